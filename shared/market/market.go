@@ -1,0 +1,88 @@
+// Package market is the table of the countries the gateway serves: the one place that knows a country's codes,
+// its currency with its exponent, its unit rule and its number plan. A new country is a row.
+//
+// It does not know merchants or operators. Its invariant: every row is complete, and no two rows share a code.
+package market
+
+import "strings"
+
+// Country is one row of the specification's table of authorized countries, with what ISO 3166, ISO 4217 and ITU-T
+// E.164 add to it.
+type Country struct {
+	// Name is the English name as the specification writes it.
+	Name string
+	// Alpha2 is the ISO 3166-1 alpha-2 code in upper case, the value of the country-code header.
+	Alpha2 string
+	// MCO is the operator code of the specification's table, the value of X-Operator-MCO.
+	MCO string
+	// Currency is the ISO 4217 code of the charge currency.
+	Currency string
+	// Exponent is the number of decimals of Currency in ISO 4217: minor units are 10^-Exponent.
+	Exponent int
+	// ChargeInUnits is true where a charge amount counts whole minor units (DR Congo: "15" is 0.15 USD).
+	// It holds for charge alone (specification, Limits; decision "charge-odc-unit").
+	ChargeInUnits bool
+	// CallingCode is the E.164 country code without "+".
+	CallingCode string
+	// NationalDigits are the lengths of a national (significant) number, without trunk prefix.
+	NationalDigits []int
+	// LeadingZero is true where the zero at the head of a national number is part of the number (Ivory Coast since 2021:
+	// 01, 05, 07; Burkina Faso: 01 to 07), so that it also stands after the calling code. Elsewhere no national number
+	// begins with zero, and a zero before it is a trunk prefix: official in DR Congo, a habit in the others.
+	LeadingZero bool
+}
+
+// countries stand in the order of the specification's table.
+var countries = []Country{
+	{Name: "Ivory Coast", Alpha2: "CI", MCO: "OCI", Currency: "XOF", Exponent: 0, CallingCode: "225", NationalDigits: []int{10}, LeadingZero: true},
+	{Name: "DR Congo", Alpha2: "CD", MCO: "ODC", Currency: "USD", Exponent: 2, ChargeInUnits: true, CallingCode: "243", NationalDigits: []int{9}},
+	{Name: "Cameroon", Alpha2: "CM", MCO: "OCM", Currency: "XAF", Exponent: 0, CallingCode: "237", NationalDigits: []int{9}},
+	{Name: "Senegal", Alpha2: "SN", MCO: "OSN", Currency: "XOF", Exponent: 0, CallingCode: "221", NationalDigits: []int{9}},
+	{Name: "Tunisia", Alpha2: "TN", MCO: "OTN", Currency: "TND", Exponent: 3, CallingCode: "216", NationalDigits: []int{8}},
+	{Name: "Burkina Faso", Alpha2: "BF", MCO: "OBF", Currency: "XOF", Exponent: 0, CallingCode: "226", NationalDigits: []int{8}, LeadingZero: true},
+}
+
+// All returns the countries in the specification's order.
+func All() []Country { return append([]Country(nil), countries...) }
+
+// ByAlpha2 finds a country by its ISO 3166-1 alpha-2 code, compared without case (decision "pay-country-code").
+func ByAlpha2(code string) (Country, bool) {
+	for _, c := range countries {
+		if strings.EqualFold(c.Alpha2, code) {
+			return c, true
+		}
+	}
+	return Country{}, false
+}
+
+// ByMCO finds a country by its operator code: the table's value, or "O" and the alpha-2 code, which the
+// specification states too (DR Congo: ODC and OCD; decision "sms-mco"). The comparison minds case.
+func ByMCO(code string) (Country, bool) {
+	for _, c := range countries {
+		if code == c.MCO || code == "O"+c.Alpha2 {
+			return c, true
+		}
+	}
+	return Country{}, false
+}
+
+// Alpha2s lists the alpha-2 codes in the specification's order, as the valid values of country-code.
+func Alpha2s() []string {
+	var codes []string
+	for _, c := range countries {
+		codes = append(codes, c.Alpha2)
+	}
+	return codes
+}
+
+// MCOs lists the operator codes in the specification's order, as the valid values of X-Operator-MCO.
+func MCOs() []string {
+	var codes []string
+	for _, c := range countries {
+		codes = append(codes, c.MCO)
+	}
+	return codes
+}
+
+// SenderPrefix is what an SMS senderAddress of the country starts with: "tel:+" and the calling code.
+func (c Country) SenderPrefix() string { return "tel:+" + c.CallingCode }
