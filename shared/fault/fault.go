@@ -1,0 +1,104 @@
+// Package fault says what went wrong inside: a kind, the message part or value it concerns, and a cause for the log.
+//
+// A fault never renders itself; package oneapi turns kinds into answers from one table, and anything that is not a
+// *Fault into a bare internal error. The invariant: Cause never reaches a client.
+package fault
+
+import "errors"
+
+// Kind is the class of a fault. Each kind is one row of oneapi's table.
+type Kind int
+
+// The kinds, in the order in which a request is refused (decision "order-of-refusals"), then those of the operator call.
+const (
+	Internal          Kind = iota // anything of ours; 500
+	NoRoute                       // unknown path or method; 404 900906
+	TooLarge                      // body over the limit; 413 SVC0002
+	NoCredentials                 // no Authorization; 401 900902
+	BadCredentials                // unknown, expired or revoked token; 401 900901
+	MediaType                     // not application/json; 415 SVC0002
+	Missing                       // a required part is absent; 400 SVC0002 (PDK_SMSW_0005)
+	Invalid                       // a part's value breaks its rule; 400 SVC0002 (PDK_SMSW_0009)
+	NotAllowed                    // a part's value is not one of a known set; 400 SVC0003
+	Address                       // an address in the body; 400 SVC0004
+	PathAddress                   // the address in the path; 404 SVC0004
+	TooLong                       // SMS text too long; 400 SVC0280
+	Forbidden                     // known merchant, not entitled; 403 900908
+	Throttled                     // over a limit; 429 900800
+	NotFound                      // no such order or resource for this merchant; 404 SVC0002
+	Duplicate                     // the key is taken; 409 SVC0005
+	InFlight                      // the key is being worked on; 409 SVC0005 with Retry-After
+	OperatorRefusedUs             // our integration's fault, not applied; 502 SVC0001
+	OperatorDown                  // operator down, not applied; 503 SVC0001 with Retry-After
+	OutcomeUnknown                // it may have been applied; 504 SVC0001 with Retry-After
+	OperatorError                 // the operator's own SVC or POL, passed on
+)
+
+// Fault is one thing that went wrong.
+type Fault struct {
+	Kind Kind
+	// Part is the message part in the specification's words: a header's name, or a body path such as
+	// "amountTransaction.referenceCode".
+	Part string
+	// Value is the value the kind speaks of: the address of Address, the key of Duplicate and InFlight, the limit of
+	// TooLong, the valid values of NotAllowed.
+	Value string
+	// Operator is set with OperatorError alone.
+	Operator *OperatorFault
+	// Location is the resource that already exists, for Duplicate (decision "sms-duplicate"); "" for none.
+	Location string
+	// Cause is for the log, never for the client.
+	Cause error
+}
+
+// OperatorFault is an exception of the OneAPI family as an operator sent it.
+type OperatorFault struct {
+	// MessageID is SVCnnnn, POLnnnn or 9009xx.
+	MessageID string
+	// Text is the operator's text; used only where our own table has no row for MessageID.
+	Text string
+	// Variables are %1, %2 ... in order.
+	Variables []string
+	// HTTPStatus is the status the operator answered with.
+	HTTPStatus int
+}
+
+// Error names the kind by its word, the part and the cause, for logs: "invalid in amountTransaction.endUserId". It never
+// holds Value. Part may be a key that a client chose (strictjson's duplicate key), so a log scrubs the text all the same.
+func (f *Fault) Error() string {
+	text := f.Kind.String()
+	if f.Part != "" {
+		text += " in " + f.Part
+	}
+	if f.Operator != nil {
+		text += " operator " + f.Operator.MessageID
+	}
+	if f.Cause != nil {
+		text += ": " + f.Cause.Error()
+	}
+	return text
+}
+
+// Unwrap yields the cause.
+func (f *Fault) Unwrap() error { return f.Cause }
+
+// Of makes a fault of a kind that needs no more.
+func Of(kind Kind) *Fault { return &Fault{Kind: kind} }
+
+// In makes a fault about a message part.
+func In(kind Kind, part string) *Fault { return &Fault{Kind: kind, Part: part} }
+
+// Because makes an internal fault with its cause.
+func Because(cause error) *Fault { return &Fault{Kind: Internal, Cause: cause} }
+
+// As finds the Fault in an error; anything else becomes Internal with err as its cause. nil gives nil.
+func As(err error) *Fault {
+	if err == nil {
+		return nil
+	}
+	var f *Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return Because(err)
+}

@@ -1,0 +1,80 @@
+package fault_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"mobilegateway/shared/fault"
+)
+
+func TestErrorNamesKindPartAndCause(t *testing.T) {
+	cause := errors.New("dial refused")
+	tests := []struct {
+		name  string
+		fault *fault.Fault
+		want  string
+	}{
+		{"kind alone", fault.Of(fault.Forbidden), "forbidden"},
+		{"kind and part", fault.In(fault.Missing, "amountTransaction.endUserId"), "missing in amountTransaction.endUserId"},
+		{"cause", fault.Because(cause), "internal: dial refused"},
+		{
+			"operator",
+			&fault.Fault{Kind: fault.OperatorError, Operator: &fault.OperatorFault{MessageID: "POL1000", Variables: []string{"secret"}}},
+			"operator error operator POL1000",
+		},
+		{
+			"value and location stay out",
+			&fault.Fault{Kind: fault.Duplicate, Part: "order_id", Value: "DemoShop_1", Location: "https://example.test/1"},
+			"duplicate in order_id",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.fault.Error(); got != test.want {
+				t.Errorf("Error() = %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestEveryKindHasItsOwnWord(t *testing.T) {
+	seen := map[string]fault.Kind{}
+	for _, kind := range fault.Kinds() {
+		word := kind.String()
+		if word == "" || word != strings.ToLower(word) {
+			t.Errorf("kind %d has the word %q", int(kind), word)
+		}
+		if other, twice := seen[word]; twice {
+			t.Errorf("kinds %d and %d share the word %q", int(kind), int(other), word)
+		}
+		seen[word] = kind
+	}
+	if last := fault.Kinds()[len(fault.Kinds())-1]; last != fault.OperatorError {
+		t.Errorf("the last kind is %v", last)
+	}
+}
+
+func TestNoKindIsInternal(t *testing.T) {
+	for _, kind := range []fault.Kind{-1, fault.OperatorError + 1} {
+		if got := kind.String(); got != "internal" {
+			t.Errorf("Kind(%d).String() = %q", int(kind), got)
+		}
+	}
+}
+
+func TestAs(t *testing.T) {
+	if fault.As(nil) != nil {
+		t.Error("As(nil) is a fault")
+	}
+	inner := fault.In(fault.Invalid, "amount")
+	if got := fault.As(fmt.Errorf("validate: %w", inner)); got != inner {
+		t.Errorf("As of a wrapped fault = %v", got)
+	}
+	plain := errors.New("plain")
+	got := fault.As(plain)
+	if got.Kind != fault.Internal || !errors.Is(got, plain) {
+		t.Errorf("As of a plain error = %v", got)
+	}
+}
