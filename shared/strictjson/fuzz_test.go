@@ -1,0 +1,106 @@
+package strictjson_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/strictjson"
+)
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"a":{"b":["x",1,-0,1e3,null,true]}}`, `{"a":1,"a":2}`, `{"a":"\ud83d\ude00"}`, `{"a":"\ud83d"}`,
+		`{"a":"\\ud83d"}`, "{\"a\":\"\xff\"}", `[{}]`, `{} 1`, nested(17), `{"":{"":""}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		reader, err := strictjson.Parse(body)
+		if err != nil {
+			var failure *fault.Fault
+			if !errors.As(err, &failure) || failure.Kind != fault.Invalid {
+				t.Fatalf("Parse failed with %v", err)
+			}
+			return
+		}
+		canonical := reader.Canonical()
+		if !reflect.DeepEqual(decode(t, body), decode(t, canonical)) {
+			t.Fatalf("%s became %s", body, canonical)
+		}
+		if !utf8.Valid(canonical) {
+			t.Fatalf("%q is not UTF-8", canonical)
+		}
+		again, err := strictjson.Parse(canonical)
+		if err != nil || !bytes.Equal(again.Canonical(), canonical) {
+			t.Fatalf("%s is not stable: %v", canonical, err)
+		}
+		reader.Text("a.b.c", 4)
+		reader.OptionalText("a", 4)
+		reader.Number("a.b")
+		reader.Texts("a.b", 2, 4)
+		reader.Object("a")
+	})
+}
+
+// decode is encoding/json's own reading.
+func decode(t *testing.T, body []byte) any {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var value any
+	err := decoder.Decode(&value)
+	if err != nil {
+		t.Fatalf("encoding/json refuses %q: %v", body, err)
+	}
+	return value
+}
+
+// Two bodies of one meaning have one canonical form, whatever their order of keys, spaces and escapes.
+func TestOneMeaningOneCanonicalForm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		object := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "object")
+		plain := strictjson.Marshal(object)
+		escaped, err := json.MarshalIndent(object, " ", "\t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := strictjson.Parse(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := strictjson.Parse(escaped)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(first.Canonical(), second.Canonical()) {
+			t.Fatalf("%s and %s", first.Canonical(), second.Canonical())
+		}
+	})
+}
+
+func TestMarshal(t *testing.T) {
+	type answer struct {
+		State string          `json:"state"`
+		Raw   json.RawMessage `json:"raw"`
+	}
+	got := string(strictjson.Marshal(answer{State: "a=1&b=<2>é", Raw: json.RawMessage(`500.00`)}))
+	if want := `{"state":"a=1&b=<2>é","raw":500.00}`; got != want {
+		t.Errorf("Marshal = %s, want %s", got, want)
+	}
+}
+
+func TestMarshalPanicsOnWhatIsNoJSON(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	strictjson.Marshal(make(chan int))
+}
