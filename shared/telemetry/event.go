@@ -1,0 +1,137 @@
+// Package telemetry writes one line for each piece of work: a JSON document that is at once the log entry and the
+// CloudWatch metrics (Embedded Metric Format).
+//
+// It knows neither HTTP nor Lambda, so that the relay and the sweep use it as the API does. Its invariant is an
+// allow-list by construction: an Event has no field that takes any text. Each setter bounds its value and drops or
+// masks what does not look like its kind, so that no body, credential, one-time code or full number reaches a log.
+package telemetry
+
+import (
+	"time"
+
+	"mobilegateway/shared/msisdn"
+)
+
+// The limits of texts in a line, in bytes.
+const (
+	maxWord  = 40  // operations, operators, countries, channels, outcomes
+	maxID    = 40  // request ids: a UUID has 36, our tokens more than 40
+	maxName  = 20  // merchant names (decision "merchant-names")
+	maxKey   = 96  // order_id, clientCorrelator, referenceCode
+	maxCause = 512 // causes, after scrubbing
+)
+
+// Event is one piece of work. The zero value is not ready for use: call New. An Event belongs to one goroutine.
+type Event struct {
+	started   time.Time
+	requestID string
+	operation string
+	merchant  string
+	key       string
+	operator  string
+	country   string
+	channel   string
+	outcome   string
+	errorID   string
+	msisdn    string
+	cause     string
+	status    int
+	replayed  bool
+	cold      bool
+	upstream  time.Duration
+	called    bool
+	overdue   time.Duration
+	late      bool
+	total     time.Duration
+	counters  [counterCount]int
+}
+
+// New begins the event of one request, message or pass of an operation ("charge", "sweep"). The line and its metrics
+// carry the time started.
+func New(operation string, started time.Time) *Event {
+	e := &Event{started: started}
+	e.SetOperation(operation)
+	return e
+}
+
+// SetOperation names the operation, a dimension of the metrics: a word of letters, digits, "-", "_" and ".".
+func (e *Event) SetOperation(operation string) { e.operation = word(operation) }
+
+// SetRequestID sets the id that API Gateway or Lambda gave to the request: letters, digits, "-", "_" and ".", at most 40;
+// anything else is dropped.
+func (e *Event) SetRequestID(id string) { e.requestID = maskNumber(identifier(id, maxID)) }
+
+// SetMerchant sets the merchant's name, 1 to 20 letters and digits; anything else is dropped.
+func (e *Event) SetMerchant(name string) { e.merchant = merchantName(name) }
+
+// SetKey sets the order_id, clientCorrelator or referenceCode of the work. Merchants choose it, so that one that looks
+// like a telephone number (8 to 15 digits) is masked, and one that looks like a credential is dropped.
+func (e *Event) SetKey(key string) { e.key = merchantKey(key) }
+
+// SetOperator names the operator, a dimension of the metrics: set it from the operator table, after the header was
+// checked, so that no client can make metrics.
+func (e *Event) SetOperator(operator string) { e.operator = word(operator) }
+
+// SetCountry sets the country's alpha-2 code.
+func (e *Event) SetCountry(country string) { e.country = word(country) }
+
+// SetChannel sets the payment channel: web, tpe or ussd.
+func (e *Event) SetChannel(channel string) { e.channel = word(channel) }
+
+// SetOutcome says in a word what became of the work: "done", "refused", "replay", "unknown".
+func (e *Event) SetOutcome(outcome string) { e.outcome = word(outcome) }
+
+// SetErrorID sets the messageId of the answer: SVCnnnn, POLnnnn or 900nnn; anything else is dropped.
+func (e *Event) SetErrorID(id string) { e.errorID = errorID(id) }
+
+// SetStatus sets the HTTP status of the answer. From 500 on the event counts as an error.
+func (e *Event) SetStatus(status int) { e.status = status }
+
+// SetReplayed says that a stored answer was given. It also counts Replays, once.
+func (e *Event) SetReplayed(replayed bool) {
+	e.replayed = replayed
+	e.counters[Replays] = 0
+	if replayed {
+		e.counters[Replays] = 1
+	}
+}
+
+// SetCold says that this was the first work of the process.
+func (e *Event) SetCold(cold bool) { e.cold = cold }
+
+// AddUpstream adds the time of one call of the operator.
+func (e *Event) AddUpstream(spent time.Duration) {
+	e.called = true
+	e.upstream += spent
+}
+
+// SetOverdue sets how long after its due time scheduled work was taken up; before it counts as 0.
+func (e *Event) SetOverdue(late time.Duration) {
+	e.late = true
+	e.overdue = max(late, 0)
+}
+
+// SetTotal sets the time of the whole work.
+func (e *Event) SetTotal(spent time.Duration) { e.total = spent }
+
+// SetMSISDN sets a telephone number, of which only the last two digits are kept.
+func (e *Event) SetMSISDN(number string) { e.msisdn = msisdn.Mask(number) }
+
+// SetCause sets why something failed: the text of the error, bounded and without the paths and queries of URLs, what follows
+// "=", credentials, long opaque words, and runs of four digits and more but for error codes of the API. nil removes it.
+func (e *Event) SetCause(err error) {
+	e.cause = ""
+	if err != nil {
+		e.cause = scrub(err.Error())
+	}
+}
+
+// Count adds one to a counter.
+func (e *Event) Count(counter Counter) { e.Add(counter, 1) }
+
+// Add adds n to a counter.
+func (e *Event) Add(counter Counter, n int) {
+	if counter >= 0 && counter < counterCount {
+		e.counters[counter] += n
+	}
+}

@@ -1,0 +1,221 @@
+package telemetry
+
+import (
+	"strings"
+	"unicode"
+
+	"mobilegateway/shared/msisdn"
+)
+
+// Removed stands where something was left out of a text.
+const Removed = "***"
+
+// The measures of what is taken for a secret.
+const (
+	opaqueLength = 20 // characters of a word with letters and digits that is taken for a token
+	secretDigits = 4  // digits in a run that is taken for a one-time code or a number
+)
+
+// word lets a word of a closed vocabulary pass, and drops everything else.
+func word(text string) string {
+	if text == "" || len(text) > maxWord || !letter(text[0]) || looksSecret(text) {
+		return ""
+	}
+	return maskDigits(identifier(text, maxWord))
+}
+
+// identifier lets letters, digits, "-", "_" and "." pass up to a length, and drops everything else.
+func identifier(text string, limit int) string {
+	if len(text) > limit || looksSecret(text) {
+		return ""
+	}
+	for i := range len(text) {
+		if !letter(text[i]) && !digit(text[i]) && !strings.ContainsRune("-_.", rune(text[i])) {
+			return ""
+		}
+	}
+	return text
+}
+
+// merchantName lets what can be a merchant's name pass (decision "merchant-names").
+func merchantName(text string) string {
+	if len(text) > maxName {
+		return ""
+	}
+	for i := range len(text) {
+		if !letter(text[i]) && !digit(text[i]) {
+			return ""
+		}
+	}
+	return maskNumber(text)
+}
+
+// merchantKey bounds a key that a merchant chose, masks a telephone number and drops a credential.
+func merchantKey(text string) string {
+	if looksSecret(text) {
+		return Removed
+	}
+	return maskNumber(bounded(printable(text), maxKey))
+}
+
+// errorID lets SVCnnnn, POLnnnn and 900nnn pass.
+func errorID(text string) string {
+	rest, known := strings.CutPrefix(text, "900")
+	length := 3
+	if !known {
+		rest, known = strings.CutPrefix(text, "SVC")
+		length = 4
+	}
+	if !known {
+		rest, known = strings.CutPrefix(text, "POL")
+	}
+	if !known || len(rest) != length || strings.Trim(rest, "0123456789") != "" {
+		return ""
+	}
+	return text
+}
+
+// maskNumber masks a text that is 8 to 15 digits, with or without "+" or "tel:+".
+func maskNumber(text string) string {
+	number := strings.TrimPrefix(strings.TrimPrefix(text, "tel:"), "+")
+	if len(number) < 8 || len(number) > 15 || strings.Trim(number, "0123456789") != "" {
+		return text
+	}
+	return msisdn.Mask(number)
+}
+
+// looksSecret knows credentials: our own tokens and secrets by their prefixes, wherever they stand, and the two schemes
+// of Authorization at the head.
+func looksSecret(text string) bool {
+	lower := strings.ToLower(text)
+	for _, prefix := range [...]string{"gwl_", "gws_", "whsec_"} {
+		if strings.Contains(lower, prefix) {
+			return true
+		}
+	}
+	return strings.HasPrefix(lower, "bearer ") || strings.HasPrefix(lower, "basic ")
+}
+
+// scrub keeps of an error's text what helps to find the cause, and nothing that could be a client's value.
+func scrub(text string) string {
+	text = bounded(printable(text), 4*maxCause)
+	var kept strings.Builder
+	afterScheme := false // the word before was Bearer or Basic
+	for text != "" {
+		end := strings.IndexFunc(text, separator)
+		if end < 0 {
+			end = len(text)
+		}
+		if end > 0 {
+			scheme := strings.EqualFold(text[:end], "bearer") || strings.EqualFold(text[:end], "basic")
+			if afterScheme && !scheme {
+				kept.WriteString(Removed)
+			} else {
+				kept.WriteString(scrubWord(text[:end]))
+			}
+			afterScheme = scheme
+		} else {
+			end = 1
+			kept.WriteString(text[:end])
+		}
+		text = text[end:]
+	}
+	return bounded(kept.String(), maxCause)
+}
+
+// separator ends a word of an error's text. Those of URLs and tokens are no separators. All are one byte long.
+func separator(char rune) bool { return strings.ContainsRune(" \"'`,;()[]{}<>|", char) }
+
+// scrubWord scrubs one word: of a URL, scheme and host are kept.
+func scrubWord(text string) string {
+	tail := ""
+	if trimmed := strings.TrimRight(text, ".:"); trimmed != text {
+		text, tail = trimmed, text[len(trimmed):]
+	}
+	if scheme, rest, isURL := strings.Cut(text, "://"); isURL {
+		host := rest
+		if end := strings.IndexAny(host, "/?#"); end >= 0 {
+			host = host[:end]
+		}
+		if at := strings.LastIndexByte(host, '@'); at >= 0 {
+			host = host[at+1:]
+		}
+		return scheme + "://" + maskDigits(host) + tail
+	}
+	if before, _, query := strings.Cut(text, "?"); query {
+		text, tail = before, "?"+Removed+tail
+	}
+	if looksSecret(text) || opaque(text) {
+		return Removed + tail
+	}
+	if name, _, assigned := strings.Cut(text, "="); assigned {
+		return maskDigits(name) + "=" + Removed + tail
+	}
+	return maskDigits(text) + tail
+}
+
+// opaque is true for a word with a piece so long, and made of letters and digits, that it may be a token, a signature
+// or a key. Pieces are what stands between slashes, points and colons, so that the name of a Go function is none.
+func opaque(text string) bool {
+	for piece := range strings.FieldsFuncSeq(text, func(char rune) bool { return char == '/' || char == '.' || char == ':' }) {
+		letters := strings.ContainsFunc(piece, unicode.IsLetter)
+		if len(piece) >= opaqueLength && letters && strings.ContainsAny(piece, "0123456789") {
+			return true
+		}
+	}
+	return false
+}
+
+// maskDigits puts Removed in the place of every run of four digits and more, but where the run is an error code of the
+// OneAPI family.
+func maskDigits(text string) string {
+	var kept strings.Builder
+	for i := 0; i < len(text); {
+		end := i
+		for end < len(text) && digit(text[end]) {
+			end++
+		}
+		switch {
+		case end == i:
+			kept.WriteByte(text[i])
+			end++
+		case end-i >= secretDigits && !errorCode(text[:i], text[i:end]):
+			kept.WriteString(Removed)
+		default:
+			kept.WriteString(text[i:end])
+		}
+		i = end
+	}
+	return kept.String()
+}
+
+// errorCode is true for the digits of SVCnnnn, POLnnnn and PDK_SMSW_nnnn, and for 9009nn.
+func errorCode(before, run string) bool {
+	if len(run) == 6 && strings.HasPrefix(run, "9009") {
+		return before == ""
+	}
+	family := strings.HasSuffix(before, "SVC") || strings.HasSuffix(before, "POL") || strings.HasSuffix(before, "PDK_SMSW_")
+	return len(run) == 4 && family
+}
+
+// printable puts a space in the place of every character that is none to be printed.
+func printable(text string) string {
+	return strings.Map(func(char rune) rune {
+		if unicode.IsPrint(char) {
+			return char
+		}
+		return ' '
+	}, text)
+}
+
+// bounded cuts a text to a number of bytes, at the border of a character.
+func bounded(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "")
+}
+
+func letter(char byte) bool { return char|0x20 >= 'a' && char|0x20 <= 'z' }
+
+func digit(char byte) bool { return char >= '0' && char <= '9' }

@@ -1,0 +1,177 @@
+package telemetry_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/telemetry"
+)
+
+// What must never stand in a log, in the forms in which it could come.
+var canaries = []string{
+	"gwl_m1x9_Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2RlZmdo_c0ffee",
+	"gws_eyJtIjoibTEiLCJnIjoxfQ.c2lnbmF0dXJlMTIz",
+	"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+	"Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2RlZmdoaWprbG1ub3A",
+	"2250701021001",
+	"0701021001",
+}
+
+// Every setter that takes a text is fed with every canary, bare and inside a sentence.
+func TestNoCanaryReachesTheLine(t *testing.T) {
+	setters := map[string]func(*telemetry.Event, string){
+		"RequestID": (*telemetry.Event).SetRequestID,
+		"Operation": (*telemetry.Event).SetOperation,
+		"Merchant":  (*telemetry.Event).SetMerchant,
+		"Operator":  (*telemetry.Event).SetOperator,
+		"Country":   (*telemetry.Event).SetCountry,
+		"Channel":   (*telemetry.Event).SetChannel,
+		"Outcome":   (*telemetry.Event).SetOutcome,
+		"ErrorID":   (*telemetry.Event).SetErrorID,
+		"MSISDN":    (*telemetry.Event).SetMSISDN,
+		"Cause":     func(e *telemetry.Event, text string) { e.SetCause(errors.New(text)) },
+		"wrapped":   func(e *telemetry.Event, text string) { e.SetCause(fault.Because(fmt.Errorf("call: %s", text))) },
+		"part":      func(e *telemetry.Event, text string) { e.SetCause(fault.In(fault.Invalid, text)) },
+	}
+	sentences := []string{
+		"%s", "Bearer %s", "authorization: Bearer %s", "token=%s", "https://api.example.test/v1?token=%s",
+		"https://user:%s@api.example.test/", `Post "https://api.example.test/callbacks/v1/payments/orange/%s": EOF`,
+		`invalid body {"user_msisdn":"%s"}`, "tel:+%s", "/requests/%s/deliveryInfos", "number %s.", "x\n%s\tx", "a,%s;b",
+	}
+	for name, set := range setters {
+		for _, sentence := range sentences {
+			for _, canary := range canaries {
+				event := telemetry.New("charge", started)
+				set(event, fmt.Sprintf(sentence, canary))
+				if line := written(t, event); strings.Contains(line, canary) {
+					t.Errorf("%s(%q) wrote %s", name, fmt.Sprintf(sentence, canary), line)
+				}
+			}
+		}
+	}
+}
+
+// A key is the merchant's own word and stands in the log, but no credential of ours and no number passes for one.
+func TestKeysThatAreNone(t *testing.T) {
+	for key, want := range map[string]string{
+		"DemoShop_1234567890":                  "DemoShop_1234567890",
+		"c6af9ac6-7b61-11e6-9a41-93e8deadbeef": "c6af9ac6-7b61-11e6-9a41-93e8deadbeef",
+		"1234567":                              "1234567",
+		"12345678":                             "******78",
+		"+2250701021001":                       "***********01",
+		"tel:+2250701021001":                   "***********01",
+		"1234567890123456":                     "1234567890123456",
+		"gwl_m1_x_y":                           "***",
+		"Bearer abc":                           "***",
+		"basic YTpi":                           "***",
+		"a\nb\u202e":                           "a b ",
+		strings.Repeat("é", 100):               strings.Repeat("é", 48),
+	} {
+		event := telemetry.New("charge", started)
+		event.SetKey(key)
+		if got := fields(t, event)["Key"]; got != want {
+			t.Errorf("SetKey(%q) wrote %q, want %q", key, got, want)
+		}
+	}
+}
+
+// One-time codes have four to eight digits.
+func TestNoOneTimeCodeInACause(t *testing.T) {
+	for _, code := range []string{"4829", "482913", "48291307"} {
+		for _, sentence := range []string{"%s", "otp %s refused", "otp=%s", `"otp_code":"%s"`, "otp:%s,", "code%sx"} {
+			event := telemetry.New("pay", started)
+			event.SetCause(fmt.Errorf(sentence, code))
+			if line := written(t, event); strings.Contains(line, code) {
+				t.Errorf("%q gives %s", fmt.Sprintf(sentence, code), line)
+			}
+		}
+	}
+}
+
+func TestCauseKeepsWhatHelps(t *testing.T) {
+	for text, want := range map[string]string{
+		"dial tcp 10.0.0.1:443: connect: connection refused":                                        "dial tcp 10.0.0.1:443: connect: connection refused",
+		"operator error operator POL1000":                                                           "operator error operator POL1000",
+		"operator refused us operator 900901":                                                       "operator refused us operator 900901",
+		"answer SVC0001, PDK_SMSW_0013":                                                             "answer SVC0001, PDK_SMSW_0013",
+		"missing in outboundSMSMessageRequest.senderAddress":                                        "missing in outboundSMSMessageRequest.senderAddress",
+		"panic runtime.boundsError in mobilegateway/functions/charge.(*Handler).settle line 120":    "panic runtime.boundsError in mobilegateway/functions/charge.(*Handler).settle line 120",
+		`Post "https://api.example.test:8443/payment/v1/x": context deadline exceeded`:              `Post "https://api.example.test:***": context deadline exceeded`,
+		"operation error DynamoDB: PutItem, StatusCode: 400, RequestID: 0QK1P8MO7JTVMNQ2UFGT5R6RDV": "operation error DynamoDB: PutItem, StatusCode: 400, RequestID: ***",
+		"path /v1/items?order=1":                                                                    "path /v1/items?***",
+		"":                                                                                          "",
+	} {
+		event := telemetry.New("pay", started)
+		event.SetCause(errors.New(text))
+		got, _ := fields(t, event)["Cause"].(string)
+		if got != want {
+			t.Errorf("cause %q is written as %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestCauseIsBoundedAndGoesAway(t *testing.T) {
+	event := telemetry.New("pay", started)
+	event.SetCause(errors.New(strings.Repeat("é ", 5000)))
+	if got, ok := fields(t, event)["Cause"].(string); !ok || len(got) > 512 {
+		t.Errorf("%d bytes, %v", len(got), ok)
+	}
+	event.SetCause(nil)
+	if got := fields(t, event)["Cause"]; got != nil {
+		t.Errorf("Cause is %v", got)
+	}
+}
+
+func TestWordsOfAClosedVocabulary(t *testing.T) {
+	for text, want := range map[string]any{
+		"orange": "orange", "mtn-ci": "mtn-ci", "sms.receipt": "sms.receipt",
+		"": nil, "1orange": nil, "two words": nil, "482913": nil, "oråge": nil, strings.Repeat("a", 41): nil, "a\nb": nil,
+	} {
+		event := telemetry.New("charge", started)
+		event.SetOperator(text)
+		if got := fields(t, event)["Operator"]; got != want {
+			t.Errorf("SetOperator(%q) wrote %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestErrorIDs(t *testing.T) {
+	for id, want := range map[string]any{
+		"SVC0280": "SVC0280", "POL1000": "POL1000", "900908": "900908", "900800": "900800",
+		"": nil, "SVC028": nil, "SVC02800": nil, "482913": nil, "svc0280": nil, "POL10x0": nil,
+	} {
+		event := telemetry.New("charge", started)
+		event.SetErrorID(id)
+		if got := fields(t, event)["ErrorID"]; got != want {
+			t.Errorf("SetErrorID(%q) wrote %v, want %v", id, got, want)
+		}
+	}
+}
+
+func FuzzCause(f *testing.F) {
+	for _, canary := range canaries {
+		f.Add("Bearer "+canary, canary)
+	}
+	f.Fuzz(func(t *testing.T, text, key string) {
+		event := telemetry.New("charge", started)
+		event.SetCause(errors.New(text))
+		event.SetKey(key)
+		event.SetRequestID(key)
+		event.SetOperator(key)
+		decoded := fields(t, event)
+		cause, _ := decoded["Cause"].(string)
+		run := 0
+		for i := range len(cause) {
+			run++
+			if cause[i] < '0' || cause[i] > '9' {
+				run = 0
+			}
+			if run > 6 {
+				t.Fatalf("cause %q of %q", cause, text)
+			}
+		}
+	})
+}
