@@ -1,0 +1,158 @@
+package apigw_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/fault"
+)
+
+func TestHandlersError(t *testing.T) {
+	cause := errors.New("dial tcp 10.0.0.1:443: refused, token gwl_secret")
+	s := newStage(apigw.Config{}, func(context.Context, *apigw.Request) (apigw.Response, error) {
+		return apigw.Response{Status: 201, Body: []byte("ignored")}, &fault.Fault{Kind: fault.OperatorDown, Cause: cause}
+	})
+	answer := s.invoke(t, golden(t, "charge-rest"))
+	if answer.StatusCode != 503 || answer.Headers["Retry-After"] != "5" || strings.Contains(answer.Body, "ignored") {
+		t.Errorf("answer %+v", answer)
+	}
+	line := s.line(t)
+	if line["ErrorID"] != "SVC0001" || line["Status"] != float64(503) || line["Errors"] != float64(1) {
+		t.Errorf("line %v", line)
+	}
+	if got := line["Cause"]; got != "operator down: dial tcp 10.0.0.1:443: refused, token ***" {
+		t.Errorf("cause %q", got)
+	}
+}
+
+// nothing is the zero value of a type, hidden from the compiler's warnings.
+func nothing[T any]() (zero T) { return zero }
+
+func TestPanicIsAnInternalErrorWithoutItsValue(t *testing.T) {
+	tests := []struct {
+		name   string
+		handle func()
+		cause  string
+	}{
+		{"text", func() { panic("canary") }, "panic string in "},
+		{"error", func() { panic(errors.New("canary")) }, "panic *errors.errorString in "},
+		{"nil map", func() { nothing[map[string]int]()["canary"] = 1 }, "panic "},
+		{"nil pointer", func() { nothing[*apigw.Request]().ID = "canary" }, "panic runtime.errorString in "},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStage(apigw.Config{}, func(context.Context, *apigw.Request) (apigw.Response, error) {
+				test.handle()
+				return apigw.Response{}, nil
+			})
+			answer := s.invoke(t, golden(t, "charge-rest"))
+			if answer.StatusCode != 500 || strings.Contains(answer.Body, "canary") || strings.Contains(s.log.String(), "canary") {
+				t.Errorf("answer %+v\nlog %s", answer, s.log.String())
+			}
+			cause, _ := s.line(t)["Cause"].(string)
+			if !strings.HasPrefix(cause, "internal: "+test.cause) || !strings.Contains(cause, "apigw_test.TestPanic") {
+				t.Errorf("cause %q", cause)
+			}
+			if again := s.invoke(t, golden(t, "charge-rest")); again.StatusCode != 500 {
+				t.Errorf("the next answer is %+v", again)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoEventIsAnInternalError(t *testing.T) {
+	for name, payload := range map[string]string{
+		"nothing": "", "not JSON": "canary", "array": "[]", "body a number": `{"body":482913}`, "headers a text": `{"headers":"canary"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(apigw.Config{}, created)
+			answer := s.invoke(t, []byte(payload))
+			if answer.StatusCode != 500 || strings.Contains(s.log.String(), "canary") {
+				t.Errorf("answer %+v, log %s", answer, s.log.String())
+			}
+		})
+	}
+}
+
+func TestHandlerWithoutStatusIsAnInternalError(t *testing.T) {
+	for _, status := range []int{0, 100, 600} {
+		s := newStage(apigw.Config{}, func(context.Context, *apigw.Request) (apigw.Response, error) {
+			return apigw.Response{Status: status}, nil
+		})
+		if answer := s.invoke(t, golden(t, "charge-rest")); answer.StatusCode != 500 {
+			t.Errorf("status %d is answered %d", status, answer.StatusCode)
+		}
+	}
+}
+
+func TestContentType(t *testing.T) {
+	s := newStage(apigw.Config{}, created)
+	answer := s.invoke(t, golden(t, "charge-rest"))
+	if answer.Headers["Content-Type"] != "application/json" || answer.Headers["Location"] != "https://api.example.test/1" {
+		t.Errorf("headers %v", answer.Headers)
+	}
+	s = newStage(apigw.Config{}, func(context.Context, *apigw.Request) (apigw.Response, error) {
+		return apigw.Response{Status: 200, Header: map[string]string{"Content-Type": "text/plain"}}, nil
+	})
+	if answer = s.invoke(t, golden(t, "charge-rest")); answer.Headers["Content-Type"] != "text/plain" {
+		t.Errorf("headers %v", answer.Headers)
+	}
+}
+
+func TestLine(t *testing.T) {
+	s := newStage(apigw.Config{}, func(_ context.Context, r *apigw.Request) (apigw.Response, error) {
+		r.Event.SetMerchant("DemoShop")
+		return apigw.Response{Status: 201}, nil
+	})
+	for _, cold := range []any{true, nil, nil} {
+		s.invoke(t, golden(t, "charge-rest"))
+		line := s.line(t)
+		if line["Cold"] != cold || line["Operation"] != "charge" || line["Merchant"] != "DemoShop" {
+			t.Errorf("line %v", line)
+		}
+		if line["TotalMillis"] != float64(5) || line["Status"] != float64(201) || line["Errors"] != float64(0) {
+			t.Errorf("line %v", line)
+		}
+	}
+}
+
+// Nothing of a request stands in the line but what a handler sets.
+func TestLineHoldsNothingOfTheRequest(t *testing.T) {
+	s := newStage(apigw.Config{}, created)
+	for _, name := range []string{"charge-rest", "pay-sam", "sms-rest"} {
+		s.invoke(t, golden(t, name))
+		for _, canary := range []string{"ACCESS_TOKEN", "GW_TOKEN", "GW_ALIAS", "482913", "0701020304", "REF-0001", "basket", "203.0.113.7"} {
+			if strings.Contains(s.log.String(), canary) {
+				t.Errorf("%s: %q in %s", name, canary, s.log.String())
+			}
+		}
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	s := newStage(apigw.Config{}, created)
+	s.invokeWith(t, context.Background(), golden(t, "charge-rest"))
+	if !s.seen.Deadline.IsZero() {
+		t.Errorf("deadline %v without one", s.seen.Deadline)
+	}
+	deadline := time.Now().Add(time.Hour)
+	ctx, cancel := context.WithDeadline(t.Context(), deadline)
+	defer cancel()
+	s.invokeWith(t, ctx, golden(t, "charge-rest"))
+	if !s.seen.Deadline.Equal(deadline) {
+		t.Errorf("deadline %v, want %v", s.seen.Deadline, deadline)
+	}
+}
+
+func TestWithoutLog(t *testing.T) {
+	gateway := apigw.New(apigw.Config{Now: time.Now}, apigw.Route{Method: "POST", Resource: payResource, Handle: created})
+	answer, err := gateway.Invoke(t.Context(), golden(t, "pay-rest"))
+	if err != nil || !bytes.Contains(answer, []byte(`"statusCode":201`)) {
+		t.Errorf("answer %s, %v", answer, err)
+	}
+}

@@ -1,0 +1,118 @@
+package apigw_test
+
+import (
+	"errors"
+	"testing"
+
+	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/fault"
+)
+
+func headersOf(t *testing.T, single map[string]string, multi map[string][]string) *apigw.Request {
+	t.Helper()
+	s := newStage(apigw.Config{}, created)
+	s.invoke(t, changed(t, "pay-rest", func(e map[string]any) {
+		e["headers"], e["multiValueHeaders"] = single, multi
+	}))
+	return s.seen
+}
+
+func TestHeaders(t *testing.T) {
+	tests := []struct {
+		name     string
+		single   map[string]string
+		multi    map[string][]string
+		want     string
+		repeated bool
+	}{
+		{"absent", nil, nil, "", false},
+		{"single map alone", map[string]string{"Lang": " fr "}, nil, "fr", false},
+		{"both maps", map[string]string{"lang": "fr"}, map[string][]string{"lang": {"fr"}}, "fr", false},
+		{"multi map alone", nil, map[string][]string{"LANG": {"fr"}}, "fr", false},
+		{"sent twice, equal", map[string]string{"lang": "fr"}, map[string][]string{"lang": {"fr", " fr"}}, "fr", false},
+		{"sent twice, different", map[string]string{"lang": "en"}, map[string][]string{"lang": {"fr", "en"}}, "en", true},
+		{"sent in two cases", nil, map[string][]string{"Lang": {"fr"}, "lang": {"en"}}, "en", true},
+		{"in two cases in the single map", map[string]string{"Lang": "fr", "lang": "en"}, nil, "en", true},
+		{"only in the single map", map[string]string{"lang": "fr"}, map[string][]string{"channel": {"web"}}, "fr", false},
+		{"sent empty", nil, map[string][]string{"lang": {""}}, "", false},
+		{"no values", nil, map[string][]string{"lang": {}}, "", false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := headersOf(t, test.single, test.multi)
+			if got := r.Header("lAnG"); got != test.want || r.HeaderRepeated("LANG") != test.repeated {
+				t.Errorf("header %q, repeated %v", got, r.HeaderRepeated("LANG"))
+			}
+		})
+	}
+}
+
+func TestRequireJSON(t *testing.T) {
+	for contentType, ok := range map[string]bool{
+		"application/json":                   true,
+		"Application/JSON":                   true,
+		"application/json; charset=utf-8":    true,
+		"application/json ;charset=utf-8":    true,
+		"":                                   false,
+		"text/json":                          false,
+		"application/jsonx":                  false,
+		"application/json, text/plain":       false,
+		"application/x-www-form-urlencoded":  false,
+		"application/problem+json":           false,
+		"text/plain; type=application/json;": false,
+	} {
+		r := &apigw.Request{}
+		r.SetHeader("content-type", contentType)
+		err := apigw.RequireJSON(r)
+		if (err == nil) != ok {
+			t.Errorf("%q: %v", contentType, err)
+		}
+		var f *fault.Fault
+		if err != nil && (!errors.As(err, &f) || f.Kind != fault.MediaType) {
+			t.Errorf("%q: %v", contentType, err)
+		}
+	}
+	if apigw.RequireJSON(&apigw.Request{}) == nil {
+		t.Error("no Content-Type is accepted")
+	}
+	twice := headersOf(t, nil, map[string][]string{"Content-Type": {"text/plain", "application/json"}})
+	if apigw.RequireJSON(twice) == nil {
+		t.Error("two types are accepted")
+	}
+}
+
+// Decision "base-url": the parameter, else domain and stage of the request context; never the Host header, which the
+// golden event has from a stranger.
+func TestBaseURL(t *testing.T) {
+	tests := []struct{ name, configured, domain, stage, want string }{
+		{"parameter", "https://pay.example.test", "x.execute-api.eu-west-3.amazonaws.com", "prod", "https://pay.example.test"},
+		{"parameter with slash", "https://pay.example.test/", "", "", "https://pay.example.test"},
+		{"API Gateway's domain", "", "x.execute-api.eu-west-3.amazonaws.com", "prod", "https://x.execute-api.eu-west-3.amazonaws.com/prod"},
+		{"in China", "", "x.execute-api.cn-north-1.amazonaws.com.cn", "prod", "https://x.execute-api.cn-north-1.amazonaws.com.cn/prod"},
+		{"custom domain", "", "pay.example.test", "prod", "https://pay.example.test"},
+		{"domain that only looks so", "", "amazonaws.com.example.test", "prod", "https://amazonaws.com.example.test"},
+		{"no stage", "", "x.execute-api.eu-west-3.amazonaws.com", "", "https://x.execute-api.eu-west-3.amazonaws.com"},
+		{"no domain", "", "", "prod", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStage(apigw.Config{BaseURL: test.configured}, created)
+			s.invoke(t, changed(t, "pay-rest", func(e map[string]any) {
+				e["requestContext"] = map[string]string{"domainName": test.domain, "stage": test.stage}
+			}))
+			if s.seen.BaseURL != test.want {
+				t.Errorf("base URL %q, want %q", s.seen.BaseURL, test.want)
+			}
+		})
+	}
+}
+
+func TestQuery(t *testing.T) {
+	s := newStage(apigw.Config{}, created)
+	s.invoke(t, changed(t, "pay-rest", func(e map[string]any) {
+		e["queryStringParameters"] = map[string]string{"grant_type": "client_credentials"}
+	}))
+	if got := s.seen.Query["grant_type"]; got != "client_credentials" {
+		t.Errorf("query %v", s.seen.Query)
+	}
+}
