@@ -1,0 +1,123 @@
+package awsclient
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Limits of the connections.
+const (
+	dialTimeout = 1500 * time.Millisecond // TCP and TLS together
+	// idleTimeout is compared with the wall clock too (net/http): after a freeze that was longer, a connection is not used.
+	idleTimeout    = 20 * time.Second
+	maxIdle        = 8
+	maxIdlePerHost = 4
+	maxConnections = 32 // a host
+	maxHeaderBytes = 64 << 10
+	maxDrain       = 4 << 10
+	sessionCache   = 8
+)
+
+// rootFiles are Amazon's public roots: Amazon Root CA 1 to 4, Starfield Services Root G2 and Starfield Class 2.
+//
+//go:embed roots/*.pem
+var rootFiles embed.FS
+
+// amazonRoots parses the embedded roots. Reading the system's pool instead takes ten times as long.
+func amazonRoots() (*x509.CertPool, error) {
+	files, err := rootFiles.ReadDir("roots")
+	if err != nil {
+		return nil, fmt.Errorf("embedded roots: %w", err)
+	}
+	pool := x509.NewCertPool()
+	for _, file := range files {
+		pem, err := rootFiles.ReadFile("roots/" + file.Name())
+		if err != nil {
+			return nil, fmt.Errorf("embedded roots: %w", err)
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, errors.New("embedded root is damaged: " + file.Name())
+		}
+	}
+	return pool, nil
+}
+
+// newTransport makes the one pool of connections to AWS. No proxy, no compression: answers are small.
+func newTransport(roots *x509.CertPool) *http.Transport {
+	dial := &dialer{amazon: clientTLS(roots), system: clientTLS(nil)}
+	return &http.Transport{
+		DialContext:            dial.net.DialContext,
+		DialTLSContext:         dial.dialTLS,
+		MaxIdleConns:           maxIdle,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		MaxConnsPerHost:        maxConnections,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		DisableCompression:     true,
+	}
+}
+
+// clientTLS is the TLS configuration for one pool of roots; nil roots are the system's.
+func clientTLS(roots *x509.CertPool) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		RootCAs:            roots,
+		ClientSessionCache: tls.NewLRUClientSessionCache(sessionCache),
+	}
+}
+
+// dialer opens TLS connections that are verified against Amazon's roots first. An endpoint that chains to another
+// authority (a private endpoint, a stand-in) is dialled again with the system's pool, and from then on all are.
+type dialer struct {
+	net       net.Dialer
+	amazon    *tls.Config
+	system    *tls.Config
+	useSystem atomic.Bool
+}
+
+// dialTLS opens one verified connection within dialTimeout.
+func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if d.useSystem.Load() {
+		return d.dialWith(ctx, d.system, network, address)
+	}
+	conn, err := d.dialWith(ctx, d.amazon, network, address)
+	var unknown x509.UnknownAuthorityError
+	if !errors.As(err, &unknown) {
+		return conn, err
+	}
+	conn, err = d.dialWith(ctx, d.system, network, address)
+	if err == nil {
+		d.useSystem.Store(true)
+	}
+	return conn, err
+}
+
+// dialWith opens one connection with one TLS configuration. A failure gives a nil interface, not a nil *tls.Conn.
+func (d *dialer) dialWith(ctx context.Context, config *tls.Config, network, address string) (net.Conn, error) {
+	secured := &tls.Dialer{NetDialer: &d.net, Config: config}
+	conn, err := secured.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+// drain reads the little that is left of an answer, so that its connection can be used again, and closes it.
+func drain(body io.ReadCloser) error {
+	_, err := io.CopyN(io.Discard, body, maxDrain)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, body.Close())
+}

@@ -1,0 +1,175 @@
+package awsclient
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+)
+
+// The SHA-256 fingerprints of the certificates, as Amazon Trust Services and Starfield publish them.
+var fingerprints = map[string]string{
+	"amazon-root-ca-1.pem":                                 "8ecde6884f3d87b1125ba31ac3fcb13d7016de7f57cc904fe1cb97c6ae98196e",
+	"amazon-root-ca-2.pem":                                 "1ba5b2aa8c65401a82960118f80bec4f62304d83cec4713a19c39c011ea46db4",
+	"amazon-root-ca-3.pem":                                 "18ce6cfe7bf14e60b2e347b8dfe868cb31d02ebb3ada271569f50343b46db3a4",
+	"amazon-root-ca-4.pem":                                 "e35d28419ed02025cfa69038cd623962458da5c695fbdea3c22b0bfb25897092",
+	"starfield-services-root-certificate-authority-g2.pem": "568d6905a2c88708a4b3025190edcfedb1974a606a13c6e5290fcb2ae63edab5",
+	"starfield-class-2-ca.pem":                             "1465fa205397b876faa6f0a9958e5590e40fcc7faa4fb7c2c8677521fb5fb658",
+}
+
+func TestEmbeddedRoots(t *testing.T) {
+	if _, err := amazonRoots(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := rootFiles.ReadDir("roots")
+	if err != nil || len(files) != len(fingerprints) {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		raw, err := rootFiles.ReadFile("roots/" + file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, rest := pem.Decode(raw)
+		if block == nil || len(rest) != 0 {
+			t.Fatalf("%s is not one certificate", file.Name())
+		}
+		sum := sha256.Sum256(block.Bytes)
+		if got := hex.EncodeToString(sum[:]); got != fingerprints[file.Name()] {
+			t.Errorf("%s has fingerprint %s", file.Name(), got)
+		}
+	}
+}
+
+// authority is a certificate authority made for one test.
+type authority struct {
+	t           *testing.T
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) authority {
+	t.Helper()
+	a := authority{t: t, key: newKey(t)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	a.certificate, _ = a.sign(template, template, &a.key.PublicKey)
+	return a
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func (a authority) sign(template, parent *x509.Certificate, key *ecdsa.PublicKey) (*x509.Certificate, []byte) {
+	a.t.Helper()
+	raw, err := x509.CreateCertificate(rand.Reader, template, parent, key, a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(raw)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return certificate, raw
+}
+
+func (a authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.certificate)
+	return pool
+}
+
+// serve starts an HTTPS server whose certificate is for an address.
+func (a authority) serve(ip string) *httptest.Server {
+	a.t.Helper()
+	key := newKey(a.t)
+	_, raw := a.sign(&x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "test server"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.ParseIP(ip)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, a.certificate, &key.PublicKey)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{raw}, PrivateKey: key}}}
+	server.Config.ErrorLog = nil
+	server.StartTLS()
+	a.t.Cleanup(server.Close)
+	return server
+}
+
+// Amazon's pool comes first; an unknown authority is looked for in the system's pool, everything else is an error.
+func TestFallbackToTheSystemPool(t *testing.T) {
+	amazon, system, stranger := newAuthority(t), newAuthority(t), newAuthority(t)
+	cases := []struct {
+		name      string
+		server    *httptest.Server
+		works     bool
+		useSystem bool
+	}{
+		{"Amazon's", amazon.serve("127.0.0.1"), true, false},
+		{"the system's", system.serve("127.0.0.1"), true, true},
+		{"nobody's", stranger.serve("127.0.0.1"), false, false},
+		{"Amazon's for another host", amazon.serve("192.0.2.1"), false, false},
+		{"the system's for another host", system.serve("192.0.2.1"), false, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			dial := &dialer{amazon: clientTLS(amazon.pool()), system: clientTLS(system.pool())}
+			address, err := url.Parse(c.server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second one may resume the session, or go straight to the system's pool
+				conn, err := dial.dialTLS(t.Context(), "tcp", address.Host)
+				if (err == nil) != c.works || dial.useSystem.Load() != c.useSystem {
+					t.Fatalf("%v, system %v", err, dial.useSystem.Load())
+				}
+				if err != nil {
+					if conn != nil {
+						t.Error("an error came with a connection")
+					}
+					continue
+				}
+				_ = conn.Close()
+			}
+		})
+	}
+}
+
+func TestVerificationErrorIsKept(t *testing.T) {
+	amazon, stranger := newAuthority(t), newAuthority(t)
+	transport := newTransport(amazon.pool())
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, stranger.serve("127.0.0.1").URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := transport.RoundTrip(request)
+	if response != nil {
+		_ = response.Body.Close()
+	}
+	var unknown x509.UnknownAuthorityError
+	if !errors.As(err, &unknown) {
+		t.Fatalf("got %v", err)
+	}
+}

@@ -1,0 +1,45 @@
+// Package aws fetches secrets from AWS Secrets Manager. It does not cache: package secret does.
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"mobilegateway/shared/secret"
+)
+
+// API is the one call of the Secrets Manager client that is used.
+type API interface {
+	GetSecretValue(ctx context.Context, in *secretsmanager.GetSecretValueInput, options ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error)
+}
+
+// Source is a secret.Source over Secrets Manager.
+type Source struct {
+	api API
+}
+
+var _ secret.Source = (*Source)(nil)
+
+// New makes a source over a client (awsclient's Secrets).
+func New(api API) *Source { return &Source{api: api} }
+
+// Fetch reads the version AWSCURRENT of a secret, by name or ARN: its string, or its bytes where it has no string. It
+// fails where the service does, or the secret is empty.
+func (s *Source) Fetch(ctx context.Context, id string) (secret.Value, error) {
+	out, err := s.api.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: sdk.String(id)})
+	if err != nil {
+		return secret.Value{}, fmt.Errorf("fetch a secret: %w", err)
+	}
+	value := secret.Value{Current: out.SecretBinary, Version: sdk.ToString(out.VersionId)}
+	if out.SecretString != nil {
+		value.Current = []byte(*out.SecretString)
+	}
+	if len(value.Current) == 0 {
+		return secret.Value{}, errors.New("fetch a secret: it is empty")
+	}
+	return value, nil
+}

@@ -1,0 +1,153 @@
+// Package settings reads the environment of a function: names, durations, lists of durations and switches.
+//
+// It keeps the names and defaults of all variables in one table, reads through a function so that tests need no process
+// environment, and reports every fault at once. It does not know which function needs which variable: a bootstrap asks
+// for what it uses. Its invariant: after Err has returned nil, every value handed out was within its limits.
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Environment reads variables, collects faults, and scales durations by SPEED. It is made by FromEnv and is not safe
+// for concurrent use.
+type Environment struct {
+	lookup func(string) string
+	speed  int64
+	faults []error
+}
+
+// maxSpeed bounds SPEED: at 3600 an hour passes in a second.
+const maxSpeed = 3600
+
+// shortest is what a duration other than zero is never scaled below: a zero would change its meaning.
+const shortest = time.Millisecond
+
+// FromEnv begins to read. lookup is os.Getenv in a bootstrap. A SPEED that is not a whole number from 1 to 3600 is a
+// fault, reported by Err.
+func FromEnv(lookup func(string) string) *Environment {
+	e := &Environment{lookup: lookup, speed: 1}
+	text := lookup(Speed)
+	if text == "" {
+		return e
+	}
+	speed, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || speed < 1 || speed > maxSpeed {
+		e.fail(Speed, "must be a whole number from 1 to %d", maxSpeed)
+		return e
+	}
+	e.speed = speed
+	return e
+}
+
+// Err returns every fault found so far as one error, nil if there is none. Call it after the last read.
+func (e *Environment) Err() error { return errors.Join(e.faults...) }
+
+// Text returns a variable, or its default from the table where it is empty; "" is a proper value.
+func (e *Environment) Text(name string) string {
+	if text := e.lookup(name); text != "" {
+		return text
+	}
+	return variables[name].fallback
+}
+
+// Required returns a variable that must not be empty; an empty one is a fault.
+func (e *Environment) Required(name string) string {
+	text := e.Text(name)
+	if text == "" {
+		e.fail(name, "is not set")
+	}
+	return text
+}
+
+// URL returns a variable that is empty or an absolute http or https URL without query and fragment, with trailing
+// slashes removed.
+func (e *Environment) URL(name string) string {
+	text := strings.TrimRight(e.Text(name), "/")
+	if text == "" {
+		return ""
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.Fragment != "" {
+		e.fail(name, "is not an absolute http or https URL")
+		return ""
+	}
+	return text
+}
+
+// Duration returns a variable in Go's notation ("90s", "24h"), or its default, within the limits of the table. SPEED
+// divides it unless its name ends in _TIMEOUT or _LEASE: those are facts about the outside world.
+func (e *Environment) Duration(name string) time.Duration {
+	return e.duration(name, e.Text(name))
+}
+
+// Durations returns a comma-separated list of at least one duration, each read as Duration reads one.
+func (e *Environment) Durations(name string) []time.Duration {
+	var list []time.Duration
+	for item := range strings.SplitSeq(e.Text(name), ",") {
+		list = append(list, e.duration(name, strings.TrimSpace(item)))
+	}
+	return list
+}
+
+// Flag returns a switch: "true" is on; "false" and empty are off; anything else is a fault.
+func (e *Environment) Flag(name string) bool {
+	switch e.Text(name) {
+	case "true":
+		return true
+	case "", "false":
+		return false
+	default:
+		e.fail(name, `must be "true", "false" or empty`)
+		return false
+	}
+}
+
+// Loopback returns ALLOW_LOOPBACK: whether notification and return URLs may be plain http on 127.0.0.1. It exists for
+// the local run alone: where AWS_EXECUTION_ENV is set, as Lambda sets it, true is a fault and the function does not
+// start (decision "outgoing-addresses").
+func (e *Environment) Loopback() bool {
+	allowed := e.Flag(AllowLoopback)
+	if allowed && e.lookup(executionEnvironment) != "" {
+		e.fail(AllowLoopback, "is true in a deployed function (%s is set)", executionEnvironment)
+		return false
+	}
+	return allowed
+}
+
+// duration reads one duration of a variable, checks the variable's limits and scales it.
+func (e *Environment) duration(name, text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		e.fail(name, `is not a duration such as "90s"`)
+		return 0
+	}
+	row := variables[name]
+	if d < 0 || (row.most > 0 && d > row.most) {
+		e.fail(name, "must be from 0s to %s", row.most)
+		return 0
+	}
+	if d < row.least && (d != 0 || !row.zero) {
+		e.fail(name, "must be at least %s", row.least)
+		return 0
+	}
+	return e.scale(name, d)
+}
+
+// scale divides a duration by SPEED where its name allows that.
+func (e *Environment) scale(name string, d time.Duration) time.Duration {
+	if d == 0 || strings.HasSuffix(name, "_TIMEOUT") || strings.HasSuffix(name, "_LEASE") {
+		return d
+	}
+	return max(d/time.Duration(e.speed), shortest)
+}
+
+// fail keeps a fault. The variable's value stays out of it: it may be a secret that stands in the wrong place.
+func (e *Environment) fail(name, format string, args ...any) {
+	e.faults = append(e.faults, errors.New("setting "+name+" "+fmt.Sprintf(format, args...)))
+}
