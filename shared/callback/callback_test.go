@@ -1,0 +1,249 @@
+package callback
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"math/rand"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/secret"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const (
+	life      = 5 * time.Minute
+	base      = "https://api.example/prod"
+	requestID = "0f8fad5b-d9cb-469f-a165-70867728950e"
+)
+
+// vault is a secret behind the real cache, counted.
+type vault struct {
+	text    []byte
+	fail    error
+	fetches int
+}
+
+func (v *vault) Fetch(context.Context, string) (secret.Value, error) {
+	v.fetches++
+	return secret.Value{Current: v.text}, v.fail
+}
+
+func ringText(t testing.TB, added ...time.Time) []byte {
+	t.Helper()
+	random := rand.New(rand.NewSource(1))
+	var text []byte
+	for _, at := range added {
+		var err error
+		if text, err = keyring.Append(text, random, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return text
+}
+
+func newKeys(v *vault, at *time.Time) *Keys {
+	now := func() time.Time { return *at }
+	return New(secret.New(v, "callbacks", life, 30*time.Second, now), life, now)
+}
+
+func ringOf(t testing.TB, keys *Keys) *Ring {
+	t.Helper()
+	ring, err := keys.Ring(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+func tokenOf(t testing.TB, address string) string {
+	t.Helper()
+	return address[strings.LastIndex(address, "/")+1:]
+}
+
+func TestURLs(t *testing.T) {
+	at := start
+	ring := ringOf(t, newKeys(&vault{text: ringText(t, start)}, &at))
+	cases := []struct{ name, address, want string }{
+		{"payment", ring.PaymentURL(base, "orange", "DemoShop_1"), base + "/callbacks/v1/payments/orange/DemoShop_1/"},
+		{"receipt", ring.ReceiptURL(base, "orange", requestID), base + "/callbacks/v1/receipts/orange/" + requestID + "/"},
+		{"a slash at the end of base", ring.PaymentURL(base+"/", "mtn", "S_2"), base + "/callbacks/v1/payments/mtn/S_2/"},
+		{"segments are encoded", ring.PaymentURL(base, "a/b", "x y?#%"), base + "/callbacks/v1/payments/a%2Fb/x%20y%3F%23%25/"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			rest, found := strings.CutPrefix(c.address, c.want)
+			if !found || len(rest) != TokenLength {
+				t.Fatalf("%s does not begin with %s and end in a token", c.address, c.want)
+			}
+			parsed, err := url.Parse(c.address)
+			if err != nil || parsed.RawQuery != "" || strings.ContainsAny(rest, "=+/") {
+				t.Errorf("%s is not a plain URL: %v", c.address, err)
+			}
+		})
+	}
+}
+
+func TestATokenIsGoodForOnePathAlone(t *testing.T) {
+	ctx, at := context.Background(), start
+	keys := newKeys(&vault{text: ringText(t, start)}, &at)
+	token := tokenOf(t, ringOf(t, keys).PaymentURL(base, "orange", "DemoShop_1"))
+	cases := []struct {
+		name, path, token string
+		want              bool
+	}{
+		{"its own path", PaymentPath("orange", "DemoShop_1"), token, true},
+		{"another order", PaymentPath("orange", "DemoShop_2"), token, false},
+		{"another operator", PaymentPath("mtn", "DemoShop_1"), token, false},
+		{"another kind", ReceiptPath("orange", "DemoShop_1"), token, false},
+		{"parts moved over the slash", PaymentPath("orange/DemoShop", "1"), token, false},
+		{"other case of the operator", PaymentPath("Orange", "DemoShop_1"), token, false},
+		{"no token", PaymentPath("orange", "DemoShop_1"), "", false},
+		{"a token cut short", PaymentPath("orange", "DemoShop_1"), token[:len(token)-1], false},
+		{"a token made longer", PaymentPath("orange", "DemoShop_1"), token + "A", false},
+		{"a token with padding", PaymentPath("orange", "DemoShop_1"), token + "=", false},
+		{"not base64url", PaymentPath("orange", "DemoShop_1"), strings.Repeat("!", TokenLength), false},
+		{"all zero", PaymentPath("orange", "DemoShop_1"), strings.Repeat("A", TokenLength), false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := ringOf(t, keys).Verify(c.path, c.token); got != c.want {
+				t.Errorf("Ring.Verify = %v, want %v", got, c.want)
+			}
+			got, err := keys.Verify(ctx, c.path, c.token)
+			if got != c.want || err != nil {
+				t.Errorf("Keys.Verify = %v, %v, want %v", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestEveryFlippedBitIsRefused(t *testing.T) {
+	at := start
+	ring := ringOf(t, newKeys(&vault{text: ringText(t, start)}, &at))
+	path := PaymentPath("orange", "DemoShop_1")
+	raw, err := base64.RawURLEncoding.DecodeString(ring.Sign(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bit := range len(raw) * 8 {
+		raw[bit/8] ^= 1 << (bit % 8)
+		if ring.Verify(path, base64.RawURLEncoding.EncodeToString(raw)) {
+			t.Errorf("accepted with bit %d flipped", bit)
+		}
+		raw[bit/8] ^= 1 << (bit % 8)
+	}
+}
+
+func TestEveryOtherLastCharacterIsRefused(t *testing.T) {
+	at := start
+	ring := ringOf(t, newKeys(&vault{text: ringText(t, start)}, &at))
+	path := PaymentPath("orange", "DemoShop_1")
+	token := ring.Sign(path)
+	for _, last := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_" {
+		other := token[:len(token)-1] + string(last)
+		if ring.Verify(path, other) != (other == token) {
+			t.Errorf("a second spelling of the token, ending in %c, is accepted", last)
+		}
+	}
+}
+
+func TestOldKeysVerifyForEver(t *testing.T) {
+	ctx, at := context.Background(), start
+	v := &vault{text: ringText(t, start)}
+	keys := newKeys(v, &at)
+	path := PaymentPath("orange", "DemoShop_1")
+	old := ringOf(t, keys).Sign(path)
+
+	v.text = ringText(t, start, start.Add(time.Hour))
+	at = start.Add(time.Hour + life)
+	ring := ringOf(t, keys)
+	young := ring.Sign(path)
+	if young == old {
+		t.Fatal("the new key does not sign")
+	}
+	at = start.Add(10 * 365 * 24 * time.Hour)
+	for _, token := range []string{old, young} {
+		if good, err := keys.Verify(ctx, path, token); !good || err != nil {
+			t.Errorf("Verify = %v, %v", good, err)
+		}
+	}
+	if !ring.Verify(path, old) {
+		t.Error("Ring.Verify refuses the old key")
+	}
+}
+
+func TestATokenOfAKeyNotYetKnown(t *testing.T) {
+	ctx, at := context.Background(), start.Add(time.Hour)
+	newer := &vault{text: ringText(t, start, start)}
+	path := PaymentPath("orange", "DemoShop_1")
+	token := ringOf(t, newKeys(newer, &at)).Sign(path)
+
+	late := &vault{text: ringText(t, start)}
+	keys := newKeys(late, &at)
+	if ringOf(t, keys).Verify(path, token) {
+		t.Error("a ring verified with a key that it does not have")
+	}
+	late.text = newer.text
+	if good, err := keys.Verify(ctx, path, token); !good || err != nil {
+		t.Errorf("Verify after the key was added = %v, %v", good, err)
+	}
+}
+
+func TestForgedNumbersCauseFewFetches(t *testing.T) {
+	ctx, at := context.Background(), start
+	v := &vault{text: ringText(t, start)}
+	keys := newKeys(v, &at)
+	for number := range 200 {
+		raw := make([]byte, tokenSize)
+		binary.BigEndian.PutUint16(raw, uint16(number))
+		if good, _ := keys.Verify(ctx, PaymentPath("orange", "DemoShop_1"), base64.RawURLEncoding.EncodeToString(raw)); good {
+			t.Errorf("forged number %d is accepted", number)
+		}
+	}
+	if v.fetches > 2 {
+		t.Errorf("forged numbers caused %d fetches, want the first and one refresh", v.fetches)
+	}
+}
+
+func TestMalformedTokensFetchNothing(t *testing.T) {
+	at := start
+	v := &vault{fail: errors.New("must not be asked")}
+	good, err := newKeys(v, &at).Verify(context.Background(), "/x", "no token")
+	if good || err != nil || v.fetches != 0 {
+		t.Errorf("Verify = %v, %v with %d fetches", good, err, v.fetches)
+	}
+}
+
+func TestWithoutASecretNothingIsKnown(t *testing.T) {
+	at := start
+	keys := newKeys(&vault{fail: errors.New("gone")}, &at)
+	if _, err := keys.Ring(context.Background()); err == nil {
+		t.Error("Ring gave no error")
+	}
+	if good, err := keys.Verify(context.Background(), "/x", strings.Repeat("A", TokenLength)); good || err == nil {
+		t.Errorf("Verify = %v, %v; want an error, so that the operator comes again", good, err)
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	at := start
+	ring := ringOf(f, newKeys(&vault{text: ringText(f, start)}, &at))
+	path := PaymentPath("orange", "DemoShop_1")
+	good := ring.Sign(path)
+	f.Add(path, good)
+	f.Add(path, "")
+	f.Add("", good)
+	f.Add(path, strings.Repeat("_", TokenLength))
+	f.Fuzz(func(t *testing.T, somePath, token string) {
+		if ring.Verify(somePath, token) && token != ring.Sign(somePath) {
+			t.Errorf("Verify(%q, %q) accepts what was not signed", somePath, token)
+		}
+	})
+}

@@ -1,0 +1,132 @@
+// Package keyring holds numbered signing keys: the ring format that all signing secrets share, the choice of the key
+// that signs, and the look-up of the key that verifies (decision "key-rings").
+//
+// It signs nothing itself. Its invariants: a ring only grows, a number names the same key for ever, and a key signs
+// only when every running function has had the time to learn of it.
+package keyring
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Limits of a ring.
+const (
+	// KeySize is the length of a key in bytes.
+	KeySize = 32
+	// MaxNumber is the largest key number: signed things carry it in two bytes.
+	MaxNumber = 1<<16 - 1
+)
+
+// Key is one signing key.
+type Key struct {
+	// Number names the key in what it signed, from 1 to MaxNumber.
+	Number int
+	// Value is the key itself, KeySize bytes. It is never logged.
+	Value []byte
+	// Added is when the key entered the ring.
+	Added time.Time
+}
+
+// Ring is an immutable set of keys, at least one.
+type Ring struct {
+	keys []Key // by ascending number
+}
+
+// document is a ring as it is stored in a secret.
+type document struct {
+	Keys []entry `json:"keys"`
+}
+
+type entry struct {
+	Number int       `json:"number"`
+	Key    []byte    `json:"key"`
+	Added  time.Time `json:"added"`
+}
+
+// Parse reads a ring from its secret, {"keys":[{"number":1,"key":"<base64>","added":"<RFC 3339>"}]}. Fields that it
+// does not know are ignored. Its errors name a key's number at most, never its value.
+func Parse(text []byte) (*Ring, error) {
+	var stored document
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return nil, errors.New("the key ring is not the JSON that it should be") // the cause could quote the secret
+	}
+	if len(stored.Keys) == 0 {
+		return nil, errors.New("the key ring has no keys")
+	}
+	ring := &Ring{}
+	for _, e := range stored.Keys {
+		if err := e.check(); err != nil {
+			return nil, err
+		}
+		if _, twice := ring.Find(e.Number); twice {
+			return nil, fmt.Errorf("key number %d stands twice in the ring", e.Number)
+		}
+		ring.keys = append(ring.keys, Key{Number: e.Number, Value: e.Key, Added: e.Added.UTC()})
+	}
+	slices.SortFunc(ring.keys, func(a, b Key) int { return a.Number - b.Number })
+	return ring, nil
+}
+
+func (e entry) check() error {
+	switch {
+	case e.Number < 1 || e.Number > MaxNumber:
+		return fmt.Errorf("key number %d is not between 1 and %d", e.Number, MaxNumber)
+	case len(e.Key) != KeySize:
+		return fmt.Errorf("key %d is not %d bytes long", e.Number, KeySize)
+	case e.Added.IsZero():
+		return fmt.Errorf("key %d does not say when it was added", e.Number)
+	}
+	return nil
+}
+
+// Find returns the key with a number.
+func (r *Ring) Find(number int) (Key, bool) {
+	for _, key := range r.keys {
+		if key.Number == number {
+			return key, true
+		}
+	}
+	return Key{}, false
+}
+
+// Signing returns the key to sign with: the one with the highest number among those that are at least life old, so
+// that every function has read it by now. Where none is, the lowest number signs: on a new ring there is no other.
+func (r *Ring) Signing(now time.Time, life time.Duration) Key {
+	for i := len(r.keys) - 1; i > 0; i-- {
+		if !r.keys[i].Added.Add(life).After(now) {
+			return r.keys[i]
+		}
+	}
+	return r.keys[0]
+}
+
+// Append adds a fresh random key with the next number to a stored ring and returns the ring to store. An empty text
+// begins a ring. Nothing is ever taken away: what an old key signed must stay verifiable.
+func Append(text []byte, random io.Reader, now time.Time) ([]byte, error) {
+	var stored document
+	next := 1
+	if len(text) > 0 {
+		ring, err := Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range ring.keys {
+			stored.Keys = append(stored.Keys, entry{Number: key.Number, Key: key.Value, Added: key.Added})
+		}
+		next = ring.keys[len(ring.keys)-1].Number + 1
+	}
+	if next > MaxNumber {
+		return nil, errors.New("the key ring is full")
+	}
+	value := make([]byte, KeySize)
+	if _, err := io.ReadFull(random, value); err != nil {
+		return nil, fmt.Errorf("read random bytes: %w", err)
+	}
+	stored.Keys = append(stored.Keys, entry{Number: next, Key: value, Added: now.UTC().Truncate(time.Second)})
+	return json.Marshal(stored)
+}

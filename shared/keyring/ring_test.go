@@ -1,0 +1,159 @@
+package keyring
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const life = 5 * time.Minute
+
+// grown makes a stored ring with a key added at each of the times.
+func grown(t testing.TB, added ...time.Time) []byte {
+	t.Helper()
+	random := rand.New(rand.NewSource(1))
+	var text []byte
+	for _, at := range added {
+		var err error
+		if text, err = Append(text, random, at); err != nil {
+			t.Fatalf("Append: %v", err)
+		}
+	}
+	return text
+}
+
+func parse(t testing.TB, text []byte) *Ring {
+	t.Helper()
+	ring, err := Parse(text)
+	if err != nil {
+		t.Fatalf("Parse: %v", err)
+	}
+	return ring
+}
+
+func TestParseRefuses(t *testing.T) {
+	const key = `"key":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="`
+	const added = `"added":"2026-01-01T00:00:00Z"`
+	cases := map[string]string{
+		"no JSON":           `keys`,
+		"nothing":           ``,
+		"no keys":           `{"keys":[]}`,
+		"number 0":          `{"keys":[{"number":0,` + key + `,` + added + `}]}`,
+		"number too large":  `{"keys":[{"number":65536,` + key + `,` + added + `}]}`,
+		"a short key":       `{"keys":[{"number":1,"key":"AAEC",` + added + `}]}`,
+		"not base64":        `{"keys":[{"number":1,"key":"not base64 but SECRET",` + added + `}]}`,
+		"without added":     `{"keys":[{"number":1,` + key + `}]}`,
+		"a number twice":    `{"keys":[{"number":1,` + key + `,` + added + `},{"number":1,` + key + `,` + added + `}]}`,
+		"added is no time":  `{"keys":[{"number":1,` + key + `,"added":"yesterday"}]}`,
+		"number is no text": `{"keys":[{"number":"1",` + key + `,` + added + `}]}`,
+	}
+	for name, text := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse([]byte(text))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), "AAEC") {
+				t.Errorf("the error shows a key: %v", err)
+			}
+		})
+	}
+}
+
+func TestParseIgnoresWhatItDoesNotKnow(t *testing.T) {
+	text := bytes.Replace(grown(t, start), []byte(`{"keys"`), []byte(`{"note":"from a later version","keys"`), 1)
+	if _, found := parse(t, text).Find(1); !found {
+		t.Error("key 1 is not found")
+	}
+}
+
+func TestSigningKey(t *testing.T) {
+	cases := []struct {
+		name  string
+		added []time.Time
+		now   time.Time
+		want  int
+	}{
+		{"the only key signs at once", []time.Time{start}, start, 1},
+		{"a new key waits for one cache life", []time.Time{start, start.Add(time.Hour)}, start.Add(time.Hour + life - 1), 1},
+		{"then it signs", []time.Time{start, start.Add(time.Hour)}, start.Add(time.Hour + life), 2},
+		{"the newest of the ripe keys signs", []time.Time{start, start.Add(time.Hour), start.Add(2 * time.Hour)}, start.Add(2 * time.Hour), 2},
+		{"of keys added together the first signs first", []time.Time{start, start}, start.Add(life - 1), 1},
+		{"and then the last", []time.Time{start, start}, start.Add(life), 2},
+		{"a key from the future does not sign", []time.Time{start, start.Add(24 * time.Hour)}, start.Add(time.Hour), 1},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := parse(t, grown(t, c.added...)).Signing(c.now, life).Number; got != c.want {
+				t.Errorf("key %d signs, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAppendKeepsWhatIsThere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		random := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
+		count := rapid.IntRange(1, 12).Draw(t, "count")
+		var text []byte
+		for i := 1; i <= count; i++ {
+			longer, err := Append(text, random, start.Add(time.Duration(i)*time.Hour))
+			if err != nil {
+				t.Fatalf("Append: %v", err)
+			}
+			ring, err := Parse(longer)
+			if err != nil {
+				t.Fatalf("Parse: %v", err)
+			}
+			if _, found := ring.Find(i); !found {
+				t.Fatalf("key %d is not there", i)
+			}
+			if i > 1 {
+				before, _ := Parse(text)
+				for _, key := range before.keys {
+					if same, found := ring.Find(key.Number); !found || !bytes.Equal(same.Value, key.Value) || !same.Added.Equal(key.Added) {
+						t.Fatalf("key %d changed", key.Number)
+					}
+				}
+			}
+			text = longer
+		}
+	})
+}
+
+func TestAppendRefuses(t *testing.T) {
+	if _, err := Append([]byte("{"), rand.New(rand.NewSource(1)), start); err == nil {
+		t.Error("a broken ring was appended to")
+	}
+	if _, err := Append(nil, strings.NewReader("short"), start); err == nil {
+		t.Error("a key was made of too few random bytes")
+	}
+	full, err := json.Marshal(document{Keys: []entry{{Number: MaxNumber, Key: make([]byte, KeySize), Added: start}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Append(full, rand.New(rand.NewSource(1)), start); err == nil {
+		t.Error("a full ring was appended to")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"keys":[{"number":1,"key":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=","added":"2026-01-01T00:00:00Z"}]}`))
+	f.Add([]byte(`{"keys":null}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		ring, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if key := ring.Signing(start, life); len(key.Value) != KeySize || key.Number < 1 || key.Number > MaxNumber {
+			t.Errorf("a ring gave the key %d of %d bytes", key.Number, len(key.Value))
+		}
+	})
+}
