@@ -1,0 +1,133 @@
+// Package merchantmem keeps merchant profiles in memory, for tests and simulations. It counts reads, and can be made
+// to fail. It is safe for parallel use.
+package merchantmem
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+
+	"mobilegateway/shared/merchant"
+)
+
+// Store is a merchant.Registry in memory. The zero value is empty and ready.
+type Store struct {
+	mutex     sync.Mutex
+	documents map[string][]byte // by id
+	names     map[string]string // id by name key
+	reads     int
+	fail      error
+}
+
+var _ merchant.Registry = (*Store)(nil)
+
+// Reads is how many profiles were asked for.
+func (s *Store) Reads() int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.reads
+}
+
+// Fail makes every call fail with err, until it is called with nil.
+func (s *Store) Fail(err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.fail = err
+}
+
+// Profile implements merchant.Store.
+func (s *Store) Profile(_ context.Context, id string) (*merchant.Profile, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.reads++
+	if s.fail != nil {
+		return nil, s.fail
+	}
+	document, found := s.documents[id]
+	if !found {
+		return nil, nil
+	}
+	return merchant.Decode(document)
+}
+
+// Create implements merchant.Registry.
+func (s *Store) Create(_ context.Context, p *merchant.Profile) error {
+	document, err := merchant.Encode(p)
+	if err != nil {
+		return err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	key := merchant.NameKey(p.Name)
+	present, exists := s.documents[p.ID]
+	holder, taken := s.names[key]
+	switch {
+	case exists && bytes.Equal(present, document):
+		return nil
+	case taken && holder != p.ID:
+		return merchant.ErrNameTaken
+	case taken, exists:
+		return merchant.ErrIDTaken
+	}
+	if s.documents == nil {
+		s.documents, s.names = map[string][]byte{}, map[string]string{}
+	}
+	s.documents[p.ID], s.names[key] = document, p.ID
+	return nil
+}
+
+// Update implements merchant.Registry.
+func (s *Store) Update(_ context.Context, p *merchant.Profile) error {
+	next := p.Clone()
+	next.Version++
+	document, err := merchant.Encode(next)
+	if err != nil {
+		return err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	present, exists := s.documents[p.ID]
+	if !exists {
+		return merchant.ErrGone
+	}
+	if bytes.Equal(present, document) {
+		p.Version = next.Version
+		return nil
+	}
+	stored, err := merchant.Decode(present)
+	if err != nil {
+		return err
+	}
+	if stored.Version != p.Version || stored.Name != p.Name {
+		return merchant.ErrChanged
+	}
+	s.documents[p.ID] = document
+	p.Version = next.Version
+	return nil
+}
+
+// IDOf implements merchant.Registry.
+func (s *Store) IDOf(_ context.Context, name string) (string, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.names[merchant.NameKey(name)], s.fail
+}
+
+// IDs implements merchant.Registry.
+func (s *Store) IDs(context.Context) ([]string, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var ids []string
+	for id := range s.documents {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids, s.fail
+}

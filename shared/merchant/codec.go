@@ -1,0 +1,96 @@
+package merchant
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// rawField is one stored field as it was written.
+type rawField = json.RawMessage
+
+// stored is a profile's document, {"id":...}. Every field name stands here once.
+type stored struct {
+	ID                string          `json:"id"`
+	Name              string          `json:"name"`
+	Status            string          `json:"status"`
+	Version           int64           `json:"version"`
+	Generation        int             `json:"generation"`
+	Created           time.Time       `json:"created,omitzero"`
+	Updated           time.Time       `json:"updated,omitzero"`
+	Operations        []string        `json:"operations,omitempty"`
+	Countries         []string        `json:"countries,omitempty"`
+	Operators         []string        `json:"operators,omitempty"`
+	HomeCountry       string          `json:"home_country,omitempty"`
+	OnBehalfOf        []string        `json:"on_behalf_of,omitempty"`
+	SenderNames       []string        `json:"sender_names,omitempty"`
+	NotificationHosts []string        `json:"notification_hosts,omitempty"`
+	NotifURL          string          `json:"notif_url,omitempty"`
+	Tokens            []Credential    `json:"tokens,omitempty"`
+	ClientSecrets     []Credential    `json:"client_secrets,omitempty"`
+	WebhookSecrets    []WebhookSecret `json:"webhook_secrets,omitempty"`
+}
+
+// fieldNames are the names of stored's fields.
+var fieldNames = []string{
+	"id", "name", "status", "version", "generation", "created", "updated", "operations", "countries", "operators",
+	"home_country", "on_behalf_of", "sender_names", "notification_hosts", "notif_url", "tokens", "client_secrets",
+	"webhook_secrets",
+}
+
+// Encode writes a profile as the JSON document that stores keep: equal profiles give equal bytes. It holds hashes, no
+// secrets.
+func Encode(p *Profile) ([]byte, error) {
+	document, err := json.Marshal(stored{
+		ID: p.ID, Name: p.Name, Status: p.Status, Version: p.Version, Generation: p.Generation,
+		Created: p.Created, Updated: p.Updated,
+		Operations: p.Operations, Countries: p.Countries, Operators: p.Operators, HomeCountry: p.HomeCountry,
+		OnBehalfOf: p.OnBehalfOf, SenderNames: p.SenderNames, NotificationHosts: p.NotificationHosts, NotifURL: p.NotifURL,
+		Tokens: p.Tokens, ClientSecrets: p.ClientSecrets, WebhookSecrets: p.WebhookSecrets,
+	})
+	if err != nil || len(p.extra) == 0 {
+		return document, err
+	}
+	others, err := json.Marshal(p.extra) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Join([][]byte{document[:len(document)-1], others[1:]}, []byte(",")), nil
+}
+
+// Decode reads a document that Encode wrote, by this version of the program or a newer one.
+func Decode(document []byte) (*Profile, error) {
+	var s stored
+	if err := json.Unmarshal(document, &s); err != nil {
+		return nil, fmt.Errorf("decode a merchant profile: %w", err)
+	}
+	var extra map[string]rawField
+	if err := json.Unmarshal(document, &extra); err != nil {
+		return nil, fmt.Errorf("decode a merchant profile: %w", err)
+	}
+	for _, name := range fieldNames {
+		delete(extra, name)
+	}
+	return &Profile{
+		ID: s.ID, Name: s.Name, Status: s.Status, Version: s.Version, Generation: s.Generation,
+		Created: s.Created.UTC(), Updated: s.Updated.UTC(),
+		Operations: s.Operations, Countries: s.Countries, Operators: s.Operators, HomeCountry: s.HomeCountry,
+		OnBehalfOf: s.OnBehalfOf, SenderNames: s.SenderNames, NotificationHosts: s.NotificationHosts, NotifURL: s.NotifURL,
+		Tokens: s.Tokens, ClientSecrets: s.ClientSecrets, WebhookSecrets: s.WebhookSecrets, extra: extra,
+	}, nil
+}
+
+// Clone returns a copy that shares nothing with p, to be changed and stored.
+func (p *Profile) Clone() *Profile {
+	c := *p
+	for _, list := range []*[]string{
+		&c.Operations, &c.Countries, &c.Operators, &c.OnBehalfOf, &c.SenderNames, &c.NotificationHosts,
+	} {
+		*list = append([]string(nil), *list...)
+	}
+	c.Tokens = append([]Credential(nil), p.Tokens...)
+	c.ClientSecrets = append([]Credential(nil), p.ClientSecrets...)
+	c.WebhookSecrets = append([]WebhookSecret(nil), p.WebhookSecrets...)
+	return &c // extra is never changed in place
+}

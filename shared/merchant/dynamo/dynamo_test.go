@@ -1,0 +1,186 @@
+package dynamo_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"mobilegateway/internal/dynoxide"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/merchant/dynamo"
+	"mobilegateway/shared/merchant/merchanttest"
+)
+
+// startTimeout bounds the start of the server, its installation on first use included.
+const startTimeout = 2 * time.Minute
+
+// server starts a DynamoDB-compatible server for a test.
+func server(t *testing.T) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	s, err := dynoxide.Start(ctx, "", 0)
+	if err != nil {
+		t.Fatalf("dynoxide: %v", err)
+	}
+	t.Cleanup(s.Stop)
+	return s.Endpoint()
+}
+
+// client talks to the server through a transport.
+func client(endpoint string, transport http.RoundTripper) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		Region:       "eu-west-1",
+		BaseEndpoint: aws.String(endpoint),
+		HTTPClient:   &http.Client{Transport: transport},
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
+		}),
+	})
+}
+
+var tables atomic.Int64
+
+// table makes an empty table as template.yaml has it.
+func table(t *testing.T, c *dynamodb.Client) string {
+	t.Helper()
+	name := fmt.Sprintf("merchants%d", tables.Add(1))
+	_, err := c.CreateTable(context.Background(), &dynamodb.CreateTableInput{
+		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+	})
+	if err != nil {
+		t.Fatalf("CreateTable: %v", err)
+	}
+	return name
+}
+
+func TestRegistry(t *testing.T) {
+	c := client(server(t), http.DefaultTransport)
+	merchanttest.Run(t, func(t *testing.T) merchant.Registry { return dynamo.NewRegistry(c, table(t, c)) })
+}
+
+// losing lets a request reach the server and loses the answer, as often as told.
+type losing struct{ left atomic.Int64 }
+
+func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && l.left.Add(-1) >= 0 {
+		_ = response.Body.Close()
+		return nil, errors.New("connection reset by peer")
+	}
+	return response, err
+}
+
+func TestALostAnswerIsNoRefusal(t *testing.T) {
+	ctx := context.Background()
+	wire := &losing{}
+	c := client(server(t), wire)
+	r := dynamo.NewRegistry(c, table(t, c))
+	p := merchanttest.NewProfile(t, "DemoShop", 1)
+
+	wire.left.Store(1)
+	if err := r.Create(ctx, p); err != nil {
+		t.Fatalf("Create: %v", err)
+	}
+	wire.left.Store(1)
+	p.Countries = []string{"TN"}
+	if err := r.Update(ctx, p); err != nil || p.Version != 2 {
+		t.Fatalf("Update: %v, version %d", err, p.Version)
+	}
+	wire.left.Store(1)
+	read, err := r.Profile(ctx, p.ID)
+	if err != nil || read.Version != 2 || read.Countries[0] != "TN" {
+		t.Fatalf("Profile = %+v, %v", read, err)
+	}
+}
+
+// counting counts requests by operation.
+type counting struct {
+	reads, others atomic.Int64
+	consistent    atomic.Bool
+}
+
+func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
+		c.reads.Add(1)
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(text))
+		c.consistent.Store(strings.Contains(string(text), `"ConsistentRead":true`))
+	} else {
+		c.others.Add(1)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func TestAProfileIsOneConsistentRead(t *testing.T) {
+	ctx := context.Background()
+	wire := &counting{}
+	c := client(server(t), wire)
+	r := dynamo.NewRegistry(c, table(t, c))
+	p := merchanttest.NewProfile(t, "DemoShop", 1)
+	if err := r.Create(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	before := wire.others.Load()
+	if _, err := dynamo.New(c, "merchants-of-nobody").Profile(ctx, p.ID); err == nil {
+		t.Error("a missing table gave no error")
+	}
+	wire.reads.Store(0)
+	if read, err := r.Profile(ctx, p.ID); err != nil || read.Name != "DemoShop" {
+		t.Fatalf("Profile = %v, %v", read, err)
+	}
+	if wire.reads.Load() != 1 || wire.others.Load() != before || !wire.consistent.Load() {
+		t.Errorf("%d reads, %d other calls, consistent %v", wire.reads.Load(), wire.others.Load()-before, wire.consistent.Load())
+	}
+}
+
+func TestAttributesForPeopleAndForLaterVersions(t *testing.T) {
+	ctx := context.Background()
+	c := client(server(t), http.DefaultTransport)
+	name := table(t, c)
+	r := dynamo.NewRegistry(c, name)
+	p := merchanttest.NewProfile(t, "DemoShop", 1)
+	if err := r.Create(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	key := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "merchant#" + p.ID}}
+	_, err := c.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: aws.String(name), Key: key, UpdateExpression: aws.String("SET later = :l"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":l": &types.AttributeValueMemberS{Value: "kept"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	merchant.Suspend(p, p.Created)
+	if err := r.Update(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	item, err := c.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(name), Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for attribute, want := range map[string]string{"name": "DemoShop", "status": "suspended", "later": "kept"} {
+		if got, _ := item.Item[attribute].(*types.AttributeValueMemberS); got == nil || got.Value != want {
+			t.Errorf("%s = %v, want %s", attribute, got, want)
+		}
+	}
+	if version, _ := item.Item["version"].(*types.AttributeValueMemberN); version == nil || version.Value != "2" {
+		t.Errorf("version = %v", version)
+	}
+}

@@ -1,0 +1,175 @@
+package merchant_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"mobilegateway/internal/merchantmem"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/shared/outgoing"
+)
+
+func TestMemoryRegistry(t *testing.T) {
+	merchanttest.Run(t, func(*testing.T) merchant.Registry { return &merchantmem.Store{} })
+}
+
+func TestAllows(t *testing.T) {
+	p := merchanttest.NewProfile(t, "DemoShop", 1)
+	p.Operations = []string{merchant.OperationPay, merchant.OperationSMS}
+	cases := []struct {
+		name                         string
+		operation, country, operator string
+		want                         bool
+	}{
+		{"all of it", "pay", "CI", "sandbox", true},
+		{"the second country", "pay", "SN", "sandbox", true},
+		{"country without case", "pay", "ci", "sandbox", true},
+		{"operator without case", "pay", "CI", "Sandbox", true},
+		{"no operator asked", "sms", "CI", "", true},
+		{"nothing but the operation asked", "sms", "", "", true},
+		{"another operation", "charge", "CI", "sandbox", false},
+		{"another country", "pay", "TN", "sandbox", false},
+		{"another operator", "pay", "CI", "orange", false},
+		{"no operation", "", "CI", "sandbox", false},
+		{"operation with case", "Pay", "CI", "sandbox", false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := p.Allows(c.operation, c.country, c.operator); got != c.want {
+				t.Errorf("Allows = %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestListsOfAProfile(t *testing.T) {
+	p := &merchant.Profile{}
+	if p.AllowsOnBehalfOf("Shop") || !p.AllowsSenderName("Shop") || p.Home() != "" {
+		t.Error("an empty profile: onBehalfOf none, senderName any, no home")
+	}
+	p.OnBehalfOf, p.SenderNames, p.Countries = []string{"Shop"}, []string{"Shop"}, []string{"SN", "CI"}
+	if !p.AllowsOnBehalfOf("Shop") || p.AllowsOnBehalfOf("shop") || p.AllowsOnBehalfOf("") {
+		t.Error("onBehalfOf is compared exactly")
+	}
+	if !p.AllowsSenderName("Shop") || p.AllowsSenderName("Bank") || p.Home() != "SN" {
+		t.Error("listed sender names alone; the first country is home")
+	}
+	if p.HomeCountry = "CI"; p.Home() != "CI" {
+		t.Error("the home country named is home")
+	}
+}
+
+func TestNotificationPolicy(t *testing.T) {
+	p := &merchant.Profile{}
+	if outgoing.Check("https://shop.example/", p.NotificationPolicy(false)) == nil {
+		t.Error("a merchant without registered hosts may be told anywhere")
+	}
+	p.NotificationHosts = []string{"shop.example"}
+	if err := outgoing.Check("https://shop.example/told", p.NotificationPolicy(false)); err != nil {
+		t.Error(err)
+	}
+	if outgoing.Check("http://127.0.0.1:3002/", p.NotificationPolicy(false)) == nil {
+		t.Error("loopback is allowed")
+	}
+	if err := outgoing.Check("http://127.0.0.1:3002/", p.NotificationPolicy(true)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheckNamesEveryFault(t *testing.T) {
+	good := merchanttest.NewProfile(t, "DemoShop", 1)
+	good.HomeCountry, good.SenderNames, good.NotificationHosts = "SN", []string{"DemoShop"}, []string{"shop.example", "a.example:8443"}
+	good.NotifURL = "https://a.example:8443/told"
+	if err := good.Check(false); err != nil {
+		t.Errorf("a good profile: %v", err)
+	}
+	local := good.Clone()
+	local.NotifURL = "http://127.0.0.1:3002/inbox"
+	if err := local.Check(true); err != nil {
+		t.Errorf("a local profile: %v", err)
+	}
+
+	bad := &merchant.Profile{
+		Name: "Demo Shop", ID: "x", Operations: []string{"refund"}, Countries: []string{"ci", "FR"}, HomeCountry: "SN",
+		Operators: []string{"Orange", ""}, SenderNames: []string{"TwelveLetter", ""},
+		NotificationHosts: []string{"10.0.0.1", "a.example/path"}, NotifURL: "http://a.example/",
+	}
+	err := bad.Check(false)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, word := range []string{
+		"merchant name", "the id", `"refund"`, `"ci"`, `"FR"`, `"SN"`, `"Orange"`, `""`, `"TwelveLetter"`, `"10.0.0.1"`,
+		`"a.example/path"`, "notif_url",
+	} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("the error does not name %s:\n%v", word, err)
+		}
+	}
+}
+
+func TestCodecKeepsWhatItDoesNotKnow(t *testing.T) {
+	p := merchanttest.NewProfile(t, "DemoShop", 1)
+	document, err := merchant.Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := strings.TrimSuffix(string(document), "}") + `,"limits":{"daily":12345678901234567890},"zone":"é<"}`
+	read, err := merchant.Decode([]byte(newer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := merchant.Encode(read)
+	if err != nil || !strings.HasSuffix(string(again), `,"limits":{"daily":12345678901234567890},"zone":"é\u003c"}`) {
+		t.Errorf("encoded %s, %v", again, err)
+	}
+	second, err := merchant.Encode(read.Clone())
+	if err != nil || string(second) != string(again) {
+		t.Errorf("a clone encodes as %s, %v", second, err)
+	}
+	for _, text := range []string{"", "[]", "{", `{"version":"1"}`} {
+		if _, err := merchant.Decode([]byte(text)); err == nil {
+			t.Errorf("Decode(%q) gave no error", text)
+		}
+	}
+}
+
+// TestCodecIsWhole fills every exported field and wants all of them back: a field forgotten in the codec fails here.
+func TestCodecIsWhole(t *testing.T) {
+	p := merchanttest.NewProfile(t, "DemoShop", 1)
+	p.HomeCountry, p.SenderNames, p.NotificationHosts, p.NotifURL = "SN", []string{"a"}, []string{"b"}, "c"
+	_, _ = merchant.IssueToken(p, merchanttest.Random(1), start)
+	_, _ = merchant.IssueClientSecret(p, merchanttest.Random(1), start)
+	_, _ = merchant.IssueWebhookSecret(p, 1, false, start)
+	value := reflect.ValueOf(*p)
+	for i := range value.NumField() {
+		if field := value.Type().Field(i); field.IsExported() && value.Field(i).IsZero() {
+			t.Errorf("the test leaves %s empty", field.Name)
+		}
+	}
+	document, err := merchant.Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := merchant.Decode(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := reflect.ValueOf(*read), value
+	for i := range want.NumField() {
+		if field := want.Type().Field(i); field.IsExported() && !reflect.DeepEqual(got.Field(i).Interface(), want.Field(i).Interface()) {
+			t.Errorf("%s = %v, want %v", field.Name, got.Field(i), want.Field(i))
+		}
+	}
+}
+
+func TestCloneSharesNothing(t *testing.T) {
+	p := merchanttest.NewProfile(t, "DemoShop", 1)
+	c := p.Clone()
+	c.Countries[0], c.Operators[0], c.Operations[0] = "TN", "mtn", "x"
+	if p.Countries[0] != "CI" || p.Operators[0] != "sandbox" || p.Operations[0] != merchant.OperationCharge {
+		t.Error("a change of the clone shows in the profile")
+	}
+}
