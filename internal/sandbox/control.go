@@ -1,0 +1,132 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// The control port is for tests and people. It has no credentials: the sandbox listens on the local machine alone.
+
+// readControl reads an optional JSON body; false means that the fault was answered.
+func readControl(w http.ResponseWriter, r *http.Request, v any) bool {
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(v)
+	if err != nil && !errors.Is(err, io.EOF) {
+		controlFault(w, http.StatusBadRequest, "body: "+err.Error())
+		return false
+	}
+	return true
+}
+
+func controlFault(w http.ResponseWriter, status int, message string) {
+	writeJSON(w, status, map[string]string{"error": message})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	answer{Status: status, Type: jsonType, Body: encode(v)}.write(w)
+}
+
+// getEffects lists what really happened under ?key=, in either form of the key; everything without one.
+func (s *Sandbox) getEffects(w http.ResponseWriter, r *http.Request) {
+	effects := []Effect{}
+	s.mu.Lock()
+	for _, t := range s.book.look(r.URL.Query().Get("key")) {
+		effects = append(effects, t.Effects...)
+	}
+	s.mu.Unlock()
+	writeJSON(w, http.StatusOK, effects)
+}
+
+// transactionView is what the control port tells of a transaction.
+type transactionView struct {
+	Kind        string      `json:"kind"`
+	Key         string      `json:"key"`
+	State       string      `json:"state"`
+	OperatorID  string      `json:"operator_id"`
+	Amount      string      `json:"amount"`
+	Currency    string      `json:"currency"`
+	Channel     string      `json:"channel,omitempty"`
+	CallbackURL string      `json:"callback_url,omitempty"`
+	PaymentURL  string      `json:"payment_url,omitempty"`
+	NotifToken  string      `json:"notif_token,omitempty"`
+	CreatedAt   time.Time   `json:"created_at,omitzero"`
+	Calls       int         `json:"calls"`
+	CallLog     []call      `json:"call_log"`
+	Lookups     int         `json:"lookups"`
+	Callbacks   []*callback `json:"callbacks"`
+	Effects     int         `json:"effects"`
+}
+
+// getTransactions lists what the operator knows under ?key=, pending and never applied ones too: the state, each call
+// with its answer, and each callback with its attempts.
+func (s *Sandbox) getTransactions(w http.ResponseWriter, r *http.Request) {
+	views := []transactionView{}
+	s.mu.Lock()
+	for _, t := range s.book.look(r.URL.Query().Get("key")) {
+		views = append(views, s.view(t))
+	}
+	body := encode(views) // under the lock, for it reads callbacks that may change; written without it
+	s.mu.Unlock()
+	answer{Status: http.StatusOK, Type: jsonType, Body: body}.write(w)
+}
+
+func (s *Sandbox) view(t *transaction) transactionView {
+	v := transactionView{
+		Kind: t.Kind, Key: t.Key, State: t.State, OperatorID: t.OperatorID, Amount: t.Amount, Currency: t.Currency,
+		CallbackURL: t.CallbackURL, CreatedAt: t.CreatedAt, Calls: t.CallCount, CallLog: append([]call{}, t.Calls...),
+		Lookups: t.Lookups, Callbacks: append([]*callback{}, t.Callbacks...), Effects: len(t.Effects),
+	}
+	if t.Payment != nil {
+		v.Channel = t.Payment.Channel
+		v.NotifToken = t.Payment.NotifToken
+	}
+	if t.Payment != nil && t.Payment.PayToken != "" {
+		v.PaymentURL = s.config.BaseURL + "/pay/" + t.Payment.PayToken
+	}
+	return v
+}
+
+// settlement is the body of POST /sandbox/v1/settle.
+type settlement struct {
+	Key    string `json:"key"`    // an order_id
+	Status string `json:"status"` // successful, failed or cancelled
+	// Force changes a status that is final already, as no operator should; otherwise only the callback contradicts.
+	Force bool `json:"force"`
+	// Silent sends no callback: only getStatus tells.
+	Silent bool `json:"silent"`
+}
+
+// postSettle gives a pending payment its final status now, whatever its digits say. A payment that has one gets a
+// callback that contradicts it.
+func (s *Sandbox) postSettle(w http.ResponseWriter, r *http.Request) {
+	var v settlement
+	if !readControl(w, r, &v) {
+		return
+	}
+	if v.Status != successful && v.Status != failed && v.Status != cancelled {
+		controlFault(w, http.StatusBadRequest, "status is successful, failed or cancelled")
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.book.byKey[[2]string{kindPayment, v.Key}]
+	if t == nil || t.State == absent || t.State == received || t.State == refused {
+		controlFault(w, http.StatusNotFound, "no accepted payment of that order_id")
+		return
+	}
+	told := []string{v.Status}
+	if v.Silent {
+		told = nil
+	}
+	if t.State == pending || v.Force {
+		s.settle(t, behaviour{Final: v.Status, Why: "Payment is " + v.Status, Tell: told})
+	} else {
+		s.tell(t, told, 0)
+	}
+	s.save(t)
+	writeJSON(w, http.StatusOK, s.view(t))
+}

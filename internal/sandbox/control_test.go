@@ -1,0 +1,316 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/market"
+)
+
+func keysOf(effects []Effect) string {
+	var keys []string
+	for _, e := range effects {
+		keys = append(keys, e.Kind+" "+e.Key)
+	}
+	return strings.Join(keys, ", ")
+}
+
+func TestEffectsAreFoundByEitherForm(t *testing.T) {
+	r := newRig(t)
+	long := strings.Repeat("k", 80)
+	hash := ledger.UpstreamKey("Shop", long, "")
+	hashedReference := ledger.UpstreamKey("Other", "", long)
+	for _, key := range []string{"Shop.abc", "Other.abc", "Shop~ref-7", hash, hashedReference} {
+		if answer := r.charge(key, "5555"); answer.status != 201 {
+			t.Fatalf("%s: %s", key, answer.word())
+		}
+	}
+	r.pay("tpe", "Shop_1", "0700005555")
+	r.sms("Shop_1", "5555")
+	r.sms("Shop.Shop_1", "5555")
+	r.clock.Advance(time.Second)
+	for _, c := range []struct{ key, want string }{
+		{"abc", "charge Shop.abc, charge Other.abc"},
+		{"Shop.abc", "charge Shop.abc"},
+		{"Other.abc", "charge Other.abc"},
+		{"ref-7", "charge Shop~ref-7"},
+		{"Shop~ref-7", "charge Shop~ref-7"},
+		{long, "charge " + hash + ", charge " + hashedReference},
+		{"Shop." + long, "charge " + hash},
+		{hash, "charge " + hash},
+		{"Shop_1", "payment Shop_1, sms Shop_1, sms Shop.Shop_1"},
+		{"nothing", ""},
+	} {
+		if got := keysOf(r.effects(c.key)); got != c.want {
+			t.Errorf("%.20s: %s, want %s", c.key, got, c.want)
+		}
+	}
+	if all := r.effects(""); len(all) != 8 {
+		t.Errorf("all: %s", keysOf(all))
+	}
+}
+
+func TestEffectsAnswer(t *testing.T) {
+	r := newRig(t)
+	if answer := r.do("GET", "/sandbox/v1/effects?key=none", "", nil); answer.body != "[]" {
+		t.Errorf("%s", answer.body)
+	}
+	r.charge("Shop.c1", "5555")
+	want := `[{"kind":"charge","key":"Shop.c1","amount":"500","currency":"XOF","at":"2026-11-21T10:00:00Z"}]`
+	if answer := r.do("GET", "/sandbox/v1/effects?key=c1", "", nil); answer.body != want {
+		t.Errorf("%s", answer.body)
+	}
+	r.sms("Shop.s1", "5555")
+	want = `[{"kind":"sms","key":"Shop.s1","amount":"","currency":"","at":"2026-11-21T10:00:00Z","callback_url":"` + r.inbox.server.URL + `/receipts"}]`
+	if answer := r.do("GET", "/sandbox/v1/effects?key=Shop.s1", "", nil); answer.body != want {
+		t.Errorf("%s", answer.body)
+	}
+}
+
+func TestScripts(t *testing.T) {
+	r := newRig(t)
+	r.control("POST", "/sandbox/v1/script", `{"key":"c1","calls":["lost","503","cut","garbage","html","empty","500","redirect","429","ok"]}`, 201, nil)
+	for i, want := range []string{"cut", "503 SVC0001", "cut", "200", "200", "201", "500", "302", "429 900800", "201", "201"} {
+		if answer := r.charge("Shop.c1", "5555"); answer.word() != want {
+			t.Errorf("call %d: %s, want %s", i+1, answer.word(), want)
+		}
+	}
+	if effects := r.effects("c1"); len(effects) != 1 {
+		t.Errorf("effects: %+v", effects)
+	}
+	view := r.transactions("c1")[0]
+	if view.Calls != 11 || view.CallLog[0].Answer != "cut" || view.CallLog[10].Answer != "201" || view.State != charged {
+		t.Errorf("%+v", view)
+	}
+	var left []script
+	if r.control("GET", "/sandbox/v1/script", "", 200, &left); len(left) != 0 {
+		t.Errorf("left: %+v", left)
+	}
+}
+
+func TestScriptedWords(t *testing.T) {
+	for _, c := range []struct {
+		word, first, again string
+		effects            int
+	}{
+		{"500-applied", "500", "201", 1},
+		{"503-applied", "503 SVC0001", "201", 1},
+		{"cut-unapplied", "cut", "201", 1},
+		{"POL1000", "403 POL1000", "403 POL1000", 0},
+		{"POL0001", "403 POL0001", "403 POL0001", 0},
+		{"SVC0270", "400 SVC0270", "400 SVC0270", 0},
+		{"401", "401 900901", "201", 1},
+		{"400", "400 SVC0002", "201", 1},
+		{"409", "409 SVC0005", "201", 1},
+	} {
+		t.Run(c.word, func(t *testing.T) {
+			r := newRig(t)
+			r.control("POST", "/sandbox/v1/script", fmt.Sprintf(`{"key":"Shop.c1","kind":"charge","calls":[%q]}`, c.word), 201, nil)
+			for _, want := range []string{c.first, c.again} {
+				if answer := r.charge("Shop.c1", "5555"); answer.word() != want {
+					t.Errorf("%s, want %s", answer.word(), want)
+				}
+			}
+			if effects := r.effects("c1"); len(effects) != c.effects {
+				t.Errorf("effects: %+v", effects)
+			}
+		})
+	}
+}
+
+// A script overrules the digits, a payment's refusal is final, and getStatus has scripts of its own.
+func TestScriptKinds(t *testing.T) {
+	r := newRig(t)
+	r.control("POST", "/sandbox/v1/script", `{"key":"Shop_1","calls":["ok"]}`, 201, nil)
+	r.control("POST", "/sandbox/v1/script", `{"key":"Shop_1","kind":"getstatus","calls":["503","garbage","ok"]}`, 201, nil)
+	if answer := r.pay("tpe", "Shop_1", "0700001005"); answer.status != 201 {
+		t.Errorf("%s", answer.word())
+	}
+	r.clock.Advance(time.Second)
+	for i, want := range []string{"503 SVC0001", "200", "200", "200"} {
+		answer := r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "", payHeaders)
+		if answer.word() != want || (i >= 2) != strings.Contains(answer.body, `"status":"successful"`) {
+			t.Errorf("lookup %d: %s %s", i+1, answer.word(), answer.body)
+		}
+	}
+	r.control("POST", "/sandbox/v1/script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
+	if answer := r.pay("tpe", "Shop_2", "0700005555"); answer.word() != "403 POL0253" || r.status("Shop_2") != failed {
+		t.Errorf("%s %s", answer.word(), r.status("Shop_2"))
+	}
+	r.control("POST", "/sandbox/v1/script", `{"key":"x","calls":["cut"]}`, 201, nil)
+	r.control("DELETE", "/sandbox/v1/script?key=x", "", 204, nil)
+	if answer := r.charge("Shop.x", "5555"); answer.status != 201 {
+		t.Errorf("%s", answer.word())
+	}
+}
+
+func TestSlowScripts(t *testing.T) {
+	r := newRig(t)
+	r.control("POST", "/sandbox/v1/script", `{"key":"c1","calls":["slow"]}`, 201, nil)
+	r.control("POST", "/sandbox/v1/script", `{"key":"Shop_1","kind":"getstatus","calls":["slow"]}`, 201, nil)
+	first := r.later(func() got { return r.charge("Shop.c1", "5555") })
+	lookup := r.later(func() got { return r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "", payHeaders) })
+	r.clock.Advance(time.Minute)
+	if a, b := <-first, <-lookup; a.status != 201 || b.word() != "404 SVC0002" {
+		t.Errorf("%s, %s", a.word(), b.word())
+	}
+}
+
+func TestControlRefusals(t *testing.T) {
+	r := newRig(t)
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":["fine"]}`},
+		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":["slow-applied"]}`},
+		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":[]}`},
+		{"POST", "/sandbox/v1/script", `{"calls":["ok"]}`},
+		{"POST", "/sandbox/v1/script", `{"key":"c1","kind":"x","calls":["ok"]}`},
+		{"POST", "/sandbox/v1/script", `not json`},
+		{"PUT", "/sandbox/v1/steering", `{"delay":1.5}`},
+		{"PUT", "/sandbox/v1/steering", `{"delay":-1}`},
+		{"PUT", "/sandbox/v1/steering", `{"max_delay_ms":-1}`},
+		{"PUT", "/sandbox/v1/steering", `{"nonsense":1}`},
+		{"POST", "/sandbox/v1/slots", `{}`},
+		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-01-01T00:00:00Z","ends_at":"2026-01-02T00:00:00Z"}`},
+		{"POST", "/sandbox/v1/tests", `{"country":"FR"}`},
+		{"POST", "/sandbox/v1/tests", `{"msisdn":"12x"}`},
+		{"POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"expired"}`},
+	} {
+		r.control(c.method, c.path, c.body, 400, nil)
+	}
+	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}`, 404, nil)
+	r.control("DELETE", "/sandbox/v1/slots/none", "", 404, nil)
+}
+
+func TestSlotsDoNotOverlap(t *testing.T) {
+	r := newRig(t)
+	r.control("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T10:00:00+01:00"}`, 201, nil)
+	r.control("POST", "/sandbox/v1/slots", `{"merchant":"Other","starts_at":"2026-12-01T09:59:00Z","ends_at":"2026-12-01T11:00:00Z"}`, 409, nil)
+	r.control("POST", "/sandbox/v1/slots", `{"merchant":"Other","starts_at":"2026-12-01T10:00:00Z"}`, 201, nil)
+	var slots []slot
+	if r.control("GET", "/sandbox/v1/slots", "", 200, &slots); len(slots) != 2 {
+		t.Errorf("%+v", slots)
+	}
+}
+
+func TestSteering(t *testing.T) {
+	r := newRig(t)
+	var v Steering
+	if r.control("GET", "/sandbox/v1/steering", "", 200, &v); v != (Steering{MaxDelay: defaultMaxDelay}) {
+		t.Errorf("%+v", v)
+	}
+	run := func(prefix string) string {
+		r.control("PUT", "/sandbox/v1/steering", `{"seed":7,"lost_answer":0.3,"unavailable":0.3}`, 200, nil)
+		var words []string
+		for i := range 30 {
+			words = append(words, r.charge(fmt.Sprint("Shop.", prefix, i), "5555").word())
+		}
+		return strings.Join(words, " ")
+	}
+	first, second := run("a"), run("b")
+	if first != second || !strings.Contains(first, "cut") || !strings.Contains(first, "503") || !strings.Contains(first, "201") {
+		t.Errorf("%s\n%s", first, second)
+	}
+	r.control("PUT", "/sandbox/v1/steering", `{}`, 200, nil)
+	for i := range 30 {
+		key := fmt.Sprint("Shop.a", i)
+		if r.charge(key, "5555").status != 201 || len(r.effects(key)) != 1 {
+			t.Errorf("%s: %v", key, r.effects(key))
+		}
+	}
+}
+
+func TestSteeredCallbacks(t *testing.T) {
+	r := newRig(t)
+	r.control("PUT", "/sandbox/v1/steering", `{"duplicate":1,"reorder":1}`, 200, nil)
+	if answer := r.sms("Shop.s1", "5555"); answer.status != 201 {
+		t.Fatal(answer.word())
+	}
+	if told, want := r.inbox.statuses(t), strings.Join([]string{toTerminal, toTerminal, toNetwork, toNetwork}, " "); told != want {
+		t.Errorf("told %q", told)
+	}
+	r.pay("web", "Shop_1", "")
+	if r.status("Shop_1") != pending {
+		t.Errorf("a web payment needs its page: %s", r.status("Shop_1"))
+	}
+}
+
+func TestSteeredDelay(t *testing.T) {
+	r := newRig(t)
+	r.control("PUT", "/sandbox/v1/steering", `{"delay":1,"max_delay_ms":500}`, 200, nil)
+	answer := r.later(func() got { return r.charge("Shop.c1", "5555") })
+	if effects := r.effects("c1"); len(effects) != 1 {
+		t.Errorf("applied at once: %+v", effects)
+	}
+	r.clock.Advance(500 * time.Millisecond)
+	if a := <-answer; a.status != 201 {
+		t.Errorf("%s", a.word())
+	}
+}
+
+func TestSettle(t *testing.T) {
+	r := newRig(t)
+	r.pay("tpe", "Shop_1", "0700001003")
+	var view transactionView
+	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}`, 200, &view)
+	if view.State != failed || r.status("Shop_1") != failed {
+		t.Errorf("%+v", view)
+	}
+	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"successful"}`, 200, nil)
+	r.clock.Advance(0)
+	if told := r.inbox.statuses(t); told != "failed successful" || r.status("Shop_1") != failed || len(r.effects("Shop_1")) != 0 {
+		t.Errorf("told %q, %s", told, r.status("Shop_1"))
+	}
+	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"successful","force":true,"silent":true}`, 200, nil)
+	r.clock.Advance(time.Minute)
+	if told := r.inbox.statuses(t); told != "failed successful" || r.status("Shop_1") != successful || len(r.effects("Shop_1")) != 1 {
+		t.Errorf("told %q, %s", told, r.status("Shop_1"))
+	}
+}
+
+// A callback that is not answered 2xx comes again after 1, 2, 4 ... s, ten times in all; the next one waits for it.
+func TestCallbackRetries(t *testing.T) {
+	r := newRig(t)
+	r.inbox.answer = []int{503, 404, 302}
+	r.pay("tpe", "Shop_1", "0700001007")
+	var told []string
+	for range 5 {
+		r.clock.Advance(time.Second)
+		told = append(told, fmt.Sprint(len(r.inbox.bodies)))
+	}
+	if got := strings.Join(told, " "); got != "1 2 2 3 3" {
+		t.Errorf("after each second: %s", got)
+	}
+	r.clock.Advance(time.Hour)
+	if got := r.inbox.statuses(t); got != "successful successful successful successful failed" {
+		t.Errorf("told %q", got)
+	}
+	callbacks := r.transactions("Shop_1")[0].Callbacks
+	if len(callbacks) != 2 || len(callbacks[0].Attempts) != 4 || callbacks[0].Attempts[2].Answer != 302 || callbacks[1].Outcome != callbackDelivered {
+		t.Errorf("%+v", callbacks)
+	}
+}
+
+func TestCallbackIsGivenUp(t *testing.T) {
+	r := newRig(t)
+	r.pay("tpe", "Shop_1", "0700005555")
+	r.inbox.server.Close()
+	r.clock.Advance(time.Hour)
+	c := r.transactions("Shop_1")[0].Callbacks[0]
+	if len(c.Attempts) != 10 || c.Outcome != callbackGivenUp || c.Attempts[0].Error == "" || strings.Contains(c.Attempts[0].Error, "/callbacks") {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestDummyNumbers(t *testing.T) {
+	r := newRig(t)
+	for _, country := range market.All() {
+		p := r.test(fmt.Sprintf(`{"country":%q}`, strings.ToLower(country.Alpha2)))
+		national, ok := strings.CutPrefix(p.MSISDN, "+"+country.CallingCode)
+		if !ok || len(national) != country.NationalDigits[0] || lastFour(p.MSISDN) < "2000" || len(p.PIN) != 6 {
+			t.Errorf("%s: %+v", country.Alpha2, p)
+		}
+	}
+}

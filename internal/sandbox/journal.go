@@ -1,0 +1,189 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// journalName is the file under Config.Dir: one JSON record a line, the last record of a thing holds. It is written
+// through to the system with each change, so that it survives the end of the process at any moment.
+const journalName = "sandbox.jsonl"
+
+// compactAfter is how many bytes the file grows before it is written anew without what is out of date; at least that,
+// and at least three times what it held then.
+const compactAfter = 64 << 20
+
+// record is one line: one of its fields is set.
+type record struct {
+	Transaction *transaction `json:"transaction,omitempty"`
+	PIN         *pin         `json:"pin,omitempty"`
+	Slot        *slot        `json:"slot,omitempty"`
+	SlotGone    string       `json:"slot_gone,omitempty"`
+}
+
+// journal is the open file; nil where there is none.
+type journal struct {
+	path string
+	file *os.File
+	size int64
+	base int64
+}
+
+func (j *journal) append(r record) error {
+	n, err := j.file.Write(append(encode(r), '\n'))
+	j.size += int64(n)
+	return err
+}
+
+func (j *journal) full() bool { return j.size-j.base > max(compactAfter, 3*j.base) }
+
+func (j *journal) close() error {
+	if j == nil {
+		return nil
+	}
+	return j.file.Close()
+}
+
+// save keeps a transaction. A file that cannot be written is told once a change in the log; the sandbox goes on.
+func (s *Sandbox) save(t *transaction) { s.keep(record{Transaction: t}) }
+
+func (s *Sandbox) keep(r record) {
+	if s.journal == nil || s.closed {
+		return
+	}
+	err := s.journal.append(r)
+	if err == nil && s.journal.full() {
+		err = s.compact()
+	}
+	if err != nil {
+		s.config.Logf("sandbox: cannot keep state: %v", err)
+	}
+}
+
+// open reads the file, writes it anew without what is out of date, and takes up what was under way.
+func (s *Sandbox) open() error {
+	if s.config.Dir == "" {
+		return nil
+	}
+	err := os.MkdirAll(s.config.Dir, 0o700)
+	if err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	s.journal = &journal{path: filepath.Join(s.config.Dir, journalName)}
+	err = s.load()
+	if err != nil {
+		return fmt.Errorf("sandbox: reading %s: %w", s.journal.path, err)
+	}
+	err = s.compact()
+	if err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.book.all {
+		s.resume(t)
+	}
+	return nil
+}
+
+func (s *Sandbox) load() error {
+	file, err := os.Open(s.journal.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	lines := bufio.NewReader(file)
+	for number := 1; ; number++ {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil // what stands after the last line end was never written whole
+		}
+		if err != nil {
+			return err
+		}
+		var r record
+		err = json.Unmarshal(bytes.TrimSpace(line), &r)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		s.replay(r)
+	}
+}
+
+func (s *Sandbox) replay(r record) {
+	switch {
+	case r.Transaction != nil:
+		t := s.book.find(r.Transaction.Kind, r.Transaction.Key)
+		*t = *r.Transaction
+		s.book.indexPage(t)
+	case r.PIN != nil:
+		s.putPIN(r.PIN)
+	case r.Slot != nil:
+		s.slots = append(s.slots, r.Slot)
+	case r.SlotGone != "":
+		s.dropSlot(r.SlotGone)
+	}
+}
+
+// resume sets the timers that a transaction had when the sandbox ended.
+func (s *Sandbox) resume(t *transaction) {
+	switch {
+	case t.State == received:
+		s.applyLater(t)
+	case t.State == pending && !t.SettleAt.IsZero():
+		s.settleLater(t)
+	}
+	s.schedule(t)
+}
+
+// compact writes what is known to a new file and puts it in the place of the old one.
+func (s *Sandbox) compact() error {
+	next := &journal{path: s.journal.path}
+	file, err := os.OpenFile(next.path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	next.file = file
+	for _, r := range s.records() {
+		err = next.append(r)
+		if err != nil {
+			return errors.Join(err, file.Close())
+		}
+	}
+	err = os.Rename(next.path+".new", next.path)
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	next.base = next.size
+	if s.journal.file != nil {
+		err = s.journal.file.Close()
+	}
+	s.journal = next
+	return err
+}
+
+// records are all that is worth keeping: PINs until they expire, the rest for ever.
+func (s *Sandbox) records() []record {
+	var all []record
+	for _, t := range s.book.all {
+		all = append(all, record{Transaction: t})
+	}
+	for _, p := range s.pins {
+		if p.ExpiresAt.After(s.now()) {
+			all = append(all, record{PIN: p})
+		}
+	}
+	for _, v := range s.slots {
+		all = append(all, record{Slot: v})
+	}
+	return all
+}

@@ -1,0 +1,171 @@
+package sandbox
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A hundred equal requests at once have one effect and, but for the SMS's duplicates, one answer.
+func TestParallelEqualRequests(t *testing.T) {
+	for _, c := range []struct {
+		name, key string
+		call      func(r *rig) got
+		created   int
+	}{
+		{"charge", "Shop.k1", func(r *rig) got { return r.charge("Shop.k1", "5555") }, 100},
+		{"pay", "Shop_1", func(r *rig) got { return r.pay("ussd", "Shop_1", "0700005555") }, 100},
+		{"web", "Shop_1", func(r *rig) got { return r.pay("web", "Shop_1", "0700005555") }, 100},
+		{"sms", "Shop.k1", func(r *rig) got { return r.sms("Shop.k1", "5555") }, 1},
+		{"charge 1005", "Shop.k1", func(r *rig) got { return r.charge("Shop.k1", "1005") }, 99},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			var wait sync.WaitGroup
+			var mu sync.Mutex
+			bodies, created := map[string]bool{}, 0
+			for range 100 {
+				wait.Go(func() {
+					answer := c.call(r)
+					mu.Lock()
+					defer mu.Unlock()
+					if answer.status == http.StatusCreated {
+						created++
+						bodies[answer.body] = true
+					}
+				})
+			}
+			wait.Wait()
+			r.clock.Advance(time.Minute)
+			want := 1
+			if c.name == "web" {
+				want = 0 // the page was not confirmed
+			}
+			if effects := r.effects(c.key); len(effects) != want {
+				t.Errorf("effects: %+v", effects)
+			}
+			if created != c.created || len(bodies) != 1 {
+				t.Errorf("%d times 201 with %d bodies, want %d with one", created, len(bodies), c.created)
+			}
+			if views := r.transactions(c.key); len(views) != 1 || views[0].Calls != 100 {
+				t.Errorf("transactions: %+v", views)
+			}
+		})
+	}
+}
+
+func TestChargeRepeatIgnoresItsBody(t *testing.T) {
+	r := newRig(t)
+	first := r.charge("Shop.k1", "5555")
+	again := r.do("POST", chargePath, chargeJSON("Shop.k1", "ref-2", `700`), chargeHeaders)
+	if again.status != 201 || again.body != first.body {
+		t.Errorf("%d %s", again.status, again.body)
+	}
+}
+
+func TestPaymentRepeat(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		change     func(body string) string
+		headers    map[string]string
+	}{
+		{"equal", "201", func(b string) string { return b }, payHeaders},
+		{"another amount", "409 SVC0005", func(b string) string { return strings.Replace(b, "1500.00", "1501", 1) }, payHeaders},
+		{"another way to write the same", "201", func(b string) string { return " " + b + "\n" }, payHeaders},
+		{"another channel", "409 SVC0005", func(b string) string { return b }, with(payHeaders, "channel", "ussd")},
+		{"another otp", "201", func(b string) string { return strings.Replace(b, `"otp_code":"1234"`, `"otp_code":"9"`, 1) }, payHeaders},
+		{"another callback address", "201", func(b string) string { return strings.Replace(b, "/callbacks", "/callbacks2", 1) }, payHeaders},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			body := r.payJSON("Shop_1", "0700005555", "1234")
+			first := r.do("POST", "/mobilemoney/v1", body, payHeaders)
+			r.clock.Advance(time.Minute)
+			again := r.do("POST", "/mobilemoney/v1", c.change(body), c.headers)
+			if again.word() != c.want {
+				t.Fatalf("%s, want %s", again.word(), c.want)
+			}
+			same := strings.Replace(first.body, `"1234"`, `"9"`, 1)
+			if again.status == 201 && again.body != first.body && again.body != same {
+				t.Errorf("first %s\nagain %s", first.body, again.body)
+			}
+		})
+	}
+}
+
+func TestOTPIsNeverKept(t *testing.T) {
+	dir := t.TempDir()
+	r := start(t, dir, newFakeClock(), newInbox(t), 1)
+	answer := r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_1", "0700005555", "otp-98765"), payHeaders)
+	if !strings.Contains(answer.body, `"otp_code":"otp-98765"`) {
+		t.Errorf("not echoed: %s", answer.body)
+	}
+	r.clock.Advance(time.Minute)
+	if status := r.do("GET", "/mobilemoney/getstatus/v1/Shop_1", "", payHeaders); strings.Contains(status.body, "otp") {
+		t.Errorf("in getStatus: %s", status.body)
+	}
+	for name, text := range map[string]string{
+		"file": readFile(t, dir), "callbacks": strings.Join(r.inbox.bodies, "\n"), "log": r.log.String(),
+		"control port": r.do("GET", "/sandbox/v1/transactions", "", nil).body,
+	} {
+		if text == "" || strings.Contains(text, "98765") {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
+
+// The client of a slow call may be gone: it is applied all the same.
+func TestSlowCallOutlivesItsClient(t *testing.T) {
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, "POST", r.url+chargePath, strings.NewReader(chargeJSON("Shop.k1", "r", `"5"`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range with(chargeHeaders, "gw-alias", "1004") {
+		request.Header.Set(name, value)
+	}
+	done := make(chan error, 1)
+	go func() {
+		response, err := r.client.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		done <- err
+	}()
+	r.clock.await(0)
+	cancel()
+	if err := <-done; err == nil {
+		t.Fatal("answered")
+	}
+	r.clock.Advance(time.Minute)
+	if effects := r.effects("k1"); len(effects) != 1 {
+		t.Errorf("effects: %+v", effects)
+	}
+}
+
+// What was never applied binds nothing: another body may come under the key.
+func TestUnappliedKeyIsFree(t *testing.T) {
+	r := newRig(t)
+	if answer := r.pay("tpe", "Shop_1", "0700001009"); answer.status != 503 || answer.header.Get("Retry-After") == "" {
+		t.Fatalf("%s", answer.word())
+	}
+	if answer := r.pay("tpe", "Shop_1", "0700005555"); answer.status != 201 {
+		t.Errorf("%s", answer.word())
+	}
+}
+
+func TestSMSDuplicateNamesTheFirst(t *testing.T) {
+	r := newRig(t)
+	first, again := r.sms("Shop.s1", "5555"), r.sms("Shop.s1", "5555")
+	if first.header.Get("Location") == "" || again.header.Get("Location") != first.header.Get("Location") {
+		t.Errorf("%q, %q", first.header.Get("Location"), again.header.Get("Location"))
+	}
+	want := `"variables":["Shop.s1","outboundSMSMessageRequest.clientCorrelator"]`
+	if !strings.Contains(again.body, want) {
+		t.Errorf("%s", again.body)
+	}
+}

@@ -1,0 +1,77 @@
+package sandbox
+
+import (
+	"net/http"
+	"slices"
+	"time"
+)
+
+// slot is a booked time for an end-to-end test (specification, What the service does). Slots are a calendar: they do not
+// overlap, and nothing else depends on them.
+type slot struct {
+	ID       string    `json:"id"`
+	Merchant string    `json:"merchant"`
+	StartsAt time.Time `json:"starts_at"`
+	EndsAt   time.Time `json:"ends_at"`
+}
+
+const (
+	slotLength  = time.Hour // where ends_at is absent
+	longestSlot = 8 * time.Hour
+)
+
+func (s *Sandbox) getSlots(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	writeJSON(w, http.StatusOK, append([]*slot{}, s.slots...))
+}
+
+// postSlot books {"merchant","starts_at","ends_at"}: starts_at is now where absent, ends_at an hour later. 409 names the
+// slot that is in the way.
+func (s *Sandbox) postSlot(w http.ResponseWriter, r *http.Request) {
+	var v slot
+	if !readControl(w, r, &v) {
+		return
+	}
+	if v.StartsAt.IsZero() {
+		v.StartsAt = s.now()
+	}
+	if v.EndsAt.IsZero() {
+		v.EndsAt = v.StartsAt.Add(slotLength)
+	}
+	v.StartsAt, v.EndsAt = v.StartsAt.UTC(), v.EndsAt.UTC()
+	length := v.EndsAt.Sub(v.StartsAt)
+	if v.Merchant == "" || length <= 0 || length > longestSlot {
+		controlFault(w, http.StatusBadRequest, "a slot has a merchant and lasts up to 8 hours")
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, other := range s.slots {
+		if v.StartsAt.Before(other.EndsAt) && other.StartsAt.Before(v.EndsAt) {
+			controlFault(w, http.StatusConflict, "taken by slot "+other.ID)
+			return
+		}
+	}
+	v.ID = s.uuid()
+	s.slots = append(s.slots, &v)
+	s.keep(record{Slot: &v})
+	writeJSON(w, http.StatusCreated, v)
+}
+
+func (s *Sandbox) deleteSlot(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.dropSlot(r.PathValue("id")) {
+		controlFault(w, http.StatusNotFound, "no such slot")
+		return
+	}
+	s.keep(record{SlotGone: r.PathValue("id")})
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *Sandbox) dropSlot(id string) bool {
+	before := len(s.slots)
+	s.slots = slices.DeleteFunc(s.slots, func(v *slot) bool { return v.ID == id })
+	return len(s.slots) < before
+}

@@ -1,0 +1,174 @@
+package sandbox
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Steering is the seeded unkindness of the operator. All rates are 0 by default, and again after a restart. The same
+// seed and the same calls in the same order give the same unkindness. Scripted calls and calls whose outcome the digits
+// decide are left alone by Delay, Unavailable and LostAnswer.
+type Steering struct {
+	// Seed starts the random numbers anew.
+	Seed uint64 `json:"seed"`
+	// Delay is the share of calls (0 to 1) that are applied at once and answered up to MaxDelay milliseconds later.
+	Delay    float64 `json:"delay"`
+	MaxDelay int     `json:"max_delay_ms"`
+	// Duplicate is the share of callbacks that are sent twice.
+	Duplicate float64 `json:"duplicate"`
+	// Reorder is the share of transactions whose callbacks come before the operator's own answer, receipts last first.
+	Reorder float64 `json:"reorder"`
+	// LostAnswer is the share of calls that are applied and whose connection is then cut.
+	LostAnswer float64 `json:"lost_answer"`
+	// Unavailable is the share of calls that are answered 503 and not applied.
+	Unavailable float64 `json:"unavailable"`
+}
+
+// defaultMaxDelay is MaxDelay where none is given, longestDelay the most: under the gateway's timeouts nothing is lost.
+const (
+	defaultMaxDelay = 2000
+	longestDelay    = 60_000
+)
+
+func (v Steering) valid() error {
+	for _, rate := range []float64{v.Delay, v.Duplicate, v.Reorder, v.LostAnswer, v.Unavailable} {
+		if !(rate >= 0 && rate <= 1) {
+			return fmt.Errorf("a rate is between 0 and 1")
+		}
+	}
+	if v.MaxDelay < 0 || v.MaxDelay > longestDelay {
+		return fmt.Errorf("max_delay_ms is between 0 and %d", longestDelay)
+	}
+	return nil
+}
+
+// mood is the steering with its random numbers, which the sandbox's lock guards.
+type mood struct {
+	Steering
+	dice *rand.Rand
+}
+
+func newMood(v Steering) mood {
+	if v.MaxDelay == 0 {
+		v.MaxDelay = defaultMaxDelay
+	}
+	return mood{Steering: v, dice: rand.New(rand.NewPCG(v.Seed, v.Seed))} //nolint:gosec // it has to be repeatable, and guards nothing
+}
+
+func (m mood) hits(rate float64) bool { return rate > 0 && m.dice.Float64() < rate }
+
+func (m mood) reordered() bool { return m.hits(m.Reorder) }
+
+func (m mood) duplicated() bool { return m.hits(m.Duplicate) }
+
+// manner draws how a call is answered, and how late.
+func (m mood) manner() (manner, time.Duration) {
+	var delay time.Duration
+	if m.hits(m.Delay) {
+		delay = time.Duration(m.dice.IntN(m.MaxDelay)+1) * time.Millisecond
+	}
+	word := "ok"
+	switch {
+	case m.hits(m.Unavailable):
+		word = "503"
+	case m.hits(m.LostAnswer):
+		word = "cut"
+	}
+	drawn, _ := mannerOf(word)
+	return drawn, delay
+}
+
+func (s *Sandbox) getSteering(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	writeJSON(w, http.StatusOK, s.mood.Steering)
+}
+
+// putSteering replaces the whole steering.
+func (s *Sandbox) putSteering(w http.ResponseWriter, r *http.Request) {
+	var v Steering
+	if !readControl(w, r, &v) {
+		return
+	}
+	err := v.valid()
+	if err != nil {
+		controlFault(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mood = newMood(v)
+	writeJSON(w, http.StatusOK, s.mood.Steering)
+}
+
+// script says how the next calls under a key are answered, one word a call.
+type script struct {
+	Key   string   `json:"key"`
+	Kind  string   `json:"kind,omitempty"` // charge, payment, sms or getstatus; "": charge, payment and sms
+	Calls []string `json:"calls"`
+}
+
+// maxScripts bounds the scripts that wait, and the words of one.
+const maxScripts = 1000
+
+// postScript adds a script. Words are those of mannerNames, with "-applied" or "-unapplied" where they fit.
+func (s *Sandbox) postScript(w http.ResponseWriter, r *http.Request) {
+	var v script
+	if !readControl(w, r, &v) {
+		return
+	}
+	kinds := []string{"", kindCharge, kindPayment, kindSMS, kindLookup}
+	if v.Key == "" || len(v.Calls) == 0 || len(v.Calls) > maxScripts || !slices.Contains(kinds, v.Kind) {
+		controlFault(w, http.StatusBadRequest, "a script has a key, a kind (charge, payment, sms, getstatus or none) and calls")
+		return
+	}
+	for _, word := range v.Calls {
+		if _, ok := mannerOf(word); !ok {
+			controlFault(w, http.StatusBadRequest, fmt.Sprintf("calls are of %v, a spoilt one may end in -applied or -unapplied", mannerNames()))
+			return
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.scripts) >= maxScripts {
+		controlFault(w, http.StatusConflict, "too many scripts")
+		return
+	}
+	s.scripts = append(s.scripts, &v)
+	writeJSON(w, http.StatusCreated, v)
+}
+
+// getScripts lists what is left of the scripts.
+func (s *Sandbox) getScripts(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	writeJSON(w, http.StatusOK, append([]*script{}, s.scripts...))
+}
+
+// deleteScripts forgets the scripts of ?key=, or all of them.
+func (s *Sandbox) deleteScripts(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := r.URL.Query().Get("key")
+	s.scripts = slices.DeleteFunc(s.scripts, func(v *script) bool { return key == "" || v.Key == key })
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// nextScripted takes the next word for a call, with the lock held. The oldest script that fits comes first.
+func (s *Sandbox) nextScripted(kind, key string) (manner, bool) {
+	for i, v := range s.scripts {
+		if v.Kind != kind && (v.Kind != "" || kind == kindLookup) || !sameKey(kind, key, v.Key) {
+			continue
+		}
+		m, _ := mannerOf(v.Calls[0])
+		v.Calls = v.Calls[1:]
+		if len(v.Calls) == 0 {
+			s.scripts = slices.Delete(s.scripts, i, i+1)
+		}
+		return m, true
+	}
+	return manner{}, false
+}
