@@ -1,0 +1,392 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/ledgermem"
+	"mobilegateway/shared/ledger"
+)
+
+// bench is a book over a store in memory, with a clock that the test sets.
+type bench struct {
+	*ledger.Book
+	store *ledgermem.Store
+	clock atomic.Int64 // milliseconds after start
+}
+
+func newBench() *bench {
+	b := &bench{store: ledgermem.New()}
+	b.Book = &ledger.Book{Store: b.store, Reader: b.store, Now: b.now, Rand: &counter{}}
+	return b
+}
+
+func (b *bench) now() time.Time { return start.Add(time.Duration(b.clock.Load()) * time.Millisecond) }
+
+func (b *bench) wait(d time.Duration) { b.clock.Add(d.Milliseconds()) }
+
+// counter is a random source that never gives the same twice.
+type counter struct{ n atomic.Uint64 }
+
+func (c *counter) Read(p []byte) (int, error) {
+	return copy(p, fmt.Sprintf("%0*d", len(p), c.n.Add(1))), nil
+}
+
+// request is a new entry as a flow prepares it, with a lease of half a minute from the clock.
+func (b *bench) request(kind ledger.Kind, fingerprint string) *ledger.Entry {
+	return &ledger.Entry{
+		Key: ledger.Key{Kind: kind, ID: "Shop_1"}, MerchantID: "m", Operator: "sandbox", Fingerprint: fingerprint,
+		LeaseUntil: b.now().Add(30 * time.Second),
+	}
+}
+
+func anHour(string) time.Duration { return time.Hour }
+
+func (b *bench) hold(t *testing.T, kind ledger.Kind, fingerprint string, want ledger.Verdict) *ledger.Entry {
+	t.Helper()
+	e, verdict, err := b.Hold(context.Background(), b.request(kind, fingerprint), anHour)
+	if err != nil || verdict != want {
+		t.Fatalf("Hold = %v, %v; want %v", verdict, err, want)
+	}
+	return e
+}
+
+func (b *bench) settle(t *testing.T, e *ledger.Entry, s ledger.Settlement) *ledger.Entry {
+	t.Helper()
+	settled, err := b.Settle(context.Background(), e, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settled
+}
+
+func TestHoldAndSettleCountTheirCalls(t *testing.T) {
+	b := newBench()
+	e := b.hold(t, ledger.Charge, "f", ledger.Fresh)
+	if e.Version != 1 || e.Writer == "" || e.State != ledger.Reserved || !e.CreatedAt.Equal(start) {
+		t.Errorf("held %+v", e)
+	}
+	b.hold(t, ledger.Charge, "f", ledger.Busy)
+	settled := b.settle(t, e, done)
+	if settled.Version != 2 || settled.Writer == e.Writer || settled.Owner != e.Owner {
+		t.Errorf("settled %+v", settled)
+	}
+	before := b.store.Writes() + b.store.Calls(ledgermem.Get)
+	again := b.hold(t, ledger.Charge, "g", ledger.Replay)
+	if string(again.AnswerBody) != "done" {
+		t.Errorf("replay %+v", again)
+	}
+	if calls := b.store.Writes() + b.store.Calls(ledgermem.Get) - before; calls != 1 {
+		t.Errorf("a replay cost %d calls", calls)
+	}
+	if b.store.Calls(ledgermem.Replace) != 1 {
+		t.Errorf("%d replaces", b.store.Calls(ledgermem.Replace))
+	}
+}
+
+func TestHoldTakesOver(t *testing.T) {
+	b := newBench()
+	first := b.hold(t, ledger.Charge, "f", ledger.Fresh)
+	b.wait(30 * time.Second)
+	b.hold(t, ledger.Charge, "g", ledger.StillUnknown)
+	second := b.hold(t, ledger.Charge, "f", ledger.Retaken)
+	if second.Version != 2 || second.Owner == first.Owner || !second.EverUnknown || !second.CreatedAt.Equal(start) {
+		t.Errorf("taken over: %+v", second)
+	}
+	b.hold(t, ledger.Charge, "f", ledger.Busy)
+	if e := b.settle(t, second, released); e.State != ledger.Unknown {
+		t.Errorf("a release after an unknown: %s", e.State)
+	}
+	b.wait(time.Hour)
+	b.hold(t, ledger.Charge, "f", ledger.StillUnknown)
+}
+
+func TestHoldWithoutWindowOrLease(t *testing.T) {
+	b := newBench()
+	e := b.hold(t, ledger.Charge, "f", ledger.Fresh)
+	b.settle(t, e, unknown)
+	if _, verdict, err := b.Hold(context.Background(), b.request(ledger.Charge, "f"), nil); err != nil || verdict != ledger.StillUnknown {
+		t.Errorf("Hold = %v, %v", verdict, err)
+	}
+	request := b.request(ledger.Charge, "f")
+	request.LeaseUntil = b.now()
+	if _, _, err := b.Hold(context.Background(), request, anHour); err == nil {
+		t.Error("a lease that is over was accepted")
+	}
+	b.Rand = failing{}
+	if _, _, err := b.Hold(context.Background(), b.request(ledger.Charge, "f"), anHour); err == nil {
+		t.Error("a failing random source was accepted")
+	}
+	if _, err := b.Settle(context.Background(), e, done); err == nil {
+		t.Error("a failing random source was accepted")
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("no entropy") }
+
+func TestHoldLeavesTheRequestAlone(t *testing.T) {
+	b := newBench()
+	request := b.request(ledger.Charge, "f")
+	before := request.Clone()
+	if _, _, err := b.Hold(context.Background(), request, anHour); err != nil || !reflect.DeepEqual(before, request) {
+		t.Errorf("%v, %+v", err, request)
+	}
+}
+
+func TestHoldOverAnExpiredMessage(t *testing.T) {
+	b := newBench()
+	request := b.request(ledger.SMS, "f")
+	request.ExpireAt = start.Add(time.Hour)
+	e, _, err := b.Hold(context.Background(), request, anHour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.settle(t, e, done)
+	b.wait(time.Hour - time.Millisecond)
+	b.hold(t, ledger.SMS, "f", ledger.Taken)
+	b.wait(time.Millisecond)
+	if found, err := b.Find(context.Background(), e.Key); found != nil || err != nil {
+		t.Errorf("Find = %v, %v", found, err)
+	}
+	if _, err := b.Change(context.Background(), e.Key, func(*ledger.Entry) error { return nil }); !errors.Is(err, ledger.ErrGone) {
+		t.Errorf("Change: %v", err)
+	}
+	b.hold(t, ledger.SMS, "g", ledger.Fresh)
+}
+
+// TestHoldRace: of many retries of a lapsed reservation one takes over, and all others are told to wait.
+func TestHoldRace(t *testing.T) {
+	b := newBench()
+	b.hold(t, ledger.Charge, "f", ledger.Fresh)
+	b.wait(time.Minute)
+	var retaken, busy atomic.Int32
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			_, verdict, err := b.Hold(context.Background(), b.request(ledger.Charge, "f"), anHour)
+			switch {
+			case err != nil:
+				t.Error(err)
+			case verdict == ledger.Retaken:
+				retaken.Add(1)
+			case verdict == ledger.Busy:
+				busy.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	if retaken.Load() != 1 || busy.Load() != 49 {
+		t.Errorf("%d retaken, %d busy", retaken.Load(), busy.Load())
+	}
+}
+
+// inject makes the first calls of an operation go wrong.
+func (b *bench) inject(o ledgermem.Operation, faults ...ledgermem.Fault) {
+	b.store.SetFaults(func(call ledgermem.Call) ledgermem.Fault {
+		if call.Operation != o || len(faults) == 0 {
+			return ledgermem.None
+		}
+		next := faults[0]
+		faults = faults[1:]
+		return next
+	})
+}
+
+func TestHoldUnderFaults(t *testing.T) {
+	lapse := func(t *testing.T, b *bench) {
+		b.hold(t, ledger.Charge, "f", ledger.Fresh)
+		b.wait(time.Minute)
+	}
+	cases := []struct {
+		name   string
+		before func(*testing.T, *bench)
+		on     ledgermem.Operation
+		faults []ledgermem.Fault
+		want   ledger.Verdict
+		failed bool
+	}{
+		{"insert repeated by the client", nil, ledgermem.Insert, []ledgermem.Fault{ledgermem.Repeated}, ledger.Fresh, false},
+		{"insert fails", nil, ledgermem.Insert, []ledgermem.Fault{ledgermem.Error}, 0, true},
+		{"insert's answer is lost", nil, ledgermem.Insert, []ledgermem.Fault{ledgermem.LostAnswer}, 0, true},
+		{"takeover repeated by the client", lapse, ledgermem.Replace, []ledgermem.Fault{ledgermem.Repeated}, ledger.Retaken, false},
+		{"takeover after another write", lapse, ledgermem.Replace, []ledgermem.Fault{ledgermem.Conflict}, ledger.Retaken, false},
+		{"takeover after ever more writes", lapse, ledgermem.Replace, []ledgermem.Fault{ledgermem.Conflict, ledgermem.Conflict}, ledger.Busy, false},
+		{"takeover fails", lapse, ledgermem.Replace, []ledgermem.Fault{ledgermem.Error}, 0, true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench()
+			if c.before != nil {
+				c.before(t, b)
+			}
+			b.inject(c.on, c.faults...)
+			_, verdict, err := b.Hold(context.Background(), b.request(ledger.Charge, "f"), anHour)
+			if verdict != c.want || ledgermem.IsInjected(err) != c.failed {
+				t.Fatalf("%v, %v", verdict, err)
+			}
+		})
+	}
+}
+
+// TestSettleAfterACallback: the callback's write came between the reservation and its settlement, and each keeps what the
+// other wrote. The callback did not take the reservation over, though it wrote the next version.
+func TestSettleAfterACallback(t *testing.T) {
+	for _, lost := range []ledgermem.Fault{ledgermem.None, ledgermem.Repeated, ledgermem.Conflict} {
+		b := newBench()
+		request := b.request(ledger.Payment, "f")
+		request.NotifyURL = "https://shop.example/"
+		e, _, err := b.Hold(context.Background(), request, anHour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		final := ledger.Resolution{Status: ledger.Successful, Source: "callback"}
+		if _, err := b.Change(context.Background(), e.Key, func(e *ledger.Entry) error { e.Resolve(final, b.now()); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		b.inject(ledgermem.Replace, ledgermem.None, lost)
+		settled := b.settle(t, e, done)
+		if settled.State != ledger.Done || settled.Status != ledger.Successful || settled.AnswerStatus != 201 || len(settled.Outbox) != 1 {
+			t.Errorf("%v: %+v", lost, settled)
+		}
+	}
+}
+
+func TestSettleUnderFaults(t *testing.T) {
+	many := make([]ledgermem.Fault, 100)
+	for i := range many {
+		many[i] = ledgermem.Conflict
+	}
+	cases := []struct {
+		name   string
+		faults []ledgermem.Fault
+		want   error
+	}{
+		{"repeated by the client", []ledgermem.Fault{ledgermem.Repeated}, nil},
+		{"after other writes", []ledgermem.Fault{ledgermem.Conflict, ledgermem.Conflict, ledgermem.Repeated}, nil},
+		{"after ever more writes", many, ledger.ErrContended},
+		{"fails", []ledgermem.Fault{ledgermem.Error}, ledgermem.ErrInjected},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench()
+			e := b.hold(t, ledger.Charge, "f", ledger.Fresh)
+			b.inject(ledgermem.Replace, c.faults...)
+			settled, err := b.Settle(context.Background(), e, done)
+			if !errors.Is(err, c.want) || (err == nil && settled.State != ledger.Done) {
+				t.Fatalf("%+v, %v", settled, err)
+			}
+		})
+	}
+	t.Run("again after its answer was lost", func(t *testing.T) {
+		b := newBench()
+		e := b.hold(t, ledger.Charge, "f", ledger.Fresh)
+		b.inject(ledgermem.Replace, ledgermem.LostAnswer)
+		if _, err := b.Settle(context.Background(), e, done); !ledgermem.IsInjected(err) {
+			t.Fatal(err)
+		}
+		if settled := b.settle(t, e, done); settled.State != ledger.Done || settled.Version != 2 {
+			t.Fatalf("%+v", settled)
+		}
+	})
+}
+
+func TestSettleOfAFormerOwner(t *testing.T) {
+	b := newBench()
+	first := b.hold(t, ledger.Charge, "f", ledger.Fresh)
+	b.wait(time.Minute)
+	second := b.hold(t, ledger.Charge, "f", ledger.Retaken)
+	if e := b.settle(t, first, refused); e.State != ledger.Reserved || e.Owner != second.Owner {
+		t.Errorf("a former owner's refusal: %+v", e)
+	}
+	if e := b.settle(t, first, done); e.State != ledger.Done {
+		t.Errorf("a former owner's success: %+v", e)
+	}
+	if e := b.settle(t, second, unknown); e.State != ledger.Done || string(e.AnswerBody) != "done" {
+		t.Errorf("its successor: %+v", e)
+	}
+}
+
+func TestChange(t *testing.T) {
+	b := newBench()
+	ctx := context.Background()
+	if _, err := b.Change(ctx, ledger.Key{Kind: ledger.Charge, ID: "none"}, nil); !errors.Is(err, ledger.ErrGone) {
+		t.Errorf("nothing there: %v", err)
+	}
+	e := b.hold(t, ledger.Payment, "f", ledger.Fresh)
+	writes := b.store.Writes()
+	same, err := b.Change(ctx, e.Key, func(*ledger.Entry) error { return ledger.ErrUnchanged })
+	if err != nil || same.Version != 1 || b.store.Writes() != writes {
+		t.Errorf("unchanged: %+v, %v", same, err)
+	}
+	wrong := errors.New("wrong")
+	if _, err := b.Change(ctx, e.Key, func(e *ledger.Entry) error { e.State = ledger.Done; return wrong }); !errors.Is(err, wrong) {
+		t.Errorf("its own error: %v", err)
+	}
+	b.wait(time.Second)
+	b.inject(ledgermem.Replace, ledgermem.Conflict)
+	times := 0
+	changed, err := b.Change(ctx, e.Key, func(e *ledger.Entry) error {
+		times++
+		e.Conflicts = append(e.Conflicts, ledger.Conflict{Reason: "final", At: b.now()})
+		return nil
+	})
+	if err != nil || times != 2 || len(changed.Conflicts) != 1 || changed.Version != 3 || !changed.UpdatedAt.Equal(b.now()) {
+		t.Errorf("after a conflict: %d times, %+v, %v", times, changed, err)
+	}
+	b.inject(ledgermem.Get, ledgermem.Error)
+	if _, err := b.Change(ctx, e.Key, nil); !ledgermem.IsInjected(err) {
+		t.Errorf("a read that fails: %v", err)
+	}
+}
+
+// TestEveryTimeIsStoredAsMoment sets every time of an entry by reflection, so that a new one cannot be forgotten.
+func TestEveryTimeIsStoredAsMoment(t *testing.T) {
+	odd := time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.FixedZone("east", 3600))
+	b := newBench()
+	e := b.hold(t, ledger.Payment, "f", ledger.Fresh)
+	changed, err := b.Change(context.Background(), e.Key, func(e *ledger.Entry) error {
+		e.Conflicts, e.Outbox, e.Told = make([]ledger.Conflict, 1), make([]ledger.Notification, 1), make([]ledger.Notification, 1)
+		eachTime(reflect.ValueOf(e).Elem(), func(t *time.Time) { *t = odd })
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	eachTime(reflect.ValueOf(changed).Elem(), func(at *time.Time) {
+		count++
+		if !at.IsZero() && (at.Location() != time.UTC || at.Nanosecond()%int(time.Millisecond) != 0) {
+			t.Errorf("the time %d is %s", count, at)
+		}
+	})
+	if count < 15 {
+		t.Errorf("only %d times", count)
+	}
+	if !changed.ExpireAt.Equal(odd.Truncate(time.Second)) {
+		t.Errorf("ExpireAt = %s", changed.ExpireAt)
+	}
+}
+
+// eachTime visits every time within a value.
+func eachTime(v reflect.Value, visit func(*time.Time)) {
+	switch {
+	case v.Type() == reflect.TypeFor[time.Time]():
+		visit(v.Addr().Interface().(*time.Time))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			eachTime(v.Field(i), visit)
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			eachTime(v.Index(i), visit)
+		}
+	}
+}

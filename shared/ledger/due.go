@@ -1,0 +1,82 @@
+package ledger
+
+import (
+	"hash/fnv"
+	"time"
+)
+
+// Reschedule computes Due, the earliest of all the entry's timers, or clears it. Every transition ends with it, and
+// Book calls it before each write; nothing else sets Due.
+func (e *Entry) Reschedule() {
+	e.Due = time.Time{}
+	if e.State == Reserved {
+		e.dueBy(e.LeaseUntil)
+	}
+	if e.pollable() {
+		e.dueBy(e.PollAt)
+	}
+	if e.claimOpen() {
+		e.dueBy(e.Claim.Due)
+	}
+	if head := e.Head(); head != nil && head.Dead == "" && !head.Parked {
+		e.dueBy(head.Next)
+	}
+	if e.UserSMS == UserSMSDue {
+		e.dueBy(e.UserSMSAt)
+	}
+}
+
+// dueBy brings Due forward to at, if at is set.
+func (e *Entry) dueBy(at time.Time) {
+	if !at.IsZero() && (e.Due.IsZero() || at.Before(e.Due)) {
+		e.Due = at
+	}
+}
+
+// pollable is true while PollAt counts: a payment is not final, or another entry is unknown and waits for its merchant's
+// retry or a person. A reservation has its lease instead.
+func (e *Entry) pollable() bool {
+	if e.Kind == Payment {
+		return e.State != Reserved && !e.Settled()
+	}
+	return e.State == Unknown
+}
+
+// claimOpen is true while a claim waits for its confirmation, also during a reservation.
+func (e *Entry) claimOpen() bool { return e.Claim.Status != "" && !e.Settled() }
+
+// LookupDue is true where the outcome is to be looked up now: the next poll's time has come, or an open claim's.
+func (e *Entry) LookupDue(now time.Time) bool {
+	due := func(at time.Time) bool { return !at.IsZero() && !at.After(now) }
+	return e.pollable() && due(e.PollAt) || e.claimOpen() && due(e.Claim.Due)
+}
+
+// Fast is true exactly while the relay is to be woken by the stream: the head of the outbox has not been tried, is not
+// dead and not parked. It is stored as the attribute "fast", which the stream's filter reads.
+func (e *Entry) Fast() bool {
+	head := e.Head()
+	return head != nil && head.Attempt == 0 && head.Dead == "" && !head.Parked
+}
+
+// DueShard is the partition of the due index that a key belongs to, from 0 to DueShards-1.
+func DueShard(key Key) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key.String()))
+	return int(h.Sum32() % DueShards)
+}
+
+// String is the key as it is stored: kind#id.
+func (k Key) String() string { return string(k.Kind) + "#" + k.ID }
+
+// MerchantDay is the partition of the day index: the merchant's id and the UTC day. It is "" without a merchant.
+func MerchantDay(merchantID string, day time.Time) string {
+	if merchantID == "" || day.IsZero() {
+		return ""
+	}
+	return merchantID + "#" + day.UTC().Format("2006-01-02")
+}
+
+// DaySort is the place of an entry within its MerchantDay: by creation, then by key.
+func (e *Entry) DaySort() string {
+	return e.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z") + "#" + e.Key.String()
+}

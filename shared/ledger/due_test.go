@@ -1,0 +1,89 @@
+package ledger_test
+
+import (
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+func TestDueIsTheEarliestTimer(t *testing.T) {
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	timers := func() *ledger.Entry {
+		return &ledger.Entry{
+			Key: ledger.Key{Kind: ledger.Payment, ID: "Shop_1"}, State: ledger.Done, Status: ledger.Pending,
+			LeaseUntil: at(1), PollAt: at(2), Claim: ledger.Claim{Status: ledger.Successful, Due: at(3)},
+			Outbox:  []ledger.Notification{{ID: "1", Next: at(4)}, {ID: "2", Next: at(-9)}},
+			UserSMS: ledger.UserSMSDue, UserSMSAt: at(5),
+		}
+	}
+	cases := []struct {
+		name   string
+		change func(*ledger.Entry)
+		want   time.Time
+	}{
+		{"a lease while reserved", func(e *ledger.Entry) { e.State = ledger.Reserved }, at(1)},
+		{"a poll", func(*ledger.Entry) {}, at(2)},
+		{"no poll of a final payment, nor its claim", func(e *ledger.Entry) { e.Status = ledger.Failed }, at(4)},
+		{"a claim, also while reserved", func(e *ledger.Entry) { e.State, e.LeaseUntil = ledger.Reserved, at(9) }, at(3)},
+		{"no claim", func(e *ledger.Entry) { e.PollAt, e.Claim.Status = time.Time{}, "" }, at(4)},
+		{"a parked head", func(e *ledger.Entry) { e.Status, e.Outbox[0].Parked = ledger.Failed, true }, at(5)},
+		{"a dead head", func(e *ledger.Entry) { e.Status, e.Outbox[0].Dead = ledger.Failed, "why" }, at(5)},
+		{"nothing", func(e *ledger.Entry) { e.Status, e.Outbox, e.UserSMS = ledger.Failed, nil, ledger.UserSMSSent }, time.Time{}},
+		{"an unknown charge", func(e *ledger.Entry) { e.Kind, e.State, e.Claim.Status = ledger.Charge, ledger.Unknown, "" }, at(2)},
+		{"a charge that is done", func(e *ledger.Entry) { e.Kind, e.Claim.Status = ledger.Charge, "" }, at(4)},
+	}
+	for _, c := range cases {
+		e := timers()
+		c.change(e)
+		if e.Reschedule(); !e.Due.Equal(c.want) {
+			t.Errorf("%s: %s, want %s", c.name, e.Due, c.want)
+		}
+	}
+}
+
+func TestFast(t *testing.T) {
+	cases := map[string]struct {
+		outbox []ledger.Notification
+		want   bool
+	}{
+		"empty":           {nil, false},
+		"untried":         {[]ledger.Notification{{}}, true},
+		"tried":           {[]ledger.Notification{{Attempt: 1}, {}}, false},
+		"dead":            {[]ledger.Notification{{Dead: "why"}}, false},
+		"parked":          {[]ledger.Notification{{Parked: true}}, false},
+		"tried but first": {[]ledger.Notification{{}, {Attempt: 1}}, true},
+	}
+	for name, c := range cases {
+		if e := (&ledger.Entry{Outbox: c.outbox}); e.Fast() != c.want {
+			t.Errorf("%s: %v", name, e.Fast())
+		}
+	}
+}
+
+func TestDueShardsAreEven(t *testing.T) {
+	counts := make([]int, ledger.DueShards)
+	const keys = 16000
+	for i := range keys {
+		counts[ledger.DueShard(ledger.Key{Kind: ledger.Payment, ID: "Shop_" + time.Unix(int64(i), 0).Format("150405")})]++
+	}
+	for shard, count := range counts {
+		if count < keys/ledger.DueShards/2 || count > keys/ledger.DueShards*2 {
+			t.Errorf("shard %d has %d of %d", shard, count, keys)
+		}
+	}
+}
+
+func TestMerchantDay(t *testing.T) {
+	east := time.FixedZone("east", 3*3600)
+	if got := ledger.MerchantDay("m", time.Date(2026, 11, 22, 1, 0, 0, 0, east)); got != "m#2026-11-21" {
+		t.Errorf("got %s", got)
+	}
+	if ledger.MerchantDay("", start) != "" || ledger.MerchantDay("m", time.Time{}) != "" {
+		t.Error("want none without a merchant or a day")
+	}
+	e := &ledger.Entry{Key: ledger.Key{Kind: ledger.SMS, ID: "1"}, CreatedAt: start.Add(7 * time.Millisecond)}
+	if got := e.DaySort(); got != "2026-11-21T10:30:00.007Z#sms#1" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,101 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"unicode/utf8"
+)
+
+// MaxUpstreamKey is the length of an upstream key in characters (decision "upstream-key").
+const MaxUpstreamKey = 64
+
+// upstreamHash is the number of hexadecimal digits in a hashed upstream key: 160 bits. With a merchant's name of at
+// most 20 characters and the "!" it stays within MaxUpstreamKey.
+const upstreamHash = 40
+
+// digest hashes a domain and parts, each with its length before it, so that no two lists of parts run together.
+func digest(domain string, parts ...[]byte) [sha256.Size]byte {
+	h := sha256.New()
+	var length [8]byte
+	write := func(part []byte) {
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		h.Write(length[:])
+		h.Write(part)
+	}
+	write([]byte(domain))
+	for _, part := range parts {
+		write(part)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// derive makes a UUID of version 8 (RFC 9562, custom) from a domain and texts.
+func derive(domain string, texts ...string) string {
+	parts := make([][]byte, len(texts))
+	for i, text := range texts {
+		parts[i] = []byte(text)
+	}
+	sum := digest("mobilegateway/id/"+domain, parts...)
+	id := sum[:16]
+	id[6] = id[6]&0x0f | 0x80
+	id[8] = id[8]&0x3f | 0x80
+	text := hex.EncodeToString(id)
+	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
+}
+
+// ChargeID is the transaction id of a charge: derived from the merchant's immutable id and the clientCorrelator, or
+// without a correlator from the merchant's id and the referenceCode (decision "charge-repeat"). The two never collide.
+func ChargeID(merchantID, correlator, referenceCode string) string {
+	if correlator != "" {
+		return derive("charge/correlator", merchantID, correlator)
+	}
+	return derive("charge/reference", merchantID, referenceCode)
+}
+
+// SMSID is the request id of an SMS: derived from the merchant's immutable id and the clientCorrelator.
+func SMSID(merchantID, correlator string) string {
+	return derive("sms/correlator", merchantID, correlator)
+}
+
+// ReferenceID is the id of the small item that makes a charge's referenceCode unique for a merchant (decision
+// "charge-reference").
+func ReferenceID(merchantID, referenceCode string) string {
+	return derive("reference", merchantID, referenceCode)
+}
+
+// PaymentTransactionID is a payment's Transaction-id: derived from the order_id, which is global.
+func PaymentTransactionID(orderID string) string {
+	return derive("pay/transaction", orderID)
+}
+
+// NotificationID is the webhook-id of one status of one entry: the same whoever derives it, and on every attempt.
+func NotificationID(key Key, status Status) string {
+	return derive("notification", string(key.Kind), key.ID, string(status))
+}
+
+// UpstreamKey is what the operator knows a charge or an SMS by (decision "upstream-key"): "<Name>.<clientCorrelator>",
+// without a correlator "<Name>~<referenceCode>", and where that is over MaxUpstreamKey characters "<Name>!<hash>". A
+// merchant's name has letters and digits alone, so no two keys collide.
+func UpstreamKey(merchantName, correlator, referenceCode string) string {
+	key := merchantName + "." + correlator
+	if correlator == "" {
+		key = merchantName + "~" + referenceCode
+	}
+	if utf8.RuneCountInString(key) <= MaxUpstreamKey {
+		return key
+	}
+	sum := digest("mobilegateway/upstream", []byte(key))
+	return merchantName + "!" + hex.EncodeToString(sum[:])[:upstreamHash]
+}
+
+// Fingerprint is the SHA-256, in hex, of a request's canonical body and of what else decides who pays and how
+// (decision "fingerprint"). The order of routing matters.
+func Fingerprint(canonicalBody []byte, routing ...string) string {
+	parts := [][]byte{canonicalBody}
+	for _, text := range routing {
+		parts = append(parts, []byte(text))
+	}
+	sum := digest("mobilegateway/fingerprint", parts...)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,208 @@
+package ledger_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mobilegateway/internal/ledgermem"
+	"mobilegateway/shared/ledger"
+)
+
+// life is one entry under whatever may happen to it: attempts that come, overlap, lapse and settle late, callbacks,
+// receipts, lookups, deliveries, and a store that conflicts and loses answers.
+type life struct {
+	*bench
+	kind     ledger.Kind
+	attempts []*ledger.Entry
+	before   *ledger.Entry
+	success  bool // an attempt's success was settled
+}
+
+// TestLifeKeepsItsInvariants drives random lives and checks after each step what must always hold.
+func TestLifeKeepsItsInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := &life{bench: newBench(), kind: rapid.SampledFrom([]ledger.Kind{ledger.Charge, ledger.Payment, ledger.SMS}).Draw(t, "kind")}
+		steps := []func(*rapid.T){l.arrive, l.arrive, l.settleOne, l.settleOne, l.report, l.sweep, l.deliver}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			l.clock.Add(rapid.Int64Range(0, 40_000).Draw(t, "wait"))
+			fault := rapid.SampledFrom([]ledgermem.Fault{
+				ledgermem.None, ledgermem.None, ledgermem.Repeated, ledgermem.Conflict, ledgermem.LostAnswer, ledgermem.Error,
+			}).Draw(t, "fault")
+			l.inject(ledgermem.Replace, fault)
+			rapid.SampledFrom(steps).Draw(t, "step")(t)
+			l.check(t)
+		}
+	})
+}
+
+func (l *life) arrive(t *rapid.T) {
+	request := l.request(l.kind, rapid.SampledFrom([]string{"f", "f", "f", "g"}).Draw(t, "body"))
+	request.NotifyURL, request.MSISDN = "https://shop.example/", "0700000000"
+	e, verdict, err := l.Hold(context.Background(), request, anHour)
+	if err != nil {
+		return
+	}
+	if verdict == ledger.Fresh || verdict == ledger.Retaken {
+		l.attempts = append(l.attempts, e)
+		if l.success {
+			t.Fatalf("%s after a success: it would be sent again", verdict)
+		}
+	}
+}
+
+func (l *life) settleOne(t *rapid.T) {
+	if len(l.attempts) == 0 {
+		return
+	}
+	attempt := rapid.SampledFrom(l.attempts).Draw(t, "attempt")
+	s := rapid.SampledFrom([]ledger.Settlement{done, refused, unknown, pending, released}).Draw(t, "outcome")
+	settled, err := l.Settle(context.Background(), attempt, s)
+	if err != nil {
+		return
+	}
+	if s.State != ledger.Done {
+		return
+	}
+	if settled.State != ledger.Done && (settled.State != ledger.Refused || len(settled.Conflicts) == 0) {
+		t.Fatalf("a success was lost: %+v", settled)
+	}
+	l.success = true
+}
+
+func (l *life) report(t *rapid.T) {
+	statuses := []ledger.Status{
+		ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.MessageWaiting, ledger.DeliveredToNetwork,
+		ledger.DeliveredToTerminal, ledger.DeliveryImpossible,
+	}
+	status := rapid.SampledFrom(statuses).Draw(t, "status")
+	claim := rapid.Bool().Draw(t, "claim")
+	l.change(func(e *ledger.Entry) {
+		switch {
+		case e.Kind == ledger.SMS:
+			e.Receipt(status, l.now())
+		case claim:
+			e.NoteClaim(ledger.Claim{Status: status, Due: l.now().Add(5 * time.Second)}, l.now())
+		default:
+			e.Resolve(ledger.Resolution{Status: status, Source: "getStatus", UserSMS: true}, l.now())
+		}
+	})
+}
+
+func (l *life) sweep(*rapid.T) {
+	l.change(func(e *ledger.Entry) {
+		e.Lapse(l.now(), l.now())
+		if e.LookupDue(l.now()) {
+			e.PollAgain(l.now().Add(time.Minute))
+		}
+		e.Expire(24*time.Hour, l.now())
+	})
+}
+
+func (l *life) deliver(t *rapid.T) {
+	what := rapid.IntRange(0, 6).Draw(t, "delivery")
+	l.change(func(e *ledger.Entry) {
+		head := e.Head()
+		if head == nil {
+			if what == 0 && len(e.Told) > 0 {
+				e.Replay(e.Told[0].ID, l.now())
+			}
+			return
+		}
+		switch what {
+		case 0:
+			e.ClaimDelivery(l.now(), l.now().Add(time.Minute))
+		case 1:
+			e.FailedAttempt(head.ID, head.Attempt+1, 500, "status", l.now().Add(time.Minute))
+		case 2:
+			e.Delivered(head.ID, l.now())
+		case 3:
+			e.Park()
+		case 4:
+			e.Unpark(l.now())
+		case 5:
+			e.DeadLetter(head.ID, "attempts")
+		default:
+			e.MarkUserSMS(ledger.UserSMSSent, l.now())
+		}
+	})
+}
+
+func (l *life) change(change func(*ledger.Entry)) {
+	_, _ = l.Change(context.Background(), ledger.Key{Kind: l.kind, ID: "Shop_1"}, func(e *ledger.Entry) error {
+		change(e)
+		return nil
+	})
+}
+
+// check compares the stored entry with the one after the step before.
+func (l *life) check(t *rapid.T) {
+	all := l.store.All()
+	if len(all) == 0 {
+		return
+	}
+	e, before := all[0], l.before
+	l.before = e
+	if again := e.Clone(); func() bool { again.Reschedule(); return !again.Due.Equal(e.Due) }() {
+		t.Fatalf("due %s, computed %s", e.Due, again.Due)
+	}
+	if problem := standing(e); problem != "" {
+		t.Fatalf("%s: %+v", problem, e)
+	}
+	if before == nil {
+		return
+	}
+	if problem := progress(before, e); problem != "" {
+		t.Fatalf("%s:\nwas %+v\nis  %+v", problem, before, e)
+	}
+}
+
+// standing names what may never be true of an entry.
+func standing(e *ledger.Entry) string {
+	notified := map[ledger.Status]bool{}
+	for _, n := range append(append([]ledger.Notification(nil), e.Told...), e.Outbox...) {
+		if notified[n.Status] {
+			return "a status stands in the outbox twice"
+		}
+		notified[n.Status] = true
+	}
+	switch {
+	case e.State == ledger.Released && e.EverUnknown:
+		return "released after an unknown"
+	case e.State == ledger.Reserved && e.Due.IsZero():
+		return "a reservation that nobody takes up"
+	case e.Kind == ledger.Payment && !e.Settled() && e.State != ledger.Released && e.Due.IsZero():
+		return "a pending payment that nobody takes up"
+	case e.State == ledger.Unknown && !e.Settled() && !notified[e.Status] && e.Due.IsZero():
+		return "an unknown that nobody takes up"
+	case e.Settled() && e.Kind == ledger.Payment && e.State != ledger.Refused && !notified[e.Status]:
+		return "a final status that nobody is told"
+	case len(e.Conflicts) > ledger.MaxConflicts:
+		return "too many conflicts"
+	}
+	return ""
+}
+
+// progress names what may never change from one stored version to another.
+func progress(before, e *ledger.Entry) string {
+	switch {
+	case e.Version < before.Version:
+		return "the version went back"
+	case before.EverUnknown && !e.EverUnknown && e.Fingerprint != "":
+		return "an unknown was forgotten"
+	case before.Settled() && e.Status != before.Status:
+		return "a final status changed"
+	case before.AnswerStatus != 0 && string(before.AnswerBody) != string(e.AnswerBody):
+		return "the stored answer changed"
+	case !before.CreatedAt.Equal(e.CreatedAt):
+		return "its creation moved"
+	case before.State == ledger.Done && e.State != ledger.Done, before.State == ledger.Refused && e.State != ledger.Refused:
+		return fmt.Sprintf("%s became %s", before.State, e.State)
+	case before.State == ledger.Unknown && e.State == ledger.Released:
+		return "an unknown was released"
+	}
+	return ""
+}

@@ -1,0 +1,201 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+)
+
+// FastLease is how long a new notification is the relay's alone, which is woken by the stream; after it the sweep may
+// claim it. FastMargin is what must be left of it for the relay to post without a claim: an older image is a redelivery.
+const (
+	FastLease  = 60 * time.Second
+	FastMargin = 20 * time.Second
+)
+
+// MaxTold bounds the delivered notifications that an entry remembers: more than a payment or an SMS can have.
+const MaxTold = 8
+
+// maxWhy bounds the text of a failed delivery's reason, in bytes.
+const maxWhy = 200
+
+// Head is the one notification that may be delivered now; nil for none. Those behind it wait, so that an earlier status
+// is never delivered after a later one (decision "notification-order"); they wait behind a dead or parked head too.
+func (e *Entry) Head() *Notification {
+	if len(e.Outbox) == 0 {
+		return nil
+	}
+	return &e.Outbox[0]
+}
+
+// head is the head if it has the id, else nil: what was done to another notification is without meaning.
+func (e *Entry) head(id string) *Notification {
+	head := e.Head()
+	if head == nil || head.ID != id {
+		return nil
+	}
+	return head
+}
+
+// enqueue appends the notification of a status, if there is an address to send it to.
+func (e *Entry) enqueue(status Status, now time.Time) {
+	if e.NotifyURL == "" {
+		return
+	}
+	e.Outbox = append(e.Outbox, Notification{ID: NotificationID(e.Key, status), Status: status, At: now})
+	if len(e.Outbox) == 1 {
+		e.arm(now)
+	}
+}
+
+// arm makes the head due: the relay's for FastLease where it was never tried, else the sweep's at once.
+func (e *Entry) arm(now time.Time) {
+	head := e.Head()
+	if head == nil {
+		return
+	}
+	head.Next = now
+	if head.Attempt == 0 {
+		head.Next = now.Add(FastLease)
+	}
+}
+
+// ClaimDelivery makes the next attempt the caller's: Attempt grows by one, and nobody else tries before next. It returns
+// the notification to post, or nil where nothing is due: then another caller has it, or it is dead or parked.
+func (e *Entry) ClaimDelivery(now, next time.Time) *Notification {
+	head := e.Head()
+	if head == nil || head.Dead != "" || head.Parked || head.Next.After(now) {
+		return nil
+	}
+	head.Attempt++
+	head.Next = next
+	e.Reschedule()
+	claimed := *head
+	return &claimed
+}
+
+// Delivered removes the delivered notification from the outbox and remembers it; the next one becomes due. It says
+// whether id was the head; if not, it was delivered before.
+func (e *Entry) Delivered(id string, now time.Time) bool {
+	head := e.head(id)
+	if head == nil {
+		return false
+	}
+	told := *head
+	told.ToldAt, told.Next, told.Parked, told.Dead = now, time.Time{}, false, ""
+	if told.Attempt == 0 {
+		told.Attempt = 1
+	}
+	e.Outbox = e.Outbox[1:]
+	if len(e.Outbox) == 0 {
+		e.Outbox = nil
+	}
+	e.Told = append(e.Told, told)
+	if len(e.Told) > MaxTold {
+		e.Told = e.Told[len(e.Told)-MaxTold:]
+	}
+	e.arm(now)
+	e.Reschedule()
+	return true
+}
+
+// FailedAttempt notes that an attempt on the head failed: attempt counts from 1, code is the HTTP status or 0, why a
+// short reason of ours without any value of the merchant's, next the earliest time of the next attempt. It says whether
+// it was noted; not where a later attempt is under way or id is no longer the head.
+func (e *Entry) FailedAttempt(id string, attempt, code int, why string, next time.Time) bool {
+	head := e.head(id)
+	if head == nil || head.Attempt > attempt || head.Dead != "" {
+		return false
+	}
+	head.Attempt, head.Next = attempt, next
+	head.LastCode, head.LastWhy = code, why[:min(len(why), maxWhy)]
+	e.Reschedule()
+	return true
+}
+
+// DeadLetter gives the head up, with the reason. It stays in the entry until it is replayed, and so do those behind it.
+func (e *Entry) DeadLetter(id, reason string) bool {
+	head := e.head(id)
+	if head == nil || head.Dead != "" || reason == "" {
+		return false
+	}
+	head.Dead, head.Next = reason, time.Time{}
+	e.Reschedule()
+	return true
+}
+
+// Park stops the head's clock while the merchant's endpoint is disabled. It says whether it was running.
+func (e *Entry) Park() bool {
+	head := e.Head()
+	if head == nil || head.Dead != "" || head.Parked {
+		return false
+	}
+	head.Parked, head.Next = true, time.Time{}
+	e.Reschedule()
+	return true
+}
+
+// Unpark makes a parked head due again. It says whether it was parked.
+func (e *Entry) Unpark(now time.Time) bool {
+	head := e.Head()
+	if head == nil || !head.Parked {
+		return false
+	}
+	head.Parked = false
+	e.arm(now)
+	e.Reschedule()
+	return true
+}
+
+// Replay sends a notification again from its first attempt, under its own id: one that waits, is parked or dead, or was
+// delivered. With a delivered one all that were delivered after it go again, in order, so that the last thing the
+// merchant hears is the latest. It says whether there is such a notification.
+func (e *Entry) Replay(id string, now time.Time) bool {
+	is := func(n Notification) bool { return n.ID == id }
+	if at := slices.IndexFunc(e.Told, is); at >= 0 {
+		again := slices.Clone(e.Told[at:])
+		e.Told = slices.Clone(e.Told[:at])
+		e.Outbox = append(again, e.Outbox...)
+	}
+	at := slices.IndexFunc(e.Outbox, is)
+	if at < 0 {
+		return false
+	}
+	for i := range e.Outbox {
+		n := &e.Outbox[i]
+		if i < at && n.Dead == "" && !n.Parked {
+			continue // under way: id's turn comes after it
+		}
+		n.Attempt, n.Dead, n.Parked, n.Next, n.ToldAt = 0, "", false, time.Time{}, time.Time{}
+	}
+	if e.Outbox[0].Next.IsZero() {
+		e.arm(now)
+	}
+	e.Reschedule()
+	return true
+}
+
+// ClaimUserSMS makes the next try at the purchaser's SMS the caller's: UserSMSTry grows by one, and nobody else tries
+// before next. It says whether one is due.
+func (e *Entry) ClaimUserSMS(now, next time.Time) bool {
+	if e.UserSMS != UserSMSDue || e.UserSMSAt.After(now) {
+		return false
+	}
+	e.UserSMSTry++
+	e.UserSMSAt = next
+	e.Reschedule()
+	return true
+}
+
+// MarkUserSMS notes where the purchaser's SMS stands: sent, failed or unknown for good, or due again at next. It says
+// whether one was owed.
+func (e *Entry) MarkUserSMS(state UserSMSState, next time.Time) bool {
+	if e.UserSMS != UserSMSDue {
+		return false
+	}
+	e.UserSMS, e.UserSMSAt = state, time.Time{}
+	if state == UserSMSDue {
+		e.UserSMSAt = next
+	}
+	e.Reschedule()
+	return true
+}

@@ -1,0 +1,117 @@
+package ledger
+
+import "time"
+
+// Verdict is what becomes of a request whose key may be held already.
+type Verdict int
+
+// The verdicts. With Fresh and Retaken the reservation is the caller's and it calls the operator; with all others it
+// must not.
+const (
+	Fresh        Verdict = iota // nothing was there; ours
+	Retaken                     // an earlier attempt was taken over; ours, the operator hears the same upstream key
+	Replay                      // the stored answer again
+	Busy                        // another attempt is in flight
+	Taken                       // the key belongs to another request, or to one that is done (SMS)
+	StillUnknown                // an earlier attempt may have been applied, and it may not be sent again
+)
+
+// String names the verdict for logs and tests.
+func (v Verdict) String() string {
+	names := [...]string{"Fresh", "Retaken", "Replay", "Busy", "Taken", "StillUnknown"}
+	if v < 0 || int(v) >= len(names) {
+		return "Verdict?"
+	}
+	return names[v]
+}
+
+// Decide says what becomes of incoming where existing holds its key. repeatSafeFor is how long after the first send
+// a repeat under the same upstream key is safe at existing's operator; 0 for never (decision "repeat-window").
+// Retaken means that the caller may try to take existing over. An expired entry counts as absent: Fresh.
+func Decide(existing, incoming *Entry, now time.Time, repeatSafeFor time.Duration) Verdict {
+	if existing == nil || existing.Expired(now) {
+		return Fresh
+	}
+	if existing.MerchantID != incoming.MerchantID {
+		return Taken
+	}
+	if existing.Live(now) {
+		return Busy
+	}
+	repeat := StillUnknown
+	if now.Sub(existing.SentAt) < repeatSafeFor {
+		repeat = Retaken
+	}
+	same := existing.Fingerprint == incoming.Fingerprint
+	switch existing.Kind {
+	case Charge:
+		return decideCharge(existing, same, repeat)
+	case Payment:
+		return decidePayment(existing, same, repeat)
+	case SMS:
+		return decideSMS(existing, same, repeat)
+	default:
+		return Taken
+	}
+}
+
+// decideCharge follows decisions "charge-repeat" and "charge-unknown": a repeat raises no error whatever its body, but
+// another body is never sent.
+func decideCharge(existing *Entry, same bool, repeat Verdict) Verdict {
+	switch existing.State {
+	case Done, Refused:
+		return Replay
+	case Released:
+		return decideReleased(existing, same)
+	default: // Unknown, or a reservation that lapsed
+		if !same {
+			return StillUnknown
+		}
+		return repeat
+	}
+}
+
+// decidePayment follows decisions "pay-repeat" and "pay-unknown". A payment whose status is final is never sent again,
+// even where no answer was stored: getStatus tells what became of it.
+func decidePayment(existing *Entry, same bool, repeat Verdict) Verdict {
+	switch {
+	case existing.State == Released:
+		return decideReleased(existing, same)
+	case !same:
+		return Taken
+	case existing.AnswerStatus != 0:
+		return Replay
+	case existing.Settled():
+		return Taken
+	default:
+		return repeat
+	}
+}
+
+// decideSMS follows decision "sms-duplicate". A message that a receipt has come for was sent, whatever its state.
+func decideSMS(existing *Entry, same bool, repeat Verdict) Verdict {
+	switch existing.State {
+	case Done:
+		return Taken
+	case Refused:
+		if !same {
+			return Taken
+		}
+		return Replay
+	case Released:
+		return decideReleased(existing, same)
+	default: // Unknown, or a reservation that lapsed
+		if !same || existing.reported() {
+			return Taken
+		}
+		return repeat
+	}
+}
+
+// decideReleased follows decision "released": the same request may come again, and any where the release bound none.
+func decideReleased(existing *Entry, same bool) Verdict {
+	if same || existing.Fingerprint == "" {
+		return Retaken
+	}
+	return Taken
+}
