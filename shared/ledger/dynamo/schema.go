@@ -1,0 +1,59 @@
+package dynamo
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Names of the indexes, both of keys alone.
+const (
+	IndexDue = "due" // due_shard, due_at: sparse, what the sweep has to look at
+	IndexDay = "day" // merchant_day, day_sort: a merchant's transactions of a UTC day
+)
+
+// TimeToLive is the attribute that the table deletes expired items by, in seconds since 1970.
+const TimeToLive = attributeExpireAt
+
+// FastAttribute and FastValue are what the relay's stream filter looks for in the new image.
+const (
+	FastAttribute = attributeFast
+	FastValue     = "1"
+)
+
+// Schema is the table as the deployment's template declares it, for tests that make one themselves. The time to live is
+// set by a request of its own.
+func Schema(table string) *dynamodb.CreateTableInput {
+	attribute := func(name string, of types.ScalarAttributeType) types.AttributeDefinition {
+		return types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: of}
+	}
+	key := func(name string, of types.KeyType) types.KeySchemaElement {
+		return types.KeySchemaElement{AttributeName: aws.String(name), KeyType: of}
+	}
+	index := func(name, hash, sort string) types.GlobalSecondaryIndex {
+		return types.GlobalSecondaryIndex{
+			IndexName:  aws.String(name),
+			KeySchema:  []types.KeySchemaElement{key(hash, types.KeyTypeHash), key(sort, types.KeyTypeRange)},
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
+		}
+	}
+	return &dynamodb.CreateTableInput{
+		TableName:   aws.String(table),
+		BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			attribute(attributeKey, types.ScalarAttributeTypeS),
+			attribute(attributeMerchantDay, types.ScalarAttributeTypeS),
+			attribute(attributeDaySort, types.ScalarAttributeTypeS),
+			attribute(attributeDueShard, types.ScalarAttributeTypeS),
+			attribute(attributeDueAt, types.ScalarAttributeTypeN),
+		},
+		KeySchema: []types.KeySchemaElement{key(attributeKey, types.KeyTypeHash)},
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{
+			index(IndexDay, attributeMerchantDay, attributeDaySort),
+			index(IndexDue, attributeDueShard, attributeDueAt),
+		},
+		StreamSpecification: &types.StreamSpecification{
+			StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage,
+		},
+	}
+}

@@ -1,0 +1,70 @@
+package ledgertest
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+// Full is an entry in which every field is set, each to a value of its own, by reflection: so that a field added later
+// cannot be forgotten by a store. A field of a type that it does not know fails the test. Extra stays nil, as what it
+// holds is the store's own affair.
+func Full(t *testing.T) *ledger.Entry {
+	t.Helper()
+	e := &ledger.Entry{}
+	f := &filler{t: t, moment: Now()}
+	f.fill(reflect.ValueOf(e).Elem(), "Entry")
+	e.ExpireAt = Now().Add(24 * time.Hour).Truncate(time.Second)
+	e.Kind = ledger.Payment
+	return e
+}
+
+// filler gives each field the next value.
+type filler struct {
+	t      *testing.T
+	count  int64
+	moment time.Time
+}
+
+func (f *filler) fill(v reflect.Value, path string) {
+	f.t.Helper()
+	f.count++
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(f.moment.Add(time.Duration(f.count) * time.Millisecond)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("value é\" of " + path)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(f.count)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Interface:
+		if path != "Entry.Extra" {
+			f.t.Fatalf("%s: fill does not know this interface", path)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f.fill(v.Field(i), path+"."+v.Type().Field(i).Name)
+		}
+	case reflect.Slice:
+		f.fillSlice(v, path)
+	default:
+		f.t.Fatalf("%s: fill does not know the type %s", path, v.Type())
+	}
+}
+
+func (f *filler) fillSlice(v reflect.Value, path string) {
+	f.t.Helper()
+	if v.Type().Elem().Kind() == reflect.Uint8 {
+		v.SetBytes([]byte{0, 0xff, byte(f.count), '"'})
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+	for i := range v.Len() {
+		f.fill(v.Index(i), path+"[]")
+	}
+}

@@ -1,0 +1,117 @@
+package ledgertest
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+// manyKeys is more than the suite's entries in one shard of the due index.
+const manyKeys = 1000
+
+// due lists what is due in the shard of a key, of the keys given.
+func due(t *testing.T, s *bench, shard int, before time.Time, of []ledger.Key) []ledger.Key {
+	t.Helper()
+	keys, err := s.DueKeys(context.Background(), shard, before, manyKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(keys, func(k ledger.Key) bool { return !slices.Contains(of, k) })
+}
+
+func dueKeys(t *testing.T, s *bench) {
+	late, early := s.reserved(ledger.Payment, "late"), s.reserved(ledger.Payment, "early")
+	for ledger.DueShard(early.Key) != ledger.DueShard(late.Key) {
+		early.Key = s.key(ledger.Payment)
+	}
+	late.Due, early.Due = Now().Add(9*time.Second), Now().Add(-time.Second)
+	mustInsert(t, s, late)
+	mustInsert(t, s, early)
+	shard := ledger.DueShard(late.Key)
+	both := []ledger.Key{early.Key, late.Key}
+
+	steps := []struct {
+		name   string
+		before time.Time
+		want   []ledger.Key
+	}{
+		{"before any", early.Due.Add(-time.Millisecond), nil},
+		{"at the first's time", early.Due, both[:1]},
+		{"after both, the oldest first", late.Due.Add(time.Hour), both},
+	}
+	for _, step := range steps {
+		if got := due(t, s, shard, step.before, both); !slices.Equal(got, step.want) {
+			t.Errorf("%s: %v, want %v", step.name, got, step.want)
+		}
+	}
+	if got := due(t, s, (shard+1)%ledger.DueShards, late.Due, both); len(got) != 0 {
+		t.Errorf("another shard lists %v", got)
+	}
+	if keys, err := s.DueKeys(context.Background(), shard, late.Due, 1); err != nil || len(keys) != 1 {
+		t.Errorf("limit 1 gives %v, %v", keys, err)
+	}
+	cleared := following(early, "cleared")
+	cleared.Due = time.Time{}
+	mustReplace(t, s, cleared)
+	if got := due(t, s, shard, late.Due, both); !slices.Equal(got, both[1:]) {
+		t.Errorf("after the first is cleared: %v", got)
+	}
+}
+
+func dayPages(t *testing.T, s *bench) {
+	merchant := s.key(ledger.Reference).ID
+	day := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	var want []ledger.Key
+	at := func(kind ledger.Kind, created time.Time, listed bool) {
+		e := s.reserved(kind, strconv.Itoa(len(want)))
+		e.MerchantID, e.CreatedAt = merchant, created
+		mustInsert(t, s, e)
+		if listed {
+			want = append(want, e.Key)
+		}
+	}
+	at(ledger.Charge, day.Add(-time.Millisecond), false)
+	at(ledger.SMS, day, true)
+	at(ledger.Charge, day.Add(time.Hour), true)
+	at(ledger.Payment, day.Add(2*time.Hour), true)
+	at(ledger.Charge, day.Add(24*time.Hour-time.Millisecond), true)
+	at(ledger.Charge, day.Add(24*time.Hour), false)
+
+	for _, limit := range []int{1, 2, 3, 100} {
+		var got []ledger.Key
+		cursor := ""
+		for page := 0; page == 0 || cursor != ""; page++ {
+			keys, next, err := s.Day(context.Background(), merchant, day.Add(5*time.Hour), cursor, limit)
+			if err != nil || len(keys) > limit || page > len(want) {
+				t.Fatalf("limit %d, page %d: %v, %v", limit, page, keys, err)
+			}
+			got = append(got, keys...)
+			cursor = next
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("limit %d: %v, want %v", limit, got, want)
+		}
+	}
+	if keys, _, err := s.Day(context.Background(), merchant+"x", day, "", 10); err != nil || len(keys) != 0 {
+		t.Errorf("another merchant: %v, %v", keys, err)
+	}
+}
+
+func noSharing(t *testing.T, s *bench) {
+	e := Full(t)
+	e.Key, e.Version = s.key(ledger.Payment), 1
+	want := e.Clone()
+	mustInsert(t, s, e)
+	scribble := func(e *ledger.Entry) {
+		e.AnswerBody[0], e.Outbox[0].ID, e.Told[0].ID, e.Conflicts[0].Reason = '!', "!", "!", "!"
+	}
+	scribble(e)
+	first := get(t, s, e.Key)
+	same(t, first, want)
+	scribble(first)
+	same(t, get(t, s, e.Key), want)
+}

@@ -1,0 +1,312 @@
+// Package ledgertest is the conformance suite of the ledger's stores: whatever keeps the ledger passes it, in memory or in
+// a table. It is for tests alone.
+package ledgertest
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+// Store is all that a store can do.
+type Store interface {
+	ledger.Writer
+	ledger.Reader
+	ledger.Queue
+	ledger.Journal
+}
+
+// parallel is how many writers race for one key.
+const parallel = 100
+
+// Now is the moment of the suite's entries.
+func Now() time.Time { return time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC) }
+
+// Run runs the suite. open gives the store to test, which may be the same one for every case, empty at first.
+func Run(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
+	cases := []struct {
+		name string
+		run  func(t *testing.T, s *bench)
+	}{
+		{"every field comes back", everyField},
+		{"empty fields come back empty", emptyFields},
+		{"get of nothing is nil", getNothing},
+		{"insert tells what is there", insertTaken},
+		{"an own insert whose answer was lost is inserted", insertAgain},
+		{"an empty writer recognises nothing", emptyWriter},
+		{"an expired entry gives its key free", insertExpired},
+		{"replace needs the version before", replaceVersion},
+		{"an own replace whose answer was lost is stored", replaceAgain},
+		{"replace of nothing is gone", replaceNothing},
+		{"a reference belongs to its first charge", references},
+		{"of parallel inserts one wins", insertRace},
+		{"of parallel replaces one wins", replaceRace},
+		{"of parallel claims of a reference one wins", referenceRace},
+		{"due keys are sparse, sharded and in order", dueKeys},
+		{"a day lists page by page", dayPages},
+		{"what is handed out is the caller's own", noSharing},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { c.run(t, &bench{Store: open(t), test: t.Name()}) })
+	}
+}
+
+// bench is a store under test with what makes keys for it, each a new one.
+type bench struct {
+	Store
+	test string
+	keys int
+}
+
+// key is a key that no other case uses.
+func (b *bench) key(kind ledger.Kind) ledger.Key {
+	b.keys++
+	return ledger.Key{Kind: kind, ID: b.test + "_" + strconv.Itoa(b.keys)}
+}
+
+// reserved is a small first reservation.
+func (b *bench) reserved(kind ledger.Kind, writer string) *ledger.Entry {
+	e := &ledger.Entry{Key: b.key(kind), MerchantID: "m-" + writer, Operator: "sandbox", LeaseUntil: Now().Add(25 * time.Second)}
+	e.Begin(writer, Now())
+	e.Writer = writer
+	return e
+}
+
+// following is the next version of an entry by a writer.
+func following(e *ledger.Entry, writer string) *ledger.Entry {
+	next := e.Clone()
+	next.Version, next.Writer = e.Version+1, writer
+	return next
+}
+
+func mustInsert(t *testing.T, s *bench, e *ledger.Entry) {
+	t.Helper()
+	existing, err := s.Insert(context.Background(), e)
+	if err != nil || existing != nil {
+		t.Fatalf("Insert = %v, %v; want inserted", existing, err)
+	}
+}
+
+func mustReplace(t *testing.T, s *bench, e *ledger.Entry) {
+	t.Helper()
+	existing, err := s.Replace(context.Background(), e)
+	if err != nil || existing != nil {
+		t.Fatalf("Replace = %v, %v; want stored", existing, err)
+	}
+}
+
+// same fails unless two entries are equal but for Extra.
+func same(t *testing.T, got, want *ledger.Entry) {
+	t.Helper()
+	if got == nil {
+		t.Fatal("got no entry")
+	}
+	a, b := got.Clone(), want.Clone()
+	a.Extra, b.Extra = nil, nil
+	if !reflect.DeepEqual(a, b) {
+		t.Fatalf("got  %+v\nwant %+v", a, b)
+	}
+}
+
+func get(t *testing.T, s *bench, k ledger.Key) *ledger.Entry {
+	t.Helper()
+	e, err := s.Get(context.Background(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func everyField(t *testing.T, s *bench) {
+	e := Full(t)
+	e.Key = s.key(ledger.Payment)
+	e.Version = 1
+	mustInsert(t, s, e)
+	same(t, get(t, s, e.Key), e)
+	next := following(e, "second")
+	mustReplace(t, s, next)
+	same(t, get(t, s, e.Key), next)
+}
+
+func emptyFields(t *testing.T, s *bench) {
+	e := &ledger.Entry{Key: s.key(ledger.Charge), Version: 1, Writer: "w", State: ledger.Done, UpdatedAt: Now()}
+	mustInsert(t, s, e)
+	same(t, get(t, s, e.Key), e)
+}
+
+func getNothing(t *testing.T, s *bench) {
+	if e := get(t, s, s.key(ledger.SMS)); e != nil {
+		t.Fatalf("Get = %+v", e)
+	}
+}
+
+func insertTaken(t *testing.T, s *bench) {
+	first := Full(t)
+	first.Key, first.Version, first.ExpireAt = s.key(ledger.Payment), 1, time.Time{}
+	mustInsert(t, s, first)
+	second := s.reserved(ledger.Payment, "other")
+	second.Key = first.Key
+	existing, err := s.Insert(context.Background(), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, existing, first)
+	same(t, get(t, s, first.Key), first)
+}
+
+func insertAgain(t *testing.T, s *bench) {
+	e := s.reserved(ledger.Charge, "ours")
+	mustInsert(t, s, e)
+	mustInsert(t, s, e)
+	mustReplace(t, s, following(e, "later"))
+	existing, err := s.Insert(context.Background(), e)
+	if err != nil || existing == nil || existing.Version != 2 {
+		t.Fatalf("Insert over our own later version = %v, %v; want what is there", existing, err)
+	}
+}
+
+func emptyWriter(t *testing.T, s *bench) {
+	e := s.reserved(ledger.Charge, "")
+	mustInsert(t, s, e)
+	if existing, err := s.Insert(context.Background(), e); err != nil || existing == nil {
+		t.Fatalf("Insert = %v, %v; want taken", existing, err)
+	}
+}
+
+func insertExpired(t *testing.T, s *bench) {
+	first := s.reserved(ledger.SMS, "first")
+	first.ExpireAt = Now().Add(90 * 24 * time.Hour)
+	mustInsert(t, s, first)
+	second := s.reserved(ledger.SMS, "second")
+	second.Key = first.Key
+	second.UpdatedAt = first.ExpireAt.Add(-time.Millisecond)
+	existing, err := s.Insert(context.Background(), second)
+	if err != nil || existing == nil {
+		t.Fatalf("Insert before the expiry = %v, %v; want taken", existing, err)
+	}
+	second.UpdatedAt = first.ExpireAt
+	mustInsert(t, s, second)
+	same(t, get(t, s, first.Key), second)
+}
+
+func replaceVersion(t *testing.T, s *bench) {
+	e := s.reserved(ledger.Charge, "first")
+	mustInsert(t, s, e)
+	second := following(e, "second")
+	mustReplace(t, s, second)
+	existing, err := s.Replace(context.Background(), following(e, "stale"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, existing, second)
+	skipping := following(second, "skipping")
+	skipping.Version++
+	existing, err = s.Replace(context.Background(), skipping)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, existing, second)
+}
+
+func replaceAgain(t *testing.T, s *bench) {
+	e := s.reserved(ledger.Charge, "first")
+	mustInsert(t, s, e)
+	second := following(e, "second")
+	mustReplace(t, s, second)
+	mustReplace(t, s, second)
+	mustReplace(t, s, following(second, "third"))
+	if existing, err := s.Replace(context.Background(), second); err != nil || existing == nil {
+		t.Fatalf("Replace over a later version = %v, %v; want what is there", existing, err)
+	}
+}
+
+func replaceNothing(t *testing.T, s *bench) {
+	e := following(s.reserved(ledger.Charge, "first"), "second")
+	if _, err := s.Replace(context.Background(), e); !errors.Is(err, ledger.ErrGone) {
+		t.Fatalf("error = %v, want ErrGone", err)
+	}
+	if found := get(t, s, e.Key); found != nil {
+		t.Fatalf("it was stored: %+v", found)
+	}
+}
+
+func references(t *testing.T, s *bench) {
+	merchant, code := s.key(ledger.Reference).ID, "ref#1 é"
+	claim := func(merchantID, referenceCode, chargeID, want string) {
+		t.Helper()
+		holder, err := s.ClaimReference(context.Background(), merchantID, referenceCode, chargeID)
+		if err != nil || holder != want {
+			t.Fatalf("ClaimReference(%s) = %q, %v; want %q", chargeID, holder, err, want)
+		}
+	}
+	claim(merchant, code, "charge-1", "charge-1")
+	claim(merchant, code, "charge-1", "charge-1")
+	claim(merchant, code, "charge-2", "charge-1")
+	claim(merchant, code+"x", "charge-2", "charge-2")
+	claim(merchant+"x", code, "charge-3", "charge-3")
+}
+
+// race runs parallel writers at once and counts those that won.
+func race(t *testing.T, write func(i int) (won bool, err error)) int {
+	t.Helper()
+	var group sync.WaitGroup
+	var winners atomic.Int32
+	for i := range parallel {
+		group.Go(func() {
+			won, err := write(i)
+			if err != nil {
+				t.Error(err)
+			}
+			if won {
+				winners.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	return int(winners.Load())
+}
+
+func insertRace(t *testing.T, s *bench) {
+	first := s.reserved(ledger.Charge, "")
+	winners := race(t, func(i int) (bool, error) {
+		e := first.Clone()
+		e.Writer = "w" + strconv.Itoa(i)
+		existing, err := s.Insert(context.Background(), e)
+		return existing == nil, err
+	})
+	if winners != 1 {
+		t.Fatalf("%d won", winners)
+	}
+}
+
+func replaceRace(t *testing.T, s *bench) {
+	e := s.reserved(ledger.Charge, "first")
+	mustInsert(t, s, e)
+	winners := race(t, func(i int) (bool, error) {
+		existing, err := s.Replace(context.Background(), following(e, "w"+strconv.Itoa(i)))
+		return existing == nil, err
+	})
+	if winners != 1 || get(t, s, e.Key).Version != 2 {
+		t.Fatalf("%d won", winners)
+	}
+}
+
+func referenceRace(t *testing.T, s *bench) {
+	merchant := s.key(ledger.Reference).ID
+	winners := race(t, func(i int) (bool, error) {
+		id := "charge-" + strconv.Itoa(i)
+		holder, err := s.ClaimReference(context.Background(), merchant, "reference", id)
+		return holder == id, err
+	})
+	if winners != 1 {
+		t.Fatalf("%d won", winners)
+	}
+}
