@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"mobilegateway/shared/operator"
+)
+
+// seeds are answers of all kinds, beside the committed corpus in testdata/fuzz.
+var seeds = []string{
+	``, `{}`, `null`, `[]`, `{"amountTransaction":null}`, `{"amountTransaction":[]}`,
+	`{"amountTransaction":{"serverReferenceCode":"s","transactionOperationStatus":"Charged"}}`,
+	`{"pay_token":"p","payment_url":"https://op.example/p","notif_token":"n"}`,
+	`{"status":"pending","order-id":"DemoShop_42","amount":1e3}`,
+	`{"payload":{"status":"pending","order-id":"DemoShop_42"}}`,
+	`{"outboundSMSMessageRequest":{"resourceURL":"https://op/requests/1/deliveryInfos"}}`,
+	`{"requestError":{"serviceException":{"messageId":"SVC0270","text":"t","variables":[]}}}`,
+	`{"requestError":{"policyException":{"messageId":"POL1000"}}}`,
+}
+
+// FuzzAnswer reads any answer as each operation does: nothing panics, and no outcome is more certain than the answer.
+func FuzzAnswer(f *testing.F) {
+	for _, seed := range seeds {
+		for _, status := range []int{200, 201, 302, 400, 401, 403, 404, 409, 429, 500, 503} {
+			f.Add(status, seed)
+		}
+	}
+	f.Fuzz(func(t *testing.T, status int, body string) {
+		x := exchange{status: status, header: http.Header{}, body: []byte(body), wrote: true}
+		readers := map[string]reader{
+			"charge": readCharge, "sms": readSMS,
+			"web": func(x exchange) (operator.Result, bool) { page, ok := readPage(x); return page.Result, ok },
+			"tpe": func(x exchange) (operator.Result, bool) { return readTerminal(x, "DemoShop_42") },
+		}
+		for name, complete := range readers {
+			result := judge(x, complete)
+			checkCertainty(t, name, status, body, result)
+			again := afterUnknown(result)
+			if again.Outcome == operator.Released {
+				t.Errorf("%s: released after an unknown", name)
+			}
+		}
+		checkStatus(t, readStatus(x, "DemoShop_42"))
+	})
+}
+
+func checkCertainty(t *testing.T, name string, status int, body string, result operator.Result) {
+	t.Helper()
+	if (result.Outcome == operator.Done) != (result.Fault == nil) {
+		t.Errorf("%s: outcome %d with fault %v", name, result.Outcome, result.Fault)
+	}
+	switch result.Outcome {
+	case operator.Done:
+		if status < 200 || status > 299 {
+			t.Errorf("%s: done by %d", name, status)
+		}
+	case operator.Refused:
+		if status < 400 || status > 499 || !strings.Contains(body, "requestError") {
+			t.Errorf("%s: refused by %d", name, status)
+		}
+	case operator.Released:
+		if (status < 400 || status > 499) && status != 503 || status == 409 {
+			t.Errorf("%s: released by %d", name, status)
+		}
+	case operator.Unknown:
+	}
+	if len([]rune(result.OperatorReference)) > maxField {
+		t.Errorf("%s: a reference of %d bytes", name, len(result.OperatorReference))
+	}
+}
+
+func checkStatus(t *testing.T, answer operator.StatusAnswer) {
+	t.Helper()
+	if answer.Known != (answer.Cause == nil) || (answer.Known && (answer.Status == "" || answer.NotFound)) {
+		t.Errorf("status %+v", answer)
+	}
+}
+
+// FuzzCredentials reads any secret: nothing panics, and what is found can be used.
+func FuzzCredentials(f *testing.F) {
+	f.Add(`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1:1","access_token":"t"}}}}`)
+	f.Add(`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"https://op.example/x/","access_token":"t"}}}}`)
+	f.Add(`{"sandbox":null}`)
+	f.Add(`[]`)
+	f.Fuzz(func(t *testing.T, raw string) {
+		found, err := (&credentials{}).pick([]byte(raw), "sandbox", "")
+		if err != nil {
+			return
+		}
+		if found.AccessToken == "" {
+			t.Error("an account without a token")
+		}
+		if _, err := newRequest(t.Context(), found, writeSMS(found, operator.SMSCall{Sender: "tel:+1"})); err != nil {
+			t.Errorf("no request to %q can be made", found.BaseURL)
+		}
+	})
+}

@@ -1,0 +1,150 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/shared/secret"
+)
+
+const sandbox = "sandbox"
+
+// vault is a source of credentials whose token a test can change.
+type vault struct {
+	mu       sync.Mutex
+	baseURL  string
+	token    string
+	fresh    string // the token that a refresh finds; "" for the same
+	down     bool
+	raw      string // in place of proper credentials
+	refreshs int
+}
+
+func (v *vault) value() (secret.Value, error) {
+	if v.down {
+		return secret.Value{}, fmt.Errorf("the vault is closed")
+	}
+	if v.raw != "" {
+		return secret.Value{Current: []byte(v.raw)}, nil
+	}
+	account := map[string]any{
+		"base_url": v.baseURL, "access_token": v.token,
+		"service_id": "SERVICE", "application_id": "APPLICATION", "contact_id": "CONTACT",
+		"user_sms": map[string]any{"gw_token": "service-gw-token", "sender": map[string]string{"CI": "tel:+2250000"}, "sender_name": "Gateway"},
+	}
+	platform := map[string]any{"current": "a1", "accounts": map[string]any{"a1": account}}
+	raw, err := json.Marshal(map[string]any{sandbox: platform, "orange": platform, "elsewhere": platform})
+	return secret.Value{Current: raw}, err
+}
+
+func (v *vault) Get(context.Context) (secret.Value, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.value()
+}
+
+func (v *vault) Refresh(context.Context) (secret.Value, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.refreshs++
+	if v.fresh != "" {
+		v.token = v.fresh
+	}
+	return v.value()
+}
+
+// newDriver makes a driver for an operator at an address.
+func newDriver(baseURL string) (*gateway.Driver, *vault) {
+	v := &vault{baseURL: baseURL, token: "access-token-very-private"}
+	return gateway.New(v, time.Now), v
+}
+
+// requestError writes the error shape.
+func requestError(id string) string {
+	side := "policyException"
+	if id[:3] == "SVC" {
+		side = "serviceException"
+	}
+	return fmt.Sprintf(`{"requestError":{%q:{"messageId":%q,"text":"Text of %%1","variables":["one"]}}}`, side, id)
+}
+
+// successBody is a complete success of an operation.
+func successBody(op operatortest.Operation) string {
+	switch op.Name {
+	case "charge":
+		return `{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"totalAmountCharged":500},` +
+			`"transactionOperationStatus":"Charged","serverReferenceCode":"srv-1","resourceURL":"https://op/1"}}`
+	case "web":
+		return `{"status":201,"message":"OK","pay_token":"pt-1","payment_url":"https://op.example/pay/pt-1","notif_token":"nt-1","state":"s"}`
+	case "sms":
+		return `{"outboundSMSMessageRequest":{"resourceURL":"https://op/smsmessaging/v1/outbound/tel%3A%2B2250000/requests/req-1/deliveryInfos"}}`
+	}
+	return `{"meta":{"type":"payment","source":"sandbox","channel":"` + op.Name + `"},"status":"pending","amount":"1500",` +
+		`"order-id":"` + op.Key + `","currency":"XOF","Transaction-id":"tx-1"}`
+}
+
+func success(op operatortest.Operation) operatortest.Step {
+	return operatortest.Answer(http.StatusCreated, successBody(op))
+}
+
+func TestConformance(t *testing.T) {
+	operatortest.Run(t, operatortest.Suite{
+		Operator: sandbox,
+		New: func(_ *testing.T, baseURL string) operator.Driver {
+			driver, _ := newDriver(baseURL)
+			return driver
+		},
+		Success: success,
+		Refusal: func(operatortest.Operation) operatortest.Step {
+			return operatortest.Answer(http.StatusForbidden, requestError("POL1000"))
+		},
+		NotApplied: func(operatortest.Operation) operatortest.Step {
+			return operatortest.Answer(http.StatusServiceUnavailable, requestError("SVC0001"))
+		},
+		Private: []string{"access-token-very-private", "SERVICE", "one"},
+	})
+}
+
+// call makes an operation's sample call with plenty of time.
+func call(t *testing.T, driver operator.Driver, op operatortest.Operation) operator.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	result, _ := op.Run(ctx, driver)
+	return result
+}
+
+// What a success gives.
+func TestReferences(t *testing.T) {
+	want := map[string]string{"charge": "srv-1", "web": "", "tpe": "tx-1", "ussd": "tx-1", "sms": "req-1"}
+	for _, op := range operatortest.Operations(sandbox, "a1") {
+		t.Run(op.Name, func(t *testing.T) {
+			peer := operatortest.NewPeer(t)
+			peer.Script(success(op))
+			driver, _ := newDriver(peer.URL + "/") // a trailing slash is no part of the path
+			result := call(t, driver, op)
+			if result.Outcome != operator.Done || result.OperatorReference != want[op.Name] {
+				t.Fatalf("got %d %q: %v", result.Outcome, result.OperatorReference, result.Fault)
+			}
+		})
+	}
+}
+
+func TestPage(t *testing.T) {
+	peer := operatortest.NewPeer(t)
+	op := operatortest.Operations(sandbox, "")[1]
+	peer.Script(success(op))
+	driver, _ := newDriver(peer.URL)
+	answer := driver.Pay(t.Context(), operatortest.Pay(sandbox, "", "web")) // no deadline: the driver has its own
+	if answer.PayToken != "pt-1" || answer.PaymentURL != "https://op.example/pay/pt-1" || answer.NotifToken != "nt-1" {
+		t.Fatalf("got %+v", answer)
+	}
+}

@@ -1,0 +1,188 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/operatortest"
+)
+
+var update = flag.Bool("update", false, "write the golden requests anew")
+
+// capture listens once, takes one request, and returns its bytes as they came over the wire.
+func capture(t *testing.T, send func(driver *gateway.Driver)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	raw := make(chan []byte, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			raw <- nil
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		var wire bytes.Buffer
+		request, err := http.ReadRequest(bufio.NewReader(io.TeeReader(conn, &wire)))
+		if err == nil {
+			_, _ = io.Copy(io.Discard, request.Body)
+		}
+		raw <- wire.Bytes()
+		_, _ = io.WriteString(conn, "HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n")
+	}()
+	driver, _ := newDriver("http://" + listener.Addr().String() + "/operator")
+	send(driver)
+	text := strings.ReplaceAll(string(<-raw), "\r\n", "\n")
+	return strings.ReplaceAll(text, listener.Addr().String(), "operator.example") + "\n"
+}
+
+// The upstream requests, byte for byte: method, path with its escapes, headers in the specification's spelling, body.
+func TestGoldenRequests(t *testing.T) {
+	requests := map[string]func(ctx context.Context, driver *gateway.Driver){
+		"charge": func(ctx context.Context, driver *gateway.Driver) {
+			driver.Charge(ctx, operatortest.Charge(sandbox, ""))
+		},
+		"web": func(ctx context.Context, driver *gateway.Driver) {
+			driver.Pay(ctx, operatortest.Pay(sandbox, "", "web"))
+		},
+		"tpe": func(ctx context.Context, driver *gateway.Driver) {
+			driver.Pay(ctx, operatortest.Pay(sandbox, "", "tpe"))
+		},
+		"ussd-without-options": func(ctx context.Context, driver *gateway.Driver) {
+			call := operatortest.Pay(sandbox, "", "ussd")
+			call.OTP, call.MSISDN, call.Amount = "", "", "015.50"
+			driver.Pay(ctx, call)
+		},
+		"sms": func(ctx context.Context, driver *gateway.Driver) { driver.SendSMS(ctx, operatortest.SMS(sandbox, "")) },
+		"sms-without-receipt": func(ctx context.Context, driver *gateway.Driver) {
+			call := operatortest.SMS(sandbox, "")
+			call.NotifyURL = ""
+			driver.SendSMS(ctx, call)
+		},
+		"user-sms": func(ctx context.Context, driver *gateway.Driver) {
+			driver.UserSMS(ctx, operatortest.UserSMS(sandbox, ""))
+		},
+		"get-status": func(ctx context.Context, driver *gateway.Driver) {
+			driver.PaymentStatus(ctx, operatortest.Status(sandbox, ""))
+		},
+	}
+	for name, send := range requests {
+		t.Run(name, func(t *testing.T) {
+			got := capture(t, func(driver *gateway.Driver) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				send(ctx, driver)
+			})
+			path := filepath.Join("testdata", "requests", name+".http")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestUserSMSOutcomes(t *testing.T) {
+	const sent = `{"outboundSMSMessageRequest":{"resourceURL":"https://op/requests/req-1/deliveryInfos"}}`
+	cases := []struct {
+		name    string
+		country string
+		step    operatortest.Step
+		outcome operator.Outcome
+		sends   int
+	}{
+		{"sent", "CI", operatortest.Answer(201, sent), operator.Done, 1},
+		{"country in lower case", "ci", operatortest.Answer(201, sent), operator.Done, 1},
+		{"no sender for the country", "SN", operatortest.Answer(201, sent), operator.Released, 0},
+		{"refused", "CI", operatortest.Answer(403, requestError("POL0001")), operator.Refused, 1},
+		{"cut", "CI", operatortest.Cut(), operator.Unknown, 1},
+		{"duplicate", "CI", operatortest.Answer(409, requestError("SVC0005")), operator.Unknown, 1},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			peer := operatortest.NewPeer(t)
+			peer.Script(c.step)
+			driver, _ := newDriver(peer.URL)
+			call := operatortest.UserSMS(sandbox, "a1")
+			call.Country = c.country
+			result := driver.UserSMS(t.Context(), call)
+			if result.Outcome != c.outcome || len(peer.Requests()) != c.sends {
+				t.Fatalf("outcome %d, %d requests: %v", result.Outcome, len(peer.Requests()), result.Fault)
+			}
+			if result.Duplicate != (c.name == "duplicate") {
+				t.Error("duplicate")
+			}
+		})
+	}
+}
+
+func TestPaymentStatus(t *testing.T) {
+	const body = `{"meta":{"type":"payment"},"status":"SUCCESSFUL","amount":1500,"order-id":"DemoShop_42","currency":"XOF",` +
+		`"user_msisdn":2250707070707,"Transaction-id":"tx-1"}`
+	known := operator.StatusAnswer{
+		Known: true, Status: "SUCCESSFUL", Amount: "1500", Currency: "XOF", MSISDN: "2250707070707", OperatorReference: "tx-1",
+	}
+	cases := []struct {
+		name string
+		step operatortest.Step
+		want operator.StatusAnswer
+	}{
+		{"known", operatortest.Answer(200, body), known},
+		{"in payload", operatortest.Answer(200, `{"payload":`+body+`}`), known},
+		{"only a status", operatortest.Answer(200, `{"status":"odd word","order-id":"DemoShop_42"}`), operator.StatusAnswer{Known: true, Status: "odd word"}},
+		{"another order", operatortest.Answer(200, `{"status":"successful","order-id":"DemoShop_1"}`), operator.StatusAnswer{}},
+		{"no order", operatortest.Answer(200, `{"status":"successful"}`), operator.StatusAnswer{}},
+		{"no status", operatortest.Answer(200, `{"order-id":"DemoShop_42"}`), operator.StatusAnswer{}},
+		{"status twice", operatortest.Answer(200, `{"status":"failed","status":"successful","order-id":"DemoShop_42"}`), operator.StatusAnswer{}},
+		{"not found", operatortest.Answer(404, requestError("SVC0002")), operator.StatusAnswer{NotFound: true}},
+		{"no such route", operatortest.Answer(404, requestError("900906")), operator.StatusAnswer{}},
+		{"down", operatortest.Answer(503, requestError("SVC0001")), operator.StatusAnswer{}},
+		{"refused", operatortest.Answer(401, requestError("900901")), operator.StatusAnswer{}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			peer := operatortest.NewPeer(t)
+			peer.Script(c.step)
+			driver, _ := newDriver(peer.URL)
+			got := driver.PaymentStatus(t.Context(), operatortest.Status(sandbox, ""))
+			if got.Known != (got.Cause == nil) {
+				t.Errorf("cause %v", got.Cause)
+			}
+			got.Cause = nil
+			if got != c.want {
+				t.Fatalf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestPaymentStatusWithoutCredentials(t *testing.T) {
+	driver, v := newDriver("http://127.0.0.1:1")
+	v.down = true
+	if got := driver.PaymentStatus(t.Context(), operatortest.Status(sandbox, "")); got.Known || got.NotFound || got.Cause == nil {
+		t.Fatalf("got %+v", got)
+	}
+}

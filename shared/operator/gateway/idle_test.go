@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/secret"
+)
+
+// fixed is a secret that never changes.
+type fixed string
+
+func (f fixed) Get(context.Context) (secret.Value, error) {
+	return secret.Value{Current: []byte(f)}, nil
+}
+func (f fixed) Refresh(ctx context.Context) (secret.Value, error) { return f.Get(ctx) }
+
+// A connection that was idle for up to five seconds is used again, after that a new one is opened. The test runs under
+// a fake clock, with pipes for connections. What net/http does besides, comparing the wall clock, cannot be shown here:
+// it is the same setting, IdleConnTimeout.
+func TestIdleConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var opened atomic.Int32
+		transport := newTransport()
+		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			opened.Add(1)
+			ours, theirs := net.Pipe()
+			go serve(theirs)
+			return ours, nil
+		}
+		defer transport.CloseIdleConnections()
+		raw := fixed(`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1","access_token":"t"}}}}`)
+		driver := New(raw, time.Now)
+		driver.transport = transport
+		steps := []struct {
+			idle time.Duration
+			want int32
+		}{{0, 1}, {0, 1}, {4900 * time.Millisecond, 1}, {5100 * time.Millisecond, 2}, {time.Hour, 3}}
+		for _, step := range steps {
+			time.Sleep(step.idle)
+			result := driver.Charge(t.Context(), operator.ChargeCall{Call: operator.Call{Operator: "sandbox", Key: "k"}})
+			if result.Outcome != operator.Done {
+				t.Fatalf("outcome %d: %v", result.Outcome, result.Fault)
+			}
+			if opened.Load() != step.want {
+				t.Fatalf("after %s: %d connections", step.idle, opened.Load())
+			}
+			synctest.Wait() // until the connection is back in the pool
+		}
+	})
+}
+
+// serve answers every request on a connection with a charge.
+func serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	reader := bufio.NewReader(conn)
+	for {
+		request, err := http.ReadRequest(reader)
+		if err != nil {
+			return
+		}
+		_, _ = io.Copy(io.Discard, request.Body)
+		body := `{"amountTransaction":{"serverReferenceCode":"s","transactionOperationStatus":"Charged"}}`
+		response := &http.Response{
+			StatusCode: http.StatusCreated, ProtoMajor: 1, ProtoMinor: 1,
+			ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
+		}
+		if response.Write(conn) != nil {
+			return
+		}
+	}
+}

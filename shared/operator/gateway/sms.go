@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/strictjson"
+)
+
+// recipient is the only authorized value of address: it refers to the header X-Operator-ISE2.
+const recipient = "acr:X-Operator-ISE2"
+
+// smsRequest is the SMS request as the specification writes it.
+type smsRequest struct {
+	OutboundSMSMessageRequest outboundSMS `json:"outboundSMSMessageRequest"`
+}
+
+type outboundSMS struct {
+	Address                []string        `json:"address"`
+	SenderAddress          string          `json:"senderAddress"`
+	OutboundSMSTextMessage textMessage     `json:"outboundSMSTextMessage"`
+	SenderName             string          `json:"senderName"`
+	ClientCorrelator       string          `json:"clientCorrelator"`
+	ReceiptRequest         *receiptRequest `json:"receiptRequest,omitempty"`
+}
+
+type textMessage struct {
+	Message string `json:"message"`
+}
+
+type receiptRequest struct {
+	NotifyURL string `json:"notifyURL"`
+}
+
+// SendSMS sends a message once per key. Done carries the operator's request id. An operator that knows the key already
+// gives Unknown with Duplicate (decision "sms-duplicate").
+func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
+	write := func(to account) (message, error) { return writeSMS(to, call), nil }
+	return d.perform(ctx, call.Call, protocol{write: write, complete: readSMS, knowsDuplicates: true})
+}
+
+// UserSMS sends the purchaser's SMS through the operator's own SMS operation, with the service's own token, sender and
+// name, and without a receipt (decision "user-sms"). Credentials without a sender for the country give Released.
+func (d *Driver) UserSMS(ctx context.Context, call operator.UserSMSCall) operator.Result {
+	write := func(to account) (message, error) {
+		sender := to.UserSMS.Sender[strings.ToUpper(call.Country)]
+		if sender == "" || to.UserSMS.GWToken == "" {
+			return message{}, errors.New("the operator's account has no user_sms for the country")
+		}
+		sms := operator.SMSCall{
+			Call:       call.Call,
+			ISE2:       call.MSISDN,
+			Sender:     sender,
+			SenderName: to.UserSMS.SenderName,
+			Message:    escape(call.Text),
+		}
+		sms.GWToken, sms.GWAlias = to.UserSMS.GWToken, call.MSISDN
+		return writeSMS(to, sms), nil
+	}
+	return d.perform(ctx, call.Call, protocol{write: write, complete: readSMS, knowsDuplicates: true})
+}
+
+// writeSMS makes the request.
+func writeSMS(to account, call operator.SMSCall) message {
+	request := outboundSMS{
+		Address:                []string{recipient},
+		SenderAddress:          call.Sender,
+		OutboundSMSTextMessage: textMessage{call.Message},
+		SenderName:             call.SenderName,
+		ClientCorrelator:       call.Key,
+	}
+	if call.NotifyURL != "" {
+		request.ReceiptRequest = &receiptRequest{call.NotifyURL}
+	}
+	return message{
+		method: http.MethodPost,
+		path:   "/smsmessaging/v1/outbound/" + escape(call.Sender) + "/requests",
+		header: map[string]string{
+			"X-OAPI-Application-Id": to.ApplicationID,
+			"X-OAPI-Contact-Id":     to.ContactID,
+			"X-OAPI-Resource-Type":  "SMS_OSM",
+			"gw-alias":              call.GWAlias,
+			"gw-token":              call.GWToken,
+			"X-Operator-MCO":        call.MCO,
+			"X-Operator-ISE2":       call.ISE2,
+		},
+		body: strictjson.Marshal(smsRequest{request}),
+	}
+}
+
+// readSMS reads a success: a resourceURL that names the request.
+func readSMS(x exchange) (operator.Result, bool) {
+	answer, err := strictjson.Parse(x.body)
+	if err != nil {
+		return operator.Result{}, false
+	}
+	text, _ := answer.OptionalText("outboundSMSMessageRequest.resourceURL", maxURL)
+	id := requestID(text)
+	return operator.Result{OperatorReference: id}, id != ""
+}
+
+// escape escapes a text by RFC 1738: everything but letters, digits and "-", "_", ".", "~"; a space is %20, never "+".
+func escape(text string) string {
+	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
+}
