@@ -1,0 +1,148 @@
+package operation_test
+
+import (
+	"strings"
+	"testing"
+
+	"mobilegateway/internal/operationtest"
+	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/operation"
+	"mobilegateway/shared/strictjson"
+)
+
+func parse(t testing.TB, body string) *strictjson.Reader {
+	t.Helper()
+	doc, err := strictjson.Parse([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// told checks the first fault of a document; kind 0 stands for none, for no rule here is an internal fault.
+func told(t testing.TB, doc *strictjson.Reader, kind fault.Kind, part, value string) {
+	t.Helper()
+	f := doc.Fault()
+	if f == nil {
+		f = &fault.Fault{}
+	}
+	if f.Kind != kind || f.Part != part || f.Value != value {
+		t.Errorf("fault %s in %q, value %q; want %s in %q, value %q", f.Kind, f.Part, f.Value, kind, part, value)
+	}
+}
+
+// decision "authentication": gw-token and gw-alias are required and passed on unchanged.
+func TestHeader(t *testing.T) {
+	cases := []struct {
+		name, value, read string
+		kind              fault.Kind
+	}{
+		{"plain", "abc", "abc", 0},
+		{"printable punctuation", `a b"c\<>~`, `a b"c\<>~`, 0},
+		{"absent", "", "", fault.Missing},
+		{"spaces alone", "  ", "", fault.Missing},
+		{"as long as may be", strings.Repeat("x", 2048), strings.Repeat("x", 2048), 0},
+		{"too long", strings.Repeat("x", 2049), strings.Repeat("x", 2049), fault.Invalid},
+		{"a control character", "a\x00b", "a\x00b", fault.Invalid},
+		{"a line end within", "a\r\nb", "a\r\nb", fault.Invalid},
+		{"delete", "a\x7f", "a\x7f", fault.Invalid},
+		{"other scripts", "é", "é", fault.Invalid},
+		{"not UTF-8", "\xff", "\xff", fault.Invalid},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			req, doc := &apigw.Request{}, parse(t, "{}")
+			if c.name != "absent" {
+				req.SetHeader("GW-Token", c.value)
+			}
+			if got := operation.Header(req, doc, "gw-token"); got != c.read {
+				t.Errorf("read %q", got)
+			}
+			part := "gw-token"
+			if c.kind == 0 {
+				part = ""
+			}
+			told(t, doc, c.kind, part, "")
+		})
+	}
+}
+
+func TestHeaderOneOf(t *testing.T) {
+	req, doc := &apigw.Request{}, parse(t, "{}")
+	req.SetHeader("channel", "fax")
+	operation.HeaderOneOf(req, doc, "channel", "web", "tpe")
+	told(t, doc, fault.NotAllowed, "channel", "web, tpe")
+}
+
+// decision "charge-country" and "sms-mco".
+func TestCountry(t *testing.T) {
+	cases := []struct {
+		name, mco, home, want string
+		kind                  fault.Kind
+	}{
+		{"decision charge-country: none, the home country", "", "SN", "SN", 0},
+		{"decision charge-country: none, the first country", "", "", "CI", 0},
+		{"decision charge-country: another", "OTN", "", "TN", 0},
+		{"decision sms-mco: ODC", "ODC", "", "CD", 0},
+		{"decision sms-mco: OCD", "OCD", "", "CD", 0},
+		{"unknown", "OXX", "", "", fault.NotAllowed},
+		{"alpha-2 alone", "CI", "", "", fault.NotAllowed},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			req, doc, profile := &apigw.Request{}, parse(t, "{}"), operationtest.Demo()
+			req.SetHeader("X-Operator-MCO", c.mco)
+			profile.HomeCountry = c.home
+			if got := operation.HomeOrMCO(req, doc, profile).Alpha2; got != c.want {
+				t.Errorf("country %q, want %q", got, c.want)
+			}
+			if c.kind != 0 {
+				told(t, doc, c.kind, "X-Operator-MCO", "OCI, ODC, OCM, OSN, OTN, OBF")
+			}
+		})
+	}
+	t.Run("a required one that is absent", func(t *testing.T) {
+		doc := parse(t, "{}")
+		operation.MCO(&apigw.Request{}, doc)
+		told(t, doc, fault.Missing, "X-Operator-MCO", "")
+	})
+}
+
+// decision "constants".
+func TestConstant(t *testing.T) {
+	cases := []struct {
+		name, body, value string
+		kind              fault.Kind
+	}{
+		{"the valid one", `{"a":"Charged"}`, "", 0},
+		{"another case", `{"a":"charged"}`, "Charged", fault.NotAllowed},
+		{"a space more", `{"a":"Charged "}`, "Charged", fault.NotAllowed},
+		{"very long", `{"a":"` + strings.Repeat("x", 60000) + `"}`, "Charged", fault.NotAllowed},
+		{"absent", `{}`, "", fault.Missing},
+		{"null", `{"a":null}`, "", fault.Missing},
+		{"empty", `{"a":""}`, "", fault.Invalid},
+		{"a number", `{"a":1}`, "", fault.Invalid},
+	}
+	for _, c := range cases {
+		t.Run("decision constants: "+c.name, func(t *testing.T) {
+			doc := parse(t, c.body)
+			operation.Constant(doc, "a", "Charged")
+			part := "a"
+			if c.kind == 0 {
+				part = ""
+			}
+			told(t, doc, c.kind, part, c.value)
+		})
+	}
+}
+
+// decision "charge-success" and "sms-success".
+func TestURLs(t *testing.T) {
+	if got := operation.ChargeURL("https://b/s", "ID"); got != "https://b/s/payment/v1/acr%3AOperatorAPIToken/transactions/amount/ID" {
+		t.Errorf("decision charge-success: %s", got)
+	}
+	if got := operation.MessageURL("https://b", "tel:+2250707", "ID"); got != "https://b/smsmessaging/v1/outbound/tel%3A%2B2250707/requests/ID/deliveryInfos" {
+		t.Errorf("decision sms-success: %s", got)
+	}
+}

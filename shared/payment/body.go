@@ -1,0 +1,112 @@
+// Package payment writes the one body in which a mobile money payment is told: the answer of the tpe and ussd channels,
+// getStatus and the merchant's notification are the same fields with another meta.type (specification, Payment
+// notification; decision "pay-extra-fields").
+//
+// It knows nothing of where the body goes. Its invariant: the merchant's own values are repeated as they were sent, and
+// a one-time code appears only where the caller has it in hand.
+package payment
+
+import (
+	"bytes"
+	"slices"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/strictjson"
+)
+
+// The values of meta.type.
+const (
+	TypeAnswer       = "payment"
+	TypeNotification = "payment-notif"
+)
+
+// dateLayout is the form of date, in UTC.
+const dateLayout = "2006-01-02 15:04:05"
+
+// descriptions are the texts of statusDescription, in the order of a payment's life.
+var descriptions = map[ledger.Status]string{
+	ledger.Pending:    "Payment is waiting for the customer's approval",
+	ledger.Successful: "Payment was successful",
+	ledger.Failed:     "Payment failed",
+	ledger.Cancelled:  "Payment was cancelled by the customer",
+	ledger.Expired:    "Payment expired without approval",
+}
+
+type meta struct {
+	Type    string `json:"type"`
+	Source  string `json:"source"`
+	Channel string `json:"channel"`
+}
+
+// body has the specification's fields in its order, then the four that clients of this family read. An absent
+// user_msisdn is left out (decision "pay-optional-fields").
+type body struct {
+	Meta              meta          `json:"meta"`
+	Status            ledger.Status `json:"status"`
+	Amount            string        `json:"amount"`
+	OrderID           string        `json:"order-id"`
+	Currency          string        `json:"currency"`
+	Reference         string        `json:"reference"`
+	CountryCode       string        `json:"country-code"`
+	State             string        `json:"state"`
+	UserMSISDN        string        `json:"user_msisdn,omitempty"`
+	TransactionID     string        `json:"Transaction-id"`
+	NotifToken        string        `json:"notif_token,omitempty"`
+	Date              string        `json:"date"`
+	IntTransactionID  string        `json:"intTransaction-id"`
+	ExtTransactionID  string        `json:"extTransaction-id"`
+	StatusDescription string        `json:"statusDescription"`
+}
+
+// Answer is the body of the tpe and ussd answer, and of getStatus, without otp_code.
+func Answer(e *ledger.Entry, status ledger.Status) []byte {
+	b := of(e, status)
+	b.Meta.Type = TypeAnswer
+	return strictjson.Marshal(b)
+}
+
+// WithOTP puts the one-time code of the request in hand into a stored answer, at the specification's place. The code is
+// never stored, so it cannot be part of what Answer made (decision "pay-otp"). An empty code changes nothing.
+func WithOTP(stored []byte, otp string) []byte {
+	// Inside a JSON string every quote is escaped, so this text stands only where the field begins.
+	at := bytes.Index(stored, []byte(`,"Transaction-id":`))
+	if otp == "" || at < 0 {
+		return stored
+	}
+	field := append([]byte(`,"otp_code":`), strictjson.Marshal(otp)...)
+	return slices.Concat(stored[:at], field, stored[at:])
+}
+
+// Notification is the body of the merchant's notification of a status. On the web channel it carries notif_token, for
+// the merchant to compare.
+func Notification(e *ledger.Entry, status ledger.Status) []byte {
+	b := of(e, status)
+	b.Meta.Type = TypeNotification
+	if e.Channel == "web" {
+		b.NotifToken = e.NotifToken
+	}
+	return strictjson.Marshal(b)
+}
+
+func of(e *ledger.Entry, status ledger.Status) body {
+	date := e.CreatedAt
+	if status != ledger.Pending && !e.FinalAt.IsZero() {
+		date = e.FinalAt
+	}
+	return body{
+		Meta:              meta{Source: e.Operator, Channel: e.Channel},
+		Status:            status,
+		Amount:            e.AmountText,
+		OrderID:           e.ID,
+		Currency:          e.Currency,
+		Reference:         e.RefText,
+		CountryCode:       e.CountryText,
+		State:             e.MerchantState,
+		UserMSISDN:        e.MSISDN,
+		TransactionID:     e.PaymentID,
+		Date:              date.UTC().Format(dateLayout),
+		IntTransactionID:  e.PaymentID,
+		ExtTransactionID:  e.OperatorReference,
+		StatusDescription: descriptions[status],
+	}
+}
