@@ -162,7 +162,8 @@ func (s *Server) answers(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	response, err := http.DefaultClient.Do(request)
+	client := http.Client{Timeout: startTimeout}
+	response, err := client.Do(request)
 	if err != nil {
 		return false
 	}

@@ -23,9 +23,12 @@ var (
 	currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-// operator guards the operator API with the bearer token.
+// operator guards the operator API with the bearer token. Each call has a connection of its own: on a reused one a client
+// may take a cut for a stale connection and send again by itself, and 1005 would be lost on some callers and not on
+// others.
 func (s *Sandbox) operator(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
 		header := r.Header.Get("Authorization")
 		scheme, token, _ := strings.Cut(header, " ")
 		switch {

@@ -7,7 +7,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -23,7 +22,7 @@ const (
 	maxIdlePerHost = 4
 	maxConnections = 32 // a host
 	maxHeaderBytes = 64 << 10
-	maxDrain       = 4 << 10
+	maxDrain       = 4 << 10 // bytes of an answer read so that its connection can be used again
 	sessionCache   = 8
 )
 
@@ -111,13 +110,4 @@ func (d *dialer) dialWith(ctx context.Context, config *tls.Config, network, addr
 		return nil, err
 	}
 	return conn, nil
-}
-
-// drain reads the little that is left of an answer, so that its connection can be used again, and closes it.
-func drain(body io.ReadCloser) error {
-	_, err := io.CopyN(io.Discard, body, maxDrain)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return errors.Join(err, body.Close())
 }

@@ -167,6 +167,7 @@ func (d *Desk) Settle(ctx context.Context, req *apigw.Request, held *ledger.Entr
 	settled, err := d.Book.Settle(ctx, held, outcomes.settlement(held, result))
 	if err != nil {
 		// What is not stored is not told: the reservation lapses into unknown, and the merchant's retry settles it.
+		req.Event.Count(telemetry.Unknowns)
 		return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
 	}
 	note(req.Event, settled, result)

@@ -1,0 +1,147 @@
+package operationtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"mobilegateway/shared/strictjson"
+)
+
+// Event is a request as API Gateway hands it over. Its methods change it and give it back, so that they can be chained.
+type Event struct {
+	fields map[string]any
+	body   map[string]any
+	raw    *string
+}
+
+// Load reads a golden event with its body.
+func Load(t testing.TB, path string) *Event {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Event{fields: object(t, text)}
+	body, _ := e.fields["body"].(string)
+	if body != "" {
+		e.body = object(t, []byte(body))
+	}
+	return e
+}
+
+// object decodes a JSON object and keeps its numbers as they are written.
+func object(t testing.TB, text []byte) map[string]any {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var decoded map[string]any
+	if err := decoder.Decode(&decoded); err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}
+
+// Header sets a header.
+func (e *Event) Header(name, value string) *Event { return e.Headers(name, value) }
+
+// Headers sets a header that is sent several times. Without a value it is not sent.
+func (e *Event) Headers(name string, values ...string) *Event {
+	single := e.part("headers")
+	several := e.part("multiValueHeaders")
+	for _, known := range slices.Collect(maps.Keys(single)) {
+		if strings.EqualFold(known, name) {
+			delete(single, known)
+			delete(several, known)
+		}
+	}
+	if len(values) > 0 {
+		single[name] = values[len(values)-1]
+		several[name] = values
+	}
+	return e
+}
+
+// Param sets a path parameter as API Gateway hands it over.
+func (e *Event) Param(name, value string) *Event {
+	e.part("pathParameters")[name] = value
+	return e
+}
+
+// Field sets a top-level field of the event: "httpMethod", "resource".
+func (e *Event) Field(name string, value any) *Event {
+	e.fields[name] = value
+	return e
+}
+
+// Set sets a part of the body, "a.b.c"; a json.RawMessage stands in it as it is. "" sets nothing.
+func (e *Event) Set(path string, value any) *Event {
+	if parent, key := e.parent(path); parent != nil {
+		parent[key] = value
+	}
+	return e
+}
+
+// Remove takes a part out of the body.
+func (e *Event) Remove(path string) *Event {
+	if parent, key := e.parent(path); parent != nil {
+		delete(parent, key)
+	}
+	return e
+}
+
+// Raw replaces the whole body by a text.
+func (e *Event) Raw(body string) *Event {
+	e.raw = &body
+	return e
+}
+
+// Body is the body as it will be sent.
+func (e *Event) Body() string {
+	if e.raw != nil {
+		return *e.raw
+	}
+	if e.body == nil {
+		return ""
+	}
+	return string(strictjson.Marshal(e.body))
+}
+
+// JSON is the event as API Gateway sends it to the function.
+func (e *Event) JSON() []byte {
+	fields := maps.Clone(e.fields)
+	fields["body"] = e.Body()
+	return strictjson.Marshal(fields)
+}
+
+// part is one of the event's objects, made where the golden event has none.
+func (e *Event) part(name string) map[string]any {
+	part, found := e.fields[name].(map[string]any)
+	if !found {
+		part = map[string]any{}
+		e.fields[name] = part
+	}
+	return part
+}
+
+// parent finds the object that holds the last key of a path, and makes what is missing on the way.
+func (e *Event) parent(path string) (parent map[string]any, key string) {
+	if path == "" {
+		return nil, ""
+	}
+	keys := strings.Split(path, ".")
+	at := e.body
+	for _, key := range keys[:len(keys)-1] {
+		next, found := at[key].(map[string]any)
+		if !found {
+			next = map[string]any{}
+			at[key] = next
+		}
+		at = next
+	}
+	return at, keys[len(keys)-1]
+}
