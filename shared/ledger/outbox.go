@@ -123,6 +123,18 @@ func (e *Entry) DeadLetter(id, reason string) bool {
 	return true
 }
 
+// Postpone moves the head, which is due, to next without counting an attempt: its endpoint is ill, and few are tried
+// there at a time. It says whether the head was due.
+func (e *Entry) Postpone(id string, now, next time.Time) bool {
+	head := e.head(id)
+	if head == nil || head.Dead != "" || head.Parked || head.Next.After(now) {
+		return false
+	}
+	head.Next = next
+	e.Reschedule()
+	return true
+}
+
 // Park stops the head's clock while the merchant's endpoint is disabled. It says whether it was running.
 func (e *Entry) Park() bool {
 	head := e.Head()

@@ -72,6 +72,23 @@ func TestToldIsBounded(t *testing.T) {
 	}
 }
 
+func TestPostpone(t *testing.T) {
+	e := message(ledger.MessageWaiting)
+	head := id(e, ledger.MessageWaiting)
+	due := start.Add(ledger.FastLease)
+	next := due.Add(5 * time.Minute)
+	if e.Postpone(head, due.Add(-time.Millisecond), next) || e.Postpone("another", due, next) {
+		t.Error("postponed what is not due, or not the head")
+	}
+	if !e.Postpone(head, due, next) || e.Head().Attempt != 0 || !e.Due.Equal(next) {
+		t.Errorf("%+v", e)
+	}
+	e.Park()
+	if e.Postpone(head, next.Add(time.Hour), next.Add(2*time.Hour)) {
+		t.Error("postponed what is parked")
+	}
+}
+
 func TestFailedAttempt(t *testing.T) {
 	next := start.Add(time.Hour)
 	e := message(ledger.MessageWaiting)

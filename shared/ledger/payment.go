@@ -49,13 +49,25 @@ func (e *Entry) Resolve(r Resolution, now time.Time) Resolved {
 		return e.conflict(Conflict{Status: r.Status, Reason: "final", Source: r.Source, At: now})
 	}
 	if e.State == Released && r.Status != Successful {
-		return Same
+		return e.denyClaim(now)
 	}
 	if e.Claim.Status != "" && e.Claim.Status != r.Status {
 		e.keepConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
 	}
 	e.applyFinal(r, now)
 	return Applied
+}
+
+// denyClaim ends an open claim of success after a release, which the operator's own word now confirms: nothing is left
+// to be asked about. Without a claim it is Same.
+func (e *Entry) denyClaim(now time.Time) Resolved {
+	if e.Claim.Status == "" {
+		return Same
+	}
+	e.keepConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
+	e.Claim, e.PollAt, e.DueTry = Claim{}, time.Time{}, 0
+	e.Reschedule()
+	return Conflicting
 }
 
 // applyFinal makes the status final and appends what follows from it.
@@ -98,7 +110,7 @@ func (e *Entry) NoteClaim(claim Claim, now time.Time) Resolved {
 		e.keepConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
 	}
 	claim.At = now
-	e.Claim = claim
+	e.Claim, e.DueTry = claim, 0 // the schedule of lookups begins anew: something has happened
 	e.Reschedule()
 	return Applied
 }

@@ -229,6 +229,25 @@ func TestAnotherConfirmationKeepsTheClaimAsAConflict(t *testing.T) {
 	}
 }
 
+// decisions "released" and "pay-claims": nothing is asked for ever.
+func TestADeniedClaimAfterAReleaseIsClosed(t *testing.T) {
+	e := held(ledger.Payment)
+	e.Settle("owner", released, start)
+	e.NoteClaim(claimOf(ledger.Successful), start)
+	e.PollAgain(start.Add(time.Minute))
+	if e.Due.IsZero() {
+		t.Fatal("the claim is not due")
+	}
+	denied := with(func(r *ledger.Resolution) { r.Status = ledger.Failed })
+	if got := e.Resolve(denied, start); got != ledger.Conflicting || e.State != ledger.Released || !e.Due.IsZero() ||
+		e.Claim.Status != "" || len(e.Conflicts) != 1 || e.Conflicts[0].Reason != "unconfirmed" {
+		t.Errorf("%v, %+v", got, e)
+	}
+	if got := e.Resolve(denied, start); got != ledger.Same {
+		t.Errorf("again: %v", got)
+	}
+}
+
 func TestPollAgain(t *testing.T) {
 	e := pendingPayment()
 	e.PollAgain(start.Add(2 * time.Minute))
@@ -237,7 +256,7 @@ func TestPollAgain(t *testing.T) {
 	}
 	e.NoteClaim(claimOf(ledger.Failed), start)
 	e.PollAgain(start.Add(5 * time.Minute))
-	if e.DueTry != 2 || !e.Due.Equal(start.Add(5*time.Minute)) || e.LookupDue(start.Add(4*time.Minute)) {
+	if e.DueTry != 1 || !e.Due.Equal(start.Add(5*time.Minute)) || e.LookupDue(start.Add(4*time.Minute)) {
 		t.Errorf("with a claim: %+v", e)
 	}
 	e.Resolve(successful, start)

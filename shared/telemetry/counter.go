@@ -17,6 +17,7 @@ const (
 	DeadLetters                         // a notification was given up
 	LookupFailures                      // a status lookup at the operator failed
 	StaleUnknowns                       // an unknown outcome that only a retry or a person can settle (decision "repeat-window")
+	UserSMSFailures                     // the purchaser's SMS of a payment was given up (decision "user-sms")
 	counterCount
 )
 
@@ -34,6 +35,7 @@ var counterNames = [counterCount]string{
 	DeadLetters:          "DeadLetters",
 	LookupFailures:       "LookupFailures",
 	StaleUnknowns:        "StaleUnknowns",
+	UserSMSFailures:      "UserSMSFailures",
 }
 
 // String is the metric's name, "" for a number that is no counter.

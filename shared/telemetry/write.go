@@ -46,6 +46,7 @@ type numbers struct {
 	DeadLetters          int    `json:"DeadLetters,omitempty"`
 	LookupFailures       int    `json:"LookupFailures,omitempty"`
 	StaleUnknowns        int    `json:"StaleUnknowns,omitempty"`
+	UserSMSFailures      int    `json:"UserSMSFailures,omitempty"`
 	UpstreamMillis       *int64 `json:"UpstreamMillis,omitempty"`
 	OverdueMillis        *int64 `json:"OverdueMillis,omitempty"`
 	TotalMillis          int64  `json:"TotalMillis"`
@@ -102,6 +103,7 @@ func (e *Event) numbers() numbers {
 		DeadLetters:          e.counters[DeadLetters],
 		LookupFailures:       e.counters[LookupFailures],
 		StaleUnknowns:        e.counters[StaleUnknowns],
+		UserSMSFailures:      e.counters[UserSMSFailures],
 		UpstreamMillis:       millis(e.upstream, e.called),
 		OverdueMillis:        millis(e.overdue, e.late),
 		TotalMillis:          e.total.Milliseconds(),

@@ -1,0 +1,122 @@
+package webhook
+
+import (
+	"bytes"
+	"math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestTheDefaultScheduleIsAboutThreeDays(t *testing.T) {
+	var total time.Duration
+	for _, wait := range DefaultSchedule() {
+		total += wait
+	}
+	if len(DefaultSchedule()) != 10 || total.Round(time.Hour) != 76*time.Hour {
+		t.Errorf("%d attempts in %v", len(DefaultSchedule()), total)
+	}
+}
+
+func TestNext(t *testing.T) {
+	none := strings.NewReader("") // no random bytes: no jitter
+	s := DefaultSchedule()
+	cases := []struct {
+		name       string
+		made       int
+		retryAfter time.Duration
+		want       time.Duration
+		more       bool
+	}{
+		{"the first is at once", 0, 0, 0, true},
+		{"the second", 1, 0, 5 * time.Second, true},
+		{"the third", 2, 0, 5 * time.Minute, true},
+		{"the last", 9, 0, 24 * time.Hour, true},
+		{"no more", 10, 0, 0, false},
+		{"far beyond", 1000, 0, 0, false},
+		{"asked to wait longer", 1, time.Hour, time.Hour, true},
+		{"asked to wait less", 3, time.Second, 30 * time.Minute, true},
+		{"asked to wait, but dead", 10, time.Hour, 0, false},
+		{"no number of attempts", -1, 0, 0, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			at, more := s.Next(c.made, start, c.retryAfter, none)
+			if more != c.more || (more && at.Sub(start) != c.want) {
+				t.Errorf("Next = %v, %v", at.Sub(start), more)
+			}
+		})
+	}
+	if _, more := (Schedule{}).Next(0, start, 0, none); more {
+		t.Error("an empty schedule has an attempt")
+	}
+}
+
+func TestJitterStaysWithinAFifth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		wait := time.Duration(rapid.Int64Range(0, int64(7*24*time.Hour)).Draw(t, "wait"))
+		random := bytes.NewReader(rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "random"))
+		if got := jittered(wait, random); got < wait-wait/5 || got > wait+wait/5 {
+			t.Fatalf("jittered(%v) = %v", wait, got)
+		}
+	})
+}
+
+func TestJitterSpreads(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	early, late := 0, 0
+	for range 1000 {
+		switch got := jittered(time.Hour, random); {
+		case got < 54*time.Minute:
+			early++
+		case got > 66*time.Minute:
+			late++
+		}
+	}
+	if early < 200 || late < 200 {
+		t.Errorf("of 1000 waits %d are early and %d late, want about 250 each", early, late)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	failed, delivered, gone := Result{Why: WhyServer, Status: 500}, Result{Outcome: Delivered, Status: 200}, Result{Outcome: Gone, Why: WhyGone, Status: 410}
+	var h Health
+	if !h.FastPath() || !h.Enabled() {
+		t.Fatal("an unknown endpoint is not healthy")
+	}
+	if _, changed := h.After(delivered, start); changed {
+		t.Error("a success of a healthy endpoint is written")
+	}
+	for i := 1; i <= 5; i++ {
+		var changed bool
+		if h, changed = h.After(failed, start); !changed || h.Failures != i || h.FastPath() != (i < 5) || !h.Enabled() {
+			t.Fatalf("after %d failures: %+v, changed %v", i, h, changed)
+		}
+	}
+	if _, changed := h.After(failed, start); changed {
+		t.Error("the sixth failure is written")
+	}
+	if h.LastWhy != WhyServer || h.LastStatus != 500 {
+		t.Errorf("last failure %+v", h)
+	}
+	recovered, changed := h.After(delivered, start)
+	if !changed || !recovered.FastPath() || recovered.Failures != 0 || recovered.LastWhy != "" {
+		t.Errorf("after a success: %+v", recovered)
+	}
+	disabled, changed := h.After(gone, start)
+	if !changed || disabled.Enabled() || disabled.FastPath() || !disabled.DisabledAt.Equal(start) {
+		t.Errorf("after 410: %+v", disabled)
+	}
+	again, changed := disabled.After(gone, start.Add(time.Hour))
+	if changed || !again.DisabledAt.Equal(start) {
+		t.Errorf("a second 410: %+v, changed %v", again, changed)
+	}
+	if late, _ := disabled.After(delivered, start); late.Enabled() {
+		t.Error("a late success enables what a 410 disabled")
+	}
+	if enabled := disabled.Enable(start); !enabled.Enabled() || !enabled.FastPath() || enabled.Endpoint != disabled.Endpoint {
+		t.Errorf("enabled: %+v", enabled)
+	}
+}

@@ -1,0 +1,57 @@
+// Package webhook tells merchants what became of their transactions: it signs a notification (Standard Webhooks 1.0),
+// posts it once, says what the answer means, and when to try again (decision "notifications").
+//
+// It stores nothing and repeats nothing on its own. Its invariants: an attempt ends within its timeout, what a server
+// answers is never kept, and a result is Delivered only for a 2xx.
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/keyring"
+)
+
+// The headers of Standard Webhooks 1.0.
+const (
+	HeaderID        = "Webhook-Id"
+	HeaderTimestamp = "Webhook-Timestamp"
+	HeaderSignature = "Webhook-Signature"
+)
+
+// secretPrefix begins the text form of a secret.
+const secretPrefix = "whsec_"
+
+// deriveLabel separates webhook secrets from whatever else a key of the ring could be used for.
+const deriveLabel = "mobilegateway webhook secret 1"
+
+// Secret is a signing secret, 32 bytes. It is never logged.
+type Secret []byte
+
+// DeriveSecret makes the secret of a merchant from a key of the webhook key ring. The same merchant, version and key
+// always give the same secret, so none is stored; the profile keeps version and key number (decision "key-rings").
+func DeriveSecret(key keyring.Key, merchantID string, version int) Secret {
+	hash := hmac.New(sha256.New, key.Value)
+	hash.Write([]byte(deriveLabel + "\x00" + merchantID + "\x00" + strconv.Itoa(version)))
+	return hash.Sum(nil)
+}
+
+// Text is the secret as the merchant gets it: "whsec_" and standard base64.
+func (s Secret) Text() string { return secretPrefix + base64.StdEncoding.EncodeToString(s) }
+
+// Sign returns the value of the signature header: one "v1,<base64>" for each secret, separated by spaces, so that a
+// merchant may verify with either while it changes over. The HMAC-SHA256 covers id, time in Unix seconds and body.
+func Sign(secrets []Secret, id string, at time.Time, body []byte) string {
+	signatures := make([]string, 0, len(secrets))
+	for _, secret := range secrets {
+		hash := hmac.New(sha256.New, secret)
+		hash.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
+		hash.Write(body)
+		signatures = append(signatures, "v1,"+base64.StdEncoding.EncodeToString(hash.Sum(nil)))
+	}
+	return strings.Join(signatures, " ")
+}

@@ -1,0 +1,99 @@
+package webhook
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	official "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"pgregory.net/rapid"
+
+	"mobilegateway/shared/keyring"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// key is a key of the webhook ring, of bytes that count up from a number.
+func key(number int) keyring.Key {
+	value := make([]byte, keyring.KeySize)
+	for i := range value {
+		value[i] = byte(number + i)
+	}
+	return keyring.Key{Number: number, Value: value, Added: start}
+}
+
+// TestTheOfficialLibraryVerifies is the merchant's side as most will have it.
+func TestTheOfficialLibraryVerifies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.StringMatching(`[A-Za-z0-9_-]{1,40}`).Draw(t, "id")
+		body := rapid.SliceOf(rapid.Byte()).Draw(t, "body")
+		at := time.Unix(rapid.Int64Range(1, 1<<40).Draw(t, "at"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds"))
+		secrets := []Secret{DeriveSecret(key(2), "aaaabbbbccccdddd", 2), DeriveSecret(key(1), "aaaabbbbccccdddd", 1)}
+		headers := http.Header{}
+		headers.Set(HeaderID, id)
+		headers.Set(HeaderTimestamp, strconv.FormatInt(at.Unix(), 10))
+		headers.Set(HeaderSignature, Sign(secrets, id, at, body))
+		for i, secret := range secrets {
+			verifier, err := official.NewWebhook(secret.Text())
+			if err != nil {
+				t.Fatalf("secret %d: %v", i, err)
+			}
+			if err := verifier.VerifyIgnoringTimestamp(body, headers); err != nil {
+				t.Fatalf("secret %d does not verify: %v", i, err)
+			}
+			if verifier.VerifyIgnoringTimestamp(append(body, 'x'), headers) == nil {
+				t.Fatal("a changed body verifies")
+			}
+		}
+		stranger, err := official.NewWebhook(DeriveSecret(key(1), "aaaabbbbccccdddd", 3).Text())
+		if err != nil || stranger.VerifyIgnoringTimestamp(body, headers) == nil {
+			t.Fatalf("another secret verifies (%v)", err)
+		}
+	})
+}
+
+// TestSignatureVector pins the scheme and the derivation: a change would break every merchant's verification. The
+// signature was made with the official Python library from the same secret.
+func TestSignatureVector(t *testing.T) {
+	secret := DeriveSecret(key(1), "aaaabbbbccccdddd", 1)
+	if got := secret.Text(); got != vectorSecret {
+		t.Errorf("secret %s, want %s", got, vectorSecret)
+	}
+	got := Sign([]Secret{secret}, "msg_1", time.Unix(1767225600, 999), []byte(`{"status":"successful","state":"é&<"}`))
+	if got != vectorSignature {
+		t.Errorf("signature %s, want %s", got, vectorSignature)
+	}
+}
+
+func TestDerivedSecretsDiffer(t *testing.T) {
+	seen := map[string]string{}
+	for _, c := range []struct {
+		name     string
+		key      int
+		merchant string
+		version  int
+	}{
+		{"the first", 1, "aaaabbbbccccdddd", 1},
+		{"another version", 1, "aaaabbbbccccdddd", 2},
+		{"another merchant", 1, "aaaabbbbcccceeee", 1},
+		{"another key", 2, "aaaabbbbccccdddd", 1},
+		{"digits that run together", 1, "aaaabbbbccccdddd1", 1},
+		{"version eleven", 1, "aaaabbbbccccdddd", 11},
+	} {
+		text := DeriveSecret(key(c.key), c.merchant, c.version).Text()
+		if other, twice := seen[text]; twice {
+			t.Errorf("%s has the secret of %s", c.name, other)
+		}
+		seen[text] = c.name
+		if !strings.HasPrefix(text, "whsec_") || text != DeriveSecret(key(c.key), c.merchant, c.version).Text() {
+			t.Errorf("%s: %d characters", c.name, len(text))
+		}
+	}
+}
+
+const (
+	vectorSecret    = "whsec_5xXGiF7dftGIkBDMD52jgYAJfVplMFRKvhataIxA9+E="
+	vectorSignature = "v1,QvUgsKe/IgodCUsy435Jpsesf1A37EgUJsODuM9vFWk="
+)
