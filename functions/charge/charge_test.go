@@ -1,0 +1,217 @@
+package charge_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"mobilegateway/functions/charge"
+	"mobilegateway/internal/operationtest"
+	"mobilegateway/shared/ledger"
+)
+
+// The parts of a charge, in the specification's order.
+const (
+	root        = "amountTransaction"
+	endUser     = root + ".endUserId"
+	information = root + ".paymentAmount.chargingInformation"
+	amount      = information + ".amount"
+	currency    = information + ".currency"
+	description = information + ".description"
+	metaData    = root + ".paymentAmount.chargingMetaData"
+	onBehalfOf  = metaData + ".onBehalfOf"
+	serviceID   = metaData + ".serviceId"
+	status      = root + ".transactionOperationStatus"
+	reference   = root + ".referenceCode"
+	correlator  = root + ".clientCorrelator"
+)
+
+// effect is what the golden charge does at the operator.
+const effect = "charge DemoShop.c-1001"
+
+func shop(t testing.TB) *operationtest.World {
+	t.Helper()
+	w := operationtest.New(t)
+	operation := &charge.Operation{Desk: w.Desk, References: w.Store, ServiceID: operationtest.ServiceID}
+	return w.Serve("charge", operation.Route())
+}
+
+func event(t testing.TB) *operationtest.Event {
+	t.Helper()
+	return operationtest.Load(t, "testdata/event-encoded.json")
+}
+
+func TestGolden(t *testing.T) {
+	for _, form := range []string{"encoded", "decoded"} {
+		t.Run("specification, Charge: the path "+form, func(t *testing.T) {
+			golden := operationtest.Load(t, "testdata/event-"+form+".json")
+			operationtest.Golden(t, "testdata/request.json", []byte(golden.Body()))
+			operationtest.GoldenAnswer(t, "testdata/answer.json", shop(t).Do(t, golden))
+		})
+	}
+	t.Run("without a correlator", func(t *testing.T) {
+		operationtest.GoldenAnswer(t, "testdata/answer-without-correlator.json", shop(t).Do(t, event(t).Remove(correlator)))
+	})
+	t.Run("what the operator is asked", func(t *testing.T) {
+		w := shop(t)
+		w.Do(t, event(t)).Succeeds(t, 201)
+		sent, err := json.Marshal(w.Driver.Calls()[0].Charge)
+		if err != nil {
+			t.Fatal(err)
+		}
+		operationtest.Golden(t, "testdata/upstream.json", sent)
+	})
+}
+
+// decision "charge-success".
+func TestSuccess(t *testing.T) {
+	w := shop(t)
+	answer := w.Do(t, event(t)).Succeeds(t, 201)
+	id := answer.Text(root + ".serverReferenceCode")
+	location := operationtest.BaseURL + "/payment/v1/acr%3AOperatorAPIToken/transactions/amount/" + id
+	t.Run("decision charge-success: Location is resourceURL", func(t *testing.T) {
+		if answer.Header["Location"] != location || answer.Text(root+".resourceURL") != location {
+			t.Errorf("Location %q, resourceURL %q, want %q", answer.Header["Location"], answer.Text(root+".resourceURL"), location)
+		}
+	})
+	t.Run("decision charge-success: serverReferenceCode is a UUID", func(t *testing.T) {
+		if len(id) != 36 || strings.Count(id, "-") != 4 {
+			t.Errorf("serverReferenceCode %q", id)
+		}
+	})
+	t.Run("the answer is what is stored", func(t *testing.T) {
+		stored := w.Only(t, ledger.Charge)
+		if stored.ID != id || string(stored.AnswerBody) != answer.Body || stored.State != ledger.Done || stored.OperatorReference != "op-DemoShop.c-1001" {
+			t.Errorf("stored %+v", stored)
+		}
+	})
+	t.Run("decision leases: the lease outlasts the function by 5 seconds", func(t *testing.T) {
+		if got := w.Only(t, ledger.Charge).LeaseUntil.Sub(w.Clock.Now()); got != operationtest.Timeout+5e9 {
+			t.Errorf("lease of %s", got)
+		}
+	})
+	t.Run("the operator's deadline leaves time to settle", func(t *testing.T) {
+		if got := w.Driver.Calls()[0].Deadline.Sub(w.Clock.Now()); got != operationtest.OperatorTimeout {
+			t.Errorf("operator's deadline in %s", got)
+		}
+	})
+}
+
+func TestBaseURLIsNeverTheHost(t *testing.T) {
+	// The golden event's Host header is evil.example.net (decision "base-url").
+	answer := shop(t).Do(t, event(t)).Succeeds(t, 201)
+	if strings.Contains(answer.Body+answer.Header["Location"], "evil") {
+		t.Errorf("the Host header is in the answer: %s", answer.Body)
+	}
+}
+
+func TestEcho(t *testing.T) {
+	cases := []struct{ name, part, value string }{
+		{"amount as a number", amount, `500`},
+		{"amount as a string", amount, `"500"`},
+		{"amount as a number with zeros", amount, `500.00`},
+		{"amount as a string with zeros", amount, `"500.00"`},
+		{"amount with leading zeros", amount, `"00500"`},
+		{"description with HTML", description, `"<b>Tom & 'Jerry'</b>"`},
+		{"description with quotes and backslashes", description, `"a \"b\" \\ / c"`},
+		{"description in other scripts", description, `"Crédit de communication 你好 🎁 عربي"`},
+		{"description with percent escapes", description, `"50%25+x%2Fy"`},
+		{"reference with a space and a slash", reference, `"REF / 7 é"`},
+		{"correlator with punctuation", correlator, `"a.b~c!d#e"`},
+	}
+	for _, c := range cases {
+		t.Run("echo exactness: "+c.name, func(t *testing.T) {
+			answer := shop(t).Do(t, event(t).Set(c.part, json.RawMessage(c.value))).Succeeds(t, 201)
+			if got := answer.Raw(c.part); got != c.value {
+				t.Errorf("got %s, want %s", got, c.value)
+			}
+			if total := answer.Raw(root + ".paymentAmount.totalAmountCharged"); c.part == amount && total != c.value {
+				t.Errorf("totalAmountCharged %s, want %s", total, c.value)
+			}
+		})
+	}
+	t.Run("echo exactness: an escaped text comes back decoded to the same characters", func(t *testing.T) {
+		answer := shop(t).Do(t, event(t).Set(description, json.RawMessage(`"\u00e9\ud83c\udf81\u003c"`))).Succeeds(t, 201)
+		if got := answer.Text(description); got != "é🎁<" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestCounts(t *testing.T) {
+	w := shop(t)
+	first := w.Do(t, event(t)).Succeeds(t, 201)
+	w.Counts(t, 1, 1, 1, 1)
+	w.Do(t, event(t)).Replays(t, first)
+	w.Counts(t, 2, 1, 1, 1)
+}
+
+// decision "unknown-fields".
+func TestUnknownFields(t *testing.T) {
+	w := shop(t)
+	e := event(t).Set("extra", []any{1, "x"}).Set(root+".more", map[string]any{"a": nil}).Set("amounttransaction", "x").Header("X-Other", "é")
+	answer := w.Do(t, e).Succeeds(t, 201)
+	golden, err := os.ReadFile("testdata/answer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"extra", "more"} {
+		if strings.Contains(answer.Body, name) {
+			t.Errorf("%s is echoed: %s", name, answer.Body)
+		}
+	}
+	if !strings.Contains(string(golden), answer.Text(root+".serverReferenceCode")) {
+		t.Error("unknown fields changed the transaction id")
+	}
+}
+
+// decision "charge-country", "amount-form" and "charge-odc-unit", in each of the six countries.
+func TestAmounts(t *testing.T) {
+	cases := []struct {
+		mco, currency, amount string
+		minor                 int64 // 0: refused
+	}{
+		{"OCI", "XOF", `"500"`, 500}, {"OCI", "XOF", `500.00`, 500}, {"OCI", "XOF", `"500.5"`, 0}, {"OCI", "XOF", `"0"`, 0},
+		{"OSN", "XOF", `"1"`, 1}, {"OSN", "XOF", `"1.01"`, 0}, {"OSN", "XOF", `"999999999999"`, 999999999999},
+		{"OBF", "XOF", `25`, 25}, {"OBF", "XOF", `"25."`, 0}, {"OBF", "XOF", `".5"`, 0},
+		{"OCM", "XAF", `"100.000"`, 100}, {"OCM", "XAF", `"100.001"`, 0}, {"OCM", "XAF", `"1000000000000"`, 0},
+		{"OTN", "TND", `"1.5"`, 1500}, {"OTN", "TND", `1.234`, 1234}, {"OTN", "TND", `"1.2345"`, 0}, {"OTN", "TND", `"1.23400"`, 1234},
+		{"OTN", "TND", `"0.000"`, 0}, {"OTN", "TND", `"0.001"`, 1},
+		{"ODC", "USD", `"15"`, 15}, {"OCD", "USD", `"15"`, 15}, {"ODC", "USD", `"15.00"`, 15}, {"ODC", "USD", `"0.15"`, 0}, {"ODC", "USD", `15.5`, 0},
+		{"OCI", "XOF", `"-5"`, 0}, {"OCI", "XOF", `-5`, 0}, {"OCI", "XOF", `5e2`, 0}, {"OCI", "XOF", `"5E2"`, 0}, {"OCI", "XOF", `"+5"`, 0},
+		{"OCI", "XOF", `" 5"`, 0}, {"OCI", "XOF", `"5,0"`, 0}, {"OCI", "XOF", `"٥"`, 0}, {"OCI", "XOF", `"0x5"`, 0}, {"OCI", "XOF", `"1_000"`, 0},
+		{"OCI", "XOF", `true`, 0}, {"OCI", "XOF", `["5"]`, 0}, {"OCI", "XOF", `{}`, 0}, {"OCI", "XOF", `""`, 0}, {"OCI", "XOF", `null`, 0},
+	}
+	for _, c := range cases {
+		t.Run("decision amount-form: "+c.mco+" "+c.amount, func(t *testing.T) {
+			w := shop(t)
+			answer := w.Do(t, event(t).Header("X-Operator-MCO", c.mco).Set(currency, c.currency).Set(amount, json.RawMessage(c.amount)))
+			if c.minor == 0 {
+				answer.Fails(t, 400, "SVC0002", amount)
+				w.Untouched(t)
+				return
+			}
+			answer.Succeeds(t, 201)
+			if got := w.Only(t, ledger.Charge).Minor; got != c.minor {
+				t.Errorf("%d minor units, want %d", got, c.minor)
+			}
+			if got := answer.Raw(amount); got != c.amount {
+				t.Errorf("echo %s", got)
+			}
+		})
+	}
+}
+
+// decision "charge-odc-unit".
+func TestCongoUnits(t *testing.T) {
+	w := shop(t)
+	answer := w.Do(t, event(t).Header("X-Operator-MCO", "ODC").Set(currency, "USD").Set(amount, "15")).Succeeds(t, 201)
+	entry, sent := w.Only(t, ledger.Charge), w.Driver.Calls()[0]
+	if entry.Minor != 15 || entry.Exponent != 2 || entry.Country != "CD" {
+		t.Errorf("decision charge-odc-unit: kept %d with exponent %d in %s, want 0.15 USD", entry.Minor, entry.Exponent, entry.Country)
+	}
+	if sent.Charge.Amount != "15" || sent.Call.MCO != "ODC" || answer.Text(root+".paymentAmount.totalAmountCharged") != "15" {
+		t.Errorf("decision charge-odc-unit: sent %s to %s", sent.Charge.Amount, sent.Call.MCO)
+	}
+}
