@@ -1,0 +1,215 @@
+package sms_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/functions/sms"
+	"mobilegateway/internal/operationtest"
+	"mobilegateway/shared/ledger"
+)
+
+// The parts of an SMS, in the specification's order.
+const (
+	root         = "outboundSMSMessageRequest"
+	address      = root + ".address"
+	sender       = root + ".senderAddress"
+	text         = root + ".outboundSMSTextMessage.message"
+	senderName   = root + ".senderName"
+	correlator   = root + ".clientCorrelator"
+	receipt      = root + ".receiptRequest"
+	notifyURL    = receipt + ".notifyURL"
+	callbackData = receipt + ".callbackData"
+)
+
+const (
+	effect    = "sms DemoShop.s-1001"
+	shortCode = "tel:+2250707"
+	retention = 90 * 24 * time.Hour
+)
+
+func shop(t testing.TB) *operationtest.World {
+	t.Helper()
+	w := operationtest.New(t)
+	operation := &sms.Operation{
+		Desk: w.Desk, Callbacks: w.Callbacks, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID, Retention: retention,
+	}
+	return w.Serve("sms", operation.Route())
+}
+
+func event(t testing.TB) *operationtest.Event {
+	t.Helper()
+	return operationtest.Load(t, "testdata/event-encoded.json")
+}
+
+func TestGolden(t *testing.T) {
+	for _, form := range []string{"encoded", "decoded"} {
+		t.Run("specification, SMS: the path "+form, func(t *testing.T) {
+			golden := operationtest.Load(t, "testdata/event-"+form+".json")
+			operationtest.Golden(t, "testdata/request.json", []byte(golden.Body()))
+			operationtest.GoldenAnswer(t, "testdata/answer.json", shop(t).Do(t, golden))
+		})
+	}
+	t.Run("without receiptRequest", func(t *testing.T) {
+		operationtest.GoldenAnswer(t, "testdata/answer-without-receipt.json", shop(t).Do(t, event(t).Remove(receipt)))
+	})
+	t.Run("what the operator is asked", func(t *testing.T) {
+		w := shop(t)
+		w.Do(t, event(t)).Succeeds(t, 201)
+		sent, err := json.Marshal(w.Driver.Calls()[0].SMS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		operationtest.Golden(t, "testdata/upstream.json", sent)
+	})
+}
+
+// decision "sms-success".
+func TestSuccess(t *testing.T) {
+	w := shop(t)
+	answer := w.Do(t, event(t)).Succeeds(t, 201)
+	stored := w.Only(t, ledger.SMS)
+	location := operationtest.BaseURL + "/smsmessaging/v1/outbound/tel%3A%2B2250707/requests/" + stored.ID + "/deliveryInfos"
+	if answer.Header["Location"] != location || answer.Text(root+".resourceURL") != location {
+		t.Errorf("decision sms-success: Location %q, resourceURL %q", answer.Header["Location"], answer.Text(root+".resourceURL"))
+	}
+	if !stored.ExpireAt.Equal(w.Clock.Now().Add(retention)) {
+		t.Errorf("decision retention: expires at %s", stored.ExpireAt)
+	}
+	if stored.Status != ledger.MessageWaiting || stored.NotifyURL != "https://shop.example.com/receipts" || stored.CallbackData != "cb-1001" {
+		t.Errorf("decision sms-receipts: stored %+v", stored)
+	}
+	if got := w.Driver.Calls()[0].SMS.NotifyURL; !strings.HasPrefix(got, operationtest.BaseURL+"/callbacks/v1/receipts/sandbox/"+stored.ID+"/") {
+		t.Errorf("decision callbacks: %s", got)
+	}
+}
+
+func TestCounts(t *testing.T) {
+	w := shop(t)
+	w.Do(t, event(t)).Succeeds(t, 201)
+	w.Counts(t, 1, 0, 1, 1)
+	w.Do(t, event(t)).Succeeds(t, 409)
+	w.Counts(t, 2, 0, 1, 1)
+}
+
+// decision "sms-text".
+func TestText(t *testing.T) {
+	cases := []struct {
+		name, message string
+		fits          bool
+	}{
+		{"160 plain characters", strings.Repeat("a", 160), true},
+		{"161 plain characters", strings.Repeat("a", 161), false},
+		{"160 escaped characters", strings.Repeat("%20", 160), true},
+		{"161 escaped characters", strings.Repeat("%20", 161), false},
+		{"160 escaped characters of two bytes", strings.Repeat("%C3%A9", 160), true},
+		{"161 escaped characters of two bytes", strings.Repeat("%c3%a9", 161), false},
+		{"160 raw characters of two bytes", operationtest.Long(160), true},
+		{"161 raw characters of two bytes", operationtest.Long(161), false},
+		{"160 emoji", strings.Repeat("🎁", 160), true},
+		{"a raw space makes it literal", "a " + strings.Repeat("%20", 52) + "bb", true},
+		{"a raw space makes it literal, too long", "a " + strings.Repeat("%20", 53), false},
+		{"an open percent makes it literal", "100%" + strings.Repeat("%20", 52), true},
+		{"an open percent makes it literal, too long", "100%" + strings.Repeat("%20", 53), false},
+		{"bytes that are not UTF-8 make it literal", "%FF" + strings.Repeat("%20", 52), true},
+		{"bytes that are not UTF-8 make it literal, too long", "%FF" + strings.Repeat("%20", 53), false},
+		{"plus is no space", strings.Repeat("+", 160), true},
+		{"line ends", "a\r\nb\tc", true},
+		{"HTML", `<a href="x">&</a>`, true},
+	}
+	for _, c := range cases {
+		t.Run("decision sms-text: "+c.name, func(t *testing.T) {
+			w := shop(t)
+			answer := w.Do(t, event(t).Set(text, c.message))
+			if !c.fits {
+				answer.Fails(t, 400, "SVC0280", "160")
+				w.Untouched(t)
+				return
+			}
+			if got := answer.Succeeds(t, 201).Text(text); got != c.message || w.Driver.Calls()[0].SMS.Message != c.message {
+				t.Errorf("echo %q", got)
+			}
+			if strings.Contains(c.message, "<") && strings.Contains(answer.Body, `\u003c`) {
+				t.Errorf("escaped for HTML: %s", answer.Body)
+			}
+		})
+	}
+}
+
+// decision "sms-mco" and "sms-sender", in each of the six countries.
+func TestCountries(t *testing.T) {
+	prefixes := map[string]string{"OCI": "225", "ODC": "243", "OCD": "243", "OCM": "237", "OSN": "221", "OTN": "216", "OBF": "226"}
+	for mco, prefix := range prefixes {
+		t.Run("decision sms-mco: "+mco, func(t *testing.T) {
+			w := shop(t)
+			from := "tel:+" + prefix + "12345"
+			e := event(t).Header("X-Operator-MCO", mco).Param("senderAddress", "tel%3A%2B"+prefix+"12345").Set(sender, from)
+			w.Do(t, e).Succeeds(t, 201)
+			if got := w.Driver.Calls()[0].Call.MCO; got != mco && mco != "OCD" {
+				t.Errorf("sent to %s", got)
+			}
+			w.Do(t, event(t).Header("X-Operator-MCO", mco).Param("senderAddress", "tel:+99912345").Set(sender, "tel:+99912345")).
+				Fails(t, 400, "SVC0004", "tel:+99912345")
+		})
+	}
+}
+
+// decision "sms-sender": the alias fills a missing X-Operator-ISE2.
+func TestISE2(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*operationtest.Event)
+		want   string
+	}{
+		"sent":            {func(e *operationtest.Event) { e.Header("X-Operator-ISE2", "ise2-7") }, "ise2-7"},
+		"filled by alias": {func(e *operationtest.Event) { e.Headers("X-Operator-ISE2") }, operationtest.Alias},
+		"empty":           {func(e *operationtest.Event) { e.Header("X-Operator-ISE2", "") }, operationtest.Alias},
+	} {
+		t.Run("decision sms-sender: X-Operator-ISE2 "+name, func(t *testing.T) {
+			w := shop(t)
+			e := event(t)
+			c.change(e)
+			w.Do(t, e).Succeeds(t, 201)
+			call := w.Driver.Calls()[0].SMS
+			if call.ISE2 != c.want || call.GWAlias != operationtest.Alias || call.GWToken != operationtest.GWToken {
+				t.Errorf("sent %+v", call)
+			}
+		})
+	}
+}
+
+// decision "sms-sender-name".
+func TestSenderName(t *testing.T) {
+	w := shop(t)
+	w.Do(t, event(t).Set(senderName, "OTHER")).Fails(t, 400, "SVC0003", senderName, "DEMO, DEMO2")
+	anyone := event(t).Header("Authorization", operationtest.OtherToken)
+	w.Do(t, anyone.Set(senderName, "Ségolène 11")).Succeeds(t, 201)
+	w.Do(t, anyone.Set(senderName, "Ségolène  12")).Fails(t, 400, "SVC0002", senderName)
+}
+
+// decision "sms-notify-url".
+func TestReceiptRequest(t *testing.T) {
+	for name, value := range map[string]any{
+		"nothing": nil, "an empty object": map[string]any{}, "a null address": map[string]any{"notifyURL": nil, "callbackData": nil},
+		"an address alone": map[string]any{"notifyURL": "https://any.example.org/x?a=1&b=2"},
+	} {
+		t.Run("decision sms-notify-url: "+name, func(t *testing.T) {
+			answer := shop(t).Do(t, event(t).Set(receipt, value)).Succeeds(t, 201)
+			if got := answer.Raw(receipt); name == "nothing" && got != "" || name == "an empty object" && got != "{}" {
+				t.Errorf("echo %s", got)
+			}
+		})
+	}
+	for _, bad := range []string{
+		"http://shop.example.com/x", "https://127.0.0.1/x", "https://10.1.2.3/", "https://[::1]/", "https://169.254.169.254/latest", "https://0x7f000001/",
+		"https://2130706433/", "https://localhost/", "https://user:pass@shop.example.com/", "shop.example.com", "https://shop.example.com/#x", "ftp://shop.example.com/",
+	} {
+		t.Run("decision sms-notify-url: refuses "+bad, func(t *testing.T) {
+			shop(t).Do(t, event(t).Set(notifyURL, bad)).Fails(t, 400, "SVC0002", notifyURL)
+		})
+	}
+	t.Run("decision sms-notify-url: callbackData without notifyURL", func(t *testing.T) {
+		shop(t).Do(t, event(t).Remove(notifyURL)).Fails(t, 400, "SVC0002", callbackData)
+	})
+}
