@@ -1,0 +1,177 @@
+// Package status answers every lookup: a charge by its resourceURL, a payment's getStatus on both of its paths, and the
+// delivery infos of an SMS.
+//
+// It reads one item a request and writes nothing. Its invariant: a merchant sees its own transactions alone, and another's
+// looks exactly like one that never was.
+package status
+
+import (
+	"context"
+	"time"
+
+	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operation"
+	"mobilegateway/shared/payment"
+	"mobilegateway/shared/strictjson"
+)
+
+// The routes as template.yaml has them. The two getStatus paths are the same lookup (decision "pay-getstatus").
+const (
+	Method               = "GET"
+	ChargeResource       = "/payment/v1/{endUserId}/transactions/amount/{transactionId}"
+	PaymentResource      = "/mobilemoney/v1/getStatus/{orderId}"
+	PaymentResourceToo   = "/mobilemoney/getstatus/v1/{orderId}"
+	DeliveryInfoResource = "/smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos"
+)
+
+const (
+	ok      = 200
+	endUser = "acr:OperatorAPIToken"
+	// processing is the transactionOperationStatus of a charge whose outcome is not known yet (decision "charge-get").
+	processing = "Processing"
+	// maxID is the longest id that is looked up, in bytes: none of ours is longer, and the table takes no key of any length.
+	maxID = 255
+)
+
+// Lookup is every lookup with all it needs.
+type Lookup struct {
+	Merchants operation.Authenticator
+	Ledger    ledger.Reader
+	Now       func() time.Time
+}
+
+// Routes are the lookups' entries in the gateway.
+func (l *Lookup) Routes() []apigw.Route {
+	return []apigw.Route{
+		{Method: Method, Resource: ChargeResource, Fixed: map[string]string{"endUserId": endUser}, Handle: l.Charge},
+		{Method: Method, Resource: PaymentResource, Handle: l.Payment},
+		{Method: Method, Resource: PaymentResourceToo, Handle: l.Payment},
+		{Method: Method, Resource: DeliveryInfoResource, Handle: l.DeliveryInfos},
+	}
+}
+
+// find authenticates and reads one entry of the caller's. A missing, expired, foreign or released one is NotFound, naming part.
+func (l *Lookup) find(ctx context.Context, req *apigw.Request, kind ledger.Kind, id, part string) (*ledger.Entry, error) {
+	profile, err := l.Merchants.Authenticate(ctx, req.Header("Authorization"))
+	if err != nil {
+		return nil, err
+	}
+	req.Event.SetMerchant(profile.Name)
+	req.Event.SetKey(id)
+	if len(id) > maxID {
+		return nil, fault.In(fault.NotFound, part)
+	}
+	book := ledger.Book{Reader: l.Ledger, Now: l.Now}
+	entry, err := book.Find(ctx, ledger.Key{Kind: kind, ID: id})
+	if err != nil {
+		return nil, fault.Because(err)
+	}
+	if entry == nil || entry.MerchantID != profile.ID || entry.State == ledger.Released {
+		return nil, fault.In(fault.NotFound, part)
+	}
+	operation.Note(req, entry)
+	return entry, nil
+}
+
+// Charge answers a charge's stored answer; while its outcome is not known, 200 with status Processing.
+func (l *Lookup) Charge(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	entry, err := l.find(ctx, req, ledger.Charge, req.Params["transactionId"], "transactionId")
+	if err != nil {
+		return apigw.Response{}, err
+	}
+	if entry.AnswerStatus == 0 {
+		return answer(ok, inProgress(entry, req.BaseURL)), nil
+	}
+	if entry.State == ledger.Done {
+		return answer(ok, entry.AnswerBody), nil
+	}
+	return answer(entry.AnswerStatus, entry.AnswerBody), nil
+}
+
+// Payment answers getStatus: the notification's body with meta.type "payment".
+func (l *Lookup) Payment(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	entry, err := l.find(ctx, req, ledger.Payment, req.Params["orderId"], "order_id")
+	if err != nil {
+		return apigw.Response{}, err
+	}
+	return answer(ok, payment.Answer(entry, entry.Status)), nil
+}
+
+// DeliveryInfos answers the delivery status of an SMS (decision "sms-delivery-infos"). A sender address that is not the
+// message's own names no resource.
+func (l *Lookup) DeliveryInfos(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	entry, err := l.find(ctx, req, ledger.SMS, req.Params["requestId"], "requestId")
+	if err != nil {
+		return apigw.Response{}, err
+	}
+	if entry.Sender != req.Params["senderAddress"] {
+		return apigw.Response{}, &fault.Fault{Kind: fault.PathAddress, Part: "senderAddress", Value: req.Params["senderAddress"]}
+	}
+	status := entry.Status
+	switch {
+	case status == "" && entry.State == ledger.Refused:
+		status = ledger.DeliveryImpossible
+	case status == "":
+		status = ledger.MessageWaiting
+	}
+	list := deliveryInfoList{
+		DeliveryInfo: []deliveryInfo{{Address: entry.Address, DeliveryStatus: status}},
+		ResourceURL:  operation.MessageURL(req.BaseURL, entry.Sender, entry.ID),
+	}
+	return answer(ok, strictjson.Marshal(deliveryInfos{list})), nil
+}
+
+func answer(status int, body []byte) apigw.Response {
+	return apigw.Response{Status: status, Header: map[string]string{"Content-Type": "application/json"}, Body: body}
+}
+
+type (
+	deliveryInfos struct {
+		DeliveryInfoList deliveryInfoList `json:"deliveryInfoList"`
+	}
+	deliveryInfoList struct {
+		DeliveryInfo []deliveryInfo `json:"deliveryInfo"`
+		ResourceURL  string         `json:"resourceURL"`
+	}
+	deliveryInfo struct {
+		Address        string        `json:"address"`
+		DeliveryStatus ledger.Status `json:"deliveryStatus"`
+	}
+)
+
+// The part of the charge response that is known before the operator has answered.
+type (
+	charge struct {
+		AmountTransaction amountTransaction `json:"amountTransaction"`
+	}
+	amountTransaction struct {
+		EndUserID                  string        `json:"endUserId"`
+		PaymentAmount              paymentAmount `json:"paymentAmount"`
+		TransactionOperationStatus string        `json:"transactionOperationStatus"`
+		ReferenceCode              string        `json:"referenceCode"`
+		ServerReferenceCode        string        `json:"serverReferenceCode"`
+		ClientCorrelator           string        `json:"clientCorrelator,omitempty"`
+		ResourceURL                string        `json:"resourceURL"`
+	}
+	paymentAmount struct {
+		ChargingInformation chargingInformation `json:"chargingInformation"`
+	}
+	chargingInformation struct {
+		Amount   string `json:"amount"`
+		Currency string `json:"currency"`
+	}
+)
+
+func inProgress(e *ledger.Entry, base string) []byte {
+	return strictjson.Marshal(charge{amountTransaction{
+		EndUserID:                  endUser,
+		PaymentAmount:              paymentAmount{chargingInformation{Amount: e.AmountText, Currency: e.Currency}},
+		TransactionOperationStatus: processing,
+		ReferenceCode:              e.ReferenceCode,
+		ServerReferenceCode:        e.ID,
+		ClientCorrelator:           e.Correlator,
+		ResourceURL:                operation.ChargeURL(base, e.ID),
+	}})
+}
