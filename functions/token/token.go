@@ -1,0 +1,96 @@
+// Package token is the token endpoint: POST /token, the client credentials grant of OAuth 2.0 (RFC 6749, 4.4; decision
+// "token-endpoint").
+//
+// It reads the merchant's profile once, strongly consistent, and writes nothing: the tokens that it issues are signed.
+// Its invariant: a token comes only in answer to a client secret that is live.
+package token
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/strictjson"
+)
+
+// Method and Resource are the route of the operation as template.yaml has it; it also gets "/token/".
+const (
+	Method   = "POST"
+	Resource = "/token"
+)
+
+// Operation is the token endpoint with all it needs. Life is how long an access token lives (ACCESS_TOKEN_LIFETIME).
+type Operation struct {
+	Store merchant.Store
+	Keys  *keyring.Keys
+	Life  time.Duration
+	Now   func() time.Time
+}
+
+// Route is the operation's entry in the gateway.
+func (o *Operation) Route() apigw.Route {
+	return apigw.Route{Method: Method, Resource: Resource, Handle: o.Handle}
+}
+
+// issued is the successful answer (RFC 6749, 5.1).
+type issued struct {
+	AccessToken string `json:"access_token"`
+	TokenType   string `json:"token_type"`
+	ExpiresIn   int64  `json:"expires_in"` // seconds
+}
+
+// Handle answers 200 with an access token, or a refusal in RFC 6749's words that carries our requestError too. It
+// returns no error: whatever goes wrong has the form that OAuth clients expect.
+func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	given, refused := read(req)
+	if refused != nil {
+		return refused.response(req), nil
+	}
+	profile, refused := o.client(ctx, req, given)
+	if refused != nil {
+		return refused.response(req), nil
+	}
+	if refused := given.checkGrant(); refused != nil {
+		return refused.response(req), nil
+	}
+	key, err := o.Keys.Signing(ctx)
+	if err != nil {
+		return unable(err).response(req), nil
+	}
+	expires := o.Now().Add(o.Life)
+	answer := issued{
+		AccessToken: merchant.SignToken(profile, key, expires),
+		TokenType:   "Bearer",
+		ExpiresIn:   max(int64(o.Life/time.Second), 1),
+	}
+	req.Event.SetOutcome("issued")
+	return apigw.Response{Status: http.StatusOK, Header: header(), Body: strictjson.Marshal(answer)}, nil
+}
+
+// client finds the merchant whose client secret was given.
+func (o *Operation) client(ctx context.Context, req *apigw.Request, given *grant) (*merchant.Profile, *refusal) {
+	if !given.hasClient {
+		return nil, invalidClient(fault.NoCredentials, "client authentication is required")
+	}
+	if !merchant.ClientSecretFits(given.clientID, given.clientSecret) {
+		return nil, unknownClient()
+	}
+	profile, err := o.Store.Profile(ctx, given.clientID)
+	if err != nil {
+		return nil, unable(err)
+	}
+	if profile == nil || !profile.ClientSecretLive(given.clientSecret, o.Now()) {
+		return nil, unknownClient()
+	}
+	req.Event.SetMerchant(profile.Name)
+	return profile, nil
+}
+
+// header says that nothing on the way may keep the answer (RFC 6749, 5.1).
+func header() map[string]string {
+	return map[string]string{"Cache-Control": "no-store", "Pragma": "no-cache"}
+}
