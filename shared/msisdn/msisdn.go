@@ -37,7 +37,7 @@ func (n Number) National() string { return n.national }
 // Parse reads a number of country c. It accepts the international form with "+", "00" or the bare calling code, and
 // the national form; the latter also with one trunk zero, but for countries whose own numbers begin with zero
 // (market.Country.LeadingZero), where a further zero can only be a slip. Spaces, hyphens and parentheses are not
-// accepted. It fails with ErrForm, ErrCountry or ErrLength.
+// accepted (decision "msisdn-forms"). It fails with ErrForm, ErrCountry or ErrLength.
 func Parse(text string, c market.Country) (Number, error) {
 	rest, plus := strings.CutPrefix(text, "+")
 	if !digits(rest) {

@@ -1,0 +1,226 @@
+package template_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/template"
+)
+
+const root = "../.."
+
+func load(t *testing.T) *template.Template {
+	t.Helper()
+	deployed, err := template.Load(filepath.Join(root, "template.yaml"), template.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deployed
+}
+
+func TestEveryFunctionHasAProgramAndEveryProgramAFunction(t *testing.T) {
+	var inTemplate, inTree []string
+	for _, f := range load(t).Functions {
+		inTemplate = append(inTemplate, f.Name)
+	}
+	programs, err := filepath.Glob(filepath.Join(root, "functions", "*", "bootstrap", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range programs {
+		inTree = append(inTree, filepath.Base(filepath.Dir(filepath.Dir(program))))
+	}
+	slices.Sort(inTemplate)
+	if !slices.Equal(inTemplate, inTree) {
+		t.Errorf("functions in the template %v, programs in the tree %v", inTemplate, inTree)
+	}
+}
+
+func TestRoutesOfTheSpecification(t *testing.T) {
+	want := []template.Route{
+		{Method: "POST", Resource: "/payment/v1/{endUserId}/transactions/amount", Function: "ChargeFunction"},
+		{Method: "POST", Resource: "/mobilemoney/v1", Function: "PayFunction"},
+		{Method: "POST", Resource: "/smsmessaging/v1/outbound/{senderAddress}/requests", Function: "SmsFunction"},
+		{Method: "GET", Resource: "/payment/v1/{endUserId}/transactions/amount/{transactionId}", Function: "StatusFunction"},
+		{Method: "GET", Resource: "/mobilemoney/v1/getStatus/{orderId}", Function: "StatusFunction"},
+		{Method: "GET", Resource: "/mobilemoney/getstatus/v1/{orderId}", Function: "StatusFunction"},
+		{Method: "GET", Resource: "/smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos", Function: "StatusFunction"},
+		{Method: "POST", Resource: "/token", Function: "TokenFunction"},
+	}
+	got := load(t).Routes
+	for _, route := range want {
+		if !slices.Contains(got, route) {
+			t.Errorf("no route %v", route)
+		}
+	}
+}
+
+func TestReferencesInTheEnvironmentAreResolved(t *testing.T) {
+	deployed, err := template.Load(filepath.Join(root, "template.yaml"), template.Options{
+		Parameters: map[string]string{"BaseUrl": "http://127.0.0.1:3000"}, StackName: "here",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	charge := deployed.Function("charge")
+	want := map[string]string{
+		"LEDGER_TABLE": "LedgerTable", "OPERATOR_SECRET": "here/operators", "BASE_URL": "http://127.0.0.1:3000",
+		"OPERATOR_TIMEOUT": "12s", "GOMAXPROCS": "1", "SERVICE_ID": "SERVICE",
+	}
+	for name, value := range want {
+		if charge.Environment[name] != value {
+			t.Errorf("%s is %q, want %q", name, charge.Environment[name], value)
+		}
+	}
+	if charge.Timeout != 20*time.Second || charge.Memory != 256 {
+		t.Errorf("timeout %s, memory %d", charge.Timeout, charge.Memory)
+	}
+}
+
+func TestTablesOfTheTemplate(t *testing.T) {
+	ledger := load(t).Table("LedgerTable")
+	if ledger.StreamView != "NEW_IMAGE" || ledger.TTL != "expire_at" || len(ledger.Attributes) != 5 {
+		t.Errorf("ledger table %+v", ledger)
+	}
+	if !slices.Equal(ledger.Key, []template.KeyElement{{AttributeName: "pk", KeyType: "HASH"}}) {
+		t.Errorf("key %v", ledger.Key)
+	}
+	var names []string
+	for _, index := range ledger.Indexes {
+		names = append(names, index.IndexName+" "+index.Projection)
+	}
+	if !slices.Equal(names, []string{"day KEYS_ONLY", "due KEYS_ONLY"}) {
+		t.Errorf("indexes %v", names)
+	}
+}
+
+func TestGatewayResponsesHaveTheErrorShape(t *testing.T) {
+	responses := load(t).GatewayResponses
+	for kind, response := range responses {
+		if !strings.HasPrefix(response.Body, `{"requestError":{"`) {
+			t.Errorf("%s: %s", kind, response.Body)
+		}
+	}
+	missing := responses["MISSING_AUTHENTICATION_TOKEN"]
+	if missing.Status != 404 || !strings.Contains(missing.Body, "900906") {
+		t.Errorf("unknown route: %+v", missing)
+	}
+	throttled := responses["THROTTLED"]
+	if throttled.Status != 429 || throttled.Headers["Retry-After"] != "1" {
+		t.Errorf("throttled: %+v", throttled)
+	}
+}
+
+// TestRightsFollowTheEnvironment keeps the least-privilege policies honest: a secret in the environment needs the right to
+// read it, and a right to read it needs the variable.
+func TestRightsFollowTheEnvironment(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range load(t).Functions {
+		role := section(string(text), strings.TrimSuffix(f.LogicalID, "Function")+"Role:")
+		for _, secret := range []string{"OperatorSecret", "TokenKeySecret", "CallbackKeySecret", "WebhookKeySecret"} {
+			inRole := strings.Contains(role, "secretsmanager:GetSecretValue\", Resource: !Ref "+secret)
+			inEnvironment := strings.Contains(section(string(text), f.LogicalID+":"), "!Ref "+secret)
+			if inRole != inEnvironment {
+				t.Errorf("%s: %s in the role %v, in the environment %v", f.LogicalID, secret, inRole, inEnvironment)
+			}
+		}
+	}
+}
+
+// section cuts one resource out of the template's text.
+func section(text, head string) string {
+	_, after, _ := strings.Cut(text, "\n  "+head+"\n")
+	var lines []string
+	for line := range strings.Lines(after) {
+		if strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "   ") {
+			break
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "")
+}
+
+const head = "Resources:\n  F:\n    Type: AWS::Serverless::Function\n    Properties:\n      CodeUri: functions/f/bootstrap/\n"
+
+func TestStreamAndScheduleEvents(t *testing.T) {
+	got, err := template.Parse([]byte(head+`
+      Events:
+        Tick: {Type: Schedule, Properties: {Schedule: rate(1 minute)}}
+        Ledger:
+          Type: DynamoDB
+          Properties:
+            Stream: !GetAtt T.StreamArn
+            BatchSize: 25
+            BisectBatchOnFunctionError: true
+            FunctionResponseTypes: [ReportBatchItemFailures]
+            MaximumRecordAgeInSeconds: 60
+            MaximumRetryAttempts: 3
+            FilterCriteria: {Filters: [{Pattern: '{"dynamodb":{"NewImage":{"fast":{"S":["1"]}}}}'}]}
+  T: {Type: "AWS::DynamoDB::Table", Properties: {TableName: named}}
+`), template.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := got.Function("f")
+	if !slices.Equal(f.Schedules, []string{"rate(1 minute)"}) || len(f.Streams) != 1 {
+		t.Fatalf("%+v", f)
+	}
+	s := f.Streams[0]
+	if s.Table != "T" || s.BatchSize != 25 || !s.Bisect || !s.ItemFailures || s.MaxAge != time.Minute || s.Retries != 3 || len(s.Filters) != 1 {
+		t.Errorf("%+v", s)
+	}
+	if got.Table("T").Name != "named" {
+		t.Errorf("table %+v", got.Table("T"))
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	cases := map[string]string{
+		"no function":             "Resources: {}",
+		"a reference to nothing":  head + "      Environment: {Variables: {A: !Ref Nothing}}\n",
+		"an intrinsic unknown":    head + "      Environment: {Variables: {A: !ImportValue x}}\n",
+		"an attribute unknown":    head + "      Environment: {Variables: {A: !GetAtt F.Version}}\n",
+		"a substitution to none":  head + "      Environment: {Variables: {A: !Sub \"${Nothing}\"}}\n",
+		"code in another place":   strings.Replace(head, "functions/f/bootstrap/", "cmd/f/", 1),
+		"an event unknown":        head + "      Events: {E: {Type: SQS, Properties: {}}}\n",
+		"a filter operator":       head + filtered(`{"a":[{"numeric":["=",1]}]}`),
+		"a filter without a list": head + filtered(`{"a":"b"}`),
+		"not YAML":                "a: [",
+	}
+	for name, text := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got, err := template.Parse([]byte(text), template.Options{}); err == nil {
+				t.Errorf("accepted: %+v", got)
+			}
+		})
+	}
+}
+
+func filtered(pattern string) string {
+	return "      Events: {E: {Type: DynamoDB, Properties: {Stream: !GetAtt F.StreamArn, FilterCriteria: {Filters: [{Pattern: '" + pattern + "'}]}}}}\n"
+}
+
+func TestParametersAndPseudoParameters(t *testing.T) {
+	text := "Parameters: {P: {Type: String, Default: p}, Q: {Type: String}}\n" + head +
+		"      Environment: {Variables: {A: !Sub \"${P}-${AWS::StackName}-${AWS::Region}\", B: {Ref: P}}}\n"
+	got, err := template.Parse([]byte(text), template.Options{StackName: "s", Region: "r", Parameters: map[string]string{"Q": "q"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := got.Functions[0].Environment["A"]; a != "p-s-r" {
+		t.Errorf("A is %q", a)
+	}
+	if b := got.Functions[0].Environment["B"]; b != "p" {
+		t.Errorf("B is %q", b)
+	}
+	if _, err := template.Parse([]byte(text), template.Options{Parameters: map[string]string{"X": ""}}); err == nil {
+		t.Error("a parameter that the template does not have was accepted")
+	}
+}
