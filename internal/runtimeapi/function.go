@@ -1,0 +1,273 @@
+// Package runtimeapi runs deployed bootstrap programs as AWS Lambda does: it serves the Lambda Runtime API to each of a
+// function's processes and hands them one event at a time.
+//
+// A Function starts processes when events need them, at most Spec.MaxProcesses, and keeps them for later events; further
+// events wait in their order of arrival. A process that exceeds the timeout, or dies, is replaced when the next event
+// needs it. Nothing is frozen between events, and there are no extensions, layers or response streaming.
+//
+// The invariant: an event that a process has taken is never handed out a second time.
+package runtimeapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+)
+
+// Limits and defaults, as the Lambda service has them unless the comment says otherwise.
+const (
+	// DefaultMaxProcesses is how many events a function works on at once where Spec says nothing; ours, for one machine.
+	DefaultMaxProcesses = 10
+	// DefaultTimeout is an invocation's time limit where Spec says nothing.
+	DefaultTimeout = 3 * time.Second
+	// InitTimeout is how long a process may take from its start to its first request for an event.
+	InitTimeout = 10 * time.Second
+	// MaxResponse is the largest answer of a function, in bytes.
+	MaxResponse = 6 << 20
+	// DefaultMemory is the memory size told to a function where Spec says nothing, in MB. It is told, not enforced.
+	DefaultMemory = 128
+)
+
+// ErrClosed is the error of an invocation after Close.
+var ErrClosed = errors.New("runtimeapi: the function is closed")
+
+// Spec describes a function. Name and Bootstrap are required.
+type Spec struct {
+	// Name is the function's name, as AWS_LAMBDA_FUNCTION_NAME gives it to the program.
+	Name string
+	// Bootstrap is the program's path.
+	Bootstrap string
+	// Env is the program's whole environment beside what the runtime itself sets; nothing is inherited.
+	Env map[string]string
+	// Timeout is an invocation's time limit; the process is killed past it. 0: DefaultTimeout.
+	Timeout time.Duration
+	// InitTimeout is the limit of a process's start. 0: the constant of that name.
+	InitTimeout time.Duration
+	// Memory is the function's memory size in MB. 0: DefaultMemory.
+	Memory int
+	// MaxProcesses is how many events are worked on at once. 0: DefaultMaxProcesses.
+	MaxProcesses int
+	// Log receives what the processes write to stdout and stderr, one Write a line, never two at once. nil: discarded.
+	Log io.Writer
+	// Changed is called after a process started or ended. It must not call back into the Function's Close. nil: nobody.
+	Changed func()
+}
+
+// Event is one invocation.
+type Event struct {
+	// ID is the request id; "" makes one.
+	ID string
+	// Trace is the X-Ray trace header; "" makes one that is not sampled.
+	Trace string
+	// ARN is the invoked function's ARN; "" makes one of the function's name.
+	ARN string
+	// Payload is the event itself, JSON.
+	Payload []byte
+}
+
+// Result is what became of an invocation that reached the function or failed in its start.
+type Result struct {
+	// Payload is the function's answer, or with FunctionError the error document.
+	Payload []byte
+	// FunctionError is true where the function reported an error, died, timed out or did not start.
+	FunctionError bool
+	// ColdStart is the time from the process's start to its first request for an event; 0 on a warm process.
+	ColdStart time.Duration
+	// Duration is the time from handing out the event to the answer; 0 where no process took it.
+	Duration time.Duration
+}
+
+// Function runs one bootstrap program. All its methods may be called at once from many goroutines.
+type Function struct {
+	spec  Spec
+	log   *lockedWriter
+	slots chan struct{}
+	work  sync.WaitGroup
+
+	mu        sync.Mutex
+	closed    bool
+	idle      []*process // most recently used last
+	processes []*process // in order of start
+}
+
+// NewFunction makes a Function. It starts no process; the first event does.
+func NewFunction(spec Spec) *Function {
+	if spec.Timeout == 0 {
+		spec.Timeout = DefaultTimeout
+	}
+	if spec.InitTimeout == 0 {
+		spec.InitTimeout = InitTimeout
+	}
+	if spec.Memory == 0 {
+		spec.Memory = DefaultMemory
+	}
+	if spec.MaxProcesses == 0 {
+		spec.MaxProcesses = DefaultMaxProcesses
+	}
+	if spec.Log == nil {
+		spec.Log = io.Discard
+	}
+	if spec.Changed == nil {
+		spec.Changed = func() {}
+	}
+	return &Function{
+		spec:  spec,
+		log:   &lockedWriter{to: spec.Log},
+		slots: make(chan struct{}, spec.MaxProcesses),
+	}
+}
+
+// Invoke hands an event to the function and waits for its answer. functionError tells that the answer is an error
+// document of the function or of its runtime. err is ErrClosed, or ctx's error: then an event that a process has taken
+// is still worked on to its end, as a caller that hangs up does not stop a Lambda function.
+func (f *Function) Invoke(ctx context.Context, payload []byte) (result []byte, functionError bool, err error) {
+	r, err := f.Do(ctx, Event{Payload: payload})
+	return r.Payload, r.FunctionError, err
+}
+
+// Do is Invoke with the event's ids given and the result's times told.
+func (f *Function) Do(ctx context.Context, event Event) (Result, error) {
+	event = event.complete(f.spec.Name)
+	select {
+	case f.slots <- struct{}{}:
+	case <-ctx.Done():
+		return Result{}, ctx.Err()
+	}
+	if !f.begin() {
+		<-f.slots
+		return Result{}, ErrClosed
+	}
+	done := make(chan Result, 1)
+	go func() {
+		defer f.work.Done()
+		defer func() { <-f.slots }()
+		done <- f.run(event)
+	}()
+	select {
+	case r := <-done:
+		return r, nil
+	case <-ctx.Done():
+		return Result{}, ctx.Err()
+	}
+}
+
+// PIDs lists the ids of the living processes in order of their start.
+func (f *Function) PIDs() []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pids := make([]int, 0, len(f.processes))
+	for _, p := range f.processes {
+		pids = append(pids, p.command.Process.Pid)
+	}
+	return pids
+}
+
+// Close ends all processes at once and waits until they are gone. Invocations under way end with a function error.
+func (f *Function) Close() {
+	f.mu.Lock()
+	f.closed = true
+	processes := append([]*process(nil), f.processes...)
+	f.mu.Unlock()
+	for _, p := range processes {
+		p.kill()
+	}
+	f.work.Wait()
+	for _, p := range processes {
+		<-p.exited
+	}
+}
+
+// begin counts an invocation in, unless the function is closed.
+func (f *Function) begin() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	f.work.Add(1)
+	return true
+}
+
+// run works on one event with a process of its own. A warm process that died before it took the event is passed over;
+// a new one that does not come to take it is the function's fault.
+func (f *Function) run(event Event) Result {
+	for {
+		p, cold, err := f.take()
+		if err != nil {
+			return failure("Runtime.ExitError", event.ID, err.Error())
+		}
+		r, taken := p.serve(event, cold, f.spec)
+		if !taken && !cold && !f.isClosed() {
+			p.kill()
+			<-p.exited
+			continue
+		}
+		f.release(p)
+		return r
+	}
+}
+
+func (f *Function) isClosed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.closed
+}
+
+// take gives the most recently used idle process, or starts one.
+func (f *Function) take() (p *process, cold bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, false, ErrClosed
+	}
+	if n := len(f.idle); n > 0 {
+		p = f.idle[n-1]
+		f.idle = f.idle[:n-1]
+		return p, false, nil
+	}
+	p, err = startProcess(f.spec, f.log)
+	if err != nil {
+		return nil, true, err
+	}
+	f.processes = append(f.processes, p)
+	go f.watch(p)
+	return p, true, nil
+}
+
+// release makes a living process idle; a dying one is waited for, so that there are never more than MaxProcesses.
+func (f *Function) release(p *process) {
+	if p.dying() {
+		<-p.exited
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-p.exited:
+	default:
+		f.idle = append(f.idle, p)
+	}
+}
+
+// watch takes a process off the lists when it is gone.
+func (f *Function) watch(p *process) {
+	f.spec.Changed()
+	<-p.exited
+	f.mu.Lock()
+	f.idle = without(f.idle, p)
+	f.processes = without(f.processes, p)
+	f.mu.Unlock()
+	f.spec.Changed()
+}
+
+func without(list []*process, p *process) []*process {
+	kept := list[:0:0]
+	for _, other := range list {
+		if other != p {
+			kept = append(kept, other)
+		}
+	}
+	return kept
+}
