@@ -1,0 +1,59 @@
+// Command gateway-local runs the whole gateway on this machine until it is interrupted; make run builds and starts it.
+//
+// Its settings are variables of the environment: PORT (3000; 0 for free ports), SPEED, RESET=1, LOCAL_DIR,
+// AWS_ENDPOINT_URL_DYNAMODB for another engine, and every duration of template.yaml by its name.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"mobilegateway/internal/local"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	ctx, end := untilOrphaned(ctx)
+	defer end()
+	err := run(ctx)
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "gateway-local:", err)
+		os.Exit(1)
+	}
+}
+
+// run starts the gateway and waits for the end.
+func run(ctx context.Context) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat("template.yaml"); err != nil {
+		return errors.New("there is no template.yaml here: start it in the checkout's folder")
+	}
+	config, err := local.FromEnvironment(os.LookupEnv, root)
+	if err != nil {
+		return err
+	}
+	config.Out = os.Stdout
+	gateway, err := local.Start(ctx, config)
+	if ctx.Err() != nil {
+		return nil // interrupted at its start; everything is stopped
+	}
+	if err != nil {
+		return err
+	}
+	defer gateway.Close()
+	gateway.WriteBanner(os.Stdout)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-gateway.Failed():
+		return err
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/local"
+)
+
+// wait bounds a start, the build of the programs included, and an end.
+const wait = time.Minute
+
+// startMake runs make run over a folder of the test's own and returns when it answers.
+func startMake(t *testing.T) (*exec.Cmd, <-chan struct{}, string, local.PIDs) {
+	t.Helper()
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("no make here")
+	}
+	dir := filepath.Join(t.TempDir(), "local")
+	command := exec.CommandContext(t.Context(), "make", "run")
+	command.Dir = "../.."
+	command.Env = append(os.Environ(), "PORT=0", "LOCAL_DIR="+dir)
+	command.Stdout, command.Stderr = os.Stderr, os.Stderr
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = command.Wait() // how it ended shows in its output
+		close(ended)
+	}()
+	var info local.Info
+	eventually(t, "run.json", func() bool {
+		select {
+		case <-ended:
+			t.Fatal("make run ended at its start")
+		default:
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "run.json"))
+		return err == nil && json.Unmarshal(text, &info) == nil && len(info.PIDs.Functions["sweep"]) > 0
+	})
+	return command, ended, dir, info.PIDs
+}
+
+func eventually(t *testing.T, what string, yes func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(wait); !yes(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+// gone tells whether a process has ended; one that its parent has not asked about counts.
+func gone(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return true
+	}
+	state, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	return err != nil || strings.HasPrefix(strings.TrimSpace(string(state)), "Z")
+}
+
+func TestEveryEndStopsEverything(t *testing.T) {
+	ends := map[string]func(t *testing.T, command *exec.Cmd, run int){
+		"make is interrupted": func(t *testing.T, _ *exec.Cmd, run int) { send(t, run, syscall.SIGINT) }, // the terminal signals both
+		"make is terminated":  func(t *testing.T, command *exec.Cmd, _ int) { send(t, command.Process.Pid, syscall.SIGTERM) },
+		"make is killed":      func(t *testing.T, command *exec.Cmd, _ int) { send(t, command.Process.Pid, syscall.SIGKILL) },
+		"the run is killed":   func(t *testing.T, _ *exec.Cmd, run int) { send(t, run, syscall.SIGKILL) },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command, ended, dir, pids := startMake(t)
+			end(t, command, pids.Run)
+			<-ended
+			for _, pid := range []int{pids.Run, pids.DynamoDB, pids.Functions["sweep"][0]} {
+				if pid != 0 {
+					eventually(t, "the end of a process", func() bool { return gone(pid) })
+				}
+			}
+			if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil && name != "the run is killed" {
+				t.Error("run.json is still there")
+			}
+		})
+	}
+}
+
+func send(t *testing.T, pid int, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, s); err != nil {
+		t.Fatal(err)
+	}
+}

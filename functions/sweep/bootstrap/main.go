@@ -1,0 +1,44 @@
+// Command bootstrap is the scheduled function as Lambda runs it: wiring only.
+package main
+
+import (
+	"log"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"mobilegateway/functions/sweep"
+	"mobilegateway/shared/assembly"
+	"mobilegateway/shared/settings"
+)
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
+	parts, err := assembly.FromEnvironment()
+	if err != nil {
+		return err
+	}
+	store := parts.Ledger()
+	handler := &sweep.Sweep{
+		Queue:        store,
+		Book:         parts.Book(store),
+		Settlement:   parts.Settlement(),
+		Courier:      parts.Courier(),
+		PollSchedule: parts.Env.Durations(settings.PollSchedule),
+		Lifetime:     parts.Env.Duration(settings.PaymentLifetime),
+		RetrySilent:  parts.Env.Duration(settings.SilentRecheck),
+		Interval:     parts.Env.Duration(settings.SweepInterval),
+		Now:          parts.Now,
+		Log:          os.Stdout,
+	}
+	if err := parts.Ready(); err != nil {
+		return err
+	}
+	lambda.Start(handler)
+	return nil
+}

@@ -1,0 +1,101 @@
+package sweep
+
+import (
+	"context"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/settlement"
+	"mobilegateway/shared/telemetry"
+)
+
+// settle looks a payment up at its operator and makes of the answer what the decisions say: a final status is applied;
+// at the end of its lifetime an answered lookup that is not successful expires it; else it is asked again later
+// (decisions "pay-poll" and "pay-claims"). The next lookup is stored first, which claims this one.
+func (p *pass) settle(ctx context.Context, entry *ledger.Entry, line *telemetry.Event) (*ledger.Entry, error) {
+	now := ledger.Moment(p.Now())
+	claimed := false
+	entry, err := p.change(ctx, entry, func(e *ledger.Entry) bool {
+		claimed = e.LookupDue(now)
+		if claimed {
+			e.PollAgain(p.nextPoll(e, now))
+		}
+		return claimed
+	})
+	if err != nil || !claimed {
+		return entry, err
+	}
+	if entry.Kind != ledger.Payment {
+		// It cannot be looked up: it waits for the merchant's retry or a person (decision "repeat-window").
+		line.Count(telemetry.StaleUnknowns)
+		return entry, nil
+	}
+	start := p.Now()
+	answer := p.Settlement.Ask(ctx, entry)
+	line.AddUpstream(p.Now().Sub(start))
+	if answer.Offered && !answer.Answered {
+		line.Count(telemetry.LookupFailures)
+		line.SetCause(answer.Cause)
+	}
+	if answer.Answered {
+		entry, err = p.apply(ctx, entry, answer, line)
+	}
+	if err == nil && p.stuck(entry, answer, now) {
+		line.Count(telemetry.StaleUnknowns)
+	}
+	return entry, err
+}
+
+// apply stores what an answered lookup means.
+func (p *pass) apply(ctx context.Context, entry *ledger.Entry, answer settlement.Answer, line *telemetry.Event) (*ledger.Entry, error) {
+	conflicts := 0
+	settled, err := p.change(ctx, entry, func(e *ledger.Entry) bool {
+		now, kept := ledger.Moment(p.Now()), len(e.Conflicts)
+		resolved := ledger.Same
+		if answer.Final {
+			resolved = e.Resolve(p.Settlement.Resolution(e, answer.Report, settlement.SourceStatus), now)
+		} else {
+			resolved = e.Expire(p.Lifetime, now)
+		}
+		conflicts = len(e.Conflicts) - kept
+		return resolved != ledger.Same
+	})
+	if err == nil {
+		line.Add(telemetry.Conflicts, conflicts)
+	}
+	return settled, err
+}
+
+// stuck tells whether a payment that this lookup did not settle needs a person: one past its lifetime, which nobody
+// answers for, which has a success claimed that getStatus does not confirm, or whose amount is another; and one that has
+// been unknown for a while and cannot be looked up.
+func (p *pass) stuck(e *ledger.Entry, answer settlement.Answer, now time.Time) bool {
+	age := now.Sub(e.CreatedAt)
+	switch {
+	case e.Settled() || e.PollAt.IsZero() && e.Claim.Status == "":
+		return false
+	case age >= p.Lifetime:
+		return true
+	default:
+		return !answer.Answered && e.State == ledger.Unknown && age >= ledger.StaleAfter
+	}
+}
+
+// nextPoll is when an entry is asked about again if this time settles nothing: a payment by the schedule, but never past
+// the end of its lifetime, at which an answer may expire it, and after that hourly; what cannot be looked up is listed
+// again after the schedule's last wait.
+func (p *pass) nextPoll(e *ledger.Entry, now time.Time) time.Time {
+	last := len(p.PollSchedule) - 1
+	end := e.CreatedAt.Add(p.Lifetime)
+	switch {
+	case e.Kind != ledger.Payment:
+		return now.Add(p.PollSchedule[last])
+	case !now.Before(end):
+		return now.Add(p.RetrySilent)
+	}
+	next := now.Add(p.PollSchedule[min(e.DueTry+1, last)])
+	if next.After(end) {
+		return end
+	}
+	return next
+}

@@ -1,0 +1,160 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/template"
+)
+
+// deployFlags are the flags that the deployed programs are built with (see the Makefile's build target).
+func deployFlags() []string {
+	return []string{"-tags=lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid="}
+}
+
+// Build builds the functions' programs for this machine with the deploy flags, as <folder>/<name>/bootstrap. It does
+// nothing where the folder holds what the sources at hand give: programs without a build id would be linked anew each
+// time. Parallel builds of one folder wait for one another.
+func Build(ctx context.Context, root, folder string, functions []template.Function) error {
+	return buildThen(ctx, root, folder, functions, func() error { return nil })
+}
+
+// buildThen is Build, and then does something with the programs before another build may change them.
+func buildThen(ctx context.Context, root, folder string, functions []template.Function, then func() error) error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("the go command is not on the PATH: install Go, see https://go.dev/dl")
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	unlock, err := file.Lock(filepath.Join(folder, ".lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	stamp, err := sourceStamp(root)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var group sync.WaitGroup
+	places := make(chan struct{}, runtime.NumCPU())
+	for _, f := range functions {
+		group.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			if err := buildOne(ctx, root, filepath.Join(folder, f.Name), f, stamp); err != nil {
+				stop(err) // the first fault is told; a fault in shared code would come once a function
+			}
+		})
+	}
+	group.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return then()
+}
+
+// link gives a run the programs as they are now, which a later build does not change: by hard links, or copies where the
+// folders are on two disks.
+func link(folder, own string, functions []template.Function) error {
+	if err := os.RemoveAll(own); err != nil {
+		return err
+	}
+	for _, f := range functions {
+		from, to := filepath.Join(folder, f.Name, "bootstrap"), filepath.Join(own, f.Name, "bootstrap")
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		if os.Link(from, to) == nil {
+			continue
+		}
+		program, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, program, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildOne builds one program beside the old one and moves it into its place.
+func buildOne(ctx context.Context, root, folder string, f template.Function, stamp string) error {
+	program, mark := filepath.Join(folder, "bootstrap"), filepath.Join(folder, "sources")
+	held, err := os.ReadFile(mark)
+	if _, missing := os.Stat(program); err == nil && missing == nil && string(held) == stamp {
+		return nil
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	next := program + ".next"
+	arguments := append([]string{"build", "-o", next}, deployFlags()...)
+	command := exec.CommandContext(ctx, "go", append(arguments, "./"+filepath.Clean(f.CodeURI))...)
+	command.Dir = root
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build %s: %w\n%s", f.Name, err, bytes.TrimSpace(output))
+	}
+	if err := os.Rename(next, program); err != nil {
+		return err
+	}
+	return file.Replace(mark, []byte(stamp))
+}
+
+// sourceStamp is a hash over everything that the programs are made of.
+func sourceStamp(root string) (string, error) {
+	sum := sha256.New()
+	_, _ = io.WriteString(sum, runtime.Version()+strings.Join(deployFlags(), " "))
+	for _, part := range []string{"go.mod", "go.sum", "functions", "shared"} {
+		err := filepath.WalkDir(filepath.Join(root, part), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if entry.IsDir() && entry.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			if !entry.Type().IsRegular() || strings.HasSuffix(path, "_test.go") {
+				return nil
+			}
+			return addFile(sum, root, path)
+		})
+		if err != nil {
+			return "", fmt.Errorf("read the sources: %w", err)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// addFile adds a file's name within the checkout and its content.
+func addFile(sum hash.Hash, root, path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	name, err := filepath.Rel(root, path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(sum, "\n%s %d\n", name, len(content))
+	sum.Write(content)
+	return nil
+}

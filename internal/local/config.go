@@ -1,0 +1,125 @@
+// Package local is the local run: the whole gateway on one machine, from the template that is deployed. It builds the
+// functions' programs, starts everything they talk to, onboards two demo merchants, and stops it all again.
+//
+// The parts stand in packages below this one; here they are started in order and stopped in the reverse order. It is
+// never deployed. The invariants: two runs never share a folder, and nothing that a run started outlives it.
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// Config says what a run is to be. Root and Dir are required.
+type Config struct {
+	// Root is the checkout: the folder of go.mod and template.yaml.
+	Root string
+	// Dir is the run's own folder, .local by default; what it keeps stands in it.
+	Dir string
+	// Port is the API's; the sandbox takes the next and the inbox the one after. 0: free ports for all.
+	Port int
+	// Speed divides every lifetime and schedule of the product; timeouts never scale. 0 is 1.
+	Speed int
+	// Reset begins with empty data.
+	Reset bool
+	// DynamoDB is the endpoint of an engine to use instead of the embedded one; "" for the embedded one.
+	DynamoDB string
+	// Env overrides variables of the functions.
+	Env map[string]string
+	// Out gets the banner and one line a request. nil: nothing.
+	Out io.Writer
+	// Now is the clock of what has one.
+	Now func() time.Time
+}
+
+// DefaultPort is the API's port where nothing is said.
+const DefaultPort = 3000
+
+// maxSpeed is the largest SPEED that the functions accept.
+const maxSpeed = 3600
+
+// FromEnvironment reads a run's settings: PORT, SPEED, RESET, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB. Besides, any
+// duration that the template gives a function may be set by its own name; overridable tells which.
+func FromEnvironment(lookup func(string) (string, bool), root string) (Config, error) {
+	get := func(name string) string { value, _ := lookup(name); return value }
+	port, err := number(get, "PORT", DefaultPort, 0, 65533)
+	if err != nil {
+		return Config{}, err
+	}
+	speed, err := number(get, "SPEED", 1, 1, maxSpeed)
+	if err != nil {
+		return Config{}, err
+	}
+	dir := get("LOCAL_DIR")
+	if dir == "" {
+		dir = filepath.Join(root, ".local")
+	}
+	reset := get("RESET")
+	if reset != "" && reset != "0" && reset != "1" {
+		return Config{}, errors.New("RESET must be 1, 0 or not set")
+	}
+	config := Config{
+		Root: root, Dir: dir, Port: port, Speed: speed, Reset: reset == "1", DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
+	}
+	config.Env, err = overrides(lookup, root)
+	return config, err
+}
+
+// number reads a whole number within limits.
+func number(get func(string) string, name string, fallback, least, most int) (int, error) {
+	text := get(name)
+	if text == "" {
+		return fallback, nil
+	}
+	value, err := strconv.Atoi(text)
+	if err != nil || value < least || value > most {
+		return 0, fmt.Errorf("%s must be a whole number from %d to %d", name, least, most)
+	}
+	return value, nil
+}
+
+// overrides takes the variables that may be set from outside: the durations, by their own names.
+func overrides(lookup func(string) (string, bool), root string) (map[string]string, error) {
+	deployed, err := loadTemplate(root, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]string{}
+	for _, f := range deployed.Functions {
+		maps.Copy(known, f.Environment)
+	}
+	found := map[string]string{}
+	for name, value := range known {
+		set, isSet := lookup(name)
+		if isSet && isDurations(value) {
+			found[name] = set
+		}
+	}
+	return found, nil
+}
+
+// complete fills in what may be left out, and makes the folders independent of the working directory.
+func (c Config) complete() (Config, error) {
+	if c.Speed == 0 {
+		c.Speed = 1
+	}
+	if c.Out == nil {
+		c.Out = io.Discard
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	for _, folder := range []*string{&c.Root, &c.Dir} {
+		absolute, err := filepath.Abs(*folder)
+		if err != nil {
+			return c, err
+		}
+		*folder = absolute
+	}
+	return c, nil
+}

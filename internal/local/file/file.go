@@ -1,0 +1,29 @@
+// Package file replaces small files as a whole: whoever reads one sees the old content or the new, never a part, and
+// nobody but its owner can read it.
+package file
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Replace writes a file of mode 0600 beside the old one and renames it into its place.
+func Replace(path string, content []byte) error {
+	next, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = next.Write(content)
+	if closing := next.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(next.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(next.Name())
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+//go:build unix
+
+package file
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// ErrLocked is TryLock's error where another process holds the lock.
+var ErrLocked = errors.New("another process holds it")
+
+// TryLock takes a lock file for this process, or fails at once with ErrLocked. The lock ends with unlock or with the
+// process, however that ends.
+func TryLock(path string) (unlock func(), err error) {
+	return lock(path, syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// Lock takes a lock file and waits for it.
+func Lock(path string) (unlock func(), err error) { return lock(path, syscall.LOCK_EX) }
+
+func lock(path string, how int) (func(), error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), how)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, ErrLocked
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { _ = f.Close() }, nil // closing ends the lock
+}

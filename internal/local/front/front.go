@@ -1,0 +1,133 @@
+// Package front is the HTTP server that stands where API Gateway stands: it takes its routes from the template, makes the
+// REST API's proxy event (payload 1.0), invokes the function and turns its answer into an HTTP answer.
+//
+// What API Gateway answers by itself (unknown route, body too large, throttled, no answer from the function) is answered
+// with the template's own gateway responses. It authenticates nobody, caches nothing and keeps no state but the throttle.
+// The invariant: a request reaches at most one function, once.
+package front
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"mobilegateway/internal/runtimeapi"
+	"mobilegateway/internal/template"
+)
+
+// Limits of a REST API that no template can raise.
+const (
+	// MaxBody is the largest request body in bytes.
+	MaxBody = 10 << 20
+	// IntegrationTimeout is how long the API waits for a function.
+	IntegrationTimeout = 29 * time.Second
+)
+
+// Invoker runs a function; *runtimeapi.Function is one.
+type Invoker interface {
+	Do(ctx context.Context, event runtimeapi.Event) (runtimeapi.Result, error)
+}
+
+// Line is what the log may know of one request: nothing that a client sent but the method of a known route.
+type Line struct {
+	Method   string
+	Resource string // the template's path, "" for an unknown route
+	Function string // logical id, "" where none was invoked
+	Status   int
+	Took     time.Duration
+}
+
+// Config is what a front needs. All fields but Log are required.
+type Config struct {
+	Template *template.Template
+	// Functions are the programs by logical id. A route whose function is not here answers 502.
+	Functions map[string]Invoker
+	// Address is the front's own host and port, the event's domainName.
+	Address string
+	// Now is the clock of the throttle and of the events.
+	Now func() time.Time
+	// Log is called after each request.
+	Log func(Line)
+}
+
+// Front is the handler. It is safe for parallel use.
+type Front struct {
+	config Config
+	routes []route
+	bucket *bucket
+}
+
+// New makes a front over a template.
+func New(config Config) *Front {
+	if config.Log == nil {
+		config.Log = func(Line) {}
+	}
+	return &Front{
+		config: config,
+		routes: newRoutes(config.Template.Routes),
+		bucket: newBucket(config.Template.Throttle, config.Now()),
+	}
+}
+
+// ServeHTTP answers one request.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := f.config.Now()
+	id := runtimeapi.NewRequestID()
+	w.Header().Set("X-Amzn-Requestid", id)
+	line := Line{Method: r.Method}
+	answer := f.answer(r, id, &line)
+	answer.write(w)
+	line.Status, line.Took = answer.status, f.config.Now().Sub(began)
+	if line.Resource == "" {
+		line.Method = "" // an unknown route's method is the client's text
+	}
+	f.config.Log(line)
+}
+
+// answer routes, throttles, reads the body and invokes, in API Gateway's order.
+func (f *Front) answer(r *http.Request, id string, line *Line) answer {
+	match, found := find(f.routes, r.Method, r.URL.EscapedPath())
+	if !found {
+		return f.gatewayResponse("MISSING_AUTHENTICATION_TOKEN", http.StatusForbidden)
+	}
+	line.Resource = match.Resource
+	if !f.bucket.take(f.config.Now()) {
+		return f.gatewayResponse("THROTTLED", http.StatusTooManyRequests)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		refused := f.gatewayResponse("REQUEST_TOO_LARGE", http.StatusRequestEntityTooLarge)
+		refused.header.Set("Connection", "close") // the rest of the body is not worth reading
+		return refused
+	}
+	if err != nil {
+		return f.gatewayResponse("BAD_REQUEST_BODY", http.StatusBadRequest)
+	}
+	function, known := f.config.Functions[match.Function]
+	if !known {
+		return f.gatewayResponse("DEFAULT_5XX", http.StatusBadGateway)
+	}
+	line.Function = match.Function
+	return f.invoke(r, function, runtimeapi.Event{ID: runtimeapi.NewRequestID(), Payload: f.event(r, match, body, id)})
+}
+
+// invoke runs the function. A client that hangs up does not stop it, as on API Gateway.
+func (f *Front) invoke(r *http.Request, function Invoker, event runtimeapi.Event) answer {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), IntegrationTimeout)
+	defer cancel()
+	result, err := function.Do(ctx, event)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return f.gatewayResponse("INTEGRATION_TIMEOUT", http.StatusGatewayTimeout)
+	}
+	if err != nil || result.FunctionError {
+		return f.gatewayResponse("DEFAULT_5XX", http.StatusBadGateway)
+	}
+	answer, err := parseAnswer(result.Payload)
+	if err != nil {
+		return f.gatewayResponse("DEFAULT_5XX", http.StatusBadGateway)
+	}
+	return answer
+}

@@ -1,0 +1,64 @@
+package front
+
+import (
+	"strings"
+
+	"mobilegateway/internal/template"
+)
+
+// route is one of the template's routes, cut into segments.
+type route struct {
+	template.Route
+	segments []string
+}
+
+// match is a route with the values of its parameters, still percent-encoded.
+type match struct {
+	template.Route
+	parameters map[string]string
+}
+
+func newRoutes(list []template.Route) []route {
+	var routes []route
+	for _, r := range list {
+		routes = append(routes, route{Route: r, segments: strings.Split(r.Resource, "/")})
+	}
+	return routes
+}
+
+// find gives the route of a request. Like API Gateway it ignores one trailing slash (decision "token-endpoint") and
+// prefers a literal segment to a parameter.
+func find(routes []route, method, path string) (match, bool) {
+	segments := strings.Split(strings.TrimSuffix(path, "/"), "/")
+	best, found, literals := match{}, false, -1
+	for _, r := range routes {
+		if r.Method != method {
+			continue
+		}
+		parameters, n, fits := r.fit(segments)
+		if fits && n > literals {
+			best, found, literals = match{Route: r.Route, parameters: parameters}, true, n
+		}
+	}
+	return best, found
+}
+
+// fit compares a path with a route: the parameters' values and the number of literal segments.
+func (r route) fit(segments []string) (parameters map[string]string, literals int, fits bool) {
+	if len(segments) != len(r.segments) {
+		return nil, 0, false
+	}
+	parameters = map[string]string{}
+	for i, want := range r.segments {
+		name, isParameter := strings.CutPrefix(want, "{")
+		switch {
+		case isParameter && segments[i] != "":
+			parameters[strings.TrimSuffix(name, "}")] = segments[i]
+		case isParameter || want != segments[i]:
+			return nil, 0, false
+		default:
+			literals++
+		}
+	}
+	return parameters, literals, true
+}

@@ -1,0 +1,171 @@
+// Package inbox is the demo merchant's side of notifications: an HTTP server that takes whatever is posted to any of its
+// paths, keeps it, and shows it with the verdict on its Standard Webhooks signature.
+//
+// It judges signatures with code of its own, so that a fault in the gateway's signing shows. It is for the local run: it
+// answers every notification with 200 and asks nobody who he is. The invariant: what was answered with 200 is on disk.
+package inbox
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxBody is the largest notification in bytes.
+const maxBody = 1 << 20
+
+// Message is one notification that came. Header names are in lower case.
+type Message struct {
+	ReceivedAt time.Time         `json:"received_at"`
+	Headers    map[string]string `json:"headers"`
+	Body       string            `json:"body"`
+}
+
+// kept is a message as the file holds it.
+type kept struct {
+	Message
+	Path    string `json:"path"`
+	Verdict string `json:"verdict"`
+}
+
+// Inbox keeps messages in a file, one JSON document a line. It is safe for parallel use.
+type Inbox struct {
+	now func() time.Time
+
+	mu       sync.Mutex
+	file     *os.File
+	secrets  []string
+	messages []kept
+}
+
+// Open reads the file, or begins with none. A last line that was cut short is dropped.
+func Open(path string, now func() time.Time) (*Inbox, error) {
+	i := &Inbox{now: now}
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the inbox: %w", err)
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	lines := bufio.NewScanner(bytes.NewReader(whole))
+	lines.Buffer(nil, 8*maxBody)
+	for lines.Scan() {
+		var m kept
+		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+			return nil, fmt.Errorf("%s is damaged: %w", path, err)
+		}
+		i.messages = append(i.messages, m)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	i.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the inbox: %w", err)
+	}
+	if err := i.file.Truncate(int64(len(whole))); err != nil {
+		return nil, fmt.Errorf("open the inbox: %w", err)
+	}
+	if _, err := i.file.Seek(0, io.SeekEnd); err != nil {
+		return nil, fmt.Errorf("open the inbox: %w", err)
+	}
+	return i, nil
+}
+
+// Trust names the secrets (whsec_...) by one of which a notification must be signed.
+func (i *Inbox) Trust(secrets ...string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.secrets = secrets
+}
+
+// Close closes the file.
+func (i *Inbox) Close() error { return i.file.Close() }
+
+// Handler serves the list, the page, and every other path for notifications.
+func (i *Inbox) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /messages", i.list)
+	mux.HandleFunc("GET /{$}", i.page)
+	mux.HandleFunc("GET /", http.NotFound)
+	mux.HandleFunc("/", i.receive)
+	return mux
+}
+
+// receive keeps a notification.
+func (i *Inbox) receive(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, "the notification cannot be read", http.StatusBadRequest)
+		return
+	}
+	m := kept{Message: Message{ReceivedAt: i.now().UTC(), Headers: map[string]string{}, Body: string(body)}, Path: r.URL.Path}
+	for name, values := range r.Header {
+		m.Headers[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	if err := i.keep(m); err != nil {
+		http.Error(w, "the notification cannot be kept", http.StatusServiceUnavailable)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+func (i *Inbox) keep(m kept) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	m.Verdict = verdict(i.secrets, m.Message)
+	line, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if _, err := i.file.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	i.messages = append(i.messages, m)
+	return nil
+}
+
+// list answers with the messages in the order they came: all, or those whose body has the order-id asked for.
+func (i *Inbox) list(w http.ResponseWriter, r *http.Request) {
+	order, filtered := r.URL.Query()["order_id"]
+	found := []Message{}
+	for _, m := range i.all() {
+		if !filtered || orderID(m.Body) == order[0] {
+			found = append(found, m.Message)
+		}
+	}
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(found); err != nil {
+		http.Error(w, "the list cannot be made", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body.Bytes())
+}
+
+func (i *Inbox) all() []kept {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return append([]kept(nil), i.messages...)
+}
+
+// orderID is the order-id of a payment notification; "" for anything else.
+func orderID(body string) string {
+	var notification struct {
+		OrderID string `json:"order-id"`
+	}
+	if json.Unmarshal([]byte(body), &notification) != nil {
+		return ""
+	}
+	return notification.OrderID
+}

@@ -1,0 +1,166 @@
+package inbox_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/local/inbox"
+	"mobilegateway/shared/webhook"
+)
+
+const order = `{"order-id":"Demo_1","status":"successful","state":"<b>&amp;"}`
+
+var arrival = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+func open(t *testing.T, path string) (*inbox.Inbox, string) {
+	t.Helper()
+	i, err := inbox.Open(path, func() time.Time { return arrival })
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(i.Handler())
+	t.Cleanup(func() {
+		server.Close()
+		_ = i.Close()
+	})
+	return i, server.URL
+}
+
+func send(t *testing.T, method, address, body string, header http.Header) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header != nil {
+		request.Header = header
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(text)
+}
+
+func messages(t *testing.T, address string) []inbox.Message {
+	t.Helper()
+	status, _, text := send(t, "GET", address, "", nil)
+	var list []inbox.Message
+	if err := json.Unmarshal([]byte(text), &list); err != nil || status != 200 || list == nil {
+		t.Fatalf("%d %s: %v", status, text, err)
+	}
+	return list
+}
+
+func TestMessagesAreKeptAndFound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "inbox.jsonl")
+	_, url := open(t, path)
+	if got := messages(t, url+"/messages"); len(got) != 0 {
+		t.Errorf("an empty inbox lists %v", got)
+	}
+	for _, body := range []string{order, `{"order-id":"Demo_2"}`, "not JSON"} {
+		if status, _, _ := send(t, "POST", url+"/notifications/DemoShop", body, http.Header{"Webhook-Id": {"w"}}); status != 200 {
+			t.Fatalf("status %d", status)
+		}
+	}
+	got := messages(t, url+"/messages?order_id=Demo_1")
+	if len(got) != 1 || got[0].Body != order || got[0].Headers["webhook-id"] != "w" || !got[0].ReceivedAt.Equal(arrival) {
+		t.Errorf("filtered: %+v", got)
+	}
+	if got := messages(t, url+"/messages?order_id=Demo_3"); len(got) != 0 {
+		t.Errorf("an unknown order lists %v", got)
+	}
+	appendText(t, path, `{"received_at":"2026-`) // a line cut short by a crash
+	_, again := open(t, path)
+	if got := messages(t, again+"/messages"); len(got) != 3 {
+		t.Errorf("after opening again: %d messages", len(got))
+	}
+	send(t, "POST", again+"/", order, nil)
+	_, third := open(t, path)
+	if got := messages(t, third+"/messages"); len(got) != 4 {
+		t.Errorf("after a message more: %d messages", len(got))
+	}
+}
+
+func appendText(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestADamagedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "inbox.jsonl")
+	if err := os.WriteFile(path, []byte("{\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inbox.Open(path, time.Now); err == nil {
+		t.Error("accepted")
+	}
+}
+
+func TestThePageJudgesSignatures(t *testing.T) {
+	secret, old := webhook.Secret("12345678901234567890123456789012"), webhook.Secret("another-secret-of-thirty-two-byte")
+	signed := func(at time.Time, secrets ...webhook.Secret) http.Header {
+		return http.Header{
+			"Webhook-Id": {"w"}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)},
+			"Webhook-Signature": {webhook.Sign(secrets, "w", at, []byte(order))},
+		}
+	}
+	cases := map[string]struct {
+		header http.Header
+		want   string
+	}{
+		"signed":                   {signed(arrival, secret), ">verified<"},
+		"signed with two secrets":  {signed(arrival, old, secret), ">verified<"},
+		"signed with another":      {signed(arrival, old), ">signature does not match<"},
+		"signed ten minutes ago":   {signed(arrival.Add(-10*time.Minute), secret), ">timestamp is 10m0s off<"},
+		"not signed":               {nil, ">not signed<"},
+		"a time that is no number": {http.Header{"Webhook-Id": {"w"}, "Webhook-Timestamp": {"x"}, "Webhook-Signature": {"v1,"}}, ">timestamp is not a number<"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			i, url := open(t, filepath.Join(t.TempDir(), "inbox.jsonl"))
+			i.Trust(secret.Text())
+			send(t, "POST", url+"/n", order, c.header)
+			status, header, page := send(t, "GET", url+"/", "", nil)
+			if status != 200 || !strings.Contains(page, c.want) {
+				t.Errorf("%d, page without %q:\n%s", status, c.want, page)
+			}
+			policy := header.Get("Content-Security-Policy")
+			if !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") || strings.Contains(page, "<b>") || strings.Contains(page, "<script") {
+				t.Errorf("policy %q, page:\n%s", policy, page)
+			}
+		})
+	}
+}
+
+func TestOtherPaths(t *testing.T) {
+	_, url := open(t, filepath.Join(t.TempDir(), "inbox.jsonl"))
+	if status, _, _ := send(t, "GET", url+"/elsewhere", "", nil); status != 404 {
+		t.Errorf("GET of an unknown path: %d", status)
+	}
+	if status, _, _ := send(t, "POST", url+"/", strings.Repeat("x", 1<<20+1), nil); status != 400 {
+		t.Errorf("a notification over the limit: %d", status)
+	}
+}

@@ -1,0 +1,222 @@
+package secrets_test
+
+import (
+	"errors"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+	"github.com/aws/smithy-go"
+
+	"mobilegateway/internal/local/secrets"
+	"mobilegateway/shared/awsclient"
+)
+
+// ids gives version ids of the length that the service asks for, in order.
+func ids() func() string {
+	n := 0
+	return func() string {
+		n++
+		text := strconv.Itoa(n)
+		return "00000000-0000-0000-0000-000000000000"[:36-len(text)] + text
+	}
+}
+
+func open(t *testing.T, path string) *secrets.Store {
+	t.Helper()
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	store, err := secrets.Open(path, func() time.Time { return now }, ids())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// newClient gives the SDK's own client, made as the functions make theirs.
+func newClient(t *testing.T, store *secrets.Store) *secretsmanager.Client {
+	t.Helper()
+	server := httptest.NewServer(store)
+	t.Cleanup(server.Close)
+	environment := map[string]string{
+		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b",
+		"AWS_ENDPOINT_URL_SECRETS_MANAGER": server.URL,
+	}
+	client, err := awsclient.New(func(name string) string { return environment[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Secrets()
+}
+
+func get(t *testing.T, client *secretsmanager.Client, stage string) string {
+	t.Helper()
+	out, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s"), VersionStage: aws.String(stage)})
+	if err != nil {
+		return ""
+	}
+	return aws.ToString(out.SecretString)
+}
+
+func put(t *testing.T, client *secretsmanager.Client, value string, stages ...string) string {
+	t.Helper()
+	out, err := client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
+		SecretId: aws.String("s"), SecretString: aws.String(value), VersionStages: stages,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return aws.ToString(out.VersionId)
+}
+
+func TestARotationWithTheSDK(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secrets.json")
+	client := newClient(t, open(t, path))
+	created, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s"), SecretString: aws.String("one")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, client, "AWSCURRENT"); got != "one" {
+		t.Errorf("current is %q", got)
+	}
+	put(t, client, "two")
+	if current, previous := get(t, client, "AWSCURRENT"), get(t, client, "AWSPREVIOUS"); current != "two" || previous != "one" {
+		t.Errorf("current %q, previous %q", current, previous)
+	}
+	pending := put(t, client, "three", "AWSPENDING")
+	if got := get(t, client, "AWSCURRENT"); got != "two" {
+		t.Errorf("current is %q while three is pending", got)
+	}
+	described, err := client.DescribeSecret(t.Context(), &secretsmanager.DescribeSecretInput{SecretId: created.ARN})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var current string
+	for id, stages := range described.VersionIdsToStages {
+		if slices.Contains(stages, "AWSCURRENT") {
+			current = id
+		}
+	}
+	_, err = client.UpdateSecretVersionStage(t.Context(), &secretsmanager.UpdateSecretVersionStageInput{
+		SecretId: aws.String("s"), VersionStage: aws.String("AWSCURRENT"), MoveToVersionId: aws.String(pending), RemoveFromVersionId: aws.String(current),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reopened := newClient(t, open(t, path))
+	for stage, want := range map[string]string{"AWSCURRENT": "three", "AWSPREVIOUS": "two", "AWSPENDING": "three"} {
+		if got := get(t, reopened, stage); got != want {
+			t.Errorf("%s is %q, want %q", stage, got, want)
+		}
+	}
+	listed, err := reopened.ListSecrets(t.Context(), &secretsmanager.ListSecretsInput{})
+	if err != nil || len(listed.SecretList) != 1 || aws.ToString(listed.SecretList[0].Name) != "s" {
+		t.Errorf("list %+v, %v", listed, err)
+	}
+}
+
+func TestBinaryValuesAndVersionsByID(t *testing.T) {
+	client := newClient(t, open(t, filepath.Join(t.TempDir(), "secrets.json")))
+	_, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s"), SecretBinary: []byte{0, 255}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s")})
+	if err != nil || string(got.SecretBinary) != "\x00\xff" || got.CreatedDate == nil {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	id := aws.ToString(got.VersionId)
+	put(t, client, "later")
+	old, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s"), VersionId: aws.String(id)})
+	if err != nil || string(old.SecretBinary) != "\x00\xff" || !slices.Equal(old.VersionStages, []string{"AWSPREVIOUS"}) {
+		t.Errorf("%+v, %v", old, err)
+	}
+}
+
+func TestTheServicesOwnErrors(t *testing.T) {
+	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
+	client := newClient(t, store)
+	if err := store.Put("s", "value"); err != nil {
+		t.Fatal(err)
+	}
+	first, err := client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
+		SecretId: aws.String("s"), SecretString: aws.String("x"), ClientRequestToken: aws.String("10000000-0000-0000-0000-000000000000"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
+		SecretId: aws.String("s"), SecretString: aws.String("x"), ClientRequestToken: first.VersionId,
+	})
+	if err != nil {
+		t.Errorf("the same request again: %v", err)
+	}
+	_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
+		SecretId: aws.String("s"), SecretString: aws.String("y"), ClientRequestToken: first.VersionId,
+	})
+	wantKind(t, "a token with another value", err, "ResourceExistsException")
+	_, err = client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("none")})
+	var missing *types.ResourceNotFoundException
+	if !errors.As(err, &missing) {
+		t.Errorf("a secret that is not there: %v", err)
+	}
+	_, err = client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s"), VersionStage: aws.String("AWSPENDING")})
+	wantKind(t, "a label that nothing has", err, "ResourceNotFoundException")
+	_, err = client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s")})
+	wantKind(t, "a name that is taken", err, "ResourceExistsException")
+	_, err = client.DeleteSecret(t.Context(), &secretsmanager.DeleteSecretInput{SecretId: aws.String("s")})
+	wantKind(t, "an operation that is not there", err, "UnknownOperationException")
+	_, err = client.UpdateSecretVersionStage(t.Context(), &secretsmanager.UpdateSecretVersionStageInput{
+		SecretId: aws.String("s"), VersionStage: aws.String("AWSCURRENT"), MoveToVersionId: aws.String("20000000-0000-0000-0000-000000000000"),
+	})
+	wantKind(t, "a label taken from nobody named", err, "InvalidRequestException")
+}
+
+func wantKind(t *testing.T, what string, err error, kind string) {
+	t.Helper()
+	var refused smithy.APIError
+	if !errors.As(err, &refused) || refused.ErrorCode() != kind {
+		t.Errorf("%s: %v, want %s", what, err, kind)
+	}
+}
+
+func TestASecretWithoutAValue(t *testing.T) {
+	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
+	client := newClient(t, store)
+	if _, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s")}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s")})
+	wantKind(t, "no value yet", err, "ResourceNotFoundException")
+	if _, found := store.Value("s"); found {
+		t.Error("Value found one")
+	}
+}
+
+func TestTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secrets.json")
+	store := open(t, path)
+	for _, value := range []string{"a", "a", "b"} {
+		if err := store.Put("s", value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if value, found := open(t, path).Value("s"); !found || value != "b" {
+		t.Errorf("after opening again: %q %v", value, found)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := secrets.Open(path, time.Now, ids()); err == nil {
+		t.Error("a damaged file was accepted")
+	}
+}

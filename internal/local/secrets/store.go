@@ -1,0 +1,183 @@
+// Package secrets is a local Secrets Manager: the part of the service's own protocol that the gateway, its tools and the
+// SDK's clients use, over one file.
+//
+// It encrypts nothing, checks no signature and keeps no replica; it is for a developer's machine. The invariants: the
+// file always holds a whole state (it is replaced, never written in place), and a secret that has values has exactly one
+// that is AWSCURRENT.
+package secrets
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mobilegateway/internal/local/file"
+)
+
+// The staging labels that the service itself moves.
+const (
+	current  = "AWSCURRENT"
+	previous = "AWSPREVIOUS"
+)
+
+// Store is the secrets over their file. It is safe for parallel use.
+type Store struct {
+	path  string
+	now   func() time.Time
+	newID func() string
+
+	mu      sync.Mutex
+	secrets []*stored
+}
+
+// stored is one secret.
+type stored struct {
+	Name     string     `json:"name"`
+	ARN      string     `json:"arn"`
+	Created  time.Time  `json:"created"`
+	Changed  time.Time  `json:"changed"`
+	Versions []*version `json:"versions,omitempty"` // oldest first
+}
+
+// version is one value of a secret. Exactly one of Text and Binary is set.
+type version struct {
+	ID      string    `json:"id"`
+	Text    *string   `json:"text,omitempty"`
+	Binary  []byte    `json:"binary,omitempty"`
+	Stages  []string  `json:"stages,omitempty"`
+	Created time.Time `json:"created"`
+}
+
+// Open reads the file, or begins with none. newID makes version ids: UUIDs.
+func Open(path string, now func() time.Time, newID func() string) (*Store, error) {
+	s := &Store{path: path, now: now, newID: newID}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the secrets: %w", err)
+	}
+	if err := json.Unmarshal(text, &s.secrets); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return s, nil
+}
+
+// Value gives the current text of a secret, by its name or ARN; false where it has none.
+func (s *Store) Value(id string) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	secret := s.find(id)
+	if secret == nil {
+		return "", false
+	}
+	v := secret.withStage(current)
+	if v == nil || v.Text == nil {
+		return "", false
+	}
+	return *v.Text, true
+}
+
+// Put makes a secret, or a new current value of it; the value that is current already changes nothing.
+func (s *Store) Put(name, text string) error {
+	if held, found := s.Value(name); found && held == text {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	secret := s.find(name)
+	if secret == nil {
+		secret = s.create(name)
+	}
+	s.add(secret, &version{ID: s.newID(), Text: &text}, []string{current})
+	return s.save()
+}
+
+// create adds a secret without a value. Its ARN ends in six characters, as the service's do.
+func (s *Store) create(name string) *stored {
+	now := s.now().UTC()
+	secret := &stored{
+		Name: name, Created: now, Changed: now,
+		ARN: "arn:aws:secretsmanager:us-east-1:000000000000:secret:" + name + "-" + strings.ReplaceAll(s.newID(), "-", "")[:6],
+	}
+	s.secrets = append(s.secrets, secret)
+	return secret
+}
+
+// add adds a value and moves the labels to it.
+func (s *Store) add(secret *stored, v *version, stages []string) {
+	v.Created = s.now().UTC()
+	secret.Versions = append(secret.Versions, v)
+	secret.Changed = v.Created
+	for _, stage := range stages {
+		secret.move(stage, v)
+	}
+}
+
+// move gives a label to one version alone. The one that loses AWSCURRENT becomes AWSPREVIOUS.
+func (s *stored) move(stage string, to *version) {
+	from := s.withStage(stage)
+	if from == to {
+		return
+	}
+	if from != nil {
+		from.drop(stage)
+	}
+	if to != nil {
+		to.Stages = append(to.Stages, stage)
+	}
+	if stage == current && from != nil {
+		to.drop(previous)
+		s.move(previous, from)
+	}
+}
+
+func (v *version) drop(stage string) {
+	v.Stages = slices.DeleteFunc(v.Stages, func(s string) bool { return s == stage })
+}
+
+// withStage finds the version that has a label; nil where none has.
+func (s *stored) withStage(stage string) *version {
+	for _, v := range s.Versions {
+		if slices.Contains(v.Stages, stage) {
+			return v
+		}
+	}
+	return nil
+}
+
+// withID finds a version; nil where there is none.
+func (s *stored) withID(id string) *version {
+	for _, v := range s.Versions {
+		if v.ID == id {
+			return v
+		}
+	}
+	return nil
+}
+
+// find gives a secret by its name or ARN; nil where there is none.
+func (s *Store) find(id string) *stored {
+	for _, secret := range s.secrets {
+		if secret.Name == id || secret.ARN == id {
+			return secret
+		}
+	}
+	return nil
+}
+
+// save replaces the file.
+func (s *Store) save() error {
+	text, err := json.MarshalIndent(s.secrets, "", " ")
+	if err != nil {
+		return err
+	}
+	return file.Replace(s.path, text)
+}

@@ -1,0 +1,82 @@
+// Package localtest gives tests a running gateway of their own: free ports, a folder that goes with the test, and the
+// programs built once for all tests of the checkout.
+package localtest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/local"
+)
+
+// startTimeout bounds a start, the build of the programs included.
+const startTimeout = 5 * time.Minute
+
+// Options says what the run is to be. The zero value will do.
+type Options struct {
+	// Speed divides lifetimes and schedules, as SPEED does. 0 is 1.
+	Speed int
+	// Env overrides variables of the functions.
+	Env map[string]string
+	// Dir keeps the data; "" is a folder that goes with the test. A second run may begin over the same folder once the
+	// first is closed.
+	Dir string
+	// Out gets one line a request; nil: nothing.
+	Out io.Writer
+}
+
+// Run is a running gateway. Info tells addresses and credentials.
+type Run struct {
+	*local.Run
+	// Dir is the folder with run.json and the data.
+	Dir string
+}
+
+// Start starts a gateway, and stops it when the test ends. The engine that AWS_ENDPOINT_URL_DYNAMODB names is used
+// where it is set. It fails the test where the gateway does not start.
+func Start(t testing.TB, options Options) *Run {
+	t.Helper()
+	root, err := findRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.Dir == "" {
+		options.Dir = filepath.Join(t.TempDir(), "local")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	run, err := local.Start(ctx, local.Config{
+		Root: root, Dir: options.Dir, Speed: options.Speed,
+		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), Env: options.Env, Out: options.Out,
+	})
+	if err != nil {
+		t.Fatalf("start the local run: %v", err)
+	}
+	t.Cleanup(run.Close)
+	return &Run{Run: run, Dir: options.Dir}
+}
+
+// findRoot is the folder of go.mod, above the test's own.
+func findRoot() (string, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		_, err := os.Stat(filepath.Join(folder, "go.mod"))
+		if err == nil {
+			return folder, nil
+		}
+		parent := filepath.Dir(folder)
+		if !errors.Is(err, fs.ErrNotExist) || parent == folder {
+			return "", errors.New("no go.mod above the test's folder")
+		}
+		folder = parent
+	}
+}
