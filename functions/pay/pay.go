@@ -73,6 +73,10 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	req.Event.SetKey(entry.ID)
 	operation.Note(req, entry)
 	held, stored, err := o.Desk.Hold(ctx, req, entry, entry.ID, partOrder)
+	if err != nil && finalUnanswered(stored, entry) {
+		stored.AnswerStatus, stored.AnswerBody = created, payment.Answer(stored, ledger.Pending)
+		return respond(stored, message, true), nil
+	}
 	if err != nil {
 		return apigw.Response{}, err
 	}
@@ -114,6 +118,13 @@ func (o *Operation) outcomes(held *ledger.Entry, answer operator.PayAnswer, m *m
 	outcomes.Done.AnswerStatus, outcomes.Done.AnswerBody = created, payment.Answer(&told, ledger.Pending)
 	outcomes.Unknown.AnswerStatus, outcomes.Unknown.AnswerBody = created, payment.Answer(held, ledger.Pending)
 	return outcomes
+}
+
+// finalUnanswered is true for the repeat of a terminal's payment that became final before its answer was stored: what the
+// answer would have been is known, and it is not sent again (decision "pay-repeat").
+func finalUnanswered(stored, entry *ledger.Entry) bool {
+	return stored != nil && stored.Channel != channelWeb && stored.Settled() && stored.AnswerStatus == 0 &&
+		stored.Fingerprint == entry.Fingerprint && stored.MerchantID == entry.MerchantID
 }
 
 // respond makes the answer from what is stored, with the one-time code of the request in hand where a terminal's
