@@ -1,0 +1,180 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestNoMutableVariables allows package-level variables that are written once, where they are declared, and never
+// after: tables, errors, embedded files. State belongs to a value that somebody made.
+func TestNoMutableVariables(t *testing.T) {
+	keep(t, mutable, func(*source) bool { return true })
+}
+
+// TestNoInit finds init functions.
+func TestNoInit(t *testing.T) {
+	keep(t, inits, func(*source) bool { return true })
+}
+
+func inits(s *source) []offence {
+	var found []offence
+	each(slices.Concat(s.Shipped, s.Tests), func(n ast.Node) {
+		if f, ok := n.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+			found = append(found, offence{f.Pos(), "an init function: main wires"})
+		}
+	})
+	return found
+}
+
+// mutable finds declarations of variables that can change, and the places where one does.
+func mutable(s *source) []offence {
+	var found []offence
+	for _, f := range s.Shipped {
+		for _, declaration := range f.AST.Decls {
+			if general, ok := declaration.(*ast.GenDecl); ok && general.Tok == token.VAR {
+				found = append(found, s.declared(general)...)
+			}
+		}
+	}
+	each(s.Shipped, func(n ast.Node) {
+		for _, written := range writes(n) {
+			if name := s.variable(written); name != "" {
+				found = append(found, offence{written.Pos(), "writes the package's variable " + name})
+			}
+		}
+	})
+	return found
+}
+
+// declared judges one var declaration of a package.
+func (s *source) declared(general *ast.GenDecl) []offence {
+	var found []offence
+	for _, spec := range general.Specs {
+		values, ok := spec.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		for _, name := range values.Names {
+			object := s.Info.Defs[name]
+			if name.Name == "_" || object == nil {
+				continue
+			}
+			if why := stateful(object.Type()); why != "" {
+				found = append(found, offence{name.Pos(), name.Name + " " + why})
+			}
+			if len(values.Values) == 0 && !embedded(general, values) {
+				found = append(found, offence{name.Pos(), name.Name + " has no value where it is declared"})
+			}
+			if name.IsExported() && shareable(object.Type()) {
+				found = append(found, offence{name.Pos(), name.Name + " can be changed by whoever imports it: export a function"})
+			}
+		}
+	}
+	return found
+}
+
+// embedded tells whether a variable is filled by the compiler.
+func embedded(general *ast.GenDecl, values *ast.ValueSpec) bool {
+	for _, group := range []*ast.CommentGroup{general.Doc, values.Doc} {
+		if group == nil {
+			continue
+		}
+		for _, line := range group.List {
+			if strings.HasPrefix(line.Text, "//go:embed ") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stateful says what makes a type one of changing things.
+func stateful(of types.Type) string {
+	if _, ok := of.Underlying().(*types.Chan); ok {
+		return "is a channel: state belongs to a value"
+	}
+	if pointer, ok := of.(*types.Pointer); ok {
+		of = pointer.Elem()
+	}
+	named, ok := types.Unalias(of).(*types.Named)
+	if !ok || named.Obj().Pkg() == nil {
+		return ""
+	}
+	switch path := named.Obj().Pkg().Path(); path {
+	case "sync", "sync/atomic", "bytes", "net/http", "math/rand", "math/rand/v2":
+		return "is a " + path + "." + named.Obj().Name() + ": state belongs to a value"
+	}
+	return ""
+}
+
+// shareable tells whether a copy of a value shares memory with it. Errors are pointers, and never written.
+func shareable(of types.Type) bool {
+	switch of.Underlying().(type) {
+	case *types.Map, *types.Slice, *types.Pointer:
+		return true
+	}
+	return false
+}
+
+// writes lists what a statement or expression writes to, or lets others write to.
+func writes(n ast.Node) []ast.Expr {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		if n.Tok != token.DEFINE {
+			return n.Lhs
+		}
+	case *ast.IncDecStmt:
+		return []ast.Expr{n.X}
+	case *ast.RangeStmt:
+		if n.Tok == token.ASSIGN {
+			return []ast.Expr{n.Key, n.Value}
+		}
+	case *ast.UnaryExpr:
+		if n.Op == token.AND {
+			return []ast.Expr{n.X}
+		}
+	case *ast.CallExpr:
+		if f, ok := n.Fun.(*ast.Ident); ok && len(n.Args) > 0 && (f.Name == "delete" || f.Name == "clear" || f.Name == "copy") {
+			return n.Args[:1]
+		}
+	}
+	return nil
+}
+
+// variable names the package-level variable of ours that an expression is, or is a part of; "" for anything else.
+func (s *source) variable(e ast.Expr) string {
+	for {
+		switch inner := e.(type) {
+		case *ast.ParenExpr:
+			e = inner.X
+		case *ast.IndexExpr:
+			e = inner.X
+		case *ast.SliceExpr:
+			e = inner.X
+		case *ast.StarExpr:
+			e = inner.X
+		case *ast.SelectorExpr:
+			if s.global(inner.Sel) {
+				return inner.Sel.Name
+			}
+			e = inner.X
+		case *ast.Ident:
+			if s.global(inner) {
+				return inner.Name
+			}
+			return ""
+		default:
+			return ""
+		}
+	}
+}
+
+// global tells whether a name is a package-level variable of any package.
+func (s *source) global(name *ast.Ident) bool {
+	v, ok := s.Info.Uses[name].(*types.Var)
+	return ok && v.Pkg() != nil && v.Parent() == v.Pkg().Scope()
+}
