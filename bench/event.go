@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// request is one kind of request that is measured: who answers it, and how often it may call whom.
+type request struct {
+	name     string
+	function string
+	make     func(s *stage, number int) []byte
+	// repeated is set where each request is sent once before it is measured.
+	repeated bool
+	// status is the answer that is expected; 0 takes any.
+	status int
+	// operator and tables are the calls of one request, once its process knows merchant and secrets. Of the tables' calls
+	// writes are PutItem; no other operation than PutItem and GetItem is allowed.
+	operator, writes, reads int
+}
+
+// requests are the kinds, with the numbers that the architecture promises.
+func requests() []request {
+	return []request{
+		{name: hello, function: hello, make: nothing},
+		{name: "charge, first", function: "charge", make: charge, status: 201, operator: 1, writes: 3},
+		{name: "charge, repeated", function: "charge", make: charge, repeated: true, status: 201, writes: 1},
+		{name: "pay (web), first", function: "pay", make: payWeb, status: 201, operator: 1, writes: 2},
+		{name: "pay (ussd), first", function: "pay", make: payUSSD, status: 201, operator: 1, writes: 2},
+		{name: "pay (ussd), repeated", function: "pay", make: payUSSD, repeated: true, status: 201, writes: 1},
+		{name: "sms, first", function: "sms", make: sms, status: 201, operator: 1, writes: 2},
+		{name: "sms, repeated", function: "sms", make: sms, repeated: true, status: 409, writes: 1},
+	}
+}
+
+// event makes API Gateway's event of a request.
+func (s *stage) event(resource, path string, parameters, headers map[string]string, body any) []byte {
+	text, _ := json.Marshal(body) // maps of plain values
+	all := map[string]string{"Authorization": "Bearer " + s.token, "Content-Type": "application/json"}
+	for name, value := range headers {
+		all[name] = value
+	}
+	multi := map[string][]string{}
+	for name, value := range all {
+		multi[name] = []string{value}
+	}
+	event, _ := json.Marshal(map[string]any{
+		"resource": resource, "path": path, "httpMethod": "POST", "headers": all, "multiValueHeaders": multi,
+		"queryStringParameters": nil, "pathParameters": parameters, "body": string(text), "isBase64Encoded": false,
+		"requestContext": map[string]any{
+			"requestId": "bench", "domainName": "bench.execute-api.eu-west-1.amazonaws.com", "stage": "dev",
+			"resourcePath": resource, "httpMethod": "POST",
+		},
+	})
+	return event
+}
+
+// variable is a setting that a function of the stage has, the constants of the specification among them.
+func (s *stage) variable(function, name string) string {
+	for _, f := range s.functions {
+		if f.Name == function {
+			return f.Environment[name]
+		}
+	}
+	return ""
+}
+
+func nothing(*stage, int) []byte { return []byte("{}") }
+
+func charge(s *stage, number int) []byte {
+	return s.event("/payment/v1/{endUserId}/transactions/amount", "/payment/v1/acr%3AOperatorAPIToken/transactions/amount",
+		map[string]string{"endUserId": "acr%3AOperatorAPIToken"},
+		map[string]string{"gw-token": "user-token", "gw-alias": "2250700000000"},
+		map[string]any{"amountTransaction": map[string]any{
+			"endUserId": "acr:OperatorAPIToken",
+			"paymentAmount": map[string]any{
+				"chargingInformation": map[string]string{"amount": "500", "currency": "XOF", "description": "A song"},
+				"chargingMetaData":    map[string]string{"onBehalfOf": merchantName, "serviceId": s.variable("charge", "SERVICE_ID")},
+			},
+			"transactionOperationStatus": "Charged",
+			"referenceCode":              fmt.Sprintf("REF-%d", number),
+			"clientCorrelator":           fmt.Sprintf("charge-%d", number),
+		}})
+}
+
+func payWeb(s *stage, number int) []byte { return pay(s, number, "web") }
+
+func payUSSD(s *stage, number int) []byte { return pay(s, number, "ussd") }
+
+func pay(s *stage, number int, channel string) []byte {
+	return s.event("/mobilemoney/v1", "/mobilemoney/v1", nil,
+		map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": channel, "lang": "fr"},
+		map[string]string{
+			"currency": "XOF", "order_id": fmt.Sprintf("%s_%d", merchantName, number), "amount": "500",
+			"return_url": "http://127.0.0.1/return", "cancel_url": "http://127.0.0.1/cancel",
+			"reference": merchantName, "user_msisdn": "0700000000", "state": "s",
+		})
+}
+
+func sms(s *stage, number int) []byte {
+	return s.event("/smsmessaging/v1/outbound/{senderAddress}/requests", "/smsmessaging/v1/outbound/tel%3A%2B22500/requests",
+		map[string]string{"senderAddress": "tel%3A%2B22500"},
+		map[string]string{
+			"X-OAPI-Application-Id": s.variable("sms", "APPLICATION_ID"), "X-OAPI-Contact-Id": s.variable("sms", "CONTACT_ID"),
+			"X-OAPI-Resource-Type": "SMS_OSM", "gw-alias": "2250700000000", "gw-token": "user-token",
+			"X-Operator-MCO": "OCI", "X-Operator-ISE2": "2250700000000",
+		},
+		map[string]any{"outboundSMSMessageRequest": map[string]any{
+			"address": []string{"acr:X-Operator-ISE2"}, "senderAddress": "tel:+22500",
+			"outboundSMSTextMessage": map[string]string{"message": "Your%20order%20is%20paid"},
+			"senderName":             "Bench", "clientCorrelator": fmt.Sprintf("sms-%d", number),
+		}})
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// The markers in bench/README.md that the tables stand between.
+const (
+	beginMark = "<!-- tables: begin -->\n"
+	endMark   = "<!-- tables: end -->\n"
+)
+
+// markdown writes the tables.
+func (r *report) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Measured with %s on %s/%s, %d processors: %d starts of each program in turn, %d requests of each kind.\n",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), r.starts, r.requests)
+	fmt.Fprintf(&b, "The stand-ins answer after fixed delays: DynamoDB %v, Secrets Manager %v, the operator %v.\n\n",
+		r.delays.table, r.delays.vault, r.delays.operator)
+	r.programTable(&b)
+	r.requestTable(&b)
+	fmt.Fprintf(&b, "The first charge of a new process takes %s ms where the init phase opened its connections, and %s ms where it did not: the init phase\n"+
+		"costs %s ms more and the first request %s ms less. Nothing here speaks TLS; with TLS a saved connection is worth far more.\n",
+		millis(r.firstWarm), millis(r.firstCold), millis(r.program("charge").warm-r.program("charge").poll), millis(r.firstCold-r.firstWarm))
+	return b.String()
+}
+
+// programTable has a row a program.
+func (r *report) programTable(b *strings.Builder) {
+	bare := r.program(hello)
+	b.WriteString("| Program | Size, MB | to hello | Exec to first poll, ms | to hello | with connections of the init phase, ms |\n|---|---|---|---|---|---|\n")
+	for _, p := range r.programs {
+		fmt.Fprintf(b, "| %s | %.2f | %.2f | %s | %.2f | %s |\n", p.name, float64(p.size)/1e6, float64(p.size)/float64(bare.size),
+			millis(p.poll), float64(p.poll)/float64(bare.poll), millis(p.warm))
+	}
+	b.WriteString("\n")
+}
+
+// requestTable has a row a kind of request.
+func (r *report) requestTable(b *strings.Builder) {
+	b.WriteString("| Request | DynamoDB writes | reads | queries, scans | operator calls | p50, ms | of it waiting, ms | CPU, ms | peak memory, MB |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, k := range r.kinds {
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %s | %s | %s | %.1f |\n", k.name, k.calls.writes, k.calls.reads, k.calls.others, k.calls.operator,
+			millis(k.p50), millis(k.waits), millis(k.cpu), float64(k.memory)/1e6)
+	}
+	b.WriteString("\n")
+}
+
+// program finds a row.
+func (r *report) program(name string) programCost {
+	for _, p := range r.programs {
+		if p.name == name {
+			return p
+		}
+	}
+	return programCost{}
+}
+
+// millis writes a time in milliseconds.
+func millis(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
+
+// replaceBetween replaces what stands between the markers of a file.
+func replaceBetween(path, text string) error {
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	head, rest, begun := strings.Cut(string(old), beginMark)
+	_, tail, ended := strings.Cut(rest, endMark)
+	if !begun || !ended {
+		return errors.New(path + " has no markers for the tables")
+	}
+	return os.WriteFile(path, []byte(head+beginMark+"\n"+text+"\n"+endMark+tail), 0o644)
+}
