@@ -54,7 +54,7 @@ func (l *Lookup) Routes() []apigw.Route {
 
 // find authenticates and reads one entry of the caller's. A missing, expired, foreign or released one is NotFound, naming part.
 func (l *Lookup) find(ctx context.Context, req *apigw.Request, kind ledger.Kind, id, part string) (*ledger.Entry, error) {
-	profile, err := l.Merchants.Authenticate(ctx, req.Header("Authorization"))
+	profile, err := operation.Authenticate(ctx, req, l.Merchants)
 	if err != nil {
 		return nil, err
 	}

@@ -110,6 +110,7 @@ func Door() []Rung {
 		{
 			{"401 no Authorization", header("Authorization"), 401, "900902", nil},
 			{"401 unknown token", header("Authorization", "Bearer nobody"), 401, "900901", nil},
+			{"401 two tokens", header("Authorization", "Bearer nobody", "Bearer "+DemoToken), 401, "900901", nil},
 		},
 		{
 			{"415 no Content-Type", header("Content-Type"), 415, "SVC0002", media},

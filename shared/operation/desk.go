@@ -54,10 +54,19 @@ type Desk struct {
 	Now             func() time.Time
 }
 
+// Authenticate finds the merchant of a request. Two Authorization headers that differ are BadCredentials: nobody could say
+// which one is meant.
+func Authenticate(ctx context.Context, req *apigw.Request, merchants Authenticator) (*merchant.Profile, error) {
+	if req.HeaderRepeated("Authorization") {
+		return nil, fault.Of(fault.BadCredentials)
+	}
+	return merchants.Authenticate(ctx, req.Header("Authorization"))
+}
+
 // Admit authenticates the caller and decodes the body, in the order of refusals: NoCredentials or BadCredentials,
 // MediaType, then the body's JSON.
 func (d *Desk) Admit(ctx context.Context, req *apigw.Request) (*merchant.Profile, *strictjson.Reader, error) {
-	profile, err := d.Merchants.Authenticate(ctx, req.Header("Authorization"))
+	profile, err := Authenticate(ctx, req, d.Merchants)
 	if err != nil {
 		return nil, nil, err
 	}
