@@ -161,7 +161,7 @@ func (m *message) readAmount(doc *strictjson.Reader) {
 // (decision "pay-otp"). On the web channel a code is unused and not read.
 func (m *message) readPurchaser(req *apigw.Request, doc *strictjson.Reader) {
 	var present bool
-	m.msisdn, present = doc.OptionalText(partMSISDN, maxMSISDN)
+	m.msisdn, present = optional(doc, partMSISDN, maxMSISDN)
 	req.Event.SetMSISDN(m.msisdn)
 	terminal := m.channel != channelWeb
 	if !present && terminal {
@@ -173,10 +173,18 @@ func (m *message) readPurchaser(req *apigw.Request, doc *strictjson.Reader) {
 	if !terminal || m.able.OTP == operator.OTPUnused {
 		return
 	}
-	m.otp, present = doc.OptionalText(partOTP, maxOTP)
+	m.otp, present = optional(doc, partOTP, maxOTP)
 	if !present && m.able.OTP == operator.OTPRequired {
 		doc.Fail(fault.In(fault.Missing, partOTP))
 	}
+}
+
+// optional reads a text that counts as absent where it is empty (decision "unknown-fields").
+func optional(doc *strictjson.Reader, part string, longest int) (text string, present bool) {
+	if doc.Empty(part) {
+		return "", false
+	}
+	return doc.OptionalText(part, longest)
 }
 
 // link reads a page address to which the customer's browser is sent.

@@ -97,10 +97,13 @@ func TestTerminal(t *testing.T) {
 		})
 	}
 	t.Run("decision pay-optional-fields: no code, no field", func(t *testing.T) {
-		answer := shop(t).Do(t, ussd(t).Remove("otp_code")).Succeeds(t, 201)
-		if answer.Raw("otp_code") != "" {
-			t.Errorf("otp_code %s", answer.Raw("otp_code"))
+		for _, absent := range []*operationtest.Event{ussd(t).Remove("otp_code"), ussd(t).Set("otp_code", ""), ussd(t).Set("otp_code", nil)} {
+			answer := shop(t).Do(t, absent).Succeeds(t, 201)
+			if answer.Raw("otp_code") != "" {
+				t.Errorf("otp_code %s", answer.Raw("otp_code"))
+			}
 		}
+		shop(t).Do(t, web(t).Set("user_msisdn", "").Set("otp_code", "")).Succeeds(t, 201)
 	})
 }
 

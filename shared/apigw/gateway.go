@@ -23,7 +23,7 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// DefaultMaxBody is the limit of a request's body in bytes where Config.MaxBody is 0.
+// DefaultMaxBody is the limit of a request's body in bytes where Config.MaxBody is 0 (decision "limits").
 const DefaultMaxBody = 64 << 10
 
 // Response is the answer of a handler. Content-Type is application/json unless Header says another.

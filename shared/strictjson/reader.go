@@ -67,6 +67,12 @@ func (r *Reader) OptionalText(path string, limit int) (text string, present bool
 	return text, text != ""
 }
 
+// Empty tells that the part is there as an empty text. It records no fault.
+func (r *Reader) Empty(path string) bool {
+	value, present, failure := r.find(path)
+	return failure == nil && present && value == ""
+}
+
 // Number returns a required amount, sent as a JSON number or as a text: its characters, and the JSON value to echo.
 // It says nothing about the form of the number but that it has 1 to MaxNumberCharacters characters, none of them a
 // control character; package money reads it. Absent and null are Missing, everything else is Invalid.
