@@ -132,9 +132,9 @@ func (m *message) readSender(req *apigw.Request, doc *strictjson.Reader) {
 		return
 	}
 	if m.sender != path {
-		doc.Fail(&fault.Fault{Kind: fault.PathAddress, Part: partSender, Value: path})
+		doc.Fail(&fault.Fault{Kind: fault.PathAddress, Part: partSender, Value: m.sender})
 	}
-	if !strings.HasPrefix(m.sender, m.country.SenderPrefix()) {
+	if number, ours := strings.CutPrefix(m.sender, m.country.SenderPrefix()); !ours || number == "" {
 		doc.Fail(&fault.Fault{Kind: fault.Address, Part: partSender, Value: m.sender})
 	}
 }
@@ -184,7 +184,13 @@ func (m *message) call(held *ledger.Entry, callbackURL string) operator.SMSCall 
 
 // locate adds the first message's address to the fault of its repeat (decision "sms-duplicate").
 func locate(err error, stored *ledger.Entry, base string) error {
-	if f := fault.As(err); stored != nil && f.Kind == fault.Duplicate && stored.State == ledger.Done {
+	f := fault.As(err)
+	if stored == nil || f.Kind != fault.Duplicate {
+		return err
+	}
+	// A receipt says that the message was sent, also where its function died before it could say so.
+	reported := stored.Status != "" && stored.State != ledger.Refused
+	if stored.State == ledger.Done || reported {
 		f.Location = operation.MessageURL(base, stored.Sender, stored.ID)
 		return f
 	}

@@ -102,13 +102,14 @@ func senders() operationtest.Rung {
 	}
 	long := "tel:+225" + strings.Repeat("1", 30)
 	return slices.Concat(operationtest.Lost(sender), operationtest.Rung{
-		addressWay("path of another sender", 404, "tel:+2250708", both("tel%3A%2B2250708", shortCode)),
-		addressWay("body of another country than the path", 404, shortCode, both("tel%3A%2B2250707", "tel:+2430707")),
-		addressWay("body without tel:", 404, shortCode, both("tel%3A%2B2250707", "+2250707")),
-		addressWay("body too long", 404, shortCode, both("tel%3A%2B2250707", long)),
+		addressWay("path of another sender", 404, shortCode, both("tel%3A%2B2250708", shortCode)),
+		addressWay("body of another country than the path", 404, "tel:+2430707", both("tel%3A%2B2250707", "tel:+2430707")),
+		addressWay("body without tel:", 404, "+2250707", both("tel%3A%2B2250707", "+2250707")),
+		addressWay("body too long", 404, long, both("tel%3A%2B2250707", long)),
 		addressWay("malformed path", 404, "+2250707", both("%2B2250707", "+2250707")),
 		addressWay("path encoded twice", 404, "tel%3A%2B2250707", both("tel%253A%252B2250707", shortCode)),
 		addressWay("path too long", 404, long, both(long, long)),
+		addressWay("a prefix without a number", 400, "tel:+225", both("tel%3A%2B225", "tel:+225")),
 		addressWay("another country's prefix", 400, "tel:+2430707", both("tel%3A%2B2430707", "tel:+2430707")),
 	})
 }
