@@ -5,8 +5,13 @@ import (
 	"time"
 )
 
-// failuresToClose is how many failures in a row close an endpoint's fast path.
-const failuresToClose = 5
+const (
+	// failuresToClose is how many failures in a row close an endpoint's fast path.
+	failuresToClose = 5
+	// slowAfter is how long an attempt may last before its endpoint counts as slow: the fast path waits for each answer,
+	// and a slow server would hold up what comes behind it.
+	slowAfter = 3 * time.Second
+)
 
 // Endpoint names where a merchant is told: the merchant and the exact URL.
 type Endpoint struct {
@@ -25,12 +30,14 @@ type Health struct {
 	LastWhy    string
 	LastStatus int
 	ChangedAt  time.Time
+	// Slow is true where the last attempt took longer than slowAfter, however it ended.
+	Slow bool
 	// DisabledAt is when the endpoint was disabled, by a 410 or by a person; zero while it is enabled.
 	DisabledAt time.Time
 }
 
 // FastPath tells whether a notification may be posted at once, rather than by the sweep alone.
-func (h Health) FastPath() bool { return h.Failures < failuresToClose && h.Enabled() }
+func (h Health) FastPath() bool { return h.Failures < failuresToClose && !h.Slow && h.Enabled() }
 
 // Enabled tells whether notifications may be posted at all. Those of a disabled endpoint are parked.
 func (h Health) Enabled() bool { return h.DisabledAt.IsZero() }
@@ -40,11 +47,11 @@ func (h Health) Enabled() bool { return h.DisabledAt.IsZero() }
 // and few while it does not.
 func (h Health) After(result Result, now time.Time) (next Health, changed bool) {
 	next = h
-	next.ChangedAt = now
+	next.ChangedAt, next.Slow = now, result.Took > slowAfter
 	switch {
 	case result.Outcome == Delivered:
 		next.Failures, next.LastWhy, next.LastStatus = 0, "", 0
-		return next, h.Failures > 0
+		return next, h.Failures > 0 || next.Slow != h.Slow
 	case result.Outcome == Gone:
 		next.Failures, next.LastWhy, next.LastStatus = h.Failures+1, result.Why, result.Status
 		if h.Enabled() {
@@ -53,7 +60,7 @@ func (h Health) After(result Result, now time.Time) (next Health, changed bool) 
 		return next, h.Enabled()
 	}
 	next.Failures, next.LastWhy, next.LastStatus = h.Failures+1, result.Why, result.Status
-	return next, h.Failures < failuresToClose
+	return next, h.Failures < failuresToClose || next.Slow != h.Slow
 }
 
 // Enable is the health after a person enabled the endpoint again: as new, but for its fast path's count.

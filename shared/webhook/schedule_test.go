@@ -105,6 +105,17 @@ func TestHealth(t *testing.T) {
 	if !changed || !recovered.FastPath() || recovered.Failures != 0 || recovered.LastWhy != "" {
 		t.Errorf("after a success: %+v", recovered)
 	}
+	slow := Result{Outcome: Delivered, Status: 200, Took: slowAfter + time.Millisecond}
+	sluggish, changed := Health{}.After(slow, start)
+	if !changed || sluggish.FastPath() || !sluggish.Enabled() || sluggish.Failures != 0 {
+		t.Errorf("after a slow answer: %+v", sluggish)
+	}
+	if _, changed := sluggish.After(slow, start); changed {
+		t.Error("one more slow answer is stored")
+	}
+	if quick, changed := sluggish.After(delivered, start); !changed || !quick.FastPath() {
+		t.Errorf("after a quick answer: %+v", quick)
+	}
 	disabled, changed := h.After(gone, start)
 	if !changed || disabled.Enabled() || disabled.FastPath() || !disabled.DisabledAt.Equal(start) {
 		t.Errorf("after 410: %+v", disabled)

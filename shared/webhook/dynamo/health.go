@@ -46,6 +46,7 @@ const (
 	attributeWhy      = "last_why"
 	attributeStatus   = "last_status"
 	attributeChanged  = "changed_at"
+	attributeSlow     = "slow"
 	attributeDisabled = "disabled_at"
 )
 
@@ -75,6 +76,7 @@ func (s *Store) Health(ctx context.Context, endpoint webhook.Endpoint) (webhook.
 	health.LastStatus = int(r.number(attributeStatus))
 	health.LastWhy = r.text(attributeWhy)
 	health.ChangedAt = r.moment(attributeChanged)
+	health.Slow = r.number(attributeSlow) == 1
 	health.DisabledAt = r.moment(attributeDisabled)
 	return health, r.err
 }
@@ -92,6 +94,9 @@ func (s *Store) SaveHealth(ctx context.Context, h webhook.Health) (bool, error) 
 	}
 	if h.LastWhy != "" {
 		item[attributeWhy] = text(h.LastWhy)
+	}
+	if h.Slow {
+		item[attributeSlow] = number(1)
 	}
 	if !h.DisabledAt.IsZero() {
 		item[attributeDisabled] = number(h.DisabledAt.UnixMilli())

@@ -1,0 +1,181 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"mobilegateway/internal/dynoxide"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/webhook"
+	"mobilegateway/shared/webhook/dynamo"
+)
+
+const table = "ledger"
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// open starts a server with an empty ledger table; every request passes through transport.
+func open(t *testing.T, transport http.RoundTripper) (*dynamo.Store, *dynamodb.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	server, err := dynoxide.Start(ctx, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	client := dynamodb.New(dynamodb.Options{
+		Region: "eu-west-1", BaseEndpoint: aws.String(server.Endpoint()), HTTPClient: &http.Client{Transport: transport},
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
+		}),
+		RetryMaxAttempts: 1,
+	})
+	if _, err := client.CreateTable(ctx, ledgerdynamo.Schema(table)); err != nil {
+		t.Fatal(err)
+	}
+	return dynamo.New(client, table), client
+}
+
+func read(t *testing.T, s *dynamo.Store, e webhook.Endpoint) webhook.Health {
+	t.Helper()
+	health, err := s.Health(context.Background(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return health
+}
+
+func save(t *testing.T, s *dynamo.Store, h webhook.Health) bool {
+	t.Helper()
+	saved, err := s.SaveHealth(context.Background(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return saved
+}
+
+func TestHealth(t *testing.T) {
+	s, client := open(t, http.DefaultTransport)
+	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/notif?a=1&b=é"}
+	if got := read(t, s, shop); got != (webhook.Health{Endpoint: shop}) || !got.FastPath() {
+		t.Fatalf("of nothing: %+v", got)
+	}
+	full := webhook.Health{Endpoint: shop, Failures: 3, LastWhy: "server", LastStatus: 503, ChangedAt: now, Slow: true, DisabledAt: now.Add(time.Hour)}
+	if !save(t, s, full) {
+		t.Fatal("the first was not saved")
+	}
+	full.Version = 1
+	if got := read(t, s, shop); got != full {
+		t.Errorf("read back %+v, want %+v", got, full)
+	}
+	well := webhook.Health{Endpoint: shop, Version: 1, ChangedAt: now}
+	if !save(t, s, well) {
+		t.Fatal("the next was not saved")
+	}
+	well.Version = 2
+	if got := read(t, s, shop); got != well {
+		t.Errorf("read back %+v, want %+v", got, well)
+	}
+	for _, version := range []int64{0, 1, 3} {
+		if save(t, s, webhook.Health{Endpoint: shop, Version: version, Failures: 9}) {
+			t.Errorf("saved over another version, with %d", version)
+		}
+	}
+	for _, other := range []webhook.Endpoint{{MerchantID: "demo0001", URL: shop.URL + "/"}, {MerchantID: "demo0002", URL: shop.URL}, {MerchantID: "demo0001" + "h", URL: shop.URL[1:]}} {
+		if got := read(t, s, other); got.Version != 0 {
+			t.Errorf("%+v has another endpoint's health", other)
+		}
+	}
+
+	// The item is none of the ledger's: no index shows it, and the relay's filter passes it over.
+	out, err := client.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(table)})
+	if err != nil || len(out.Items) != 1 {
+		t.Fatalf("%d items, %v", len(out.Items), err)
+	}
+	for _, attribute := range []string{ledgerdynamo.FastAttribute, "due_shard", "due_at", "merchant_day", ledgerdynamo.TimeToLive} {
+		if _, found := out.Items[0][attribute]; found {
+			t.Errorf("the item has %s", attribute)
+		}
+	}
+}
+
+func TestOneOfManyWins(t *testing.T) {
+	s, _ := open(t, http.DefaultTransport)
+	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/"}
+	var mutex sync.Mutex
+	won := 0
+	var group sync.WaitGroup
+	for i := range 10 {
+		group.Go(func() {
+			if save(t, s, webhook.Health{Endpoint: shop, Failures: i + 1, ChangedAt: now}) {
+				mutex.Lock()
+				defer mutex.Unlock()
+				won++
+			}
+		})
+	}
+	group.Wait()
+	if won != 1 || read(t, s, shop).Version != 1 {
+		t.Errorf("%d won, version %d", won, read(t, s, shop).Version)
+	}
+}
+
+// lost applies requests and loses the answers.
+type lost struct{ on bool }
+
+func (l *lost) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if l.on && err == nil {
+		_ = response.Body.Close()
+		return nil, errors.New("connection reset by peer")
+	}
+	return response, err
+}
+
+func TestErrors(t *testing.T) {
+	line := &lost{}
+	s, client := open(t, line)
+	ctx := context.Background()
+	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/canary"}
+	line.on = true
+	if _, err := s.Health(ctx, shop); err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("error %v", err)
+	}
+	if saved, err := s.SaveHealth(ctx, webhook.Health{Endpoint: shop, ChangedAt: now}); saved || err == nil {
+		t.Errorf("saved %v, %v", saved, err)
+	}
+	line.on = false
+	if got := read(t, s, shop); got.Version != 1 {
+		t.Errorf("what was applied is there: %+v", got)
+	}
+	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: aws.String(table), Key: first(t, client), UpdateExpression: aws.String("SET failures = :x"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":x": &types.AttributeValueMemberN{Value: "1.5"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Health(ctx, shop); err == nil {
+		t.Error("a broken item is no error")
+	}
+}
+
+// first is the key of the one item.
+func first(t *testing.T, client *dynamodb.Client) map[string]types.AttributeValue {
+	t.Helper()
+	out, err := client.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(table)})
+	if err != nil || len(out.Items) != 1 {
+		t.Fatal(err)
+	}
+	return map[string]types.AttributeValue{"pk": out.Items[0]["pk"]}
+}
