@@ -131,6 +131,7 @@ func (b *Book) Change(ctx context.Context, key Key, change func(*Entry) error) (
 func (b *Book) Apply(ctx context.Context, known *Entry, change func(*Entry) error) (*Entry, error) {
 	for range maxTries {
 		next := known.Clone()
+		next.show()
 		if err := change(next); err != nil {
 			if errors.Is(err, ErrUnchanged) {
 				return known, nil

@@ -51,11 +51,11 @@ func (e *Entry) LookupDue(now time.Time) bool {
 	return e.pollable() && due(e.PollAt) || e.claimOpen() && due(e.Claim.Due)
 }
 
-// Fast is true exactly while the relay is to be woken by the stream: the head of the outbox has not been tried, is not
-// dead and not parked. It is stored as the attribute "fast", which the stream's filter reads.
+// Fast is true exactly where the relay is to be woken by the stream: the head of the outbox has not been tried, is not
+// dead and not parked, and no earlier version has woken the relay for it. It is stored as the attribute "fast", which the stream's filter reads.
 func (e *Entry) Fast() bool {
 	head := e.Head()
-	return head != nil && head.Attempt == 0 && head.Dead == "" && !head.Parked
+	return head != nil && head.Attempt == 0 && head.Dead == "" && !head.Parked && !head.Shown
 }
 
 // DueShard is the partition of the due index that a key belongs to, from 0 to DueShards-1.

@@ -196,6 +196,7 @@ type Notification struct {
 	Status   Status    `json:"status"`
 	At       time.Time `json:"at"`                 // when the status came
 	Attempt  int       `json:"attempt"`            // attempts made so far; 0: the fast path's
+	Shown    bool      `json:"shown,omitempty"`    // an earlier version has woken the relay for it
 	Next     time.Time `json:"next,omitzero"`      // not before
 	Dead     string    `json:"dead,omitempty"`     // the reason, once given up
 	Parked   bool      `json:"parked,omitempty"`   // the endpoint is disabled; its clock stands still

@@ -53,9 +53,18 @@ func (e *Entry) arm(now time.Time) {
 	if head == nil {
 		return
 	}
-	head.Next = now
+	head.Next, head.Shown = now, false
 	if head.Attempt == 0 {
 		head.Next = now.Add(FastLease)
+	}
+}
+
+// show notes on the entry that is about to be changed that the version at hand has woken the relay for its head. Without
+// it each write that comes before the delivery, such as a conflict or the status behind, would wake the relay again: the
+// head would be posted twice, and the second time perhaps after the status behind it (decision "notification-order").
+func (e *Entry) show() {
+	if head := e.Head(); head != nil {
+		head.Shown = true
 	}
 }
 

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -243,5 +244,35 @@ func TestMarkUserSMS(t *testing.T) {
 	}
 	if e.ClaimUserSMS(at, at.Add(time.Minute)) {
 		t.Error("claimed twice")
+	}
+}
+
+// decision "notification-order": one image wakes the relay for a notification. A write that comes between, such as the
+// status behind or a conflict, does not wake it again, or the first status could be posted after the second.
+func TestTheRelayIsWokenOnce(t *testing.T) {
+	b := newBench()
+	request := b.request(ledger.SMS, "f")
+	request.NotifyURL = "https://shop.example.com/"
+	held, _, err := b.Hold(context.Background(), request, anHour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt := func(s ledger.Status) *ledger.Entry {
+		e, err := b.Change(context.Background(), held.Key, func(e *ledger.Entry) error { e.Receipt(s, b.Now()); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	if e := receipt(ledger.DeliveredToNetwork); !e.Fast() {
+		t.Error("the first status does not wake the relay")
+	}
+	e := receipt(ledger.DeliveredToTerminal)
+	if e.Fast() || len(e.Outbox) != 2 {
+		t.Errorf("the second status wakes the relay for the first: %+v", e.Outbox)
+	}
+	e, err = b.Apply(context.Background(), e, func(e *ledger.Entry) error { e.Delivered(e.Head().ID, b.Now()); return nil })
+	if err != nil || !e.Fast() || e.Head().Status != ledger.DeliveredToTerminal {
+		t.Errorf("the second status does not wake the relay: %+v, %v", e, err)
 	}
 }

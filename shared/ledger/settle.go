@@ -52,6 +52,7 @@ func (e *Entry) Retake(incoming *Entry, owner string, now time.Time) *Entry {
 		next.Status, next.Conflicts, next.Extra = e.Status, e.Clone().Conflicts, e.Extra
 	}
 	next.EverUnknown = e.EverUnknown || e.State == Unknown || e.State == Reserved
+	next.show()
 	next.Version, next.Owner, next.State = e.Version+1, owner, Reserved
 	next.LeaseUntil, next.UpdatedAt = incoming.LeaseUntil, now
 	next.PollAt, next.DueTry = time.Time{}, 0
