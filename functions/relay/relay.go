@@ -26,6 +26,13 @@ const (
 	storeTimeout = 2 * time.Second
 )
 
+// Patience is how long the relay waits for the operator to take the purchaser's SMS: it holds up what comes behind it in
+// the stream. A slower operator is asked again by the sweep, under the same key.
+const Patience = 3 * time.Second
+
+// leftToSweep is the outcome of what the relay did not store as done: it stays due, and the sweep takes it up.
+const leftToSweep = "left-to-sweep"
+
 // Relay delivers what the stream shows.
 type Relay struct {
 	Book    *ledger.Book
@@ -81,14 +88,14 @@ func (r *Relay) record(ctx context.Context, id string, image json.RawMessage) {
 		// One broken entry must not cost the others of the batch their delivery.
 		if panicked := recover(); panicked != nil {
 			line.SetCause(fmt.Errorf("panic %T", panicked))
-			line.SetOutcome("left to the sweep")
+			line.SetOutcome(leftToSweep)
 		}
 		line.SetTotal(r.Now().Sub(started))
 		_ = line.Write(r.Log)
 	}()
 	if err := r.deliver(ctx, image, line); err != nil {
 		line.SetCause(err)
-		line.SetOutcome("left to the sweep")
+		line.SetOutcome(leftToSweep)
 	}
 }
 
@@ -105,7 +112,7 @@ func (r *Relay) deliver(ctx context.Context, image json.RawMessage, line *teleme
 	line.SetOperator(entry.Operator)
 	head := entry.Head()
 	if !entry.Fast() || head.Next.Sub(r.Now()) < ledger.FastMargin {
-		line.SetOutcome("not ours")
+		line.SetOutcome("not-ours")
 		return nil
 	}
 	var posted, sent delivery.Change
@@ -116,8 +123,9 @@ func (r *Relay) deliver(ctx context.Context, image json.RawMessage, line *teleme
 	to, failure := r.Courier.Endpoint(ctx, entry)
 	if failure == nil && to.FastPath() {
 		posted = r.Courier.Post(ctx, entry, *head, 1, to, line)
+		line.SetOutcome("posted")
 	} else {
-		line.SetOutcome("left to the sweep")
+		line.SetOutcome(leftToSweep)
 	}
 	group.Wait()
 	if err := r.store(ctx, entry, line, posted, sent); err != nil {

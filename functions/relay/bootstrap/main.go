@@ -23,9 +23,11 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	courier := parts.Courier()
+	courier.SMSTimeout = min(courier.SMSTimeout, relay.Patience)
 	handler := &relay.Relay{
 		Book:    parts.Book(parts.Ledger()),
-		Courier: parts.Courier(),
+		Courier: courier,
 		Decode:  dynamo.DecodeImage,
 		Now:     parts.Now,
 		Log:     os.Stdout,
