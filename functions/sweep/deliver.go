@@ -12,11 +12,13 @@ import (
 const (
 	// userSMSLease is how long a try at the purchaser's SMS is its sweep's alone.
 	userSMSLease = time.Minute
-	// maxProbes is how many attempts at an endpoint whose fast path is closed run side by side, and postponed the number
-	// of sweeps after which its other notifications are looked at again: so a merchant's dead server holds up no other
+	// maxProbes is how many attempts at an endpoint that fails run side by side, maxSlow at one that takes what it gets,
+	// slowly. What finds no place is looked at again some sweeps later: so a merchant's dead server holds up no other
 	// merchant, however much is due to it.
-	maxProbes = 2
-	postponed = 5
+	maxProbes       = 2
+	maxSlow         = workers / 4
+	postponedProbes = 5
+	postponedSlow   = 1
 )
 
 // deliver claims the head of the outbox, posts it and stores what came of it. While the endpoint is disabled the head is
@@ -37,7 +39,7 @@ func (p *pass) deliver(ctx context.Context, entry *ledger.Entry, line *telemetry
 	end, free := p.probe(to)
 	if !free {
 		return p.change(ctx, entry, func(e *ledger.Entry) bool {
-			return e.Postpone(head.ID, now, now.Add(postponed*p.Interval))
+			return e.Postpone(head.ID, now, now.Add(later(to)*p.Interval))
 		})
 	}
 	defer end()
@@ -52,16 +54,28 @@ func (p *pass) deliver(ctx context.Context, entry *ledger.Entry, line *telemetry
 	return p.change(ctx, entry, p.Courier.Post(ctx, entry, *claimed, claimed.Attempt, to, line))
 }
 
-// probe takes one of the few places for attempts at an endpoint that is ill; a healthy one has room for all. end gives
-// the place back.
+// later is the number of sweeps after which what found no place at an endpoint is looked at again.
+func later(to delivery.Endpoint) time.Duration {
+	if to.Failures == 0 {
+		return postponedSlow
+	}
+	return postponedProbes
+}
+
+// probe takes one of the few places for attempts at an endpoint whose fast path is closed; a healthy one has room for
+// all. end gives the place back.
 func (p *pass) probe(to delivery.Endpoint) (end func(), free bool) {
 	if to.FastPath() {
 		return func() {}, true
 	}
+	places := maxProbes
+	if to.Failures == 0 {
+		places = maxSlow
+	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	endpoint := to.Endpoint
-	if p.probing[endpoint] >= maxProbes {
+	if p.probing[endpoint] >= places {
 		return nil, false
 	}
 	p.probing[endpoint]++

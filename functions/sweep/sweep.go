@@ -149,7 +149,7 @@ func (p *pass) work(ctx context.Context, key ledger.Key, line *telemetry.Event) 
 	line.SetCountry(entry.Country)
 	line.SetChannel(entry.Channel)
 	if entry.Due.IsZero() || entry.Due.After(p.Now()) {
-		line.SetOutcome("not due") // the index lags, or another sweep was faster
+		line.SetOutcome("not-due") // the index lags, or another sweep was faster
 		return nil
 	}
 	line.SetOverdue(p.Now().Sub(entry.Due))
