@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"time"
 
 	"mobilegateway/internal/local/file"
 	"mobilegateway/shared/awsclient"
@@ -183,7 +184,7 @@ func (r *Run) onboardOne(ctx context.Context, registry merchant.Registry, ring *
 	}
 	demo.entitle(profile)
 	demo.notify(profile, host)
-	held, err := r.issue(profile, ring)
+	held, err := issue(profile, ring, r.config.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -199,8 +200,7 @@ func (r *Run) onboardOne(ctx context.Context, registry merchant.Registry, ring *
 }
 
 // issue gives a new profile its credentials.
-func (r *Run) issue(profile *merchant.Profile, ring *keyring.Ring) (heldShop, error) {
-	now := r.config.Now()
+func issue(profile *merchant.Profile, ring *keyring.Ring, now time.Time) (heldShop, error) {
 	token, err := merchant.IssueToken(profile, rand.Reader, now)
 	if err != nil {
 		return heldShop{}, err

@@ -28,12 +28,17 @@ const (
 	localBurst = "5000"
 )
 
-// loadTemplate reads the checkout's template with the local run's parameters.
-func loadTemplate(root, tablePrefix string, parameters map[string]string) (*template.Template, error) {
-	all := map[string]string{
+// Parameters are the template's parameters as the local run has them, where the default does not hold.
+func Parameters() map[string]string {
+	return map[string]string{
 		"Stage": "local", "ServiceId": serviceID, "ApplicationId": applicationID, "ContactId": contactID,
 		"ThrottleRate": localRate, "ThrottleBurst": localBurst,
 	}
+}
+
+// loadTemplate reads the checkout's template with the local run's parameters.
+func loadTemplate(root, tablePrefix string, parameters map[string]string) (*template.Template, error) {
+	all := Parameters()
 	maps.Copy(all, parameters)
 	return template.Load(filepath.Join(root, "template.yaml"), template.Options{
 		StackName: "local", Region: region, Parameters: all, TablePrefix: tablePrefix,
@@ -57,6 +62,13 @@ func credentials(dir string) (accessKey, secretKey string) {
 	return "LOCAL" + strings.ToUpper(hex.EncodeToString(sum[:6])), "local"
 }
 
+// functionKey is the access key of one function, by which the recorder knows it: letters and digits alone, which some
+// engines ask for.
+func functionKey(dir, logicalID string) string {
+	accessKey, _ := credentials(dir)
+	return accessKey + strings.ToUpper(logicalID)
+}
+
 // tablePrefix keeps the tables of several runs over one engine apart. The embedded engine serves one run alone.
 func (c Config) tablePrefix() string {
 	if c.DynamoDB == "" {
@@ -72,7 +84,7 @@ func (r *Run) awsEnvironment() map[string]string {
 	return map[string]string{
 		"AWS_REGION": region, "AWS_DEFAULT_REGION": region,
 		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey,
-		"AWS_ENDPOINT_URL_DYNAMODB":        r.dynamoURL,
+		"AWS_ENDPOINT_URL_DYNAMODB":        r.tablesURL,
 		"AWS_ENDPOINT_URL_SECRETS_MANAGER": r.secretsURL,
 	}
 }
@@ -81,6 +93,7 @@ func (r *Run) awsEnvironment() map[string]string {
 func (r *Run) functionEnvironment(f template.Function) map[string]string {
 	environment := maps.Clone(f.Environment)
 	maps.Copy(environment, r.awsEnvironment())
+	environment["AWS_ACCESS_KEY_ID"] = functionKey(r.config.Dir, f.LogicalID)
 	environment["ALLOW_LOOPBACK"] = "true"
 	environment["SPEED"] = strconv.Itoa(r.config.Speed)
 	maps.Copy(environment, r.config.Env)

@@ -82,13 +82,19 @@ func (r *Run) publish(context.Context) error {
 	if err := r.writeInfo(path); err != nil {
 		return err
 	}
+	r.follow(r.changed, func() error { return r.writeInfo(path) })
+	return nil
+}
+
+// follow writes anew whenever something changed, until Close.
+func (r *Run) follow(changed <-chan struct{}, write func() error) {
 	stop := make(chan struct{})
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for {
 			select {
-			case <-r.changed:
-				if err := r.writeInfo(path); err != nil {
+			case <-changed:
+				if err := write(); err != nil {
 					r.log.printf("%v", err)
 				}
 			case <-stop:
@@ -100,7 +106,6 @@ func (r *Run) publish(context.Context) error {
 		close(stop)
 		writer.Wait()
 	})
-	return nil
 }
 
 func (r *Run) writeInfo(path string) error {

@@ -51,7 +51,7 @@ func (r *Run) startSecrets(context.Context) (err error) {
 		return damaged(err)
 	}
 	r.secretsURL = url(r.listeners.secrets)
-	r.serve(r.listeners.secrets, r.secrets)
+	r.serve(r.listeners.secrets, r.calls.Secrets(r.secrets))
 	return nil
 }
 
@@ -73,6 +73,9 @@ func (r *Run) startDynamoDB(ctx context.Context) error {
 		})
 		go r.watchEngine(engine, stopping)
 		r.dynamoURL, r.dynamoPID = engine.Endpoint(), engine.PID()
+	}
+	if err := r.serveTables(); err != nil {
+		return err
 	}
 	accessKey, secretKey := credentials(r.config.Dir)
 	r.dynamo = dynamo.NewClient(r.dynamoURL, region, accessKey, secretKey, r.config.Now)

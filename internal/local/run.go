@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"mobilegateway/internal/local/calls"
 	"mobilegateway/internal/local/dynamo"
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/local/inbox"
@@ -32,8 +33,10 @@ type Run struct {
 	log      *console
 
 	listeners  listeners
-	dynamoURL  string
-	dynamoPID  int // 0 where the engine is another's
+	calls      *calls.Recorder
+	dynamoURL  string // of the engine itself
+	tablesURL  string // of what stands in front of it and records
+	dynamoPID  int    // 0 where the engine is another's
 	dynamo     *dynamo.Client
 	secretsURL string
 	secrets    *secrets.Store
@@ -50,7 +53,7 @@ type Run struct {
 }
 
 // listeners are the open ports.
-type listeners struct{ api, sandbox, inbox, secrets net.Listener }
+type listeners struct{ api, sandbox, inbox, secrets, tables net.Listener }
 
 // Start starts everything and returns when everything answers. ctx bounds the start; what runs then runs until Close.
 // Its errors are one line that says what to do, but for a program that does not compile.
@@ -65,7 +68,7 @@ func Start(ctx context.Context, config Config) (*Run, error) {
 	}
 	r.log = &console{out: r.config.Out, now: r.config.Now}
 	steps := []func(context.Context) error{
-		r.takeFolder, r.listen, r.readTemplate, r.build, r.startSecrets, r.startDynamoDB, r.fillSecrets,
+		r.takeFolder, r.listen, r.readTemplate, r.build, r.startRecorder, r.startSecrets, r.startDynamoDB, r.fillSecrets,
 		r.startSandbox, r.startInbox, r.onboard, r.startFunctions, r.startFront, r.startPumps, r.publish,
 	}
 	for _, step := range steps {
@@ -95,6 +98,10 @@ func (r *Run) Failed() <-chan error { return r.failed }
 
 // Info is what run.json holds.
 func (r *Run) Info() Info { return r.info }
+
+// Calls are the AWS calls that the functions made so far, in order, each kind once. aws-calls.json in the run's folder
+// holds the same, and stays there when the run has ended.
+func (r *Run) Calls() []calls.Call { return r.calls.Calls() }
 
 // Environment gives a tool what it needs to reach the run's tables and secrets, as the functions have it.
 func (r *Run) Environment() map[string]string {
@@ -146,7 +153,7 @@ func (r *Run) listen(ctx context.Context) error {
 	ports := []struct {
 		to   *net.Listener
 		port int
-	}{{&r.listeners.api, 0}, {&r.listeners.sandbox, 1}, {&r.listeners.inbox, 2}, {&r.listeners.secrets, 0}}
+	}{{&r.listeners.api, 0}, {&r.listeners.sandbox, 1}, {&r.listeners.inbox, 2}, {&r.listeners.secrets, 0}, {&r.listeners.tables, 0}}
 	for i, p := range ports {
 		port := 0
 		if r.config.Port != 0 && i < 3 {

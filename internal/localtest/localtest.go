@@ -13,10 +13,15 @@ import (
 	"time"
 
 	"mobilegateway/internal/local"
+	"mobilegateway/internal/local/calls"
 )
 
 // startTimeout bounds a start, the build of the programs included.
 const startTimeout = 5 * time.Minute
+
+// CallsVariable names, in the environment, a folder where every run leaves the record of its functions' AWS calls when it
+// ends, a file each. Where it is not set, none is left.
+const CallsVariable = "LOCAL_CALLS_DIR"
 
 // Options says what the run is to be. The zero value will do.
 type Options struct {
@@ -58,8 +63,31 @@ func Start(t testing.TB, options Options) *Run {
 	if err != nil {
 		t.Fatalf("start the local run: %v", err)
 	}
-	t.Cleanup(run.Close)
+	t.Cleanup(func() {
+		run.Close()
+		if err := leaveCalls(filepath.Join(options.Dir, calls.File)); err != nil {
+			t.Error(err)
+		}
+	})
 	return &Run{Run: run, Dir: options.Dir}
+}
+
+// leaveCalls copies a run's record to where CallsVariable says.
+func leaveCalls(record string) error {
+	folder := os.Getenv(CallsVariable)
+	if folder == "" {
+		return nil
+	}
+	text, err := os.ReadFile(record)
+	if err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(folder, "*.json")
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(text)
+	return errors.Join(err, next.Close())
 }
 
 // findRoot is the folder of go.mod, above the test's own.

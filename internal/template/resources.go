@@ -90,6 +90,9 @@ func (t *Template) addFunction(id string, properties *yaml.Node, root *document,
 		return fmt.Errorf("CodeUri %q is not functions/<name>/bootstrap/", f.CodeURI)
 	}
 	f.Name = strings.TrimSuffix(name, "/bootstrap")
+	if err := f.readRole(properties); err != nil {
+		return err
+	}
 	for _, event := range pairs(child(properties, "Events")) {
 		if err := t.addEvent(&f, event.value, r); err != nil {
 			return fmt.Errorf("event %s: %w", event.key, err)
@@ -172,20 +175,19 @@ func readStream(properties *yaml.Node, r *resolver) (Stream, error) {
 	if arn == nil || arn.Tag != "!GetAtt" || !strings.HasSuffix(arn.Value, ".StreamArn") {
 		return Stream{}, fmt.Errorf("Stream is not !GetAtt <Table>.StreamArn")
 	}
-	stream := Stream{Table: strings.TrimSuffix(arn.Value, ".StreamArn"), BatchSize: 100, Retries: -1}
-	if n := child(properties, "BatchSize"); n != nil {
-		size, err := r.number(n)
+	stream := Stream{Table: strings.TrimSuffix(arn.Value, ".StreamArn"), BatchSize: 100, Lanes: 1, Retries: -1}
+	for name, value := range map[string]*int{
+		"BatchSize": &stream.BatchSize, "ParallelizationFactor": &stream.Lanes, "MaximumRetryAttempts": &stream.Retries,
+	} {
+		n := child(properties, name)
+		if n == nil {
+			continue
+		}
+		number, err := r.number(n)
 		if err != nil {
 			return Stream{}, err
 		}
-		stream.BatchSize = int(size)
-	}
-	if n := child(properties, "MaximumRetryAttempts"); n != nil {
-		retries, err := r.number(n)
-		if err != nil {
-			return Stream{}, err
-		}
-		stream.Retries = int(retries)
+		*value = int(number)
 	}
 	age, err := r.number(child(properties, "MaximumRecordAgeInSeconds"))
 	if err != nil {

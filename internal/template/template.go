@@ -24,6 +24,7 @@ type Template struct {
 	Functions        []Function
 	Tables           []Table
 	Secrets          []Secret
+	Roles            []Role
 	// Parameters are the template's parameters with the values in force.
 	Parameters map[string]string
 }
@@ -60,12 +61,16 @@ type Function struct {
 	Environment map[string]string
 	Streams     []Stream
 	Schedules   []string // expressions such as rate(1 minute)
+	// Role and LogGroup are logical ids, "" where the template leaves them to AWS.
+	Role     string
+	LogGroup string
 }
 
 // Stream is a DynamoDB stream that invokes a function.
 type Stream struct {
 	Table        string // logical id of the table
 	BatchSize    int
+	Lanes        int           // batches of a shard that are handed on at once (ParallelizationFactor)
 	Retries      int           // after the first attempt; -1: until the record is too old
 	MaxAge       time.Duration // 0: as long as the stream keeps records
 	Bisect       bool          // halve a failed batch
@@ -166,6 +171,8 @@ func (t *Template) add(entry pair, root *document, r *resolver) error {
 		return t.addFunction(entry.key, &resource.Properties, root, r)
 	case "AWS::DynamoDB::Table":
 		return t.addTable(entry.key, &resource.Properties, r)
+	case "AWS::IAM::Role":
+		return t.addRole(entry.key, &resource.Properties)
 	case "AWS::SecretsManager::Secret":
 		t.Secrets = append(t.Secrets, Secret{LogicalID: entry.key, Name: r.names[entry.key]})
 	}

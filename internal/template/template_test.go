@@ -158,6 +158,7 @@ func TestStreamAndScheduleEvents(t *testing.T) {
           Properties:
             Stream: !GetAtt T.StreamArn
             BatchSize: 25
+            ParallelizationFactor: 10
             BisectBatchOnFunctionError: true
             FunctionResponseTypes: [ReportBatchItemFailures]
             MaximumRecordAgeInSeconds: 60
@@ -173,7 +174,7 @@ func TestStreamAndScheduleEvents(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	s := f.Streams[0]
-	if s.Table != "T" || s.BatchSize != 25 || !s.Bisect || !s.ItemFailures || s.MaxAge != time.Minute || s.Retries != 3 || len(s.Filters) != 1 {
+	if s.Table != "T" || s.BatchSize != 25 || s.Lanes != 10 || !s.Bisect || !s.ItemFailures || s.MaxAge != time.Minute || s.Retries != 3 || len(s.Filters) != 1 {
 		t.Errorf("%+v", s)
 	}
 	if got.Table("T").Name != "named" {

@@ -15,7 +15,7 @@ const (
 )
 
 // deliverBatch hands a batch on until all its records are taken, too old or out of retries. Its error is ctx's alone.
-func (p *Pump) deliverBatch(ctx context.Context, batch []record) error {
+func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
 	pause := retryPause
 	for tries := 0; ; tries++ {
 		batch = p.young(batch)
@@ -51,18 +51,18 @@ func (p *Pump) deliverBatch(ctx context.Context, batch []record) error {
 }
 
 // young leaves out the records that are older than the template allows.
-func (p *Pump) young(batch []record) []record {
+func (p *Pump) young(batch []*record) []*record {
 	if p.Stream.MaxAge == 0 {
 		return batch
 	}
 	oldest := p.Now().Add(-p.Stream.MaxAge)
-	return slices.DeleteFunc(slices.Clone(batch), func(r record) bool {
+	return slices.DeleteFunc(slices.Clone(batch), func(r *record) bool {
 		return !r.created.IsZero() && r.created.Before(oldest)
 	})
 }
 
 // attempt invokes the function once: the records that are still to be taken, and whether the batch failed as a whole.
-func (p *Pump) attempt(ctx context.Context, batch []record) (left []record, whole bool) {
+func (p *Pump) attempt(ctx context.Context, batch []*record) (left []*record, whole bool) {
 	result, functionError, err := p.Function.Invoke(ctx, p.event(batch))
 	if err != nil || functionError {
 		return batch, true
@@ -83,7 +83,7 @@ func (p *Pump) attempt(ctx context.Context, batch []record) (left []record, whol
 	}
 	first := len(batch)
 	for _, failure := range answer.BatchItemFailures {
-		i := slices.IndexFunc(batch, func(r record) bool { return r.sequence == failure.ItemIdentifier })
+		i := slices.IndexFunc(batch, func(r *record) bool { return r.sequence == failure.ItemIdentifier })
 		if i < 0 {
 			return batch, true // an unknown or empty identifier fails the whole batch, as Lambda has it
 		}
@@ -93,7 +93,7 @@ func (p *Pump) attempt(ctx context.Context, batch []record) (left []record, whol
 }
 
 // event is the function's event of a batch.
-func (p *Pump) event(batch []record) []byte {
+func (p *Pump) event(batch []*record) []byte {
 	var records []map[string]any
 	for _, r := range batch {
 		raw := maps.Clone(r.raw)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"time"
 
@@ -25,7 +26,8 @@ type Invoker interface {
 }
 
 // Pump reads a table's stream and invokes a function with its records, as Lambda's event source mapping does: filtered,
-// in batches, in order within a shard, with partial failures retried from the first failed record.
+// in batches, in order within an item, with as many batches of a shard at once as the template allows, and with partial
+// failures retried from the first failed record.
 type Pump struct {
 	Client     *Client
 	Table      string // the table's name
@@ -37,6 +39,8 @@ type Pump struct {
 
 	arn   string
 	state checkpoint
+	taken map[string]string // sequence number of the last record given to a lane, by shard
+	lanes *lanes
 }
 
 // checkpoint is how far the stream was read. A shard that is finished stays listed, so that it is not read again.
@@ -48,12 +52,16 @@ type checkpoint struct {
 // record is one record of a stream: kept as it came, for the function's event.
 type record struct {
 	raw      map[string]any
+	key      string
 	sequence string
 	created  time.Time
+	done     bool // handed on, or of no interest; guarded by lanes.mutex
 }
 
 // Run reads until ctx ends. Faults of the engine are logged, and it goes on.
 func (p *Pump) Run(ctx context.Context) {
+	p.lanes = newLanes(p)
+	defer p.lanes.run(ctx)()
 	for ctx.Err() == nil {
 		busy, err := p.round(ctx)
 		pause := idlePause
@@ -114,6 +122,7 @@ func (p *Pump) begin(ctx context.Context) error {
 		p.state = checkpoint{Stream: table.Table.LatestStreamArn, Shards: map[string]string{}}
 	}
 	p.arn = table.Table.LatestStreamArn
+	p.taken = maps.Clone(p.state.Shards)
 	return nil
 }
 
@@ -161,7 +170,7 @@ func (p *Pump) readShard(ctx context.Context, shard string) (delivered int, err 
 		if len(page.Records) == 0 {
 			return delivered, nil
 		}
-		if err := p.deliver(ctx, shard, page.Records); err != nil {
+		if err := p.take(ctx, shard, page.Records); err != nil {
 			return delivered, err
 		}
 		delivered += len(page.Records)
@@ -170,17 +179,17 @@ func (p *Pump) readShard(ctx context.Context, shard string) (delivered int, err 
 	return delivered, nil
 }
 
-// iterator begins after the checkpoint, or at the shard's first record.
+// iterator begins after the last record taken, or at the shard's first.
 func (p *Pump) iterator(ctx context.Context, shard string) (string, error) {
 	in := map[string]any{"StreamArn": p.arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
-	if sequence := p.state.Shards[shard]; sequence != "" {
+	if sequence := p.taken[shard]; sequence != "" {
 		in["ShardIteratorType"], in["SequenceNumber"] = "AFTER_SEQUENCE_NUMBER", sequence
 	}
 	var out struct{ ShardIterator string }
 	err := p.Client.call(ctx, streamService, "GetShardIterator", in, &out)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Kind == "TrimmedDataAccessException" {
-		delete(p.state.Shards, shard) // what stood between is gone: begin at what is left
+		delete(p.taken, shard) // what stood between is gone: begin at what is left
 		in["ShardIteratorType"] = "TRIM_HORIZON"
 		delete(in, "SequenceNumber")
 		err = p.Client.call(ctx, streamService, "GetShardIterator", in, &out)
@@ -188,32 +197,26 @@ func (p *Pump) iterator(ctx context.Context, shard string) (string, error) {
 	return out.ShardIterator, err
 }
 
-// deliver filters a page and hands it on in batches; the checkpoint follows each batch.
-func (p *Pump) deliver(ctx context.Context, shard string, page []map[string]any) error {
-	var batch []record
-	for i, raw := range page {
+// take gives the records of a page to the lanes, in their order.
+func (p *Pump) take(ctx context.Context, shard string, page []map[string]any) error {
+	var records, passing []*record
+	for _, raw := range page {
 		r := newRecord(raw)
+		records = append(records, r)
 		if p.passes(raw) {
-			batch = append(batch, r)
-		}
-		if len(batch) < p.Stream.BatchSize && i < len(page)-1 {
-			continue
-		}
-		if err := p.deliverBatch(ctx, batch); err != nil {
-			return err
-		}
-		batch = nil
-		if err := p.save(shard, r.sequence); err != nil {
-			return err
+			passing = append(passing, r)
 		}
 	}
-	return nil
+	p.taken[shard] = records[len(records)-1].sequence
+	return p.lanes.take(ctx, shard, records, passing)
 }
 
 // newRecord takes what the pump itself needs out of a record.
-func newRecord(raw map[string]any) record {
-	r := record{raw: raw}
+func newRecord(raw map[string]any) *record {
+	r := &record{raw: raw}
 	change, _ := raw["dynamodb"].(map[string]any)
+	keys, _ := json.Marshal(change["Keys"]) // it was JSON before
+	r.key = string(keys)
 	r.sequence, _ = change["SequenceNumber"].(string)
 	if created, ok := change["ApproximateCreationDateTime"].(float64); ok {
 		r.created = time.Unix(int64(created), 0)
@@ -232,8 +235,7 @@ func (p *Pump) passes(raw map[string]any) bool {
 }
 
 // save keeps the checkpoint.
-func (p *Pump) save(shard, sequence string) error {
-	p.state.Shards[shard] = sequence
+func (p *Pump) save() error {
 	text, err := json.Marshal(p.state)
 	if err != nil {
 		return err

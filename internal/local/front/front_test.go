@@ -224,13 +224,13 @@ func TestWhatTheGatewayAnswersItself(t *testing.T) {
 		status   int
 		contains string
 	}{
-		"function error":      {"/token", failed, nil, 502, "PDK_SMSW_0001"},
-		"not a response":      {"/token", runtimeapi.Result{Payload: []byte(`"hello"`)}, nil, 502, "PDK_SMSW_0001"},
-		"no status":           {"/token", runtimeapi.Result{Payload: []byte(`{"body":"x"}`)}, nil, 502, "PDK_SMSW_0001"},
-		"not base64":          {"/token", runtimeapi.Result{Payload: []byte(`{"statusCode":200,"isBase64Encoded":true,"body":"?"}`)}, nil, 502, "PDK_SMSW_0001"},
+		"function error":      {"/token", failed, nil, 504, "PDK_SMSW_0011"},
+		"not a response":      {"/token", runtimeapi.Result{Payload: []byte(`"hello"`)}, nil, 504, "PDK_SMSW_0011"},
+		"no status":           {"/token", runtimeapi.Result{Payload: []byte(`{"body":"x"}`)}, nil, 504, "PDK_SMSW_0011"},
+		"not base64":          {"/token", runtimeapi.Result{Payload: []byte(`{"statusCode":200,"isBase64Encoded":true,"body":"?"}`)}, nil, 504, "PDK_SMSW_0011"},
 		"no answer in time":   {"/token", runtimeapi.Result{}, context.DeadlineExceeded, 504, "PDK_SMSW_0011"},
-		"the function closed": {"/token", runtimeapi.Result{}, runtimeapi.ErrClosed, 502, "PDK_SMSW_0001"},
-		"no such program":     {"/callbacks/v1/receipts/sandbox/1/t", runtimeapi.Result{}, nil, 502, "PDK_SMSW_0001"},
+		"the function closed": {"/token", runtimeapi.Result{}, runtimeapi.ErrClosed, 504, "PDK_SMSW_0011"},
+		"no such program":     {"/callbacks/v1/receipts/sandbox/1/t", runtimeapi.Result{}, nil, 504, "PDK_SMSW_0011"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,144 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"mobilegateway/shared/telemetry"
+)
+
+// watched is one metric that an alarm of template.yaml looks at.
+type watched struct {
+	Alarm, Namespace, Name string
+	Dimensions             map[string]string
+}
+
+// measures are the metrics of a line that are no counter.
+var measures = []string{"Requests", "Errors", "UpstreamMillis", "OverdueMillis", "TotalMillis"}
+
+// alarming are the metrics that need a person, by what they say of themselves: each has an alarm.
+var alarming = []string{
+	telemetry.DeadLetters.String(), telemetry.Conflicts.String(), telemetry.StaleUnknowns.String(), telemetry.LookupFailures.String(),
+	telemetry.OperatorAuthFailures.String(), telemetry.UserSMSFailures.String(), "OverdueMillis",
+}
+
+// TestAlarmsWatchWhatIsCounted compares the alarms with the names that the telemetry writes: an alarm on a name that
+// nobody writes never sounds. Each counts by the operation, which is the function's name.
+func TestAlarmsWatchWhatIsCounted(t *testing.T) {
+	written := slices.Clone(measures)
+	for counter := telemetry.Counter(0); counter.String() != ""; counter++ {
+		written = append(written, counter.String())
+	}
+	var functions []string
+	for _, f := range deployment(t).Functions {
+		functions = append(functions, f.Name)
+	}
+	seen := map[string]bool{}
+	for _, w := range alarms(t) {
+		if strings.HasPrefix(w.Namespace, "AWS/") {
+			continue
+		}
+		seen[w.Name] = true
+		if w.Namespace != telemetry.Namespace || !slices.Contains(written, w.Name) {
+			t.Errorf("%s watches %s %s, which nobody writes", w.Alarm, w.Namespace, w.Name)
+		}
+		operation := w.Dimensions["Operation"]
+		if len(w.Dimensions) != 1 || !slices.Contains(functions, operation) {
+			t.Errorf("%s watches %s by %v: a line has the dimension Operation, a function's name", w.Alarm, w.Name, w.Dimensions)
+		}
+	}
+	for _, name := range alarming {
+		if !seen[name] {
+			t.Errorf("no alarm watches %s", name)
+		}
+	}
+}
+
+// TestAlarmsAreExplained asks for a heading of each alarm in docs/operations.md, and that no other is there.
+func TestAlarmsAreExplained(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(loaded(t).Top, "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTemplate := map[string]bool{}
+	for _, w := range alarms(t) {
+		inTemplate[w.Alarm] = true
+	}
+	var explained []string
+	for line := range strings.Lines(string(page)) {
+		if name, found := strings.CutPrefix(strings.TrimSpace(line), "### "); found && strings.HasSuffix(name, "Alarm") {
+			explained = append(explained, name)
+			if !inTemplate[name] {
+				t.Errorf("docs/operations.md explains %s, which template.yaml does not have", name)
+			}
+		}
+	}
+	for name := range inTemplate {
+		if !slices.Contains(explained, name) {
+			t.Errorf("docs/operations.md does not explain %s", name)
+		}
+	}
+}
+
+// alarms lists every metric of every alarm, those inside metric math included.
+func alarms(t *testing.T) []watched {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(loaded(t).Top, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Resources map[string]struct {
+			Type       string    `yaml:"Type"`
+			Properties yaml.Node `yaml:"Properties"`
+		} `yaml:"Resources"`
+	}
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	var found []watched
+	for name, resource := range document.Resources {
+		if resource.Type == "AWS::CloudWatch::Alarm" {
+			found = append(found, metrics(name, &resource.Properties)...)
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("template.yaml has no alarm")
+	}
+	return found
+}
+
+// metrics finds every mapping with a MetricName below a node.
+func metrics(alarm string, n *yaml.Node) []watched {
+	var found []watched
+	if n.Kind == yaml.MappingNode {
+		w := watched{Alarm: alarm, Dimensions: map[string]string{}}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			switch key, value := n.Content[i].Value, n.Content[i+1]; key {
+			case "Namespace":
+				w.Namespace = value.Value
+			case "MetricName":
+				w.Name = value.Value
+			case "Dimensions":
+				for _, dimension := range value.Content {
+					pair := map[string]yaml.Node{}
+					if dimension.Decode(&pair) == nil {
+						w.Dimensions[pair["Name"].Value] = pair["Value"].Value
+					}
+				}
+			}
+		}
+		if w.Name != "" {
+			return []watched{w}
+		}
+	}
+	for _, inner := range n.Content {
+		found = append(found, metrics(alarm, inner)...)
+	}
+	return found
+}

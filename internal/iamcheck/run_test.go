@@ -1,0 +1,153 @@
+package iamcheck_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/iamcheck"
+	"mobilegateway/internal/local"
+	"mobilegateway/internal/local/calls"
+	"mobilegateway/internal/localtest"
+	"mobilegateway/internal/template"
+)
+
+// wait is how long a test waits for what comes by itself.
+const wait = 20 * time.Second
+
+// gateway is a local run that a test sends requests to.
+type gateway struct {
+	*localtest.Run
+	info local.Info
+}
+
+// post sends a JSON body and gives the answer's Location; it fails the test where the status is another.
+func (g *gateway) post(t *testing.T, status int, path, body string, header map[string]string) string {
+	t.Helper()
+	return g.send(t, status, http.MethodPost, g.info.BaseURL+path, body, header)
+}
+
+func (g *gateway) send(t *testing.T, status int, method, address, body string, header map[string]string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+g.info.AccessToken)
+	request.Header.Set("Content-Type", "application/json")
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != status {
+		t.Fatalf("%s %s: %d %s, %v", method, address, response.StatusCode, text, err)
+	}
+	return response.Header.Get("Location")
+}
+
+// charge charges, and looks the charge up.
+func (g *gateway) charge(t *testing.T) {
+	t.Helper()
+	location := g.post(t, http.StatusCreated, "/payment/v1/acr%3AOperatorAPIToken/transactions/amount",
+		`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":{"amount":"500","currency":"XOF","description":"d"},`+
+			`"chargingMetaData":{"onBehalfOf":"`+g.info.OnBehalfOf+`","serviceId":"`+g.info.ServiceID+`"}},"transactionOperationStatus":"Charged",`+
+			`"referenceCode":"r1","clientCorrelator":"c1"}}`,
+		map[string]string{"gw-token": g.info.GWToken, "gw-alias": g.info.GWAlias})
+	g.send(t, http.StatusOK, http.MethodGet, location, "", nil)
+}
+
+// pay pays at a terminal; the operator calls back by itself.
+func (g *gateway) pay(t *testing.T, notify string) {
+	t.Helper()
+	g.post(t, http.StatusCreated, "/mobilemoney/v1",
+		`{"currency":"XOF","order_id":"`+g.info.Merchant+`_1001","amount":"1000","notif_url":"`+notify+`","reference":"R","state":"s",`+
+			`"return_url":"`+notify+`","cancel_url":"`+notify+`","user_msisdn":"+2250700000000","otp_code":"1234"}`,
+		map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": "tpe", "lang": "fr"})
+}
+
+// text sends an SMS; the operator's receipts come by themselves.
+func (g *gateway) text(t *testing.T, notify string) {
+	t.Helper()
+	g.post(t, http.StatusCreated, "/smsmessaging/v1/outbound/tel%3A%2B2250000/requests",
+		`{"outboundSMSMessageRequest":{"address":["acr:X-Operator-ISE2"],"senderAddress":"tel:+2250000","outboundSMSTextMessage":{"message":"Hello"},`+
+			`"senderName":"Demo","clientCorrelator":"s1","receiptRequest":{"notifyURL":"`+notify+`","callbackData":"s1"}}}`,
+		map[string]string{
+			"gw-token": g.info.GWToken, "gw-alias": g.info.GWAlias, "X-Operator-MCO": "OCI", "X-Operator-ISE2": g.info.GWAlias,
+			"X-OAPI-Application-Id": g.info.ApplicationID, "X-OAPI-Contact-Id": g.info.ContactID, "X-OAPI-Resource-Type": "SMS_OSM",
+		})
+}
+
+// token fetches a token.
+func (g *gateway) token(t *testing.T) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.info.BaseURL+"/token?grant_type=client_credentials", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth(g.info.ClientID, g.info.ClientSecret)
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("/token: %d", response.StatusCode)
+	}
+}
+
+// TestOneOfEach drives each function through what it does, and compares the calls with template.yaml. The merchant's
+// server fails once for each notification, so that the sweep has something to deliver.
+func TestOneOfEach(t *testing.T) {
+	var posts atomic.Int32
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if posts.Add(1) <= 2 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(shop.Close)
+	run := localtest.Start(t, localtest.Options{Speed: 60})
+	g := &gateway{Run: run, info: run.Info()}
+	g.token(t)
+	g.charge(t)
+	g.pay(t, shop.URL)
+	g.text(t, shop.URL)
+
+	deployed, err := template.Load(filepath.Join("..", "..", "template.yaml"), template.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var faults []string
+	for deadline := time.Now().Add(wait); ; time.Sleep(50 * time.Millisecond) {
+		faults = iamcheck.Compare(deployed, run.Calls())
+		if len(faults) == 0 || time.Now().After(deadline) {
+			break
+		}
+	}
+	for _, fault := range faults {
+		t.Error(fault)
+	}
+	run.Close()
+	kept(t, run)
+}
+
+// kept checks that the record stays when the run has ended.
+func kept(t *testing.T, run *localtest.Run) {
+	t.Helper()
+	made, err := calls.Read(filepath.Join(run.Dir, calls.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(made) != len(run.Calls()) {
+		t.Errorf("%s has %d calls of %d", calls.File, len(made), len(run.Calls()))
+	}
+}

@@ -1,0 +1,75 @@
+package dynamo_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/template"
+)
+
+// holding is a function that is held up by one item until it is let go.
+type holding struct {
+	key     string
+	release chan struct{}
+	taken   chan string
+}
+
+func (h *holding) Invoke(ctx context.Context, payload []byte) ([]byte, bool, error) {
+	held := strings.Contains(string(payload), h.key)
+	if held {
+		select {
+		case <-h.release:
+		case <-ctx.Done():
+		}
+		h.taken <- h.key
+		return nil, false, nil
+	}
+	h.taken <- "another"
+	return nil, false, nil
+}
+
+// One item that holds a batch up holds up no lane but its own, and the checkpoint waits for it.
+func TestOneItemHoldsUpNoOther(t *testing.T) {
+	e := newEngine(t)
+	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
+		t.Fatal(err)
+	}
+	e.put(t, "slow", "1")
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"} {
+		e.put(t, key, "1")
+	}
+	function := &holding{key: `"slow"`, release: make(chan struct{}), taken: make(chan string, 100)}
+	checkpoint := filepath.Join(t.TempDir(), "checkpoint")
+	p := newPump(t, e, &relay{}, checkpoint)
+	p.Function, p.Stream.Lanes = function, 10
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	done := make(chan struct{})
+	go func() { p.Run(ctx); close(done) }()
+	expect := func(want string) {
+		t.Helper()
+		select {
+		case got := <-function.taken:
+			if got != want {
+				t.Fatalf("%s came, want %s", got, want)
+			}
+		case <-ctx.Done():
+			t.Fatalf("%s never came", want)
+		}
+	}
+	expect("another")
+	expect("another")
+	close(function.release)
+	for got := ""; got != `"slow"`; {
+		select {
+		case got = <-function.taken:
+		case <-ctx.Done():
+			t.Fatal("the held one never came")
+		}
+	}
+	cancel()
+	<-done
+}

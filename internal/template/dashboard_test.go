@@ -1,0 +1,105 @@
+package template_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"mobilegateway/shared/telemetry"
+)
+
+// ours are the metrics that the functions' log lines make, by name.
+func ours() []string {
+	names := []string{"Requests", "Errors", "UpstreamMillis", "OverdueMillis", "TotalMillis"}
+	for counter := telemetry.Counter(0); counter.String() != ""; counter++ {
+		names = append(names, counter.String())
+	}
+	return names
+}
+
+// dashboard is the body of the template's dashboard, with a word in the place of each reference.
+func dashboard(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deployed struct {
+		Resources struct {
+			Dashboard struct {
+				Properties struct {
+					DashboardBody yaml.Node `yaml:"DashboardBody"`
+				} `yaml:"Properties"`
+			} `yaml:"Dashboard"`
+		} `yaml:"Resources"`
+	}
+	if err := yaml.Unmarshal(text, &deployed); err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`\$\{[A-Za-z:]+\}`).ReplaceAll([]byte(deployed.Resources.Dashboard.Properties.DashboardBody.Value), []byte("x"))
+}
+
+func TestTheDashboardShowsMetricsThatThereAre(t *testing.T) {
+	var body struct {
+		Widgets []struct {
+			Type       string
+			X, Y       int
+			Width      int
+			Properties struct {
+				Title   string
+				Metrics [][]any
+			}
+		}
+	}
+	if err := json.Unmarshal(dashboard(t), &body); err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	for _, widget := range body.Widgets {
+		if widget.Type != "metric" || widget.X+widget.Width > 24 || widget.Properties.Title == "" {
+			t.Errorf("widget %+v", widget)
+		}
+		for _, metric := range widget.Properties.Metrics {
+			for _, name := range namesOf(metric) {
+				shown[name] = true
+				if !slices.Contains(ours(), name) {
+					t.Errorf("%s: there is no metric %s", widget.Properties.Title, name)
+				}
+			}
+		}
+	}
+	for _, name := range ours() {
+		if !shown[name] && name != "TotalMillis" { // the API's own latency stands for it
+			t.Errorf("the dashboard does not show %s", name)
+		}
+	}
+}
+
+// quoted is a name within a search.
+var quoted = regexp.MustCompile(`"([A-Za-z]+)"`)
+
+// namesOf gives the metrics of ours in one entry of a widget: by name, or by a search for names.
+func namesOf(metric []any) []string {
+	if search, isSearch := metric[0].(map[string]any); isSearch {
+		expression, _ := search["expression"].(string)
+		if !strings.HasPrefix(expression, "SEARCH('{MobileGateway,Operation") {
+			return nil
+		}
+		var names []string
+		for _, match := range quoted.FindAllStringSubmatch(expression, -1) {
+			names = append(names, match[1])
+		}
+		return names
+	}
+	if metric[0] == "MobileGateway" && len(metric) > 1 {
+		name, _ := metric[1].(string)
+		return []string{name}
+	}
+	return nil
+}
