@@ -29,14 +29,9 @@ const (
 // maxText is the limit of a text that is read of a callback, in characters.
 const maxText = 255
 
-// Verifier checks the token of a callback address; *callback.Keys is the one that ships.
-type Verifier interface {
-	Verify(ctx context.Context, path, token string) (bool, error)
-}
-
 // Inbox takes payment callbacks in.
 type Inbox struct {
-	Callbacks  Verifier
+	Callbacks  operation.Verifier
 	Book       *ledger.Book
 	Settlement *settlement.Desk
 	// Recheck is how long after an unconfirmed claim getStatus is asked again.
@@ -53,31 +48,22 @@ func (i *Inbox) Route() apigw.Route {
 // or foreign one; 400 for one that cannot be read; 503 where it could not be committed, so that the operator comes again.
 func (i *Inbox) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, order := req.Params["operator"], req.Params["orderId"]
-	genuine, err := i.Callbacks.Verify(ctx, callback.PaymentPath(name, order), req.Params["token"])
-	if err != nil {
-		return apigw.Response{}, &fault.Fault{Kind: fault.OperatorDown, Cause: err}
-	}
-	if !genuine {
-		return apigw.Response{}, fault.Of(fault.NoRoute)
+	if err := operation.Genuine(ctx, req, i.Callbacks, callback.PaymentPath(name, order)); err != nil {
+		return apigw.Response{}, err
 	}
 	req.Event.SetKey(order)
 	claim, err := read(req.Body, order)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	entry, err := i.Book.Find(ctx, ledger.Key{Kind: ledger.Payment, ID: order})
+	entry, err := operation.Reported(ctx, req, i.Book, ledger.Key{Kind: ledger.Payment, ID: order})
 	if err != nil {
-		return apigw.Response{}, &fault.Fault{Kind: fault.OperatorDown, Cause: err}
+		return apigw.Response{}, err
 	}
-	if entry == nil || entry.Operator != name || !tokenHolds(entry, claim.notifToken) {
+	if !tokenHolds(entry, claim.notifToken) {
 		return apigw.Response{}, fault.Of(fault.NoRoute)
 	}
-	req.Event.SetMerchant(entry.Merchant)
-	operation.Note(req, entry)
-	if err := i.commit(ctx, req, entry, claim.Report); err != nil {
-		return apigw.Response{}, &fault.Fault{Kind: fault.OperatorDown, Cause: err}
-	}
-	return apigw.Response{Status: 200, Body: []byte(`{"status":"OK"}`)}, nil
+	return operation.Committed(i.commit(ctx, req, entry, claim.Report))
 }
 
 // claim is what a callback says.

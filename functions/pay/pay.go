@@ -25,16 +25,11 @@ const (
 	Resource = "/mobilemoney/v1"
 )
 
-// Callbacks gives the keys that sign callback addresses; *callback.Keys is the one that ships.
-type Callbacks interface {
-	Ring(ctx context.Context) (*callback.Ring, error)
-}
-
 // Operation is the payment operation with all it needs.
 type Operation struct {
 	Desk *operation.Desk
 	// Callbacks signs the address at which the operator reports.
-	Callbacks Callbacks
+	Callbacks operation.Callbacks
 	// Outgoing is the rule for addresses that merchants choose.
 	Outgoing outgoing.Policy
 	// FirstPoll is how long after the answer the operator is first asked for the status.

@@ -33,14 +33,9 @@ const (
 	partStatus = partInfo + ".deliveryStatus"
 )
 
-// Verifier checks the token of a callback address; *callback.Keys is the one that ships.
-type Verifier interface {
-	Verify(ctx context.Context, path, token string) (bool, error)
-}
-
 // Inbox takes delivery receipts in.
 type Inbox struct {
-	Callbacks Verifier
+	Callbacks operation.Verifier
 	Book      *ledger.Book
 	Now       func() time.Time
 }
@@ -54,38 +49,28 @@ func (i *Inbox) Route() apigw.Route {
 // one; 400 for one that cannot be read; 503 where it could not be committed, so that the operator comes again.
 func (i *Inbox) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, id := req.Params["operator"], req.Params["requestId"]
-	genuine, err := i.Callbacks.Verify(ctx, callback.ReceiptPath(name, id), req.Params["token"])
-	if err != nil {
-		return apigw.Response{}, &fault.Fault{Kind: fault.OperatorDown, Cause: err}
-	}
-	if !genuine {
-		return apigw.Response{}, fault.Of(fault.NoRoute)
+	if err := operation.Genuine(ctx, req, i.Callbacks, callback.ReceiptPath(name, id)); err != nil {
+		return apigw.Response{}, err
 	}
 	req.Event.SetKey(id)
 	statuses, err := read(req.Body)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	entry, err := i.Book.Find(ctx, ledger.Key{Kind: ledger.SMS, ID: id})
+	entry, err := operation.Reported(ctx, req, i.Book, ledger.Key{Kind: ledger.SMS, ID: id})
 	if err != nil {
-		return apigw.Response{}, &fault.Fault{Kind: fault.OperatorDown, Cause: err}
+		return apigw.Response{}, err
 	}
-	if entry == nil || entry.Operator != name {
-		return apigw.Response{}, fault.Of(fault.NoRoute)
-	}
-	req.Event.SetMerchant(entry.Merchant)
-	operation.Note(req, entry)
 	settled, err := i.Book.Apply(ctx, entry, func(e *ledger.Entry) error {
 		if !advance(e, statuses, ledger.Moment(i.Now())) {
 			return ledger.ErrUnchanged
 		}
 		return nil
 	})
-	if err != nil {
-		return apigw.Response{}, &fault.Fault{Kind: fault.OperatorDown, Cause: err}
+	if err == nil {
+		req.Event.SetOutcome(string(settled.Status))
 	}
-	req.Event.SetOutcome(string(settled.Status))
-	return apigw.Response{Status: 200, Body: []byte(`{"status":"OK"}`)}, nil
+	return operation.Committed(err)
 }
 
 // advance applies the statuses in their order and tells whether one of them was news.

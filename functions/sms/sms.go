@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"mobilegateway/shared/apigw"
-	"mobilegateway/shared/callback"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
@@ -24,16 +23,11 @@ const (
 	Resource = "/smsmessaging/v1/outbound/{senderAddress}/requests"
 )
 
-// Callbacks gives the keys that sign callback addresses; *callback.Keys is the one that ships.
-type Callbacks interface {
-	Ring(ctx context.Context) (*callback.Ring, error)
-}
-
 // Operation is the SMS operation with all it needs.
 type Operation struct {
 	Desk *operation.Desk
 	// Callbacks signs the address at which the operator sends its delivery receipts.
-	Callbacks Callbacks
+	Callbacks operation.Callbacks
 	// Outgoing is the rule for addresses that merchants choose.
 	Outgoing outgoing.Policy
 	// ApplicationID and ContactID are the deployment's constants.
