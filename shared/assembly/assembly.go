@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log"
 	"os"
 	"time"
 
@@ -54,6 +55,25 @@ func FromEnvironment() (*Parts, error) {
 		return nil, fmt.Errorf("cannot start: %w", err)
 	}
 	return &Parts{Env: settings.FromEnv(os.Getenv), Now: time.Now, aws: client, secrets: map[string]*secret.Cache{}}, nil
+}
+
+// Handler is what a bootstrap hands to the runtime's loop; lambda.Handler of aws-lambda-go is the same.
+type Handler interface {
+	Invoke(ctx context.Context, payload []byte) ([]byte, error)
+}
+
+// Run assembles a function and starts the runtime's loop with it, which does not return while the function lives. What
+// stops the start goes to the log, and the process ends: Lambda reports it.
+func Run(start func(handler any), assemble func(*Parts) (Handler, error)) {
+	parts, err := FromEnvironment()
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler, err := assemble(parts)
+	if err != nil {
+		log.Fatal(err)
+	}
+	start(handler)
 }
 
 // secret is the cache of the secret that a variable names, fetched in the init phase.
@@ -132,7 +152,7 @@ func (p *Parts) BaseURL() string { return p.Env.URL(settings.BaseURL) }
 
 // Gateway is the handler of an API function; base is "" for one whose answers hold no address. Call it last: it reports
 // every fault of the environment, and opens the connections of the init phase.
-func (p *Parts) Gateway(operation, base string, routes ...apigw.Route) (*apigw.Gateway, error) {
+func (p *Parts) Gateway(operation, base string, routes ...apigw.Route) (Handler, error) {
 	config := apigw.Config{Operation: operation, BaseURL: base, Now: p.Now, Log: os.Stdout}
 	if err := p.Ready(); err != nil {
 		return nil, err

@@ -2,8 +2,6 @@
 package main
 
 import (
-	"log"
-
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/notif"
@@ -11,17 +9,9 @@ import (
 	"mobilegateway/shared/settings"
 )
 
-func main() {
-	if err := run(); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { assembly.Run(lambda.Start, assemble) }
 
-func run() error {
-	parts, err := assembly.FromEnvironment()
-	if err != nil {
-		return err
-	}
+func assemble(parts *assembly.Parts) (assembly.Handler, error) {
 	inbox := &notif.Inbox{
 		Callbacks:  parts.Callbacks(),
 		Book:       parts.Book(parts.Ledger()),
@@ -29,10 +19,5 @@ func run() error {
 		Recheck:    parts.Env.Duration(settings.ClaimRecheck),
 		Now:        parts.Now,
 	}
-	handler, err := parts.Gateway("notif", "", inbox.Route())
-	if err != nil {
-		return err
-	}
-	lambda.Start(handler)
-	return nil
+	return parts.Gateway("notif", "", inbox.Route())
 }

@@ -2,8 +2,6 @@
 package main
 
 import (
-	"log"
-
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/pay"
@@ -11,17 +9,9 @@ import (
 	"mobilegateway/shared/settings"
 )
 
-func main() {
-	if err := run(); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { assembly.Run(lambda.Start, assemble) }
 
-func run() error {
-	parts, err := assembly.FromEnvironment()
-	if err != nil {
-		return err
-	}
+func assemble(parts *assembly.Parts) (assembly.Handler, error) {
 	operation := &pay.Operation{
 		Desk:      parts.Desk(parts.Ledger()),
 		Callbacks: parts.Callbacks(),
@@ -29,10 +19,5 @@ func run() error {
 		FirstPoll: parts.Env.Durations(settings.PollSchedule)[0],
 		Retention: parts.Env.Duration(settings.RecordRetention),
 	}
-	handler, err := parts.Gateway("pay", parts.BaseURL(), operation.Route())
-	if err != nil {
-		return err
-	}
-	lambda.Start(handler)
-	return nil
+	return parts.Gateway("pay", parts.BaseURL(), operation.Route())
 }

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"log"
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -12,17 +11,9 @@ import (
 	"mobilegateway/shared/ledger/dynamo"
 )
 
-func main() {
-	if err := run(); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { assembly.Run(lambda.Start, assemble) }
 
-func run() error {
-	parts, err := assembly.FromEnvironment()
-	if err != nil {
-		return err
-	}
+func assemble(parts *assembly.Parts) (assembly.Handler, error) {
 	courier := parts.Courier()
 	courier.SMSTimeout = min(courier.SMSTimeout, relay.Patience)
 	handler := &relay.Relay{
@@ -32,9 +23,5 @@ func run() error {
 		Now:     parts.Now,
 		Log:     os.Stdout,
 	}
-	if err := parts.Ready(); err != nil {
-		return err
-	}
-	lambda.Start(handler)
-	return nil
+	return handler, parts.Ready()
 }

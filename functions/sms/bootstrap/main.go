@@ -2,8 +2,6 @@
 package main
 
 import (
-	"log"
-
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/sms"
@@ -11,17 +9,9 @@ import (
 	"mobilegateway/shared/settings"
 )
 
-func main() {
-	if err := run(); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { assembly.Run(lambda.Start, assemble) }
 
-func run() error {
-	parts, err := assembly.FromEnvironment()
-	if err != nil {
-		return err
-	}
+func assemble(parts *assembly.Parts) (assembly.Handler, error) {
 	operation := &sms.Operation{
 		Desk:          parts.Desk(parts.Ledger()),
 		Callbacks:     parts.Callbacks(),
@@ -30,10 +20,5 @@ func run() error {
 		ContactID:     parts.Env.Required(settings.ContactID),
 		Retention:     parts.Env.Duration(settings.SMSRetention),
 	}
-	handler, err := parts.Gateway("sms", parts.BaseURL(), operation.Route())
-	if err != nil {
-		return err
-	}
-	lambda.Start(handler)
-	return nil
+	return parts.Gateway("sms", parts.BaseURL(), operation.Route())
 }

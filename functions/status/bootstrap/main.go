@@ -2,30 +2,15 @@
 package main
 
 import (
-	"log"
-
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/status"
 	"mobilegateway/shared/assembly"
 )
 
-func main() {
-	if err := run(); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { assembly.Run(lambda.Start, assemble) }
 
-func run() error {
-	parts, err := assembly.FromEnvironment()
-	if err != nil {
-		return err
-	}
+func assemble(parts *assembly.Parts) (assembly.Handler, error) {
 	lookup := &status.Lookup{Merchants: parts.Authenticator(), Ledger: parts.Ledger(), Now: parts.Now}
-	handler, err := parts.Gateway("status", parts.BaseURL(), lookup.Routes()...)
-	if err != nil {
-		return err
-	}
-	lambda.Start(handler)
-	return nil
+	return parts.Gateway("status", parts.BaseURL(), lookup.Routes()...)
 }

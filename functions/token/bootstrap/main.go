@@ -2,8 +2,6 @@
 package main
 
 import (
-	"log"
-
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/token"
@@ -12,27 +10,14 @@ import (
 	"mobilegateway/shared/settings"
 )
 
-func main() {
-	if err := run(); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { assembly.Run(lambda.Start, assemble) }
 
-func run() error {
-	parts, err := assembly.FromEnvironment()
-	if err != nil {
-		return err
-	}
+func assemble(parts *assembly.Parts) (assembly.Handler, error) {
 	operation := &token.Operation{
 		Store: parts.Merchants(),
 		Keys:  keyring.New(parts.TokenKeys(), parts.Env.Duration(settings.SecretCache), parts.Now),
 		Life:  parts.Env.Duration(settings.AccessTokenLife),
 		Now:   parts.Now,
 	}
-	handler, err := parts.Gateway("token", "", operation.Route())
-	if err != nil {
-		return err
-	}
-	lambda.Start(handler)
-	return nil
+	return parts.Gateway("token", "", operation.Route())
 }
