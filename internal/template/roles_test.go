@@ -1,0 +1,81 @@
+package template_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"mobilegateway/internal/template"
+)
+
+// role is a template whose role a test fills in.
+const role = `
+Resources:
+  OneFunction:
+    Type: AWS::Serverless::Function
+    Properties: {CodeUri: functions/one/bootstrap/, Role: !GetAtt OneRole.Arn, LoggingConfig: {LogGroup: !Ref Log}}
+  OneRole:
+    Type: AWS::IAM::Role
+    Properties: %s
+`
+
+func TestRoles(t *testing.T) {
+	parsed, err := template.Parse(fmt.Appendf(nil, role, `{Policies: [{PolicyDocument: {Statement: [
+	  {Effect: Allow, Action: [a:A, a:B], Resource: [!GetAtt T.Arn, !GetAtt T.StreamArn, !Sub "${T.Arn}/index/due", !Ref S]},
+	  !If [Sometimes, {Sid: x, Effect: Allow, Action: k:D, Resource: !Ref Key, Condition: {StringEquals: {a: b}}}, !Ref AWS::NoValue],
+	  {Effect: Allow, Action: x:P, Resource: "*"}]}}]}`), template.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := parsed.Functions[0]
+	if f.Role != "OneRole" || f.LogGroup != "Log" || parsed.Role("Other") != nil {
+		t.Errorf("%+v", f)
+	}
+	want := []template.Statement{
+		{Actions: []string{"a:A", "a:B"}, Resources: []string{"T", "T/stream", "T/index/due", "S"}},
+		{Actions: []string{"k:D"}, Resources: []string{"Key"}, When: "Sometimes"},
+		{Actions: []string{"x:P"}, Resources: []string{"*"}},
+	}
+	got := parsed.Role("OneRole").Statements
+	if !slices.EqualFunc(got, want, func(a, b template.Statement) bool {
+		return slices.Equal(a.Actions, b.Actions) && slices.Equal(a.Resources, b.Resources) && a.When == b.When
+	}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestRolesThatAreRefused(t *testing.T) {
+	statement := func(text string) string { return "{Policies: [{PolicyDocument: {Statement: [" + text + "]}}]}" }
+	cases := map[string]struct{ properties, want string }{
+		"no policy":          {"{}", "without policies"},
+		"no statement":       {"{Policies: [{PolicyDocument: {}}]}", "without statements"},
+		"a managed policy":   {"{ManagedPolicyArns: [a], Policies: []}", "managed policies"},
+		"a denial":           {statement(`{Effect: Deny, Action: a:A, Resource: "*"}`), "only Allow"},
+		"all but one action": {statement(`{Effect: Allow, NotAction: a:A, Resource: "*"}`), "NotAction is not understood"},
+		"an ARN":             {statement(`{Effect: Allow, Action: a:A, Resource: "arn:aws:s3:::b"}`), "a reference"},
+		"a name that is put together": {
+			statement(`{Effect: Allow, Action: a:A, Resource: !Sub "arn:aws:s3:::${B}"}`), "not understood as a resource",
+		},
+		"an action that is put together": {statement(`{Effect: Allow, Action: !Sub "a:${B}", Resource: "*"}`), "a plain text"},
+		"no resource":                    {statement(`{Effect: Allow, Action: a:A}`), "without an action or a resource"},
+		"two branches": {
+			statement(`!If [C, {Effect: Allow, Action: a:A, Resource: "*"}, {Effect: Allow, Action: a:B, Resource: "*"}]`), "the other branch",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := template.Parse(fmt.Appendf(nil, role, c.properties), template.Options{})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAFunctionsPermissionsStandInItsRole(t *testing.T) {
+	text := strings.Replace(fmt.Sprintf(role, "{Policies: []}"), "Role: ", "Policies: [X], Role: ", 1)
+	if _, err := template.Parse([]byte(text), template.Options{}); err == nil || !strings.Contains(err.Error(), "its role") {
+		t.Error(err)
+	}
+}
