@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"mobilegateway/internal/localtest"
+)
+
+// speed divides the lifetimes and schedules of the run that the stories share.
+const speed = 60
+
+// storiesAtOnce is how many tests wait side by side: stories wait much and work little.
+const storiesAtOnce = "48"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	explicit := false
+	flag.Visit(func(f *flag.Flag) { explicit = explicit || f.Name == "test.parallel" })
+	if !explicit {
+		if err := flag.Set("test.parallel", storiesAtOnce); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(withPermissions(m.Run))
+}
+
+// TestGateway runs the stories, and floods of equal requests beside them, against one run.
+func TestGateway(t *testing.T) {
+	t.Parallel()
+	target := open(t)
+	t.Run("stories", func(t *testing.T) {
+		t.Parallel()
+		testscript.Run(t, testscript.Params{
+			Files:              storyFiles(t),
+			Setup:              func(env *testscript.Env) error { return newStory(target, env) },
+			Cmds:               commands(),
+			Condition:          target.condition,
+			RequireUniqueNames: true,
+		})
+	})
+	t.Run("flood", func(t *testing.T) {
+		t.Parallel()
+		floods(t, target)
+	})
+}
+
+// shop is what run.json tells of a merchant.
+type shop struct {
+	AccessToken   string `json:"access_token"`
+	ClientID      string `json:"client_id"`
+	ClientSecret  string `json:"client_secret"`
+	Merchant      string `json:"merchant"`
+	OnBehalfOf    string `json:"on_behalf_of"`
+	ServiceID     string `json:"service_id"`
+	ApplicationID string `json:"application_id"`
+	ContactID     string `json:"contact_id"`
+	GWToken       string `json:"gw_token"`
+	GWAlias       string `json:"gw_alias"`
+	WebhookSecret string `json:"webhook_secret"`
+}
+
+// pids are the processes of a local run; another target has none.
+type pids struct {
+	Run       int              `json:"run"`
+	Functions map[string][]int `json:"functions"`
+	DynamoDB  int              `json:"dynamodb"`
+}
+
+// target is a running gateway, as its run.json describes it.
+type target struct {
+	BaseURL string `json:"base_url"`
+	shop
+	Second     shop   `json:"second_merchant"`
+	InboxURL   string `json:"inbox_url"`
+	SandboxURL string `json:"sandbox_url"`
+	PIDs       pids   `json:"pids"`
+
+	path string
+	// unique begins every id of this run of the tests: digits alone, as order_id asks.
+	unique  string
+	stories atomic.Int64
+}
+
+// open is the run that E2E_RUN_JSON names, or a local run of its own.
+func open(t *testing.T) *target {
+	t.Helper()
+	path := os.Getenv("E2E_RUN_JSON")
+	if path != "" {
+		return mustRead(t, path)
+	}
+	printed := &terminal{}
+	run := localtest.Start(t, localtest.Options{Speed: speed, Out: printed})
+	found := mustRead(t, filepath.Join(run.Dir, "run.json"))
+	t.Cleanup(func() { noSecrets(t, found, printed, filepath.Join(run.Dir, "log")) })
+	return found
+}
+
+// readTarget reads a run.json.
+func readTarget(path string) (*target, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	found := &target{path: path, unique: strconv.FormatInt(time.Now().UnixMilli(), 10)}
+	if err := json.Unmarshal(text, found); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return found, nil
+}
+
+// functions gives the processes of a function as run.json tells them now.
+func (g *target) functions(t testing.TB) map[string][]int {
+	t.Helper()
+	now, err := readTarget(g.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now.PIDs.Functions
+}
+
+// newID makes an id that no other story and no earlier run has: digits alone, at most 16.
+func (g *target) newID() string { return fmt.Sprintf("%s%03d", g.unique, g.stories.Add(1)) }
+
+// condition answers [local], which holds where the target is a local run, and [processes], where its processes are known.
+func (g *target) condition(name string) (bool, error) {
+	switch name {
+	case "local":
+		return os.Getenv("E2E_RUN_JSON") == "", nil
+	case "node":
+		_, err := exec.LookPath("node")
+		return err == nil, nil
+	}
+	return false, fmt.Errorf("there is no condition %q", name)
+}
+
+// needsLocal skips a test that kills processes or starts runs of its own, where the target is another's.
+func needsLocal(t *testing.T) {
+	t.Helper()
+	if os.Getenv("E2E_RUN_JSON") != "" {
+		t.Skip("E2E_RUN_JSON names the run to test: this test starts its own")
+	}
+}

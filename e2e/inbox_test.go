@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// message is one notification that came to the demo merchant.
+type message struct {
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+}
+
+// reply is the message as the checking words look at it.
+func (m message) reply() reply {
+	header := http.Header{}
+	for name, value := range m.Headers {
+		header.Set(name, value)
+	}
+	return reply{asked: "a notification", header: header, body: []byte(m.Body)}
+}
+
+// inbox lists what came, oldest first: of an order, or all for "".
+func (g *target) inbox(order string) ([]message, error) {
+	address := g.InboxURL + "/messages"
+	if order != "" {
+		address += "?order_id=" + url.QueryEscape(order)
+	}
+	request, err := http.NewRequest(http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := exchange(newClient(), request)
+	if err != nil {
+		return nil, err
+	}
+	var found []message
+	if answer.status != http.StatusOK {
+		return nil, answer.wrong("the inbox refuses")
+	}
+	return found, json.Unmarshal(answer.body, &found)
+}
+
+// told lists the statuses that came for an order.
+func told(messages []message, path string) []string {
+	statuses := []string{}
+	for _, m := range messages {
+		status, _ := m.reply().text(path)
+		statuses = append(statuses, status)
+	}
+	return statuses
+}
+
+// notifications: what the merchant was told of an order, all of it and in this order: notifications ORDER successful. With
+// none, that nothing came.
+func (s *story) notifications(arguments []string) error {
+	if len(arguments) == 0 {
+		return errors.New("notifications: ORDER [STATUS...]")
+	}
+	found, err := s.target.inbox(arguments[0])
+	if err != nil {
+		return err
+	}
+	if got := told(found, "status"); !slices.Equal(got, arguments[1:]) {
+		heard, _, _ := s.target.knows(arguments[0], "payment")
+		return fmt.Errorf("the merchant was told %q of %s, want %q; the operator: %s", got, arguments[0], arguments[1:], heard)
+	}
+	return nil
+}
+
+// notification looks at the last notification of an order.
+func (s *story) notification(arguments []string) error {
+	if len(arguments) != 1 {
+		return errors.New("notification: ORDER")
+	}
+	found, err := s.target.inbox(arguments[0])
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("no notification of %s came", arguments[0])
+	}
+	s.see(found[len(found)-1].reply())
+	return nil
+}
+
+const (
+	receiptData   = "deliveryInfoNotification.callbackData"
+	receiptStatus = "deliveryInfoNotification.deliveryInfo.deliveryStatus"
+)
+
+// receiptsOf lists the delivery notifications with a callbackData.
+func (g *target) receiptsOf(data string) ([]message, error) {
+	all, err := g.inbox("")
+	return slices.DeleteFunc(all, func(m message) bool {
+		found, err := m.reply().text(receiptData)
+		return err != nil || found != data
+	}), err
+}
+
+// receipts: the delivery notifications with this callbackData, all and in this order: receipts DATA DeliveredToNetwork.
+func (s *story) receipts(arguments []string) error {
+	if len(arguments) == 0 {
+		return errors.New("receipts: CALLBACKDATA [STATUS...]")
+	}
+	found, err := s.target.receiptsOf(arguments[0])
+	if err != nil {
+		return err
+	}
+	if got := told(found, receiptStatus); !slices.Equal(got, arguments[1:]) {
+		return fmt.Errorf("the merchant was told %q of %s, want %q", got, arguments[0], arguments[1:])
+	}
+	return nil
+}
+
+// receipt looks at the last delivery notification with this callbackData.
+func (s *story) receipt(arguments []string) error {
+	if len(arguments) != 1 {
+		return errors.New("receipt: CALLBACKDATA")
+	}
+	found, err := s.target.receiptsOf(arguments[0])
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("no delivery notification of %s came", arguments[0])
+	}
+	s.see(found[len(found)-1].reply())
+	return nil
+}
+
+// verified: the signature of the notification that is looked at holds, by the official libraries of Go and JavaScript, and
+// does not hold for another body or by another secret: verified [-as second].
+func (s *story) verified(arguments []string) error {
+	o, err := readOptions(arguments)
+	if err != nil {
+		return err
+	}
+	secret := s.merchant(o).WebhookSecret
+	if err := verifyGo(secret, s.last); err != nil {
+		return s.last.wrong("the Go library: %v", err)
+	}
+	if err := verifyNode(secret, s.last); err != nil {
+		return s.last.wrong("the JavaScript library: %v", err)
+	}
+	forged := s.last
+	forged.body = append(bytes.Clone(forged.body), ' ')
+	other := s.target.Second.WebhookSecret
+	if secret == other {
+		other = s.target.WebhookSecret
+	}
+	if verifyGo(secret, forged) == nil || verifyNode(secret, forged) == nil || verifyGo(other, s.last) == nil {
+		return errors.New("a forged notification is verified")
+	}
+	return nil
+}
+
+// verifyGo asks the official library.
+func verifyGo(secret string, r reply) error {
+	hook, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		return err
+	}
+	return hook.Verify(r.body, r.header)
+}
+
+// nodeLibrary installs the pinned JavaScript library, once.
+var nodeLibrary = sync.OnceValue(func() error {
+	if _, err := exec.LookPath("npm"); err != nil {
+		return errors.New("node and npm are not on the PATH: install Node.js")
+	}
+	command := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	command.Dir = filepath.FromSlash("node")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci: %w\n%s", err, output)
+	}
+	return nil
+})
+
+// verifyNode asks the official library of JavaScript.
+func verifyNode(secret string, r reply) error {
+	if err := nodeLibrary(); err != nil {
+		return err
+	}
+	headers := map[string]string{}
+	for name := range r.header {
+		headers[name] = r.header.Get(name)
+	}
+	given, err := json.Marshal(map[string]any{"secret": secret, "headers": headers, "body": string(r.body)})
+	if err != nil {
+		return err
+	}
+	command := exec.Command("node", filepath.FromSlash("node/verify.mjs"))
+	command.Stdin = bytes.NewReader(given)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	return nil
+}

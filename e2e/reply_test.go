@@ -1,0 +1,256 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// reply is what is looked at: an answer, or with status 0 a notification or what the operator knows.
+type reply struct {
+	asked  string
+	status int
+	header http.Header
+	body   []byte
+}
+
+// newClient follows no redirect: where one leads is for the story to look at.
+func newClient() *http.Client {
+	return &http.Client{
+		Timeout:       35 * time.Second,
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 16},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// exchange sends a request and reads the whole answer.
+func exchange(client *http.Client, request *http.Request) (reply, error) {
+	answer, err := client.Do(request)
+	if err != nil {
+		return reply{}, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{request.Method + " " + request.URL.Path, answer.StatusCode, answer.Header, body}, nil
+}
+
+// wrong is an error that shows the reply.
+func (r reply) wrong(format string, arguments ...any) error {
+	shown := r.body
+	if len(shown) > 2000 {
+		shown = shown[:2000]
+	}
+	var headers bytes.Buffer
+	_ = r.header.Write(&headers)
+	return fmt.Errorf("%s\nof %s: %d\n%s%s", fmt.Sprintf(format, arguments...), r.asked, r.status, headers.String(), shown)
+}
+
+// at finds a value by its path, names and positions with dots between.
+func (r reply) at(path string) (json.RawMessage, error) {
+	value := json.RawMessage(r.body)
+	for part := range strings.SplitSeq(path, ".") {
+		var object map[string]json.RawMessage
+		var list []json.RawMessage
+		if json.Unmarshal(value, &object) == nil {
+			next, found := object[part]
+			if !found {
+				return nil, r.wrong("there is no %s (%s)", path, part)
+			}
+			value = next
+			continue
+		}
+		position, err := strconv.Atoi(part)
+		if err != nil || json.Unmarshal(value, &list) != nil || position >= len(list) {
+			return nil, r.wrong("there is no %s (%s)", path, part)
+		}
+		value = list[position]
+	}
+	return value, nil
+}
+
+// text is a value as a person reads it: strings without quotes.
+func (r reply) text(path string) (string, error) {
+	raw, err := r.at(path)
+	if err != nil {
+		return "", err
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil && len(raw) > 0 && raw[0] == '"' {
+		return text, nil
+	}
+	return string(raw), nil
+}
+
+// holds compares a text by the rest of a check: nothing, "= text" or "matches expression".
+func (r reply) holds(what, text string, rest []string) error {
+	switch {
+	case len(rest) == 0:
+		return nil
+	case len(rest) == 2 && rest[0] == "=":
+		if text != rest[1] {
+			return r.wrong("%s is %q, want %q", what, text, rest[1])
+		}
+		return nil
+	case len(rest) == 2 && rest[0] == "matches":
+		expression, err := regexp.Compile("^(?:" + rest[1] + ")$")
+		if err != nil {
+			return err
+		}
+		if !expression.MatchString(text) {
+			return r.wrong("%s is %q, which does not match %s", what, text, rest[1])
+		}
+		return nil
+	}
+	return fmt.Errorf("%s: = TEXT or matches EXPRESSION is missing", what)
+}
+
+// see makes a reply the one that is looked at.
+func (s *story) see(r reply) { s.before, s.last = s.last, r }
+
+// status: the last answer's status.
+func (s *story) status(arguments []string) error {
+	if len(arguments) != 1 {
+		return errors.New("status: NUMBER")
+	}
+	if fmt.Sprint(s.last.status) != arguments[0] {
+		return s.last.wrong("status %d, want %s", s.last.status, arguments[0])
+	}
+	return nil
+}
+
+// header: a header of the last reply; alone, that it is there.
+func (s *story) header(arguments []string) error {
+	if len(arguments) == 0 {
+		return errors.New("header: NAME [= TEXT | matches EXPRESSION]")
+	}
+	values := s.last.header.Values(arguments[0])
+	if len(values) == 0 {
+		return s.last.wrong("there is no header %s", arguments[0])
+	}
+	return s.last.holds(arguments[0], strings.Join(values, ", "), arguments[1:])
+}
+
+// json: a value of the last reply's body; alone, that it is there.
+func (s *story) json(arguments []string) error {
+	if len(arguments) == 0 {
+		return errors.New("json: PATH [= TEXT | matches EXPRESSION]")
+	}
+	text, err := s.last.text(arguments[0])
+	if err != nil {
+		return err
+	}
+	return s.last.holds(arguments[0], text, arguments[1:])
+}
+
+// raw: as json, with the value as it is written, quotes and all.
+func (s *story) raw(arguments []string) error {
+	if len(arguments) == 0 {
+		return errors.New("raw: PATH [= JSON | matches EXPRESSION]")
+	}
+	value, err := s.last.at(arguments[0])
+	if err != nil {
+		return err
+	}
+	return s.last.holds(arguments[0], string(value), arguments[1:])
+}
+
+// sameBody: the last body equals the one before, or the one kept by a name, byte for byte.
+func (s *story) sameBody(arguments []string) error {
+	other, found := s.before, true
+	if len(arguments) == 1 {
+		other, found = s.kept[arguments[0]]
+	}
+	if !found {
+		return fmt.Errorf("nothing is kept as %s", arguments[0])
+	}
+	if !bytes.Equal(s.last.body, other.body) {
+		return s.last.wrong("the body differs from\n%s", other.body)
+	}
+	return nil
+}
+
+// keep gives the last reply a name.
+func (s *story) keep(arguments []string) error {
+	if len(arguments) != 1 {
+		return errors.New("keep: NAME")
+	}
+	s.kept[arguments[0]] = s.last
+	return nil
+}
+
+// let makes a value of the last reply a variable: let ID json amountTransaction.serverReferenceCode.
+func (s *story) let(arguments []string) error {
+	if len(arguments) != 3 || !slices.Contains([]string{"json", "header"}, arguments[1]) {
+		return errors.New("let: VARIABLE json PATH, or VARIABLE header NAME")
+	}
+	text := s.last.header.Get(arguments[2])
+	if arguments[1] == "json" {
+		var err error
+		if text, err = s.last.text(arguments[2]); err != nil {
+			return err
+		}
+	}
+	s.script.Setenv(arguments[0], text)
+	return nil
+}
+
+// faultTexts is the table of decision "error-table", written down a second time.
+var faultTexts = map[string]string{
+	"SVC0001": "A service error occurred. Error code is %1",
+	"SVC0002": "Invalid input value for message part %1",
+	"SVC0003": "Invalid input value for message part %1, valid values are %2",
+	"SVC0004": "No valid addresses provided in message part %1",
+	"SVC0005": "Correlator %1 specified in message part %2 is a duplicate",
+	"SVC0270": "Charging operation failed, the charge was not applied",
+	"SVC0280": "Message too long; maximum length is %1 characters",
+	"POL0001": "A policy error occurred. Error code is %1",
+	"POL0253": "Payment operation refused by user",
+	"POL1000": "User has insufficient credit for transaction",
+	"900800":  "Message throttled out",
+	"900901":  "Invalid Credentials",
+	"900902":  "Missing Credentials",
+	"900906":  "No matching resource found",
+	"900908":  "Resource forbidden",
+}
+
+// wireError: the last answer is this error, whole: error 400 SVC0002 amount. The body is compared byte for byte.
+func (s *story) wireError(arguments []string) error {
+	if len(arguments) < 2 {
+		return errors.New("error: STATUS ID [VARIABLE...]")
+	}
+	if err := s.status(arguments[:1]); err != nil {
+		return err
+	}
+	id, variables := arguments[1], append([]string{}, arguments[2:]...)
+	side := "policyException"
+	if strings.HasPrefix(id, "SVC") {
+		side = "serviceException"
+	}
+	type exception struct {
+		MessageID string   `json:"messageId"`
+		Text      string   `json:"text"`
+		Variables []string `json:"variables"`
+	}
+	var want bytes.Buffer
+	encoder := json.NewEncoder(&want)
+	encoder.SetEscapeHTML(false)
+	body := map[string]map[string]exception{"requestError": {side: {id, faultTexts[id], variables}}}
+	if err := encoder.Encode(body); err != nil {
+		return err
+	}
+	if !bytes.Equal(s.last.body, bytes.TrimSpace(want.Bytes())) {
+		return s.last.wrong("want the error\n%s", want.Bytes())
+	}
+	return s.header([]string{"Content-Type", "=", "application/json"})
+}

@@ -1,0 +1,343 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ask is a request that is being put together: a good one by default, changed by the script's options.
+type ask struct {
+	method, path string
+	header       map[string]string // as the specification spells them
+	body         map[string]any    // nil for none
+	raw          []byte            // instead of body
+	shop         shop
+}
+
+// options are a word's options in order, each with its value.
+type options [][2]string
+
+// readOptions reads -name value pairs.
+func readOptions(arguments []string) (options, error) {
+	var found options
+	for len(arguments) > 0 {
+		name, isOption := strings.CutPrefix(arguments[0], "-")
+		if !isOption || len(arguments) < 2 {
+			return nil, fmt.Errorf("%q is no option with a value", arguments[0])
+		}
+		found = append(found, [2]string{name, arguments[1]})
+		arguments = arguments[2:]
+	}
+	return found, nil
+}
+
+// get gives an option's value, or what holds without it.
+func (o options) get(name, fallback string) string {
+	for _, option := range o {
+		if option[0] == name {
+			return option[1]
+		}
+	}
+	return fallback
+}
+
+// merchant is whom a request comes from: -as second, else the first.
+func (s *story) merchant(o options) shop {
+	if o.get("as", "") == "second" {
+		return s.target.Second
+	}
+	return s.target.shop
+}
+
+// put sets a value in nested objects by its path.
+func put(body map[string]any, path string, value any) {
+	parts := strings.Split(path, ".")
+	for _, part := range parts[:len(parts)-1] {
+		next, isObject := body[part].(map[string]any)
+		if !isObject {
+			next = map[string]any{}
+			body[part] = next
+		}
+		body = next
+	}
+	body[parts[len(parts)-1]] = value
+}
+
+// drop takes a value away by its path.
+func drop(body map[string]any, path string) {
+	parts := strings.Split(path, ".")
+	for _, part := range parts[:len(parts)-1] {
+		next, isObject := body[part].(map[string]any)
+		if !isObject {
+			return
+		}
+		body = next
+	}
+	delete(body, parts[len(parts)-1])
+}
+
+// change applies the options that every request has; fields are the operation's own, by their paths.
+func (a *ask) change(s *story, o options, own ...string) error {
+	for _, option := range o {
+		name, value := option[0], option[1]
+		key, text, _ := strings.Cut(value, "=")
+		headerName, headerValue, _ := strings.Cut(value, ":")
+		switch name {
+		case "set": // -set path=text
+			put(a.body, key, text)
+		case "raw": // -raw path=JSON
+			put(a.body, key, json.RawMessage(text))
+		case "fill": // -fill path=number of characters
+			count, err := strconv.Atoi(text)
+			if err != nil {
+				return err
+			}
+			put(a.body, key, strings.Repeat("x", count))
+		case "drop": // -drop path
+			drop(a.body, value)
+		case "header": // -header 'Name: value'
+			a.header[headerName] = strings.TrimSpace(headerValue)
+		case "without": // -without Name
+			delete(a.header, value)
+		case "bearer": // -bearer token
+			a.header["Authorization"] = "Bearer " + value
+		case "body": // -body file
+			text, err := os.ReadFile(s.script.MkAbs(value))
+			if err != nil {
+				return err
+			}
+			a.raw = bytes.TrimSuffix(text, []byte("\n"))
+		case "path":
+			a.path = value
+		default:
+			if name != "as" && !slices.Contains(own, name) {
+				return fmt.Errorf("there is no option -%s", name)
+			}
+		}
+	}
+	return nil
+}
+
+// request makes the HTTP request. Header names go out as the specification spells them.
+func (a *ask) request(base string) (*http.Request, error) {
+	content := a.raw
+	if content == nil && a.body != nil {
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(a.body); err != nil {
+			return nil, err
+		}
+		content = bytes.TrimSpace(text.Bytes())
+	}
+	address := a.path
+	if !strings.Contains(address, "://") {
+		address = base + a.path
+	}
+	request, err := http.NewRequest(a.method, address, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range a.header {
+		request.Header[name] = []string{value}
+	}
+	return request, nil
+}
+
+// send sends and looks at the answer.
+func (s *story) send(a *ask) error {
+	request, err := a.request(s.target.BaseURL)
+	if err != nil {
+		return err
+	}
+	answer, err := exchange(s.client, request)
+	if err != nil {
+		return err
+	}
+	s.see(answer)
+	return nil
+}
+
+func newAsk(from shop, method, path string) *ask {
+	return &ask{method: method, path: path, shop: from, body: map[string]any{}, header: map[string]string{
+		"Authorization": "Bearer " + from.AccessToken, "Content-Type": "application/json",
+	}}
+}
+
+// chargePath is the charge operation's (specification, Endpoints).
+const chargePath = "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
+
+// newCharge is the charge of the specification, under a correlator.
+func newCharge(from shop, key, alias string) *ask {
+	a := newAsk(from, http.MethodPost, chargePath)
+	a.header["gw-token"], a.header["gw-alias"] = from.GWToken, alias
+	const information, meta = "amountTransaction.paymentAmount.chargingInformation.", "amountTransaction.paymentAmount.chargingMetaData."
+	put(a.body, "amountTransaction.endUserId", "acr:OperatorAPIToken")
+	put(a.body, information+"amount", "500")
+	put(a.body, information+"currency", "XOF")
+	put(a.body, information+"description", "A song")
+	put(a.body, meta+"onBehalfOf", from.OnBehalfOf)
+	put(a.body, meta+"serviceId", from.ServiceID)
+	put(a.body, "amountTransaction.transactionOperationStatus", "Charged")
+	put(a.body, "amountTransaction.referenceCode", "REF-"+key)
+	put(a.body, "amountTransaction.clientCorrelator", key)
+	return a
+}
+
+// charge posts a charge: charge -key K [-ref R] [-alias A] [-amount N] [-currency C] [-description D] [-mco M] and the
+// options of every request. -key none leaves the correlator out.
+func (s *story) charge(arguments []string) error {
+	o, err := readOptions(arguments)
+	if err != nil {
+		return err
+	}
+	from, key := s.merchant(o), o.get("key", "")
+	if key == "" {
+		return errors.New("charge: -key is missing")
+	}
+	a := newCharge(from, key, o.get("alias", from.GWAlias))
+	const information = "amountTransaction.paymentAmount.chargingInformation."
+	for option, path := range map[string]string{
+		"amount": information + "amount", "currency": information + "currency", "description": information + "description",
+		"ref": "amountTransaction.referenceCode",
+	} {
+		if value := o.get(option, ""); value != "" {
+			put(a.body, path, value)
+		}
+	}
+	if key == "none" {
+		drop(a.body, "amountTransaction.clientCorrelator")
+	}
+	if mco := o.get("mco", ""); mco != "" {
+		a.header["X-Operator-MCO"] = mco
+	}
+	if err := a.change(s, o, "key", "alias", "amount", "currency", "description", "ref", "mco"); err != nil {
+		return err
+	}
+	return s.send(a)
+}
+
+// newPayment is the payment of the specification.
+func newPayment(from shop, order, channel, msisdn string) *ask {
+	a := newAsk(from, http.MethodPost, "/mobilemoney/v1")
+	a.header["mno-name"], a.header["country-code"], a.header["channel"], a.header["lang"] = "sandbox", "CI", channel, "fr"
+	for name, value := range map[string]string{
+		"currency": "XOF", "order_id": order, "amount": "1000", "return_url": "https://shop.example.com/return",
+		"cancel_url": "https://shop.example.com/cancel", "reference": from.Merchant, "state": "cart%3D42", "user_msisdn": msisdn,
+	} {
+		if value != "" {
+			a.body[name] = value
+		}
+	}
+	return a
+}
+
+// plainNumber is a number whose digits decide nothing.
+const plainNumber = "+2250700002000"
+
+// pay posts a payment: pay CHANNEL -order O [-msisdn N] [-amount N] [-otp C] [-country CI] [-lang fr] [-operator sandbox].
+// -msisdn none leaves the number out, as web does by itself.
+func (s *story) pay(arguments []string) error {
+	if len(arguments) < 1 {
+		return errors.New("pay: CHANNEL [options]")
+	}
+	channel := arguments[0]
+	o, err := readOptions(arguments[1:])
+	if err != nil {
+		return err
+	}
+	number := plainNumber
+	if channel == "web" {
+		number = ""
+	}
+	number = strings.TrimSuffix(o.get("msisdn", number), "none")
+	a := newPayment(s.merchant(o), o.get("order", ""), channel, number)
+	for option, name := range map[string]string{"country": "country-code", "lang": "lang", "operator": "mno-name"} {
+		a.header[name] = o.get(option, a.header[name])
+	}
+	for option, name := range map[string]string{"amount": "amount", "currency": "currency", "otp": "otp_code", "state": "state"} {
+		if value := o.get(option, ""); value != "" {
+			a.body[name] = value
+		}
+	}
+	if err := a.change(s, o, "order", "msisdn", "country", "lang", "operator", "amount", "currency", "otp", "state"); err != nil {
+		return err
+	}
+	if err := s.send(a); err != nil {
+		return err
+	}
+	if address, err := s.last.text("payment_url"); err == nil {
+		s.pageURL = address
+	}
+	return nil
+}
+
+// newSMS is the SMS of the specification, under a correlator.
+func newSMS(from shop, key, alias, sender string) *ask {
+	a := newAsk(from, http.MethodPost, "/smsmessaging/v1/outbound/"+url.QueryEscape(sender)+"/requests")
+	for name, value := range map[string]string{
+		"X-OAPI-Application-Id": from.ApplicationID, "X-OAPI-Contact-Id": from.ContactID, "X-OAPI-Resource-Type": "SMS_OSM",
+		"gw-alias": from.GWAlias, "gw-token": from.GWToken, "X-Operator-MCO": "OCI", "X-Operator-ISE2": alias,
+	} {
+		a.header[name] = value
+	}
+	const root = "outboundSMSMessageRequest."
+	put(a.body, root+"address", []string{"acr:X-Operator-ISE2"})
+	put(a.body, root+"senderAddress", sender)
+	put(a.body, root+"outboundSMSTextMessage.message", "Bonjour%20%C3%A0%20tous")
+	put(a.body, root+"senderName", "Demo")
+	put(a.body, root+"clientCorrelator", key)
+	return a
+}
+
+// sms posts an SMS: sms -key K [-alias A] [-sender tel:+2250000] [-message M] [-mco OCI] [-notify URL] [-data D].
+func (s *story) sms(arguments []string) error {
+	o, err := readOptions(arguments)
+	if err != nil {
+		return err
+	}
+	from := s.merchant(o)
+	a := newSMS(from, o.get("key", ""), o.get("alias", from.GWAlias), o.get("sender", "tel:+2250000"))
+	const root = "outboundSMSMessageRequest."
+	for option, path := range map[string]string{
+		"message": "outboundSMSTextMessage.message", "notify": "receiptRequest.notifyURL", "data": "receiptRequest.callbackData",
+	} {
+		if value := o.get(option, ""); value != "" {
+			put(a.body, root+path, value)
+		}
+	}
+	a.header["X-Operator-MCO"] = o.get("mco", "OCI")
+	if err := a.change(s, o, "key", "alias", "sender", "message", "mco", "notify", "data"); err != nil {
+		return err
+	}
+	return s.send(a)
+}
+
+// http sends any request, without credentials but with those of its options: http GET PATH [-bearer T] [-as second]
+// [-basic yes] [-body file] [-header 'Name: value']. -as gives the merchant's own token.
+func (s *story) http(arguments []string) error {
+	if len(arguments) < 2 {
+		return errors.New("http: METHOD PATH [options]")
+	}
+	o, err := readOptions(arguments[2:])
+	if err != nil {
+		return err
+	}
+	a := newAsk(s.merchant(o), arguments[0], arguments[1])
+	a.body = nil
+	if o.get("as", "") == "" {
+		delete(a.header, "Authorization")
+	}
+	if err := a.change(s, o); err != nil {
+		return err
+	}
+	return s.send(a)
+}

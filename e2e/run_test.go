@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMakeRun holds the local run to its contract: what it prints and writes, what it refuses, that it ends with all its
+// children, and that its data survive.
+func TestMakeRun(t *testing.T) {
+	needsLocal(t)
+	t.Parallel()
+	dir := newDir(t)
+	p := makeRun(t, dir, "PORT=0", "SPEED=60")
+	g := p.answering(t)
+	t.Run("run.json has the contract's fields and nothing else", func(t *testing.T) { checkRunJSON(t, g.path) })
+	t.Run("the three printed curl lines work", func(t *testing.T) { checkCurl(t, p) })
+	t.Run("run.json tells the processes of now", func(t *testing.T) {
+		for _, name := range []string{"charge", "pay", "sms"} {
+			if len(g.functions(t)[name]) == 0 {
+				t.Errorf("no process of %s", name)
+			}
+		}
+	})
+	t.Run("a second run on the same folder", func(t *testing.T) { refuses(t, dir, "another run uses", "PORT=0") })
+	t.Run("a port in use", func(t *testing.T) {
+		address, err := url.Parse(g.BaseURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refuses(t, newDir(t), "port "+address.Port()+" is in use", "PORT="+address.Port())
+	})
+	t.Run("a broken setting", func(t *testing.T) { refuses(t, newDir(t), "SPEED must be", "PORT=0", "SPEED=fast") })
+
+	a := chargeOnce(t, g, "survivor")
+	before := mustRead(t, g.path).PIDs.all()
+	p.signal(syscall.SIGINT)
+	p.ends(t, 10*time.Second)
+	t.Run("Ctrl-C leaves no process and no run.json", func(t *testing.T) { checkEnded(t, p, before) })
+
+	p = makeRun(t, dir, "PORT=0", "SPEED=60")
+	g = p.answering(t)
+	t.Run("data survive a restart", func(t *testing.T) {
+		again := chargeOnce(t, g, "survivor")
+		// The answer was stored under the address of the first run.
+		if again.header.Get("Idempotent-Replayed") != "true" || string(again.body) != string(a.body) {
+			t.Error(again.wrong("not the stored answer\n%s", a.body))
+		}
+	})
+	before = mustRead(t, g.path).PIDs.all()
+	if err := syscall.Kill(g.PIDs.Run, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.ends(t, 10*time.Second)
+	t.Run("kill -9 of the run leaves no process", func(t *testing.T) { gone(t, before) })
+
+	p = makeRun(t, dir, "PORT=0", "SPEED=60", "RESET=1")
+	g = p.answering(t)
+	t.Run("RESET=1 begins with empty data", func(t *testing.T) {
+		if again := chargeOnce(t, g, "survivor"); again.header.Get("Idempotent-Replayed") != "" || again.status != 201 {
+			t.Error(again.wrong("something is left"))
+		}
+	})
+}
+
+// chargeOnce posts a charge.
+func chargeOnce(t *testing.T, g *target, key string) reply {
+	t.Helper()
+	request, err := newCharge(g.shop, key, g.GWAlias).request(g.BaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sure(t, newClient(), request)
+}
+
+// checkEnded looks for what a run may leave behind.
+func checkEnded(t *testing.T, p *program, processes []int) {
+	gone(t, processes)
+	if err := syscall.Kill(-p.Process.Pid, 0); err == nil {
+		t.Error("the process group still has members")
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "run.json")); !os.IsNotExist(err) {
+		t.Errorf("run.json: %v", err)
+	}
+}
+
+// shopFields are a merchant's, as the contract lists them.
+var shopFields = []string{
+	"access_token", "client_id", "client_secret", "merchant", "on_behalf_of", "service_id", "application_id", "contact_id",
+	"gw_token", "gw_alias", "webhook_secret",
+}
+
+// checkRunJSON compares run.json with the contract.
+func checkRunJSON(t *testing.T, path string) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v, mode %s, want 0600", err, info.Mode())
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal(text, &whole); err != nil {
+		t.Fatal(err)
+	}
+	compareFields(t, "run.json", whole, append([]string{"base_url", "second_merchant", "inbox_url", "sandbox_url", "pids"}, shopFields...))
+	var second, processes map[string]json.RawMessage
+	if err := json.Unmarshal(whole["second_merchant"], &second); err != nil {
+		t.Error(err)
+	}
+	compareFields(t, "second_merchant", second, shopFields)
+	if err := json.Unmarshal(whole["pids"], &processes); err != nil {
+		t.Error(err)
+	}
+	compareFields(t, "pids", processes, []string{"run", "functions", "dynamodb"})
+	for _, name := range shopFields {
+		if string(whole[name]) == `""` || string(second[name]) == `""` {
+			t.Errorf("%s is empty", name)
+		}
+	}
+	if !strings.HasPrefix(string(whole["webhook_secret"]), `"whsec_`) {
+		t.Error("webhook_secret has another form")
+	}
+}
+
+func compareFields(t *testing.T, what string, got map[string]json.RawMessage, want []string) {
+	t.Helper()
+	for name := range got {
+		if !slices.Contains(want, name) {
+			t.Errorf("%s has the field %s", what, name)
+		}
+	}
+	for _, name := range want {
+		if _, found := got[name]; !found {
+			t.Errorf("%s has no field %s", what, name)
+		}
+	}
+}
+
+// checkCurl runs the lines as they are printed.
+func checkCurl(t *testing.T, p *program) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not on the PATH")
+	}
+	lines := eventually(t, 5*time.Second, func() ([]string, error) {
+		found := regexp.MustCompile(`(?m)^curl -i .*$`).FindAllString(p.printed(), -1)
+		if len(found) != 3 {
+			return nil, fmt.Errorf("%d curl lines in\n%s", len(found), p.printed())
+		}
+		return found, nil
+	})
+	for _, line := range lines {
+		output, err := exec.Command("sh", "-c", line+" -sS").CombinedOutput()
+		if err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
+			t.Errorf("%v\n%s\nanswers\n%s", err, line, output)
+		}
+	}
+}

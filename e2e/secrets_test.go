@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// terminal is what a run prints, and is shown as it comes where E2E_LINES is set.
+type terminal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write takes a line.
+func (p *terminal) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if os.Getenv("E2E_LINES") != "" {
+		_, _ = os.Stderr.Write(text)
+	}
+	return p.text.Write(text)
+}
+
+// noSecrets looks through all that the run and its functions printed during the stories for what must never be there:
+// credentials, one-time codes, whole numbers, a merchant's state, a message's text (specification, Authentication;
+// decisions "authentication" and "pay-otp").
+func noSecrets(t *testing.T, g *target, printed *terminal, folder string) {
+	secrets := []string{"CANARY", "Bearer ", "Basic ", "cart%3D42", "Bonjour"}
+	for _, s := range []shop{g.shop, g.Second} {
+		secrets = append(secrets, s.AccessToken, s.ClientSecret, s.GWToken, s.GWAlias, strings.TrimPrefix(s.WebhookSecret, "whsec_"))
+	}
+	for _, digits := range []string{"2000", "1001", "1002", "1003", "1004", "1005", "1006", "1007", "1008", "1009", "1010", "1011"} {
+		secrets = append(secrets, "070000"+digits)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.log"))
+	if err != nil || len(files) == 0 {
+		t.Errorf("no logs in %s (%v)", folder, err)
+	}
+	texts := map[string]string{"the terminal": printed.text.String()}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Error(err)
+		}
+		texts[filepath.Base(file)] = string(text)
+	}
+	for name, text := range texts {
+		for _, secret := range secrets {
+			if at := strings.Index(text, secret); at >= 0 {
+				t.Errorf("%s holds %q: %s", name, secret, text[max(0, at-200):min(len(text), at+100)])
+			}
+		}
+	}
+}
