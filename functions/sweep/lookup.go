@@ -51,7 +51,7 @@ func (p *pass) apply(ctx context.Context, entry *ledger.Entry, answer settlement
 	conflicts := 0
 	settled, err := p.change(ctx, entry, func(e *ledger.Entry) bool {
 		now, kept := ledger.Moment(p.Now()), len(e.Conflicts)
-		resolved := ledger.Same
+		var resolved ledger.Resolved
 		if answer.Final {
 			resolved = e.Resolve(p.Settlement.Resolution(e, answer.Report, settlement.SourceStatus), now)
 		} else {
