@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,7 +58,7 @@ func makeRun(t *testing.T, dir string, environment ...string) *program {
 	p := &program{dir: dir, exited: make(chan struct{})}
 	p.Cmd = exec.CommandContext(context.Background(), "make", "run")
 	p.Dir = ".."
-	p.Env = append(os.Environ(), "LOCAL_DIR="+dir)
+	p.Env = append(surroundings(), "LOCAL_DIR="+dir)
 	p.Env = append(p.Env, environment...)
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	read, write, err := os.Pipe()
@@ -187,4 +188,10 @@ func portFree(port int) bool {
 		return false
 	}
 	return listener.Close() == nil
+}
+
+// surroundings is our environment without what a make above us adds: the make that we start must not take itself for a
+// part of that one, and say where it works.
+func surroundings() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "MAKE") })
 }
