@@ -70,7 +70,7 @@ func (p *pass) apply(ctx context.Context, entry *ledger.Entry, answer settlement
 // answers for, which has a success claimed that getStatus does not confirm, or whose amount is another; and one that has
 // been unknown for a while and cannot be looked up.
 func (p *pass) stuck(e *ledger.Entry, answer settlement.Answer, now time.Time) bool {
-	age := now.Sub(e.CreatedAt)
+	age := now.Sub(e.ReservedAt)
 	switch {
 	case e.Settled() || e.PollAt.IsZero() && e.Claim.Status == "":
 		return false
@@ -86,8 +86,10 @@ func (p *pass) stuck(e *ledger.Entry, answer settlement.Answer, now time.Time) b
 // again after the schedule's last wait.
 func (p *pass) nextPoll(e *ledger.Entry, now time.Time) time.Time {
 	last := len(p.PollSchedule) - 1
-	end := e.CreatedAt.Add(p.Lifetime)
+	end := e.ReservedAt.Add(p.Lifetime)
 	switch {
+	case e.Kind != ledger.Payment && now.Sub(e.ReservedAt) > p.Lifetime:
+		return now.Add(p.Lifetime) // a person has been told often enough
 	case e.Kind != ledger.Payment:
 		return now.Add(p.PollSchedule[last])
 	case !now.Before(end):

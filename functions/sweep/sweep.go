@@ -22,7 +22,7 @@ import (
 
 const (
 	// batch is how many due entries of a shard one sweep takes up, oldest first; the rest is the next sweep's.
-	batch = 100
+	batch = 1000
 	// workers is how many entries are worked on side by side. They wait for others nearly all the time.
 	workers = 32
 	// startReserve is what must be left of the invocation's time before another act on an entry is begun: the longest
@@ -140,8 +140,12 @@ func (p *pass) entry(ctx context.Context, key ledger.Key) {
 // work does whatever is due of an entry, one thing after another, while there is time. A step that fails does not stop
 // those after it: a merchant whose secrets cannot be had does not cost the purchaser the SMS.
 func (p *pass) work(ctx context.Context, key ledger.Key, line *telemetry.Event) error {
-	entry, err := p.Book.Find(ctx, key)
+	entry, err := p.Book.Reader.Get(ctx, key)
 	if err != nil || entry == nil {
+		return err
+	}
+	if now := ledger.Moment(p.Now()); entry.Expired(now) {
+		_, err := p.change(ctx, entry, func(e *ledger.Entry) bool { return e.Retire(now) })
 		return err
 	}
 	line.SetMerchant(entry.Merchant)

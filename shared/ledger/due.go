@@ -24,6 +24,24 @@ func (e *Entry) Reschedule() {
 	if e.UserSMS == UserSMSDue {
 		e.dueBy(e.UserSMSAt)
 	}
+	if e.Expired(e.Due) {
+		e.Due = time.Time{} // by then it counts as absent
+	}
+}
+
+// Retire takes an expired entry out of the due index, where it would stand until the table deletes it. It says whether it
+// stood there.
+func (e *Entry) Retire(now time.Time) bool {
+	if !e.Expired(now) || e.Due.IsZero() {
+		return false
+	}
+	e.LeaseUntil = e.ExpireAt
+	e.PollAt, e.UserSMSAt, e.Claim.Due = time.Time{}, time.Time{}, time.Time{}
+	for i := range e.Outbox {
+		e.Outbox[i].Next = time.Time{}
+	}
+	e.Reschedule()
+	return true
 }
 
 // dueBy brings Due forward to at, if at is set.

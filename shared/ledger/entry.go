@@ -97,9 +97,11 @@ type Entry struct {
 	CreatedAt   time.Time // the first reservation
 	// SentAt is the first moment at which what may have been applied may have been sent: the repeat window counts from it
 	// (decision "repeat-window"). A release moves it: what was sent before was certainly not applied.
-	SentAt    time.Time
-	UpdatedAt time.Time
-	FinalAt   time.Time // when Status became final
+	SentAt time.Time
+	// ReservedAt is the last reservation: the lifetime of a payment counts from it, for it was accepted after that.
+	ReservedAt time.Time
+	UpdatedAt  time.Time
+	FinalAt    time.Time // when Status became final
 	// ExpireAt is when the entry counts as absent, in whole seconds; zero for never. The table's time to live deletes
 	// it some days later (decision "retention").
 	ExpireAt time.Time

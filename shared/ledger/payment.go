@@ -131,7 +131,7 @@ func (e *Entry) PollAgain(next time.Time) {
 // Expire ends a payment that an answered getStatus still calls pending (or does not know) at the end of its lifetime
 // (decision "pay-poll"). Same: it is too early, the status is final, or a claim of success is open.
 func (e *Entry) Expire(lifetime time.Duration, now time.Time) Resolved {
-	if now.Sub(e.CreatedAt) < lifetime || e.Claim.Status == Successful || e.Settled() {
+	if now.Sub(e.ReservedAt) < lifetime || e.Claim.Status == Successful || e.Settled() {
 		return Same
 	}
 	return e.Resolve(Resolution{Status: Expired, Source: "getStatus"}, now)

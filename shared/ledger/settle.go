@@ -33,7 +33,7 @@ type Settlement struct {
 // LeaseUntil, which the caller has set.
 func (e *Entry) Begin(owner string, now time.Time) {
 	e.Version, e.Owner, e.State = 1, owner, Reserved
-	e.CreatedAt, e.SentAt, e.UpdatedAt = now, now, now
+	e.CreatedAt, e.SentAt, e.ReservedAt, e.UpdatedAt = now, now, now, now
 	e.Status = ""
 	if e.Kind == Payment {
 		e.Status = Pending
@@ -54,7 +54,7 @@ func (e *Entry) Retake(incoming *Entry, owner string, now time.Time) *Entry {
 	next.EverUnknown = e.EverUnknown || e.State == Unknown || e.State == Reserved
 	next.show()
 	next.Version, next.Owner, next.State = e.Version+1, owner, Reserved
-	next.LeaseUntil, next.UpdatedAt = incoming.LeaseUntil, now
+	next.LeaseUntil, next.ReservedAt, next.UpdatedAt = incoming.LeaseUntil, now, now
 	next.PollAt, next.DueTry = time.Time{}, 0
 	if e.State == Released {
 		next.SentAt = now
@@ -133,8 +133,8 @@ func (e *Entry) settleUnknown(s Settlement, now time.Time) bool {
 	e.State, e.EverUnknown = Unknown, true
 	if s.State == Unknown {
 		e.addAnswer(s)
-		if e.reported() && e.AnswerStatus != 0 {
-			e.State = Done
+		if e.reported() && (e.AnswerStatus != 0 || e.Kind == SMS) {
+			e.State = Done // the receipt says that it was sent
 		}
 	}
 	if s.State == Refused {

@@ -62,7 +62,7 @@ func (e *Entry) Clone() *Entry {
 // normalise brings every time into the precision that is stored, so that an entry in hand equals the one read back.
 func (e *Entry) normalise() {
 	times := []*time.Time{
-		&e.LeaseUntil, &e.CreatedAt, &e.SentAt, &e.UpdatedAt, &e.FinalAt, &e.ExpireAt, &e.UserSMSAt, &e.PollAt, &e.Due,
+		&e.LeaseUntil, &e.CreatedAt, &e.SentAt, &e.ReservedAt, &e.UpdatedAt, &e.FinalAt, &e.ExpireAt, &e.UserSMSAt, &e.PollAt, &e.Due,
 		&e.Claim.At, &e.Claim.Due,
 	}
 	for i := range e.Conflicts {

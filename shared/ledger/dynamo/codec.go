@@ -45,6 +45,7 @@ var fields = []field{
 	flag("ever_unknown", func(e *entry) *bool { return &e.EverUnknown }),
 	moment("created_at", time.Millisecond, func(e *entry) *time.Time { return &e.CreatedAt }),
 	moment("sent_at", time.Millisecond, func(e *entry) *time.Time { return &e.SentAt }),
+	moment("reserved_at", time.Millisecond, func(e *entry) *time.Time { return &e.ReservedAt }),
 	moment("updated_at", time.Millisecond, func(e *entry) *time.Time { return &e.UpdatedAt }),
 	moment("final_at", time.Millisecond, func(e *entry) *time.Time { return &e.FinalAt }),
 	moment(attributeExpireAt, time.Second, func(e *entry) *time.Time { return &e.ExpireAt }),
