@@ -129,6 +129,9 @@ var never = map[string]string{
 	settings.Speed:           "the local run alone",
 	settings.WarmConnections: "measuring alone",
 	"AWS_EXECUTION_ENV":      "Lambda sets it",
+
+	"AWS_ENDPOINT_URL":          "set where the services are not AWS's",
+	"AWS_ENDPOINT_URL_DYNAMODB": "set where DynamoDB is not AWS's",
 }
 
 // TestVariablesAreDeployed compares the variables that template.yaml gives each function with those that its program

@@ -109,12 +109,13 @@ func (e *Environment) Flag(name string) bool {
 }
 
 // Loopback returns ALLOW_LOOPBACK: whether notification and return URLs may be plain http on 127.0.0.1. It exists for
-// the local run alone: where AWS_EXECUTION_ENV is set, as Lambda sets it, true is a fault and the function does not
-// start (decision "outgoing-addresses").
+// the local run alone: where the ledger is AWS's own, which no endpoint variable then says otherwise, or where Lambda names
+// its runtime, true is a fault and the function does not start (decision "outgoing-addresses").
 func (e *Environment) Loopback() bool {
 	allowed := e.Flag(AllowLoopback)
-	if allowed && e.lookup(executionEnvironment) != "" {
-		e.fail(AllowLoopback, "is true in a deployed function (%s is set)", executionEnvironment)
+	local := e.lookup(endpointOfDynamoDB) != "" || e.lookup(endpointOfAll) != ""
+	if allowed && (!local || e.lookup(executionEnvironment) != "") {
+		e.fail(AllowLoopback, "is true in a deployed function: it is for the local run, whose DynamoDB has an endpoint of its own")
 		return false
 	}
 	return allowed

@@ -95,7 +95,8 @@ func TestFaults(t *testing.T) {
 		{"zero where it means nothing", []string{"OPERATOR_TIMEOUT", "0s"}, func(e *settings.Environment) { e.Duration(settings.OperatorTimeout) }, "OPERATOR_TIMEOUT must be at least 1s"},
 		{"list", []string{"POLL_SCHEDULE", "1m,,5m"}, func(e *settings.Environment) { e.Durations(settings.PollSchedule) }, "POLL_SCHEDULE is not a duration"},
 		{"flag", []string{"ALLOW_LOOPBACK", "yes"}, func(e *settings.Environment) { e.Loopback() }, "ALLOW_LOOPBACK must be"},
-		{"loopback deployed", []string{"ALLOW_LOOPBACK", "true", "AWS_EXECUTION_ENV", "AWS_Lambda_provided.al2023"}, func(e *settings.Environment) { e.Loopback() }, "ALLOW_LOOPBACK is true in a deployed function"},
+		{"loopback on AWS's own ledger", []string{"ALLOW_LOOPBACK", "true", "AWS_LAMBDA_FUNCTION_NAME", "charge"}, func(e *settings.Environment) { e.Loopback() }, "ALLOW_LOOPBACK is true in a deployed function"},
+		{"loopback deployed", []string{"ALLOW_LOOPBACK", "true", "AWS_ENDPOINT_URL", "http://127.0.0.1:1", "AWS_EXECUTION_ENV", "AWS_Lambda_provided.al2023"}, func(e *settings.Environment) { e.Loopback() }, "ALLOW_LOOPBACK is true in a deployed function"},
 		{"URL", []string{"BASE_URL", "ftp://x"}, func(e *settings.Environment) { e.URL(settings.BaseURL) }, "BASE_URL is not an absolute"},
 		{"URL with a query", []string{"BASE_URL", "https://x/?a=1"}, func(e *settings.Environment) { e.URL(settings.BaseURL) }, "BASE_URL is not an absolute"},
 		{"speed", []string{"SPEED", "0"}, func(*settings.Environment) {}, "SPEED must be a whole number"},
@@ -133,7 +134,7 @@ func TestEveryFaultIsNamedAndNoValue(t *testing.T) {
 }
 
 func TestURLAndLoopback(t *testing.T) {
-	env := from(settings.BaseURL, "https://pay.example.com/gateway/", settings.AllowLoopback, "true")
+	env := from(settings.BaseURL, "https://pay.example.com/gateway/", settings.AllowLoopback, "true", "AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1")
 	if got := env.URL(settings.BaseURL); got != "https://pay.example.com/gateway" {
 		t.Errorf("got %q", got)
 	}

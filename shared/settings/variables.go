@@ -17,21 +17,23 @@ const (
 	ProfileCache         = "PROFILE_CACHE"       // how long a merchant's profile is kept
 	SecretCache          = "SECRET_CACHE"        // how long a secret is kept
 	AccessTokenLife      = "ACCESS_TOKEN_LIFETIME"
-	LookupTimeout        = "LOOKUP_TIMEOUT"    // longest wait for an answer to getStatus
-	OperatorTimeout      = "OPERATOR_TIMEOUT"  // longest wait for an operator's answer
-	PaymentLifetime      = "PAYMENT_LIFETIME"  // after this a pending payment may expire
-	PollSchedule         = "POLL_SCHEDULE"     // waits between polls of getStatus; the last one repeats
-	DeliverySchedule     = "DELIVERY_SCHEDULE" // waits before each attempt to notify a merchant
-	ClaimRecheck         = "CLAIM_RECHECK"     // wait before an unconfirmed claim is looked up again
-	SilentRecheck        = "SILENT_RECHECK"    // wait before a payment past its lifetime is looked up again
-	SMSRetention         = "SMS_RETENTION"     // how long SMS entries are kept
-	RecordRetention      = "RECORD_RETENTION"  // how long charges and payments are kept; 0s: for ever
-	WebhookTimeout       = "WEBHOOK_TIMEOUT"   // longest wait for a merchant's answer
-	SweepInterval        = "SWEEP_INTERVAL"    // time between two sweeps
-	WarmConnections      = "WARM_CONNECTIONS"  // false: connections are opened by the first request, for measuring
-	AllowLoopback        = "ALLOW_LOOPBACK"    // see Environment.Loopback
-	Speed                = "SPEED"             // divisor of durations in the local run
-	executionEnvironment = "AWS_EXECUTION_ENV" // set by Lambda, never by the local run
+	LookupTimeout        = "LOOKUP_TIMEOUT"            // longest wait for an answer to getStatus
+	OperatorTimeout      = "OPERATOR_TIMEOUT"          // longest wait for an operator's answer
+	PaymentLifetime      = "PAYMENT_LIFETIME"          // after this a pending payment may expire
+	PollSchedule         = "POLL_SCHEDULE"             // waits between polls of getStatus; the last one repeats
+	DeliverySchedule     = "DELIVERY_SCHEDULE"         // waits before each attempt to notify a merchant
+	ClaimRecheck         = "CLAIM_RECHECK"             // wait before an unconfirmed claim is looked up again
+	SilentRecheck        = "SILENT_RECHECK"            // wait before a payment past its lifetime is looked up again
+	SMSRetention         = "SMS_RETENTION"             // how long SMS entries are kept
+	RecordRetention      = "RECORD_RETENTION"          // how long charges and payments are kept; 0s: for ever
+	WebhookTimeout       = "WEBHOOK_TIMEOUT"           // longest wait for a merchant's answer
+	SweepInterval        = "SWEEP_INTERVAL"            // time between two sweeps
+	WarmConnections      = "WARM_CONNECTIONS"          // false: connections are opened by the first request, for measuring
+	AllowLoopback        = "ALLOW_LOOPBACK"            // see Environment.Loopback
+	Speed                = "SPEED"                     // divisor of durations in the local run
+	executionEnvironment = "AWS_EXECUTION_ENV"         // set by Lambda for most runtimes, never by the local run
+	endpointOfDynamoDB   = "AWS_ENDPOINT_URL_DYNAMODB" // set wherever DynamoDB is not AWS's
+	endpointOfAll        = "AWS_ENDPOINT_URL"
 )
 
 // variable is what the table knows of a variable besides its name.
