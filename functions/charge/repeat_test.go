@@ -193,7 +193,7 @@ func TestUnknown(t *testing.T) {
 		w := shop(t)
 		w.Driver.Script(operationtest.LoseAnswer)
 		unknown(t, w, event(t))
-		w.Clock.Advance(24*time.Hour - time.Millisecond)
+		w.Clock.Advance(24*time.Hour - 10*time.Minute - time.Millisecond) // the margin of a send and of clocks
 		w.Driver.Script(operationtest.LoseAnswer)
 		unknown(t, w, event(t))
 		w.OneEffect(t, effect, 2)

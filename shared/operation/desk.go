@@ -27,7 +27,10 @@ const (
 	// (decision "leases").
 	leaseMargin = 5 * time.Second
 	// settleReserve is what an operator call leaves of the invocation's time for storing its outcome and answering.
-	settleReserve = 4 * time.Second
+	settleReserve = 5 * time.Second
+	// repeatMargin is how much earlier than the operator forgets a key we stop to send it again: for the time that the send
+	// itself takes, and for clocks that differ (decision "repeat-window").
+	repeatMargin = 10 * time.Minute
 )
 
 // Authenticator finds the merchant behind an Authorization header. Its faults are NoCredentials, BadCredentials and
@@ -140,7 +143,7 @@ func (d *Desk) repeatSafe(name string) time.Duration {
 	if !found {
 		return 0
 	}
-	return able.RepeatSafeFor
+	return max(0, able.RepeatSafeFor-repeatMargin)
 }
 
 // Call runs one operator call under the deadline that leaves time to store its outcome, and notes how long it took.
@@ -180,6 +183,7 @@ func (d *Desk) Settle(ctx context.Context, req *apigw.Request, held *ledger.Entr
 		return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
 	}
 	note(req.Event, settled, result)
+	req.Event.Add(telemetry.Conflicts, max(0, len(settled.Conflicts)-len(held.Conflicts)))
 	switch {
 	case settled.AnswerStatus != 0:
 		return settled, nil

@@ -87,12 +87,12 @@ func TestHoldFails(t *testing.T) {
 	}
 }
 
-// A call ends in time to store what came of it: at the operator's timeout or 4 seconds before the function's end.
+// A call ends in time to store what came of it: at the operator's timeout or 5 seconds before the function's end.
 func TestCallDeadline(t *testing.T) {
 	for name, c := range map[string]struct{ left, want time.Duration }{
 		"a whole function": {operationtest.Timeout, operationtest.OperatorTimeout},
-		"little is left":   {10 * time.Second, 6 * time.Second},
-		"nothing is left":  {time.Second, -3 * time.Second},
+		"little is left":   {10 * time.Second, 5 * time.Second},
+		"nothing is left":  {time.Second, -4 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := operationtest.New(t)

@@ -88,7 +88,7 @@ func maskNumber(text string) string {
 // of Authorization at the head.
 func looksSecret(text string) bool {
 	lower := strings.ToLower(text)
-	for _, prefix := range [...]string{"gwl_", "gws_", "whsec_"} {
+	for _, prefix := range [...]string{"gwl_", "gws_", "gwc_", "whsec_"} {
 		if strings.Contains(lower, prefix) {
 			return true
 		}

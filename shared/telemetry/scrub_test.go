@@ -14,6 +14,7 @@ import (
 var canaries = []string{
 	"gwl_m1x9_Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2RlZmdo_c0ffee",
 	"gws_eyJtIjoibTEiLCJnIjoxfQ.c2lnbmF0dXJlMTIz",
+	"gwc_m1x9_Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2RlZmdo_c0ffee",
 	"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
 	"Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2RlZmdoaWprbG1ub3A",
 	"2250701021001",
