@@ -86,13 +86,18 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	}
 	// Settle and respond.
 	settled, err := o.Desk.Settle(ctx, req, held, result, operation.Outcomes{
-		Done:    ledger.Settlement{Status: ledger.MessageWaiting, AnswerStatus: created, AnswerBody: message.answer(location)},
+		Done:    ledger.Settlement{Status: ledger.MessageWaiting, AnswerStatus: created},
 		Refused: ledger.Settlement{Status: ledger.DeliveryImpossible},
 	})
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	return operation.Stored(settled, location, false), nil
+	response := operation.Stored(settled, location, false)
+	if settled.State == ledger.Done {
+		// A sent message is never answered again, so its text, which may be a one-time code, is not kept.
+		response.Body = message.answer(location)
+	}
+	return response, nil
 }
 
 // entry is the reservation of a message.
