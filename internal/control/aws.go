@@ -1,0 +1,155 @@
+package control
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	secrettypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+
+	"mobilegateway/shared/awsclient"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	merchantdynamo "mobilegateway/shared/merchant/dynamo"
+	webhookdynamo "mobilegateway/shared/webhook/dynamo"
+)
+
+// Connector opens a deployment's stores by the variables of the environment that the SDK's tools know: AWS_REGION, the
+// credentials, and AWS_ENDPOINT_URL_* for a local run. Nothing is sent yet.
+func Connector(variable func(string) string) func(Places) (*Stores, error) {
+	return func(p Places) (*Stores, error) {
+		if p.LedgerTable == "" || p.MerchantTable == "" {
+			return nil, usage("LEDGER_TABLE and MERCHANT_TABLE are not set: name the deployment's tables, or read a local run's aws.env")
+		}
+		client, err := awsclient.New(variable)
+		if err != nil {
+			return nil, usage("%w", err)
+		}
+		tables := client.DynamoDB()
+		return &Stores{
+			Merchants: merchantdynamo.NewRegistry(tables, p.MerchantTable),
+			Ledger:    ledgerdynamo.New(tables, p.LedgerTable),
+			Health:    webhookdynamo.New(tables, p.LedgerTable),
+			Secrets:   vault{client.Secrets()},
+			Audit:     auditTable{tables, p.MerchantTable},
+		}, nil
+	}
+}
+
+// vault is a Vault over Secrets Manager.
+type vault struct{ client *secretsmanager.Client }
+
+var _ Vault = vault{}
+
+// Get implements Vault. The mark is made of the versions that are current and previous.
+func (v vault) Get(ctx context.Context, name string) (Held, error) {
+	held := Held{Name: name}
+	now, err := v.version(ctx, name, "AWSCURRENT")
+	if err != nil {
+		return held, err
+	}
+	before, err := v.version(ctx, name, "AWSPREVIOUS")
+	if err != nil {
+		return held, err
+	}
+	held.Value = now.SecretBinary
+	if now.SecretString != nil {
+		held.Value = []byte(*now.SecretString)
+	}
+	sum := sha256.Sum256([]byte(name + "\x00" + aws.ToString(now.VersionId) + "\x00" + aws.ToString(before.VersionId)))
+	held.Mark = hex.EncodeToString(sum[:])
+	return held, nil
+}
+
+// version reads one version; an empty one where there is none.
+func (v vault) version(ctx context.Context, name, stage string) (*secretsmanager.GetSecretValueOutput, error) {
+	out, err := v.client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String(name), VersionStage: aws.String(stage)})
+	var none *secrettypes.ResourceNotFoundException
+	if errors.As(err, &none) {
+		return &secretsmanager.GetSecretValueOutput{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read secret %s: %w", name, err)
+	}
+	return out, nil
+}
+
+// Put implements Vault. The request's token is made of what was read: of two changes of one state the service takes the
+// first and refuses the second, and a repeat of our own changes nothing.
+func (v vault) Put(ctx context.Context, held Held, value []byte) error {
+	_, err := v.client.PutSecretValue(ctx, &secretsmanager.PutSecretValueInput{
+		SecretId: aws.String(held.Name), SecretString: aws.String(string(value)), ClientRequestToken: aws.String(held.Mark),
+	})
+	var other *secrettypes.ResourceExistsException
+	var none *secrettypes.ResourceNotFoundException
+	switch {
+	case errors.As(err, &other):
+		return fmt.Errorf("secret %s was changed by another hand: try again", held.Name)
+	case errors.As(err, &none):
+		return fmt.Errorf("there is no secret %s: the deployment makes it", held.Name)
+	case err != nil:
+		return fmt.Errorf("write secret %s: %w", held.Name, err)
+	}
+	return nil
+}
+
+// auditTable is an AuditLog in the merchant table.
+type auditTable struct {
+	client *dynamodb.Client
+	table  string
+}
+
+var _ AuditLog = auditTable{}
+
+// The item of a record: its key, and the record as a document.
+const (
+	auditKey      = "pk"
+	auditPrefix   = "audit#"
+	auditDocument = "document"
+)
+
+// Record implements AuditLog.
+func (a auditTable) Record(ctx context.Context, r Record) error {
+	document, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = a.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(a.table), Item: map[string]types.AttributeValue{
+		auditKey:      &types.AttributeValueMemberS{Value: auditPrefix + r.ID},
+		auditDocument: &types.AttributeValueMemberS{Value: string(document)},
+	}})
+	if err != nil {
+		return fmt.Errorf("write an audit record: %w", err)
+	}
+	return nil
+}
+
+// Records implements AuditLog: a scan, page by page.
+func (a auditTable) Records(ctx context.Context) ([]Record, error) {
+	records := []Record{}
+	pages := dynamodb.NewScanPaginator(a.client, &dynamodb.ScanInput{
+		TableName: aws.String(a.table), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("begins_with(" + auditKey + ", :prefix)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":prefix": &types.AttributeValueMemberS{Value: auditPrefix}},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the audit records: %w", err)
+		}
+		for _, item := range page.Items {
+			var record Record
+			document, _ := item[auditDocument].(*types.AttributeValueMemberS)
+			if document == nil || json.Unmarshal([]byte(document.Value), &record) != nil {
+				return nil, errors.New("an audit record is damaged")
+			}
+			records = append(records, record)
+		}
+	}
+	return records, nil
+}

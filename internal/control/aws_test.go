@@ -1,0 +1,164 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/local/secrets"
+	"mobilegateway/shared/awsclient"
+	"mobilegateway/shared/ledger"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/merchant"
+)
+
+// deployed is a desk in front of real stores, with secrets that have no value yet, as a deployment makes them.
+func deployed(t *testing.T) (*desk, *awsclient.Client) {
+	t.Helper()
+	d := newDesk(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	tables, err := dynoxide.Start(ctx, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tables.Stop)
+	versions := 0
+	vault, err := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), time.Now, func() string {
+		versions++
+		return fmt.Sprintf("00000000-0000-4000-8000-%012d", versions)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(vault)
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{
+		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "LOCAL", "AWS_SECRET_ACCESS_KEY": "local",
+		"AWS_ENDPOINT_URL_DYNAMODB": tables.Endpoint(), "AWS_ENDPOINT_URL_SECRETS_MANAGER": server.URL,
+	} {
+		d.variables[name] = value
+	}
+	variable := func(name string) string { return d.variables[name] }
+	d.connect = Connector(variable)
+	client, err := awsclient.New(variable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	makeTables(t, client)
+	return d, client
+}
+
+func makeTables(t *testing.T, client *awsclient.Client) {
+	t.Helper()
+	ctx := context.Background()
+	_, err := client.DynamoDB().CreateTable(ctx, ledgerdynamo.Schema("ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.DynamoDB().CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: aws.String("merchants"), BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"token-keys", "callback-keys", "webhook-keys"} {
+		_, err := client.Secrets().CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: aws.String(name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestADayAtTheDesk is the story of a new deployment: keys, a merchant, a rotation, a replay and what the audit says.
+func TestADayAtTheDesk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a database")
+	}
+	d, client := deployed(t)
+	for _, ring := range []string{"tokens", "callbacks", "webhooks", "webhooks"} {
+		d.do("keys add "+ring+yes, nil)
+	}
+	var keys []keyView
+	d.do("keys list webhooks", &keys)
+	if len(keys) != 2 {
+		t.Fatalf("keys: %+v", keys)
+	}
+	d.refused("operator list --operator-secret none", ExitDone, "")
+	d.input = `{"sandbox":{"current":"a","accounts":{"a":{"base_url":"https://o.example","access_token":"t"}}}}`
+	d.refused("operator set -"+yes, ExitFailed, "there is no secret operators")
+
+	shop := d.shop()
+	d.do("token rotate ShopA"+yes, nil)
+	d.do("merchant change ShopA --add-host b.example"+yes, nil)
+	d.refused("merchant add shopa --country ci --operator sandbox"+yes, ExitFailed, merchant.ErrNameTaken.Error())
+	const count = 30
+	store := ledgerdynamo.New(client.DynamoDB(), "ledger")
+	for i := range count {
+		e := d.payment(shop, i, d.now.Add(time.Duration(i)*time.Second))
+		e.Version = 1
+		if _, err := store.Insert(context.Background(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.now = d.now.Add(time.Hour)
+	var result replayed
+	d.do("deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+yes, &result)
+	if result.Queued != count {
+		t.Errorf("replayed: %+v", result)
+	}
+	e, err := store.Get(context.Background(), ledger.Key{Kind: ledger.Payment, ID: "ShopA_7"})
+	if err != nil || !e.Fast() || e.Version != 2 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, out, _ := d.run("export --merchant ShopA --from 2026-03-01 --to 2026-03-01"); strings.Count(out, "\n") != count+1 {
+		t.Errorf("export: %s", out)
+	}
+	var records []Record
+	d.do("audit", &records)
+	outcomes := map[string]int{}
+	for _, r := range records {
+		outcomes[r.What+" "+r.Outcome]++
+	}
+	for what, want := range map[string]int{"add a key done": 5, // shop adds one too
+		"add a merchant done": 1, "add a merchant failed": 1, "issue a token done": 1,
+		"change a merchant done": 1, "replay deliveries done": 1, "set operators' credentials failed": 1} {
+		if outcomes[what] != want {
+			t.Errorf("%s: %d records, want %d of %v", what, outcomes[what], want, outcomes)
+		}
+	}
+	var merchants []merchantView
+	if d.do("merchant list", &merchants); len(merchants) != 1 {
+		t.Errorf("audit records count as merchants: %+v", merchants)
+	}
+}
+
+func TestASecretOfAnotherHandIsNotOverwritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a database")
+	}
+	d, client := deployed(t)
+	ctx := context.Background()
+	v := vault{client.Secrets()}
+	d.do("keys add tokens"+yes, nil)
+	held, err := v.Get(ctx, "token-keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.do("keys add tokens"+yes, nil)
+	if err := v.Put(ctx, held, []byte("mine")); err == nil || !strings.Contains(err.Error(), "another hand") {
+		t.Errorf("Put over another's change: %v", err)
+	}
+}

@@ -1,0 +1,216 @@
+// Package control is gatewayctl, the operations engineer's tool: merchants and what they hold, the key rings, the
+// operators' credentials, the history of a transaction, deliveries, unknown outcomes, and exports.
+//
+// It decides no rule of its own about money or access: the transitions are those of packages merchant, keyring and
+// ledger. Its invariants: nothing is changed without --yes; what is changed leaves an audit record in the merchant table,
+// written before the change and completed after it; and no secret is an argument, or stands in a record or an error.
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/webhook"
+)
+
+// The exit codes.
+const (
+	ExitDone   = 0 // it was done, or shown
+	ExitFailed = 1 // it could not be done; or a check did not hold
+	ExitUsage  = 2 // the command line is wrong; nothing was tried
+)
+
+// Ledger is what the tool needs of the ledger's store.
+type Ledger interface {
+	ledger.Reader
+	ledger.Writer
+	ledger.Journal
+	ledger.Queue
+}
+
+// Stores are where the gateway keeps what the tool works on.
+type Stores struct {
+	Merchants merchant.Registry
+	Ledger    Ledger
+	Health    webhook.HealthStore
+	Secrets   Vault
+	Audit     AuditLog
+}
+
+// System is what the tool has around it. Variable reads a variable of the environment; Who is the person at the
+// keyboard; Connect opens the stores of a deployment, which a command that needs none never asks for.
+type System struct {
+	In         io.Reader
+	Out, Notes io.Writer // standard output and standard error
+	Variable   func(string) string
+	Who        string
+	Now        func() time.Time
+	Rand       io.Reader
+	Connect    func(Places) (*Stores, error)
+}
+
+// Places are a deployment's tables and secrets, by flag or by the variables that its functions have too.
+type Places struct {
+	LedgerTable       string        `group:"Deployment" variable:"LEDGER_TABLE" placeholder:"NAME" help:"Table of transactions ($$LEDGER_TABLE)."`
+	MerchantTable     string        `group:"Deployment" variable:"MERCHANT_TABLE" placeholder:"NAME" help:"Table of merchants ($$MERCHANT_TABLE)."`
+	OperatorSecret    string        `group:"Deployment" variable:"OPERATOR_SECRET" placeholder:"NAME" help:"Secret of the operators' credentials ($$OPERATOR_SECRET)."`
+	TokenKeySecret    string        `group:"Deployment" variable:"TOKEN_KEY_SECRET" placeholder:"NAME" help:"Secret of the ring for tokens ($$TOKEN_KEY_SECRET)."`
+	CallbackKeySecret string        `group:"Deployment" variable:"CALLBACK_KEY_SECRET" placeholder:"NAME" help:"Secret of the ring for callbacks ($$CALLBACK_KEY_SECRET)."`
+	WebhookKeySecret  string        `group:"Deployment" variable:"WEBHOOK_KEY_SECRET" placeholder:"NAME" help:"Secret of the ring for webhooks ($$WEBHOOK_KEY_SECRET)."`
+	SecretCache       time.Duration `group:"Deployment" variable:"SECRET_CACHE" default:"5m" help:"How long a function keeps a secret ($$SECRET_CACHE)."`
+}
+
+// tool is the whole command line.
+type tool struct {
+	Places
+	JSON bool   `name:"json" help:"Write JSON, for programs."`
+	Yes  bool   `help:"Do it. Without, what changes anything is tried and not done."`
+	Why  string `placeholder:"REASON" help:"The reason, for the audit record; --yes needs it."`
+	Who  string `variable:"GATEWAYCTL_WHO" placeholder:"NAME" help:"Who does it, for the audit record (the user of this machine)."`
+
+	Merchant      merchantCommands      `cmd:"" help:"Merchants: add, show, list, change, suspend, resume."`
+	Token         tokenCommands         `cmd:"" help:"Long-lived access tokens of a merchant."`
+	ClientSecret  clientSecretCommands  `cmd:"" help:"Client secrets of a merchant, for the token endpoint."`
+	WebhookSecret webhookSecretCommands `cmd:"" help:"Secrets that a merchant's notifications are signed with."`
+	Keys          keysCommands          `cmd:"" help:"The rings of signing keys."`
+	Operator      operatorCommands      `cmd:"" help:"Operators' credentials."`
+	Payment       paymentCommands       `cmd:"" help:"Mobile money payments."`
+	Charge        chargeCommands        `cmd:"" help:"Charges."`
+	SMS           smsCommands           `cmd:"" name:"sms" help:"SMS."`
+	List          listCommand           `cmd:"" help:"List a merchant's transactions of a UTC day."`
+	Deliveries    deliveriesCommands    `cmd:"" help:"Notifications to merchants."`
+	Endpoint      endpointCommands      `cmd:"" help:"Where merchants are notified."`
+	Unknown       unknownCommands       `cmd:"" help:"Transactions whose outcome is unknown."`
+	Export        exportCommand         `cmd:"" help:"Export a merchant's transactions for reconciliation."`
+	Audit         auditCommand          `cmd:"" help:"List what was changed, by whom and why."`
+	Completion    completionCommand     `cmd:"" help:"Print the completion script of a shell."`
+	Complete      completeCommand       `cmd:"" hidden:"" help:"The words that may follow, for the completion scripts."`
+}
+
+// exit is how the parser ends the program after --help; run turns it into the exit code.
+type exit int
+
+// errUsage marks what is wrong with the command line itself.
+var errUsage = errors.New("usage")
+
+// usage makes an error of the command line.
+func usage(format string, values ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{errUsage}, values...)...)
+}
+
+// Run runs the tool with the arguments after its name, and returns the exit code.
+func Run(ctx context.Context, arguments []string, system System) (code int) {
+	defer func() {
+		if ended, is := recover().(exit); is {
+			code = int(ended)
+		}
+	}()
+	var grammar tool
+	parser, err := newParser(&grammar, system)
+	if err != nil {
+		return fail(system.Notes, err)
+	}
+	parsed, err := parser.Parse(arguments)
+	if err != nil {
+		return fail(system.Notes, usage("%w", err))
+	}
+	s := &session{Context: ctx, System: system, tool: &grammar, model: parser.Model}
+	s.hand = &dry{session: s}
+	if grammar.Yes {
+		s.hand = &live{session: s}
+	}
+	return fail(system.Notes, parsed.Run(s))
+}
+
+// newParser makes the parser of the command line.
+func newParser(grammar *tool, system System) (*kong.Kong, error) {
+	return kong.New(grammar,
+		kong.Name("gatewayctl"),
+		kong.Description("Onboards merchants and looks after the gateway. What changes anything is tried only, and done with --yes."),
+		kong.Writers(system.Out, system.Notes),
+		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Resolvers(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+			if value := system.Variable(flag.Tag.Get("variable")); flag.Tag.Has("variable") && value != "" {
+				return value, nil
+			}
+			return nil, nil
+		})),
+	)
+}
+
+// fail says what went wrong and gives the exit code.
+func fail(to io.Writer, err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	fmt.Fprintln(to, "gatewayctl:", err)
+	if errors.Is(err, errUsage) {
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// session is one run of the tool. Commands read through it and change things by its hand alone.
+type session struct {
+	context.Context
+	System
+	*tool
+	model *kong.Application
+	hand  hand
+
+	stores *Stores
+}
+
+// open connects to the deployment, once.
+func (s *session) open() (*Stores, error) {
+	if s.stores != nil {
+		return s.stores, nil
+	}
+	stores, err := s.Connect(s.Places)
+	s.stores = stores
+	return stores, err
+}
+
+// who is the name in audit records.
+func (s *session) who() string {
+	if s.tool.Who != "" {
+		return s.tool.Who
+	}
+	return s.System.Who
+}
+
+// book is the ledger for changes.
+func (s *session) book(stores *Stores) *ledger.Book {
+	return &ledger.Book{Store: stores.Ledger, Reader: stores.Ledger, Now: s.Now, Rand: s.Rand}
+}
+
+// merchant finds a profile by its name or id.
+func (s *session) merchant(nameOrID string) (*merchant.Profile, error) {
+	stores, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	id, err := stores.Merchants.IDOf(s, nameOrID)
+	if err != nil {
+		return nil, err
+	}
+	if id == "" {
+		id = nameOrID
+	}
+	profile, err := stores.Merchants.Profile(s, id)
+	if err != nil {
+		return nil, err
+	}
+	if profile == nil {
+		return nil, fmt.Errorf("there is no merchant %q", nameOrID)
+	}
+	return profile.Clone(), nil
+}

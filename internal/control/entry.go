@@ -1,0 +1,231 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/money"
+	"mobilegateway/shared/msisdn"
+)
+
+type paymentCommands struct {
+	Show paymentShow `cmd:"" help:"Show a payment's whole history."`
+}
+
+type chargeCommands struct {
+	Show chargeShow `cmd:"" help:"Show a charge's whole history."`
+}
+
+type smsCommands struct {
+	Show smsShow `cmd:"" help:"Show an SMS's whole history."`
+}
+
+type paymentShow struct {
+	OrderID string `arg:"" help:"The order_id."`
+}
+
+// Run shows the payment.
+func (c *paymentShow) Run(s *session) error {
+	return showEntry(s, ledger.Key{Kind: ledger.Payment, ID: c.OrderID})
+}
+
+// keyed names a charge or an SMS: by its id, or by what its merchant knows it by.
+type keyed struct {
+	ID         string `arg:"" optional:"" help:"The id."`
+	Merchant   string `placeholder:"NAME" help:"Instead of the id: the merchant, with --correlator or --reference."`
+	Correlator string `placeholder:"TEXT" help:"The clientCorrelator."`
+}
+
+type chargeShow struct {
+	keyed
+	Reference string `placeholder:"TEXT" help:"The referenceCode of a charge without a clientCorrelator."`
+}
+
+// Run shows the charge.
+func (c *chargeShow) Run(s *session) error {
+	id := c.ID
+	if c.Merchant != "" && (c.Correlator != "" || c.Reference != "") && id == "" {
+		p, err := s.merchant(c.Merchant)
+		if err != nil {
+			return err
+		}
+		id = ledger.ChargeID(p.ID, c.Correlator, c.Reference)
+	}
+	return showEntry(s, ledger.Key{Kind: ledger.Charge, ID: id})
+}
+
+type smsShow struct{ keyed }
+
+// Run shows the SMS.
+func (c *smsShow) Run(s *session) error {
+	id := c.ID
+	if c.Merchant != "" && c.Correlator != "" && id == "" {
+		p, err := s.merchant(c.Merchant)
+		if err != nil {
+			return err
+		}
+		id = ledger.SMSID(p.ID, c.Correlator)
+	}
+	return showEntry(s, ledger.Key{Kind: ledger.SMS, ID: id})
+}
+
+// showEntry shows one entry: its facts, and then what happened in the order of time.
+func showEntry(s *session, key ledger.Key) error {
+	if key.ID == "" {
+		return usage("name it by its id, or by --merchant with --correlator or --reference")
+	}
+	stores, err := s.open()
+	if err != nil {
+		return err
+	}
+	entry, err := stores.Ledger.Get(s, key)
+	if err != nil {
+		return err
+	}
+	if entry == nil {
+		return fmt.Errorf("there is no %s %s", key.Kind, key.ID)
+	}
+	view := historyOf(entry)
+	rows := append(factRows(view.entryView), []string{""})
+	for _, e := range view.Events {
+		rows = append(rows, []string{moment(e.At), e.What, e.Detail})
+	}
+	return s.show(view, rows)
+}
+
+// entryView is an entry for programs and for exports: no token, no alias, numbers masked.
+type entryView struct {
+	Kind              ledger.Kind         `json:"kind"`
+	ID                string              `json:"id"`
+	Merchant          string              `json:"merchant"`
+	CreatedAt         time.Time           `json:"created_at"`
+	State             ledger.State        `json:"state"`
+	Status            ledger.Status       `json:"status,omitempty"`
+	FinalAt           time.Time           `json:"final_at,omitzero"`
+	Amount            string              `json:"amount,omitempty"`
+	Currency          string              `json:"currency,omitempty"`
+	Country           string              `json:"country"`
+	Operator          string              `json:"operator"`
+	Account           string              `json:"account"`
+	Channel           string              `json:"channel,omitempty"`
+	Correlator        string              `json:"client_correlator,omitempty"`
+	ReferenceCode     string              `json:"reference_code,omitempty"`
+	UpstreamKey       string              `json:"upstream_key"`
+	OperatorReference string              `json:"operator_reference,omitempty"`
+	PaymentID         string              `json:"transaction_id,omitempty"`
+	MSISDN            string              `json:"msisdn,omitempty"`
+	NotifyURL         string              `json:"notify_url,omitempty"`
+	AnswerStatus      int                 `json:"answer_status,omitempty"`
+	EverUnknown       bool                `json:"ever_unknown"`
+	UserSMS           ledger.UserSMSState `json:"user_sms,omitempty"`
+	Conflicts         int                 `json:"conflicts"`
+}
+
+func entryOf(e *ledger.Entry) entryView {
+	view := entryView{
+		Kind: e.Kind, ID: e.ID, Merchant: e.Merchant, CreatedAt: e.CreatedAt, State: e.State, Status: e.Status, FinalAt: e.FinalAt,
+		Currency: e.Currency, Country: e.Country, Operator: e.Operator, Account: e.Account, Channel: e.Channel,
+		Correlator: e.Correlator, ReferenceCode: e.ReferenceCode, UpstreamKey: e.UpstreamKey, OperatorReference: e.OperatorReference,
+		PaymentID: e.PaymentID, MSISDN: msisdn.Mask(e.PurchaserMSISDN()), NotifyURL: e.NotifyURL, AnswerStatus: e.AnswerStatus,
+		EverUnknown: e.EverUnknown, UserSMS: e.UserSMS, Conflicts: len(e.Conflicts),
+	}
+	if e.Currency != "" {
+		view.Amount = money.Format(e.Minor, e.Exponent)
+	}
+	return view
+}
+
+// factRows is an entry's facts for people: those that it has.
+func factRows(v entryView) table {
+	all := table{
+		{"id", v.ID}, {"kind", string(v.Kind)}, {"merchant", v.Merchant}, {"state", string(v.State)}, {"status", string(v.Status)},
+		{"amount", v.Amount}, {"currency", v.Currency}, {"country", v.Country}, {"operator", v.Operator}, {"account", v.Account},
+		{"channel", v.Channel}, {"clientCorrelator", v.Correlator}, {"referenceCode", v.ReferenceCode}, {"upstream key", v.UpstreamKey},
+		{"operator's reference", v.OperatorReference}, {"Transaction-id", v.PaymentID}, {"payer", v.MSISDN}, {"notified at", v.NotifyURL},
+		{"user SMS", string(v.UserSMS)},
+	}
+	return slices.DeleteFunc(all, func(row []string) bool { return row[1] == "" })
+}
+
+// event is one thing that happened, or is to happen, to an entry.
+type event struct {
+	At     time.Time `json:"at,omitzero"`
+	What   string    `json:"what"`
+	Detail string    `json:"detail,omitempty"`
+}
+
+// history is an entry with all that is kept of its life.
+type history struct {
+	entryView
+	Events []event `json:"events"`
+}
+
+// historyOf tells an entry's life in the order of time; what has no time stands at the end.
+func historyOf(e *ledger.Entry) history {
+	h := history{entryView: entryOf(e)}
+	tell := func(at time.Time, what, detail string) {
+		h.Events = append(h.Events, event{at, what, detail})
+	}
+	tell(e.CreatedAt, "created", "")
+	if !e.SentAt.IsZero() {
+		tell(e.SentAt, "first sent", "to "+e.Operator+" by account "+e.Account)
+	}
+	if e.AnswerStatus != 0 {
+		tell(time.Time{}, "answered", strconv.Itoa(e.AnswerStatus))
+	}
+	for _, c := range e.Conflicts {
+		tell(c.At, "conflict", fmt.Sprintf("%s said %s, kept and not applied: %s", c.Source, c.Status, c.Reason))
+	}
+	if e.Claim.Status != "" {
+		tell(e.Claim.At, "claim", fmt.Sprintf("the operator's callback says %s; getStatus is asked at %s", e.Claim.Status, moment(e.Claim.Due)))
+	}
+	if !e.FinalAt.IsZero() {
+		tell(e.FinalAt, "final", string(e.Status))
+	}
+	for _, n := range e.Told {
+		tell(n.ToldAt, "told", fmt.Sprintf("%s, webhook-id %s, attempt %d", n.Status, n.ID, n.Attempt))
+	}
+	for _, n := range e.Outbox {
+		tell(n.At, "to be told", outboxDetail(n))
+	}
+	tell(e.UpdatedAt, "last written", fmt.Sprintf("version %d, %s", e.Version, e.State))
+	if e.State == ledger.Reserved {
+		tell(e.LeaseUntil, "lease ends", "")
+	}
+	for _, timer := range []event{{e.PollAt, "next lookup", ""}, {e.UserSMSAt, "next user SMS", ""}, {e.ExpireAt, "expires", ""}} {
+		if !timer.At.IsZero() {
+			h.Events = append(h.Events, timer)
+		}
+	}
+	slices.SortStableFunc(h.Events, byTime)
+	return h
+}
+
+// byTime orders events; one without a time comes last.
+func byTime(a, b event) int {
+	if a.At.IsZero() != b.At.IsZero() {
+		return cmp.Compare(b.At.Unix(), a.At.Unix())
+	}
+	return a.At.Compare(b.At)
+}
+
+// outboxDetail says where a notification stands.
+func outboxDetail(n ledger.Notification) string {
+	detail := fmt.Sprintf("%s, webhook-id %s, %s made", n.Status, n.ID, plural(n.Attempt, "attempt"))
+	if n.LastWhy != "" {
+		detail += fmt.Sprintf(", the last: %s %d", n.LastWhy, n.LastCode)
+	}
+	switch {
+	case n.Dead != "":
+		detail += ", given up: " + n.Dead
+	case n.Parked:
+		detail += ", parked: the endpoint is disabled"
+	case !n.Next.IsZero():
+		detail += ", next at " + moment(n.Next)
+	}
+	return detail
+}

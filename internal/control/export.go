@@ -1,0 +1,209 @@
+package control
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+type exportCommand struct {
+	Merchant string `required:"" placeholder:"NAME" help:"The merchant's name or id."`
+	From     string `required:"" placeholder:"DAY" help:"The first UTC day of creation."`
+	To       string `required:"" placeholder:"DAY" help:"The last UTC day of creation."`
+	Format   string `enum:"csv,json" default:"csv" help:"csv, or json: one object a line."`
+	Kind     string `enum:"all,charge,pay,sms" default:"all" help:"all, charge, pay or sms."`
+	Output   string `placeholder:"FILE" help:"Write to a file; the same command continues it after an interrupt, by FILE.cursor."`
+	Cursor   string `placeholder:"CURSOR" help:"Without --output: continue where an export ended, by the cursor that it told."`
+}
+
+// columns are the export's, in their order.
+var columns = []string{"kind", "id", "transaction_id", "created_at", "final_at", "state", "status", "amount", "currency", "country", "operator",
+	"channel", "client_correlator", "reference_code", "operator_reference", "upstream_key", "ever_unknown", "conflicts"}
+
+// position is where an export stands: the pages before Cursor ("<day>/<the store's cursor>") are written, in Bytes.
+// Command says which export it is of.
+type position struct {
+	Command string `json:"command"`
+	Cursor  string `json:"cursor"`
+	Bytes   int64  `json:"bytes"`
+}
+
+// Run writes the transactions in the order of creation, a page at a time: memory does not grow with their number, and
+// what is written is always whole pages, so that a continued export has each transaction once.
+func (c *exportCommand) Run(s *session) error {
+	from, err := parseDay(c.From)
+	if err != nil {
+		return err
+	}
+	to, err := parseDay(c.To)
+	if err != nil {
+		return err
+	}
+	if to.Before(from) || c.Output != "" && c.Cursor != "" {
+		return usage("--to is not before --from, and --output has its own cursor")
+	}
+	p, err := s.merchant(c.Merchant)
+	if err != nil {
+		return err
+	}
+	run := &exporting{exportCommand: c, session: s, to: s.Out, at: position{Cursor: c.Cursor}}
+	run.at.Command = fmt.Sprint(p.ID, " ", c.From, " ", c.To, " ", c.Format, " ", c.Kind)
+	var file *os.File
+	if c.Output != "" {
+		if file, err = run.open(); err != nil {
+			return err
+		}
+	}
+	err = run.pages(p.ID, from, to.Add(day))
+	if file != nil {
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil && c.Output == "" && run.at.Cursor != "" {
+		fmt.Fprintf(s.Notes, "Continue with --cursor %s\n", run.at.Cursor)
+	}
+	if err == nil && c.Output != "" {
+		err = os.Remove(c.cursorFile())
+	}
+	fmt.Fprintf(s.Notes, "%s written.\n", plural(run.written, "transaction"))
+	return err
+}
+
+func (c *exportCommand) cursorFile() string { return c.Output + ".cursor" }
+
+// exporting is one run of an export.
+type exporting struct {
+	*exportCommand
+	*session
+	to      io.Writer
+	at      position
+	written int
+}
+
+// open opens the file: a new one, or one to be continued, cut back to its last whole page.
+func (x *exporting) open() (*os.File, error) {
+	text, err := os.ReadFile(x.cursorFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(x.Output); err == nil {
+			return nil, usage("%s is there already, and is not half an export", x.Output)
+		}
+		text, err = json.Marshal(x.at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found position
+	if json.Unmarshal(text, &found) != nil || found.Command != x.at.Command {
+		return nil, usage("%s is of another export", x.cursorFile())
+	}
+	x.at = found
+	file, err := os.OpenFile(x.Output, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	x.to = file
+	err = file.Truncate(found.Bytes)
+	if err == nil {
+		_, err = file.Seek(found.Bytes, io.SeekStart)
+	}
+	if err == nil {
+		err = x.keep()
+	}
+	if err != nil {
+		_ = file.Close() // the error before it says more
+	}
+	return file, err
+}
+
+// keep stores the position, whole or not at all.
+func (x *exporting) keep() error {
+	text, err := json.Marshal(x.at)
+	if err != nil {
+		return err
+	}
+	next := x.cursorFile() + ".new"
+	if err := os.WriteFile(next, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, x.cursorFile())
+}
+
+// pages writes page after page from the position on.
+func (x *exporting) pages(merchantID string, from, to time.Time) error {
+	cursor := ""
+	if x.at.Cursor != "" {
+		text, rest, _ := strings.Cut(x.at.Cursor, "/")
+		at, err := parseDay(text)
+		if err != nil || at.Before(from) {
+			return usage("the cursor is not one of this export")
+		}
+		from, cursor = at, rest
+	}
+	for p, err := range x.session.pages(merchantID, from, to, cursor) {
+		if err != nil {
+			return err
+		}
+		if err := x.write(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes a page and then the position after it.
+func (x *exporting) write(p page) error {
+	var text bytes.Buffer
+	rows := csv.NewWriter(&text)
+	if x.at.Cursor == "" && x.Format == "csv" {
+		_ = rows.Write(columns) // a buffer takes everything
+	}
+	for _, e := range p.entries {
+		if x.Kind != "all" && x.Kind != string(e.Kind) || e.Kind == ledger.Reference {
+			continue
+		}
+		x.written++
+		if x.Format == "csv" {
+			_ = rows.Write(record(entryOf(e)))
+			continue
+		}
+		if err := json.NewEncoder(&text).Encode(entryOf(e)); err != nil {
+			return err
+		}
+	}
+	rows.Flush()
+	n, err := x.to.Write(text.Bytes())
+	if err != nil {
+		return err
+	}
+	x.at.Bytes += int64(n)
+	x.at.Cursor = p.day.Format(time.DateOnly) + "/" + p.next
+	if p.next == "" {
+		x.at.Cursor = p.day.Add(day).Format(time.DateOnly) + "/"
+	}
+	if x.Output == "" {
+		return nil
+	}
+	return x.keep()
+}
+
+// record is a transaction as a row. A text that a spreadsheet would take for a formula is marked as text.
+func record(v entryView) []string {
+	row := []string{string(v.Kind), v.ID, v.PaymentID, moment(v.CreatedAt), moment(v.FinalAt), string(v.State), string(v.Status), v.Amount, v.Currency,
+		v.Country, v.Operator, v.Channel, v.Correlator, v.ReferenceCode, v.OperatorReference, v.UpstreamKey,
+		strconv.FormatBool(v.EverUnknown), strconv.Itoa(v.Conflicts)}
+	for i, cell := range row {
+		if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+			row[i] = "'" + cell
+		}
+	}
+	return row
+}

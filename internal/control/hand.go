@@ -1,0 +1,135 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/webhook"
+)
+
+// Act is one command that changes something, as the audit record names it: what is done, and to which merchant,
+// transaction or secret. It holds no secret.
+type Act struct {
+	What    string
+	Subject string
+}
+
+// hand is all that a command can change. There are two: live, which does it, and dry, which tries it and stores nothing.
+// A command is written once and does not know which hand it has.
+type hand interface {
+	// act runs one command's changes. done says in words what became of them, also where it failed half way.
+	act(a Act, change func() (done string, err error)) error
+	createMerchant(p *merchant.Profile) error
+	updateMerchant(p *merchant.Profile) error
+	putSecret(held Held, value []byte) error
+	changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*ledger.Entry, error)
+	saveHealth(h webhook.Health) error
+	// reveal gives the text of a secret where it is really issued.
+	reveal(secret string) string
+}
+
+// live does what it is told, between the two halves of an audit record.
+type live struct{ *session }
+
+func (l *live) act(a Act, change func() (string, error)) error {
+	if l.Why == "" {
+		return usage("--yes needs --why: the reason is kept with the change")
+	}
+	stores, err := l.open()
+	if err != nil {
+		return err
+	}
+	record := newRecord(l.session, a)
+	if err := stores.Audit.Record(l, record); err != nil {
+		return fmt.Errorf("nothing was changed, as no audit record could be written: %w", err)
+	}
+	done, failed := change()
+	record.Outcome, record.Detail = OutcomeDone, done
+	if failed != nil {
+		record.Outcome = OutcomeFailed
+	}
+	// An interrupt must not leave the record half written.
+	if err := stores.Audit.Record(context.WithoutCancel(l), record); err != nil {
+		return errors.Join(failed, fmt.Errorf("it was tried, but its audit record %s still says %q: %w", record.ID, OutcomeBegun, err))
+	}
+	return failed
+}
+
+func (l *live) createMerchant(p *merchant.Profile) error { return l.stores.Merchants.Create(l, p) }
+
+func (l *live) updateMerchant(p *merchant.Profile) error { return l.stores.Merchants.Update(l, p) }
+
+func (l *live) putSecret(held Held, value []byte) error { return l.stores.Secrets.Put(l, held, value) }
+
+func (l *live) changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*ledger.Entry, error) {
+	return l.book(l.stores).Change(l, key, change)
+}
+
+func (l *live) saveHealth(h webhook.Health) error {
+	saved, err := l.stores.Health.SaveHealth(l, h)
+	if err == nil && !saved {
+		return errors.New("the endpoint was changed by another hand: try again")
+	}
+	return err
+}
+
+func (l *live) reveal(secret string) string { return secret }
+
+// dry reads what is there and finds out whether the change would be refused. It stores nothing.
+type dry struct{ *session }
+
+func (d *dry) act(a Act, change func() (string, error)) error {
+	if _, err := d.open(); err != nil {
+		return err
+	}
+	done, err := change()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.Notes, "Dry run: %s, %s: %s. Nothing was changed; --yes --why REASON does it.\n", a.What, a.Subject, done)
+	return nil
+}
+
+func (d *dry) createMerchant(p *merchant.Profile) error {
+	holder, err := d.stores.Merchants.IDOf(d, p.Name)
+	if err == nil && holder != "" {
+		return merchant.ErrNameTaken
+	}
+	return err
+}
+
+func (d *dry) updateMerchant(p *merchant.Profile) error {
+	stored, err := d.stores.Merchants.Profile(d, p.ID)
+	switch {
+	case err != nil:
+		return err
+	case stored == nil:
+		return merchant.ErrGone
+	case stored.Version != p.Version:
+		return merchant.ErrChanged
+	}
+	return nil
+}
+
+func (d *dry) putSecret(Held, []byte) error { return nil }
+
+func (d *dry) changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*ledger.Entry, error) {
+	entry, err := d.stores.Ledger.Get(d, key)
+	switch {
+	case err != nil:
+		return nil, err
+	case entry == nil || entry.Expired(d.Now()):
+		return nil, ledger.ErrGone
+	}
+	if err := change(entry); err != nil && !errors.Is(err, ledger.ErrUnchanged) {
+		return nil, err
+	}
+	return entry, nil
+}
+
+func (d *dry) saveHealth(webhook.Health) error { return nil }
+
+func (d *dry) reveal(string) string { return "(shown with --yes)" }

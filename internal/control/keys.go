@@ -1,0 +1,139 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"mobilegateway/shared/keyring"
+)
+
+// Held is a secret as it was read: its name, its value (nil where it has none yet), and the mark of the state that was
+// read, by which Put refuses to overwrite another's change.
+type Held struct {
+	Name  string
+	Value []byte
+	Mark  string
+}
+
+// Vault keeps secrets.
+type Vault interface {
+	// Get reads the current value of a secret; one without a value is no error.
+	Get(ctx context.Context, name string) (Held, error)
+	// Put makes value the current one where the secret is as it was when held was read. Its errors hold no value.
+	Put(ctx context.Context, held Held, value []byte) error
+}
+
+// readSecret reads a secret of the deployment.
+func readSecret(s *session, name, variable string) (Held, error) {
+	if name == "" {
+		return Held{}, usage("%s is not set", variable)
+	}
+	stores, err := s.open()
+	if err != nil {
+		return Held{}, err
+	}
+	return stores.Secrets.Get(s, name)
+}
+
+type keysCommands struct {
+	Add  keysAdd  `cmd:"" help:"Add a key to a ring, the first one too; it signs when every function has read it."`
+	List keysList `cmd:"" help:"List the keys of a ring, without the keys."`
+}
+
+type ringName struct {
+	Ring string `arg:"" enum:"tokens,callbacks,webhooks" help:"The ring: tokens, callbacks or webhooks."`
+}
+
+// held reads the ring's secret.
+func (c ringName) held(s *session) (Held, error) {
+	switch c.Ring {
+	case "tokens":
+		return readSecret(s, s.TokenKeySecret, "TOKEN_KEY_SECRET")
+	case "callbacks":
+		return readSecret(s, s.CallbackKeySecret, "CALLBACK_KEY_SECRET")
+	default:
+		return readSecret(s, s.WebhookKeySecret, "WEBHOOK_KEY_SECRET")
+	}
+}
+
+// keyView is a key without itself.
+type keyView struct {
+	Ring      string    `json:"ring"`
+	Number    int       `json:"number"`
+	Added     time.Time `json:"added"`
+	SignsFrom time.Time `json:"signs_from"`
+	Signs     bool      `json:"signs"` // it is the one that signs now
+}
+
+// keysOf lists a ring. The first key of a ring signs at once: there is no other.
+func keysOf(name string, ring *keyring.Ring, now time.Time, life time.Duration) []keyView {
+	signing := ring.Signing(now, life).Number
+	views := []keyView{}
+	for number := 1; number <= keyring.MaxNumber; number++ {
+		key, found := ring.Find(number)
+		if !found {
+			continue
+		}
+		from := key.Added.Add(life)
+		if len(views) == 0 {
+			from = key.Added
+		}
+		views = append(views, keyView{name, number, key.Added, from, number == signing})
+	}
+	return views
+}
+
+func showKeys(s *session, views []keyView) error {
+	rows := table{{"NUMBER", "ADDED", "SIGNS FROM", "SIGNS NOW"}}
+	for _, v := range views {
+		rows = append(rows, []string{strconv.Itoa(v.Number), moment(v.Added), moment(v.SignsFrom), strconv.FormatBool(v.Signs)})
+	}
+	return s.show(views, rows)
+}
+
+type keysAdd struct{ ringName }
+
+// Run adds a key and says when it signs. A ring only grows: what an old key signed stays verifiable.
+func (c *keysAdd) Run(s *session) error {
+	held, err := c.held(s)
+	if err != nil {
+		return err
+	}
+	value, err := keyring.Append(held.Value, s.Rand, s.Now())
+	if err != nil {
+		return err
+	}
+	ring, err := keyring.Parse(value)
+	if err != nil {
+		return err
+	}
+	views := keysOf(c.Ring, ring, s.Now(), s.SecretCache)
+	newest := views[len(views)-1]
+	err = s.hand.act(Act{"add a key", "ring " + c.Ring}, func() (string, error) {
+		return fmt.Sprintf("key %d, signs from %s", newest.Number, moment(newest.SignsFrom)), s.hand.putSecret(held, value)
+	})
+	if err != nil {
+		return err
+	}
+	return showKeys(s, views)
+}
+
+type keysList struct{ ringName }
+
+// Run lists the ring.
+func (c *keysList) Run(s *session) error {
+	held, err := c.held(s)
+	if err != nil {
+		return err
+	}
+	if len(held.Value) == 0 {
+		return showKeys(s, []keyView{})
+	}
+	ring, err := keyring.Parse(held.Value)
+	if err != nil {
+		return err
+	}
+	return showKeys(s, keysOf(c.Ring, ring, s.Now(), s.SecretCache))
+}

@@ -1,0 +1,296 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/ledgermem"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/webhook"
+)
+
+func (d *desk) entry(key ledger.Key) *ledger.Entry {
+	d.t.Helper()
+	e, err := d.ledger.Get(context.Background(), key)
+	if err != nil || e == nil {
+		d.t.Fatalf("%v: %v, %v", key, e, err)
+	}
+	return e
+}
+
+// unknownCharge places a charge whose outcome is unknown.
+func (d *desk) unknownCharge(shop onboarded, correlator string) ledger.Key {
+	key := ledger.Key{Kind: ledger.Charge, ID: ledger.ChargeID(shop.ID, correlator, "")}
+	e := &ledger.Entry{
+		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Owner: "o", State: ledger.Unknown, EverUnknown: true, CreatedAt: d.now, Version: 2,
+		Minor: 150, Exponent: 2, Currency: "USD", Correlator: correlator, ReferenceCode: "=1+1", PollAt: d.now.Add(time.Hour), Operator: "sandbox",
+	}
+	e.Reschedule()
+	d.ledger.Put(e)
+	return key
+}
+
+func TestShowAndList(t *testing.T) {
+	d := newDesk(t)
+	shop := d.shop()
+	e := d.payment(shop, 1, d.now)
+	e.Conflicts = []ledger.Conflict{{Status: ledger.Failed, Reason: "final", Source: "callback", At: d.now.Add(3 * time.Second)}}
+	e.Outbox = []ledger.Notification{{ID: "w2", Status: "late", At: d.now.Add(4 * time.Second), Attempt: 2, Dead: "410", LastWhy: "gone", LastCode: 410}}
+	e.NotifToken, e.MerchantState = "NOTIFTOKEN", "STATE"
+	d.ledger.Put(e)
+	d.unknownCharge(shop, "c1")
+	code, out, _ := d.run("payment show ShopA_1")
+	for _, want := range []string{"********00", "created", "first sent", "final", "told", "conflict", "given up: 410", "1000", "by account a1"} {
+		if code != ExitDone || !strings.Contains(out, want) {
+			t.Errorf("show lacks %q: %s", want, out)
+		}
+	}
+	if strings.Contains(out, "0707072000") || strings.Contains(out, "NOTIFTOKEN") {
+		t.Errorf("show tells too much: %s", out)
+	}
+	var charge history
+	d.do("charge show --merchant ShopA --correlator c1", &charge)
+	if charge.State != ledger.Unknown || charge.Amount != "1.50" {
+		t.Errorf("charge: %+v", charge)
+	}
+	var views []entryView
+	d.do("list --merchant ShopA --day 2026-03-01", &views)
+	if len(views) != 2 {
+		t.Errorf("list: %+v", views)
+	}
+	d.do("list --merchant ShopA --day 2026-03-01 --status unknown", &views)
+	if len(views) != 1 || views[0].Kind != ledger.Charge {
+		t.Errorf("unknown of the day: %+v", views)
+	}
+	d.do("list --merchant ShopA --day 2026-03-02", &views)
+	if len(views) != 0 {
+		t.Errorf("the day after: %+v", views)
+	}
+	d.refused("payment show ShopA_9", ExitFailed, "no pay")
+	d.refused("sms show", ExitUsage, "correlator")
+}
+
+func TestReplayOfARange(t *testing.T) {
+	d := newDesk(t)
+	shop := d.shop()
+	const count = 1000
+	for i := range count {
+		d.payment(shop, i, d.now.Add(time.Duration(i)*time.Second))
+	}
+	before := d.payment(shop, 9000, d.now.Add(-time.Hour))
+	waiting := d.payment(shop, 9001, d.now)
+	waiting.Outbox, waiting.Told = waiting.Told, nil
+	waiting.Outbox[0].ToldAt, waiting.Outbox[0].Next = time.Time{}, d.now.Add(time.Hour)
+	d.ledger.Put(waiting)
+	d.now = d.now.Add(time.Hour)
+	var result replayed
+	code, _, notes := d.run("deliveries replay --merchant ShopA --from 2026-03-01T12:00:00Z --to 2026-03-02" + yes)
+	if code != ExitDone || !strings.Contains(notes, "900 of 1000") {
+		t.Fatalf("exit %d, %s", code, notes)
+	}
+	for _, e := range d.ledger.All() {
+		replayed := len(e.Outbox) == 1 && len(e.Told) == 0 && e.Fast()
+		if other := e.ID == before.ID || e.ID == waiting.ID; replayed == other && e.ID != waiting.ID {
+			t.Fatalf("%s: outbox %+v, told %+v", e.ID, e.Outbox, e.Told)
+		}
+	}
+	if e := d.entry(waiting.Key); e.Version != waiting.Version {
+		t.Error("what was under way was replayed")
+	}
+	d.do("deliveries replay --id "+before.ID+yes, &result)
+	if result.Queued != 1 {
+		t.Errorf("by id: %+v", result)
+	}
+	d.refused("deliveries replay --id "+before.ID+yes, ExitFailed, "nothing to be sent")
+	d.refused("deliveries replay --id ShopA_99999", ExitFailed, "no payment")
+	d.refused("deliveries replay --merchant ShopA", ExitUsage, "--from")
+	d.refused("deliveries replay --merchant ShopA --from x --to 2026-03-02", ExitUsage, "moment")
+}
+
+func TestReplayThatFailsHalfWay(t *testing.T) {
+	d := newDesk(t)
+	shop := d.shop()
+	for i := range 3 {
+		d.payment(shop, i, d.now)
+	}
+	d.ledger.SetFaults(func(c ledgermem.Call) ledgermem.Fault {
+		if c.Operation == ledgermem.Replace && c.Key.ID == "ShopA_1" {
+			return ledgermem.Error
+		}
+		return ledgermem.None
+	})
+	d.refused("deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+yes, ExitFailed, "pay#ShopA_1")
+	for _, r := range d.audit.records {
+		if r.What == "replay deliveries" && (r.Outcome != OutcomeFailed || !strings.Contains(r.Detail, "2 of 3")) {
+			t.Errorf("record: %+v", r)
+		}
+	}
+}
+
+func TestEndpoint(t *testing.T) {
+	d := newDesk(t)
+	shop := d.shop()
+	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
+	d.refused("endpoint enable --merchant ShopA"+yes, ExitFailed, "enabled")
+	d.health[at] = webhook.Health{Endpoint: at, Version: 4, Failures: 7, LastWhy: "gone", LastStatus: 410, DisabledAt: d.now}
+	parked := d.payment(shop, 1, d.now)
+	parked.Outbox, parked.Told = []ledger.Notification{{ID: "w", Status: "successful", At: d.now, Parked: true}}, nil
+	d.ledger.Put(parked)
+	d.now = d.now.Add(48 * time.Hour)
+	var view endpointView
+	d.do("endpoint show --merchant ShopA", &view)
+	if view.Enabled || view.LastStatus != 410 {
+		t.Errorf("show: %+v", view)
+	}
+	d.do("endpoint enable --merchant ShopA", nil)
+	if d.health[at].Enabled() || !d.entry(parked.Key).Outbox[0].Parked {
+		t.Error("a dry run enabled the endpoint")
+	}
+	d.do("endpoint enable --merchant ShopA"+yes, &view)
+	if !view.Enabled || !d.health[at].Enabled() || d.entry(parked.Key).Outbox[0].Parked {
+		t.Errorf("enabled: %+v", view)
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	d := newDesk(t)
+	shop := d.shop()
+	charge := d.unknownCharge(shop, "c1")
+	lost := d.payment(shop, 1, d.now)
+	lost.State, lost.Status, lost.FinalAt, lost.Told, lost.PollAt = ledger.Unknown, "", time.Time{}, nil, d.now.Add(time.Minute)
+	lost.Reschedule()
+	d.ledger.Put(lost)
+	d.payment(shop, 2, d.now)
+	d.input = `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1:1","access_token":"t"}}}}`
+	d.do("operator set -"+yes, nil)
+	var views []unknownView
+	d.do("unknown list", &views)
+	if len(views) != 2 {
+		t.Fatalf("list: %+v", views)
+	}
+	d.refused("unknown resolve pay ShopA_1 --timeout 1s", ExitFailed, "did not answer")
+	d.refused("unknown resolve pay ShopA_1 --as refused", ExitUsage, "refused")
+	d.refused("unknown resolve pay ShopA_2", ExitFailed, "not unknown")
+	d.refused("unknown resolve charge "+charge.ID+" --as failed", ExitUsage, "charge")
+	d.do("unknown resolve pay ShopA_1 --as successful", nil)
+	if d.entry(lost.Key).Settled() {
+		t.Error("a dry run settled a payment")
+	}
+	d.do("unknown resolve pay ShopA_1 --as successful"+yes, nil)
+	if e := d.entry(lost.Key); e.Status != ledger.Successful || len(e.Outbox) != 1 || e.UserSMS != ledger.UserSMSDue {
+		t.Errorf("settled: %+v", e)
+	}
+	d.do("unknown resolve charge "+charge.ID+" --as refused"+yes, nil)
+	if e := d.entry(charge); e.State != ledger.Refused || e.AnswerStatus != 400 || !strings.Contains(string(e.AnswerBody), "SVC0270") || !e.Due.IsZero() {
+		t.Errorf("refused: %+v", e)
+	}
+	d.do("unknown list", &views)
+	if len(views) != 0 {
+		t.Errorf("left: %+v", views)
+	}
+}
+
+func TestExportContinues(t *testing.T) {
+	for _, format := range []string{"csv", "json"} {
+		t.Run(format, func(t *testing.T) {
+			d := newDesk(t)
+			shop := d.shop()
+			const count = 3*pageSize + 7
+			for i := range count {
+				d.payment(shop, i, d.now.Add(time.Duration(i%3)*day).Add(time.Duration(i)*time.Second))
+			}
+			d.unknownCharge(shop, "=c1")
+			line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-03 --format " + format
+			_, whole, _ := d.run(line)
+			file := filepath.Join(t.TempDir(), "out")
+			calls := 0
+			d.ledger.SetFaults(func(c ledgermem.Call) ledgermem.Fault {
+				if c.Operation != ledgermem.Day {
+					return ledgermem.None
+				}
+				if calls++; calls%3 == 0 {
+					return ledgermem.Error
+				}
+				return ledgermem.None
+			})
+			d.refused(line+" --output "+file, ExitFailed, "injected")
+			half, _ := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+			_, err := half.WriteString("a torn page")
+			if err := errors.Join(err, half.Close()); err != nil {
+				t.Fatal(err)
+			}
+			d.refused("export --merchant ShopA --from 2026-03-01 --to 2026-03-02 --format "+format+" --output "+file, ExitUsage, "another export")
+			for code := ExitFailed; code != ExitDone; {
+				code, _, _ = d.run(line + " --output " + file)
+			}
+			text, err := os.ReadFile(file)
+			if err != nil || string(text) != whole {
+				t.Fatalf("%d bytes in pieces, %d whole (%v)", len(text), len(whole), err)
+			}
+			if rows := strings.Count(whole, "\n"); rows != count+1 && rows != count+2 {
+				t.Errorf("%d rows", rows)
+			}
+			if format == "csv" && !strings.Contains(whole, ",'=c1,'=1+1,") {
+				t.Error("a formula is not marked as text")
+			}
+			d.refused(line+" --output "+file, ExitUsage, "there already")
+		})
+	}
+}
+
+func TestExportTellsItsCursor(t *testing.T) {
+	d := newDesk(t)
+	shop := d.shop()
+	for i := range 2*pageSize + 1 {
+		d.payment(shop, i, d.now.Add(time.Duration(i)*time.Second))
+	}
+	line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-01"
+	_, whole, _ := d.run(line)
+	calls := 0
+	d.ledger.SetFaults(func(c ledgermem.Call) ledgermem.Fault {
+		if c.Operation == ledgermem.Day {
+			calls++
+		}
+		if calls == 2 {
+			return ledgermem.Error
+		}
+		return ledgermem.None
+	})
+	code, first, notes := d.run(line)
+	_, cursor, found := strings.Cut(notes, "--cursor ")
+	if code != ExitFailed || !found {
+		t.Fatalf("exit %d, %s", code, notes)
+	}
+	calls = 2 + 1
+	_, rest, _ := d.run(line + " --cursor " + strings.Fields(cursor)[0])
+	if first+rest != whole {
+		t.Errorf("%d and %d bytes make not the %d", len(first), len(rest), len(whole))
+	}
+	d.refused(line+" --cursor nonsense", ExitUsage, "")
+}
+
+func TestDeliveriesList(t *testing.T) {
+	d := newDesk(t)
+	shop := d.shop()
+	d.payment(shop, 1, d.now)
+	d.payment(shop, 2, d.now.Add(-time.Hour))
+	dead := d.payment(shop, 3, d.now.Add(-day))
+	dead.Outbox = []ledger.Notification{{ID: "w", Status: "late", At: d.now.Add(time.Minute), Attempt: 10, Dead: "attempts", LastWhy: "server", LastCode: 503}}
+	d.ledger.Put(dead)
+	line := "deliveries list --merchant ShopA --from 2026-03-01T12:00:00Z --to 2026-03-02"
+	var views []deliveryView
+	d.do(line, &views)
+	if len(views) != 2 {
+		t.Errorf("list: %+v", views)
+	}
+	views = nil
+	d.do(line+" --standing dead", &views)
+	if len(views) != 1 || views[0].ID != dead.ID || views[0].Attempts != 10 || views[0].LastCode != 503 {
+		t.Errorf("dead: %+v", views)
+	}
+}

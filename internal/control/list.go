@@ -1,0 +1,122 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+// Limits of reading.
+const (
+	pageSize = 200 // entries in memory at once
+	readers  = 8   // reads side by side
+	day      = 24 * time.Hour
+)
+
+type listCommand struct {
+	Merchant string `required:"" placeholder:"NAME" help:"The merchant's name or id."`
+	Day      string `required:"" placeholder:"DAY" help:"The UTC day of creation, such as 2026-03-01."`
+	Kind     string `enum:"all,charge,pay,sms" default:"all" help:"all, charge, pay or sms."`
+	Status   string `placeholder:"STATUS" help:"Only this status, such as pending; or this state, such as unknown."`
+}
+
+// Run lists the day in the order of creation. A day that is too large for that is exported instead.
+func (c *listCommand) Run(s *session) error {
+	at, err := parseDay(c.Day)
+	if err != nil {
+		return err
+	}
+	p, err := s.merchant(c.Merchant)
+	if err != nil {
+		return err
+	}
+	views := []entryView{}
+	rows := table{{"CREATED", "KIND", "ID", "STATE", "STATUS", "AMOUNT", "CURRENCY", "OPERATOR"}}
+	for e, err := range s.days(p.ID, at, at.Add(day)) {
+		if err != nil {
+			return err
+		}
+		v := entryOf(e)
+		if c.Kind != "all" && c.Kind != string(v.Kind) || c.Status != "" && c.Status != string(v.Status) && c.Status != string(v.State) {
+			continue
+		}
+		views = append(views, v)
+		rows = append(rows, []string{moment(v.CreatedAt), string(v.Kind), v.ID, string(v.State), string(v.Status), v.Amount, v.Currency, v.Operator})
+	}
+	return s.show(views, rows)
+}
+
+// page is some entries of a day, and the cursor of what follows: "" at the end of the day.
+type page struct {
+	day     time.Time
+	entries []*ledger.Entry
+	next    string
+}
+
+// pages reads the entries that a merchant created from a day on and before a moment, page by page. It begins at a cursor
+// of the first day.
+func (s *session) pages(merchantID string, from, to time.Time, cursor string) iter.Seq2[page, error] {
+	return func(yield func(page, error) bool) {
+		for at := from.UTC().Truncate(day); at.Before(to); at = at.Add(day) {
+			for more := true; more; more = cursor != "" {
+				keys, next, err := s.stores.Ledger.Day(s, merchantID, at, cursor, pageSize)
+				var entries []*ledger.Entry
+				if err == nil {
+					entries, err = s.entries(keys)
+				}
+				cursor = next
+				if !yield(page{at, entries, next}, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// days is pages, entry by entry.
+func (s *session) days(merchantID string, from, to time.Time) iter.Seq2[*ledger.Entry, error] {
+	return func(yield func(*ledger.Entry, error) bool) {
+		for p, err := range s.pages(merchantID, from, to, "") {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, e := range p.entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// entries reads keys, some side by side, in their order. Those that are gone by now are left out.
+func (s *session) entries(keys []ledger.Key) ([]*ledger.Entry, error) {
+	found, faults := make([]*ledger.Entry, len(keys)), make([]error, len(keys))
+	var group sync.WaitGroup
+	for reader := range readers {
+		group.Go(func() {
+			for i := reader; i < len(keys); i += readers {
+				found[i], faults[i] = s.stores.Ledger.Get(s, keys[i])
+				if faults[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("read the transactions: %w", err)
+	}
+	left := found[:0]
+	for _, e := range found {
+		if e != nil {
+			left = append(left, e)
+		}
+	}
+	return left, nil
+}

@@ -1,0 +1,282 @@
+package control
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operator"
+)
+
+type merchantCommands struct {
+	Add     merchantAdd     `cmd:"" help:"Onboard a merchant: a profile, a token, a client secret and a webhook secret, shown this once."`
+	Show    merchantShow    `cmd:"" help:"Show a merchant, without secrets."`
+	List    merchantList    `cmd:"" help:"List all merchants."`
+	Change  merchantChange  `cmd:"" help:"Change what a merchant may use and where it is notified."`
+	Suspend merchantSuspend `cmd:"" help:"Refuse all of a merchant's tokens, within a minute."`
+	Resume  merchantResume  `cmd:"" help:"End a suspension."`
+}
+
+// named is the merchant that a command is about.
+type named struct {
+	Name string `arg:"" help:"The merchant's name or id."`
+}
+
+// entitlements are the parts of a profile that people fill in. A list that is given takes the place of the one there is.
+type entitlements struct {
+	Operations    []string `name:"operation" enum:"charge,pay,sms" placeholder:"NAME" help:"Operations: charge, pay, sms."`
+	Countries     []string `name:"country" placeholder:"CODE" help:"Countries (alpha-2), the home country first."`
+	Operators     []string `name:"operator" placeholder:"NAME" help:"Operators, in the order of preference."`
+	OnBehalfOf    []string `name:"on-behalf-of" placeholder:"TEXT" help:"Values of a charge's onBehalfOf."`
+	SenderNames   []string `name:"sender-name" placeholder:"TEXT" help:"Values of an SMS's senderName; none allows any."`
+	Hosts         []string `name:"host" placeholder:"HOST" help:"Hosts that notif_url may name."`
+	NotifURL      string   `name:"notif-url" placeholder:"URL" help:"Where the merchant is notified if a payment names no URL."`
+	AllowLoopback bool     `help:"Accept addresses of this machine: for the local run alone."`
+}
+
+// apply fills a profile in and checks it.
+func (c entitlements) apply(p *merchant.Profile) error {
+	for _, part := range []struct {
+		given []string
+		to    *[]string
+	}{
+		{c.Operations, &p.Operations}, {upper(c.Countries), &p.Countries}, {lower(c.Operators), &p.Operators},
+		{c.OnBehalfOf, &p.OnBehalfOf}, {c.SenderNames, &p.SenderNames}, {c.Hosts, &p.NotificationHosts},
+	} {
+		if len(part.given) > 0 {
+			*part.to = part.given
+		}
+	}
+	if len(c.Countries) > 0 && !slices.Contains(p.Countries, p.HomeCountry) {
+		p.HomeCountry = ""
+	}
+	if c.NotifURL != "" {
+		p.NotifURL = c.NotifURL
+		if address, err := url.Parse(c.NotifURL); err == nil && len(p.NotificationHosts) == 0 && address.Host != "" {
+			p.NotificationHosts = []string{address.Host}
+		}
+	}
+	faults := []error{p.Check(c.AllowLoopback)}
+	for _, name := range p.Operators {
+		if _, known := operator.Find(name); !known {
+			faults = append(faults, fmt.Errorf("operator %q is not one of %s", name, strings.Join(operator.Names(), ", ")))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func upper(texts []string) []string { return each(texts, strings.ToUpper) }
+
+func lower(texts []string) []string { return each(texts, strings.ToLower) }
+
+func each(texts []string, change func(string) string) []string {
+	var changed []string
+	for _, text := range texts {
+		changed = append(changed, change(text))
+	}
+	return changed
+}
+
+type merchantAdd struct {
+	Name string `arg:"" help:"The merchant's name: letters and digits, at most 20; for ever."`
+	entitlements
+}
+
+// onboarded is what a merchant gets at its onboarding.
+type onboarded struct {
+	merchantView
+	AccessToken   string `json:"access_token"`
+	ClientID      string `json:"client_id"`
+	ClientSecret  string `json:"client_secret"`
+	WebhookSecret string `json:"webhook_secret"`
+}
+
+// Run onboards the merchant and shows its secrets.
+func (c *merchantAdd) Run(s *session) error {
+	if len(c.Countries) == 0 || len(c.Operators) == 0 {
+		return usage("a merchant needs at least one --country and one --operator")
+	}
+	if len(c.Operations) == 0 {
+		c.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
+	}
+	if len(c.OnBehalfOf) == 0 {
+		c.OnBehalfOf = []string{c.Name}
+	}
+	profile, err := merchant.New(c.Name, s.Rand, s.Now())
+	if err != nil {
+		return usage("%w", err)
+	}
+	if err := c.apply(profile); err != nil {
+		return usage("%w", err)
+	}
+	var made onboarded
+	err = s.hand.act(Act{"add a merchant", c.Name}, func() (string, error) {
+		made, err = c.onboard(s, profile)
+		return "id " + profile.ID, err
+	})
+	if err != nil {
+		return err
+	}
+	rows := append(profileRows(profile),
+		[]string{"access token", made.AccessToken}, []string{"client id", made.ClientID},
+		[]string{"client secret", made.ClientSecret}, []string{"webhook secret", made.WebhookSecret})
+	return s.show(made, rows)
+}
+
+// onboard issues the secrets and stores the profile.
+func (c *merchantAdd) onboard(s *session, p *merchant.Profile) (onboarded, error) {
+	token, err := merchant.IssueToken(p, s.Rand, s.Now())
+	if err != nil {
+		return onboarded{}, err
+	}
+	clientSecret, err := merchant.IssueClientSecret(p, s.Rand, s.Now())
+	if err != nil {
+		return onboarded{}, err
+	}
+	webhookSecret, err := issueWebhookSecret(s, p, false)
+	if err != nil {
+		return onboarded{}, err
+	}
+	if err := s.hand.createMerchant(p); err != nil {
+		return onboarded{}, err
+	}
+	return onboarded{
+		merchantView: viewOf(p, s.Now()), AccessToken: s.hand.reveal(token), ClientID: p.ID,
+		ClientSecret: s.hand.reveal(clientSecret), WebhookSecret: s.hand.reveal(webhookSecret),
+	}, nil
+}
+
+type merchantShow struct{ named }
+
+// Run shows the profile.
+func (c *merchantShow) Run(s *session) error {
+	p, err := s.merchant(c.Name)
+	if err != nil {
+		return err
+	}
+	return s.show(viewOf(p, s.Now()), profileRows(p))
+}
+
+type merchantList struct{}
+
+// Run lists the merchants by name.
+func (c *merchantList) Run(s *session) error {
+	stores, err := s.open()
+	if err != nil {
+		return err
+	}
+	ids, err := stores.Merchants.IDs(s)
+	if err != nil {
+		return err
+	}
+	views := []merchantView{}
+	for _, id := range ids {
+		p, err := stores.Merchants.Profile(s, id)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			views = append(views, viewOf(p, s.Now()))
+		}
+	}
+	slices.SortFunc(views, func(a, b merchantView) int { return cmp.Compare(merchant.NameKey(a.Name), merchant.NameKey(b.Name)) })
+	rows := table{{"NAME", "ID", "STATUS", "OPERATIONS", "COUNTRIES", "OPERATORS", "CREATED"}}
+	for _, v := range views {
+		rows = append(rows, []string{v.Name, v.ID, v.Status, list(v.Operations), list(v.Countries), list(v.Operators), moment(v.Created)})
+	}
+	return s.show(views, rows)
+}
+
+type merchantChange struct {
+	named
+	entitlements
+	HomeCountry string   `name:"home-country" placeholder:"CODE" help:"The country of a charge that names none."`
+	AddHosts    []string `name:"add-host" placeholder:"HOST" help:"Hosts to add to those that notif_url may name."`
+	RemoveHosts []string `name:"remove-host" placeholder:"HOST" help:"Hosts to take from them."`
+	NoSenders   bool     `name:"any-sender-name" help:"Allow any senderName."`
+}
+
+// Run changes the profile and shows what is different.
+func (c *merchantChange) Run(s *session) error {
+	return changeProfile(s, c.Name, "change a merchant", func(p *merchant.Profile) error {
+		for _, host := range c.AddHosts {
+			if !slices.Contains(p.NotificationHosts, host) {
+				p.NotificationHosts = append(p.NotificationHosts, host)
+			}
+		}
+		p.NotificationHosts = slices.DeleteFunc(p.NotificationHosts, func(host string) bool { return slices.Contains(c.RemoveHosts, host) })
+		if c.NoSenders {
+			p.SenderNames = nil
+		}
+		p.HomeCountry = or(strings.ToUpper(c.HomeCountry), p.HomeCountry)
+		p.Updated = s.Now().UTC().Truncate(time.Millisecond)
+		if err := c.apply(p); err != nil {
+			return usage("%w", err)
+		}
+		return nil
+	})
+}
+
+type merchantSuspend struct{ named }
+
+// Run suspends the merchant.
+func (c *merchantSuspend) Run(s *session) error {
+	return changeProfile(s, c.Name, "suspend a merchant", func(p *merchant.Profile) error {
+		merchant.Suspend(p, s.Now())
+		return nil
+	})
+}
+
+type merchantResume struct{ named }
+
+// Run ends the suspension.
+func (c *merchantResume) Run(s *session) error {
+	return changeProfile(s, c.Name, "resume a merchant", func(p *merchant.Profile) error {
+		merchant.Resume(p, s.Now())
+		return nil
+	})
+}
+
+// difference is one field that a change gives another value.
+type difference struct {
+	Field  string `json:"field"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// changeProfile changes a stored profile and shows the differences, which the audit record keeps too.
+func changeProfile(s *session, name, what string, change func(*merchant.Profile) error) error {
+	p, err := s.merchant(name)
+	if err != nil {
+		return err
+	}
+	before := profileRows(p)
+	if err := change(p); err != nil {
+		return err
+	}
+	differences, words := []difference{}, []string{}
+	rows := table{{"FIELD", "BEFORE", "AFTER"}}
+	for i, row := range profileRows(p) {
+		if row[1] == before[i][1] || row[0] == "updated" {
+			continue
+		}
+		differences = append(differences, difference{row[0], before[i][1], row[1]})
+		rows = append(rows, []string{row[0], before[i][1], row[1]})
+		words = append(words, fmt.Sprintf("%s: %s -> %s", row[0], or(before[i][1], "none"), or(row[1], "none")))
+	}
+	if len(differences) == 0 {
+		return errors.New("nothing would be different")
+	}
+	err = s.hand.act(Act{what, p.Name}, func() (string, error) {
+		return strings.Join(words, "; "), s.hand.updateMerchant(p)
+	})
+	if err != nil {
+		return err
+	}
+	return s.show(differences, rows)
+}

@@ -1,0 +1,175 @@
+package control
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/merchant"
+)
+
+func TestADryRunChangesNothing(t *testing.T) {
+	d := newDesk(t)
+	shop := d.shop()
+	d.payment(shop, 1, d.now)
+	d.input = `{"sandbox":{"current":"a","accounts":{"a":{"base_url":"https://o.example","access_token":"t"}}}}`
+	puts, records := d.vault.puts, len(d.audit.records)
+	before, _ := d.merchants.Profile(t.Context(), shop.ID)
+	for _, line := range []string{
+		"merchant add ShopB --country ci --operator sandbox", "merchant change ShopA --country ci,sn", "merchant suspend ShopA",
+		"token issue ShopA", "token rotate ShopA", "token revoke ShopA 1", "token revoke ShopA --short", "client-secret issue ShopA",
+		"client-secret rotate ShopA", "client-secret revoke ShopA 1", "webhook-secret show ShopA", "webhook-secret rotate ShopA",
+		"webhook-secret revoke ShopA 1", "keys add tokens", "operator set -", "deliveries replay --id ShopA_1",
+	} {
+		code, out, notes := d.run(line)
+		if code != ExitDone || !strings.Contains(notes, "Dry run") {
+			t.Errorf("%s: exit %d, %s", line, code, notes)
+		}
+		if strings.Contains(out, "gwl_") || strings.Contains(out, "gwc_") || strings.Contains(out, "whsec_") {
+			t.Errorf("%s shows a secret that is not issued: %s", line, out)
+		}
+	}
+	after, _ := d.merchants.Profile(t.Context(), shop.ID)
+	if ids, _ := d.merchants.IDs(t.Context()); len(ids) != 1 || after.Version != before.Version {
+		t.Errorf("%d merchants, version %d", len(ids), after.Version)
+	}
+	if d.vault.puts != puts || len(d.audit.records) != records || d.ledger.Calls("Replace") != 0 {
+		t.Error("a dry run wrote something")
+	}
+}
+
+func TestOnboarding(t *testing.T) {
+	d := newDesk(t)
+	d.refused("merchant add ShopA --country ci --operator sandbox"+yes, ExitFailed, "keys add webhooks")
+	shop := d.shop()
+	if !merchant.ClientSecretFits(shop.ClientID, shop.ClientSecret) || !strings.HasPrefix(shop.AccessToken, "gwl_"+shop.ID+"_") ||
+		!strings.HasPrefix(shop.WebhookSecret, "whsec_") {
+		t.Errorf("onboarded: %+v", shop)
+	}
+	if len(shop.Operations) != 3 || shop.NotificationHosts[0] != "shop.example" || shop.HomeCountry != "CI" {
+		t.Errorf("profile: %+v", shop.merchantView)
+	}
+	for _, r := range d.audit.records {
+		if strings.Contains(r.Detail, "gwl_") || r.Who != "ama@desk" || r.Why != "test" || r.Credential != "KEYID" {
+			t.Errorf("record: %+v", r)
+		}
+	}
+	d.refused("merchant add SHOPA --country ci --operator sandbox", ExitFailed, "taken")
+	d.refused("merchant add Shop-A --country ci --operator sandbox", ExitUsage, "letters and digits")
+	d.refused("merchant add ShopC --country ci --operator nobody", ExitUsage, `"nobody"`)
+	d.refused("merchant add ShopC --country fr --operator sandbox", ExitUsage, `"FR"`)
+	d.refused("merchant add ShopC --country ci --operator sandbox --notif-url http://127.0.0.1/", ExitUsage, "notif")
+	d.refused("merchant add ShopC --operator sandbox", ExitUsage, "--country")
+	d.refused("merchant show Nobody", ExitFailed, "no merchant")
+	d.refused("merchant suspend ShopA --yes", ExitUsage, "--why")
+}
+
+func TestChangeSuspendResume(t *testing.T) {
+	d := newDesk(t)
+	shop := d.shop()
+	var differences []difference
+	d.do("merchant change ShopA --country sn,ci --add-host b.example --remove-host shop.example --notif-url https://b.example/n"+yes, &differences)
+	var view merchantView
+	d.do("merchant show "+shop.ID, &view)
+	if list(view.Countries) != "SN, CI" || view.HomeCountry != "SN" || list(view.NotificationHosts) != "b.example" || len(differences) != 4 {
+		t.Errorf("%+v after %+v", view, differences)
+	}
+	d.refused("merchant change ShopA --country sn,ci"+yes, ExitFailed, "nothing would be different")
+	d.do("merchant suspend ShopA"+yes, nil)
+	d.do("merchant show ShopA", &view)
+	if view.Status != merchant.StatusSuspended || view.Generation != 2 {
+		t.Errorf("suspended: %+v", view)
+	}
+	d.do("merchant resume ShopA"+yes, nil)
+	var all []merchantView
+	d.do("merchant list", &all)
+	if len(all) != 1 || all[0].Status != merchant.StatusActive {
+		t.Errorf("list: %+v", all)
+	}
+}
+
+func TestAudit(t *testing.T) {
+	d := newDesk(t)
+	d.shop()
+	d.now = d.now.Add(48 * time.Hour)
+	d.audit.halves = nil
+	d.do("merchant suspend ShopA"+yes, nil)
+	if list(d.audit.halves) != "begun, done" {
+		t.Errorf("halves: %v", d.audit.halves)
+	}
+	d.now = d.now.Add(time.Second)
+	d.audit.failAt = OutcomeBegun
+	d.refused("merchant resume ShopA"+yes, ExitFailed, "nothing was changed")
+	d.audit.failAt = OutcomeDone
+	d.refused("merchant resume ShopA"+yes, ExitFailed, "still says")
+	d.audit.failAt = ""
+	var records []Record
+	d.do("audit --subject shopa --since 2026-03-03", &records)
+	if len(records) != 2 || records[0].What != "suspend a merchant" || records[1].Outcome != OutcomeBegun {
+		t.Errorf("records: %+v", records)
+	}
+	d.refused("audit --since yesterday", ExitUsage, "day")
+}
+
+func TestCredentials(t *testing.T) {
+	for _, kind := range []string{"token", "client-secret"} {
+		t.Run(kind, func(t *testing.T) {
+			d := newDesk(t)
+			shop := d.shop()
+			var second, third issued
+			d.do(kind+" issue ShopA"+yes, &second)
+			if second.Number != 2 || !strings.Contains(second.Secret, shop.ID) {
+				t.Fatalf("issued: %+v", second)
+			}
+			d.refused(kind+" issue ShopA"+yes, ExitFailed, "two are live")
+			d.refused(kind+" rotate ShopA"+yes, ExitFailed, "--force")
+			d.do(kind+" rotate ShopA --force --overlap 1h"+yes, &third)
+			if third.Number != 3 || len(third.Ended) != 1 || third.Ended[0] != 2 || !third.EndAt.Equal(d.now.Add(time.Hour)) {
+				t.Errorf("rotated: %+v", third)
+			}
+			var views []credentialView
+			d.do(kind+" list ShopA", &views)
+			if len(views) != 2 || !views[0].Live || !views[1].Live {
+				t.Errorf("in the overlap: %+v", views)
+			}
+			d.now = d.now.Add(time.Hour)
+			d.do(kind+" list ShopA", &views)
+			if views[0].Live || !views[1].Live {
+				t.Errorf("after the overlap: %+v", views)
+			}
+			d.do(kind+" revoke ShopA 3"+yes, nil)
+			views = nil
+			d.do(kind+" list ShopA", &views)
+			if views[1].Live {
+				t.Errorf("revoked: %+v", views)
+			}
+			d.refused(kind+" revoke ShopA 9"+yes, ExitFailed, "no credential")
+			d.refused(kind+" revoke ShopA"+yes, ExitUsage, "number")
+		})
+	}
+}
+
+func TestWebhookSecrets(t *testing.T) {
+	d := newDesk(t)
+	shop := d.shop()
+	var first, second, shown shownWebhook
+	d.do("webhook-secret show ShopA"+yes, &first)
+	if first.Secret != shop.WebhookSecret {
+		t.Error("show gave another secret than the onboarding")
+	}
+	d.do("keys add webhooks"+yes, nil)
+	d.now = d.now.Add(5 * time.Minute)
+	d.do("webhook-secret rotate ShopA"+yes, &second)
+	d.do("webhook-secret show ShopA --version 1"+yes, &shown)
+	if second.Version != 2 || second.Secret == first.Secret || shown.Secret != first.Secret {
+		t.Errorf("rotated: %+v, then %+v", second, shown)
+	}
+	var views []webhookView
+	d.do("webhook-secret list ShopA", &views)
+	if len(views) != 2 || views[0].KeyNumber != 2 {
+		t.Errorf("list: %+v", views)
+	}
+	d.refused("webhook-secret rotate ShopA"+yes, ExitFailed, "two are live")
+	d.do("webhook-secret revoke ShopA 1"+yes, nil)
+	d.refused("webhook-secret show ShopA --version 1"+yes, ExitFailed, "no credential")
+}

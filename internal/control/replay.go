@@ -1,0 +1,160 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+type deliveriesCommands struct {
+	List   deliveriesList   `cmd:"" help:"List what a merchant was told in a time range, and what it is still to be told."`
+	Replay deliveriesReplay `cmd:"" help:"Send notifications again: those of one transaction, or of a merchant's time range."`
+}
+
+// lookback is how long before its status a transaction may have been created: what a time range finds.
+const lookback = 4 * day
+
+// progressEvery is how many deliveries lie between two lines of progress.
+const progressEvery = 100
+
+type deliveriesReplay struct {
+	ID       string `name:"id" placeholder:"ID" help:"An order_id, or the request id of an SMS."`
+	Merchant string `placeholder:"NAME" help:"The merchant's name or id."`
+	From     string `placeholder:"TIME" help:"With --merchant: statuses that came at or after this (a UTC day, or RFC 3339)."`
+	To       string `placeholder:"TIME" help:"With --merchant: statuses that came before this."`
+	Dead     bool   `help:"Only what was given up; not what was delivered."`
+}
+
+// replayed is what became of a replay.
+type replayed struct {
+	Queued int      `json:"queued"`
+	Failed []string `json:"failed"`
+}
+
+// Run queues the notifications again, each under its own webhook-id. What is under way is left alone.
+func (c *deliveriesReplay) Run(s *session) error {
+	if (c.ID == "") == (c.Merchant == "") || (c.Merchant == "") != (c.From == "" && c.To == "") {
+		return usage("say --id, or --merchant with --from and --to")
+	}
+	keys, from, to, err := c.find(s)
+	if err != nil {
+		return err
+	}
+	if len(keys) == 0 {
+		return errors.New("there is nothing to be sent again")
+	}
+	result := replayed{Failed: []string{}}
+	err = s.hand.act(Act{"replay deliveries", or(c.ID, c.Merchant)}, func() (string, error) {
+		for i, key := range keys {
+			if err := c.again(s, key, from, to); err != nil {
+				result.Failed = append(result.Failed, key.String()+": "+err.Error())
+			} else {
+				result.Queued++
+			}
+			if (i+1)%progressEvery == 0 {
+				fmt.Fprintf(s.Notes, "%d of %d\n", i+1, len(keys))
+			}
+			if s.interrupted() != nil {
+				break
+			}
+		}
+		done := fmt.Sprintf("%d of %s queued", result.Queued, plural(len(keys), "transaction"))
+		if c.Merchant != "" {
+			done = fmt.Sprintf("%s to %s: %s", moment(from), moment(to), done)
+		}
+		return done, s.unfinished(result)
+	})
+	shown := s.show(result, table{{"queued", fmt.Sprint(result.Queued)}, {"failed", fmt.Sprint(len(result.Failed))}})
+	return errors.Join(err, shown)
+}
+
+// interrupted is the context's error: an interrupt ends a long act between two steps.
+func (s *session) interrupted() error { return s.Err() }
+
+func (s *session) unfinished(r replayed) error {
+	if err := s.interrupted(); err != nil {
+		return fmt.Errorf("interrupted after %s, which the same command would send once more: %w", plural(r.Queued, "transaction"), err)
+	}
+	if len(r.Failed) > 0 {
+		return fmt.Errorf("%s could not be queued; the first: %s", plural(len(r.Failed), "transaction"), r.Failed[0])
+	}
+	return nil
+}
+
+// find lists the transactions that have something to be sent again.
+func (c *deliveriesReplay) find(s *session) (keys []ledger.Key, from, to time.Time, err error) {
+	if c.ID != "" {
+		keys, err = c.byID(s)
+		return keys, from, to, err
+	}
+	if from, err = parseMoment(c.From); err != nil {
+		return nil, from, to, err
+	}
+	if to, err = parseMoment(c.To); err != nil {
+		return nil, from, to, err
+	}
+	p, err := s.merchant(c.Merchant)
+	if err != nil {
+		return nil, from, to, err
+	}
+	for e, err := range s.days(p.ID, from.Add(-lookback), to) {
+		if err != nil {
+			return nil, from, to, err
+		}
+		if c.first(e, from, to) != "" {
+			keys = append(keys, e.Key)
+		}
+	}
+	return keys, from, to, nil
+}
+
+// byID finds the payment or the SMS with an id.
+func (c *deliveriesReplay) byID(s *session) ([]ledger.Key, error) {
+	stores, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []ledger.Kind{ledger.Payment, ledger.SMS} {
+		key := ledger.Key{Kind: kind, ID: c.ID}
+		e, err := stores.Ledger.Get(s, key)
+		if err != nil {
+			return nil, err
+		}
+		if e != nil && c.first(e, time.Time{}, time.Time{}) != "" {
+			return []ledger.Key{key}, nil
+		}
+		if e != nil {
+			return nil, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no payment and no SMS %s", c.ID)
+}
+
+// first is the earliest notification of a range, which may be open, that is delivered, dead or parked; "" for none. All after it go again
+// with it.
+func (c *deliveriesReplay) first(e *ledger.Entry, from, to time.Time) string {
+	within := func(n ledger.Notification) bool { return !n.At.Before(from) && (to.IsZero() || n.At.Before(to)) }
+	if i := slices.IndexFunc(e.Told, within); i >= 0 && !c.Dead {
+		return e.Told[i].ID
+	}
+	for _, n := range e.Outbox {
+		if within(n) && (n.Dead != "" || n.Parked) {
+			return n.ID
+		}
+	}
+	return ""
+}
+
+// again replays one transaction.
+func (c *deliveriesReplay) again(s *session, key ledger.Key, from, to time.Time) error {
+	_, err := s.hand.changeEntry(key, func(e *ledger.Entry) error {
+		if id := c.first(e, from, to); id != "" && e.Replay(id, ledger.Moment(s.Now())) {
+			return nil
+		}
+		return ledger.ErrUnchanged
+	})
+	return err
+}

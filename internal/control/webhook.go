@@ -1,0 +1,141 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/webhook"
+)
+
+type webhookSecretCommands struct {
+	Show   webhookShow   `cmd:"" help:"Show a webhook secret again; it is recorded, and needs --yes."`
+	Rotate webhookRotate `cmd:"" help:"Issue a webhook secret; the one before signs too until it is revoked."`
+	Revoke webhookRevoke `cmd:"" help:"Stop signing with a version."`
+	List   webhookList   `cmd:"" help:"List the versions, without the secrets."`
+}
+
+// webhookRing reads the ring that webhook secrets are derived from.
+func webhookRing(s *session) (*keyring.Ring, error) {
+	held, err := readSecret(s, s.WebhookKeySecret, "WEBHOOK_KEY_SECRET")
+	if err != nil {
+		return nil, err
+	}
+	if len(held.Value) == 0 {
+		return nil, errors.New("the ring for webhooks has no key yet: keys add webhooks")
+	}
+	return keyring.Parse(held.Value)
+}
+
+// issueWebhookSecret adds a version to a profile, derived from the key that signs now, and gives its text.
+func issueWebhookSecret(s *session, p *merchant.Profile, replace bool) (string, error) {
+	ring, err := webhookRing(s)
+	if err != nil {
+		return "", err
+	}
+	key := ring.Signing(s.Now(), s.SecretCache)
+	version, err := merchant.IssueWebhookSecret(p, key.Number, replace, s.Now())
+	if err != nil {
+		return "", err
+	}
+	return webhook.DeriveSecret(key, p.ID, version.Version).Text(), nil
+}
+
+// shownWebhook is a webhook secret in the clear.
+type shownWebhook struct {
+	Merchant string `json:"merchant"`
+	Version  int    `json:"version"`
+	Secret   string `json:"webhook_secret"`
+}
+
+func (w shownWebhook) show(s *session) error {
+	return s.show(w, table{{"merchant", w.Merchant}, {"version", strconv.Itoa(w.Version)}, {"webhook secret", w.Secret}})
+}
+
+type webhookShow struct {
+	named
+	Version int `placeholder:"NUMBER" help:"Which version; without, the newest."`
+}
+
+// Run shows a secret: that somebody saw it is recorded as a change of access is.
+func (c *webhookShow) Run(s *session) error {
+	p, err := s.merchant(c.Name)
+	if err != nil {
+		return err
+	}
+	ring, err := webhookRing(s)
+	if err != nil {
+		return err
+	}
+	for _, w := range p.WebhookSecrets {
+		if c.Version != 0 && w.Version != c.Version {
+			continue
+		}
+		key, found := ring.Find(w.KeyNumber)
+		if !found {
+			return fmt.Errorf("the ring for webhooks has no key %d", w.KeyNumber)
+		}
+		err := s.hand.act(Act{"show a webhook secret", p.Name}, func() (string, error) {
+			return fmt.Sprintf("version %d", w.Version), nil
+		})
+		if err != nil {
+			return err
+		}
+		return shownWebhook{p.Name, w.Version, s.hand.reveal(webhook.DeriveSecret(key, p.ID, w.Version).Text())}.show(s)
+	}
+	return merchant.ErrNoCredential
+}
+
+type webhookRotate struct {
+	named
+	Force bool `help:"Where two are live already, drop the older at once."`
+}
+
+// Run adds a version.
+func (c *webhookRotate) Run(s *session) error {
+	p, err := s.merchant(c.Name)
+	if err != nil {
+		return err
+	}
+	text, err := issueWebhookSecret(s, p, c.Force)
+	if err != nil {
+		return err
+	}
+	newest := p.WebhookSecrets[0]
+	err = s.hand.act(Act{"rotate the webhook secret", p.Name}, func() (string, error) {
+		return "signs with " + versions(p.WebhookSecrets), s.hand.updateMerchant(p)
+	})
+	if err != nil {
+		return err
+	}
+	return shownWebhook{p.Name, newest.Version, s.hand.reveal(text)}.show(s)
+}
+
+type webhookRevoke struct {
+	named
+	Version int `arg:"" help:"The version in the list."`
+}
+
+// Run drops a version.
+func (c *webhookRevoke) Run(s *session) error {
+	return changeProfile(s, c.Name, fmt.Sprintf("revoke webhook secret %d", c.Version), func(p *merchant.Profile) error {
+		return merchant.RevokeWebhookSecret(p, c.Version, s.Now())
+	})
+}
+
+type webhookList struct{ named }
+
+// Run lists the versions, the newest first.
+func (c *webhookList) Run(s *session) error {
+	p, err := s.merchant(c.Name)
+	if err != nil {
+		return err
+	}
+	rows := table{{"VERSION", "KEY", "CREATED"}}
+	for _, w := range p.WebhookSecrets {
+		rows = append(rows, []string{strconv.Itoa(w.Version), strconv.Itoa(w.KeyNumber), moment(w.Created)})
+	}
+	return s.show(viewOf(p, s.Now()).WebhookSecrets, rows)
+}
