@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mobilegateway/shared/delivery"
@@ -26,9 +27,13 @@ const (
 	storeTimeout = 2 * time.Second
 )
 
-// Patience is how long the relay waits for the operator to take the purchaser's SMS: it holds up what comes behind it in
-// the stream. A slower operator is asked again by the sweep, under the same key.
-const Patience = 3 * time.Second
+// Patience is how long a batch holds up what comes behind it in the stream, and how long the relay waits for the operator
+// to take the purchaser's SMS: a slower operator is asked again by the sweep, under the same key.
+const Patience = 2 * time.Second
+
+// maxLate bounds the records of earlier batches that are still being delivered in one process; past it, what comes is left
+// to the sweep.
+const maxLate = 200
 
 // leftToSweep is the outcome of what the relay did not store as done: it stays due, and the sweep takes it up.
 const leftToSweep = "left-to-sweep"
@@ -39,8 +44,12 @@ type Relay struct {
 	Courier *delivery.Courier
 	// Decode reads a stream record's new image; the ledger's store has it.
 	Decode func(image []byte) (*ledger.Entry, error)
-	Now    func() time.Time
-	Log    io.Writer
+	// Patience is how long a batch is waited for; 0 for as long as it takes.
+	Patience time.Duration
+	Now      func() time.Time
+	Log      io.Writer
+
+	late atomic.Int64
 }
 
 // event is a batch of stream records as Lambda hands it over.
@@ -58,25 +67,57 @@ type answer struct {
 	BatchItemFailures []struct{} `json:"batchItemFailures"`
 }
 
-// Invoke delivers a batch, its records side by side, so that one merchant's slow server does not hold up another's. It
-// implements aws-lambda-go's lambda.Handler.
+// Invoke delivers a batch, its records side by side, so that one merchant's slow server does not hold up another's. What
+// takes longer than Patience goes on beside the next batches, as far as Lambda lets it: a function that is frozen wakes
+// with a dead connection, or its entry is due and the sweep delivers it, under the same id. It implements aws-lambda-go's
+// lambda.Handler.
 func (r *Relay) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	var batch event
 	if err := json.Unmarshal(payload, &batch); err != nil {
 		return nil, err
 	}
-	if deadline, limited := ctx.Deadline(); limited {
+	done := make(chan struct{})
+	if r.late.Load() < maxLate {
+		go r.batch(ctx, batch, done)
+		r.wait(done)
+	}
+	return json.Marshal(answer{BatchItemFailures: []struct{}{}})
+}
+
+// batch delivers the records of a batch and closes done. It may outlive its invocation, but not that one's deadline.
+func (r *Relay) batch(ctx context.Context, batch event, done chan<- struct{}) {
+	defer close(done)
+	deadline, limited := ctx.Deadline()
+	ctx = context.WithoutCancel(ctx)
+	if limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-settleReserve))
 		defer cancel()
 	}
 	var group sync.WaitGroup
 	for _, record := range batch.Records {
-		group.Go(func() { r.record(ctx, record.EventID, record.DynamoDB.NewImage) })
+		r.late.Add(1)
+		group.Go(func() {
+			defer r.late.Add(-1)
+			r.record(ctx, record.EventID, record.DynamoDB.NewImage)
+		})
 	}
 	group.Wait()
 	r.Courier.Sender.CloseIdle()
-	return json.Marshal(answer{BatchItemFailures: []struct{}{}})
+}
+
+// wait waits for a batch, for as long as Patience lasts.
+func (r *Relay) wait(done <-chan struct{}) {
+	if r.Patience == 0 {
+		<-done
+		return
+	}
+	patience := time.NewTimer(r.Patience)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C:
+	}
 }
 
 // record delivers one entry and writes one line.

@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -17,11 +18,12 @@ func assemble(parts *assembly.Parts) (assembly.Handler, error) {
 	courier := parts.Courier()
 	courier.SMSTimeout = min(courier.SMSTimeout, relay.Patience)
 	handler := &relay.Relay{
-		Book:    parts.Book(parts.Ledger()),
-		Courier: courier,
-		Decode:  dynamo.DecodeImage,
-		Now:     parts.Now,
-		Log:     os.Stdout,
+		Book:     parts.Book(parts.Ledger()),
+		Courier:  courier,
+		Decode:   dynamo.DecodeImage,
+		Patience: relay.Patience + time.Second/2, // for the SMS that just misses it to be stored
+		Now:      parts.Now,
+		Log:      os.Stdout,
 	}
 	return handler, parts.Ready()
 }
