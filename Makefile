@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, LOCAL_DIR and every duration of template.yaml: make run SPEED=60 RESET=1
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint fmt bench fuzz ci clean
+.PHONY: help run build test race lint fmt bench fuzz e2e-sam e2e-localstack ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -11,7 +11,7 @@ DEPLOY = CGO_ENABLED=0 GOFLAGS="-tags=lambda.norpc -trimpath -buildvcs=false '-l
 WITHOUT_RACE = /internal/archtest$$|/internal/localtest$$|/bench|/e2e
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## Run the whole gateway on this machine (PORT=3000 SPEED=1 RESET=1)
 	@# Built under a name of its own and moved into place: another run may just start the same program.
@@ -43,6 +43,13 @@ fuzz: ## Run every fuzz target for a while (FUZZTIME=30s each)
 	    echo "== $$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(or $(FUZZTIME),30s) $$package; \
 	  done; \
 	done
+
+# Both install their tools into .local/tools (e2e/tools) and leave nothing running.
+e2e-sam: ## Check the bundle and play the request stories on SAM local, arm64 programs and all (root)
+	@go build -o .local/bin/e2e-sam ./e2e/sam && exec .local/bin/e2e-sam
+
+e2e-localstack: ## Deploy to LocalStack, play all stories, deploy again under payments in flight
+	@go build -o .local/bin/e2e-localstack ./e2e/localstack && exec .local/bin/e2e-localstack
 
 ci: ## Run exactly what the continuous integration runs
 	.ci/run

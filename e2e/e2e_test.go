@@ -42,7 +42,7 @@ func TestGateway(t *testing.T) {
 	t.Run("stories", func(t *testing.T) {
 		t.Parallel()
 		testscript.Run(t, testscript.Params{
-			Files:              storyFiles(t),
+			Dir:                filepath.FromSlash("stories"),
 			Setup:              func(env *testscript.Env) error { return newStory(target, env) },
 			Cmds:               commands(),
 			Condition:          target.condition,
@@ -134,6 +134,9 @@ func (g *target) newID() string { return fmt.Sprintf("%s%03d", g.unique, g.stori
 
 // condition answers [local], which holds where the target is a local run, and [processes], where its processes are known.
 func (g *target) condition(name string) (bool, error) {
+	if can, known := able(name); known {
+		return can, nil
+	}
 	switch name {
 	case "local":
 		return os.Getenv("E2E_RUN_JSON") == "", nil

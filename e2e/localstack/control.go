@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+
+	"mobilegateway/e2e/stage"
+)
+
+// control listens for the changes that TestChangeInFlight asks for, and returns its address.
+func (s *stand) control(say func(string, ...any)) (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	changes := map[string]func(*http.Request) error{"POST /programs": s.changePrograms, "POST /keys": s.changeKeys}
+	mux := http.NewServeMux()
+	for route, change := range changes {
+		mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
+			say("%s begins", route)
+			err := change(r)
+			say("%s is done: %v", route, err)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+			}
+		})
+	}
+	server := stage.Serve(listener, mux)
+	s.closers = append(s.closers, func() { _ = server.Close() })
+	return "http://" + listener.Addr().String(), nil
+}
+
+// changePrograms deploys other programs: the same sources under another build id, so that every program's bytes differ.
+func (s *stand) changePrograms(r *http.Request) error {
+	before, err := s.server.codes(r.Context())
+	if err != nil {
+		return err
+	}
+	bundle := filepath.Join(s.dir, "second-bundle")
+	if err := s.stack.build(r.Context(), bundle, "second"); err != nil {
+		return err
+	}
+	if err := s.stack.deploy(r.Context(), bundle); err != nil {
+		return err
+	}
+	after, err := s.server.codes(r.Context())
+	if err != nil {
+		return err
+	}
+	for name, code := range after {
+		if before[name] == code || before[name] == "" {
+			return fmt.Errorf("%s was not replaced", name)
+		}
+	}
+	return nil
+}
+
+// changeKeys adds a key to every ring.
+func (s *stand) changeKeys(r *http.Request) error { return s.deployment.AddKeys(r.Context()) }

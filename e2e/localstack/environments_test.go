@@ -1,0 +1,13 @@
+package main
+
+import "testing"
+
+func TestFunctionName(t *testing.T) {
+	for deployed, want := range map[string]string{
+		"gateway-ChargeFunction-34ec53e9": "charge", "gateway-SweepFunction-0": "sweep", "other": "other",
+	} {
+		if got := functionName(deployed); got != want {
+			t.Errorf("%s: %s, want %s", deployed, got, want)
+		}
+	}
+}

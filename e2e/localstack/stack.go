@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/e2e/stage"
+	"mobilegateway/internal/local"
+	"mobilegateway/shared/awsclient"
+)
+
+// stackName is the deployed stack's.
+const stackName = "gateway"
+
+// stack is template.yaml, built and deployed.
+type stack struct {
+	root, dir  string
+	server     *server
+	parameters map[string]string
+	// outputs are the stack's own.
+	outputs map[string]string
+}
+
+// newStack describes a stack whose API is reached at an address.
+func newStack(root, dir string, on *server, baseURL string) *stack {
+	parameters := local.Parameters()
+	parameters["BaseUrl"] = baseURL
+	parameters["Architecture"] = map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
+	return &stack{root: root, dir: dir, server: on, parameters: parameters}
+}
+
+// build makes a bundle as `make build` does, its programs with a build id of their own where one is given.
+func (s *stack) build(ctx context.Context, bundle, buildID string) error {
+	arguments := append([]string{"build", "--parallel", "--build-dir", bundle, "--parameter-overrides"}, stage.Overrides(s.parameters)...)
+	return stage.Run(ctx, filepath.Join(s.dir, "build.log"), s.root, stage.SAMEnvironment(buildID), stage.SAM(s.root), arguments...)
+}
+
+// deployTimeout bounds a deployment: of a failed update LocalStack does not roll back, and SAM would wait for ever.
+const deployTimeout = 4 * time.Minute
+
+// deploy deploys a bundle and reads the outputs.
+func (s *stack) deploy(ctx context.Context, bundle string) error {
+	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
+	defer cancel()
+	environment := append(stage.SAMEnvironment(""), "SAM_CLI_POLL_DELAY=1")
+	for name, value := range s.server.environment() {
+		environment = append(environment, name+"="+value)
+	}
+	arguments := append([]string{
+		"deploy", "--template-file", filepath.Join(bundle, "template.yaml"), "--stack-name", stackName, "--resolve-s3",
+		"--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar", "--parameter-overrides",
+	}, stage.Overrides(s.parameters)...)
+	if err := stage.Run(ctx, filepath.Join(s.dir, "deploy.log"), s.dir, environment, stage.SAM(s.root), arguments...); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, stage.SAM(s.root), "list", "stack-outputs", "--stack-name", stackName, "--output", "json")
+	command.Dir, command.Env, command.Stderr = s.dir, environment, os.Stderr
+	text, err := command.Output()
+	if err != nil {
+		return fmt.Errorf("the outputs of the stack: %w", err)
+	}
+	var list []struct{ OutputKey, OutputValue string }
+	if err := json.Unmarshal(text, &list); err != nil {
+		return fmt.Errorf("the outputs of the stack: %w", err)
+	}
+	s.outputs = map[string]string{}
+	for _, output := range list {
+		s.outputs[output.OutputKey] = output.OutputValue
+	}
+	return nil
+}
+
+// frontLimit is how many requests LocalStack works on at once; the rest wait. It is one Python process, and a function's
+// call that waits for it longer than two seconds is given up.
+const frontLimit = 12
+
+// front stands where a custom domain would: what comes to it goes to the deployed stage. LocalStack serves the stage under
+// a path of its own.
+func (s *stack) front() (http.Handler, error) {
+	output, err := url.Parse(s.outputs["BaseUrl"])
+	if err != nil {
+		return nil, err
+	}
+	id, _, _ := strings.Cut(output.Host, ".")
+	target, err := url.Parse(s.server.url + "/_aws/execute-api/" + id + output.Path)
+	if err != nil {
+		return nil, err
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: &http.Transport{MaxIdleConnsPerHost: frontLimit, IdleConnTimeout: time.Second},
+		// A client that hung up is not worth a line.
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	places := make(chan struct{}, frontLimit)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		places <- struct{}{}
+		defer func() { <-places }()
+		proxy.ServeHTTP(w, r)
+	}), nil
+}
+
+// deployment tells what is to be furnished with secrets and merchants.
+func (s *stack) deployment(partners *stage.Partners) (local.Deployment, error) {
+	environment := s.server.environment()
+	client, err := awsclient.New(func(name string) string { return environment[name] })
+	return local.Deployment{
+		Client: client, MerchantTable: s.outputs["MerchantTable"], OperatorSecret: s.outputs["OperatorSecret"],
+		KeySecrets:    []string{s.outputs["TokenKeySecret"], s.outputs["CallbackKeySecret"], s.outputs["WebhookKeySecret"]},
+		WebhookSecret: s.outputs["WebhookKeySecret"],
+		BaseURL:       s.parameters["BaseUrl"], SandboxURL: partners.SandboxURL, OperatorURL: partners.SandboxURL, InboxURL: partners.InboxURL,
+		SandboxToken: partners.SandboxToken, Now: time.Now,
+	}, err
+}
+
+// sortedOutputs is for the log.
+func (s *stack) sortedOutputs() []string { return slices.Sorted(maps.Keys(s.outputs)) }
