@@ -13,12 +13,14 @@ import (
 	"sync"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"time"
 )
 
 // message is one notification that came to the demo merchant.
 type message struct {
-	Headers map[string]string `json:"headers"`
-	Body    string            `json:"body"`
+	ReceivedAt time.Time         `json:"received_at"`
+	Headers    map[string]string `json:"headers"`
+	Body       string            `json:"body"`
 }
 
 // reply is the message as the checking words look at it.

@@ -10,15 +10,17 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // effect is what really happened at the operator.
 type effect struct {
-	Kind        string `json:"kind"`
-	Key         string `json:"key"`
-	Amount      string `json:"amount"`
-	Currency    string `json:"currency"`
-	CallbackURL string `json:"callback_url"`
+	Kind        string    `json:"kind"`
+	Key         string    `json:"key"`
+	Amount      string    `json:"amount"`
+	Currency    string    `json:"currency"`
+	At          time.Time `json:"at"`
+	CallbackURL string    `json:"callback_url"`
 }
 
 // control asks the operator's control port.
