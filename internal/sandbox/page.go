@@ -64,6 +64,9 @@ func (s *Sandbox) postPage(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	err := r.ParseForm()
 	action, msisdn, code := r.PostForm.Get("action"), r.PostForm.Get("msisdn"), r.PostForm.Get("pin")
+	if rest, plus := strings.CutPrefix(msisdn, " "); plus {
+		msisdn = "+" + rest // a plus that nobody escaped: form decoding makes a space of it
+	}
 	s.mu.Lock()
 	t := s.book.byPage[r.PathValue("token")]
 	var out reply

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"mobilegateway/shared/ledger"
@@ -16,8 +17,8 @@ import (
 func (c *Courier) UserSMS(ctx context.Context, e *ledger.Entry) Change {
 	notifier, able, found := c.Operators.UserNotifier(e.Operator)
 	country, _ := market.ByAlpha2(e.Country)
-	number, err := msisdn.Parse(e.PurchaserMSISDN(), country)
-	if !found || err != nil {
+	number, known := purchaser(e.PurchaserMSISDN(), country)
+	if !found || !known {
 		return func(e *ledger.Entry) bool { return e.MarkUserSMS(ledger.UserSMSFailed, time.Time{}) }
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.SMSTimeout)
@@ -33,6 +34,21 @@ func (c *Courier) UserSMS(ctx context.Context, e *ledger.Entry) Change {
 		}),
 	})
 	return c.smsOutcome(result, e.UserSMSTry)
+}
+
+// purchaser reads the number to tell: of the payment's country, or an international number of another one, which a
+// customer abroad may have typed on the page.
+func purchaser(text string, country market.Country) (msisdn.Number, bool) {
+	countries := []market.Country{country}
+	if strings.HasPrefix(text, "+") {
+		countries = append(countries, market.All()...)
+	}
+	for _, c := range countries {
+		if number, err := msisdn.Parse(text, c); err == nil {
+			return number, true
+		}
+	}
+	return msisdn.Number{}, false
 }
 
 // smsOutcome is the change that a try at the purchaser's SMS makes. A duplicate on a further try was sent by an earlier

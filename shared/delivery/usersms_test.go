@@ -48,6 +48,12 @@ func TestUserSMSWording(t *testing.T) {
 	if call := k.Operator.SMS()[0]; !strings.Contains(call.Text, "1.500 TND") || call.MSISDN != "+21620123456" {
 		t.Errorf("%+v", call)
 	}
+	k = deliverytest.New(t)
+	abroad := k.Final("DemoShop_1", ledger.Successful, func(e *ledger.Entry) { e.Country, e.MSISDN = "SN", "+2250700008837" })
+	try(k, abroad)
+	if call := k.Operator.SMS()[0]; call.MSISDN != "+2250700008837" || call.Country != "SN" {
+		t.Errorf("a number of another country: %+v", call)
+	}
 }
 
 func TestUserSMSOutcomes(t *testing.T) {
