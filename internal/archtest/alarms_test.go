@@ -24,7 +24,8 @@ var measures = []string{"Requests", "Errors", "UpstreamMillis", "OverdueMillis",
 // alarming are the metrics that need a person, by what they say of themselves: each has an alarm.
 var alarming = []string{
 	telemetry.DeadLetters.String(), telemetry.Conflicts.String(), telemetry.StaleUnknowns.String(), telemetry.LookupFailures.String(),
-	telemetry.OperatorAuthFailures.String(), telemetry.UserSMSFailures.String(), "OverdueMillis",
+	telemetry.OperatorAuthFailures.String(), telemetry.UserSMSFailures.String(), telemetry.EndpointsDisabled.String(),
+	"OverdueMillis",
 }
 
 // TestAlarmsWatchWhatIsCounted compares the alarms with the names that the telemetry writes: an alarm on a name that

@@ -82,6 +82,7 @@ func (c *Courier) Post(ctx context.Context, e *ledger.Entry, n ledger.Notificati
 	}
 	if result.Outcome == webhook.Gone && err == nil {
 		line.Count(telemetry.DeliveryFailures)
+		line.Count(telemetry.EndpointsDisabled)
 		return func(e *ledger.Entry) bool {
 			return e.FailedAttempt(n.ID, made, result.Status, result.Why, now) && e.Park()
 		}

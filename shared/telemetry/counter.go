@@ -18,6 +18,7 @@ const (
 	LookupFailures                      // a status lookup at the operator failed
 	StaleUnknowns                       // an unknown outcome that only a retry or a person can settle (decision "repeat-window")
 	UserSMSFailures                     // the purchaser's SMS of a payment was given up (decision "user-sms")
+	EndpointsDisabled                   // a merchant answered 410: its notifications there are parked (decision "notifications")
 	counterCount
 )
 
@@ -36,6 +37,7 @@ var counterNames = [counterCount]string{
 	LookupFailures:       "LookupFailures",
 	StaleUnknowns:        "StaleUnknowns",
 	UserSMSFailures:      "UserSMSFailures",
+	EndpointsDisabled:    "EndpointsDisabled",
 }
 
 // String is the metric's name, "" for a number that is no counter.

@@ -47,6 +47,7 @@ type numbers struct {
 	LookupFailures       int    `json:"LookupFailures,omitempty"`
 	StaleUnknowns        int    `json:"StaleUnknowns,omitempty"`
 	UserSMSFailures      int    `json:"UserSMSFailures,omitempty"`
+	EndpointsDisabled    int    `json:"EndpointsDisabled,omitempty"`
 	UpstreamMillis       *int64 `json:"UpstreamMillis,omitempty"`
 	OverdueMillis        *int64 `json:"OverdueMillis,omitempty"`
 	TotalMillis          int64  `json:"TotalMillis"`
@@ -104,6 +105,7 @@ func (e *Event) numbers() numbers {
 		LookupFailures:       e.counters[LookupFailures],
 		StaleUnknowns:        e.counters[StaleUnknowns],
 		UserSMSFailures:      e.counters[UserSMSFailures],
+		EndpointsDisabled:    e.counters[EndpointsDisabled],
 		UpstreamMillis:       millis(e.upstream, e.called),
 		OverdueMillis:        millis(e.overdue, e.late),
 		TotalMillis:          e.total.Milliseconds(),
