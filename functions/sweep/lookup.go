@@ -14,6 +14,13 @@ import (
 // (decisions "pay-poll" and "pay-claims"). The next lookup is stored first, which claims this one.
 func (p *pass) settle(ctx context.Context, entry *ledger.Entry, line *telemetry.Event) (*ledger.Entry, error) {
 	now := ledger.Moment(p.Now())
+	if !entry.LookupDue(now) {
+		return entry, nil
+	}
+	if !p.ask(entry.Operator) {
+		return entry, nil // still due: the next sweep's
+	}
+	defer p.asked(entry.Operator)
 	claimed := false
 	entry, err := p.change(ctx, entry, func(e *ledger.Entry) bool {
 		claimed = e.LookupDue(now)
@@ -33,6 +40,7 @@ func (p *pass) settle(ctx context.Context, entry *ledger.Entry, line *telemetry.
 	start := p.Now()
 	answer := p.Settlement.Ask(ctx, entry)
 	line.AddUpstream(p.Now().Sub(start))
+	p.heard(entry.Operator, answer.Answered)
 	if answer.Offered && !answer.Answered {
 		line.Count(telemetry.LookupFailures)
 		line.SetCause(answer.Cause)
@@ -44,6 +52,35 @@ func (p *pass) settle(ctx context.Context, entry *ledger.Entry, line *telemetry.
 		line.Count(telemetry.StaleUnknowns)
 	}
 	return entry, err
+}
+
+// maxUnheard is how many lookups run side by side at an operator that has just not answered one: so one operator that is
+// down holds up no other's payments, and no notifications.
+const maxUnheard = workers / 4
+
+// ask takes a place for a lookup at an operator; false where it is silent and its few places are taken.
+func (p *pass) ask(operator string) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.silent[operator] && p.asking[operator] >= maxUnheard {
+		return false
+	}
+	p.asking[operator]++
+	return true
+}
+
+// asked gives the place back.
+func (p *pass) asked(operator string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.asking[operator]--
+}
+
+// heard notes whether an operator answered.
+func (p *pass) heard(operator string, answered bool) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.silent[operator] = !answered
 }
 
 // apply stores what an answered lookup means.

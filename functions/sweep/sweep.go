@@ -55,6 +55,8 @@ type pass struct {
 	*Sweep
 	mutex   sync.Mutex
 	probing map[webhook.Endpoint]int // attempts under way at endpoints that are ill
+	asking  map[string]int           // lookups under way, by operator
+	silent  map[string]bool          // operators whose last lookup in this pass was not answered
 }
 
 // step is one kind of work on an entry. It claims, acts, stores, and gives back the entry as it stands then.
@@ -68,7 +70,7 @@ func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-settleReserve))
 		defer cancel()
 	}
-	p := &pass{Sweep: s, probing: map[webhook.Endpoint]int{}}
+	p := &pass{Sweep: s, probing: map[webhook.Endpoint]int{}, asking: map[string]int{}, silent: map[string]bool{}}
 	due := make(chan ledger.Key)
 	var group sync.WaitGroup
 	for range workers {
