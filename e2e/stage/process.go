@@ -55,9 +55,6 @@ func Start(log string, environment []string, name string, arguments ...string) (
 	return p, nil
 }
 
-// PID is the child's process id.
-func (p *Process) PID() int { return p.command.Process.Pid }
-
 // Stop asks the child to end, waits, and then ends its whole group.
 func (p *Process) Stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)

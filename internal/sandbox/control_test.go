@@ -8,6 +8,7 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
+	"mobilegateway/shared/msisdn"
 )
 
 func keysOf(effects []Effect) string {
@@ -309,7 +310,7 @@ func TestDummyNumbers(t *testing.T) {
 	for _, country := range market.All() {
 		p := r.test(fmt.Sprintf(`{"country":%q}`, strings.ToLower(country.Alpha2)))
 		national, ok := strings.CutPrefix(p.MSISDN, "+"+country.CallingCode)
-		if !ok || len(national) != country.NationalDigits[0] || lastFour(p.MSISDN) < "2000" || len(p.PIN) != 6 {
+		if !ok || len(national) != country.NationalDigits[0] || msisdn.LastFour(p.MSISDN) < "2000" || len(p.PIN) != 6 {
 			t.Errorf("%s: %+v", country.Alpha2, p)
 		}
 	}

@@ -3,6 +3,8 @@ package sandbox
 import (
 	"net/http"
 	"time"
+
+	"mobilegateway/shared/msisdn"
 )
 
 // incoming is an operator call that has passed the checks.
@@ -82,7 +84,7 @@ func (s *Sandbox) decide(t *transaction, in incoming) reply {
 	if t.State != absent {
 		return s.again(t, in, m, scripted)
 	}
-	b := behaviourOf(in.kind, lastFour(in.party))
+	b := behaviourOf(in.kind, msisdn.LastFour(in.party))
 	if !scripted && b.First != "" {
 		m, _ = mannerOf(b.First)
 		scripted = true
@@ -138,7 +140,7 @@ func (s *Sandbox) again(t *transaction, in incoming, m manner, scripted bool) re
 // begin writes down what was asked, before any of it is applied.
 func (s *Sandbox) begin(t *transaction, in incoming, m manner) {
 	t.Fingerprint = in.fingerprint
-	t.Digits = lastFour(in.party)
+	t.Digits = msisdn.LastFour(in.party)
 	t.CreatedAt = s.now()
 	t.CallbackURL = in.callbackURL
 	t.OperatorID = s.uuid()

@@ -95,17 +95,3 @@ func usual(kind string, b behaviour) behaviour {
 	}
 	return b
 }
-
-// lastFour are the four digits that a number or an alias ends in; "" where it does not end in four digits.
-func lastFour(party string) string {
-	if len(party) < 4 {
-		return ""
-	}
-	end := party[len(party)-4:]
-	for _, c := range []byte(end) {
-		if c < '0' || c > '9' {
-			return ""
-		}
-	}
-	return end
-}

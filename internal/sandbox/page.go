@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"mobilegateway/shared/msisdn"
 )
 
 const htmlType = "text/html; charset=utf-8"
@@ -113,7 +115,7 @@ func (s *Sandbox) confirm(t *transaction, typed, code string) reply {
 	b := t.behaviour()
 	b.First = ""
 	if t.Payment.MSISDN == "" {
-		b = behaviourOf(kindPayment, lastFour(number))
+		b = behaviourOf(kindPayment, msisdn.LastFour(number))
 	}
 	down := b.First == "down"
 	if !s.usePIN(t.Payment, number, code, !down) {
@@ -123,7 +125,7 @@ func (s *Sandbox) confirm(t *transaction, typed, code string) reply {
 		return reply{answer: s.formPage(t, http.StatusServiceUnavailable, words.Down, typed)}
 	}
 	if t.Payment.MSISDN == "" {
-		t.Digits = lastFour(number)
+		t.Digits = msisdn.LastFour(number)
 	}
 	t.Payment.Payer = number
 	t.Payment.Confirmed = true

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mobilegateway/shared/msisdn"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -189,7 +191,7 @@ func TestCharacters(t *testing.T) {
 
 func TestLastFour(t *testing.T) {
 	for text, want := range map[string]string{"": "", "123": "", "1234": "1234", "+2250700001001": "1001", "a1b2c3d4": "", "alias-1004": "1004"} {
-		if got := lastFour(text); got != want {
+		if got := msisdn.LastFour(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
