@@ -34,6 +34,10 @@ type Client struct {
 	http    *http.Client
 	dynamo  string // endpoint from the environment, "" for the region's own
 	secrets string
+
+	// The service clients are made on first use, and once: a function has several parts that call the same service.
+	dynamoDB       func() *dynamodb.Client
+	secretsManager func() *secretsmanager.Client
 }
 
 // New makes a client from the environment: AWS_REGION (else AWS_DEFAULT_REGION), the credentials that Lambda sets, and
@@ -55,7 +59,7 @@ func New(env func(string) string) (*Client, error) {
 		Timeout:       attemptTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &Client{
+	c := &Client{
 		config: aws.Config{
 			Region:      region,
 			Credentials: credentials(env),
@@ -65,11 +69,18 @@ func New(env func(string) string) (*Client, error) {
 		http:    client,
 		dynamo:  firstOf(env("AWS_ENDPOINT_URL_DYNAMODB"), everywhere),
 		secrets: firstOf(env("AWS_ENDPOINT_URL_SECRETS_MANAGER"), everywhere),
-	}, nil
+	}
+	c.dynamoDB, c.secretsManager = sync.OnceValue(c.newDynamoDB), sync.OnceValue(c.newSecrets)
+	return c, nil
 }
 
-// DynamoDB makes a client of DynamoDB.
-func (c *Client) DynamoDB() *dynamodb.Client {
+// DynamoDB is the client of DynamoDB.
+func (c *Client) DynamoDB() *dynamodb.Client { return c.dynamoDB() }
+
+// Secrets is the client of Secrets Manager.
+func (c *Client) Secrets() *secretsmanager.Client { return c.secretsManager() }
+
+func (c *Client) newDynamoDB() *dynamodb.Client {
 	return dynamodb.NewFromConfig(c.config, func(o *dynamodb.Options) {
 		if c.dynamo != "" {
 			o.BaseEndpoint = aws.String(c.dynamo)
@@ -77,8 +88,7 @@ func (c *Client) DynamoDB() *dynamodb.Client {
 	})
 }
 
-// Secrets makes a client of Secrets Manager.
-func (c *Client) Secrets() *secretsmanager.Client {
+func (c *Client) newSecrets() *secretsmanager.Client {
 	return secretsmanager.NewFromConfig(c.config, func(o *secretsmanager.Options) {
 		if c.secrets != "" {
 			o.BaseEndpoint = aws.String(c.secrets)
