@@ -1,7 +1,8 @@
 // Command gateway-local runs the whole gateway on this machine until it is interrupted; make run builds and starts it.
 //
 // Its settings are variables of the environment: PORT (3000; 0 for free ports), SPEED, RESET=1, LOCAL_DIR,
-// AWS_ENDPOINT_URL_DYNAMODB for another engine, and every duration of template.yaml by its name.
+// AWS_ENDPOINT_URL_DYNAMODB for another engine, SANDBOX_SEED for an unkind operator (internal/sandbox/README.md), and
+// every duration of template.yaml by its name.
 package main
 
 import (

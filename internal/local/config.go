@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"mobilegateway/internal/sandbox"
 )
 
 // Config says what a run is to be. Root and Dir are required.
@@ -31,6 +33,8 @@ type Config struct {
 	DynamoDB string
 	// Env overrides variables of the functions.
 	Env map[string]string
+	// Steering is the sandbox's unkindness to begin with; none by default.
+	Steering sandbox.Steering
 	// Out gets the banner and one line a request. nil: nothing.
 	Out io.Writer
 	// Now is the clock of what has one.
@@ -43,8 +47,9 @@ const DefaultPort = 3000
 // maxSpeed is the largest SPEED that the functions accept.
 const maxSpeed = 3600
 
-// FromEnvironment reads a run's settings: PORT, SPEED, RESET, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB. Besides, any
-// duration that the template gives a function may be set by its own name; overridable tells which.
+// FromEnvironment reads a run's settings: PORT, SPEED, RESET, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB, and the sandbox's
+// steering (SANDBOX_SEED and its rates). Besides, any duration that the template gives a function may be set by its own
+// name; overridable tells which.
 func FromEnvironment(lookup func(string) (string, bool), root string) (Config, error) {
 	get := func(name string) string { value, _ := lookup(name); return value }
 	port, err := number(get, "PORT", DefaultPort, 0, 65533)
@@ -65,6 +70,10 @@ func FromEnvironment(lookup func(string) (string, bool), root string) (Config, e
 	}
 	config := Config{
 		Root: root, Dir: dir, Port: port, Speed: speed, Reset: reset == "1", DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
+	}
+	config.Steering, err = sandbox.FromEnvironment(lookup)
+	if err != nil {
+		return Config{}, err
 	}
 	config.Env, err = overrides(lookup, root)
 	return config, err

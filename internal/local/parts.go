@@ -103,7 +103,7 @@ func (r *Run) watchEngine(engine *dynoxide.Server, stopping <-chan struct{}) {
 func (r *Run) startSandbox(context.Context) (err error) {
 	r.sandbox, err = sandbox.New(sandbox.Config{
 		Dir: r.data("sandbox"), Tokens: []string{r.info.sandboxToken}, BaseURL: url(r.listeners.sandbox),
-		Speed: float64(r.config.Speed), Now: r.config.Now,
+		Speed: float64(r.config.Speed), Now: r.config.Now, Steering: r.config.Steering,
 	})
 	if err != nil {
 		return damaged(err)

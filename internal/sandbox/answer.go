@@ -19,6 +19,8 @@ type answer struct {
 	Body       json.RawMessage `json:"body,omitempty"`
 	// Cut answers nothing: the connection is closed.
 	Cut bool `json:"-"`
+
+	styles []string // of a page: its policy allows these and no other
 }
 
 // created is a success with its address, "" for none.

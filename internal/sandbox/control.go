@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// The control port is for tests and people. It has no credentials: the sandbox listens on the local machine alone.
+// The control port is for tests and people. Without ControlTokens it asks for no credentials: the sandbox then listens on
+// the local machine alone.
 
 // readControl reads an optional JSON body; false means that the fault was answered.
 func readControl(w http.ResponseWriter, r *http.Request, v any) bool {

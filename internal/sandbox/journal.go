@@ -171,14 +171,14 @@ func (s *Sandbox) compact() error {
 	return err
 }
 
-// records are all that is worth keeping: PINs until they expire, the rest for ever.
+// records are all that is worth keeping: PINs until a while after they expire, the rest for ever.
 func (s *Sandbox) records() []record {
 	var all []record
 	for _, t := range s.book.all {
 		all = append(all, record{Transaction: t})
 	}
 	for _, p := range s.pins {
-		if p.ExpiresAt.After(s.now()) {
+		if !s.forgotten(p, s.now()) {
 			all = append(all, record{PIN: p})
 		}
 	}

@@ -30,6 +30,12 @@ const (
 	waiting    = "MessageWaiting"
 )
 
+// The statusDescriptions of payments that fail, which the page has words for.
+const (
+	whyRefused = "Payment operation refused by user"
+	whyFunds   = "User has insufficient credit for transaction"
+)
+
 // row is the behaviours of one ending, by operation; nil behaves as any other number.
 type row struct {
 	digits           string
@@ -42,10 +48,10 @@ func rows() []row {
 	three := []string{successful, successful, successful}
 	first := func(manner string) *behaviour { return &behaviour{First: manner} }
 	return []row{
-		{"1001", &behaviour{Final: failed, Why: "Payment operation refused by user", Tell: []string{failed}},
+		{"1001", &behaviour{Final: failed, Why: whyRefused, Tell: []string{failed}},
 			&behaviour{Refusal: "POL0253"},
 			&behaviour{Tell: []string{impossible}, NoEffect: true}},
-		{"1002", &behaviour{Final: failed, Why: "User has insufficient credit for transaction", Tell: []string{failed}},
+		{"1002", &behaviour{Final: failed, Why: whyFunds, Tell: []string{failed}},
 			&behaviour{Refusal: "POL1000"},
 			&behaviour{Refusal: "POL0001"}},
 		{"1003", &behaviour{Final: pending, Tell: []string{}}, nil, &behaviour{Tell: []string{}}},

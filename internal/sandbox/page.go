@@ -1,24 +1,17 @@
 package sandbox
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
-	"html/template"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"mobilegateway/shared/msisdn"
 )
 
 const htmlType = "text/html; charset=utf-8"
 
-var (
-	numberForm = regexp.MustCompile(`^\+?[0-9]{4,15}$`)
-	hostForm   = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?$`)
-)
+var numberForm = regexp.MustCompile(`^\+?[0-9]{4,15}$`)
 
 // typedNumber reads a number as people type it: spaces, hyphens and points between the digits do not count.
 func typedNumber(text string) (string, bool) {
@@ -28,21 +21,6 @@ func typedNumber(text string) (string, bool) {
 
 func plainNumber(number string) string { return strings.TrimPrefix(number, "+") }
 
-// pageView is what the template shows.
-type pageView struct {
-	Lang     string
-	Text     pageText
-	Style    template.CSS
-	Merchant string
-	OrderID  string
-	Amount   string
-	Form     bool
-	MSISDN   string
-	Error    string
-	Message  string
-	BackURL  string
-}
-
 // getPage shows the payment's form, or what came of it.
 func (s *Sandbox) getPage(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
@@ -50,49 +28,44 @@ func (s *Sandbox) getPage(w http.ResponseWriter, r *http.Request) {
 	var out answer
 	switch {
 	case t == nil:
-		out = s.pageGone()
-	case t.final() || t.Payment.Confirmed:
-		out = s.donePage(t)
+		out = s.pageGone(r)
+	case t.final() || t.Payment.Confirmed || s.isOver(t):
+		out = s.statePage(t)
 	default:
-		out = s.formPage(t, http.StatusOK, "", t.Payment.MSISDN)
+		out = s.formPage(t, http.StatusOK, t.Payment.MSISDN)
 	}
 	s.mu.Unlock()
 	s.showPage(w, t, out)
 }
 
+// payableUntil is when the page stops to take a payment: when the gateway gives up waiting for one.
+func (s *Sandbox) payableUntil(t *transaction) time.Time {
+	return t.CreatedAt.Add(s.scaled(s.config.PageLifetime))
+}
+
+func (s *Sandbox) isOver(t *transaction) bool {
+	return t.State == pending && !t.Payment.Confirmed && !s.now().Before(s.payableUntil(t))
+}
+
 // postPage takes the form: a confirmed or cancelled payment ends in a redirect to the merchant, and so does every later
-// post, which changes nothing.
+// post, which changes nothing. Where it leads is decided last, by what the payment has become: of a confirmation and a
+// cancellation side by side, both tell the same.
 func (s *Sandbox) postPage(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	err := r.ParseForm()
-	action, msisdn, code := r.PostForm.Get("action"), r.PostForm.Get("msisdn"), r.PostForm.Get("pin")
-	if rest, plus := strings.CutPrefix(msisdn, " "); plus {
-		msisdn = "+" + rest // a plus that nobody escaped: form decoding makes a space of it
+	action := r.PostForm.Get("action")
+	if err != nil {
+		action = ""
 	}
 	s.mu.Lock()
 	t := s.book.byPage[r.PathValue("token")]
-	var out reply
-	switch {
-	case t == nil:
-		out.answer = s.pageGone()
-	case t.final():
-		out.answer = redirectBack(t)
-	case t.Payment.Confirmed && !t.SettleAt.IsZero():
-		out.answer = s.donePage(t)
-		out.answer.Status = http.StatusConflict // a slow confirmation is under way
-	case t.Payment.Confirmed:
-		out.answer = redirectBack(t)
-	case err == nil && action == "cancel":
-		s.settle(t, behaviour{Final: cancelled, Why: "Payment was cancelled by the customer", Tell: []string{cancelled}})
-		out.answer = redirectBack(t)
-	case err == nil && action == "confirm":
-		out = s.confirm(t, msisdn, strings.TrimSpace(code))
-	default:
-		out.answer = s.formPage(t, http.StatusUnprocessableEntity, textFor(t).BadAction, msisdn)
+	if t == nil {
+		s.mu.Unlock()
+		s.showPage(w, nil, s.pageGone(r))
+		return
 	}
-	if t != nil {
-		s.save(t)
-	}
+	out := s.decidePage(t, action, r)
+	s.save(t)
 	s.mu.Unlock()
 	if out.early != nil {
 		s.flush(r.Context(), out.early)
@@ -101,16 +74,48 @@ func (s *Sandbox) postPage(w http.ResponseWriter, r *http.Request) {
 		cut(w)
 		return
 	}
+	if out.answer.Status == http.StatusSeeOther {
+		s.mu.Lock()
+		out.answer = redirectBack(t)
+		s.mu.Unlock()
+	}
 	s.showPage(w, t, out.answer)
+}
+
+// decidePage is called with the lock held.
+func (s *Sandbox) decidePage(t *transaction, action string, r *http.Request) reply {
+	typed, code := r.PostForm.Get("msisdn"), strings.TrimSpace(r.PostForm.Get("pin"))
+	if rest, plus := strings.CutPrefix(typed, " "); plus {
+		typed = "+" + rest // a plus that nobody escaped: form decoding makes a space of it
+	}
+	switch {
+	case t.final():
+		return reply{answer: redirectBack(t)}
+	case t.Payment.Confirmed && !t.SettleAt.IsZero():
+		out := s.statePage(t)
+		out.Status = http.StatusConflict // a slow confirmation is under way
+		return reply{answer: out}
+	case t.Payment.Confirmed:
+		return reply{answer: redirectBack(t)}
+	case s.isOver(t):
+		return reply{answer: s.statePage(t)}
+	case action == "cancel":
+		s.settle(t, behaviour{Final: cancelled, Why: "Payment was cancelled by the customer", Tell: []string{cancelled}})
+		return reply{answer: redirectBack(t)}
+	case action == "confirm":
+		return s.confirm(t, typed, code)
+	}
+	words, _ := textFor(t.Payment.Lang)
+	return reply{answer: s.formPage(t, http.StatusUnprocessableEntity, typed, pageFault{"", words.BadAction})}
 }
 
 // confirm is a purchaser who agrees. Without a user_msisdn in the request the number that was typed pays, and its digits
 // decide; with one, what its digits decide about the first answer was done when the payment was accepted.
 func (s *Sandbox) confirm(t *transaction, typed, code string) reply {
-	words := textFor(t)
-	number, ok := typedNumber(typed)
-	if !ok {
-		return reply{answer: s.formPage(t, http.StatusUnprocessableEntity, words.BadNumber, typed)}
+	words, _ := textFor(t.Payment.Lang)
+	number, faults := words.checkForm(typed, code)
+	if len(faults) > 0 {
+		return reply{answer: s.formPage(t, http.StatusUnprocessableEntity, typed, faults...)}
 	}
 	b := t.behaviour()
 	b.First = ""
@@ -118,11 +123,11 @@ func (s *Sandbox) confirm(t *transaction, typed, code string) reply {
 		b = behaviourOf(kindPayment, msisdn.LastFour(number))
 	}
 	down := b.First == "down"
-	if !s.usePIN(t.Payment, number, code, !down) {
-		return reply{answer: s.formPage(t, http.StatusForbidden, words.BadPIN, typed)}
+	if fault := s.usePIN(t, number, code, !down); fault != "" {
+		return reply{answer: s.formPage(t, http.StatusForbidden, typed, pageFault{"pin", fault})}
 	}
 	if down {
-		return reply{answer: s.formPage(t, http.StatusServiceUnavailable, words.Down, typed)}
+		return reply{answer: s.formPage(t, http.StatusServiceUnavailable, typed, pageFault{"", words.Down})}
 	}
 	if t.Payment.MSISDN == "" {
 		t.Digits = msisdn.LastFour(number)
@@ -130,6 +135,21 @@ func (s *Sandbox) confirm(t *transaction, typed, code string) reply {
 	t.Payment.Payer = number
 	t.Payment.Confirmed = true
 	return s.confirmed(t, b)
+}
+
+// checkForm reads what was typed: all that is missing or malformed is told at once.
+func (p pageText) checkForm(typed, code string) (number string, faults []pageFault) {
+	number, ok := typedNumber(typed)
+	switch {
+	case strings.TrimSpace(typed) == "":
+		faults = append(faults, pageFault{"msisdn", p.NoNumber})
+	case !ok:
+		faults = append(faults, pageFault{"msisdn", p.BadNumber})
+	}
+	if code == "" {
+		faults = append(faults, pageFault{"pin", p.NoPIN})
+	}
+	return number, faults
 }
 
 // confirmed does what the behaviour of the paying number is, after a good PIN.
@@ -161,71 +181,4 @@ func redirectBack(t *transaction) answer {
 		address = t.Payment.CancelURL
 	}
 	return answer{Status: http.StatusSeeOther, Location: address}
-}
-
-func (s *Sandbox) formPage(t *transaction, status int, fault, msisdn string) answer {
-	v := s.pageView(t)
-	v.Form, v.Error, v.MSISDN = true, fault, msisdn
-	return s.render(status, v)
-}
-
-func (s *Sandbox) donePage(t *transaction) answer {
-	v := s.pageView(t)
-	v.Message = v.Text.Status[t.State]
-	v.BackURL = redirectBack(t).Location
-	return s.render(http.StatusOK, v)
-}
-
-func (s *Sandbox) pageGone() answer {
-	return s.render(http.StatusNotFound, pageView{Lang: "en", Text: english, Style: pageStyle, Message: english.Gone})
-}
-
-func (s *Sandbox) pageView(t *transaction) pageView {
-	lang := "en"
-	if isFrench(t) {
-		lang = "fr"
-	}
-	return pageView{
-		Lang: lang, Text: textFor(t), Style: pageStyle,
-		Merchant: t.Payment.Reference, OrderID: t.Key, Amount: t.Amount + " " + t.Currency,
-	}
-}
-
-func (s *Sandbox) render(status int, v pageView) answer {
-	var page bytes.Buffer
-	err := s.page.Execute(&page, v)
-	if err != nil {
-		return answer{Status: http.StatusInternalServerError, Type: htmlType}
-	}
-	return answer{Status: status, Type: htmlType, Body: page.Bytes()}
-}
-
-// showPage adds the headers of a page: no script, no frame, no cache, and forms to nowhere but here and, by redirect,
-// the merchant.
-func (s *Sandbox) showPage(w http.ResponseWriter, t *transaction, a answer) {
-	sum := sha256.Sum256([]byte(pageStyle))
-	targets := []string{"'self'"}
-	if t != nil {
-		targets = append(targets, origin(t.Payment.ReturnURL), origin(t.Payment.CancelURL))
-	}
-	header := w.Header()
-	header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; style-src 'sha256-"+
-		base64.StdEncoding.EncodeToString(sum[:])+"'; form-action "+strings.Join(targets, " "))
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("Cache-Control", "no-store")
-	s.config.Logf("sandbox: page %s", a.word())
-	a.write(w)
-}
-
-// origin is an address's source for the policy; a host that the policy's grammar has no word for gives its scheme.
-func origin(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	if !hostForm.MatchString(u.Host) {
-		return u.Scheme + ":"
-	}
-	return u.Scheme + "://" + u.Host
 }

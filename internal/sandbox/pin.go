@@ -14,11 +14,15 @@ import (
 type pin struct {
 	PIN       string    `json:"pin"`
 	MSISDN    string    `json:"msisdn"`
+	OrderID   string    `json:"order_id,omitempty"` // good for this payment alone; "": for any
 	IssuedAt  time.Time `json:"issued_at"`
 	ExpiresAt time.Time `json:"expires_at"`
 	Used      bool      `json:"used,omitempty"`
 	Wrong     int       `json:"wrong,omitempty"` // wrong PINs that came with its number
 }
+
+// pinMemory is for how long an expired PIN is remembered, so that the page can say that it has expired.
+const pinMemory = 24 * time.Hour
 
 // maxWrong is how many wrong PINs a number's PIN and a payment page bear.
 const maxWrong = 5
@@ -27,12 +31,19 @@ func (p *pin) live(now time.Time) bool {
 	return !p.Used && p.Wrong < maxWrong && now.Before(p.ExpiresAt)
 }
 
+// forgotten tells whether a PIN has been expired for so long that nothing need be known of it.
+func (s *Sandbox) forgotten(p *pin, now time.Time) bool {
+	return !now.Before(p.ExpiresAt.Add(s.scaled(pinMemory)))
+}
+
 // postTests issues a PIN and a dummy number: an ordinary one of the country in the body ({"country":"SN"}, by default
-// CI), or the number that the body asks for ({"msisdn":"..."}).
+// CI), or the number that the body asks for ({"msisdn":"..."}). With {"order_id":"..."} the PIN is good for that payment
+// alone, and its page counts down to the PIN's end.
 func (s *Sandbox) postTests(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		MSISDN  string `json:"msisdn"`
 		Country string `json:"country"`
+		OrderID string `json:"order_id"`
 	}
 	if !readControl(w, r, &body) {
 		return
@@ -59,8 +70,8 @@ func (s *Sandbox) postTests(w http.ResponseWriter, r *http.Request) {
 		number = s.dummyNumber(country)
 	}
 	now := s.now()
-	s.pins = slices.DeleteFunc(s.pins, func(old *pin) bool { return !now.Before(old.ExpiresAt) })
-	p := &pin{PIN: s.freshPIN(now), MSISDN: number, IssuedAt: now, ExpiresAt: now.Add(s.scaled(s.config.PINLifetime))}
+	s.pins = slices.DeleteFunc(s.pins, func(old *pin) bool { return s.forgotten(old, now) })
+	p := &pin{PIN: s.freshPIN(now), MSISDN: number, OrderID: body.OrderID, IssuedAt: now, ExpiresAt: now.Add(s.scaled(s.config.PINLifetime))}
 	s.putPIN(p)
 	s.keep(record{PIN: p})
 	writeJSON(w, http.StatusOK, map[string]any{"pin": p.PIN, "msisdn": p.MSISDN, "expires_at": p.ExpiresAt})
@@ -106,27 +117,68 @@ func (s *Sandbox) findPIN(text string) *pin {
 	return nil
 }
 
-// usePIN takes a PIN for a payment page, with the lock held. A wrong one counts against the page and against the PINs
-// of the number; false says that it is wrong, used, too old, or issued before the page's fifth wrong one.
-func (s *Sandbox) usePIN(o *order, number, text string, take bool) bool {
+// pinFor is the PIN that was issued last for a payment or for the number that pays it, expired ones too; nil where there
+// is none that the payment would take.
+func (s *Sandbox) pinFor(t *transaction, typed string) *pin {
+	number, ok := typedNumber(typed)
+	var last *pin
+	for _, p := range s.pins {
+		fits := p.OrderID == t.Key || p.OrderID == "" && ok && plainNumber(p.MSISDN) == plainNumber(number)
+		fits = fits && p.ExpiresAt.After(t.CreatedAt)
+		if fits && !p.Used && p.Wrong < maxWrong && !t.Payment.tooOld(p) && (last == nil || p.ExpiresAt.After(last.ExpiresAt)) {
+			last = p
+		}
+	}
+	return last
+}
+
+// tooOld tells whether a PIN was issued before the page's fifth wrong one.
+func (o *order) tooOld(p *pin) bool { return !o.LockedAt.IsZero() && !p.IssuedAt.After(o.LockedAt) }
+
+// locked tells whether the page waits for a new PIN, and no other was tried since.
+func (o *order) locked() bool { return !o.LockedAt.IsZero() && o.Wrong == 0 }
+
+// usePIN takes a PIN for a payment page, with the lock held. It returns "", or what to tell the purchaser: that it is
+// wrong, used, expired, or issued before the fifth wrong one. A wrong one counts against the page and against the PINs of
+// the number; one that was good once does not.
+func (s *Sandbox) usePIN(t *transaction, number, text string, take bool) string {
+	words, _ := textFor(t.Payment.Lang)
 	now := s.now()
 	p := s.findPIN(text)
-	if p != nil && p.live(now) && (o.LockedAt.IsZero() || p.IssuedAt.After(o.LockedAt)) {
-		if take {
-			p.Used = true
-			s.keep(record{PIN: p})
+	switch {
+	case p == nil || p.OrderID != "" && p.OrderID != t.Key:
+		left := s.countWrong(t.Payment, number, now)
+		if left == 0 {
+			return words.Locked
 		}
-		return true
+		return words.wrongPIN(left)
+	case p.Used:
+		return words.UsedPIN
+	case !now.Before(p.ExpiresAt):
+		return words.ExpiredPIN
+	case p.Wrong >= maxWrong || t.Payment.tooOld(p):
+		return words.Locked
 	}
-	for _, other := range s.pins {
-		if plainNumber(other.MSISDN) == plainNumber(number) && other.live(now) {
-			other.Wrong++
-			s.keep(record{PIN: other})
-		}
+	if take {
+		p.Used = true
+		s.keep(record{PIN: p})
 	}
+	return ""
+}
+
+// countWrong notes a wrong PIN and returns how many tries are left; 0 when the page or the number's PIN has had five.
+func (s *Sandbox) countWrong(o *order, number string, now time.Time) int {
 	o.Wrong++
-	if o.Wrong >= maxWrong {
+	left := maxWrong - o.Wrong
+	if left == 0 {
 		o.Wrong, o.LockedAt = 0, now
 	}
-	return false
+	for _, p := range s.pins {
+		if plainNumber(p.MSISDN) == plainNumber(number) && p.live(now) {
+			p.Wrong++
+			left = min(left, maxWrong-p.Wrong)
+			s.keep(record{PIN: p})
+		}
+	}
+	return left
 }

@@ -161,7 +161,7 @@ type rig struct {
 }
 
 // start runs a sandbox over a folder ("": memory); the clock and the inbox may be those of an earlier one.
-func start(t *testing.T, dir string, clock *fakeClock, in *inbox, seed byte) *rig {
+func start(t *testing.T, dir string, clock *fakeClock, in *inbox, seed byte, changes ...func(*Config)) *rig {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
 	var mu sync.Mutex
@@ -174,6 +174,9 @@ func start(t *testing.T, dir string, clock *fakeClock, in *inbox, seed byte) *ri
 			defer mu.Unlock()
 			fmt.Fprintf(log, format+"\n", args...)
 		},
+	}
+	for _, change := range changes {
+		change(&config)
 	}
 	s, err := New(config)
 	if err != nil {
@@ -195,7 +198,9 @@ func start(t *testing.T, dir string, clock *fakeClock, in *inbox, seed byte) *ri
 	return r
 }
 
-func newRig(t *testing.T) *rig { return start(t, "", newFakeClock(), newInbox(t), 1) }
+func newRig(t *testing.T, changes ...func(*Config)) *rig {
+	return start(t, "", newFakeClock(), newInbox(t), 1, changes...)
+}
 
 // got is an answer; cut when the connection was closed before one.
 type got struct {

@@ -26,6 +26,7 @@ import (
 const (
 	DefaultConfirmDelay = time.Second      // a tpe or ussd payment's final status after its acceptance
 	DefaultPINLifetime  = 15 * time.Minute // specification, Limits
+	DefaultPageLifetime = 24 * time.Hour   // how long the page takes a payment; the gateway's own waiting time
 	DefaultSlowAnswer   = 60 * time.Second // outcome 1004; a timeout: never scaled
 	DefaultEarlyWait    = 4 * time.Second  // how long outcome 1008 waits for its callback; a timeout: never scaled
 	callbackTimeout     = 10 * time.Second // one callback attempt
@@ -47,6 +48,11 @@ type Config struct {
 	Dir string
 	// Tokens are the bearer tokens that are accepted, several at once so that they can be rotated.
 	Tokens []string
+	// ControlTokens are the bearer tokens that the control port asks for; none: it answers everybody, which is for the local
+	// machine alone.
+	ControlTokens []string
+	// Steering is the unkindness to begin with; none by default.
+	Steering Steering
 	// BaseURL is the sandbox's own address without a trailing slash: the base of payment_url and resourceURL.
 	BaseURL string
 	// Speed divides every delay and lifetime, as make run SPEED= does; 0 means 1. Timeouts never scale.
@@ -60,9 +66,10 @@ type Config struct {
 	Logf func(format string, args ...any)
 	// Client posts callbacks. By default one with a timeout of 10 s that follows no redirect.
 	Client *http.Client
-	// ConfirmDelay, PINLifetime, SlowAnswer, EarlyWait and Retries: see the defaults of the same names.
+	// ConfirmDelay, PINLifetime, PageLifetime, SlowAnswer, EarlyWait and Retries: see the defaults of the same names.
 	ConfirmDelay time.Duration
 	PINLifetime  time.Duration
+	PageLifetime time.Duration
 	SlowAnswer   time.Duration
 	EarlyWait    time.Duration
 	Retries      []time.Duration
@@ -89,15 +96,19 @@ type Sandbox struct {
 // New opens the sandbox: it reads what an earlier one kept under Dir and goes on with what was under way. The error
 // says which setting is missing, or what is wrong with the file.
 func New(config Config) (*Sandbox, error) {
-	if len(config.Tokens) == 0 || slices.Contains(config.Tokens, "") || config.BaseURL == "" {
+	if len(config.Tokens) == 0 || slices.Contains(config.Tokens, "") || slices.Contains(config.ControlTokens, "") || config.BaseURL == "" {
 		return nil, fmt.Errorf("sandbox: Tokens and BaseURL are required")
+	}
+	err := config.Steering.valid()
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: steering: %w", err)
 	}
 	withDefaults(&config)
 	page, err := template.New("page").Parse(pageSource)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: payment page: %w", err)
 	}
-	s := &Sandbox{config: config, page: page, book: newBook(), mood: newMood(Steering{})}
+	s := &Sandbox{config: config, page: page, book: newBook(), mood: newMood(config.Steering)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	err = s.open()
 	if err != nil {
@@ -134,6 +145,7 @@ func withDefaults(c *Config) {
 	}
 	orDefault(&c.ConfirmDelay, DefaultConfirmDelay)
 	orDefault(&c.PINLifetime, DefaultPINLifetime)
+	orDefault(&c.PageLifetime, DefaultPageLifetime)
 	orDefault(&c.SlowAnswer, DefaultSlowAnswer)
 	orDefault(&c.EarlyWait, DefaultEarlyWait)
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
@@ -193,18 +205,18 @@ func (s *Sandbox) Handler() http.Handler {
 	mux.Handle("GET /smsmessaging/v1/outbound/{sender}/requests/{id}/deliveryInfos", s.operator(s.getDeliveryInfos))
 	mux.HandleFunc("GET /pay/{token}", s.getPage)
 	mux.HandleFunc("POST /pay/{token}", s.postPage)
-	mux.HandleFunc("GET /sandbox/v1/effects", s.getEffects)
-	mux.HandleFunc("GET /sandbox/v1/transactions", s.getTransactions)
-	mux.HandleFunc("POST /sandbox/v1/settle", s.postSettle)
-	mux.HandleFunc("POST /sandbox/v1/tests", s.postTests)
-	mux.HandleFunc("GET /sandbox/v1/slots", s.getSlots)
-	mux.HandleFunc("POST /sandbox/v1/slots", s.postSlot)
-	mux.HandleFunc("DELETE /sandbox/v1/slots/{id}", s.deleteSlot)
-	mux.HandleFunc("GET /sandbox/v1/steering", s.getSteering)
-	mux.HandleFunc("PUT /sandbox/v1/steering", s.putSteering)
-	mux.HandleFunc("GET /sandbox/v1/script", s.getScripts)
-	mux.HandleFunc("POST /sandbox/v1/script", s.postScript)
-	mux.HandleFunc("DELETE /sandbox/v1/script", s.deleteScripts)
+	mux.Handle("GET /sandbox/v1/effects", s.control(s.getEffects))
+	mux.Handle("GET /sandbox/v1/transactions", s.control(s.getTransactions))
+	mux.Handle("POST /sandbox/v1/settle", s.control(s.postSettle))
+	mux.Handle("POST /sandbox/v1/tests", s.control(s.postTests))
+	mux.Handle("GET /sandbox/v1/slots", s.control(s.getSlots))
+	mux.Handle("POST /sandbox/v1/slots", s.control(s.postSlot))
+	mux.Handle("DELETE /sandbox/v1/slots/{id}", s.control(s.deleteSlot))
+	mux.Handle("GET /sandbox/v1/steering", s.control(s.getSteering))
+	mux.Handle("PUT /sandbox/v1/steering", s.control(s.putSteering))
+	mux.Handle("GET /sandbox/v1/script", s.control(s.getScripts))
+	mux.Handle("POST /sandbox/v1/script", s.control(s.postScript))
+	mux.Handle("DELETE /sandbox/v1/script", s.control(s.deleteScripts))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refusal(http.StatusNotFound, "900906", nil).write(w)
 	})

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/secret"
+)
+
+const (
+	token   = "operator-token-for-the-tests"
+	control = "control-token-for-the-tests"
+)
+
+func environment(pairs map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) { value, ok := pairs[name]; return value, ok }
+}
+
+func TestConfigureRefuses(t *testing.T) {
+	for _, c := range []struct{ name, flags, tokens, control, want string }{
+		{"no token", "", "", control, "SANDBOX_TOKENS is needed"},
+		{"a short token", "", "short", control, "at least 24"},
+		{"open to all", "-listen 0.0.0.0:1", token, "", "SANDBOX_CONTROL_TOKENS is needed"},
+		{"open by default", "-listen :1", token, "", "SANDBOX_CONTROL_TOKENS is needed"},
+		{"behind another machine", "-base-url https://sandbox.example.com", token, "", "SANDBOX_CONTROL_TOKENS is needed"},
+		{"a bad address", "-base-url sandbox.example.com", token, control, "base-url"},
+		{"an argument too many", "start", token, control, "unknown argument"},
+		{"loopback", "-listen [::1]:1 -base-url http://localhost:1", token, "", ""},
+		{"public", "-listen :1 -base-url https://sandbox.example.com", token + "," + token, control, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, err := configure(strings.Fields(c.flags), environment(map[string]string{tokensVariable: c.tokens, controlVariable: c.control}), io.Discard)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v", err)
+			}
+			if err != nil && c.tokens != "" && strings.Contains(err.Error(), c.tokens) {
+				t.Errorf("the error tells a token: %v", err)
+			}
+		})
+	}
+}
+
+// program is the built program, running.
+type program struct {
+	*testing.T
+	url     string
+	command *exec.Cmd
+}
+
+func build(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "gateway-sandbox")
+	output, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return path
+}
+
+// begin starts the program and reads from its first line where it listens.
+func begin(t *testing.T, path, dir string) *program {
+	t.Helper()
+	command := exec.Command(path, "-listen", "127.0.0.1:0", "-dir", dir)
+	command.Env = append(os.Environ(), tokensVariable+"=another-token-of-24-letters,"+token, controlVariable+"="+control)
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	lines, err := command.StderrPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = command.Process.Kill() })
+	reader := bufio.NewReader(lines)
+	first, err := reader.ReadString('\n')
+	if err != nil || !strings.HasPrefix(first, "gateway-sandbox: http://127.0.0.1:") {
+		t.Fatalf("%q %v", first, err)
+	}
+	go func() {
+		for {
+			line, err := reader.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if strings.Contains(line, token) || strings.Contains(line, control) {
+				t.Errorf("the log tells a token: %s", line)
+			}
+		}
+	}()
+	return &program{t, strings.Fields(first)[1], command}
+}
+
+func (p *program) end() {
+	p.Helper()
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		p.Fatal(err)
+	}
+	if err := p.command.Wait(); err != nil {
+		p.Errorf("it ended with %v", err)
+	}
+}
+
+func (p *program) do(method, path, bearer, body string) (int, string) {
+	p.Helper()
+	request, err := http.NewRequest(method, p.url+path, strings.NewReader(body))
+	if err != nil {
+		p.Fatal(err)
+	}
+	if bearer != "" {
+		request.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// secrets is OPERATOR_SECRET with one account.
+type secrets struct{ url string }
+
+func (s secrets) Get(context.Context) (secret.Value, error) {
+	return secret.Value{Current: fmt.Appendf(nil, `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":%q,"access_token":%q,
+		"service_id":"S","application_id":"A","contact_id":"C"}}}}`, s.url, token)}, nil
+}
+
+func (s secrets) Refresh(ctx context.Context) (secret.Value, error) { return s.Get(ctx) }
+
+// TestConversation holds the program to what a gateway and a merchant's engineer do with it: a charge, a web payment that
+// is paid with a PIN of the control port, its callback and its status; all of it is there after a restart.
+func TestConversation(t *testing.T) {
+	path, dir := build(t), t.TempDir()
+	told := make(chan string, 10)
+	merchant := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told <- string(body)
+	}))
+	defer merchant.Close()
+	p := begin(t, path, dir)
+	driver := gateway.New(secrets{p.url}, time.Now)
+	call := operator.Call{Operator: "sandbox", Account: "a1", MCO: "OCI", Country: "CI", GWToken: "t", GWAlias: "alias-5555"}
+	call.Key = "Shop.c1"
+	charged := driver.Charge(t.Context(), operator.ChargeCall{Call: call, ReferenceCode: "r1", Amount: "500", Currency: "XOF", Description: "d", OnBehalfOf: "Shop"})
+	if charged.Outcome != operator.Done {
+		t.Fatalf("charge: %+v", charged)
+	}
+	call.Key = "Shop_1"
+	paid := driver.Pay(t.Context(), operator.PayCall{Call: call, Channel: "web", Lang: "fr", Amount: "1500", Currency: "XOF", State: "s",
+		ReturnURL: merchant.URL + "/return", CancelURL: merchant.URL + "/cancel", NotifyURL: merchant.URL, Reference: "Shop"})
+	if paid.Outcome != operator.Done || !strings.HasPrefix(paid.PaymentURL, p.url+"/pay/") {
+		t.Fatalf("pay: %+v", paid)
+	}
+	p.controlIsClosed()
+	status, body := p.do("POST", "/sandbox/v1/tests", control, `{"order_id":"Shop_1"}`)
+	var issued struct{ PIN, MSISDN string }
+	if err := json.Unmarshal([]byte(body), &issued); err != nil || status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	page, err := http.NewRequest(http.MethodPost, paid.PaymentURL, strings.NewReader(url.Values{
+		"msisdn": {issued.MSISDN}, "pin": {issued.PIN}, "action": {"confirm"}}.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := http.DefaultTransport.RoundTrip(page)
+	if err != nil || answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != merchant.URL+"/return" {
+		t.Fatalf("page: %v %v", answer, err)
+	}
+	_ = answer.Body.Close()
+	if body := <-told; !strings.Contains(body, `"status":"successful"`) {
+		t.Errorf("told %s", body)
+	}
+	p.end()
+
+	p = begin(t, path, dir)
+	driver = gateway.New(secrets{p.url}, time.Now)
+	if found := driver.PaymentStatus(t.Context(), operator.StatusCall{Call: call, Channel: "web", Lang: "fr"}); found.Status != "successful" {
+		t.Errorf("after a restart: %+v", found)
+	}
+	if status, body := p.do("GET", "/sandbox/v1/effects?key=c1", control, ""); status != 200 || strings.Count(body, `"kind"`) != 1 {
+		t.Errorf("effects: %d %s", status, body)
+	}
+	p.end()
+}
+
+// controlIsClosed calls every kind of address without the right token.
+func (p *program) controlIsClosed() {
+	p.Helper()
+	for _, call := range []string{"POST /sandbox/v1/tests", "GET /sandbox/v1/effects", "PUT /sandbox/v1/steering", "GET /sandbox/v1/slots"} {
+		method, path, _ := strings.Cut(call, " ")
+		for _, bearer := range []string{"", token, "x" + control} {
+			if status, _ := p.do(method, path, bearer, "{}"); status != http.StatusUnauthorized {
+				p.Errorf("%s: %d", call, status)
+			}
+		}
+	}
+	if status, _ := p.do("GET", "/healthz", "", ""); status != http.StatusNoContent {
+		p.Errorf("healthz: %d", status)
+	}
+	if status, _ := p.do("GET", "/mobilemoney/v1/getStatus/Shop_1", control, ""); status != http.StatusUnauthorized {
+		p.Errorf("the control token opens the operator API: %d", status)
+	}
+}

@@ -1,0 +1,294 @@
+package sandbox
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"html"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// payLang makes a web payment in a language.
+func (r *rig) payLang(order, lang, msisdn string) webPayment {
+	r.Helper()
+	answer := r.do("POST", "/mobilemoney/v1", r.payJSON(order, msisdn, ""), with(payHeaders, "channel", "web", "lang", lang))
+	web := webPayment{rig: r}
+	if err := json.Unmarshal([]byte(answer.body), &web.webAnswer); err != nil || answer.status != 201 {
+		r.Fatalf("%d %v", answer.status, err)
+	}
+	return web
+}
+
+// strict holds a page to its headers, and to having no script.
+func strict(t *testing.T, page got) {
+	t.Helper()
+	policy := page.header.Get("Content-Security-Policy")
+	wanted := []string{"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'", "form-action "}
+	rest := page.body
+	for strings.Contains(rest, "<style>") {
+		sum := sha256.Sum256([]byte(between(rest, "<style>", "</style>")))
+		wanted = append(wanted, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
+		_, rest, _ = strings.Cut(rest, "</style>")
+	}
+	for _, want := range wanted {
+		if !strings.Contains(policy, want) {
+			t.Errorf("policy %q lacks %s", policy, want)
+		}
+	}
+	if strings.Contains(policy, "unsafe") || strings.Contains(page.body, "<script") || strings.Contains(page.body, " style=") {
+		t.Errorf("policy %q, page\n%s", policy, page.body)
+	}
+	for name, want := range map[string]string{"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"} {
+		if page.header.Get(name) != want {
+			t.Errorf("%s: %q", name, page.header.Get(name))
+		}
+	}
+}
+
+func TestPageIsPlainAndStrict(t *testing.T) {
+	for lang, used := range map[string]string{"fr": "fr", "en": "en", "de": "en", "FR": "fr"} {
+		r := newRig(t)
+		page := r.confirm(r.payLang("Shop_1", lang, "").path(), `"><script>x</script>`, "1")
+		strict(t, page)
+		if policy := page.header.Get("Content-Security-Policy"); !strings.HasSuffix(policy, "form-action 'self' https:") {
+			t.Errorf("policy %q", policy)
+		}
+		for _, want := range []string{`name="msisdn"`, `name="pin"`, `name="action" value="confirm"`, `name="action" value="cancel"`,
+			"Shop &lt;Ltd&gt;", `<data value="1500.00 XOF">`, `<label for="pin">`, `role="alert"`, "&lt;script&gt;", `aria-invalid="true"`, `<html lang="` + used + `">`} {
+			if !strings.Contains(page.body, want) {
+				t.Errorf("%s: no %s in %s", lang, want, page.body)
+			}
+		}
+	}
+}
+
+// wrong types so many wrong PINs and returns the last answer.
+func (r *rig) wrong(web webPayment, times int) got {
+	r.Helper()
+	p := r.test("")
+	var page got
+	for range times {
+		page = r.confirm(web.path(), p.MSISDN, "wrong")
+	}
+	return page
+}
+
+// Both languages say everything, with the same places to fill.
+func TestTextsAreComplete(t *testing.T) {
+	english, french := reflect.ValueOf(englishText()), reflect.ValueOf(frenchText())
+	for i := range english.NumField() {
+		name := english.Type().Field(i).Name
+		switch e := english.Field(i).Interface().(type) {
+		case string:
+			f := french.Field(i).String()
+			if e == "" || f == "" || strings.Count(e, "%") != strings.Count(f, "%") {
+				t.Errorf("%s: %q, %q", name, e, f)
+			}
+		case map[string]string:
+			f := french.Field(i).Interface().(map[string]string)
+			if len(e) == 0 || !slices.Equal(slices.Sorted(maps.Keys(e)), slices.Sorted(maps.Keys(f))) {
+				t.Errorf("%s: %v, %v", name, e, f)
+			}
+		}
+	}
+	for _, state := range []string{pending, successful, failed, cancelled, refused} {
+		if englishText().Status[state] == "" || state != pending && englishText().More[state] == "" {
+			t.Errorf("no text for %s", state)
+		}
+	}
+}
+
+func TestAmountsAsTheLanguageWritesThem(t *testing.T) {
+	for _, c := range []struct{ amount, currency, english, french string }{
+		{"1500.00", "XOF", "1,500 XOF", "1 500 XOF"},
+		{"500", "XAF", "500 XAF", "500 XAF"},
+		{"1234567.5", "USD", "1,234,567.50 USD", "1 234 567,50 USD"},
+		{"0.15", "USD", "0.15 USD", "0,15 USD"},
+		{"007.1250", "TND", "7.125 TND", "7,125 TND"},
+		{"1.0050", "XOF", "1.005 XOF", "1,005 XOF"}, // the operator takes it; the page hides nothing
+		{"999999999999", "XOF", "999,999,999,999 XOF", "999 999 999 999 XOF"},
+	} {
+		for want, text := range map[string]pageText{c.english: englishText(), c.french: frenchText()} {
+			got := strings.NewReplacer("\u202f", " ", "\u00a0", " ").Replace(text.amount(c.amount, c.currency))
+			if got != want {
+				t.Errorf("%s %s: %q, want %q", c.amount, c.currency, got, want)
+			}
+		}
+	}
+}
+
+// Every state of the page, in both languages: its status, its title, what it says, and whether it has a form.
+func TestStatesOfThePage(t *testing.T) {
+	refusedBy := func(digits string) func(r *rig, web webPayment) got {
+		return func(r *rig, web webPayment) got {
+			r.confirm(web.path(), "070000"+digits, r.test("").PIN)
+			return r.do("GET", web.path(), "", nil)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		act     func(r *rig, web webPayment) got
+		status  int
+		english string
+		french  string
+		form    bool
+	}{
+		{"form", func(r *rig, web webPayment) got { return r.do("GET", web.path(), "", nil) }, 200,
+			"<title>Confirm your payment – ", "<title>Confirmez votre paiement – ", true},
+		{"nothing typed", func(r *rig, web webPayment) got { return r.confirm(web.path(), "", "") }, 422,
+			"<title>Error: Enter your mobile number.", "<title>Erreur : Saisissez votre numéro", true},
+		{"no PIN", func(r *rig, web webPayment) got { return r.confirm(web.path(), "0700005555", " ") }, 422,
+			"<title>Error: Enter the PIN.", "<title>Erreur : Saisissez le code PIN.", true},
+		{"wrong PIN", func(r *rig, web webPayment) got { return r.wrong(web, 1) }, 403,
+			"<title>Error: This PIN is wrong. You have 4 tries left.", "<title>Erreur : Ce code PIN est faux. Il vous reste 4 essais.", true},
+		{"wrong PIN, last try", func(r *rig, web webPayment) got { return r.wrong(web, 4) }, 403,
+			"You have one try left.", "Il vous reste un essai.", true},
+		{"too many tries", func(r *rig, web webPayment) got { return r.wrong(web, 5) }, 403,
+			"<title>Error: There were five wrong PINs.", "<title>Erreur : Cinq codes PIN étaient faux.", true},
+		{"too many tries, looked at again", func(r *rig, web webPayment) got { r.wrong(web, 5); return r.do("GET", web.path(), "", nil) }, 200,
+			"There were five wrong PINs.", "Cinq codes PIN étaient faux.", true},
+		{"PIN expired", func(r *rig, web webPayment) got {
+			p := r.test("")
+			r.clock.Advance(15 * time.Minute)
+			r.test("") // another one, which must not make the first one unknown
+			return r.confirm(web.path(), p.MSISDN, p.PIN)
+		}, 403, "<title>Error: This PIN has expired.", "<title>Erreur : Ce code PIN a expiré.", true},
+		{"PIN used", func(r *rig, web webPayment) got {
+			p := r.test("")
+			r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN)
+			return r.confirm(web.path(), p.MSISDN, p.PIN)
+		}, 403, "<title>Error: This PIN was used already.", "<title>Erreur : Ce code PIN a déjà servi.", true},
+		{"down", func(r *rig, web webPayment) got { return r.confirm(web.path(), "0700001009", r.test("").PIN) }, 503,
+			"<title>Error: The service is not available.", "<title>Erreur : Le service est indisponible.", true},
+		{"neither button", func(r *rig, web webPayment) got { return r.post(web.path(), nil) }, 422,
+			"<title>Error: Choose to pay", "<title>Erreur : Choisissez de payer", true},
+		{"pending", refusedBy("1003"), 200, "<title>Payment in progress", "<title>Paiement en cours", false},
+		{"successful", refusedBy("5555"), 200, "<title>Payment successful", "<title>Paiement réussi", false},
+		{"failed by the user", refusedBy("1001"), 200, "The payment was refused on your phone.", "Le paiement a été refusé sur votre téléphone.", false},
+		{"failed for want of credit", refusedBy("1002"), 200, "<title>Payment failed", "<title>Paiement échoué", false},
+		{"cancelled", func(r *rig, web webPayment) got {
+			r.post(web.path(), url.Values{"action": {"cancel"}})
+			return r.do("GET", web.path(), "", nil)
+		}, 200, "<title>Payment cancelled", "<title>Paiement annulé", false},
+		{"expired", func(r *rig, web webPayment) got {
+			r.clock.Advance(24 * time.Hour)
+			return r.do("GET", web.path(), "", nil)
+		}, 410, "<title>Payment expired", "<title>Paiement expiré", false},
+		{"expired under the form", func(r *rig, web webPayment) got {
+			r.clock.Advance(24 * time.Hour)
+			p := r.test("")
+			return r.confirm(web.path(), p.MSISDN, p.PIN)
+		}, 410, "<title>Payment expired", "<title>Paiement expiré", false},
+	} {
+		for lang, want := range map[string]string{"en": c.english, "fr": c.french} {
+			t.Run(c.name+", "+lang, func(t *testing.T) {
+				r := newRig(t)
+				page := c.act(r, r.payLang("Shop_1", lang, ""))
+				if page.status != c.status || !strings.Contains(html.UnescapeString(page.body), want) {
+					t.Errorf("%d, no %q in\n%s", page.status, want, between(page.body, "<body>", "</body>"))
+				}
+				if strings.Contains(page.body, "<form") != c.form || !strings.Contains(page.body, `<html lang="`+lang+`">`) {
+					t.Errorf("form or language: %s", page.body)
+				}
+				if strings.Contains(page.body, `role="alert"`) != strings.HasPrefix(page.body[strings.Index(page.body, "<title>"):], map[string]string{"en": "<title>Error: ", "fr": "<title>Erreur\u00a0: "}[lang]) {
+					t.Errorf("an error is announced and in the title, or neither: %s", page.body)
+				}
+				strict(t, page)
+			})
+		}
+	}
+}
+
+// The countdown runs to the end of the PIN that was issued for the payment or its number, else to the end of the payment.
+func TestCountdown(t *testing.T) {
+	r := newRig(t)
+	open := func(web webPayment) string { return html.UnescapeString(r.do("GET", web.path(), "", nil).body) }
+	bound, numbered, plain := r.payLang("Shop_1", "en", ""), r.payLang("Shop_2", "fr", "0700005555"), r.payLang("Shop_3", "en", "")
+	p := r.test(`{"order_id":"Shop_1"}`)
+	r.test(`{"msisdn":"0700005555"}`)
+	r.clock.Advance(5 * time.Minute)
+	for page, wants := range map[string][]string{
+		open(bound):    {"PIN valid until", `datetime="2026-11-21T10:15:00Z"`, "10:15:00 UTC", "10 min left", "--from:600}"},
+		open(numbered): {"PIN valable jusqu’à", "10:15:00 UTC", "encore 10 min"},
+		open(plain):    {"You can pay until", "22 November 2026, 10:00 UTC", "23 h left", "--from:86100}", "clock hours"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(page, want) {
+				t.Errorf("no %q in\n%s", want, page)
+			}
+		}
+	}
+	if answer := r.confirm(plain.path(), p.MSISDN, p.PIN); answer.status != 403 || !strings.Contains(answer.body, "wrong") {
+		t.Errorf("another payment's PIN: %d", answer.status)
+	}
+	r.clock.Advance(10 * time.Minute)
+	if page := open(bound); !strings.Contains(page, "This PIN has expired.") || !strings.Contains(page, "You can pay until") {
+		t.Errorf("the PIN has expired:\n%s", page)
+	}
+	p = r.test(`{"order_id":"Shop_1"}`)
+	if page := open(bound); strings.Contains(page, "alert") || !strings.Contains(page, "10:30:00 UTC") {
+		t.Errorf("a new PIN:\n%s", page)
+	}
+	if answer := r.confirm(bound.path(), "0700001234", p.PIN); answer.status != 303 {
+		t.Errorf("its own PIN: %d", answer.status)
+	}
+}
+
+func TestUnknownPageInTheBrowsersLanguage(t *testing.T) {
+	r := newRig(t)
+	for accepted, want := range map[string]string{"fr-CI,fr;q=0.9": "Paiement introuvable", "en": "Payment not found", "": "Payment not found", "fr;q=1": "introuvable"} {
+		page := r.do("GET", "/pay/nothing", "", map[string]string{"Accept-Language": accepted})
+		if page.status != 404 || !strings.Contains(page.body, want) {
+			t.Errorf("%q: %d %s", accepted, page.status, page.body)
+		}
+		strict(t, page)
+	}
+}
+
+// Whoever confirms and cancels at once is told one thing: what the payment became.
+func TestConfirmAndCancelSideBySide(t *testing.T) {
+	r := newRig(t)
+	for round := range 20 {
+		order := "Shop_" + string(rune('a'+round))
+		web, p := r.payWeb(order, ""), r.test("")
+		answers := make(chan got, 8)
+		for i := range cap(answers) {
+			go func() {
+				action := []string{"confirm", "cancel"}[i%2]
+				answers <- r.post(web.path(), url.Values{"action": {action}, "msisdn": {p.MSISDN}, "pin": {p.PIN}})
+			}()
+		}
+		addresses := map[string]bool{}
+		for range cap(answers) {
+			answer := <-answers
+			if answer.status != 303 {
+				t.Errorf("%d", answer.status)
+			}
+			addresses[answer.header.Get("Location")] = true
+		}
+		want := map[string]string{successful: returnURL, cancelled: cancelURL}[r.status(order)]
+		if len(addresses) != 1 || !addresses[want] {
+			t.Errorf("%s: %v", r.status(order), addresses)
+		}
+	}
+}
+
+// A slow confirmation leads to where the payment came, not to where it was going.
+func TestSlowConfirmationThatWasCancelled(t *testing.T) {
+	r := newRig(t)
+	web, p := r.payWeb("Shop_1", ""), r.test("")
+	first := r.later(func() got { return r.confirm(web.path(), "0700001004", p.PIN) })
+	if page := r.post(web.path(), url.Values{"action": {"cancel"}}); page.status != 409 || !strings.Contains(page.body, "Paiement en cours") {
+		t.Errorf("meanwhile: %d %s", page.status, page.body)
+	}
+	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"cancelled"}`, 200, nil)
+	if answer := <-first; answer.status != 303 || answer.header.Get("Location") != cancelURL {
+		t.Errorf("%s to %s", answer.word(), answer.header.Get("Location"))
+	}
+}

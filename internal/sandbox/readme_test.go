@@ -1,0 +1,48 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every curl line of the README works as it stands, and every call of the control port has one.
+func TestReadme(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("no curl here")
+	}
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("sandbox.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t)
+	r.pay("tpe", "DemoShop_1", "0700001003")
+	slot, called := "", ""
+	for _, line := range regexp.MustCompile(`(?m)^curl .*$`).FindAllString(string(text), -1) {
+		shell := exec.CommandContext(t.Context(), "sh", "-c", line)
+		shell.Env = append(os.Environ(), "SANDBOX="+r.url, "SLOT="+slot)
+		output, err := shell.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", line, err, output)
+		}
+		if strings.Contains(line, "POST \"$SANDBOX/sandbox/v1/slots\"") {
+			slot = between(string(output), `"id":"`, `"`)
+		}
+		method := "GET"
+		if _, after, found := strings.Cut(line, " -X "); found {
+			method, _, _ = strings.Cut(after, " ")
+		}
+		called += method + " " + regexp.MustCompile(`/sandbox/v1/[a-z]+`).FindString(line) + "\n"
+	}
+	for _, route := range regexp.MustCompile(`"([A-Z]+ /sandbox/v1/[a-z]+)`).FindAllStringSubmatch(string(source), -1) {
+		if !strings.Contains(called, route[1]+"\n") {
+			t.Errorf("README.md has no curl of %s", route[1])
+		}
+	}
+}

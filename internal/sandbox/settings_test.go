@@ -1,0 +1,90 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestFromEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		name, set string
+		want      Steering
+		fault     string
+	}{
+		{"nothing", "", Steering{}, ""},
+		{"a seed alone", "SANDBOX_SEED=7", Steering{Seed: 7, Delay: 0.1, Duplicate: 0.1, Reorder: 0.1, LostAnswer: 0.1, Unavailable: 0.1}, ""},
+		{"a seed and rates", "SANDBOX_SEED=7 SANDBOX_DELAY=0 SANDBOX_DUPLICATE=1 SANDBOX_REORDER=0 SANDBOX_LOST_ANSWER=0.5 SANDBOX_UNAVAILABLE=0",
+			Steering{Seed: 7, Duplicate: 1, LostAnswer: 0.5}, ""},
+		{"a rate alone", "SANDBOX_LOST_ANSWER=0.25 SANDBOX_MAX_DELAY_MS=300", Steering{LostAnswer: 0.25, MaxDelay: 300}, ""},
+		{"a bad seed", "SANDBOX_SEED=-1", Steering{}, "SANDBOX_SEED"},
+		{"a bad rate", "SANDBOX_REORDER=2", Steering{}, "SANDBOX_REORDER"},
+		{"no number", "SANDBOX_DELAY=NaN", Steering{}, "SANDBOX_DELAY"},
+		{"a bad delay", "SANDBOX_MAX_DELAY_MS=600000", Steering{}, "SANDBOX_MAX_DELAY_MS"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := map[string]string{}
+			for _, pair := range strings.Fields(c.set) {
+				name, value, _ := strings.Cut(pair, "=")
+				set[name] = value
+			}
+			got, err := FromEnvironment(func(name string) (string, bool) { value, ok := set[name]; return value, ok })
+			if got != c.want || (err != nil) != (c.fault != "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// The same seed gives the same unkindness: what starts with it, what is steered to it, and what is steered to it again.
+func TestSeedFromTheStart(t *testing.T) {
+	words := func(r *rig) string {
+		var all []string
+		for i := range 40 {
+			all = append(all, r.charge(fmt.Sprint("Shop.", i), "5555").word())
+		}
+		return strings.Join(all, " ")
+	}
+	steering := Steering{Seed: 7, LostAnswer: 0.3, Unavailable: 0.3}
+	begun := newRig(t, func(c *Config) { c.Steering = steering })
+	steered := newRig(t)
+	steered.control("PUT", "/sandbox/v1/steering", string(encode(steering)), 200, nil)
+	other := newRig(t, func(c *Config) { c.Steering = steering; c.Steering.Seed = 8 })
+	first := words(begun)
+	if second := words(steered); first != second {
+		t.Errorf("%s\n%s", first, second)
+	}
+	if third := words(other); first == third {
+		t.Errorf("another seed, the same: %s", third)
+	}
+	_, err := New(Config{Tokens: []string{"t"}, BaseURL: "http://x", Steering: Steering{Delay: 2}})
+	if err == nil {
+		t.Error("a rate of 2 is taken")
+	}
+}
+
+// With tokens of its own, the control port answers nobody else; the operator API's token does not open it, and the page
+// needs none.
+func TestControlPortWithTokens(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.ControlTokens = []string{"secret"} })
+	web := r.payWeb("Shop_1", "")
+	for _, call := range []string{
+		"GET /sandbox/v1/effects", "GET /sandbox/v1/transactions", "POST /sandbox/v1/settle", "POST /sandbox/v1/tests",
+		"GET /sandbox/v1/slots", "POST /sandbox/v1/slots", "DELETE /sandbox/v1/slots/1", "GET /sandbox/v1/steering",
+		"PUT /sandbox/v1/steering", "GET /sandbox/v1/script", "POST /sandbox/v1/script", "DELETE /sandbox/v1/script",
+	} {
+		method, path, _ := strings.Cut(call, " ")
+		for _, token := range []string{"", "Bearer ", "Bearer current", "Bearer secrets", "Basic secret"} {
+			if answer := r.do(method, path, "", map[string]string{"Authorization": token}); answer.status != http.StatusUnauthorized {
+				t.Errorf("%s with %q: %d", call, token, answer.status)
+			}
+		}
+		if answer := r.do(method, path, "{}", map[string]string{"Authorization": "Bearer secret"}); answer.status == http.StatusUnauthorized {
+			t.Errorf("%s: refused", call)
+		}
+	}
+	if answer := r.do("GET", web.path(), "", nil); answer.status != 200 {
+		t.Errorf("the page: %d", answer.status)
+	}
+}
