@@ -19,7 +19,7 @@ func main() {
 	code := control.Run(ctx, os.Args[1:], control.System{
 		In: os.Stdin, Out: os.Stdout, Notes: os.Stderr,
 		Variable: os.Getenv, Who: who(), Now: time.Now, Rand: rand.Reader,
-		Connect: control.Connector(os.Getenv),
+		Connect: control.Connect,
 	})
 	stop()
 	os.Exit(code)

@@ -44,7 +44,7 @@ func (o *Operation) Route() apigw.Route {
 
 // Handle is the flow of a charge in its seven steps. It answers 201 with the charge; the stored answer on a repeat; a
 // final refusal of the operator (POL0253, POL1000, POL0001, SVC0270); or a fault of the order of refusals, of the key
-// (409) or of the operator call (502, 503, 504).
+// (409), of the merchant's amount of the day (403 POL0001) or of the operator call (502, 503, 504).
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Decode and authenticate.
 	profile, doc, err := o.Desk.Admit(ctx, req)
@@ -63,12 +63,12 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	// Reserve.
 	entry := o.entry(profile, message, able)
 	operation.Note(req, entry)
-	held, stored, err := o.reserve(ctx, req, entry, message)
+	held, stored, err := o.reserve(ctx, req, profile, entry, message)
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	if stored != nil {
-		return operation.Stored(stored, operation.ChargeURL(req.BaseURL, stored.ID), true), nil
+		return o.repeat(ctx, req, stored, message)
 	}
 	// Call the operator.
 	result := o.Desk.Call(ctx, req, held, func(ctx context.Context, driver operator.Driver) operator.Result {
@@ -84,9 +84,24 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	return operation.Stored(settled, location, false), nil
 }
 
-// reserve holds the charge and then its referenceCode. A reference that another charge holds releases ours: nothing
-// was sent under it, because the reference always comes before the call (decision "charge-reference").
-func (o *Operation) reserve(ctx context.Context, req *apigw.Request, entry *ledger.Entry, m *message) (held, stored *ledger.Entry, err error) {
+// repeat is the answer to a charge that is done or refused. One that a person found applied has none yet: this request,
+// which is the same, makes it and stores it for the next (decision "unknown-by-hand").
+func (o *Operation) repeat(ctx context.Context, req *apigw.Request, stored *ledger.Entry, m *message) (apigw.Response, error) {
+	location := operation.ChargeURL(req.BaseURL, stored.ID)
+	if stored.AnswerStatus == 0 {
+		settled, err := o.Desk.Book.Settle(ctx, stored, ledger.Settlement{State: ledger.Done, AnswerStatus: created, AnswerBody: m.answer(stored.ID, location)})
+		if err != nil {
+			return apigw.Response{}, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
+		}
+		stored = settled
+	}
+	return operation.Stored(stored, location, true), nil
+}
+
+// reserve holds the charge, then its referenceCode, and then its amount in the merchant's day. A reference that another
+// charge holds releases ours: nothing was sent under it, because the reference always comes before the call (decision
+// "charge-reference").
+func (o *Operation) reserve(ctx context.Context, req *apigw.Request, profile *merchant.Profile, entry *ledger.Entry, m *message) (held, stored *ledger.Entry, err error) {
 	key, part := m.key()
 	req.Event.SetKey(key)
 	held, stored, err = o.Desk.Hold(ctx, req, entry, key, part)
@@ -95,7 +110,7 @@ func (o *Operation) reserve(ctx context.Context, req *apigw.Request, entry *ledg
 	}
 	holder, err := o.References.ClaimReference(ctx, held.MerchantID, held.ReferenceCode, held.ID)
 	if err == nil && holder == held.ID {
-		return held, nil, nil
+		return held, nil, o.Desk.Spend(ctx, req, profile, held)
 	}
 	return nil, nil, o.giveBack(ctx, held, m, err)
 }
@@ -135,6 +150,7 @@ func (o *Operation) entry(profile *merchant.Profile, m *message, able operator.C
 		Currency:      m.currency,
 		AmountText:    m.amountText,
 	}
+	_, e.Limited = profile.DailyLimit(m.currency)
 	if o.Retention > 0 {
 		e.ExpireAt = now.Add(o.Retention)
 	}

@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 )
 
-const allMCOs = "OCI, ODC, OCM, OSN, OTN, OBF"
+var allMCOs = strings.Join(market.MCOs(), ", ")
 
 // TestOrderOfRefusals breaks a charge at each step of decision "order-of-refusals", and its body in each field of the
 // specification's table.

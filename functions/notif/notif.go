@@ -128,17 +128,26 @@ func (i *Inbox) commit(ctx context.Context, req *apigw.Request, entry *ledger.En
 	}
 	apply := i.confirm(ctx, req, entry, report)
 	conflicts := 0
-	settled, err := i.Book.Apply(ctx, entry, func(e *ledger.Entry) error {
+	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+		return i.Book.Apply(ctx, entry, func(e *ledger.Entry) error {
+			if !change(e) {
+				return ledger.ErrUnchanged
+			}
+			return nil
+		})
+	}
+	settled, uncounted, err := i.Settlement.Keep(ctx, store, func(e *ledger.Entry) bool {
 		kept := len(e.Conflicts)
 		resolved := apply(e)
 		conflicts = len(e.Conflicts) - kept
-		if resolved == ledger.Same {
-			return ledger.ErrUnchanged
-		}
-		return nil
+		return resolved != ledger.Same
 	})
 	if err != nil {
 		return err
+	}
+	if uncounted != nil {
+		req.Event.Count(telemetry.LimitFailures)
+		req.Event.SetCause(uncounted)
 	}
 	req.Event.SetOutcome(string(settled.Status))
 	req.Event.Add(telemetry.Conflicts, conflicts)

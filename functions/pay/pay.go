@@ -5,6 +5,7 @@
 package pay
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -30,6 +31,8 @@ type Operation struct {
 	Desk *operation.Desk
 	// Callbacks signs the address at which the operator reports.
 	Callbacks operation.Callbacks
+	// CallbackBase is the base of that address; "" for the request's own (decision "base-url").
+	CallbackBase string
 	// Outgoing is the rule for addresses that merchants choose.
 	Outgoing outgoing.Policy
 	// FirstPoll is how long after the answer the operator is first asked for the status.
@@ -45,7 +48,7 @@ func (o *Operation) Route() apigw.Route {
 
 // Handle is the flow of a payment in its seven steps. It answers 201 with the web channel's page or the terminal's
 // pending payment; the stored answer on a repeat; the operator's refusal; or a fault of the order of refusals, of the
-// order_id (409) or of the operator call (502, 503, on the web channel 504).
+// order_id (409), of the merchant's amount of the day (403 POL0001) or of the operator call (502, 503, on the web channel 504).
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Decode and authenticate.
 	profile, doc, err := o.Desk.Admit(ctx, req)
@@ -78,10 +81,13 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if stored != nil {
 		return respond(stored, message, true), nil
 	}
+	if err := o.Desk.Spend(ctx, req, profile, held); err != nil {
+		return apigw.Response{}, err
+	}
 	// Call the operator.
 	var answer operator.PayAnswer
 	answer.Result = o.Desk.Call(ctx, req, held, func(ctx context.Context, driver operator.Driver) operator.Result {
-		answer = driver.Pay(ctx, message.call(held, ring.PaymentURL(req.BaseURL, held.Operator, held.ID)))
+		answer = driver.Pay(ctx, message.call(held, ring.PaymentURL(cmp.Or(o.CallbackBase, req.BaseURL), held.Operator, held.ID)))
 		return answer.Result
 	})
 	// Settle and respond.
@@ -164,6 +170,7 @@ func (o *Operation) entry(ctx context.Context, profile *merchant.Profile, m *mes
 		MSISDN:        m.msisdn,
 		NotifyURL:     m.notifURL,
 	}
+	_, e.Limited = profile.DailyLimit(m.currency)
 	if o.Retention > 0 {
 		e.ExpireAt = now.Add(o.Retention)
 	}

@@ -226,6 +226,19 @@ var numbers = map[string]string{
 	"CI": "0701020304", "CD": "0812345678", "CM": "650000000", "SN": "770000000", "TN": "20000000", "BF": "70000000",
 }
 
+// decision "base-url": operators may be given another base than merchants see.
+func TestCallbackBase(t *testing.T) {
+	w := operationtest.New(t)
+	operation := &pay.Operation{Desk: w.Desk, Callbacks: w.Callbacks, FirstPoll: firstPoll, CallbackBase: "https://operators.example.com"}
+	answer := w.Serve("pay", operation.Route()).Do(t, web(t)).Succeeds(t, 201)
+	if got := w.Driver.Calls()[0].Pay.NotifyURL; !strings.HasPrefix(got, "https://operators.example.com/callbacks/v1/payments/orange/"+order+"/") {
+		t.Errorf("decision base-url: callback %s", got)
+	}
+	if strings.Contains(string(answer.Body), "operators.example.com") {
+		t.Errorf("decision base-url: the merchant sees the operators' domain: %s", answer.Body)
+	}
+}
+
 // decision "pay-notif-url".
 func TestNotifURL(t *testing.T) {
 	t.Run("decision pay-notif-url: the body's", func(t *testing.T) {

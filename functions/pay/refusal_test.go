@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operator"
 )
 
-const (
-	operators = "sandbox, orange, mtn"
-	countries = "CI, CD, CM, SN, TN, BF"
+var (
+	operators = strings.Join(operator.Names(), ", ")
+	countries = strings.Join(market.Alpha2s(), ", ")
 	channels  = "web, tpe, ussd"
 )
 

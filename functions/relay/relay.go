@@ -44,6 +44,8 @@ type Relay struct {
 	Courier *delivery.Courier
 	// Decode reads a stream record's new image; the ledger's store has it.
 	Decode func(image []byte) (*ledger.Entry, error)
+	// Stack is the deployed stack's name, for the metrics.
+	Stack string
 	// Patience is how long a batch is waited for; 0 for as long as it takes.
 	Patience time.Duration
 	Now      func() time.Time
@@ -124,6 +126,7 @@ func (r *Relay) wait(done <-chan struct{}) {
 func (r *Relay) record(ctx context.Context, id string, image json.RawMessage) {
 	started := r.Now()
 	line := telemetry.New("relay", started)
+	line.SetStack(r.Stack)
 	line.SetRequestID(id)
 	defer func() {
 		// One broken entry must not cost the others of the batch their delivery.

@@ -34,8 +34,11 @@ type service struct {
 func kit(t testing.TB) *service {
 	t.Helper()
 	k := deliverytest.New(t)
-	return &service{k, &relay.Relay{Book: k.Book, Courier: k.Courier, Decode: dynamo.DecodeImage, Now: k.Clock.Now, Log: k.Lines}}
+	return &service{k, &relay.Relay{Book: k.Book, Courier: k.Courier, Decode: dynamo.DecodeImage, Now: k.Clock.Now, Log: k.Lines, Stack: stack}}
 }
+
+// stack is what the lines name.
+const stack = "gateway-dev"
 
 // run hands a batch over and checks that it is taken whole.
 func (s *service) run(t testing.TB, entries ...*ledger.Entry) {
@@ -73,6 +76,9 @@ func TestTold(t *testing.T) {
 	}
 	if len(s.Shop.Posts("")) != 1 || len(s.Operator.SMS()) != 1 || s.Lines.Sum("Delivered") != 1 {
 		t.Errorf("%d posts, %d SMS", len(s.Shop.Posts("")), len(s.Operator.SMS()))
+	}
+	if !strings.Contains(s.Lines.String(), `"Stack":"`+stack+`","Operation":"relay"`) {
+		t.Errorf("the line does not name the stack: %s", s.Lines)
 	}
 }
 
@@ -129,7 +135,7 @@ func TestLeftToTheSweep(t *testing.T) {
 		{"an image long overdue", fresh, func(s *service) { s.Clock.Advance(time.Hour) }},
 		{"one that was tried", func(s *service) *ledger.Entry {
 			e := fresh(s)
-			e.FailedAttempt(e.Head().ID, 1, 500, "server", s.Clock.Now().Add(time.Hour))
+			e.FailedAttempt(e.Head().ID, ledger.Attempt{Number: 1, Code: 500, Why: "server"}, s.Clock.Now().Add(time.Hour))
 			return s.Store(e)
 		}, nil},
 		{"one that is parked", func(s *service) *ledger.Entry {

@@ -5,6 +5,7 @@
 package sms
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,6 +29,8 @@ type Operation struct {
 	Desk *operation.Desk
 	// Callbacks signs the address at which the operator sends its delivery receipts.
 	Callbacks operation.Callbacks
+	// CallbackBase is the base of that address; "" for the request's own (decision "base-url").
+	CallbackBase string
 	// Outgoing is the rule for addresses that merchants choose.
 	Outgoing outgoing.Policy
 	// ApplicationID and ContactID are the deployment's constants.
@@ -78,7 +81,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	}
 	// Call the operator.
 	result := o.Desk.Call(ctx, req, held, func(ctx context.Context, driver operator.Driver) operator.Result {
-		return driver.SendSMS(ctx, message.call(held, ring.ReceiptURL(req.BaseURL, held.Operator, held.ID)))
+		return driver.SendSMS(ctx, message.call(held, ring.ReceiptURL(cmp.Or(o.CallbackBase, req.BaseURL), held.Operator, held.ID)))
 	})
 	if result.Duplicate && held.EverUnknown {
 		// The operator knows the key from our own earlier send: it was sent then (decision "outcomes").

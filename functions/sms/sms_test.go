@@ -86,6 +86,22 @@ func TestSuccess(t *testing.T) {
 	}
 }
 
+// decision "base-url": operators may be given another base than merchants see.
+func TestCallbackBase(t *testing.T) {
+	w := operationtest.New(t)
+	operation := &sms.Operation{
+		Desk: w.Desk, Callbacks: w.Callbacks, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID,
+		CallbackBase: "https://operators.example.com",
+	}
+	answer := w.Serve("sms", operation.Route()).Do(t, event(t)).Succeeds(t, 201)
+	if got := w.Driver.Calls()[0].SMS.NotifyURL; !strings.HasPrefix(got, "https://operators.example.com/callbacks/v1/receipts/sandbox/") {
+		t.Errorf("decision base-url: callback %s", got)
+	}
+	if got := answer.Header["Location"]; !strings.HasPrefix(got, operationtest.BaseURL+"/") {
+		t.Errorf("decision base-url: Location %s", got)
+	}
+}
+
 func TestCounts(t *testing.T) {
 	w := shop(t)
 	w.Do(t, event(t)).Succeeds(t, 201)

@@ -31,6 +31,7 @@ const (
 	endUser = "acr:OperatorAPIToken"
 	// processing is the transactionOperationStatus of a charge whose outcome is not known yet (decision "charge-get").
 	processing = "Processing"
+	charged    = "Charged"
 	// maxID is the longest id that is looked up, in bytes: none of ours is longer, and the table takes no key of any length.
 	maxID = 255
 )
@@ -38,6 +39,7 @@ const (
 // Lookup is every lookup with all it needs.
 type Lookup struct {
 	Merchants operation.Authenticator
+	Rate      operation.Rate
 	Ledger    ledger.Reader
 	Now       func() time.Time
 }
@@ -54,11 +56,10 @@ func (l *Lookup) Routes() []apigw.Route {
 
 // find authenticates and reads one entry of the caller's. A missing, expired, foreign or released one is NotFound, naming part.
 func (l *Lookup) find(ctx context.Context, req *apigw.Request, kind ledger.Kind, id, part string) (*ledger.Entry, error) {
-	profile, err := operation.Authenticate(ctx, req, l.Merchants)
+	profile, err := operation.Authenticate(ctx, req, l.Merchants, l.Rate)
 	if err != nil {
 		return nil, err
 	}
-	req.Event.SetMerchant(profile.Name)
 	req.Event.SetKey(id)
 	if len(id) > maxID {
 		return nil, fault.In(fault.NotFound, part)
@@ -82,7 +83,7 @@ func (l *Lookup) Charge(ctx context.Context, req *apigw.Request) (apigw.Response
 		return apigw.Response{}, err
 	}
 	if entry.AnswerStatus == 0 {
-		return answer(ok, inProgress(entry, req.BaseURL)), nil
+		return answer(ok, withoutAnswer(entry, req.BaseURL)), nil
 	}
 	if entry.State == ledger.Done {
 		return answer(ok, entry.AnswerBody), nil
@@ -164,11 +165,17 @@ type (
 	}
 )
 
-func inProgress(e *ledger.Entry, base string) []byte {
+// withoutAnswer is a charge whose outcome is not known yet; or whose outcome a person told, whom no answer came with
+// (decision "unknown-by-hand").
+func withoutAnswer(e *ledger.Entry, base string) []byte {
+	status := processing
+	if e.State == ledger.Done {
+		status = charged
+	}
 	return strictjson.Marshal(charge{amountTransaction{
 		EndUserID:                  endUser,
 		PaymentAmount:              paymentAmount{chargingInformation{Amount: e.AmountText, Currency: e.Currency}},
-		TransactionOperationStatus: processing,
+		TransactionOperationStatus: status,
 		ReferenceCode:              e.ReferenceCode,
 		ServerReferenceCode:        e.ID,
 		ClientCorrelator:           e.Correlator,

@@ -22,7 +22,7 @@ const (
 func shop(t testing.TB) *operationtest.World {
 	t.Helper()
 	w := operationtest.New(t)
-	lookup := &status.Lookup{Merchants: w.Merchants, Ledger: w.Ledger, Now: w.Clock.Now}
+	lookup := &status.Lookup{Merchants: w.Merchants, Rate: w.Desk.Rate, Ledger: w.Ledger, Now: w.Clock.Now}
 	return w.Serve("status", lookup.Routes()...)
 }
 
@@ -104,6 +104,13 @@ func TestCharge(t *testing.T) {
 			operationtest.GoldenAnswer(t, "testdata/processing.json", w.Do(t, askCharge(t)))
 		})
 	}
+	t.Run("decision unknown-by-hand: a charge that a person found applied was charged", func(t *testing.T) {
+		w := shop(t)
+		w.Ledger.Put(chargeIn(w, ledger.Done))
+		if answer := w.Do(t, askCharge(t)).Succeeds(t, 200); answer.Text("amountTransaction.transactionOperationStatus") != "Charged" {
+			t.Errorf("got %s", answer.Body)
+		}
+	})
 	t.Run("another endUserId is no route", func(t *testing.T) {
 		w := shop(t)
 		w.Ledger.Put(chargeIn(w, ledger.Unknown))

@@ -12,7 +12,7 @@ import (
 const (
 	// userSMSLease is how long a try at the purchaser's SMS is its sweep's alone.
 	userSMSLease = time.Minute
-	// maxProbes is how many attempts at an endpoint that fails run side by side, maxSlow at one that takes what it gets,
+	// maxProbes is how many attempts at a server that fails run side by side, maxSlow at one that takes what it gets,
 	// slowly. What finds no place is looked at again some sweeps later: so a merchant's dead server holds up no other
 	// merchant, however much is due to it.
 	maxProbes       = 2
@@ -62,8 +62,8 @@ func later(to delivery.Endpoint) time.Duration {
 	return postponedProbes
 }
 
-// probe takes one of the few places for attempts at an endpoint whose fast path is closed; a healthy one has room for
-// all. end gives the place back.
+// probe takes one of the few places for attempts at a server whose fast path is closed, whatever their URLs; a healthy
+// one has room for all. end gives the place back.
 func (p *pass) probe(to delivery.Endpoint) (end func(), free bool) {
 	if to.FastPath() {
 		return func() {}, true
@@ -74,15 +74,15 @@ func (p *pass) probe(to delivery.Endpoint) (end func(), free bool) {
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	endpoint := to.Endpoint
-	if p.probing[endpoint] >= places {
+	server := to.Server()
+	if p.probing[server] >= places {
 		return nil, false
 	}
-	p.probing[endpoint]++
+	p.probing[server]++
 	return func() {
 		p.mutex.Lock()
 		defer p.mutex.Unlock()
-		p.probing[endpoint]--
+		p.probing[server]--
 	}, true
 }
 

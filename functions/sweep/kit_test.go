@@ -12,6 +12,9 @@ import (
 // timeout is the function's.
 const timeout = time.Minute
 
+// stack is what the lines name.
+const stack = "gateway-dev"
+
 // service is a kit with a sweep.
 type service struct {
 	*deliverytest.Kit
@@ -22,7 +25,7 @@ func serve(k *deliverytest.Kit) *service {
 	return &service{k, &sweep.Sweep{
 		Queue: k.Ledger, Book: k.Book, Settlement: k.Settlement, Courier: k.Courier, PollSchedule: deliverytest.PollSchedule(),
 		Lifetime: deliverytest.Lifetime, RetrySilent: deliverytest.RetrySilent, Interval: deliverytest.Interval,
-		Now: k.Clock.Now, Log: k.Lines,
+		Now: k.Clock.Now, Log: k.Lines, Stack: stack,
 	}}
 }
 

@@ -86,7 +86,8 @@ func (p *pass) heard(operator string, answered bool) {
 // apply stores what an answered lookup means.
 func (p *pass) apply(ctx context.Context, entry *ledger.Entry, answer settlement.Answer, line *telemetry.Event) (*ledger.Entry, error) {
 	conflicts := 0
-	settled, err := p.change(ctx, entry, func(e *ledger.Entry) bool {
+	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) { return p.change(ctx, entry, change) }
+	settled, uncounted, err := p.Settlement.Keep(ctx, store, func(e *ledger.Entry) bool {
 		now, kept := ledger.Moment(p.Now()), len(e.Conflicts)
 		var resolved ledger.Resolved
 		if answer.Final {
@@ -99,6 +100,10 @@ func (p *pass) apply(ctx context.Context, entry *ledger.Entry, answer settlement
 	})
 	if err == nil {
 		line.Add(telemetry.Conflicts, conflicts)
+	}
+	if uncounted != nil {
+		line.Count(telemetry.LimitFailures)
+		line.SetCause(uncounted)
 	}
 	return settled, err
 }

@@ -39,6 +39,8 @@ type Sweep struct {
 	Book       *ledger.Book
 	Settlement *settlement.Desk
 	Courier    *delivery.Courier
+	// Stack is the deployed stack's name, for the metrics.
+	Stack string
 	// PollSchedule is the wait before each lookup of a pending payment; the last one repeats.
 	PollSchedule []time.Duration
 	// Lifetime is after which a pending payment may expire; RetrySilent how often it is asked then while nobody answers.
@@ -54,9 +56,9 @@ type Sweep struct {
 type pass struct {
 	*Sweep
 	mutex   sync.Mutex
-	probing map[webhook.Endpoint]int // attempts under way at endpoints that are ill
-	asking  map[string]int           // lookups under way, by operator
-	silent  map[string]bool          // operators whose last lookup in this pass was not answered
+	probing map[webhook.Server]int // attempts under way at servers that are ill
+	asking  map[string]int         // lookups under way, by operator
+	silent  map[string]bool        // operators whose last lookup in this pass was not answered
 }
 
 // step is one kind of work on an entry. It claims, acts, stores, and gives back the entry as it stands then.
@@ -70,7 +72,7 @@ func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-settleReserve))
 		defer cancel()
 	}
-	p := &pass{Sweep: s, probing: map[webhook.Endpoint]int{}, asking: map[string]int{}, silent: map[string]bool{}}
+	p := &pass{Sweep: s, probing: map[webhook.Server]int{}, asking: map[string]int{}, silent: map[string]bool{}}
 	due := make(chan ledger.Key)
 	var group sync.WaitGroup
 	for range workers {
@@ -125,6 +127,7 @@ func (p *pass) entry(ctx context.Context, key ledger.Key) {
 	}
 	started := p.Now()
 	line := telemetry.New("sweep", started)
+	line.SetStack(p.Stack)
 	line.SetKey(key.ID)
 	defer func() {
 		// One broken entry must not stop the others.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -54,6 +55,9 @@ func TestLapsed(t *testing.T) {
 		}
 		if s.Lines.Sum("Unknowns") != 1 {
 			t.Errorf("%d unknowns counted", s.Lines.Sum("Unknowns"))
+		}
+		if !strings.Contains(s.Lines.String(), `"Stack":"`+stack+`","Operation":"sweep"`) {
+			t.Errorf("the line does not name the stack: %s", s.Lines)
 		}
 	})
 	t.Run("a payment that a callback settled is done", func(t *testing.T) {
@@ -302,22 +306,22 @@ func (l lagging) DueKeys(_ context.Context, shard int, _ time.Time, _ int) ([]le
 // "notifications"); what is put off spends no attempt.
 func TestADeadMerchantHoldsUpNobody(t *testing.T) {
 	s := kit(t)
-	dead := s.Shop.URL + "/dead"
+	dead := s.Shop.URL + "/dead/"
 	s.Health.Set(webhook.Health{Endpoint: webhook.Endpoint{MerchantID: "demo0001", URL: dead}, Version: 1, Failures: 5})
 	release := make(chan struct{})
-	s.Shop.Handle("/dead", func(w http.ResponseWriter, _ *http.Request) {
-		<-release
-		w.WriteHeader(500)
-	})
 	var backlog []*ledger.Entry
-	for i := range 60 {
+	for i := range 60 { // each has a URL of its own
+		s.Shop.Handle(fmt.Sprint("/dead/", i), func(w http.ResponseWriter, _ *http.Request) {
+			<-release
+			w.WriteHeader(500)
+		})
 		backlog = append(backlog, s.Due(fmt.Sprint("DemoShop_", i), func(e *ledger.Entry) {
-			e.NotifyURL = dead
+			e.NotifyURL = dead + fmt.Sprint(i)
 			e.CreatedAt = e.CreatedAt.Add(-time.Hour)
 		}))
 	}
 	s.Clock.Advance(time.Second)
-	other := s.Due("DemoShop_1000")
+	other := s.Due("OtherShop_1000", func(e *ledger.Entry) { e.MerchantID = "othr0002" })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -341,10 +345,12 @@ func TestADeadMerchantHoldsUpNobody(t *testing.T) {
 			put++
 		}
 	}
-	if tried == 0 || tried+put != len(backlog) || len(s.Shop.Posts("/dead")) != tried {
-		t.Errorf("%d tried, %d put off of %d; %d posts", tried, put, len(backlog), len(s.Shop.Posts("/dead")))
+	if posts := len(s.Shop.Posts("")) - 1; tried == 0 || tried+put != len(backlog) || posts != tried {
+		t.Errorf("%d tried, %d put off of %d; %d posts", tried, put, len(backlog), posts)
 	}
-	s.Shop.Handle("/dead", nil)
+	for i := range backlog {
+		s.Shop.Handle(fmt.Sprint("/dead/", i), nil)
+	}
 	for range 4 {
 		s.after(t, 6*time.Minute)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/dynamotest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 )
@@ -50,14 +50,9 @@ func overTable(t testing.TB) (*service, *wire, *dynamodb.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	server, err := dynoxide.Start(ctx, "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
 	counted := &wire{count: map[string]int{}}
 	client := dynamodb.New(dynamodb.Options{
-		Region: "eu-west-1", BaseEndpoint: aws.String(server.Endpoint()), HTTPClient: &http.Client{Transport: counted},
+		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.Endpoint(t)), HTTPClient: &http.Client{Transport: counted},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
 		}),

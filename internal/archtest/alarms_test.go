@@ -49,14 +49,29 @@ func TestAlarmsWatchWhatIsCounted(t *testing.T) {
 			t.Errorf("%s watches %s %s, which nobody writes", w.Alarm, w.Namespace, w.Name)
 		}
 		operation := w.Dimensions["Operation"]
-		if len(w.Dimensions) != 1 || !slices.Contains(functions, operation) {
-			t.Errorf("%s watches %s by %v: a line has the dimension Operation, a function's name", w.Alarm, w.Name, w.Dimensions)
+		if len(w.Dimensions) != 2 || w.Dimensions["Stack"] != "AWS::StackName" || !slices.Contains(functions, operation) {
+			t.Errorf("%s watches %s by %v: a line has the dimensions Stack, and Operation, a function's name", w.Alarm, w.Name, w.Dimensions)
 		}
 	}
 	for _, name := range alarming {
 		if !seen[name] {
 			t.Errorf("no alarm watches %s", name)
 		}
+	}
+}
+
+// TestConflictsAreHeardEverywhere asks that the alarm of conflicts hears each function that counts one: the operations,
+// whose operator's answer may contradict what it had reported, and those that take reports in.
+func TestConflictsAreHeardEverywhere(t *testing.T) {
+	var heard []string
+	for _, w := range alarms(t) {
+		if w.Name == telemetry.Conflicts.String() {
+			heard = append(heard, w.Dimensions["Operation"])
+		}
+	}
+	slices.Sort(heard)
+	if want := []string{"charge", "notif", "pay", "sms", "sweep"}; !slices.Equal(heard, want) {
+		t.Errorf("heard %v, counted by %v", heard, want)
 	}
 }
 

@@ -18,13 +18,15 @@ type outside struct {
 var outsiders = []outside{
 	{"github.com/aws/aws-lambda-go/lambda", []string{"functions/*/bootstrap", "shared/apigw", "bench/hello"}, "the runtime's loop"},
 	{"github.com/aws/aws-lambda-go/lambdacontext", []string{"functions/*/bootstrap", "shared/apigw"}, "the request id"},
-	{"github.com/aws/aws-sdk-go-v2", []string{"shared/ledger/dynamo", "shared/merchant/dynamo", "shared/webhook/dynamo", "shared/secret/aws", "shared/awsclient",
+	{"github.com/aws/aws-sdk-go-v2", []string{"shared/ledger/dynamo", "shared/merchant/dynamo", "shared/webhook/dynamo", "shared/limit/dynamo", "shared/secret/aws", "shared/awsclient",
 		"functions/*/bootstrap", "cmd", "internal"}, "the stores, the secrets and what wires them"},
-	{"github.com/aws/smithy-go", []string{"shared/ledger/dynamo", "shared/merchant/dynamo", "shared/secret/aws", "shared/awsclient",
+	{"github.com/aws/smithy-go", []string{"shared/ledger/dynamo", "shared/merchant/dynamo", "shared/limit/dynamo", "shared/secret/aws", "shared/awsclient",
 		"cmd", "internal"}, "the SDK's errors"},
 	{"code.dny.dev/ssrf", []string{"shared/outgoing"}, "the list of special addresses"},
 	{"pgregory.net/rapid", []string{"internal/simulate", "internal/sandbox"}, "seeded histories; tests may use it everywhere"},
-	{"go.yaml.in/yaml/v3", []string{"internal/template"}, "template.yaml"},
+	{"go.yaml.in/yaml/v3", []string{"internal/template", "internal/contract", "deploy"}, "template.yaml, and docs/openapi.yaml"},
+	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/contract"}, "JSON Schema 2020-12, for the published contract"},
+	{"github.com/BurntSushi/toml", []string{"deploy"}, "samconfig.toml"},
 	{"github.com/alecthomas/kong", []string{"internal/control"}, "gatewayctl's command line: typed, with no dependency of its own"},
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -16,29 +17,43 @@ import (
 
 	"mobilegateway/shared/awsclient"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/limit"
+	limitdynamo "mobilegateway/shared/limit/dynamo"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
 	webhookdynamo "mobilegateway/shared/webhook/dynamo"
 )
 
-// Connector opens a deployment's stores by the variables of the environment that the SDK's tools know: AWS_REGION, the
+// Connect opens a deployment's stores by the variables that the SDK's tools know: AWS_REGION, the
 // credentials, and AWS_ENDPOINT_URL_* for a local run. Nothing is sent yet.
-func Connector(variable func(string) string) func(Places) (*Stores, error) {
-	return func(p Places) (*Stores, error) {
-		if p.LedgerTable == "" || p.MerchantTable == "" {
-			return nil, usage("LEDGER_TABLE and MERCHANT_TABLE are not set: name the deployment's tables, or read a local run's aws.env")
-		}
-		client, err := awsclient.New(variable)
-		if err != nil {
-			return nil, usage("%w", err)
-		}
-		tables := client.DynamoDB()
-		return &Stores{
-			Merchants: merchantdynamo.NewRegistry(tables, p.MerchantTable),
-			Ledger:    ledgerdynamo.New(tables, p.LedgerTable),
-			Health:    webhookdynamo.New(tables, p.LedgerTable),
-			Secrets:   vault{client.Secrets()},
-			Audit:     auditTable{tables, p.MerchantTable},
-		}, nil
+func Connect(around System, p Places) (*Stores, error) {
+	if p.LedgerTable == "" || p.MerchantTable == "" {
+		return nil, usage("LEDGER_TABLE and MERCHANT_TABLE are not set: name the deployment's tables, or say --local")
+	}
+	client, err := awsclient.New(around.Variable)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	tables := client.DynamoDB()
+	stores := &Stores{
+		Merchants: merchantdynamo.NewRegistry(tables, p.MerchantTable),
+		Ledger:    ledgerdynamo.New(tables, p.LedgerTable),
+		Health:    webhookdynamo.New(tables, p.LedgerTable, around.Now),
+		Secrets:   vault{client.Secrets()},
+		Audit:     auditTable{tables, p.MerchantTable},
+	}
+	if p.LimitTable != "" {
+		stores.Amounts = &limit.Amounts{Store: limitdynamo.New(tables, p.LimitTable), Now: around.Now, Rand: around.Rand, Pause: pause}
+	}
+	return stores, nil
+}
+
+// pause waits, or gives the context's error.
+func pause(ctx context.Context, wait time.Duration) error {
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -50,7 +50,7 @@ func deployed(t *testing.T) (*desk, *awsclient.Client) {
 		d.variables[name] = value
 	}
 	variable := func(name string) string { return d.variables[name] }
-	d.connect = Connector(variable)
+	d.connect = Connect
 	client, err := awsclient.New(variable)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestADayAtTheDesk(t *testing.T) {
 
 	shop := d.shop()
 	d.do("token rotate ShopA"+yes, nil)
-	d.do("merchant change ShopA --add-host b.example"+yes, nil)
+	d.do("host add ShopA b.example"+yes, nil)
 	d.refused("merchant add shopa --country ci --operator sandbox"+yes, ExitFailed, merchant.ErrNameTaken.Error())
 	const count = 30
 	store := ledgerdynamo.New(client.DynamoDB(), "ledger")
@@ -134,7 +134,7 @@ func TestADayAtTheDesk(t *testing.T) {
 	}
 	for what, want := range map[string]int{"add a key done": 5, // shop adds one too
 		"add a merchant done": 1, "add a merchant failed": 1, "issue a token done": 1,
-		"change a merchant done": 1, "replay deliveries done": 1, "set operators' credentials failed": 1} {
+		"add notification hosts done": 1, "replay deliveries done": 1, "set operators' credentials failed": 1} {
 		if outcomes[what] != want {
 			t.Errorf("%s: %d records, want %d of %v", what, outcomes[what], want, outcomes)
 		}

@@ -21,7 +21,16 @@ complete -o default -F _gatewayctl gatewayctl
 _gatewayctl() { compadd -- $(gatewayctl complete -- ${words[2,CURRENT-1]}) || _files; }
 compdef _gatewayctl gatewayctl
 `,
-	"fish": `complete -c gatewayctl -a '(gatewayctl complete -- (commandline -opc)[2..])'
+	"fish": `function __gatewayctl
+  set -l word (commandline -ct)
+  set -l words (gatewayctl complete -- (commandline -opc)[2..] | string match -- "$word*")
+  if count $words >/dev/null
+    printf '%s\n' $words
+  else
+    __fish_complete_path $word
+  end
+end
+complete -c gatewayctl -f -a '(__gatewayctl)'
 `,
 }
 

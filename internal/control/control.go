@@ -1,5 +1,5 @@
 // Package control is gatewayctl, the operations engineer's tool: merchants and what they hold, the key rings, the
-// operators' credentials, the history of a transaction, deliveries, unknown outcomes, and exports.
+// operators' credentials, the history of a transaction, deliveries, unknown outcomes, exports, and the sandbox's slots.
 //
 // It decides no rule of its own about money or access: the transitions are those of packages merchant, keyring and
 // ledger. Its invariants: nothing is changed without --yes; what is changed leaves an audit record in the merchant table,
@@ -17,6 +17,7 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/settlement"
 	"mobilegateway/shared/webhook"
 )
 
@@ -40,12 +41,14 @@ type Stores struct {
 	Merchants merchant.Registry
 	Ledger    Ledger
 	Health    webhook.HealthStore
+	Amounts   settlement.Amounts // nil where LIMIT_TABLE is not set
 	Secrets   Vault
 	Audit     AuditLog
 }
 
 // System is what the tool has around it. Variable reads a variable of the environment; Who is the person at the
-// keyboard; Connect opens the stores of a deployment, which a command that needs none never asks for.
+// keyboard; Connect opens the stores of a deployment, which a command that needs none never asks for. The System and the
+// places that it is given are as the command line made them (see --local).
 type System struct {
 	In         io.Reader
 	Out, Notes io.Writer // standard output and standard error
@@ -53,29 +56,35 @@ type System struct {
 	Who        string
 	Now        func() time.Time
 	Rand       io.Reader
-	Connect    func(Places) (*Stores, error)
+	Connect    func(around System, places Places) (*Stores, error)
 }
 
 // Places are a deployment's tables and secrets, by flag or by the variables that its functions have too.
 type Places struct {
 	LedgerTable       string        `group:"Deployment" variable:"LEDGER_TABLE" placeholder:"NAME" help:"Table of transactions ($$LEDGER_TABLE)."`
 	MerchantTable     string        `group:"Deployment" variable:"MERCHANT_TABLE" placeholder:"NAME" help:"Table of merchants ($$MERCHANT_TABLE)."`
+	LimitTable        string        `group:"Deployment" variable:"LIMIT_TABLE" placeholder:"NAME" help:"Table of merchants' limits ($$LIMIT_TABLE)."`
 	OperatorSecret    string        `group:"Deployment" variable:"OPERATOR_SECRET" placeholder:"NAME" help:"Secret of the operators' credentials ($$OPERATOR_SECRET)."`
 	TokenKeySecret    string        `group:"Deployment" variable:"TOKEN_KEY_SECRET" placeholder:"NAME" help:"Secret of the ring for tokens ($$TOKEN_KEY_SECRET)."`
 	CallbackKeySecret string        `group:"Deployment" variable:"CALLBACK_KEY_SECRET" placeholder:"NAME" help:"Secret of the ring for callbacks ($$CALLBACK_KEY_SECRET)."`
 	WebhookKeySecret  string        `group:"Deployment" variable:"WEBHOOK_KEY_SECRET" placeholder:"NAME" help:"Secret of the ring for webhooks ($$WEBHOOK_KEY_SECRET)."`
+	SandboxURL        string        `group:"Deployment" variable:"SANDBOX_URL" placeholder:"URL" help:"The sandbox operator's address ($$SANDBOX_URL)."`
 	SecretCache       time.Duration `group:"Deployment" variable:"SECRET_CACHE" default:"5m" help:"How long a function keeps a secret ($$SECRET_CACHE)."`
+	PaymentLifetime   time.Duration `group:"Deployment" variable:"PAYMENT_LIFETIME" default:"24h" help:"After this a pending payment may expire ($$PAYMENT_LIFETIME)."`
 }
 
 // tool is the whole command line.
 type tool struct {
 	Places
+	Local bool `help:"Work on the local run of this folder, or of $$LOCAL_DIR: its tables, secrets and sandbox."`
+
 	JSON bool   `name:"json" help:"Write JSON, for programs."`
 	Yes  bool   `help:"Do it. Without, what changes anything is tried and not done."`
 	Why  string `placeholder:"REASON" help:"The reason, for the audit record; --yes needs it."`
 	Who  string `variable:"GATEWAYCTL_WHO" placeholder:"NAME" help:"Who does it, for the audit record (the user of this machine)."`
 
 	Merchant      merchantCommands      `cmd:"" help:"Merchants: add, show, list, change, suspend, resume."`
+	Host          hostCommands          `cmd:"" help:"Hosts that a merchant's notif_url may name."`
 	Token         tokenCommands         `cmd:"" help:"Long-lived access tokens of a merchant."`
 	ClientSecret  clientSecretCommands  `cmd:"" help:"Client secrets of a merchant, for the token endpoint."`
 	WebhookSecret webhookSecretCommands `cmd:"" help:"Secrets that a merchant's notifications are signed with."`
@@ -89,6 +98,7 @@ type tool struct {
 	Endpoint      endpointCommands      `cmd:"" help:"Where merchants are notified."`
 	Unknown       unknownCommands       `cmd:"" help:"Transactions whose outcome is unknown."`
 	Export        exportCommand         `cmd:"" help:"Export a merchant's transactions for reconciliation."`
+	Slot          slotCommands          `cmd:"" help:"Bookable times at the sandbox operator."`
 	Audit         auditCommand          `cmd:"" help:"List what was changed, by whom and why."`
 	Completion    completionCommand     `cmd:"" help:"Print the completion script of a shell."`
 	Complete      completeCommand       `cmd:"" hidden:"" help:"The words that may follow, for the completion scripts."`
@@ -113,7 +123,9 @@ func Run(ctx context.Context, arguments []string, system System) (code int) {
 		}
 	}()
 	var grammar tool
-	parser, err := newParser(&grammar, system)
+	around := &surroundings{outer: system.Variable}
+	system.Variable = around.variable
+	parser, err := newParser(&grammar, system, around)
 	if err != nil {
 		return fail(system.Notes, err)
 	}
@@ -130,14 +142,17 @@ func Run(ctx context.Context, arguments []string, system System) (code int) {
 }
 
 // newParser makes the parser of the command line.
-func newParser(grammar *tool, system System) (*kong.Kong, error) {
+func newParser(grammar *tool, system System, around *surroundings) (*kong.Kong, error) {
 	return kong.New(grammar,
 		kong.Name("gatewayctl"),
 		kong.Description("Onboards merchants and looks after the gateway. What changes anything is tried only, and done with --yes."),
 		kong.Writers(system.Out, system.Notes),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Resolvers(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		kong.Resolvers(kong.ResolverFunc(func(parsed *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+			if err := around.find(parsed); err != nil {
+				return nil, err
+			}
 			if value := system.Variable(flag.Tag.Get("variable")); flag.Tag.Has("variable") && value != "" {
 				return value, nil
 			}
@@ -174,7 +189,7 @@ func (s *session) open() (*Stores, error) {
 	if s.stores != nil {
 		return s.stores, nil
 	}
-	stores, err := s.Connect(s.Places)
+	stores, err := s.Connect(s.System, s.Places)
 	s.stores = stores
 	return stores, err
 }

@@ -12,8 +12,8 @@ import (
 )
 
 type endpointCommands struct {
-	Show   endpointShow   `cmd:"" help:"Show the health of a merchant's endpoint."`
-	Enable endpointEnable `cmd:"" help:"Enable an endpoint that was disabled, and queue what was parked."`
+	Show   endpointShow   `cmd:"" help:"Show whether a merchant's URL is disabled, and its server's health."`
+	Enable endpointEnable `cmd:"" help:"Enable a URL that was disabled, and queue what was parked."`
 }
 
 type endpointName struct {
@@ -39,6 +39,7 @@ func (c endpointName) health(s *session) (*merchant.Profile, webhook.Health, err
 type endpointView struct {
 	Merchant   string    `json:"merchant"`
 	URL        string    `json:"url"`
+	Server     string    `json:"server"`
 	Enabled    bool      `json:"enabled"`
 	FastPath   bool      `json:"fast_path"`
 	Failures   int       `json:"failures"`
@@ -50,12 +51,12 @@ type endpointView struct {
 
 func showEndpoint(s *session, p *merchant.Profile, h webhook.Health) error {
 	view := endpointView{
-		Merchant: p.Name, URL: h.URL, Enabled: h.Enabled(), FastPath: h.FastPath(), Failures: h.Failures,
+		Merchant: p.Name, URL: h.URL, Server: h.Server().Origin, Enabled: h.Enabled(), FastPath: h.FastPath(), Failures: h.Failures,
 		LastWhy: h.LastWhy, LastStatus: h.LastStatus, ChangedAt: h.ChangedAt, DisabledAt: h.DisabledAt,
 	}
 	return s.show(view, table{
-		{"merchant", view.Merchant}, {"url", view.URL}, {"enabled", strconv.FormatBool(view.Enabled)},
-		{"fast path", strconv.FormatBool(view.FastPath)}, {"failures in a row", strconv.Itoa(view.Failures)},
+		{"merchant", view.Merchant}, {"url", view.URL}, {"server", view.Server}, {"enabled", strconv.FormatBool(view.Enabled)},
+		{"fast path", strconv.FormatBool(view.FastPath)}, {"server's failures in a row", strconv.Itoa(view.Failures)},
 		{"last failure", view.LastWhy}, {"its status", strconv.Itoa(view.LastStatus)},
 		{"changed", moment(view.ChangedAt)}, {"disabled", moment(view.DisabledAt)},
 	})
@@ -86,7 +87,7 @@ func (c *endpointEnable) Run(s *session) error {
 	}
 	since := h.DisabledAt.Add(-lookback)
 	err = s.hand.act(Act{"enable an endpoint", p.Name + " " + h.URL}, func() (string, error) {
-		if err := s.hand.saveHealth(h.Enable(s.Now())); err != nil {
+		if err := s.hand.saveDisabled(h.Enable(s.Now())); err != nil {
 			return "nothing", err
 		}
 		queued, err := c.unpark(s, h.Endpoint, since)

@@ -89,7 +89,12 @@ func showEntry(s *session, key ledger.Key) error {
 	if entry == nil {
 		return fmt.Errorf("there is no %s %s", key.Kind, key.ID)
 	}
-	view := historyOf(entry)
+	return showHistory(s, entry)
+}
+
+// showHistory shows an entry in hand.
+func showHistory(s *session, e *ledger.Entry) error {
+	view := historyOf(e)
 	rows := append(factRows(view.entryView), []string{""})
 	for _, e := range view.Events {
 		rows = append(rows, []string{moment(e.At), e.What, e.Detail})
@@ -186,6 +191,12 @@ func historyOf(e *ledger.Entry) history {
 	if !e.FinalAt.IsZero() {
 		tell(e.FinalAt, "final", string(e.Status))
 	}
+	if e.Word.Said != "" {
+		tell(e.Word.At, "by hand", fmt.Sprintf("%s, says %s: %s", e.Word.Said, e.Word.Who, e.Word.Why))
+	}
+	for _, a := range e.Attempts {
+		tell(a.At, "not told", fmt.Sprintf("%s, attempt %d: %s", a.Status, a.Number, failure(a.Why, a.Code)))
+	}
 	for _, n := range e.Told {
 		tell(n.ToldAt, "told", fmt.Sprintf("%s, webhook-id %s, attempt %d", n.Status, n.ID, n.Attempt))
 	}
@@ -213,11 +224,19 @@ func byTime(a, b event) int {
 	return a.At.Compare(b.At)
 }
 
+// failure is why an attempt failed, with the HTTP status where one came.
+func failure(why string, code int) string {
+	if code == 0 {
+		return why
+	}
+	return fmt.Sprintf("%s %d", why, code)
+}
+
 // outboxDetail says where a notification stands.
 func outboxDetail(n ledger.Notification) string {
 	detail := fmt.Sprintf("%s, webhook-id %s, %s made", n.Status, n.ID, plural(n.Attempt, "attempt"))
 	if n.LastWhy != "" {
-		detail += fmt.Sprintf(", the last: %s %d", n.LastWhy, n.LastCode)
+		detail += ", the last: " + failure(n.LastWhy, n.LastCode)
 	}
 	switch {
 	case n.Dead != "":

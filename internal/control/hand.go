@@ -7,6 +7,7 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/settlement"
 	"mobilegateway/shared/webhook"
 )
 
@@ -26,7 +27,11 @@ type hand interface {
 	updateMerchant(p *merchant.Profile) error
 	putSecret(held Held, value []byte) error
 	changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*ledger.Entry, error)
-	saveHealth(h webhook.Health) error
+	// settle is changeEntry, and keeps the merchant's amount of the day in step. uncounted is why that could not be given back.
+	settle(desk *settlement.Desk, key ledger.Key, change func(*ledger.Entry) error) (settled *ledger.Entry, uncounted, err error)
+	saveDisabled(h webhook.Health) error
+	bookSlot(at *calendar, wanted slot) (slot, error)
+	freeSlot(at *calendar, id string) error
 	// reveal gives the text of a secret where it is really issued.
 	reveal(secret string) string
 }
@@ -68,13 +73,37 @@ func (l *live) changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*l
 	return l.book(l.stores).Change(l, key, change)
 }
 
-func (l *live) saveHealth(h webhook.Health) error {
-	saved, err := l.stores.Health.SaveHealth(l, h)
+func (l *live) settle(desk *settlement.Desk, key ledger.Key, change func(*ledger.Entry) error) (settled *ledger.Entry, uncounted, err error) {
+	var refused error
+	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+		return l.changeEntry(key, func(e *ledger.Entry) error {
+			if !change(e) {
+				return ledger.ErrUnchanged
+			}
+			return nil
+		})
+	}
+	settled, uncounted, err = desk.Keep(l, store, func(e *ledger.Entry) bool {
+		refused = change(e)
+		return refused == nil
+	})
+	if refused != nil && !errors.Is(refused, ledger.ErrUnchanged) {
+		return nil, nil, refused
+	}
+	return settled, uncounted, err
+}
+
+func (l *live) saveDisabled(h webhook.Health) error {
+	saved, err := l.stores.Health.SaveDisabled(l, h)
 	if err == nil && !saved {
 		return errors.New("the endpoint was changed by another hand: try again")
 	}
 	return err
 }
+
+func (l *live) bookSlot(at *calendar, wanted slot) (slot, error) { return at.book(wanted) }
+
+func (l *live) freeSlot(at *calendar, id string) error { return at.free(id) }
 
 func (l *live) reveal(secret string) string { return secret }
 
@@ -130,6 +159,15 @@ func (d *dry) changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*le
 	return entry, nil
 }
 
-func (d *dry) saveHealth(webhook.Health) error { return nil }
+func (d *dry) settle(_ *settlement.Desk, key ledger.Key, change func(*ledger.Entry) error) (settled *ledger.Entry, uncounted, err error) {
+	settled, err = d.changeEntry(key, change)
+	return settled, nil, err
+}
+
+func (d *dry) saveDisabled(webhook.Health) error { return nil }
+
+func (d *dry) bookSlot(at *calendar, wanted slot) (slot, error) { return wanted, at.mayBook(wanted) }
+
+func (d *dry) freeSlot(at *calendar, id string) error { return at.mayFree(id) }
 
 func (d *dry) reveal(string) string { return "(shown with --yes)" }

@@ -38,8 +38,9 @@ func readSecret(s *session, name, variable string) (Held, error) {
 }
 
 type keysCommands struct {
-	Add  keysAdd  `cmd:"" help:"Add a key to a ring, the first one too; it signs when every function has read it."`
-	List keysList `cmd:"" help:"List the keys of a ring, without the keys."`
+	Add    keysAdd    `cmd:"" help:"Add a key to a ring, the first one too; it signs when every function has read it."`
+	List   keysList   `cmd:"" help:"List the keys of a ring, without the keys."`
+	Retire keysRetire `cmd:"" help:"Take a key out of its ring, where nothing lives that it signed."`
 }
 
 type ringName struct {
@@ -95,7 +96,7 @@ func showKeys(s *session, views []keyView) error {
 
 type keysAdd struct{ ringName }
 
-// Run adds a key and says when it signs. A ring only grows: what an old key signed stays verifiable.
+// Run adds a key and says when it signs. What an old key signed stays verifiable.
 func (c *keysAdd) Run(s *session) error {
 	held, err := c.held(s)
 	if err != nil {
@@ -117,6 +118,8 @@ func (c *keysAdd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	wait := newest.SignsFrom.Sub(newest.Added)
+	fmt.Fprintf(s.Notes, "Key %d signs in %s, when every function has read it.\n", newest.Number, wait)
 	return showKeys(s, views)
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mobilegateway/shared/settings"
 )
 
 func TestKeys(t *testing.T) {
@@ -37,6 +39,66 @@ func TestKeys(t *testing.T) {
 	d.vault.values["callback-keys"] = []byte("{SECRET")
 	if _, _, notes := d.run("keys add callbacks"); strings.Contains(notes, "SECRET\"") || notes == "" {
 		t.Errorf("a broken ring: %s", notes)
+	}
+}
+
+// decision "key-rings".
+func TestRetire(t *testing.T) {
+	d := newDesk(t)
+	d.shop()
+	for _, ring := range []string{"tokens", "callbacks", "webhooks"} {
+		d.do("keys add "+ring+yes, nil)
+	}
+	d.do("keys add tokens"+yes, nil)
+	d.do("keys add callbacks"+yes, nil)
+	code, _, notes := d.run("keys add webhooks" + yes)
+	if code != ExitDone || !strings.Contains(notes, "signs in 5m0s") {
+		t.Errorf("the waiting time is not told: %s", notes)
+	}
+	began := d.now
+	d.refused("keys retire callbacks 1"+yes, ExitFailed, "never retired")
+	d.refused("keys retire tokens 2"+yes, ExitFailed, "newest")
+	d.refused("keys retire tokens 9"+yes, ExitFailed, "no key 9")
+	d.refused("keys retire tokens 1"+yes, ExitFailed, "from 2026-03-02T13:00:00Z on")
+	d.now = began.Add(25*time.Hour - time.Second)
+	d.refused("keys retire tokens 1"+yes, ExitFailed, "until then")
+	d.now = began.Add(25 * time.Hour)
+	var keys []keyView
+	d.do("keys retire tokens 1", &keys)
+	if d.do("keys list tokens", &keys); len(keys) != 2 {
+		t.Errorf("a dry run retired a key: %+v", keys)
+	}
+	keys = nil
+	d.do("keys retire tokens 1"+yes, &keys)
+	if len(keys) != 1 || keys[0].Number != 2 || !keys[0].Signs {
+		t.Errorf("left: %+v", keys)
+	}
+	d.do("keys add tokens"+yes, &keys)
+	if keys[1].Number != 3 {
+		t.Errorf("a number came again: %+v", keys)
+	}
+
+	d.do("merchant suspend ShopA"+yes, nil)
+	d.refused("keys retire webhooks 1"+yes, ExitFailed, "ShopA (version 1)")
+	d.do("webhook-secret rotate ShopA"+yes, nil)
+	d.refused("keys retire webhooks 1"+yes, ExitFailed, "ShopA (version 1)")
+	d.do("webhook-secret revoke ShopA 1"+yes, nil)
+	d.do("keys retire webhooks 1"+yes, &keys)
+	if _, out, _ := d.run("webhook-secret show ShopA" + yes); !strings.Contains(out, "whsec_") {
+		t.Errorf("the secret of the key that stayed: %s", out)
+	}
+}
+
+// TestLongestLives holds the waits of keys retire to what the functions may be set to.
+func TestLongestLives(t *testing.T) {
+	for name, longest := range map[string]time.Duration{settings.SecretCache: longestSecretCache, settings.AccessTokenLife: longestToken} {
+		for value, fits := range map[time.Duration]bool{longest: true, longest + time.Second: false} {
+			env := settings.FromEnv(func(asked string) string { return map[string]string{name: value.String()}[asked] })
+			env.Duration(name)
+			if (env.Err() == nil) != fits {
+				t.Errorf("%s of %s: %v", name, value, env.Err())
+			}
+		}
 	}
 }
 

@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/limitmem"
 	"mobilegateway/internal/merchantmem"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/webhook"
 )
 
@@ -79,6 +81,15 @@ func (m memoryHealth) SaveHealth(_ context.Context, h webhook.Health) (bool, err
 	return true, nil
 }
 
+func (m memoryHealth) SaveDisabled(_ context.Context, h webhook.Health) (bool, error) {
+	if m[h.Endpoint].DisabledVersion != h.DisabledVersion {
+		return false, nil
+	}
+	h.DisabledVersion++
+	m[h.Endpoint] = h
+	return true, nil
+}
+
 // desk is a deployment in memory and a person who types.
 type desk struct {
 	t         *testing.T
@@ -89,8 +100,9 @@ type desk struct {
 	vault     *memoryVault
 	audit     *memoryAudit
 	health    memoryHealth
+	limits    *limitmem.Store
 	random    *rand.Rand
-	connect   func(Places) (*Stores, error)
+	connect   func(System, Places) (*Stores, error)
 	variables map[string]string
 }
 
@@ -98,16 +110,22 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{
 		t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), merchants: &merchantmem.Store{}, ledger: ledgermem.New(),
 		vault: &memoryVault{map[string][]byte{}, map[string]int{}, 0}, audit: &memoryAudit{records: map[string]Record{}},
-		health: memoryHealth{}, random: rand.New(rand.NewSource(1)),
+		health: memoryHealth{}, limits: &limitmem.Store{}, random: rand.New(rand.NewSource(1)),
 		variables: map[string]string{
 			"LEDGER_TABLE": "ledger", "MERCHANT_TABLE": "merchants", "OPERATOR_SECRET": "operators", "TOKEN_KEY_SECRET": "token-keys",
 			"CALLBACK_KEY_SECRET": "callback-keys", "WEBHOOK_KEY_SECRET": "webhook-keys", "AWS_ACCESS_KEY_ID": "KEYID",
 		},
 	}
-	d.connect = func(Places) (*Stores, error) {
-		return &Stores{d.merchants, d.ledger, d.health, d.vault, d.audit}, nil
+	d.connect = func(System, Places) (*Stores, error) {
+		return d.stores(d.ledger), nil
 	}
 	return d
+}
+
+// stores are the desk's, with a ledger.
+func (d *desk) stores(in Ledger) *Stores {
+	amounts := &limit.Amounts{Store: d.limits, Now: func() time.Time { return d.now }, Rand: d.random, Pause: pause}
+	return &Stores{Merchants: d.merchants, Ledger: in, Health: d.health, Amounts: amounts, Secrets: d.vault, Audit: d.audit}
 }
 
 // run runs the tool on words that a space parts.

@@ -157,44 +157,6 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-func TestUnknown(t *testing.T) {
-	d := newDesk(t)
-	shop := d.shop()
-	charge := d.unknownCharge(shop, "c1")
-	lost := d.payment(shop, 1, d.now)
-	lost.State, lost.Status, lost.FinalAt, lost.Told, lost.PollAt = ledger.Unknown, "", time.Time{}, nil, d.now.Add(time.Minute)
-	lost.Reschedule()
-	d.ledger.Put(lost)
-	d.payment(shop, 2, d.now)
-	d.input = `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1:1","access_token":"t"}}}}`
-	d.do("operator set -"+yes, nil)
-	var views []unknownView
-	d.do("unknown list", &views)
-	if len(views) != 2 {
-		t.Fatalf("list: %+v", views)
-	}
-	d.refused("unknown resolve pay ShopA_1 --timeout 1s", ExitFailed, "did not answer")
-	d.refused("unknown resolve pay ShopA_1 --as refused", ExitUsage, "refused")
-	d.refused("unknown resolve pay ShopA_2", ExitFailed, "not unknown")
-	d.refused("unknown resolve charge "+charge.ID+" --as failed", ExitUsage, "charge")
-	d.do("unknown resolve pay ShopA_1 --as successful", nil)
-	if d.entry(lost.Key).Settled() {
-		t.Error("a dry run settled a payment")
-	}
-	d.do("unknown resolve pay ShopA_1 --as successful"+yes, nil)
-	if e := d.entry(lost.Key); e.Status != ledger.Successful || len(e.Outbox) != 1 || e.UserSMS != ledger.UserSMSDue {
-		t.Errorf("settled: %+v", e)
-	}
-	d.do("unknown resolve charge "+charge.ID+" --as refused"+yes, nil)
-	if e := d.entry(charge); e.State != ledger.Refused || e.AnswerStatus != 400 || !strings.Contains(string(e.AnswerBody), "SVC0270") || !e.Due.IsZero() {
-		t.Errorf("refused: %+v", e)
-	}
-	d.do("unknown list", &views)
-	if len(views) != 0 {
-		t.Errorf("left: %+v", views)
-	}
-}
-
 func TestExportContinues(t *testing.T) {
 	for _, format := range []string{"csv", "json"} {
 		t.Run(format, func(t *testing.T) {
@@ -272,6 +234,27 @@ func TestExportTellsItsCursor(t *testing.T) {
 		t.Errorf("%d and %d bytes make not the %d", len(first), len(rest), len(whole))
 	}
 	d.refused(line+" --cursor nonsense", ExitUsage, "")
+}
+
+func TestDeliveriesShow(t *testing.T) {
+	d := newDesk(t)
+	e := d.payment(d.shop(), 1, d.now)
+	e.Told[0].Attempt = 2
+	e.Attempts = []ledger.Attempt{{Status: ledger.Successful, Number: 1, At: d.now.Add(time.Second), Code: 503, Why: "server"}}
+	d.ledger.Put(e)
+	var shown deliveryHistory
+	d.do("deliveries show "+e.ID, &shown)
+	if len(shown.Notifications) != 1 || len(shown.Attempts) != 2 || shown.Attempts[0].Code != 503 || shown.Attempts[1].Result != "delivered" ||
+		shown.Attempts[0].Webhook != shown.Attempts[1].Webhook {
+		t.Errorf("%+v", shown)
+	}
+	if _, out, _ := d.run("deliveries show " + e.ID); !strings.Contains(out, "server 503") || !strings.Contains(out, "https://shop.example/n") {
+		t.Errorf("%s", out)
+	}
+	if _, out, _ := d.run("payment show " + e.ID); !strings.Contains(out, "attempt 1: server 503") {
+		t.Errorf("%s", out)
+	}
+	d.refused("deliveries show ShopA_99", ExitFailed, "no payment")
 }
 
 func TestDeliveriesList(t *testing.T) {

@@ -36,7 +36,8 @@ type entitlements struct {
 	SenderNames   []string `name:"sender-name" placeholder:"TEXT" help:"Values of an SMS's senderName; none allows any."`
 	Hosts         []string `name:"host" placeholder:"HOST" help:"Hosts that notif_url may name."`
 	NotifURL      string   `name:"notif-url" placeholder:"URL" help:"Where the merchant is notified if a payment names no URL."`
-	AllowLoopback bool     `help:"Accept addresses of this machine: for the local run alone."`
+	AllowLoopback bool     `variable:"ALLOW_LOOPBACK" help:"Accept addresses of this machine: for the local run alone, where it is understood."`
+	limits
 }
 
 // apply fills a profile in and checks it.
@@ -61,7 +62,7 @@ func (c entitlements) apply(p *merchant.Profile) error {
 			p.NotificationHosts = []string{address.Host}
 		}
 	}
-	faults := []error{p.Check(c.AllowLoopback)}
+	faults := []error{c.limits.apply(p), p.Check(c.AllowLoopback)}
 	for _, name := range p.Operators {
 		if _, known := operator.Find(name); !known {
 			faults = append(faults, fmt.Errorf("operator %q is not one of %s", name, strings.Join(operator.Names(), ", ")))
@@ -195,21 +196,13 @@ func (c *merchantList) Run(s *session) error {
 type merchantChange struct {
 	named
 	entitlements
-	HomeCountry string   `name:"home-country" placeholder:"CODE" help:"The country of a charge that names none."`
-	AddHosts    []string `name:"add-host" placeholder:"HOST" help:"Hosts to add to those that notif_url may name."`
-	RemoveHosts []string `name:"remove-host" placeholder:"HOST" help:"Hosts to take from them."`
-	NoSenders   bool     `name:"any-sender-name" help:"Allow any senderName."`
+	HomeCountry string `name:"home-country" placeholder:"CODE" help:"The country of a charge that names none."`
+	NoSenders   bool   `name:"any-sender-name" help:"Allow any senderName."`
 }
 
 // Run changes the profile and shows what is different.
 func (c *merchantChange) Run(s *session) error {
 	return changeProfile(s, c.Name, "change a merchant", func(p *merchant.Profile) error {
-		for _, host := range c.AddHosts {
-			if !slices.Contains(p.NotificationHosts, host) {
-				p.NotificationHosts = append(p.NotificationHosts, host)
-			}
-		}
-		p.NotificationHosts = slices.DeleteFunc(p.NotificationHosts, func(host string) bool { return slices.Contains(c.RemoveHosts, host) })
 		if c.NoSenders {
 			p.SenderNames = nil
 		}

@@ -16,7 +16,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	puts, records := d.vault.puts, len(d.audit.records)
 	before, _ := d.merchants.Profile(t.Context(), shop.ID)
 	for _, line := range []string{
-		"merchant add ShopB --country ci --operator sandbox", "merchant change ShopA --country ci,sn", "merchant suspend ShopA",
+		"merchant add ShopB --country ci --operator sandbox", "merchant change ShopA --country ci,sn", "merchant suspend ShopA", "host add ShopA b.example",
 		"token issue ShopA", "token rotate ShopA", "token revoke ShopA 1", "token revoke ShopA --short", "client-secret issue ShopA",
 		"client-secret rotate ShopA", "client-secret revoke ShopA 1", "webhook-secret show ShopA", "webhook-secret rotate ShopA",
 		"webhook-secret revoke ShopA 1", "keys add tokens", "operator set -", "deliveries replay --id ShopA_1",
@@ -68,7 +68,7 @@ func TestChangeSuspendResume(t *testing.T) {
 	d := newDesk(t)
 	shop := d.shop()
 	var differences []difference
-	d.do("merchant change ShopA --country sn,ci --add-host b.example --remove-host shop.example --notif-url https://b.example/n"+yes, &differences)
+	d.do("merchant change ShopA --country sn,ci --host b.example --notif-url https://b.example/n"+yes, &differences)
 	var view merchantView
 	d.do("merchant show "+shop.ID, &view)
 	if list(view.Countries) != "SN, CI" || view.HomeCountry != "SN" || list(view.NotificationHosts) != "b.example" || len(differences) != 4 {
@@ -85,6 +85,22 @@ func TestChangeSuspendResume(t *testing.T) {
 	d.do("merchant list", &all)
 	if len(all) != 1 || all[0].Status != merchant.StatusActive {
 		t.Errorf("list: %+v", all)
+	}
+}
+
+func TestHosts(t *testing.T) {
+	d := newDesk(t)
+	d.shop()
+	d.refused("host add ShopA 10.0.0.1"+yes, ExitUsage, "10.0.0.1")
+	d.refused("host add ShopA 127.0.0.1:8080"+yes, ExitUsage, "127.0.0.1")
+	d.refused("host add ShopA shop.example"+yes, ExitFailed, "nothing would be different")
+	d.refused("host remove ShopA shop.example"+yes, ExitUsage, "notif_url")
+	d.do("host add ShopA b.example c.example:8443"+yes, nil)
+	d.do("host remove ShopA b.example"+yes, nil)
+	var hosts []string
+	d.do("host list ShopA", &hosts)
+	if list(hosts) != "shop.example, c.example:8443" {
+		t.Errorf("hosts: %q", hosts)
 	}
 }
 

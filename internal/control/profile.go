@@ -11,24 +11,29 @@ import (
 
 // merchantView is a profile for programs: no hash, no secret.
 type merchantView struct {
-	ID                string           `json:"id"`
-	Name              string           `json:"name"`
-	Status            string           `json:"status"`
-	Version           int64            `json:"version"`
-	Generation        int              `json:"generation"`
-	Created           time.Time        `json:"created"`
-	Updated           time.Time        `json:"updated"`
-	Operations        []string         `json:"operations"`
-	Countries         []string         `json:"countries"`
-	HomeCountry       string           `json:"home_country"`
-	Operators         []string         `json:"operators"`
-	OnBehalfOf        []string         `json:"on_behalf_of"`
-	SenderNames       []string         `json:"sender_names"`
-	NotificationHosts []string         `json:"notification_hosts"`
-	NotifURL          string           `json:"notif_url"`
-	Tokens            []credentialView `json:"tokens"`
-	ClientSecrets     []credentialView `json:"client_secrets"`
-	WebhookSecrets    []webhookView    `json:"webhook_secrets"`
+	ID                string    `json:"id"`
+	Name              string    `json:"name"`
+	Status            string    `json:"status"`
+	Version           int64     `json:"version"`
+	Generation        int       `json:"generation"`
+	Created           time.Time `json:"created"`
+	Updated           time.Time `json:"updated"`
+	Operations        []string  `json:"operations"`
+	Countries         []string  `json:"countries"`
+	HomeCountry       string    `json:"home_country"`
+	Operators         []string  `json:"operators"`
+	OnBehalfOf        []string  `json:"on_behalf_of"`
+	SenderNames       []string  `json:"sender_names"`
+	NotificationHosts []string  `json:"notification_hosts"`
+	NotifURL          string    `json:"notif_url"`
+
+	RequestsPerSecond int               `json:"requests_per_second"`
+	Burst             int               `json:"burst"`
+	DailyAmounts      map[string]string `json:"daily_amounts"`
+
+	Tokens         []credentialView `json:"tokens"`
+	ClientSecrets  []credentialView `json:"client_secrets"`
+	WebhookSecrets []webhookView    `json:"webhook_secrets"`
 }
 
 // credentialView is a token or client secret without itself.
@@ -51,7 +56,7 @@ func viewOf(p *merchant.Profile, now time.Time) merchantView {
 		ID: p.ID, Name: p.Name, Status: p.Status, Version: p.Version, Generation: p.Generation, Created: p.Created, Updated: p.Updated,
 		Operations: some(p.Operations), Countries: some(p.Countries), HomeCountry: p.Home(), Operators: some(p.Operators),
 		OnBehalfOf: some(p.OnBehalfOf), SenderNames: some(p.SenderNames), NotificationHosts: some(p.NotificationHosts),
-		NotifURL: p.NotifURL, Tokens: credentialsOf(p.Tokens, now), ClientSecrets: credentialsOf(p.ClientSecrets, now),
+		NotifURL: p.NotifURL, RequestsPerSecond: p.RequestsPerSecond, Burst: p.Burst, DailyAmounts: dailyAmounts(p), Tokens: credentialsOf(p.Tokens, now), ClientSecrets: credentialsOf(p.ClientSecrets, now),
 		WebhookSecrets: []webhookView{},
 	}
 	for _, w := range p.WebhookSecrets {
@@ -74,13 +79,14 @@ func credentialsOf(held []merchant.Credential, now time.Time) []credentialView {
 
 // profileRows is a profile for people: the same fields in the same order, whatever it holds.
 func profileRows(p *merchant.Profile) table {
-	return table{
+	rows := table{
 		{"name", p.Name}, {"id", p.ID}, {"status", p.Status}, {"created", moment(p.Created)}, {"updated", moment(p.Updated)},
 		{"operations", list(p.Operations)}, {"countries", list(p.Countries)}, {"home country", p.Home()},
 		{"operators", list(p.Operators)}, {"onBehalfOf", list(p.OnBehalfOf)}, {"sender names", list(p.SenderNames)},
 		{"notification hosts", list(p.NotificationHosts)}, {"notif_url", p.NotifURL}, {"short tokens' generation", strconv.Itoa(p.Generation)},
 		{"tokens", numbers(p.Tokens)}, {"client secrets", numbers(p.ClientSecrets)}, {"webhook secrets", versions(p.WebhookSecrets)},
 	}
+	return append(rows, limitRows(p)...)
 }
 
 func list(texts []string) string { return strings.Join(texts, ", ") }

@@ -11,6 +11,7 @@ import (
 
 type deliveriesCommands struct {
 	List   deliveriesList   `cmd:"" help:"List what a merchant was told in a time range, and what it is still to be told."`
+	Show   deliveriesShow   `cmd:"" help:"Show where one transaction's notifications stand, and each attempt."`
 	Replay deliveriesReplay `cmd:"" help:"Send notifications again: those of one transaction, or of a merchant's time range."`
 }
 
@@ -111,26 +112,13 @@ func (c *deliveriesReplay) find(s *session) (keys []ledger.Key, from, to time.Ti
 	return keys, from, to, nil
 }
 
-// byID finds the payment or the SMS with an id.
+// byID finds the payment or the SMS with an id, where it has something to be sent again.
 func (c *deliveriesReplay) byID(s *session) ([]ledger.Key, error) {
-	stores, err := s.open()
-	if err != nil {
+	e, err := notified(s, c.ID)
+	if err != nil || c.first(e, time.Time{}, time.Time{}) == "" {
 		return nil, err
 	}
-	for _, kind := range []ledger.Kind{ledger.Payment, ledger.SMS} {
-		key := ledger.Key{Kind: kind, ID: c.ID}
-		e, err := stores.Ledger.Get(s, key)
-		if err != nil {
-			return nil, err
-		}
-		if e != nil && c.first(e, time.Time{}, time.Time{}) != "" {
-			return []ledger.Key{key}, nil
-		}
-		if e != nil {
-			return nil, nil
-		}
-	}
-	return nil, fmt.Errorf("there is no payment and no SMS %s", c.ID)
+	return []ledger.Key{e.Key}, nil
 }
 
 // first is the earliest notification of a range, which may be open, that is delivered, dead or parked; "" for none. All after it go again

@@ -74,7 +74,7 @@ func With(t testing.TB, o *Operator, driver operator.Driver) *Kit {
 	o.now = k.Clock.Now
 	directory := operator.NewDirectory(map[string]operator.Driver{"gateway": driver})
 	k.Book = &ledger.Book{Store: k.Ledger, Reader: k.Ledger, Now: k.Clock.Now, Rand: &Random{}}
-	k.Settlement = &settlement.Desk{Operators: directory, Timeout: 5 * time.Second}
+	k.Settlement = &settlement.Desk{Operators: directory, Amounts: k.Desk.Amounts, Timeout: 5 * time.Second}
 	k.Courier = &delivery.Courier{
 		Profiles:    k.Profiles,
 		Keys:        keyring.New(ring{}, time.Minute, k.Clock.Now),

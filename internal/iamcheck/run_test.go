@@ -87,6 +87,25 @@ func (g *gateway) text(t *testing.T, notify string) {
 		})
 }
 
+// limits does the same as a merchant that has limits; of its two payments, one ends as failed by a callback, and one by a
+// lookup.
+func (g *gateway) limits(t *testing.T, notify string) {
+	t.Helper()
+	limited := &gateway{Run: g.Run, info: g.info}
+	limited.info.Shop = g.info.LimitedMerchant
+	limited.charge(t)
+	limited.text(t, notify)
+	for number, silent := range map[string]string{"1": "false", "2": "true"} {
+		order := limited.info.Merchant + "_" + number
+		limited.post(t, http.StatusCreated, "/mobilemoney/v1",
+			`{"currency":"XOF","order_id":"`+order+`","amount":"1000","notif_url":"`+notify+`","reference":"R","state":"s",`+
+				`"return_url":"`+notify+`","cancel_url":"`+notify+`","user_msisdn":"+2250700001003","otp_code":"1234"}`,
+			map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": "tpe", "lang": "fr"})
+		g.send(t, http.StatusOK, http.MethodPost, g.info.SandboxURL+"/sandbox/v1/settle",
+			`{"key":"`+order+`","status":"failed","silent":`+silent+`}`, nil)
+	}
+}
+
 // token fetches a token.
 func (g *gateway) token(t *testing.T) {
 	t.Helper()
@@ -121,6 +140,7 @@ func TestOneOfEach(t *testing.T) {
 	g.charge(t)
 	g.pay(t, shop.URL)
 	g.text(t, shop.URL)
+	g.limits(t, shop.URL)
 
 	deployed, err := template.Load(filepath.Join("..", "..", "template.yaml"), template.Options{})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"mobilegateway/internal/local/file"
@@ -29,15 +30,24 @@ type demoMerchant struct {
 	countries []string // alpha-2, the home country first
 	gwToken   string
 	gwAlias   string // its last four digits decide what becomes of a charge: these succeed
+	limited   bool
 }
 
-// demoMerchants are the two of run.json, in its order. The second may not use Tunisia.
+// The limits of the third demo merchant.
+const (
+	demoRequestsPerSecond = 5
+	demoBurst             = 20
+	demoDailyXOF          = 1_000_000
+)
+
+// demoMerchants are the three of run.json, in its order. The second may not use Tunisia, the third has limits.
 func demoMerchants() []demoMerchant {
 	all := market.Alpha2s()
 	withoutTunisia := slices.DeleteFunc(slices.Clone(all), func(code string) bool { return code == "TN" })
 	return []demoMerchant{
 		{name: "DemoShop", countries: all, gwToken: "demo-gw-token", gwAlias: "demo-alias-2000"},
 		{name: "OtherShop", countries: withoutTunisia, gwToken: "other-gw-token", gwAlias: "other-alias-2000"},
+		{name: "LimitedShop", countries: all, gwToken: "limited-gw-token", gwAlias: "limited-alias-2000", limited: true},
 	}
 }
 
@@ -158,8 +168,8 @@ func (r *Run) onboard(ctx context.Context) error {
 		}
 		shops = append(shops, demo.shop(profile, state.Merchants[demo.name], ring))
 	}
-	r.info.Shop, r.info.SecondMerchant = shops[0], shops[1]
-	r.inbox.Trust(shops[0].WebhookSecret, shops[1].WebhookSecret)
+	r.info.Shop, r.info.SecondMerchant, r.info.LimitedMerchant = shops[0], shops[1], shops[2]
+	r.inbox.Trust(shops[0].WebhookSecret, shops[1].WebhookSecret, shops[2].WebhookSecret)
 	return nil
 }
 
@@ -169,10 +179,10 @@ func (r *Run) onboardOne(ctx context.Context, registry merchant.Registry, ring *
 	if err != nil {
 		return nil, err
 	}
-	host := r.listeners.inbox.Addr().String()
+	inbox := url(r.listeners.inbox)
 	if profile != nil {
 		changed := profile.Clone()
-		demo.notify(changed, host)
+		demo.notify(changed, inbox)
 		if changed.NotifURL == profile.NotifURL {
 			return profile, nil
 		}
@@ -183,7 +193,7 @@ func (r *Run) onboardOne(ctx context.Context, registry merchant.Registry, ring *
 		return nil, err
 	}
 	demo.entitle(profile)
-	demo.notify(profile, host)
+	demo.notify(profile, inbox)
 	held, err := issue(profile, ring, r.config.Now())
 	if err != nil {
 		return nil, err
@@ -220,13 +230,20 @@ func (d demoMerchant) entitle(p *merchant.Profile) {
 	p.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
 	p.Countries, p.Operators = d.countries, operator.Names()
 	p.OnBehalfOf = []string{d.name}
+	if d.limited {
+		p.RequestsPerSecond, p.Burst = demoRequestsPerSecond, demoBurst
+		p.DailyAmounts = map[string]int64{"XOF": demoDailyXOF}
+	}
 }
 
-// notify points a profile's notifications to an inbox.
-func (d demoMerchant) notify(p *merchant.Profile, address string) {
-	host, _, _ := net.SplitHostPort(address) // a listener's address always splits
-	p.NotifURL = "http://" + address + "/notifications/" + d.name
-	p.NotificationHosts = []string{host, address}
+// notify points a profile's notifications to an inbox, given by its base address.
+func (d demoMerchant) notify(p *merchant.Profile, inbox string) {
+	_, address, _ := strings.Cut(inbox, "://")
+	p.NotifURL = inbox + "/notifications/" + d.name
+	p.NotificationHosts = []string{address}
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		p.NotificationHosts = []string{host, address}
+	}
 }
 
 // shop is what run.json tells of a merchant.

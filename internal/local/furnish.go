@@ -4,12 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/keyring"
@@ -18,7 +19,7 @@ import (
 )
 
 // Deployment is a stack that runs elsewhere than in a Run, and is to be given what a Run has: secrets, the sandbox as
-// every operator, and the two demo merchants. It is for tests of deployments: nobody's money stands behind it.
+// every operator, and the demo merchants. It is for tests of deployments: nobody's money stands behind it.
 type Deployment struct {
 	// Client reaches the stack's tables and secrets.
 	Client *awsclient.Client
@@ -37,7 +38,8 @@ type Deployment struct {
 	Now func() time.Time
 }
 
-// Furnish puts the secrets, onboards the merchants and tells what run.json would. It is for a stack that has neither.
+// Furnish puts the secrets, onboards the merchants and tells what run.json would. It is for a stack without these
+// merchants; a ring that has keys keeps them.
 func (d Deployment) Furnish(ctx context.Context) (Info, error) {
 	info := Info{BaseURL: d.BaseURL, SandboxURL: d.SandboxURL, InboxURL: d.InboxURL, PIDs: PIDs{Functions: map[string][]int{}}}
 	credentials, err := json.Marshal(operatorCredentials(d.OperatorURL, d.SandboxToken))
@@ -49,11 +51,8 @@ func (d Deployment) Furnish(ctx context.Context) (Info, error) {
 	}
 	var webhookRing *keyring.Ring
 	for _, name := range d.KeySecrets {
-		text, err := keyring.Append(nil, rand.Reader, d.Now())
+		text, err := d.ring(ctx, name)
 		if err != nil {
-			return info, err
-		}
-		if err := d.put(ctx, name, text); err != nil {
 			return info, err
 		}
 		if name == d.WebhookSecret {
@@ -63,18 +62,48 @@ func (d Deployment) Furnish(ctx context.Context) (Info, error) {
 			}
 		}
 	}
-	info.Shop, info.SecondMerchant, err = d.onboard(ctx, webhookRing)
-	return info, err
+	shops, err := d.onboard(ctx, webhookRing)
+	if err != nil {
+		return info, err
+	}
+	info.Shop, info.SecondMerchant, info.LimitedMerchant = shops[0], shops[1], shops[2]
+	return info, nil
+}
+
+// ring is the value of a ring's secret, which is given its first key where it has none.
+func (d Deployment) ring(ctx context.Context, name string) ([]byte, error) {
+	held, err := d.Held(ctx, name)
+	if err != nil || len(held) > 0 {
+		return held, err
+	}
+	text, err := keyring.Append(nil, rand.Reader, d.Now())
+	if err != nil {
+		return nil, err
+	}
+	return text, d.put(ctx, name, text)
+}
+
+// Held is a secret's value, nil where it has none yet.
+func (d Deployment) Held(ctx context.Context, name string) ([]byte, error) {
+	held, err := d.Client.Secrets().GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String(name)})
+	var none *types.ResourceNotFoundException
+	if errors.As(err, &none) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get a secret: %w", err)
+	}
+	return []byte(aws.ToString(held.SecretString)), nil
 }
 
 // AddKeys adds a key to every ring, as rotation does; it signs only when every function has had the time to read it.
 func (d Deployment) AddKeys(ctx context.Context) error {
 	for _, name := range d.KeySecrets {
-		held, err := d.Client.Secrets().GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String(name)})
+		held, err := d.Held(ctx, name)
 		if err != nil {
-			return fmt.Errorf("get a secret: %w", err)
+			return err
 		}
-		text, err := keyring.Append([]byte(aws.ToString(held.SecretString)), rand.Reader, d.Now())
+		text, err := keyring.Append(held, rand.Reader, d.Now())
 		if err != nil {
 			return err
 		}
@@ -96,25 +125,25 @@ func (d Deployment) put(ctx context.Context, name string, value []byte) error {
 	return nil
 }
 
-// onboard makes the two demo merchants.
-func (d Deployment) onboard(ctx context.Context, ring *keyring.Ring) (first, second Shop, err error) {
+// onboard makes the demo merchants.
+func (d Deployment) onboard(ctx context.Context, ring *keyring.Ring) ([]Shop, error) {
 	registry := merchantdynamo.NewRegistry(d.Client.DynamoDB(), d.MerchantTable)
 	var shops []Shop
 	for _, demo := range demoMerchants() {
 		profile, err := merchant.New(demo.name, rand.Reader, d.Now())
 		if err != nil {
-			return first, second, err
+			return nil, err
 		}
 		demo.entitle(profile)
-		demo.notify(profile, strings.TrimPrefix(d.InboxURL, "http://"))
+		demo.notify(profile, d.InboxURL)
 		held, err := issue(profile, ring, d.Now())
 		if err != nil {
-			return first, second, err
+			return nil, err
 		}
 		if err := registry.Create(ctx, profile); err != nil {
-			return first, second, fmt.Errorf("onboard %s: %w", demo.name, err)
+			return nil, fmt.Errorf("onboard %s: %w", demo.name, err)
 		}
 		shops = append(shops, demo.shop(profile, held, ring))
 	}
-	return shops[0], shops[1], nil
+	return shops, nil
 }

@@ -19,10 +19,11 @@ import (
 type Info struct {
 	BaseURL string `json:"base_url"`
 	Shop
-	SecondMerchant Shop   `json:"second_merchant"`
-	InboxURL       string `json:"inbox_url"`
-	SandboxURL     string `json:"sandbox_url"`
-	PIDs           PIDs   `json:"pids"`
+	SecondMerchant  Shop   `json:"second_merchant"`
+	LimitedMerchant Shop   `json:"limited_merchant"`
+	InboxURL        string `json:"inbox_url"`
+	SandboxURL      string `json:"sandbox_url"`
+	PIDs            PIDs   `json:"pids"`
 
 	sandboxToken string
 }

@@ -38,7 +38,7 @@ func TestSettings(t *testing.T) {
 
 func TestSettingsThatAreRefused(t *testing.T) {
 	for _, values := range []map[string]string{
-		{"PORT": "x"}, {"PORT": "-1"}, {"PORT": "65534"}, {"SPEED": "0"}, {"SPEED": "1.5"}, {"SPEED": "4000"}, {"RESET": "yes"},
+		{"PORT": "x"}, {"PORT": "-1"}, {"PORT": "65534"}, {"SPEED": "0"}, {"SPEED": "1.5"}, {"SPEED": "4000"}, {"RESET": "yes"}, {"SANDBOX_SEED": "x"}, {"SANDBOX_DELAY": "2"},
 	} {
 		if config, err := local.FromEnvironment(environment(values), root); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %+v, %v", values, config, err)

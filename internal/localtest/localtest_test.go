@@ -201,7 +201,7 @@ func TestRunJSONHasEveryField(t *testing.T) {
 	shop := []string{
 		"access_token", "client_id", "client_secret", "merchant", "on_behalf_of", "service_id", "application_id", "contact_id", "gw_token", "gw_alias", "webhook_secret",
 	}
-	for _, name := range append(slices.Clone(shop), "base_url", "inbox_url", "sandbox_url", "pids", "second_merchant") {
+	for _, name := range append(slices.Clone(shop), "base_url", "inbox_url", "sandbox_url", "pids", "second_merchant", "limited_merchant") {
 		if fields[name] == nil || fields[name] == "" {
 			t.Errorf("no %s", name)
 		}

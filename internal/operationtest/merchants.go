@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 )
 
@@ -27,7 +28,7 @@ func Demo() *merchant.Profile {
 	return &merchant.Profile{
 		ID: "demo0001", Name: "DemoShop", Status: merchant.StatusActive, Generation: 1,
 		Operations:        []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS},
-		Countries:         []string{"CI", "CD", "CM", "SN", "TN", "BF"},
+		Countries:         market.Alpha2s(),
 		Operators:         []string{"sandbox", "orange", "mtn"},
 		OnBehalfOf:        []string{"DemoShop", "DemoPartner"},
 		SenderNames:       []string{"DEMO", "DEMO2"},

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/limitmem"
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/secret"
@@ -46,6 +48,7 @@ type World struct {
 	Store     *Store // the ledger as the operations get it
 	Merchants *Merchants
 	Driver    *Driver
+	Limits    *limitmem.Store // what merchants have used of their limits; none has one until a test says so
 	Desk      *operation.Desk
 	Callbacks *callback.Keys
 
@@ -64,6 +67,12 @@ func New(t testing.TB) *World {
 		Operators:       operator.NewDirectory(map[string]operator.Driver{"gateway": w.Driver}),
 		OperatorTimeout: OperatorTimeout,
 		Now:             w.Clock.Now,
+	}
+	w.Limits = &limitmem.Store{}
+	w.Desk.Rate = limit.NewRate(w.Limits, w.Clock.Now)
+	w.Desk.Amounts = &limit.Amounts{
+		Store: w.Limits, Now: w.Clock.Now, Rand: &random{},
+		Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
 	w.Callbacks = callback.New(ring{w.Clock.Now().Add(-time.Hour)}, time.Minute, w.Clock.Now)
 	t.Cleanup(func() { w.check(t) })

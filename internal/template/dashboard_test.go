@@ -84,15 +84,26 @@ func TestTheDashboardShowsMetricsThatThereAre(t *testing.T) {
 // quoted is a name within a search.
 var quoted = regexp.MustCompile(`"([A-Za-z]+)"`)
 
+// cutHead takes off a search its head: the two sets of dimensions, and this stack alone.
+func cutHead(expression string) (search string, found bool) {
+	for _, dimensions := range []string{"Stack,Operation", "Stack,Operation,Operator"} {
+		if search, found = strings.CutPrefix(expression, "SEARCH('{MobileGateway,"+dimensions+`} Stack="x" `); found {
+			return search, true
+		}
+	}
+	return "", false
+}
+
 // namesOf gives the metrics of ours in one entry of a widget: by name, or by a search for names.
 func namesOf(metric []any) []string {
 	if search, isSearch := metric[0].(map[string]any); isSearch {
 		expression, _ := search["expression"].(string)
-		if !strings.HasPrefix(expression, "SEARCH('{MobileGateway,Operation") {
+		search, found := cutHead(expression)
+		if !found {
 			return nil
 		}
 		var names []string
-		for _, match := range quoted.FindAllStringSubmatch(expression, -1) {
+		for _, match := range quoted.FindAllStringSubmatch(search, -1) {
 			names = append(names, match[1])
 		}
 		return names

@@ -36,8 +36,11 @@ type resource struct {
 	} `yaml:"Properties"`
 }
 
+// disposable are the tables that hold no record, and why.
+var disposable = map[string]string{"LimitTable": "a day's counters, which expire"}
+
 // faults tells what a resource lacks.
-func (r resource) faults() []string {
+func (r resource) faults(name string) []string {
 	var found []string
 	need := func(is bool, what string) {
 		if !is {
@@ -47,9 +50,10 @@ func (r resource) faults() []string {
 	kept := r.DeletionPolicy == "Retain" && r.UpdateReplacePolicy == "Retain"
 	switch r.Type {
 	case "AWS::DynamoDB::Table":
-		need(kept, "is not retained")
-		need(r.Properties.DeletionProtection, "has no deletion protection")
-		need(!r.Properties.PointInTime.IsZero(), "has no point-in-time recovery")
+		records := disposable[name] == ""
+		need(kept == records, "is retained where it need not be, or the other way round")
+		need(r.Properties.DeletionProtection == records, "has no deletion protection, or needs none")
+		need(r.Properties.PointInTime.IsZero() != records, "has no point-in-time recovery, or needs none")
 		need(!r.Properties.Encryption.IsZero(), "takes no customer key")
 	case "AWS::SecretsManager::Secret":
 		need(kept, "is not retained")
@@ -71,7 +75,7 @@ func TestWhatIsKeptIsProtected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, one := range deployed.Resources {
-		for _, fault := range one.faults() {
+		for _, fault := range one.faults(name) {
 			t.Errorf("%s %s", name, fault)
 		}
 	}

@@ -19,7 +19,8 @@ type document struct {
 	Globals struct {
 		Function yaml.Node `yaml:"Function"`
 	} `yaml:"Globals"`
-	Resources yaml.Node `yaml:"Resources"`
+	Conditions yaml.Node `yaml:"Conditions"`
+	Resources  yaml.Node `yaml:"Resources"`
 }
 
 // pair is one entry of a mapping.
@@ -56,6 +57,7 @@ type resolver struct {
 	pseudo     map[string]string
 	types      map[string]string // resource types by logical id
 	names      map[string]string // what Ref gives, by logical id
+	conditions yaml.Node
 	region     string
 }
 
@@ -68,6 +70,7 @@ func newResolver(root *document, options Options) (*resolver, error) {
 	}
 	r := &resolver{
 		parameters: map[string]string{}, types: map[string]string{}, names: map[string]string{}, region: options.Region,
+		conditions: root.Conditions,
 		pseudo: map[string]string{
 			"AWS::StackName": options.StackName, "AWS::Region": options.Region, "AWS::AccountId": account,
 			"AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com",
@@ -116,7 +119,7 @@ func (r *resolver) nameResources(resources *yaml.Node, tablePrefix string) error
 	return nil
 }
 
-// text resolves a scalar, !Ref, !GetAtt or !Sub; nil gives "".
+// text resolves a scalar, !Ref, !GetAtt, !Sub or !If; nil gives "".
 func (r *resolver) text(n *yaml.Node) (string, error) {
 	if n == nil {
 		return "", nil
@@ -125,6 +128,9 @@ func (r *resolver) text(n *yaml.Node) (string, error) {
 		long := *n.Content[1]
 		long.Tag = "!" + strings.TrimPrefix(n.Content[0].Value, "Fn::")
 		return r.text(&long)
+	}
+	if n.Tag == "!If" {
+		return r.choose(n)
 	}
 	if n.Kind != yaml.ScalarNode {
 		return "", fmt.Errorf("line %d: a text was expected", n.Line)

@@ -171,7 +171,7 @@ func (t *Template) addEvent(f *Function, n *yaml.Node, r *resolver) error {
 
 // readStream reads a stream event.
 func readStream(properties *yaml.Node, r *resolver) (Stream, error) {
-	arn := child(properties, "Stream")
+	arn := own(child(properties, "Stream"))
 	if arn == nil || arn.Tag != "!GetAtt" || !strings.HasSuffix(arn.Value, ".StreamArn") {
 		return Stream{}, fmt.Errorf("Stream is not !GetAtt <Table>.StreamArn")
 	}

@@ -89,7 +89,7 @@ func readStatement(n *yaml.Node) (Statement, error) {
 // list reads one value or a sequence of them.
 func list(n *yaml.Node, read func(*yaml.Node) (string, error)) ([]string, error) {
 	nodes := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
+	if n.Kind == yaml.SequenceNode && n.Tag != "!If" {
 		nodes = n.Content
 	}
 	var values []string
@@ -115,6 +115,7 @@ var inside = regexp.MustCompile(`^\$\{([A-Za-z0-9]+)(\.Arn|\.StreamArn)?\}(/[^$]
 
 // named gives what a reference refers to, and not what it resolves to.
 func named(n *yaml.Node) (string, error) {
+	n = own(n)
 	text := n.Value
 	switch n.Tag {
 	case "!Ref":

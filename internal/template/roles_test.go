@@ -24,6 +24,7 @@ func TestRoles(t *testing.T) {
 	parsed, err := template.Parse(fmt.Appendf(nil, role, `{Policies: [{PolicyDocument: {Statement: [
 	  {Effect: Allow, Action: [a:A, a:B], Resource: [!GetAtt T.Arn, !GetAtt T.StreamArn, !Sub "${T.Arn}/index/due", !Ref S]},
 	  !If [Sometimes, {Sid: x, Effect: Allow, Action: k:D, Resource: !Ref Key, Condition: {StringEquals: {a: b}}}, !Ref AWS::NoValue],
+	  {Effect: Allow, Action: y:S, Resource: !If [Sometimes, !Ref Other, !GetAtt T.StreamArn]},
 	  {Effect: Allow, Action: x:P, Resource: "*"}]}}]}`), template.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +36,7 @@ func TestRoles(t *testing.T) {
 	want := []template.Statement{
 		{Actions: []string{"a:A", "a:B"}, Resources: []string{"T", "T/stream", "T/index/due", "S"}},
 		{Actions: []string{"k:D"}, Resources: []string{"Key"}, When: "Sometimes"},
+		{Actions: []string{"y:S"}, Resources: []string{"T/stream"}},
 		{Actions: []string{"x:P"}, Resources: []string{"*"}},
 	}
 	got := parsed.Role("OneRole").Statements
@@ -54,6 +56,7 @@ func TestRolesThatAreRefused(t *testing.T) {
 		"a denial":           {statement(`{Effect: Deny, Action: a:A, Resource: "*"}`), "only Allow"},
 		"all but one action": {statement(`{Effect: Allow, NotAction: a:A, Resource: "*"}`), "NotAction is not understood"},
 		"an ARN":             {statement(`{Effect: Allow, Action: a:A, Resource: "arn:aws:s3:::b"}`), "a reference"},
+		"an ARN, sometimes":  {statement(`{Effect: Allow, Action: a:A, Resource: !If [C, "arn:aws:s3:::b", !Ref B]}`), "a reference"},
 		"a name that is put together": {
 			statement(`{Effect: Allow, Action: a:A, Resource: !Sub "arn:aws:s3:::${B}"}`), "not understood as a resource",
 		},

@@ -187,6 +187,9 @@ func TestWhatIsRefused(t *testing.T) {
 		"no function":             "Resources: {}",
 		"a reference to nothing":  head + "      Environment: {Variables: {A: !Ref Nothing}}\n",
 		"an intrinsic unknown":    head + "      Environment: {Variables: {A: !ImportValue x}}\n",
+		"a condition unknown":     head + "      Environment: {Variables: {A: !If [C, a, b]}}\n",
+		"a condition too clever":  "Conditions: {C: !Or [a, b]}\n" + head + "      Environment: {Variables: {A: !If [C, a, b]}}\n",
+		"half an if":              "Conditions: {C: !Equals [a, b]}\n" + head + "      Environment: {Variables: {A: !If [C, a]}}\n",
 		"an attribute unknown":    head + "      Environment: {Variables: {A: !GetAtt F.Version}}\n",
 		"a substitution to none":  head + "      Environment: {Variables: {A: !Sub \"${Nothing}\"}}\n",
 		"code in another place":   strings.Replace(head, "functions/f/bootstrap/", "cmd/f/", 1),
@@ -206,6 +209,47 @@ func TestWhatIsRefused(t *testing.T) {
 
 func filtered(pattern string) string {
 	return "      Events: {E: {Type: DynamoDB, Properties: {Stream: !GetAtt F.StreamArn, FilterCriteria: {Filters: [{Pattern: '" + pattern + "'}]}}}}\n"
+}
+
+func TestConditions(t *testing.T) {
+	text := "Parameters: {P: {Type: String, Default: \"\"}}\nConditions: {Has: !Not [!Equals [!Ref P, \"\"]]}\n" + head +
+		"      Environment: {Variables: {A: !If [Has, !Sub \"https://${P}\", other], B: {\"Fn::If\": [Has, !If [Has, x, y], z]}}}\n"
+	for value, want := range map[string]string{"": "other z", "here": "https://here x"} {
+		got, err := template.Parse([]byte(text), template.Options{Parameters: map[string]string{"P": value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if environment := got.Functions[0].Environment; environment["A"]+" "+environment["B"] != want {
+			t.Errorf("%q gives %v", value, environment)
+		}
+	}
+}
+
+// TestWhereOperatorsCallBack: a parameter of its own, else the operators' domain, else the base address (decision "base-url").
+func TestWhereOperatorsCallBack(t *testing.T) {
+	const base, domain, own = "https://api.example.com", "operators.example.com", "https://proxy.example.com/gateway"
+	cases := map[string]struct {
+		parameters map[string]string
+		want       string
+	}{
+		"nothing is set":       {nil, ""},
+		"the base address":     {map[string]string{"BaseUrl": base}, base},
+		"the operators' own":   {map[string]string{"BaseUrl": base, "OperatorDomainName": domain}, "https://" + domain},
+		"another, for a while": {map[string]string{"BaseUrl": base, "OperatorDomainName": domain, "CallbackBaseUrl": own}, own},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			deployed, err := template.Load(filepath.Join(root, "template.yaml"), template.Options{Parameters: c.parameters})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, function := range []string{"pay", "sms"} {
+				if got := deployed.Function(function).Environment["CALLBACK_BASE_URL"]; got != c.want {
+					t.Errorf("%s: %q, want %q", function, got, c.want)
+				}
+			}
+		})
+	}
 }
 
 func TestParametersAndPseudoParameters(t *testing.T) {

@@ -105,14 +105,14 @@ func TestContentType(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
-	s := newStage(apigw.Config{}, func(_ context.Context, r *apigw.Request) (apigw.Response, error) {
+	s := newStage(apigw.Config{Stack: "gateway-dev"}, func(_ context.Context, r *apigw.Request) (apigw.Response, error) {
 		r.Event.SetMerchant("DemoShop")
 		return apigw.Response{Status: 201}, nil
 	})
 	for _, cold := range []any{true, nil, nil} {
 		s.invoke(t, golden(t, "charge-rest"))
 		line := s.line(t)
-		if line["Cold"] != cold || line["Operation"] != "charge" || line["Merchant"] != "DemoShop" {
+		if line["Cold"] != cold || line["Stack"] != "gateway-dev" || line["Operation"] != "charge" || line["Merchant"] != "DemoShop" {
 			t.Errorf("line %v", line)
 		}
 		if line["TotalMillis"] != float64(5) || line["Status"] != float64(201) || line["Errors"] != float64(0) {

@@ -48,6 +48,8 @@ type Route struct {
 type Config struct {
 	// Operation names the function in the log and the metrics. A handler of several operations sets its own on the event.
 	Operation string
+	// Stack is the deployed stack's name, for the metrics.
+	Stack string
 	// BaseURL is the address of the API, with or without a trailing slash; "" takes it from each request (decision "base-url").
 	BaseURL string
 	// Now is the clock.
@@ -82,6 +84,7 @@ func New(config Config, routes ...Route) *Gateway {
 func (g *Gateway) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := g.config.Now()
 	line := telemetry.New(g.config.Operation, started)
+	line.SetStack(g.config.Stack)
 	line.SetCold(!g.warm.Swap(true))
 
 	response, err := g.serve(ctx, payload, line)

@@ -148,6 +148,8 @@ func (p *Parts) Desk(store ledger.Writer) *operation.Desk {
 		Merchants:       p.Authenticator(),
 		Book:            &ledger.Book{Store: store, Now: p.Now, Rand: rand.Reader},
 		Operators:       p.Operators(),
+		Rate:            p.Rate(),
+		Amounts:         p.Amounts(),
 		OperatorTimeout: p.Env.Duration(settings.OperatorTimeout),
 		Now:             p.Now,
 	}
@@ -156,10 +158,16 @@ func (p *Parts) Desk(store ledger.Writer) *operation.Desk {
 // BaseURL is the public address of the API, for functions whose answers hold addresses; "" takes it from each request.
 func (p *Parts) BaseURL() string { return p.Env.URL(settings.BaseURL) }
 
+// CallbackBaseURL is the base of the addresses at which operators call back; "" takes it from each request, as BaseURL.
+func (p *Parts) CallbackBaseURL() string { return p.Env.URL(settings.CallbackBaseURL) }
+
+// Stack is the name of the deployed stack, for the metrics.
+func (p *Parts) Stack() string { return p.Env.Required(settings.Stack) }
+
 // Gateway is the handler of an API function; base is "" for one whose answers hold no address. Call it last: it reports
 // every fault of the environment, and opens the connections of the init phase.
 func (p *Parts) Gateway(operation, base string, routes ...apigw.Route) (Handler, error) {
-	config := apigw.Config{Operation: operation, BaseURL: base, Now: p.Now, Log: os.Stdout}
+	config := apigw.Config{Operation: operation, Stack: p.Stack(), BaseURL: base, Now: p.Now, Log: os.Stdout}
 	if err := p.Ready(); err != nil {
 		return nil, err
 	}

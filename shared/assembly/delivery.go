@@ -27,7 +27,7 @@ func (p *Parts) Book(s store) *ledger.Book {
 
 // Settlement asks operators for a payment's status.
 func (p *Parts) Settlement() *settlement.Desk {
-	return &settlement.Desk{Operators: p.Operators(), Timeout: p.Env.Duration(settings.LookupTimeout)}
+	return &settlement.Desk{Operators: p.Operators(), Amounts: p.Amounts(), Timeout: p.Env.Duration(settings.LookupTimeout)}
 }
 
 // Courier delivers notifications and the purchaser's SMS.
@@ -38,7 +38,7 @@ func (p *Parts) Courier() *delivery.Courier {
 	return &delivery.Courier{
 		Profiles:   profiles,
 		Keys:       keyring.New(p.secret(settings.WebhookKeySecret), life, p.Now),
-		Health:     webhookdynamo.New(p.aws.DynamoDB(), p.Env.Required(settings.LedgerTable)),
+		Health:     webhookdynamo.New(p.aws.DynamoDB(), p.Env.Required(settings.LedgerTable), p.Now),
 		Sender:     sender,
 		Schedule:   webhook.Schedule(p.Env.Durations(settings.DeliverySchedule)),
 		Operators:  p.Operators(),

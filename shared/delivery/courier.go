@@ -84,7 +84,7 @@ func (c *Courier) Post(ctx context.Context, e *ledger.Entry, n ledger.Notificati
 		line.Count(telemetry.DeliveryFailures)
 		line.Count(telemetry.EndpointsDisabled)
 		return func(e *ledger.Entry) bool {
-			return e.FailedAttempt(n.ID, made, result.Status, result.Why, now) && e.Park()
+			return e.FailedAttempt(n.ID, failed(made, result, now), now) && e.Park()
 		}
 	}
 	return c.outcome(n, made, result, now, line)
@@ -100,28 +100,37 @@ func (c *Courier) outcome(n ledger.Notification, made int, result webhook.Result
 	line.Count(telemetry.DeliveryFailures)
 	next, more := c.Schedule.Next(made, now, result.RetryAfter, c.Rand)
 	if more {
-		return func(e *ledger.Entry) bool { return e.FailedAttempt(n.ID, made, result.Status, result.Why, next) }
+		return func(e *ledger.Entry) bool { return e.FailedAttempt(n.ID, failed(made, result, now), next) }
 	}
 	line.Count(telemetry.DeadLetters)
 	return func(e *ledger.Entry) bool {
-		return e.FailedAttempt(n.ID, made, result.Status, result.Why, now) && e.DeadLetter(n.ID, result.Why)
+		return e.FailedAttempt(n.ID, failed(made, result, now), now) && e.DeadLetter(n.ID, result.Why)
 	}
+}
+
+// failed is an attempt as the entry remembers it.
+func failed(made int, result webhook.Result, now time.Time) ledger.Attempt {
+	return ledger.Attempt{Number: made, At: now, Code: result.Status, Why: result.Why}
 }
 
 // errHealthContended says that other attempts' health was stored first every time.
 var errHealthContended = errors.New("delivery: too many attempts at once to store the endpoint's health")
 
-// note stores what an attempt's result means for its endpoint. Where another attempt was faster the result is applied to
+// note stores what an attempt's result means for its server, or a 410 for its URL. Where another attempt was faster the result is applied to
 // what that one stored: of failures side by side each counts, and a 410 is never lost.
 func (c *Courier) note(ctx context.Context, health webhook.Health, result webhook.Result, now time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
 	defer cancel()
 	for range noteTries {
-		next, changed := health.After(result, now)
+		change, save := health.After, c.Health.SaveHealth
+		if result.Outcome == webhook.Gone {
+			change, save = health.Disable, c.Health.SaveDisabled
+		}
+		next, changed := change(result, now)
 		if !changed {
 			return nil
 		}
-		saved, err := c.Health.SaveHealth(ctx, next)
+		saved, err := save(ctx, next)
 		if err != nil || saved {
 			return err
 		}

@@ -103,8 +103,8 @@ func TestWhatAnAnswerDoes(t *testing.T) {
 		{"the ninth", 500, nil, 9, 24 * 48 * time.Minute, 24 * 72 * time.Minute, "", false, 1},
 		{"the last", 500, nil, last, 0, 0, webhook.WhyServer, false, 1},
 		{"the last with Retry-After", 429, []string{"Retry-After", "60"}, last, 0, 0, webhook.WhyThrottled, false, 1},
-		{"410", 410, nil, 1, 0, 0, "", true, 1},
-		{"410 at the last", 410, nil, last, 0, 0, "", true, 1},
+		{"410", 410, nil, 1, 0, 0, "", true, 0},
+		{"410 at the last", 410, nil, last, 0, 0, "", true, 0},
 		{"200", 200, nil, 1, 0, 0, "", false, 0},
 	}
 	for _, c := range cases {
@@ -183,12 +183,12 @@ func TestA410IsNeverLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.Shop.Handle("/demo", func(w http.ResponseWriter, _ *http.Request) {
-		k.Health.Set(webhook.Health{Endpoint: endpoint(k), Version: 3, Failures: 2})
+		k.Health.Set(webhook.Health{Endpoint: endpoint(k), Version: 3, DisabledVersion: 3, Failures: 2})
 		w.WriteHeader(410)
 	})
 	line := telemetry.New("sweep", k.Clock.Now())
 	k.Courier.Post(context.Background(), e, *e.Head(), 1, to, line)(e)
-	if health := k.Health.Of(endpoint(k)); health.Enabled() || health.Failures != 3 || !e.Head().Parked {
+	if health := k.Health.Of(endpoint(k)); health.Enabled() || health.Failures != 2 || !e.Head().Parked {
 		t.Errorf("health %+v, head %+v", health, e.Head())
 	}
 
@@ -247,5 +247,31 @@ func TestADrippingAnswer(t *testing.T) {
 	told := attempt(t, k, k.Final("DemoShop_1", ledger.Failed), 1)
 	if len(told.Told) != 1 || time.Since(began) > 5*time.Second {
 		t.Errorf("%+v after %s", told.Outbox, time.Since(began))
+	}
+}
+
+// decision "notifications": a merchant with a URL for each order closes its server's fast path as any other does; a 410
+// is about its own URL alone.
+func TestHealthOfAURLForEachOrder(t *testing.T) {
+	k := deliverytest.New(t)
+	order := func(i int) *ledger.Entry {
+		path := "/orders/" + strconv.Itoa(i)
+		k.Shop.Answers(path, 500)
+		return k.Final("DemoShop_"+strconv.Itoa(i), ledger.Failed, func(e *ledger.Entry) { e.NotifyURL = k.Shop.URL + path })
+	}
+	for i := range 5 {
+		attempt(t, k, order(i), 1)
+	}
+	next, err := k.Courier.Endpoint(context.Background(), order(6))
+	if err != nil || next.FastPath() || !next.Enabled() {
+		t.Errorf("after five failures at five URLs: %+v, %v", next, err)
+	}
+	k.Shop.Answers("/orders/7", 410)
+	attempt(t, k, k.Final("DemoShop_7", ledger.Failed, func(e *ledger.Entry) { e.NotifyURL = k.Shop.URL + "/orders/7" }), 1)
+	for path, enabled := range map[string]bool{"/orders/7": false, "/orders/8": true} {
+		e := k.Final("DemoShop_8", ledger.Failed, func(e *ledger.Entry) { e.NotifyURL = k.Shop.URL + path })
+		if to, err := k.Courier.Endpoint(context.Background(), e); err != nil || to.Enabled() != enabled {
+			t.Errorf("%s is enabled: %v, %v", path, to.Enabled(), err)
+		}
 	}
 }

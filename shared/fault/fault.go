@@ -24,7 +24,8 @@ const (
 	PathAddress                   // the address in the path; 404 SVC0004
 	TooLong                       // SMS text too long; 400 SVC0280
 	Forbidden                     // known merchant, not entitled; 403 900908
-	Throttled                     // over a limit; 429 900800
+	Throttled                     // over a limit; 429 900800 with Retry-After
+	OverLimit                     // over the merchant's amount of the day; 403 POL0001
 	NotFound                      // no such order or resource for this merchant; 404 SVC0002
 	Duplicate                     // the key is taken; 409 SVC0005
 	InFlight                      // the key is being worked on; 409 SVC0005 with Retry-After
@@ -41,8 +42,10 @@ type Fault struct {
 	// "amountTransaction.referenceCode".
 	Part string
 	// Value is the value the kind speaks of: the address of Address, the key of Duplicate and InFlight, the limit of
-	// TooLong, the valid values of NotAllowed.
+	// TooLong, the valid values of NotAllowed, what is left of OverLimit, whose Part is the currency.
 	Value string
+	// RetryAfter is when to come again, for Throttled, in whole seconds; 0 for one second.
+	RetryAfter int
 	// Operator is set with OperatorError alone.
 	Operator *OperatorFault
 	// Location is the resource that already exists, for Duplicate (decision "sms-duplicate"); "" for none.

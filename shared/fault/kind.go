@@ -16,6 +16,7 @@ var kindWords = [...]string{
 	TooLong:           "too long",
 	Forbidden:         "forbidden",
 	Throttled:         "throttled",
+	OverLimit:         "over limit",
 	NotFound:          "not found",
 	Duplicate:         "duplicate",
 	InFlight:          "in flight",

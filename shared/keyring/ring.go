@@ -1,8 +1,8 @@
 // Package keyring holds numbered signing keys: the ring format that all signing secrets share, the choice of the key
 // that signs, and the look-up of the key that verifies (decision "key-rings").
 //
-// It signs nothing itself. Its invariants: a ring only grows, a number names the same key for ever, and a key signs
-// only when every running function has had the time to learn of it.
+// It signs nothing itself. Its invariants: a number names the same key for ever, a key signs only when every running
+// function has had the time to learn of it, and a key leaves the ring only when another has long signed in its place.
 package keyring
 
 import (
@@ -105,8 +105,45 @@ func (r *Ring) Signing(now time.Time, life time.Duration) Key {
 	return r.keys[0]
 }
 
+// StoppedSigning is when the last function stopped to sign with a key: once a later one was at least life old. It is
+// false where no later key is, and for a number that the ring does not have.
+func (r *Ring) StoppedSigning(number int, life time.Duration) (at time.Time, found bool) {
+	if _, there := r.Find(number); !there {
+		return time.Time{}, false
+	}
+	for _, key := range r.keys {
+		if ripe := key.Added.Add(life); key.Number > number && (!found || ripe.Before(at)) {
+			at, found = ripe, true
+		}
+	}
+	return at, found
+}
+
+// Retire takes a key out of a stored ring and returns the ring to store. Whether anything lives that the key signed is
+// the caller's to know. Errors: there is no such key, or it is the newest one, whose number the next key would be given
+// again.
+func Retire(text []byte, number int) ([]byte, error) {
+	ring, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if _, found := ring.Find(number); !found {
+		return nil, fmt.Errorf("the key ring has no key %d", number)
+	}
+	if number == ring.keys[len(ring.keys)-1].Number {
+		return nil, fmt.Errorf("key %d is the newest: add another first", number)
+	}
+	var left document
+	for _, key := range ring.keys {
+		if key.Number != number {
+			left.Keys = append(left.Keys, entry{Number: key.Number, Key: key.Value, Added: key.Added})
+		}
+	}
+	return json.Marshal(left)
+}
+
 // Append adds a fresh random key with the next number to a stored ring and returns the ring to store. An empty text
-// begins a ring. Nothing is ever taken away: what an old key signed must stay verifiable.
+// begins a ring. Nothing is taken away: what an old key signed must stay verifiable.
 func Append(text []byte, random io.Reader, now time.Time) ([]byte, error) {
 	var stored document
 	next := 1

@@ -157,3 +157,50 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// decision "key-rings": a key goes when another has long signed in its place, and its number never comes again.
+func TestRetire(t *testing.T) {
+	at := start
+	random := rand.New(rand.NewSource(1))
+	var text []byte
+	for i := range 3 {
+		var err error
+		if text, err = Append(text, random, at.Add(time.Duration(i)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number, want := range map[int]time.Time{1: at.Add(time.Hour + life), 2: at.Add(2*time.Hour + life), 3: {}, 4: {}} {
+		if stopped, found := whole.StoppedSigning(number, life); !stopped.Equal(want) || found == want.IsZero() {
+			t.Errorf("key %d stopped to sign at %s, %v", number, stopped, found)
+		}
+	}
+	for _, number := range []int{3, 4} {
+		if _, err := Retire(text, number); err == nil {
+			t.Errorf("key %d was retired", number)
+		}
+	}
+	if text, err = Retire(text, 2); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = Append(text, random, at); err != nil {
+		t.Fatal(err)
+	}
+	left, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number := range 6 {
+		was, _ := whole.Find(number)
+		is, found := left.Find(number)
+		if want := number == 1 || number == 3 || number == 4; found != want || (number < 4 && found && !bytes.Equal(is.Value, was.Value)) {
+			t.Errorf("key %d: found %v", number, found)
+		}
+	}
+	if _, err := Retire([]byte("{"), 1); err == nil {
+		t.Error("a broken ring was retired from")
+	}
+}

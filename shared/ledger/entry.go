@@ -1,11 +1,11 @@
 // Package ledger keeps every transaction: what was reserved, what came of it, and what the merchant is still to be told.
 //
 // One transaction is one Entry, stored as one item. All rules of the life of an entry are pure functions on Entry in
-// this package (Decide, Begin, Retake, Settle, Resolve ...); a Store only inserts, replaces under a version, and reads. So the
+// this package (Decide, Begin, Retake, Settle, Resolve, Judge ...); a Store only inserts, replaces under a version, and reads. So the
 // state machine is tested without a database, and every write after the reservation is fenced by construction.
 //
 // Invariants: an entry is inserted before its operator is called; Version grows by one with every write; a final
-// status never changes; once an attempt's outcome is unknown, only a success or a final refusal ends it.
+// status never changes; once an attempt's outcome is unknown, only a success, a final refusal or a person's word ends it.
 package ledger
 
 import "time"
@@ -127,6 +127,9 @@ type Entry struct {
 	Exponent   int
 	Currency   string
 	AmountText string
+	// Limited is true where the amount counts against its merchant's limit of the day of SentAt. Like SentAt it is pinned at
+	// the first reservation, and anew after a release (decision "merchant-limits").
+	Limited bool
 
 	// Answer is the stored first answer, without otp_code. AnswerStatus 0 means that there is none yet.
 	AnswerStatus int
@@ -157,6 +160,8 @@ type Entry struct {
 	// that were delivered, oldest first, at most MaxTold: what Replay sends again.
 	Outbox []Notification
 	Told   []Notification
+	// Attempts are the failed attempts at notifications, oldest first, at most MaxAttempts.
+	Attempts []Attempt
 	// UserSMS is where the purchaser's SMS stands, UserSMSAt when it is tried (again) while due, and UserSMSTry counts
 	// the tries.
 	UserSMS    UserSMSState
@@ -166,6 +171,8 @@ type Entry struct {
 	// listed (again) for a person. DueTry counts the times it was.
 	PollAt time.Time
 	DueTry int
+	// Word is what a person said of the outcome, where it was one who settled the entry.
+	Word Word
 	// Due is when the sweep has to look at the entry again; zero for never. It is the earliest of all timers, computed by
 	// Reschedule alone.
 	Due time.Time
@@ -205,4 +212,13 @@ type Notification struct {
 	LastCode int       `json:"last_code,omitzero"` // HTTP status of the last attempt, 0 for none
 	LastWhy  string    `json:"last_why,omitempty"` // why the last attempt failed
 	ToldAt   time.Time `json:"told_at,omitzero"`   // when it was delivered
+}
+
+// Attempt is one attempt at a notification that failed.
+type Attempt struct {
+	Status Status    `json:"status"` // the notification's
+	Number int       `json:"number"` // counts from 1, and anew when the notification is replayed
+	At     time.Time `json:"at"`
+	Code   int       `json:"code,omitzero"` // HTTP status, 0 for none
+	Why    string    `json:"why"`
 }

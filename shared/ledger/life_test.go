@@ -26,7 +26,7 @@ type life struct {
 func TestLifeKeepsItsInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &life{bench: newBench(), kind: rapid.SampledFrom([]ledger.Kind{ledger.Charge, ledger.Payment, ledger.SMS}).Draw(t, "kind")}
-		steps := []func(*rapid.T){l.arrive, l.arrive, l.settleOne, l.settleOne, l.report, l.sweep, l.deliver}
+		steps := []func(*rapid.T){l.arrive, l.arrive, l.settleOne, l.settleOne, l.report, l.sweep, l.deliver, l.judge}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			l.clock.Add(rapid.Int64Range(0, 40_000).Draw(t, "wait"))
 			fault := rapid.SampledFrom([]ledgermem.Fault{
@@ -92,6 +92,16 @@ func (l *life) report(t *rapid.T) {
 	})
 }
 
+func (l *life) judge(t *rapid.T) {
+	said := rapid.SampledFrom([]string{"applied", "not-applied", "successful", "failed"}).Draw(t, "said")
+	l.change(func(e *ledger.Entry) {
+		before := e.Clone()
+		if err := e.Judge(judged(said), l.now()); err == nil && (before.Live(l.now()) || before.Settled() || before.State == ledger.Refused) {
+			t.Fatalf("%s of what is known: %+v", said, before)
+		}
+	})
+}
+
 func (l *life) sweep(*rapid.T) {
 	l.change(func(e *ledger.Entry) {
 		e.Lapse(l.now(), l.now())
@@ -116,7 +126,7 @@ func (l *life) deliver(t *rapid.T) {
 		case 0:
 			e.ClaimDelivery(l.now(), l.now().Add(time.Minute))
 		case 1:
-			e.FailedAttempt(head.ID, head.Attempt+1, 500, "status", l.now().Add(time.Minute))
+			e.FailedAttempt(head.ID, ledger.Attempt{Number: head.Attempt + 1, At: l.now(), Code: 500, Why: "status"}, l.now().Add(time.Minute))
 		case 2:
 			e.Delivered(head.ID, l.now())
 		case 3:

@@ -15,8 +15,12 @@ const (
 // MaxTold bounds the delivered notifications that an entry remembers: more than a payment or an SMS can have.
 const MaxTold = 8
 
-// maxWhy bounds the text of a failed delivery's reason, in bytes.
-const maxWhy = 200
+// maxWhy bounds the text of a failed delivery's reason, in bytes. MaxAttempts bounds the failed attempts that an entry
+// remembers, the latest: two notifications' whole schedules.
+const (
+	maxWhy      = 200
+	MaxAttempts = 20
+)
 
 // Head is the one notification that may be delivered now; nil for none. Those behind it wait, so that an earlier status
 // is never delivered after a later one (decision "notification-order"); they wait behind a dead or parked head too.
@@ -107,16 +111,21 @@ func (e *Entry) Delivered(id string, now time.Time) bool {
 	return true
 }
 
-// FailedAttempt notes that an attempt on the head failed: attempt counts from 1, code is the HTTP status or 0, why a
-// short reason of ours without any value of the merchant's, next the earliest time of the next attempt. It says whether
-// it was noted; not where a later attempt is under way or id is no longer the head.
-func (e *Entry) FailedAttempt(id string, attempt, code int, why string, next time.Time) bool {
+// FailedAttempt notes that an attempt on the head failed, which the entry remembers for people to read; next is the
+// earliest time of the next one. It says whether it was noted; not where a later attempt is under way or id is no longer
+// the head. a.Why is a short reason of ours without any value of the merchant's.
+func (e *Entry) FailedAttempt(id string, a Attempt, next time.Time) bool {
 	head := e.head(id)
-	if head == nil || head.Attempt > attempt || head.Dead != "" {
+	if head == nil || head.Attempt > a.Number || head.Dead != "" {
 		return false
 	}
-	head.Attempt, head.Next = attempt, next
-	head.LastCode, head.LastWhy = code, why[:min(len(why), maxWhy)]
+	a.Status, a.Why = head.Status, a.Why[:min(len(a.Why), maxWhy)]
+	head.Attempt, head.Next = a.Number, next
+	head.LastCode, head.LastWhy = a.Code, a.Why
+	e.Attempts = append(e.Attempts, a)
+	if len(e.Attempts) > MaxAttempts {
+		e.Attempts = e.Attempts[len(e.Attempts)-MaxAttempts:]
+	}
 	e.Reschedule()
 	return true
 }

@@ -94,20 +94,29 @@ func TestFailedAttempt(t *testing.T) {
 	next := start.Add(time.Hour)
 	e := message(ledger.MessageWaiting)
 	head := id(e, ledger.MessageWaiting)
-	if !e.FailedAttempt(head, 1, 503, strings.Repeat("y", 500), next) {
+	if !e.FailedAttempt(head, ledger.Attempt{Number: 1, At: start, Code: 503, Why: strings.Repeat("y", 500)}, next) {
 		t.Fatal("the relay's own failure was not noted")
 	}
 	if n := e.Head(); n.Attempt != 1 || n.LastCode != 503 || len(n.LastWhy) > 255 || !e.Due.Equal(next) || e.Fast() {
 		t.Errorf("%+v", n)
 	}
 	e.ClaimDelivery(next, next.Add(time.Minute))
-	if e.FailedAttempt(head, 1, 500, "late", start) {
+	if e.FailedAttempt(head, ledger.Attempt{Number: 1, At: start, Code: 500, Why: "late"}, start) {
 		t.Error("an older attempt's failure was noted while a later one is under way")
 	}
-	if !e.FailedAttempt(head, 2, 0, "timeout", next.Add(time.Hour)) || e.Head().Attempt != 2 {
+	if !e.FailedAttempt(head, ledger.Attempt{Number: 2, At: start, Code: 0, Why: "timeout"}, next.Add(time.Hour)) || e.Head().Attempt != 2 {
 		t.Errorf("%+v", e.Head())
 	}
-	if e.FailedAttempt("another", 3, 500, "", next) {
+	if len(e.Attempts) != 2 || e.Attempts[0].Status != ledger.MessageWaiting || e.Attempts[0].Code != 503 || !e.Attempts[1].At.Equal(start) {
+		t.Errorf("remembered: %+v", e.Attempts)
+	}
+	for i := range 2 * ledger.MaxAttempts {
+		e.FailedAttempt(head, ledger.Attempt{Number: 3 + i, At: start}, next)
+	}
+	if len(e.Attempts) != ledger.MaxAttempts || e.Attempts[0].Number != 3+ledger.MaxAttempts {
+		t.Errorf("%d remembered, from %+v", len(e.Attempts), e.Attempts[0])
+	}
+	if e.FailedAttempt("another", ledger.Attempt{Number: 3, At: start, Code: 500, Why: ""}, next) {
 		t.Error("another notification's failure was noted")
 	}
 }
@@ -119,7 +128,7 @@ func TestDeadLetter(t *testing.T) {
 		t.Error("want a reason, once")
 	}
 	if e.Head().Dead != "attempts" || !e.Due.IsZero() || e.Fast() || e.ClaimDelivery(start.Add(time.Hour), start) != nil ||
-		e.FailedAttempt(head, 9, 500, "", start) || e.Park() || e.Unpark(start) {
+		e.FailedAttempt(head, ledger.Attempt{Number: 9, At: start, Code: 500, Why: ""}, start) || e.Park() || e.Unpark(start) {
 		t.Errorf("%+v", e)
 	}
 	if !e.Delivered(head, start) || e.Told[0].Dead != "" || !e.Fast() {
@@ -136,7 +145,7 @@ func TestParkStopsTheClock(t *testing.T) {
 	if !e.Unpark(now) || e.Unpark(now) || !e.Fast() || !e.Due.Equal(now.Add(ledger.FastLease)) {
 		t.Errorf("unparked at attempt 0: %+v", e)
 	}
-	e.FailedAttempt(e.Head().ID, 1, 410, "gone", now)
+	e.FailedAttempt(e.Head().ID, ledger.Attempt{Number: 1, At: start, Code: 410, Why: "gone"}, now)
 	e.Park()
 	if !e.Unpark(now) || e.Fast() || !e.Due.Equal(now) || e.Head().Attempt != 1 {
 		t.Errorf("unparked at attempt 1: %+v", e)
@@ -166,8 +175,12 @@ func TestReplay(t *testing.T) {
 		{"a dead one", func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts") }, waiting, true, []ledger.Status{waiting, network, terminal}, nil, true},
 		{"one behind a dead one", func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts") }, terminal, true, []ledger.Status{waiting, network, terminal}, nil, true},
 		{"a parked one", func(e *ledger.Entry) { e.Park() }, waiting, true, []ledger.Status{waiting, network, terminal}, nil, true},
-		{"one that is being tried", func(e *ledger.Entry) { e.FailedAttempt(id(e, waiting), 3, 500, "", now) }, waiting, true, []ledger.Status{waiting, network, terminal}, nil, true},
-		{"one behind one that is being tried", func(e *ledger.Entry) { e.FailedAttempt(id(e, waiting), 3, 500, "", now) }, network, true, []ledger.Status{waiting, network, terminal}, nil, false},
+		{"one that is being tried", func(e *ledger.Entry) {
+			e.FailedAttempt(id(e, waiting), ledger.Attempt{Number: 3, At: start, Code: 500, Why: ""}, now)
+		}, waiting, true, []ledger.Status{waiting, network, terminal}, nil, true},
+		{"one behind one that is being tried", func(e *ledger.Entry) {
+			e.FailedAttempt(id(e, waiting), ledger.Attempt{Number: 3, At: start, Code: 500, Why: ""}, now)
+		}, network, true, []ledger.Status{waiting, network, terminal}, nil, false},
 		{"the last delivered", func(e *ledger.Entry) { deliver(e, waiting, network, terminal) }, terminal, true, []ledger.Status{terminal}, []ledger.Status{waiting, network}, true},
 		{"an earlier delivered takes the later along", func(e *ledger.Entry) { deliver(e, waiting, network) }, waiting, true, []ledger.Status{waiting, network, terminal}, nil, true},
 		{"no such one", func(*ledger.Entry) {}, ledger.DeliveryImpossible, false, []ledger.Status{waiting, network, terminal}, nil, true},

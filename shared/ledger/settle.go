@@ -57,7 +57,7 @@ func (e *Entry) Retake(incoming *Entry, owner string, now time.Time) *Entry {
 	next.LeaseUntil, next.ReservedAt, next.UpdatedAt = incoming.LeaseUntil, now, now
 	next.PollAt, next.DueTry = time.Time{}, 0
 	if e.State == Released {
-		next.SentAt = now
+		next.SentAt, next.Limited = now, incoming.Limited
 	}
 	if incoming.ExpireAt.After(e.ExpireAt) && !e.ExpireAt.IsZero() {
 		next.ExpireAt = incoming.ExpireAt

@@ -33,6 +33,12 @@ func (s Status) endsPayment() bool {
 // Settled is true where the entry's status is final.
 func (e *Entry) Settled() bool { return e.Status.Final() }
 
+// NotApplied is true where the entry certainly moved no money: it was refused or released, or it is a payment that ended
+// otherwise than successfully.
+func (e *Entry) NotApplied() bool {
+	return e.State == Refused || e.State == Released || e.Status.endsPayment() && e.Status != Successful
+}
+
 // reported is true where the operator itself has reported what became of the entry, beside its answer to our call: a
 // payment's final status, or any receipt of an SMS.
 func (e *Entry) reported() bool {
@@ -56,6 +62,7 @@ func (e *Entry) Clone() *Entry {
 	c.Conflicts = slices.Clone(e.Conflicts)
 	c.Outbox = slices.Clone(e.Outbox)
 	c.Told = slices.Clone(e.Told)
+	c.Attempts = slices.Clone(e.Attempts)
 	return &c
 }
 
@@ -63,10 +70,13 @@ func (e *Entry) Clone() *Entry {
 func (e *Entry) normalise() {
 	times := []*time.Time{
 		&e.LeaseUntil, &e.CreatedAt, &e.SentAt, &e.ReservedAt, &e.UpdatedAt, &e.FinalAt, &e.ExpireAt, &e.UserSMSAt, &e.PollAt, &e.Due,
-		&e.Claim.At, &e.Claim.Due,
+		&e.Claim.At, &e.Claim.Due, &e.Word.At,
 	}
 	for i := range e.Conflicts {
 		times = append(times, &e.Conflicts[i].At)
+	}
+	for i := range e.Attempts {
+		times = append(times, &e.Attempts[i].At)
 	}
 	for _, list := range [][]Notification{e.Outbox, e.Told} {
 		for i := range list {

@@ -56,10 +56,14 @@ func Decide(existing, incoming *Entry, now time.Time, repeatSafeFor time.Duratio
 }
 
 // decideCharge follows decisions "charge-repeat" and "charge-unknown": a repeat raises no error whatever its body, but
-// another body is never sent.
+// another body is never sent. A charge that a person found applied has no answer yet: the same request makes it, and of
+// another nobody could say what it was (decision "unknown-by-hand").
 func decideCharge(existing *Entry, same bool, repeat Verdict) Verdict {
 	switch existing.State {
 	case Done, Refused:
+		if existing.AnswerStatus == 0 && !same {
+			return Taken
+		}
 		return Replay
 	case Released:
 		return decideReleased(existing, same)

@@ -56,7 +56,7 @@ var (
 		ledger.Charge: {
 			"lapsed": {retake, stuck, stuck, stuck}, "unknown": {retake, stuck, stuck, stuck},
 			"unknown, told": {retake, stuck, stuck, stuck}, "unknown, 201": {retake, stuck, stuck, stuck},
-			"done": all(replay), "done, final": all(replay), "done, unasked": all(replay), "refused": all(replay),
+			"done": all(replay), "done, final": all(replay), "done, unasked": {replay, replay, taken, taken}, "refused": all(replay),
 			"no such state": {retake, stuck, stuck, stuck},
 		},
 		ledger.Payment: {

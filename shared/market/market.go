@@ -84,5 +84,15 @@ func MCOs() []string {
 	return codes
 }
 
+// CurrencyExponent is the number of decimals of one of the countries' currencies; false for any other.
+func CurrencyExponent(currency string) (exponent int, found bool) {
+	for _, c := range countries {
+		if c.Currency == currency {
+			return c.Exponent, true
+		}
+	}
+	return 0, false
+}
+
 // SenderPrefix is what an SMS senderAddress of the country starts with: "tel:+" and the calling code.
 func (c Country) SenderPrefix() string { return "tel:+" + c.CallingCode }

@@ -26,6 +26,7 @@ func (p *Profile) Check(allowLoopback bool) error {
 	}
 	faults = append(faults, p.checkEntitlements()...)
 	faults = append(faults, p.checkNotification(allowLoopback)...)
+	faults = append(faults, p.checkLimits()...)
 	return errors.Join(faults...)
 }
 

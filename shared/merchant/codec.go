@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -12,31 +13,36 @@ type rawField = json.RawMessage
 
 // stored is a profile's document, {"id":...}. Every field name stands here once.
 type stored struct {
-	ID                string          `json:"id"`
-	Name              string          `json:"name"`
-	Status            string          `json:"status"`
-	Version           int64           `json:"version"`
-	Generation        int             `json:"generation"`
-	Created           time.Time       `json:"created,omitzero"`
-	Updated           time.Time       `json:"updated,omitzero"`
-	Operations        []string        `json:"operations,omitempty"`
-	Countries         []string        `json:"countries,omitempty"`
-	Operators         []string        `json:"operators,omitempty"`
-	HomeCountry       string          `json:"home_country,omitempty"`
-	OnBehalfOf        []string        `json:"on_behalf_of,omitempty"`
-	SenderNames       []string        `json:"sender_names,omitempty"`
-	NotificationHosts []string        `json:"notification_hosts,omitempty"`
-	NotifURL          string          `json:"notif_url,omitempty"`
-	Tokens            []Credential    `json:"tokens,omitempty"`
-	ClientSecrets     []Credential    `json:"client_secrets,omitempty"`
-	WebhookSecrets    []WebhookSecret `json:"webhook_secrets,omitempty"`
+	ID                string    `json:"id"`
+	Name              string    `json:"name"`
+	Status            string    `json:"status"`
+	Version           int64     `json:"version"`
+	Generation        int       `json:"generation"`
+	Created           time.Time `json:"created,omitzero"`
+	Updated           time.Time `json:"updated,omitzero"`
+	Operations        []string  `json:"operations,omitempty"`
+	Countries         []string  `json:"countries,omitempty"`
+	Operators         []string  `json:"operators,omitempty"`
+	HomeCountry       string    `json:"home_country,omitempty"`
+	OnBehalfOf        []string  `json:"on_behalf_of,omitempty"`
+	SenderNames       []string  `json:"sender_names,omitempty"`
+	NotificationHosts []string  `json:"notification_hosts,omitempty"`
+	NotifURL          string    `json:"notif_url,omitempty"`
+
+	RequestsPerSecond int              `json:"requests_per_second,omitempty"`
+	Burst             int              `json:"burst,omitempty"`
+	DailyAmounts      map[string]int64 `json:"daily_amounts,omitempty"` // minor units
+
+	Tokens         []Credential    `json:"tokens,omitempty"`
+	ClientSecrets  []Credential    `json:"client_secrets,omitempty"`
+	WebhookSecrets []WebhookSecret `json:"webhook_secrets,omitempty"`
 }
 
 // fieldNames are the names of stored's fields.
 var fieldNames = []string{
 	"id", "name", "status", "version", "generation", "created", "updated", "operations", "countries", "operators",
-	"home_country", "on_behalf_of", "sender_names", "notification_hosts", "notif_url", "tokens", "client_secrets",
-	"webhook_secrets",
+	"home_country", "on_behalf_of", "sender_names", "notification_hosts", "notif_url",
+	"requests_per_second", "burst", "daily_amounts", "tokens", "client_secrets", "webhook_secrets",
 }
 
 // Encode writes a profile as the JSON document that stores keep: equal profiles give equal bytes. It holds hashes, no
@@ -47,6 +53,7 @@ func Encode(p *Profile) ([]byte, error) {
 		Created: p.Created, Updated: p.Updated,
 		Operations: p.Operations, Countries: p.Countries, Operators: p.Operators, HomeCountry: p.HomeCountry,
 		OnBehalfOf: p.OnBehalfOf, SenderNames: p.SenderNames, NotificationHosts: p.NotificationHosts, NotifURL: p.NotifURL,
+		RequestsPerSecond: p.RequestsPerSecond, Burst: p.Burst, DailyAmounts: p.DailyAmounts,
 		Tokens: p.Tokens, ClientSecrets: p.ClientSecrets, WebhookSecrets: p.WebhookSecrets,
 	})
 	if err != nil || len(p.extra) == 0 {
@@ -77,6 +84,7 @@ func Decode(document []byte) (*Profile, error) {
 		Created: s.Created.UTC(), Updated: s.Updated.UTC(),
 		Operations: s.Operations, Countries: s.Countries, Operators: s.Operators, HomeCountry: s.HomeCountry,
 		OnBehalfOf: s.OnBehalfOf, SenderNames: s.SenderNames, NotificationHosts: s.NotificationHosts, NotifURL: s.NotifURL,
+		RequestsPerSecond: s.RequestsPerSecond, Burst: s.Burst, DailyAmounts: s.DailyAmounts,
 		Tokens: s.Tokens, ClientSecrets: s.ClientSecrets, WebhookSecrets: s.WebhookSecrets, extra: extra,
 	}, nil
 }
@@ -89,6 +97,7 @@ func (p *Profile) Clone() *Profile {
 	} {
 		*list = append([]string(nil), *list...)
 	}
+	c.DailyAmounts = maps.Clone(p.DailyAmounts)
 	c.Tokens = append([]Credential(nil), p.Tokens...)
 	c.ClientSecrets = append([]Credential(nil), p.ClientSecrets...)
 	c.WebhookSecrets = append([]WebhookSecret(nil), p.WebhookSecrets...)

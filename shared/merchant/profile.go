@@ -58,6 +58,13 @@ type Profile struct {
 	// NotifURL is the provisioned notification URL, for payments that bring none; "" for none.
 	NotifURL string
 
+	// RequestsPerSecond is how many requests the merchant may send a second, and Burst how many at once beyond them; 0 for
+	// no limit. DailyAmounts are the most that its charges and payments of a UTC day may come to, by currency, in minor
+	// units; a currency that is not there has no limit (decision "merchant-limits").
+	RequestsPerSecond int
+	Burst             int
+	DailyAmounts      map[string]int64
+
 	// Tokens are the long-lived access tokens, ClientSecrets those of the token endpoint: at most MaxLive of each.
 	Tokens        []Credential
 	ClientSecrets []Credential

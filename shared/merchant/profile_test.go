@@ -140,6 +140,7 @@ func TestCodecKeepsWhatItDoesNotKnow(t *testing.T) {
 func TestCodecIsWhole(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	p.HomeCountry, p.SenderNames, p.NotificationHosts, p.NotifURL = "SN", []string{"a"}, []string{"b"}, "c"
+	p.RequestsPerSecond, p.Burst, p.DailyAmounts = 5, 10, map[string]int64{"XOF": 1_000_000}
 	_, _ = merchant.IssueToken(p, merchanttest.Random(1), start)
 	_, _ = merchant.IssueClientSecret(p, merchanttest.Random(1), start)
 	_, _ = merchant.IssueWebhookSecret(p, 1, false, start)
@@ -168,8 +169,11 @@ func TestCodecIsWhole(t *testing.T) {
 func TestCloneSharesNothing(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	c := p.Clone()
+	p.DailyAmounts = map[string]int64{"XOF": 1}
+	c = p.Clone()
+	c.DailyAmounts["XOF"] = 2
 	c.Countries[0], c.Operators[0], c.Operations[0] = "TN", "mtn", "x"
-	if p.Countries[0] != "CI" || p.Operators[0] != "sandbox" || p.Operations[0] != merchant.OperationCharge {
+	if p.Countries[0] != "CI" || p.Operators[0] != "sandbox" || p.Operations[0] != merchant.OperationCharge || p.DailyAmounts["XOF"] != 1 {
 		t.Error("a change of the clone shows in the profile")
 	}
 }

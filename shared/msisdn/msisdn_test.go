@@ -23,7 +23,11 @@ var examples = map[string]string{
 
 func TestEveryCountryInEveryForm(t *testing.T) {
 	for _, c := range market.All() {
-		national := examples[c.Alpha2]
+		national, found := examples[c.Alpha2]
+		if !found {
+			t.Errorf("there is no example of %s", c.Name)
+			continue
+		}
 		e164 := "+" + c.CallingCode + national
 		accepted := map[string]string{
 			"national":          national,

@@ -38,6 +38,10 @@ const (
 	noContract           = "No contract found for the given country / service / contact"
 	expiredContract      = "Expired contract"
 	consumptionForbidden = "Resource consumption failure: not authorized"
+
+	// codeDailyLimit is ours, in the manner of the specification's three of POL0001: a text, not a number (decision
+	// "merchant-limits").
+	codeDailyLimit = "Daily amount limit exceeded"
 )
 
 // pdkRows stand in the specification's order.

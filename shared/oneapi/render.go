@@ -2,6 +2,7 @@ package oneapi
 
 import (
 	"maps"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -33,12 +34,13 @@ type Answer struct {
 type variable int
 
 const (
-	none         variable = iota
-	code                  // the row's internal code
-	part                  // the message part
-	partAndValue          // the message part and the valid values
-	value                 // the value
-	valueAndPart          // the key and its message part
+	none          variable = iota
+	code                   // the row's internal code
+	part                   // the message part
+	partAndValue           // the message part and the valid values
+	value                  // the value
+	valueAndPart           // the key and its message part
+	codeValuePart          // the row's code, the value and the part
 )
 
 // rendering is a row of the table of kinds.
@@ -72,6 +74,7 @@ var renderings = map[fault.Kind]rendering{
 	fault.TooLong:           {"SVC0280", 400, value, "", nil},
 	fault.Forbidden:         {"900908", 403, none, "", nil},
 	fault.Throttled:         {"900800", 429, none, "", map[string]string{retryAfter: "1"}},
+	fault.OverLimit:         {"POL0001", 403, codeValuePart, codeDailyLimit, nil},
 	fault.NotFound:          {"SVC0002", 404, part, "", nil},
 	fault.Duplicate:         {"SVC0005", 409, valueAndPart, "", nil},
 	fault.InFlight:          {"SVC0005", 409, valueAndPart, "", map[string]string{retryAfter: "1"}},
@@ -102,6 +105,9 @@ func Render(err error) Answer {
 	message, _ := messageByID(row.messageID)
 	answer := write(message.ID, message.Text, message.Exception, row.status, row.values(f))
 	maps.Copy(answer.Header, row.header)
+	if f.Kind == fault.Throttled && f.RetryAfter > 0 {
+		answer.Header[retryAfter] = strconv.Itoa(f.RetryAfter)
+	}
 	if f.Location != "" {
 		answer.Header["Location"] = f.Location
 	}
@@ -120,6 +126,8 @@ func (r rendering) values(f *fault.Fault) []string {
 		return []string{name, content}
 	case value:
 		return []string{content}
+	case codeValuePart:
+		return []string{r.code, content, name}
 	case valueAndPart:
 		return []string{content, name}
 	default:

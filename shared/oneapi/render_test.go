@@ -33,6 +33,7 @@ var one = map[fault.Kind]*fault.Fault{
 	fault.TooLong:           {Kind: fault.TooLong, Part: "outboundSMSMessageRequest.outboundSMSTextMessage.message", Value: "160"},
 	fault.Forbidden:         fault.Of(fault.Forbidden),
 	fault.Throttled:         fault.Of(fault.Throttled),
+	fault.OverLimit:         {Kind: fault.OverLimit, Value: "1500", Part: "XOF"},
 	fault.NotFound:          fault.In(fault.NotFound, "order_id"),
 	fault.Duplicate:         {Kind: fault.Duplicate, Part: "order_id", Value: "DemoShop_1", Location: "https://api.example.test/1"},
 	fault.InFlight:          {Kind: fault.InFlight, Part: "amountTransaction.clientCorrelator", Value: "c-1"},
@@ -125,7 +126,7 @@ func TestKindsAgainstTheDecisions(t *testing.T) {
 		"internal SVC0001 500", "no route 900906 404", "too large SVC0002 413", "no credentials 900902 401",
 		"bad credentials 900901 401", "media type SVC0002 415", "missing SVC0002 400", "invalid SVC0002 400",
 		"not allowed SVC0003 400", "address SVC0004 400", "path address SVC0004 404", "too long SVC0280 400",
-		"forbidden 900908 403", "throttled 900800 429 1", "not found SVC0002 404", "duplicate SVC0005 409",
+		"forbidden 900908 403", "throttled 900800 429 1", "over limit POL0001 403", "not found SVC0002 404", "duplicate SVC0005 409",
 		"in flight SVC0005 409 1", "operator refused us SVC0001 502", "operator down SVC0001 503 5",
 		"outcome unknown SVC0001 504 5", "operator error POL1000 403",
 	}
@@ -137,6 +138,17 @@ func TestKindsAgainstTheDecisions(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("kinds:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// decision "merchant-limits": the time to wait is the limit's own.
+func TestRetryAfterOfALimit(t *testing.T) {
+	answer := oneapi.Render(&fault.Fault{Kind: fault.Throttled, RetryAfter: 17})
+	if answer.Status != 429 || answer.Header["Retry-After"] != "17" {
+		t.Errorf("%d %v", answer.Status, answer.Header)
+	}
+	if again := oneapi.Render(fault.Of(fault.Throttled)); again.Header["Retry-After"] != "1" {
+		t.Errorf("the table has changed: %v", again.Header)
 	}
 }
 

@@ -52,28 +52,38 @@ type Desk struct {
 	Merchants Authenticator
 	Book      Book
 	Operators *operator.Directory
+	// Rate and Amounts hold merchants to their limits; they are asked only for those that have one.
+	Rate    Rate
+	Amounts Amounts
 	// OperatorTimeout bounds one operator call; the invocation's deadline bounds it further.
 	OperatorTimeout time.Duration
 	Now             func() time.Time
 }
 
-// Authenticate finds the merchant of a request. Two Authorization headers that differ are BadCredentials: nobody could say
-// which one is meant.
-func Authenticate(ctx context.Context, req *apigw.Request, merchants Authenticator) (*merchant.Profile, error) {
+// Authenticate finds the merchant of a request, and then whether the merchant may send another one now: Throttled with
+// the time to wait. Two Authorization headers that differ are BadCredentials: nobody could say which one is meant.
+func Authenticate(ctx context.Context, req *apigw.Request, merchants Authenticator, rate Rate) (*merchant.Profile, error) {
 	if req.HeaderRepeated("Authorization") {
 		return nil, fault.Of(fault.BadCredentials)
 	}
-	return merchants.Authenticate(ctx, req.Header("Authorization"))
+	profile, err := merchants.Authenticate(ctx, req.Header("Authorization"))
+	if err != nil {
+		return nil, err
+	}
+	req.Event.SetMerchant(profile.Name)
+	if err := throttle(ctx, req, profile, rate); err != nil {
+		return nil, err
+	}
+	return profile, nil
 }
 
 // Admit authenticates the caller and decodes the body, in the order of refusals: NoCredentials or BadCredentials,
-// MediaType, then the body's JSON.
+// Throttled, MediaType, then the body's JSON.
 func (d *Desk) Admit(ctx context.Context, req *apigw.Request) (*merchant.Profile, *strictjson.Reader, error) {
-	profile, err := Authenticate(ctx, req, d.Merchants)
+	profile, err := Authenticate(ctx, req, d.Merchants, d.Rate)
 	if err != nil {
 		return nil, nil, err
 	}
-	req.Event.SetMerchant(profile.Name)
 	if err := apigw.RequireJSON(req); err != nil {
 		return nil, nil, err
 	}
@@ -184,6 +194,7 @@ func (d *Desk) Settle(ctx context.Context, req *apigw.Request, held *ledger.Entr
 	}
 	note(req.Event, settled, result)
 	req.Event.Add(telemetry.Conflicts, max(0, len(settled.Conflicts)-len(held.Conflicts)))
+	d.giveBack(ctx, req, settled)
 	switch {
 	case settled.AnswerStatus != 0:
 		return settled, nil

@@ -7,6 +7,7 @@ import (
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/market"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/strictjson"
 )
@@ -98,7 +99,7 @@ func TestCountry(t *testing.T) {
 				t.Errorf("country %q, want %q", got, c.want)
 			}
 			if c.kind != 0 {
-				told(t, doc, c.kind, "X-Operator-MCO", "OCI, ODC, OCM, OSN, OTN, OBF")
+				told(t, doc, c.kind, "X-Operator-MCO", strings.Join(market.MCOs(), ", "))
 			}
 		})
 	}

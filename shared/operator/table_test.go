@@ -42,7 +42,7 @@ func TestRowsAreComplete(t *testing.T) {
 
 // The rows of the brief for the first three operators, so that a slip in one is seen.
 func TestGatewayRows(t *testing.T) {
-	for _, name := range operator.Names() {
+	for _, name := range []string{"sandbox", "orange", "mtn"} {
 		row, _ := operator.Find(strings.ToUpper(name))
 		if row.Driver != "gateway" || !slices.Equal(row.Countries, market.Alpha2s()) || len(row.Channels) != 3 {
 			t.Errorf("%s: %+v", name, row)

@@ -4,13 +4,16 @@ import "time"
 
 // The names of the variables, as template.yaml sets them.
 const (
+	Stack                = "STACK"               // name of the deployed stack, a dimension of the metrics
 	LedgerTable          = "LEDGER_TABLE"        // DynamoDB table of transactions
 	MerchantTable        = "MERCHANT_TABLE"      // DynamoDB table of merchants
+	LimitTable           = "LIMIT_TABLE"         // DynamoDB table of merchants' limits
 	OperatorSecret       = "OPERATOR_SECRET"     // name or ARN of the operators' credentials
 	TokenKeySecret       = "TOKEN_KEY_SECRET"    // name or ARN of the key ring of short-lived tokens
 	CallbackKeySecret    = "CALLBACK_KEY_SECRET" // name or ARN of the key ring of callback URLs
 	WebhookKeySecret     = "WEBHOOK_KEY_SECRET"  // name or ARN of the key ring of webhook secrets
 	BaseURL              = "BASE_URL"            // {base_url}; may be empty (decision "base-url")
+	CallbackBaseURL      = "CALLBACK_BASE_URL"   // base of the operators' callback addresses; empty: as BASE_URL
 	ServiceID            = "SERVICE_ID"          // <SERVICE_ID_CONSTANT> (decision "constants")
 	ApplicationID        = "APPLICATION_ID"      // <APPLICATION_ID_CONSTANT>
 	ContactID            = "CONTACT_ID"          // <CONTACT_ID_CONSTANT>

@@ -34,6 +34,8 @@ type Report struct {
 // Desk asks operators.
 type Desk struct {
 	Operators *operator.Directory
+	// Amounts keeps merchants' daily amounts in step; it is asked only about entries that count against one.
+	Amounts Amounts
 	// Timeout bounds one lookup.
 	Timeout time.Duration
 }

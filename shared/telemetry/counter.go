@@ -19,6 +19,9 @@ const (
 	StaleUnknowns                       // an unknown outcome that only a retry or a person can settle (decision "repeat-window")
 	UserSMSFailures                     // the purchaser's SMS of a payment was given up (decision "user-sms")
 	EndpointsDisabled                   // a merchant answered 410: its notifications there are parked (decision "notifications")
+	Throttled                           // a request was over its merchant's rate (decision "merchant-limits")
+	LimitRefused                        // a charge or payment was over its merchant's amount of the day
+	LimitFailures                       // the table of limits did not answer
 	counterCount
 )
 
@@ -38,6 +41,9 @@ var counterNames = [counterCount]string{
 	StaleUnknowns:        "StaleUnknowns",
 	UserSMSFailures:      "UserSMSFailures",
 	EndpointsDisabled:    "EndpointsDisabled",
+	Throttled:            "Throttled",
+	LimitRefused:         "LimitRefused",
+	LimitFailures:        "LimitFailures",
 }
 
 // String is the metric's name, "" for a number that is no counter.

@@ -14,6 +14,7 @@ import (
 
 // The limits of texts in a line, in bytes.
 const (
+	maxStack = 128 // stacks: what CloudFormation allows
 	maxWord  = 40  // operations, operators, countries, channels, outcomes
 	maxID    = 40  // request ids: a UUID has 36, our tokens more than 40
 	maxName  = 20  // merchant names (decision "merchant-names")
@@ -24,6 +25,7 @@ const (
 // Event is one piece of work. The zero value is not ready for use: call New. An Event belongs to one goroutine.
 type Event struct {
 	started   time.Time
+	stack     string
 	requestID string
 	operation string
 	merchant  string
@@ -53,6 +55,11 @@ func New(operation string, started time.Time) *Event {
 	e.SetOperation(operation)
 	return e
 }
+
+// SetStack names the stack that the work was done in, a dimension of the metrics, so that the alarms of two stacks of one
+// account and region tell them apart: letters, digits and "-", at most 128; anything else is dropped. Without a stack the
+// line makes no metrics.
+func (e *Event) SetStack(stack string) { e.stack = identifier(stack, maxStack) }
 
 // SetOperation names the operation, a dimension of the metrics: a word of letters, digits, "-", "_" and ".".
 func (e *Event) SetOperation(operation string) { e.operation = word(operation) }

@@ -49,6 +49,7 @@ func route(event *telemetry.Event, operator, country, channel string) {
 
 func full() *telemetry.Event {
 	event := telemetry.New("charge", started)
+	event.SetStack("gateway-dev")
 	event.SetRequestID("c6af9ac6-7b61-11e6-9a41-93e8deadbeef")
 	event.SetMerchant("DemoShop")
 	event.SetKey("DemoShop_1234567890")
@@ -72,13 +73,14 @@ func full() *telemetry.Event {
 
 func TestGoldenLine(t *testing.T) {
 	want := `{"_aws":{"Timestamp":1795255200500,"CloudWatchMetrics":[{"Namespace":"MobileGateway",` +
-		`"Dimensions":[["Operation"],["Operation","Operator"]],"Metrics":[{"Name":"Requests","Unit":"Count"},` +
+		`"Dimensions":[["Stack","Operation"],["Stack","Operation","Operator"]],"Metrics":[{"Name":"Requests","Unit":"Count"},` +
 		`{"Name":"Errors","Unit":"Count"},{"Name":"Unknowns","Unit":"Count"},{"Name":"UpstreamMillis","Unit":"Milliseconds"},` +
-		`{"Name":"TotalMillis","Unit":"Milliseconds"}]}]},"RequestID":"r-1","Operation":"pay","Merchant":"DemoShop",` +
+		`{"Name":"TotalMillis","Unit":"Milliseconds"}]}]},"RequestID":"r-1","Stack":"gateway-dev","Operation":"pay","Merchant":"DemoShop",` +
 		`"Key":"DemoShop_1","Operator":"mtn","Country":"CM","Channel":"tpe","MSISDN":"***********01","Outcome":"unknown",` +
 		`"ErrorID":"SVC0001","Status":504,"Cause":"outcome unknown: read: timeout","Requests":1,"Errors":1,"Unknowns":1,` +
 		`"UpstreamMillis":12000,"TotalMillis":12034}`
 	event := telemetry.New("pay", started)
+	event.SetStack("gateway-dev")
 	event.SetRequestID("r-1")
 	event.SetMerchant("DemoShop")
 	event.SetKey("DemoShop_1")
@@ -99,6 +101,7 @@ func TestGoldenLine(t *testing.T) {
 // The Embedded Metric Format: each metric names a top-level number, each dimension a top-level text that is not empty.
 func TestEveryLineIsValidEMF(t *testing.T) {
 	withoutOperator := telemetry.New("token", started)
+	withoutOperator.SetStack("gateway-dev")
 	withoutOperator.SetStatus(200)
 	events := map[string]*telemetry.Event{
 		"full":              full(),

@@ -14,6 +14,7 @@ const Namespace = "MobileGateway"
 type line struct {
 	AWS       metadata `json:"_aws"`
 	RequestID string   `json:"RequestID,omitempty"`
+	Stack     string   `json:"Stack,omitempty"`
 	Operation string   `json:"Operation,omitempty"`
 	Merchant  string   `json:"Merchant,omitempty"`
 	Key       string   `json:"Key,omitempty"`
@@ -48,6 +49,9 @@ type numbers struct {
 	StaleUnknowns        int    `json:"StaleUnknowns,omitempty"`
 	UserSMSFailures      int    `json:"UserSMSFailures,omitempty"`
 	EndpointsDisabled    int    `json:"EndpointsDisabled,omitempty"`
+	Throttled            int    `json:"Throttled,omitempty"`
+	LimitRefused         int    `json:"LimitRefused,omitempty"`
+	LimitFailures        int    `json:"LimitFailures,omitempty"`
 	UpstreamMillis       *int64 `json:"UpstreamMillis,omitempty"`
 	OverdueMillis        *int64 `json:"OverdueMillis,omitempty"`
 	TotalMillis          int64  `json:"TotalMillis"`
@@ -76,7 +80,7 @@ type metric struct {
 func (e *Event) Write(w io.Writer) error {
 	document := line{
 		AWS:       metadata{Timestamp: e.started.UnixMilli(), CloudWatchMetrics: []directive{e.directive()}},
-		RequestID: e.requestID, Operation: e.operation, Merchant: e.merchant, Key: e.key, Operator: e.operator,
+		RequestID: e.requestID, Stack: e.stack, Operation: e.operation, Merchant: e.merchant, Key: e.key, Operator: e.operator,
 		Country: e.country, Channel: e.channel, MSISDN: e.msisdn, Outcome: e.outcome, ErrorID: e.errorID,
 		Status: e.status, Replayed: e.replayed, Cold: e.cold, Cause: e.cause,
 		numbers: e.numbers(),
@@ -106,6 +110,9 @@ func (e *Event) numbers() numbers {
 		StaleUnknowns:        e.counters[StaleUnknowns],
 		UserSMSFailures:      e.counters[UserSMSFailures],
 		EndpointsDisabled:    e.counters[EndpointsDisabled],
+		Throttled:            e.counters[Throttled],
+		LimitRefused:         e.counters[LimitRefused],
+		LimitFailures:        e.counters[LimitFailures],
 		UpstreamMillis:       millis(e.upstream, e.called),
 		OverdueMillis:        millis(e.overdue, e.late),
 		TotalMillis:          e.total.Milliseconds(),
@@ -126,13 +133,14 @@ func millis(spent time.Duration, measured bool) *int64 {
 }
 
 // directive tells CloudWatch which fields are metrics: exactly those that are in the line. A dimension without a value
-// would make the document invalid, so that its set is left out.
+// would make the document invalid, so that its set is left out. Each set makes metrics of its own, which cost: there are
+// two, and no other field is a dimension.
 func (e *Event) directive() directive {
 	d := directive{Namespace: Namespace, Dimensions: [][]string{}}
-	if e.operation != "" {
-		d.Dimensions = append(d.Dimensions, []string{"Operation"})
+	if e.stack != "" && e.operation != "" {
+		d.Dimensions = append(d.Dimensions, []string{"Stack", "Operation"})
 		if e.operator != "" {
-			d.Dimensions = append(d.Dimensions, []string{"Operation", "Operator"})
+			d.Dimensions = append(d.Dimensions, []string{"Stack", "Operation", "Operator"})
 		}
 	}
 	d.Metrics = append(d.Metrics, metric{"Requests", "Count"}, metric{"Errors", "Count"})

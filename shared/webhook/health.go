@@ -2,15 +2,21 @@ package webhook
 
 import (
 	"context"
+	"net"
+	"net/url"
+	"strings"
 	"time"
 )
 
 const (
-	// failuresToClose is how many failures in a row close an endpoint's fast path.
+	// failuresToClose is how many failures in a row close a server's fast path.
 	failuresToClose = 5
-	// slowAfter is how long an attempt may last before its endpoint counts as slow: the fast path waits for each answer,
+	// slowAfter is how long an attempt may last before its server counts as slow: the fast path waits for each answer,
 	// and a slow server would hold up what comes behind it.
 	slowAfter = 3 * time.Second
+	// HealthLife is how long failures are remembered after the last one that was stored: longer than any delivery's
+	// schedule. What was disabled is remembered for ever.
+	HealthLife = 7 * 24 * time.Hour
 )
 
 // Endpoint names where a merchant is told: the merchant and the exact URL.
@@ -19,20 +25,47 @@ type Endpoint struct {
 	URL        string
 }
 
-// Health is what is remembered of an endpoint. The zero value, and an endpoint that is not stored, is a healthy one.
+// Server names the merchant's server behind an endpoint.
+type Server struct {
+	MerchantID string
+	// Origin is scheme://host:port, in lower case and with its port.
+	Origin string
+}
+
+// Server is the server behind the endpoint. A URL that is none, which no notification has, is an origin of its own.
+func (e Endpoint) Server() Server {
+	address, err := url.Parse(e.URL)
+	if err != nil || address.Host == "" {
+		return Server{MerchantID: e.MerchantID, Origin: e.URL}
+	}
+	scheme, port := strings.ToLower(address.Scheme), address.Port()
+	switch {
+	case port == "" && scheme == "http":
+		port = "80"
+	case port == "":
+		port = "443"
+	}
+	host := strings.ToLower(address.Hostname())
+	return Server{MerchantID: e.MerchantID, Origin: scheme + "://" + net.JoinHostPort(host, port)}
+}
+
+// Health is what is remembered of an endpoint: how its server has taken notifications, whatever their URL, and whether
+// this very URL is disabled. The zero value, and an endpoint of which nothing is stored, is a healthy one.
 type Health struct {
 	Endpoint
-	// Version counts stored changes from 1; 0 for one that is not stored.
-	Version int64
-	// Failures is the number of failed attempts in a row.
+	// Version counts stored changes of the server's health from 1, DisabledVersion those of the URL being disabled; 0 where
+	// nothing is stored.
+	Version         int64
+	DisabledVersion int64
+	// Failures is the number of the server's failed attempts in a row.
 	Failures int
-	// LastWhy and LastStatus are those of the last failed attempt.
+	// LastWhy and LastStatus are those of the last failed attempt; of a disabled URL, of the one that disabled it.
 	LastWhy    string
 	LastStatus int
 	ChangedAt  time.Time
-	// Slow is true where the last attempt took longer than slowAfter, however it ended.
+	// Slow is true where the server's last attempt took longer than slowAfter, however it ended.
 	Slow bool
-	// DisabledAt is when the endpoint was disabled, by a 410 or by a person; zero while it is enabled.
+	// DisabledAt is when the URL was disabled, by a 410 or by a person; zero while it is enabled.
 	DisabledAt time.Time
 }
 
@@ -42,37 +75,45 @@ func (h Health) FastPath() bool { return h.Failures < failuresToClose && !h.Slow
 // Enabled tells whether notifications may be posted at all. Those of a disabled endpoint are parked.
 func (h Health) Enabled() bool { return h.DisabledAt.IsZero() }
 
-// After is the health after an attempt; changed is false where there is nothing to store: a success of a healthy
-// endpoint, or one more failure of one whose fast path is closed already. So health costs no write while all goes well,
-// and few while it does not.
+// After is the health after an attempt that did not end in Gone; changed is false where there is nothing to store: a
+// success of a healthy server, or one more failure of one whose fast path is closed already. So health costs no write
+// while all goes well, and few while it does not.
 func (h Health) After(result Result, now time.Time) (next Health, changed bool) {
 	next = h
 	next.ChangedAt, next.Slow = now, result.Took > slowAfter
-	switch {
-	case result.Outcome == Delivered:
+	if result.Outcome == Delivered {
 		next.Failures, next.LastWhy, next.LastStatus = 0, "", 0
 		return next, h.Failures > 0 || next.Slow != h.Slow
-	case result.Outcome == Gone:
-		next.Failures, next.LastWhy, next.LastStatus = h.Failures+1, result.Why, result.Status
-		if h.Enabled() {
-			next.DisabledAt = now
-		}
-		return next, h.Enabled()
 	}
 	next.Failures, next.LastWhy, next.LastStatus = h.Failures+1, result.Why, result.Status
 	return next, h.Failures < failuresToClose || next.Slow != h.Slow
 }
 
-// Enable is the health after a person enabled the endpoint again: as new, but for its fast path's count.
-func (h Health) Enable(now time.Time) Health {
-	return Health{Endpoint: h.Endpoint, Version: h.Version, ChangedAt: now}
+// Disable is the health after a 410, which is about the URL alone: a server that says so is well. changed is false where
+// it is disabled already.
+func (h Health) Disable(result Result, now time.Time) (next Health, changed bool) {
+	if !h.Enabled() {
+		return h, false
+	}
+	next = h
+	next.LastWhy, next.LastStatus, next.ChangedAt, next.DisabledAt = result.Why, result.Status, now, now
+	return next, true
 }
 
-// HealthStore keeps Health, one item an endpoint.
+// Enable is the health after a person enabled the URL again. Its server is as it was.
+func (h Health) Enable(now time.Time) Health {
+	h.LastWhy, h.LastStatus, h.ChangedAt, h.DisabledAt = "", 0, now, time.Time{}
+	return h
+}
+
+// HealthStore keeps Health: an item a server, and one a URL that was disabled.
 type HealthStore interface {
 	// Health reads what is known of an endpoint; a healthy zero value where nothing is.
 	Health(ctx context.Context, endpoint Endpoint) (Health, error)
-	// SaveHealth stores h where the stored one still has h.Version, as h.Version+1. saved is false when another hand was
-	// faster: the count is then one too low, which does no harm.
+	// SaveHealth stores the server's health where the stored one still has h.Version, as h.Version+1. saved is false when
+	// another hand was faster.
 	SaveHealth(ctx context.Context, h Health) (saved bool, err error)
+	// SaveDisabled stores whether the URL is disabled, where the stored one still has h.DisabledVersion, as
+	// h.DisabledVersion+1. saved is false when another hand was faster.
+	SaveDisabled(ctx context.Context, h Health) (saved bool, err error)
 }

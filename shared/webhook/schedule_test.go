@@ -116,18 +116,37 @@ func TestHealth(t *testing.T) {
 	if quick, changed := sluggish.After(delivered, start); !changed || !quick.FastPath() {
 		t.Errorf("after a quick answer: %+v", quick)
 	}
-	disabled, changed := h.After(gone, start)
-	if !changed || disabled.Enabled() || disabled.FastPath() || !disabled.DisabledAt.Equal(start) {
+	disabled, changed := h.Disable(gone, start)
+	if !changed || disabled.Enabled() || disabled.FastPath() || !disabled.DisabledAt.Equal(start) || disabled.Failures != h.Failures || disabled.LastStatus != 410 {
 		t.Errorf("after 410: %+v", disabled)
 	}
-	again, changed := disabled.After(gone, start.Add(time.Hour))
+	again, changed := disabled.Disable(gone, start.Add(time.Hour))
 	if changed || !again.DisabledAt.Equal(start) {
 		t.Errorf("a second 410: %+v, changed %v", again, changed)
 	}
 	if late, _ := disabled.After(delivered, start); late.Enabled() {
 		t.Error("a late success enables what a 410 disabled")
 	}
-	if enabled := disabled.Enable(start); !enabled.Enabled() || !enabled.FastPath() || enabled.Endpoint != disabled.Endpoint {
+	if enabled := disabled.Enable(start); !enabled.Enabled() || enabled.Failures != h.Failures || enabled.Endpoint != disabled.Endpoint {
 		t.Errorf("enabled: %+v", enabled)
+	}
+}
+
+// decision "notifications": one server's URLs, however they are written.
+func TestServer(t *testing.T) {
+	for url, origin := range map[string]string{
+		"https://shop.example/orders/1?a=b": "https://shop.example:443",
+		"https://shop.example:443":          "https://shop.example:443",
+		"HTTPS://Shop.Example/":             "https://shop.example:443",
+		"https://shop.example:8443/x":       "https://shop.example:8443",
+		"http://127.0.0.1:3002/demo":        "http://127.0.0.1:3002",
+		"http://shop.example/x":             "http://shop.example:80",
+		"https://[2001:DB8::1]/x":           "https://[2001:db8::1]:443",
+		"no URL":                            "no URL",
+		"":                                  "",
+	} {
+		if got := (Endpoint{MerchantID: "m1", URL: url}).Server(); got != (Server{MerchantID: "m1", Origin: origin}) {
+			t.Errorf("%q: %+v", url, got)
+		}
 	}
 }

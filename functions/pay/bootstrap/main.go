@@ -13,11 +13,12 @@ func main() { assembly.Run(lambda.Start, assemble) }
 
 func assemble(parts *assembly.Parts) (assembly.Handler, error) {
 	operation := &pay.Operation{
-		Desk:      parts.Desk(parts.Ledger()),
-		Callbacks: parts.Callbacks(),
-		Outgoing:  parts.Outgoing(),
-		FirstPoll: parts.Env.Durations(settings.PollSchedule)[0],
-		Retention: parts.Env.Duration(settings.RecordRetention),
+		Desk:         parts.Desk(parts.Ledger()),
+		Callbacks:    parts.Callbacks(),
+		CallbackBase: parts.CallbackBaseURL(),
+		Outgoing:     parts.Outgoing(),
+		FirstPoll:    parts.Env.Durations(settings.PollSchedule)[0],
+		Retention:    parts.Env.Duration(settings.RecordRetention),
 	}
 	return parts.Gateway("pay", parts.BaseURL(), operation.Route())
 }

@@ -21,6 +21,7 @@ func assemble(parts *assembly.Parts) (assembly.Handler, error) {
 		Book:     parts.Book(parts.Ledger()),
 		Courier:  courier,
 		Decode:   dynamo.DecodeImage,
+		Stack:    parts.Stack(),
 		Patience: relay.Patience + time.Second/2, // for the SMS that just misses it to be stored
 		Now:      parts.Now,
 		Log:      os.Stdout,

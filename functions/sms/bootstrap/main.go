@@ -15,6 +15,7 @@ func assemble(parts *assembly.Parts) (assembly.Handler, error) {
 	operation := &sms.Operation{
 		Desk:          parts.Desk(parts.Ledger()),
 		Callbacks:     parts.Callbacks(),
+		CallbackBase:  parts.CallbackBaseURL(),
 		Outgoing:      parts.Outgoing(),
 		ApplicationID: parts.Env.Required(settings.ApplicationID),
 		ContactID:     parts.Env.Required(settings.ContactID),

@@ -11,6 +11,6 @@ import (
 func main() { assembly.Run(lambda.Start, assemble) }
 
 func assemble(parts *assembly.Parts) (assembly.Handler, error) {
-	lookup := &status.Lookup{Merchants: parts.Authenticator(), Ledger: parts.Ledger(), Now: parts.Now}
+	lookup := &status.Lookup{Merchants: parts.Authenticator(), Rate: parts.Rate(), Ledger: parts.Ledger(), Now: parts.Now}
 	return parts.Gateway("status", parts.BaseURL(), lookup.Routes()...)
 }

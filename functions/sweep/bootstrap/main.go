@@ -20,6 +20,7 @@ func assemble(parts *assembly.Parts) (assembly.Handler, error) {
 		Book:         parts.Book(store),
 		Settlement:   parts.Settlement(),
 		Courier:      parts.Courier(),
+		Stack:        parts.Stack(),
 		PollSchedule: parts.Env.Durations(settings.PollSchedule),
 		Lifetime:     parts.Env.Duration(settings.PaymentLifetime),
 		RetrySilent:  parts.Env.Duration(settings.SilentRecheck),

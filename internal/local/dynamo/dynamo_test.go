@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/dynamotest"
 	"mobilegateway/internal/local/dynamo"
 	"mobilegateway/internal/template"
 	"mobilegateway/shared/awsclient"
@@ -29,19 +29,15 @@ type engine struct {
 
 func newEngine(t *testing.T) engine {
 	t.Helper()
-	server, err := dynoxide.Start(t.Context(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	endpoint := dynamotest.Endpoint(t)
 	environment := map[string]string{
-		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL_DYNAMODB": server.Endpoint(),
+		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL_DYNAMODB": endpoint,
 	}
 	client, err := awsclient.New(func(name string) string { return environment[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine{client: dynamo.NewClient(server.Endpoint(), "us-east-1", "A", "b", time.Now), sdk: client.DynamoDB()}
+	return engine{client: dynamo.NewClient(endpoint, "us-east-1", "A", "b", time.Now), sdk: client.DynamoDB()}
 }
 
 func (e engine) put(t *testing.T, key, fast string) {

@@ -62,6 +62,7 @@ var fields = []field{
 	number("exponent", func(e *entry) *int { return &e.Exponent }),
 	text("currency", func(e *entry) *string { return &e.Currency }),
 	text("amount_text", func(e *entry) *string { return &e.AmountText }),
+	flag("limited", func(e *entry) *bool { return &e.Limited }),
 	number("answer_status", func(e *entry) *int { return &e.AnswerStatus }),
 	binary("answer_body", func(e *entry) *[]byte { return &e.AnswerBody }),
 	text("operator_reference", func(e *entry) *string { return &e.OperatorReference }),
@@ -80,11 +81,13 @@ var fields = []field{
 	list("conflicts", func(e *entry) *[]ledger.Conflict { return &e.Conflicts }),
 	list("outbox", func(e *entry) *[]ledger.Notification { return &e.Outbox }),
 	list("told", func(e *entry) *[]ledger.Notification { return &e.Told }),
+	list("attempts", func(e *entry) *[]ledger.Attempt { return &e.Attempts }),
 	text("user_sms", func(e *entry) *ledger.UserSMSState { return &e.UserSMS }),
 	moment("user_sms_at", time.Millisecond, func(e *entry) *time.Time { return &e.UserSMSAt }),
 	number("user_sms_try", func(e *entry) *int { return &e.UserSMSTry }),
 	moment("poll_at", time.Millisecond, func(e *entry) *time.Time { return &e.PollAt }),
 	number("due_try", func(e *entry) *int { return &e.DueTry }),
+	document("word", func(e *entry) *ledger.Word { return &e.Word }, func(w ledger.Word) bool { return w == ledger.Word{} }),
 	moment(attributeDueAt, time.Millisecond, func(e *entry) *time.Time { return &e.Due }),
 }
 

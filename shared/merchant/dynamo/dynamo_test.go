@@ -10,33 +10,16 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/dynamotest"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/merchant/dynamo"
 	"mobilegateway/shared/merchant/merchanttest"
 )
-
-// startTimeout bounds the start of the server, its installation on first use included.
-const startTimeout = 2 * time.Minute
-
-// server starts a DynamoDB-compatible server for a test.
-func server(t *testing.T) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	s, err := dynoxide.Start(ctx, "", 0)
-	if err != nil {
-		t.Fatalf("dynoxide: %v", err)
-	}
-	t.Cleanup(s.Stop)
-	return s.Endpoint()
-}
 
 // client talks to the server through a transport.
 func client(endpoint string, transport http.RoundTripper) *dynamodb.Client {
@@ -68,7 +51,7 @@ func table(t *testing.T, c *dynamodb.Client) string {
 }
 
 func TestRegistry(t *testing.T) {
-	c := client(server(t), http.DefaultTransport)
+	c := client(dynamotest.Endpoint(t), http.DefaultTransport)
 	merchanttest.Run(t, func(t *testing.T) merchant.Registry { return dynamo.NewRegistry(c, table(t, c)) })
 }
 
@@ -87,7 +70,7 @@ func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestALostAnswerIsNoRefusal(t *testing.T) {
 	ctx := context.Background()
 	wire := &losing{}
-	c := client(server(t), wire)
+	c := client(dynamotest.Endpoint(t), wire)
 	r := dynamo.NewRegistry(c, table(t, c))
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 
@@ -131,7 +114,7 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAProfileIsOneConsistentRead(t *testing.T) {
 	ctx := context.Background()
 	wire := &counting{}
-	c := client(server(t), wire)
+	c := client(dynamotest.Endpoint(t), wire)
 	r := dynamo.NewRegistry(c, table(t, c))
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	if err := r.Create(ctx, p); err != nil {
@@ -152,7 +135,7 @@ func TestAProfileIsOneConsistentRead(t *testing.T) {
 
 func TestAttributesForPeopleAndForLaterVersions(t *testing.T) {
 	ctx := context.Background()
-	c := client(server(t), http.DefaultTransport)
+	c := client(dynamotest.Endpoint(t), http.DefaultTransport)
 	name := table(t, c)
 	r := dynamo.NewRegistry(c, name)
 	p := merchanttest.NewProfile(t, "DemoShop", 1)

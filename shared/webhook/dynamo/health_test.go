@@ -2,8 +2,11 @@ package dynamo_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/dynamotest"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/webhook"
 	"mobilegateway/shared/webhook/dynamo"
@@ -28,13 +31,8 @@ func open(t *testing.T, transport http.RoundTripper) (*dynamo.Store, *dynamodb.C
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	server, err := dynoxide.Start(ctx, "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
 	client := dynamodb.New(dynamodb.Options{
-		Region: "eu-west-1", BaseEndpoint: aws.String(server.Endpoint()), HTTPClient: &http.Client{Transport: transport},
+		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.Endpoint(t)), HTTPClient: &http.Client{Transport: transport},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
 		}),
@@ -43,7 +41,7 @@ func open(t *testing.T, transport http.RoundTripper) (*dynamo.Store, *dynamodb.C
 	if _, err := client.CreateTable(ctx, ledgerdynamo.Schema(table)); err != nil {
 		t.Fatal(err)
 	}
-	return dynamo.New(client, table), client
+	return dynamo.New(client, table, func() time.Time { return now }), client
 }
 
 func read(t *testing.T, s *dynamo.Store, e webhook.Endpoint) webhook.Health {
@@ -70,13 +68,16 @@ func TestHealth(t *testing.T) {
 	if got := read(t, s, shop); got != (webhook.Health{Endpoint: shop}) || !got.FastPath() {
 		t.Fatalf("of nothing: %+v", got)
 	}
-	full := webhook.Health{Endpoint: shop, Failures: 3, LastWhy: "server", LastStatus: 503, ChangedAt: now, Slow: true, DisabledAt: now.Add(time.Hour)}
+	full := webhook.Health{Endpoint: shop, Failures: 3, LastWhy: "server", LastStatus: 503, ChangedAt: now, Slow: true}
 	if !save(t, s, full) {
 		t.Fatal("the first was not saved")
 	}
 	full.Version = 1
-	if got := read(t, s, shop); got != full {
-		t.Errorf("read back %+v, want %+v", got, full)
+	for _, url := range []string{shop.URL, "https://shop.example.com:443/another"} {
+		full.URL = url
+		if got := read(t, s, full.Endpoint); got != full {
+			t.Errorf("read back %+v, want %+v", got, full)
+		}
 	}
 	well := webhook.Health{Endpoint: shop, Version: 1, ChangedAt: now}
 	if !save(t, s, well) {
@@ -91,22 +92,104 @@ func TestHealth(t *testing.T) {
 			t.Errorf("saved over another version, with %d", version)
 		}
 	}
-	for _, other := range []webhook.Endpoint{{MerchantID: "demo0001", URL: shop.URL + "/"}, {MerchantID: "demo0002", URL: shop.URL}, {MerchantID: "demo0001" + "h", URL: shop.URL[1:]}} {
+	for _, other := range []webhook.Endpoint{
+		{MerchantID: "demo0001", URL: "https://shop.example.com:8443/"}, {MerchantID: "demo0002", URL: shop.URL}, {MerchantID: "demo0001" + "h", URL: shop.URL[1:]},
+	} {
 		if got := read(t, s, other); got.Version != 0 {
 			t.Errorf("%+v has another endpoint's health", other)
 		}
 	}
+	item := only(t, client)
+	if got := item[ledgerdynamo.TimeToLive].(*types.AttributeValueMemberN).Value; got != strconv.FormatInt(now.Add(webhook.HealthLife).Unix(), 10) {
+		t.Errorf("it expires at %s", got)
+	}
+}
 
-	// The item is none of the ledger's: no index shows it, and the relay's filter passes it over.
+// decision "notifications": a URL is disabled alone, and for ever; what is known of its server expires.
+func TestDisabled(t *testing.T) {
+	s, client := open(t, http.DefaultTransport)
+	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
+	gone := webhook.Health{Endpoint: shop, LastWhy: "gone", LastStatus: 410, ChangedAt: now, DisabledAt: now}
+	ctx := context.Background()
+	if saved, err := s.SaveDisabled(ctx, gone); !saved || err != nil {
+		t.Fatal(saved, err)
+	}
+	gone.DisabledVersion = 1
+	if got := read(t, s, shop); got != gone {
+		t.Errorf("read back %+v, want %+v", got, gone)
+	}
+	if _, expires := only(t, client)[ledgerdynamo.TimeToLive]; expires {
+		t.Error("a disabled URL expires")
+	}
+	if other := read(t, s, webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/b"}); !other.Enabled() {
+		t.Errorf("another URL is disabled: %+v", other)
+	}
+	if saved, err := s.SaveDisabled(ctx, webhook.Health{Endpoint: shop}); saved || err != nil {
+		t.Errorf("saved over another version: %v", err)
+	}
+	if saved, err := s.SaveDisabled(ctx, gone.Enable(now)); !saved || err != nil {
+		t.Fatal(saved, err)
+	}
+	if got := read(t, s, shop); !got.Enabled() || got.DisabledVersion != 2 {
+		t.Errorf("enabled: %+v", got)
+	}
+	if _, expires := only(t, client)[ledgerdynamo.TimeToLive]; !expires {
+		t.Error("an item that says nothing stays for ever")
+	}
+}
+
+// What has expired counts no more, though the table has not dropped it yet; and it is written over.
+func TestFailuresExpire(t *testing.T) {
+	s, _ := open(t, http.DefaultTransport)
+	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
+	save(t, s, webhook.Health{Endpoint: shop, Failures: 5, Slow: true, ChangedAt: now.Add(-webhook.HealthLife)})
+	if got := read(t, s, shop); !got.FastPath() || got.Failures != 0 || got.Version != 1 {
+		t.Errorf("%+v", got)
+	}
+	if !save(t, s, webhook.Health{Endpoint: shop, Version: 1, Failures: 1, ChangedAt: now}) || read(t, s, shop).Failures != 1 {
+		t.Error("not written over")
+	}
+}
+
+// An earlier version kept a URL's failures beside its being disabled: the one is not read any more, the other is.
+func TestAnEarlierVersionsItems(t *testing.T) {
+	s, client := open(t, http.DefaultTransport)
+	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
+	sum := sha256.Sum256([]byte(shop.MerchantID + "\x00" + shop.URL))
+	whole := func(n int64) types.AttributeValue {
+		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+	}
+	item := map[string]types.AttributeValue{
+		"pk":       &types.AttributeValueMemberS{Value: "endpoint#" + hex.EncodeToString(sum[:])},
+		"version":  whole(7),
+		"failures": whole(9), "slow": whole(1), "last_status": whole(500), "changed_at": whole(now.UnixMilli()),
+	}
+	for _, disabled := range []bool{false, true} {
+		if disabled {
+			item["disabled_at"] = whole(now.UnixMilli())
+		}
+		if _, err := client.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, s, shop); got.Enabled() == disabled || got.Failures != 0 || got.Slow || got.DisabledVersion != 7 {
+			t.Errorf("disabled %v: %+v", disabled, got)
+		}
+	}
+}
+
+// only is the one item of the table. It is none of the ledger's: no index shows it, and the relay's filter passes it over.
+func only(t *testing.T, client *dynamodb.Client) map[string]types.AttributeValue {
+	t.Helper()
 	out, err := client.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(table)})
 	if err != nil || len(out.Items) != 1 {
 		t.Fatalf("%d items, %v", len(out.Items), err)
 	}
-	for _, attribute := range []string{ledgerdynamo.FastAttribute, "due_shard", "due_at", "merchant_day", ledgerdynamo.TimeToLive} {
+	for _, attribute := range []string{ledgerdynamo.FastAttribute, "due_shard", "due_at", "merchant_day"} {
 		if _, found := out.Items[0][attribute]; found {
 			t.Errorf("the item has %s", attribute)
 		}
 	}
+	return out.Items[0]
 }
 
 func TestOneOfManyWins(t *testing.T) {
@@ -159,7 +242,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("what was applied is there: %+v", got)
 	}
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: aws.String(table), Key: first(t, client), UpdateExpression: aws.String("SET failures = :x"),
+		TableName: aws.String(table), Key: map[string]types.AttributeValue{"pk": only(t, client)["pk"]}, UpdateExpression: aws.String("SET failures = :x"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":x": &types.AttributeValueMemberN{Value: "1.5"}},
 	})
 	if err != nil {
@@ -168,14 +251,4 @@ func TestErrors(t *testing.T) {
 	if _, err := s.Health(ctx, shop); err == nil {
 		t.Error("a broken item is no error")
 	}
-}
-
-// first is the key of the one item.
-func first(t *testing.T, client *dynamodb.Client) map[string]types.AttributeValue {
-	t.Helper()
-	out, err := client.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(table)})
-	if err != nil || len(out.Items) != 1 {
-		t.Fatal(err)
-	}
-	return map[string]types.AttributeValue{"pk": out.Items[0]["pk"]}
 }

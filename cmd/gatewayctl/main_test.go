@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// built is a folder with the program, as a PATH has it.
+func built(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds the program")
+	}
+	folder := t.TempDir()
+	output, err := exec.Command("go", "build", "-o", filepath.Join(folder, "gatewayctl"), ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return folder
+}
+
+// TestCompletion loads the completion script in each shell that is there, and presses the tabulator.
+func TestCompletion(t *testing.T) {
+	folder := built(t)
+	shells := map[string]struct {
+		// press completes the line $LINE, whose last word is begun, and prints what is offered, a word a line.
+		press string
+		flags []string
+	}{
+		"bash": {`source <(gatewayctl completion bash)
+COMP_WORDS=($LINE); [[ $LINE == *' ' ]] && COMP_WORDS+=('')
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+$(complete -p gatewayctl | sed 's/.*-F \([^ ]*\).*/\1/')
+printf '%s\n' "${COMPREPLY[@]}"`, []string{"--norc", "--noprofile"}},
+		"zsh": {`autoload -U compinit; compinit -D
+source <(gatewayctl completion zsh)
+compadd() { shift; print -l -- $@ }
+words=(${(z)LINE}); [[ $LINE == *' ' ]] && words+=('')
+CURRENT=$#words
+$_comps[gatewayctl] | grep -- "^${words[CURRENT]}"`, []string{"-f"}},
+		"fish": {`gatewayctl completion fish | source
+complete -C "$LINE"`, []string{"--no-config"}},
+	}
+	cases := []struct {
+		line string
+		want []string
+	}{
+		{"gatewayctl mer", []string{"merchant"}},
+		{"gatewayctl --json keys ", []string{"add", "list", "retire"}},
+		{"gatewayctl keys retire w", []string{"webhooks"}},
+		{"gatewayctl export --format ", []string{"csv", "json"}},
+	}
+	for shell, how := range shells {
+		t.Run(shell, func(t *testing.T) {
+			program, err := exec.LookPath(shell)
+			if err != nil {
+				t.Skip(shell + " is not on the PATH")
+			}
+			for _, c := range cases {
+				command := exec.Command(program, append(slices.Clone(how.flags), "-c", how.press)...)
+				command.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "LINE="+c.line, "HOME="+folder)
+				output, err := command.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%s: %v\n%s", c.line, err, output)
+				}
+				offered := strings.Fields(string(output))
+				offered = slices.DeleteFunc(offered, func(word string) bool { return strings.HasPrefix(word, "--") })
+				if slices.Sort(offered); !slices.Equal(offered, c.want) {
+					t.Errorf("%q: %q is offered, want %q", c.line, offered, c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestExitCodes runs the program as a script does.
+func TestExitCodes(t *testing.T) {
+	program := filepath.Join(built(t), "gatewayctl")
+	cases := []struct {
+		line string
+		code int
+		says string
+	}{
+		{"--help", 0, "webhook-secret rotate"},
+		{"completion bash", 0, "complete -o default"},
+		{"", 2, "expected one of"},
+		{"merchant paint", 2, "paint"},
+		{"merchant list", 2, "LEDGER_TABLE"},
+		{"merchant list --local", 2, "make run"},
+		{"merchant list --ledger-table l --merchant-table m", 1, "connection refused"},
+	}
+	for _, c := range cases {
+		command := exec.Command(program, strings.Fields(c.line)...)
+		command.Dir = t.TempDir()
+		command.Env = []string{"HOME=" + command.Dir, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=K", "AWS_SECRET_ACCESS_KEY=s",
+			"AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1"}
+		output, err := command.CombinedOutput()
+		var ended *exec.ExitError
+		if err != nil && !errors.As(err, &ended) {
+			t.Fatal(err)
+		}
+		if code := command.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(output), c.says) {
+			t.Errorf("%q: exit %d, want %d; %s lacks %q", c.line, code, c.code, output, c.says)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+// Package dynamotest gives a test a DynamoDB of its own: the embedded one, or a database of the engine that the
+// environment names, so that the same tests judge both.
+package dynamotest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/dynoxide"
+)
+
+// Reference names, in the environment, the engine that tests are to use in place of the embedded one. It must tell
+// databases apart by access keys, as DynamoDB Local does without -sharedDb, and check no signatures.
+const Reference = "AWS_ENDPOINT_URL_DYNAMODB_REFERENCE"
+
+// startTimeout bounds the start of the embedded engine, its installation on first use included.
+const startTimeout = 2 * time.Minute
+
+// accessKey is the place of the access key in a request's Authorization.
+var accessKey = regexp.MustCompile(`Credential=[^/]+/`)
+
+// Endpoint is the address of a DynamoDB without tables, which lasts as long as the test.
+func Endpoint(t testing.TB) string {
+	t.Helper()
+	if reference := os.Getenv(Reference); reference != "" {
+		return database(t, reference)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	server, err := dynoxide.Start(ctx, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	return server.Endpoint()
+}
+
+// database passes requests on to an engine under an access key of the test's own, whatever the client's is.
+func database(t testing.TB, engine string) string {
+	t.Helper()
+	target, err := url.Parse(engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := make([]byte, 8)
+	_, _ = rand.Read(random) // it never fails
+	own := "Credential=test" + hex.EncodeToString(random) + "/"
+	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Header.Set("Authorization", accessKey.ReplaceAllString(r.In.Header.Get("Authorization"), own))
+	}})
+	t.Cleanup(server.Close)
+	return server.URL
+}

@@ -1,0 +1,39 @@
+package dynamotest_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"mobilegateway/internal/dynamotest"
+)
+
+// TestEndpoint: where a reference is named, each test has an access key of its own there.
+func TestEndpoint(t *testing.T) {
+	seen := map[string]bool{}
+	engine := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		key, rest, _ := strings.Cut(r.Header.Get("Authorization"), "/")
+		if rest != "20260101/eu-west-1/dynamodb/aws4_request, Signature=0" {
+			t.Errorf("the rest of the header has become %q", rest)
+		}
+		seen[key] = true
+	}))
+	t.Cleanup(engine.Close)
+	t.Setenv(dynamotest.Reference, engine.URL)
+	for range 2 {
+		request, err := http.NewRequest(http.MethodPost, dynamotest.Endpoint(t), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/eu-west-1/dynamodb/aws4_request, Signature=0")
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+	}
+	if len(seen) != 2 || seen["AWS4-HMAC-SHA256 Credential=local"] {
+		t.Errorf("the access keys are %v", seen)
+	}
+}

@@ -1,0 +1,221 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"mobilegateway/internal/dynoxide"
+	"mobilegateway/shared/limit"
+	"mobilegateway/shared/limit/dynamo"
+	"mobilegateway/shared/limit/limittest"
+)
+
+var tables atomic.Int64
+
+// startTimeout bounds the start of the embedded engine.
+const startTimeout = 20 * time.Second
+
+// endpoints are the embedded engine, and a reference where the environment names it.
+func endpoints(t *testing.T) map[string]string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	server, err := dynoxide.Start(ctx, "", 0)
+	if err != nil {
+		t.Fatalf("dynoxide: %v", err)
+	}
+	t.Cleanup(server.Stop)
+	found := map[string]string{"dynoxide": server.Endpoint()}
+	if reference := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB_REFERENCE"); reference != "" {
+		found["reference"] = reference
+	}
+	return found
+}
+
+// client talks to an engine through a transport.
+func client(endpoint string, transport http.RoundTripper) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		Region: "eu-west-1", BaseEndpoint: aws.String(endpoint), HTTPClient: &http.Client{Transport: transport},
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
+		}),
+	})
+}
+
+// table makes an empty table as template.yaml has it.
+func table(t *testing.T, c *dynamodb.Client) string {
+	t.Helper()
+	name := fmt.Sprintf("limits%d-%d", os.Getpid(), tables.Add(1))
+	_, err := c.CreateTable(context.Background(), &dynamodb.CreateTableInput{
+		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+	})
+	if err != nil {
+		t.Fatalf("CreateTable: %v", err)
+	}
+	return name
+}
+
+func TestStore(t *testing.T) {
+	for name, endpoint := range endpoints(t) {
+		t.Run(name, func(t *testing.T) {
+			c := client(endpoint, http.DefaultTransport)
+			limittest.Run(t, func(t *testing.T) limittest.Store { return dynamo.New(c, table(t, c)) })
+		})
+	}
+}
+
+// answers gives each request a canned answer, or passes it on where there is none.
+type answers struct {
+	status int
+	body   string
+	calls  atomic.Int64
+}
+
+func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.calls.Add(1)
+	return &http.Response{
+		StatusCode: a.status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader(a.body)),
+	}, nil
+}
+
+// What only AWS's own table answers: its words are the service's.
+func TestWhatTheTableAnswers(t *testing.T) {
+	const space = "com.amazonaws.dynamodb.v20120810#"
+	reasons := func(day, mark string) string {
+		return `{"__type":"` + space + `TransactionCanceledException","Message":"m1 XOF",` +
+			`"CancellationReasons":[{"Code":"` + day + `"},{"Code":"` + mark + `"}]}`
+	}
+	one := func(name string) string { return `{"__type":"` + space + name + `","message":"m1 XOF"}` }
+	count := limit.Transfer{Spend: limit.Spend{MerchantID: "m1", Currency: "XOF", Day: "d", Key: "k"}, To: 5, Fence: 1}
+	touch := count
+	touch.From = 5
+	cases := []struct {
+		name, body string
+		transfer   *limit.Transfer // nil: a rate
+		want       error           // nil: any other error
+	}{
+		{"another transaction on the day", reasons("TransactionConflict", "None"), &count, limit.ErrConflict},
+		{"another transaction on the mark", reasons("None", "TransactionConflict"), &count, limit.ErrConflict},
+		{"a conflict beside a refusal", reasons("TransactionConflict", "ConditionalCheckFailed"), &count, limit.ErrConflict},
+		{"the partition's limit", reasons("ThrottlingError", "None"), &count, limit.ErrConflict},
+		{"an unknown reason", reasons("ValidationError", "None"), &count, nil},
+		{"a transfer that is throttled", one("ProvisionedThroughputExceededException"), &count, limit.ErrConflict},
+		{"a transfer that is not allowed", one("AccessDeniedException"), &count, nil},
+		{"another transaction on a touched mark", one("TransactionConflictException"), &touch, limit.ErrConflict},
+		{"a touch that is not allowed", one("AccessDeniedException"), &touch, nil},
+		{"a rate's partition is full", one("ProvisionedThroughputExceededException"), nil, limit.ErrBusy},
+		{"a rate that is not allowed", one("AccessDeniedException"), nil, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := dynamo.New(client("http://127.0.0.1:1", &answers{status: 400, body: c.body}), "limits")
+			var err error
+			if c.transfer == nil {
+				_, _, err = s.Move(context.Background(), "m1", limit.Move{Absent: true, Set: 1})
+			} else {
+				_, err = s.Transfer(context.Background(), *c.transfer)
+			}
+			if err == nil || c.want != nil && !errors.Is(err, c.want) || c.want == nil && errors.Is(err, limit.ErrConflict) {
+				t.Errorf("error %v", err)
+			}
+			if err != nil && strings.Contains(err.Error(), "m1") {
+				t.Errorf("the error quotes the request: %v", err)
+			}
+		})
+	}
+}
+
+// losing lets a request reach the server and loses the answer, as often as told.
+type losing struct{ left atomic.Int64 }
+
+func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && l.left.Add(-1) >= 0 {
+		_ = response.Body.Close()
+		return nil, errors.New("connection reset by peer")
+	}
+	return response, err
+}
+
+// counting counts the requests by operation.
+type counting struct{ updates, transactions, others atomic.Int64 }
+
+func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch target := r.Header.Get("X-Amz-Target"); {
+	case strings.HasSuffix(target, ".UpdateItem"):
+		c.updates.Add(1)
+	case strings.HasSuffix(target, ".TransactWriteItems"):
+		c.transactions.Add(1)
+	default:
+		c.others.Add(1)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// Each call of the store is one request, whatever comes of it.
+func TestOneRequestACall(t *testing.T) {
+	ctx, wire := context.Background(), &counting{}
+	c := client(endpoints(t)["dynoxide"], wire)
+	s := dynamo.New(c, table(t, c))
+	wire.others.Store(0)
+	end := time.Now().Add(time.Hour)
+	for _, m := range []limit.Move{{Absent: true, Set: 5}, {Most: 1, Absent: true, Set: 7}, {Least: 5, Most: 5, Add: 1}} {
+		m.ExpireAt = end
+		if _, _, err := s.Move(ctx, "m1", m); err != nil {
+			t.Error(err)
+		}
+	}
+	spend := limit.Spend{MerchantID: "m1", Currency: "XOF", Day: "d", Key: "k"}
+	for _, x := range []limit.Transfer{
+		{To: 5, Most: 4, Fence: 1}, {To: 5, Most: 4, Fence: 1}, {From: 5, To: 5, Fence: 2}, {From: 5, Fence: 3}, {To: 9, Most: -1, Fence: 4},
+	} {
+		x.Spend, x.ExpireAt = spend, end
+		if _, err := s.Transfer(ctx, x); err != nil {
+			t.Error(err)
+		}
+	}
+	if updates, transactions, others := wire.updates.Load(), wire.transactions.Load(), wire.others.Load(); updates != 3+1 || transactions != 4 || others != 0 {
+		t.Errorf("%d updates, %d transactions, %d others", updates, transactions, others)
+	}
+}
+
+// A transfer whose answer was lost is sent again by the SDK: it counts once, and whoever asks then finds it made.
+func TestALostAnswerCountsOnce(t *testing.T) {
+	ctx := context.Background()
+	for name, endpoint := range endpoints(t) {
+		t.Run(name, func(t *testing.T) {
+			wire := &losing{}
+			c := client(endpoint, wire)
+			s := dynamo.New(c, table(t, c))
+			count := limit.Transfer{
+				Spend: limit.Spend{MerchantID: "m1", Currency: "XOF", Day: "d", Key: "k"}, To: 5, Fence: 1, Most: 100,
+				ExpireAt: time.Now().Add(time.Hour),
+			}
+			wire.left.Store(1)
+			first, err := s.Transfer(ctx, count)
+			if err != nil || !first.Made && (first.Mark == nil || first.Mark.Amount != 5) {
+				t.Errorf("%+v, %v", first, err)
+			}
+			other := count
+			other.Key, other.Most = "z", 4
+			if full, err := s.Transfer(ctx, other); err != nil || full.Made || full.Sum != 5 {
+				t.Errorf("%+v, %v", full, err)
+			}
+		})
+	}
+}
