@@ -82,6 +82,7 @@ type target struct {
 	BaseURL string `json:"base_url"`
 	shop
 	Second     shop   `json:"second_merchant"`
+	Limited    shop   `json:"limited_merchant"`
 	InboxURL   string `json:"inbox_url"`
 	SandboxURL string `json:"sandbox_url"`
 	PIDs       pids   `json:"pids"`

@@ -4,7 +4,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
 
 	"mobilegateway/shared/ledger"
 )
@@ -49,7 +51,7 @@ func (s *story) token(arguments []string) error {
 	return s.send(a)
 }
 
-// getStatus looks a payment up: getstatus ORDER [-as second] [-path other] [PATH = TEXT]. The other path is the one that
+// getStatus looks a payment up: getstatus ORDER [-as second|limited] [-path other] [PATH = TEXT]. The other path is the one that
 // existing clients call (decision "pay-getstatus").
 func (s *story) getStatus(arguments []string) error {
 	if len(arguments) == 0 {
@@ -61,10 +63,12 @@ func (s *story) getStatus(arguments []string) error {
 		switch rest[0] + " " + rest[1] {
 		case "-as second":
 			from = s.target.Second
+		case "-as limited":
+			from = s.target.Limited
 		case "-path other":
 			path = "/mobilemoney/getstatus/v1/"
 		default:
-			return errors.New("getstatus: -as second or -path other")
+			return errors.New("getstatus: -as second, -as limited or -path other")
 		}
 		rest = rest[2:]
 	}
@@ -77,4 +81,42 @@ func (s *story) getStatus(arguments []string) error {
 		return nil
 	}
 	return s.json(rest)
+}
+
+// rush looks a payment up many times side by side: rush N ORDER [-as limited]. It looks at one of the answers that were
+// refused, if there is one.
+func (s *story) rush(arguments []string) error {
+	if len(arguments) < 2 {
+		return errors.New("rush: N ORDER [options]")
+	}
+	count, err := strconv.Atoi(arguments[0])
+	if err != nil {
+		return err
+	}
+	o, err := readOptions(arguments[2:])
+	if err != nil {
+		return err
+	}
+	answers, faults := make([]reply, count), make([]error, count)
+	var group sync.WaitGroup
+	for i := range count {
+		group.Go(func() {
+			a := newAsk(s.merchant(o), http.MethodGet, "/mobilemoney/v1/getStatus/"+arguments[1])
+			a.body = nil
+			request, err := a.request(s.target.BaseURL)
+			if err == nil {
+				answers[i], err = exchange(s.client, request)
+			}
+			faults[i] = err
+		})
+	}
+	group.Wait()
+	seen := answers[0]
+	for _, answer := range answers {
+		if answer.status >= http.StatusBadRequest {
+			seen = answer
+		}
+	}
+	s.see(seen)
+	return errors.Join(faults...)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,6 +36,9 @@ func (g *target) control(method, path string, body, into any) error {
 	request, err := http.NewRequest(method, g.SandboxURL+"/sandbox/v1/"+path, bytes.NewReader(content))
 	if err != nil {
 		return err
+	}
+	if token := os.Getenv("SANDBOX_CONTROL_TOKEN"); token != "" { // a deployed sandbox has one
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	answer, err := exchange(newClient(), request)
 	if err != nil {

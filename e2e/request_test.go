@@ -49,10 +49,13 @@ func (o options) get(name, fallback string) string {
 	return fallback
 }
 
-// merchant is whom a request comes from: -as second, else the first.
+// merchant is whom a request comes from: -as second, -as limited, else the first.
 func (s *story) merchant(o options) shop {
-	if o.get("as", "") == "second" {
+	switch o.get("as", "") {
+	case "second":
 		return s.target.Second
+	case "limited":
+		return s.target.Limited
 	}
 	return s.target.shop
 }

@@ -114,7 +114,7 @@ func checkRunJSON(t *testing.T, path string) {
 	if err := json.Unmarshal(text, &whole); err != nil {
 		t.Fatal(err)
 	}
-	compareFields(t, "run.json", whole, append([]string{"base_url", "second_merchant", "inbox_url", "sandbox_url", "pids"}, shopFields...))
+	compareFields(t, "run.json", whole, append([]string{"base_url", "second_merchant", "limited_merchant", "inbox_url", "sandbox_url", "pids"}, shopFields...))
 	var second, processes map[string]json.RawMessage
 	if err := json.Unmarshal(whole["second_merchant"], &second); err != nil {
 		t.Error(err)

@@ -37,6 +37,7 @@ func newStory(g *target, env *testscript.Env) error {
 	env.Setenv("RUN", g.newID())
 	env.Setenv("MERCHANT", g.Merchant)
 	env.Setenv("SECOND", g.Second.Merchant)
+	env.Setenv("LIMITED", g.Limited.Merchant)
 	env.Setenv("BASE", g.BaseURL)
 	env.Setenv("INBOX", g.InboxURL)
 	env.Setenv("SANDBOX", g.SandboxURL)
@@ -55,7 +56,7 @@ func words() map[string]word {
 	return map[string]word{
 		// What the merchant asks.
 		"charge": (*story).charge, "pay": (*story).pay, "sms": (*story).sms, "http": (*story).http, "token": (*story).token,
-		"getstatus": (*story).getStatus, "found": (*story).found,
+		"getstatus": (*story).getStatus, "found": (*story).found, "rush": (*story).rush,
 		// What came back.
 		"status": (*story).status, "header": (*story).header, "json": (*story).json, "raw": (*story).raw, "error": (*story).wireError,
 		"same-body": (*story).sameBody, "keep": (*story).keep, "let": (*story).let,

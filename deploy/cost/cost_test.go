@@ -1,0 +1,57 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestThePageHasTheFigures(t *testing.T) {
+	text := read(t, page)
+	now, err := filled(text, read(t, counts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now != text {
+		t.Errorf("%s is not up to date: go run ./deploy/cost", page)
+	}
+}
+
+// TestAnOperation adds one up by hand: a charge with three writes and one call of the operator.
+func TestAnOperation(t *testing.T) {
+	c := operation{"charge", []run{{calls{writes: 3, operator: 1}, true}}, 2, 3}.cost()
+	want := cost{
+		api:      3.50,
+		lambda:   0.20 + 0.01333334*0.25*(10+15+500),
+		database: 0.625 * (3*2 + 3),
+		logs:     0.5 * (2 + 0.4),
+		rest:     3*0.01*3 + 0.09*1.5*2,
+	}
+	if math.Abs(c.sum()-want.sum()) > 1e-9 || math.Abs(c.database-want.database) > 1e-9 {
+		t.Errorf("%+v, want %+v", c, want)
+	}
+}
+
+func TestCounted(t *testing.T) {
+	if _, err := counted("| charge, first | 3 | 0 | 0 | 1 | 41.25 |\n"); err == nil || !strings.Contains(err.Error(), "pay (ussd), first") {
+		t.Errorf("half a table: %v", err)
+	}
+	known, err := counted(read(t, counts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known["charge, first"].operator != 1 || known["pay (ussd), repeated"].operator != 0 {
+		t.Errorf("%+v", known)
+	}
+}

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+)
+
+const checkout = ".."
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(checkout, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// settings are what samconfig.toml says of an environment's deployment.
+type settings struct {
+	Global struct {
+		Parameters struct {
+			StackName string `toml:"stack_name"`
+		}
+	}
+	Build  struct{ Parameters map[string]any }
+	Deploy struct {
+		Parameters struct {
+			Overrides string `toml:"parameter_overrides"`
+			Confirm   bool   `toml:"confirm_changeset"`
+			Rollback  *bool  `toml:"disable_rollback"`
+			Bucket    bool   `toml:"resolve_s3"`
+		}
+	}
+}
+
+func TestSamconfig(t *testing.T) {
+	text := read(t, "samconfig.toml")
+	var version struct{ Version float64 }
+	var environments map[string]any
+	if err := toml.Unmarshal(text, &environments); err != nil {
+		t.Fatal(err)
+	}
+	if err := toml.Unmarshal(text, &version); err != nil || version.Version != 0.1 {
+		t.Errorf("version %v, %v", version, err)
+	}
+	delete(environments, "version")
+	if len(environments) != 3 {
+		t.Errorf("%d environments", len(environments))
+	}
+	known, err := declared(read(t, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stacks := map[string]bool{}
+	for environment, stage := range map[string]string{"default": "dev", "staging": "staging", "prod": "prod"} {
+		t.Run(environment, func(t *testing.T) {
+			var all map[string]settings
+			if _, err := toml.Decode(withoutVersion(text), &all); err != nil {
+				t.Fatal(err)
+			}
+			one := all[environment]
+			stacks[one.Global.Parameters.StackName] = true
+			if !one.Deploy.Parameters.Confirm || !one.Deploy.Parameters.Bucket || one.Build.Parameters["cached"] != nil {
+				t.Errorf("%+v", one)
+			}
+			if one.Deploy.Parameters.Rollback != nil && *one.Deploy.Parameters.Rollback {
+				t.Error("a deployment that fails is left as it is")
+			}
+			given, err := configured(text, environment)
+			if err != nil || valueOf(given, "Stage") != stage {
+				t.Errorf("%v, %v", given, err)
+			}
+			for _, p := range given {
+				if err := known.check(p); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	if len(stacks) != 3 || stacks[""] {
+		t.Errorf("the stacks' names: %v", stacks)
+	}
+}
+
+// withoutVersion leaves the environments alone, which have one form.
+func withoutVersion(text []byte) string {
+	return strings.Replace(string(text), "version = 0.1\n", "", 1)
+}
+
+// fakeSAM notes its arguments, and "builds" by copying one program to every function's place.
+const fakeSAM = `#!/bin/sh
+echo "$@" >> "$FAKE_LOG"
+[ "$1" = build ] || exit 0
+for name in $FAKE_FUNCTIONS; do
+  mkdir -p ".aws-sam/build/$name" && cp "$FAKE_PROGRAM" ".aws-sam/build/$name/bootstrap"
+done
+`
+
+// stand is a folder with what a deployment reads, and a SAM that only notes.
+type stand struct{ root, log string }
+
+func newStand(t *testing.T, program string) stand {
+	t.Helper()
+	s := stand{root: t.TempDir()}
+	s.log = filepath.Join(s.root, "log")
+	for _, name := range []string{"template.yaml", "samconfig.toml"} {
+		if err := os.WriteFile(filepath.Join(s.root, name), read(t, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tools := filepath.Join(s.root, "tools")
+	if err := os.Mkdir(tools, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(tools, "sam"), []byte(fakeSAM), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", tools+":"+os.Getenv("PATH"))
+	t.Setenv("FAKE_LOG", s.log)
+	t.Setenv("FAKE_PROGRAM", program)
+	t.Setenv("FAKE_FUNCTIONS", strings.Join(functionsOf(read(t, "template.yaml")), " "))
+	return s
+}
+
+// calls are the lines of the log.
+func (s stand) calls(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(s.log)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// deployFlags are the Makefile's, as it gives them to SAM.
+var deployFlags = [...]string{"GOFLAGS=-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='", "CGO_ENABLED=0", "GOOS=linux"}
+
+// program builds the smallest program.
+func program(t *testing.T, environment ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module hello\n", "main.go": "package main\n\nfunc main() {}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-o", "bootstrap", ".")
+	build.Dir, build.Env = dir, append(os.Environ(), environment...)
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return filepath.Join(dir, "bootstrap")
+}
+
+func TestTheMakefileBuildsByTheseFlags(t *testing.T) {
+	want := `DEPLOY = CGO_ENABLED=0 GOFLAGS="` + strings.TrimPrefix(deployFlags[0], "GOFLAGS=") + `"`
+	if !bytes.Contains(read(t, "Makefile"), []byte(want)) {
+		t.Errorf("the Makefile has no line %s", want)
+	}
+}
+
+func TestDeploy(t *testing.T) {
+	good := program(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
+	constants := []string{"ServiceId=S", "ApplicationId=A", "ContactId=C"}
+	cases := map[string]struct {
+		arguments []string
+		build     []string // words of the first call
+		deploy    []string // words of the second
+		never     []string
+	}{
+		"dev": {
+			nil, []string{"--config-env default", "Stage,ParameterValue=dev", "Architecture,ParameterValue=arm64", "/template.yaml --base-dir"},
+			[]string{"deploy --template-file", "/.aws-sam/build/template.yaml", "--config-env default", "LogRetentionDays,ParameterValue=7"},
+			[]string{"--no-confirm-changeset", "--stack-name", "cached"},
+		},
+		"a stack of one's own": {
+			[]string{"-stack", "mine", "-yes", "LogRetentionDays=1"}, nil,
+			[]string{"--stack-name mine", "--no-confirm-changeset", "Stage,ParameterValue=dev", "LogRetentionDays,ParameterValue=1 "},
+			[]string{"LogRetentionDays,ParameterValue=7"},
+		},
+		"staging, step by step": {
+			[]string{"-env", "staging", "-gradual", "Deployment=AllAtOnce"}, []string{"/.aws-sam/gradual.yaml --base-dir"},
+			[]string{"--config-env staging", "Release,ParameterValue=2", "Deployment,ParameterValue=AllAtOnce"}, []string{"--no-confirm-changeset"},
+		},
+		"prod": {
+			append([]string{"-env", "prod"}, constants...), nil,
+			[]string{"--config-env prod", "Stage,ParameterValue=prod", "ServiceId,ParameterValue=S"}, []string{"--no-confirm-changeset", "Release"},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t, good)
+			if err := run(t.Context(), s.root, c.arguments, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			calls := s.calls(t)
+			if len(calls) != 2 || !strings.HasPrefix(calls[0], "build ") || !strings.HasPrefix(calls[1], "deploy ") {
+				t.Fatalf("%q", calls)
+			}
+			for i, words := range [][]string{c.build, c.deploy} {
+				for _, word := range words {
+					if !strings.Contains(calls[i], word) {
+						t.Errorf("%s\nhas no %s", calls[i], word)
+					}
+				}
+			}
+			for _, word := range c.never {
+				if strings.Contains(calls[0]+calls[1], word) {
+					t.Errorf("%q has %s", calls, word)
+				}
+			}
+		})
+	}
+}
+
+// TestTheGradualBundle: what SAM is given has the alias, and a release that the template takes.
+func TestTheGradualBundle(t *testing.T) {
+	s := newStand(t, program(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...))
+	if err := run(t.Context(), s.root, []string{"-gradual"}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(text, []byte("\n    AutoPublishAlias: live\n")) || bytes.Contains(text, []byte("\n#gradual")) {
+		t.Error("the marks are not taken away")
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	cases := map[string]struct {
+		arguments []string
+		want      string
+	}{
+		"an unknown environment":    {[]string{"-env", "production"}, "no environment"},
+		"another name for prod":     {[]string{"-env", "prod", "-stack", "mine"}, "its name in samconfig.toml"},
+		"prod without a look":       {[]string{"-env", "prod", "-yes"}, "looked at"},
+		"prod without its constant": {[]string{"-env", "prod", "ServiceId=S", "ContactId=C"}, "ApplicationId"},
+		"no parameter":              {[]string{"Stage"}, "no parameter"},
+		"a parameter unknown":       {[]string{"Colour=red"}, "no parameter Colour"},
+		"a value of another form":   {[]string{"BaseUrl=ftp://x"}, "BaseUrl does not take"},
+		"a value that is not one":   {[]string{"LogRetentionDays=2"}, "LogRetentionDays is one of"},
+		"a value out of its limits": {[]string{"ThrottleRate=0"}, "ThrottleRate does not take"},
+		"no number":                 {[]string{"ThrottleRate=many"}, "ThrottleRate does not take"},
+		"a release when at once":    {[]string{"Release=2611211230"}, "no parameter Release"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t, "/dev/null")
+			err := run(t.Context(), s.root, c.arguments, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			if calls := s.calls(t); calls[0] != "" {
+				t.Errorf("SAM was called: %q", calls)
+			}
+		})
+	}
+}
+
+// TestBundlesThatAreRefused: SAM would ship them.
+func TestBundlesThatAreRefused(t *testing.T) {
+	archive := filepath.Join(t.TempDir(), "archive")
+	if err := os.WriteFile(archive, []byte("!<arch>\n"+strings.Repeat("x", 64)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct{ program, want string }{
+		"an archive":        {archive, "bad magic number"},
+		"another processor": {program(t, append(slices.Clone(deployFlags[:]), "GOARCH=amd64")...), "not an executable for"},
+		"no flags":          {program(t, "GOFLAGS=", "CGO_ENABLED=0", "GOARCH=arm64", "GOOS=linux"), "-ldflags=-s"},
+		"half the flags":    {program(t, "GOFLAGS=-ldflags=-s", "CGO_ENABLED=0", "GOARCH=arm64", "GOOS=linux"), "use make"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t, c.program)
+			err := run(t.Context(), s.root, nil, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			if calls := s.calls(t); len(calls) != 1 {
+				t.Errorf("it was deployed: %q", calls)
+			}
+		})
+	}
+}

@@ -1,0 +1,153 @@
+// Command deploy is `make deploy`: it builds the bundle by the flags that the Makefile gives, checks what was built, and
+// has SAM deploy it with the settings of samconfig.toml.
+//
+// It exists because three things are easily forgotten: SAM drops all parameters of samconfig.toml where one is given on
+// the command line, a bundle without the flags is another one, and a gradual deployment needs the marked lines of
+// template.yaml and another Release each time.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	root, err := os.Getwd()
+	if err == nil {
+		err = run(ctx, root, os.Args[1:], os.Stderr)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "deploy:", err)
+		os.Exit(1)
+	}
+}
+
+// wish is what the command line asks for.
+type wish struct {
+	environment string // dev, staging or prod
+	stack       string // "" for samconfig.toml's
+	gradual     bool
+	unattended  bool // no question before the change set
+	parameters  []parameter
+}
+
+// readWish reads the command line.
+func readWish(arguments []string, out io.Writer) (wish, error) {
+	var w wish
+	flags := flag.NewFlagSet("deploy", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.StringVar(&w.environment, "env", "dev", "dev, staging or prod")
+	flags.StringVar(&w.stack, "stack", "", "another name than mobile-gateway-dev, for a stack of one's own; with dev alone")
+	flags.BoolVar(&w.gradual, "gradual", false, "let the new version take over step by step")
+	flags.BoolVar(&w.unattended, "yes", false, "do not ask before the change set; never with prod")
+	if err := flags.Parse(arguments); err != nil {
+		return w, err
+	}
+	for _, argument := range flags.Args() {
+		name, value, found := strings.Cut(argument, "=")
+		if !found {
+			return w, fmt.Errorf("%q is no parameter: Name=value", argument)
+		}
+		w.parameters = append(w.parameters, parameter{name, value})
+	}
+	switch {
+	case w.environment != "dev" && w.environment != "staging" && w.environment != "prod":
+		return w, fmt.Errorf("there is no environment %q: dev, staging or prod", w.environment)
+	case w.stack != "" && w.environment != "dev":
+		return w, fmt.Errorf("the stack of %s has its name in samconfig.toml", w.environment)
+	case w.unattended && w.environment == "prod":
+		return w, errors.New("a change of prod is looked at before it is made")
+	}
+	return w, nil
+}
+
+// section is the environment as samconfig.toml names it.
+func (w wish) section() string {
+	if w.environment == "dev" {
+		return "default" // what a plain `sam deploy` takes
+	}
+	return w.environment
+}
+
+// run builds, checks and deploys the checkout at root.
+func run(ctx context.Context, root string, arguments []string, out io.Writer) error {
+	w, err := readWish(arguments, out)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
+	if err != nil {
+		return fmt.Errorf("start this in the checkout: %w", err)
+	}
+	if w.gradual {
+		text = unmark(text)
+		w.parameters = append(w.parameters, parameter{"Release", time.Now().UTC().Format(releaseForm)})
+	}
+	given, err := settled(filepath.Join(root, "samconfig.toml"), text, w)
+	if err != nil {
+		return err
+	}
+	sam, err := findSAM(root)
+	if err != nil {
+		return err
+	}
+	source := filepath.Join(root, "template.yaml")
+	if w.gradual {
+		source = filepath.Join(root, ".aws-sam", "gradual.yaml")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(source), 0o755), os.WriteFile(source, text, 0o600)); err != nil {
+			return err
+		}
+	}
+	common := []string{"--config-file", filepath.Join(root, "samconfig.toml"), "--config-env", w.section()}
+	build := append([]string{"build", "--template-file", source, "--base-dir", root, "--parameter-overrides"}, overrides(given)...)
+	if err := command(ctx, root, sam, append(build, common...)...); err != nil {
+		return err
+	}
+	bundle := filepath.Join(root, ".aws-sam", "build")
+	if err := checkBundle(bundle, functionsOf(text), valueOf(given, "Architecture")); err != nil {
+		return err
+	}
+	deploy := append([]string{"deploy", "--template-file", filepath.Join(bundle, "template.yaml"), "--parameter-overrides"}, overrides(given)...)
+	if w.stack != "" {
+		deploy = append(deploy, "--stack-name", w.stack)
+	}
+	if w.unattended {
+		deploy = append(deploy, "--no-confirm-changeset")
+	}
+	return command(ctx, root, sam, append(deploy, common...)...)
+}
+
+// findSAM finds the SAM CLI: on the PATH, else the pinned one of the checkout.
+func findSAM(root string) (string, error) {
+	if path, err := exec.LookPath("sam"); err == nil {
+		return path, nil
+	}
+	path := filepath.Join(root, ".local", "tools", "sam-cli", "bin", "sam")
+	if _, err := os.Stat(path); err != nil {
+		return "", errors.New("sam is not on the PATH: install the AWS SAM CLI, or run e2e/tools/install sam")
+	}
+	return path, nil
+}
+
+// command runs SAM at the terminal: it may ask.
+func command(ctx context.Context, root, sam string, arguments ...string) error {
+	c := exec.CommandContext(ctx, sam, arguments...)
+	c.Dir, c.Env = root, append(os.Environ(), "SAM_CLI_TELEMETRY=0")
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("sam %s: %w", arguments[0], err)
+	}
+	return nil
+}

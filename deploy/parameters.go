@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"go.yaml.in/yaml/v3"
+)
+
+// releaseForm is the parameter Release as time.Format writes it: the minute.
+const releaseForm = "0601021504"
+
+// parameter is one of the template's parameters with a value.
+type parameter struct{ Name, Value string }
+
+// constants are the operators' constants of the specification, which have no default that a real merchant could use.
+var constants = [...]string{"ServiceId", "ApplicationId", "ContactId"}
+
+// unmark takes the marks away from the lines of template.yaml that a gradual deployment has.
+func unmark(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\n#gradual"), []byte("\n")) }
+
+// settled are all parameters of a deployment: those of samconfig.toml, changed by the wish's own, and the architecture,
+// which the build needs to know too. It fails for one that the template does not have or whose value it does not take.
+func settled(config string, template []byte, w wish) ([]parameter, error) {
+	text, err := os.ReadFile(config)
+	if err != nil {
+		return nil, err
+	}
+	given, err := configured(text, w.section())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", config, err)
+	}
+	given = merge(given, w.parameters)
+	for _, name := range constants {
+		if w.environment == "prod" && valueOf(given, name) == "" {
+			return nil, fmt.Errorf("prod needs the operators' %s: put it into samconfig.toml, or into PARAMETERS", name)
+		}
+	}
+	known, err := declared(template)
+	if err != nil {
+		return nil, err
+	}
+	given = merge([]parameter{{"Architecture", known["Architecture"].Default}}, given)
+	for _, p := range given {
+		if err := known.check(p); err != nil {
+			return nil, err
+		}
+	}
+	return given, nil
+}
+
+// configured reads the parameters of an environment from samconfig.toml.
+func configured(text []byte, environment string) ([]parameter, error) {
+	var file map[string]any
+	if err := toml.Unmarshal(text, &file); err != nil {
+		return nil, err
+	}
+	at := any(file)
+	for _, key := range []string{environment, "deploy", "parameters", "parameter_overrides"} {
+		table, isTable := at.(map[string]any)
+		if !isTable || table[key] == nil {
+			return nil, fmt.Errorf("there is no %s.deploy.parameters.parameter_overrides", environment)
+		}
+		at = table[key]
+	}
+	line, isText := at.(string)
+	if !isText {
+		return nil, fmt.Errorf("parameter_overrides of %s is not a text of Name=value", environment)
+	}
+	var found []parameter
+	for item := range strings.FieldsSeq(line) {
+		name, value, _ := strings.Cut(item, "=")
+		found = append(found, parameter{name, value})
+	}
+	return found, nil
+}
+
+// merge lets later values take the place of earlier ones.
+func merge(first, second []parameter) []parameter {
+	merged := slices.Clone(first)
+	for _, p := range second {
+		if i := slices.IndexFunc(merged, func(other parameter) bool { return other.Name == p.Name }); i >= 0 {
+			merged[i] = p
+			continue
+		}
+		merged = append(merged, p)
+	}
+	return merged
+}
+
+// valueOf is a parameter's value, "" for none.
+func valueOf(all []parameter, name string) string {
+	for _, p := range all {
+		if p.Name == name {
+			return p.Value
+		}
+	}
+	return ""
+}
+
+// overrides writes parameters as SAM reads them; this form takes an empty value too.
+func overrides(all []parameter) []string {
+	var list []string
+	for _, p := range all {
+		list = append(list, "ParameterKey="+p.Name+",ParameterValue="+p.Value)
+	}
+	return list
+}
+
+// declaration is a parameter as the template declares it.
+type declaration struct {
+	Default        string   `yaml:"Default"`
+	AllowedPattern string   `yaml:"AllowedPattern"`
+	AllowedValues  []string `yaml:"AllowedValues"`
+	MinValue       *int     `yaml:"MinValue"`
+	MaxValue       *int     `yaml:"MaxValue"`
+}
+
+type declarations map[string]declaration
+
+// declared reads the template's parameters.
+func declared(template []byte) (declarations, error) {
+	var document struct {
+		Parameters declarations `yaml:"Parameters"`
+	}
+	err := yaml.Unmarshal(template, &document)
+	return document.Parameters, err
+}
+
+// check tells whether the template takes a value.
+func (d declarations) check(p parameter) error {
+	known, found := d[p.Name]
+	if !found {
+		return fmt.Errorf("template.yaml has no parameter %s", p.Name)
+	}
+	if len(known.AllowedValues) > 0 && !slices.Contains(known.AllowedValues, p.Value) {
+		return fmt.Errorf("%s is one of %s, not %q", p.Name, strings.Join(known.AllowedValues, ", "), p.Value)
+	}
+	if known.AllowedPattern != "" {
+		pattern, err := regexp.Compile(known.AllowedPattern)
+		if err != nil || !pattern.MatchString(p.Value) {
+			return fmt.Errorf("%s does not take %q: %s", p.Name, p.Value, known.AllowedPattern)
+		}
+	}
+	if known.MinValue == nil && known.MaxValue == nil {
+		return nil
+	}
+	number, err := strconv.Atoi(p.Value)
+	if err != nil || known.MinValue != nil && number < *known.MinValue || known.MaxValue != nil && number > *known.MaxValue {
+		return fmt.Errorf("%s does not take %q: it is out of its limits", p.Name, p.Value)
+	}
+	return nil
+}
+
+// functionsOf lists the logical ids of a template's functions: each has a program in the bundle.
+func functionsOf(template []byte) []string {
+	var document struct {
+		Resources map[string]struct {
+			Type string `yaml:"Type"`
+		} `yaml:"Resources"`
+	}
+	_ = yaml.Unmarshal(template, &document) // declared has read it before
+	var found []string
+	for name, resource := range document.Resources {
+		if resource.Type == "AWS::Serverless::Function" {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"mobilegateway/internal/local"
+	"mobilegateway/internal/local/file"
+	"mobilegateway/shared/awsclient"
+	"mobilegateway/shared/merchant"
+)
+
+// prod is the stage that no test touches.
+const prod = "prod"
+
+// furnished gives the run.json of a stack, which is made when there is none yet.
+func furnished(ctx context.Context, root string, variable func(string) string, stack string) (string, error) {
+	path := filepath.Join(root, ".local", "e2e-target", stack, "run.json")
+	found, err := outputs(ctx, root, stack)
+	if err != nil {
+		return "", err
+	}
+	if err := testable(found); err != nil {
+		return "", fmt.Errorf("the stack %s: %w", stack, err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	d, err := deployment(found, variable)
+	if err != nil {
+		return "", err
+	}
+	held, err := d.Held(ctx, d.OperatorSecret)
+	if err != nil {
+		return "", err
+	}
+	if err := onlySandbox(held, d.OperatorURL); err != nil {
+		return "", fmt.Errorf("the stack %s: %w", stack, err)
+	}
+	info, err := d.Furnish(ctx)
+	if errors.Is(err, merchant.ErrNameTaken) {
+		return "", fmt.Errorf("the stack %s was furnished before, and what its merchants hold is no more in %s: bring that file", stack, path)
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, shop := range []*local.Shop{&info.Shop, &info.SecondMerchant, &info.LimitedMerchant} {
+		shop.ServiceID, shop.ApplicationID, shop.ContactID = found["ServiceId"], found["ApplicationId"], found["ContactId"]
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	text, err := json.MarshalIndent(info, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	return path, file.Replace(path, append(text, '\n'))
+}
+
+// testable refuses what must not be tested.
+func testable(found map[string]string) error {
+	switch found["Stage"] {
+	case "":
+		return errors.New("it has no output Stage: it is no stack of this template, or an older one")
+	case prod:
+		return errors.New("its stage is prod: the stories write secrets and payments (make smoke does not)")
+	}
+	return nil
+}
+
+// deployment is the stack as it is furnished.
+func deployment(found map[string]string, variable func(string) string) (local.Deployment, error) {
+	for _, name := range []string{"SANDBOX_URL", "SANDBOX_TOKEN", "INBOX_URL"} {
+		if variable(name) == "" {
+			return local.Deployment{}, fmt.Errorf("%s is not set: the sandbox operator and the inbox that the stack reaches", name)
+		}
+	}
+	base, err := baseURL(found, variable)
+	if err != nil {
+		return local.Deployment{}, err
+	}
+	client, err := awsclient.New(variable)
+	return local.Deployment{
+		Client: client, MerchantTable: found["MerchantTable"], OperatorSecret: found["OperatorSecret"],
+		KeySecrets:    []string{found["TokenKeySecret"], found["CallbackKeySecret"], found["WebhookKeySecret"]},
+		WebhookSecret: found["WebhookKeySecret"],
+		BaseURL:       base, SandboxURL: variable("SANDBOX_URL"), OperatorURL: variable("SANDBOX_URL"), InboxURL: variable("INBOX_URL"),
+		SandboxToken: variable("SANDBOX_TOKEN"), Now: time.Now,
+	}, err
+}
+
+// onlySandbox refuses a stack that is somebody's: its operators' secret leads elsewhere than to the sandbox.
+func onlySandbox(secret []byte, sandbox string) error {
+	if len(secret) == 0 {
+		return nil
+	}
+	var platforms map[string]struct {
+		Accounts map[string]struct {
+			BaseURL string `json:"base_url"`
+		} `json:"accounts"`
+	}
+	if json.Unmarshal(secret, &platforms) != nil {
+		return errors.New("its operators' secret is not of the form")
+	}
+	for name, platform := range platforms {
+		for _, account := range platform.Accounts {
+			if account.BaseURL != sandbox {
+				return fmt.Errorf("its operators' secret leads %s to another platform than this sandbox: it is no stack for tests", name)
+			}
+		}
+	}
+	return nil
+}

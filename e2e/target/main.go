@@ -1,0 +1,143 @@
+// Command target plays the stories against a gateway that is deployed already: `make e2e TARGET=...`.
+//
+// The target is a run.json, or the name of a stack. A stack is furnished first, once: secrets, the sandbox as every
+// operator, and two demo merchants; what they hold is kept in .local/e2e-target. It is never a stack of the stage prod, nor
+// one whose operators' secret knows another platform than the sandbox.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	partners := flag.Bool("partners", false, "hold a sandbox operator and an inbox on this host, until an interrupt, and tell their variables")
+	flag.Parse()
+	err := func() error {
+		root, err := os.Getwd()
+		switch {
+		case err != nil:
+			return err
+		case *partners:
+			return hold(ctx, filepath.Join(root, ".local", "e2e-target", "partners"), os.Stdout)
+		}
+		return run(ctx, root, os.Getenv, flag.Args())
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+}
+
+// storiesAtOnce is how many stories wait side by side: a small stack works on few requests at once.
+const storiesAtOnce = "16"
+
+// Targets, as e2e/exceptions_test.go names them; "" is a local run.
+const (
+	onAWS        = "stack"
+	onLocalStack = "localstack"
+)
+
+// run plays the stories against a target. arguments after it go to the tests.
+func run(ctx context.Context, root string, variable func(string) string, arguments []string) error {
+	if len(arguments) == 0 || arguments[0] == "" {
+		return errors.New("which target? A run.json, or the name of a stack")
+	}
+	kind := onAWS
+	if variable("AWS_ENDPOINT_URL") != "" {
+		kind = onLocalStack
+	}
+	path := arguments[0]
+	if strings.HasSuffix(path, ".json") {
+		own, err := isLocalRun(path)
+		if err != nil {
+			return err
+		}
+		if own {
+			kind = ""
+		}
+	} else {
+		var err error
+		path, err = furnished(ctx, root, variable, arguments[0])
+		if err != nil {
+			return err
+		}
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, "go", append([]string{
+		"test", "-count=1", "-timeout=30m", "./e2e", "-parallel=" + storiesAtOnce, "-run=^TestGateway$",
+	}, arguments[1:]...)...)
+	command.Dir, command.Env = root, append(os.Environ(), "E2E_RUN_JSON="+path, "E2E_TARGET="+kind)
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	return command.Run()
+}
+
+// isLocalRun tells whether a run.json is one of `make run`: it knows its processes.
+func isLocalRun(path string) (bool, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return false, err
+	}
+	var info struct {
+		PIDs struct {
+			Run int `json:"run"`
+		} `json:"pids"`
+	}
+	err = json.Unmarshal(text, &info)
+	return info.PIDs.Run != 0, err
+}
+
+// outputs reads what a stack says of itself.
+func outputs(ctx context.Context, root, stack string) (map[string]string, error) {
+	sam, err := exec.LookPath("sam")
+	if err != nil {
+		sam = filepath.Join(root, ".local", "tools", "sam-cli", "bin", "sam") // the pinned one: e2e/tools/install sam
+	}
+	command := exec.CommandContext(ctx, sam, "list", "stack-outputs", "--stack-name", stack, "--output", "json")
+	command.Dir, command.Env, command.Stderr = root, append(os.Environ(), "SAM_CLI_TELEMETRY=0"), os.Stderr
+	text, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("the outputs of the stack %s: %w", stack, err)
+	}
+	var list []struct{ OutputKey, OutputValue string }
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("the outputs of the stack %s: %w", stack, err)
+	}
+	found := map[string]string{}
+	for _, output := range list {
+		found[output.OutputKey] = output.OutputValue
+	}
+	return found, nil
+}
+
+// baseURL is where the stack's API is reached: BASE_URL, else the stage's own address, which LocalStack serves under a path.
+func baseURL(found map[string]string, variable func(string) string) (string, error) {
+	if own := variable("BASE_URL"); own != "" {
+		return strings.TrimRight(own, "/"), nil
+	}
+	endpoint := variable("AWS_ENDPOINT_URL")
+	if endpoint == "" {
+		return found["BaseUrl"], nil
+	}
+	address, err := url.Parse(found["BaseUrl"])
+	if err != nil {
+		return "", err
+	}
+	id, _, _ := strings.Cut(address.Host, ".")
+	return strings.TrimRight(endpoint, "/") + "/_aws/execute-api/" + id + address.Path, nil
+}
