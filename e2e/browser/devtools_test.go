@@ -1,0 +1,186 @@
+package browser
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// commandTimeout bounds one command of the DevTools protocol.
+const commandTimeout = 20 * time.Second
+
+// chromium is a running browser: commands go down one pipe, answers and events come up another, a JSON text and a zero
+// byte each (--remote-debugging-pipe).
+type chromium struct {
+	down *os.File
+
+	mu      sync.Mutex
+	last    int
+	waiting map[int]chan message
+	seen    map[string][]string // by session: what the browser complained about
+	gone    error
+}
+
+type message struct {
+	ID        int             `json:"id,omitempty"`
+	SessionID string          `json:"sessionId,omitempty"`
+	Method    string          `json:"method,omitempty"`
+	Params    json.RawMessage `json:"params,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Error     *struct {
+		Message string `json:"message"`
+	} `json:"error,omitempty"`
+}
+
+// tools is where the install script puts the browser.
+func tools(t *testing.T) string {
+	folder, err := filepath.Abs("../../.local/tools/browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// launch starts a browser with a profile of its own, and ends it with the test.
+func launch(t *testing.T) *chromium {
+	t.Helper()
+	folder := tools(t)
+	program := os.Getenv("E2E_CHROMIUM")
+	home := t.TempDir() // of the profile, and of what else a browser or its libraries keep
+	environment := append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home)
+	if program == "" {
+		program = filepath.Join(folder, "chromium")
+		environment = append(environment, "LD_LIBRARY_PATH="+filepath.Join(folder, "lib"), "FONTCONFIG_FILE="+filepath.Join(folder, "fonts.conf"))
+	}
+	command := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
+		"--force-color-profile=srgb", "--font-render-hinting=none", "--remote-debugging-pipe", "--user-data-dir="+filepath.Join(home, "profile"), "about:blank")
+	command.Env = environment
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	ours, theirs := pipes(t)
+	command.ExtraFiles = theirs[:]
+	if err := command.Start(); err != nil {
+		t.Fatalf("the browser does not start (e2e/browser/install installs it): %v", err)
+	}
+	for _, file := range theirs {
+		_ = file.Close()
+	}
+	c := &chromium{down: ours[1], waiting: map[int]chan message{}, seen: map[string][]string{}}
+	go c.read(ours[0])
+	t.Cleanup(func() {
+		_, _ = c.call("", "Browser.close", nil)
+		done := make(chan struct{})
+		go func() { _ = command.Wait(); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second):
+			t.Error("the browser did not end by itself")
+		}
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // helpers that are left; its group has its own number
+		<-done
+		_, _ = ours[0].Close(), ours[1].Close()
+	})
+	return c
+}
+
+// pipes are the two ends of two pipes: ours to read and to write, theirs to read and to write.
+func pipes(t *testing.T) (ours, theirs [2]*os.File) {
+	t.Helper()
+	var errs [2]error
+	theirs[0], ours[1], errs[0] = os.Pipe()
+	ours[0], theirs[1], errs[1] = os.Pipe()
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	return ours, theirs
+}
+
+// read hands answers to who waits for them, and keeps the complaints of the pages.
+func (c *chromium) read(up *os.File) {
+	lines := bufio.NewReader(up)
+	for {
+		text, err := lines.ReadBytes(0)
+		if err != nil {
+			c.mu.Lock()
+			c.gone = fmt.Errorf("the browser has ended: %w", err)
+			for id, waiting := range c.waiting {
+				close(waiting)
+				delete(c.waiting, id)
+			}
+			c.mu.Unlock()
+			return
+		}
+		var m message
+		if json.Unmarshal(text[:len(text)-1], &m) != nil {
+			continue
+		}
+		c.mu.Lock()
+		if m.ID == 0 {
+			if m.Method == "Log.entryAdded" || m.Method == "Runtime.exceptionThrown" {
+				c.seen[m.SessionID] = append(c.seen[m.SessionID], string(m.Params))
+			}
+		} else if waiting := c.waiting[m.ID]; waiting != nil {
+			waiting <- m
+			delete(c.waiting, m.ID)
+		}
+		c.mu.Unlock()
+	}
+}
+
+// call makes one command and waits for its result.
+func (c *chromium) call(session, method string, params any) (json.RawMessage, error) {
+	if params == nil {
+		params = struct{}{}
+	}
+	body, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	answer := make(chan message, 1)
+	c.mu.Lock()
+	if c.gone != nil {
+		c.mu.Unlock()
+		return nil, c.gone
+	}
+	c.last++
+	m := message{ID: c.last, SessionID: session, Method: method, Params: body}
+	c.waiting[m.ID] = answer
+	text, err := json.Marshal(m)
+	if err == nil {
+		_, err = c.down.Write(append(text, 0))
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case m, open := <-answer:
+		if !open {
+			return nil, c.gone
+		}
+		if m.Error != nil {
+			return nil, fmt.Errorf("%s: %s", method, m.Error.Message)
+		}
+		return m.Result, nil
+	case <-time.After(commandTimeout):
+		return nil, fmt.Errorf("%s: no answer", method)
+	}
+}
+
+// complaints are what the pages of a session made the browser complain about since the last call.
+func (c *chromium) complaints(session string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seen := slices.Clone(c.seen[session])
+	delete(c.seen, session)
+	return seen
+}

@@ -1,0 +1,213 @@
+package browser
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pageTimeout bounds what a purchaser waits for.
+const pageTimeout = 20 * time.Second
+
+// tab is one page of the browser. Its methods fail the test where the browser does not do as it is told.
+type tab struct {
+	*testing.T
+	browser *chromium
+	session string
+	axe     string
+}
+
+// newTab opens a tab with cookies of its own, a phone's size, and scripts switched off.
+func (c *chromium) newTab(t *testing.T, lang string) *tab {
+	t.Helper()
+	p := &tab{T: t, browser: c}
+	var context, target, session struct {
+		BrowserContextID string `json:"browserContextId,omitempty"`
+		TargetID         string `json:"targetId,omitempty"`
+		SessionID        string `json:"sessionId,omitempty"`
+	}
+	p.call("Target.createBrowserContext", nil, &context)
+	p.call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": context.BrowserContextID}, &target)
+	p.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session)
+	p.session = session.SessionID
+	for _, domain := range []string{"Page", "Log", "Runtime"} {
+		p.call(domain+".enable", nil, nil)
+	}
+	p.scripts(false)
+	p.call("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil)
+	p.call("Emulation.setUserAgentOverride", map[string]any{"userAgent": "e2e", "acceptLanguage": lang}, nil)
+	p.size(400)
+	axe, err := os.ReadFile(filepath.Join(tools(t), "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.axe = string(axe)
+	return p
+}
+
+// call makes a command in the tab.
+func (p *tab) call(method string, params, result any) {
+	p.Helper()
+	raw, err := p.browser.call(p.session, method, params)
+	if err == nil && result != nil {
+		err = json.Unmarshal(raw, result)
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *tab) size(width int) {
+	p.Helper()
+	p.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": false}, nil)
+}
+
+// open goes to an address and returns when its title begins as given.
+func (p *tab) open(address, title string) {
+	p.Helper()
+	p.call("Page.navigate", map[string]any{"url": address}, nil)
+	p.await(title)
+}
+
+// await returns when a page is there, whole, whose title begins as given.
+func (p *tab) await(title string) {
+	p.Helper()
+	p.until("the title "+title, func() bool {
+		state, err := p.evaluate(`document.readyState + " " + document.title`)
+		return err == nil && strings.HasPrefix(state, "complete "+title)
+	})
+}
+
+// until asks again and again until it is so.
+func (p *tab) until(what string, yes func() bool) {
+	p.Helper()
+	for deadline := time.Now().Add(pageTimeout); !yes(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			state, _ := p.evaluate(`location.href + " " + document.title + " " + (document.body || {}).innerText`)
+			p.Fatalf("not in time: %s; the page is %s", what, state)
+		}
+	}
+}
+
+// evaluate computes a text in a world of its own beside the page, which it sees as it is. The page's policy has no say
+// there, and its switched-off scripts stay off.
+func (p *tab) evaluate(expression string) (string, error) {
+	var frames struct {
+		FrameTree struct {
+			Frame struct {
+				ID string `json:"id"`
+			} `json:"frame"`
+		} `json:"frameTree"`
+	}
+	var world struct {
+		ExecutionContextID int `json:"executionContextId"`
+	}
+	var value struct {
+		Result struct {
+			Value json.RawMessage `json:"value"`
+		} `json:"result"`
+		ExceptionDetails json.RawMessage `json:"exceptionDetails"`
+	}
+	steps := []struct {
+		method string
+		params func() map[string]any
+		result any
+	}{
+		{"Page.getFrameTree", func() map[string]any { return nil }, &frames},
+		{"Page.createIsolatedWorld", func() map[string]any {
+			return map[string]any{"frameId": frames.FrameTree.Frame.ID, "worldName": "test"}
+		}, &world},
+		{"Runtime.evaluate", func() map[string]any {
+			return map[string]any{"expression": expression, "contextId": world.ExecutionContextID, "awaitPromise": true, "returnByValue": true}
+		}, &value},
+	}
+	for _, step := range steps {
+		raw, err := p.browser.call(p.session, step.method, step.params())
+		if err == nil {
+			err = json.Unmarshal(raw, step.result)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	if value.ExceptionDetails != nil {
+		return "", fmt.Errorf("%s", value.ExceptionDetails)
+	}
+	var text string
+	if json.Unmarshal(value.Result.Value, &text) != nil {
+		text = string(value.Result.Value)
+	}
+	return text, nil
+}
+
+// sure is evaluate where it must not fail.
+func (p *tab) sure(expression string) string {
+	p.Helper()
+	text, err := p.evaluate(expression)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return text
+}
+
+// press presses and releases a key that has a name.
+func (p *tab) press(key string) {
+	p.Helper()
+	code := map[string]int{"Tab": 9, "Enter": 13}[key]
+	params := map[string]any{"type": "keyDown", "key": key, "code": key, "windowsVirtualKeyCode": code}
+	if key == "Enter" {
+		params["text"] = "\r"
+	}
+	p.call("Input.dispatchKeyEvent", params, nil)
+	delete(params, "text")
+	params["type"] = "keyUp"
+	p.call("Input.dispatchKeyEvent", params, nil)
+}
+
+// write types a text, a key a character.
+func (p *tab) write(text string) {
+	p.Helper()
+	for _, character := range text {
+		p.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": string(character), "text": string(character)}, nil)
+		p.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": string(character)}, nil)
+	}
+}
+
+// focus says where the focus is: the id of a field, the value of a button, the address of a link, or the class.
+func (p *tab) focus() string {
+	p.Helper()
+	return p.sure(`(e => e.id || e.value || e.getAttribute("href") || e.className || e.tagName)(document.activeElement)`)
+}
+
+// tabTo presses Tab once and looks where that leads.
+func (p *tab) tabTo(want string) {
+	p.Helper()
+	p.press("Tab")
+	if got := p.focus(); got != want {
+		p.Fatalf("Tab leads to %q, want %q", got, want)
+	}
+}
+
+// screenshot takes a picture of the whole page.
+func (p *tab) screenshot() []byte {
+	p.Helper()
+	var layout struct {
+		Size struct{ Width, Height float64 } `json:"cssContentSize"`
+	}
+	p.call("Page.getLayoutMetrics", nil, &layout)
+	var picture struct {
+		Data string `json:"data"`
+	}
+	p.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": map[string]any{
+		"x": 0, "y": 0, "width": layout.Size.Width, "height": layout.Size.Height, "scale": 1}}, &picture)
+	raw, err := base64.StdEncoding.DecodeString(picture.Data)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return raw
+}
