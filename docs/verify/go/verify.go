@@ -1,0 +1,53 @@
+// Command verify judges one notification: the secret in WEBHOOK_SECRET, webhook-id, webhook-timestamp and
+// webhook-signature as arguments, the raw body on the standard input. A merchant's server takes over the function verify.
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// verify says why a notification is not to be believed, nil where it is genuine. body is the raw body, byte for byte as
+// it came; signatures is the whole header, which holds two during a rotation.
+func verify(secret, id, timestamp, signatures string, body []byte, now time.Time) error {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil || len(key) == 0 {
+		return errors.New("the secret is not one: whsec_ and base64")
+	}
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > 5*time.Minute {
+		return errors.New("the timestamp is not within 5 minutes")
+	}
+	hash := hmac.New(sha256.New, key)
+	hash.Write([]byte(id + "." + timestamp + "."))
+	hash.Write(body)
+	want := []byte("v1," + base64.StdEncoding.EncodeToString(hash.Sum(nil)))
+	for signature := range strings.FieldsSeq(signatures) {
+		if hmac.Equal([]byte(signature), want) {
+			return nil
+		}
+	}
+	return errors.New("no signature matches")
+}
+
+func main() {
+	body, err := io.ReadAll(os.Stdin)
+	if err == nil && len(os.Args) == 4 {
+		err = verify(os.Getenv("WEBHOOK_SECRET"), os.Args[1], os.Args[2], os.Args[3], body, time.Now())
+	} else {
+		err = errors.Join(err, errors.New("verify ID TIMESTAMP SIGNATURE < BODY"))
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_, _ = fmt.Fprintln(os.Stdout, "verified")
+}

@@ -1,0 +1,50 @@
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Base64;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+
+/**
+ * Judges one notification: the secret in WEBHOOK_SECRET, webhook-id, webhook-timestamp and webhook-signature as arguments, the
+ * raw body on the standard input. A merchant's server takes over the method verify; it needs nothing but Java 11.
+ */
+public final class Verify {
+  private Verify() {}
+
+  /**
+   * Throws unless a notification is genuine. body is the raw body, byte for byte as it came; signatures is the whole header,
+   * which holds two during a rotation.
+   */
+  static void verify(String secret, String id, String timestamp, String signatures, byte[] body, Instant now)
+      throws GeneralSecurityException {
+    byte[] key = Base64.getDecoder().decode(secret.startsWith("whsec_") ? secret.substring(6) : secret);
+    if (!timestamp.matches("[0-9]{1,15}")
+        || Duration.between(Instant.ofEpochSecond(Long.parseLong(timestamp)), now).abs().compareTo(Duration.ofMinutes(5)) > 0) {
+      throw new GeneralSecurityException("the timestamp is not within 5 minutes");
+    }
+    Mac mac = Mac.getInstance("HmacSHA256");
+    mac.init(new SecretKeySpec(key, "HmacSHA256"));
+    mac.update((id + "." + timestamp + ".").getBytes(StandardCharsets.UTF_8));
+    byte[] want = ("v1," + Base64.getEncoder().encodeToString(mac.doFinal(body))).getBytes(StandardCharsets.UTF_8);
+    for (String signature : signatures.split(" ")) {
+      if (MessageDigest.isEqual(signature.getBytes(StandardCharsets.UTF_8), want)) {
+        return;
+      }
+    }
+    throw new GeneralSecurityException("no signature matches");
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    try {
+      byte[] body = System.in.readAllBytes();
+      verify(System.getenv("WEBHOOK_SECRET"), arguments[0], arguments[1], arguments[2], body, Instant.now());
+    } catch (GeneralSecurityException | IllegalArgumentException fault) {
+      System.err.println(fault.getMessage());
+      System.exit(1);
+    }
+    System.out.println("verified");
+  }
+}

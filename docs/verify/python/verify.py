@@ -1,0 +1,32 @@
+"""Judges one notification: the secret in WEBHOOK_SECRET, webhook-id, webhook-timestamp and webhook-signature as arguments, the
+raw body on the standard input. A merchant's server takes over the function verify; it needs nothing but Python 3.8."""
+
+import base64
+import hashlib
+import hmac
+import os
+import sys
+import time
+
+
+def verify(secret: str, id: str, timestamp: str, signatures: str, body: bytes, now: float) -> None:
+    """Raises ValueError unless a notification is genuine. body is the raw body, byte for byte as it came; signatures is the
+    whole header, which holds two during a rotation."""
+    key = base64.b64decode(secret[len("whsec_"):] if secret.startswith("whsec_") else secret)
+    if not key:
+        raise ValueError("the secret is not one: whsec_ and base64")
+    if not (timestamp.isascii() and timestamp.isdigit()) or abs(now - int(timestamp)) > 300:
+        raise ValueError("the timestamp is not within 5 minutes")
+    digest = hmac.new(key, f"{id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+    want = b"v1," + base64.b64encode(digest)
+    if not any(hmac.compare_digest(signature.encode(), want) for signature in signatures.split()):
+        raise ValueError("no signature matches")
+
+
+if __name__ == "__main__":
+    try:
+        id, timestamp, signatures = sys.argv[1:]
+        verify(os.environ["WEBHOOK_SECRET"], id, timestamp, signatures, sys.stdin.buffer.read(), time.time())
+    except ValueError as fault:
+        sys.exit(str(fault))
+    print("verified")

@@ -1,0 +1,50 @@
+package doctest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// clone copies the tree as a fresh clone has it, without what builds and runs made, and gives the copy's folder.
+func clone(t *testing.T) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "mobilegateway")
+	err := filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && slices.Contains(ignored, entry.Name()) {
+			return fs.SkipDir
+		}
+		relative, err := filepath.Rel(top, name)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return os.MkdirAll(filepath.Join(to, relative), 0o755)
+		}
+		if !entry.Type().IsRegular() {
+			return nil
+		}
+		return copyFile(name, filepath.Join(to, relative))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func copyFile(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	status, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, status.Mode().Perm())
+}

@@ -1,0 +1,152 @@
+package doctest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/market"
+	"mobilegateway/shared/oneapi"
+)
+
+// rowsOf are the rows of a page's tables in a section, cell by cell, without the rule below a head.
+func rowsOf(t *testing.T, name, title string) [][]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "\n## "+title+"\n")
+	if !found {
+		t.Fatalf("%s has no section %q", name, title)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var rows [][]string
+	for line := range strings.Lines(section) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+// TestEveryErrorIsExplained compares the page's table of errors with the table that errors are rendered from: each id, with
+// every status that it can have, and something to do.
+func TestEveryErrorIsExplained(t *testing.T) {
+	want, got := map[string][]string{}, map[string][]string{}
+	add := func(to map[string][]string, id, status string) {
+		if !slices.Contains(to[id], status) {
+			to[id] = append(to[id], status)
+		}
+	}
+	for _, kind := range fault.Kinds() {
+		answer := oneapi.Render(&fault.Fault{Kind: kind, Operator: &fault.OperatorFault{MessageID: "SVC0270"}})
+		add(want, answer.ID, strconv.Itoa(answer.Status))
+	}
+	for _, message := range oneapi.Messages() {
+		if want[message.ID] == nil {
+			add(want, message.ID, strconv.Itoa(message.Status))
+		}
+	}
+	for _, row := range rowsOf(t, "docs/merchants.md", "Errors")[1:] {
+		if len(row) != 4 || row[2] == "" || row[3] == "" {
+			t.Errorf("row %q: an id, its statuses, its meaning, what to do", row)
+			continue
+		}
+		for status := range strings.SplitSeq(row[1], ", ") {
+			add(got, row[0], status)
+		}
+	}
+	for id, statuses := range want {
+		slices.Sort(statuses)
+		slices.Sort(got[id])
+		if !slices.Equal(got[id], statuses) {
+			t.Errorf("%s has the statuses %v, the page says %v", id, statuses, got[id])
+		}
+	}
+	for id := range got {
+		if want[id] == nil {
+			t.Errorf("%s is no error of ours", id)
+		}
+	}
+}
+
+// TestTheCountriesArePrinted compares the page's countries with the table.
+func TestTheCountriesArePrinted(t *testing.T) {
+	var want []string
+	for _, c := range market.All() {
+		want = append(want, strings.Join([]string{c.Name, c.Alpha2, c.MCO, c.Currency, strconv.Itoa(c.Exponent), "`" + c.SenderPrefix() + "`"}, " "))
+	}
+	var got []string
+	for _, row := range rowsOf(t, "docs/merchants.md", "Countries")[1:] {
+		row[4], _, _ = strings.Cut(row[4], ";")
+		got = append(got, strings.Join(row, " "))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the page has\n%s\nthe table\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestEveryCountryIsInTheContract asks that docs/openapi.yaml has each country of the table wherever it has any: in the values
+// of the headers, and in every rule that hangs on one.
+func TestEveryCountryIsInTheContract(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(top, "docs", "openapi.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contract := string(text)
+	for _, list := range [][]string{market.Alpha2s(), market.MCOs()} {
+		if !strings.Contains(contract, "enum: ["+strings.Join(list, ", ")) {
+			t.Errorf("no header has the values %v", list)
+		}
+		rules := func(code string) int { return len(regexp.MustCompile(`[ {]`+code+`: `).FindAllString(contract, -1)) }
+		for _, code := range list {
+			if n := rules(code); n == 0 || n != rules(list[0]) {
+				t.Errorf("%s has %d rules, %s has %d", code, n, list[0], rules(list[0]))
+			}
+		}
+	}
+	for _, c := range market.All() {
+		for _, line := range regexp.MustCompile(`enum: \[XOF, [^]]*\]`).FindAllString(contract, -1) {
+			if !strings.Contains(line, c.Currency) {
+				t.Errorf("%s lacks %s", line, c.Currency)
+			}
+		}
+	}
+}
+
+// TestTheTestNumbersArePrinted compares the digits of the page with those of the sandbox's own table of outcomes.
+func TestTheTestNumbersArePrinted(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(top, "internal", "sandbox", "outcome.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := map[string]bool{}
+	for _, row := range rowsOf(t, "docs/merchants.md", "Test numbers")[1:] {
+		printed[row[0]] = true
+	}
+	count := 0
+	for line := range strings.Lines(string(source)) {
+		digits, is := strings.CutPrefix(strings.TrimSpace(line), `{"`)
+		if is && len(digits) > 4 && digits[4] == '"' {
+			count++
+			if !printed[digits[:4]] {
+				t.Errorf("%s is not printed", digits[:4])
+			}
+		}
+	}
+	if count < 11 || len(printed) != count+1 {
+		t.Errorf("the sandbox has %d outcomes, the page %d rows", count, len(printed))
+	}
+}

@@ -1,0 +1,71 @@
+package doctest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/strictjson"
+)
+
+// TestNumbers compares numbers that a page writes out with where they are set: constants, and variables of template.yaml.
+func TestNumbers(t *testing.T) {
+	orange, found := operator.Find("orange")
+	if !found {
+		t.Fatal("there is no operator orange")
+	}
+	schedule := strings.Split(setting(t, "DELIVERY_SCHEDULE"), ",")
+	for i := range schedule {
+		schedule[i] = regexp.MustCompile(`([0-9])m$`).ReplaceAllString(schedule[i], "$1 min")
+		schedule[i] = regexp.MustCompile(`([0-9])([sh])$`).ReplaceAllString(schedule[i], "$1 $2")
+	}
+	last := len(schedule) - 1
+	cases := map[string][]string{
+		"docs/architecture.md": {
+			fmt.Sprintf("reads %d shards of the `due` index", ledger.DueShards),
+			fmt.Sprintf("For %d seconds a new notification", ledger.FastLease/time.Second),
+			fmt.Sprintf("due in %d seconds", ledger.FastLease/time.Second),
+			fmt.Sprintf("(%d hours, less 10 minutes)", orange.RepeatSafeFor/time.Hour),
+			"Processes keep secrets " + strings.Replace(setting(t, "SECRET_CACHE"), "m", " minutes", 1) + " and profiles " + strings.Replace(setting(t, "PROFILE_CACHE"), "s", " seconds", 1),
+		},
+		"docs/merchants.md": {
+			fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.DefaultMaxBody>>10, strictjson.MaxDepth),
+			"after " + strings.Join(schedule[1:last], ", ") + " and " + schedule[last],
+			"Answer 2xx within " + strings.Replace(setting(t, "WEBHOOK_TIMEOUT"), "s", " seconds", 1),
+			fmt.Sprintf("for up to %d hours", orange.RepeatSafeFor/time.Hour-1),
+			"nobody confirmed within " + strings.Replace(setting(t, "PAYMENT_LIFETIME"), "h", " hours", 1),
+		},
+	}
+	for name, phrases := range cases {
+		text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, phrase := range phrases {
+			if !strings.Contains(string(text), phrase) {
+				t.Errorf("%s does not say %q", name, phrase)
+			}
+		}
+	}
+}
+
+// setting is a variable's value in template.yaml, which gives it to every function alike.
+func setting(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(top, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^ +` + name + `: "?([^"\n]+)"?$`).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("template.yaml sets no %s", name)
+	}
+	return string(found[1])
+}

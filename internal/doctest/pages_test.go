@@ -1,0 +1,179 @@
+package doctest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// top is the folder of go.mod, from this package.
+const top = "../.."
+
+// ignored are the folders that .gitignore names, and git's own: what stands there is no part of the documentation.
+var ignored = []string{".git", ".aws-sam", ".local", "bin", "dist", "node_modules"}
+
+// page is one Markdown file.
+type page struct {
+	name     string // from the top, with slashes
+	blocks   []block
+	headings []heading
+	links    []span // targets of [text](target)
+	codes    []span // `inline code`
+	indented []span // lines that four spaces make code
+}
+
+// block is a fenced piece of code.
+type block struct {
+	line     int // of its first line of code
+	language string
+	section  string // the second-level heading above it
+	text     string
+	comment  string // the HTML comment in the line above the fence: <!-- comment -->
+}
+
+// heading is a title with the anchor that GitHub gives it.
+type heading struct {
+	anchor string
+	line   int
+}
+
+// span is a piece of a line.
+type span struct {
+	line int
+	text string
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	code    = regexp.MustCompile("`([^`]+)`")
+	titled  = regexp.MustCompile(`^(#{1,6}) +(.*?) *#*$`)
+	comment = regexp.MustCompile(`^<!-- (.*) -->$`)
+	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// pages are all Markdown files of the tree, read once.
+var pages = sync.OnceValues(func() ([]page, error) {
+	var found []page
+	err := filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && slices.Contains(ignored, entry.Name()) {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || filepath.Ext(name) != ".md" {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(top, name)
+		found = append(found, read(filepath.ToSlash(relative), string(text)))
+		return err
+	})
+	return found, err
+})
+
+// all gives the pages to a test.
+func all(t *testing.T) []page {
+	t.Helper()
+	found, err := pages()
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%d pages: %v", len(found), err)
+	}
+	return found
+}
+
+// one gives a page to a test.
+func one(t *testing.T, name string) page {
+	t.Helper()
+	for _, p := range all(t) {
+		if p.name == name {
+			return p
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return page{}
+}
+
+// read takes a page apart. A block that is never closed reaches to the end.
+func read(name, text string) page {
+	p := page{name: name}
+	var open *block
+	var section, above string
+	seen := map[string]int{}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimRight(line, "\r\n")
+		fence, isFence := strings.CutPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case isFence && open == nil:
+			language, _, _ := strings.Cut(fence, " ")
+			open = &block{line: number + 1, language: language, section: section, comment: above}
+		case isFence:
+			p.blocks, open = append(p.blocks, *open), nil
+		case open != nil:
+			open.text += line + "\n"
+		default:
+			if title := titled.FindStringSubmatch(line); title != nil {
+				if len(title[1]) == 2 {
+					section = title[2]
+				}
+				p.headings = append(p.headings, heading{anchorOf(title[2], seen), number})
+			}
+			if strings.HasPrefix(line, "    ") {
+				p.indented = append(p.indented, span{number, strings.TrimSpace(line)})
+			}
+			for _, match := range code.FindAllStringSubmatch(line, -1) {
+				p.codes = append(p.codes, span{number, match[1]})
+			}
+			for _, match := range link.FindAllStringSubmatch(code.ReplaceAllString(line, ""), -1) {
+				p.links = append(p.links, span{number, match[1]})
+			}
+		}
+		above = ""
+		if match := comment.FindStringSubmatch(line); match != nil {
+			above = match[1]
+		}
+	}
+	if open != nil {
+		p.blocks = append(p.blocks, *open)
+	}
+	return p
+}
+
+// anchorOf is the anchor that GitHub makes of a title; the second one of the same text gets "-1".
+func anchorOf(title string, seen map[string]int) string {
+	title = link.ReplaceAllString(strings.ReplaceAll(title, "[", ""), "")
+	anchor := strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
+	times := seen[anchor]
+	seen[anchor]++
+	if times > 0 {
+		anchor += "-" + string(rune('0'+times))
+	}
+	return anchor
+}
+
+func TestPagesAreTakenApart(t *testing.T) {
+	p := read("x.md", "# A `b` & c: d\n\ntext [l](m.md#n) `code` [`o`](p)\n<!-- mark -->\n```go\n[x](y)\n# no title\n```\n## Z\n## Z\n")
+	if p.headings[0].anchor != "a-b--c-d" || p.headings[1].anchor != "z" || p.headings[2].anchor != "z-1" {
+		t.Errorf("headings %+v", p.headings)
+	}
+	if len(p.links) != 2 || p.links[0].text != "m.md#n" || p.links[1].text != "p" {
+		t.Errorf("links %+v", p.links)
+	}
+	if len(p.codes) != 3 || p.codes[1].text != "code" {
+		t.Errorf("codes %+v", p.codes)
+	}
+	if len(p.blocks) != 1 || p.blocks[0].language != "go" || p.blocks[0].line != 6 || p.blocks[0].comment != "mark" ||
+		p.blocks[0].text != "[x](y)\n# no title\n" {
+		t.Errorf("blocks %+v", p.blocks)
+	}
+}

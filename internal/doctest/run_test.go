@@ -1,0 +1,221 @@
+package doctest
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The promise of the README: from a fresh clone to a verified webhook.
+const (
+	maxCommands = 5
+	maxTime     = 5 * time.Minute
+)
+
+const quickstart = "From a clone to a verified webhook"
+
+// TestQuickstart runs the commands of the README, and then those of docs/getting-started.md's local part, as they are printed, by
+// bash, in a copy of the tree: only the ports are others.
+func TestQuickstart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a whole gateway from a clone")
+	}
+	need(t, "bash", "make", "node", "npm", "curl")
+	blocks := inSection(one(t, "README.md"), quickstart)
+	if len(blocks) != 2 || strings.TrimSpace(blocks[0].text) != "make run" {
+		t.Fatalf("%d blocks; the first is to be make run, the second what follows in another terminal", len(blocks))
+	}
+	if n := len(commandsOf(blocks[1].text)) + 1; n > maxCommands {
+		t.Errorf("%d commands, more than %d", n, maxCommands)
+	}
+	folder, port := clone(t), freePorts(t)
+	began := time.Now()
+	terminal := startRun(t, folder, blocks[0].text, port)
+	output := bash(t, folder, blocks[1].text, port)
+	took := time.Since(began)
+	for _, want := range []string{`"status":"successful"`, `"state":"cart-7"`, ": verified\n", "with another amount: refused"} {
+		if !strings.Contains(output, want) {
+			t.Errorf("the commands do not show %q:\n%s", want, output)
+		}
+	}
+	if took > maxTime {
+		t.Errorf("%s, more than %s", took, maxTime)
+	}
+	t.Logf("from a clone to a verified webhook in %s", took.Round(time.Second))
+	t.Run("the rest of the README", func(t *testing.T) { firstCharge(t, folder, port) })
+	t.Run("docs/getting-started.md", func(t *testing.T) { runPage(t, "docs/getting-started.md", folder, port) })
+	t.Run("docs/merchants.md", func(t *testing.T) { runPage(t, "docs/merchants.md", folder, port) })
+	select {
+	case <-terminal:
+		t.Error("the run ended by itself")
+	default:
+	}
+}
+
+// firstCharge runs the charge's commands twice: the second time is a repeat.
+func firstCharge(t *testing.T, folder string, port int) {
+	setup := `export TOKEN=$(node -p 'require("./.local/run.json").access_token')` + "\n"
+	blocks := inSection(one(t, "README.md"), "The first charge")
+	if len(blocks) != 2 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	first := bash(t, folder, setup+blocks[0].text, port)
+	again := bash(t, folder, setup+blocks[0].text, port)
+	if !strings.HasPrefix(first, "HTTP/1.1 201") || strings.Contains(first, "Idempotent-Replayed") || !strings.Contains(again, "Idempotent-Replayed: true") {
+		t.Errorf("the charge:\n%s\nagain:\n%s", first, again)
+	}
+	if effects := bash(t, folder, blocks[1].text, port); strings.Count(effects, `"kind":"charge"`) != 1 {
+		t.Errorf("effects %s", effects)
+	}
+}
+
+// runPage runs the blocks of a page that a comment above them marks, one after another in one shell, and asks for what the
+// comment says that they show.
+func runPage(t *testing.T, name, folder string, port int) {
+	const mark = "@@ the end of block @@"
+	var blocks []block
+	var script strings.Builder
+	for _, b := range one(t, name).blocks {
+		if b.language == "sh" && strings.HasPrefix(b.comment, "run") {
+			blocks = append(blocks, b)
+			fmt.Fprintf(&script, "%s\necho '%s'\n", b.text, mark)
+		}
+	}
+	if len(blocks) < 5 {
+		t.Fatalf("%d blocks are to be run", len(blocks))
+	}
+	outputs := strings.Split(bash(t, folder, script.String(), port), mark)
+	for i, b := range blocks {
+		if _, want, wants := strings.Cut(b.comment, "shows: "); wants && !strings.Contains(outputs[i], want) {
+			t.Errorf("%s:%d does not show %q:\n%s", name, b.line, want, outputs[i])
+		}
+	}
+}
+
+// inSection are the shell's blocks of a section.
+func inSection(p page, title string) []block {
+	var found []block
+	for _, b := range p.blocks {
+		if b.section == title && b.language == "sh" {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// commandsOf counts as a person does who pastes them: a command ends with a line that is no continuation and leaves no
+// quote open.
+func commandsOf(text string) []string {
+	var found []string
+	var open string
+	for line := range strings.Lines(text) {
+		open += line
+		ended := strings.TrimRight(line, " \n")
+		if strings.TrimSpace(open) == "" || strings.HasPrefix(open, "#") {
+			open = ""
+			continue
+		}
+		if !strings.HasSuffix(ended, `\`) && !strings.HasSuffix(ended, "|") && strings.Count(open, "'")%2 == 0 {
+			found = append(found, strings.TrimSpace(open))
+			open = ""
+		}
+	}
+	return found
+}
+
+// startRun starts the foreground command and returns when run.json is there. The run ends with the test.
+func startRun(t *testing.T, folder, text string, port int) <-chan struct{} {
+	t.Helper()
+	run := exec.Command("bash", "-euc", text)
+	run.Dir = folder
+	run.Env = append(environment(), "PORT="+strconv.Itoa(port))
+	var output bytes.Buffer
+	run.Stdout, run.Stderr = &output, &output
+	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = run.Wait() // how it ended shows in its output
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		_ = syscall.Kill(-run.Process.Pid, syscall.SIGINT) // the group of this test's own run, as Ctrl-C does
+		<-ended
+	})
+	for deadline := time.Now().Add(maxTime); ; time.Sleep(100 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(folder, ".local", "run.json")); err == nil {
+			return ended
+		}
+		select {
+		case <-ended:
+			t.Fatalf("the run ended at its start:\n%s", output.String())
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the run does not start")
+		}
+	}
+}
+
+// bash runs a text as a terminal would, with the ports of this run in place of the printed ones, and gives its
+// standard output.
+func bash(t *testing.T, folder, text string, port int) string {
+	t.Helper()
+	for i := range 3 {
+		text = strings.ReplaceAll(text, fmt.Sprintf("127.0.0.1:%d", 3000+i), fmt.Sprintf("127.0.0.1:%d", port+i))
+	}
+	command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", text)
+	command.Dir, command.Env = folder, environment()
+	var notes bytes.Buffer
+	command.Stderr = &notes
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v:\n%s\n%s%s", err, text, output, notes.String())
+	}
+	return string(output)
+}
+
+// environment is this process's without what would change a run.
+func environment() []string {
+	var kept []string
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		switch name {
+		case "PORT", "SPEED", "RESET", "LOCAL_DIR", "AWS_ENDPOINT_URL_DYNAMODB", "MAKELEVEL", "MAKEFLAGS":
+		default:
+			kept = append(kept, variable)
+		}
+	}
+	return kept
+}
+
+// freePorts finds the first of three ports in a row that nobody uses.
+func freePorts(t *testing.T) int {
+	t.Helper()
+	for port := 20000 + os.Getpid()%20000; port < 60000; port += 3 {
+		free := true
+		for i := range 3 {
+			listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i)))
+			if err != nil {
+				free = false
+				break
+			}
+			_ = listener.Close()
+		}
+		if free {
+			return port
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
