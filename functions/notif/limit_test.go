@@ -11,13 +11,12 @@ import (
 )
 
 // counted stores a payment whose amount the merchant's day has counted.
-func counted(t *testing.T, k *deliverytest.Kit, changes ...func(*ledger.Entry)) *ledger.Entry {
+func counted(t *testing.T, k *deliverytest.Kit, changes ...func(*ledger.Entry)) {
 	t.Helper()
 	e := k.Payment(order, append([]func(*ledger.Entry){func(e *ledger.Entry) { e.Limited = true }}, changes...)...)
 	if err := k.Desk.Amounts.Count(context.Background(), e, e.Version, limit.Unlimited); err != nil {
 		t.Fatal(err)
 	}
-	return e
 }
 
 // decision "merchant-limits": a payment that ends otherwise than successfully is given back, once.

@@ -234,7 +234,7 @@ func TestCallbackBase(t *testing.T) {
 	if got := w.Driver.Calls()[0].Pay.NotifyURL; !strings.HasPrefix(got, "https://operators.example.com/callbacks/v1/payments/orange/"+order+"/") {
 		t.Errorf("decision base-url: callback %s", got)
 	}
-	if strings.Contains(string(answer.Body), "operators.example.com") {
+	if strings.Contains(answer.Body, "operators.example.com") {
 		t.Errorf("decision base-url: the merchant sees the operators' domain: %s", answer.Body)
 	}
 }

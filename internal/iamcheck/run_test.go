@@ -26,10 +26,10 @@ type gateway struct {
 	info local.Info
 }
 
-// post sends a JSON body and gives the answer's Location; it fails the test where the status is another.
-func (g *gateway) post(t *testing.T, status int, path, body string, header map[string]string) string {
+// post sends a JSON body and gives the Location of what it made; it fails the test where the answer is not 201.
+func (g *gateway) post(t *testing.T, path, body string, header map[string]string) string {
 	t.Helper()
-	return g.send(t, status, http.MethodPost, g.info.BaseURL+path, body, header)
+	return g.send(t, http.StatusCreated, http.MethodPost, g.info.BaseURL+path, body, header)
 }
 
 func (g *gateway) send(t *testing.T, status int, method, address, body string, header map[string]string) string {
@@ -58,7 +58,7 @@ func (g *gateway) send(t *testing.T, status int, method, address, body string, h
 // charge charges, and looks the charge up.
 func (g *gateway) charge(t *testing.T) {
 	t.Helper()
-	location := g.post(t, http.StatusCreated, "/payment/v1/acr%3AOperatorAPIToken/transactions/amount",
+	location := g.post(t, "/payment/v1/acr%3AOperatorAPIToken/transactions/amount",
 		`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":{"amount":"500","currency":"XOF","description":"d"},`+
 			`"chargingMetaData":{"onBehalfOf":"`+g.info.OnBehalfOf+`","serviceId":"`+g.info.ServiceID+`"}},"transactionOperationStatus":"Charged",`+
 			`"referenceCode":"r1","clientCorrelator":"c1"}}`,
@@ -69,7 +69,7 @@ func (g *gateway) charge(t *testing.T) {
 // pay pays at a terminal; the operator calls back by itself.
 func (g *gateway) pay(t *testing.T, notify string) {
 	t.Helper()
-	g.post(t, http.StatusCreated, "/mobilemoney/v1",
+	g.post(t, "/mobilemoney/v1",
 		`{"currency":"XOF","order_id":"`+g.info.Merchant+`_1001","amount":"1000","notif_url":"`+notify+`","reference":"R","state":"s",`+
 			`"return_url":"`+notify+`","cancel_url":"`+notify+`","user_msisdn":"+2250700000000","otp_code":"1234"}`,
 		map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": "tpe", "lang": "fr"})
@@ -78,7 +78,7 @@ func (g *gateway) pay(t *testing.T, notify string) {
 // text sends an SMS; the operator's receipts come by themselves.
 func (g *gateway) text(t *testing.T, notify string) {
 	t.Helper()
-	g.post(t, http.StatusCreated, "/smsmessaging/v1/outbound/tel%3A%2B2250000/requests",
+	g.post(t, "/smsmessaging/v1/outbound/tel%3A%2B2250000/requests",
 		`{"outboundSMSMessageRequest":{"address":["acr:X-Operator-ISE2"],"senderAddress":"tel:+2250000","outboundSMSTextMessage":{"message":"Hello"},`+
 			`"senderName":"Demo","clientCorrelator":"s1","receiptRequest":{"notifyURL":"`+notify+`","callbackData":"s1"}}}`,
 		map[string]string{
@@ -97,7 +97,7 @@ func (g *gateway) limits(t *testing.T, notify string) {
 	limited.text(t, notify)
 	for number, silent := range map[string]string{"1": "false", "2": "true"} {
 		order := limited.info.Merchant + "_" + number
-		limited.post(t, http.StatusCreated, "/mobilemoney/v1",
+		limited.post(t, "/mobilemoney/v1",
 			`{"currency":"XOF","order_id":"`+order+`","amount":"1000","notif_url":"`+notify+`","reference":"R","state":"s",`+
 				`"return_url":"`+notify+`","cancel_url":"`+notify+`","user_msisdn":"+2250700001003","otp_code":"1234"}`,
 			map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": "tpe", "lang": "fr"})

@@ -168,9 +168,8 @@ func TestCodecIsWhole(t *testing.T) {
 
 func TestCloneSharesNothing(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
-	c := p.Clone()
 	p.DailyAmounts = map[string]int64{"XOF": 1}
-	c = p.Clone()
+	c := p.Clone()
 	c.DailyAmounts["XOF"] = 2
 	c.Countries[0], c.Operators[0], c.Operations[0] = "TN", "mtn", "x"
 	if p.Countries[0] != "CI" || p.Operators[0] != "sandbox" || p.Operations[0] != merchant.OperationCharge || p.DailyAmounts["XOF"] != 1 {
