@@ -26,7 +26,7 @@ type reply struct {
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout:       35 * time.Second,
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 16},
+		Transport:     contracted{&http.Transport{MaxIdleConnsPerHost: 16}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
