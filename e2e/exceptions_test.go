@@ -21,6 +21,7 @@ type exception struct {
 var exceptions = []exception{
 	{"localstack", "gateway-responses", "LocalStack takes the status of GatewayResponses from the template, but not their bodies"},
 	{"sam", "gateway-responses", "SAM knows no GatewayResponses: it answers unknown routes in its own shape"},
+	{"sam", "rushes", "SAM gives a function one container, which takes one event at a time: too few a second for a merchant to exceed his limit"},
 }
 
 // patience is by how much a target's waits are longer than the local run's, and why.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -176,8 +177,14 @@ func verifyGo(secret string, r reply) error {
 	return hook.Verify(r.body, r.header)
 }
 
-// nodeLibrary installs the pinned JavaScript library, once.
+// nodeLibrary installs the pinned JavaScript library, where it is not installed yet: the runs on other people's machinery
+// have no network.
 var nodeLibrary = sync.OnceValue(func() error {
+	installed, err := os.Stat(filepath.FromSlash("node/node_modules/.package-lock.json")) // npm writes it last
+	pinned, missing := os.Stat(filepath.FromSlash("node/package-lock.json"))
+	if err == nil && missing == nil && installed.ModTime().After(pinned.ModTime()) {
+		return nil
+	}
 	if _, err := exec.LookPath("npm"); err != nil {
 		return errors.New("node and npm are not on the PATH: install Node.js")
 	}

@@ -1,12 +1,12 @@
+//go:build linux
+
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -64,22 +64,7 @@ func (s *server) codes(ctx context.Context) (map[string]string, error) {
 	return codes, err
 }
 
-// lambda asks LocalStack's Lambda. It checks no signature, but takes the service's name from it.
+// lambda asks LocalStack's Lambda.
 func (s *server) lambda(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, s.url+"/2015-03-31/functions/"+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20260101/"+region+"/lambda/aws4_request, SignedHeaders=host, Signature=0")
-	client := &http.Client{Timeout: time.Minute} // an invocation is waited for
-	answer, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode >= http.StatusBadRequest {
-		err = fmt.Errorf("the functions' service answers %d: %s", answer.StatusCode, text)
-	}
-	return text, err
+	return s.call(ctx, "lambda", method, "/2015-03-31/functions/"+path, "", body)
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -10,7 +12,7 @@ import (
 )
 
 // control listens for the changes that TestChangeInFlight asks for, and returns its address.
-func (s *stand) control(say func(string, ...any)) (string, error) {
+func (s *stand) control() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -19,16 +21,15 @@ func (s *stand) control(say func(string, ...any)) (string, error) {
 	mux := http.NewServeMux()
 	for route, change := range changes {
 		mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
-			say("%s begins", route)
+			s.say("%s begins", route)
 			err := change(r)
-			say("%s is done: %v", route, err)
+			s.say("%s is done: %v", route, err)
 			if err != nil {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 			}
 		})
 	}
-	server := stage.Serve(listener, mux)
-	s.closers = append(s.closers, func() { _ = server.Close() })
+	stage.Serve(listener, mux)
 	return "http://" + listener.Addr().String(), nil
 }
 
@@ -38,7 +39,7 @@ func (s *stand) changePrograms(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	bundle := filepath.Join(s.dir, "second-bundle")
+	bundle := filepath.Join(s.Dir, "second-bundle")
 	if err := s.stack.build(r.Context(), bundle, "second"); err != nil {
 		return err
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -123,16 +125,6 @@ func (e *environments) stop(_ http.ResponseWriter, r *http.Request) {
 	if found != nil {
 		found.close()
 	}
-}
-
-// close ends all of them.
-func (e *environments) close() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, one := range e.running {
-		one.close()
-	}
-	e.running = map[string]*environment{}
 }
 
 func (e *environment) close() {

@@ -1,13 +1,17 @@
+//go:build linux
+
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"net"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"time"
 
 	"mobilegateway/e2e/stage"
 )
@@ -20,26 +24,31 @@ const services = "apigateway,cloudformation,cloudwatch,dynamodb,dynamodbstreams,
 
 // server is a running LocalStack.
 type server struct {
-	*stage.Process
-	url string
+	process *stage.Process
+	url     string
 }
 
-// startServer starts LocalStack on a free port, with all it writes below dir, and with its functions run by us.
-func startServer(ctx context.Context, root, dir, executor string) (*server, error) {
+// startServer starts LocalStack on a free port, with all it writes below the site's folder, and with its functions run by
+// us.
+func startServer(site stage.Site, executor string) (*server, error) {
+	root, dir := site.Root, site.Dir
 	if err := furnishFolders(root, dir); err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	port, err := stage.FreePort("127.0.0.1")
 	if err != nil {
 		return nil, err
 	}
+	address := "127.0.0.1:" + port
 	environment := append(os.Environ(),
-		"PYTHONPATH="+filepath.Join(root, "e2e", "localstack", "executor"),
+		"PYTHONPATH="+filepath.Join(root, "e2e", "localstack", "executor"), "PYTHONDONTWRITEBYTECODE=1",
 		"GATEWAY_EXECUTOR="+executor, "LAMBDA_RUNTIME_EXECUTOR=gateway",
-		"FILESYSTEM_ROOT="+filepath.Join(dir, "root"), "TMPDIR="+filepath.Join(dir, "tmp"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"),
+		"FILESYSTEM_ROOT="+filepath.Join(dir, "root"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"),
 		"GATEWAY_LISTEN="+address, "LOCALSTACK_HOST="+address, "SERVICES="+services,
 		// No container around it, no name server of its own, nothing sent home, nothing fetched from elsewhere.
 		"LS_LOG=warning", "OVERRIDE_IN_DOCKER=0", "DNS_ADDRESS=0", "DISABLE_EVENTS=1", "SKIP_SSL_CERT_DOWNLOAD=1",
+		// How often CloudFormation looks at a resource without a pause of a second in between.
+		"CFN_NO_WAIT_ITERATIONS=100",
 		"DYNAMODB_IN_MEMORY=1", "PROVIDER_OVERRIDE_DYNAMODB=v2",
 		// It waits ever longer between looks at a quiet stream; a merchant does not.
 		"LAMBDA_EVENT_SOURCE_MAPPING_POLL_INTERVAL_SEC=0.2", "LAMBDA_EVENT_SOURCE_MAPPING_MAX_BACKOFF_ON_EMPTY_POLL_SEC=0.5",
@@ -49,12 +58,45 @@ func startServer(ctx context.Context, root, dir, executor string) (*server, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &server{Process: process, url: "http://" + address}
-	if err := s.Answers(ctx, s.url+"/_localstack/health"); err != nil {
-		s.Stop()
+	return &server{process: process, url: "http://" + address}, nil
+}
+
+// bucket is where `sam deploy` uploads to. It would make one by a stack of its own, and look every 15 seconds whether that
+// is done.
+const bucket = "bundles"
+
+// ready waits until LocalStack answers, and makes the bucket.
+func (s *server) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := s.process.Answers(ctx, s.url+"/_localstack/health"); err != nil {
+		return err
+	}
+	_, err := s.call(ctx, "s3", http.MethodPut, "/"+bucket, "", nil)
+	return err
+}
+
+// call calls a service of LocalStack. It checks no signature, but takes the service's name from it.
+func (s *server) call(ctx context.Context, service, method, path, contentType string, body []byte) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(body))
+	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20260101/"+region+"/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	client := &http.Client{Timeout: time.Minute} // an invocation is waited for
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s answers %d: %s", service, answer.StatusCode, text)
+	}
+	return text, err
 }
 
 // environment is what the AWS command line tools and clients need to take LocalStack for AWS.
@@ -67,11 +109,11 @@ func (s *server) environment() map[string]string {
 }
 
 // javaWrapper stands where LocalStack looks for its own Java. It starts the engine that Maven installed in place of the jar
-// that LocalStack would download, and ends it with LocalStack.
+// that LocalStack would download.
 const javaWrapper = `#!/bin/sh
 while [ "$1" != -jar ]; do shift; done
 shift 2
-exec setpriv --pdeathsig KILL '%s' -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp '%s/*' \
+exec '%s' -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp '%s/*' \
   software.amazon.dynamodb.services.local.main.ServerRunner -disableTelemetry "$@"
 `
 
@@ -86,7 +128,6 @@ func furnishFolders(root, dir string) error {
 	files := map[string]string{
 		filepath.Join(library, "java", "21", "bin", "java"):                fmt.Sprintf(javaWrapper, java, jars),
 		filepath.Join(library, "dynamodb-local", "2", "DynamoDBLocal.jar"): "", // a mark that it is installed
-		filepath.Join(dir, "tmp", ".keep"):                                 "",
 		filepath.Join(dir, "cache", ".keep"):                               "",
 	}
 	for path, content := range files {
@@ -98,14 +139,4 @@ func furnishFolders(root, dir string) error {
 		}
 	}
 	return nil
-}
-
-// freeAddress is an address of this host that nobody listens on now.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	address := listener.Addr().String()
-	return strings.TrimSpace(address), listener.Close()
 }

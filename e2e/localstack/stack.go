@@ -1,15 +1,15 @@
+//go:build linux
+
 package main
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -26,7 +26,7 @@ const stackName = "gateway"
 
 // stack is template.yaml, built and deployed.
 type stack struct {
-	root, dir  string
+	stage.Site
 	server     *server
 	parameters map[string]string
 	// outputs are the stack's own.
@@ -34,17 +34,16 @@ type stack struct {
 }
 
 // newStack describes a stack whose API is reached at an address.
-func newStack(root, dir string, on *server, baseURL string) *stack {
+func newStack(site stage.Site, on *server, baseURL string) *stack {
 	parameters := local.Parameters()
 	parameters["BaseUrl"] = baseURL
 	parameters["Architecture"] = map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
-	return &stack{root: root, dir: dir, server: on, parameters: parameters}
+	return &stack{Site: site, server: on, parameters: parameters}
 }
 
 // build makes a bundle as `make build` does, its programs with a build id of their own where one is given.
 func (s *stack) build(ctx context.Context, bundle, buildID string) error {
-	arguments := append([]string{"build", "--parallel", "--build-dir", bundle, "--parameter-overrides"}, stage.Overrides(s.parameters)...)
-	return stage.Run(ctx, filepath.Join(s.dir, "build.log"), s.root, stage.SAMEnvironment(buildID), stage.SAM(s.root), arguments...)
+	return stage.Build(ctx, s.Site, s.Root, bundle, buildID, s.parameters)
 }
 
 // deployTimeout bounds a deployment: of a failed update LocalStack does not roll back, and SAM would wait for ever.
@@ -54,29 +53,35 @@ const deployTimeout = 4 * time.Minute
 func (s *stack) deploy(ctx context.Context, bundle string) error {
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
-	environment := append(stage.SAMEnvironment(""), "SAM_CLI_POLL_DELAY=1")
+	environment := append(stage.SAMEnvironment(s.Site, ""), "SAM_CLI_POLL_DELAY=1")
 	for name, value := range s.server.environment() {
 		environment = append(environment, name+"="+value)
 	}
 	arguments := append([]string{
-		"deploy", "--template-file", filepath.Join(bundle, "template.yaml"), "--stack-name", stackName, "--resolve-s3",
+		"deploy", "--template-file", filepath.Join(bundle, "template.yaml"), "--stack-name", stackName, "--s3-bucket", bucket,
 		"--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar", "--parameter-overrides",
 	}, stage.Overrides(s.parameters)...)
-	if err := stage.Run(ctx, filepath.Join(s.dir, "deploy.log"), s.dir, environment, stage.SAM(s.root), arguments...); err != nil {
+	if err := stage.Run(ctx, filepath.Join(s.Dir, "deploy.log"), s.Dir, environment, stage.SAM(s.Root), arguments...); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, stage.SAM(s.root), "list", "stack-outputs", "--stack-name", stackName, "--output", "json")
-	command.Dir, command.Env, command.Stderr = s.dir, environment, os.Stderr
-	text, err := command.Output()
+	return s.readOutputs(ctx)
+}
+
+// readOutputs asks CloudFormation, whose answers are XML.
+func (s *stack) readOutputs(ctx context.Context) error {
+	query := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {stackName}}
+	text, err := s.server.call(ctx, "cloudformation", http.MethodPost, "/", "application/x-www-form-urlencoded", []byte(query.Encode()))
 	if err != nil {
-		return fmt.Errorf("the outputs of the stack: %w", err)
+		return err
 	}
-	var list []struct{ OutputKey, OutputValue string }
-	if err := json.Unmarshal(text, &list); err != nil {
+	var answer struct {
+		Outputs []struct{ OutputKey, OutputValue string } `xml:"DescribeStacksResult>Stacks>member>Outputs>member"`
+	}
+	if err := xml.Unmarshal(text, &answer); err != nil {
 		return fmt.Errorf("the outputs of the stack: %w", err)
 	}
 	s.outputs = map[string]string{}
-	for _, output := range list {
+	for _, output := range answer.Outputs {
 		s.outputs[output.OutputKey] = output.OutputValue
 	}
 	return nil

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -12,35 +14,39 @@ import (
 	"mobilegateway/e2e/stage"
 )
 
-// checkBundle validates the template and builds it three times: what is built are static programs for arm64, the same
-// bytes from another folder, and other bytes after an edit of shared code.
-func (r *runner) checkBundle(ctx context.Context) error {
-	environment := append(stage.SAMEnvironment(""), "AWS_DEFAULT_REGION=us-east-1")
-	if err := stage.Run(ctx, filepath.Join(r.dir, "validate.log"), r.root, environment, stage.SAM(r.root), "validate", "--lint"); err != nil {
+// sums are the hashes of a bundle's programs by the functions' names.
+type sums map[string][sha256.Size]byte
+
+// checkBundle validates the template and builds it: what is built are static programs for arm64.
+func (r *runner) checkBundle(ctx context.Context) (first sums, err error) {
+	err = stage.Together(ctx,
+		func(ctx context.Context) error {
+			environment := append(stage.SAMEnvironment(r.Site, ""), "AWS_DEFAULT_REGION="+region)
+			log := filepath.Join(r.Dir, "validate.log")
+			if err := stage.Run(ctx, log, r.Root, environment, stage.SAM(r.Root), "validate", "--lint"); err != nil {
+				return err
+			}
+			r.say("sam validate --lint finds nothing")
+			return nil
+		},
+		func(ctx context.Context) (err error) {
+			first, err = r.build(ctx, r.Root, r.bundle())
+			if err == nil {
+				r.say("%d static programs for arm64", len(first))
+			}
+			return err
+		},
+	)
+	return first, err
+}
+
+// buildAgain builds twice more: the same bytes from another folder, and other bytes after an edit of shared code.
+func (r *runner) buildAgain(ctx context.Context, first sums) error {
+	copied := filepath.Join(r.Dir, "checkout")
+	if err := copySources(r.Root, copied); err != nil {
 		return err
 	}
-	r.say("sam validate --lint finds nothing")
-	first, err := r.build(ctx, r.root, r.bundle())
-	if err != nil {
-		return err
-	}
-	r.say("%d static programs for arm64", len(first))
-	copied := filepath.Join(r.dir, "checkout")
-	for _, part := range []string{"functions", "shared"} {
-		if err := os.CopyFS(filepath.Join(copied, part), os.DirFS(filepath.Join(r.root, part))); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"go.mod", "go.sum", "template.yaml"} {
-		text, err := os.ReadFile(filepath.Join(r.root, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(copied, name), text, 0o600)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	second, err := r.build(ctx, copied, filepath.Join(r.dir, "second-bundle"))
+	second, err := r.build(ctx, copied, filepath.Join(r.Dir, "second-bundle"))
 	if err != nil {
 		return err
 	}
@@ -54,7 +60,7 @@ func (r *runner) checkBundle(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(copied, "shared", "assembly", "edited.go"), []byte(edit), 0o600); err != nil {
 		return err
 	}
-	third, err := r.build(ctx, copied, filepath.Join(r.dir, "third-bundle"))
+	third, err := r.build(ctx, copied, filepath.Join(r.Dir, "third-bundle"))
 	if err != nil {
 		return err
 	}
@@ -67,17 +73,35 @@ func (r *runner) checkBundle(ctx context.Context) error {
 	return nil
 }
 
-// build builds a checkout and gives the programs' hashes by the functions' names.
-func (r *runner) build(ctx context.Context, checkout, bundle string) (map[string][32]byte, error) {
-	err := stage.Run(ctx, filepath.Join(r.dir, "build.log"), checkout, stage.SAMEnvironment(""), stage.SAM(r.root), "build", "--parallel", "--build-dir", bundle)
-	if err != nil {
+// copySources copies what a bundle is made of.
+func copySources(root, to string) error {
+	for _, part := range []string{"functions", "shared"} {
+		if err := os.CopyFS(filepath.Join(to, part), os.DirFS(filepath.Join(root, part))); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum", "template.yaml"} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), text, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build builds a checkout and gives its programs' hashes.
+func (r *runner) build(ctx context.Context, checkout, bundle string) (sums, error) {
+	if err := stage.Build(ctx, r.Site, checkout, bundle, "", nil); err != nil {
 		return nil, err
 	}
 	paths, err := filepath.Glob(filepath.Join(bundle, "*", "bootstrap"))
 	if err != nil || len(paths) == 0 {
-		return nil, fmt.Errorf("%s holds no programs: %w", bundle, err)
+		return nil, errors.Join(fmt.Errorf("%s holds no programs", bundle), err)
 	}
-	sums := map[string][32]byte{}
+	found := sums{}
 	for _, path := range paths {
 		if err := checkProgram(path); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -86,9 +110,9 @@ func (r *runner) build(ctx context.Context, checkout, bundle string) (map[string
 		if err != nil {
 			return nil, err
 		}
-		sums[filepath.Base(filepath.Dir(path))] = sha256.Sum256(content)
+		found[filepath.Base(filepath.Dir(path))] = sha256.Sum256(content)
 	}
-	return sums, nil
+	return found, nil
 }
 
 // checkProgram: a package that is no program "builds" into an archive, and one with cgo needs libraries that Lambda lacks.

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -6,21 +8,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
 
 	"mobilegateway/e2e/stage"
 )
-
-// baseImage is what SAM builds its containers on.
-const baseImage = "gateway-e2e/provided:al2023"
 
 // engineRoot is where the engine's packages are unpacked.
 func engineRoot(root string) string { return filepath.Join(stage.Tools(root), "engine", "root") }
@@ -39,45 +36,75 @@ func engineEnvironment(root, host string) []string {
 	return environment
 }
 
-// docker runs the engine's own client.
-func docker(ctx context.Context, root, host string, stdin []byte, arguments ...string) error {
+// docker is a command of the engine's own client.
+func docker(ctx context.Context, root, host string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, filepath.Join(engineRoot(root), "usr", "bin", "docker"), arguments...)
-	command.Env, command.Stdin = engineEnvironment(root, host), bytes.NewReader(stdin)
-	output, err := command.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("docker %s: %w: %s", arguments[0], err, output)
-	}
-	return nil
+	command.Env = engineEnvironment(root, host)
+	return command
 }
 
 // runs tells whether an engine answers.
 func runs(ctx context.Context, root, host string) bool {
-	return docker(ctx, root, host, nil, "info") == nil
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return docker(ctx, root, host, "info").Run() == nil
 }
 
-// startEngine starts an engine and returns its address. What it writes stands below dir.
-func startEngine(ctx context.Context, root, dir string) (host string, stop func(), err error) {
-	host = "unix://" + filepath.Join(dir, "docker.sock")
-	process, err := stage.Start(filepath.Join(dir, "dockerd.log"), engineEnvironment(root, ""),
-		filepath.Join(engineRoot(root), "usr", "sbin", "dockerd"),
-		"--data-root", filepath.Join(dir, "docker"), "--exec-root", filepath.Join(dir, "docker-run"),
-		"--pidfile", filepath.Join(dir, "docker.pid"), "-H", host,
-		"--userland-proxy=false") // the proxy accepts before the container listens, and SAM then answers 502
-	if err != nil {
-		return "", nil, err
+// controlGroup is where our engine puts the groups of its containers, which outlive everything but the sweeper.
+func controlGroup(root string) string { return "/" + mark(root) }
+
+// run is where an engine has its sockets, in our mounts a folder of our own.
+const run = "/run"
+
+// hideMachine gives the engine a /run and an /etc of its own to write to, in our mounts alone.
+func hideMachine() error {
+	if err := syscall.Mount("run", run, "tmpfs", 0, ""); err != nil {
+		return fmt.Errorf("mount a %s of our own: %w", run, err)
 	}
-	for began := time.Now(); !runs(ctx, root, host); time.Sleep(100 * time.Millisecond) {
-		if time.Since(began) > 30*time.Second || ctx.Err() != nil {
-			process.Stop()
-			return "", nil, fmt.Errorf("the container engine does not start; see %s", filepath.Join(dir, "dockerd.log"))
+	upper, scratch := run+"/etc", run+"/etc-work"
+	for _, folder := range []string{upper, scratch} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return err
 		}
 	}
-	return host, process.Stop, nil
+	if err := syscall.Mount("etc", "/etc", "overlay", 0, "lowerdir=/etc,upperdir="+upper+",workdir="+scratch); err != nil {
+		return fmt.Errorf("mount an /etc of our own: %w", err)
+	}
+	return nil
 }
 
-// importImage makes the base image: a shell with the few commands of SAM's own Dockerfile, and the environment that the
+// startEngine starts an engine in our own network and returns its address. What it keeps stands below the site's folder.
+func startEngine(ctx context.Context, site stage.Site) (host string, err error) {
+	if err := hideMachine(); err != nil {
+		return "", err
+	}
+	settings := run + "/daemon.json" // none of the machine's
+	if err := os.WriteFile(settings, []byte("{}"), 0o600); err != nil {
+		return "", err
+	}
+	host = "unix://" + run + "/docker.sock"
+	log := filepath.Join(site.Dir, "dockerd.log")
+	_, err = stage.Start(log, engineEnvironment(site.Root, ""),
+		filepath.Join(engineRoot(site.Root), "usr", "sbin", "dockerd"),
+		"--data-root", filepath.Join(site.Dir, "docker"), "--exec-root", run+"/docker", "--pidfile", run+"/docker.pid", "-H", host,
+		"--config-file", settings,
+		"--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", controlGroup(site.Root),
+		"--userland-proxy=false") // the proxy accepts before the container listens, and SAM then answers 502
+	if err != nil {
+		return "", err
+	}
+	for began := time.Now(); !runs(ctx, site.Root, host); time.Sleep(100 * time.Millisecond) {
+		if time.Since(began) > 30*time.Second || ctx.Err() != nil {
+			text, _ := os.ReadFile(log)
+			return "", fmt.Errorf("the container engine does not start: %s", text[max(0, len(text)-3000):])
+		}
+	}
+	return host, nil
+}
+
+// importImage makes a base image: a shell with the few commands of SAM's own Dockerfile, and the environment that the
 // functions are to find. SAM passes on no variable that the template does not declare; those of the image it keeps.
-func importImage(ctx context.Context, root, host string, environment map[string]string) error {
+func importImage(ctx context.Context, root, host, name string, environment map[string]string) error {
 	shell, err := os.ReadFile(filepath.Join(engineRoot(root), "bin", "busybox"))
 	if err != nil {
 		return err
@@ -106,14 +133,19 @@ func importImage(ctx context.Context, root, host string, environment map[string]
 	for name, value := range environment {
 		arguments = append(arguments, "--change", "ENV "+name+"="+value)
 	}
-	return docker(ctx, root, host, image.Bytes(), append(arguments, "-", baseImage)...)
+	command := docker(ctx, root, host, append(arguments, "-", name)...)
+	command.Stdin = &image
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("docker import: %w: %s", err, output)
+	}
+	return nil
 }
 
 // gateway is this host's address as a container sees it.
 func gateway() (string, error) {
 	bridge, err := net.InterfaceByName("docker0")
 	if err != nil {
-		return "", fmt.Errorf("the engine's bridge: %w", err)
+		return "", fmt.Errorf("the engine's bridge on this machine: %w", err)
 	}
 	addresses, err := bridge.Addrs()
 	for _, address := range addresses {
@@ -122,40 +154,4 @@ func gateway() (string, error) {
 		}
 	}
 	return "", errors.Join(err, errors.New("the engine's bridge has no IPv4 address"))
-}
-
-// The kernel's registry of interpreters for foreign programs, and our row in it: arm64 programs, by the first bytes of
-// their ELF header, run by the emulator, which is opened once (F) so that containers need not have it.
-const (
-	formats = "/proc/sys/fs/binfmt_misc"
-	row     = "gateway-e2e-arm64"
-	pattern = `:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:` +
-		`\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:`
-)
-
-// emulate lets this machine run programs for arm64, where it is none itself, until forget.
-func emulate(root string) (forget func(), err error) {
-	forget = func() {}
-	if runtime.GOARCH == "arm64" {
-		return forget, nil
-	}
-	mounted := false
-	if _, err := os.Stat(filepath.Join(formats, "register")); errors.Is(err, fs.ErrNotExist) {
-		if err := syscall.Mount("binfmt_misc", formats, "binfmt_misc", 0, ""); err != nil {
-			return nil, fmt.Errorf("mount binfmt_misc, which needs root: %w", err)
-		}
-		mounted = true
-	}
-	own := filepath.Join(formats, row)
-	_ = os.WriteFile(own, []byte("-1"), 0) // of a run that was killed
-	emulator := filepath.Join(engineRoot(root), "usr", "bin", "qemu-aarch64-static")
-	if err := os.WriteFile(filepath.Join(formats, "register"), []byte(":"+row+pattern+emulator+":F"), 0); err != nil {
-		return nil, fmt.Errorf("register the emulator: %w", err)
-	}
-	return func() {
-		_ = os.WriteFile(own, []byte("-1"), 0)
-		if mounted {
-			_ = syscall.Unmount(formats, 0)
-		}
-	}, nil
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package stage holds what the runs on other people's machinery have in common: child processes, the sandbox operator and
 // the merchants' inbox on this host, the tools that are installed into the checkout, and the stories themselves.
 package stage
@@ -10,60 +12,39 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
+	"sync"
 	"syscall"
 	"time"
 )
 
-// stopTimeout is how long a child may take to end when asked to, before it is killed.
-const stopTimeout = 10 * time.Second
-
 // tail is how much of a failed command's output is shown, in bytes.
 const tail = 3000
 
-// Process is a child that runs beside us.
+// Process is a child that runs beside us, as long as we do.
 type Process struct {
 	command *exec.Cmd
 	exited  chan struct{}
 	log     string
 }
 
-// Start starts a program whose output goes to a file. It ends with us, however we end.
+// Start starts a program whose output goes to a file. It ends with the worker that started it.
 func Start(log string, environment []string, name string, arguments ...string) (*Process, error) {
 	out, err := os.Create(log)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = out.Close() }()
 	p := &Process{command: exec.Command(name, arguments...), exited: make(chan struct{}), log: log}
 	p.command.Env, p.command.Stdout, p.command.Stderr = environment, out, out
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // Pdeathsig follows the thread: it must live as long as the child
-		defer runtime.UnlockOSThread()
-		defer func() { _ = out.Close() }()
-		err := p.command.Start()
-		started <- err
-		if err == nil {
-			_ = p.command.Wait()
-			close(p.exited)
-		}
-	}()
-	if err := <-started; err != nil {
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
+	go func() {
+		_ = p.command.Wait()
+		close(p.exited)
+	}()
 	return p, nil
-}
-
-// Stop asks the child to end, waits, and then ends its whole group.
-func (p *Process) Stop() {
-	_ = p.command.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.exited:
-	case <-time.After(stopTimeout):
-	}
-	_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) // what it started and left behind
-	<-p.exited
 }
 
 // Answers waits until an address answers, whatever it says.
@@ -88,7 +69,7 @@ func (p *Process) Answers(ctx context.Context, address string) error {
 	}
 }
 
-// Run runs a command to its end. Its output goes to a file, the end of which is the error's text.
+// Run runs a command to its end, or until ctx ends. Its output goes to a file, the end of which is the error's text.
 func Run(ctx context.Context, log, dir string, environment []string, name string, arguments ...string) error {
 	out, err := os.Create(log)
 	if err != nil {
@@ -109,4 +90,20 @@ func Run(ctx context.Context, log, dir string, environment []string, name string
 func end(path string) []byte {
 	text, _ := os.ReadFile(path) // it is for an error's text
 	return bytes.TrimSpace(text[max(0, len(text)-tail):])
+}
+
+// Together does all side by side, and waits for all; the first to fail ends the others, and its error is returned.
+func Together(ctx context.Context, all ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	for _, do := range all {
+		group.Go(func() {
+			if err := do(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
 }

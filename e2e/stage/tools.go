@@ -1,3 +1,5 @@
+//go:build linux
+
 package stage
 
 import (
@@ -6,8 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 )
 
 // Tools is the folder of the installed tools.
@@ -28,13 +30,34 @@ func Install(ctx context.Context, root string, names ...string) error {
 // SAM is the installed SAM CLI.
 func SAM(root string) string { return filepath.Join(Tools(root), "sam-cli", "bin", "sam") }
 
-// SAMEnvironment is ours with what SAM needs: nothing is sent home, and programs are built by the flags of the Makefile's
-// DEPLOY, with a build id where one is given.
-func SAMEnvironment(buildID string) []string {
-	return append(os.Environ(),
-		"SAM_CLI_TELEMETRY=0", "CGO_ENABLED=0",
-		"GOFLAGS=-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid="+buildID+"'",
+// SAMEnvironment is ours with what SAM needs: nothing is sent home and nothing written into the home folder, no account of
+// whoever starts it is used, and programs are built by the flags of the Makefile's DEPLOY, with a build id where one is given.
+func SAMEnvironment(site Site, buildID string) []string {
+	own := filepath.Join(site.Dir, "sam")
+	theirs := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "AWS_") })
+	return append(theirs,
+		"PYTHONDONTWRITEBYTECODE=1", "SAM_CLI_TELEMETRY=0", "__SAM_CLI_APP_DIR="+own, "SAM_LAYER_CACHE_BASEDIR="+filepath.Join(own, "layers"),
+		"AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull, "AWS_EC2_METADATA_DISABLED=true",
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+		"CGO_ENABLED=0", "GOFLAGS=-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid="+buildID+"'",
 	)
+}
+
+// Build builds a checkout's bundle as `make build` does, its programs with a build id of their own where one is given.
+func Build(ctx context.Context, site Site, checkout, bundle, buildID string, parameters map[string]string) error {
+	arguments := []string{"build", "--parallel", "--build-dir", bundle}
+	if len(parameters) > 0 {
+		arguments = append(append(arguments, "--parameter-overrides"), Overrides(parameters)...)
+	}
+	err := Run(ctx, bundle+".log", checkout, SAMEnvironment(site, buildID), SAM(site.Root), arguments...)
+	if err == nil {
+		return nil
+	}
+	// Where a program does not compile, SAM builds something else, and tells why that failed.
+	command := exec.CommandContext(ctx, "go", "build", "-o", os.DevNull, "./functions/...")
+	command.Dir = checkout
+	output, _ := command.CombinedOutput()
+	return fmt.Errorf("%w\n%s", err, output)
 }
 
 // Overrides writes parameters as SAM wants them.
@@ -46,15 +69,6 @@ func Overrides(parameters map[string]string) []string {
 	return list
 }
 
-// GoTest is the go command that runs the tests of package e2e.
-func GoTest(ctx context.Context, root string, arguments ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, "go", append([]string{"test", "-count=1", "-timeout=15m", "./e2e"}, arguments...)...)
-	command.Dir = root
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
-	return command
-}
-
 // Root is the checkout that holds the working directory.
 func Root() (string, error) {
 	output, err := exec.Command("go", "env", "GOMOD").Output()
@@ -63,4 +77,22 @@ func Root() (string, error) {
 		return "", fmt.Errorf("start this inside the checkout: %w", err)
 	}
 	return filepath.Dir(path), nil
+}
+
+// FetchModules fetches the Go modules that are missing, and the stories' JavaScript library (e2e/inbox_test.go), and builds
+// the stories: what comes later may have no network.
+func FetchModules(ctx context.Context, site Site) error {
+	folder := filepath.Join(site.Root, "e2e", "node")
+	installed, err := os.Stat(filepath.Join(folder, "node_modules", ".package-lock.json"))
+	pinned, missing := os.Stat(filepath.Join(folder, "package-lock.json"))
+	if err != nil || missing != nil || !installed.ModTime().After(pinned.ModTime()) {
+		if err := Run(ctx, filepath.Join(site.Dir, "npm.log"), folder, os.Environ(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
+			return err
+		}
+	}
+
+	if err := Run(ctx, filepath.Join(site.Dir, "modules.log"), site.Root, os.Environ(), "go", "mod", "download"); err != nil {
+		return err
+	}
+	return BuildStories(ctx, site)
 }

@@ -3,38 +3,20 @@
 LocalStack decides when an environment starts, what it is given and when it ends; the program that started LocalStack runs
 it, with the project's own Runtime API (environments.go). Here the one only tells the other, over the address in
 GATEWAY_EXECUTOR. LocalStack finds this folder on its PYTHONPATH, and the class by entry_points.txt.
-
-Beside that, its CloudFormation learns to update an alias, where it would make a second one of the same name: without, no
-stack with AutoPublishAlias can be deployed twice.
 """
 
 import os
 
 import requests
-from localstack.services.cloudformation.resource_provider import OperationStatus, ProgressEvent
 from localstack.services.lambda_.invocation.lambda_models import InvocationResult
 from localstack.services.lambda_.invocation.plugins import RuntimeExecutorPlugin
 from localstack.services.lambda_.invocation.runtime_executor import RuntimeExecutor
-from localstack.services.lambda_.resource_providers.lambda_alias import LambdaAliasProvider
-
-
-def update_alias(_, request):
-    alias = request.desired_state
-    changed = request.aws_client_factory.lambda_.update_alias(
-        FunctionName=alias["FunctionName"],
-        Name=alias["Name"],
-        FunctionVersion=alias["FunctionVersion"],
-    )
-    alias["Id"] = changed["AliasArn"]
-    return ProgressEvent(status=OperationStatus.SUCCESS, resource_model=alias)
 
 
 class Plugin(RuntimeExecutorPlugin):
     name = "gateway"
 
     def load(self, *args, **kwargs):
-        LambdaAliasProvider.update = update_alias
-        LambdaAliasProvider.SCHEMA = {**LambdaAliasProvider.SCHEMA, "createOnlyProperties": []}
         return Executor
 
 

@@ -1,0 +1,46 @@
+//go:build linux
+
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// TestFront: no container ever has two requests of a function, and each request gets one.
+func TestFront(t *testing.T) {
+	var targets []*url.URL
+	var answered atomic.Int64
+	for range containers {
+		var busy atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			if busy.Add(1) > 1 {
+				t.Error("two requests at once")
+			}
+			answered.Add(1)
+			busy.Add(-1)
+		}))
+		t.Cleanup(server.Close)
+		target, err := url.Parse(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		targets = append(targets, target)
+	}
+	f := newFront(targets)
+	const requests = 200
+	var group sync.WaitGroup
+	for range requests {
+		group.Go(func() {
+			f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mobilemoney/v1", nil))
+		})
+	}
+	group.Wait()
+	if answered.Load() != requests {
+		t.Errorf("%d of %d requests were passed on", answered.Load(), requests)
+	}
+}

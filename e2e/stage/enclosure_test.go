@@ -1,0 +1,225 @@
+//go:build linux
+
+package stage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The program that the test starts is the test itself, with these variables.
+const (
+	nameVariable = "E2E_STAGE_TEST"    // the enclosure's name
+	wayVariable  = "E2E_STAGE_OUTCOME" // what becomes of its work
+)
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(nameVariable); name != "" {
+		os.Exit(littered(name).Main())
+	}
+	os.Exit(m.Run())
+}
+
+// littered is a program that leaves everything lying about: processes that have left their group, mounts, a network in
+// use, and something that no namespace holds.
+func littered(name string) Enclosure {
+	return Enclosure{
+		Name:       name,
+		Prepare:    func(context.Context, Site) error { return nil },
+		OwnNetwork: func(context.Context, string) bool { return true },
+		Work: func(ctx context.Context, site Site) error {
+			if err := os.WriteFile(outside(site), nil, 0o600); err != nil {
+				return err
+			}
+			if _, err := Start(filepath.Join(site.Dir, "sleep.log"), os.Environ(), "sh", "-c", "setsid sleep 1000."+name[len("life-"):]+" & exec sleep 1000"); err != nil {
+				return err
+			}
+			if err := syscall.Mount(name, filepath.Join(site.Dir, "tmp"), "tmpfs", 0, ""); err != nil {
+				return err
+			}
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(site.Dir, "ready"), []byte(listener.Addr().String()), 0o600); err != nil {
+				return err
+			}
+			switch os.Getenv(wayVariable) {
+			case "ends":
+				return nil
+			case "fails":
+				return errors.New("as asked")
+			}
+			select {}
+		},
+		Sweep: func(site Site) error {
+			err := os.Remove(outside(site))
+			if errors.Is(err, os.ErrNotExist) {
+				return nil
+			}
+			return err
+		},
+	}
+}
+
+// outside is what only a sweeper removes.
+func outside(site Site) string { return site.Dir + ".outside" }
+
+// TestEnclosure: whichever way a program ends, nothing of it is left.
+func TestEnclosure(t *testing.T) {
+	if os.Geteuid() != 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatal("this test needs root, and may not be left out in CI")
+		}
+		t.Skip("needs root")
+	}
+	signal := func(s syscall.Signal) func(*exec.Cmd) error {
+		return func(c *exec.Cmd) error { return syscall.Kill(c.Process.Pid, s) }
+	}
+	group := func(s syscall.Signal) func(*exec.Cmd) error {
+		return func(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, s) }
+	}
+	ways := []struct {
+		name string
+		work string
+		end  func(*exec.Cmd) error
+		left int // how much of what no namespace holds is left for the next run
+	}{
+		{name: "the work is done", work: "ends"},
+		{name: "the work fails", work: "fails"},
+		{name: "an interrupt of the group", end: group(syscall.SIGINT)},
+		{name: "a request to the group", end: group(syscall.SIGTERM)},
+		{name: "an interrupt of the leader", end: signal(syscall.SIGINT)},
+		{name: "a request to the leader", end: signal(syscall.SIGTERM)},
+		{name: "the terminal is closed", end: group(syscall.SIGHUP)},
+		{name: "the leader is killed", end: signal(syscall.SIGKILL)},
+		{name: "the group is killed", end: group(syscall.SIGKILL)},
+		{name: "the sweeper is killed too", end: killWithSweeper, left: 1},
+	}
+	for number, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			name := fmt.Sprintf("life-%d%02d", os.Getpid(), number)
+			site := begin(t, name, way.work, way.end)
+			gone(t, name, site, way.left)
+			if way.left > 0 { // the next run removes it, and its own
+				begin(t, name, "ends", nil)
+				gone(t, name, site, 0)
+			}
+		})
+	}
+}
+
+// begin starts the program, and ends it when its work has begun.
+func begin(t *testing.T, name, work string, end func(*exec.Cmd) error) Site {
+	t.Helper()
+	site, err := Enclosure{Name: name}.site()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, path := range []string{site.Dir, site.Dir + ".lock", outside(site)} {
+			_ = os.RemoveAll(path)
+		}
+	})
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), nameVariable+"="+name, wayVariable+"="+work)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	command.WaitDelay = 10 * time.Second
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if end != nil {
+		until(t, func() error { _, err := os.Stat(filepath.Join(site.Dir, "ready")); return err })
+		if err := end(command); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = command.Wait()
+	if (err == nil) != (work == "ends") {
+		t.Errorf("it ended with %v: %s", err, output.String())
+	}
+	return site
+}
+
+// gone looks for what may be left.
+func gone(t *testing.T, name string, site Site, left int) {
+	t.Helper()
+	until(t, func() error {
+		if found := processes(name); len(found) > 0 {
+			return fmt.Errorf("processes are left: %q", found)
+		}
+		mounts, err := os.ReadFile("/proc/self/mountinfo")
+		if err != nil || strings.Contains(string(mounts), name) {
+			return errors.Join(err, errors.New("a mount is left"))
+		}
+		found, err := filepath.Glob(outside(site))
+		if err != nil || len(found) != left {
+			return errors.Join(err, fmt.Errorf("what no namespace holds: %q, want %d", found, left))
+		}
+		return nil
+	})
+}
+
+// processes are the command lines of those that belong to a program: by its name, or by the number in it.
+func processes(name string) (found []string) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		line := strings.ReplaceAll(string(text), "\x00", " ")
+		if err == nil && (strings.Contains(line, name) || strings.Contains(line, "1000."+name[len("life-"):])) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// killWithSweeper kills the leader with its sweeper, which stands in no group of the leader's.
+func killWithSweeper(command *exec.Cmd) error {
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", command.Process.Pid))
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for child := range strings.FieldsSeq(string(text)) {
+			var pid int
+			if _, err := fmt.Sscan(child, &pid); err != nil {
+				return err
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				return err
+			}
+		}
+	}
+	return syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+}
+
+// until repeats a look until it holds.
+func until(t *testing.T, look func() error) {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		err := look()
+		if err == nil {
+			return
+		}
+		if time.Since(began) > 20*time.Second {
+			t.Fatal(err)
+		}
+	}
+}
