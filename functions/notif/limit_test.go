@@ -68,6 +68,8 @@ func TestALateSuccessCounts(t *testing.T) {
 	k.Do(t, event(t, k)).Fails(t, 503, "SVC0001", "PDK_SMSW_0013")
 	if stored := k.Ledger.All()[0]; stored.Status == ledger.Successful {
 		t.Error("stored, and not counted")
+	} else if stored.Claim.Status != ledger.Successful || stored.Due.IsZero() {
+		t.Error("lost, should the operator not come again")
 	}
 	k.Limits.SetFaults(nil)
 	committed(t, k, event(t, k))

@@ -7,6 +7,7 @@ package notif
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"time"
 
 	"mobilegateway/shared/apigw"
@@ -142,6 +143,12 @@ func (i *Inbox) commit(ctx context.Context, req *apigw.Request, entry *ledger.En
 		conflicts = len(e.Conflicts) - kept
 		return resolved != ledger.Same
 	})
+	if errors.Is(err, settlement.ErrUncounted) {
+		// The operator is told to come again; should it not, the sweep asks about the claim.
+		now := ledger.Moment(i.Now())
+		_, failed := store(func(e *ledger.Entry) bool { return e.NoteClaim(i.waiting(report, now), now) != ledger.Same })
+		return errors.Join(err, failed)
+	}
 	if err != nil {
 		return err
 	}

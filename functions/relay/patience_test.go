@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -54,4 +55,23 @@ func (s *service) until(t *testing.T, e *ledger.Entry) {
 			t.Fatalf("%s is not told", e.ID)
 		}
 	}
+}
+
+// The records that one merchant's servers hold up leave room for the others': past its share they are the sweep's.
+func TestOneMerchantTakesNotAllOfTheRoom(t *testing.T) {
+	s := kit(t)
+	s.relay.Patience = time.Millisecond
+	release := make(chan struct{})
+	s.Shop.Handle("/hang", func(http.ResponseWriter, *http.Request) { <-release })
+	var hanging []*ledger.Entry
+	for i := range 240 {
+		hanging = append(hanging, s.Final(fmt.Sprint("DemoShop_", i), ledger.Failed, to(s, "/hang")))
+	}
+	for i := 0; i < len(hanging); i += 20 {
+		s.run(t, hanging[i:i+20]...)
+	}
+	other := s.Final("OtherShop_1", ledger.Failed, func(e *ledger.Entry) { e.MerchantID = "othr0002" })
+	s.run(t, other)
+	defer close(release)
+	s.until(t, other)
 }

@@ -35,6 +35,10 @@ const Patience = 2 * time.Second
 // to the sweep.
 const maxLate = 200
 
+// maxOfOne bounds those of one merchant, which can name another server each time, of which nothing is known yet: so the
+// merchant's servers, however many hang, leave room for others'. It is four batches.
+const maxOfOne = 100
+
 // leftToSweep is the outcome of what the relay did not store as done: it stays due, and the sweep takes it up.
 const leftToSweep = "left-to-sweep"
 
@@ -52,6 +56,9 @@ type Relay struct {
 	Log      io.Writer
 
 	late atomic.Int64
+
+	mutex sync.Mutex
+	of    map[string]int // records under way by merchant's id
 }
 
 // event is a batch of stream records as Lambda hands it over.
@@ -159,6 +166,12 @@ func (r *Relay) deliver(ctx context.Context, image json.RawMessage, line *teleme
 		line.SetOutcome("not-ours")
 		return nil
 	}
+	leave, free := r.enter(entry.MerchantID)
+	if !free {
+		line.SetOutcome(leftToSweep)
+		return nil
+	}
+	defer leave()
 	var posted, sent delivery.Change
 	var group sync.WaitGroup
 	if entry.UserSMS == ledger.UserSMSDue {
@@ -176,6 +189,26 @@ func (r *Relay) deliver(ctx context.Context, image json.RawMessage, line *teleme
 		return err
 	}
 	return failure
+}
+
+// enter takes one of a merchant's places; leave gives it back.
+func (r *Relay) enter(merchantID string) (leave func(), free bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.of[merchantID] >= maxOfOne {
+		return nil, false
+	}
+	if r.of == nil {
+		r.of = map[string]int{}
+	}
+	r.of[merchantID]++
+	return func() {
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		if r.of[merchantID]--; r.of[merchantID] == 0 {
+			delete(r.of, merchantID)
+		}
+	}, true
 }
 
 // userSMS runs in a goroutine of its own, where a panic would end the process: then nothing is known, and the sweep

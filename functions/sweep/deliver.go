@@ -15,8 +15,11 @@ const (
 	// maxProbes is how many attempts at a server that fails run side by side, maxSlow at one that takes what it gets,
 	// slowly. What finds no place is looked at again some sweeps later: so a merchant's dead server holds up no other
 	// merchant, however much is due to it.
-	maxProbes       = 2
-	maxSlow         = workers / 4
+	maxProbes = 2
+	maxSlow   = workers / 4
+	// A merchant can name another server each time, of which nothing is known yet. One whose attempts lasted longer than
+	// slowPost maxSlow times in a sweep has maxSlow places in all for the rest of it.
+	slowPost        = 3 * time.Second
 	postponedProbes = 5
 	postponedSlow   = 1
 )
@@ -42,7 +45,8 @@ func (p *pass) deliver(ctx context.Context, entry *ledger.Entry, line *telemetry
 			return e.Postpone(head.ID, now, now.Add(later(to)*p.Interval))
 		})
 	}
-	defer end()
+	began := p.Now()
+	defer func() { end(p.Now().Sub(began)) }()
 	var claimed *ledger.Notification
 	entry, err = p.change(ctx, entry, func(e *ledger.Entry) bool {
 		claimed = e.ClaimDelivery(now, now.Add(ledger.FastLease))
@@ -62,28 +66,54 @@ func later(to delivery.Endpoint) time.Duration {
 	return postponedProbes
 }
 
-// probe takes one of the few places for attempts at a server whose fast path is closed, whatever their URLs; a healthy
-// one has room for all. end gives the place back.
-func (p *pass) probe(to delivery.Endpoint) (end func(), free bool) {
-	if to.FastPath() {
-		return func() {}, true
-	}
-	places := maxProbes
-	if to.Failures == 0 {
-		places = maxSlow
-	}
+// probe takes one of the few places for attempts at a server whose fast path is closed, whatever their URLs, and for
+// those of a merchant whose servers hang, whichever they are; a healthy one has room for all. end gives the place back
+// and says how long it was taken.
+func (p *pass) probe(to delivery.Endpoint) (end func(took time.Duration), free bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	server := to.Server()
-	if p.probing[server] >= places {
+	if p.probing[server] >= places(to) {
+		return nil, false
+	}
+	of := p.posting(to.MerchantID)
+	if of.slow >= maxSlow && of.now >= maxSlow {
 		return nil, false
 	}
 	p.probing[server]++
-	return func() {
+	of.now++
+	return func(took time.Duration) {
 		p.mutex.Lock()
 		defer p.mutex.Unlock()
 		p.probing[server]--
+		of.now--
+		if took > slowPost {
+			of.slow++
+		}
 	}, true
+}
+
+// places is how many attempts at a server run side by side.
+func places(to delivery.Endpoint) int {
+	switch {
+	case to.FastPath():
+		return workers
+	case to.Failures == 0:
+		return maxSlow
+	default:
+		return maxProbes
+	}
+}
+
+// posts are a merchant's attempts in a sweep: those that run now, and how many were slow.
+type posts struct{ now, slow int }
+
+// posting is a merchant's posts; the pass is locked.
+func (p *pass) posting(merchantID string) *posts {
+	if p.posts[merchantID] == nil {
+		p.posts[merchantID] = &posts{}
+	}
+	return p.posts[merchantID]
 }
 
 // userSMS claims the purchaser's SMS, sends it and stores what came of it.

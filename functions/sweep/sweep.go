@@ -56,7 +56,8 @@ type Sweep struct {
 type pass struct {
 	*Sweep
 	mutex   sync.Mutex
-	probing map[webhook.Server]int // attempts under way at servers that are ill
+	probing map[webhook.Server]int // attempts under way at servers
+	posts   map[string]*posts      // attempts by merchant
 	asking  map[string]int         // lookups under way, by operator
 	silent  map[string]bool        // operators whose last lookup in this pass was not answered
 }
@@ -72,7 +73,7 @@ func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-settleReserve))
 		defer cancel()
 	}
-	p := &pass{Sweep: s, probing: map[webhook.Server]int{}, asking: map[string]int{}, silent: map[string]bool{}}
+	p := &pass{Sweep: s, probing: map[webhook.Server]int{}, posts: map[string]*posts{}, asking: map[string]int{}, silent: map[string]bool{}}
 	due := make(chan ledger.Key)
 	var group sync.WaitGroup
 	for range workers {

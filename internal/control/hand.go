@@ -36,12 +36,18 @@ type hand interface {
 	reveal(secret string) string
 }
 
+// maxWhy bounds a reason, in bytes.
+const maxWhy = 500
+
 // live does what it is told, between the two halves of an audit record.
 type live struct{ *session }
 
 func (l *live) act(a Act, change func() (string, error)) error {
 	if l.Why == "" {
 		return usage("--yes needs --why: the reason is kept with the change")
+	}
+	if len(l.Why) > maxWhy {
+		return usage("--why is longer than %d bytes: it is kept with the change", maxWhy)
 	}
 	stores, err := l.open()
 	if err != nil {

@@ -62,6 +62,7 @@ func TestOnboarding(t *testing.T) {
 	d.refused("merchant add ShopC --operator sandbox", ExitUsage, "--country")
 	d.refused("merchant show Nobody", ExitFailed, "no merchant")
 	d.refused("merchant suspend ShopA --yes", ExitUsage, "--why")
+	d.refused("merchant suspend ShopA --yes --why "+strings.Repeat("x", 501), ExitUsage, "500 bytes")
 }
 
 func TestChangeSuspendResume(t *testing.T) {

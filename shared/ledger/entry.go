@@ -94,7 +94,10 @@ type Entry struct {
 	LeaseUntil time.Time // while Reserved
 	// EverUnknown is set once an attempt's outcome was unknown, and cleared only by what proves that nothing was ever sent.
 	EverUnknown bool
-	CreatedAt   time.Time // the first reservation
+	// ReleasedBefore is set where an earlier attempt of the same request was released: it may have been sent, so the key
+	// stays bound to its body (decision "released").
+	ReleasedBefore bool
+	CreatedAt      time.Time // the first reservation
 	// SentAt is the first moment at which what may have been applied may have been sent: the repeat window counts from it
 	// (decision "repeat-window"). A release moves it: what was sent before was certainly not applied.
 	SentAt time.Time

@@ -22,7 +22,8 @@ type Settlement struct {
 	AnswerBody        []byte
 	OperatorReference string
 	NotifToken        string
-	// Unbind goes with Released: nothing was ever sent under this key, and it binds no body (a taken referenceCode).
+	// Unbind goes with Released: nothing was sent under this key that may have been applied, and it binds no body (a taken
+	// referenceCode, an amount over its merchant's limit), unless an attempt before was released, which may have been sent.
 	Unbind bool
 	// Due is the first status lookup of a payment that is pending, or when the sweep takes up what is unknown; zero for
 	// RecheckAfter or StaleAfter from now.
@@ -46,6 +47,7 @@ func (e *Entry) Begin(owner string, now time.Time) {
 // way to the facts of incoming. Whether it may be taken over is Decide's to say.
 func (e *Entry) Retake(incoming *Entry, owner string, now time.Time) *Entry {
 	next := e.Clone()
+	next.ReleasedBefore = e.ReleasedBefore || e.State == Released
 	if e.State == Released && e.Fingerprint == "" {
 		next = incoming.Clone()
 		next.CreatedAt = e.CreatedAt
@@ -94,7 +96,10 @@ func (e *Entry) Settle(owner string, s Settlement, now time.Time) bool {
 		e.State = Released
 		e.PollAt = time.Time{}
 		if s.Unbind {
-			e.Fingerprint, e.EverUnknown = "", false // nothing was ever sent
+			e.EverUnknown = false // nothing was ever sent that may have been applied
+		}
+		if s.Unbind && !e.ReleasedBefore {
+			e.Fingerprint = ""
 		}
 	default:
 		return e.settleUnknown(s, now)

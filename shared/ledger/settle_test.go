@@ -225,6 +225,16 @@ func TestSettleByAFormerOwner(t *testing.T) {
 	}
 }
 
+// decision "released": what was released may have been sent, so no later attempt frees its body.
+func TestUnbindAfterARelease(t *testing.T) {
+	e := held(ledger.Payment)
+	e.Settle("owner", released, start)
+	e = e.Retake(held(ledger.Payment), "successor", start.Add(time.Minute))
+	if !e.Settle("successor", unbound, start.Add(time.Minute)) || e.State != ledger.Released || e.Fingerprint != "f" {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestASuccessorFindsItsEntrySettled(t *testing.T) {
 	taken := func() *ledger.Entry {
 		return held(ledger.Charge).Retake(held(ledger.Charge), "successor", start.Add(time.Minute))
@@ -287,6 +297,9 @@ func TestRetake(t *testing.T) {
 			}
 			if sentAgain := next.SentAt.Equal(now); sentAgain != (e.State == ledger.Released) {
 				t.Errorf("the repeat window counts from %s", next.SentAt)
+			}
+			if next.ReleasedBefore != (c.pinned && e.State == ledger.Released) {
+				t.Errorf("released before: %v", next.ReleasedBefore)
 			}
 			if pinned := next.Operator == "sandbox" && next.Account == "a1" && next.UpstreamKey == "Shop.1" && next.Minor == 500 && next.Fingerprint == "f"; pinned != c.pinned {
 				t.Errorf("pinned = %v: %+v", pinned, next)

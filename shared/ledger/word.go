@@ -42,6 +42,10 @@ var (
 	ErrWord     = errors.New("this cannot be said of it")
 )
 
+// judgeMargin is how long after its lease's end an attempt still counts as under way for a person, whose own machine's clock
+// decides.
+const judgeMargin = 2 * time.Minute
+
 // Doubtful is true where nobody knows what came of an entry: its outcome is unknown, its lease has lapsed, or a claim
 // stands that getStatus has not confirmed.
 func (e *Entry) Doubtful(now time.Time) bool {
@@ -53,7 +57,7 @@ func (e *Entry) Doubtful(now time.Time) bool {
 // that was applied is done, and has its answer made by the merchant's own repeat; one that was not is refused for good; a
 // message was sent, or is DeliveryImpossible, of which the merchant is told. An error stores nothing.
 func (e *Entry) Judge(j Judgement, now time.Time) error {
-	if e.Live(now) {
+	if e.Live(now.Add(-judgeMargin)) {
 		return ErrUnderWay
 	}
 	if e.Kind == Payment {

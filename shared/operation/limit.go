@@ -54,7 +54,7 @@ func throttle(ctx context.Context, req *apigw.Request, profile *merchant.Profile
 }
 
 // Spend counts a held charge or payment against its merchant's amount of the day, before the operator is called. A nil
-// error: go on. OverLimit: it does not fit, nothing was sent and nothing is bound, so the same key may come again.
+// error: go on. OverLimit: it does not fit, nothing was sent, and a key under which nothing was ever sent binds no body.
 // OperatorDown: the table does not answer, and the reservation was given back; OutcomeUnknown where an earlier attempt
 // may have been applied. One that was ever unknown is counted and never refused: a refusal would say that it was not
 // applied (decisions "merchant-limits" and "unknown-sticks").
@@ -72,10 +72,14 @@ func (d *Desk) Spend(ctx context.Context, req *apigw.Request, profile *merchant.
 	}
 	var over *limit.Over
 	if errors.As(failure, &over) {
-		req.Event.Count(telemetry.LimitRefused)
-		if _, err := d.Book.Settle(ctx, held, ledger.Settlement{State: ledger.Released, Unbind: true}); err != nil {
+		settled, err := d.Book.Settle(ctx, held, ledger.Settlement{State: ledger.Released, Unbind: true})
+		if err != nil {
 			return fault.Because(err)
 		}
+		if settled.State != ledger.Released { // a success was claimed meanwhile, or a successor is at work
+			return fault.Of(fault.OutcomeUnknown)
+		}
+		req.Event.Count(telemetry.LimitRefused)
 		return &fault.Fault{Kind: fault.OverLimit, Value: money.Format(over.Left, held.Exponent), Part: held.Currency}
 	}
 	req.Event.Count(telemetry.LimitFailures)

@@ -43,6 +43,7 @@ var fields = []field{
 	text("status", func(e *entry) *ledger.Status { return &e.Status }),
 	moment("lease_until", time.Millisecond, func(e *entry) *time.Time { return &e.LeaseUntil }),
 	flag("ever_unknown", func(e *entry) *bool { return &e.EverUnknown }),
+	flag("released_before", func(e *entry) *bool { return &e.ReleasedBefore }),
 	moment("created_at", time.Millisecond, func(e *entry) *time.Time { return &e.CreatedAt }),
 	moment("sent_at", time.Millisecond, func(e *entry) *time.Time { return &e.SentAt }),
 	moment("reserved_at", time.Millisecond, func(e *entry) *time.Time { return &e.ReservedAt }),
