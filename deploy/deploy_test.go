@@ -235,6 +235,52 @@ func TestTheGradualBundle(t *testing.T) {
 	if !bytes.Contains(text, []byte("\n    AutoPublishAlias: live\n")) || bytes.Contains(text, []byte("\n#gradual")) {
 		t.Error("the marks are not taken away")
 	}
+	// A stack would keep the way of the last deployment.
+	if calls := s.calls(t); !strings.Contains(calls[1], "Deployment,ParameterValue=Canary10Percent15Minutes") {
+		t.Errorf("%s\nleaves open how the version takes over", calls[1])
+	}
+}
+
+// TestTheWayBack: an alarm that sounds stops no deployment all at once, and any other as before.
+func TestTheWayBack(t *testing.T) {
+	good := program(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
+	for deployment, want := range map[string]string{
+		"AllAtOnce":                "{Type: !Ref Deployment, Alarms: [!Ref AWS::NoValue]}",
+		"Canary10Percent15Minutes": "{Type: !Ref Deployment, Alarms: [!Ref FunctionErrorsAlarm, !Ref ApiErrorsAlarm, !Ref InternalErrorsAlarm]}",
+	} {
+		t.Run(deployment, func(t *testing.T) {
+			s := newStand(t, good)
+			if err := run(t.Context(), s.root, []string{"-gradual", "Deployment=" + deployment}, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
+			if err != nil || !bytes.Contains(text, []byte("\n    DeploymentPreference: "+want+"\n")) {
+				t.Errorf("%v, no %s", err, want)
+			}
+		})
+	}
+}
+
+// TestWarnings: production is told what it goes without, and goes.
+func TestWarnings(t *testing.T) {
+	all := []parameter{
+		{"WebAclArn", "arn"}, {"AlarmTopicArn", "arn"}, {"ChargeConcurrency", "20"}, {"PayConcurrency", "20"}, {"NotifConcurrency", "20"},
+	}
+	if got := warnings("prod", all); len(got) != 0 {
+		t.Errorf("with everything: %q", got)
+	}
+	for i, p := range all {
+		got := warnings("prod", slices.Delete(slices.Clone(all), i, i+1))
+		if len(got) != 1 || !strings.HasPrefix(got[0], p.Name+" is not given") || strings.Contains(got[0], "\n") {
+			t.Errorf("without %s: %q", p.Name, got)
+		}
+	}
+	if got := warnings("prod", merge(all, []parameter{{"WebAclArn", ""}})); len(got) != 1 {
+		t.Errorf("an empty value: %q", got)
+	}
+	if got := warnings("dev", nil); len(got) != 0 {
+		t.Errorf("dev: %q", got)
+	}
 }
 
 func TestWhatIsRefused(t *testing.T) {
@@ -246,6 +292,8 @@ func TestWhatIsRefused(t *testing.T) {
 		"another name for prod":     {[]string{"-env", "prod", "-stack", "mine"}, "its name in samconfig.toml"},
 		"prod without a look":       {[]string{"-env", "prod", "-yes"}, "looked at"},
 		"prod without its constant": {[]string{"-env", "prod", "ServiceId=S", "ContactId=C"}, "ApplicationId"},
+		"prod without TLS":          {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C", "BaseUrl=http://x"}, "https alone: BaseUrl"},
+		"prod's callbacks too":      {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C", "CallbackBaseUrl=http://x"}, "https alone: CallbackBaseUrl"},
 		"no parameter":              {[]string{"Stage"}, "no parameter"},
 		"a parameter unknown":       {[]string{"Colour=red"}, "no parameter Colour"},
 		"a value of another form":   {[]string{"BaseUrl=ftp://x"}, "BaseUrl does not take"},

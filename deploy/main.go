@@ -103,8 +103,14 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 	if err != nil {
 		return err
 	}
+	for _, line := range warnings(w.environment, given) {
+		fmt.Fprintln(out, "deploy: warning:", line)
+	}
 	source := filepath.Join(root, "template.yaml")
 	if w.gradual {
+		if valueOf(given, "Deployment") == "AllAtOnce" {
+			text = withoutAlarms(text)
+		}
 		source = filepath.Join(root, ".aws-sam", "gradual.yaml")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(source), 0o755), os.WriteFile(source, text, 0o600)); err != nil {
 			return err

@@ -25,8 +25,15 @@ var constants = [...]string{"ServiceId", "ApplicationId", "ContactId"}
 // unmark takes the marks away from the lines of template.yaml that a gradual deployment has.
 func unmark(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\n#gradual"), []byte("\n")) }
 
-// settled are all parameters of a deployment: those of samconfig.toml, changed by the wish's own, and the architecture,
-// which the build needs to know too. It fails for one that the template does not have or whose value it does not take.
+// withoutAlarms takes the alarms of a gradual deployment off, for a way back while one sounds: CodeDeploy stops whatever is
+// deployed then, all at once or not. A line without the list, or an empty list, would leave them where they are: SAM
+// gives CodeDeploy an empty configuration for this one alone.
+func withoutAlarms(text []byte) []byte {
+	return regexp.MustCompile(`(?m)^(    DeploymentPreference: \{.*), Alarms: \[.*\]\}$`).ReplaceAll(text, []byte("$1, Alarms: [!Ref AWS::NoValue]}"))
+}
+
+// settled are all parameters of a deployment: those of samconfig.toml, changed by the wish's own; the architecture,
+// which the build needs to know too; and how a gradual one goes, which must not stay what it was in an incident. It fails for one that the template does not have or whose value it does not take.
 func settled(config string, template []byte, w wish) ([]parameter, error) {
 	text, err := os.ReadFile(config)
 	if err != nil {
@@ -42,17 +49,47 @@ func settled(config string, template []byte, w wish) ([]parameter, error) {
 			return nil, fmt.Errorf("prod needs the operators' %s: put it into samconfig.toml, or into PARAMETERS", name)
 		}
 	}
+	for _, name := range [...]string{"BaseUrl", "CallbackBaseUrl"} {
+		if w.environment == "prod" && strings.HasPrefix(valueOf(given, name), "http://") {
+			return nil, fmt.Errorf("prod is reached by https alone: %s begins with http://", name)
+		}
+	}
 	known, err := declared(template)
 	if err != nil {
 		return nil, err
 	}
-	given = merge([]parameter{{"Architecture", known["Architecture"].Default}}, given)
+	defaults := []parameter{{"Architecture", known["Architecture"].Default}}
+	if deployment, gradual := known["Deployment"]; gradual {
+		defaults = append(defaults, parameter{"Deployment", deployment.Default})
+	}
+	given = merge(defaults, given)
 	for _, p := range given {
 		if err := known.check(p); err != nil {
 			return nil, err
 		}
 	}
 	return given, nil
+}
+
+// warnings tells what a deployment of production goes without, a line each. A stack may have the value from before:
+// CloudFormation keeps it, and nobody here knows it.
+func warnings(environment string, given []parameter) []string {
+	if environment != "prod" {
+		return nil
+	}
+	var found []string
+	for _, missed := range [...]struct{ name, means string }{
+		{"WebAclArn", "anybody's requests use up a route's ThrottleRate, and nobody needs a token for that"},
+		{"AlarmTopicArn", "the alarms only show, and wake nobody"},
+		{"ChargeConcurrency", "another function's traffic can leave charges none of the account's concurrency"},
+		{"PayConcurrency", "another function's traffic can leave payments none of the account's concurrency"},
+		{"NotifConcurrency", "another function's traffic can leave operators' callbacks none of the account's concurrency"},
+	} {
+		if valueOf(given, missed.name) == "" {
+			found = append(found, fmt.Sprintf("%s is not given: unless the stack has it from before, %s", missed.name, missed.means))
+		}
+	}
+	return found
 }
 
 // configured reads the parameters of an environment from samconfig.toml.

@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"mobilegateway/internal/template"
 	"mobilegateway/shared/telemetry"
 )
 
@@ -25,6 +27,7 @@ var measures = []string{"Requests", "Errors", "UpstreamMillis", "OverdueMillis",
 var alarming = []string{
 	telemetry.DeadLetters.String(), telemetry.Conflicts.String(), telemetry.StaleUnknowns.String(), telemetry.LookupFailures.String(),
 	telemetry.OperatorAuthFailures.String(), telemetry.UserSMSFailures.String(), telemetry.EndpointsDisabled.String(),
+	telemetry.InternalErrors.String(),
 	"OverdueMillis",
 }
 
@@ -72,6 +75,55 @@ func TestConflictsAreHeardEverywhere(t *testing.T) {
 	slices.Sort(heard)
 	if want := []string{"charge", "notif", "pay", "sms", "sweep"}; !slices.Equal(heard, want) {
 		t.Errorf("heard %v, counted by %v", heard, want)
+	}
+}
+
+// TestInternalErrorsAreHeardEverywhere asks that the alarm of 500s hears each function with a route.
+func TestInternalErrorsAreHeardEverywhere(t *testing.T) {
+	heard, answering := map[string]bool{}, map[string]bool{}
+	for _, w := range alarms(t) {
+		if w.Name == telemetry.InternalErrors.String() {
+			heard[w.Dimensions["Operation"]] = true
+		}
+	}
+	found := deployment(t)
+	for _, f := range found.Functions {
+		if slices.ContainsFunc(found.Routes, func(r template.Route) bool { return r.Function == f.LogicalID }) {
+			answering[f.Name] = true
+		}
+	}
+	if !maps.Equal(heard, answering) {
+		t.Errorf("heard %v, answered by %v", heard, answering)
+	}
+}
+
+// throttles are the metrics of a table that refuses what an action asks for.
+var throttles = map[string]string{
+	"dynamodb:GetItem": "ReadThrottleEvents", "dynamodb:Query": "ReadThrottleEvents",
+	"dynamodb:PutItem": "WriteThrottleEvents", "dynamodb:UpdateItem": "WriteThrottleEvents",
+}
+
+// TestThrottlesAreHeardEverywhere asks that the alarm of throttles hears each table and index for what a function does
+// there.
+func TestThrottlesAreHeardEverywhere(t *testing.T) {
+	heard := map[string]bool{}
+	for _, w := range alarms(t) {
+		place := w.Dimensions["TableName"]
+		if index := w.Dimensions["GlobalSecondaryIndexName"]; index != "" {
+			place += "/index/" + index
+		}
+		heard[w.Name+" "+place] = true
+	}
+	for _, role := range deployment(t).Roles {
+		for _, statement := range role.Statements {
+			for _, action := range statement.Actions {
+				for _, place := range statement.Resources {
+					if name := throttles[action]; name != "" && !heard[name+" "+place] {
+						t.Errorf("no alarm watches %s of %s, where %s does %s", name, place, role.LogicalID, action)
+					}
+				}
+			}
+		}
 	}
 }
 

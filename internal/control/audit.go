@@ -34,7 +34,8 @@ type Record struct {
 
 // AuditLog keeps audit records.
 type AuditLog interface {
-	// Record stores a record under its id, in the place of an earlier half of it.
+	// Record stores a record under its id: one whose outcome is begun where there is none, and any other in the place of its
+	// own first half. It is an error where another record stands there.
 	Record(ctx context.Context, r Record) error
 	// Records reads all records, in no order.
 	Records(ctx context.Context) ([]Record, error)

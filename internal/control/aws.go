@@ -129,16 +129,36 @@ const (
 	auditDocument = "document"
 )
 
-// Record implements AuditLog.
+// Record implements AuditLog: one PutItem, on "there is none", or on the first half as it was written. What stands there
+// as it was to be written is our own write, whose answer was lost.
 func (a auditTable) Record(ctx context.Context, r Record) error {
+	begun := r
+	begun.Outcome, begun.Detail = OutcomeBegun, ""
 	document, err := json.Marshal(r)
-	if err != nil {
+	first, also := json.Marshal(begun)
+	if err := errors.Join(err, also); err != nil {
 		return err
 	}
-	_, err = a.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(a.table), Item: map[string]types.AttributeValue{
-		auditKey:      &types.AttributeValueMemberS{Value: auditPrefix + r.ID},
-		auditDocument: &types.AttributeValueMemberS{Value: string(document)},
-	}})
+	put := &dynamodb.PutItemInput{
+		TableName: aws.String(a.table), ConditionExpression: aws.String("attribute_not_exists(" + auditKey + ")"),
+		Item: map[string]types.AttributeValue{
+			auditKey:      &types.AttributeValueMemberS{Value: auditPrefix + r.ID},
+			auditDocument: &types.AttributeValueMemberS{Value: string(document)},
+		},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if r.Outcome != OutcomeBegun {
+		put.ConditionExpression = aws.String(auditDocument + " = :begun")
+		put.ExpressionAttributeValues = map[string]types.AttributeValue{":begun": &types.AttributeValueMemberS{Value: string(first)}}
+	}
+	_, err = a.client.PutItem(ctx, put)
+	var other *types.ConditionalCheckFailedException
+	if errors.As(err, &other) {
+		if stored, _ := other.Item[auditDocument].(*types.AttributeValueMemberS); stored != nil && stored.Value == string(document) {
+			return nil
+		}
+		return fmt.Errorf("the audit record %s was there already, or its first half is another", r.ID)
+	}
 	if err != nil {
 		return fmt.Errorf("write an audit record: %w", err)
 	}

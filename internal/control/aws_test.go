@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/local/calls"
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"
@@ -22,8 +24,9 @@ import (
 	"mobilegateway/shared/merchant"
 )
 
-// deployed is a desk in front of real stores, with secrets that have no value yet, as a deployment makes them.
-func deployed(t *testing.T) (*desk, *awsclient.Client) {
+// deployed is a desk in front of real stores, with secrets that have no value yet, as a deployment makes them. Each call
+// of the tool is in the record, by the template's names.
+func deployed(t *testing.T) (*desk, *awsclient.Client, *calls.Recorder) {
 	t.Helper()
 	d := newDesk(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -41,22 +44,36 @@ func deployed(t *testing.T) (*desk, *awsclient.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(vault)
+	engine, err := url.Parse(tables.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := calls.New(map[string]string{"LOCAL": "gatewayctl"}, map[string]string{
+		"ledger": "LedgerTable", "merchants": "MerchantTable", "limits": "LimitTable",
+	}, "LOCAL", func() {})
+	database := httptest.NewServer(record.Tables(engine))
+	t.Cleanup(database.Close)
+	server := httptest.NewServer(record.Secrets(vault))
 	t.Cleanup(server.Close)
 	for name, value := range map[string]string{
 		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "LOCAL", "AWS_SECRET_ACCESS_KEY": "local",
-		"AWS_ENDPOINT_URL_DYNAMODB": tables.Endpoint(), "AWS_ENDPOINT_URL_SECRETS_MANAGER": server.URL,
+		"AWS_ENDPOINT_URL_DYNAMODB": database.URL, "AWS_ENDPOINT_URL_SECRETS_MANAGER": server.URL,
 	} {
 		d.variables[name] = value
 	}
-	variable := func(name string) string { return d.variables[name] }
+	variable := func(name string) string {
+		if name == "AWS_ACCESS_KEY_ID" {
+			return "OTHER" // the test's own calls are not the tool's
+		}
+		return d.variables[name]
+	}
 	d.connect = Connect
 	client, err := awsclient.New(variable)
 	if err != nil {
 		t.Fatal(err)
 	}
 	makeTables(t, client)
-	return d, client
+	return d, client, record
 }
 
 func makeTables(t *testing.T, client *awsclient.Client) {
@@ -66,13 +83,15 @@ func makeTables(t *testing.T, client *awsclient.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.DynamoDB().CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName: aws.String("merchants"), BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
-	})
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"merchants", "limits"} {
+		_, err = client.DynamoDB().CreateTable(ctx, &dynamodb.CreateTableInput{
+			TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
+			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
+			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, name := range []string{"token-keys", "callback-keys", "webhook-keys"} {
 		_, err := client.Secrets().CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: aws.String(name)})
@@ -87,7 +106,7 @@ func TestADayAtTheDesk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a database")
 	}
-	d, client := deployed(t)
+	d, client, _ := deployed(t)
 	for _, ring := range []string{"tokens", "callbacks", "webhooks", "webhooks"} {
 		d.do("keys add "+ring+yes, nil)
 	}
@@ -149,7 +168,7 @@ func TestASecretOfAnotherHandIsNotOverwritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a database")
 	}
-	d, client := deployed(t)
+	d, client, _ := deployed(t)
 	ctx := context.Background()
 	v := vault{client.Secrets()}
 	d.do("keys add tokens"+yes, nil)
@@ -160,5 +179,34 @@ func TestASecretOfAnotherHandIsNotOverwritten(t *testing.T) {
 	d.do("keys add tokens"+yes, nil)
 	if err := v.Put(ctx, held, []byte("mine")); err == nil || !strings.Contains(err.Error(), "another hand") {
 		t.Errorf("Put over another's change: %v", err)
+	}
+}
+
+// TestAnAuditRecordIsWrittenOnce: neither half takes another record's place, and a write of our own whose answer was lost
+// may be repeated.
+func TestAnAuditRecordIsWrittenOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a database")
+	}
+	_, client, _ := deployed(t)
+	audit := auditTable{client.DynamoDB(), "merchants"}
+	begun := Record{ID: "1", Who: "ama", Why: `"outcome":"begun"`, Outcome: OutcomeBegun}
+	done, other, failed := begun, begun, begun
+	done.Outcome, done.Detail = OutcomeDone, "all"
+	other.Who = "kofi"
+	failed.Outcome = OutcomeFailed
+	absent := done
+	absent.ID = "2"
+	for i, step := range []struct {
+		record Record
+		fits   bool
+	}{{begun, true}, {begun, true}, {other, false}, {absent, false}, {done, true}, {done, true}, {failed, false}, {begun, false}} {
+		err := audit.Record(t.Context(), step.record)
+		if (err == nil) != step.fits || err != nil && !strings.Contains(err.Error(), "was there already") {
+			t.Errorf("step %d: %v", i, err)
+		}
+	}
+	if records, err := audit.Records(t.Context()); err != nil || len(records) != 1 || records[0].Detail != "all" {
+		t.Errorf("%+v, %v", records, err)
 	}
 }

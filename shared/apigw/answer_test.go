@@ -22,7 +22,7 @@ func TestHandlersError(t *testing.T) {
 		t.Errorf("answer %+v", answer)
 	}
 	line := s.line(t)
-	if line["ErrorID"] != "SVC0001" || line["Status"] != float64(503) || line["Errors"] != float64(1) {
+	if line["ErrorID"] != "SVC0001" || line["Status"] != float64(503) || line["Errors"] != float64(1) || line["InternalErrors"] != nil {
 		t.Errorf("line %v", line)
 	}
 	if got := line["Cause"]; got != "operator down: dial tcp 10.0.0.1:443: refused, token ***" {
@@ -53,6 +53,9 @@ func TestPanicIsAnInternalErrorWithoutItsValue(t *testing.T) {
 			answer := s.invoke(t, golden(t, "charge-rest"))
 			if answer.StatusCode != 500 || strings.Contains(answer.Body, "canary") || strings.Contains(s.log.String(), "canary") {
 				t.Errorf("answer %+v\nlog %s", answer, s.log.String())
+			}
+			if s.line(t)["InternalErrors"] != float64(1) {
+				t.Error("it is not counted as an internal error")
 			}
 			cause, _ := s.line(t)["Cause"].(string)
 			if !strings.HasPrefix(cause, "internal: "+test.cause) || !strings.Contains(cause, "apigw_test.TestPanic") {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -95,6 +96,9 @@ func (g *Gateway) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		line.SetCause(err)
 	}
 	line.SetStatus(response.Status)
+	if response.Status == http.StatusInternalServerError {
+		line.Count(telemetry.InternalErrors)
+	}
 	line.SetTotal(g.config.Now().Sub(started))
 	// A line that cannot be written must not cost the merchant the answer.
 	_ = line.Write(g.config.Log)

@@ -22,6 +22,7 @@ const (
 	Throttled                           // a request was over its merchant's rate (decision "merchant-limits")
 	LimitRefused                        // a charge or payment was over its merchant's amount of the day
 	LimitFailures                       // the table of limits did not answer
+	InternalErrors                      // a request was answered 500: the fault is ours
 	counterCount
 )
 
@@ -44,6 +45,7 @@ var counterNames = [counterCount]string{
 	Throttled:            "Throttled",
 	LimitRefused:         "LimitRefused",
 	LimitFailures:        "LimitFailures",
+	InternalErrors:       "InternalErrors",
 }
 
 // String is the metric's name, "" for a number that is no counter.

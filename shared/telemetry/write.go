@@ -52,6 +52,7 @@ type numbers struct {
 	Throttled            int    `json:"Throttled,omitempty"`
 	LimitRefused         int    `json:"LimitRefused,omitempty"`
 	LimitFailures        int    `json:"LimitFailures,omitempty"`
+	InternalErrors       int    `json:"InternalErrors,omitempty"`
 	UpstreamMillis       *int64 `json:"UpstreamMillis,omitempty"`
 	OverdueMillis        *int64 `json:"OverdueMillis,omitempty"`
 	TotalMillis          int64  `json:"TotalMillis"`
@@ -113,6 +114,7 @@ func (e *Event) numbers() numbers {
 		Throttled:            e.counters[Throttled],
 		LimitRefused:         e.counters[LimitRefused],
 		LimitFailures:        e.counters[LimitFailures],
+		InternalErrors:       e.counters[InternalErrors],
 		UpstreamMillis:       millis(e.upstream, e.called),
 		OverdueMillis:        millis(e.overdue, e.late),
 		TotalMillis:          e.total.Milliseconds(),
