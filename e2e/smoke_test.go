@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +65,7 @@ func smokeTarget(address string, variable func(string) string) *target {
 			AccessToken: variable("ACCESS_TOKEN"), ClientID: variable("CLIENT_ID"), ClientSecret: variable("CLIENT_SECRET"),
 			Merchant: merchant, OnBehalfOf: merchant, GWToken: "smoke", GWAlias: "smoke",
 		},
-		unique: strconv.FormatInt(time.Now().UnixMilli(), 10),
+		unique: beginning(time.Now(), os.Getpid()),
 	}
 }
 
