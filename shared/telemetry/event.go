@@ -18,6 +18,7 @@ const (
 	maxWord  = 40  // operations, operators, countries, channels, outcomes
 	maxID    = 40  // request ids: a UUID has 36, our tokens more than 40
 	maxName  = 20  // merchant names (decision "merchant-names")
+	maxOrder = 30  // order_ids (specification, Limits)
 	maxKey   = 96  // order_id, clientCorrelator, referenceCode
 	maxCause = 512 // causes, after scrubbing
 )
@@ -71,9 +72,14 @@ func (e *Event) SetRequestID(id string) { e.requestID = maskNumber(identifier(id
 // SetMerchant sets the merchant's name, 1 to 20 letters and digits; anything else is dropped.
 func (e *Event) SetMerchant(name string) { e.merchant = merchantName(name) }
 
-// SetKey sets the order_id, clientCorrelator or referenceCode of the work. Merchants choose it, so that one that looks
-// like a telephone number (8 to 15 digits) is masked, and one that looks like a credential is dropped.
-func (e *Event) SetKey(key string) { e.key = merchantKey(key) }
+// SetKey sets the order_id, clientCorrelator or referenceCode of the work. Merchants choose it, and may put a customer's
+// telephone number into it: what may be one is masked wherever it stands and however it is written (maskNumbers), and a
+// key that looks like a credential is dropped. A UUID stays, and so does what has the form of an order_id,
+// <MerchantName>_<digits>, whose digits the specification asks for: but not as the key of a charge or an SMS, which is no
+// order_id.
+func (e *Event) SetKey(key string) {
+	e.key = merchantKey(key, e.operation != "charge" && e.operation != "sms")
+}
 
 // SetOperator names the operator, a dimension of the metrics: set it from the operator table, after the header was
 // checked, so that no client can make metrics.

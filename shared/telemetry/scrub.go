@@ -3,6 +3,7 @@ package telemetry
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"mobilegateway/shared/msisdn"
 )
@@ -50,12 +51,39 @@ func merchantName(text string) string {
 	return maskNumber(text)
 }
 
-// merchantKey bounds a key that a merchant chose, masks a telephone number and drops a credential.
-func merchantKey(text string) string {
+// merchantKey bounds a key that a merchant chose, masks the telephone numbers in it and drops a credential. order says
+// that it may be an order_id: it then stays as it is, for operators find a payment's lines by it.
+func merchantKey(text string, order bool) string {
 	if looksSecret(text) {
 		return Removed
 	}
-	return maskNumber(bounded(printable(text), maxKey))
+	text = bounded(printable(text), 4*maxKey) // masked before it is cut, so that no half of a number is left
+	if order && orderID(text) || uuid(text) {
+		return text
+	}
+	return bounded(maskNumbers(text), maxKey)
+}
+
+// orderID is true for <MerchantName>_<digits>, whatever the digits are: at most 30 characters, and a name that is no
+// number itself (decision "pay-order-id").
+func orderID(text string) bool {
+	name, number, found := strings.Cut(text, "_")
+	return found && len(text) <= maxOrder && name != "" && merchantName(name) == name && maskNumbers(name) == name &&
+		strings.ContainsFunc(name, unicode.IsLetter) && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// uuid is true for the form of a transactionId and of a request_id.
+func uuid(text string) bool {
+	if len(text) != 36 {
+		return false
+	}
+	for i := range len(text) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (text[i] == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(text[i])) {
+			return false
+		}
+	}
+	return true
 }
 
 // errorID lets SVCnnnn, POLnnnn and 900nnn pass.
@@ -82,6 +110,41 @@ func maskNumber(text string) string {
 		return text
 	}
 	return msisdn.Mask(number)
+}
+
+// maskNumbers masks what may be a telephone number inside a text: every run of 8 digits and more, counted across what
+// people put between digits (spaces, "-", ".", "/", brackets, "+", "_", anything but a letter), so that it need not stand
+// alone nor be written in one piece. More than 15 digits in one piece are no telephone number, and stay. The last two
+// digits of a run are kept.
+func maskNumbers(text string) string {
+	var kept strings.Builder
+	start, end, digits, pieces := -1, 0, 0, 0 // of the run: where it is, its digits, and in how many pieces they are
+	flush := func() {
+		if start >= 0 && digits >= 8 && (digits <= 15 || pieces > 1) {
+			kept.WriteString(msisdn.Mask(text[start:end]))
+		} else if start >= 0 {
+			kept.WriteString(text[start:end])
+		}
+		start, digits, pieces = -1, 0, 0
+	}
+	for i, char := range text {
+		switch {
+		case unicode.IsDigit(char):
+			if start < 0 {
+				kept.WriteString(text[end:i])
+				start = i
+			}
+			if digits == 0 || end < i {
+				pieces++
+			}
+			digits, end = digits+1, i+utf8.RuneLen(char)
+		case unicode.IsLetter(char):
+			flush()
+		}
+	}
+	flush()
+	kept.WriteString(text[end:])
+	return kept.String()
 }
 
 // looksSecret knows credentials: our own tokens and secrets by their prefixes, wherever they stand, and the two schemes

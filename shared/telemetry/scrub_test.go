@@ -57,24 +57,44 @@ func TestNoCanaryReachesTheLine(t *testing.T) {
 
 // A key is the merchant's own word and stands in the log, but no credential of ours and no number passes for one.
 func TestKeysThatAreNone(t *testing.T) {
-	for key, want := range map[string]string{
-		"DemoShop_1234567890":                  "DemoShop_1234567890",
-		"c6af9ac6-7b61-11e6-9a41-93e8deadbeef": "c6af9ac6-7b61-11e6-9a41-93e8deadbeef",
-		"1234567":                              "1234567",
-		"12345678":                             "******78",
-		"+2250701021001":                       "***********01",
-		"tel:+2250701021001":                   "***********01",
-		"1234567890123456":                     "1234567890123456",
-		"gwl_m1_x_y":                           "***",
-		"Bearer abc":                           "***",
-		"basic YTpi":                           "***",
-		"a\nb\u202e":                           "a b ",
-		strings.Repeat("é", 100):               strings.Repeat("é", 48),
+	for _, c := range []struct{ operation, key, want string }{
+		{"pay", "DemoShop_1234567890", "DemoShop_1234567890"},
+		{"sweep", "DemoShop_0700009997", "DemoShop_0700009997"},
+		{"notif", "S1_123456789012345678901234", "S1_123456789012345678901234"},
+		{"charge", "DemoShop_1234567890", "DemoShop_********90"},
+		{"sms", "cust_0700009997", "cust_********97"},
+		{"pay", "0700009997_1", "************"},
+		{"pay", "a0700009995b_1", "a********95b_1"},
+		{"pay", "Shop_07 00 00 99 97", "Shop_************97"},
+		{"pay", "Shop_" + strings.Repeat("1", 26), "Shop_" + strings.Repeat("1", 26)},
+		{"charge", "c6af9ac6-7b61-11e6-9a41-93e8deadbeef", "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"},
+		{"charge", "00000000-1111-8222-9333-444444444444", "00000000-1111-8222-9333-444444444444"},
+		{"charge", "1234567", "1234567"},
+		{"charge", "12-34-567", "12-34-567"},
+		{"charge", "12345678", "******78"},
+		{"charge", "07-00-00-99-96", "************96"},
+		{"charge", "cust 07 00 00 99 94", "cust ************94"},
+		{"charge", "order/0700009997/7x", "order/************x"},
+		{"charge", "a0700009995b", "a********95b"},
+		{"charge", "(225)0700.00/99_97", "(***************97"},
+		{"charge", "x 07\u00a000\u00a000\u00a099\u00a094", "x ************94"},
+		{"charge", "x ٠٧٠٠٠٠٩٩٩٤", "x ********************"},
+		{"charge", "0700009997 2026-11-21", "******************21"},
+		{"charge", "+2250701021001", "+***********01"},
+		{"charge", "tel:+2250701021001", "tel:+***********01"},
+		{"charge", "1234567890123456", "1234567890123456"},
+		{"charge", "c-1001", "c-1001"},
+		{"charge", "gwl_m1_x_y", "***"},
+		{"charge", "Bearer abc", "***"},
+		{"charge", "basic YTpi", "***"},
+		{"charge", "a\nb\u202e", "a b "},
+		{"charge", strings.Repeat("é", 100), strings.Repeat("é", 48)},
+		{"charge", strings.Repeat("é", 45) + "0700009997", strings.Repeat("é", 45) + "******"},
 	} {
-		event := telemetry.New("charge", started)
-		event.SetKey(key)
-		if got := fields(t, event)["Key"]; got != want {
-			t.Errorf("SetKey(%q) wrote %q, want %q", key, got, want)
+		event := telemetry.New(c.operation, started)
+		event.SetKey(c.key)
+		if got := fields(t, event)["Key"]; got != c.want {
+			t.Errorf("%s: SetKey(%q) wrote %q, want %q", c.operation, c.key, got, c.want)
 		}
 	}
 }
