@@ -175,6 +175,7 @@ func TestControlRefusals(t *testing.T) {
 		{"PUT", "/sandbox/v1/steering", `{"nonsense":1}`},
 		{"POST", "/sandbox/v1/slots", `{}`},
 		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-01-01T00:00:00Z","ends_at":"2026-01-02T00:00:00Z"}`},
+		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-11-21T08:00:00Z","ends_at":"2026-11-21T10:00:00Z"}`},
 		{"POST", "/sandbox/v1/tests", `{"country":"FR"}`},
 		{"POST", "/sandbox/v1/tests", `{"msisdn":"12x"}`},
 		{"POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"expired"}`},
@@ -183,6 +184,11 @@ func TestControlRefusals(t *testing.T) {
 	}
 	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}`, 404, nil)
 	r.control("DELETE", "/sandbox/v1/slots/none", "", 404, nil)
+	for _, c := range []struct{ method, path string }{{"GET", "/sandbox/v1/nothing"}, {"GET", "/sandbox"}, {"PUT", "/sandbox/v1/slots"}} {
+		if answer := r.do(c.method, c.path, "", nil); answer.status != 404 || !strings.HasPrefix(answer.body, `{"error":"`) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, answer.status, answer.body)
+		}
+	}
 }
 
 func TestSlotsDoNotOverlap(t *testing.T) {

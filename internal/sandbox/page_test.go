@@ -247,6 +247,10 @@ func TestWrongPINs(t *testing.T) {
 			t.Fatalf("%d", answer.status)
 		}
 	}
+	words := frenchText()
+	if answer := r.confirm(web.path(), p.MSISDN, "wrong"); !strings.Contains(answer.body, words.Locked) {
+		t.Errorf("a sixth wrong PIN, and none lives: %s", answer.body)
+	}
 	if answer := r.confirm(other.path(), p.MSISDN, p.PIN); answer.status != 403 {
 		t.Errorf("the number's PIN elsewhere: %d", answer.status)
 	}
@@ -257,7 +261,11 @@ func TestWrongPINs(t *testing.T) {
 		t.Errorf("the other PIN elsewhere: %d", answer.status)
 	}
 	r.clock.Advance(time.Second)
-	if p = r.test(""); r.confirm(web.path(), p.MSISDN, p.PIN).status != 303 {
+	p = r.test("")
+	if answer := r.confirm(web.path(), p.MSISDN, "wrong"); !strings.Contains(answer.body, words.wrongPIN(4)) {
+		t.Errorf("a wrong PIN where a new one lives: %s", answer.body)
+	}
+	if r.confirm(web.path(), p.MSISDN, p.PIN).status != 303 {
 		t.Errorf("a new PIN is refused")
 	}
 }

@@ -147,7 +147,7 @@ func (s *Sandbox) usePIN(t *transaction, number, text string, take bool) string 
 	p := s.findPIN(text)
 	switch {
 	case p == nil || p.OrderID != "" && p.OrderID != t.Key:
-		left := s.countWrong(t.Payment, number, now)
+		left := s.countWrong(t, number, now)
 		if left == 0 {
 			return words.Locked
 		}
@@ -166,8 +166,24 @@ func (s *Sandbox) usePIN(t *transaction, number, text string, take bool) string 
 	return ""
 }
 
+// spent tells whether five wrong PINs have ended every PIN that a page would take: there is nothing left to try.
+func (s *Sandbox) spent(t *transaction, number string, now time.Time) bool {
+	lost := !t.Payment.LockedAt.IsZero()
+	for _, p := range s.pins {
+		if p.live(now) && !t.Payment.tooOld(p) && (p.OrderID == "" || p.OrderID == t.Key) {
+			return false
+		}
+		lost = lost || p.Wrong >= maxWrong && plainNumber(p.MSISDN) == plainNumber(number)
+	}
+	return lost
+}
+
 // countWrong notes a wrong PIN and returns how many tries are left; 0 when the page or the number's PIN has had five.
-func (s *Sandbox) countWrong(o *order, number string, now time.Time) int {
+func (s *Sandbox) countWrong(t *transaction, number string, now time.Time) int {
+	if s.spent(t, number, now) {
+		return 0
+	}
+	o := t.Payment
 	o.Wrong++
 	left := maxWrong - o.Wrong
 	if left == 0 {

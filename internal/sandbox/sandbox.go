@@ -217,6 +217,11 @@ func (s *Sandbox) Handler() http.Handler {
 	mux.Handle("GET /sandbox/v1/script", s.control(s.getScripts))
 	mux.Handle("POST /sandbox/v1/script", s.control(s.postScript))
 	mux.Handle("DELETE /sandbox/v1/script", s.control(s.deleteScripts))
+	unknown := s.control(func(w http.ResponseWriter, _ *http.Request) {
+		controlFault(w, http.StatusNotFound, "the control port has no such method and path")
+	})
+	mux.Handle("/sandbox", unknown)
+	mux.Handle("/sandbox/", unknown)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refusal(http.StatusNotFound, "900906", nil).write(w)
 	})

@@ -45,6 +45,10 @@ func (s *Sandbox) postSlot(w http.ResponseWriter, r *http.Request) {
 		controlFault(w, http.StatusBadRequest, "a slot has a merchant and lasts up to 8 hours")
 		return
 	}
+	if !v.EndsAt.After(s.now()) {
+		controlFault(w, http.StatusBadRequest, "the slot would be over: ends_at is in the future")
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, other := range s.slots {

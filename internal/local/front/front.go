@@ -3,6 +3,11 @@
 //
 // What API Gateway answers by itself (unknown route, body too large, throttled, no answer from the function) is answered
 // with the template's own gateway responses. It authenticates nobody, caches nothing and keeps no state but the throttle.
+//
+// What package net/http refuses before any handler is answered in its own plain text, where API Gateway answers 400 as a
+// gateway response: a path that cannot be decoded (%zz), a control character in a header, two lengths that differ (400),
+// and headers over a megabyte (431). None of it reaches a function, on either side.
+//
 // The invariant: a request reaches at most one function, once.
 package front
 

@@ -296,6 +296,36 @@ func TestTheLogNamesNoClientText(t *testing.T) {
 	}
 }
 
+// TestWhatNetHTTPRefuses holds the package's comment: these get no API's answer, and reach no function.
+func TestWhatNetHTTPRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		head   string
+		status int
+	}{
+		"a path that cannot be decoded": {"POST /%zz HTTP/1.1\r\nHost: x\r\n", 400},
+		"a control character":           {"POST /token HTTP/1.1\r\nHost: x\r\nX-Name: a\x01b\r\n", 400},
+		"two lengths":                   {"POST /token HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n", 400},
+		"headers of two megabytes":      {"POST /token HTTP/1.1\r\nHost: x\r\nX-Name: " + strings.Repeat("x", 2<<20) + "\r\n", 431},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			connection, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = connection.Close() }()
+			go func() { _, _ = io.WriteString(connection, c.head+"\r\n") }() // refused before all of it is read
+			response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if response.StatusCode != c.status || r.function.calls != 0 || response.Header.Get("X-Amzn-Requestid") != "" {
+				t.Errorf("%d, %d calls, %v", response.StatusCode, r.function.calls, response.Header)
+			}
+		})
+	}
+}
+
 // TestAClientThatHangsUp sends half a body and goes.
 func TestAClientThatHangsUp(t *testing.T) {
 	r := newRig(t, nil)
