@@ -70,9 +70,12 @@ e2e-dynamodb: ## Hold everything that speaks to DynamoDB against DynamoDB Local,
 e2e-localstack: ## Deploy to LocalStack, play all stories, deploy again under payments in flight
 	@go build -o .local/bin/e2e-localstack ./e2e/localstack && exec .local/bin/e2e-localstack
 
+# A variable as it stands on make's command line: one that a shell still has must not choose what is deployed.
+typed = $(if $(filter command,$(origin $(1))),$($(1)))
+
 deploy: ## Build and deploy a stack (ENV=dev|staging|prod GRADUAL=1 STACK=name YES=1 PARAMETERS="Name=value ...")
-	@go build -o .local/bin/deploy ./deploy && $(DEPLOY) .local/bin/deploy -env $(or $(ENV),dev) $(if $(filter 1,$(GRADUAL)),-gradual) \
-	  $(if $(STACK),-stack $(STACK)) $(if $(filter 1,$(YES)),-yes) $(PARAMETERS)
+	@go build -o .local/bin/deploy ./deploy && $(DEPLOY) .local/bin/deploy -env $(or $(call typed,ENV),dev) $(if $(filter 1,$(call typed,GRADUAL)),-gradual) \
+	  $(if $(call typed,STACK),-stack $(call typed,STACK)) $(if $(filter 1,$(call typed,YES)),-yes) $(call typed,PARAMETERS)
 
 e2e: ## Play all stories against a deployed stack, or what a run.json describes (TARGET=name or path)
 	@go build -o .local/bin/e2e-target ./e2e/target && exec .local/bin/e2e-target "$(TARGET)"

@@ -168,6 +168,27 @@ func TestTheMakefileBuildsByTheseFlags(t *testing.T) {
 	}
 }
 
+// TestTheMakefileTakesNoStrayVariable: what is left in a shell's environment deploys nothing anywhere else.
+func TestTheMakefileTakesNoStrayVariable(t *testing.T) {
+	set := []string{"ENV=prod", "STACK=other", "GRADUAL=1", "YES=1", "PARAMETERS=Stage=prod"}
+	dry := func(arguments, environment []string) string {
+		make := exec.Command("make", append([]string{"-n", "deploy"}, arguments...)...)
+		make.Dir, make.Env = "..", append(os.Environ(), environment...)
+		output, err := make.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+		_, line, _ := strings.Cut(strings.ReplaceAll(string(output), "\\\n", ""), ".local/bin/deploy -env ")
+		return strings.Join(strings.Fields(line), " ")
+	}
+	if got := dry(nil, set); got != "dev" {
+		t.Errorf("by the environment: %q", got)
+	}
+	if got := dry(set, nil); got != "prod -gradual -stack other -yes Stage=prod" {
+		t.Errorf("by the command line: %q", got)
+	}
+}
+
 func TestDeploy(t *testing.T) {
 	good := program(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
 	constants := []string{"ServiceId=S", "ApplicationId=A", "ContactId=C"}
@@ -294,6 +315,8 @@ func TestWhatIsRefused(t *testing.T) {
 		"prod without its constant": {[]string{"-env", "prod", "ServiceId=S", "ContactId=C"}, "ApplicationId"},
 		"prod without TLS":          {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C", "BaseUrl=http://x"}, "https alone: BaseUrl"},
 		"prod's callbacks too":      {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C", "CallbackBaseUrl=http://x"}, "https alone: CallbackBaseUrl"},
+		"the stack of prod":         {[]string{"-stack", "mobile-gateway-prod", "-yes"}, "mobile-gateway-prod is the stack of prod: ENV=prod"},
+		"the stack of staging":      {[]string{"-stack", "mobile-gateway-staging"}, "is the stack of staging: ENV=staging"},
 		"no parameter":              {[]string{"Stage"}, "no parameter"},
 		"a parameter unknown":       {[]string{"Colour=red"}, "no parameter Colour"},
 		"a value of another form":   {[]string{"BaseUrl=ftp://x"}, "BaseUrl does not take"},

@@ -40,6 +40,9 @@ func settled(config string, template []byte, w wish) ([]parameter, error) {
 		return nil, err
 	}
 	given, err := configured(text, w.section())
+	if err == nil {
+		err = ownStack(text, w)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", config, err)
 	}
@@ -98,13 +101,9 @@ func configured(text []byte, environment string) ([]parameter, error) {
 	if err := toml.Unmarshal(text, &file); err != nil {
 		return nil, err
 	}
-	at := any(file)
-	for _, key := range []string{environment, "deploy", "parameters", "parameter_overrides"} {
-		table, isTable := at.(map[string]any)
-		if !isTable || table[key] == nil {
-			return nil, fmt.Errorf("there is no %s.deploy.parameters.parameter_overrides", environment)
-		}
-		at = table[key]
+	at := under(file, environment, "deploy", "parameters", "parameter_overrides")
+	if at == nil {
+		return nil, fmt.Errorf("there is no %s.deploy.parameters.parameter_overrides", environment)
 	}
 	line, isText := at.(string)
 	if !isText {
@@ -116,6 +115,29 @@ func configured(text []byte, environment string) ([]parameter, error) {
 		found = append(found, parameter{name, value})
 	}
 	return found, nil
+}
+
+// under walks down tables; nil where there is nothing.
+func under(at any, keys ...string) any {
+	for _, key := range keys {
+		table, _ := at.(map[string]any)
+		at = table[key]
+	}
+	return at
+}
+
+// ownStack refuses a stack's name that samconfig.toml gives to another environment: its parameters would be this one's.
+func ownStack(text []byte, w wish) error {
+	var file map[string]any
+	if err := toml.Unmarshal(text, &file); err != nil {
+		return err
+	}
+	for environment := range file {
+		if w.stack != "" && environment != w.section() && under(file, environment, "global", "parameters", "stack_name") == w.stack {
+			return fmt.Errorf("%s is the stack of %s: ENV=%s", w.stack, environment, environment)
+		}
+	}
+	return nil
 }
 
 // merge lets later values take the place of earlier ones.

@@ -108,6 +108,33 @@ func parseMoment(text string) (time.Time, error) {
 	return at, nil
 }
 
+// parseRange reads --from and --to as days or moments, to the moment before which it ends: a day of --to is in the range.
+func parseRange(first, last string) (from, to time.Time, err error) {
+	if from, err = parseMoment(first); err != nil {
+		return from, to, err
+	}
+	if to, err = parseMoment(last); err != nil {
+		return from, to, err
+	}
+	if len(last) == len(time.DateOnly) {
+		to = to.Add(day)
+	}
+	if !to.After(from) {
+		return from, to, usage("nothing lies between --from %s and --to %s", first, last)
+	}
+	return from, to, nil
+}
+
+// parseDays is parseRange for days alone.
+func parseDays(first, last string) (from, to time.Time, err error) {
+	for _, text := range []string{first, last} {
+		if _, err := parseDay(text); err != nil {
+			return from, to, err
+		}
+	}
+	return parseRange(first, last)
+}
+
 // plural writes a number of things.
 func plural(n int, thing string) string {
 	switch {

@@ -41,6 +41,7 @@ func Connect(around System, p Places) (*Stores, error) {
 		Secrets:   vault{client.Secrets()},
 		Audit:     auditTable{tables, p.MerchantTable},
 	}
+	// Without the table one thing alone cannot be done, giving an amount back: unknown resolve refuses an entry that may need it.
 	if p.LimitTable != "" {
 		stores.Amounts = &limit.Amounts{Store: limitdynamo.New(tables, p.LimitTable), Now: around.Now, Rand: around.Rand, Pause: pause}
 	}
@@ -157,7 +158,10 @@ func (a auditTable) Record(ctx context.Context, r Record) error {
 		if stored, _ := other.Item[auditDocument].(*types.AttributeValueMemberS); stored != nil && stored.Value == string(document) {
 			return nil
 		}
-		return fmt.Errorf("the audit record %s was there already, or its first half is another", r.ID)
+		if r.Outcome == OutcomeBegun {
+			return fmt.Errorf("another audit record stands under %s", r.ID)
+		}
+		return fmt.Errorf("what stands under %s is not its first half", r.ID)
 	}
 	if err != nil {
 		return fmt.Errorf("write an audit record: %w", err)

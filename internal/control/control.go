@@ -41,7 +41,7 @@ type Stores struct {
 	Merchants merchant.Registry
 	Ledger    Ledger
 	Health    webhook.HealthStore
-	Amounts   settlement.Amounts // nil where LIMIT_TABLE is not set
+	Amounts   settlement.Amounts // nil where LIMIT_TABLE is not set: unknown resolve then refuses what counts against a limit
 	Secrets   Vault
 	Audit     AuditLog
 }
@@ -130,6 +130,9 @@ func Run(ctx context.Context, arguments []string, system System) (code int) {
 		return fail(system.Notes, err)
 	}
 	parsed, err := parser.Parse(arguments)
+	if around.fault != nil {
+		return fail(system.Notes, usage("%w", around.fault))
+	}
 	if err != nil {
 		return fail(system.Notes, usage("%w", err))
 	}
@@ -150,9 +153,7 @@ func newParser(grammar *tool, system System, around *surroundings) (*kong.Kong, 
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Resolvers(kong.ResolverFunc(func(parsed *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-			if err := around.find(parsed); err != nil {
-				return nil, err
-			}
+			around.find(parsed)
 			if value := system.Variable(flag.Tag.Get("variable")); flag.Tag.Has("variable") && value != "" {
 				return value, nil
 			}

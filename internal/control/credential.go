@@ -54,6 +54,15 @@ type issued struct {
 	EndAt    time.Time `json:"end_at,omitzero"`
 }
 
+// detail is what the audit record says of it.
+func (i issued) detail() string {
+	text := "number " + strconv.Itoa(i.Number)
+	for _, old := range i.Ended {
+		text += fmt.Sprintf("; %d ends at %s", old, moment(i.EndAt))
+	}
+	return text
+}
+
 type issuing struct{ named }
 
 // add issues a credential beside those there are.
@@ -116,7 +125,7 @@ func storeIssued(s *session, kind credentialKind, p *merchant.Profile, made issu
 		}
 	}
 	err = s.hand.act(Act{"issue a " + kind.name, p.Name}, func() (string, error) {
-		return fmt.Sprintf("number %d, ends %v %s", made.Number, made.Ended, moment(made.EndAt)), s.hand.updateMerchant(p)
+		return made.detail(), s.hand.updateMerchant(p)
 	})
 	if err != nil {
 		return err

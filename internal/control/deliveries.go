@@ -10,7 +10,7 @@ import (
 type deliveriesList struct {
 	Merchant string `required:"" placeholder:"NAME" help:"The merchant's name or id."`
 	From     string `required:"" placeholder:"TIME" help:"Statuses that came at or after this (a UTC day, or RFC 3339)."`
-	To       string `required:"" placeholder:"TIME" help:"Statuses that came before this."`
+	To       string `required:"" placeholder:"TIME" help:"Statuses that came before this; a day is included."`
 	Standing string `enum:"all,told,waiting,dead,parked" default:"all" help:"all, told, waiting, dead or parked."`
 }
 
@@ -32,11 +32,7 @@ type deliveryView struct {
 
 // Run lists the notifications, by the creation of their transactions.
 func (c *deliveriesList) Run(s *session) error {
-	from, err := parseMoment(c.From)
-	if err != nil {
-		return err
-	}
-	to, err := parseMoment(c.To)
+	from, to, err := parseRange(c.From, c.To)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (c endpointName) health(s *session) (*merchant.Profile, webhook.Health, err
 	}
 	address := or(c.URL, p.NotifURL)
 	if address == "" {
-		return nil, webhook.Health{}, usage("%s has no notif_url of its own: say --url", p.Name)
+		return nil, webhook.Health{}, fmt.Errorf("%s has no notif_url of its own: say --url", p.Name)
 	}
 	h, err := s.stores.Health.Health(s, webhook.Endpoint{MerchantID: p.ID, URL: address})
 	return p, h, err
@@ -50,6 +50,10 @@ type endpointView struct {
 }
 
 func showEndpoint(s *session, p *merchant.Profile, h webhook.Health) error {
+	status := ""
+	if h.LastStatus != 0 {
+		status = strconv.Itoa(h.LastStatus)
+	}
 	view := endpointView{
 		Merchant: p.Name, URL: h.URL, Server: h.Server().Origin, Enabled: h.Enabled(), FastPath: h.FastPath(), Failures: h.Failures,
 		LastWhy: h.LastWhy, LastStatus: h.LastStatus, ChangedAt: h.ChangedAt, DisabledAt: h.DisabledAt,
@@ -57,7 +61,7 @@ func showEndpoint(s *session, p *merchant.Profile, h webhook.Health) error {
 	return s.show(view, table{
 		{"merchant", view.Merchant}, {"url", view.URL}, {"server", view.Server}, {"enabled", strconv.FormatBool(view.Enabled)},
 		{"fast path", strconv.FormatBool(view.FastPath)}, {"server's failures in a row", strconv.Itoa(view.Failures)},
-		{"last failure", view.LastWhy}, {"its status", strconv.Itoa(view.LastStatus)},
+		{"last failure", view.LastWhy}, {"its status", status},
 		{"changed", moment(view.ChangedAt)}, {"disabled", moment(view.DisabledAt)},
 	})
 }

@@ -87,9 +87,20 @@ func showEntry(s *session, key ledger.Key) error {
 		return err
 	}
 	if entry == nil {
-		return fmt.Errorf("there is no %s %s", key.Kind, key.ID)
+		return fmt.Errorf("there is no %s %s", thing(key.Kind), key.ID)
 	}
 	return showHistory(s, entry)
+}
+
+// thing is a kind as people call it.
+func thing(kind ledger.Kind) string {
+	switch kind {
+	case ledger.Payment:
+		return "payment"
+	case ledger.SMS:
+		return "SMS"
+	}
+	return string(kind)
 }
 
 // showHistory shows an entry in hand.

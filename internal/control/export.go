@@ -41,16 +41,12 @@ type position struct {
 // Run writes the transactions in the order of creation, a page at a time: memory does not grow with their number, and
 // what is written is always whole pages, so that a continued export has each transaction once.
 func (c *exportCommand) Run(s *session) error {
-	from, err := parseDay(c.From)
+	from, to, err := parseDays(c.From, c.To)
 	if err != nil {
 		return err
 	}
-	to, err := parseDay(c.To)
-	if err != nil {
-		return err
-	}
-	if to.Before(from) || c.Output != "" && c.Cursor != "" {
-		return usage("--to is not before --from, and --output has its own cursor")
+	if c.Output != "" && c.Cursor != "" {
+		return usage("--output has its own cursor")
 	}
 	p, err := s.merchant(c.Merchant)
 	if err != nil {
@@ -64,7 +60,7 @@ func (c *exportCommand) Run(s *session) error {
 			return err
 		}
 	}
-	err = run.pages(p.ID, from, to.Add(day))
+	err = run.pages(p.ID, from, to)
 	if file != nil {
 		err = errors.Join(err, file.Close())
 	}

@@ -64,7 +64,7 @@ func (l *live) act(a Act, change func() (string, error)) error {
 	}
 	// An interrupt must not leave the record half written.
 	if err := stores.Audit.Record(context.WithoutCancel(l), record); err != nil {
-		return errors.Join(failed, fmt.Errorf("it was tried, but its audit record %s still says %q: %w", record.ID, OutcomeBegun, err))
+		return errors.Join(failed, fmt.Errorf("it was tried, but its audit record %s could not be completed: %w", record.ID, err))
 	}
 	return failed
 }

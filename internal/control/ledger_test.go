@@ -71,7 +71,8 @@ func TestShowAndList(t *testing.T) {
 	if len(views) != 0 {
 		t.Errorf("the day after: %+v", views)
 	}
-	d.refused("payment show ShopA_9", ExitFailed, "no pay")
+	d.refused("payment show ShopA_9", ExitFailed, "no payment ShopA_9")
+	d.refused("sms show 1", ExitFailed, "no SMS 1")
 	d.refused("sms show", ExitUsage, "correlator")
 }
 
@@ -132,17 +133,38 @@ func TestReplayThatFailsHalfWay(t *testing.T) {
 	}
 }
 
+func TestRangesMeanTheSameEverywhere(t *testing.T) {
+	d := newDesk(t)
+	d.payment(d.shop(), 1, d.now)
+	file := filepath.Join(t.TempDir(), "out")
+	for _, command := range []string{"deliveries list", "deliveries replay", "unknown list", "export --output " + file} {
+		d.do(command+" --merchant ShopA --from 2026-03-01 --to 2026-03-01", nil)
+		d.refused(command+" --merchant ShopA --from 2026-03-02 --to 2026-03-01", ExitUsage, "between")
+		d.refused(command+" --merchant ShopA --from 2026-03-02 --to 2026-3-2", ExitUsage, "2026-3-2")
+	}
+	for _, command := range []string{"deliveries list", "deliveries replay"} {
+		d.refused(command+" --merchant ShopA --from 2026-03-01T12:00:00Z --to 2026-03-01T12:00:00Z", ExitUsage, "between")
+	}
+}
+
 func TestEndpoint(t *testing.T) {
 	d := newDesk(t)
 	shop := d.shop()
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
 	d.refused("endpoint enable --merchant ShopA"+yes, ExitFailed, "enabled")
+	if _, out, _ := d.run("endpoint show --merchant ShopA"); !strings.Contains(out, "its status\n") {
+		t.Errorf("a status that never came: %s", out)
+	}
 	d.health[at] = webhook.Health{Endpoint: at, Version: 4, Failures: 7, LastWhy: "gone", LastStatus: 410, DisabledAt: d.now}
 	parked := d.payment(shop, 1, d.now)
 	parked.Outbox, parked.Told = []ledger.Notification{{ID: "w", Status: "successful", At: d.now, Parked: true}}, nil
 	d.ledger.Put(parked)
 	d.now = d.now.Add(48 * time.Hour)
 	var view endpointView
+	d.do("merchant add ShopB --country ci --operator sandbox"+yes, nil)
+	for _, command := range []string{"endpoint show", "endpoint enable"} {
+		d.refused(command+" --merchant ShopB", ExitFailed, "no notif_url of its own")
+	}
 	d.do("endpoint show --merchant ShopA", &view)
 	if view.Enabled || view.LastStatus != 410 {
 		t.Errorf("show: %+v", view)
@@ -270,6 +292,10 @@ func TestDeliveriesList(t *testing.T) {
 	d.do(line, &views)
 	if len(views) != 2 {
 		t.Errorf("list: %+v", views)
+	}
+	d.do("deliveries list --merchant ShopA --from 2026-03-01 --to 2026-03-01", &views)
+	if len(views) != 3 {
+		t.Errorf("the day: %+v", views)
 	}
 	views = nil
 	d.do(line+" --standing dead", &views)

@@ -26,6 +26,10 @@ func TestLimits(t *testing.T) {
 	if err != nil || profile.DailyAmounts["USD"] != 1250 {
 		t.Errorf("%+v, %v", profile, err)
 	}
+	d.do("merchant change ShopA --burst 0"+yes, nil)
+	if show(); view.Burst != 5 {
+		t.Errorf("the burst that the table shows: %+v", view)
+	}
 	d.do("merchant change ShopA --country ci,sn"+yes, nil)
 	d.do("merchant change ShopA --daily-amount XOF=none"+yes, nil)
 	show()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ const (
 type surroundings struct {
 	outer func(string) string
 	local map[string]string
+	fault error // why the local run's cannot be read
 }
 
 // variable reads one.
@@ -31,10 +33,11 @@ func (s *surroundings) variable(name string) string {
 	return cmp.Or(s.local[name], s.outer(name))
 }
 
-// find reads the local run's variables, once, where the command line asks for it.
-func (s *surroundings) find(parsed *kong.Context) error {
-	if s.local != nil {
-		return nil
+// find reads the local run's variables, once, where the command line asks for it. It gives no error, which the parser
+// would report as one of whichever flag it asks about: fault has it.
+func (s *surroundings) find(parsed *kong.Context) {
+	if s.local != nil || s.fault != nil {
+		return
 	}
 	for _, element := range parsed.Path {
 		if element.Flag == nil || element.Flag.Name != localFlag || parsed.FlagValue(element.Flag) != true {
@@ -43,14 +46,11 @@ func (s *surroundings) find(parsed *kong.Context) error {
 		folder := cmp.Or(s.outer(localVariable), localFolder)
 		found, err := readLocal(folder)
 		if errors.Is(err, fs.ErrNotExist) {
-			return usage("no local run uses %s: make run, or set LOCAL_DIR to its folder", folder)
+			err = fmt.Errorf("no local run uses %s: make run, or set LOCAL_DIR to its folder", folder)
 		}
-		if err != nil {
-			return err
-		}
-		s.local = found
+		s.local, s.fault = found, err
+		return
 	}
-	return nil
 }
 
 // readLocal reads aws.env, which a run writes for shells, and where its sandbox is from run.json.

@@ -118,12 +118,14 @@ func (c *merchantAdd) Run(s *session) error {
 	var made onboarded
 	err = s.hand.act(Act{"add a merchant", c.Name}, func() (string, error) {
 		made, err = c.onboard(s, profile)
-		return "id " + profile.ID, err
+		return "id " + s.hand.reveal(profile.ID), err
 	})
 	if err != nil {
 		return err
 	}
-	rows := append(profileRows(profile),
+	shown := *profile
+	shown.ID = made.ID
+	rows := append(profileRows(&shown),
 		[]string{"access token", made.AccessToken}, []string{"client id", made.ClientID},
 		[]string{"client secret", made.ClientSecret}, []string{"webhook secret", made.WebhookSecret})
 	return s.show(made, rows)
@@ -146,8 +148,10 @@ func (c *merchantAdd) onboard(s *session, p *merchant.Profile) (onboarded, error
 	if err := s.hand.createMerchant(p); err != nil {
 		return onboarded{}, err
 	}
+	view := viewOf(p, s.Now())
+	view.ID = s.hand.reveal(p.ID) // a dry run's is never used
 	return onboarded{
-		merchantView: viewOf(p, s.Now()), AccessToken: s.hand.reveal(token), ClientID: p.ID,
+		merchantView: view, AccessToken: s.hand.reveal(token), ClientID: view.ID,
 		ClientSecret: s.hand.reveal(clientSecret), WebhookSecret: s.hand.reveal(webhookSecret),
 	}, nil
 }

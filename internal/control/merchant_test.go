@@ -1,6 +1,8 @@
 package control
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +37,29 @@ func TestADryRunChangesNothing(t *testing.T) {
 	}
 	if d.vault.puts != puts || len(d.audit.records) != records || d.ledger.Calls("Replace") != 0 {
 		t.Error("a dry run wrote something")
+	}
+}
+
+// What the real run would make anew is not shown as if it stood.
+func TestADryRunShowsNoID(t *testing.T) {
+	d := newDesk(t)
+	d.do("keys add webhooks"+yes, nil)
+	var made onboarded
+	d.do("merchant add ShopA --country ci --operator sandbox", &made)
+	if made.ID != "(shown with --yes)" || made.ClientID != made.ID {
+		t.Errorf("%+v", made)
+	}
+	_, out, notes := d.run("merchant add ShopA --country ci --operator sandbox")
+	for line := range strings.Lines(out + notes) {
+		word := strings.Fields(line)
+		if strings.Contains(line, "id ") && !strings.Contains(line, "(shown with --yes)") {
+			t.Errorf("%q", word)
+		}
+	}
+	d.do("merchant add ShopA --country ci --operator sandbox"+yes, &made)
+	profile, err := d.merchants.Profile(t.Context(), made.ID)
+	if err != nil || profile == nil || made.ClientID != made.ID {
+		t.Errorf("the real run: %+v, %v", made, err)
 	}
 }
 
@@ -118,7 +143,7 @@ func TestAudit(t *testing.T) {
 	d.audit.failAt = OutcomeBegun
 	d.refused("merchant resume ShopA"+yes, ExitFailed, "nothing was changed")
 	d.audit.failAt = OutcomeDone
-	d.refused("merchant resume ShopA"+yes, ExitFailed, "still says")
+	d.refused("merchant resume ShopA"+yes, ExitFailed, "could not be completed")
 	d.audit.failAt = ""
 	var records []Record
 	d.do("audit --subject shopa --since 2026-03-03", &records)
@@ -138,9 +163,20 @@ func TestCredentials(t *testing.T) {
 			if second.Number != 2 || !strings.Contains(second.Secret, shop.ID) {
 				t.Fatalf("issued: %+v", second)
 			}
+			for _, r := range d.audit.records {
+				if strings.HasPrefix(r.What, "issue") && r.Detail != "number 2" {
+					t.Errorf("detail: %q", r.Detail)
+				}
+			}
+			d.now = d.now.Add(time.Second)
 			d.refused(kind+" issue ShopA"+yes, ExitFailed, "two are live")
 			d.refused(kind+" rotate ShopA"+yes, ExitFailed, "--force")
 			d.do(kind+" rotate ShopA --force --overlap 1h"+yes, &third)
+			if !slices.ContainsFunc(slices.Collect(maps.Values(d.audit.records)), func(r Record) bool {
+				return r.Detail == "number 3; 2 ends at 2026-03-01T13:00:01Z"
+			}) {
+				t.Errorf("details: %+v", d.audit.records)
+			}
 			if third.Number != 3 || len(third.Ended) != 1 || third.Ended[0] != 2 || !third.EndAt.Equal(d.now.Add(time.Hour)) {
 				t.Errorf("rotated: %+v", third)
 			}

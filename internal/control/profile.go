@@ -52,11 +52,12 @@ type webhookView struct {
 }
 
 func viewOf(p *merchant.Profile, now time.Time) merchantView {
+	_, burst, _ := p.Rate() // as it is, not as it was typed
 	view := merchantView{
 		ID: p.ID, Name: p.Name, Status: p.Status, Version: p.Version, Generation: p.Generation, Created: p.Created, Updated: p.Updated,
 		Operations: some(p.Operations), Countries: some(p.Countries), HomeCountry: p.Home(), Operators: some(p.Operators),
 		OnBehalfOf: some(p.OnBehalfOf), SenderNames: some(p.SenderNames), NotificationHosts: some(p.NotificationHosts),
-		NotifURL: p.NotifURL, RequestsPerSecond: p.RequestsPerSecond, Burst: p.Burst, DailyAmounts: dailyAmounts(p), Tokens: credentialsOf(p.Tokens, now), ClientSecrets: credentialsOf(p.ClientSecrets, now),
+		NotifURL: p.NotifURL, RequestsPerSecond: p.RequestsPerSecond, Burst: burst, DailyAmounts: dailyAmounts(p), Tokens: credentialsOf(p.Tokens, now), ClientSecrets: credentialsOf(p.ClientSecrets, now),
 		WebhookSecrets: []webhookView{},
 	}
 	for _, w := range p.WebhookSecrets {

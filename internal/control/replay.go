@@ -25,7 +25,7 @@ type deliveriesReplay struct {
 	ID       string `name:"id" placeholder:"ID" help:"An order_id, or the request id of an SMS."`
 	Merchant string `placeholder:"NAME" help:"The merchant's name or id."`
 	From     string `placeholder:"TIME" help:"With --merchant: statuses that came at or after this (a UTC day, or RFC 3339)."`
-	To       string `placeholder:"TIME" help:"With --merchant: statuses that came before this."`
+	To       string `placeholder:"TIME" help:"With --merchant: statuses that came before this; a day is included."`
 	Dead     bool   `help:"Only what was given up; not what was delivered."`
 }
 
@@ -91,10 +91,7 @@ func (c *deliveriesReplay) find(s *session) (keys []ledger.Key, from, to time.Ti
 		keys, err = c.byID(s)
 		return keys, from, to, err
 	}
-	if from, err = parseMoment(c.From); err != nil {
-		return nil, from, to, err
-	}
-	if to, err = parseMoment(c.To); err != nil {
+	if from, to, err = parseRange(c.From, c.To); err != nil {
 		return nil, from, to, err
 	}
 	p, err := s.merchant(c.Merchant)

@@ -35,10 +35,10 @@ func (c *unknownResolve) Run(s *session) error {
 		return err
 	}
 	if e == nil {
-		return fmt.Errorf("there is no %s %s", c.Kind, c.ID)
+		return fmt.Errorf("there is no %s %s", thing(key.Kind), c.ID)
 	}
 	if e.Limited && stores.Amounts == nil {
-		return usage("LIMIT_TABLE is not set, and the merchant had a limit that this amount counts against")
+		return usage("its amount counts against a limit of the merchant and might have to be given back: name the table of limits, by LIMIT_TABLE or --limit-table")
 	}
 	desk := &settlement.Desk{Amounts: stores.Amounts, Timeout: c.Timeout}
 	change, err := c.change(s, e, desk)
@@ -70,7 +70,7 @@ func (c *unknownResolve) change(s *session, e *ledger.Entry, desk *settlement.De
 		return c.judge(s, false), nil // nothing is to be asked, and no purchaser is owed an SMS
 	}
 	if e.Kind != ledger.Payment {
-		return nil, usage("no operator can be asked about a %s: --as applied or not-applied", e.Kind)
+		return nil, usage("no operator can be asked about a %s: --as applied or not-applied", thing(e.Kind))
 	}
 	held, err := readSecret(s, s.OperatorSecret, "OPERATOR_SECRET")
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *unknownResolve) judge(s *session, userSMS bool) func(*ledger.Entry) err
 		err := e.Judge(judgement, ledger.Moment(s.Now()))
 		switch {
 		case errors.Is(err, ledger.ErrWord):
-			return usage("a %s cannot be resolved as %s", e.Kind, c.As)
+			return usage("a %s cannot be resolved as %s", thing(e.Kind), c.As)
 		case errors.Is(err, ledger.ErrKnown):
 			return fmt.Errorf("%w: %s", err, or(string(e.Status), string(e.State)))
 		}

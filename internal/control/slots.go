@@ -159,6 +159,9 @@ func (c *slotBook) Run(s *session) error {
 	if c.For <= 0 {
 		return usage("--for is more than nothing")
 	}
+	if !at.Add(c.For).After(s.Now()) {
+		return usage("the slot would be over: it ends at %s", moment(at.Add(c.For)))
+	}
 	slots, err := s.calendar()
 	if err != nil {
 		return err

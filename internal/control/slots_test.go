@@ -5,7 +5,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"mobilegateway/internal/sandbox"
 )
@@ -13,7 +15,7 @@ import (
 // withSandbox starts the sandbox operator beside the desk.
 func (d *desk) withSandbox(controlTokens ...string) *httptest.Server {
 	d.t.Helper()
-	operator, err := sandbox.New(sandbox.Config{Tokens: []string{"t"}, ControlTokens: controlTokens, BaseURL: "http://127.0.0.1"})
+	operator, err := sandbox.New(sandbox.Config{Tokens: []string{"t"}, ControlTokens: controlTokens, BaseURL: "http://127.0.0.1", Now: func() time.Time { return d.now }})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -51,6 +53,9 @@ func TestSlots(t *testing.T) {
 	}
 	d.refused("slot book ShopA --at 2026-03-03 --for 9h"+yes, ExitFailed, "8 hours")
 	d.refused("slot book Nobody"+yes, ExitFailed, "no merchant")
+	for _, hand := range []string{"", yes} {
+		d.refused("slot book ShopA --at 2026-03-01T10:00:00Z --for 2h"+hand, ExitUsage, "over")
+	}
 	d.refused("slot book ShopA --at soon", ExitUsage, "soon")
 	d.refused("slot book ShopA --for 0s", ExitUsage, "--for")
 	d.do("slot free "+booked, nil)
@@ -74,7 +79,12 @@ func TestLocal(t *testing.T) {
 	d := newDesk(t)
 	folder := t.TempDir()
 	d.variables["LOCAL_DIR"] = folder
-	d.refused("merchant list --local", ExitUsage, "make run")
+	d.refused("merchant list --local", ExitUsage, "gatewayctl: usage: no local run uses "+folder)
+	for _, line := range []string{"--help", "--local --help", "merchant list --local --help"} {
+		if code, out, notes := d.run(line); code != ExitDone || !strings.Contains(out, "Usage: gatewayctl") || notes != "" {
+			t.Errorf("%s: exit %d, %s", line, code, notes)
+		}
+	}
 	given := map[string]string{}
 	memory := d.connect
 	d.connect = func(around System, p Places) (*Stores, error) {

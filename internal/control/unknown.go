@@ -83,11 +83,7 @@ func (c *unknownList) ofDays(s *session) (found []*ledger.Entry, err error) {
 	if c.Merchant == "" || c.From == "" || c.To == "" {
 		return nil, usage("--merchant, --from and --to go together")
 	}
-	from, err := parseDay(c.From)
-	if err != nil {
-		return nil, err
-	}
-	to, err := parseDay(c.To)
+	from, to, err := parseDays(c.From, c.To)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +91,7 @@ func (c *unknownList) ofDays(s *session) (found []*ledger.Entry, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for e, err := range s.days(p.ID, from, to.Add(day)) {
+	for e, err := range s.days(p.ID, from, to) {
 		if err != nil {
 			return nil, err
 		}

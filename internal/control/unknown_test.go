@@ -62,7 +62,7 @@ func TestUnknown(t *testing.T) {
 	d.refused("unknown resolve pay ShopA_1 --as applied", ExitUsage, "applied")
 	d.refused("unknown resolve pay ShopA_2", ExitFailed, "outcome is known: successful")
 	d.refused("unknown resolve pay ShopA_2 --as failed"+yes, ExitFailed, "outcome is known: successful")
-	d.refused("unknown resolve pay ShopA_9", ExitFailed, "no pay")
+	d.refused("unknown resolve pay ShopA_9", ExitFailed, "no payment")
 	d.refused("unknown resolve charge "+charge.ID, ExitUsage, "asked")
 	d.refused("unknown resolve charge "+charge.ID+" --as failed", ExitUsage, "charge")
 	d.do("unknown resolve pay ShopA_1 --as successful", nil)
@@ -176,6 +176,9 @@ func TestResolveGivesBackTheAmountOfTheDay(t *testing.T) {
 		return stores, nil
 	}
 	d.refused("unknown resolve charge "+again.ID+" --as not-applied"+yes, ExitUsage, "LIMIT_TABLE")
+	if entry := d.entry(again); entry.State != ledger.Unknown || entry.Word.Said != "" {
+		t.Errorf("settled without the table: %+v", entry)
+	}
 }
 
 func TestAPaymentThatMayStillEnd(t *testing.T) {
