@@ -8,6 +8,7 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operator"
 )
 
 // The access tokens of the two merchants, as the Authorization header carries them.
@@ -29,7 +30,7 @@ func Demo() *merchant.Profile {
 		ID: "demo0001", Name: "DemoShop", Status: merchant.StatusActive, Generation: 1,
 		Operations:        []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS},
 		Countries:         market.Alpha2s(),
-		Operators:         []string{"sandbox", "orange", "mtn"},
+		Operators:         operator.Names(),
 		OnBehalfOf:        []string{"DemoShop", "DemoPartner"},
 		SenderNames:       []string{"DEMO", "DEMO2"},
 		NotificationHosts: []string{"shop.example.com"},

@@ -56,6 +56,16 @@ type World struct {
 	gateway *apigw.Gateway
 }
 
+// directory has one driver in the place of every one that a row of the table names.
+func directory(driver operator.Driver) *operator.Directory {
+	drivers := map[string]operator.Driver{}
+	for _, name := range operator.Names() {
+		row, _ := operator.Find(name)
+		drivers[row.Driver] = driver
+	}
+	return operator.NewDirectory(drivers)
+}
+
 // New makes a world. When the test ends, its log and its ledger are searched for the secrets of the golden events.
 func New(t testing.TB) *World {
 	t.Helper()
@@ -64,7 +74,7 @@ func New(t testing.TB) *World {
 	w.Desk = &operation.Desk{
 		Merchants:       w.Merchants,
 		Book:            &ledger.Book{Store: w.Store, Now: w.Clock.Now, Rand: &random{}},
-		Operators:       operator.NewDirectory(map[string]operator.Driver{"gateway": w.Driver}),
+		Operators:       directory(w.Driver),
 		OperatorTimeout: OperatorTimeout,
 		Now:             w.Clock.Now,
 	}
