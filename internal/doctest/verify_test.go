@@ -101,6 +101,10 @@ func TestSamples(t *testing.T) {
 					t.Fatalf("%v: %s", err, output)
 				}
 			}
+			usage, err := inVerify(t, s.start(to)...).CombinedOutput()
+			if err == nil || strings.Count(string(usage), "\n") != 1 || !strings.Contains(string(usage), " ID TIMESTAMP SIGNATURE < BODY") {
+				t.Errorf("without arguments: %v %q", err, usage)
+			}
 			for name, d := range genuine {
 				if output, err := s.judge(t, to, d); err != nil || output != "verified" {
 					t.Errorf("%s: %v %q", name, err, output)

@@ -39,11 +39,14 @@ func verify(secret, id, timestamp, signatures string, body []byte, now time.Time
 }
 
 func main() {
+	secret, given := os.LookupEnv("WEBHOOK_SECRET")
+	if len(os.Args) != 4 || !given {
+		_, _ = fmt.Fprintln(os.Stderr, "WEBHOOK_SECRET=whsec_... verify ID TIMESTAMP SIGNATURE < BODY")
+		os.Exit(1)
+	}
 	body, err := io.ReadAll(os.Stdin)
-	if err == nil && len(os.Args) == 4 {
-		err = verify(os.Getenv("WEBHOOK_SECRET"), os.Args[1], os.Args[2], os.Args[3], body, time.Now())
-	} else {
-		err = errors.Join(err, errors.New("verify ID TIMESTAMP SIGNATURE < BODY"))
+	if err == nil {
+		err = verify(secret, os.Args[1], os.Args[2], os.Args[3], body, time.Now())
 	}
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)

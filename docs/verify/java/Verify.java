@@ -38,6 +38,10 @@ public final class Verify {
   }
 
   public static void main(String[] arguments) throws Exception {
+    if (arguments.length != 3 || System.getenv("WEBHOOK_SECRET") == null) {
+      System.err.println("WEBHOOK_SECRET=whsec_... Verify ID TIMESTAMP SIGNATURE < BODY");
+      System.exit(1);
+    }
     try {
       byte[] body = System.in.readAllBytes();
       verify(System.getenv("WEBHOOK_SECRET"), arguments[0], arguments[1], arguments[2], body, Instant.now());

@@ -20,8 +20,9 @@ export function verify(secret, id, timestamp, signatures, body, now = Date.now()
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   try {
+    if (process.argv.length !== 5 || process.env.WEBHOOK_SECRET === undefined) throw new Error("WEBHOOK_SECRET=whsec_... verify.mjs ID TIMESTAMP SIGNATURE < BODY");
     const [id, timestamp, signatures] = process.argv.slice(2);
-    verify(process.env.WEBHOOK_SECRET ?? "", id, timestamp, signatures, readFileSync(0));
+    verify(process.env.WEBHOOK_SECRET, id, timestamp, signatures, readFileSync(0));
     console.log("verified");
   } catch (fault) {
     console.error(fault.message);

@@ -28,6 +28,10 @@ function verify(string $secret, string $id, string $timestamp, string $signature
 }
 
 if (PHP_SAPI === 'cli' && realpath($argv[0]) === __FILE__) {
+    if ($argc !== 4 || getenv('WEBHOOK_SECRET') === false) {
+        fwrite(STDERR, "WEBHOOK_SECRET=whsec_... verify.php ID TIMESTAMP SIGNATURE < BODY\n");
+        exit(1);
+    }
     try {
         [, $id, $timestamp, $signatures] = $argv;
         verify((string) getenv('WEBHOOK_SECRET'), $id, $timestamp, $signatures, file_get_contents('php://stdin'), time());

@@ -24,6 +24,8 @@ def verify(secret: str, id: str, timestamp: str, signatures: str, body: bytes, n
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4 or "WEBHOOK_SECRET" not in os.environ:
+        sys.exit("WEBHOOK_SECRET=whsec_... verify.py ID TIMESTAMP SIGNATURE < BODY")
     try:
         id, timestamp, signatures = sys.argv[1:]
         verify(os.environ["WEBHOOK_SECRET"], id, timestamp, signatures, sys.stdin.buffer.read(), time.time())
