@@ -172,8 +172,9 @@ func TestTheMakefileBuildsByTheseFlags(t *testing.T) {
 func TestTheMakefileTakesNoStrayVariable(t *testing.T) {
 	set := []string{"ENV=prod", "STACK=other", "GRADUAL=1", "YES=1", "PARAMETERS=Stage=prod"}
 	dry := func(arguments, environment []string) string {
-		make := exec.Command("make", append([]string{"-n", "deploy"}, arguments...)...)
+		make := exec.Command("make", append([]string{"-n", "--no-print-directory", "deploy"}, arguments...)...)
 		make.Dir, make.Env = "..", append(os.Environ(), environment...)
+		make.Env = append(make.Env, "MAKEFLAGS=", "MAKELEVEL=") // of the make that may have started this test
 		output, err := make.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, output)

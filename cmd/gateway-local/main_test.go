@@ -14,8 +14,8 @@ import (
 	"mobilegateway/internal/local"
 )
 
-// wait bounds a start, the build of the programs included, and an end.
-const wait = time.Minute
+// wait bounds a start, a build of everything with cold caches included, and an end.
+const wait = 5 * time.Minute
 
 // startMake runs make run over a folder of the test's own and returns when it answers.
 func startMake(t *testing.T) (*exec.Cmd, <-chan struct{}, string, local.PIDs) {
@@ -89,6 +89,25 @@ func TestEveryEndStopsEverything(t *testing.T) {
 				t.Error("run.json is still there")
 			}
 		})
+	}
+}
+
+// A make that is killed while it still builds leaves no run behind that nobody could stop.
+func TestARunWhoseMakeIsGoneEnds(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "gateway-local")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	dir := filepath.Join(t.TempDir(), "local")
+	ended := exec.CommandContext(t.Context(), "true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), program)
+	command.Dir = "../.."
+	command.Env = append(os.Environ(), "PORT=0", "LOCAL_DIR="+dir, startedBy+"="+strconv.Itoa(ended.ProcessState.Pid()))
+	if output, err := command.CombinedOutput(); err != nil || strings.Contains(string(output), "curl") {
+		t.Errorf("it ran: %v\n%s", err, output)
 	}
 }
 

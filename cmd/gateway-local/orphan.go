@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -11,12 +12,17 @@ import (
 // orphanCheck is how often the run looks for who could stop it.
 const orphanCheck = time.Second
 
+// startedBy is the variable in which make gives its process number. The number of our parent would not do: make may have
+// been killed while it still built this program.
+const startedBy = "STARTED_BY"
+
 // untilOrphaned gives a context that ends also when nobody is left to stop the run: when make, which started it, was
 // killed, or when its terminal is gone. make keeps a terminal's hangup to itself, so the signal alone does not do.
 // A run that was told to outlive its terminal (nohup) does.
 func untilOrphaned(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	parent, byMake := os.Getppid(), os.Getenv("MAKELEVEL") != ""
+	maker, err := strconv.Atoi(os.Getenv(startedBy))
+	byMake := err == nil
 	atTerminal := hasTerminal() && !signal.Ignored(syscall.SIGHUP)
 	if !byMake && !atTerminal {
 		return ctx, cancel
@@ -25,13 +31,13 @@ func untilOrphaned(ctx context.Context) (context.Context, context.CancelFunc) {
 		ticker := time.NewTicker(orphanCheck)
 		defer ticker.Stop()
 		for {
+			if byMake && os.Getppid() != maker || atTerminal && !hasTerminal() {
+				cancel()
+			}
 			select {
 			case <-ticker.C:
 			case <-ctx.Done():
 				return
-			}
-			if byMake && os.Getppid() != parent || atTerminal && !hasTerminal() {
-				cancel()
 			}
 		}
 	}()
