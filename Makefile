@@ -7,8 +7,9 @@ SHELL := bash
 # One quoted -ldflags: of two, Go keeps the last. An empty build id gives the same bytes in any folder.
 DEPLOY = CGO_ENABLED=0 GOFLAGS="-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='"
 
-# Tests whose subject is other processes, built without the race detector: a second run would tell nothing new.
-WITHOUT_RACE = /internal/archtest$$|/internal/localtest$$|/bench|/e2e
+# Tests whose subject is other processes, built without the race detector, or that send one request after the other: a
+# second run would tell nothing new.
+WITHOUT_RACE = /internal/archtest$$|/internal/contract$$|/internal/localtest$$|/bench|/e2e
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
