@@ -43,19 +43,7 @@ func TestManyHangingServersOfOneMerchant(t *testing.T) {
 	}
 	s.Clock.Advance(time.Second)
 	other := s.Due("OtherShop_1000", func(e *ledger.Entry) { e.MerchantID = "othr0002" })
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.run(t)
-	}()
-	for deadline := time.Now().Add(10 * time.Second); len(s.Get(t, other).Told) == 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Error("the other merchant is not told while the servers hang")
-			break
-		}
-	}
-	close(release)
-	<-done
+	s.runWhileHanging(t, other, release)
 	for range 10 {
 		s.after(t, 6*time.Minute)
 	}

@@ -60,3 +60,22 @@ func (s *service) untilDue(t testing.TB, e *ledger.Entry) time.Duration {
 	s.after(t, max(wait, 0))
 	return wait
 }
+
+// runWhileHanging runs a sweep whose other servers hang until release is closed, and sees that one merchant's entry is told
+// meanwhile.
+func (s *service) runWhileHanging(t testing.TB, other *ledger.Entry, release chan struct{}) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.run(t)
+	}()
+	for deadline := time.Now().Add(10 * time.Second); len(s.Get(t, other).Told) == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Error("the other merchant is not told while the servers hang")
+			break
+		}
+	}
+	close(release)
+	<-done
+}

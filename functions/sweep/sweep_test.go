@@ -322,19 +322,7 @@ func TestADeadMerchantHoldsUpNobody(t *testing.T) {
 	}
 	s.Clock.Advance(time.Second)
 	other := s.Due("OtherShop_1000", func(e *ledger.Entry) { e.MerchantID = "othr0002" })
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.run(t)
-	}()
-	for deadline := time.Now().Add(10 * time.Second); len(s.Get(t, other).Told) == 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Error("the other merchant is not told while the dead one hangs")
-			break
-		}
-	}
-	close(release)
-	<-done
+	s.runWhileHanging(t, other, release)
 	tried, put := 0, 0
 	for _, e := range backlog {
 		head := s.Head(t, e)

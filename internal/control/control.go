@@ -16,8 +16,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/settlement"
 	"mobilegateway/shared/webhook"
 )
 
@@ -41,7 +41,7 @@ type Stores struct {
 	Merchants merchant.Registry
 	Ledger    Ledger
 	Health    webhook.HealthStore
-	Amounts   settlement.Amounts // nil where LIMIT_TABLE is not set: unknown resolve then refuses what counts against a limit
+	Amounts   limit.Counter // nil where LIMIT_TABLE is not set: unknown resolve then refuses what counts against a limit
 	Secrets   Vault
 	Audit     AuditLog
 }

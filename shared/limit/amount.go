@@ -86,6 +86,15 @@ type AmountStore interface {
 	Transfer(ctx context.Context, t Transfer) (Result, error)
 }
 
+// Counter counts merchants' money by day; *Amounts is the one that ships. It is asked only about entries of merchants that
+// have a limit.
+type Counter interface {
+	Count(ctx context.Context, e *ledger.Entry, version, limit int64) error
+	GiveBack(ctx context.Context, e *ledger.Entry) error
+}
+
+var _ Counter = (*Amounts)(nil)
+
 // Amounts counts merchants' money by day and currency. It holds no state; any number of goroutines may use it.
 type Amounts struct {
 	Store AmountStore

@@ -14,6 +14,7 @@ import (
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/oneapi"
@@ -54,7 +55,7 @@ type Desk struct {
 	Operators *operator.Directory
 	// Rate and Amounts hold merchants to their limits; they are asked only for those that have one.
 	Rate    Rate
-	Amounts Amounts
+	Amounts limit.Counter
 	// OperatorTimeout bounds one operator call; the invocation's deadline bounds it further.
 	OperatorTimeout time.Duration
 	Now             func() time.Time

@@ -20,17 +20,7 @@ type Rate interface {
 	Take(ctx context.Context, merchantID string, perSecond, burst int) (wait time.Duration, err error)
 }
 
-// Amounts counts merchants' money by day; *limit.Amounts is the one that ships. It is asked only about entries of
-// merchants that have a limit.
-type Amounts interface {
-	Count(ctx context.Context, e *ledger.Entry, version, limit int64) error
-	GiveBack(ctx context.Context, e *ledger.Entry) error
-}
-
-var (
-	_ Rate    = (*limit.Rate)(nil)
-	_ Amounts = (*limit.Amounts)(nil)
-)
+var _ Rate = (*limit.Rate)(nil)
 
 // throttle refuses a request that is over its merchant's rate: Throttled, with the time to wait. Where the table does not
 // answer the request comes in: this limit guards capacity, and the API has another in front of it (decision

@@ -14,6 +14,7 @@ import (
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
@@ -134,20 +135,20 @@ func (d *day) step(t *rapid.T) {
 // between lets others go on between the storing of an outcome and what is given back for it, and between a reservation
 // and its being counted.
 type between struct {
-	operation.Amounts
+	limit.Counter
 	others func()
 }
 
-// Count is operation.Amounts'.
+// Count is limit.Counter'.
 func (b *between) Count(ctx context.Context, e *ledger.Entry, version, limit int64) error {
 	b.others()
-	return b.Amounts.Count(ctx, e, version, limit)
+	return b.Counter.Count(ctx, e, version, limit)
 }
 
-// GiveBack is operation.Amounts'.
+// GiveBack is limit.Counter'.
 func (b *between) GiveBack(ctx context.Context, e *ledger.Entry) error {
 	b.others()
-	return b.Amounts.GiveBack(ctx, e)
+	return b.Counter.GiveBack(ctx, e)
 }
 
 // arriveLate applies a call that was on its way.

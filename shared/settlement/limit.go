@@ -9,15 +9,6 @@ import (
 	"mobilegateway/shared/limit"
 )
 
-// Amounts counts merchants' money by day; *limit.Amounts is the one that ships. It is asked only about entries of
-// merchants that have a limit.
-type Amounts interface {
-	Count(ctx context.Context, e *ledger.Entry, version, limit int64) error
-	GiveBack(ctx context.Context, e *ledger.Entry) error
-}
-
-var _ Amounts = (*limit.Amounts)(nil)
-
 // ErrUncounted says that a success was not stored because its amount could not be counted first: it is to be reported, or
 // asked about, again.
 var ErrUncounted = errors.New("settlement: the amount could not be counted")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operator"
@@ -35,7 +36,7 @@ type Report struct {
 type Desk struct {
 	Operators *operator.Directory
 	// Amounts keeps merchants' daily amounts in step; it is asked only about entries that count against one.
-	Amounts Amounts
+	Amounts limit.Counter
 	// Timeout bounds one lookup.
 	Timeout time.Duration
 }
