@@ -14,6 +14,10 @@ const (
 	maxRetryPause = 2 * time.Second
 )
 
+// grain is how exactly an engine says when a record was made: DynamoDB to the second, DynamoDB Local to the minute that had
+// begun.
+const grain = time.Minute
+
 // deliverBatch hands a batch on until all its records are taken, too old or out of retries. Its error is ctx's alone.
 func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
 	pause := retryPause
@@ -50,15 +54,19 @@ func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
 	}
 }
 
-// young leaves out the records that are older than the template allows.
+// young leaves out the records that are surely older than the template allows.
 func (p *Pump) young(batch []*record) []*record {
 	if p.Stream.MaxAge == 0 {
 		return batch
 	}
-	oldest := p.Now().Add(-p.Stream.MaxAge)
-	return slices.DeleteFunc(slices.Clone(batch), func(r *record) bool {
+	oldest := p.Now().Add(-p.Stream.MaxAge - grain)
+	left := slices.DeleteFunc(slices.Clone(batch), func(r *record) bool {
 		return !r.created.IsZero() && r.created.Before(oldest)
 	})
+	if old := len(batch) - len(left); old > 0 {
+		p.Logf("stream of %s: %d records left out, which are older than %s", p.Table, old, p.Stream.MaxAge)
+	}
+	return left
 }
 
 // attempt invokes the function once: the records that are still to be taken, and whether the batch failed as a whole.

@@ -281,13 +281,28 @@ func TestRecordsThatAreTooOldAreLeftOut(t *testing.T) {
 	r := &relay{steps: []func([]string, []string) (string, bool){takeAll}}
 	p := newPump(t, e, r, filepath.Join(t.TempDir(), "checkpoint"))
 	p.Stream.MaxAge = time.Minute
-	p.Now = func() time.Time { return time.Now().Add(2 * time.Minute) }
+	p.Now = func() time.Time { return time.Now().Add(2*time.Minute + time.Second) }
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	p.Run(ctx)
 	if len(r.calls) != 0 {
 		t.Errorf("calls %v", r.calls)
 	}
+}
+
+// TestAMinuteIsOneMoment: DynamoDB Local says of each record made within a minute that it was made when that began. One made
+// at a minute's end is not an old one.
+func TestAMinuteIsOneMoment(t *testing.T) {
+	e := newEngine(t)
+	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
+		t.Fatal(err)
+	}
+	e.put(t, "young", "1")
+	r := &relay{steps: []func([]string, []string) (string, bool){takeAll}}
+	p := newPump(t, e, r, filepath.Join(t.TempDir(), "checkpoint"))
+	p.Stream.MaxAge = time.Minute
+	p.Now = func() time.Time { return time.Now().Add(p.Stream.MaxAge) }
+	run(t, p, r, "young", 1)
 }
 
 func TestAnEndpointThatRefuses(t *testing.T) {
