@@ -11,10 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-	"time"
 )
 
 // message is one notification that came to the demo merchant.
@@ -76,9 +77,28 @@ func (s *story) notifications(arguments []string) error {
 	}
 	if got := told(found, "status"); !slices.Equal(got, arguments[1:]) {
 		heard, _, _ := s.target.knows(arguments[0], "payment")
-		return fmt.Errorf("the merchant was told %q of %s, want %q; the operator: %s", got, arguments[0], arguments[1:], heard)
+		return fmt.Errorf("the merchant was told %q of %s, want %q; the operator: %s; the functions:\n%s",
+			got, arguments[0], arguments[1:], heard, s.target.logged(arguments[0]))
 	}
 	return nil
+}
+
+// logged is what the functions of a local run logged of a key; nothing where the logs are elsewhere.
+func (g *target) logged(key string) string {
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(g.path), "log", "*.log")) // the pattern is well-formed
+	var found []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			found = append(found, err.Error())
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, key) {
+				found = append(found, filepath.Base(file)+": "+line)
+			}
+		}
+	}
+	return strings.Join(found, "")
 }
 
 // notification looks at the last notification of an order.
