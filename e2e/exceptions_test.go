@@ -24,8 +24,14 @@ var exceptions = []exception{
 	{"sam", "rushes", "SAM gives a function one container, which takes one event at a time: too few a second for a merchant to exceed his limit"},
 }
 
-// patience is by how much a target's waits are longer than the local run's, and why.
+// toldWithin is how long a test waits for a notification: longer than ledger.FastLease, after which the sweep delivers what
+// the fast path could not. How fast that is, TestFirstNotification says.
+const toldWithin = 75 * time.Second
+
+// patience is by how much a target's waits are longer than what the stories say, and why.
 var patience = map[string]time.Duration{
+	// The local run: a wait of a story outlasts ledger.FastLease too.
+	"": 4,
 	// One batch of a stream's shard at a time, whatever ParallelizationFactor says: a notification may wait behind a slow one.
 	"localstack": 4,
 	// One event at a time, in one container a function, which another processor's emulator runs.
@@ -37,7 +43,7 @@ var patience = map[string]time.Duration{
 // targetName is what the stories play against: "" for the local run.
 func targetName() string { return os.Getenv("E2E_TARGET") }
 
-// patiently is how long to wait for what takes so long on the local run.
+// patiently is how long the target's stories wait for what is to come within that time.
 func patiently(wait time.Duration) time.Duration { return wait * max(patience[targetName()], 1) }
 
 // able answers a condition that the table knows: whether the target can do that.

@@ -144,7 +144,7 @@ func patient(t *testing.T, g *target, one payment) {
 func (p payment) judge(t *testing.T, g *target) {
 	look := newAsk(g.shop, http.MethodGet, "/mobilemoney/v1/getStatus/"+p.order)
 	look.body = nil
-	eventually(t, 75*time.Second, func() (struct{}, error) {
+	eventually(t, toldWithin, func() (struct{}, error) {
 		request, err := look.request(g.BaseURL)
 		if err != nil {
 			return struct{}{}, err
@@ -163,7 +163,7 @@ func (p payment) judge(t *testing.T, g *target) {
 	if p.status == "successful" {
 		wanted = 1
 	}
-	eventually(t, 75*time.Second, func() (struct{}, error) {
+	eventually(t, toldWithin, func() (struct{}, error) {
 		for _, kind := range []string{"payment", "sms"} {
 			found, err := g.effectsOf(p.order, kind)
 			if err != nil {

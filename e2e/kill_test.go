@@ -232,7 +232,7 @@ func (f flooded) done(g *target, key string, answer reply) bool {
 // tellOnce waits for the notification of a status: whatever else happened, the merchant is told with one webhook-id.
 func tellOnce(t *testing.T, g *target, order, status string) {
 	t.Helper()
-	eventually(t, 75*time.Second, func() (struct{}, error) {
+	eventually(t, toldWithin, func() (struct{}, error) {
 		found, err := g.inbox(order)
 		if err == nil && len(found) == 0 {
 			err = fmt.Errorf("the merchant was not told of %s", order)

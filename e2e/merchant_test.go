@@ -192,7 +192,7 @@ func start(t *testing.T, g *target, notifyURL, msisdn string) string {
 // judgePayment sends one payment's notification and waits until it was taken well, at the attempt that is said.
 func (m *moody) judgePayment(t *testing.T, g *target, attempts int) {
 	order := start(t, g, m.URL+"/hook", plainNumber)
-	visits := eventually(t, 60*time.Second, func() ([]visit, error) {
+	visits := eventually(t, toldWithin, func() ([]visit, error) {
 		found := m.seen("/hook")
 		if len(found) == 0 || found[len(found)-1].mood != well {
 			return nil, fmt.Errorf("not taken well yet: %d attempts", len(found))
@@ -243,7 +243,7 @@ func down(t *testing.T, g *target) {
 	order := start(t, g, "http://"+address+"/hook", plainNumber)
 	time.Sleep(4 * time.Second)
 	m.listen(t, address)
-	visits := eventually(t, 60*time.Second, func() ([]visit, error) {
+	visits := eventually(t, toldWithin, func() ([]visit, error) {
 		found := m.seen("/hook")
 		if len(found) == 0 {
 			return nil, fmt.Errorf("nothing came yet")
@@ -266,7 +266,7 @@ func inOrder(t *testing.T, g *target) {
 	if answer := sure(t, newClient(), request); answer.status != http.StatusCreated {
 		t.Fatal(answer.wrong("the message is refused"))
 	}
-	eventually(t, 75*time.Second, func() (struct{}, error) {
+	eventually(t, toldWithin, func() (struct{}, error) {
 		got := m.statuses("/receipts")
 		if !slices.Contains(got, "DeliveredToTerminal") {
 			return struct{}{}, fmt.Errorf("told so far: %q", got)

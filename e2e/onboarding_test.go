@@ -45,7 +45,7 @@ func (e *engineer) pays(from shop, m *moody) reply {
 	if err != nil || got != http.StatusCreated {
 		e.t.Fatalf("the payment is answered %d, %v", got, err)
 	}
-	return eventually(e.t, 20*time.Second, func() (reply, error) {
+	return eventually(e.t, toldWithin, func() (reply, error) {
 		for _, v := range m.seen("/hook") {
 			if found, _ := v.message.text("order-id"); found == order {
 				return v.message, nil

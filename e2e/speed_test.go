@@ -55,7 +55,7 @@ func TestFirstNotification(t *testing.T) {
 // notice pays and gives the time from the effect at the operator to the arrival of the notification.
 func notice(t *testing.T, g *target, order string) time.Duration {
 	patient(t, g, payment{order: order, msisdn: "+2250700002000"})
-	arrived := eventually(t, 30*time.Second, func() (time.Time, error) {
+	arrived := eventually(t, toldWithin, func() (time.Time, error) {
 		messages, err := g.inbox(order)
 		if err != nil {
 			return time.Time{}, err
