@@ -22,11 +22,32 @@ type reply struct {
 	body   []byte
 }
 
+// API Gateway gives one header of a function's answer another name: a client there finds the challenge of a 401 under it.
+const (
+	challengeHeader  = "WWW-Authenticate"
+	renamedChallenge = "X-Amzn-Remapped-Www-Authenticate"
+)
+
+// renamed gives an answer's header the name back that the function gave it.
+type renamed struct{ http.RoundTripper }
+
+// RoundTrip is http.RoundTripper's.
+func (r renamed) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := r.RoundTripper.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	if challenge := answer.Header.Get(renamedChallenge); challenge != "" {
+		answer.Header.Set(challengeHeader, challenge)
+	}
+	return answer, nil
+}
+
 // newClient follows no redirect: where one leads is for the story to look at.
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout:       35 * time.Second,
-		Transport:     contracted{&http.Transport{MaxIdleConnsPerHost: 16}},
+		Transport:     contracted{renamed{&http.Transport{MaxIdleConnsPerHost: 16}}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
