@@ -1,8 +1,8 @@
 // Command target plays the stories against a gateway that is deployed already: `make e2e TARGET=...`.
 //
 // The target is a run.json, or the name of a stack. A stack is furnished first, once: secrets, the sandbox as every
-// operator, and two demo merchants; what they hold is kept in .local/e2e-target. It is never a stack of the stage prod, nor
-// one whose operators' secret knows another platform than the sandbox.
+// operator, and two demo merchants; what they hold is kept in .local/e2e-target. It is never a stack of a stage whose
+// name begins with prod or live, nor one whose operators' secret knows another platform than the sandbox.
 package main
 
 import (
@@ -69,9 +69,11 @@ func run(ctx context.Context, root string, variable func(string) string, argumen
 			kind = ""
 		}
 	} else {
-		var err error
-		path, err = furnished(ctx, root, variable, arguments[0])
+		found, err := outputs(ctx, root, path)
 		if err != nil {
+			return err
+		}
+		if path, err = furnished(ctx, root, variable, path, found); err != nil {
 			return err
 		}
 	}

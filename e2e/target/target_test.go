@@ -1,10 +1,19 @@
 package main
 
 import (
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"mobilegateway/internal/local/secrets"
+	"mobilegateway/internal/runtimeapi"
+	"mobilegateway/shared/awsclient"
 )
 
 func TestOnlyWhatMayBeTested(t *testing.T) {
@@ -17,6 +26,8 @@ func TestOnlyWhatMayBeTested(t *testing.T) {
 		"a stack of one's own":   {map[string]string{"Stage": "dev"}, "", ""},
 		"furnished before":       {map[string]string{"Stage": "dev"}, `{"orange":{"current":"a","accounts":{"a":{"base_url":"` + sandbox + `"}}}}`, ""},
 		"production":             {map[string]string{"Stage": "prod"}, "", "prod"},
+		"production, numbered":   {map[string]string{"Stage": "prod2"}, "", "prod2"},
+		"live":                   {map[string]string{"Stage": "live"}, "", "live"},
 		"another template":       {map[string]string{}, "", "no stack of this template"},
 		"somebody's":             {map[string]string{"Stage": "staging"}, `{"orange":{"accounts":{"a":{"base_url":"https://api.operator.example"}}}}`, "another platform"},
 		"credentials of no form": {map[string]string{"Stage": "dev"}, `[]`, "not of the form"},
@@ -31,6 +42,52 @@ func TestOnlyWhatMayBeTested(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestFurnishedAndSomebodysSince: a stack that was furnished for tests once, and leads to a real operator by now.
+func TestFurnishedAndSomebodysSince(t *testing.T) {
+	store, err := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), time.Now, runtimeapi.NewRequestID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(store)
+	t.Cleanup(server.Close)
+	variables := map[string]string{
+		"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL": server.URL,
+		"SANDBOX_URL": "https://sandbox.example.com", "SANDBOX_TOKEN": "t", "INBOX_URL": "https://inbox.example.com",
+	}
+	variable := func(name string) string { return variables[name] }
+	found := map[string]string{"Stage": "dev", "OperatorSecret": "operators", "BaseUrl": "https://abc123.execute-api.eu-west-1.amazonaws.com/dev"}
+	root := t.TempDir()
+	path := filepath.Join(root, ".local", "e2e-target", "own", "run.json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := awsclient.New(variable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds := func(base string) {
+		text := `{"orange":{"accounts":{"a":{"base_url":"` + base + `"}}}}`
+		_, err := client.Secrets().PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{SecretId: aws.String("operators"), SecretString: &text})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.Secrets().CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("operators")}); err != nil {
+		t.Fatal(err)
+	}
+	holds(variables["SANDBOX_URL"])
+	if got, err := furnished(t.Context(), root, variable, "own", found); err != nil || got != path {
+		t.Errorf("%q, %v", got, err)
+	}
+	holds("https://api.operator.example")
+	if _, err := furnished(t.Context(), root, variable, "own", found); err == nil || !strings.Contains(err.Error(), "another platform") {
+		t.Errorf("a stack that leads to an operator is tested: %v", err)
 	}
 }
 
