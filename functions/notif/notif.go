@@ -64,7 +64,7 @@ func (i *Inbox) Handle(ctx context.Context, req *apigw.Request) (apigw.Response,
 	if !tokenHolds(entry, claim.notifToken) {
 		return apigw.Response{}, fault.Of(fault.NoRoute)
 	}
-	return operation.Committed(i.commit(ctx, req, entry, claim.Report))
+	return operation.Committed(i.commit(ctx, req, entry, claim))
 }
 
 // claim is what a callback says.
@@ -122,12 +122,13 @@ func tokenHolds(e *ledger.Entry, given string) bool {
 	return subtle.ConstantTimeCompare([]byte(given), []byte(e.NotifToken)) == 1
 }
 
-// commit makes of the claim what getStatus and the entry allow, and stores it.
-func (i *Inbox) commit(ctx context.Context, req *apigw.Request, entry *ledger.Entry, report settlement.Report) error {
-	if !report.Status.Final() {
+// commit makes of the claim what getStatus and the entry allow, and stores it. The payment's end may be reported before the
+// answer to its creation is stored: the merchant's notification then has the notif_token from here.
+func (i *Inbox) commit(ctx context.Context, req *apigw.Request, entry *ledger.Entry, c claim) error {
+	if !c.Status.Final() {
 		return nil
 	}
-	apply := i.confirm(ctx, req, entry, report)
+	apply := i.confirm(ctx, req, entry, c.Report)
 	conflicts := 0
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
 		return i.Book.Apply(ctx, entry, func(e *ledger.Entry) error {
@@ -141,12 +142,15 @@ func (i *Inbox) commit(ctx context.Context, req *apigw.Request, entry *ledger.En
 		kept := len(e.Conflicts)
 		resolved := apply(e)
 		conflicts = len(e.Conflicts) - kept
+		if resolved != ledger.Same && e.NotifToken == "" {
+			e.NotifToken = c.notifToken
+		}
 		return resolved != ledger.Same
 	})
 	if errors.Is(err, settlement.ErrUncounted) {
 		// The operator is told to come again; should it not, the sweep asks about the claim.
 		now := ledger.Moment(i.Now())
-		_, failed := store(func(e *ledger.Entry) bool { return e.NoteClaim(i.waiting(report, now), now) != ledger.Same })
+		_, failed := store(func(e *ledger.Entry) bool { return e.NoteClaim(i.waiting(c.Report, now), now) != ledger.Same })
 		return errors.Join(err, failed)
 	}
 	if err != nil {

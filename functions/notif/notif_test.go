@@ -12,6 +12,7 @@ import (
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/payment"
 	"mobilegateway/shared/operator"
 )
 
@@ -152,6 +153,21 @@ func TestForeign(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A web payment's end may be reported before the answer to its creation is stored, which has the token that the merchant
+// compares: then it is the callback's, whether the end stands at once or is asked about later.
+func TestNotifTokenBeforeTheAnswer(t *testing.T) {
+	for _, said := range []string{"successful", "pending"} {
+		k := kit(t)
+		k.Operator.Says(said)
+		e := k.Payment(order, func(e *ledger.Entry) { e.Channel = "web" })
+		committed(t, k, event(t, k).Set("notif_token", "the-page's"))
+		after := k.Get(t, e)
+		if body := string(payment.Notification(after, ledger.Successful)); !strings.Contains(body, `"notif_token":"the-page's"`) {
+			t.Errorf("getStatus says %s: the merchant is told %s", said, body)
+		}
+	}
 }
 
 // decision "pay-statuses": the words that real platforms send.
