@@ -126,6 +126,16 @@ func TestABrokenFolder(t *testing.T) {
 	}
 }
 
+func TestAFolderThatCannotBeMade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := start(t, local.Config{Dir: path}); !strings.Contains(got, path) || !strings.Contains(got, "set LOCAL_DIR") {
+		t.Error(got)
+	}
+}
+
 func TestAnEngineThatIsNotThere(t *testing.T) {
 	if got := start(t, local.Config{DynamoDB: "http://127.0.0.1:1"}); !strings.Contains(got, "DynamoDB at http://127.0.0.1:1") {
 		t.Error(got)

@@ -124,14 +124,14 @@ func (r *Run) data(name string) string { return filepath.Join(r.config.Dir, "dat
 // takeFolder makes the folder this run's own, and empties its data where that is wished.
 func (r *Run) takeFolder(context.Context) error {
 	if err := os.MkdirAll(r.config.Dir, 0o700); err != nil {
-		return fmt.Errorf("cannot make %s: %w", r.config.Dir, err)
+		return fmt.Errorf("cannot make the folder of the data (%w): set LOCAL_DIR to one that this user may write", err)
 	}
 	unlock, err := file.TryLock(filepath.Join(r.config.Dir, "lock"))
 	if errors.Is(err, file.ErrLocked) {
 		return fmt.Errorf("another run uses %s: stop it, or set LOCAL_DIR to another folder", r.config.Dir)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot use the folder of the data (%w): set LOCAL_DIR to one that this user may write", err)
 	}
 	r.onClose(unlock)
 	_ = os.Remove(filepath.Join(r.config.Dir, "run.json")) // of a run that was killed
