@@ -74,9 +74,9 @@ e2e-localstack: ## Deploy to LocalStack, play all stories, deploy again under pa
 # A variable as it stands on make's command line: one that a shell still has must not choose what is deployed.
 typed = $(if $(filter command,$(origin $(1))),$($(1)))
 
-deploy: ## Build and deploy a stack (ENV=dev|staging|prod GRADUAL=1 STACK=name YES=1 PARAMETERS="Name=value ...")
-	@go build -o .local/bin/deploy ./deploy && $(DEPLOY) .local/bin/deploy -env $(or $(call typed,ENV),dev) $(if $(filter 1,$(call typed,GRADUAL)),-gradual) \
-	  $(if $(call typed,STACK),-stack $(call typed,STACK)) $(if $(filter 1,$(call typed,YES)),-yes) $(call typed,PARAMETERS)
+deploy: ## Build and deploy a stack (ENV=dev|staging|prod GRADUAL=1 STACK=name YES=1 DROP_ALIASES=1 PARAMETERS="Name=value ...")
+	@go build -o .local/bin/deploy ./deploy && $(DEPLOY) .local/bin/deploy -env $(or $(call typed,ENV),dev) -gradual='$(call typed,GRADUAL)' -yes='$(call typed,YES)' \
+	  -drop-aliases='$(call typed,DROP_ALIASES)' $(if $(call typed,STACK),-stack $(call typed,STACK)) $(call typed,PARAMETERS)
 
 e2e: ## Play all stories against a deployed stack, or what a run.json describes (TARGET=name or path)
 	@go build -o .local/bin/e2e-target ./e2e/target && exec .local/bin/e2e-target "$(TARGET)"

@@ -96,8 +96,14 @@ func withoutVersion(text []byte) string {
 	return strings.Replace(string(text), "version = 0.1\n", "", 1)
 }
 
-// fakeSAM notes its arguments, and "builds" by copying one program to every function's place.
+// fakeSAM notes its arguments, tells of a stack what it is given, and "builds" by copying one program to every function's place.
 const fakeSAM = `#!/bin/sh
+if [ "$1" = list ]; then
+  echo "$@" >> "$FAKE_LOG.asked"
+  echo "$FAKE_COMPLAINT" >&2
+  [ -n "$FAKE_OUTPUTS" ] && echo "$FAKE_OUTPUTS" || exit 1
+  exit
+fi
 echo "$@" >> "$FAKE_LOG"
 [ "$1" = build ] || exit 0
 for name in $FAKE_FUNCTIONS; do
@@ -126,6 +132,8 @@ func newStand(t *testing.T, program string) stand {
 	}
 	t.Setenv("PATH", tools+":"+os.Getenv("PATH"))
 	t.Setenv("FAKE_LOG", s.log)
+	t.Setenv("FAKE_OUTPUTS", "")
+	t.Setenv("FAKE_COMPLAINT", "Error: The input stack x does not exist on Cloudformation in the region eu-west-1")
 	t.Setenv("FAKE_PROGRAM", program)
 	t.Setenv("FAKE_FUNCTIONS", strings.Join(functionsOf(read(t, "template.yaml")), " "))
 	return s
@@ -170,7 +178,7 @@ func TestTheMakefileBuildsByTheseFlags(t *testing.T) {
 
 // TestTheMakefileTakesNoStrayVariable: what is left in a shell's environment deploys nothing anywhere else.
 func TestTheMakefileTakesNoStrayVariable(t *testing.T) {
-	set := []string{"ENV=prod", "STACK=other", "GRADUAL=1", "YES=1", "PARAMETERS=Stage=prod"}
+	set := []string{"ENV=prod", "STACK=other", "GRADUAL=true", "YES=1", "DROP_ALIASES=1", "PARAMETERS=Stage=prod"}
 	dry := func(arguments, environment []string) string {
 		make := exec.Command("make", append([]string{"-n", "--no-print-directory", "deploy"}, arguments...)...)
 		make.Dir, make.Env = "..", append(os.Environ(), environment...)
@@ -182,10 +190,10 @@ func TestTheMakefileTakesNoStrayVariable(t *testing.T) {
 		_, line, _ := strings.Cut(strings.ReplaceAll(string(output), "\\\n", ""), ".local/bin/deploy -env ")
 		return strings.Join(strings.Fields(line), " ")
 	}
-	if got := dry(nil, set); got != "dev" {
+	if got := dry(nil, set); got != "dev -gradual='' -yes='' -drop-aliases=''" {
 		t.Errorf("by the environment: %q", got)
 	}
-	if got := dry(set, nil); got != "prod -gradual -stack other -yes Stage=prod" {
+	if got := dry(set, nil); got != "prod -gradual='true' -yes='1' -drop-aliases='1' -stack other Stage=prod" {
 		t.Errorf("by the command line: %q", got)
 	}
 }
@@ -205,12 +213,12 @@ func TestDeploy(t *testing.T) {
 			[]string{"--no-confirm-changeset", "--stack-name", "cached"},
 		},
 		"a stack of one's own": {
-			[]string{"-stack", "mine", "-yes", "LogRetentionDays=1"}, nil,
+			[]string{"-stack", "mine", "-yes=1", "LogRetentionDays=1"}, nil,
 			[]string{"--stack-name mine", "--no-confirm-changeset", "Stage,ParameterValue=dev", "LogRetentionDays,ParameterValue=1 "},
 			[]string{"LogRetentionDays,ParameterValue=7"},
 		},
 		"staging, step by step": {
-			[]string{"-env", "staging", "-gradual", "Deployment=AllAtOnce"}, []string{"/.aws-sam/gradual.yaml --base-dir"},
+			[]string{"-env", "staging", "-gradual=1", "Deployment=AllAtOnce"}, []string{"/.aws-sam/gradual.yaml --base-dir"},
 			[]string{"--config-env staging", "Release,ParameterValue=2", "Deployment,ParameterValue=AllAtOnce"}, []string{"--no-confirm-changeset"},
 		},
 		"prod": {
@@ -247,7 +255,7 @@ func TestDeploy(t *testing.T) {
 // TestTheGradualBundle: what SAM is given has the alias, and a release that the template takes.
 func TestTheGradualBundle(t *testing.T) {
 	s := newStand(t, program(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...))
-	if err := run(t.Context(), s.root, []string{"-gradual"}, io.Discard); err != nil {
+	if err := run(t.Context(), s.root, []string{"-gradual=1"}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
@@ -272,7 +280,7 @@ func TestTheWayBack(t *testing.T) {
 	} {
 		t.Run(deployment, func(t *testing.T) {
 			s := newStand(t, good)
-			if err := run(t.Context(), s.root, []string{"-gradual", "Deployment=" + deployment}, io.Discard); err != nil {
+			if err := run(t.Context(), s.root, []string{"-gradual=1", "Deployment=" + deployment}, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
@@ -283,28 +291,6 @@ func TestTheWayBack(t *testing.T) {
 	}
 }
 
-// TestWarnings: production is told what it goes without, and goes.
-func TestWarnings(t *testing.T) {
-	all := []parameter{
-		{"WebAclArn", "arn"}, {"AlarmTopicArn", "arn"}, {"ChargeConcurrency", "20"}, {"PayConcurrency", "20"}, {"NotifConcurrency", "20"},
-	}
-	if got := warnings("prod", all); len(got) != 0 {
-		t.Errorf("with everything: %q", got)
-	}
-	for i, p := range all {
-		got := warnings("prod", slices.Delete(slices.Clone(all), i, i+1))
-		if len(got) != 1 || !strings.HasPrefix(got[0], p.Name+" is not given") || strings.Contains(got[0], "\n") {
-			t.Errorf("without %s: %q", p.Name, got)
-		}
-	}
-	if got := warnings("prod", merge(all, []parameter{{"WebAclArn", ""}})); len(got) != 1 {
-		t.Errorf("an empty value: %q", got)
-	}
-	if got := warnings("dev", nil); len(got) != 0 {
-		t.Errorf("dev: %q", got)
-	}
-}
-
 func TestWhatIsRefused(t *testing.T) {
 	cases := map[string]struct {
 		arguments []string
@@ -312,11 +298,11 @@ func TestWhatIsRefused(t *testing.T) {
 	}{
 		"an unknown environment":    {[]string{"-env", "production"}, "no environment"},
 		"another name for prod":     {[]string{"-env", "prod", "-stack", "mine"}, "its name in samconfig.toml"},
-		"prod without a look":       {[]string{"-env", "prod", "-yes"}, "looked at"},
+		"prod without a look":       {[]string{"-env", "prod", "-yes=1"}, "looked at"},
 		"prod without its constant": {[]string{"-env", "prod", "ServiceId=S", "ContactId=C"}, "ApplicationId"},
 		"prod without TLS":          {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C", "BaseUrl=http://x"}, "https alone: BaseUrl"},
 		"prod's callbacks too":      {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C", "CallbackBaseUrl=http://x"}, "https alone: CallbackBaseUrl"},
-		"the stack of prod":         {[]string{"-stack", "mobile-gateway-prod", "-yes"}, "mobile-gateway-prod is the stack of prod: ENV=prod"},
+		"the stack of prod":         {[]string{"-stack", "mobile-gateway-prod", "-yes=1"}, "mobile-gateway-prod is the stack of prod: ENV=prod"},
 		"the stack of staging":      {[]string{"-stack", "mobile-gateway-staging"}, "is the stack of staging: ENV=staging"},
 		"no parameter":              {[]string{"Stage"}, "no parameter"},
 		"a parameter unknown":       {[]string{"Colour=red"}, "no parameter Colour"},
@@ -324,6 +310,13 @@ func TestWhatIsRefused(t *testing.T) {
 		"a value that is not one":   {[]string{"LogRetentionDays=2"}, "LogRetentionDays is one of"},
 		"a value out of its limits": {[]string{"ThrottleRate=0"}, "ThrottleRate does not take"},
 		"no number":                 {[]string{"ThrottleRate=many"}, "ThrottleRate does not take"},
+		"a space in an address":     {[]string{"BaseUrl=https://x/a b"}, "BaseUrl does not take"},
+		"somebody in an address":    {[]string{"CallbackBaseUrl=https://user:p@x"}, "CallbackBaseUrl does not take"},
+		"gradual, by another word":  {[]string{"-gradual=true"}, "it is 1, or left out"},
+		"yes, by another word":      {[]string{"-yes=y"}, "it is 1, or left out"},
+		"aliases, by another word":  {[]string{"-drop-aliases=yes"}, "it is 1, or left out"},
+		"gradual without aliases":   {[]string{"-gradual=1", "-drop-aliases=1"}, "GRADUAL or DROP_ALIASES"},
+		"a closed stage":            {[]string{"StageAddress=shut"}, "StageAddress is one of"},
 		"a release when at once":    {[]string{"Release=2611211230"}, "no parameter Release"},
 	}
 	for name, c := range cases {

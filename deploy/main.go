@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -40,7 +41,20 @@ type wish struct {
 	stack       string // "" for samconfig.toml's
 	gradual     bool
 	unattended  bool // no question before the change set
+	dropAliases bool // a stack with aliases may lose them
 	parameters  []parameter
+}
+
+// onlyOne gives a switch that takes 1 for yes and nothing for no. Anything else is refused: a GRADUAL=true that counted for
+// nothing would have the new version take over all at once.
+func onlyOne(set *bool) func(string) error {
+	return func(value string) error {
+		if value != "" && value != "1" {
+			return errors.New("it is 1, or left out")
+		}
+		*set = value == "1"
+		return nil
+	}
 }
 
 // readWish reads the command line.
@@ -50,8 +64,9 @@ func readWish(arguments []string, out io.Writer) (wish, error) {
 	flags.SetOutput(out)
 	flags.StringVar(&w.environment, "env", "dev", "dev, staging or prod")
 	flags.StringVar(&w.stack, "stack", "", "another name than mobile-gateway-dev, for a stack of one's own; with dev alone")
-	flags.BoolVar(&w.gradual, "gradual", false, "let the new version take over step by step")
-	flags.BoolVar(&w.unattended, "yes", false, "do not ask before the change set; never with prod")
+	flags.Func("gradual", "1: let the new version take over step by step", onlyOne(&w.gradual))
+	flags.Func("yes", "1: do not ask before the change set; never with prod", onlyOne(&w.unattended))
+	flags.Func("drop-aliases", "1: deploy all at once although the stack has aliases, which go", onlyOne(&w.dropAliases))
 	if err := flags.Parse(arguments); err != nil {
 		return w, err
 	}
@@ -67,6 +82,8 @@ func readWish(arguments []string, out io.Writer) (wish, error) {
 		return w, fmt.Errorf("there is no environment %q: dev, staging or prod", w.environment)
 	case w.stack != "" && w.environment != "dev":
 		return w, fmt.Errorf("the stack of %s has its name in samconfig.toml", w.environment)
+	case w.gradual && w.dropAliases:
+		return w, errors.New("a gradual deployment drops no aliases: GRADUAL or DROP_ALIASES")
 	case w.unattended && w.environment == "prod":
 		return w, errors.New("a change of prod is looked at before it is made")
 	}
@@ -95,7 +112,11 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 		text = unmark(text)
 		w.parameters = append(w.parameters, parameter{"Release", time.Now().UTC().Format(releaseForm)})
 	}
-	given, err := settled(filepath.Join(root, "samconfig.toml"), text, w)
+	config, err := os.ReadFile(filepath.Join(root, "samconfig.toml"))
+	if err != nil {
+		return err
+	}
+	given, err := settled(config, text, w)
 	if err != nil {
 		return err
 	}
@@ -103,9 +124,17 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	for _, line := range warnings(w.environment, given) {
+	for _, line := range slices.Concat(warnings(w.environment, given), overridden(config, text, w)) {
 		fmt.Fprintln(out, "deploy: warning:", line)
 	}
+	if err := keepAliases(ctx, root, sam, config, w); err != nil {
+		return err
+	}
+	return deployTo(ctx, root, sam, text, given, w)
+}
+
+// deployTo has SAM build and deploy with all parameters.
+func deployTo(ctx context.Context, root, sam string, text []byte, given []parameter, w wish) error {
 	source := filepath.Join(root, "template.yaml")
 	if w.gradual {
 		if valueOf(given, "Deployment") == "AllAtOnce" {

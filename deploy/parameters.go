@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,17 +33,13 @@ func withoutAlarms(text []byte) []byte {
 
 // settled are all parameters of a deployment: those of samconfig.toml, changed by the wish's own; the architecture,
 // which the build needs to know too; and how a gradual one goes, which must not stay what it was in an incident. It fails for one that the template does not have or whose value it does not take.
-func settled(config string, template []byte, w wish) ([]parameter, error) {
-	text, err := os.ReadFile(config)
-	if err != nil {
-		return nil, err
-	}
-	given, err := configured(text, w.section())
+func settled(config, template []byte, w wish) ([]parameter, error) {
+	given, err := configured(config, w.section())
 	if err == nil {
-		err = ownStack(text, w)
+		err = ownStack(config, w)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", config, err)
+		return nil, fmt.Errorf("samconfig.toml: %w", err)
 	}
 	given = merge(given, w.parameters)
 	for _, name := range constants {
@@ -90,6 +85,23 @@ func warnings(environment string, given []parameter) []string {
 	} {
 		if valueOf(given, missed.name) == "" {
 			found = append(found, fmt.Sprintf("%s is not given: unless the stack has it from before, %s", missed.name, missed.means))
+		}
+	}
+	return found
+}
+
+// overridden tells what of the command line holds for this deployment alone, a line each: what samconfig.toml says, and what
+// is given each time, the next plain deployment puts back.
+func overridden(config, template []byte, w wish) []string {
+	each, _ := configured(config, w.section()) // settled has read both before
+	known, _ := declared(template)
+	if !slices.ContainsFunc(each, func(p parameter) bool { return p.Name == "Architecture" }) {
+		each = append(each, parameter{"Architecture", known["Architecture"].Default})
+	}
+	var found []string
+	for _, p := range each {
+		if own := merge([]parameter{p}, w.parameters)[0]; own.Value != p.Value {
+			found = append(found, fmt.Sprintf("%s=%s is for this deployment: the next plain one puts %s back, unless samconfig.toml says otherwise", p.Name, own.Value, p.Value))
 		}
 	}
 	return found

@@ -30,7 +30,7 @@ func TestThePageHasTheFigures(t *testing.T) {
 
 // TestAnOperation adds one up by hand: a charge with three writes and one call of the operator.
 func TestAnOperation(t *testing.T) {
-	c := operation{"charge", []run{{calls{writes: 3, operator: 1}, true}}, 2, 3}.cost()
+	c := operation{"charge", []run{{calls{writes: 3, operator: 1}, true}}, 2, 3, calls{}}.cost()
 	want := cost{
 		api:      3.50,
 		lambda:   0.20 + 0.01333334*0.25*(10+15+500),
@@ -39,6 +39,15 @@ func TestAnOperation(t *testing.T) {
 		rest:     3*0.01*3 + 0.09*1.5*2,
 	}
 	if math.Abs(c.sum()-want.sum()) > 1e-9 || math.Abs(c.database-want.database) > 1e-9 {
+		t.Errorf("%+v, want %+v", c, want)
+	}
+}
+
+// TestLimits adds up what a limit costs besides: no request, no run and no line of its own.
+func TestLimits(t *testing.T) {
+	c := operation{"an amount limit", nil, 4, 0, calls{writes: 1}}.cost()
+	want := cost{lambda: 0.01333334 * 0.25 * 5, database: 0.625 * 4, rest: 3 * 0.01}
+	if math.Abs(c.sum()-want.sum()) > 1e-9 || c.api != 0 || c.logs != 0 || c.database != want.database {
 		t.Errorf("%+v, want %+v", c, want)
 	}
 }

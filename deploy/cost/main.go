@@ -59,6 +59,8 @@ type operation struct {
 	// itemUnits is what a write of its item takes: the size in KB, rounded up. indexUnits are those of the two indexes, over
 	// the operation's life: "day" once, "due" for each time that the due date comes, changes (2) or goes.
 	itemUnits, indexUnits float64
+	// more are calls that a run of another row makes besides, where its merchant has limits.
+	more calls
 }
 
 // operations are the rows. counted gives what bench counted of a request.
@@ -70,13 +72,16 @@ func operations(counted map[string]calls) []operation {
 	relay := run{calls{writes: 1, merchant: 1}, false}
 	first := func(name string) run { return run{counted[name], true} }
 	return []operation{
-		{"charge", []run{first("charge, first")}, 2, 3},
-		{"payment, with callback and notification", []run{first("pay (ussd), first"), callback, relay}, 2, 7},
-		{"SMS", []run{first("sms, first")}, 1, 3},
-		{"SMS, with two receipts and their notifications", []run{first("sms, first"), receipt, relay, receipt, relay}, 1, 7},
-		{"a repeat", []run{first("pay (ussd), repeated")}, 2, 0},
-		{"a lookup", []run{{calls{reads: 1}, true}}, 0, 0},
-		{"a token", []run{{calls{}, true}}, 0, 0},
+		{"charge", []run{first("charge, first")}, 2, 3, calls{}},
+		{"payment, with callback and notification", []run{first("pay (ussd), first"), callback, relay}, 2, 7, calls{}},
+		{"SMS", []run{first("sms, first")}, 1, 3, calls{}},
+		{"SMS, with two receipts and their notifications", []run{first("sms, first"), receipt, relay, receipt, relay}, 1, 7, calls{}},
+		{"a repeat", []run{first("pay (ussd), repeated")}, 2, 0, calls{}},
+		{"a lookup", []run{{calls{reads: 1}, true}}, 0, 0, calls{}},
+		{"a token", []run{{calls{}, true}}, 0, 0, calls{}},
+		{"under a rate limit: a request, besides", nil, 1, 0, calls{writes: 1}},
+		// One transaction that writes the day's sum and the charge's mark; a transaction takes twice the units.
+		{"under an amount limit: a charge or payment, besides", nil, 4, 0, calls{writes: 1}},
 	}
 }
 
@@ -99,7 +104,9 @@ func (o operation) cost() cost {
 			c.logs += loggedKB * accessKB
 		}
 	}
-	c.database += writeUnit * o.indexUnits
+	c.database += writeUnit * (o.indexUnits + o.more.writes*o.itemUnits)
+	c.lambda += gigabyteMS * memoryGB * databaseMS * o.more.writes
+	c.rest += keyUse * keyUsesShared * o.more.writes
 	return c
 }
 
@@ -109,7 +116,7 @@ func table(all []operation) string {
 	b.WriteString("| A million of | API Gateway | Lambda | DynamoDB | Logs | Transfer, KMS | US dollars |\n|---|---|---|---|---|---|---|\n")
 	for _, o := range all {
 		c := o.cost()
-		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.2f | %.2f | %.2f | **%.0f** |\n", o.name, c.api, c.lambda, c.database, c.logs, c.rest, c.sum())
+		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.2f | %.2f | %.2f | **%.1f** |\n", o.name, c.api, c.lambda, c.database, c.logs, c.rest, c.sum())
 	}
 	return b.String()
 }

@@ -153,6 +153,48 @@ func TestAlarmsAreExplained(t *testing.T) {
 	}
 }
 
+// TestFilledAlarmsLookBack asks that an alarm which fills what is missing looks at more than the last period, five minutes
+// at least: metrics that are made from log lines come late, and until then a 0 stands in their place, for ever the last one.
+func TestFilledAlarmsLookBack(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(loaded(t).Top, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Resources map[string]struct {
+			Type       string `yaml:"Type"`
+			Properties struct {
+				EvaluationPeriods int `yaml:"EvaluationPeriods"`
+				DatapointsToAlarm int `yaml:"DatapointsToAlarm"`
+				Metrics           []struct {
+					Expression string `yaml:"Expression"`
+					MetricStat struct {
+						Period int `yaml:"Period"`
+					} `yaml:"MetricStat"`
+				} `yaml:"Metrics"`
+			} `yaml:"Properties"`
+		} `yaml:"Resources"`
+	}
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	filled := 0
+	for name, resource := range document.Resources {
+		alarm := resource.Properties
+		if resource.Type != "AWS::CloudWatch::Alarm" || len(alarm.Metrics) == 0 || !strings.Contains(alarm.Metrics[0].Expression, "FILL(") {
+			continue
+		}
+		filled++
+		back := alarm.EvaluationPeriods * alarm.Metrics[1].MetricStat.Period
+		if alarm.DatapointsToAlarm < 1 || alarm.DatapointsToAlarm >= alarm.EvaluationPeriods || back < 300 {
+			t.Errorf("%s: %d of %d periods, %d s: the last one may be a 0 that stands for what is still to come", name, alarm.DatapointsToAlarm, alarm.EvaluationPeriods, back)
+		}
+	}
+	if filled == 0 {
+		t.Error("no alarm fills: is the expression another one?")
+	}
+}
+
 // alarms lists every metric of every alarm, those inside metric math included.
 func alarms(t *testing.T) []watched {
 	t.Helper()

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"mobilegateway/internal/template"
+	"mobilegateway/shared/settings"
 )
 
 // read gives the template's text.
@@ -48,6 +51,8 @@ func (r resource) faults(name string) []string {
 		}
 	}
 	kept := r.DeletionPolicy == "Retain" && r.UpdateReplacePolicy == "Retain"
+	// A name of its own that outlives a first deployment which failed is taken for the second.
+	unlessNew := r.DeletionPolicy == "RetainExceptOnCreate" && r.UpdateReplacePolicy == "Retain"
 	switch r.Type {
 	case "AWS::DynamoDB::Table":
 		records := disposable[name] == ""
@@ -56,7 +61,7 @@ func (r resource) faults(name string) []string {
 		need(r.Properties.PointInTime.IsZero() != records, "has no point-in-time recovery, or needs none")
 		need(!r.Properties.Encryption.IsZero(), "takes no customer key")
 	case "AWS::SecretsManager::Secret":
-		need(kept, "is not retained")
+		need(unlessNew, "is not retained, or also where the stack never was")
 		need(!r.Properties.Key.IsZero(), "takes no customer key")
 	case "AWS::Logs::LogGroup":
 		need(!r.Properties.Key.IsZero(), "takes no customer key")
@@ -115,5 +120,105 @@ func TestTheGradualTemplate(t *testing.T) {
 	}
 	if count := bytes.Count(gradual, []byte("\n    AutoPublishAlias: live\n")); count != 1 || bytes.Contains(marked, []byte("\n    AutoPublishAlias")) {
 		t.Error("the alias does not stand under its mark, once")
+	}
+}
+
+// TestTheStagesAddress: what anybody reaches takes TLS 1.2 or better, and can be closed.
+func TestTheStagesAddress(t *testing.T) {
+	var deployed struct {
+		Resources struct {
+			API struct {
+				Properties struct {
+					SecurityPolicy     string    `yaml:"SecurityPolicy"`
+					EndpointAccessMode string    `yaml:"EndpointAccessMode"`
+					Closed             yaml.Node `yaml:"DisableExecuteApiEndpoint"`
+				} `yaml:"Properties"`
+			} `yaml:"Api"`
+		} `yaml:"Resources"`
+	}
+	if err := yaml.Unmarshal(read(t), &deployed); err != nil {
+		t.Fatal(err)
+	}
+	api := deployed.Resources.API.Properties
+	if api.SecurityPolicy != "SecurityPolicy_TLS13_1_2_2021_06" || api.EndpointAccessMode != "STRICT" {
+		t.Errorf("it takes what %q with %q takes", api.SecurityPolicy, api.EndpointAccessMode)
+	}
+	if api.Closed.Tag != "!If" || api.Closed.Content[0].Value != "HasClosedStage" {
+		t.Error("nothing closes it")
+	}
+	if !bytes.Contains(read(t), []byte("\n    Value: !If [HasClosedStage, !Sub \"https://${DomainName}\", ")) {
+		t.Error("the output BaseUrl names a stage that does not answer")
+	}
+}
+
+// TestAddressesOfTheParameters holds the patterns of the two bases against what may stand in front of a path.
+func TestAddressesOfTheParameters(t *testing.T) {
+	for _, name := range []string{"BaseUrl", "CallbackBaseUrl"} {
+		pattern := patternOf(t, name)
+		for _, address := range []string{
+			"", "https://api.example.com", "http://127.0.0.1:3000", "https://api.example.com/gateway/v1", "https://x:65535/a_b.c~d-e",
+		} {
+			if !pattern.MatchString(address) {
+				t.Errorf("%s does not take %q", name, address)
+			}
+		}
+		for _, address := range []string{
+			"https://x/a b", "https://user:p@x", "https://user@x", "https://x/", "https://x//a", "https://x?a", "https://x/a?b", "https://x#a",
+			"ftp://x", "https://", "https://x\n", "https://x:", "https://x:123456", "https://x/\"a", "https://x/${a}", "api.example.com",
+		} {
+			if pattern.MatchString(address) {
+				t.Errorf("%s takes %q", name, address)
+			}
+		}
+	}
+}
+
+// patternOf is the pattern of a parameter.
+func patternOf(t *testing.T, name string) *regexp.Regexp {
+	t.Helper()
+	var deployed struct {
+		Parameters map[string]struct {
+			Pattern string `yaml:"AllowedPattern"`
+		} `yaml:"Parameters"`
+	}
+	if err := yaml.Unmarshal(read(t), &deployed); err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(deployed.Parameters[name].Pattern)
+}
+
+// TestDurationsOfTheParameters compares what a parameter's pattern takes with what the function that is given it takes: more,
+// and the function does not start; less, and a value that the description allows is refused.
+func TestDurationsOfTheParameters(t *testing.T) {
+	given := regexp.MustCompile(`(?m)^          ([A-Z_]+): !Ref ([A-Za-z]+)$`).FindAllStringSubmatch(string(read(t)), -1)
+	durations := map[string]string{}
+	for _, match := range given {
+		// The default tells which variables are durations.
+		if _, err := time.ParseDuration(settings.FromEnv(func(string) string { return "" }).Text(match[1])); err == nil {
+			durations[match[2]] = match[1]
+		}
+	}
+	if durations["RecordRetention"] == "" {
+		t.Error("RecordRetention is not found")
+	}
+	values := []string{
+		"0s", "0h", "1s", "1h", "-1h", "999h", "1000h", "8999h", "9000h", "9599h", "9600h", "9601h", "9699h", "9700h", "9999h", "10000h", "09600h",
+		"99999h", "100000h", "999999h", "1000000h", "2562047h", "2562048h", "9999999h", "9600", "9600h1m", "576000m", "9600H",
+	}
+	const longest = 999999 * time.Hour // what the description says
+	for parameter, variable := range durations {
+		pattern := patternOf(t, parameter)
+		for _, value := range values {
+			environment := settings.FromEnv(func(name string) string { return map[string]string{variable: value}[name] })
+			read := environment.Duration(variable)
+			starts, taken := environment.Err() == nil, pattern.MatchString(value)
+			if taken && !starts {
+				t.Errorf("%s takes %s, with which no function starts: %v", parameter, value, environment.Err())
+			}
+			whole := value == "0s" || regexp.MustCompile(`^[1-9][0-9]*h$`).MatchString(value)
+			if starts && whole && read <= longest && !taken {
+				t.Errorf("%s does not take %s", parameter, value)
+			}
+		}
 	}
 }

@@ -235,6 +235,9 @@ func TestWhereOperatorsCallBack(t *testing.T) {
 		"nothing is set":       {nil, ""},
 		"the base address":     {map[string]string{"BaseUrl": base}, base},
 		"the operators' own":   {map[string]string{"BaseUrl": base, "OperatorDomainName": domain}, "https://" + domain},
+		"the domain":           {map[string]string{"DomainName": "api.example.org"}, "https://api.example.org"},
+		"a base on a domain":   {map[string]string{"DomainName": "api.example.org", "BaseUrl": base}, base},
+		"both domains":         {map[string]string{"DomainName": "api.example.org", "OperatorDomainName": domain}, "https://" + domain},
 		"another, for a while": {map[string]string{"BaseUrl": base, "OperatorDomainName": domain, "CallbackBaseUrl": own}, own},
 	}
 	for name, c := range cases {
@@ -246,6 +249,30 @@ func TestWhereOperatorsCallBack(t *testing.T) {
 			for _, function := range []string{"pay", "sms"} {
 				if got := deployed.Function(function).Environment["CALLBACK_BASE_URL"]; got != c.want {
 					t.Errorf("%s: %q, want %q", function, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestTheBaseAddress: a parameter of its own, else the merchants' domain, else the stage's own (decision "base-url").
+func TestTheBaseAddress(t *testing.T) {
+	for name, c := range map[string]struct {
+		parameters map[string]string
+		want       string
+	}{
+		"nothing is set": {nil, ""},
+		"the domain":     {map[string]string{"DomainName": "api.example.com"}, "https://api.example.com"},
+		"its own":        {map[string]string{"DomainName": "api.example.com", "BaseUrl": "https://proxy.example.com/a"}, "https://proxy.example.com/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deployed, err := template.Load(filepath.Join(root, "template.yaml"), template.Options{Parameters: c.parameters})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range deployed.Functions {
+				if got, has := f.Environment["BASE_URL"]; has && got != c.want {
+					t.Errorf("%s: %q, want %q", f.Name, got, c.want)
 				}
 			}
 		})

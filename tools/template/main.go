@@ -1,7 +1,8 @@
 // Package main checks the CloudFormation templates of the tree with cfn-lint and checkov: each file that calls itself one,
 // as it stands and, where it has lines marked #gradual, with these in force. A finding of checkov may be suppressed where
 // it comes up, under the resource's Metadata.checkov.skip, with its reason as the comment; a suppression without a reason, or
-// of a check that would pass, is a finding too. cfn-lint's exceptions are .cfnlintrc.
+// of a check that would pass, is a finding too. cfn-lint's exceptions are .cfnlintrc. And it has SAM transform the gradual
+// template for two releases, which must be two versions of each function.
 //
 //	go run ./tools/template
 package main
@@ -60,19 +61,20 @@ func check(ctx context.Context, top string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var linted, audited []string
-	var lintErr, auditErr error
-	var both sync.WaitGroup
-	both.Go(func() { linted, lintErr = lint(ctx, top, files) })
-	both.Go(func() { audited, auditErr = audit(ctx, top, files, out) })
-	both.Wait()
-	if err := errors.Join(lintErr, auditErr); err != nil {
+	var linted, audited, released []string
+	var lintErr, auditErr, releaseErr error
+	var all sync.WaitGroup
+	all.Go(func() { linted, lintErr = lint(ctx, top, files) })
+	all.Go(func() { audited, auditErr = audit(ctx, top, files, out) })
+	all.Go(func() { released, releaseErr = releases(ctx, top, filepath.Join(work, "gradual", "template.yaml")) })
+	all.Wait()
+	if err := errors.Join(lintErr, auditErr, releaseErr); err != nil {
 		return err
 	}
-	for _, finding := range slices.Concat(linted, audited) {
+	for _, finding := range slices.Concat(linted, audited, released) {
 		fmt.Fprintf(out, "template: %s\n", finding)
 	}
-	if n := len(linted) + len(audited); n > 0 {
+	if n := len(linted) + len(audited) + len(released); n > 0 {
 		fmt.Fprintf(out, "template: %d found: mend the template, or suppress the check with its reason (checkov: the resource's Metadata; cfn-lint: .cfnlintrc)\n", n)
 		return errFound
 	}

@@ -125,3 +125,32 @@ func TestLintExceptionsHaveReasons(t *testing.T) {
 		}
 	}
 }
+
+// TestCompare gives what SAM makes of two releases.
+func TestCompare(t *testing.T) {
+	release := func(version, description string) map[string]made {
+		return map[string]made{
+			"F":                  {Type: "AWS::Lambda::Function", Properties: map[string]any{"Description": description}},
+			"FVersion" + version: {Type: "AWS::Lambda::Version"},
+			"Api":                {Type: "AWS::ApiGateway::RestApi", Properties: map[string]any{"SecurityPolicy": "a", "EndpointAccessMode": "b"}},
+		}
+	}
+	for name, c := range map[string]struct {
+		first, second map[string]made
+		want          string
+	}{
+		"two versions":        {release("1", "one 1"), release("2", "one 2"), ""},
+		"one name":            {release("1", "one 1"), release("1", "one 2"), "FVersion1 is one version"},
+		"one function":        {release("1", "one"), release("2", "one"), "F is the same in two releases"},
+		"no version":          {map[string]made{"F": release("", "1")["F"]}, release("2", "2"), "F has no version"},
+		"no security policy":  {map[string]made{"Api": {Type: "AWS::ApiGateway::RestApi"}}, nil, "Api loses its security policy"},
+		"nothing is deployed": {nil, nil, "no function"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := strings.Join(compare(c.first, c.second), "\n")
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+		})
+	}
+}
