@@ -88,7 +88,8 @@ func (r *Run) writeDemo(state demoState) error {
 	return file.Replace(r.data("demo.json"), text)
 }
 
-// fillSecrets gives every key ring its first key and the operators their credentials, which all lead to the sandbox.
+// fillSecrets gives every key ring its first key and the operators their credentials, which all lead to the sandbox. What
+// a person set beside them stays.
 func (r *Run) fillSecrets(context.Context) error {
 	state, err := r.readDemo()
 	if err != nil {
@@ -116,11 +117,50 @@ func (r *Run) fillSecrets(context.Context) error {
 			return err
 		}
 	}
-	credentials, err := json.Marshal(operatorCredentials(url(r.listeners.sandbox), state.SandboxToken))
+	name := r.template.SecretName("OperatorSecret")
+	held, _ := r.secrets.Value(name)
+	credentials, err := renewOperators(held, operatorCredentials(url(r.listeners.sandbox), state.SandboxToken))
 	if err != nil {
-		return err
+		return damaged(err)
 	}
-	return r.secrets.Put(r.template.SecretName("OperatorSecret"), string(credentials))
+	return r.secrets.Put(name, credentials)
+}
+
+// heldPlatform is an operator in the secret, its accounts as they were written.
+type heldPlatform struct {
+	Current  string                     `json:"current"`
+	Accounts map[string]json.RawMessage `json:"accounts"`
+}
+
+// renewOperators puts the run's own accounts into the operators' secret that is held, "" for none: they are renewed, as the
+// sandbox's address may be another than before. Accounts that a person added stay, and so does a current one among them.
+func renewOperators(held string, own map[string]any) (string, error) {
+	platforms := map[string]heldPlatform{}
+	if held != "" && (json.Unmarshal([]byte(held), &platforms) != nil || platforms == nil) {
+		return "", errors.New("the operators' secret is not the JSON it should be") // without the parser's words, which may quote it
+	}
+	text, err := json.Marshal(own)
+	if err != nil {
+		return "", err
+	}
+	var ours map[string]heldPlatform
+	if err := json.Unmarshal(text, &ours); err != nil {
+		return "", err
+	}
+	for name, renewed := range ours {
+		was := platforms[name]
+		for id, account := range was.Accounts {
+			if _, ownID := renewed.Accounts[id]; !ownID {
+				renewed.Accounts[id] = account
+			}
+		}
+		if _, found := renewed.Accounts[was.Current]; found {
+			renewed.Current = was.Current
+		}
+		platforms[name] = renewed
+	}
+	text, err = json.Marshal(platforms)
+	return string(text), err
 }
 
 // operatorCredentials is the operators' secret: each of them is the sandbox.

@@ -103,6 +103,10 @@ func (r *Run) Info() Info { return r.info }
 // holds the same, and stays there when the run has ended.
 func (r *Run) Calls() []calls.Call { return r.calls.Calls() }
 
+// Engine is the address of DynamoDB itself. The tools and functions have another, behind which their calls are recorded:
+// this one is for a test of so many calls that the record would cost more than they do.
+func (r *Run) Engine() string { return r.dynamoURL }
+
 // Environment gives a tool what it needs to reach the run's tables and secrets, as the functions have it.
 func (r *Run) Environment() map[string]string {
 	environment := r.awsEnvironment()

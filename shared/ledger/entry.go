@@ -165,6 +165,9 @@ type Entry struct {
 	Told   []Notification
 	// Attempts are the failed attempts at notifications, oldest first, at most MaxAttempts.
 	Attempts []Attempt
+	// Replays are the notifications that were sent again by hand, oldest first, at most MaxReplays: where each stood before.
+	// An attribute of its own, because an older version beside this one keeps that, and would lose a new member of Told.
+	Replays []Replayed
 	// UserSMS is where the purchaser's SMS stands, UserSMSAt when it is tried (again) while due, and UserSMSTry counts
 	// the tries.
 	UserSMS    UserSMSState
@@ -224,4 +227,13 @@ type Attempt struct {
 	At     time.Time `json:"at"`
 	Code   int       `json:"code,omitzero"` // HTTP status, 0 for none
 	Why    string    `json:"why"`
+}
+
+// Replayed is one notification that was sent again by hand, and where it stood before: what the replay clears.
+type Replayed struct {
+	Status  Status    `json:"status"`           // the notification's
+	At      time.Time `json:"at"`               // when it was replayed
+	Attempt int       `json:"attempt"`          // attempts made before
+	ToldAt  time.Time `json:"told_at,omitzero"` // when it was delivered before; zero where it was not
+	Dead    string    `json:"dead,omitempty"`   // the reason, where it had been given up
 }

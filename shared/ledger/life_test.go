@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -192,6 +193,8 @@ func standing(e *ledger.Entry) string {
 		return "a final status that nobody is told"
 	case len(e.Conflicts) > ledger.MaxConflicts:
 		return "too many conflicts"
+	case len(e.Attempts) > ledger.MaxAttempts || len(e.Replays) > ledger.MaxReplays:
+		return "too many attempts or replays"
 	}
 	return ""
 }
@@ -214,5 +217,17 @@ func progress(before, e *ledger.Entry) string {
 	case before.State == ledger.Unknown && e.State == ledger.Released:
 		return "an unknown was released"
 	}
+	for _, n := range before.Told {
+		if !remembers(e, n) {
+			return "a delivery was forgotten"
+		}
+	}
 	return ""
+}
+
+// remembers is true where an entry still tells when a notification was delivered, also after it was replayed.
+func remembers(e *ledger.Entry, n ledger.Notification) bool {
+	return slices.ContainsFunc(e.Told, func(told ledger.Notification) bool { return told.ID == n.ID && told.ToldAt.Equal(n.ToldAt) }) ||
+		slices.ContainsFunc(e.Replays, func(r ledger.Replayed) bool { return r.Status == n.Status && r.ToldAt.Equal(n.ToldAt) }) ||
+		len(e.Replays) == ledger.MaxReplays // all but the first may be
 }

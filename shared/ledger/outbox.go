@@ -1,9 +1,6 @@
 package ledger
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // FastLease is how long a new notification is the relay's alone, which is woken by the stream; after it the sweep may
 // claim it. FastMargin is what must be left of it for the relay to post without a claim: an older image is a redelivery.
@@ -172,34 +169,6 @@ func (e *Entry) Unpark(now time.Time) bool {
 	}
 	head.Parked = false
 	e.arm(now)
-	e.Reschedule()
-	return true
-}
-
-// Replay sends a notification again from its first attempt, under its own id: one that waits, is parked or dead, or was
-// delivered. With a delivered one all that were delivered after it go again, in order, so that the last thing the
-// merchant hears is the latest. It says whether there is such a notification.
-func (e *Entry) Replay(id string, now time.Time) bool {
-	is := func(n Notification) bool { return n.ID == id }
-	if at := slices.IndexFunc(e.Told, is); at >= 0 {
-		again := slices.Clone(e.Told[at:])
-		e.Told = slices.Clone(e.Told[:at])
-		e.Outbox = append(again, e.Outbox...)
-	}
-	at := slices.IndexFunc(e.Outbox, is)
-	if at < 0 {
-		return false
-	}
-	for i := range e.Outbox {
-		n := &e.Outbox[i]
-		if i < at && n.Dead == "" && !n.Parked {
-			continue // under way: id's turn comes after it
-		}
-		n.Attempt, n.Dead, n.Parked, n.Next, n.ToldAt = 0, "", false, time.Time{}, time.Time{}
-	}
-	if e.Outbox[0].Next.IsZero() {
-		e.arm(now)
-	}
 	e.Reschedule()
 	return true
 }

@@ -63,6 +63,7 @@ func (e *Entry) Clone() *Entry {
 	c.Outbox = slices.Clone(e.Outbox)
 	c.Told = slices.Clone(e.Told)
 	c.Attempts = slices.Clone(e.Attempts)
+	c.Replays = slices.Clone(e.Replays)
 	return &c
 }
 
@@ -77,6 +78,9 @@ func (e *Entry) normalise() {
 	}
 	for i := range e.Attempts {
 		times = append(times, &e.Attempts[i].At)
+	}
+	for i := range e.Replays {
+		times = append(times, &e.Replays[i].At, &e.Replays[i].ToldAt)
 	}
 	for _, list := range [][]Notification{e.Outbox, e.Told} {
 		for i := range list {

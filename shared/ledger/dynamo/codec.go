@@ -83,6 +83,7 @@ var fields = []field{
 	list("outbox", func(e *entry) *[]ledger.Notification { return &e.Outbox }),
 	list("told", func(e *entry) *[]ledger.Notification { return &e.Told }),
 	list("attempts", func(e *entry) *[]ledger.Attempt { return &e.Attempts }),
+	list("replays", func(e *entry) *[]ledger.Replayed { return &e.Replays }),
 	text("user_sms", func(e *entry) *ledger.UserSMSState { return &e.UserSMS }),
 	moment("user_sms_at", time.Millisecond, func(e *entry) *time.Time { return &e.UserSMSAt }),
 	number("user_sms_try", func(e *entry) *int { return &e.UserSMSTry }),

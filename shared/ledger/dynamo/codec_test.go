@@ -106,7 +106,7 @@ func TestDecodeRefusesWithoutQuoting(t *testing.T) {
 	for name, was := range good {
 		for what, value := range wrong {
 			_, isText := was.(*types.AttributeValueMemberS)
-			isJSON := name == "claim" || name == "conflicts" || name == "outbox" || name == "told" || name == "attempts" || name == "word"
+			isJSON := name == "claim" || name == "conflicts" || name == "outbox" || name == "told" || name == "attempts" || name == "replays" || name == "word"
 			unread := name == "due_shard" || name == "merchant_day" || name == "day_sort" || name == "fast"
 			if unread || (what == "not its text" && isText && !isJSON && name != "pk") {
 				continue

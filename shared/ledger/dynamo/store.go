@@ -5,8 +5,8 @@
 // no write without a condition, no request path that reads an index.
 //
 // The table's shape is Schema. An item must stay under the service's 400 KB: of what grows, the stored answer is bounded
-// by the request it echoes (64 KiB), the conflicts by ledger.MaxConflicts, and the notifications by the number of
-// statuses, so an item stays under 150 KB.
+// by the request it echoes (64 KiB), the conflicts by ledger.MaxConflicts, the notifications by the number of statuses, and
+// their attempts and replays by ledger.MaxAttempts and ledger.MaxReplays, so an item stays under 150 KB.
 package dynamo
 
 import (

@@ -108,6 +108,7 @@ func noSharing(t *testing.T, s *bench) {
 	mustInsert(t, s, e)
 	scribble := func(e *ledger.Entry) {
 		e.AnswerBody[0], e.Outbox[0].ID, e.Told[0].ID, e.Conflicts[0].Reason = '!', "!", "!", "!"
+		e.Attempts[0].Why, e.Replays[0].Dead = "!", "!"
 	}
 	scribble(e)
 	first := get(t, s, e.Key)

@@ -1,0 +1,87 @@
+package local_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"mobilegateway/internal/local"
+	"mobilegateway/shared/awsclient"
+)
+
+// platforms is the operators' secret as a test reads and writes it.
+type platforms map[string]struct {
+	Current  string                    `json:"current"`
+	Accounts map[string]map[string]any `json:"accounts"`
+}
+
+// operatorsOf gives a run's client of secrets, the name of the operators' secret and its value.
+func operatorsOf(t *testing.T, r *local.Run) (*secretsmanager.Client, string, platforms) {
+	t.Helper()
+	environment := r.Environment()
+	client, err := awsclient.New(func(name string) string { return environment[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := environment["OPERATOR_SECRET"]
+	held, err := client.Secrets().GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String(name)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value platforms
+	if err := json.Unmarshal([]byte(aws.ToString(held.SecretString)), &value); err != nil {
+		t.Fatal(err)
+	}
+	return client.Secrets(), name, value
+}
+
+// TestOperatorsAccountsSurviveARestart adds accounts as gatewayctl operator set does, makes one of them current, and starts
+// again, where the sandbox has another port.
+func TestOperatorsAccountsSurviveARestart(t *testing.T) {
+	checkout, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	begin := func() *local.Run {
+		r, err := local.Start(t.Context(), local.Config{Root: checkout, Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.Close)
+		return r
+	}
+	first := begin()
+	client, name, value := operatorsOf(t, first)
+	theirs := map[string]any{"base_url": "https://orange.example", "access_token": "t", "a_later_field": map[string]any{"n": "1"}}
+	orange, mtn := value["orange"], value["mtn"]
+	orange.Current, orange.Accounts["theirs"] = "theirs", theirs
+	mtn.Accounts["second"] = theirs
+	value["orange"] = orange
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{SecretId: aws.String(name), SecretString: aws.String(string(text))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	second := begin()
+	_, _, value = operatorsOf(t, second)
+	for operator, want := range map[string]struct{ current, added string }{"orange": {"theirs", "theirs"}, "mtn": {"local", "second"}, "sandbox": {"local", "local"}} {
+		got := value[operator]
+		if got.Current != want.current || got.Accounts[want.added] == nil {
+			t.Errorf("%s: %+v, want the account %s, and %s as the current one", operator, got, want.added, want.current)
+		}
+		if address := got.Accounts["local"]["base_url"]; address != second.Info().SandboxURL {
+			t.Errorf("%s: the demo's own account leads to %v, and the sandbox is at %s", operator, address, second.Info().SandboxURL)
+		}
+	}
+	if kept, _ := json.Marshal(value["orange"].Accounts["theirs"]); string(kept) != `{"a_later_field":{"n":"1"},"access_token":"t","base_url":"https://orange.example"}` {
+		t.Errorf("kept %s", kept)
+	}
+}
