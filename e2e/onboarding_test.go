@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,19 @@ func (e *engineer) webhookRotation() {
 	}
 	e.soon(func() error { return signed(true, true) })
 	e.does("webhook-secret revoke Delta 1"+because, nil)
+	e.soon(func() error { return signed(false, true) })
+	// A secret that was revoked as the newest is not the next one: whoever knows it signs nothing that is believed.
+	var leaked, fresh issuedSecret
+	e.does("webhook-secret rotate Delta"+because, &leaked)
+	e.does("webhook-secret revoke Delta "+strconv.Itoa(leaked.Version)+because, nil)
+	if code, _, notes := e.types("webhook-secret revoke Delta 2" + because); code != 1 || !strings.Contains(notes, "--last") {
+		e.t.Errorf("the last secret was revoked: exit %d, %s", code, notes)
+	}
+	e.does("webhook-secret rotate Delta"+because, &fresh)
+	if fresh.Version <= leaked.Version || fresh.Webhook == leaked.Webhook {
+		e.t.Errorf("version %d after version %d, which was revoked", fresh.Version, leaked.Version)
+	}
+	second = fresh
 	e.soon(func() error { return signed(false, true) })
 }
 

@@ -53,7 +53,7 @@ complete -C "$LINE"`, []string{"--no-config"}},
 		{"gatewayctl mer", []string{"merchant"}},
 		{"gatewayctl --json keys ", []string{"add", "list", "retire"}},
 		{"gatewayctl keys retire w", []string{"webhooks"}},
-		{"gatewayctl export --format ", []string{"csv", "json"}},
+		{"gatewayctl export --format ", []string{"csv", "json", "ndjson"}},
 	}
 	for shell, how := range shells {
 		t.Run(shell, func(t *testing.T) {

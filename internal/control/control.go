@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -123,25 +125,29 @@ func Run(ctx context.Context, arguments []string, system System) (code int) {
 		}
 	}()
 	var grammar tool
+	out := &begun{Writer: system.Out}
 	around := &surroundings{outer: system.Variable}
-	system.Variable = around.variable
+	system.Out, system.Variable = out, around.variable
+	ends := func(err error) int { return fail(system.Notes, out, grammar.JSON, err) }
 	parser, err := newParser(&grammar, system, around)
 	if err != nil {
-		return fail(system.Notes, err)
+		return ends(err)
 	}
 	parsed, err := parser.Parse(arguments)
 	if around.fault != nil {
-		return fail(system.Notes, usage("%w", around.fault))
+		err = around.fault
 	}
 	if err != nil {
-		return fail(system.Notes, usage("%w", err))
+		grammar.JSON = slices.Contains(arguments, "--json") // what was not parsed was not read either
+		return ends(usage("%w", err))
 	}
+	grammar.Why, grammar.Who = strings.TrimSpace(grammar.Why), strings.TrimSpace(grammar.Who)
 	s := &session{Context: ctx, System: system, tool: &grammar, model: parser.Model}
 	s.hand = &dry{session: s}
 	if grammar.Yes {
 		s.hand = &live{session: s}
 	}
-	return fail(system.Notes, parsed.Run(s))
+	return ends(parsed.Run(s))
 }
 
 // newParser makes the parser of the command line.
@@ -162,13 +168,19 @@ func newParser(grammar *tool, system System, around *surroundings) (*kong.Kong, 
 	)
 }
 
-// fail says what went wrong and gives the exit code.
-func fail(to io.Writer, err error) int {
+// fail says what went wrong, to people and, where JSON was asked for, to programs, and gives the exit code. What a command
+// wrote before it failed, such as the accounts of a check that did not hold, stays the one document of the output.
+func fail(notes io.Writer, out *begun, asJSON bool, err error) int {
 	if err == nil {
 		return ExitDone
 	}
-	fmt.Fprintln(to, "gatewayctl:", err)
-	if errors.Is(err, errUsage) {
+	wrong := errors.Is(err, errUsage)
+	fmt.Fprintln(notes, "gatewayctl:", err)
+	if asJSON && !out.written {
+		// What cannot be written here was said on the notes.
+		_ = writeJSON(out, failed{strings.TrimPrefix(err.Error(), errUsage.Error()+": "), wrong})
+	}
+	if wrong {
 		return ExitUsage
 	}
 	return ExitFailed

@@ -137,18 +137,24 @@ func storeIssued(s *session, kind credentialKind, p *merchant.Profile, made issu
 
 type revoking struct {
 	named
-	Number int           `arg:"" optional:"" help:"The number in the list."`
-	In     time.Duration `help:"End it only after this time."`
+	Number *int           `arg:"" optional:"" help:"The number in the list."`
+	In     *time.Duration `help:"End it only after this time."`
 }
 
 // end revokes one credential.
 func (c revoking) end(s *session, kind credentialKind) error {
-	if c.Number < 1 || c.In < 0 {
+	if c.Number == nil || *c.Number < 1 {
 		return usage("say which %s by its number in the list", kind.name)
 	}
-	at := s.Now().Add(c.In)
-	return changeProfile(s, c.Name, fmt.Sprintf("revoke %s %d", kind.name, c.Number), func(p *merchant.Profile) error {
-		return kind.revoke(p, c.Number, at, s.Now())
+	var in time.Duration
+	if c.In != nil {
+		in = *c.In
+	}
+	if in < 0 {
+		return usage("--in cannot be negative")
+	}
+	return changeProfile(s, c.Name, fmt.Sprintf("revoke %s %d", kind.name, *c.Number), func(p *merchant.Profile) error {
+		return kind.revoke(p, *c.Number, s.Now().Add(in), s.Now())
 	})
 }
 
@@ -186,6 +192,9 @@ type tokenRevoke struct {
 func (c *tokenRevoke) Run(s *session) error {
 	if !c.Short {
 		return c.end(s, tokens())
+	}
+	if c.Number != nil || c.In != nil {
+		return usage("--short ends all short-lived tokens, at once: it goes with no number and no --in")
 	}
 	return changeProfile(s, c.Name, "revoke the short-lived tokens", func(p *merchant.Profile) error {
 		merchant.RevokeShortTokens(p, s.Now())

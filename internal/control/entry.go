@@ -205,15 +205,7 @@ func historyOf(e *ledger.Entry) history {
 	if e.Word.Said != "" {
 		tell(e.Word.At, "by hand", fmt.Sprintf("%s, says %s: %s", e.Word.Said, e.Word.Who, e.Word.Why))
 	}
-	for _, a := range e.Attempts {
-		tell(a.At, "not told", fmt.Sprintf("%s, attempt %d: %s", a.Status, a.Number, failure(a.Why, a.Code)))
-	}
-	for _, n := range e.Told {
-		tell(n.ToldAt, "told", fmt.Sprintf("%s, webhook-id %s, attempt %d", n.Status, n.ID, n.Attempt))
-	}
-	for _, n := range e.Outbox {
-		tell(n.At, "to be told", outboxDetail(n))
-	}
+	h.Events = append(h.Events, tellings(e)...)
 	tell(e.UpdatedAt, "last written", fmt.Sprintf("version %d, %s", e.Version, e.State))
 	if e.State == ledger.Reserved {
 		tell(e.LeaseUntil, "lease ends", "")

@@ -20,7 +20,7 @@ type exportCommand struct {
 	Merchant string `required:"" placeholder:"NAME" help:"The merchant's name or id."`
 	From     string `required:"" placeholder:"DAY" help:"The first UTC day of creation."`
 	To       string `required:"" placeholder:"DAY" help:"The last UTC day of creation."`
-	Format   string `enum:"csv,json" default:"csv" help:"csv, or json: one object a line."`
+	Format   string `enum:"csv,json,ndjson" default:"csv" help:"csv; json: an array; or ndjson: one object a line."`
 	Kind     string `enum:"all,charge,pay,sms" default:"all" help:"all, charge, pay or sms."`
 	Output   string `placeholder:"FILE" help:"Write to a file; the same command continues it after an interrupt, by FILE.cursor."`
 	Cursor   string `placeholder:"CURSOR" help:"Without --output: continue where an export ended, by the cursor that it told."`
@@ -53,18 +53,21 @@ func (c *exportCommand) Run(s *session) error {
 		return err
 	}
 	run := &exporting{exportCommand: c, session: s, to: s.Out, at: position{Cursor: c.Cursor}}
-	run.at.Command = fmt.Sprint(p.ID, " ", c.From, " ", c.To, " ", c.Format, " ", c.Kind)
+	run.at.Command = fmt.Sprint(p.ID, " ", c.From, " ", c.To, " ", c.layout(), " ", c.Kind)
 	var file *os.File
 	if c.Output != "" {
 		if file, err = run.open(); err != nil {
 			return err
 		}
 	}
-	err = run.pages(p.ID, from, to)
+	err = run.all(p.ID, from, to)
 	if file != nil {
 		err = errors.Join(err, file.Close())
 	}
-	if err != nil && c.Output == "" && run.at.Cursor != "" {
+	if errors.Is(err, errUsage) {
+		return err // of a cursor that is none: nothing was begun
+	}
+	if err != nil && c.Output == "" && run.paged {
 		fmt.Fprintf(s.Notes, "Continue with --cursor %s\n", run.at.Cursor)
 	}
 	if err == nil && c.Output != "" {
@@ -72,6 +75,20 @@ func (c *exportCommand) Run(s *session) error {
 	}
 	fmt.Fprintf(s.Notes, "%s written.\n", plural(run.written, "transaction"))
 	return err
+}
+
+// The formats.
+const (
+	formatCSV  = "csv"
+	formatJSON = "json"
+)
+
+// layout is the format as a cursor file names it: "json" was one object a line there, which no array continues.
+func (c *exportCommand) layout() string {
+	if c.Format == formatJSON {
+		return "json array"
+	}
+	return c.Format
 }
 
 func (c *exportCommand) cursorFile() string { return c.Output + ".cursor" }
@@ -83,6 +100,7 @@ type exporting struct {
 	to      io.Writer
 	at      position
 	written int
+	paged   bool // a page was written
 }
 
 // open opens the file: a new one, or one to be continued, cut back to its last whole page.
@@ -107,17 +125,22 @@ func (x *exporting) open() (*os.File, error) {
 		return nil, err
 	}
 	x.to = file
-	err = file.Truncate(found.Bytes)
-	if err == nil {
-		_, err = file.Seek(found.Bytes, io.SeekStart)
-	}
-	if err == nil {
+	if err = rewind(file, found.Bytes); err == nil {
 		err = x.keep()
 	}
 	if err != nil {
 		_ = file.Close() // the error before it says more
 	}
 	return file, err
+}
+
+// rewind cuts a file back to what is to stay, and goes on behind it.
+func rewind(file *os.File, to int64) error {
+	if err := file.Truncate(to); err != nil {
+		return err
+	}
+	_, err := file.Seek(to, io.SeekStart)
+	return err
 }
 
 // keep stores the position, whole or not at all.
@@ -133,33 +156,45 @@ func (x *exporting) keep() error {
 	return os.Rename(next, x.cursorFile())
 }
 
-// pages writes page after page from the position on.
-func (x *exporting) pages(merchantID string, from, to time.Time) error {
-	cursor := ""
-	if x.at.Cursor != "" {
-		text, rest, _ := strings.Cut(x.at.Cursor, "/")
-		at, err := parseDay(text)
-		if err != nil || at.Before(from) {
-			return usage("the cursor is not one of this export")
-		}
-		from, cursor = at, rest
+// all writes what is left, and closes the document: one that was interrupted too, so that whatever was written can be read.
+func (x *exporting) all(merchantID string, from, to time.Time) error {
+	from, cursor, err := x.begin(from, to)
+	if err != nil {
+		return err
 	}
-	for p, err := range x.session.pages(merchantID, from, to, cursor) {
+	for p, failed := range x.pages(merchantID, from, to, cursor) {
+		if err = failed; err == nil {
+			err = x.write(p)
+		}
 		if err != nil {
-			return err
-		}
-		if err := x.write(p); err != nil {
-			return err
+			break
 		}
 	}
-	return nil
+	if x.Format == formatJSON && (err == nil || x.paged || x.Output != "") {
+		err = errors.Join(err, x.closeArray())
+	}
+	return err
+}
+
+// begin finds the day and the store's cursor that the position is at. Past the last day there is nothing to continue, but
+// in a file whose export was ended between its last page and its end.
+func (x *exporting) begin(from, to time.Time) (first time.Time, cursor string, err error) {
+	if x.at.Cursor == "" {
+		return from, "", nil
+	}
+	text, cursor, whole := strings.Cut(x.at.Cursor, "/")
+	first, err = parseDay(text)
+	if err != nil || !whole || first.Before(from) || !first.Before(to) && x.Output == "" {
+		return first, "", usage("the cursor is not one of this export")
+	}
+	return first, cursor, nil
 }
 
 // write writes a page and then the position after it.
 func (x *exporting) write(p page) error {
 	var text bytes.Buffer
 	rows := csv.NewWriter(&text)
-	if x.at.Cursor == "" && x.Format == "csv" {
+	if x.at.Cursor == "" && x.Format == formatCSV {
 		_ = rows.Write(columns) // a buffer takes everything
 	}
 	for _, e := range p.entries {
@@ -167,11 +202,11 @@ func (x *exporting) write(p page) error {
 			continue
 		}
 		x.written++
-		if x.Format == "csv" {
+		if x.Format == formatCSV {
 			_ = rows.Write(record(entryOf(e)))
 			continue
 		}
-		if err := json.NewEncoder(&text).Encode(entryOf(e)); err != nil {
+		if err := x.object(&text, entryOf(e)); err != nil {
 			return err
 		}
 	}
@@ -180,6 +215,7 @@ func (x *exporting) write(p page) error {
 	if err != nil {
 		return err
 	}
+	x.paged = true
 	x.at.Bytes += int64(n)
 	x.at.Cursor = p.day.Format(time.DateOnly) + "/" + p.next
 	if p.next == "" {
@@ -189,6 +225,39 @@ func (x *exporting) write(p page) error {
 		return nil
 	}
 	return x.keep()
+}
+
+// object writes a transaction as JSON: a line, or an element of the array, whose bracket comes with the first.
+func (x *exporting) object(text *bytes.Buffer, v entryView) error {
+	if x.Format == formatJSON {
+		mark := ",\n"
+		if x.at.Bytes == 0 && text.Len() == 0 {
+			mark = "[\n"
+		}
+		text.WriteString(mark)
+	}
+	document, err := json.Marshal(v)
+	text.Write(document)
+	if x.Format != formatJSON {
+		text.WriteByte('\n')
+	}
+	return err
+}
+
+// closeArray ends the array. A file's end is no part of its position: what continues the export cuts it off again, as a page
+// is that could not be written whole.
+func (x *exporting) closeArray() error {
+	if file, is := x.to.(*os.File); is {
+		if err := rewind(file, x.at.Bytes); err != nil {
+			return err
+		}
+	}
+	end := "\n]\n"
+	if x.at.Bytes == 0 {
+		end = "[]\n"
+	}
+	_, err := io.WriteString(x.to, end)
+	return err
 }
 
 // record is a transaction as a row. A text that a spreadsheet would take for a formula is marked as text.

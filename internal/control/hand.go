@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
@@ -36,8 +37,11 @@ type hand interface {
 	reveal(secret string) string
 }
 
-// maxWhy bounds a reason, in bytes.
-const maxWhy = 500
+// Limits of an audit record's texts, in bytes.
+const (
+	maxWhy   = 500
+	maxCause = 500
+)
 
 // live does what it is told, between the two halves of an audit record.
 type live struct{ *session }
@@ -60,13 +64,26 @@ func (l *live) act(a Act, change func() (string, error)) error {
 	done, failed := change()
 	record.Outcome, record.Detail = OutcomeDone, done
 	if failed != nil {
-		record.Outcome = OutcomeFailed
+		record.Outcome, record.Detail = OutcomeFailed, failedDetail(done, failed)
 	}
 	// An interrupt must not leave the record half written.
 	if err := stores.Audit.Record(context.WithoutCancel(l), record); err != nil {
 		return errors.Join(failed, fmt.Errorf("it was tried, but its audit record %s could not be completed: %w", record.ID, err))
 	}
 	return failed
+}
+
+// failedDetail says what became of an act that failed, and why. An error holds no secret (see the package), and of one that
+// quotes much the beginning is kept.
+func failedDetail(done string, failed error) string {
+	cause := printable(failed.Error())
+	if len(cause) > maxCause {
+		cause = strings.ToValidUTF8(cause[:maxCause], "") + "..."
+	}
+	if done == "" {
+		return "failed: " + cause
+	}
+	return done + "; failed: " + cause
 }
 
 func (l *live) createMerchant(p *merchant.Profile) error { return l.stores.Merchants.Create(l, p) }

@@ -124,9 +124,12 @@ func newDesk(t *testing.T) *desk {
 
 // stores are the desk's, with a ledger.
 func (d *desk) stores(in Ledger) *Stores {
-	amounts := &limit.Amounts{Store: d.limits, Now: func() time.Time { return d.now }, Rand: d.random, Pause: pause}
+	amounts := &limit.Amounts{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Pause: pause}
 	return &Stores{Merchants: d.merchants, Ledger: in, Health: d.health, Amounts: amounts, Secrets: d.vault, Audit: d.audit}
 }
+
+// nowFunc is the clock.
+func (d *desk) nowFunc() func() time.Time { return func() time.Time { return d.now } }
 
 // run runs the tool on words that a space parts.
 func (d *desk) run(line string) (code int, out, notes string) {
@@ -135,10 +138,20 @@ func (d *desk) run(line string) (code int, out, notes string) {
 
 func (d *desk) runIn(ctx context.Context, line string) (code int, out, notes string) {
 	d.t.Helper()
+	return d.wordsIn(ctx, strings.Fields(line)...)
+}
+
+// words runs the tool on arguments.
+func (d *desk) words(arguments ...string) (code int, out, notes string) {
+	d.t.Helper()
+	return d.wordsIn(context.Background(), arguments...)
+}
+
+func (d *desk) wordsIn(ctx context.Context, arguments ...string) (code int, out, notes string) {
 	var o, n bytes.Buffer
-	code = Run(ctx, strings.Fields(line), System{
+	code = Run(ctx, arguments, System{
 		In: strings.NewReader(d.input), Out: &o, Notes: &n, Variable: func(name string) string { return d.variables[name] },
-		Who: "ama@desk", Now: func() time.Time { return d.now }, Rand: d.random, Connect: d.connect,
+		Who: "ama@desk", Now: d.nowFunc(), Rand: d.random, Connect: d.connect,
 	})
 	return code, o.String(), n.String()
 }

@@ -2,8 +2,6 @@ package control
 
 import (
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,6 +68,12 @@ func TestShowAndList(t *testing.T) {
 	d.do("list --merchant ShopA --day 2026-03-02", &views)
 	if len(views) != 0 {
 		t.Errorf("the day after: %+v", views)
+	}
+	for _, bogus := range []string{"bogus", "Pending", "DONE"} {
+		d.refused("list --merchant ShopA --day 2026-03-01 --status "+bogus, ExitUsage, "pending, successful, failed")
+	}
+	for _, known := range []string{"pending", "MessageWaiting", "DeliveryNotificationNotSupported", "reserved", "released"} {
+		d.do("list --merchant ShopA --day 2026-03-01 --status "+known, nil)
 	}
 	d.refused("payment show ShopA_9", ExitFailed, "no payment ShopA_9")
 	d.refused("sms show 1", ExitFailed, "no SMS 1")
@@ -177,85 +181,6 @@ func TestEndpoint(t *testing.T) {
 	if !view.Enabled || !d.health[at].Enabled() || d.entry(parked.Key).Outbox[0].Parked {
 		t.Errorf("enabled: %+v", view)
 	}
-}
-
-func TestExportContinues(t *testing.T) {
-	for _, format := range []string{"csv", "json"} {
-		t.Run(format, func(t *testing.T) {
-			d := newDesk(t)
-			shop := d.shop()
-			const count = 3*pageSize + 7
-			for i := range count {
-				d.payment(shop, i, d.now.Add(time.Duration(i%3)*day).Add(time.Duration(i)*time.Second))
-			}
-			d.unknownCharge(shop, "=c1")
-			line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-03 --format " + format
-			_, whole, _ := d.run(line)
-			file := filepath.Join(t.TempDir(), "out")
-			calls := 0
-			d.ledger.SetFaults(func(c ledgermem.Call) ledgermem.Fault {
-				if c.Operation != ledgermem.Day {
-					return ledgermem.None
-				}
-				if calls++; calls%3 == 0 {
-					return ledgermem.Error
-				}
-				return ledgermem.None
-			})
-			d.refused(line+" --output "+file, ExitFailed, "injected")
-			half, _ := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
-			_, err := half.WriteString("a torn page")
-			if err := errors.Join(err, half.Close()); err != nil {
-				t.Fatal(err)
-			}
-			d.refused("export --merchant ShopA --from 2026-03-01 --to 2026-03-02 --format "+format+" --output "+file, ExitUsage, "another export")
-			for code := ExitFailed; code != ExitDone; {
-				code, _, _ = d.run(line + " --output " + file)
-			}
-			text, err := os.ReadFile(file)
-			if err != nil || string(text) != whole {
-				t.Fatalf("%d bytes in pieces, %d whole (%v)", len(text), len(whole), err)
-			}
-			if rows := strings.Count(whole, "\n"); rows != count+1 && rows != count+2 {
-				t.Errorf("%d rows", rows)
-			}
-			if format == "csv" && !strings.Contains(whole, ",'=c1,'=1+1,") {
-				t.Error("a formula is not marked as text")
-			}
-			d.refused(line+" --output "+file, ExitUsage, "there already")
-		})
-	}
-}
-
-func TestExportTellsItsCursor(t *testing.T) {
-	d := newDesk(t)
-	shop := d.shop()
-	for i := range 2*pageSize + 1 {
-		d.payment(shop, i, d.now.Add(time.Duration(i)*time.Second))
-	}
-	line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-01"
-	_, whole, _ := d.run(line)
-	calls := 0
-	d.ledger.SetFaults(func(c ledgermem.Call) ledgermem.Fault {
-		if c.Operation == ledgermem.Day {
-			calls++
-		}
-		if calls == 2 {
-			return ledgermem.Error
-		}
-		return ledgermem.None
-	})
-	code, first, notes := d.run(line)
-	_, cursor, found := strings.Cut(notes, "--cursor ")
-	if code != ExitFailed || !found {
-		t.Fatalf("exit %d, %s", code, notes)
-	}
-	calls = 2 + 1
-	_, rest, _ := d.run(line + " --cursor " + strings.Fields(cursor)[0])
-	if first+rest != whole {
-		t.Errorf("%d and %d bytes make not the %d", len(first), len(rest), len(whole))
-	}
-	d.refused(line+" --cursor nonsense", ExitUsage, "")
 }
 
 func TestDeliveriesShow(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +31,9 @@ func (c *listCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if c.Status != "" && !slices.Contains(statusWords(), c.Status) {
+		return usage("--status %q is not one of %s", c.Status, list(statusWords()))
+	}
 	p, err := s.merchant(c.Merchant)
 	if err != nil {
 		return err
@@ -48,6 +52,21 @@ func (c *listCommand) Run(s *session) error {
 		rows = append(rows, []string{moment(v.CreatedAt), string(v.Kind), v.ID, string(v.State), string(v.Status), v.Amount, v.Currency, v.Operator})
 	}
 	return s.show(views, rows)
+}
+
+// statusWords are what --status may be: the statuses of payments and SMS, and the states.
+func statusWords() []string {
+	var words []string
+	for _, status := range []ledger.Status{
+		ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired, ledger.MessageWaiting, ledger.DeliveredToNetwork,
+		ledger.DeliveredToTerminal, ledger.DeliveryUncertain, ledger.DeliveryImpossible, ledger.NotificationNotSupp,
+	} {
+		words = append(words, string(status))
+	}
+	for _, state := range []ledger.State{ledger.Reserved, ledger.Done, ledger.Refused, ledger.Unknown, ledger.Released} {
+		words = append(words, string(state))
+	}
+	return words
 }
 
 // page is some entries of a day, and the cursor of what follows: "" at the end of the day.

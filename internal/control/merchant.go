@@ -224,6 +224,9 @@ type merchantSuspend struct{ named }
 // Run suspends the merchant.
 func (c *merchantSuspend) Run(s *session) error {
 	return changeProfile(s, c.Name, "suspend a merchant", func(p *merchant.Profile) error {
+		if p.Status == merchant.StatusSuspended {
+			return errSame // its short-lived tokens are refused as it is
+		}
 		merchant.Suspend(p, s.Now())
 		return nil
 	})
@@ -238,6 +241,9 @@ func (c *merchantResume) Run(s *session) error {
 		return nil
 	})
 }
+
+// errSame refuses a change that is none.
+var errSame = errors.New("nothing would be different")
 
 // difference is one field that a change gives another value.
 type difference struct {
@@ -267,7 +273,7 @@ func changeProfile(s *session, name, what string, change func(*merchant.Profile)
 		words = append(words, fmt.Sprintf("%s: %s -> %s", row[0], or(before[i][1], "none"), or(row[1], "none")))
 	}
 	if len(differences) == 0 {
-		return errors.New("nothing would be different")
+		return errSame
 	}
 	err = s.hand.act(Act{what, p.Name}, func() (string, error) {
 		return strings.Join(words, "; "), s.hand.updateMerchant(p)

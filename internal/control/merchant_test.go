@@ -1,6 +1,8 @@
 package control
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -21,7 +23,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 		"merchant add ShopB --country ci --operator sandbox", "merchant change ShopA --country ci,sn", "merchant suspend ShopA", "host add ShopA b.example",
 		"token issue ShopA", "token rotate ShopA", "token revoke ShopA 1", "token revoke ShopA --short", "client-secret issue ShopA",
 		"client-secret rotate ShopA", "client-secret revoke ShopA 1", "webhook-secret show ShopA", "webhook-secret rotate ShopA",
-		"webhook-secret revoke ShopA 1", "keys add tokens", "operator set -", "deliveries replay --id ShopA_1",
+		"webhook-secret revoke ShopA 1 --last", "keys add tokens", "operator set -", "deliveries replay --id ShopA_1",
 	} {
 		code, out, notes := d.run(line)
 		if code != ExitDone || !strings.Contains(notes, "Dry run") {
@@ -198,6 +200,14 @@ func TestCredentials(t *testing.T) {
 			}
 			d.refused(kind+" revoke ShopA 9"+yes, ExitFailed, "no credential")
 			d.refused(kind+" revoke ShopA"+yes, ExitUsage, "number")
+			d.refused(kind+" revoke ShopA 3 --in=-1s"+yes, ExitUsage, "--in")
+			d.now = d.now.Add(time.Second)
+			d.do(kind+" issue ShopA"+yes, nil)
+			d.do(kind+" revoke ShopA 4 --in 2h"+yes, nil)
+			views = nil
+			if d.do(kind+" list ShopA", &views); !views[len(views)-1].Expires.Equal(d.now.Add(2 * time.Hour)) {
+				t.Errorf("revoked in two hours: %+v", views)
+			}
 		})
 	}
 }
@@ -225,4 +235,116 @@ func TestWebhookSecrets(t *testing.T) {
 	d.refused("webhook-secret rotate ShopA"+yes, ExitFailed, "two are live")
 	d.do("webhook-secret revoke ShopA 1"+yes, nil)
 	d.refused("webhook-secret show ShopA --version 1"+yes, ExitFailed, "no credential")
+}
+
+// A revoked secret is never issued again.
+func TestARevokedWebhookSecretStaysRevoked(t *testing.T) {
+	d := newDesk(t)
+	seen := map[string]bool{d.shop().WebhookSecret: true}
+	for _, lines := range [][]string{
+		{"webhook-secret rotate ShopA", "webhook-secret revoke ShopA 2", "webhook-secret rotate ShopA"},
+		{"webhook-secret revoke ShopA 1", "webhook-secret revoke ShopA 3 --last", "webhook-secret rotate ShopA"},
+	} {
+		for _, line := range lines {
+			var shown shownWebhook
+			if !strings.Contains(line, "rotate") {
+				d.do(line+yes, nil)
+				continue
+			}
+			if d.do(line+yes, &shown); shown.Secret == "" || seen[shown.Secret] {
+				t.Errorf("%s: version %d was issued before", line, shown.Version)
+			}
+			seen[shown.Secret] = true
+		}
+	}
+}
+
+// Without a secret nothing is sent: the tool says so before and after, and wants to be told.
+func TestRevokingTheLastWebhookSecret(t *testing.T) {
+	d := newDesk(t)
+	d.shop()
+	for _, hand := range []string{"", yes} {
+		d.refused("webhook-secret revoke ShopA 1"+hand, ExitFailed, "rotate first")
+	}
+	for _, hand := range []string{"", yes} {
+		code, _, notes := d.run("webhook-secret revoke ShopA 1 --last" + hand)
+		for _, want := range []string{"no notification", "unsigned", "webhook-secret rotate"} {
+			if code != ExitDone || !strings.Contains(notes, want) {
+				t.Errorf("%q: exit %d, %s lacks %q", hand, code, notes, want)
+			}
+		}
+	}
+}
+
+func TestWhichTokenToRevoke(t *testing.T) {
+	d := newDesk(t)
+	d.shop()
+	before := len(d.audit.records)
+	for _, words := range []string{"1 --short", "--short --in 1h", "1 --short --in 1h", "--in=0s --short"} {
+		d.refused("token revoke ShopA "+words+yes, ExitUsage, "--short")
+	}
+	var view merchantView
+	if d.do("merchant show ShopA", &view); !view.Tokens[0].Live || !view.Tokens[0].Expires.IsZero() || view.Generation != 1 || len(d.audit.records) != before {
+		t.Errorf("a refused command did something: %+v", view)
+	}
+	d.do("token revoke ShopA --short"+yes, nil)
+}
+
+func TestSuspendingTwice(t *testing.T) {
+	d := newDesk(t)
+	d.shop()
+	d.refused("merchant resume ShopA"+yes, ExitFailed, "nothing would be different")
+	d.do("merchant suspend ShopA"+yes, nil)
+	for _, hand := range []string{"", yes} {
+		d.refused("merchant suspend ShopA"+hand, ExitFailed, "nothing would be different")
+	}
+	var view merchantView
+	if d.do("merchant show ShopA", &view); view.Generation != 2 {
+		t.Errorf("%+v", view)
+	}
+}
+
+func TestBlankReasons(t *testing.T) {
+	d := newDesk(t)
+	d.shop()
+	for _, why := range []string{"", "   ", "\t\n", "\u00a0"} {
+		if code, _, notes := d.words("merchant", "suspend", "ShopA", "--yes", "--why", why); code != ExitUsage || !strings.Contains(notes, "--why") {
+			t.Errorf("%q: exit %d, %s", why, code, notes)
+		}
+	}
+	if code, _, notes := d.words("merchant", "suspend", "ShopA", "--yes", "--why", "  a stolen laptop \n"); code != ExitDone {
+		t.Fatal(code, notes)
+	}
+	var records []Record
+	d.do("audit --subject ShopA", &records)
+	if !slices.ContainsFunc(records, func(r Record) bool { return r.Why == "a stolen laptop" }) {
+		t.Errorf("%+v", records)
+	}
+}
+
+// What failed is recorded with its cause.
+func TestTheAuditTellsWhyItFailed(t *testing.T) {
+	d := newDesk(t)
+	d.shop()
+	d.connect = func(System, Places) (*Stores, error) {
+		stores := d.stores(d.ledger)
+		stores.Merchants = stubborn{stores.Merchants}
+		return stores, nil
+	}
+	d.refused("merchant suspend ShopA"+yes, ExitFailed, "the table does not answer")
+	var records []Record
+	d.do("audit --subject ShopA", &records)
+	i := slices.IndexFunc(records, func(r Record) bool { return r.What == "suspend a merchant" })
+	if last := records[i]; last.Outcome != OutcomeFailed || !strings.Contains(last.Detail, "active -> suspended") ||
+		!strings.Contains(last.Detail, "failed: the table does not answer") || len(last.Detail) > 2000 {
+		t.Errorf("%+v", last)
+	}
+}
+
+// stubborn is a registry that can be read alone.
+type stubborn struct{ merchant.Registry }
+
+// Update implements merchant.Registry.
+func (stubborn) Update(context.Context, *merchant.Profile) error {
+	return errors.New("the table does not answer " + strings.Repeat("x", 5000))
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/secret"
 )
 
@@ -41,13 +41,13 @@ func readPlatforms(text []byte) (map[string]platform, error) {
 	return platforms, nil
 }
 
-// fixed is a value as a cached secret, for the driver.
+// fixed is a value as a cached secret, for the drivers.
 type fixed []byte
 
-// Get implements gateway.Secrets.
+// Get implements drivers.Secrets.
 func (f fixed) Get(context.Context) (secret.Value, error) { return secret.Value{Current: f}, nil }
 
-// Refresh implements gateway.Secrets.
+// Refresh implements drivers.Secrets.
 func (f fixed) Refresh(context.Context) (secret.Value, error) { return secret.Value{Current: f}, nil }
 
 // maxCredentials is the largest file of credentials in bytes: what a secret can hold.
@@ -128,20 +128,29 @@ func merge(into, given map[string]platform) {
 	}
 }
 
-// usable asks the driver itself whether it could use every operator's current account.
+// usable asks each operator's own driver whether it could use the current account.
 func usable(s *session, value []byte, platforms map[string]platform) error {
-	driver := gateway.New(fixed(value), s.Now)
+	directory := drivers.Directory(fixed(value), s.Now)
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(platforms)) {
-		if _, known := operator.Find(name); !known {
+		driver, _, known := directory.Driver(name)
+		if !known {
 			faults = append(faults, fmt.Errorf("operator %q is not one of %s", name, list(operator.Names())))
 			continue
 		}
 		if _, err := driver.Account(s, name); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", name, errors.Unwrap(err)))
+			faults = append(faults, fmt.Errorf("%s: %w", name, unwrapped(err)))
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// unwrapped is what a driver's fault is about, without the fault's own words, which are for the functions.
+func unwrapped(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
 }
 
 // accountView is an account without its tokens.
@@ -221,14 +230,14 @@ func (c *operatorCheck) Run(s *session) error {
 			return fmt.Errorf("there are no credentials for operator %q", name)
 		}
 	}
-	driver := gateway.New(fixed(held.Value), s.Now)
+	directory := drivers.Directory(fixed(held.Value), s.Now)
 	results, failed := []checked{}, error(nil)
 	rows := table{{"OPERATOR", "ACCOUNT", "CURRENT", "BASE URL", "OK", "WHY"}}
 	for _, account := range accountsOf(platforms) {
 		if len(c.Names) > 0 && !slices.Contains(c.Names, account.Operator) {
 			continue
 		}
-		result := c.ask(s, driver, account)
+		result := c.ask(s, directory, account)
 		if !result.OK {
 			failed = errCheck
 		}
@@ -238,10 +247,11 @@ func (c *operatorCheck) Run(s *session) error {
 	return errors.Join(s.show(results, rows), failed)
 }
 
-// ask makes the call with one account.
-func (c *operatorCheck) ask(s *session, reader operator.StatusReader, account accountView) checked {
+// ask makes the call with one account, in the operator's own protocol.
+func (c *operatorCheck) ask(s *session, directory *operator.Directory, account accountView) checked {
 	row, known := operator.Find(account.Operator)
-	if !known || !row.StatusLookup {
+	reader, offered := directory.StatusReader(account.Operator)
+	if !known || !offered {
 		return checked{account, false, "the operator's row in the table offers no status lookup"}
 	}
 	ctx, cancel := context.WithTimeout(s, c.Timeout)

@@ -3,6 +3,7 @@ package control
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,10 +16,7 @@ type table [][]string
 // show writes an answer: as JSON for programs, else as a table. An empty list is [] in JSON and says so to people.
 func (s *session) show(value any, rows table) error {
 	if s.JSON {
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(value)
+		return writeJSON(s.Out, value)
 	}
 	if len(rows) == 1 && rows[0][0] == strings.ToUpper(rows[0][0]) {
 		_, err := fmt.Fprintln(s.Notes, "There is none.")
@@ -39,6 +37,32 @@ func (s *session) show(value any, rows table) error {
 		}
 	}
 	return nil
+}
+
+// writeJSON writes a document for programs.
+func writeJSON(to io.Writer, value any) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// failed is an error for programs. Usage is true where the command line or a setting is wrong, and nothing was tried.
+type failed struct {
+	Error string `json:"error"`
+	Usage bool   `json:"usage"`
+}
+
+// begun is an output that knows whether anything was written to it.
+type begun struct {
+	io.Writer
+	written bool
+}
+
+// Write implements io.Writer.
+func (b *begun) Write(text []byte) (int, error) {
+	b.written = b.written || len(text) > 0
+	return b.Writer.Write(text)
 }
 
 // printable keeps what a merchant wrote from steering the terminal.

@@ -8,8 +8,7 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/oneapi"
-	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/settlement"
 )
 
@@ -76,7 +75,7 @@ func (c *unknownResolve) change(s *session, e *ledger.Entry, desk *settlement.De
 	if err != nil {
 		return nil, err
 	}
-	desk.Operators = operator.NewDirectory(map[string]operator.Driver{gateway.Name: gateway.New(fixed(held.Value), s.Now)})
+	desk.Operators = drivers.Directory(fixed(held.Value), s.Now)
 	if c.As != lookup {
 		_, _, owed := desk.Operators.UserNotifier(e.Operator)
 		return c.judge(s, owed), nil

@@ -32,7 +32,8 @@ const (
 	slotTimeout = 10 * time.Second
 	// controlToken is the variable of the control port's token, where a sandbox asks for one. A secret is no argument.
 	controlToken = "SANDBOX_CONTROL_TOKEN"
-	maxSlots     = 4 << 20 // bytes of an answer
+	maxSlots     = 4 << 20       // bytes of an answer
+	longestSlot  = 8 * time.Hour // that the sandbox takes
 )
 
 // calendar calls the sandbox's control port.
@@ -156,8 +157,8 @@ func (c *slotBook) Run(s *session) error {
 			return err
 		}
 	}
-	if c.For <= 0 {
-		return usage("--for is more than nothing")
+	if c.For <= 0 || c.For > longestSlot {
+		return usage("--for is more than nothing, and up to 8 hours")
 	}
 	if !at.Add(c.For).After(s.Now()) {
 		return usage("the slot would be over: it ends at %s", moment(at.Add(c.For)))
@@ -200,13 +201,22 @@ type slotFree struct {
 	ID string `arg:"" help:"The slot's id in the list."`
 }
 
+// freed is the slot that is no more.
+type freed struct {
+	ID string `json:"freed"`
+}
+
 // Run frees the slot.
 func (c *slotFree) Run(s *session) error {
 	slots, err := s.calendar()
 	if err != nil {
 		return err
 	}
-	return s.hand.act(Act{"free a slot", c.ID}, func() (string, error) {
+	err = s.hand.act(Act{"free a slot", c.ID}, func() (string, error) {
 		return "freed", s.hand.freeSlot(slots, c.ID)
 	})
+	if err != nil {
+		return err
+	}
+	return s.show(freed{c.ID}, table{{"freed", c.ID}})
 }

@@ -43,6 +43,9 @@ func TestSlots(t *testing.T) {
 		t.Fatalf("booked: %+v", slots)
 	}
 	booked := slots[0].ID
+	for _, hand := range []string{"", yes} { // the limit is the sandbox's own
+		d.do("slot book ShopA --at 2026-03-04 --for 8h"+hand, nil)
+	}
 	d.do("slot book ShopA"+yes, &slots)
 	if !slots[0].StartsAt.Equal(d.now) {
 		t.Errorf("booked for now: %+v", slots)
@@ -51,20 +54,23 @@ func TestSlots(t *testing.T) {
 		d.refused("slot book ShopA --at 2026-03-02T10:59:00Z"+hand, ExitFailed, "taken by slot "+booked)
 		d.refused("slot free nothing"+hand, ExitFailed, "no such slot")
 	}
-	d.refused("slot book ShopA --at 2026-03-03 --for 9h"+yes, ExitFailed, "8 hours")
 	d.refused("slot book Nobody"+yes, ExitFailed, "no merchant")
 	for _, hand := range []string{"", yes} {
 		d.refused("slot book ShopA --at 2026-03-01T10:00:00Z --for 2h"+hand, ExitUsage, "over")
+		d.refused("slot book ShopA --at 2026-03-03 --for 8h0m1s"+hand, ExitUsage, "8 hours")
 	}
 	d.refused("slot book ShopA --at soon", ExitUsage, "soon")
 	d.refused("slot book ShopA --for 0s", ExitUsage, "--for")
 	d.do("slot free "+booked, nil)
-	if d.do("slot list", &slots); len(slots) != 2 {
+	if d.do("slot list", &slots); len(slots) != 3 {
 		t.Errorf("a dry run freed a slot: %+v", slots)
 	}
-	d.do("slot free "+booked+yes, nil)
+	var gone freed
+	if d.do("slot free "+booked+yes, &gone); gone.ID != booked {
+		t.Errorf("freed: %+v", gone)
+	}
 	slots = nil
-	if d.do("slot list", &slots); len(slots) != 1 {
+	if d.do("slot list", &slots); len(slots) != 2 {
 		t.Errorf("freed: %+v", slots)
 	}
 	d.variables["SANDBOX_URL"] = "http://127.0.0.1:1"

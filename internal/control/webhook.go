@@ -115,14 +115,27 @@ func (c *webhookRotate) Run(s *session) error {
 
 type webhookRevoke struct {
 	named
-	Version int `arg:"" help:"The version in the list."`
+	Version int  `arg:"" help:"The version in the list."`
+	Last    bool `help:"Revoke it though it is the only one: no notification is sent until a rotate."`
 }
 
-// Run drops a version.
+// Run drops a version. The only one is dropped if that is said alone: nothing goes out unsigned (decision "notifications").
 func (c *webhookRevoke) Run(s *session) error {
-	return changeProfile(s, c.Name, fmt.Sprintf("revoke webhook secret %d", c.Version), func(p *merchant.Profile) error {
-		return merchant.RevokeWebhookSecret(p, c.Version, s.Now())
+	var silent string
+	err := changeProfile(s, c.Name, fmt.Sprintf("revoke webhook secret %d", c.Version), func(p *merchant.Profile) error {
+		if err := merchant.RevokeWebhookSecret(p, c.Version, s.Now()); err != nil || len(p.WebhookSecrets) > 0 {
+			return err
+		}
+		if !c.Last {
+			return fmt.Errorf("it is the only webhook secret of %s, and without one no notification is sent: rotate first, or say --last", p.Name)
+		}
+		silent = p.Name
+		return nil
 	})
+	if err == nil && silent != "" {
+		fmt.Fprintf(s.Notes, "Without a webhook secret no notification is sent to %s: each fails as unsigned, and is tried again by the schedule, until webhook-secret rotate; deliveries replay --dead sends what was given up.\n", silent)
+	}
+	return err
 }
 
 type webhookList struct{ named }

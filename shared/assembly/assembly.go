@@ -22,7 +22,7 @@ import (
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/outgoing"
 	"mobilegateway/shared/secret"
 	secretaws "mobilegateway/shared/secret/aws"
@@ -131,13 +131,11 @@ func (p *Parts) Outgoing() outgoing.Policy {
 	return outgoing.Policy{AllowLoopback: p.Env.Loopback()}
 }
 
-// Operators is every operator with its driver. A new driver is a line. All parts of a function share the drivers, and with
-// them the connections to the operators.
+// Operators is every operator with its driver. All parts of a function share the drivers, and with them the connections
+// to the operators.
 func (p *Parts) Operators() *operator.Directory {
 	if p.operators == nil {
-		p.operators = operator.NewDirectory(map[string]operator.Driver{
-			gateway.Name: gateway.New(p.secret(settings.OperatorSecret), p.Now),
-		})
+		p.operators = drivers.Directory(p.secret(settings.OperatorSecret), p.Now)
 	}
 	return p.operators
 }

@@ -36,6 +36,29 @@ type stored struct {
 	Tokens         []Credential    `json:"tokens,omitempty"`
 	ClientSecrets  []Credential    `json:"client_secrets,omitempty"`
 	WebhookSecrets []WebhookSecret `json:"webhook_secrets,omitempty"`
+
+	LastWebhookSecret *versionMark `json:"last_webhook_secret,omitempty"`
+}
+
+// versionMark is the highest version that was ever issued, as it was known at one stored change: a program that does not
+// know the mark leaves it behind when it stores later ones.
+type versionMark struct {
+	Version int   `json:"version"`
+	Stored  int64 `json:"stored"` // the profile's own version, when it was stored with this mark
+}
+
+// lastWebhookSecret is the highest version that can have been issued. One stored change issues one secret at most, so
+// that the changes that the mark does not tell of are as many as it may be behind; without a mark all of them.
+func (s stored) lastWebhookSecret() int {
+	var mark versionMark
+	if s.LastWebhookSecret != nil {
+		mark = *s.LastWebhookSecret
+	}
+	last := mark.Version + int(max(0, s.Version-mark.Stored))
+	for _, held := range s.WebhookSecrets {
+		last = max(last, held.Version)
+	}
+	return last
 }
 
 // fieldNames are the names of stored's fields.
@@ -43,6 +66,7 @@ var fieldNames = []string{
 	"id", "name", "status", "version", "generation", "created", "updated", "operations", "countries", "operators",
 	"home_country", "on_behalf_of", "sender_names", "notification_hosts", "notif_url",
 	"requests_per_second", "burst", "daily_amounts", "tokens", "client_secrets", "webhook_secrets",
+	"last_webhook_secret",
 }
 
 // Encode writes a profile as the JSON document that stores keep: equal profiles give equal bytes. It holds hashes, no
@@ -55,6 +79,7 @@ func Encode(p *Profile) ([]byte, error) {
 		OnBehalfOf: p.OnBehalfOf, SenderNames: p.SenderNames, NotificationHosts: p.NotificationHosts, NotifURL: p.NotifURL,
 		RequestsPerSecond: p.RequestsPerSecond, Burst: p.Burst, DailyAmounts: p.DailyAmounts,
 		Tokens: p.Tokens, ClientSecrets: p.ClientSecrets, WebhookSecrets: p.WebhookSecrets,
+		LastWebhookSecret: &versionMark{Version: p.LastWebhookSecret, Stored: p.Version},
 	})
 	if err != nil || len(p.extra) == 0 {
 		return document, err
@@ -85,7 +110,8 @@ func Decode(document []byte) (*Profile, error) {
 		Operations: s.Operations, Countries: s.Countries, Operators: s.Operators, HomeCountry: s.HomeCountry,
 		OnBehalfOf: s.OnBehalfOf, SenderNames: s.SenderNames, NotificationHosts: s.NotificationHosts, NotifURL: s.NotifURL,
 		RequestsPerSecond: s.RequestsPerSecond, Burst: s.Burst, DailyAmounts: s.DailyAmounts,
-		Tokens: s.Tokens, ClientSecrets: s.ClientSecrets, WebhookSecrets: s.WebhookSecrets, extra: extra,
+		Tokens: s.Tokens, ClientSecrets: s.ClientSecrets, WebhookSecrets: s.WebhookSecrets,
+		LastWebhookSecret: s.lastWebhookSecret(), extra: extra,
 	}, nil
 }
 

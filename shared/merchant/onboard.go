@@ -142,7 +142,9 @@ func Resume(p *Profile, now time.Time) {
 }
 
 // IssueWebhookSecret adds a signing secret for the merchant's notifications, derived from a key of the webhook key ring
-// (see webhook.DeriveSecret). Where two are live it drops the older only if told; otherwise ErrTwoLive.
+// (see webhook.DeriveSecret). Its version is one that no secret of the merchant ever had, or its secret would be one that
+// was revoked. Store the profile before the next is issued. Where two are live it drops the older only if told;
+// otherwise ErrTwoLive.
 func IssueWebhookSecret(p *Profile, keyNumber int, replace bool, now time.Time) (WebhookSecret, error) {
 	live := p.WebhookSecrets
 	if len(live) >= MaxLive {
@@ -151,11 +153,11 @@ func IssueWebhookSecret(p *Profile, keyNumber int, replace bool, now time.Time) 
 		}
 		live = live[:MaxLive-1] // the newest stands first
 	}
-	version := 1
 	for _, s := range p.WebhookSecrets {
-		version = max(version, s.Version+1)
+		p.LastWebhookSecret = max(p.LastWebhookSecret, s.Version)
 	}
-	issued := WebhookSecret{Version: version, KeyNumber: keyNumber, Created: stamp(now)}
+	p.LastWebhookSecret++
+	issued := WebhookSecret{Version: p.LastWebhookSecret, KeyNumber: keyNumber, Created: stamp(now)}
 	p.WebhookSecrets = append([]WebhookSecret{issued}, live...)
 	p.Updated = stamp(now)
 	return issued, nil

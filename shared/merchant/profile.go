@@ -70,6 +70,9 @@ type Profile struct {
 	ClientSecrets []Credential
 	// WebhookSecrets are what notifications are signed with, newest first: at most MaxLive.
 	WebhookSecrets []WebhookSecret
+	// LastWebhookSecret is the highest version that a webhook secret of the merchant can ever have had, revoked ones
+	// included: the next gets a higher one, so that no secret is ever issued twice (decision "key-rings").
+	LastWebhookSecret int
 
 	// extra holds stored fields that this version of the program does not know; they are written back as they were.
 	extra map[string]rawField
