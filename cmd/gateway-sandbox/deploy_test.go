@@ -56,11 +56,21 @@ func TestStackStartsTheProgram(t *testing.T) {
 	flags := strings.NewReplacer("$(tail -n 1 /run/base-url)", "https://d1.cloudfront.net", "$data", "/data", "${Speed}", "60").Replace(line[1])
 	variables := map[string]string{}
 	for _, set := range regexp.MustCompile(`(?m)^(SANDBOX_[A-Z_]+)=(\S+)$`).FindAllStringSubmatch(script, -1) {
-		variables[set[1]] = strings.NewReplacer("$tokens", token, "$control", control, "${Seed}", "7").Replace(set[2])
+		variables[set[1]] = strings.NewReplacer("$tokens", token, "$control", control, "$tests", tests, "${Seed}", "7").Replace(set[2])
 	}
 	set, config, err := configure(strings.Fields(flags), environment(variables), io.Discard)
-	if err != nil || len(config.Tokens) != 1 || len(config.ControlTokens) != 1 || config.Steering.Seed != 7 || config.Speed != 60 {
+	if err != nil || len(config.Tokens) != 1 || len(config.ControlTokens) != 1 || len(config.TestsTokens) != 1 || config.Steering.Seed != 7 || config.Speed != 60 {
 		t.Errorf("%v %+v", err, config)
+	}
+	for _, secret := range []string{"Tokens", "ControlTokens", "TestsTokens"} {
+		for _, want := range []string{"\n  " + secret + ":\n    Type: AWS::SecretsManager::Secret\n", "$(again secret '${" + secret + "}')", "\n  " + secret + "Secret:\n"} {
+			if strings.Count(text, want) != 1 {
+				t.Errorf("no %q, or more than one", want)
+			}
+		}
+		if !regexp.MustCompile(`"secretsmanager:GetSecretValue", Resource: \[[^]]*!Ref ` + secret + `[],]`).MatchString(text) {
+			t.Errorf("the machine may not read %s", secret)
+		}
 	}
 	_, port, _ := strings.Cut(set.listen, ":")
 	for _, want := range []string{"FromPort: " + port + ", ToPort: " + port + ", SourcePrefixListId", "HTTPPort: " + port} {

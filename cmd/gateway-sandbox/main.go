@@ -2,8 +2,9 @@
 // and its control port (internal/sandbox). The local run has one of its own and does not need it.
 //
 // Flags say where it listens, and under which address it is known; tokens come from the environment alone, where no list of
-// processes shows them: SANDBOX_TOKENS for the operator API and SANDBOX_CONTROL_TOKENS for the control port, each one or
-// several with commas between. SANDBOX_SEED and its rates make it unkind from the start. It ends on SIGTERM.
+// processes shows them: SANDBOX_TOKENS for the operator API, SANDBOX_CONTROL_TOKENS for the control port and
+// SANDBOX_TESTS_TOKENS for its tests and slots alone, each one or several with commas between. SANDBOX_SEED and its rates
+// make it unkind from the start. It ends on SIGTERM.
 package main
 
 import (
@@ -28,6 +29,7 @@ import (
 const (
 	tokensVariable  = "SANDBOX_TOKENS"
 	controlVariable = "SANDBOX_CONTROL_TOKENS"
+	testsVariable   = "SANDBOX_TESTS_TOKENS"
 	minToken        = 24
 )
 
@@ -103,20 +105,22 @@ func configure(arguments []string, lookup func(string) (string, bool), out io.Wr
 		return set, sandbox.Config{}, err
 	}
 	config := sandbox.Config{Dir: set.dir, BaseURL: strings.TrimRight(set.baseURL, "/"), Speed: set.speed, Steering: steering}
-	config.Tokens, err = tokens(lookup, tokensVariable)
-	if err != nil {
-		return set, config, err
+	for name, list := range map[string]*[]string{tokensVariable: &config.Tokens, controlVariable: &config.ControlTokens, testsVariable: &config.TestsTokens} {
+		*list, err = tokens(lookup, name)
+		if err != nil {
+			return set, config, err
+		}
 	}
-	config.ControlTokens, err = tokens(lookup, controlVariable)
+	open := isLocal(set.listen) && (set.baseURL == "" || isLocalURL(set.baseURL))
 	switch {
-	case err != nil:
-		return set, config, err
 	case flags.NArg() > 0:
 		return set, config, fmt.Errorf("unknown argument %q", flags.Arg(0))
 	case len(config.Tokens) == 0:
 		return set, config, fmt.Errorf("%s is needed: what gateways send as their access token", tokensVariable)
-	case len(config.ControlTokens) == 0 && !(isLocal(set.listen) && (set.baseURL == "" || isLocalURL(set.baseURL))):
+	case len(config.ControlTokens) == 0 && !open:
 		return set, config, fmt.Errorf("%s is needed where others than this machine can call", controlVariable)
+	case len(config.ControlTokens) == 0 && len(config.TestsTokens) > 0:
+		return set, config, fmt.Errorf("%s is needed beside %s: without it the control port answers everybody", controlVariable, testsVariable)
 	case set.baseURL != "" && !isBase(set.baseURL):
 		return set, config, fmt.Errorf("base-url must be an http or https address without query")
 	}

@@ -25,6 +25,7 @@ import (
 const (
 	token   = "operator-token-for-the-tests"
 	control = "control-token-for-the-tests"
+	tests   = "tests-token-for-the-tests"
 )
 
 func environment(pairs map[string]string) func(string) (string, bool) {
@@ -32,24 +33,29 @@ func environment(pairs map[string]string) func(string) (string, bool) {
 }
 
 func TestConfigureRefuses(t *testing.T) {
-	for _, c := range []struct{ name, flags, tokens, control, want string }{
-		{"no token", "", "", control, "SANDBOX_TOKENS is needed"},
-		{"a short token", "", "short", control, "at least 24"},
-		{"open to all", "-listen 0.0.0.0:1", token, "", "SANDBOX_CONTROL_TOKENS is needed"},
-		{"open by default", "-listen :1", token, "", "SANDBOX_CONTROL_TOKENS is needed"},
-		{"behind another machine", "-base-url https://sandbox.example.com", token, "", "SANDBOX_CONTROL_TOKENS is needed"},
-		{"a bad address", "-base-url sandbox.example.com", token, control, "base-url"},
-		{"an argument too many", "start", token, control, "unknown argument"},
-		{"loopback", "-listen [::1]:1 -base-url http://localhost:1", token, "", ""},
-		{"public", "-listen :1 -base-url https://sandbox.example.com", token + "," + token, control, ""},
+	for _, c := range []struct{ name, flags, tokens, control, tests, want string }{
+		{"no token", "", "", control, "", "SANDBOX_TOKENS is needed"},
+		{"a short token", "", "short", control, "", "at least 24"},
+		{"open to all", "-listen 0.0.0.0:1", token, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
+		{"open by default", "-listen :1", token, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
+		{"behind another machine", "-base-url https://sandbox.example.com", token, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
+		{"a bad address", "-base-url sandbox.example.com", token, control, "", "base-url"},
+		{"an argument too many", "start", token, control, "", "unknown argument"},
+		{"a short token for tests", "", token, control, "short", "SANDBOX_TESTS_TOKENS: a token has at least 24"},
+		{"a token for tests beside an open port", "", token, "", tests, "SANDBOX_CONTROL_TOKENS is needed"},
+		{"loopback", "-listen [::1]:1 -base-url http://localhost:1", token, "", "", ""},
+		{"public", "-listen :1 -base-url https://sandbox.example.com", token + "," + token, control, "", ""},
+		{"with a token for tests", "-listen :1 -base-url https://sandbox.example.com", token, control, tests + "," + tests, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := configure(strings.Fields(c.flags), environment(map[string]string{tokensVariable: c.tokens, controlVariable: c.control}), io.Discard)
+			_, _, err := configure(strings.Fields(c.flags), environment(map[string]string{tokensVariable: c.tokens, controlVariable: c.control, testsVariable: c.tests}), io.Discard)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v", err)
 			}
-			if err != nil && c.tokens != "" && strings.Contains(err.Error(), c.tokens) {
-				t.Errorf("the error tells a token: %v", err)
+			for _, secret := range []string{c.tokens, c.control, c.tests} {
+				if err != nil && secret != "" && strings.Contains(err.Error(), secret) {
+					t.Errorf("the error tells a token: %v", err)
+				}
 			}
 		})
 	}
@@ -75,7 +81,7 @@ func build(t *testing.T) string {
 func begin(t *testing.T, path, dir string) *program {
 	t.Helper()
 	command := exec.Command(path, "-listen", "127.0.0.1:0", "-dir", dir)
-	command.Env = append(os.Environ(), tokensVariable+"=another-token-of-24-letters,"+token, controlVariable+"="+control)
+	command.Env = append(os.Environ(), tokensVariable+"=another-token-of-24-letters,"+token, controlVariable+"="+control, testsVariable+"="+tests)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	lines, err := command.StderrPipe()
 	if err == nil {
@@ -96,7 +102,7 @@ func begin(t *testing.T, path, dir string) *program {
 			if err != nil {
 				return
 			}
-			if strings.Contains(line, token) || strings.Contains(line, control) {
+			if strings.Contains(line, token) || strings.Contains(line, control) || strings.Contains(line, tests) {
 				t.Errorf("the log tells a token: %s", line)
 			}
 		}
@@ -171,7 +177,7 @@ func TestConversation(t *testing.T) {
 		t.Fatalf("pay: %+v", paid)
 	}
 	p.controlIsClosed()
-	status, body := p.do("POST", "/sandbox/v1/tests", control, `{"order_id":"Shop_1"}`)
+	status, body := p.do("POST", "/sandbox/v1/tests", tests, `{"order_id":"Shop_1"}`)
 	var issued struct{ PIN, MSISDN string }
 	if err := json.Unmarshal([]byte(body), &issued); err != nil || status != 200 {
 		t.Fatalf("%d %s", status, body)
@@ -212,6 +218,12 @@ func (p *program) controlIsClosed() {
 			if status, _ := p.do(method, path, bearer, "{}"); status != http.StatusUnauthorized {
 				p.Errorf("%s: %d", call, status)
 			}
+		}
+	}
+	for call, want := range map[string]int{"GET /sandbox/v1/effects": 401, "PUT /sandbox/v1/steering": 401, "POST /sandbox/v1/settle": 401, "GET /sandbox/v1/slots": 200} {
+		method, path, _ := strings.Cut(call, " ")
+		if status, _ := p.do(method, path, tests, "{}"); status != want {
+			p.Errorf("%s with the token for tests: %d", call, status)
 		}
 	}
 	if status, _ := p.do("GET", "/healthz", "", ""); status != http.StatusNoContent {

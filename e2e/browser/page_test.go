@@ -12,8 +12,10 @@ import (
 
 // words are the beginnings of the titles, by language.
 type words struct {
-	form, noNumber, wrong, lastTry, locked, expiredPIN          string
-	inProgress, successful, failed, cancelled, expired, unknown string
+	form, noNumber, badNumber, badPIN                  string
+	wrong, lastTry, locked, expiredPIN, usedPIN, down  string
+	inProgress, successful, failed, refused, cancelled string
+	expired, unknown                                   string
 }
 
 var titles = map[string]words{
@@ -22,12 +24,16 @@ var titles = map[string]words{
 		lastTry: "Error: This PIN is wrong. You have one try left", locked: "Error: There were five wrong PINs",
 		expiredPIN: "Error: This PIN has expired", inProgress: "Payment in progress", successful: "Payment successful",
 		failed: "Payment failed", cancelled: "Payment cancelled", expired: "Payment expired", unknown: "Payment not found",
+		badNumber: "Error: Enter a mobile number of 4 to 15 digits", badPIN: "Error: Enter a PIN of six digits",
+		usedPIN: "Error: This PIN was used already", down: "Error: The service is not available", refused: "Payment refused",
 	},
 	"fr": {
 		form: "Confirmez votre paiement", noNumber: "Erreur\u00a0: Saisissez votre numéro", wrong: "Erreur\u00a0: Ce code PIN est faux. Il vous reste ",
 		lastTry: "Erreur\u00a0: Ce code PIN est faux. Il vous reste un essai", locked: "Erreur\u00a0: Cinq codes PIN étaient faux",
 		expiredPIN: "Erreur\u00a0: Ce code PIN a expiré", inProgress: "Paiement en cours", successful: "Paiement réussi",
 		failed: "Paiement échoué", cancelled: "Paiement annulé", expired: "Paiement expiré", unknown: "Paiement introuvable",
+		badNumber: "Erreur\u00a0: Saisissez un numéro de mobile de 4 à 15 chiffres", badPIN: "Erreur\u00a0: Saisissez un code PIN de six chiffres",
+		usedPIN: "Erreur\u00a0: Ce code PIN a déjà servi", down: "Erreur\u00a0: Le service est indisponible", refused: "Paiement refusé",
 	},
 }
 
@@ -39,7 +45,8 @@ func TestPaymentPage(t *testing.T) {
 	s, browser := newShop(t), launch(t)
 	stories := map[string]func(p *purchaser){
 		"pays": pays, "cancels": cancels, "lets a PIN expire": lateness, "types a wrong PIN five times": guesses,
-		"types nothing": emptiness, "payments that come to nothing": failures, "pages without a payment": nothing,
+		"types nothing": emptiness, "slips": slips, "uses a PIN twice": reuse, "finds the service down": unavailability,
+		"payments that come to nothing": failures, "is refused": refusal, "pages without a payment": nothing,
 	}
 	t.Run("stories", func(t *testing.T) {
 		for name, story := range stories {
@@ -181,8 +188,9 @@ func (p *purchaser) noNumberYet(number, order string) {
 
 func guesses(p *purchaser) {
 	order, _ := p.begin()
-	number := p.shop.pin(p.T, order).MSISDN
-	p.fill(number, "nope")
+	issued := p.shop.pin(p.T, order)
+	wrong := notIt(issued.PIN)
+	p.fill(issued.MSISDN, wrong)
 	p.press("Enter")
 	for _, title := range []string{p.wrong + "4", p.wrong + "3", p.wrong + "2", p.lastTry} {
 		p.await(title)
@@ -190,7 +198,7 @@ func guesses(p *purchaser) {
 			p.look("pin-wrong-" + p.lang)
 			p.hears()
 		}
-		p.correct("nope")
+		p.correct(wrong)
 	}
 	p.await(p.locked)
 	p.look("pin-locked-" + p.lang)
@@ -199,6 +207,75 @@ func guesses(p *purchaser) {
 	}
 	p.correct(p.shop.pin(p.T, order).PIN) // the number is still there: nobody types twice what is right
 	p.backAt("return", order, "successful")
+}
+
+// notIt is another PIN of six digits.
+func notIt(pin string) string {
+	last := len(pin) - 1
+	return pin[:last] + string('0'+(pin[last]-'0'+1)%10)
+}
+
+// slips are a number that is none and a PIN that is not six digits. Neither costs a try, and what is right stays.
+func slips(p *purchaser) {
+	order, _ := p.begin()
+	p.fill("070", "123456")
+	p.press("Enter")
+	p.await(p.badNumber)
+	p.look("number-malformed-" + p.lang)
+	p.follow("msisdn")
+	p.write("0005555") // behind what stands there: nobody types twice what is right
+	p.tabTo("pin")
+	p.write("nope")
+	p.press("Enter")
+	p.await(p.badPIN)
+	p.look("pin-malformed-" + p.lang)
+	p.correct(notIt(p.shop.pin(p.T, order).PIN))
+	p.await(p.wrong + "4")
+	p.correct(p.shop.pin(p.T, order).PIN)
+	p.backAt("return", order, "successful")
+}
+
+// reuse pays twice with a PIN that is good for any payment, once.
+func reuse(p *purchaser) {
+	order, _ := p.begin()
+	issued := p.shop.pin(p.T, "")
+	p.fill(issued.MSISDN, issued.PIN)
+	p.press("Enter")
+	p.backAt("return", order, "successful")
+
+	order, _ = p.begin()
+	p.fill(issued.MSISDN, issued.PIN)
+	p.press("Enter")
+	p.await(p.usedPIN)
+	p.look("pin-used-" + p.lang)
+	p.correct(p.shop.pin(p.T, order).PIN)
+	p.backAt("return", order, "successful")
+}
+
+// unavailability is an operator that is down, where nothing was paid and nothing is lost.
+func unavailability(p *purchaser) {
+	order, _ := p.begin()
+	p.fill("+2250700001009", p.shop.pin(p.T, order).PIN)
+	p.press("Enter")
+	p.await(p.down)
+	p.look("unavailable-" + p.lang)
+	p.until("the focus on what went wrong", func() bool { return p.focus() == "faults" })
+	for _, next := range []string{"msisdn", "pin", "confirm", "cancel"} {
+		p.tabTo(next)
+	}
+	p.press("Enter")
+	p.backAt("cancel", order, "cancelled")
+}
+
+// refusal is a payment that the operator refuses at once. The merchant is given no address for its page, which is there
+// nevertheless; the control port tells it.
+func refusal(p *purchaser) {
+	order := p.shop.order()
+	p.open(p.shop.refused(p.T, order, p.lang), p.refused)
+	p.look("refused-" + p.lang)
+	p.tabTo(p.shop.site.URL + "/return")
+	p.press("Enter")
+	p.backAt("return", order, "failed")
 }
 
 // hears is the wrong PIN as a screen reader tells it: an alert, then a field that is wrong and says why.

@@ -53,8 +53,19 @@ func (s *shop) order() string {
 	return fmt.Sprintf("%s_%d%03d", s.gateway.Merchant, time.Now().Unix(), s.orders.Add(1))
 }
 
-// exchange sends JSON and decodes the answer.
+// exchange sends JSON and decodes the answer, which is a success.
 func (s *shop) exchange(t *testing.T, method, address string, headers map[string]string, body, answer any) {
+	t.Helper()
+	status, raw := s.send(t, method, address, headers, body)
+	if status/100 != 2 {
+		t.Fatalf("%s %s: %d %s", method, address, status, raw)
+	}
+	if err := json.Unmarshal(raw, answer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *shop) send(t *testing.T, method, address string, headers map[string]string, body any) (int, []byte) {
 	t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -74,12 +85,10 @@ func (s *shop) exchange(t *testing.T, method, address string, headers map[string
 	}
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode/100 != 2 {
-		t.Fatalf("%s %s: %d %s %v", method, address, response.StatusCode, raw, err)
-	}
-	if err := json.Unmarshal(raw, answer); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
+	return response.StatusCode, raw
 }
 
 func (s *shop) headers(lang string) map[string]string {
@@ -91,9 +100,35 @@ func (s *shop) headers(lang string) map[string]string {
 // pay begins a web payment and returns the address of its page.
 func (s *shop) pay(t *testing.T, order, lang string) string {
 	t.Helper()
-	var answer struct {
-		PaymentURL string `json:"payment_url"`
+	var answer page
+	s.exchange(t, http.MethodPost, s.gateway.BaseURL+"/mobilemoney/v1", s.headers(lang), s.payment(order), &answer)
+	return answer.PaymentURL
+}
+
+// page is what tells where a payment's page is.
+type page struct {
+	PaymentURL string `json:"payment_url"`
+}
+
+// refused has the operator refuse a payment, and returns the address of the page that it has all the same.
+func (s *shop) refused(t *testing.T, order, lang string) string {
+	t.Helper()
+	control, script := s.gateway.SandboxURL+"/sandbox/v1/", map[string]any{}
+	s.exchange(t, http.MethodPost, control+"script", nil, map[string]any{"key": order, "kind": "payment", "calls": []string{"POL0253"}}, &script)
+	status, raw := s.send(t, http.MethodPost, s.gateway.BaseURL+"/mobilemoney/v1", s.headers(lang), s.payment(order))
+	if status != http.StatusForbidden || !bytes.Contains(raw, []byte("POL0253")) {
+		t.Fatalf("not refused: %d %s", status, raw)
 	}
+	var pages []page
+	s.exchange(t, http.MethodGet, control+"transactions?key="+order, nil, nil, &pages)
+	if len(pages) != 1 || pages[0].PaymentURL == "" {
+		t.Fatalf("the operator's pages: %+v", pages)
+	}
+	return pages[0].PaymentURL
+}
+
+// payment is the body of a payment.
+func (s *shop) payment(order string) map[string]string {
 	body := map[string]string{
 		"currency": "XOF", "order_id": order, "amount": "12500", "reference": "Chez Awa & Fils", "state": "cart-42",
 		"return_url": s.site.URL + "/return", "cancel_url": s.site.URL + "/cancel",
@@ -101,8 +136,7 @@ func (s *shop) pay(t *testing.T, order, lang string) string {
 	if s.notify != "" {
 		body["notif_url"] = s.notify
 	}
-	s.exchange(t, http.MethodPost, s.gateway.BaseURL+"/mobilemoney/v1", s.headers(lang), body, &answer)
-	return answer.PaymentURL
+	return body
 }
 
 // status is what the gateway knows of a payment.
@@ -122,7 +156,7 @@ type issued struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// pin asks the operator for a PIN for a payment.
+// pin asks the operator for a PIN for a payment, or with "" for one that is good for any.
 func (s *shop) pin(t *testing.T, order string) issued {
 	t.Helper()
 	var p issued

@@ -53,7 +53,7 @@ func (s *Sandbox) tell(t *transaction, statuses []string, step time.Duration) {
 		at = at.Add(step)
 		c := callback{Status: status, Body: s.callbackBody(t, status, i), Next: at, Outcome: callbackWaiting}
 		t.Callbacks = append(t.Callbacks, &c)
-		if s.mood.duplicated() {
+		if t.luck.duplicated() {
 			again := c
 			t.Callbacks = append(t.Callbacks, &again)
 		}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,16 +12,38 @@ import (
 // The control port is for tests and people. Without ControlTokens it asks for no credentials: the sandbox then listens on
 // the local machine alone.
 
-// readControl reads an optional JSON body; false means that the fault was answered.
+// readControl reads a JSON body, one value and no more; false means that the fault was answered. The body is optional but
+// with PUT, which replaces what is there: nothing, or null, would replace it by nothing unasked.
 func readControl(w http.ResponseWriter, r *http.Request, v any) bool {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(v)
-	if err != nil && !errors.Is(err, io.EOF) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil {
+		err = decodeControl(bytes.Trim(raw, " \t\r\n"), r.Method == http.MethodPut, v)
+	}
+	if err != nil {
 		controlFault(w, http.StatusBadRequest, "body: "+err.Error())
 		return false
 	}
 	return true
+}
+
+func decodeControl(raw []byte, needed bool, v any) error {
+	if needed && !bytes.HasPrefix(raw, []byte("{")) {
+		return errors.New("a JSON object is needed")
+	}
+	if len(raw) == 0 {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(v)
+	if err != nil {
+		return err
+	}
+	_, err = decoder.Token()
+	if !errors.Is(err, io.EOF) {
+		return errors.New("something stands behind the JSON value")
+	}
+	return nil
 }
 
 func controlFault(w http.ResponseWriter, status int, message string) {
@@ -36,10 +59,18 @@ func (s *Sandbox) getEffects(w http.ResponseWriter, r *http.Request) {
 	effects := []Effect{}
 	s.mu.Lock()
 	for _, t := range s.book.look(r.URL.Query().Get("key")) {
-		effects = append(effects, t.Effects...)
+		effects = append(effects, s.effectsOf(t)...)
 	}
 	s.mu.Unlock()
 	writeJSON(w, http.StatusOK, effects)
+}
+
+// effectsOf are a transaction's effects: none of a payment whose page nobody confirmed in time.
+func (s *Sandbox) effectsOf(t *transaction) []Effect {
+	if t.Payment != nil && t.Payment.Channel == "web" && s.isOver(t) {
+		return nil
+	}
+	return t.Effects
 }
 
 // transactionView is what the control port tells of a transaction.
@@ -79,7 +110,7 @@ func (s *Sandbox) view(t *transaction) transactionView {
 	v := transactionView{
 		Kind: t.Kind, Key: t.Key, State: t.State, OperatorID: t.OperatorID, Amount: t.Amount, Currency: t.Currency,
 		CallbackURL: t.CallbackURL, CreatedAt: t.CreatedAt, Calls: t.CallCount, CallLog: append([]call{}, t.Calls...),
-		Lookups: t.Lookups, Callbacks: append([]*callback{}, t.Callbacks...), Effects: len(t.Effects),
+		Lookups: t.Lookups, Callbacks: append([]*callback{}, t.Callbacks...), Effects: len(s.effectsOf(t)),
 	}
 	if t.Payment != nil {
 		v.Channel = t.Payment.Channel

@@ -162,6 +162,7 @@ func TestSlowScripts(t *testing.T) {
 
 func TestControlRefusals(t *testing.T) {
 	r := newRig(t)
+	r.control("PUT", "/sandbox/v1/steering", `{"duplicate":1}`, 200, nil)
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":["fine"]}`},
 		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":["slow-applied"]}`},
@@ -173,15 +174,39 @@ func TestControlRefusals(t *testing.T) {
 		{"PUT", "/sandbox/v1/steering", `{"delay":-1}`},
 		{"PUT", "/sandbox/v1/steering", `{"max_delay_ms":-1}`},
 		{"PUT", "/sandbox/v1/steering", `{"nonsense":1}`},
+		{"PUT", "/sandbox/v1/steering", ""},
+		{"PUT", "/sandbox/v1/steering", " \n"},
+		{"PUT", "/sandbox/v1/steering", `null`},
+		{"PUT", "/sandbox/v1/steering", `[]`},
+		{"PUT", "/sandbox/v1/steering", `7`},
+		{"PUT", "/sandbox/v1/steering", `{"delay":0.5}garbage`},
+		{"PUT", "/sandbox/v1/steering", `{"delay":0.5}{"delay":0}`},
+		{"PUT", "/sandbox/v1/steering", `{"delay":0.5}}`},
+		{"POST", "/sandbox/v1/tests", `{}garbage`},
+		{"POST", "/sandbox/v1/tests", `"x"`},
+		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop"},`},
+		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":["ok"]} {}`},
+		{"POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}x`},
+		{"POST", "/sandbox/v1/tests", strings.Repeat(" ", maxBody) + `{}`},
 		{"POST", "/sandbox/v1/slots", `{}`},
 		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-01-01T00:00:00Z","ends_at":"2026-01-02T00:00:00Z"}`},
 		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-11-21T08:00:00Z","ends_at":"2026-11-21T10:00:00Z"}`},
 		{"POST", "/sandbox/v1/tests", `{"country":"FR"}`},
+		{"POST", "/sandbox/v1/slots", `{"merchant":"` + strings.Repeat("x", 101) + `"}`},
 		{"POST", "/sandbox/v1/tests", `{"msisdn":"12x"}`},
+		{"POST", "/sandbox/v1/tests", `{"order_id":"` + strings.Repeat("1", 31) + `"}`},
 		{"POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"expired"}`},
 	} {
 		r.control(c.method, c.path, c.body, 400, nil)
 	}
+	var v Steering
+	if r.control("GET", "/sandbox/v1/steering", "", 200, &v); v.Duplicate != 1 {
+		t.Errorf("a refused body changes the steering: %+v", v)
+	}
+	for _, body := range []string{"", " ", "null", "{}", " {} \n"} { // tests ask for nothing in particular
+		r.control("POST", "/sandbox/v1/tests", body, 200, nil)
+	}
+	r.control("PUT", "/sandbox/v1/steering", " {} \n", 200, nil)
 	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}`, 404, nil)
 	r.control("DELETE", "/sandbox/v1/slots/none", "", 404, nil)
 	for _, c := range []struct{ method, path string }{{"GET", "/sandbox/v1/nothing"}, {"GET", "/sandbox"}, {"PUT", "/sandbox/v1/slots"}} {
@@ -200,6 +225,31 @@ func TestSlotsDoNotOverlap(t *testing.T) {
 	if r.control("GET", "/sandbox/v1/slots", "", 200, &slots); len(slots) != 2 {
 		t.Errorf("%+v", slots)
 	}
+}
+
+// What a merchant's engineer can ask for has an end: a PIN is found among those that live, and slots are kept.
+func TestTestsAndSlotsHaveAnEnd(t *testing.T) {
+	r := newRig(t)
+	now := r.sandbox.now()
+	for i := range maxPINs {
+		r.sandbox.pins = append(r.sandbox.pins, &pin{PIN: fmt.Sprintf("%06d", i), ExpiresAt: now})
+	}
+	r.control("POST", "/sandbox/v1/tests", "", 409, nil)
+	r.clock.Advance(pinMemory)
+	r.control("POST", "/sandbox/v1/tests", "", 200, nil)
+	for i := range maxSlots {
+		over := now.Add(time.Duration(i-maxSlots+2) * time.Hour)
+		r.sandbox.slots = append(r.sandbox.slots, &slot{ID: fmt.Sprint(i), StartsAt: over.Add(-time.Hour), EndsAt: over})
+	}
+	r.clock.Advance(-pinMemory)
+	r.control("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T10:00:00Z"}`, 201, nil)
+	if len(r.sandbox.slots) != 2 {
+		t.Errorf("%d slots: those that are over go where there are too many", len(r.sandbox.slots))
+	}
+	for i := range maxSlots - 2 {
+		r.sandbox.slots = append(r.sandbox.slots, &slot{ID: fmt.Sprint(i), StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour)})
+	}
+	r.control("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T12:00:00Z"}`, 409, nil)
 }
 
 func TestSteering(t *testing.T) {

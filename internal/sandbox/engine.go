@@ -80,6 +80,7 @@ func (s *Sandbox) decide(t *transaction, in incoming) reply {
 	if t.State == received {
 		return reply{answer: inFlight(in.key, in.part)}
 	}
+	s.takeTurn(t)
 	m, scripted := s.nextScripted(in.kind, in.key)
 	if t.State != absent {
 		return s.again(t, in, m, scripted)
@@ -91,7 +92,7 @@ func (s *Sandbox) decide(t *transaction, in incoming) reply {
 	}
 	out := reply{}
 	if !scripted {
-		m, out.delay = s.mood.manner()
+		m, out.delay = s.drawManner(t)
 	}
 	if !m.applies {
 		out.answer = *m.spoilt
@@ -117,7 +118,7 @@ func (s *Sandbox) decide(t *transaction, in incoming) reply {
 func (s *Sandbox) again(t *transaction, in incoming, m manner, scripted bool) reply {
 	out := reply{}
 	if !scripted {
-		m, out.delay = s.mood.manner()
+		m, out.delay = s.drawManner(t)
 	}
 	switch {
 	case m.spoilt != nil:
@@ -146,7 +147,7 @@ func (s *Sandbox) begin(t *transaction, in incoming, m manner) {
 	t.OperatorID = s.uuid()
 	t.Odd = m.spoilt != nil || m.later
 	t.Refusal = m.refuses
-	t.Early = s.mood.reordered()
+	s.drawLuck(t)
 	in.fill(t)
 	s.book.indexPage(t)
 	if m.later {

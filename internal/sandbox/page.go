@@ -11,12 +11,21 @@ import (
 
 const htmlType = "text/html; charset=utf-8"
 
-var numberForm = regexp.MustCompile(`^\+?[0-9]{4,15}$`)
+var (
+	numberForm = regexp.MustCompile(`^\+?[0-9]{4,15}$`)
+	pinForm    = regexp.MustCompile(`^[0-9]{6}$`)
+)
 
 // typedNumber reads a number as people type it: spaces, hyphens and points between the digits do not count.
 func typedNumber(text string) (string, bool) {
 	number := strings.NewReplacer(" ", "", "-", "", ".", "", "\u00a0", "").Replace(text)
 	return number, numberForm.MatchString(number)
+}
+
+// typedPIN reads a PIN as people type it: spaces between the digits do not count.
+func typedPIN(text string) (string, bool) {
+	code := strings.NewReplacer(" ", "", "\u00a0", "").Replace(text)
+	return code, pinForm.MatchString(code)
 }
 
 func plainNumber(number string) string { return strings.TrimPrefix(number, "+") }
@@ -84,7 +93,7 @@ func (s *Sandbox) postPage(w http.ResponseWriter, r *http.Request) {
 
 // decidePage is called with the lock held.
 func (s *Sandbox) decidePage(t *transaction, action string, r *http.Request) reply {
-	typed, code := r.PostForm.Get("msisdn"), strings.TrimSpace(r.PostForm.Get("pin"))
+	typed, code := r.PostForm.Get("msisdn"), r.PostForm.Get("pin")
 	if rest, plus := strings.CutPrefix(typed, " "); plus {
 		typed = "+" + rest // a plus that nobody escaped: form decoding makes a space of it
 	}
@@ -111,9 +120,9 @@ func (s *Sandbox) decidePage(t *transaction, action string, r *http.Request) rep
 
 // confirm is a purchaser who agrees. Without a user_msisdn in the request the number that was typed pays, and its digits
 // decide; with one, what its digits decide about the first answer was done when the payment was accepted.
-func (s *Sandbox) confirm(t *transaction, typed, code string) reply {
+func (s *Sandbox) confirm(t *transaction, typed, typedCode string) reply {
 	words, _ := textFor(t.Payment.Lang)
-	number, faults := words.checkForm(typed, code)
+	number, code, faults := words.checkForm(typed, typedCode)
 	if len(faults) > 0 {
 		return reply{answer: s.formPage(t, http.StatusUnprocessableEntity, typed, faults...)}
 	}
@@ -137,19 +146,24 @@ func (s *Sandbox) confirm(t *transaction, typed, code string) reply {
 	return s.confirmed(t, b)
 }
 
-// checkForm reads what was typed: all that is missing or malformed is told at once.
-func (p pageText) checkForm(typed, code string) (number string, faults []pageFault) {
-	number, ok := typedNumber(typed)
+// checkForm reads what was typed: all that is missing or malformed is told at once. A slip of the hand costs no try: one is
+// spent by a PIN of six digits that is wrong.
+func (p pageText) checkForm(typed, typedCode string) (number, code string, faults []pageFault) {
+	number, numberOK := typedNumber(typed)
+	code, codeOK := typedPIN(typedCode)
 	switch {
 	case strings.TrimSpace(typed) == "":
 		faults = append(faults, pageFault{"msisdn", p.NoNumber})
-	case !ok:
+	case !numberOK:
 		faults = append(faults, pageFault{"msisdn", p.BadNumber})
 	}
-	if code == "" {
+	switch {
+	case strings.TrimSpace(typedCode) == "":
 		faults = append(faults, pageFault{"pin", p.NoPIN})
+	case !codeOK:
+		faults = append(faults, pageFault{"pin", p.BadPIN})
 	}
-	return number, faults
+	return number, code, faults
 }
 
 // confirmed does what the behaviour of the paying number is, after a good PIN.

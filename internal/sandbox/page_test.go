@@ -118,6 +118,19 @@ func TestPageCancel(t *testing.T) {
 	}
 }
 
+// A page that nobody confirmed in time is a payment that never was, though its creation was applied.
+func TestPageThatNobodyConfirms(t *testing.T) {
+	r := newRig(t)
+	r.pay("web", "Shop_1", "0700001005") // applied, and cut
+	if len(r.effects("Shop_1")) != 1 {
+		t.Error("no effect of what was applied")
+	}
+	r.clock.Advance(DefaultPageLifetime)
+	if len(r.effects("Shop_1")) != 0 || r.transactions("Shop_1")[0].Effects != 0 {
+		t.Errorf("effects of an expired payment: %v", r.effects("Shop_1"))
+	}
+}
+
 // The number that is typed pays where the request names none; its digits decide. The last column is a second post.
 func TestPageOutcomesOfTheTypedNumber(t *testing.T) {
 	for _, c := range []struct {
@@ -218,7 +231,7 @@ func TestPINs(t *testing.T) {
 	if p.MSISDN != "+2250700004444" || !p.ExpiresAt.Equal(r.clock.Now().Add(15*time.Minute)) {
 		t.Errorf("%+v", p)
 	}
-	if answer := r.confirm(web.path(), p.MSISDN, "nope"); answer.status != 403 || !strings.Contains(answer.body, `role="alert"`) {
+	if answer := r.confirm(web.path(), p.MSISDN, notIt(p)); answer.status != 403 || !strings.Contains(answer.body, `role="alert"`) {
 		t.Errorf("wrong: %d %s", answer.status, answer.body)
 	}
 	if answer := r.confirm(web.path(), "x", p.PIN); answer.status != 422 {
@@ -237,18 +250,46 @@ func TestPINs(t *testing.T) {
 	}
 }
 
+// notIt is a well-formed PIN that nobody issued.
+func notIt(p issued) string {
+	if p.PIN != "000000" {
+		return "000000"
+	}
+	return "000001"
+}
+
+// A PIN that is not six digits is a slip of the hand, which the form tells: it costs none of the five tries, neither the
+// page's nor the number's.
+func TestMalformedPINCostsNothing(t *testing.T) {
+	r := newRig(t)
+	web := r.payWeb("Shop_1", "")
+	p, words := r.test(""), frenchText()
+	for _, code := range []string{"nope", "12345", "1234567", "12345x", "１２３４５６", "+12345", "-123456", "1234 5"} {
+		answer := r.confirm(web.path(), p.MSISDN, code)
+		if answer.status != 422 || !strings.Contains(html.UnescapeString(answer.body), words.BadPIN) {
+			t.Errorf("%q: %d %s", code, answer.status, answer.body)
+		}
+	}
+	if answer := r.confirm(web.path(), p.MSISDN, notIt(p)); !strings.Contains(answer.body, words.wrongPIN(4)) {
+		t.Errorf("the first wrong PIN: %s", answer.body)
+	}
+	if answer := r.confirm(web.path(), p.MSISDN, " "+p.PIN[:3]+"\u00a0"+p.PIN[3:]+" "); answer.status != 303 {
+		t.Errorf("the PIN with a space, as many write it: %d", answer.status)
+	}
+}
+
 // After five wrong PINs neither the page nor the number takes a PIN that was issued before.
 func TestWrongPINs(t *testing.T) {
 	r := newRig(t)
 	web, other := r.payWeb("Shop_1", ""), r.payWeb("Shop_2", "")
 	p, q := r.test(""), r.test("")
 	for range 5 {
-		if answer := r.confirm(web.path(), p.MSISDN, "wrong"); answer.status != 403 {
+		if answer := r.confirm(web.path(), p.MSISDN, notIt(p)); answer.status != 403 {
 			t.Fatalf("%d", answer.status)
 		}
 	}
 	words := frenchText()
-	if answer := r.confirm(web.path(), p.MSISDN, "wrong"); !strings.Contains(answer.body, words.Locked) {
+	if answer := r.confirm(web.path(), p.MSISDN, notIt(p)); !strings.Contains(answer.body, words.Locked) {
 		t.Errorf("a sixth wrong PIN, and none lives: %s", answer.body)
 	}
 	if answer := r.confirm(other.path(), p.MSISDN, p.PIN); answer.status != 403 {
@@ -262,7 +303,7 @@ func TestWrongPINs(t *testing.T) {
 	}
 	r.clock.Advance(time.Second)
 	p = r.test("")
-	if answer := r.confirm(web.path(), p.MSISDN, "wrong"); !strings.Contains(answer.body, words.wrongPIN(4)) {
+	if answer := r.confirm(web.path(), p.MSISDN, notIt(p)); !strings.Contains(answer.body, words.wrongPIN(4)) {
 		t.Errorf("a wrong PIN where a new one lives: %s", answer.body)
 	}
 	if r.confirm(web.path(), p.MSISDN, p.PIN).status != 303 {
@@ -307,7 +348,7 @@ func FuzzPage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, action, number, code string) {
 		r := newRig(t)
 		web, p := r.payWeb("Shop_1", ""), r.test("")
-		if strings.TrimSpace(code) == p.PIN {
+		if typed, _ := typedPIN(code); typed == p.PIN {
 			t.Skip("it is the PIN")
 		}
 		answer := r.post(web.path(), url.Values{"action": {action}, "msisdn": {number}, "pin": {code}})

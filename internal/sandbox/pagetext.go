@@ -18,7 +18,7 @@ type pageText struct {
 	PaymentOver, PINOver               string
 	Hours, Minutes, Seconds            string // about how long is left
 	Error, Problem, Back, Again        string // Error: the fault, for the title
-	NoNumber, BadNumber, NoPIN         string
+	NoNumber, BadNumber, NoPIN, BadPIN string
 	WrongPIN, LastTry                  string // WrongPIN: how many tries are left
 	Locked, ExpiredPIN, UsedPIN        string
 	BadAction, Down                    string
@@ -43,6 +43,7 @@ func englishText() pageText {
 		Hours: "%d h left", Minutes: "%d min left", Seconds: "%d s left",
 		Error: "Error: %s", Problem: "There is a problem", Back: "Back to the merchant", Again: "Check again",
 		NoNumber: "Enter your mobile number.", BadNumber: "Enter a mobile number of 4 to 15 digits.", NoPIN: "Enter the PIN.",
+		BadPIN:   "Enter a PIN of six digits.",
 		WrongPIN: "This PIN is wrong. You have %d tries left.", LastTry: "This PIN is wrong. You have one try left.",
 		Locked:     "There were five wrong PINs. Ask for a new PIN: earlier ones are no longer accepted.",
 		ExpiredPIN: "This PIN has expired. Ask for a new one.", UsedPIN: "This PIN was used already. Ask for a new one.",
@@ -59,7 +60,7 @@ func englishText() pageText {
 			cancelled: "This payment was cancelled. Nothing was paid.", refused: "Your operator refused this payment. Nothing was paid.",
 		},
 		Why:      map[string]string{whyRefused: "The payment was refused on your phone.", whyFunds: "There is not enough credit in your account."},
-		Currency: map[string]string{"XOF": "West African CFA francs", "XAF": "Central African CFA francs", "USD": "US dollars", "TND": "Tunisian dinars"},
+		Currency: inLanguage(func(row currencyName) string { return row.english }),
 		Group:    ",", Point: ".", DateForm: "%d %s %d, %s UTC",
 		MonthNames: "January February March April May June July August September October November December",
 	}
@@ -77,6 +78,7 @@ func frenchText() pageText {
 		Hours: "encore %d h", Minutes: "encore %d min", Seconds: "encore %d s",
 		Error: "Erreur\u00a0: %s", Problem: "Il y a un problème", Back: "Retour chez le marchand", Again: "Vérifier à nouveau",
 		NoNumber: "Saisissez votre numéro de mobile.", BadNumber: "Saisissez un numéro de mobile de 4 à 15 chiffres.", NoPIN: "Saisissez le code PIN.",
+		BadPIN:   "Saisissez un code PIN de six chiffres.",
 		WrongPIN: "Ce code PIN est faux. Il vous reste %d essais.", LastTry: "Ce code PIN est faux. Il vous reste un essai.",
 		Locked:     "Cinq codes PIN étaient faux. Demandez un nouveau code PIN\u00a0: les précédents ne sont plus acceptés.",
 		ExpiredPIN: "Ce code PIN a expiré. Demandez-en un nouveau.", UsedPIN: "Ce code PIN a déjà servi. Demandez-en un nouveau.",
@@ -93,7 +95,7 @@ func frenchText() pageText {
 			cancelled: "Ce paiement a été annulé. Rien n’a été payé.", refused: "Votre opérateur a refusé ce paiement. Rien n’a été payé.",
 		},
 		Why:      map[string]string{whyRefused: "Le paiement a été refusé sur votre téléphone.", whyFunds: "Le crédit de votre compte est insuffisant."},
-		Currency: map[string]string{"XOF": "francs CFA d’Afrique de l’Ouest", "XAF": "francs CFA d’Afrique centrale", "USD": "dollars américains", "TND": "dinars tunisiens"},
+		Currency: inLanguage(func(row currencyName) string { return row.french }),
 		Group:    "\u202f", Point: ",", DateForm: "%d %s %d à %s UTC",
 		MonthNames: "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
 	}

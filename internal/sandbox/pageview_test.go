@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mobilegateway/shared/market"
 )
 
 // payLang makes a web payment in a language.
@@ -74,7 +76,7 @@ func (r *rig) wrong(web webPayment, times int) got {
 	p := r.test("")
 	var page got
 	for range times {
-		page = r.confirm(web.path(), p.MSISDN, "wrong")
+		page = r.confirm(web.path(), p.MSISDN, notIt(p))
 	}
 	return page
 }
@@ -123,6 +125,29 @@ func TestAmountsAsTheLanguageWritesThem(t *testing.T) {
 	}
 }
 
+// Each currency of the table has a name in both languages; any other stands there by its code, and nothing is empty.
+func TestCurrencyNames(t *testing.T) {
+	english, french := englishText().Currency, frenchText().Currency
+	for _, c := range market.All() {
+		if english[c.Currency] == "" || french[c.Currency] == "" {
+			t.Errorf("%s, %s: the page has no name for it (currency.go)", c.Name, c.Currency)
+		}
+	}
+	r := newRig(t)
+	body := strings.Replace(r.payJSON("Shop_1", "", ""), `"XOF"`, `"ZZZ"`, 1)
+	answer := r.do("POST", "/mobilemoney/v1", body, with(payHeaders, "channel", "web", "lang", "en"))
+	web := webPayment{rig: r}
+	if err := json.Unmarshal([]byte(answer.body), &web.webAnswer); err != nil || answer.status != 201 {
+		t.Fatalf("%d %v", answer.status, err)
+	}
+	page := strings.ReplaceAll(r.do("GET", web.path(), "", nil).body, "\u00a0", " ")
+	for _, want := range []string{`<data value="1500.00 ZZZ">1,500 ZZZ</data></dd>`, "Pay 1,500 ZZZ</button>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s in\n%s", want, page)
+		}
+	}
+}
+
 // Every state of the page, in both languages: its status, its title, what it says, and whether it has a form.
 func TestStatesOfThePage(t *testing.T) {
 	refusedBy := func(digits string) func(r *rig, web webPayment) got {
@@ -145,6 +170,10 @@ func TestStatesOfThePage(t *testing.T) {
 			"<title>Error: Enter your mobile number.", "<title>Erreur : Saisissez votre numéro", true},
 		{"no PIN", func(r *rig, web webPayment) got { return r.confirm(web.path(), "0700005555", " ") }, 422,
 			"<title>Error: Enter the PIN.", "<title>Erreur : Saisissez le code PIN.", true},
+		{"malformed PIN", func(r *rig, web webPayment) got { return r.confirm(web.path(), "07 00", r.test("").PIN[:5]+"x") }, 422,
+			"<title>Error: Enter a PIN of six digits.", "<title>Erreur : Saisissez un code PIN de six chiffres.", true},
+		{"malformed both", func(r *rig, web webPayment) got { return r.confirm(web.path(), "call me", "nope") }, 422,
+			"<title>Error: Enter a mobile number of 4 to 15 digits.", "<title>Erreur : Saisissez un numéro de mobile de 4 à 15 chiffres.", true},
 		{"wrong PIN", func(r *rig, web webPayment) got { return r.wrong(web, 1) }, 403,
 			"<title>Error: This PIN is wrong. You have 4 tries left.", "<title>Erreur : Ce code PIN est faux. Il vous reste 4 essais.", true},
 		{"wrong PIN, last try", func(r *rig, web webPayment) got { return r.wrong(web, 4) }, 403,
@@ -172,6 +201,12 @@ func TestStatesOfThePage(t *testing.T) {
 		{"successful", refusedBy("5555"), 200, "<title>Payment successful", "<title>Paiement réussi", false},
 		{"failed by the user", refusedBy("1001"), 200, "The payment was refused on your phone.", "Le paiement a été refusé sur votre téléphone.", false},
 		{"failed for want of credit", refusedBy("1002"), 200, "<title>Payment failed", "<title>Paiement échoué", false},
+		{"refused by the operator", func(r *rig, _ webPayment) got {
+			lang := map[bool]string{true: "fr", false: "en"}[strings.HasSuffix(r.Name(), "fr")]
+			r.control("POST", "/sandbox/v1/script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
+			r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_2", "", ""), with(payHeaders, "channel", "web", "lang", lang))
+			return r.do("GET", strings.TrimPrefix(r.transactions("Shop_2")[0].PaymentURL, r.url), "", nil)
+		}, 200, "<title>Payment refused", "<title>Paiement refusé", false},
 		{"cancelled", func(r *rig, web webPayment) got {
 			r.post(web.path(), url.Values{"action": {"cancel"}})
 			return r.do("GET", web.path(), "", nil)

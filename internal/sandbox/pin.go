@@ -24,6 +24,9 @@ type pin struct {
 // pinMemory is for how long an expired PIN is remembered, so that the page can say that it has expired.
 const pinMemory = 24 * time.Hour
 
+// maxPINs is how many PINs are known at once: so few that six digits taken at random are seldom one of them.
+const maxPINs = 20_000
+
 // maxWrong is how many wrong PINs a number's PIN and a payment page bear.
 const maxWrong = 5
 
@@ -36,32 +39,38 @@ func (s *Sandbox) forgotten(p *pin, now time.Time) bool {
 	return !now.Before(p.ExpiresAt.Add(s.scaled(pinMemory)))
 }
 
+// test is the body of POST /sandbox/v1/tests; none is as good as an empty one.
+type test struct {
+	MSISDN  string `json:"msisdn"`
+	Country string `json:"country"`
+	OrderID string `json:"order_id"`
+}
+
 // postTests issues a PIN and a dummy number: an ordinary one of the country in the body ({"country":"SN"}, by default
 // CI), or the number that the body asks for ({"msisdn":"..."}). With {"order_id":"..."} the PIN is good for that payment
 // alone, and its page counts down to the PIN's end.
 func (s *Sandbox) postTests(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		MSISDN  string `json:"msisdn"`
-		Country string `json:"country"`
-		OrderID string `json:"order_id"`
-	}
+	var body test
 	if !readControl(w, r, &body) {
 		return
 	}
 	if body.Country == "" {
 		body.Country = market.All()[0].Alpha2
 	}
-	country, ok := market.ByAlpha2(body.Country)
-	if !ok {
+	country, known := market.ByAlpha2(body.Country)
+	number, wellFormed := "", true
+	if body.MSISDN != "" {
+		number, wellFormed = typedNumber(body.MSISDN)
+	}
+	switch {
+	case !known:
 		controlFault(w, http.StatusBadRequest, "country is not one of the table")
 		return
-	}
-	number, ok := "", true
-	if body.MSISDN != "" {
-		number, ok = typedNumber(body.MSISDN)
-	}
-	if !ok {
+	case !wellFormed:
 		controlFault(w, http.StatusBadRequest, "msisdn is 4 to 15 digits, with or without +")
+		return
+	case len(body.OrderID) > maxID:
+		controlFault(w, http.StatusBadRequest, "order_id has at most 30 characters")
 		return
 	}
 	s.mu.Lock()
@@ -69,12 +78,25 @@ func (s *Sandbox) postTests(w http.ResponseWriter, r *http.Request) {
 	if number == "" {
 		number = s.dummyNumber(country)
 	}
+	p := s.issue(number, body.OrderID)
+	if p == nil {
+		controlFault(w, http.StatusConflict, "too many PINs at once: they are forgotten a day after their end")
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"pin": p.PIN, "msisdn": p.MSISDN, "expires_at": p.ExpiresAt})
+}
+
+// issue makes and keeps a PIN, with the lock held; nil where there are too many.
+func (s *Sandbox) issue(number, order string) *pin {
 	now := s.now()
 	s.pins = slices.DeleteFunc(s.pins, func(old *pin) bool { return s.forgotten(old, now) })
-	p := &pin{PIN: s.freshPIN(now), MSISDN: number, OrderID: body.OrderID, IssuedAt: now, ExpiresAt: now.Add(s.scaled(s.config.PINLifetime))}
+	if len(s.pins) >= maxPINs {
+		return nil
+	}
+	p := &pin{PIN: s.freshPIN(now), MSISDN: number, OrderID: order, IssuedAt: now, ExpiresAt: now.Add(s.scaled(s.config.PINLifetime))}
 	s.putPIN(p)
 	s.keep(record{PIN: p})
-	writeJSON(w, http.StatusOK, map[string]any{"pin": p.PIN, "msisdn": p.MSISDN, "expires_at": p.ExpiresAt})
+	return p
 }
 
 // freshPIN is six digits that no live PIN has.

@@ -12,6 +12,7 @@ package sandbox
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -51,6 +52,9 @@ type Config struct {
 	// ControlTokens are the bearer tokens that the control port asks for; none: it answers everybody, which is for the local
 	// machine alone.
 	ControlTokens []string
+	// TestsTokens are narrower ones, for merchants' engineers: they issue a PIN with its dummy number, and book, list and free
+	// slots. They are none of Tokens or ControlTokens, and need the latter.
+	TestsTokens []string
 	// Steering is the unkindness to begin with; none by default.
 	Steering Steering
 	// BaseURL is the sandbox's own address without a trailing slash: the base of payment_url and resourceURL.
@@ -90,18 +94,15 @@ type Sandbox struct {
 	pins    []*pin
 	slots   []*slot
 	scripts []*script
-	mood    mood
+	mood    *mood
 }
 
 // New opens the sandbox: it reads what an earlier one kept under Dir and goes on with what was under way. The error
 // says which setting is missing, or what is wrong with the file.
 func New(config Config) (*Sandbox, error) {
-	if len(config.Tokens) == 0 || slices.Contains(config.Tokens, "") || slices.Contains(config.ControlTokens, "") || config.BaseURL == "" {
-		return nil, fmt.Errorf("sandbox: Tokens and BaseURL are required")
-	}
-	err := config.Steering.valid()
+	err := config.valid()
 	if err != nil {
-		return nil, fmt.Errorf("sandbox: steering: %w", err)
+		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	withDefaults(&config)
 	page, err := template.New("page").Parse(pageSource)
@@ -116,6 +117,27 @@ func New(config Config) (*Sandbox, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// valid tells what is missing or contradicts itself. It quotes no token.
+func (c *Config) valid() error {
+	if len(c.Tokens) == 0 || c.BaseURL == "" {
+		return errors.New("the settings Tokens and BaseURL are required")
+	}
+	wide := slices.Concat(c.Tokens, c.ControlTokens)
+	switch {
+	case slices.Contains(wide, "") || slices.Contains(c.TestsTokens, ""):
+		return errors.New("a token is empty")
+	case len(c.TestsTokens) > 0 && len(c.ControlTokens) == 0:
+		return errors.New("the setting TestsTokens needs ControlTokens: without these the control port answers everybody")
+	case slices.ContainsFunc(c.TestsTokens, func(token string) bool { return slices.Contains(wide, token) }):
+		return errors.New("a token for tests is another one than those that open more")
+	}
+	err := c.Steering.valid()
+	if err != nil {
+		return fmt.Errorf("steering: %w", err)
+	}
+	return nil
 }
 
 func withDefaults(c *Config) {
@@ -208,10 +230,10 @@ func (s *Sandbox) Handler() http.Handler {
 	mux.Handle("GET /sandbox/v1/effects", s.control(s.getEffects))
 	mux.Handle("GET /sandbox/v1/transactions", s.control(s.getTransactions))
 	mux.Handle("POST /sandbox/v1/settle", s.control(s.postSettle))
-	mux.Handle("POST /sandbox/v1/tests", s.control(s.postTests))
-	mux.Handle("GET /sandbox/v1/slots", s.control(s.getSlots))
-	mux.Handle("POST /sandbox/v1/slots", s.control(s.postSlot))
-	mux.Handle("DELETE /sandbox/v1/slots/{id}", s.control(s.deleteSlot))
+	mux.Handle("POST /sandbox/v1/tests", s.tests(s.postTests))
+	mux.Handle("GET /sandbox/v1/slots", s.tests(s.getSlots))
+	mux.Handle("POST /sandbox/v1/slots", s.tests(s.postSlot))
+	mux.Handle("DELETE /sandbox/v1/slots/{id}", s.tests(s.deleteSlot))
 	mux.Handle("GET /sandbox/v1/steering", s.control(s.getSteering))
 	mux.Handle("PUT /sandbox/v1/steering", s.control(s.putSteering))
 	mux.Handle("GET /sandbox/v1/script", s.control(s.getScripts))

@@ -88,3 +88,56 @@ func TestControlPortWithTokens(t *testing.T) {
 		t.Errorf("the page: %d", answer.status)
 	}
 }
+
+// A token for tests opens what a merchant's engineer needs, and nothing besides; the control port's opens that too.
+func TestTokenForTests(t *testing.T) {
+	r := newRig(t, func(c *Config) {
+		c.ControlTokens, c.TestsTokens = []string{"control"}, []string{"tests", "tests before"}
+	})
+	r.payWeb("Shop_1", "")
+	for call, open := range map[string]bool{
+		"POST /sandbox/v1/tests": true, "GET /sandbox/v1/slots": true, "POST /sandbox/v1/slots": true, "DELETE /sandbox/v1/slots/1": true,
+		"GET /sandbox/v1/effects": false, "GET /sandbox/v1/transactions": false, "POST /sandbox/v1/settle": false,
+		"GET /sandbox/v1/steering": false, "PUT /sandbox/v1/steering": false, "GET /sandbox/v1/script": false,
+		"POST /sandbox/v1/script": false, "DELETE /sandbox/v1/script": false, "GET /sandbox/v1/tests": false, "PUT /sandbox/v1/slots": false,
+		"GET /sandbox/v1/slots/1": false, "GET /sandbox": false, "GET /sandbox/v1/nothing": false, "GET /mobilemoney/v1/getStatus/Shop_1": false,
+	} {
+		method, path, _ := strings.Cut(call, " ")
+		for _, token := range []string{"tests", "tests before"} {
+			answer := r.do(method, path, "{}", map[string]string{"Authorization": "Bearer " + token})
+			if open == (answer.status == http.StatusUnauthorized) {
+				t.Errorf("%s with %q: %s", call, token, answer.word())
+			}
+		}
+		for _, token := range []string{"", "Bearer current", "Bearer test", "Basic tests"} {
+			if answer := r.do(method, path, "{}", map[string]string{"Authorization": token}); open && answer.status != http.StatusUnauthorized {
+				t.Errorf("%s with %q: %s", call, token, answer.word())
+			}
+		}
+		if answer := r.do(method, path, "{}", map[string]string{"Authorization": "Bearer control"}); open && answer.status == http.StatusUnauthorized {
+			t.Errorf("%s with the control port's token: %s", call, answer.word())
+		}
+	}
+}
+
+// A token for tests would guard nothing where the control port is open, and be too much where it opens more.
+func TestTokensAreApart(t *testing.T) {
+	for name, c := range map[string]Config{
+		"no control tokens":      {Tokens: []string{"t"}, TestsTokens: []string{"x"}},
+		"the control port's":     {Tokens: []string{"t"}, ControlTokens: []string{"c", "x"}, TestsTokens: []string{"x"}},
+		"the operator API's":     {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{"x", "t"}},
+		"empty":                  {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{""}},
+		"fine":                   {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{"x", "y"}},
+		"none, as it always was": {Tokens: []string{"t"}, ControlTokens: []string{"c"}},
+		"none, and an open port": {Tokens: []string{"t"}},
+	} {
+		c.BaseURL = "http://x"
+		s, err := New(c)
+		if good := len(c.TestsTokens) == 0 || name == "fine"; (err == nil) != good {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			_ = s.Close()
+		}
+	}
+}

@@ -16,8 +16,10 @@ type slot struct {
 }
 
 const (
-	slotLength  = time.Hour // where ends_at is absent
-	longestSlot = 8 * time.Hour
+	slotLength   = time.Hour // where ends_at is absent
+	longestSlot  = 8 * time.Hour
+	maxSlots     = 10_000
+	longestLabel = 100 // bytes of a slot's merchant
 )
 
 func (s *Sandbox) getSlots(w http.ResponseWriter, _ *http.Request) {
@@ -41,8 +43,8 @@ func (s *Sandbox) postSlot(w http.ResponseWriter, r *http.Request) {
 	}
 	v.StartsAt, v.EndsAt = v.StartsAt.UTC(), v.EndsAt.UTC()
 	length := v.EndsAt.Sub(v.StartsAt)
-	if v.Merchant == "" || length <= 0 || length > longestSlot {
-		controlFault(w, http.StatusBadRequest, "a slot has a merchant and lasts up to 8 hours")
+	if v.Merchant == "" || len(v.Merchant) > longestLabel || length <= 0 || length > longestSlot {
+		controlFault(w, http.StatusBadRequest, "a slot has a merchant of up to 100 bytes and lasts up to 8 hours")
 		return
 	}
 	if !v.EndsAt.After(s.now()) {
@@ -51,11 +53,9 @@ func (s *Sandbox) postSlot(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, other := range s.slots {
-		if v.StartsAt.Before(other.EndsAt) && other.StartsAt.Before(v.EndsAt) {
-			controlFault(w, http.StatusConflict, "taken by slot "+other.ID)
-			return
-		}
+	if obstacle := s.obstacle(&v); obstacle != "" {
+		controlFault(w, http.StatusConflict, obstacle)
+		return
 	}
 	v.ID = s.uuid()
 	s.slots = append(s.slots, &v)
@@ -72,6 +72,38 @@ func (s *Sandbox) deleteSlot(w http.ResponseWriter, r *http.Request) {
 	}
 	s.keep(record{SlotGone: r.PathValue("id")})
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// obstacle is why there is no room for a slot, "" where there is, with the lock held.
+func (s *Sandbox) obstacle(v *slot) string {
+	for _, other := range s.slots {
+		if v.StartsAt.Before(other.EndsAt) && other.StartsAt.Before(v.EndsAt) {
+			return "taken by slot " + other.ID
+		}
+	}
+	if len(s.slots) >= maxSlots {
+		s.dropOver()
+	}
+	if len(s.slots) >= maxSlots {
+		return "too many slots: free some"
+	}
+	return ""
+}
+
+// dropOver forgets the slots that are over.
+func (s *Sandbox) dropOver() {
+	now := s.now()
+	var gone []string
+	s.slots = slices.DeleteFunc(s.slots, func(v *slot) bool {
+		over := !v.EndsAt.After(now)
+		if over {
+			gone = append(gone, v.ID)
+		}
+		return over
+	})
+	for _, id := range gone {
+		s.keep(record{SlotGone: id})
+	}
 }
 
 func (s *Sandbox) dropSlot(id string) bool {

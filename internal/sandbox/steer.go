@@ -2,17 +2,16 @@ package sandbox
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"slices"
-	"time"
 )
 
 // Steering is the seeded unkindness of the operator. All rates are 0 by default, and again after a restart. The same
-// seed and the same calls in the same order give the same unkindness. Scripted calls and calls whose outcome the digits
-// decide are left alone by Delay, Unavailable and LostAnswer.
+// seed and the same calls one after another give the same unkindness, whatever the time between them; calls side by side
+// do not, for nobody decides which comes first. Scripted calls and calls whose outcome the digits decide are left alone by
+// Delay, Unavailable and LostAnswer.
 type Steering struct {
-	// Seed starts the random numbers anew.
+	// Seed decides what is drawn. Setting it, to the same value too, begins to count keys anew.
 	Seed uint64 `json:"seed"`
 	// Delay is the share of calls (0 to 1) that are applied at once and answered up to MaxDelay milliseconds later.
 	Delay    float64 `json:"delay"`
@@ -43,42 +42,6 @@ func (v Steering) valid() error {
 		return fmt.Errorf("max_delay_ms is between 0 and %d", longestDelay)
 	}
 	return nil
-}
-
-// mood is the steering with its random numbers, which the sandbox's lock guards.
-type mood struct {
-	Steering
-	dice *rand.Rand
-}
-
-func newMood(v Steering) mood {
-	if v.MaxDelay == 0 {
-		v.MaxDelay = defaultMaxDelay
-	}
-	return mood{Steering: v, dice: rand.New(rand.NewPCG(v.Seed, v.Seed))} //nolint:gosec // it has to be repeatable, and guards nothing
-}
-
-func (m mood) hits(rate float64) bool { return rate > 0 && m.dice.Float64() < rate }
-
-func (m mood) reordered() bool { return m.hits(m.Reorder) }
-
-func (m mood) duplicated() bool { return m.hits(m.Duplicate) }
-
-// manner draws how a call is answered, and how late.
-func (m mood) manner() (manner, time.Duration) {
-	var delay time.Duration
-	if m.hits(m.Delay) {
-		delay = time.Duration(m.dice.IntN(m.MaxDelay)+1) * time.Millisecond
-	}
-	word := "ok"
-	switch {
-	case m.hits(m.Unavailable):
-		word = "503"
-	case m.hits(m.LostAnswer):
-		word = "cut"
-	}
-	drawn, _ := mannerOf(word)
-	return drawn, delay
 }
 
 func (s *Sandbox) getSteering(w http.ResponseWriter, _ *http.Request) {

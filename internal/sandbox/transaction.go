@@ -58,6 +58,8 @@ type transaction struct {
 	timer   bool          // a timer for the next callback runs
 	busy    bool          // a callback is being posted
 	held    bool          // callbacks wait for an early sender
+	turn    turn          // of its calls, in the unkindness
+	luck    *luck         // of its callbacks
 }
 
 // order is what a payment has besides.
