@@ -12,8 +12,8 @@ import (
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/payment"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/payment"
 )
 
 const order = "DemoShop_1001"
