@@ -314,15 +314,29 @@ func (r *trial) part(t *testing.T, p part, schema contract.Object) {
 }
 
 // rules are the keywords that a candidate can break by itself.
-var rules = []string{"type", "enum", "const", "minLength", "maxLength", "pattern", "minItems", "maxItems", "items", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "x-max-bytes"}
+var rules = []string{"type", "enum", "const", "not", "minLength", "maxLength", "pattern", "minItems", "maxItems", "items", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "x-max-bytes"}
 
 // eachRule visits the schema of a part without one of its rules. Fields of objects are parts of their own.
 func eachRule(schema contract.Object, visit func(where string, without contract.Object)) {
+	_, words := schema["enum"]
+	_, word := schema["const"]
 	for _, rule := range rules {
+		if rule == "type" && (words || word) {
+			continue // it says what the words are, for generators: no candidate breaks it alone
+		}
 		if _, has := schema[rule]; has {
 			without := maps.Clone(schema)
 			delete(without, rule)
 			visit(rule, without)
+		}
+	}
+	for _, branch := range []string{"then", "else"} {
+		if inner, has := schema[branch].(contract.Object); has {
+			eachRule(inner, func(where string, lighter contract.Object) {
+				without := maps.Clone(schema)
+				without[branch] = lighter
+				visit(branch+"/"+where, without)
+			})
 		}
 	}
 	for _, several := range []string{"oneOf", "anyOf", "allOf"} {

@@ -54,11 +54,15 @@ var errDocument = errors.New("not one document")
 // orderKey is where a schema keeps the order of its properties, which a map would lose: the specification's order.
 const orderKey = "x-order"
 
-// decode makes plain values of a node, each alias a copy of its own.
+// errAnchor says that a part has a name of YAML's, for another part to repeat it: a reference does that.
+var errAnchor = errors.New("an anchor or an alias, which generators of clients do not read")
+
+// decode makes plain values of a node.
 func decode(node *yaml.Node) (any, error) {
+	if node.Kind == yaml.AliasNode || node.Anchor != "" {
+		return nil, fmt.Errorf("line %d: %w", node.Line, errAnchor)
+	}
 	switch node.Kind {
-	case yaml.AliasNode:
-		return decode(node.Alias)
 	case yaml.SequenceNode:
 		items := make([]any, 0, len(node.Content))
 		for _, inner := range node.Content {

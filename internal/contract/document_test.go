@@ -248,9 +248,10 @@ func TestGatewayResponses(t *testing.T) {
 		if slices.Contains(never, kind) {
 			continue
 		}
-		header := map[string][]string{"Content-Type": {"application/json"}}
+		header := fromTheGateway()
+		header.Set("Content-Type", "application/json")
 		for name, value := range response.Headers {
-			header[name] = []string{value}
+			header.Set(name, value)
 		}
 		for _, o := range operations(t) {
 			if err := checker.Answer(o.Method, o.Path, response.Status, header, []byte(response.Body)); err != nil {
@@ -344,7 +345,7 @@ func TestExtensions(t *testing.T) {
 	explained, _ := d.Root()["info"].(contract.Object)["description"].(string)
 	walk(d.Root(), "#", func(path string, object contract.Object) {
 		for key := range object {
-			if strings.HasPrefix(key, "x-") && key != "x-order" && !strings.Contains(explained, "`"+key+"`") {
+			if strings.HasPrefix(key, "x-") && key != "x-order" && !strings.HasSuffix(path, "/headers") && !strings.Contains(explained, "`"+key+"`") {
 				t.Errorf("%s: %s is not explained", path, key)
 			}
 		}

@@ -154,6 +154,8 @@ func TestGrant(t *testing.T) {
 		"in the form":                 {form: "grant_type=client_credentials", status: 200},
 		"in the query":                {query: map[string]string{"grant_type": "client_credentials"}, status: 200},
 		"in both":                     {form: "grant_type=client_credentials", query: map[string]string{"grant_type": "client_credentials"}, status: 200},
+		"empty in the query":          {form: "grant_type=client_credentials", query: map[string]string{"grant_type": ""}, status: 200},
+		"empty in the query alone":    {form: "x=y", query: map[string]string{"grant_type": ""}, status: 400},
 		"in neither":                  {form: "x=y", status: 400},
 		"another in the form":         {form: "grant_type=password", status: 400},
 		"another in the query":        {query: map[string]string{"grant_type": "password"}, status: 400},

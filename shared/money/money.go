@@ -15,14 +15,14 @@ const (
 	// MaxWholeDigits is the limit of digits before the point (decision "amount-form").
 	MaxWholeDigits = 12
 	// MaxDecimalDigits is the limit of digits after the point as sent; those beyond the exponent must be zeros.
-	MaxDecimalDigits = 12
+	MaxDecimalDigits = 48
 	// MaxExponent is the largest exponent that keeps every amount inside an int64. ISO 4217 knows 0 to 4.
 	MaxExponent = 6
 )
 
 // The errors of Parse and ParseUnits. Their texts hold no part of the amount.
 var (
-	// ErrForm: not up to 12 digits, then perhaps a point and up to 12 digits. Signs, exponents, spaces, a bare point
+	// ErrForm: not up to 12 digits, then perhaps a point and up to 48 digits. Signs, exponents, spaces, a bare point
 	// and digits other than 0 to 9 are of no good form.
 	ErrForm = errors.New("money: not a plain decimal amount")
 	// ErrPrecision: more decimals than the currency has, other than zeros.

@@ -3,6 +3,7 @@ package money_test
 import (
 	"errors"
 	"regexp"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -35,7 +36,9 @@ func TestParse(t *testing.T) {
 		{"largest", "999999999999.999999", 6, 999999999999999999, nil},
 		{"thirteen digits", "1000000000000", 0, 0, money.ErrForm},
 		{"thirteen digits by zeros", "0000000000001", 0, 0, money.ErrForm},
-		{"thirteen decimals", "1.0000000000000", 0, 0, money.ErrForm},
+		{"as many decimals as may be", "1." + strings.Repeat("0", 48), 0, 1, nil},
+		{"one decimal more", "1." + strings.Repeat("0", 49), 0, 0, money.ErrForm},
+		{"many decimals, the last no zero", "1." + strings.Repeat("0", 47) + "1", 3, 0, money.ErrPrecision},
 		{"zero", "0", 0, 0, money.ErrNotPositive},
 		{"zero with decimals", "0.00", 2, 0, money.ErrNotPositive},
 		{"minus", "-5", 0, 0, money.ErrForm},
@@ -169,7 +172,7 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"500", "500.00", "1.5", "-0", "1e3", ".5", "5.", "999999999999.999", "00", "1.0000000000000"} {
 		f.Add(seed, 3)
 	}
-	form := regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,12})?$`)
+	form := regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,48})?$`)
 	f.Fuzz(func(t *testing.T, text string, exponent int) {
 		minor, err := money.Parse(text, exponent)
 		if err != nil {

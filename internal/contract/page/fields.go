@@ -39,10 +39,7 @@ func flatten(schema contract.Object, at string) []field {
 	properties, required := all.properties, all.required
 	var rows []field
 	for _, name := range all.order {
-		property, isSchema := properties[name].(contract.Object)
-		if !isSchema {
-			continue // not allowed: nothing to tell
-		}
+		property, _ := properties[name].(contract.Object)
 		path := strings.TrimPrefix(at+"."+name, ".")
 		rows = append(rows, field{path, property, required[name]})
 		rows = append(rows, flatten(property, path)...)

@@ -21,7 +21,10 @@ import (
 var style string
 
 // writer collects the page.
-type writer struct{ out strings.Builder }
+type writer struct {
+	out    strings.Builder
+	common map[string]bool // the headers of every answer
+}
 
 // put writes markup, with every value escaped.
 func (w *writer) put(markup string, values ...any) {
@@ -61,7 +64,7 @@ func Render(d *contract.Document) ([]byte, error) {
 		return nil, err
 	}
 	info, _ := d.Root()["info"].(contract.Object)
-	w := &writer{}
+	w := &writer{common: commonHeaders(operations)}
 	w.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
 	w.put("<title>%s</title>\n<style>\n", word(info, "title"))
 	w.out.WriteString(style + "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n")
@@ -73,6 +76,7 @@ func Render(d *contract.Document) ([]byte, error) {
 	w.put("<p class=\"summary\">%s</p>\n</header>\n", word(info, "summary"))
 	w.prose(word(info, "description"))
 	w.security(d)
+	w.headers(operations)
 	for _, item := range tags {
 		tag, _ := item.(contract.Object)
 		w.put("<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%s</h2>\n", anchor(word(tag, "name")), anchor(word(tag, "name")), word(tag, "name"))
@@ -131,6 +135,47 @@ func (w *writer) security(d *contract.Document) {
 	w.put("</dl>\n")
 }
 
+// commonHeaders are the headers that stand on every answer of every operation.
+func commonHeaders(operations []contract.Operation) map[string]bool {
+	answers, of := 0, map[string]int{}
+	for _, o := range operations {
+		for _, r := range o.Responses {
+			answers++
+			for name, header := range r.Headers {
+				if header.Required {
+					of[name]++
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(of, func(_ string, n int) bool { return n < answers })
+	common := map[string]bool{}
+	for name := range of {
+		common[name] = true
+	}
+	return common
+}
+
+// headers writes the headers of every answer once.
+func (w *writer) headers(operations []contract.Operation) {
+	if len(w.common) == 0 {
+		return
+	}
+	responses, _ := operations[0].Raw["responses"].(contract.Object)
+	w.put("<h2 id=\"headers\">On every answer</h2>\n<dl>\n")
+	for _, name := range slices.Sorted(maps.Keys(w.common)) {
+		w.put("<dt><code>%s</code></dt><dd>", name)
+		for _, response := range responses { // the same in each
+			raw, _ := response.(contract.Object)
+			all, _ := raw["headers"].(contract.Object)
+			header, _ := all[name].(contract.Object)
+			w.out.WriteString(inline(word(header, "description")) + "</dd>\n")
+			break
+		}
+	}
+	w.put("</dl>\n")
+}
+
 // operation writes one operation; a webhook has no path of ours.
 func (w *writer) operation(o contract.Operation, webhook bool) {
 	w.put("<article aria-labelledby=\"%s\">\n<h3 id=\"%s\">%s</h3>\n", o.ID, o.ID, word(o.Raw, "summary"))
@@ -184,6 +229,9 @@ func (w *writer) response(status, description string, r contract.Response) {
 	w.put("<div class=\"answer\"><p><b>%s</b> ", status)
 	w.out.WriteString(inline(description) + "</p>\n")
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		if w.common[name] {
+			continue // told once for all
+		}
 		w.put("<p class=\"header\"><code>%s</code>%s</p>\n", name, map[bool]string{true: ", always", false: ", at times"}[r.Headers[name].Required])
 	}
 	for _, mediaType := range slices.Sorted(maps.Keys(r.Body)) {
