@@ -19,11 +19,11 @@ func TestAliasesAreKept(t *testing.T) {
 		want               string // "" where it is deployed
 		asked              string
 	}{
-		"no stack":                {nil, "", "Error: The input stack a does not exist on Cloudformation in the region b", "", "--stack-name mobile-gateway-dev --config-env default"},
+		"no stack":                {nil, "", "Error: The input stack a does not exist on Cloudformation in the region b", "", "--config-env default"},
 		"a stack that never was":  {nil, "", "Error: Outputs do not exist for the input stack a on Cloudformation in the region b", "", "--stack-name mobile-gateway-dev"},
 		"a stack without aliases": {[]string{"-stack", "mine"}, `[{"OutputKey":"Stage","OutputValue":"dev"}]`, "", "", "--stack-name mine"},
 		"a stack with aliases":    {nil, aliases, "", "mobile-gateway-dev was deployed step by step", "--stack-name mobile-gateway-dev"},
-		"staging's":               {[]string{"-env", "staging"}, aliases, "", "DROP_ALIASES=1", "--stack-name mobile-gateway-staging --config-env staging"},
+		"staging's":               {[]string{"-env", "staging"}, aliases, "", "DROP_ALIASES=1", "--config-env staging"},
 		"step by step":            {[]string{"-gradual=1"}, aliases, "", "", ""},
 		"without them, as wished": {[]string{"-drop-aliases=1"}, aliases, "", "", ""},
 		"nobody tells":            {nil, "", "Error: denied", "whether the stack has aliases: exit status 1\nError: denied", ""},
@@ -59,7 +59,7 @@ func TestTheAliasIsAnOutput(t *testing.T) {
 
 func TestPlace(t *testing.T) {
 	file := map[string]any{"prod": map[string]any{"deploy": map[string]any{"parameters": map[string]any{"region": "eu-west-1", "profile": "money"}}}}
-	if got := strings.Join(place(file, "prod"), " "); got != "--region eu-west-1 --profile money --config-env prod" {
+	if got := strings.Join(place("/r", file, "prod"), " "); got != "--config-file /r/samconfig.toml --config-env prod --region eu-west-1 --profile money" {
 		t.Error(got)
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"mobilegateway/internal/samcli"
 )
 
 func main() {
@@ -120,7 +122,7 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	sam, err := findSAM(root)
+	sam, err := samcli.Find(root)
 	if err != nil {
 		return err
 	}
@@ -162,18 +164,6 @@ func deployTo(ctx context.Context, root, sam string, text []byte, given []parame
 		deploy = append(deploy, "--no-confirm-changeset")
 	}
 	return command(ctx, root, sam, append(deploy, common...)...)
-}
-
-// findSAM finds the SAM CLI: on the PATH, else the pinned one of the checkout.
-func findSAM(root string) (string, error) {
-	if path, err := exec.LookPath("sam"); err == nil {
-		return path, nil
-	}
-	path := filepath.Join(root, ".local", "tools", "sam-cli", "bin", "sam")
-	if _, err := os.Stat(path); err != nil {
-		return "", errors.New("sam is not on the PATH: install the AWS SAM CLI, or run e2e/tools/install sam")
-	}
-	return path, nil
 }
 
 // command runs SAM at the terminal: it may ask.

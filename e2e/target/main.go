@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"mobilegateway/internal/samcli"
 )
 
 func main() {
@@ -69,9 +71,13 @@ func run(ctx context.Context, root string, variable func(string) string, argumen
 			kind = ""
 		}
 	} else {
-		found, err := outputs(ctx, root, path)
+		sam, err := samcli.Find(root)
 		if err != nil {
 			return err
+		}
+		found, err := samcli.Outputs(ctx, root, sam, path)
+		if err != nil {
+			return fmt.Errorf("the outputs of the stack %s: %w", path, err)
 		}
 		if path, err = furnished(ctx, root, variable, path, found); err != nil {
 			return err
@@ -102,29 +108,6 @@ func isLocalRun(path string) (bool, error) {
 	}
 	err = json.Unmarshal(text, &info)
 	return info.PIDs.Run != 0, err
-}
-
-// outputs reads what a stack says of itself.
-func outputs(ctx context.Context, root, stack string) (map[string]string, error) {
-	sam, err := exec.LookPath("sam")
-	if err != nil {
-		sam = filepath.Join(root, ".local", "tools", "sam-cli", "bin", "sam") // the pinned one: e2e/tools/install sam
-	}
-	command := exec.CommandContext(ctx, sam, "list", "stack-outputs", "--stack-name", stack, "--output", "json")
-	command.Dir, command.Env, command.Stderr = root, append(os.Environ(), "SAM_CLI_TELEMETRY=0"), os.Stderr
-	text, err := command.Output()
-	if err != nil {
-		return nil, fmt.Errorf("the outputs of the stack %s: %w", stack, err)
-	}
-	var list []struct{ OutputKey, OutputValue string }
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("the outputs of the stack %s: %w", stack, err)
-	}
-	found := map[string]string{}
-	for _, output := range list {
-		found[output.OutputKey] = output.OutputValue
-	}
-	return found, nil
 }
 
 // baseURL is where the stack's API is reached: BASE_URL, else the stage's own address, which LocalStack serves under a path.
