@@ -6,10 +6,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,21 +54,45 @@ type moody struct {
 func newMoody(t *testing.T) *moody {
 	t.Helper()
 	m := &moody{moods: map[string][]mood{}, visits: map[string][]visit{}}
-	m.listen(t, "127.0.0.1:0")
+	m.Server = httptest.NewServer(m)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
 
-func (m *moody) listen(t *testing.T, address string) {
+// newAbsent is a merchant's server that is down, at an address that is its own: connections are refused there until up.
+func newAbsent(t *testing.T) (address string, up func() *moody) {
 	t.Helper()
-	listener, err := net.Listen("tcp", address)
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Server = httptest.NewUnstartedServer(m)
-	_ = m.Listener.Close()
-	m.Listener = listener
-	m.Start()
+	syscall.CloseOnExec(socket)
+	file := os.NewFile(uintptr(socket), "a port that nobody listens at")
+	t.Cleanup(func() { _ = file.Close() })
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
+	return address, func() *moody {
+		if err := syscall.Listen(socket, syscall.SOMAXCONN); err != nil {
+			t.Fatal(err)
+		}
+		listener, err := net.FileListener(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &moody{moods: map[string][]mood{}, visits: map[string][]visit{}}
+		m.Server = httptest.NewUnstartedServer(m)
+		_ = m.Listener.Close()
+		m.Listener = listener
+		m.Start()
+		t.Cleanup(m.Close)
+		return m
+	}
 }
 
 // next notes a visit and says how it is taken.
@@ -237,12 +263,14 @@ func (v visit) judge(t *testing.T, g *target, first visit, order string) {
 
 // down: nobody listens, and then somebody does.
 func down(t *testing.T, g *target) {
-	m := newMoody(t)
-	address := m.Listener.Addr().String()
-	m.Close()
+	address, up := newAbsent(t)
+	if connection, err := net.Dial("tcp", address); err == nil {
+		_ = connection.Close()
+		t.Fatal("somebody listens")
+	}
 	order := start(t, g, "http://"+address+"/hook", plainNumber)
 	time.Sleep(4 * time.Second)
-	m.listen(t, address)
+	m := up()
 	visits := eventually(t, toldWithin, func() ([]visit, error) {
 		found := m.seen("/hook")
 		if len(found) == 0 {
