@@ -15,7 +15,7 @@ func said(t *testing.T, out, complaint, status string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sam")
 	script := "#!/bin/sh\necho \"$*\" >\"$0.asked\"\ncat <<'END'\n" + out + "\nEND\ncat >&2 <<'END'\n" + complaint + "\nEND\nexit " + status + "\n"
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil { //nolint:gosec // G306: a program
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -56,14 +56,14 @@ func TestFind(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(own, nil, 0o700); err != nil { //nolint:gosec // G306: a program
+	if err := os.WriteFile(own, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := samcli.Find(root); err != nil || got != own {
 		t.Errorf("%q, %v", got, err)
 	}
 	onPath := filepath.Join(root, "sam")
-	if err := os.WriteFile(onPath, nil, 0o700); err != nil { //nolint:gosec // G306: a program
+	if err := os.WriteFile(onPath, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := samcli.Find(root); err != nil || got != onPath {
