@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,10 +23,9 @@ import (
 
 // ids gives version ids of the length that the service asks for, in order.
 func ids() func() string {
-	n := 0
+	var last atomic.Int64
 	return func() string {
-		n++
-		text := strconv.Itoa(n)
+		text := strconv.FormatInt(last.Add(1), 10)
 		return "00000000-0000-0000-0000-000000000000"[:36-len(text)] + text
 	}
 }
@@ -219,4 +220,29 @@ func TestTheFile(t *testing.T) {
 	if _, err := secrets.Open(path, time.Now, ids()); err == nil {
 		t.Error("a damaged file was accepted")
 	}
+}
+
+// TestAnswersAreWrittenWhileValuesChange: what an answer holds is not changed by a later call. The race detector judges.
+func TestAnswersAreWrittenWhileValuesChange(t *testing.T) {
+	client := newClient(t, open(t, filepath.Join(t.TempDir(), "secrets.json")))
+	if _, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s"), SecretString: aws.String("0")}); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			for n := range 25 {
+				var err error
+				if i == 0 {
+					_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{SecretId: aws.String("s"), SecretString: aws.String(strconv.Itoa(n))})
+				} else {
+					_, err = client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s")})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }

@@ -131,7 +131,7 @@ func (s *stored) move(stage string, to *version) {
 		from.drop(stage)
 	}
 	if to != nil {
-		to.Stages = append(to.Stages, stage)
+		to.Stages = append(slices.Clip(to.Stages), stage)
 	}
 	if stage == current && from != nil {
 		to.drop(previous)
@@ -139,8 +139,9 @@ func (s *stored) move(stage string, to *version) {
 	}
 }
 
+// drop takes a label away. The list is made anew, for an answer with the old one may just be written.
 func (v *version) drop(stage string) {
-	v.Stages = slices.DeleteFunc(v.Stages, func(s string) bool { return s == stage })
+	v.Stages = slices.DeleteFunc(slices.Clone(v.Stages), func(s string) bool { return s == stage })
 }
 
 // withStage finds the version that has a label; nil where none has.
