@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -188,26 +190,41 @@ func processes(name string) (found []string) {
 
 // killWithSweeper kills the leader with its sweeper, which stands in no group of the leader's.
 func killWithSweeper(command *exec.Cmd) error {
-	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", command.Process.Pid))
+	found, err := children(command.Process.Pid)
+	for errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) { // a thread ended meanwhile, and another has its children
+		found, err = children(command.Process.Pid)
+	}
 	if err != nil {
 		return err
+	}
+	for _, pid := range found {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			return err
+		}
+	}
+	return syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+}
+
+// children are a process's own, whichever of its threads started them.
+func children(process int) (found []int, err error) {
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", process))
+	if err != nil {
+		return nil, err
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for child := range strings.FieldsSeq(string(text)) {
-			var pid int
-			if _, err := fmt.Sscan(child, &pid); err != nil {
-				return err
+			pid, err := strconv.Atoi(child)
+			if err != nil {
+				return nil, err
 			}
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				return err
-			}
+			found = append(found, pid)
 		}
 	}
-	return syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+	return found, nil
 }
 
 // until repeats a look until it holds.
