@@ -53,9 +53,21 @@ type moody struct {
 // newMoody starts the server on an address that it can be started on again.
 func newMoody(t *testing.T) *moody {
 	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return moodyAt(t, listener)
+}
+
+// moodyAt serves what comes to a listener.
+func moodyAt(t *testing.T, listener net.Listener) *moody {
 	m := &moody{moods: map[string][]mood{}, visits: map[string][]visit{}}
-	m.Server = httptest.NewServer(m)
-	t.Cleanup(func() { m.Close() })
+	m.Server = httptest.NewUnstartedServer(m)
+	_ = m.Listener.Close()
+	m.Listener = listener
+	m.Start()
+	t.Cleanup(m.Close)
 	return m
 }
 
@@ -85,13 +97,7 @@ func newAbsent(t *testing.T) (address string, up func() *moody) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &moody{moods: map[string][]mood{}, visits: map[string][]visit{}}
-		m.Server = httptest.NewUnstartedServer(m)
-		_ = m.Listener.Close()
-		m.Listener = listener
-		m.Start()
-		t.Cleanup(m.Close)
-		return m
+		return moodyAt(t, listener)
 	}
 }
 

@@ -156,32 +156,22 @@ func TestAlarmsAreExplained(t *testing.T) {
 // TestFilledAlarmsLookBack asks that an alarm which fills what is missing looks at more than the last period, five minutes
 // at least: metrics that are made from log lines come late, and until then a 0 stands in their place, for ever the last one.
 func TestFilledAlarmsLookBack(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(loaded(t).Top, "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var document struct {
-		Resources map[string]struct {
-			Type       string `yaml:"Type"`
-			Properties struct {
-				EvaluationPeriods int `yaml:"EvaluationPeriods"`
-				DatapointsToAlarm int `yaml:"DatapointsToAlarm"`
-				Metrics           []struct {
-					Expression string `yaml:"Expression"`
-					MetricStat struct {
-						Period int `yaml:"Period"`
-					} `yaml:"MetricStat"`
-				} `yaml:"Metrics"`
-			} `yaml:"Properties"`
-		} `yaml:"Resources"`
-	}
-	if err := yaml.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
 	filled := 0
-	for name, resource := range document.Resources {
-		alarm := resource.Properties
-		if resource.Type != "AWS::CloudWatch::Alarm" || len(alarm.Metrics) == 0 || !strings.Contains(alarm.Metrics[0].Expression, "FILL(") {
+	for name, properties := range alarmProperties(t) {
+		var alarm struct {
+			EvaluationPeriods int `yaml:"EvaluationPeriods"`
+			DatapointsToAlarm int `yaml:"DatapointsToAlarm"`
+			Metrics           []struct {
+				Expression string `yaml:"Expression"`
+				MetricStat struct {
+					Period int `yaml:"Period"`
+				} `yaml:"MetricStat"`
+			} `yaml:"Metrics"`
+		}
+		if err := properties.Decode(&alarm); err != nil {
+			t.Fatal(err)
+		}
+		if len(alarm.Metrics) == 0 || !strings.Contains(alarm.Metrics[0].Expression, "FILL(") {
 			continue
 		}
 		filled++
@@ -198,6 +188,19 @@ func TestFilledAlarmsLookBack(t *testing.T) {
 // alarms lists every metric of every alarm, those inside metric math included.
 func alarms(t *testing.T) []watched {
 	t.Helper()
+	var found []watched
+	for name, properties := range alarmProperties(t) {
+		found = append(found, metrics(name, properties)...)
+	}
+	if len(found) == 0 {
+		t.Fatal("template.yaml has no alarm")
+	}
+	return found
+}
+
+// alarmProperties are the properties of every alarm of template.yaml, by its logical id.
+func alarmProperties(t *testing.T) map[string]*yaml.Node {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(loaded(t).Top, "template.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -211,14 +214,11 @@ func alarms(t *testing.T) []watched {
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		t.Fatal(err)
 	}
-	var found []watched
+	found := map[string]*yaml.Node{}
 	for name, resource := range document.Resources {
 		if resource.Type == "AWS::CloudWatch::Alarm" {
-			found = append(found, metrics(name, &resource.Properties)...)
+			found[name] = &resource.Properties
 		}
-	}
-	if len(found) == 0 {
-		t.Fatal("template.yaml has no alarm")
 	}
 	return found
 }
