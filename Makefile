@@ -17,7 +17,7 @@ help: ## Show the targets
 run: ## Run the whole gateway on this machine (PORT=3000 SPEED=1 RESET=1)
 	@# Built under a name of its own and moved into place: another run may just start the same program. The functions are
 	@# built with the same flags, so that from a fresh clone nothing is compiled twice.
-	@$(DEPLOY) go build -o .local/bin/gateway-local.$$$$ ./cmd/gateway-local && mv .local/bin/gateway-local.$$$$ .local/bin/gateway-local && STARTED_BY=$$PPID exec .local/bin/gateway-local
+	@$(DEPLOY) go build -o .local/bin/gateway-local.$$$$ ./cmd/gateway-local && mv .local/bin/gateway-local.$$$$ .local/bin/gateway-local && PARENT_PID=$$PPID exec .local/bin/gateway-local
 
 build: ## Build the deployable bundle with SAM
 	$(DEPLOY) sam build

@@ -15,9 +15,9 @@ const (
 	maxStart = 1.7 // times its time from exec to first poll
 )
 
-// TestGates builds the deployed programs and holds what a request may cost: exact calls, size, start. It is left out of
+// TestPerformanceLimits builds the deployed programs and holds what a request may cost: exact calls, size, start. It is left out of
 // -short: its subject are other processes.
-func TestGates(t *testing.T) {
+func TestPerformanceLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the deployed programs")
 	}
@@ -25,64 +25,64 @@ func TestGates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newStage(t.Context(), root, delays{})
+	s, err := newFixture(t.Context(), root, delays{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.close()
-	t.Run("calls", func(t *testing.T) { exactCalls(t, s) })
-	t.Run("sizes", func(t *testing.T) { boundedSizes(t, s) })
-	t.Run("starts", func(t *testing.T) { boundedStarts(t, s) })
+	t.Run("calls", func(t *testing.T) { checkCalls(t, s) })
+	t.Run("sizes", func(t *testing.T) { checkSizes(t, s) })
+	t.Run("starts", func(t *testing.T) { checkStarts(t, s) })
 }
 
-// exactCalls compares the calls of each kind of request with the numbers of its row. That the profile is not among
+// checkCalls compares the calls of each kind of request with the numbers of its row. That the profile is not among
 // them shows that the token's look-up is cached.
-func exactCalls(t *testing.T, s *stage) {
+func checkCalls(t *testing.T, s *fixture) {
 	for i, kind := range requests() {
-		cost, err := s.cost(t.Context(), kind, (i+1)*1000, 5)
+		cost, err := s.measureRequest(t.Context(), kind, (i+1)*1000, 5)
 		if err != nil {
 			t.Errorf("%s: %v", kind.name, err)
 			continue
 		}
-		if want := (calls{writes: kind.writes, reads: kind.reads, operator: kind.operator}); cost.calls != want {
+		if want := (callCounts{writes: kind.writes, reads: kind.reads, operator: kind.operator}); cost.calls != want {
 			t.Errorf("%s calls %+v, want %+v", kind.name, cost.calls, want)
 		}
 	}
 }
 
-// boundedSizes compares the programs' sizes.
-func boundedSizes(t *testing.T, s *stage) {
-	bare, err := s.size(hello)
+// checkSizes compares the programs' sizes.
+func checkSizes(t *testing.T, s *fixture) {
+	baselineStart, err := s.programSize(baseline)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range s.functions {
-		size, err := s.size(f.Name)
+		size, err := s.programSize(f.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ratio := float64(size) / float64(bare); ratio > maxSize {
+		if ratio := float64(size) / float64(baselineStart); ratio > maxSize {
 			t.Errorf("%s has %d bytes, %.2f times the bare function's, more than %.1f", f.Name, size, ratio, maxSize)
 		}
 	}
 }
 
-// boundedStarts compares the time from exec to first poll of the three operations. A busy machine may spoil a
+// checkStarts compares the time from exec to first poll of the three operations. A busy machine may spoil a
 // measurement, so longer ones decide.
-func boundedStarts(t *testing.T, s *stage) {
-	names := []string{hello, "charge", "pay", "sms"}
+func checkStarts(t *testing.T, s *fixture) {
+	names := []string{baseline, "charge", "pay", "sms"}
 	for _, starts := range []int{15, 45, 75} {
-		polls, err := s.polls(t.Context(), names, starts, false)
+		polls, err := s.measureStarts(t.Context(), names, starts, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		bare, worst := median(polls[hello]), time.Duration(0)
+		baselineStart, worst := median(polls[baseline]), time.Duration(0)
 		for _, name := range names[1:] {
-			took := median(polls[name])
-			worst = max(worst, took)
-			t.Logf("%s: %s ms, %.2f times the bare function's", name, millis(took), float64(took)/float64(bare))
+			duration := median(polls[name])
+			worst = max(worst, duration)
+			t.Logf("%s: %s ms, %.2f times the bare function's", name, millis(duration), float64(duration)/float64(baselineStart))
 		}
-		if float64(worst) <= maxStart*float64(bare) {
+		if float64(worst) <= maxStart*float64(baselineStart) {
 			return
 		}
 	}
@@ -111,11 +111,11 @@ func TestConditions(t *testing.T) {
 	}
 	for _, c := range cases {
 		in := tableRequest{ConditionExpression: c.condition, ExpressionAttributeNames: map[string]string{"#v": "version"}, ExpressionAttributeValues: c.values}
-		if met, err := in.met(c.old); err != nil || met != c.met {
-			t.Errorf("%s: %v, %v", c.name, met, err)
+		if holds, err := in.conditionHolds(c.old); err != nil || holds != c.met {
+			t.Errorf("%s: %v, %v", c.name, holds, err)
 		}
 	}
-	if _, err := (tableRequest{ConditionExpression: "size(pk) > :n AND other"}).met(old); err == nil {
+	if _, err := (tableRequest{ConditionExpression: "size(pk) > :n AND other"}).conditionHolds(old); err == nil {
 		t.Error("a condition that is not understood gave no error")
 	}
 }
@@ -128,14 +128,14 @@ func TestReplaceBetween(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("head\n" + beginMark + "old\n" + endMark + "tail\n")
+	write("head\n" + tableBegin + "old\n" + tableEnd + "tail\n")
 	for range 2 { // writing twice changes nothing more
 		if err := replaceBetween(path, "new\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := os.ReadFile(path)
-	if want := "head\n" + beginMark + "\nnew\n\n" + endMark + "tail\n"; err != nil || string(got) != want {
+	if want := "head\n" + tableBegin + "\nnew\n\n" + tableEnd + "tail\n"; err != nil || string(got) != want {
 		t.Errorf("%q, %v", got, err)
 	}
 	write("no markers")

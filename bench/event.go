@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// request is one kind of request that is measured: who answers it, and how often it may call whom.
-type request struct {
+// requestKind is one kind of request that is measured: who answers it, and how often it may call whom.
+type requestKind struct {
 	name     string
 	function string
-	make     func(s *stage, number int) []byte
+	newEvent func(s *fixture, number int) []byte
 	// repeated is set where each request is sent once before it is measured.
 	repeated bool
 	// status is the answer that is expected; 0 takes any.
@@ -20,21 +20,21 @@ type request struct {
 }
 
 // requests are the kinds, with the numbers that the architecture promises.
-func requests() []request {
-	return []request{
-		{name: hello, function: hello, make: nothing},
-		{name: "charge, first", function: "charge", make: charge, status: 201, operator: 1, writes: 3},
-		{name: "charge, repeated", function: "charge", make: charge, repeated: true, status: 201, writes: 1},
-		{name: "pay (web), first", function: "pay", make: payWeb, status: 201, operator: 1, writes: 2},
-		{name: "pay (ussd), first", function: "pay", make: payUSSD, status: 201, operator: 1, writes: 2},
-		{name: "pay (ussd), repeated", function: "pay", make: payUSSD, repeated: true, status: 201, writes: 1},
-		{name: "sms, first", function: "sms", make: sms, status: 201, operator: 1, writes: 2},
-		{name: "sms, repeated", function: "sms", make: sms, repeated: true, status: 409, writes: 1},
+func requests() []requestKind {
+	return []requestKind{
+		{name: baseline, function: baseline, newEvent: emptyEvent},
+		{name: "charge, first", function: "charge", newEvent: charge, status: 201, operator: 1, writes: 3},
+		{name: "charge, repeated", function: "charge", newEvent: charge, repeated: true, status: 201, writes: 1},
+		{name: "pay (web), first", function: "pay", newEvent: payWeb, status: 201, operator: 1, writes: 2},
+		{name: "pay (ussd), first", function: "pay", newEvent: payUSSD, status: 201, operator: 1, writes: 2},
+		{name: "pay (ussd), repeated", function: "pay", newEvent: payUSSD, repeated: true, status: 201, writes: 1},
+		{name: "sms, first", function: "sms", newEvent: sms, status: 201, operator: 1, writes: 2},
+		{name: "sms, repeated", function: "sms", newEvent: sms, repeated: true, status: 409, writes: 1},
 	}
 }
 
-// event makes API Gateway's event of a request.
-func (s *stage) event(resource, path string, parameters, headers map[string]string, body any) []byte {
+// proxyEvent makes API Gateway's event of a request.
+func (s *fixture) proxyEvent(resource, path string, parameters, headers map[string]string, body any) []byte {
 	text, _ := json.Marshal(body) // maps of plain values
 	all := map[string]string{"Authorization": "Bearer " + s.token, "Content-Type": "application/json"}
 	for name, value := range headers {
@@ -56,7 +56,7 @@ func (s *stage) event(resource, path string, parameters, headers map[string]stri
 }
 
 // variable is a setting that a function of the stage has, the constants of the specification among them.
-func (s *stage) variable(function, name string) string {
+func (s *fixture) variable(function, name string) string {
 	for _, f := range s.functions {
 		if f.Name == function {
 			return f.Environment[name]
@@ -65,10 +65,10 @@ func (s *stage) variable(function, name string) string {
 	return ""
 }
 
-func nothing(*stage, int) []byte { return []byte("{}") }
+func emptyEvent(*fixture, int) []byte { return []byte("{}") }
 
-func charge(s *stage, number int) []byte {
-	return s.event("/payment/v1/{endUserId}/transactions/amount", "/payment/v1/acr%3AOperatorAPIToken/transactions/amount",
+func charge(s *fixture, number int) []byte {
+	return s.proxyEvent("/payment/v1/{endUserId}/transactions/amount", "/payment/v1/acr%3AOperatorAPIToken/transactions/amount",
 		map[string]string{"endUserId": "acr%3AOperatorAPIToken"},
 		map[string]string{"gw-token": "user-token", "gw-alias": "2250700000000"},
 		map[string]any{"amountTransaction": map[string]any{
@@ -83,12 +83,12 @@ func charge(s *stage, number int) []byte {
 		}})
 }
 
-func payWeb(s *stage, number int) []byte { return pay(s, number, "web") }
+func payWeb(s *fixture, number int) []byte { return pay(s, number, "web") }
 
-func payUSSD(s *stage, number int) []byte { return pay(s, number, "ussd") }
+func payUSSD(s *fixture, number int) []byte { return pay(s, number, "ussd") }
 
-func pay(s *stage, number int, channel string) []byte {
-	return s.event("/mobilemoney/v1", "/mobilemoney/v1", nil,
+func pay(s *fixture, number int, channel string) []byte {
+	return s.proxyEvent("/mobilemoney/v1", "/mobilemoney/v1", nil,
 		map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": channel, "lang": "fr"},
 		map[string]string{
 			"currency": "XOF", "order_id": fmt.Sprintf("%s_%d", merchantName, number), "amount": "500",
@@ -97,8 +97,8 @@ func pay(s *stage, number int, channel string) []byte {
 		})
 }
 
-func sms(s *stage, number int) []byte {
-	return s.event("/smsmessaging/v1/outbound/{senderAddress}/requests", "/smsmessaging/v1/outbound/tel%3A%2B22500/requests",
+func sms(s *fixture, number int) []byte {
+	return s.proxyEvent("/smsmessaging/v1/outbound/{senderAddress}/requests", "/smsmessaging/v1/outbound/tel%3A%2B22500/requests",
 		map[string]string{"senderAddress": "tel%3A%2B22500"},
 		map[string]string{
 			"X-OAPI-Application-Id": s.variable("sms", "APPLICATION_ID"), "X-OAPI-Contact-Id": s.variable("sms", "CONTACT_ID"),

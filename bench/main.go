@@ -38,12 +38,12 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := newStage(ctx, root, realDelays())
+	s, err := newFixture(ctx, root, typicalDelays())
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	report, err := measure(ctx, s, *starts, *requests)
+	report, err := measureAll(ctx, s, *starts, *requests)
 	if err != nil {
 		return err
 	}

@@ -28,49 +28,49 @@ type report struct {
 
 // programCost is what a program costs before its first event.
 type programCost struct {
-	name string
-	size int64         // bytes
-	poll time.Duration // median from exec to the first poll, without connections of the init phase
-	warm time.Duration // the same with them
+	name      string
+	size      int64         // bytes
+	firstPoll time.Duration // median from exec to the first poll, without connections of the init phase
+	warm      time.Duration // the same with them
 }
 
 // requestCost is what one kind of request costs.
 type requestCost struct {
-	name   string
-	p50    time.Duration // from the event to the answer
-	waits  time.Duration // what of it the stand-ins' delays are
-	cpu    time.Duration // of the function's process, user and system
-	memory int64         // peak of its process, bytes
-	calls  calls
+	name           string
+	p50            time.Duration // from the event to the answer
+	simulatedDelay time.Duration // what of it the stand-ins' delays are
+	cpu            time.Duration // of the function's process, user and system
+	memory         int64         // peak of its process, bytes
+	calls          callCounts
 }
 
-// calls is what one request called.
-type calls struct{ writes, reads, others, operator int }
+// callCounts is what one request called.
+type callCounts struct{ writes, reads, others, operator int }
 
-// measure runs everything once.
-func measure(ctx context.Context, s *stage, starts, number int) (*report, error) {
+// measureAll runs everything once.
+func measureAll(ctx context.Context, s *fixture, starts, number int) (*report, error) {
 	r := &report{starts: starts, requests: number, delays: s.delays}
-	names := []string{hello}
+	names := []string{baseline}
 	for _, f := range s.functions {
 		names = append(names, f.Name)
 	}
-	polls, err := s.polls(ctx, names, starts, false)
+	polls, err := s.measureStarts(ctx, names, starts, false)
 	if err != nil {
 		return nil, err
 	}
-	warm, err := s.polls(ctx, names, (starts+1)/2, true)
+	warm, err := s.measureStarts(ctx, names, (starts+1)/2, true)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		size, err := s.size(name)
+		size, err := s.programSize(name)
 		if err != nil {
 			return nil, err
 		}
 		r.programs = append(r.programs, programCost{name, size, median(polls[name]), median(warm[name])})
 	}
 	for i, kind := range requests() {
-		cost, err := s.cost(ctx, kind, (i+1)*1_000_000, number)
+		cost, err := s.measureRequest(ctx, kind, (i+1)*1_000_000, number)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", kind.name, err)
 		}
@@ -83,26 +83,26 @@ func measure(ctx context.Context, s *stage, starts, number int) (*report, error)
 	return r, err
 }
 
-// size is the size of a program in bytes.
-func (s *stage) size(name string) (int64, error) {
-	info, err := os.Stat(s.program(name))
+// programSize is the size of a program in bytes.
+func (s *fixture) programSize(name string) (int64, error) {
+	info, err := os.Stat(s.programPath(name))
 	if err != nil {
 		return 0, err
 	}
 	return info.Size(), nil
 }
 
-// polls starts every program in turn, again and again, and gives the times from exec to the first poll of the Runtime
+// measureStarts starts every program in turn, again and again, and gives the times from exec to the first poll of the Runtime
 // API. Programs alternate, so that whatever else the machine does falls on all of them.
-func (s *stage) polls(ctx context.Context, names []string, times int, warm bool) (map[string][]time.Duration, error) {
+func (s *fixture) measureStarts(ctx context.Context, names []string, times int, warm bool) (map[string][]time.Duration, error) {
 	found := map[string][]time.Duration{}
 	for range times {
 		for _, name := range names {
-			f, err := s.start(name, warm)
+			f, err := s.newFunction(name, warm)
 			if err != nil {
 				return nil, err
 			}
-			result, err := f.Do(ctx, runtimeapi.Event{Payload: []byte("{}")})
+			result, err := f.InvokeEvent(ctx, runtimeapi.Event{Payload: []byte("{}")})
 			f.Close()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -117,63 +117,63 @@ func (s *stage) polls(ctx context.Context, names []string, times int, warm bool)
 }
 
 // firstCharge is the median of a process's very first charge.
-func (s *stage) firstCharge(ctx context.Context, warm bool, from, times int) (time.Duration, error) {
+func (s *fixture) firstCharge(ctx context.Context, warm bool, from, times int) (time.Duration, error) {
 	var found []time.Duration
 	for i := range max(times, 1) {
-		f, err := s.start("charge", warm)
+		f, err := s.newFunction("charge", warm)
 		if err != nil {
 			return 0, err
 		}
-		took, err := send(ctx, f, charge(s, from+i), 201)
+		duration, err := invokeAndCheck(ctx, f, charge(s, from+i), 201)
 		f.Close()
 		if err != nil {
 			return 0, err
 		}
-		found = append(found, took)
+		found = append(found, duration)
 	}
 	return median(found), nil
 }
 
-// cost measures one kind of request. A process that answers the first alone is measured beside one that answers all,
+// measureRequest measures one kind of request. A process that answers the first alone is measured beside one that answers all,
 // so that the cost of starting is nobody's.
-func (s *stage) cost(ctx context.Context, kind request, from, number int) (requestCost, error) {
-	one, err := s.batch(ctx, kind, from, 0)
+func (s *fixture) measureRequest(ctx context.Context, kind requestKind, from, number int) (requestCost, error) {
+	firstOnly, err := s.runBatch(ctx, kind, from, 0)
 	if err != nil {
 		return requestCost{}, err
 	}
-	all, err := s.batch(ctx, kind, from+number+10, number)
+	all, err := s.runBatch(ctx, kind, from+number+10, number)
 	if err != nil {
 		return requestCost{}, err
 	}
 	cost := requestCost{
-		name: kind.name, p50: median(all.took), cpu: (all.cpu - one.cpu) / time.Duration(number),
+		name: kind.name, p50: median(all.durations), cpu: (all.cpu - firstOnly.cpu) / time.Duration(number),
 		memory: all.memory, calls: all.calls,
 	}
-	cost.waits = time.Duration(cost.calls.writes+cost.calls.reads)*s.delays.table + time.Duration(cost.calls.operator)*s.delays.operator
+	cost.simulatedDelay = time.Duration(cost.calls.writes+cost.calls.reads)*s.delays.table + time.Duration(cost.calls.operator)*s.delays.operator
 	return cost, nil
 }
 
-// batch is what one process did.
-type batch struct {
-	took   []time.Duration
-	cpu    time.Duration
-	memory int64
-	calls  calls // of one request: all of them called alike
+// batchResult is what one process did.
+type batchResult struct {
+	durations []time.Duration
+	cpu       time.Duration
+	memory    int64
+	calls     callCounts // of one request: all of them called alike
 }
 
-// batch sends a request that makes the process know merchant and secrets, and then number measured ones.
-func (s *stage) batch(ctx context.Context, kind request, from, number int) (batch, error) {
+// runBatch sends a request that makes the process know merchant and secrets, and then number measured ones.
+func (s *fixture) runBatch(ctx context.Context, kind requestKind, from, number int) (batchResult, error) {
 	if kind.repeated {
-		if err := s.sendBefore(ctx, kind, from, number); err != nil {
-			return batch{}, err
+		if err := s.sendOriginals(ctx, kind, from, number); err != nil {
+			return batchResult{}, err
 		}
 	}
-	f, err := s.start(kind.function, true)
+	f, err := s.newFunction(kind.function, true)
 	if err != nil {
-		return batch{}, err
+		return batchResult{}, err
 	}
 	before := childrenCPU()
-	b, err := s.sendAll(ctx, f, kind, from, number)
+	b, err := s.sendBatch(ctx, f, kind, from, number)
 	if err == nil {
 		b.memory, err = peakMemory(f.PIDs())
 	}
@@ -182,33 +182,33 @@ func (s *stage) batch(ctx context.Context, kind request, from, number int) (batc
 	return b, err
 }
 
-// sendBefore sends a batch's requests once, by another process, so that what is measured is nothing but the repeat.
-func (s *stage) sendBefore(ctx context.Context, kind request, from, number int) error {
-	f, err := s.start(kind.function, true)
+// sendOriginals sends a batch's requests once, by another process, so that what is measured is nothing but the repeat.
+func (s *fixture) sendOriginals(ctx context.Context, kind requestKind, from, number int) error {
+	f, err := s.newFunction(kind.function, true)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	for i := range number + 1 {
-		if _, err := send(ctx, f, kind.make(s, from+i), 201); err != nil {
+		if _, err := invokeAndCheck(ctx, f, kind.newEvent(s, from+i), 201); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sendAll sends the requests of a batch and looks at what each called.
-func (s *stage) sendAll(ctx context.Context, f *runtimeapi.Function, kind request, from, number int) (batch, error) {
-	var b batch
+// sendBatch sends the requests of a batch and looks at what each called.
+func (s *fixture) sendBatch(ctx context.Context, f *runtimeapi.Function, kind requestKind, from, number int) (batchResult, error) {
+	var b batchResult
 	for i := range number + 1 {
-		if _, err := s.take(); err != nil {
+		if _, err := s.drainCalls(); err != nil {
 			return b, err
 		}
-		took, err := send(ctx, f, kind.make(s, from+i), kind.status)
+		duration, err := invokeAndCheck(ctx, f, kind.newEvent(s, from+i), kind.status)
 		if err != nil {
 			return b, err
 		}
-		called, err := s.take()
+		called, err := s.drainCalls()
 		switch {
 		case err != nil:
 			return b, err
@@ -217,15 +217,15 @@ func (s *stage) sendAll(ctx context.Context, f *runtimeapi.Function, kind reques
 		case i > 1 && called != b.calls:
 			return b, fmt.Errorf("request %d called %+v, the one before %+v", i, called, b.calls)
 		}
-		b.calls, b.took = called, append(b.took, took)
+		b.calls, b.durations = called, append(b.durations, duration)
 	}
 	return b, nil
 }
 
-// take gives what was called since the last take.
-func (s *stage) take() (calls, error) {
-	operations, err := s.table.take()
-	found := calls{operator: int(s.platform.calls.Swap(0))}
+// drainCalls gives what was called since the last take.
+func (s *fixture) drainCalls() (callCounts, error) {
+	operations, err := s.dynamo.drainCalls()
+	found := callCounts{operator: int(s.operator.calls.Swap(0))}
 	for operation, times := range operations {
 		switch operation {
 		case "PutItem":
@@ -239,20 +239,20 @@ func (s *stage) take() (calls, error) {
 	return found, err
 }
 
-// send sends one event and checks the status of its answer, unless any will do.
-func send(ctx context.Context, f *runtimeapi.Function, event []byte, status int) (time.Duration, error) {
-	result, err := f.Do(ctx, runtimeapi.Event{Payload: event})
+// invokeAndCheck sends one event and checks the status of its answer, unless any will do.
+func invokeAndCheck(ctx context.Context, f *runtimeapi.Function, event []byte, status int) (time.Duration, error) {
+	result, err := f.InvokeEvent(ctx, runtimeapi.Event{Payload: event})
 	if err != nil {
 		return 0, err
 	}
 	if status == 0 && !result.FunctionError {
 		return result.Duration, nil
 	}
-	var answer struct{ StatusCode int }
-	if err := json.Unmarshal(result.Payload, &answer); err != nil {
+	var response struct{ StatusCode int }
+	if err := json.Unmarshal(result.Payload, &response); err != nil {
 		return 0, err
 	}
-	if result.FunctionError || answer.StatusCode != status {
+	if result.FunctionError || response.StatusCode != status {
 		return 0, fmt.Errorf("the function answered %s, want status %d", result.Payload, status)
 	}
 	return result.Duration, nil

@@ -11,8 +11,8 @@ import (
 
 // The markers in bench/README.md that the tables stand between.
 const (
-	beginMark = "<!-- tables: begin -->\n"
-	endMark   = "<!-- tables: end -->\n"
+	tableBegin = "<!-- tables: begin -->\n"
+	tableEnd   = "<!-- tables: end -->\n"
 )
 
 // markdown writes the tables.
@@ -21,22 +21,22 @@ func (r *report) markdown() string {
 	fmt.Fprintf(&b, "Measured with %s on %s/%s, %d processors: %d starts of each program in turn, %d requests of each kind.\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), r.starts, r.requests)
 	fmt.Fprintf(&b, "The stand-ins answer after fixed delays: DynamoDB %v, Secrets Manager %v, the operator %v.\n\n",
-		r.delays.table, r.delays.vault, r.delays.operator)
+		r.delays.table, r.delays.secrets, r.delays.operator)
 	r.programTable(&b)
 	r.requestTable(&b)
 	fmt.Fprintf(&b, "The first charge of a new process takes %s ms where the init phase opened its connections, and %s ms where it did not: the init phase\n"+
 		"costs %s ms more and the first request %s ms less. Nothing here speaks TLS; with TLS a saved connection is worth far more.\n",
-		millis(r.firstWarm), millis(r.firstCold), millis(r.program("charge").warm-r.program("charge").poll), millis(r.firstCold-r.firstWarm))
+		millis(r.firstWarm), millis(r.firstCold), millis(r.program("charge").warm-r.program("charge").firstPoll), millis(r.firstCold-r.firstWarm))
 	return b.String()
 }
 
 // programTable has a row a program.
 func (r *report) programTable(b *strings.Builder) {
-	bare := r.program(hello)
+	baselineStart := r.program(baseline)
 	b.WriteString("| Program | Size, MB | to hello | Exec to first poll, ms | to hello | with connections of the init phase, ms |\n|---|---|---|---|---|---|\n")
 	for _, p := range r.programs {
-		fmt.Fprintf(b, "| %s | %.2f | %.2f | %s | %.2f | %s |\n", p.name, float64(p.size)/1e6, float64(p.size)/float64(bare.size),
-			millis(p.poll), float64(p.poll)/float64(bare.poll), millis(p.warm))
+		fmt.Fprintf(b, "| %s | %.2f | %.2f | %s | %.2f | %s |\n", p.name, float64(p.size)/1e6, float64(p.size)/float64(baselineStart.size),
+			millis(p.firstPoll), float64(p.firstPoll)/float64(baselineStart.firstPoll), millis(p.warm))
 	}
 	b.WriteString("\n")
 }
@@ -46,7 +46,7 @@ func (r *report) requestTable(b *strings.Builder) {
 	b.WriteString("| Request | DynamoDB writes | reads | queries, scans | operator calls | p50, ms | of it waiting, ms | CPU, ms | peak memory, MB |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range r.kinds {
 		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %s | %s | %s | %.1f |\n", k.name, k.calls.writes, k.calls.reads, k.calls.others, k.calls.operator,
-			millis(k.p50), millis(k.waits), millis(k.cpu), float64(k.memory)/1e6)
+			millis(k.p50), millis(k.simulatedDelay), millis(k.cpu), float64(k.memory)/1e6)
 	}
 	b.WriteString("\n")
 }
@@ -70,10 +70,10 @@ func replaceBetween(path, text string) error {
 	if err != nil {
 		return err
 	}
-	head, rest, begun := strings.Cut(string(old), beginMark)
-	_, tail, ended := strings.Cut(rest, endMark)
+	head, rest, begun := strings.Cut(string(old), tableBegin)
+	_, tail, ended := strings.Cut(rest, tableEnd)
 	if !begun || !ended {
 		return errors.New(path + " has no markers for the tables")
 	}
-	return os.WriteFile(path, []byte(head+beginMark+"\n"+text+"\n"+endMark+tail), 0o644)
+	return os.WriteFile(path, []byte(head+tableBegin+"\n"+text+"\n"+tableEnd+tail), 0o644)
 }

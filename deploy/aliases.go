@@ -14,9 +14,9 @@ import (
 // aliasOutput is the output that template.yaml has in its gradual form alone.
 const aliasOutput = "Alias"
 
-// keepAliases refuses a deployment all at once of a stack that has aliases: it would take them away, and with them the
+// refuseAliasLoss refuses a deployment all at once of a stack that has aliases: it would take them away, and with them the
 // version before, to which nobody could go back.
-func keepAliases(ctx context.Context, root, sam string, config []byte, w wish) error {
+func refuseAliasLoss(ctx context.Context, root, sam string, config []byte, w deployOptions) error {
 	if w.gradual || w.dropAliases {
 		return nil
 	}
@@ -28,8 +28,8 @@ func keepAliases(ctx context.Context, root, sam string, config []byte, w wish) e
 	if err != nil {
 		return err
 	}
-	found, err := samcli.Outputs(ctx, root, sam, stack, place(root, file, w.section())...)
-	if errors.Is(err, samcli.ErrNone) {
+	found, err := samcli.StackOutputs(ctx, root, sam, stack, outputsArguments(root, file, w.configSection())...)
+	if errors.Is(err, samcli.ErrStackNotFound) {
 		return nil
 	}
 	if err != nil { // of the deployment too: it asks the same service with the same rights
@@ -42,23 +42,23 @@ func keepAliases(ctx context.Context, root, sam string, config []byte, w wish) e
 }
 
 // stackName is the stack that is deployed to.
-func (w wish) stackName(file map[string]any) (string, error) {
+func (w deployOptions) stackName(file map[string]any) (string, error) {
 	if w.stack != "" {
 		return w.stack, nil
 	}
-	name, _ := under(file, w.section(), "global", "parameters", "stack_name").(string)
+	name, _ := nestedValue(file, w.configSection(), "global", "parameters", "stack_name").(string)
 	if name == "" {
 		return "", fmt.Errorf("samconfig.toml names no stack of %s", w.environment)
 	}
 	return name, nil
 }
 
-// place is where SAM is to look for the outputs: the file and section that a deployment goes by, with the region and the
+// outputsArguments is where SAM is to look for the outputs: the file and section that a deployment goes by, with the region and the
 // profile that somebody gave to the deployment alone.
-func place(root string, file map[string]any, section string) []string {
+func outputsArguments(root string, file map[string]any, section string) []string {
 	found := []string{"--config-file", filepath.Join(root, "samconfig.toml"), "--config-env", section}
 	for _, name := range [...]string{"region", "profile"} {
-		if value, _ := under(file, section, "deploy", "parameters", name).(string); value != "" {
+		if value, _ := nestedValue(file, section, "deploy", "parameters", name).(string); value != "" {
 			found = append(found, "--"+name, value)
 		}
 	}

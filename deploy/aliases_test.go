@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestAliasesAreKept: what was deployed step by step is not deployed all at once but where somebody says so.
-func TestAliasesAreKept(t *testing.T) {
+// TestRefuseAliasLoss: what was deployed step by step is not deployed all at once but where somebody says so.
+func TestRefuseAliasLoss(t *testing.T) {
 	const aliases = `[{"OutputKey":"Alias","OutputValue":"live"},{"OutputKey":"Stage","OutputValue":"dev"}]`
-	good := program(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
+	good := buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
 	for name, c := range map[string]struct {
 		arguments          []string
 		outputs, complaint string
@@ -30,7 +30,7 @@ func TestAliasesAreKept(t *testing.T) {
 		"an answer of no form":    {nil, "?", "", "the stack's outputs", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, good)
+			s := newTestCheckout(t, good)
 			t.Setenv("FAKE_OUTPUTS", c.outputs)
 			t.Setenv("FAKE_COMPLAINT", c.complaint)
 			err := run(t.Context(), s.root, c.arguments, io.Discard)
@@ -40,26 +40,26 @@ func TestAliasesAreKept(t *testing.T) {
 			if calls := s.calls(t); c.want != "" && calls[0] != "" {
 				t.Errorf("SAM was called: %q", calls)
 			}
-			asked, _ := os.ReadFile(s.log + ".asked") // none where it was not asked
-			if !strings.Contains(string(asked), c.asked) || c.asked == "" && c.want == "" && len(asked) > 0 {
-				t.Errorf("asked %q, want %q", asked, c.asked)
+			questions, _ := os.ReadFile(s.log + ".asked") // none where it was not asked
+			if !strings.Contains(string(questions), c.asked) || c.asked == "" && c.want == "" && len(questions) > 0 {
+				t.Errorf("asked %q, want %q", questions, c.asked)
 			}
 		})
 	}
 }
 
-// TestTheAliasIsAnOutput: the template tells of its aliases in its gradual form alone.
-func TestTheAliasIsAnOutput(t *testing.T) {
+// TestAliasOutput: the template tells of its aliases in its gradual form alone.
+func TestAliasOutput(t *testing.T) {
 	text := read(t, "template.yaml")
 	mark := []byte("\n  " + aliasOutput + ":\n")
-	if bytes.Contains(text, mark) || !bytes.Contains(unmark(text), mark) {
+	if bytes.Contains(text, mark) || !bytes.Contains(enableGradualLines(text), mark) {
 		t.Errorf("the output %s does not stand under its mark", aliasOutput)
 	}
 }
 
-func TestPlace(t *testing.T) {
+func TestOutputsArguments(t *testing.T) {
 	file := map[string]any{"prod": map[string]any{"deploy": map[string]any{"parameters": map[string]any{"region": "eu-west-1", "profile": "money"}}}}
-	if got := strings.Join(place("/r", file, "prod"), " "); got != "--config-file /r/samconfig.toml --config-env prod --region eu-west-1 --profile money" {
+	if got := strings.Join(outputsArguments("/r", file, "prod"), " "); got != "--config-file /r/samconfig.toml --config-env prod --region eu-west-1 --profile money" {
 		t.Error(got)
 	}
 }

@@ -7,18 +7,18 @@ import (
 	"path/filepath"
 )
 
-// machines are the processors of the template's architectures.
-var machines = map[string]elf.Machine{"arm64": elf.EM_AARCH64, "x86_64": elf.EM_X86_64}
+// elfMachines are the processors of the template's architectures.
+var elfMachines = map[string]elf.Machine{"arm64": elf.EM_AARCH64, "x86_64": elf.EM_X86_64}
 
-// flags are what a deployed program was built with. The linker's are not recorded in one that was built with -trimpath;
+// requiredBuildFlags are what a deployed program was built with. The linker's are not recorded in one that was built with -trimpath;
 // that it has no symbols shows them.
-var flags = map[string]string{"-tags": "lambda.norpc", "-trimpath": "true", "CGO_ENABLED": "0"}
+var requiredBuildFlags = map[string]string{"-tags": "lambda.norpc", "-trimpath": "true", "CGO_ENABLED": "0"}
 
 // checkBundle looks at the program of each function: SAM ships whatever a build leaves, be it an archive, a program for
 // another processor, or one that was built by other flags.
 func checkBundle(bundle string, functions []string, architecture string) error {
 	for _, name := range functions {
-		if err := checkProgram(filepath.Join(bundle, name, "bootstrap"), machines[architecture]); err != nil {
+		if err := checkProgram(filepath.Join(bundle, name, "bootstrap"), elfMachines[architecture]); err != nil {
 			return fmt.Errorf("the program of %s is not to be deployed: %w", name, err)
 		}
 	}
@@ -51,7 +51,7 @@ func checkProgram(path string, machine elf.Machine) error {
 	for _, setting := range info.Settings {
 		built[setting.Key] = setting.Value
 	}
-	for name, want := range flags {
+	for name, want := range requiredBuildFlags {
 		if built[name] != want {
 			return fmt.Errorf("it was built with %s=%q, not %q: use make", name, built[name], want)
 		}

@@ -56,7 +56,7 @@ func TestSamconfig(t *testing.T) {
 	if len(environments) != 3 {
 		t.Errorf("%d environments", len(environments))
 	}
-	known, err := declared(read(t, "template.yaml"))
+	known, err := readDeclarations(read(t, "template.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +75,12 @@ func TestSamconfig(t *testing.T) {
 			if one.Deploy.Parameters.Rollback != nil && *one.Deploy.Parameters.Rollback {
 				t.Error("a deployment that fails is left as it is")
 			}
-			given, err := configured(text, environment)
-			if err != nil || valueOf(given, "Stage") != stage {
+			given, err := configParameters(text, environment)
+			if err != nil || parameterValue(given, "Stage") != stage {
 				t.Errorf("%v, %v", given, err)
 			}
 			for _, p := range given {
-				if err := known.check(p); err != nil {
+				if err := known.checkValue(p); err != nil {
 					t.Error(err)
 				}
 			}
@@ -111,12 +111,12 @@ for name in $FAKE_FUNCTIONS; do
 done
 `
 
-// stand is a folder with what a deployment reads, and a SAM that only notes.
-type stand struct{ root, log string }
+// testCheckout is a folder with what a deployment reads, and a SAM that only notes.
+type testCheckout struct{ root, log string }
 
-func newStand(t *testing.T, program string) stand {
+func newTestCheckout(t *testing.T, program string) testCheckout {
 	t.Helper()
-	s := stand{root: t.TempDir()}
+	s := testCheckout{root: t.TempDir()}
 	s.log = filepath.Join(s.root, "log")
 	for _, name := range []string{"template.yaml", "samconfig.toml"} {
 		if err := os.WriteFile(filepath.Join(s.root, name), read(t, name), 0o600); err != nil {
@@ -135,12 +135,12 @@ func newStand(t *testing.T, program string) stand {
 	t.Setenv("FAKE_OUTPUTS", "")
 	t.Setenv("FAKE_COMPLAINT", "Error: The input stack x does not exist on Cloudformation in the region eu-west-1")
 	t.Setenv("FAKE_PROGRAM", program)
-	t.Setenv("FAKE_FUNCTIONS", strings.Join(functionsOf(read(t, "template.yaml")), " "))
+	t.Setenv("FAKE_FUNCTIONS", strings.Join(functionIDs(read(t, "template.yaml")), " "))
 	return s
 }
 
 // calls are the lines of the log.
-func (s stand) calls(t *testing.T) []string {
+func (s testCheckout) calls(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(s.log)
 	if err != nil && !os.IsNotExist(err) {
@@ -152,8 +152,8 @@ func (s stand) calls(t *testing.T) []string {
 // deployFlags are the Makefile's, as it gives them to SAM.
 var deployFlags = [...]string{"GOFLAGS=-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='", "CGO_ENABLED=0", "GOOS=linux"}
 
-// program builds the smallest program.
-func program(t *testing.T, environment ...string) string {
+// buildProgram builds the smallest program.
+func buildProgram(t *testing.T, environment ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module hello\n", "main.go": "package main\n\nfunc main() {}\n"} {
@@ -169,15 +169,15 @@ func program(t *testing.T, environment ...string) string {
 	return filepath.Join(dir, "bootstrap")
 }
 
-func TestTheMakefileBuildsByTheseFlags(t *testing.T) {
+func TestMakefileBuildFlags(t *testing.T) {
 	want := `DEPLOY = CGO_ENABLED=0 GOFLAGS="` + strings.TrimPrefix(deployFlags[0], "GOFLAGS=") + `"`
 	if !bytes.Contains(read(t, "Makefile"), []byte(want)) {
 		t.Errorf("the Makefile has no line %s", want)
 	}
 }
 
-// TestTheMakefileTakesNoStrayVariable: what is left in a shell's environment deploys nothing anywhere else.
-func TestTheMakefileTakesNoStrayVariable(t *testing.T) {
+// TestMakefileIgnoresStrayVariables: what is left in a shell's environment deploys nothing anywhere else.
+func TestMakefileIgnoresStrayVariables(t *testing.T) {
 	set := []string{"ENV=prod", "STACK=other", "GRADUAL=true", "YES=1", "DROP_ALIASES=1", "PARAMETERS=Stage=prod"}
 	dry := func(arguments, environment []string) string {
 		make := exec.Command("make", append([]string{"-n", "--no-print-directory", "deploy"}, arguments...)...)
@@ -199,7 +199,7 @@ func TestTheMakefileTakesNoStrayVariable(t *testing.T) {
 }
 
 func TestDeploy(t *testing.T) {
-	good := program(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
+	good := buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
 	constants := []string{"ServiceId=S", "ApplicationId=A", "ContactId=C"}
 	cases := map[string]struct {
 		arguments []string
@@ -228,7 +228,7 @@ func TestDeploy(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, good)
+			s := newTestCheckout(t, good)
 			if err := run(t.Context(), s.root, c.arguments, io.Discard); err != nil {
 				t.Fatal(err)
 			}
@@ -252,9 +252,9 @@ func TestDeploy(t *testing.T) {
 	}
 }
 
-// TestTheGradualBundle: what SAM is given has the alias, and a release that the template takes.
-func TestTheGradualBundle(t *testing.T) {
-	s := newStand(t, program(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...))
+// TestGradualBundle: what SAM is given has the alias, and a release that the template takes.
+func TestGradualBundle(t *testing.T) {
+	s := newTestCheckout(t, buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...))
 	if err := run(t.Context(), s.root, []string{"-gradual=1"}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -271,15 +271,15 @@ func TestTheGradualBundle(t *testing.T) {
 	}
 }
 
-// TestTheWayBack: an alarm that sounds stops no deployment all at once, and any other as before.
-func TestTheWayBack(t *testing.T) {
-	good := program(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
+// TestRollbackIgnoresAlarms: an alarm that sounds stops no deployment all at once, and any other as before.
+func TestRollbackIgnoresAlarms(t *testing.T) {
+	good := buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
 	for deployment, want := range map[string]string{
 		"AllAtOnce":                "{Type: !Ref Deployment, Alarms: [!Ref AWS::NoValue]}",
 		"Canary10Percent15Minutes": "{Type: !Ref Deployment, Alarms: [!Ref FunctionErrorsAlarm, !Ref ApiErrorsAlarm, !Ref InternalErrorsAlarm]}",
 	} {
 		t.Run(deployment, func(t *testing.T) {
-			s := newStand(t, good)
+			s := newTestCheckout(t, good)
 			if err := run(t.Context(), s.root, []string{"-gradual=1", "Deployment=" + deployment}, io.Discard); err != nil {
 				t.Fatal(err)
 			}
@@ -291,7 +291,7 @@ func TestTheWayBack(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestRefusedOptions(t *testing.T) {
 	cases := map[string]struct {
 		arguments []string
 		want      string
@@ -321,7 +321,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, "/dev/null")
+			s := newTestCheckout(t, "/dev/null")
 			err := run(t.Context(), s.root, c.arguments, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
@@ -333,21 +333,21 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestBundlesThatAreRefused: SAM would ship them.
-func TestBundlesThatAreRefused(t *testing.T) {
+// TestRefusedBundles: SAM would ship them.
+func TestRefusedBundles(t *testing.T) {
 	archive := filepath.Join(t.TempDir(), "archive")
 	if err := os.WriteFile(archive, []byte("!<arch>\n"+strings.Repeat("x", 64)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cases := map[string]struct{ program, want string }{
 		"an archive":        {archive, "bad magic number"},
-		"another processor": {program(t, append(slices.Clone(deployFlags[:]), "GOARCH=amd64")...), "not an executable for"},
-		"no flags":          {program(t, "GOFLAGS=", "CGO_ENABLED=0", "GOARCH=arm64", "GOOS=linux"), "-ldflags=-s"},
-		"half the flags":    {program(t, "GOFLAGS=-ldflags=-s", "CGO_ENABLED=0", "GOARCH=arm64", "GOOS=linux"), "use make"},
+		"another processor": {buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=amd64")...), "not an executable for"},
+		"no flags":          {buildProgram(t, "GOFLAGS=", "CGO_ENABLED=0", "GOARCH=arm64", "GOOS=linux"), "-ldflags=-s"},
+		"half the flags":    {buildProgram(t, "GOFLAGS=-ldflags=-s", "CGO_ENABLED=0", "GOARCH=arm64", "GOOS=linux"), "use make"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, c.program)
+			s := newTestCheckout(t, c.program)
 			err := run(t.Context(), s.root, nil, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)

@@ -37,19 +37,19 @@ func main() {
 	}
 }
 
-// wish is what the command line asks for.
-type wish struct {
-	environment string // dev, staging or prod
-	stack       string // "" for samconfig.toml's
-	gradual     bool
-	unattended  bool // no question before the change set
-	dropAliases bool // a stack with aliases may lose them
-	parameters  []parameter
+// deployOptions is what the command line asks for.
+type deployOptions struct {
+	environment      string // dev, staging or prod
+	stack            string // "" for samconfig.toml's
+	gradual          bool
+	skipConfirmation bool // no question before the change set
+	dropAliases      bool // a stack with aliases may lose them
+	parameters       []parameter
 }
 
-// onlyOne gives a switch that takes 1 for yes and nothing for no. Anything else is refused: a GRADUAL=true that counted for
+// switchFlag gives a switch that takes 1 for yes and nothing for no. Anything else is refused: a GRADUAL=true that counted for
 // nothing would have the new version take over all at once.
-func onlyOne(set *bool) func(string) error {
+func switchFlag(set *bool) func(string) error {
 	return func(value string) error {
 		if value != "" && value != "1" {
 			return errors.New("it is 1, or left out")
@@ -59,16 +59,16 @@ func onlyOne(set *bool) func(string) error {
 	}
 }
 
-// readWish reads the command line.
-func readWish(arguments []string, out io.Writer) (wish, error) {
-	var w wish
+// parseOptions reads the command line.
+func parseOptions(arguments []string, out io.Writer) (deployOptions, error) {
+	var w deployOptions
 	flags := flag.NewFlagSet("deploy", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&w.environment, "env", "dev", "dev, staging or prod")
 	flags.StringVar(&w.stack, "stack", "", "another name than mobile-gateway-dev, for a stack of one's own; with dev alone")
-	flags.Func("gradual", "1: let the new version take over step by step", onlyOne(&w.gradual))
-	flags.Func("yes", "1: do not ask before the change set; never with prod", onlyOne(&w.unattended))
-	flags.Func("drop-aliases", "1: deploy all at once although the stack has aliases, which go", onlyOne(&w.dropAliases))
+	flags.Func("gradual", "1: let the new version take over step by step", switchFlag(&w.gradual))
+	flags.Func("yes", "1: do not ask before the change set; never with prod", switchFlag(&w.skipConfirmation))
+	flags.Func("drop-aliases", "1: deploy all at once although the stack has aliases, which go", switchFlag(&w.dropAliases))
 	if err := flags.Parse(arguments); err != nil {
 		return w, err
 	}
@@ -86,14 +86,14 @@ func readWish(arguments []string, out io.Writer) (wish, error) {
 		return w, fmt.Errorf("the stack of %s has its name in samconfig.toml", w.environment)
 	case w.gradual && w.dropAliases:
 		return w, errors.New("a gradual deployment drops no aliases: GRADUAL or DROP_ALIASES")
-	case w.unattended && w.environment == "prod":
+	case w.skipConfirmation && w.environment == "prod":
 		return w, errors.New("a change of prod is looked at before it is made")
 	}
 	return w, nil
 }
 
-// section is the environment as samconfig.toml names it.
-func (w wish) section() string {
+// configSection is the environment as samconfig.toml names it.
+func (w deployOptions) configSection() string {
 	if w.environment == "dev" {
 		return "default" // what a plain `sam deploy` takes
 	}
@@ -102,7 +102,7 @@ func (w wish) section() string {
 
 // run builds, checks and deploys the checkout at root.
 func run(ctx context.Context, root string, arguments []string, out io.Writer) error {
-	w, err := readWish(arguments, out)
+	w, err := parseOptions(arguments, out)
 	if err != nil {
 		return err
 	}
@@ -111,14 +111,14 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 		return fmt.Errorf("start this in the checkout: %w", err)
 	}
 	if w.gradual {
-		text = unmark(text)
-		w.parameters = append(w.parameters, parameter{"Release", time.Now().UTC().Format(releaseForm)})
+		text = enableGradualLines(text)
+		w.parameters = append(w.parameters, parameter{"Release", time.Now().UTC().Format(releaseLayout)})
 	}
 	config, err := os.ReadFile(filepath.Join(root, "samconfig.toml"))
 	if err != nil {
 		return err
 	}
-	given, err := settled(config, text, w)
+	given, err := resolveParameters(config, text, w)
 	if err != nil {
 		return err
 	}
@@ -126,48 +126,48 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	for _, line := range slices.Concat(warnings(w.environment, given), overridden(config, text, w)) {
+	for _, line := range slices.Concat(productionWarnings(w.environment, given), overrideWarnings(config, text, w)) {
 		fmt.Fprintln(out, "deploy: warning:", line)
 	}
-	if err := keepAliases(ctx, root, sam, config, w); err != nil {
+	if err := refuseAliasLoss(ctx, root, sam, config, w); err != nil {
 		return err
 	}
-	return deployTo(ctx, root, sam, text, given, w)
+	return buildAndDeploy(ctx, root, sam, text, given, w)
 }
 
-// deployTo has SAM build and deploy with all parameters.
-func deployTo(ctx context.Context, root, sam string, text []byte, given []parameter, w wish) error {
+// buildAndDeploy has SAM build and deploy with all parameters.
+func buildAndDeploy(ctx context.Context, root, sam string, text []byte, given []parameter, w deployOptions) error {
 	source := filepath.Join(root, "template.yaml")
 	if w.gradual {
-		if valueOf(given, "Deployment") == "AllAtOnce" {
-			text = withoutAlarms(text)
+		if parameterValue(given, "Deployment") == "AllAtOnce" {
+			text = removeDeploymentAlarms(text)
 		}
 		source = filepath.Join(root, ".aws-sam", "gradual.yaml")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(source), 0o755), os.WriteFile(source, text, 0o600)); err != nil {
 			return err
 		}
 	}
-	common := []string{"--config-file", filepath.Join(root, "samconfig.toml"), "--config-env", w.section()}
-	build := append([]string{"build", "--template-file", source, "--base-dir", root, "--parameter-overrides"}, overrides(given)...)
-	if err := command(ctx, root, sam, append(build, common...)...); err != nil {
+	common := []string{"--config-file", filepath.Join(root, "samconfig.toml"), "--config-env", w.configSection()}
+	build := append([]string{"build", "--template-file", source, "--base-dir", root, "--parameter-overrides"}, samOverrides(given)...)
+	if err := runSAM(ctx, root, sam, append(build, common...)...); err != nil {
 		return err
 	}
 	bundle := filepath.Join(root, ".aws-sam", "build")
-	if err := checkBundle(bundle, functionsOf(text), valueOf(given, "Architecture")); err != nil {
+	if err := checkBundle(bundle, functionIDs(text), parameterValue(given, "Architecture")); err != nil {
 		return err
 	}
-	deploy := append([]string{"deploy", "--template-file", filepath.Join(bundle, "template.yaml"), "--parameter-overrides"}, overrides(given)...)
+	deploy := append([]string{"deploy", "--template-file", filepath.Join(bundle, "template.yaml"), "--parameter-overrides"}, samOverrides(given)...)
 	if w.stack != "" {
 		deploy = append(deploy, "--stack-name", w.stack)
 	}
-	if w.unattended {
+	if w.skipConfirmation {
 		deploy = append(deploy, "--no-confirm-changeset")
 	}
-	return command(ctx, root, sam, append(deploy, common...)...)
+	return runSAM(ctx, root, sam, append(deploy, common...)...)
 }
 
-// command runs SAM at the terminal: it may ask.
-func command(ctx context.Context, root, sam string, arguments ...string) error {
+// runSAM runs SAM at the terminal: it may ask.
+func runSAM(ctx context.Context, root, sam string, arguments ...string) error {
 	c := exec.CommandContext(ctx, sam, arguments...)
 	c.Dir, c.Env = root, append(os.Environ(), "SAM_CLI_TELEMETRY=0")
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr

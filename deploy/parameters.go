@@ -12,47 +12,49 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// releaseForm is the parameter Release as time.Format writes it: the minute.
-const releaseForm = "0601021504"
+// releaseLayout is the parameter Release as time.Format writes it: the minute.
+const releaseLayout = "0601021504"
 
 // parameter is one of the template's parameters with a value.
 type parameter struct{ Name, Value string }
 
-// constants are the operators' constants of the specification, which have no default that a real merchant could use.
-var constants = [...]string{"ServiceId", "ApplicationId", "ContactId"}
+// operatorConstants are the operators' constants of the specification, which have no default that a real merchant could use.
+var operatorConstants = [...]string{"ServiceId", "ApplicationId", "ContactId"}
 
-// unmark takes the marks away from the lines of template.yaml that a gradual deployment has.
-func unmark(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\n#gradual"), []byte("\n")) }
+// enableGradualLines takes the marks away from the lines of template.yaml that a gradual deployment has.
+func enableGradualLines(text []byte) []byte {
+	return bytes.ReplaceAll(text, []byte("\n#gradual"), []byte("\n"))
+}
 
-// withoutAlarms takes the alarms of a gradual deployment off, for a way back while one sounds: CodeDeploy stops whatever is
+// removeDeploymentAlarms takes the alarms of a gradual deployment off, for a way back while one sounds: CodeDeploy stops whatever is
 // deployed then, all at once or not. A line without the list, or an empty list, would leave them where they are: SAM
 // gives CodeDeploy an empty configuration for this one alone.
-func withoutAlarms(text []byte) []byte {
+func removeDeploymentAlarms(text []byte) []byte {
 	return regexp.MustCompile(`(?m)^(    DeploymentPreference: \{.*), Alarms: \[.*\]\}$`).ReplaceAll(text, []byte("$1, Alarms: [!Ref AWS::NoValue]}"))
 }
 
-// settled are all parameters of a deployment: those of samconfig.toml, changed by the wish's own; the architecture,
+// resolveParameters are all parameters of a deployment: those of samconfig.toml, changed by the wish's own; the architecture,
 // which the build needs to know too; and how a gradual one goes, which must not stay what it was in an incident. It fails for one that the template does not have or whose value it does not take.
-func settled(config, template []byte, w wish) ([]parameter, error) {
-	given, err := configured(config, w.section())
+func resolveParameters(config, template []byte, w deployOptions) ([]parameter, error) {
+	given, err := configParameters(config, w.configSection())
 	if err == nil {
-		err = ownStack(config, w)
+		err = checkStackName(config, w)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("samconfig.toml: %w", err)
 	}
-	given = merge(given, w.parameters)
-	for _, name := range constants {
-		if w.environment == "prod" && valueOf(given, name) == "" {
+	given = mergeParameters(given, w.parameters)
+	for _, name := range operatorConstants {
+		if w.environment == "prod" && parameterValue(given, name) == "" {
 			return nil, fmt.Errorf("prod needs the operators' %s: put it into samconfig.toml, or into PARAMETERS", name)
 		}
 	}
 	for _, name := range [...]string{"BaseUrl", "CallbackBaseUrl"} {
-		if w.environment == "prod" && strings.HasPrefix(valueOf(given, name), "http://") {
+		if w.environment == "prod" && strings.HasPrefix(parameterValue(given, name), "http://") {
 			return nil, fmt.Errorf("prod is reached by https alone: %s begins with http://", name)
 		}
 	}
-	known, err := declared(template)
+	known, err := readDeclarations(template)
 	if err != nil {
 		return nil, err
 	}
@@ -60,65 +62,65 @@ func settled(config, template []byte, w wish) ([]parameter, error) {
 	if deployment, gradual := known["Deployment"]; gradual {
 		defaults = append(defaults, parameter{"Deployment", deployment.Default})
 	}
-	given = merge(defaults, given)
+	given = mergeParameters(defaults, given)
 	for _, p := range given {
-		if err := known.check(p); err != nil {
+		if err := known.checkValue(p); err != nil {
 			return nil, err
 		}
 	}
 	return given, nil
 }
 
-// warnings tells what a deployment of production goes without, a line each. A stack may have the value from before:
+// productionWarnings tells what a deployment of production goes without, a line each. A stack may have the value from before:
 // CloudFormation keeps it, and nobody here knows it.
-func warnings(environment string, given []parameter) []string {
+func productionWarnings(environment string, given []parameter) []string {
 	if environment != "prod" {
 		return nil
 	}
 	var found []string
-	for _, missed := range [...]struct{ name, means string }{
+	for _, absent := range [...]struct{ name, means string }{
 		{"WebAclArn", "anybody's requests use up a route's ThrottleRate, and nobody needs a token for that"},
 		{"AlarmTopicArn", "the alarms only show, and wake nobody"},
 		{"ChargeConcurrency", "another function's traffic can leave charges none of the account's concurrency"},
 		{"PayConcurrency", "another function's traffic can leave payments none of the account's concurrency"},
 		{"NotifConcurrency", "another function's traffic can leave operators' callbacks none of the account's concurrency"},
 	} {
-		if valueOf(given, missed.name) == "" {
-			found = append(found, fmt.Sprintf("%s is not given: unless the stack has it from before, %s", missed.name, missed.means))
+		if parameterValue(given, absent.name) == "" {
+			found = append(found, fmt.Sprintf("%s is not given: unless the stack has it from before, %s", absent.name, absent.means))
 		}
 	}
 	return found
 }
 
-// overridden tells what of the command line holds for this deployment alone, a line each: what samconfig.toml says, and what
+// overrideWarnings tells what of the command line holds for this deployment alone, a line each: what samconfig.toml says, and what
 // is given each time, the next plain deployment puts back.
-func overridden(config, template []byte, w wish) []string {
-	each, _ := configured(config, w.section()) // settled has read both before
-	known, _ := declared(template)
+func overrideWarnings(config, template []byte, w deployOptions) []string {
+	each, _ := configParameters(config, w.configSection()) // settled has read both before
+	known, _ := readDeclarations(template)
 	if !slices.ContainsFunc(each, func(p parameter) bool { return p.Name == "Architecture" }) {
 		each = append(each, parameter{"Architecture", known["Architecture"].Default})
 	}
 	var found []string
 	for _, p := range each {
-		if own := merge([]parameter{p}, w.parameters)[0]; own.Value != p.Value {
-			found = append(found, fmt.Sprintf("%s=%s is for this deployment: the next plain one puts %s back, unless samconfig.toml says otherwise", p.Name, own.Value, p.Value))
+		if overridden := mergeParameters([]parameter{p}, w.parameters)[0]; overridden.Value != p.Value {
+			found = append(found, fmt.Sprintf("%s=%s is for this deployment: the next plain one puts %s back, unless samconfig.toml says otherwise", p.Name, overridden.Value, p.Value))
 		}
 	}
 	return found
 }
 
-// configured reads the parameters of an environment from samconfig.toml.
-func configured(text []byte, environment string) ([]parameter, error) {
+// configParameters reads the parameters of an environment from samconfig.toml.
+func configParameters(text []byte, environment string) ([]parameter, error) {
 	var file map[string]any
 	if err := toml.Unmarshal(text, &file); err != nil {
 		return nil, err
 	}
-	at := under(file, environment, "deploy", "parameters", "parameter_overrides")
+	at := nestedValue(file, environment, "deploy", "parameters", "parameter_overrides")
 	if at == nil {
 		return nil, fmt.Errorf("there is no %s.deploy.parameters.parameter_overrides", environment)
 	}
-	line, isText := at.(string)
-	if !isText {
+	line, isString := at.(string)
+	if !isString {
 		return nil, fmt.Errorf("parameter_overrides of %s is not a text of Name=value", environment)
 	}
 	var found []parameter
@@ -129,8 +131,8 @@ func configured(text []byte, environment string) ([]parameter, error) {
 	return found, nil
 }
 
-// under walks down tables; nil where there is nothing.
-func under(at any, keys ...string) any {
+// nestedValue walks down tables; nil where there is nothing.
+func nestedValue(at any, keys ...string) any {
 	for _, key := range keys {
 		table, _ := at.(map[string]any)
 		at = table[key]
@@ -138,22 +140,22 @@ func under(at any, keys ...string) any {
 	return at
 }
 
-// ownStack refuses a stack's name that samconfig.toml gives to another environment: its parameters would be this one's.
-func ownStack(text []byte, w wish) error {
+// checkStackName refuses a stack's name that samconfig.toml gives to another environment: its parameters would be this one's.
+func checkStackName(text []byte, w deployOptions) error {
 	var file map[string]any
 	if err := toml.Unmarshal(text, &file); err != nil {
 		return err
 	}
 	for environment := range file {
-		if w.stack != "" && environment != w.section() && under(file, environment, "global", "parameters", "stack_name") == w.stack {
+		if w.stack != "" && environment != w.configSection() && nestedValue(file, environment, "global", "parameters", "stack_name") == w.stack {
 			return fmt.Errorf("%s is the stack of %s: ENV=%s", w.stack, environment, environment)
 		}
 	}
 	return nil
 }
 
-// merge lets later values take the place of earlier ones.
-func merge(first, second []parameter) []parameter {
+// mergeParameters lets later values take the place of earlier ones.
+func mergeParameters(first, second []parameter) []parameter {
 	merged := slices.Clone(first)
 	for _, p := range second {
 		if i := slices.IndexFunc(merged, func(other parameter) bool { return other.Name == p.Name }); i >= 0 {
@@ -165,8 +167,8 @@ func merge(first, second []parameter) []parameter {
 	return merged
 }
 
-// valueOf is a parameter's value, "" for none.
-func valueOf(all []parameter, name string) string {
+// parameterValue is a parameter's value, "" for none.
+func parameterValue(all []parameter, name string) string {
 	for _, p := range all {
 		if p.Name == name {
 			return p.Value
@@ -175,8 +177,8 @@ func valueOf(all []parameter, name string) string {
 	return ""
 }
 
-// overrides writes parameters as SAM reads them; this form takes an empty value too.
-func overrides(all []parameter) []string {
+// samOverrides writes parameters as SAM reads them; this form takes an empty value too.
+func samOverrides(all []parameter) []string {
 	var list []string
 	for _, p := range all {
 		list = append(list, "ParameterKey="+p.Name+",ParameterValue="+p.Value)
@@ -195,8 +197,8 @@ type declaration struct {
 
 type declarations map[string]declaration
 
-// declared reads the template's parameters.
-func declared(template []byte) (declarations, error) {
+// readDeclarations reads the template's parameters.
+func readDeclarations(template []byte) (declarations, error) {
 	var document struct {
 		Parameters declarations `yaml:"Parameters"`
 	}
@@ -204,8 +206,8 @@ func declared(template []byte) (declarations, error) {
 	return document.Parameters, err
 }
 
-// check tells whether the template takes a value.
-func (d declarations) check(p parameter) error {
+// checkValue tells whether the template takes a value.
+func (d declarations) checkValue(p parameter) error {
 	known, found := d[p.Name]
 	if !found {
 		return fmt.Errorf("template.yaml has no parameter %s", p.Name)
@@ -229,8 +231,8 @@ func (d declarations) check(p parameter) error {
 	return nil
 }
 
-// functionsOf lists the logical ids of a template's functions: each has a program in the bundle.
-func functionsOf(template []byte) []string {
+// functionIDs lists the logical ids of a template's functions: each has a program in the bundle.
+func functionIDs(template []byte) []string {
 	var document struct {
 		Resources map[string]struct {
 			Type string `yaml:"Type"`

@@ -31,31 +31,31 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(withPermissions(m.Run))
+	os.Exit(runAndCheckPermissions(m.Run))
 }
 
 // TestGateway runs the stories, and floods of equal requests beside them, against one run.
 func TestGateway(t *testing.T) {
 	t.Parallel()
-	target := open(t)
+	target := openTarget(t)
 	t.Run("stories", func(t *testing.T) {
 		t.Parallel()
 		testscript.Run(t, testscript.Params{
 			Dir:                filepath.FromSlash("stories"),
 			Setup:              func(env *testscript.Env) error { return newStory(target, env) },
-			Cmds:               commands(),
+			Cmds:               testscriptCommands(),
 			Condition:          target.condition,
 			RequireUniqueNames: true,
 		})
 	})
 	t.Run("flood", func(t *testing.T) {
 		t.Parallel()
-		floods(t, target)
+		runFloods(t, target)
 	})
 }
 
-// shop is what run.json tells of a merchant.
-type shop struct {
+// merchantCredentials is what run.json tells of a merchant.
+type merchantCredentials struct {
 	AccessToken   string `json:"access_token"`
 	ClientID      string `json:"client_id"`
 	ClientSecret  string `json:"client_secret"`
@@ -79,30 +79,30 @@ type pids struct {
 // target is a running gateway, as its run.json describes it.
 type target struct {
 	BaseURL string `json:"base_url"`
-	shop
-	Second     shop   `json:"second_merchant"`
-	Limited    shop   `json:"limited_merchant"`
-	InboxURL   string `json:"inbox_url"`
-	SandboxURL string `json:"sandbox_url"`
-	PIDs       pids   `json:"pids"`
+	merchantCredentials
+	Second     merchantCredentials `json:"second_merchant"`
+	Limited    merchantCredentials `json:"limited_merchant"`
+	InboxURL   string              `json:"inbox_url"`
+	SandboxURL string              `json:"sandbox_url"`
+	PIDs       pids                `json:"pids"`
 
 	path string
-	// unique begins every id of this run of the tests: digits alone, as order_id asks.
-	unique  string
-	stories atomic.Int64
+	// idPrefix begins every id of this run of the tests: digits alone, as order_id asks.
+	idPrefix   string
+	storyCount atomic.Int64
 }
 
-// open is the run that E2E_RUN_JSON names, or a local run of its own.
-func open(t *testing.T) *target {
+// openTarget is the run that E2E_RUN_JSON names, or a local run of its own.
+func openTarget(t *testing.T) *target {
 	t.Helper()
 	path := os.Getenv("E2E_RUN_JSON")
 	if path != "" {
-		return mustRead(t, path)
+		return mustReadTarget(t, path)
 	}
-	printed := &terminal{}
+	printed := &outputRecorder{}
 	run := localtest.Start(t, localtest.Options{Speed: speed, Out: printed})
-	found := mustRead(t, filepath.Join(run.Dir, "run.json"))
-	t.Cleanup(func() { noSecrets(t, found, printed, filepath.Join(run.Dir, "log")) })
+	found := mustReadTarget(t, filepath.Join(run.Dir, "run.json"))
+	t.Cleanup(func() { checkNoSecretsPrinted(t, found, printed, filepath.Join(run.Dir, "log")) })
 	return found
 }
 
@@ -112,15 +112,15 @@ func readTarget(path string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &target{path: path, unique: beginning(time.Now(), os.Getpid())}
+	found := &target{path: path, idPrefix: idPrefix(time.Now(), os.Getpid())}
 	if err := json.Unmarshal(text, found); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return found, nil
 }
 
-// functions gives the processes of a function as run.json tells them now.
-func (g *target) functions(t testing.TB) map[string][]int {
+// functionPIDs gives the processes of a function as run.json tells them now.
+func (g *target) functionPIDs(t testing.TB) map[string][]int {
 	t.Helper()
 	now, err := readTarget(g.path)
 	if err != nil {
@@ -129,18 +129,18 @@ func (g *target) functions(t testing.TB) map[string][]int {
 	return now.PIDs.Functions
 }
 
-// beginning is what every id of a run of the tests begins with, 13 digits: two processes that begin in the same millisecond
+// idPrefix is what every id of a run of the tests begins with, 13 digits: two processes that begin in the same millisecond
 // play against one gateway, and have neighbouring numbers.
-func beginning(now time.Time, process int) string {
+func idPrefix(now time.Time, process int) string {
 	return fmt.Sprintf("%011d%02d", now.UnixMilli()%1e11, process%100)
 }
 
 // newID makes an id that no other story and no earlier run has: digits alone, at most 16.
-func (g *target) newID() string { return fmt.Sprintf("%s%03d", g.unique, g.stories.Add(1)) }
+func (g *target) newID() string { return fmt.Sprintf("%s%03d", g.idPrefix, g.storyCount.Add(1)) }
 
 // condition answers [local], which holds where the target is a local run, and [processes], where its processes are known.
 func (g *target) condition(name string) (bool, error) {
-	if can, known := able(name); known {
+	if can, known := targetCapability(name); known {
 		return can, nil
 	}
 	switch name {
@@ -153,8 +153,8 @@ func (g *target) condition(name string) (bool, error) {
 	return false, fmt.Errorf("there is no condition %q", name)
 }
 
-// needsLocal skips a test that kills processes or starts runs of its own, where the target is another's.
-func needsLocal(t *testing.T) {
+// requireLocalRun skips a test that kills processes or starts runs of its own, where the target is another's.
+func requireLocalRun(t *testing.T) {
 	t.Helper()
 	if os.Getenv("E2E_RUN_JSON") != "" {
 		t.Skip("E2E_RUN_JSON names the run to test: this test starts its own")

@@ -34,15 +34,15 @@ import (
 
 // The crowd: so many payments of one merchant, on so many days, some on the first.
 const (
-	crowd      = 100_000
-	crowdFirst = 2_000
-	crowdDays  = 3
+	paymentCount     = 100_000
+	firstDayPayments = 2_000
+	exportDays       = 3
 )
 
 // What an export may take.
 const (
-	memorySlack = 8 << 20  // by how much the peak of crowd may be over that of crowdFirst
-	memoryMost  = 96 << 20 // of any
+	memorySlack = 8 << 20  // by how much the peak of crowd may be over that of firstDayPayments
+	memoryLimit = 96 << 20 // of any
 	interruptAt = 1 << 20  // bytes in the file when the engineer loses patience: a few thousand payments
 )
 
@@ -50,7 +50,7 @@ const (
 // cursor that it told, and looks at its memory all the while. The payments are imported into the local run's engine as the
 // ledger's own code encodes them: put into a table with a stream it takes 600 a second, and ever fewer the more there are.
 func TestExport(t *testing.T) {
-	needsLocal(t)
+	requireLocalRun(t)
 	switch {
 	case testing.Short():
 		t.Skip("a hundred thousand payments take half a minute")
@@ -60,40 +60,40 @@ func TestExport(t *testing.T) {
 		t.Skip("the payments are imported into the embedded engine: another would take minutes for them")
 	}
 	t.Parallel()
-	a := newAuditor(t)
-	_, few, whole := a.exports("few.csv", a.days(1), false)
-	a.told(whole, "few.csv", true, 0, crowdFirst)
+	a := newExportSession(t)
+	_, few, whole := a.runExport("few.csv", a.dayFlags(1), false)
+	a.checkExport(whole, "few.csv", true, 0, firstDayPayments)
 
-	notes, peak, first := a.exports("first.csv", a.days(crowdDays), true)
-	_, cursor, found := strings.Cut(notes, "--cursor ")
+	stderr, peak, first := a.runExport("first.csv", a.dayFlags(exportDays), true)
+	_, cursor, found := strings.Cut(stderr, "--cursor ")
 	if first == nil || !found {
-		t.Fatalf("the interrupted export ended with %v: %s", first, notes)
+		t.Fatalf("the interrupted export ended with %v: %s", first, stderr)
 	}
-	read := a.rows("first.csv", true, 0)
-	if read == 0 || read >= crowd/2 || !strings.Contains(notes, strconv.Itoa(read)+" transactions written") {
-		t.Errorf("the interrupted export has %d payments: %s", read, notes)
+	read := a.countRows("first.csv", true, 0)
+	if read == 0 || read >= paymentCount/2 || !strings.Contains(stderr, strconv.Itoa(read)+" transactions written") {
+		t.Errorf("the interrupted export has %d payments: %s", read, stderr)
 	}
-	_, most, second := a.exports("second.csv", a.days(crowdDays)+" --cursor "+strings.Fields(cursor)[0], false)
-	a.told(second, "second.csv", false, read, crowd)
-	t.Logf("peak memory: %d KiB of %d payments; %d KiB until the interrupt after %d, %d KiB of the rest", few>>10, crowdFirst, peak>>10, read, most>>10)
-	if most > few+memorySlack || peak > few+memorySlack || most > memoryMost {
+	_, most, second := a.runExport("second.csv", a.dayFlags(exportDays)+" --cursor "+strings.Fields(cursor)[0], false)
+	a.checkExport(second, "second.csv", false, read, paymentCount)
+	t.Logf("peak memory: %d KiB of %d payments; %d KiB until the interrupt after %d, %d KiB of the rest", few>>10, firstDayPayments, peak>>10, read, most>>10)
+	if most > few+memorySlack || peak > few+memorySlack || most > memoryLimit {
 		t.Errorf("memory grows with the number of payments: from %d to %d bytes", few, most)
 	}
 }
 
-// auditor is who reconciles: a shell with gatewayctl, in front of a run with the crowd.
-type auditor struct {
-	t       *testing.T
-	folder  string
-	program string
-	places  []string // the environment
-	day     time.Time
+// exportSession is who reconciles: a shell with gatewayctl, in front of a run with the crowd.
+type exportSession struct {
+	t           *testing.T
+	folder      string
+	program     string
+	environment []string // the environment
+	day         time.Time
 }
 
-// newAuditor fills a table, starts a run over it, and onboards the payments' merchant.
-func newAuditor(t *testing.T) *auditor {
+// newExportSession fills a table, starts a run over it, and onboards the payments' merchant.
+func newExportSession(t *testing.T) *exportSession {
 	t.Helper()
-	a := &auditor{t: t, folder: t.TempDir(), day: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1-crowdDays)}
+	a := &exportSession{t: t, folder: t.TempDir(), day: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1-exportDays)}
 	a.program = filepath.Join(a.folder, "gatewayctl")
 	if output, err := exec.Command("go", "build", "-o", a.program, "../cmd/gatewayctl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
@@ -103,13 +103,13 @@ func newAuditor(t *testing.T) *auditor {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(a.folder, "local")
-	table := a.fill(profile, filepath.Join(dir, "data"))
+	table := a.seedPayments(profile, filepath.Join(dir, "data"))
 	run := localtest.Start(t, localtest.Options{Dir: dir})
 	environment := run.Environment()
 	if environment["LEDGER_TABLE"] != table {
 		t.Fatalf("the run's ledger is %s, and %s was filled", environment["LEDGER_TABLE"], table)
 	}
-	environment["AWS_ENDPOINT_URL_DYNAMODB"] = run.Engine()
+	environment["AWS_ENDPOINT_URL_DYNAMODB"] = run.DynamoDBURL()
 	client, err := awsclient.New(func(name string) string { return environment[name] })
 	if err != nil {
 		t.Fatal(err)
@@ -117,22 +117,22 @@ func newAuditor(t *testing.T) *auditor {
 	if err := merchantdynamo.NewRegistry(client.DynamoDB(), environment["MERCHANT_TABLE"]).Create(t.Context(), profile); err != nil {
 		t.Fatal(err)
 	}
-	a.places = os.Environ()
+	a.environment = os.Environ()
 	for name, value := range environment {
-		a.places = append(a.places, name+"="+value)
+		a.environment = append(a.environment, name+"="+value)
 	}
 	return a
 }
 
-// fill writes the crowd and makes a data file of it, where the run will look for its own. It gives the table's name.
-func (a *auditor) fill(profile *merchant.Profile, folder string) string {
+// seedPayments writes the crowd and makes a data file of it, where the run will look for its own. It gives the table's name.
+func (a *exportSession) seedPayments(profile *merchant.Profile, folder string) string {
 	a.t.Helper()
 	declared, err := template.Load(filepath.Join("..", "template.yaml"), template.Options{StackName: "local", Region: "us-east-1", Parameters: local.Parameters()})
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	table := declared.Table("LedgerTable").Name
-	described, err := describe(declared.Table("LedgerTable"))
+	described, err := tableDescription(declared.Table("LedgerTable"))
 	source, schema := filepath.Join(a.folder, "export"), filepath.Join(a.folder, "schema.json")
 	err = errors.Join(err, os.WriteFile(schema, described, 0o600), os.MkdirAll(folder, 0o700), os.MkdirAll(filepath.Join(source, table, "data"), 0o700))
 	if err != nil {
@@ -143,7 +143,7 @@ func (a *auditor) fill(profile *merchant.Profile, folder string) string {
 		a.t.Fatal(err)
 	}
 	items := bufio.NewWriter(file)
-	for number := range crowd {
+	for number := range paymentCount {
 		if err := writeItem(items, a.payment(profile, number)); err != nil {
 			a.t.Fatal(err)
 		}
@@ -154,8 +154,8 @@ func (a *auditor) fill(profile *merchant.Profile, folder string) string {
 	return table
 }
 
-// describe is what DescribeTable says of a table of the template.
-func describe(table *template.Table) ([]byte, error) {
+// tableDescription is what DescribeTable says of a table of the template.
+func tableDescription(table *template.Table) ([]byte, error) {
 	indexes := []map[string]any{}
 	for _, index := range table.Indexes {
 		indexes = append(indexes, map[string]any{
@@ -169,9 +169,9 @@ func describe(table *template.Table) ([]byte, error) {
 	}})
 }
 
-// payment is one of the crowd, which begins so late on its first day that crowdFirst are of that day, a second each.
-func (a *auditor) payment(profile *merchant.Profile, number int) *ledger.Entry {
-	return toldOf(onboarded{shop: shop{Merchant: profile.Name}, id: profile.ID, notifyURL: "https://shop.example/n"}, number, a.day.Add((24*60*60-crowdFirst)*time.Second))
+// payment is one of the crowd, which begins so late on its first day that firstDayPayments are of that day, a second each.
+func (a *exportSession) payment(profile *merchant.Profile, number int) *ledger.Entry {
+	return notifiedPayment(createdMerchant{merchantCredentials: merchantCredentials{Merchant: profile.Name}, id: profile.ID, notifyURL: "https://shop.example/n"}, number, a.day.Add((24*60*60-firstDayPayments)*time.Second))
 }
 
 // writeItem writes an entry as the ledger stores it, in the form of DynamoDB's export.
@@ -198,14 +198,14 @@ func writeItem(to io.Writer, e *ledger.Entry) error {
 	return json.NewEncoder(to).Encode(map[string]any{"Item": typed})
 }
 
-// days are the flags for the crowd's first days.
-func (a *auditor) days(count int) string {
+// dayFlags are the flags for the crowd's first days.
+func (a *exportSession) dayFlags(count int) string {
 	return "--from " + a.day.Format(time.DateOnly) + " --to " + a.day.AddDate(0, 0, count-1).Format(time.DateOnly)
 }
 
-// exports runs an export with its output in a file, and interrupts it, as Ctrl-C does, once the file has interruptAt bytes.
+// runExport runs an export with its output in a file, and interrupts it, as Ctrl-C does, once the file has interruptAt bytes.
 // It gives what it told beside, its peak memory in bytes, and how it ended.
-func (a *auditor) exports(name, flags string, interrupt bool) (notes string, peak int64, ended error) {
+func (a *exportSession) runExport(name, flags string, interrupt bool) (stderr string, peak int64, exitErr error) {
 	a.t.Helper()
 	file, err := os.Create(filepath.Join(a.folder, name))
 	if err != nil {
@@ -215,19 +215,19 @@ func (a *auditor) exports(name, flags string, interrupt bool) (notes string, pea
 	ctx, cancel := context.WithTimeout(a.t.Context(), 5*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, a.program, strings.Fields("export --merchant Crowd "+flags)...)
-	var told bytes.Buffer
-	command.Env, command.Stdout, command.Stderr = a.places, file, &told
+	var notified bytes.Buffer
+	command.Env, command.Stdout, command.Stderr = a.environment, file, &notified
 	if err := command.Start(); err != nil {
 		a.t.Fatal(err)
 	}
 	ending := make(chan error, 1)
 	go func() { ending <- command.Wait() }()
-	for look := time.NewTicker(10 * time.Millisecond); ; {
+	for check := time.NewTicker(10 * time.Millisecond); ; {
 		select {
-		case ended = <-ending:
-			look.Stop()
-			return told.String(), peak, ended
-		case <-look.C:
+		case exitErr = <-ending:
+			check.Stop()
+			return notified.String(), peak, exitErr
+		case <-check.C:
 			peak = max(peak, peakOf(command.Process.Pid))
 			if at, err := file.Stat(); interrupt && err == nil && at.Size() > interruptAt {
 				interrupt = false
@@ -247,20 +247,20 @@ func peakOf(pid int) int64 {
 	return peak << 10
 }
 
-// told fails unless an export ended well and its file has the payments from a number up to another.
-func (a *auditor) told(ended error, name string, heading bool, from, to int) {
+// checkExport fails unless an export ended well and its file has the payments from a number up to another.
+func (a *exportSession) checkExport(exitErr error, name string, heading bool, from, to int) {
 	a.t.Helper()
-	if ended != nil {
-		a.t.Fatalf("%s: %v", name, ended)
+	if exitErr != nil {
+		a.t.Fatalf("%s: %v", name, exitErr)
 	}
-	if got := from + a.rows(name, heading, from); got != to {
+	if got := from + a.countRows(name, heading, from); got != to {
 		a.t.Errorf("%s ends before payment %d, want %d", name, got, to)
 	}
 }
 
-// rows counts the payments in a file: whole rows, each payment once, in order, from a number on; behind the heading, if
+// countRows counts the payments in a file: whole rows, each payment once, in order, from a number on; behind the heading, if
 // it is to have one.
-func (a *auditor) rows(name string, heading bool, from int) int {
+func (a *exportSession) countRows(name string, heading bool, from int) int {
 	a.t.Helper()
 	file, err := os.Open(filepath.Join(a.folder, name))
 	if err != nil {

@@ -25,17 +25,17 @@ type message struct {
 	Body       string            `json:"body"`
 }
 
-// reply is the message as the checking words look at it.
-func (m message) reply() reply {
+// observation is the message as the checking words look at it.
+func (m message) observation() observation {
 	header := http.Header{}
 	for name, value := range m.Headers {
 		header.Set(name, value)
 	}
-	return reply{asked: "a notification", header: header, body: []byte(m.Body)}
+	return observation{source: "a notification", header: header, body: []byte(m.Body)}
 }
 
-// inbox lists what came, oldest first: of an order, or all for "".
-func (g *target) inbox(order string) ([]message, error) {
+// inboxMessages lists what came, oldest first: of an order, or all for "".
+func (g *target) inboxMessages(order string) ([]message, error) {
 	address := g.InboxURL + "/messages"
 	if order != "" {
 		address += "?order_id=" + url.QueryEscape(order)
@@ -44,22 +44,22 @@ func (g *target) inbox(order string) ([]message, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := exchange(newClient(), request)
+	response, err := exchange(newClient(), request)
 	if err != nil {
 		return nil, err
 	}
 	var found []message
-	if answer.status != http.StatusOK {
-		return nil, answer.wrong("the inbox refuses")
+	if response.status != http.StatusOK {
+		return nil, response.errorf("the inbox refuses")
 	}
-	return found, json.Unmarshal(answer.body, &found)
+	return found, json.Unmarshal(response.body, &found)
 }
 
-// told lists the statuses that came for an order.
-func told(messages []message, path string) []string {
+// statusesOf lists the statuses that came for an order.
+func statusesOf(messages []message, path string) []string {
 	statuses := []string{}
 	for _, m := range messages {
-		status, _ := m.reply().text(path)
+		status, _ := m.observation().textValue(path)
 		statuses = append(statuses, status)
 	}
 	return statuses
@@ -71,20 +71,20 @@ func (s *story) notifications(arguments []string) error {
 	if len(arguments) == 0 {
 		return errors.New("notifications: ORDER [STATUS...]")
 	}
-	found, err := s.target.inbox(arguments[0])
+	found, err := s.target.inboxMessages(arguments[0])
 	if err != nil {
 		return err
 	}
-	if got := told(found, "status"); !slices.Equal(got, arguments[1:]) {
-		heard, _, _ := s.target.knows(arguments[0], "payment")
+	if got := statusesOf(found, "status"); !slices.Equal(got, arguments[1:]) {
+		atOperator, _, _ := s.target.transactionAtOperator(arguments[0], "payment")
 		return fmt.Errorf("the merchant was told %q of %s, want %q; the operator: %s; the functions:\n%s",
-			got, arguments[0], arguments[1:], heard, s.target.logged(arguments[0]))
+			got, arguments[0], arguments[1:], atOperator, s.target.functionLogs(arguments[0]))
 	}
 	return nil
 }
 
-// logged is what the functions of a local run logged of a key; nothing where the logs are elsewhere.
-func (g *target) logged(key string) string {
+// functionLogs is what the functions of a local run logged of a key; nothing where the logs are elsewhere.
+func (g *target) functionLogs(key string) string {
 	files, _ := filepath.Glob(filepath.Join(filepath.Dir(g.path), "log", "*.log")) // the pattern is well-formed
 	var found []string
 	for _, file := range files {
@@ -106,14 +106,14 @@ func (s *story) notification(arguments []string) error {
 	if len(arguments) != 1 {
 		return errors.New("notification: ORDER")
 	}
-	found, err := s.target.inbox(arguments[0])
+	found, err := s.target.inboxMessages(arguments[0])
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
 		return fmt.Errorf("no notification of %s came", arguments[0])
 	}
-	s.see(found[len(found)-1].reply())
+	s.record(found[len(found)-1].observation())
 	return nil
 }
 
@@ -124,9 +124,9 @@ const (
 
 // receiptsOf lists the delivery notifications with a callbackData.
 func (g *target) receiptsOf(data string) ([]message, error) {
-	all, err := g.inbox("")
+	all, err := g.inboxMessages("")
 	return slices.DeleteFunc(all, func(m message) bool {
-		found, err := m.reply().text(receiptData)
+		found, err := m.observation().textValue(receiptData)
 		return err != nil || found != data
 	}), err
 }
@@ -140,7 +140,7 @@ func (s *story) receipts(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if got := told(found, receiptStatus); !slices.Equal(got, arguments[1:]) {
+	if got := statusesOf(found, receiptStatus); !slices.Equal(got, arguments[1:]) {
 		return fmt.Errorf("the merchant was told %q of %s, want %q", got, arguments[0], arguments[1:])
 	}
 	return nil
@@ -158,23 +158,23 @@ func (s *story) receipt(arguments []string) error {
 	if len(found) == 0 {
 		return fmt.Errorf("no delivery notification of %s came", arguments[0])
 	}
-	s.see(found[len(found)-1].reply())
+	s.record(found[len(found)-1].observation())
 	return nil
 }
 
-// verified: the signature of the notification that is looked at holds, by the official libraries of Go and JavaScript, and
+// verifySignature: the signature of the notification that is looked at holds, by the official libraries of Go and JavaScript, and
 // does not hold for another body or by another secret: verified [-as second].
-func (s *story) verified(arguments []string) error {
-	o, err := readOptions(arguments)
+func (s *story) verifySignature(arguments []string) error {
+	o, err := parseOptions(arguments)
 	if err != nil {
 		return err
 	}
-	secret := s.merchant(o).WebhookSecret
-	if err := verifyGo(secret, s.last); err != nil {
-		return s.last.wrong("the Go library: %v", err)
+	secret := s.merchantFor(o).WebhookSecret
+	if err := verifyWithGoLibrary(secret, s.last); err != nil {
+		return s.last.errorf("the Go library: %v", err)
 	}
-	if err := verifyNode(secret, s.last); err != nil {
-		return s.last.wrong("the JavaScript library: %v", err)
+	if err := verifyWithNodeLibrary(secret, s.last); err != nil {
+		return s.last.errorf("the JavaScript library: %v", err)
 	}
 	forged := s.last
 	forged.body = append(bytes.Clone(forged.body), ' ')
@@ -182,19 +182,19 @@ func (s *story) verified(arguments []string) error {
 	if secret == other {
 		other = s.target.WebhookSecret
 	}
-	if verifyGo(secret, forged) == nil || verifyNode(secret, forged) == nil || verifyGo(other, s.last) == nil {
+	if verifyWithGoLibrary(secret, forged) == nil || verifyWithNodeLibrary(secret, forged) == nil || verifyWithGoLibrary(other, s.last) == nil {
 		return errors.New("a forged notification is verified")
 	}
 	return nil
 }
 
-// verifyGo asks the official library.
-func verifyGo(secret string, r reply) error {
-	hook, err := standardwebhooks.NewWebhook(secret)
+// verifyWithGoLibrary asks the official library.
+func verifyWithGoLibrary(secret string, r observation) error {
+	webhook, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
 		return err
 	}
-	return hook.Verify(r.body, r.header)
+	return webhook.Verify(r.body, r.header)
 }
 
 // nodeLibrary installs the pinned JavaScript library, where it is not installed yet: the runs on other people's machinery
@@ -216,8 +216,8 @@ var nodeLibrary = sync.OnceValue(func() error {
 	return nil
 })
 
-// verifyNode asks the official library of JavaScript.
-func verifyNode(secret string, r reply) error {
+// verifyWithNodeLibrary asks the official library of JavaScript.
+func verifyWithNodeLibrary(secret string, r observation) error {
 	if err := nodeLibrary(); err != nil {
 		return err
 	}

@@ -11,14 +11,14 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// found looks a charge up by its correlator, also one whose answer never came: its id is made of the merchant's id, which
+// lookupCharge looks a charge up by its correlator, also one whose answer never came: its id is made of the merchant's id, which
 // is the client_id, and the correlator (decision "charge-repeat").
-func (s *story) found(arguments []string) error {
+func (s *story) lookupCharge(arguments []string) error {
 	if len(arguments) != 1 {
 		return errors.New("found: CORRELATOR")
 	}
 	id := ledger.ChargeID(s.target.ClientID, arguments[0], "")
-	a := newAsk(s.target.shop, http.MethodGet, chargePath+"/"+id)
+	a := newRequestBuilder(s.target.merchantCredentials, http.MethodGet, chargePath+"/"+id)
 	a.body = nil
 	return s.send(a)
 }
@@ -26,26 +26,26 @@ func (s *story) found(arguments []string) error {
 // token asks for an access token: token [-path /token] [-form TEXT] [-basic good|bad|none] [-as second]. The good client is
 // the merchant's own.
 func (s *story) token(arguments []string) error {
-	o, err := readOptions(arguments)
+	o, err := parseOptions(arguments)
 	if err != nil {
 		return err
 	}
-	from := s.merchant(o)
-	a := newAsk(from, http.MethodPost, "/token")
+	from := s.merchantFor(o)
+	a := newRequestBuilder(from, http.MethodPost, "/token")
 	a.body, a.raw = nil, []byte(o.get("form", ""))
 	a.header = map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
 	secret := from.ClientSecret
 	switch o.get("basic", "good") {
 	case "good":
 	case "bad":
-		secret = s.target.shop.ClientSecret + "x"
+		secret = s.target.merchantCredentials.ClientSecret + "x"
 	default:
 		secret = ""
 	}
 	if secret != "" {
 		a.header["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(from.ClientID+":"+secret))
 	}
-	if err := a.change(s, o, "form", "basic"); err != nil {
+	if err := a.applyOptions(s, o, "form", "basic"); err != nil {
 		return err
 	}
 	return s.send(a)
@@ -58,7 +58,7 @@ func (s *story) getStatus(arguments []string) error {
 		return errors.New("getstatus: ORDER [options] [PATH = TEXT]")
 	}
 	order, rest := arguments[0], arguments[1:]
-	path, from := "/mobilemoney/v1/getStatus/", s.target.shop
+	path, from := "/mobilemoney/v1/getStatus/", s.target.merchantCredentials
 	for len(rest) >= 2 && strings.HasPrefix(rest[0], "-") {
 		switch rest[0] + " " + rest[1] {
 		case "-as second":
@@ -72,7 +72,7 @@ func (s *story) getStatus(arguments []string) error {
 		}
 		rest = rest[2:]
 	}
-	a := newAsk(from, http.MethodGet, path+order)
+	a := newRequestBuilder(from, http.MethodGet, path+order)
 	a.body = nil
 	if err := s.send(a); err != nil {
 		return err
@@ -83,9 +83,9 @@ func (s *story) getStatus(arguments []string) error {
 	return s.json(rest)
 }
 
-// rush looks a payment up many times side by side: rush N ORDER [-as limited]. It looks at one of the answers that were
+// parallelLookups looks a payment up many times side by side: rush N ORDER [-as limited]. It looks at one of the answers that were
 // refused, if there is one.
-func (s *story) rush(arguments []string) error {
+func (s *story) parallelLookups(arguments []string) error {
 	if len(arguments) < 2 {
 		return errors.New("rush: N ORDER [options]")
 	}
@@ -93,30 +93,30 @@ func (s *story) rush(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	o, err := readOptions(arguments[2:])
+	o, err := parseOptions(arguments[2:])
 	if err != nil {
 		return err
 	}
-	answers, faults := make([]reply, count), make([]error, count)
+	responses, errs := make([]observation, count), make([]error, count)
 	var group sync.WaitGroup
 	for i := range count {
 		group.Go(func() {
-			a := newAsk(s.merchant(o), http.MethodGet, "/mobilemoney/v1/getStatus/"+arguments[1])
+			a := newRequestBuilder(s.merchantFor(o), http.MethodGet, "/mobilemoney/v1/getStatus/"+arguments[1])
 			a.body = nil
-			request, err := a.request(s.target.BaseURL)
+			request, err := a.build(s.target.BaseURL)
 			if err == nil {
-				answers[i], err = exchange(s.client, request)
+				responses[i], err = exchange(s.client, request)
 			}
-			faults[i] = err
+			errs[i] = err
 		})
 	}
 	group.Wait()
-	seen := answers[0]
-	for _, answer := range answers {
-		if answer.status >= http.StatusBadRequest {
-			seen = answer
+	seen := responses[0]
+	for _, response := range responses {
+		if response.status >= http.StatusBadRequest {
+			seen = response
 		}
 	}
-	s.see(seen)
-	return errors.Join(faults...)
+	s.record(seen)
+	return errors.Join(errs...)
 }

@@ -12,245 +12,245 @@ import (
 	"mobilegateway/internal/localtest"
 )
 
-// overlap is how long the old token and client secret live on in the stories of rotation.
-const overlap = 15 * time.Second
+// rotationOverlap is how long the old token and client secret live on in the stories of rotation.
+const rotationOverlap = 15 * time.Second
 
 // TestOnboarding lets an operations engineer work with gatewayctl on a run, and looks at what merchants and their
 // servers see of it.
 func TestOnboarding(t *testing.T) {
-	needsLocal(t)
+	requireLocalRun(t)
 	t.Parallel()
-	e := newEngineer(t, localtest.Options{Speed: speed})
-	for name, story := range map[string]func(*engineer){
-		"one command, and all four operations work":                   (*engineer).onboarding,
-		"decision access-tokens: old and new token, then the new":     (*engineer).tokenRotation,
-		"decision token-endpoint: old and new client secret":          (*engineer).clientSecretRotation,
-		"decision notifications: old and new secret sign":             (*engineer).webhookRotation,
-		"decision key-rings: a new key, and the old one stays":        (*engineer).keyRotation,
-		"decision unknown-by-hand: what the merchant is told":         (*engineer).byHand,
-		"decision sandbox: a slot is booked, and freed":               (*engineer).slots,
-		"decision notifications: 1,000 deliveries are sent once more": (*engineer).thousand,
+	e := newCtlSession(t, localtest.Options{Speed: speed})
+	for name, story := range map[string]func(*ctlSession){
+		"one command, and all four operations work":                   (*ctlSession).onboarding,
+		"decision access-tokens: old and new token, then the new":     (*ctlSession).tokenRotation,
+		"decision token-endpoint: old and new client secret":          (*ctlSession).clientSecretRotation,
+		"decision notifications: old and new secret sign":             (*ctlSession).webhookRotation,
+		"decision key-rings: a new key, and the old one stays":        (*ctlSession).keyRotation,
+		"decision unknown-by-hand: what the merchant is told":         (*ctlSession).manualResolution,
+		"decision sandbox: a slot is booked, and freed":               (*ctlSession).slots,
+		"decision notifications: 1,000 deliveries are sent once more": (*ctlSession).replayThousand,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			story(e.at(t))
+			story(e.withT(t))
 		})
 	}
 }
 
-// pays posts a payment of a merchant and waits for its notification at the merchant's server.
-func (e *engineer) pays(from shop, m *moody) reply {
+// payAndAwaitNotification posts a payment of a merchant and waits for its notification at the merchant's server.
+func (e *ctlSession) payAndAwaitNotification(from merchantCredentials, m *faultyServer) observation {
 	e.t.Helper()
-	order := from.Merchant + "_" + e.g.newID()
-	got, err := answers(newPayment(from, order, "ussd", plainNumber), e.g.BaseURL)
+	order := from.Merchant + "_" + e.target.newID()
+	got, err := sendForStatus(newPayment(from, order, "ussd", successfulMSISDN), e.target.BaseURL)
 	if err != nil || got != http.StatusCreated {
 		e.t.Fatalf("the payment is answered %d, %v", got, err)
 	}
-	return eventually(e.t, toldWithin, func() (reply, error) {
-		for _, v := range m.seen("/hook") {
-			if found, _ := v.message.text("order-id"); found == order {
-				return v.message, nil
+	return eventually(e.t, notificationTimeout, func() (observation, error) {
+		for _, v := range m.attemptsAt("/hook") {
+			if found, _ := v.notification.textValue("order-id"); found == order {
+				return v.notification, nil
 			}
 		}
-		return reply{}, errors.New("no notification came")
+		return observation{}, errors.New("no notification came")
 	})
 }
 
 // onboarding: what one command shows is all that a merchant needs.
-func (e *engineer) onboarding() {
-	t, m := e.t, newMoody(e.t)
-	e.does("merchant add Alpha --country ci --operator sandbox", nil) // without --yes
-	made := e.onboards("Alpha", m.URL+"/hook")
-	if err := verifyGo(made.WebhookSecret, e.pays(made.shop, m)); err != nil {
+func (e *ctlSession) onboarding() {
+	t, m := e.t, newFaultyServer(e.t)
+	e.mustRun("merchant add Alpha --country ci --operator sandbox", nil) // without --yes
+	made := e.createMerchant("Alpha", m.URL+"/hook")
+	if err := verifyWithGoLibrary(made.WebhookSecret, e.payAndAwaitNotification(made.merchantCredentials, m)); err != nil {
 		t.Errorf("the notification: %v", err)
 	}
-	short, status, err := e.fetches(made.ClientID, made.ClientSecret)
+	short, status, err := e.fetchToken(made.ClientID, made.ClientSecret)
 	if err != nil || status != http.StatusOK {
 		t.Fatalf("the token endpoint answers %d, %v", status, err)
 	}
 	for kind, token := range map[string]string{"long-lived": made.AccessToken, "short-lived": short} {
-		from := made.with(token)
-		order := "Alpha_" + e.g.newID()
-		lookup := newAsk(from, http.MethodGet, "/mobilemoney/v1/getStatus/"+order)
+		from := made.withToken(token)
+		order := "Alpha_" + e.target.newID()
+		lookup := newRequestBuilder(from, http.MethodGet, "/mobilemoney/v1/getStatus/"+order)
 		lookup.body = nil
 		for i, step := range []struct {
-			a    *ask
+			a    *requestBuilder
 			want int
 		}{
-			{newCharge(from, e.g.newID(), from.GWAlias), 201}, {newPayment(from, order, "ussd", plainNumber), 201},
-			{newSMS(from, e.g.newID(), from.GWAlias, "tel:+2250000"), 201}, {lookup, 200},
+			{newCharge(from, e.target.newID(), from.GWAlias), 201}, {newPayment(from, order, "ussd", successfulMSISDN), 201},
+			{newSMS(from, e.target.newID(), from.GWAlias, "tel:+2250000"), 201}, {lookup, 200},
 		} {
-			if got, err := answers(step.a, e.g.BaseURL); err != nil || got != step.want {
+			if got, err := sendForStatus(step.a, e.target.BaseURL); err != nil || got != step.want {
 				t.Errorf("%s token, step %d: %d, %v", kind, i+1, got, err)
 			}
 		}
 	}
-	if code, _, notes := e.types("merchant add ALPHA --country ci --operator sandbox" + because); code != 1 {
-		t.Errorf("the name was given twice: exit %d, %s", code, notes)
+	if code, _, stderr := e.runCommand("merchant add ALPHA --country ci --operator sandbox" + confirmFlags); code != 1 {
+		t.Errorf("the name was given twice: exit %d, %s", code, stderr)
 	}
 	var records []struct{ What, Why, Outcome string }
-	if e.does("audit --subject Alpha", &records); len(records) != 2 || records[0].Outcome != "done" || records[0].Why != "story" {
+	if e.mustRun("audit --subject Alpha", &records); len(records) != 2 || records[0].Outcome != "done" || records[0].Why != "story" {
 		t.Errorf("the audit: %+v", records)
 	}
 }
 
-func (e *engineer) tokenRotation() {
-	made := e.onboards("Bravo", newMoody(e.t).URL+"/hook")
+func (e *ctlSession) tokenRotation() {
+	made := e.createMerchant("Bravo", newFaultyServer(e.t).URL+"/hook")
 	var second issuedSecret
-	e.does("token rotate Bravo --overlap "+overlap.String()+because, &second)
-	e.soon(func() error { return e.charges(made.with(second.Secret), 201) })
-	if err := e.charges(made.shop, 201); err != nil && time.Now().Before(second.EndAt) {
+	e.mustRun("token rotate Bravo --overlap "+rotationOverlap.String()+confirmFlags, &second)
+	e.eventually(func() error { return e.chargeOnce(made.withToken(second.Secret), 201) })
+	if err := e.chargeOnce(made.merchantCredentials, 201); err != nil && time.Now().Before(second.EndAt) {
 		e.t.Errorf("the old token within the overlap: %v", err)
 	}
-	e.soon(func() error { return e.charges(made.shop, 401) })
+	e.eventually(func() error { return e.chargeOnce(made.merchantCredentials, 401) })
 	if time.Now().Before(second.EndAt) {
 		e.t.Error("the old token ended before its time")
 	}
-	if err := e.charges(made.with(second.Secret), 201); err != nil {
+	if err := e.chargeOnce(made.withToken(second.Secret), 201); err != nil {
 		e.t.Errorf("the new token after the overlap: %v", err)
 	}
 }
 
-func (e *engineer) clientSecretRotation() {
-	made := e.onboards("Charlie", newMoody(e.t).URL+"/hook")
+func (e *ctlSession) clientSecretRotation() {
+	made := e.createMerchant("Charlie", newFaultyServer(e.t).URL+"/hook")
 	fetch := func(secret string, want int) error {
-		_, got, err := e.fetches(made.ClientID, secret)
+		_, got, err := e.fetchToken(made.ClientID, secret)
 		if err == nil && got != want {
 			err = fmt.Errorf("the token endpoint answers %d, want %d", got, want)
 		}
 		return err
 	}
 	var second issuedSecret
-	e.does("client-secret rotate Charlie --overlap "+overlap.String()+because, &second)
-	e.soon(func() error { return fetch(second.Secret, 200) })
+	e.mustRun("client-secret rotate Charlie --overlap "+rotationOverlap.String()+confirmFlags, &second)
+	e.eventually(func() error { return fetch(second.Secret, 200) })
 	if err := fetch(made.ClientSecret, 200); err != nil && time.Now().Before(second.EndAt) {
 		e.t.Errorf("the old secret within the overlap: %v", err)
 	}
-	e.soon(func() error { return fetch(made.ClientSecret, 401) })
+	e.eventually(func() error { return fetch(made.ClientSecret, 401) })
 	if err := fetch(second.Secret, 200); err != nil {
 		e.t.Errorf("the new secret after the overlap: %v", err)
 	}
 }
 
-func (e *engineer) webhookRotation() {
-	m := newMoody(e.t)
-	made := e.onboards("Delta", m.URL+"/hook")
+func (e *ctlSession) webhookRotation() {
+	m := newFaultyServer(e.t)
+	made := e.createMerchant("Delta", m.URL+"/hook")
 	var second issuedSecret
-	e.does("webhook-secret rotate Delta"+because, &second)
+	e.mustRun("webhook-secret rotate Delta"+confirmFlags, &second)
 	signed := func(byOld, byNew bool) error {
-		message := e.pays(made.shop, m)
-		old, fresh := verifyGo(made.WebhookSecret, message), verifyGo(second.Webhook, message)
+		message := e.payAndAwaitNotification(made.merchantCredentials, m)
+		old, fresh := verifyWithGoLibrary(made.WebhookSecret, message), verifyWithGoLibrary(second.Webhook, message)
 		if (old == nil) != byOld || (fresh == nil) != byNew {
 			return fmt.Errorf("verified by the old secret: %t, by the new one: %t", old == nil, fresh == nil)
 		}
 		return nil
 	}
-	e.soon(func() error { return signed(true, true) })
-	e.does("webhook-secret revoke Delta 1"+because, nil)
-	e.soon(func() error { return signed(false, true) })
+	e.eventually(func() error { return signed(true, true) })
+	e.mustRun("webhook-secret revoke Delta 1"+confirmFlags, nil)
+	e.eventually(func() error { return signed(false, true) })
 	// A secret that was revoked as the newest is not the next one: whoever knows it signs nothing that is believed.
 	var leaked, fresh issuedSecret
-	e.does("webhook-secret rotate Delta"+because, &leaked)
-	e.does("webhook-secret revoke Delta "+strconv.Itoa(leaked.Version)+because, nil)
-	if code, _, notes := e.types("webhook-secret revoke Delta 2" + because); code != 1 || !strings.Contains(notes, "--last") {
-		e.t.Errorf("the last secret was revoked: exit %d, %s", code, notes)
+	e.mustRun("webhook-secret rotate Delta"+confirmFlags, &leaked)
+	e.mustRun("webhook-secret revoke Delta "+strconv.Itoa(leaked.Version)+confirmFlags, nil)
+	if code, _, stderr := e.runCommand("webhook-secret revoke Delta 2" + confirmFlags); code != 1 || !strings.Contains(stderr, "--last") {
+		e.t.Errorf("the last secret was revoked: exit %d, %s", code, stderr)
 	}
-	e.does("webhook-secret rotate Delta"+because, &fresh)
+	e.mustRun("webhook-secret rotate Delta"+confirmFlags, &fresh)
 	if fresh.Version <= leaked.Version || fresh.Webhook == leaked.Webhook {
 		e.t.Errorf("version %d after version %d, which was revoked", fresh.Version, leaked.Version)
 	}
 	second = fresh
-	e.soon(func() error { return signed(false, true) })
+	e.eventually(func() error { return signed(false, true) })
 }
 
 // keyRotation: a second key in each ring changes nothing for what the first one signed, which is not retired too soon.
-func (e *engineer) keyRotation() {
-	m := newMoody(e.t)
-	made := e.onboards("Echo", m.URL+"/hook")
-	before, _, err := e.fetches(made.ClientID, made.ClientSecret)
+func (e *ctlSession) keyRotation() {
+	m := newFaultyServer(e.t)
+	made := e.createMerchant("Echo", m.URL+"/hook")
+	before, _, err := e.fetchToken(made.ClientID, made.ClientSecret)
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	for _, ring := range []string{"tokens", "callbacks", "webhooks"} {
-		if notes := e.does("keys add "+ring+because, nil); !strings.Contains(notes, "Key 2 signs in 5m0s") {
-			e.t.Errorf("keys add %s: %s", ring, notes)
+		if stderr := e.mustRun("keys add "+ring+confirmFlags, nil); !strings.Contains(stderr, "Key 2 signs in 5m0s") {
+			e.t.Errorf("keys add %s: %s", ring, stderr)
 		}
-		if code, _, notes := e.types("keys retire " + ring + " 1" + because); code != 1 {
-			e.t.Errorf("keys retire %s: exit %d, %s", ring, code, notes)
+		if code, _, stderr := e.runCommand("keys retire " + ring + " 1" + confirmFlags); code != 1 {
+			e.t.Errorf("keys retire %s: exit %d, %s", ring, code, stderr)
 		}
 	}
 	after := eventually(e.t, 40*time.Second, func() (string, error) { // five minutes of this run are five seconds
-		token, _, err := e.fetches(made.ClientID, made.ClientSecret)
+		token, _, err := e.fetchToken(made.ClientID, made.ClientSecret)
 		if err == nil && !strings.HasPrefix(token, "gws_AAI") { // the key's number is the first two bytes
 			err = errors.New("the second key does not sign yet")
 		}
 		return token, err
 	})
 	for _, token := range []string{before, after} {
-		if err := e.charges(made.with(token), 201); err != nil {
+		if err := e.chargeOnce(made.withToken(token), 201); err != nil {
 			e.t.Error(err)
 		}
 	}
-	if err := verifyGo(made.WebhookSecret, e.pays(made.shop, m)); err != nil {
+	if err := verifyWithGoLibrary(made.WebhookSecret, e.payAndAwaitNotification(made.merchantCredentials, m)); err != nil {
 		e.t.Error(err)
 	}
 }
 
-// byHand: two charges whose answers were lost, one of them applied.
-func (e *engineer) byHand() {
-	made := e.onboards("Foxtrot", newMoody(e.t).URL+"/hook")
+// manualResolution: two charges whose answers were lost, one of them applied.
+func (e *ctlSession) manualResolution() {
+	made := e.createMerchant("Foxtrot", newFaultyServer(e.t).URL+"/hook")
 	for _, c := range []struct {
 		word, said string
 		want       int
 		effects    int
 	}{{"cut", "applied", 201, 1}, {"lost", "not-applied", 400, 0}} {
-		key := e.g.newID()
+		key := e.target.newID()
 		script := map[string]any{"key": "Foxtrot." + key, "kind": "charge", "calls": []string{c.word, c.word, c.word}}
-		if err := e.g.control(http.MethodPost, "script", script, nil); err != nil {
+		if err := e.target.sandboxControl(http.MethodPost, "script", script, nil); err != nil {
 			e.t.Fatal(err)
 		}
-		a := newCharge(made.shop, key, made.GWAlias)
-		if got, err := answers(a, e.g.BaseURL); err != nil || got != http.StatusGatewayTimeout {
+		a := newCharge(made.merchantCredentials, key, made.GWAlias)
+		if got, err := sendForStatus(a, e.target.BaseURL); err != nil || got != http.StatusGatewayTimeout {
 			e.t.Fatalf("%s: %d, %v", c.word, got, err)
 		}
 		var charge struct{ ID string }
-		e.does("charge show --merchant Foxtrot --correlator "+key, &charge)
-		_, before, err := e.g.knows("Foxtrot."+key, "charge")
+		e.mustRun("charge show --merchant Foxtrot --correlator "+key, &charge)
+		_, before, err := e.target.transactionAtOperator("Foxtrot."+key, "charge")
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		e.does("unknown resolve charge "+charge.ID+" --as "+c.said+because, nil)
+		e.mustRun("unknown resolve charge "+charge.ID+" --as "+c.said+confirmFlags, nil)
 		for range 2 {
-			if got, err := answers(a, e.g.BaseURL); err != nil || got != c.want {
+			if got, err := sendForStatus(a, e.target.BaseURL); err != nil || got != c.want {
 				e.t.Errorf("%s: its repeat is answered %d, %v", c.said, got, err)
 			}
 		}
-		_, known, err := e.g.knows("Foxtrot."+key, "charge")
+		_, known, err := e.target.transactionAtOperator("Foxtrot."+key, "charge")
 		if err != nil || known.Calls != before.Calls {
 			e.t.Errorf("%s: sent again: %d calls, then %d (%v)", c.said, before.Calls, known.Calls, err)
 		}
-		if found, err := e.g.effectsOf("Foxtrot."+key, "charge"); err != nil || len(found) != c.effects {
+		if found, err := e.target.effectsOf("Foxtrot."+key, "charge"); err != nil || len(found) != c.effects {
 			e.t.Errorf("%s: %d effects, %v", c.said, len(found), err)
 		}
-		if code, _, _ := e.types("unknown resolve charge " + charge.ID + " --as applied" + because); code != 1 {
+		if code, _, _ := e.runCommand("unknown resolve charge " + charge.ID + " --as applied" + confirmFlags); code != 1 {
 			e.t.Errorf("%s: resolved twice", c.said)
 		}
 	}
 }
 
-func (e *engineer) slots() {
-	e.onboards("Golf", newMoody(e.t).URL+"/hook")
+func (e *ctlSession) slots() {
+	e.createMerchant("Golf", newFaultyServer(e.t).URL+"/hook")
 	var booked []struct{ ID, Merchant string }
-	e.does("slot book Golf --at 2030-01-01T09:00:00Z --for 2h"+because, &booked)
+	e.mustRun("slot book Golf --start 2030-01-01T09:00:00Z --duration 2h"+confirmFlags, &booked)
 	if len(booked) != 1 || booked[0].Merchant != "Golf" {
 		e.t.Fatalf("booked: %+v", booked)
 	}
-	if code, _, notes := e.types("slot book Golf --at 2030-01-01T10:00:00Z" + because); code != 1 || !strings.Contains(notes, "taken") {
-		e.t.Errorf("booked twice: exit %d, %s", code, notes)
+	if code, _, stderr := e.runCommand("slot book Golf --start 2030-01-01T10:00:00Z" + confirmFlags); code != 1 || !strings.Contains(stderr, "taken") {
+		e.t.Errorf("booked twice: exit %d, %s", code, stderr)
 	}
-	e.does("slot free "+booked[0].ID+because, nil)
+	e.mustRun("slot free "+booked[0].ID+confirmFlags, nil)
 	booked = nil
-	if e.does("slot list", &booked); len(booked) != 0 {
+	if e.mustRun("slot list", &booked); len(booked) != 0 {
 		e.t.Errorf("left: %+v", booked)
 	}
 }

@@ -24,8 +24,8 @@ type effect struct {
 	CallbackURL string    `json:"callback_url"`
 }
 
-// control asks the operator's control port.
-func (g *target) control(method, path string, body, into any) error {
+// sandboxControl asks the operator's control port.
+func (g *target) sandboxControl(method, path string, body, into any) error {
 	content, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -40,23 +40,23 @@ func (g *target) control(method, path string, body, into any) error {
 	if token := os.Getenv("SANDBOX_CONTROL_TOKEN"); token != "" { // a deployed sandbox has one
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	answer, err := exchange(newClient(), request)
+	response, err := exchange(newClient(), request)
 	if err != nil {
 		return err
 	}
-	if answer.status >= 300 {
-		return answer.wrong("the operator's control port refuses")
+	if response.status >= 300 {
+		return response.errorf("the operator's control port refuses")
 	}
 	if into == nil {
 		return nil
 	}
-	return json.Unmarshal(answer.body, into)
+	return json.Unmarshal(response.body, into)
 }
 
 // effectsOf lists the effects of a kind under a key; "" for any kind.
 func (g *target) effectsOf(key, kind string) ([]effect, error) {
 	var all, found []effect
-	if err := g.control(http.MethodGet, "effects?key="+url.QueryEscape(key), nil, &all); err != nil {
+	if err := g.sandboxControl(http.MethodGet, "effects?key="+url.QueryEscape(key), nil, &all); err != nil {
 		return nil, err
 	}
 	for _, e := range all {
@@ -86,8 +86,8 @@ func (s *story) effects(arguments []string) error {
 	return nil
 }
 
-// known is what the operator knows under a key.
-type known struct {
+// operatorTransaction is what the operator knows under a key.
+type operatorTransaction struct {
 	Kind        string `json:"kind"`
 	Key         string `json:"key"`
 	State       string `json:"state"`
@@ -99,26 +99,26 @@ type known struct {
 	Calls       int    `json:"calls"`
 }
 
-// knows gives the operator's transaction of a kind under a key, as JSON and decoded.
-func (g *target) knows(key, kind string) (json.RawMessage, known, error) {
+// transactionAtOperator gives the operator's transaction of a kind under a key, as JSON and decoded.
+func (g *target) transactionAtOperator(key, kind string) (json.RawMessage, operatorTransaction, error) {
 	var all []json.RawMessage
-	if err := g.control(http.MethodGet, "transactions?key="+url.QueryEscape(key), nil, &all); err != nil {
-		return nil, known{}, err
+	if err := g.sandboxControl(http.MethodGet, "transactions?key="+url.QueryEscape(key), nil, &all); err != nil {
+		return nil, operatorTransaction{}, err
 	}
 	for _, text := range all {
-		var k known
+		var k operatorTransaction
 		if err := json.Unmarshal(text, &k); err != nil {
-			return nil, known{}, err
+			return nil, operatorTransaction{}, err
 		}
 		if kind == "" || k.Kind == kind {
 			return text, k, nil
 		}
 	}
-	return nil, known{}, fmt.Errorf("the operator knows no %s under %s", kind, key)
+	return nil, operatorTransaction{}, fmt.Errorf("the operator knows no %s under %s", kind, key)
 }
 
-// operator looks at what the operator knows: operator KEY [KIND] [PATH = TEXT].
-func (s *story) operator(arguments []string) error {
+// operatorTransaction looks at what the operator knows: operator KEY [KIND] [PATH = TEXT].
+func (s *story) operatorTransaction(arguments []string) error {
 	if len(arguments) == 0 {
 		return errors.New("operator: KEY [charge|payment|sms] [PATH = TEXT]")
 	}
@@ -126,19 +126,19 @@ func (s *story) operator(arguments []string) error {
 	if len(rest) == 1 || len(rest) == 4 {
 		kind, rest = rest[0], rest[1:]
 	}
-	text, _, err := s.target.knows(key, kind)
+	text, _, err := s.target.transactionAtOperator(key, kind)
 	if err != nil {
 		return err
 	}
-	s.see(reply{asked: "the operator about " + key, body: text})
+	s.record(observation{source: "the operator about " + key, body: text})
 	if len(rest) == 0 {
 		return nil
 	}
 	return s.json(rest)
 }
 
-// scriptCalls says how the operator answers the next calls under a key: script KEY [-kind getstatus] cut 503 ok.
-func (s *story) scriptCalls(arguments []string) error {
+// scriptResponses says how the operator answers the next calls under a key: script KEY [-kind getstatus] cut 503 ok.
+func (s *story) scriptResponses(arguments []string) error {
 	if len(arguments) < 2 {
 		return errors.New("script: KEY [-kind KIND] WORD...")
 	}
@@ -148,11 +148,11 @@ func (s *story) scriptCalls(arguments []string) error {
 		body["kind"], calls = calls[1], calls[2:]
 	}
 	body["calls"] = calls
-	return s.target.control(http.MethodPost, "script", body, nil)
+	return s.target.sandboxControl(http.MethodPost, "script", body, nil)
 }
 
-// settle ends a payment at the operator: settle ORDER STATUS [force] [silent].
-func (s *story) settle(arguments []string) error {
+// completePayment ends a payment at the operator: settle ORDER STATUS [force] [silent].
+func (s *story) completePayment(arguments []string) error {
 	if len(arguments) < 2 {
 		return errors.New("settle: ORDER STATUS [force] [silent]")
 	}
@@ -160,7 +160,7 @@ func (s *story) settle(arguments []string) error {
 	for _, how := range arguments[2:] {
 		body[how] = true
 	}
-	return s.target.control(http.MethodPost, "settle", body, nil)
+	return s.target.sandboxControl(http.MethodPost, "settle", body, nil)
 }
 
 // callback posts a callback as the operator would: callback KEY [-kind K] [-status S] [-times N] [-forged yes] [-set a=b]
@@ -169,11 +169,11 @@ func (s *story) callback(arguments []string) error {
 	if len(arguments) == 0 {
 		return errors.New("callback: KEY [options]")
 	}
-	o, err := readOptions(arguments[1:])
+	o, err := parseOptions(arguments[1:])
 	if err != nil {
 		return err
 	}
-	_, k, err := s.target.knows(arguments[0], o.get("kind", ""))
+	_, k, err := s.target.transactionAtOperator(arguments[0], o.get("kind", ""))
 	if err != nil {
 		return err
 	}
@@ -186,21 +186,21 @@ func (s *story) callback(arguments []string) error {
 		}
 		address = address[:at] + other + address[at+1:]
 	}
-	a := newAsk(shop{}, http.MethodPost, address)
+	a := newRequestBuilder(merchantCredentials{}, http.MethodPost, address)
 	delete(a.header, "Authorization")
 	a.body = k.callbackBody(o.get("status", "successful"))
-	if err := a.change(s, o, "kind", "status", "times", "forged"); err != nil {
+	if err := a.applyOptions(s, o, "kind", "status", "times", "forged"); err != nil {
 		return err
 	}
 	times, err := strconv.Atoi(o.get("times", "1"))
 	if err != nil {
 		return err
 	}
-	return s.sendMany(a, times)
+	return s.sendConcurrently(a, times)
 }
 
 // callbackBody is what the operator would say.
-func (k known) callbackBody(status string) map[string]any {
+func (k operatorTransaction) callbackBody(status string) map[string]any {
 	if k.Kind == "sms" {
 		return map[string]any{"deliveryInfoNotification": map[string]any{
 			"deliveryInfo": map[string]any{"address": "acr:X-Operator-ISE2", "deliveryStatus": status},
@@ -216,40 +216,40 @@ func (k known) callbackBody(status string) map[string]any {
 	return body
 }
 
-// sendMany sends equal requests side by side.
-func (s *story) sendMany(a *ask, times int) error {
-	answers := make([]reply, times)
-	faults := make([]error, times)
+// sendConcurrently sends equal requests side by side.
+func (s *story) sendConcurrently(a *requestBuilder, times int) error {
+	responses := make([]observation, times)
+	errs := make([]error, times)
 	var group sync.WaitGroup
 	for i := range times {
 		group.Go(func() {
-			request, err := a.request(s.target.BaseURL)
+			request, err := a.build(s.target.BaseURL)
 			if err == nil {
-				answers[i], err = exchange(s.client, request)
+				responses[i], err = exchange(s.client, request)
 			}
-			faults[i] = err
+			errs[i] = err
 		})
 	}
 	group.Wait()
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	for _, answer := range answers {
-		if answer.status != answers[0].status {
-			return answer.wrong("one of %d equal requests: %d, another %d", times, answer.status, answers[0].status)
+	for _, response := range responses {
+		if response.status != responses[0].status {
+			return response.errorf("one of %d equal requests: %d, another %d", times, response.status, responses[0].status)
 		}
 	}
-	s.see(answers[0])
+	s.record(responses[0])
 	return nil
 }
 
-// page is a purchaser on the payment page: page confirm [-msisdn N] [-pin P], or page cancel. The PIN is a fresh one of
+// paymentPage is a purchaser on the payment page: page confirm [-msisdn N] [-pin P], or page cancel. The PIN is a fresh one of
 // the sandbox. It looks at the form, and at the answer to it.
-func (s *story) page(arguments []string) error {
+func (s *story) paymentPage(arguments []string) error {
 	if len(arguments) == 0 {
 		return errors.New("page: confirm or cancel")
 	}
-	o, err := readOptions(arguments[1:])
+	o, err := parseOptions(arguments[1:])
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (s *story) page(arguments []string) error {
 	}
 	for _, part := range []string{"<form", `name="msisdn"`, `name="pin"`, `name="action" value="confirm"`, `name="action" value="cancel"`} {
 		if form.status != http.StatusOK || !bytes.Contains(form.body, []byte(part)) {
-			return form.wrong("the page has no %s", part)
+			return form.errorf("the page has no %s", part)
 		}
 	}
 	return s.fillForm(arguments[0], o)
@@ -274,11 +274,11 @@ func (s *story) page(arguments []string) error {
 
 // fillForm posts the form.
 func (s *story) fillForm(action string, o options) error {
-	number := o.get("msisdn", plainNumber)
+	number := o.get("msisdn", successfulMSISDN)
 	var issued struct {
 		PIN string `json:"pin"`
 	}
-	if err := s.target.control(http.MethodPost, "tests", map[string]string{"msisdn": number}, &issued); err != nil {
+	if err := s.target.sandboxControl(http.MethodPost, "tests", map[string]string{"msisdn": number}, &issued); err != nil {
 		return err
 	}
 	values := url.Values{"msisdn": {number}, "pin": {o.get("pin", issued.PIN)}, "action": {action}}
@@ -287,10 +287,10 @@ func (s *story) fillForm(action string, o options) error {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer, err := exchange(s.client, request)
+	response, err := exchange(s.client, request)
 	if err != nil {
 		return err
 	}
-	s.see(answer)
+	s.record(response)
 	return nil
 }

@@ -8,37 +8,37 @@ import (
 	"testing"
 
 	"mobilegateway/internal/iamcheck"
-	"mobilegateway/internal/local/calls"
+	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/localtest"
 	"mobilegateway/internal/template"
 )
 
-// withPermissions runs the tests, and then compares the AWS calls that the functions of all local runs made with
+// runAndCheckPermissions runs the tests, and then compares the AWS calls that the functions of all local runs made with
 // template.yaml's roles: exactly after the whole suite, else only that each call is allowed. It gives the exit code.
-func withPermissions(run func() int) int {
+func runAndCheckPermissions(run func() int) int {
 	folder, err := os.MkdirTemp("", "aws-calls-")
 	if err != nil {
-		return complain(err)
+		return reportSuiteFailure(err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	if err := os.Setenv(localtest.CallsVariable, folder); err != nil {
-		return complain(err)
+	if err := os.Setenv(localtest.CallsDirVariable, folder); err != nil {
+		return reportSuiteFailure(err)
 	}
-	if code := run(); code != 0 || os.Getenv("E2E_RUN_JSON") != "" || flagged("test.list") {
+	if code := run(); code != 0 || os.Getenv("E2E_RUN_JSON") != "" || isFlagSet("test.list") {
 		return code
 	}
-	faults, err := permissionFaults(folder, !testing.Short() && !flagged("test.run") && !flagged("test.skip"))
+	errs, err := permissionDifferences(folder, !testing.Short() && !isFlagSet("test.run") && !isFlagSet("test.skip"))
 	if err != nil {
-		return complain(err)
+		return reportSuiteFailure(err)
 	}
-	for _, fault := range faults {
-		complain(fault)
+	for _, difference := range errs {
+		reportSuiteFailure(difference)
 	}
-	return min(len(faults), 1)
+	return min(len(errs), 1)
 }
 
-// permissionFaults compares all records of a folder with the template.
-func permissionFaults(folder string, whole bool) ([]string, error) {
+// permissionDifferences compares all records of a folder with the template.
+func permissionDifferences(folder string, whole bool) ([]string, error) {
 	deployed, err := template.Load(filepath.Join("..", "template.yaml"), template.Options{})
 	if err != nil {
 		return nil, err
@@ -47,9 +47,9 @@ func permissionFaults(folder string, whole bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var made []calls.Call
+	var made []awscalls.Call
 	for _, name := range files {
-		one, err := calls.Read(name)
+		one, err := awscalls.Read(name)
 		if err != nil {
 			return nil, err
 		}
@@ -58,17 +58,17 @@ func permissionFaults(folder string, whole bool) ([]string, error) {
 	if whole {
 		return iamcheck.Compare(deployed, made), nil
 	}
-	return iamcheck.Allowed(deployed, made), nil
+	return iamcheck.MissingPermissions(deployed, made), nil
 }
 
-// flagged tells whether a flag of the test binary has a value.
-func flagged(name string) bool {
+// isFlagSet tells whether a flag of the test binary has a value.
+func isFlagSet(name string) bool {
 	f := flag.Lookup(name)
 	return f != nil && f.Value.String() != ""
 }
 
-// complain tells why the suite fails though its tests passed.
-func complain(what any) int {
+// reportSuiteFailure tells why the suite fails though its tests passed.
+func reportSuiteFailure(what any) int {
 	_, _ = fmt.Fprintln(os.Stderr, "permissions:", what)
 	return 1
 }

@@ -17,17 +17,17 @@ import (
 type proxy struct {
 	*httptest.Server
 
-	mu    sync.Mutex
-	to    *httputil.ReverseProxy
-	ready chan struct{} // closed when it is known where to pass on
-	traps []*trap
+	mu       sync.Mutex
+	upstream *httputil.ReverseProxy
+	ready    chan struct{} // closed when it is known where to pass on
+	traps    []*interception
 }
 
-// trap waits for one request. held is closed when it is there.
-type trap struct {
-	fits   func(header http.Header, body []byte) bool
-	before bool
-	held   chan struct{}
+// interception waits for one request. held is closed when it is there.
+type interception struct {
+	matches          func(header http.Header, body []byte) bool
+	beforeForwarding bool
+	caught           chan struct{}
 }
 
 func newProxy(t *testing.T) *proxy {
@@ -38,37 +38,37 @@ func newProxy(t *testing.T) *proxy {
 	return p
 }
 
-// forward says where requests go; until then they wait.
-func (p *proxy) forward(t *testing.T, address string) {
+// forwardTo says where requests go; until then they wait.
+func (p *proxy) forwardTo(t *testing.T, address string) {
 	t.Helper()
 	target, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.to = &httputil.ReverseProxy{
+	p.upstream = &httputil.ReverseProxy{
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	close(p.ready)
 }
 
-// set lays a trap for the first request that fits.
-func (p *proxy) set(before bool, fits func(http.Header, []byte) bool) *trap {
-	laid := &trap{fits: fits, before: before, held: make(chan struct{})}
+// intercept lays a trap for the first request that fits.
+func (p *proxy) intercept(before bool, matches func(http.Header, []byte) bool) *interception {
+	candidate := &interception{matches: matches, beforeForwarding: before, caught: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.traps = append(p.traps, laid)
-	return laid
+	p.traps = append(p.traps, candidate)
+	return candidate
 }
 
-// caught takes the trap that a request falls into; nil for none.
-func (p *proxy) caught(r *http.Request, body []byte) *trap {
+// takeInterception takes the trap that a request falls into; nil for none.
+func (p *proxy) takeInterception(r *http.Request, body []byte) *interception {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, laid := range p.traps {
-		if laid.fits(r.Header, body) {
+	for i, candidate := range p.traps {
+		if candidate.matches(r.Header, body) {
 			p.traps = append(p.traps[:i:i], p.traps[i+1:]...)
-			return laid
+			return candidate
 		}
 	}
 	return nil
@@ -86,15 +86,15 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	laid := p.caught(r, body)
-	if laid == nil {
-		p.to.ServeHTTP(w, r)
+	candidate := p.takeInterception(r, body)
+	if candidate == nil {
+		p.upstream.ServeHTTP(w, r)
 		return
 	}
-	if !laid.before {
-		p.to.ServeHTTP(httptest.NewRecorder(), r)
+	if !candidate.beforeForwarding {
+		p.upstream.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	close(laid.held)
+	close(candidate.caught)
 	select {
 	case <-r.Context().Done():
 	case <-time.After(time.Minute):

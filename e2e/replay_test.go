@@ -14,64 +14,64 @@ import (
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 )
 
-// replays is how many deliveries are sent once more.
-const replays = 1000
+// replayCount is how many deliveries are sent once more.
+const replayCount = 1000
 
-// thousand puts payments into the ledger that were told of yesterday, sends all again by one command, and looks at what
+// replayThousand puts payments into the ledger that were told of yesterday, sends all again by one command, and looks at what
 // comes to the merchant's server, and at an export of them.
-func (e *engineer) thousand() {
+func (e *ctlSession) replayThousand() {
 	if testing.Short() {
 		e.t.Skip("a thousand notifications take a while")
 	}
-	m := newMoody(e.t)
-	made := e.onboards("Hotel", m.URL+"/hook")
+	m := newFaultyServer(e.t)
+	made := e.createMerchant("Hotel", m.URL+"/hook")
 	at := time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour)
-	e.told(made, at)
+	e.seedNotifiedPayments(made, at)
 	span := "--merchant Hotel --from " + at.Format(time.DateOnly) + " --to "
 	next := at.Add(24 * time.Hour).Format(time.DateOnly)
-	e.does("deliveries replay "+span+next, nil) // without --yes
-	began := time.Now()
+	e.mustRun("deliveries replay "+span+next, nil) // without --yes
+	started := time.Now()
 	var result struct{ Queued int }
-	notes := e.does("deliveries replay "+span+next+because, &result)
-	queued := time.Since(began)
-	if result.Queued != replays || !strings.Contains(notes, "900 of 1000") {
-		e.t.Errorf("queued %d; progress: %s", result.Queued, notes)
+	stderr := e.mustRun("deliveries replay "+span+next+confirmFlags, &result)
+	queued := time.Since(started)
+	if result.Queued != replayCount || !strings.Contains(stderr, "900 of 1000") {
+		e.t.Errorf("queued %d; progress: %s", result.Queued, stderr)
 	}
 	eventually(e.t, 2*time.Minute, func() (struct{}, error) {
-		if got := len(heard(m)); got != replays {
-			return struct{}{}, fmt.Errorf("%d of %d were sent again", got, replays)
+		if got := len(attemptsByWebhookID(m)); got != replayCount {
+			return struct{}{}, fmt.Errorf("%d of %d were sent again", got, replayCount)
 		}
 		return struct{}{}, nil
 	})
-	e.t.Logf("%d deliveries: queued in %s, all sent again after %s", replays, queued.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
-	for id, v := range heard(m) {
-		if err := verifyGo(made.WebhookSecret, v.message); err != nil {
+	e.t.Logf("%d deliveries: queued in %s, all sent again after %s", replayCount, queued.Round(time.Millisecond), time.Since(started).Round(time.Millisecond))
+	for id, v := range attemptsByWebhookID(m) {
+		if err := verifyWithGoLibrary(made.WebhookSecret, v.notification); err != nil {
 			e.t.Fatalf("%s is not signed: %v", id, err)
 		}
 	}
-	e.soon(func() error {
-		var told []struct{ Standing string }
-		if e.does("deliveries list "+span+next+" --standing told", &told); len(told) != replays {
-			return fmt.Errorf("%d stand as told", len(told))
+	e.eventually(func() error {
+		var notified []struct{ Standing string }
+		if e.mustRun("deliveries list "+span+next+" --state told", &notified); len(notified) != replayCount {
+			return fmt.Errorf("%d stand as told", len(notified))
 		}
 		return nil
 	})
-	if _, rows, _ := e.types("export " + span + at.Format(time.DateOnly)); strings.Count(rows, "\n") != replays+1 {
+	if _, rows, _ := e.runCommand("export " + span + at.Format(time.DateOnly)); strings.Count(rows, "\n") != replayCount+1 {
 		e.t.Errorf("the export has %d lines", strings.Count(rows, "\n"))
 	}
 }
 
-// heard lists what came to the merchant's server, by the webhook-id.
-func heard(m *moody) map[string]visit {
-	found := map[string]visit{}
-	for _, v := range m.seen("/hook") {
-		found[v.message.header.Get("Webhook-Id")] = v
+// attemptsByWebhookID lists what came to the merchant's server, by the webhook-id.
+func attemptsByWebhookID(m *faultyServer) map[string]deliveryAttempt {
+	found := map[string]deliveryAttempt{}
+	for _, v := range m.attemptsAt("/hook") {
+		found[v.notification.header.Get("Webhook-Id")] = v
 	}
 	return found
 }
 
-// told puts the payments into the ledger as if their notifications had been delivered.
-func (e *engineer) told(from onboarded, at time.Time) {
+// seedNotifiedPayments puts the payments into the ledger as if their notifications had been delivered.
+func (e *ctlSession) seedNotifiedPayments(from createdMerchant, at time.Time) {
 	e.t.Helper()
 	environment := e.run.Environment()
 	client, err := awsclient.New(func(name string) string { return environment[name] })
@@ -84,28 +84,28 @@ func (e *engineer) told(from onboarded, at time.Time) {
 	for range 4 {
 		writers.Go(func() {
 			for i := range numbers {
-				if _, err := store.Insert(context.Background(), toldOf(from, i, at)); err != nil {
+				if _, err := store.Insert(context.Background(), notifiedPayment(from, i, at)); err != nil {
 					e.t.Error(err)
 				}
 			}
 		})
 	}
-	for i := range replays {
+	for i := range replayCount {
 		numbers <- i
 	}
 	close(numbers)
 	writers.Wait()
 }
 
-// toldOf is a payment that its merchant was told of.
-func toldOf(from onboarded, number int, at time.Time) *ledger.Entry {
+// notifiedPayment is a payment that its merchant was told of.
+func notifiedPayment(from createdMerchant, number int, at time.Time) *ledger.Entry {
 	key := ledger.Key{Kind: ledger.Payment, ID: fmt.Sprintf("%s_%d", from.Merchant, number)}
 	at = at.Add(time.Duration(number) * time.Second)
 	return &ledger.Entry{
 		Key: key, MerchantID: from.id, Merchant: from.Merchant, Version: 1, State: ledger.Done, Status: ledger.Successful, CreatedAt: at, SentAt: at,
-		ReservedAt: at, UpdatedAt: at, FinalAt: at, Country: "CI", CountryText: "CI", Operator: "sandbox", Account: "local", Channel: "ussd", Lang: "fr",
-		Minor: 1000, Currency: "XOF", AmountText: "1000", AnswerStatus: http.StatusCreated, AnswerBody: []byte("{}"),
-		PaymentID: ledger.PaymentTransactionID(key.ID), UpstreamKey: key.ID, NotifyURL: from.notifyURL,
-		Told: []ledger.Notification{{ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful, At: at, Attempt: 1, ToldAt: at}},
+		ReservedAt: at, UpdatedAt: at, FinalAt: at, Country: "CI", CountryAsSent: "CI", Operator: "sandbox", Account: "local", Channel: "ussd", Lang: "fr",
+		AmountMinor: 1000, Currency: "XOF", AmountAsSent: "1000", ResponseStatus: http.StatusCreated, ResponseBody: []byte("{}"),
+		TransactionID: ledger.PaymentTransactionID(key.ID), UpstreamKey: key.ID, NotifyURL: from.notifyURL,
+		Delivered: []ledger.Notification{{ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful, At: at, Attempts: 1, DeliveredAt: at}},
 	}
 }

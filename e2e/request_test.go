@@ -13,20 +13,20 @@ import (
 	"strings"
 )
 
-// ask is a request that is being put together: a good one by default, changed by the script's options.
-type ask struct {
+// requestBuilder is a request that is being put together: a good one by default, changed by the script's options.
+type requestBuilder struct {
 	method, path string
 	header       map[string]string // as the specification spells them
 	body         map[string]any    // nil for none
 	raw          []byte            // instead of body
-	shop         shop
+	shop         merchantCredentials
 }
 
 // options are a word's options in order, each with its value.
 type options [][2]string
 
-// readOptions reads -name value pairs.
-func readOptions(arguments []string) (options, error) {
+// parseOptions reads -name value pairs.
+func parseOptions(arguments []string) (options, error) {
 	var found options
 	for len(arguments) > 0 {
 		name, isOption := strings.CutPrefix(arguments[0], "-")
@@ -49,19 +49,19 @@ func (o options) get(name, fallback string) string {
 	return fallback
 }
 
-// merchant is whom a request comes from: -as second, -as limited, else the first.
-func (s *story) merchant(o options) shop {
+// merchantFor is whom a request comes from: -as second, -as limited, else the first.
+func (s *story) merchantFor(o options) merchantCredentials {
 	switch o.get("as", "") {
 	case "second":
 		return s.target.Second
 	case "limited":
 		return s.target.Limited
 	}
-	return s.target.shop
+	return s.target.merchantCredentials
 }
 
-// put sets a value in nested objects by its path.
-func put(body map[string]any, path string, value any) {
+// setPath sets a value in nested objects by its path.
+func setPath(body map[string]any, path string, value any) {
 	parts := strings.Split(path, ".")
 	for _, part := range parts[:len(parts)-1] {
 		next, isObject := body[part].(map[string]any)
@@ -74,8 +74,8 @@ func put(body map[string]any, path string, value any) {
 	body[parts[len(parts)-1]] = value
 }
 
-// drop takes a value away by its path.
-func drop(body map[string]any, path string) {
+// deletePath takes a value away by its path.
+func deletePath(body map[string]any, path string) {
 	parts := strings.Split(path, ".")
 	for _, part := range parts[:len(parts)-1] {
 		next, isObject := body[part].(map[string]any)
@@ -87,25 +87,25 @@ func drop(body map[string]any, path string) {
 	delete(body, parts[len(parts)-1])
 }
 
-// change applies the options that every request has; fields are the operation's own, by their paths.
-func (a *ask) change(s *story, o options, own ...string) error {
+// applyOptions applies the options that every request has; fields are the operation's own, by their paths.
+func (a *requestBuilder) applyOptions(s *story, o options, own ...string) error {
 	for _, option := range o {
 		name, value := option[0], option[1]
 		key, text, _ := strings.Cut(value, "=")
 		headerName, headerValue, _ := strings.Cut(value, ":")
 		switch name {
 		case "set": // -set path=text
-			put(a.body, key, text)
+			setPath(a.body, key, text)
 		case "raw": // -raw path=JSON
-			put(a.body, key, json.RawMessage(text))
+			setPath(a.body, key, json.RawMessage(text))
 		case "fill": // -fill path=number of characters
 			count, err := strconv.Atoi(text)
 			if err != nil {
 				return err
 			}
-			put(a.body, key, strings.Repeat("x", count))
+			setPath(a.body, key, strings.Repeat("x", count))
 		case "drop": // -drop path
-			drop(a.body, value)
+			deletePath(a.body, value)
 		case "header": // -header 'Name: value'
 			a.header[headerName] = strings.TrimSpace(headerValue)
 		case "without": // -without Name
@@ -129,8 +129,8 @@ func (a *ask) change(s *story, o options, own ...string) error {
 	return nil
 }
 
-// request makes the HTTP request. Header names go out as the specification spells them.
-func (a *ask) request(base string) (*http.Request, error) {
+// build makes the HTTP request. Header names go out as the specification spells them.
+func (a *requestBuilder) build(base string) (*http.Request, error) {
 	content := a.raw
 	if content == nil && a.body != nil {
 		var text bytes.Buffer
@@ -156,21 +156,21 @@ func (a *ask) request(base string) (*http.Request, error) {
 }
 
 // send sends and looks at the answer.
-func (s *story) send(a *ask) error {
-	request, err := a.request(s.target.BaseURL)
+func (s *story) send(a *requestBuilder) error {
+	request, err := a.build(s.target.BaseURL)
 	if err != nil {
 		return err
 	}
-	answer, err := exchange(s.client, request)
+	response, err := exchange(s.client, request)
 	if err != nil {
 		return err
 	}
-	s.see(answer)
+	s.record(response)
 	return nil
 }
 
-func newAsk(from shop, method, path string) *ask {
-	return &ask{method: method, path: path, shop: from, body: map[string]any{}, header: map[string]string{
+func newRequestBuilder(from merchantCredentials, method, path string) *requestBuilder {
+	return &requestBuilder{method: method, path: path, shop: from, body: map[string]any{}, header: map[string]string{
 		"Authorization": "Bearer " + from.AccessToken, "Content-Type": "application/json",
 	}}
 }
@@ -179,30 +179,30 @@ func newAsk(from shop, method, path string) *ask {
 const chargePath = "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
 
 // newCharge is the charge of the specification, under a correlator.
-func newCharge(from shop, key, alias string) *ask {
-	a := newAsk(from, http.MethodPost, chargePath)
+func newCharge(from merchantCredentials, key, alias string) *requestBuilder {
+	a := newRequestBuilder(from, http.MethodPost, chargePath)
 	a.header["gw-token"], a.header["gw-alias"] = from.GWToken, alias
 	const information, meta = "amountTransaction.paymentAmount.chargingInformation.", "amountTransaction.paymentAmount.chargingMetaData."
-	put(a.body, "amountTransaction.endUserId", "acr:OperatorAPIToken")
-	put(a.body, information+"amount", "500")
-	put(a.body, information+"currency", "XOF")
-	put(a.body, information+"description", "A song")
-	put(a.body, meta+"onBehalfOf", from.OnBehalfOf)
-	put(a.body, meta+"serviceId", from.ServiceID)
-	put(a.body, "amountTransaction.transactionOperationStatus", "Charged")
-	put(a.body, "amountTransaction.referenceCode", "REF-"+key)
-	put(a.body, "amountTransaction.clientCorrelator", key)
+	setPath(a.body, "amountTransaction.endUserId", "acr:OperatorAPIToken")
+	setPath(a.body, information+"amount", "500")
+	setPath(a.body, information+"currency", "XOF")
+	setPath(a.body, information+"description", "A song")
+	setPath(a.body, meta+"onBehalfOf", from.OnBehalfOf)
+	setPath(a.body, meta+"serviceId", from.ServiceID)
+	setPath(a.body, "amountTransaction.transactionOperationStatus", "Charged")
+	setPath(a.body, "amountTransaction.referenceCode", "REF-"+key)
+	setPath(a.body, "amountTransaction.clientCorrelator", key)
 	return a
 }
 
 // charge posts a charge: charge -key K [-ref R] [-alias A] [-amount N] [-currency C] [-description D] [-mco M] and the
 // options of every request. -key none leaves the correlator out.
 func (s *story) charge(arguments []string) error {
-	o, err := readOptions(arguments)
+	o, err := parseOptions(arguments)
 	if err != nil {
 		return err
 	}
-	from, key := s.merchant(o), o.get("key", "")
+	from, key := s.merchantFor(o), o.get("key", "")
 	if key == "" {
 		return errors.New("charge: -key is missing")
 	}
@@ -213,24 +213,24 @@ func (s *story) charge(arguments []string) error {
 		"ref": "amountTransaction.referenceCode",
 	} {
 		if value := o.get(option, ""); value != "" {
-			put(a.body, path, value)
+			setPath(a.body, path, value)
 		}
 	}
 	if key == "none" {
-		drop(a.body, "amountTransaction.clientCorrelator")
+		deletePath(a.body, "amountTransaction.clientCorrelator")
 	}
 	if mco := o.get("mco", ""); mco != "" {
 		a.header["X-Operator-MCO"] = mco
 	}
-	if err := a.change(s, o, "key", "alias", "amount", "currency", "description", "ref", "mco"); err != nil {
+	if err := a.applyOptions(s, o, "key", "alias", "amount", "currency", "description", "ref", "mco"); err != nil {
 		return err
 	}
 	return s.send(a)
 }
 
 // newPayment is the payment of the specification.
-func newPayment(from shop, order, channel, msisdn string) *ask {
-	a := newAsk(from, http.MethodPost, "/mobilemoney/v1")
+func newPayment(from merchantCredentials, order, channel, msisdn string) *requestBuilder {
+	a := newRequestBuilder(from, http.MethodPost, "/mobilemoney/v1")
 	a.header["mno-name"], a.header["country-code"], a.header["channel"], a.header["lang"] = "sandbox", "CI", channel, "fr"
 	for name, value := range map[string]string{
 		"currency": "XOF", "order_id": order, "amount": "1000", "return_url": "https://shop.example.com/return",
@@ -243,8 +243,8 @@ func newPayment(from shop, order, channel, msisdn string) *ask {
 	return a
 }
 
-// plainNumber is a number whose digits decide nothing.
-const plainNumber = "+2250700002000"
+// successfulMSISDN is a number whose digits decide nothing.
+const successfulMSISDN = "+2250700002000"
 
 // pay posts a payment: pay CHANNEL -order O [-msisdn N] [-amount N] [-otp C] [-country CI] [-lang fr] [-operator sandbox].
 // -msisdn none leaves the number out, as web does by itself.
@@ -253,16 +253,16 @@ func (s *story) pay(arguments []string) error {
 		return errors.New("pay: CHANNEL [options]")
 	}
 	channel := arguments[0]
-	o, err := readOptions(arguments[1:])
+	o, err := parseOptions(arguments[1:])
 	if err != nil {
 		return err
 	}
-	number := plainNumber
+	number := successfulMSISDN
 	if channel == "web" {
 		number = ""
 	}
 	number = strings.TrimSuffix(o.get("msisdn", number), "none")
-	a := newPayment(s.merchant(o), o.get("order", ""), channel, number)
+	a := newPayment(s.merchantFor(o), o.get("order", ""), channel, number)
 	for option, name := range map[string]string{"country": "country-code", "lang": "lang", "operator": "mno-name"} {
 		a.header[name] = o.get(option, a.header[name])
 	}
@@ -271,21 +271,21 @@ func (s *story) pay(arguments []string) error {
 			a.body[name] = value
 		}
 	}
-	if err := a.change(s, o, "order", "msisdn", "country", "lang", "operator", "amount", "currency", "otp", "state"); err != nil {
+	if err := a.applyOptions(s, o, "order", "msisdn", "country", "lang", "operator", "amount", "currency", "otp", "state"); err != nil {
 		return err
 	}
 	if err := s.send(a); err != nil {
 		return err
 	}
-	if address, err := s.last.text("payment_url"); err == nil {
+	if address, err := s.last.textValue("payment_url"); err == nil {
 		s.pageURL = address
 	}
 	return nil
 }
 
 // newSMS is the SMS of the specification, under a correlator.
-func newSMS(from shop, key, alias, sender string) *ask {
-	a := newAsk(from, http.MethodPost, "/smsmessaging/v1/outbound/"+url.QueryEscape(sender)+"/requests")
+func newSMS(from merchantCredentials, key, alias, sender string) *requestBuilder {
+	a := newRequestBuilder(from, http.MethodPost, "/smsmessaging/v1/outbound/"+url.QueryEscape(sender)+"/requests")
 	for name, value := range map[string]string{
 		"X-OAPI-Application-Id": from.ApplicationID, "X-OAPI-Contact-Id": from.ContactID, "X-OAPI-Resource-Type": "SMS_OSM",
 		"gw-alias": from.GWAlias, "gw-token": from.GWToken, "X-Operator-MCO": "OCI", "X-Operator-ISE2": alias,
@@ -293,32 +293,32 @@ func newSMS(from shop, key, alias, sender string) *ask {
 		a.header[name] = value
 	}
 	const root = "outboundSMSMessageRequest."
-	put(a.body, root+"address", []string{"acr:X-Operator-ISE2"})
-	put(a.body, root+"senderAddress", sender)
-	put(a.body, root+"outboundSMSTextMessage.message", "Bonjour%20%C3%A0%20tous")
-	put(a.body, root+"senderName", "Demo")
-	put(a.body, root+"clientCorrelator", key)
+	setPath(a.body, root+"address", []string{"acr:X-Operator-ISE2"})
+	setPath(a.body, root+"senderAddress", sender)
+	setPath(a.body, root+"outboundSMSTextMessage.message", "Bonjour%20%C3%A0%20tous")
+	setPath(a.body, root+"senderName", "Demo")
+	setPath(a.body, root+"clientCorrelator", key)
 	return a
 }
 
 // sms posts an SMS: sms -key K [-alias A] [-sender tel:+2250000] [-message M] [-mco OCI] [-notify URL] [-data D].
 func (s *story) sms(arguments []string) error {
-	o, err := readOptions(arguments)
+	o, err := parseOptions(arguments)
 	if err != nil {
 		return err
 	}
-	from := s.merchant(o)
+	from := s.merchantFor(o)
 	a := newSMS(from, o.get("key", ""), o.get("alias", from.GWAlias), o.get("sender", "tel:+2250000"))
 	const root = "outboundSMSMessageRequest."
 	for option, path := range map[string]string{
 		"message": "outboundSMSTextMessage.message", "notify": "receiptRequest.notifyURL", "data": "receiptRequest.callbackData",
 	} {
 		if value := o.get(option, ""); value != "" {
-			put(a.body, root+path, value)
+			setPath(a.body, root+path, value)
 		}
 	}
 	a.header["X-Operator-MCO"] = o.get("mco", "OCI")
-	if err := a.change(s, o, "key", "alias", "sender", "message", "mco", "notify", "data"); err != nil {
+	if err := a.applyOptions(s, o, "key", "alias", "sender", "message", "mco", "notify", "data"); err != nil {
 		return err
 	}
 	return s.send(a)
@@ -330,16 +330,16 @@ func (s *story) http(arguments []string) error {
 	if len(arguments) < 2 {
 		return errors.New("http: METHOD PATH [options]")
 	}
-	o, err := readOptions(arguments[2:])
+	o, err := parseOptions(arguments[2:])
 	if err != nil {
 		return err
 	}
-	a := newAsk(s.merchant(o), arguments[0], arguments[1])
+	a := newRequestBuilder(s.merchantFor(o), arguments[0], arguments[1])
 	a.body = nil
 	if o.get("as", "") == "" {
 		delete(a.header, "Authorization")
 	}
-	if err := a.change(s, o); err != nil {
+	if err := a.applyOptions(s, o); err != nil {
 		return err
 	}
 	return s.send(a)

@@ -18,74 +18,74 @@ import (
 // TestMakeRun holds the local run to its contract: what it prints and writes, what it refuses, that it ends with all its
 // children, and that its data survive.
 func TestMakeRun(t *testing.T) {
-	needsLocal(t)
+	requireLocalRun(t)
 	t.Parallel()
-	dir := newDir(t)
-	p := makeRun(t, dir, "PORT=0", "SPEED=60")
-	g := p.answering(t)
+	dir := newRunDir(t)
+	p := startMakeRun(t, dir, "PORT=0", "SPEED=60")
+	g := p.waitReady(t)
 	t.Run("run.json has the contract's fields and nothing else", func(t *testing.T) { checkRunJSON(t, g.path) })
 	t.Run("the three printed curl lines work", func(t *testing.T) { checkCurl(t, p) })
 	t.Run("run.json tells the processes of now", func(t *testing.T) {
 		for _, name := range []string{"charge", "pay", "sms"} {
-			if len(g.functions(t)[name]) == 0 {
+			if len(g.functionPIDs(t)[name]) == 0 {
 				t.Errorf("no process of %s", name)
 			}
 		}
 	})
-	t.Run("a second run on the same folder", func(t *testing.T) { refuses(t, dir, "another run uses", "PORT=0") })
+	t.Run("a second run on the same folder", func(t *testing.T) { checkStartRefused(t, dir, "another run uses", "PORT=0") })
 	t.Run("a port in use", func(t *testing.T) {
 		address, err := url.Parse(g.BaseURL)
 		if err != nil {
 			t.Fatal(err)
 		}
-		refuses(t, newDir(t), "port "+address.Port()+" is in use", "PORT="+address.Port())
+		checkStartRefused(t, newRunDir(t), "port "+address.Port()+" is in use", "PORT="+address.Port())
 	})
-	t.Run("a broken setting", func(t *testing.T) { refuses(t, newDir(t), "SPEED must be", "PORT=0", "SPEED=fast") })
+	t.Run("a broken setting", func(t *testing.T) { checkStartRefused(t, newRunDir(t), "SPEED must be", "PORT=0", "SPEED=fast") })
 
-	a := chargeOnce(t, g, "survivor")
-	before := mustRead(t, g.path).PIDs.all()
+	a := mustCharge(t, g, "survivor")
+	before := mustReadTarget(t, g.path).PIDs.list()
 	p.signal(syscall.SIGINT)
-	p.ends(t, 10*time.Second)
-	t.Run("Ctrl-C leaves no process and no run.json", func(t *testing.T) { checkEnded(t, p, before) })
+	p.waitExit(t, 10*time.Second)
+	t.Run("Ctrl-C leaves no process and no run.json", func(t *testing.T) { checkNothingLeft(t, p, before) })
 
-	p = makeRun(t, dir, "PORT=0", "SPEED=60")
-	g = p.answering(t)
+	p = startMakeRun(t, dir, "PORT=0", "SPEED=60")
+	g = p.waitReady(t)
 	t.Run("data survive a restart", func(t *testing.T) {
-		again := chargeOnce(t, g, "survivor")
+		again := mustCharge(t, g, "survivor")
 		// The answer was stored under the address of the first run.
 		if again.header.Get("Idempotent-Replayed") != "true" || string(again.body) != string(a.body) {
-			t.Error(again.wrong("not the stored answer\n%s", a.body))
+			t.Error(again.errorf("not the stored answer\n%s", a.body))
 		}
 	})
-	before = mustRead(t, g.path).PIDs.all()
+	before = mustReadTarget(t, g.path).PIDs.list()
 	if err := syscall.Kill(g.PIDs.Run, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	p.ends(t, 10*time.Second)
-	t.Run("kill -9 of the run leaves no process", func(t *testing.T) { gone(t, before) })
+	p.waitExit(t, 10*time.Second)
+	t.Run("kill -9 of the run leaves no process", func(t *testing.T) { waitGone(t, before) })
 
-	p = makeRun(t, dir, "PORT=0", "SPEED=60", "RESET=1")
-	g = p.answering(t)
+	p = startMakeRun(t, dir, "PORT=0", "SPEED=60", "RESET=1")
+	g = p.waitReady(t)
 	t.Run("RESET=1 begins with empty data", func(t *testing.T) {
-		if again := chargeOnce(t, g, "survivor"); again.header.Get("Idempotent-Replayed") != "" || again.status != 201 {
-			t.Error(again.wrong("something is left"))
+		if again := mustCharge(t, g, "survivor"); again.header.Get("Idempotent-Replayed") != "" || again.status != 201 {
+			t.Error(again.errorf("something is left"))
 		}
 	})
 }
 
-// chargeOnce posts a charge.
-func chargeOnce(t *testing.T, g *target, key string) reply {
+// mustCharge posts a charge.
+func mustCharge(t *testing.T, g *target, key string) observation {
 	t.Helper()
-	request, err := newCharge(g.shop, key, g.GWAlias).request(g.BaseURL)
+	request, err := newCharge(g.merchantCredentials, key, g.GWAlias).build(g.BaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sure(t, newClient(), request)
+	return mustExchange(t, newClient(), request)
 }
 
-// checkEnded looks for what a run may leave behind.
-func checkEnded(t *testing.T, p *program, processes []int) {
-	gone(t, processes)
+// checkNothingLeft looks for what a run may leave behind.
+func checkNothingLeft(t *testing.T, p *makeProcess, processes []int) {
+	waitGone(t, processes)
 	if err := syscall.Kill(-p.Process.Pid, 0); err == nil {
 		t.Error("the process group still has members")
 	}
@@ -149,7 +149,7 @@ func compareFields(t *testing.T, what string, got map[string]json.RawMessage, wa
 }
 
 // checkCurl runs the lines as they are printed.
-func checkCurl(t *testing.T, p *program) {
+func checkCurl(t *testing.T, p *makeProcess) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal("curl is not on the PATH, and this check may not be left out in CI")
@@ -157,9 +157,9 @@ func checkCurl(t *testing.T, p *program) {
 		t.Skip("curl is not on the PATH")
 	}
 	lines := eventually(t, 5*time.Second, func() ([]string, error) {
-		found := regexp.MustCompile(`(?m)^curl -i .*$`).FindAllString(p.printed(), -1)
+		found := regexp.MustCompile(`(?m)^curl -i .*$`).FindAllString(p.outputText(), -1)
 		if len(found) != 3 {
-			return nil, fmt.Errorf("%d curl lines in\n%s", len(found), p.printed())
+			return nil, fmt.Errorf("%d curl lines in\n%s", len(found), p.outputText())
 		}
 		return found, nil
 	})

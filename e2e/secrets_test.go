@@ -9,28 +9,28 @@ import (
 	"testing"
 )
 
-// terminal is what a run prints, and is shown as it comes where E2E_LINES is set.
-type terminal struct {
+// outputRecorder is what a run prints, and is shown as it comes where E2E_VERBOSE is set.
+type outputRecorder struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
 // Write takes a line.
-func (p *terminal) Write(text []byte) (int, error) {
+func (p *outputRecorder) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if os.Getenv("E2E_LINES") != "" {
+	if os.Getenv("E2E_VERBOSE") != "" {
 		_, _ = os.Stderr.Write(text)
 	}
 	return p.text.Write(text)
 }
 
-// noSecrets looks through all that the run and its functions printed during the stories for what must never be there:
+// checkNoSecretsPrinted looks through all that the run and its functions printed during the stories for what must never be there:
 // credentials, one-time codes, whole numbers, a merchant's state, a message's text (specification, Authentication;
 // decisions "authentication" and "pay-otp").
-func noSecrets(t *testing.T, g *target, printed *terminal, folder string) {
+func checkNoSecretsPrinted(t *testing.T, g *target, printed *outputRecorder, folder string) {
 	secrets := []string{"CANARY", "Bearer ", "Basic ", "cart%3D42", "Bonjour"}
-	for _, s := range []shop{g.shop, g.Second} {
+	for _, s := range []merchantCredentials{g.merchantCredentials, g.Second} {
 		secrets = append(secrets, s.AccessToken, s.ClientSecret, s.GWToken, s.GWAlias, strings.TrimPrefix(s.WebhookSecret, "whsec_"))
 	}
 	for _, digits := range []string{"2000", "1001", "1002", "1003", "1004", "1005", "1006", "1007", "1008", "1009", "1010", "1011"} {

@@ -20,11 +20,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// certificateLeft is how long a certificate must still hold; ACM renews its own 60 days before.
-const certificateLeft = 14 * 24 * time.Hour
+// minCertificateLifetime is how long a certificate must still hold; ACM renews its own 60 days before.
+const minCertificateLifetime = 14 * 24 * time.Hour
 
-// nobody stands in paths and order_ids where no merchant is known.
-const nobody = "Nobody"
+// unknownMerchant stands in paths and order_ids where no merchant is known.
+const unknownMerchant = "Nobody"
 
 // TestSmoke tells the safe stories: those that any deployment must answer, production included, and after which nothing is
 // left but, with SMOKE_PAY=sandbox, one final payment of the sandbox operator. SMOKE_BASE_URL names the deployment (make
@@ -35,41 +35,41 @@ func TestSmoke(t *testing.T) {
 	deployed := os.Getenv("SMOKE_BASE_URL")
 	var g *target
 	if deployed == "" {
-		g = open(t)
-		g.BaseURL = behindAPIGateway(t, g.BaseURL)
+		g = openTarget(t)
+		g.BaseURL = serveRemappedHeaders(t, g.BaseURL)
 	} else {
 		g = smokeTarget(deployed, os.Getenv)
 		t.Run("TLS", func(t *testing.T) { checkTLS(t, deployed) })
 	}
 	can := map[string]bool{
-		"credentials":     deployed == "" || g.AccessToken != "" && g.ClientID != "" && g.ClientSecret != "" && g.Merchant != nobody,
+		"credentials":     deployed == "" || g.AccessToken != "" && g.ClientID != "" && g.ClientSecret != "" && g.Merchant != unknownMerchant,
 		"sandbox-payment": deployed == "" || os.Getenv("SMOKE_PAY") == "sandbox",
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:   "smoke",
 		Setup: func(env *testscript.Env) error { return newStory(g, env) },
-		Cmds:  commands(),
+		Cmds:  testscriptCommands(),
 		Condition: func(name string) (bool, error) {
-			if able, known := can[name]; known {
-				return able, nil
+			if supported, known := can[name]; known {
+				return supported, nil
 			}
 			return g.condition(name)
 		},
 	})
 }
 
-// behindAPIGateway passes requests on, and gives the header of the answers that API Gateway renames the name that it has there.
-func behindAPIGateway(t *testing.T, address string) string {
+// serveRemappedHeaders passes requests on, and gives the header of the answers that API Gateway renames the name that it has there.
+func serveRemappedHeaders(t *testing.T, address string) string {
 	target, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		ModifyResponse: func(answer *http.Response) error {
-			if challenge := answer.Header.Get(challengeHeader); challenge != "" {
-				answer.Header.Del(challengeHeader)
-				answer.Header.Set(renamedChallenge, challenge)
+		ModifyResponse: func(response *http.Response) error {
+			if challenge := response.Header.Get(authenticateHeader); challenge != "" {
+				response.Header.Del(authenticateHeader)
+				response.Header.Set(remappedAuthenticateHeader, challenge)
 			}
 			return nil
 		},
@@ -80,14 +80,14 @@ func behindAPIGateway(t *testing.T, address string) string {
 
 // smokeTarget is a deployment of which only the address and one merchant are known.
 func smokeTarget(address string, variable func(string) string) *target {
-	merchant := cmp.Or(variable("MERCHANT"), nobody)
+	merchant := cmp.Or(variable("MERCHANT"), unknownMerchant)
 	return &target{
 		BaseURL: strings.TrimRight(address, "/"),
-		shop: shop{
+		merchantCredentials: merchantCredentials{
 			AccessToken: variable("ACCESS_TOKEN"), ClientID: variable("CLIENT_ID"), ClientSecret: variable("CLIENT_SECRET"),
 			Merchant: merchant, OnBehalfOf: merchant, GWToken: "smoke", GWAlias: "smoke",
 		},
-		unique: beginning(time.Now(), os.Getpid()),
+		idPrefix: idPrefix(time.Now(), os.Getpid()),
 	}
 }
 
@@ -113,16 +113,16 @@ func checkTLS(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = connection.Close() }()
-	if until := connection.ConnectionState().PeerCertificates[0].NotAfter; time.Until(until) < certificateLeft {
+	if until := connection.ConnectionState().PeerCertificates[0].NotAfter; time.Until(until) < minCertificateLifetime {
 		t.Errorf("the certificate ends at %s", until)
 	}
-	if err := refusesOld(host, nil); err != nil {
+	if err := checkOldTLSRefused(host, nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// refusesOld: a handshake with TLS 1.1 must fail. nil roots are the system's.
-func refusesOld(host string, roots *x509.CertPool) error {
+// checkOldTLSRefused: a handshake with TLS 1.1 must fail. nil roots are the system's.
+func checkOldTLSRefused(host string, roots *x509.CertPool) error {
 	old, err := tls.Dial("tcp", host, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}) //nolint:gosec // it is to be refused
 	if err != nil {
 		return nil //nolint:nilerr // as it should be
@@ -130,7 +130,7 @@ func refusesOld(host string, roots *x509.CertPool) error {
 	return errors.Join(old.Close(), errors.New("TLS 1.1 is accepted"))
 }
 
-func TestOldTLSIsSeen(t *testing.T) {
+func TestOldTLSIsDetected(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[uint16]bool{tls.VersionTLS12: true, tls.VersionTLS10: false} {
 		server := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -139,7 +139,7 @@ func TestOldTLSIsSeen(t *testing.T) {
 		server.StartTLS()
 		roots := x509.NewCertPool()
 		roots.AddCert(server.Certificate())
-		if err := refusesOld(server.Listener.Addr().String(), roots); (err == nil) != want {
+		if err := checkOldTLSRefused(server.Listener.Addr().String(), roots); (err == nil) != want {
 			t.Errorf("from version %x on: %v", version, err)
 		}
 		server.Close()

@@ -19,8 +19,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	ctx, end := untilOrphaned(ctx)
-	defer end()
+	ctx, cancelOrphanWatch := cancelWhenOrphaned(ctx)
+	defer cancelOrphanWatch()
 	err := run(ctx)
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "gateway-local:", err)

@@ -14,8 +14,8 @@ import (
 	"mobilegateway/internal/local"
 )
 
-// wait bounds a start, a build of everything with cold caches included, and an end.
-const wait = 5 * time.Minute
+// waitTimeout bounds a start, a build of everything with cold caches included, and an end.
+const waitTimeout = 5 * time.Minute
 
 // startMake runs make run over a folder of the test's own and returns when it answers.
 func startMake(t *testing.T) (*exec.Cmd, <-chan struct{}, string, local.PIDs) {
@@ -49,17 +49,17 @@ func startMake(t *testing.T) (*exec.Cmd, <-chan struct{}, string, local.PIDs) {
 	return command, ended, dir, info.PIDs
 }
 
-func eventually(t *testing.T, what string, yes func() bool) {
+func eventually(t *testing.T, description string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(wait); !yes(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); !condition(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
+			t.Fatalf("not in time: %s", description)
 		}
 	}
 }
 
-// gone tells whether a process has ended; one that its parent has not asked about counts.
-func gone(pid int) bool {
+// waitGone tells whether a process has ended; one that its parent has not asked about counts.
+func waitGone(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return true
 	}
@@ -67,22 +67,22 @@ func gone(pid int) bool {
 	return err != nil || strings.HasPrefix(strings.TrimSpace(string(state)), "Z")
 }
 
-func TestEveryEndStopsEverything(t *testing.T) {
+func TestExitStopsAllProcesses(t *testing.T) {
 	ends := map[string]func(t *testing.T, command *exec.Cmd, run int){
 		"make is interrupted": func(t *testing.T, _ *exec.Cmd, run int) { send(t, run, syscall.SIGINT) }, // the terminal signals both
 		"make is terminated":  func(t *testing.T, command *exec.Cmd, _ int) { send(t, command.Process.Pid, syscall.SIGTERM) },
 		"make is killed":      func(t *testing.T, command *exec.Cmd, _ int) { send(t, command.Process.Pid, syscall.SIGKILL) },
 		"the run is killed":   func(t *testing.T, _ *exec.Cmd, run int) { send(t, run, syscall.SIGKILL) },
 	}
-	for name, end := range ends {
+	for name, cancelOrphanWatch := range ends {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command, ended, dir, pids := startMake(t)
-			end(t, command, pids.Run)
+			cancelOrphanWatch(t, command, pids.Run)
 			<-ended
 			for _, pid := range []int{pids.Run, pids.DynamoDB, pids.Functions["sweep"][0]} {
 				if pid != 0 {
-					eventually(t, "the end of a process", func() bool { return gone(pid) })
+					eventually(t, "the end of a process", func() bool { return waitGone(pid) })
 				}
 			}
 			if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil && name != "the run is killed" {
@@ -93,7 +93,7 @@ func TestEveryEndStopsEverything(t *testing.T) {
 }
 
 // A make that is killed while it still builds leaves no run behind that nobody could stop.
-func TestARunWhoseMakeIsGoneEnds(t *testing.T) {
+func TestRunEndsWithParent(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "gateway-local")
 	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
@@ -105,7 +105,7 @@ func TestARunWhoseMakeIsGoneEnds(t *testing.T) {
 	}
 	command := exec.CommandContext(t.Context(), program)
 	command.Dir = "../.."
-	command.Env = append(os.Environ(), "PORT=0", "LOCAL_DIR="+dir, startedBy+"="+strconv.Itoa(ended.ProcessState.Pid()))
+	command.Env = append(os.Environ(), "PORT=0", "LOCAL_DIR="+dir, parentPIDVariable+"="+strconv.Itoa(ended.ProcessState.Pid()))
 	if output, err := command.CombinedOutput(); err != nil || strings.Contains(string(output), "curl") {
 		t.Errorf("it ran: %v\n%s", err, output)
 	}

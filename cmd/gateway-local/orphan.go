@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// orphanCheck is how often the run looks for who could stop it.
-const orphanCheck = time.Second
+// orphanCheckInterval is how often the run looks for who could stop it.
+const orphanCheckInterval = time.Second
 
-// startedBy is the variable in which make gives its process number. The number of our parent would not do: make may have
+// parentPIDVariable is the variable in which make gives its process number. The number of our parent would not do: make may have
 // been killed while it still built this program.
-const startedBy = "STARTED_BY"
+const parentPIDVariable = "PARENT_PID"
 
-// untilOrphaned gives a context that ends also when nobody is left to stop the run: when make, which started it, was
+// cancelWhenOrphaned gives a context that ends also when nobody is left to stop the run: when make, which started it, was
 // killed, or when its terminal is gone. make keeps a terminal's hangup to itself, so the signal alone does not do.
 // A run that was told to outlive its terminal (nohup) does.
-func untilOrphaned(ctx context.Context) (context.Context, context.CancelFunc) {
+func cancelWhenOrphaned(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	maker, err := strconv.Atoi(os.Getenv(startedBy))
-	byMake := err == nil
+	makePID, err := strconv.Atoi(os.Getenv(parentPIDVariable))
+	startedByMake := err == nil
 	atTerminal := hasTerminal() && !signal.Ignored(syscall.SIGHUP)
-	if !byMake && !atTerminal {
+	if !startedByMake && !atTerminal {
 		return ctx, cancel
 	}
 	go func() {
-		ticker := time.NewTicker(orphanCheck)
+		ticker := time.NewTicker(orphanCheckInterval)
 		defer ticker.Stop()
 		for {
-			if byMake && os.Getppid() != maker || atTerminal && !hasTerminal() {
+			if startedByMake && os.Getppid() != makePID || atTerminal && !hasTerminal() {
 				cancel()
 			}
 			select {

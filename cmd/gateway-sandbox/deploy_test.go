@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// stack is the text of the program's own stack.
-func stack(t *testing.T) string {
+// readStack is the text of the program's own stack.
+func readStack(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/sandbox.yaml")
 	if err != nil {
@@ -21,7 +21,7 @@ func stack(t *testing.T) string {
 
 // The stack refuses the names of production.
 func TestStackIsNeverInProduction(t *testing.T) {
-	found := regexp.MustCompile(`(?s)\n  Stage:\n    Type: String\n    AllowedPattern: "\^\(\?!([a-z|]+)\)(\[[^"]+)"`).FindStringSubmatch(stack(t))
+	found := regexp.MustCompile(`(?s)\n  Stage:\n    Type: String\n    AllowedPattern: "\^\(\?!([a-z|]+)\)(\[[^"]+)"`).FindStringSubmatch(readStack(t))
 	if found == nil {
 		t.Fatal("the stage has no pattern of the known form")
 	}
@@ -37,7 +37,7 @@ func TestStackIsNeverInProduction(t *testing.T) {
 // The machine's script is one that a shell can read, and starts the program with flags that it has and an address that
 // CloudFront and the firewall know.
 func TestStackStartsTheProgram(t *testing.T) {
-	text := stack(t)
+	text := readStack(t)
 	_, script, _ := strings.Cut(text, "#!/bin/bash\n")
 	script, _, found := strings.Cut(script, "--//--")
 	if !found {
@@ -55,11 +55,11 @@ func TestStackStartsTheProgram(t *testing.T) {
 	}
 	flags := strings.NewReplacer("$(tail -n 1 /run/base-url)", "https://d1.cloudfront.net", "$data", "/data", "${Speed}", "60").Replace(line[1])
 	variables := map[string]string{}
-	for _, set := range regexp.MustCompile(`(?m)^(SANDBOX_[A-Z_]+)=(\S+)$`).FindAllStringSubmatch(script, -1) {
-		variables[set[1]] = strings.NewReplacer("$tokens", token, "$control", control, "$tests", tests, "${Seed}", "7").Replace(set[2])
+	for _, opts := range regexp.MustCompile(`(?m)^(SANDBOX_[A-Z_]+)=(\S+)$`).FindAllStringSubmatch(script, -1) {
+		variables[opts[1]] = strings.NewReplacer("$tokens", operatorToken, "$control", controlToken, "$tests", testsToken, "${Seed}", "7").Replace(opts[2])
 	}
-	set, config, err := configure(strings.Fields(flags), environment(variables), io.Discard)
-	if err != nil || len(config.Tokens) != 1 || len(config.ControlTokens) != 1 || len(config.TestsTokens) != 1 || config.Steering.Seed != 7 || config.Speed != 60 {
+	opts, config, err := parseConfig(strings.Fields(flags), lookupIn(variables), io.Discard)
+	if err != nil || len(config.Tokens) != 1 || len(config.ControlTokens) != 1 || len(config.TestsTokens) != 1 || config.Faults.Seed != 7 || config.Speed != 60 {
 		t.Errorf("%v %+v", err, config)
 	}
 	for _, secret := range []string{"Tokens", "ControlTokens", "TestsTokens"} {
@@ -72,7 +72,7 @@ func TestStackStartsTheProgram(t *testing.T) {
 			t.Errorf("the machine may not read %s", secret)
 		}
 	}
-	_, port, _ := strings.Cut(set.listen, ":")
+	_, port, _ := strings.Cut(opts.listen, ":")
 	for _, want := range []string{"FromPort: " + port + ", ToPort: " + port + ", SourcePrefixListId", "HTTPPort: " + port} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q", want)

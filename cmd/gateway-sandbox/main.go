@@ -25,12 +25,12 @@ import (
 	"mobilegateway/internal/sandbox"
 )
 
-// Variables with the tokens. A token has at least minToken characters.
+// Variables with the tokens. A token has at least minTokenLength characters.
 const (
-	tokensVariable  = "SANDBOX_TOKENS"
-	controlVariable = "SANDBOX_CONTROL_TOKENS"
-	testsVariable   = "SANDBOX_TESTS_TOKENS"
-	minToken        = 24
+	operatorTokensVariable = "SANDBOX_TOKENS"
+	controlTokensVariable  = "SANDBOX_CONTROL_TOKENS"
+	testsTokensVariable    = "SANDBOX_TESTS_TOKENS"
+	minTokenLength         = 24
 )
 
 // drainTimeout is how long calls under way get at the end. It is short: an unkind operator makes calls wait for a minute.
@@ -46,8 +46,8 @@ func main() {
 	}
 }
 
-// settings are the flags.
-type settings struct {
+// options are the flags.
+type options struct {
 	listen  string
 	baseURL string
 	dir     string
@@ -55,12 +55,12 @@ type settings struct {
 }
 
 // run serves until ctx ends. Its first line of output says where.
-func run(ctx context.Context, arguments []string, lookup func(string) (string, bool), out io.Writer) error {
-	set, config, err := configure(arguments, lookup, out)
+func run(ctx context.Context, arguments []string, lookupEnv func(string) (string, bool), out io.Writer) error {
+	opts, config, err := parseConfig(arguments, lookupEnv, out)
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", set.listen)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", opts.listen)
 	if err != nil {
 		return err
 	}
@@ -73,88 +73,88 @@ func run(ctx context.Context, arguments []string, lookup func(string) (string, b
 		return errors.Join(err, listener.Close())
 	}
 	server := &http.Server{Handler: withHealth(operator.Handler()), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	serveErr := make(chan error, 1)
+	go func() { serveErr <- server.Serve(listener) }()
 	config.Logf("gateway-sandbox: %s on %s", config.BaseURL, listener.Addr())
 	select {
-	case err = <-served:
+	case err = <-serveErr:
 	case <-ctx.Done():
-		end, cancel := context.WithTimeout(context.Background(), drainTimeout)
+		shutdownCtx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 		defer cancel()
-		if server.Shutdown(end) != nil {
+		if server.Shutdown(shutdownCtx) != nil {
 			_ = server.Close()
 		}
 	}
 	return errors.Join(err, operator.Close())
 }
 
-// configure reads flags and variables, and refuses what would leave the control port open to others.
-func configure(arguments []string, lookup func(string) (string, bool), out io.Writer) (settings, sandbox.Config, error) {
-	var set settings
+// parseConfig reads flags and variables, and refuses what would leave the control port open to others.
+func parseConfig(arguments []string, lookupEnv func(string) (string, bool), out io.Writer) (options, sandbox.Config, error) {
+	var opts options
 	flags := flag.NewFlagSet("gateway-sandbox", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&set.listen, "listen", "127.0.0.1:3001", "address and port to listen on; port 0 for a free one")
-	flags.StringVar(&set.baseURL, "base-url", "", "public base address, of payment_url too (default: the one it listens on)")
-	flags.StringVar(&set.dir, "dir", "", "folder that keeps what the operator knows (default: memory alone)")
-	flags.Float64Var(&set.speed, "speed", 1, "divides every delay and lifetime")
+	flags.StringVar(&opts.listen, "listen", "127.0.0.1:3001", "address and port to listen on; port 0 for a free one")
+	flags.StringVar(&opts.baseURL, "base-url", "", "public base address, of payment_url too (default: the one it listens on)")
+	flags.StringVar(&opts.dir, "dir", "", "folder that keeps what the operator knows (default: memory alone)")
+	flags.Float64Var(&opts.speed, "speed", 1, "divides every delay and lifetime")
 	if err := flags.Parse(arguments); err != nil {
-		return set, sandbox.Config{}, err
+		return opts, sandbox.Config{}, err
 	}
-	steering, err := sandbox.FromEnvironment(lookup)
+	steering, err := sandbox.FaultSettingsFromEnvironment(lookupEnv)
 	if err != nil {
-		return set, sandbox.Config{}, err
+		return opts, sandbox.Config{}, err
 	}
-	config := sandbox.Config{Dir: set.dir, BaseURL: strings.TrimRight(set.baseURL, "/"), Speed: set.speed, Steering: steering}
-	for name, list := range map[string]*[]string{tokensVariable: &config.Tokens, controlVariable: &config.ControlTokens, testsVariable: &config.TestsTokens} {
-		*list, err = tokens(lookup, name)
+	config := sandbox.Config{Dir: opts.dir, BaseURL: strings.TrimRight(opts.baseURL, "/"), Speed: opts.speed, Faults: steering}
+	for name, list := range map[string]*[]string{operatorTokensVariable: &config.Tokens, controlTokensVariable: &config.ControlTokens, testsTokensVariable: &config.TestsTokens} {
+		*list, err = readTokens(lookupEnv, name)
 		if err != nil {
-			return set, config, err
+			return opts, config, err
 		}
 	}
-	open := isLocal(set.listen) && (set.baseURL == "" || isLocalURL(set.baseURL))
+	localOnly := isLoopbackAddress(opts.listen) && (opts.baseURL == "" || isLoopbackURL(opts.baseURL))
 	switch {
 	case flags.NArg() > 0:
-		return set, config, fmt.Errorf("unknown argument %q", flags.Arg(0))
+		return opts, config, fmt.Errorf("unknown argument %q", flags.Arg(0))
 	case len(config.Tokens) == 0:
-		return set, config, fmt.Errorf("%s is needed: what gateways send as their access token", tokensVariable)
-	case len(config.ControlTokens) == 0 && !open:
-		return set, config, fmt.Errorf("%s is needed where others than this machine can call", controlVariable)
+		return opts, config, fmt.Errorf("%s is needed: what gateways send as their access token", operatorTokensVariable)
+	case len(config.ControlTokens) == 0 && !localOnly:
+		return opts, config, fmt.Errorf("%s is needed where others than this machine can call", controlTokensVariable)
 	case len(config.ControlTokens) == 0 && len(config.TestsTokens) > 0:
-		return set, config, fmt.Errorf("%s is needed beside %s: without it the control port answers everybody", controlVariable, testsVariable)
-	case set.baseURL != "" && !isBase(set.baseURL):
-		return set, config, fmt.Errorf("base-url must be an http or https address without query")
+		return opts, config, fmt.Errorf("%s is needed beside %s: without it the control port answers everybody", controlTokensVariable, testsTokensVariable)
+	case opts.baseURL != "" && !isValidBaseURL(opts.baseURL):
+		return opts, config, fmt.Errorf("base-url must be an http or https address without query")
 	}
-	return set, config, nil
+	return opts, config, nil
 }
 
-// tokens reads a list; its error names no token.
-func tokens(lookup func(string) (string, bool), name string) ([]string, error) {
-	text, _ := lookup(name)
+// readTokens reads a list; its error names no token.
+func readTokens(lookupEnv func(string) (string, bool), name string) ([]string, error) {
+	text, _ := lookupEnv(name)
 	if text == "" {
 		return nil, nil
 	}
 	var all []string
 	for token := range strings.SplitSeq(text, ",") {
 		token = strings.TrimSpace(token)
-		if len(token) < minToken {
-			return nil, fmt.Errorf("%s: a token has at least %d characters", name, minToken)
+		if len(token) < minTokenLength {
+			return nil, fmt.Errorf("%s: a token has at least %d characters", name, minTokenLength)
 		}
 		all = append(all, token)
 	}
 	return all, nil
 }
 
-func isBase(address string) bool {
+func isValidBaseURL(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil
 }
 
-func isLocalURL(address string) bool {
+func isLoopbackURL(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && isLoopback(u.Hostname())
 }
 
-func isLocal(listen string) bool {
+func isLoopbackAddress(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	return err == nil && isLoopback(host)
 }

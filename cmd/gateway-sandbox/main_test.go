@@ -23,32 +23,32 @@ import (
 )
 
 const (
-	token   = "operator-token-for-the-tests"
-	control = "control-token-for-the-tests"
-	tests   = "tests-token-for-the-tests"
+	operatorToken = "operator-token-for-the-tests"
+	controlToken  = "control-token-for-the-tests"
+	testsToken    = "tests-token-for-the-tests"
 )
 
-func environment(pairs map[string]string) func(string) (string, bool) {
+func lookupIn(pairs map[string]string) func(string) (string, bool) {
 	return func(name string) (string, bool) { value, ok := pairs[name]; return value, ok }
 }
 
 func TestConfigureRefuses(t *testing.T) {
 	for _, c := range []struct{ name, flags, tokens, control, tests, want string }{
-		{"no token", "", "", control, "", "SANDBOX_TOKENS is needed"},
-		{"a short token", "", "short", control, "", "at least 24"},
-		{"open to all", "-listen 0.0.0.0:1", token, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
-		{"open by default", "-listen :1", token, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
-		{"behind another machine", "-base-url https://sandbox.example.com", token, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
-		{"a bad address", "-base-url sandbox.example.com", token, control, "", "base-url"},
-		{"an argument too many", "start", token, control, "", "unknown argument"},
-		{"a short token for tests", "", token, control, "short", "SANDBOX_TESTS_TOKENS: a token has at least 24"},
-		{"a token for tests beside an open port", "", token, "", tests, "SANDBOX_CONTROL_TOKENS is needed"},
-		{"loopback", "-listen [::1]:1 -base-url http://localhost:1", token, "", "", ""},
-		{"public", "-listen :1 -base-url https://sandbox.example.com", token + "," + token, control, "", ""},
-		{"with a token for tests", "-listen :1 -base-url https://sandbox.example.com", token, control, tests + "," + tests, ""},
+		{"no token", "", "", controlToken, "", "SANDBOX_TOKENS is needed"},
+		{"a short token", "", "short", controlToken, "", "at least 24"},
+		{"open to all", "-listen 0.0.0.0:1", operatorToken, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
+		{"open by default", "-listen :1", operatorToken, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
+		{"behind another machine", "-base-url https://sandbox.example.com", operatorToken, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
+		{"a bad address", "-base-url sandbox.example.com", operatorToken, controlToken, "", "base-url"},
+		{"an argument too many", "start", operatorToken, controlToken, "", "unknown argument"},
+		{"a short token for tests", "", operatorToken, controlToken, "short", "SANDBOX_TESTS_TOKENS: a token has at least 24"},
+		{"a token for tests beside an open port", "", operatorToken, "", testsToken, "SANDBOX_CONTROL_TOKENS is needed"},
+		{"loopback", "-listen [::1]:1 -base-url http://localhost:1", operatorToken, "", "", ""},
+		{"public", "-listen :1 -base-url https://sandbox.example.com", operatorToken + "," + operatorToken, controlToken, "", ""},
+		{"with a token for tests", "-listen :1 -base-url https://sandbox.example.com", operatorToken, controlToken, testsToken + "," + testsToken, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := configure(strings.Fields(c.flags), environment(map[string]string{tokensVariable: c.tokens, controlVariable: c.control, testsVariable: c.tests}), io.Discard)
+			_, _, err := parseConfig(strings.Fields(c.flags), lookupIn(map[string]string{operatorTokensVariable: c.tokens, controlTokensVariable: c.control, testsTokensVariable: c.tests}), io.Discard)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v", err)
 			}
@@ -68,7 +68,7 @@ type program struct {
 	command *exec.Cmd
 }
 
-func build(t *testing.T) string {
+func buildProgram(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "gateway-sandbox")
 	output, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
 	if err != nil {
@@ -77,11 +77,11 @@ func build(t *testing.T) string {
 	return path
 }
 
-// begin starts the program and reads from its first line where it listens.
-func begin(t *testing.T, path, dir string) *program {
+// startProgram starts the program and reads from its first line where it listens.
+func startProgram(t *testing.T, path, dir string) *program {
 	t.Helper()
 	command := exec.Command(path, "-listen", "127.0.0.1:0", "-dir", dir)
-	command.Env = append(os.Environ(), tokensVariable+"=another-token-of-24-letters,"+token, controlVariable+"="+control, testsVariable+"="+tests)
+	command.Env = append(os.Environ(), operatorTokensVariable+"=another-token-of-24-letters,"+operatorToken, controlTokensVariable+"="+controlToken, testsTokensVariable+"="+testsToken)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	lines, err := command.StderrPipe()
 	if err == nil {
@@ -102,7 +102,7 @@ func begin(t *testing.T, path, dir string) *program {
 			if err != nil {
 				return
 			}
-			if strings.Contains(line, token) || strings.Contains(line, control) || strings.Contains(line, tests) {
+			if strings.Contains(line, operatorToken) || strings.Contains(line, controlToken) || strings.Contains(line, testsToken) {
 				t.Errorf("the log tells a token: %s", line)
 			}
 		}
@@ -110,7 +110,7 @@ func begin(t *testing.T, path, dir string) *program {
 	return &program{t, strings.Fields(first)[1], command}
 }
 
-func (p *program) end() {
+func (p *program) stop() {
 	p.Helper()
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
 		p.Fatal(err)
@@ -120,7 +120,7 @@ func (p *program) end() {
 	}
 }
 
-func (p *program) do(method, path, bearer, body string) (int, string) {
+func (p *program) call(method, path, bearer, body string) (int, string) {
 	p.Helper()
 	request, err := http.NewRequest(method, p.url+path, strings.NewReader(body))
 	if err != nil {
@@ -142,42 +142,42 @@ func (p *program) do(method, path, bearer, body string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// secrets is OPERATOR_SECRET with one account.
-type secrets struct{ url string }
+// staticCredentials is OPERATOR_CREDENTIALS_SECRET with one account.
+type staticCredentials struct{ url string }
 
-func (s secrets) Get(context.Context) (secret.Value, error) {
-	return secret.Value{Current: fmt.Appendf(nil, `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":%q,"access_token":%q,
-		"service_id":"S","application_id":"A","contact_id":"C"}}}}`, s.url, token)}, nil
+func (s staticCredentials) Get(context.Context) (secret.Value, error) {
+	return secret.Value{Bytes: fmt.Appendf(nil, `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":%q,"access_token":%q,
+		"service_id":"S","application_id":"A","contact_id":"C"}}}}`, s.url, operatorToken)}, nil
 }
 
-func (s secrets) Refresh(ctx context.Context) (secret.Value, error) { return s.Get(ctx) }
+func (s staticCredentials) Refresh(ctx context.Context) (secret.Value, error) { return s.Get(ctx) }
 
-// TestConversation holds the program to what a gateway and a merchant's engineer do with it: a charge, a web payment that
+// TestGatewayDriverAgainstSandbox holds the program to what a gateway and a merchant's engineer do with it: a charge, a web payment that
 // is paid with a PIN of the control port, its callback and its status; all of it is there after a restart.
-func TestConversation(t *testing.T) {
-	path, dir := build(t), t.TempDir()
+func TestGatewayDriverAgainstSandbox(t *testing.T) {
+	path, dir := buildProgram(t), t.TempDir()
 	told := make(chan string, 10)
 	merchant := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		told <- string(body)
 	}))
 	defer merchant.Close()
-	p := begin(t, path, dir)
-	driver := gateway.New(secrets{p.url}, time.Now)
-	call := operator.Call{Operator: "sandbox", Account: "a1", MCO: "OCI", Country: "CI", GWToken: "t", GWAlias: "alias-5555"}
-	call.Key = "Shop.c1"
+	p := startProgram(t, path, dir)
+	driver := gateway.New(staticCredentials{p.url}, time.Now)
+	call := operator.Call{Operator: "sandbox", AccountID: "a1", MCO: "OCI", Country: "CI", GWToken: "t", GWAlias: "alias-5555"}
+	call.IdempotencyKey = "Shop.c1"
 	charged := driver.Charge(t.Context(), operator.ChargeCall{Call: call, ReferenceCode: "r1", Amount: "500", Currency: "XOF", Description: "d", OnBehalfOf: "Shop"})
-	if charged.Outcome != operator.Done {
+	if charged.Outcome != operator.Succeeded {
 		t.Fatalf("charge: %+v", charged)
 	}
-	call.Key = "Shop_1"
+	call.IdempotencyKey = "Shop_1"
 	paid := driver.Pay(t.Context(), operator.PayCall{Call: call, Channel: "web", Lang: "fr", Amount: "1500", Currency: "XOF", State: "s",
 		ReturnURL: merchant.URL + "/return", CancelURL: merchant.URL + "/cancel", NotifyURL: merchant.URL, Reference: "Shop"})
-	if paid.Outcome != operator.Done || !strings.HasPrefix(paid.PaymentURL, p.url+"/pay/") {
+	if paid.Outcome != operator.Succeeded || !strings.HasPrefix(paid.PaymentURL, p.url+"/pay/") {
 		t.Fatalf("pay: %+v", paid)
 	}
-	p.controlIsClosed()
-	status, body := p.do("POST", "/sandbox/v1/tests", tests, `{"order_id":"Shop_1"}`)
+	p.checkControlNeedsToken()
+	status, body := p.call("POST", "/sandbox/v1/tests", testsToken, `{"order_id":"Shop_1"}`)
 	var issued struct{ PIN, MSISDN string }
 	if err := json.Unmarshal([]byte(body), &issued); err != nil || status != 200 {
 		t.Fatalf("%d %s", status, body)
@@ -196,40 +196,40 @@ func TestConversation(t *testing.T) {
 	if body := <-told; !strings.Contains(body, `"status":"successful"`) {
 		t.Errorf("told %s", body)
 	}
-	p.end()
+	p.stop()
 
-	p = begin(t, path, dir)
-	driver = gateway.New(secrets{p.url}, time.Now)
-	if found := driver.PaymentStatus(t.Context(), operator.StatusCall{Call: call, Channel: "web", Lang: "fr"}); found.Status != "successful" {
+	p = startProgram(t, path, dir)
+	driver = gateway.New(staticCredentials{p.url}, time.Now)
+	if found := driver.LookUpPayment(t.Context(), operator.StatusCall{Call: call, Channel: "web", Lang: "fr"}); found.OperatorStatus != "successful" {
 		t.Errorf("after a restart: %+v", found)
 	}
-	if status, body := p.do("GET", "/sandbox/v1/effects?key=c1", control, ""); status != 200 || strings.Count(body, `"kind"`) != 1 {
+	if status, body := p.call("GET", "/sandbox/v1/effects?key=c1", controlToken, ""); status != 200 || strings.Count(body, `"kind"`) != 1 {
 		t.Errorf("effects: %d %s", status, body)
 	}
-	p.end()
+	p.stop()
 }
 
-// controlIsClosed calls every kind of address without the right token.
-func (p *program) controlIsClosed() {
+// checkControlNeedsToken calls every kind of address without the right token.
+func (p *program) checkControlNeedsToken() {
 	p.Helper()
 	for _, call := range []string{"POST /sandbox/v1/tests", "GET /sandbox/v1/effects", "PUT /sandbox/v1/steering", "GET /sandbox/v1/slots"} {
 		method, path, _ := strings.Cut(call, " ")
-		for _, bearer := range []string{"", token, "x" + control} {
-			if status, _ := p.do(method, path, bearer, "{}"); status != http.StatusUnauthorized {
+		for _, bearer := range []string{"", operatorToken, "x" + controlToken} {
+			if status, _ := p.call(method, path, bearer, "{}"); status != http.StatusUnauthorized {
 				p.Errorf("%s: %d", call, status)
 			}
 		}
 	}
 	for call, want := range map[string]int{"GET /sandbox/v1/effects": 401, "PUT /sandbox/v1/steering": 401, "POST /sandbox/v1/settle": 401, "GET /sandbox/v1/slots": 200} {
 		method, path, _ := strings.Cut(call, " ")
-		if status, _ := p.do(method, path, tests, "{}"); status != want {
+		if status, _ := p.call(method, path, testsToken, "{}"); status != want {
 			p.Errorf("%s with the token for tests: %d", call, status)
 		}
 	}
-	if status, _ := p.do("GET", "/healthz", "", ""); status != http.StatusNoContent {
+	if status, _ := p.call("GET", "/healthz", "", ""); status != http.StatusNoContent {
 		p.Errorf("healthz: %d", status)
 	}
-	if status, _ := p.do("GET", "/mobilemoney/v1/getStatus/Shop_1", control, ""); status != http.StatusUnauthorized {
+	if status, _ := p.call("GET", "/mobilemoney/v1/getStatus/Shop_1", controlToken, ""); status != http.StatusUnauthorized {
 		p.Errorf("the control token opens the operator API: %d", status)
 	}
 }

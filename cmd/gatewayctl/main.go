@@ -11,22 +11,22 @@ import (
 	"syscall"
 	"time"
 
-	"mobilegateway/internal/control"
+	"mobilegateway/internal/gatewayctl"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := control.Run(ctx, os.Args[1:], control.System{
-		In: os.Stdin, Out: os.Stdout, Notes: os.Stderr,
-		Variable: os.Getenv, Who: who(), Now: time.Now, Rand: rand.Reader,
-		Connect: control.Connect,
+	code := gatewayctl.Run(ctx, os.Args[1:], gatewayctl.System{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Getenv: os.Getenv, User: currentUser(), Now: time.Now, Rand: rand.Reader,
+		Connect: gatewayctl.Connect,
 	})
 	stop()
 	os.Exit(code)
 }
 
-// who names the person at this machine.
-func who() string {
+// currentUser names the person at this machine.
+func currentUser() string {
 	name := "somebody"
 	if found, err := user.Current(); err == nil {
 		name = found.Username

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// built is a folder with the program, as a PATH has it.
-func built(t *testing.T) string {
+// buildTool is a folder with the program, as a PATH has it.
+func buildTool(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it builds the program")
@@ -26,7 +26,7 @@ func built(t *testing.T) string {
 
 // TestCompletion loads the completion script in each shell that is there, and presses the tabulator.
 func TestCompletion(t *testing.T) {
-	folder := built(t)
+	folder := buildTool(t)
 	shells := map[string]struct {
 		// press completes the line $LINE, whose last word is begun, and prints what is offered, a word a line.
 		press string
@@ -80,7 +80,7 @@ complete -C "$LINE"`, []string{"--no-config"}},
 
 // TestExitCodes runs the program as a script does.
 func TestExitCodes(t *testing.T) {
-	program := filepath.Join(built(t), "gatewayctl")
+	program := filepath.Join(buildTool(t), "gatewayctl")
 	cases := []struct {
 		line string
 		code int

@@ -17,46 +17,46 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-func TestThePageHasTheFigures(t *testing.T) {
-	text := read(t, page)
-	now, err := filled(text, read(t, counts))
+func TestPageIsCurrent(t *testing.T) {
+	text := read(t, pagePath)
+	now, err := fillTable(text, read(t, countsPath))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if now != text {
-		t.Errorf("%s is not up to date: go run ./deploy/cost", page)
+		t.Errorf("%s is not up to date: go run ./deploy/cost", pagePath)
 	}
 }
 
-// TestAnOperation adds one up by hand: a charge with three writes and one call of the operator.
-func TestAnOperation(t *testing.T) {
-	c := operation{"charge", []run{{calls{writes: 3, operator: 1}, true}}, 2, 3, calls{}}.cost()
-	want := cost{
+// TestOperationPrice adds one up by hand: a charge with three writes and one call of the operator.
+func TestOperationPrice(t *testing.T) {
+	c := operation{"charge", []functionRun{{callCounts{writes: 3, operator: 1}, true}}, 2, 3, callCounts{}}.price()
+	want := costParts{
 		api:      3.50,
 		lambda:   0.20 + 0.01333334*0.25*(10+15+500),
 		database: 0.625 * (3*2 + 3),
 		logs:     0.5 * (2 + 0.4),
 		rest:     3*0.01*3 + 0.09*1.5*2,
 	}
-	if math.Abs(c.sum()-want.sum()) > 1e-9 || math.Abs(c.database-want.database) > 1e-9 {
+	if math.Abs(c.total()-want.total()) > 1e-9 || math.Abs(c.database-want.database) > 1e-9 {
 		t.Errorf("%+v, want %+v", c, want)
 	}
 }
 
-// TestLimits adds up what a limit costs besides: no request, no run and no line of its own.
-func TestLimits(t *testing.T) {
-	c := operation{"an amount limit", nil, 4, 0, calls{writes: 1}}.cost()
-	want := cost{lambda: 0.01333334 * 0.25 * 5, database: 0.625 * 4, rest: 3 * 0.01}
-	if math.Abs(c.sum()-want.sum()) > 1e-9 || c.api != 0 || c.logs != 0 || c.database != want.database {
+// TestLimitPrice adds up what a limit costs besides: no request, no run and no line of its own.
+func TestLimitPrice(t *testing.T) {
+	c := operation{"an amount limit", nil, 4, 0, callCounts{writes: 1}}.price()
+	want := costParts{lambda: 0.01333334 * 0.25 * 5, database: 0.625 * 4, rest: 3 * 0.01}
+	if math.Abs(c.total()-want.total()) > 1e-9 || c.api != 0 || c.logs != 0 || c.database != want.database {
 		t.Errorf("%+v, want %+v", c, want)
 	}
 }
 
-func TestCounted(t *testing.T) {
-	if _, err := counted("| charge, first | 3 | 0 | 0 | 1 | 41.25 |\n"); err == nil || !strings.Contains(err.Error(), "pay (ussd), first") {
+func TestParseCounts(t *testing.T) {
+	if _, err := parseCounts("| charge, first | 3 | 0 | 0 | 1 | 41.25 |\n"); err == nil || !strings.Contains(err.Error(), "pay (ussd), first") {
 		t.Errorf("half a table: %v", err)
 	}
-	known, err := counted(read(t, counts))
+	known, err := parseCounts(read(t, countsPath))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,16 +18,16 @@ import (
 // commandTimeout bounds one command of the DevTools protocol.
 const commandTimeout = 20 * time.Second
 
-// chromium is a running browser: commands go down one pipe, answers and events come up another, a JSON text and a zero
+// browser is a running browser: commands go down one pipe, answers and events come up another, a JSON text and a zero
 // byte each (--remote-debugging-pipe).
-type chromium struct {
-	down *os.File
+type browser struct {
+	commands *os.File
 
-	mu      sync.Mutex
-	last    int
-	waiting map[int]chan message
-	seen    map[string][]string // by session: what the browser complained about
-	gone    error
+	mu            sync.Mutex
+	last          int
+	waiting       map[int]chan message
+	consoleErrors map[string][]string // by session: what the browser complained about
+	closed        error
 }
 
 type message struct {
@@ -41,8 +41,8 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// tools is where the install script puts the browser.
-func tools(t *testing.T) string {
+// browserToolsDir is where the install script puts the browser.
+func browserToolsDir(t *testing.T) string {
 	folder, err := filepath.Abs("../../.local/tools/browser")
 	if err != nil {
 		t.Fatal(err)
@@ -50,10 +50,10 @@ func tools(t *testing.T) string {
 	return folder
 }
 
-// launch starts a browser with a profile of its own, and ends it with the test.
-func launch(t *testing.T) *chromium {
+// launchBrowser starts a browser with a profile of its own, and ends it with the test.
+func launchBrowser(t *testing.T) *browser {
 	t.Helper()
-	folder := tools(t)
+	folder := browserToolsDir(t)
 	program := os.Getenv("E2E_CHROMIUM")
 	home := t.TempDir() // of the profile, and of what else a browser or its libraries keep
 	environment := append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home)
@@ -66,16 +66,16 @@ func launch(t *testing.T) *chromium {
 		"--force-color-profile=srgb", "--font-render-hinting=none", "--remote-debugging-pipe", "--user-data-dir="+filepath.Join(home, "profile"), "about:blank")
 	command.Env = environment
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	ours, theirs := pipes(t)
-	command.ExtraFiles = theirs[:]
+	ownEnds, browserEnds := newPipes(t)
+	command.ExtraFiles = browserEnds[:]
 	if err := command.Start(); err != nil {
 		t.Fatalf("the browser does not start (e2e/browser/install installs it): %v", err)
 	}
-	for _, file := range theirs {
+	for _, file := range browserEnds {
 		_ = file.Close()
 	}
-	c := &chromium{down: ours[1], waiting: map[int]chan message{}, seen: map[string][]string{}}
-	go c.read(ours[0])
+	c := &browser{commands: ownEnds[1], waiting: map[int]chan message{}, consoleErrors: map[string][]string{}}
+	go c.read(ownEnds[0])
 	t.Cleanup(func() {
 		_, _ = c.call("", "Browser.close", nil)
 		done := make(chan struct{})
@@ -87,31 +87,31 @@ func launch(t *testing.T) *chromium {
 		}
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // helpers that are left; its group has its own number
 		<-done
-		_, _ = ours[0].Close(), ours[1].Close()
+		_, _ = ownEnds[0].Close(), ownEnds[1].Close()
 	})
 	return c
 }
 
-// pipes are the two ends of two pipes: ours to read and to write, theirs to read and to write.
-func pipes(t *testing.T) (ours, theirs [2]*os.File) {
+// newPipes are the two ends of two pipes: ours to read and to write, theirs to read and to write.
+func newPipes(t *testing.T) (ownEnds, browserEnds [2]*os.File) {
 	t.Helper()
 	var errs [2]error
-	theirs[0], ours[1], errs[0] = os.Pipe()
-	ours[0], theirs[1], errs[1] = os.Pipe()
+	browserEnds[0], ownEnds[1], errs[0] = os.Pipe()
+	ownEnds[0], browserEnds[1], errs[1] = os.Pipe()
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}
-	return ours, theirs
+	return ownEnds, browserEnds
 }
 
 // read hands answers to who waits for them, and keeps the complaints of the pages.
-func (c *chromium) read(up *os.File) {
+func (c *browser) read(up *os.File) {
 	lines := bufio.NewReader(up)
 	for {
 		text, err := lines.ReadBytes(0)
 		if err != nil {
 			c.mu.Lock()
-			c.gone = fmt.Errorf("the browser has ended: %w", err)
+			c.closed = fmt.Errorf("the browser has ended: %w", err)
 			for id, waiting := range c.waiting {
 				close(waiting)
 				delete(c.waiting, id)
@@ -126,7 +126,7 @@ func (c *chromium) read(up *os.File) {
 		c.mu.Lock()
 		if m.ID == 0 {
 			if m.Method == "Log.entryAdded" || m.Method == "Runtime.exceptionThrown" {
-				c.seen[m.SessionID] = append(c.seen[m.SessionID], string(m.Params))
+				c.consoleErrors[m.SessionID] = append(c.consoleErrors[m.SessionID], string(m.Params))
 			}
 		} else if waiting := c.waiting[m.ID]; waiting != nil {
 			waiting <- m
@@ -137,7 +137,7 @@ func (c *chromium) read(up *os.File) {
 }
 
 // call makes one command and waits for its result.
-func (c *chromium) call(session, method string, params any) (json.RawMessage, error) {
+func (c *browser) call(session, method string, params any) (json.RawMessage, error) {
 	if params == nil {
 		params = struct{}{}
 	}
@@ -145,27 +145,27 @@ func (c *chromium) call(session, method string, params any) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	answer := make(chan message, 1)
+	response := make(chan message, 1)
 	c.mu.Lock()
-	if c.gone != nil {
+	if c.closed != nil {
 		c.mu.Unlock()
-		return nil, c.gone
+		return nil, c.closed
 	}
 	c.last++
 	m := message{ID: c.last, SessionID: session, Method: method, Params: body}
-	c.waiting[m.ID] = answer
+	c.waiting[m.ID] = response
 	text, err := json.Marshal(m)
 	if err == nil {
-		_, err = c.down.Write(append(text, 0))
+		_, err = c.commands.Write(append(text, 0))
 	}
 	c.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case m, open := <-answer:
+	case m, open := <-response:
 		if !open {
-			return nil, c.gone
+			return nil, c.closed
 		}
 		if m.Error != nil {
 			return nil, fmt.Errorf("%s: %s", method, m.Error.Message)
@@ -176,11 +176,11 @@ func (c *chromium) call(session, method string, params any) (json.RawMessage, er
 	}
 }
 
-// complaints are what the pages of a session made the browser complain about since the last call.
-func (c *chromium) complaints(session string) []string {
+// takeConsoleErrors are what the pages of a session made the browser complain about since the last call.
+func (c *browser) takeConsoleErrors(session string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	seen := slices.Clone(c.seen[session])
-	delete(c.seen, session)
+	seen := slices.Clone(c.consoleErrors[session])
+	delete(c.consoleErrors, session)
 	return seen
 }

@@ -17,13 +17,13 @@ const pageTimeout = 20 * time.Second
 // tab is one page of the browser. Its methods fail the test where the browser does not do as it is told.
 type tab struct {
 	*testing.T
-	browser *chromium
+	browser *browser
 	session string
 	axe     string
 }
 
 // newTab opens a tab with cookies of its own, a phone's size, and scripts switched off.
-func (c *chromium) newTab(t *testing.T, lang string) *tab {
+func (c *browser) newTab(t *testing.T, lang string) *tab {
 	t.Helper()
 	p := &tab{T: t, browser: c}
 	var context, target, session struct {
@@ -38,11 +38,11 @@ func (c *chromium) newTab(t *testing.T, lang string) *tab {
 	for _, domain := range []string{"Page", "Log", "Runtime"} {
 		p.call(domain+".enable", nil, nil)
 	}
-	p.scripts(false)
+	p.enableScripts(false)
 	p.call("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil)
 	p.call("Emulation.setUserAgentOverride", map[string]any{"userAgent": "e2e", "acceptLanguage": lang}, nil)
-	p.size(400)
-	axe, err := os.ReadFile(filepath.Join(tools(t), "axe.min.js"))
+	p.setWidth(400)
+	axe, err := os.ReadFile(filepath.Join(browserToolsDir(t), "axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func (p *tab) call(method string, params, result any) {
 	}
 }
 
-func (p *tab) size(width int) {
+func (p *tab) setWidth(width int) {
 	p.Helper()
 	p.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
@@ -71,25 +71,25 @@ func (p *tab) size(width int) {
 func (p *tab) open(address, title string) {
 	p.Helper()
 	p.call("Page.navigate", map[string]any{"url": address}, nil)
-	p.await(title)
+	p.waitForTitle(title)
 }
 
-// await returns when a page is there, whole, whose title begins as given.
-func (p *tab) await(title string) {
+// waitForTitle returns when a page is there, whole, whose title begins as given.
+func (p *tab) waitForTitle(title string) {
 	p.Helper()
-	p.until("the title "+title, func() bool {
+	p.waitUntil("the title "+title, func() bool {
 		state, err := p.evaluate(`document.readyState + " " + document.title`)
 		return err == nil && strings.HasPrefix(state, "complete "+title)
 	})
 }
 
-// until asks again and again until it is so.
-func (p *tab) until(what string, yes func() bool) {
+// waitUntil asks again and again until it is so.
+func (p *tab) waitUntil(description string, condition func() bool) {
 	p.Helper()
-	for deadline := time.Now().Add(pageTimeout); !yes(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(pageTimeout); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			state, _ := p.evaluate(`location.href + " " + document.title + " " + (document.body || {}).innerText`)
-			p.Fatalf("not in time: %s; the page is %s", what, state)
+			p.Fatalf("not in time: %s; the page is %s", description, state)
 		}
 	}
 }
@@ -145,8 +145,8 @@ func (p *tab) evaluate(expression string) (string, error) {
 	return text, nil
 }
 
-// sure is evaluate where it must not fail.
-func (p *tab) sure(expression string) string {
+// mustEvaluate is evaluate where it must not fail.
+func (p *tab) mustEvaluate(expression string) string {
 	p.Helper()
 	text, err := p.evaluate(expression)
 	if err != nil {
@@ -169,8 +169,8 @@ func (p *tab) press(key string) {
 	p.call("Input.dispatchKeyEvent", params, nil)
 }
 
-// write types a text, a key a character.
-func (p *tab) write(text string) {
+// typeText types a text, a key a character.
+func (p *tab) typeText(text string) {
 	p.Helper()
 	for _, character := range text {
 		p.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": string(character), "text": string(character)}, nil)
@@ -178,17 +178,17 @@ func (p *tab) write(text string) {
 	}
 }
 
-// focus says where the focus is: the id of a field, the value of a button, the address of a link, or the class.
-func (p *tab) focus() string {
+// focusedElement says where the focus is: the id of a field, the value of a button, the address of a link, or the class.
+func (p *tab) focusedElement() string {
 	p.Helper()
-	return p.sure(`(e => e.id || e.value || e.getAttribute("href") || e.className || e.tagName)(document.activeElement)`)
+	return p.mustEvaluate(`(e => e.id || e.value || e.getAttribute("href") || e.className || e.tagName)(document.activeElement)`)
 }
 
 // tabTo presses Tab once and looks where that leads.
 func (p *tab) tabTo(want string) {
 	p.Helper()
 	p.press("Tab")
-	if got := p.focus(); got != want {
+	if got := p.focusedElement(); got != want {
 		p.Fatalf("Tab leads to %q, want %q", got, want)
 	}
 }

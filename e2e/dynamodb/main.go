@@ -12,7 +12,7 @@ import (
 	"os"
 	"time"
 
-	"mobilegateway/e2e/stage"
+	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/dynamotest"
 )
 
@@ -25,43 +25,43 @@ func packages() []string {
 }
 
 func main() {
-	os.Exit(stage.Enclosure{
-		Name: "e2e-dynamodb", Prepare: prepare, Work: work,
-		OwnNetwork: func(context.Context, string) bool { return false }, // the tests install the embedded engine
+	os.Exit(harness.Isolation{
+		Name: "e2e-dynamodb", Prepare: installTools, RunIsolated: runSuite,
+		NeedsOwnNetwork: func(context.Context, string) bool { return false }, // the tests install the embedded engine
 	}.Main())
 }
 
-// prepare installs and fetches what is missing.
-func prepare(ctx context.Context, site stage.Site) error {
-	if err := stage.Install(ctx, site.Root, "dynamodb"); err != nil {
+// installTools installs and fetches what is missing.
+func installTools(ctx context.Context, site harness.Workspace) error {
+	if err := harness.InstallTools(ctx, site.Root, "dynamodb"); err != nil {
 		return err
 	}
-	return stage.FetchModules(ctx, site)
+	return harness.FetchDependencies(ctx, site)
 }
 
-// work does both side by side: stories wait much and work little.
-func work(ctx context.Context, site stage.Site) error {
+// runSuite does both side by side: stories wait much and work little.
+func runSuite(ctx context.Context, site harness.Workspace) error {
 	began := time.Now()
-	say := func(format string, values ...any) {
+	logf := func(format string, values ...any) {
 		fmt.Fprintf(os.Stdout, "[%4.0fs] %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, values...))
 	}
-	address, err := stage.StartTables(ctx, site, "127.0.0.1")
+	address, err := harness.StartDynamoDBLocal(ctx, site, "127.0.0.1")
 	if err != nil {
 		return err
 	}
-	say("DynamoDB Local answers")
-	return stage.Together(ctx,
+	logf("DynamoDB Local answers")
+	return harness.RunParallel(ctx,
 		func(ctx context.Context) error {
-			err := stage.Stories{Variables: []string{"AWS_ENDPOINT_URL_DYNAMODB=" + address}}.Play(ctx, site, "^TestGateway$", "")
+			err := harness.StorySuite{Variables: []string{"AWS_ENDPOINT_URL_DYNAMODB=" + address}}.Run(ctx, site, "^TestGateway$", "")
 			if err == nil {
-				say("the stories are told")
+				logf("the stories are told")
 			}
 			return err
 		},
 		func(ctx context.Context) error {
-			err := stage.Tests(ctx, site, []string{dynamotest.Reference + "=" + address}, packages()...)
+			err := harness.RunTests(ctx, site, []string{dynamotest.ReferenceVariable + "=" + address}, packages()...)
 			if err == nil {
-				say("the tests pass")
+				logf("the tests pass")
 			}
 			return err
 		},

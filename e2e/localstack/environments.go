@@ -15,39 +15,39 @@ import (
 	"mobilegateway/internal/runtimeapi"
 )
 
-// maxEvent is the largest message of LocalStack's executor in bytes: an event of 6 MB, as a JSON string.
-const maxEvent = 16 << 20
+// maxEventBytes is the largest message of LocalStack's executor in bytes: an event of 6 MB, as a JSON string.
+const maxEventBytes = 16 << 20
 
-// environments are the execution environments that LocalStack has started: each is one process of a function, driven by
+// environmentPool are the execution environments that LocalStack has started: each is one process of a function, driven by
 // the Runtime API of internal/runtimeapi. executor/gateway_executor.py is who asks.
-type environments struct {
+type environmentPool struct {
 	// logs is the folder of the functions' logs.
 	logs string
-	// extra is what every function's environment is given or, with an empty value, loses.
-	extra map[string]string
+	// variableOverrides is what every function's environment is given or, with an empty value, loses.
+	variableOverrides map[string]string
 
 	mu      sync.Mutex
-	running map[string]*environment
-	// events counts the invocations of each function, and of each function by a schedule.
-	events, scheduled map[string]int
+	running map[string]*executionEnvironment
+	// eventCount counts the invocations of each function, and of each function by a schedule.
+	eventCount, scheduledCount map[string]int
 }
 
-// environment is one of them.
-type environment struct {
+// executionEnvironment is one of them.
+type executionEnvironment struct {
 	name     string // the function's folder below functions/, such as charge
 	function *runtimeapi.Function
 	log      io.Closer
 }
 
 // newEnvironments begins with none.
-func newEnvironments(logs string, extra map[string]string) *environments {
-	return &environments{
-		logs: logs, extra: extra, running: map[string]*environment{}, events: map[string]int{}, scheduled: map[string]int{},
+func newEnvironments(logs string, extra map[string]string) *environmentPool {
+	return &environmentPool{
+		logs: logs, variableOverrides: extra, running: map[string]*executionEnvironment{}, eventCount: map[string]int{}, scheduledCount: map[string]int{},
 	}
 }
 
 // handler is what the executor calls.
-func (e *environments) handler() http.Handler {
+func (e *environmentPool) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /environments/{id}", e.start)
 	mux.HandleFunc("POST /environments/{id}/invocations", e.invoke)
@@ -56,30 +56,30 @@ func (e *environments) handler() http.Handler {
 }
 
 // start prepares an environment; its process starts with the first event.
-func (e *environments) start(w http.ResponseWriter, r *http.Request) {
-	var asked struct {
+func (e *environmentPool) start(w http.ResponseWriter, r *http.Request) {
+	var message struct {
 		Function, Bootstrap string
 		Timeout, Memory     int // seconds, MB
 		Environment         map[string]string
 	}
-	if !read(w, r, &asked) {
+	if !decodeMessage(w, r, &message) {
 		return
 	}
-	name := functionName(asked.Function)
+	name := functionFolder(message.Function)
 	log, err := os.OpenFile(filepath.Join(e.logs, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	for variable, value := range e.extra {
-		asked.Environment[variable] = value
+	for variable, value := range e.variableOverrides {
+		message.Environment[variable] = value
 		if value == "" {
-			delete(asked.Environment, variable)
+			delete(message.Environment, variable)
 		}
 	}
-	started := &environment{name: name, log: log, function: runtimeapi.NewFunction(runtimeapi.Spec{
-		Name: asked.Function, Bootstrap: asked.Bootstrap, Env: asked.Environment, Memory: asked.Memory,
-		Timeout: time.Duration(asked.Timeout) * time.Second, MaxProcesses: 1, Log: log,
+	started := &executionEnvironment{name: name, log: log, function: runtimeapi.NewFunction(runtimeapi.Spec{
+		Name: message.Function, Bootstrap: message.Bootstrap, Env: message.Environment, Memory: message.Memory,
+		Timeout: time.Duration(message.Timeout) * time.Second, MaxProcesses: 1, Log: log,
 	})}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,17 +87,17 @@ func (e *environments) start(w http.ResponseWriter, r *http.Request) {
 }
 
 // invoke hands an event to an environment and waits for the answer.
-func (e *environments) invoke(w http.ResponseWriter, r *http.Request) {
-	var asked struct{ ID, ARN, Trace, Payload string }
-	if !read(w, r, &asked) {
+func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
+	var message struct{ ID, ARN, Trace, Payload string }
+	if !decodeMessage(w, r, &message) {
 		return
 	}
 	e.mu.Lock()
 	found := e.running[r.PathValue("id")]
 	if found != nil {
-		e.events[found.name]++
-		if strings.Contains(asked.Payload, `"aws.events"`) {
-			e.scheduled[found.name]++
+		e.eventCount[found.name]++
+		if strings.Contains(message.Payload, `"aws.events"`) {
+			e.scheduledCount[found.name]++
 		}
 	}
 	e.mu.Unlock()
@@ -105,7 +105,7 @@ func (e *environments) invoke(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such environment", http.StatusNotFound)
 		return
 	}
-	result, err := found.function.Do(r.Context(), runtimeapi.Event{ID: asked.ID, ARN: asked.ARN, Trace: asked.Trace, Payload: []byte(asked.Payload)})
+	result, err := found.function.InvokeEvent(r.Context(), runtimeapi.Event{ID: message.ID, ARN: message.ARN, Trace: message.Trace, Payload: []byte(message.Payload)})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
@@ -117,7 +117,7 @@ func (e *environments) invoke(w http.ResponseWriter, r *http.Request) {
 }
 
 // stop ends an environment.
-func (e *environments) stop(_ http.ResponseWriter, r *http.Request) {
+func (e *environmentPool) stop(_ http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	found := e.running[r.PathValue("id")]
 	delete(e.running, r.PathValue("id"))
@@ -127,20 +127,20 @@ func (e *environments) stop(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (e *environment) close() {
+func (e *executionEnvironment) close() {
 	e.function.Close()
 	_ = e.log.Close()
 }
 
-// counts tells how many events a function had, and how many of them from a schedule.
-func (e *environments) counts(name string) (all, scheduled int) {
+// eventCounts tells how many events a function had, and how many of them from a schedule.
+func (e *environmentPool) eventCounts(name string) (all, scheduled int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.events[name], e.scheduled[name]
+	return e.eventCount[name], e.scheduledCount[name]
 }
 
-// functionName is the folder of a deployed function: "gateway-ChargeFunction-0a1b2c3d" is charge.
-func functionName(deployed string) string {
+// functionFolder is the folder of a deployed function: "gateway-ChargeFunction-0a1b2c3d" is charge.
+func functionFolder(deployed string) string {
 	for part := range strings.SplitSeq(deployed, "-") {
 		if name, found := strings.CutSuffix(part, "Function"); found {
 			return strings.ToLower(name)
@@ -149,9 +149,9 @@ func functionName(deployed string) string {
 	return deployed
 }
 
-// read decodes a message of the executor.
-func read(w http.ResponseWriter, r *http.Request, into any) bool {
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxEvent)).Decode(into)
+// decodeMessage decodes a message of the executor.
+func decodeMessage(w http.ResponseWriter, r *http.Request, into any) bool {
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxEventBytes)).Decode(into)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	}

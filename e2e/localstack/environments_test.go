@@ -8,7 +8,7 @@ func TestFunctionName(t *testing.T) {
 	for deployed, want := range map[string]string{
 		"gateway-ChargeFunction-34ec53e9": "charge", "gateway-SweepFunction-0": "sweep", "other": "other",
 	} {
-		if got := functionName(deployed); got != want {
+		if got := functionFolder(deployed); got != want {
 			t.Errorf("%s: %s, want %s", deployed, got, want)
 		}
 	}

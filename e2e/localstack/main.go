@@ -18,62 +18,62 @@ import (
 	"strconv"
 	"time"
 
-	"mobilegateway/e2e/stage"
+	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
 )
 
 func main() {
-	hold := flag.Bool("hold", false, "deploy, tell where run.json is, and wait for an interrupt")
+	keepRunning := flag.Bool("hold", false, "deploy, tell where run.json is, and wait for an interrupt")
 	flag.Parse()
-	os.Exit(stage.Enclosure{
-		Name: "e2e-localstack", Prepare: prepare,
-		OwnNetwork: func(context.Context, string) bool { return !*hold },
-		Work:       func(ctx context.Context, site stage.Site) error { return work(ctx, site, *hold) },
+	os.Exit(harness.Isolation{
+		Name: "e2e-localstack", Prepare: installTools,
+		NeedsOwnNetwork: func(context.Context, string) bool { return !*keepRunning },
+		RunIsolated:     func(ctx context.Context, site harness.Workspace) error { return runSuite(ctx, site, *keepRunning) },
 	}.Main())
 }
 
-// prepare installs and fetches what is missing.
-func prepare(ctx context.Context, site stage.Site) error {
-	if err := stage.Install(ctx, site.Root, "sam", "localstack", "dynamodb"); err != nil {
+// installTools installs and fetches what is missing.
+func installTools(ctx context.Context, site harness.Workspace) error {
+	if err := harness.InstallTools(ctx, site.Root, "sam", "localstack", "dynamodb"); err != nil {
 		return err
 	}
-	return stage.FetchModules(ctx, site)
+	return harness.FetchDependencies(ctx, site)
 }
 
-// work does everything once.
-func work(ctx context.Context, site stage.Site, hold bool) error {
-	s := &stand{Site: site, began: time.Now()}
-	if err := s.open(ctx); err != nil {
+// runSuite does everything once.
+func runSuite(ctx context.Context, site harness.Workspace, keepRunning bool) error {
+	s := &localStackRun{Workspace: site, began: time.Now()}
+	if err := s.startServices(ctx); err != nil {
 		return err
 	}
-	if err := s.deploy(ctx); err != nil {
+	if err := s.deployAndSeed(ctx); err != nil {
 		return err
 	}
-	if hold {
-		s.say("deployed; E2E_RUN_JSON=%s", s.runJSON())
+	if keepRunning {
+		s.logf("deployed; E2E_RUN_JSON=%s", s.runJSONPath())
 		select {}
 	}
-	return s.play(ctx)
+	return s.runStories(ctx)
 }
 
-// stand is all that runs.
-type stand struct {
-	stage.Site
+// localStackRun is all that runs.
+type localStackRun struct {
+	harness.Workspace
 	began        time.Time
-	environments *environments
-	partners     *stage.Partners
-	server       *server
-	stack        *stack
+	environments *environmentPool
+	stubs        *harness.Stubs
+	server       *localStackServer
+	stack        *deployedStack
 	deployment   local.Deployment
-	front        net.Listener
+	listener     net.Listener
 }
 
-func (s *stand) say(format string, values ...any) {
+func (s *localStackRun) logf(format string, values ...any) {
 	fmt.Fprintf(os.Stdout, "[%4.0fs] %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, values...))
 }
 
-// open starts what the deployment needs, and builds it meanwhile.
-func (s *stand) open(ctx context.Context) (err error) {
+// startServices starts what the deployment needs, and builds it meanwhile.
+func (s *localStackRun) startServices(ctx context.Context) (err error) {
 	logs := filepath.Join(s.Dir, "functions")
 	if err := os.Mkdir(logs, 0o700); err != nil {
 		return err
@@ -81,102 +81,102 @@ func (s *stand) open(ctx context.Context) (err error) {
 	// A function refuses ALLOW_LOOPBACK where AWS_EXECUTION_ENV is set, as LocalStack sets it. Here the machine takes the one
 	// away and gives the other; no parameter of the template can do that.
 	s.environments = newEnvironments(logs, map[string]string{
-		"AWS_EXECUTION_ENV": "", "ALLOW_LOOPBACK": "true", "SPEED": strconv.Itoa(stage.Speed),
+		"AWS_EXECUTION_ENV": "", "ALLOW_LOOPBACK": "true", "SPEED": strconv.Itoa(harness.ScheduleSpeed),
 	})
 	executor, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	stage.Serve(executor, s.environments.handler())
-	if s.partners, err = stage.NewPartners(s.Dir, "127.0.0.1"); err != nil {
+	harness.Serve(executor, s.environments.handler())
+	if s.stubs, err = harness.NewStubs(s.Dir, "127.0.0.1"); err != nil {
 		return err
 	}
-	if s.front, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return err
 	}
-	if s.server, err = startServer(s.Site, "http://"+executor.Addr().String()); err != nil {
+	if s.server, err = startServer(s.Workspace, "http://"+executor.Addr().String()); err != nil {
 		return err
 	}
-	s.stack = newStack(s.Site, s.server, "http://"+s.front.Addr().String())
-	if err := s.stack.build(ctx, s.bundle(), ""); err != nil {
+	s.stack = newStack(s.Workspace, s.server, "http://"+s.listener.Addr().String())
+	if err := s.stack.build(ctx, s.bundleDir(), ""); err != nil {
 		return err
 	}
-	s.say("built")
-	if err := s.server.ready(ctx); err != nil {
+	s.logf("built")
+	if err := s.server.waitReady(ctx); err != nil {
 		return err
 	}
-	s.say("LocalStack answers")
+	s.logf("LocalStack answers")
 	return nil
 }
 
-// bundle is what is deployed first.
-func (s *stand) bundle() string { return filepath.Join(s.Dir, "bundle") }
+// bundleDir is what is deployed first.
+func (s *localStackRun) bundleDir() string { return filepath.Join(s.Dir, "bundle") }
 
-// runJSON is where the stories find what they play against.
-func (s *stand) runJSON() string { return filepath.Join(s.Dir, "run.json") }
+// runJSONPath is where the stories find what they play against.
+func (s *localStackRun) runJSONPath() string { return filepath.Join(s.Dir, "run.json") }
 
-// deploy deploys and furnishes the stack, and opens its front.
-func (s *stand) deploy(ctx context.Context) (err error) {
-	if err := s.stack.deploy(ctx, s.bundle()); err != nil {
+// deployAndSeed deploys and furnishes the stack, and opens its front.
+func (s *localStackRun) deployAndSeed(ctx context.Context) (err error) {
+	if err := s.stack.deploy(ctx, s.bundleDir()); err != nil {
 		return err
 	}
-	s.say("deployed: outputs %v", s.stack.sortedOutputs())
-	s.deployment, err = s.stack.deployment(s.partners)
+	s.logf("deployed: outputs %v", s.stack.sortedOutputs())
+	s.deployment, err = s.stack.deployment(s.stubs)
 	if err != nil {
 		return err
 	}
-	info, err := s.deployment.Furnish(ctx)
+	info, err := s.deployment.Seed(ctx)
 	if err != nil {
 		return err
 	}
-	s.partners.Trust(info)
-	handler, err := s.stack.front()
+	s.stubs.SetWebhookSecrets(info)
+	handler, err := s.stack.limitedProxy()
 	if err != nil {
 		return err
 	}
-	stage.Serve(s.front, handler)
-	if err := s.quicken(ctx); err != nil {
+	harness.Serve(s.listener, handler)
+	if err := s.startFastSchedule(ctx); err != nil {
 		return err
 	}
-	s.say("secrets put, merchants onboarded")
-	return stage.WriteRunJSON(s.runJSON(), info)
+	s.logf("secrets put, merchants onboarded")
+	return harness.WriteRunJSON(s.runJSONPath(), info)
 }
 
-// storiesAtOnce is how many stories wait side by side; LocalStack works on fewer requests at once than the local run.
-const storiesAtOnce = "16"
+// parallelStories is how many stories wait side by side; LocalStack works on fewer requests at once than the local run.
+const parallelStories = "16"
 
 // slowStories are those in which the operator takes a minute.
 const slowStories = "^TestGateway$/^stories$/-slow"
 
-// play tells the stories, and then changes the deployment under payments in flight; the slow stories go on beside all that.
-func (s *stand) play(ctx context.Context) error {
-	address, err := s.control()
+// runStories tells the stories, and then changes the deployment under payments in flight; the slow stories go on beside all that.
+func (s *localStackRun) runStories(ctx context.Context) error {
+	address, err := s.serveDeployControl()
 	if err != nil {
 		return err
 	}
-	stories := stage.Stories{Target: "localstack", RunJSON: s.runJSON(), DeployURL: address}
-	err = stage.Together(ctx,
+	stories := harness.StorySuite{Target: "localstack", RunJSON: s.runJSONPath(), DeployURL: address}
+	err = harness.RunParallel(ctx,
 		func(ctx context.Context) error {
-			if err := stories.Play(ctx, s.Site, slowStories, ""); err != nil {
+			if err := stories.Run(ctx, s.Workspace, slowStories, ""); err != nil {
 				return err
 			}
-			s.say("the slow stories are told")
+			s.logf("the slow stories are told")
 			return nil
 		},
 		func(ctx context.Context) error {
-			if err := stories.Play(ctx, s.Site, "^TestGateway$", slowStories, "-test.parallel="+storiesAtOnce); err != nil {
+			if err := stories.Run(ctx, s.Workspace, "^TestGateway$", slowStories, "-test.parallel="+parallelStories); err != nil {
 				return err
 			}
-			s.say("the other stories are told")
-			return stories.Play(ctx, s.Site, "^TestChangeInFlight$", "")
+			s.logf("the other stories are told")
+			return stories.Run(ctx, s.Workspace, "^TestChangeInFlight$", "")
 		},
 	)
 	if err != nil {
 		return err
 	}
 	for _, name := range []string{"relay", "sweep"} {
-		all, scheduled := s.environments.counts(name)
-		s.say("%s: %d events, %d of them by LocalStack's own schedule", name, all, scheduled)
+		all, scheduled := s.environments.eventCounts(name)
+		s.logf("%s: %d events, %d of them by LocalStack's own schedule", name, all, scheduled)
 		if all == 0 || (name == "sweep" && scheduled == 0) {
 			return fmt.Errorf("LocalStack never invoked %s by itself", name)
 		}

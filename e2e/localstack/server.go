@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"mobilegateway/e2e/stage"
+	"mobilegateway/e2e/harness"
 )
 
 // region is where LocalStack pretends to be.
@@ -22,20 +22,20 @@ const region = "us-east-1"
 // services are those of LocalStack that the stack needs.
 const services = "apigateway,cloudformation,cloudwatch,dynamodb,dynamodbstreams,events,iam,kms,lambda,logs,s3,secretsmanager,sqs,sts"
 
-// server is a running LocalStack.
-type server struct {
-	process *stage.Process
+// localStackServer is a running LocalStack.
+type localStackServer struct {
+	process *harness.Process
 	url     string
 }
 
 // startServer starts LocalStack on a free port, with all it writes below the site's folder, and with its functions run by
 // us.
-func startServer(site stage.Site, executor string) (*server, error) {
+func startServer(site harness.Workspace, executor string) (*localStackServer, error) {
 	root, dir := site.Root, site.Dir
-	if err := furnishFolders(root, dir); err != nil {
+	if err := prepareFolders(root, dir); err != nil {
 		return nil, err
 	}
-	port, err := stage.FreePort("127.0.0.1")
+	port, err := harness.FreePort("127.0.0.1")
 	if err != nil {
 		return nil, err
 	}
@@ -53,23 +53,23 @@ func startServer(site stage.Site, executor string) (*server, error) {
 		// It waits ever longer between looks at a quiet stream; a merchant does not.
 		"LAMBDA_EVENT_SOURCE_MAPPING_POLL_INTERVAL_SEC=0.2", "LAMBDA_EVENT_SOURCE_MAPPING_MAX_BACKOFF_ON_EMPTY_POLL_SEC=0.5",
 	)
-	python := filepath.Join(stage.Tools(root), "localstack", "bin", "python")
-	process, err := stage.Start(filepath.Join(dir, "localstack.log"), environment, python, "-m", "localstack.runtime.main")
+	python := filepath.Join(harness.ToolsDir(root), "localstack", "bin", "python")
+	process, err := harness.Start(filepath.Join(dir, "localstack.log"), environment, python, "-m", "localstack.runtime.main")
 	if err != nil {
 		return nil, err
 	}
-	return &server{process: process, url: "http://" + address}, nil
+	return &localStackServer{process: process, url: "http://" + address}, nil
 }
 
 // bucket is where `sam deploy` uploads to. It would make one by a stack of its own, and look every 15 seconds whether that
 // is done.
 const bucket = "bundles"
 
-// ready waits until LocalStack answers, and makes the bucket.
-func (s *server) ready(ctx context.Context) error {
+// waitReady waits until LocalStack answers, and makes the bucket.
+func (s *localStackServer) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := s.process.Answers(ctx, s.url+"/_localstack/health"); err != nil {
+	if err := s.process.WaitReady(ctx, s.url+"/_localstack/health"); err != nil {
 		return err
 	}
 	_, err := s.call(ctx, "s3", http.MethodPut, "/"+bucket, "", nil)
@@ -77,7 +77,7 @@ func (s *server) ready(ctx context.Context) error {
 }
 
 // call calls a service of LocalStack. It checks no signature, but takes the service's name from it.
-func (s *server) call(ctx context.Context, service, method, path, contentType string, body []byte) ([]byte, error) {
+func (s *localStackServer) call(ctx context.Context, service, method, path, contentType string, body []byte) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -87,20 +87,20 @@ func (s *server) call(ctx context.Context, service, method, path, contentType st
 		request.Header.Set("Content-Type", contentType)
 	}
 	client := &http.Client{Timeout: time.Minute} // an invocation is waited for
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode >= http.StatusBadRequest {
-		err = fmt.Errorf("%s answers %d: %s", service, answer.StatusCode, text)
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s answers %d: %s", service, response.StatusCode, text)
 	}
 	return text, err
 }
 
 // environment is what the AWS command line tools and clients need to take LocalStack for AWS.
-func (s *server) environment() map[string]string {
+func (s *localStackServer) environment() map[string]string {
 	return map[string]string{
 		"AWS_ENDPOINT_URL": s.url, "AWS_REGION": region, "AWS_DEFAULT_REGION": region,
 		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
@@ -117,14 +117,14 @@ exec '%s' -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp '%s/*' \
   software.amazon.dynamodb.services.local.main.ServerRunner -disableTelemetry "$@"
 `
 
-// furnishFolders makes LocalStack's folders, with Java and DynamoDB Local where it would put them.
-func furnishFolders(root, dir string) error {
+// prepareFolders makes LocalStack's folders, with Java and DynamoDB Local where it would put them.
+func prepareFolders(root, dir string) error {
 	java, err := exec.LookPath("java")
 	if err != nil {
 		return fmt.Errorf("DynamoDB Local needs Java 17 or newer on the PATH: %w", err)
 	}
 	library := filepath.Join(dir, "root", "var", "lib", "localstack", "lib")
-	jars := filepath.Join(stage.Tools(root), "dynamodb-local", "lib")
+	jars := filepath.Join(harness.ToolsDir(root), "dynamodb-local", "lib")
 	files := map[string]string{
 		filepath.Join(library, "java", "21", "bin", "java"):                fmt.Sprintf(javaWrapper, java, jars),
 		filepath.Join(library, "dynamodb-local", "2", "DynamoDBLocal.jar"): "", // a mark that it is installed

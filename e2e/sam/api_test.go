@@ -14,14 +14,14 @@ import (
 // TestFront: no container ever has two requests of a function, and each request gets one.
 func TestFront(t *testing.T) {
 	var targets []*url.URL
-	var answered atomic.Int64
-	for range containers {
+	var responded atomic.Int64
+	for range containersPerFunction {
 		var busy atomic.Int64
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			if busy.Add(1) > 1 {
 				t.Error("two requests at once")
 			}
-			answered.Add(1)
+			responded.Add(1)
 			busy.Add(-1)
 		}))
 		t.Cleanup(server.Close)
@@ -31,7 +31,7 @@ func TestFront(t *testing.T) {
 		}
 		targets = append(targets, target)
 	}
-	f := newFront(targets)
+	f := newLoadBalancer(targets)
 	const requests = 200
 	var group sync.WaitGroup
 	for range requests {
@@ -40,7 +40,7 @@ func TestFront(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if answered.Load() != requests {
-		t.Errorf("%d of %d requests were passed on", answered.Load(), requests)
+	if responded.Load() != requests {
+		t.Errorf("%d of %d requests were passed on", responded.Load(), requests)
 	}
 }

@@ -11,28 +11,28 @@ import (
 	"os"
 	"path/filepath"
 
-	"mobilegateway/e2e/stage"
+	"mobilegateway/e2e/harness"
 )
 
-// sums are the hashes of a bundle's programs by the functions' names.
-type sums map[string][sha256.Size]byte
+// programHashes are the hashes of a bundle's programs by the functions' names.
+type programHashes map[string][sha256.Size]byte
 
 // checkBundle validates the template and builds it: what is built are static programs for arm64.
-func (r *runner) checkBundle(ctx context.Context) (first sums, err error) {
-	err = stage.Together(ctx,
+func (r *suiteRunner) checkBundle(ctx context.Context) (first programHashes, err error) {
+	err = harness.RunParallel(ctx,
 		func(ctx context.Context) error {
-			environment := append(stage.SAMEnvironment(r.Site, ""), "AWS_DEFAULT_REGION="+region)
+			environment := append(harness.SAMEnvironment(r.Workspace, ""), "AWS_DEFAULT_REGION="+region)
 			log := filepath.Join(r.Dir, "validate.log")
-			if err := stage.Run(ctx, log, r.Root, environment, stage.SAM(r.Root), "validate", "--lint"); err != nil {
+			if err := harness.Run(ctx, log, r.Root, environment, harness.SAMPath(r.Root), "validate", "--lint"); err != nil {
 				return err
 			}
-			r.say("sam validate --lint finds nothing")
+			r.logf("sam validate --lint finds nothing")
 			return nil
 		},
 		func(ctx context.Context) (err error) {
-			first, err = r.build(ctx, r.Root, r.bundle())
+			first, err = r.buildAndHash(ctx, r.Root, r.bundleDir())
 			if err == nil {
-				r.say("%d static programs for arm64", len(first))
+				r.logf("%d static programs for arm64", len(first))
 			}
 			return err
 		},
@@ -40,13 +40,13 @@ func (r *runner) checkBundle(ctx context.Context) (first sums, err error) {
 	return first, err
 }
 
-// buildAgain builds twice more: the same bytes from another folder, and other bytes after an edit of shared code.
-func (r *runner) buildAgain(ctx context.Context, first sums) error {
+// checkReproducible builds twice more: the same bytes from another folder, and other bytes after an edit of shared code.
+func (r *suiteRunner) checkReproducible(ctx context.Context, first programHashes) error {
 	copied := filepath.Join(r.Dir, "checkout")
 	if err := copySources(r.Root, copied); err != nil {
 		return err
 	}
-	second, err := r.build(ctx, copied, filepath.Join(r.Dir, "second-bundle"))
+	second, err := r.buildAndHash(ctx, copied, filepath.Join(r.Dir, "second-bundle"))
 	if err != nil {
 		return err
 	}
@@ -55,12 +55,12 @@ func (r *runner) buildAgain(ctx context.Context, first sums) error {
 			return fmt.Errorf("%s has other bytes when built again in another folder", name)
 		}
 	}
-	r.say("the same bytes from another folder")
+	r.logf("the same bytes from another folder")
 	const edit = "package assembly\n\nfunc init() { println(`edited`) }\n"
 	if err := os.WriteFile(filepath.Join(copied, "shared", "assembly", "edited.go"), []byte(edit), 0o600); err != nil {
 		return err
 	}
-	third, err := r.build(ctx, copied, filepath.Join(r.Dir, "third-bundle"))
+	third, err := r.buildAndHash(ctx, copied, filepath.Join(r.Dir, "third-bundle"))
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (r *runner) buildAgain(ctx context.Context, first sums) error {
 			return fmt.Errorf("%s is the old program after an edit of shared code", name)
 		}
 	}
-	r.say("an edit of shared code is built anew")
+	r.logf("an edit of shared code is built anew")
 	return nil
 }
 
@@ -92,16 +92,16 @@ func copySources(root, to string) error {
 	return nil
 }
 
-// build builds a checkout and gives its programs' hashes.
-func (r *runner) build(ctx context.Context, checkout, bundle string) (sums, error) {
-	if err := stage.Build(ctx, r.Site, checkout, bundle, "", nil); err != nil {
+// buildAndHash builds a checkout and gives its programs' hashes.
+func (r *suiteRunner) buildAndHash(ctx context.Context, checkout, bundle string) (programHashes, error) {
+	if err := harness.Build(ctx, r.Workspace, checkout, bundle, "", nil); err != nil {
 		return nil, err
 	}
 	paths, err := filepath.Glob(filepath.Join(bundle, "*", "bootstrap"))
 	if err != nil || len(paths) == 0 {
 		return nil, errors.Join(fmt.Errorf("%s holds no programs", bundle), err)
 	}
-	found := sums{}
+	found := programHashes{}
 	for _, path := range paths {
 		if err := checkProgram(path); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)

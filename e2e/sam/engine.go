@@ -16,11 +16,11 @@ import (
 	"syscall"
 	"time"
 
-	"mobilegateway/e2e/stage"
+	"mobilegateway/e2e/harness"
 )
 
 // engineRoot is where the engine's packages are unpacked.
-func engineRoot(root string) string { return filepath.Join(stage.Tools(root), "engine", "root") }
+func engineRoot(root string) string { return filepath.Join(harness.ToolsDir(root), "engine", "root") }
 
 // engineEnvironment finds the engine's programs and libraries.
 func engineEnvironment(root, host string) []string {
@@ -43,25 +43,25 @@ func docker(ctx context.Context, root, host string, arguments ...string) *exec.C
 	return command
 }
 
-// runs tells whether an engine answers.
-func runs(ctx context.Context, root, host string) bool {
+// engineRunning tells whether an engine answers.
+func engineRunning(ctx context.Context, root, host string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return docker(ctx, root, host, "info").Run() == nil
 }
 
 // controlGroup is where our engine puts the groups of its containers, which outlive everything but the sweeper.
-func controlGroup(root string) string { return "/" + mark(root) }
+func controlGroup(root string) string { return "/" + resourceName(root) }
 
-// run is where an engine has its sockets, in our mounts a folder of our own.
-const run = "/run"
+// runDir is where an engine has its sockets, in our mounts a folder of our own.
+const runDir = "/run"
 
-// hideMachine gives the engine a /run and an /etc of its own to write to, in our mounts alone.
-func hideMachine() error {
-	if err := syscall.Mount("run", run, "tmpfs", 0, ""); err != nil {
-		return fmt.Errorf("mount a %s of our own: %w", run, err)
+// mountPrivateRunAndEtc gives the engine a /run and an /etc of its own to write to, in our mounts alone.
+func mountPrivateRunAndEtc() error {
+	if err := syscall.Mount("run", runDir, "tmpfs", 0, ""); err != nil {
+		return fmt.Errorf("mount a %s of our own: %w", runDir, err)
 	}
-	upper, scratch := run+"/etc", run+"/etc-work"
+	upper, scratch := runDir+"/etc", runDir+"/etc-work"
 	for _, folder := range []string{upper, scratch} {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			return err
@@ -74,27 +74,27 @@ func hideMachine() error {
 }
 
 // startEngine starts an engine in our own network and returns its address. What it keeps stands below the site's folder.
-func startEngine(ctx context.Context, site stage.Site) (host string, err error) {
-	if err := hideMachine(); err != nil {
+func startEngine(ctx context.Context, site harness.Workspace) (host string, err error) {
+	if err := mountPrivateRunAndEtc(); err != nil {
 		return "", err
 	}
-	settings := run + "/daemon.json" // none of the machine's
+	settings := runDir + "/daemon.json" // none of the machine's
 	if err := os.WriteFile(settings, []byte("{}"), 0o600); err != nil {
 		return "", err
 	}
-	host = "unix://" + run + "/docker.sock"
+	host = "unix://" + runDir + "/docker.sock"
 	log := filepath.Join(site.Dir, "dockerd.log")
-	_, err = stage.Start(log, engineEnvironment(site.Root, ""),
+	_, err = harness.Start(log, engineEnvironment(site.Root, ""),
 		filepath.Join(engineRoot(site.Root), "usr", "sbin", "dockerd"),
-		"--data-root", filepath.Join(site.Dir, "docker"), "--exec-root", run+"/docker", "--pidfile", run+"/docker.pid", "-H", host,
+		"--data-root", filepath.Join(site.Dir, "docker"), "--exec-root", runDir+"/docker", "--pidfile", runDir+"/docker.pid", "-H", host,
 		"--config-file", settings,
 		"--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", controlGroup(site.Root),
 		"--userland-proxy=false") // the proxy accepts before the container listens, and SAM then answers 502
 	if err != nil {
 		return "", err
 	}
-	for began := time.Now(); !runs(ctx, site.Root, host); time.Sleep(100 * time.Millisecond) {
-		if time.Since(began) > 30*time.Second || ctx.Err() != nil {
+	for started := time.Now(); !engineRunning(ctx, site.Root, host); time.Sleep(100 * time.Millisecond) {
+		if time.Since(started) > 30*time.Second || ctx.Err() != nil {
 			text, _ := os.ReadFile(log)
 			return "", fmt.Errorf("the container engine does not start: %s", text[max(0, len(text)-3000):])
 		}
@@ -111,12 +111,12 @@ func importImage(ctx context.Context, root, host, name string, environment map[s
 	}
 	var image bytes.Buffer
 	w := tar.NewWriter(&image)
-	var faults []error
+	var errs []error
 	put := func(header *tar.Header, content []byte) {
 		header.Size = int64(len(content))
-		faults = append(faults, w.WriteHeader(header))
+		errs = append(errs, w.WriteHeader(header))
 		_, err := w.Write(content)
-		faults = append(faults, err)
+		errs = append(errs, err)
 	}
 	for _, folder := range []string{"bin/", "opt/", "var/task/", "var/runtime/", "var/empty/"} {
 		put(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755}, nil)
@@ -126,7 +126,7 @@ func importImage(ctx context.Context, root, host, name string, environment map[s
 	for _, name := range []string{"sh", "mv", "chmod", "cp", "rm", "mkdir"} {
 		put(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox"}, nil)
 	}
-	if err := errors.Join(append(faults, w.Close())...); err != nil {
+	if err := errors.Join(append(errs, w.Close())...); err != nil {
 		return err
 	}
 	arguments := []string{"import"}
@@ -141,8 +141,8 @@ func importImage(ctx context.Context, root, host, name string, environment map[s
 	return nil
 }
 
-// gateway is this host's address as a container sees it.
-func gateway() (string, error) {
+// bridgeAddress is this host's address as a container sees it.
+func bridgeAddress() (string, error) {
 	bridge, err := net.InterfaceByName("docker0")
 	if err != nil {
 		return "", fmt.Errorf("the engine's bridge on this machine: %w", err)

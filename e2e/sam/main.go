@@ -14,71 +14,71 @@ import (
 	"path/filepath"
 	"time"
 
-	"mobilegateway/e2e/stage"
+	"mobilegateway/e2e/harness"
 )
 
 func main() {
-	os.Exit(stage.Enclosure{
-		Name: "e2e-sam", Prepare: prepare, OwnNetwork: noEngine, Work: work, Sweep: sweep,
+	os.Exit(harness.Isolation{
+		Name: "e2e-sam", Prepare: installTools, NeedsOwnNetwork: needsOwnEngine, RunIsolated: runSuite, Cleanup: removeLeftovers,
 	}.Main())
 }
 
-// prepare installs and fetches what is missing.
-func prepare(ctx context.Context, site stage.Site) error {
-	if err := stage.Install(ctx, site.Root, "sam", "dynamodb", "engine"); err != nil {
+// installTools installs and fetches what is missing.
+func installTools(ctx context.Context, site harness.Workspace) error {
+	if err := harness.InstallTools(ctx, site.Root, "sam", "dynamodb", "engine"); err != nil {
 		return err
 	}
-	return stage.FetchModules(ctx, site)
+	return harness.FetchDependencies(ctx, site)
 }
 
-// noEngine tells whether we must start a container engine of our own.
-func noEngine(ctx context.Context, root string) bool {
-	return !runs(ctx, root, os.Getenv("DOCKER_HOST"))
+// needsOwnEngine tells whether we must start a container engine of our own.
+func needsOwnEngine(ctx context.Context, root string) bool {
+	return !engineRunning(ctx, root, os.Getenv("DOCKER_HOST"))
 }
 
-// runner goes through the steps.
-type runner struct {
-	stage.Site
+// suiteRunner goes through the steps.
+type suiteRunner struct {
+	harness.Workspace
 	began time.Time
 }
 
-func (r *runner) say(format string, values ...any) {
+func (r *suiteRunner) logf(format string, values ...any) {
 	fmt.Fprintf(os.Stdout, "[%4.0fs] %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, values...))
 }
 
-// bundle is where the checked artifacts are.
-func (r *runner) bundle() string { return filepath.Join(r.Dir, "bundle") }
+// bundleDir is where the checked artifacts are.
+func (r *suiteRunner) bundleDir() string { return filepath.Join(r.Dir, "bundle") }
 
-// work does everything once. What only waits goes on beside what works.
-func work(ctx context.Context, site stage.Site) error {
-	r := &runner{Site: site, began: time.Now()}
+// runSuite does everything once. What only waits goes on beside what works.
+func runSuite(ctx context.Context, site harness.Workspace) error {
+	r := &suiteRunner{Workspace: site, began: time.Now()}
 	first, err := r.checkBundle(ctx)
 	if err != nil {
 		return err
 	}
-	if err := emulate(site); err != nil {
+	if err := registerEmulator(site); err != nil {
 		return err
 	}
 	host := os.Getenv("DOCKER_HOST")
-	if site.OwnNetwork {
+	if site.HasOwnNetwork {
 		if host, err = startEngine(ctx, site); err != nil {
 			return err
 		}
-		r.say("a container engine of our own runs")
+		r.logf("a container engine of our own runs")
 	} else {
-		r.say("a container engine runs here already")
+		r.logf("a container engine runs here already")
 	}
-	p, err := r.setUp(ctx, host)
+	p, err := r.newSuite(ctx, host)
 	if err != nil {
 		return err
 	}
-	return stage.Together(ctx,
-		func(ctx context.Context) error { return p.tellStories(ctx) },
+	return harness.RunParallel(ctx,
+		func(ctx context.Context) error { return p.runStories(ctx) },
 		func(ctx context.Context) error {
-			if err := p.invokeAll(ctx); err != nil {
+			if err := p.invokeGoldenEvents(ctx); err != nil {
 				return err
 			}
-			return r.buildAgain(ctx, first)
+			return r.checkReproducible(ctx, first)
 		},
 	)
 }

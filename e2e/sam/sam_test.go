@@ -17,7 +17,7 @@ func TestGoldens(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := map[string]string{}
-	for _, g := range goldens() {
+	for _, g := range goldenEvents() {
 		files[g.function] = g.file
 	}
 	for _, f := range deployed.Functions {
@@ -32,11 +32,11 @@ func TestGoldens(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	sweep := golden{answer: "\n{}"}
+	sweep := goldenEvent{wantOutput: "\n{}"}
 	for output, good := range map[string]bool{
 		"log {}\nREPORT\n{}\n": true, "REPORT {}\n": false, "\n{}\n{\"errorMessage\": 1}": false, "\n{}\nFunction timed out": false,
 	} {
-		if err := sweep.check(output); (err == nil) != good {
+		if err := sweep.checkOutput(output); (err == nil) != good {
 			t.Errorf("%q: %v", output, err)
 		}
 	}

@@ -25,17 +25,17 @@ import (
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	partners := flag.Bool("partners", false, "hold a sandbox operator and an inbox on this host, until an interrupt, and tell their variables")
+	stubs := flag.Bool("partners", false, "hold a sandbox operator and an inbox on this host, until an interrupt, and tell their variables")
 	flag.Parse()
 	err := func() error {
 		root, err := os.Getwd()
 		switch {
 		case err != nil:
 			return err
-		case *partners:
-			return hold(ctx, filepath.Join(root, ".local", "e2e-target", "partners"), os.Stdout)
+		case *stubs:
+			return serveStubs(ctx, filepath.Join(root, ".local", "e2e-target", "partners"), os.Stdout)
 		}
-		return run(ctx, root, os.Getenv, flag.Args())
+		return runStories(ctx, root, os.Getenv, flag.Args())
 	}()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
@@ -43,23 +43,23 @@ func main() {
 	}
 }
 
-// storiesAtOnce is how many stories wait side by side: a small stack works on few requests at once.
-const storiesAtOnce = "16"
+// parallelStories is how many stories wait side by side: a small stack works on few requests at once.
+const parallelStories = "16"
 
 // Targets, as e2e/exceptions_test.go names them; "" is a local run.
 const (
-	onAWS        = "stack"
-	onLocalStack = "localstack"
+	targetStack      = "stack"
+	targetLocalStack = "localstack"
 )
 
-// run plays the stories against a target. arguments after it go to the tests.
-func run(ctx context.Context, root string, variable func(string) string, arguments []string) error {
+// runStories plays the stories against a target. arguments after it go to the tests.
+func runStories(ctx context.Context, root string, variable func(string) string, arguments []string) error {
 	if len(arguments) == 0 || arguments[0] == "" {
 		return errors.New("which target? A run.json, or the name of a stack")
 	}
-	kind := onAWS
+	kind := targetStack
 	if variable("AWS_ENDPOINT_URL") != "" {
-		kind = onLocalStack
+		kind = targetLocalStack
 	}
 	path := arguments[0]
 	if strings.HasSuffix(path, ".json") {
@@ -75,11 +75,11 @@ func run(ctx context.Context, root string, variable func(string) string, argumen
 		if err != nil {
 			return err
 		}
-		found, err := samcli.Outputs(ctx, root, sam, path)
+		outputs, err := samcli.StackOutputs(ctx, root, sam, path)
 		if err != nil {
 			return fmt.Errorf("the outputs of the stack %s: %w", path, err)
 		}
-		if path, err = furnished(ctx, root, variable, path, found); err != nil {
+		if path, err = seededRunJSON(ctx, root, variable, path, outputs); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func run(ctx context.Context, root string, variable func(string) string, argumen
 		return err
 	}
 	command := exec.CommandContext(ctx, "go", append([]string{
-		"test", "-count=1", "-timeout=30m", "./e2e", "-parallel=" + storiesAtOnce, "-run=^TestGateway$",
+		"test", "-count=1", "-timeout=30m", "./e2e", "-parallel=" + parallelStories, "-run=^TestGateway$",
 	}, arguments[1:]...)...)
 	command.Dir, command.Env = root, append(os.Environ(), "E2E_RUN_JSON="+path, "E2E_TARGET="+kind)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
@@ -111,15 +111,15 @@ func isLocalRun(path string) (bool, error) {
 }
 
 // baseURL is where the stack's API is reached: BASE_URL, else the stage's own address, which LocalStack serves under a path.
-func baseURL(found map[string]string, variable func(string) string) (string, error) {
+func baseURL(outputs map[string]string, variable func(string) string) (string, error) {
 	if own := variable("BASE_URL"); own != "" {
 		return strings.TrimRight(own, "/"), nil
 	}
 	endpoint := variable("AWS_ENDPOINT_URL")
 	if endpoint == "" {
-		return found["BaseUrl"], nil
+		return outputs["BaseUrl"], nil
 	}
-	address, err := url.Parse(found["BaseUrl"])
+	address, err := url.Parse(outputs["BaseUrl"])
 	if err != nil {
 		return "", err
 	}

@@ -16,7 +16,7 @@ import (
 	"mobilegateway/shared/awsclient"
 )
 
-func TestOnlyWhatMayBeTested(t *testing.T) {
+func TestStackIsRefused(t *testing.T) {
 	const sandbox = "https://sandbox.example.com"
 	cases := map[string]struct {
 		outputs map[string]string
@@ -34,9 +34,9 @@ func TestOnlyWhatMayBeTested(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := testable(c.outputs)
+			err := checkStageAllowed(c.outputs)
 			if err == nil {
-				err = onlySandbox([]byte(c.secret), sandbox)
+				err = checkOnlySandbox([]byte(c.secret), sandbox)
 			}
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
@@ -45,8 +45,8 @@ func TestOnlyWhatMayBeTested(t *testing.T) {
 	}
 }
 
-// TestFurnishedAndSomebodysSince: a stack that was furnished for tests once, and leads to a real operator by now.
-func TestFurnishedAndSomebodysSince(t *testing.T) {
+// TestSeededStackIsCheckedAgain: a stack that was furnished for tests once, and leads to a real operator by now.
+func TestSeededStackIsCheckedAgain(t *testing.T) {
 	store, err := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), time.Now, runtimeapi.NewRequestID)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestFurnishedAndSomebodysSince(t *testing.T) {
 		"SANDBOX_URL": "https://sandbox.example.com", "SANDBOX_TOKEN": "t", "INBOX_URL": "https://inbox.example.com",
 	}
 	variable := func(name string) string { return variables[name] }
-	found := map[string]string{"Stage": "dev", "OperatorSecret": "operators", "BaseUrl": "https://abc123.execute-api.eu-west-1.amazonaws.com/dev"}
+	outputs := map[string]string{"Stage": "dev", "OperatorSecret": "operators", "BaseUrl": "https://abc123.execute-api.eu-west-1.amazonaws.com/dev"}
 	root := t.TempDir()
 	path := filepath.Join(root, ".local", "e2e-target", "own", "run.json")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -71,39 +71,39 @@ func TestFurnishedAndSomebodysSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds := func(base string) {
+	putOperatorSecret := func(base string) {
 		text := `{"orange":{"accounts":{"a":{"base_url":"` + base + `"}}}}`
-		_, err := client.Secrets().PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{SecretId: aws.String("operators"), SecretString: &text})
+		_, err := client.SecretsManager().PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{SecretId: aws.String("operators"), SecretString: &text})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.Secrets().CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("operators")}); err != nil {
+	if _, err := client.SecretsManager().CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("operators")}); err != nil {
 		t.Fatal(err)
 	}
-	holds(variables["SANDBOX_URL"])
-	if got, err := furnished(t.Context(), root, variable, "own", found); err != nil || got != path {
+	putOperatorSecret(variables["SANDBOX_URL"])
+	if got, err := seededRunJSON(t.Context(), root, variable, "own", outputs); err != nil || got != path {
 		t.Errorf("%q, %v", got, err)
 	}
-	holds("https://api.operator.example")
-	if _, err := furnished(t.Context(), root, variable, "own", found); err == nil || !strings.Contains(err.Error(), "another platform") {
+	putOperatorSecret("https://api.operator.example")
+	if _, err := seededRunJSON(t.Context(), root, variable, "own", outputs); err == nil || !strings.Contains(err.Error(), "another platform") {
 		t.Errorf("a stack that leads to an operator is tested: %v", err)
 	}
 }
 
 func TestBaseURL(t *testing.T) {
-	found := map[string]string{"BaseUrl": "https://abc123.execute-api.eu-west-1.amazonaws.com/dev"}
+	outputs := map[string]string{"BaseUrl": "https://abc123.execute-api.eu-west-1.amazonaws.com/dev"}
 	cases := map[string]struct {
 		variables map[string]string
 		want      string
 	}{
-		"the stage's own": {nil, found["BaseUrl"]},
+		"the stage's own": {nil, outputs["BaseUrl"]},
 		"LocalStack's":    {map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:4566/"}, "http://127.0.0.1:4566/_aws/execute-api/abc123/dev"},
 		"a domain":        {map[string]string{"BASE_URL": "https://api.example.com/"}, "https://api.example.com"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := baseURL(found, func(name string) string { return c.variables[name] })
+			got, err := baseURL(outputs, func(name string) string { return c.variables[name] })
 			if err != nil || got != c.want {
 				t.Errorf("%s, %v", got, err)
 			}
@@ -111,11 +111,11 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-func TestWhatItNeeds(t *testing.T) {
-	if err := run(t.Context(), ".", func(string) string { return "" }, nil); err == nil {
+func TestMissingSettings(t *testing.T) {
+	if err := runStories(t.Context(), ".", func(string) string { return "" }, nil); err == nil {
 		t.Error("no target, and no complaint")
 	}
-	_, err := deployment(map[string]string{}, func(string) string { return "" })
+	_, err := deploymentOf(map[string]string{}, func(string) string { return "" })
 	if err == nil || !strings.Contains(err.Error(), "SANDBOX_URL") {
 		t.Error(err)
 	}

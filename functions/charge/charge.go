@@ -25,13 +25,13 @@ const (
 
 // References binds a merchant's referenceCode to one charge; the ledger's store is the one that ships.
 type References interface {
-	ClaimReference(ctx context.Context, merchantID, referenceCode, chargeID string) (holder string, err error)
+	ClaimReference(ctx context.Context, merchantID, referenceCode, chargeID string) (ownerChargeID string, err error)
 }
 
 // Operation is the charge operation with all it needs. ServiceID is the deployment's service identifier, Retention how
 // long a charge is kept (0: for ever).
 type Operation struct {
-	Desk       *operation.Desk
+	Pipeline   *operation.Pipeline
 	References References
 	ServiceID  string
 	Retention  time.Duration
@@ -39,7 +39,7 @@ type Operation struct {
 
 // Route is the operation's entry in the gateway.
 func (o *Operation) Route() apigw.Route {
-	return apigw.Route{Method: Method, Resource: Resource, Fixed: map[string]string{"endUserId": endUser}, Handle: o.Handle}
+	return apigw.Route{Method: Method, Resource: Resource, FixedParams: map[string]string{"endUserId": endUserID}, Handle: o.Handle}
 }
 
 // Handle is the flow of a charge in its seven steps. It answers 201 with the charge; the stored answer on a repeat; a
@@ -47,110 +47,110 @@ func (o *Operation) Route() apigw.Route {
 // (409), of the merchant's amount of the day (403 POL0001) or of the operator call (502, 503, 504).
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Decode and authenticate.
-	profile, doc, err := o.Desk.Admit(ctx, req)
+	profile, doc, err := o.Pipeline.AuthenticateAndDecode(ctx, req)
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	// Validate.
-	message, err := read(req, doc, profile, o.ServiceID)
+	params, err := readParams(req, doc, profile, o.ServiceID)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	able, err := o.Desk.Carrier(profile, "charge", message.country)
+	capabilities, err := o.Pipeline.SelectOperator(profile, "charge", params.country)
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	// Reserve.
-	entry := o.entry(profile, message, able)
-	operation.Note(req, entry)
-	held, stored, err := o.reserve(ctx, req, profile, entry, message)
+	entry := o.newEntry(profile, params, capabilities)
+	operation.LogRouting(req, entry)
+	reservation, existing, err := o.reserveCharge(ctx, req, profile, entry, params)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	if stored != nil {
-		return o.repeat(ctx, req, stored, message)
+	if existing != nil {
+		return o.repeatResponse(ctx, req, existing, params)
 	}
 	// Call the operator.
-	result := o.Desk.Call(ctx, req, held, func(ctx context.Context, driver operator.Driver) operator.Result {
-		return driver.Charge(ctx, message.call(held))
+	result := o.Pipeline.CallOperator(ctx, req, reservation, func(ctx context.Context, driver operator.Driver) operator.Result {
+		return driver.Charge(ctx, params.operatorCall(reservation))
 	})
 	// Settle and respond.
-	location := operation.ChargeURL(req.BaseURL, held.ID)
-	success := ledger.Settlement{AnswerStatus: created, AnswerBody: message.answer(held.ID, location)}
-	settled, err := o.Desk.Settle(ctx, req, held, result, operation.Outcomes{Done: success})
+	location := operation.ChargeURL(req.BaseURL, reservation.ID)
+	success := ledger.CallOutcome{ResponseStatus: statusCreated, ResponseBody: params.responseBody(reservation.ID, location)}
+	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{Done: success})
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	return operation.Stored(settled, location, false), nil
+	return operation.StoredResponse(updated, location, false), nil
 }
 
-// repeat is the answer to a charge that is done or refused. One that a person found applied has none yet: this request,
+// repeatResponse is the answer to a charge that is done or refused. One that a person found applied has none yet: this request,
 // which is the same, makes it and stores it for the next (decision "unknown-by-hand").
-func (o *Operation) repeat(ctx context.Context, req *apigw.Request, stored *ledger.Entry, m *message) (apigw.Response, error) {
-	location := operation.ChargeURL(req.BaseURL, stored.ID)
-	if stored.AnswerStatus == 0 {
-		settled, err := o.Desk.Book.Settle(ctx, stored, ledger.Settlement{State: ledger.Done, AnswerStatus: created, AnswerBody: m.answer(stored.ID, location)})
+func (o *Operation) repeatResponse(ctx context.Context, req *apigw.Request, existing *ledger.Entry, m *chargeParams) (apigw.Response, error) {
+	location := operation.ChargeURL(req.BaseURL, existing.ID)
+	if existing.ResponseStatus == 0 {
+		updated, err := o.Pipeline.Book.StoreOutcome(ctx, existing, ledger.CallOutcome{State: ledger.Done, ResponseStatus: statusCreated, ResponseBody: m.responseBody(existing.ID, location)})
 		if err != nil {
 			return apigw.Response{}, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
 		}
-		stored = settled
+		existing = updated
 	}
-	return operation.Stored(stored, location, true), nil
+	return operation.StoredResponse(existing, location, true), nil
 }
 
-// reserve holds the charge, then its referenceCode, and then its amount in the merchant's day. A reference that another
+// reserveCharge holds the charge, then its referenceCode, and then its amount in the merchant's day. A reference that another
 // charge holds releases ours: nothing was sent under it, because the reference always comes before the call (decision
 // "charge-reference").
-func (o *Operation) reserve(ctx context.Context, req *apigw.Request, profile *merchant.Profile, entry *ledger.Entry, m *message) (held, stored *ledger.Entry, err error) {
-	key, part := m.key()
-	req.Event.SetKey(key)
-	held, stored, err = o.Desk.Hold(ctx, req, entry, key, part)
-	if held == nil {
-		return nil, stored, err
+func (o *Operation) reserveCharge(ctx context.Context, req *apigw.Request, profile *merchant.Profile, entry *ledger.Entry, m *chargeParams) (reservation, existing *ledger.Entry, err error) {
+	key, part := m.idempotencyKey()
+	req.LogLine.SetTransactionKey(key)
+	reservation, existing, err = o.Pipeline.Reserve(ctx, req, entry, key, part)
+	if reservation == nil {
+		return nil, existing, err
 	}
-	holder, err := o.References.ClaimReference(ctx, held.MerchantID, held.ReferenceCode, held.ID)
-	if err == nil && holder == held.ID {
-		return held, nil, o.Desk.Spend(ctx, req, profile, held)
+	ownerChargeID, err := o.References.ClaimReference(ctx, reservation.MerchantID, reservation.ReferenceCode, reservation.ID)
+	if err == nil && ownerChargeID == reservation.ID {
+		return reservation, nil, o.Pipeline.ReserveDailyAmount(ctx, req, profile, reservation)
 	}
-	return nil, nil, o.giveBack(ctx, held, m, err)
+	return nil, nil, o.releaseReservation(ctx, reservation, m, err)
 }
 
-// giveBack releases a charge whose reference was not to be had, and says why. Where another charge holds the reference,
+// releaseReservation releases a charge whose reference was not to be had, and says why. Where another charge holds the reference,
 // none of our attempts can have been sent. Where the store failed, an earlier attempt may have been: then the charge
 // stays unknown (decision "unknown-sticks").
-func (o *Operation) giveBack(ctx context.Context, held *ledger.Entry, m *message, failure error) error {
-	neverSent := failure == nil || !held.EverUnknown
-	_, err := o.Desk.Book.Settle(ctx, held, ledger.Settlement{State: ledger.Released, Unbind: neverSent})
+func (o *Operation) releaseReservation(ctx context.Context, reservation *ledger.Entry, m *chargeParams, claimErr error) error {
+	neverSent := claimErr == nil || !reservation.EverUnknown
+	_, err := o.Pipeline.Book.StoreOutcome(ctx, reservation, ledger.CallOutcome{State: ledger.Released, UnbindBody: neverSent})
 	switch {
 	case !neverSent:
-		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: errors.Join(failure, err)}
-	case err != nil || failure != nil:
-		return fault.Because(errors.Join(failure, err))
+		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: errors.Join(claimErr, err)}
+	case err != nil || claimErr != nil:
+		return fault.NewInternal(errors.Join(claimErr, err))
 	}
-	return &fault.Fault{Kind: fault.Duplicate, Part: partReference, Value: m.reference}
+	return &fault.Fault{Kind: fault.DuplicateKey, Part: partReference, Value: m.reference}
 }
 
-// entry is the reservation of a charge.
-func (o *Operation) entry(profile *merchant.Profile, m *message, able operator.Capabilities) *ledger.Entry {
-	now := o.Desk.Now()
+// newEntry is the reservation of a charge.
+func (o *Operation) newEntry(profile *merchant.Profile, m *chargeParams, capabilities operator.Capabilities) *ledger.Entry {
+	now := o.Pipeline.Now()
 	e := &ledger.Entry{
 		Key:           ledger.Key{Kind: ledger.Charge, ID: ledger.ChargeID(profile.ID, m.correlator, m.reference)},
 		MerchantID:    profile.ID,
 		Merchant:      profile.Name,
 		State:         ledger.Reserved,
 		CreatedAt:     now,
-		Fingerprint:   ledger.Fingerprint(m.canonical, m.alias, m.country.Alpha2),
+		Fingerprint:   ledger.Fingerprint(m.canonical, m.gwAlias, m.country.Alpha2),
 		Correlator:    m.correlator,
 		ReferenceCode: m.reference,
 		UpstreamKey:   ledger.UpstreamKey(profile.Name, m.correlator, m.reference),
 		Country:       m.country.Alpha2,
-		Operator:      able.Operator,
-		Minor:         m.minor,
+		Operator:      capabilities.Operator,
+		AmountMinor:   m.minor,
 		Exponent:      m.country.Exponent,
 		Currency:      m.currency,
-		AmountText:    m.amountText,
+		AmountAsSent:  m.amountText,
 	}
-	_, e.Limited = profile.DailyLimit(m.currency)
+	_, e.CountsDailyAmount = profile.DailyAmountLimit(m.currency)
 	if o.Retention > 0 {
 		e.ExpireAt = now.Add(o.Retention)
 	}

@@ -13,49 +13,49 @@ import (
 
 // The parts of a charge, in the specification's order.
 const (
-	root        = "amountTransaction"
-	endUser     = root + ".endUserId"
-	information = root + ".paymentAmount.chargingInformation"
-	amount      = information + ".amount"
-	currency    = information + ".currency"
-	description = information + ".description"
-	metaData    = root + ".paymentAmount.chargingMetaData"
-	onBehalfOf  = metaData + ".onBehalfOf"
-	serviceID   = metaData + ".serviceId"
-	status      = root + ".transactionOperationStatus"
-	reference   = root + ".referenceCode"
-	correlator  = root + ".clientCorrelator"
+	root                    = "amountTransaction"
+	endUserID               = root + ".endUserId"
+	chargingInformationPath = root + ".paymentAmount.chargingInformation"
+	amount                  = chargingInformationPath + ".amount"
+	currency                = chargingInformationPath + ".currency"
+	description             = chargingInformationPath + ".description"
+	chargingMetaDataPath    = root + ".paymentAmount.chargingMetaData"
+	onBehalfOf              = chargingMetaDataPath + ".onBehalfOf"
+	serviceID               = chargingMetaDataPath + ".serviceId"
+	status                  = root + ".transactionOperationStatus"
+	reference               = root + ".referenceCode"
+	correlator              = root + ".clientCorrelator"
 )
 
-// effect is what the golden charge does at the operator.
-const effect = "charge DemoShop.c-1001"
+// expectedEffect is what the golden charge does at the operator.
+const expectedEffect = "charge DemoShop.c-1001"
 
-func shop(t testing.TB) *operationtest.World {
+func newFixture(t testing.TB) *operationtest.Fixture {
 	t.Helper()
 	w := operationtest.New(t)
-	operation := &charge.Operation{Desk: w.Desk, References: w.Store, ServiceID: operationtest.ServiceID}
+	operation := &charge.Operation{Pipeline: w.Pipeline, References: w.Writer, ServiceID: operationtest.ServiceID}
 	return w.Serve("charge", operation.Route())
 }
 
-func event(t testing.TB) *operationtest.Event {
+func newEvent(t testing.TB) *operationtest.Event {
 	t.Helper()
-	return operationtest.Load(t, "testdata/event-encoded.json")
+	return operationtest.LoadEvent(t, "testdata/event-encoded.json")
 }
 
 func TestGolden(t *testing.T) {
 	for _, form := range []string{"encoded", "decoded"} {
 		t.Run("specification, Charge: the path "+form, func(t *testing.T) {
-			golden := operationtest.Load(t, "testdata/event-"+form+".json")
+			golden := operationtest.LoadEvent(t, "testdata/event-"+form+".json")
 			operationtest.Golden(t, "testdata/request.json", []byte(golden.Body()))
-			operationtest.GoldenAnswer(t, "testdata/answer.json", shop(t).Do(t, golden))
+			operationtest.GoldenResponse(t, "testdata/answer.json", newFixture(t).Send(t, golden))
 		})
 	}
 	t.Run("without a correlator", func(t *testing.T) {
-		operationtest.GoldenAnswer(t, "testdata/answer-without-correlator.json", shop(t).Do(t, event(t).Remove(correlator)))
+		operationtest.GoldenResponse(t, "testdata/answer-without-correlator.json", newFixture(t).Send(t, newEvent(t).RemoveBodyPart(correlator)))
 	})
 	t.Run("what the operator is asked", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, event(t)).Succeeds(t, 201)
+		w := newFixture(t)
+		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		sent, err := json.Marshal(w.Driver.Calls()[0].Charge)
 		if err != nil {
 			t.Fatal(err)
@@ -66,13 +66,13 @@ func TestGolden(t *testing.T) {
 
 // decision "charge-success".
 func TestSuccess(t *testing.T) {
-	w := shop(t)
-	answer := w.Do(t, event(t)).Succeeds(t, 201)
-	id := answer.Text(root + ".serverReferenceCode")
+	w := newFixture(t)
+	response := w.Send(t, newEvent(t)).AssertStatus(t, 201)
+	id := response.Text(root + ".serverReferenceCode")
 	location := operationtest.BaseURL + "/payment/v1/acr%3AOperatorAPIToken/transactions/amount/" + id
 	t.Run("decision charge-success: Location is resourceURL", func(t *testing.T) {
-		if answer.Header["Location"] != location || answer.Text(root+".resourceURL") != location {
-			t.Errorf("Location %q, resourceURL %q, want %q", answer.Header["Location"], answer.Text(root+".resourceURL"), location)
+		if response.Header["Location"] != location || response.Text(root+".resourceURL") != location {
+			t.Errorf("Location %q, resourceURL %q, want %q", response.Header["Location"], response.Text(root+".resourceURL"), location)
 		}
 	})
 	t.Run("decision charge-success: serverReferenceCode is a UUID", func(t *testing.T) {
@@ -81,13 +81,13 @@ func TestSuccess(t *testing.T) {
 		}
 	})
 	t.Run("the answer is what is stored", func(t *testing.T) {
-		stored := w.Only(t, ledger.Charge)
-		if stored.ID != id || string(stored.AnswerBody) != answer.Body || stored.State != ledger.Done || stored.OperatorReference != "op-DemoShop.c-1001" {
-			t.Errorf("stored %+v", stored)
+		existing := w.OnlyEntry(t, ledger.Charge)
+		if existing.ID != id || string(existing.ResponseBody) != response.Body || existing.State != ledger.Done || existing.OperatorReference != "op-DemoShop.c-1001" {
+			t.Errorf("stored %+v", existing)
 		}
 	})
 	t.Run("decision leases: the lease outlasts the function by 5 seconds", func(t *testing.T) {
-		if got := w.Only(t, ledger.Charge).LeaseUntil.Sub(w.Clock.Now()); got != operationtest.Timeout+5e9 {
+		if got := w.OnlyEntry(t, ledger.Charge).LeaseUntil.Sub(w.Clock.Now()); got != operationtest.FunctionTimeout+5e9 {
 			t.Errorf("lease of %s", got)
 		}
 	})
@@ -100,9 +100,9 @@ func TestSuccess(t *testing.T) {
 
 func TestBaseURLIsNeverTheHost(t *testing.T) {
 	// The golden event's Host header is evil.example.net (decision "base-url").
-	answer := shop(t).Do(t, event(t)).Succeeds(t, 201)
-	if strings.Contains(answer.Body+answer.Header["Location"], "evil") {
-		t.Errorf("the Host header is in the answer: %s", answer.Body)
+	response := newFixture(t).Send(t, newEvent(t)).AssertStatus(t, 201)
+	if strings.Contains(response.Body+response.Header["Location"], "evil") {
+		t.Errorf("the Host header is in the answer: %s", response.Body)
 	}
 }
 
@@ -122,46 +122,46 @@ func TestEcho(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run("echo exactness: "+c.name, func(t *testing.T) {
-			answer := shop(t).Do(t, event(t).Set(c.part, json.RawMessage(c.value))).Succeeds(t, 201)
-			if got := answer.Raw(c.part); got != c.value {
+			response := newFixture(t).Send(t, newEvent(t).SetBodyPart(c.part, json.RawMessage(c.value))).AssertStatus(t, 201)
+			if got := response.RawJSON(c.part); got != c.value {
 				t.Errorf("got %s, want %s", got, c.value)
 			}
-			if total := answer.Raw(root + ".paymentAmount.totalAmountCharged"); c.part == amount && total != c.value {
+			if total := response.RawJSON(root + ".paymentAmount.totalAmountCharged"); c.part == amount && total != c.value {
 				t.Errorf("totalAmountCharged %s, want %s", total, c.value)
 			}
 		})
 	}
 	t.Run("echo exactness: an escaped text comes back decoded to the same characters", func(t *testing.T) {
-		answer := shop(t).Do(t, event(t).Set(description, json.RawMessage(`"\u00e9\ud83c\udf81\u003c"`))).Succeeds(t, 201)
-		if got := answer.Text(description); got != "é🎁<" {
+		response := newFixture(t).Send(t, newEvent(t).SetBodyPart(description, json.RawMessage(`"\u00e9\ud83c\udf81\u003c"`))).AssertStatus(t, 201)
+		if got := response.Text(description); got != "é🎁<" {
 			t.Errorf("got %q", got)
 		}
 	})
 }
 
-func TestCounts(t *testing.T) {
-	w := shop(t)
-	first := w.Do(t, event(t)).Succeeds(t, 201)
-	w.Counts(t, 1, 1, 1, 1)
-	w.Do(t, event(t)).Replays(t, first)
-	w.Counts(t, 2, 1, 1, 1)
+func TestCallCounts(t *testing.T) {
+	w := newFixture(t)
+	first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
+	w.AssertCallCounts(t, 1, 1, 1, 1)
+	w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
+	w.AssertCallCounts(t, 2, 1, 1, 1)
 }
 
 // decision "unknown-fields".
 func TestUnknownFields(t *testing.T) {
-	w := shop(t)
-	e := event(t).Set("extra", []any{1, "x"}).Set(root+".more", map[string]any{"a": nil}).Set("amounttransaction", "x").Header("X-Other", "é")
-	answer := w.Do(t, e).Succeeds(t, 201)
+	w := newFixture(t)
+	e := newEvent(t).SetBodyPart("extra", []any{1, "x"}).SetBodyPart(root+".more", map[string]any{"a": nil}).SetBodyPart("amounttransaction", "x").SetHeader("X-Other", "é")
+	response := w.Send(t, e).AssertStatus(t, 201)
 	golden, err := os.ReadFile("testdata/answer.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"extra", "more"} {
-		if strings.Contains(answer.Body, name) {
-			t.Errorf("%s is echoed: %s", name, answer.Body)
+		if strings.Contains(response.Body, name) {
+			t.Errorf("%s is echoed: %s", name, response.Body)
 		}
 	}
-	if !strings.Contains(string(golden), answer.Text(root+".serverReferenceCode")) {
+	if !strings.Contains(string(golden), response.Text(root+".serverReferenceCode")) {
 		t.Error("unknown fields changed the transaction id")
 	}
 }
@@ -185,18 +185,18 @@ func TestAmounts(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run("decision amount-form: "+c.mco+" "+c.amount, func(t *testing.T) {
-			w := shop(t)
-			answer := w.Do(t, event(t).Header("X-Operator-MCO", c.mco).Set(currency, c.currency).Set(amount, json.RawMessage(c.amount)))
+			w := newFixture(t)
+			response := w.Send(t, newEvent(t).SetHeader("X-Operator-MCO", c.mco).SetBodyPart(currency, c.currency).SetBodyPart(amount, json.RawMessage(c.amount)))
 			if c.minor == 0 {
-				answer.Fails(t, 400, "SVC0002", amount)
-				w.Untouched(t)
+				response.AssertError(t, 400, "SVC0002", amount)
+				w.AssertNoSideEffects(t)
 				return
 			}
-			answer.Succeeds(t, 201)
-			if got := w.Only(t, ledger.Charge).Minor; got != c.minor {
+			response.AssertStatus(t, 201)
+			if got := w.OnlyEntry(t, ledger.Charge).AmountMinor; got != c.minor {
 				t.Errorf("%d minor units, want %d", got, c.minor)
 			}
-			if got := answer.Raw(amount); got != c.amount {
+			if got := response.RawJSON(amount); got != c.amount {
 				t.Errorf("echo %s", got)
 			}
 		})
@@ -205,13 +205,13 @@ func TestAmounts(t *testing.T) {
 
 // decision "charge-odc-unit".
 func TestCongoUnits(t *testing.T) {
-	w := shop(t)
-	answer := w.Do(t, event(t).Header("X-Operator-MCO", "ODC").Set(currency, "USD").Set(amount, "15")).Succeeds(t, 201)
-	entry, sent := w.Only(t, ledger.Charge), w.Driver.Calls()[0]
-	if entry.Minor != 15 || entry.Exponent != 2 || entry.Country != "CD" {
-		t.Errorf("decision charge-odc-unit: kept %d with exponent %d in %s, want 0.15 USD", entry.Minor, entry.Exponent, entry.Country)
+	w := newFixture(t)
+	response := w.Send(t, newEvent(t).SetHeader("X-Operator-MCO", "ODC").SetBodyPart(currency, "USD").SetBodyPart(amount, "15")).AssertStatus(t, 201)
+	entry, sent := w.OnlyEntry(t, ledger.Charge), w.Driver.Calls()[0]
+	if entry.AmountMinor != 15 || entry.Exponent != 2 || entry.Country != "CD" {
+		t.Errorf("decision charge-odc-unit: kept %d with exponent %d in %s, want 0.15 USD", entry.AmountMinor, entry.Exponent, entry.Country)
 	}
-	if sent.Charge.Amount != "15" || sent.Call.MCO != "ODC" || answer.Text(root+".paymentAmount.totalAmountCharged") != "15" {
+	if sent.Charge.Amount != "15" || sent.Call.MCO != "ODC" || response.Text(root+".paymentAmount.totalAmountCharged") != "15" {
 		t.Errorf("decision charge-odc-unit: sent %s to %s", sent.Charge.Amount, sent.Call.MCO)
 	}
 }

@@ -8,18 +8,18 @@ import (
 
 // FuzzBody sends arbitrary bodies: never 5xx, never a panic, and nothing is stored but for what was charged.
 func FuzzBody(f *testing.F) {
-	f.Add(event(f).Body())
-	f.Add(event(f).Remove(correlator).Body())
+	f.Add(newEvent(f).Body())
+	f.Add(newEvent(f).RemoveBodyPart(correlator).Body())
 	f.Add(`{"amountTransaction":{"paymentAmount":[]}}`)
 	f.Add(`{"amountTransaction":null}`)
 	f.Add("{")
 	f.Fuzz(func(t *testing.T, body string) {
-		w := shop(t)
-		answer := w.Do(t, event(t).Raw(body))
-		checkFuzzed(t, w, answer)
-		if answer.Status == 201 {
-			w.Do(t, event(t).Raw(body)).Replays(t, answer)
-			w.Counts(t, 2, 1, 1, 1)
+		w := newFixture(t)
+		response := w.Send(t, newEvent(t).SetRawBody(body))
+		assertFuzzResponse(t, w, response)
+		if response.Status == 201 {
+			w.Send(t, newEvent(t).SetRawBody(body)).AssertRepeatOf(t, response)
+			w.AssertCallCounts(t, 2, 1, 1, 1)
 		}
 	})
 }
@@ -29,25 +29,25 @@ func FuzzPath(f *testing.F) {
 	f.Add("acr%3AOperatorAPIToken", "token", "alias", "OCI")
 	f.Add("acr:OperatorAPIToken", "", "é", "OCD")
 	f.Add("%zz", "a\nb", "%00", " ")
-	f.Fuzz(func(t *testing.T, path, token, alias, mco string) {
-		w := shop(t)
-		e := event(t).Param("endUserId", path).Header("gw-token", token).Header("gw-alias", alias).Header("X-Operator-MCO", mco)
-		checkFuzzed(t, w, w.Do(t, e))
+	f.Fuzz(func(t *testing.T, path, token, alias, mcoCode string) {
+		w := newFixture(t)
+		e := newEvent(t).SetPathParameter("endUserId", path).SetHeader("gw-token", token).SetHeader("gw-alias", alias).SetHeader("X-Operator-MCO", mcoCode)
+		assertFuzzResponse(t, w, w.Send(t, e))
 	})
 }
 
-// checkFuzzed checks what holds of every answer where the operator always succeeds.
-func checkFuzzed(t *testing.T, w *operationtest.World, answer operationtest.Answer) {
+// assertFuzzResponse checks what holds of every answer where the operator always succeeds.
+func assertFuzzResponse(t *testing.T, w *operationtest.Fixture, response operationtest.Response) {
 	t.Helper()
 	switch {
-	case answer.Status == 201:
-		w.Counts(t, 1, 1, 1, 1)
-	case answer.Status >= 500 || answer.Status < 400:
-		t.Errorf("%d %s", answer.Status, answer.Body)
+	case response.Status == 201:
+		w.AssertCallCounts(t, 1, 1, 1, 1)
+	case response.Status >= 500 || response.Status < 400:
+		t.Errorf("%d %s", response.Status, response.Body)
 	default:
-		if _, ok := answer.Exception(); !ok {
-			t.Errorf("not an error of the API: %s", answer.Body)
+		if _, ok := response.Exception(); !ok {
+			t.Errorf("not an error of the API: %s", response.Body)
 		}
-		w.Untouched(t)
+		w.AssertNoSideEffects(t)
 	}
 }

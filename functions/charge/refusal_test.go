@@ -16,122 +16,124 @@ var allMCOs = strings.Join(market.MCOs(), ", ")
 // TestOrderOfRefusals breaks a charge at each step of decision "order-of-refusals", and its body in each field of the
 // specification's table.
 func TestOrderOfRefusals(t *testing.T) {
-	route := operationtest.Rung{{
-		Name: "404 another endUserId in the path", Status: 404, ID: "900906",
-		Break: func(_ *operationtest.World, e *operationtest.Event) { e.Param("endUserId", "acr%3ASomebody") },
+	route := operationtest.Step{{
+		Name: "404 another endUserId in the path", Status: 404, MessageID: "900906",
+		Mutate: func(_ *operationtest.Fixture, e *operationtest.Event) {
+			e.SetPathParameter("endUserId", "acr%3ASomebody")
+		},
 	}}
-	rungs := append([]operationtest.Rung{route}, operationtest.Door()...)
-	rungs = append(append(rungs, headers()...), fields()...)
-	rungs = append(rungs, operationtest.Rung{{
-		Name: "403 not entitled", Status: 403, ID: "900908",
-		Break: func(w *operationtest.World, _ *operationtest.Event) {
-			w.Merchants.Change(operationtest.DemoToken, func(p *merchant.Profile) { p.Operations = []string{"pay", "sms"} })
+	steps := append([]operationtest.Step{route}, operationtest.CommonSteps()...)
+	steps = append(append(steps, headerSteps()...), bodySteps()...)
+	steps = append(steps, operationtest.Step{{
+		Name: "403 not entitled", Status: 403, MessageID: "900908",
+		Mutate: func(w *operationtest.Fixture, _ *operationtest.Event) {
+			w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.Operations = []string{"pay", "sms"} })
 		},
 	}})
-	operationtest.Climb(t, shop, event, rungs)
+	operationtest.CheckRefusalOrder(t, newFixture, newEvent, steps)
 }
 
-func headers() []operationtest.Rung {
+func headerSteps() []operationtest.Step {
 	type e = operationtest.Event
-	required := func(name string) operationtest.Rung {
-		return operationtest.Rung{
-			operationtest.Invalid("no "+name, name, func(e *e) { e.Headers(name) }),
-			operationtest.Invalid("empty "+name, name, func(e *e) { e.Header(name, " ") }),
-			operationtest.Invalid("two values of "+name, name, func(e *e) { e.Headers(name, "a", "b") }),
-			operationtest.Invalid("too long "+name, name, func(e *e) { e.Header(name, strings.Repeat("x", 2049)) }),
-			operationtest.Invalid("other script in "+name, name, func(e *e) { e.Header(name, "é") }),
+	required := func(name string) operationtest.Step {
+		return operationtest.Step{
+			operationtest.InvalidPart("no "+name, name, func(e *e) { e.SetHeaderValues(name) }),
+			operationtest.InvalidPart("empty "+name, name, func(e *e) { e.SetHeader(name, " ") }),
+			operationtest.InvalidPart("two values of "+name, name, func(e *e) { e.SetHeaderValues(name, "a", "b") }),
+			operationtest.InvalidPart("too long "+name, name, func(e *e) { e.SetHeader(name, strings.Repeat("x", 2049)) }),
+			operationtest.InvalidPart("other script in "+name, name, func(e *e) { e.SetHeader(name, "é") }),
 		}
 	}
-	const mco = "X-Operator-MCO"
-	return []operationtest.Rung{
+	const mcoCode = "X-Operator-MCO"
+	return []operationtest.Step{
 		required("gw-token"), required("gw-alias"),
 		{
-			operationtest.NotAllowed("unknown "+mco, mco, allMCOs, func(e *e) { e.Header(mco, "OXX") }),
-			operationtest.NotAllowed("lower case "+mco, mco, allMCOs, func(e *e) { e.Header(mco, "oci") }),
-			operationtest.Invalid("two values of "+mco, mco, func(e *e) { e.Headers(mco, "OCI", "OSN") }),
+			operationtest.NotAllowedPart("unknown "+mcoCode, mcoCode, allMCOs, func(e *e) { e.SetHeader(mcoCode, "OXX") }),
+			operationtest.NotAllowedPart("lower case "+mcoCode, mcoCode, allMCOs, func(e *e) { e.SetHeader(mcoCode, "oci") }),
+			operationtest.InvalidPart("two values of "+mcoCode, mcoCode, func(e *e) { e.SetHeaderValues(mcoCode, "OCI", "OSN") }),
 		},
 	}
 }
 
-// fields are the rungs of the body in the order of the specification's table (specification, Charge request).
-func fields() []operationtest.Rung {
+// bodySteps are the rungs of the body in the order of the specification's table (specification, Charge request).
+func bodySteps() []operationtest.Step {
 	type e = operationtest.Event
-	set := func(part string, value any) func(*e) { return func(e *e) { e.Set(part, value) } }
-	one := func(part, valid string) operationtest.Rung {
-		wrong := operationtest.NotAllowed("another "+part, part, valid, set(part, "another"))
-		return slices.Concat(operationtest.Rung{wrong}, operationtest.Lost(part), operationtest.Wrong(part, 0))
+	set := func(part string, value any) func(*e) { return func(e *e) { e.SetBodyPart(part, value) } }
+	one := func(part, valid string) operationtest.Step {
+		wrong := operationtest.NotAllowedPart("another "+part, part, valid, set(part, "another"))
+		return slices.Concat(operationtest.Step{wrong}, operationtest.MissingPart(part), operationtest.InvalidText(part, 0))
 	}
-	text := func(part string, limit int) operationtest.Rung {
-		return slices.Concat(operationtest.Rung(operationtest.Lost(part)), operationtest.Wrong(part, limit))
+	text := func(part string, limit int) operationtest.Step {
+		return slices.Concat(operationtest.Step(operationtest.MissingPart(part)), operationtest.InvalidText(part, limit))
 	}
-	return []operationtest.Rung{
-		one(endUser, "acr:OperatorAPIToken"),
-		append(operationtest.Rung(operationtest.Lost(amount)), operationtest.Invalid("no number", amount, set(amount, "five"))),
+	return []operationtest.Step{
+		one(endUserID, "acr:OperatorAPIToken"),
+		append(operationtest.Step(operationtest.MissingPart(amount)), operationtest.InvalidPart("no number", amount, set(amount, "five"))),
 		one(currency, "XOF"),
 		text(description, 1024),
 		one(onBehalfOf, "DemoShop, DemoPartner"),
 		one(serviceID, operationtest.ServiceID),
 		one(status, "Charged"),
 		text(reference, 255),
-		operationtest.Wrong(correlator, 255),
+		operationtest.InvalidText(correlator, 255),
 	}
 }
 
-func TestParents(t *testing.T) {
+func TestInvalidParentObjects(t *testing.T) {
 	cases := []struct {
 		name, part, told string
 		value            any
 	}{
-		{"no root", root, endUser, nil},
+		{"no root", root, endUserID, nil},
 		{"a list as root", root, root, []any{}},
 		{"a text as root", root, root, "x"},
 		{"no paymentAmount", root + ".paymentAmount", amount, nil},
-		{"a number as chargingInformation", information, information, 7},
-		{"null chargingMetaData", metaData, onBehalfOf, nil},
+		{"a number as chargingInformation", chargingInformationPath, chargingInformationPath, 7},
+		{"null chargingMetaData", chargingMetaDataPath, onBehalfOf, nil},
 	}
 	for _, c := range cases {
 		t.Run("wrong types: "+c.name, func(t *testing.T) {
-			w := shop(t)
-			w.Do(t, event(t).Set(c.part, c.value)).Fails(t, 400, "SVC0002", c.told)
-			w.Untouched(t)
+			w := newFixture(t)
+			w.Send(t, newEvent(t).SetBodyPart(c.part, c.value)).AssertError(t, 400, "SVC0002", c.told)
+			w.AssertNoSideEffects(t)
 		})
 	}
 }
 
 func TestBodies(t *testing.T) {
-	good := event(t).Body()
+	valid := newEvent(t).Body()
 	t.Run("decision unknown-fields: a key twice deep in the body", func(t *testing.T) {
-		twice := strings.Replace(good, `"currency":"XOF"`, `"currency":"XOF","currency":"XOF"`, 1)
-		shop(t).Do(t, event(t).Raw(twice)).Fails(t, 400, "SVC0002", currency)
+		twice := strings.Replace(valid, `"currency":"XOF"`, `"currency":"XOF","currency":"XOF"`, 1)
+		newFixture(t).Send(t, newEvent(t).SetRawBody(twice)).AssertError(t, 400, "SVC0002", currency)
 	})
 	t.Run("decision unknown-fields: a key twice under its escaped name", func(t *testing.T) {
-		twice := strings.Replace(good, `"amount":"500"`, `"amount":"500","\u0061mount":"5"`, 1)
-		shop(t).Do(t, event(t).Raw(twice)).Fails(t, 400, "SVC0002", amount)
+		twice := strings.Replace(valid, `"amount":"500"`, `"amount":"500","\u0061mount":"5"`, 1)
+		newFixture(t).Send(t, newEvent(t).SetRawBody(twice)).AssertError(t, 400, "SVC0002", amount)
 	})
 	t.Run("decision unknown-fields: names are matched with their case", func(t *testing.T) {
-		other := strings.Replace(good, `"referenceCode"`, `"ReferenceCode"`, 1)
-		shop(t).Do(t, event(t).Raw(other)).Fails(t, 400, "SVC0002", reference)
+		other := strings.Replace(valid, `"referenceCode"`, `"ReferenceCode"`, 1)
+		newFixture(t).Send(t, newEvent(t).SetRawBody(other)).AssertError(t, 400, "SVC0002", reference)
 	})
 	t.Run("big bodies: exactly 64 KiB are read", func(t *testing.T) {
-		padded := good + strings.Repeat(" ", 64<<10-len(good))
-		shop(t).Do(t, event(t).Raw(padded)).Succeeds(t, 201)
+		paddedAmount := valid + strings.Repeat(" ", 64<<10-len(valid))
+		newFixture(t).Send(t, newEvent(t).SetRawBody(paddedAmount)).AssertStatus(t, 201)
 	})
 	t.Run("a null correlator is none", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, event(t).Set(correlator, nil)).Succeeds(t, 201)
-		w.OneEffect(t, "charge DemoShop~REF-1001", 1)
+		w := newFixture(t)
+		w.Send(t, newEvent(t).SetBodyPart(correlator, nil)).AssertStatus(t, 201)
+		w.AssertSingleEffect(t, "charge DemoShop~REF-1001", 1)
 	})
 	t.Run("a Content-Type with a parameter", func(t *testing.T) {
-		shop(t).Do(t, event(t).Header("content-type", "Application/JSON; charset=utf-8")).Succeeds(t, 201)
+		newFixture(t).Send(t, newEvent(t).SetHeader("content-type", "Application/JSON; charset=utf-8")).AssertStatus(t, 201)
 	})
 }
 
 // decision "constants": whatever else stands there, SVC0003 tells the valid value.
 func TestConstants(t *testing.T) {
-	for part, valid := range map[string]string{endUser: "acr:OperatorAPIToken", serviceID: operationtest.ServiceID, status: "Charged"} {
+	for part, valid := range map[string]string{endUserID: "acr:OperatorAPIToken", serviceID: operationtest.ServiceID, status: "Charged"} {
 		for _, value := range []string{"x", strings.ToUpper(valid) + "x", valid + " ", strings.Repeat("x", 300)} {
 			t.Run("decision constants: "+part+" "+value[:1], func(t *testing.T) {
-				shop(t).Do(t, event(t).Set(part, value)).Fails(t, 400, "SVC0003", part, valid)
+				newFixture(t).Send(t, newEvent(t).SetBodyPart(part, value)).AssertError(t, 400, "SVC0003", part, valid)
 			})
 		}
 	}
@@ -139,37 +141,37 @@ func TestConstants(t *testing.T) {
 
 // decision "authentication" and "charge-country": who may charge where.
 func TestEntitlement(t *testing.T) {
-	forbid := func(name string, change func(*merchant.Profile), mco, money string) {
+	changeProfile := func(name string, change func(*merchant.Profile), mcoCode, money string) {
 		t.Run("decision authentication: "+name, func(t *testing.T) {
-			w := shop(t)
-			w.Merchants.Change(operationtest.DemoToken, change)
-			w.Do(t, event(t).Header("X-Operator-MCO", mco).Set(currency, money)).Fails(t, 403, "900908")
-			w.Untouched(t)
+			w := newFixture(t)
+			w.Merchants.UpdateProfile(operationtest.DemoToken, change)
+			w.Send(t, newEvent(t).SetHeader("X-Operator-MCO", mcoCode).SetBodyPart(currency, money)).AssertError(t, 403, "900908")
+			w.AssertNoSideEffects(t)
 		})
 	}
-	forbid("not the operation", func(p *merchant.Profile) { p.Operations = []string{"sms"} }, "OCI", "XOF")
-	forbid("not the country", func(p *merchant.Profile) { p.Countries = []string{"CI"} }, "OCM", "XAF")
-	forbid("no operator", func(p *merchant.Profile) { p.Operators = nil }, "OCI", "XOF")
-	forbid("an operator that is in no table", func(p *merchant.Profile) { p.Operators = []string{"nobody"} }, "OCI", "XOF")
+	changeProfile("not the operation", func(p *merchant.Profile) { p.Operations = []string{"sms"} }, "OCI", "XOF")
+	changeProfile("not the country", func(p *merchant.Profile) { p.Countries = []string{"CI"} }, "OCM", "XAF")
+	changeProfile("no operator", func(p *merchant.Profile) { p.Operators = nil }, "OCI", "XOF")
+	changeProfile("an operator that is in no table", func(p *merchant.Profile) { p.Operators = []string{"nobody"} }, "OCI", "XOF")
 	t.Run("decision authentication: a merchant without countries", func(t *testing.T) {
-		w := shop(t)
-		w.Merchants.Change(operationtest.DemoToken, func(p *merchant.Profile) { p.Countries = nil })
-		w.Do(t, event(t)).Fails(t, 403, "900908")
+		w := newFixture(t)
+		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.Countries = nil })
+		w.Send(t, newEvent(t)).AssertError(t, 403, "900908")
 	})
 	t.Run("decision charge-country: OtherShop may not use Tunisia", func(t *testing.T) {
-		e := event(t).Header("Authorization", operationtest.OtherToken).Header("X-Operator-MCO", "OTN").Set(currency, "TND")
-		shop(t).Do(t, e).Fails(t, 403, "900908")
+		e := newEvent(t).SetHeader("Authorization", operationtest.OtherToken).SetHeader("X-Operator-MCO", "OTN").SetBodyPart(currency, "TND")
+		newFixture(t).Send(t, e).AssertError(t, 403, "900908")
 	})
 	t.Run("decision charge-country: the merchant's home", func(t *testing.T) {
-		w := shop(t)
-		w.Merchants.Change(operationtest.DemoToken, func(p *merchant.Profile) { p.HomeCountry = "TN" })
-		w.Do(t, event(t)).Fails(t, 400, "SVC0003", currency, "TND")
-		w.Do(t, event(t).Set(currency, "TND")).Succeeds(t, 201)
+		w := newFixture(t)
+		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.HomeCountry = "TN" })
+		w.Send(t, newEvent(t)).AssertError(t, 400, "SVC0003", currency, "TND")
+		w.Send(t, newEvent(t).SetBodyPart(currency, "TND")).AssertStatus(t, 201)
 	})
 	t.Run("decision charge-country: the operator is the first that serves", func(t *testing.T) {
-		w := shop(t)
-		w.Merchants.Change(operationtest.DemoToken, func(p *merchant.Profile) { p.Operators = []string{"nobody", "mtn", "orange"} })
-		w.Do(t, event(t)).Succeeds(t, 201)
+		w := newFixture(t)
+		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.Operators = []string{"nobody", "mtn", "orange"} })
+		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		if got := w.Driver.Calls()[0].Call.Operator; got != "mtn" {
 			t.Errorf("operator %s", got)
 		}
@@ -178,21 +180,21 @@ func TestEntitlement(t *testing.T) {
 
 // decision "error-shape" and "error-table".
 func TestErrorShape(t *testing.T) {
-	answer := shop(t).Do(t, event(t).Remove(reference))
-	operationtest.GoldenAnswer(t, "testdata/error-missing.json", answer)
-	answer = shop(t).Do(t, event(t).Set(serviceID, "<x>"))
-	operationtest.GoldenAnswer(t, "testdata/error-constant.json", answer)
-	answer = shop(t).Do(t, event(t).Headers("Authorization"))
-	operationtest.GoldenAnswer(t, "testdata/error-credentials.json", answer)
-	if answer.Header["WWW-Authenticate"] == "" {
+	response := newFixture(t).Send(t, newEvent(t).RemoveBodyPart(reference))
+	operationtest.GoldenResponse(t, "testdata/error-missing.json", response)
+	response = newFixture(t).Send(t, newEvent(t).SetBodyPart(serviceID, "<x>"))
+	operationtest.GoldenResponse(t, "testdata/error-constant.json", response)
+	response = newFixture(t).Send(t, newEvent(t).SetHeaderValues("Authorization"))
+	operationtest.GoldenResponse(t, "testdata/error-credentials.json", response)
+	if response.Header["WWW-Authenticate"] == "" {
 		t.Error("401 without WWW-Authenticate")
 	}
 }
 
-// TestCorrected follows decision "charge-refusal": a refusal of the request itself is not stored.
-func TestCorrected(t *testing.T) {
-	w := shop(t)
-	w.Do(t, event(t).Set(amount, json.RawMessage(`-1`))).Fails(t, 400, "SVC0002", amount)
-	w.Do(t, event(t)).Succeeds(t, 201)
-	w.OneEffect(t, effect, 1)
+// TestCorrectedRequestReusesKey follows decision "charge-refusal": a refusal of the request itself is not stored.
+func TestCorrectedRequestReusesKey(t *testing.T) {
+	w := newFixture(t)
+	w.Send(t, newEvent(t).SetBodyPart(amount, json.RawMessage(`-1`))).AssertError(t, 400, "SVC0002", amount)
+	w.Send(t, newEvent(t)).AssertStatus(t, 201)
+	w.AssertSingleEffect(t, expectedEffect, 1)
 }

@@ -10,61 +10,61 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// lease is longer than any reservation lives.
-const lease = time.Minute
+// leaseDuration is longer than any reservation lives.
+const leaseDuration = time.Minute
 
-// other is the golden charge with another body under the same correlator.
-func other(t testing.TB) *operationtest.Event {
+// otherMerchantEvent is the golden charge with another body under the same correlator.
+func otherMerchantEvent(t testing.TB) *operationtest.Event {
 	t.Helper()
-	return event(t).Set(amount, "700")
+	return newEvent(t).SetBodyPart(amount, "700")
 }
 
 // decision "charge-repeat".
 func TestRepeat(t *testing.T) {
 	t.Run("decision charge-repeat: the first answer again, nothing charged", func(t *testing.T) {
-		w := shop(t)
-		first := w.Do(t, event(t)).Succeeds(t, 201)
+		w := newFixture(t)
+		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.Clock.Advance(1000 * time.Hour)
-		w.Do(t, event(t).Header("gw-token", "renewed")).Replays(t, first)
-		w.OneEffect(t, effect, 1)
-		if line := w.LastLine(t); line["Replays"] != 1.0 || line["MismatchedReplays"] != nil {
+		w.Send(t, newEvent(t).SetHeader("gw-token", "renewed")).AssertRepeatOf(t, first)
+		w.AssertSingleEffect(t, expectedEffect, 1)
+		if line := w.LastLine(t); line["RepeatedRequests"] != 1.0 || line["MismatchedRepeats"] != nil {
 			t.Errorf("line %v", line)
 		}
 	})
 	for name, e := range map[string]*operationtest.Event{
-		"a different body":           other(t),
-		"another number format":      event(t).Raw(strings.Replace(event(t).Body(), `"500"`, `500`, 1)),
-		"another reference":          event(t).Set(reference, "REF-2"),
-		"another gw-alias":           event(t).Header("gw-alias", "tel:+2250101010101"),
-		"another country":            event(t).Header("X-Operator-MCO", "OSN"),
-		"another country's currency": event(t).Header("X-Operator-MCO", "OCM").Set(currency, "XAF"),
+		"a different body":           otherMerchantEvent(t),
+		"another number format":      newEvent(t).SetRawBody(strings.Replace(newEvent(t).Body(), `"500"`, `500`, 1)),
+		"another reference":          newEvent(t).SetBodyPart(reference, "REF-2"),
+		"another gw-alias":           newEvent(t).SetHeader("gw-alias", "tel:+2250101010101"),
+		"another country":            newEvent(t).SetHeader("X-Operator-MCO", "OSN"),
+		"another country's currency": newEvent(t).SetHeader("X-Operator-MCO", "OCM").SetBodyPart(currency, "XAF"),
 	} {
 		t.Run("decision charge-repeat: "+name+" replays the first answer and is counted", func(t *testing.T) {
-			w := shop(t)
-			first := w.Do(t, event(t)).Succeeds(t, 201)
-			w.Do(t, e).Replays(t, first)
-			w.OneEffect(t, effect, 1)
-			if w.LastLine(t)["MismatchedReplays"] != 1.0 {
+			w := newFixture(t)
+			first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
+			w.Send(t, e).AssertRepeatOf(t, first)
+			w.AssertSingleEffect(t, expectedEffect, 1)
+			if w.LastLine(t)["MismatchedRepeats"] != 1.0 {
 				t.Errorf("line %v", w.LastLine(t))
 			}
 		})
 	}
 	t.Run("decision charge-repeat: an invalid body is refused all the same", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, event(t)).Succeeds(t, 201)
-		w.Do(t, event(t).Set(amount, "0")).Fails(t, 400, "SVC0002", amount)
+		w := newFixture(t)
+		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w.Send(t, newEvent(t).SetBodyPart(amount, "0")).AssertError(t, 400, "SVC0002", amount)
 	})
 	t.Run("decision charge-repeat: without a correlator the reference is the key", func(t *testing.T) {
-		w := shop(t)
-		first := w.Do(t, event(t).Remove(correlator)).Succeeds(t, 201)
-		w.Do(t, event(t).Remove(correlator)).Replays(t, first)
-		w.Do(t, other(t).Remove(correlator)).Replays(t, first)
-		w.OneEffect(t, "charge DemoShop~REF-1001", 1)
+		w := newFixture(t)
+		first := w.Send(t, newEvent(t).RemoveBodyPart(correlator)).AssertStatus(t, 201)
+		w.Send(t, newEvent(t).RemoveBodyPart(correlator)).AssertRepeatOf(t, first)
+		w.Send(t, otherMerchantEvent(t).RemoveBodyPart(correlator)).AssertRepeatOf(t, first)
+		w.AssertSingleEffect(t, "charge DemoShop~REF-1001", 1)
 	})
 	t.Run("decision charge-repeat: two merchants may use the same correlator and reference", func(t *testing.T) {
-		w := shop(t)
-		one := w.Do(t, event(t)).Succeeds(t, 201)
-		two := w.Do(t, event(t).Header("Authorization", operationtest.OtherToken)).Succeeds(t, 201)
+		w := newFixture(t)
+		one := w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		two := w.Send(t, newEvent(t).SetHeader("Authorization", operationtest.OtherToken)).AssertStatus(t, 201)
 		if one.Body == two.Body || len(w.Driver.Effects()) != 2 {
 			t.Errorf("effects %q", w.Driver.Effects())
 		}
@@ -73,42 +73,42 @@ func TestRepeat(t *testing.T) {
 
 // decision "charge-reference".
 func TestReference(t *testing.T) {
-	taken := func(t *testing.T, w *operationtest.World, e *operationtest.Event) {
+	taken := func(t *testing.T, w *operationtest.Fixture, e *operationtest.Event) {
 		t.Helper()
-		w.Do(t, e).Fails(t, 409, "SVC0005", "REF-1001", reference)
-		w.OneEffect(t, effect, 1)
+		w.Send(t, e).AssertError(t, 409, "SVC0005", "REF-1001", reference)
+		w.AssertSingleEffect(t, expectedEffect, 1)
 	}
 	t.Run("decision charge-reference: a new correlator", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, event(t)).Succeeds(t, 201)
-		taken(t, w, event(t).Set(correlator, "c-2"))
-		taken(t, w, event(t).Set(correlator, "c-2"))
+		w := newFixture(t)
+		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		taken(t, w, newEvent(t).SetBodyPart(correlator, "c-2"))
+		taken(t, w, newEvent(t).SetBodyPart(correlator, "c-2"))
 	})
 	t.Run("decision charge-reference: no correlator after one with it", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, event(t)).Succeeds(t, 201)
-		taken(t, w, event(t).Remove(correlator))
+		w := newFixture(t)
+		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		taken(t, w, newEvent(t).RemoveBodyPart(correlator))
 	})
 	t.Run("decision charge-reference: a correlator after one without it", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, event(t).Remove(correlator)).Succeeds(t, 201)
-		w.Do(t, event(t)).Fails(t, 409, "SVC0005", "REF-1001", reference)
-		w.OneEffect(t, "charge DemoShop~REF-1001", 1)
+		w := newFixture(t)
+		w.Send(t, newEvent(t).RemoveBodyPart(correlator)).AssertStatus(t, 201)
+		w.Send(t, newEvent(t)).AssertError(t, 409, "SVC0005", "REF-1001", reference)
+		w.AssertSingleEffect(t, "charge DemoShop~REF-1001", 1)
 	})
 	t.Run("decision charge-reference: the new correlator is released for any body", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, event(t)).Succeeds(t, 201)
-		taken(t, w, event(t).Set(correlator, "c-2"))
-		w.Do(t, other(t).Set(correlator, "c-2").Set(reference, "REF-2")).Succeeds(t, 201)
+		w := newFixture(t)
+		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		taken(t, w, newEvent(t).SetBodyPart(correlator, "c-2"))
+		w.Send(t, otherMerchantEvent(t).SetBodyPart(correlator, "c-2").SetBodyPart(reference, "REF-2")).AssertStatus(t, 201)
 		if got := fmt.Sprint(w.Driver.Effects()); got != "[charge DemoShop.c-1001 charge DemoShop.c-2]" {
 			t.Errorf("effects %s", got)
 		}
 	})
 	t.Run("decision charge-reference: it counts three writes and no call", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, event(t)).Succeeds(t, 201)
-		taken(t, w, event(t).Set(correlator, "c-2"))
-		w.Counts(t, 2, 2, 2, 1)
+		w := newFixture(t)
+		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		taken(t, w, newEvent(t).SetBodyPart(correlator, "c-2"))
+		w.AssertCallCounts(t, 2, 2, 2, 1)
 	})
 }
 
@@ -120,14 +120,14 @@ func TestRefusal(t *testing.T) {
 		variables []string
 	}{{"POL0253", 403, nil}, {"POL1000", 403, nil}, {"POL0001", 403, []string{"Expired contract"}}, {"SVC0270", 400, nil}} {
 		t.Run("decision charge-refusal: "+c.id+" is stored and replayed byte for byte", func(t *testing.T) {
-			w := shop(t)
-			w.Driver.Script(operationtest.Refuse(c.id, c.variables...))
-			first := w.Do(t, event(t))
-			first.Fails(t, c.status, c.id, c.variables...)
-			w.Do(t, event(t)).Replays(t, first)
-			w.Do(t, other(t)).Replays(t, first)
-			w.Counts(t, 3, 1, 1, 1)
-			if first.Header["Location"] != "" || w.Only(t, ledger.Charge).State != ledger.Refused {
+			w := newFixture(t)
+			w.Driver.SetBehaviours(operationtest.RefuseFinally(c.id, c.variables...))
+			first := w.Send(t, newEvent(t))
+			first.AssertError(t, c.status, c.id, c.variables...)
+			w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
+			w.Send(t, otherMerchantEvent(t)).AssertRepeatOf(t, first)
+			w.AssertCallCounts(t, 3, 1, 1, 1)
+			if first.Header["Location"] != "" || w.OnlyEntry(t, ledger.Charge).State != ledger.Refused {
 				t.Errorf("a refusal with Location %q", first.Header["Location"])
 			}
 		})
@@ -135,79 +135,79 @@ func TestRefusal(t *testing.T) {
 }
 
 // decision "charge-unknown" and "unknown-sticks".
-func TestUnknown(t *testing.T) {
-	unknown := func(t *testing.T, w *operationtest.World, e *operationtest.Event) {
+func TestUnknownOutcome(t *testing.T) {
+	unknown := func(t *testing.T, w *operationtest.Fixture, e *operationtest.Event) {
 		t.Helper()
-		answer := w.Do(t, e)
-		answer.Fails(t, 504, "SVC0001", "PDK_SMSW_0011")
-		if answer.Header["Retry-After"] == "" {
+		response := w.Send(t, e)
+		response.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
+		if response.Header["Retry-After"] == "" {
 			t.Error("504 without Retry-After")
 		}
 	}
 	t.Run("decision charge-unknown: a retry sends again under the same key", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.LoseAnswer)
-		unknown(t, w, event(t))
-		if w.LastLine(t)["Unknowns"] != 1.0 {
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		unknown(t, w, newEvent(t))
+		if w.LastLine(t)["UnknownOutcomes"] != 1.0 {
 			t.Errorf("line %v", w.LastLine(t))
 		}
-		first := w.Do(t, event(t)).Succeeds(t, 201)
-		w.Do(t, event(t)).Replays(t, first)
-		w.OneEffect(t, effect, 2)
-		if calls := w.Driver.Calls(); calls[0].Call.Resend || !calls[1].Call.Resend {
+		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
+		w.AssertSingleEffect(t, expectedEffect, 2)
+		if calls := w.Driver.Calls(); calls[0].Call.MayRepeat || !calls[1].Call.MayRepeat {
 			t.Error("decision charge-unknown: the second call is a re-send, the first is not")
 		}
 	})
 	for name, step := range map[string]operationtest.Behaviour{
-		"a 503": operationtest.Down, "a 400": operationtest.Reject("SVC0002", "x"), "a 401": operationtest.RefuseUs,
+		"a 503": operationtest.RespondUnavailable, "a 400": operationtest.RejectRequest("SVC0002", "x"), "a 401": operationtest.RejectCredentials,
 	} {
 		t.Run("decision unknown-sticks: "+name+" on the retry proves nothing", func(t *testing.T) {
-			w := shop(t)
-			w.Driver.Script(operationtest.LoseAnswer, step, step)
-			unknown(t, w, event(t))
-			unknown(t, w, event(t))
-			unknown(t, w, event(t))
-			w.Do(t, event(t)).Succeeds(t, 201)
-			w.OneEffect(t, effect, 4)
+			w := newFixture(t)
+			w.Driver.SetBehaviours(operationtest.LoseResponse, step, step)
+			unknown(t, w, newEvent(t))
+			unknown(t, w, newEvent(t))
+			unknown(t, w, newEvent(t))
+			w.Send(t, newEvent(t)).AssertStatus(t, 201)
+			w.AssertSingleEffect(t, expectedEffect, 4)
 		})
 	}
 	t.Run("decision unknown-sticks: a final refusal settles it", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.Vanish, operationtest.Refuse("POL1000"))
-		unknown(t, w, event(t))
-		w.Do(t, event(t)).Fails(t, 403, "POL1000")
-		w.Do(t, event(t)).Fails(t, 403, "POL1000")
-		w.Counts(t, 3, 2, 3, 2)
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.LoseRequest, operationtest.RefuseFinally("POL1000"))
+		unknown(t, w, newEvent(t))
+		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
+		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
+		w.AssertCallCounts(t, 3, 2, 3, 2)
 	})
 	t.Run("decision charge-repeat: another body while unknown is 504 and never sent", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.LoseAnswer)
-		unknown(t, w, event(t))
-		unknown(t, w, other(t))
-		w.OneEffect(t, effect, 1)
-		if w.LastLine(t)["MismatchedReplays"] != 1.0 {
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		unknown(t, w, newEvent(t))
+		unknown(t, w, otherMerchantEvent(t))
+		w.AssertSingleEffect(t, expectedEffect, 1)
+		if w.LastLine(t)["MismatchedRepeats"] != 1.0 {
 			t.Errorf("decision charge-repeat: not counted: %v", w.LastLine(t))
 		}
 	})
 	t.Run("decision repeat-window: after it an unknown is never sent again", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.LoseAnswer)
-		unknown(t, w, event(t))
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		unknown(t, w, newEvent(t))
 		w.Clock.Advance(24*time.Hour - 10*time.Minute - time.Millisecond) // the margin of a send and of clocks
-		w.Driver.Script(operationtest.LoseAnswer)
-		unknown(t, w, event(t))
-		w.OneEffect(t, effect, 2)
+		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		unknown(t, w, newEvent(t))
+		w.AssertSingleEffect(t, expectedEffect, 2)
 		w.Clock.Advance(time.Millisecond)
-		unknown(t, w, event(t))
-		w.OneEffect(t, effect, 2)
+		unknown(t, w, newEvent(t))
+		w.AssertSingleEffect(t, expectedEffect, 2)
 	})
 	t.Run("decision fingerprint: the account is pinned", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.LoseAnswer)
-		unknown(t, w, event(t))
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		unknown(t, w, newEvent(t))
 		w.Driver.SetAccount("a2", nil)
-		w.Do(t, event(t)).Succeeds(t, 201)
-		if got := w.Driver.Calls()[1].Call.Account; got != "a1" {
+		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		if got := w.Driver.Calls()[1].Call.AccountID; got != "a1" {
 			t.Errorf("account %s", got)
 		}
 	})
@@ -223,35 +223,35 @@ func TestReleased(t *testing.T) {
 		variables []string
 		retry     bool
 	}{
-		{"operator down", operationtest.Down, 503, "SVC0001", []string{"PDK_SMSW_0013"}, true},
-		{"our credentials refused", operationtest.RefuseUs, 502, "SVC0001", []string{"PDK_SMSW_0002"}, false},
-		{"the operator's SVC", operationtest.Reject("SVC0004", "x"), 400, "SVC0004", []string{"x"}, false},
-		{"the operator's POL", operationtest.Reject("POL0253"), 403, "POL0253", nil, false},
+		{"operator down", operationtest.RespondUnavailable, 503, "SVC0001", []string{"PDK_SMSW_0013"}, true},
+		{"our credentials refused", operationtest.RejectCredentials, 502, "SVC0001", []string{"PDK_SMSW_0002"}, false},
+		{"the operator's SVC", operationtest.RejectRequest("SVC0004", "x"), 400, "SVC0004", []string{"x"}, false},
+		{"the operator's POL", operationtest.RejectRequest("POL0253"), 403, "POL0253", nil, false},
 	}
 	for _, c := range cases {
 		t.Run("decision released: "+c.name+", then the same request takes it over", func(t *testing.T) {
-			w := shop(t)
-			w.Driver.Script(c.step)
-			answer := w.Do(t, event(t))
-			answer.Fails(t, c.status, c.id, c.variables...)
-			if (answer.Header["Retry-After"] != "") != c.retry || w.Only(t, ledger.Charge).State != ledger.Released {
-				t.Errorf("Retry-After %q", answer.Header["Retry-After"])
+			w := newFixture(t)
+			w.Driver.SetBehaviours(c.step)
+			response := w.Send(t, newEvent(t))
+			response.AssertError(t, c.status, c.id, c.variables...)
+			if (response.Header["Retry-After"] != "") != c.retry || w.OnlyEntry(t, ledger.Charge).State != ledger.Released {
+				t.Errorf("Retry-After %q", response.Header["Retry-After"])
 			}
-			w.Do(t, event(t)).Succeeds(t, 201)
-			w.OneEffect(t, effect, 2)
+			w.Send(t, newEvent(t)).AssertStatus(t, 201)
+			w.AssertSingleEffect(t, expectedEffect, 2)
 		})
 	}
 	t.Run("decision released: another body under the key is 409", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.Down)
-		w.Do(t, event(t)).Fails(t, 503, "SVC0001", "PDK_SMSW_0013")
-		w.Do(t, other(t)).Fails(t, 409, "SVC0005", "c-1001", correlator)
-		w.Counts(t, 2, 1, 1, 1)
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.RespondUnavailable)
+		w.Send(t, newEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
+		w.Send(t, otherMerchantEvent(t)).AssertError(t, 409, "SVC0005", "c-1001", correlator)
+		w.AssertCallCounts(t, 2, 1, 1, 1)
 	})
 	t.Run("decision outcomes: the operator's refusal of our credentials is counted", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.RefuseUs)
-		w.Do(t, event(t))
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.RejectCredentials)
+		w.Send(t, newEvent(t))
 		if w.LastLine(t)["OperatorAuthFailures"] != 1.0 {
 			t.Errorf("line %v", w.LastLine(t))
 		}
@@ -269,13 +269,13 @@ func TestUpstreamKey(t *testing.T) {
 		{"longer, without a correlator", "", long, "DemoShop!"},
 	} {
 		t.Run("decision upstream-key: "+c.name, func(t *testing.T) {
-			w := shop(t)
-			e := event(t).Set(correlator, c.correlator).Set(reference, c.reference)
+			w := newFixture(t)
+			e := newEvent(t).SetBodyPart(correlator, c.correlator).SetBodyPart(reference, c.reference)
 			if c.correlator == "" {
-				e.Remove(correlator)
+				e.RemoveBodyPart(correlator)
 			}
-			w.Do(t, e).Succeeds(t, 201)
-			key := w.Driver.Calls()[0].Call.Key
+			w.Send(t, e).AssertStatus(t, 201)
+			key := w.Driver.Calls()[0].Call.IdempotencyKey
 			if len(key) > 64 || !strings.HasPrefix(key, c.want) || (len(key) != len(c.want) && c.want != "DemoShop!") {
 				t.Errorf("key %s, want %s", key, c.want)
 			}

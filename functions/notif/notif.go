@@ -16,7 +16,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/settlement"
+	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/strictjson"
 	"mobilegateway/shared/telemetry"
 )
@@ -27,174 +27,176 @@ const (
 	Resource = "/callbacks/v1/payments/{operator}/{orderId}/{token}"
 )
 
-// maxText is the limit of a text that is read of a callback, in characters.
-const maxText = 255
+// maxTextLength is the limit of a text that is read of a callback, in characters.
+const maxTextLength = 255
 
-// Inbox takes payment callbacks in.
-type Inbox struct {
-	Callbacks  operation.Verifier
+// CallbackHandler takes payment callbacks in.
+type CallbackHandler struct {
+	Verifier   operation.CallbackVerifier
 	Book       *ledger.Book
-	Settlement *settlement.Desk
-	// Recheck is how long after an unconfirmed claim getStatus is asked again.
-	Recheck time.Duration
-	Now     func() time.Time
+	Reconciler *reconcile.Reconciler
+	// ClaimRecheckDelay is how long after an unconfirmed claim getStatus is asked again.
+	ClaimRecheckDelay time.Duration
+	Now               func() time.Time
 }
 
 // Route is the function's entry in the gateway.
-func (i *Inbox) Route() apigw.Route {
+func (i *CallbackHandler) Route() apigw.Route {
 	return apigw.Route{Method: Method, Resource: Resource, Handle: i.Handle}
 }
 
 // Handle verifies, reads, confirms and commits a callback. 200 once it is committed or known already; 404 for a forged
 // or foreign one; 400 for one that cannot be read; 503 where it could not be committed, so that the operator comes again.
-func (i *Inbox) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+func (i *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, order := req.Params["operator"], req.Params["orderId"]
-	if err := operation.Genuine(ctx, req, i.Callbacks, callback.PaymentPath(name, order)); err != nil {
+	if err := operation.VerifyCallback(ctx, req, i.Verifier, callback.PaymentPath(name, order)); err != nil {
 		return apigw.Response{}, err
 	}
-	req.Event.SetKey(order)
-	claim, err := read(req.Body, order)
+	req.LogLine.SetTransactionKey(order)
+	claim, err := readClaim(req.Body, order)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	entry, err := operation.Reported(ctx, req, i.Book, ledger.Key{Kind: ledger.Payment, ID: order})
+	entry, err := operation.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.Payment, ID: order})
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	if !tokenHolds(entry, claim.notifToken) {
-		return apigw.Response{}, fault.Of(fault.NoRoute)
+	if !notifTokenMatches(entry, claim.notifToken) {
+		return apigw.Response{}, fault.New(fault.RouteNotFound)
 	}
-	return operation.Committed(i.commit(ctx, req, entry, claim))
+	return operation.CallbackResponse(i.storeClaim(ctx, req, entry, claim))
 }
 
-// claim is what a callback says.
-type claim struct {
-	settlement.Report
+// callbackClaim is what a callback says.
+type callbackClaim struct {
+	reconcile.OperatorReport
 	notifToken string
 }
 
-// read takes a callback's body, which is the payment notification of the specification, with the words that real
+// readClaim takes a callback's body, which is the payment notification of the specification, with the words that real
 // platforms send for its status; its fields stand at the root or in an object "payload", as in an operator's answers
 // (decision "pay-terminal"). What decides is read strictly: status, order, amount, currency. An id or a number of another
 // form counts as absent, and whatever else there is, is ignored.
-func read(body []byte, order string) (claim, error) {
+func readClaim(body []byte, order string) (callbackClaim, error) {
 	doc, err := strictjson.Parse(body)
 	if err != nil {
-		return claim{}, err
+		return callbackClaim{}, err
 	}
-	at := ""
-	if doc.Object("payload") {
-		at = "payload."
+	prefix := ""
+	if doc.HasObject("payload") {
+		prefix = "payload."
 	}
-	var c claim
-	status, known := operator.StatusWord(doc.Text(at+"status", maxText))
+	var c callbackClaim
+	status, known := operator.ParsePaymentStatus(doc.Text(prefix+"status", maxTextLength))
 	if !known {
-		doc.Fail(fault.In(fault.Invalid, at+"status"))
+		doc.RecordFault(fault.ForPart(fault.InvalidPart, prefix+"status"))
 	}
 	c.Status = status
-	if id, present := doc.OptionalText(at+"order-id", maxText); present && id != order {
-		doc.Fail(fault.In(fault.Invalid, at+"order-id"))
+	if id, present := doc.OptionalText(prefix+"order-id", maxTextLength); present && id != order {
+		doc.RecordFault(fault.ForPart(fault.InvalidPart, prefix+"order-id"))
 	}
-	c.Amount = doc.OptionalNumber(at + "amount")
-	c.Currency, _ = doc.OptionalText(at+"currency", maxText)
-	if f := doc.Fault(); f != nil {
-		return claim{}, f
+	c.Amount = doc.OptionalNumber(prefix + "amount")
+	c.Currency, _ = doc.OptionalText(prefix+"currency", maxTextLength)
+	if f := doc.FirstFault(); f != nil {
+		return callbackClaim{}, f
 	}
-	c.OperatorReference = scalar(doc, at+"Transaction-id")
-	c.MSISDN = scalar(doc, at+"user_msisdn")
-	c.notifToken = scalar(doc, at+"notif_token")
+	c.OperatorReference = textOrNumber(doc, prefix+"Transaction-id")
+	c.MSISDN = textOrNumber(doc, prefix+"user_msisdn")
+	c.notifToken = textOrNumber(doc, prefix+"notif_token")
 	return c, nil
 }
 
-// scalar reads a value that platforms send as a text or as a number; "" where it is absent, empty or too long.
-func scalar(doc *strictjson.Reader, path string) string {
-	if text, present := doc.OptionalText(path, maxText); present {
+// textOrNumber reads a value that platforms send as a text or as a number; "" where it is absent, empty or too long.
+func textOrNumber(doc *strictjson.Reader, path string) string {
+	if text, present := doc.OptionalText(path, maxTextLength); present {
 		return text
 	}
 	return doc.OptionalNumber(path)
 }
 
-// tokenHolds compares the web channel's notif_token where both sides have one (decision "callbacks").
-func tokenHolds(e *ledger.Entry, given string) bool {
-	if given == "" || e.NotifToken == "" {
+// notifTokenMatches compares the web channel's notif_token where both sides have one (decision "callbacks").
+func notifTokenMatches(e *ledger.Entry, received string) bool {
+	if received == "" || e.NotifToken == "" {
 		return true
 	}
-	return subtle.ConstantTimeCompare([]byte(given), []byte(e.NotifToken)) == 1
+	return subtle.ConstantTimeCompare([]byte(received), []byte(e.NotifToken)) == 1
 }
 
-// commit makes of the claim what getStatus and the entry allow, and stores it. The payment's end may be reported before the
+// storeClaim makes of the claim what getStatus and the entry allow, and stores it. The payment's end may be reported before the
 // answer to its creation is stored: the merchant's notification then has the notif_token from here.
-func (i *Inbox) commit(ctx context.Context, req *apigw.Request, entry *ledger.Entry, c claim) error {
+func (i *CallbackHandler) storeClaim(ctx context.Context, req *apigw.Request, entry *ledger.Entry, c callbackClaim) error {
 	if !c.Status.Final() {
 		return nil
 	}
-	apply := i.confirm(ctx, req, entry, c.Report)
+	apply := i.confirmClaim(ctx, req, entry, c.OperatorReport)
 	conflicts := 0
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
-		return i.Book.Apply(ctx, entry, func(e *ledger.Entry) error {
+		return i.Book.ChangeKnown(ctx, entry, func(e *ledger.Entry) error {
 			if !change(e) {
 				return ledger.ErrUnchanged
 			}
 			return nil
 		})
 	}
-	settled, uncounted, err := i.Settlement.Keep(ctx, store, func(e *ledger.Entry) bool {
-		kept := len(e.Conflicts)
+	updated, refundErr, err := i.Reconciler.StoreAndAdjustLimit(ctx, store, func(e *ledger.Entry) bool {
+		conflictsBefore := len(e.Conflicts)
 		resolved := apply(e)
-		conflicts = len(e.Conflicts) - kept
-		if resolved != ledger.Same && e.NotifToken == "" {
+		conflicts = len(e.Conflicts) - conflictsBefore
+		if resolved != ledger.Unchanged && e.NotifToken == "" {
 			e.NotifToken = c.notifToken
 		}
-		return resolved != ledger.Same
+		return resolved != ledger.Unchanged
 	})
-	if errors.Is(err, settlement.ErrUncounted) {
+	if errors.Is(err, reconcile.ErrAmountNotReserved) {
 		// The operator is told to come again; should it not, the sweep asks about the claim.
-		now := ledger.Moment(i.Now())
-		_, failed := store(func(e *ledger.Entry) bool { return e.NoteClaim(i.waiting(c.Report, now), now) != ledger.Same })
-		return errors.Join(err, failed)
+		now := ledger.Timestamp(i.Now())
+		_, storeErr := store(func(e *ledger.Entry) bool {
+			return e.AddClaim(i.pendingClaim(c.OperatorReport, now), now) != ledger.Unchanged
+		})
+		return errors.Join(err, storeErr)
 	}
 	if err != nil {
 		return err
 	}
-	if uncounted != nil {
-		req.Event.Count(telemetry.LimitFailures)
-		req.Event.SetCause(uncounted)
+	if refundErr != nil {
+		req.LogLine.Increment(telemetry.LimitStoreFailures)
+		req.LogLine.SetCause(refundErr)
 	}
-	req.Event.SetOutcome(string(settled.Status))
-	req.Event.Add(telemetry.Conflicts, conflicts)
+	req.LogLine.SetOutcome(string(updated.Status))
+	req.LogLine.Add(telemetry.StatusConflicts, conflicts)
 	return nil
 }
 
-// confirm asks getStatus, unless the payment is final already, and returns what is to be done with the entry. Where the
+// confirmClaim asks getStatus, unless the payment is final already, and returns what is to be done with the entry. Where the
 // operator offers no lookup the callback itself is the final word; where the lookup says another final status, that one
 // stands and the claim is a conflict; where it says nothing final, the claim waits.
-func (i *Inbox) confirm(ctx context.Context, req *apigw.Request, entry *ledger.Entry, report settlement.Report) func(*ledger.Entry) ledger.Resolved {
-	now := ledger.Moment(i.Now())
-	claimed := i.Settlement.Resolution(entry, report, settlement.SourceCallback)
-	if entry.Settled() || claimed.Contradicts(entry) {
-		return func(e *ledger.Entry) ledger.Resolved { return e.Resolve(claimed, now) }
+func (i *CallbackHandler) confirmClaim(ctx context.Context, req *apigw.Request, entry *ledger.Entry, report reconcile.OperatorReport) func(*ledger.Entry) ledger.Effect {
+	now := ledger.Timestamp(i.Now())
+	claimReport := i.Reconciler.NewStatusReport(entry, report, reconcile.SourceCallback)
+	if entry.StatusFinal() || claimReport.Contradicts(entry) {
+		return func(e *ledger.Entry) ledger.Effect { return e.ApplyFinalStatus(claimReport, now) }
 	}
 	start := i.Now()
-	answer := i.Settlement.Ask(ctx, entry)
-	req.Event.AddUpstream(i.Now().Sub(start))
+	lookup := i.Reconciler.LookUp(ctx, entry)
+	req.LogLine.AddOperatorTime(i.Now().Sub(start))
 	switch {
-	case !answer.Offered:
-		return func(e *ledger.Entry) ledger.Resolved { return e.Resolve(claimed, now) }
-	case answer.Final:
-		confirmed := i.Settlement.Resolution(entry, answer.Report, settlement.SourceStatus)
-		return func(e *ledger.Entry) ledger.Resolved {
-			resolved := e.Resolve(confirmed, now)
-			if confirmed.Status == claimed.Status {
+	case !lookup.Supported:
+		return func(e *ledger.Entry) ledger.Effect { return e.ApplyFinalStatus(claimReport, now) }
+	case lookup.StatusFinal:
+		lookupReport := i.Reconciler.NewStatusReport(entry, lookup.Report, reconcile.SourceStatus)
+		return func(e *ledger.Entry) ledger.Effect {
+			resolved := e.ApplyFinalStatus(lookupReport, now)
+			if lookupReport.Status == claimReport.Status {
 				return resolved
 			}
-			return max(resolved, e.NoteClaim(i.waiting(report, now), now))
+			return max(resolved, e.AddClaim(i.pendingClaim(report, now), now))
 		}
 	default:
-		return func(e *ledger.Entry) ledger.Resolved { return e.NoteClaim(i.waiting(report, now), now) }
+		return func(e *ledger.Entry) ledger.Effect { return e.AddClaim(i.pendingClaim(report, now), now) }
 	}
 }
 
-// waiting is a report as a claim, which the sweep asks about.
-func (i *Inbox) waiting(r settlement.Report, now time.Time) ledger.Claim {
-	return ledger.Claim{Status: r.Status, OperatorReference: r.OperatorReference, MSISDN: r.MSISDN, Due: now.Add(i.Recheck)}
+// pendingClaim is a report as a claim, which the sweep asks about.
+func (i *CallbackHandler) pendingClaim(r reconcile.OperatorReport, now time.Time) ledger.Claim {
+	return ledger.Claim{Status: r.Status, OperatorReference: r.OperatorReference, MSISDN: r.MSISDN, CheckAt: now.Add(i.ClaimRecheckDelay)}
 }

@@ -12,33 +12,33 @@ import (
 )
 
 const (
-	order     = "DemoShop_1001"
-	effect    = "pay " + order
-	firstPoll = time.Minute
+	order          = "DemoShop_1001"
+	expectedEffect = "pay " + order
+	firstPoll      = time.Minute
 )
 
-func shop(t testing.TB) *operationtest.World {
+func newFixture(t testing.TB) *operationtest.Fixture {
 	t.Helper()
 	w := operationtest.New(t)
-	operation := &pay.Operation{Desk: w.Desk, Callbacks: w.Callbacks, FirstPoll: firstPoll}
+	operation := &pay.Operation{Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, FirstPollDelay: firstPoll}
 	return w.Serve("pay", operation.Route())
 }
 
-func load(t testing.TB, channel string) *operationtest.Event {
+func loadEvent(t testing.TB, channel string) *operationtest.Event {
 	t.Helper()
-	return operationtest.Load(t, "testdata/event-"+channel+".json")
+	return operationtest.LoadEvent(t, "testdata/event-"+channel+".json")
 }
 
-func web(t testing.TB) *operationtest.Event  { return load(t, "web") }
-func ussd(t testing.TB) *operationtest.Event { return load(t, "ussd") }
+func webEvent(t testing.TB) *operationtest.Event  { return loadEvent(t, "web") }
+func ussdEvent(t testing.TB) *operationtest.Event { return loadEvent(t, "ussd") }
 
 func TestGolden(t *testing.T) {
 	for _, channel := range []string{"web", "tpe", "ussd"} {
 		t.Run("specification, Mobile money: "+channel, func(t *testing.T) {
-			w := shop(t)
-			golden := load(t, channel)
+			w := newFixture(t)
+			golden := loadEvent(t, channel)
 			operationtest.Golden(t, "testdata/request-"+channel+".json", []byte(golden.Body()))
-			operationtest.GoldenAnswer(t, "testdata/answer-"+channel+".json", w.Do(t, golden))
+			operationtest.GoldenResponse(t, "testdata/answer-"+channel+".json", w.Send(t, golden))
 			sent, err := json.Marshal(w.Driver.Calls()[0].Pay)
 			if err != nil {
 				t.Fatal(err)
@@ -48,29 +48,29 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func TestCounts(t *testing.T) {
+func TestCallCounts(t *testing.T) {
 	for _, channel := range []string{"web", "ussd"} {
-		w := shop(t)
-		first := w.Do(t, load(t, channel)).Succeeds(t, 201)
-		w.Counts(t, 1, 0, 1, 1)
-		w.Do(t, load(t, channel)).Replays(t, first)
-		w.Counts(t, 2, 0, 1, 1)
+		w := newFixture(t)
+		first := w.Send(t, loadEvent(t, channel)).AssertStatus(t, 201)
+		w.AssertCallCounts(t, 1, 0, 1, 1)
+		w.Send(t, loadEvent(t, channel)).AssertRepeatOf(t, first)
+		w.AssertCallCounts(t, 2, 0, 1, 1)
 	}
 }
 
 // decision "pay-web".
 func TestWeb(t *testing.T) {
-	w := shop(t)
-	answer := w.Do(t, web(t)).Succeeds(t, 201)
-	if answer.Raw("status") != "201" || answer.Text("message") != "OK" || answer.Text("pay_token") != "pt-"+order || answer.Text("notif_token") != "nt-"+order {
-		t.Errorf("decision pay-web: %s", answer.Body)
+	w := newFixture(t)
+	response := w.Send(t, webEvent(t)).AssertStatus(t, 201)
+	if response.RawJSON("status") != "201" || response.Text("message") != "OK" || response.Text("pay_token") != "pt-"+order || response.Text("notif_token") != "nt-"+order {
+		t.Errorf("decision pay-web: %s", response.Body)
 	}
-	if answer.Text("payment_url") != "https://pay.example.com/page?a=1&token=pt-"+order || strings.Contains(answer.Body, `\u0026`) {
-		t.Errorf("decision pay-web: payment_url %s", answer.Raw("payment_url"))
+	if response.Text("payment_url") != "https://pay.example.com/page?a=1&token=pt-"+order || strings.Contains(response.Body, `\u0026`) {
+		t.Errorf("decision pay-web: payment_url %s", response.RawJSON("payment_url"))
 	}
-	stored := w.Only(t, ledger.Payment)
-	if stored.Status != ledger.Pending || stored.NotifToken != "nt-"+order || !stored.Due.Equal(w.Clock.Now().Add(firstPoll)) {
-		t.Errorf("decision pay-poll: stored %+v", stored)
+	existing := w.OnlyEntry(t, ledger.Payment)
+	if existing.Status != ledger.Pending || existing.NotifToken != "nt-"+order || !existing.DueAt.Equal(w.Clock.Now().Add(firstPoll)) {
+		t.Errorf("decision pay-poll: stored %+v", existing)
 	}
 }
 
@@ -78,32 +78,32 @@ func TestWeb(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	for _, channel := range []string{"tpe", "ussd"} {
 		t.Run("decision pay-terminal: "+channel, func(t *testing.T) {
-			w := shop(t)
-			answer := w.Do(t, load(t, channel)).Succeeds(t, 201)
+			w := newFixture(t)
+			response := w.Send(t, loadEvent(t, channel)).AssertStatus(t, 201)
 			want := map[string]string{
 				"meta.type": "payment", "meta.source": "orange", "meta.channel": channel, "status": "pending", "amount": "1500",
 				"order-id": order, "currency": "XOF", "reference": "DemoShop", "country-code": "ci", "user_msisdn": operationtest.MSISDN,
 				"otp_code": operationtest.OTP, "date": "2096-11-21 10:00:00", "extTransaction-id": "op-" + order,
 			}
 			for path, text := range want {
-				if got := answer.Text(path); got != text {
+				if got := response.Text(path); got != text {
 					t.Errorf("decision pay-terminal: %s is %q, want %q", path, got, text)
 				}
 			}
-			id := answer.Text("Transaction-id")
-			if len(id) != 36 || id != answer.Text("intTransaction-id") || answer.Text("statusDescription") == "" {
-				t.Errorf("decision pay-extra-fields: %s", answer.Body)
+			id := response.Text("Transaction-id")
+			if len(id) != 36 || id != response.Text("intTransaction-id") || response.Text("statusDescription") == "" {
+				t.Errorf("decision pay-extra-fields: %s", response.Body)
 			}
 		})
 	}
 	t.Run("decision pay-optional-fields: no code, no field", func(t *testing.T) {
-		for _, absent := range []*operationtest.Event{ussd(t).Remove("otp_code"), ussd(t).Set("otp_code", ""), ussd(t).Set("otp_code", nil)} {
-			answer := shop(t).Do(t, absent).Succeeds(t, 201)
-			if answer.Raw("otp_code") != "" {
-				t.Errorf("otp_code %s", answer.Raw("otp_code"))
+		for _, absent := range []*operationtest.Event{ussdEvent(t).RemoveBodyPart("otp_code"), ussdEvent(t).SetBodyPart("otp_code", ""), ussdEvent(t).SetBodyPart("otp_code", nil)} {
+			response := newFixture(t).Send(t, absent).AssertStatus(t, 201)
+			if response.RawJSON("otp_code") != "" {
+				t.Errorf("otp_code %s", response.RawJSON("otp_code"))
 			}
 		}
-		shop(t).Do(t, web(t).Set("user_msisdn", "").Set("otp_code", "")).Succeeds(t, 201)
+		newFixture(t).Send(t, webEvent(t).SetBodyPart("user_msisdn", "").SetBodyPart("otp_code", "")).AssertStatus(t, 201)
 	})
 }
 
@@ -121,19 +121,19 @@ func TestState(t *testing.T) {
 	} {
 		for _, channel := range []string{"web", "ussd"} {
 			t.Run("decision pay-state: "+name+" on "+channel, func(t *testing.T) {
-				w := shop(t)
-				answer := w.Do(t, load(t, channel).Set("state", state)).Succeeds(t, 201)
-				if got := answer.Text("state"); got != state {
+				w := newFixture(t)
+				response := w.Send(t, loadEvent(t, channel).SetBodyPart("state", state)).AssertStatus(t, 201)
+				if got := response.Text("state"); got != state {
 					t.Errorf("got %q, want %q", got, state)
 				}
-				if strings.ContainsAny(state, "<>&") && !strings.Contains(answer.Body, "&amp;") {
-					t.Errorf("escaped for HTML: %s", answer.Body)
+				if strings.ContainsAny(state, "<>&") && !strings.Contains(response.Body, "&amp;") {
+					t.Errorf("escaped for HTML: %s", response.Body)
 				}
-				if w.Only(t, ledger.Payment).MerchantState != state || w.Driver.Calls()[0].Pay.State != state {
+				if w.OnlyEntry(t, ledger.Payment).MerchantState != state || w.Driver.Calls()[0].Pay.State != state {
 					t.Error("decision pay-state: another state was stored or sent")
 				}
-				if channel == "ussd" && answer.Text("otp_code") != operationtest.OTP {
-					t.Errorf("decision pay-otp: lost in %s", answer.Body)
+				if channel == "ussd" && response.Text("otp_code") != operationtest.OTP {
+					t.Errorf("decision pay-otp: lost in %s", response.Body)
 				}
 			})
 		}
@@ -142,32 +142,32 @@ func TestState(t *testing.T) {
 
 // decision "pay-country-code" and "pay-lang".
 func TestRouting(t *testing.T) {
-	for sent, mco := range map[string]string{"ci": "OCI", "CI": "OCI", "Ci": "OCI", "cd": "ODC"} {
+	for sent, mcoCode := range map[string]string{"ci": "OCI", "CI": "OCI", "Ci": "OCI", "cd": "ODC"} {
 		t.Run("decision pay-country-code: "+sent+" is echoed as sent", func(t *testing.T) {
-			w := shop(t)
-			e := ussd(t).Header("country-code", sent)
-			if mco == "ODC" {
-				e.Set("currency", "USD").Set("user_msisdn", "0812345678")
+			w := newFixture(t)
+			e := ussdEvent(t).SetHeader("country-code", sent)
+			if mcoCode == "ODC" {
+				e.SetBodyPart("currency", "USD").SetBodyPart("user_msisdn", "0812345678")
 			}
-			answer := w.Do(t, e).Succeeds(t, 201)
-			if answer.Text("country-code") != sent || w.Driver.Calls()[0].Call.MCO != mco {
-				t.Errorf("echo %s, sent to %s", answer.Text("country-code"), w.Driver.Calls()[0].Call.MCO)
+			response := w.Send(t, e).AssertStatus(t, 201)
+			if response.Text("country-code") != sent || w.Driver.Calls()[0].Call.MCO != mcoCode {
+				t.Errorf("echo %s, sent to %s", response.Text("country-code"), w.Driver.Calls()[0].Call.MCO)
 			}
 		})
 	}
 	for sent, used := range map[string]string{"fr": "fr", "FR": "fr", "en": "en", "pt": "en", "XX": "en"} {
 		t.Run("decision pay-lang: "+sent, func(t *testing.T) {
-			w := shop(t)
-			w.Do(t, web(t).Header("lang", sent)).Succeeds(t, 201)
-			if got := w.Driver.Calls()[0].Pay.Lang; got != used || w.Only(t, ledger.Payment).Lang != used {
+			w := newFixture(t)
+			w.Send(t, webEvent(t).SetHeader("lang", sent)).AssertStatus(t, 201)
+			if got := w.Driver.Calls()[0].Pay.Lang; got != used || w.OnlyEntry(t, ledger.Payment).Lang != used {
 				t.Errorf("lang %s, want %s", got, used)
 			}
 		})
 	}
 	t.Run("decision pay-terminal: mno-name in any case, answered in lower case", func(t *testing.T) {
-		answer := shop(t).Do(t, ussd(t).Header("mno-name", "MTN")).Succeeds(t, 201)
-		if answer.Text("meta.source") != "mtn" {
-			t.Errorf("source %s", answer.Text("meta.source"))
+		response := newFixture(t).Send(t, ussdEvent(t).SetHeader("mno-name", "MTN")).AssertStatus(t, 201)
+		if response.Text("meta.source") != "mtn" {
+			t.Errorf("source %s", response.Text("meta.source"))
 		}
 	})
 }
@@ -176,16 +176,16 @@ func TestRouting(t *testing.T) {
 func TestPurchaser(t *testing.T) {
 	for _, number := range []string{"0709998877", "2250709998877", "+2250709998877", "002250709998877"} {
 		t.Run("decision pay-terminal: user_msisdn "+number, func(t *testing.T) {
-			answer := shop(t).Do(t, ussd(t).Set("user_msisdn", number)).Succeeds(t, 201)
-			if got := answer.Text("user_msisdn"); got != number {
+			response := newFixture(t).Send(t, ussdEvent(t).SetBodyPart("user_msisdn", number)).AssertStatus(t, 201)
+			if got := response.Text("user_msisdn"); got != number {
 				t.Errorf("echo %s", got)
 			}
 		})
 	}
 	t.Run("decision pay-terminal: optional on the web", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, web(t)).Succeeds(t, 201)
-		w.Do(t, web(t).Set("order_id", "DemoShop_2").Set("user_msisdn", operationtest.MSISDN)).Succeeds(t, 201)
+		w := newFixture(t)
+		w.Send(t, webEvent(t)).AssertStatus(t, 201)
+		w.Send(t, webEvent(t).SetBodyPart("order_id", "DemoShop_2").SetBodyPart("user_msisdn", operationtest.MSISDN)).AssertStatus(t, 201)
 		if got := w.Driver.Calls()[1].Pay.MSISDN; got != operationtest.MSISDN {
 			t.Errorf("sent %s", got)
 		}
@@ -205,63 +205,63 @@ func TestAmounts(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run("decision amount-form: "+c.country+" "+c.amount, func(t *testing.T) {
-			w := shop(t)
-			e := ussd(t).Header("country-code", c.country).Header("channel", "tpe").Set("currency", c.currency).Set("amount", json.RawMessage(c.amount))
-			answer := w.Do(t, e.Set("user_msisdn", numbers[c.country]))
+			w := newFixture(t)
+			e := ussdEvent(t).SetHeader("country-code", c.country).SetHeader("channel", "tpe").SetBodyPart("currency", c.currency).SetBodyPart("amount", json.RawMessage(c.amount))
+			response := w.Send(t, e.SetBodyPart("user_msisdn", purchaserNumbers[c.country]))
 			if c.minor == 0 {
-				answer.Fails(t, 400, "SVC0002", "amount")
-				w.Untouched(t)
+				response.AssertError(t, 400, "SVC0002", "amount")
+				w.AssertNoSideEffects(t)
 				return
 			}
-			answer.Succeeds(t, 201)
-			if got := w.Only(t, ledger.Payment).Minor; got != c.minor || answer.Text("amount") != c.echo {
-				t.Errorf("%d minor units, echo %s", got, answer.Raw("amount"))
+			response.AssertStatus(t, 201)
+			if got := w.OnlyEntry(t, ledger.Payment).AmountMinor; got != c.minor || response.Text("amount") != c.echo {
+				t.Errorf("%d minor units, echo %s", got, response.RawJSON("amount"))
 			}
 		})
 	}
 }
 
-// numbers are purchasers' by country.
-var numbers = map[string]string{
+// purchaserNumbers are purchasers' by country.
+var purchaserNumbers = map[string]string{
 	"CI": "0701020304", "CD": "0812345678", "CM": "650000000", "SN": "770000000", "TN": "20000000", "BF": "70000000",
 }
 
 // decision "base-url": operators may be given another base than merchants see.
 func TestCallbackBase(t *testing.T) {
 	w := operationtest.New(t)
-	operation := &pay.Operation{Desk: w.Desk, Callbacks: w.Callbacks, FirstPoll: firstPoll, CallbackBase: "https://operators.example.com"}
-	answer := w.Serve("pay", operation.Route()).Do(t, web(t)).Succeeds(t, 201)
+	operation := &pay.Operation{Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, FirstPollDelay: firstPoll, CallbackBaseURL: "https://operators.example.com"}
+	response := w.Serve("pay", operation.Route()).Send(t, webEvent(t)).AssertStatus(t, 201)
 	if got := w.Driver.Calls()[0].Pay.NotifyURL; !strings.HasPrefix(got, "https://operators.example.com/callbacks/v1/payments/orange/"+order+"/") {
 		t.Errorf("decision base-url: callback %s", got)
 	}
-	if strings.Contains(answer.Body, "operators.example.com") {
-		t.Errorf("decision base-url: the merchant sees the operators' domain: %s", answer.Body)
+	if strings.Contains(response.Body, "operators.example.com") {
+		t.Errorf("decision base-url: the merchant sees the operators' domain: %s", response.Body)
 	}
 }
 
 // decision "pay-notif-url".
 func TestNotifURL(t *testing.T) {
 	t.Run("decision pay-notif-url: the body's", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, web(t)).Succeeds(t, 201)
-		if got := w.Only(t, ledger.Payment).NotifyURL; got != "https://shop.example.com/notify" {
+		w := newFixture(t)
+		w.Send(t, webEvent(t)).AssertStatus(t, 201)
+		if got := w.OnlyEntry(t, ledger.Payment).NotifyURL; got != "https://shop.example.com/notify" {
 			t.Errorf("notif_url %s", got)
 		}
 	})
 	t.Run("decision pay-notif-url: the provisioned one", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, web(t).Remove("notif_url")).Succeeds(t, 201)
-		if got := w.Only(t, ledger.Payment).NotifyURL; got != "https://shop.example.com/provisioned" {
+		w := newFixture(t)
+		w.Send(t, webEvent(t).RemoveBodyPart("notif_url")).AssertStatus(t, 201)
+		if got := w.OnlyEntry(t, ledger.Payment).NotifyURL; got != "https://shop.example.com/provisioned" {
 			t.Errorf("notif_url %s", got)
 		}
 	})
 	t.Run("decision pay-notif-url: neither", func(t *testing.T) {
-		e := web(t).Header("Authorization", operationtest.OtherToken).Header("mno-name", "sandbox").Set("order_id", "OtherShop_1").Remove("notif_url")
-		shop(t).Do(t, e).Fails(t, 400, "SVC0002", "notif_url")
+		e := webEvent(t).SetHeader("Authorization", operationtest.OtherToken).SetHeader("mno-name", "sandbox").SetBodyPart("order_id", "OtherShop_1").RemoveBodyPart("notif_url")
+		newFixture(t).Send(t, e).AssertError(t, 400, "SVC0002", "notif_url")
 	})
 	t.Run("decision callbacks: the operator is given ours", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, web(t)).Succeeds(t, 201)
+		w := newFixture(t)
+		w.Send(t, webEvent(t)).AssertStatus(t, 201)
 		got := w.Driver.Calls()[0].Pay.NotifyURL
 		if !strings.HasPrefix(got, operationtest.BaseURL+"/callbacks/v1/payments/orange/"+order+"/") {
 			t.Errorf("callback %s", got)

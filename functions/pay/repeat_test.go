@@ -9,46 +9,46 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// lease is longer than any reservation lives.
-const lease = time.Minute
+// leaseDuration is longer than any reservation lives.
+const leaseDuration = time.Minute
 
 // decision "pay-repeat" and "fingerprint".
 func TestRepeat(t *testing.T) {
 	for name, change := range map[string]func(*operationtest.Event) *operationtest.Event{
 		"the same": func(e *operationtest.Event) *operationtest.Event { return e },
 		"another case of names": func(e *operationtest.Event) *operationtest.Event {
-			return e.Header("mno-name", "ORANGE").Header("country-code", "CI")
+			return e.SetHeader("mno-name", "ORANGE").SetHeader("country-code", "CI")
 		},
-		"another language":       func(e *operationtest.Event) *operationtest.Event { return e.Header("lang", "en") },
-		"another unknown header": func(e *operationtest.Event) *operationtest.Event { return e.Header("X-Trace", "2") },
+		"another language":       func(e *operationtest.Event) *operationtest.Event { return e.SetHeader("lang", "en") },
+		"another unknown header": func(e *operationtest.Event) *operationtest.Event { return e.SetHeader("X-Trace", "2") },
 	} {
 		t.Run("decision pay-repeat: "+name+" replays", func(t *testing.T) {
-			w := shop(t)
-			first := w.Do(t, web(t)).Succeeds(t, 201)
+			w := newFixture(t)
+			first := w.Send(t, webEvent(t)).AssertStatus(t, 201)
 			w.Clock.Advance(time.Hour)
-			w.Do(t, change(web(t))).Replays(t, first)
-			w.OneEffect(t, effect, 1)
+			w.Send(t, change(webEvent(t))).AssertRepeatOf(t, first)
+			w.AssertSingleEffect(t, expectedEffect, 1)
 		})
 	}
 	for name, e := range map[string]*operationtest.Event{
-		"amount":       web(t).Set("amount", 1501),
-		"state":        web(t).Set("state", "x"),
-		"user_msisdn":  web(t).Set("user_msisdn", operationtest.MSISDN),
-		"an extra":     web(t).Set("extra", 1),
-		"mno-name":     web(t).Header("mno-name", "mtn"),
-		"country-code": web(t).Header("country-code", "sn"),
-		"channel":      ussd(t),
-		"notif_url":    web(t).Set("notif_url", "https://shop.example.com/other"),
+		"amount":       webEvent(t).SetBodyPart("amount", 1501),
+		"state":        webEvent(t).SetBodyPart("state", "x"),
+		"user_msisdn":  webEvent(t).SetBodyPart("user_msisdn", operationtest.MSISDN),
+		"an extra":     webEvent(t).SetBodyPart("extra", 1),
+		"mno-name":     webEvent(t).SetHeader("mno-name", "mtn"),
+		"country-code": webEvent(t).SetHeader("country-code", "sn"),
+		"channel":      ussdEvent(t),
+		"notif_url":    webEvent(t).SetBodyPart("notif_url", "https://shop.example.com/other"),
 	} {
 		t.Run("decision pay-repeat: another "+name+" is 409", func(t *testing.T) {
-			w := shop(t)
-			w.Do(t, web(t)).Succeeds(t, 201)
-			answer := w.Do(t, e)
-			answer.Fails(t, 409, "SVC0005", order, "order_id")
-			if answer.Header["Retry-After"] != "" {
-				t.Errorf("Retry-After %s", answer.Header["Retry-After"])
+			w := newFixture(t)
+			w.Send(t, webEvent(t)).AssertStatus(t, 201)
+			response := w.Send(t, e)
+			response.AssertError(t, 409, "SVC0005", order, "order_id")
+			if response.Header["Retry-After"] != "" {
+				t.Errorf("Retry-After %s", response.Header["Retry-After"])
 			}
-			w.OneEffect(t, effect, 1)
+			w.AssertSingleEffect(t, expectedEffect, 1)
 		})
 	}
 }
@@ -57,10 +57,10 @@ func TestRepeat(t *testing.T) {
 func TestFingerprint(t *testing.T) {
 	for header, value := range map[string]string{"channel": "tpe", "mno-name": "mtn"} {
 		t.Run("decision fingerprint: another "+header+" with the same body", func(t *testing.T) {
-			w := shop(t)
-			w.Do(t, ussd(t)).Succeeds(t, 201)
-			w.Do(t, ussd(t).Header(header, value)).Fails(t, 409, "SVC0005", order, "order_id")
-			w.OneEffect(t, effect, 1)
+			w := newFixture(t)
+			w.Send(t, ussdEvent(t)).AssertStatus(t, 201)
+			w.Send(t, ussdEvent(t).SetHeader(header, value)).AssertError(t, 409, "SVC0005", order, "order_id")
+			w.AssertSingleEffect(t, expectedEffect, 1)
 		})
 	}
 }
@@ -68,114 +68,114 @@ func TestFingerprint(t *testing.T) {
 // decision "pay-otp".
 func TestOTP(t *testing.T) {
 	t.Run("decision pay-otp: a replay echoes the code in hand", func(t *testing.T) {
-		w := shop(t)
-		first := w.Do(t, ussd(t)).Succeeds(t, 201)
+		w := newFixture(t)
+		first := w.Send(t, ussdEvent(t)).AssertStatus(t, 201)
 		for _, code := range []string{"111222", ""} {
-			e := ussd(t).Set("otp_code", code)
+			e := ussdEvent(t).SetBodyPart("otp_code", code)
 			if code == "" {
-				e.Remove("otp_code")
+				e.RemoveBodyPart("otp_code")
 			}
-			again := w.Do(t, e).Succeeds(t, 201)
+			again := w.Send(t, e).AssertStatus(t, 201)
 			if again.Text("otp_code") != code || again.Header["Idempotent-Replayed"] != "true" || again.Text("Transaction-id") != first.Text("Transaction-id") {
 				t.Errorf("replay with %q: %s", code, again.Body)
 			}
 		}
-		w.OneEffect(t, effect, 1)
+		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 	t.Run("decision pay-otp: sent to the operator, stored nowhere", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, ussd(t)).Succeeds(t, 201)
-		if w.Driver.Calls()[0].Pay.OTP != operationtest.OTP || strings.Contains(string(w.Only(t, ledger.Payment).AnswerBody), "otp") {
+		w := newFixture(t)
+		w.Send(t, ussdEvent(t)).AssertStatus(t, 201)
+		if w.Driver.Calls()[0].Pay.OTP != operationtest.OTP || strings.Contains(string(w.OnlyEntry(t, ledger.Payment).ResponseBody), "otp") {
 			t.Error("not sent, or stored")
 		}
 	})
 	t.Run("decision pay-otp: unused on the web", func(t *testing.T) {
-		w := shop(t)
-		answer := w.Do(t, web(t).Set("otp_code", operationtest.OTP)).Succeeds(t, 201)
-		if strings.Contains(answer.Body, "otp") || w.Driver.Calls()[0].Pay.OTP != "" {
-			t.Errorf("used: %s", answer.Body)
+		w := newFixture(t)
+		response := w.Send(t, webEvent(t).SetBodyPart("otp_code", operationtest.OTP)).AssertStatus(t, 201)
+		if strings.Contains(response.Body, "otp") || w.Driver.Calls()[0].Pay.OTP != "" {
+			t.Errorf("used: %s", response.Body)
 		}
 	})
 	t.Run("decision pay-otp: with HTML in it", func(t *testing.T) {
-		answer := shop(t).Do(t, ussd(t).Set("otp_code", `<&"\`)).Succeeds(t, 201)
-		if answer.Text("otp_code") != `<&"\` {
-			t.Errorf("echo %s", answer.Raw("otp_code"))
+		response := newFixture(t).Send(t, ussdEvent(t).SetBodyPart("otp_code", `<&"\`)).AssertStatus(t, 201)
+		if response.Text("otp_code") != `<&"\` {
+			t.Errorf("echo %s", response.RawJSON("otp_code"))
 		}
 	})
 	t.Run("decision pay-otp: not in a refusal", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.Refuse("POL1000"))
-		if answer := w.Do(t, ussd(t)); strings.Contains(answer.Body, "otp") {
-			t.Errorf("told: %s", answer.Body)
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.RefuseFinally("POL1000"))
+		if response := w.Send(t, ussdEvent(t)); strings.Contains(response.Body, "otp") {
+			t.Errorf("told: %s", response.Body)
 		}
 	})
 }
 
 // decision "pay-unknown".
-func TestUnknown(t *testing.T) {
+func TestUnknownOutcome(t *testing.T) {
 	t.Run("decision pay-unknown: a terminal is answered 201 pending, never sent again", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.LoseAnswer)
-		first := w.Do(t, ussd(t)).Succeeds(t, 201)
-		if first.Text("status") != "pending" || first.Raw("extTransaction-id") != `""` || first.Text("otp_code") != operationtest.OTP {
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		first := w.Send(t, ussdEvent(t)).AssertStatus(t, 201)
+		if first.Text("status") != "pending" || first.RawJSON("extTransaction-id") != `""` || first.Text("otp_code") != operationtest.OTP {
 			t.Errorf("answer %s", first.Body)
 		}
-		stored := w.Only(t, ledger.Payment)
-		if stored.State != ledger.Unknown || !stored.Due.Equal(w.Clock.Now().Add(firstPoll)) {
-			t.Errorf("decision pay-poll: state %s, due %s", stored.State, stored.Due)
+		existing := w.OnlyEntry(t, ledger.Payment)
+		if existing.State != ledger.Unknown || !existing.DueAt.Equal(w.Clock.Now().Add(firstPoll)) {
+			t.Errorf("decision pay-poll: state %s, due %s", existing.State, existing.DueAt)
 		}
-		w.Do(t, ussd(t)).Replays(t, first)
-		w.OneEffect(t, effect, 1)
+		w.Send(t, ussdEvent(t)).AssertRepeatOf(t, first)
+		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 	t.Run("decision pay-unknown: the web is answered 504, and may retry", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.LoseAnswer, operationtest.Down)
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.LoseResponse, operationtest.RespondUnavailable)
 		for range 2 {
-			answer := w.Do(t, web(t))
-			answer.Fails(t, 504, "SVC0001", "PDK_SMSW_0011")
-			if answer.Header["Retry-After"] == "" {
+			response := w.Send(t, webEvent(t))
+			response.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
+			if response.Header["Retry-After"] == "" {
 				t.Error("no Retry-After")
 			}
 		}
-		first := w.Do(t, web(t)).Succeeds(t, 201)
-		w.Do(t, web(t)).Replays(t, first)
-		w.OneEffect(t, effect, 3)
+		first := w.Send(t, webEvent(t)).AssertStatus(t, 201)
+		w.Send(t, webEvent(t)).AssertRepeatOf(t, first)
+		w.AssertSingleEffect(t, expectedEffect, 3)
 	})
 	t.Run("decision pay-unknown: refused at once", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.Refuse("POL1000"))
-		first := w.Do(t, ussd(t))
-		first.Fails(t, 403, "POL1000")
-		stored := w.Only(t, ledger.Payment)
-		if stored.Status != ledger.Failed || len(stored.Outbox) != 0 || stored.State != ledger.Refused {
-			t.Errorf("stored %+v", stored)
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.RefuseFinally("POL1000"))
+		first := w.Send(t, ussdEvent(t))
+		first.AssertError(t, 403, "POL1000")
+		existing := w.OnlyEntry(t, ledger.Payment)
+		if existing.Status != ledger.Failed || len(existing.Outbox) != 0 || existing.State != ledger.Refused {
+			t.Errorf("stored %+v", existing)
 		}
-		w.Do(t, ussd(t)).Replays(t, first)
-		w.Do(t, ussd(t).Set("amount", 1)).Fails(t, 409, "SVC0005", order, "order_id")
+		w.Send(t, ussdEvent(t)).AssertRepeatOf(t, first)
+		w.Send(t, ussdEvent(t).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
 	})
 	t.Run("decision repeat-window: the web never sends after it", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.LoseAnswer)
-		w.Do(t, web(t)).Succeeds(t, 504)
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		w.Send(t, webEvent(t)).AssertStatus(t, 504)
 		w.Clock.Advance(24 * time.Hour)
-		w.Do(t, web(t)).Fails(t, 504, "SVC0001", "PDK_SMSW_0011")
-		w.OneEffect(t, effect, 1)
+		w.Send(t, webEvent(t)).AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
+		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 	t.Run("decision pay-unknown: another body while unknown", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.LoseAnswer)
-		w.Do(t, web(t)).Succeeds(t, 504)
-		w.Do(t, web(t).Set("amount", 1)).Fails(t, 409, "SVC0005", order, "order_id")
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		w.Send(t, webEvent(t)).AssertStatus(t, 504)
+		w.Send(t, webEvent(t).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
 	})
 	t.Run("decision pay-unknown: a callback settled it meanwhile", func(t *testing.T) {
-		w := shop(t)
-		w.Driver.Script(operationtest.LoseAnswer)
-		w.Do(t, web(t)).Succeeds(t, 504)
-		settled := w.Only(t, ledger.Payment)
-		settled.Resolve(ledger.Resolution{Status: ledger.Successful, Source: "callback"}, w.Clock.Now())
-		w.Ledger.Put(settled)
-		w.Do(t, web(t)).Fails(t, 409, "SVC0005", order, "order_id")
-		w.OneEffect(t, effect, 1)
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		w.Send(t, webEvent(t)).AssertStatus(t, 504)
+		updated := w.OnlyEntry(t, ledger.Payment)
+		updated.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Successful, Source: "callback"}, w.Clock.Now())
+		w.Ledger.Overwrite(updated)
+		w.Send(t, webEvent(t)).AssertError(t, 409, "SVC0005", order, "order_id")
+		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 }
 
@@ -183,14 +183,14 @@ func TestUnknown(t *testing.T) {
 func TestReleased(t *testing.T) {
 	for _, channel := range []string{"web", "ussd"} {
 		t.Run("decision released: the same request takes over on "+channel, func(t *testing.T) {
-			w := shop(t)
-			w.Driver.Script(operationtest.Down, operationtest.RefuseUs, operationtest.Reject("SVC0002", "x"))
-			w.Do(t, load(t, channel)).Fails(t, 503, "SVC0001", "PDK_SMSW_0013")
-			w.Do(t, load(t, channel).Set("amount", 1)).Fails(t, 409, "SVC0005", order, "order_id")
-			w.Do(t, load(t, channel)).Fails(t, 502, "SVC0001", "PDK_SMSW_0002")
-			w.Do(t, load(t, channel)).Fails(t, 400, "SVC0002", "x")
-			w.Do(t, load(t, channel)).Succeeds(t, 201)
-			w.OneEffect(t, effect, 4)
+			w := newFixture(t)
+			w.Driver.SetBehaviours(operationtest.RespondUnavailable, operationtest.RejectCredentials, operationtest.RejectRequest("SVC0002", "x"))
+			w.Send(t, loadEvent(t, channel)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
+			w.Send(t, loadEvent(t, channel).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
+			w.Send(t, loadEvent(t, channel)).AssertError(t, 502, "SVC0001", "PDK_SMSW_0002")
+			w.Send(t, loadEvent(t, channel)).AssertError(t, 400, "SVC0002", "x")
+			w.Send(t, loadEvent(t, channel)).AssertStatus(t, 201)
+			w.AssertSingleEffect(t, expectedEffect, 4)
 		})
 	}
 }

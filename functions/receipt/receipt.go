@@ -24,8 +24,8 @@ const (
 	Resource = "/callbacks/v1/receipts/{operator}/{requestId}/{token}"
 )
 
-// maxInfos bounds the delivery infos read of one receipt; a message has one recipient.
-const maxInfos = 16
+// maxDeliveryInfos bounds the delivery infos read of one receipt; a message has one recipient.
+const maxDeliveryInfos = 16
 
 // The message parts that are read.
 const (
@@ -33,106 +33,106 @@ const (
 	partStatus = partInfo + ".deliveryStatus"
 )
 
-// Inbox takes delivery receipts in.
-type Inbox struct {
-	Callbacks operation.Verifier
-	Book      *ledger.Book
-	Now       func() time.Time
+// ReceiptHandler takes delivery receipts in.
+type ReceiptHandler struct {
+	Verifier operation.CallbackVerifier
+	Book     *ledger.Book
+	Now      func() time.Time
 }
 
 // Route is the function's entry in the gateway.
-func (i *Inbox) Route() apigw.Route {
+func (i *ReceiptHandler) Route() apigw.Route {
 	return apigw.Route{Method: Method, Resource: Resource, Handle: i.Handle}
 }
 
 // Handle verifies, reads and commits a receipt. 200 once it is committed or known already; 404 for a forged or foreign
 // one; 400 for one that cannot be read; 503 where it could not be committed, so that the operator comes again.
-func (i *Inbox) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, id := req.Params["operator"], req.Params["requestId"]
-	if err := operation.Genuine(ctx, req, i.Callbacks, callback.ReceiptPath(name, id)); err != nil {
+	if err := operation.VerifyCallback(ctx, req, i.Verifier, callback.ReceiptPath(name, id)); err != nil {
 		return apigw.Response{}, err
 	}
-	req.Event.SetKey(id)
-	statuses, err := read(req.Body)
+	req.LogLine.SetTransactionKey(id)
+	statuses, err := readStatuses(req.Body)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	entry, err := operation.Reported(ctx, req, i.Book, ledger.Key{Kind: ledger.SMS, ID: id})
+	entry, err := operation.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.SMS, ID: id})
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	settled, err := i.Book.Apply(ctx, entry, func(e *ledger.Entry) error {
-		if !advance(e, statuses, ledger.Moment(i.Now())) {
+	updated, err := i.Book.ChangeKnown(ctx, entry, func(e *ledger.Entry) error {
+		if !applyStatuses(e, statuses, ledger.Timestamp(i.Now())) {
 			return ledger.ErrUnchanged
 		}
 		return nil
 	})
 	if err == nil {
-		req.Event.SetOutcome(string(settled.Status))
+		req.LogLine.SetOutcome(string(updated.Status))
 	}
-	return operation.Committed(err)
+	return operation.CallbackResponse(err)
 }
 
-// advance applies the statuses in their order and tells whether one of them was news.
-func advance(e *ledger.Entry, statuses []ledger.Status, now time.Time) bool {
+// applyStatuses applies the statuses in their order and tells whether one of them was news.
+func applyStatuses(e *ledger.Entry, statuses []ledger.Status, now time.Time) bool {
 	changed := false
 	for _, status := range statuses {
-		changed = e.Receipt(status, now) == ledger.Applied || changed
+		changed = e.ApplyReceipt(status, now) == ledger.Applied || changed
 	}
 	return changed
 }
 
-// object is a JSON object whose names are matched with their case (decision "unknown-fields").
-type object map[string]json.RawMessage
+// jsonObject is a JSON object whose names are matched with their case (decision "unknown-fields").
+type jsonObject map[string]json.RawMessage
 
-// list is an object or an array of objects (decision "sms-receipts").
-type list []object
+// oneOrMany is an object or an array of objects (decision "sms-receipts").
+type oneOrMany []jsonObject
 
 // UnmarshalJSON reads either form.
-func (l *list) UnmarshalJSON(data []byte) error {
+func (l *oneOrMany) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '[' {
-		return json.Unmarshal(data, (*[]object)(l))
+		return json.Unmarshal(data, (*[]jsonObject)(l))
 	}
-	var one object
+	var one jsonObject
 	if err := json.Unmarshal(data, &one); err != nil {
 		return err
 	}
-	*l = list{one}
+	*l = oneOrMany{one}
 	return nil
 }
 
-// read takes the statuses of a receipt, in its order. A word that is none of the six is refused.
-func read(body []byte) ([]ledger.Status, error) {
+// readStatuses takes the statuses of a receipt, in its order. A word that is none of the six is refused.
+func readStatuses(body []byte) ([]ledger.Status, error) {
 	if _, err := strictjson.Parse(body); err != nil {
 		return nil, err
 	}
 	var root map[string]json.RawMessage
-	var notification object
-	var infos list
-	if json.Unmarshal(body, &root) != nil || decode(root["deliveryInfoNotification"], &notification) != nil ||
-		decode(notification["deliveryInfo"], &infos) != nil || len(infos) > maxInfos {
-		return nil, fault.In(fault.Invalid, partInfo)
+	var notification jsonObject
+	var infos oneOrMany
+	if json.Unmarshal(body, &root) != nil || decodeOptional(root["deliveryInfoNotification"], &notification) != nil ||
+		decodeOptional(notification["deliveryInfo"], &infos) != nil || len(infos) > maxDeliveryInfos {
+		return nil, fault.ForPart(fault.InvalidPart, partInfo)
 	}
 	if len(infos) == 0 {
-		return nil, fault.In(fault.Missing, partInfo)
+		return nil, fault.ForPart(fault.MissingPart, partInfo)
 	}
 	var statuses []ledger.Status
 	for _, info := range infos {
-		var word string
-		if decode(info["deliveryStatus"], &word) != nil {
-			return nil, fault.In(fault.Invalid, partStatus)
+		var statusText string
+		if decodeOptional(info["deliveryStatus"], &statusText) != nil {
+			return nil, fault.ForPart(fault.InvalidPart, partStatus)
 		}
-		status, known := operator.DeliveryWord(word)
-		if !known {
-			return nil, fault.In(fault.Invalid, partStatus)
+		status, recognized := operator.ParseDeliveryStatus(statusText)
+		if !recognized {
+			return nil, fault.ForPart(fault.InvalidPart, partStatus)
 		}
 		statuses = append(statuses, status)
 	}
 	return statuses, nil
 }
 
-// decode reads a part into a value; an absent part, or null, leaves it as it is.
-func decode(part json.RawMessage, value any) error {
+// decodeOptional reads a part into a value; an absent part, or null, leaves it as it is.
+func decodeOptional(part json.RawMessage, value any) error {
 	if len(part) == 0 || string(part) == "null" {
 		return nil
 	}

@@ -26,13 +26,13 @@ const (
 
 // Operation is the SMS operation with all it needs.
 type Operation struct {
-	Desk *operation.Desk
-	// Callbacks signs the address at which the operator sends its delivery receipts.
-	Callbacks operation.Callbacks
-	// CallbackBase is the base of that address; "" for the request's own (decision "base-url").
-	CallbackBase string
-	// Outgoing is the rule for addresses that merchants choose.
-	Outgoing outgoing.Policy
+	Pipeline *operation.Pipeline
+	// CallbackKeys signs the address at which the operator sends its delivery receipts.
+	CallbackKeys operation.CallbackKeys
+	// CallbackBaseURL is the base of that address; "" for the request's own (decision "base-url").
+	CallbackBaseURL string
+	// OutgoingPolicy is the rule for addresses that merchants choose.
+	OutgoingPolicy outgoing.Policy
 	// ApplicationID and ContactID are the deployment's constants.
 	ApplicationID string
 	ContactID     string
@@ -50,74 +50,74 @@ func (o *Operation) Route() apigw.Route {
 // refusals, of the key or of the operator call (502, 503, 504).
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Decode and authenticate.
-	profile, doc, err := o.Desk.Admit(ctx, req)
+	profile, doc, err := o.Pipeline.AuthenticateAndDecode(ctx, req)
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	// Validate.
-	message, err := o.read(req, doc, profile)
+	params, err := o.readParams(req, doc, profile)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	able, err := o.Desk.Carrier(profile, "sms", message.country)
+	capabilities, err := o.Pipeline.SelectOperator(profile, "sms", params.country)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	ring, err := o.Callbacks.Ring(ctx)
+	ring, err := o.CallbackKeys.Ring(ctx)
 	if err != nil {
-		return apigw.Response{}, fault.Because(err)
+		return apigw.Response{}, fault.NewInternal(err)
 	}
 	// Reserve.
-	entry := o.entry(profile, message, able)
-	location := operation.MessageURL(req.BaseURL, message.sender, entry.ID)
-	req.Event.SetKey(message.correlator)
-	operation.Note(req, entry)
-	held, stored, err := o.Desk.Hold(ctx, req, entry, message.correlator, partCorrelator)
+	entry := o.newEntry(profile, params, capabilities)
+	location := operation.MessageURL(req.BaseURL, params.sender, entry.ID)
+	req.LogLine.SetTransactionKey(params.correlator)
+	operation.LogRouting(req, entry)
+	reservation, existing, err := o.Pipeline.Reserve(ctx, req, entry, params.correlator, partCorrelator)
 	if err != nil {
-		return apigw.Response{}, locate(err, stored, req.BaseURL)
+		return apigw.Response{}, addLocation(err, existing, req.BaseURL)
 	}
-	if stored != nil {
-		return operation.Stored(stored, "", true), nil
+	if existing != nil {
+		return operation.StoredResponse(existing, "", true), nil
 	}
 	// Call the operator.
-	result := o.Desk.Call(ctx, req, held, func(ctx context.Context, driver operator.Driver) operator.Result {
-		return driver.SendSMS(ctx, message.call(held, ring.ReceiptURL(cmp.Or(o.CallbackBase, req.BaseURL), held.Operator, held.ID)))
+	result := o.Pipeline.CallOperator(ctx, req, reservation, func(ctx context.Context, driver operator.Driver) operator.Result {
+		return driver.SendSMS(ctx, params.operatorCall(reservation, ring.ReceiptURL(cmp.Or(o.CallbackBaseURL, req.BaseURL), reservation.Operator, reservation.ID)))
 	})
-	if result.Duplicate && held.EverUnknown {
+	if result.DuplicateKey && reservation.EverUnknown {
 		// The operator knows the key from our own earlier send: it was sent then (decision "outcomes").
-		result.Outcome = operator.Done
+		result.Outcome = operator.Succeeded
 	}
 	// Settle and respond.
-	settled, err := o.Desk.Settle(ctx, req, held, result, operation.Outcomes{
-		Done:    ledger.Settlement{Status: ledger.MessageWaiting, AnswerStatus: created},
-		Refused: ledger.Settlement{Status: ledger.DeliveryImpossible},
+	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
+		Done:    ledger.CallOutcome{Status: ledger.MessageWaiting, ResponseStatus: statusCreated},
+		Refused: ledger.CallOutcome{Status: ledger.DeliveryImpossible},
 	})
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	response := operation.Stored(settled, location, false)
-	if settled.State == ledger.Done {
+	response := operation.StoredResponse(updated, location, false)
+	if updated.State == ledger.Done {
 		// A sent message is never answered again, so its text, which may be a one-time code, is not kept.
-		response.Body = message.answer(location)
+		response.Body = params.responseBody(location)
 	}
 	return response, nil
 }
 
-// entry is the reservation of a message.
-func (o *Operation) entry(profile *merchant.Profile, m *message, able operator.Capabilities) *ledger.Entry {
-	now := o.Desk.Now()
+// newEntry is the reservation of a message.
+func (o *Operation) newEntry(profile *merchant.Profile, m *smsParams, capabilities operator.Capabilities) *ledger.Entry {
+	now := o.Pipeline.Now()
 	e := &ledger.Entry{
 		Key:          ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(profile.ID, m.correlator)},
 		MerchantID:   profile.ID,
 		Merchant:     profile.Name,
 		State:        ledger.Reserved,
 		CreatedAt:    now,
-		Fingerprint:  ledger.Fingerprint(m.canonical, m.alias, m.ise2, m.country.Alpha2),
+		Fingerprint:  ledger.Fingerprint(m.canonical, m.gwAlias, m.ise2, m.country.Alpha2),
 		Correlator:   m.correlator,
 		UpstreamKey:  ledger.UpstreamKey(profile.Name, m.correlator, ""),
 		Country:      m.country.Alpha2,
-		Operator:     able.Operator,
-		Address:      recipient,
+		Operator:     capabilities.Operator,
+		Address:      recipientAddress,
 		Sender:       m.sender,
 		NotifyURL:    m.notifyURL,
 		CallbackData: m.callbackData,

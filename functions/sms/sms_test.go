@@ -25,39 +25,39 @@ const (
 )
 
 const (
-	effect    = "sms DemoShop.s-1001"
-	shortCode = "tel:+2250707"
-	retention = 90 * 24 * time.Hour
+	expectedEffect = "sms DemoShop.s-1001"
+	shortCode      = "tel:+2250707"
+	retention      = 90 * 24 * time.Hour
 )
 
-func shop(t testing.TB) *operationtest.World {
+func newFixture(t testing.TB) *operationtest.Fixture {
 	t.Helper()
 	w := operationtest.New(t)
 	operation := &sms.Operation{
-		Desk: w.Desk, Callbacks: w.Callbacks, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID, Retention: retention,
+		Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID, Retention: retention,
 	}
 	return w.Serve("sms", operation.Route())
 }
 
-func event(t testing.TB) *operationtest.Event {
+func newEvent(t testing.TB) *operationtest.Event {
 	t.Helper()
-	return operationtest.Load(t, "testdata/event-encoded.json")
+	return operationtest.LoadEvent(t, "testdata/event-encoded.json")
 }
 
 func TestGolden(t *testing.T) {
 	for _, form := range []string{"encoded", "decoded"} {
 		t.Run("specification, SMS: the path "+form, func(t *testing.T) {
-			golden := operationtest.Load(t, "testdata/event-"+form+".json")
+			golden := operationtest.LoadEvent(t, "testdata/event-"+form+".json")
 			operationtest.Golden(t, "testdata/request.json", []byte(golden.Body()))
-			operationtest.GoldenAnswer(t, "testdata/answer.json", shop(t).Do(t, golden))
+			operationtest.GoldenResponse(t, "testdata/answer.json", newFixture(t).Send(t, golden))
 		})
 	}
 	t.Run("without receiptRequest", func(t *testing.T) {
-		operationtest.GoldenAnswer(t, "testdata/answer-without-receipt.json", shop(t).Do(t, event(t).Remove(receipt)))
+		operationtest.GoldenResponse(t, "testdata/answer-without-receipt.json", newFixture(t).Send(t, newEvent(t).RemoveBodyPart(receipt)))
 	})
 	t.Run("what the operator is asked", func(t *testing.T) {
-		w := shop(t)
-		w.Do(t, event(t)).Succeeds(t, 201)
+		w := newFixture(t)
+		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		sent, err := json.Marshal(w.Driver.Calls()[0].SMS)
 		if err != nil {
 			t.Fatal(err)
@@ -68,20 +68,20 @@ func TestGolden(t *testing.T) {
 
 // decision "sms-success".
 func TestSuccess(t *testing.T) {
-	w := shop(t)
-	answer := w.Do(t, event(t)).Succeeds(t, 201)
-	stored := w.Only(t, ledger.SMS)
-	location := operationtest.BaseURL + "/smsmessaging/v1/outbound/tel%3A%2B2250707/requests/" + stored.ID + "/deliveryInfos"
-	if answer.Header["Location"] != location || answer.Text(root+".resourceURL") != location {
-		t.Errorf("decision sms-success: Location %q, resourceURL %q", answer.Header["Location"], answer.Text(root+".resourceURL"))
+	w := newFixture(t)
+	response := w.Send(t, newEvent(t)).AssertStatus(t, 201)
+	existing := w.OnlyEntry(t, ledger.SMS)
+	location := operationtest.BaseURL + "/smsmessaging/v1/outbound/tel%3A%2B2250707/requests/" + existing.ID + "/deliveryInfos"
+	if response.Header["Location"] != location || response.Text(root+".resourceURL") != location {
+		t.Errorf("decision sms-success: Location %q, resourceURL %q", response.Header["Location"], response.Text(root+".resourceURL"))
 	}
-	if !stored.ExpireAt.Equal(w.Clock.Now().Add(retention)) {
-		t.Errorf("decision retention: expires at %s", stored.ExpireAt)
+	if !existing.ExpireAt.Equal(w.Clock.Now().Add(retention)) {
+		t.Errorf("decision retention: expires at %s", existing.ExpireAt)
 	}
-	if stored.Status != ledger.MessageWaiting || stored.NotifyURL != "https://shop.example.com/receipts" || stored.CallbackData != "cb-1001" {
-		t.Errorf("decision sms-receipts: stored %+v", stored)
+	if existing.Status != ledger.MessageWaiting || existing.NotifyURL != "https://shop.example.com/receipts" || existing.CallbackData != "cb-1001" {
+		t.Errorf("decision sms-receipts: stored %+v", existing)
 	}
-	if got := w.Driver.Calls()[0].SMS.NotifyURL; !strings.HasPrefix(got, operationtest.BaseURL+"/callbacks/v1/receipts/sandbox/"+stored.ID+"/") {
+	if got := w.Driver.Calls()[0].SMS.NotifyURL; !strings.HasPrefix(got, operationtest.BaseURL+"/callbacks/v1/receipts/sandbox/"+existing.ID+"/") {
 		t.Errorf("decision callbacks: %s", got)
 	}
 }
@@ -90,24 +90,24 @@ func TestSuccess(t *testing.T) {
 func TestCallbackBase(t *testing.T) {
 	w := operationtest.New(t)
 	operation := &sms.Operation{
-		Desk: w.Desk, Callbacks: w.Callbacks, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID,
-		CallbackBase: "https://operators.example.com",
+		Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID,
+		CallbackBaseURL: "https://operators.example.com",
 	}
-	answer := w.Serve("sms", operation.Route()).Do(t, event(t)).Succeeds(t, 201)
+	response := w.Serve("sms", operation.Route()).Send(t, newEvent(t)).AssertStatus(t, 201)
 	if got := w.Driver.Calls()[0].SMS.NotifyURL; !strings.HasPrefix(got, "https://operators.example.com/callbacks/v1/receipts/sandbox/") {
 		t.Errorf("decision base-url: callback %s", got)
 	}
-	if got := answer.Header["Location"]; !strings.HasPrefix(got, operationtest.BaseURL+"/") {
+	if got := response.Header["Location"]; !strings.HasPrefix(got, operationtest.BaseURL+"/") {
 		t.Errorf("decision base-url: Location %s", got)
 	}
 }
 
-func TestCounts(t *testing.T) {
-	w := shop(t)
-	w.Do(t, event(t)).Succeeds(t, 201)
-	w.Counts(t, 1, 0, 1, 1)
-	w.Do(t, event(t)).Succeeds(t, 409)
-	w.Counts(t, 2, 0, 1, 1)
+func TestCallCounts(t *testing.T) {
+	w := newFixture(t)
+	w.Send(t, newEvent(t)).AssertStatus(t, 201)
+	w.AssertCallCounts(t, 1, 0, 1, 1)
+	w.Send(t, newEvent(t)).AssertStatus(t, 409)
+	w.AssertCallCounts(t, 2, 0, 1, 1)
 }
 
 // decision "sms-text".
@@ -122,8 +122,8 @@ func TestText(t *testing.T) {
 		{"161 escaped characters", strings.Repeat("%20", 161), false},
 		{"160 escaped characters of two bytes", strings.Repeat("%C3%A9", 160), true},
 		{"161 escaped characters of two bytes", strings.Repeat("%c3%a9", 161), false},
-		{"160 raw characters of two bytes", operationtest.Long(160), true},
-		{"161 raw characters of two bytes", operationtest.Long(161), false},
+		{"160 raw characters of two bytes", operationtest.LongText(160), true},
+		{"161 raw characters of two bytes", operationtest.LongText(161), false},
 		{"160 emoji", strings.Repeat("🎁", 160), true},
 		{"a raw space makes it literal", "a " + strings.Repeat("%20", 52) + "bb", true},
 		{"a raw space makes it literal, too long", "a " + strings.Repeat("%20", 53), false},
@@ -137,18 +137,18 @@ func TestText(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run("decision sms-text: "+c.name, func(t *testing.T) {
-			w := shop(t)
-			answer := w.Do(t, event(t).Set(text, c.message))
+			w := newFixture(t)
+			response := w.Send(t, newEvent(t).SetBodyPart(text, c.message))
 			if !c.fits {
-				answer.Fails(t, 400, "SVC0280", "160")
-				w.Untouched(t)
+				response.AssertError(t, 400, "SVC0280", "160")
+				w.AssertNoSideEffects(t)
 				return
 			}
-			if got := answer.Succeeds(t, 201).Text(text); got != c.message || w.Driver.Calls()[0].SMS.Message != c.message {
+			if got := response.AssertStatus(t, 201).Text(text); got != c.message || w.Driver.Calls()[0].SMS.Message != c.message {
 				t.Errorf("echo %q", got)
 			}
-			if strings.Contains(c.message, "<") && strings.Contains(answer.Body, `\u003c`) {
-				t.Errorf("escaped for HTML: %s", answer.Body)
+			if strings.Contains(c.message, "<") && strings.Contains(response.Body, `\u003c`) {
+				t.Errorf("escaped for HTML: %s", response.Body)
 			}
 		})
 	}
@@ -157,17 +157,17 @@ func TestText(t *testing.T) {
 // decision "sms-mco" and "sms-sender", in each of the six countries.
 func TestCountries(t *testing.T) {
 	prefixes := map[string]string{"OCI": "225", "ODC": "243", "OCD": "243", "OCM": "237", "OSN": "221", "OTN": "216", "OBF": "226"}
-	for mco, prefix := range prefixes {
-		t.Run("decision sms-mco: "+mco, func(t *testing.T) {
-			w := shop(t)
+	for mcoCode, prefix := range prefixes {
+		t.Run("decision sms-mco: "+mcoCode, func(t *testing.T) {
+			w := newFixture(t)
 			from := "tel:+" + prefix + "12345"
-			e := event(t).Header("X-Operator-MCO", mco).Param("senderAddress", "tel%3A%2B"+prefix+"12345").Set(sender, from)
-			w.Do(t, e).Succeeds(t, 201)
-			if got := w.Driver.Calls()[0].Call.MCO; got != mco && mco != "OCD" {
+			e := newEvent(t).SetHeader("X-Operator-MCO", mcoCode).SetPathParameter("senderAddress", "tel%3A%2B"+prefix+"12345").SetBodyPart(sender, from)
+			w.Send(t, e).AssertStatus(t, 201)
+			if got := w.Driver.Calls()[0].Call.MCO; got != mcoCode && mcoCode != "OCD" {
 				t.Errorf("sent to %s", got)
 			}
-			w.Do(t, event(t).Header("X-Operator-MCO", mco).Param("senderAddress", "tel:+99912345").Set(sender, "tel:+99912345")).
-				Fails(t, 400, "SVC0004", "tel:+99912345")
+			w.Send(t, newEvent(t).SetHeader("X-Operator-MCO", mcoCode).SetPathParameter("senderAddress", "tel:+99912345").SetBodyPart(sender, "tel:+99912345")).
+				AssertError(t, 400, "SVC0004", "tel:+99912345")
 		})
 	}
 }
@@ -178,17 +178,17 @@ func TestISE2(t *testing.T) {
 		change func(*operationtest.Event)
 		want   string
 	}{
-		"sent":            {func(e *operationtest.Event) { e.Header("X-Operator-ISE2", "ise2-7") }, "ise2-7"},
-		"filled by alias": {func(e *operationtest.Event) { e.Headers("X-Operator-ISE2") }, operationtest.Alias},
-		"empty":           {func(e *operationtest.Event) { e.Header("X-Operator-ISE2", "") }, operationtest.Alias},
+		"sent":            {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "ise2-7") }, "ise2-7"},
+		"filled by alias": {func(e *operationtest.Event) { e.SetHeaderValues("X-Operator-ISE2") }, operationtest.GWAlias},
+		"empty":           {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "") }, operationtest.GWAlias},
 	} {
 		t.Run("decision sms-sender: X-Operator-ISE2 "+name, func(t *testing.T) {
-			w := shop(t)
-			e := event(t)
+			w := newFixture(t)
+			e := newEvent(t)
 			c.change(e)
-			w.Do(t, e).Succeeds(t, 201)
+			w.Send(t, e).AssertStatus(t, 201)
 			call := w.Driver.Calls()[0].SMS
-			if call.ISE2 != c.want || call.GWAlias != operationtest.Alias || call.GWToken != operationtest.GWToken {
+			if call.ISE2 != c.want || call.GWAlias != operationtest.GWAlias || call.GWToken != operationtest.GWToken {
 				t.Errorf("sent %+v", call)
 			}
 		})
@@ -197,11 +197,11 @@ func TestISE2(t *testing.T) {
 
 // decision "sms-sender-name".
 func TestSenderName(t *testing.T) {
-	w := shop(t)
-	w.Do(t, event(t).Set(senderName, "OTHER")).Fails(t, 400, "SVC0003", senderName, "DEMO, DEMO2")
-	anyone := event(t).Header("Authorization", operationtest.OtherToken)
-	w.Do(t, anyone.Set(senderName, "Ségolène 11")).Succeeds(t, 201)
-	w.Do(t, anyone.Set(senderName, "Ségolène  12")).Fails(t, 400, "SVC0002", senderName)
+	w := newFixture(t)
+	w.Send(t, newEvent(t).SetBodyPart(senderName, "OTHER")).AssertError(t, 400, "SVC0003", senderName, "DEMO, DEMO2")
+	anyone := newEvent(t).SetHeader("Authorization", operationtest.OtherToken)
+	w.Send(t, anyone.SetBodyPart(senderName, "Ségolène 11")).AssertStatus(t, 201)
+	w.Send(t, anyone.SetBodyPart(senderName, "Ségolène  12")).AssertError(t, 400, "SVC0002", senderName)
 }
 
 // decision "sms-notify-url".
@@ -211,8 +211,8 @@ func TestReceiptRequest(t *testing.T) {
 		"an address alone": map[string]any{"notifyURL": "https://any.example.org/x?a=1&b=2"},
 	} {
 		t.Run("decision sms-notify-url: "+name, func(t *testing.T) {
-			answer := shop(t).Do(t, event(t).Set(receipt, value)).Succeeds(t, 201)
-			if got := answer.Raw(receipt); name == "nothing" && got != "" || name == "an empty object" && got != "{}" {
+			response := newFixture(t).Send(t, newEvent(t).SetBodyPart(receipt, value)).AssertStatus(t, 201)
+			if got := response.RawJSON(receipt); name == "nothing" && got != "" || name == "an empty object" && got != "{}" {
 				t.Errorf("echo %s", got)
 			}
 		})
@@ -222,10 +222,10 @@ func TestReceiptRequest(t *testing.T) {
 		"https://2130706433/", "https://localhost/", "https://user:pass@shop.example.com/", "shop.example.com", "https://shop.example.com/#x", "ftp://shop.example.com/",
 	} {
 		t.Run("decision sms-notify-url: refuses "+bad, func(t *testing.T) {
-			shop(t).Do(t, event(t).Set(notifyURL, bad)).Fails(t, 400, "SVC0002", notifyURL)
+			newFixture(t).Send(t, newEvent(t).SetBodyPart(notifyURL, bad)).AssertError(t, 400, "SVC0002", notifyURL)
 		})
 	}
 	t.Run("decision sms-notify-url: callbackData without notifyURL", func(t *testing.T) {
-		shop(t).Do(t, event(t).Remove(notifyURL)).Fails(t, 400, "SVC0002", callbackData)
+		newFixture(t).Send(t, newEvent(t).RemoveBodyPart(notifyURL)).AssertError(t, 400, "SVC0002", callbackData)
 	})
 }

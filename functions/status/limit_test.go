@@ -9,11 +9,11 @@ import (
 
 // decision "merchant-limits": lookups are requests too.
 func TestRate(t *testing.T) {
-	w := shop(t)
-	w.Merchants.Change(operationtest.DemoToken, func(p *merchant.Profile) { p.RequestsPerSecond, p.Burst = 1, 1 })
-	w.Do(t, askPayment(t)).Fails(t, 404, "SVC0002", "order_id")
-	w.Do(t, askPayment(t)).Fails(t, 429, "900800")
-	if line := w.LastLine(t); line["Throttled"] != 1.0 || line["Merchant"] != "DemoShop" {
+	w := newFixture(t)
+	w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.RequestsPerSecond, p.Burst = 1, 1 })
+	w.Send(t, paymentEvent(t)).AssertError(t, 404, "SVC0002", "order_id")
+	w.Send(t, paymentEvent(t)).AssertError(t, 429, "900800")
+	if line := w.LastLine(t); line["RateLimitedRequests"] != 1.0 || line["Merchant"] != "DemoShop" {
 		t.Errorf("line %v", line)
 	}
 }

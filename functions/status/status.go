@@ -22,93 +22,93 @@ const (
 	Method               = "GET"
 	ChargeResource       = "/payment/v1/{endUserId}/transactions/amount/{transactionId}"
 	PaymentResource      = "/mobilemoney/v1/getStatus/{orderId}"
-	PaymentResourceToo   = "/mobilemoney/getstatus/v1/{orderId}"
+	PaymentResourceAlias = "/mobilemoney/getstatus/v1/{orderId}"
 	DeliveryInfoResource = "/smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos"
 )
 
 const (
-	ok      = 200
-	endUser = "acr:OperatorAPIToken"
-	// processing is the transactionOperationStatus of a charge whose outcome is not known yet (decision "charge-get").
-	processing = "Processing"
-	charged    = "Charged"
-	// maxID is the longest id that is looked up, in bytes: none of ours is longer, and the table takes no key of any length.
-	maxID = 255
+	statusOK  = 200
+	endUserID = "acr:OperatorAPIToken"
+	// statusProcessing is the transactionOperationStatus of a charge whose outcome is not known yet (decision "charge-get").
+	statusProcessing = "Processing"
+	statusCharged    = "Charged"
+	// maxIDBytes is the longest id that is looked up, in bytes: none of ours is longer, and the table takes no key of any length.
+	maxIDBytes = 255
 )
 
-// Lookup is every lookup with all it needs.
-type Lookup struct {
-	Merchants operation.Authenticator
-	Rate      operation.Rate
-	Ledger    ledger.Reader
-	Now       func() time.Time
+// StatusHandler is every lookup with all it needs.
+type StatusHandler struct {
+	Merchants   operation.Authenticator
+	RateLimiter operation.RateLimiter
+	Reader      ledger.Reader
+	Now         func() time.Time
 }
 
 // Routes are the lookups' entries in the gateway.
-func (l *Lookup) Routes() []apigw.Route {
+func (l *StatusHandler) Routes() []apigw.Route {
 	return []apigw.Route{
-		{Method: Method, Resource: ChargeResource, Fixed: map[string]string{"endUserId": endUser}, Handle: l.Charge},
-		{Method: Method, Resource: PaymentResource, Handle: l.Payment},
-		{Method: Method, Resource: PaymentResourceToo, Handle: l.Payment},
-		{Method: Method, Resource: DeliveryInfoResource, Handle: l.DeliveryInfos},
+		{Method: Method, Resource: ChargeResource, FixedParams: map[string]string{"endUserId": endUserID}, Handle: l.GetCharge},
+		{Method: Method, Resource: PaymentResource, Handle: l.GetPayment},
+		{Method: Method, Resource: PaymentResourceAlias, Handle: l.GetPayment},
+		{Method: Method, Resource: DeliveryInfoResource, Handle: l.GetDeliveryInfos},
 	}
 }
 
-// find authenticates and reads one entry of the caller's. A missing, expired, foreign or released one is NotFound, naming part.
-func (l *Lookup) find(ctx context.Context, req *apigw.Request, kind ledger.Kind, id, part string) (*ledger.Entry, error) {
-	profile, err := operation.Authenticate(ctx, req, l.Merchants, l.Rate)
+// findOwnEntry authenticates and reads one entry of the caller's. A missing, expired, foreign or released one is NotFound, naming part.
+func (l *StatusHandler) findOwnEntry(ctx context.Context, req *apigw.Request, kind ledger.Kind, id, part string) (*ledger.Entry, error) {
+	profile, err := operation.Authenticate(ctx, req, l.Merchants, l.RateLimiter)
 	if err != nil {
 		return nil, err
 	}
-	req.Event.SetKey(id)
-	if len(id) > maxID {
-		return nil, fault.In(fault.NotFound, part)
+	req.LogLine.SetTransactionKey(id)
+	if len(id) > maxIDBytes {
+		return nil, fault.ForPart(fault.NotFound, part)
 	}
-	book := ledger.Book{Reader: l.Ledger, Now: l.Now}
+	book := ledger.Book{Reader: l.Reader, Now: l.Now}
 	entry, err := book.Find(ctx, ledger.Key{Kind: kind, ID: id})
 	if err != nil {
-		return nil, fault.Because(err)
+		return nil, fault.NewInternal(err)
 	}
 	if entry == nil || entry.MerchantID != profile.ID || entry.State == ledger.Released {
-		return nil, fault.In(fault.NotFound, part)
+		return nil, fault.ForPart(fault.NotFound, part)
 	}
-	operation.Note(req, entry)
+	operation.LogRouting(req, entry)
 	return entry, nil
 }
 
-// Charge answers a charge's stored answer; while its outcome is not known, 200 with status Processing.
-func (l *Lookup) Charge(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	entry, err := l.find(ctx, req, ledger.Charge, req.Params["transactionId"], "transactionId")
+// GetCharge answers a charge's stored answer; while its outcome is not known, 200 with status Processing.
+func (l *StatusHandler) GetCharge(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	entry, err := l.findOwnEntry(ctx, req, ledger.Charge, req.Params["transactionId"], "transactionId")
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	if entry.AnswerStatus == 0 {
-		return answer(ok, withoutAnswer(entry, req.BaseURL)), nil
+	if entry.ResponseStatus == 0 {
+		return jsonResponse(statusOK, pendingChargeBody(entry, req.BaseURL)), nil
 	}
 	if entry.State == ledger.Done {
-		return answer(ok, entry.AnswerBody), nil
+		return jsonResponse(statusOK, entry.ResponseBody), nil
 	}
-	return answer(entry.AnswerStatus, entry.AnswerBody), nil
+	return jsonResponse(entry.ResponseStatus, entry.ResponseBody), nil
 }
 
-// Payment answers getStatus: the notification's body with meta.type "payment".
-func (l *Lookup) Payment(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	entry, err := l.find(ctx, req, ledger.Payment, req.Params["orderId"], "order_id")
+// GetPayment answers getStatus: the notification's body with meta.type "payment".
+func (l *StatusHandler) GetPayment(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	entry, err := l.findOwnEntry(ctx, req, ledger.Payment, req.Params["orderId"], "order_id")
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	return answer(ok, payment.Answer(entry, entry.Status)), nil
+	return jsonResponse(statusOK, payment.ResponseBody(entry, entry.Status)), nil
 }
 
-// DeliveryInfos answers the delivery status of an SMS (decision "sms-delivery-infos"). A sender address that is not the
+// GetDeliveryInfos answers the delivery status of an SMS (decision "sms-delivery-infos"). A sender address that is not the
 // message's own names no resource.
-func (l *Lookup) DeliveryInfos(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	entry, err := l.find(ctx, req, ledger.SMS, req.Params["requestId"], "requestId")
+func (l *StatusHandler) GetDeliveryInfos(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	entry, err := l.findOwnEntry(ctx, req, ledger.SMS, req.Params["requestId"], "requestId")
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	if entry.Sender != req.Params["senderAddress"] {
-		return apigw.Response{}, &fault.Fault{Kind: fault.PathAddress, Part: "senderAddress", Value: req.Params["senderAddress"]}
+		return apigw.Response{}, &fault.Fault{Kind: fault.InvalidPathAddress, Part: "senderAddress", Value: req.Params["senderAddress"]}
 	}
 	status := entry.Status
 	switch {
@@ -121,15 +121,15 @@ func (l *Lookup) DeliveryInfos(ctx context.Context, req *apigw.Request) (apigw.R
 		DeliveryInfo: []deliveryInfo{{Address: entry.Address, DeliveryStatus: status}},
 		ResourceURL:  operation.MessageURL(req.BaseURL, entry.Sender, entry.ID),
 	}
-	return answer(ok, strictjson.Marshal(deliveryInfos{list})), nil
+	return jsonResponse(statusOK, strictjson.Marshal(deliveryInfosResponse{list})), nil
 }
 
-func answer(status int, body []byte) apigw.Response {
+func jsonResponse(status int, body []byte) apigw.Response {
 	return apigw.Response{Status: status, Header: map[string]string{"Content-Type": "application/json"}, Body: body}
 }
 
 type (
-	deliveryInfos struct {
+	deliveryInfosResponse struct {
 		DeliveryInfoList deliveryInfoList `json:"deliveryInfoList"`
 	}
 	deliveryInfoList struct {
@@ -144,7 +144,7 @@ type (
 
 // The part of the charge response that is known before the operator has answered.
 type (
-	charge struct {
+	pendingChargeResponse struct {
 		AmountTransaction amountTransaction `json:"amountTransaction"`
 	}
 	amountTransaction struct {
@@ -165,16 +165,16 @@ type (
 	}
 )
 
-// withoutAnswer is a charge whose outcome is not known yet; or whose outcome a person told, whom no answer came with
+// pendingChargeBody is a charge whose outcome is not known yet; or whose outcome a person told, whom no answer came with
 // (decision "unknown-by-hand").
-func withoutAnswer(e *ledger.Entry, base string) []byte {
-	status := processing
+func pendingChargeBody(e *ledger.Entry, base string) []byte {
+	status := statusProcessing
 	if e.State == ledger.Done {
-		status = charged
+		status = statusCharged
 	}
-	return strictjson.Marshal(charge{amountTransaction{
-		EndUserID:                  endUser,
-		PaymentAmount:              paymentAmount{chargingInformation{Amount: e.AmountText, Currency: e.Currency}},
+	return strictjson.Marshal(pendingChargeResponse{amountTransaction{
+		EndUserID:                  endUserID,
+		PaymentAmount:              paymentAmount{chargingInformation{Amount: e.AmountAsSent, Currency: e.Currency}},
 		TransactionOperationStatus: status,
 		ReferenceCode:              e.ReferenceCode,
 		ServerReferenceCode:        e.ID,

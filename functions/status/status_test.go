@@ -19,141 +19,141 @@ const (
 	orderID   = "DemoShop_1001"
 )
 
-func shop(t testing.TB) *operationtest.World {
+func newFixture(t testing.TB) *operationtest.Fixture {
 	t.Helper()
 	w := operationtest.New(t)
-	lookup := &status.Lookup{Merchants: w.Merchants, Rate: w.Desk.Rate, Ledger: w.Ledger, Now: w.Clock.Now}
-	return w.Serve("status", lookup.Routes()...)
+	handler := &status.StatusHandler{Merchants: w.Merchants, RateLimiter: w.Pipeline.RateLimiter, Reader: w.Ledger, Now: w.Clock.Now}
+	return w.Serve("status", handler.Routes()...)
 }
 
-func load(t testing.TB, name, parameter, id string) *operationtest.Event {
+func loadEvent(t testing.TB, name, parameter, id string) *operationtest.Event {
 	t.Helper()
-	return operationtest.Load(t, "testdata/event-"+name+".json").Param(parameter, id)
+	return operationtest.LoadEvent(t, "testdata/event-"+name+".json").SetPathParameter(parameter, id)
 }
 
-func askCharge(t testing.TB) *operationtest.Event {
+func chargeEvent(t testing.TB) *operationtest.Event {
 	t.Helper()
-	return load(t, "charge", "transactionId", chargeID)
+	return loadEvent(t, "charge", "transactionId", chargeID)
 }
 
-func askPayment(t testing.TB) *operationtest.Event {
+func paymentEvent(t testing.TB) *operationtest.Event {
 	t.Helper()
-	return load(t, "payment", "orderId", orderID)
+	return loadEvent(t, "payment", "orderId", orderID)
 }
 
-func askMessage(t testing.TB) *operationtest.Event {
+func messageEvent(t testing.TB) *operationtest.Event {
 	t.Helper()
-	return load(t, "delivery-infos", "requestId", messageID)
+	return loadEvent(t, "delivery-infos", "requestId", messageID)
 }
 
-// entry is DemoShop's transaction in a state.
-func entry(w *operationtest.World, kind ledger.Kind, id string, state ledger.State) *ledger.Entry {
-	demo := operationtest.Demo()
+// newEntry is DemoShop's transaction in a state.
+func newEntry(w *operationtest.Fixture, kind ledger.Kind, id string, state ledger.State) *ledger.Entry {
+	demo := operationtest.DemoProfile()
 	return &ledger.Entry{
 		Key: ledger.Key{Kind: kind, ID: id}, MerchantID: demo.ID, Merchant: demo.Name, State: state, Version: 2,
 		CreatedAt: w.Clock.Now(), UpdatedAt: w.Clock.Now(), LeaseUntil: w.Clock.Now().Add(25 * time.Second),
-		Country: "CI", Operator: "orange", Currency: "XOF", Minor: 500, AmountText: "500",
+		Country: "CI", Operator: "orange", Currency: "XOF", AmountMinor: 500, AmountAsSent: "500",
 	}
 }
 
-func chargeIn(w *operationtest.World, state ledger.State) *ledger.Entry {
-	e := entry(w, ledger.Charge, chargeID, state)
+func chargeInState(w *operationtest.Fixture, state ledger.State) *ledger.Entry {
+	e := newEntry(w, ledger.Charge, chargeID, state)
 	e.Correlator, e.ReferenceCode = "c-1001", "REF-1001"
 	return e
 }
 
-func paymentIn(w *operationtest.World, state ledger.State, told ledger.Status) *ledger.Entry {
-	e := entry(w, ledger.Payment, orderID, state)
-	e.Status, e.Channel, e.CountryText, e.RefText, e.MerchantState = told, "ussd", "ci", "DemoShop", "a%20b<&>"
-	e.PaymentID, e.MSISDN, e.NotifToken = ledger.PaymentTransactionID(orderID), operationtest.MSISDN, "nt-secret"
+func paymentWithStatus(w *operationtest.Fixture, state ledger.State, entryStatus ledger.Status) *ledger.Entry {
+	e := newEntry(w, ledger.Payment, orderID, state)
+	e.Status, e.Channel, e.CountryAsSent, e.MerchantReference, e.MerchantState = entryStatus, "ussd", "ci", "DemoShop", "a%20b<&>"
+	e.TransactionID, e.MSISDN, e.NotifToken = ledger.PaymentTransactionID(orderID), operationtest.MSISDN, "nt-secret"
 	return e
 }
 
-func messageIn(w *operationtest.World, state ledger.State, told ledger.Status) *ledger.Entry {
-	e := entry(w, ledger.SMS, messageID, state)
-	e.Status, e.Sender, e.Address = told, "tel:+2250707", "acr:X-Operator-ISE2"
+func messageWithStatus(w *operationtest.Fixture, state ledger.State, entryStatus ledger.Status) *ledger.Entry {
+	e := newEntry(w, ledger.SMS, messageID, state)
+	e.Status, e.Sender, e.Address = entryStatus, "tel:+2250707", "acr:X-Operator-ISE2"
 	return e
 }
 
 // decision "charge-get".
 func TestCharge(t *testing.T) {
 	t.Run("decision charge-get: done, the stored answer byte for byte", func(t *testing.T) {
-		w := shop(t)
-		e := chargeIn(w, ledger.Done)
-		e.AnswerStatus, e.AnswerBody = 201, []byte(`{"amountTransaction":{"description":"<a&b>"}}`)
-		w.Ledger.Put(e)
-		if answer := w.Do(t, askCharge(t)).Succeeds(t, 200); answer.Body != string(e.AnswerBody) {
-			t.Errorf("got %s", answer.Body)
+		w := newFixture(t)
+		e := chargeInState(w, ledger.Done)
+		e.ResponseStatus, e.ResponseBody = 201, []byte(`{"amountTransaction":{"description":"<a&b>"}}`)
+		w.Ledger.Overwrite(e)
+		if response := w.Send(t, chargeEvent(t)).AssertStatus(t, 200); response.Body != string(e.ResponseBody) {
+			t.Errorf("got %s", response.Body)
 		}
-		w.Counts(t, 0, 0, 0, 0)
-		if w.Ledger.Calls(ledgermem.Get) != 1 {
-			t.Errorf("%d reads", w.Ledger.Calls(ledgermem.Get))
+		w.AssertCallCounts(t, 0, 0, 0, 0)
+		if w.Ledger.CallCount(ledgermem.Get) != 1 {
+			t.Errorf("%d reads", w.Ledger.CallCount(ledgermem.Get))
 		}
 	})
 	t.Run("decision charge-get: refused, the stored refusal", func(t *testing.T) {
-		w := shop(t)
-		e := chargeIn(w, ledger.Refused)
-		e.AnswerStatus, e.AnswerBody = 403, []byte(`{"requestError":{"policyException":{"messageId":"POL1000","text":"x","variables":[]}}}`)
-		w.Ledger.Put(e)
-		w.Do(t, askCharge(t)).Fails(t, 403, "POL1000")
+		w := newFixture(t)
+		e := chargeInState(w, ledger.Refused)
+		e.ResponseStatus, e.ResponseBody = 403, []byte(`{"requestError":{"policyException":{"messageId":"POL1000","text":"x","variables":[]}}}`)
+		w.Ledger.Overwrite(e)
+		w.Send(t, chargeEvent(t)).AssertError(t, 403, "POL1000")
 	})
 	for _, state := range []ledger.State{ledger.Reserved, ledger.Unknown} {
 		t.Run("decision charge-get: Processing while "+string(state), func(t *testing.T) {
-			w := shop(t)
-			w.Ledger.Put(chargeIn(w, state))
-			operationtest.GoldenAnswer(t, "testdata/processing.json", w.Do(t, askCharge(t)))
+			w := newFixture(t)
+			w.Ledger.Overwrite(chargeInState(w, state))
+			operationtest.GoldenResponse(t, "testdata/processing.json", w.Send(t, chargeEvent(t)))
 		})
 	}
 	t.Run("decision unknown-by-hand: a charge that a person found applied was charged", func(t *testing.T) {
-		w := shop(t)
-		w.Ledger.Put(chargeIn(w, ledger.Done))
-		if answer := w.Do(t, askCharge(t)).Succeeds(t, 200); answer.Text("amountTransaction.transactionOperationStatus") != "Charged" {
-			t.Errorf("got %s", answer.Body)
+		w := newFixture(t)
+		w.Ledger.Overwrite(chargeInState(w, ledger.Done))
+		if response := w.Send(t, chargeEvent(t)).AssertStatus(t, 200); response.Text("amountTransaction.transactionOperationStatus") != "Charged" {
+			t.Errorf("got %s", response.Body)
 		}
 	})
 	t.Run("another endUserId is no route", func(t *testing.T) {
-		w := shop(t)
-		w.Ledger.Put(chargeIn(w, ledger.Unknown))
-		w.Do(t, askCharge(t).Param("endUserId", "tel%3A%2B225")).Fails(t, 404, "900906")
+		w := newFixture(t)
+		w.Ledger.Overwrite(chargeInState(w, ledger.Unknown))
+		w.Send(t, chargeEvent(t).SetPathParameter("endUserId", "tel%3A%2B225")).AssertError(t, 404, "900906")
 	})
 }
 
 // decision "pay-getstatus".
 func TestPayment(t *testing.T) {
-	for _, told := range []ledger.Status{ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired} {
-		t.Run("decision pay-getstatus: "+string(told), func(t *testing.T) {
-			w := shop(t)
-			e := paymentIn(w, ledger.Done, told)
-			if told.Final() {
+	for _, entryStatus := range []ledger.Status{ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired} {
+		t.Run("decision pay-getstatus: "+string(entryStatus), func(t *testing.T) {
+			w := newFixture(t)
+			e := paymentWithStatus(w, ledger.Done, entryStatus)
+			if entryStatus.Final() {
 				e.FinalAt = w.Clock.Now().Add(time.Hour)
 			}
-			w.Ledger.Put(e)
-			answer := w.Do(t, askPayment(t)).Succeeds(t, 200)
-			if answer.Text("status") != string(told) || answer.Text("meta.type") != payment.TypeAnswer || answer.Text("state") != "a%20b<&>" {
-				t.Errorf("got %s", answer.Body)
+			w.Ledger.Overwrite(e)
+			response := w.Send(t, paymentEvent(t)).AssertStatus(t, 200)
+			if response.Text("status") != string(entryStatus) || response.Text("meta.type") != payment.TypeResponse || response.Text("state") != "a%20b<&>" {
+				t.Errorf("got %s", response.Body)
 			}
-			if told == ledger.Successful {
-				operationtest.GoldenAnswer(t, "testdata/get-status.json", answer)
+			if entryStatus == ledger.Successful {
+				operationtest.GoldenResponse(t, "testdata/get-status.json", response)
 			}
-			if strings.Contains(answer.Body, "otp") {
-				t.Errorf("decision pay-otp: %s", answer.Body)
+			if strings.Contains(response.Body, "otp") {
+				t.Errorf("decision pay-otp: %s", response.Body)
 			}
 		})
 	}
 	for _, state := range []ledger.State{ledger.Reserved, ledger.Unknown} {
 		t.Run("decision pay-getstatus: pending while "+string(state), func(t *testing.T) {
-			w := shop(t)
-			w.Ledger.Put(paymentIn(w, state, ledger.Pending))
-			if got := w.Do(t, askPayment(t)).Succeeds(t, 200).Text("status"); got != "pending" {
+			w := newFixture(t)
+			w.Ledger.Overwrite(paymentWithStatus(w, state, ledger.Pending))
+			if got := w.Send(t, paymentEvent(t)).AssertStatus(t, 200).Text("status"); got != "pending" {
 				t.Errorf("status %s", got)
 			}
 		})
 	}
 	t.Run("decision pay-getstatus: the second path is the same, and routing headers are optional", func(t *testing.T) {
-		w := shop(t)
-		w.Ledger.Put(paymentIn(w, ledger.Done, ledger.Pending))
-		one := w.Do(t, askPayment(t))
-		two := w.Do(t, askPayment(t).Field("resource", status.PaymentResourceToo).Header("mno-name", "x").Header("channel", "y"))
+		w := newFixture(t)
+		w.Ledger.Overwrite(paymentWithStatus(w, ledger.Done, ledger.Pending))
+		one := w.Send(t, paymentEvent(t))
+		two := w.Send(t, paymentEvent(t).SetField("resource", status.PaymentResourceAlias).SetHeader("mno-name", "x").SetHeader("channel", "y"))
 		if one.Status != 200 || one.Body != two.Body {
 			t.Errorf("got %s and %s", one.Body, two.Body)
 		}
@@ -172,92 +172,92 @@ func TestDeliveryInfos(t *testing.T) {
 		{ledger.Reserved, "", ledger.MessageWaiting}, {ledger.Refused, "", ledger.DeliveryImpossible},
 	} {
 		t.Run("decision sms-delivery-infos: "+string(c.state)+" "+string(c.told), func(t *testing.T) {
-			w := shop(t)
-			w.Ledger.Put(messageIn(w, c.state, c.told))
-			answer := w.Do(t, askMessage(t)).Succeeds(t, 200)
-			if !strings.Contains(answer.Body, `"deliveryStatus":"`+string(c.want)+`"`) {
-				t.Errorf("got %s", answer.Body)
+			w := newFixture(t)
+			w.Ledger.Overwrite(messageWithStatus(w, c.state, c.told))
+			response := w.Send(t, messageEvent(t)).AssertStatus(t, 200)
+			if !strings.Contains(response.Body, `"deliveryStatus":"`+string(c.want)+`"`) {
+				t.Errorf("got %s", response.Body)
 			}
 			if c.want == ledger.DeliveredToTerminal {
-				operationtest.GoldenAnswer(t, "testdata/delivery-infos.json", answer)
+				operationtest.GoldenResponse(t, "testdata/delivery-infos.json", response)
 			}
 		})
 	}
 	for _, path := range []string{"tel%3A%2B2250708", "2250707", "tel%253A%252B2250707"} {
 		t.Run("decision sms-sender: another sender in the path "+path, func(t *testing.T) {
-			w := shop(t)
-			w.Ledger.Put(messageIn(w, ledger.Done, ledger.MessageWaiting))
-			if answer := w.Do(t, askMessage(t).Param("senderAddress", path)); answer.Status != 404 {
-				t.Errorf("%d %s", answer.Status, answer.Body)
+			w := newFixture(t)
+			w.Ledger.Overwrite(messageWithStatus(w, ledger.Done, ledger.MessageWaiting))
+			if response := w.Send(t, messageEvent(t).SetPathParameter("senderAddress", path)); response.Status != 404 {
+				t.Errorf("%d %s", response.Status, response.Body)
 			}
 		})
 	}
 	t.Run("the path decoded, as the local front hands it over", func(t *testing.T) {
-		w := shop(t)
-		w.Ledger.Put(messageIn(w, ledger.Done, ledger.MessageWaiting))
-		w.Do(t, askMessage(t).Param("senderAddress", "tel:+2250707")).Succeeds(t, 200)
+		w := newFixture(t)
+		w.Ledger.Overwrite(messageWithStatus(w, ledger.Done, ledger.MessageWaiting))
+		w.Send(t, messageEvent(t).SetPathParameter("senderAddress", "tel:+2250707")).AssertStatus(t, 200)
 	})
 }
 
-// lookups are the three lookups with an entry that each finds, and what a missing one is told as.
-func lookups(t *testing.T, each func(t *testing.T, w *operationtest.World, ask *operationtest.Event, found *ledger.Entry, parameter, part string)) {
+// forEachLookup are the three lookups with an entry that each finds, and what a missing one is told as.
+func forEachLookup(t *testing.T, check func(t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, parameter, part string)) {
 	t.Helper()
 	t.Run("charge", func(t *testing.T) {
-		w := shop(t)
-		each(t, w, askCharge(t), chargeIn(w, ledger.Unknown), "transactionId", "transactionId")
+		w := newFixture(t)
+		check(t, w, chargeEvent(t), chargeInState(w, ledger.Unknown), "transactionId", "transactionId")
 	})
 	t.Run("getStatus", func(t *testing.T) {
-		w := shop(t)
-		each(t, w, askPayment(t), paymentIn(w, ledger.Done, ledger.Pending), "orderId", "order_id")
+		w := newFixture(t)
+		check(t, w, paymentEvent(t), paymentWithStatus(w, ledger.Done, ledger.Pending), "orderId", "order_id")
 	})
 	t.Run("deliveryInfos", func(t *testing.T) {
-		w := shop(t)
-		each(t, w, askMessage(t), messageIn(w, ledger.Done, ledger.MessageWaiting), "requestId", "requestId")
+		w := newFixture(t)
+		check(t, w, messageEvent(t), messageWithStatus(w, ledger.Done, ledger.MessageWaiting), "requestId", "requestId")
 	})
 }
 
-// TestMissing: what is not there, not the caller's, released or expired all looks the same.
-func TestMissing(t *testing.T) {
-	lookups(t, func(t *testing.T, w *operationtest.World, ask *operationtest.Event, found *ledger.Entry, parameter, part string) {
+// TestNotFound: what is not there, not the caller's, released or expired all looks the same.
+func TestNotFound(t *testing.T) {
+	forEachLookup(t, func(t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, parameter, part string) {
 		missing := func(why string) {
 			t.Helper()
 			t.Log(why)
-			w.Do(t, ask).Fails(t, 404, "SVC0002", part)
+			w.Send(t, event).AssertError(t, 404, "SVC0002", part)
 		}
 		missing("nothing is there")
-		w.Ledger.Put(found)
-		w.Do(t, ask).Succeeds(t, 200)
-		found.MerchantID = operationtest.Other().ID
-		w.Ledger.Put(found)
+		w.Ledger.Overwrite(found)
+		w.Send(t, event).AssertStatus(t, 200)
+		found.MerchantID = operationtest.OtherProfile().ID
+		w.Ledger.Overwrite(found)
 		missing("decision charge-get, pay-getstatus: another merchant's")
-		found.MerchantID, found.State = operationtest.Demo().ID, ledger.Released
-		w.Ledger.Put(found)
+		found.MerchantID, found.State = operationtest.DemoProfile().ID, ledger.Released
+		w.Ledger.Overwrite(found)
 		missing("decision released: getStatus says 404")
 		found.State, found.ExpireAt = ledger.Done, w.Clock.Now()
-		w.Ledger.Put(found)
+		w.Ledger.Overwrite(found)
 		missing("decision retention: expired, whether or not the table has deleted it")
-		reads := w.Ledger.Calls(ledgermem.Get)
-		w.Do(t, ask.Param(parameter, strings.Repeat("a", 256))).Fails(t, 404, "SVC0002", part)
-		if w.Ledger.Calls(ledgermem.Get) != reads {
+		reads := w.Ledger.CallCount(ledgermem.Get)
+		w.Send(t, event.SetPathParameter(parameter, strings.Repeat("a", 256))).AssertError(t, 404, "SVC0002", part)
+		if w.Ledger.CallCount(ledgermem.Get) != reads {
 			t.Error("the table was asked for a key that it cannot hold")
 		}
 		for _, id := range []string{"%2F..%2F", "é", "'--", " "} {
-			w.Do(t, ask.Param(parameter, id)).Fails(t, 404, "SVC0002", part)
+			w.Send(t, event.SetPathParameter(parameter, id)).AssertError(t, 404, "SVC0002", part)
 		}
 	})
 }
 
-func TestRefused(t *testing.T) {
-	lookups(t, func(t *testing.T, w *operationtest.World, ask *operationtest.Event, found *ledger.Entry, _, _ string) {
-		w.Ledger.Put(found)
-		w.Ledger.SetFaults(func(ledgermem.Call) ledgermem.Fault { return ledgermem.Error })
-		w.Do(t, ask).Fails(t, 500, "SVC0001", "PDK_SMSW_0001")
-		w.Merchants.Fail(errors.New("the table is gone"))
-		w.Do(t, ask).Fails(t, 500, "SVC0001", "PDK_SMSW_0001")
-		w.Merchants.Fail(nil)
-		w.Do(t, ask.Header("Authorization", "Bearer nobody")).Fails(t, 401, "900901")
-		w.Do(t, ask.Headers("Authorization")).Fails(t, 401, "900902")
-		w.Do(t, ask.Field("httpMethod", "DELETE")).Fails(t, 404, "900906")
+func TestRefusals(t *testing.T) {
+	forEachLookup(t, func(t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, _, _ string) {
+		w.Ledger.Overwrite(found)
+		w.Ledger.InjectFaults(func(ledgermem.Call) ledgermem.InjectedFault { return ledgermem.FailedBeforeApply })
+		w.Send(t, event).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
+		w.Merchants.SetError(errors.New("the table is gone"))
+		w.Send(t, event).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
+		w.Merchants.SetError(nil)
+		w.Send(t, event.SetHeader("Authorization", "Bearer nobody")).AssertError(t, 401, "900901")
+		w.Send(t, event.SetHeaderValues("Authorization")).AssertError(t, 401, "900902")
+		w.Send(t, event.SetField("httpMethod", "DELETE")).AssertError(t, 404, "900906")
 	})
 }
 
@@ -267,14 +267,14 @@ func FuzzPath(f *testing.F) {
 	f.Add(orderID, "acr:OperatorAPIToken", "tel:+2250707")
 	f.Add("%", "%00", "é")
 	f.Fuzz(func(t *testing.T, id, endUser, sender string) {
-		w := shop(t)
-		for _, ask := range []*operationtest.Event{
-			askCharge(t).Param("transactionId", id).Param("endUserId", endUser),
-			askPayment(t).Param("orderId", id),
-			askMessage(t).Param("requestId", id).Param("senderAddress", sender),
+		w := newFixture(t)
+		for _, event := range []*operationtest.Event{
+			chargeEvent(t).SetPathParameter("transactionId", id).SetPathParameter("endUserId", endUser),
+			paymentEvent(t).SetPathParameter("orderId", id),
+			messageEvent(t).SetPathParameter("requestId", id).SetPathParameter("senderAddress", sender),
 		} {
-			if answer := w.Do(t, ask); answer.Status != 404 {
-				t.Errorf("%d %s", answer.Status, answer.Body)
+			if response := w.Send(t, event); response.Status != 404 {
+				t.Errorf("%d %s", response.Status, response.Body)
 			}
 		}
 	})

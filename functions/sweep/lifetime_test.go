@@ -9,37 +9,37 @@ import (
 
 // decision "pay-poll": the lifetime of a payment counts from its last reservation. One that was released, or unknown, and
 // accepted a day later when its merchant sent it again has its whole day before it.
-func TestLifetimeOfAPaymentSentAgain(t *testing.T) {
+func TestLifetimeOfResentPayment(t *testing.T) {
 	for name, state := range map[string]ledger.State{"released": ledger.Released, "unknown": ledger.Unknown} {
 		t.Run(name, func(t *testing.T) {
-			s := kit(t)
-			s.Operator.Says("pending")
-			first := s.Reserved("DemoShop_1")
+			s := newFixture(t)
+			s.Operator.SetStatus("pending")
+			first := s.NewReservedPayment("DemoShop_1")
 			first.Channel, first.Fingerprint = "web", "f"
-			first.Settle("owner", ledger.Settlement{State: state}, ledger.Moment(s.Clock.Now()))
-			s.Store(first)
+			first.ApplyOutcome("owner", ledger.CallOutcome{State: state}, ledger.Timestamp(s.Clock.Now()))
+			s.StoreEntry(first)
 			s.Clock.Advance(24*time.Hour - 2*time.Minute)
-			again := s.Reserved("DemoShop_1")
-			again.Channel, again.Fingerprint = "web", "f"
-			again.LeaseUntil = s.Clock.Now().Add(25 * time.Second)
-			held, verdict, err := s.Book.Hold(s.Context(t, timeout), again, func(string) time.Duration { return 24 * time.Hour })
-			if err != nil || verdict != ledger.Retaken {
+			resent := s.NewReservedPayment("DemoShop_1")
+			resent.Channel, resent.Fingerprint = "web", "f"
+			resent.LeaseUntil = s.Clock.Now().Add(25 * time.Second)
+			reservation, verdict, err := s.Book.Reserve(s.InvocationContext(t, timeout), resent, func(string) time.Duration { return 24 * time.Hour })
+			if err != nil || verdict != ledger.TakenOver {
 				t.Fatal(verdict, err)
 			}
-			_, err = s.Book.Settle(s.Context(t, timeout), held, ledger.Settlement{
-				State: ledger.Done, Status: ledger.Pending, AnswerStatus: 201, AnswerBody: []byte("{}"), Due: s.Clock.Now().Add(time.Minute),
+			_, err = s.Book.StoreOutcome(s.InvocationContext(t, timeout), reservation, ledger.CallOutcome{
+				State: ledger.Done, Status: ledger.Pending, ResponseStatus: 201, ResponseBody: []byte("{}"), FirstPollAt: s.Clock.Now().Add(time.Minute),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for range 5 {
-				s.after(t, time.Minute)
+				s.runSweepAfter(t, time.Minute)
 			}
-			if e := s.Get(t, held); e.Status != ledger.Pending {
+			if e := s.MustGet(t, reservation); e.Status != ledger.Pending {
 				t.Errorf("%s some minutes after the operator accepted it", e.Status)
 			}
-			s.after(t, 24*time.Hour)
-			if e := s.Get(t, held); e.Status != ledger.Expired {
+			s.runSweepAfter(t, 24*time.Hour)
+			if e := s.MustGet(t, reservation); e.Status != ledger.Expired {
 				t.Errorf("%s a day later", e.Status)
 			}
 		})
@@ -48,18 +48,18 @@ func TestLifetimeOfAPaymentSentAgain(t *testing.T) {
 
 // An expired message leaves the due index the first time that it is met: the table deletes it days later, and until then
 // it would stand before everything that is due.
-func TestExpiredEntriesLeaveTheIndex(t *testing.T) {
-	s := kit(t)
+func TestExpiredEntriesAreUnindexed(t *testing.T) {
+	s := newFixture(t)
 	message := s.NewMessage("m-1")
 	message.ExpireAt = s.Clock.Now().Add(time.Hour)
-	message.Settle("owner", ledger.Settlement{State: ledger.Unknown, Due: s.Clock.Now().Add(59 * time.Minute)}, ledger.Moment(s.Clock.Now()))
-	s.Store(message)
-	s.after(t, 2*time.Hour)
-	keys, err := s.Ledger.DueKeys(s.Context(t, timeout), ledger.DueShard(message.Key), s.Clock.Now(), 10)
+	message.ApplyOutcome("owner", ledger.CallOutcome{State: ledger.Unknown, FirstPollAt: s.Clock.Now().Add(59 * time.Minute)}, ledger.Timestamp(s.Clock.Now()))
+	s.StoreEntry(message)
+	s.runSweepAfter(t, 2*time.Hour)
+	keys, err := s.Ledger.DueKeys(s.InvocationContext(t, timeout), ledger.DueShard(message.Key), s.Clock.Now(), 10)
 	if err != nil || len(keys) != 0 {
 		t.Errorf("still due: %v %v", keys, err)
 	}
-	if len(s.Shop.Posts("")) != 0 {
+	if len(s.MerchantServer.Received("")) != 0 {
 		t.Error("an expired message was told")
 	}
 }

@@ -5,27 +5,27 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/settlement"
+	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/telemetry"
 )
 
-// settle looks a payment up at its operator and makes of the answer what the decisions say: a final status is applied;
+// lookUpPayment looks a payment up at its operator and makes of the answer what the decisions say: a final status is applied;
 // at the end of its lifetime an answered lookup that is not successful expires it; else it is asked again later
 // (decisions "pay-poll" and "pay-claims"). The next lookup is stored first, which claims this one.
-func (p *pass) settle(ctx context.Context, entry *ledger.Entry, line *telemetry.Event) (*ledger.Entry, error) {
-	now := ledger.Moment(p.Now())
+func (p *pass) lookUpPayment(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
+	now := ledger.Timestamp(p.Now())
 	if !entry.LookupDue(now) {
 		return entry, nil
 	}
-	if !p.ask(entry.Operator) {
+	if !p.acquireLookupSlot(entry.Operator) {
 		return entry, nil // still due: the next sweep's
 	}
-	defer p.asked(entry.Operator)
+	defer p.releaseLookupSlot(entry.Operator)
 	claimed := false
-	entry, err := p.change(ctx, entry, func(e *ledger.Entry) bool {
+	entry, err := p.applyChange(ctx, entry, func(e *ledger.Entry) bool {
 		claimed = e.LookupDue(now)
 		if claimed {
-			e.PollAgain(p.nextPoll(e, now))
+			e.ReschedulePoll(p.nextPollAt(e, now))
 		}
 		return claimed
 	})
@@ -34,112 +34,112 @@ func (p *pass) settle(ctx context.Context, entry *ledger.Entry, line *telemetry.
 	}
 	if entry.Kind != ledger.Payment {
 		// It cannot be looked up: it waits for the merchant's retry or a person (decision "repeat-window").
-		line.Count(telemetry.StaleUnknowns)
+		line.Increment(telemetry.StaleUnknownOutcomes)
 		return entry, nil
 	}
 	start := p.Now()
-	answer := p.Settlement.Ask(ctx, entry)
-	line.AddUpstream(p.Now().Sub(start))
-	p.heard(entry.Operator, answer.Answered)
-	if answer.Offered && !answer.Answered {
-		line.Count(telemetry.LookupFailures)
-		line.SetCause(answer.Cause)
+	lookup := p.Reconciler.LookUp(ctx, entry)
+	line.AddOperatorTime(p.Now().Sub(start))
+	p.setResponsive(entry.Operator, lookup.Responded)
+	if lookup.Supported && !lookup.Responded {
+		line.Increment(telemetry.LookupFailures)
+		line.SetCause(lookup.Cause)
 	}
-	if answer.Answered {
-		entry, err = p.apply(ctx, entry, answer, line)
+	if lookup.Responded {
+		entry, err = p.applyLookup(ctx, entry, lookup, line)
 	}
-	if err == nil && p.stuck(entry, answer, now) {
-		line.Count(telemetry.StaleUnknowns)
+	if err == nil && p.needsManualResolution(entry, lookup, now) {
+		line.Increment(telemetry.StaleUnknownOutcomes)
 	}
 	return entry, err
 }
 
-// maxUnheard is how many lookups run side by side at an operator that has just not answered one: so one operator that is
+// maxUnresponsiveLookups is how many lookups run side by side at an operator that has just not answered one: so one operator that is
 // down holds up no other's payments, and no notifications.
-const maxUnheard = workers / 4
+const maxUnresponsiveLookups = workers / 4
 
-// ask takes a place for a lookup at an operator; false where it is silent and its few places are taken.
-func (p *pass) ask(operator string) bool {
+// acquireLookupSlot takes a place for a lookup at an operator; false where it is silent and its few places are taken.
+func (p *pass) acquireLookupSlot(operator string) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if p.silent[operator] && p.asking[operator] >= maxUnheard {
+	if p.unresponsiveOperators[operator] && p.lookupsByOperator[operator] >= maxUnresponsiveLookups {
 		return false
 	}
-	p.asking[operator]++
+	p.lookupsByOperator[operator]++
 	return true
 }
 
-// asked gives the place back.
-func (p *pass) asked(operator string) {
+// releaseLookupSlot gives the place back.
+func (p *pass) releaseLookupSlot(operator string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.asking[operator]--
+	p.lookupsByOperator[operator]--
 }
 
-// heard notes whether an operator answered.
-func (p *pass) heard(operator string, answered bool) {
+// setResponsive notes whether an operator answered.
+func (p *pass) setResponsive(operator string, responded bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.silent[operator] = !answered
+	p.unresponsiveOperators[operator] = !responded
 }
 
-// apply stores what an answered lookup means.
-func (p *pass) apply(ctx context.Context, entry *ledger.Entry, answer settlement.Answer, line *telemetry.Event) (*ledger.Entry, error) {
+// applyLookup stores what an answered lookup means.
+func (p *pass) applyLookup(ctx context.Context, entry *ledger.Entry, lookup reconcile.LookupResult, line *telemetry.LogLine) (*ledger.Entry, error) {
 	conflicts := 0
-	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) { return p.change(ctx, entry, change) }
-	settled, uncounted, err := p.Settlement.Keep(ctx, store, func(e *ledger.Entry) bool {
-		now, kept := ledger.Moment(p.Now()), len(e.Conflicts)
-		var resolved ledger.Resolved
-		if answer.Final {
-			resolved = e.Resolve(p.Settlement.Resolution(e, answer.Report, settlement.SourceStatus), now)
+	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) { return p.applyChange(ctx, entry, change) }
+	updated, refundErr, err := p.Reconciler.StoreAndAdjustLimit(ctx, store, func(e *ledger.Entry) bool {
+		now, conflictsBefore := ledger.Timestamp(p.Now()), len(e.Conflicts)
+		var resolved ledger.Effect
+		if lookup.StatusFinal {
+			resolved = e.ApplyFinalStatus(p.Reconciler.NewStatusReport(e, lookup.Report, reconcile.SourceStatus), now)
 		} else {
-			resolved = e.Expire(p.Lifetime, now)
+			resolved = e.Expire(p.PaymentLifetime, now)
 		}
-		conflicts = len(e.Conflicts) - kept
-		return resolved != ledger.Same
+		conflicts = len(e.Conflicts) - conflictsBefore
+		return resolved != ledger.Unchanged
 	})
 	if err == nil {
-		line.Add(telemetry.Conflicts, conflicts)
+		line.Add(telemetry.StatusConflicts, conflicts)
 	}
-	if uncounted != nil {
-		line.Count(telemetry.LimitFailures)
-		line.SetCause(uncounted)
+	if refundErr != nil {
+		line.Increment(telemetry.LimitStoreFailures)
+		line.SetCause(refundErr)
 	}
-	return settled, err
+	return updated, err
 }
 
-// stuck tells whether a payment that this lookup did not settle needs a person: one past its lifetime, which nobody
+// needsManualResolution tells whether a payment that this lookup did not settle needs a person: one past its lifetime, which nobody
 // answers for, which has a success claimed that getStatus does not confirm, or whose amount is another; and one that has
 // been unknown for a while and cannot be looked up.
-func (p *pass) stuck(e *ledger.Entry, answer settlement.Answer, now time.Time) bool {
+func (p *pass) needsManualResolution(e *ledger.Entry, lookup reconcile.LookupResult, now time.Time) bool {
 	age := now.Sub(e.ReservedAt)
 	switch {
-	case e.Settled() || e.PollAt.IsZero() && e.Claim.Status == "":
+	case e.StatusFinal() || e.PollAt.IsZero() && e.Claim.Status == "":
 		return false
-	case age >= p.Lifetime:
+	case age >= p.PaymentLifetime:
 		return true
 	default:
-		return !answer.Answered && e.State == ledger.Unknown && age >= ledger.StaleAfter
+		return !lookup.Responded && e.State == ledger.Unknown && age >= ledger.StaleAfter
 	}
 }
 
-// nextPoll is when an entry is asked about again if this time settles nothing: a payment by the schedule, but never past
+// nextPollAt is when an entry is asked about again if this time settles nothing: a payment by the schedule, but never past
 // the end of its lifetime, at which an answer may expire it, and after that hourly; what cannot be looked up is listed
 // again after the schedule's last wait.
-func (p *pass) nextPoll(e *ledger.Entry, now time.Time) time.Time {
+func (p *pass) nextPollAt(e *ledger.Entry, now time.Time) time.Time {
 	last := len(p.PollSchedule) - 1
-	end := e.ReservedAt.Add(p.Lifetime)
+	release := e.ReservedAt.Add(p.PaymentLifetime)
 	switch {
-	case e.Kind != ledger.Payment && now.Sub(e.ReservedAt) > p.Lifetime:
-		return now.Add(p.Lifetime) // a person has been told often enough
+	case e.Kind != ledger.Payment && now.Sub(e.ReservedAt) > p.PaymentLifetime:
+		return now.Add(p.PaymentLifetime) // a person has been told often enough
 	case e.Kind != ledger.Payment:
 		return now.Add(p.PollSchedule[last])
-	case !now.Before(end):
-		return now.Add(p.RetrySilent)
+	case !now.Before(release):
+		return now.Add(p.UnresponsiveRetry)
 	}
-	next := now.Add(p.PollSchedule[min(e.DueTry+1, last)])
-	if next.After(end) {
-		return end
+	next := now.Add(p.PollSchedule[min(e.PollAttempts+1, last)])
+	if next.After(release) {
+		return release
 	}
 	return next
 }

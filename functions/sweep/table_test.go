@@ -19,13 +19,13 @@ import (
 	"mobilegateway/shared/ledger/dynamo"
 )
 
-// wire counts the requests of each operation.
-type wire struct {
+// countingTransport counts the requests of each operation.
+type countingTransport struct {
 	mutex sync.Mutex
 	count map[string]int
 }
 
-func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	w.mutex.Lock()
 	w.count[operation]++
@@ -33,26 +33,26 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func (w *wire) reset() {
+func (w *countingTransport) reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.count = map[string]int{}
 }
 
-func (w *wire) String() string {
+func (w *countingTransport) String() string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return fmt.Sprint(w.count)
 }
 
-// overTable is a sweep over a table of the embedded server, with requests that are counted.
-func overTable(t testing.TB) (*service, *wire, *dynamodb.Client) {
+// newFixtureOnTable is a sweep over a table of the embedded server, with requests that are counted.
+func newFixtureOnTable(t testing.TB) (*sweepFixture, *countingTransport, *dynamodb.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	counted := &wire{count: map[string]int{}}
+	counted := &countingTransport{count: map[string]int{}}
 	client := dynamodb.New(dynamodb.Options{
-		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.Endpoint(t)), HTTPClient: &http.Client{Transport: counted},
+		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.StartEndpoint(t)), HTTPClient: &http.Client{Transport: counted},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
 		}),
@@ -60,23 +60,23 @@ func overTable(t testing.TB) (*service, *wire, *dynamodb.Client) {
 	if _, err := client.CreateTable(ctx, dynamo.Schema("ledger")); err != nil {
 		t.Fatal(err)
 	}
-	s := kit(t)
+	s := newFixture(t)
 	store := dynamo.New(client, "ledger")
-	s.Book = &ledger.Book{Store: store, Reader: store, Now: s.Clock.Now, Rand: &deliverytest.Random{}}
+	s.Book = &ledger.Book{Store: store, Reader: store, Now: s.Clock.Now, Rand: &deliverytest.UniqueReader{}}
 	s.sweep.Queue, s.sweep.Book = store, s.Book
 	return s, counted, client
 }
 
-// settled fills the table with payments that are final and told.
-func (s *service) settled(t testing.TB, client *dynamodb.Client, from, to int) {
+// storeFinalPayments fills the table with payments that are final and told.
+func (s *sweepFixture) storeFinalPayments(t testing.TB, client *dynamodb.Client, from, target int) {
 	t.Helper()
 	const batch = 25
 	var group sync.WaitGroup
 	limit := make(chan struct{}, 4)
-	for ; from < to; from += batch {
+	for ; from < target; from += batch {
 		var puts []types.WriteRequest
-		for i := from; i < min(from+batch, to); i++ {
-			e := s.Reserved(fmt.Sprint("DemoShop_", i))
+		for i := from; i < min(from+batch, target); i++ {
+			e := s.NewReservedPayment(fmt.Sprint("DemoShop_", i))
 			e.State, e.Status, e.FinalAt = ledger.Done, ledger.Successful, e.CreatedAt
 			e.Reschedule()
 			item, err := dynamo.Encode(e)
@@ -102,15 +102,15 @@ func (s *service) settled(t testing.TB, client *dynamodb.Client, from, to int) {
 	group.Wait()
 }
 
-// counts are the requests of an empty sweep, of one that tells a merchant, and of one that looks a payment up, on the
+// countRequests are the requests of an empty sweep, of one that tells a merchant, and of one that looks a payment up, on the
 // table as it is.
-func (s *service) counts(t testing.TB, counted *wire, mark string) [3]string {
+func (s *sweepFixture) countRequests(t testing.TB, counted *countingTransport, suffix string) [3]string {
 	t.Helper()
 	ctx := context.Background()
 	var counts [3]string
 	run := func() string {
 		counted.reset()
-		s.run(t)
+		s.runSweep(t)
 		return counted.String()
 	}
 	counts[0] = run()
@@ -119,43 +119,43 @@ func (s *service) counts(t testing.TB, counted *wire, mark string) [3]string {
 			t.Fatal(err)
 		}
 	}
-	insert(s.Due("DemoShop_told" + mark))
+	insert(s.StoreDueNotification("DemoShop_told" + suffix))
 	counts[1] = run()
-	insert(s.Payment("DemoShop_asked"+mark, func(e *ledger.Entry) { e.PollAt = e.CreatedAt }))
+	insert(s.StorePendingPayment("DemoShop_asked"+suffix, func(e *ledger.Entry) { e.PollAt = e.CreatedAt }))
 	counts[2] = run()
 	return counts
 }
 
 // On the table a sweep costs what is due, not what is there: 16 queries, and one read and two writes for each entry.
 func TestRequestsOnTheTable(t *testing.T) {
-	s, counted, client := overTable(t)
-	s.Operator.Says("Failed")
-	few := s.counts(t, counted, "-few")
+	s, counted, client := newFixtureOnTable(t)
+	s.Operator.SetStatus("Failed")
+	few := s.countRequests(t, counted, "-few")
 	want := [3]string{"map[Query:16]", "map[GetItem:1 PutItem:2 Query:16]", "map[GetItem:1 PutItem:2 Query:16]"}
 	if few != want {
 		t.Errorf("requests %v, want %v", few, want)
 	}
-	s.settled(t, client, 0, 2000)
-	if many := s.counts(t, counted, "-many"); many != few {
+	s.storeFinalPayments(t, client, 0, 2000)
+	if many := s.countRequests(t, counted, "-many"); many != few {
 		t.Errorf("requests %v with 2,000 settled payments, %v without", many, few)
 	}
 }
 
-// BenchmarkSweepOverSettled checks that a sweep costs the same requests however many payments are settled, and measures
+// BenchmarkSweepWithFinalEntries checks that a sweep costs the same requests however many payments are settled, and measures
 // one over an index with nothing due. The embedded engine's writes grow slower with the table: TestNothingDue has the
 // 100,000, in memory.
-func BenchmarkSweepOverSettled(b *testing.B) {
-	for _, settled := range []int{10, 5_000} {
-		b.Run(fmt.Sprint(settled), func(b *testing.B) {
-			s, counted, client := overTable(b)
-			s.settled(b, client, 0, settled)
-			s.Operator.Says("Failed")
+func BenchmarkSweepWithFinalEntries(b *testing.B) {
+	for _, updated := range []int{10, 5_000} {
+		b.Run(fmt.Sprint(updated), func(b *testing.B) {
+			s, counted, client := newFixtureOnTable(b)
+			s.storeFinalPayments(b, client, 0, updated)
+			s.Operator.SetStatus("Failed")
 			want := [3]string{"map[Query:16]", "map[GetItem:1 PutItem:2 Query:16]", "map[GetItem:1 PutItem:2 Query:16]"}
-			if got := s.counts(b, counted, "-bench"); got != want {
+			if got := s.countRequests(b, counted, "-bench"); got != want {
 				b.Fatalf("requests %v, want %v", got, want)
 			}
 			for b.Loop() {
-				s.run(b)
+				s.runSweep(b)
 			}
 		})
 	}

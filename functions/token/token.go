@@ -25,10 +25,10 @@ const (
 
 // Operation is the token endpoint with all it needs. Life is how long an access token lives (ACCESS_TOKEN_LIFETIME).
 type Operation struct {
-	Store merchant.Store
-	Keys  *keyring.Keys
-	Life  time.Duration
-	Now   func() time.Time
+	Store         merchant.Store
+	Keys          *keyring.RefreshingRing
+	TokenLifetime time.Duration
+	Now           func() time.Time
 }
 
 // Route is the operation's entry in the gateway.
@@ -36,8 +36,8 @@ func (o *Operation) Route() apigw.Route {
 	return apigw.Route{Method: Method, Resource: Resource, Handle: o.Handle}
 }
 
-// issued is the successful answer (RFC 6749, 5.1).
-type issued struct {
+// tokenResponse is the successful answer (RFC 6749, 5.1).
+type tokenResponse struct {
 	AccessToken string `json:"access_token"`
 	TokenType   string `json:"token_type"`
 	ExpiresIn   int64  `json:"expires_in"` // seconds
@@ -46,51 +46,51 @@ type issued struct {
 // Handle answers 200 with an access token, or a refusal in RFC 6749's words that carries our requestError too. It
 // returns no error: whatever goes wrong has the form that OAuth clients expect.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	given, refused := read(req)
+	params, refused := readTokenRequest(req)
 	if refused != nil {
 		return refused.response(req), nil
 	}
-	profile, refused := o.client(ctx, req, given)
+	profile, refused := o.authenticateClient(ctx, req, params)
 	if refused != nil {
 		return refused.response(req), nil
 	}
-	if refused := given.checkGrant(); refused != nil {
+	if refused := params.checkGrant(); refused != nil {
 		return refused.response(req), nil
 	}
-	key, err := o.Keys.Signing(ctx)
+	key, err := o.Keys.SigningKey(ctx)
 	if err != nil {
-		return unable(err).response(req), nil
+		return serverError(err).response(req), nil
 	}
-	expires := o.Now().Add(o.Life)
-	answer := issued{
-		AccessToken: merchant.SignToken(profile, key, expires),
+	expires := o.Now().Add(o.TokenLifetime)
+	response := tokenResponse{
+		AccessToken: merchant.SignShortLivedToken(profile, key, expires),
 		TokenType:   "Bearer",
-		ExpiresIn:   max(int64(o.Life/time.Second), 1),
+		ExpiresIn:   max(int64(o.TokenLifetime/time.Second), 1),
 	}
-	req.Event.SetOutcome("issued")
-	return apigw.Response{Status: http.StatusOK, Header: header(), Body: strictjson.Marshal(answer)}, nil
+	req.LogLine.SetOutcome("issued")
+	return apigw.Response{Status: http.StatusOK, Header: noStoreHeaders(), Body: strictjson.Marshal(response)}, nil
 }
 
-// client finds the merchant whose client secret was given.
-func (o *Operation) client(ctx context.Context, req *apigw.Request, given *grant) (*merchant.Profile, *refusal) {
-	if !given.hasClient {
-		return nil, invalidClient(fault.NoCredentials, "client authentication is required")
+// authenticateClient finds the merchant whose client secret was given.
+func (o *Operation) authenticateClient(ctx context.Context, req *apigw.Request, params *tokenParams) (*merchant.Profile, *refusal) {
+	if !params.hasCredentials {
+		return nil, invalidClient(fault.MissingCredentials, "client authentication is required")
 	}
-	if !merchant.ClientSecretFits(given.clientID, given.clientSecret) {
-		return nil, unknownClient()
+	if !merchant.IsWellFormedClientSecret(params.clientID, params.clientSecret) {
+		return nil, authenticationFailed()
 	}
-	profile, err := o.Store.Profile(ctx, given.clientID)
+	profile, err := o.Store.Profile(ctx, params.clientID)
 	if err != nil {
-		return nil, unable(err)
+		return nil, serverError(err)
 	}
-	if profile == nil || !profile.ClientSecretLive(given.clientSecret, o.Now()) {
-		return nil, unknownClient()
+	if profile == nil || !profile.VerifyClientSecret(params.clientSecret, o.Now()) {
+		return nil, authenticationFailed()
 	}
-	req.Event.SetMerchant(profile.Name)
+	req.LogLine.SetMerchant(profile.Name)
 	return profile, nil
 }
 
-// header says that nothing on the way may keep the answer (RFC 6749, 5.1).
-func header() map[string]string {
+// noStoreHeaders says that nothing on the way may keep the answer (RFC 6749, 5.1).
+func noStoreHeaders() map[string]string {
 	return map[string]string{"Cache-Control": "no-store", "Pragma": "no-cache"}
 }

@@ -23,21 +23,21 @@ import (
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// vault is the secret that holds the token keys.
-type vault struct {
+// fakeSecretSource is the secret that holds the token keys.
+type fakeSecretSource struct {
 	text []byte
-	fail error
+	err  error
 }
 
-func (v *vault) Fetch(context.Context, string) (secret.Value, error) {
-	return secret.Value{Current: v.text}, v.fail
+func (v *fakeSecretSource) Fetch(context.Context, string) (secret.Value, error) {
+	return secret.Value{Bytes: v.text}, v.err
 }
 
-// desk is the token function as deployed, in memory.
-type desk struct {
+// tokenFixture is the token function as deployed, in memory.
+type tokenFixture struct {
 	t       testing.TB
 	store   *merchantmem.Store
-	vault   *vault
+	secrets *fakeSecretSource
 	cache   *secret.Cache
 	gateway *apigw.Gateway
 	log     bytes.Buffer
@@ -45,19 +45,19 @@ type desk struct {
 	secret  string
 }
 
-func newDesk(t testing.TB) *desk {
+func newFixture(t testing.TB) *tokenFixture {
 	t.Helper()
-	text, err := keyring.Append(nil, merchanttest.Random(9), start)
+	text, err := keyring.AddKey(nil, merchanttest.SeededReader(9), start)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{t: t, store: &merchantmem.Store{}, vault: &vault{text: text}}
+	d := &tokenFixture{t: t, store: &merchantmem.Store{}, secrets: &fakeSecretSource{text: text}}
 	now := func() time.Time { return start }
-	d.cache = secret.New(d.vault, "token-keys", 5*time.Minute, 30*time.Second, now)
-	operation := &Operation{Store: d.store, Keys: keyring.New(d.cache, 5*time.Minute, now), Life: time.Hour, Now: now}
+	d.cache = secret.NewCache(d.secrets, "token-keys", 5*time.Minute, 30*time.Second, now)
+	operation := &Operation{Store: d.store, Keys: keyring.NewRefreshingRing(d.cache, 5*time.Minute, now), TokenLifetime: time.Hour, Now: now}
 	d.gateway = apigw.New(apigw.Config{Operation: "token", Now: now, Log: &d.log}, operation.Route())
 	d.profile = merchanttest.NewProfile(t, "DemoShop", 1)
-	if d.secret, err = merchant.IssueClientSecret(d.profile, merchanttest.Random(2), start); err != nil {
+	if d.secret, err = merchant.IssueClientSecret(d.profile, merchanttest.SeededReader(2), start); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.store.Create(context.Background(), d.profile); err != nil {
@@ -66,8 +66,8 @@ func newDesk(t testing.TB) *desk {
 	return d
 }
 
-// call is one request of the token endpoint.
-type call struct {
+// tokenCall is one request of the token endpoint.
+type tokenCall struct {
 	authorization string
 	contentType   string
 	query         map[string]string
@@ -75,8 +75,8 @@ type call struct {
 	path          string
 }
 
-// answer is what came back, its body decoded.
-type answer struct {
+// tokenAnswer is what came back, its body decoded.
+type tokenAnswer struct {
 	Status  int               `json:"statusCode"`
 	Headers map[string]string `json:"headers"`
 	Raw     string            `json:"body"`
@@ -90,7 +90,7 @@ type answer struct {
 	} `json:"-"`
 }
 
-func (d *desk) post(c call) answer {
+func (d *tokenFixture) send(c tokenCall) tokenAnswer {
 	d.t.Helper()
 	if c.path == "" {
 		c.path = Resource
@@ -113,7 +113,7 @@ func (d *desk) post(c call) answer {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	var a answer
+	var a tokenAnswer
 	if err := json.Unmarshal(payload, &a); err != nil {
 		d.t.Fatal(err)
 	}
@@ -123,16 +123,16 @@ func (d *desk) post(c call) answer {
 	return a
 }
 
-func basicOf(id, clientSecret string) string {
+func basicAuth(id, clientSecret string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+clientSecret))
 }
 
 const grantForm = "grant_type=client_credentials"
 
-func TestIssues(t *testing.T) {
-	d := newDesk(t)
+func TestIssuesToken(t *testing.T) {
+	d := newFixture(t)
 	id := d.profile.ID
-	inForm := url.Values{partGrant: {clientCredentials}, partClientID: {id}, partClientSecret: {d.secret}}.Encode()
+	inForm := url.Values{partGrantType: {clientCredentials}, partClientID: {id}, partClientSecret: {d.secret}}.Encode()
 	everyCharacter := func(s string) string {
 		var b strings.Builder
 		for _, c := range []byte(s) {
@@ -140,38 +140,38 @@ func TestIssues(t *testing.T) {
 		}
 		return b.String()
 	}
-	inQuery := map[string]string{partGrant: clientCredentials}
+	inQuery := map[string]string{partGrantType: clientCredentials}
 	cases := []struct {
 		name string
-		call call
+		call tokenCall
 	}{
-		{"Basic and a form", call{authorization: basicOf(id, d.secret), contentType: formType, body: grantForm}},
-		{"with a charset", call{authorization: basicOf(id, d.secret), contentType: "Application/X-WWW-Form-URLencoded; charset=UTF-8", body: grantForm}},
-		{"without a content type", call{authorization: basicOf(id, d.secret), body: grantForm}},
-		{"with the slash at the end", call{authorization: basicOf(id, d.secret), body: grantForm, path: "/token/"}},
-		{"lower-case scheme", call{authorization: "basic" + basicOf(id, d.secret)[5:], body: grantForm}},
-		{"id and secret percent-encoded", call{authorization: basicOf(everyCharacter(id), everyCharacter(d.secret)), body: grantForm}},
-		{"a newline after the form", call{authorization: basicOf(id, d.secret), body: grantForm + "\r\n"}},
-		{"the grant in the query", call{authorization: basicOf(id, d.secret), query: inQuery}},
-		{"the grant in the query, a body dropped", call{authorization: basicOf(id, d.secret), contentType: formType, query: inQuery}},
-		{"the grant in the query, JSON said of no body", call{authorization: basicOf(id, d.secret), contentType: "application/json", query: inQuery}},
-		{"the grant in both", call{authorization: basicOf(id, d.secret), body: grantForm, query: inQuery}},
-		{"the client in the form", call{contentType: formType, body: inForm}},
-		{"the client in the form, the grant in the query", call{body: strings.Replace(inForm, "grant_type", "x", 1), query: inQuery}},
-		{"Basic, and the same client_id in the form", call{authorization: basicOf(id, d.secret), body: grantForm + "&client_id=" + id}},
-		{"a scope, ignored", call{authorization: basicOf(id, d.secret), body: grantForm + "&scope=payments"}},
+		{"Basic and a form", tokenCall{authorization: basicAuth(id, d.secret), contentType: formType, body: grantForm}},
+		{"with a charset", tokenCall{authorization: basicAuth(id, d.secret), contentType: "Application/X-WWW-Form-URLencoded; charset=UTF-8", body: grantForm}},
+		{"without a content type", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm}},
+		{"with the slash at the end", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm, path: "/token/"}},
+		{"lower-case scheme", tokenCall{authorization: "basic" + basicAuth(id, d.secret)[5:], body: grantForm}},
+		{"id and secret percent-encoded", tokenCall{authorization: basicAuth(everyCharacter(id), everyCharacter(d.secret)), body: grantForm}},
+		{"a newline after the form", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm + "\r\n"}},
+		{"the grant in the query", tokenCall{authorization: basicAuth(id, d.secret), query: inQuery}},
+		{"the grant in the query, a body dropped", tokenCall{authorization: basicAuth(id, d.secret), contentType: formType, query: inQuery}},
+		{"the grant in the query, JSON said of no body", tokenCall{authorization: basicAuth(id, d.secret), contentType: "application/json", query: inQuery}},
+		{"the grant in both", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm, query: inQuery}},
+		{"the client in the form", tokenCall{contentType: formType, body: inForm}},
+		{"the client in the form, the grant in the query", tokenCall{body: strings.Replace(inForm, "grant_type", "x", 1), query: inQuery}},
+		{"Basic, and the same client_id in the form", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm + "&client_id=" + id}},
+		{"a scope, ignored", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm + "&scope=payments"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			before := d.store.Reads()
-			a := d.post(c.call)
+			before := d.store.ReadCount()
+			a := d.send(c.call)
 			if a.Status != 200 || a.Body.TokenType != "Bearer" || a.Body.ExpiresIn != 3600 {
 				t.Fatalf("%d %s", a.Status, a.Raw)
 			}
 			if a.Headers["Cache-Control"] != "no-store" || a.Headers["Pragma"] != "no-cache" || a.Headers["Content-Type"] != "application/json" {
 				t.Errorf("headers %v", a.Headers)
 			}
-			if reads := d.store.Reads() - before; reads != 1 {
+			if reads := d.store.ReadCount() - before; reads != 1 {
 				t.Errorf("%d reads, want 1", reads)
 			}
 			auth := merchant.NewAuthenticator(d.store, d.cache, 0, func() time.Time { return start.Add(time.Hour - time.Second) })
@@ -183,48 +183,48 @@ func TestIssues(t *testing.T) {
 	}
 }
 
-func TestRefuses(t *testing.T) {
-	d := newDesk(t)
+func TestRefusals(t *testing.T) {
+	d := newFixture(t)
 	id := d.profile.ID
-	good := basicOf(id, d.secret)
+	good := basicAuth(id, d.secret)
 	other := merchanttest.NewProfile(t, "OtherShop", 5)
-	otherSecret, err := merchant.IssueClientSecret(other, merchanttest.Random(6), start)
+	otherSecret, err := merchant.IssueClientSecret(other, merchanttest.SeededReader(6), start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cases := []struct {
 		name   string
-		call   call
+		call   tokenCall
 		status int
 		code   string
 		id     string // of requestError
 		reads  int
 	}{
-		{"no client", call{body: grantForm}, 401, "invalid_client", "900902", 0},
-		{"a client id alone", call{body: grantForm + "&client_id=" + id}, 401, "invalid_client", "900902", 0},
-		{"a bearer token", call{authorization: "Bearer x", body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"Basic of no base64", call{authorization: "Basic !!!", body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"Basic without a colon", call{authorization: "Basic " + base64.StdEncoding.EncodeToString([]byte(id)), body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"Basic badly escaped", call{authorization: basicOf("%zz", d.secret), body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"a wrong checksum", call{authorization: basicOf(id, d.secret[:72]+"z"), body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"the secret of another id", call{authorization: basicOf(id, otherSecret), body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"a merchant that does not exist", call{authorization: basicOf(other.ID, otherSecret), body: grantForm}, 401, "invalid_client", "900901", 1},
-		{"no grant type", call{authorization: good}, 400, "invalid_request", "SVC0002", 1},
-		{"an empty grant type", call{authorization: good, body: "grant_type="}, 400, "invalid_request", "SVC0002", 1},
-		{"another grant type", call{authorization: good, body: "grant_type=password"}, 400, "unsupported_grant_type", "SVC0003", 1},
-		{"the grant type in capitals", call{authorization: good, body: "grant_type=CLIENT_CREDENTIALS"}, 400, "unsupported_grant_type", "SVC0003", 1},
-		{"the grant type twice", call{authorization: good, body: grantForm + "&" + grantForm}, 400, "invalid_request", "SVC0002", 0},
-		{"two grant types", call{authorization: good, body: grantForm, query: map[string]string{partGrant: "password"}}, 400, "invalid_request", "SVC0002", 0},
-		{"two ways to authenticate", call{authorization: good, body: grantForm + "&client_id=" + id + "&client_secret=" + d.secret}, 400, "invalid_request", "SVC0002", 0},
-		{"two clients", call{authorization: good, body: grantForm + "&client_id=other"}, 400, "invalid_request", "SVC0002", 0},
-		{"the secret in the query", call{query: map[string]string{partGrant: clientCredentials, partClientID: id, partClientSecret: d.secret}}, 400, "invalid_request", "SVC0002", 0},
-		{"a JSON body", call{authorization: good, contentType: "application/json", body: `{"grant_type":"client_credentials"}`}, 400, "invalid_request", "SVC0002", 0},
-		{"a form that is none", call{authorization: good, body: "grant_type=%zz"}, 400, "invalid_request", "SVC0002", 0},
+		{"no client", tokenCall{body: grantForm}, 401, "invalid_client", "900902", 0},
+		{"a client id alone", tokenCall{body: grantForm + "&client_id=" + id}, 401, "invalid_client", "900902", 0},
+		{"a bearer token", tokenCall{authorization: "Bearer x", body: grantForm}, 401, "invalid_client", "900901", 0},
+		{"Basic of no base64", tokenCall{authorization: "Basic !!!", body: grantForm}, 401, "invalid_client", "900901", 0},
+		{"Basic without a colon", tokenCall{authorization: "Basic " + base64.StdEncoding.EncodeToString([]byte(id)), body: grantForm}, 401, "invalid_client", "900901", 0},
+		{"Basic badly escaped", tokenCall{authorization: basicAuth("%zz", d.secret), body: grantForm}, 401, "invalid_client", "900901", 0},
+		{"a wrong checksum", tokenCall{authorization: basicAuth(id, d.secret[:72]+"z"), body: grantForm}, 401, "invalid_client", "900901", 0},
+		{"the secret of another id", tokenCall{authorization: basicAuth(id, otherSecret), body: grantForm}, 401, "invalid_client", "900901", 0},
+		{"a merchant that does not exist", tokenCall{authorization: basicAuth(other.ID, otherSecret), body: grantForm}, 401, "invalid_client", "900901", 1},
+		{"no grant type", tokenCall{authorization: good}, 400, "invalid_request", "SVC0002", 1},
+		{"an empty grant type", tokenCall{authorization: good, body: "grant_type="}, 400, "invalid_request", "SVC0002", 1},
+		{"another grant type", tokenCall{authorization: good, body: "grant_type=password"}, 400, "unsupported_grant_type", "SVC0003", 1},
+		{"the grant type in capitals", tokenCall{authorization: good, body: "grant_type=CLIENT_CREDENTIALS"}, 400, "unsupported_grant_type", "SVC0003", 1},
+		{"the grant type twice", tokenCall{authorization: good, body: grantForm + "&" + grantForm}, 400, "invalid_request", "SVC0002", 0},
+		{"two grant types", tokenCall{authorization: good, body: grantForm, query: map[string]string{partGrantType: "password"}}, 400, "invalid_request", "SVC0002", 0},
+		{"two ways to authenticate", tokenCall{authorization: good, body: grantForm + "&client_id=" + id + "&client_secret=" + d.secret}, 400, "invalid_request", "SVC0002", 0},
+		{"two clients", tokenCall{authorization: good, body: grantForm + "&client_id=other"}, 400, "invalid_request", "SVC0002", 0},
+		{"the secret in the query", tokenCall{query: map[string]string{partGrantType: clientCredentials, partClientID: id, partClientSecret: d.secret}}, 400, "invalid_request", "SVC0002", 0},
+		{"a JSON body", tokenCall{authorization: good, contentType: "application/json", body: `{"grant_type":"client_credentials"}`}, 400, "invalid_request", "SVC0002", 0},
+		{"a form that is none", tokenCall{authorization: good, body: "grant_type=%zz"}, 400, "invalid_request", "SVC0002", 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			before := d.store.Reads()
-			a := d.post(c.call)
+			before := d.store.ReadCount()
+			a := d.send(c.call)
 			if a.Status != c.status || a.Body.Error != c.code || a.Body.ErrorDescription == "" {
 				t.Fatalf("%d %s, want %d %s", a.Status, a.Raw, c.status, c.code)
 			}
@@ -237,7 +237,7 @@ func TestRefuses(t *testing.T) {
 			if a.Headers["Cache-Control"] != "no-store" {
 				t.Errorf("headers %v", a.Headers)
 			}
-			if reads := d.store.Reads() - before; reads != c.reads {
+			if reads := d.store.ReadCount() - before; reads != c.reads {
 				t.Errorf("%d reads, want %d", reads, c.reads)
 			}
 		})
@@ -247,19 +247,19 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-func TestRefusesWhoWasRevoked(t *testing.T) {
+func TestRevokedSecretIsRefused(t *testing.T) {
 	cases := map[string]func(p *merchant.Profile){
 		"a suspended merchant": func(p *merchant.Profile) { merchant.Suspend(p, start) },
 		"a revoked secret":     func(p *merchant.Profile) { _ = merchant.RevokeClientSecret(p, 1, start, start) },
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			change(d.profile)
 			if err := d.store.Update(context.Background(), d.profile); err != nil {
 				t.Fatal(err)
 			}
-			a := d.post(call{authorization: basicOf(d.profile.ID, d.secret), body: grantForm})
+			a := d.send(tokenCall{authorization: basicAuth(d.profile.ID, d.secret), body: grantForm})
 			if a.Status != 401 || a.Body.Error != "invalid_client" {
 				t.Errorf("%d %s", a.Status, a.Raw)
 			}
@@ -267,16 +267,16 @@ func TestRefusesWhoWasRevoked(t *testing.T) {
 	}
 }
 
-func TestWhereNothingAnswers(t *testing.T) {
-	cases := map[string]func(d *desk){
-		"the store":  func(d *desk) { d.store.Fail(errors.New("no answer")) },
-		"the secret": func(d *desk) { d.vault.fail = errors.New("no answer") },
+func TestStoreFailures(t *testing.T) {
+	cases := map[string]func(d *tokenFixture){
+		"the store":  func(d *tokenFixture) { d.store.FailWith(errors.New("no answer")) },
+		"the secret": func(d *tokenFixture) { d.secrets.err = errors.New("no answer") },
 	}
 	for name, fail := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			fail(d)
-			a := d.post(call{authorization: basicOf(d.profile.ID, d.secret), body: grantForm})
+			a := d.send(tokenCall{authorization: basicAuth(d.profile.ID, d.secret), body: grantForm})
 			if a.Status != 500 || a.Body.Error != "server_error" || !strings.Contains(string(a.Body.RequestError), "SVC0001") {
 				t.Errorf("%d %s", a.Status, a.Raw)
 			}
@@ -286,11 +286,11 @@ func TestWhereNothingAnswers(t *testing.T) {
 
 // TestGoldenBodies holds the refusals' bodies as clients see them.
 func TestGoldenBodies(t *testing.T) {
-	d := newDesk(t)
-	good := basicOf(d.profile.ID, d.secret)
-	cases := map[string]call{
+	d := newFixture(t)
+	good := basicAuth(d.profile.ID, d.secret)
+	cases := map[string]tokenCall{
 		"missing-credentials":    {body: grantForm},
-		"invalid-client":         {authorization: basicOf("a", "b"), body: grantForm},
+		"invalid-client":         {authorization: basicAuth("a", "b"), body: grantForm},
 		"missing-grant":          {authorization: good},
 		"unsupported-grant-type": {authorization: good, body: "grant_type=password"},
 	}
@@ -300,7 +300,7 @@ func TestGoldenBodies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := d.post(c).Raw; got != strings.TrimSpace(string(want)) {
+			if got := d.send(c).Raw; got != strings.TrimSpace(string(want)) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
@@ -308,12 +308,12 @@ func TestGoldenBodies(t *testing.T) {
 }
 
 func FuzzBasic(f *testing.F) {
-	f.Add(basicOf("id", "secret"))
+	f.Add(basicAuth("id", "secret"))
 	f.Add("Basic")
 	f.Add("basic Og==")
 	f.Add("Basic JTAwOiUwMA==")
 	f.Fuzz(func(t *testing.T, authorization string) {
-		_, _, ok := basic(authorization)
+		_, _, ok := parseBasicAuth(authorization)
 		if ok && !strings.EqualFold(authorization[:5], "Basic") {
 			t.Errorf("%q is not Basic", authorization)
 		}
@@ -321,13 +321,13 @@ func FuzzBasic(f *testing.F) {
 }
 
 func FuzzForm(f *testing.F) {
-	d := newDesk(f)
+	d := newFixture(f)
 	f.Add("grant_type=client_credentials", "application/x-www-form-urlencoded")
 	f.Add("grant_type=client_credentials&client_id=a&client_secret=b", "")
 	f.Add("%", "text/plain")
 	f.Fuzz(func(t *testing.T, body, contentType string) {
 		d.t = t
-		if a := d.post(call{body: body, contentType: contentType}); a.Status != 400 && a.Status != 401 && a.Status != 413 {
+		if a := d.send(tokenCall{body: body, contentType: contentType}); a.Status != 400 && a.Status != 401 && a.Status != 413 {
 			t.Errorf("%d for a request without a secret", a.Status)
 		}
 	})

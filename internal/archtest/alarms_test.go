@@ -14,36 +14,36 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// watched is one metric that an alarm of template.yaml looks at.
-type watched struct {
+// alarmMetric is one metric that an alarm of template.yaml looks at.
+type alarmMetric struct {
 	Alarm, Namespace, Name string
 	Dimensions             map[string]string
 }
 
-// measures are the metrics of a line that are no counter.
-var measures = []string{"Requests", "Errors", "UpstreamMillis", "OverdueMillis", "TotalMillis"}
+// nonCounterMetrics are the metrics of a line that are no counter.
+var nonCounterMetrics = []string{"Requests", "Errors", "OperatorMillis", "ScheduleDelayMillis", "DurationMillis"}
 
-// alarming are the metrics that need a person, by what they say of themselves: each has an alarm.
-var alarming = []string{
-	telemetry.DeadLetters.String(), telemetry.Conflicts.String(), telemetry.StaleUnknowns.String(), telemetry.LookupFailures.String(),
+// metricsRequiringAlarm are the metrics that need a person, by what they say of themselves: each has an alarm.
+var metricsRequiringAlarm = []string{
+	telemetry.DeadLetters.String(), telemetry.StatusConflicts.String(), telemetry.StaleUnknownOutcomes.String(), telemetry.LookupFailures.String(),
 	telemetry.OperatorAuthFailures.String(), telemetry.UserSMSFailures.String(), telemetry.EndpointsDisabled.String(),
 	telemetry.InternalErrors.String(),
-	"OverdueMillis",
+	"ScheduleDelayMillis",
 }
 
-// TestAlarmsWatchWhatIsCounted compares the alarms with the names that the telemetry writes: an alarm on a name that
+// TestAlarmMetricsAreEmitted compares the alarms with the names that the telemetry writes: an alarm on a name that
 // nobody writes never sounds. Each counts by the operation, which is the function's name.
-func TestAlarmsWatchWhatIsCounted(t *testing.T) {
-	written := slices.Clone(measures)
+func TestAlarmMetricsAreEmitted(t *testing.T) {
+	written := slices.Clone(nonCounterMetrics)
 	for counter := telemetry.Counter(0); counter.String() != ""; counter++ {
 		written = append(written, counter.String())
 	}
 	var functions []string
-	for _, f := range deployment(t).Functions {
+	for _, f := range loadTemplate(t).Functions {
 		functions = append(functions, f.Name)
 	}
 	seen := map[string]bool{}
-	for _, w := range alarms(t) {
+	for _, w := range alarmMetrics(t) {
 		if strings.HasPrefix(w.Namespace, "AWS/") {
 			continue
 		}
@@ -56,69 +56,69 @@ func TestAlarmsWatchWhatIsCounted(t *testing.T) {
 			t.Errorf("%s watches %s by %v: a line has the dimensions Stack, and Operation, a function's name", w.Alarm, w.Name, w.Dimensions)
 		}
 	}
-	for _, name := range alarming {
+	for _, name := range metricsRequiringAlarm {
 		if !seen[name] {
 			t.Errorf("no alarm watches %s", name)
 		}
 	}
 }
 
-// TestConflictsAreHeardEverywhere asks that the alarm of conflicts hears each function that counts one: the operations,
+// TestConflictAlarmCoversAllFunctions asks that the alarm of conflicts hears each function that counts one: the operations,
 // whose operator's answer may contradict what it had reported, and those that take reports in.
-func TestConflictsAreHeardEverywhere(t *testing.T) {
-	var heard []string
-	for _, w := range alarms(t) {
-		if w.Name == telemetry.Conflicts.String() {
-			heard = append(heard, w.Dimensions["Operation"])
+func TestConflictAlarmCoversAllFunctions(t *testing.T) {
+	var covered []string
+	for _, w := range alarmMetrics(t) {
+		if w.Name == telemetry.StatusConflicts.String() {
+			covered = append(covered, w.Dimensions["Operation"])
 		}
 	}
-	slices.Sort(heard)
-	if want := []string{"charge", "notif", "pay", "sms", "sweep"}; !slices.Equal(heard, want) {
-		t.Errorf("heard %v, counted by %v", heard, want)
+	slices.Sort(covered)
+	if want := []string{"charge", "notif", "pay", "sms", "sweep"}; !slices.Equal(covered, want) {
+		t.Errorf("heard %v, counted by %v", covered, want)
 	}
 }
 
-// TestInternalErrorsAreHeardEverywhere asks that the alarm of 500s hears each function with a route.
-func TestInternalErrorsAreHeardEverywhere(t *testing.T) {
-	heard, answering := map[string]bool{}, map[string]bool{}
-	for _, w := range alarms(t) {
+// TestInternalErrorAlarmCoversAllFunctions asks that the alarm of 500s hears each function with a route.
+func TestInternalErrorAlarmCoversAllFunctions(t *testing.T) {
+	covered, answering := map[string]bool{}, map[string]bool{}
+	for _, w := range alarmMetrics(t) {
 		if w.Name == telemetry.InternalErrors.String() {
-			heard[w.Dimensions["Operation"]] = true
+			covered[w.Dimensions["Operation"]] = true
 		}
 	}
-	found := deployment(t)
+	found := loadTemplate(t)
 	for _, f := range found.Functions {
 		if slices.ContainsFunc(found.Routes, func(r template.Route) bool { return r.Function == f.LogicalID }) {
 			answering[f.Name] = true
 		}
 	}
-	if !maps.Equal(heard, answering) {
-		t.Errorf("heard %v, answered by %v", heard, answering)
+	if !maps.Equal(covered, answering) {
+		t.Errorf("heard %v, answered by %v", covered, answering)
 	}
 }
 
-// throttles are the metrics of a table that refuses what an action asks for.
-var throttles = map[string]string{
+// throttleMetrics are the metrics of a table that refuses what an action asks for.
+var throttleMetrics = map[string]string{
 	"dynamodb:GetItem": "ReadThrottleEvents", "dynamodb:Query": "ReadThrottleEvents",
 	"dynamodb:PutItem": "WriteThrottleEvents", "dynamodb:UpdateItem": "WriteThrottleEvents",
 }
 
-// TestThrottlesAreHeardEverywhere asks that the alarm of throttles hears each table and index for what a function does
+// TestThrottleAlarmCoversAllTables asks that the alarm of throttles hears each table and index for what a function does
 // there.
-func TestThrottlesAreHeardEverywhere(t *testing.T) {
-	heard := map[string]bool{}
-	for _, w := range alarms(t) {
+func TestThrottleAlarmCoversAllTables(t *testing.T) {
+	covered := map[string]bool{}
+	for _, w := range alarmMetrics(t) {
 		place := w.Dimensions["TableName"]
 		if index := w.Dimensions["GlobalSecondaryIndexName"]; index != "" {
 			place += "/index/" + index
 		}
-		heard[w.Name+" "+place] = true
+		covered[w.Name+" "+place] = true
 	}
-	for _, role := range deployment(t).Roles {
+	for _, role := range loadTemplate(t).Roles {
 		for _, statement := range role.Statements {
 			for _, action := range statement.Actions {
 				for _, place := range statement.Resources {
-					if name := throttles[action]; name != "" && !heard[name+" "+place] {
+					if name := throttleMetrics[action]; name != "" && !covered[name+" "+place] {
 						t.Errorf("no alarm watches %s of %s, where %s does %s", name, place, role.LogicalID, action)
 					}
 				}
@@ -127,14 +127,14 @@ func TestThrottlesAreHeardEverywhere(t *testing.T) {
 	}
 }
 
-// TestAlarmsAreExplained asks for a heading of each alarm in docs/operations.md, and that no other is there.
-func TestAlarmsAreExplained(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(loaded(t).Top, "docs", "operations.md"))
+// TestAlarmsAreDocumented asks for a heading of each alarm in docs/operations.md, and that no other is there.
+func TestAlarmsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(loadTree(t).Root, "docs", "operations.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	inTemplate := map[string]bool{}
-	for _, w := range alarms(t) {
+	for _, w := range alarmMetrics(t) {
 		inTemplate[w.Alarm] = true
 	}
 	var explained []string
@@ -153,9 +153,9 @@ func TestAlarmsAreExplained(t *testing.T) {
 	}
 }
 
-// TestFilledAlarmsLookBack asks that an alarm which fills what is missing looks at more than the last period, five minutes
+// TestFilledAlarmsCoverSeveralPeriods asks that an alarm which fills what is missing looks at more than the last period, five minutes
 // at least: metrics that are made from log lines come late, and until then a 0 stands in their place, for ever the last one.
-func TestFilledAlarmsLookBack(t *testing.T) {
+func TestFilledAlarmsCoverSeveralPeriods(t *testing.T) {
 	filled := 0
 	for name, properties := range alarmProperties(t) {
 		var alarm struct {
@@ -185,12 +185,12 @@ func TestFilledAlarmsLookBack(t *testing.T) {
 	}
 }
 
-// alarms lists every metric of every alarm, those inside metric math included.
-func alarms(t *testing.T) []watched {
+// alarmMetrics lists every metric of every alarm, those inside metric math included.
+func alarmMetrics(t *testing.T) []alarmMetric {
 	t.Helper()
-	var found []watched
+	var found []alarmMetric
 	for name, properties := range alarmProperties(t) {
-		found = append(found, metrics(name, properties)...)
+		found = append(found, findAlarmMetrics(name, properties)...)
 	}
 	if len(found) == 0 {
 		t.Fatal("template.yaml has no alarm")
@@ -201,7 +201,7 @@ func alarms(t *testing.T) []watched {
 // alarmProperties are the properties of every alarm of template.yaml, by its logical id.
 func alarmProperties(t *testing.T) map[string]*yaml.Node {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(loaded(t).Top, "template.yaml"))
+	text, err := os.ReadFile(filepath.Join(loadTree(t).Root, "template.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,11 +223,11 @@ func alarmProperties(t *testing.T) map[string]*yaml.Node {
 	return found
 }
 
-// metrics finds every mapping with a MetricName below a node.
-func metrics(alarm string, n *yaml.Node) []watched {
-	var found []watched
+// findAlarmMetrics finds every mapping with a MetricName below a node.
+func findAlarmMetrics(alarm string, n *yaml.Node) []alarmMetric {
+	var found []alarmMetric
 	if n.Kind == yaml.MappingNode {
-		w := watched{Alarm: alarm, Dimensions: map[string]string{}}
+		w := alarmMetric{Alarm: alarm, Dimensions: map[string]string{}}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			switch key, value := n.Content[i].Value, n.Content[i+1]; key {
 			case "Namespace":
@@ -244,11 +244,11 @@ func metrics(alarm string, n *yaml.Node) []watched {
 			}
 		}
 		if w.Name != "" {
-			return []watched{w}
+			return []alarmMetric{w}
 		}
 	}
 	for _, inner := range n.Content {
-		found = append(found, metrics(alarm, inner)...)
+		found = append(found, findAlarmMetrics(alarm, inner)...)
 	}
 	return found
 }

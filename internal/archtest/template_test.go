@@ -15,10 +15,10 @@ import (
 	"mobilegateway/shared/settings"
 )
 
-// deployment reads template.yaml.
-func deployment(t *testing.T) *template.Template {
+// loadTemplate reads template.yaml.
+func loadTemplate(t *testing.T) *template.Template {
 	t.Helper()
-	found, err := template.Load(filepath.Join(loaded(t).Top, "template.yaml"), template.Options{StackName: "archtest", Region: "eu-west-1"})
+	found, err := template.Load(filepath.Join(loadTree(t).Root, "template.yaml"), template.Options{StackName: "archtest", Region: "eu-west-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,20 +28,20 @@ func deployment(t *testing.T) *template.Template {
 // TestFunctionsAreDeployed compares template.yaml's functions with the folders of functions/ that hold a program.
 func TestFunctionsAreDeployed(t *testing.T) {
 	var inTemplate, inTree []string
-	for _, f := range deployment(t).Functions {
+	for _, f := range loadTemplate(t).Functions {
 		inTemplate = append(inTemplate, f.Name)
 		if want := "functions/" + f.Name + "/bootstrap"; strings.Trim(f.CodeURI, "/") != want {
 			t.Errorf("%s is built from %s, not from %s/", f.LogicalID, f.CodeURI, want)
 		}
 	}
-	mains, err := filepath.Glob(filepath.Join(loaded(t).Top, "functions", "*", "bootstrap", "main.go"))
+	mains, err := filepath.Glob(filepath.Join(loadTree(t).Root, "functions", "*", "bootstrap", "main.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range mains {
 		inTree = append(inTree, filepath.Base(filepath.Dir(filepath.Dir(name))))
 	}
-	folders, err := os.ReadDir(filepath.Join(loaded(t).Top, "functions"))
+	folders, err := os.ReadDir(filepath.Join(loadTree(t).Root, "functions"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,13 +50,13 @@ func TestFunctionsAreDeployed(t *testing.T) {
 			t.Errorf("functions/%s has no bootstrap/main.go", folder.Name())
 		}
 	}
-	differ(t, "functions", inTemplate, inTree)
+	compareLists(t, "functions", inTemplate, inTree)
 }
 
 // TestRoutesAreDeployed compares template.yaml's routes with those that the handlers say they serve, function by function.
 func TestRoutesAreDeployed(t *testing.T) {
 	inTemplate, inCode := map[string][]string{}, map[string][]string{}
-	found := deployment(t)
+	found := loadTemplate(t)
 	names := map[string]string{}
 	for _, f := range found.Functions {
 		names[f.LogicalID] = f.Name
@@ -64,39 +64,39 @@ func TestRoutesAreDeployed(t *testing.T) {
 	for _, r := range found.Routes {
 		inTemplate[names[r.Function]] = append(inTemplate[names[r.Function]], r.Method+" "+r.Resource)
 	}
-	for _, s := range loaded(t).Packages {
-		if s.under("functions") && !s.bootstrap() {
+	for _, s := range loadTree(t).Packages {
+		if s.inFolders("functions") && !s.isBootstrap() {
 			name := strings.Split(s.Path, "/")[1]
-			inCode[name] = append(inCode[name], routes(s)...)
+			inCode[name] = append(inCode[name], findRoutes(s)...)
 		}
 	}
 	for name := range names {
-		differ(t, "routes of "+names[name], inTemplate[names[name]], inCode[names[name]])
+		compareLists(t, "routes of "+names[name], inTemplate[names[name]], inCode[names[name]])
 	}
 	if len(found.Routes) == 0 {
 		t.Error("template.yaml has no route")
 	}
 }
 
-// routes finds the values of apigw.Route in a package: their method and resource are constants.
-func routes(s *source) []string {
+// findRoutes finds the values of apigw.Route in a package: their method and resource are constants.
+func findRoutes(s *goPackage) []string {
 	var found []string
-	each(s.Shipped, func(n ast.Node) {
+	inspectFiles(s.Files, func(n ast.Node) {
 		literal, ok := n.(*ast.CompositeLit)
 		if !ok {
 			return
 		}
 		named, ok := types.Unalias(s.Info.Types[literal].Type).(*types.Named)
-		if !ok || named.Obj().Name() != "Route" || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != module+"/shared/apigw" {
+		if !ok || named.Obj().Name() != "Route" || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != modulePath+"/shared/apigw" {
 			return
 		}
-		found = append(found, s.text(field(literal, "Method"))+" "+s.text(field(literal, "Resource")))
+		found = append(found, s.constantString(literalField(literal, "Method"))+" "+s.constantString(literalField(literal, "Resource")))
 	})
 	return found
 }
 
-// field finds the value of a key in a composite literal.
-func field(literal *ast.CompositeLit, name string) ast.Expr {
+// literalField finds the value of a key in a composite literal.
+func literalField(literal *ast.CompositeLit, name string) ast.Expr {
 	for _, element := range literal.Elts {
 		if pair, ok := element.(*ast.KeyValueExpr); ok {
 			if key, ok := pair.Key.(*ast.Ident); ok && key.Name == name {
@@ -107,8 +107,8 @@ func field(literal *ast.CompositeLit, name string) ast.Expr {
 	return nil
 }
 
-// text is the value of a constant string, "?" for anything else.
-func (s *source) text(e ast.Expr) string {
+// constantString is the value of a constant string, "?" for anything else.
+func (s *goPackage) constantString(e ast.Expr) string {
 	if e != nil {
 		if value := s.Info.Types[e].Value; value != nil && value.Kind() == constant.String {
 			return constant.StringVal(value)
@@ -117,14 +117,14 @@ func (s *source) text(e ast.Expr) string {
 	return "?"
 }
 
-// platform are the variables of template.yaml that no code of ours reads.
-var platform = map[string]string{
+// platformVariables are the variables of template.yaml that no code of ours reads.
+var platformVariables = map[string]string{
 	"GOMAXPROCS":   "the Go runtime",
 	"SSL_CERT_DIR": "crypto/x509",
 }
 
-// never are settings that a deployment must not make.
-var never = map[string]string{
+// forbiddenVariables are settings that a deployment must not make.
+var forbiddenVariables = map[string]string{
 	settings.AllowLoopback:   "the local run alone",
 	settings.Speed:           "the local run alone",
 	settings.WarmConnections: "measuring alone",
@@ -137,12 +137,12 @@ var never = map[string]string{
 // TestVariablesAreDeployed compares the variables that template.yaml gives each function with those that its program
 // reads, and their values with the defaults of shared/settings where there is one.
 func TestVariablesAreDeployed(t *testing.T) {
-	calls := callGraph(loaded(t).Packages)
+	calls := callGraph(loadTree(t).Packages)
 	defaults := settings.FromEnv(func(string) string { return "" })
-	for _, f := range deployment(t).Functions {
+	for _, f := range loadTemplate(t).Functions {
 		var given []string
 		for name, value := range f.Environment {
-			if platform[name] != "" {
+			if platformVariables[name] != "" {
 				continue
 			}
 			given = append(given, name)
@@ -150,29 +150,29 @@ func TestVariablesAreDeployed(t *testing.T) {
 				t.Errorf("%s: %s is %q in template.yaml, and %q by default", f.Name, name, value, fallback)
 			}
 		}
-		read := calls.names("functions/" + f.Name + "/bootstrap")
-		maps.DeleteFunc(read, func(name string, _ bool) bool { return never[name] != "" })
-		differ(t, "variables of "+f.Name, given, slices.Collect(maps.Keys(read)))
+		read := calls.settingsOf("functions/" + f.Name + "/bootstrap")
+		maps.DeleteFunc(read, func(name string, _ bool) bool { return forbiddenVariables[name] != "" })
+		compareLists(t, "variables of "+f.Name, given, slices.Collect(maps.Keys(read)))
 	}
 }
 
-// graph says which functions and which settings' names a function of ours mentions. Functions are known by full name.
-type graph struct {
-	mentions map[string][]string
-	settings map[string][]string
+// settingsGraph says which functions and which settings' names a function of ours mentions. Functions are known by full name.
+type settingsGraph struct {
+	references map[string][]string
+	settings   map[string][]string
 }
 
 // callGraph reads the bootstraps and the packages that put them together.
-func callGraph(packages []*source) *graph {
-	g := &graph{map[string][]string{}, map[string][]string{}}
+func callGraph(packages []*goPackage) *settingsGraph {
+	g := &settingsGraph{map[string][]string{}, map[string][]string{}}
 	for _, s := range packages {
-		if !s.bootstrap() && !s.under("shared/assembly", "shared/settings") {
+		if !s.isBootstrap() && !s.inFolders("shared/wiring", "shared/settings") {
 			continue
 		}
-		for _, f := range s.Shipped {
+		for _, f := range s.Files {
 			for _, declaration := range f.AST.Decls {
 				if function, ok := declaration.(*ast.FuncDecl); ok && s.Info.Defs[function.Name] != nil {
-					g.read(s, function)
+					g.addFunction(s, function)
 				}
 			}
 		}
@@ -180,10 +180,10 @@ func callGraph(packages []*source) *graph {
 	return g
 }
 
-// read notes what one function mentions. All functions of a bootstrap stand under the bootstrap's path.
-func (g *graph) read(s *source, function *ast.FuncDecl) {
+// addFunction notes what one function mentions. All functions of a bootstrap stand under the bootstrap's path.
+func (g *settingsGraph) addFunction(s *goPackage, function *ast.FuncDecl) {
 	name := s.Path
-	if defined, ok := s.Info.Defs[function.Name].(*types.Func); ok && !s.bootstrap() {
+	if defined, ok := s.Info.Defs[function.Name].(*types.Func); ok && !s.isBootstrap() {
 		name = defined.FullName()
 	}
 	ast.Inspect(function, func(n ast.Node) bool {
@@ -193,9 +193,9 @@ func (g *graph) read(s *source, function *ast.FuncDecl) {
 		}
 		switch object := s.Info.Uses[used].(type) {
 		case *types.Func:
-			g.mentions[name] = append(g.mentions[name], object.FullName())
+			g.references[name] = append(g.references[name], object.FullName())
 		case *types.Const:
-			if object.Pkg() != nil && object.Pkg().Path() == module+"/shared/settings" && object.Val().Kind() == constant.String {
+			if object.Pkg() != nil && object.Pkg().Path() == modulePath+"/shared/settings" && object.Val().Kind() == constant.String {
 				g.settings[name] = append(g.settings[name], constant.StringVal(object.Val()))
 			}
 		}
@@ -203,8 +203,8 @@ func (g *graph) read(s *source, function *ast.FuncDecl) {
 	})
 }
 
-// names collects the settings that a bootstrap reads, itself or through what it calls.
-func (g *graph) names(start string) map[string]bool {
+// settingsOf collects the settings that a bootstrap reads, itself or through what it calls.
+func (g *settingsGraph) settingsOf(start string) map[string]bool {
 	names, seen := map[string]bool{}, map[string]bool{}
 	for open := []string{start}; len(open) > 0; {
 		next := open[len(open)-1]
@@ -216,13 +216,13 @@ func (g *graph) names(start string) map[string]bool {
 		for _, name := range g.settings[next] {
 			names[name] = true
 		}
-		open = append(open, g.mentions[next]...)
+		open = append(open, g.references[next]...)
 	}
 	return names
 }
 
-// differ fails the test for what stands in one list alone.
-func differ(t *testing.T, what string, inTemplate, inCode []string) {
+// compareLists fails the test for what stands in one list alone.
+func compareLists(t *testing.T, what string, inTemplate, inCode []string) {
 	t.Helper()
 	for _, name := range inTemplate {
 		if !slices.Contains(inCode, name) {

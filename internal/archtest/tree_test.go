@@ -20,63 +20,63 @@ import (
 	"testing"
 )
 
-// module is the path of this module; every package of ours begins with it.
-const module = "mobilegateway"
+// modulePath is the path of this module; every package of ours begins with it.
+const modulePath = "mobilegateway"
 
-// source is one package of ours: its listing, its parsed files and what the type checker says of them.
-type source struct {
-	Path    string // import path below the module: "shared/money"
-	Imports []string
-	Fset    *token.FileSet
-	Shipped []*file // what the package is built of
-	Tests   []*file
-	Info    *types.Info
+// goPackage is one package of ours: its listing, its parsed files and what the type checker says of them.
+type goPackage struct {
+	Path      string // import path below the module: "shared/money"
+	Imports   []string
+	Fset      *token.FileSet
+	Files     []*parsedFile // what the package is built of
+	TestFiles []*parsedFile
+	Info      *types.Info
 }
 
-// file is one parsed file.
-type file struct {
+// parsedFile is one parsed file.
+type parsedFile struct {
 	Name string // relative to the top of the tree
 	Text []byte
 	AST  *ast.File
 }
 
-// listing is what we read of `go list -json`.
-type listing struct {
+// packageListing is what we read of `go list -json`.
+type packageListing struct {
 	ImportPath, Dir, Export   string
 	GoFiles, IgnoredGoFiles   []string
 	TestGoFiles, XTestGoFiles []string
 	Imports                   []string
 }
 
-// tree is everything the tests look at, loaded once.
-type tree struct {
-	Top      string
-	Packages []*source
-	Broken   []error // what could not be judged, because it does not compile
+// packageTree is everything the tests look at, loaded once.
+type packageTree struct {
+	Root       string
+	Packages   []*goPackage
+	LoadErrors []error // what could not be judged, because it does not compile
 }
 
-// load reads the tree once for all tests.
-var load = sync.OnceValues(func() (*tree, error) {
+// parseTree reads the tree once for all tests.
+var parseTree = sync.OnceValues(func() (*packageTree, error) {
 	top, err := filepath.Abs("../..")
 	if err != nil {
 		return nil, err
 	}
-	rows, err := list(top, "-e", "-export", "-deps", "./...")
+	rows, err := listPackages(top, "-e", "-export", "-deps", "./...")
 	if err != nil {
 		return nil, err
 	}
-	t, fset := &tree{Top: top}, token.NewFileSet()
+	t, fset := &packageTree{Root: top}, token.NewFileSet()
 	exports := map[string]string{}
 	for _, row := range rows {
 		exports[row.ImportPath] = row.Export
 	}
 	for _, row := range rows {
-		if !ours(row.ImportPath) {
+		if !isOwnPackage(row.ImportPath) {
 			continue
 		}
-		s, err := read(top, row, fset, exportImporter(fset, exports))
+		s, err := readPackage(top, row, fset, exportImporter(fset, exports))
 		if err != nil {
-			t.Broken = append(t.Broken, err)
+			t.LoadErrors = append(t.LoadErrors, err)
 			continue
 		}
 		t.Packages = append(t.Packages, s)
@@ -86,38 +86,40 @@ var load = sync.OnceValues(func() (*tree, error) {
 
 // TestTreeCompiles fails for every package that the other tests could not judge.
 func TestTreeCompiles(t *testing.T) {
-	for _, err := range loaded(t).Broken {
+	for _, err := range loadTree(t).LoadErrors {
 		t.Error(err)
 	}
 }
 
-// loaded gives a test the tree.
-func loaded(t *testing.T) *tree {
+// loadTree gives a test the tree.
+func loadTree(t *testing.T) *packageTree {
 	t.Helper()
-	found, err := load()
+	found, err := parseTree()
 	if err != nil {
 		t.Fatalf("the tree cannot be read: %v", err)
 	}
 	return found
 }
 
-// ours tells whether an import path is of this module.
-func ours(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }
+// isOwnPackage tells whether an import path is of this module.
+func isOwnPackage(path string) bool {
+	return path == modulePath || strings.HasPrefix(path, modulePath+"/")
+}
 
-// list runs `go list -json` at the top of the tree.
-func list(top string, args ...string) ([]listing, error) {
+// listPackages runs `go list -json` at the top of the tree.
+func listPackages(top string, args ...string) ([]packageListing, error) {
 	command := exec.Command("go", append([]string{"list", "-json"}, args...)...)
 	command.Dir = top
-	var complaint bytes.Buffer
-	command.Stderr = &complaint
+	var loadError bytes.Buffer
+	command.Stderr = &loadError
 	out, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w: %s", err, complaint.String())
+		return nil, fmt.Errorf("go list: %w: %s", err, loadError.String())
 	}
-	var rows []listing
+	var rows []packageListing
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	for {
-		var row listing
+		var row packageListing
 		err := decoder.Decode(&row)
 		if errors.Is(err, io.EOF) {
 			return rows, nil
@@ -129,28 +131,28 @@ func list(top string, args ...string) ([]listing, error) {
 	}
 }
 
-// read parses and checks one package.
-func read(top string, row listing, fset *token.FileSet, from types.Importer) (*source, error) {
-	s := &source{Path: strings.TrimPrefix(row.ImportPath, module+"/"), Imports: row.Imports, Fset: fset}
+// readPackage parses and checks one package.
+func readPackage(top string, row packageListing, fset *token.FileSet, from types.Importer) (*goPackage, error) {
+	s := &goPackage{Path: strings.TrimPrefix(row.ImportPath, modulePath+"/"), Imports: row.Imports, Fset: fset}
 	var err error
-	if s.Shipped, err = s.parse(top, row.Dir, row.GoFiles); err != nil {
+	if s.Files, err = s.parseFiles(top, row.Dir, row.GoFiles); err != nil {
 		return nil, err
 	}
-	if s.Tests, err = s.parse(top, row.Dir, slices.Concat(row.TestGoFiles, row.XTestGoFiles)); err != nil {
+	if s.TestFiles, err = s.parseFiles(top, row.Dir, slices.Concat(row.TestGoFiles, row.XTestGoFiles)); err != nil {
 		return nil, err
 	}
-	if err := s.check(row.ImportPath, from); err != nil {
+	if err := s.typeCheck(row.ImportPath, from); err != nil {
 		return nil, fmt.Errorf("%s: %w", row.ImportPath, err)
 	}
 	// Files for other systems are read, but cannot be type-checked here.
-	others, err := s.parse(top, row.Dir, row.IgnoredGoFiles)
-	s.Shipped = append(s.Shipped, others...)
+	others, err := s.parseFiles(top, row.Dir, row.IgnoredGoFiles)
+	s.Files = append(s.Files, others...)
 	return s, err
 }
 
-// parse reads files of a folder with their comments. Their names are kept relative to the top of the tree.
-func (s *source) parse(top, folder string, names []string) ([]*file, error) {
-	var files []*file
+// parseFiles reads files of a folder with their comments. Their names are kept relative to the top of the tree.
+func (s *goPackage) parseFiles(top, folder string, names []string) ([]*parsedFile, error) {
+	var files []*parsedFile
 	for _, name := range names {
 		path := filepath.Join(folder, name)
 		text, err := os.ReadFile(path)
@@ -165,20 +167,20 @@ func (s *source) parse(top, folder string, names []string) ([]*file, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, &file{Name: filepath.ToSlash(relative), Text: text, AST: parsed})
+		files = append(files, &parsedFile{Name: filepath.ToSlash(relative), Text: text, AST: parsed})
 	}
 	return files, nil
 }
 
-// check runs the type checker over the shipped files.
-func (s *source) check(path string, from types.Importer) error {
+// typeCheck runs the type checker over the shipped files.
+func (s *goPackage) typeCheck(path string, from types.Importer) error {
 	s.Info = &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{},
 		Defs:  map[*ast.Ident]types.Object{},
 		Uses:  map[*ast.Ident]types.Object{},
 	}
 	var files []*ast.File
-	for _, f := range s.Shipped {
+	for _, f := range s.Files {
 		files = append(files, f.AST)
 	}
 	config := types.Config{Importer: from}
@@ -196,13 +198,13 @@ func exportImporter(fset *token.FileSet, exports map[string]string) types.Import
 	})
 }
 
-// under tells whether a package is one of the folders, or below one. A pattern's "*" stands for one path element.
-func (s *source) under(folders ...string) bool {
-	return below(s.Path, folders...)
+// inFolders tells whether a package is one of the folders, or below one. A pattern's "*" stands for one path element.
+func (s *goPackage) inFolders(folders ...string) bool {
+	return pathMatches(s.Path, folders...)
 }
 
-// below tells the same of a path.
-func below(path string, folders ...string) bool {
+// pathMatches tells the same of a path.
+func pathMatches(path string, folders ...string) bool {
 	elements := strings.Split(path, "/")
 	for _, folder := range folders {
 		wanted := strings.Split(folder, "/")
@@ -216,37 +218,37 @@ func below(path string, folders ...string) bool {
 	return false
 }
 
-// ships tells whether a package is part of what is deployed: shared and functions, without conformance suites.
-func (s *source) ships() bool {
-	return s.under("shared", "functions") && !s.suite()
+// isDeployed tells whether a package is part of what is deployed: shared and functions, without conformance suites.
+func (s *goPackage) isDeployed() bool {
+	return s.inFolders("shared", "functions") && !s.isConformanceSuite()
 }
 
-// suite tells whether a package is a conformance suite (ledgertest, operatortest) that only tests import.
-func (s *source) suite() bool { return strings.HasSuffix(s.Path, "test") }
+// isConformanceSuite tells whether a package is a conformance suite (ledgertest, operatortest) that only tests import.
+func (s *goPackage) isConformanceSuite() bool { return strings.HasSuffix(s.Path, "test") }
 
-// bootstrap tells whether a package is a deployed program.
-func (s *source) bootstrap() bool { return below(s.Path, "functions/*/bootstrap") }
+// isBootstrap tells whether a package is a deployed program.
+func (s *goPackage) isBootstrap() bool { return pathMatches(s.Path, "functions/*/bootstrap") }
 
-// offence is one place that breaks a rule.
-type offence struct {
-	At  token.Pos
-	Say string
+// violation is one place that breaks a rule.
+type violation struct {
+	Position token.Pos
+	Message  string
 }
 
-// rule finds the offences of one package.
-type rule func(*source) []offence
+// packageRule finds the offences of one package.
+type packageRule func(*goPackage) []violation
 
-// keep runs a rule over the packages that where picks, and fails the test for each offence with its place.
-func keep(t *testing.T, check rule, where func(*source) bool) {
+// enforce runs a rule over the packages that where picks, and fails the test for each offence with its place.
+func enforce(t *testing.T, check packageRule, where func(*goPackage) bool) {
 	t.Helper()
 	seen := 0
-	for _, s := range loaded(t).Packages {
+	for _, s := range loadTree(t).Packages {
 		if !where(s) {
 			continue
 		}
 		seen++
 		for _, o := range check(s) {
-			t.Errorf("%s: %s", s.Fset.Position(o.At), o.Say)
+			t.Errorf("%s: %s", s.Fset.Position(o.Position), o.Message)
 		}
 	}
 	if seen == 0 {
@@ -254,8 +256,8 @@ func keep(t *testing.T, check rule, where func(*source) bool) {
 	}
 }
 
-// each walks the syntax of the files.
-func each(files []*file, visit func(ast.Node)) {
+// inspectFiles walks the syntax of the files.
+func inspectFiles(files []*parsedFile, visit func(ast.Node)) {
 	for _, f := range files {
 		ast.Inspect(f.AST, func(n ast.Node) bool {
 			if n != nil {

@@ -12,47 +12,47 @@ import (
 // TestNoMutableVariables allows package-level variables that are written once, where they are declared, and never
 // after: tables, errors, embedded files. State belongs to a value that somebody made.
 func TestNoMutableVariables(t *testing.T) {
-	keep(t, mutable, func(*source) bool { return true })
+	enforce(t, findMutable, func(*goPackage) bool { return true })
 }
 
 // TestNoInit finds init functions.
 func TestNoInit(t *testing.T) {
-	keep(t, inits, func(*source) bool { return true })
+	enforce(t, findInits, func(*goPackage) bool { return true })
 }
 
-func inits(s *source) []offence {
-	var found []offence
-	each(slices.Concat(s.Shipped, s.Tests), func(n ast.Node) {
+func findInits(s *goPackage) []violation {
+	var found []violation
+	inspectFiles(slices.Concat(s.Files, s.TestFiles), func(n ast.Node) {
 		if f, ok := n.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-			found = append(found, offence{f.Pos(), "an init function: main wires"})
+			found = append(found, violation{f.Pos(), "an init function: main wires"})
 		}
 	})
 	return found
 }
 
-// mutable finds declarations of variables that can change, and the places where one does.
-func mutable(s *source) []offence {
-	var found []offence
-	for _, f := range s.Shipped {
+// findMutable finds declarations of variables that can change, and the places where one does.
+func findMutable(s *goPackage) []violation {
+	var found []violation
+	for _, f := range s.Files {
 		for _, declaration := range f.AST.Decls {
 			if general, ok := declaration.(*ast.GenDecl); ok && general.Tok == token.VAR {
-				found = append(found, s.declared(general)...)
+				found = append(found, s.checkDeclaration(general)...)
 			}
 		}
 	}
-	each(s.Shipped, func(n ast.Node) {
-		for _, written := range writes(n) {
-			if name := s.variable(written); name != "" {
-				found = append(found, offence{written.Pos(), "writes the package's variable " + name})
+	inspectFiles(s.Files, func(n ast.Node) {
+		for _, written := range writtenExpressions(n) {
+			if name := s.packageVariable(written); name != "" {
+				found = append(found, violation{written.Pos(), "writes the package's variable " + name})
 			}
 		}
 	})
 	return found
 }
 
-// declared judges one var declaration of a package.
-func (s *source) declared(general *ast.GenDecl) []offence {
-	var found []offence
+// checkDeclaration judges one var declaration of a package.
+func (s *goPackage) checkDeclaration(general *ast.GenDecl) []violation {
+	var found []violation
 	for _, spec := range general.Specs {
 		values, ok := spec.(*ast.ValueSpec)
 		if !ok {
@@ -63,22 +63,22 @@ func (s *source) declared(general *ast.GenDecl) []offence {
 			if name.Name == "_" || object == nil {
 				continue
 			}
-			if why := stateful(object.Type()); why != "" {
-				found = append(found, offence{name.Pos(), name.Name + " " + why})
+			if reason := mutableKind(object.Type()); reason != "" {
+				found = append(found, violation{name.Pos(), name.Name + " " + reason})
 			}
-			if len(values.Values) == 0 && !embedded(general, values) {
-				found = append(found, offence{name.Pos(), name.Name + " has no value where it is declared"})
+			if len(values.Values) == 0 && !isEmbedded(general, values) {
+				found = append(found, violation{name.Pos(), name.Name + " has no value where it is declared"})
 			}
-			if name.IsExported() && shareable(object.Type()) {
-				found = append(found, offence{name.Pos(), name.Name + " can be changed by whoever imports it: export a function"})
+			if name.IsExported() && sharesMemory(object.Type()) {
+				found = append(found, violation{name.Pos(), name.Name + " can be changed by whoever imports it: export a function"})
 			}
 		}
 	}
 	return found
 }
 
-// embedded tells whether a variable is filled by the compiler.
-func embedded(general *ast.GenDecl, values *ast.ValueSpec) bool {
+// isEmbedded tells whether a variable is filled by the compiler.
+func isEmbedded(general *ast.GenDecl, values *ast.ValueSpec) bool {
 	for _, group := range []*ast.CommentGroup{general.Doc, values.Doc} {
 		if group == nil {
 			continue
@@ -92,8 +92,8 @@ func embedded(general *ast.GenDecl, values *ast.ValueSpec) bool {
 	return false
 }
 
-// stateful says what makes a type one of changing things.
-func stateful(of types.Type) string {
+// mutableKind says what makes a type one of changing things.
+func mutableKind(of types.Type) string {
 	if _, ok := of.Underlying().(*types.Chan); ok {
 		return "is a channel: state belongs to a value"
 	}
@@ -111,8 +111,8 @@ func stateful(of types.Type) string {
 	return ""
 }
 
-// shareable tells whether a copy of a value shares memory with it. Errors are pointers, and never written.
-func shareable(of types.Type) bool {
+// sharesMemory tells whether a copy of a value shares memory with it. Errors are pointers, and never written.
+func sharesMemory(of types.Type) bool {
 	switch of.Underlying().(type) {
 	case *types.Map, *types.Slice, *types.Pointer:
 		return true
@@ -120,8 +120,8 @@ func shareable(of types.Type) bool {
 	return false
 }
 
-// writes lists what a statement or expression writes to, or lets others write to.
-func writes(n ast.Node) []ast.Expr {
+// writtenExpressions lists what a statement or expression writes to, or lets others write to.
+func writtenExpressions(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
 		if n.Tok != token.DEFINE {
@@ -145,8 +145,8 @@ func writes(n ast.Node) []ast.Expr {
 	return nil
 }
 
-// variable names the package-level variable of ours that an expression is, or is a part of; "" for anything else.
-func (s *source) variable(e ast.Expr) string {
+// packageVariable names the package-level variable of ours that an expression is, or is a part of; "" for anything else.
+func (s *goPackage) packageVariable(e ast.Expr) string {
 	for {
 		switch inner := e.(type) {
 		case *ast.ParenExpr:
@@ -158,12 +158,12 @@ func (s *source) variable(e ast.Expr) string {
 		case *ast.StarExpr:
 			e = inner.X
 		case *ast.SelectorExpr:
-			if s.global(inner.Sel) {
+			if s.isPackageVariable(inner.Sel) {
 				return inner.Sel.Name
 			}
 			e = inner.X
 		case *ast.Ident:
-			if s.global(inner) {
+			if s.isPackageVariable(inner) {
 				return inner.Name
 			}
 			return ""
@@ -173,8 +173,8 @@ func (s *source) variable(e ast.Expr) string {
 	}
 }
 
-// global tells whether a name is a package-level variable of any package.
-func (s *source) global(name *ast.Ident) bool {
+// isPackageVariable tells whether a name is a package-level variable of any package.
+func (s *goPackage) isPackageVariable(name *ast.Ident) bool {
 	v, ok := s.Info.Uses[name].(*types.Var)
 	return ok && v.Pkg() != nil && v.Parent() == v.Pkg().Scope()
 }

@@ -119,7 +119,7 @@ type trial struct {
 }
 
 // send sends the example with another body, and says whether it was accepted.
-func (r *trial) send(t *testing.T, body contract.Object, p part) operationtest.Answer {
+func (r *trial) send(t *testing.T, body contract.Object, p part) operationtest.Response {
 	t.Helper()
 	g := open(t)
 	if strings.HasPrefix(r.operation.Path, "/callbacks/") {
@@ -172,7 +172,7 @@ func show(candidate any) string {
 const receiptPart = "outboundSMSMessageRequest.receiptRequest"
 
 // names tells whether an error speaks of a part: by its path, by that of a part inside it or around it, or by its value.
-func names(t *testing.T, answer operationtest.Answer, path string, candidate any) bool {
+func names(t *testing.T, answer operationtest.Response, path string, candidate any) bool {
 	t.Helper()
 	e, isError := answer.Exception()
 	if !isError || answer.Status >= 500 || len(e.Variables) == 0 {

@@ -30,7 +30,7 @@ func fromTheGateway() http.Header {
 }
 
 // checked holds an answer against the contract.
-func checked(t *testing.T, c *contract.Checker, o contract.Operation, a operationtest.Answer) {
+func checked(t *testing.T, c *contract.Checker, o contract.Operation, a operationtest.Response) {
 	t.Helper()
 	header := fromTheGateway()
 	for name, value := range a.Header {
@@ -74,7 +74,7 @@ func TestExamples(t *testing.T) {
 }
 
 // compare holds an answer against the example of that name; one that has a single example has it for all requests.
-func compare(t *testing.T, o contract.Operation, name string, answer operationtest.Answer) {
+func compare(t *testing.T, o contract.Operation, name string, answer operationtest.Response) {
 	t.Helper()
 	if answer.Status >= 300 {
 		t.Fatalf("%d %s", answer.Status, answer.Body)
@@ -105,12 +105,12 @@ func TestLookupExamples(t *testing.T) {
 		checked(t, contracted, all[id], answer)
 		compare(t, all[id], name, answer)
 	}
-	made := func(g *gateway, id, name string) operationtest.Answer {
+	made := func(g *gateway, id, name string) operationtest.Response {
 		for _, body := range all[id].Body {
 			answer := g.do(g.example(all[id], body.Examples[name]))
 			return answer
 		}
-		return operationtest.Answer{}
+		return operationtest.Response{}
 	}
 	t.Run("a charge", func(t *testing.T) {
 		g := open(t)
@@ -119,23 +119,23 @@ func TestLookupExamples(t *testing.T) {
 	})
 	t.Run("a charge that is not known", func(t *testing.T) {
 		g := open(t)
-		g.kit.Driver.Script(operationtest.Vanish)
+		g.kit.Driver.SetBehaviours(operationtest.LoseRequest)
 		unknown := made(g, "charge", "charge")
 		checked(t, contracted, all["charge"], unknown)
-		unknown.Fails(t, 504, "SVC0001", "PDK_SMSW_0011")
-		ask(t, g, "getCharge", "processing", map[string]string{"transactionId": g.kit.Only(t, ledger.Charge).ID})
+		unknown.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
+		ask(t, g, "getCharge", "processing", map[string]string{"transactionId": g.kit.OnlyEntry(t, ledger.Charge).ID})
 	})
 	for _, id := range []string{"getPaymentStatus", "getPaymentStatusToo"} {
 		t.Run(id, func(t *testing.T) {
 			g := open(t).stock()
-			g.kit.Final(orderID, ledger.Successful, purchase)
+			g.kit.StoreFinalPayment(orderID, ledger.Successful, purchase)
 			ask(t, g, id, "successful", nil)
 		})
 	}
 	t.Run("a message", func(t *testing.T) {
 		g := open(t).stock()
 		report := all["reportDelivery"]
-		g.do(g.example(report, report.Body["application/json"].Examples["one"])).Succeeds(t, 200)
+		g.do(g.example(report, report.Body["application/json"].Examples["one"])).AssertStatus(t, 200)
 		ask(t, g, "getDeliveryInfos", "delivered", nil)
 	})
 }
@@ -211,7 +211,7 @@ func TestErrorTable(t *testing.T) {
 			t.Errorf("%s is no row of the table: %s", example.where, example.body)
 		}
 	}
-	for _, row := range oneapi.PDKRows() {
+	for _, row := range oneapi.PDKCodes() {
 		// The codes that an operator alone can have end in SVC0001; those that the gateway says itself are told by their number.
 		if message := row.MessageID; !strings.Contains(fmt.Sprint(examples), message) {
 			t.Errorf("no example of %s, that is %s", row.Code, message)
@@ -247,16 +247,16 @@ func TestWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := open(t)
-	payment := g.kit.Final(orderID, ledger.Successful, purchase)
+	payment := g.kit.StoreFinalPayment(orderID, ledger.Successful, purchase)
 	payment.Channel, payment.NotifToken = "web", "nt-1"
-	message := g.kit.Message(messageID)
+	message := g.kit.StoreMessage(messageID)
 	bodies := map[string][]byte{}
 	for _, status := range []ledger.Status{ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired} {
-		bodies["notifyPayment "+string(status)] = delivery.Body(payment, ledger.Notification{Status: status})
+		bodies["notifyPayment "+string(status)] = delivery.NotificationBody(payment, ledger.Notification{Status: status})
 	}
 	for _, status := range []ledger.Status{ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal,
 		ledger.DeliveryUncertain, ledger.DeliveryImpossible, ledger.NotificationNotSupp} {
-		bodies["notifyDelivery "+string(status)] = delivery.Body(message, ledger.Notification{Status: status})
+		bodies["notifyDelivery "+string(status)] = delivery.NotificationBody(message, ledger.Notification{Status: status})
 	}
 	for _, hook := range hooks {
 		schema, err := contract.Compile(hook.Body["application/json"].Schema)

@@ -30,8 +30,8 @@ import (
 // provisioned is what the onboarding gave to the merchant of the examples.
 var provisioned = map[string][]string{
 	"service_id": {operationtest.ServiceID}, "application_id": {operationtest.ApplicationID}, "contact_id": {operationtest.ContactID},
-	"on_behalf_of": operationtest.Demo().OnBehalfOf, "sender_name": operationtest.Demo().SenderNames,
-	"order_prefix": {operationtest.Demo().Name + "_"}, "home_mco": {"OCI"},
+	"on_behalf_of": operationtest.DemoProfile().OnBehalfOf, "sender_name": operationtest.DemoProfile().SenderNames,
+	"order_prefix": {operationtest.DemoProfile().Name + "_"}, "home_mco": {"OCI"},
 }
 
 // The resources that the examples look up.
@@ -54,7 +54,7 @@ type call struct {
 // gateway is every function behind one gateway, in memory, with a merchant and the resources of the examples.
 type gateway struct {
 	t        testing.TB
-	kit      *deliverytest.Kit
+	kit      *deliverytest.DeliveryFixture
 	client   *merchant.Profile
 	password string
 }
@@ -64,7 +64,7 @@ type vault []byte
 
 // Fetch is secret.Source's.
 func (v vault) Fetch(context.Context, string) (secret.Value, error) {
-	return secret.Value{Current: v}, nil
+	return secret.Value{Bytes: v}, nil
 }
 
 // open makes a gateway where nothing has happened yet.
@@ -72,13 +72,13 @@ func open(t testing.TB) *gateway {
 	t.Helper()
 	k := deliverytest.New(t)
 	g := &gateway{t: t, kit: k}
-	lookup := &status.Lookup{Merchants: k.Merchants, Ledger: k.Ledger, Now: k.Clock.Now}
-	payments := &notif.Inbox{Callbacks: k.Callbacks, Book: k.Book, Settlement: k.Settlement, Recheck: deliverytest.Recheck, Now: k.Clock.Now}
-	receipts := &receipt.Inbox{Callbacks: k.Callbacks, Book: k.Book, Now: k.Clock.Now}
+	lookup := &status.StatusHandler{Merchants: k.Merchants, Reader: k.Ledger, Now: k.Clock.Now}
+	payments := &notif.CallbackHandler{Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: k.Clock.Now}
+	receipts := &receipt.ReceiptHandler{Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now}
 	k.Serve("contract", append(lookup.Routes(),
-		(&charge.Operation{Desk: k.Desk, References: k.World.Store, ServiceID: operationtest.ServiceID}).Route(),
-		(&pay.Operation{Desk: k.Desk, Callbacks: k.Callbacks, FirstPoll: time.Minute}).Route(),
-		(&sms.Operation{Desk: k.Desk, Callbacks: k.Callbacks, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID}).Route(),
+		(&charge.Operation{Pipeline: k.Pipeline, References: k.Fixture.Writer, ServiceID: operationtest.ServiceID}).Route(),
+		(&pay.Operation{Pipeline: k.Pipeline, CallbackKeys: k.CallbackKeys, FirstPollDelay: time.Minute}).Route(),
+		(&sms.Operation{Pipeline: k.Pipeline, CallbackKeys: k.CallbackKeys, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID}).Route(),
 		payments.Route(), receipts.Route(), g.token(k.Clock.Now).Route(),
 	)...)
 	return g
@@ -86,34 +86,34 @@ func open(t testing.TB) *gateway {
 
 // token is the token endpoint with one client.
 func (g *gateway) token(now func() time.Time) *token.Operation {
-	ring, err := keyring.Append(nil, merchanttest.Random(9), now())
+	ring, err := keyring.AddKey(nil, merchanttest.SeededReader(9), now())
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	store := &merchantmem.Store{}
 	g.client = merchanttest.NewProfile(g.t, "DemoShop", 1)
-	if g.password, err = merchant.IssueClientSecret(g.client, merchanttest.Random(2), now()); err != nil {
+	if g.password, err = merchant.IssueClientSecret(g.client, merchanttest.SeededReader(2), now()); err != nil {
 		g.t.Fatal(err)
 	}
 	if err := store.Create(context.Background(), g.client); err != nil {
 		g.t.Fatal(err)
 	}
-	cache := secret.New(vault(ring), "token-keys", time.Minute, time.Minute, now)
-	return &token.Operation{Store: store, Keys: keyring.New(cache, time.Minute, now), Life: time.Hour, Now: now}
+	cache := secret.NewCache(vault(ring), "token-keys", time.Minute, time.Minute, now)
+	return &token.Operation{Store: store, Keys: keyring.NewRefreshingRing(cache, time.Minute, now), TokenLifetime: time.Hour, Now: now}
 }
 
 // stock puts the resources that lookups and callbacks speak of into the ledger.
 func (g *gateway) stock() *gateway {
-	g.kit.Payment(orderID, purchase)
-	message := g.kit.Message(messageID)
+	g.kit.StorePendingPayment(orderID, purchase)
+	message := g.kit.StoreMessage(messageID)
 	message.Sender = sender
-	g.kit.Store(message)
+	g.kit.StoreEntry(message)
 	return g
 }
 
 // purchase gives the kit's payment the values of the examples.
 func purchase(e *ledger.Entry) {
-	e.MerchantState, e.MSISDN, e.AmountText, e.Minor = "cart%3D42", "+2250700002000", "1000", 1000
+	e.MerchantState, e.MSISDN, e.AmountAsSent, e.AmountMinor = "cart%3D42", "+2250700002000", "1000", 1000
 }
 
 // example makes the call of an operation's example.
@@ -148,7 +148,7 @@ func (g *gateway) sign(c *call) {
 	if c.param["token"] == "" {
 		return
 	}
-	ring, err := g.kit.Callbacks.Ring(context.Background())
+	ring, err := g.kit.CallbackKeys.Ring(context.Background())
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func (g *gateway) sign(c *call) {
 }
 
 // do sends a call as API Gateway would.
-func (g *gateway) do(c *call) operationtest.Answer {
+func (g *gateway) do(c *call) operationtest.Response {
 	g.t.Helper()
 	headers, several, params := map[string]string{}, map[string][]string{}, map[string]string{}
 	for name, value := range c.header {

@@ -283,7 +283,7 @@ func descend(schema contract.Object, keys []string) (contract.Object, bool) {
 
 // TestWords holds the operators' words that the code knows and those of the document together.
 func TestWords(t *testing.T) {
-	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "shared", "operator", "words.go"), nil, 0)
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "shared", "operator", "status.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,8 +303,8 @@ func TestWords(t *testing.T) {
 	})
 	d := load(t)
 	for name, reference := range map[string]string{
-		"statusWords":   "#/components/schemas/PaymentReportFields/properties/status",
-		"deliveryWords": "#/components/schemas/DeliveryReportInfo/properties/deliveryStatus",
+		"paymentStatuses":   "#/components/schemas/PaymentReportFields/properties/status",
+		"deliveryStatuses": "#/components/schemas/DeliveryReportInfo/properties/deliveryStatus",
 	} {
 		schema, err := d.Inline(contract.Object{"$ref": reference})
 		if err != nil {

@@ -12,95 +12,99 @@ import (
 
 // Operator is a driver whose getStatus and SMS say what a test sets. It can do everything; Mute cannot.
 type Operator struct {
-	mutex   sync.Mutex
-	now     func() time.Time
-	status  func(operator.StatusCall) operator.StatusAnswer
-	sms     func(operator.UserSMSCall) operator.Result
-	lookups []Lookup
-	sent    []operator.UserSMSCall
+	mutex        sync.Mutex
+	now          func() time.Time
+	lookupFunc   func(operator.StatusCall) operator.StatusResponse
+	userSMSFunc  func(operator.UserSMSCall) operator.Result
+	lookups      []StatusLookup
+	userSMSCalls []operator.UserSMSCall
 }
 
 var (
-	_ operator.StatusReader = (*Operator)(nil)
-	_ operator.UserNotifier = (*Operator)(nil)
+	_ operator.StatusLookup  = (*Operator)(nil)
+	_ operator.UserSMSSender = (*Operator)(nil)
 )
 
-// Lookup is one call of getStatus.
-type Lookup struct {
+// StatusLookup is one call of getStatus.
+type StatusLookup struct {
 	operator.StatusCall
-	At time.Time
+	CalledAt time.Time
 }
 
-// Says makes getStatus answer with a status and our amount.
-func (o *Operator) Says(status string) { o.Tells(operator.StatusAnswer{Known: true, Status: status}) }
-
-// Tells makes getStatus answer so.
-func (o *Operator) Tells(answer operator.StatusAnswer) {
-	o.Asked(func(operator.StatusCall) operator.StatusAnswer { return answer })
+// SetStatus makes getStatus answer with a status and our amount.
+func (o *Operator) SetStatus(status string) {
+	o.SetLookupResult(operator.StatusResponse{StatusKnown: true, OperatorStatus: status})
 }
 
-// Silent is a getStatus that did not answer.
-func Silent() operator.StatusAnswer { return operator.StatusAnswer{Cause: errors.New("silent")} }
+// SetLookupResult makes getStatus answer so.
+func (o *Operator) SetLookupResult(respond operator.StatusResponse) {
+	o.SetLookupFunc(func(operator.StatusCall) operator.StatusResponse { return respond })
+}
+
+// NoResponse is a getStatus that did not answer.
+func NoResponse() operator.StatusResponse {
+	return operator.StatusResponse{Cause: errors.New("silent")}
+}
 
 // NoSuchOrder is a getStatus that knows no such order.
-func NoSuchOrder() operator.StatusAnswer {
-	return operator.StatusAnswer{NotFound: true, Cause: errors.New("404")}
+func NoSuchOrder() operator.StatusResponse {
+	return operator.StatusResponse{OrderNotFound: true, Cause: errors.New("404")}
 }
 
-// Asked makes getStatus answer by a function, which may be called in parallel.
-func (o *Operator) Asked(answer func(operator.StatusCall) operator.StatusAnswer) {
+// SetLookupFunc makes getStatus answer by a function, which may be called in parallel.
+func (o *Operator) SetLookupFunc(respond func(operator.StatusCall) operator.StatusResponse) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	o.status = answer
+	o.lookupFunc = respond
 }
 
-// Sends makes the purchaser's SMS end by a function, which may be called in parallel; nil sends it.
-func (o *Operator) Sends(result func(operator.UserSMSCall) operator.Result) {
+// SetUserSMSFunc makes the purchaser's SMS end by a function, which may be called in parallel; nil sends it.
+func (o *Operator) SetUserSMSFunc(result func(operator.UserSMSCall) operator.Result) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	o.sms = result
+	o.userSMSFunc = result
 }
 
 // Lookups are the calls of getStatus so far.
-func (o *Operator) Lookups() []Lookup {
+func (o *Operator) Lookups() []StatusLookup {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return slices.Clone(o.lookups)
 }
 
-// SMS are the purchasers' SMS that were tried.
-func (o *Operator) SMS() []operator.UserSMSCall {
+// UserSMSCalls are the purchasers' SMS that were tried.
+func (o *Operator) UserSMSCalls() []operator.UserSMSCall {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	return slices.Clone(o.sent)
+	return slices.Clone(o.userSMSCalls)
 }
 
-// PaymentStatus is operator.StatusReader's. It is silent where no test has set anything.
-func (o *Operator) PaymentStatus(_ context.Context, call operator.StatusCall) operator.StatusAnswer {
+// LookUpPayment is operator.StatusLookup's. It is silent where no test has set anything.
+func (o *Operator) LookUpPayment(_ context.Context, call operator.StatusCall) operator.StatusResponse {
 	o.mutex.Lock()
-	o.lookups = append(o.lookups, Lookup{StatusCall: call, At: o.now()})
-	answer := o.status
+	o.lookups = append(o.lookups, StatusLookup{StatusCall: call, CalledAt: o.now()})
+	respond := o.lookupFunc
 	o.mutex.Unlock()
-	if answer == nil {
-		return Silent()
+	if respond == nil {
+		return NoResponse()
 	}
-	return answer(call)
+	return respond(call)
 }
 
-// UserSMS is operator.UserNotifier's.
-func (o *Operator) UserSMS(_ context.Context, call operator.UserSMSCall) operator.Result {
+// SendUserSMS is operator.UserSMSSender's.
+func (o *Operator) SendUserSMS(_ context.Context, call operator.UserSMSCall) operator.Result {
 	o.mutex.Lock()
-	o.sent = append(o.sent, call)
-	result := o.sms
+	o.userSMSCalls = append(o.userSMSCalls, call)
+	result := o.userSMSFunc
 	o.mutex.Unlock()
 	if result == nil {
-		return operator.Result{Outcome: operator.Done}
+		return operator.Result{Outcome: operator.Succeeded}
 	}
 	return result(call)
 }
 
-// Account is operator.Driver's.
-func (o *Operator) Account(context.Context, string) (string, error) { return "a1", nil }
+// CurrentAccountID is operator.Driver's.
+func (o *Operator) CurrentAccountID(context.Context, string) (string, error) { return "a1", nil }
 
 // Charge is operator.Driver's; nobody calls it here.
 func (o *Operator) Charge(context.Context, operator.ChargeCall) operator.Result {
@@ -108,8 +112,8 @@ func (o *Operator) Charge(context.Context, operator.ChargeCall) operator.Result 
 }
 
 // Pay is operator.Driver's; nobody calls it here.
-func (o *Operator) Pay(context.Context, operator.PayCall) operator.PayAnswer {
-	return operator.PayAnswer{}
+func (o *Operator) Pay(context.Context, operator.PayCall) operator.PayResponse {
+	return operator.PayResponse{}
 }
 
 // SendSMS is operator.Driver's; nobody calls it here.
@@ -117,5 +121,5 @@ func (o *Operator) SendSMS(context.Context, operator.SMSCall) operator.Result {
 	return operator.Result{}
 }
 
-// Mute is a driver without a status lookup and without the purchaser's SMS.
-type Mute struct{ operator.Driver }
+// MinimalDriver is a driver without a status lookup and without the purchaser's SMS.
+type MinimalDriver struct{ operator.Driver }

@@ -11,8 +11,8 @@ import (
 	"mobilegateway/shared/ledger/dynamo"
 )
 
-// Stream is the event with which Lambda hands over what the ledger's stream shows of these entries.
-func Stream(t testing.TB, entries ...*ledger.Entry) []byte {
+// StreamEvent is the event with which Lambda hands over what the ledger's stream shows of these entries.
+func StreamEvent(t testing.TB, entries ...*ledger.Entry) []byte {
 	t.Helper()
 	var records []any
 	for i, e := range entries {
@@ -23,7 +23,7 @@ func Stream(t testing.TB, entries ...*ledger.Entry) []byte {
 		records = append(records, map[string]any{
 			"eventID": fmt.Sprintf("%032x", i), "eventName": "MODIFY", "eventSource": "aws:dynamodb",
 			"dynamodb": map[string]any{
-				"Keys": map[string]any{"pk": image(t, item["pk"])}, "NewImage": imageMap(t, item),
+				"Keys": map[string]any{"pk": valueImage(t, item["pk"])}, "NewImage": mapImage(t, item),
 				"SequenceNumber": fmt.Sprint(100 + i), "StreamViewType": "NEW_IMAGE",
 			},
 		})
@@ -35,16 +35,16 @@ func Stream(t testing.TB, entries ...*ledger.Entry) []byte {
 	return event
 }
 
-func imageMap(t testing.TB, item map[string]types.AttributeValue) map[string]any {
+func mapImage(t testing.TB, item map[string]types.AttributeValue) map[string]any {
 	t.Helper()
 	members := map[string]any{}
 	for name, value := range item {
-		members[name] = image(t, value)
+		members[name] = valueImage(t, value)
 	}
 	return members
 }
 
-func image(t testing.TB, value types.AttributeValue) map[string]any {
+func valueImage(t testing.TB, value types.AttributeValue) map[string]any {
 	t.Helper()
 	switch v := value.(type) {
 	case *types.AttributeValueMemberS:
@@ -56,11 +56,11 @@ func image(t testing.TB, value types.AttributeValue) map[string]any {
 	case *types.AttributeValueMemberBOOL:
 		return map[string]any{"BOOL": v.Value}
 	case *types.AttributeValueMemberM:
-		return map[string]any{"M": imageMap(t, v.Value)}
+		return map[string]any{"M": mapImage(t, v.Value)}
 	case *types.AttributeValueMemberL:
 		list := []any{}
 		for _, element := range v.Value {
-			list = append(list, image(t, element))
+			list = append(list, valueImage(t, element))
 		}
 		return map[string]any{"L": list}
 	}

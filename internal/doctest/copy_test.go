@@ -8,18 +8,18 @@ import (
 	"testing"
 )
 
-// clone copies the tree as a fresh clone has it, without what builds and runs made, and gives the copy's folder.
-func clone(t *testing.T) string {
+// copyCheckout copies the tree as a fresh clone has it, without what builds and runs made, and gives the copy's folder.
+func copyCheckout(t *testing.T) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "mobilegateway")
-	err := filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(rootDir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if entry.IsDir() && slices.Contains(ignored, entry.Name()) {
 			return fs.SkipDir
 		}
-		relative, err := filepath.Rel(top, name)
+		relative, err := filepath.Rel(rootDir, name)
 		if err != nil {
 			return err
 		}

@@ -17,34 +17,34 @@ func TestGuides(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and tests a copy of the tree")
 	}
-	need(t, "bash", "git", "go")
+	requireTool(t, "bash", "git", "go")
 	for _, name := range []string{"docs/adding-a-country.md", "docs/adding-an-operator.md"} {
 		t.Run(name, func(t *testing.T) {
-			folder, began, commands := clone(t), time.Now(), 0
-			for _, b := range one(t, name).blocks {
+			folder, started, commands := copyCheckout(t), time.Now(), 0
+			for _, b := range findPage(t, name).blocks {
 				file, isFile := strings.CutPrefix(b.comment, "file: ")
 				switch {
 				case isFile:
 					if formatted, err := format.Source([]byte(b.text)); err != nil || string(formatted) != b.text {
 						t.Errorf("%s:%d is not in gofmt's form: %v", name, b.line, err)
 					}
-					write(t, filepath.Join(folder, filepath.FromSlash(file)), b.text)
+					writeFile(t, filepath.Join(folder, filepath.FromSlash(file)), b.text)
 				case b.language == "diff":
-					apply(t, folder, name, b)
+					applyDiff(t, folder, name, b)
 				case b.language == "sh" && b.comment == "run":
-					follow(t, folder, name, b)
+					runGuideCommands(t, folder, name, b)
 					commands++
 				}
 			}
 			if commands == 0 {
 				t.Errorf("%s runs nothing", name)
 			}
-			t.Logf("followed in %s", time.Since(began).Round(time.Second))
+			t.Logf("followed in %s", time.Since(started).Round(time.Second))
 		})
 	}
 }
 
-func write(t *testing.T, name, text string) {
+func writeFile(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)
@@ -54,8 +54,8 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// apply applies a diff where its lines stand now: line numbers may be others, the lines around may not.
-func apply(t *testing.T, folder, name string, b block) {
+// applyDiff applies a diff where its lines stand now: line numbers may be others, the lines around may not.
+func applyDiff(t *testing.T, folder, name string, b block) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "git", "apply", "--whitespace=nowarn", "-")
 	command.Dir, command.Stdin = folder, strings.NewReader(b.text)
@@ -64,9 +64,9 @@ func apply(t *testing.T, folder, name string, b block) {
 	}
 }
 
-// follow runs a block's commands. They share the build cache of this tree: with -trimpath a folder's name is no part of
+// runGuideCommands runs a block's commands. They share the build cache of this tree: with -trimpath a folder's name is no part of
 // what is built.
-func follow(t *testing.T, folder, name string, b block) {
+func runGuideCommands(t *testing.T, folder, name string, b block) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", b.text)
 	command.Dir, command.Env = folder, slices.Concat(environment(), []string{"GOFLAGS=-trimpath"})

@@ -16,27 +16,27 @@ var languages = []string{"console", "diff", "go", "http", "java", "javascript", 
 
 // TestLinks follows every relative link, and its anchor where it leads to a page.
 func TestLinks(t *testing.T) {
-	for _, p := range all(t) {
+	for _, p := range allPages(t) {
 		for _, l := range p.links {
 			if strings.Contains(l.text, "://") || strings.HasPrefix(l.text, "mailto:") {
 				continue
 			}
-			if why := dead(t, p, l.text); why != "" {
-				t.Errorf("%s:%d: %s: %s", p.name, l.line, l.text, why)
+			if reason := brokenLink(t, p, l.text); reason != "" {
+				t.Errorf("%s:%d: %s: %s", p.name, l.line, l.text, reason)
 			}
 		}
 	}
 }
 
-// dead says what is wrong with a link of a page, "" for nothing.
-func dead(t *testing.T, from page, target string) string {
+// brokenLink says what is wrong with a link of a page, "" for nothing.
+func brokenLink(t *testing.T, from page, target string) string {
 	t.Helper()
 	file, anchor, _ := strings.Cut(target, "#")
 	to := from.name
 	if file != "" {
 		to = path.Join(path.Dir(from.name), file)
 	}
-	if !exists(to) {
+	if !anchorExists(to) {
 		return "there is no such file"
 	}
 	if anchor == "" {
@@ -45,20 +45,20 @@ func dead(t *testing.T, from page, target string) string {
 	if path.Ext(to) != ".md" {
 		return "an anchor of what is no page"
 	}
-	if !slices.ContainsFunc(one(t, to).headings, func(h heading) bool { return h.anchor == anchor }) {
+	if !slices.ContainsFunc(findPage(t, to).headings, func(h heading) bool { return h.anchor == anchor }) {
 		return "the page has no such heading"
 	}
 	return ""
 }
 
-func exists(name string) bool {
-	_, err := os.Stat(filepath.Join(top, filepath.FromSlash(name)))
+func anchorExists(name string) bool {
+	_, err := os.Stat(filepath.Join(rootDir, filepath.FromSlash(name)))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // TestLanguages asks a known language of every block.
 func TestLanguages(t *testing.T) {
-	for _, p := range all(t) {
+	for _, p := range allPages(t) {
 		for _, b := range p.blocks {
 			if !slices.Contains(languages, b.language) {
 				t.Errorf("%s:%d: a block of language %q", p.name, b.line-1, b.language)
@@ -70,18 +70,18 @@ func TestLanguages(t *testing.T) {
 // TestPaths asks that what looks like a path of the tree, in inline code, is there. A name in angle brackets, a pattern and
 // what a run makes are none.
 func TestPaths(t *testing.T) {
-	for _, p := range all(t) {
+	for _, p := range allPages(t) {
 		for _, c := range p.codes {
 			name, isPath := pathOf(c.text)
-			if isPath && !exists(name) && !exists(path.Join(path.Dir(p.name), name)) {
+			if isPath && !anchorExists(name) && !anchorExists(path.Join(path.Dir(p.name), name)) {
 				t.Errorf("%s:%d: %s is not there", p.name, c.line, c.text)
 			}
 		}
 	}
 }
 
-// roots are the tree's own folders: a text that begins with one of them is a path.
-var roots = []string{"bench", "cmd", "docs", "e2e", "functions", "internal", "shared", "tools"}
+// pathRoots are the tree's own folders: a text that begins with one of them is a path.
+var pathRoots = []string{"bench", "cmd", "docs", "e2e", "functions", "internal", "shared", "tools"}
 
 // pathOf reads a path of the tree: it begins with one of the roots, or is a file at the top. A folder's last part may be
 // a name of Go's in it (shared/x.Name), and a line number may follow.
@@ -92,9 +92,9 @@ func pathOf(text string) (string, bool) {
 	}
 	first, rest, _ := strings.Cut(text, "/")
 	if rest == "" {
-		return text, slices.Contains([]string{".md", ".yaml", ".mod"}, path.Ext(text)) && !strings.HasPrefix(text, ".") && text == path.Base(text) && exists(text)
+		return text, slices.Contains([]string{".md", ".yaml", ".mod"}, path.Ext(text)) && !strings.HasPrefix(text, ".") && text == path.Base(text) && anchorExists(text)
 	}
-	return strings.TrimSuffix(text, "/"), slices.Contains(roots, first)
+	return strings.TrimSuffix(text, "/"), slices.Contains(pathRoots, first)
 }
 
 func TestPathOf(t *testing.T) {

@@ -14,10 +14,10 @@ import (
 	"mobilegateway/shared/oneapi"
 )
 
-// rowsOf are the rows of a page's tables in a section, cell by cell, without the rule below a head.
-func rowsOf(t *testing.T, name, title string) [][]string {
+// tableRows are the rows of a page's tables in a section, cell by cell, without the rule below a head.
+func tableRows(t *testing.T, name, title string) [][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(name)))
+	text, err := os.ReadFile(filepath.Join(rootDir, filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +41,9 @@ func rowsOf(t *testing.T, name, title string) [][]string {
 	return rows
 }
 
-// TestEveryErrorIsExplained compares the page's table of errors with the table that errors are rendered from: each id, with
+// TestErrorsAreDocumented compares the page's table of errors with the table that errors are rendered from: each id, with
 // every status that it can have, and something to do.
-func TestEveryErrorIsExplained(t *testing.T) {
+func TestErrorsAreDocumented(t *testing.T) {
 	want, got := map[string][]string{}, map[string][]string{}
 	add := func(to map[string][]string, id, status string) {
 		if !slices.Contains(to[id], status) {
@@ -51,15 +51,15 @@ func TestEveryErrorIsExplained(t *testing.T) {
 		}
 	}
 	for _, kind := range fault.Kinds() {
-		answer := oneapi.Render(&fault.Fault{Kind: kind, Operator: &fault.OperatorFault{MessageID: "SVC0270"}})
-		add(want, answer.ID, strconv.Itoa(answer.Status))
+		response := oneapi.Render(&fault.Fault{Kind: kind, OperatorException: &fault.OperatorException{MessageID: "SVC0270"}})
+		add(want, response.MessageID, strconv.Itoa(response.Status))
 	}
 	for _, message := range oneapi.Messages() {
 		if want[message.ID] == nil {
 			add(want, message.ID, strconv.Itoa(message.Status))
 		}
 	}
-	for _, row := range rowsOf(t, "docs/merchants.md", "Errors")[1:] {
+	for _, row := range tableRows(t, "docs/merchants.md", "Errors")[1:] {
 		if len(row) != 4 || row[2] == "" || row[3] == "" {
 			t.Errorf("row %q: an id, its statuses, its meaning, what to do", row)
 			continue
@@ -82,14 +82,14 @@ func TestEveryErrorIsExplained(t *testing.T) {
 	}
 }
 
-// TestTheCountriesArePrinted compares the page's countries with the table.
-func TestTheCountriesArePrinted(t *testing.T) {
+// TestCountriesAreDocumented compares the page's countries with the table.
+func TestCountriesAreDocumented(t *testing.T) {
 	var want []string
 	for _, c := range market.All() {
 		want = append(want, strings.Join([]string{c.Name, c.Alpha2, c.MCO, c.Currency, strconv.Itoa(c.Exponent), "`" + c.SenderPrefix() + "`"}, " "))
 	}
 	var got []string
-	for _, row := range rowsOf(t, "docs/merchants.md", "Countries")[1:] {
+	for _, row := range tableRows(t, "docs/merchants.md", "Countries")[1:] {
 		row[4], _, _ = strings.Cut(row[4], ";")
 		got = append(got, strings.Join(row, " "))
 	}
@@ -98,10 +98,10 @@ func TestTheCountriesArePrinted(t *testing.T) {
 	}
 }
 
-// TestEveryCountryIsInTheContract asks that docs/openapi.yaml has each country of the table wherever it has any: in the values
+// TestContractListsCountries asks that docs/openapi.yaml has each country of the table wherever it has any: in the values
 // of the headers, and in every rule that hangs on one.
-func TestEveryCountryIsInTheContract(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(top, "docs", "openapi.yaml"))
+func TestContractListsCountries(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(rootDir, "docs", "openapi.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,14 +126,14 @@ func TestEveryCountryIsInTheContract(t *testing.T) {
 	}
 }
 
-// TestTheTestNumbersArePrinted compares the digits of the page with those of the sandbox's own table of outcomes.
-func TestTheTestNumbersArePrinted(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join(top, "internal", "sandbox", "outcome.go"))
+// TestTestNumbersAreDocumented compares the digits of the page with those of the sandbox's own table of outcomes.
+func TestTestNumbersAreDocumented(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(rootDir, "internal", "sandbox", "outcome.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	printed := map[string]bool{}
-	for _, row := range rowsOf(t, "docs/merchants.md", "Test numbers")[1:] {
+	for _, row := range tableRows(t, "docs/merchants.md", "Test numbers")[1:] {
 		printed[row[0]] = true
 	}
 	count := 0

@@ -17,11 +17,11 @@ import (
 
 // TestNumbers compares numbers that a page writes out with where they are set: constants, and variables of template.yaml.
 func TestNumbers(t *testing.T) {
-	orange, found := operator.Find("orange")
+	orange, found := operator.FindCapabilities("orange")
 	if !found {
 		t.Fatal("there is no operator orange")
 	}
-	schedule := strings.Split(setting(t, "DELIVERY_SCHEDULE"), ",")
+	schedule := strings.Split(templateVariable(t, "DELIVERY_SCHEDULE"), ",")
 	for i := range schedule {
 		schedule[i] = regexp.MustCompile(`([0-9])m$`).ReplaceAllString(schedule[i], "$1 min")
 		schedule[i] = regexp.MustCompile(`([0-9])([sh])$`).ReplaceAllString(schedule[i], "$1 $2")
@@ -32,19 +32,19 @@ func TestNumbers(t *testing.T) {
 			fmt.Sprintf("reads %d shards of the `due` index", ledger.DueShards),
 			fmt.Sprintf("For %d seconds a new notification", ledger.FastLease/time.Second),
 			fmt.Sprintf("due in %d seconds", ledger.FastLease/time.Second),
-			fmt.Sprintf("(%d hours, less 10 minutes)", orange.RepeatSafeFor/time.Hour),
-			"Processes keep secrets " + strings.Replace(setting(t, "SECRET_CACHE"), "m", " minutes", 1) + " and profiles " + strings.Replace(setting(t, "PROFILE_CACHE"), "s", " seconds", 1),
+			fmt.Sprintf("(%d hours, less 10 minutes)", orange.IdempotencyWindow/time.Hour),
+			"Processes keep secrets " + strings.Replace(templateVariable(t, "SECRET_CACHE_TTL"), "m", " minutes", 1) + " and profiles " + strings.Replace(templateVariable(t, "PROFILE_CACHE_TTL"), "s", " seconds", 1),
 		},
 		"docs/merchants.md": {
-			fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.DefaultMaxBody>>10, strictjson.MaxDepth),
+			fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.DefaultMaxBodyBytes>>10, strictjson.MaxDepth),
 			"after " + strings.Join(schedule[1:last], ", ") + " and " + schedule[last],
-			"Answer 2xx within " + strings.Replace(setting(t, "WEBHOOK_TIMEOUT"), "s", " seconds", 1),
-			fmt.Sprintf("for up to %d hours", orange.RepeatSafeFor/time.Hour-1),
-			"nobody confirmed within " + strings.Replace(setting(t, "PAYMENT_LIFETIME"), "h", " hours", 1),
+			"Answer 2xx within " + strings.Replace(templateVariable(t, "WEBHOOK_TIMEOUT"), "s", " seconds", 1),
+			fmt.Sprintf("for up to %d hours", orange.IdempotencyWindow/time.Hour-1),
+			"nobody confirmed within " + strings.Replace(templateVariable(t, "PAYMENT_LIFETIME"), "h", " hours", 1),
 		},
 	}
 	for name, phrases := range cases {
-		text, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(name)))
+		text, err := os.ReadFile(filepath.Join(rootDir, filepath.FromSlash(name)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,10 +56,10 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// setting is a variable's value in template.yaml, which gives it to every function alike.
-func setting(t *testing.T, name string) string {
+// templateVariable is a variable's value in template.yaml, which gives it to every function alike.
+func templateVariable(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(top, "template.yaml"))
+	text, err := os.ReadFile(filepath.Join(rootDir, "template.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

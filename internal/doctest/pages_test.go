@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// top is the folder of go.mod, from this package.
-const top = "../.."
+// rootDir is the folder of go.mod, from this package.
+const rootDir = "../.."
 
 // ignored are the folders that .gitignore names, and git's own: what stands there is no part of the documentation.
 var ignored = []string{".git", ".aws-sam", ".local", "bin", "dist", "node_modules"}
@@ -22,9 +22,9 @@ type page struct {
 	name     string // from the top, with slashes
 	blocks   []block
 	headings []heading
-	links    []span // targets of [text](target)
-	codes    []span // `inline code`
-	indented []span // lines that four spaces make code
+	links    []lineText // targets of [text](target)
+	codes    []lineText // `inline code`
+	indented []lineText // lines that four spaces make code
 }
 
 // block is a fenced piece of code.
@@ -42,24 +42,24 @@ type heading struct {
 	line   int
 }
 
-// span is a piece of a line.
-type span struct {
+// lineText is a piece of a line.
+type lineText struct {
 	line int
 	text string
 }
 
 var (
-	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
-	code    = regexp.MustCompile("`([^`]+)`")
-	titled  = regexp.MustCompile(`^(#{1,6}) +(.*?) *#*$`)
-	comment = regexp.MustCompile(`^<!-- (.*) -->$`)
-	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	link          = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	code          = regexp.MustCompile("`([^`]+)`")
+	titlePattern  = regexp.MustCompile(`^(#{1,6}) +(.*?) *#*$`)
+	comment       = regexp.MustCompile(`^<!-- (.*) -->$`)
+	removedMarkup = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 // pages are all Markdown files of the tree, read once.
 var pages = sync.OnceValues(func() ([]page, error) {
 	var found []page
-	err := filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(rootDir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -73,15 +73,15 @@ var pages = sync.OnceValues(func() ([]page, error) {
 		if err != nil {
 			return err
 		}
-		relative, err := filepath.Rel(top, name)
-		found = append(found, read(filepath.ToSlash(relative), string(text)))
+		relative, err := filepath.Rel(rootDir, name)
+		found = append(found, parsePage(filepath.ToSlash(relative), string(text)))
 		return err
 	})
 	return found, err
 })
 
-// all gives the pages to a test.
-func all(t *testing.T) []page {
+// allPages gives the pages to a test.
+func allPages(t *testing.T) []page {
 	t.Helper()
 	found, err := pages()
 	if err != nil || len(found) == 0 {
@@ -90,10 +90,10 @@ func all(t *testing.T) []page {
 	return found
 }
 
-// one gives a page to a test.
-func one(t *testing.T, name string) page {
+// findPage gives a page to a test.
+func findPage(t *testing.T, name string) page {
 	t.Helper()
-	for _, p := range all(t) {
+	for _, p := range allPages(t) {
 		if p.name == name {
 			return p
 		}
@@ -102,8 +102,8 @@ func one(t *testing.T, name string) page {
 	return page{}
 }
 
-// read takes a page apart. A block that is never closed reaches to the end.
-func read(name, text string) page {
+// parsePage takes a page apart. A block that is never closed reaches to the end.
+func parsePage(name, text string) page {
 	p := page{name: name}
 	var open *block
 	var section, above string
@@ -122,20 +122,20 @@ func read(name, text string) page {
 		case open != nil:
 			open.text += line + "\n"
 		default:
-			if title := titled.FindStringSubmatch(line); title != nil {
+			if title := titlePattern.FindStringSubmatch(line); title != nil {
 				if len(title[1]) == 2 {
 					section = title[2]
 				}
 				p.headings = append(p.headings, heading{anchorOf(title[2], seen), number})
 			}
 			if strings.HasPrefix(line, "    ") {
-				p.indented = append(p.indented, span{number, strings.TrimSpace(line)})
+				p.indented = append(p.indented, lineText{number, strings.TrimSpace(line)})
 			}
 			for _, match := range code.FindAllStringSubmatch(line, -1) {
-				p.codes = append(p.codes, span{number, match[1]})
+				p.codes = append(p.codes, lineText{number, match[1]})
 			}
 			for _, match := range link.FindAllStringSubmatch(code.ReplaceAllString(line, ""), -1) {
-				p.links = append(p.links, span{number, match[1]})
+				p.links = append(p.links, lineText{number, match[1]})
 			}
 		}
 		above = ""
@@ -152,7 +152,7 @@ func read(name, text string) page {
 // anchorOf is the anchor that GitHub makes of a title; the second one of the same text gets "-1".
 func anchorOf(title string, seen map[string]int) string {
 	title = link.ReplaceAllString(strings.ReplaceAll(title, "[", ""), "")
-	anchor := strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
+	anchor := strings.ReplaceAll(removedMarkup.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
 	times := seen[anchor]
 	seen[anchor]++
 	if times > 0 {
@@ -161,8 +161,8 @@ func anchorOf(title string, seen map[string]int) string {
 	return anchor
 }
 
-func TestPagesAreTakenApart(t *testing.T) {
-	p := read("x.md", "# A `b` & c: d\n\ntext [l](m.md#n) `code` [`o`](p)\n<!-- mark -->\n```go\n[x](y)\n# no title\n```\n## Z\n## Z\n")
+func TestParsePage(t *testing.T) {
+	p := parsePage("x.md", "# A `b` & c: d\n\ntext [l](m.md#n) `code` [`o`](p)\n<!-- mark -->\n```go\n[x](y)\n# no title\n```\n## Z\n## Z\n")
 	if p.headings[0].anchor != "a-b--c-d" || p.headings[1].anchor != "z" || p.headings[2].anchor != "z-1" {
 		t.Errorf("headings %+v", p.headings)
 	}

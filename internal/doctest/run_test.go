@@ -17,10 +17,10 @@ import (
 // The promise of the README: from a fresh clone to a verified webhook.
 const (
 	maxCommands = 5
-	maxTime     = 5 * time.Minute
+	maxDuration = 5 * time.Minute
 )
 
-const quickstart = "From a clone to a verified webhook"
+const quickstartHeading = "From a clone to a verified webhook"
 
 // TestQuickstart runs the commands of the README, and then those of docs/getting-started.md's local part, as they are printed, by
 // bash, in a copy of the tree.
@@ -28,31 +28,31 @@ func TestQuickstart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a whole gateway from a clone")
 	}
-	need(t, "bash", "make", "node", "npm", "curl")
-	blocks := inSection(one(t, "README.md"), quickstart)
+	requireTool(t, "bash", "make", "node", "npm", "curl")
+	blocks := sectionBlocks(findPage(t, "README.md"), quickstartHeading)
 	if len(blocks) != 2 || strings.TrimSpace(blocks[0].text) != "make run" {
 		t.Fatalf("%d blocks; the first is to be make run, the second what follows in another terminal", len(blocks))
 	}
-	if n := len(commandsOf(blocks[1].text)) + 1; n > maxCommands {
+	if n := len(countedCommands(blocks[1].text)) + 1; n > maxCommands {
 		t.Errorf("%d commands, more than %d", n, maxCommands)
 	}
-	folder, port := clone(t), freePorts(t)
-	began := time.Now()
+	folder, port := copyCheckout(t), freePorts(t)
+	started := time.Now()
 	terminal := startRun(t, folder, blocks[0].text, port)
-	output := bash(t, folder, blocks[1].text)
-	took := time.Since(began)
+	output := runBash(t, folder, blocks[1].text)
+	elapsed := time.Since(started)
 	for _, want := range []string{`"status":"successful"`, `"state":"cart-7"`, ": verified\n", "with another amount: refused"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the commands do not show %q:\n%s", want, output)
 		}
 	}
-	if took > maxTime {
-		t.Errorf("%s, more than %s", took, maxTime)
+	if elapsed > maxDuration {
+		t.Errorf("%s, more than %s", elapsed, maxDuration)
 	}
-	t.Logf("from a clone to a verified webhook in %s", took.Round(time.Second))
-	t.Run("the rest of the README", func(t *testing.T) { firstCharge(t, folder, blocks[1].text) })
-	t.Run("docs/getting-started.md", func(t *testing.T) { runPage(t, "docs/getting-started.md", folder) })
-	t.Run("docs/merchants.md", func(t *testing.T) { runPage(t, "docs/merchants.md", folder) })
+	t.Logf("from a clone to a verified webhook in %s", elapsed.Round(time.Second))
+	t.Run("the rest of the README", func(t *testing.T) { runFirstCharge(t, folder, blocks[1].text) })
+	t.Run("docs/getting-started.md", func(t *testing.T) { runMarkedBlocks(t, "docs/getting-started.md", folder) })
+	t.Run("docs/merchants.md", func(t *testing.T) { runMarkedBlocks(t, "docs/merchants.md", folder) })
 	select {
 	case <-terminal:
 		t.Error("the run ended by itself")
@@ -60,31 +60,31 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
-// firstCharge runs the charge's command twice, in a terminal where the first line above it was: the second time is a repeat.
-func firstCharge(t *testing.T, folder, above string) {
+// runFirstCharge runs the charge's command twice, in a terminal where the first line above it was: the second time is a repeat.
+func runFirstCharge(t *testing.T, folder, above string) {
 	const mark = "@@ the end of block @@"
 	setup, _, _ := strings.Cut(above, "\n")
-	blocks := inSection(one(t, "README.md"), "The first charge")
+	blocks := sectionBlocks(findPage(t, "README.md"), "The first charge")
 	if len(blocks) != 3 {
 		t.Fatalf("%d blocks", len(blocks))
 	}
 	end := "echo '" + mark + "'\n"
-	shown := strings.Split(bash(t, folder, setup+"\n"+blocks[0].text+blocks[1].text+end+blocks[1].text+end+blocks[2].text), mark)
-	if !strings.HasPrefix(shown[0], "HTTP/1.1 201") || strings.Contains(shown[0], "Idempotent-Replayed") || !strings.Contains(shown[1], "Idempotent-Replayed: true") {
-		t.Errorf("the charge:\n%s\nagain:\n%s", shown[0], shown[1])
+	displayed := strings.Split(runBash(t, folder, setup+"\n"+blocks[0].text+blocks[1].text+end+blocks[1].text+end+blocks[2].text), mark)
+	if !strings.HasPrefix(displayed[0], "HTTP/1.1 201") || strings.Contains(displayed[0], "Idempotent-Replayed") || !strings.Contains(displayed[1], "Idempotent-Replayed: true") {
+		t.Errorf("the charge:\n%s\nagain:\n%s", displayed[0], displayed[1])
 	}
-	if strings.Count(shown[2], `"kind":"charge"`) != 1 {
-		t.Errorf("effects %s", shown[2])
+	if strings.Count(displayed[2], `"kind":"charge"`) != 1 {
+		t.Errorf("effects %s", displayed[2])
 	}
 }
 
-// runPage runs the blocks of a page that a comment above them marks, one after another in one shell, and asks for what the
+// runMarkedBlocks runs the blocks of a page that a comment above them marks, one after another in one shell, and asks for what the
 // comment says that they show.
-func runPage(t *testing.T, name, folder string) {
+func runMarkedBlocks(t *testing.T, name, folder string) {
 	const mark = "@@ the end of block @@"
 	var blocks []block
 	var script strings.Builder
-	for _, b := range one(t, name).blocks {
+	for _, b := range findPage(t, name).blocks {
 		if b.language == "sh" && strings.HasPrefix(b.comment, "run") {
 			blocks = append(blocks, b)
 			fmt.Fprintf(&script, "%s\necho '%s'\n", b.text, mark)
@@ -93,7 +93,7 @@ func runPage(t *testing.T, name, folder string) {
 	if len(blocks) < 5 {
 		t.Fatalf("%d blocks are to be run", len(blocks))
 	}
-	outputs := strings.Split(bash(t, folder, script.String()), mark)
+	outputs := strings.Split(runBash(t, folder, script.String()), mark)
 	for i, b := range blocks {
 		if _, want, wants := strings.Cut(b.comment, "shows: "); wants && !strings.Contains(outputs[i], want) {
 			t.Errorf("%s:%d does not show %q:\n%s", name, b.line, want, outputs[i])
@@ -101,8 +101,8 @@ func runPage(t *testing.T, name, folder string) {
 	}
 }
 
-// inSection are the shell's blocks of a section.
-func inSection(p page, title string) []block {
+// sectionBlocks are the shell's blocks of a section.
+func sectionBlocks(p page, title string) []block {
 	var found []block
 	for _, b := range p.blocks {
 		if b.section == title && b.language == "sh" {
@@ -112,9 +112,9 @@ func inSection(p page, title string) []block {
 	return found
 }
 
-// commandsOf counts as a person does who pastes them: a command ends with a line that is no continuation and leaves no
+// countedCommands counts as a person does who pastes them: a command ends with a line that is no continuation and leaves no
 // quote open.
-func commandsOf(text string) []string {
+func countedCommands(text string) []string {
 	var found []string
 	var open string
 	for line := range strings.Lines(text) {
@@ -153,7 +153,7 @@ func startRun(t *testing.T, folder, text string, port int) <-chan struct{} {
 		_ = syscall.Kill(-run.Process.Pid, syscall.SIGINT) // the group of this test's own run, as Ctrl-C does
 		<-ended
 	})
-	for deadline := time.Now().Add(maxTime); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(maxDuration); ; time.Sleep(100 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(folder, ".local", "run.json")); err == nil {
 			return ended
 		}
@@ -168,9 +168,9 @@ func startRun(t *testing.T, folder, text string, port int) <-chan struct{} {
 	}
 }
 
-// bash runs a text as a terminal would, and gives its standard output. The run has other ports than make run has by itself, so
+// runBash runs a text as a terminal would, and gives its standard output. The run has other ports than make run has by itself, so
 // that a command which takes them for granted fails.
-func bash(t *testing.T, folder, text string) string {
+func runBash(t *testing.T, folder, text string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", text)
 	command.Dir, command.Env = folder, environment()

@@ -17,21 +17,21 @@ import (
 	"mobilegateway/internal/dynoxide"
 )
 
-// Reference names, in the environment, the engine that tests are to use in place of the embedded one. It must tell
+// ReferenceVariable names, in the environment, the engine that tests are to use in place of the embedded one. It must tell
 // databases apart by access keys, as DynamoDB Local does without -sharedDb, and check no signatures.
-const Reference = "AWS_ENDPOINT_URL_DYNAMODB_REFERENCE"
+const ReferenceVariable = "AWS_ENDPOINT_URL_DYNAMODB_REFERENCE"
 
 // startTimeout bounds the start of the embedded engine, its installation on first use included.
 const startTimeout = 2 * time.Minute
 
-// accessKey is the place of the access key in a request's Authorization.
-var accessKey = regexp.MustCompile(`Credential=[^/]+/`)
+// credentialPattern is the place of the access key in a request's Authorization.
+var credentialPattern = regexp.MustCompile(`Credential=[^/]+/`)
 
-// Endpoint is the address of a DynamoDB without tables, which lasts as long as the test.
-func Endpoint(t testing.TB) string {
+// StartEndpoint is the address of a DynamoDB without tables, which lasts as long as the test.
+func StartEndpoint(t testing.TB) string {
 	t.Helper()
-	if reference := os.Getenv(Reference); reference != "" {
-		return database(t, reference)
+	if reference := os.Getenv(ReferenceVariable); reference != "" {
+		return isolateByAccessKey(t, reference)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -43,8 +43,8 @@ func Endpoint(t testing.TB) string {
 	return server.Endpoint()
 }
 
-// database passes requests on to an engine under an access key of the test's own, whatever the client's is.
-func database(t testing.TB, engine string) string {
+// isolateByAccessKey passes requests on to an engine under an access key of the test's own, whatever the client's is.
+func isolateByAccessKey(t testing.TB, engine string) string {
 	t.Helper()
 	target, err := url.Parse(engine)
 	if err != nil {
@@ -52,10 +52,10 @@ func database(t testing.TB, engine string) string {
 	}
 	random := make([]byte, 8)
 	_, _ = rand.Read(random) // it never fails
-	own := "Credential=test" + hex.EncodeToString(random) + "/"
+	testCredential := "Credential=test" + hex.EncodeToString(random) + "/"
 	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
-		r.Out.Header.Set("Authorization", accessKey.ReplaceAllString(r.In.Header.Get("Authorization"), own))
+		r.Out.Header.Set("Authorization", credentialPattern.ReplaceAllString(r.In.Header.Get("Authorization"), testCredential))
 	}})
 	t.Cleanup(server.Close)
 	return server.URL

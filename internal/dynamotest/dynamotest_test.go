@@ -20,18 +20,18 @@ func TestEndpoint(t *testing.T) {
 		seen[key] = true
 	}))
 	t.Cleanup(engine.Close)
-	t.Setenv(dynamotest.Reference, engine.URL)
+	t.Setenv(dynamotest.ReferenceVariable, engine.URL)
 	for range 2 {
-		request, err := http.NewRequest(http.MethodPost, dynamotest.Endpoint(t), nil)
+		request, err := http.NewRequest(http.MethodPost, dynamotest.StartEndpoint(t), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/eu-west-1/dynamodb/aws4_request, Signature=0")
-		answer, err := http.DefaultClient.Do(request)
+		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = answer.Body.Close()
+		_ = response.Body.Close()
 	}
 	if len(seen) != 2 || seen["AWS4-HMAC-SHA256 Credential=local"] {
 		t.Errorf("the access keys are %v", seen)

@@ -12,75 +12,75 @@ import (
 	"slices"
 	"strings"
 
-	"mobilegateway/internal/local/calls"
+	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/template"
 )
 
 // Compare tells each difference between the template's permissions and a record, in order; none means that they are
 // exactly the same. The record must be one of everything that the functions can do.
-func Compare(t *template.Template, record []calls.Call) []string {
-	granted, faults := grants(t)
-	faults = append(faults, ownRoles(t)...)
-	faults = append(faults, Allowed(t, record)...)
-	due := services(t)
-	for permission := range maps.Keys(due) {
-		faults = append(faults, excuse(permission, due[permission], granted)...)
+func Compare(t *template.Template, record []awscalls.Call) []string {
+	granted, faults := grantedPermissions(t)
+	faults = append(faults, checkOwnRoles(t)...)
+	faults = append(faults, MissingPermissions(t, record)...)
+	serviceOnly := requiredByServices(t)
+	for permission := range maps.Keys(serviceOnly) {
+		faults = append(faults, checkServicePermission(permission, serviceOnly[permission], granted)...)
 	}
-	made := map[calls.Call]bool{}
+	called := map[awscalls.Call]bool{}
 	for _, call := range record {
-		made[call] = true
+		called[call] = true
 	}
 	for permission, when := range granted {
-		_, excused := due[permission]
+		_, isServicePermission := serviceOnly[permission]
 		switch {
-		case excused && made[permission]:
-			faults = append(faults, text(permission)+" is excused as a service's, but our code calls it")
-		case !excused && !made[permission]:
-			faults = append(faults, text(permission)+" is allowed, and no call needs it")
-		case !excused && when != "":
-			faults = append(faults, text(permission)+" is called always, but allowed only under a condition")
+		case isServicePermission && called[permission]:
+			faults = append(faults, permissionText(permission)+" is excused as a service's, but our code calls it")
+		case !isServicePermission && !called[permission]:
+			faults = append(faults, permissionText(permission)+" is allowed, and no call needs it")
+		case !isServicePermission && when != "":
+			faults = append(faults, permissionText(permission)+" is called always, but allowed only under a condition")
 		}
 	}
 	slices.Sort(faults)
 	return faults
 }
 
-// Allowed tells each call of a record that no permission of the template allows; none means that the record could have
+// MissingPermissions tells each call of a record that no permission of the template allows; none means that the record could have
 // been made on AWS. Any record will do.
-func Allowed(t *template.Template, record []calls.Call) []string {
-	granted, _ := grants(t)
+func MissingPermissions(t *template.Template, record []awscalls.Call) []string {
+	granted, _ := grantedPermissions(t)
 	var faults []string
 	for _, call := range record {
 		if _, allowed := granted[call]; !allowed {
-			faults = append(faults, text(call)+" is called, and no permission of template.yaml allows it")
+			faults = append(faults, permissionText(call)+" is called, and no permission of template.yaml allows it")
 		}
 	}
 	slices.Sort(faults)
 	return slices.Compact(faults)
 }
 
-// grants gives every permission of a function with the template's condition for it, and those that are there twice.
-func grants(t *template.Template) (granted map[calls.Call]string, faults []string) {
-	granted = map[calls.Call]string{}
+// grantedPermissions gives every permission of a function with the template's condition for it, and those that are there twice.
+func grantedPermissions(t *template.Template) (granted map[awscalls.Call]string, faults []string) {
+	granted = map[awscalls.Call]string{}
 	for _, f := range t.Functions {
 		role := t.Role(f.Role)
 		if role == nil {
-			continue // ownRoles tells it
+			continue // checkOwnRoles tells it
 		}
 		for _, statement := range role.Statements {
-			for _, permission := range permissions(f.LogicalID, statement) {
-				if _, again := granted[permission]; again {
-					faults = append(faults, text(permission)+" is granted twice")
+			for _, permission := range permissionsOf(f.LogicalID, statement) {
+				if _, duplicate := granted[permission]; duplicate {
+					faults = append(faults, permissionText(permission)+" is granted twice")
 				}
-				granted[permission] = statement.When
+				granted[permission] = statement.Condition
 			}
 		}
 	}
 	return granted, faults
 }
 
-// ownRoles finds functions that have no role of their own, and roles that are no function's.
-func ownRoles(t *template.Template) []string {
+// checkOwnRoles finds functions that have no role of their own, and roles that are no function's.
+func checkOwnRoles(t *template.Template) []string {
 	var faults []string
 	users := map[string]string{}
 	for _, f := range t.Functions {
@@ -100,28 +100,30 @@ func ownRoles(t *template.Template) []string {
 	return faults
 }
 
-// permissions takes a statement apart.
-func permissions(function string, statement template.Statement) []calls.Call {
-	var found []calls.Call
+// permissionsOf takes a statement apart.
+func permissionsOf(function string, statement template.Statement) []awscalls.Call {
+	var found []awscalls.Call
 	for _, action := range statement.Actions {
 		for _, resource := range statement.Resources {
-			found = append(found, calls.Call{Function: function, Action: action, Resource: resource})
+			found = append(found, awscalls.Call{Function: function, Action: action, Resource: resource})
 		}
 	}
 	return found
 }
 
-// excuse checks one permission that a service needs: it is there, and under the condition that the service has.
-func excuse(permission calls.Call, row need, granted map[calls.Call]string) []string {
+// checkServicePermission checks one permission that a service needs: it is there, and under the condition that the service has.
+func checkServicePermission(permission awscalls.Call, rule servicePermission, granted map[awscalls.Call]string) []string {
 	when, found := granted[permission]
 	switch {
 	case !found:
-		return []string{text(permission) + " is not allowed: " + row.why}
-	case when != row.when:
-		return []string{fmt.Sprintf("%s is allowed when %q, and needed when %q", text(permission), when, row.when)}
+		return []string{permissionText(permission) + " is not allowed: " + rule.reason}
+	case when != rule.condition:
+		return []string{fmt.Sprintf("%s is allowed when %q, and needed when %q", permissionText(permission), when, rule.condition)}
 	}
 	return nil
 }
 
-// text names a permission.
-func text(c calls.Call) string { return strings.Join([]string{c.Function, c.Action, c.Resource}, " ") }
+// permissionText names a permission.
+func permissionText(c awscalls.Call) string {
+	return strings.Join([]string{c.Function, c.Action, c.Resource}, " ")
+}

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"mobilegateway/internal/iamcheck"
-	"mobilegateway/internal/local/calls"
+	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/template"
 )
 
-// small is a template with one function, and what a test puts into its role.
-const small = `
+// minimalTemplate is a template with one function, and what a test puts into its role.
+const minimalTemplate = `
 Resources:
   OneFunction:
     Type: AWS::Serverless::Function
@@ -35,8 +35,8 @@ Resources:
   Keys: {Type: AWS::SecretsManager::Secret}
 `
 
-// services are the statements that AWS itself needs.
-func services() []string {
+// requiredByServices are the statements that AWS itself needs.
+func requiredByServices() []string {
 	return []string{
 		`{Effect: Allow, Action: ["logs:CreateLogStream", "logs:PutLogEvents"], Resource: !GetAtt OneLog.Arn}`,
 		`{Effect: Allow, Action: ["xray:PutTraceSegments", "xray:PutTelemetryRecords"], Resource: "*"}`,
@@ -52,23 +52,23 @@ const (
 	readKeys  = `{Effect: Allow, Action: "secretsmanager:GetSecretValue", Resource: !Ref Keys}`
 )
 
-// record is what OneFunction called.
-func record(list ...string) []calls.Call {
-	var made []calls.Call
+// parseCalls is what OneFunction called.
+func parseCalls(list ...string) []awscalls.Call {
+	var called []awscalls.Call
 	for _, one := range list {
 		action, resource, _ := strings.Cut(one, " ")
-		made = append(made, calls.Call{Function: "OneFunction", Action: action, Resource: resource})
+		called = append(called, awscalls.Call{Function: "OneFunction", Action: action, Resource: resource})
 	}
-	return made
+	return called
 }
 
-func parse(t *testing.T, statements ...string) *template.Template {
+func parseTemplate(t *testing.T, statements ...string) *template.Template {
 	t.Helper()
 	var lines []string
 	for _, statement := range statements {
 		lines = append(lines, "              - "+statement)
 	}
-	parsed, err := template.Parse(fmt.Appendf(nil, small, strings.Join(lines, "\n")), template.Options{})
+	parsed, err := template.Parse(fmt.Appendf(nil, minimalTemplate, strings.Join(lines, "\n")), template.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,36 +76,36 @@ func parse(t *testing.T, statements ...string) *template.Template {
 }
 
 func TestCompare(t *testing.T) {
-	all := append(services(), readItem, readIndex, readKeys)
-	made := record("dynamodb:GetItem Ledger", "dynamodb:Query Ledger/index/due", "secretsmanager:GetSecretValue Keys")
+	all := append(requiredByServices(), readItem, readIndex, readKeys)
+	called := parseCalls("dynamodb:GetItem Ledger", "dynamodb:Query Ledger/index/due", "secretsmanager:GetSecretValue Keys")
 	cases := map[string]struct {
 		statements []string
-		record     []calls.Call
+		record     []awscalls.Call
 		want       string
 	}{
-		"the same":                    {all, made, ""},
-		"a call without a permission": {all, append(record("dynamodb:PutItem Ledger"), made...), "OneFunction dynamodb:PutItem Ledger is called"},
-		"a call of another resource":  {all, append(record("dynamodb:Query Ledger"), made...), "OneFunction dynamodb:Query Ledger is called"},
-		"a permission without a call": {all, made[1:], "OneFunction dynamodb:GetItem Ledger is allowed, and no call"},
+		"the same":                    {all, called, ""},
+		"a call without a permission": {all, append(parseCalls("dynamodb:PutItem Ledger"), called...), "OneFunction dynamodb:PutItem Ledger is called"},
+		"a call of another resource":  {all, append(parseCalls("dynamodb:Query Ledger"), called...), "OneFunction dynamodb:Query Ledger is called"},
+		"a permission without a call": {all, called[1:], "OneFunction dynamodb:GetItem Ledger is allowed, and no call"},
 		"a wildcard covers nothing": {
-			append(services(), `{Effect: Allow, Action: "dynamodb:*", Resource: !GetAtt Ledger.Arn}`), nil,
+			append(requiredByServices(), `{Effect: Allow, Action: "dynamodb:*", Resource: !GetAtt Ledger.Arn}`), nil,
 			"OneFunction dynamodb:* Ledger is allowed, and no call",
 		},
-		"granted twice":                    {append(slices.Clone(all), readItem), made, "granted twice"},
-		"no log":                           {all[1:], made, "OneFunction logs:PutLogEvents OneLog is not allowed"},
-		"a service's permission is called": {all, append(record("dynamodb:GetRecords Ledger/stream"), made...), "our code calls it"},
+		"granted twice":                    {append(slices.Clone(all), readItem), called, "granted twice"},
+		"no log":                           {all[1:], called, "OneFunction logs:PutLogEvents OneLog is not allowed"},
+		"a service's permission is called": {all, append(parseCalls("dynamodb:GetRecords Ledger/stream"), called...), "our code calls it"},
 		"a key's permission for ever": {
-			append(append(slices.Clone(services()[:4]), all[5:]...), `{Effect: Allow, Action: "kms:Decrypt", Resource: !Ref KmsKeyArn}`), made,
+			append(append(slices.Clone(requiredByServices()[:4]), all[5:]...), `{Effect: Allow, Action: "kms:Decrypt", Resource: !Ref KmsKeyArn}`), called,
 			`is allowed when "", and needed when "HasKmsKey"`,
 		},
 		"a call's permission under a condition": {
-			append(services(), readIndex, readKeys, `!If [Sometimes, `+readItem+`, !Ref AWS::NoValue]`), made, "only under a condition",
+			append(requiredByServices(), readIndex, readKeys, `!If [Sometimes, `+readItem+`, !Ref AWS::NoValue]`), called, "only under a condition",
 		},
-		"another function's call": {all, append([]calls.Call{{Function: "Other", Action: "a", Resource: "b"}}, made...), "Other a b is called"},
+		"another function's call": {all, append([]awscalls.Call{{Function: "Other", Action: "a", Resource: "b"}}, called...), "Other a b is called"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := iamcheck.Compare(parse(t, c.statements...), c.record)
+			got := iamcheck.Compare(parseTemplate(t, c.statements...), c.record)
 			if c.want == "" && len(got) > 0 || c.want != "" && !slices.ContainsFunc(got, func(fault string) bool { return strings.Contains(fault, c.want) }) {
 				t.Errorf("want %q, got\n%s", c.want, strings.Join(got, "\n"))
 			}
@@ -113,14 +113,14 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestRolesOfTheirOwn(t *testing.T) {
-	shared := parse(t, services()...)
+func TestOwnRoles(t *testing.T) {
+	shared := parseTemplate(t, requiredByServices()...)
 	shared.Functions = append(shared.Functions, shared.Functions[0])
 	shared.Functions[1].LogicalID = "TwoFunction"
 	if got := strings.Join(iamcheck.Compare(shared, nil), "\n"); !strings.Contains(got, "TwoFunction shares OneRole with OneFunction") {
 		t.Error(got)
 	}
-	none := parse(t, services()...)
+	none := parseTemplate(t, requiredByServices()...)
 	none.Functions[0].Role = ""
 	got := strings.Join(iamcheck.Compare(none, nil), "\n")
 	if !strings.Contains(got, "OneFunction has no role") || !strings.Contains(got, "OneRole is no function's role") {
@@ -128,8 +128,8 @@ func TestRolesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestTheDeployedRoles checks what needs no record: each role has what the services need, and no wildcard besides.
-func TestTheDeployedRoles(t *testing.T) {
+// TestDeployedTemplateHasOwnRoles checks what needs no record: each role has what the services need, and no wildcard besides.
+func TestDeployedTemplateHasOwnRoles(t *testing.T) {
 	deployed, err := template.Load(filepath.Join("..", "..", "template.yaml"), template.Options{})
 	if err != nil {
 		t.Fatal(err)

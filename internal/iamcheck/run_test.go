@@ -12,27 +12,27 @@ import (
 
 	"mobilegateway/internal/iamcheck"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/calls"
+	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/localtest"
 	"mobilegateway/internal/template"
 )
 
-// wait is how long a test waits for what comes by itself.
-const wait = 20 * time.Second
+// deliveryTimeout is how long a test waits for what comes by itself.
+const deliveryTimeout = 20 * time.Second
 
 // gateway is a local run that a test sends requests to.
 type gateway struct {
-	*localtest.Run
+	*localtest.Gateway
 	info local.Info
 }
 
 // post sends a JSON body and gives the Location of what it made; it fails the test where the answer is not 201.
 func (g *gateway) post(t *testing.T, path, body string, header map[string]string) string {
 	t.Helper()
-	return g.send(t, http.StatusCreated, http.MethodPost, g.info.BaseURL+path, body, header)
+	return g.mustSend(t, http.StatusCreated, http.MethodPost, g.info.BaseURL+path, body, header)
 }
 
-func (g *gateway) send(t *testing.T, status int, method, address, body string, header map[string]string) string {
+func (g *gateway) mustSend(t *testing.T, status int, method, address, body string, header map[string]string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
@@ -63,7 +63,7 @@ func (g *gateway) charge(t *testing.T) {
 			`"chargingMetaData":{"onBehalfOf":"`+g.info.OnBehalfOf+`","serviceId":"`+g.info.ServiceID+`"}},"transactionOperationStatus":"Charged",`+
 			`"referenceCode":"r1","clientCorrelator":"c1"}}`,
 		map[string]string{"gw-token": g.info.GWToken, "gw-alias": g.info.GWAlias})
-	g.send(t, http.StatusOK, http.MethodGet, location, "", nil)
+	g.mustSend(t, http.StatusOK, http.MethodGet, location, "", nil)
 }
 
 // pay pays at a terminal; the operator calls back by itself.
@@ -75,8 +75,8 @@ func (g *gateway) pay(t *testing.T, notify string) {
 		map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": "tpe", "lang": "fr"})
 }
 
-// text sends an SMS; the operator's receipts come by themselves.
-func (g *gateway) text(t *testing.T, notify string) {
+// sendSMS sends an SMS; the operator's receipts come by themselves.
+func (g *gateway) sendSMS(t *testing.T, notify string) {
 	t.Helper()
 	g.post(t, "/smsmessaging/v1/outbound/tel%3A%2B2250000/requests",
 		`{"outboundSMSMessageRequest":{"address":["acr:X-Operator-ISE2"],"senderAddress":"tel:+2250000","outboundSMSTextMessage":{"message":"Hello"},`+
@@ -87,27 +87,27 @@ func (g *gateway) text(t *testing.T, notify string) {
 		})
 }
 
-// limits does the same as a merchant that has limits; of its two payments, one ends as failed by a callback, and one by a
+// exceedLimits does the same as a merchant that has limits; of its two payments, one ends as failed by a callback, and one by a
 // lookup.
-func (g *gateway) limits(t *testing.T, notify string) {
+func (g *gateway) exceedLimits(t *testing.T, notify string) {
 	t.Helper()
-	limited := &gateway{Run: g.Run, info: g.info}
-	limited.info.Shop = g.info.LimitedMerchant
+	limited := &gateway{Gateway: g.Gateway, info: g.info}
+	limited.info.MerchantCredentials = g.info.LimitedMerchant
 	limited.charge(t)
-	limited.text(t, notify)
+	limited.sendSMS(t, notify)
 	for number, silent := range map[string]string{"1": "false", "2": "true"} {
 		order := limited.info.Merchant + "_" + number
 		limited.post(t, "/mobilemoney/v1",
 			`{"currency":"XOF","order_id":"`+order+`","amount":"1000","notif_url":"`+notify+`","reference":"R","state":"s",`+
 				`"return_url":"`+notify+`","cancel_url":"`+notify+`","user_msisdn":"+2250700001003","otp_code":"1234"}`,
 			map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": "tpe", "lang": "fr"})
-		g.send(t, http.StatusOK, http.MethodPost, g.info.SandboxURL+"/sandbox/v1/settle",
+		g.mustSend(t, http.StatusOK, http.MethodPost, g.info.SandboxURL+"/sandbox/v1/settle",
 			`{"key":"`+order+`","status":"failed","silent":`+silent+`}`, nil)
 	}
 }
 
-// token fetches a token.
-func (g *gateway) token(t *testing.T) {
+// fetchToken fetches a token.
+func (g *gateway) fetchToken(t *testing.T) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.info.BaseURL+"/token?grant_type=client_credentials", nil)
 	if err != nil {
@@ -124,9 +124,9 @@ func (g *gateway) token(t *testing.T) {
 	}
 }
 
-// TestOneOfEach drives each function through what it does, and compares the calls with template.yaml. The merchant's
+// TestRolesMatchObservedCalls drives each function through what it does, and compares the calls with template.yaml. The merchant's
 // server fails once for each notification, so that the sweep has something to deliver.
-func TestOneOfEach(t *testing.T) {
+func TestRolesMatchObservedCalls(t *testing.T) {
 	var posts atomic.Int32
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if posts.Add(1) <= 2 {
@@ -135,20 +135,20 @@ func TestOneOfEach(t *testing.T) {
 	}))
 	t.Cleanup(shop.Close)
 	run := localtest.Start(t, localtest.Options{Speed: 60})
-	g := &gateway{Run: run, info: run.Info()}
-	g.token(t)
+	g := &gateway{Gateway: run, info: run.Info()}
+	g.fetchToken(t)
 	g.charge(t)
 	g.pay(t, shop.URL)
-	g.text(t, shop.URL)
-	g.limits(t, shop.URL)
+	g.sendSMS(t, shop.URL)
+	g.exceedLimits(t, shop.URL)
 
 	deployed, err := template.Load(filepath.Join("..", "..", "template.yaml"), template.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var faults []string
-	for deadline := time.Now().Add(wait); ; time.Sleep(50 * time.Millisecond) {
-		faults = iamcheck.Compare(deployed, run.Calls())
+	for deadline := time.Now().Add(deliveryTimeout); ; time.Sleep(50 * time.Millisecond) {
+		faults = iamcheck.Compare(deployed, run.RecordedCalls())
 		if len(faults) == 0 || time.Now().After(deadline) {
 			break
 		}
@@ -157,17 +157,17 @@ func TestOneOfEach(t *testing.T) {
 		t.Error(fault)
 	}
 	run.Close()
-	kept(t, run)
+	checkStored(t, run)
 }
 
-// kept checks that the record stays when the run has ended.
-func kept(t *testing.T, run *localtest.Run) {
+// checkStored checks that the record stays when the run has ended.
+func checkStored(t *testing.T, run *localtest.Gateway) {
 	t.Helper()
-	made, err := calls.Read(filepath.Join(run.Dir, calls.File))
+	called, err := awscalls.Read(filepath.Join(run.Dir, awscalls.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(made) != len(run.Calls()) {
-		t.Errorf("%s has %d calls of %d", calls.File, len(made), len(run.Calls()))
+	if len(called) != len(run.RecordedCalls()) {
+		t.Errorf("%s has %d calls of %d", awscalls.FileName, len(called), len(run.RecordedCalls()))
 	}
 }

@@ -19,19 +19,19 @@ import (
 
 // Store holds entries in a map. Make one with New; any number of goroutines may use it.
 type Store struct {
-	mutex      sync.Mutex
-	entries    map[ledger.Key]*ledger.Entry
-	references map[string]string
-	inject     func(Call) Fault
-	calls      map[Operation]int
-	bumps      int
+	mutex            sync.Mutex
+	entries          map[ledger.Key]*ledger.Entry
+	references       map[string]string
+	injector         func(Call) InjectedFault
+	callCounts       map[Operation]int
+	concurrentWrites int
 }
 
 var (
-	_ ledger.Writer  = (*Store)(nil)
-	_ ledger.Reader  = (*Store)(nil)
-	_ ledger.Queue   = (*Store)(nil)
-	_ ledger.Journal = (*Store)(nil)
+	_ ledger.Writer   = (*Store)(nil)
+	_ ledger.Reader   = (*Store)(nil)
+	_ ledger.DueQueue = (*Store)(nil)
+	_ ledger.DayIndex = (*Store)(nil)
 )
 
 // New makes an empty store without faults.
@@ -39,18 +39,18 @@ func New() *Store {
 	return &Store{
 		entries:    map[ledger.Key]*ledger.Entry{},
 		references: map[string]string{},
-		calls:      map[Operation]int{},
+		callCounts: map[Operation]int{},
 	}
 }
 
 // Insert is ledger.Writer's.
 func (s *Store) Insert(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
 	var existing *ledger.Entry
-	err := s.do(ctx, Call{Operation: Insert, Key: e.Key, Entry: e}, func() error {
+	err := s.runWithFault(ctx, Call{Operation: Insert, Key: e.Key, Entry: e}, func() error {
 		existing = nil
 		stored := s.entries[e.Key]
 		switch {
-		case stored == nil || stored.Expired(e.UpdatedAt):
+		case stored == nil || stored.PastRetention(e.UpdatedAt):
 			s.entries[e.Key] = e.Clone()
 		case e.Writer == "" || stored.Writer != e.Writer || stored.Version != e.Version:
 			existing = stored.Clone()
@@ -66,12 +66,12 @@ func (s *Store) Insert(ctx context.Context, e *ledger.Entry) (*ledger.Entry, err
 // Replace is ledger.Writer's.
 func (s *Store) Replace(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
 	var existing *ledger.Entry
-	err := s.do(ctx, Call{Operation: Replace, Key: e.Key, Entry: e}, func() error {
+	err := s.runWithFault(ctx, Call{Operation: Replace, Key: e.Key, Entry: e}, func() error {
 		existing = nil
 		stored := s.entries[e.Key]
 		switch {
 		case stored == nil:
-			return ledger.ErrGone
+			return ledger.ErrNotFound
 		case stored.Version == e.Version-1:
 			s.entries[e.Key] = e.Clone()
 		case e.Writer == "" || stored.Writer != e.Writer || stored.Version != e.Version:
@@ -88,25 +88,25 @@ func (s *Store) Replace(ctx context.Context, e *ledger.Entry) (*ledger.Entry, er
 // ClaimReference is ledger.Writer's.
 func (s *Store) ClaimReference(ctx context.Context, merchantID, referenceCode, chargeID string) (string, error) {
 	id := ledger.ReferenceID(merchantID, referenceCode)
-	holder := ""
+	ownerID := ""
 	key := ledger.Key{Kind: ledger.Reference, ID: id}
-	err := s.do(ctx, Call{Operation: ClaimReference, Key: key}, func() error {
+	err := s.runWithFault(ctx, Call{Operation: ClaimReference, Key: key}, func() error {
 		if s.references[id] == "" {
 			s.references[id] = chargeID
 		}
-		holder = s.references[id]
+		ownerID = s.references[id]
 		return nil
 	})
 	if err != nil {
 		return "", err
 	}
-	return holder, nil
+	return ownerID, nil
 }
 
 // Get is ledger.Reader's.
 func (s *Store) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) {
 	var found *ledger.Entry
-	err := s.do(ctx, Call{Operation: Get, Key: key}, func() error {
+	err := s.runWithFault(ctx, Call{Operation: Get, Key: key}, func() error {
 		found = s.entries[key].Clone()
 		return nil
 	})
@@ -119,11 +119,11 @@ func (s *Store) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) 
 // DueKeys is ledger.Queue's. This index never lags.
 func (s *Store) DueKeys(ctx context.Context, shard int, before time.Time, limit int) ([]ledger.Key, error) {
 	var keys []ledger.Key
-	err := s.do(ctx, Call{Operation: DueKeys}, func() error {
-		due := s.sorted(func(e *ledger.Entry) bool {
-			return !e.Due.IsZero() && !e.Due.After(before) && ledger.DueShard(e.Key) == shard
+	err := s.runWithFault(ctx, Call{Operation: DueKeys}, func() error {
+		due := s.sortedKeys(func(e *ledger.Entry) bool {
+			return !e.DueAt.IsZero() && !e.DueAt.After(before) && ledger.DueShard(e.Key) == shard
 		}, func(a, b *ledger.Entry) int {
-			return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.Key.String(), b.Key.String()))
+			return cmp.Or(a.DueAt.Compare(b.DueAt), strings.Compare(a.Key.String(), b.Key.String()))
 		})
 		keys = due[:min(len(due), limit)]
 		return nil
@@ -138,9 +138,9 @@ func (s *Store) DueKeys(ctx context.Context, shard int, before time.Time, limit 
 func (s *Store) Day(ctx context.Context, merchantID string, day time.Time, cursor string, limit int) ([]ledger.Key, string, error) {
 	var keys []ledger.Key
 	next := ""
-	err := s.do(ctx, Call{Operation: Day}, func() error {
+	err := s.runWithFault(ctx, Call{Operation: Day}, func() error {
 		partition := ledger.MerchantDay(merchantID, day)
-		keys = s.sorted(func(e *ledger.Entry) bool {
+		keys = s.sortedKeys(func(e *ledger.Entry) bool {
 			return partition != "" && ledger.MerchantDay(e.MerchantID, e.CreatedAt) == partition && e.DaySort() > cursor
 		}, func(a, b *ledger.Entry) int { return strings.Compare(a.DaySort(), b.DaySort()) })
 		if len(keys) > limit {
@@ -155,8 +155,8 @@ func (s *Store) Day(ctx context.Context, merchantID string, day time.Time, curso
 	return keys, next, nil
 }
 
-// sorted lists the keys of the entries that match, in an order.
-func (s *Store) sorted(match func(*ledger.Entry) bool, compare func(a, b *ledger.Entry) int) []ledger.Key {
+// sortedKeys lists the keys of the entries that match, in an order.
+func (s *Store) sortedKeys(match func(*ledger.Entry) bool, compare func(a, b *ledger.Entry) int) []ledger.Key {
 	var found []*ledger.Entry
 	for _, e := range s.entries {
 		if match(e) {
@@ -175,7 +175,7 @@ func (s *Store) sorted(match func(*ledger.Entry) bool, compare func(a, b *ledger
 func (s *Store) All() []*ledger.Entry {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	keys := s.sorted(func(*ledger.Entry) bool { return true }, func(a, b *ledger.Entry) int {
+	keys := s.sortedKeys(func(*ledger.Entry) bool { return true }, func(a, b *ledger.Entry) int {
 		return strings.Compare(a.Key.String(), b.Key.String())
 	})
 	entries := make([]*ledger.Entry, len(keys))
@@ -185,8 +185,8 @@ func (s *Store) All() []*ledger.Entry {
 	return entries
 }
 
-// Put places an entry as it is, whatever was there: for tests that begin in the middle of a life.
-func (s *Store) Put(e *ledger.Entry) {
+// Overwrite places an entry as it is, whatever was there: for tests that begin in the middle of a life.
+func (s *Store) Overwrite(e *ledger.Entry) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.entries[e.Key] = e.Clone()

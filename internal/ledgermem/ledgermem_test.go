@@ -15,29 +15,29 @@ func TestConformance(t *testing.T) {
 	ledgertest.Run(t, func(*testing.T) ledgertest.Store { return ledgermem.New() })
 }
 
-func TestFaults(t *testing.T) {
+func TestInjectedFaults(t *testing.T) {
 	entry := func() *ledger.Entry {
 		e := &ledger.Entry{Key: ledger.Key{Kind: ledger.Charge, ID: "1"}, LeaseUntil: ledgertest.Now().Add(time.Minute)}
-		e.Begin("owner", ledgertest.Now())
+		e.BeginReservation("owner", ledgertest.Now())
 		e.Writer = "writer"
 		return e
 	}
 	cases := []struct {
 		name   string
-		fault  ledgermem.Fault
+		fault  ledgermem.InjectedFault
 		failed bool
 		stored bool
 	}{
-		{"none", ledgermem.None, false, true},
-		{"error applies nothing", ledgermem.Error, true, false},
-		{"a lost answer is applied", ledgermem.LostAnswer, true, true},
-		{"a repeated write recognises itself", ledgermem.Repeated, false, true},
-		{"a conflict is for replaces", ledgermem.Conflict, false, true},
+		{"none", ledgermem.NoFault, false, true},
+		{"error applies nothing", ledgermem.FailedBeforeApply, true, false},
+		{"a lost answer is applied", ledgermem.LostResponse, true, true},
+		{"a repeated write recognises itself", ledgermem.RetriedAfterLostResponse, false, true},
+		{"a conflict is for replaces", ledgermem.ConcurrentWrite, false, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			store := ledgermem.New()
-			store.SetFaults(func(ledgermem.Call) ledgermem.Fault { return c.fault })
+			store.InjectFaults(func(ledgermem.Call) ledgermem.InjectedFault { return c.fault })
 			existing, err := store.Insert(context.Background(), entry())
 			if existing != nil || errors.Is(err, ledgermem.ErrInjected) != c.failed {
 				t.Fatalf("Insert = %v, %v", existing, err)
@@ -49,17 +49,17 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestConflictComesBeforeTheReplace(t *testing.T) {
+func TestConcurrentWritePrecedesReplace(t *testing.T) {
 	store := ledgermem.New()
 	e := &ledger.Entry{Key: ledger.Key{Kind: ledger.Charge, ID: "1"}, Version: 1, Writer: "first"}
-	store.Put(e)
+	store.Overwrite(e)
 	once := true
-	store.SetFaults(func(ledgermem.Call) ledgermem.Fault {
+	store.InjectFaults(func(ledgermem.Call) ledgermem.InjectedFault {
 		if once {
 			once = false
-			return ledgermem.Conflict
+			return ledgermem.ConcurrentWrite
 		}
-		return ledgermem.None
+		return ledgermem.NoFault
 	})
 	next := e.Clone()
 	next.Version, next.Writer = 2, "second"
@@ -71,7 +71,7 @@ func TestConflictComesBeforeTheReplace(t *testing.T) {
 	if existing, err = store.Replace(context.Background(), next); err != nil || existing != nil {
 		t.Fatalf("Replace = %+v, %v; want stored", existing, err)
 	}
-	if store.Writes() != 2 {
-		t.Fatalf("writes = %d", store.Writes())
+	if store.WriteCount() != 2 {
+		t.Fatalf("writes = %d", store.WriteCount())
 	}
 }

@@ -16,10 +16,10 @@ type Fault int
 
 // The faults of a call.
 const (
-	None       Fault = iota
-	Error            // nothing was applied
-	LostAnswer       // it was applied, and nobody is told
-	Conflict         // another transfer is under way; of a rate: the item's partition is full
+	None         Fault = iota
+	Error              // nothing was applied
+	LostResponse       // it was applied, and nobody is told
+	Conflict           // another transfer is under way; of a rate: the item's partition is full
 )
 
 // ErrInjected is what a faulty call gives.
@@ -27,13 +27,13 @@ var ErrInjected = errors.New("limitmem: no answer from the table")
 
 // Store holds rates, days and marks. The zero value is empty and ready; any number of goroutines may use it.
 type Store struct {
-	mutex  sync.Mutex
-	full   map[string]int64
-	sums   map[string]int64
-	marks  map[string]limit.Mark
-	inject func() Fault
-	moves  map[string]int // by merchant
-	writes int            // transfers
+	mutex        sync.Mutex
+	fullAt       map[string]int64
+	sums         map[string]int64
+	counted      map[string]limit.CountedAmount
+	nextFault    func() Fault
+	rateWrites   map[string]int // by merchant
+	amountWrites int            // transfers
 }
 
 var (
@@ -45,21 +45,21 @@ var (
 func (s *Store) SetFaults(inject func() Fault) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.inject = inject
+	s.nextFault = inject
 }
 
-// Moves is how many writes were tried on a merchant's rate; Transfers how many on all amounts.
-func (s *Store) Moves(merchantID string) int {
+// RateWrites is how many writes were tried on a merchant's rate; Transfers how many on all amounts.
+func (s *Store) RateWrites(merchantID string) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.moves[merchantID]
+	return s.rateWrites[merchantID]
 }
 
-// Transfers is how many transfers were tried.
-func (s *Store) Transfers() int {
+// AmountWrites is how many transfers were tried.
+func (s *Store) AmountWrites() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.writes
+	return s.amountWrites
 }
 
 // Sum is what all days of a merchant and currency have counted.
@@ -75,83 +75,83 @@ func (s *Store) Sum(merchantID, currency string) int64 {
 	return total
 }
 
-// fault asks for the fault of a call.
-func (s *Store) fault() Fault {
-	if s.inject == nil {
+// drawFault asks for the fault of a call.
+func (s *Store) drawFault() Fault {
+	if s.nextFault == nil {
 		return None
 	}
-	return s.inject()
+	return s.nextFault()
 }
 
-// Move implements limit.RateStore.
-func (s *Store) Move(ctx context.Context, merchantID string, m limit.Move) (int64, bool, error) {
+// UpdateRate implements limit.RateStore.
+func (s *Store) UpdateRate(ctx context.Context, merchantID string, m limit.RateUpdate) (int64, bool, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.full == nil {
-		s.full, s.moves = map[string]int64{}, map[string]int{}
+	if s.fullAt == nil {
+		s.fullAt, s.rateWrites = map[string]int64{}, map[string]int{}
 	}
-	s.moves[merchantID]++
-	how := s.fault()
+	s.rateWrites[merchantID]++
+	injected := s.drawFault()
 	switch {
 	case ctx.Err() != nil:
 		return 0, false, ctx.Err()
-	case how == Error:
+	case injected == Error:
 		return 0, false, ErrInjected
-	case how == Conflict:
-		return 0, false, limit.ErrBusy
+	case injected == Conflict:
+		return 0, false, limit.ErrThrottled
 	}
-	stored, there := s.full[merchantID]
-	if there && (stored < m.Least || stored > m.Most) || !there && !m.Absent {
+	stored, exists := s.fullAt[merchantID]
+	if exists && (stored < m.Min || stored > m.Max) || !exists && !m.AllowAbsent {
 		return stored, false, nil
 	}
 	if m.Set == 0 {
 		m.Set = stored + m.Add
 	}
-	s.full[merchantID] = m.Set
-	if how == LostAnswer {
+	s.fullAt[merchantID] = m.Set
+	if injected == LostResponse {
 		return 0, false, ErrInjected
 	}
 	return m.Set, true, nil
 }
 
-// Transfer implements limit.AmountStore.
-func (s *Store) Transfer(ctx context.Context, t limit.Transfer) (limit.Result, error) {
+// Adjust implements limit.AmountStore.
+func (s *Store) Adjust(ctx context.Context, t limit.Adjustment) (limit.AdjustmentResult, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.sums == nil {
-		s.sums, s.marks = map[string]int64{}, map[string]limit.Mark{}
+		s.sums, s.counted = map[string]int64{}, map[string]limit.CountedAmount{}
 	}
-	s.writes++
-	how := s.fault()
+	s.amountWrites++
+	injected := s.drawFault()
 	switch {
 	case ctx.Err() != nil:
-		return limit.Result{}, ctx.Err()
-	case how == Error:
-		return limit.Result{}, ErrInjected
-	case how == Conflict:
-		return limit.Result{}, limit.ErrConflict
+		return limit.AdjustmentResult{}, ctx.Err()
+	case injected == Error:
+		return limit.AdjustmentResult{}, ErrInjected
+	case injected == Conflict:
+		return limit.AdjustmentResult{}, limit.ErrConflict
 	}
 	result := s.apply(t)
-	if how == LostAnswer {
-		return limit.Result{}, ErrInjected
+	if injected == LostResponse {
+		return limit.AdjustmentResult{}, ErrInjected
 	}
 	return result, nil
 }
 
 // apply makes a transfer whose conditions hold.
-func (s *Store) apply(t limit.Transfer) limit.Result {
-	day, key := t.MerchantID+"#"+t.Currency+"#"+t.Day, t.Day+"#"+t.Key
-	mark, marked := s.marks[key]
-	if mark.Amount != t.From || mark.Fence > t.Fence || !marked && t.From != 0 {
-		return limit.Result{Mark: &mark}
+func (s *Store) apply(t limit.Adjustment) limit.AdjustmentResult {
+	day, key := t.MerchantID+"#"+t.Currency+"#"+t.Day, t.Day+"#"+t.TransactionKey
+	existing, found := s.counted[key]
+	if existing.Amount != t.OldAmount || existing.Fence > t.Fence || !found && t.OldAmount != 0 {
+		return limit.AdjustmentResult{Existing: &existing}
 	}
-	sum, by := s.sums[day], t.To-t.From
-	if by > 0 && sum > t.Most || by < 0 && sum < -by {
-		return limit.Result{Sum: sum}
+	sum, delta := s.sums[day], t.NewAmount-t.OldAmount
+	if delta > 0 && sum > t.MaxSumBefore || delta < 0 && sum < -delta {
+		return limit.AdjustmentResult{DaySum: sum}
 	}
-	s.marks[key] = limit.Mark{Amount: t.To, Fence: t.Fence}
-	if by != 0 {
-		s.sums[day] = sum + by
+	s.counted[key] = limit.CountedAmount{Amount: t.NewAmount, Fence: t.Fence}
+	if delta != 0 {
+		s.sums[day] = sum + delta
 	}
-	return limit.Result{Made: true}
+	return limit.AdjustmentResult{Applied: true}
 }

@@ -7,7 +7,7 @@ import (
 
 // WriteBanner prints where everything is, the demo merchant's token and three curl lines that work as printed. Their
 // keys are of this moment: a second charge or payment by the same line is a repeat, and a second SMS a duplicate.
-func (r *Run) WriteBanner(out io.Writer) {
+func (r *Gateway) WriteBanner(out io.Writer) {
 	i := r.info
 	key := r.config.Now().UnixMilli()
 	authorization := "-H 'Authorization: Bearer " + i.AccessToken + "' -H 'Content-Type: application/json'"

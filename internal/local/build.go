@@ -30,11 +30,11 @@ func deployFlags() []string {
 // nothing where the folder holds what the sources at hand give: programs without a build id would be linked anew each
 // time. Parallel builds of one folder wait for one another.
 func Build(ctx context.Context, root, folder string, functions []template.Function) error {
-	return buildThen(ctx, root, folder, functions, func() error { return nil })
+	return buildWithLock(ctx, root, folder, functions, func() error { return nil })
 }
 
-// buildThen is Build, and then does something with the programs before another build may change them.
-func buildThen(ctx context.Context, root, folder string, functions []template.Function, then func() error) error {
+// buildWithLock is Build, and then does something with the programs before another build may change them.
+func buildWithLock(ctx context.Context, root, folder string, functions []template.Function, afterBuild func() error) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("the go command is not on the PATH: install Go, see https://go.dev/dl")
 	}
@@ -53,12 +53,12 @@ func buildThen(ctx context.Context, root, folder string, functions []template.Fu
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var group sync.WaitGroup
-	places := make(chan struct{}, runtime.NumCPU())
+	slots := make(chan struct{}, runtime.NumCPU())
 	for _, f := range functions {
 		group.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			if err := buildOne(ctx, root, filepath.Join(folder, f.Name), f, stamp); err != nil {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if err := buildProgram(ctx, root, filepath.Join(folder, f.Name), f, stamp); err != nil {
 				stop(err) // the first fault is told; a fault in shared code would come once a function
 			}
 		})
@@ -67,12 +67,12 @@ func buildThen(ctx context.Context, root, folder string, functions []template.Fu
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	return then()
+	return afterBuild()
 }
 
-// link gives a run the programs as they are now, which a later build does not change: by hard links, or copies where the
+// linkPrograms gives a run the programs as they are now, which a later build does not change: by hard links, or copies where the
 // folders are on two disks.
-func link(folder, own string, functions []template.Function) error {
+func linkPrograms(folder, own string, functions []template.Function) error {
 	if err := os.RemoveAll(own); err != nil {
 		return err
 	}
@@ -95,11 +95,11 @@ func link(folder, own string, functions []template.Function) error {
 	return nil
 }
 
-// buildOne builds one program beside the old one and moves it into its place.
-func buildOne(ctx context.Context, root, folder string, f template.Function, stamp string) error {
-	program, mark := filepath.Join(folder, "bootstrap"), filepath.Join(folder, "sources")
-	held, err := os.ReadFile(mark)
-	if _, missing := os.Stat(program); err == nil && missing == nil && string(held) == stamp {
+// buildProgram builds one program beside the old one and moves it into its place.
+func buildProgram(ctx context.Context, root, folder string, f template.Function, stamp string) error {
+	program, stampPath := filepath.Join(folder, "bootstrap"), filepath.Join(folder, "sources")
+	stored, err := os.ReadFile(stampPath)
+	if _, missing := os.Stat(program); err == nil && missing == nil && string(stored) == stamp {
 		return nil
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -117,7 +117,7 @@ func buildOne(ctx context.Context, root, folder string, f template.Function, sta
 	if err := os.Rename(next, program); err != nil {
 		return err
 	}
-	return file.Replace(mark, []byte(stamp))
+	return file.Replace(stampPath, []byte(stamp))
 }
 
 // sourceStamp is a hash over everything that the programs are made of.
@@ -135,7 +135,7 @@ func sourceStamp(root string) (string, error) {
 			if !entry.Type().IsRegular() || strings.HasSuffix(path, "_test.go") {
 				return nil
 			}
-			return addFile(sum, root, path)
+			return hashFile(sum, root, path)
 		})
 		if err != nil {
 			return "", fmt.Errorf("read the sources: %w", err)
@@ -144,8 +144,8 @@ func sourceStamp(root string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// addFile adds a file's name within the checkout and its content.
-func addFile(sum hash.Hash, root, path string) error {
+// hashFile adds a file's name within the checkout and its content.
+func hashFile(sum hash.Hash, root, path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return err

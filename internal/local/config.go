@@ -31,10 +31,10 @@ type Config struct {
 	Reset bool
 	// DynamoDB is the endpoint of an engine to use instead of the embedded one; "" for the embedded one.
 	DynamoDB string
-	// Env overrides variables of the functions.
-	Env map[string]string
-	// Steering is the sandbox's unkindness to begin with; none by default.
-	Steering sandbox.Steering
+	// EnvOverrides overrides variables of the functions.
+	EnvOverrides map[string]string
+	// FaultPlan is the sandbox's unkindness to begin with; none by default.
+	FaultPlan sandbox.FaultSettings
 	// Out gets the banner and one line a request. nil: nothing.
 	Out io.Writer
 	// Now is the clock of what has one.
@@ -52,11 +52,11 @@ const maxSpeed = 3600
 // name; overridable tells which.
 func FromEnvironment(lookup func(string) (string, bool), root string) (Config, error) {
 	get := func(name string) string { value, _ := lookup(name); return value }
-	port, err := number(get, "PORT", DefaultPort, 0, 65533)
+	port, err := readInteger(get, "PORT", DefaultPort, 0, 65533)
 	if err != nil {
 		return Config{}, err
 	}
-	speed, err := number(get, "SPEED", 1, 1, maxSpeed)
+	speed, err := readInteger(get, "SPEED", 1, 1, maxSpeed)
 	if err != nil {
 		return Config{}, err
 	}
@@ -71,29 +71,29 @@ func FromEnvironment(lookup func(string) (string, bool), root string) (Config, e
 	config := Config{
 		Root: root, Dir: dir, Port: port, Speed: speed, Reset: reset == "1", DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
 	}
-	config.Steering, err = sandbox.FromEnvironment(lookup)
+	config.FaultPlan, err = sandbox.FaultSettingsFromEnvironment(lookup)
 	if err != nil {
 		return Config{}, err
 	}
-	config.Env, err = overrides(lookup, root)
+	config.EnvOverrides, err = durationOverrides(lookup, root)
 	return config, err
 }
 
-// number reads a whole number within limits.
-func number(get func(string) string, name string, fallback, least, most int) (int, error) {
+// readInteger reads a whole number within limits.
+func readInteger(get func(string) string, name string, fallback, minimum, maximum int) (int, error) {
 	text := get(name)
 	if text == "" {
 		return fallback, nil
 	}
 	value, err := strconv.Atoi(text)
-	if err != nil || value < least || value > most {
-		return 0, fmt.Errorf("%s must be a whole number from %d to %d", name, least, most)
+	if err != nil || value < minimum || value > maximum {
+		return 0, fmt.Errorf("%s must be a whole number from %d to %d", name, minimum, maximum)
 	}
 	return value, nil
 }
 
-// overrides takes the variables that may be set from outside: the durations, by their own names.
-func overrides(lookup func(string) (string, bool), root string) (map[string]string, error) {
+// durationOverrides takes the variables that may be set from outside: the durations, by their own names.
+func durationOverrides(lookup func(string) (string, bool), root string) (map[string]string, error) {
 	deployed, err := loadTemplate(root, "", nil)
 	if err != nil {
 		return nil, err
@@ -105,15 +105,15 @@ func overrides(lookup func(string) (string, bool), root string) (map[string]stri
 	found := map[string]string{}
 	for name, value := range known {
 		set, isSet := lookup(name)
-		if isSet && isDurations(value) {
+		if isSet && isDurationList(value) {
 			found[name] = set
 		}
 	}
 	return found, nil
 }
 
-// complete fills in what may be left out, and makes the folders independent of the working directory.
-func (c Config) complete() (Config, error) {
+// withDefaults fills in what may be left out, and makes the folders independent of the working directory.
+func (c Config) withDefaults() (Config, error) {
 	if c.Speed == 0 {
 		c.Speed = 1
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"mobilegateway/internal/local/front"
+	"mobilegateway/internal/local/apigateway"
 )
 
 // console is what the person at the terminal sees. It never holds a token, a number or a body.
@@ -25,13 +25,13 @@ func (c *console) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(c.out, c.now().Format("15:04:05.000")+" "+format+"\n", args...)
 }
 
-// request writes the line of one request.
-func (c *console) request(l front.Line) {
+// logRequest writes the line of one request.
+func (c *console) logRequest(l apigateway.AccessLogEntry) {
 	if l.Resource == "" {
 		c.printf("unknown route %d", l.Status)
 		return
 	}
-	c.printf("%s %s %d %s", l.Method, l.Resource, l.Status, l.Took.Round(100*time.Microsecond))
+	c.printf("%s %s %d %s", l.Method, l.Resource, l.Status, l.Duration.Round(100*time.Microsecond))
 }
 
 // functionLog keeps what a function writes in a file, and shows what is no JSON document: why it does not start, or the

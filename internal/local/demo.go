@@ -53,21 +53,21 @@ func demoMerchants() []demoMerchant {
 
 // demoState is what the run keeps of its own, because the gateway keeps hashes alone.
 type demoState struct {
-	SandboxToken string              `json:"sandbox_token"`
-	Merchants    map[string]heldShop `json:"merchants"` // by name
+	SandboxToken string                       `json:"sandbox_token"`
+	Merchants    map[string]issuedCredentials `json:"merchants"` // by name
 }
 
-// heldShop is a merchant's issued secrets.
-type heldShop struct {
+// issuedCredentials is a merchant's issued secrets.
+type issuedCredentials struct {
 	ID           string `json:"id"`
 	AccessToken  string `json:"access_token"`
 	ClientSecret string `json:"client_secret"`
 }
 
-// readDemo reads the run's own state, or begins with none.
-func (r *Run) readDemo() (demoState, error) {
-	state := demoState{Merchants: map[string]heldShop{}}
-	text, err := os.ReadFile(r.data("demo.json"))
+// readDemoState reads the run's own state, or begins with none.
+func (r *Gateway) readDemoState() (demoState, error) {
+	state := demoState{Merchants: map[string]issuedCredentials{}}
+	text, err := os.ReadFile(r.dataPath("demo.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return state, nil
 	}
@@ -75,23 +75,23 @@ func (r *Run) readDemo() (demoState, error) {
 		err = json.Unmarshal(text, &state)
 	}
 	if err != nil {
-		return state, damaged(fmt.Errorf("%s: %w", r.data("demo.json"), err))
+		return state, withResetHint(fmt.Errorf("%s: %w", r.dataPath("demo.json"), err))
 	}
 	return state, nil
 }
 
-func (r *Run) writeDemo(state demoState) error {
+func (r *Gateway) writeDemoState(state demoState) error {
 	text, err := json.MarshalIndent(state, "", " ")
 	if err != nil {
 		return err
 	}
-	return file.Replace(r.data("demo.json"), text)
+	return file.Replace(r.dataPath("demo.json"), text)
 }
 
-// fillSecrets gives every key ring its first key and the operators their credentials, which all lead to the sandbox. What
+// seedSecrets gives every key ring its first key and the operators their credentials, which all lead to the sandbox. What
 // a person set beside them stays.
-func (r *Run) fillSecrets(context.Context) error {
-	state, err := r.readDemo()
+func (r *Gateway) seedSecrets(context.Context) error {
+	state, err := r.readDemoState()
 	if err != nil {
 		return err
 	}
@@ -99,17 +99,17 @@ func (r *Run) fillSecrets(context.Context) error {
 		token := make([]byte, 24)
 		_, _ = rand.Read(token) // never fails since Go 1.24
 		state.SandboxToken = base64.RawURLEncoding.EncodeToString(token)
-		if err := r.writeDemo(state); err != nil {
+		if err := r.writeDemoState(state); err != nil {
 			return err
 		}
 	}
 	r.info.sandboxToken = state.SandboxToken
 	for _, id := range []string{"TokenKeySecret", "CallbackKeySecret", "WebhookKeySecret"} {
 		name := r.template.SecretName(id)
-		if _, found := r.secrets.Value(name); found {
+		if _, found := r.secrets.CurrentValue(name); found {
 			continue
 		}
-		ring, err := keyring.Append(nil, rand.Reader, r.config.Now())
+		ring, err := keyring.AddKey(nil, rand.Reader, r.config.Now())
 		if err != nil {
 			return err
 		}
@@ -118,46 +118,46 @@ func (r *Run) fillSecrets(context.Context) error {
 		}
 	}
 	name := r.template.SecretName("OperatorSecret")
-	held, _ := r.secrets.Value(name)
-	credentials, err := renewOperators(held, operatorCredentials(url(r.listeners.sandbox), state.SandboxToken))
+	stored, _ := r.secrets.CurrentValue(name)
+	credentials, err := mergeOperatorAccounts(stored, operatorCredentials(listenerURL(r.listeners.sandbox), state.SandboxToken))
 	if err != nil {
-		return damaged(err)
+		return withResetHint(err)
 	}
 	return r.secrets.Put(name, credentials)
 }
 
-// heldPlatform is an operator in the secret, its accounts as they were written.
-type heldPlatform struct {
+// storedOperator is an operator in the secret, its accounts as they were written.
+type storedOperator struct {
 	Current  string                     `json:"current"`
 	Accounts map[string]json.RawMessage `json:"accounts"`
 }
 
-// renewOperators puts the run's own accounts into the operators' secret that is held, "" for none: they are renewed, as the
+// mergeOperatorAccounts puts the run's own accounts into the operators' secret that is held, "" for none: they are renewed, as the
 // sandbox's address may be another than before. Accounts that a person added stay, and so does a current one among them.
-func renewOperators(held string, own map[string]any) (string, error) {
-	platforms := map[string]heldPlatform{}
-	if held != "" && (json.Unmarshal([]byte(held), &platforms) != nil || platforms == nil) {
+func mergeOperatorAccounts(stored string, own map[string]any) (string, error) {
+	platforms := map[string]storedOperator{}
+	if stored != "" && (json.Unmarshal([]byte(stored), &platforms) != nil || platforms == nil) {
 		return "", errors.New("the operators' secret is not the JSON it should be") // without the parser's words, which may quote it
 	}
 	text, err := json.Marshal(own)
 	if err != nil {
 		return "", err
 	}
-	var ours map[string]heldPlatform
-	if err := json.Unmarshal(text, &ours); err != nil {
+	var localOperators map[string]storedOperator
+	if err := json.Unmarshal(text, &localOperators); err != nil {
 		return "", err
 	}
-	for name, renewed := range ours {
-		was := platforms[name]
-		for id, account := range was.Accounts {
-			if _, ownID := renewed.Accounts[id]; !ownID {
-				renewed.Accounts[id] = account
+	for name, merged := range localOperators {
+		previous := platforms[name]
+		for id, account := range previous.Accounts {
+			if _, isLocal := merged.Accounts[id]; !isLocal {
+				merged.Accounts[id] = account
 			}
 		}
-		if _, found := renewed.Accounts[was.Current]; found {
-			renewed.Current = was.Current
+		if _, found := merged.Accounts[previous.Current]; found {
+			merged.Current = previous.Current
 		}
-		platforms[name] = renewed
+		platforms[name] = merged
 	}
 	text, err = json.Marshal(platforms)
 	return string(text), err
@@ -183,46 +183,46 @@ func operatorCredentials(address, token string) map[string]any {
 	return platforms
 }
 
-// onboard makes the demo merchants where they are missing, and has their notifications sent to this run's inbox.
-func (r *Run) onboard(ctx context.Context) error {
+// onboardMerchants makes the demo merchants where they are missing, and has their notifications sent to this run's inbox.
+func (r *Gateway) onboardMerchants(ctx context.Context) error {
 	environment := r.awsEnvironment()
 	client, err := awsclient.New(func(name string) string { return environment[name] })
 	if err != nil {
 		return err
 	}
 	registry := merchantdynamo.NewRegistry(client.DynamoDB(), r.template.Table("MerchantTable").Name)
-	text, _ := r.secrets.Value(r.template.SecretName("WebhookKeySecret"))
+	text, _ := r.secrets.CurrentValue(r.template.SecretName("WebhookKeySecret"))
 	ring, err := keyring.Parse([]byte(text))
 	if err != nil {
-		return damaged(err)
+		return withResetHint(err)
 	}
-	state, err := r.readDemo()
+	state, err := r.readDemoState()
 	if err != nil {
 		return err
 	}
-	var shops []Shop
+	var merchants []MerchantCredentials
 	for _, demo := range demoMerchants() {
-		profile, err := r.onboardOne(ctx, registry, ring, demo, &state)
+		profile, err := r.ensureMerchant(ctx, registry, ring, demo, &state)
 		if err != nil {
 			return fmt.Errorf("onboard %s: %w", demo.name, err)
 		}
-		shops = append(shops, demo.shop(profile, state.Merchants[demo.name], ring))
+		merchants = append(merchants, demo.runCredentials(profile, state.Merchants[demo.name], ring))
 	}
-	r.info.Shop, r.info.SecondMerchant, r.info.LimitedMerchant = shops[0], shops[1], shops[2]
-	r.inbox.Trust(shops[0].WebhookSecret, shops[1].WebhookSecret, shops[2].WebhookSecret)
+	r.info.MerchantCredentials, r.info.SecondMerchant, r.info.LimitedMerchant = merchants[0], merchants[1], merchants[2]
+	r.inbox.SetSecrets(merchants[0].WebhookSecret, merchants[1].WebhookSecret, merchants[2].WebhookSecret)
 	return nil
 }
 
-// onboardOne gives the merchant's profile, made or found.
-func (r *Run) onboardOne(ctx context.Context, registry merchant.Registry, ring *keyring.Ring, demo demoMerchant, state *demoState) (*merchant.Profile, error) {
+// ensureMerchant gives the merchant's profile, made or found.
+func (r *Gateway) ensureMerchant(ctx context.Context, registry merchant.Registry, ring *keyring.Ring, demo demoMerchant, state *demoState) (*merchant.Profile, error) {
 	profile, err := registry.Profile(ctx, state.Merchants[demo.name].ID)
 	if err != nil {
 		return nil, err
 	}
-	inbox := url(r.listeners.inbox)
+	inbox := listenerURL(r.listeners.inbox)
 	if profile != nil {
 		changed := profile.Clone()
-		demo.notify(changed, inbox)
+		demo.setNotificationURL(changed, inbox)
 		if changed.NotifURL == profile.NotifURL {
 			return profile, nil
 		}
@@ -232,41 +232,41 @@ func (r *Run) onboardOne(ctx context.Context, registry merchant.Registry, ring *
 	if err != nil {
 		return nil, err
 	}
-	demo.entitle(profile)
-	demo.notify(profile, inbox)
-	held, err := issue(profile, ring, r.config.Now())
+	demo.grantPermissions(profile)
+	demo.setNotificationURL(profile, inbox)
+	stored, err := issueCredentials(profile, ring, r.config.Now())
 	if err != nil {
 		return nil, err
 	}
-	state.Merchants[demo.name] = held // before the profile: a run cut short between the two makes the profile anew
-	if err := r.writeDemo(*state); err != nil {
+	state.Merchants[demo.name] = stored // before the profile: a run cut short between the two makes the profile anew
+	if err := r.writeDemoState(*state); err != nil {
 		return nil, err
 	}
 	err = registry.Create(ctx, profile)
 	if errors.Is(err, merchant.ErrNameTaken) {
-		return nil, damaged(errors.New("the table has this merchant, but its credentials are gone"))
+		return nil, withResetHint(errors.New("the table has this merchant, but its credentials are gone"))
 	}
 	return profile, err
 }
 
-// issue gives a new profile its credentials.
-func issue(profile *merchant.Profile, ring *keyring.Ring, now time.Time) (heldShop, error) {
+// issueCredentials gives a new profile its credentials.
+func issueCredentials(profile *merchant.Profile, ring *keyring.Ring, now time.Time) (issuedCredentials, error) {
 	token, err := merchant.IssueToken(profile, rand.Reader, now)
 	if err != nil {
-		return heldShop{}, err
+		return issuedCredentials{}, err
 	}
 	secret, err := merchant.IssueClientSecret(profile, rand.Reader, now)
 	if err != nil {
-		return heldShop{}, err
+		return issuedCredentials{}, err
 	}
-	if _, err := merchant.IssueWebhookSecret(profile, ring.Signing(now, 0).Number, false, now); err != nil {
-		return heldShop{}, err
+	if _, err := merchant.IssueWebhookSecret(profile, ring.SigningKey(now, 0).Number, false, now); err != nil {
+		return issuedCredentials{}, err
 	}
-	return heldShop{ID: profile.ID, AccessToken: token, ClientSecret: secret}, profile.Check(true)
+	return issuedCredentials{ID: profile.ID, AccessToken: token, ClientSecret: secret}, profile.Validate(true)
 }
 
-// entitle gives a profile what the demo merchant may use.
-func (d demoMerchant) entitle(p *merchant.Profile) {
+// grantPermissions gives a profile what the demo merchant may use.
+func (d demoMerchant) grantPermissions(p *merchant.Profile) {
 	p.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
 	p.Countries, p.Operators = d.countries, operator.Names()
 	p.OnBehalfOf = []string{d.name}
@@ -276,8 +276,8 @@ func (d demoMerchant) entitle(p *merchant.Profile) {
 	}
 }
 
-// notify points a profile's notifications to an inbox, given by its base address.
-func (d demoMerchant) notify(p *merchant.Profile, inbox string) {
+// setNotificationURL points a profile's notifications to an inbox, given by its base address.
+func (d demoMerchant) setNotificationURL(p *merchant.Profile, inbox string) {
 	_, address, _ := strings.Cut(inbox, "://")
 	p.NotifURL = inbox + "/notifications/" + d.name
 	p.NotificationHosts = []string{address}
@@ -286,17 +286,17 @@ func (d demoMerchant) notify(p *merchant.Profile, inbox string) {
 	}
 }
 
-// shop is what run.json tells of a merchant.
-func (d demoMerchant) shop(p *merchant.Profile, held heldShop, ring *keyring.Ring) Shop {
-	shop := Shop{
-		AccessToken: held.AccessToken, ClientID: p.ID, ClientSecret: held.ClientSecret, Merchant: d.name, OnBehalfOf: d.name,
+// runCredentials is what run.json tells of a merchant.
+func (d demoMerchant) runCredentials(p *merchant.Profile, stored issuedCredentials, ring *keyring.Ring) MerchantCredentials {
+	merchantCredentials := MerchantCredentials{
+		AccessToken: stored.AccessToken, ClientID: p.ID, ClientSecret: stored.ClientSecret, Merchant: d.name, OnBehalfOf: d.name,
 		ServiceID: serviceID, ApplicationID: applicationID, ContactID: contactID, GWToken: d.gwToken, GWAlias: d.gwAlias,
 	}
 	if len(p.WebhookSecrets) > 0 {
 		newest := p.WebhookSecrets[0]
-		if key, found := ring.Find(newest.KeyNumber); found {
-			shop.WebhookSecret = webhook.DeriveSecret(key, p.ID, newest.Version).Text()
+		if key, found := ring.FindKey(newest.KeyNumber); found {
+			merchantCredentials.WebhookSecret = webhook.DeriveSecret(key, p.ID, newest.Version).Text()
 		}
 	}
-	return shop
+	return merchantCredentials
 }

@@ -18,35 +18,35 @@ type platforms map[string]struct {
 	Accounts map[string]map[string]any `json:"accounts"`
 }
 
-// operatorsOf gives a run's client of secrets, the name of the operators' secret and its value.
-func operatorsOf(t *testing.T, r *local.Run) (*secretsmanager.Client, string, platforms) {
+// readOperatorSecret gives a run's client of secrets, the name of the operators' secret and its value.
+func readOperatorSecret(t *testing.T, r *local.Gateway) (*secretsmanager.Client, string, platforms) {
 	t.Helper()
 	environment := r.Environment()
 	client, err := awsclient.New(func(name string) string { return environment[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := environment["OPERATOR_SECRET"]
-	held, err := client.Secrets().GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String(name)})
+	name := environment["OPERATOR_CREDENTIALS_SECRET"]
+	stored, err := client.SecretsManager().GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String(name)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var value platforms
-	if err := json.Unmarshal([]byte(aws.ToString(held.SecretString)), &value); err != nil {
+	if err := json.Unmarshal([]byte(aws.ToString(stored.SecretString)), &value); err != nil {
 		t.Fatal(err)
 	}
-	return client.Secrets(), name, value
+	return client.SecretsManager(), name, value
 }
 
-// TestOperatorsAccountsSurviveARestart adds accounts as gatewayctl operator set does, makes one of them current, and starts
+// TestOperatorAccountsSurviveRestart adds accounts as gatewayctl operator set does, makes one of them current, and starts
 // again, where the sandbox has another port.
-func TestOperatorsAccountsSurviveARestart(t *testing.T) {
+func TestOperatorAccountsSurviveRestart(t *testing.T) {
 	checkout, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	begin := func() *local.Run {
+	begin := func() *local.Gateway {
 		r, err := local.Start(t.Context(), local.Config{Root: checkout, Dir: dir})
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestOperatorsAccountsSurviveARestart(t *testing.T) {
 		return r
 	}
 	first := begin()
-	client, name, value := operatorsOf(t, first)
+	client, name, value := readOperatorSecret(t, first)
 	theirs := map[string]any{"base_url": "https://orange.example", "access_token": "t", "a_later_field": map[string]any{"n": "1"}}
 	orange, mtn := value["orange"], value["mtn"]
 	orange.Current, orange.Accounts["theirs"] = "theirs", theirs
@@ -71,7 +71,7 @@ func TestOperatorsAccountsSurviveARestart(t *testing.T) {
 	}
 	first.Close()
 	second := begin()
-	_, _, value = operatorsOf(t, second)
+	_, _, value = readOperatorSecret(t, second)
 	for operator, want := range map[string]struct{ current, added string }{"orange": {"theirs", "theirs"}, "mtn": {"local", "second"}, "sandbox": {"local", "local"}} {
 		got := value[operator]
 		if got.Current != want.current || got.Accounts[want.added] == nil {

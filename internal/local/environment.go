@@ -24,15 +24,15 @@ const (
 
 // localThrottle is high: one machine is slower than that.
 const (
-	localRate  = "10000"
-	localBurst = "5000"
+	throttleRate  = "10000"
+	throttleBurst = "5000"
 )
 
 // Parameters are the template's parameters as the local run has them, where the default does not hold.
 func Parameters() map[string]string {
 	return map[string]string{
 		"Stage": "local", "ServiceId": serviceID, "ApplicationId": applicationID, "ContactId": contactID,
-		"ThrottleRate": localRate, "ThrottleBurst": localBurst,
+		"ThrottleRate": throttleRate, "ThrottleBurst": throttleBurst,
 	}
 }
 
@@ -45,8 +45,8 @@ func loadTemplate(root, tablePrefix string, parameters map[string]string) (*temp
 	})
 }
 
-// isDurations tells whether a value is a duration or a list of them.
-func isDurations(value string) bool {
+// isDurationList tells whether a value is a duration or a list of them.
+func isDurationList(value string) bool {
 	for item := range strings.SplitSeq(value, ",") {
 		if _, err := time.ParseDuration(strings.TrimSpace(item)); err != nil {
 			return false
@@ -55,17 +55,17 @@ func isDurations(value string) bool {
 	return true
 }
 
-// credentials are what local requests to AWS services are signed with. Each folder has a key of its own, for engines
+// awsCredentials are what local requests to AWS services are signed with. Each folder has a key of its own, for engines
 // that keep data apart by key.
-func credentials(dir string) (accessKey, secretKey string) {
+func awsCredentials(dir string) (accessKey, secretKey string) {
 	sum := sha256.Sum256([]byte(dir))
 	return "LOCAL" + strings.ToUpper(hex.EncodeToString(sum[:6])), "local"
 }
 
-// functionKey is the access key of one function, by which the recorder knows it: letters and digits alone, which some
+// functionAccessKey is the access key of one function, by which the recorder knows it: letters and digits alone, which some
 // engines ask for.
-func functionKey(dir, logicalID string) string {
-	accessKey, _ := credentials(dir)
+func functionAccessKey(dir, logicalID string) string {
+	accessKey, _ := awsCredentials(dir)
 	return accessKey + strings.ToUpper(logicalID)
 }
 
@@ -74,28 +74,28 @@ func (c Config) tablePrefix() string {
 	if c.DynamoDB == "" {
 		return ""
 	}
-	accessKey, _ := credentials(c.Dir)
+	accessKey, _ := awsCredentials(c.Dir)
 	return accessKey + "-"
 }
 
 // awsEnvironment is what a process needs to reach the local services as if they were AWS.
-func (r *Run) awsEnvironment() map[string]string {
-	accessKey, secretKey := credentials(r.config.Dir)
+func (r *Gateway) awsEnvironment() map[string]string {
+	accessKey, secretKey := awsCredentials(r.config.Dir)
 	return map[string]string{
 		"AWS_REGION": region, "AWS_DEFAULT_REGION": region,
 		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey,
-		"AWS_ENDPOINT_URL_DYNAMODB":        r.tablesURL,
+		"AWS_ENDPOINT_URL_DYNAMODB":        r.dynamoProxyURL,
 		"AWS_ENDPOINT_URL_SECRETS_MANAGER": r.secretsURL,
 	}
 }
 
 // functionEnvironment is a function's whole environment: the template's, what makes it local, and the run's overrides.
-func (r *Run) functionEnvironment(f template.Function) map[string]string {
+func (r *Gateway) functionEnvironment(f template.Function) map[string]string {
 	environment := maps.Clone(f.Environment)
 	maps.Copy(environment, r.awsEnvironment())
-	environment["AWS_ACCESS_KEY_ID"] = functionKey(r.config.Dir, f.LogicalID)
+	environment["AWS_ACCESS_KEY_ID"] = functionAccessKey(r.config.Dir, f.LogicalID)
 	environment["ALLOW_LOOPBACK"] = "true"
 	environment["SPEED"] = strconv.Itoa(r.config.Speed)
-	maps.Copy(environment, r.config.Env)
+	maps.Copy(environment, r.config.EnvOverrides)
 	return environment
 }

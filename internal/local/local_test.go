@@ -12,12 +12,12 @@ import (
 
 const root = "../.."
 
-func environment(values map[string]string) func(string) (string, bool) {
+func lookupFrom(values map[string]string) func(string) (string, bool) {
 	return func(name string) (string, bool) { value, set := values[name]; return value, set }
 }
 
-func TestSettings(t *testing.T) {
-	config, err := local.FromEnvironment(environment(map[string]string{
+func TestFromEnvironment(t *testing.T) {
+	config, err := local.FromEnvironment(lookupFrom(map[string]string{
 		"PORT": "4000", "SPEED": "60", "RESET": "1", "LOCAL_DIR": "/tmp/there", "AWS_ENDPOINT_URL_DYNAMODB": "http://x",
 		"POLL_SCHEDULE": "1s,2s", "BASE_URL": "http://not.mine", "GOMAXPROCS": "8",
 	}), root)
@@ -27,20 +27,20 @@ func TestSettings(t *testing.T) {
 	if config.Port != 4000 || config.Speed != 60 || !config.Reset || config.Dir != "/tmp/there" || config.DynamoDB != "http://x" {
 		t.Errorf("%+v", config)
 	}
-	if len(config.Env) != 1 || config.Env["POLL_SCHEDULE"] != "1s,2s" {
-		t.Errorf("overrides %v", config.Env)
+	if len(config.EnvOverrides) != 1 || config.EnvOverrides["POLL_SCHEDULE"] != "1s,2s" {
+		t.Errorf("overrides %v", config.EnvOverrides)
 	}
-	plain, err := local.FromEnvironment(environment(nil), root)
+	plain, err := local.FromEnvironment(lookupFrom(nil), root)
 	if err != nil || plain.Port != local.DefaultPort || plain.Speed != 1 || plain.Reset || filepath.Base(plain.Dir) != ".local" {
 		t.Errorf("%+v, %v", plain, err)
 	}
 }
 
-func TestSettingsThatAreRefused(t *testing.T) {
+func TestFromEnvironmentErrors(t *testing.T) {
 	for _, values := range []map[string]string{
 		{"PORT": "x"}, {"PORT": "-1"}, {"PORT": "65534"}, {"SPEED": "0"}, {"SPEED": "1.5"}, {"SPEED": "4000"}, {"RESET": "yes"}, {"SANDBOX_SEED": "x"}, {"SANDBOX_DELAY": "2"},
 	} {
-		if config, err := local.FromEnvironment(environment(values), root); err == nil || strings.Contains(err.Error(), "\n") {
+		if config, err := local.FromEnvironment(lookupFrom(values), root); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %+v, %v", values, config, err)
 		}
 	}
@@ -64,7 +64,7 @@ func start(t *testing.T, config local.Config) string {
 	return err.Error()
 }
 
-func TestAPortInUse(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestAPortInUse(t *testing.T) {
 	}
 }
 
-func TestASecondRunOverOneFolder(t *testing.T) {
+func TestDataDirLocked(t *testing.T) {
 	dir := t.TempDir()
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestASecondRunOverOneFolder(t *testing.T) {
 	}
 }
 
-func TestABrokenFolder(t *testing.T) {
+func TestDamagedDataDir(t *testing.T) {
 	cases := map[string]struct{ path, content, want string }{
 		"a damaged file of secrets":    {"data/secrets.json", "{", "RESET=1"},
 		"a damaged file of the demo":   {"data/demo.json", "{", "RESET=1"},
@@ -126,7 +126,7 @@ func TestABrokenFolder(t *testing.T) {
 	}
 }
 
-func TestAFolderThatCannotBeMade(t *testing.T) {
+func TestUncreatableDataDir(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestAFolderThatCannotBeMade(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatIsNotThere(t *testing.T) {
+func TestDynamoDBUnreachable(t *testing.T) {
 	if got := start(t, local.Config{DynamoDB: "http://127.0.0.1:1"}); !strings.Contains(got, "DynamoDB at http://127.0.0.1:1") {
 		t.Error(got)
 	}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"mobilegateway/internal/local/calls"
+	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/local/dynamo"
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/local/inbox"
@@ -26,50 +26,50 @@ import (
 // drainTimeout is how long requests under way get at the end.
 const drainTimeout = 2 * time.Second
 
-// Run is a running gateway.
-type Run struct {
+// Gateway is a running gateway.
+type Gateway struct {
 	config   Config
 	template *template.Template
-	log      *console
+	console  *console
 
-	listeners  listeners
-	calls      *calls.Recorder
-	dynamoURL  string // of the engine itself
-	tablesURL  string // of what stands in front of it and records
-	dynamoPID  int    // 0 where the engine is another's
-	dynamo     *dynamo.Client
-	secretsURL string
-	secrets    *secrets.Store
-	sandbox    *sandbox.Sandbox
-	inbox      *inbox.Inbox
-	functions  map[string]*runtimeapi.Function // by logical id
-	failed     chan error
+	listeners      listeners
+	recorder       *awscalls.Recorder
+	dynamoURL      string // of the engine itself
+	dynamoProxyURL string // of what stands in front of it and records
+	dynamoPID      int    // 0 where the engine is another's
+	dynamoClient   *dynamo.Client
+	secretsURL     string
+	secrets        *secrets.Store
+	sandbox        *sandbox.Sandbox
+	inbox          *inbox.Inbox
+	functions      map[string]*runtimeapi.Function // by logical id
+	failed         chan error
 
-	info    Info
-	changed chan struct{} // something started or ended: run.json is to be written anew
+	info             Info
+	processesChanged chan struct{} // something started or ended: run.json is to be written anew
 
-	closing sync.Once
-	closers []func()
+	closeOnce sync.Once
+	closers   []func()
 }
 
 // listeners are the open ports.
-type listeners struct{ api, sandbox, inbox, secrets, tables net.Listener }
+type listeners struct{ api, sandbox, inbox, secrets, dynamoProxy net.Listener }
 
 // Start starts everything and returns when everything answers. ctx bounds the start; what runs then runs until Close.
 // Its errors are one line that says what to do, but for a program that does not compile.
-func Start(ctx context.Context, config Config) (*Run, error) {
-	config, err := config.complete()
+func Start(ctx context.Context, config Config) (*Gateway, error) {
+	config, err := config.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{
+	r := &Gateway{
 		config: config, functions: map[string]*runtimeapi.Function{},
-		failed: make(chan error, 8), changed: make(chan struct{}, 1),
+		failed: make(chan error, 8), processesChanged: make(chan struct{}, 1),
 	}
-	r.log = &console{out: r.config.Out, now: r.config.Now}
+	r.console = &console{out: r.config.Out, now: r.config.Now}
 	steps := []func(context.Context) error{
-		r.takeFolder, r.listen, r.readTemplate, r.build, r.startRecorder, r.startSecrets, r.startDynamoDB, r.fillSecrets,
-		r.startSandbox, r.startInbox, r.onboard, r.startFunctions, r.startFront, r.startPumps, r.publish,
+		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startCallRecorder, r.startSecrets, r.startDynamoDB, r.seedSecrets,
+		r.startSandbox, r.startInbox, r.onboardMerchants, r.startFunctions, r.startAPI, r.startEventSources, r.publishRunFiles,
 	}
 	for _, step := range steps {
 		err := step(ctx)
@@ -85,8 +85,8 @@ func Start(ctx context.Context, config Config) (*Run, error) {
 }
 
 // Close stops everything, in the reverse order of its start, and returns when all children are gone.
-func (r *Run) Close() {
-	r.closing.Do(func() {
+func (r *Gateway) Close() {
+	r.closeOnce.Do(func() {
 		for i := len(r.closers) - 1; i >= 0; i-- {
 			r.closers[i]()
 		}
@@ -94,25 +94,25 @@ func (r *Run) Close() {
 }
 
 // Failed gives an error when a part that must live has ended: the run is then of no use and should be closed.
-func (r *Run) Failed() <-chan error { return r.failed }
+func (r *Gateway) Failed() <-chan error { return r.failed }
 
 // Info is what run.json holds.
-func (r *Run) Info() Info { return r.info }
+func (r *Gateway) Info() Info { return r.info }
 
-// Calls are the AWS calls that the functions made so far, in order, each kind once. aws-calls.json in the run's folder
+// RecordedCalls are the AWS calls that the functions made so far, in order, each kind once. aws-calls.json in the run's folder
 // holds the same, and stays there when the run has ended.
-func (r *Run) Calls() []calls.Call { return r.calls.Calls() }
+func (r *Gateway) RecordedCalls() []awscalls.Call { return r.recorder.Calls() }
 
-// Engine is the address of DynamoDB itself. The tools and functions have another, behind which their calls are recorded:
+// DynamoDBURL is the address of DynamoDB itself. The tools and functions have another, behind which their calls are recorded:
 // this one is for a test of so many calls that the record would cost more than they do.
-func (r *Run) Engine() string { return r.dynamoURL }
+func (r *Gateway) DynamoDBURL() string { return r.dynamoURL }
 
 // Environment gives a tool what it needs to reach the run's tables and secrets, as the functions have it.
-func (r *Run) Environment() map[string]string {
+func (r *Gateway) Environment() map[string]string {
 	environment := r.awsEnvironment()
 	for _, f := range r.template.Functions {
 		for name, value := range f.Environment {
-			if isPlace(name) {
+			if isTableOrSecretVariable(name) {
 				environment[name] = value
 			}
 		}
@@ -120,13 +120,13 @@ func (r *Run) Environment() map[string]string {
 	return environment
 }
 
-func (r *Run) onClose(f func()) { r.closers = append(r.closers, f) }
+func (r *Gateway) onClose(f func()) { r.closers = append(r.closers, f) }
 
-// data is the path of a file that RESET removes.
-func (r *Run) data(name string) string { return filepath.Join(r.config.Dir, "data", name) }
+// dataPath is the path of a file that RESET removes.
+func (r *Gateway) dataPath(name string) string { return filepath.Join(r.config.Dir, "data", name) }
 
-// takeFolder makes the folder this run's own, and empties its data where that is wished.
-func (r *Run) takeFolder(context.Context) error {
+// lockDataDir makes the folder this run's own, and empties its data where that is wished.
+func (r *Gateway) lockDataDir(context.Context) error {
 	if err := os.MkdirAll(r.config.Dir, 0o700); err != nil {
 		return fmt.Errorf("cannot make the folder of the data (%w): set LOCAL_DIR to one that this user may write", err)
 	}
@@ -153,11 +153,11 @@ func (r *Run) takeFolder(context.Context) error {
 }
 
 // listen opens the ports, so that a port in use is found before anything is started.
-func (r *Run) listen(ctx context.Context) error {
+func (r *Gateway) listen(ctx context.Context) error {
 	ports := []struct {
 		to   *net.Listener
 		port int
-	}{{&r.listeners.api, 0}, {&r.listeners.sandbox, 1}, {&r.listeners.inbox, 2}, {&r.listeners.secrets, 0}, {&r.listeners.tables, 0}}
+	}{{&r.listeners.api, 0}, {&r.listeners.sandbox, 1}, {&r.listeners.inbox, 2}, {&r.listeners.secrets, 0}, {&r.listeners.dynamoProxy, 0}}
 	for i, p := range ports {
 		port := 0
 		if r.config.Port != 0 && i < 3 {
@@ -177,11 +177,11 @@ func (r *Run) listen(ctx context.Context) error {
 }
 
 // serve serves a handler until Close, which waits a little for requests under way.
-func (r *Run) serve(listener net.Listener, handler http.Handler) {
+func (r *Gateway) serve(listener net.Listener, handler http.Handler) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			r.fail(err)
+			r.reportFailure(err)
 		}
 	}()
 	r.onClose(func() {
@@ -193,13 +193,13 @@ func (r *Run) serve(listener net.Listener, handler http.Handler) {
 	})
 }
 
-// fail reports that a part ended which must live.
-func (r *Run) fail(err error) {
+// reportFailure reports that a part ended which must live.
+func (r *Gateway) reportFailure(err error) {
 	select {
 	case r.failed <- err:
 	default: // one is enough
 	}
 }
 
-// url is a listener's base address.
-func url(listener net.Listener) string { return "http://" + listener.Addr().String() }
+// listenerURL is a listener's base address.
+func listenerURL(listener net.Listener) string { return "http://" + listener.Addr().String() }

@@ -13,22 +13,22 @@ import (
 	"time"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/calls"
+	"mobilegateway/internal/local/awscalls"
 )
 
 // startTimeout bounds a start, the build of the programs included.
 const startTimeout = 5 * time.Minute
 
-// CallsVariable names, in the environment, a folder where every run leaves the record of its functions' AWS calls when it
+// CallsDirVariable names, in the environment, a folder where every run leaves the record of its functions' AWS calls when it
 // ends, a file each. Where it is not set, none is left.
-const CallsVariable = "LOCAL_CALLS_DIR"
+const CallsDirVariable = "LOCAL_CALLS_DIR"
 
 // Options says what the run is to be. The zero value will do.
 type Options struct {
 	// Speed divides lifetimes and schedules, as SPEED does. 0 is 1.
 	Speed int
-	// Env overrides variables of the functions.
-	Env map[string]string
+	// EnvOverrides overrides variables of the functions.
+	EnvOverrides map[string]string
 	// Dir keeps the data; "" is a folder that goes with the test. A second run may begin over the same folder once the
 	// first is closed.
 	Dir string
@@ -36,16 +36,16 @@ type Options struct {
 	Out io.Writer
 }
 
-// Run is a running gateway. Info tells addresses and credentials.
-type Run struct {
-	*local.Run
+// Gateway is a running gateway. Info tells addresses and credentials.
+type Gateway struct {
+	*local.Gateway
 	// Dir is the folder with run.json and the data.
 	Dir string
 }
 
 // Start starts a gateway, and stops it when the test ends. The engine that AWS_ENDPOINT_URL_DYNAMODB names is used
 // where it is set. It fails the test where the gateway does not start.
-func Start(t testing.TB, options Options) *Run {
+func Start(t testing.TB, options Options) *Gateway {
 	t.Helper()
 	root, err := findRoot()
 	if err != nil {
@@ -56,38 +56,38 @@ func Start(t testing.TB, options Options) *Run {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	run, err := local.Start(ctx, local.Config{
+	gateway, err := local.Start(ctx, local.Config{
 		Root: root, Dir: options.Dir, Speed: options.Speed,
-		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), Env: options.Env, Out: options.Out,
+		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), EnvOverrides: options.EnvOverrides, Out: options.Out,
 	})
 	if err != nil {
 		t.Fatalf("start the local run: %v", err)
 	}
 	t.Cleanup(func() {
-		run.Close()
-		if err := leaveCalls(filepath.Join(options.Dir, calls.File)); err != nil {
+		gateway.Close()
+		if err := copyCallRecord(filepath.Join(options.Dir, awscalls.FileName)); err != nil {
 			t.Error(err)
 		}
 	})
-	return &Run{Run: run, Dir: options.Dir}
+	return &Gateway{Gateway: gateway, Dir: options.Dir}
 }
 
-// leaveCalls copies a run's record to where CallsVariable says.
-func leaveCalls(record string) error {
-	folder := os.Getenv(CallsVariable)
+// copyCallRecord copies a run's record to where CallsDirVariable says.
+func copyCallRecord(recordPath string) error {
+	folder := os.Getenv(CallsDirVariable)
 	if folder == "" {
 		return nil
 	}
-	text, err := os.ReadFile(record)
+	text, err := os.ReadFile(recordPath)
 	if err != nil {
 		return err
 	}
-	next, err := os.CreateTemp(folder, "*.json")
+	copied, err := os.CreateTemp(folder, "*.json")
 	if err != nil {
 		return err
 	}
-	_, err = next.Write(text)
-	return errors.Join(err, next.Close())
+	_, err = copied.Write(text)
+	return errors.Join(err, copied.Close())
 }
 
 // findRoot is the folder of go.mod, above the test's own.

@@ -19,8 +19,8 @@ import (
 	"mobilegateway/internal/localtest"
 )
 
-// wait is how long a test waits for what comes by itself.
-const wait = 20 * time.Second
+// waitTimeout is how long a test waits for what comes by itself.
+const waitTimeout = 20 * time.Second
 
 // send sends a request and gives status and body.
 func send(t *testing.T, method, address, body string, header http.Header) (int, string) {
@@ -44,17 +44,17 @@ func send(t *testing.T, method, address, body string, header http.Header) (int, 
 }
 
 // eventually asks until the answer is yes.
-func eventually(t *testing.T, what string, yes func() bool) {
+func eventually(t *testing.T, description string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(wait); !yes(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", wait, what)
+			t.Fatalf("not within %s: %s", waitTimeout, description)
 		}
 	}
 }
 
-// curls are the banner's lines.
-func curls(r *localtest.Run) []string {
+// curlLines are the banner's lines.
+func curlLines(r *localtest.Gateway) []string {
 	var banner bytes.Buffer
 	r.WriteBanner(&banner)
 	var lines []string
@@ -66,12 +66,12 @@ func curls(r *localtest.Run) []string {
 	return lines
 }
 
-func TestTheBannersLinesWorkAsPrinted(t *testing.T) {
+func TestBannerCurlLines(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("no curl here")
 	}
 	r := localtest.Start(t, localtest.Options{})
-	lines := curls(r)
+	lines := curlLines(r)
 	if len(lines) != 3 {
 		t.Fatalf("%d lines", len(lines))
 	}
@@ -83,17 +83,17 @@ func TestTheBannersLinesWorkAsPrinted(t *testing.T) {
 	}
 }
 
-func TestAPaymentFromRequestToNotification(t *testing.T) {
+func TestPaymentToNotification(t *testing.T) {
 	r := localtest.Start(t, localtest.Options{})
 	info := r.Info()
 	order := info.Merchant + "_1001"
 	body := `{"currency":"XOF","order_id":"` + order + `","amount":"1000","return_url":"` + info.InboxURL + `/back","cancel_url":"` + info.InboxURL +
 		`/no","notif_url":"` + info.InboxURL + `/n","reference":"R","state":"a%26<b>"}`
 	status, text := send(t, "POST", info.BaseURL+"/mobilemoney/v1", body, payHeaders(info, "web"))
-	var answer struct {
+	var decoded struct {
 		PaymentURL string `json:"payment_url"`
 	}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil || status != 201 {
+	if err := json.Unmarshal([]byte(text), &decoded); err != nil || status != 201 {
 		t.Fatalf("%d %s", status, text)
 	}
 	_, text = send(t, "POST", info.SandboxURL+"/sandbox/v1/tests", "", nil)
@@ -102,7 +102,7 @@ func TestAPaymentFromRequestToNotification(t *testing.T) {
 		t.Fatal(err)
 	}
 	form := url.Values{"msisdn": {test.MSISDN}, "pin": {test.PIN}, "action": {"confirm"}}
-	status, text = send(t, "POST", answer.PaymentURL, form.Encode(), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	status, text = send(t, "POST", decoded.PaymentURL, form.Encode(), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 	if status != 302 && status != 303 {
 		t.Fatalf("the page answered %d %s", status, text)
 	}
@@ -126,10 +126,10 @@ func payHeaders(info local.Info, channel string) http.Header {
 	}
 }
 
-func TestDataSurvivesARestartAndAKill(t *testing.T) {
+func TestDataSurvivesRestartAndKill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "local")
 	first := localtest.Start(t, localtest.Options{Dir: dir})
-	charge := func(r *localtest.Run, correlator string) string {
+	charge := func(r *localtest.Gateway, correlator string) string {
 		t.Helper()
 		info := r.Info()
 		body := `{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":{"amount":"500","currency":"XOF","description":"d"},` +
@@ -142,17 +142,17 @@ func TestDataSurvivesARestartAndAKill(t *testing.T) {
 		}
 		return text
 	}
-	answered := charge(first, "c1")
-	pids := runFile(t, dir).PIDs
-	if len(pids.Functions["charge"]) != 1 || (pids.DynamoDB != 0) != embedded() || pids.Run != os.Getpid() {
+	firstResponse := charge(first, "c1")
+	pids := readRunJSON(t, dir).PIDs
+	if len(pids.Functions["charge"]) != 1 || (pids.DynamoDB != 0) != usesEmbeddedDynamoDB() || pids.Run != os.Getpid() {
 		t.Fatalf("pids %+v", pids)
 	}
 	if err := syscall.Kill(pids.Functions["charge"][0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the dead process leaves run.json", func() bool { return len(runFile(t, dir).PIDs.Functions["charge"]) == 0 })
-	if again := charge(first, "c1"); again != answered {
-		t.Errorf("a repeat after a kill:\n%s\n%s", again, answered)
+	eventually(t, "the dead process leaves run.json", func() bool { return len(readRunJSON(t, dir).PIDs.Functions["charge"]) == 0 })
+	if retried := charge(first, "c1"); retried != firstResponse {
+		t.Errorf("a repeat after a kill:\n%s\n%s", retried, firstResponse)
 	}
 	first.Close()
 	if _, err := os.Stat(filepath.Join(dir, "run.json")); !os.IsNotExist(err) {
@@ -162,16 +162,16 @@ func TestDataSurvivesARestartAndAKill(t *testing.T) {
 	if second.Info().AccessToken != first.Info().AccessToken || second.Info().WebhookSecret != first.Info().WebhookSecret {
 		t.Error("credentials did not survive")
 	}
-	if again := charge(second, "c1"); again != answered {
-		t.Errorf("a repeat after a restart:\n%s\n%s", again, answered)
+	if retried := charge(second, "c1"); retried != firstResponse {
+		t.Errorf("a repeat after a restart:\n%s\n%s", retried, firstResponse)
 	}
 }
 
-// embedded tells whether the run has an engine of its own.
-func embedded() bool { return os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" }
+// usesEmbeddedDynamoDB tells whether the run has an engine of its own.
+func usesEmbeddedDynamoDB() bool { return os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" }
 
-// runFile reads run.json as a program of another language would.
-func runFile(t *testing.T, dir string) local.Info {
+// readRunJSON reads run.json as a program of another language would.
+func readRunJSON(t *testing.T, dir string) local.Info {
 	t.Helper()
 	path := filepath.Join(dir, "run.json")
 	text, err := os.ReadFile(path)
@@ -198,16 +198,16 @@ func TestRunJSONHasEveryField(t *testing.T) {
 	if err := json.Unmarshal(text, &fields); err != nil {
 		t.Fatal(err)
 	}
-	shop := []string{
+	credentials := []string{
 		"access_token", "client_id", "client_secret", "merchant", "on_behalf_of", "service_id", "application_id", "contact_id", "gw_token", "gw_alias", "webhook_secret",
 	}
-	for _, name := range append(slices.Clone(shop), "base_url", "inbox_url", "sandbox_url", "pids", "second_merchant", "limited_merchant") {
+	for _, name := range append(slices.Clone(credentials), "base_url", "inbox_url", "sandbox_url", "pids", "second_merchant", "limited_merchant") {
 		if fields[name] == nil || fields[name] == "" {
 			t.Errorf("no %s", name)
 		}
 	}
 	second, _ := fields["second_merchant"].(map[string]any)
-	for _, name := range shop {
+	for _, name := range credentials {
 		if second[name] == nil || second[name] == "" {
 			t.Errorf("no %s of the second merchant", name)
 		}
@@ -217,15 +217,15 @@ func TestRunJSONHasEveryField(t *testing.T) {
 	}
 }
 
-func TestTheSecondMerchantMayNotUseTunisia(t *testing.T) {
+func TestSecondMerchantCountryRefused(t *testing.T) {
 	r := localtest.Start(t, localtest.Options{})
 	info := r.Info()
 	for merchant, want := range map[string]int{"DemoShop": 201, "OtherShop": 403} {
-		shop := info.Shop
+		credentials := info.MerchantCredentials
 		if merchant == "OtherShop" {
-			shop = info.SecondMerchant
+			credentials = info.SecondMerchant
 		}
-		header := payHeaders(local.Info{Shop: shop}, "ussd")
+		header := payHeaders(local.Info{MerchantCredentials: credentials}, "ussd")
 		header.Set("Country-Code", "tn")
 		body := `{"currency":"TND","order_id":"` + merchant + `_7","amount":"1.500","return_url":"` + info.InboxURL + `/","cancel_url":"` + info.InboxURL +
 			`/","reference":"R","state":"s","user_msisdn":"21620123456"}`
@@ -235,7 +235,7 @@ func TestTheSecondMerchantMayNotUseTunisia(t *testing.T) {
 	}
 }
 
-func TestTokensOfTheTokenEndpoint(t *testing.T) {
+func TestTokenEndpoint(t *testing.T) {
 	r := localtest.Start(t, localtest.Options{Speed: 60})
 	info := r.Info()
 	for _, path := range []string{"/token", "/token/"} {
@@ -249,29 +249,29 @@ func TestTokensOfTheTokenEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var answer struct {
+		var decoded struct {
 			AccessToken string `json:"access_token"`
 			ExpiresIn   int    `json:"expires_in"`
 		}
-		err = json.NewDecoder(response.Body).Decode(&answer)
+		err = json.NewDecoder(response.Body).Decode(&decoded)
 		_ = response.Body.Close()
-		if err != nil || response.StatusCode != 200 || answer.ExpiresIn != 60 {
-			t.Errorf("%s: %d %+v %v: at SPEED=60 a token lives 60 s", path, response.StatusCode, answer.ExpiresIn, err)
+		if err != nil || response.StatusCode != 200 || decoded.ExpiresIn != 60 {
+			t.Errorf("%s: %d %+v %v: at SPEED=60 a token lives 60 s", path, response.StatusCode, decoded.ExpiresIn, err)
 		}
-		info.AccessToken = answer.AccessToken
+		info.AccessToken = decoded.AccessToken
 		if status, text := send(t, "GET", info.BaseURL+"/mobilemoney/v1/getStatus/DemoShop_1", "", payHeaders(info, "web")); status != 404 {
 			t.Errorf("an unknown order with the token: %d %s", status, text)
 		}
 	}
 }
 
-func TestStoppedRunsLeaveNothing(t *testing.T) {
+func TestCloseLeavesNoProcess(t *testing.T) {
 	r := localtest.Start(t, localtest.Options{})
 	send(t, "POST", r.Info().BaseURL+"/token", "", nil)
-	pids := runFile(t, r.Dir).PIDs
+	pids := readRunJSON(t, r.Dir).PIDs
 	r.Close()
 	all := slices.Concat(pids.Functions["token"], pids.Functions["sweep"])
-	if embedded() {
+	if usesEmbeddedDynamoDB() {
 		all = append(all, pids.DynamoDB)
 	}
 	for _, pid := range all {

@@ -16,33 +16,33 @@ type Store struct {
 	mutex     sync.Mutex
 	documents map[string][]byte // by id
 	names     map[string]string // id by name key
-	reads     int
-	fail      error
+	readCount int
+	err       error
 }
 
 var _ merchant.Registry = (*Store)(nil)
 
-// Reads is how many profiles were asked for.
-func (s *Store) Reads() int {
+// ReadCount is how many profiles were asked for.
+func (s *Store) ReadCount() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.reads
+	return s.readCount
 }
 
-// Fail makes every call fail with err, until it is called with nil.
-func (s *Store) Fail(err error) {
+// FailWith makes every call fail with err, until it is called with nil.
+func (s *Store) FailWith(err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.fail = err
+	s.err = err
 }
 
 // Profile implements merchant.Store.
 func (s *Store) Profile(_ context.Context, id string) (*merchant.Profile, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.reads++
-	if s.fail != nil {
-		return nil, s.fail
+	s.readCount++
+	if s.err != nil {
+		return nil, s.err
 	}
 	document, found := s.documents[id]
 	if !found {
@@ -59,16 +59,16 @@ func (s *Store) Create(_ context.Context, p *merchant.Profile) error {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.fail != nil {
-		return s.fail
+	if s.err != nil {
+		return s.err
 	}
-	key := merchant.NameKey(p.Name)
-	present, exists := s.documents[p.ID]
-	holder, taken := s.names[key]
+	key := merchant.NormalizeName(p.Name)
+	storedDocument, exists := s.documents[p.ID]
+	ownerID, taken := s.names[key]
 	switch {
-	case exists && bytes.Equal(present, document):
+	case exists && bytes.Equal(storedDocument, document):
 		return nil
-	case taken && holder != p.ID:
+	case taken && ownerID != p.ID:
 		return merchant.ErrNameTaken
 	case taken, exists:
 		return merchant.ErrIDTaken
@@ -90,34 +90,34 @@ func (s *Store) Update(_ context.Context, p *merchant.Profile) error {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.fail != nil {
-		return s.fail
+	if s.err != nil {
+		return s.err
 	}
-	present, exists := s.documents[p.ID]
+	storedDocument, exists := s.documents[p.ID]
 	if !exists {
-		return merchant.ErrGone
+		return merchant.ErrNotFound
 	}
-	if bytes.Equal(present, document) {
+	if bytes.Equal(storedDocument, document) {
 		p.Version = next.Version
 		return nil
 	}
-	stored, err := merchant.Decode(present)
+	stored, err := merchant.Decode(storedDocument)
 	if err != nil {
 		return err
 	}
 	if stored.Version != p.Version || stored.Name != p.Name {
-		return merchant.ErrChanged
+		return merchant.ErrVersionConflict
 	}
 	s.documents[p.ID] = document
 	p.Version = next.Version
 	return nil
 }
 
-// IDOf implements merchant.Registry.
-func (s *Store) IDOf(_ context.Context, name string) (string, error) {
+// IDByName implements merchant.Registry.
+func (s *Store) IDByName(_ context.Context, name string) (string, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.names[merchant.NameKey(name)], s.fail
+	return s.names[merchant.NormalizeName(name)], s.err
 }
 
 // IDs implements merchant.Registry.
@@ -129,5 +129,5 @@ func (s *Store) IDs(context.Context) ([]string, error) {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	return ids, s.fail
+	return ids, s.err
 }

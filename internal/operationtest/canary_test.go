@@ -19,17 +19,17 @@ import (
 
 // What must never stand in a line: a credential, a one-time code, two numbers, and a text that only a body holds.
 const (
-	token    = "canaryTOKENa1b2c3d4e5f6a7b8c9"
-	code     = "493817"
-	number   = "+2250712345678"
-	national = "0712345678"
-	prose    = "the birthday of my aunt"
+	token       = "canaryTOKENa1b2c3d4e5f6a7b8c9"
+	code        = "493817"
+	number      = "+2250712345678"
+	national    = "0712345678"
+	messageText = "the birthday of my aunt"
 )
 
-var canaries = []string{token, code, number, national, prose}
+var canaries = []string{token, code, number, national, messageText}
 
-// subject is one operation with the parts of its requests.
-type subject struct {
+// operationCase is one operation with the parts of its requests.
+type operationCase struct {
 	name, event string
 	headers     []string
 	parts       []string
@@ -41,7 +41,7 @@ const (
 	outbound      = "outboundSMSMessageRequest."
 )
 
-var subjects = []subject{
+var operationCases = []operationCase{
 	{"charge", "../../functions/charge/testdata/event-encoded.json",
 		[]string{"Authorization", "Content-Type", "gw-token", "gw-alias", "X-Operator-MCO", "X-Unknown"},
 		[]string{"amountTransaction.endUserId", paymentAmount + "chargingInformation.amount", paymentAmount + "chargingInformation.currency",
@@ -60,20 +60,20 @@ var subjects = []subject{
 		[]string{outbound + "clientCorrelator"}},
 }
 
-// world serves every operation at once.
-func world(t testing.TB) *operationtest.World {
+// newFixture serves every operation at once.
+func newFixture(t testing.TB) *operationtest.Fixture {
 	t.Helper()
 	w := operationtest.New(t)
-	chargeOperation := &charge.Operation{Desk: w.Desk, References: w.Ledger, ServiceID: operationtest.ServiceID}
-	payOperation := &pay.Operation{Desk: w.Desk, Callbacks: w.Callbacks, FirstPoll: time.Minute}
-	smsOperation := &sms.Operation{Desk: w.Desk, Callbacks: w.Callbacks, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID}
-	lookup := &status.Lookup{Merchants: w.Merchants, Ledger: w.Ledger, Now: w.Clock.Now}
+	chargeOperation := &charge.Operation{Pipeline: w.Pipeline, References: w.Ledger, ServiceID: operationtest.ServiceID}
+	payOperation := &pay.Operation{Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, FirstPollDelay: time.Minute}
+	smsOperation := &sms.Operation{Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID}
+	lookup := &status.StatusHandler{Merchants: w.Merchants, Reader: w.Ledger, Now: w.Clock.Now}
 	routes := append(lookup.Routes(), chargeOperation.Route(), payOperation.Route(), smsOperation.Route())
 	return w.Serve("all", routes...)
 }
 
-// silent checks that no canary was logged.
-func silent(t testing.TB, w *operationtest.World) {
+// assertNoCanaryLogged checks that no canary was logged.
+func assertNoCanaryLogged(t testing.TB, w *operationtest.Fixture) {
 	t.Helper()
 	for line := range strings.SplitSeq(w.Log(), "\n") {
 		for _, canary := range canaries {
@@ -86,31 +86,31 @@ func silent(t testing.TB, w *operationtest.World) {
 
 // TestCanaryRequests puts each canary into each place of a request: as the value, within it, and as a key of the body.
 func TestCanaryRequests(t *testing.T) {
-	for _, s := range subjects {
+	for _, s := range operationCases {
 		for _, canary := range canaries {
 			t.Run(s.name+" with "+canary, func(t *testing.T) {
-				w := world(t)
-				fresh := func() *operationtest.Event { return operationtest.Load(t, s.event) }
+				w := newFixture(t)
+				fresh := func() *operationtest.Event { return operationtest.LoadEvent(t, s.event) }
 				for _, header := range s.headers {
-					w.Do(t, fresh().Header(header, canary))
-					w.Do(t, fresh().Header(header, "Bearer "+canary))
-					w.Do(t, fresh().Headers(header, canary, "other"))
+					w.Send(t, fresh().SetHeader(header, canary))
+					w.Send(t, fresh().SetHeader(header, "Bearer "+canary))
+					w.Send(t, fresh().SetHeaderValues(header, canary, "other"))
 				}
 				for _, part := range s.parts {
 					for _, value := range []any{canary, "x " + canary, []any{canary}, map[string]any{canary: canary}} {
-						w.Do(t, fresh().Set(part, value))
+						w.Send(t, fresh().SetBodyPart(part, value))
 					}
 				}
 				for _, part := range s.keys {
 					if canary == number || canary == national {
-						w.Do(t, fresh().Set(part, canary))
+						w.Send(t, fresh().SetBodyPart(part, canary))
 					}
 				}
-				w.Do(t, fresh().Raw(canary))
-				w.Do(t, fresh().Raw(fmt.Sprintf(`{"a":%q}`, canary)))
-				w.Do(t, fresh().Field("path", "/"+canary).Field("resource", "/"+canary).Field("httpMethod", canary))
-				w.Do(t, fresh().Param("senderAddress", "tel:"+canary).Param("endUserId", canary))
-				silent(t, w)
+				w.Send(t, fresh().SetRawBody(canary))
+				w.Send(t, fresh().SetRawBody(fmt.Sprintf(`{"a":%q}`, canary)))
+				w.Send(t, fresh().SetField("path", "/"+canary).SetField("resource", "/"+canary).SetField("httpMethod", canary))
+				w.Send(t, fresh().SetPathParameter("senderAddress", "tel:"+canary).SetPathParameter("endUserId", canary))
+				assertNoCanaryLogged(t, w)
 			})
 		}
 	}
@@ -118,12 +118,12 @@ func TestCanaryRequests(t *testing.T) {
 
 // TestCanaryKeys repeats keys of the body whose names look like secrets: the refusal names the key, the log masks it.
 func TestCanaryKeys(t *testing.T) {
-	for _, s := range subjects {
-		w := world(t)
+	for _, s := range operationCases {
+		w := newFixture(t)
 		for _, canary := range []string{token, code, number, national} {
-			w.Do(t, operationtest.Load(t, s.event).Raw(fmt.Sprintf(`{%q:1,%q:2}`, canary, canary))).Succeeds(t, 400)
+			w.Send(t, operationtest.LoadEvent(t, s.event).SetRawBody(fmt.Sprintf(`{%q:1,%q:2}`, canary, canary))).AssertStatus(t, 400)
 		}
-		silent(t, w)
+		assertNoCanaryLogged(t, w)
 	}
 }
 
@@ -136,38 +136,38 @@ func TestCanaryFailures(t *testing.T) {
 		}
 	}
 	steps := map[string]operationtest.Behaviour{
-		"unknown": failing(operator.Unknown, fault.OutcomeUnknown), "down": failing(operator.Released, fault.OperatorDown),
-		"refused us": failing(operator.Released, fault.OperatorRefusedUs), "panic": func(func()) operator.Result { panic(token + number) },
+		"unknown": failing(operator.Unknown, fault.OutcomeUnknown), "down": failing(operator.NotApplied, fault.OperatorUnavailable),
+		"refused us": failing(operator.NotApplied, fault.IntegrationRejected), "panic": func(func()) operator.Result { panic(token + number) },
 		"panic with an error": func(func()) operator.Result { panic(cause) },
-		"refused":             operationtest.Refuse("POL0001", "Not enough credit"), "rejected": operationtest.Reject("SVC0002", "x"),
+		"refused":             operationtest.RefuseFinally("POL0001", "Not enough credit"), "rejected": operationtest.RejectRequest("SVC0002", "x"),
 	}
-	for _, s := range subjects {
+	for _, s := range operationCases {
 		for name, step := range steps {
 			t.Run(s.name+": the operator, "+name, func(t *testing.T) {
-				w := world(t)
-				w.Driver.Script(step, step)
-				w.Do(t, operationtest.Load(t, s.event))
+				w := newFixture(t)
+				w.Driver.SetBehaviours(step, step)
+				w.Send(t, operationtest.LoadEvent(t, s.event))
 				w.Clock.Advance(time.Hour)
-				w.Do(t, operationtest.Load(t, s.event))
-				silent(t, w)
+				w.Send(t, operationtest.LoadEvent(t, s.event))
+				assertNoCanaryLogged(t, w)
 			})
 		}
-		for _, at := range []ledgermem.Operation{ledgermem.Insert, ledgermem.ClaimReference, ledgermem.Replace} {
-			t.Run(s.name+": the store in "+string(at), func(t *testing.T) {
-				w := world(t)
-				w.Ledger.SetFaults(func(call ledgermem.Call) ledgermem.Fault {
-					if call.Operation == at {
-						return ledgermem.Error
+		for _, point := range []ledgermem.Operation{ledgermem.Insert, ledgermem.ClaimReference, ledgermem.Replace} {
+			t.Run(s.name+": the store in "+string(point), func(t *testing.T) {
+				w := newFixture(t)
+				w.Ledger.InjectFaults(func(call ledgermem.Call) ledgermem.InjectedFault {
+					if call.Operation == point {
+						return ledgermem.FailedBeforeApply
 					}
-					return ledgermem.None
+					return ledgermem.NoFault
 				})
-				w.Do(t, operationtest.Load(t, s.event))
-				w.Merchants.Fail(cause)
-				w.Do(t, operationtest.Load(t, s.event)).Fails(t, 500, "SVC0001", "PDK_SMSW_0001")
+				w.Send(t, operationtest.LoadEvent(t, s.event))
+				w.Merchants.SetError(cause)
+				w.Send(t, operationtest.LoadEvent(t, s.event)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
 				w.Driver.SetAccount("", errors.Join(cause))
-				w.Merchants.Fail(nil)
-				w.Do(t, operationtest.Load(t, s.event))
-				silent(t, w)
+				w.Merchants.SetError(nil)
+				w.Send(t, operationtest.LoadEvent(t, s.event))
+				assertNoCanaryLogged(t, w)
 			})
 		}
 	}
@@ -175,13 +175,13 @@ func TestCanaryFailures(t *testing.T) {
 
 // TestCanaryLookups asks for numbers and codes.
 func TestCanaryLookups(t *testing.T) {
-	w := world(t)
+	w := newFixture(t)
 	for _, canary := range []string{number, national} {
 		for event, parameter := range map[string]string{"charge": "transactionId", "payment": "orderId", "delivery-infos": "requestId"} {
-			e := operationtest.Load(t, "../../functions/status/testdata/event-"+event+".json").Param(parameter, canary)
-			w.Do(t, e).Succeeds(t, 404)
-			w.Do(t, e.Header("Authorization", "Bearer "+token)).Succeeds(t, 401)
+			e := operationtest.LoadEvent(t, "../../functions/status/testdata/event-"+event+".json").SetPathParameter(parameter, canary)
+			w.Send(t, e).AssertStatus(t, 404)
+			w.Send(t, e.SetHeader("Authorization", "Bearer "+token)).AssertStatus(t, 401)
 		}
 	}
-	silent(t, w)
+	assertNoCanaryLogged(t, w)
 }

@@ -31,14 +31,14 @@ func (c *Clock) Advance(by time.Duration) {
 	c.now = c.now.Add(by)
 }
 
-// random gives bytes that never repeat and are the same in every run.
-type random struct {
+// uniqueReader gives bytes that never repeat and are the same in every run.
+type uniqueReader struct {
 	mutex sync.Mutex
 	count uint64
 }
 
 // Read is io.Reader's.
-func (r *random) Read(p []byte) (int, error) {
+func (r *uniqueReader) Read(p []byte) (int, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.count++

@@ -11,8 +11,8 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// Sent is one call that reached the driver. One of Charge, Pay and SMS is filled in, by Kind; Call is its common part.
-type Sent struct {
+// SentCall is one call that reached the driver. One of Charge, Pay and SMS is filled in, by Kind; Call is its common part.
+type SentCall struct {
 	Kind     string // charge, pay or sms
 	Call     operator.Call
 	Charge   operator.ChargeCall
@@ -27,32 +27,32 @@ type Behaviour func(apply func()) operator.Result
 
 // Driver is an operator that does what a script says, and succeeds where the script has ended.
 type Driver struct {
-	mutex   sync.Mutex
-	script  []Behaviour
-	sent    []Sent
-	effects []string
-	account string
-	failure error
+	mutex      sync.Mutex
+	behaviours []Behaviour
+	sent       []SentCall
+	effects    []string
+	account    string
+	accountErr error
 }
 
 var _ operator.Driver = (*Driver)(nil)
 
-// Script sets what the next calls do, in order.
-func (d *Driver) Script(steps ...Behaviour) {
+// SetBehaviours sets what the next calls do, in order.
+func (d *Driver) SetBehaviours(steps ...Behaviour) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	d.script = steps
+	d.behaviours = steps
 }
 
 // SetAccount changes the account of new calls, or why there is none.
 func (d *Driver) SetAccount(account string, failure error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	d.account, d.failure = account, failure
+	d.account, d.accountErr = account, failure
 }
 
 // Calls are the calls so far.
-func (d *Driver) Calls() []Sent {
+func (d *Driver) Calls() []SentCall {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	return slices.Clone(d.sent)
@@ -65,55 +65,55 @@ func (d *Driver) Effects() []string {
 	return slices.Clone(d.effects)
 }
 
-// Account is operator.Driver's.
-func (d *Driver) Account(context.Context, string) (string, error) {
+// CurrentAccountID is operator.Driver's.
+func (d *Driver) CurrentAccountID(context.Context, string) (string, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	return d.account, d.failure
+	return d.account, d.accountErr
 }
 
 // Charge is operator.Driver's.
 func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.Result {
-	return d.run(ctx, Sent{Kind: "charge", Call: call.Call, Charge: call})
+	return d.handle(ctx, SentCall{Kind: "charge", Call: call.Call, Charge: call})
 }
 
 // Pay is operator.Driver's.
-func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayAnswer {
-	answer := operator.PayAnswer{Result: d.run(ctx, Sent{Kind: "pay", Call: call.Call, Pay: call})}
-	if call.Channel == "web" && answer.Outcome == operator.Done {
-		answer.PayToken = "pt-" + call.Key
-		answer.PaymentURL = "https://pay.example.com/page?a=1&token=pt-" + call.Key
-		answer.NotifToken = "nt-" + call.Key
+func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
+	response := operator.PayResponse{Result: d.handle(ctx, SentCall{Kind: "pay", Call: call.Call, Pay: call})}
+	if call.Channel == "web" && response.Outcome == operator.Succeeded {
+		response.PayToken = "pt-" + call.IdempotencyKey
+		response.PaymentURL = "https://pay.example.com/page?a=1&token=pt-" + call.IdempotencyKey
+		response.NotifToken = "nt-" + call.IdempotencyKey
 	}
-	return answer
+	return response
 }
 
 // SendSMS is operator.Driver's.
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
-	return d.run(ctx, Sent{Kind: "sms", Call: call.Call, SMS: call})
+	return d.handle(ctx, SentCall{Kind: "sms", Call: call.Call, SMS: call})
 }
 
-func (d *Driver) run(ctx context.Context, sent Sent) operator.Result {
+func (d *Driver) handle(ctx context.Context, sent SentCall) operator.Result {
 	sent.Deadline, _ = ctx.Deadline()
 	d.mutex.Lock()
-	behave := Succeed
-	if len(d.script) > 0 {
-		behave, d.script = d.script[0], d.script[1:]
+	behaviour := Succeed
+	if len(d.behaviours) > 0 {
+		behaviour, d.behaviours = d.behaviours[0], d.behaviours[1:]
 	}
 	d.sent = append(d.sent, sent)
 	d.mutex.Unlock()
 
-	result := behave(func() { d.apply(sent) })
-	if result.Outcome == operator.Done {
-		result.OperatorReference = "op-" + sent.Call.Key
+	result := behaviour(func() { d.recordEffect(sent) })
+	if result.Outcome == operator.Succeeded {
+		result.OperatorReference = "op-" + sent.Call.IdempotencyKey
 	}
 	return result
 }
 
-func (d *Driver) apply(sent Sent) {
+func (d *Driver) recordEffect(sent SentCall) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	effect := sent.Kind + " " + sent.Call.Key
+	effect := sent.Kind + " " + sent.Call.IdempotencyKey
 	if !slices.Contains(d.effects, effect) {
 		d.effects = append(d.effects, effect)
 	}
@@ -122,51 +122,51 @@ func (d *Driver) apply(sent Sent) {
 // Succeed applies the call and says so.
 func Succeed(apply func()) operator.Result {
 	apply()
-	return operator.Result{Outcome: operator.Done}
+	return operator.Result{Outcome: operator.Succeeded}
 }
 
-// LoseAnswer applies the call, and the answer is lost.
-func LoseAnswer(apply func()) operator.Result {
+// LoseResponse applies the call, and the answer is lost.
+func LoseResponse(apply func()) operator.Result {
 	apply()
-	return Vanish(apply)
+	return LoseRequest(apply)
 }
 
-// Vanish does not apply the call, and there is no answer.
-func Vanish(func()) operator.Result {
+// LoseRequest does not apply the call, and there is no answer.
+func LoseRequest(func()) operator.Result {
 	return operator.Result{Fault: &fault.Fault{Kind: fault.OutcomeUnknown, Cause: errors.New("cut")}}
 }
 
-// Down says 503: nothing was applied.
-func Down(func()) operator.Result {
-	return operator.Result{Outcome: operator.Released, Fault: fault.Of(fault.OperatorDown)}
+// RespondUnavailable says 503: nothing was applied.
+func RespondUnavailable(func()) operator.Result {
+	return operator.Result{Outcome: operator.NotApplied, Fault: fault.New(fault.OperatorUnavailable)}
 }
 
-// RefuseUs refuses the gateway's own credentials: nothing was applied.
-func RefuseUs(func()) operator.Result {
-	return operator.Result{Outcome: operator.Released, Fault: fault.Of(fault.OperatorRefusedUs)}
+// RejectCredentials refuses the gateway's own credentials: nothing was applied.
+func RejectCredentials(func()) operator.Result {
+	return operator.Result{Outcome: operator.NotApplied, Fault: fault.New(fault.IntegrationRejected)}
 }
 
-// SayDuplicate is an operator that says that it has seen the key.
-func SayDuplicate(func()) operator.Result {
-	return operator.Result{Duplicate: true, Fault: fault.Of(fault.OutcomeUnknown)}
+// ReportDuplicate is an operator that says that it has seen the key.
+func ReportDuplicate(func()) operator.Result {
+	return operator.Result{DuplicateKey: true, Fault: fault.New(fault.OutcomeUnknown)}
 }
 
-// Refuse refuses for good with an exception of the OneAPI family.
-func Refuse(id string, variables ...string) Behaviour {
+// RefuseFinally refuses for good with an exception of the OneAPI family.
+func RefuseFinally(id string, variables ...string) Behaviour {
 	return func(func()) operator.Result {
 		return operator.Result{Outcome: operator.Refused, Fault: operatorError(id, 403, variables)}
 	}
 }
 
-// Reject says that the request was bad and nothing was applied.
-func Reject(id string, variables ...string) Behaviour {
+// RejectRequest says that the request was bad and nothing was applied.
+func RejectRequest(id string, variables ...string) Behaviour {
 	return func(func()) operator.Result {
-		return operator.Result{Outcome: operator.Released, Fault: operatorError(id, 400, variables)}
+		return operator.Result{Outcome: operator.NotApplied, Fault: operatorError(id, 400, variables)}
 	}
 }
 
 func operatorError(id string, status int, variables []string) *fault.Fault {
-	return &fault.Fault{Kind: fault.OperatorError, Operator: &fault.OperatorFault{
+	return &fault.Fault{Kind: fault.OperatorError, OperatorException: &fault.OperatorException{
 		MessageID: id, Text: "the operator's own words", Variables: variables, HTTPStatus: status,
 	}}
 }
@@ -180,11 +180,11 @@ func PanicAfter(apply func()) operator.Result {
 	panic("the driver broke down")
 }
 
-// Hold tells entered that the call is there, waits for release, and goes on as then says.
-func Hold(entered chan<- struct{}, release <-chan struct{}, then Behaviour) Behaviour {
+// BlockUntilReleased tells entered that the call is there, waits for release, and goes on as then says.
+func BlockUntilReleased(entered chan<- struct{}, release <-chan struct{}, next Behaviour) Behaviour {
 	return func(apply func()) operator.Result {
 		entered <- struct{}{}
 		<-release
-		return then(apply)
+		return next(apply)
 	}
 }

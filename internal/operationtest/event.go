@@ -14,28 +14,28 @@ import (
 
 // Event is a request as API Gateway hands it over. Its methods change it and give it back, so that they can be chained.
 type Event struct {
-	fields map[string]any
-	body   map[string]any
-	raw    *string
+	fields  map[string]any
+	body    map[string]any
+	rawBody *string
 }
 
-// Load reads a golden event with its body.
-func Load(t testing.TB, path string) *Event {
+// LoadEvent reads a golden event with its body.
+func LoadEvent(t testing.TB, path string) *Event {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Event{fields: object(t, text)}
+	e := &Event{fields: decodeObject(t, text)}
 	body, _ := e.fields["body"].(string)
 	if body != "" {
-		e.body = object(t, []byte(body))
+		e.body = decodeObject(t, []byte(body))
 	}
 	return e
 }
 
-// object decodes a JSON object and keeps its numbers as they are written.
-func object(t testing.TB, text []byte) map[string]any {
+// decodeObject decodes a JSON object and keeps its numbers as they are written.
+func decodeObject(t testing.TB, text []byte) map[string]any {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -46,13 +46,13 @@ func object(t testing.TB, text []byte) map[string]any {
 	return decoded
 }
 
-// Header sets a header.
-func (e *Event) Header(name, value string) *Event { return e.Headers(name, value) }
+// SetHeader sets a header.
+func (e *Event) SetHeader(name, value string) *Event { return e.SetHeaderValues(name, value) }
 
-// Headers sets a header that is sent several times. Without a value it is not sent.
-func (e *Event) Headers(name string, values ...string) *Event {
-	single := e.part("headers")
-	several := e.part("multiValueHeaders")
+// SetHeaderValues sets a header that is sent several times. Without a value it is not sent.
+func (e *Event) SetHeaderValues(name string, values ...string) *Event {
+	single := e.object("headers")
+	several := e.object("multiValueHeaders")
 	for _, known := range slices.Collect(maps.Keys(single)) {
 		if strings.EqualFold(known, name) {
 			delete(single, known)
@@ -66,44 +66,44 @@ func (e *Event) Headers(name string, values ...string) *Event {
 	return e
 }
 
-// Param sets a path parameter as API Gateway hands it over.
-func (e *Event) Param(name, value string) *Event {
-	e.part("pathParameters")[name] = value
+// SetPathParameter sets a path parameter as API Gateway hands it over.
+func (e *Event) SetPathParameter(name, value string) *Event {
+	e.object("pathParameters")[name] = value
 	return e
 }
 
-// Field sets a top-level field of the event: "httpMethod", "resource".
-func (e *Event) Field(name string, value any) *Event {
+// SetField sets a top-level field of the event: "httpMethod", "resource".
+func (e *Event) SetField(name string, value any) *Event {
 	e.fields[name] = value
 	return e
 }
 
-// Set sets a part of the body, "a.b.c"; a json.RawMessage stands in it as it is. "" sets nothing.
-func (e *Event) Set(path string, value any) *Event {
+// SetBodyPart sets a part of the body, "a.b.c"; a json.RawMessage stands in it as it is. "" sets nothing.
+func (e *Event) SetBodyPart(path string, value any) *Event {
 	if parent, key := e.parent(path); parent != nil {
 		parent[key] = value
 	}
 	return e
 }
 
-// Remove takes a part out of the body.
-func (e *Event) Remove(path string) *Event {
+// RemoveBodyPart takes a part out of the body.
+func (e *Event) RemoveBodyPart(path string) *Event {
 	if parent, key := e.parent(path); parent != nil {
 		delete(parent, key)
 	}
 	return e
 }
 
-// Raw replaces the whole body by a text.
-func (e *Event) Raw(body string) *Event {
-	e.raw = &body
+// SetRawBody replaces the whole body by a text.
+func (e *Event) SetRawBody(body string) *Event {
+	e.rawBody = &body
 	return e
 }
 
 // Body is the body as it will be sent.
 func (e *Event) Body() string {
-	if e.raw != nil {
-		return *e.raw
+	if e.rawBody != nil {
+		return *e.rawBody
 	}
 	if e.body == nil {
 		return ""
@@ -118,8 +118,8 @@ func (e *Event) JSON() []byte {
 	return strictjson.Marshal(fields)
 }
 
-// part is one of the event's objects, made where the golden event has none.
-func (e *Event) part(name string) map[string]any {
+// object is one of the event's objects, made where the golden event has none.
+func (e *Event) object(name string) map[string]any {
 	part, found := e.fields[name].(map[string]any)
 	if !found {
 		part = map[string]any{}
@@ -134,14 +134,14 @@ func (e *Event) parent(path string) (parent map[string]any, key string) {
 		return nil, ""
 	}
 	keys := strings.Split(path, ".")
-	at := e.body
+	point := e.body
 	for _, key := range keys[:len(keys)-1] {
-		next, found := at[key].(map[string]any)
+		next, found := point[key].(map[string]any)
 		if !found {
 			next = map[string]any{}
-			at[key] = next
+			point[key] = next
 		}
-		at = next
+		point = next
 	}
-	return at, keys[len(keys)-1]
+	return point, keys[len(keys)-1]
 }

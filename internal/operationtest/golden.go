@@ -9,33 +9,33 @@ import (
 	"testing"
 )
 
-// update is set by `go test -update`: golden files are written instead of compared.
-var update = flag.Bool("update", false, "write the golden files")
+// updateGolden is set by `go test -update`: golden files are written instead of compared.
+var updateGolden = flag.Bool("update", false, "write the golden files")
 
 // Golden compares a JSON text with a file, which holds it indented. Every byte of a value counts, spaces between do not.
 func Golden(t testing.TB, path string, got []byte) {
 	t.Helper()
-	if *update {
-		write(t, path, got)
+	if *updateGolden {
+		writeGolden(t, path, got)
 		return
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if compact(t, got) != compact(t, want) {
-		t.Errorf("%s:\n got %s\nwant %s", path, compact(t, got), compact(t, want))
+	if compactJSON(t, got) != compactJSON(t, want) {
+		t.Errorf("%s:\n got %s\nwant %s", path, compactJSON(t, got), compactJSON(t, want))
 	}
 }
 
-// GoldenAnswer compares an answer with a file: its status, headers and body.
-func GoldenAnswer(t testing.TB, path string, answer Answer) {
+// GoldenResponse compares an answer with a file: its status, headers and body.
+func GoldenResponse(t testing.TB, path string, response Response) {
 	t.Helper()
 	document := struct {
 		Status int               `json:"status"`
 		Header map[string]string `json:"header"`
 		Body   json.RawMessage   `json:"body"`
-	}{answer.Status, answer.Header, json.RawMessage(answer.Body)}
+	}{response.Status, response.Header, json.RawMessage(response.Body)}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
@@ -45,7 +45,7 @@ func GoldenAnswer(t testing.TB, path string, answer Answer) {
 	Golden(t, path, text.Bytes())
 }
 
-func write(t testing.TB, path string, text []byte) {
+func writeGolden(t testing.TB, path string, text []byte) {
 	t.Helper()
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, bytes.TrimSpace(text), "", "  "); err != nil {
@@ -60,7 +60,7 @@ func write(t testing.TB, path string, text []byte) {
 	}
 }
 
-func compact(t testing.TB, text []byte) string {
+func compactJSON(t testing.TB, text []byte) string {
 	t.Helper()
 	var compacted bytes.Buffer
 	if err := json.Compact(&compacted, text); err != nil {

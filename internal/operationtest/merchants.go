@@ -21,13 +21,13 @@ const (
 type Merchants struct {
 	mutex    sync.Mutex
 	profiles map[string]*merchant.Profile
-	failure  error
+	err      error
 }
 
-// Demo is DemoShop's profile: every operation, country and operator.
-func Demo() *merchant.Profile {
+// DemoProfile is DemoShop's profile: every operation, country and operator.
+func DemoProfile() *merchant.Profile {
 	return &merchant.Profile{
-		ID: "demo0001", Name: "DemoShop", Status: merchant.StatusActive, Generation: 1,
+		ID: "demo0001", Name: "DemoShop", Status: merchant.StatusActive, TokenGeneration: 1,
 		Operations:        []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS},
 		Countries:         market.Alpha2s(),
 		Operators:         operator.Names(),
@@ -38,10 +38,10 @@ func Demo() *merchant.Profile {
 	}
 }
 
-// Other is OtherShop's profile: not Tunisia, any sender name, and no provisioned notification address.
-func Other() *merchant.Profile {
+// OtherProfile is OtherShop's profile: not Tunisia, any sender name, and no provisioned notification address.
+func OtherProfile() *merchant.Profile {
 	return &merchant.Profile{
-		ID: "othr0002", Name: "OtherShop", Status: merchant.StatusActive, Generation: 1,
+		ID: "othr0002", Name: "OtherShop", Status: merchant.StatusActive, TokenGeneration: 1,
 		Operations:        []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS},
 		Countries:         []string{"CI", "CD", "CM", "SN", "BF"},
 		Operators:         []string{"sandbox"},
@@ -51,7 +51,7 @@ func Other() *merchant.Profile {
 }
 
 func newMerchants() *Merchants {
-	return &Merchants{profiles: map[string]*merchant.Profile{DemoToken: Demo(), OtherToken: Other()}}
+	return &Merchants{profiles: map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}}
 }
 
 // Authenticate is operation.Authenticator's.
@@ -60,18 +60,18 @@ func (m *Merchants) Authenticate(_ context.Context, authorization string) (*merc
 	defer m.mutex.Unlock()
 	profile, found := m.profiles[authorization]
 	switch {
-	case m.failure != nil:
-		return nil, fault.Because(m.failure)
+	case m.err != nil:
+		return nil, fault.NewInternal(m.err)
 	case authorization == "":
-		return nil, fault.Of(fault.NoCredentials)
+		return nil, fault.New(fault.MissingCredentials)
 	case !found:
-		return nil, fault.Of(fault.BadCredentials)
+		return nil, fault.New(fault.InvalidCredentials)
 	}
 	return profile, nil
 }
 
-// Change replaces the profile behind a token by a changed copy.
-func (m *Merchants) Change(token string, change func(*merchant.Profile)) {
+// UpdateProfile replaces the profile behind a token by a changed copy.
+func (m *Merchants) UpdateProfile(token string, change func(*merchant.Profile)) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	changed := *m.profiles[token]
@@ -80,9 +80,9 @@ func (m *Merchants) Change(token string, change func(*merchant.Profile)) {
 	m.profiles[token] = &changed
 }
 
-// Fail makes every later authentication an internal error; nil ends that.
-func (m *Merchants) Fail(failure error) {
+// SetError makes every later authentication an internal error; nil ends that.
+func (m *Merchants) SetError(failure error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.failure = failure
+	m.err = failure
 }

@@ -16,22 +16,22 @@ const maxInitError = 64 << 10
 func (p *process) routes() http.Handler {
 	mux := http.NewServeMux()
 	const base = "/2018-06-01/runtime/"
-	mux.HandleFunc("GET "+base+"invocation/next", p.next)
-	mux.HandleFunc("POST "+base+"invocation/{id}/response", p.response)
-	mux.HandleFunc("POST "+base+"invocation/{id}/error", p.failed)
-	mux.HandleFunc("POST "+base+"init/error", p.initFailed)
+	mux.HandleFunc("GET "+base+"invocation/next", p.nextInvocation)
+	mux.HandleFunc("POST "+base+"invocation/{id}/response", p.invocationResponse)
+	mux.HandleFunc("POST "+base+"invocation/{id}/error", p.invocationError)
+	mux.HandleFunc("POST "+base+"init/error", p.receiveInitError)
 	return mux
 }
 
-// next waits for an event; the request lasts as long as there is none.
-func (p *process) next(w http.ResponseWriter, r *http.Request) {
+// nextInvocation waits for an event; the request lasts as long as there is none.
+func (p *process) nextInvocation(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
-	if p.firstAsk.IsZero() {
-		p.firstAsk = time.Now()
+	if p.firstPoll.IsZero() {
+		p.firstPoll = time.Now()
 	}
 	p.mu.Unlock()
 	select {
-	case d := <-p.work:
+	case d := <-p.pending:
 		p.mu.Lock()
 		p.current = d
 		p.mu.Unlock()
@@ -46,31 +46,31 @@ func (p *process) next(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// response takes the answer to the event in hand.
-func (p *process) response(w http.ResponseWriter, r *http.Request) {
+// invocationResponse takes the answer to the event in hand.
+func (p *process) invocationResponse(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxResponse))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		p.settle(w, r, failure("Function.ResponseSizeTooLarge", r.PathValue("id"), "Response payload size exceeded maximum allowed payload size"), http.StatusRequestEntityTooLarge)
+		p.completeInvocation(w, r, errorResult("Function.ResponseSizeTooLarge", r.PathValue("id"), "Response payload size exceeded maximum allowed payload size"), http.StatusRequestEntityTooLarge)
 		return
 	}
 	if err != nil {
 		return // cut by the process; its exit or its timeout ends the invocation
 	}
-	p.settle(w, r, Result{Payload: body}, http.StatusAccepted)
+	p.completeInvocation(w, r, Result{Payload: body}, http.StatusAccepted)
 }
 
-// failed takes the error document for the event in hand.
-func (p *process) failed(w http.ResponseWriter, r *http.Request) {
+// invocationError takes the error document for the event in hand.
+func (p *process) invocationError(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxResponse))
 	if err != nil {
 		return
 	}
-	p.settle(w, r, Result{Payload: body, FunctionError: true}, http.StatusAccepted)
+	p.completeInvocation(w, r, Result{Payload: body, FunctionError: true}, http.StatusAccepted)
 }
 
-// settle ends the event in hand, if the path names it.
-func (p *process) settle(w http.ResponseWriter, r *http.Request, result Result, status int) {
+// completeInvocation ends the event in hand, if the path names it.
+func (p *process) completeInvocation(w http.ResponseWriter, r *http.Request, result Result, status int) {
 	p.mu.Lock()
 	d := p.current
 	known := d != nil && d.event.ID == r.PathValue("id")
@@ -79,15 +79,15 @@ func (p *process) settle(w http.ResponseWriter, r *http.Request, result Result, 
 	}
 	p.mu.Unlock()
 	if !known {
-		answer(w, http.StatusBadRequest, map[string]string{"errorType": "InvalidRequestID", "errorMessage": "Invalid request ID"})
+		writeJSON(w, http.StatusBadRequest, map[string]string{"errorType": "InvalidRequestID", "errorMessage": "Invalid request ID"})
 		return
 	}
-	answer(w, status, map[string]string{"status": "OK"})
+	writeJSON(w, status, map[string]string{"status": "OK"})
 	d.result <- result
 }
 
-// initFailed keeps why a start failed; the process ends by itself after it.
-func (p *process) initFailed(w http.ResponseWriter, r *http.Request) {
+// receiveInitError keeps why a start failed; the process ends by itself after it.
+func (p *process) receiveInitError(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxInitError))
 	if err != nil {
 		return
@@ -95,11 +95,11 @@ func (p *process) initFailed(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.initError = body
 	p.mu.Unlock()
-	answer(w, http.StatusAccepted, map[string]string{"status": "OK"})
+	writeJSON(w, http.StatusAccepted, map[string]string{"status": "OK"})
 }
 
-// answer writes a small JSON document.
-func answer(w http.ResponseWriter, status int, document map[string]string) {
+// writeJSON writes a small JSON document.
+func writeJSON(w http.ResponseWriter, status int, document map[string]string) {
 	body, _ := json.Marshal(document) // strings always marshal
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -22,7 +22,7 @@ func bootstrap(mode string) int {
 		time.Sleep(time.Minute)
 		return 0
 	case "initerror":
-		post(base+"init/error", `{"errorType":"Init.Error","errorMessage":"no settings"}`)
+		postJSON(base+"init/error", `{"errorType":"Init.Error","errorMessage":"no settings"}`)
 		return 1
 	}
 	for {
@@ -37,16 +37,16 @@ func bootstrap(mode string) int {
 		_ = response.Body.Close()
 		id := response.Header.Get("Lambda-Runtime-Aws-Request-Id")
 		if string(payload) == `"error"` {
-			post(base+"invocation/"+id+"/error", `{"errorType":"Test.Error","errorMessage":"as asked"}`)
+			postJSON(base+"invocation/"+id+"/error", `{"errorType":"Test.Error","errorMessage":"as asked"}`)
 			continue
 		}
-		post(base+"invocation/unknown/response", `"an answer to no event changes nothing"`)
-		post(base+"invocation/"+id+"/response", act(string(payload), response.Header))
+		postJSON(base+"invocation/unknown/response", `"an answer to no event changes nothing"`)
+		postJSON(base+"invocation/"+id+"/response", handleEvent(string(payload), response.Header))
 	}
 }
 
-// act does what the event asks for and gives the answer.
-func act(payload string, header http.Header) string {
+// handleEvent does what the event asks for and gives the answer.
+func handleEvent(payload string, header http.Header) string {
 	switch payload {
 	case `"die"`:
 		os.Exit(7)
@@ -66,13 +66,13 @@ func act(payload string, header http.Header) string {
 		_, _ = os.Stdout.WriteString("in two writes\n")
 		_, _ = os.Stderr.WriteString("to stderr\nwithout a newline")
 	case `"told"`:
-		return told(header)
+		return echoHeaders(header)
 	}
 	return strconv.Itoa(os.Getpid())
 }
 
-// told repeats what the process was told.
-func told(header http.Header) string {
+// echoHeaders repeats what the process was told.
+func echoHeaders(header http.Header) string {
 	deadline, _ := strconv.ParseInt(header.Get("Lambda-Runtime-Deadline-Ms"), 10, 64)
 	body, _ := json.Marshal(map[string]any{
 		"ID": header.Get("Lambda-Runtime-Aws-Request-Id"), "Trace": header.Get("Lambda-Runtime-Trace-Id"),
@@ -83,7 +83,7 @@ func told(header http.Header) string {
 	return string(body)
 }
 
-func post(address, body string) {
+func postJSON(address, body string) {
 	response, err := http.Post(address, "application/json", bytes.NewReader([]byte(body)))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

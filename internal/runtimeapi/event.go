@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// complete fills in what the caller left to us.
-func (e Event) complete(function string) Event {
+// withDefaults fills in what the caller left to us.
+func (e Event) withDefaults(function string) Event {
 	if e.ID == "" {
 		e.ID = NewRequestID()
 	}
@@ -38,8 +38,8 @@ func NewTrace(now time.Time) string {
 	return fmt.Sprintf("Root=1-%08x-%s;Parent=%s;Sampled=0", now.Unix(), hex.EncodeToString(b[:12]), hex.EncodeToString(b[12:]))
 }
 
-// failure is the result that the runtime itself makes of an invocation, in Lambda's error document.
-func failure(kind, id, text string) Result {
+// errorResult is the result that the runtime itself makes of an invocation, in Lambda's error document.
+func errorResult(kind, id, text string) Result {
 	document, _ := json.Marshal(map[string]string{ // strings always marshal
 		"errorType":    kind,
 		"errorMessage": "RequestId: " + id + " Error: " + text,

@@ -51,8 +51,8 @@ type Spec struct {
 	MaxProcesses int
 	// Log receives what the processes write to stdout and stderr, one Write a line, never two at once. nil: discarded.
 	Log io.Writer
-	// Changed is called after a process started or ended. It must not call back into the Function's Close. nil: nobody.
-	Changed func()
+	// OnProcessChange is called after a process started or ended. It must not call back into the Function's Close. nil: nobody.
+	OnProcessChange func()
 }
 
 // Event is one invocation.
@@ -81,10 +81,10 @@ type Result struct {
 
 // Function runs one bootstrap program. All its methods may be called at once from many goroutines.
 type Function struct {
-	spec  Spec
-	log   *lockedWriter
-	slots chan struct{}
-	work  sync.WaitGroup
+	spec        Spec
+	log         *lockedWriter
+	slots       chan struct{}
+	invocations sync.WaitGroup
 
 	mu        sync.Mutex
 	closed    bool
@@ -109,12 +109,12 @@ func NewFunction(spec Spec) *Function {
 	if spec.Log == nil {
 		spec.Log = io.Discard
 	}
-	if spec.Changed == nil {
-		spec.Changed = func() {}
+	if spec.OnProcessChange == nil {
+		spec.OnProcessChange = func() {}
 	}
 	return &Function{
 		spec:  spec,
-		log:   &lockedWriter{to: spec.Log},
+		log:   &lockedWriter{out: spec.Log},
 		slots: make(chan struct{}, spec.MaxProcesses),
 	}
 }
@@ -123,27 +123,27 @@ func NewFunction(spec Spec) *Function {
 // document of the function or of its runtime. err is ErrClosed, or ctx's error: then an event that a process has taken
 // is still worked on to its end, as a caller that hangs up does not stop a Lambda function.
 func (f *Function) Invoke(ctx context.Context, payload []byte) (result []byte, functionError bool, err error) {
-	r, err := f.Do(ctx, Event{Payload: payload})
+	r, err := f.InvokeEvent(ctx, Event{Payload: payload})
 	return r.Payload, r.FunctionError, err
 }
 
-// Do is Invoke with the event's ids given and the result's times told.
-func (f *Function) Do(ctx context.Context, event Event) (Result, error) {
-	event = event.complete(f.spec.Name)
+// InvokeEvent is Invoke with the event's ids given and the result's times told.
+func (f *Function) InvokeEvent(ctx context.Context, event Event) (Result, error) {
+	event = event.withDefaults(f.spec.Name)
 	select {
 	case f.slots <- struct{}{}:
 	case <-ctx.Done():
 		return Result{}, ctx.Err()
 	}
-	if !f.begin() {
+	if !f.beginInvocation() {
 		<-f.slots
 		return Result{}, ErrClosed
 	}
 	done := make(chan Result, 1)
 	go func() {
-		defer f.work.Done()
+		defer f.invocations.Done()
 		defer func() { <-f.slots }()
-		done <- f.run(event)
+		done <- f.runInvocation(event)
 	}()
 	select {
 	case r := <-done:
@@ -173,38 +173,38 @@ func (f *Function) Close() {
 	for _, p := range processes {
 		p.kill()
 	}
-	f.work.Wait()
+	f.invocations.Wait()
 	for _, p := range processes {
 		<-p.exited
 	}
 }
 
-// begin counts an invocation in, unless the function is closed.
-func (f *Function) begin() bool {
+// beginInvocation counts an invocation in, unless the function is closed.
+func (f *Function) beginInvocation() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return false
 	}
-	f.work.Add(1)
+	f.invocations.Add(1)
 	return true
 }
 
-// run works on one event with a process of its own. A warm process that died before it took the event is passed over;
+// runInvocation works on one event with a process of its own. A warm process that died before it took the event is passed over;
 // a new one that does not come to take it is the function's fault.
-func (f *Function) run(event Event) Result {
+func (f *Function) runInvocation(event Event) Result {
 	for {
-		p, cold, err := f.take()
+		p, coldStarted, err := f.acquireProcess()
 		if err != nil {
-			return failure("Runtime.ExitError", event.ID, err.Error())
+			return errorResult("Runtime.ExitError", event.ID, err.Error())
 		}
-		r, taken := p.serve(event, cold, f.spec)
-		if !taken && !cold && !f.isClosed() {
+		r, accepted := p.invoke(event, coldStarted, f.spec)
+		if !accepted && !coldStarted && !f.isClosed() {
 			p.kill()
 			<-p.exited
 			continue
 		}
-		f.release(p)
+		f.releaseProcess(p)
 		return r
 	}
 }
@@ -215,8 +215,8 @@ func (f *Function) isClosed() bool {
 	return f.closed
 }
 
-// take gives the most recently used idle process, or starts one.
-func (f *Function) take() (p *process, cold bool, err error) {
+// acquireProcess gives the most recently used idle process, or starts one.
+func (f *Function) acquireProcess() (p *process, coldStarted bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -232,13 +232,13 @@ func (f *Function) take() (p *process, cold bool, err error) {
 		return nil, true, err
 	}
 	f.processes = append(f.processes, p)
-	go f.watch(p)
+	go f.watchExit(p)
 	return p, true, nil
 }
 
-// release makes a living process idle; a dying one is waited for, so that there are never more than MaxProcesses.
-func (f *Function) release(p *process) {
-	if p.dying() {
+// releaseProcess makes a living process idle; a dying one is waited for, so that there are never more than MaxProcesses.
+func (f *Function) releaseProcess(p *process) {
+	if p.isStopping() {
 		<-p.exited
 		return
 	}
@@ -251,23 +251,23 @@ func (f *Function) release(p *process) {
 	}
 }
 
-// watch takes a process off the lists when it is gone.
-func (f *Function) watch(p *process) {
-	f.spec.Changed()
+// watchExit takes a process off the lists when it is gone.
+func (f *Function) watchExit(p *process) {
+	f.spec.OnProcessChange()
 	<-p.exited
 	f.mu.Lock()
-	f.idle = without(f.idle, p)
-	f.processes = without(f.processes, p)
+	f.idle = removeProcess(f.idle, p)
+	f.processes = removeProcess(f.processes, p)
 	f.mu.Unlock()
-	f.spec.Changed()
+	f.spec.OnProcessChange()
 }
 
-func without(list []*process, p *process) []*process {
-	kept := list[:0:0]
+func removeProcess(list []*process, p *process) []*process {
+	remaining := list[:0:0]
 	for _, other := range list {
 		if other != p {
-			kept = append(kept, other)
+			remaining = append(remaining, other)
 		}
 	}
-	return kept
+	return remaining
 }

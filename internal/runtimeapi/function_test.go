@@ -54,8 +54,8 @@ func invoke(t *testing.T, f *runtimeapi.Function, payload string) (string, bool)
 	return string(result), functionError
 }
 
-// document reads Lambda's error document.
-func document(t *testing.T, text string) (kind, message string) {
+// parseErrorDocument reads Lambda's error document.
+func parseErrorDocument(t *testing.T, text string) (kind, message string) {
 	t.Helper()
 	var d struct{ ErrorType, ErrorMessage string }
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -64,14 +64,14 @@ func document(t *testing.T, text string) (kind, message string) {
 	return d.ErrorType, d.ErrorMessage
 }
 
-func TestNothingStartsBeforeTheFirstEvent(t *testing.T) {
+func TestLazyStart(t *testing.T) {
 	f := newFunction(t, "serve", nil)
 	if pids := f.PIDs(); len(pids) != 0 {
 		t.Errorf("processes before the first event: %v", pids)
 	}
 }
 
-func TestOneProcessServesEventsInTurn(t *testing.T) {
+func TestProcessIsReused(t *testing.T) {
 	f := newFunction(t, "serve", nil)
 	first, _ := invoke(t, f, `"pid"`)
 	for range 5 {
@@ -85,7 +85,7 @@ func TestOneProcessServesEventsInTurn(t *testing.T) {
 	}
 }
 
-func TestParallelEventsGetProcessesUpToTheLimit(t *testing.T) {
+func TestMaxProcesses(t *testing.T) {
 	f := newFunction(t, "serve", func(s *runtimeapi.Spec) { s.MaxProcesses = 3 })
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -107,27 +107,27 @@ func TestParallelEventsGetProcessesUpToTheLimit(t *testing.T) {
 	}
 }
 
-func TestWhatAProcessIsTold(t *testing.T) {
+func TestProcessEnvironmentAndHeaders(t *testing.T) {
 	f := newFunction(t, "serve", nil)
 	before := time.Now()
-	r, err := f.Do(t.Context(), runtimeapi.Event{ID: "id-1", Trace: "Root=1-2-3", ARN: "arn:x", Payload: []byte(`"told"`)})
+	r, err := f.InvokeEvent(t.Context(), runtimeapi.Event{ID: "id-1", Trace: "Root=1-2-3", ARN: "arn:x", Payload: []byte(`"told"`)})
 	if err != nil || r.FunctionError {
 		t.Fatalf("%s %v", r.Payload, err)
 	}
-	var told struct {
+	var echoed struct {
 		ID, Trace, ARN, Name, Memory, Greeting, Execution, Home string
 		DeadlineMS                                              int64
 	}
-	if err := json.Unmarshal(r.Payload, &told); err != nil {
+	if err := json.Unmarshal(r.Payload, &echoed); err != nil {
 		t.Fatal(err)
 	}
-	if told.ID != "id-1" || told.Trace != "Root=1-2-3" || told.ARN != "arn:x" || told.Name != "test" || told.Memory != "128" {
-		t.Errorf("told %+v", told)
+	if echoed.ID != "id-1" || echoed.Trace != "Root=1-2-3" || echoed.ARN != "arn:x" || echoed.Name != "test" || echoed.Memory != "128" {
+		t.Errorf("told %+v", echoed)
 	}
-	if told.Greeting != "hello" || told.Execution != "" || told.Home != "" {
-		t.Errorf("environment not the function's own: %+v", told)
+	if echoed.Greeting != "hello" || echoed.Execution != "" || echoed.Home != "" {
+		t.Errorf("environment not the function's own: %+v", echoed)
 	}
-	deadline := time.UnixMilli(told.DeadlineMS)
+	deadline := time.UnixMilli(echoed.DeadlineMS)
 	if deadline.Before(before.Add(19*time.Second)) || deadline.After(time.Now().Add(20*time.Second)) {
 		t.Errorf("deadline %s after the start, want 20 s", deadline.Sub(before))
 	}
@@ -136,26 +136,26 @@ func TestWhatAProcessIsTold(t *testing.T) {
 	}
 }
 
-func TestIdsAreMadeWhereTheCallerGivesNone(t *testing.T) {
+func TestDefaultIDs(t *testing.T) {
 	f := newFunction(t, "serve", nil)
 	var ids []string
 	for range 2 {
 		result, _ := invoke(t, f, `"told"`)
-		var told struct{ ID, Trace string }
-		if err := json.Unmarshal([]byte(result), &told); err != nil {
+		var echoed struct{ ID, Trace string }
+		if err := json.Unmarshal([]byte(result), &echoed); err != nil {
 			t.Fatal(err)
 		}
-		if len(told.ID) != 36 || !strings.HasPrefix(told.Trace, "Root=1-") {
-			t.Errorf("told %+v", told)
+		if len(echoed.ID) != 36 || !strings.HasPrefix(echoed.Trace, "Root=1-") {
+			t.Errorf("told %+v", echoed)
 		}
-		ids = append(ids, told.ID)
+		ids = append(ids, echoed.ID)
 	}
 	if ids[0] == ids[1] {
 		t.Error("two events have one id")
 	}
 }
 
-func TestFailuresOfAFunction(t *testing.T) {
+func TestFunctionErrors(t *testing.T) {
 	cases := map[string]struct{ mode, payload, kind, message string }{
 		"it reports an error":          {"serve", `"error"`, "Test.Error", "as asked"},
 		"it dies with the event":       {"serve", `"die"`, "Runtime.ExitError", "exit status 7"},
@@ -177,7 +177,7 @@ func TestFailuresOfAFunction(t *testing.T) {
 				}
 			})
 			result, functionError := invoke(t, f, c.payload)
-			kind, message := document(t, result)
+			kind, message := parseErrorDocument(t, result)
 			if !functionError || kind != c.kind || !strings.Contains(message, c.message) {
 				t.Errorf("function error %v, %s: %s", functionError, kind, message)
 			}
@@ -185,7 +185,7 @@ func TestFailuresOfAFunction(t *testing.T) {
 	}
 }
 
-func TestADeadProcessIsReplaced(t *testing.T) {
+func TestDeadProcessIsReplaced(t *testing.T) {
 	for _, payload := range []string{`"die"`, `"hang"`} {
 		t.Run(payload, func(t *testing.T) {
 			f := newFunction(t, "serve", func(s *runtimeapi.Spec) { s.Timeout, s.MaxProcesses = 500*time.Millisecond, 1 })
@@ -204,9 +204,9 @@ func TestADeadProcessIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAProcessThatDiedIdleIsPassedOver(t *testing.T) {
+func TestDeadIdleProcessIsSkipped(t *testing.T) {
 	gone := make(chan struct{}, 8)
-	f := newFunction(t, "serve", func(s *runtimeapi.Spec) { s.Changed = func() { gone <- struct{}{} } })
+	f := newFunction(t, "serve", func(s *runtimeapi.Spec) { s.OnProcessChange = func() { gone <- struct{}{} } })
 	invoke(t, f, `"pid"`)
 	<-gone // its start
 	if err := syscall.Kill(f.PIDs()[0], syscall.SIGKILL); err != nil {
@@ -218,7 +218,7 @@ func TestAProcessThatDiedIdleIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestACallerThatHangsUpDoesNotStopTheFunction(t *testing.T) {
+func TestCallerDisconnectDoesNotStopFunction(t *testing.T) {
 	f := newFunction(t, "serve", func(s *runtimeapi.Spec) { s.MaxProcesses = 1 })
 	first, _ := invoke(t, f, `"pid"`)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -231,8 +231,8 @@ func TestACallerThatHangsUpDoesNotStopTheFunction(t *testing.T) {
 	}
 }
 
-func TestOutputComesLineByLine(t *testing.T) {
-	var log recorder
+func TestOutputByLine(t *testing.T) {
+	var log writeRecorder
 	f := newFunction(t, "serve", func(s *runtimeapi.Spec) { s.Log = &log })
 	invoke(t, f, `"print"`)
 	f.Close()
@@ -243,10 +243,10 @@ func TestOutputComesLineByLine(t *testing.T) {
 	}
 }
 
-// recorder keeps each Write.
-type recorder struct{ lines []string }
+// writeRecorder keeps each Write.
+type writeRecorder struct{ lines []string }
 
-func (r *recorder) Write(line []byte) (int, error) {
+func (r *writeRecorder) Write(line []byte) (int, error) {
 	if bytes.Count(line, []byte("\n")) != 1 {
 		return 0, errors.New("not one line")
 	}
@@ -254,7 +254,7 @@ func (r *recorder) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func TestCloseEndsEverything(t *testing.T) {
+func TestCloseStopsAllProcesses(t *testing.T) {
 	f := newFunction(t, "serve", nil)
 	child, _ := invoke(t, f, `"child"`) // a process that it started itself
 	working := make(chan bool, 1)
@@ -266,7 +266,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if !<-working {
 		t.Error("an event in hand ended well")
 	}
-	for deadline := time.Now().Add(5 * time.Second); alive(child); runtime.Gosched() {
+	for deadline := time.Now().Add(5 * time.Second); isAlive(child); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatal("a process that the function started is still there")
 		}
@@ -276,15 +276,15 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIsNotThere(t *testing.T) {
+func TestMissingBootstrap(t *testing.T) {
 	f := newFunction(t, "serve", func(s *runtimeapi.Spec) { s.Bootstrap = "/nowhere/bootstrap" })
 	if result, functionError := invoke(t, f, `{}`); !functionError || !strings.Contains(result, "/nowhere/bootstrap") {
 		t.Errorf("got %s", result)
 	}
 }
 
-// alive tells whether a process runs; a dead one may stay listed until its parent has asked for its status.
-func alive(pid string) bool {
+// isAlive tells whether a process runs; a dead one may stay listed until its parent has asked for its status.
+func isAlive(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }

@@ -18,19 +18,19 @@ type process struct {
 	command *exec.Cmd
 	server  *http.Server
 	started time.Time
-	work    chan *delivery
+	pending chan *invocation
 	exited  chan struct{} // closed once the process is gone and its output is written
 
 	mu         sync.Mutex
-	firstAsk   time.Time // when it first asked for an event
-	current    *delivery // the event it works on
-	initError  []byte    // the error document of its start
+	firstPoll  time.Time   // when it first asked for an event
+	current    *invocation // the event it works on
+	initError  []byte      // the error document of its start
 	killed     bool
 	exitReason string
 }
 
-// delivery is an event on its way through a process.
-type delivery struct {
+// invocation is an event on its way through a process.
+type invocation struct {
 	event   Event
 	timeout time.Duration
 	result  chan Result // buffered: one answer
@@ -42,17 +42,17 @@ func startProcess(spec Spec, log *lockedWriter) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the Runtime API: %w", err)
 	}
-	p := &process{work: make(chan *delivery), exited: make(chan struct{})}
+	p := &process{pending: make(chan *invocation), exited: make(chan struct{})}
 	p.server = &http.Server{Handler: p.routes(), ReadHeaderTimeout: 5 * time.Second}
 	p.command = exec.Command(spec.Bootstrap)
 	p.command.Dir = filepath.Dir(spec.Bootstrap)
-	p.command.Env = environment(spec, listener.Addr().String())
+	p.command.Env = processEnvironment(spec, listener.Addr().String())
 	p.command.SysProcAttr = processAttributes()
 	p.command.WaitDelay = time.Second // a grandchild that holds the output must not hold us
-	stdout, stderr := &lineWriter{to: log}, &lineWriter{to: log}
+	stdout, stderr := &lineWriter{out: log}, &lineWriter{out: log}
 	p.command.Stdout, p.command.Stderr = stdout, stderr
 	p.started = time.Now()
-	if err := p.run(func() {
+	if err := p.startAndWait(func() {
 		stdout.flush()
 		stderr.flush()
 	}); err != nil {
@@ -63,9 +63,9 @@ func startProcess(spec Spec, log *lockedWriter) (*process, error) {
 	return p, nil
 }
 
-// run starts the program from a thread that lives as long as the program does: the kernel's signal that the parent died
+// startAndWait starts the program from a thread that lives as long as the program does: the kernel's signal that the parent died
 // follows the thread, not the process. written is called once all output has come.
-func (p *process) run(written func()) error {
+func (p *process) startAndWait(onOutputDone func()) error {
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -76,16 +76,16 @@ func (p *process) run(written func()) error {
 			return
 		}
 		err = p.command.Wait()
-		written()
-		p.end(err)
+		onOutputDone()
+		p.markExited(err)
 	}()
 	return <-started
 }
 
-// environment is what the program sees: the function's own variables and those that the Lambda runtime sets.
+// processEnvironment is what the program sees: the function's own variables and those that the Lambda runtime sets.
 // AWS_EXECUTION_ENV is left out on purpose: it marks the real service.
-func environment(spec Spec, address string) []string {
-	own := map[string]string{
+func processEnvironment(spec Spec, address string) []string {
+	runtimeVariables := map[string]string{
 		"AWS_LAMBDA_RUNTIME_API":          address,
 		"AWS_LAMBDA_FUNCTION_NAME":        spec.Name,
 		"AWS_LAMBDA_FUNCTION_VERSION":     "$LATEST",
@@ -100,18 +100,18 @@ func environment(spec Spec, address string) []string {
 	}
 	var list []string
 	for name, value := range spec.Env {
-		if _, reserved := own[name]; !reserved {
+		if _, reserved := runtimeVariables[name]; !reserved {
 			list = append(list, name+"="+value)
 		}
 	}
-	for name, value := range own {
+	for name, value := range runtimeVariables {
 		list = append(list, name+"="+value)
 	}
 	return list
 }
 
-// end notes that the process is gone.
-func (p *process) end(err error) {
+// markExited notes that the process is gone.
+func (p *process) markExited(err error) {
 	p.mu.Lock()
 	p.exitReason = "exit status 0"
 	if err != nil {
@@ -134,45 +134,45 @@ func (p *process) kill() {
 	}
 }
 
-// dying tells whether the process was told to end, or will end of itself because its start failed.
-func (p *process) dying() bool {
+// isStopping tells whether the process was told to end, or will end of itself because its start failed.
+func (p *process) isStopping() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.killed
 }
 
-// serve hands an event to the process and waits for what becomes of it. taken is false where the process never came
+// invoke hands an event to the process and waits for what becomes of it. taken is false where the process never came
 // for the event: then nothing was run, and the result says why.
-func (p *process) serve(event Event, cold bool, spec Spec) (result Result, taken bool) {
-	d := &delivery{event: event, timeout: spec.Timeout, result: make(chan Result, 1)}
-	asking := time.NewTimer(spec.InitTimeout)
-	defer asking.Stop()
+func (p *process) invoke(event Event, coldStarted bool, spec Spec) (result Result, accepted bool) {
+	d := &invocation{event: event, timeout: spec.Timeout, result: make(chan Result, 1)}
+	initTimer := time.NewTimer(spec.InitTimeout)
+	defer initTimer.Stop()
 	select {
-	case p.work <- d:
+	case p.pending <- d:
 	case <-p.exited:
-		return p.startFailure(event.ID), false
-	case <-asking.C:
+		return p.startErrorResult(event.ID), false
+	case <-initTimer.C:
 		p.kill()
 		<-p.exited
-		return failure("Sandbox.Timedout", event.ID, fmt.Sprintf("no request for an event within %s", spec.InitTimeout)), false
+		return errorResult("Sandbox.Timedout", event.ID, fmt.Sprintf("no request for an event within %s", spec.InitTimeout)), false
 	}
-	began := time.Now()
-	result = p.await(d)
-	result.Duration = time.Since(began)
-	if cold {
+	started := time.Now()
+	result = p.awaitResult(d)
+	result.Duration = time.Since(started)
+	if coldStarted {
 		result.ColdStart = p.coldStart()
 	}
 	return result, true
 }
 
-// await waits for the answer to an event that the process took.
-func (p *process) await(d *delivery) Result {
-	limit := time.NewTimer(d.timeout)
-	defer limit.Stop()
+// awaitResult waits for the answer to an event that the process took.
+func (p *process) awaitResult(d *invocation) Result {
+	timeoutTimer := time.NewTimer(d.timeout)
+	defer timeoutTimer.Stop()
 	select {
 	case r := <-d.result:
 		return r
-	case <-limit.C:
+	case <-timeoutTimer.C:
 		p.kill()
 		<-p.exited
 	case <-p.exited:
@@ -182,24 +182,24 @@ func (p *process) await(d *delivery) Result {
 		return r
 	default:
 	}
-	if p.dying() {
-		return failure("Sandbox.Timedout", d.event.ID, fmt.Sprintf("Task timed out after %.2f seconds", d.timeout.Seconds()))
+	if p.isStopping() {
+		return errorResult("Sandbox.Timedout", d.event.ID, fmt.Sprintf("Task timed out after %.2f seconds", d.timeout.Seconds()))
 	}
-	return failure("Runtime.ExitError", d.event.ID, "Runtime exited: "+p.reason())
+	return errorResult("Runtime.ExitError", d.event.ID, "Runtime exited: "+p.exitError())
 }
 
-// startFailure is the result of a process that ended before it asked for the event.
-func (p *process) startFailure(id string) Result {
+// startErrorResult is the result of a process that ended before it asked for the event.
+func (p *process) startErrorResult(id string) Result {
 	p.mu.Lock()
 	document := p.initError
 	p.mu.Unlock()
 	if document != nil {
 		return Result{Payload: document, FunctionError: true}
 	}
-	return failure("Runtime.ExitError", id, "Runtime exited: "+p.reason())
+	return errorResult("Runtime.ExitError", id, "Runtime exited: "+p.exitError())
 }
 
-func (p *process) reason() string {
+func (p *process) exitError() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exitReason
@@ -208,18 +208,18 @@ func (p *process) reason() string {
 func (p *process) coldStart() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.firstAsk.Sub(p.started)
+	return p.firstPoll.Sub(p.started)
 }
 
 // lockedWriter lets several processes write to one log.
 type lockedWriter struct {
-	mu sync.Mutex
-	to io.Writer
+	mu  sync.Mutex
+	out io.Writer
 }
 
 // Write passes one line on.
 func (w *lockedWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.to.Write(line)
+	return w.out.Write(line)
 }

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// ErrNone says that there is no such stack, or none that was ever deployed to its end.
-var ErrNone = errors.New("the stack is not there, or was never deployed to its end")
+// ErrStackNotFound says that there is no such stack, or none that was ever deployed to its end.
+var ErrStackNotFound = errors.New("the stack is not there, or was never deployed to its end")
 
-// absent are SAM's words for it.
-var absent = [...]string{"does not exist on Cloudformation", "Outputs do not exist"}
+// stackNotFoundMessages are SAM's words for it.
+var stackNotFoundMessages = [...]string{"does not exist on Cloudformation", "Outputs do not exist"}
 
 // Find is the program on the PATH, else the pinned one of the checkout at root. The error says how to install it.
 func Find(root string) (string, error) {
@@ -31,21 +31,21 @@ func Find(root string) (string, error) {
 	return path, nil
 }
 
-// Outputs are a stack's outputs by name. arguments are what sam list is told of where it is. The error is ErrNone where
+// StackOutputs are a stack's outputs by name. arguments are what sam list is told of where it is. The error is ErrStackNotFound where
 // there is no stack, else what SAM said.
-func Outputs(ctx context.Context, root, sam, stack string, arguments ...string) (map[string]string, error) {
-	ask := exec.CommandContext(ctx, sam, append([]string{"list", "stack-outputs", "--output", "json", "--stack-name", stack}, arguments...)...)
-	ask.Dir, ask.Env = root, append(os.Environ(), "SAM_CLI_TELEMETRY=0")
-	var complaint bytes.Buffer
-	ask.Stderr = &complaint
-	text, err := ask.Output()
-	for _, words := range absent {
-		if err != nil && strings.Contains(complaint.String(), words) {
-			return nil, ErrNone
+func StackOutputs(ctx context.Context, root, sam, stack string, arguments ...string) (map[string]string, error) {
+	command := exec.CommandContext(ctx, sam, append([]string{"list", "stack-outputs", "--output", "json", "--stack-name", stack}, arguments...)...)
+	command.Dir, command.Env = root, append(os.Environ(), "SAM_CLI_TELEMETRY=0")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	text, err := command.Output()
+	for _, message := range stackNotFoundMessages {
+		if err != nil && strings.Contains(stderr.String(), message) {
+			return nil, ErrStackNotFound
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(complaint.Bytes()))
+		return nil, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	var list []struct{ OutputKey, OutputValue string }
 	if err := json.Unmarshal(text, &list); err != nil {

@@ -10,11 +10,11 @@ import (
 	"mobilegateway/internal/samcli"
 )
 
-// said makes a SAM that says something and ends with a status.
-func said(t *testing.T, out, complaint, status string) string {
+// outputsFrom makes a SAM that says something and ends with a status.
+func outputsFrom(t *testing.T, out, stderr, status string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sam")
-	script := "#!/bin/sh\necho \"$*\" >\"$0.asked\"\ncat <<'END'\n" + out + "\nEND\ncat >&2 <<'END'\n" + complaint + "\nEND\nexit " + status + "\n"
+	script := "#!/bin/sh\necho \"$*\" >\"$0.asked\"\ncat <<'END'\n" + out + "\nEND\ncat >&2 <<'END'\n" + stderr + "\nEND\nexit " + status + "\n"
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -22,8 +22,8 @@ func said(t *testing.T, out, complaint, status string) string {
 }
 
 func TestOutputs(t *testing.T) {
-	sam := said(t, `[{"OutputKey":"Stage","OutputValue":"dev"},{"OutputKey":"Alias","OutputValue":"live"}]`, "a warning", "0")
-	found, err := samcli.Outputs(t.Context(), t.TempDir(), sam, "mine", "--region", "eu-west-1")
+	sam := outputsFrom(t, `[{"OutputKey":"Stage","OutputValue":"dev"},{"OutputKey":"Alias","OutputValue":"live"}]`, "a warning", "0")
+	found, err := samcli.StackOutputs(t.Context(), t.TempDir(), sam, "mine", "--region", "eu-west-1")
 	if err != nil || found["Stage"] != "dev" || found["Alias"] != "live" {
 		t.Errorf("%v, %v", found, err)
 	}
@@ -31,17 +31,17 @@ func TestOutputs(t *testing.T) {
 	if got := strings.TrimSpace(string(asked)); got != "list stack-outputs --output json --stack-name mine --region eu-west-1" {
 		t.Errorf("asked %q", got)
 	}
-	for complaint, none := range map[string]bool{
+	for stderr, none := range map[string]bool{
 		"Error: The input stack a does not exist on Cloudformation in the region b":           true,
 		"Error: Outputs do not exist for the input stack a on Cloudformation in the region b": true,
 		"Error: denied": false,
 	} {
-		_, err := samcli.Outputs(t.Context(), t.TempDir(), said(t, "", complaint, "1"), "mine")
-		if errors.Is(err, samcli.ErrNone) != none || !none && (err == nil || !strings.Contains(err.Error(), complaint)) {
-			t.Errorf("%s: %v", complaint, err)
+		_, err := samcli.StackOutputs(t.Context(), t.TempDir(), outputsFrom(t, "", stderr, "1"), "mine")
+		if errors.Is(err, samcli.ErrStackNotFound) != none || !none && (err == nil || !strings.Contains(err.Error(), stderr)) {
+			t.Errorf("%s: %v", stderr, err)
 		}
 	}
-	if _, err := samcli.Outputs(t.Context(), t.TempDir(), said(t, "?", "", "0"), "mine"); err == nil {
+	if _, err := samcli.StackOutputs(t.Context(), t.TempDir(), outputsFrom(t, "?", "", "0"), "mine"); err == nil {
 		t.Error("an answer of no form, and no complaint")
 	}
 }

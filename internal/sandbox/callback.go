@@ -15,50 +15,50 @@ import (
 // callback is one message to the address that came with a payment or an SMS. The callbacks of a transaction go out one
 // after the other: the next waits until the one before is delivered or given up.
 type callback struct {
-	Status   string          `json:"status"`
-	Body     json.RawMessage `json:"body"`
-	Next     time.Time       `json:"next,omitzero"` // not before
-	Outcome  string          `json:"outcome"`       // "waiting", "delivered", "given up"
-	Attempts []attempt       `json:"attempts"`
+	Status        string          `json:"status"`
+	Body          json.RawMessage `json:"body"`
+	NextAttemptAt time.Time       `json:"next,omitzero"` // not before
+	Outcome       string          `json:"outcome"`       // "waiting", "delivered", "given up"
+	Attempts      []attempt       `json:"attempts"`
 }
 
 // attempt is one post: the HTTP status of its answer, or 0 and what went wrong.
 type attempt struct {
 	At     time.Time `json:"at"`
-	Answer int       `json:"answer"`
+	Status int       `json:"answer"`
 	Error  string    `json:"error,omitempty"`
 }
 
 const (
-	callbackWaiting   = "waiting"
-	callbackDelivered = "delivered"
-	callbackGivenUp   = "given up"
-	maxCallbackAnswer = 64 << 10 // bytes of an answer that are read
+	callbackWaiting          = "waiting"
+	callbackDelivered        = "delivered"
+	callbackGivenUp          = "given up"
+	maxCallbackResponseBytes = 64 << 10 // bytes of an answer that are read
 )
 
-// tell queues the callbacks of these statuses, step apart, where an address was given.
-func (s *Sandbox) tell(t *transaction, statuses []string, step time.Duration) {
+// queueCallbacks queues the callbacks of these statuses, step apart, where an address was given.
+func (s *Sandbox) queueCallbacks(t *transaction, statuses []string, step time.Duration) {
 	if t.CallbackURL == "" {
 		return
 	}
 	statuses = slices.Clone(statuses)
-	if t.Early && t.Kind == kindSMS {
+	if t.CallbacksFirst && t.Kind == kindSMS {
 		slices.Reverse(statuses)
 	}
-	if t.held {
+	if t.callbacksBlocked {
 		step = 0
 	}
 	at := s.now()
 	for i, status := range statuses {
 		at = at.Add(step)
-		c := callback{Status: status, Body: s.callbackBody(t, status, i), Next: at, Outcome: callbackWaiting}
+		c := callback{Status: status, Body: s.callbackBody(t, status, i), NextAttemptAt: at, Outcome: callbackWaiting}
 		t.Callbacks = append(t.Callbacks, &c)
-		if t.luck.duplicated() {
+		if t.callbackFaults.drawDuplicate() {
 			again := c
 			t.Callbacks = append(t.Callbacks, &again)
 		}
 	}
-	s.schedule(t)
+	s.scheduleCallback(t)
 }
 
 func (s *Sandbox) callbackBody(t *transaction, status string, position int) []byte {
@@ -77,83 +77,83 @@ func (t *transaction) nextCallback() *callback {
 	return nil
 }
 
-// schedule sets a timer for the next callback of a transaction, if none runs. It is called with the lock held.
-func (s *Sandbox) schedule(t *transaction) {
+// scheduleCallback sets a timer for the next callback of a transaction, if none runs. It is called with the lock held.
+func (s *Sandbox) scheduleCallback(t *transaction) {
 	c := t.nextCallback()
-	if c == nil || t.timer || t.busy || t.held {
+	if c == nil || t.callbackTimerSet || t.callbackInFlight || t.callbacksBlocked {
 		return
 	}
-	t.timer = true
-	s.after(c.Next.Sub(s.now()), func() {
+	t.callbackTimerSet = true
+	s.runAfter(c.NextAttemptAt.Sub(s.now()), func() {
 		s.mu.Lock()
-		t.timer = false
+		t.callbackTimerSet = false
 		s.mu.Unlock()
-		s.deliver(s.ctx, t)
+		s.deliverNextCallback(s.ctx, t)
 	})
 }
 
-// flush sends what is held back now, in order, and waits for it within EarlyWait. What is not delivered then comes later.
-func (s *Sandbox) flush(ctx context.Context, t *transaction) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.EarlyWait)
+// sendBlockedCallbacks sends what is held back now, in order, and waits for it within EarlyCallbackTimeout. What is not delivered then comes later.
+func (s *Sandbox) sendBlockedCallbacks(ctx context.Context, t *transaction) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.EarlyCallbackTimeout)
 	defer cancel()
-	for s.deliver(ctx, t) {
+	for s.deliverNextCallback(ctx, t) {
 		// one callback at a time
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.release(t)
-	s.save(t)
+	s.unblockCallbacks(t)
+	s.saveTransaction(t)
 }
 
-// release lets callbacks go that were held back for an early sender.
-func (s *Sandbox) release(t *transaction) {
-	t.held = false
-	s.schedule(t)
+// unblockCallbacks lets callbacks go that were held back for an early sender.
+func (s *Sandbox) unblockCallbacks(t *transaction) {
+	t.callbacksBlocked = false
+	s.scheduleCallback(t)
 }
 
-// deliver makes one attempt at the next callback and reports whether it was delivered.
-func (s *Sandbox) deliver(ctx context.Context, t *transaction) bool {
+// deliverNextCallback makes one attempt at the next callback and reports whether it was delivered.
+func (s *Sandbox) deliverNextCallback(ctx context.Context, t *transaction) bool {
 	s.mu.Lock()
 	c := t.nextCallback()
-	if c == nil || t.busy || s.closed {
+	if c == nil || t.callbackInFlight || s.closed {
 		s.mu.Unlock()
 		return false
 	}
-	t.busy = true
+	t.callbackInFlight = true
 	address, body := t.CallbackURL, c.Body
 	s.mu.Unlock()
 
-	status, err := s.post(ctx, address, body)
+	status, err := s.postCallback(ctx, address, body)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.busy = false
-	s.noteAttempt(c, status, err)
-	s.save(t)
-	s.schedule(t)
+	t.callbackInFlight = false
+	s.recordAttempt(c, status, err)
+	s.saveTransaction(t)
+	s.scheduleCallback(t)
 	s.config.Logf("sandbox: callback %s %s %s: %d, %s", t.Kind, t.Key, c.Status, status, c.Outcome)
 	return c.Outcome == callbackDelivered
 }
 
-func (s *Sandbox) noteAttempt(c *callback, status int, err error) {
-	a := attempt{At: s.now(), Answer: status}
+func (s *Sandbox) recordAttempt(c *callback, status int, err error) {
+	a := attempt{At: s.now(), Status: status}
 	if err != nil {
-		a.Error = errorKind(err)
+		a.Error = innerErrorText(err)
 	}
 	c.Attempts = append(c.Attempts, a)
 	failures := len(c.Attempts)
 	switch {
 	case status >= 200 && status < 300:
 		c.Outcome = callbackDelivered
-	case failures > len(s.config.Retries):
+	case failures > len(s.config.CallbackRetries):
 		c.Outcome = callbackGivenUp
 	default:
-		c.Next = a.At.Add(s.scaled(s.config.Retries[failures-1]))
+		c.NextAttemptAt = a.At.Add(s.scaleDuration(s.config.CallbackRetries[failures-1]))
 	}
 }
 
-// errorKind is the inner error alone: the outer one quotes the address with its token.
-func errorKind(err error) string {
+// innerErrorText is the inner error alone: the outer one quotes the address with its token.
+func innerErrorText(err error) string {
 	var outer *url.Error
 	if errors.As(err, &outer) {
 		return outer.Err.Error()
@@ -161,20 +161,20 @@ func errorKind(err error) string {
 	return err.Error()
 }
 
-func (s *Sandbox) post(ctx context.Context, address string, body []byte) (int, error) {
+func (s *Sandbox) postCallback(ctx context.Context, address string, body []byte) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return 0, errors.New("bad address")
 	}
 	request.Header.Set("Content-Type", jsonType)
-	response, err := s.config.Client.Do(request)
+	httpResponse, err := s.config.Client.Do(request)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = response.Body.Close() }()
-	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, maxCallbackAnswer))
+	defer func() { _ = httpResponse.Body.Close() }()
+	_, err = io.Copy(io.Discard, io.LimitReader(httpResponse.Body, maxCallbackResponseBytes))
 	if err != nil {
 		return 0, err
 	}
-	return response.StatusCode, nil
+	return httpResponse.StatusCode, nil
 }

@@ -44,7 +44,7 @@ type chargeBody struct {
 // correlator is known by its referenceCode.
 func (s *Sandbox) postCharge(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("endUserId") != endUser {
-		refusal(http.StatusNotFound, "900906", nil).write(w)
+		errorResponse(http.StatusNotFound, "900906", nil).write(w)
 		return
 	}
 	var body chargeBody
@@ -61,27 +61,27 @@ func (s *Sandbox) postCharge(w http.ResponseWriter, r *http.Request) {
 	if key == "" {
 		key, part = a.ReferenceCode, "amountTransaction.referenceCode"
 	}
-	s.receive(w, r, incoming{
-		kind: kindCharge, key: key, part: part, party: r.Header.Get("gw-alias"),
-		fingerprint: fingerprint(raw, r.Header.Get("gw-alias")),
-		fill:        func(t *transaction) { s.fillCharge(t, a) },
+	s.handleCall(w, r, validRequest{
+		kind: kindCharge, key: key, messagePart: part, payer: r.Header.Get("gw-alias"),
+		fingerprint:     fingerprint(raw, r.Header.Get("gw-alias")),
+		fillTransaction: func(t *transaction) { s.fillCharge(t, a) },
 	})
 }
 
-func checkCharge(r *http.Request, a *amountTransaction) *answer {
-	var c checker
-	c.header(r, "gw-token")
-	c.header(r, "gw-alias")
+func checkCharge(r *http.Request, a *amountTransaction) *response {
+	var c requestChecker
+	c.requireHeader(r, "gw-token")
+	c.requireHeader(r, "gw-alias")
 	information, meta := a.PaymentAmount.ChargingInformation, a.PaymentAmount.ChargingMetaData
-	c.exactly("amountTransaction.endUserId", a.EndUserID, endUser)
-	c.amount("amountTransaction.paymentAmount.chargingInformation.amount", amountText(information.Amount))
-	c.currency("amountTransaction.paymentAmount.chargingInformation.currency", information.Currency)
-	c.need("amountTransaction.paymentAmount.chargingInformation.description", information.Description)
-	c.need("amountTransaction.paymentAmount.chargingMetaData.onBehalfOf", meta.OnBehalfOf)
-	c.need("amountTransaction.paymentAmount.chargingMetaData.serviceId", meta.ServiceID)
-	c.exactly("amountTransaction.transactionOperationStatus", a.TransactionOperationStatus, "Charged")
-	c.need("amountTransaction.referenceCode", a.ReferenceCode)
-	return c.fault
+	c.requireOneOf("amountTransaction.endUserId", a.EndUserID, endUser)
+	c.checkAmount("amountTransaction.paymentAmount.chargingInformation.amount", amountText(information.Amount))
+	c.checkCurrency("amountTransaction.paymentAmount.chargingInformation.currency", information.Currency)
+	c.require("amountTransaction.paymentAmount.chargingInformation.description", information.Description)
+	c.require("amountTransaction.paymentAmount.chargingMetaData.onBehalfOf", meta.OnBehalfOf)
+	c.require("amountTransaction.paymentAmount.chargingMetaData.serviceId", meta.ServiceID)
+	c.requireOneOf("amountTransaction.transactionOperationStatus", a.TransactionOperationStatus, "Charged")
+	c.require("amountTransaction.referenceCode", a.ReferenceCode)
+	return c.firstFault
 }
 
 // fillCharge writes the charge and its answer: the request's fields and what the operator adds.
@@ -92,5 +92,5 @@ func (s *Sandbox) fillCharge(t *transaction, a *amountTransaction) {
 	echo.PaymentAmount.TotalAmountCharged = information.Amount
 	echo.ServerReferenceCode = t.OperatorID
 	echo.ResourceURL = s.config.BaseURL + "/payment/v1/" + url.QueryEscape(endUser) + "/transactions/amount/" + t.OperatorID
-	t.Answer = created(echo.ResourceURL, chargeBody{echo})
+	t.Response = createdResponse(echo.ResourceURL, chargeBody{echo})
 }

@@ -20,13 +20,13 @@ func keysOf(effects []Effect) string {
 }
 
 func TestEffectsAreFoundByEitherForm(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	long := strings.Repeat("k", 80)
 	hash := ledger.UpstreamKey("Shop", long, "")
 	hashedReference := ledger.UpstreamKey("Other", "", long)
 	for _, key := range []string{"Shop.abc", "Other.abc", "Shop~ref-7", hash, hashedReference} {
-		if answer := r.charge(key, "5555"); answer.status != 201 {
-			t.Fatalf("%s: %s", key, answer.word())
+		if response := r.charge(key, "5555"); response.status != 201 {
+			t.Fatalf("%s: %s", key, response.summary())
 		}
 	}
 	r.pay("tpe", "Shop_1", "0700005555")
@@ -54,45 +54,45 @@ func TestEffectsAreFoundByEitherForm(t *testing.T) {
 	}
 }
 
-func TestEffectsAnswer(t *testing.T) {
-	r := newRig(t)
-	if answer := r.do("GET", "/sandbox/v1/effects?key=none", "", nil); answer.body != "[]" {
-		t.Errorf("%s", answer.body)
+func TestEffectsResponse(t *testing.T) {
+	r := newTestSandbox(t)
+	if response := r.do("GET", "/sandbox/v1/effects?key=none", "", nil); response.body != "[]" {
+		t.Errorf("%s", response.body)
 	}
 	r.charge("Shop.c1", "5555")
 	want := `[{"kind":"charge","key":"Shop.c1","amount":"500","currency":"XOF","at":"2026-11-21T10:00:00Z"}]`
-	if answer := r.do("GET", "/sandbox/v1/effects?key=c1", "", nil); answer.body != want {
-		t.Errorf("%s", answer.body)
+	if response := r.do("GET", "/sandbox/v1/effects?key=c1", "", nil); response.body != want {
+		t.Errorf("%s", response.body)
 	}
 	r.sms("Shop.s1", "5555")
 	want = `[{"kind":"sms","key":"Shop.s1","amount":"","currency":"","at":"2026-11-21T10:00:00Z","callback_url":"` + r.inbox.server.URL + `/receipts"}]`
-	if answer := r.do("GET", "/sandbox/v1/effects?key=Shop.s1", "", nil); answer.body != want {
-		t.Errorf("%s", answer.body)
+	if response := r.do("GET", "/sandbox/v1/effects?key=Shop.s1", "", nil); response.body != want {
+		t.Errorf("%s", response.body)
 	}
 }
 
 func TestScripts(t *testing.T) {
-	r := newRig(t)
-	r.control("POST", "/sandbox/v1/script", `{"key":"c1","calls":["lost","503","cut","garbage","html","empty","500","redirect","429","ok"]}`, 201, nil)
+	r := newTestSandbox(t)
+	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"c1","calls":["lost","503","cut","garbage","html","empty","500","redirect","429","ok"]}`, 201, nil)
 	for i, want := range []string{"cut", "503 SVC0001", "cut", "200", "200", "201", "500", "302", "429 900800", "201", "201"} {
-		if answer := r.charge("Shop.c1", "5555"); answer.word() != want {
-			t.Errorf("call %d: %s, want %s", i+1, answer.word(), want)
+		if response := r.charge("Shop.c1", "5555"); response.summary() != want {
+			t.Errorf("call %d: %s, want %s", i+1, response.summary(), want)
 		}
 	}
 	if effects := r.effects("c1"); len(effects) != 1 {
 		t.Errorf("effects: %+v", effects)
 	}
 	view := r.transactions("c1")[0]
-	if view.Calls != 11 || view.CallLog[0].Answer != "cut" || view.CallLog[10].Answer != "201" || view.State != charged {
+	if view.Calls != 11 || view.CallLog[0].Response != "cut" || view.CallLog[10].Response != "201" || view.State != charged {
 		t.Errorf("%+v", view)
 	}
 	var left []script
-	if r.control("GET", "/sandbox/v1/script", "", 200, &left); len(left) != 0 {
+	if r.callControlPort("GET", "/sandbox/v1/script", "", 200, &left); len(left) != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }
 
-func TestScriptedWords(t *testing.T) {
+func TestScriptedResponseModes(t *testing.T) {
 	for _, c := range []struct {
 		word, first, again string
 		effects            int
@@ -108,11 +108,11 @@ func TestScriptedWords(t *testing.T) {
 		{"409", "409 SVC0005", "201", 1},
 	} {
 		t.Run(c.word, func(t *testing.T) {
-			r := newRig(t)
-			r.control("POST", "/sandbox/v1/script", fmt.Sprintf(`{"key":"Shop.c1","kind":"charge","calls":[%q]}`, c.word), 201, nil)
+			r := newTestSandbox(t)
+			r.callControlPort("POST", "/sandbox/v1/script", fmt.Sprintf(`{"key":"Shop.c1","kind":"charge","calls":[%q]}`, c.word), 201, nil)
 			for _, want := range []string{c.first, c.again} {
-				if answer := r.charge("Shop.c1", "5555"); answer.word() != want {
-					t.Errorf("%s, want %s", answer.word(), want)
+				if response := r.charge("Shop.c1", "5555"); response.summary() != want {
+					t.Errorf("%s, want %s", response.summary(), want)
 				}
 			}
 			if effects := r.effects("c1"); len(effects) != c.effects {
@@ -124,45 +124,45 @@ func TestScriptedWords(t *testing.T) {
 
 // A script overrules the digits, a payment's refusal is final, and getStatus has scripts of its own.
 func TestScriptKinds(t *testing.T) {
-	r := newRig(t)
-	r.control("POST", "/sandbox/v1/script", `{"key":"Shop_1","calls":["ok"]}`, 201, nil)
-	r.control("POST", "/sandbox/v1/script", `{"key":"Shop_1","kind":"getstatus","calls":["503","garbage","ok"]}`, 201, nil)
-	if answer := r.pay("tpe", "Shop_1", "0700001005"); answer.status != 201 {
-		t.Errorf("%s", answer.word())
+	r := newTestSandbox(t)
+	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_1","calls":["ok"]}`, 201, nil)
+	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_1","kind":"getstatus","calls":["503","garbage","ok"]}`, 201, nil)
+	if response := r.pay("tpe", "Shop_1", "0700001005"); response.status != 201 {
+		t.Errorf("%s", response.summary())
 	}
 	r.clock.Advance(time.Second)
 	for i, want := range []string{"503 SVC0001", "200", "200", "200"} {
-		answer := r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "", payHeaders)
-		if answer.word() != want || (i >= 2) != strings.Contains(answer.body, `"status":"successful"`) {
-			t.Errorf("lookup %d: %s %s", i+1, answer.word(), answer.body)
+		response := r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "", payHeaders)
+		if response.summary() != want || (i >= 2) != strings.Contains(response.body, `"status":"successful"`) {
+			t.Errorf("lookup %d: %s %s", i+1, response.summary(), response.body)
 		}
 	}
-	r.control("POST", "/sandbox/v1/script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
-	if answer := r.pay("tpe", "Shop_2", "0700005555"); answer.word() != "403 POL0253" || r.status("Shop_2") != failed {
-		t.Errorf("%s %s", answer.word(), r.status("Shop_2"))
+	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
+	if response := r.pay("tpe", "Shop_2", "0700005555"); response.summary() != "403 POL0253" || r.status("Shop_2") != failed {
+		t.Errorf("%s %s", response.summary(), r.status("Shop_2"))
 	}
-	r.control("POST", "/sandbox/v1/script", `{"key":"x","calls":["cut"]}`, 201, nil)
-	r.control("DELETE", "/sandbox/v1/script?key=x", "", 204, nil)
-	if answer := r.charge("Shop.x", "5555"); answer.status != 201 {
-		t.Errorf("%s", answer.word())
+	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"x","calls":["cut"]}`, 201, nil)
+	r.callControlPort("DELETE", "/sandbox/v1/script?key=x", "", 204, nil)
+	if response := r.charge("Shop.x", "5555"); response.status != 201 {
+		t.Errorf("%s", response.summary())
 	}
 }
 
 func TestSlowScripts(t *testing.T) {
-	r := newRig(t)
-	r.control("POST", "/sandbox/v1/script", `{"key":"c1","calls":["slow"]}`, 201, nil)
-	r.control("POST", "/sandbox/v1/script", `{"key":"Shop_1","kind":"getstatus","calls":["slow"]}`, 201, nil)
-	first := r.later(func() got { return r.charge("Shop.c1", "5555") })
-	lookup := r.later(func() got { return r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "", payHeaders) })
+	r := newTestSandbox(t)
+	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"c1","calls":["slow"]}`, 201, nil)
+	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_1","kind":"getstatus","calls":["slow"]}`, 201, nil)
+	first := r.startCall(func() testResponse { return r.charge("Shop.c1", "5555") })
+	lookup := r.startCall(func() testResponse { return r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "", payHeaders) })
 	r.clock.Advance(time.Minute)
-	if a, b := <-first, <-lookup; a.status != 201 || b.word() != "404 SVC0002" {
-		t.Errorf("%s, %s", a.word(), b.word())
+	if a, b := <-first, <-lookup; a.status != 201 || b.summary() != "404 SVC0002" {
+		t.Errorf("%s, %s", a.summary(), b.summary())
 	}
 }
 
 func TestControlRefusals(t *testing.T) {
-	r := newRig(t)
-	r.control("PUT", "/sandbox/v1/steering", `{"duplicate":1}`, 200, nil)
+	r := newTestSandbox(t)
+	r.callControlPort("PUT", "/sandbox/v1/steering", `{"duplicate":1}`, 200, nil)
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":["fine"]}`},
 		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":["slow-applied"]}`},
@@ -187,7 +187,7 @@ func TestControlRefusals(t *testing.T) {
 		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop"},`},
 		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":["ok"]} {}`},
 		{"POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}x`},
-		{"POST", "/sandbox/v1/tests", strings.Repeat(" ", maxBody) + `{}`},
+		{"POST", "/sandbox/v1/tests", strings.Repeat(" ", maxBodyBytes) + `{}`},
 		{"POST", "/sandbox/v1/slots", `{}`},
 		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-01-01T00:00:00Z","ends_at":"2026-01-02T00:00:00Z"}`},
 		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-11-21T08:00:00Z","ends_at":"2026-11-21T10:00:00Z"}`},
@@ -197,80 +197,80 @@ func TestControlRefusals(t *testing.T) {
 		{"POST", "/sandbox/v1/tests", `{"order_id":"` + strings.Repeat("1", 31) + `"}`},
 		{"POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"expired"}`},
 	} {
-		r.control(c.method, c.path, c.body, 400, nil)
+		r.callControlPort(c.method, c.path, c.body, 400, nil)
 	}
-	var v Steering
-	if r.control("GET", "/sandbox/v1/steering", "", 200, &v); v.Duplicate != 1 {
+	var v FaultSettings
+	if r.callControlPort("GET", "/sandbox/v1/steering", "", 200, &v); v.Duplicate != 1 {
 		t.Errorf("a refused body changes the steering: %+v", v)
 	}
 	for _, body := range []string{"", " ", "null", "{}", " {} \n"} { // tests ask for nothing in particular
-		r.control("POST", "/sandbox/v1/tests", body, 200, nil)
+		r.callControlPort("POST", "/sandbox/v1/tests", body, 200, nil)
 	}
-	r.control("PUT", "/sandbox/v1/steering", " {} \n", 200, nil)
-	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}`, 404, nil)
-	r.control("DELETE", "/sandbox/v1/slots/none", "", 404, nil)
+	r.callControlPort("PUT", "/sandbox/v1/steering", " {} \n", 200, nil)
+	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}`, 404, nil)
+	r.callControlPort("DELETE", "/sandbox/v1/slots/none", "", 404, nil)
 	for _, c := range []struct{ method, path string }{{"GET", "/sandbox/v1/nothing"}, {"GET", "/sandbox"}, {"PUT", "/sandbox/v1/slots"}} {
-		if answer := r.do(c.method, c.path, "", nil); answer.status != 404 || !strings.HasPrefix(answer.body, `{"error":"`) {
-			t.Errorf("%s %s: %d %s", c.method, c.path, answer.status, answer.body)
+		if response := r.do(c.method, c.path, "", nil); response.status != 404 || !strings.HasPrefix(response.body, `{"error":"`) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, response.status, response.body)
 		}
 	}
 }
 
 func TestSlotsDoNotOverlap(t *testing.T) {
-	r := newRig(t)
-	r.control("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T10:00:00+01:00"}`, 201, nil)
-	r.control("POST", "/sandbox/v1/slots", `{"merchant":"Other","starts_at":"2026-12-01T09:59:00Z","ends_at":"2026-12-01T11:00:00Z"}`, 409, nil)
-	r.control("POST", "/sandbox/v1/slots", `{"merchant":"Other","starts_at":"2026-12-01T10:00:00Z"}`, 201, nil)
+	r := newTestSandbox(t)
+	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T10:00:00+01:00"}`, 201, nil)
+	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Other","starts_at":"2026-12-01T09:59:00Z","ends_at":"2026-12-01T11:00:00Z"}`, 409, nil)
+	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Other","starts_at":"2026-12-01T10:00:00Z"}`, 201, nil)
 	var slots []slot
-	if r.control("GET", "/sandbox/v1/slots", "", 200, &slots); len(slots) != 2 {
+	if r.callControlPort("GET", "/sandbox/v1/slots", "", 200, &slots); len(slots) != 2 {
 		t.Errorf("%+v", slots)
 	}
 }
 
 // What a merchant's engineer can ask for has an end: a PIN is found among those that live, and slots are kept.
-func TestTestsAndSlotsHaveAnEnd(t *testing.T) {
-	r := newRig(t)
+func TestTestPINAndSlotLimits(t *testing.T) {
+	r := newTestSandbox(t)
 	now := r.sandbox.now()
 	for i := range maxPINs {
 		r.sandbox.pins = append(r.sandbox.pins, &pin{PIN: fmt.Sprintf("%06d", i), ExpiresAt: now})
 	}
-	r.control("POST", "/sandbox/v1/tests", "", 409, nil)
-	r.clock.Advance(pinMemory)
-	r.control("POST", "/sandbox/v1/tests", "", 200, nil)
+	r.callControlPort("POST", "/sandbox/v1/tests", "", 409, nil)
+	r.clock.Advance(pinRetention)
+	r.callControlPort("POST", "/sandbox/v1/tests", "", 200, nil)
 	for i := range maxSlots {
 		over := now.Add(time.Duration(i-maxSlots+2) * time.Hour)
 		r.sandbox.slots = append(r.sandbox.slots, &slot{ID: fmt.Sprint(i), StartsAt: over.Add(-time.Hour), EndsAt: over})
 	}
-	r.clock.Advance(-pinMemory)
-	r.control("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T10:00:00Z"}`, 201, nil)
+	r.clock.Advance(-pinRetention)
+	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T10:00:00Z"}`, 201, nil)
 	if len(r.sandbox.slots) != 2 {
 		t.Errorf("%d slots: those that are over go where there are too many", len(r.sandbox.slots))
 	}
 	for i := range maxSlots - 2 {
 		r.sandbox.slots = append(r.sandbox.slots, &slot{ID: fmt.Sprint(i), StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour)})
 	}
-	r.control("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T12:00:00Z"}`, 409, nil)
+	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T12:00:00Z"}`, 409, nil)
 }
 
-func TestSteering(t *testing.T) {
-	r := newRig(t)
-	var v Steering
-	if r.control("GET", "/sandbox/v1/steering", "", 200, &v); v != (Steering{MaxDelay: defaultMaxDelay}) {
+func TestFaultSettings(t *testing.T) {
+	r := newTestSandbox(t)
+	var v FaultSettings
+	if r.callControlPort("GET", "/sandbox/v1/steering", "", 200, &v); v != (FaultSettings{MaxDelayMS: defaultMaxDelayMS}) {
 		t.Errorf("%+v", v)
 	}
 	run := func(prefix string) string {
-		r.control("PUT", "/sandbox/v1/steering", `{"seed":7,"lost_answer":0.3,"unavailable":0.3}`, 200, nil)
-		var words []string
+		r.callControlPort("PUT", "/sandbox/v1/steering", `{"seed":7,"lost_answer":0.3,"unavailable":0.3}`, 200, nil)
+		var texts []string
 		for i := range 30 {
-			words = append(words, r.charge(fmt.Sprint("Shop.", prefix, i), "5555").word())
+			texts = append(texts, r.charge(fmt.Sprint("Shop.", prefix, i), "5555").summary())
 		}
-		return strings.Join(words, " ")
+		return strings.Join(texts, " ")
 	}
 	first, second := run("a"), run("b")
 	if first != second || !strings.Contains(first, "cut") || !strings.Contains(first, "503") || !strings.Contains(first, "201") {
 		t.Errorf("%s\n%s", first, second)
 	}
-	r.control("PUT", "/sandbox/v1/steering", `{}`, 200, nil)
+	r.callControlPort("PUT", "/sandbox/v1/steering", `{}`, 200, nil)
 	for i := range 30 {
 		key := fmt.Sprint("Shop.a", i)
 		if r.charge(key, "5555").status != 201 || len(r.effects(key)) != 1 {
@@ -279,14 +279,14 @@ func TestSteering(t *testing.T) {
 	}
 }
 
-func TestSteeredCallbacks(t *testing.T) {
-	r := newRig(t)
-	r.control("PUT", "/sandbox/v1/steering", `{"duplicate":1,"reorder":1}`, 200, nil)
-	if answer := r.sms("Shop.s1", "5555"); answer.status != 201 {
-		t.Fatal(answer.word())
+func TestInjectedCallbackFaults(t *testing.T) {
+	r := newTestSandbox(t)
+	r.callControlPort("PUT", "/sandbox/v1/steering", `{"duplicate":1,"reorder":1}`, 200, nil)
+	if response := r.sms("Shop.s1", "5555"); response.status != 201 {
+		t.Fatal(response.summary())
 	}
-	if told, want := r.inbox.statuses(t), strings.Join([]string{toTerminal, toTerminal, toNetwork, toNetwork}, " "); told != want {
-		t.Errorf("told %q", told)
+	if statuses, want := r.inbox.statuses(t), strings.Join([]string{deliveredToTerminal, deliveredToTerminal, deliveredToNetwork, deliveredToNetwork}, " "); statuses != want {
+		t.Errorf("told %q", statuses)
 	}
 	r.pay("web", "Shop_1", "")
 	if r.status("Shop_1") != pending {
@@ -294,50 +294,50 @@ func TestSteeredCallbacks(t *testing.T) {
 	}
 }
 
-func TestSteeredDelay(t *testing.T) {
-	r := newRig(t)
-	r.control("PUT", "/sandbox/v1/steering", `{"delay":1,"max_delay_ms":500}`, 200, nil)
-	answer := r.later(func() got { return r.charge("Shop.c1", "5555") })
+func TestInjectedDelay(t *testing.T) {
+	r := newTestSandbox(t)
+	r.callControlPort("PUT", "/sandbox/v1/steering", `{"delay":1,"max_delay_ms":500}`, 200, nil)
+	response := r.startCall(func() testResponse { return r.charge("Shop.c1", "5555") })
 	if effects := r.effects("c1"); len(effects) != 1 {
 		t.Errorf("applied at once: %+v", effects)
 	}
 	r.clock.Advance(500 * time.Millisecond)
-	if a := <-answer; a.status != 201 {
-		t.Errorf("%s", a.word())
+	if a := <-response; a.status != 201 {
+		t.Errorf("%s", a.summary())
 	}
 }
 
-func TestSettle(t *testing.T) {
-	r := newRig(t)
+func TestPostFinalStatus(t *testing.T) {
+	r := newTestSandbox(t)
 	r.pay("tpe", "Shop_1", "0700001003")
 	var view transactionView
-	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}`, 200, &view)
+	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}`, 200, &view)
 	if view.State != failed || r.status("Shop_1") != failed {
 		t.Errorf("%+v", view)
 	}
-	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"successful"}`, 200, nil)
+	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"successful"}`, 200, nil)
 	r.clock.Advance(0)
-	if told := r.inbox.statuses(t); told != "failed successful" || r.status("Shop_1") != failed || len(r.effects("Shop_1")) != 0 {
-		t.Errorf("told %q, %s", told, r.status("Shop_1"))
+	if statuses := r.inbox.statuses(t); statuses != "failed successful" || r.status("Shop_1") != failed || len(r.effects("Shop_1")) != 0 {
+		t.Errorf("told %q, %s", statuses, r.status("Shop_1"))
 	}
-	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"successful","force":true,"silent":true}`, 200, nil)
+	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"successful","force":true,"silent":true}`, 200, nil)
 	r.clock.Advance(time.Minute)
-	if told := r.inbox.statuses(t); told != "failed successful" || r.status("Shop_1") != successful || len(r.effects("Shop_1")) != 1 {
-		t.Errorf("told %q, %s", told, r.status("Shop_1"))
+	if statuses := r.inbox.statuses(t); statuses != "failed successful" || r.status("Shop_1") != successful || len(r.effects("Shop_1")) != 1 {
+		t.Errorf("told %q, %s", statuses, r.status("Shop_1"))
 	}
 }
 
 // A callback that is not answered 2xx comes again after 1, 2, 4 ... s, ten times in all; the next one waits for it.
 func TestCallbackRetries(t *testing.T) {
-	r := newRig(t)
-	r.inbox.answer = []int{503, 404, 302}
+	r := newTestSandbox(t)
+	r.inbox.responseStatuses = []int{503, 404, 302}
 	r.pay("tpe", "Shop_1", "0700001007")
-	var told []string
+	var statuses []string
 	for range 5 {
 		r.clock.Advance(time.Second)
-		told = append(told, fmt.Sprint(len(r.inbox.bodies)))
+		statuses = append(statuses, fmt.Sprint(len(r.inbox.bodies)))
 	}
-	if got := strings.Join(told, " "); got != "1 2 2 3 3" {
+	if got := strings.Join(statuses, " "); got != "1 2 2 3 3" {
 		t.Errorf("after each second: %s", got)
 	}
 	r.clock.Advance(time.Hour)
@@ -345,13 +345,13 @@ func TestCallbackRetries(t *testing.T) {
 		t.Errorf("told %q", got)
 	}
 	callbacks := r.transactions("Shop_1")[0].Callbacks
-	if len(callbacks) != 2 || len(callbacks[0].Attempts) != 4 || callbacks[0].Attempts[2].Answer != 302 || callbacks[1].Outcome != callbackDelivered {
+	if len(callbacks) != 2 || len(callbacks[0].Attempts) != 4 || callbacks[0].Attempts[2].Status != 302 || callbacks[1].Outcome != callbackDelivered {
 		t.Errorf("%+v", callbacks)
 	}
 }
 
 func TestCallbackIsGivenUp(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	r.pay("tpe", "Shop_1", "0700005555")
 	r.inbox.server.Close()
 	r.clock.Advance(time.Hour)
@@ -362,11 +362,11 @@ func TestCallbackIsGivenUp(t *testing.T) {
 }
 
 func TestDummyNumbers(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	for _, country := range market.All() {
-		p := r.test(fmt.Sprintf(`{"country":%q}`, strings.ToLower(country.Alpha2)))
+		p := r.issuePIN(fmt.Sprintf(`{"country":%q}`, strings.ToLower(country.Alpha2)))
 		national, ok := strings.CutPrefix(p.MSISDN, "+"+country.CallingCode)
-		if !ok || len(national) != country.NationalDigits[0] || msisdn.LastFour(p.MSISDN) < "2000" || len(p.PIN) != 6 {
+		if !ok || len(national) != country.NationalLengths[0] || msisdn.LastFourDigits(p.MSISDN) < "2000" || len(p.PIN) != 6 {
 			t.Errorf("%s: %+v", country.Alpha2, p)
 		}
 	}

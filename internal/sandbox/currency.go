@@ -13,8 +13,8 @@ func currencyNames() []currencyName {
 	}
 }
 
-// inLanguage is the names by code; pick takes one language's.
-func inLanguage(pick func(currencyName) string) map[string]string {
+// currencyNamesIn is the names by code; pick takes one language's.
+func currencyNamesIn(pick func(currencyName) string) map[string]string {
 	names := map[string]string{}
 	for _, row := range currencyNames() {
 		names[row.code] = pick(row)

@@ -11,37 +11,39 @@ import (
 	"path/filepath"
 )
 
-// journalName is the file under Config.Dir: one JSON record a line, the last record of a thing holds. It is written
+// journalFileName is the file under Config.Dir: one JSON record a line, the last record of a thing holds. It is written
 // through to the system with each change, so that it survives the end of the process at any moment.
-const journalName = "sandbox.jsonl"
+const journalFileName = "sandbox.jsonl"
 
-// compactAfter is how many bytes the file grows before it is written anew without what is out of date; at least that,
+// compactionThreshold is how many bytes the file grows before it is written anew without what is out of date; at least that,
 // and at least three times what it held then.
-const compactAfter = 64 << 20
+const compactionThreshold = 64 << 20
 
-// record is one line: one of its fields is set.
-type record struct {
+// journalRecord is one line: one of its fields is set.
+type journalRecord struct {
 	Transaction *transaction `json:"transaction,omitempty"`
 	PIN         *pin         `json:"pin,omitempty"`
 	Slot        *slot        `json:"slot,omitempty"`
-	SlotGone    string       `json:"slot_gone,omitempty"`
+	FreedSlotID string       `json:"slot_gone,omitempty"`
 }
 
 // journal is the open file; nil where there is none.
 type journal struct {
-	path string
-	file *os.File
-	size int64
-	base int64
+	path                string
+	file                *os.File
+	size                int64
+	sizeAfterCompaction int64
 }
 
-func (j *journal) append(r record) error {
+func (j *journal) append(r journalRecord) error {
 	n, err := j.file.Write(append(encode(r), '\n'))
 	j.size += int64(n)
 	return err
 }
 
-func (j *journal) full() bool { return j.size-j.base > max(compactAfter, 3*j.base) }
+func (j *journal) needsCompaction() bool {
+	return j.size-j.sizeAfterCompaction > max(compactionThreshold, 3*j.sizeAfterCompaction)
+}
 
 func (j *journal) close() error {
 	if j == nil {
@@ -50,24 +52,24 @@ func (j *journal) close() error {
 	return j.file.Close()
 }
 
-// save keeps a transaction. A file that cannot be written is told once a change in the log; the sandbox goes on.
-func (s *Sandbox) save(t *transaction) { s.keep(record{Transaction: t}) }
+// saveTransaction keeps a transaction. A file that cannot be written is told once a change in the log; the sandbox goes on.
+func (s *Sandbox) saveTransaction(t *transaction) { s.appendToJournal(journalRecord{Transaction: t}) }
 
-func (s *Sandbox) keep(r record) {
+func (s *Sandbox) appendToJournal(r journalRecord) {
 	if s.journal == nil || s.closed {
 		return
 	}
 	err := s.journal.append(r)
-	if err == nil && s.journal.full() {
-		err = s.compact()
+	if err == nil && s.journal.needsCompaction() {
+		err = s.compactJournal()
 	}
 	if err != nil {
 		s.config.Logf("sandbox: cannot keep state: %v", err)
 	}
 }
 
-// open reads the file, writes it anew without what is out of date, and takes up what was under way.
-func (s *Sandbox) open() error {
+// openJournal reads the file, writes it anew without what is out of date, and takes up what was under way.
+func (s *Sandbox) openJournal() error {
 	if s.config.Dir == "" {
 		return nil
 	}
@@ -75,24 +77,24 @@ func (s *Sandbox) open() error {
 	if err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	s.journal = &journal{path: filepath.Join(s.config.Dir, journalName)}
-	err = s.load()
+	s.journal = &journal{path: filepath.Join(s.config.Dir, journalFileName)}
+	err = s.loadJournal()
 	if err != nil {
 		return fmt.Errorf("sandbox: reading %s: %w", s.journal.path, err)
 	}
-	err = s.compact()
+	err = s.compactJournal()
 	if err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range s.book.all {
-		s.resume(t)
+	for _, t := range s.transactions.all {
+		s.resumeTimers(t)
 	}
 	return nil
 }
 
-func (s *Sandbox) load() error {
+func (s *Sandbox) loadJournal() error {
 	file, err := os.Open(s.journal.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -110,50 +112,50 @@ func (s *Sandbox) load() error {
 		if err != nil {
 			return err
 		}
-		var r record
+		var r journalRecord
 		err = json.Unmarshal(bytes.TrimSpace(line), &r)
 		if err != nil {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
-		s.replay(r)
+		s.restoreRecord(r)
 	}
 }
 
-func (s *Sandbox) replay(r record) {
+func (s *Sandbox) restoreRecord(r journalRecord) {
 	switch {
 	case r.Transaction != nil:
-		t := s.book.find(r.Transaction.Kind, r.Transaction.Key)
+		t := s.transactions.findOrCreate(r.Transaction.Kind, r.Transaction.Key)
 		*t = *r.Transaction
-		s.book.indexPage(t)
+		s.transactions.indexPage(t)
 	case r.PIN != nil:
-		s.putPIN(r.PIN)
+		s.storePIN(r.PIN)
 	case r.Slot != nil:
 		s.slots = append(s.slots, r.Slot)
-	case r.SlotGone != "":
-		s.dropSlot(r.SlotGone)
+	case r.FreedSlotID != "":
+		s.removeSlot(r.FreedSlotID)
 	}
 }
 
-// resume sets the timers that a transaction had when the sandbox ended.
-func (s *Sandbox) resume(t *transaction) {
+// resumeTimers sets the timers that a transaction had when the sandbox ended.
+func (s *Sandbox) resumeTimers(t *transaction) {
 	switch {
 	case t.State == received:
 		s.applyLater(t)
-	case t.State == pending && !t.SettleAt.IsZero():
-		s.settleLater(t)
+	case t.State == pending && !t.FinalizeAt.IsZero():
+		s.finalizeLater(t)
 	}
-	s.schedule(t)
+	s.scheduleCallback(t)
 }
 
-// compact writes what is known to a new file and puts it in the place of the old one.
-func (s *Sandbox) compact() error {
+// compactJournal writes what is known to a new file and puts it in the place of the old one.
+func (s *Sandbox) compactJournal() error {
 	next := &journal{path: s.journal.path}
 	file, err := os.OpenFile(next.path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	next.file = file
-	for _, r := range s.records() {
+	for _, r := range s.liveRecords() {
 		err = next.append(r)
 		if err != nil {
 			return errors.Join(err, file.Close())
@@ -163,7 +165,7 @@ func (s *Sandbox) compact() error {
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
-	next.base = next.size
+	next.sizeAfterCompaction = next.size
 	if s.journal.file != nil {
 		err = s.journal.file.Close()
 	}
@@ -171,19 +173,19 @@ func (s *Sandbox) compact() error {
 	return err
 }
 
-// records are all that is worth keeping: PINs until a while after they expire, the rest for ever.
-func (s *Sandbox) records() []record {
-	var all []record
-	for _, t := range s.book.all {
-		all = append(all, record{Transaction: t})
+// liveRecords are all that is worth keeping: PINs until a while after they expire, the rest for ever.
+func (s *Sandbox) liveRecords() []journalRecord {
+	var all []journalRecord
+	for _, t := range s.transactions.all {
+		all = append(all, journalRecord{Transaction: t})
 	}
 	for _, p := range s.pins {
-		if !s.forgotten(p, s.now()) {
-			all = append(all, record{PIN: p})
+		if !s.pinForgotten(p, s.now()) {
+			all = append(all, journalRecord{PIN: p})
 		}
 	}
 	for _, v := range s.slots {
-		all = append(all, record{Slot: v})
+		all = append(all, journalRecord{Slot: v})
 	}
 	return all
 }

@@ -12,7 +12,7 @@ import (
 
 func readFile(t *testing.T, dir string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, journalName))
+	b, err := os.ReadFile(filepath.Join(dir, journalFileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,42 +20,42 @@ func readFile(t *testing.T, dir string) string {
 }
 
 // restart closes a sandbox and opens another over its folder.
-func (r *rig) restart(dir string) *rig {
+func (r *testSandbox) restart(dir string) *testSandbox {
 	r.Helper()
 	if err := r.sandbox.Close(); err != nil {
 		r.Fatal(err)
 	}
-	return start(r.T, dir, r.clock, r.inbox, 2)
+	return startSandbox(r.T, dir, r.clock, r.inbox, 2)
 }
 
 func TestStateSurvivesARestart(t *testing.T) {
 	dir := t.TempDir()
-	r := start(t, dir, newFakeClock(), newInbox(t), 1)
+	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
 	charge := r.charge("Shop.c1", "5555")
 	r.charge("Shop.c2", "1001")
 	r.pay("tpe", "Shop_1", "0700005555")
 	web := r.payWeb("Shop_2", "")
 	r.sms("Shop.s1", "5555")
-	pin := r.test("")
+	pin := r.issuePIN("")
 	var booked slot
-	r.control("POST", "/sandbox/v1/slots", `{"merchant":"Shop"}`, 201, &booked)
+	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Shop"}`, 201, &booked)
 
 	r = r.restart(dir)
 	if again := r.charge("Shop.c1", "5555"); again.body != charge.body {
 		t.Errorf("charge: %s", again.body)
 	}
-	if again := r.charge("Shop.c2", "5555"); again.word() != "403 POL0253" {
-		t.Errorf("refused charge: %s", again.word())
+	if again := r.charge("Shop.c2", "5555"); again.summary() != "403 POL0253" {
+		t.Errorf("refused charge: %s", again.summary())
 	}
-	if again := r.sms("Shop.s1", "5555"); again.word() != "409 SVC0005" {
-		t.Errorf("SMS: %s", again.word())
+	if again := r.sms("Shop.s1", "5555"); again.summary() != "409 SVC0005" {
+		t.Errorf("SMS: %s", again.summary())
 	}
 	r.clock.Advance(time.Second)
 	if status := r.status("Shop_1"); status != successful {
 		t.Errorf("payment: %s", status)
 	}
-	if answer := r.confirm(web.path(), pin.MSISDN, pin.PIN); answer.status != 303 {
-		t.Errorf("page: %s", answer.word())
+	if response := r.confirm(web.path(), pin.MSISDN, pin.PIN); response.status != 303 {
+		t.Errorf("page: %s", response.summary())
 	}
 	for key, want := range map[string]int{"c1": 1, "c2": 0, "Shop_1": 1, "Shop_2": 1, "s1": 1} {
 		if effects := r.effects(key); len(effects) != want {
@@ -63,62 +63,62 @@ func TestStateSurvivesARestart(t *testing.T) {
 		}
 	}
 	var slots []slot
-	r.control("GET", "/sandbox/v1/slots", "", 200, &slots)
+	r.callControlPort("GET", "/sandbox/v1/slots", "", 200, &slots)
 	if len(slots) != 1 || slots[0] != booked {
 		t.Errorf("slots: %+v", slots)
 	}
-	r.control("DELETE", "/sandbox/v1/slots/"+booked.ID, "", 204, nil)
+	r.callControlPort("DELETE", "/sandbox/v1/slots/"+booked.ID, "", 204, nil)
 
 	r = r.restart(dir)
-	r.control("GET", "/sandbox/v1/slots", "", 200, &slots)
+	r.callControlPort("GET", "/sandbox/v1/slots", "", 200, &slots)
 	if len(slots) != 0 {
 		t.Errorf("slots: %+v", slots)
 	}
-	if answer := r.confirm(r.payWeb("Shop_3", "").path(), pin.MSISDN, pin.PIN); answer.status != 403 {
-		t.Errorf("a used PIN: %s", answer.word())
+	if response := r.confirm(r.payWeb("Shop_3", "").path(), pin.MSISDN, pin.PIN); response.status != 403 {
+		t.Errorf("a used PIN: %s", response.summary())
 	}
 }
 
 // What was under way goes on: a slow call, a final status, a callback that was refused.
-func TestWorkSurvivesARestart(t *testing.T) {
+func TestTimersSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
-	r := start(t, dir, newFakeClock(), newInbox(t), 1)
-	r.inbox.answer = []int{503}
+	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
+	r.inbox.responseStatuses = []int{503}
 	r.pay("tpe", "Shop_1", "0700005555")
 	r.clock.Advance(time.Second)
-	slow := r.later(func() got { return r.charge("Shop.c1", "1004") })
+	slow := r.startCall(func() testResponse { return r.charge("Shop.c1", "1004") })
 	r.clock.Advance(900 * time.Millisecond)
-	if told := r.inbox.statuses(t); told != successful {
-		t.Fatalf("told %q", told)
+	if statuses := r.inbox.statuses(t); statuses != successful {
+		t.Fatalf("told %q", statuses)
 	}
 	r2 := r.restart(dir)
-	if answer := <-slow; !answer.cut {
-		t.Errorf("slow call: %s", answer.word())
+	if response := <-slow; !response.cut {
+		t.Errorf("slow call: %s", response.summary())
 	}
-	if answer := r2.charge("Shop.c1", "1004"); answer.word() != "409 SVC0005" {
-		t.Errorf("in flight: %s", answer.word())
+	if response := r2.charge("Shop.c1", "1004"); response.summary() != "409 SVC0005" {
+		t.Errorf("in flight: %s", response.summary())
 	}
 	r2.clock.Advance(time.Minute)
-	if told := r2.inbox.statuses(t); told != "successful successful" {
-		t.Errorf("told %q", told)
+	if statuses := r2.inbox.statuses(t); statuses != "successful successful" {
+		t.Errorf("told %q", statuses)
 	}
 	if effects := r2.effects("c1"); len(effects) != 1 {
 		t.Errorf("effects: %+v", effects)
 	}
 }
 
-func TestTornLastLineIsDropped(t *testing.T) {
+func TestPartialLastLineIsDropped(t *testing.T) {
 	dir := t.TempDir()
-	r := start(t, dir, newFakeClock(), newInbox(t), 1)
+	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
 	r.charge("Shop.c1", "5555")
 	if err := r.sandbox.Close(); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, journalName)
+	path := filepath.Join(dir, journalFileName)
 	if err := os.WriteFile(path, []byte(readFile(t, dir)+`{"transaction":{"ki`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r = start(t, dir, r.clock, r.inbox, 2)
+	r = startSandbox(t, dir, r.clock, r.inbox, 2)
 	if effects := r.effects("c1"); len(effects) != 1 {
 		t.Errorf("effects: %+v", effects)
 	}
@@ -128,9 +128,9 @@ func TestTornLastLineIsDropped(t *testing.T) {
 	}
 }
 
-func TestSpoiltFileIsAnError(t *testing.T) {
+func TestCorruptJournalIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, journalName), []byte("nonsense\n{}\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, journalFileName), []byte("nonsense\n{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := New(Config{Dir: dir, Tokens: []string{"t"}, BaseURL: "http://x"})
@@ -141,13 +141,13 @@ func TestSpoiltFileIsAnError(t *testing.T) {
 
 func TestJournalIsCompacted(t *testing.T) {
 	dir := t.TempDir()
-	r := start(t, dir, newFakeClock(), newInbox(t), 1)
+	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
 	for range 20 {
 		r.charge("Shop.c1", "5555")
 	}
 	r.sandbox.mu.Lock()
 	before := r.sandbox.journal.size
-	err := r.sandbox.compact()
+	err := r.sandbox.compactJournal()
 	after := r.sandbox.journal.size
 	r.sandbox.mu.Unlock()
 	if err != nil || after*5 > before || int64(len(readFile(t, dir))) != after {
@@ -169,8 +169,8 @@ func TestConfigIsChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.scaled(time.Minute) != time.Second || s.scaled(time.Millisecond) != leastDelay || s.config.SlowAnswer != time.Minute {
-		t.Errorf("%v %v %v", s.scaled(time.Minute), s.scaled(time.Millisecond), s.config.SlowAnswer)
+	if s.scaleDuration(time.Minute) != time.Second || s.scaleDuration(time.Millisecond) != minDelay || s.config.SlowResponseDelay != time.Minute {
+		t.Errorf("%v %v %v", s.scaleDuration(time.Minute), s.scaleDuration(time.Millisecond), s.config.SlowResponseDelay)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -179,10 +179,10 @@ func TestConfigIsChecked(t *testing.T) {
 
 // The defaults: the real clock, and a client that follows no redirect.
 func TestRealClock(t *testing.T) {
-	told := make(chan string, 10)
+	statuses := make(chan string, 10)
 	var target *httptest.Server
 	target = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		told <- r.URL.Path
+		statuses <- r.URL.Path
 		if r.URL.Path == "/callbacks" {
 			http.Redirect(w, r, target.URL+"/followed", http.StatusTemporaryRedirect)
 		}
@@ -192,7 +192,7 @@ func TestRealClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{T: t, inbox: &inbox{server: target}}
+	r := &testSandbox{T: t, inbox: &inbox{server: target}}
 	request := httptest.NewRequest("POST", "/mobilemoney/v1", strings.NewReader(r.payJSON("Shop_1", "0700005555", "")))
 	for name, value := range payHeaders {
 		request.Header.Set(name, value)
@@ -203,7 +203,7 @@ func TestRealClock(t *testing.T) {
 		t.Fatalf("%d %s", recorder.Code, recorder.Body)
 	}
 	for range 2 {
-		if path := <-told; path != "/callbacks" {
+		if path := <-statuses; path != "/callbacks" {
 			t.Errorf("told %s", path)
 		}
 	}

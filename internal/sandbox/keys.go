@@ -11,7 +11,7 @@ import (
 // and digits, so the first sign ends the name. An order_id stands as it is, for the purchaser's SMS too.
 
 // splitKey cuts an upstream key; false where it has no name and sign in front.
-func splitKey(key string) (name string, sign byte, own string, ok bool) {
+func splitKey(key string) (name string, sign byte, ownKey string, ok bool) {
 	i := strings.IndexAny(key, ".~!")
 	if i <= 0 {
 		return "", 0, "", false
@@ -24,16 +24,16 @@ func splitKey(key string) (name string, sign byte, own string, ok bool) {
 	return key[:i], key[i], key[i+1:], true
 }
 
-// keyForms are the texts under which a transaction is looked up: its key, and the merchant's own form where the key shows it.
-func keyForms(kind, key string) []string {
-	_, sign, own, ok := splitKey(key)
-	if kind == kindPayment || !ok || sign == '!' || own == "" {
+// lookupForms are the texts under which a transaction is looked up: its key, and the merchant's own form where the key shows it.
+func lookupForms(kind, key string) []string {
+	_, sign, ownKey, ok := splitKey(key)
+	if kind == kindPayment || !ok || sign == '!' || ownKey == "" {
 		return []string{key}
 	}
-	return []string{key, own}
+	return []string{key, ownKey}
 }
 
-func hashedKey(kind, key string) bool {
+func isHashedKey(kind, key string) bool {
 	_, sign, _, ok := splitKey(key)
 	return kind != kindPayment && ok && sign == '!'
 }
@@ -42,11 +42,11 @@ func hashedKey(kind, key string) bool {
 // full form that was too long to go up as it is.
 func hashMatches(key, wanted string) bool {
 	name, _, _, _ := splitKey(key)
-	own := wanted
+	ownKey := wanted
 	if prefix, _, rest, ok := splitKey(wanted); ok && prefix == name && rest != "" {
-		own = rest
+		ownKey = rest
 	}
-	for _, text := range []string{wanted, own} {
+	for _, text := range []string{wanted, ownKey} {
 		if ledger.UpstreamKey(name, text, "") == key || ledger.UpstreamKey(name, "", text) == key {
 			return true
 		}
@@ -54,12 +54,12 @@ func hashMatches(key, wanted string) bool {
 	return false
 }
 
-// sameKey reports whether a script's key, in either form, means an upstream key.
-func sameKey(kind, key, wanted string) bool {
-	for _, form := range keyForms(kind, key) {
+// matchesScriptKey reports whether a script's key, in either form, means an upstream key.
+func matchesScriptKey(kind, key, wanted string) bool {
+	for _, form := range lookupForms(kind, key) {
 		if form == wanted {
 			return true
 		}
 	}
-	return hashedKey(kind, key) && hashMatches(key, wanted)
+	return isHashedKey(kind, key) && hashMatches(key, wanted)
 }

@@ -27,10 +27,10 @@ func TestChargeOutcomes(t *testing.T) {
 		{"12x4", "201", "201", 1},
 	} {
 		t.Run(c.digits, func(t *testing.T) {
-			r := newRig(t)
+			r := newTestSandbox(t)
 			for i, want := range []string{c.first, c.again, c.again} {
-				if answer := r.charge("Shop.c1", c.digits); answer.word() != want {
-					t.Errorf("call %d: %s, want %s", i+1, answer.word(), want)
+				if response := r.charge("Shop.c1", c.digits); response.summary() != want {
+					t.Errorf("call %d: %s, want %s", i+1, response.summary(), want)
 				}
 			}
 			if effects := r.effects("c1"); len(effects) != c.effects {
@@ -61,18 +61,18 @@ func TestPaymentOutcomes(t *testing.T) {
 	} {
 		for _, channel := range []string{"tpe", "ussd"} {
 			t.Run(channel+" "+c.digits, func(t *testing.T) {
-				r := newRig(t)
+				r := newTestSandbox(t)
 				for i, want := range []string{c.first, c.again} {
-					if answer := r.pay(channel, "Shop_1", "070000"+c.digits); answer.word() != want {
-						t.Errorf("call %d: %s, want %s", i+1, answer.word(), want)
+					if response := r.pay(channel, "Shop_1", "070000"+c.digits); response.summary() != want {
+						t.Errorf("call %d: %s, want %s", i+1, response.summary(), want)
 					}
 				}
 				if effects := r.effects("Shop_1"); len(effects) != c.effectsAtOnce {
 					t.Errorf("effects at once: %+v, want %d", effects, c.effectsAtOnce)
 				}
 				r.clock.Advance(time.Second)
-				if told := r.inbox.statuses(t); told != c.told {
-					t.Errorf("told %q, want %q", told, c.told)
+				if statuses := r.inbox.statuses(t); statuses != c.told {
+					t.Errorf("told %q, want %q", statuses, c.told)
 				}
 				if status := r.status("Shop_1"); status != c.status {
 					t.Errorf("getStatus %q, want %q", status, c.status)
@@ -90,14 +90,14 @@ func TestPaymentOutcomes(t *testing.T) {
 }
 
 func TestSMSOutcomes(t *testing.T) {
-	network, terminal := toNetwork, toTerminal
+	network, terminal := deliveredToNetwork, deliveredToTerminal
 	for _, c := range []struct {
 		digits, first, again string
 		told                 string
 		effects              int
 	}{
 		{"5555", "201", "409 SVC0005", network + " " + terminal, 1},
-		{"1001", "201", "409 SVC0005", impossible, 0},
+		{"1001", "201", "409 SVC0005", deliveryImpossible, 0},
 		{"1002", "403 POL0001", "403 POL0001", "", 0},
 		{"1003", "201", "409 SVC0005", "", 1},
 		{"1005", "cut", "409 SVC0005", network + " " + terminal, 1},
@@ -109,18 +109,18 @@ func TestSMSOutcomes(t *testing.T) {
 		{"1011", "201", "409 SVC0005", network + " " + terminal, 1},
 	} {
 		t.Run(c.digits, func(t *testing.T) {
-			r := newRig(t)
+			r := newTestSandbox(t)
 			for i, want := range []string{c.first, c.again, c.again} {
-				if answer := r.sms("Shop.s1", c.digits); answer.word() != want {
-					t.Errorf("call %d: %s, want %s", i+1, answer.word(), want)
+				if response := r.sms("Shop.s1", c.digits); response.summary() != want {
+					t.Errorf("call %d: %s, want %s", i+1, response.summary(), want)
 				}
 			}
 			if before := r.inbox.statuses(t); (c.digits == "1008") != (before != "") {
 				t.Errorf("told before the answer: %q", before)
 			}
 			r.clock.Advance(5 * time.Second)
-			if told := r.inbox.statuses(t); told != c.told {
-				t.Errorf("told %q, want %q", told, c.told)
+			if statuses := r.inbox.statuses(t); statuses != c.told {
+				t.Errorf("told %q, want %q", statuses, c.told)
 			}
 			if effects := r.effects("s1"); len(effects) != c.effects {
 				t.Errorf("effects: %+v, want %d", effects, c.effects)
@@ -130,10 +130,10 @@ func TestSMSOutcomes(t *testing.T) {
 }
 
 func TestNotEnoughCreditVariable(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	want := `{"requestError":{"policyException":{"messageId":"POL0001","text":"A policy error occurred. Error code is %1","variables":["Not enough credit"]}}}`
-	if answer := r.sms("Shop.s1", "1002"); answer.body != want {
-		t.Errorf("%s", answer.body)
+	if response := r.sms("Shop.s1", "1002"); response.body != want {
+		t.Errorf("%s", response.body)
 	}
 }
 
@@ -141,31 +141,31 @@ func TestNotEnoughCreditVariable(t *testing.T) {
 func TestSlowOutcome(t *testing.T) {
 	for _, c := range []struct {
 		name, key, again string
-		call             func(r *rig) got
+		call             func(r *testSandbox) testResponse
 	}{
-		{"charge", "Shop.k1", "201", func(r *rig) got { return r.charge("Shop.k1", "1004") }},
-		{"pay", "Shop_1", "201", func(r *rig) got { return r.pay("tpe", "Shop_1", "0700001004") }},
-		{"web", "Shop_1", "201", func(r *rig) got { return r.pay("web", "Shop_1", "0700001004") }},
-		{"sms", "Shop.k1", "409 SVC0005", func(r *rig) got { return r.sms("Shop.k1", "1004") }},
+		{"charge", "Shop.k1", "201", func(r *testSandbox) testResponse { return r.charge("Shop.k1", "1004") }},
+		{"pay", "Shop_1", "201", func(r *testSandbox) testResponse { return r.pay("tpe", "Shop_1", "0700001004") }},
+		{"web", "Shop_1", "201", func(r *testSandbox) testResponse { return r.pay("web", "Shop_1", "0700001004") }},
+		{"sms", "Shop.k1", "409 SVC0005", func(r *testSandbox) testResponse { return r.sms("Shop.k1", "1004") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t)
-			first := r.later(func() got { return c.call(r) })
+			r := newTestSandbox(t)
+			first := r.startCall(func() testResponse { return c.call(r) })
 			r.clock.Advance(59 * time.Second)
 			flight := c.call(r)
-			if flight.word() != "409 SVC0005" || flight.header.Get("Retry-After") != "1" {
-				t.Errorf("in flight: %s, Retry-After %q", flight.word(), flight.header.Get("Retry-After"))
+			if flight.summary() != "409 SVC0005" || flight.header.Get("Retry-After") != "1" {
+				t.Errorf("in flight: %s, Retry-After %q", flight.summary(), flight.header.Get("Retry-After"))
 			}
 			if effects := r.effects(c.key); len(effects) != 0 {
 				t.Errorf("effects before: %+v", effects)
 			}
 			r.clock.Advance(time.Second)
-			if answer := <-first; answer.word() != "201" {
-				t.Errorf("first: %s", answer.word())
+			if response := <-first; response.summary() != "201" {
+				t.Errorf("first: %s", response.summary())
 			}
 			again := c.call(r)
-			if again.word() != c.again || again.header.Get("Retry-After") != "" {
-				t.Errorf("again: %s, Retry-After %q", again.word(), again.header.Get("Retry-After"))
+			if again.summary() != c.again || again.header.Get("Retry-After") != "" {
+				t.Errorf("again: %s, Retry-After %q", again.summary(), again.header.Get("Retry-After"))
 			}
 			r.clock.Advance(10 * time.Second)
 			if effects := r.effects(c.key); len(effects) != 1 {
@@ -176,33 +176,33 @@ func TestSlowOutcome(t *testing.T) {
 }
 
 // 1008: while the callback is being received, the order is final and getStatus already says so.
-func TestCallbackBeforeAnswer(t *testing.T) {
+func TestCallbackBeforeResponse(t *testing.T) {
 	for _, channel := range []string{"tpe", "web"} {
-		r := newRig(t)
+		r := newTestSandbox(t)
 		during := ""
 		r.inbox.before = func() { during = r.status("Shop_1") }
-		answer := r.pay(channel, "Shop_1", "0700001008")
-		if answer.status != 201 || during != successful || r.inbox.statuses(t) != successful {
-			t.Errorf("%s: answer %s, getStatus during the callback %q, told %q", channel, answer.word(), during, r.inbox.statuses(t))
+		response := r.pay(channel, "Shop_1", "0700001008")
+		if response.status != 201 || during != successful || r.inbox.statuses(t) != successful {
+			t.Errorf("%s: answer %s, getStatus during the callback %q, told %q", channel, response.summary(), during, r.inbox.statuses(t))
 		}
 	}
 }
 
 // 1008 with an address that fails: the answer comes all the same, the callback later.
-func TestCallbackBeforeAnswerFails(t *testing.T) {
-	r := newRig(t)
-	r.inbox.answer = []int{503}
-	if answer := r.pay("tpe", "Shop_1", "0700001008"); answer.status != 201 {
-		t.Fatalf("%s", answer.word())
+func TestFailedCallbackBeforeResponse(t *testing.T) {
+	r := newTestSandbox(t)
+	r.inbox.responseStatuses = []int{503}
+	if response := r.pay("tpe", "Shop_1", "0700001008"); response.status != 201 {
+		t.Fatalf("%s", response.summary())
 	}
 	r.clock.Advance(time.Second)
-	if told := r.inbox.statuses(t); told != "successful successful" {
-		t.Errorf("told %q", told)
+	if statuses := r.inbox.statuses(t); statuses != "successful successful" {
+		t.Errorf("told %q", statuses)
 	}
 }
 
 func TestEveryRowHasItsOwnDigits(t *testing.T) {
-	for i, r := range rows() {
+	for i, r := range outcomeTable() {
 		if want := fmt.Sprint(1001 + i); r.digits != want {
 			t.Errorf("row %d is %s, want %s", i, r.digits, want)
 		}

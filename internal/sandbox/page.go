@@ -12,20 +12,20 @@ import (
 const htmlType = "text/html; charset=utf-8"
 
 var (
-	numberForm = regexp.MustCompile(`^\+?[0-9]{4,15}$`)
-	pinForm    = regexp.MustCompile(`^[0-9]{6}$`)
+	numberPattern = regexp.MustCompile(`^\+?[0-9]{4,15}$`)
+	pinPattern    = regexp.MustCompile(`^[0-9]{6}$`)
 )
 
-// typedNumber reads a number as people type it: spaces, hyphens and points between the digits do not count.
-func typedNumber(text string) (string, bool) {
+// parseNumber reads a number as people type it: spaces, hyphens and points between the digits do not count.
+func parseNumber(text string) (string, bool) {
 	number := strings.NewReplacer(" ", "", "-", "", ".", "", "\u00a0", "").Replace(text)
-	return number, numberForm.MatchString(number)
+	return number, numberPattern.MatchString(number)
 }
 
-// typedPIN reads a PIN as people type it: spaces between the digits do not count.
-func typedPIN(text string) (string, bool) {
+// parsePIN reads a PIN as people type it: spaces between the digits do not count.
+func parsePIN(text string) (string, bool) {
 	code := strings.NewReplacer(" ", "", "\u00a0", "").Replace(text)
-	return code, pinForm.MatchString(code)
+	return code, pinPattern.MatchString(code)
 }
 
 func plainNumber(number string) string { return strings.TrimPrefix(number, "+") }
@@ -33,26 +33,26 @@ func plainNumber(number string) string { return strings.TrimPrefix(number, "+") 
 // getPage shows the payment's form, or what came of it.
 func (s *Sandbox) getPage(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	t := s.book.byPage[r.PathValue("token")]
-	var out answer
+	t := s.transactions.byPayToken[r.PathValue("token")]
+	var planned response
 	switch {
 	case t == nil:
-		out = s.pageGone(r)
-	case t.final() || t.Payment.Confirmed || s.isOver(t):
-		out = s.statePage(t)
+		planned = s.notFoundPage(r)
+	case t.statusFinal() || t.Payment.Confirmed || s.paymentExpired(t):
+		planned = s.statusPage(t)
 	default:
-		out = s.formPage(t, http.StatusOK, t.Payment.MSISDN)
+		planned = s.formPage(t, http.StatusOK, t.Payment.RequestedMSISDN)
 	}
 	s.mu.Unlock()
-	s.showPage(w, t, out)
+	s.writePage(w, t, planned)
 }
 
 // payableUntil is when the page stops to take a payment: when the gateway gives up waiting for one.
 func (s *Sandbox) payableUntil(t *transaction) time.Time {
-	return t.CreatedAt.Add(s.scaled(s.config.PageLifetime))
+	return t.CreatedAt.Add(s.scaleDuration(s.config.PageLifetime))
 }
 
-func (s *Sandbox) isOver(t *transaction) bool {
+func (s *Sandbox) paymentExpired(t *transaction) bool {
 	return t.State == pending && !t.Payment.Confirmed && !s.now().Before(s.payableUntil(t))
 }
 
@@ -60,99 +60,99 @@ func (s *Sandbox) isOver(t *transaction) bool {
 // post, which changes nothing. Where it leads is decided last, by what the payment has become: of a confirmation and a
 // cancellation side by side, both tell the same.
 func (s *Sandbox) postPage(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
 	err := r.ParseForm()
 	action := r.PostForm.Get("action")
 	if err != nil {
 		action = ""
 	}
 	s.mu.Lock()
-	t := s.book.byPage[r.PathValue("token")]
+	t := s.transactions.byPayToken[r.PathValue("token")]
 	if t == nil {
 		s.mu.Unlock()
-		s.showPage(w, nil, s.pageGone(r))
+		s.writePage(w, nil, s.notFoundPage(r))
 		return
 	}
-	out := s.decidePage(t, action, r)
-	s.save(t)
+	planned := s.decidePageResponse(t, action, r)
+	s.saveTransaction(t)
 	s.mu.Unlock()
-	if out.early != nil {
-		s.flush(r.Context(), out.early)
+	if planned.callbacksFirst != nil {
+		s.sendBlockedCallbacks(r.Context(), planned.callbacksFirst)
 	}
-	if !s.pause(r, out) {
-		cut(w)
+	if !s.waitUntilReady(r, planned) {
+		closeConnection(w)
 		return
 	}
-	if out.answer.Status == http.StatusSeeOther {
+	if planned.response.Status == http.StatusSeeOther {
 		s.mu.Lock()
-		out.answer = redirectBack(t)
+		planned.response = merchantRedirect(t)
 		s.mu.Unlock()
 	}
-	s.showPage(w, t, out.answer)
+	s.writePage(w, t, planned.response)
 }
 
-// decidePage is called with the lock held.
-func (s *Sandbox) decidePage(t *transaction, action string, r *http.Request) reply {
-	typed, code := r.PostForm.Get("msisdn"), r.PostForm.Get("pin")
-	if rest, plus := strings.CutPrefix(typed, " "); plus {
-		typed = "+" + rest // a plus that nobody escaped: form decoding makes a space of it
+// decidePageResponse is called with the lock held.
+func (s *Sandbox) decidePageResponse(t *transaction, action string, r *http.Request) plannedResponse {
+	input, code := r.PostForm.Get("msisdn"), r.PostForm.Get("pin")
+	if rest, plus := strings.CutPrefix(input, " "); plus {
+		input = "+" + rest // a plus that nobody escaped: form decoding makes a space of it
 	}
 	switch {
-	case t.final():
-		return reply{answer: redirectBack(t)}
-	case t.Payment.Confirmed && !t.SettleAt.IsZero():
-		out := s.statePage(t)
-		out.Status = http.StatusConflict // a slow confirmation is under way
-		return reply{answer: out}
+	case t.statusFinal():
+		return plannedResponse{response: merchantRedirect(t)}
+	case t.Payment.Confirmed && !t.FinalizeAt.IsZero():
+		planned := s.statusPage(t)
+		planned.Status = http.StatusConflict // a slow confirmation is under way
+		return plannedResponse{response: planned}
 	case t.Payment.Confirmed:
-		return reply{answer: redirectBack(t)}
-	case s.isOver(t):
-		return reply{answer: s.statePage(t)}
+		return plannedResponse{response: merchantRedirect(t)}
+	case s.paymentExpired(t):
+		return plannedResponse{response: s.statusPage(t)}
 	case action == "cancel":
-		s.settle(t, behaviour{Final: cancelled, Why: "Payment was cancelled by the customer", Tell: []string{cancelled}})
-		return reply{answer: redirectBack(t)}
+		s.finalizePayment(t, behaviour{FinalStatus: cancelled, StatusDescription: "Payment was cancelled by the customer", CallbackStatuses: []string{cancelled}})
+		return plannedResponse{response: merchantRedirect(t)}
 	case action == "confirm":
-		return s.confirm(t, typed, code)
+		return s.confirmPayment(t, input, code)
 	}
-	words, _ := textFor(t.Payment.Lang)
-	return reply{answer: s.formPage(t, http.StatusUnprocessableEntity, typed, pageFault{"", words.BadAction})}
+	texts, _ := textFor(t.Payment.Lang)
+	return plannedResponse{response: s.formPage(t, http.StatusUnprocessableEntity, input, pageFault{"", texts.BadAction})}
 }
 
-// confirm is a purchaser who agrees. Without a user_msisdn in the request the number that was typed pays, and its digits
+// confirmPayment is a purchaser who agrees. Without a user_msisdn in the request the number that was typed pays, and its digits
 // decide; with one, what its digits decide about the first answer was done when the payment was accepted.
-func (s *Sandbox) confirm(t *transaction, typed, typedCode string) reply {
-	words, _ := textFor(t.Payment.Lang)
-	number, code, faults := words.checkForm(typed, typedCode)
+func (s *Sandbox) confirmPayment(t *transaction, input, typedCode string) plannedResponse {
+	texts, _ := textFor(t.Payment.Lang)
+	number, code, faults := texts.checkForm(input, typedCode)
 	if len(faults) > 0 {
-		return reply{answer: s.formPage(t, http.StatusUnprocessableEntity, typed, faults...)}
+		return plannedResponse{response: s.formPage(t, http.StatusUnprocessableEntity, input, faults...)}
 	}
 	b := t.behaviour()
-	b.First = ""
-	if t.Payment.MSISDN == "" {
-		b = behaviourOf(kindPayment, msisdn.LastFour(number))
+	b.FirstResponse = ""
+	if t.Payment.RequestedMSISDN == "" {
+		b = behaviourFor(kindPayment, msisdn.LastFourDigits(number))
 	}
-	down := b.First == "down"
-	if fault := s.usePIN(t, number, code, !down); fault != "" {
-		return reply{answer: s.formPage(t, http.StatusForbidden, typed, pageFault{"pin", fault})}
+	down := b.FirstResponse == "down"
+	if fault := s.checkPIN(t, number, code, !down); fault != "" {
+		return plannedResponse{response: s.formPage(t, http.StatusForbidden, input, pageFault{"pin", fault})}
 	}
 	if down {
-		return reply{answer: s.formPage(t, http.StatusServiceUnavailable, typed, pageFault{"", words.Down})}
+		return plannedResponse{response: s.formPage(t, http.StatusServiceUnavailable, input, pageFault{"", texts.Down})}
 	}
-	if t.Payment.MSISDN == "" {
-		t.Digits = msisdn.LastFour(number)
+	if t.Payment.RequestedMSISDN == "" {
+		t.LastFourDigits = msisdn.LastFourDigits(number)
 	}
-	t.Payment.Payer = number
+	t.Payment.TypedMSISDN = number
 	t.Payment.Confirmed = true
-	return s.confirmed(t, b)
+	return s.applyConfirmation(t, b)
 }
 
 // checkForm reads what was typed: all that is missing or malformed is told at once. A slip of the hand costs no try: one is
 // spent by a PIN of six digits that is wrong.
-func (p pageText) checkForm(typed, typedCode string) (number, code string, faults []pageFault) {
-	number, numberOK := typedNumber(typed)
-	code, codeOK := typedPIN(typedCode)
+func (p pageText) checkForm(input, typedCode string) (number, code string, faults []pageFault) {
+	number, numberOK := parseNumber(input)
+	code, codeOK := parsePIN(typedCode)
 	switch {
-	case strings.TrimSpace(typed) == "":
+	case strings.TrimSpace(input) == "":
 		faults = append(faults, pageFault{"msisdn", p.NoNumber})
 	case !numberOK:
 		faults = append(faults, pageFault{"msisdn", p.BadNumber})
@@ -166,33 +166,33 @@ func (p pageText) checkForm(typed, typedCode string) (number, code string, fault
 	return number, code, faults
 }
 
-// confirmed does what the behaviour of the paying number is, after a good PIN.
-func (s *Sandbox) confirmed(t *transaction, b behaviour) reply {
-	out := reply{answer: redirectBack(t)}
+// applyConfirmation does what the behaviour of the paying number is, after a good PIN.
+func (s *Sandbox) applyConfirmation(t *transaction, b behaviour) plannedResponse {
+	planned := plannedResponse{response: merchantRedirect(t)}
 	switch {
-	case b.First == "slow":
-		t.SettleAt = s.now().Add(s.config.SlowAnswer)
-		out.wait = t.wait()
-		s.settleLater(t)
-		return out
-	case b.Final == pending:
-		return out
-	case b.Early || t.Early:
-		t.held = true
-		out.early = t
+	case b.FirstResponse == "slow":
+		t.FinalizeAt = s.now().Add(s.config.SlowResponseDelay)
+		planned.ready = t.nextChange()
+		s.finalizeLater(t)
+		return planned
+	case b.FinalStatus == pending:
+		return planned
+	case b.CallbacksFirst || t.CallbacksFirst:
+		t.callbacksBlocked = true
+		planned.callbacksFirst = t
 	}
-	s.settle(t, b)
-	if m, _ := mannerOf(b.First); m.spoilt != nil {
-		out.answer = *m.spoilt
+	s.finalizePayment(t, b)
+	if m, _ := parseResponseMode(b.FirstResponse); m.faultyResponse != nil {
+		planned.response = *m.faultyResponse
 	}
-	return out
+	return planned
 }
 
-// redirectBack sends the purchaser to the merchant: to cancel_url after a cancellation, else to return_url.
-func redirectBack(t *transaction) answer {
+// merchantRedirect sends the purchaser to the merchant: to cancel_url after a cancellation, else to return_url.
+func merchantRedirect(t *transaction) response {
 	address := t.Payment.ReturnURL
 	if t.State == cancelled {
 		address = t.Payment.CancelURL
 	}
-	return answer{Status: http.StatusSeeOther, Location: address}
+	return response{Status: http.StatusSeeOther, Location: address}
 }

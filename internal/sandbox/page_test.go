@@ -11,18 +11,18 @@ import (
 
 // webPayment is the answer of the web channel.
 type webPayment struct {
-	*rig
-	webAnswer
+	*testSandbox
+	webPaymentResponse
 }
 
-func (r *rig) payWeb(order, msisdn string) webPayment {
+func (r *testSandbox) payWeb(order, msisdn string) webPayment {
 	r.Helper()
-	answer := r.pay("web", order, msisdn)
-	if answer.status != 201 {
-		r.Fatalf("%d %s", answer.status, answer.body)
+	response := r.pay("web", order, msisdn)
+	if response.status != 201 {
+		r.Fatalf("%d %s", response.status, response.body)
 	}
-	web := webPayment{rig: r}
-	if err := json.Unmarshal([]byte(answer.body), &web.webAnswer); err != nil {
+	web := webPayment{testSandbox: r}
+	if err := json.Unmarshal([]byte(response.body), &web.webPaymentResponse); err != nil {
 		r.Fatal(err)
 	}
 	return web
@@ -37,25 +37,25 @@ func (w webPayment) path() string {
 	return u.Path
 }
 
-type issued struct {
+type issuedPIN struct {
 	PIN       string    `json:"pin"`
 	MSISDN    string    `json:"msisdn"`
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-func (r *rig) test(body string) issued {
+func (r *testSandbox) issuePIN(body string) issuedPIN {
 	r.Helper()
-	var p issued
-	r.control("POST", "/sandbox/v1/tests", body, 200, &p)
+	var p issuedPIN
+	r.callControlPort("POST", "/sandbox/v1/tests", body, 200, &p)
 	return p
 }
 
-func (r *rig) post(path string, values url.Values) got {
+func (r *testSandbox) post(path string, values url.Values) testResponse {
 	r.Helper()
 	return r.do("POST", path, values.Encode(), map[string]string{"Content-Type": "application/x-www-form-urlencoded"})
 }
 
-func (r *rig) confirm(path, msisdn, code string) got {
+func (r *testSandbox) confirm(path, msisdn, code string) testResponse {
 	r.Helper()
 	return r.post(path, url.Values{"action": {"confirm"}, "msisdn": {msisdn}, "pin": {code}})
 }
@@ -66,16 +66,16 @@ const (
 )
 
 func TestPageConfirm(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	web := r.payWeb("Shop_1", "")
-	p := r.test("")
-	answer := r.confirm(web.path(), p.MSISDN, p.PIN)
-	if answer.status != 303 || answer.header.Get("Location") != returnURL {
-		t.Fatalf("%d to %q", answer.status, answer.header.Get("Location"))
+	p := r.issuePIN("")
+	response := r.confirm(web.path(), p.MSISDN, p.PIN)
+	if response.status != 303 || response.header.Get("Location") != returnURL {
+		t.Fatalf("%d to %q", response.status, response.header.Get("Location"))
 	}
 	r.clock.Advance(0)
-	if told := r.inbox.statuses(t); told != successful {
-		t.Errorf("told %q", told)
+	if statuses := r.inbox.statuses(t); statuses != successful {
+		t.Errorf("told %q", statuses)
 	}
 	var callback paymentPayload
 	if err := json.Unmarshal([]byte(r.inbox.bodies[0]), &callback); err != nil {
@@ -88,8 +88,8 @@ func TestPageConfirm(t *testing.T) {
 		t.Errorf("%v %s", r.effects("Shop_1"), r.status("Shop_1"))
 	}
 	for range 2 { // a second click changes nothing
-		if answer := r.confirm(web.path(), p.MSISDN, p.PIN); answer.status != 303 {
-			t.Errorf("again: %d", answer.status)
+		if response := r.confirm(web.path(), p.MSISDN, p.PIN); response.status != 303 {
+			t.Errorf("again: %d", response.status)
 		}
 	}
 	done := r.do("GET", web.path(), "", nil)
@@ -97,30 +97,30 @@ func TestPageConfirm(t *testing.T) {
 		t.Errorf("done page: %d %s", done.status, done.body)
 	}
 	r.clock.Advance(time.Hour)
-	if told := r.inbox.statuses(t); told != successful {
-		t.Errorf("told %q", told)
+	if statuses := r.inbox.statuses(t); statuses != successful {
+		t.Errorf("told %q", statuses)
 	}
 }
 
 func TestPageCancel(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	r.pay("web", "Shop_1", "0700001005") // applied, and cut
 	web := r.payWeb("Shop_1", "0700001005")
 	for range 2 {
-		answer := r.post(web.path(), url.Values{"action": {"cancel"}})
-		if answer.status != 303 || answer.header.Get("Location") != cancelURL {
-			t.Fatalf("%d to %q", answer.status, answer.header.Get("Location"))
+		response := r.post(web.path(), url.Values{"action": {"cancel"}})
+		if response.status != 303 || response.header.Get("Location") != cancelURL {
+			t.Fatalf("%d to %q", response.status, response.header.Get("Location"))
 		}
 	}
 	r.clock.Advance(time.Hour)
-	if told := r.inbox.statuses(t); told != cancelled || r.status("Shop_1") != cancelled || len(r.effects("Shop_1")) != 0 {
-		t.Errorf("told %q, %s, %v", told, r.status("Shop_1"), r.effects("Shop_1"))
+	if statuses := r.inbox.statuses(t); statuses != cancelled || r.status("Shop_1") != cancelled || len(r.effects("Shop_1")) != 0 {
+		t.Errorf("told %q, %s, %v", statuses, r.status("Shop_1"), r.effects("Shop_1"))
 	}
 }
 
 // A page that nobody confirmed in time is a payment that never was, though its creation was applied.
-func TestPageThatNobodyConfirms(t *testing.T) {
-	r := newRig(t)
+func TestUnconfirmedPageExpires(t *testing.T) {
+	r := newTestSandbox(t)
 	r.pay("web", "Shop_1", "0700001005") // applied, and cut
 	if len(r.effects("Shop_1")) != 1 {
 		t.Error("no effect of what was applied")
@@ -151,16 +151,16 @@ func TestPageOutcomesOfTheTypedNumber(t *testing.T) {
 		{"1011", "303", "303", "", "successful", 1},
 	} {
 		t.Run(c.digits, func(t *testing.T) {
-			r := newRig(t)
-			web, p := r.payWeb("Shop_1", ""), r.test("")
+			r := newTestSandbox(t)
+			web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
 			for _, want := range []string{c.first, c.again} {
-				if answer := r.confirm(web.path(), "+225 07-00-00 "+c.digits, p.PIN); answer.word() != want {
-					t.Errorf("%s, want %s", answer.word(), want)
+				if response := r.confirm(web.path(), "+225 07-00-00 "+c.digits, p.PIN); response.summary() != want {
+					t.Errorf("%s, want %s", response.summary(), want)
 				}
 			}
 			r.clock.Advance(time.Minute)
-			if told := r.inbox.statuses(t); told != c.told || r.status("Shop_1") != c.status {
-				t.Errorf("told %q, %s", told, r.status("Shop_1"))
+			if statuses := r.inbox.statuses(t); statuses != c.told || r.status("Shop_1") != c.status {
+				t.Errorf("told %q, %s", statuses, r.status("Shop_1"))
 			}
 			if effects := r.effects("Shop_1"); len(effects) != c.effects {
 				t.Errorf("effects %+v", effects)
@@ -184,41 +184,41 @@ func TestPageOutcomesOfTheRequestsNumber(t *testing.T) {
 		{"1011", "201", "303", "", 0, 1},
 	} {
 		t.Run(c.digits, func(t *testing.T) {
-			r := newRig(t)
-			if answer := r.pay("web", "Shop_1", "0700"+c.digits); answer.word() != c.first {
-				t.Errorf("%s", answer.word())
+			r := newTestSandbox(t)
+			if response := r.pay("web", "Shop_1", "0700"+c.digits); response.summary() != c.first {
+				t.Errorf("%s", response.summary())
 			}
-			web, p := r.payWeb("Shop_1", "0700"+c.digits), r.test("")
+			web, p := r.payWeb("Shop_1", "0700"+c.digits), r.issuePIN("")
 			r.clock.Advance(time.Hour - time.Second)
 			if effects := r.effects("Shop_1"); len(effects) != c.before {
 				t.Errorf("effects before the page: %+v", effects)
 			}
-			p = r.test("")
-			if answer := r.confirm(web.path(), p.MSISDN, p.PIN); answer.word() != c.page {
-				t.Errorf("page: %s", answer.word())
+			p = r.issuePIN("")
+			if response := r.confirm(web.path(), p.MSISDN, p.PIN); response.summary() != c.page {
+				t.Errorf("page: %s", response.summary())
 			}
 			r.clock.Advance(time.Minute)
-			if told := r.inbox.statuses(t); told != c.told || len(r.effects("Shop_1")) != c.effects {
-				t.Errorf("told %q, effects %+v", told, r.effects("Shop_1"))
+			if statuses := r.inbox.statuses(t); statuses != c.told || len(r.effects("Shop_1")) != c.effects {
+				t.Errorf("told %q, effects %+v", statuses, r.effects("Shop_1"))
 			}
 		})
 	}
 }
 
 func TestSlowPage(t *testing.T) {
-	r := newRig(t)
-	web, p := r.payWeb("Shop_1", ""), r.test("")
-	first := r.later(func() got { return r.confirm(web.path(), "0700001004", p.PIN) })
+	r := newTestSandbox(t)
+	web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
+	first := r.startCall(func() testResponse { return r.confirm(web.path(), "0700001004", p.PIN) })
 	r.clock.Advance(59 * time.Second)
-	if answer := r.confirm(web.path(), "0700001004", p.PIN); answer.status != 409 {
-		t.Errorf("meanwhile: %d", answer.status)
+	if response := r.confirm(web.path(), "0700001004", p.PIN); response.status != 409 {
+		t.Errorf("meanwhile: %d", response.status)
 	}
 	if status := r.status("Shop_1"); status != pending {
 		t.Errorf("meanwhile: %s", status)
 	}
 	r.clock.Advance(time.Second)
-	if answer := <-first; answer.status != 303 {
-		t.Errorf("%s", answer.word())
+	if response := <-first; response.status != 303 {
+		t.Errorf("%s", response.summary())
 	}
 	if len(r.effects("Shop_1")) != 1 {
 		t.Errorf("%v", r.effects("Shop_1"))
@@ -226,32 +226,32 @@ func TestSlowPage(t *testing.T) {
 }
 
 func TestPINs(t *testing.T) {
-	r := newRig(t)
-	web, p := r.payWeb("Shop_1", ""), r.test(`{"msisdn":"+2250700004444"}`)
+	r := newTestSandbox(t)
+	web, p := r.payWeb("Shop_1", ""), r.issuePIN(`{"msisdn":"+2250700004444"}`)
 	if p.MSISDN != "+2250700004444" || !p.ExpiresAt.Equal(r.clock.Now().Add(15*time.Minute)) {
 		t.Errorf("%+v", p)
 	}
-	if answer := r.confirm(web.path(), p.MSISDN, notIt(p)); answer.status != 403 || !strings.Contains(answer.body, `role="alert"`) {
-		t.Errorf("wrong: %d %s", answer.status, answer.body)
+	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); response.status != 403 || !strings.Contains(response.body, `role="alert"`) {
+		t.Errorf("wrong: %d %s", response.status, response.body)
 	}
-	if answer := r.confirm(web.path(), "x", p.PIN); answer.status != 422 {
-		t.Errorf("bad number: %d", answer.status)
+	if response := r.confirm(web.path(), "x", p.PIN); response.status != 422 {
+		t.Errorf("bad number: %d", response.status)
 	}
 	r.clock.Advance(15 * time.Minute)
-	if answer := r.confirm(web.path(), p.MSISDN, p.PIN); answer.status != 403 {
-		t.Errorf("expired: %d", answer.status)
+	if response := r.confirm(web.path(), p.MSISDN, p.PIN); response.status != 403 {
+		t.Errorf("expired: %d", response.status)
 	}
-	p = r.test("")
-	if answer := r.confirm(web.path(), "0700005555", p.PIN); answer.status != 303 {
-		t.Errorf("live, with another number: %d", answer.status)
+	p = r.issuePIN("")
+	if response := r.confirm(web.path(), "0700005555", p.PIN); response.status != 303 {
+		t.Errorf("live, with another number: %d", response.status)
 	}
-	if answer := r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN); answer.status != 403 {
-		t.Errorf("used: %d", answer.status)
+	if response := r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN); response.status != 403 {
+		t.Errorf("used: %d", response.status)
 	}
 }
 
-// notIt is a well-formed PIN that nobody issued.
-func notIt(p issued) string {
+// differentPIN is a well-formed PIN that nobody issued.
+func differentPIN(p issuedPIN) string {
 	if p.PIN != "000000" {
 		return "000000"
 	}
@@ -260,51 +260,51 @@ func notIt(p issued) string {
 
 // A PIN that is not six digits is a slip of the hand, which the form tells: it costs none of the five tries, neither the
 // page's nor the number's.
-func TestMalformedPINCostsNothing(t *testing.T) {
-	r := newRig(t)
+func TestMalformedPINIsNotCounted(t *testing.T) {
+	r := newTestSandbox(t)
 	web := r.payWeb("Shop_1", "")
-	p, words := r.test(""), frenchText()
+	p, texts := r.issuePIN(""), frenchText()
 	for _, code := range []string{"nope", "12345", "1234567", "12345x", "１２３４５６", "+12345", "-123456", "1234 5"} {
-		answer := r.confirm(web.path(), p.MSISDN, code)
-		if answer.status != 422 || !strings.Contains(html.UnescapeString(answer.body), words.BadPIN) {
-			t.Errorf("%q: %d %s", code, answer.status, answer.body)
+		response := r.confirm(web.path(), p.MSISDN, code)
+		if response.status != 422 || !strings.Contains(html.UnescapeString(response.body), texts.BadPIN) {
+			t.Errorf("%q: %d %s", code, response.status, response.body)
 		}
 	}
-	if answer := r.confirm(web.path(), p.MSISDN, notIt(p)); !strings.Contains(answer.body, words.wrongPIN(4)) {
-		t.Errorf("the first wrong PIN: %s", answer.body)
+	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.wrongPINText(4)) {
+		t.Errorf("the first wrong PIN: %s", response.body)
 	}
-	if answer := r.confirm(web.path(), p.MSISDN, " "+p.PIN[:3]+"\u00a0"+p.PIN[3:]+" "); answer.status != 303 {
-		t.Errorf("the PIN with a space, as many write it: %d", answer.status)
+	if response := r.confirm(web.path(), p.MSISDN, " "+p.PIN[:3]+"\u00a0"+p.PIN[3:]+" "); response.status != 303 {
+		t.Errorf("the PIN with a space, as many write it: %d", response.status)
 	}
 }
 
 // After five wrong PINs neither the page nor the number takes a PIN that was issued before.
 func TestWrongPINs(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	web, other := r.payWeb("Shop_1", ""), r.payWeb("Shop_2", "")
-	p, q := r.test(""), r.test("")
+	p, q := r.issuePIN(""), r.issuePIN("")
 	for range 5 {
-		if answer := r.confirm(web.path(), p.MSISDN, notIt(p)); answer.status != 403 {
-			t.Fatalf("%d", answer.status)
+		if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); response.status != 403 {
+			t.Fatalf("%d", response.status)
 		}
 	}
-	words := frenchText()
-	if answer := r.confirm(web.path(), p.MSISDN, notIt(p)); !strings.Contains(answer.body, words.Locked) {
-		t.Errorf("a sixth wrong PIN, and none lives: %s", answer.body)
+	texts := frenchText()
+	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.Locked) {
+		t.Errorf("a sixth wrong PIN, and none lives: %s", response.body)
 	}
-	if answer := r.confirm(other.path(), p.MSISDN, p.PIN); answer.status != 403 {
-		t.Errorf("the number's PIN elsewhere: %d", answer.status)
+	if response := r.confirm(other.path(), p.MSISDN, p.PIN); response.status != 403 {
+		t.Errorf("the number's PIN elsewhere: %d", response.status)
 	}
-	if answer := r.confirm(web.path(), q.MSISDN, q.PIN); answer.status != 403 {
-		t.Errorf("an earlier PIN on the page: %d", answer.status)
+	if response := r.confirm(web.path(), q.MSISDN, q.PIN); response.status != 403 {
+		t.Errorf("an earlier PIN on the page: %d", response.status)
 	}
-	if answer := r.confirm(other.path(), q.MSISDN, q.PIN); answer.status != 303 {
-		t.Errorf("the other PIN elsewhere: %d", answer.status)
+	if response := r.confirm(other.path(), q.MSISDN, q.PIN); response.status != 303 {
+		t.Errorf("the other PIN elsewhere: %d", response.status)
 	}
 	r.clock.Advance(time.Second)
-	p = r.test("")
-	if answer := r.confirm(web.path(), p.MSISDN, notIt(p)); !strings.Contains(answer.body, words.wrongPIN(4)) {
-		t.Errorf("a wrong PIN where a new one lives: %s", answer.body)
+	p = r.issuePIN("")
+	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.wrongPINText(4)) {
+		t.Errorf("a wrong PIN where a new one lives: %s", response.body)
 	}
 	if r.confirm(web.path(), p.MSISDN, p.PIN).status != 303 {
 		t.Errorf("a new PIN is refused")
@@ -312,26 +312,26 @@ func TestWrongPINs(t *testing.T) {
 }
 
 func TestUnknownPage(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	for _, method := range []string{"GET", "POST"} {
-		if answer := r.do(method, "/pay/nothing", "", nil); answer.status != 404 || !strings.Contains(answer.body, "<html") {
-			t.Errorf("%s: %d %s", method, answer.status, answer.body)
+		if response := r.do(method, "/pay/nothing", "", nil); response.status != 404 || !strings.Contains(response.body, "<html") {
+			t.Errorf("%s: %d %s", method, response.status, response.body)
 		}
 	}
 }
 
 func TestBadAction(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	web := r.payWeb("Shop_1", "")
-	if answer := r.post(web.path(), url.Values{"msisdn": {"1"}}); answer.status != 422 {
-		t.Errorf("%d", answer.status)
+	if response := r.post(web.path(), url.Values{"msisdn": {"1"}}); response.status != 422 {
+		t.Errorf("%d", response.status)
 	}
 	if status := r.status("Shop_1"); status != pending {
 		t.Errorf("%s", status)
 	}
 }
 
-func between(text, before, after string) string {
+func textBetween(text, before, after string) string {
 	_, rest, _ := strings.Cut(text, before)
 	inside, _, _ := strings.Cut(rest, after)
 	return inside
@@ -346,15 +346,15 @@ func FuzzPage(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2])
 	}
 	f.Fuzz(func(t *testing.T, action, number, code string) {
-		r := newRig(t)
-		web, p := r.payWeb("Shop_1", ""), r.test("")
-		if typed, _ := typedPIN(code); typed == p.PIN {
+		r := newTestSandbox(t)
+		web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
+		if input, _ := parsePIN(code); input == p.PIN {
 			t.Skip("it is the PIN")
 		}
-		answer := r.post(web.path(), url.Values{"action": {action}, "msisdn": {number}, "pin": {code}})
+		response := r.post(web.path(), url.Values{"action": {action}, "msisdn": {number}, "pin": {code}})
 		wanted := map[int]bool{403: action == "confirm", 422: true, 303: action == "cancel"}
-		if !wanted[answer.status] {
-			t.Errorf("%d", answer.status)
+		if !wanted[response.status] {
+			t.Errorf("%d", response.status)
 		}
 		if effects := r.effects("Shop_1"); len(effects) != 0 {
 			t.Errorf("%v", effects)

@@ -59,8 +59,8 @@ func englishText() pageText {
 			successful: "Your payment was made. The merchant has been told.", failed: "Nothing was paid.",
 			cancelled: "This payment was cancelled. Nothing was paid.", refused: "Your operator refused this payment. Nothing was paid.",
 		},
-		Why:      map[string]string{whyRefused: "The payment was refused on your phone.", whyFunds: "There is not enough credit in your account."},
-		Currency: inLanguage(func(row currencyName) string { return row.english }),
+		Why:      map[string]string{descriptionRefused: "The payment was refused on your phone.", descriptionNoCredit: "There is not enough credit in your account."},
+		Currency: currencyNamesIn(func(row currencyName) string { return row.english }),
 		Group:    ",", Point: ".", DateForm: "%d %s %d, %s UTC",
 		MonthNames: "January February March April May June July August September October November December",
 	}
@@ -94,8 +94,8 @@ func frenchText() pageText {
 			successful: "Votre paiement a été effectué. Le marchand en est informé.", failed: "Rien n’a été payé.",
 			cancelled: "Ce paiement a été annulé. Rien n’a été payé.", refused: "Votre opérateur a refusé ce paiement. Rien n’a été payé.",
 		},
-		Why:      map[string]string{whyRefused: "Le paiement a été refusé sur votre téléphone.", whyFunds: "Le crédit de votre compte est insuffisant."},
-		Currency: inLanguage(func(row currencyName) string { return row.french }),
+		Why:      map[string]string{descriptionRefused: "Le paiement a été refusé sur votre téléphone.", descriptionNoCredit: "Le crédit de votre compte est insuffisant."},
+		Currency: currencyNamesIn(func(row currencyName) string { return row.french }),
 		Group:    "\u202f", Point: ",", DateForm: "%d %s %d à %s UTC",
 		MonthNames: "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
 	}
@@ -109,11 +109,11 @@ func textFor(lang string) (pageText, string) {
 	return englishText(), "en"
 }
 
-// amount is a sum of money as the language writes it, with the code of its currency. Decimals are those of the currency,
+// formatAmount is a sum of money as the language writes it, with the code of its currency. Decimals are those of the currency,
 // and more only where the request has more that are not zero. The digits are never taken for a number.
-func (p pageText) amount(amount, currency string) string {
+func (p pageText) formatAmount(amount, currency string) string {
 	whole, decimals, _ := strings.Cut(amount, ".")
-	exponent := exponentOf(currency)
+	exponent := currencyExponent(currency)
 	for len(decimals) > exponent && strings.HasSuffix(decimals, "0") {
 		decimals = strings.TrimSuffix(decimals, "0")
 	}
@@ -136,7 +136,7 @@ func (p pageText) amount(amount, currency string) string {
 	return text + "\u00a0" + currency
 }
 
-func exponentOf(currency string) int {
+func currencyExponent(currency string) int {
 	for _, c := range market.All() {
 		if c.Currency == currency {
 			return c.Exponent
@@ -145,8 +145,8 @@ func exponentOf(currency string) int {
 	return 0
 }
 
-// when is a moment as the language writes it: the time of day, with the date where it is more than twelve hours away.
-func (p pageText) when(at, now time.Time) string {
+// formatTime is a moment as the language writes it: the time of day, with the date where it is more than twelve hours away.
+func (p pageText) formatTime(at, now time.Time) string {
 	if at.Sub(now) < 12*time.Hour {
 		return at.Format("15:04:05") + " UTC"
 	}
@@ -154,8 +154,8 @@ func (p pageText) when(at, now time.Time) string {
 	return fmt.Sprintf(p.DateForm, at.Day(), months[at.Month()-1], at.Year(), at.Format("15:04"))
 }
 
-// about is how long is left, in whole units.
-func (p pageText) about(left time.Duration) string {
+// formatTimeLeft is how long is left, in whole units.
+func (p pageText) formatTimeLeft(left time.Duration) string {
 	switch {
 	case left >= 2*time.Hour:
 		return fmt.Sprintf(p.Hours, int(left/time.Hour))
@@ -166,8 +166,8 @@ func (p pageText) about(left time.Duration) string {
 	}
 }
 
-// wrongPIN says how many tries are left.
-func (p pageText) wrongPIN(left int) string {
+// wrongPINText says how many tries are left.
+func (p pageText) wrongPINText(left int) string {
 	if left == 1 {
 		return p.LastTry
 	}

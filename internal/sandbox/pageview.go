@@ -26,7 +26,7 @@ var (
 // pageView is what the template shows.
 type pageView struct {
 	Lang, Title, Heading string
-	Tone                 string // good or bad, of the heading; "" for neither
+	HeadingStyle         string // good or bad, of the heading; "" for neither
 	Text                 pageText
 	Style, Clock         template.CSS // Clock: how many seconds the countdown has; "" for none
 
@@ -38,23 +38,23 @@ type pageView struct {
 	Messages []string
 	Faults   []pageFault
 
-	Form                       bool
-	MSISDN, ConfirmText        string
-	Until, UntilISO, UntilWhat string // the end of validity and what ends then
-	About, Over                string
-	Hours                      bool // the countdown is an hour or longer
-	BackURL                    string
-	Again                      bool // a link to this page: it may say something else now
+	Form                            bool
+	MSISDN, ConfirmText             string
+	UntilText, UntilISO, UntilLabel string // the end of validity and what ends then
+	TimeLeft, TimeUpText            string
+	Hours                           bool // the countdown is an hour or longer
+	BackURL                         string
+	ReloadLink                      bool // a link to this page: it may say something else now
 }
 
 // pageFault is one thing that has to be put right; Field is "" where it is no field's.
-type pageFault struct{ Field, Say string }
+type pageFault struct{ Field, Message string }
 
 // Fault is what is wrong with a field, "" for nothing.
 func (v pageView) Fault(field string) string {
 	for _, f := range v.Faults {
 		if f.Field == field {
-			return f.Say
+			return f.Message
 		}
 	}
 	return ""
@@ -62,105 +62,105 @@ func (v pageView) Fault(field string) string {
 
 // view is what every page about a payment shows.
 func (s *Sandbox) paymentView(t *transaction, heading string) pageView {
-	words, lang := textFor(t.Payment.Lang)
+	texts, lang := textFor(t.Payment.Lang)
 	v := pageView{
-		Lang: lang, Text: words, Heading: heading,
+		Lang: lang, Text: texts, Heading: heading,
 		Merchant: t.Payment.Reference, OrderID: t.Key, Action: t.Payment.PayToken,
-		Amount: words.amount(t.Amount, t.Currency), Currency: words.Currency[t.Currency], PlainAmount: t.Amount + " " + t.Currency,
+		Amount: texts.formatAmount(t.Amount, t.Currency), Currency: texts.Currency[t.Currency], PlainAmount: t.Amount + " " + t.Currency,
 	}
-	v.Title = strings.Join([]string{heading, v.Merchant, v.Amount, words.Sandbox}, " – ")
+	v.Title = strings.Join([]string{heading, v.Merchant, v.Amount, texts.Sandbox}, " – ")
 	return v
 }
 
 // formPage is the form, with what has to be put right. It counts down to the end of the PIN that was issued for this
 // payment or its number, where there is one, else to the end of the payment.
-func (s *Sandbox) formPage(t *transaction, status int, typed string, faults ...pageFault) answer {
-	words, _ := textFor(t.Payment.Lang)
-	v := s.paymentView(t, words.Pay)
-	v.Form, v.MSISDN, v.Faults = true, typed, faults
-	v.ConfirmText = fmt.Sprintf(words.Confirm, v.Amount)
+func (s *Sandbox) formPage(t *transaction, status int, input string, faults ...pageFault) response {
+	texts, _ := textFor(t.Payment.Lang)
+	v := s.paymentView(t, texts.Pay)
+	v.Form, v.MSISDN, v.Faults = true, input, faults
+	v.ConfirmText = fmt.Sprintf(texts.Confirm, v.Amount)
 	now := s.now()
-	until, what, over := s.payableUntil(t), words.PaymentUntil, words.PaymentOver
-	if p := s.pinFor(t, typed); p != nil {
+	until, what, over := s.payableUntil(t), texts.PaymentUntil, texts.PaymentOver
+	if p := s.latestPINFor(t, input); p != nil {
 		if now.Before(p.ExpiresAt) {
-			until, what, over = p.ExpiresAt, words.PINUntil, words.PINOver
+			until, what, over = p.ExpiresAt, texts.PINUntil, texts.PINOver
 		} else if len(v.Faults) == 0 {
-			v.Faults = []pageFault{{"pin", words.ExpiredPIN}}
+			v.Faults = []pageFault{{"pin", texts.ExpiredPIN}}
 		}
 	}
-	if len(v.Faults) == 0 && t.Payment.locked() && s.pinFor(t, typed) == nil {
-		v.Faults = []pageFault{{"pin", words.Locked}}
+	if len(v.Faults) == 0 && t.Payment.waitsForNewPIN() && s.latestPINFor(t, input) == nil {
+		v.Faults = []pageFault{{"pin", texts.Locked}}
 	}
 	v.countDown(until, now, what, over)
 	if len(v.Faults) > 0 {
-		v.Title = fmt.Sprintf(words.Error, v.Faults[0].Say) + " – " + v.Title
+		v.Title = fmt.Sprintf(texts.Error, v.Faults[0].Message) + " – " + v.Title
 	}
-	return s.render(status, v)
+	return s.renderPage(status, v)
 }
 
 // countDown shows until when something is valid. The clock runs in the style: without script, and hidden from screen
 // readers, which read the time of day.
 func (v *pageView) countDown(until, now time.Time, what, over string) {
 	left := until.Sub(now)
-	v.Until, v.UntilISO = v.Text.when(until, now), until.Format(time.RFC3339)
-	v.UntilWhat, v.Over, v.About = what, over, v.Text.about(left)
+	v.UntilText, v.UntilISO = v.Text.formatTime(until, now), until.Format(time.RFC3339)
+	v.UntilLabel, v.TimeUpText, v.TimeLeft = what, over, v.Text.formatTimeLeft(left)
 	v.Hours = left >= time.Hour
 	v.Clock = template.CSS(fmt.Sprintf(":root{--from:%d}", int((left+time.Second-1)/time.Second))) //nolint:gosec // a number alone
 }
 
-// statePage tells what the payment became, and leads back to the merchant.
-func (s *Sandbox) statePage(t *transaction) answer {
-	words, _ := textFor(t.Payment.Lang)
+// statusPage tells what the payment became, and leads back to the merchant.
+func (s *Sandbox) statusPage(t *transaction) response {
+	texts, _ := textFor(t.Payment.Lang)
 	if t.State == pending && !t.Payment.Confirmed {
-		v := s.paymentView(t, words.Expired)
-		v.Tone, v.Messages, v.BackURL = "bad", []string{words.ExpiredMore}, t.Payment.CancelURL
-		return s.render(http.StatusGone, v)
+		v := s.paymentView(t, texts.Expired)
+		v.HeadingStyle, v.Messages, v.BackURL = "bad", []string{texts.ExpiredMore}, t.Payment.CancelURL
+		return s.renderPage(http.StatusGone, v)
 	}
-	v := s.paymentView(t, words.Status[t.State])
-	v.BackURL = redirectBack(t).Location
+	v := s.paymentView(t, texts.Status[t.State])
+	v.BackURL = merchantRedirect(t).Location
 	switch t.State {
 	case pending:
-		v.Messages, v.Again = []string{words.Wait}, true
+		v.Messages, v.ReloadLink = []string{texts.Wait}, true
 	case successful:
-		v.Tone, v.Messages = "good", []string{words.More[t.State]}
+		v.HeadingStyle, v.Messages = "good", []string{texts.More[t.State]}
 	default:
-		v.Tone = "bad"
-		if why := words.Why[t.Payment.Why]; why != "" {
-			v.Messages = []string{why}
+		v.HeadingStyle = "bad"
+		if description := texts.Why[t.Payment.StatusDescription]; description != "" {
+			v.Messages = []string{description}
 		}
-		v.Messages = append(v.Messages, words.More[t.State])
+		v.Messages = append(v.Messages, texts.More[t.State])
 	}
-	return s.render(http.StatusOK, v)
+	return s.renderPage(http.StatusOK, v)
 }
 
 // goneView is the page where there is no payment, in the language that the browser prefers.
-func (s *Sandbox) pageGone(r *http.Request) answer {
+func (s *Sandbox) notFoundPage(r *http.Request) response {
 	wanted, _, _ := strings.Cut(r.Header.Get("Accept-Language"), ",")
 	wanted, _, _ = strings.Cut(strings.TrimSpace(wanted), ";")
 	wanted, _, _ = strings.Cut(wanted, "-")
-	words, lang := textFor(wanted)
-	return s.render(http.StatusNotFound, pageView{
-		Lang: lang, Text: words, Heading: words.Gone, Tone: "bad", Messages: []string{words.GoneMore},
-		Title: words.Gone + " – " + words.Sandbox,
+	texts, lang := textFor(wanted)
+	return s.renderPage(http.StatusNotFound, pageView{
+		Lang: lang, Text: texts, Heading: texts.Gone, HeadingStyle: "bad", Messages: []string{texts.GoneMore},
+		Title: texts.Gone + " – " + texts.Sandbox,
 	})
 }
 
-func (s *Sandbox) render(status int, v pageView) answer {
+func (s *Sandbox) renderPage(status int, v pageView) response {
 	v.Style = template.CSS(pageStyle) //nolint:gosec // it is this package's own
 	var page bytes.Buffer
-	err := s.page.Execute(&page, v)
+	err := s.pageTemplate.Execute(&page, v)
 	if err != nil {
 		s.config.Logf("sandbox: payment page: %v", err)
-		return answer{Status: http.StatusInternalServerError, Type: htmlType}
+		return response{Status: http.StatusInternalServerError, ContentType: htmlType}
 	}
-	return answer{Status: status, Type: htmlType, Body: page.Bytes(), styles: []string{pageStyle, string(v.Clock)}}
+	return response{Status: status, ContentType: htmlType, Body: page.Bytes(), styles: []string{pageStyle, string(v.Clock)}}
 }
 
-// showPage adds the headers of a page: no script, no frame, no cache, no referrer, and no style but its own.
-func (s *Sandbox) showPage(w http.ResponseWriter, t *transaction, a answer) {
+// writePage adds the headers of a page: no script, no frame, no cache, no referrer, and no style but its own.
+func (s *Sandbox) writePage(w http.ResponseWriter, t *transaction, a response) {
 	policy := []string{"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"}
 	if len(a.styles) > 0 {
-		policy = append(policy, "style-src"+hashes(a.styles))
+		policy = append(policy, "style-src"+styleHashes(a.styles))
 	}
 	header := w.Header()
 	header.Set("Content-Security-Policy", strings.Join(append(policy, formAction(t)), "; "))
@@ -169,11 +169,11 @@ func (s *Sandbox) showPage(w http.ResponseWriter, t *transaction, a answer) {
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Robots-Tag", "noindex, nofollow")
-	s.config.Logf("sandbox: page %s", a.word())
+	s.config.Logf("sandbox: page %s", a.logText())
 	a.write(w)
 }
 
-func hashes(styles []string) string {
+func styleHashes(styles []string) string {
 	sources := ""
 	for _, style := range styles {
 		if style != "" {

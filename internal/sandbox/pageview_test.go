@@ -17,24 +17,24 @@ import (
 )
 
 // payLang makes a web payment in a language.
-func (r *rig) payLang(order, lang, msisdn string) webPayment {
+func (r *testSandbox) payLang(order, lang, msisdn string) webPayment {
 	r.Helper()
-	answer := r.do("POST", "/mobilemoney/v1", r.payJSON(order, msisdn, ""), with(payHeaders, "channel", "web", "lang", lang))
-	web := webPayment{rig: r}
-	if err := json.Unmarshal([]byte(answer.body), &web.webAnswer); err != nil || answer.status != 201 {
-		r.Fatalf("%d %v", answer.status, err)
+	response := r.do("POST", "/mobilemoney/v1", r.payJSON(order, msisdn, ""), withHeaders(payHeaders, "channel", "web", "lang", lang))
+	web := webPayment{testSandbox: r}
+	if err := json.Unmarshal([]byte(response.body), &web.webPaymentResponse); err != nil || response.status != 201 {
+		r.Fatalf("%d %v", response.status, err)
 	}
 	return web
 }
 
-// strict holds a page to its headers, and to having no script.
-func strict(t *testing.T, page got) {
+// checkPageHeaders holds a page to its headers, and to having no script.
+func checkPageHeaders(t *testing.T, page testResponse) {
 	t.Helper()
 	policy := page.header.Get("Content-Security-Policy")
 	wanted := []string{"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'", "form-action "}
 	rest := page.body
 	for strings.Contains(rest, "<style>") {
-		sum := sha256.Sum256([]byte(between(rest, "<style>", "</style>")))
+		sum := sha256.Sum256([]byte(textBetween(rest, "<style>", "</style>")))
 		wanted = append(wanted, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
 		_, rest, _ = strings.Cut(rest, "</style>")
 	}
@@ -53,11 +53,11 @@ func strict(t *testing.T, page got) {
 	}
 }
 
-func TestPageIsPlainAndStrict(t *testing.T) {
+func TestPageSecurityHeaders(t *testing.T) {
 	for lang, used := range map[string]string{"fr": "fr", "en": "en", "de": "en", "FR": "fr"} {
-		r := newRig(t)
+		r := newTestSandbox(t)
 		page := r.confirm(r.payLang("Shop_1", lang, "").path(), `"><script>x</script>`, "1")
-		strict(t, page)
+		checkPageHeaders(t, page)
 		if policy := page.header.Get("Content-Security-Policy"); !strings.HasSuffix(policy, "form-action 'self' https:") {
 			t.Errorf("policy %q", policy)
 		}
@@ -70,19 +70,19 @@ func TestPageIsPlainAndStrict(t *testing.T) {
 	}
 }
 
-// wrong types so many wrong PINs and returns the last answer.
-func (r *rig) wrong(web webPayment, times int) got {
+// tryWrongPINs types so many wrong PINs and returns the last answer.
+func (r *testSandbox) tryWrongPINs(web webPayment, times int) testResponse {
 	r.Helper()
-	p := r.test("")
-	var page got
+	p := r.issuePIN("")
+	var page testResponse
 	for range times {
-		page = r.confirm(web.path(), p.MSISDN, notIt(p))
+		page = r.confirm(web.path(), p.MSISDN, differentPIN(p))
 	}
 	return page
 }
 
 // Both languages say everything, with the same places to fill.
-func TestTextsAreComplete(t *testing.T) {
+func TestPageTextsAreComplete(t *testing.T) {
 	english, french := reflect.ValueOf(englishText()), reflect.ValueOf(frenchText())
 	for i := range english.NumField() {
 		name := english.Type().Field(i).Name
@@ -106,7 +106,7 @@ func TestTextsAreComplete(t *testing.T) {
 	}
 }
 
-func TestAmountsAsTheLanguageWritesThem(t *testing.T) {
+func TestFormatAmountByLanguage(t *testing.T) {
 	for _, c := range []struct{ amount, currency, english, french string }{
 		{"1500.00", "XOF", "1,500 XOF", "1 500 XOF"},
 		{"500", "XAF", "500 XAF", "500 XAF"},
@@ -117,7 +117,7 @@ func TestAmountsAsTheLanguageWritesThem(t *testing.T) {
 		{"999999999999", "XOF", "999,999,999,999 XOF", "999 999 999 999 XOF"},
 	} {
 		for want, text := range map[string]pageText{c.english: englishText(), c.french: frenchText()} {
-			got := strings.NewReplacer("\u202f", " ", "\u00a0", " ").Replace(text.amount(c.amount, c.currency))
+			got := strings.NewReplacer("\u202f", " ", "\u00a0", " ").Replace(text.formatAmount(c.amount, c.currency))
 			if got != want {
 				t.Errorf("%s %s: %q, want %q", c.amount, c.currency, got, want)
 			}
@@ -133,12 +133,12 @@ func TestCurrencyNames(t *testing.T) {
 			t.Errorf("%s, %s: the page has no name for it (currency.go)", c.Name, c.Currency)
 		}
 	}
-	r := newRig(t)
+	r := newTestSandbox(t)
 	body := strings.Replace(r.payJSON("Shop_1", "", ""), `"XOF"`, `"ZZZ"`, 1)
-	answer := r.do("POST", "/mobilemoney/v1", body, with(payHeaders, "channel", "web", "lang", "en"))
-	web := webPayment{rig: r}
-	if err := json.Unmarshal([]byte(answer.body), &web.webAnswer); err != nil || answer.status != 201 {
-		t.Fatalf("%d %v", answer.status, err)
+	response := r.do("POST", "/mobilemoney/v1", body, withHeaders(payHeaders, "channel", "web", "lang", "en"))
+	web := webPayment{testSandbox: r}
+	if err := json.Unmarshal([]byte(response.body), &web.webPaymentResponse); err != nil || response.status != 201 {
+		t.Fatalf("%d %v", response.status, err)
 	}
 	page := strings.ReplaceAll(r.do("GET", web.path(), "", nil).body, "\u00a0", " ")
 	for _, want := range []string{`<data value="1500.00 ZZZ">1,500 ZZZ</data></dd>`, "Pay 1,500 ZZZ</button>"} {
@@ -149,84 +149,91 @@ func TestCurrencyNames(t *testing.T) {
 }
 
 // Every state of the page, in both languages: its status, its title, what it says, and whether it has a form.
-func TestStatesOfThePage(t *testing.T) {
-	refusedBy := func(digits string) func(r *rig, web webPayment) got {
-		return func(r *rig, web webPayment) got {
-			r.confirm(web.path(), "070000"+digits, r.test("").PIN)
+func TestPageStatuses(t *testing.T) {
+	refusedBy := func(digits string) func(r *testSandbox, web webPayment) testResponse {
+		return func(r *testSandbox, web webPayment) testResponse {
+			r.confirm(web.path(), "070000"+digits, r.issuePIN("").PIN)
 			return r.do("GET", web.path(), "", nil)
 		}
 	}
 	for _, c := range []struct {
 		name    string
-		act     func(r *rig, web webPayment) got
+		act     func(r *testSandbox, web webPayment) testResponse
 		status  int
 		english string
 		french  string
 		form    bool
 	}{
-		{"form", func(r *rig, web webPayment) got { return r.do("GET", web.path(), "", nil) }, 200,
+		{"form", func(r *testSandbox, web webPayment) testResponse { return r.do("GET", web.path(), "", nil) }, 200,
 			"<title>Confirm your payment – ", "<title>Confirmez votre paiement – ", true},
-		{"nothing typed", func(r *rig, web webPayment) got { return r.confirm(web.path(), "", "") }, 422,
+		{"nothing typed", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "", "") }, 422,
 			"<title>Error: Enter your mobile number.", "<title>Erreur : Saisissez votre numéro", true},
-		{"no PIN", func(r *rig, web webPayment) got { return r.confirm(web.path(), "0700005555", " ") }, 422,
+		{"no PIN", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "0700005555", " ") }, 422,
 			"<title>Error: Enter the PIN.", "<title>Erreur : Saisissez le code PIN.", true},
-		{"malformed PIN", func(r *rig, web webPayment) got { return r.confirm(web.path(), "07 00", r.test("").PIN[:5]+"x") }, 422,
+		{"malformed PIN", func(r *testSandbox, web webPayment) testResponse {
+			return r.confirm(web.path(), "07 00", r.issuePIN("").PIN[:5]+"x")
+		}, 422,
 			"<title>Error: Enter a PIN of six digits.", "<title>Erreur : Saisissez un code PIN de six chiffres.", true},
-		{"malformed both", func(r *rig, web webPayment) got { return r.confirm(web.path(), "call me", "nope") }, 422,
+		{"malformed both", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "call me", "nope") }, 422,
 			"<title>Error: Enter a mobile number of 4 to 15 digits.", "<title>Erreur : Saisissez un numéro de mobile de 4 à 15 chiffres.", true},
-		{"wrong PIN", func(r *rig, web webPayment) got { return r.wrong(web, 1) }, 403,
+		{"wrong PIN", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 1) }, 403,
 			"<title>Error: This PIN is wrong. You have 4 tries left.", "<title>Erreur : Ce code PIN est faux. Il vous reste 4 essais.", true},
-		{"wrong PIN, last try", func(r *rig, web webPayment) got { return r.wrong(web, 4) }, 403,
+		{"wrong PIN, last try", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 4) }, 403,
 			"You have one try left.", "Il vous reste un essai.", true},
-		{"too many tries", func(r *rig, web webPayment) got { return r.wrong(web, 5) }, 403,
+		{"too many tries", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 5) }, 403,
 			"<title>Error: There were five wrong PINs.", "<title>Erreur : Cinq codes PIN étaient faux.", true},
-		{"too many tries, looked at again", func(r *rig, web webPayment) got { r.wrong(web, 5); return r.do("GET", web.path(), "", nil) }, 200,
+		{"too many tries, looked at again", func(r *testSandbox, web webPayment) testResponse {
+			r.tryWrongPINs(web, 5)
+			return r.do("GET", web.path(), "", nil)
+		}, 200,
 			"There were five wrong PINs.", "Cinq codes PIN étaient faux.", true},
-		{"PIN expired", func(r *rig, web webPayment) got {
-			p := r.test("")
+		{"PIN expired", func(r *testSandbox, web webPayment) testResponse {
+			p := r.issuePIN("")
 			r.clock.Advance(15 * time.Minute)
-			r.test("") // another one, which must not make the first one unknown
+			r.issuePIN("") // another one, which must not make the first one unknown
 			return r.confirm(web.path(), p.MSISDN, p.PIN)
 		}, 403, "<title>Error: This PIN has expired.", "<title>Erreur : Ce code PIN a expiré.", true},
-		{"PIN used", func(r *rig, web webPayment) got {
-			p := r.test("")
+		{"PIN used", func(r *testSandbox, web webPayment) testResponse {
+			p := r.issuePIN("")
 			r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN)
 			return r.confirm(web.path(), p.MSISDN, p.PIN)
 		}, 403, "<title>Error: This PIN was used already.", "<title>Erreur : Ce code PIN a déjà servi.", true},
-		{"down", func(r *rig, web webPayment) got { return r.confirm(web.path(), "0700001009", r.test("").PIN) }, 503,
+		{"down", func(r *testSandbox, web webPayment) testResponse {
+			return r.confirm(web.path(), "0700001009", r.issuePIN("").PIN)
+		}, 503,
 			"<title>Error: The service is not available.", "<title>Erreur : Le service est indisponible.", true},
-		{"neither button", func(r *rig, web webPayment) got { return r.post(web.path(), nil) }, 422,
+		{"neither button", func(r *testSandbox, web webPayment) testResponse { return r.post(web.path(), nil) }, 422,
 			"<title>Error: Choose to pay", "<title>Erreur : Choisissez de payer", true},
 		{"pending", refusedBy("1003"), 200, "<title>Payment in progress", "<title>Paiement en cours", false},
 		{"successful", refusedBy("5555"), 200, "<title>Payment successful", "<title>Paiement réussi", false},
 		{"failed by the user", refusedBy("1001"), 200, "The payment was refused on your phone.", "Le paiement a été refusé sur votre téléphone.", false},
 		{"failed for want of credit", refusedBy("1002"), 200, "<title>Payment failed", "<title>Paiement échoué", false},
-		{"refused by the operator", func(r *rig, _ webPayment) got {
+		{"refused by the operator", func(r *testSandbox, _ webPayment) testResponse {
 			lang := map[bool]string{true: "fr", false: "en"}[strings.HasSuffix(r.Name(), "fr")]
-			r.control("POST", "/sandbox/v1/script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
-			r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_2", "", ""), with(payHeaders, "channel", "web", "lang", lang))
+			r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
+			r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_2", "", ""), withHeaders(payHeaders, "channel", "web", "lang", lang))
 			return r.do("GET", strings.TrimPrefix(r.transactions("Shop_2")[0].PaymentURL, r.url), "", nil)
 		}, 200, "<title>Payment refused", "<title>Paiement refusé", false},
-		{"cancelled", func(r *rig, web webPayment) got {
+		{"cancelled", func(r *testSandbox, web webPayment) testResponse {
 			r.post(web.path(), url.Values{"action": {"cancel"}})
 			return r.do("GET", web.path(), "", nil)
 		}, 200, "<title>Payment cancelled", "<title>Paiement annulé", false},
-		{"expired", func(r *rig, web webPayment) got {
+		{"expired", func(r *testSandbox, web webPayment) testResponse {
 			r.clock.Advance(24 * time.Hour)
 			return r.do("GET", web.path(), "", nil)
 		}, 410, "<title>Payment expired", "<title>Paiement expiré", false},
-		{"expired under the form", func(r *rig, web webPayment) got {
+		{"expired under the form", func(r *testSandbox, web webPayment) testResponse {
 			r.clock.Advance(24 * time.Hour)
-			p := r.test("")
+			p := r.issuePIN("")
 			return r.confirm(web.path(), p.MSISDN, p.PIN)
 		}, 410, "<title>Payment expired", "<title>Paiement expiré", false},
 	} {
 		for lang, want := range map[string]string{"en": c.english, "fr": c.french} {
 			t.Run(c.name+", "+lang, func(t *testing.T) {
-				r := newRig(t)
+				r := newTestSandbox(t)
 				page := c.act(r, r.payLang("Shop_1", lang, ""))
 				if page.status != c.status || !strings.Contains(html.UnescapeString(page.body), want) {
-					t.Errorf("%d, no %q in\n%s", page.status, want, between(page.body, "<body>", "</body>"))
+					t.Errorf("%d, no %q in\n%s", page.status, want, textBetween(page.body, "<body>", "</body>"))
 				}
 				if strings.Contains(page.body, "<form") != c.form || !strings.Contains(page.body, `<html lang="`+lang+`">`) {
 					t.Errorf("form or language: %s", page.body)
@@ -234,7 +241,7 @@ func TestStatesOfThePage(t *testing.T) {
 				if strings.Contains(page.body, `role="alert"`) != strings.HasPrefix(page.body[strings.Index(page.body, "<title>"):], map[string]string{"en": "<title>Error: ", "fr": "<title>Erreur\u00a0: "}[lang]) {
 					t.Errorf("an error is announced and in the title, or neither: %s", page.body)
 				}
-				strict(t, page)
+				checkPageHeaders(t, page)
 			})
 		}
 	}
@@ -242,11 +249,11 @@ func TestStatesOfThePage(t *testing.T) {
 
 // The countdown runs to the end of the PIN that was issued for the payment or its number, else to the end of the payment.
 func TestCountdown(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	open := func(web webPayment) string { return html.UnescapeString(r.do("GET", web.path(), "", nil).body) }
 	bound, numbered, plain := r.payLang("Shop_1", "en", ""), r.payLang("Shop_2", "fr", "0700005555"), r.payLang("Shop_3", "en", "")
-	p := r.test(`{"order_id":"Shop_1"}`)
-	r.test(`{"msisdn":"0700005555"}`)
+	p := r.issuePIN(`{"order_id":"Shop_1"}`)
+	r.issuePIN(`{"msisdn":"0700005555"}`)
 	r.clock.Advance(5 * time.Minute)
 	for page, wants := range map[string][]string{
 		open(bound):    {"PIN valid until", `datetime="2026-11-21T10:15:00Z"`, "10:15:00 UTC", "10 min left", "--from:600}"},
@@ -259,40 +266,40 @@ func TestCountdown(t *testing.T) {
 			}
 		}
 	}
-	if answer := r.confirm(plain.path(), p.MSISDN, p.PIN); answer.status != 403 || !strings.Contains(answer.body, "wrong") {
-		t.Errorf("another payment's PIN: %d", answer.status)
+	if response := r.confirm(plain.path(), p.MSISDN, p.PIN); response.status != 403 || !strings.Contains(response.body, "wrong") {
+		t.Errorf("another payment's PIN: %d", response.status)
 	}
 	r.clock.Advance(10 * time.Minute)
 	if page := open(bound); !strings.Contains(page, "This PIN has expired.") || !strings.Contains(page, "You can pay until") {
 		t.Errorf("the PIN has expired:\n%s", page)
 	}
-	p = r.test(`{"order_id":"Shop_1"}`)
+	p = r.issuePIN(`{"order_id":"Shop_1"}`)
 	if page := open(bound); strings.Contains(page, "alert") || !strings.Contains(page, "10:30:00 UTC") {
 		t.Errorf("a new PIN:\n%s", page)
 	}
-	if answer := r.confirm(bound.path(), "0700001234", p.PIN); answer.status != 303 {
-		t.Errorf("its own PIN: %d", answer.status)
+	if response := r.confirm(bound.path(), "0700001234", p.PIN); response.status != 303 {
+		t.Errorf("its own PIN: %d", response.status)
 	}
 }
 
-func TestUnknownPageInTheBrowsersLanguage(t *testing.T) {
-	r := newRig(t)
+func TestUnknownPageUsesBrowserLanguage(t *testing.T) {
+	r := newTestSandbox(t)
 	for accepted, want := range map[string]string{"fr-CI,fr;q=0.9": "Paiement introuvable", "en": "Payment not found", "": "Payment not found", "fr;q=1": "introuvable"} {
 		page := r.do("GET", "/pay/nothing", "", map[string]string{"Accept-Language": accepted})
 		if page.status != 404 || !strings.Contains(page.body, want) {
 			t.Errorf("%q: %d %s", accepted, page.status, page.body)
 		}
-		strict(t, page)
+		checkPageHeaders(t, page)
 	}
 }
 
 // Whoever confirms and cancels at once is told one thing: what the payment became.
-func TestConfirmAndCancelSideBySide(t *testing.T) {
-	r := newRig(t)
+func TestConcurrentConfirmAndCancel(t *testing.T) {
+	r := newTestSandbox(t)
 	for round := range 20 {
 		order := "Shop_" + string(rune('a'+round))
-		web, p := r.payWeb(order, ""), r.test("")
-		answers := make(chan got, 8)
+		web, p := r.payWeb(order, ""), r.issuePIN("")
+		answers := make(chan testResponse, 8)
 		for i := range cap(answers) {
 			go func() {
 				action := []string{"confirm", "cancel"}[i%2]
@@ -301,11 +308,11 @@ func TestConfirmAndCancelSideBySide(t *testing.T) {
 		}
 		addresses := map[string]bool{}
 		for range cap(answers) {
-			answer := <-answers
-			if answer.status != 303 {
-				t.Errorf("%d", answer.status)
+			response := <-answers
+			if response.status != 303 {
+				t.Errorf("%d", response.status)
 			}
-			addresses[answer.header.Get("Location")] = true
+			addresses[response.header.Get("Location")] = true
 		}
 		want := map[string]string{successful: returnURL, cancelled: cancelURL}[r.status(order)]
 		if len(addresses) != 1 || !addresses[want] {
@@ -316,14 +323,14 @@ func TestConfirmAndCancelSideBySide(t *testing.T) {
 
 // A slow confirmation leads to where the payment came, not to where it was going.
 func TestSlowConfirmationThatWasCancelled(t *testing.T) {
-	r := newRig(t)
-	web, p := r.payWeb("Shop_1", ""), r.test("")
-	first := r.later(func() got { return r.confirm(web.path(), "0700001004", p.PIN) })
+	r := newTestSandbox(t)
+	web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
+	first := r.startCall(func() testResponse { return r.confirm(web.path(), "0700001004", p.PIN) })
 	if page := r.post(web.path(), url.Values{"action": {"cancel"}}); page.status != 409 || !strings.Contains(page.body, "Paiement en cours") {
 		t.Errorf("meanwhile: %d %s", page.status, page.body)
 	}
-	r.control("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"cancelled"}`, 200, nil)
-	if answer := <-first; answer.status != 303 || answer.header.Get("Location") != cancelURL {
-		t.Errorf("%s to %s", answer.word(), answer.header.Get("Location"))
+	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"cancelled"}`, 200, nil)
+	if response := <-first; response.status != 303 || response.header.Get("Location") != cancelURL {
+		t.Errorf("%s to %s", response.summary(), response.header.Get("Location"))
 	}
 }

@@ -21,7 +21,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t)
+	r := newTestSandbox(t)
 	r.pay("tpe", "DemoShop_1", "0700001003")
 	slot, called := "", ""
 	for _, line := range regexp.MustCompile(`(?m)^curl .*$`).FindAllString(string(text), -1) {
@@ -32,7 +32,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%s: %v\n%s", line, err, output)
 		}
 		if strings.Contains(line, "POST \"$SANDBOX/sandbox/v1/slots\"") {
-			slot = between(string(output), `"id":"`, `"`)
+			slot = textBetween(string(output), `"id":"`, `"`)
 		}
 		method := "GET"
 		if _, after, found := strings.Cut(line, " -X "); found {

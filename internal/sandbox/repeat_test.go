@@ -13,28 +13,28 @@ import (
 func TestParallelEqualRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, key string
-		call      func(r *rig) got
+		call      func(r *testSandbox) testResponse
 		created   int
 	}{
-		{"charge", "Shop.k1", func(r *rig) got { return r.charge("Shop.k1", "5555") }, 100},
-		{"pay", "Shop_1", func(r *rig) got { return r.pay("ussd", "Shop_1", "0700005555") }, 100},
-		{"web", "Shop_1", func(r *rig) got { return r.pay("web", "Shop_1", "0700005555") }, 100},
-		{"sms", "Shop.k1", func(r *rig) got { return r.sms("Shop.k1", "5555") }, 1},
-		{"charge 1005", "Shop.k1", func(r *rig) got { return r.charge("Shop.k1", "1005") }, 99},
+		{"charge", "Shop.k1", func(r *testSandbox) testResponse { return r.charge("Shop.k1", "5555") }, 100},
+		{"pay", "Shop_1", func(r *testSandbox) testResponse { return r.pay("ussd", "Shop_1", "0700005555") }, 100},
+		{"web", "Shop_1", func(r *testSandbox) testResponse { return r.pay("web", "Shop_1", "0700005555") }, 100},
+		{"sms", "Shop.k1", func(r *testSandbox) testResponse { return r.sms("Shop.k1", "5555") }, 1},
+		{"charge 1005", "Shop.k1", func(r *testSandbox) testResponse { return r.charge("Shop.k1", "1005") }, 99},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t)
+			r := newTestSandbox(t)
 			var wait sync.WaitGroup
 			var mu sync.Mutex
 			bodies, created := map[string]bool{}, 0
 			for range 100 {
 				wait.Go(func() {
-					answer := c.call(r)
+					response := c.call(r)
 					mu.Lock()
 					defer mu.Unlock()
-					if answer.status == http.StatusCreated {
+					if response.status == http.StatusCreated {
 						created++
-						bodies[answer.body] = true
+						bodies[response.body] = true
 					}
 				})
 			}
@@ -58,7 +58,7 @@ func TestParallelEqualRequests(t *testing.T) {
 }
 
 func TestChargeRepeatIgnoresItsBody(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	first := r.charge("Shop.k1", "5555")
 	again := r.do("POST", chargePath, chargeJSON("Shop.k1", "ref-2", `700`), chargeHeaders)
 	if again.status != 201 || again.body != first.body {
@@ -75,18 +75,18 @@ func TestPaymentRepeat(t *testing.T) {
 		{"equal", "201", func(b string) string { return b }, payHeaders},
 		{"another amount", "409 SVC0005", func(b string) string { return strings.Replace(b, "1500.00", "1501", 1) }, payHeaders},
 		{"another way to write the same", "201", func(b string) string { return " " + b + "\n" }, payHeaders},
-		{"another channel", "409 SVC0005", func(b string) string { return b }, with(payHeaders, "channel", "ussd")},
+		{"another channel", "409 SVC0005", func(b string) string { return b }, withHeaders(payHeaders, "channel", "ussd")},
 		{"another otp", "201", func(b string) string { return strings.Replace(b, `"otp_code":"1234"`, `"otp_code":"9"`, 1) }, payHeaders},
 		{"another callback address", "201", func(b string) string { return strings.Replace(b, "/callbacks", "/callbacks2", 1) }, payHeaders},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t)
+			r := newTestSandbox(t)
 			body := r.payJSON("Shop_1", "0700005555", "1234")
 			first := r.do("POST", "/mobilemoney/v1", body, payHeaders)
 			r.clock.Advance(time.Minute)
 			again := r.do("POST", "/mobilemoney/v1", c.change(body), c.headers)
-			if again.word() != c.want {
-				t.Fatalf("%s, want %s", again.word(), c.want)
+			if again.summary() != c.want {
+				t.Fatalf("%s, want %s", again.summary(), c.want)
 			}
 			same := strings.Replace(first.body, `"1234"`, `"9"`, 1)
 			if again.status == 201 && again.body != first.body && again.body != same {
@@ -98,10 +98,10 @@ func TestPaymentRepeat(t *testing.T) {
 
 func TestOTPIsNeverKept(t *testing.T) {
 	dir := t.TempDir()
-	r := start(t, dir, newFakeClock(), newInbox(t), 1)
-	answer := r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_1", "0700005555", "otp-98765"), payHeaders)
-	if !strings.Contains(answer.body, `"otp_code":"otp-98765"`) {
-		t.Errorf("not echoed: %s", answer.body)
+	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
+	response := r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_1", "0700005555", "otp-98765"), payHeaders)
+	if !strings.Contains(response.body, `"otp_code":"otp-98765"`) {
+		t.Errorf("not echoed: %s", response.body)
 	}
 	r.clock.Advance(time.Minute)
 	if status := r.do("GET", "/mobilemoney/getstatus/v1/Shop_1", "", payHeaders); strings.Contains(status.body, "otp") {
@@ -118,21 +118,21 @@ func TestOTPIsNeverKept(t *testing.T) {
 }
 
 // The client of a slow call may be gone: it is applied all the same.
-func TestSlowCallOutlivesItsClient(t *testing.T) {
-	r := newRig(t)
+func TestSlowCallIsAppliedAfterDisconnect(t *testing.T) {
+	r := newTestSandbox(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, "POST", r.url+chargePath, strings.NewReader(chargeJSON("Shop.k1", "r", `"5"`)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range with(chargeHeaders, "gw-alias", "1004") {
+	for name, value := range withHeaders(chargeHeaders, "gw-alias", "1004") {
 		request.Header.Set(name, value)
 	}
 	done := make(chan error, 1)
 	go func() {
-		response, err := r.client.Do(request)
+		httpResponse, err := r.client.Do(request)
 		if err == nil {
-			_ = response.Body.Close()
+			_ = httpResponse.Body.Close()
 		}
 		done <- err
 	}()
@@ -148,18 +148,18 @@ func TestSlowCallOutlivesItsClient(t *testing.T) {
 }
 
 // What was never applied binds nothing: another body may come under the key.
-func TestUnappliedKeyIsFree(t *testing.T) {
-	r := newRig(t)
-	if answer := r.pay("tpe", "Shop_1", "0700001009"); answer.status != 503 || answer.header.Get("Retry-After") == "" {
-		t.Fatalf("%s", answer.word())
+func TestUnappliedKeyIsReusable(t *testing.T) {
+	r := newTestSandbox(t)
+	if response := r.pay("tpe", "Shop_1", "0700001009"); response.status != 503 || response.header.Get("Retry-After") == "" {
+		t.Fatalf("%s", response.summary())
 	}
-	if answer := r.pay("tpe", "Shop_1", "0700005555"); answer.status != 201 {
-		t.Errorf("%s", answer.word())
+	if response := r.pay("tpe", "Shop_1", "0700005555"); response.status != 201 {
+		t.Errorf("%s", response.summary())
 	}
 }
 
 func TestSMSDuplicateNamesTheFirst(t *testing.T) {
-	r := newRig(t)
+	r := newTestSandbox(t)
 	first, again := r.sms("Shop.s1", "5555"), r.sms("Shop.s1", "5555")
 	if first.header.Get("Location") == "" || again.header.Get("Location") != first.header.Get("Location") {
 		t.Errorf("%q, %q", first.header.Get("Location"), again.header.Get("Location"))

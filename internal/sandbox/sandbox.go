@@ -25,17 +25,17 @@ import (
 
 // Defaults of Config. Delays and lifetimes are divided by Speed, timeouts are not.
 const (
-	DefaultConfirmDelay = time.Second      // a tpe or ussd payment's final status after its acceptance
-	DefaultPINLifetime  = 15 * time.Minute // specification, Limits
-	DefaultPageLifetime = 24 * time.Hour   // how long the page takes a payment; the gateway's own waiting time
-	DefaultSlowAnswer   = 60 * time.Second // outcome 1004; a timeout: never scaled
-	DefaultEarlyWait    = 4 * time.Second  // how long outcome 1008 waits for its callback; a timeout: never scaled
-	callbackTimeout     = 10 * time.Second // one callback attempt
-	leastDelay          = 10 * time.Millisecond
+	DefaultConfirmDelay         = time.Second      // a tpe or ussd payment's final status after its acceptance
+	DefaultPINLifetime          = 15 * time.Minute // specification, Limits
+	DefaultPageLifetime         = 24 * time.Hour   // how long the page takes a payment; the gateway's own waiting time
+	DefaultSlowResponseDelay    = 60 * time.Second // outcome 1004; a timeout: never scaled
+	DefaultEarlyCallbackTimeout = 4 * time.Second  // how long outcome 1008 waits for its callback; a timeout: never scaled
+	callbackTimeout             = 10 * time.Second // one callback attempt
+	minDelay                    = 10 * time.Millisecond
 )
 
-// DefaultRetries are the waits after each failed attempt of a callback: with the first attempt, ten in all.
-func DefaultRetries() []time.Duration {
+// DefaultCallbackRetries are the waits after each failed attempt of a callback: with the first attempt, ten in all.
+func DefaultCallbackRetries() []time.Duration {
 	var waits []time.Duration
 	for i := range 9 {
 		waits = append(waits, time.Second<<i)
@@ -55,8 +55,8 @@ type Config struct {
 	// TestsTokens are narrower ones, for merchants' engineers: they issue a PIN with its dummy number, and book, list and free
 	// slots. They are none of Tokens or ControlTokens, and need the latter.
 	TestsTokens []string
-	// Steering is the unkindness to begin with; none by default.
-	Steering Steering
+	// Faults is the unkindness to begin with; none by default.
+	Faults FaultSettings
 	// BaseURL is the sandbox's own address without a trailing slash: the base of payment_url and resourceURL.
 	BaseURL string
 	// Speed divides every delay and lifetime, as make run SPEED= does; 0 means 1. Timeouts never scale.
@@ -70,37 +70,37 @@ type Config struct {
 	Logf func(format string, args ...any)
 	// Client posts callbacks. By default one with a timeout of 10 s that follows no redirect.
 	Client *http.Client
-	// ConfirmDelay, PINLifetime, PageLifetime, SlowAnswer, EarlyWait and Retries: see the defaults of the same names.
-	ConfirmDelay time.Duration
-	PINLifetime  time.Duration
-	PageLifetime time.Duration
-	SlowAnswer   time.Duration
-	EarlyWait    time.Duration
-	Retries      []time.Duration
+	// ConfirmDelay, PINLifetime, PageLifetime, SlowResponseDelay, EarlyCallbackTimeout and Retries: see the defaults of the same names.
+	ConfirmDelay         time.Duration
+	PINLifetime          time.Duration
+	PageLifetime         time.Duration
+	SlowResponseDelay    time.Duration
+	EarlyCallbackTimeout time.Duration
+	CallbackRetries      []time.Duration
 }
 
 // Sandbox is one operator platform. It serves the operator names sandbox, orange and mtn alike.
 type Sandbox struct {
-	config Config
-	ctx    context.Context // ends with Close: what is waiting or posting stops
-	stop   context.CancelFunc
-	work   sync.WaitGroup // what timers started
-	page   *template.Template
+	config       Config
+	ctx          context.Context // ends with Close: what is waiting or posting stops
+	cancel       context.CancelFunc
+	timers       sync.WaitGroup // what timers started
+	pageTemplate *template.Template
 
-	mu      sync.Mutex // guards all that follows
-	closed  bool
-	journal *journal
-	book    book
-	pins    []*pin
-	slots   []*slot
-	scripts []*script
-	mood    *mood
+	mu           sync.Mutex // guards all that follows
+	closed       bool
+	journal      *journal
+	transactions transactionIndex
+	pins         []*pin
+	slots        []*slot
+	scripts      []*script
+	faultPlan    *faultPlan
 }
 
 // New opens the sandbox: it reads what an earlier one kept under Dir and goes on with what was under way. The error
 // says which setting is missing, or what is wrong with the file.
 func New(config Config) (*Sandbox, error) {
-	err := config.valid()
+	err := config.validate()
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
@@ -109,31 +109,31 @@ func New(config Config) (*Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: payment page: %w", err)
 	}
-	s := &Sandbox{config: config, page: page, book: newBook(), mood: newMood(config.Steering)}
-	s.ctx, s.stop = context.WithCancel(context.Background())
-	err = s.open()
+	s := &Sandbox{config: config, pageTemplate: page, transactions: newTransactionIndex(), faultPlan: newFaultPlan(config.Faults)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	err = s.openJournal()
 	if err != nil {
-		s.stop()
+		s.cancel()
 		return nil, err
 	}
 	return s, nil
 }
 
-// valid tells what is missing or contradicts itself. It quotes no token.
-func (c *Config) valid() error {
+// validate tells what is missing or contradicts itself. It quotes no token.
+func (c *Config) validate() error {
 	if len(c.Tokens) == 0 || c.BaseURL == "" {
 		return errors.New("the settings Tokens and BaseURL are required")
 	}
-	wide := slices.Concat(c.Tokens, c.ControlTokens)
+	privileged := slices.Concat(c.Tokens, c.ControlTokens)
 	switch {
-	case slices.Contains(wide, "") || slices.Contains(c.TestsTokens, ""):
+	case slices.Contains(privileged, "") || slices.Contains(c.TestsTokens, ""):
 		return errors.New("a token is empty")
 	case len(c.TestsTokens) > 0 && len(c.ControlTokens) == 0:
 		return errors.New("the setting TestsTokens needs ControlTokens: without these the control port answers everybody")
-	case slices.ContainsFunc(c.TestsTokens, func(token string) bool { return slices.Contains(wide, token) }):
+	case slices.ContainsFunc(c.TestsTokens, func(token string) bool { return slices.Contains(privileged, token) }):
 		return errors.New("a token for tests is another one than those that open more")
 	}
-	err := c.Steering.valid()
+	err := c.Faults.validate()
 	if err != nil {
 		return fmt.Errorf("steering: %w", err)
 	}
@@ -162,18 +162,18 @@ func withDefaults(c *Config) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
-	if c.Retries == nil {
-		c.Retries = DefaultRetries()
+	if c.CallbackRetries == nil {
+		c.CallbackRetries = DefaultCallbackRetries()
 	}
-	orDefault(&c.ConfirmDelay, DefaultConfirmDelay)
-	orDefault(&c.PINLifetime, DefaultPINLifetime)
-	orDefault(&c.PageLifetime, DefaultPageLifetime)
-	orDefault(&c.SlowAnswer, DefaultSlowAnswer)
-	orDefault(&c.EarlyWait, DefaultEarlyWait)
+	setDefault(&c.ConfirmDelay, DefaultConfirmDelay)
+	setDefault(&c.PINLifetime, DefaultPINLifetime)
+	setDefault(&c.PageLifetime, DefaultPageLifetime)
+	setDefault(&c.SlowResponseDelay, DefaultSlowResponseDelay)
+	setDefault(&c.EarlyCallbackTimeout, DefaultEarlyCallbackTimeout)
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 }
 
-func orDefault(d *time.Duration, value time.Duration) {
+func setDefault(d *time.Duration, value time.Duration) {
 	if *d <= 0 {
 		*d = value
 	}
@@ -187,30 +187,30 @@ func (s *Sandbox) Close() error {
 		return nil
 	}
 	s.closed = true
-	s.stop()
+	s.cancel()
 	s.mu.Unlock()
-	s.work.Wait()
+	s.timers.Wait()
 	return s.journal.close()
 }
 
-// after runs f once d has passed, unless the sandbox is closed by then.
-func (s *Sandbox) after(d time.Duration, f func()) {
+// runAfter runs f once d has passed, unless the sandbox is closed by then.
+func (s *Sandbox) runAfter(d time.Duration, f func()) {
 	s.config.After(max(d, 0), func() {
 		s.mu.Lock()
 		if s.closed {
 			s.mu.Unlock()
 			return
 		}
-		s.work.Add(1)
+		s.timers.Add(1)
 		s.mu.Unlock()
-		defer s.work.Done()
+		defer s.timers.Done()
 		f()
 	})
 }
 
-// scaled is a delay or a lifetime at the sandbox's speed.
-func (s *Sandbox) scaled(d time.Duration) time.Duration {
-	return max(time.Duration(float64(d)/s.config.Speed), leastDelay)
+// scaleDuration is a delay or a lifetime at the sandbox's speed.
+func (s *Sandbox) scaleDuration(d time.Duration) time.Duration {
+	return max(time.Duration(float64(d)/s.config.Speed), minDelay)
 }
 
 // now is the clock in UTC with the precision that is kept.
@@ -219,33 +219,33 @@ func (s *Sandbox) now() time.Time { return s.config.Now().UTC().Truncate(time.Mi
 // Handler serves the operator API, the payment page and the control port. Paths may come percent-encoded, once.
 func (s *Sandbox) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST /payment/v1/{endUserId}/transactions/amount", s.operator(s.postCharge))
-	mux.Handle("POST /mobilemoney/v1", s.operator(s.postPayment))
-	mux.Handle("GET /mobilemoney/v1/getStatus/{order_id}", s.operator(s.getStatus))
-	mux.Handle("GET /mobilemoney/getstatus/v1/{order_id}", s.operator(s.getStatus))
-	mux.Handle("POST /smsmessaging/v1/outbound/{sender}/requests", s.operator(s.postSMS))
-	mux.Handle("GET /smsmessaging/v1/outbound/{sender}/requests/{id}/deliveryInfos", s.operator(s.getDeliveryInfos))
+	mux.Handle("POST /payment/v1/{endUserId}/transactions/amount", s.requireOperatorToken(s.postCharge))
+	mux.Handle("POST /mobilemoney/v1", s.requireOperatorToken(s.postPayment))
+	mux.Handle("GET /mobilemoney/v1/getStatus/{order_id}", s.requireOperatorToken(s.getStatus))
+	mux.Handle("GET /mobilemoney/getstatus/v1/{order_id}", s.requireOperatorToken(s.getStatus))
+	mux.Handle("POST /smsmessaging/v1/outbound/{sender}/requests", s.requireOperatorToken(s.postSMS))
+	mux.Handle("GET /smsmessaging/v1/outbound/{sender}/requests/{id}/deliveryInfos", s.requireOperatorToken(s.getDeliveryInfos))
 	mux.HandleFunc("GET /pay/{token}", s.getPage)
 	mux.HandleFunc("POST /pay/{token}", s.postPage)
-	mux.Handle("GET /sandbox/v1/effects", s.control(s.getEffects))
-	mux.Handle("GET /sandbox/v1/transactions", s.control(s.getTransactions))
-	mux.Handle("POST /sandbox/v1/settle", s.control(s.postSettle))
-	mux.Handle("POST /sandbox/v1/tests", s.tests(s.postTests))
-	mux.Handle("GET /sandbox/v1/slots", s.tests(s.getSlots))
-	mux.Handle("POST /sandbox/v1/slots", s.tests(s.postSlot))
-	mux.Handle("DELETE /sandbox/v1/slots/{id}", s.tests(s.deleteSlot))
-	mux.Handle("GET /sandbox/v1/steering", s.control(s.getSteering))
-	mux.Handle("PUT /sandbox/v1/steering", s.control(s.putSteering))
-	mux.Handle("GET /sandbox/v1/script", s.control(s.getScripts))
-	mux.Handle("POST /sandbox/v1/script", s.control(s.postScript))
-	mux.Handle("DELETE /sandbox/v1/script", s.control(s.deleteScripts))
-	unknown := s.control(func(w http.ResponseWriter, _ *http.Request) {
-		controlFault(w, http.StatusNotFound, "the control port has no such method and path")
+	mux.Handle("GET /sandbox/v1/effects", s.requireControlToken(s.getEffects))
+	mux.Handle("GET /sandbox/v1/transactions", s.requireControlToken(s.getTransactions))
+	mux.Handle("POST /sandbox/v1/settle", s.requireControlToken(s.postFinalStatus))
+	mux.Handle("POST /sandbox/v1/tests", s.requireTestsToken(s.postTestPIN))
+	mux.Handle("GET /sandbox/v1/slots", s.requireTestsToken(s.getSlots))
+	mux.Handle("POST /sandbox/v1/slots", s.requireTestsToken(s.postSlot))
+	mux.Handle("DELETE /sandbox/v1/slots/{id}", s.requireTestsToken(s.deleteSlot))
+	mux.Handle("GET /sandbox/v1/steering", s.requireControlToken(s.getFaultSettings))
+	mux.Handle("PUT /sandbox/v1/steering", s.requireControlToken(s.putFaultSettings))
+	mux.Handle("GET /sandbox/v1/script", s.requireControlToken(s.getScripts))
+	mux.Handle("POST /sandbox/v1/script", s.requireControlToken(s.postScript))
+	mux.Handle("DELETE /sandbox/v1/script", s.requireControlToken(s.deleteScripts))
+	unknown := s.requireControlToken(func(w http.ResponseWriter, _ *http.Request) {
+		writeControlError(w, http.StatusNotFound, "the control port has no such method and path")
 	})
 	mux.Handle("/sandbox", unknown)
 	mux.Handle("/sandbox/", unknown)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refusal(http.StatusNotFound, "900906", nil).write(w)
+		errorResponse(http.StatusNotFound, "900906", nil).write(w)
 	})
 	return mux
 }

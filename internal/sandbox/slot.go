@@ -16,10 +16,10 @@ type slot struct {
 }
 
 const (
-	slotLength   = time.Hour // where ends_at is absent
-	longestSlot  = 8 * time.Hour
-	maxSlots     = 10_000
-	longestLabel = 100 // bytes of a slot's merchant
+	defaultSlotLength = time.Hour // where ends_at is absent
+	maxSlotLength     = 8 * time.Hour
+	maxSlots          = 10_000
+	maxMerchantBytes  = 100 // bytes of a slot's merchant
 )
 
 func (s *Sandbox) getSlots(w http.ResponseWriter, _ *http.Request) {
@@ -32,57 +32,57 @@ func (s *Sandbox) getSlots(w http.ResponseWriter, _ *http.Request) {
 // slot that is in the way.
 func (s *Sandbox) postSlot(w http.ResponseWriter, r *http.Request) {
 	var v slot
-	if !readControl(w, r, &v) {
+	if !readControlBody(w, r, &v) {
 		return
 	}
 	if v.StartsAt.IsZero() {
 		v.StartsAt = s.now()
 	}
 	if v.EndsAt.IsZero() {
-		v.EndsAt = v.StartsAt.Add(slotLength)
+		v.EndsAt = v.StartsAt.Add(defaultSlotLength)
 	}
 	v.StartsAt, v.EndsAt = v.StartsAt.UTC(), v.EndsAt.UTC()
 	length := v.EndsAt.Sub(v.StartsAt)
-	if v.Merchant == "" || len(v.Merchant) > longestLabel || length <= 0 || length > longestSlot {
-		controlFault(w, http.StatusBadRequest, "a slot has a merchant of up to 100 bytes and lasts up to 8 hours")
+	if v.Merchant == "" || len(v.Merchant) > maxMerchantBytes || length <= 0 || length > maxSlotLength {
+		writeControlError(w, http.StatusBadRequest, "a slot has a merchant of up to 100 bytes and lasts up to 8 hours")
 		return
 	}
 	if !v.EndsAt.After(s.now()) {
-		controlFault(w, http.StatusBadRequest, "the slot would be over: ends_at is in the future")
+		writeControlError(w, http.StatusBadRequest, "the slot would be over: ends_at is in the future")
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if obstacle := s.obstacle(&v); obstacle != "" {
-		controlFault(w, http.StatusConflict, obstacle)
+	if conflict := s.bookingConflict(&v); conflict != "" {
+		writeControlError(w, http.StatusConflict, conflict)
 		return
 	}
-	v.ID = s.uuid()
+	v.ID = s.newUUID()
 	s.slots = append(s.slots, &v)
-	s.keep(record{Slot: &v})
+	s.appendToJournal(journalRecord{Slot: &v})
 	writeJSON(w, http.StatusCreated, v)
 }
 
 func (s *Sandbox) deleteSlot(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.dropSlot(r.PathValue("id")) {
-		controlFault(w, http.StatusNotFound, "no such slot")
+	if !s.removeSlot(r.PathValue("id")) {
+		writeControlError(w, http.StatusNotFound, "no such slot")
 		return
 	}
-	s.keep(record{SlotGone: r.PathValue("id")})
+	s.appendToJournal(journalRecord{FreedSlotID: r.PathValue("id")})
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// obstacle is why there is no room for a slot, "" where there is, with the lock held.
-func (s *Sandbox) obstacle(v *slot) string {
+// bookingConflict is why there is no room for a slot, "" where there is, with the lock held.
+func (s *Sandbox) bookingConflict(v *slot) string {
 	for _, other := range s.slots {
 		if v.StartsAt.Before(other.EndsAt) && other.StartsAt.Before(v.EndsAt) {
 			return "taken by slot " + other.ID
 		}
 	}
 	if len(s.slots) >= maxSlots {
-		s.dropOver()
+		s.removeEndedSlots()
 	}
 	if len(s.slots) >= maxSlots {
 		return "too many slots: free some"
@@ -90,8 +90,8 @@ func (s *Sandbox) obstacle(v *slot) string {
 	return ""
 }
 
-// dropOver forgets the slots that are over.
-func (s *Sandbox) dropOver() {
+// removeEndedSlots forgets the slots that are over.
+func (s *Sandbox) removeEndedSlots() {
 	now := s.now()
 	var gone []string
 	s.slots = slices.DeleteFunc(s.slots, func(v *slot) bool {
@@ -102,11 +102,11 @@ func (s *Sandbox) dropOver() {
 		return over
 	})
 	for _, id := range gone {
-		s.keep(record{SlotGone: id})
+		s.appendToJournal(journalRecord{FreedSlotID: id})
 	}
 }
 
-func (s *Sandbox) dropSlot(id string) bool {
+func (s *Sandbox) removeSlot(id string) bool {
 	before := len(s.slots)
 	s.slots = slices.DeleteFunc(s.slots, func(v *slot) bool { return v.ID == id })
 	return len(s.slots) < before

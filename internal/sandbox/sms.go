@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	smsAddress = "acr:X-Operator-ISE2" // specification, SMS request
-	maxMessage = 160                   // decoded characters (specification, Limits)
+	smsAddress       = "acr:X-Operator-ISE2" // specification, SMS request
+	maxMessageLength = 160                   // decoded characters (specification, Limits)
 )
 
-var senderForm = regexp.MustCompile(`^tel:\+[0-9]{3,15}$`)
+var senderPattern = regexp.MustCompile(`^tel:\+[0-9]{3,15}$`)
 
 type receiptRequest struct {
 	NotifyURL    string `json:"notifyURL"`
@@ -54,61 +54,61 @@ func (s *Sandbox) postSMS(w http.ResponseWriter, r *http.Request) {
 		fault.write(w)
 		return
 	}
-	in := incoming{
-		kind: kindSMS, key: m.ClientCorrelator, part: "outboundSMSMessageRequest.clientCorrelator",
-		party:       r.Header.Get("X-Operator-ISE2"),
-		fingerprint: fingerprint(raw, r.Header.Get("X-Operator-ISE2")),
-		fill:        func(t *transaction) { s.fillSMS(t, m) },
+	in := validRequest{
+		kind: kindSMS, key: m.ClientCorrelator, messagePart: "outboundSMSMessageRequest.clientCorrelator",
+		payer:           r.Header.Get("X-Operator-ISE2"),
+		fingerprint:     fingerprint(raw, r.Header.Get("X-Operator-ISE2")),
+		fillTransaction: func(t *transaction) { s.fillSMS(t, m) },
 	}
 	if m.ReceiptRequest != nil {
 		in.callbackURL = m.ReceiptRequest.NotifyURL
 	}
-	s.receive(w, r, in)
+	s.handleCall(w, r, in)
 }
 
-func checkSMS(r *http.Request, m *outboundSMS) *answer {
-	var c checker
+func checkSMS(r *http.Request, m *outboundSMS) *response {
+	var c requestChecker
 	for _, name := range []string{"X-OAPI-Application-Id", "X-OAPI-Contact-Id"} {
-		c.header(r, name)
+		c.requireHeader(r, name)
 	}
-	c.exactly("X-OAPI-Resource-Type", r.Header.Get("X-OAPI-Resource-Type"), "SMS_OSM")
-	c.header(r, "gw-alias")
-	c.header(r, "gw-token")
+	c.requireOneOf("X-OAPI-Resource-Type", r.Header.Get("X-OAPI-Resource-Type"), "SMS_OSM")
+	c.requireHeader(r, "gw-alias")
+	c.requireHeader(r, "gw-token")
 	country, ok := market.ByMCO(r.Header.Get("X-Operator-MCO"))
 	if !ok {
-		c.exactly("X-Operator-MCO", r.Header.Get("X-Operator-MCO"), market.MCOs()...)
+		c.requireOneOf("X-Operator-MCO", r.Header.Get("X-Operator-MCO"), market.MCOs()...)
 	}
-	c.header(r, "X-Operator-ISE2")
+	c.requireHeader(r, "X-Operator-ISE2")
 	if len(m.Address) != 1 || m.Address[0] != smsAddress {
-		c.fail(badAddress(http.StatusBadRequest, "outboundSMSMessageRequest.address"))
+		c.fail(invalidAddressResponse(http.StatusBadRequest, "outboundSMSMessageRequest.address"))
 	}
-	if !senderForm.MatchString(m.SenderAddress) || !strings.HasPrefix(m.SenderAddress, country.SenderPrefix()) {
-		c.fail(badAddress(http.StatusBadRequest, m.SenderAddress))
+	if !senderPattern.MatchString(m.SenderAddress) || !strings.HasPrefix(m.SenderAddress, country.SenderPrefix()) {
+		c.fail(invalidAddressResponse(http.StatusBadRequest, m.SenderAddress))
 	}
 	if r.PathValue("sender") != m.SenderAddress {
-		c.fail(badAddress(http.StatusNotFound, r.PathValue("sender")))
+		c.fail(invalidAddressResponse(http.StatusNotFound, r.PathValue("sender")))
 	}
-	c.need("outboundSMSMessageRequest.outboundSMSTextMessage.message", m.OutboundSMSTextMessage.Message)
-	if characters(m.OutboundSMSTextMessage.Message) > maxMessage {
-		a := refusal(http.StatusBadRequest, "SVC0280", []string{strconv.Itoa(maxMessage)})
+	c.require("outboundSMSMessageRequest.outboundSMSTextMessage.message", m.OutboundSMSTextMessage.Message)
+	if countCharacters(m.OutboundSMSTextMessage.Message) > maxMessageLength {
+		a := errorResponse(http.StatusBadRequest, "SVC0280", []string{strconv.Itoa(maxMessageLength)})
 		c.fail(&a)
 	}
-	c.need("outboundSMSMessageRequest.senderName", m.SenderName)
-	c.need("outboundSMSMessageRequest.clientCorrelator", m.ClientCorrelator)
+	c.require("outboundSMSMessageRequest.senderName", m.SenderName)
+	c.require("outboundSMSMessageRequest.clientCorrelator", m.ClientCorrelator)
 	if m.ReceiptRequest != nil {
-		c.url("outboundSMSMessageRequest.receiptRequest.notifyURL", m.ReceiptRequest.NotifyURL)
+		c.checkURL("outboundSMSMessageRequest.receiptRequest.notifyURL", m.ReceiptRequest.NotifyURL)
 	}
-	return c.fault
+	return c.firstFault
 }
 
-func badAddress(status int, value string) *answer {
-	a := refusal(status, "SVC0004", []string{value})
+func invalidAddressResponse(status int, value string) *response {
+	a := errorResponse(status, "SVC0004", []string{value})
 	return &a
 }
 
-// characters counts the text as it is read: decoded where the whole of it is well-formed RFC 1738, else as it stands
+// countCharacters counts the text as it is read: decoded where the whole of it is well-formed RFC 1738, else as it stands
 // (decision "sms-text").
-func characters(text string) int {
+func countCharacters(text string) int {
 	plain := true
 	for _, c := range []byte(text) {
 		plain = plain && c > ' ' && c < utf8.RuneSelf
@@ -122,14 +122,14 @@ func characters(text string) int {
 
 // fillSMS writes the message and its answer: the request's fields and resourceURL.
 func (s *Sandbox) fillSMS(t *transaction, m *outboundSMS) {
-	t.Message = &message{Sender: m.SenderAddress, Address: m.Address[0]}
+	t.Message = &smsDetails{Sender: m.SenderAddress, Address: m.Address[0]}
 	if m.ReceiptRequest != nil {
 		t.Message.CallbackData = m.ReceiptRequest.CallbackData
 	}
 	echo := *m
 	echo.ResourceURL = s.config.BaseURL + "/smsmessaging/v1/outbound/" + url.QueryEscape(m.SenderAddress) + "/requests/" +
 		t.OperatorID + "/deliveryInfos"
-	t.Answer = created(echo.ResourceURL, smsBody{echo})
+	t.Response = createdResponse(echo.ResourceURL, smsBody{echo})
 }
 
 type deliveryInfo struct {
@@ -154,25 +154,25 @@ func receiptBody(t *transaction, status string, array bool) []byte {
 func (s *Sandbox) getDeliveryInfos(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range s.book.all {
+	for _, t := range s.transactions.all {
 		if t.Kind == kindSMS && t.State == accepted && t.OperatorID == r.PathValue("id") {
 			list := map[string]any{
 				"deliveryInfo": []deliveryInfo{{t.Message.Address, s.deliveryStatus(t)}},
-				"resourceURL":  t.Answer.Location,
+				"resourceURL":  t.Response.Location,
 			}
 			writeJSON(w, http.StatusOK, map[string]any{"deliveryInfoList": list})
 			return
 		}
 	}
-	invalid(http.StatusNotFound, "requestId").write(w)
+	invalidPartResponse(http.StatusNotFound, "requestId").write(w)
 }
 
 // deliveryStatus is the last status whose time has come.
 func (s *Sandbox) deliveryStatus(t *transaction) string {
-	status, at := waiting, t.FinalAt
-	for _, next := range t.behaviour().Tell {
-		at = at.Add(s.scaled(s.config.ConfirmDelay / 2))
-		if !at.After(s.now()) && status != toTerminal {
+	status, at := messageWaiting, t.FinalAt
+	for _, next := range t.behaviour().CallbackStatuses {
+		at = at.Add(s.scaleDuration(s.config.ConfirmDelay / 2))
+		if !at.After(s.now()) && status != deliveredToTerminal {
 			status = next
 		}
 	}

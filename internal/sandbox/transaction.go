@@ -23,70 +23,70 @@ const (
 // transaction is all that the operator knows under a kind and a key. It never holds an otp_code or a gw-token, nor the
 // alias of a charge.
 type transaction struct {
-	Kind        string    `json:"kind"`
-	Key         string    `json:"key"`
-	State       string    `json:"state"`
-	Fingerprint string    `json:"fingerprint,omitempty"`
-	Digits      string    `json:"digits,omitempty"`
-	CreatedAt   time.Time `json:"created_at,omitzero"`
-	FinalAt     time.Time `json:"final_at,omitzero"`
+	Kind           string    `json:"kind"`
+	Key            string    `json:"key"`
+	State          string    `json:"state"`
+	Fingerprint    string    `json:"fingerprint,omitempty"`
+	LastFourDigits string    `json:"digits,omitempty"`
+	CreatedAt      time.Time `json:"created_at,omitzero"`
+	FinalAt        time.Time `json:"final_at,omitzero"`
 
-	// Odd: the first answer was spoilt or slow, so a payment counts as applied before the purchaser confirms.
-	Odd bool `json:"odd,omitempty"`
-	// Refusal and Early are what the first call's manner and unkindness decided on top of the digits.
-	Refusal string `json:"refusal,omitempty"`
-	Early   bool   `json:"early,omitempty"`
+	// FaultyFirstResponse: the first answer was spoilt or slow, so a payment counts as applied before the purchaser confirms.
+	FaultyFirstResponse bool `json:"odd,omitempty"`
+	// RefusalID and Early are what the first call's manner and unkindness decided on top of the digits.
+	RefusalID      string `json:"refusal,omitempty"`
+	CallbacksFirst bool   `json:"early,omitempty"`
 
-	OperatorID  string   `json:"operator_id,omitempty"` // serverReferenceCode, Transaction-id or the SMS request id
-	Amount      string   `json:"amount,omitempty"`
-	Currency    string   `json:"currency,omitempty"`
-	CallbackURL string   `json:"callback_url,omitempty"`
-	Answer      answer   `json:"answer"` // charge, SMS, and refused payments
-	Payment     *order   `json:"payment,omitempty"`
-	Message     *message `json:"message,omitempty"`
+	OperatorID  string          `json:"operator_id,omitempty"` // serverReferenceCode, Transaction-id or the SMS request id
+	Amount      string          `json:"amount,omitempty"`
+	Currency    string          `json:"currency,omitempty"`
+	CallbackURL string          `json:"callback_url,omitempty"`
+	Response    response        `json:"answer"` // charge, SMS, and refused payments
+	Payment     *paymentDetails `json:"payment,omitempty"`
+	Message     *smsDetails     `json:"message,omitempty"`
 
-	ApplyAt  time.Time `json:"apply_at,omitzero"`  // while received
-	SettleAt time.Time `json:"settle_at,omitzero"` // when a pending payment becomes what its digits say
+	ApplyAt    time.Time `json:"apply_at,omitzero"`  // while received
+	FinalizeAt time.Time `json:"settle_at,omitzero"` // when a pending payment becomes what its digits say
 
-	Calls     []call      `json:"calls,omitempty"` // the latest, oldest first
-	CallCount int         `json:"call_count"`
-	Lookups   int         `json:"lookups,omitempty"` // getStatus calls
-	Callbacks []*callback `json:"callbacks,omitempty"`
-	Effects   []Effect    `json:"effects,omitempty"`
+	Calls     []loggedCall `json:"calls,omitempty"` // the latest, oldest first
+	CallCount int          `json:"call_count"`
+	Lookups   int          `json:"lookups,omitempty"` // getStatus calls
+	Callbacks []*callback  `json:"callbacks,omitempty"`
+	Effects   []Effect     `json:"effects,omitempty"`
 
-	changed chan struct{} // closed and renewed when the state changes
-	timer   bool          // a timer for the next callback runs
-	busy    bool          // a callback is being posted
-	held    bool          // callbacks wait for an early sender
-	turn    turn          // of its calls, in the unkindness
-	luck    *luck         // of its callbacks
+	changed          chan struct{}   // closed and renewed when the state changes
+	callbackTimerSet bool            // a timer for the next callback runs
+	callbackInFlight bool            // a callback is being posted
+	callbacksBlocked bool            // callbacks wait for an early sender
+	faultSequence    faultSequence   // of its calls, in the unkindness
+	callbackFaults   *callbackFaults // of its callbacks
 }
 
-// order is what a payment has besides.
-type order struct {
-	Operator    string `json:"operator"` // mno-name in lower case
-	CountryText string `json:"country"`
-	Channel     string `json:"channel"`
-	Lang        string `json:"lang"`
-	Reference   string `json:"reference"`
-	State       string `json:"state"`
-	MSISDN      string `json:"msisdn,omitempty"` // user_msisdn of the request
-	Payer       string `json:"payer,omitempty"`  // the number typed on the page
-	ReturnURL   string `json:"return_url"`
-	CancelURL   string `json:"cancel_url"`
-	PayToken    string `json:"pay_token,omitempty"`
-	NotifToken  string `json:"notif_token,omitempty"`
-	Why         string `json:"why,omitempty"`
+// paymentDetails is what a payment has besides.
+type paymentDetails struct {
+	Operator          string `json:"operator"` // mno-name in lower case
+	CountryCode       string `json:"country"`
+	Channel           string `json:"channel"`
+	Lang              string `json:"lang"`
+	Reference         string `json:"reference"`
+	State             string `json:"state"`
+	RequestedMSISDN   string `json:"msisdn,omitempty"` // user_msisdn of the request
+	TypedMSISDN       string `json:"payer,omitempty"`  // the number typed on the page
+	ReturnURL         string `json:"return_url"`
+	CancelURL         string `json:"cancel_url"`
+	PayToken          string `json:"pay_token,omitempty"`
+	NotifToken        string `json:"notif_token,omitempty"`
+	StatusDescription string `json:"why,omitempty"`
 
 	// Confirmed: a good PIN was given on the page. Wrong counts wrong PINs since LockedAt, when the fifth one came:
 	// after that only a PIN issued later is taken.
 	Confirmed bool      `json:"confirmed,omitempty"`
-	Wrong     int       `json:"wrong,omitempty"`
+	WrongPINs int       `json:"wrong,omitempty"`
 	LockedAt  time.Time `json:"locked_at,omitzero"`
 }
 
-// message is what an SMS has besides.
-type message struct {
+// smsDetails is what an SMS has besides.
+type smsDetails struct {
 	Sender       string `json:"sender"`
 	Address      string `json:"address"`
 	CallbackData string `json:"callback_data,omitempty"`
@@ -107,25 +107,25 @@ type Effect struct {
 	CallbackURL string `json:"callback_url,omitempty"`
 }
 
-// call is one call as it was answered.
-type call struct {
-	At     time.Time `json:"at"`
-	Answer string    `json:"answer"` // HTTP status, or "cut"
+// loggedCall is one call as it was answered.
+type loggedCall struct {
+	At       time.Time `json:"at"`
+	Response string    `json:"answer"` // HTTP status, or "cut"
 }
 
-// maxCalls bounds the calls and the attempts of a callback that are kept in the log of one transaction.
-const maxCalls = 100
+// maxLoggedCalls bounds the calls and the attempts of a callback that are kept in the log of one transaction.
+const maxLoggedCalls = 100
 
-func (t *transaction) noteCall(at time.Time, a answer) {
+func (t *transaction) logCall(at time.Time, a response) {
 	t.CallCount++
-	t.Calls = append(t.Calls, call{At: at, Answer: a.word()})
-	if len(t.Calls) > maxCalls {
-		t.Calls = t.Calls[len(t.Calls)-maxCalls:]
+	t.Calls = append(t.Calls, loggedCall{At: at, Response: a.logText()})
+	if len(t.Calls) > maxLoggedCalls {
+		t.Calls = t.Calls[len(t.Calls)-maxLoggedCalls:]
 	}
 }
 
-// final is true for a payment whose status can only be contradicted.
-func (t *transaction) final() bool {
+// statusFinal is true for a payment whose status can only be contradicted.
+func (t *transaction) statusFinal() bool {
 	switch t.State {
 	case successful, failed, cancelled, refused:
 		return true
@@ -133,24 +133,24 @@ func (t *transaction) final() bool {
 	return false
 }
 
-// happened records the effect, once.
-func (t *transaction) happened(at time.Time) {
+// recordEffect records the effect, once.
+func (t *transaction) recordEffect(at time.Time) {
 	if len(t.Effects) > 0 {
 		return
 	}
 	t.Effects = append(t.Effects, Effect{Kind: t.Kind, Key: t.Key, Amount: t.Amount, Currency: t.Currency, At: at, CallbackURL: t.CallbackURL})
 }
 
-// wake tells everyone who waits that the state changed.
-func (t *transaction) wake() {
+// notifyWaiters tells everyone who waits that the state changed.
+func (t *transaction) notifyWaiters() {
 	if t.changed != nil {
 		close(t.changed)
 		t.changed = nil
 	}
 }
 
-// wait returns a channel that is closed at the next change.
-func (t *transaction) wait() <-chan struct{} {
+// nextChange returns a channel that is closed at the next change.
+func (t *transaction) nextChange() <-chan struct{} {
 	if t.changed == nil {
 		t.changed = make(chan struct{})
 	}
@@ -159,29 +159,29 @@ func (t *transaction) wait() <-chan struct{} {
 
 // behaviour is what the paying party's digits decide, with what was decided at the first call.
 func (t *transaction) behaviour() behaviour {
-	b := behaviourOf(t.Kind, t.Digits)
-	b.Early = b.Early || t.Early
-	if t.Refusal != "" {
-		b.Refusal = t.Refusal
+	b := behaviourFor(t.Kind, t.LastFourDigits)
+	b.CallbacksFirst = b.CallbacksFirst || t.CallbacksFirst
+	if t.RefusalID != "" {
+		b.RefusalID = t.RefusalID
 	}
 	return b
 }
 
-// book is every transaction, found by its kind and key, by the merchant's own form of the key, or by its page.
-type book struct {
-	all    []*transaction
-	byKey  map[[2]string]*transaction
-	byForm map[string][]*transaction
-	hashed []*transaction
-	byPage map[string]*transaction
+// transactionIndex is every transaction, found by its kind and key, by the merchant's own form of the key, or by its page.
+type transactionIndex struct {
+	all        []*transaction
+	byKey      map[[2]string]*transaction
+	byKeyForm  map[string][]*transaction
+	hashedKeys []*transaction
+	byPayToken map[string]*transaction
 }
 
-func newBook() book {
-	return book{byKey: map[[2]string]*transaction{}, byForm: map[string][]*transaction{}, byPage: map[string]*transaction{}}
+func newTransactionIndex() transactionIndex {
+	return transactionIndex{byKey: map[[2]string]*transaction{}, byKeyForm: map[string][]*transaction{}, byPayToken: map[string]*transaction{}}
 }
 
-// find returns the transaction of a kind and a key, a new absent one if there is none.
-func (b *book) find(kind, key string) *transaction {
+// findOrCreate returns the transaction of a kind and a key, a new absent one if there is none.
+func (b *transactionIndex) findOrCreate(kind, key string) *transaction {
 	t := b.byKey[[2]string{kind, key}]
 	if t == nil {
 		t = &transaction{Kind: kind, Key: key, State: absent}
@@ -190,31 +190,31 @@ func (b *book) find(kind, key string) *transaction {
 	return t
 }
 
-func (b *book) add(t *transaction) {
+func (b *transactionIndex) add(t *transaction) {
 	b.all = append(b.all, t)
 	b.byKey[[2]string{t.Kind, t.Key}] = t
-	for _, form := range keyForms(t.Kind, t.Key) {
-		b.byForm[form] = append(b.byForm[form], t)
+	for _, form := range lookupForms(t.Kind, t.Key) {
+		b.byKeyForm[form] = append(b.byKeyForm[form], t)
 	}
-	if hashedKey(t.Kind, t.Key) {
-		b.hashed = append(b.hashed, t)
+	if isHashedKey(t.Kind, t.Key) {
+		b.hashedKeys = append(b.hashedKeys, t)
 	}
 	b.indexPage(t)
 }
 
-func (b *book) indexPage(t *transaction) {
+func (b *transactionIndex) indexPage(t *transaction) {
 	if t.Payment != nil && t.Payment.PayToken != "" {
-		b.byPage[t.Payment.PayToken] = t
+		b.byPayToken[t.Payment.PayToken] = t
 	}
 }
 
-// look finds what stands under a key in either form, in the order of arrival; all of it for "".
-func (b *book) look(key string) []*transaction {
+// findByKey finds what stands under a key in either form, in the order of arrival; all of it for "".
+func (b *transactionIndex) findByKey(key string) []*transaction {
 	if key == "" {
 		return b.all
 	}
-	found := append([]*transaction(nil), b.byForm[key]...)
-	for _, t := range b.hashed {
+	found := append([]*transaction(nil), b.byKeyForm[key]...)
+	for _, t := range b.hashedKeys {
 		if hashMatches(t.Key, key) {
 			found = append(found, t)
 		}

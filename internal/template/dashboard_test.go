@@ -14,19 +14,19 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// ours are the metrics that the functions' log lines make, by name.
-func ours() []string {
-	names := []string{"Requests", "Errors", "UpstreamMillis", "OverdueMillis", "TotalMillis"}
+// ownNamespaces are the metrics that the functions' log lines make, by name.
+func ownNamespaces() []string {
+	names := []string{"Requests", "Errors", "OperatorMillis", "ScheduleDelayMillis", "DurationMillis"}
 	for counter := telemetry.Counter(0); counter.String() != ""; counter++ {
 		names = append(names, counter.String())
 	}
 	return names
 }
 
-// dashboard is the body of the template's dashboard, with a word in the place of each reference.
-func dashboard(t *testing.T) []byte {
+// readDashboard is the body of the template's dashboard, with a word in the place of each reference.
+func readDashboard(t *testing.T) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
+	text, err := os.ReadFile(filepath.Join(repositoryRoot, "template.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func dashboard(t *testing.T) []byte {
 	return regexp.MustCompile(`\$\{[A-Za-z:]+\}`).ReplaceAll([]byte(deployed.Resources.Dashboard.Properties.DashboardBody.Value), []byte("x"))
 }
 
-func TestTheDashboardShowsMetricsThatThereAre(t *testing.T) {
+func TestDashboardMetricsExist(t *testing.T) {
 	var body struct {
 		Widgets []struct {
 			Type       string
@@ -57,7 +57,7 @@ func TestTheDashboardShowsMetricsThatThereAre(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(dashboard(t), &body); err != nil {
+	if err := json.Unmarshal(readDashboard(t), &body); err != nil {
 		t.Fatal(err)
 	}
 	shown := map[string]bool{}
@@ -66,16 +66,16 @@ func TestTheDashboardShowsMetricsThatThereAre(t *testing.T) {
 			t.Errorf("widget %+v", widget)
 		}
 		for _, metric := range widget.Properties.Metrics {
-			for _, name := range namesOf(metric) {
+			for _, name := range metricNames(metric) {
 				shown[name] = true
-				if !slices.Contains(ours(), name) {
+				if !slices.Contains(ownNamespaces(), name) {
 					t.Errorf("%s: there is no metric %s", widget.Properties.Title, name)
 				}
 			}
 		}
 	}
-	for _, name := range ours() {
-		if !shown[name] && name != "TotalMillis" { // the API's own latency stands for it
+	for _, name := range ownNamespaces() {
+		if !shown[name] && name != "DurationMillis" { // the API's own latency stands for it
 			t.Errorf("the dashboard does not show %s", name)
 		}
 	}
@@ -84,8 +84,8 @@ func TestTheDashboardShowsMetricsThatThereAre(t *testing.T) {
 // quoted is a name within a search.
 var quoted = regexp.MustCompile(`"([A-Za-z]+)"`)
 
-// cutHead takes off a search its head: the two sets of dimensions, and this stack alone.
-func cutHead(expression string) (search string, found bool) {
+// cutSearch takes off a search its head: the two sets of dimensions, and this stack alone.
+func cutSearch(expression string) (search string, found bool) {
 	for _, dimensions := range []string{"Stack,Operation", "Stack,Operation,Operator"} {
 		if search, found = strings.CutPrefix(expression, "SEARCH('{MobileGateway,"+dimensions+`} Stack="x" `); found {
 			return search, true
@@ -94,11 +94,11 @@ func cutHead(expression string) (search string, found bool) {
 	return "", false
 }
 
-// namesOf gives the metrics of ours in one entry of a widget: by name, or by a search for names.
-func namesOf(metric []any) []string {
+// metricNames gives the metrics of ours in one entry of a widget: by name, or by a search for names.
+func metricNames(metric []any) []string {
 	if search, isSearch := metric[0].(map[string]any); isSearch {
 		expression, _ := search["expression"].(string)
-		search, found := cutHead(expression)
+		search, found := cutSearch(expression)
 		if !found {
 			return nil
 		}

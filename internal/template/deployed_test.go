@@ -14,10 +14,10 @@ import (
 	"mobilegateway/shared/settings"
 )
 
-// read gives the template's text.
-func read(t *testing.T) []byte {
+// readTemplate gives the template's text.
+func readTemplate(t *testing.T) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
+	text, err := os.ReadFile(filepath.Join(repositoryRoot, "template.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +39,8 @@ type resource struct {
 	} `yaml:"Properties"`
 }
 
-// disposable are the tables that hold no record, and why.
-var disposable = map[string]string{"LimitTable": "a day's counters, which expire"}
+// unprotectedResources are the tables that hold no record, and why.
+var unprotectedResources = map[string]string{"LimitTable": "a day's counters, which expire"}
 
 // faults tells what a resource lacks.
 func (r resource) faults(name string) []string {
@@ -55,7 +55,7 @@ func (r resource) faults(name string) []string {
 	unlessNew := r.DeletionPolicy == "RetainExceptOnCreate" && r.UpdateReplacePolicy == "Retain"
 	switch r.Type {
 	case "AWS::DynamoDB::Table":
-		records := disposable[name] == ""
+		records := unprotectedResources[name] == ""
 		need(kept == records, "is retained where it need not be, or the other way round")
 		need(r.Properties.DeletionProtection == records, "has no deletion protection, or needs none")
 		need(r.Properties.PointInTime.IsZero() != records, "has no point-in-time recovery, or needs none")
@@ -72,22 +72,22 @@ func (r resource) faults(name string) []string {
 	return found
 }
 
-func TestWhatIsKeptIsProtected(t *testing.T) {
+func TestStatefulResourcesAreProtected(t *testing.T) {
 	var deployed struct {
 		Resources map[string]resource `yaml:"Resources"`
 	}
-	if err := yaml.Unmarshal(read(t), &deployed); err != nil {
+	if err := yaml.Unmarshal(readTemplate(t), &deployed); err != nil {
 		t.Fatal(err)
 	}
-	for name, one := range deployed.Resources {
-		for _, fault := range one.faults(name) {
-			t.Errorf("%s %s", name, fault)
+	for name, item := range deployed.Resources {
+		for _, resolveErr := range item.faults(name) {
+			t.Errorf("%s %s", name, resolveErr)
 		}
 	}
 }
 
-func TestParametersSayWhatTheyAre(t *testing.T) {
-	text := bytes.ReplaceAll(read(t), []byte("\n#gradual"), []byte("\n"))
+func TestParametersAreDescribed(t *testing.T) {
+	text := bytes.ReplaceAll(readTemplate(t), []byte("\n#gradual"), []byte("\n"))
 	var deployed struct {
 		Parameters map[string]map[string]any `yaml:"Parameters"`
 	}
@@ -104,9 +104,9 @@ func TestParametersSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// TestTheGradualTemplate takes the marks away, as a gradual deployment does: the rest is the same.
-func TestTheGradualTemplate(t *testing.T) {
-	marked := read(t)
+// TestGradualDeploymentTemplate takes the marks away, as a gradual deployment does: the rest is the same.
+func TestGradualDeploymentTemplate(t *testing.T) {
+	marked := readTemplate(t)
 	gradual := bytes.ReplaceAll(marked, []byte("\n#gradual"), []byte("\n"))
 	parsed, err := template.Parse(gradual, template.Options{})
 	if err != nil {
@@ -115,16 +115,16 @@ func TestTheGradualTemplate(t *testing.T) {
 	if parsed.Parameters["Deployment"] == "" {
 		t.Error("it has no parameter Deployment")
 	}
-	if got, want := bytes.Count(gradual, []byte("\n      AutoPublishCodeSha256: !Ref Release\n")), len(parsed.Functions); got != want {
-		t.Errorf("%d of %d functions get a new version with each release", got, want)
+	if actual, want := bytes.Count(gradual, []byte("\n      AutoPublishCodeSha256: !Ref Release\n")), len(parsed.Functions); actual != want {
+		t.Errorf("%d of %d functions get a new version with each release", actual, want)
 	}
 	if count := bytes.Count(gradual, []byte("\n    AutoPublishAlias: live\n")); count != 1 || bytes.Contains(marked, []byte("\n    AutoPublishAlias")) {
 		t.Error("the alias does not stand under its mark, once")
 	}
 }
 
-// TestTheStagesAddress: what anybody reaches takes TLS 1.2 or better, and can be closed.
-func TestTheStagesAddress(t *testing.T) {
+// TestStageURL: what anybody reaches takes TLS 1.2 or better, and can be closed.
+func TestStageURL(t *testing.T) {
 	var deployed struct {
 		Resources struct {
 			API struct {
@@ -136,7 +136,7 @@ func TestTheStagesAddress(t *testing.T) {
 			} `yaml:"Api"`
 		} `yaml:"Resources"`
 	}
-	if err := yaml.Unmarshal(read(t), &deployed); err != nil {
+	if err := yaml.Unmarshal(readTemplate(t), &deployed); err != nil {
 		t.Fatal(err)
 	}
 	api := deployed.Resources.API.Properties
@@ -146,15 +146,15 @@ func TestTheStagesAddress(t *testing.T) {
 	if api.Closed.Tag != "!If" || api.Closed.Content[0].Value != "HasClosedStage" {
 		t.Error("nothing closes it")
 	}
-	if !bytes.Contains(read(t), []byte("\n    Value: !If [HasClosedStage, !Sub \"https://${DomainName}\", ")) {
+	if !bytes.Contains(readTemplate(t), []byte("\n    Value: !If [HasClosedStage, !Sub \"https://${DomainName}\", ")) {
 		t.Error("the output BaseUrl names a stage that does not answer")
 	}
 }
 
-// TestAddressesOfTheParameters holds the patterns of the two bases against what may stand in front of a path.
-func TestAddressesOfTheParameters(t *testing.T) {
+// TestURLParameterPatterns holds the patterns of the two bases against what may stand in front of a path.
+func TestURLParameterPatterns(t *testing.T) {
 	for _, name := range []string{"BaseUrl", "CallbackBaseUrl"} {
-		pattern := patternOf(t, name)
+		pattern := parameterPattern(t, name)
 		for _, address := range []string{
 			"", "https://api.example.com", "http://127.0.0.1:3000", "https://api.example.com/gateway/v1", "https://x:65535/a_b.c~d-e",
 		} {
@@ -173,24 +173,24 @@ func TestAddressesOfTheParameters(t *testing.T) {
 	}
 }
 
-// patternOf is the pattern of a parameter.
-func patternOf(t *testing.T, name string) *regexp.Regexp {
+// parameterPattern is the pattern of a parameter.
+func parameterPattern(t *testing.T, name string) *regexp.Regexp {
 	t.Helper()
 	var deployed struct {
 		Parameters map[string]struct {
 			Pattern string `yaml:"AllowedPattern"`
 		} `yaml:"Parameters"`
 	}
-	if err := yaml.Unmarshal(read(t), &deployed); err != nil {
+	if err := yaml.Unmarshal(readTemplate(t), &deployed); err != nil {
 		t.Fatal(err)
 	}
 	return regexp.MustCompile(deployed.Parameters[name].Pattern)
 }
 
-// TestDurationsOfTheParameters compares what a parameter's pattern takes with what the function that is given it takes: more,
+// TestDurationParameterPatterns compares what a parameter's pattern takes with what the function that is given it takes: more,
 // and the function does not start; less, and a value that the description allows is refused.
-func TestDurationsOfTheParameters(t *testing.T) {
-	given := regexp.MustCompile(`(?m)^          ([A-Z_]+): !Ref ([A-Za-z]+)$`).FindAllStringSubmatch(string(read(t)), -1)
+func TestDurationParameterPatterns(t *testing.T) {
+	given := regexp.MustCompile(`(?m)^          ([A-Z_]+): !Ref ([A-Za-z]+)$`).FindAllStringSubmatch(string(readTemplate(t)), -1)
 	durations := map[string]string{}
 	for _, match := range given {
 		// The default tells which variables are durations.
@@ -207,7 +207,7 @@ func TestDurationsOfTheParameters(t *testing.T) {
 	}
 	const longest = 999999 * time.Hour // what the description says
 	for parameter, variable := range durations {
-		pattern := patternOf(t, parameter)
+		pattern := parameterPattern(t, parameter)
 		for _, value := range values {
 			environment := settings.FromEnv(func(name string) string { return map[string]string{variable: value}[name] })
 			read := environment.Duration(variable)

@@ -20,7 +20,7 @@ func readFilters(list *yaml.Node) ([]Filter, error) {
 		return nil, nil
 	}
 	for _, n := range list.Content {
-		text := child(n, "Pattern")
+		text := mappingValue(n, "Pattern")
 		if text == nil {
 			return nil, fmt.Errorf("line %d: a filter without a pattern", n.Line)
 		}
@@ -39,21 +39,21 @@ func NewFilter(pattern string) (Filter, error) {
 	if err := json.Unmarshal([]byte(pattern), &f.pattern); err != nil {
 		return Filter{}, fmt.Errorf("a filter pattern is not a JSON object: %w", err)
 	}
-	return f, check(f.pattern)
+	return f, validatePattern(f.pattern)
 }
 
-// check refuses what Passes could not judge.
-func check(pattern map[string]any) error {
+// validatePattern refuses what Passes could not judge.
+func validatePattern(pattern map[string]any) error {
 	for key, value := range pattern {
 		switch v := value.(type) {
 		case map[string]any:
-			if err := check(v); err != nil {
+			if err := validatePattern(v); err != nil {
 				return err
 			}
 		case []any:
 			for _, item := range v {
 				operator, isOperator := item.(map[string]any)
-				if isOperator && !understood(operator) {
+				if isOperator && !isSupportedOperator(operator) {
 					return fmt.Errorf("the filter operator at %q is not understood", key)
 				}
 			}
@@ -64,7 +64,7 @@ func check(pattern map[string]any) error {
 	return nil
 }
 
-func understood(operator map[string]any) bool {
+func isSupportedOperator(operator map[string]any) bool {
 	if len(operator) != 1 {
 		return false
 	}
@@ -84,20 +84,20 @@ func understood(operator map[string]any) bool {
 	return false
 }
 
-// Passes tells whether a record, as decoded from JSON, passes the filter.
-func (f Filter) Passes(record map[string]any) bool { return passes(f.pattern, record) }
+// Matches tells whether a record, as decoded from JSON, passes the filter.
+func (f Filter) Matches(record map[string]any) bool { return matchesPattern(f.pattern, record) }
 
-func passes(pattern, record map[string]any) bool {
+func matchesPattern(pattern, record map[string]any) bool {
 	for key, want := range pattern {
-		got, present := record[key]
+		actual, present := record[key]
 		switch w := want.(type) {
 		case map[string]any:
-			inner, _ := got.(map[string]any) // absent: only {"exists":false} can pass below
-			if !passes(w, inner) {
+			inner, _ := actual.(map[string]any) // absent: only {"exists":false} can pass below
+			if !matchesPattern(w, inner) {
 				return false
 			}
 		case []any:
-			if !anyOf(w, got, present) {
+			if !matchesAny(w, actual, present) {
 				return false
 			}
 		}
@@ -105,34 +105,34 @@ func passes(pattern, record map[string]any) bool {
 	return true
 }
 
-// anyOf tells whether one of a leaf's values is met.
-func anyOf(wanted []any, got any, present bool) bool {
-	for _, want := range wanted {
+// matchesAny tells whether one of a leaf's values is met.
+func matchesAny(allowedValues []any, actual any, present bool) bool {
+	for _, want := range allowedValues {
 		operator, isOperator := want.(map[string]any)
 		if !isOperator {
-			if present && got == want {
+			if present && actual == want {
 				return true
 			}
 			continue
 		}
-		if met(operator, got, present) {
+		if matchesOperator(operator, actual, present) {
 			return true
 		}
 	}
 	return false
 }
 
-func met(operator map[string]any, got any, present bool) bool {
+func matchesOperator(operator map[string]any, actual any, present bool) bool {
 	if exists, ok := operator["exists"].(bool); ok {
 		return exists == present
 	}
 	if prefix, ok := operator["prefix"].(string); ok {
-		text, isText := got.(string)
+		text, isText := actual.(string)
 		return isText && strings.HasPrefix(text, prefix)
 	}
 	if others, ok := operator["anything-but"].([]any); ok {
 		for _, other := range others {
-			if got == other {
+			if actual == other {
 				return false
 			}
 		}

@@ -37,8 +37,8 @@ func TestFilter(t *testing.T) {
 			if err := json.Unmarshal([]byte(c.record), &record); err != nil {
 				t.Fatal(err)
 			}
-			if got := filter.Passes(record); got != c.passes {
-				t.Errorf("passes: %v", got)
+			if actual := filter.Matches(record); actual != c.passes {
+				t.Errorf("passes: %v", actual)
 			}
 		})
 	}

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// account is the account number that resolved ARNs name.
-const account = "000000000000"
+// accountID is the account number that resolved ARNs name.
+const accountID = "000000000000"
 
 // document is the template as it is written.
 type document struct {
@@ -23,27 +23,27 @@ type document struct {
 	Resources  yaml.Node `yaml:"Resources"`
 }
 
-// pair is one entry of a mapping.
-type pair struct {
+// mappingPair is one entry of a mapping.
+type mappingPair struct {
 	key   string
 	value *yaml.Node
 }
 
-// pairs lists a mapping's entries in the order of the file.
-func pairs(n *yaml.Node) []pair {
-	var list []pair
+// mappingPairs lists a mapping's entries in the order of the file.
+func mappingPairs(n *yaml.Node) []mappingPair {
+	var list []mappingPair
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		list = append(list, pair{key: n.Content[i].Value, value: n.Content[i+1]})
+		list = append(list, mappingPair{key: n.Content[i].Value, value: n.Content[i+1]})
 	}
 	return list
 }
 
-// child finds an entry of a mapping; nil when there is none.
-func child(n *yaml.Node, key string) *yaml.Node {
-	for _, p := range pairs(n) {
+// mappingValue finds an entry of a mapping; nil when there is none.
+func mappingValue(n *yaml.Node, key string) *yaml.Node {
+	for _, p := range mappingPairs(n) {
 		if p.key == key {
 			return p.value
 		}
@@ -53,12 +53,12 @@ func child(n *yaml.Node, key string) *yaml.Node {
 
 // resolver turns values with intrinsic functions into texts.
 type resolver struct {
-	parameters map[string]string
-	pseudo     map[string]string
-	types      map[string]string // resource types by logical id
-	names      map[string]string // what Ref gives, by logical id
-	conditions yaml.Node
-	region     string
+	parameters       map[string]string
+	pseudoParameters map[string]string
+	resourceTypes    map[string]string // resource types by logical id
+	resourceNames    map[string]string // what Ref gives, by logical id
+	conditions       yaml.Node
+	region           string
 }
 
 func newResolver(root *document, options Options) (*resolver, error) {
@@ -69,10 +69,10 @@ func newResolver(root *document, options Options) (*resolver, error) {
 		options.Region = "us-east-1"
 	}
 	r := &resolver{
-		parameters: map[string]string{}, types: map[string]string{}, names: map[string]string{}, region: options.Region,
+		parameters: map[string]string{}, resourceTypes: map[string]string{}, resourceNames: map[string]string{}, region: options.Region,
 		conditions: root.Conditions,
-		pseudo: map[string]string{
-			"AWS::StackName": options.StackName, "AWS::Region": options.Region, "AWS::AccountId": account,
+		pseudoParameters: map[string]string{
+			"AWS::StackName": options.StackName, "AWS::Region": options.Region, "AWS::AccountId": accountID,
 			"AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com",
 		},
 	}
@@ -93,64 +93,64 @@ func newResolver(root *document, options Options) (*resolver, error) {
 // nameResources gives every resource the name that a reference to it resolves to: its own name where the template gives
 // one, else its logical id, after the prefix where it is a table.
 func (r *resolver) nameResources(resources *yaml.Node, tablePrefix string) error {
-	for _, entry := range pairs(resources) {
-		r.names[entry.key] = entry.key
-		if kind := child(entry.value, "Type"); kind != nil {
-			r.types[entry.key] = kind.Value
+	for _, entry := range mappingPairs(resources) {
+		r.resourceNames[entry.key] = entry.key
+		if kind := mappingValue(entry.value, "Type"); kind != nil {
+			r.resourceTypes[entry.key] = kind.Value
 		}
-		if r.types[entry.key] == "AWS::DynamoDB::Table" {
-			r.names[entry.key] = tablePrefix + entry.key
+		if r.resourceTypes[entry.key] == "AWS::DynamoDB::Table" {
+			r.resourceNames[entry.key] = tablePrefix + entry.key
 		}
 	}
-	for _, entry := range pairs(resources) {
-		properties := child(entry.value, "Properties")
+	for _, entry := range mappingPairs(resources) {
+		properties := mappingValue(entry.value, "Properties")
 		for _, property := range []string{"TableName", "Name", "LogGroupName", "FunctionName"} {
-			n := child(properties, property)
+			n := mappingValue(properties, property)
 			if n == nil {
 				continue
 			}
-			name, err := r.text(n)
+			name, err := r.resolveText(n)
 			if err != nil {
 				return fmt.Errorf("%s: %w", entry.key, err)
 			}
-			r.names[entry.key] = name
+			r.resourceNames[entry.key] = name
 		}
 	}
 	return nil
 }
 
-// text resolves a scalar, !Ref, !GetAtt, !Sub or !If; nil gives "".
-func (r *resolver) text(n *yaml.Node) (string, error) {
+// resolveText resolves a scalar, !Ref, !GetAtt, !Sub or !If; nil gives "".
+func (r *resolver) resolveText(n *yaml.Node) (string, error) {
 	if n == nil {
 		return "", nil
 	}
 	if n.Kind == yaml.MappingNode && len(n.Content) == 2 { // the long forms
-		long := *n.Content[1]
-		long.Tag = "!" + strings.TrimPrefix(n.Content[0].Value, "Fn::")
-		return r.text(&long)
+		expanded := *n.Content[1]
+		expanded.Tag = "!" + strings.TrimPrefix(n.Content[0].Value, "Fn::")
+		return r.resolveText(&expanded)
 	}
 	if n.Tag == "!If" {
-		return r.choose(n)
+		return r.resolveIf(n)
 	}
 	if n.Kind != yaml.ScalarNode {
 		return "", fmt.Errorf("line %d: a text was expected", n.Line)
 	}
 	switch {
 	case n.Tag == "!Ref":
-		return r.ref(n.Value, n.Line)
+		return r.resolveRef(n.Value, n.Line)
 	case n.Tag == "!GetAtt":
-		return r.attribute(n.Value, n.Line)
+		return r.resolveGetAtt(n.Value, n.Line)
 	case n.Tag == "!Sub":
-		return r.substitute(n.Value, n.Line)
+		return r.resolveSub(n.Value, n.Line)
 	case strings.HasPrefix(n.Tag, "!!"):
 		return n.Value, nil
 	}
 	return "", fmt.Errorf("line %d: %s is not understood", n.Line, n.Tag)
 }
 
-// ref resolves a parameter, a pseudo parameter or a resource.
-func (r *resolver) ref(name string, line int) (string, error) {
-	for _, values := range []map[string]string{r.parameters, r.pseudo, r.names} {
+// resolveRef resolves a parameter, a pseudo parameter or a resource.
+func (r *resolver) resolveRef(name string, line int) (string, error) {
+	for _, values := range []map[string]string{r.parameters, r.pseudoParameters, r.resourceNames} {
 		if value, known := values[name]; known {
 			return value, nil
 		}
@@ -158,14 +158,14 @@ func (r *resolver) ref(name string, line int) (string, error) {
 	return "", fmt.Errorf("line %d: %q refers to nothing, or to a parameter without a value", line, name)
 }
 
-// attribute resolves Arn and StreamArn.
-func (r *resolver) attribute(reference string, line int) (string, error) {
+// resolveGetAtt resolves Arn and StreamArn.
+func (r *resolver) resolveGetAtt(reference string, line int) (string, error) {
 	id, attribute, _ := strings.Cut(reference, ".")
-	name, known := r.names[id]
+	name, known := r.resourceNames[id]
 	if !known {
 		return "", fmt.Errorf("line %d: %q refers to nothing", line, reference)
 	}
-	arn := "arn:aws:" + strings.ToLower(strings.Split(r.types[id], "::")[1]) + ":" + r.region + ":" + account + ":" + name
+	arn := "arn:aws:" + strings.ToLower(strings.Split(r.resourceTypes[id], "::")[1]) + ":" + r.region + ":" + accountID + ":" + name
 	switch attribute {
 	case "Arn":
 		return arn, nil
@@ -175,22 +175,22 @@ func (r *resolver) attribute(reference string, line int) (string, error) {
 	return "", fmt.Errorf("line %d: the attribute of %q is not understood", line, reference)
 }
 
-// placeholder is one ${...} of !Sub.
-var placeholder = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
+// subPlaceholder is one ${...} of !Sub.
+var subPlaceholder = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
 
-func (r *resolver) substitute(text string, line int) (string, error) {
-	var fault error
-	resolved := placeholder.ReplaceAllStringFunc(text, func(match string) string {
+func (r *resolver) resolveSub(text string, line int) (string, error) {
+	var resolveErr error
+	resolved := subPlaceholder.ReplaceAllStringFunc(text, func(match string) string {
 		name := match[2 : len(match)-1]
-		resolve := r.ref
+		resolve := r.resolveRef
 		if strings.Contains(name, ".") {
-			resolve = r.attribute
+			resolve = r.resolveGetAtt
 		}
 		value, err := resolve(name, line)
-		if err != nil && fault == nil {
-			fault = err
+		if err != nil && resolveErr == nil {
+			resolveErr = err
 		}
 		return value
 	})
-	return resolved, fault
+	return resolved, resolveErr
 }

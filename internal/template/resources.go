@@ -13,19 +13,19 @@ import (
 
 // addAPI reads the stage, its throttle and the gateway responses.
 func (t *Template) addAPI(properties *yaml.Node, r *resolver) error {
-	stage, err := r.text(child(properties, "StageName"))
+	stage, err := r.resolveText(mappingValue(properties, "StageName"))
 	if err != nil {
 		return err
 	}
 	t.Stage = stage
-	if settings := child(properties, "MethodSettings"); settings != nil {
+	if settings := mappingValue(properties, "MethodSettings"); settings != nil {
 		for _, setting := range settings.Content {
 			if err := t.addThrottle(setting, r); err != nil {
 				return err
 			}
 		}
 	}
-	for _, entry := range pairs(child(properties, "GatewayResponses")) {
+	for _, entry := range mappingPairs(mappingValue(properties, "GatewayResponses")) {
 		response, err := gatewayResponse(entry.value, r)
 		if err != nil {
 			return fmt.Errorf("%s: %w", entry.key, err)
@@ -37,35 +37,35 @@ func (t *Template) addAPI(properties *yaml.Node, r *resolver) error {
 
 // addThrottle reads the method setting that covers the whole stage.
 func (t *Template) addThrottle(setting *yaml.Node, r *resolver) error {
-	path, err := r.text(child(setting, "ResourcePath"))
+	path, err := r.resolveText(mappingValue(setting, "ResourcePath"))
 	if err != nil || path != "/*" {
 		return err
 	}
-	rate, err := r.number(child(setting, "ThrottlingRateLimit"))
+	rate, err := r.resolveNumber(mappingValue(setting, "ThrottlingRateLimit"))
 	if err != nil {
 		return err
 	}
-	burst, err := r.number(child(setting, "ThrottlingBurstLimit"))
+	burst, err := r.resolveNumber(mappingValue(setting, "ThrottlingBurstLimit"))
 	if err != nil {
 		return err
 	}
-	t.Throttle = Throttle{Rate: rate, Burst: int(burst)}
+	t.Throttle = Throttle{RequestsPerSecond: rate, Burst: int(burst)}
 	return nil
 }
 
 // gatewayResponse reads one gateway response. Header values are static texts, written in single quotes.
 func gatewayResponse(n *yaml.Node, r *resolver) (GatewayResponse, error) {
-	status, err := r.number(child(n, "StatusCode"))
+	status, err := r.resolveNumber(mappingValue(n, "StatusCode"))
 	if err != nil {
 		return GatewayResponse{}, err
 	}
-	body, err := r.text(child(child(n, "ResponseTemplates"), "application/json"))
+	body, err := r.resolveText(mappingValue(mappingValue(n, "ResponseTemplates"), "application/json"))
 	if err != nil {
 		return GatewayResponse{}, err
 	}
 	response := GatewayResponse{Status: int(status), Body: body, Headers: map[string]string{}}
-	for _, header := range pairs(child(child(n, "ResponseParameters"), "Headers")) {
-		value, err := r.text(header.value)
+	for _, header := range mappingPairs(mappingValue(mappingValue(n, "ResponseParameters"), "Headers")) {
+		value, err := r.resolveText(header.value)
 		if err != nil {
 			return GatewayResponse{}, err
 		}
@@ -80,8 +80,8 @@ func gatewayResponse(n *yaml.Node, r *resolver) (GatewayResponse, error) {
 // addFunction reads a function, over the template's globals, and its events.
 func (t *Template) addFunction(id string, properties *yaml.Node, root *document, r *resolver) error {
 	f := Function{LogicalID: id, Environment: map[string]string{}}
-	for _, level := range []*yaml.Node{&root.Globals.Function, properties} {
-		if err := f.read(level, r); err != nil {
+	for _, section := range []*yaml.Node{&root.Globals.Function, properties} {
+		if err := f.readProperties(section, r); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (t *Template) addFunction(id string, properties *yaml.Node, root *document,
 	if err := f.readRole(properties); err != nil {
 		return err
 	}
-	for _, event := range pairs(child(properties, "Events")) {
+	for _, event := range mappingPairs(mappingValue(properties, "Events")) {
 		if err := t.addEvent(&f, event.value, r); err != nil {
 			return fmt.Errorf("event %s: %w", event.key, err)
 		}
@@ -102,28 +102,28 @@ func (t *Template) addFunction(id string, properties *yaml.Node, root *document,
 	return nil
 }
 
-// read takes what one level, globals or the function itself, says.
-func (f *Function) read(level *yaml.Node, r *resolver) error {
-	if n := child(level, "CodeUri"); n != nil {
+// readProperties takes what one level, globals or the function itself, says.
+func (f *Function) readProperties(section *yaml.Node, r *resolver) error {
+	if n := mappingValue(section, "CodeUri"); n != nil {
 		f.CodeURI = n.Value
 	}
-	if n := child(level, "Timeout"); n != nil {
-		seconds, err := r.number(n)
+	if n := mappingValue(section, "Timeout"); n != nil {
+		seconds, err := r.resolveNumber(n)
 		if err != nil {
 			return err
 		}
 		f.Timeout = time.Duration(seconds) * time.Second
 	}
-	if n := child(level, "MemorySize"); n != nil {
-		memory, err := r.number(n)
+	if n := mappingValue(section, "MemorySize"); n != nil {
+		memory, err := r.resolveNumber(n)
 		if err != nil {
 			return err
 		}
-		f.Memory = int(memory)
+		f.MemoryMB = int(memory)
 	}
 	variables := map[string]string{}
-	for _, variable := range pairs(child(child(level, "Environment"), "Variables")) {
-		value, err := r.text(variable.value)
+	for _, variable := range mappingPairs(mappingValue(mappingValue(section, "Environment"), "Variables")) {
+		value, err := r.resolveText(variable.value)
 		if err != nil {
 			return fmt.Errorf("variable %s: %w", variable.key, err)
 		}
@@ -135,18 +135,18 @@ func (f *Function) read(level *yaml.Node, r *resolver) error {
 
 // addEvent reads what invokes a function.
 func (t *Template) addEvent(f *Function, n *yaml.Node, r *resolver) error {
-	properties := child(n, "Properties")
-	kind, err := r.text(child(n, "Type"))
+	properties := mappingValue(n, "Properties")
+	kind, err := r.resolveText(mappingValue(n, "Type"))
 	if err != nil {
 		return err
 	}
 	switch kind {
 	case "Api":
-		method, err := r.text(child(properties, "Method"))
+		method, err := r.resolveText(mappingValue(properties, "Method"))
 		if err != nil {
 			return err
 		}
-		resource, err := r.text(child(properties, "Path"))
+		resource, err := r.resolveText(mappingValue(properties, "Path"))
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (t *Template) addEvent(f *Function, n *yaml.Node, r *resolver) error {
 		}
 		f.Streams = append(f.Streams, stream)
 	case "Schedule":
-		schedule, err := r.text(child(properties, "Schedule"))
+		schedule, err := r.resolveText(mappingValue(properties, "Schedule"))
 		if err != nil {
 			return err
 		}
@@ -171,38 +171,38 @@ func (t *Template) addEvent(f *Function, n *yaml.Node, r *resolver) error {
 
 // readStream reads a stream event.
 func readStream(properties *yaml.Node, r *resolver) (Stream, error) {
-	arn := own(child(properties, "Stream"))
+	arn := ownResource(mappingValue(properties, "Stream"))
 	if arn == nil || arn.Tag != "!GetAtt" || !strings.HasSuffix(arn.Value, ".StreamArn") {
 		return Stream{}, fmt.Errorf("Stream is not !GetAtt <Table>.StreamArn")
 	}
-	stream := Stream{Table: strings.TrimSuffix(arn.Value, ".StreamArn"), BatchSize: 100, Lanes: 1, Retries: -1}
+	stream := Stream{Table: strings.TrimSuffix(arn.Value, ".StreamArn"), BatchSize: 100, ParallelizationFactor: 1, MaxRetryAttempts: -1}
 	for name, value := range map[string]*int{
-		"BatchSize": &stream.BatchSize, "ParallelizationFactor": &stream.Lanes, "MaximumRetryAttempts": &stream.Retries,
+		"BatchSize": &stream.BatchSize, "ParallelizationFactor": &stream.ParallelizationFactor, "MaximumRetryAttempts": &stream.MaxRetryAttempts,
 	} {
-		n := child(properties, name)
+		n := mappingValue(properties, name)
 		if n == nil {
 			continue
 		}
-		number, err := r.number(n)
+		number, err := r.resolveNumber(n)
 		if err != nil {
 			return Stream{}, err
 		}
 		*value = int(number)
 	}
-	age, err := r.number(child(properties, "MaximumRecordAgeInSeconds"))
+	age, err := r.resolveNumber(mappingValue(properties, "MaximumRecordAgeInSeconds"))
 	if err != nil {
 		return Stream{}, err
 	}
-	stream.MaxAge = max(0, time.Duration(age)*time.Second)
-	if n := child(properties, "BisectBatchOnFunctionError"); n != nil {
-		stream.Bisect = n.Value == "true"
+	stream.MaxRecordAge = max(0, time.Duration(age)*time.Second)
+	if n := mappingValue(properties, "BisectBatchOnFunctionError"); n != nil {
+		stream.BisectOnError = n.Value == "true"
 	}
-	if types := child(properties, "FunctionResponseTypes"); types != nil {
+	if types := mappingValue(properties, "FunctionResponseTypes"); types != nil {
 		for _, n := range types.Content {
-			stream.ItemFailures = stream.ItemFailures || n.Value == "ReportBatchItemFailures"
+			stream.ReportsItemFailures = stream.ReportsItemFailures || n.Value == "ReportBatchItemFailures"
 		}
 	}
-	stream.Filters, err = readFilters(child(child(properties, "FilterCriteria"), "Filters"))
+	stream.Filters, err = readFilters(mappingValue(mappingValue(properties, "FilterCriteria"), "Filters"))
 	return stream, err
 }
 
@@ -219,21 +219,21 @@ func (t *Template) addTable(id string, properties *yaml.Node, r *resolver) error
 		return err
 	}
 	table := Table{
-		LogicalID: id, Name: r.names[id], Attributes: attributes(raw.AttributeDefinitions), Key: keys(raw.KeySchema),
+		LogicalID: id, Name: r.resourceNames[id], Attributes: attributeDefinitions(raw.AttributeDefinitions), Key: keyElements(raw.KeySchema),
 		StreamView: raw.StreamSpecification.StreamViewType, TTL: raw.TimeToLive.AttributeName,
 	}
 	for _, index := range raw.GlobalSecondaryIndexes {
 		table.Indexes = append(table.Indexes, Index{
-			IndexName: index.IndexName, Key: keys(index.KeySchema), Projection: index.Projection.ProjectionType,
+			IndexName: index.IndexName, Key: keyElements(index.KeySchema), Projection: index.Projection.ProjectionType,
 		})
 	}
 	t.Tables = append(t.Tables, table)
 	return nil
 }
 
-// number resolves a number; nil gives 0.
-func (r *resolver) number(n *yaml.Node) (float64, error) {
-	text, err := r.text(n)
+// resolveNumber resolves a number; nil gives 0.
+func (r *resolver) resolveNumber(n *yaml.Node) (float64, error) {
+	text, err := r.resolveText(n)
 	if err != nil || text == "" {
 		return 0, err
 	}

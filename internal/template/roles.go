@@ -20,23 +20,23 @@ type Statement struct {
 	// Resources are by logical id, with what follows a resource's own name behind it: LedgerTable,
 	// LedgerTable/index/due, LedgerTable/stream. A parameter stands for itself, and "*" for everything.
 	Resources []string
-	// When is the template's condition under which the statement is there; "" for always.
-	When string
+	// Condition is the template's condition under which the statement is there; "" for always.
+	Condition string
 }
 
 // addRole reads a role of IAM. Permissions stand in the role itself, where a reviewer sees them: managed policies are an
 // error.
 func (t *Template) addRole(id string, properties *yaml.Node) error {
 	role := Role{LogicalID: id}
-	if managed := child(properties, "ManagedPolicyArns"); managed != nil {
+	if managed := mappingValue(properties, "ManagedPolicyArns"); managed != nil {
 		return fmt.Errorf("line %d: managed policies are not understood", managed.Line)
 	}
-	policies := child(properties, "Policies")
+	policies := mappingValue(properties, "Policies")
 	if policies == nil {
 		return fmt.Errorf("a role without policies")
 	}
 	for _, policy := range policies.Content {
-		statements := child(child(policy, "PolicyDocument"), "Statement")
+		statements := mappingValue(mappingValue(policy, "PolicyDocument"), "Statement")
 		if statements == nil {
 			return fmt.Errorf("line %d: a policy without statements", policy.Line)
 		}
@@ -59,9 +59,9 @@ func readStatement(n *yaml.Node) (Statement, error) {
 		if other := n.Content[2]; other.Tag != "!Ref" || other.Value != "AWS::NoValue" {
 			return statement, fmt.Errorf("line %d: the other branch of a statement is not !Ref AWS::NoValue", other.Line)
 		}
-		statement.When, n = n.Content[0].Value, n.Content[1]
+		statement.Condition, n = n.Content[0].Value, n.Content[1]
 	}
-	for _, entry := range pairs(n) {
+	for _, entry := range mappingPairs(n) {
 		var err error
 		switch entry.key {
 		case "Effect":
@@ -69,9 +69,9 @@ func readStatement(n *yaml.Node) (Statement, error) {
 				err = fmt.Errorf("line %d: only Allow is understood", entry.value.Line)
 			}
 		case "Action":
-			statement.Actions, err = list(entry.value, plain)
+			statement.Actions, err = readList(entry.value, readPlainText)
 		case "Resource":
-			statement.Resources, err = list(entry.value, named)
+			statement.Resources, err = readList(entry.value, referencedResource)
 		case "Sid", "Condition": // a condition only takes away
 		default:
 			err = fmt.Errorf("line %d: %s is not understood", entry.value.Line, entry.key)
@@ -86,15 +86,15 @@ func readStatement(n *yaml.Node) (Statement, error) {
 	return statement, nil
 }
 
-// list reads one value or a sequence of them.
-func list(n *yaml.Node, read func(*yaml.Node) (string, error)) ([]string, error) {
+// readList reads one value or a sequence of them.
+func readList(n *yaml.Node, read func(*yaml.Node) (string, error)) ([]string, error) {
 	nodes := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode && n.Tag != "!If" {
 		nodes = n.Content
 	}
 	var values []string
-	for _, one := range nodes {
-		value, err := read(one)
+	for _, item := range nodes {
+		value, err := read(item)
 		if err != nil {
 			return nil, err
 		}
@@ -103,19 +103,19 @@ func list(n *yaml.Node, read func(*yaml.Node) (string, error)) ([]string, error)
 	return values, nil
 }
 
-func plain(n *yaml.Node) (string, error) {
+func readPlainText(n *yaml.Node) (string, error) {
 	if n.Kind != yaml.ScalarNode || !strings.HasPrefix(n.Tag, "!!") {
 		return "", fmt.Errorf("line %d: a plain text was expected", n.Line)
 	}
 	return n.Value, nil
 }
 
-// inside is a reference to a resource with what follows its ARN.
-var inside = regexp.MustCompile(`^\$\{([A-Za-z0-9]+)(\.Arn|\.StreamArn)?\}(/[^$]+)?$`)
+// resourceReference is a reference to a resource with what follows its ARN.
+var resourceReference = regexp.MustCompile(`^\$\{([A-Za-z0-9]+)(\.Arn|\.StreamArn)?\}(/[^$]+)?$`)
 
-// named gives what a reference refers to, and not what it resolves to.
-func named(n *yaml.Node) (string, error) {
-	n = own(n)
+// referencedResource gives what a reference refers to, and not what it resolves to.
+func referencedResource(n *yaml.Node) (string, error) {
+	n = ownResource(n)
 	text := n.Value
 	switch n.Tag {
 	case "!Ref":
@@ -129,7 +129,7 @@ func named(n *yaml.Node) (string, error) {
 		}
 		return "", fmt.Errorf("line %d: a resource is a reference or \"*\"", n.Line)
 	}
-	parts := inside.FindStringSubmatch(text)
+	parts := resourceReference.FindStringSubmatch(text)
 	if parts == nil {
 		return "", fmt.Errorf("line %d: %q is not understood as a resource", n.Line, n.Value)
 	}
@@ -142,19 +142,19 @@ func named(n *yaml.Node) (string, error) {
 // readRole reads under which role a function runs and where its log goes.
 func (f *Function) readRole(properties *yaml.Node) error {
 	for _, key := range []string{"Policies", "PermissionsBoundary"} {
-		if n := child(properties, key); n != nil {
+		if n := mappingValue(properties, key); n != nil {
 			return fmt.Errorf("line %d: %s of a function: its permissions stand in its role", n.Line, key)
 		}
 	}
-	if n := child(properties, "Role"); n != nil {
-		role, err := named(n)
+	if n := mappingValue(properties, "Role"); n != nil {
+		role, err := referencedResource(n)
 		if err != nil {
 			return err
 		}
 		f.Role = role
 	}
-	if n := child(child(properties, "LoggingConfig"), "LogGroup"); n != nil {
-		group, err := named(n)
+	if n := mappingValue(mappingValue(properties, "LoggingConfig"), "LogGroup"); n != nil {
+		group, err := referencedResource(n)
 		if err != nil {
 			return err
 		}

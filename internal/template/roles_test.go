@@ -9,8 +9,8 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// role is a template whose role a test fills in.
-const role = `
+// roleTemplate is a template whose role a test fills in.
+const roleTemplate = `
 Resources:
   OneFunction:
     Type: AWS::Serverless::Function
@@ -21,7 +21,7 @@ Resources:
 `
 
 func TestRoles(t *testing.T) {
-	parsed, err := template.Parse(fmt.Appendf(nil, role, `{Policies: [{PolicyDocument: {Statement: [
+	parsed, err := template.Parse(fmt.Appendf(nil, roleTemplate, `{Policies: [{PolicyDocument: {Statement: [
 	  {Effect: Allow, Action: [a:A, a:B], Resource: [!GetAtt T.Arn, !GetAtt T.StreamArn, !Sub "${T.Arn}/index/due", !Ref S]},
 	  !If [Sometimes, {Sid: x, Effect: Allow, Action: k:D, Resource: !Ref Key, Condition: {StringEquals: {a: b}}}, !Ref AWS::NoValue],
 	  {Effect: Allow, Action: y:S, Resource: !If [Sometimes, !Ref Other, !GetAtt T.StreamArn]},
@@ -35,19 +35,19 @@ func TestRoles(t *testing.T) {
 	}
 	want := []template.Statement{
 		{Actions: []string{"a:A", "a:B"}, Resources: []string{"T", "T/stream", "T/index/due", "S"}},
-		{Actions: []string{"k:D"}, Resources: []string{"Key"}, When: "Sometimes"},
+		{Actions: []string{"k:D"}, Resources: []string{"Key"}, Condition: "Sometimes"},
 		{Actions: []string{"y:S"}, Resources: []string{"T/stream"}},
 		{Actions: []string{"x:P"}, Resources: []string{"*"}},
 	}
-	got := parsed.Role("OneRole").Statements
-	if !slices.EqualFunc(got, want, func(a, b template.Statement) bool {
-		return slices.Equal(a.Actions, b.Actions) && slices.Equal(a.Resources, b.Resources) && a.When == b.When
+	actual := parsed.Role("OneRole").Statements
+	if !slices.EqualFunc(actual, want, func(a, b template.Statement) bool {
+		return slices.Equal(a.Actions, b.Actions) && slices.Equal(a.Resources, b.Resources) && a.Condition == b.Condition
 	}) {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v", actual)
 	}
 }
 
-func TestRolesThatAreRefused(t *testing.T) {
+func TestUnsupportedRoles(t *testing.T) {
 	statement := func(text string) string { return "{Policies: [{PolicyDocument: {Statement: [" + text + "]}}]}" }
 	cases := map[string]struct{ properties, want string }{
 		"no policy":          {"{}", "without policies"},
@@ -68,7 +68,7 @@ func TestRolesThatAreRefused(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := template.Parse(fmt.Appendf(nil, role, c.properties), template.Options{})
+			_, err := template.Parse(fmt.Appendf(nil, roleTemplate, c.properties), template.Options{})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -76,8 +76,8 @@ func TestRolesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestAFunctionsPermissionsStandInItsRole(t *testing.T) {
-	text := strings.Replace(fmt.Sprintf(role, "{Policies: []}"), "Role: ", "Policies: [X], Role: ", 1)
+func TestFunctionPoliciesAreRefused(t *testing.T) {
+	text := strings.Replace(fmt.Sprintf(roleTemplate, "{Policies: []}"), "Role: ", "Policies: [X], Role: ", 1)
 	if _, err := template.Parse([]byte(text), template.Options{}); err == nil || !strings.Contains(err.Error(), "its role") {
 		t.Error(err)
 	}

@@ -31,8 +31,8 @@ type Template struct {
 
 // Throttle is the stage's limit over all callers. Zero values mean no limit.
 type Throttle struct {
-	Rate  float64 // requests a second
-	Burst int     // requests at once beyond the rate
+	RequestsPerSecond float64 // requests a second
+	Burst             int     // requests at once beyond the rate
 }
 
 // Route binds a method and a resource path to a function.
@@ -53,10 +53,10 @@ type GatewayResponse struct {
 type Function struct {
 	LogicalID string
 	// Name is the folder below functions/ that holds the code, such as "charge".
-	Name    string
-	CodeURI string // folder of package main, relative to the template
-	Timeout time.Duration
-	Memory  int // MB
+	Name     string
+	CodeURI  string // folder of package main, relative to the template
+	Timeout  time.Duration
+	MemoryMB int // MB
 	// Environment has Globals and the function's own variables, references resolved.
 	Environment map[string]string
 	Streams     []Stream
@@ -68,14 +68,14 @@ type Function struct {
 
 // Stream is a DynamoDB stream that invokes a function.
 type Stream struct {
-	Table        string // logical id of the table
-	BatchSize    int
-	Lanes        int           // batches of a shard that are handed on at once (ParallelizationFactor)
-	Retries      int           // after the first attempt; -1: until the record is too old
-	MaxAge       time.Duration // 0: as long as the stream keeps records
-	Bisect       bool          // halve a failed batch
-	ItemFailures bool          // the function answers with batchItemFailures
-	Filters      []Filter      // a record must pass one of them; none: every record passes
+	Table                 string // logical id of the table
+	BatchSize             int
+	ParallelizationFactor int           // batches of a shard that are handed on at once (ParallelizationFactor)
+	MaxRetryAttempts      int           // after the first attempt; -1: until the record is too old
+	MaxRecordAge          time.Duration // 0: as long as the stream keeps records
+	BisectOnError         bool          // halve a failed batch
+	ReportsItemFailures   bool          // the function answers with batchItemFailures
+	Filters               []Filter      // a record must pass one of them; none: every record passes
 }
 
 // Table is a DynamoDB table. Name is what a reference to it resolves to.
@@ -144,8 +144,8 @@ func Parse(text []byte, options Options) (*Template, error) {
 		return nil, err
 	}
 	t := &Template{Parameters: r.parameters, GatewayResponses: map[string]GatewayResponse{}}
-	for _, entry := range pairs(&root.Resources) {
-		if err := t.add(entry, &root, r); err != nil {
+	for _, entry := range mappingPairs(&root.Resources) {
+		if err := t.addResource(entry, &root, r); err != nil {
 			return nil, fmt.Errorf("%s: %w", entry.key, err)
 		}
 	}
@@ -155,8 +155,8 @@ func Parse(text []byte, options Options) (*Template, error) {
 	return t, nil
 }
 
-// add reads one resource; kinds that nothing here needs are passed over.
-func (t *Template) add(entry pair, root *document, r *resolver) error {
+// addResource reads one resource; kinds that nothing here needs are passed over.
+func (t *Template) addResource(entry mappingPair, root *document, r *resolver) error {
 	var resource struct {
 		Type       string    `yaml:"Type"`
 		Properties yaml.Node `yaml:"Properties"`
@@ -174,7 +174,7 @@ func (t *Template) add(entry pair, root *document, r *resolver) error {
 	case "AWS::IAM::Role":
 		return t.addRole(entry.key, &resource.Properties)
 	case "AWS::SecretsManager::Secret":
-		t.Secrets = append(t.Secrets, Secret{LogicalID: entry.key, Name: r.names[entry.key]})
+		t.Secrets = append(t.Secrets, Secret{LogicalID: entry.key, Name: r.resourceNames[entry.key]})
 	}
 	return nil
 }

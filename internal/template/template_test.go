@@ -11,23 +11,23 @@ import (
 	"mobilegateway/internal/template"
 )
 
-const root = "../.."
+const repositoryRoot = "../.."
 
-func load(t *testing.T) *template.Template {
+func loadTemplate(t *testing.T) *template.Template {
 	t.Helper()
-	deployed, err := template.Load(filepath.Join(root, "template.yaml"), template.Options{})
+	deployed, err := template.Load(filepath.Join(repositoryRoot, "template.yaml"), template.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return deployed
 }
 
-func TestEveryFunctionHasAProgramAndEveryProgramAFunction(t *testing.T) {
+func TestFunctionsMatchPrograms(t *testing.T) {
 	var inTemplate, inTree []string
-	for _, f := range load(t).Functions {
+	for _, f := range loadTemplate(t).Functions {
 		inTemplate = append(inTemplate, f.Name)
 	}
-	programs, err := filepath.Glob(filepath.Join(root, "functions", "*", "bootstrap", "main.go"))
+	programs, err := filepath.Glob(filepath.Join(repositoryRoot, "functions", "*", "bootstrap", "main.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,16 +51,16 @@ func TestRoutesOfTheSpecification(t *testing.T) {
 		{Method: "GET", Resource: "/smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos", Function: "StatusFunction"},
 		{Method: "POST", Resource: "/token", Function: "TokenFunction"},
 	}
-	got := load(t).Routes
+	actual := loadTemplate(t).Routes
 	for _, route := range want {
-		if !slices.Contains(got, route) {
+		if !slices.Contains(actual, route) {
 			t.Errorf("no route %v", route)
 		}
 	}
 }
 
 func TestReferencesInTheEnvironmentAreResolved(t *testing.T) {
-	deployed, err := template.Load(filepath.Join(root, "template.yaml"), template.Options{
+	deployed, err := template.Load(filepath.Join(repositoryRoot, "template.yaml"), template.Options{
 		Parameters: map[string]string{"BaseUrl": "http://127.0.0.1:3000"}, StackName: "here",
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func TestReferencesInTheEnvironmentAreResolved(t *testing.T) {
 	}
 	charge := deployed.Function("charge")
 	want := map[string]string{
-		"LEDGER_TABLE": "LedgerTable", "OPERATOR_SECRET": "here/operators", "BASE_URL": "http://127.0.0.1:3000",
+		"LEDGER_TABLE": "LedgerTable", "OPERATOR_CREDENTIALS_SECRET": "here/operators", "BASE_URL": "http://127.0.0.1:3000",
 		"OPERATOR_TIMEOUT": "12s", "GOMAXPROCS": "1", "SERVICE_ID": "SERVICE",
 	}
 	for name, value := range want {
@@ -76,13 +76,13 @@ func TestReferencesInTheEnvironmentAreResolved(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, charge.Environment[name], value)
 		}
 	}
-	if charge.Timeout != 20*time.Second || charge.Memory != 256 {
-		t.Errorf("timeout %s, memory %d", charge.Timeout, charge.Memory)
+	if charge.Timeout != 20*time.Second || charge.MemoryMB != 256 {
+		t.Errorf("timeout %s, memory %d", charge.Timeout, charge.MemoryMB)
 	}
 }
 
 func TestTablesOfTheTemplate(t *testing.T) {
-	ledger := load(t).Table("LedgerTable")
+	ledger := loadTemplate(t).Table("LedgerTable")
 	if ledger.StreamView != "NEW_IMAGE" || ledger.TTL != "expire_at" || len(ledger.Attributes) != 5 {
 		t.Errorf("ledger table %+v", ledger)
 	}
@@ -99,7 +99,7 @@ func TestTablesOfTheTemplate(t *testing.T) {
 }
 
 func TestGatewayResponsesHaveTheErrorShape(t *testing.T) {
-	responses := load(t).GatewayResponses
+	responses := loadTemplate(t).GatewayResponses
 	for kind, response := range responses {
 		if !strings.HasPrefix(response.Body, `{"requestError":{"`) {
 			t.Errorf("%s: %s", kind, response.Body)
@@ -115,18 +115,18 @@ func TestGatewayResponsesHaveTheErrorShape(t *testing.T) {
 	}
 }
 
-// TestRightsFollowTheEnvironment keeps the least-privilege policies honest: a secret in the environment needs the right to
+// TestPermissionsMatchEnvironment keeps the least-privilege policies honest: a secret in the environment needs the right to
 // read it, and a right to read it needs the variable.
-func TestRightsFollowTheEnvironment(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
+func TestPermissionsMatchEnvironment(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repositoryRoot, "template.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range load(t).Functions {
-		role := section(string(text), strings.TrimSuffix(f.LogicalID, "Function")+"Role:")
+	for _, f := range loadTemplate(t).Functions {
+		role := textSection(string(text), strings.TrimSuffix(f.LogicalID, "Function")+"Role:")
 		for _, secret := range []string{"OperatorSecret", "TokenKeySecret", "CallbackKeySecret", "WebhookKeySecret"} {
 			inRole := strings.Contains(role, "secretsmanager:GetSecretValue\", Resource: !Ref "+secret)
-			inEnvironment := strings.Contains(section(string(text), f.LogicalID+":"), "!Ref "+secret)
+			inEnvironment := strings.Contains(textSection(string(text), f.LogicalID+":"), "!Ref "+secret)
 			if inRole != inEnvironment {
 				t.Errorf("%s: %s in the role %v, in the environment %v", f.LogicalID, secret, inRole, inEnvironment)
 			}
@@ -134,8 +134,8 @@ func TestRightsFollowTheEnvironment(t *testing.T) {
 	}
 }
 
-// section cuts one resource out of the template's text.
-func section(text, head string) string {
+// textSection cuts one resource out of the template's text.
+func textSection(text, head string) string {
 	_, after, _ := strings.Cut(text, "\n  "+head+"\n")
 	var lines []string
 	for line := range strings.Lines(after) {
@@ -147,10 +147,10 @@ func section(text, head string) string {
 	return strings.Join(lines, "")
 }
 
-const head = "Resources:\n  F:\n    Type: AWS::Serverless::Function\n    Properties:\n      CodeUri: functions/f/bootstrap/\n"
+const minimalTemplate = "Resources:\n  F:\n    Type: AWS::Serverless::Function\n    Properties:\n      CodeUri: functions/f/bootstrap/\n"
 
 func TestStreamAndScheduleEvents(t *testing.T) {
-	got, err := template.Parse([]byte(head+`
+	actual, err := template.Parse([]byte(minimalTemplate+`
       Events:
         Tick: {Type: Schedule, Properties: {Schedule: rate(1 minute)}}
         Ledger:
@@ -169,64 +169,64 @@ func TestStreamAndScheduleEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := got.Function("f")
+	f := actual.Function("f")
 	if !slices.Equal(f.Schedules, []string{"rate(1 minute)"}) || len(f.Streams) != 1 {
 		t.Fatalf("%+v", f)
 	}
 	s := f.Streams[0]
-	if s.Table != "T" || s.BatchSize != 25 || s.Lanes != 10 || !s.Bisect || !s.ItemFailures || s.MaxAge != time.Minute || s.Retries != 3 || len(s.Filters) != 1 {
+	if s.Table != "T" || s.BatchSize != 25 || s.ParallelizationFactor != 10 || !s.BisectOnError || !s.ReportsItemFailures || s.MaxRecordAge != time.Minute || s.MaxRetryAttempts != 3 || len(s.Filters) != 1 {
 		t.Errorf("%+v", s)
 	}
-	if got.Table("T").Name != "named" {
-		t.Errorf("table %+v", got.Table("T"))
+	if actual.Table("T").Name != "named" {
+		t.Errorf("table %+v", actual.Table("T"))
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestUnsupportedTemplates(t *testing.T) {
 	cases := map[string]string{
 		"no function":             "Resources: {}",
-		"a reference to nothing":  head + "      Environment: {Variables: {A: !Ref Nothing}}\n",
-		"an intrinsic unknown":    head + "      Environment: {Variables: {A: !ImportValue x}}\n",
-		"a condition unknown":     head + "      Environment: {Variables: {A: !If [C, a, b]}}\n",
-		"a condition too clever":  "Conditions: {C: !Or [a, b]}\n" + head + "      Environment: {Variables: {A: !If [C, a, b]}}\n",
-		"half an if":              "Conditions: {C: !Equals [a, b]}\n" + head + "      Environment: {Variables: {A: !If [C, a]}}\n",
-		"an attribute unknown":    head + "      Environment: {Variables: {A: !GetAtt F.Version}}\n",
-		"a substitution to none":  head + "      Environment: {Variables: {A: !Sub \"${Nothing}\"}}\n",
-		"code in another place":   strings.Replace(head, "functions/f/bootstrap/", "cmd/f/", 1),
-		"an event unknown":        head + "      Events: {E: {Type: SQS, Properties: {}}}\n",
-		"a filter operator":       head + filtered(`{"a":[{"numeric":["=",1]}]}`),
-		"a filter without a list": head + filtered(`{"a":"b"}`),
+		"a reference to nothing":  minimalTemplate + "      Environment: {Variables: {A: !Ref Nothing}}\n",
+		"an intrinsic unknown":    minimalTemplate + "      Environment: {Variables: {A: !ImportValue x}}\n",
+		"a condition unknown":     minimalTemplate + "      Environment: {Variables: {A: !If [C, a, b]}}\n",
+		"a condition too clever":  "Conditions: {C: !Or [a, b]}\n" + minimalTemplate + "      Environment: {Variables: {A: !If [C, a, b]}}\n",
+		"half an if":              "Conditions: {C: !Equals [a, b]}\n" + minimalTemplate + "      Environment: {Variables: {A: !If [C, a]}}\n",
+		"an attribute unknown":    minimalTemplate + "      Environment: {Variables: {A: !GetAtt F.Version}}\n",
+		"a substitution to none":  minimalTemplate + "      Environment: {Variables: {A: !Sub \"${Nothing}\"}}\n",
+		"code in another place":   strings.Replace(minimalTemplate, "functions/f/bootstrap/", "cmd/f/", 1),
+		"an event unknown":        minimalTemplate + "      Events: {E: {Type: SQS, Properties: {}}}\n",
+		"a filter operator":       minimalTemplate + functionWithFilter(`{"a":[{"numeric":["=",1]}]}`),
+		"a filter without a list": minimalTemplate + functionWithFilter(`{"a":"b"}`),
 		"not YAML":                "a: [",
 	}
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got, err := template.Parse([]byte(text), template.Options{}); err == nil {
-				t.Errorf("accepted: %+v", got)
+			if actual, err := template.Parse([]byte(text), template.Options{}); err == nil {
+				t.Errorf("accepted: %+v", actual)
 			}
 		})
 	}
 }
 
-func filtered(pattern string) string {
+func functionWithFilter(pattern string) string {
 	return "      Events: {E: {Type: DynamoDB, Properties: {Stream: !GetAtt F.StreamArn, FilterCriteria: {Filters: [{Pattern: '" + pattern + "'}]}}}}\n"
 }
 
 func TestConditions(t *testing.T) {
-	text := "Parameters: {P: {Type: String, Default: \"\"}}\nConditions: {Has: !Not [!Equals [!Ref P, \"\"]]}\n" + head +
+	text := "Parameters: {P: {Type: String, Default: \"\"}}\nConditions: {Has: !Not [!Equals [!Ref P, \"\"]]}\n" + minimalTemplate +
 		"      Environment: {Variables: {A: !If [Has, !Sub \"https://${P}\", other], B: {\"Fn::If\": [Has, !If [Has, x, y], z]}}}\n"
 	for value, want := range map[string]string{"": "other z", "here": "https://here x"} {
-		got, err := template.Parse([]byte(text), template.Options{Parameters: map[string]string{"P": value}})
+		actual, err := template.Parse([]byte(text), template.Options{Parameters: map[string]string{"P": value}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if environment := got.Functions[0].Environment; environment["A"]+" "+environment["B"] != want {
+		if environment := actual.Functions[0].Environment; environment["A"]+" "+environment["B"] != want {
 			t.Errorf("%q gives %v", value, environment)
 		}
 	}
 }
 
-// TestWhereOperatorsCallBack: a parameter of its own, else the operators' domain, else the base address (decision "base-url").
-func TestWhereOperatorsCallBack(t *testing.T) {
+// TestCallbackBaseURL: a parameter of its own, else the operators' domain, else the base address (decision "base-url").
+func TestCallbackBaseURL(t *testing.T) {
 	const base, domain, own = "https://api.example.com", "operators.example.com", "https://proxy.example.com/gateway"
 	cases := map[string]struct {
 		parameters map[string]string
@@ -242,21 +242,21 @@ func TestWhereOperatorsCallBack(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			deployed, err := template.Load(filepath.Join(root, "template.yaml"), template.Options{Parameters: c.parameters})
+			deployed, err := template.Load(filepath.Join(repositoryRoot, "template.yaml"), template.Options{Parameters: c.parameters})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, function := range []string{"pay", "sms"} {
-				if got := deployed.Function(function).Environment["CALLBACK_BASE_URL"]; got != c.want {
-					t.Errorf("%s: %q, want %q", function, got, c.want)
+				if actual := deployed.Function(function).Environment["CALLBACK_BASE_URL"]; actual != c.want {
+					t.Errorf("%s: %q, want %q", function, actual, c.want)
 				}
 			}
 		})
 	}
 }
 
-// TestTheBaseAddress: a parameter of its own, else the merchants' domain, else the stage's own (decision "base-url").
-func TestTheBaseAddress(t *testing.T) {
+// TestBaseURL: a parameter of its own, else the merchants' domain, else the stage's own (decision "base-url").
+func TestBaseURL(t *testing.T) {
 	for name, c := range map[string]struct {
 		parameters map[string]string
 		want       string
@@ -266,13 +266,13 @@ func TestTheBaseAddress(t *testing.T) {
 		"its own":        {map[string]string{"DomainName": "api.example.com", "BaseUrl": "https://proxy.example.com/a"}, "https://proxy.example.com/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			deployed, err := template.Load(filepath.Join(root, "template.yaml"), template.Options{Parameters: c.parameters})
+			deployed, err := template.Load(filepath.Join(repositoryRoot, "template.yaml"), template.Options{Parameters: c.parameters})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, f := range deployed.Functions {
-				if got, has := f.Environment["BASE_URL"]; has && got != c.want {
-					t.Errorf("%s: %q, want %q", f.Name, got, c.want)
+				if actual, has := f.Environment["BASE_URL"]; has && actual != c.want {
+					t.Errorf("%s: %q, want %q", f.Name, actual, c.want)
 				}
 			}
 		})
@@ -280,16 +280,16 @@ func TestTheBaseAddress(t *testing.T) {
 }
 
 func TestParametersAndPseudoParameters(t *testing.T) {
-	text := "Parameters: {P: {Type: String, Default: p}, Q: {Type: String}}\n" + head +
+	text := "Parameters: {P: {Type: String, Default: p}, Q: {Type: String}}\n" + minimalTemplate +
 		"      Environment: {Variables: {A: !Sub \"${P}-${AWS::StackName}-${AWS::Region}\", B: {Ref: P}}}\n"
-	got, err := template.Parse([]byte(text), template.Options{StackName: "s", Region: "r", Parameters: map[string]string{"Q": "q"}})
+	actual, err := template.Parse([]byte(text), template.Options{StackName: "s", Region: "r", Parameters: map[string]string{"Q": "q"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := got.Functions[0].Environment["A"]; a != "p-s-r" {
+	if a := actual.Functions[0].Environment["A"]; a != "p-s-r" {
 		t.Errorf("A is %q", a)
 	}
-	if b := got.Functions[0].Environment["B"]; b != "p" {
+	if b := actual.Functions[0].Environment["B"]; b != "p" {
 		t.Errorf("B is %q", b)
 	}
 	if _, err := template.Parse([]byte(text), template.Options{Parameters: map[string]string{"X": ""}}); err == nil {

@@ -26,7 +26,7 @@ type (
 	}
 )
 
-func keys(list []yamlKey) []KeyElement {
+func keyElements(list []yamlKey) []KeyElement {
 	var elements []KeyElement
 	for _, key := range list {
 		elements = append(elements, KeyElement(key))
@@ -34,7 +34,7 @@ func keys(list []yamlKey) []KeyElement {
 	return elements
 }
 
-func attributes(list []yamlAttribute) []Attribute {
+func attributeDefinitions(list []yamlAttribute) []Attribute {
 	var result []Attribute
 	for _, attribute := range list {
 		result = append(result, Attribute(attribute))

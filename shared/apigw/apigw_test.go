@@ -19,17 +19,17 @@ const (
 	smsResource    = "/smsmessaging/v1/outbound/{senderAddress}/requests"
 )
 
-// stage is a gateway with its log, over one handler for all three operations.
-type stage struct {
-	gateway *apigw.Gateway
-	log     bytes.Buffer
-	seen    *apigw.Request // the last request that a handler saw
+// gatewayFixture is a gateway with its log, over one handler for all three operations.
+type gatewayFixture struct {
+	gateway     *apigw.Gateway
+	log         bytes.Buffer
+	lastRequest *apigw.Request // the last request that a handler saw
 }
 
 type handler = func(ctx context.Context, r *apigw.Request) (apigw.Response, error)
 
-func newStage(config apigw.Config, handle handler) *stage {
-	s := &stage{}
+func newGatewayFixture(config apigw.Config, handle handler) *gatewayFixture {
+	s := &gatewayFixture{}
 	clock := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	config.Now = func() time.Time {
 		clock = clock.Add(5 * time.Millisecond)
@@ -37,52 +37,52 @@ func newStage(config apigw.Config, handle handler) *stage {
 	}
 	config.Operation = "charge"
 	config.Log = &s.log
-	seen := func(ctx context.Context, r *apigw.Request) (apigw.Response, error) {
-		s.seen = r
+	recordAndHandle := func(ctx context.Context, r *apigw.Request) (apigw.Response, error) {
+		s.lastRequest = r
 		return handle(ctx, r)
 	}
 	s.gateway = apigw.New(config,
-		apigw.Route{Method: "POST", Resource: chargeResource, Handle: seen},
-		apigw.Route{Method: "POST", Resource: payResource, Handle: seen},
-		apigw.Route{Method: "POST", Resource: smsResource, Handle: seen},
+		apigw.Route{Method: "POST", Resource: chargeResource, Handle: recordAndHandle},
+		apigw.Route{Method: "POST", Resource: payResource, Handle: recordAndHandle},
+		apigw.Route{Method: "POST", Resource: smsResource, Handle: recordAndHandle},
 	)
 	return s
 }
 
-func created(context.Context, *apigw.Request) (apigw.Response, error) {
+func handleCreated(context.Context, *apigw.Request) (apigw.Response, error) {
 	return apigw.Response{Status: 201, Header: map[string]string{"Location": "https://api.example.test/1"}, Body: []byte(`{"state":"<&>"}`)}, nil
 }
 
-// reply is API Gateway's side of an answer.
-type reply struct {
+// proxyResponse is API Gateway's side of an answer.
+type proxyResponse struct {
 	StatusCode      int               `json:"statusCode"`
 	Headers         map[string]string `json:"headers"`
 	Body            string            `json:"body"`
 	IsBase64Encoded bool              `json:"isBase64Encoded"`
 }
 
-func (s *stage) invoke(t *testing.T, payload []byte) reply {
+func (s *gatewayFixture) invoke(t *testing.T, payload []byte) proxyResponse {
 	t.Helper()
-	return s.invokeWith(t, t.Context(), payload)
+	return s.invokeWithContext(t, t.Context(), payload)
 }
 
-func (s *stage) invokeWith(t *testing.T, ctx context.Context, payload []byte) reply {
+func (s *gatewayFixture) invokeWithContext(t *testing.T, ctx context.Context, payload []byte) proxyResponse {
 	t.Helper()
 	s.log.Reset()
-	answer, err := s.gateway.Invoke(ctx, payload)
+	rendered, err := s.gateway.Invoke(ctx, payload)
 	if err != nil {
 		t.Fatalf("Lambda was given the error %v", err)
 	}
-	var decoded reply
-	err = json.Unmarshal(answer, &decoded)
+	var decoded proxyResponse
+	err = json.Unmarshal(rendered, &decoded)
 	if err != nil {
-		t.Fatalf("answer %s: %v", answer, err)
+		t.Fatalf("answer %s: %v", rendered, err)
 	}
 	return decoded
 }
 
-// line is the one telemetry line of the last invocation.
-func (s *stage) line(t *testing.T) map[string]any {
+// readLogLine is the one telemetry line of the last invocation.
+func (s *gatewayFixture) readLogLine(t *testing.T) map[string]any {
 	t.Helper()
 	var decoded map[string]any
 	err := json.Unmarshal(s.log.Bytes(), &decoded)
@@ -92,7 +92,7 @@ func (s *stage) line(t *testing.T) map[string]any {
 	return decoded
 }
 
-func golden(t testing.TB, name string) []byte {
+func readGoldenEvent(t testing.TB, name string) []byte {
 	t.Helper()
 	payload, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 	if err != nil {
@@ -101,11 +101,11 @@ func golden(t testing.TB, name string) []byte {
 	return payload
 }
 
-// changed is a golden event with one change.
-func changed(t *testing.T, name string, change func(event map[string]any)) []byte {
+// modifyGoldenEvent is a golden event with one change.
+func modifyGoldenEvent(t *testing.T, name string, change func(event map[string]any)) []byte {
 	t.Helper()
 	var event map[string]any
-	err := json.Unmarshal(golden(t, name), &event)
+	err := json.Unmarshal(readGoldenEvent(t, name), &event)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func changed(t *testing.T, name string, change func(event map[string]any)) []byt
 }
 
 // REST APIs hand the path over as it was sent, SAM's local API decoded: handlers see the same.
-func TestGoldenEventsOfBothForms(t *testing.T) {
+func TestGoldenEventsOfAPIGatewayAndSAM(t *testing.T) {
 	tests := []struct{ name, resource, parameter, want, header, value, inBody string }{
 		{"charge", chargeResource, "endUserId", "acr:OperatorAPIToken", "GW-Token", "GW_TOKEN", `"referenceCode":"REF-0001"`},
 		{"pay", payResource, "", "", "mno-name", "orange", `"order_id":"DemoShop_1001"`},
@@ -127,16 +127,16 @@ func TestGoldenEventsOfBothForms(t *testing.T) {
 	for _, test := range tests {
 		for _, form := range []string{"rest", "sam"} {
 			t.Run(test.name+" "+form, func(t *testing.T) {
-				s := newStage(apigw.Config{}, created)
-				answer := s.invoke(t, golden(t, test.name+"-"+form))
-				if answer.StatusCode != 201 || answer.Body != `{"state":"<&>"}` || answer.IsBase64Encoded {
-					t.Fatalf("answer %+v", answer)
+				s := newGatewayFixture(apigw.Config{}, handleCreated)
+				rendered := s.invoke(t, readGoldenEvent(t, test.name+"-"+form))
+				if rendered.StatusCode != 201 || rendered.Body != `{"state":"<&>"}` || rendered.IsBase64Encoded {
+					t.Fatalf("answer %+v", rendered)
 				}
-				r := s.seen
+				r := s.lastRequest
 				if r.Method != "POST" || r.Resource != test.resource || r.Params[test.parameter] != test.want {
 					t.Errorf("%s %s with %v", r.Method, r.Resource, r.Params)
 				}
-				if got := r.Header(test.header); got != test.value || r.HeaderRepeated(test.header) {
+				if got := r.Header(test.header); got != test.value || r.HasConflictingHeader(test.header) {
 					t.Errorf("header %s is %q", test.header, got)
 				}
 				if !strings.Contains(string(r.Body), test.inBody) {
@@ -145,8 +145,8 @@ func TestGoldenEventsOfBothForms(t *testing.T) {
 				if err := apigw.RequireJSON(r); err != nil {
 					t.Errorf("RequireJSON: %v", err)
 				}
-				if r.ID == "" || s.line(t)["RequestID"] != r.ID {
-					t.Errorf("request id %q, in the line %v", r.ID, s.line(t)["RequestID"])
+				if r.ID == "" || s.readLogLine(t)["RequestID"] != r.ID {
+					t.Errorf("request id %q, in the line %v", r.ID, s.readLogLine(t)["RequestID"])
 				}
 			})
 		}
@@ -166,9 +166,9 @@ func TestParametersAreDecodedOnce(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newStage(apigw.Config{}, created)
-			s.invoke(t, changed(t, "sms-rest", func(e map[string]any) { e["pathParameters"] = map[string]string{"senderAddress": test.sent} }))
-			if got := s.seen.Params["senderAddress"]; got != test.want {
+			s := newGatewayFixture(apigw.Config{}, handleCreated)
+			s.invoke(t, modifyGoldenEvent(t, "sms-rest", func(e map[string]any) { e["pathParameters"] = map[string]string{"senderAddress": test.sent} }))
+			if got := s.lastRequest.Params["senderAddress"]; got != test.want {
 				t.Errorf("%q became %q", test.sent, got)
 			}
 		})
@@ -197,12 +197,12 @@ func TestNoRoute(t *testing.T) {
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(apigw.Config{}, created)
-			answer := s.invoke(t, changed(t, "sms-rest", change))
-			if answer.StatusCode != 404 || !strings.Contains(answer.Body, `"900906"`) || s.seen != nil {
-				t.Errorf("answer %+v, handler ran: %v", answer, s.seen != nil)
+			s := newGatewayFixture(apigw.Config{}, handleCreated)
+			rendered := s.invoke(t, modifyGoldenEvent(t, "sms-rest", change))
+			if rendered.StatusCode != 404 || !strings.Contains(rendered.Body, `"900906"`) || s.lastRequest != nil {
+				t.Errorf("answer %+v, handler ran: %v", rendered, s.lastRequest != nil)
 			}
-			if line := s.line(t); line["Status"] != float64(404) || line["ErrorID"] != "900906" {
+			if line := s.readLogLine(t); line["Status"] != float64(404) || line["ErrorID"] != "900906" {
 				t.Errorf("line %v", line)
 			}
 		})
@@ -227,38 +227,38 @@ func TestBodyLimit(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newStage(apigw.Config{MaxBody: 8}, created)
-			answer := s.invoke(t, changed(t, "pay-rest", func(e map[string]any) {
+			s := newGatewayFixture(apigw.Config{MaxBodyBytes: 8}, handleCreated)
+			rendered := s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) {
 				e["body"], e["isBase64Encoded"] = test.body, test.base64
 			}))
-			if answer.StatusCode != test.status {
-				t.Fatalf("answer %+v", answer)
+			if rendered.StatusCode != test.status {
+				t.Fatalf("answer %+v", rendered)
 			}
-			if test.status == 201 && len(s.seen.Body) > 8 {
-				t.Errorf("body %q", s.seen.Body)
+			if test.status == 201 && len(s.lastRequest.Body) > 8 {
+				t.Errorf("body %q", s.lastRequest.Body)
 			}
-			if test.status != 201 && (s.seen != nil || !strings.Contains(answer.Body, `"variables":["body"]`)) {
-				t.Errorf("answer %+v, handler ran: %v", answer, s.seen != nil)
+			if test.status != 201 && (s.lastRequest != nil || !strings.Contains(rendered.Body, `"variables":["body"]`)) {
+				t.Errorf("answer %+v, handler ran: %v", rendered, s.lastRequest != nil)
 			}
 		})
 	}
 }
 
 func TestDefaultBodyLimit(t *testing.T) {
-	s := newStage(apigw.Config{}, created)
-	for size, want := range map[int]int{apigw.DefaultMaxBody: 201, apigw.DefaultMaxBody + 1: 413} {
-		answer := s.invoke(t, changed(t, "pay-rest", func(e map[string]any) { e["body"] = strings.Repeat("x", size) }))
-		if answer.StatusCode != want {
-			t.Errorf("%d bytes are answered %d", size, answer.StatusCode)
+	s := newGatewayFixture(apigw.Config{}, handleCreated)
+	for size, want := range map[int]int{apigw.DefaultMaxBodyBytes: 201, apigw.DefaultMaxBodyBytes + 1: 413} {
+		rendered := s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) { e["body"] = strings.Repeat("x", size) }))
+		if rendered.StatusCode != want {
+			t.Errorf("%d bytes are answered %d", size, rendered.StatusCode)
 		}
 	}
 }
 
 // Decision "order-of-refusals": the route comes before the size.
-func TestRouteComesBeforeSize(t *testing.T) {
-	s := newStage(apigw.Config{MaxBody: 1}, created)
-	answer := s.invoke(t, changed(t, "pay-rest", func(e map[string]any) { e["httpMethod"] = "PUT" }))
-	if answer.StatusCode != 404 {
-		t.Errorf("answer %+v", answer)
+func TestUnknownRoutePrecedesBodyLimit(t *testing.T) {
+	s := newGatewayFixture(apigw.Config{MaxBodyBytes: 1}, handleCreated)
+	rendered := s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) { e["httpMethod"] = "PUT" }))
+	if rendered.StatusCode != 404 {
+		t.Errorf("answer %+v", rendered)
 	}
 }

@@ -31,8 +31,8 @@ type eventContext struct {
 	Stage      string `json:"stage"`
 }
 
-// reply is what API Gateway takes as the answer.
-type reply struct {
+// proxyResponse is what API Gateway takes as the answer.
+type proxyResponse struct {
 	StatusCode      int               `json:"statusCode"`
 	Headers         map[string]string `json:"headers"`
 	Body            string            `json:"body"`
@@ -45,26 +45,26 @@ func decodeEvent(payload []byte) (*event, error) {
 	return &decoded, err
 }
 
-// bodySize is the size of the body in bytes, known without decoding it.
-func (e *event) bodySize() int {
+// decodedBodySize is the size of the body in bytes, known without decoding it.
+func (e *event) decodedBodySize() int {
 	if !e.IsBase64Encoded {
 		return len(e.Body)
 	}
 	return base64.StdEncoding.DecodedLen(len(e.Body)) - strings.Count(e.Body[max(0, len(e.Body)-2):], "=")
 }
 
-func (e *event) body() ([]byte, error) {
+func (e *event) decodeBody() ([]byte, error) {
 	if !e.IsBase64Encoded {
 		return []byte(e.Body), nil
 	}
 	return base64.StdEncoding.DecodeString(e.Body)
 }
 
-// parameters decodes the path parameters once, by the rules of paths: "+" stays "+". API Gateway hands them over as
+// decodePathParameters decodes the path parameters once, by the rules of paths: "+" stays "+". API Gateway hands them over as
 // they were sent (tel%3A%2B225...), SAM's local API already decoded (tel:+225...): decoding once serves both, since a
 // value of ours without "%" decodes to itself. false for broken percent-encoding, for what is not UTF-8 then, and for
 // control characters.
-func (e *event) parameters() (map[string]string, bool) {
+func (e *event) decodePathParameters() (map[string]string, bool) {
 	decoded := make(map[string]string, len(e.PathParameters))
 	for name, value := range e.PathParameters {
 		text, err := url.PathUnescape(value)
@@ -76,8 +76,8 @@ func (e *event) parameters() (map[string]string, bool) {
 	return decoded, true
 }
 
-// headers collects every header's values under its name in lower case, in a fixed order of names.
-func (e *event) headers() map[string][]string {
+// mergeHeaders collects every header's values under its name in lower case, in a fixed order of names.
+func (e *event) mergeHeaders() map[string][]string {
 	collected := make(map[string][]string, len(e.MultiValueHeaders))
 	for _, name := range slices.Sorted(maps.Keys(e.MultiValueHeaders)) {
 		key := strings.ToLower(name)
@@ -103,8 +103,8 @@ func (e *event) baseURL() string {
 		return ""
 	}
 	base := "https://" + domain
-	own := strings.HasSuffix(domain, ".amazonaws.com") || strings.HasSuffix(domain, ".amazonaws.com.cn")
-	if own && e.RequestContext.Stage != "" {
+	isAWSDomain := strings.HasSuffix(domain, ".amazonaws.com") || strings.HasSuffix(domain, ".amazonaws.com.cn")
+	if isAWSDomain && e.RequestContext.Stage != "" {
 		base += "/" + e.RequestContext.Stage
 	}
 	return base

@@ -16,14 +16,14 @@ import (
 // Whatever comes in, Lambda gets one valid answer and the log one valid line.
 func FuzzEvent(f *testing.F) {
 	for _, name := range []string{"charge-rest", "charge-sam", "pay-rest", "sms-sam"} {
-		f.Add(golden(f, name))
+		f.Add(readGoldenEvent(f, name))
 	}
 	f.Add([]byte(`{"httpMethod":"POST","resource":"/mobilemoney/v1","body":"%%%","isBase64Encoded":true}`))
 	f.Add([]byte(`{"httpMethod":"POST","resource":"/mobilemoney/v1","pathParameters":{"a":"%"}}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		s := newStage(apigw.Config{}, func(_ context.Context, r *apigw.Request) (apigw.Response, error) {
-			if len(r.Body) > apigw.DefaultMaxBody {
+		s := newGatewayFixture(apigw.Config{}, func(_ context.Context, r *apigw.Request) (apigw.Response, error) {
+			if len(r.Body) > apigw.DefaultMaxBodyBytes {
 				t.Fatal("body over the limit")
 			}
 			for _, value := range r.Params {
@@ -31,14 +31,14 @@ func FuzzEvent(f *testing.F) {
 					t.Fatalf("parameter %q", value)
 				}
 			}
-			if r.HeaderRepeated("Authorization") {
+			if r.HasConflictingHeader("Authorization") {
 				return apigw.Response{}, errors.New("plain")
 			}
 			return apigw.Response{Status: 200, Body: r.Body}, apigw.RequireJSON(r)
 		})
-		answer := s.invoke(t, payload)
-		if answer.StatusCode < 200 || answer.StatusCode > 599 {
-			t.Fatalf("answer %+v", answer)
+		rendered := s.invoke(t, payload)
+		if rendered.StatusCode < 200 || rendered.StatusCode > 599 {
+			t.Fatalf("answer %+v", rendered)
 		}
 		if !json.Valid(s.log.Bytes()) || bytes.Count(s.log.Bytes(), []byte("\n")) != 1 {
 			t.Fatalf("log %q", s.log.String())
@@ -47,8 +47,8 @@ func FuzzEvent(f *testing.F) {
 }
 
 func BenchmarkInvoke(b *testing.B) {
-	s := newStage(apigw.Config{}, created)
-	payload := golden(b, "charge-rest")
+	s := newGatewayFixture(apigw.Config{}, handleCreated)
+	payload := readGoldenEvent(b, "charge-rest")
 	b.ReportAllocs()
 	for b.Loop() {
 		s.log.Reset()
@@ -60,10 +60,10 @@ func BenchmarkInvoke(b *testing.B) {
 }
 
 func BenchmarkInvokeWithFault(b *testing.B) {
-	s := newStage(apigw.Config{}, func(context.Context, *apigw.Request) (apigw.Response, error) {
-		return apigw.Response{}, fault.In(fault.Missing, "amountTransaction.endUserId")
+	s := newGatewayFixture(apigw.Config{}, func(context.Context, *apigw.Request) (apigw.Response, error) {
+		return apigw.Response{}, fault.ForPart(fault.MissingPart, "amountTransaction.endUserId")
 	})
-	payload := golden(b, "charge-rest")
+	payload := readGoldenEvent(b, "charge-rest")
 	b.ReportAllocs()
 	for b.Loop() {
 		s.log.Reset()

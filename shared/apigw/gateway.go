@@ -24,8 +24,8 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// DefaultMaxBody is the limit of a request's body in bytes where Config.MaxBody is 0 (decision "limits").
-const DefaultMaxBody = 64 << 10
+// DefaultMaxBodyBytes is the limit of a request's body in bytes where Config.MaxBodyBytes is 0 (decision "limits").
+const DefaultMaxBodyBytes = 64 << 10
 
 // Response is the answer of a handler. Content-Type is application/json unless Header says another.
 type Response struct {
@@ -40,23 +40,23 @@ type Response struct {
 type Route struct {
 	Method   string
 	Resource string
-	// Fixed are the path parameters that have one valid value, after decoding; another makes an unknown route of it.
-	Fixed  map[string]string
-	Handle func(ctx context.Context, r *Request) (Response, error)
+	// FixedParams are the path parameters that have one valid value, after decoding; another makes an unknown route of it.
+	FixedParams map[string]string
+	Handle      func(ctx context.Context, r *Request) (Response, error)
 }
 
 // Config is what a gateway needs besides its routes.
 type Config struct {
 	// Operation names the function in the log and the metrics. A handler of several operations sets its own on the event.
 	Operation string
-	// Stack is the deployed stack's name, for the metrics.
-	Stack string
+	// StackName is the deployed stack's name, for the metrics.
+	StackName string
 	// BaseURL is the address of the API, with or without a trailing slash; "" takes it from each request (decision "base-url").
 	BaseURL string
 	// Now is the clock.
 	Now func() time.Time
-	// MaxBody is the limit of a body in bytes; 0 is DefaultMaxBody.
-	MaxBody int
+	// MaxBodyBytes is the limit of a body in bytes; 0 is DefaultMaxBodyBytes.
+	MaxBodyBytes int
 	// Log takes the telemetry lines; nil drops them.
 	Log io.Writer
 }
@@ -70,8 +70,8 @@ type Gateway struct {
 
 // New makes the gateway of a function's routes.
 func New(config Config, routes ...Route) *Gateway {
-	if config.MaxBody == 0 {
-		config.MaxBody = DefaultMaxBody
+	if config.MaxBodyBytes == 0 {
+		config.MaxBodyBytes = DefaultMaxBodyBytes
 	}
 	if config.Log == nil {
 		config.Log = io.Discard
@@ -84,67 +84,67 @@ func New(config Config, routes ...Route) *Gateway {
 // "order-of-refusals": 404 for a route that is not ours or whose path is broken, 413, then what the handler says.
 func (g *Gateway) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := g.config.Now()
-	line := telemetry.New(g.config.Operation, started)
-	line.SetStack(g.config.Stack)
-	line.SetCold(!g.warm.Swap(true))
+	line := telemetry.NewLogLine(g.config.Operation, started)
+	line.SetStackName(g.config.StackName)
+	line.SetColdStart(!g.warm.Swap(true))
 
 	response, err := g.serve(ctx, payload, line)
 	if err != nil {
-		answer := oneapi.Render(err)
-		response = Response{Status: answer.Status, Header: answer.Header, Body: answer.Body}
-		line.SetErrorID(answer.ID)
+		rendered := oneapi.Render(err)
+		response = Response{Status: rendered.Status, Header: rendered.Header, Body: rendered.Body}
+		line.SetErrorID(rendered.MessageID)
 		line.SetCause(err)
 	}
 	line.SetStatus(response.Status)
 	if response.Status == http.StatusInternalServerError {
-		line.Count(telemetry.InternalErrors)
+		line.Increment(telemetry.InternalErrors)
 	}
-	line.SetTotal(g.config.Now().Sub(started))
+	line.SetDuration(g.config.Now().Sub(started))
 	// A line that cannot be written must not cost the merchant the answer.
 	_ = line.Write(g.config.Log)
-	return encode(response), nil
+	return encodeResponse(response), nil
 }
 
 // serve decodes the event, runs the handler, and turns a panic of either into an internal fault.
-func (g *Gateway) serve(ctx context.Context, payload []byte, line *telemetry.Event) (response Response, err error) {
+func (g *Gateway) serve(ctx context.Context, payload []byte, line *telemetry.LogLine) (response Response, err error) {
 	defer func() {
-		if panicked := recover(); panicked != nil {
-			response, err = Response{}, fault.Because(panicCause(panicked))
+		if panicValue := recover(); panicValue != nil {
+			response, err = Response{}, fault.NewInternal(describePanic(panicValue))
 		}
 	}()
 	e, err := decodeEvent(payload)
 	if err != nil {
-		return Response{}, fault.Because(errors.New("apigw: event is not of the form"))
+		return Response{}, fault.NewInternal(errors.New("apigw: event is not of the form"))
 	}
 	line.SetRequestID(e.RequestContext.RequestID)
-	request, handle, err := g.accept(e)
+	request, handle, err := g.buildRequest(e)
 	if err != nil {
 		return Response{}, err
 	}
-	request.Event = line
+	request.LogLine = line
 	if deadline, ok := ctx.Deadline(); ok {
 		request.Deadline = deadline
 	}
 	response, err = handle(ctx, request)
 	if err == nil && (response.Status < 200 || response.Status > 599) {
-		return Response{}, fault.Because(errors.New("apigw: handler gave no HTTP status"))
+		return Response{}, fault.NewInternal(errors.New("apigw: handler gave no HTTP status"))
 	}
 	return response, err
 }
 
-// accept finds the route and makes the request.
-func (g *Gateway) accept(e *event) (*Request, func(context.Context, *Request) (Response, error), error) {
-	route, found := g.route(e)
-	params, decoded := e.parameters()
-	if !found || !decoded || !route.fits(params) {
-		return nil, nil, fault.Of(fault.NoRoute)
+// buildRequest finds the route and makes the request.
+func (g *Gateway) buildRequest(e *event) (*Request, func(context.Context, *Request) (Response, error), error) {
+	route, found := g.findRoute(e)
+	params, decoded := e.decodePathParameters()
+	if !found || !decoded || !route.matchesFixedParams(params) {
+		return nil, nil, fault.New(fault.RouteNotFound)
 	}
-	if e.bodySize() > g.config.MaxBody {
-		return nil, nil, fault.In(fault.TooLarge, strictjson.Body)
+	if e.decodedBodySize() > g.config.MaxBodyBytes {
+		return nil, nil, fault.ForPart(fault.BodyTooLarge, strictjson.BodyPart)
 	}
-	body, err := e.body()
+	body, err := e.decodeBody()
 	if err != nil {
-		return nil, nil, fault.In(fault.Invalid, strictjson.Body)
+		return nil, nil, fault.ForPart(fault.InvalidPart, strictjson.BodyPart)
 	}
 	base := g.config.BaseURL
 	if base == "" {
@@ -152,11 +152,11 @@ func (g *Gateway) accept(e *event) (*Request, func(context.Context, *Request) (R
 	}
 	return &Request{
 		ID: e.RequestContext.RequestID, Method: e.HTTPMethod, Resource: e.Resource, Path: e.Path, Params: params,
-		Query: e.Query, Body: body, BaseURL: base, headers: e.headers(),
+		Query: e.Query, Body: body, BaseURL: base, headers: e.mergeHeaders(),
 	}, route.Handle, nil
 }
 
-func (g *Gateway) route(e *event) (Route, bool) {
+func (g *Gateway) findRoute(e *event) (Route, bool) {
 	for _, route := range g.routes {
 		if route.Method == e.HTTPMethod && route.Resource == e.Resource {
 			return route, true
@@ -165,9 +165,9 @@ func (g *Gateway) route(e *event) (Route, bool) {
 	return Route{}, false
 }
 
-// fits tells whether the parameters that have one valid value have it.
-func (r Route) fits(params map[string]string) bool {
-	for name, valid := range r.Fixed {
+// matchesFixedParams tells whether the parameters that have one valid value have it.
+func (r Route) matchesFixedParams(params map[string]string) bool {
+	for name, valid := range r.FixedParams {
 		if params[name] != valid {
 			return false
 		}
@@ -175,29 +175,29 @@ func (r Route) fits(params map[string]string) bool {
 	return true
 }
 
-// panicCause names the type of what was panicked with, and the place; never its value, which may hold a client's.
-func panicCause(panicked any) error {
-	const deepest = 32
-	callers := make([]uintptr, deepest)
+// describePanic names the type of what was panicked with, and the place; never its value, which may hold a client's.
+func describePanic(panicValue any) error {
+	const maxFrames = 32
+	callers := make([]uintptr, maxFrames)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(0, callers)])
 	afterPanic := false
 	for {
 		frame, more := frames.Next()
 		if afterPanic && !strings.HasPrefix(frame.Function, "runtime.") {
-			return fmt.Errorf("panic %T in %s line %d", panicked, frame.Function, frame.Line)
+			return fmt.Errorf("panic %T in %s line %d", panicValue, frame.Function, frame.Line)
 		}
 		afterPanic = afterPanic || frame.Function == "runtime.gopanic"
 		if !more {
-			return fmt.Errorf("panic %T", panicked)
+			return fmt.Errorf("panic %T", panicValue)
 		}
 	}
 }
 
-// encode writes API Gateway's answer.
-func encode(response Response) []byte {
+// encodeResponse writes API Gateway's answer.
+func encodeResponse(response Response) []byte {
 	header := map[string]string{"Content-Type": "application/json"}
 	maps.Copy(header, response.Header)
-	encoded, err := json.Marshal(reply{StatusCode: response.Status, Headers: header, Body: string(response.Body)})
+	encoded, err := json.Marshal(proxyResponse{StatusCode: response.Status, Headers: header, Body: string(response.Body)})
 	if err != nil {
 		return []byte(`{"statusCode":500}`)
 	}

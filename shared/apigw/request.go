@@ -24,8 +24,8 @@ type Request struct {
 	Body []byte
 	// BaseURL is the address of the API without a trailing slash (decision "base-url").
 	BaseURL string
-	// Event takes what the handler knows for the log and the metrics.
-	Event *telemetry.Event
+	// LogLine takes what the handler knows for the log and the metrics.
+	LogLine *telemetry.LogLine
 	// Deadline is when Lambda ends the invocation; zero when there is none. Handlers stop some time before it.
 	Deadline time.Time
 
@@ -42,8 +42,8 @@ func (r *Request) Header(name string) string {
 	return values[len(values)-1]
 }
 
-// HeaderRepeated tells that a header was sent more than once with values that differ, so that it has no one reading.
-func (r *Request) HeaderRepeated(name string) bool {
+// HasConflictingHeader tells that a header was sent more than once with values that differ, so that it has no one reading.
+func (r *Request) HasConflictingHeader(name string) bool {
 	values := r.headers[strings.ToLower(name)]
 	for _, value := range values {
 		if value != values[0] {
@@ -61,12 +61,12 @@ func (r *Request) SetHeader(name, value string) {
 	r.headers[strings.ToLower(name)] = []string{strings.TrimSpace(value)}
 }
 
-// RequireJSON returns a MediaType fault (415) unless the Content-Type is application/json, with or without parameters.
+// RequireJSON returns a UnsupportedMediaType fault (415) unless the Content-Type is application/json, with or without parameters.
 // A request without a Content-Type, or with two that differ, is refused too.
 func RequireJSON(r *Request) error {
 	mediaType, _, _ := strings.Cut(r.Header("Content-Type"), ";")
-	if r.HeaderRepeated("Content-Type") || !strings.EqualFold(strings.TrimSpace(mediaType), "application/json") {
-		return fault.In(fault.MediaType, "Content-Type")
+	if r.HasConflictingHeader("Content-Type") || !strings.EqualFold(strings.TrimSpace(mediaType), "application/json") {
+		return fault.ForPart(fault.UnsupportedMediaType, "Content-Type")
 	}
 	return nil
 }

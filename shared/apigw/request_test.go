@@ -10,11 +10,11 @@ import (
 
 func headersOf(t *testing.T, single map[string]string, multi map[string][]string) *apigw.Request {
 	t.Helper()
-	s := newStage(apigw.Config{}, created)
-	s.invoke(t, changed(t, "pay-rest", func(e map[string]any) {
+	s := newGatewayFixture(apigw.Config{}, handleCreated)
+	s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) {
 		e["headers"], e["multiValueHeaders"] = single, multi
 	}))
-	return s.seen
+	return s.lastRequest
 }
 
 func TestHeaders(t *testing.T) {
@@ -40,8 +40,8 @@ func TestHeaders(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := headersOf(t, test.single, test.multi)
-			if got := r.Header("lAnG"); got != test.want || r.HeaderRepeated("LANG") != test.repeated {
-				t.Errorf("header %q, repeated %v", got, r.HeaderRepeated("LANG"))
+			if got := r.Header("lAnG"); got != test.want || r.HasConflictingHeader("LANG") != test.repeated {
+				t.Errorf("header %q, repeated %v", got, r.HasConflictingHeader("LANG"))
 			}
 		})
 	}
@@ -68,15 +68,15 @@ func TestRequireJSON(t *testing.T) {
 			t.Errorf("%q: %v", contentType, err)
 		}
 		var f *fault.Fault
-		if err != nil && (!errors.As(err, &f) || f.Kind != fault.MediaType) {
+		if err != nil && (!errors.As(err, &f) || f.Kind != fault.UnsupportedMediaType) {
 			t.Errorf("%q: %v", contentType, err)
 		}
 	}
 	if apigw.RequireJSON(&apigw.Request{}) == nil {
 		t.Error("no Content-Type is accepted")
 	}
-	twice := headersOf(t, nil, map[string][]string{"Content-Type": {"text/plain", "application/json"}})
-	if apigw.RequireJSON(twice) == nil {
+	duplicate := headersOf(t, nil, map[string][]string{"Content-Type": {"text/plain", "application/json"}})
+	if apigw.RequireJSON(duplicate) == nil {
 		t.Error("two types are accepted")
 	}
 }
@@ -96,23 +96,23 @@ func TestBaseURL(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newStage(apigw.Config{BaseURL: test.configured}, created)
-			s.invoke(t, changed(t, "pay-rest", func(e map[string]any) {
+			s := newGatewayFixture(apigw.Config{BaseURL: test.configured}, handleCreated)
+			s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) {
 				e["requestContext"] = map[string]string{"domainName": test.domain, "stage": test.stage}
 			}))
-			if s.seen.BaseURL != test.want {
-				t.Errorf("base URL %q, want %q", s.seen.BaseURL, test.want)
+			if s.lastRequest.BaseURL != test.want {
+				t.Errorf("base URL %q, want %q", s.lastRequest.BaseURL, test.want)
 			}
 		})
 	}
 }
 
 func TestQuery(t *testing.T) {
-	s := newStage(apigw.Config{}, created)
-	s.invoke(t, changed(t, "pay-rest", func(e map[string]any) {
+	s := newGatewayFixture(apigw.Config{}, handleCreated)
+	s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) {
 		e["queryStringParameters"] = map[string]string{"grant_type": "client_credentials"}
 	}))
-	if got := s.seen.Query["grant_type"]; got != "client_credentials" {
-		t.Errorf("query %v", s.seen.Query)
+	if got := s.lastRequest.Query["grant_type"]; got != "client_credentials" {
+		t.Errorf("query %v", s.lastRequest.Query)
 	}
 }

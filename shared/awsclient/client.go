@@ -25,15 +25,15 @@ import (
 const (
 	maxAttempts    = 3
 	attemptTimeout = 1500 * time.Millisecond
-	firstPause     = 50 * time.Millisecond // before the second attempt; three times as long before the third
+	firstBackoff   = 50 * time.Millisecond // before the second attempt; three times as long before the third
 )
 
 // Client holds what the service clients share: configuration, connections and endpoints. It is safe for concurrent use.
 type Client struct {
-	config  aws.Config
-	http    *http.Client
-	dynamo  string // endpoint from the environment, "" for the region's own
-	secrets string
+	config                 aws.Config
+	http                   *http.Client
+	dynamoDBEndpoint       string // endpoint from the environment, "" for the region's own
+	secretsManagerEndpoint string
 
 	// The service clients are made on first use, and once: a function has several parts that call the same service.
 	dynamoDB       func() *dynamodb.Client
@@ -53,7 +53,7 @@ func New(env func(string) string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	everywhere := env("AWS_ENDPOINT_URL")
+	defaultEndpoint := env("AWS_ENDPOINT_URL")
 	client := &http.Client{
 		Transport:     newTransport(roots),
 		Timeout:       attemptTimeout,
@@ -66,32 +66,32 @@ func New(env func(string) string) (*Client, error) {
 			HTTPClient:  client,
 			Retryer:     newRetryer,
 		},
-		http:    client,
-		dynamo:  firstOf(env("AWS_ENDPOINT_URL_DYNAMODB"), everywhere),
-		secrets: firstOf(env("AWS_ENDPOINT_URL_SECRETS_MANAGER"), everywhere),
+		http:                   client,
+		dynamoDBEndpoint:       firstOf(env("AWS_ENDPOINT_URL_DYNAMODB"), defaultEndpoint),
+		secretsManagerEndpoint: firstOf(env("AWS_ENDPOINT_URL_SECRETS_MANAGER"), defaultEndpoint),
 	}
-	c.dynamoDB, c.secretsManager = sync.OnceValue(c.newDynamoDB), sync.OnceValue(c.newSecrets)
+	c.dynamoDB, c.secretsManager = sync.OnceValue(c.newDynamoDB), sync.OnceValue(c.newSecretsManager)
 	return c, nil
 }
 
 // DynamoDB is the client of DynamoDB.
 func (c *Client) DynamoDB() *dynamodb.Client { return c.dynamoDB() }
 
-// Secrets is the client of Secrets Manager.
-func (c *Client) Secrets() *secretsmanager.Client { return c.secretsManager() }
+// SecretsManager is the client of Secrets Manager.
+func (c *Client) SecretsManager() *secretsmanager.Client { return c.secretsManager() }
 
 func (c *Client) newDynamoDB() *dynamodb.Client {
 	return dynamodb.NewFromConfig(c.config, func(o *dynamodb.Options) {
-		if c.dynamo != "" {
-			o.BaseEndpoint = aws.String(c.dynamo)
+		if c.dynamoDBEndpoint != "" {
+			o.BaseEndpoint = aws.String(c.dynamoDBEndpoint)
 		}
 	})
 }
 
-func (c *Client) newSecrets() *secretsmanager.Client {
+func (c *Client) newSecretsManager() *secretsmanager.Client {
 	return secretsmanager.NewFromConfig(c.config, func(o *secretsmanager.Options) {
-		if c.secrets != "" {
-			o.BaseEndpoint = aws.String(c.secrets)
+		if c.secretsManagerEndpoint != "" {
+			o.BaseEndpoint = aws.String(c.secretsManagerEndpoint)
 		}
 	})
 }
@@ -119,31 +119,31 @@ func newRetryer() aws.Retryer {
 		o.MaxAttempts = maxAttempts
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
 			if attempt <= 1 {
-				return firstPause, nil
+				return firstBackoff, nil
 			}
-			return 3 * firstPause, nil
+			return 3 * firstBackoff, nil
 		})
 	})
 }
 
-// Warm runs the work of the init phase in parallel (open a connection, fetch a secret) and waits for all of it. What
+// RunInitTasks runs the work of the init phase in parallel (open a connection, fetch a secret) and waits for all of it. What
 // fails is in the joined error, for the log alone: the first request simply does that work again.
-func Warm(ctx context.Context, work ...func(context.Context) error) error {
-	faults := make([]error, len(work))
+func RunInitTasks(ctx context.Context, tasks ...func(context.Context) error) error {
+	errs := make([]error, len(tasks))
 	var group sync.WaitGroup
-	for i, do := range work {
-		group.Go(func() { faults[i] = do(ctx) })
+	for i, task := range tasks {
+		group.Go(func() { errs[i] = task(ctx) })
 	}
 	group.Wait()
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // OpenDynamoDB opens a connection to DynamoDB and leaves it in the pool for the first call: a plain GET of the endpoint,
 // which the service answers with its health and for which nobody needs a permission. Any answer will do.
 func (c *Client) OpenDynamoDB(ctx context.Context) error {
 	params := dynamodb.EndpointParameters{Region: aws.String(c.config.Region)}
-	if c.dynamo != "" {
-		params.Endpoint = aws.String(c.dynamo)
+	if c.dynamoDBEndpoint != "" {
+		params.Endpoint = aws.String(c.dynamoDBEndpoint)
 	}
 	endpoint, err := dynamodb.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, params)
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *Client) OpenDynamoDB(ctx context.Context) error {
 		return fmt.Errorf("open DynamoDB: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }() // what matters is that it was read to its end
-	_, err = io.CopyN(io.Discard, response.Body, maxDrain)
+	_, err = io.CopyN(io.Discard, response.Body, maxDrainBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("open DynamoDB: %w", err)
 	}

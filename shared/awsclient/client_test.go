@@ -18,8 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 )
 
-// environment is a fake one with what Lambda always sets.
-func environment(pairs ...string) map[string]string {
+// newEnvironment is a fake one with what Lambda always sets.
+func newEnvironment(pairs ...string) map[string]string {
 	values := map[string]string{
 		"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "SECRET", "AWS_SESSION_TOKEN": "SESSION",
 	}
@@ -38,8 +38,8 @@ func newClient(t *testing.T, values map[string]string) *Client {
 	return client
 }
 
-// service answers every call with what fits both services, after what the test wants to happen first.
-func service(t *testing.T, first func(n int32, w http.ResponseWriter, r *http.Request) (handled bool)) (*httptest.Server, *atomic.Int32) {
+// newStubService answers every call with what fits both services, after what the test wants to happen first.
+func newStubService(t *testing.T, first func(n int32, w http.ResponseWriter, r *http.Request) (handled bool)) (*httptest.Server, *atomic.Int32) {
 	t.Helper()
 	calls := &atomic.Int32{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func getItem(ctx context.Context, client *Client) error {
 }
 
 func getSecret(ctx context.Context, client *Client) error {
-	_, err := client.Secrets().GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String("operators")})
+	_, err := client.SecretsManager().GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String("operators")})
 	return err
 }
 
@@ -70,7 +70,7 @@ func TestRegionIsRequired(t *testing.T) {
 	if _, err := New(func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
 		t.Fatalf("got %v", err)
 	}
-	values := environment("AWS_REGION", "", "AWS_DEFAULT_REGION", "af-south-1")
+	values := newEnvironment("AWS_REGION", "", "AWS_DEFAULT_REGION", "af-south-1")
 	if client := newClient(t, values); client.config.Region != "af-south-1" {
 		t.Fatalf("got %q", client.config.Region)
 	}
@@ -78,19 +78,19 @@ func TestRegionIsRequired(t *testing.T) {
 
 func TestEndpoints(t *testing.T) {
 	normal := func(int32, http.ResponseWriter, *http.Request) bool { return false }
-	all, allCalls := service(t, normal)
-	own, ownCalls := service(t, normal)
+	all, allCalls := newStubService(t, normal)
+	own, ownCalls := newStubService(t, normal)
 	cases := []struct {
 		name     string
 		values   map[string]string
 		call     func(context.Context, *Client) error
 		all, own int32
 	}{
-		{"DynamoDB by the common one", environment("AWS_ENDPOINT_URL", all.URL), getItem, 1, 0},
-		{"DynamoDB by its own", environment("AWS_ENDPOINT_URL", all.URL, "AWS_ENDPOINT_URL_DYNAMODB", own.URL), getItem, 0, 1},
-		{"secrets by the common one", environment("AWS_ENDPOINT_URL", all.URL, "AWS_ENDPOINT_URL_DYNAMODB", own.URL), getSecret, 1, 0},
-		{"secrets by their own", environment("AWS_ENDPOINT_URL", all.URL, "AWS_ENDPOINT_URL_SECRETS_MANAGER", own.URL), getSecret, 0, 1},
-		{"opening DynamoDB", environment("AWS_ENDPOINT_URL_DYNAMODB", own.URL), func(ctx context.Context, c *Client) error { return c.OpenDynamoDB(ctx) }, 0, 1},
+		{"DynamoDB by the common one", newEnvironment("AWS_ENDPOINT_URL", all.URL), getItem, 1, 0},
+		{"DynamoDB by its own", newEnvironment("AWS_ENDPOINT_URL", all.URL, "AWS_ENDPOINT_URL_DYNAMODB", own.URL), getItem, 0, 1},
+		{"secrets by the common one", newEnvironment("AWS_ENDPOINT_URL", all.URL, "AWS_ENDPOINT_URL_DYNAMODB", own.URL), getSecret, 1, 0},
+		{"secrets by their own", newEnvironment("AWS_ENDPOINT_URL", all.URL, "AWS_ENDPOINT_URL_SECRETS_MANAGER", own.URL), getSecret, 0, 1},
+		{"opening DynamoDB", newEnvironment("AWS_ENDPOINT_URL_DYNAMODB", own.URL), func(ctx context.Context, c *Client) error { return c.OpenDynamoDB(ctx) }, 0, 1},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,11 +106,11 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-func TestWithoutEndpointsTheRegionsOwn(t *testing.T) {
-	client := newClient(t, environment())
-	var asked []string
+func TestDefaultEndpointsAreRegional(t *testing.T) {
+	client := newClient(t, newEnvironment())
+	var requestedHosts []string
 	client.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-		asked = append(asked, r.URL.Host)
+		requestedHosts = append(requestedHosts, r.URL.Host)
 		return nil, context.Canceled
 	})
 	for _, call := range []func(context.Context, *Client) error{getItem, getSecret, func(ctx context.Context, c *Client) error { return c.OpenDynamoDB(ctx) }} {
@@ -118,7 +118,7 @@ func TestWithoutEndpointsTheRegionsOwn(t *testing.T) {
 			t.Fatal("a refused call succeeded")
 		}
 	}
-	text := strings.Join(asked, " ")
+	text := strings.Join(requestedHosts, " ")
 	if !strings.HasPrefix(text, "dynamodb.eu-west-1.amazonaws.com") || !strings.Contains(text, "secretsmanager.eu-west-1.amazonaws.com") {
 		t.Fatalf("asked %s", text)
 	}
@@ -178,8 +178,8 @@ func TestRetries(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			server, calls := service(t, c.first)
-			client := newClient(t, environment("AWS_ENDPOINT_URL", server.URL))
+			server, calls := newStubService(t, c.first)
+			client := newClient(t, newEnvironment("AWS_ENDPOINT_URL", server.URL))
 			if client.http.Timeout != attemptTimeout {
 				t.Fatalf("an attempt may take %s", client.http.Timeout)
 			}
@@ -193,11 +193,11 @@ func TestRetries(t *testing.T) {
 }
 
 func TestDeadlineEndsRetries(t *testing.T) {
-	server, calls := service(t, func(_ int32, _ http.ResponseWriter, r *http.Request) bool {
+	server, calls := newStubService(t, func(_ int32, _ http.ResponseWriter, r *http.Request) bool {
 		<-r.Context().Done()
 		return true
 	})
-	client := newClient(t, environment("AWS_ENDPOINT_URL", server.URL))
+	client := newClient(t, newEnvironment("AWS_ENDPOINT_URL", server.URL))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := getItem(ctx, client); !errors.Is(err, context.DeadlineExceeded) || calls.Load() != 1 {
@@ -206,7 +206,7 @@ func TestDeadlineEndsRetries(t *testing.T) {
 }
 
 func TestCredentialsAreReadEachTime(t *testing.T) {
-	values := environment()
+	values := newEnvironment()
 	provider := newClient(t, values).config.Credentials
 	got, err := provider.Retrieve(t.Context())
 	if err != nil || got.AccessKeyID != "AKID" || got.SecretAccessKey != "SECRET" || got.SessionToken != "SESSION" {
@@ -223,7 +223,7 @@ func TestCredentialsAreReadEachTime(t *testing.T) {
 }
 
 // The connection that the init phase opened is the one that the first call uses.
-func TestOpenedConnectionIsUsed(t *testing.T) {
+func TestWarmConnectionIsReused(t *testing.T) {
 	var opened atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -239,8 +239,8 @@ func TestOpenedConnectionIsUsed(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	client := newClient(t, environment("AWS_ENDPOINT_URL_DYNAMODB", server.URL))
-	if err := Warm(t.Context(), client.OpenDynamoDB); err != nil {
+	client := newClient(t, newEnvironment("AWS_ENDPOINT_URL_DYNAMODB", server.URL))
+	if err := RunInitTasks(t.Context(), client.OpenDynamoDB); err != nil {
 		t.Fatal(err)
 	}
 	if err := getItem(t.Context(), client); err != nil {
@@ -251,18 +251,18 @@ func TestOpenedConnectionIsUsed(t *testing.T) {
 	}
 }
 
-func TestWarmWorksInParallelAndJoinsErrors(t *testing.T) {
-	meeting := make(chan struct{})
+func TestRunInitTasksRunsInParallelAndJoinsErrors(t *testing.T) {
+	barrier := make(chan struct{})
 	first, second := errors.New("first"), errors.New("second")
-	err := Warm(t.Context(),
-		func(context.Context) error { meeting <- struct{}{}; return first },
-		func(context.Context) error { <-meeting; return second },
+	err := RunInitTasks(t.Context(),
+		func(context.Context) error { barrier <- struct{}{}; return first },
+		func(context.Context) error { <-barrier; return second },
 		func(context.Context) error { return nil },
 	)
 	if !errors.Is(err, first) || !errors.Is(err, second) {
 		t.Fatalf("got %v", err)
 	}
-	if Warm(t.Context()) != nil {
+	if RunInitTasks(t.Context()) != nil {
 		t.Fatal("nothing failed")
 	}
 }

@@ -17,13 +17,13 @@ import (
 const (
 	dialTimeout = 1500 * time.Millisecond // TCP and TLS together
 	// idleTimeout is compared with the wall clock too (net/http): after a freeze that was longer, a connection is not used.
-	idleTimeout    = 20 * time.Second
-	maxIdle        = 8
-	maxIdlePerHost = 4
-	maxConnections = 32 // a host
-	maxHeaderBytes = 64 << 10
-	maxDrain       = 4 << 10 // bytes of an answer read so that its connection can be used again
-	sessionCache   = 8
+	idleTimeout           = 20 * time.Second
+	maxIdleConnections    = 8
+	maxIdlePerHost        = 4
+	maxConnectionsPerHost = 32 // a host
+	maxHeaderBytes        = 64 << 10
+	maxDrainBytes         = 4 << 10 // bytes of an answer read so that its connection can be used again
+	sessionCache          = 8
 )
 
 // rootFiles are Amazon's public roots: Amazon Root CA 1 to 4, Starfield Services Root G2 and Starfield Class 2.
@@ -52,21 +52,21 @@ func amazonRoots() (*x509.CertPool, error) {
 
 // newTransport makes the one pool of connections to AWS. No proxy, no compression: answers are small.
 func newTransport(roots *x509.CertPool) *http.Transport {
-	dial := &dialer{amazon: clientTLS(roots), system: clientTLS(nil)}
+	dial := &dialer{amazonRootsTLS: newTLSConfig(roots), systemRootsTLS: newTLSConfig(nil)}
 	return &http.Transport{
 		DialContext:            dial.net.DialContext,
 		DialTLSContext:         dial.dialTLS,
-		MaxIdleConns:           maxIdle,
+		MaxIdleConns:           maxIdleConnections,
 		MaxIdleConnsPerHost:    maxIdlePerHost,
-		MaxConnsPerHost:        maxConnections,
+		MaxConnsPerHost:        maxConnectionsPerHost,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     true,
 	}
 }
 
-// clientTLS is the TLS configuration for one pool of roots; nil roots are the system's.
-func clientTLS(roots *x509.CertPool) *tls.Config {
+// newTLSConfig is the TLS configuration for one pool of roots; nil roots are the system's.
+func newTLSConfig(roots *x509.CertPool) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		RootCAs:            roots,
@@ -77,35 +77,35 @@ func clientTLS(roots *x509.CertPool) *tls.Config {
 // dialer opens TLS connections that are verified against Amazon's roots first. An endpoint that chains to another
 // authority (a private endpoint, a stand-in) is dialled again with the system's pool, and from then on all are.
 type dialer struct {
-	net       net.Dialer
-	amazon    *tls.Config
-	system    *tls.Config
-	useSystem atomic.Bool
+	net            net.Dialer
+	amazonRootsTLS *tls.Config
+	systemRootsTLS *tls.Config
+	useSystemRoots atomic.Bool
 }
 
 // dialTLS opens one verified connection within dialTimeout.
 func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	if d.useSystem.Load() {
-		return d.dialWith(ctx, d.system, network, address)
+	if d.useSystemRoots.Load() {
+		return d.dialWithConfig(ctx, d.systemRootsTLS, network, address)
 	}
-	conn, err := d.dialWith(ctx, d.amazon, network, address)
-	var unknown x509.UnknownAuthorityError
-	if !errors.As(err, &unknown) {
+	conn, err := d.dialWithConfig(ctx, d.amazonRootsTLS, network, address)
+	var unknownAuthority x509.UnknownAuthorityError
+	if !errors.As(err, &unknownAuthority) {
 		return conn, err
 	}
-	conn, err = d.dialWith(ctx, d.system, network, address)
+	conn, err = d.dialWithConfig(ctx, d.systemRootsTLS, network, address)
 	if err == nil {
-		d.useSystem.Store(true)
+		d.useSystemRoots.Store(true)
 	}
 	return conn, err
 }
 
-// dialWith opens one connection with one TLS configuration. A failure gives a nil interface, not a nil *tls.Conn.
-func (d *dialer) dialWith(ctx context.Context, config *tls.Config, network, address string) (net.Conn, error) {
-	secured := &tls.Dialer{NetDialer: &d.net, Config: config}
-	conn, err := secured.DialContext(ctx, network, address)
+// dialWithConfig opens one connection with one TLS configuration. A failure gives a nil interface, not a nil *tls.Conn.
+func (d *dialer) dialWithConfig(ctx context.Context, config *tls.Config, network, address string) (net.Conn, error) {
+	tlsDialer := &tls.Dialer{NetDialer: &d.net, Config: config}
+	conn, err := tlsDialer.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}

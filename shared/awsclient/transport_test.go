@@ -54,16 +54,16 @@ func TestEmbeddedRoots(t *testing.T) {
 	}
 }
 
-// authority is a certificate authority made for one test.
-type authority struct {
+// testCA is a certificate authority made for one test.
+type testCA struct {
 	t           *testing.T
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-func newAuthority(t *testing.T) authority {
+func newTestCA(t *testing.T) testCA {
 	t.Helper()
-	a := authority{t: t, key: newKey(t)}
+	a := testCA{t: t, key: newKey(t)}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -82,7 +82,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-func (a authority) sign(template, parent *x509.Certificate, key *ecdsa.PublicKey) (*x509.Certificate, []byte) {
+func (a testCA) sign(template, parent *x509.Certificate, key *ecdsa.PublicKey) (*x509.Certificate, []byte) {
 	a.t.Helper()
 	raw, err := x509.CreateCertificate(rand.Reader, template, parent, key, a.key)
 	if err != nil {
@@ -95,14 +95,14 @@ func (a authority) sign(template, parent *x509.Certificate, key *ecdsa.PublicKey
 	return certificate, raw
 }
 
-func (a authority) pool() *x509.CertPool {
+func (a testCA) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	return pool
 }
 
-// serve starts an HTTPS server whose certificate is for an address.
-func (a authority) serve(ip string) *httptest.Server {
+// startServer starts an HTTPS server whose certificate is for an address.
+func (a testCA) startServer(ip string) *httptest.Server {
 	a.t.Helper()
 	key := newKey(a.t)
 	_, raw := a.sign(&x509.Certificate{
@@ -120,30 +120,30 @@ func (a authority) serve(ip string) *httptest.Server {
 
 // Amazon's pool comes first; an unknown authority is looked for in the system's pool, everything else is an error.
 func TestFallbackToTheSystemPool(t *testing.T) {
-	amazon, system, stranger := newAuthority(t), newAuthority(t), newAuthority(t)
+	amazon, system, untrusted := newTestCA(t), newTestCA(t), newTestCA(t)
 	cases := []struct {
 		name      string
 		server    *httptest.Server
 		works     bool
 		useSystem bool
 	}{
-		{"Amazon's", amazon.serve("127.0.0.1"), true, false},
-		{"the system's", system.serve("127.0.0.1"), true, true},
-		{"nobody's", stranger.serve("127.0.0.1"), false, false},
-		{"Amazon's for another host", amazon.serve("192.0.2.1"), false, false},
-		{"the system's for another host", system.serve("192.0.2.1"), false, false},
+		{"Amazon's", amazon.startServer("127.0.0.1"), true, false},
+		{"the system's", system.startServer("127.0.0.1"), true, true},
+		{"nobody's", untrusted.startServer("127.0.0.1"), false, false},
+		{"Amazon's for another host", amazon.startServer("192.0.2.1"), false, false},
+		{"the system's for another host", system.startServer("192.0.2.1"), false, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			dial := &dialer{amazon: clientTLS(amazon.pool()), system: clientTLS(system.pool())}
+			dial := &dialer{amazonRootsTLS: newTLSConfig(amazon.pool()), systemRootsTLS: newTLSConfig(system.pool())}
 			address, err := url.Parse(c.server.URL)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for range 2 { // the second one may resume the session, or go straight to the system's pool
 				conn, err := dial.dialTLS(t.Context(), "tcp", address.Host)
-				if (err == nil) != c.works || dial.useSystem.Load() != c.useSystem {
-					t.Fatalf("%v, system %v", err, dial.useSystem.Load())
+				if (err == nil) != c.works || dial.useSystemRoots.Load() != c.useSystem {
+					t.Fatalf("%v, system %v", err, dial.useSystemRoots.Load())
 				}
 				if err != nil {
 					if conn != nil {
@@ -158,9 +158,9 @@ func TestFallbackToTheSystemPool(t *testing.T) {
 }
 
 func TestVerificationErrorIsKept(t *testing.T) {
-	amazon, stranger := newAuthority(t), newAuthority(t)
+	amazon, untrusted := newTestCA(t), newTestCA(t)
 	transport := newTransport(amazon.pool())
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, stranger.serve("127.0.0.1").URL, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, untrusted.startServer("127.0.0.1").URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,8 +168,8 @@ func TestVerificationErrorIsKept(t *testing.T) {
 	if response != nil {
 		_ = response.Body.Close()
 	}
-	var unknown x509.UnknownAuthorityError
-	if !errors.As(err, &unknown) {
+	var unknownAuthority x509.UnknownAuthorityError
+	if !errors.As(err, &unknownAuthority) {
 		t.Fatalf("got %v", err)
 	}
 }

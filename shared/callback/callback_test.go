@@ -23,16 +23,16 @@ const (
 	requestID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 )
 
-// vault is a secret behind the real cache, counted.
-type vault struct {
+// fakeSecretSource is a secret behind the real cache, counted.
+type fakeSecretSource struct {
 	text    []byte
-	fail    error
+	err     error
 	fetches int
 }
 
-func (v *vault) Fetch(context.Context, string) (secret.Value, error) {
+func (v *fakeSecretSource) Fetch(context.Context, string) (secret.Value, error) {
 	v.fetches++
-	return secret.Value{Current: v.text}, v.fail
+	return secret.Value{Bytes: v.text}, v.err
 }
 
 func ringText(t testing.TB, added ...time.Time) []byte {
@@ -41,19 +41,19 @@ func ringText(t testing.TB, added ...time.Time) []byte {
 	var text []byte
 	for _, at := range added {
 		var err error
-		if text, err = keyring.Append(text, random, at); err != nil {
+		if text, err = keyring.AddKey(text, random, at); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return text
 }
 
-func newKeys(v *vault, at *time.Time) *Keys {
+func newKeys(v *fakeSecretSource, at *time.Time) *Keys {
 	now := func() time.Time { return *at }
-	return New(secret.New(v, "callbacks", life, 30*time.Second, now), life, now)
+	return New(secret.NewCache(v, "callbacks", life, 30*time.Second, now), life, now)
 }
 
-func ringOf(t testing.TB, keys *Keys) *Ring {
+func mustRing(t testing.TB, keys *Keys) *Ring {
 	t.Helper()
 	ring, err := keys.Ring(context.Background())
 	if err != nil {
@@ -62,14 +62,14 @@ func ringOf(t testing.TB, keys *Keys) *Ring {
 	return ring
 }
 
-func tokenOf(t testing.TB, address string) string {
+func tokenFromURL(t testing.TB, address string) string {
 	t.Helper()
 	return address[strings.LastIndex(address, "/")+1:]
 }
 
 func TestURLs(t *testing.T) {
 	at := start
-	ring := ringOf(t, newKeys(&vault{text: ringText(t, start)}, &at))
+	ring := mustRing(t, newKeys(&fakeSecretSource{text: ringText(t, start)}, &at))
 	cases := []struct{ name, address, want string }{
 		{"payment", ring.PaymentURL(base, "orange", "DemoShop_1"), base + "/callbacks/v1/payments/orange/DemoShop_1/"},
 		{"receipt", ring.ReceiptURL(base, "orange", requestID), base + "/callbacks/v1/receipts/orange/" + requestID + "/"},
@@ -90,10 +90,10 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-func TestATokenIsGoodForOnePathAlone(t *testing.T) {
+func TestTokenIsValidForOnePathOnly(t *testing.T) {
 	ctx, at := context.Background(), start
-	keys := newKeys(&vault{text: ringText(t, start)}, &at)
-	token := tokenOf(t, ringOf(t, keys).PaymentURL(base, "orange", "DemoShop_1"))
+	keys := newKeys(&fakeSecretSource{text: ringText(t, start)}, &at)
+	token := tokenFromURL(t, mustRing(t, keys).PaymentURL(base, "orange", "DemoShop_1"))
 	cases := []struct {
 		name, path, token string
 		want              bool
@@ -113,7 +113,7 @@ func TestATokenIsGoodForOnePathAlone(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := ringOf(t, keys).Verify(c.path, c.token); got != c.want {
+			if got := mustRing(t, keys).Verify(c.path, c.token); got != c.want {
 				t.Errorf("Ring.Verify = %v, want %v", got, c.want)
 			}
 			got, err := keys.Verify(ctx, c.path, c.token)
@@ -124,9 +124,9 @@ func TestATokenIsGoodForOnePathAlone(t *testing.T) {
 	}
 }
 
-func TestEveryFlippedBitIsRefused(t *testing.T) {
+func TestFlippedBitIsRejected(t *testing.T) {
 	at := start
-	ring := ringOf(t, newKeys(&vault{text: ringText(t, start)}, &at))
+	ring := mustRing(t, newKeys(&fakeSecretSource{text: ringText(t, start)}, &at))
 	path := PaymentPath("orange", "DemoShop_1")
 	raw, err := base64.RawURLEncoding.DecodeString(ring.Sign(path))
 	if err != nil {
@@ -141,9 +141,9 @@ func TestEveryFlippedBitIsRefused(t *testing.T) {
 	}
 }
 
-func TestEveryOtherLastCharacterIsRefused(t *testing.T) {
+func TestAlternativeLastCharacterIsRejected(t *testing.T) {
 	at := start
-	ring := ringOf(t, newKeys(&vault{text: ringText(t, start)}, &at))
+	ring := mustRing(t, newKeys(&fakeSecretSource{text: ringText(t, start)}, &at))
 	path := PaymentPath("orange", "DemoShop_1")
 	token := ring.Sign(path)
 	for _, last := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_" {
@@ -154,16 +154,16 @@ func TestEveryOtherLastCharacterIsRefused(t *testing.T) {
 	}
 }
 
-func TestOldKeysVerifyForEver(t *testing.T) {
+func TestOldKeysStillVerify(t *testing.T) {
 	ctx, at := context.Background(), start
-	v := &vault{text: ringText(t, start)}
+	v := &fakeSecretSource{text: ringText(t, start)}
 	keys := newKeys(v, &at)
 	path := PaymentPath("orange", "DemoShop_1")
-	old := ringOf(t, keys).Sign(path)
+	old := mustRing(t, keys).Sign(path)
 
 	v.text = ringText(t, start, start.Add(time.Hour))
 	at = start.Add(time.Hour + life)
-	ring := ringOf(t, keys)
+	ring := mustRing(t, keys)
 	young := ring.Sign(path)
 	if young == old {
 		t.Fatal("the new key does not sign")
@@ -179,15 +179,15 @@ func TestOldKeysVerifyForEver(t *testing.T) {
 	}
 }
 
-func TestATokenOfAKeyNotYetKnown(t *testing.T) {
+func TestUnknownKeyNumberRefreshesSecret(t *testing.T) {
 	ctx, at := context.Background(), start.Add(time.Hour)
-	newer := &vault{text: ringText(t, start, start)}
+	newer := &fakeSecretSource{text: ringText(t, start, start)}
 	path := PaymentPath("orange", "DemoShop_1")
-	token := ringOf(t, newKeys(newer, &at)).Sign(path)
+	token := mustRing(t, newKeys(newer, &at)).Sign(path)
 
-	late := &vault{text: ringText(t, start)}
+	late := &fakeSecretSource{text: ringText(t, start)}
 	keys := newKeys(late, &at)
-	if ringOf(t, keys).Verify(path, token) {
+	if mustRing(t, keys).Verify(path, token) {
 		t.Error("a ring verified with a key that it does not have")
 	}
 	late.text = newer.text
@@ -196,9 +196,9 @@ func TestATokenOfAKeyNotYetKnown(t *testing.T) {
 	}
 }
 
-func TestForgedNumbersCauseFewFetches(t *testing.T) {
+func TestForgedKeyNumbersAreRateLimited(t *testing.T) {
 	ctx, at := context.Background(), start
-	v := &vault{text: ringText(t, start)}
+	v := &fakeSecretSource{text: ringText(t, start)}
 	keys := newKeys(v, &at)
 	for number := range 200 {
 		raw := make([]byte, tokenSize)
@@ -212,18 +212,18 @@ func TestForgedNumbersCauseFewFetches(t *testing.T) {
 	}
 }
 
-func TestMalformedTokensFetchNothing(t *testing.T) {
+func TestMalformedTokenReadsNoSecret(t *testing.T) {
 	at := start
-	v := &vault{fail: errors.New("must not be asked")}
+	v := &fakeSecretSource{err: errors.New("must not be asked")}
 	good, err := newKeys(v, &at).Verify(context.Background(), "/x", "no token")
 	if good || err != nil || v.fetches != 0 {
 		t.Errorf("Verify = %v, %v with %d fetches", good, err, v.fetches)
 	}
 }
 
-func TestWithoutASecretNothingIsKnown(t *testing.T) {
+func TestVerifyFailsWithoutSecret(t *testing.T) {
 	at := start
-	keys := newKeys(&vault{fail: errors.New("gone")}, &at)
+	keys := newKeys(&fakeSecretSource{err: errors.New("gone")}, &at)
 	if _, err := keys.Ring(context.Background()); err == nil {
 		t.Error("Ring gave no error")
 	}
@@ -234,7 +234,7 @@ func TestWithoutASecretNothingIsKnown(t *testing.T) {
 
 func FuzzVerify(f *testing.F) {
 	at := start
-	ring := ringOf(f, newKeys(&vault{text: ringText(f, start)}, &at))
+	ring := mustRing(f, newKeys(&fakeSecretSource{text: ringText(f, start)}, &at))
 	path := PaymentPath("orange", "DemoShop_1")
 	good := ring.Sign(path)
 	f.Add(path, good)

@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// noteTimeout bounds the storing of an endpoint's health after an attempt, which may have used up its own time.
-	noteTimeout = time.Second
-	// noteTries bounds how often health is read anew because another attempt's was stored first.
-	noteTries = 8
+	// saveHealthTimeout bounds the storing of an endpoint's health after an attempt, which may have used up its own time.
+	saveHealthTimeout = time.Second
+	// maxSaveHealthAttempts bounds how often health is read anew because another attempt's was stored first.
+	maxSaveHealthAttempts = 8
 )
 
 // Profiles reads merchants' profiles; *merchant.Cached is the one that ships.
@@ -35,96 +35,98 @@ type Profiles interface {
 // Courier delivers.
 type Courier struct {
 	Profiles Profiles
-	Keys     *keyring.Keys
+	Keys     *keyring.RefreshingRing
 	Health   webhook.HealthStore
 	Sender   *webhook.Sender
 	Schedule webhook.Schedule
 	// Operators send the purchaser's SMS; SMSTimeout bounds one, SMSSchedule is the wait before each further try.
-	Operators   *operator.Directory
-	SMSTimeout  time.Duration
-	SMSSchedule []time.Duration
-	Now         func() time.Time
-	Rand        io.Reader
+	Operators      *operator.DriverDirectory
+	SMSTimeout     time.Duration
+	SMSRetryDelays []time.Duration
+	Now            func() time.Time
+	Rand           io.Reader
 }
 
-// Change is what an attempt does to its entry. It says whether it changed anything: not where another hand was faster.
-type Change func(*ledger.Entry) bool
+// EntryChange is what an attempt does to its entry. It says whether it changed anything: not where another hand was faster.
+type EntryChange func(*ledger.Entry) bool
 
-// Endpoint is where an entry's notifications go, with what an attempt needs. Of a disabled one only its health is known.
-type Endpoint struct {
+// Target is where an entry's notifications go, with what an attempt needs. Of a disabled one only its health is known.
+type Target struct {
 	webhook.Health
 	secrets []webhook.Secret
 }
 
-// errNoProfile says that a transaction's merchant is not in the table.
-var errNoProfile = errors.New("delivery: the merchant is not known")
+// errMerchantNotFound says that a transaction's merchant is not in the table.
+var errMerchantNotFound = errors.New("delivery: the merchant is not known")
 
-// Endpoint finds the address that an entry's notifications go to. Whatever an attempt needs is fetched here, so that no
+// FindTarget finds the address that an entry's notifications go to. Whatever an attempt needs is fetched here, so that no
 // attempt is claimed that cannot be made. An error means that nothing is known, and nothing may be sent.
-func (c *Courier) Endpoint(ctx context.Context, e *ledger.Entry) (Endpoint, error) {
+func (c *Courier) FindTarget(ctx context.Context, e *ledger.Entry) (Target, error) {
 	health, err := c.Health.Health(ctx, webhook.Endpoint{MerchantID: e.MerchantID, URL: e.NotifyURL})
 	if err != nil || !health.Enabled() {
-		return Endpoint{Health: health}, err
+		return Target{Health: health}, err
 	}
-	secrets, err := c.secrets(ctx, e.MerchantID)
-	return Endpoint{Health: health, secrets: secrets}, err
+	secrets, err := c.signingSecrets(ctx, e.MerchantID)
+	return Target{Health: health, secrets: secrets}, err
 }
 
-// Post makes one attempt on a notification and returns how the entry changes by it. made is the number of this attempt,
+// PostNotification makes one attempt on a notification and returns how the entry changes by it. made is the number of this attempt,
 // from 1.
-func (c *Courier) Post(ctx context.Context, e *ledger.Entry, n ledger.Notification, made int, to Endpoint, line *telemetry.Event) Change {
-	result := c.Sender.Deliver(ctx, webhook.Request{URL: e.NotifyURL, ID: n.ID, Body: Body(e, n), Secrets: to.secrets})
-	line.AddUpstream(result.Took)
-	now := ledger.Moment(c.Now())
-	err := c.note(ctx, to.Health, result, now)
+func (c *Courier) PostNotification(ctx context.Context, e *ledger.Entry, n ledger.Notification, attemptNumber int, target Target, line *telemetry.LogLine) EntryChange {
+	result := c.Sender.Deliver(ctx, webhook.Request{URL: e.NotifyURL, ID: n.ID, Body: NotificationBody(e, n), Secrets: target.secrets})
+	line.AddOperatorTime(result.Duration)
+	now := ledger.Timestamp(c.Now())
+	err := c.saveHealth(ctx, target.Health, result, now)
 	if err != nil {
 		line.SetCause(err)
 	}
 	if result.Outcome == webhook.Gone && err == nil {
-		line.Count(telemetry.DeliveryFailures)
-		line.Count(telemetry.EndpointsDisabled)
+		line.Increment(telemetry.DeliveryAttemptFailures)
+		line.Increment(telemetry.EndpointsDisabled)
 		return func(e *ledger.Entry) bool {
-			return e.FailedAttempt(n.ID, failed(made, result, now), now) && e.Park()
+			return e.RecordFailedAttempt(n.ID, failedAttempt(attemptNumber, result, now), now) && e.Park()
 		}
 	}
-	return c.outcome(n, made, result, now, line)
+	return c.resultChange(n, attemptNumber, result, now, line)
 }
 
-// outcome is the change that an attempt's result makes. A 410 that could not be stored with its endpoint is a failure
+// resultChange is the change that an attempt's result makes. A 410 that could not be stored with its endpoint is a failure
 // like others: a parked notification of an enabled endpoint would never be queued again.
-func (c *Courier) outcome(n ledger.Notification, made int, result webhook.Result, now time.Time, line *telemetry.Event) Change {
+func (c *Courier) resultChange(n ledger.Notification, attemptNumber int, result webhook.Result, now time.Time, line *telemetry.LogLine) EntryChange {
 	if result.Outcome == webhook.Delivered {
-		line.Count(telemetry.Delivered)
-		return func(e *ledger.Entry) bool { return e.Delivered(n.ID, now) }
+		line.Increment(telemetry.DeliveredNotifications)
+		return func(e *ledger.Entry) bool { return e.MarkDelivered(n.ID, now) }
 	}
-	line.Count(telemetry.DeliveryFailures)
-	next, more := c.Schedule.Next(made, now, result.RetryAfter, c.Rand)
-	if more {
-		return func(e *ledger.Entry) bool { return e.FailedAttempt(n.ID, failed(made, result, now), next) }
+	line.Increment(telemetry.DeliveryAttemptFailures)
+	next, retriesLeft := c.Schedule.NextAttempt(attemptNumber, now, result.RetryAfter, c.Rand)
+	if retriesLeft {
+		return func(e *ledger.Entry) bool {
+			return e.RecordFailedAttempt(n.ID, failedAttempt(attemptNumber, result, now), next)
+		}
 	}
-	line.Count(telemetry.DeadLetters)
+	line.Increment(telemetry.DeadLetters)
 	return func(e *ledger.Entry) bool {
-		return e.FailedAttempt(n.ID, failed(made, result, now), now) && e.DeadLetter(n.ID, result.Why)
+		return e.RecordFailedAttempt(n.ID, failedAttempt(attemptNumber, result, now), now) && e.DeadLetter(n.ID, result.Reason)
 	}
 }
 
-// failed is an attempt as the entry remembers it.
-func failed(made int, result webhook.Result, now time.Time) ledger.Attempt {
-	return ledger.Attempt{Number: made, At: now, Code: result.Status, Why: result.Why}
+// failedAttempt is an attempt as the entry remembers it.
+func failedAttempt(attemptNumber int, result webhook.Result, now time.Time) ledger.FailedAttempt {
+	return ledger.FailedAttempt{Number: attemptNumber, At: now, HTTPStatus: result.Status, Reason: result.Reason}
 }
 
 // errHealthContended says that other attempts' health was stored first every time.
 var errHealthContended = errors.New("delivery: too many attempts at once to store the endpoint's health")
 
-// note stores what an attempt's result means for its server, or a 410 for its URL. Where another attempt was faster the result is applied to
+// saveHealth stores what an attempt's result means for its server, or a 410 for its URL. Where another attempt was faster the result is applied to
 // what that one stored: of failures side by side each counts, and a 410 is never lost.
-func (c *Courier) note(ctx context.Context, health webhook.Health, result webhook.Result, now time.Time) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+func (c *Courier) saveHealth(ctx context.Context, health webhook.Health, result webhook.Result, now time.Time) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveHealthTimeout)
 	defer cancel()
-	for range noteTries {
-		change, save := health.After, c.Health.SaveHealth
+	for range maxSaveHealthAttempts {
+		change, save := health.AfterAttempt, c.Health.SaveHealth
 		if result.Outcome == webhook.Gone {
-			change, save = health.Disable, c.Health.SaveDisabled
+			change, save = health.AfterDisable, c.Health.SaveDisabled
 		}
 		next, changed := change(result, now)
 		if !changed {
@@ -142,18 +144,18 @@ func (c *Courier) note(ctx context.Context, health webhook.Health, result webhoo
 	return errHealthContended
 }
 
-// secrets derives the merchant's signing secrets, newest first.
-func (c *Courier) secrets(ctx context.Context, merchantID string) ([]webhook.Secret, error) {
+// signingSecrets derives the merchant's signing secrets, newest first.
+func (c *Courier) signingSecrets(ctx context.Context, merchantID string) ([]webhook.Secret, error) {
 	profile, err := c.Profiles.Profile(ctx, merchantID)
 	if err != nil {
 		return nil, fmt.Errorf("delivery: read the merchant: %w", err)
 	}
 	if profile == nil {
-		return nil, errNoProfile
+		return nil, errMerchantNotFound
 	}
 	var secrets []webhook.Secret
 	for _, named := range profile.WebhookSecrets {
-		key, found, err := c.Keys.Find(ctx, named.KeyNumber)
+		key, found, err := c.Keys.FindKey(ctx, named.KeyNumber)
 		if err != nil {
 			return nil, fmt.Errorf("delivery: read webhook key %d: %w", named.KeyNumber, err)
 		}

@@ -11,28 +11,28 @@ type Kind int
 
 // The kinds, in the order in which a request is refused (decision "order-of-refusals"), then those of the operator call.
 const (
-	Internal          Kind = iota // anything of ours; 500
-	NoRoute                       // unknown path or method; 404 900906
-	TooLarge                      // body over the limit; 413 SVC0002
-	NoCredentials                 // no Authorization; 401 900902
-	BadCredentials                // unknown, expired or revoked token; 401 900901
-	MediaType                     // not application/json; 415 SVC0002
-	Missing                       // a required part is absent; 400 SVC0002 (PDK_SMSW_0005)
-	Invalid                       // a part's value breaks its rule; 400 SVC0002 (PDK_SMSW_0009)
-	NotAllowed                    // a part's value is not one of a known set; 400 SVC0003
-	Address                       // an address in the body; 400 SVC0004
-	PathAddress                   // the address in the path; 404 SVC0004
-	TooLong                       // SMS text too long; 400 SVC0280
-	Forbidden                     // known merchant, not entitled; 403 900908
-	Throttled                     // over a limit; 429 900800 with Retry-After
-	OverLimit                     // over the merchant's amount of the day; 403 POL0001
-	NotFound                      // no such order or resource for this merchant; 404 SVC0002
-	Duplicate                     // the key is taken; 409 SVC0005
-	InFlight                      // the key is being worked on; 409 SVC0005 with Retry-After
-	OperatorRefusedUs             // our integration's fault, not applied; 502 SVC0001
-	OperatorDown                  // operator down, not applied; 503 SVC0001 with Retry-After
-	OutcomeUnknown                // it may have been applied; 504 SVC0001 with Retry-After
-	OperatorError                 // the operator's own SVC or POL, passed on
+	Internal             Kind = iota // anything of ours; 500
+	RouteNotFound                    // unknown path or method; 404 900906
+	BodyTooLarge                     // body over the limit; 413 SVC0002
+	MissingCredentials               // no Authorization; 401 900902
+	InvalidCredentials               // unknown, expired or revoked token; 401 900901
+	UnsupportedMediaType             // not application/json; 415 SVC0002
+	MissingPart                      // a required part is absent; 400 SVC0002 (PDK_SMSW_0005)
+	InvalidPart                      // a part's value breaks its rule; 400 SVC0002 (PDK_SMSW_0009)
+	ValueNotAllowed                  // a part's value is not one of a known set; 400 SVC0003
+	InvalidAddress                   // an address in the body; 400 SVC0004
+	InvalidPathAddress               // the address in the path; 404 SVC0004
+	MessageTooLong                   // SMS text too long; 400 SVC0280
+	Forbidden                        // known merchant, not entitled; 403 900908
+	RateLimited                      // over a limit; 429 900800 with Retry-After
+	DailyLimitExceeded               // over the merchant's amount of the day; 403 POL0001
+	NotFound                         // no such order or resource for this merchant; 404 SVC0002
+	DuplicateKey                     // the key is taken; 409 SVC0005
+	RequestInProgress                // the key is being worked on; 409 SVC0005 with Retry-After
+	IntegrationRejected              // our integration's fault, not applied; 502 SVC0001
+	OperatorUnavailable              // operator down, not applied; 503 SVC0001 with Retry-After
+	OutcomeUnknown                   // it may have been applied; 504 SVC0001 with Retry-After
+	OperatorError                    // the operator's own SVC or POL, passed on
 )
 
 // Fault is one thing that went wrong.
@@ -41,21 +41,21 @@ type Fault struct {
 	// Part is the message part in the specification's words: a header's name, or a body path such as
 	// "amountTransaction.referenceCode".
 	Part string
-	// Value is the value the kind speaks of: the address of Address, the key of Duplicate and InFlight, the limit of
-	// TooLong, the valid values of NotAllowed, what is left of OverLimit, whose Part is the currency.
+	// Value is the value the kind speaks of: the address of Address, the key of Duplicate and RequestInProgress, the limit of
+	// MessageTooLong, the valid values of NotAllowed, what is left of DailyLimitExceeded, whose Part is the currency.
 	Value string
 	// RetryAfter is when to come again, for Throttled, in whole seconds; 0 for one second.
 	RetryAfter int
-	// Operator is set with OperatorError alone.
-	Operator *OperatorFault
+	// OperatorException is set with OperatorError alone.
+	OperatorException *OperatorException
 	// Location is the resource that already exists, for Duplicate (decision "sms-duplicate"); "" for none.
 	Location string
 	// Cause is for the log, never for the client.
 	Cause error
 }
 
-// OperatorFault is an exception of the OneAPI family as an operator sent it.
-type OperatorFault struct {
+// OperatorException is an exception of the OneAPI family as an operator sent it.
+type OperatorException struct {
 	// MessageID is SVCnnnn, POLnnnn or 9009xx.
 	MessageID string
 	// Text is the operator's text; used only where our own table has no row for MessageID.
@@ -73,8 +73,8 @@ func (f *Fault) Error() string {
 	if f.Part != "" {
 		text += " in " + f.Part
 	}
-	if f.Operator != nil {
-		text += " operator " + f.Operator.MessageID
+	if f.OperatorException != nil {
+		text += " operator " + f.OperatorException.MessageID
 	}
 	if f.Cause != nil {
 		text += ": " + f.Cause.Error()
@@ -85,17 +85,17 @@ func (f *Fault) Error() string {
 // Unwrap yields the cause.
 func (f *Fault) Unwrap() error { return f.Cause }
 
-// Of makes a fault of a kind that needs no more.
-func Of(kind Kind) *Fault { return &Fault{Kind: kind} }
+// New makes a fault of a kind that needs no more.
+func New(kind Kind) *Fault { return &Fault{Kind: kind} }
 
-// In makes a fault about a message part.
-func In(kind Kind, part string) *Fault { return &Fault{Kind: kind, Part: part} }
+// ForPart makes a fault about a message part.
+func ForPart(kind Kind, part string) *Fault { return &Fault{Kind: kind, Part: part} }
 
-// Because makes an internal fault with its cause.
-func Because(cause error) *Fault { return &Fault{Kind: Internal, Cause: cause} }
+// NewInternal makes an internal fault with its cause.
+func NewInternal(cause error) *Fault { return &Fault{Kind: Internal, Cause: cause} }
 
-// As finds the Fault in an error; anything else becomes Internal with err as its cause. nil gives nil.
-func As(err error) *Fault {
+// FromError finds the Fault in an error; anything else becomes Internal with err as its cause. nil gives nil.
+func FromError(err error) *Fault {
 	if err == nil {
 		return nil
 	}
@@ -103,5 +103,5 @@ func As(err error) *Fault {
 	if errors.As(err, &f) {
 		return f
 	}
-	return Because(err)
+	return NewInternal(err)
 }

@@ -16,17 +16,17 @@ func TestErrorNamesKindPartAndCause(t *testing.T) {
 		fault *fault.Fault
 		want  string
 	}{
-		{"kind alone", fault.Of(fault.Forbidden), "forbidden"},
-		{"kind and part", fault.In(fault.Missing, "amountTransaction.endUserId"), "missing in amountTransaction.endUserId"},
-		{"cause", fault.Because(cause), "internal: dial refused"},
+		{"kind alone", fault.New(fault.Forbidden), "forbidden"},
+		{"kind and part", fault.ForPart(fault.MissingPart, "amountTransaction.endUserId"), "missing in amountTransaction.endUserId"},
+		{"cause", fault.NewInternal(cause), "internal: dial refused"},
 		{
 			"operator",
-			&fault.Fault{Kind: fault.OperatorError, Operator: &fault.OperatorFault{MessageID: "POL1000", Variables: []string{"secret"}}},
+			&fault.Fault{Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "POL1000", Variables: []string{"secret"}}},
 			"operator error operator POL1000",
 		},
 		{
 			"value and location stay out",
-			&fault.Fault{Kind: fault.Duplicate, Part: "order_id", Value: "DemoShop_1", Location: "https://example.test/1"},
+			&fault.Fault{Kind: fault.DuplicateKey, Part: "order_id", Value: "DemoShop_1", Location: "https://example.test/1"},
 			"duplicate in order_id",
 		},
 	}
@@ -39,24 +39,24 @@ func TestErrorNamesKindPartAndCause(t *testing.T) {
 	}
 }
 
-func TestEveryKindHasItsOwnWord(t *testing.T) {
+func TestEveryKindHasAUniqueName(t *testing.T) {
 	seen := map[string]fault.Kind{}
 	for _, kind := range fault.Kinds() {
-		word := kind.String()
-		if word == "" || word != strings.ToLower(word) {
-			t.Errorf("kind %d has the word %q", int(kind), word)
+		name := kind.String()
+		if name == "" || name != strings.ToLower(name) {
+			t.Errorf("kind %d has the word %q", int(kind), name)
 		}
-		if other, twice := seen[word]; twice {
-			t.Errorf("kinds %d and %d share the word %q", int(kind), int(other), word)
+		if other, duplicate := seen[name]; duplicate {
+			t.Errorf("kinds %d and %d share the word %q", int(kind), int(other), name)
 		}
-		seen[word] = kind
+		seen[name] = kind
 	}
 	if last := fault.Kinds()[len(fault.Kinds())-1]; last != fault.OperatorError {
 		t.Errorf("the last kind is %v", last)
 	}
 }
 
-func TestNoKindIsInternal(t *testing.T) {
+func TestUnknownKindIsInternal(t *testing.T) {
 	for _, kind := range []fault.Kind{-1, fault.OperatorError + 1} {
 		if got := kind.String(); got != "internal" {
 			t.Errorf("Kind(%d).String() = %q", int(kind), got)
@@ -64,16 +64,16 @@ func TestNoKindIsInternal(t *testing.T) {
 	}
 }
 
-func TestAs(t *testing.T) {
-	if fault.As(nil) != nil {
+func TestFromError(t *testing.T) {
+	if fault.FromError(nil) != nil {
 		t.Error("As(nil) is a fault")
 	}
-	inner := fault.In(fault.Invalid, "amount")
-	if got := fault.As(fmt.Errorf("validate: %w", inner)); got != inner {
+	inner := fault.ForPart(fault.InvalidPart, "amount")
+	if got := fault.FromError(fmt.Errorf("validate: %w", inner)); got != inner {
 		t.Errorf("As of a wrapped fault = %v", got)
 	}
 	plain := errors.New("plain")
-	got := fault.As(plain)
+	got := fault.FromError(plain)
 	if got.Kind != fault.Internal || !errors.Is(got, plain) {
 		t.Errorf("As of a plain error = %v", got)
 	}

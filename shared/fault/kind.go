@@ -1,34 +1,34 @@
 package fault
 
-// kindWords names the kinds in the order of their constants. The words stand in logs and alarms: change none.
-var kindWords = [...]string{
-	Internal:          "internal",
-	NoRoute:           "no route",
-	TooLarge:          "too large",
-	NoCredentials:     "no credentials",
-	BadCredentials:    "bad credentials",
-	MediaType:         "media type",
-	Missing:           "missing",
-	Invalid:           "invalid",
-	NotAllowed:        "not allowed",
-	Address:           "address",
-	PathAddress:       "path address",
-	TooLong:           "too long",
-	Forbidden:         "forbidden",
-	Throttled:         "throttled",
-	OverLimit:         "over limit",
-	NotFound:          "not found",
-	Duplicate:         "duplicate",
-	InFlight:          "in flight",
-	OperatorRefusedUs: "operator refused us",
-	OperatorDown:      "operator down",
-	OutcomeUnknown:    "outcome unknown",
-	OperatorError:     "operator error",
+// kindNames names the kinds in the order of their constants. The words stand in logs and alarms: change none.
+var kindNames = [...]string{
+	Internal:             "internal",
+	RouteNotFound:        "no route",
+	BodyTooLarge:         "too large",
+	MissingCredentials:   "no credentials",
+	InvalidCredentials:   "bad credentials",
+	UnsupportedMediaType: "media type",
+	MissingPart:          "missing",
+	InvalidPart:          "invalid",
+	ValueNotAllowed:      "not allowed",
+	InvalidAddress:       "address",
+	InvalidPathAddress:   "path address",
+	MessageTooLong:       "too long",
+	Forbidden:            "forbidden",
+	RateLimited:          "throttled",
+	DailyLimitExceeded:   "over limit",
+	NotFound:             "not found",
+	DuplicateKey:         "duplicate",
+	RequestInProgress:    "in flight",
+	IntegrationRejected:  "operator refused us",
+	OperatorUnavailable:  "operator down",
+	OutcomeUnknown:       "outcome unknown",
+	OperatorError:        "operator error",
 }
 
 // Kinds lists every kind in the order of its constant, so that tables over kinds can be tested for completeness.
 func Kinds() []Kind {
-	kinds := make([]Kind, len(kindWords))
+	kinds := make([]Kind, len(kindNames))
 	for i := range kinds {
 		kinds[i] = Kind(i)
 	}
@@ -37,8 +37,8 @@ func Kinds() []Kind {
 
 // String names the kind by its word. A number that is no kind is "internal", as package oneapi answers it.
 func (k Kind) String() string {
-	if k < 0 || int(k) >= len(kindWords) {
-		return kindWords[Internal]
+	if k < 0 || int(k) >= len(kindNames) {
+		return kindNames[Internal]
 	}
-	return kindWords[k]
+	return kindNames[k]
 }

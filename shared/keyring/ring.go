@@ -18,18 +18,18 @@ import (
 const (
 	// KeySize is the length of a key in bytes.
 	KeySize = 32
-	// MaxNumber is the largest key number: signed things carry it in two bytes.
-	MaxNumber = 1<<16 - 1
+	// MaxKeyNumber is the largest key number: signed things carry it in two bytes.
+	MaxKeyNumber = 1<<16 - 1
 )
 
 // Key is one signing key.
 type Key struct {
-	// Number names the key in what it signed, from 1 to MaxNumber.
+	// Number names the key in what it signed, from 1 to MaxKeyNumber.
 	Number int
 	// Value is the key itself, KeySize bytes. It is never logged.
 	Value []byte
-	// Added is when the key entered the ring.
-	Added time.Time
+	// AddedAt is when the key entered the ring.
+	AddedAt time.Time
 }
 
 // Ring is an immutable set of keys, at least one.
@@ -37,12 +37,12 @@ type Ring struct {
 	keys []Key // by ascending number
 }
 
-// document is a ring as it is stored in a secret.
-type document struct {
-	Keys []entry `json:"keys"`
+// storedRing is a ring as it is stored in a secret.
+type storedRing struct {
+	Keys []storedKey `json:"keys"`
 }
 
-type entry struct {
+type storedKey struct {
 	Number int       `json:"number"`
 	Key    []byte    `json:"key"`
 	Added  time.Time `json:"added"`
@@ -51,7 +51,7 @@ type entry struct {
 // Parse reads a ring from its secret, {"keys":[{"number":1,"key":"<base64>","added":"<RFC 3339>"}]}. Fields that it
 // does not know are ignored. Its errors name a key's number at most, never its value.
 func Parse(text []byte) (*Ring, error) {
-	var stored document
+	var stored storedRing
 	if err := json.Unmarshal(text, &stored); err != nil {
 		return nil, errors.New("the key ring is not the JSON that it should be") // the cause could quote the secret
 	}
@@ -60,22 +60,22 @@ func Parse(text []byte) (*Ring, error) {
 	}
 	ring := &Ring{}
 	for _, e := range stored.Keys {
-		if err := e.check(); err != nil {
+		if err := e.validate(); err != nil {
 			return nil, err
 		}
-		if _, twice := ring.Find(e.Number); twice {
+		if _, duplicate := ring.FindKey(e.Number); duplicate {
 			return nil, fmt.Errorf("key number %d stands twice in the ring", e.Number)
 		}
-		ring.keys = append(ring.keys, Key{Number: e.Number, Value: e.Key, Added: e.Added.UTC()})
+		ring.keys = append(ring.keys, Key{Number: e.Number, Value: e.Key, AddedAt: e.Added.UTC()})
 	}
 	slices.SortFunc(ring.keys, func(a, b Key) int { return a.Number - b.Number })
 	return ring, nil
 }
 
-func (e entry) check() error {
+func (e storedKey) validate() error {
 	switch {
-	case e.Number < 1 || e.Number > MaxNumber:
-		return fmt.Errorf("key number %d is not between 1 and %d", e.Number, MaxNumber)
+	case e.Number < 1 || e.Number > MaxKeyNumber:
+		return fmt.Errorf("key number %d is not between 1 and %d", e.Number, MaxKeyNumber)
 	case len(e.Key) != KeySize:
 		return fmt.Errorf("key %d is not %d bytes long", e.Number, KeySize)
 	case e.Added.IsZero():
@@ -84,8 +84,8 @@ func (e entry) check() error {
 	return nil
 }
 
-// Find returns the key with a number.
-func (r *Ring) Find(number int) (Key, bool) {
+// FindKey returns the key with a number.
+func (r *Ring) FindKey(number int) (Key, bool) {
 	for _, key := range r.keys {
 		if key.Number == number {
 			return key, true
@@ -94,58 +94,58 @@ func (r *Ring) Find(number int) (Key, bool) {
 	return Key{}, false
 }
 
-// Signing returns the key to sign with: the one with the highest number among those that are at least life old, so
+// SigningKey returns the key to sign with: the one with the highest number among those that are at least life old, so
 // that every function has read it by now. Where none is, the lowest number signs: on a new ring there is no other.
-func (r *Ring) Signing(now time.Time, life time.Duration) Key {
+func (r *Ring) SigningKey(now time.Time, propagationTime time.Duration) Key {
 	for i := len(r.keys) - 1; i > 0; i-- {
-		if !r.keys[i].Added.Add(life).After(now) {
+		if !r.keys[i].AddedAt.Add(propagationTime).After(now) {
 			return r.keys[i]
 		}
 	}
 	return r.keys[0]
 }
 
-// StoppedSigning is when the last function stopped to sign with a key: once a later one was at least life old. It is
+// SigningEndedAt is when the last function stopped to sign with a key: once a later one was at least life old. It is
 // false where no later key is, and for a number that the ring does not have.
-func (r *Ring) StoppedSigning(number int, life time.Duration) (at time.Time, found bool) {
-	if _, there := r.Find(number); !there {
+func (r *Ring) SigningEndedAt(number int, propagationTime time.Duration) (at time.Time, found bool) {
+	if _, exists := r.FindKey(number); !exists {
 		return time.Time{}, false
 	}
 	for _, key := range r.keys {
-		if ripe := key.Added.Add(life); key.Number > number && (!found || ripe.Before(at)) {
-			at, found = ripe, true
+		if signsFrom := key.AddedAt.Add(propagationTime); key.Number > number && (!found || signsFrom.Before(at)) {
+			at, found = signsFrom, true
 		}
 	}
 	return at, found
 }
 
-// Retire takes a key out of a stored ring and returns the ring to store. Whether anything lives that the key signed is
+// RemoveKey takes a key out of a stored ring and returns the ring to store. Whether anything lives that the key signed is
 // the caller's to know. Errors: there is no such key, or it is the newest one, whose number the next key would be given
 // again.
-func Retire(text []byte, number int) ([]byte, error) {
+func RemoveKey(text []byte, number int) ([]byte, error) {
 	ring, err := Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	if _, found := ring.Find(number); !found {
+	if _, found := ring.FindKey(number); !found {
 		return nil, fmt.Errorf("the key ring has no key %d", number)
 	}
 	if number == ring.keys[len(ring.keys)-1].Number {
 		return nil, fmt.Errorf("key %d is the newest: add another first", number)
 	}
-	var left document
+	var remaining storedRing
 	for _, key := range ring.keys {
 		if key.Number != number {
-			left.Keys = append(left.Keys, entry{Number: key.Number, Key: key.Value, Added: key.Added})
+			remaining.Keys = append(remaining.Keys, storedKey{Number: key.Number, Key: key.Value, Added: key.AddedAt})
 		}
 	}
-	return json.Marshal(left)
+	return json.Marshal(remaining)
 }
 
-// Append adds a fresh random key with the next number to a stored ring and returns the ring to store. An empty text
+// AddKey adds a fresh random key with the next number to a stored ring and returns the ring to store. An empty text
 // begins a ring. Nothing is taken away: what an old key signed must stay verifiable.
-func Append(text []byte, random io.Reader, now time.Time) ([]byte, error) {
-	var stored document
+func AddKey(text []byte, random io.Reader, now time.Time) ([]byte, error) {
+	var stored storedRing
 	next := 1
 	if len(text) > 0 {
 		ring, err := Parse(text)
@@ -153,17 +153,17 @@ func Append(text []byte, random io.Reader, now time.Time) ([]byte, error) {
 			return nil, err
 		}
 		for _, key := range ring.keys {
-			stored.Keys = append(stored.Keys, entry{Number: key.Number, Key: key.Value, Added: key.Added})
+			stored.Keys = append(stored.Keys, storedKey{Number: key.Number, Key: key.Value, Added: key.AddedAt})
 		}
 		next = ring.keys[len(ring.keys)-1].Number + 1
 	}
-	if next > MaxNumber {
+	if next > MaxKeyNumber {
 		return nil, errors.New("the key ring is full")
 	}
 	value := make([]byte, KeySize)
 	if _, err := io.ReadFull(random, value); err != nil {
 		return nil, fmt.Errorf("read random bytes: %w", err)
 	}
-	stored.Keys = append(stored.Keys, entry{Number: next, Key: value, Added: now.UTC().Truncate(time.Second)})
+	stored.Keys = append(stored.Keys, storedKey{Number: next, Key: value, Added: now.UTC().Truncate(time.Second)})
 	return json.Marshal(stored)
 }

@@ -15,14 +15,14 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const life = 5 * time.Minute
 
-// grown makes a stored ring with a key added at each of the times.
-func grown(t testing.TB, added ...time.Time) []byte {
+// newStoredRing makes a stored ring with a key added at each of the times.
+func newStoredRing(t testing.TB, added ...time.Time) []byte {
 	t.Helper()
 	random := rand.New(rand.NewSource(1))
 	var text []byte
 	for _, at := range added {
 		var err error
-		if text, err = Append(text, random, at); err != nil {
+		if text, err = AddKey(text, random, at); err != nil {
 			t.Fatalf("Append: %v", err)
 		}
 	}
@@ -67,9 +67,9 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestParseIgnoresWhatItDoesNotKnow(t *testing.T) {
-	text := bytes.Replace(grown(t, start), []byte(`{"keys"`), []byte(`{"note":"from a later version","keys"`), 1)
-	if _, found := parse(t, text).Find(1); !found {
+func TestParseIgnoresUnknownFields(t *testing.T) {
+	text := bytes.Replace(newStoredRing(t, start), []byte(`{"keys"`), []byte(`{"note":"from a later version","keys"`), 1)
+	if _, found := parse(t, text).FindKey(1); !found {
 		t.Error("key 1 is not found")
 	}
 }
@@ -91,20 +91,20 @@ func TestSigningKey(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := parse(t, grown(t, c.added...)).Signing(c.now, life).Number; got != c.want {
+			if got := parse(t, newStoredRing(t, c.added...)).SigningKey(c.now, life).Number; got != c.want {
 				t.Errorf("key %d signs, want %d", got, c.want)
 			}
 		})
 	}
 }
 
-func TestAppendKeepsWhatIsThere(t *testing.T) {
+func TestAddKeyKeepsExistingKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		random := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
 		count := rapid.IntRange(1, 12).Draw(t, "count")
 		var text []byte
 		for i := 1; i <= count; i++ {
-			longer, err := Append(text, random, start.Add(time.Duration(i)*time.Hour))
+			longer, err := AddKey(text, random, start.Add(time.Duration(i)*time.Hour))
 			if err != nil {
 				t.Fatalf("Append: %v", err)
 			}
@@ -112,13 +112,13 @@ func TestAppendKeepsWhatIsThere(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Parse: %v", err)
 			}
-			if _, found := ring.Find(i); !found {
+			if _, found := ring.FindKey(i); !found {
 				t.Fatalf("key %d is not there", i)
 			}
 			if i > 1 {
 				before, _ := Parse(text)
 				for _, key := range before.keys {
-					if same, found := ring.Find(key.Number); !found || !bytes.Equal(same.Value, key.Value) || !same.Added.Equal(key.Added) {
+					if same, found := ring.FindKey(key.Number); !found || !bytes.Equal(same.Value, key.Value) || !same.AddedAt.Equal(key.AddedAt) {
 						t.Fatalf("key %d changed", key.Number)
 					}
 				}
@@ -128,18 +128,18 @@ func TestAppendKeepsWhatIsThere(t *testing.T) {
 	})
 }
 
-func TestAppendRefuses(t *testing.T) {
-	if _, err := Append([]byte("{"), rand.New(rand.NewSource(1)), start); err == nil {
+func TestAddKeyRefuses(t *testing.T) {
+	if _, err := AddKey([]byte("{"), rand.New(rand.NewSource(1)), start); err == nil {
 		t.Error("a broken ring was appended to")
 	}
-	if _, err := Append(nil, strings.NewReader("short"), start); err == nil {
+	if _, err := AddKey(nil, strings.NewReader("short"), start); err == nil {
 		t.Error("a key was made of too few random bytes")
 	}
-	full, err := json.Marshal(document{Keys: []entry{{Number: MaxNumber, Key: make([]byte, KeySize), Added: start}}})
+	full, err := json.Marshal(storedRing{Keys: []storedKey{{Number: MaxKeyNumber, Key: make([]byte, KeySize), Added: start}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Append(full, rand.New(rand.NewSource(1)), start); err == nil {
+	if _, err := AddKey(full, rand.New(rand.NewSource(1)), start); err == nil {
 		t.Error("a full ring was appended to")
 	}
 }
@@ -152,20 +152,20 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if key := ring.Signing(start, life); len(key.Value) != KeySize || key.Number < 1 || key.Number > MaxNumber {
+		if key := ring.SigningKey(start, life); len(key.Value) != KeySize || key.Number < 1 || key.Number > MaxKeyNumber {
 			t.Errorf("a ring gave the key %d of %d bytes", key.Number, len(key.Value))
 		}
 	})
 }
 
 // decision "key-rings": a key goes when another has long signed in its place, and its number never comes again.
-func TestRetire(t *testing.T) {
+func TestRemoveKey(t *testing.T) {
 	at := start
 	random := rand.New(rand.NewSource(1))
 	var text []byte
 	for i := range 3 {
 		var err error
-		if text, err = Append(text, random, at.Add(time.Duration(i)*time.Hour)); err != nil {
+		if text, err = AddKey(text, random, at.Add(time.Duration(i)*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,33 +174,33 @@ func TestRetire(t *testing.T) {
 		t.Fatal(err)
 	}
 	for number, want := range map[int]time.Time{1: at.Add(time.Hour + life), 2: at.Add(2*time.Hour + life), 3: {}, 4: {}} {
-		if stopped, found := whole.StoppedSigning(number, life); !stopped.Equal(want) || found == want.IsZero() {
+		if stopped, found := whole.SigningEndedAt(number, life); !stopped.Equal(want) || found == want.IsZero() {
 			t.Errorf("key %d stopped to sign at %s, %v", number, stopped, found)
 		}
 	}
 	for _, number := range []int{3, 4} {
-		if _, err := Retire(text, number); err == nil {
+		if _, err := RemoveKey(text, number); err == nil {
 			t.Errorf("key %d was retired", number)
 		}
 	}
-	if text, err = Retire(text, 2); err != nil {
+	if text, err = RemoveKey(text, 2); err != nil {
 		t.Fatal(err)
 	}
-	if text, err = Append(text, random, at); err != nil {
+	if text, err = AddKey(text, random, at); err != nil {
 		t.Fatal(err)
 	}
-	left, err := Parse(text)
+	remaining, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for number := range 6 {
-		was, _ := whole.Find(number)
-		is, found := left.Find(number)
+		was, _ := whole.FindKey(number)
+		is, found := remaining.FindKey(number)
 		if want := number == 1 || number == 3 || number == 4; found != want || (number < 4 && found && !bytes.Equal(is.Value, was.Value)) {
 			t.Errorf("key %d: found %v", number, found)
 		}
 	}
-	if _, err := Retire([]byte("{"), 1); err == nil {
+	if _, err := RemoveKey([]byte("{"), 1); err == nil {
 		t.Error("a broken ring was retired from")
 	}
 }

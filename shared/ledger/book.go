@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// maxTries bounds how often a change is applied anew because another write came first.
-const maxTries = 8
+// maxWriteAttempts bounds how often a change is applied anew because another write came first.
+const maxWriteAttempts = 8
 
 // tokenBytes is the length of an owner's or writer's token before hex: 128 random bits.
 const tokenBytes = 16
@@ -30,21 +30,21 @@ type Book struct {
 	Rand   io.Reader
 }
 
-// Hold reserves e's key, which needs LeaseUntil set, or says why not. Fresh and Retaken: held is the caller's
+// Reserve reserves e's key, which needs LeaseUntil set, or says why not. Fresh and Retaken: held is the caller's
 // reservation, and the operator is to be called by the facts of held, not of e. Otherwise held is the entry that has
 // the key. repeatSafe tells an operator's repeat window; nil means never. e itself is not changed.
 // A first request costs one write, a repeat one call, a takeover two.
-func (b *Book) Hold(ctx context.Context, e *Entry, repeatSafe func(operator string) time.Duration) (held *Entry, v Verdict, err error) {
-	now := Moment(b.Now())
+func (b *Book) Reserve(ctx context.Context, e *Entry, repeatSafe func(operator string) time.Duration) (reservation *Entry, v Verdict, err error) {
+	now := Timestamp(b.Now())
 	owner, err := b.token()
 	if err != nil {
 		return nil, 0, err
 	}
 	fresh := e.Clone()
-	fresh.Begin(owner, now)
-	fresh.normalise()
+	fresh.BeginReservation(owner, now)
+	fresh.truncateTimes()
 	fresh.Writer = owner
-	if !fresh.Live(now) {
+	if !fresh.Leased(now) {
 		return nil, 0, errors.New("ledger: a reservation needs a lease that ends after now")
 	}
 	existing, err := b.Store.Insert(ctx, fresh)
@@ -52,7 +52,7 @@ func (b *Book) Hold(ctx context.Context, e *Entry, repeatSafe func(operator stri
 		return nil, 0, err
 	}
 	if existing == nil {
-		return fresh, Fresh, nil
+		return fresh, NewReservation, nil
 	}
 	return b.takeOver(ctx, existing, fresh, repeatSafe)
 }
@@ -66,34 +66,34 @@ func (b *Book) takeOver(ctx context.Context, existing, fresh *Entry, repeatSafe 
 			window = repeatSafe(existing.Operator)
 		}
 		v := Decide(existing, fresh, fresh.UpdatedAt, window)
-		if v == Fresh { // expired between the put and now: the next request gets the key
-			return existing, Busy, nil
+		if v == NewReservation { // expired between the put and now: the next request gets the key
+			return existing, InFlight, nil
 		}
-		if v != Retaken {
+		if v != TakenOver {
 			return existing, v, nil
 		}
-		next := existing.Retake(fresh, fresh.Owner, fresh.UpdatedAt)
+		next := existing.TakeOver(fresh, fresh.Owner, fresh.UpdatedAt)
 		next.Writer = fresh.Writer
 		current, err := b.Store.Replace(ctx, next)
 		if err != nil {
 			return nil, 0, err
 		}
 		if current == nil {
-			return next, Retaken, nil
+			return next, TakenOver, nil
 		}
 		existing = current
 	}
-	return existing, Busy, nil
+	return existing, InFlight, nil
 }
 
-// Settle stores what came of the operator call under the reservation held, and returns the entry as it stands then: the
+// StoreOutcome stores what came of the operator call under the reservation held, and returns the entry as it stands then: the
 // caller answers by its State and stored answer. Usually that is what was settled; it is not where a release did not
 // stand (Unknown), where a callback or another attempt came first (its answer), or where a successor is still at work
 // (Reserved: answer as unknown). The success of a former owner settles too. One write, and one more for each write that
-// came between. ErrContended, ErrGone, or the store's error: nothing is known, answer as unknown.
-func (b *Book) Settle(ctx context.Context, held *Entry, s Settlement) (*Entry, error) {
-	return b.Apply(ctx, held, func(e *Entry) error {
-		if !e.Settle(held.Owner, s, Moment(b.Now())) {
+// came between. ErrContended, ErrNotFound, or the store's error: nothing is known, answer as unknown.
+func (b *Book) StoreOutcome(ctx context.Context, reservation *Entry, s CallOutcome) (*Entry, error) {
+	return b.ChangeKnown(ctx, reservation, func(e *Entry) error {
+		if !e.ApplyOutcome(reservation.Owner, s, Timestamp(b.Now())) {
 			return ErrUnchanged
 		}
 		return nil
@@ -106,7 +106,7 @@ func (b *Book) Find(ctx context.Context, key Key) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e == nil || e.Expired(Moment(b.Now())) {
+	if e == nil || e.PastRetention(Timestamp(b.Now())) {
 		return nil, nil
 	}
 	return e, nil
@@ -114,24 +114,24 @@ func (b *Book) Find(ctx context.Context, key Key) (*Entry, error) {
 
 // Change reads an entry, applies a pure change, and stores it; when another write came first, it applies the change to
 // what that one stored. change may run several times, each time on a fresh copy; its error ends it and is returned as
-// it is, but for ErrUnchanged, which stores nothing. It returns the entry as it stands then. ErrGone where there is none.
+// it is, but for ErrUnchanged, which stores nothing. It returns the entry as it stands then. ErrNotFound where there is none.
 func (b *Book) Change(ctx context.Context, key Key, change func(*Entry) error) (*Entry, error) {
 	e, err := b.Find(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	if e == nil {
-		return nil, ErrGone
+		return nil, ErrNotFound
 	}
-	return b.Apply(ctx, e, change)
+	return b.ChangeKnown(ctx, e, change)
 }
 
-// Apply is Change on an entry already in hand, such as a stream image: it saves the read, and an entry that has been
+// ChangeKnown is Change on an entry already in hand, such as a stream image: it saves the read, and an entry that has been
 // changed since costs one more call.
-func (b *Book) Apply(ctx context.Context, known *Entry, change func(*Entry) error) (*Entry, error) {
-	for range maxTries {
+func (b *Book) ChangeKnown(ctx context.Context, known *Entry, change func(*Entry) error) (*Entry, error) {
+	for range maxWriteAttempts {
 		next := known.Clone()
-		next.show()
+		next.markRelayNotified()
 		if err := change(next); err != nil {
 			if errors.Is(err, ErrUnchanged) {
 				return known, nil
@@ -142,8 +142,8 @@ func (b *Book) Apply(ctx context.Context, known *Entry, change func(*Entry) erro
 		if err != nil {
 			return nil, err
 		}
-		next.Version, next.Writer, next.UpdatedAt = known.Version+1, writer, Moment(b.Now())
-		next.normalise()
+		next.Version, next.Writer, next.UpdatedAt = known.Version+1, writer, Timestamp(b.Now())
+		next.truncateTimes()
 		next.Reschedule()
 		current, err := b.Store.Replace(ctx, next)
 		if err != nil {

@@ -50,56 +50,56 @@ func anHour(string) time.Duration { return time.Hour }
 
 func (b *bench) hold(t *testing.T, kind ledger.Kind, fingerprint string, want ledger.Verdict) *ledger.Entry {
 	t.Helper()
-	e, verdict, err := b.Hold(context.Background(), b.request(kind, fingerprint), anHour)
+	e, verdict, err := b.Reserve(context.Background(), b.request(kind, fingerprint), anHour)
 	if err != nil || verdict != want {
 		t.Fatalf("Hold = %v, %v; want %v", verdict, err, want)
 	}
 	return e
 }
 
-func (b *bench) settle(t *testing.T, e *ledger.Entry, s ledger.Settlement) *ledger.Entry {
+func (b *bench) settle(t *testing.T, e *ledger.Entry, s ledger.CallOutcome) *ledger.Entry {
 	t.Helper()
-	settled, err := b.Settle(context.Background(), e, s)
+	settled, err := b.StoreOutcome(context.Background(), e, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return settled
 }
 
-func TestHoldAndSettleCountTheirCalls(t *testing.T) {
+func TestReserveAndStoreOutcomeCountTheirCalls(t *testing.T) {
 	b := newBench()
-	e := b.hold(t, ledger.Charge, "f", ledger.Fresh)
+	e := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
 	if e.Version != 1 || e.Writer == "" || e.State != ledger.Reserved || !e.CreatedAt.Equal(start) {
 		t.Errorf("held %+v", e)
 	}
-	b.hold(t, ledger.Charge, "f", ledger.Busy)
+	b.hold(t, ledger.Charge, "f", ledger.InFlight)
 	settled := b.settle(t, e, done)
 	if settled.Version != 2 || settled.Writer == e.Writer || settled.Owner != e.Owner {
 		t.Errorf("settled %+v", settled)
 	}
-	before := b.store.Writes() + b.store.Calls(ledgermem.Get)
-	again := b.hold(t, ledger.Charge, "g", ledger.Replay)
-	if string(again.AnswerBody) != "done" {
+	before := b.store.WriteCount() + b.store.CallCount(ledgermem.Get)
+	again := b.hold(t, ledger.Charge, "g", ledger.StoredResponse)
+	if string(again.ResponseBody) != "done" {
 		t.Errorf("replay %+v", again)
 	}
-	if calls := b.store.Writes() + b.store.Calls(ledgermem.Get) - before; calls != 1 {
+	if calls := b.store.WriteCount() + b.store.CallCount(ledgermem.Get) - before; calls != 1 {
 		t.Errorf("a replay cost %d calls", calls)
 	}
-	if b.store.Calls(ledgermem.Replace) != 1 {
-		t.Errorf("%d replaces", b.store.Calls(ledgermem.Replace))
+	if b.store.CallCount(ledgermem.Replace) != 1 {
+		t.Errorf("%d replaces", b.store.CallCount(ledgermem.Replace))
 	}
 }
 
-func TestHoldTakesOver(t *testing.T) {
+func TestReserveTakesOver(t *testing.T) {
 	b := newBench()
-	first := b.hold(t, ledger.Charge, "f", ledger.Fresh)
+	first := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
 	b.wait(30 * time.Second)
 	b.hold(t, ledger.Charge, "g", ledger.StillUnknown)
-	second := b.hold(t, ledger.Charge, "f", ledger.Retaken)
+	second := b.hold(t, ledger.Charge, "f", ledger.TakenOver)
 	if second.Version != 2 || second.Owner == first.Owner || !second.EverUnknown || !second.CreatedAt.Equal(start) {
 		t.Errorf("taken over: %+v", second)
 	}
-	b.hold(t, ledger.Charge, "f", ledger.Busy)
+	b.hold(t, ledger.Charge, "f", ledger.InFlight)
 	if e := b.settle(t, second, released); e.State != ledger.Unknown {
 		t.Errorf("a release after an unknown: %s", e.State)
 	}
@@ -107,23 +107,23 @@ func TestHoldTakesOver(t *testing.T) {
 	b.hold(t, ledger.Charge, "f", ledger.StillUnknown)
 }
 
-func TestHoldWithoutWindowOrLease(t *testing.T) {
+func TestReserveWithoutWindowOrLease(t *testing.T) {
 	b := newBench()
-	e := b.hold(t, ledger.Charge, "f", ledger.Fresh)
+	e := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
 	b.settle(t, e, unknown)
-	if _, verdict, err := b.Hold(context.Background(), b.request(ledger.Charge, "f"), nil); err != nil || verdict != ledger.StillUnknown {
+	if _, verdict, err := b.Reserve(context.Background(), b.request(ledger.Charge, "f"), nil); err != nil || verdict != ledger.StillUnknown {
 		t.Errorf("Hold = %v, %v", verdict, err)
 	}
 	request := b.request(ledger.Charge, "f")
 	request.LeaseUntil = b.now()
-	if _, _, err := b.Hold(context.Background(), request, anHour); err == nil {
+	if _, _, err := b.Reserve(context.Background(), request, anHour); err == nil {
 		t.Error("a lease that is over was accepted")
 	}
 	b.Rand = failing{}
-	if _, _, err := b.Hold(context.Background(), b.request(ledger.Charge, "f"), anHour); err == nil {
+	if _, _, err := b.Reserve(context.Background(), b.request(ledger.Charge, "f"), anHour); err == nil {
 		t.Error("a failing random source was accepted")
 	}
-	if _, err := b.Settle(context.Background(), e, done); err == nil {
+	if _, err := b.StoreOutcome(context.Background(), e, done); err == nil {
 		t.Error("a failing random source was accepted")
 	}
 }
@@ -132,52 +132,52 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("no entropy") }
 
-func TestHoldLeavesTheRequestAlone(t *testing.T) {
+func TestReserveLeavesTheRequestUnchanged(t *testing.T) {
 	b := newBench()
 	request := b.request(ledger.Charge, "f")
 	before := request.Clone()
-	if _, _, err := b.Hold(context.Background(), request, anHour); err != nil || !reflect.DeepEqual(before, request) {
+	if _, _, err := b.Reserve(context.Background(), request, anHour); err != nil || !reflect.DeepEqual(before, request) {
 		t.Errorf("%v, %+v", err, request)
 	}
 }
 
-func TestHoldOverAnExpiredMessage(t *testing.T) {
+func TestReserveOverAnExpiredMessage(t *testing.T) {
 	b := newBench()
 	request := b.request(ledger.SMS, "f")
 	request.ExpireAt = start.Add(time.Hour)
-	e, _, err := b.Hold(context.Background(), request, anHour)
+	e, _, err := b.Reserve(context.Background(), request, anHour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.settle(t, e, done)
 	b.wait(time.Hour - time.Millisecond)
-	b.hold(t, ledger.SMS, "f", ledger.Taken)
+	b.hold(t, ledger.SMS, "f", ledger.KeyTaken)
 	b.wait(time.Millisecond)
 	if found, err := b.Find(context.Background(), e.Key); found != nil || err != nil {
 		t.Errorf("Find = %v, %v", found, err)
 	}
-	if _, err := b.Change(context.Background(), e.Key, func(*ledger.Entry) error { return nil }); !errors.Is(err, ledger.ErrGone) {
+	if _, err := b.Change(context.Background(), e.Key, func(*ledger.Entry) error { return nil }); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("Change: %v", err)
 	}
-	b.hold(t, ledger.SMS, "g", ledger.Fresh)
+	b.hold(t, ledger.SMS, "g", ledger.NewReservation)
 }
 
-// TestHoldRace: of many retries of a lapsed reservation one takes over, and all others are told to wait.
-func TestHoldRace(t *testing.T) {
+// TestReserveRace: of many retries of a lapsed reservation one takes over, and all others are told to wait.
+func TestReserveRace(t *testing.T) {
 	b := newBench()
-	b.hold(t, ledger.Charge, "f", ledger.Fresh)
+	b.hold(t, ledger.Charge, "f", ledger.NewReservation)
 	b.wait(time.Minute)
 	var retaken, busy atomic.Int32
 	var group sync.WaitGroup
 	for range 50 {
 		group.Go(func() {
-			_, verdict, err := b.Hold(context.Background(), b.request(ledger.Charge, "f"), anHour)
+			_, verdict, err := b.Reserve(context.Background(), b.request(ledger.Charge, "f"), anHour)
 			switch {
 			case err != nil:
 				t.Error(err)
-			case verdict == ledger.Retaken:
+			case verdict == ledger.TakenOver:
 				retaken.Add(1)
-			case verdict == ledger.Busy:
+			case verdict == ledger.InFlight:
 				busy.Add(1)
 			}
 		})
@@ -189,10 +189,10 @@ func TestHoldRace(t *testing.T) {
 }
 
 // inject makes the first calls of an operation go wrong.
-func (b *bench) inject(o ledgermem.Operation, faults ...ledgermem.Fault) {
-	b.store.SetFaults(func(call ledgermem.Call) ledgermem.Fault {
+func (b *bench) inject(o ledgermem.Operation, faults ...ledgermem.InjectedFault) {
+	b.store.InjectFaults(func(call ledgermem.Call) ledgermem.InjectedFault {
 		if call.Operation != o || len(faults) == 0 {
-			return ledgermem.None
+			return ledgermem.NoFault
 		}
 		next := faults[0]
 		faults = faults[1:]
@@ -200,26 +200,26 @@ func (b *bench) inject(o ledgermem.Operation, faults ...ledgermem.Fault) {
 	})
 }
 
-func TestHoldUnderFaults(t *testing.T) {
+func TestReserveUnderFaults(t *testing.T) {
 	lapse := func(t *testing.T, b *bench) {
-		b.hold(t, ledger.Charge, "f", ledger.Fresh)
+		b.hold(t, ledger.Charge, "f", ledger.NewReservation)
 		b.wait(time.Minute)
 	}
 	cases := []struct {
 		name   string
 		before func(*testing.T, *bench)
 		on     ledgermem.Operation
-		faults []ledgermem.Fault
+		faults []ledgermem.InjectedFault
 		want   ledger.Verdict
 		failed bool
 	}{
-		{"insert repeated by the client", nil, ledgermem.Insert, []ledgermem.Fault{ledgermem.Repeated}, ledger.Fresh, false},
-		{"insert fails", nil, ledgermem.Insert, []ledgermem.Fault{ledgermem.Error}, 0, true},
-		{"insert's answer is lost", nil, ledgermem.Insert, []ledgermem.Fault{ledgermem.LostAnswer}, 0, true},
-		{"takeover repeated by the client", lapse, ledgermem.Replace, []ledgermem.Fault{ledgermem.Repeated}, ledger.Retaken, false},
-		{"takeover after another write", lapse, ledgermem.Replace, []ledgermem.Fault{ledgermem.Conflict}, ledger.Retaken, false},
-		{"takeover after ever more writes", lapse, ledgermem.Replace, []ledgermem.Fault{ledgermem.Conflict, ledgermem.Conflict}, ledger.Busy, false},
-		{"takeover fails", lapse, ledgermem.Replace, []ledgermem.Fault{ledgermem.Error}, 0, true},
+		{"insert repeated by the client", nil, ledgermem.Insert, []ledgermem.InjectedFault{ledgermem.RetriedAfterLostResponse}, ledger.NewReservation, false},
+		{"insert fails", nil, ledgermem.Insert, []ledgermem.InjectedFault{ledgermem.FailedBeforeApply}, 0, true},
+		{"insert's answer is lost", nil, ledgermem.Insert, []ledgermem.InjectedFault{ledgermem.LostResponse}, 0, true},
+		{"takeover repeated by the client", lapse, ledgermem.Replace, []ledgermem.InjectedFault{ledgermem.RetriedAfterLostResponse}, ledger.TakenOver, false},
+		{"takeover after another write", lapse, ledgermem.Replace, []ledgermem.InjectedFault{ledgermem.ConcurrentWrite}, ledger.TakenOver, false},
+		{"takeover after ever more writes", lapse, ledgermem.Replace, []ledgermem.InjectedFault{ledgermem.ConcurrentWrite, ledgermem.ConcurrentWrite}, ledger.InFlight, false},
+		{"takeover fails", lapse, ledgermem.Replace, []ledgermem.InjectedFault{ledgermem.FailedBeforeApply}, 0, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestHoldUnderFaults(t *testing.T) {
 				c.before(t, b)
 			}
 			b.inject(c.on, c.faults...)
-			_, verdict, err := b.Hold(context.Background(), b.request(ledger.Charge, "f"), anHour)
+			_, verdict, err := b.Reserve(context.Background(), b.request(ledger.Charge, "f"), anHour)
 			if verdict != c.want || ledgermem.IsInjected(err) != c.failed {
 				t.Fatalf("%v, %v", verdict, err)
 			}
@@ -236,50 +236,50 @@ func TestHoldUnderFaults(t *testing.T) {
 	}
 }
 
-// TestSettleAfterACallback: the callback's write came between the reservation and its settlement, and each keeps what the
+// TestStoreOutcomeAfterACallback: the callback's write came between the reservation and its settlement, and each keeps what the
 // other wrote. The callback did not take the reservation over, though it wrote the next version.
-func TestSettleAfterACallback(t *testing.T) {
-	for _, lost := range []ledgermem.Fault{ledgermem.None, ledgermem.Repeated, ledgermem.Conflict} {
+func TestStoreOutcomeAfterACallback(t *testing.T) {
+	for _, lost := range []ledgermem.InjectedFault{ledgermem.NoFault, ledgermem.RetriedAfterLostResponse, ledgermem.ConcurrentWrite} {
 		b := newBench()
 		request := b.request(ledger.Payment, "f")
 		request.NotifyURL = "https://shop.example/"
-		e, _, err := b.Hold(context.Background(), request, anHour)
+		e, _, err := b.Reserve(context.Background(), request, anHour)
 		if err != nil {
 			t.Fatal(err)
 		}
-		final := ledger.Resolution{Status: ledger.Successful, Source: "callback"}
-		if _, err := b.Change(context.Background(), e.Key, func(e *ledger.Entry) error { e.Resolve(final, b.now()); return nil }); err != nil {
+		final := ledger.StatusReport{Status: ledger.Successful, Source: "callback"}
+		if _, err := b.Change(context.Background(), e.Key, func(e *ledger.Entry) error { e.ApplyFinalStatus(final, b.now()); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		b.inject(ledgermem.Replace, ledgermem.None, lost)
+		b.inject(ledgermem.Replace, ledgermem.NoFault, lost)
 		settled := b.settle(t, e, done)
-		if settled.State != ledger.Done || settled.Status != ledger.Successful || settled.AnswerStatus != 201 || len(settled.Outbox) != 1 {
+		if settled.State != ledger.Done || settled.Status != ledger.Successful || settled.ResponseStatus != 201 || len(settled.Outbox) != 1 {
 			t.Errorf("%v: %+v", lost, settled)
 		}
 	}
 }
 
-func TestSettleUnderFaults(t *testing.T) {
-	many := make([]ledgermem.Fault, 100)
+func TestStoreOutcomeUnderFaults(t *testing.T) {
+	many := make([]ledgermem.InjectedFault, 100)
 	for i := range many {
-		many[i] = ledgermem.Conflict
+		many[i] = ledgermem.ConcurrentWrite
 	}
 	cases := []struct {
 		name   string
-		faults []ledgermem.Fault
+		faults []ledgermem.InjectedFault
 		want   error
 	}{
-		{"repeated by the client", []ledgermem.Fault{ledgermem.Repeated}, nil},
-		{"after other writes", []ledgermem.Fault{ledgermem.Conflict, ledgermem.Conflict, ledgermem.Repeated}, nil},
+		{"repeated by the client", []ledgermem.InjectedFault{ledgermem.RetriedAfterLostResponse}, nil},
+		{"after other writes", []ledgermem.InjectedFault{ledgermem.ConcurrentWrite, ledgermem.ConcurrentWrite, ledgermem.RetriedAfterLostResponse}, nil},
 		{"after ever more writes", many, ledger.ErrContended},
-		{"fails", []ledgermem.Fault{ledgermem.Error}, ledgermem.ErrInjected},
+		{"fails", []ledgermem.InjectedFault{ledgermem.FailedBeforeApply}, ledgermem.ErrInjected},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench()
-			e := b.hold(t, ledger.Charge, "f", ledger.Fresh)
+			e := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
 			b.inject(ledgermem.Replace, c.faults...)
-			settled, err := b.Settle(context.Background(), e, done)
+			settled, err := b.StoreOutcome(context.Background(), e, done)
 			if !errors.Is(err, c.want) || (err == nil && settled.State != ledger.Done) {
 				t.Fatalf("%+v, %v", settled, err)
 			}
@@ -287,9 +287,9 @@ func TestSettleUnderFaults(t *testing.T) {
 	}
 	t.Run("again after its answer was lost", func(t *testing.T) {
 		b := newBench()
-		e := b.hold(t, ledger.Charge, "f", ledger.Fresh)
-		b.inject(ledgermem.Replace, ledgermem.LostAnswer)
-		if _, err := b.Settle(context.Background(), e, done); !ledgermem.IsInjected(err) {
+		e := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
+		b.inject(ledgermem.Replace, ledgermem.LostResponse)
+		if _, err := b.StoreOutcome(context.Background(), e, done); !ledgermem.IsInjected(err) {
 			t.Fatal(err)
 		}
 		if settled := b.settle(t, e, done); settled.State != ledger.Done || settled.Version != 2 {
@@ -298,18 +298,18 @@ func TestSettleUnderFaults(t *testing.T) {
 	})
 }
 
-func TestSettleOfAFormerOwner(t *testing.T) {
+func TestStoreOutcomeOfAFormerOwner(t *testing.T) {
 	b := newBench()
-	first := b.hold(t, ledger.Charge, "f", ledger.Fresh)
+	first := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
 	b.wait(time.Minute)
-	second := b.hold(t, ledger.Charge, "f", ledger.Retaken)
+	second := b.hold(t, ledger.Charge, "f", ledger.TakenOver)
 	if e := b.settle(t, first, refused); e.State != ledger.Reserved || e.Owner != second.Owner {
 		t.Errorf("a former owner's refusal: %+v", e)
 	}
 	if e := b.settle(t, first, done); e.State != ledger.Done {
 		t.Errorf("a former owner's success: %+v", e)
 	}
-	if e := b.settle(t, second, unknown); e.State != ledger.Done || string(e.AnswerBody) != "done" {
+	if e := b.settle(t, second, unknown); e.State != ledger.Done || string(e.ResponseBody) != "done" {
 		t.Errorf("its successor: %+v", e)
 	}
 }
@@ -317,13 +317,13 @@ func TestSettleOfAFormerOwner(t *testing.T) {
 func TestChange(t *testing.T) {
 	b := newBench()
 	ctx := context.Background()
-	if _, err := b.Change(ctx, ledger.Key{Kind: ledger.Charge, ID: "none"}, nil); !errors.Is(err, ledger.ErrGone) {
+	if _, err := b.Change(ctx, ledger.Key{Kind: ledger.Charge, ID: "none"}, nil); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("nothing there: %v", err)
 	}
-	e := b.hold(t, ledger.Payment, "f", ledger.Fresh)
-	writes := b.store.Writes()
+	e := b.hold(t, ledger.Payment, "f", ledger.NewReservation)
+	writes := b.store.WriteCount()
 	same, err := b.Change(ctx, e.Key, func(*ledger.Entry) error { return ledger.ErrUnchanged })
-	if err != nil || same.Version != 1 || b.store.Writes() != writes {
+	if err != nil || same.Version != 1 || b.store.WriteCount() != writes {
 		t.Errorf("unchanged: %+v, %v", same, err)
 	}
 	wrong := errors.New("wrong")
@@ -331,7 +331,7 @@ func TestChange(t *testing.T) {
 		t.Errorf("its own error: %v", err)
 	}
 	b.wait(time.Second)
-	b.inject(ledgermem.Replace, ledgermem.Conflict)
+	b.inject(ledgermem.Replace, ledgermem.ConcurrentWrite)
 	times := 0
 	changed, err := b.Change(ctx, e.Key, func(e *ledger.Entry) error {
 		times++
@@ -341,19 +341,19 @@ func TestChange(t *testing.T) {
 	if err != nil || times != 2 || len(changed.Conflicts) != 1 || changed.Version != 3 || !changed.UpdatedAt.Equal(b.now()) {
 		t.Errorf("after a conflict: %d times, %+v, %v", times, changed, err)
 	}
-	b.inject(ledgermem.Get, ledgermem.Error)
+	b.inject(ledgermem.Get, ledgermem.FailedBeforeApply)
 	if _, err := b.Change(ctx, e.Key, nil); !ledgermem.IsInjected(err) {
 		t.Errorf("a read that fails: %v", err)
 	}
 }
 
-// TestEveryTimeIsStoredAsMoment sets every time of an entry by reflection, so that a new one cannot be forgotten.
-func TestEveryTimeIsStoredAsMoment(t *testing.T) {
+// TestEveryTimeIsStoredAsTimestamp sets every time of an entry by reflection, so that a new one cannot be forgotten.
+func TestEveryTimeIsStoredAsTimestamp(t *testing.T) {
 	odd := time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.FixedZone("east", 3600))
 	b := newBench()
-	e := b.hold(t, ledger.Payment, "f", ledger.Fresh)
+	e := b.hold(t, ledger.Payment, "f", ledger.NewReservation)
 	changed, err := b.Change(context.Background(), e.Key, func(e *ledger.Entry) error {
-		e.Conflicts, e.Outbox, e.Told = make([]ledger.Conflict, 1), make([]ledger.Notification, 1), make([]ledger.Notification, 1)
+		e.Conflicts, e.Outbox, e.Delivered = make([]ledger.Conflict, 1), make([]ledger.Notification, 1), make([]ledger.Notification, 1)
 		eachTime(reflect.ValueOf(e).Elem(), func(t *time.Time) { *t = odd })
 		return nil
 	})

@@ -8,7 +8,7 @@ import (
 // Reschedule computes Due, the earliest of all the entry's timers, or clears it. Every transition ends with it, and
 // Book calls it before each write; nothing else sets Due.
 func (e *Entry) Reschedule() {
-	e.Due = time.Time{}
+	e.DueAt = time.Time{}
 	if e.State == Reserved {
 		e.dueBy(e.LeaseUntil)
 	}
@@ -16,29 +16,29 @@ func (e *Entry) Reschedule() {
 		e.dueBy(e.PollAt)
 	}
 	if e.claimOpen() {
-		e.dueBy(e.Claim.Due)
+		e.dueBy(e.Claim.CheckAt)
 	}
-	if head := e.Head(); head != nil && head.Dead == "" && !head.Parked {
-		e.dueBy(head.Next)
+	if head := e.OutboxHead(); head != nil && head.DeadReason == "" && !head.Parked {
+		e.dueBy(head.NextAttemptAt)
 	}
 	if e.UserSMS == UserSMSDue {
 		e.dueBy(e.UserSMSAt)
 	}
-	if e.Expired(e.Due) {
-		e.Due = time.Time{} // by then it counts as absent
+	if e.PastRetention(e.DueAt) {
+		e.DueAt = time.Time{} // by then it counts as absent
 	}
 }
 
-// Retire takes an expired entry out of the due index, where it would stand until the table deletes it. It says whether it
+// ClearTimers takes an expired entry out of the due index, where it would stand until the table deletes it. It says whether it
 // stood there.
-func (e *Entry) Retire(now time.Time) bool {
-	if !e.Expired(now) || e.Due.IsZero() {
+func (e *Entry) ClearTimers(now time.Time) bool {
+	if !e.PastRetention(now) || e.DueAt.IsZero() {
 		return false
 	}
 	e.LeaseUntil = e.ExpireAt
-	e.PollAt, e.UserSMSAt, e.Claim.Due = time.Time{}, time.Time{}, time.Time{}
+	e.PollAt, e.UserSMSAt, e.Claim.CheckAt = time.Time{}, time.Time{}, time.Time{}
 	for i := range e.Outbox {
-		e.Outbox[i].Next = time.Time{}
+		e.Outbox[i].NextAttemptAt = time.Time{}
 	}
 	e.Reschedule()
 	return true
@@ -46,8 +46,8 @@ func (e *Entry) Retire(now time.Time) bool {
 
 // dueBy brings Due forward to at, if at is set.
 func (e *Entry) dueBy(at time.Time) {
-	if !at.IsZero() && (e.Due.IsZero() || at.Before(e.Due)) {
-		e.Due = at
+	if !at.IsZero() && (e.DueAt.IsZero() || at.Before(e.DueAt)) {
+		e.DueAt = at
 	}
 }
 
@@ -55,25 +55,25 @@ func (e *Entry) dueBy(at time.Time) {
 // retry or a person. A reservation has its lease instead.
 func (e *Entry) pollable() bool {
 	if e.Kind == Payment {
-		return e.State != Reserved && !e.Settled()
+		return e.State != Reserved && !e.StatusFinal()
 	}
 	return e.State == Unknown
 }
 
 // claimOpen is true while a claim waits for its confirmation, also during a reservation.
-func (e *Entry) claimOpen() bool { return e.Claim.Status != "" && !e.Settled() }
+func (e *Entry) claimOpen() bool { return e.Claim.Status != "" && !e.StatusFinal() }
 
 // LookupDue is true where the outcome is to be looked up now: the next poll's time has come, or an open claim's.
 func (e *Entry) LookupDue(now time.Time) bool {
 	due := func(at time.Time) bool { return !at.IsZero() && !at.After(now) }
-	return e.pollable() && due(e.PollAt) || e.claimOpen() && due(e.Claim.Due)
+	return e.pollable() && due(e.PollAt) || e.claimOpen() && due(e.Claim.CheckAt)
 }
 
-// Fast is true exactly where the relay is to be woken by the stream: the head of the outbox has not been tried, is not
+// WakesRelay is true exactly where the relay is to be woken by the stream: the head of the outbox has not been tried, is not
 // dead and not parked, and no earlier version has woken the relay for it. It is stored as the attribute "fast", which the stream's filter reads.
-func (e *Entry) Fast() bool {
-	head := e.Head()
-	return head != nil && head.Attempt == 0 && head.Dead == "" && !head.Parked && !head.Shown
+func (e *Entry) WakesRelay() bool {
+	head := e.OutboxHead()
+	return head != nil && head.Attempts == 0 && head.DeadReason == "" && !head.Parked && !head.RelayNotified
 }
 
 // DueShard is the partition of the due index that a key belongs to, from 0 to DueShards-1.

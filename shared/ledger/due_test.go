@@ -12,8 +12,8 @@ func TestDueIsTheEarliestTimer(t *testing.T) {
 	timers := func() *ledger.Entry {
 		return &ledger.Entry{
 			Key: ledger.Key{Kind: ledger.Payment, ID: "Shop_1"}, State: ledger.Done, Status: ledger.Pending,
-			LeaseUntil: at(1), PollAt: at(2), Claim: ledger.Claim{Status: ledger.Successful, Due: at(3)},
-			Outbox:  []ledger.Notification{{ID: "1", Next: at(4)}, {ID: "2", Next: at(-9)}},
+			LeaseUntil: at(1), PollAt: at(2), Claim: ledger.Claim{Status: ledger.Successful, CheckAt: at(3)},
+			Outbox:  []ledger.Notification{{ID: "1", NextAttemptAt: at(4)}, {ID: "2", NextAttemptAt: at(-9)}},
 			UserSMS: ledger.UserSMSDue, UserSMSAt: at(5),
 		}
 	}
@@ -28,7 +28,7 @@ func TestDueIsTheEarliestTimer(t *testing.T) {
 		{"a claim, also while reserved", func(e *ledger.Entry) { e.State, e.LeaseUntil = ledger.Reserved, at(9) }, at(3)},
 		{"no claim", func(e *ledger.Entry) { e.PollAt, e.Claim.Status = time.Time{}, "" }, at(4)},
 		{"a parked head", func(e *ledger.Entry) { e.Status, e.Outbox[0].Parked = ledger.Failed, true }, at(5)},
-		{"a dead head", func(e *ledger.Entry) { e.Status, e.Outbox[0].Dead = ledger.Failed, "why" }, at(5)},
+		{"a dead head", func(e *ledger.Entry) { e.Status, e.Outbox[0].DeadReason = ledger.Failed, "why" }, at(5)},
 		{"nothing", func(e *ledger.Entry) { e.Status, e.Outbox, e.UserSMS = ledger.Failed, nil, ledger.UserSMSSent }, time.Time{}},
 		{"an unknown charge", func(e *ledger.Entry) { e.Kind, e.State, e.Claim.Status = ledger.Charge, ledger.Unknown, "" }, at(2)},
 		{"a charge that is done", func(e *ledger.Entry) { e.Kind, e.Claim.Status = ledger.Charge, "" }, at(4)},
@@ -36,27 +36,27 @@ func TestDueIsTheEarliestTimer(t *testing.T) {
 	for _, c := range cases {
 		e := timers()
 		c.change(e)
-		if e.Reschedule(); !e.Due.Equal(c.want) {
-			t.Errorf("%s: %s, want %s", c.name, e.Due, c.want)
+		if e.Reschedule(); !e.DueAt.Equal(c.want) {
+			t.Errorf("%s: %s, want %s", c.name, e.DueAt, c.want)
 		}
 	}
 }
 
-func TestFast(t *testing.T) {
+func TestWakesRelay(t *testing.T) {
 	cases := map[string]struct {
 		outbox []ledger.Notification
 		want   bool
 	}{
 		"empty":           {nil, false},
 		"untried":         {[]ledger.Notification{{}}, true},
-		"tried":           {[]ledger.Notification{{Attempt: 1}, {}}, false},
-		"dead":            {[]ledger.Notification{{Dead: "why"}}, false},
+		"tried":           {[]ledger.Notification{{Attempts: 1}, {}}, false},
+		"dead":            {[]ledger.Notification{{DeadReason: "why"}}, false},
 		"parked":          {[]ledger.Notification{{Parked: true}}, false},
-		"tried but first": {[]ledger.Notification{{}, {Attempt: 1}}, true},
+		"tried but first": {[]ledger.Notification{{}, {Attempts: 1}}, true},
 	}
 	for name, c := range cases {
-		if e := (&ledger.Entry{Outbox: c.outbox}); e.Fast() != c.want {
-			t.Errorf("%s: %v", name, e.Fast())
+		if e := (&ledger.Entry{Outbox: c.outbox}); e.WakesRelay() != c.want {
+			t.Errorf("%s: %v", name, e.WakesRelay())
 		}
 	}
 }

@@ -126,29 +126,29 @@ type Entry struct {
 	Lang     string // payments: fr or en
 
 	// Money: minor units with the currency's exponent, and the amount as it was sent.
-	Minor      int64
-	Exponent   int
-	Currency   string
-	AmountText string
-	// Limited is true where the amount counts against its merchant's limit of the day of SentAt. Like SentAt it is pinned at
+	AmountMinor  int64
+	Exponent     int
+	Currency     string
+	AmountAsSent string
+	// CountsDailyAmount is true where the amount counts against its merchant's limit of the day of SentAt. Like SentAt it is pinned at
 	// the first reservation, and anew after a release (decision "merchant-limits").
-	Limited bool
+	CountsDailyAmount bool
 
-	// Answer is the stored first answer, without otp_code. AnswerStatus 0 means that there is none yet.
-	AnswerStatus int
-	AnswerBody   []byte
+	// Answer is the stored first answer, without otp_code. ResponseStatus 0 means that there is none yet.
+	ResponseStatus int
+	ResponseBody   []byte
 	// OperatorReference is the operator's own id: serverReferenceCode, Transaction-id or the last segment of resourceURL.
 	OperatorReference string
 
 	// Payments: what the notification and getStatus repeat.
-	PaymentID     string // Transaction-id and intTransaction-id, a UUID
-	MerchantState string // "state", byte for byte
-	RefText       string // "reference"
-	MSISDN        string // user_msisdn as sent, "" if absent
-	CountryText   string // country-code as sent
-	MSISDNFound   string // the purchaser's number as the callback or getStatus gave it
-	NotifToken    string
-	NotifyURL     string // payments: notif_url; SMS: receiptRequest.notifyURL; "" for none
+	TransactionID     string // Transaction-id and intTransaction-id, a UUID
+	MerchantState     string // "state", byte for byte
+	MerchantReference string // "reference"
+	MSISDN            string // user_msisdn as sent, "" if absent
+	CountryAsSent     string // country-code as sent
+	MSISDNReported    string // the purchaser's number as the callback or getStatus gave it
+	NotifToken        string
+	NotifyURL         string // payments: notif_url; SMS: receiptRequest.notifyURL; "" for none
 
 	// SMS.
 	Address      string // the alias or acr the message goes to, as in the request's address field
@@ -160,28 +160,28 @@ type Entry struct {
 	Conflicts []Conflict
 
 	// Outbox: notifications still to be delivered, oldest first. Only the first is ever being delivered. Told are those
-	// that were delivered, oldest first, at most MaxTold: what Replay sends again.
-	Outbox []Notification
-	Told   []Notification
-	// Attempts are the failed attempts at notifications, oldest first, at most MaxAttempts.
-	Attempts []Attempt
+	// that were delivered, oldest first, at most MaxDelivered: what Replay sends again.
+	Outbox    []Notification
+	Delivered []Notification
+	// FailedAttempts are the failed attempts at notifications, oldest first, at most MaxAttempts.
+	FailedAttempts []FailedAttempt
 	// Replays are the notifications that were sent again by hand, oldest first, at most MaxReplays: where each stood before.
 	// An attribute of its own, because an older version beside this one keeps that, and would lose a new member of Told.
-	Replays []Replayed
-	// UserSMS is where the purchaser's SMS stands, UserSMSAt when it is tried (again) while due, and UserSMSTry counts
+	Replays []ReplayRecord
+	// UserSMS is where the purchaser's SMS stands, UserSMSAt when it is tried (again) while due, and UserSMSAttempts counts
 	// the tries.
-	UserSMS    UserSMSState
-	UserSMSAt  time.Time
-	UserSMSTry int
+	UserSMS         UserSMSState
+	UserSMSAt       time.Time
+	UserSMSAttempts int
 	// PollAt is the next status lookup of a payment that is pending or unknown, or when another entry that is unknown is
-	// listed (again) for a person. DueTry counts the times it was.
-	PollAt time.Time
-	DueTry int
-	// Word is what a person said of the outcome, where it was one who settled the entry.
-	Word Word
-	// Due is when the sweep has to look at the entry again; zero for never. It is the earliest of all timers, computed by
+	// listed (again) for a person. PollAttempts counts the times it was.
+	PollAt       time.Time
+	PollAttempts int
+	// Manual is what a person said of the outcome, where it was one who settled the entry.
+	Manual ManualResolution
+	// DueAt is when the sweep has to look at the entry again; zero for never. It is the earliest of all timers, computed by
 	// Reschedule alone.
-	Due time.Time
+	DueAt time.Time
 
 	// Extra holds attributes that this version of the program does not know: kept as read and written back, so that
 	// an older version beside a newer one loses nothing.
@@ -194,7 +194,7 @@ type Claim struct {
 	OperatorReference string    `json:"operator_reference,omitempty"`
 	MSISDN            string    `json:"msisdn,omitempty"`
 	At                time.Time `json:"at,omitzero"`
-	Due               time.Time `json:"due,omitzero"` // when getStatus is asked about it (again)
+	CheckAt           time.Time `json:"due,omitzero"` // when getStatus is asked about it (again)
 }
 
 // Conflict is a claim that was kept and never applied.
@@ -207,33 +207,33 @@ type Conflict struct {
 
 // Notification is one message to the merchant. ID is the webhook-id, the same on every attempt.
 type Notification struct {
-	ID       string    `json:"id"`
-	Status   Status    `json:"status"`
-	At       time.Time `json:"at"`                 // when the status came
-	Attempt  int       `json:"attempt"`            // attempts made so far; 0: the fast path's
-	Shown    bool      `json:"shown,omitempty"`    // an earlier version has woken the relay for it
-	Next     time.Time `json:"next,omitzero"`      // not before
-	Dead     string    `json:"dead,omitempty"`     // the reason, once given up
-	Parked   bool      `json:"parked,omitempty"`   // the endpoint is disabled; its clock stands still
-	LastCode int       `json:"last_code,omitzero"` // HTTP status of the last attempt, 0 for none
-	LastWhy  string    `json:"last_why,omitempty"` // why the last attempt failed
-	ToldAt   time.Time `json:"told_at,omitzero"`   // when it was delivered
+	ID            string    `json:"id"`
+	Status        Status    `json:"status"`
+	At            time.Time `json:"at"`                 // when the status came
+	Attempts      int       `json:"attempt"`            // attempts made so far; 0: the fast path's
+	RelayNotified bool      `json:"shown,omitempty"`    // an earlier version has woken the relay for it
+	NextAttemptAt time.Time `json:"next,omitzero"`      // not before
+	DeadReason    string    `json:"dead,omitempty"`     // the reason, once given up
+	Parked        bool      `json:"parked,omitempty"`   // the endpoint is disabled; its clock stands still
+	LastStatus    int       `json:"last_code,omitzero"` // HTTP status of the last attempt, 0 for none
+	LastReason    string    `json:"last_why,omitempty"` // why the last attempt failed
+	DeliveredAt   time.Time `json:"told_at,omitzero"`   // when it was delivered
 }
 
-// Attempt is one attempt at a notification that failed.
-type Attempt struct {
-	Status Status    `json:"status"` // the notification's
-	Number int       `json:"number"` // counts from 1, and anew when the notification is replayed
-	At     time.Time `json:"at"`
-	Code   int       `json:"code,omitzero"` // HTTP status, 0 for none
-	Why    string    `json:"why"`
+// FailedAttempt is one attempt at a notification that failed.
+type FailedAttempt struct {
+	Status     Status    `json:"status"` // the notification's
+	Number     int       `json:"number"` // counts from 1, and anew when the notification is replayed
+	At         time.Time `json:"at"`
+	HTTPStatus int       `json:"code,omitzero"` // HTTP status, 0 for none
+	Reason     string    `json:"why"`
 }
 
-// Replayed is one notification that was sent again by hand, and where it stood before: what the replay clears.
-type Replayed struct {
-	Status  Status    `json:"status"`           // the notification's
-	At      time.Time `json:"at"`               // when it was replayed
-	Attempt int       `json:"attempt"`          // attempts made before
-	ToldAt  time.Time `json:"told_at,omitzero"` // when it was delivered before; zero where it was not
-	Dead    string    `json:"dead,omitempty"`   // the reason, where it had been given up
+// ReplayRecord is one notification that was sent again by hand, and where it stood before: what the replay clears.
+type ReplayRecord struct {
+	Status      Status    `json:"status"`           // the notification's
+	At          time.Time `json:"at"`               // when it was replayed
+	Attempts    int       `json:"attempt"`          // attempts made before
+	DeliveredAt time.Time `json:"told_at,omitzero"` // when it was delivered before; zero where it was not
+	DeadReason  string    `json:"dead,omitempty"`   // the reason, where it had been given up
 }

@@ -30,8 +30,8 @@ func TestLifeKeepsItsInvariants(t *testing.T) {
 		steps := []func(*rapid.T){l.arrive, l.arrive, l.settleOne, l.settleOne, l.report, l.sweep, l.deliver, l.judge}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			l.clock.Add(rapid.Int64Range(0, 40_000).Draw(t, "wait"))
-			fault := rapid.SampledFrom([]ledgermem.Fault{
-				ledgermem.None, ledgermem.None, ledgermem.Repeated, ledgermem.Conflict, ledgermem.LostAnswer, ledgermem.Error,
+			fault := rapid.SampledFrom([]ledgermem.InjectedFault{
+				ledgermem.NoFault, ledgermem.NoFault, ledgermem.RetriedAfterLostResponse, ledgermem.ConcurrentWrite, ledgermem.LostResponse, ledgermem.FailedBeforeApply,
 			}).Draw(t, "fault")
 			l.inject(ledgermem.Replace, fault)
 			rapid.SampledFrom(steps).Draw(t, "step")(t)
@@ -43,11 +43,11 @@ func TestLifeKeepsItsInvariants(t *testing.T) {
 func (l *life) arrive(t *rapid.T) {
 	request := l.request(l.kind, rapid.SampledFrom([]string{"f", "f", "f", "g"}).Draw(t, "body"))
 	request.NotifyURL, request.MSISDN = "https://shop.example/", "0700000000"
-	e, verdict, err := l.Hold(context.Background(), request, anHour)
+	e, verdict, err := l.Reserve(context.Background(), request, anHour)
 	if err != nil {
 		return
 	}
-	if verdict == ledger.Fresh || verdict == ledger.Retaken {
+	if verdict == ledger.NewReservation || verdict == ledger.TakenOver {
 		l.attempts = append(l.attempts, e)
 		if l.success {
 			t.Fatalf("%s after a success: it would be sent again", verdict)
@@ -60,8 +60,8 @@ func (l *life) settleOne(t *rapid.T) {
 		return
 	}
 	attempt := rapid.SampledFrom(l.attempts).Draw(t, "attempt")
-	s := rapid.SampledFrom([]ledger.Settlement{done, refused, unknown, pending, released}).Draw(t, "outcome")
-	settled, err := l.Settle(context.Background(), attempt, s)
+	s := rapid.SampledFrom([]ledger.CallOutcome{done, refused, unknown, pending, released}).Draw(t, "outcome")
+	settled, err := l.StoreOutcome(context.Background(), attempt, s)
 	if err != nil {
 		return
 	}
@@ -84,11 +84,11 @@ func (l *life) report(t *rapid.T) {
 	l.change(func(e *ledger.Entry) {
 		switch {
 		case e.Kind == ledger.SMS:
-			e.Receipt(status, l.now())
+			e.ApplyReceipt(status, l.now())
 		case claim:
-			e.NoteClaim(ledger.Claim{Status: status, Due: l.now().Add(5 * time.Second)}, l.now())
+			e.AddClaim(ledger.Claim{Status: status, CheckAt: l.now().Add(5 * time.Second)}, l.now())
 		default:
-			e.Resolve(ledger.Resolution{Status: status, Source: "getStatus", UserSMS: true}, l.now())
+			e.ApplyFinalStatus(ledger.StatusReport{Status: status, Source: "getStatus", UserSMS: true}, l.now())
 		}
 	})
 }
@@ -97,7 +97,7 @@ func (l *life) judge(t *rapid.T) {
 	said := rapid.SampledFrom([]string{"applied", "not-applied", "successful", "failed"}).Draw(t, "said")
 	l.change(func(e *ledger.Entry) {
 		before := e.Clone()
-		if err := e.Judge(judged(said), l.now()); err == nil && (before.Live(l.now()) || before.Settled() || before.State == ledger.Refused) {
+		if err := e.ResolveManually(manuallyResolved(said), l.now()); err == nil && (before.Leased(l.now()) || before.StatusFinal() || before.State == ledger.Refused) {
 			t.Fatalf("%s of what is known: %+v", said, before)
 		}
 	})
@@ -105,9 +105,9 @@ func (l *life) judge(t *rapid.T) {
 
 func (l *life) sweep(*rapid.T) {
 	l.change(func(e *ledger.Entry) {
-		e.Lapse(l.now(), l.now())
+		e.MarkLapsed(l.now(), l.now())
 		if e.LookupDue(l.now()) {
-			e.PollAgain(l.now().Add(time.Minute))
+			e.ReschedulePoll(l.now().Add(time.Minute))
 		}
 		e.Expire(24*time.Hour, l.now())
 	})
@@ -116,10 +116,10 @@ func (l *life) sweep(*rapid.T) {
 func (l *life) deliver(t *rapid.T) {
 	what := rapid.IntRange(0, 6).Draw(t, "delivery")
 	l.change(func(e *ledger.Entry) {
-		head := e.Head()
+		head := e.OutboxHead()
 		if head == nil {
-			if what == 0 && len(e.Told) > 0 {
-				e.Replay(e.Told[0].ID, l.now())
+			if what == 0 && len(e.Delivered) > 0 {
+				e.ReplayNotification(e.Delivered[0].ID, l.now())
 			}
 			return
 		}
@@ -127,9 +127,9 @@ func (l *life) deliver(t *rapid.T) {
 		case 0:
 			e.ClaimDelivery(l.now(), l.now().Add(time.Minute))
 		case 1:
-			e.FailedAttempt(head.ID, ledger.Attempt{Number: head.Attempt + 1, At: l.now(), Code: 500, Why: "status"}, l.now().Add(time.Minute))
+			e.RecordFailedAttempt(head.ID, ledger.FailedAttempt{Number: head.Attempts + 1, At: l.now(), HTTPStatus: 500, Reason: "status"}, l.now().Add(time.Minute))
 		case 2:
-			e.Delivered(head.ID, l.now())
+			e.MarkDelivered(head.ID, l.now())
 		case 3:
 			e.Park()
 		case 4:
@@ -137,7 +137,7 @@ func (l *life) deliver(t *rapid.T) {
 		case 5:
 			e.DeadLetter(head.ID, "attempts")
 		default:
-			e.MarkUserSMS(ledger.UserSMSSent, l.now())
+			e.RecordUserSMS(ledger.UserSMSSent, l.now())
 		}
 	})
 }
@@ -157,8 +157,8 @@ func (l *life) check(t *rapid.T) {
 	}
 	e, before := all[0], l.before
 	l.before = e
-	if again := e.Clone(); func() bool { again.Reschedule(); return !again.Due.Equal(e.Due) }() {
-		t.Fatalf("due %s, computed %s", e.Due, again.Due)
+	if again := e.Clone(); func() bool { again.Reschedule(); return !again.DueAt.Equal(e.DueAt) }() {
+		t.Fatalf("due %s, computed %s", e.DueAt, again.DueAt)
 	}
 	if problem := standing(e); problem != "" {
 		t.Fatalf("%s: %+v", problem, e)
@@ -174,7 +174,7 @@ func (l *life) check(t *rapid.T) {
 // standing names what may never be true of an entry.
 func standing(e *ledger.Entry) string {
 	notified := map[ledger.Status]bool{}
-	for _, n := range append(append([]ledger.Notification(nil), e.Told...), e.Outbox...) {
+	for _, n := range append(append([]ledger.Notification(nil), e.Delivered...), e.Outbox...) {
 		if notified[n.Status] {
 			return "a status stands in the outbox twice"
 		}
@@ -183,17 +183,17 @@ func standing(e *ledger.Entry) string {
 	switch {
 	case e.State == ledger.Released && e.EverUnknown:
 		return "released after an unknown"
-	case e.State == ledger.Reserved && e.Due.IsZero():
+	case e.State == ledger.Reserved && e.DueAt.IsZero():
 		return "a reservation that nobody takes up"
-	case e.Kind == ledger.Payment && !e.Settled() && e.State != ledger.Released && e.Due.IsZero():
+	case e.Kind == ledger.Payment && !e.StatusFinal() && e.State != ledger.Released && e.DueAt.IsZero():
 		return "a pending payment that nobody takes up"
-	case e.State == ledger.Unknown && !e.Settled() && !notified[e.Status] && e.Due.IsZero():
+	case e.State == ledger.Unknown && !e.StatusFinal() && !notified[e.Status] && e.DueAt.IsZero():
 		return "an unknown that nobody takes up"
-	case e.Settled() && e.Kind == ledger.Payment && e.State != ledger.Refused && !notified[e.Status]:
+	case e.StatusFinal() && e.Kind == ledger.Payment && e.State != ledger.Refused && !notified[e.Status]:
 		return "a final status that nobody is told"
 	case len(e.Conflicts) > ledger.MaxConflicts:
 		return "too many conflicts"
-	case len(e.Attempts) > ledger.MaxAttempts || len(e.Replays) > ledger.MaxReplays:
+	case len(e.FailedAttempts) > ledger.MaxAttempts || len(e.Replays) > ledger.MaxReplays:
 		return "too many attempts or replays"
 	}
 	return ""
@@ -206,9 +206,9 @@ func progress(before, e *ledger.Entry) string {
 		return "the version went back"
 	case before.EverUnknown && !e.EverUnknown && e.Fingerprint != "":
 		return "an unknown was forgotten"
-	case before.Settled() && e.Status != before.Status:
+	case before.StatusFinal() && e.Status != before.Status:
 		return "a final status changed"
-	case before.AnswerStatus != 0 && string(before.AnswerBody) != string(e.AnswerBody):
+	case before.ResponseStatus != 0 && string(before.ResponseBody) != string(e.ResponseBody):
 		return "the stored answer changed"
 	case !before.CreatedAt.Equal(e.CreatedAt):
 		return "its creation moved"
@@ -217,7 +217,7 @@ func progress(before, e *ledger.Entry) string {
 	case before.State == ledger.Unknown && e.State == ledger.Released:
 		return "an unknown was released"
 	}
-	for _, n := range before.Told {
+	for _, n := range before.Delivered {
 		if !remembers(e, n) {
 			return "a delivery was forgotten"
 		}
@@ -227,7 +227,9 @@ func progress(before, e *ledger.Entry) string {
 
 // remembers is true where an entry still tells when a notification was delivered, also after it was replayed.
 func remembers(e *ledger.Entry, n ledger.Notification) bool {
-	return slices.ContainsFunc(e.Told, func(told ledger.Notification) bool { return told.ID == n.ID && told.ToldAt.Equal(n.ToldAt) }) ||
-		slices.ContainsFunc(e.Replays, func(r ledger.Replayed) bool { return r.Status == n.Status && r.ToldAt.Equal(n.ToldAt) }) ||
+	return slices.ContainsFunc(e.Delivered, func(delivered ledger.Notification) bool {
+		return delivered.ID == n.ID && delivered.DeliveredAt.Equal(n.DeliveredAt)
+	}) ||
+		slices.ContainsFunc(e.Replays, func(r ledger.ReplayRecord) bool { return r.Status == n.Status && r.DeliveredAt.Equal(n.DeliveredAt) }) ||
 		len(e.Replays) == ledger.MaxReplays // all but the first may be
 }

@@ -9,28 +9,28 @@ const (
 	FastMargin = 20 * time.Second
 )
 
-// MaxTold bounds the delivered notifications that an entry remembers: more than a payment or an SMS can have.
-const MaxTold = 8
+// MaxDelivered bounds the delivered notifications that an entry remembers: more than a payment or an SMS can have.
+const MaxDelivered = 8
 
 // maxWhy bounds the text of a failed delivery's reason, in bytes. MaxAttempts bounds the failed attempts that an entry
 // remembers, the latest: two notifications' whole schedules.
 const (
-	maxWhy      = 200
+	maxReason   = 200
 	MaxAttempts = 20
 )
 
-// Head is the one notification that may be delivered now; nil for none. Those behind it wait, so that an earlier status
+// OutboxHead is the one notification that may be delivered now; nil for none. Those behind it wait, so that an earlier status
 // is never delivered after a later one (decision "notification-order"); they wait behind a dead or parked head too.
-func (e *Entry) Head() *Notification {
+func (e *Entry) OutboxHead() *Notification {
 	if len(e.Outbox) == 0 {
 		return nil
 	}
 	return &e.Outbox[0]
 }
 
-// head is the head if it has the id, else nil: what was done to another notification is without meaning.
-func (e *Entry) head(id string) *Notification {
-	head := e.Head()
+// headWithID is the head if it has the id, else nil: what was done to another notification is without meaning.
+func (e *Entry) headWithID(id string) *Notification {
+	head := e.OutboxHead()
 	if head == nil || head.ID != id {
 		return nil
 	}
@@ -44,84 +44,84 @@ func (e *Entry) enqueue(status Status, now time.Time) {
 	}
 	e.Outbox = append(e.Outbox, Notification{ID: NotificationID(e.Key, status), Status: status, At: now})
 	if len(e.Outbox) == 1 {
-		e.arm(now)
+		e.scheduleHead(now)
 	}
 }
 
-// arm makes the head due: the relay's for FastLease where it was never tried, else the sweep's at once.
-func (e *Entry) arm(now time.Time) {
-	head := e.Head()
+// scheduleHead makes the head due: the relay's for FastLease where it was never tried, else the sweep's at once.
+func (e *Entry) scheduleHead(now time.Time) {
+	head := e.OutboxHead()
 	if head == nil {
 		return
 	}
-	head.Next, head.Shown = now, false
-	if head.Attempt == 0 {
-		head.Next = now.Add(FastLease)
+	head.NextAttemptAt, head.RelayNotified = now, false
+	if head.Attempts == 0 {
+		head.NextAttemptAt = now.Add(FastLease)
 	}
 }
 
-// show notes on the entry that is about to be changed that the version at hand has woken the relay for its head. Without
+// markRelayNotified notes on the entry that is about to be changed that the version at hand has woken the relay for its head. Without
 // it each write that comes before the delivery, such as a conflict or the status behind, would wake the relay again: the
 // head would be posted twice, and the second time perhaps after the status behind it (decision "notification-order").
-func (e *Entry) show() {
-	if head := e.Head(); head != nil {
-		head.Shown = true
+func (e *Entry) markRelayNotified() {
+	if head := e.OutboxHead(); head != nil {
+		head.RelayNotified = true
 	}
 }
 
 // ClaimDelivery makes the next attempt the caller's: Attempt grows by one, and nobody else tries before next. It returns
 // the notification to post, or nil where nothing is due: then another caller has it, or it is dead or parked.
 func (e *Entry) ClaimDelivery(now, next time.Time) *Notification {
-	head := e.Head()
-	if head == nil || head.Dead != "" || head.Parked || head.Next.After(now) {
+	head := e.OutboxHead()
+	if head == nil || head.DeadReason != "" || head.Parked || head.NextAttemptAt.After(now) {
 		return nil
 	}
-	head.Attempt++
-	head.Next = next
+	head.Attempts++
+	head.NextAttemptAt = next
 	e.Reschedule()
 	claimed := *head
 	return &claimed
 }
 
-// Delivered removes the delivered notification from the outbox and remembers it; the next one becomes due. It says
+// MarkDelivered removes the delivered notification from the outbox and remembers it; the next one becomes due. It says
 // whether id was the head; if not, it was delivered before.
-func (e *Entry) Delivered(id string, now time.Time) bool {
-	head := e.head(id)
+func (e *Entry) MarkDelivered(id string, now time.Time) bool {
+	head := e.headWithID(id)
 	if head == nil {
 		return false
 	}
-	told := *head
-	told.ToldAt, told.Next, told.Parked, told.Dead = now, time.Time{}, false, ""
-	if told.Attempt == 0 {
-		told.Attempt = 1
+	delivered := *head
+	delivered.DeliveredAt, delivered.NextAttemptAt, delivered.Parked, delivered.DeadReason = now, time.Time{}, false, ""
+	if delivered.Attempts == 0 {
+		delivered.Attempts = 1
 	}
 	e.Outbox = e.Outbox[1:]
 	if len(e.Outbox) == 0 {
 		e.Outbox = nil
 	}
-	e.Told = append(e.Told, told)
-	if len(e.Told) > MaxTold {
-		e.Told = e.Told[len(e.Told)-MaxTold:]
+	e.Delivered = append(e.Delivered, delivered)
+	if len(e.Delivered) > MaxDelivered {
+		e.Delivered = e.Delivered[len(e.Delivered)-MaxDelivered:]
 	}
-	e.arm(now)
+	e.scheduleHead(now)
 	e.Reschedule()
 	return true
 }
 
-// FailedAttempt notes that an attempt on the head failed, which the entry remembers for people to read; next is the
+// RecordFailedAttempt notes that an attempt on the head failed, which the entry remembers for people to read; next is the
 // earliest time of the next one. It says whether it was noted; not where a later attempt is under way or id is no longer
 // the head. a.Why is a short reason of ours without any value of the merchant's.
-func (e *Entry) FailedAttempt(id string, a Attempt, next time.Time) bool {
-	head := e.head(id)
-	if head == nil || head.Attempt > a.Number || head.Dead != "" {
+func (e *Entry) RecordFailedAttempt(id string, a FailedAttempt, next time.Time) bool {
+	head := e.headWithID(id)
+	if head == nil || head.Attempts > a.Number || head.DeadReason != "" {
 		return false
 	}
-	a.Status, a.Why = head.Status, a.Why[:min(len(a.Why), maxWhy)]
-	head.Attempt, head.Next = a.Number, next
-	head.LastCode, head.LastWhy = a.Code, a.Why
-	e.Attempts = append(e.Attempts, a)
-	if len(e.Attempts) > MaxAttempts {
-		e.Attempts = e.Attempts[len(e.Attempts)-MaxAttempts:]
+	a.Status, a.Reason = head.Status, a.Reason[:min(len(a.Reason), maxReason)]
+	head.Attempts, head.NextAttemptAt = a.Number, next
+	head.LastStatus, head.LastReason = a.HTTPStatus, a.Reason
+	e.FailedAttempts = append(e.FailedAttempts, a)
+	if len(e.FailedAttempts) > MaxAttempts {
+		e.FailedAttempts = e.FailedAttempts[len(e.FailedAttempts)-MaxAttempts:]
 	}
 	e.Reschedule()
 	return true
@@ -129,11 +129,11 @@ func (e *Entry) FailedAttempt(id string, a Attempt, next time.Time) bool {
 
 // DeadLetter gives the head up, with the reason. It stays in the entry until it is replayed, and so do those behind it.
 func (e *Entry) DeadLetter(id, reason string) bool {
-	head := e.head(id)
-	if head == nil || head.Dead != "" || reason == "" {
+	head := e.headWithID(id)
+	if head == nil || head.DeadReason != "" || reason == "" {
 		return false
 	}
-	head.Dead, head.Next = reason, time.Time{}
+	head.DeadReason, head.NextAttemptAt = reason, time.Time{}
 	e.Reschedule()
 	return true
 }
@@ -141,53 +141,53 @@ func (e *Entry) DeadLetter(id, reason string) bool {
 // Postpone moves the head, which is due, to next without counting an attempt: its endpoint is ill, and few are tried
 // there at a time. It says whether the head was due.
 func (e *Entry) Postpone(id string, now, next time.Time) bool {
-	head := e.head(id)
-	if head == nil || head.Dead != "" || head.Parked || head.Next.After(now) {
+	head := e.headWithID(id)
+	if head == nil || head.DeadReason != "" || head.Parked || head.NextAttemptAt.After(now) {
 		return false
 	}
-	head.Next = next
+	head.NextAttemptAt = next
 	e.Reschedule()
 	return true
 }
 
 // Park stops the head's clock while the merchant's endpoint is disabled. It says whether it was running.
 func (e *Entry) Park() bool {
-	head := e.Head()
-	if head == nil || head.Dead != "" || head.Parked {
+	head := e.OutboxHead()
+	if head == nil || head.DeadReason != "" || head.Parked {
 		return false
 	}
-	head.Parked, head.Next = true, time.Time{}
+	head.Parked, head.NextAttemptAt = true, time.Time{}
 	e.Reschedule()
 	return true
 }
 
 // Unpark makes a parked head due again. It says whether it was parked.
 func (e *Entry) Unpark(now time.Time) bool {
-	head := e.Head()
+	head := e.OutboxHead()
 	if head == nil || !head.Parked {
 		return false
 	}
 	head.Parked = false
-	e.arm(now)
+	e.scheduleHead(now)
 	e.Reschedule()
 	return true
 }
 
-// ClaimUserSMS makes the next try at the purchaser's SMS the caller's: UserSMSTry grows by one, and nobody else tries
+// ClaimUserSMS makes the next try at the purchaser's SMS the caller's: UserSMSAttempts grows by one, and nobody else tries
 // before next. It says whether one is due.
 func (e *Entry) ClaimUserSMS(now, next time.Time) bool {
 	if e.UserSMS != UserSMSDue || e.UserSMSAt.After(now) {
 		return false
 	}
-	e.UserSMSTry++
+	e.UserSMSAttempts++
 	e.UserSMSAt = next
 	e.Reschedule()
 	return true
 }
 
-// MarkUserSMS notes where the purchaser's SMS stands: sent, failed or unknown for good, or due again at next. It says
+// RecordUserSMS notes where the purchaser's SMS stands: sent, failed or unknown for good, or due again at next. It says
 // whether one was owed.
-func (e *Entry) MarkUserSMS(state UserSMSState, next time.Time) bool {
+func (e *Entry) RecordUserSMS(state UserSMSState, next time.Time) bool {
 	if e.UserSMS != UserSMSDue {
 		return false
 	}

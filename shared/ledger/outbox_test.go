@@ -11,10 +11,10 @@ import (
 
 // message is an SMS with as many notifications in its outbox as statuses given, all noted at start.
 func message(statuses ...ledger.Status) *ledger.Entry {
-	e := held(ledger.SMS)
-	e.Settle("owner", done, start)
+	e := reserved(ledger.SMS)
+	e.ApplyOutcome("owner", done, start)
 	for _, s := range statuses {
-		e.Receipt(s, start)
+		e.ApplyReceipt(s, start)
 	}
 	return e
 }
@@ -29,13 +29,13 @@ func TestClaimDelivery(t *testing.T) {
 	}
 	next := lease.Add(time.Minute)
 	claimed := e.ClaimDelivery(lease, next)
-	if claimed == nil || claimed.Attempt != 1 || !e.Due.Equal(next) || e.Fast() {
-		t.Fatalf("claimed %+v, due %s", claimed, e.Due)
+	if claimed == nil || claimed.Attempts != 1 || !e.DueAt.Equal(next) || e.WakesRelay() {
+		t.Fatalf("claimed %+v, due %s", claimed, e.DueAt)
 	}
 	if e.ClaimDelivery(lease, next) != nil {
 		t.Error("claimed twice")
 	}
-	if again := e.ClaimDelivery(next, next.Add(time.Minute)); again == nil || again.Attempt != 2 || again.ID != claimed.ID {
+	if again := e.ClaimDelivery(next, next.Add(time.Minute)); again == nil || again.Attempts != 2 || again.ID != claimed.ID {
 		t.Errorf("the next attempt: %+v", again)
 	}
 	empty := message()
@@ -44,32 +44,32 @@ func TestClaimDelivery(t *testing.T) {
 	}
 }
 
-func TestDelivered(t *testing.T) {
+func TestMarkDelivered(t *testing.T) {
 	e := message(ledger.MessageWaiting, ledger.DeliveredToNetwork)
 	now := start.Add(time.Second)
-	if e.Delivered(id(e, ledger.DeliveredToNetwork), now) {
+	if e.MarkDelivered(id(e, ledger.DeliveredToNetwork), now) {
 		t.Error("the second before the first")
 	}
-	if !e.Delivered(id(e, ledger.MessageWaiting), now) || e.Head().Status != ledger.DeliveredToNetwork ||
-		!e.Due.Equal(now.Add(ledger.FastLease)) || !e.Fast() {
+	if !e.MarkDelivered(id(e, ledger.MessageWaiting), now) || e.OutboxHead().Status != ledger.DeliveredToNetwork ||
+		!e.DueAt.Equal(now.Add(ledger.FastLease)) || !e.WakesRelay() {
 		t.Errorf("%+v", e)
 	}
-	if e.Delivered(id(e, ledger.MessageWaiting), now) {
+	if e.MarkDelivered(id(e, ledger.MessageWaiting), now) {
 		t.Error("the first twice")
 	}
-	if told := e.Told[0]; told.Status != ledger.MessageWaiting || told.Attempt != 1 || !told.ToldAt.Equal(now) || !told.Next.IsZero() {
-		t.Errorf("told %+v", told)
+	if delivered := e.Delivered[0]; delivered.Status != ledger.MessageWaiting || delivered.Attempts != 1 || !delivered.DeliveredAt.Equal(now) || !delivered.NextAttemptAt.IsZero() {
+		t.Errorf("told %+v", delivered)
 	}
 }
 
-func TestToldIsBounded(t *testing.T) {
+func TestDeliveredIsBounded(t *testing.T) {
 	e := message(ledger.MessageWaiting)
-	for range 2 * ledger.MaxTold {
+	for range 2 * ledger.MaxDelivered {
 		e.Outbox = []ledger.Notification{{ID: "n"}}
-		e.Delivered("n", start)
+		e.MarkDelivered("n", start)
 	}
-	if len(e.Told) != ledger.MaxTold {
-		t.Errorf("%d remembered", len(e.Told))
+	if len(e.Delivered) != ledger.MaxDelivered {
+		t.Errorf("%d remembered", len(e.Delivered))
 	}
 }
 
@@ -81,7 +81,7 @@ func TestPostpone(t *testing.T) {
 	if e.Postpone(head, due.Add(-time.Millisecond), next) || e.Postpone("another", due, next) {
 		t.Error("postponed what is not due, or not the head")
 	}
-	if !e.Postpone(head, due, next) || e.Head().Attempt != 0 || !e.Due.Equal(next) {
+	if !e.Postpone(head, due, next) || e.OutboxHead().Attempts != 0 || !e.DueAt.Equal(next) {
 		t.Errorf("%+v", e)
 	}
 	e.Park()
@@ -90,33 +90,33 @@ func TestPostpone(t *testing.T) {
 	}
 }
 
-func TestFailedAttempt(t *testing.T) {
+func TestRecordFailedAttempt(t *testing.T) {
 	next := start.Add(time.Hour)
 	e := message(ledger.MessageWaiting)
 	head := id(e, ledger.MessageWaiting)
-	if !e.FailedAttempt(head, ledger.Attempt{Number: 1, At: start, Code: 503, Why: strings.Repeat("y", 500)}, next) {
+	if !e.RecordFailedAttempt(head, ledger.FailedAttempt{Number: 1, At: start, HTTPStatus: 503, Reason: strings.Repeat("y", 500)}, next) {
 		t.Fatal("the relay's own failure was not noted")
 	}
-	if n := e.Head(); n.Attempt != 1 || n.LastCode != 503 || len(n.LastWhy) > 255 || !e.Due.Equal(next) || e.Fast() {
+	if n := e.OutboxHead(); n.Attempts != 1 || n.LastStatus != 503 || len(n.LastReason) > 255 || !e.DueAt.Equal(next) || e.WakesRelay() {
 		t.Errorf("%+v", n)
 	}
 	e.ClaimDelivery(next, next.Add(time.Minute))
-	if e.FailedAttempt(head, ledger.Attempt{Number: 1, At: start, Code: 500, Why: "late"}, start) {
+	if e.RecordFailedAttempt(head, ledger.FailedAttempt{Number: 1, At: start, HTTPStatus: 500, Reason: "late"}, start) {
 		t.Error("an older attempt's failure was noted while a later one is under way")
 	}
-	if !e.FailedAttempt(head, ledger.Attempt{Number: 2, At: start, Code: 0, Why: "timeout"}, next.Add(time.Hour)) || e.Head().Attempt != 2 {
-		t.Errorf("%+v", e.Head())
+	if !e.RecordFailedAttempt(head, ledger.FailedAttempt{Number: 2, At: start, HTTPStatus: 0, Reason: "timeout"}, next.Add(time.Hour)) || e.OutboxHead().Attempts != 2 {
+		t.Errorf("%+v", e.OutboxHead())
 	}
-	if len(e.Attempts) != 2 || e.Attempts[0].Status != ledger.MessageWaiting || e.Attempts[0].Code != 503 || !e.Attempts[1].At.Equal(start) {
-		t.Errorf("remembered: %+v", e.Attempts)
+	if len(e.FailedAttempts) != 2 || e.FailedAttempts[0].Status != ledger.MessageWaiting || e.FailedAttempts[0].HTTPStatus != 503 || !e.FailedAttempts[1].At.Equal(start) {
+		t.Errorf("remembered: %+v", e.FailedAttempts)
 	}
 	for i := range 2 * ledger.MaxAttempts {
-		e.FailedAttempt(head, ledger.Attempt{Number: 3 + i, At: start}, next)
+		e.RecordFailedAttempt(head, ledger.FailedAttempt{Number: 3 + i, At: start}, next)
 	}
-	if len(e.Attempts) != ledger.MaxAttempts || e.Attempts[0].Number != 3+ledger.MaxAttempts {
-		t.Errorf("%d remembered, from %+v", len(e.Attempts), e.Attempts[0])
+	if len(e.FailedAttempts) != ledger.MaxAttempts || e.FailedAttempts[0].Number != 3+ledger.MaxAttempts {
+		t.Errorf("%d remembered, from %+v", len(e.FailedAttempts), e.FailedAttempts[0])
 	}
-	if e.FailedAttempt("another", ledger.Attempt{Number: 3, At: start, Code: 500, Why: ""}, next) {
+	if e.RecordFailedAttempt("another", ledger.FailedAttempt{Number: 3, At: start, HTTPStatus: 500, Reason: ""}, next) {
 		t.Error("another notification's failure was noted")
 	}
 }
@@ -127,27 +127,27 @@ func TestDeadLetter(t *testing.T) {
 	if e.DeadLetter(head, "") || !e.DeadLetter(head, "attempts") || e.DeadLetter(head, "again") {
 		t.Error("want a reason, once")
 	}
-	if e.Head().Dead != "attempts" || !e.Due.IsZero() || e.Fast() || e.ClaimDelivery(start.Add(time.Hour), start) != nil ||
-		e.FailedAttempt(head, ledger.Attempt{Number: 9, At: start, Code: 500, Why: ""}, start) || e.Park() || e.Unpark(start) {
+	if e.OutboxHead().DeadReason != "attempts" || !e.DueAt.IsZero() || e.WakesRelay() || e.ClaimDelivery(start.Add(time.Hour), start) != nil ||
+		e.RecordFailedAttempt(head, ledger.FailedAttempt{Number: 9, At: start, HTTPStatus: 500, Reason: ""}, start) || e.Park() || e.Unpark(start) {
 		t.Errorf("%+v", e)
 	}
-	if !e.Delivered(head, start) || e.Told[0].Dead != "" || !e.Fast() {
+	if !e.MarkDelivered(head, start) || e.Delivered[0].DeadReason != "" || !e.WakesRelay() {
 		t.Error("a late 2xx counts all the same")
 	}
 }
 
 func TestParkStopsTheClock(t *testing.T) {
 	e := message(ledger.MessageWaiting)
-	if !e.Park() || e.Park() || e.Fast() || !e.Due.IsZero() || e.ClaimDelivery(start.Add(time.Hour), start) != nil {
+	if !e.Park() || e.Park() || e.WakesRelay() || !e.DueAt.IsZero() || e.ClaimDelivery(start.Add(time.Hour), start) != nil {
 		t.Errorf("parked: %+v", e)
 	}
 	now := start.Add(48 * time.Hour)
-	if !e.Unpark(now) || e.Unpark(now) || !e.Fast() || !e.Due.Equal(now.Add(ledger.FastLease)) {
+	if !e.Unpark(now) || e.Unpark(now) || !e.WakesRelay() || !e.DueAt.Equal(now.Add(ledger.FastLease)) {
 		t.Errorf("unparked at attempt 0: %+v", e)
 	}
-	e.FailedAttempt(e.Head().ID, ledger.Attempt{Number: 1, At: start, Code: 410, Why: "gone"}, now)
+	e.RecordFailedAttempt(e.OutboxHead().ID, ledger.FailedAttempt{Number: 1, At: start, HTTPStatus: 410, Reason: "gone"}, now)
 	e.Park()
-	if !e.Unpark(now) || e.Fast() || !e.Due.Equal(now) || e.Head().Attempt != 1 {
+	if !e.Unpark(now) || e.WakesRelay() || !e.DueAt.Equal(now) || e.OutboxHead().Attempts != 1 {
 		t.Errorf("unparked at attempt 1: %+v", e)
 	}
 	if empty := message(); empty.Park() || empty.Unpark(now) {
@@ -155,12 +155,12 @@ func TestParkStopsTheClock(t *testing.T) {
 	}
 }
 
-func TestReplay(t *testing.T) {
+func TestReplayNotification(t *testing.T) {
 	waiting, network, terminal := ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal
 	now := start.Add(time.Hour)
 	deliver := func(e *ledger.Entry, statuses ...ledger.Status) {
 		for _, s := range statuses {
-			e.Delivered(id(e, s), start)
+			e.MarkDelivered(id(e, s), start)
 		}
 	}
 	cases := []struct {
@@ -176,10 +176,10 @@ func TestReplay(t *testing.T) {
 		{"one behind a dead one", func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts") }, terminal, true, []ledger.Status{waiting, network, terminal}, nil, true},
 		{"a parked one", func(e *ledger.Entry) { e.Park() }, waiting, true, []ledger.Status{waiting, network, terminal}, nil, true},
 		{"one that is being tried", func(e *ledger.Entry) {
-			e.FailedAttempt(id(e, waiting), ledger.Attempt{Number: 3, At: start, Code: 500, Why: ""}, now)
+			e.RecordFailedAttempt(id(e, waiting), ledger.FailedAttempt{Number: 3, At: start, HTTPStatus: 500, Reason: ""}, now)
 		}, waiting, true, []ledger.Status{waiting, network, terminal}, nil, true},
 		{"one behind one that is being tried", func(e *ledger.Entry) {
-			e.FailedAttempt(id(e, waiting), ledger.Attempt{Number: 3, At: start, Code: 500, Why: ""}, now)
+			e.RecordFailedAttempt(id(e, waiting), ledger.FailedAttempt{Number: 3, At: start, HTTPStatus: 500, Reason: ""}, now)
 		}, network, true, []ledger.Status{waiting, network, terminal}, nil, false},
 		{"the last delivered", func(e *ledger.Entry) { deliver(e, waiting, network, terminal) }, terminal, true, []ledger.Status{terminal}, []ledger.Status{waiting, network}, true},
 		{"an earlier delivered takes the later along", func(e *ledger.Entry) { deliver(e, waiting, network) }, waiting, true, []ledger.Status{waiting, network, terminal}, nil, true},
@@ -189,17 +189,17 @@ func TestReplay(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e := message(waiting, network, terminal)
 			c.before(e)
-			if found := e.Replay(id(e, c.replay), now); found != c.found {
+			if found := e.ReplayNotification(id(e, c.replay), now); found != c.found {
 				t.Fatalf("found = %v", found)
 			}
 			if got := statusesOf(e.Outbox); !equal(got, c.outbox) {
 				t.Errorf("outbox %v", got)
 			}
-			if got := statusesOf(e.Told); !equal(got, c.told) {
+			if got := statusesOf(e.Delivered); !equal(got, c.told) {
 				t.Errorf("told %v", got)
 			}
-			if e.Fast() != c.fast || e.Due.IsZero() {
-				t.Errorf("fast %v, due %s", e.Fast(), e.Due)
+			if e.WakesRelay() != c.fast || e.DueAt.IsZero() {
+				t.Errorf("fast %v, due %s", e.WakesRelay(), e.DueAt)
 			}
 		})
 	}
@@ -225,34 +225,34 @@ func equal(a, b []ledger.Status) bool {
 	return true
 }
 
-func TestMarkUserSMS(t *testing.T) {
+func TestRecordUserSMS(t *testing.T) {
 	owed := func() *ledger.Entry {
 		e := pendingPayment()
-		e.Resolve(successful, start)
-		e.Delivered(e.Head().ID, start)
+		e.ApplyFinalStatus(successful, start)
+		e.MarkDelivered(e.OutboxHead().ID, start)
 		return e
 	}
-	if e := owed(); !e.Due.Equal(start.Add(ledger.FastLease)) {
-		t.Errorf("due %s", e.Due)
+	if e := owed(); !e.DueAt.Equal(start.Add(ledger.FastLease)) {
+		t.Errorf("due %s", e.DueAt)
 	}
 	for _, end := range []ledger.UserSMSState{ledger.UserSMSSent, ledger.UserSMSFailed, ledger.UserSMSUnknown} {
 		e := owed()
-		if !e.MarkUserSMS(end, time.Time{}) || e.UserSMS != end || !e.Due.IsZero() || e.UserSMSTry != 0 {
+		if !e.RecordUserSMS(end, time.Time{}) || e.UserSMS != end || !e.DueAt.IsZero() || e.UserSMSAttempts != 0 {
 			t.Errorf("%s: %+v", end, e)
 		}
-		if e.MarkUserSMS(ledger.UserSMSDue, start) {
+		if e.RecordUserSMS(ledger.UserSMSDue, start) {
 			t.Errorf("%s: due again", end)
 		}
 	}
 	e := owed()
-	if !e.MarkUserSMS(ledger.UserSMSDue, start.Add(time.Hour)) || !e.Due.Equal(start.Add(time.Hour)) || e.UserSMSTry != 0 {
+	if !e.RecordUserSMS(ledger.UserSMSDue, start.Add(time.Hour)) || !e.DueAt.Equal(start.Add(time.Hour)) || e.UserSMSAttempts != 0 {
 		t.Errorf("again: %+v", e)
 	}
 	at := start.Add(time.Hour)
 	if e.ClaimUserSMS(at.Add(-time.Millisecond), at.Add(time.Minute)) {
 		t.Error("claimed before it was due")
 	}
-	if !e.ClaimUserSMS(at, at.Add(time.Minute)) || e.UserSMSTry != 1 || !e.Due.Equal(at.Add(time.Minute)) {
+	if !e.ClaimUserSMS(at, at.Add(time.Minute)) || e.UserSMSAttempts != 1 || !e.DueAt.Equal(at.Add(time.Minute)) {
 		t.Errorf("claimed: %+v", e)
 	}
 	if e.ClaimUserSMS(at, at.Add(time.Minute)) {
@@ -266,26 +266,26 @@ func TestTheRelayIsWokenOnce(t *testing.T) {
 	b := newBench()
 	request := b.request(ledger.SMS, "f")
 	request.NotifyURL = "https://shop.example.com/"
-	held, _, err := b.Hold(context.Background(), request, anHour)
+	reservation, _, err := b.Reserve(context.Background(), request, anHour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	receipt := func(s ledger.Status) *ledger.Entry {
-		e, err := b.Change(context.Background(), held.Key, func(e *ledger.Entry) error { e.Receipt(s, b.Now()); return nil })
+		e, err := b.Change(context.Background(), reservation.Key, func(e *ledger.Entry) error { e.ApplyReceipt(s, b.Now()); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
-	if e := receipt(ledger.DeliveredToNetwork); !e.Fast() {
+	if e := receipt(ledger.DeliveredToNetwork); !e.WakesRelay() {
 		t.Error("the first status does not wake the relay")
 	}
 	e := receipt(ledger.DeliveredToTerminal)
-	if e.Fast() || len(e.Outbox) != 2 {
+	if e.WakesRelay() || len(e.Outbox) != 2 {
 		t.Errorf("the second status wakes the relay for the first: %+v", e.Outbox)
 	}
-	e, err = b.Apply(context.Background(), e, func(e *ledger.Entry) error { e.Delivered(e.Head().ID, b.Now()); return nil })
-	if err != nil || !e.Fast() || e.Head().Status != ledger.DeliveredToTerminal {
+	e, err = b.ChangeKnown(context.Background(), e, func(e *ledger.Entry) error { e.MarkDelivered(e.OutboxHead().ID, b.Now()); return nil })
+	if err != nil || !e.WakesRelay() || e.OutboxHead().Status != ledger.DeliveredToTerminal {
 		t.Errorf("the second status does not wake the relay: %+v, %v", e, err)
 	}
 }

@@ -5,25 +5,25 @@ import "time"
 // MaxConflicts bounds the conflicts kept in an entry. Each is kept once, and there are fewer kinds of them.
 const MaxConflicts = 20
 
-// Resolved says what a report about a payment or an SMS changed.
-type Resolved int
+// Effect says what a report about a payment or an SMS changed.
+type Effect int
 
 // What a report can do. With Same the entry is untouched: nothing need be written.
 const (
-	Same        Resolved = iota // known already, or without meaning: answer 200, write nothing
-	Applied                     // the status changed; the merchant is to be told
-	Conflicting                 // kept as a conflict and not applied: alarm
+	Unchanged   Effect = iota // known already, or without meaning: answer 200, write nothing
+	Applied                   // the status changed; the merchant is to be told
+	Conflicting               // kept as a conflict and not applied: alarm
 )
 
-// Resolution is a payment's final status with what the operator told along with it.
-type Resolution struct {
+// StatusReport is a payment's final status with what the operator told along with it.
+type StatusReport struct {
 	Status Status // Successful, Failed, Cancelled or Expired
 	Source string // "callback" or "getStatus"
 	// HasAmount is true where the operator told the amount; Minor is in the currency's minor units, -1 where the text
 	// was not an amount at all. Currency is "" where it told none.
-	HasAmount bool
-	Minor     int64
-	Currency  string
+	HasAmount   bool
+	AmountMinor int64
+	Currency    string
 	// OperatorReference and MSISDN (of the purchaser) are "" where it told none.
 	OperatorReference string
 	MSISDN            string
@@ -31,134 +31,134 @@ type Resolution struct {
 	UserSMS bool
 }
 
-// Resolve applies a confirmed final status of a payment (decisions "pay-statuses" and "pay-claims"). Applied: the status
+// ApplyFinalStatus applies a confirmed final status of a payment (decisions "pay-statuses" and "pay-claims"). Applied: the status
 // is final, and its notification stands in the outbox, the relay's for FastLease. Another final status, amount or
 // currency than ours is kept as a conflict and never applied. After a release only a success applies: the request was
 // certainly not applied, and a failure says no more than that.
-func (e *Entry) Resolve(r Resolution, now time.Time) Resolved {
+func (e *Entry) ApplyFinalStatus(r StatusReport, now time.Time) Effect {
 	if e.Kind != Payment || !r.Status.endsPayment() {
-		return Same
+		return Unchanged
 	}
 	if reason := e.mismatch(r); reason != "" {
-		return e.conflict(Conflict{Status: r.Status, Reason: reason, Source: r.Source, At: now})
+		return e.recordConflict(Conflict{Status: r.Status, Reason: reason, Source: r.Source, At: now})
 	}
-	if e.Settled() {
+	if e.StatusFinal() {
 		if e.Status == r.Status {
-			return Same
+			return Unchanged
 		}
-		return e.conflict(Conflict{Status: r.Status, Reason: "final", Source: r.Source, At: now})
+		return e.recordConflict(Conflict{Status: r.Status, Reason: "final", Source: r.Source, At: now})
 	}
 	if e.State == Released && r.Status != Successful {
-		return e.denyClaim(now)
+		return e.rejectClaim(now)
 	}
 	if e.Claim.Status != "" && e.Claim.Status != r.Status {
-		e.keepConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
+		e.addConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
 	}
 	e.applyFinal(r, now)
 	return Applied
 }
 
-// denyClaim ends an open claim of success after a release, which the operator's own word now confirms: nothing is left
+// rejectClaim ends an open claim of success after a release, which the operator's own word now confirms: nothing is left
 // to be asked about. Without a claim it is Same.
-func (e *Entry) denyClaim(now time.Time) Resolved {
+func (e *Entry) rejectClaim(now time.Time) Effect {
 	if e.Claim.Status == "" {
-		return Same
+		return Unchanged
 	}
-	e.keepConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
-	e.Claim, e.PollAt, e.DueTry = Claim{}, time.Time{}, 0
+	e.addConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
+	e.Claim, e.PollAt, e.PollAttempts = Claim{}, time.Time{}, 0
 	e.Reschedule()
 	return Conflicting
 }
 
 // applyFinal makes the status final and appends what follows from it.
-func (e *Entry) applyFinal(r Resolution, now time.Time) {
+func (e *Entry) applyFinal(r StatusReport, now time.Time) {
 	e.OperatorReference = firstOf(e.OperatorReference, r.OperatorReference, e.Claim.OperatorReference)
-	e.MSISDNFound = firstOf(r.MSISDN, e.Claim.MSISDN, e.MSISDNFound)
+	e.MSISDNReported = firstOf(r.MSISDN, e.Claim.MSISDN, e.MSISDNReported)
 	e.Status, e.FinalAt = r.Status, now
-	e.Claim, e.PollAt, e.DueTry = Claim{}, time.Time{}, 0
-	if !e.Live(now) {
+	e.Claim, e.PollAt, e.PollAttempts = Claim{}, time.Time{}, 0
+	if !e.Leased(now) {
 		e.State = Done
 	}
 	e.enqueue(r.Status, now)
 	if r.Status == Successful && r.UserSMS && e.PurchaserMSISDN() != "" {
-		e.UserSMS, e.UserSMSAt, e.UserSMSTry = UserSMSDue, now.Add(FastLease), 0
+		e.UserSMS, e.UserSMSAt, e.UserSMSAttempts = UserSMSDue, now.Add(FastLease), 0
 	}
 	e.Reschedule()
 }
 
 // PurchaserMSISDN is the number to tell about a success: user_msisdn as sent, or else the one the operator gave; "" for
 // none (decision "user-sms").
-func (e *Entry) PurchaserMSISDN() string { return firstOf(e.MSISDN, e.MSISDNFound) }
+func (e *Entry) PurchaserMSISDN() string { return firstOf(e.MSISDN, e.MSISDNReported) }
 
-// NoteClaim keeps a callback's claim that is not confirmed yet; getStatus is asked about it at claim.Due. Applied: the
+// AddClaim keeps a callback's claim that is not confirmed yet; getStatus is asked about it at claim.Due. Applied: the
 // claim was stored. A success is never displaced by another claim, and displaces any; the one that gives way is kept as
 // a conflict, as is a claim against a final status.
-func (e *Entry) NoteClaim(claim Claim, now time.Time) Resolved {
+func (e *Entry) AddClaim(claim Claim, now time.Time) Effect {
 	if e.Kind != Payment || !claim.Status.endsPayment() || claim.Status == e.Status || claim.Status == e.Claim.Status {
-		return Same
+		return Unchanged
 	}
-	if e.Settled() {
-		return e.conflict(Conflict{Status: claim.Status, Reason: "final", Source: "callback", At: now})
+	if e.StatusFinal() {
+		return e.recordConflict(Conflict{Status: claim.Status, Reason: "final", Source: "callback", At: now})
 	}
 	if e.State == Released && claim.Status != Successful {
-		return Same
+		return Unchanged
 	}
 	if e.Claim.Status != "" {
 		if claim.Status != Successful {
-			return e.conflict(Conflict{Status: claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
+			return e.recordConflict(Conflict{Status: claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
 		}
-		e.keepConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
+		e.addConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
 	}
 	claim.At = now
-	e.Claim, e.DueTry = claim, 0 // the schedule of lookups begins anew: something has happened
+	e.Claim, e.PollAttempts = claim, 0 // the schedule of lookups begins anew: something has happened
 	e.Reschedule()
 	return Applied
 }
 
-// PollAgain notes a lookup that settled nothing, or is about to be made: the next one is at next, for an open claim too.
-func (e *Entry) PollAgain(next time.Time) {
+// ReschedulePoll notes a lookup that settled nothing, or is about to be made: the next one is at next, for an open claim too.
+func (e *Entry) ReschedulePoll(next time.Time) {
 	if !e.pollable() && !e.claimOpen() {
 		return
 	}
 	e.PollAt = next
-	e.DueTry++
+	e.PollAttempts++
 	if e.claimOpen() {
-		e.Claim.Due = next
+		e.Claim.CheckAt = next
 	}
 	e.Reschedule()
 }
 
 // Expire ends a payment that an answered getStatus still calls pending (or does not know) at the end of its lifetime
 // (decision "pay-poll"). Same: it is too early, the status is final, or a claim of success is open.
-func (e *Entry) Expire(lifetime time.Duration, now time.Time) Resolved {
-	if now.Sub(e.ReservedAt) < lifetime || e.Claim.Status == Successful || e.Settled() {
-		return Same
+func (e *Entry) Expire(lifetime time.Duration, now time.Time) Effect {
+	if now.Sub(e.ReservedAt) < lifetime || e.Claim.Status == Successful || e.StatusFinal() {
+		return Unchanged
 	}
-	return e.Resolve(Resolution{Status: Expired, Source: "getStatus"}, now)
+	return e.ApplyFinalStatus(StatusReport{Status: Expired, Source: "getStatus"}, now)
 }
 
 // mismatch names what the operator told otherwise than we asked: "amount", "currency", or "" for neither.
-func (e *Entry) mismatch(r Resolution) string {
+func (e *Entry) mismatch(r StatusReport) string {
 	switch {
 	case r.Currency != "" && r.Currency != e.Currency:
 		return "currency"
-	case r.HasAmount && r.Minor != e.Minor:
+	case r.HasAmount && r.AmountMinor != e.AmountMinor:
 		return "amount"
 	default:
 		return ""
 	}
 }
 
-// conflict keeps a conflict. One that is kept already is Same, so that a repeated callback alarms once.
-func (e *Entry) conflict(c Conflict) Resolved {
-	if !e.keepConflict(c) {
-		return Same
+// recordConflict keeps a conflict. One that is kept already is Same, so that a repeated callback alarms once.
+func (e *Entry) recordConflict(c Conflict) Effect {
+	if !e.addConflict(c) {
+		return Unchanged
 	}
 	return Conflicting
 }
 
-// keepConflict keeps a conflict unless it is kept already, and says whether it did.
-func (e *Entry) keepConflict(c Conflict) bool {
+// addConflict keeps a conflict unless it is kept already, and says whether it did.
+func (e *Entry) addConflict(c Conflict) bool {
 	for _, kept := range e.Conflicts {
 		if kept.Status == c.Status && kept.Reason == c.Reason && kept.Source == c.Source {
 			return false
@@ -182,4 +182,4 @@ func firstOf(texts ...string) string {
 }
 
 // Contradicts is true where the operator told another amount or currency than the entry's.
-func (r Resolution) Contradicts(e *Entry) bool { return e.mismatch(r) != "" }
+func (r StatusReport) Contradicts(e *Entry) bool { return e.mismatch(r) != "" }

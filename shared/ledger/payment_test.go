@@ -10,33 +10,33 @@ import (
 
 // pendingPayment is an accepted payment that is polled a minute after its start.
 func pendingPayment() *ledger.Entry {
-	e := held(ledger.Payment)
-	e.Settle("owner", done, start)
+	e := reserved(ledger.Payment)
+	e.ApplyOutcome("owner", done, start)
 	return e
 }
 
-var successful = ledger.Resolution{
-	Status: ledger.Successful, Source: "getStatus", HasAmount: true, Minor: 500, Currency: "XOF",
+var successful = ledger.StatusReport{
+	Status: ledger.Successful, Source: "getStatus", HasAmount: true, AmountMinor: 500, Currency: "XOF",
 	OperatorReference: "op-final", MSISDN: "0711111111", UserSMS: true,
 }
 
-func with(change func(*ledger.Resolution)) ledger.Resolution {
+func with(change func(*ledger.StatusReport)) ledger.StatusReport {
 	r := successful
 	change(&r)
 	return r
 }
 
-func TestResolveApplies(t *testing.T) {
+func TestApplyFinalStatusApplies(t *testing.T) {
 	now := start.Add(time.Minute)
 	for _, s := range []ledger.Status{ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired} {
 		e := pendingPayment()
 		e.OperatorReference = ""
-		if got := e.Resolve(with(func(r *ledger.Resolution) { r.Status = s }), now); got != ledger.Applied {
+		if got := e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.Status = s }), now); got != ledger.Applied {
 			t.Fatalf("%s: %v", s, got)
 		}
-		want := ledger.Notification{ID: ledger.NotificationID(e.Key, s), Status: s, At: now, Next: now.Add(ledger.FastLease)}
-		if e.Status != s || !e.FinalAt.Equal(now) || len(e.Outbox) != 1 || e.Outbox[0] != want || !e.Fast() ||
-			e.OperatorReference != "op-final" || e.MSISDNFound != "0711111111" || !e.PollAt.IsZero() || !e.Due.Equal(now.Add(ledger.FastLease)) {
+		want := ledger.Notification{ID: ledger.NotificationID(e.Key, s), Status: s, At: now, NextAttemptAt: now.Add(ledger.FastLease)}
+		if e.Status != s || !e.FinalAt.Equal(now) || len(e.Outbox) != 1 || e.Outbox[0] != want || !e.WakesRelay() ||
+			e.OperatorReference != "op-final" || e.MSISDNReported != "0711111111" || !e.PollAt.IsZero() || !e.DueAt.Equal(now.Add(ledger.FastLease)) {
 			t.Errorf("%s: %+v", s, e)
 		}
 		if owed := e.UserSMS == ledger.UserSMSDue; owed != (s == ledger.Successful) {
@@ -45,55 +45,55 @@ func TestResolveApplies(t *testing.T) {
 	}
 }
 
-func TestResolveWhateverTheState(t *testing.T) {
+func TestApplyFinalStatusInEveryState(t *testing.T) {
 	cases := []struct {
 		name   string
 		before func(*ledger.Entry)
 		status ledger.Status
-		want   ledger.Resolved
+		want   ledger.Effect
 		state  ledger.State
 	}{
 		{"while the owner is at work", func(*ledger.Entry) {}, ledger.Failed, ledger.Applied, ledger.Reserved},
 		{"a lapsed reservation", func(e *ledger.Entry) { e.LeaseUntil = start }, ledger.Failed, ledger.Applied, ledger.Done},
-		{"unknown", func(e *ledger.Entry) { e.Settle("owner", unknown, start) }, ledger.Failed, ledger.Applied, ledger.Done},
-		{"a late success after a release", func(e *ledger.Entry) { e.Settle("owner", released, start) }, ledger.Successful, ledger.Applied, ledger.Done},
-		{"a late failure after a release", func(e *ledger.Entry) { e.Settle("owner", released, start) }, ledger.Failed, ledger.Same, ledger.Released},
-		{"a success after a refusal", func(e *ledger.Entry) { e.Settle("owner", refused, start) }, ledger.Successful, ledger.Conflicting, ledger.Refused},
-		{"a failure after a refusal", func(e *ledger.Entry) { e.Settle("owner", refused, start) }, ledger.Failed, ledger.Same, ledger.Refused},
-		{"an SMS's status is none of a payment's", func(*ledger.Entry) {}, ledger.DeliveredToTerminal, ledger.Same, ledger.Reserved},
-		{"pending is no news", func(*ledger.Entry) {}, ledger.Pending, ledger.Same, ledger.Reserved},
+		{"unknown", func(e *ledger.Entry) { e.ApplyOutcome("owner", unknown, start) }, ledger.Failed, ledger.Applied, ledger.Done},
+		{"a late success after a release", func(e *ledger.Entry) { e.ApplyOutcome("owner", released, start) }, ledger.Successful, ledger.Applied, ledger.Done},
+		{"a late failure after a release", func(e *ledger.Entry) { e.ApplyOutcome("owner", released, start) }, ledger.Failed, ledger.Unchanged, ledger.Released},
+		{"a success after a refusal", func(e *ledger.Entry) { e.ApplyOutcome("owner", refused, start) }, ledger.Successful, ledger.Conflicting, ledger.Refused},
+		{"a failure after a refusal", func(e *ledger.Entry) { e.ApplyOutcome("owner", refused, start) }, ledger.Failed, ledger.Unchanged, ledger.Refused},
+		{"an SMS's status is none of a payment's", func(*ledger.Entry) {}, ledger.DeliveredToTerminal, ledger.Unchanged, ledger.Reserved},
+		{"pending is no news", func(*ledger.Entry) {}, ledger.Pending, ledger.Unchanged, ledger.Reserved},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := held(ledger.Payment)
+			e := reserved(ledger.Payment)
 			c.before(e)
-			if got := e.Resolve(with(func(r *ledger.Resolution) { r.Status = c.status }), start); got != c.want || e.State != c.state {
+			if got := e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.Status = c.status }), start); got != c.want || e.State != c.state {
 				t.Fatalf("%v, state %s", got, e.State)
 			}
 		})
 	}
-	sms := held(ledger.SMS)
-	if got := sms.Resolve(successful, start); got != ledger.Same {
+	sms := reserved(ledger.SMS)
+	if got := sms.ApplyFinalStatus(successful, start); got != ledger.Unchanged {
 		t.Errorf("an SMS: %v", got)
 	}
 }
 
-func TestResolveNeverChangesAFinalStatus(t *testing.T) {
+func TestApplyFinalStatusNeverChangesAFinalStatus(t *testing.T) {
 	finals := []ledger.Status{ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired}
 	for _, first := range finals {
 		for _, second := range finals {
 			e := pendingPayment()
-			e.Resolve(with(func(r *ledger.Resolution) { r.Status = first }), start)
+			e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.Status = first }), start)
 			before := e.Clone()
-			r := with(func(r *ledger.Resolution) { r.Status = second })
+			r := with(func(r *ledger.StatusReport) { r.Status = second })
 			want := ledger.Conflicting
 			if first == second {
-				want = ledger.Same
+				want = ledger.Unchanged
 			}
-			if got := e.Resolve(r, start.Add(time.Hour)); got != want {
+			if got := e.ApplyFinalStatus(r, start.Add(time.Hour)); got != want {
 				t.Errorf("%s then %s: %v", first, second, got)
 			}
-			if got := e.Resolve(r, start.Add(time.Hour)); got != ledger.Same {
+			if got := e.ApplyFinalStatus(r, start.Add(time.Hour)); got != ledger.Unchanged {
 				t.Errorf("%s then %s again: %v", first, second, got)
 			}
 			e.Conflicts = nil
@@ -104,26 +104,26 @@ func TestResolveNeverChangesAFinalStatus(t *testing.T) {
 	}
 }
 
-func TestResolveMismatch(t *testing.T) {
-	cases := map[string]ledger.Resolution{
-		"amount":   with(func(r *ledger.Resolution) { r.Minor = 501 }),
-		"currency": with(func(r *ledger.Resolution) { r.Currency = "XAF" }),
+func TestApplyFinalStatusMismatch(t *testing.T) {
+	cases := map[string]ledger.StatusReport{
+		"amount":   with(func(r *ledger.StatusReport) { r.AmountMinor = 501 }),
+		"currency": with(func(r *ledger.StatusReport) { r.Currency = "XAF" }),
 	}
 	for reason, r := range cases {
 		e := pendingPayment()
 		if !r.Contradicts(e) {
 			t.Errorf("%s: not seen", reason)
 		}
-		if got := e.Resolve(r, start); got != ledger.Conflicting || e.Status != ledger.Pending || len(e.Outbox) != 0 ||
-			len(e.Conflicts) != 1 || e.Conflicts[0].Reason != reason || !e.Due.Equal(start.Add(time.Minute)) {
+		if got := e.ApplyFinalStatus(r, start); got != ledger.Conflicting || e.Status != ledger.Pending || len(e.Outbox) != 0 ||
+			len(e.Conflicts) != 1 || e.Conflicts[0].Reason != reason || !e.DueAt.Equal(start.Add(time.Minute)) {
 			t.Errorf("%s: %v, %+v", reason, got, e)
 		}
-		if got := e.Resolve(r, start); got != ledger.Same {
+		if got := e.ApplyFinalStatus(r, start); got != ledger.Unchanged {
 			t.Errorf("%s again: %v", reason, got)
 		}
 	}
-	silent := with(func(r *ledger.Resolution) { r.HasAmount, r.Minor, r.Currency = false, 0, "" })
-	if e := pendingPayment(); silent.Contradicts(e) || e.Resolve(silent, start) != ledger.Applied {
+	silent := with(func(r *ledger.StatusReport) { r.HasAmount, r.AmountMinor, r.Currency = false, 0, "" })
+	if e := pendingPayment(); silent.Contradicts(e) || e.ApplyFinalStatus(silent, start) != ledger.Applied {
 		t.Error("an operator that tells no amount")
 	}
 }
@@ -131,8 +131,8 @@ func TestResolveMismatch(t *testing.T) {
 func TestConflictsAreBounded(t *testing.T) {
 	e := pendingPayment()
 	for i := range 2 * ledger.MaxConflicts {
-		r := with(func(r *ledger.Resolution) { r.Minor, r.Source = 1, string(rune('a'+i)) })
-		e.Resolve(r, start)
+		r := with(func(r *ledger.StatusReport) { r.AmountMinor, r.Source = 1, string(rune('a'+i)) })
+		e.ApplyFinalStatus(r, start)
 	}
 	if len(e.Conflicts) != ledger.MaxConflicts {
 		t.Errorf("%d conflicts", len(e.Conflicts))
@@ -142,18 +142,18 @@ func TestConflictsAreBounded(t *testing.T) {
 func TestPurchaserSMSNeedsANumber(t *testing.T) {
 	e := pendingPayment()
 	e.MSISDN = ""
-	e.Resolve(with(func(r *ledger.Resolution) { r.MSISDN = "" }), start)
+	e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.MSISDN = "" }), start)
 	if e.UserSMS != "" {
 		t.Errorf("UserSMS = %q", e.UserSMS)
 	}
 	e = pendingPayment()
 	e.MSISDN = ""
-	e.Resolve(successful, start)
+	e.ApplyFinalStatus(successful, start)
 	if e.UserSMS != ledger.UserSMSDue || e.PurchaserMSISDN() != "0711111111" {
 		t.Errorf("UserSMS = %q for %q", e.UserSMS, e.PurchaserMSISDN())
 	}
 	e = pendingPayment()
-	e.Resolve(with(func(r *ledger.Resolution) { r.UserSMS = false }), start)
+	e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.UserSMS = false }), start)
 	if e.UserSMS != "" {
 		t.Errorf("the operator sends it itself: %q", e.UserSMS)
 	}
@@ -162,20 +162,20 @@ func TestPurchaserSMSNeedsANumber(t *testing.T) {
 func TestNoNotificationWithoutAnAddress(t *testing.T) {
 	e := pendingPayment()
 	e.NotifyURL = ""
-	if e.Resolve(successful, start) != ledger.Applied || len(e.Outbox) != 0 || !e.Due.Equal(start.Add(ledger.FastLease)) {
+	if e.ApplyFinalStatus(successful, start) != ledger.Applied || len(e.Outbox) != 0 || !e.DueAt.Equal(start.Add(ledger.FastLease)) {
 		t.Errorf("%+v", e)
 	}
 }
 
 func claimOf(s ledger.Status) ledger.Claim {
-	return ledger.Claim{Status: s, OperatorReference: "op-claim", MSISDN: "0722222222", Due: start.Add(5 * time.Second)}
+	return ledger.Claim{Status: s, OperatorReference: "op-claim", MSISDN: "0722222222", CheckAt: start.Add(5 * time.Second)}
 }
 
-func TestNoteClaim(t *testing.T) {
+func TestAddClaim(t *testing.T) {
 	note := func(statuses ...ledger.Status) func(*ledger.Entry) {
 		return func(e *ledger.Entry) {
 			for _, s := range statuses {
-				e.NoteClaim(claimOf(s), start)
+				e.AddClaim(claimOf(s), start)
 			}
 		}
 	}
@@ -183,91 +183,91 @@ func TestNoteClaim(t *testing.T) {
 		name      string
 		before    func(*ledger.Entry)
 		status    ledger.Status
-		want      ledger.Resolved
+		want      ledger.Effect
 		open      ledger.Status
 		conflicts int
 	}{
 		{"the first", note(), ledger.Successful, ledger.Applied, ledger.Successful, 0},
-		{"the same again", note(ledger.Successful), ledger.Successful, ledger.Same, ledger.Successful, 0},
+		{"the same again", note(ledger.Successful), ledger.Successful, ledger.Unchanged, ledger.Successful, 0},
 		{"a success displaces a failure", note(ledger.Failed), ledger.Successful, ledger.Applied, ledger.Successful, 1},
 		{"a failure displaces no success", note(ledger.Successful), ledger.Failed, ledger.Conflicting, ledger.Successful, 1},
-		{"that failure again", note(ledger.Successful, ledger.Failed), ledger.Failed, ledger.Same, ledger.Successful, 1},
-		{"an SMS's status is no claim", note(), ledger.DeliveryImpossible, ledger.Same, "", 0},
-		{"pending is no claim", note(), ledger.Pending, ledger.Same, "", 0},
-		{"after the same final status", func(e *ledger.Entry) { e.Resolve(successful, start) }, ledger.Successful, ledger.Same, "", 0},
-		{"after another final status", func(e *ledger.Entry) { e.Resolve(successful, start) }, ledger.Failed, ledger.Conflicting, "", 1},
-		{"a failure after a release", func(e *ledger.Entry) { e.State = ledger.Released }, ledger.Failed, ledger.Same, "", 0},
+		{"that failure again", note(ledger.Successful, ledger.Failed), ledger.Failed, ledger.Unchanged, ledger.Successful, 1},
+		{"an SMS's status is no claim", note(), ledger.DeliveryImpossible, ledger.Unchanged, "", 0},
+		{"pending is no claim", note(), ledger.Pending, ledger.Unchanged, "", 0},
+		{"after the same final status", func(e *ledger.Entry) { e.ApplyFinalStatus(successful, start) }, ledger.Successful, ledger.Unchanged, "", 0},
+		{"after another final status", func(e *ledger.Entry) { e.ApplyFinalStatus(successful, start) }, ledger.Failed, ledger.Conflicting, "", 1},
+		{"a failure after a release", func(e *ledger.Entry) { e.State = ledger.Released }, ledger.Failed, ledger.Unchanged, "", 0},
 		{"a success after a release", func(e *ledger.Entry) { e.State = ledger.Released }, ledger.Successful, ledger.Applied, ledger.Successful, 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			e := pendingPayment()
 			c.before(e)
-			if got := e.NoteClaim(claimOf(c.status), start); got != c.want || e.Claim.Status != c.open || len(e.Conflicts) != c.conflicts {
+			if got := e.AddClaim(claimOf(c.status), start); got != c.want || e.Claim.Status != c.open || len(e.Conflicts) != c.conflicts {
 				t.Fatalf("%v, open %q, conflicts %+v", got, e.Claim.Status, e.Conflicts)
 			}
 		})
 	}
 	e := pendingPayment()
-	e.NoteClaim(claimOf(ledger.Successful), start)
-	if !e.Due.Equal(start.Add(5*time.Second)) || e.LookupDue(start) || !e.LookupDue(e.Due) {
-		t.Errorf("due %s", e.Due)
+	e.AddClaim(claimOf(ledger.Successful), start)
+	if !e.DueAt.Equal(start.Add(5*time.Second)) || e.LookupDue(start) || !e.LookupDue(e.DueAt) {
+		t.Errorf("due %s", e.DueAt)
 	}
 	e.OperatorReference = ""
-	e.Resolve(ledger.Resolution{Status: ledger.Successful, Source: "getStatus"}, start)
-	if e.OperatorReference != "op-claim" || e.MSISDNFound != "0722222222" || e.Claim != (ledger.Claim{}) || len(e.Conflicts) != 0 {
+	e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Successful, Source: "getStatus"}, start)
+	if e.OperatorReference != "op-claim" || e.MSISDNReported != "0722222222" || e.Claim != (ledger.Claim{}) || len(e.Conflicts) != 0 {
 		t.Errorf("confirmed: %+v", e)
 	}
 }
 
 func TestAnotherConfirmationKeepsTheClaimAsAConflict(t *testing.T) {
 	e := pendingPayment()
-	e.NoteClaim(claimOf(ledger.Successful), start)
-	if e.Resolve(with(func(r *ledger.Resolution) { r.Status = ledger.Failed }), start) != ledger.Applied ||
+	e.AddClaim(claimOf(ledger.Successful), start)
+	if e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.Status = ledger.Failed }), start) != ledger.Applied ||
 		len(e.Conflicts) != 1 || e.Conflicts[0].Reason != "unconfirmed" || e.Conflicts[0].Status != ledger.Successful {
 		t.Errorf("%+v", e)
 	}
 }
 
 // decisions "released" and "pay-claims": nothing is asked for ever.
-func TestADeniedClaimAfterAReleaseIsClosed(t *testing.T) {
-	e := held(ledger.Payment)
-	e.Settle("owner", released, start)
-	e.NoteClaim(claimOf(ledger.Successful), start)
-	e.PollAgain(start.Add(time.Minute))
-	if e.Due.IsZero() {
+func TestARejectedClaimAfterAReleaseIsClosed(t *testing.T) {
+	e := reserved(ledger.Payment)
+	e.ApplyOutcome("owner", released, start)
+	e.AddClaim(claimOf(ledger.Successful), start)
+	e.ReschedulePoll(start.Add(time.Minute))
+	if e.DueAt.IsZero() {
 		t.Fatal("the claim is not due")
 	}
-	denied := with(func(r *ledger.Resolution) { r.Status = ledger.Failed })
-	if got := e.Resolve(denied, start); got != ledger.Conflicting || e.State != ledger.Released || !e.Due.IsZero() ||
+	denied := with(func(r *ledger.StatusReport) { r.Status = ledger.Failed })
+	if got := e.ApplyFinalStatus(denied, start); got != ledger.Conflicting || e.State != ledger.Released || !e.DueAt.IsZero() ||
 		e.Claim.Status != "" || len(e.Conflicts) != 1 || e.Conflicts[0].Reason != "unconfirmed" {
 		t.Errorf("%v, %+v", got, e)
 	}
-	if got := e.Resolve(denied, start); got != ledger.Same {
+	if got := e.ApplyFinalStatus(denied, start); got != ledger.Unchanged {
 		t.Errorf("again: %v", got)
 	}
 }
 
-func TestPollAgain(t *testing.T) {
+func TestReschedulePoll(t *testing.T) {
 	e := pendingPayment()
-	e.PollAgain(start.Add(2 * time.Minute))
-	if e.DueTry != 1 || !e.Due.Equal(start.Add(2*time.Minute)) {
+	e.ReschedulePoll(start.Add(2 * time.Minute))
+	if e.PollAttempts != 1 || !e.DueAt.Equal(start.Add(2*time.Minute)) {
 		t.Errorf("%+v", e)
 	}
-	e.NoteClaim(claimOf(ledger.Failed), start)
-	e.PollAgain(start.Add(5 * time.Minute))
-	if e.DueTry != 1 || !e.Due.Equal(start.Add(5*time.Minute)) || e.LookupDue(start.Add(4*time.Minute)) {
+	e.AddClaim(claimOf(ledger.Failed), start)
+	e.ReschedulePoll(start.Add(5 * time.Minute))
+	if e.PollAttempts != 1 || !e.DueAt.Equal(start.Add(5*time.Minute)) || e.LookupDue(start.Add(4*time.Minute)) {
 		t.Errorf("with a claim: %+v", e)
 	}
-	e.Resolve(successful, start)
+	e.ApplyFinalStatus(successful, start)
 	before := e.Clone()
-	if e.PollAgain(start.Add(time.Hour)); !reflect.DeepEqual(before, e) {
+	if e.ReschedulePoll(start.Add(time.Hour)); !reflect.DeepEqual(before, e) {
 		t.Errorf("after the end: %+v", e)
 	}
-	charge := held(ledger.Charge)
-	charge.Settle("owner", unknown, start)
-	charge.PollAgain(start.Add(2 * time.Hour))
-	if !charge.Due.Equal(start.Add(2 * time.Hour)) {
+	charge := reserved(ledger.Charge)
+	charge.ApplyOutcome("owner", unknown, start)
+	charge.ReschedulePoll(start.Add(2 * time.Hour))
+	if !charge.DueAt.Equal(start.Add(2 * time.Hour)) {
 		t.Errorf("an unknown charge: %+v", charge)
 	}
 }
@@ -279,14 +279,14 @@ func TestExpire(t *testing.T) {
 		name   string
 		before func(*ledger.Entry)
 		now    time.Time
-		want   ledger.Resolved
+		want   ledger.Effect
 	}{
-		{"too early", func(*ledger.Entry) {}, end.Add(-time.Millisecond), ledger.Same},
+		{"too early", func(*ledger.Entry) {}, end.Add(-time.Millisecond), ledger.Unchanged},
 		{"at its end", func(*ledger.Entry) {}, end, ledger.Applied},
-		{"with a claim of success", func(e *ledger.Entry) { e.NoteClaim(claimOf(ledger.Successful), start) }, end, ledger.Same},
-		{"with a claim of failure", func(e *ledger.Entry) { e.NoteClaim(claimOf(ledger.Failed), start) }, end, ledger.Applied},
-		{"when final", func(e *ledger.Entry) { e.Resolve(successful, start) }, end, ledger.Same},
-		{"when released", func(e *ledger.Entry) { e.State = ledger.Released }, end, ledger.Same},
+		{"with a claim of success", func(e *ledger.Entry) { e.AddClaim(claimOf(ledger.Successful), start) }, end, ledger.Unchanged},
+		{"with a claim of failure", func(e *ledger.Entry) { e.AddClaim(claimOf(ledger.Failed), start) }, end, ledger.Applied},
+		{"when final", func(e *ledger.Entry) { e.ApplyFinalStatus(successful, start) }, end, ledger.Unchanged},
+		{"when released", func(e *ledger.Entry) { e.State = ledger.Released }, end, ledger.Unchanged},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -19,19 +19,19 @@ func (s Status) progress() int {
 	}
 }
 
-// Receipt applies an operator's delivery receipt (decision "sms-receipts"). A status further on is Applied and appended
+// ApplyReceipt applies an operator's delivery receipt (decision "sms-receipts"). A status further on is Applied and appended
 // to the outbox once, if the merchant asked for receipts; the same status, a step back, and anything after a terminal
 // status is Same. It may come before our own answer. A message that a receipt comes for was sent: an unknown or released
 // one becomes Done.
-func (e *Entry) Receipt(status Status, now time.Time) Resolved {
+func (e *Entry) ApplyReceipt(status Status, now time.Time) Effect {
 	if e.Kind != SMS || status.progress() <= e.Status.progress() {
-		return Same
+		return Unchanged
 	}
 	e.Status = status
 	if status.Final() {
 		e.FinalAt = now
 	}
-	if e.State == Unknown || e.State == Released || e.Lapsed(now) {
+	if e.State == Unknown || e.State == Released || e.LeaseLapsed(now) {
 		e.State, e.PollAt = Done, time.Time{}
 	}
 	e.enqueue(status, now)

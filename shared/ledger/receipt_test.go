@@ -19,16 +19,16 @@ var deliveries = []struct {
 func TestReceiptsOnlyGoForward(t *testing.T) {
 	for _, first := range deliveries {
 		for _, second := range deliveries {
-			e := held(ledger.SMS)
-			e.Settle("owner", done, start)
-			if e.Receipt(first.status, start) != ledger.Applied {
+			e := reserved(ledger.SMS)
+			e.ApplyOutcome("owner", done, start)
+			if e.ApplyReceipt(first.status, start) != ledger.Applied {
 				t.Fatalf("%s was not applied", first.status)
 			}
-			want, status, told := ledger.Same, first.status, 1
+			want, status, delivered := ledger.Unchanged, first.status, 1
 			if second.rank > first.rank {
-				want, status, told = ledger.Applied, second.status, 2
+				want, status, delivered = ledger.Applied, second.status, 2
 			}
-			if got := e.Receipt(second.status, start); got != want || e.Status != status || len(e.Outbox) != told {
+			if got := e.ApplyReceipt(second.status, start); got != want || e.Status != status || len(e.Outbox) != delivered {
 				t.Errorf("%s then %s: %v, %s, %d notifications", first.status, second.status, got, e.Status, len(e.Outbox))
 			}
 			if final := !e.FinalAt.IsZero(); final != e.Status.Final() {
@@ -39,24 +39,24 @@ func TestReceiptsOnlyGoForward(t *testing.T) {
 }
 
 func TestReceiptsAreDeliveredInOrder(t *testing.T) {
-	e := held(ledger.SMS)
-	e.Settle("owner", done, start)
+	e := reserved(ledger.SMS)
+	e.ApplyOutcome("owner", done, start)
 	for _, s := range []ledger.Status{ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal} {
-		e.Receipt(s, start)
+		e.ApplyReceipt(s, start)
 	}
 	for _, want := range []ledger.Status{ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal} {
-		head := e.Head()
-		if head.Status != want || !e.Fast() || !e.Due.Equal(start.Add(ledger.FastLease)) {
+		head := e.OutboxHead()
+		if head.Status != want || !e.WakesRelay() || !e.DueAt.Equal(start.Add(ledger.FastLease)) {
 			t.Fatalf("head %+v, want %s", head, want)
 		}
-		e.Delivered(head.ID, start)
+		e.MarkDelivered(head.ID, start)
 	}
-	if e.Head() != nil || !e.Due.IsZero() || len(e.Told) != 3 {
+	if e.OutboxHead() != nil || !e.DueAt.IsZero() || len(e.Delivered) != 3 {
 		t.Errorf("after all: %+v", e)
 	}
 }
 
-func TestReceiptWhateverTheState(t *testing.T) {
+func TestReceiptInEveryState(t *testing.T) {
 	cases := []struct {
 		name   string
 		before func(*ledger.Entry)
@@ -65,15 +65,15 @@ func TestReceiptWhateverTheState(t *testing.T) {
 	}{
 		{"before our own answer", func(*ledger.Entry) {}, start, ledger.Reserved},
 		{"after the lease", func(*ledger.Entry) {}, start.Add(time.Hour), ledger.Done},
-		{"unknown", func(e *ledger.Entry) { e.Settle("owner", unknown, start) }, start, ledger.Done},
-		{"released", func(e *ledger.Entry) { e.Settle("owner", released, start) }, start, ledger.Done},
-		{"refused", func(e *ledger.Entry) { e.Settle("owner", refused, start) }, start, ledger.Refused},
+		{"unknown", func(e *ledger.Entry) { e.ApplyOutcome("owner", unknown, start) }, start, ledger.Done},
+		{"released", func(e *ledger.Entry) { e.ApplyOutcome("owner", released, start) }, start, ledger.Done},
+		{"refused", func(e *ledger.Entry) { e.ApplyOutcome("owner", refused, start) }, start, ledger.Refused},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := held(ledger.SMS)
+			e := reserved(ledger.SMS)
 			c.before(e)
-			if e.Receipt(ledger.DeliveredToNetwork, c.now) != ledger.Applied || e.State != c.state || len(e.Outbox) != 1 {
+			if e.ApplyReceipt(ledger.DeliveredToNetwork, c.now) != ledger.Applied || e.State != c.state || len(e.Outbox) != 1 {
 				t.Fatalf("%+v", e)
 			}
 		})
@@ -81,15 +81,15 @@ func TestReceiptWhateverTheState(t *testing.T) {
 }
 
 func TestReceiptOfNothing(t *testing.T) {
-	if got := held(ledger.Payment).Receipt(ledger.DeliveredToTerminal, start); got != ledger.Same {
+	if got := reserved(ledger.Payment).ApplyReceipt(ledger.DeliveredToTerminal, start); got != ledger.Unchanged {
 		t.Errorf("a payment: %v", got)
 	}
-	if got := held(ledger.SMS).Receipt("Delivered", start); got != ledger.Same {
+	if got := reserved(ledger.SMS).ApplyReceipt("Delivered", start); got != ledger.Unchanged {
 		t.Errorf("no such status: %v", got)
 	}
-	e := held(ledger.SMS)
+	e := reserved(ledger.SMS)
 	e.NotifyURL = ""
-	if e.Receipt(ledger.DeliveredToTerminal, start) != ledger.Applied || len(e.Outbox) != 0 {
+	if e.ApplyReceipt(ledger.DeliveredToTerminal, start) != ledger.Applied || len(e.Outbox) != 0 {
 		t.Errorf("without an address: %+v", e)
 	}
 }

@@ -8,15 +8,15 @@ import (
 // MaxReplays bounds what an entry remembers of its replays: one Replayed a notification and replay.
 const MaxReplays = 24
 
-// Replay sends a notification again from its first attempt, under its own id: one that waits, is parked or dead, or was
+// ReplayNotification sends a notification again from its first attempt, under its own id: one that waits, is parked or dead, or was
 // delivered. With a delivered one all that were delivered after it go again, in order, so that the last thing the
 // merchant hears is the latest. Where each of them stood before is kept in Replays. It says whether there is such a
 // notification.
-func (e *Entry) Replay(id string, now time.Time) bool {
+func (e *Entry) ReplayNotification(id string, now time.Time) bool {
 	is := func(n Notification) bool { return n.ID == id }
-	if at := slices.IndexFunc(e.Told, is); at >= 0 {
-		again := slices.Clone(e.Told[at:])
-		e.Told = slices.Clone(e.Told[:at])
+	if at := slices.IndexFunc(e.Delivered, is); at >= 0 {
+		again := slices.Clone(e.Delivered[at:])
+		e.Delivered = slices.Clone(e.Delivered[:at])
 		e.Outbox = append(again, e.Outbox...)
 	}
 	at := slices.IndexFunc(e.Outbox, is)
@@ -25,29 +25,29 @@ func (e *Entry) Replay(id string, now time.Time) bool {
 	}
 	for i := range e.Outbox {
 		n := &e.Outbox[i]
-		if i < at && n.Dead == "" && !n.Parked {
+		if i < at && n.DeadReason == "" && !n.Parked {
 			continue // under way: id's turn comes after it
 		}
-		if i == at || n.Attempt > 0 || n.Dead != "" || n.Parked {
-			e.Replays = append(e.Replays, Replayed{Status: n.Status, At: now, Attempt: n.Attempt, ToldAt: n.ToldAt, Dead: n.Dead})
+		if i == at || n.Attempts > 0 || n.DeadReason != "" || n.Parked {
+			e.Replays = append(e.Replays, ReplayRecord{Status: n.Status, At: now, Attempts: n.Attempts, DeliveredAt: n.DeliveredAt, DeadReason: n.DeadReason})
 		}
-		n.Attempt, n.Dead, n.Parked, n.Next, n.ToldAt = 0, "", false, time.Time{}, time.Time{}
+		n.Attempts, n.DeadReason, n.Parked, n.NextAttemptAt, n.DeliveredAt = 0, "", false, time.Time{}, time.Time{}
 	}
-	e.forgetReplays()
-	if e.Outbox[0].Next.IsZero() {
-		e.arm(now)
+	e.trimReplays()
+	if e.Outbox[0].NextAttemptAt.IsZero() {
+		e.scheduleHead(now)
 	}
 	e.Reschedule()
 	return true
 }
 
-// forgetReplays drops the oldest replays over MaxReplays, but those that hold a status's first delivery: that the merchant
+// trimReplays drops the oldest replays over MaxReplays, but those that hold a status's first delivery: that the merchant
 // was told, and when, is what people ask of an entry for as long as it lives.
-func (e *Entry) forgetReplays() {
+func (e *Entry) trimReplays() {
 	for len(e.Replays) > MaxReplays {
 		proved := map[Status]bool{}
-		at := slices.IndexFunc(e.Replays, func(r Replayed) bool {
-			first := !r.ToldAt.IsZero() && !proved[r.Status]
+		at := slices.IndexFunc(e.Replays, func(r ReplayRecord) bool {
+			first := !r.DeliveredAt.IsZero() && !proved[r.Status]
 			proved[r.Status] = proved[r.Status] || first
 			return !first
 		})

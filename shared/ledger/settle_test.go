@@ -8,49 +8,49 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// held is a fresh reservation of a kind by "owner", with its lease running for half a minute.
-func held(kind ledger.Kind) *ledger.Entry {
+// reserved is a fresh reservation of a kind by "owner", with its lease running for half a minute.
+func reserved(kind ledger.Kind) *ledger.Entry {
 	e := &ledger.Entry{
 		Key: ledger.Key{Kind: kind, ID: "Shop_1"}, MerchantID: "m", Fingerprint: "f", Operator: "sandbox",
-		Account: "a1", UpstreamKey: "Shop.1", Minor: 500, Currency: "XOF", LeaseUntil: start.Add(30 * time.Second),
+		Account: "a1", UpstreamKey: "Shop.1", AmountMinor: 500, Currency: "XOF", LeaseUntil: start.Add(30 * time.Second),
 		NotifyURL: "https://shop.example/notify", MSISDN: "0700000000",
 	}
-	e.Begin("owner", start)
+	e.BeginReservation("owner", start)
 	return e
 }
 
-func TestBegin(t *testing.T) {
+func TestBeginReservation(t *testing.T) {
 	for kind, status := range map[ledger.Kind]ledger.Status{ledger.Charge: "", ledger.SMS: "", ledger.Payment: ledger.Pending} {
-		e := held(kind)
+		e := reserved(kind)
 		if e.Version != 1 || e.Owner != "owner" || e.State != ledger.Reserved || e.Status != status || !e.CreatedAt.Equal(start) ||
-			!e.Due.Equal(e.LeaseUntil) {
+			!e.DueAt.Equal(e.LeaseUntil) {
 			t.Errorf("%s: %+v", kind, e)
 		}
 	}
 }
 
-// settleCase is one settlement of one entry.
-type settleCase struct {
+// outcomeCase is one settlement of one entry.
+type outcomeCase struct {
 	name    string
 	kind    ledger.Kind
 	before  func(*ledger.Entry)
 	owner   string
-	settle  ledger.Settlement
+	settle  ledger.CallOutcome
 	changed bool
 	want    func(e *ledger.Entry) bool
 }
 
 var (
-	done     = ledger.Settlement{State: ledger.Done, AnswerStatus: 201, AnswerBody: []byte("done"), OperatorReference: "op", Due: start.Add(time.Minute)}
-	refused  = ledger.Settlement{State: ledger.Refused, AnswerStatus: 403, AnswerBody: []byte("refused")}
-	unknown  = ledger.Settlement{State: ledger.Unknown}
-	pending  = ledger.Settlement{State: ledger.Unknown, AnswerStatus: 201, AnswerBody: []byte("pending"), Due: start.Add(2 * time.Minute)}
-	released = ledger.Settlement{State: ledger.Released}
-	unbound  = ledger.Settlement{State: ledger.Released, Unbind: true}
+	done     = ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("done"), OperatorReference: "op", FirstPollAt: start.Add(time.Minute)}
+	refused  = ledger.CallOutcome{State: ledger.Refused, ResponseStatus: 403, ResponseBody: []byte("refused")}
+	unknown  = ledger.CallOutcome{State: ledger.Unknown}
+	pending  = ledger.CallOutcome{State: ledger.Unknown, ResponseStatus: 201, ResponseBody: []byte("pending"), FirstPollAt: start.Add(2 * time.Minute)}
+	released = ledger.CallOutcome{State: ledger.Released}
+	unbound  = ledger.CallOutcome{State: ledger.Released, UnbindBody: true}
 )
 
-func (c settleCase) run(t *testing.T) {
-	e := held(c.kind)
+func (c outcomeCase) run(t *testing.T) {
+	e := reserved(c.kind)
 	if c.before != nil {
 		c.before(e)
 	}
@@ -59,7 +59,7 @@ func (c settleCase) run(t *testing.T) {
 		owner = "owner"
 	}
 	before := e.Clone()
-	if changed := e.Settle(owner, c.settle, start.Add(time.Second)); changed != c.changed {
+	if changed := e.ApplyOutcome(owner, c.settle, start.Add(time.Second)); changed != c.changed {
 		t.Fatalf("changed = %v", changed)
 	}
 	if !c.changed && !reflect.DeepEqual(before, e) {
@@ -73,7 +73,7 @@ func (c settleCase) run(t *testing.T) {
 // is gives the check that an entry has a state and an answer.
 func is(state ledger.State, answer string) func(*ledger.Entry) bool {
 	return func(e *ledger.Entry) bool {
-		return e.State == state && string(e.AnswerBody) == answer && (e.AnswerStatus != 0) == (answer != "")
+		return e.State == state && string(e.ResponseBody) == answer && (e.ResponseStatus != 0) == (answer != "")
 	}
 }
 
@@ -90,10 +90,10 @@ func and(checks ...func(*ledger.Entry) bool) func(*ledger.Entry) bool {
 }
 
 func dueIn(d time.Duration) func(*ledger.Entry) bool {
-	return func(e *ledger.Entry) bool { return e.Due.Equal(start.Add(d)) }
+	return func(e *ledger.Entry) bool { return e.DueAt.Equal(start.Add(d)) }
 }
 
-func never(e *ledger.Entry) bool { return e.Due.IsZero() }
+func never(e *ledger.Entry) bool { return e.DueAt.IsZero() }
 
 func status(s ledger.Status) func(*ledger.Entry) bool {
 	return func(e *ledger.Entry) bool { return e.Status == s }
@@ -103,10 +103,10 @@ func conflicts(n int) func(*ledger.Entry) bool {
 	return func(e *ledger.Entry) bool { return len(e.Conflicts) == n }
 }
 
-func TestSettleByTheOwner(t *testing.T) {
+func TestOutcomeByTheOwner(t *testing.T) {
 	charge, payment, sms := ledger.Charge, ledger.Payment, ledger.SMS
 	everUnknown := func(e *ledger.Entry) { e.EverUnknown = true }
-	lapsed := func(e *ledger.Entry) { e.Lapse(e.LeaseUntil, e.LeaseUntil) }
+	lapsed := func(e *ledger.Entry) { e.MarkLapsed(e.LeaseUntil, e.LeaseUntil) }
 	sticky := func(e *ledger.Entry) bool { return e.EverUnknown }
 	certain := func(e *ledger.Entry) bool { return !e.EverUnknown }
 	free := func(e *ledger.Entry) bool { return e.Fingerprint == "" }
@@ -116,8 +116,8 @@ func TestSettleByTheOwner(t *testing.T) {
 	smsDone := done
 	smsDone.Status = ledger.MessageWaiting
 	undated := done
-	undated.Due = time.Time{}
-	cases := []settleCase{
+	undated.FirstPollAt = time.Time{}
+	cases := []outcomeCase{
 		{"charge done", charge, nil, "", done, true, and(is(ledger.Done, "done"), never)},
 		{"charge refused", charge, nil, "", refused, true, and(is(ledger.Refused, "refused"), never)},
 		{"charge unknown", charge, nil, "", unknown, true, and(is(ledger.Unknown, ""), sticky, dueIn(time.Second+ledger.StaleAfter))},
@@ -133,12 +133,12 @@ func TestSettleByTheOwner(t *testing.T) {
 		{"released after the sweep marked it lapsed", charge, lapsed, "", released, true, is(ledger.Unknown, "")},
 
 		{"payment done is pending", payment, nil, "", done, true, and(is(ledger.Done, "done"), status(ledger.Pending), dueIn(time.Minute))},
-		{"payment done without a time is polled", payment, nil, "", undated, true, dueIn(time.Second + ledger.RecheckAfter)},
+		{"payment done without a time is polled", payment, nil, "", undated, true, dueIn(time.Second + ledger.FirstPollAfter)},
 		{"payment refused is failed, not notified", payment, nil, "", refused, true,
 			and(is(ledger.Refused, "refused"), status(ledger.Failed), never, func(e *ledger.Entry) bool { return e.Outbox == nil && !e.FinalAt.IsZero() })},
 		{"payment unknown on a terminal keeps its answer", payment, nil, "", pending, true,
 			and(is(ledger.Unknown, "pending"), status(ledger.Pending), dueIn(2*time.Minute))},
-		{"payment unknown on the web is looked up", payment, nil, "", unknown, true, and(is(ledger.Unknown, ""), dueIn(time.Second+ledger.RecheckAfter))},
+		{"payment unknown on the web is looked up", payment, nil, "", unknown, true, and(is(ledger.Unknown, ""), dueIn(time.Second+ledger.FirstPollAfter))},
 		{"payment released", payment, nil, "", released, true, and(is(ledger.Released, ""), never)},
 
 		{"sms done", sms, nil, "", smsDone, true, and(is(ledger.Done, "done"), status(ledger.MessageWaiting), never)},
@@ -150,21 +150,21 @@ func TestSettleByTheOwner(t *testing.T) {
 	}
 }
 
-// TestSettleAfterAReport: the operator's callback or receipt was faster than its answer to us.
-func TestSettleAfterAReport(t *testing.T) {
+// TestOutcomeAfterAReport: the operator's callback or receipt was faster than its answer to us.
+func TestOutcomeAfterAReport(t *testing.T) {
 	payment, sms := ledger.Payment, ledger.SMS
 	resolve := func(s ledger.Status) func(*ledger.Entry) {
-		return func(e *ledger.Entry) { e.Resolve(ledger.Resolution{Status: s, Source: "callback"}, start) }
+		return func(e *ledger.Entry) { e.ApplyFinalStatus(ledger.StatusReport{Status: s, Source: "callback"}, start) }
 	}
 	claim := func(s ledger.Status) func(*ledger.Entry) {
-		return func(e *ledger.Entry) { e.NoteClaim(ledger.Claim{Status: s, Due: start.Add(5 * time.Second)}, start) }
+		return func(e *ledger.Entry) { e.AddClaim(ledger.Claim{Status: s, CheckAt: start.Add(5 * time.Second)}, start) }
 	}
-	receipt := func(e *ledger.Entry) { e.Receipt(ledger.DeliveredToTerminal, start) }
+	receipt := func(e *ledger.Entry) { e.ApplyReceipt(ledger.DeliveredToTerminal, start) }
 	smsDone := done
 	smsDone.Status = ledger.MessageWaiting
 	smsRefused := refused
 	smsRefused.Status = ledger.DeliveryImpossible
-	cases := []settleCase{
+	cases := []outcomeCase{
 		{"done adds the answer", payment, resolve(ledger.Successful), "", done, true,
 			and(is(ledger.Done, "done"), status(ledger.Successful), dueIn(ledger.FastLease))},
 		{"unknown with an answer is done", payment, resolve(ledger.Failed), "", pending, true, and(is(ledger.Done, "pending"), status(ledger.Failed))},
@@ -189,23 +189,23 @@ func TestSettleAfterAReport(t *testing.T) {
 	}
 }
 
-// TestSettleByAFormerOwner: its lease lapsed and another attempt took the entry over. Its success is never lost; whatever
+// TestOutcomeByAFormerOwner: its lease lapsed and another attempt took the entry over. Its success is never lost; whatever
 // else it saw is its successor's to say.
-func TestSettleByAFormerOwner(t *testing.T) {
+func TestOutcomeByAFormerOwner(t *testing.T) {
 	take := func(e *ledger.Entry) {
-		next := e.Retake(held(e.Kind), "successor", start.Add(time.Minute))
+		next := e.TakeOver(reserved(e.Kind), "successor", start.Add(time.Minute))
 		*e = *next
 	}
-	after := func(s ledger.Settlement) func(*ledger.Entry) {
+	after := func(s ledger.CallOutcome) func(*ledger.Entry) {
 		return func(e *ledger.Entry) {
 			take(e)
-			e.Settle("successor", s, start.Add(time.Minute))
+			e.ApplyOutcome("successor", s, start.Add(time.Minute))
 		}
 	}
 	other := done
-	other.AnswerBody = []byte("successor's")
+	other.ResponseBody = []byte("successor's")
 	charge, payment := ledger.Charge, ledger.Payment
-	cases := []settleCase{
+	cases := []outcomeCase{
 		{"success while the successor is at work", charge, take, "", done, true, is(ledger.Done, "done")},
 		{"refusal while the successor is at work", charge, take, "", refused, false, is(ledger.Reserved, "")},
 		{"unknown while the successor is at work", charge, take, "", unknown, false, is(ledger.Reserved, "")},
@@ -227,50 +227,50 @@ func TestSettleByAFormerOwner(t *testing.T) {
 
 // decision "released": what was released may have been sent, so no later attempt frees its body.
 func TestUnbindAfterARelease(t *testing.T) {
-	e := held(ledger.Payment)
-	e.Settle("owner", released, start)
-	e = e.Retake(held(ledger.Payment), "successor", start.Add(time.Minute))
-	if !e.Settle("successor", unbound, start.Add(time.Minute)) || e.State != ledger.Released || e.Fingerprint != "f" {
+	e := reserved(ledger.Payment)
+	e.ApplyOutcome("owner", released, start)
+	e = e.TakeOver(reserved(ledger.Payment), "successor", start.Add(time.Minute))
+	if !e.ApplyOutcome("successor", unbound, start.Add(time.Minute)) || e.State != ledger.Released || e.Fingerprint != "f" {
 		t.Errorf("%+v", e)
 	}
 }
 
-func TestASuccessorFindsItsEntrySettled(t *testing.T) {
+func TestASuccessorFindsItsOutcomeStored(t *testing.T) {
 	taken := func() *ledger.Entry {
-		return held(ledger.Charge).Retake(held(ledger.Charge), "successor", start.Add(time.Minute))
+		return reserved(ledger.Charge).TakeOver(reserved(ledger.Charge), "successor", start.Add(time.Minute))
 	}
 	e := taken()
-	e.Settle("owner", done, start.Add(2*time.Minute))
+	e.ApplyOutcome("owner", done, start.Add(2*time.Minute))
 	other := done
-	other.AnswerBody = []byte("successor's")
-	for _, s := range []ledger.Settlement{other, refused, unknown, released, unbound} {
-		if e.Settle("successor", s, start.Add(3*time.Minute)) || string(e.AnswerBody) != "done" {
+	other.ResponseBody = []byte("successor's")
+	for _, s := range []ledger.CallOutcome{other, refused, unknown, released, unbound} {
+		if e.ApplyOutcome("successor", s, start.Add(3*time.Minute)) || string(e.ResponseBody) != "done" {
 			t.Fatalf("%s changed it: %+v", s.State, e)
 		}
 	}
 	e = taken()
-	e.Settle("successor", refused, start.Add(2*time.Minute))
-	if !e.Settle("owner", done, start) || e.Settle("owner", done, start) {
+	e.ApplyOutcome("successor", refused, start.Add(2*time.Minute))
+	if !e.ApplyOutcome("owner", done, start) || e.ApplyOutcome("owner", done, start) {
 		t.Error("want the conflict kept the first time alone")
 	}
 }
 
-func TestSettleAgainChangesNothing(t *testing.T) {
-	for _, first := range []ledger.Settlement{done, refused, released} {
-		e := held(ledger.Charge)
-		e.Settle("owner", first, start)
-		for _, second := range []ledger.Settlement{refused, unknown, released, unbound} {
-			if e.Settle("owner", second, start) {
+func TestOutcomeAgainChangesNothing(t *testing.T) {
+	for _, first := range []ledger.CallOutcome{done, refused, released} {
+		e := reserved(ledger.Charge)
+		e.ApplyOutcome("owner", first, start)
+		for _, second := range []ledger.CallOutcome{refused, unknown, released, unbound} {
+			if e.ApplyOutcome("owner", second, start) {
 				t.Errorf("%s then %s changed it", first.State, second.State)
 			}
 		}
 	}
 }
 
-func TestRetake(t *testing.T) {
-	incoming := held(ledger.Charge)
+func TestTakeOver(t *testing.T) {
+	incoming := reserved(ledger.Charge)
 	incoming.Operator, incoming.Account, incoming.UpstreamKey = "other", "a2", "Shop.2"
-	incoming.Minor, incoming.Fingerprint, incoming.ReferenceCode = 700, "g", "R2"
+	incoming.AmountMinor, incoming.Fingerprint, incoming.ReferenceCode = 700, "g", "R2"
 	incoming.LeaseUntil = start.Add(2 * time.Hour)
 	now := start.Add(time.Hour)
 	cases := []struct {
@@ -286,13 +286,13 @@ func TestRetake(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := held(ledger.Charge)
-			e.Version, e.Extra, e.PollAt, e.DueTry = 7, "extra", start, 3
+			e := reserved(ledger.Charge)
+			e.Version, e.Extra, e.PollAt, e.PollAttempts = 7, "extra", start, 3
 			c.before(e)
-			next := e.Retake(incoming, "successor", now)
+			next := e.TakeOver(incoming, "successor", now)
 			if next.Version != 8 || next.Owner != "successor" || next.State != ledger.Reserved || next.EverUnknown != c.everUnknown ||
 				!next.CreatedAt.Equal(start) || !next.LeaseUntil.Equal(incoming.LeaseUntil) || !next.UpdatedAt.Equal(now) ||
-				next.Extra != "extra" || !next.PollAt.IsZero() || next.DueTry != 0 || !next.Due.Equal(next.LeaseUntil) {
+				next.Extra != "extra" || !next.PollAt.IsZero() || next.PollAttempts != 0 || !next.DueAt.Equal(next.LeaseUntil) {
 				t.Errorf("next = %+v", next)
 			}
 			if sentAgain := next.SentAt.Equal(now); sentAgain != (e.State == ledger.Released) {
@@ -301,10 +301,10 @@ func TestRetake(t *testing.T) {
 			if next.ReleasedBefore != (c.pinned && e.State == ledger.Released) {
 				t.Errorf("released before: %v", next.ReleasedBefore)
 			}
-			if pinned := next.Operator == "sandbox" && next.Account == "a1" && next.UpstreamKey == "Shop.1" && next.Minor == 500 && next.Fingerprint == "f"; pinned != c.pinned {
+			if pinned := next.Operator == "sandbox" && next.Account == "a1" && next.UpstreamKey == "Shop.1" && next.AmountMinor == 500 && next.Fingerprint == "f"; pinned != c.pinned {
 				t.Errorf("pinned = %v: %+v", pinned, next)
 			}
-			if !c.pinned && (next.ReferenceCode != "R2" || next.Minor != 700 || next.Fingerprint != "g") {
+			if !c.pinned && (next.ReferenceCode != "R2" || next.AmountMinor != 700 || next.Fingerprint != "g") {
 				t.Errorf("not the incoming facts: %+v", next)
 			}
 			if e.Version != 7 {
@@ -314,39 +314,39 @@ func TestRetake(t *testing.T) {
 	}
 }
 
-func TestRetakeNeverShortensTheRetention(t *testing.T) {
-	e, incoming := held(ledger.SMS), held(ledger.SMS)
+func TestTakeOverNeverShortensTheRetention(t *testing.T) {
+	e, incoming := reserved(ledger.SMS), reserved(ledger.SMS)
 	e.ExpireAt, incoming.ExpireAt = start.Add(48*time.Hour), start.Add(24*time.Hour)
-	if got := e.Retake(incoming, "successor", start).ExpireAt; !got.Equal(e.ExpireAt) {
+	if got := e.TakeOver(incoming, "successor", start).ExpireAt; !got.Equal(e.ExpireAt) {
 		t.Errorf("ExpireAt = %s", got)
 	}
 	incoming.ExpireAt = start.Add(72 * time.Hour)
-	if got := e.Retake(incoming, "successor", start).ExpireAt; !got.Equal(incoming.ExpireAt) {
+	if got := e.TakeOver(incoming, "successor", start).ExpireAt; !got.Equal(incoming.ExpireAt) {
 		t.Errorf("ExpireAt = %s", got)
 	}
 	e.ExpireAt = time.Time{}
-	if got := e.Retake(incoming, "successor", start).ExpireAt; !got.IsZero() {
+	if got := e.TakeOver(incoming, "successor", start).ExpireAt; !got.IsZero() {
 		t.Errorf("ExpireAt = %s, want for ever", got)
 	}
 }
 
-func TestLapse(t *testing.T) {
+func TestMarkLapsed(t *testing.T) {
 	next := start.Add(time.Hour)
 	for _, kind := range []ledger.Kind{ledger.Charge, ledger.Payment, ledger.SMS} {
-		e := held(kind)
-		if e.Lapse(e.LeaseUntil.Add(-time.Millisecond), next) {
+		e := reserved(kind)
+		if e.MarkLapsed(e.LeaseUntil.Add(-time.Millisecond), next) {
 			t.Errorf("%s: lapsed while its lease runs", kind)
 		}
-		if !e.Lapse(e.LeaseUntil, next) || e.State != ledger.Unknown || !e.EverUnknown || !e.Due.Equal(next) || !e.LookupDue(next) {
+		if !e.MarkLapsed(e.LeaseUntil, next) || e.State != ledger.Unknown || !e.EverUnknown || !e.DueAt.Equal(next) || !e.LookupDue(next) {
 			t.Errorf("%s: %+v", kind, e)
 		}
-		if e.Lapse(next, next) {
+		if e.MarkLapsed(next, next) {
 			t.Errorf("%s: lapsed twice", kind)
 		}
 	}
-	e := held(ledger.Payment)
-	e.Resolve(ledger.Resolution{Status: ledger.Successful, Source: "callback"}, start)
-	if !e.Lapse(e.LeaseUntil, next) || e.State != ledger.Done || e.LookupDue(next) {
+	e := reserved(ledger.Payment)
+	e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Successful, Source: "callback"}, start)
+	if !e.MarkLapsed(e.LeaseUntil, next) || e.State != ledger.Done || e.LookupDue(next) {
 		t.Errorf("after its status: %+v", e)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ErrGone says that the entry to be changed is not there.
-var ErrGone = errors.New("ledger: no such entry")
+// ErrNotFound says that the entry to be changed is not there.
+var ErrNotFound = errors.New("ledger: no such entry")
 
 // Writer is what the operations need of a store.
 type Writer interface {
@@ -21,7 +21,7 @@ type Writer interface {
 	//
 	// Replace stores e where the stored entry still has version e.Version-1: one conditional put. Otherwise it returns
 	// the entry that is there. Our own earlier put (same Writer and Version) counts as stored. existing is nil when
-	// stored; a missing entry is ErrGone.
+	// stored; a missing entry is ErrNotFound.
 	Replace(ctx context.Context, e *Entry) (existing *Entry, err error)
 
 	// ClaimReference binds a merchant's referenceCode to a charge: one conditional put that also succeeds when the
@@ -35,15 +35,15 @@ type Reader interface {
 	Get(ctx context.Context, key Key) (*Entry, error)
 }
 
-// Queue is what the sweep needs.
-type Queue interface {
+// DueQueue is what the sweep needs.
+type DueQueue interface {
 	// DueKeys lists up to limit keys of a shard that are due at or before a time, oldest first: one query of the sparse
 	// index. The index lags: read the entry before acting.
 	DueKeys(ctx context.Context, shard int, before time.Time, limit int) ([]Key, error)
 }
 
-// Journal is what listing, export and replay by time need.
-type Journal interface {
+// DayIndex is what listing, export and replay by time need.
+type DayIndex interface {
 	// Day lists a merchant's keys of one UTC day in the order of creation, a page at a time; next is "" at the end.
 	Day(ctx context.Context, merchantID string, day time.Time, cursor string, limit int) (keys []Key, next string, err error)
 }

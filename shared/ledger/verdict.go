@@ -8,12 +8,12 @@ type Verdict int
 // The verdicts. With Fresh and Retaken the reservation is the caller's and it calls the operator; with all others it
 // must not.
 const (
-	Fresh        Verdict = iota // nothing was there; ours
-	Retaken                     // an earlier attempt was taken over; ours, the operator hears the same upstream key
-	Replay                      // the stored answer again
-	Busy                        // another attempt is in flight
-	Taken                       // the key belongs to another request, or to one that is done (SMS)
-	StillUnknown                // an earlier attempt may have been applied, and it may not be sent again
+	NewReservation Verdict = iota // nothing was there; ours
+	TakenOver                     // an earlier attempt was taken over; ours, the operator hears the same upstream key
+	StoredResponse                // the stored answer again
+	InFlight                      // another attempt is in flight
+	KeyTaken                      // the key belongs to another request, or to one that is done (SMS)
+	StillUnknown                  // an earlier attempt may have been applied, and it may not be sent again
 )
 
 // String names the verdict for logs and tests.
@@ -29,18 +29,18 @@ func (v Verdict) String() string {
 // a repeat under the same upstream key is safe at existing's operator; 0 for never (decision "repeat-window").
 // Retaken means that the caller may try to take existing over. An expired entry counts as absent: Fresh.
 func Decide(existing, incoming *Entry, now time.Time, repeatSafeFor time.Duration) Verdict {
-	if existing == nil || existing.Expired(now) {
-		return Fresh
+	if existing == nil || existing.PastRetention(now) {
+		return NewReservation
 	}
 	if existing.MerchantID != incoming.MerchantID {
-		return Taken
+		return KeyTaken
 	}
-	if existing.Live(now) {
-		return Busy
+	if existing.Leased(now) {
+		return InFlight
 	}
 	repeat := StillUnknown
 	if now.Sub(existing.SentAt) < repeatSafeFor {
-		repeat = Retaken
+		repeat = TakenOver
 	}
 	same := existing.Fingerprint == incoming.Fingerprint
 	switch existing.Kind {
@@ -51,7 +51,7 @@ func Decide(existing, incoming *Entry, now time.Time, repeatSafeFor time.Duratio
 	case SMS:
 		return decideSMS(existing, same, repeat)
 	default:
-		return Taken
+		return KeyTaken
 	}
 }
 
@@ -61,10 +61,10 @@ func Decide(existing, incoming *Entry, now time.Time, repeatSafeFor time.Duratio
 func decideCharge(existing *Entry, same bool, repeat Verdict) Verdict {
 	switch existing.State {
 	case Done, Refused:
-		if existing.AnswerStatus == 0 && !same {
-			return Taken
+		if existing.ResponseStatus == 0 && !same {
+			return KeyTaken
 		}
-		return Replay
+		return StoredResponse
 	case Released:
 		return decideReleased(existing, same)
 	default: // Unknown, or a reservation that lapsed
@@ -82,11 +82,11 @@ func decidePayment(existing *Entry, same bool, repeat Verdict) Verdict {
 	case existing.State == Released:
 		return decideReleased(existing, same)
 	case !same:
-		return Taken
-	case existing.AnswerStatus != 0:
-		return Replay
-	case existing.Settled():
-		return Taken
+		return KeyTaken
+	case existing.ResponseStatus != 0:
+		return StoredResponse
+	case existing.StatusFinal():
+		return KeyTaken
 	default:
 		return repeat
 	}
@@ -96,17 +96,17 @@ func decidePayment(existing *Entry, same bool, repeat Verdict) Verdict {
 func decideSMS(existing *Entry, same bool, repeat Verdict) Verdict {
 	switch existing.State {
 	case Done:
-		return Taken
+		return KeyTaken
 	case Refused:
 		if !same {
-			return Taken
+			return KeyTaken
 		}
-		return Replay
+		return StoredResponse
 	case Released:
 		return decideReleased(existing, same)
 	default: // Unknown, or a reservation that lapsed
-		if !same || existing.reported() {
-			return Taken
+		if !same || existing.reportedByOperator() {
+			return KeyTaken
 		}
 		return repeat
 	}
@@ -115,7 +115,7 @@ func decideSMS(existing *Entry, same bool, repeat Verdict) Verdict {
 // decideReleased follows decision "released": the same request may come again, and any where the release bound none.
 func decideReleased(existing *Entry, same bool) Verdict {
 	if same || existing.Fingerprint == "" {
-		return Retaken
+		return TakenOver
 	}
-	return Taken
+	return KeyTaken
 }

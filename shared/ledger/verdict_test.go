@@ -13,7 +13,7 @@ var start = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
 const window = time.Hour
 
 const (
-	replay, busy, taken, stuck, retake = ledger.Replay, ledger.Busy, ledger.Taken, ledger.StillUnknown, ledger.Retaken
+	replay, busy, taken, stuck, retake = ledger.StoredResponse, ledger.InFlight, ledger.KeyTaken, ledger.StillUnknown, ledger.TakenOver
 )
 
 // verdicts are what becomes of the same body and of another, each within the repeat window and past it.
@@ -31,13 +31,13 @@ var existing = map[string]func(*ledger.Entry){
 	"lapsed":        func(e *ledger.Entry) { e.State, e.LeaseUntil = ledger.Reserved, start.Add(time.Second) },
 	"unknown":       func(e *ledger.Entry) { e.State = ledger.Unknown },
 	"unknown, told": func(e *ledger.Entry) { e.State, e.Status = ledger.Unknown, told(e.Kind) },
-	"unknown, 201":  func(e *ledger.Entry) { e.State, e.AnswerStatus = ledger.Unknown, 201 },
+	"unknown, 201":  func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Unknown, 201 },
 	"released":      func(e *ledger.Entry) { e.State = ledger.Released },
 	"released free": func(e *ledger.Entry) { e.State, e.Fingerprint = ledger.Released, "" },
-	"done":          func(e *ledger.Entry) { e.State, e.AnswerStatus = ledger.Done, 201 },
-	"done, final":   func(e *ledger.Entry) { e.State, e.AnswerStatus, e.Status = ledger.Done, 201, told(e.Kind) },
+	"done":          func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Done, 201 },
+	"done, final":   func(e *ledger.Entry) { e.State, e.ResponseStatus, e.Status = ledger.Done, 201, told(e.Kind) },
 	"done, unasked": func(e *ledger.Entry) { e.State, e.Status = ledger.Done, told(e.Kind) },
-	"refused":       func(e *ledger.Entry) { e.State, e.AnswerStatus = ledger.Refused, 403 },
+	"refused":       func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Refused, 403 },
 	"no such state": func(e *ledger.Entry) { e.State = "later" },
 	"another's":     func(e *ledger.Entry) { e.State, e.MerchantID = ledger.Done, "another" },
 	"another's live": func(e *ledger.Entry) {
@@ -50,7 +50,7 @@ var existing = map[string]func(*ledger.Entry){
 var (
 	common = map[string]verdicts{
 		"live": all(busy), "live and told": all(busy), "released": {retake, retake, taken, taken},
-		"released free": all(retake), "another's": all(taken), "another's live": all(taken), "expired": all(ledger.Fresh),
+		"released free": all(retake), "another's": all(taken), "another's live": all(taken), "expired": all(ledger.NewReservation),
 	}
 	decided = map[ledger.Kind]map[string]verdicts{
 		ledger.Charge: {
@@ -123,17 +123,17 @@ func TestDecideWithoutRepeatWindowNeverSendsAgain(t *testing.T) {
 
 func TestDecideOnNothingAndOnAReference(t *testing.T) {
 	incoming := &ledger.Entry{}
-	if got := ledger.Decide(nil, incoming, start, window); got != ledger.Fresh {
+	if got := ledger.Decide(nil, incoming, start, window); got != ledger.NewReservation {
 		t.Errorf("nothing there: %s", got)
 	}
 	reference := &ledger.Entry{Key: ledger.Key{Kind: ledger.Reference, ID: "1"}}
-	if got := ledger.Decide(reference, incoming, start, window); got != ledger.Taken {
+	if got := ledger.Decide(reference, incoming, start, window); got != ledger.KeyTaken {
 		t.Errorf("a reference: %s", got)
 	}
 }
 
 func TestVerdictNames(t *testing.T) {
-	for v, want := range map[ledger.Verdict]string{ledger.Fresh: "Fresh", ledger.StillUnknown: "StillUnknown", 99: "Verdict?", -1: "Verdict?"} {
+	for v, want := range map[ledger.Verdict]string{ledger.NewReservation: "Fresh", ledger.StillUnknown: "StillUnknown", 99: "Verdict?", -1: "Verdict?"} {
 		if v.String() != want {
 			t.Errorf("%d is %s, want %s", int(v), v, want)
 		}

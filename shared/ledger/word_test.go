@@ -11,20 +11,20 @@ import (
 
 const refusalStatus = 400
 
-// judged is a word as gatewayctl brings it.
-func judged(said string) ledger.Judgement {
-	return ledger.Judgement{
-		Word: ledger.Word{Said: said, Who: "ama", Why: "their books"}, AnswerStatus: refusalStatus, AnswerBody: []byte("SVC0270"),
+// manuallyResolved is a word as gatewayctl brings it.
+func manuallyResolved(said string) ledger.ManualOutcome {
+	return ledger.ManualOutcome{
+		ManualResolution: ledger.ManualResolution{Outcome: said, Who: "ama", Reason: "their books"}, ResponseStatus: refusalStatus, ResponseBody: []byte("SVC0270"),
 		UserSMS: true, Lifetime: 24 * time.Hour,
 	}
 }
 
 // decision "unknown-by-hand".
-func TestJudge(t *testing.T) {
-	unknownNow := func(e *ledger.Entry) { e.Settle("owner", unknown, start) }
+func TestResolveManually(t *testing.T) {
+	unknownNow := func(e *ledger.Entry) { e.ApplyOutcome("owner", unknown, start) }
 	lapsed := func(e *ledger.Entry) { e.LeaseUntil = start.Add(time.Second) }
-	accepted := func(e *ledger.Entry) { e.Settle("owner", done, start) }
-	failed := func(e *ledger.Entry) { e.Resolve(ledger.Resolution{Status: ledger.Failed}, start) }
+	accepted := func(e *ledger.Entry) { e.ApplyOutcome("owner", done, start) }
+	failed := func(e *ledger.Entry) { e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed}, start) }
 	notified := func(e *ledger.Entry, status ledger.Status) bool {
 		return e.State == ledger.Done && e.Status == status && len(e.Outbox) == 1 && e.Outbox[0].Status == status
 	}
@@ -39,10 +39,10 @@ func TestJudge(t *testing.T) {
 		want   func(e *ledger.Entry) bool
 	}{
 		{"a charge that was applied has no answer yet", ledger.Charge, unknownNow, "applied", soon, nil, func(e *ledger.Entry) bool {
-			return e.State == ledger.Done && e.AnswerStatus == 0 && e.Due.IsZero()
+			return e.State == ledger.Done && e.ResponseStatus == 0 && e.DueAt.IsZero()
 		}},
 		{"a charge that was not is refused", ledger.Charge, unknownNow, "not-applied", soon, nil, func(e *ledger.Entry) bool {
-			return e.State == ledger.Refused && e.AnswerStatus == refusalStatus && string(e.AnswerBody) == "SVC0270" && e.Due.IsZero()
+			return e.State == ledger.Refused && e.ResponseStatus == refusalStatus && string(e.ResponseBody) == "SVC0270" && e.DueAt.IsZero()
 		}},
 		{"a lapsed one too", ledger.Charge, lapsed, "not-applied", soon, nil, func(e *ledger.Entry) bool { return e.State == ledger.Refused }},
 		{"a message that was sent", ledger.SMS, unknownNow, "applied", soon, nil, func(e *ledger.Entry) bool {
@@ -57,28 +57,28 @@ func TestJudge(t *testing.T) {
 		{"a payment that pends for ever", ledger.Payment, accepted, "cancelled", late, nil, func(e *ledger.Entry) bool { return notified(e, ledger.Cancelled) }},
 		{"one with a claim: it is kept as a conflict", ledger.Payment, func(e *ledger.Entry) {
 			accepted(e)
-			e.NoteClaim(ledger.Claim{Status: ledger.Successful}, start)
+			e.AddClaim(ledger.Claim{Status: ledger.Successful}, start)
 		}, "failed", soon, nil, func(e *ledger.Entry) bool { return notified(e, ledger.Failed) && len(e.Conflicts) == 1 }},
 
-		{"one that is being worked on", ledger.Charge, nil, "applied", time.Second, ledger.ErrUnderWay, nil},
-		{"a charge that is done", ledger.Charge, accepted, "not-applied", soon, ledger.ErrKnown, nil},
-		{"a message that was received", ledger.SMS, func(e *ledger.Entry) { e.Receipt(ledger.DeliveredToTerminal, start); accepted(e) }, "not-applied", soon, ledger.ErrKnown, nil},
-		{"a payment that is final", ledger.Payment, failed, "successful", late, ledger.ErrKnown, nil},
-		{"a payment that may still end", ledger.Payment, accepted, "failed", soon, ledger.ErrPending, nil},
-		{"a payment that was released", ledger.Payment, func(e *ledger.Entry) { e.Settle("owner", released, start) }, "failed", late, ledger.ErrKnown, nil},
-		{"no word", ledger.SMS, unknownNow, "", soon, ledger.ErrWord, nil},
-		{"another kind's word", ledger.Charge, unknownNow, "successful", soon, ledger.ErrWord, nil},
-		{"a person lets nothing expire", ledger.Payment, unknownNow, "expired", late, ledger.ErrWord, nil},
+		{"one that is being worked on", ledger.Charge, nil, "applied", time.Second, ledger.ErrAttemptInFlight, nil},
+		{"a charge that is done", ledger.Charge, accepted, "not-applied", soon, ledger.ErrOutcomeKnown, nil},
+		{"a message that was received", ledger.SMS, func(e *ledger.Entry) { e.ApplyReceipt(ledger.DeliveredToTerminal, start); accepted(e) }, "not-applied", soon, ledger.ErrOutcomeKnown, nil},
+		{"a payment that is final", ledger.Payment, failed, "successful", late, ledger.ErrOutcomeKnown, nil},
+		{"a payment that may still end", ledger.Payment, accepted, "failed", soon, ledger.ErrStillPending, nil},
+		{"a payment that was released", ledger.Payment, func(e *ledger.Entry) { e.ApplyOutcome("owner", released, start) }, "failed", late, ledger.ErrOutcomeKnown, nil},
+		{"no word", ledger.SMS, unknownNow, "", soon, ledger.ErrInvalidResolution, nil},
+		{"another kind's word", ledger.Charge, unknownNow, "successful", soon, ledger.ErrInvalidResolution, nil},
+		{"a person lets nothing expire", ledger.Payment, unknownNow, "expired", late, ledger.ErrInvalidResolution, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := held(c.kind)
+			e := reserved(c.kind)
 			if c.before != nil {
 				c.before(e)
 			}
 			before := e.Clone()
 			now := start.Add(c.after)
-			if err := e.Judge(judged(c.said), now); !errors.Is(err, c.err) {
+			if err := e.ResolveManually(manuallyResolved(c.said), now); !errors.Is(err, c.err) {
 				t.Fatalf("%v, want %v", err, c.err)
 			}
 			if c.err != nil {
@@ -87,22 +87,22 @@ func TestJudge(t *testing.T) {
 				}
 				return
 			}
-			if !c.want(e) || e.Word != (ledger.Word{Said: c.said, Who: "ama", Why: "their books", At: now}) {
+			if !c.want(e) || e.Manual != (ledger.ManualResolution{Outcome: c.said, Who: "ama", Reason: "their books", At: now}) {
 				t.Errorf("%+v", e)
 			}
 		})
 	}
 	t.Run("without the answer that repeats get, no charge is refused", func(t *testing.T) {
-		e := held(ledger.Charge)
+		e := reserved(ledger.Charge)
 		unknownNow(e)
-		if err := e.Judge(ledger.Judgement{Word: ledger.Word{Said: "not-applied"}}, start); !errors.Is(err, ledger.ErrWord) {
+		if err := e.ResolveManually(ledger.ManualOutcome{ManualResolution: ledger.ManualResolution{Outcome: "not-applied"}}, start); !errors.Is(err, ledger.ErrInvalidResolution) {
 			t.Error(err)
 		}
 	})
 	t.Run("a success that comes after a person's refusal is kept as a conflict", func(t *testing.T) {
-		e := held(ledger.Charge)
+		e := reserved(ledger.Charge)
 		unknownNow(e)
-		if err := e.Judge(judged("not-applied"), start); err != nil || !e.Settle("owner", done, start) || e.State != ledger.Refused || len(e.Conflicts) != 1 {
+		if err := e.ResolveManually(manuallyResolved("not-applied"), start); err != nil || !e.ApplyOutcome("owner", done, start) || e.State != ledger.Refused || len(e.Conflicts) != 1 {
 			t.Errorf("%v, %+v", err, e)
 		}
 	})

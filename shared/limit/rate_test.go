@@ -14,29 +14,29 @@ import (
 	"mobilegateway/shared/limit"
 )
 
-// clock is a clock that only a test moves.
-type clock struct {
+// fakeClock is a clock that only a test moves.
+type fakeClock struct {
 	mutex sync.Mutex
 	now   time.Time
 }
 
-func newClock() *clock {
-	return &clock{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+func newFakeClock() *fakeClock {
+	return &fakeClock{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
 }
 
-func (c *clock) Now() time.Time {
+func (c *fakeClock) Now() time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.now
 }
 
-func (c *clock) Advance(by time.Duration) {
+func (c *fakeClock) Advance(by time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.now = c.now.Add(by)
 }
 
-func take(t testing.TB, r *limit.Rate, merchant string, perSecond, burst int) time.Duration {
+func mustTake(t testing.TB, r *limit.RateLimiter, merchant string, perSecond, burst int) time.Duration {
 	t.Helper()
 	wait, err := r.Take(context.Background(), merchant, perSecond, burst)
 	if err != nil {
@@ -47,92 +47,92 @@ func take(t testing.TB, r *limit.Rate, merchant string, perSecond, burst int) ti
 
 // decision "merchant-limits": a burst, and then so many a second.
 func TestRate(t *testing.T) {
-	store, at := &limitmem.Store{}, newClock()
-	r := limit.NewRate(store, at.Now)
+	store, at := &limitmem.Store{}, newFakeClock()
+	r := limit.NewRateLimiter(store, at.Now)
 	for i := range 3 {
-		if wait := take(t, r, "m1", 2, 3); wait != 0 {
+		if wait := mustTake(t, r, "m1", 2, 3); wait != 0 {
 			t.Fatalf("request %d of the burst waits %s", i+1, wait)
 		}
 	}
-	if wait := take(t, r, "m1", 2, 3); wait != 500*time.Millisecond {
+	if wait := mustTake(t, r, "m1", 2, 3); wait != 500*time.Millisecond {
 		t.Errorf("the one after the burst waits %s", wait)
 	}
 	at.Advance(499 * time.Millisecond)
-	if wait := take(t, r, "m1", 2, 3); wait != time.Millisecond {
+	if wait := mustTake(t, r, "m1", 2, 3); wait != time.Millisecond {
 		t.Errorf("just before its time it waits %s", wait)
 	}
 	at.Advance(time.Millisecond)
-	if wait := take(t, r, "m1", 2, 3); wait != 0 {
+	if wait := mustTake(t, r, "m1", 2, 3); wait != 0 {
 		t.Errorf("at its time it waits %s", wait)
 	}
-	if wait := take(t, r, "m1", 2, 3); wait != 500*time.Millisecond {
+	if wait := mustTake(t, r, "m1", 2, 3); wait != 500*time.Millisecond {
 		t.Errorf("the next waits %s", wait)
 	}
 	at.Advance(time.Hour)
 	for i := range 3 {
-		if wait := take(t, r, "m1", 2, 3); wait != 0 {
+		if wait := mustTake(t, r, "m1", 2, 3); wait != 0 {
 			t.Fatalf("after an hour request %d waits %s", i+1, wait)
 		}
 	}
 }
 
 // One write a request; none for a process that knows already that the bucket is empty.
-func TestRateWritesOnce(t *testing.T) {
-	store, at := &limitmem.Store{}, newClock()
-	r := limit.NewRate(store, at.Now)
+func TestRateWriteCount(t *testing.T) {
+	store, at := &limitmem.Store{}, newFakeClock()
+	r := limit.NewRateLimiter(store, at.Now)
 	for range 5 {
-		take(t, r, "m1", 10, 5)
+		mustTake(t, r, "m1", 10, 5)
 	}
-	if got := store.Moves("m1"); got != 5 {
+	if got := store.RateWrites("m1"); got != 5 {
 		t.Errorf("%d writes for the burst", got)
 	}
-	take(t, r, "m1", 10, 5)
-	if got := store.Moves("m1"); got != 5 {
+	mustTake(t, r, "m1", 10, 5)
+	if got := store.RateWrites("m1"); got != 5 {
 		t.Errorf("%d writes after a refusal", got)
 	}
 	for range 20 {
 		at.Advance(100 * time.Millisecond)
-		take(t, r, "m1", 10, 5)
+		mustTake(t, r, "m1", 10, 5)
 	}
-	if got := store.Moves("m1"); got != 25 {
+	if got := store.RateWrites("m1"); got != 25 {
 		t.Errorf("%d writes for 25 requests", got)
 	}
-	fresh := limit.NewRate(store, at.Now) // guesses a full bucket, and asks once more
-	take(t, fresh, "m1", 10, 5)
-	if got := store.Moves("m1"); got > 27 {
+	fresh := limit.NewRateLimiter(store, at.Now) // guesses a full bucket, and asks once more
+	mustTake(t, fresh, "m1", 10, 5)
+	if got := store.RateWrites("m1"); got > 27 {
 		t.Errorf("%d writes for a process that knew nothing", got)
 	}
 }
 
 // decision "merchant-limits": a merchant's limit is its own.
-func TestRatesAreApart(t *testing.T) {
-	store, at := &limitmem.Store{}, newClock()
-	r := limit.NewRate(store, at.Now)
+func TestRatesAreIndependent(t *testing.T) {
+	store, at := &limitmem.Store{}, newFakeClock()
+	r := limit.NewRateLimiter(store, at.Now)
 	var group sync.WaitGroup
 	for range 50 {
-		group.Go(func() { take(t, r, "busy", 1, 2) })
+		group.Go(func() { mustTake(t, r, "busy", 1, 2) })
 		group.Go(func() {
-			if wait := take(t, r, "quiet", 100, 60); wait != 0 {
+			if wait := mustTake(t, r, "quiet", 100, 60); wait != 0 {
 				t.Errorf("the quiet one waits %s", wait)
 			}
 		})
 	}
 	group.Wait()
-	if wait := take(t, r, "busy", 1, 2); wait == 0 {
+	if wait := mustTake(t, r, "busy", 1, 2); wait == 0 {
 		t.Error("the busy one does not wait")
 	}
 }
 
 // A clock that is far ahead shuts nobody out for longer than the skew that is believed.
-func TestAClockAhead(t *testing.T) {
+func TestClockAhead(t *testing.T) {
 	for _, ahead := range []time.Duration{2 * time.Second, time.Minute, 24 * time.Hour} {
-		store, at := &limitmem.Store{}, newClock()
-		wrong := limit.NewRate(store, func() time.Time { return at.Now().Add(ahead) })
-		right := limit.NewRate(store, at.Now)
-		take(t, right, "m1", 1, 2)
-		take(t, wrong, "m1", 1, 2)
+		store, at := &limitmem.Store{}, newFakeClock()
+		failures := limit.NewRateLimiter(store, func() time.Time { return at.Now().Add(ahead) })
+		right := limit.NewRateLimiter(store, at.Now)
+		mustTake(t, right, "m1", 1, 2)
+		mustTake(t, failures, "m1", 1, 2)
 		waited := time.Duration(0)
-		for take(t, right, "m1", 1, 2) > 0 {
+		for mustTake(t, right, "m1", 1, 2) > 0 {
 			at.Advance(100 * time.Millisecond)
 			waited += 100 * time.Millisecond
 		}
@@ -142,29 +142,29 @@ func TestAClockAhead(t *testing.T) {
 	}
 }
 
-func TestALowerLimitHoldsAtOnce(t *testing.T) {
-	store, at := &limitmem.Store{}, newClock()
-	r := limit.NewRate(store, at.Now)
+func TestLowerLimitAppliesImmediately(t *testing.T) {
+	store, at := &limitmem.Store{}, newFakeClock()
+	r := limit.NewRateLimiter(store, at.Now)
 	for range 100 {
-		take(t, r, "m1", 1, 100)
+		mustTake(t, r, "m1", 1, 100)
 	}
-	if wait := take(t, r, "m1", 1, 1); wait != 0 { // a minute and more ahead is no time that this limit makes
+	if wait := mustTake(t, r, "m1", 1, 1); wait != 0 { // a minute and more ahead is no time that this limit makes
 		t.Errorf("waits %s for a limit that was", wait)
 	}
-	if wait := take(t, r, "m1", 1, 1); wait == 0 {
+	if wait := mustTake(t, r, "m1", 1, 1); wait == 0 {
 		t.Error("the lower limit does not hold")
 	}
 }
 
-func TestRateOfATableThatFails(t *testing.T) {
-	store, at := &limitmem.Store{}, newClock()
-	r := limit.NewRate(store, at.Now)
+func TestRateStoreFailure(t *testing.T) {
+	store, at := &limitmem.Store{}, newFakeClock()
+	r := limit.NewRateLimiter(store, at.Now)
 	store.SetFaults(func() limitmem.Fault { return limitmem.Error })
 	if _, err := r.Take(context.Background(), "m1", 1, 1); !errors.Is(err, limitmem.ErrInjected) {
 		t.Errorf("error %v", err)
 	}
 	store.SetFaults(func() limitmem.Fault { return limitmem.Conflict })
-	if wait := take(t, r, "m1", 1, 1); wait != time.Second {
+	if wait := mustTake(t, r, "m1", 1, 1); wait != time.Second {
 		t.Errorf("a full partition waits %s", wait)
 	}
 }
@@ -172,16 +172,16 @@ func TestRateOfATableThatFails(t *testing.T) {
 // However requests of several processes with clocks that differ race, no more are let in than the limit says (and what the
 // clocks differ by), and one
 // that comes when the bucket has had time to fill is let in.
-func TestRateIsKept(t *testing.T) {
+func TestRateItemRetention(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		perSecond, burst := rapid.IntRange(1, 50).Draw(t, "per second"), rapid.IntRange(1, 20).Draw(t, "burst")
 		skew := time.Duration(rapid.IntRange(0, 2000).Draw(t, "skew in ms")) * time.Millisecond
-		store, at := &limitmem.Store{}, newClock()
-		processes := []*limit.Rate{
-			limit.NewRate(store, at.Now), limit.NewRate(store, at.Now),
-			limit.NewRate(store, func() time.Time { return at.Now().Add(-skew) }),
+		store, at := &limitmem.Store{}, newFakeClock()
+		processes := []*limit.RateLimiter{
+			limit.NewRateLimiter(store, at.Now), limit.NewRateLimiter(store, at.Now),
+			limit.NewRateLimiter(store, func() time.Time { return at.Now().Add(-skew) }),
 		}
-		start, let := at.Now(), 0
+		start, admitted := at.Now(), 0
 		for i := range rapid.IntRange(1, 80).Draw(t, "requests") {
 			at.Advance(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
 			process := processes[rapid.IntRange(0, 2).Draw(t, "process")]
@@ -190,11 +190,11 @@ func TestRateIsKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			if wait == 0 {
-				let++
+				admitted++
 			}
-			most := burst + int((at.Now().Sub(start)+skew)*time.Duration(perSecond)/time.Second) + 1
-			if let > most {
-				t.Fatalf("request %d: %d let in after %s, at most %d", i, let, at.Now().Sub(start), most)
+			maxAmount := burst + int((at.Now().Sub(start)+skew)*time.Duration(perSecond)/time.Second) + 1
+			if admitted > maxAmount {
+				t.Fatalf("request %d: %d let in after %s, at most %d", i, admitted, at.Now().Sub(start), maxAmount)
 			}
 		}
 		at.Advance(skew + 6*time.Second + time.Duration(burst)*time.Second/time.Duration(perSecond))
@@ -207,8 +207,8 @@ func TestRateIsKept(t *testing.T) {
 }
 
 func Example() {
-	at := newClock()
-	rate := limit.NewRate(&limitmem.Store{}, at.Now)
+	at := newFakeClock()
+	rate := limit.NewRateLimiter(&limitmem.Store{}, at.Now)
 	for range 3 {
 		wait, err := rate.Take(context.Background(), "m1", 1, 2)
 		fmt.Println(wait, err)

@@ -19,27 +19,27 @@ type Country struct {
 	Currency string
 	// Exponent is the number of decimals of Currency in ISO 4217: minor units are 10^-Exponent.
 	Exponent int
-	// ChargeInUnits is true where a charge amount counts whole minor units (DR Congo: "15" is 0.15 USD).
+	// ChargesInMinorUnits is true where a charge amount counts whole minor units (DR Congo: "15" is 0.15 USD).
 	// It holds for charge alone (specification, Limits; decision "charge-odc-unit").
-	ChargeInUnits bool
+	ChargesInMinorUnits bool
 	// CallingCode is the E.164 country code without "+".
 	CallingCode string
-	// NationalDigits are the lengths of a national (significant) number, without trunk prefix.
-	NationalDigits []int
-	// LeadingZero is true where the zero at the head of a national number is part of the number (Ivory Coast since 2021:
+	// NationalLengths are the lengths of a national (significant) number, without trunk prefix.
+	NationalLengths []int
+	// KeepsLeadingZero is true where the zero at the head of a national number is part of the number (Ivory Coast since 2021:
 	// 01, 05, 07; Burkina Faso: 01 to 07), so that it also stands after the calling code. Elsewhere no national number
 	// begins with zero, and a zero before it is a trunk prefix: official in DR Congo, a habit in the others.
-	LeadingZero bool
+	KeepsLeadingZero bool
 }
 
 // countries stand in the order of the specification's table.
 var countries = []Country{
-	{Name: "Ivory Coast", Alpha2: "CI", MCO: "OCI", Currency: "XOF", Exponent: 0, CallingCode: "225", NationalDigits: []int{10}, LeadingZero: true},
-	{Name: "DR Congo", Alpha2: "CD", MCO: "ODC", Currency: "USD", Exponent: 2, ChargeInUnits: true, CallingCode: "243", NationalDigits: []int{9}},
-	{Name: "Cameroon", Alpha2: "CM", MCO: "OCM", Currency: "XAF", Exponent: 0, CallingCode: "237", NationalDigits: []int{9}},
-	{Name: "Senegal", Alpha2: "SN", MCO: "OSN", Currency: "XOF", Exponent: 0, CallingCode: "221", NationalDigits: []int{9}},
-	{Name: "Tunisia", Alpha2: "TN", MCO: "OTN", Currency: "TND", Exponent: 3, CallingCode: "216", NationalDigits: []int{8}},
-	{Name: "Burkina Faso", Alpha2: "BF", MCO: "OBF", Currency: "XOF", Exponent: 0, CallingCode: "226", NationalDigits: []int{8}, LeadingZero: true},
+	{Name: "Ivory Coast", Alpha2: "CI", MCO: "OCI", Currency: "XOF", Exponent: 0, CallingCode: "225", NationalLengths: []int{10}, KeepsLeadingZero: true},
+	{Name: "DR Congo", Alpha2: "CD", MCO: "ODC", Currency: "USD", Exponent: 2, ChargesInMinorUnits: true, CallingCode: "243", NationalLengths: []int{9}},
+	{Name: "Cameroon", Alpha2: "CM", MCO: "OCM", Currency: "XAF", Exponent: 0, CallingCode: "237", NationalLengths: []int{9}},
+	{Name: "Senegal", Alpha2: "SN", MCO: "OSN", Currency: "XOF", Exponent: 0, CallingCode: "221", NationalLengths: []int{9}},
+	{Name: "Tunisia", Alpha2: "TN", MCO: "OTN", Currency: "TND", Exponent: 3, CallingCode: "216", NationalLengths: []int{8}},
+	{Name: "Burkina Faso", Alpha2: "BF", MCO: "OBF", Currency: "XOF", Exponent: 0, CallingCode: "226", NationalLengths: []int{8}, KeepsLeadingZero: true},
 }
 
 // All returns the countries in the specification's order.

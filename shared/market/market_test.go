@@ -22,13 +22,13 @@ func TestTheSixCountries(t *testing.T) {
 	var got []string
 	for _, c := range market.All() {
 		words := []string{c.Name, c.Alpha2, c.MCO, c.Currency, digit(c.Exponent), c.SenderPrefix()}
-		for _, length := range c.NationalDigits {
+		for _, length := range c.NationalLengths {
 			words = append(words, digit(length))
 		}
-		if c.ChargeInUnits {
+		if c.ChargesInMinorUnits {
 			words = append(words, "units")
 		}
-		if c.LeadingZero {
+		if c.KeepsLeadingZero {
 			words = append(words, "zero")
 		}
 		got = append(got, strings.Join(words, " "))
@@ -67,23 +67,23 @@ func TestEveryRowIsCompleteAndUnique(t *testing.T) {
 		if len(c.Currency) != 3 || c.Exponent < 0 || c.Exponent > 4 {
 			t.Errorf("%s: currency %q with exponent %d", c.Name, c.Currency, c.Exponent)
 		}
-		if c.ChargeInUnits && c.Exponent != 2 {
+		if c.ChargesInMinorUnits && c.Exponent != 2 {
 			t.Errorf("%s: a unit is a hundredth, so that units need exponent 2", c.Name)
 		}
 	}
 }
 
 // A number without "+" is read by its length: no national number may be as long as one with the calling code.
-func TestNumberPlansAreToldApartByLength(t *testing.T) {
+func TestNumberPlansDifferByLength(t *testing.T) {
 	for _, c := range market.All() {
-		if len(c.NationalDigits) == 0 {
+		if len(c.NationalLengths) == 0 {
 			t.Errorf("%s: no national length", c.Name)
 		}
-		for _, national := range c.NationalDigits {
+		for _, national := range c.NationalLengths {
 			if len(c.CallingCode)+national > 15 {
 				t.Errorf("%s: longer than E.164 allows", c.Name)
 			}
-			for _, other := range c.NationalDigits {
+			for _, other := range c.NationalLengths {
 				if national == len(c.CallingCode)+other || national == other+1 {
 					t.Errorf("%s: %d digits have two readings", c.Name, national)
 				}

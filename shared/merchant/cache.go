@@ -8,36 +8,36 @@ import (
 // Sizes of the profile cache, in profiles. What does not exist has room of its own, so that guessing cannot push
 // known merchants out.
 const (
-	maxKnown   = 1024
-	maxUnknown = 256
+	maxCachedProfiles = 1024
+	maxCachedMisses   = 256
 )
 
 // profileCache keeps what the store said, for a short life.
 type profileCache struct {
-	life time.Duration
-	now  func() time.Time
+	ttl time.Duration
+	now func() time.Time
 
-	mutex   sync.Mutex
-	known   map[string]cached
-	unknown map[string]cached
+	mutex    sync.Mutex
+	profiles map[string]cacheEntry
+	missing  map[string]cacheEntry
 }
 
-// cached is one answer of the store; profile is nil where there is none.
-type cached struct {
+// cacheEntry is one answer of the store; profile is nil where there is none.
+type cacheEntry struct {
 	profile *Profile
 	readAt  time.Time
 }
 
-func newProfileCache(life time.Duration, now func() time.Time) *profileCache {
-	return &profileCache{life: life, now: now, known: map[string]cached{}, unknown: map[string]cached{}}
+func newProfileCache(ttl time.Duration, now func() time.Time) *profileCache {
+	return &profileCache{ttl: ttl, now: now, profiles: map[string]cacheEntry{}, missing: map[string]cacheEntry{}}
 }
 
 // get returns what the store said of an id within the cache's life; found is false where it has to be asked.
 func (c *profileCache) get(id string) (profile *Profile, found bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	for _, entries := range []map[string]cached{c.known, c.unknown} {
-		if entry, is := entries[id]; is && c.fresh(entry) {
+	for _, entries := range []map[string]cacheEntry{c.profiles, c.missing} {
+		if entry, exists := entries[id]; exists && c.isFresh(entry) {
 			return entry.profile, true
 		}
 	}
@@ -48,35 +48,35 @@ func (c *profileCache) get(id string) (profile *Profile, found bool) {
 func (c *profileCache) put(id string, profile *Profile, readAt time.Time) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	delete(c.known, id)
-	delete(c.unknown, id)
-	entries, limit := c.known, maxKnown
+	delete(c.profiles, id)
+	delete(c.missing, id)
+	entries, limit := c.profiles, maxCachedProfiles
 	if profile == nil {
-		entries, limit = c.unknown, maxUnknown
+		entries, limit = c.missing, maxCachedMisses
 	}
 	if len(entries) >= limit {
-		c.makeRoom(entries)
+		c.evict(entries)
 	}
-	entries[id] = cached{profile: profile, readAt: readAt}
+	entries[id] = cacheEntry{profile: profile, readAt: readAt}
 }
 
-// makeRoom drops what is stale, or else the oldest entry.
-func (c *profileCache) makeRoom(entries map[string]cached) {
-	full, oldest := len(entries), ""
+// evict drops what is stale, or else the oldest entry.
+func (c *profileCache) evict(entries map[string]cacheEntry) {
+	sizeBefore, oldest := len(entries), ""
 	for id, entry := range entries {
-		if !c.fresh(entry) {
+		if !c.isFresh(entry) {
 			delete(entries, id)
 		} else if oldest == "" || entry.readAt.Before(entries[oldest].readAt) {
 			oldest = id
 		}
 	}
-	if len(entries) == full {
+	if len(entries) == sizeBefore {
 		delete(entries, oldest)
 	}
 }
 
-// fresh compares wall-clock times: the monotonic clock stands still while a function is frozen.
-func (c *profileCache) fresh(entry cached) bool {
+// isFresh compares wall-clock times: the monotonic clock stands still while a function is frozen.
+func (c *profileCache) isFresh(entry cacheEntry) bool {
 	age := c.now().Round(0).Sub(entry.readAt)
-	return age >= 0 && age < c.life
+	return age >= 0 && age < c.ttl
 }

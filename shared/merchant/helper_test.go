@@ -21,38 +21,38 @@ const (
 	secretLife = 5 * time.Minute
 )
 
-// desk is an authenticator with all that is around it, and a clock that a test moves.
-type desk struct {
-	t       testing.TB
-	at      time.Time
-	store   *merchantmem.Store
-	vault   *vault
-	keys    *secret.Cache
-	auth    *merchant.Authenticator
-	profile *merchant.Profile
-	token   string // a live long token of profile
+// authFixture is an authenticator with all that is around it, and a clock that a test moves.
+type authFixture struct {
+	t             testing.TB
+	currentTime   time.Time
+	store         *merchantmem.Store
+	keySource     *stubSource
+	keys          *secret.Cache
+	authenticator *merchant.Authenticator
+	profile       *merchant.Profile
+	token         string // a live long token of profile
 }
 
-// vault is the secret that holds the token keys.
-type vault struct {
+// stubSource is the secret that holds the token keys.
+type stubSource struct {
 	text    []byte
 	fail    error
 	fetches int
 }
 
-func (v *vault) Fetch(context.Context, string) (secret.Value, error) {
+func (v *stubSource) Fetch(context.Context, string) (secret.Value, error) {
 	v.fetches++
-	return secret.Value{Current: v.text}, v.fail
+	return secret.Value{Bytes: v.text}, v.fail
 }
 
-func newDesk(t testing.TB) *desk {
+func newAuthFixture(t testing.TB) *authFixture {
 	t.Helper()
-	d := &desk{t: t, at: start, store: &merchantmem.Store{}, vault: &vault{}}
+	d := &authFixture{t: t, currentTime: start, store: &merchantmem.Store{}, keySource: &stubSource{}}
 	d.addKey()
-	d.keys = secret.New(d.vault, "token-keys", secretLife, 30*time.Second, d.now)
-	d.auth = merchant.NewAuthenticator(d.store, d.keys, cacheLife, d.now)
+	d.keys = secret.NewCache(d.keySource, "token-keys", secretLife, 30*time.Second, d.now)
+	d.authenticator = merchant.NewAuthenticator(d.store, d.keys, cacheLife, d.now)
 	d.profile = merchanttest.NewProfile(t, "DemoShop", 1)
-	token, err := merchant.IssueToken(d.profile, merchanttest.Random(2), start)
+	token, err := merchant.IssueToken(d.profile, merchanttest.SeededReader(2), start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,27 +63,27 @@ func newDesk(t testing.TB) *desk {
 	return d
 }
 
-func (d *desk) now() time.Time { return d.at }
+func (d *authFixture) now() time.Time { return d.currentTime }
 
-func (d *desk) addKey() {
-	text, err := keyring.Append(d.vault.text, merchanttest.Random(int64(100+len(d.vault.text))), d.at)
+func (d *authFixture) addKey() {
+	text, err := keyring.AddKey(d.keySource.text, merchanttest.SeededReader(int64(100+len(d.keySource.text))), d.currentTime)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.vault.text = text
+	d.keySource.text = text
 }
 
 // sign makes a short-lived token for a profile with the newest key of the vault.
-func (d *desk) sign(p *merchant.Profile, expires time.Time) string {
-	ring, err := keyring.Parse(d.vault.text)
+func (d *authFixture) sign(p *merchant.Profile, expires time.Time) string {
+	ring, err := keyring.Parse(d.keySource.text)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return merchant.SignToken(p, ring.Signing(start.Add(1000*time.Hour), 0), expires)
+	return merchant.SignShortLivedToken(p, ring.SigningKey(start.Add(1000*time.Hour), 0), expires)
 }
 
 // update stores a change of the profile.
-func (d *desk) update(change func(p *merchant.Profile)) {
+func (d *authFixture) update(change func(p *merchant.Profile)) {
 	d.t.Helper()
 	change(d.profile)
 	if err := d.store.Update(context.Background(), d.profile); err != nil {
@@ -91,20 +91,20 @@ func (d *desk) update(change func(p *merchant.Profile)) {
 	}
 }
 
-// accepted wants a token to be accepted, with a number of reads so far.
-func (d *desk) accepted(token string, reads int) {
+// wantAccepted wants a token to be accepted, with a number of reads so far.
+func (d *authFixture) wantAccepted(token string, reads int) {
 	d.t.Helper()
-	p, err := d.auth.Authenticate(context.Background(), "Bearer "+token)
+	p, err := d.authenticator.Authenticate(context.Background(), "Bearer "+token)
 	if err != nil || p == nil || p.ID != d.profile.ID {
 		d.t.Fatalf("Authenticate = %v, %v", p, err)
 	}
 	d.wantReads(reads)
 }
 
-// refused wants a header to be refused, with a number of reads so far.
-func (d *desk) refused(authorization string, kind fault.Kind, reads int) {
+// wantRefused wants a header to be refused, with a number of reads so far.
+func (d *authFixture) wantRefused(authorization string, kind fault.Kind, reads int) {
 	d.t.Helper()
-	p, err := d.auth.Authenticate(context.Background(), authorization)
+	p, err := d.authenticator.Authenticate(context.Background(), authorization)
 	var f *fault.Fault
 	if p != nil || !errors.As(err, &f) || f.Kind != kind {
 		d.t.Fatalf("Authenticate = %v, %v, want a fault of kind %d", p, err, kind)
@@ -112,9 +112,9 @@ func (d *desk) refused(authorization string, kind fault.Kind, reads int) {
 	d.wantReads(reads)
 }
 
-func (d *desk) wantReads(reads int) {
+func (d *authFixture) wantReads(reads int) {
 	d.t.Helper()
-	if got := d.store.Reads(); got != reads {
+	if got := d.store.ReadCount(); got != reads {
 		d.t.Fatalf("%d reads of the store so far, want %d", got, reads)
 	}
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // decision "merchant-limits": off by default.
-func TestLimitsAreOff(t *testing.T) {
+func TestZeroLimitsMeanUnlimited(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
-	if _, _, on := p.Rate(); on {
+	if _, _, limited := p.RateLimit(); limited {
 		t.Error("a rate")
 	}
-	if _, on := p.DailyLimit("XOF"); on {
+	if _, limited := p.DailyAmountLimit("XOF"); limited {
 		t.Error("a daily amount")
 	}
 }
@@ -22,20 +22,20 @@ func TestLimitsAreOff(t *testing.T) {
 func TestLimits(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	p.RequestsPerSecond, p.DailyAmounts = 5, map[string]int64{"XOF": 1000}
-	if perSecond, burst, on := p.Rate(); perSecond != 5 || burst != 5 || !on {
-		t.Errorf("%d a second, burst %d, %v", perSecond, burst, on)
+	if perSecond, burst, limited := p.RateLimit(); perSecond != 5 || burst != 5 || !limited {
+		t.Errorf("%d a second, burst %d, %v", perSecond, burst, limited)
 	}
 	p.Burst = 20
-	if _, burst, _ := p.Rate(); burst != 20 {
+	if _, burst, _ := p.RateLimit(); burst != 20 {
 		t.Errorf("burst %d", burst)
 	}
-	if limit, on := p.DailyLimit("XOF"); limit != 1000 || !on {
-		t.Errorf("limit %d, %v", limit, on)
+	if limit, limited := p.DailyAmountLimit("XOF"); limit != 1000 || !limited {
+		t.Errorf("limit %d, %v", limit, limited)
 	}
-	if _, on := p.DailyLimit("XAF"); on {
+	if _, limited := p.DailyAmountLimit("XAF"); limited {
 		t.Error("a limit in another currency")
 	}
-	if err := p.Check(false); err != nil {
+	if err := p.Validate(false); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*merchant.Profile){
@@ -48,8 +48,8 @@ func TestLimits(t *testing.T) {
 		"XOF must be more than nothing": func(p *merchant.Profile) { p.DailyAmounts = map[string]int64{"XOF": 0} },
 	} {
 		c := p.Clone()
-		if change(c); c.Check(false) == nil || !strings.Contains(c.Check(false).Error(), name) {
-			t.Errorf("%s: %v", name, c.Check(false))
+		if change(c); c.Validate(false) == nil || !strings.Contains(c.Validate(false).Error(), name) {
+			t.Errorf("%s: %v", name, c.Validate(false))
 		}
 	}
 }

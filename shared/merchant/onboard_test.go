@@ -23,21 +23,21 @@ func TestNames(t *testing.T) {
 		if merchant.ValidName(name) != want {
 			t.Errorf("ValidName(%q) = %v", name, !want)
 		}
-		if _, err := merchant.New(name, merchanttest.Random(1), start); (err == nil) != want {
+		if _, err := merchant.New(name, merchanttest.SeededReader(1), start); (err == nil) != want {
 			t.Errorf("New(%q): %v", name, err)
 		}
 	}
 }
 
 func TestNew(t *testing.T) {
-	p, err := merchant.New("DemoShop", merchanttest.Random(1), start.Add(123456))
+	p, err := merchant.New("DemoShop", merchanttest.SeededReader(1), start.Add(123456))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(p.ID) != 16 || strings.ContainsAny(p.ID, "_/+=ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 		t.Errorf("id %q", p.ID)
 	}
-	if !p.Active() || p.Version != 1 || p.Generation != 1 || !p.Created.Equal(start) {
+	if !p.Active() || p.Version != 1 || p.TokenGeneration != 1 || !p.CreatedAt.Equal(start) {
 		t.Errorf("profile %+v", p)
 	}
 	if p.Allows(merchant.OperationPay, "", "") || len(p.Tokens) != 0 {
@@ -60,10 +60,10 @@ var credentials = []struct {
 	{
 		"tokens", "gwl_",
 		func(p *merchant.Profile, seed int64) (string, error) {
-			return merchant.IssueToken(p, merchanttest.Random(seed), start)
+			return merchant.IssueToken(p, merchanttest.SeededReader(seed), start)
 		},
 		func(p *merchant.Profile, seed int64) (string, error) {
-			return merchant.ReplaceToken(p, merchanttest.Random(seed), start)
+			return merchant.ReplaceToken(p, merchanttest.SeededReader(seed), start)
 		},
 		func(p *merchant.Profile, number int, at time.Time) error {
 			return merchant.RevokeToken(p, number, at, start)
@@ -73,10 +73,10 @@ var credentials = []struct {
 	{
 		"client secrets", "gwc_",
 		func(p *merchant.Profile, seed int64) (string, error) {
-			return merchant.IssueClientSecret(p, merchanttest.Random(seed), start)
+			return merchant.IssueClientSecret(p, merchanttest.SeededReader(seed), start)
 		},
 		func(p *merchant.Profile, seed int64) (string, error) {
-			return merchant.ReplaceClientSecret(p, merchanttest.Random(seed), start)
+			return merchant.ReplaceClientSecret(p, merchanttest.SeededReader(seed), start)
 		},
 		func(p *merchant.Profile, number int, at time.Time) error {
 			return merchant.RevokeClientSecret(p, number, at, start)
@@ -89,27 +89,27 @@ func TestRotation(t *testing.T) {
 	for _, kind := range credentials {
 		t.Run(kind.name, func(t *testing.T) {
 			p := merchanttest.NewProfile(t, "DemoShop", 1)
-			for seed := range int64(merchant.MaxLive) {
+			for seed := range int64(merchant.MaxActive) {
 				text, err := kind.issue(p, seed)
 				if err != nil || !strings.HasPrefix(text, kind.prefix+p.ID+"_") || len(text) != 73 {
 					t.Fatalf("issue: %d characters, %v", len(text), err)
 				}
 			}
-			if _, err := kind.issue(p, 3); !errors.Is(err, merchant.ErrTwoLive) {
+			if _, err := kind.issue(p, 3); !errors.Is(err, merchant.ErrTooManyActive) {
 				t.Fatalf("a third: %v", err)
 			}
 			if _, err := kind.replace(p, 3); err != nil {
 				t.Fatalf("replace: %v", err)
 			}
-			wantNumbers(t, kind.list(p), 2, 3)
+			checkNumbers(t, kind.list(p), 2, 3)
 			if err := kind.revoke(p, 2, start); err != nil {
 				t.Fatalf("revoke: %v", err)
 			}
 			if _, err := kind.issue(p, 4); err != nil {
 				t.Fatalf("an expired one does not make room: %v", err)
 			}
-			wantNumbers(t, kind.list(p), 3, 4)
-			if err := kind.revoke(p, 1, start); !errors.Is(err, merchant.ErrNoCredential) {
+			checkNumbers(t, kind.list(p), 3, 4)
+			if err := kind.revoke(p, 1, start); !errors.Is(err, merchant.ErrCredentialNotFound) {
 				t.Errorf("revoking one that is gone: %v", err)
 			}
 			if _, err := kind.replace(merchanttest.NewProfile(t, "Other", 2), 1); err != nil {
@@ -119,7 +119,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-func wantNumbers(t *testing.T, list []merchant.Credential, want ...int) {
+func checkNumbers(t *testing.T, list []merchant.Credential, want ...int) {
 	t.Helper()
 	var got []int
 	for _, c := range list {
@@ -132,7 +132,7 @@ func wantNumbers(t *testing.T, list []merchant.Credential, want ...int) {
 
 func TestRevokingDoesNotProlong(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
-	if _, err := merchant.IssueToken(p, merchanttest.Random(1), start); err != nil {
+	if _, err := merchant.IssueToken(p, merchanttest.SeededReader(1), start); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []time.Time{start.Add(time.Hour), start.Add(2 * time.Hour)} {
@@ -140,18 +140,18 @@ func TestRevokingDoesNotProlong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !p.Tokens[0].Expires.Equal(start.Add(time.Hour)) {
-		t.Errorf("expires %v", p.Tokens[0].Expires)
+	if !p.Tokens[0].ExpiresAt.Equal(start.Add(time.Hour)) {
+		t.Errorf("expires %v", p.Tokens[0].ExpiresAt)
 	}
 }
 
 func TestOnlyHashesAreStored(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, err := merchant.New("DemoShop", merchanttest.Random(rapid.Int64().Draw(t, "id")), start)
+		p, err := merchant.New("DemoShop", merchanttest.SeededReader(rapid.Int64().Draw(t, "id")), start)
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := merchant.IssueToken(p, merchanttest.Random(rapid.Int64().Draw(t, "token")), start)
+		token, err := merchant.IssueToken(p, merchanttest.SeededReader(rapid.Int64().Draw(t, "token")), start)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestWebhookSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := merchant.IssueWebhookSecret(p, 2, false, start); !errors.Is(err, merchant.ErrTwoLive) {
+	if _, err := merchant.IssueWebhookSecret(p, 2, false, start); !errors.Is(err, merchant.ErrTooManyActive) {
 		t.Fatalf("a third: %v", err)
 	}
 	issued, err := merchant.IssueWebhookSecret(p, 2, true, start)
@@ -185,7 +185,7 @@ func TestWebhookSecrets(t *testing.T) {
 	if err := merchant.RevokeWebhookSecret(p, 3, start); err != nil || len(p.WebhookSecrets) != 1 {
 		t.Fatalf("revoke: %v", err)
 	}
-	if err := merchant.RevokeWebhookSecret(p, 3, start); !errors.Is(err, merchant.ErrNoCredential) {
+	if err := merchant.RevokeWebhookSecret(p, 3, start); !errors.Is(err, merchant.ErrCredentialNotFound) {
 		t.Errorf("revoke again: %v", err)
 	}
 }
@@ -197,7 +197,7 @@ func TestSuspendAndResume(t *testing.T) {
 		t.Error("a suspended merchant may do something")
 	}
 	merchant.Resume(p, start)
-	if !p.Active() || p.Generation != 2 {
-		t.Errorf("after resuming: %s, generation %d", p.Status, p.Generation)
+	if !p.Active() || p.TokenGeneration != 2 {
+		t.Errorf("after resuming: %s, generation %d", p.Status, p.TokenGeneration)
 	}
 }

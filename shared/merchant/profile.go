@@ -31,16 +31,16 @@ const (
 type Profile struct {
 	// ID is random and never changes; signed tokens, database keys and webhook secrets carry it.
 	ID string
-	// Name is the MerchantName of order_id: letters and digits, at most MaxName, never changed (decision "merchant-names").
+	// Name is the MerchantName of order_id: letters and digits, at most MaxNameLength, never changed (decision "merchant-names").
 	Name string
 	// Status is StatusActive or StatusSuspended; anything else counts as suspended.
 	Status string
 	// Version counts the stored changes from 1; a Store's Update compares it.
 	Version int64
-	// Generation is part of every short-lived token; raising it revokes them all.
-	Generation int
-	Created    time.Time
-	Updated    time.Time
+	// TokenGeneration is part of every short-lived token; raising it revokes them all.
+	TokenGeneration int
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
 
 	// Operations, Countries (alpha-2) and Operators (as in mno-name, lower case) are what the merchant may use.
 	// Operators stand in the order of preference, for operations that name none.
@@ -65,17 +65,17 @@ type Profile struct {
 	Burst             int
 	DailyAmounts      map[string]int64
 
-	// Tokens are the long-lived access tokens, ClientSecrets those of the token endpoint: at most MaxLive of each.
+	// Tokens are the long-lived access tokens, ClientSecrets those of the token endpoint: at most MaxActive of each.
 	Tokens        []Credential
 	ClientSecrets []Credential
-	// WebhookSecrets are what notifications are signed with, newest first: at most MaxLive.
+	// WebhookSecrets are what notifications are signed with, newest first: at most MaxActive.
 	WebhookSecrets []WebhookSecret
-	// LastWebhookSecret is the highest version that a webhook secret of the merchant can ever have had, revoked ones
+	// LastWebhookSecretVersion is the highest version that a webhook secret of the merchant can ever have had, revoked ones
 	// included: the next gets a higher one, so that no secret is ever issued twice (decision "key-rings").
-	LastWebhookSecret int
+	LastWebhookSecretVersion int
 
-	// extra holds stored fields that this version of the program does not know; they are written back as they were.
-	extra map[string]rawField
+	// unknownFields holds stored fields that this version of the program does not know; they are written back as they were.
+	unknownFields map[string]rawField
 }
 
 // Credential is a secret that a merchant holds. The secret itself is shown once, when it is issued.
@@ -83,21 +83,23 @@ type Credential struct {
 	// Number names the credential among its kind, from 1, never reused within the profile.
 	Number int `json:"number"`
 	// Hash is the SHA-256 of the whole secret in hex. The secret has 256 random bits: a slow hash would add nothing.
-	Hash    string    `json:"hash"`
-	Created time.Time `json:"created"`
-	// Expires is when it stops to work; zero for never.
-	Expires time.Time `json:"expires,omitzero"`
+	Hash      string    `json:"hash"`
+	CreatedAt time.Time `json:"created"`
+	// ExpiresAt is when it stops to work; zero for never.
+	ExpiresAt time.Time `json:"expires,omitzero"`
 }
 
-// live tells whether the credential works at a time.
-func (c Credential) live(now time.Time) bool { return c.Expires.IsZero() || now.Before(c.Expires) }
+// isActive tells whether the credential works at a time.
+func (c Credential) isActive(now time.Time) bool {
+	return c.ExpiresAt.IsZero() || now.Before(c.ExpiresAt)
+}
 
 // WebhookSecret names one signing secret of the merchant's notifications. The secret itself is derived where it is
 // used, from the merchant's id, Version and the key KeyNumber of the webhook key ring, and stored nowhere.
 type WebhookSecret struct {
 	Version   int       `json:"version"`
 	KeyNumber int       `json:"key_number"`
-	Created   time.Time `json:"created"`
+	CreatedAt time.Time `json:"created"`
 }
 
 // Active tells whether the merchant may call at all.
@@ -107,8 +109,8 @@ func (p *Profile) Active() bool { return p.Status == StatusActive }
 // compared without case; "" for either does not ask about it (charge and SMS name no operator).
 func (p *Profile) Allows(operation, country, operator string) bool {
 	return p.Active() && slices.Contains(p.Operations, operation) &&
-		(country == "" || containsFold(p.Countries, country)) &&
-		(operator == "" || containsFold(p.Operators, operator))
+		(country == "" || containsIgnoringCase(p.Countries, country)) &&
+		(operator == "" || containsIgnoringCase(p.Operators, operator))
 }
 
 // AllowsOnBehalfOf tells whether a charge may carry this onBehalfOf.
@@ -119,8 +121,8 @@ func (p *Profile) AllowsSenderName(name string) bool {
 	return len(p.SenderNames) == 0 || slices.Contains(p.SenderNames, name)
 }
 
-// Home returns the alpha-2 code of the country of a charge that names none; "" for a merchant without countries.
-func (p *Profile) Home() string {
+// DefaultCountry returns the alpha-2 code of the country of a charge that names none; "" for a merchant without countries.
+func (p *Profile) DefaultCountry() string {
 	if p.HomeCountry != "" || len(p.Countries) == 0 {
 		return p.HomeCountry
 	}
@@ -130,9 +132,9 @@ func (p *Profile) Home() string {
 // NotificationPolicy is the rule for this merchant's notif_url: one of its registered hosts, and none where it has
 // registered none. allowLoopback is true in the local run alone.
 func (p *Profile) NotificationPolicy(allowLoopback bool) outgoing.Policy {
-	return outgoing.Policy{AllowLoopback: allowLoopback, HostsOnly: true, Hosts: p.NotificationHosts}
+	return outgoing.Policy{AllowLoopback: allowLoopback, RegisteredHostsOnly: true, RegisteredHosts: p.NotificationHosts}
 }
 
-func containsFold(values []string, value string) bool {
+func containsIgnoringCase(values []string, value string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, value) })
 }

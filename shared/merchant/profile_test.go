@@ -46,48 +46,48 @@ func TestAllows(t *testing.T) {
 
 func TestListsOfAProfile(t *testing.T) {
 	p := &merchant.Profile{}
-	if p.AllowsOnBehalfOf("Shop") || !p.AllowsSenderName("Shop") || p.Home() != "" {
+	if p.AllowsOnBehalfOf("Shop") || !p.AllowsSenderName("Shop") || p.DefaultCountry() != "" {
 		t.Error("an empty profile: onBehalfOf none, senderName any, no home")
 	}
 	p.OnBehalfOf, p.SenderNames, p.Countries = []string{"Shop"}, []string{"Shop"}, []string{"SN", "CI"}
 	if !p.AllowsOnBehalfOf("Shop") || p.AllowsOnBehalfOf("shop") || p.AllowsOnBehalfOf("") {
 		t.Error("onBehalfOf is compared exactly")
 	}
-	if !p.AllowsSenderName("Shop") || p.AllowsSenderName("Bank") || p.Home() != "SN" {
+	if !p.AllowsSenderName("Shop") || p.AllowsSenderName("Bank") || p.DefaultCountry() != "SN" {
 		t.Error("listed sender names alone; the first country is home")
 	}
-	if p.HomeCountry = "CI"; p.Home() != "CI" {
+	if p.HomeCountry = "CI"; p.DefaultCountry() != "CI" {
 		t.Error("the home country named is home")
 	}
 }
 
 func TestNotificationPolicy(t *testing.T) {
 	p := &merchant.Profile{}
-	if outgoing.Check("https://shop.example/", p.NotificationPolicy(false)) == nil {
+	if outgoing.CheckNotificationURL("https://shop.example/", p.NotificationPolicy(false)) == nil {
 		t.Error("a merchant without registered hosts may be told anywhere")
 	}
 	p.NotificationHosts = []string{"shop.example"}
-	if err := outgoing.Check("https://shop.example/told", p.NotificationPolicy(false)); err != nil {
+	if err := outgoing.CheckNotificationURL("https://shop.example/told", p.NotificationPolicy(false)); err != nil {
 		t.Error(err)
 	}
-	if outgoing.Check("http://127.0.0.1:3002/", p.NotificationPolicy(false)) == nil {
+	if outgoing.CheckNotificationURL("http://127.0.0.1:3002/", p.NotificationPolicy(false)) == nil {
 		t.Error("loopback is allowed")
 	}
-	if err := outgoing.Check("http://127.0.0.1:3002/", p.NotificationPolicy(true)); err != nil {
+	if err := outgoing.CheckNotificationURL("http://127.0.0.1:3002/", p.NotificationPolicy(true)); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestCheckNamesEveryFault(t *testing.T) {
+func TestValidateReportsEveryError(t *testing.T) {
 	good := merchanttest.NewProfile(t, "DemoShop", 1)
 	good.HomeCountry, good.SenderNames, good.NotificationHosts = "SN", []string{"DemoShop"}, []string{"shop.example", "a.example:8443"}
 	good.NotifURL = "https://a.example:8443/told"
-	if err := good.Check(false); err != nil {
+	if err := good.Validate(false); err != nil {
 		t.Errorf("a good profile: %v", err)
 	}
 	local := good.Clone()
 	local.NotifURL = "http://127.0.0.1:3002/inbox"
-	if err := local.Check(true); err != nil {
+	if err := local.Validate(true); err != nil {
 		t.Errorf("a local profile: %v", err)
 	}
 
@@ -96,7 +96,7 @@ func TestCheckNamesEveryFault(t *testing.T) {
 		Operators: []string{"Orange", ""}, SenderNames: []string{"TwelveLetter", ""},
 		NotificationHosts: []string{"10.0.0.1", "a.example/path"}, NotifURL: "http://a.example/",
 	}
-	err := bad.Check(false)
+	err := bad.Validate(false)
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -110,7 +110,7 @@ func TestCheckNamesEveryFault(t *testing.T) {
 	}
 }
 
-func TestCodecKeepsWhatItDoesNotKnow(t *testing.T) {
+func TestCodecKeepsUnknownFields(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	document, err := merchant.Encode(p)
 	if err != nil {
@@ -136,13 +136,13 @@ func TestCodecKeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestCodecIsWhole fills every exported field and wants all of them back: a field forgotten in the codec fails here.
-func TestCodecIsWhole(t *testing.T) {
+// TestCodecRoundTrip fills every exported field and wants all of them back: a field forgotten in the codec fails here.
+func TestCodecRoundTrip(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	p.HomeCountry, p.SenderNames, p.NotificationHosts, p.NotifURL = "SN", []string{"a"}, []string{"b"}, "c"
 	p.RequestsPerSecond, p.Burst, p.DailyAmounts = 5, 10, map[string]int64{"XOF": 1_000_000}
-	_, _ = merchant.IssueToken(p, merchanttest.Random(1), start)
-	_, _ = merchant.IssueClientSecret(p, merchanttest.Random(1), start)
+	_, _ = merchant.IssueToken(p, merchanttest.SeededReader(1), start)
+	_, _ = merchant.IssueClientSecret(p, merchanttest.SeededReader(1), start)
 	_, _ = merchant.IssueWebhookSecret(p, 1, false, start)
 	value := reflect.ValueOf(*p)
 	for i := range value.NumField() {
@@ -166,7 +166,7 @@ func TestCodecIsWhole(t *testing.T) {
 	}
 }
 
-func TestCloneSharesNothing(t *testing.T) {
+func TestCloneIsIndependent(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	p.DailyAmounts = map[string]int64{"XOF": 1}
 	c := p.Clone()

@@ -19,12 +19,12 @@ type Registry interface {
 	// merchant has or had the name. ErrIDTaken: the id exists. Creating the very same profile again succeeds.
 	Create(ctx context.Context, p *Profile) error
 
-	// Update stores p where the stored profile still has p.Version, and then raises p.Version by one. ErrChanged: it has
-	// another by now; read it again. ErrGone: there is no such profile. Name and ID must be as they were.
+	// Update stores p where the stored profile still has p.Version, and then raises p.Version by one. ErrVersionConflict: it has
+	// another by now; read it again. ErrNotFound: there is no such profile. Name and ID must be as they were.
 	Update(ctx context.Context, p *Profile) error
 
-	// IDOf finds a merchant's id by its name, without regard to case; "" when nobody has the name.
-	IDOf(ctx context.Context, name string) (string, error)
+	// IDByName finds a merchant's id by its name, without regard to case; "" when nobody has the name.
+	IDByName(ctx context.Context, name string) (string, error)
 
 	// IDs lists the ids of all merchants in no particular order. It reads the whole table: for people, not for requests.
 	IDs(ctx context.Context) ([]string, error)
@@ -32,8 +32,8 @@ type Registry interface {
 
 // The refusals of a Registry.
 var (
-	ErrNameTaken = errors.New("the merchant name is taken")
-	ErrIDTaken   = errors.New("the merchant id is taken")
-	ErrChanged   = errors.New("the profile was changed by another hand")
-	ErrGone      = errors.New("there is no such profile")
+	ErrNameTaken       = errors.New("the merchant name is taken")
+	ErrIDTaken         = errors.New("the merchant id is taken")
+	ErrVersionConflict = errors.New("the profile was changed by another hand")
+	ErrNotFound        = errors.New("there is no such profile")
 )

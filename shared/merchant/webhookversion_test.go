@@ -12,8 +12,8 @@ import (
 	"mobilegateway/shared/merchant/merchanttest"
 )
 
-// stores writes a profile as a store does, and reads it back.
-func stores(t interface{ Fatal(...any) }, p *merchant.Profile) *merchant.Profile {
+// storeAndRead writes a profile as a store does, and reads it back.
+func storeAndRead(t interface{ Fatal(...any) }, p *merchant.Profile) *merchant.Profile {
 	next := p.Clone()
 	next.Version++
 	document, err := merchant.Encode(next)
@@ -27,9 +27,9 @@ func stores(t interface{ Fatal(...any) }, p *merchant.Profile) *merchant.Profile
 	return read
 }
 
-// storesOlder writes a profile as the program did that knew nothing of the last version: what it does not know stays as it
+// storeWithOlderProgram writes a profile as the program did that knew nothing of the last version: what it does not know stays as it
 // was, and it numbers from the highest that is there.
-func storesOlder(t interface{ Fatal(...any) }, p *merchant.Profile, change func(held []merchant.WebhookSecret) []merchant.WebhookSecret) *merchant.Profile {
+func storeWithOlderProgram(t interface{ Fatal(...any) }, p *merchant.Profile, change func(issuedSecrets []merchant.WebhookSecret) []merchant.WebhookSecret) *merchant.Profile {
 	text, err := merchant.Encode(p)
 	if err != nil {
 		t.Fatal(err)
@@ -49,37 +49,37 @@ func storesOlder(t interface{ Fatal(...any) }, p *merchant.Profile, change func(
 	return read
 }
 
-func older(issue bool) func([]merchant.WebhookSecret) []merchant.WebhookSecret {
-	return func(held []merchant.WebhookSecret) []merchant.WebhookSecret {
+func olderProgramChange(issue bool) func([]merchant.WebhookSecret) []merchant.WebhookSecret {
+	return func(issuedSecrets []merchant.WebhookSecret) []merchant.WebhookSecret {
 		if !issue {
 			return nil
 		}
 		version := 1
-		for _, s := range held {
+		for _, s := range issuedSecrets {
 			version = max(version, s.Version+1)
 		}
-		return append([]merchant.WebhookSecret{{Version: version, KeyNumber: 1}}, held[:min(1, len(held))]...)
+		return append([]merchant.WebhookSecret{{Version: version, KeyNumber: 1}}, issuedSecrets[:min(1, len(issuedSecrets))]...)
 	}
 }
 
 // A secret derives from its version: a version that is given twice is a revoked secret that is live again.
-func TestNoWebhookVersionIsGivenTwice(t *testing.T) {
-	p := stores(t, merchanttest.NewProfile(t, "DemoShop", 1))
+func TestWebhookSecretVersionIsNeverReused(t *testing.T) {
+	p := storeAndRead(t, merchanttest.NewProfile(t, "DemoShop", 1))
 	for want := 1; want <= 4; want++ {
 		issued, err := merchant.IssueWebhookSecret(p, 1, false, start)
 		if err != nil || issued.Version != want {
 			t.Fatalf("issued %+v, %v; want version %d", issued, err, want)
 		}
-		p = stores(t, p)
+		p = storeAndRead(t, p)
 		if err := merchant.RevokeWebhookSecret(p, want, start); err != nil {
 			t.Fatal(err)
 		}
-		p = stores(t, p)
+		p = storeAndRead(t, p)
 	}
 }
 
 // Profiles that stood before the last version was kept: whatever was revoked of them is not issued again.
-func TestWebhookVersionOfAnOlderProfile(t *testing.T) {
+func TestWebhookSecretVersionOfOlderProfile(t *testing.T) {
 	for name, field := range map[string]string{
 		"two live":            `"webhook_secrets":[{"version":2,"key_number":1,"created":"2026-03-01T00:00:00Z"},{"version":1,"key_number":1,"created":"2026-03-01T00:00:00Z"}],`,
 		"the second revoked":  `"webhook_secrets":[{"version":1,"key_number":1,"created":"2026-03-01T00:00:00Z"}],`,
@@ -100,15 +100,15 @@ func TestWebhookVersionOfAnOlderProfile(t *testing.T) {
 	}
 }
 
-// TestWebhookVersionsSideBySide lets this program and the one before write the same profile in turns: this one never gives
+// TestWebhookSecretVersionsWithMixedPrograms lets this program and the one before write the same profile in turns: this one never gives
 // a version that either gave before.
-func TestWebhookVersionsSideBySide(t *testing.T) {
+func TestWebhookSecretVersionsWithMixedPrograms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, err := merchant.New("DemoShop", merchanttest.Random(1), start)
+		p, err := merchant.New("DemoShop", merchanttest.SeededReader(1), start)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p = stores(t, p)
+		p = storeAndRead(t, p)
 		given := map[int]bool{}
 		for range rapid.IntRange(1, 20).Draw(t, "changes") {
 			switch rapid.SampledFrom([]string{"issue", "revoke", "older issues", "older revokes", "other"}).Draw(t, "change") {
@@ -117,19 +117,19 @@ func TestWebhookVersionsSideBySide(t *testing.T) {
 				if err != nil || given[issued.Version] {
 					t.Fatalf("%+v, %v: given before", issued, err)
 				}
-				given[issued.Version], p = true, stores(t, p)
+				given[issued.Version], p = true, storeAndRead(t, p)
 			case "revoke":
 				for _, s := range p.WebhookSecrets {
 					_ = merchant.RevokeWebhookSecret(p, s.Version, start)
 				}
-				p = stores(t, p)
+				p = storeAndRead(t, p)
 			case "older issues":
-				p = storesOlder(t, p, older(true))
+				p = storeWithOlderProgram(t, p, olderProgramChange(true))
 				given[p.WebhookSecrets[0].Version] = true
 			case "older revokes":
-				p = storesOlder(t, p, older(false))
+				p = storeWithOlderProgram(t, p, olderProgramChange(false))
 			default:
-				p = stores(t, p)
+				p = storeAndRead(t, p)
 			}
 		}
 	})

@@ -20,11 +20,11 @@ const (
 	MaxExponent = 6
 )
 
-// The errors of Parse and ParseUnits. Their texts hold no part of the amount.
+// The errors of Parse and ParseMinorUnits. Their texts hold no part of the amount.
 var (
-	// ErrForm: not up to 12 digits, then perhaps a point and up to 48 digits. Signs, exponents, spaces, a bare point
+	// ErrFormat: not up to 12 digits, then perhaps a point and up to 48 digits. Signs, exponents, spaces, a bare point
 	// and digits other than 0 to 9 are of no good form.
-	ErrForm = errors.New("money: not a plain decimal amount")
+	ErrFormat = errors.New("money: not a plain decimal amount")
 	// ErrPrecision: more decimals than the currency has, other than zeros.
 	ErrPrecision = errors.New("money: more decimals than the currency has")
 	// ErrNotPositive: the amount is zero.
@@ -35,26 +35,26 @@ var (
 
 // Parse reads an amount as minor units of a currency with the exponent: "1.5" with exponent 3 is 1500. Decimals beyond
 // the exponent are accepted where they are zeros ("500.00" with exponent 0 is 500), leading zeros always. It fails
-// with ErrForm, ErrPrecision, ErrNotPositive or ErrExponent (decision "amount-form").
+// with ErrFormat, ErrPrecision, ErrNotPositive or ErrExponent (decision "amount-form").
 func Parse(text string, exponent int) (minor int64, err error) {
 	if exponent < 0 || exponent > MaxExponent {
 		return 0, ErrExponent
 	}
-	whole, decimals, pointed := strings.Cut(text, ".")
-	if !digits(whole, MaxWholeDigits) || (pointed && !digits(decimals, MaxDecimalDigits)) {
-		return 0, ErrForm
+	whole, decimals, hasPoint := strings.Cut(text, ".")
+	if !isDigits(whole, MaxWholeDigits) || (hasPoint && !isDigits(decimals, MaxDecimalDigits)) {
+		return 0, ErrFormat
 	}
-	kept, excess := decimals, ""
+	significant, excess := decimals, ""
 	if len(decimals) > exponent {
-		kept, excess = decimals[:exponent], decimals[exponent:]
+		significant, excess = decimals[:exponent], decimals[exponent:]
 	}
 	if strings.Trim(excess, "0") != "" {
 		return 0, ErrPrecision
 	}
 	// At most 12 + MaxExponent digits: always inside an int64.
-	minor, err = strconv.ParseInt(whole+kept+strings.Repeat("0", exponent-len(kept)), 10, 64)
+	minor, err = strconv.ParseInt(whole+significant+strings.Repeat("0", exponent-len(significant)), 10, 64)
 	if err != nil {
-		return 0, ErrForm
+		return 0, ErrFormat
 	}
 	if minor == 0 {
 		return 0, ErrNotPositive
@@ -62,10 +62,10 @@ func Parse(text string, exponent int) (minor int64, err error) {
 	return minor, nil
 }
 
-// ParseUnits reads a charge amount of DR Congo: a whole number of units, where 100 units are 1 USD, so that the result
+// ParseMinorUnits reads a charge amount of DR Congo: a whole number of units, where 100 units are 1 USD, so that the result
 // is at the same time the amount in US cents: "15" and "15.00" are 15, which is 0.15 USD (specification, Limits;
 // decision "charge-odc-unit"). It fails as Parse does; a part of a unit is ErrPrecision.
-func ParseUnits(text string) (units int64, err error) { return Parse(text, 0) }
+func ParseMinorUnits(text string) (units int64, err error) { return Parse(text, 0) }
 
 // Format writes minor units with exactly exponent decimals: 1500 with exponent 3 is "1.500". A negative exponent
 // counts as 0. Negative amounts, which Parse never returns, are written with a leading "-".
@@ -85,8 +85,8 @@ func Format(minor int64, exponent int) string {
 	return sign + text[:point] + "." + text[point:]
 }
 
-// digits is true for 1 to limit digits 0 to 9.
-func digits(text string, limit int) bool {
+// isDigits is true for 1 to limit digits 0 to 9.
+func isDigits(text string, limit int) bool {
 	if len(text) == 0 || len(text) > limit {
 		return false
 	}

@@ -34,28 +34,28 @@ func TestParse(t *testing.T) {
 		{"leading zeros", "0015", 0, 15, nil},
 		{"twelve digits", "999999999999", 3, 999999999999000, nil},
 		{"largest", "999999999999.999999", 6, 999999999999999999, nil},
-		{"thirteen digits", "1000000000000", 0, 0, money.ErrForm},
-		{"thirteen digits by zeros", "0000000000001", 0, 0, money.ErrForm},
+		{"thirteen digits", "1000000000000", 0, 0, money.ErrFormat},
+		{"thirteen digits by zeros", "0000000000001", 0, 0, money.ErrFormat},
 		{"as many decimals as may be", "1." + strings.Repeat("0", 48), 0, 1, nil},
-		{"one decimal more", "1." + strings.Repeat("0", 49), 0, 0, money.ErrForm},
+		{"one decimal more", "1." + strings.Repeat("0", 49), 0, 0, money.ErrFormat},
 		{"many decimals, the last no zero", "1." + strings.Repeat("0", 47) + "1", 3, 0, money.ErrPrecision},
 		{"zero", "0", 0, 0, money.ErrNotPositive},
 		{"zero with decimals", "0.00", 2, 0, money.ErrNotPositive},
-		{"minus", "-5", 0, 0, money.ErrForm},
-		{"minus zero", "-0", 0, 0, money.ErrForm},
-		{"plus", "+5", 0, 0, money.ErrForm},
-		{"exponent", "1e3", 0, 0, money.ErrForm},
-		{"upper exponent", "1E3", 0, 0, money.ErrForm},
-		{"space", " 5", 0, 0, money.ErrForm},
-		{"grouping", "1,000", 0, 0, money.ErrForm},
-		{"underscore", "1_000", 0, 0, money.ErrForm},
-		{"hexadecimal", "0x10", 0, 0, money.ErrForm},
-		{"empty", "", 0, 0, money.ErrForm},
-		{"point alone", ".", 0, 0, money.ErrForm},
-		{"nothing before the point", ".5", 2, 0, money.ErrForm},
-		{"nothing after the point", "5.", 2, 0, money.ErrForm},
-		{"two points", "1.2.3", 2, 0, money.ErrForm},
-		{"digits of another script", "١٢", 0, 0, money.ErrForm},
+		{"minus", "-5", 0, 0, money.ErrFormat},
+		{"minus zero", "-0", 0, 0, money.ErrFormat},
+		{"plus", "+5", 0, 0, money.ErrFormat},
+		{"exponent", "1e3", 0, 0, money.ErrFormat},
+		{"upper exponent", "1E3", 0, 0, money.ErrFormat},
+		{"space", " 5", 0, 0, money.ErrFormat},
+		{"grouping", "1,000", 0, 0, money.ErrFormat},
+		{"underscore", "1_000", 0, 0, money.ErrFormat},
+		{"hexadecimal", "0x10", 0, 0, money.ErrFormat},
+		{"empty", "", 0, 0, money.ErrFormat},
+		{"point alone", ".", 0, 0, money.ErrFormat},
+		{"nothing before the point", ".5", 2, 0, money.ErrFormat},
+		{"nothing after the point", "5.", 2, 0, money.ErrFormat},
+		{"two points", "1.2.3", 2, 0, money.ErrFormat},
+		{"digits of another script", "١٢", 0, 0, money.ErrFormat},
 		{"exponent too large", "1", 7, 0, money.ErrExponent},
 		{"exponent negative", "1", -1, 0, money.ErrExponent},
 	}
@@ -70,7 +70,7 @@ func TestParse(t *testing.T) {
 }
 
 // Specification, Limits: 15 means 0.15 USD.
-func TestParseUnits(t *testing.T) {
+func TestParseMinorUnits(t *testing.T) {
 	tests := []struct {
 		text string
 		want int64
@@ -81,10 +81,10 @@ func TestParseUnits(t *testing.T) {
 		{"15.5", 0, money.ErrPrecision},
 		{"0.15", 0, money.ErrPrecision},
 		{"0", 0, money.ErrNotPositive},
-		{"-1", 0, money.ErrForm},
+		{"-1", 0, money.ErrFormat},
 	}
 	for _, test := range tests {
-		got, err := money.ParseUnits(test.text)
+		got, err := money.ParseMinorUnits(test.text)
 		if got != test.want || !errors.Is(err, test.err) {
 			t.Errorf("ParseUnits(%q) = %d, %v, want %d, %v", test.text, got, err, test.want, test.err)
 		}
@@ -125,7 +125,7 @@ func exponents() *rapid.Generator[int] {
 	return rapid.SampledFrom(append(all, money.MaxExponent))
 }
 
-func TestWhatIsFormattedParsesBack(t *testing.T) {
+func TestFormattedAmountParsesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		exponent := exponents().Draw(t, "exponent")
 		minor := rapid.Int64Range(1, 999_999_999_999).Draw(t, "minor")

@@ -12,8 +12,8 @@ const (
 // ParseSender reads an SMS sender address of the form tel:+digits, 3 to 15 of them, and returns the digits with the
 // calling code. It is not checked as a telephone number (decision "sms-sender"). The scheme is written in lower case.
 func ParseSender(text string) (number string, ok bool) {
-	number, tel := strings.CutPrefix(text, "tel:+")
-	if !tel || !digits(number) || len(number) < MinSenderDigits || len(number) > MaxSenderDigits {
+	number, hasTelScheme := strings.CutPrefix(text, "tel:+")
+	if !hasTelScheme || !isDigits(number) || len(number) < MinSenderDigits || len(number) > MaxSenderDigits {
 		return "", false
 	}
 	return number, true
@@ -34,10 +34,10 @@ func Mask(text string) string {
 	return strings.Repeat("*", min(len(text), longest)-kept) + text[len(text)-kept:]
 }
 
-// LastFour returns the last four characters if all are digits, else "". They choose the sandbox's outcome.
-func LastFour(text string) string {
+// LastFourDigits returns the last four characters if all are digits, else "". They choose the sandbox's outcome.
+func LastFourDigits(text string) string {
 	const four = 4
-	if len(text) < four || !digits(text[len(text)-four:]) {
+	if len(text) < four || !isDigits(text[len(text)-four:]) {
 		return ""
 	}
 	return text[len(text)-four:]

@@ -58,7 +58,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-func TestMaskKeepsNoMoreThanTwoDigits(t *testing.T) {
+func TestMaskKeepsAtMostTwoDigits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		masked := msisdn.Mask(rapid.String().Draw(t, "text"))
 		rest := strings.TrimLeft(masked, "*")
@@ -68,7 +68,7 @@ func TestMaskKeepsNoMoreThanTwoDigits(t *testing.T) {
 	})
 }
 
-func TestLastFour(t *testing.T) {
+func TestLastFourDigits(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"+2250701021001", "1001"},
 		{"1001", "1001"},
@@ -79,7 +79,7 @@ func TestLastFour(t *testing.T) {
 		{"", ""},
 	}
 	for _, test := range tests {
-		if got := msisdn.LastFour(test.text); got != test.want {
+		if got := msisdn.LastFourDigits(test.text); got != test.want {
 			t.Errorf("LastFour(%q) = %q, want %q", test.text, got, test.want)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 // The errors of Parse. Their texts hold no part of the number.
 var (
-	// ErrForm: something other than digits after an optional leading "+".
-	ErrForm = errors.New("msisdn: not digits with an optional leading plus")
+	// ErrFormat: something other than digits after an optional leading "+".
+	ErrFormat = errors.New("msisdn: not digits with an optional leading plus")
 	// ErrCountry: an international number of another country.
 	ErrCountry = errors.New("msisdn: calling code of another country")
 	// ErrLength: no national number of the country has this length, or this leading zero.
@@ -36,40 +36,40 @@ func (n Number) National() string { return n.national }
 
 // Parse reads a number of country c. It accepts the international form with "+", "00" or the bare calling code, and
 // the national form; the latter also with one trunk zero, but for countries whose own numbers begin with zero
-// (market.Country.LeadingZero), where a further zero can only be a slip. Spaces, hyphens and parentheses are not
-// accepted (decision "msisdn-forms"). It fails with ErrForm, ErrCountry or ErrLength.
+// (market.Country.KeepsLeadingZero), where a further zero can only be a slip. Spaces, hyphens and parentheses are not
+// accepted (decision "msisdn-forms"). It fails with ErrFormat, ErrCountry or ErrLength.
 func Parse(text string, c market.Country) (Number, error) {
-	rest, plus := strings.CutPrefix(text, "+")
-	if !digits(rest) {
-		return Number{}, ErrForm
+	rest, international := strings.CutPrefix(text, "+")
+	if !isDigits(rest) {
+		return Number{}, ErrFormat
 	}
-	if !plus {
-		rest, plus = strings.CutPrefix(rest, "00")
+	if !international {
+		rest, international = strings.CutPrefix(rest, "00")
 	}
 	national := rest
-	if plus {
-		after, ours := strings.CutPrefix(rest, c.CallingCode)
-		if !ours {
+	if international {
+		remainder, sameCountry := strings.CutPrefix(rest, c.CallingCode)
+		if !sameCountry {
 			return Number{}, ErrCountry
 		}
-		national = after
-	} else if after, bare := strings.CutPrefix(rest, c.CallingCode); bare && inPlan(after, c) {
-		national = after
-	} else if after, trunk := strings.CutPrefix(rest, "0"); trunk && !c.LeadingZero {
-		national = after
+		national = remainder
+	} else if remainder, hasCallingCode := strings.CutPrefix(rest, c.CallingCode); hasCallingCode && matchesNumberPlan(remainder, c) {
+		national = remainder
+	} else if remainder, hasTrunkZero := strings.CutPrefix(rest, "0"); hasTrunkZero && !c.KeepsLeadingZero {
+		national = remainder
 	}
-	if !inPlan(national, c) {
+	if !matchesNumberPlan(national, c) {
 		return Number{}, ErrLength
 	}
 	return Number{callingCode: c.CallingCode, national: national}, nil
 }
 
-// inPlan is true for a national number of a length of the country, and without a leading zero where none begins so.
-func inPlan(national string, c market.Country) bool {
-	if strings.HasPrefix(national, "0") && !c.LeadingZero {
+// matchesNumberPlan is true for a national number of a length of the country, and without a leading zero where none begins so.
+func matchesNumberPlan(national string, c market.Country) bool {
+	if strings.HasPrefix(national, "0") && !c.KeepsLeadingZero {
 		return false
 	}
-	for _, length := range c.NationalDigits {
+	for _, length := range c.NationalLengths {
 		if len(national) == length {
 			return true
 		}
@@ -77,8 +77,8 @@ func inPlan(national string, c market.Country) bool {
 	return false
 }
 
-// digits is true for at least one digit, and nothing else.
-func digits(text string) bool {
+// isDigits is true for at least one digit, and nothing else.
+func isDigits(text string) bool {
 	for i := range len(text) {
 		if text[i] < '0' || text[i] > '9' {
 			return false

@@ -46,16 +46,16 @@ func TestEveryCountryInEveryForm(t *testing.T) {
 			"+" + national:                    msisdn.ErrCountry,
 			"+0" + c.CallingCode + national:   msisdn.ErrCountry,
 			"+" + c.CallingCode:               msisdn.ErrLength,
-			"":                                msisdn.ErrForm,
-			"+":                               msisdn.ErrForm,
-			"++" + c.CallingCode + national:   msisdn.ErrForm,
-			" " + national:                    msisdn.ErrForm,
-			national[:2] + " " + national[2:]: msisdn.ErrForm,
-			national[:2] + "-" + national[2:]: msisdn.ErrForm,
-			"tel:" + e164:                     msisdn.ErrForm,
-			strings.Replace(national, "0", "\u0660", 1) + "x": msisdn.ErrForm,
+			"":                                msisdn.ErrFormat,
+			"+":                               msisdn.ErrFormat,
+			"++" + c.CallingCode + national:   msisdn.ErrFormat,
+			" " + national:                    msisdn.ErrFormat,
+			national[:2] + " " + national[2:]: msisdn.ErrFormat,
+			national[:2] + "-" + national[2:]: msisdn.ErrFormat,
+			"tel:" + e164:                     msisdn.ErrFormat,
+			strings.Replace(national, "0", "\u0660", 1) + "x": msisdn.ErrFormat,
 		}
-		if c.LeadingZero {
+		if c.KeepsLeadingZero {
 			refused["0"+national] = nil // for any reason: for a number that begins with zero 00 is the international prefix
 			accepted["leading zero"] = national
 		} else {
@@ -118,9 +118,9 @@ func TestNationalNumberThatBeginsWithTheCallingCode(t *testing.T) {
 func TestAllFormsOfANumberAreOneNumber(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(market.All()).Draw(t, "country")
-		length := rapid.SampledFrom(c.NationalDigits).Draw(t, "length")
+		length := rapid.SampledFrom(c.NationalLengths).Draw(t, "length")
 		digits := rapid.SliceOfN(rapid.SampledFrom([]byte("0123456789")), length, length).Draw(t, "digits")
-		if digits[0] == '0' && !c.LeadingZero {
+		if digits[0] == '0' && !c.KeepsLeadingZero {
 			digits[0] = '7'
 		}
 		if digits[0] == '0' && digits[1] == '0' {

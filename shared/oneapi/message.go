@@ -11,8 +11,8 @@ type Exception string
 
 // The exceptions of the OneAPI family. The gateway's own 9009xx codes are policy exceptions (decision "error-table").
 const (
-	Service Exception = "serviceException"
-	Policy  Exception = "policyException"
+	ServiceException Exception = "serviceException"
+	PolicyException  Exception = "policyException"
 )
 
 // Message is a row of the table of messages.
@@ -29,29 +29,29 @@ type Message struct {
 
 // messages stand in the order of decision "error-table", then that of decision "authentication".
 var messages = []Message{
-	{"SVC0001", "A service error occurred. Error code is %1", Service, 500},
-	{"SVC0002", "Invalid input value for message part %1", Service, 400},
-	{"SVC0003", "Invalid input value for message part %1, valid values are %2", Service, 400},
-	{"SVC0004", "No valid addresses provided in message part %1", Service, 400},
-	{"SVC0005", "Correlator %1 specified in message part %2 is a duplicate", Service, 409},
-	{"SVC0270", "Charging operation failed, the charge was not applied", Service, 400},
-	{"SVC0280", "Message too long; maximum length is %1 characters", Service, 400},
-	{"POL0001", "A policy error occurred. Error code is %1", Policy, 403},
-	{"POL0253", "Payment operation refused by user", Policy, 403},
-	{"POL1000", "User has insufficient credit for transaction", Policy, 403},
-	{"900902", "Missing Credentials", Policy, 401},
-	{"900901", "Invalid Credentials", Policy, 401},
-	{"900908", "Resource forbidden", Policy, 403},
-	{"900800", "Message throttled out", Policy, 429},
-	{"900906", "No matching resource found", Policy, 404},
+	{"SVC0001", "A service error occurred. Error code is %1", ServiceException, 500},
+	{"SVC0002", "Invalid input value for message part %1", ServiceException, 400},
+	{"SVC0003", "Invalid input value for message part %1, valid values are %2", ServiceException, 400},
+	{"SVC0004", "No valid addresses provided in message part %1", ServiceException, 400},
+	{"SVC0005", "Correlator %1 specified in message part %2 is a duplicate", ServiceException, 409},
+	{"SVC0270", "Charging operation failed, the charge was not applied", ServiceException, 400},
+	{"SVC0280", "Message too long; maximum length is %1 characters", ServiceException, 400},
+	{"POL0001", "A policy error occurred. Error code is %1", PolicyException, 403},
+	{"POL0253", "Payment operation refused by user", PolicyException, 403},
+	{"POL1000", "User has insufficient credit for transaction", PolicyException, 403},
+	{"900902", "Missing Credentials", PolicyException, 401},
+	{"900901", "Invalid Credentials", PolicyException, 401},
+	{"900908", "Resource forbidden", PolicyException, 403},
+	{"900800", "Message throttled out", PolicyException, 429},
+	{"900906", "No matching resource found", PolicyException, 404},
 }
 
 // Messages returns the table of messages, for documentation and for tests that compare API Gateway's own answers with
 // it.
 func Messages() []Message { return append([]Message(nil), messages...) }
 
-// messageByID finds a row of the table.
-func messageByID(id string) (Message, bool) {
+// findMessage finds a row of the table.
+func findMessage(id string) (Message, bool) {
 	for _, m := range messages {
 		if m.ID == id {
 			return m, true

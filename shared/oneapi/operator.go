@@ -10,62 +10,62 @@ import (
 // MaxOperatorBody is the limit of an operator's error body in bytes; a longer one is not read.
 const MaxOperatorBody = 64 << 10
 
-// renderOperator makes the answer of an operator's exception that is passed on. Text and status are ours where our
+// renderOperatorException makes the answer of an operator's exception that is passed on. Text and status are ours where our
 // table has the messageId; else the text is the operator's, and the status 400 for SVC, 403 for POL. An
 // operator's SVC0001 was certainly not applied: 503 with Retry-After where it said 503, else 502 (decision
 // "error-table"). false for a messageId of another form.
-func renderOperator(o *fault.OperatorFault) (Answer, bool) {
+func renderOperatorException(o *fault.OperatorException) (ErrorResponse, bool) {
 	if o == nil {
-		return Answer{}, false
+		return ErrorResponse{}, false
 	}
-	exception, status, ofFamily := family(o.MessageID)
-	if !ofFamily {
-		return Answer{}, false
+	exception, status, recognized := exceptionOfMessageID(o.MessageID)
+	if !recognized {
+		return ErrorResponse{}, false
 	}
-	text := printable(o.Text, maxOperatorText)
+	text := truncatePrintable(o.Text, maxOperatorText)
 	variables := boundedVariables(o.Variables)
-	message, known := messageByID(o.MessageID)
+	message, known := findMessage(o.MessageID)
 	if known {
 		text, exception, status = message.Text, message.Exception, message.Status
 	}
 	if text == "" {
-		general, _ := messageByID("SVC0001")
-		text, variables = general.Text, []string{o.MessageID}
+		fallback, _ := findMessage("SVC0001")
+		text, variables = fallback.Text, []string{o.MessageID}
 	}
 	if o.MessageID != "SVC0001" {
-		return write(o.MessageID, text, exception, status, variables), true
+		return newErrorResponse(o.MessageID, text, exception, status, variables), true
 	}
 	if len(variables) == 0 {
 		variables = []string{codePlatformInternal}
 	}
-	answer := write(o.MessageID, text, exception, 502, variables)
+	response := newErrorResponse(o.MessageID, text, exception, 502, variables)
 	if o.HTTPStatus == 503 {
-		answer.Status = 503
-		answer.Header[retryAfter] = renderings[fault.OperatorDown].header[retryAfter]
+		response.Status = 503
+		response.Header[headerRetryAfter] = kindRenderings[fault.OperatorUnavailable].header[headerRetryAfter]
 	}
-	return answer, true
+	return response, true
 }
 
-// family tells the exception and the status of a messageId by its form, SVCnnnn or POLnnnn. The codes 900nnn are not
+// exceptionOfMessageID tells the exception and the status of a messageId by its form, SVCnnnn or POLnnnn. The codes 900nnn are not
 // passed on: between the operator and us they speak of our credentials, not of the merchant's (decision "outcomes").
-func family(id string) (exception Exception, status int, ok bool) {
+func exceptionOfMessageID(id string) (exception Exception, status int, ok bool) {
 	switch {
-	case len(id) == 7 && strings.HasPrefix(id, "SVC") && digits(id[3:]):
-		return Service, 400, true
-	case len(id) == 7 && strings.HasPrefix(id, "POL") && digits(id[3:]):
-		return Policy, 403, true
+	case len(id) == 7 && strings.HasPrefix(id, "SVC") && isDigits(id[3:]):
+		return ServiceException, 400, true
+	case len(id) == 7 && strings.HasPrefix(id, "POL") && isDigits(id[3:]):
+		return PolicyException, 403, true
 	default:
 		return "", 0, false
 	}
 }
 
-func digits(text string) bool { return strings.Trim(text, "0123456789") == "" }
+func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// Decode recognises the error shape in a body that an operator sent: an object requestError with a serviceException or
+// DecodeRequestError recognises the error shape in a body that an operator sent: an object requestError with a serviceException or
 // policyException that has a messageId of 1 to 32 letters, digits, "_" and "-". It tolerates more fields, a missing
 // text, and variables that are no texts; text and variables come back bounded (256 characters, 8 variables) and
 // printable. HTTPStatus is the caller's to set. false: the body is not of the shape, or over MaxOperatorBody.
-func Decode(body []byte) (*fault.OperatorFault, bool) {
+func DecodeRequestError(body []byte) (*fault.OperatorException, bool) {
 	if len(body) > MaxOperatorBody {
 		return nil, false
 	}
@@ -76,7 +76,7 @@ func Decode(body []byte) (*fault.OperatorFault, bool) {
 	if err != nil {
 		return nil, false
 	}
-	for _, member := range []Exception{Service, Policy} {
+	for _, member := range []Exception{ServiceException, PolicyException} {
 		decoded, ok := decodeException(wire.RequestError[string(member)])
 		if ok {
 			return decoded, true
@@ -85,7 +85,7 @@ func Decode(body []byte) (*fault.OperatorFault, bool) {
 	return nil, false
 }
 
-func decodeException(raw json.RawMessage) (*fault.OperatorFault, bool) {
+func decodeException(raw json.RawMessage) (*fault.OperatorException, bool) {
 	if len(raw) == 0 {
 		return nil, false
 	}
@@ -98,13 +98,13 @@ func decodeException(raw json.RawMessage) (*fault.OperatorFault, bool) {
 	if err != nil {
 		return nil, false
 	}
-	id := scalar(wire.MessageID)
-	if id == "" || len(id) > maxOperatorMessage || strings.Trim(id, messageCharacters) != "" {
+	id := scalarText(wire.MessageID)
+	if id == "" || len(id) > maxOperatorMessageID || strings.Trim(id, messageCharacters) != "" {
 		return nil, false
 	}
-	return &fault.OperatorFault{
+	return &fault.OperatorException{
 		MessageID: id,
-		Text:      printable(scalar(wire.Text), maxOperatorText),
+		Text:      truncatePrintable(scalarText(wire.Text), maxOperatorText),
 		Variables: decodeVariables(wire.Variables),
 	}, true
 }
@@ -116,20 +116,20 @@ func decodeVariables(raw json.RawMessage) []string {
 	var items []json.RawMessage
 	err := json.Unmarshal(raw, &items)
 	if err != nil {
-		if single := scalar(raw); single != "" {
+		if single := scalarText(raw); single != "" {
 			return boundedVariables([]string{single})
 		}
 		return []string{}
 	}
 	variables := []string{}
 	for _, item := range items[:min(len(items), maxVariables)] {
-		variables = append(variables, scalar(item))
+		variables = append(variables, scalarText(item))
 	}
 	return boundedVariables(variables)
 }
 
-// scalar gives a JSON text's characters, a number or a truth value as written, and "" for everything else.
-func scalar(raw json.RawMessage) string {
+// scalarText gives a JSON text's characters, a number or a truth value as written, and "" for everything else.
+func scalarText(raw json.RawMessage) string {
 	var text string
 	err := json.Unmarshal(raw, &text)
 	if err == nil {
@@ -143,9 +143,9 @@ func scalar(raw json.RawMessage) string {
 
 // boundedVariables is never nil.
 func boundedVariables(values []string) []string {
-	bounded := []string{}
+	limited := []string{}
 	for _, v := range values[:min(len(values), maxVariables)] {
-		bounded = append(bounded, printable(v, maxOperatorText))
+		limited = append(limited, truncatePrintable(v, maxOperatorText))
 	}
-	return bounded
+	return limited
 }

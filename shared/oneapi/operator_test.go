@@ -11,103 +11,103 @@ import (
 	"mobilegateway/shared/oneapi"
 )
 
-func passedOn(o *fault.OperatorFault) oneapi.Answer {
-	return oneapi.Render(&fault.Fault{Kind: fault.OperatorError, Operator: o})
+func renderForwarded(o *fault.OperatorException) oneapi.ErrorResponse {
+	return oneapi.Render(&fault.Fault{Kind: fault.OperatorError, OperatorException: o})
 }
 
-func TestOperatorsExceptionIsPassedOn(t *testing.T) {
+func TestOperatorExceptionIsForwarded(t *testing.T) {
 	const shape = `{"requestError":{"`
 	tests := []struct {
 		name     string
-		operator *fault.OperatorFault
+		operator *fault.OperatorException
 		status   int
 		body     string
 	}{
 		{
 			"known, our text and status",
-			&fault.OperatorFault{MessageID: "POL0001", Text: "theirs %1", Variables: []string{"Not enough credit"}, HTTPStatus: 400},
+			&fault.OperatorException{MessageID: "POL0001", Text: "theirs %1", Variables: []string{"Not enough credit"}, HTTPStatus: 400},
 			403,
 			shape + `policyException":{"messageId":"POL0001","text":"A policy error occurred. Error code is %1","variables":["Not enough credit"]}}}`,
 		},
 		{
 			"known, without variables",
-			&fault.OperatorFault{MessageID: "SVC0270", HTTPStatus: 500},
+			&fault.OperatorException{MessageID: "SVC0270", HTTPStatus: 500},
 			400,
 			shape + `serviceException":{"messageId":"SVC0270","text":"Charging operation failed, the charge was not applied","variables":[]}}}`,
 		},
 		{
 			"unknown SVC",
-			&fault.OperatorFault{MessageID: "SVC0999", Text: "Odd %1", Variables: []string{"a", "b"}, HTTPStatus: 418},
+			&fault.OperatorException{MessageID: "SVC0999", Text: "Odd %1", Variables: []string{"a", "b"}, HTTPStatus: 418},
 			400,
 			shape + `serviceException":{"messageId":"SVC0999","text":"Odd %1","variables":["a","b"]}}}`,
 		},
 		{
 			"unknown POL",
-			&fault.OperatorFault{MessageID: "POL0999", Text: "Odd", HTTPStatus: 400},
+			&fault.OperatorException{MessageID: "POL0999", Text: "Odd", HTTPStatus: 400},
 			403,
 			shape + `policyException":{"messageId":"POL0999","text":"Odd","variables":[]}}}`,
 		},
 		{
 			"unknown without a text",
-			&fault.OperatorFault{MessageID: "SVC0999", Variables: []string{"a"}, HTTPStatus: 400},
+			&fault.OperatorException{MessageID: "SVC0999", Variables: []string{"a"}, HTTPStatus: 400},
 			400,
 			shape + `serviceException":{"messageId":"SVC0999","text":"A service error occurred. Error code is %1","variables":["SVC0999"]}}}`,
 		},
 		{
 			"SVC0001 with 503: down",
-			&fault.OperatorFault{MessageID: "SVC0001", Variables: []string{"PDK_SMSW_0013"}, HTTPStatus: 503},
+			&fault.OperatorException{MessageID: "SVC0001", Variables: []string{"PDK_SMSW_0013"}, HTTPStatus: 503},
 			503,
 			shape + `serviceException":{"messageId":"SVC0001","text":"A service error occurred. Error code is %1","variables":["PDK_SMSW_0013"]}}}`,
 		},
 		{
 			"SVC0001 with 504",
-			&fault.OperatorFault{MessageID: "SVC0001", Variables: []string{"x"}, HTTPStatus: 504},
+			&fault.OperatorException{MessageID: "SVC0001", Variables: []string{"x"}, HTTPStatus: 504},
 			502,
 			shape + `serviceException":{"messageId":"SVC0001","text":"A service error occurred. Error code is %1","variables":["x"]}}}`,
 		},
 		{
 			"SVC0001 with another status",
-			&fault.OperatorFault{MessageID: "SVC0001", HTTPStatus: 400},
+			&fault.OperatorException{MessageID: "SVC0001", HTTPStatus: 400},
 			502,
 			shape + `serviceException":{"messageId":"SVC0001","text":"A service error occurred. Error code is %1","variables":["PDK_SMSW_3000"]}}}`,
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			answer := passedOn(test.operator)
-			checkShape(t, answer)
-			if answer.Status != test.status || string(answer.Body) != test.body {
-				t.Errorf("answer %d %s\nwant %d %s", answer.Status, answer.Body, test.status, test.body)
+			response := renderForwarded(test.operator)
+			checkShape(t, response)
+			if response.Status != test.status || string(response.Body) != test.body {
+				t.Errorf("answer %d %s\nwant %d %s", response.Status, response.Body, test.status, test.body)
 			}
-			if wantRetry := test.status == 503; (answer.Header["Retry-After"] == "5") != wantRetry {
-				t.Errorf("Retry-After is %q", answer.Header["Retry-After"])
+			if wantRetry := test.status == 503; (response.Header["Retry-After"] == "5") != wantRetry {
+				t.Errorf("Retry-After is %q", response.Header["Retry-After"])
 			}
 		})
 	}
 }
 
 // 9009xx between the operator and us is about our own credentials; other forms are no codes of the family.
-func TestWhatIsNotPassedOnIsOurIntegrationsFault(t *testing.T) {
-	want := oneapi.Render(fault.Of(fault.OperatorRefusedUs))
+func TestUnforwardableExceptionIsIntegrationRejected(t *testing.T) {
+	want := oneapi.Render(fault.New(fault.IntegrationRejected))
 	for _, id := range []string{"900901", "900908", "900800", "", "SVC001", "SVC00011", "SVCabcd", "POL", "ERR0001", "svc0001"} {
-		answer := passedOn(&fault.OperatorFault{MessageID: id, Text: "secret", HTTPStatus: 401})
-		if answer.Status != 502 || string(answer.Body) != string(want.Body) {
-			t.Errorf("%q is answered %d %s", id, answer.Status, answer.Body)
+		response := renderForwarded(&fault.OperatorException{MessageID: id, Text: "secret", HTTPStatus: 401})
+		if response.Status != 502 || string(response.Body) != string(want.Body) {
+			t.Errorf("%q is answered %d %s", id, response.Status, response.Body)
 		}
 	}
-	if answer := passedOn(nil); answer.Status != 502 {
-		t.Errorf("an exception that is not there is answered %d", answer.Status)
+	if response := renderForwarded(nil); response.Status != 502 {
+		t.Errorf("an exception that is not there is answered %d", response.Status)
 	}
 }
 
-func TestOperatorsWordsAreBounded(t *testing.T) {
+func TestOperatorTextsAreBounded(t *testing.T) {
 	many := make([]string, 50)
 	for i := range many {
 		many[i] = strings.Repeat("é\n", 500)
 	}
-	answer := passedOn(&fault.OperatorFault{MessageID: "SVC0999", Text: strings.Repeat("x\x00", 5000), Variables: many})
-	checkShape(t, answer)
-	decoded, ok := oneapi.Decode(answer.Body)
+	response := renderForwarded(&fault.OperatorException{MessageID: "SVC0999", Text: strings.Repeat("x\x00", 5000), Variables: many})
+	checkShape(t, response)
+	decoded, ok := oneapi.DecodeRequestError(response.Body)
 	if !ok || len(decoded.Variables) != 8 || utf8.RuneCountInString(decoded.Text) != 256 {
 		t.Fatalf("decoded %v", ok)
 	}
@@ -121,41 +121,41 @@ func TestOperatorsWordsAreBounded(t *testing.T) {
 func TestDecode(t *testing.T) {
 	tests := []struct {
 		name, body string
-		want       *fault.OperatorFault
+		want       *fault.OperatorException
 	}{
 		{
 			"service exception",
 			`{"requestError":{"serviceException":{"messageId":"SVC0002","text":"Invalid %1","variables":["amount"]}}}`,
-			&fault.OperatorFault{MessageID: "SVC0002", Text: "Invalid %1", Variables: []string{"amount"}},
+			&fault.OperatorException{MessageID: "SVC0002", Text: "Invalid %1", Variables: []string{"amount"}},
 		},
 		{
 			"policy exception with more fields",
 			`{"x":1,"requestError":{"y":[],"policyException":{"messageId":"POL1000","text":"No credit","variables":[],"url":"u"}}}`,
-			&fault.OperatorFault{MessageID: "POL1000", Text: "No credit"},
+			&fault.OperatorException{MessageID: "POL1000", Text: "No credit"},
 		},
-		{"missing text and variables", `{"requestError":{"policyException":{"messageId":"900901"}}}`, &fault.OperatorFault{MessageID: "900901"}},
-		{"messageId as a number", `{"requestError":{"policyException":{"messageId":900901}}}`, &fault.OperatorFault{MessageID: "900901"}},
+		{"missing text and variables", `{"requestError":{"policyException":{"messageId":"900901"}}}`, &fault.OperatorException{MessageID: "900901"}},
+		{"messageId as a number", `{"requestError":{"policyException":{"messageId":900901}}}`, &fault.OperatorException{MessageID: "900901"}},
 		{
 			"null text and variables",
 			`{"requestError":{"serviceException":{"messageId":"SVC0001","text":null,"variables":null}}}`,
-			&fault.OperatorFault{MessageID: "SVC0001"},
+			&fault.OperatorException{MessageID: "SVC0001"},
 		},
 		{
 			"variables of other types",
 			`{"requestError":{"serviceException":{"messageId":"SVC0280","text":5,"variables":[160,true,null,{"a":1},["b"],"c"]}}}`,
-			&fault.OperatorFault{MessageID: "SVC0280", Text: "5", Variables: []string{"160", "true", "", "", "", "c"}},
+			&fault.OperatorException{MessageID: "SVC0280", Text: "5", Variables: []string{"160", "true", "", "", "", "c"}},
 		},
 		{
 			"a single variable",
 			`{"requestError":{"serviceException":{"messageId":"SVC0280","variables":"160"}}}`,
-			&fault.OperatorFault{MessageID: "SVC0280", Variables: []string{"160"}},
+			&fault.OperatorException{MessageID: "SVC0280", Variables: []string{"160"}},
 		},
 		{
 			"null beside the exception",
 			`{"requestError":{"serviceException":null,"policyException":{"messageId":"POL0253"}}}`,
-			&fault.OperatorFault{MessageID: "POL0253"},
+			&fault.OperatorException{MessageID: "POL0253"},
 		},
-		{"an id of another family", `{"requestError":{"serviceException":{"messageId":"ERR-1"}}}`, &fault.OperatorFault{MessageID: "ERR-1"}},
+		{"an id of another family", `{"requestError":{"serviceException":{"messageId":"ERR-1"}}}`, &fault.OperatorException{MessageID: "ERR-1"}},
 		{"nothing", ``, nil},
 		{"HTML", `<html>503</html>`, nil},
 		{"another object", `{"fault":{"code":900901}}`, nil},
@@ -172,7 +172,7 @@ func TestDecode(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, ok := oneapi.Decode([]byte(test.body))
+			got, ok := oneapi.DecodeRequestError([]byte(test.body))
 			if ok != (test.want != nil) || (got != nil) != ok {
 				t.Fatalf("Decode = %v, %v", got, ok)
 			}
@@ -190,10 +190,10 @@ func TestDecode(t *testing.T) {
 }
 
 // What we write ourselves is read back: our own sandbox operator speaks this shape to our driver.
-func TestDecodeReadsWhatRenderWrites(t *testing.T) {
+func TestDecodeRequestErrorReadsRenderedErrors(t *testing.T) {
 	for kind, f := range one {
-		answer := oneapi.Render(f)
-		if decoded, ok := oneapi.Decode(answer.Body); !ok || decoded.MessageID != answer.ID {
+		response := oneapi.Render(f)
+		if decoded, ok := oneapi.DecodeRequestError(response.Body); !ok || decoded.MessageID != response.MessageID {
 			t.Errorf("%v: %v, %v", kind, decoded, ok)
 		}
 	}
@@ -206,15 +206,15 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"requestError":{"serviceException":{"messageId":900901,"text":5,"variables":"x"}}}`), 503)
 	f.Add([]byte(`<html>`), 502)
 	f.Fuzz(func(t *testing.T, body []byte, status int) {
-		decoded, ok := oneapi.Decode(body)
+		decoded, ok := oneapi.DecodeRequestError(body)
 		if !ok {
 			return
 		}
 		decoded.HTTPStatus = status
-		answer := passedOn(decoded)
-		checkShape(t, answer)
-		if len(answer.Body) > 16<<10 {
-			t.Fatalf("%d bytes", len(answer.Body))
+		response := renderForwarded(decoded)
+		checkShape(t, response)
+		if len(response.Body) > 16<<10 {
+			t.Fatalf("%d bytes", len(response.Body))
 		}
 	})
 }

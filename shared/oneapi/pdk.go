@@ -1,30 +1,30 @@
 package oneapi
 
-// Source says how the %1 of an internal code is made.
-type Source int
+// VariableSource says how the %1 of an internal code is made.
+type VariableSource int
 
 // The sources, in the specification's words.
 const (
-	OwnCode         Source = iota // the internal code itself
-	SenderAddress                 // senderAddress value
-	RecipientValue                // address value
-	CorrelatorValue               // clientCorrelator value; %2, listed without a description, is the message part
-	PartName                      // the message part (decision "error-table": a missing value has no value to show)
-	MaxLength                     // the maximum message length
-	FixedText                     // Row.Fixed
+	FromCode          VariableSource = iota // the internal code itself
+	FromSenderAddress                       // senderAddress value
+	FromRecipient                           // address value
+	FromCorrelator                          // clientCorrelator value; %2, listed without a description, is the message part
+	FromPartName                            // the message part (decision "error-table": a missing value has no value to show)
+	FromMaxLength                           // the maximum message length
+	FromFixedText                           // Row.Fixed
 )
 
-// Row is a row of the specification's table of SMS internal error codes (specification, Errors).
-type Row struct {
+// PDKCode is a row of the specification's table of SMS internal error codes (specification, Errors).
+type PDKCode struct {
 	// Code is the internal code, PDK_SMSW_nnnn.
 	Code string
 	// Description is the specification's.
 	Description string
 	// MessageID is the mapped code.
 	MessageID string
-	// Source says how %1 is made, Fixed is %1 where it is always the same text.
-	Source Source
-	Fixed  string
+	// VariableSource says how %1 is made, Fixed is %1 where it is always the same text.
+	VariableSource VariableSource
+	FixedText      string
 }
 
 // The internal codes that Render puts into SVC0001.
@@ -44,49 +44,49 @@ const (
 	codeDailyLimit = "Daily amount limit exceeded"
 )
 
-// pdkRows stand in the specification's order.
-var pdkRows = []Row{
-	{codeInternal, "Internal error", "SVC0001", OwnCode, ""},
-	{codeIntegration, "Integration error", "SVC0001", OwnCode, ""},
-	{"PDK_SMSW_0003", "Unavailable country", "SVC0004", SenderAddress, ""},
-	{"PDK_SMSW_0004", "Duplicate client correlator", "SVC0005", CorrelatorValue, ""},
-	{"PDK_SMSW_0005", "Missing input value", "SVC0002", PartName, ""},
-	{"PDK_SMSW_0006", "Invalid sender address", "SVC0004", SenderAddress, ""},
-	{"PDK_SMSW_0007", "Invalid recipient address", "SVC0004", RecipientValue, ""},
-	{"PDK_SMSW_0008", "Message too long", "SVC0280", MaxLength, ""},
-	{"PDK_SMSW_0009", "Invalid input value", "SVC0002", PartName, ""},
-	{codeUnresponsive, "Backend API is unresponsive", "SVC0001", OwnCode, ""},
-	{codePlatformDown, "Service delivery platform is unresponsive", "SVC0001", OwnCode, ""},
-	{"PDK_SMSW_1000", "Backend API internal error", "SVC0001", OwnCode, ""},
-	{"PDK_SMSW_1001", consumptionForbidden, "POL0001", FixedText, notEnoughCredit},
-	{"PDK_SMSW_1002", "Resource consumption failure: invalid parameter", "POL0001", FixedText, noContract},
-	{"PDK_SMSW_1003", consumptionForbidden, "POL0001", FixedText, expiredContract},
-	{"PDK_SMSW_1004", "Resource consumption failure: unknown transaction ID", "SVC0001", OwnCode, ""},
-	{codePlatformInternal, "Service delivery platform internal error", "SVC0001", OwnCode, ""},
-	{"PDK_SMSW_3001", "Service delivery platform SLA error", "SVC0001", OwnCode, ""},
+// pdkCodes stand in the specification's order.
+var pdkCodes = []PDKCode{
+	{codeInternal, "Internal error", "SVC0001", FromCode, ""},
+	{codeIntegration, "Integration error", "SVC0001", FromCode, ""},
+	{"PDK_SMSW_0003", "Unavailable country", "SVC0004", FromSenderAddress, ""},
+	{"PDK_SMSW_0004", "Duplicate client correlator", "SVC0005", FromCorrelator, ""},
+	{"PDK_SMSW_0005", "Missing input value", "SVC0002", FromPartName, ""},
+	{"PDK_SMSW_0006", "Invalid sender address", "SVC0004", FromSenderAddress, ""},
+	{"PDK_SMSW_0007", "Invalid recipient address", "SVC0004", FromRecipient, ""},
+	{"PDK_SMSW_0008", "Message too long", "SVC0280", FromMaxLength, ""},
+	{"PDK_SMSW_0009", "Invalid input value", "SVC0002", FromPartName, ""},
+	{codeUnresponsive, "Backend API is unresponsive", "SVC0001", FromCode, ""},
+	{codePlatformDown, "Service delivery platform is unresponsive", "SVC0001", FromCode, ""},
+	{"PDK_SMSW_1000", "Backend API internal error", "SVC0001", FromCode, ""},
+	{"PDK_SMSW_1001", consumptionForbidden, "POL0001", FromFixedText, notEnoughCredit},
+	{"PDK_SMSW_1002", "Resource consumption failure: invalid parameter", "POL0001", FromFixedText, noContract},
+	{"PDK_SMSW_1003", consumptionForbidden, "POL0001", FromFixedText, expiredContract},
+	{"PDK_SMSW_1004", "Resource consumption failure: unknown transaction ID", "SVC0001", FromCode, ""},
+	{codePlatformInternal, "Service delivery platform internal error", "SVC0001", FromCode, ""},
+	{"PDK_SMSW_3001", "Service delivery platform SLA error", "SVC0001", FromCode, ""},
 }
 
-// PDKRows returns the specification's table of internal codes, all 18 rows in its order.
-func PDKRows() []Row { return append([]Row(nil), pdkRows...) }
+// PDKCodes returns the specification's table of internal codes, all 18 rows in its order.
+func PDKCodes() []PDKCode { return append([]PDKCode(nil), pdkCodes...) }
 
-// PDK finds an internal code's row.
-func PDK(code string) (Row, bool) {
-	for _, row := range pdkRows {
+// FindPDKCode finds an internal code's row.
+func FindPDKCode(code string) (PDKCode, bool) {
+	for _, row := range pdkCodes {
 		if row.Code == code {
 			return row, true
 		}
 	}
-	return Row{}, false
+	return PDKCode{}, false
 }
 
 // Variables makes the variables of a row: values are what its Source speaks of (an address, a part, a length; for
-// CorrelatorValue the correlator and the message part) and are not looked at where %1 is the code or a fixed text.
-func (r Row) Variables(values ...string) []string {
-	switch r.Source {
-	case OwnCode:
+// FromCorrelator the correlator and the message part) and are not looked at where %1 is the code or a fixed text.
+func (r PDKCode) Variables(values ...string) []string {
+	switch r.VariableSource {
+	case FromCode:
 		return []string{r.Code}
-	case FixedText:
-		return []string{r.Fixed}
+	case FromFixedText:
+		return []string{r.FixedText}
 	default:
 		return append([]string{}, values...)
 	}

@@ -19,28 +19,28 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // one has a fault of each kind as the operations make them.
 var one = map[fault.Kind]*fault.Fault{
-	fault.Internal:          fault.Because(errors.New("the cause must not show")),
-	fault.NoRoute:           fault.Of(fault.NoRoute),
-	fault.TooLarge:          fault.In(fault.TooLarge, "body"),
-	fault.NoCredentials:     fault.Of(fault.NoCredentials),
-	fault.BadCredentials:    {Kind: fault.BadCredentials, Cause: errors.New("the cause must not show")},
-	fault.MediaType:         fault.In(fault.MediaType, "Content-Type"),
-	fault.Missing:           fault.In(fault.Missing, "amountTransaction.endUserId"),
-	fault.Invalid:           fault.In(fault.Invalid, "amountTransaction.paymentAmount.chargingInformation.amount"),
-	fault.NotAllowed:        {Kind: fault.NotAllowed, Part: "channel", Value: "web, tpe, ussd"},
-	fault.Address:           {Kind: fault.Address, Part: "outboundSMSMessageRequest.senderAddress", Value: "tel:+33123"},
-	fault.PathAddress:       {Kind: fault.PathAddress, Part: "senderAddress", Value: "tel:225"},
-	fault.TooLong:           {Kind: fault.TooLong, Part: "outboundSMSMessageRequest.outboundSMSTextMessage.message", Value: "160"},
-	fault.Forbidden:         fault.Of(fault.Forbidden),
-	fault.Throttled:         fault.Of(fault.Throttled),
-	fault.OverLimit:         {Kind: fault.OverLimit, Value: "1500", Part: "XOF"},
-	fault.NotFound:          fault.In(fault.NotFound, "order_id"),
-	fault.Duplicate:         {Kind: fault.Duplicate, Part: "order_id", Value: "DemoShop_1", Location: "https://api.example.test/1"},
-	fault.InFlight:          {Kind: fault.InFlight, Part: "amountTransaction.clientCorrelator", Value: "c-1"},
-	fault.OperatorRefusedUs: {Kind: fault.OperatorRefusedUs, Cause: errors.New("the cause must not show")},
-	fault.OperatorDown:      fault.Of(fault.OperatorDown),
-	fault.OutcomeUnknown:    fault.Of(fault.OutcomeUnknown),
-	fault.OperatorError: {Kind: fault.OperatorError, Operator: &fault.OperatorFault{
+	fault.Internal:             fault.NewInternal(errors.New("the cause must not show")),
+	fault.RouteNotFound:        fault.New(fault.RouteNotFound),
+	fault.BodyTooLarge:         fault.ForPart(fault.BodyTooLarge, "body"),
+	fault.MissingCredentials:   fault.New(fault.MissingCredentials),
+	fault.InvalidCredentials:   {Kind: fault.InvalidCredentials, Cause: errors.New("the cause must not show")},
+	fault.UnsupportedMediaType: fault.ForPart(fault.UnsupportedMediaType, "Content-Type"),
+	fault.MissingPart:          fault.ForPart(fault.MissingPart, "amountTransaction.endUserId"),
+	fault.InvalidPart:          fault.ForPart(fault.InvalidPart, "amountTransaction.paymentAmount.chargingInformation.amount"),
+	fault.ValueNotAllowed:      {Kind: fault.ValueNotAllowed, Part: "channel", Value: "web, tpe, ussd"},
+	fault.InvalidAddress:       {Kind: fault.InvalidAddress, Part: "outboundSMSMessageRequest.senderAddress", Value: "tel:+33123"},
+	fault.InvalidPathAddress:   {Kind: fault.InvalidPathAddress, Part: "senderAddress", Value: "tel:225"},
+	fault.MessageTooLong:       {Kind: fault.MessageTooLong, Part: "outboundSMSMessageRequest.outboundSMSTextMessage.message", Value: "160"},
+	fault.Forbidden:            fault.New(fault.Forbidden),
+	fault.RateLimited:          fault.New(fault.RateLimited),
+	fault.DailyLimitExceeded:   {Kind: fault.DailyLimitExceeded, Value: "1500", Part: "XOF"},
+	fault.NotFound:             fault.ForPart(fault.NotFound, "order_id"),
+	fault.DuplicateKey:         {Kind: fault.DuplicateKey, Part: "order_id", Value: "DemoShop_1", Location: "https://api.example.test/1"},
+	fault.RequestInProgress:    {Kind: fault.RequestInProgress, Part: "amountTransaction.clientCorrelator", Value: "c-1"},
+	fault.IntegrationRejected:  {Kind: fault.IntegrationRejected, Cause: errors.New("the cause must not show")},
+	fault.OperatorUnavailable:  fault.New(fault.OperatorUnavailable),
+	fault.OutcomeUnknown:       fault.New(fault.OutcomeUnknown),
+	fault.OperatorError: {Kind: fault.OperatorError, OperatorException: &fault.OperatorException{
 		MessageID: "POL1000", Text: "the operator's own words", Variables: []string{}, HTTPStatus: 400,
 	}},
 }
@@ -52,16 +52,16 @@ type golden struct {
 	Body   json.RawMessage   `json:"body"`
 }
 
-func TestGoldenAnswerOfEveryKind(t *testing.T) {
+func TestGoldenResponseOfEveryKind(t *testing.T) {
 	for _, kind := range fault.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			f, ok := one[kind]
 			if !ok {
 				t.Fatal("no example")
 			}
-			answer := oneapi.Render(f)
-			checkShape(t, answer)
-			got, err := json.Marshal(golden{answer.Status, answer.Header, answer.Body})
+			response := oneapi.Render(f)
+			checkShape(t, response)
+			got, err := json.Marshal(golden{response.Status, response.Header, response.Body})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,33 +90,33 @@ func checkGolden(t *testing.T, name string, got []byte) {
 
 // checkShape compares a body with the one shape: exactly one exception with exactly its three members, variables an
 // array, the text with its literal %1, and no cause.
-func checkShape(t *testing.T, answer oneapi.Answer) {
+func checkShape(t *testing.T, response oneapi.ErrorResponse) {
 	t.Helper()
 	var body map[string]map[string]map[string]json.RawMessage
-	err := json.Unmarshal(answer.Body, &body)
+	err := json.Unmarshal(response.Body, &body)
 	if err != nil {
-		t.Fatalf("body %s: %v", answer.Body, err)
+		t.Fatalf("body %s: %v", response.Body, err)
 	}
 	if len(body) != 1 || len(body["requestError"]) != 1 {
-		t.Fatalf("body %s", answer.Body)
+		t.Fatalf("body %s", response.Body)
 	}
 	for name, exception := range body["requestError"] {
 		wantName := "policyException"
-		if strings.HasPrefix(answer.ID, "SVC") {
+		if strings.HasPrefix(response.MessageID, "SVC") {
 			wantName = "serviceException"
 		}
-		if name != wantName || len(exception) != 3 || string(exception["messageId"]) != `"`+answer.ID+`"` {
-			t.Errorf("body %s", answer.Body)
+		if name != wantName || len(exception) != 3 || string(exception["messageId"]) != `"`+response.MessageID+`"` {
+			t.Errorf("body %s", response.Body)
 		}
 		if variables := string(exception["variables"]); !strings.HasPrefix(variables, "[") {
 			t.Errorf("variables are %s", variables)
 		}
 	}
-	if answer.Header["Content-Type"] != "application/json" || answer.Status < 400 || answer.Status > 599 {
-		t.Errorf("status %d, header %v", answer.Status, answer.Header)
+	if response.Header["Content-Type"] != "application/json" || response.Status < 400 || response.Status > 599 {
+		t.Errorf("status %d, header %v", response.Status, response.Header)
 	}
-	if strings.Contains(string(answer.Body), "must not show") {
-		t.Errorf("the cause shows: %s", answer.Body)
+	if strings.Contains(string(response.Body), "must not show") {
+		t.Errorf("the cause shows: %s", response.Body)
 	}
 }
 
@@ -132,8 +132,8 @@ func TestKindsAgainstTheDecisions(t *testing.T) {
 	}
 	var got []string
 	for _, kind := range fault.Kinds() {
-		answer := oneapi.Render(one[kind])
-		row := fmt.Sprintf("%v %s %d %s", kind, answer.ID, answer.Status, answer.Header["Retry-After"])
+		response := oneapi.Render(one[kind])
+		row := fmt.Sprintf("%v %s %d %s", kind, response.MessageID, response.Status, response.Header["Retry-After"])
 		got = append(got, strings.TrimSpace(row))
 	}
 	if !slices.Equal(got, want) {
@@ -143,50 +143,50 @@ func TestKindsAgainstTheDecisions(t *testing.T) {
 
 // decision "merchant-limits": the time to wait is the limit's own.
 func TestRetryAfterOfALimit(t *testing.T) {
-	answer := oneapi.Render(&fault.Fault{Kind: fault.Throttled, RetryAfter: 17})
-	if answer.Status != 429 || answer.Header["Retry-After"] != "17" {
-		t.Errorf("%d %v", answer.Status, answer.Header)
+	response := oneapi.Render(&fault.Fault{Kind: fault.RateLimited, RetryAfter: 17})
+	if response.Status != 429 || response.Header["Retry-After"] != "17" {
+		t.Errorf("%d %v", response.Status, response.Header)
 	}
-	if again := oneapi.Render(fault.Of(fault.Throttled)); again.Header["Retry-After"] != "1" {
+	if again := oneapi.Render(fault.New(fault.RateLimited)); again.Header["Retry-After"] != "1" {
 		t.Errorf("the table has changed: %v", again.Header)
 	}
 }
 
-func TestWhatIsNoFaultIsABareInternalError(t *testing.T) {
-	want := oneapi.Render(fault.Of(fault.Internal))
+func TestOtherErrorsRenderAsInternalError(t *testing.T) {
+	want := oneapi.Render(fault.New(fault.Internal))
 	for name, err := range map[string]error{
 		"nil":               nil,
 		"plain":             errors.New("secret"),
 		"nil fault":         (*fault.Fault)(nil),
-		"no kind":           fault.Of(fault.Kind(99)),
-		"negative kind":     fault.Of(fault.Kind(-1)),
+		"no kind":           fault.New(fault.Kind(99)),
+		"negative kind":     fault.New(fault.Kind(-1)),
 		"wrapped and plain": fmt.Errorf("call: %w", errors.New("secret")),
 	} {
-		answer := oneapi.Render(err)
-		if answer.Status != 500 || string(answer.Body) != string(want.Body) {
-			t.Errorf("%s: %d %s", name, answer.Status, answer.Body)
+		response := oneapi.Render(err)
+		if response.Status != 500 || string(response.Body) != string(want.Body) {
+			t.Errorf("%s: %d %s", name, response.Status, response.Body)
 		}
 	}
-	wrapped := fmt.Errorf("validate: %w", fault.In(fault.Missing, "amount"))
-	if answer := oneapi.Render(wrapped); answer.Status != 400 {
-		t.Errorf("a wrapped fault is answered %d", answer.Status)
+	wrapped := fmt.Errorf("validate: %w", fault.ForPart(fault.MissingPart, "amount"))
+	if response := oneapi.Render(wrapped); response.Status != 400 {
+		t.Errorf("a wrapped fault is answered %d", response.Status)
 	}
 }
 
 func TestHeadersAreNotShared(t *testing.T) {
-	oneapi.Render(fault.Of(fault.Throttled)).Header["Retry-After"] = "changed"
-	if got := oneapi.Render(fault.Of(fault.Throttled)).Header["Retry-After"]; got != "1" {
+	oneapi.Render(fault.New(fault.RateLimited)).Header["Retry-After"] = "changed"
+	if got := oneapi.Render(fault.New(fault.RateLimited)).Header["Retry-After"]; got != "1" {
 		t.Errorf("Retry-After is %q", got)
 	}
 }
 
-func TestValuesOfClientsAreBoundedAndPrintable(t *testing.T) {
-	answer := oneapi.Render(fault.In(fault.Invalid, "a\x00<&>\u202e"+strings.Repeat("é", 5000)))
-	checkShape(t, answer)
-	if len(answer.Body) > 2300 {
-		t.Errorf("%d bytes", len(answer.Body))
+func TestClientValuesAreBoundedAndPrintable(t *testing.T) {
+	response := oneapi.Render(fault.ForPart(fault.InvalidPart, "a\x00<&>\u202e"+strings.Repeat("é", 5000)))
+	checkShape(t, response)
+	if len(response.Body) > 2300 {
+		t.Errorf("%d bytes", len(response.Body))
 	}
-	if !strings.Contains(string(answer.Body), `"a <&> é`) {
-		t.Errorf("body %.200s", answer.Body)
+	if !strings.Contains(string(response.Body), `"a <&> é`) {
+		t.Errorf("body %.200s", response.Body)
 	}
 }

@@ -16,9 +16,9 @@ func TestMessagesAreConsistent(t *testing.T) {
 			t.Errorf("%s stands twice", m.ID)
 		}
 		seen[m.ID] = true
-		want := oneapi.Policy
+		want := oneapi.PolicyException
 		if strings.HasPrefix(m.ID, "SVC") {
-			want = oneapi.Service
+			want = oneapi.ServiceException
 		}
 		if m.Exception != want || m.Text == "" || m.Status < 400 || m.Status > 599 {
 			t.Errorf("row %+v", m)
@@ -34,7 +34,7 @@ func TestMessagesAreConsistent(t *testing.T) {
 }
 
 // The specification fixes two statuses and two texts; all else is decided.
-func TestWhatTheSpecificationFixes(t *testing.T) {
+func TestMessagesMatchTheSpecification(t *testing.T) {
 	for _, m := range oneapi.Messages() {
 		switch m.ID {
 		case "SVC0280":
@@ -72,7 +72,7 @@ func TestPDKTableAgainstTheSpecification(t *testing.T) {
 		"PDK_SMSW_3001|Service delivery platform SLA error|SVC0001|PDK_SMSW_3001",
 	}
 	var got []string
-	for _, row := range oneapi.PDKRows() {
+	for _, row := range oneapi.PDKCodes() {
 		got = append(got, fmt.Sprintf("%s|%s|%s|%s", row.Code, row.Description, row.MessageID, row.Variables("given")[0]))
 	}
 	if !slices.Equal(got, want) {
@@ -81,18 +81,18 @@ func TestPDKTableAgainstTheSpecification(t *testing.T) {
 }
 
 func TestPDK(t *testing.T) {
-	for _, want := range oneapi.PDKRows() {
-		if got, ok := oneapi.PDK(want.Code); !ok || got != want {
+	for _, want := range oneapi.PDKCodes() {
+		if got, ok := oneapi.FindPDKCode(want.Code); !ok || got != want {
 			t.Errorf("PDK(%s) = %+v", want.Code, got)
 		}
 		if !slices.ContainsFunc(oneapi.Messages(), func(m oneapi.Message) bool { return m.ID == want.MessageID }) {
 			t.Errorf("%s maps to %s, which is no message", want.Code, want.MessageID)
 		}
 	}
-	if _, ok := oneapi.PDK("PDK_SMSW_0010"); ok {
+	if _, ok := oneapi.FindPDKCode("PDK_SMSW_0010"); ok {
 		t.Error("PDK_SMSW_0010 is a row")
 	}
-	row, _ := oneapi.PDK("PDK_SMSW_0004")
+	row, _ := oneapi.FindPDKCode("PDK_SMSW_0004")
 	if got := row.Variables("c-1", "clientCorrelator"); !slices.Equal(got, []string{"c-1", "clientCorrelator"}) {
 		t.Errorf("variables of a duplicate: %v", got)
 	}

@@ -10,15 +10,15 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// maxHeader is the longest header value read, in bytes.
-const maxHeader = 2048
+// maxHeaderBytes is the longest header value read, in bytes.
+const maxHeaderBytes = 2048
 
-// Header reads a required header: Missing where it is absent or empty; Invalid where it stands twice with different
+// RequiredHeader reads a required header: Missing where it is absent or empty; Invalid where it stands twice with different
 // values, is too long or holds anything but printable ASCII. The first fault is recorded in doc, ahead of the body's.
-func Header(req *apigw.Request, doc *strictjson.Reader, name string) string {
+func RequiredHeader(req *apigw.Request, doc *strictjson.Reader, name string) string {
 	value := OptionalHeader(req, doc, name)
 	if value == "" {
-		doc.Fail(fault.In(fault.Missing, name))
+		doc.RecordFault(fault.ForPart(fault.MissingPart, name))
 	}
 	return value
 }
@@ -26,42 +26,42 @@ func Header(req *apigw.Request, doc *strictjson.Reader, name string) string {
 // OptionalHeader reads a header that may be absent, under the same rules.
 func OptionalHeader(req *apigw.Request, doc *strictjson.Reader, name string) string {
 	value := req.Header(name)
-	if req.HeaderRepeated(name) || len(value) > maxHeader || strings.ContainsFunc(value, notPrintable) {
-		doc.Fail(fault.In(fault.Invalid, name))
+	if req.HasConflictingHeader(name) || len(value) > maxHeaderBytes || strings.ContainsFunc(value, isUnprintable) {
+		doc.RecordFault(fault.ForPart(fault.InvalidPart, name))
 	}
 	return value
 }
 
-func notPrintable(r rune) bool { return r < ' ' || r > '~' }
+func isUnprintable(r rune) bool { return r < ' ' || r > '~' }
 
-// HeaderOneOf reads a required header whose value must be one of a list.
-func HeaderOneOf(req *apigw.Request, doc *strictjson.Reader, name string, valid ...string) string {
-	value := Header(req, doc, name)
-	OneOf(doc, name, value, valid)
+// RequiredHeaderOneOf reads a required header whose value must be one of a list.
+func RequiredHeaderOneOf(req *apigw.Request, doc *strictjson.Reader, name string, valid ...string) string {
+	value := RequiredHeader(req, doc, name)
+	CheckOneOf(doc, name, value, valid)
 	return value
 }
 
-// HomeOrMCO is the country of a charge: the one that X-Operator-MCO names, else the merchant's own
+// ChargeCountry is the country of a charge: the one that X-Operator-MCO names, else the merchant's own
 // (decision "charge-country").
-func HomeOrMCO(req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile) market.Country {
+func ChargeCountry(req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile) market.Country {
 	if OptionalHeader(req, doc, "X-Operator-MCO") == "" {
-		home, _ := market.ByAlpha2(profile.Home())
+		home, _ := market.ByAlpha2(profile.DefaultCountry())
 		return home
 	}
-	return MCO(req, doc)
+	return CountryFromMCO(req, doc)
 }
 
-// MCO is the country that the required header X-Operator-MCO names (decision "sms-mco"); NotAllowed with the table's
+// CountryFromMCO is the country that the required header X-Operator-MCO names (decision "sms-mco"); NotAllowed with the table's
 // values where it names none.
-func MCO(req *apigw.Request, doc *strictjson.Reader) market.Country {
-	code := Header(req, doc, "X-Operator-MCO")
+func CountryFromMCO(req *apigw.Request, doc *strictjson.Reader) market.Country {
+	code := RequiredHeader(req, doc, "X-Operator-MCO")
 	country, found := market.ByMCO(code)
 	if !found && code != "" {
-		doc.Fail(notAllowed("X-Operator-MCO", market.MCOs()))
+		doc.RecordFault(notAllowedFault("X-Operator-MCO", market.MCOs()))
 	}
 	return country
 }
 
-func notAllowed(part string, valid []string) *fault.Fault {
-	return &fault.Fault{Kind: fault.NotAllowed, Part: part, Value: strings.Join(valid, ", ")}
+func notAllowedFault(part string, valid []string) *fault.Fault {
+	return &fault.Fault{Kind: fault.ValueNotAllowed, Part: part, Value: strings.Join(valid, ", ")}
 }

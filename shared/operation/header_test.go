@@ -12,7 +12,7 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-func parse(t testing.TB, body string) *strictjson.Reader {
+func mustParse(t testing.TB, body string) *strictjson.Reader {
 	t.Helper()
 	doc, err := strictjson.Parse([]byte(body))
 	if err != nil {
@@ -21,10 +21,10 @@ func parse(t testing.TB, body string) *strictjson.Reader {
 	return doc
 }
 
-// told checks the first fault of a document; kind 0 stands for none, for no rule here is an internal fault.
-func told(t testing.TB, doc *strictjson.Reader, kind fault.Kind, part, value string) {
+// assertFault checks the first fault of a document; kind 0 stands for none, for no rule here is an internal fault.
+func assertFault(t testing.TB, doc *strictjson.Reader, kind fault.Kind, part, value string) {
 	t.Helper()
-	f := doc.Fault()
+	f := doc.FirstFault()
 	if f == nil {
 		f = &fault.Fault{}
 	}
@@ -41,43 +41,43 @@ func TestHeader(t *testing.T) {
 	}{
 		{"plain", "abc", "abc", 0},
 		{"printable punctuation", `a b"c\<>~`, `a b"c\<>~`, 0},
-		{"absent", "", "", fault.Missing},
-		{"spaces alone", "  ", "", fault.Missing},
+		{"absent", "", "", fault.MissingPart},
+		{"spaces alone", "  ", "", fault.MissingPart},
 		{"as long as may be", strings.Repeat("x", 2048), strings.Repeat("x", 2048), 0},
-		{"too long", strings.Repeat("x", 2049), strings.Repeat("x", 2049), fault.Invalid},
-		{"a control character", "a\x00b", "a\x00b", fault.Invalid},
-		{"a line end within", "a\r\nb", "a\r\nb", fault.Invalid},
-		{"delete", "a\x7f", "a\x7f", fault.Invalid},
-		{"other scripts", "é", "é", fault.Invalid},
-		{"not UTF-8", "\xff", "\xff", fault.Invalid},
+		{"too long", strings.Repeat("x", 2049), strings.Repeat("x", 2049), fault.InvalidPart},
+		{"a control character", "a\x00b", "a\x00b", fault.InvalidPart},
+		{"a line end within", "a\r\nb", "a\r\nb", fault.InvalidPart},
+		{"delete", "a\x7f", "a\x7f", fault.InvalidPart},
+		{"other scripts", "é", "é", fault.InvalidPart},
+		{"not UTF-8", "\xff", "\xff", fault.InvalidPart},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			req, doc := &apigw.Request{}, parse(t, "{}")
+			req, doc := &apigw.Request{}, mustParse(t, "{}")
 			if c.name != "absent" {
 				req.SetHeader("GW-Token", c.value)
 			}
-			if got := operation.Header(req, doc, "gw-token"); got != c.read {
+			if got := operation.RequiredHeader(req, doc, "gw-token"); got != c.read {
 				t.Errorf("read %q", got)
 			}
 			part := "gw-token"
 			if c.kind == 0 {
 				part = ""
 			}
-			told(t, doc, c.kind, part, "")
+			assertFault(t, doc, c.kind, part, "")
 		})
 	}
 }
 
 func TestHeaderOneOf(t *testing.T) {
-	req, doc := &apigw.Request{}, parse(t, "{}")
+	req, doc := &apigw.Request{}, mustParse(t, "{}")
 	req.SetHeader("channel", "fax")
-	operation.HeaderOneOf(req, doc, "channel", "web", "tpe")
-	told(t, doc, fault.NotAllowed, "channel", "web, tpe")
+	operation.RequiredHeaderOneOf(req, doc, "channel", "web", "tpe")
+	assertFault(t, doc, fault.ValueNotAllowed, "channel", "web, tpe")
 }
 
 // decision "charge-country" and "sms-mco".
-func TestCountry(t *testing.T) {
+func TestChargeCountry(t *testing.T) {
 	cases := []struct {
 		name, mco, home, want string
 		kind                  fault.Kind
@@ -87,53 +87,53 @@ func TestCountry(t *testing.T) {
 		{"decision charge-country: another", "OTN", "", "TN", 0},
 		{"decision sms-mco: ODC", "ODC", "", "CD", 0},
 		{"decision sms-mco: OCD", "OCD", "", "CD", 0},
-		{"unknown", "OXX", "", "", fault.NotAllowed},
-		{"alpha-2 alone", "CI", "", "", fault.NotAllowed},
+		{"unknown", "OXX", "", "", fault.ValueNotAllowed},
+		{"alpha-2 alone", "CI", "", "", fault.ValueNotAllowed},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			req, doc, profile := &apigw.Request{}, parse(t, "{}"), operationtest.Demo()
+			req, doc, profile := &apigw.Request{}, mustParse(t, "{}"), operationtest.DemoProfile()
 			req.SetHeader("X-Operator-MCO", c.mco)
 			profile.HomeCountry = c.home
-			if got := operation.HomeOrMCO(req, doc, profile).Alpha2; got != c.want {
+			if got := operation.ChargeCountry(req, doc, profile).Alpha2; got != c.want {
 				t.Errorf("country %q, want %q", got, c.want)
 			}
 			if c.kind != 0 {
-				told(t, doc, c.kind, "X-Operator-MCO", strings.Join(market.MCOs(), ", "))
+				assertFault(t, doc, c.kind, "X-Operator-MCO", strings.Join(market.MCOs(), ", "))
 			}
 		})
 	}
 	t.Run("a required one that is absent", func(t *testing.T) {
-		doc := parse(t, "{}")
-		operation.MCO(&apigw.Request{}, doc)
-		told(t, doc, fault.Missing, "X-Operator-MCO", "")
+		doc := mustParse(t, "{}")
+		operation.CountryFromMCO(&apigw.Request{}, doc)
+		assertFault(t, doc, fault.MissingPart, "X-Operator-MCO", "")
 	})
 }
 
 // decision "constants".
-func TestConstant(t *testing.T) {
+func TestRequireConstant(t *testing.T) {
 	cases := []struct {
 		name, body, value string
 		kind              fault.Kind
 	}{
 		{"the valid one", `{"a":"Charged"}`, "", 0},
-		{"another case", `{"a":"charged"}`, "Charged", fault.NotAllowed},
-		{"a space more", `{"a":"Charged "}`, "Charged", fault.NotAllowed},
-		{"very long", `{"a":"` + strings.Repeat("x", 60000) + `"}`, "Charged", fault.NotAllowed},
-		{"absent", `{}`, "", fault.Missing},
-		{"null", `{"a":null}`, "", fault.Missing},
-		{"empty", `{"a":""}`, "", fault.Invalid},
-		{"a number", `{"a":1}`, "", fault.Invalid},
+		{"another case", `{"a":"charged"}`, "Charged", fault.ValueNotAllowed},
+		{"a space more", `{"a":"Charged "}`, "Charged", fault.ValueNotAllowed},
+		{"very long", `{"a":"` + strings.Repeat("x", 60000) + `"}`, "Charged", fault.ValueNotAllowed},
+		{"absent", `{}`, "", fault.MissingPart},
+		{"null", `{"a":null}`, "", fault.MissingPart},
+		{"empty", `{"a":""}`, "", fault.InvalidPart},
+		{"a number", `{"a":1}`, "", fault.InvalidPart},
 	}
 	for _, c := range cases {
 		t.Run("decision constants: "+c.name, func(t *testing.T) {
-			doc := parse(t, c.body)
-			operation.Constant(doc, "a", "Charged")
+			doc := mustParse(t, c.body)
+			operation.RequireConstant(doc, "a", "Charged")
 			part := "a"
 			if c.kind == 0 {
 				part = ""
 			}
-			told(t, doc, c.kind, part, c.value)
+			assertFault(t, doc, c.kind, part, c.value)
 		})
 	}
 }

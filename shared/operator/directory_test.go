@@ -7,42 +7,42 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// plainDriver has none of the optional abilities.
-type plainDriver struct{}
+// minimalStubDriver has none of the optional abilities.
+type minimalStubDriver struct{}
 
-func (plainDriver) Account(context.Context, string) (string, error) { return "a1", nil }
-func (plainDriver) Charge(context.Context, operator.ChargeCall) operator.Result {
+func (minimalStubDriver) CurrentAccountID(context.Context, string) (string, error) { return "a1", nil }
+func (minimalStubDriver) Charge(context.Context, operator.ChargeCall) operator.Result {
 	return operator.Result{}
 }
-func (plainDriver) Pay(context.Context, operator.PayCall) operator.PayAnswer {
-	return operator.PayAnswer{}
+func (minimalStubDriver) Pay(context.Context, operator.PayCall) operator.PayResponse {
+	return operator.PayResponse{}
 }
-func (plainDriver) SendSMS(context.Context, operator.SMSCall) operator.Result {
-	return operator.Result{}
-}
-
-// fullDriver has all of them.
-type fullDriver struct{ plainDriver }
-
-func (fullDriver) PaymentStatus(context.Context, operator.StatusCall) operator.StatusAnswer {
-	return operator.StatusAnswer{}
-}
-func (fullDriver) UserSMS(context.Context, operator.UserSMSCall) operator.Result {
+func (minimalStubDriver) SendSMS(context.Context, operator.SMSCall) operator.Result {
 	return operator.Result{}
 }
 
-func TestDirectoryFindsDrivers(t *testing.T) {
-	drivers := map[string]operator.Driver{"gateway": fullDriver{}}
-	directory := operator.NewDirectory(drivers)
+// stubDriver has all of them.
+type stubDriver struct{ minimalStubDriver }
+
+func (stubDriver) LookUpPayment(context.Context, operator.StatusCall) operator.StatusResponse {
+	return operator.StatusResponse{}
+}
+func (stubDriver) SendUserSMS(context.Context, operator.UserSMSCall) operator.Result {
+	return operator.Result{}
+}
+
+func TestDriverDirectoryFindsDrivers(t *testing.T) {
+	drivers := map[string]operator.Driver{"gateway": stubDriver{}}
+	directory := operator.NewDriverDirectory(drivers)
 	delete(drivers, "gateway") // the directory holds its own copy
 	driver, row, ok := directory.Driver("ORANGE")
 	if !ok || driver == nil || row.Operator != "orange" {
 		t.Fatalf("got %v, %q, %v", driver, row.Operator, ok)
 	}
-	if _, ok := directory.StatusReader("mtn"); !ok {
+	if _, ok := directory.StatusLookup("mtn"); !ok {
 		t.Error("no status lookup")
 	}
-	if _, row, ok := directory.UserNotifier("sandbox"); !ok || row.Operator != "sandbox" {
+	if _, row, ok := directory.UserSMSSender("sandbox"); !ok || row.Operator != "sandbox" {
 		t.Error("no purchaser's SMS")
 	}
 	if _, _, ok := directory.Driver("nobody"); ok {
@@ -50,19 +50,19 @@ func TestDirectoryFindsDrivers(t *testing.T) {
 	}
 }
 
-func TestDirectoryWithout(t *testing.T) {
-	empty := operator.NewDirectory(nil)
+func TestDriverDirectoryWithoutDriver(t *testing.T) {
+	empty := operator.NewDriverDirectory(nil)
 	if _, row, ok := empty.Driver("orange"); ok || row.Operator != "orange" {
 		t.Error("a driver that is not there was found")
 	}
-	for name, directory := range map[string]*operator.Directory{
+	for name, directory := range map[string]*operator.DriverDirectory{
 		"no driver":    empty,
-		"plain driver": operator.NewDirectory(map[string]operator.Driver{"gateway": plainDriver{}}),
+		"plain driver": operator.NewDriverDirectory(map[string]operator.Driver{"gateway": minimalStubDriver{}}),
 	} {
-		if _, ok := directory.StatusReader("orange"); ok {
+		if _, ok := directory.StatusLookup("orange"); ok {
 			t.Errorf("%s: has a status lookup", name)
 		}
-		if _, _, ok := directory.UserNotifier("orange"); ok {
+		if _, _, ok := directory.UserSMSSender("orange"); ok {
 			t.Errorf("%s: sends the purchaser's SMS", name)
 		}
 	}

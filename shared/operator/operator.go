@@ -17,34 +17,34 @@ type Outcome int
 
 // The outcomes. The zero value is Unknown on purpose.
 const (
-	Unknown  Outcome = iota // it may have been applied
-	Done                    // a complete success
-	Refused                 // a final refusal by the operator: stored and replayed
-	Released                // certainly not applied
+	Unknown    Outcome = iota // it may have been applied
+	Succeeded                 // a complete success
+	Refused                   // a final refusal by the operator: stored and replayed
+	NotApplied                // certainly not applied
 )
 
 // Result is the part of an answer that is common to all calls.
 type Result struct {
 	Outcome Outcome
-	// Fault is what the merchant is told when Outcome is not Done: OperatorError, OperatorRefusedUs, OperatorDown or
+	// Fault is what the merchant is told when Outcome is not Done: OperatorError, IntegrationRejected, OperatorUnavailable or
 	// OutcomeUnknown, with the cause for the log.
 	Fault *fault.Fault
-	// Duplicate is set with Unknown when the operator said that the key is a duplicate (SMS, 409 SVC0005): on a re-send the
+	// DuplicateKey is set with Unknown when the operator said that the key is a duplicate (SMS, 409 SVC0005): on a re-send the
 	// caller reads it as Done. With Done it says that the driver's own re-send met its first send.
-	Duplicate bool
+	DuplicateKey bool
 	// OperatorReference is the operator's own id of the transaction, with Done or Duplicate, "" where it gave none.
 	OperatorReference string
 }
 
 // Call is what every operation hands to a driver.
 type Call struct {
-	Operator string // name in the table
-	Account  string // which credentials to use: pinned in the entry; "" lets the driver choose and return it
-	Key      string // the upstream key: clientCorrelator (charge, SMS) or order_id (payment)
-	MCO      string // operator code of the country
-	Country  string // alpha-2
-	// Resend is true when an earlier attempt under Key may have reached the operator.
-	Resend bool
+	Operator       string // name in the table
+	AccountID      string // which credentials to use: pinned in the entry; "" lets the driver choose and return it
+	IdempotencyKey string // the upstream key: clientCorrelator (charge, SMS) or order_id (payment)
+	MCO            string // operator code of the country
+	Country        string // alpha-2
+	// MayRepeat is true when an earlier attempt under Key may have reached the operator.
+	MayRepeat bool
 	// GWToken and GWAlias are the merchant's per-user values, passed on unchanged, never logged.
 	GWToken string
 	GWAlias string
@@ -76,8 +76,8 @@ type PayCall struct {
 	State     string
 }
 
-// PayAnswer is what an operator answered to a payment; the page's fields for the web channel alone.
-type PayAnswer struct {
+// PayResponse is what an operator answered to a payment; the page's fields for the web channel alone.
+type PayResponse struct {
 	Result
 	PayToken   string
 	PaymentURL string
@@ -101,11 +101,11 @@ type StatusCall struct {
 	Lang    string
 }
 
-// StatusAnswer is what getStatus told. Known is false where the operator did not answer, or knows no such order.
-type StatusAnswer struct {
-	Known             bool
-	NotFound          bool   // the operator answered that there is no such order
-	Status            string // the operator's word; callers map it with StatusWord
+// StatusResponse is what getStatus told. Known is false where the operator did not answer, or knows no such order.
+type StatusResponse struct {
+	StatusKnown       bool
+	OrderNotFound     bool   // the operator answered that there is no such order
+	OperatorStatus    string // the operator's word; callers map it with ParsePaymentStatus
 	Amount            string
 	Currency          string
 	MSISDN            string
@@ -116,18 +116,18 @@ type StatusAnswer struct {
 // Driver is what every operator platform can do. A context's deadline is always set; a driver returns before it.
 // A driver keeps no state of a transaction, and re-sends nothing on its own but what its capabilities declare safe.
 type Driver interface {
-	// Account tells which credentials a new call for the operator would use, so that the ledger pins them at the
-	// reservation. It calls nobody but, at times, the secret's source. An error is a *fault.Fault OperatorRefusedUs:
+	// CurrentAccountID tells which credentials a new call for the operator would use, so that the ledger pins them at the
+	// reservation. It calls nobody but, at times, the secret's source. An error is a *fault.Fault IntegrationRejected:
 	// the operator has no usable credentials, and nothing may be reserved.
-	Account(ctx context.Context, operatorName string) (string, error)
+	CurrentAccountID(ctx context.Context, operatorName string) (string, error)
 	Charge(ctx context.Context, call ChargeCall) Result
-	Pay(ctx context.Context, call PayCall) PayAnswer
+	Pay(ctx context.Context, call PayCall) PayResponse
 	SendSMS(ctx context.Context, call SMSCall) Result
 }
 
-// StatusReader is implemented by drivers whose operator offers a status lookup for payments.
-type StatusReader interface {
-	PaymentStatus(ctx context.Context, call StatusCall) StatusAnswer
+// StatusLookup is implemented by drivers whose operator offers a status lookup for payments.
+type StatusLookup interface {
+	LookUpPayment(ctx context.Context, call StatusCall) StatusResponse
 }
 
 // UserSMSCall is the SMS to a purchaser whose payment was successful (decision "user-sms"). Key is the order_id; the
@@ -138,9 +138,9 @@ type UserSMSCall struct {
 	Text   string // plain text of at most 160 characters; the driver escapes it
 }
 
-// UserNotifier is implemented by drivers that can send the purchaser's SMS.
-type UserNotifier interface {
-	UserSMS(ctx context.Context, call UserSMSCall) Result
+// UserSMSSender is implemented by drivers that can send the purchaser's SMS.
+type UserSMSSender interface {
+	SendUserSMS(ctx context.Context, call UserSMSCall) Result
 }
 
 // OTPRule says what an operator makes of otp_code on the tpe and ussd channels.
@@ -157,19 +157,19 @@ const (
 type Capabilities struct {
 	// Operator is the name in the mno-name header, lower case.
 	Operator string
-	// Driver names the driver that speaks to it.
-	Driver string
+	// DriverName names the driver that speaks to it.
+	DriverName string
 	// Countries are the alpha-2 codes it serves, Channels its payment channels.
 	Countries []string
 	Channels  []string
-	// RepeatSafeFor is how long from the first send a repeat under the same key is safe; 0: never.
-	RepeatSafeFor time.Duration
-	// StatusLookup is true where the driver implements StatusReader for it.
-	StatusLookup bool
-	// OTP is the rule for otp_code on tpe and ussd.
-	OTP OTPRule
+	// IdempotencyWindow is how long from the first send a repeat under the same key is safe; 0: never.
+	IdempotencyWindow time.Duration
+	// HasStatusLookup is true where the driver implements StatusLookup for it.
+	HasStatusLookup bool
+	// OTPRule is the rule for otp_code on tpe and ussd.
+	OTPRule OTPRule
 	// SendsUserSMS is true where the operator itself sends the purchaser's SMS after a payment.
 	SendsUserSMS bool
-	// UserSMS is the wording of that SMS where the gateway sends it.
-	UserSMS UserSMSWording
+	// UserSMSTemplates is the wording of that SMS where the gateway sends it.
+	UserSMSTemplates UserSMSTemplates
 }

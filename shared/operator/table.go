@@ -6,48 +6,48 @@ import (
 	"time"
 )
 
-// everywhere are the countries of the specification's table, by alpha-2 code.
-var everywhere = []string{"CI", "CD", "CM", "SN", "TN", "BF"}
+// allCountries are the countries of the specification's table, by alpha-2 code.
+var allCountries = []string{"CI", "CD", "CM", "SN", "TN", "BF"}
 
-// everyChannel are the payment channels of the specification.
-var everyChannel = []string{"web", "tpe", "ussd"}
+// allChannels are the payment channels of the specification.
+var allChannels = []string{"web", "tpe", "ussd"}
 
-// gatewayRepeats is how long a platform that speaks the specification's own protocol keeps a key: a repeat within it has
+// gatewayIdempotencyWindow is how long a platform that speaks the specification's own protocol keeps a key: a repeat within it has
 // no second effect (specification, Charge rule 2; decision "repeat-window").
-const gatewayRepeats = 24 * time.Hour
+const gatewayIdempotencyWindow = 24 * time.Hour
 
-// table is the list of operators. A new operator is a row, and a folder where it needs a driver of its own. orange and
+// capabilityTable is the list of operators. A new operator is a row, and a folder where it needs a driver of its own. orange and
 // mtn speak the same protocol as the sandbox, which stands in for both in the local run (decision "sandbox").
-var table = []Capabilities{
+var capabilityTable = []Capabilities{
 	{
-		Operator: "sandbox", Driver: "gateway", Countries: everywhere, Channels: everyChannel,
-		RepeatSafeFor: gatewayRepeats, StatusLookup: true, OTP: OTPOptional,
-		UserSMS: UserSMSWording{
+		Operator: "sandbox", DriverName: "gateway", Countries: allCountries, Channels: allChannels,
+		IdempotencyWindow: gatewayIdempotencyWindow, HasStatusLookup: true, OTPRule: OTPOptional,
+		UserSMSTemplates: UserSMSTemplates{
 			FR: "Sandbox : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
 			EN: "Sandbox: your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
 		},
 	},
 	{
-		Operator: "orange", Driver: "gateway", Countries: everywhere, Channels: everyChannel,
-		RepeatSafeFor: gatewayRepeats, StatusLookup: true, OTP: OTPOptional,
-		UserSMS: UserSMSWording{
+		Operator: "orange", DriverName: "gateway", Countries: allCountries, Channels: allChannels,
+		IdempotencyWindow: gatewayIdempotencyWindow, HasStatusLookup: true, OTPRule: OTPOptional,
+		UserSMSTemplates: UserSMSTemplates{
 			FR: "Orange Money : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
 			EN: "Orange Money: your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
 		},
 	},
 	{
-		Operator: "mtn", Driver: "gateway", Countries: everywhere, Channels: everyChannel,
-		RepeatSafeFor: gatewayRepeats, StatusLookup: true, OTP: OTPOptional,
-		UserSMS: UserSMSWording{
+		Operator: "mtn", DriverName: "gateway", Countries: allCountries, Channels: allChannels,
+		IdempotencyWindow: gatewayIdempotencyWindow, HasStatusLookup: true, OTPRule: OTPOptional,
+		UserSMSTemplates: UserSMSTemplates{
 			FR: "MTN MoMo : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
 			EN: "MTN MoMo: your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
 		},
 	},
 }
 
-// Find returns an operator's row by its name, compared without case.
-func Find(name string) (Capabilities, bool) {
-	for _, row := range table {
+// FindCapabilities returns an operator's row by its name, compared without case.
+func FindCapabilities(name string) (Capabilities, bool) {
+	for _, row := range capabilityTable {
 		if strings.EqualFold(row.Operator, name) {
 			return row, true
 		}
@@ -58,27 +58,29 @@ func Find(name string) (Capabilities, bool) {
 // Names lists the operators in the table's order, as the valid values of mno-name.
 func Names() []string {
 	var names []string
-	for _, row := range table {
+	for _, row := range capabilityTable {
 		names = append(names, row.Operator)
 	}
 	return names
 }
 
-// For picks the operator of a charge or an SMS, which carry no mno-name: the first of a merchant's operators, in its
+// FirstServing picks the operator of a charge or an SMS, which carry no mno-name: the first of a merchant's operators, in its
 // order of preference, that is in the table and serves the country (alpha-2). false where there is none.
-func For(names []string, country string) (Capabilities, bool) {
+func FirstServing(names []string, country string) (Capabilities, bool) {
 	for _, name := range names {
-		if row, ok := Find(name); ok && row.Serves(country) {
+		if row, ok := FindCapabilities(name); ok && row.ServesCountry(country) {
 			return row, true
 		}
 	}
 	return Capabilities{}, false
 }
 
-// Serves reports whether the operator works in a country, by alpha-2 code without regard to case.
-func (c Capabilities) Serves(country string) bool {
+// ServesCountry reports whether the operator works in a country, by alpha-2 code without regard to case.
+func (c Capabilities) ServesCountry(country string) bool {
 	return slices.ContainsFunc(c.Countries, func(code string) bool { return strings.EqualFold(code, country) })
 }
 
-// Offers reports whether the operator has a payment channel: web, tpe or ussd.
-func (c Capabilities) Offers(channel string) bool { return slices.Contains(c.Channels, channel) }
+// SupportsChannel reports whether the operator has a payment channel: web, tpe or ussd.
+func (c Capabilities) SupportsChannel(channel string) bool {
+	return slices.Contains(c.Channels, channel)
+}

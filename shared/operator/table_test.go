@@ -16,12 +16,12 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, name := range operator.Names() {
-		row, ok := operator.Find(name)
+		row, ok := operator.FindCapabilities(name)
 		if !ok || row.Operator != name || name != strings.ToLower(name) || seen[name] {
 			t.Errorf("%s: not found by its own name, not lower case, or twice", name)
 		}
 		seen[name] = true
-		if row.Driver == "" || len(row.Countries) == 0 || len(row.Channels) == 0 {
+		if row.DriverName == "" || len(row.Countries) == 0 || len(row.Channels) == 0 {
 			t.Errorf("%s: a driver, countries and channels are required", name)
 		}
 		for _, code := range row.Countries {
@@ -34,7 +34,7 @@ func TestRowsAreComplete(t *testing.T) {
 				t.Errorf("%s: channel %s", name, channel)
 			}
 		}
-		if row.RepeatSafeFor < 0 {
+		if row.IdempotencyWindow < 0 {
 			t.Errorf("%s: RepeatSafeFor is negative", name)
 		}
 	}
@@ -43,20 +43,20 @@ func TestRowsAreComplete(t *testing.T) {
 // The rows of the brief for the first three operators, so that a slip in one is seen.
 func TestGatewayRows(t *testing.T) {
 	for _, name := range []string{"sandbox", "orange", "mtn"} {
-		row, _ := operator.Find(strings.ToUpper(name))
-		if row.Driver != "gateway" || !slices.Equal(row.Countries, market.Alpha2s()) || len(row.Channels) != 3 {
+		row, _ := operator.FindCapabilities(strings.ToUpper(name))
+		if row.DriverName != "gateway" || !slices.Equal(row.Countries, market.Alpha2s()) || len(row.Channels) != 3 {
 			t.Errorf("%s: %+v", name, row)
 		}
-		if row.RepeatSafeFor.Hours() != 24 || !row.StatusLookup || row.OTP != operator.OTPOptional || row.SendsUserSMS {
+		if row.IdempotencyWindow.Hours() != 24 || !row.HasStatusLookup || row.OTPRule != operator.OTPOptional || row.SendsUserSMS {
 			t.Errorf("%s: %+v", name, row)
 		}
 	}
-	if _, ok := operator.Find("nobody"); ok {
+	if _, ok := operator.FindCapabilities("nobody"); ok {
 		t.Error("an unknown operator was found")
 	}
 }
 
-func TestFor(t *testing.T) {
+func TestFirstServing(t *testing.T) {
 	cases := []struct {
 		name    string
 		names   []string
@@ -71,7 +71,7 @@ func TestFor(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			row, ok := operator.For(c.names, c.country)
+			row, ok := operator.FirstServing(c.names, c.country)
 			if ok != (c.want != "") || row.Operator != c.want {
 				t.Fatalf("got %q, %v", row.Operator, ok)
 			}
@@ -89,20 +89,20 @@ func TestUserSMSFits(t *testing.T) {
 		OrderID:  strings.Repeat("9", 30),
 	}
 	for _, name := range operator.Names() {
-		row, _ := operator.Find(name)
+		row, _ := operator.FindCapabilities(name)
 		if row.SendsUserSMS {
 			continue
 		}
-		for _, wording := range []string{row.UserSMS.FR, row.UserSMS.EN} {
+		for _, template := range []string{row.UserSMSTemplates.FR, row.UserSMSTemplates.EN} {
 			for _, placeholder := range []string{"{amount}", "{currency}", "{merchant}", "{order_id}"} {
-				if strings.Count(wording, placeholder) != 1 {
-					t.Errorf("%s: %s does not stand once in %q", name, placeholder, wording)
+				if strings.Count(template, placeholder) != 1 {
+					t.Errorf("%s: %s does not stand once in %q", name, placeholder, template)
 				}
 			}
 		}
 		for _, lang := range []string{"fr", "en", "pt"} {
-			text := row.UserSMS.Text(lang, longest)
-			if n := utf8.RuneCountInString(text); n > operator.MaxUserSMS || strings.ContainsAny(text, "{}") {
+			text := row.UserSMSTemplates.Render(lang, longest)
+			if n := utf8.RuneCountInString(text); n > operator.MaxUserSMSLength || strings.ContainsAny(text, "{}") {
 				t.Errorf("%s %s: %d characters: %q", name, lang, n, text)
 			}
 			if !strings.Contains(text, longest.OrderID) {
@@ -118,7 +118,7 @@ func TestUserSMSFits(t *testing.T) {
 }
 
 func TestUserSMSText(t *testing.T) {
-	row, _ := operator.Find("orange")
+	row, _ := operator.FindCapabilities("orange")
 	values := operator.UserSMSValues{Amount: "1500", Currency: "XOF", Merchant: "DemoShop", OrderID: "DemoShop_42"}
 	want := map[string]string{
 		"fr": "Orange Money : votre paiement de 1500 XOF à DemoShop est confirmé. Réf. DemoShop_42",
@@ -126,12 +126,12 @@ func TestUserSMSText(t *testing.T) {
 		"de": "Orange Money: your payment of 1500 XOF to DemoShop is confirmed. Ref. DemoShop_42",
 	}
 	for lang, text := range want {
-		if got := row.UserSMS.Text(lang, values); got != text {
+		if got := row.UserSMSTemplates.Render(lang, values); got != text {
 			t.Errorf("%s: %q", lang, got)
 		}
 	}
 	values.Merchant = strings.Repeat("é", 200)
-	if got := row.UserSMS.Text("fr", values); utf8.RuneCountInString(got) != operator.MaxUserSMS || !utf8.ValidString(got) {
+	if got := row.UserSMSTemplates.Render("fr", values); utf8.RuneCountInString(got) != operator.MaxUserSMSLength || !utf8.ValidString(got) {
 		t.Errorf("an impossible merchant gave %q", got)
 	}
 }

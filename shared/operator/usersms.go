@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// MaxUserSMS is the longest text of an SMS, in characters (specification, Limits).
-const MaxUserSMS = 160
+// MaxUserSMSLength is the longest text of an SMS, in characters (specification, Limits).
+const MaxUserSMSLength = 160
 
-// UserSMSWording is an operator's wording of the purchaser's SMS by language. The placeholders are {amount}, {currency},
+// UserSMSTemplates is an operator's wording of the purchaser's SMS by language. The placeholders are {amount}, {currency},
 // {merchant} and {order_id}; each stands once at most, so that the longest values still fit.
-type UserSMSWording struct {
+type UserSMSTemplates struct {
 	FR string
 	EN string
 }
@@ -23,21 +23,21 @@ type UserSMSValues struct {
 	OrderID  string
 }
 
-// Text writes the SMS in a payment's language: fr, anything else is English (decision "pay-lang"). It is never longer
-// than MaxUserSMS: a text that would be, which no valid order gives, is cut.
-func (w UserSMSWording) Text(lang string, values UserSMSValues) string {
-	wording := w.EN
+// Render writes the SMS in a payment's language: fr, anything else is English (decision "pay-lang"). It is never longer
+// than MaxUserSMSLength: a text that would be, which no valid order gives, is cut.
+func (w UserSMSTemplates) Render(lang string, values UserSMSValues) string {
+	template := w.EN
 	if lang == "fr" {
-		wording = w.FR
+		template = w.FR
 	}
 	text := strings.NewReplacer(
 		"{amount}", values.Amount,
 		"{currency}", values.Currency,
 		"{merchant}", values.Merchant,
 		"{order_id}", values.OrderID,
-	).Replace(wording)
-	if utf8.RuneCountInString(text) > MaxUserSMS {
-		text = string([]rune(text)[:MaxUserSMS])
+	).Replace(template)
+	if utf8.RuneCountInString(text) > MaxUserSMSLength {
+		text = string([]rune(text)[:MaxUserSMSLength])
 	}
 	return text
 }

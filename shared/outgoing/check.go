@@ -11,35 +11,35 @@ import (
 
 // Limits of a URL (RFC 1035 for the name).
 const (
-	// MaxURL is the longest URL in characters.
-	MaxURL        = 2048
-	maxHostLength = 253
-	maxLabel      = 63
+	// MaxURLLength is the longest URL in characters.
+	MaxURLLength   = 2048
+	maxHostLength  = 253
+	maxLabelLength = 63
 )
 
-// Refusal is why a URL was refused, in a few words that repeat nothing of it.
-type Refusal string
+// RefusalReason is why a URL was refused, in a few words that repeat nothing of it.
+type RefusalReason string
 
 // Error returns the words.
-func (r Refusal) Error() string { return "URL refused: " + string(r) }
+func (r RefusalReason) Error() string { return "URL refused: " + string(r) }
 
 // The refusals.
 const (
-	RefusedForm         Refusal = "not an absolute URL in ASCII of at most 2048 characters"
-	RefusedScheme       Refusal = "not https"
-	RefusedUser         Refusal = "with user information"
-	RefusedFragment     Refusal = "with a fragment"
-	RefusedHost         Refusal = "not a host name of the public Internet"
-	RefusedAddress      Refusal = "a private or special address, or an unusual notation of an address"
-	RefusedPort         Refusal = "a port that is not registered"
-	RefusedUnregistered Refusal = "a host that is not registered"
+	RefusedFormat       RefusalReason = "not an absolute URL in ASCII of at most 2048 characters"
+	RefusedScheme       RefusalReason = "not https"
+	RefusedUserInfo     RefusalReason = "with user information"
+	RefusedFragment     RefusalReason = "with a fragment"
+	RefusedHost         RefusalReason = "not a host name of the public Internet"
+	RefusedAddress      RefusalReason = "a private or special address, or an unusual notation of an address"
+	RefusedPort         RefusalReason = "a port that is not registered"
+	RefusedUnregistered RefusalReason = "a host that is not registered"
 )
 
-// Check tells whether the gateway may be asked to post to a URL: https, a public host name or a public address in its
+// CheckNotificationURL tells whether the gateway may be asked to post to a URL: https, a public host name or a public address in its
 // usual notation, port 443 or registered, no user information, no fragment, and a registered host where the policy
 // wants one. It resolves no name; Client checks what it resolves to. The error is a Refusal.
-func Check(rawURL string, policy Policy) error {
-	target, err := parse(rawURL, policy)
+func CheckNotificationURL(rawURL string, policy Policy) error {
+	target, err := parseURL(rawURL, policy)
 	switch {
 	case err != nil:
 		return err
@@ -47,9 +47,9 @@ func Check(rawURL string, policy Policy) error {
 		return RefusedFragment
 	case target.loopback:
 		return nil
-	case policy.registered(target.host, target.port):
+	case policy.isRegistered(target.host, target.port):
 		return nil
-	case policy.restricted():
+	case policy.requiresRegisteredHost():
 		return RefusedUnregistered
 	case target.port != httpsPort:
 		return RefusedPort
@@ -57,10 +57,10 @@ func Check(rawURL string, policy Policy) error {
 	return nil
 }
 
-// CheckReturn tells whether the customer's browser may be sent to a URL (return_url, cancel_url). It is as Check, but
+// CheckReturnURL tells whether the customer's browser may be sent to a URL (return_url, cancel_url). It is as Check, but
 // any port and a fragment are fine, and hosts are not registered: the gateway never calls it.
-func CheckReturn(rawURL string, policy Policy) error {
-	_, err := parse(rawURL, policy)
+func CheckReturnURL(rawURL string, policy Policy) error {
+	_, err := parseURL(rawURL, policy)
 	return err
 }
 
@@ -72,41 +72,41 @@ type destination struct {
 	loopback bool   // only where the policy allows it
 }
 
-// parse applies the rules that are common to all URLs.
-func parse(rawURL string, policy Policy) (destination, error) {
-	if !plainText(rawURL) {
-		return destination{}, RefusedForm
+// parseURL applies the rules that are common to all URLs.
+func parseURL(rawURL string, policy Policy) (destination, error) {
+	if !isPrintableASCII(rawURL) {
+		return destination{}, RefusedFormat
 	}
 	parsed, err := url.Parse(rawURL)
 	if err != nil || parsed.Opaque != "" || parsed.Host == "" {
-		return destination{}, RefusedForm
+		return destination{}, RefusedFormat
 	}
 	if parsed.User != nil {
-		return destination{}, RefusedUser
+		return destination{}, RefusedUserInfo
 	}
 	target := destination{url: parsed, host: strings.ToLower(parsed.Hostname())}
-	if target.loopback, err = hostRule(target.host, strings.HasPrefix(parsed.Host, "["), policy); err != nil {
+	if target.loopback, err = checkHost(target.host, strings.HasPrefix(parsed.Host, "["), policy); err != nil {
 		return destination{}, err
 	}
 	if parsed.Scheme != "https" && (parsed.Scheme != "http" || !target.loopback) {
 		return destination{}, RefusedScheme
 	}
 	var ok bool
-	if target.port, ok = portOf(parsed); !ok {
+	if target.port, ok = effectivePort(parsed); !ok {
 		return destination{}, RefusedPort
 	}
 	return target, nil
 }
 
-// plainText refuses what parsers of URLs read in different ways: anything but printable ASCII, and the backslash.
-func plainText(rawURL string) bool {
-	return rawURL != "" && len(rawURL) <= MaxURL && !strings.ContainsFunc(rawURL, func(r rune) bool {
+// isPrintableASCII refuses what parsers of URLs read in different ways: anything but printable ASCII, and the backslash.
+func isPrintableASCII(rawURL string) bool {
+	return rawURL != "" && len(rawURL) <= MaxURLLength && !strings.ContainsFunc(rawURL, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '\\'
 	})
 }
 
-// portOf returns the port, which must be written as people write it.
-func portOf(u *url.URL) (string, bool) {
+// effectivePort returns the port, which must be written as people write it.
+func effectivePort(u *url.URL) (string, bool) {
 	port := u.Port()
 	if port == "" {
 		if strings.HasSuffix(u.Host, ":") {
@@ -121,17 +121,17 @@ func portOf(u *url.URL) (string, bool) {
 	return port, err == nil && number > 0 && strconv.FormatUint(number, 10) == port
 }
 
-// hostRule judges a host. loopback is true for a loopback host that the policy allows.
-func hostRule(host string, bracketed bool, policy Policy) (loopback bool, err error) {
+// checkHost judges a host. loopback is true for a loopback host that the policy allows.
+func checkHost(host string, bracketed bool, policy Policy) (loopback bool, err error) {
 	if bracketed || endsInNumber(host) {
 		address, err := netip.ParseAddr(host) // knows the usual notation alone: four decimal parts, no leading zeros
 		if err != nil || address.Is6() != bracketed || address.Zone() != "" {
 			return false, RefusedAddress
 		}
-		if policy.AllowLoopback && loopbackAddress(address) {
+		if policy.AllowLoopback && isLoopback(address) {
 			return true, nil
 		}
-		if !public(address) {
+		if !isPublicAddress(address) {
 			return false, RefusedAddress
 		}
 		return false, nil
@@ -139,7 +139,7 @@ func hostRule(host string, bracketed bool, policy Policy) (loopback bool, err er
 	if host == "localhost" && policy.AllowLoopback {
 		return true, nil
 	}
-	if !publicName(host) {
+	if !isPublicHostName(host) {
 		return false, RefusedHost
 	}
 	return false, nil
@@ -160,9 +160,9 @@ func endsInNumber(host string) bool {
 // for "internal").
 var privateSuffixes = []string{".localhost", ".local", ".internal", ".arpa", ".onion", ".localdomain"}
 
-// publicName tells whether host, in lower case, has the form of a name on the public Internet: at least two labels of
+// isPublicHostName tells whether host, in lower case, has the form of a name on the public Internet: at least two labels of
 // letters, digits and hyphens. Names of other scripts come in their "xn--" form.
-func publicName(host string) bool {
+func isPublicHostName(host string) bool {
 	for _, suffix := range privateSuffixes {
 		if strings.HasSuffix(host, suffix) {
 			return false
@@ -173,26 +173,26 @@ func publicName(host string) bool {
 		return false
 	}
 	for _, label := range labels {
-		if !plainLabel(label) {
+		if !isHostLabel(label) {
 			return false
 		}
 	}
 	return true
 }
 
-func plainLabel(label string) bool {
-	return label != "" && len(label) <= maxLabel && label[0] != '-' && label[len(label)-1] != '-' &&
+func isHostLabel(label string) bool {
+	return label != "" && len(label) <= maxLabelLength && label[0] != '-' && label[len(label)-1] != '-' &&
 		strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// loopbackAddress tells whether an address is loopback in its own family.
-func loopbackAddress(address netip.Addr) bool { return address.IsLoopback() && !address.Is4In6() }
+// isLoopback tells whether an address is loopback in its own family.
+func isLoopback(address netip.Addr) bool { return address.IsLoopback() && !address.Is4In6() }
 
-// guardian holds IANA's registries of special addresses. It is never changed.
-var guardian = ssrf.New(ssrf.WithAnyPort())
+// addressGuard holds IANA's registries of special addresses. It is never changed.
+var addressGuard = ssrf.New(ssrf.WithAnyPort())
 
-// public tells whether an address belongs to the public Internet. IPv4 inside IPv6 (mapped, compatible, NAT64, 6to4,
+// isPublicAddress tells whether an address belongs to the public Internet. IPv4 inside IPv6 (mapped, compatible, NAT64, 6to4,
 // Teredo) never does: nobody needs it here, and it would hide a private address.
-func public(address netip.Addr) bool {
-	return address.IsValid() && address.Zone() == "" && guardian.SafeAddr(address) == nil
+func isPublicAddress(address netip.Addr) bool {
+	return address.IsValid() && address.Zone() == "" && addressGuard.SafeAddr(address) == nil
 }

@@ -29,27 +29,27 @@ func TestClientReachesLoopbackOnlyWhereAllowed(t *testing.T) {
 	t.Cleanup(server.Close)
 	port := server.URL[strings.LastIndex(server.URL, ":"):]
 
-	if _, err := get(t, Client(Policy{}), server.URL); !errors.Is(err, ErrPlain) {
+	if _, err := get(t, NewClient(Policy{}), server.URL); !errors.Is(err, ErrNotHTTPS) {
 		t.Errorf("plain http: %v", err)
 	}
 	for _, host := range []string{"127.0.0.1", "localhost", "0x7f000001", "127.1"} {
-		if _, err := get(t, Client(Policy{}), "https://"+host+port); err == nil {
+		if _, err := get(t, NewClient(Policy{}), "https://"+host+port); err == nil {
 			t.Errorf("%s was reached", host)
 		}
 	}
-	if _, err := get(t, Client(Policy{}), "https://localhost"+port); !errors.Is(err, ErrAddress) {
+	if _, err := get(t, NewClient(Policy{}), "https://localhost"+port); !errors.Is(err, ErrForbiddenAddress) {
 		t.Errorf("a name that resolves to loopback: %v", err)
 	}
 	if called != 0 {
 		t.Fatal("the server was called")
 	}
-	local := Client(Policy{AllowLoopback: true})
+	local := NewClient(Policy{AllowLoopback: true})
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		if _, err := get(t, local, "http://"+host+port); err != nil {
 			t.Errorf("%s, allowed: %v", host, err)
 		}
 	}
-	if _, err := get(t, local, "http://shop.example/"); !errors.Is(err, ErrPlain) {
+	if _, err := get(t, local, "http://shop.example/"); !errors.Is(err, ErrNotHTTPS) {
 		t.Errorf("plain http elsewhere: %v", err)
 	}
 }
@@ -59,7 +59,7 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 		http.Redirect(w, r, "http://169.254.169.254/latest/meta-data/", http.StatusFound)
 	}))
 	t.Cleanup(server.Close)
-	status, err := get(t, Client(Policy{AllowLoopback: true}), server.URL)
+	status, err := get(t, NewClient(Policy{AllowLoopback: true}), server.URL)
 	if err != nil || status != http.StatusFound {
 		t.Errorf("status %d, error %v", status, err)
 	}
@@ -74,7 +74,7 @@ func TestClientUsesNoProxy(t *testing.T) {
 	}
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
-	if _, err := get(t, Client(Policy{AllowLoopback: true}), server.URL); err != nil {
+	if _, err := get(t, NewClient(Policy{AllowLoopback: true}), server.URL); err != nil {
 		t.Error(err)
 	}
 	if called {
@@ -82,7 +82,7 @@ func TestClientUsesNoProxy(t *testing.T) {
 	}
 }
 
-func TestClientLimitsHeadersAndAsksForNoCompression(t *testing.T) {
+func TestClientLimitsHeadersAndDisablesCompression(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept-Encoding") != "" {
 			t.Error("compression is asked for")
@@ -92,7 +92,7 @@ func TestClientLimitsHeadersAndAsksForNoCompression(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	client := Client(Policy{AllowLoopback: true})
+	client := NewClient(Policy{AllowLoopback: true})
 	if _, err := get(t, client, server.URL+"/small"); err != nil {
 		t.Error(err)
 	}

@@ -17,10 +17,10 @@ func FuzzCheck(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, rawURL string) {
-		if Check(rawURL, Policy{}) != nil {
+		if CheckNotificationURL(rawURL, Policy{}) != nil {
 			return
 		}
-		if err := CheckReturn(rawURL, Policy{}); err != nil {
+		if err := CheckReturnURL(rawURL, Policy{}); err != nil {
 			t.Errorf("%q may be called but not visited: %v", rawURL, err)
 		}
 		u, err := url.Parse(rawURL)

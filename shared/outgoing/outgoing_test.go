@@ -130,7 +130,7 @@ func TestAddresses(t *testing.T) {
 	if len(addresses) < 100 {
 		t.Fatalf("the table has %d addresses", len(addresses))
 	}
-	dial := guard(Policy{})
+	dial := dialControl(Policy{})
 	for _, c := range addresses {
 		network, host := "tcp4", c.address
 		if netip.MustParseAddr(c.address).Is6() {
@@ -139,13 +139,13 @@ func TestAddresses(t *testing.T) {
 		if err := dial(network, net.JoinHostPort(c.address, "443"), nil); (err == nil) != c.public {
 			t.Errorf("dialling %s (%s): %v", c.address, c.why, err)
 		}
-		if err := Check("https://"+host+"/x", Policy{}); (err == nil) != c.public {
+		if err := CheckNotificationURL("https://"+host+"/x", Policy{}); (err == nil) != c.public {
 			t.Errorf("checking %s (%s): %v", c.address, c.why, err)
 		}
 	}
 }
 
-func TestDialGuard(t *testing.T) {
+func TestDialControl(t *testing.T) {
 	cases := []struct {
 		name, network, address string
 		policy                 Policy
@@ -165,17 +165,17 @@ func TestDialGuard(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			err := guard(c.policy)(c.network, c.address, nil)
-			if (err == nil) != c.want || (err != nil && !errors.Is(err, ErrAddress)) {
+			err := dialControl(c.policy)(c.network, c.address, nil)
+			if (err == nil) != c.want || (err != nil && !errors.Is(err, ErrForbiddenAddress)) {
 				t.Errorf("error = %v", err)
 			}
 		})
 	}
 }
 
-func TestCheck(t *testing.T) {
-	registered := Policy{Hosts: []string{"Shop.example", "pay.example:8443", "[2606:4700::1]:9443", "1.2.3.4"}}
-	local := Policy{AllowLoopback: true, HostsOnly: true}
+func TestCheckNotificationURL(t *testing.T) {
+	registered := Policy{RegisteredHosts: []string{"Shop.example", "pay.example:8443", "[2606:4700::1]:9443", "1.2.3.4"}}
+	local := Policy{AllowLoopback: true, RegisteredHostsOnly: true}
 	cases := []struct {
 		name, url string
 		policy    Policy
@@ -191,33 +191,33 @@ func TestCheck(t *testing.T) {
 		{"a public address", "https://8.8.8.8/", Policy{}, nil},
 		{"a public IPv6 address", "https://[2606:4700:4700::1111]/", Policy{}, nil},
 
-		{"empty", "", Policy{}, RefusedForm},
-		{"a path", "/told", Policy{}, RefusedForm},
-		{"no scheme", "shop.example/told", Policy{}, RefusedForm},
+		{"empty", "", Policy{}, RefusedFormat},
+		{"a path", "/told", Policy{}, RefusedFormat},
+		{"no scheme", "shop.example/told", Policy{}, RefusedFormat},
 		{"scheme-relative", "//shop.example/", Policy{}, RefusedScheme},
-		{"opaque", "https:shop.example", Policy{}, RefusedForm},
-		{"no host", "https:///told", Policy{}, RefusedForm},
+		{"opaque", "https:shop.example", Policy{}, RefusedFormat},
+		{"no host", "https:///told", Policy{}, RefusedFormat},
 		{"a port without a host", "https://:443/", Policy{}, RefusedHost},
-		{"too long", "https://shop.example/" + strings.Repeat("a", MaxURL), Policy{}, RefusedForm},
-		{"as long as can be", "https://shop.example/" + strings.Repeat("a", MaxURL-21), Policy{}, nil},
-		{"a space", "https://shop.example/a b", Policy{}, RefusedForm},
-		{"a space in front", " https://shop.example/", Policy{}, RefusedForm},
-		{"a newline", "https://shop.example/\nHost: x", Policy{}, RefusedForm},
-		{"a tab in the host", "https://127.0.\t0.1/", Policy{}, RefusedForm},
-		{"a null byte", "https://shop.example/\x00", Policy{}, RefusedForm},
-		{"a backslash", `https://shop.example\@10.0.0.1/`, Policy{}, RefusedForm},
-		{"backslashes for slashes", `https:\\shop.example/`, Policy{}, RefusedForm},
-		{"beyond ASCII", "https://shop.example/é", Policy{}, RefusedForm},
+		{"too long", "https://shop.example/" + strings.Repeat("a", MaxURLLength), Policy{}, RefusedFormat},
+		{"as long as can be", "https://shop.example/" + strings.Repeat("a", MaxURLLength-21), Policy{}, nil},
+		{"a space", "https://shop.example/a b", Policy{}, RefusedFormat},
+		{"a space in front", " https://shop.example/", Policy{}, RefusedFormat},
+		{"a newline", "https://shop.example/\nHost: x", Policy{}, RefusedFormat},
+		{"a tab in the host", "https://127.0.\t0.1/", Policy{}, RefusedFormat},
+		{"a null byte", "https://shop.example/\x00", Policy{}, RefusedFormat},
+		{"a backslash", `https://shop.example\@10.0.0.1/`, Policy{}, RefusedFormat},
+		{"backslashes for slashes", `https:\\shop.example/`, Policy{}, RefusedFormat},
+		{"beyond ASCII", "https://shop.example/é", Policy{}, RefusedFormat},
 
 		{"http", "http://shop.example/", Policy{}, RefusedScheme},
 		{"ftp", "ftp://shop.example/", Policy{}, RefusedScheme},
 		{"file", "file://shop.example/etc/passwd", Policy{}, RefusedScheme},
 		{"gopher", "gopher://shop.example/", Policy{}, RefusedScheme},
-		{"javascript", "javascript:alert(1)", Policy{}, RefusedForm},
-		{"user information", "https://user@shop.example/", Policy{}, RefusedUser},
-		{"user and password", "https://user:word@shop.example/", Policy{}, RefusedUser},
-		{"empty user information", "https://@shop.example/", Policy{}, RefusedUser},
-		{"a host before the at", "https://shop.example@10.0.0.1/", Policy{}, RefusedUser},
+		{"javascript", "javascript:alert(1)", Policy{}, RefusedFormat},
+		{"user information", "https://user@shop.example/", Policy{}, RefusedUserInfo},
+		{"user and password", "https://user:word@shop.example/", Policy{}, RefusedUserInfo},
+		{"empty user information", "https://@shop.example/", Policy{}, RefusedUserInfo},
+		{"a host before the at", "https://shop.example@10.0.0.1/", Policy{}, RefusedUserInfo},
 		{"a fragment", "https://shop.example/#a", Policy{}, RefusedFragment},
 		{"an empty fragment", "https://shop.example/#", Policy{}, RefusedFragment},
 
@@ -228,7 +228,7 @@ func TestCheck(t *testing.T) {
 		{"a port with zeros", "https://shop.example:0443/", Policy{}, RefusedPort},
 		{"a port too large", "https://shop.example:65979/", Policy{}, RefusedPort},
 		{"an empty port", "https://shop.example:/", Policy{}, RefusedPort},
-		{"no number for a port", "https://shop.example:https/", Policy{}, RefusedForm},
+		{"no number for a port", "https://shop.example:https/", Policy{}, RefusedFormat},
 
 		{"localhost", "https://localhost/", Policy{}, RefusedHost},
 		{"localhost in capitals", "https://LOCALHOST/", Policy{}, RefusedHost},
@@ -246,12 +246,12 @@ func TestCheck(t *testing.T) {
 		{"a hyphen at the edge", "https://-shop.example/", Policy{}, RefusedHost},
 		{"a label too long", "https://" + strings.Repeat("a", 64) + ".example/", Policy{}, RefusedHost},
 		{"a name too long", "https://" + strings.Repeat("abcdefg.", 32) + "example/", Policy{}, RefusedHost},
-		{"an escape in the host", "https://127%2e0.0.1/", Policy{}, RefusedForm},
+		{"an escape in the host", "https://127%2e0.0.1/", Policy{}, RefusedFormat},
 		{"escaped fullwidth digits", "https://%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1/", Policy{}, RefusedAddress},
-		{"fullwidth digits", "https://１２７.0.0.1/", Policy{}, RefusedForm},
-		{"an ideographic dot", "https://127。0。0。1/", Policy{}, RefusedForm},
-		{"circled digits", "https://①②⑦.⓪.⓪.①/", Policy{}, RefusedForm},
-		{"Cyrillic letters", "https://ехаmple.com/", Policy{}, RefusedForm},
+		{"fullwidth digits", "https://１２７.0.0.1/", Policy{}, RefusedFormat},
+		{"an ideographic dot", "https://127。0。0。1/", Policy{}, RefusedFormat},
+		{"circled digits", "https://①②⑦.⓪.⓪.①/", Policy{}, RefusedFormat},
+		{"Cyrillic letters", "https://ехаmple.com/", Policy{}, RefusedFormat},
 
 		{"the short form", "https://127.1/", Policy{}, RefusedAddress},
 		{"the shortest form", "https://0/", Policy{}, RefusedAddress},
@@ -273,8 +273,8 @@ func TestCheck(t *testing.T) {
 		{"a dot behind a public address", "https://8.8.8.8./", Policy{}, RefusedAddress},
 		{"a dot behind hexadecimal", "https://0x7f000001./", Policy{}, RefusedAddress},
 		{"a name that ends in a number", "https://shop.example.1/", Policy{}, RefusedAddress},
-		{"IPv4 in brackets", "https://[127.0.0.1]/", Policy{}, RefusedForm},
-		{"a public IPv4 address in brackets", "https://[8.8.8.8]/", Policy{}, RefusedForm},
+		{"IPv4 in brackets", "https://[127.0.0.1]/", Policy{}, RefusedFormat},
+		{"a public IPv4 address in brackets", "https://[8.8.8.8]/", Policy{}, RefusedFormat},
 		{"a zone", "https://[fe80::1%25eth0]/", Policy{}, RefusedAddress},
 		{"a public address with a zone", "https://[2606:4700::1%25eth0]/", Policy{}, RefusedAddress},
 		{"IPv4-mapped in hexadecimal", "https://[::ffff:7f00:1]/", Policy{}, RefusedAddress},
@@ -294,9 +294,9 @@ func TestCheck(t *testing.T) {
 		{"a longer name", "https://shop.example.evil.example/", registered, RefusedUnregistered},
 		{"a name with that end", "https://myshop.example/", registered, RefusedUnregistered},
 		{"the parent", "https://example/", registered, RefusedHost},
-		{"none registered", "https://shop.example/", Policy{HostsOnly: true}, RefusedUnregistered},
-		{"registering cannot make it public", "https://10.0.0.1/", Policy{Hosts: []string{"10.0.0.1"}}, RefusedAddress},
-		{"nor make localhost so", "https://localhost/", Policy{Hosts: []string{"localhost"}}, RefusedHost},
+		{"none registered", "https://shop.example/", Policy{RegisteredHostsOnly: true}, RefusedUnregistered},
+		{"registering cannot make it public", "https://10.0.0.1/", Policy{RegisteredHosts: []string{"10.0.0.1"}}, RefusedAddress},
+		{"nor make localhost so", "https://localhost/", Policy{RegisteredHosts: []string{"localhost"}}, RefusedHost},
 
 		{"loopback, allowed", "http://127.0.0.1:3002/inbox", local, nil},
 		{"localhost, allowed", "http://localhost:3002/inbox", local, nil},
@@ -307,19 +307,19 @@ func TestCheck(t *testing.T) {
 		{"private, where loopback is allowed", "http://192.168.0.1/", local, RefusedAddress},
 		{"metadata, where loopback is allowed", "http://169.254.169.254/", local, RefusedAddress},
 		{"http elsewhere, where loopback is allowed", "http://shop.example/", local, RefusedScheme},
-		{"a user, where loopback is allowed", "http://a@127.0.0.1:3002/", local, RefusedUser},
+		{"a user, where loopback is allowed", "http://a@127.0.0.1:3002/", local, RefusedUserInfo},
 		{"unregistered, where loopback is allowed", "https://shop.example/", local, RefusedUnregistered},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if err := Check(c.url, c.policy); !errors.Is(err, c.want) {
+			if err := CheckNotificationURL(c.url, c.policy); !errors.Is(err, c.want) {
 				t.Errorf("Check(%q) = %v, want %v", c.url, err, c.want)
 			}
 		})
 	}
 }
 
-func TestCheckReturn(t *testing.T) {
+func TestCheckReturnURL(t *testing.T) {
 	cases := []struct {
 		name, url string
 		policy    Policy
@@ -328,25 +328,25 @@ func TestCheckReturn(t *testing.T) {
 		{"a page", "https://shop.example/thanks?order=1", Policy{}, nil},
 		{"a fragment", "https://shop.example/#/thanks", Policy{}, nil},
 		{"another port", "https://shop.example:8443/thanks", Policy{}, nil},
-		{"hosts do not matter", "https://shop.example/", Policy{HostsOnly: true}, nil},
+		{"hosts do not matter", "https://shop.example/", Policy{RegisteredHostsOnly: true}, nil},
 		{"http", "http://shop.example/", Policy{}, RefusedScheme},
 		{"an app's scheme", "myshop://thanks", Policy{}, RefusedHost},
-		{"script", "javascript:alert(1)", Policy{}, RefusedForm},
-		{"a user", "https://bank.example@evil.example/", Policy{}, RefusedUser},
+		{"script", "javascript:alert(1)", Policy{}, RefusedFormat},
+		{"a user", "https://bank.example@evil.example/", Policy{}, RefusedUserInfo},
 		{"a private address", "https://192.168.0.1/", Policy{}, RefusedAddress},
 		{"local", "http://127.0.0.1:3000/thanks#x", Policy{AllowLoopback: true}, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if err := CheckReturn(c.url, c.policy); !errors.Is(err, c.want) {
+			if err := CheckReturnURL(c.url, c.policy); !errors.Is(err, c.want) {
 				t.Errorf("CheckReturn(%q) = %v, want %v", c.url, err, c.want)
 			}
 		})
 	}
 }
 
-func TestRefusalsRepeatNothing(t *testing.T) {
-	err := Check("https://user:hunter2@10.0.0.1/", Policy{})
+func TestRefusalsOmitTheURL(t *testing.T) {
+	err := CheckNotificationURL("https://user:hunter2@10.0.0.1/", Policy{})
 	if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "10.0") {
 		t.Errorf("error = %v", err)
 	}

@@ -17,22 +17,24 @@ type Policy struct {
 	// AllowLoopback admits localhost and loopback addresses, with http and on any port, whatever Hosts says. It is for
 	// the local run alone.
 	AllowLoopback bool
-	// HostsOnly admits no host but those of Hosts, and none at all when Hosts is empty.
-	HostsOnly bool
-	// Hosts are registered hosts, each "host", or "host:port" to admit a port other than 443. Names match exactly, but
-	// for case. A non-empty list implies HostsOnly.
-	Hosts []string
+	// RegisteredHostsOnly admits no host but those of Hosts, and none at all when Hosts is empty.
+	RegisteredHostsOnly bool
+	// RegisteredHosts are registered hosts, each "host", or "host:port" to admit a port other than 443. Names match exactly, but
+	// for case. A non-empty list implies RegisteredHostsOnly.
+	RegisteredHosts []string
 }
 
 // httpsPort is the only port that need not be registered.
 const httpsPort = "443"
 
-// restricted tells whether only registered hosts are acceptable.
-func (p Policy) restricted() bool { return p.HostsOnly || len(p.Hosts) > 0 }
+// requiresRegisteredHost tells whether only registered hosts are acceptable.
+func (p Policy) requiresRegisteredHost() bool {
+	return p.RegisteredHostsOnly || len(p.RegisteredHosts) > 0
+}
 
-// registered tells whether a host is one of Hosts with this port.
-func (p Policy) registered(host, port string) bool {
-	return slices.ContainsFunc(p.Hosts, func(entry string) bool {
+// isRegistered tells whether a host is one of Hosts with this port.
+func (p Policy) isRegistered(host, port string) bool {
+	return slices.ContainsFunc(p.RegisteredHosts, func(entry string) bool {
 		entryHost, entryPort, err := net.SplitHostPort(entry)
 		if err != nil {
 			entryHost, entryPort = strings.Trim(entry, "[]"), httpsPort

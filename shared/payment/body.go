@@ -16,15 +16,15 @@ import (
 
 // The values of meta.type.
 const (
-	TypeAnswer       = "payment"
+	TypeResponse     = "payment"
 	TypeNotification = "payment-notif"
 )
 
 // dateLayout is the form of date, in UTC.
 const dateLayout = "2006-01-02 15:04:05"
 
-// descriptions are the texts of statusDescription, in the order of a payment's life.
-var descriptions = map[ledger.Status]string{
+// statusDescriptions are the texts of statusDescription, in the order of a payment's life.
+var statusDescriptions = map[ledger.Status]string{
 	ledger.Pending:    "Payment is waiting for the customer's approval",
 	ledger.Successful: "Payment was successful",
 	ledger.Failed:     "Payment failed",
@@ -58,16 +58,16 @@ type body struct {
 	StatusDescription string        `json:"statusDescription"`
 }
 
-// Answer is the body of the tpe and ussd answer, and of getStatus, without otp_code.
-func Answer(e *ledger.Entry, status ledger.Status) []byte {
-	b := of(e, status)
-	b.Meta.Type = TypeAnswer
+// ResponseBody is the body of the tpe and ussd answer, and of getStatus, without otp_code.
+func ResponseBody(e *ledger.Entry, status ledger.Status) []byte {
+	b := newBody(e, status)
+	b.Meta.Type = TypeResponse
 	return strictjson.Marshal(b)
 }
 
-// WithOTP puts the one-time code of the request in hand into a stored answer, at the specification's place. The code is
+// InsertOTP puts the one-time code of the request in hand into a stored answer, at the specification's place. The code is
 // never stored, so it cannot be part of what Answer made (decision "pay-otp"). An empty code changes nothing.
-func WithOTP(stored []byte, otp string) []byte {
+func InsertOTP(stored []byte, otp string) []byte {
 	// Inside a JSON string every quote is escaped, so this text stands only where the field begins.
 	at := bytes.Index(stored, []byte(`,"Transaction-id":`))
 	if otp == "" || at < 0 {
@@ -77,10 +77,10 @@ func WithOTP(stored []byte, otp string) []byte {
 	return slices.Concat(stored[:at], field, stored[at:])
 }
 
-// Notification is the body of the merchant's notification of a status. On the web channel it carries notif_token, for
+// NotificationBody is the body of the merchant's notification of a status. On the web channel it carries notif_token, for
 // the merchant to compare.
-func Notification(e *ledger.Entry, status ledger.Status) []byte {
-	b := of(e, status)
+func NotificationBody(e *ledger.Entry, status ledger.Status) []byte {
+	b := newBody(e, status)
 	b.Meta.Type = TypeNotification
 	if e.Channel == "web" {
 		b.NotifToken = e.NotifToken
@@ -88,7 +88,7 @@ func Notification(e *ledger.Entry, status ledger.Status) []byte {
 	return strictjson.Marshal(b)
 }
 
-func of(e *ledger.Entry, status ledger.Status) body {
+func newBody(e *ledger.Entry, status ledger.Status) body {
 	date := e.CreatedAt
 	if status != ledger.Pending && !e.FinalAt.IsZero() {
 		date = e.FinalAt
@@ -96,17 +96,17 @@ func of(e *ledger.Entry, status ledger.Status) body {
 	return body{
 		Meta:              meta{Source: e.Operator, Channel: e.Channel},
 		Status:            status,
-		Amount:            e.AmountText,
+		Amount:            e.AmountAsSent,
 		OrderID:           e.ID,
 		Currency:          e.Currency,
-		Reference:         e.RefText,
-		CountryCode:       e.CountryText,
+		Reference:         e.MerchantReference,
+		CountryCode:       e.CountryAsSent,
 		State:             e.MerchantState,
 		UserMSISDN:        e.MSISDN,
-		TransactionID:     e.PaymentID,
+		TransactionID:     e.TransactionID,
 		Date:              date.UTC().Format(dateLayout),
-		IntTransactionID:  e.PaymentID,
+		IntTransactionID:  e.TransactionID,
 		ExtTransactionID:  e.OperatorReference,
-		StatusDescription: descriptions[status],
+		StatusDescription: statusDescriptions[status],
 	}
 }

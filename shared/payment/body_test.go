@@ -16,23 +16,23 @@ var (
 	final   = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 )
 
-func entry(channel string) *ledger.Entry {
+func newPayment(channel string) *ledger.Entry {
 	return &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_7"}, Operator: "orange", Channel: channel, AmountText: "500.00", Currency: "XOF",
-		RefText: "Demo & Söhne", CountryText: "ci", MerchantState: `a%20b<&>"\`, MSISDN: "0701020304", PaymentID: "uuid-7", NotifToken: "nt-7",
-		OperatorReference: "MP-7", CreatedAt: created, FinalAt: final, MSISDNFound: "+2250799999999",
+		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_7"}, Operator: "orange", Channel: channel, AmountAsSent: "500.00", Currency: "XOF",
+		MerchantReference: "Demo & Söhne", CountryAsSent: "ci", MerchantState: `a%20b<&>"\`, MSISDN: "0701020304", TransactionID: "uuid-7", NotifToken: "nt-7",
+		OperatorReference: "MP-7", CreatedAt: created, FinalAt: final, MSISDNReported: "+2250799999999",
 	}
 }
 
 // specification, Mobile money response and Payment notification.
 func TestGolden(t *testing.T) {
-	operationtest.Golden(t, "testdata/answer.json", payment.Answer(entry("tpe"), ledger.Pending))
-	operationtest.Golden(t, "testdata/answer-with-otp.json", payment.WithOTP(payment.Answer(entry("ussd"), ledger.Pending), "1234"))
-	operationtest.Golden(t, "testdata/notification-web.json", payment.Notification(entry("web"), ledger.Successful))
-	operationtest.Golden(t, "testdata/notification-ussd.json", payment.Notification(entry("ussd"), ledger.Cancelled))
+	operationtest.Golden(t, "testdata/answer.json", payment.ResponseBody(newPayment("tpe"), ledger.Pending))
+	operationtest.Golden(t, "testdata/answer-with-otp.json", payment.InsertOTP(payment.ResponseBody(newPayment("ussd"), ledger.Pending), "1234"))
+	operationtest.Golden(t, "testdata/notification-web.json", payment.NotificationBody(newPayment("web"), ledger.Successful))
+	operationtest.Golden(t, "testdata/notification-ussd.json", payment.NotificationBody(newPayment("ussd"), ledger.Cancelled))
 }
 
-func fields(t testing.TB, body []byte) map[string]any {
+func decodeFields(t testing.TB, body []byte) map[string]any {
 	t.Helper()
 	var decoded map[string]any
 	if err := json.Unmarshal(body, &decoded); err != nil {
@@ -46,7 +46,7 @@ func TestFields(t *testing.T) {
 	statuses := []ledger.Status{ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired}
 	for _, status := range statuses {
 		t.Run("decision pay-extra-fields: "+string(status), func(t *testing.T) {
-			got := fields(t, payment.Answer(entry("tpe"), status))
+			got := decodeFields(t, payment.ResponseBody(newPayment("tpe"), status))
 			date := "2026-03-02 08:00:00"
 			if status == ledger.Pending {
 				date = "2026-03-02 00:30:00"
@@ -57,27 +57,27 @@ func TestFields(t *testing.T) {
 		})
 	}
 	t.Run("decision pay-optional-fields: what is absent is left out", func(t *testing.T) {
-		e := entry("web")
+		e := newPayment("web")
 		e.MSISDN, e.OperatorReference = "", ""
-		got := fields(t, payment.Answer(e, ledger.Pending))
+		got := decodeFields(t, payment.ResponseBody(e, ledger.Pending))
 		for _, name := range []string{"user_msisdn", "otp_code", "notif_token"} {
-			if _, there := got[name]; there {
+			if _, present := got[name]; present {
 				t.Errorf("%s is %v", name, got[name])
 			}
 		}
-		if reference, there := got["extTransaction-id"]; !there || reference != "" {
+		if reference, present := got["extTransaction-id"]; !present || reference != "" {
 			t.Errorf("extTransaction-id is %v", reference)
 		}
 	})
 	t.Run("decision pay-state: byte for byte", func(t *testing.T) {
-		body := payment.Notification(entry("web"), ledger.Failed)
-		if fields(t, body)["state"] != entry("web").MerchantState || !strings.Contains(string(body), "<&>") {
+		body := payment.NotificationBody(newPayment("web"), ledger.Failed)
+		if decodeFields(t, body)["state"] != newPayment("web").MerchantState || !strings.Contains(string(body), "<&>") {
 			t.Errorf("got %s", body)
 		}
 	})
 	t.Run("decision pay-extra-fields: notif_token on the web's notification alone", func(t *testing.T) {
 		for channel, want := range map[string]any{"web": "nt-7", "tpe": nil, "ussd": nil} {
-			if got := fields(t, payment.Notification(entry(channel), ledger.Failed))["notif_token"]; got != want {
+			if got := decodeFields(t, payment.NotificationBody(newPayment(channel), ledger.Failed))["notif_token"]; got != want {
 				t.Errorf("%s: %v", channel, got)
 			}
 		}
@@ -85,22 +85,22 @@ func TestFields(t *testing.T) {
 }
 
 // decision "pay-otp".
-func TestWithOTP(t *testing.T) {
-	e := entry("ussd")
+func TestInsertOTP(t *testing.T) {
+	e := newPayment("ussd")
 	e.MerchantState = `,"Transaction-id":"x"`
-	e.RefText = `\",\"Transaction-id\":`
-	body := payment.Answer(e, ledger.Pending)
+	e.MerchantReference = `\",\"Transaction-id\":`
+	body := payment.ResponseBody(e, ledger.Pending)
 	for _, code := range []string{"1234", `"<&\`, "é\n", "🎁"} {
-		got := fields(t, payment.WithOTP(body, code))
-		want := fields(t, body)
+		got := decodeFields(t, payment.InsertOTP(body, code))
+		want := decodeFields(t, body)
 		if got["otp_code"] != code || len(got) != len(want)+1 || got["state"] != want["state"] || got["Transaction-id"] != want["Transaction-id"] {
 			t.Errorf("decision pay-otp: %v", got)
 		}
 	}
-	if got := payment.WithOTP(body, ""); string(got) != string(body) {
+	if got := payment.InsertOTP(body, ""); string(got) != string(body) {
 		t.Errorf("decision pay-otp: an empty code changes %s", got)
 	}
-	if got := payment.WithOTP([]byte(`{"a":1}`), "1234"); string(got) != `{"a":1}` {
+	if got := payment.InsertOTP([]byte(`{"a":1}`), "1234"); string(got) != `{"a":1}` {
 		t.Errorf("decision pay-otp: another answer becomes %s", got)
 	}
 }

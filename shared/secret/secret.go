@@ -12,8 +12,8 @@ import (
 
 // Value is a secret as its source holds it.
 type Value struct {
-	// Current is the secret's bytes; callers must not change them.
-	Current []byte
+	// Bytes is the secret's bytes; callers must not change them.
+	Bytes []byte
 	// Version is the source's id of this value, "" if it has none. It is no secret.
 	Version string
 }
@@ -28,28 +28,28 @@ const fetchTimeout = 5 * time.Second
 
 // Cache holds one secret. It is safe for concurrent use; of concurrent callers one fetches and the others wait.
 type Cache struct {
-	// OnStale, if set before first use, is told of each failed renewal that left the stale value in use: for a log
+	// OnRefreshFailure, if set before first use, is told of each failed renewal that left the stale value in use: for a log
 	// line and a counter. It must not call the cache.
-	OnStale func(error)
+	OnRefreshFailure func(error)
 
-	source       Source
-	id           string
-	life         time.Duration
-	refreshEvery time.Duration
-	now          func() time.Time
+	source             Source
+	id                 string
+	ttl                time.Duration
+	minRefreshInterval time.Duration
+	now                func() time.Time
 
-	mu        sync.Mutex
-	value     Value
-	held      bool          // value was fetched at least once
-	freshTill time.Time     // value needs no renewal before
-	refreshed time.Time     // start of the last forced renewal
-	flight    chan struct{} // closed when the fetch under way ends; nil if there is none
+	mu                sync.Mutex
+	value             Value
+	hasValue          bool          // value was fetched at least once
+	freshUntil        time.Time     // value needs no renewal before
+	lastForcedRefresh time.Time     // start of the last forced renewal
+	fetchDone         chan struct{} // closed when the fetch under way ends; nil if there is none
 }
 
-// New makes a cache of one secret. life is how long a value is used before it is renewed; refreshEvery is the least time
+// NewCache makes a cache of one secret. life is how long a value is used before it is renewed; refreshEvery is the least time
 // between two forced renewals, and between two attempts while renewals fail. Nothing is fetched yet.
-func New(source Source, id string, life, refreshEvery time.Duration, now func() time.Time) *Cache {
-	return &Cache{source: source, id: id, life: life, refreshEvery: refreshEvery, now: now}
+func NewCache(source Source, id string, ttl, minRefreshInterval time.Duration, now func() time.Time) *Cache {
+	return &Cache{source: source, id: id, ttl: ttl, minRefreshInterval: minRefreshInterval, now: now}
 }
 
 // Get returns the value, renewed where its life is over. A renewal that fails returns the stale value; an error comes
@@ -57,20 +57,20 @@ func New(source Source, id string, life, refreshEvery time.Duration, now func() 
 func (c *Cache) Get(ctx context.Context) (Value, error) {
 	for {
 		c.mu.Lock()
-		if c.held && c.wall().Before(c.freshTill) {
+		if c.hasValue && c.wallTime().Before(c.freshUntil) {
 			defer c.mu.Unlock()
 			return c.value, nil
 		}
-		flight := c.flight
-		if flight == nil {
+		fetchDone := c.fetchDone
+		if fetchDone == nil {
 			return c.fetch(ctx)
 		}
-		value, held := c.value, c.held
+		value, hasValue := c.value, c.hasValue
 		c.mu.Unlock()
 		select {
-		case <-flight:
+		case <-fetchDone:
 		case <-ctx.Done():
-			if held {
+			if hasValue {
 				return value, nil
 			}
 			return Value{}, ctx.Err()
@@ -83,50 +83,50 @@ func (c *Cache) Get(ctx context.Context) (Value, error) {
 // does.
 func (c *Cache) Refresh(ctx context.Context) (Value, error) {
 	c.mu.Lock()
-	now := c.wall()
-	if c.flight != nil || (!c.refreshed.IsZero() && now.Before(c.refreshed.Add(c.refreshEvery))) {
+	now := c.wallTime()
+	if c.fetchDone != nil || (!c.lastForcedRefresh.IsZero() && now.Before(c.lastForcedRefresh.Add(c.minRefreshInterval))) {
 		c.mu.Unlock()
 		return c.Get(ctx)
 	}
-	c.refreshed = now
+	c.lastForcedRefresh = now
 	return c.fetch(ctx)
 }
 
 // fetch renews the value. It is called with mu held and releases it; meanwhile flight tells others to wait.
 func (c *Cache) fetch(ctx context.Context) (Value, error) {
-	flight := make(chan struct{})
-	c.flight = flight
+	fetchDone := make(chan struct{})
+	c.fetchDone = fetchDone
 	c.mu.Unlock()
 	defer func() { // deferred, so that a source that panics leaves nobody waiting
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.flight = nil
-		close(flight)
+		c.fetchDone = nil
+		close(fetchDone)
 	}()
 
-	limited, cancel := context.WithTimeout(ctx, fetchTimeout)
+	fetchCtx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	value, err := c.source.Fetch(limited, c.id)
-	return c.keep(value, err)
+	value, err := c.source.Fetch(fetchCtx, c.id)
+	return c.storeFetchResult(value, err)
 }
 
-// keep stores what a fetch gave: the new value, or, after an error, the stale one for a while longer.
-func (c *Cache) keep(value Value, err error) (Value, error) {
+// storeFetchResult stores what a fetch gave: the new value, or, after an error, the stale one for a while longer.
+func (c *Cache) storeFetchResult(value Value, err error) (Value, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
-		c.value, c.held, c.freshTill = value, true, c.wall().Add(c.life)
+		c.value, c.hasValue, c.freshUntil = value, true, c.wallTime().Add(c.ttl)
 		return value, nil
 	}
-	if !c.held {
+	if !c.hasValue {
 		return Value{}, err
 	}
-	c.freshTill = c.wall().Add(min(c.life, c.refreshEvery))
-	if c.OnStale != nil {
-		c.OnStale(err)
+	c.freshUntil = c.wallTime().Add(min(c.ttl, c.minRefreshInterval))
+	if c.OnRefreshFailure != nil {
+		c.OnRefreshFailure(err)
 	}
 	return c.value, nil
 }
 
-// wall is the time without its monotonic part: that clock stands still while a function is frozen.
-func (c *Cache) wall() time.Time { return c.now().Round(0) }
+// wallTime is the time without its monotonic part: that clock stands still while a function is frozen.
+func (c *Cache) wallTime() time.Time { return c.now().Round(0) }

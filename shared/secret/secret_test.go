@@ -19,15 +19,15 @@ const (
 
 var errDown = errors.New("source is down")
 
-// source counts its fetches and answers with their number, or with an error, after a delay.
-type source struct {
+// stubSource counts its fetches and answers with their number, or with an error, after a delay.
+type stubSource struct {
 	mu      sync.Mutex
 	fetches int
 	down    bool
 	delay   time.Duration
 }
 
-func (s *source) Fetch(ctx context.Context, id string) (secret.Value, error) {
+func (s *stubSource) Fetch(ctx context.Context, id string) (secret.Value, error) {
 	s.mu.Lock()
 	s.fetches++
 	n, down, delay := s.fetches, s.down, s.delay
@@ -42,92 +42,92 @@ func (s *source) Fetch(ctx context.Context, id string) (secret.Value, error) {
 	if down {
 		return secret.Value{}, errDown
 	}
-	return secret.Value{Current: []byte(id + strconv.Itoa(n))}, nil
+	return secret.Value{Bytes: []byte(id + strconv.Itoa(n))}, nil
 }
 
-func (s *source) set(down bool) {
+func (s *stubSource) setDown(down bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = down
 }
 
 // The tests run in bubbles in which time.Now is a fake clock that moves when everyone waits.
-func newCache(s *source) *secret.Cache {
-	return secret.New(s, "key", life, refreshEvery, time.Now)
+func newCache(s *stubSource) *secret.Cache {
+	return secret.NewCache(s, "key", life, refreshEvery, time.Now)
 }
 
-func expect(t *testing.T, get func(context.Context) (secret.Value, error), want string) {
+func wantValue(t *testing.T, get func(context.Context) (secret.Value, error), want string) {
 	t.Helper()
 	value, err := get(t.Context())
-	if err != nil || string(value.Current) != want {
-		t.Fatalf("got %q, %v; want %q", value.Current, err, want)
+	if err != nil || string(value.Bytes) != want {
+		t.Fatalf("got %q, %v; want %q", value.Bytes, err, want)
 	}
 }
 
-func TestGetRenewsAfterItsLife(t *testing.T) {
+func TestGetRefreshesAfterTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cache := newCache(&source{})
-		expect(t, cache.Get, "key1")
+		cache := newCache(&stubSource{})
+		wantValue(t, cache.Get, "key1")
 		time.Sleep(life - time.Nanosecond)
-		expect(t, cache.Get, "key1")
+		wantValue(t, cache.Get, "key1")
 		time.Sleep(time.Nanosecond)
-		expect(t, cache.Get, "key2")
+		wantValue(t, cache.Get, "key2")
 	})
 }
 
 func TestFirstFetchFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &source{down: true}
+		s := &stubSource{down: true}
 		cache := newCache(s)
-		cache.OnStale = func(error) { t.Error("there is no stale value to speak of") }
+		cache.OnRefreshFailure = func(error) { t.Error("there is no stale value to speak of") }
 		if _, err := cache.Get(t.Context()); !errors.Is(err, errDown) {
 			t.Fatalf("got %v", err)
 		}
-		s.set(false)
-		expect(t, cache.Get, "key2")
+		s.setDown(false)
+		wantValue(t, cache.Get, "key2")
 	})
 }
 
 // A failed renewal keeps the stale value, is told of, and is not tried again before refreshEvery.
-func TestStaleIsKept(t *testing.T) {
+func TestStaleValueIsKeptWhenRefreshFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, told := &source{}, 0
+		s, refreshErrors := &stubSource{}, 0
 		cache := newCache(s)
-		cache.OnStale = func(err error) {
-			told++
+		cache.OnRefreshFailure = func(err error) {
+			refreshErrors++
 			if !errors.Is(err, errDown) {
 				t.Errorf("told of %v", err)
 			}
 		}
-		expect(t, cache.Get, "key1")
-		s.set(true)
+		wantValue(t, cache.Get, "key1")
+		s.setDown(true)
 		time.Sleep(life)
-		expect(t, cache.Get, "key1")
-		expect(t, cache.Get, "key1")
-		if s.fetches != 2 || told != 1 {
-			t.Fatalf("%d fetches, told %d times", s.fetches, told)
+		wantValue(t, cache.Get, "key1")
+		wantValue(t, cache.Get, "key1")
+		if s.fetches != 2 || refreshErrors != 1 {
+			t.Fatalf("%d fetches, told %d times", s.fetches, refreshErrors)
 		}
 		time.Sleep(24 * time.Hour)
-		expect(t, cache.Get, "key1")
-		s.set(false)
+		wantValue(t, cache.Get, "key1")
+		s.setDown(false)
 		time.Sleep(refreshEvery)
-		expect(t, cache.Get, "key4")
+		wantValue(t, cache.Get, "key4")
 	})
 }
 
 func TestRefreshIsRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &source{}
+		s := &stubSource{}
 		cache := newCache(s)
-		expect(t, cache.Get, "key1")
-		expect(t, cache.Refresh, "key2") // fresh, and fetched all the same
-		expect(t, cache.Refresh, "key2")
+		wantValue(t, cache.Get, "key1")
+		wantValue(t, cache.Refresh, "key2") // fresh, and fetched all the same
+		wantValue(t, cache.Refresh, "key2")
 		time.Sleep(refreshEvery - time.Nanosecond)
-		expect(t, cache.Refresh, "key2")
+		wantValue(t, cache.Refresh, "key2")
 		time.Sleep(time.Nanosecond)
-		s.set(true)
-		expect(t, cache.Refresh, "key2") // fails, and keeps what it has
-		expect(t, cache.Refresh, "key2")
+		s.setDown(true)
+		wantValue(t, cache.Refresh, "key2") // fails, and keeps what it has
+		wantValue(t, cache.Refresh, "key2")
 		if s.fetches != 3 {
 			t.Fatalf("%d fetches", s.fetches)
 		}
@@ -136,15 +136,15 @@ func TestRefreshIsRateLimited(t *testing.T) {
 
 func TestRefreshFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cache := newCache(&source{})
-		expect(t, cache.Refresh, "key1")
-		expect(t, cache.Get, "key1")
+		cache := newCache(&stubSource{})
+		wantValue(t, cache.Refresh, "key1")
+		wantValue(t, cache.Get, "key1")
 	})
 }
 
 func TestConcurrentCallersShareOneFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &source{delay: time.Second}
+		s := &stubSource{delay: time.Second}
 		cache := newCache(s)
 		var group sync.WaitGroup
 		for i := range 20 {
@@ -154,8 +154,8 @@ func TestConcurrentCallersShareOneFetch(t *testing.T) {
 					get = cache.Refresh
 				}
 				value, err := get(t.Context())
-				if err != nil || string(value.Current) != "key1" {
-					t.Errorf("got %q, %v", value.Current, err)
+				if err != nil || string(value.Bytes) != "key1" {
+					t.Errorf("got %q, %v", value.Bytes, err)
 				}
 			})
 		}
@@ -169,7 +169,7 @@ func TestConcurrentCallersShareOneFetch(t *testing.T) {
 // Who waits for another's fetch gives up with its own context: with the stale value where there is one.
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &source{delay: 3 * time.Second}
+		s := &stubSource{delay: 3 * time.Second}
 		cache := newCache(s)
 		go func() { _, _ = cache.Get(context.Background()) }()
 		synctest.Wait()
@@ -184,30 +184,30 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 		again, cancelAgain := context.WithTimeout(t.Context(), time.Second)
 		defer cancelAgain()
 		value, err := cache.Get(again)
-		if err != nil || string(value.Current) != "key1" {
-			t.Fatalf("got %q, %v", value.Current, err)
+		if err != nil || string(value.Bytes) != "key1" {
+			t.Fatalf("got %q, %v", value.Bytes, err)
 		}
 		time.Sleep(5 * time.Second)
 	})
 }
 
 // A fetch whose caller gave up leaves the next in line to fetch; a source that hangs is given up after five seconds.
-func TestLeaderGivesUp(t *testing.T) {
+func TestFirstCallerIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &source{delay: 2 * time.Second}
+		s := &stubSource{delay: 2 * time.Second}
 		cache := newCache(s)
-		leader, cancel := context.WithTimeout(t.Context(), time.Second)
+		firstCaller, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		go func() { _, _ = cache.Get(leader) }()
+		go func() { _, _ = cache.Get(firstCaller) }()
 		synctest.Wait()
-		expect(t, cache.Get, "key2")
+		wantValue(t, cache.Get, "key2")
 
 		s.mu.Lock()
 		s.delay = time.Hour
 		s.mu.Unlock()
 		time.Sleep(life)
 		start := time.Now()
-		expect(t, cache.Get, "key2")
+		wantValue(t, cache.Get, "key2")
 		if waited := time.Since(start); waited != 5*time.Second {
 			t.Fatalf("waited %s", waited)
 		}
@@ -215,30 +215,30 @@ func TestLeaderGivesUp(t *testing.T) {
 }
 
 // A clock whose monotonic part stood still while the function was frozen still ends the value's life.
-func TestWallClockCounts(t *testing.T) {
+func TestTTLUsesTheWallClock(t *testing.T) {
 	now := time.Now()
-	cache := secret.New(&source{}, "key", life, refreshEvery, func() time.Time { return now })
-	expect(t, cache.Get, "key1")
+	cache := secret.NewCache(&stubSource{}, "key", life, refreshEvery, func() time.Time { return now })
+	wantValue(t, cache.Get, "key1")
 	now = time.Date(now.Year()+1, now.Month(), now.Day(), 0, 0, 0, 0, time.UTC) // no monotonic part
-	expect(t, cache.Get, "key2")
+	wantValue(t, cache.Get, "key2")
 }
 
-// panicking is a source that panics once.
-type panicking struct{ calls int }
+// panickingSource is a source that panics once.
+type panickingSource struct{ calls int }
 
-func (p *panicking) Fetch(context.Context, string) (secret.Value, error) {
+func (p *panickingSource) Fetch(context.Context, string) (secret.Value, error) {
 	p.calls++
 	if p.calls == 1 {
 		panic("a mistake of the source")
 	}
-	return secret.Value{Current: []byte("ok")}, nil
+	return secret.Value{Bytes: []byte("ok")}, nil
 }
 
-func TestPanicLeavesNobodyWaiting(t *testing.T) {
-	cache := secret.New(&panicking{}, "key", life, refreshEvery, time.Now)
+func TestPanicReleasesWaitingCallers(t *testing.T) {
+	cache := secret.NewCache(&panickingSource{}, "key", life, refreshEvery, time.Now)
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = cache.Get(t.Context())
 	}()
-	expect(t, cache.Get, "ok")
+	wantValue(t, cache.Get, "ok")
 }

@@ -19,14 +19,14 @@ import (
 type Environment struct {
 	lookup func(string) string
 	speed  int64
-	faults []error
+	errs   []error
 }
 
 // maxSpeed bounds SPEED: at 3600 an hour passes in a second.
 const maxSpeed = 3600
 
-// shortest is what a duration other than zero is never scaled below: a zero would change its meaning.
-const shortest = time.Millisecond
+// minScaled is what a duration other than zero is never scaled below: a zero would change its meaning.
+const minScaled = time.Millisecond
 
 // FromEnv begins to read. lookup is os.Getenv in a bootstrap. A SPEED that is not a whole number from 1 to 3600 is a
 // fault, reported by Err.
@@ -38,7 +38,7 @@ func FromEnv(lookup func(string) string) *Environment {
 	}
 	speed, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || speed < 1 || speed > maxSpeed {
-		e.fail(Speed, "must be a whole number from 1 to %d", maxSpeed)
+		e.addError(Speed, "must be a whole number from 1 to %d", maxSpeed)
 		return e
 	}
 	e.speed = speed
@@ -46,21 +46,21 @@ func FromEnv(lookup func(string) string) *Environment {
 }
 
 // Err returns every fault found so far as one error, nil if there is none. Call it after the last read.
-func (e *Environment) Err() error { return errors.Join(e.faults...) }
+func (e *Environment) Err() error { return errors.Join(e.errs...) }
 
 // Text returns a variable, or its default from the table where it is empty; "" is a proper value.
 func (e *Environment) Text(name string) string {
 	if text := e.lookup(name); text != "" {
 		return text
 	}
-	return variables[name].fallback
+	return definitions[name].defaultValue
 }
 
 // Required returns a variable that must not be empty; an empty one is a fault.
 func (e *Environment) Required(name string) string {
 	text := e.Text(name)
 	if text == "" {
-		e.fail(name, "is not set")
+		e.addError(name, "is not set")
 	}
 	return text
 }
@@ -74,7 +74,7 @@ func (e *Environment) URL(name string) string {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.Fragment != "" {
-		e.fail(name, "is not an absolute http or https URL")
+		e.addError(name, "is not an absolute http or https URL")
 		return ""
 	}
 	return text
@@ -95,27 +95,27 @@ func (e *Environment) Durations(name string) []time.Duration {
 	return list
 }
 
-// Flag returns a switch: "true" is on; "false" and empty are off; anything else is a fault.
-func (e *Environment) Flag(name string) bool {
+// Bool returns a switch: "true" is on; "false" and empty are off; anything else is a fault.
+func (e *Environment) Bool(name string) bool {
 	switch e.Text(name) {
 	case "true":
 		return true
 	case "", "false":
 		return false
 	default:
-		e.fail(name, `must be "true", "false" or empty`)
+		e.addError(name, `must be "true", "false" or empty`)
 		return false
 	}
 }
 
-// Loopback returns ALLOW_LOOPBACK: whether notification and return URLs may be plain http on 127.0.0.1. It exists for
+// LoopbackAllowed returns ALLOW_LOOPBACK: whether notification and return URLs may be plain http on 127.0.0.1. It exists for
 // the local run alone: where the ledger is AWS's own, which no endpoint variable then says otherwise, or where Lambda names
 // its runtime, true is a fault and the function does not start (decision "outgoing-addresses").
-func (e *Environment) Loopback() bool {
-	allowed := e.Flag(AllowLoopback)
-	local := e.lookup(endpointOfDynamoDB) != "" || e.lookup(endpointOfAll) != ""
+func (e *Environment) LoopbackAllowed() bool {
+	allowed := e.Bool(AllowLoopback)
+	local := e.lookup(dynamoDBEndpoint) != "" || e.lookup(defaultEndpoint) != ""
 	if allowed && (!local || e.lookup(executionEnvironment) != "") {
-		e.fail(AllowLoopback, "is true in a deployed function: it is for the local run, whose DynamoDB has an endpoint of its own")
+		e.addError(AllowLoopback, "is true in a deployed function: it is for the local run, whose DynamoDB has an endpoint of its own")
 		return false
 	}
 	return allowed
@@ -125,16 +125,16 @@ func (e *Environment) Loopback() bool {
 func (e *Environment) duration(name, text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		e.fail(name, `is not a duration such as "90s"`)
+		e.addError(name, `is not a duration such as "90s"`)
 		return 0
 	}
-	row := variables[name]
-	if d < 0 || (row.most > 0 && d > row.most) {
-		e.fail(name, "must be from 0s to %s", row.most)
+	limits := definitions[name]
+	if d < 0 || (limits.maximum > 0 && d > limits.maximum) {
+		e.addError(name, "must be from 0s to %s", limits.maximum)
 		return 0
 	}
-	if d < row.least && (d != 0 || !row.zero) {
-		e.fail(name, "must be at least %s", row.least)
+	if d < limits.minimum && (d != 0 || !limits.allowsZero) {
+		e.addError(name, "must be at least %s", limits.minimum)
 		return 0
 	}
 	return e.scale(name, d)
@@ -145,10 +145,10 @@ func (e *Environment) scale(name string, d time.Duration) time.Duration {
 	if d == 0 || strings.HasSuffix(name, "_TIMEOUT") || strings.HasSuffix(name, "_LEASE") {
 		return d
 	}
-	return max(d/time.Duration(e.speed), shortest)
+	return max(d/time.Duration(e.speed), minScaled)
 }
 
-// fail keeps a fault. The variable's value stays out of it: it may be a secret that stands in the wrong place.
-func (e *Environment) fail(name, format string, args ...any) {
-	e.faults = append(e.faults, errors.New("setting "+name+" "+fmt.Sprintf(format, args...)))
+// addError keeps a fault. The variable's value stays out of it: it may be a secret that stands in the wrong place.
+func (e *Environment) addError(name, format string, args ...any) {
+	e.errs = append(e.errs, errors.New("setting "+name+" "+fmt.Sprintf(format, args...)))
 }

@@ -10,8 +10,8 @@ import (
 	"mobilegateway/shared/settings"
 )
 
-// from makes an environment of pairs.
-func from(pairs ...string) *settings.Environment {
+// newEnvironment makes an environment of pairs.
+func newEnvironment(pairs ...string) *settings.Environment {
 	values := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
 		values[pairs[i]] = pairs[i+1]
@@ -20,18 +20,18 @@ func from(pairs ...string) *settings.Environment {
 }
 
 func TestDefaults(t *testing.T) {
-	env := from()
+	env := newEnvironment()
 	want := map[string]time.Duration{
-		settings.ProfileCache:    30 * time.Second,
-		settings.SecretCache:     5 * time.Minute,
-		settings.AccessTokenLife: time.Hour,
-		settings.OperatorTimeout: 12 * time.Second,
-		settings.PaymentLifetime: 24 * time.Hour,
-		settings.ClaimRecheck:    5 * time.Second,
-		settings.SMSRetention:    90 * 24 * time.Hour,
-		settings.RecordRetention: 0,
-		settings.WebhookTimeout:  15 * time.Second,
-		settings.SweepInterval:   time.Minute,
+		settings.ProfileCacheTTL:      30 * time.Second,
+		settings.SecretCacheTTL:       5 * time.Minute,
+		settings.AccessTokenLifetime:  time.Hour,
+		settings.OperatorTimeout:      12 * time.Second,
+		settings.PaymentLifetime:      24 * time.Hour,
+		settings.ClaimRecheckInterval: 5 * time.Second,
+		settings.SMSRetention:         90 * 24 * time.Hour,
+		settings.TransactionRetention: 0,
+		settings.WebhookTimeout:       15 * time.Second,
+		settings.SweepInterval:        time.Minute,
 	}
 	for name, d := range want {
 		if got := env.Duration(name); got != d {
@@ -47,7 +47,7 @@ func TestDefaults(t *testing.T) {
 	if got := env.Durations(settings.DeliverySchedule); !slices.Equal(got, deliveries) {
 		t.Errorf("deliveries: %v", got)
 	}
-	if env.URL(settings.BaseURL) != "" || env.Loopback() {
+	if env.URL(settings.BaseURL) != "" || env.LoopbackAllowed() {
 		t.Error("texts")
 	}
 	if err := env.Err(); err != nil {
@@ -56,7 +56,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestSpeedScalesAllButTimeoutsAndLeases(t *testing.T) {
-	env := from(settings.Speed, "60", settings.ClaimRecheck, "1s", settings.PollSchedule, "1m, 10m")
+	env := newEnvironment(settings.Speed, "60", settings.ClaimRecheckInterval, "1s", settings.PollSchedule, "1m, 10m")
 	checks := []struct {
 		name string
 		got  time.Duration
@@ -64,11 +64,11 @@ func TestSpeedScalesAllButTimeoutsAndLeases(t *testing.T) {
 	}{
 		{"a lifetime", env.Duration(settings.PaymentLifetime), 24 * time.Minute},
 		{"a timeout", env.Duration(settings.OperatorTimeout), 12 * time.Second},
-		{"zero stays", env.Duration(settings.RecordRetention), 0},
-		{"a short one", env.Duration(settings.ClaimRecheck), time.Second / 60},
+		{"zero stays", env.Duration(settings.TransactionRetention), 0},
+		{"a short one", env.Duration(settings.ClaimRecheckInterval), time.Second / 60},
 		{"a list", env.Durations(settings.PollSchedule)[1], 10 * time.Second},
-		{"a lease", from(settings.Speed, "60", "SOME_LEASE", "5s").Duration("SOME_LEASE"), 5 * time.Second},
-		{"never to zero", from(settings.Speed, "3600", "SOME_WAIT", "1ms").Duration("SOME_WAIT"), time.Millisecond},
+		{"a lease", newEnvironment(settings.Speed, "60", "SOME_LEASE", "5s").Duration("SOME_LEASE"), 5 * time.Second},
+		{"never to zero", newEnvironment(settings.Speed, "3600", "SOME_WAIT", "1ms").Duration("SOME_WAIT"), time.Millisecond},
 	}
 	for _, c := range checks {
 		if c.got != c.want {
@@ -80,7 +80,7 @@ func TestSpeedScalesAllButTimeoutsAndLeases(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestInvalidValues(t *testing.T) {
 	cases := []struct {
 		name  string
 		pairs []string
@@ -88,15 +88,15 @@ func TestFaults(t *testing.T) {
 		want  string
 	}{
 		{"required", nil, func(e *settings.Environment) { e.Required(settings.LedgerTable) }, "LEDGER_TABLE is not set"},
-		{"not a duration", []string{"PROFILE_CACHE", "30"}, func(e *settings.Environment) { e.Duration(settings.ProfileCache) }, "PROFILE_CACHE is not a duration"},
+		{"not a duration", []string{"PROFILE_CACHE_TTL", "30"}, func(e *settings.Environment) { e.Duration(settings.ProfileCacheTTL) }, "PROFILE_CACHE_TTL is not a duration"},
 		{"negative", []string{"SOME_WAIT", "-1s"}, func(e *settings.Environment) { e.Duration("SOME_WAIT") }, "SOME_WAIT must be from 0s"},
-		{"too long", []string{"PROFILE_CACHE", "61s"}, func(e *settings.Environment) { e.Duration(settings.ProfileCache) }, "PROFILE_CACHE must be from 0s to 1m0s"},
-		{"too short", []string{"RECORD_RETENTION", "24h"}, func(e *settings.Environment) { e.Duration(settings.RecordRetention) }, "RECORD_RETENTION must be at least 9600h"},
+		{"too long", []string{"PROFILE_CACHE_TTL", "61s"}, func(e *settings.Environment) { e.Duration(settings.ProfileCacheTTL) }, "PROFILE_CACHE_TTL must be from 0s to 1m0s"},
+		{"too short", []string{"TRANSACTION_RETENTION", "24h"}, func(e *settings.Environment) { e.Duration(settings.TransactionRetention) }, "TRANSACTION_RETENTION must be at least 9600h"},
 		{"zero where it means nothing", []string{"OPERATOR_TIMEOUT", "0s"}, func(e *settings.Environment) { e.Duration(settings.OperatorTimeout) }, "OPERATOR_TIMEOUT must be at least 1s"},
 		{"list", []string{"POLL_SCHEDULE", "1m,,5m"}, func(e *settings.Environment) { e.Durations(settings.PollSchedule) }, "POLL_SCHEDULE is not a duration"},
-		{"flag", []string{"ALLOW_LOOPBACK", "yes"}, func(e *settings.Environment) { e.Loopback() }, "ALLOW_LOOPBACK must be"},
-		{"loopback on AWS's own ledger", []string{"ALLOW_LOOPBACK", "true", "AWS_LAMBDA_FUNCTION_NAME", "charge"}, func(e *settings.Environment) { e.Loopback() }, "ALLOW_LOOPBACK is true in a deployed function"},
-		{"loopback deployed", []string{"ALLOW_LOOPBACK", "true", "AWS_ENDPOINT_URL", "http://127.0.0.1:1", "AWS_EXECUTION_ENV", "AWS_Lambda_provided.al2023"}, func(e *settings.Environment) { e.Loopback() }, "ALLOW_LOOPBACK is true in a deployed function"},
+		{"flag", []string{"ALLOW_LOOPBACK", "yes"}, func(e *settings.Environment) { e.LoopbackAllowed() }, "ALLOW_LOOPBACK must be"},
+		{"loopback on AWS's own ledger", []string{"ALLOW_LOOPBACK", "true", "AWS_LAMBDA_FUNCTION_NAME", "charge"}, func(e *settings.Environment) { e.LoopbackAllowed() }, "ALLOW_LOOPBACK is true in a deployed function"},
+		{"loopback deployed", []string{"ALLOW_LOOPBACK", "true", "AWS_ENDPOINT_URL", "http://127.0.0.1:1", "AWS_EXECUTION_ENV", "AWS_Lambda_provided.al2023"}, func(e *settings.Environment) { e.LoopbackAllowed() }, "ALLOW_LOOPBACK is true in a deployed function"},
 		{"URL", []string{"BASE_URL", "ftp://x"}, func(e *settings.Environment) { e.URL(settings.BaseURL) }, "BASE_URL is not an absolute"},
 		{"URL with a query", []string{"BASE_URL", "https://x/?a=1"}, func(e *settings.Environment) { e.URL(settings.BaseURL) }, "BASE_URL is not an absolute"},
 		{"speed", []string{"SPEED", "0"}, func(*settings.Environment) {}, "SPEED must be a whole number"},
@@ -104,7 +104,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			env := from(c.pairs...)
+			env := newEnvironment(c.pairs...)
 			c.read(env)
 			err := env.Err()
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -114,16 +114,16 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestEveryFaultIsNamedAndNoValue(t *testing.T) {
-	env := from("PROFILE_CACHE", "hunter2", "BASE_URL", "hunter2", "ALLOW_LOOPBACK", "hunter2", "SPEED", "hunter2")
+func TestErrorsNameEveryVariableAndNoValue(t *testing.T) {
+	env := newEnvironment("PROFILE_CACHE_TTL", "hunter2", "BASE_URL", "hunter2", "ALLOW_LOOPBACK", "hunter2", "SPEED", "hunter2")
 	env.Required(settings.MerchantTable)
-	env.Duration(settings.ProfileCache)
+	env.Duration(settings.ProfileCacheTTL)
 	env.URL(settings.BaseURL)
-	if env.Loopback() {
+	if env.LoopbackAllowed() {
 		t.Error("loopback is on")
 	}
 	text := env.Err().Error()
-	for _, name := range []string{"MERCHANT_TABLE", "PROFILE_CACHE", "BASE_URL", "ALLOW_LOOPBACK", "SPEED"} {
+	for _, name := range []string{"MERCHANT_TABLE", "PROFILE_CACHE_TTL", "BASE_URL", "ALLOW_LOOPBACK", "SPEED"} {
 		if !strings.Contains(text, name) {
 			t.Errorf("%s is not named in %q", name, text)
 		}
@@ -134,11 +134,11 @@ func TestEveryFaultIsNamedAndNoValue(t *testing.T) {
 }
 
 func TestURLAndLoopback(t *testing.T) {
-	env := from(settings.BaseURL, "https://pay.example.com/gateway/", settings.AllowLoopback, "true", "AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1")
+	env := newEnvironment(settings.BaseURL, "https://pay.example.com/gateway/", settings.AllowLoopback, "true", "AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1")
 	if got := env.URL(settings.BaseURL); got != "https://pay.example.com/gateway" {
 		t.Errorf("got %q", got)
 	}
-	if !env.Loopback() {
+	if !env.LoopbackAllowed() {
 		t.Error("loopback is off")
 	}
 	if err := env.Err(); err != nil {

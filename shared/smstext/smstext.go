@@ -20,7 +20,7 @@ const MaxCharacters = 160
 // non-ASCII, in which every "%" is followed by two hexadecimal digits, and which decodes to UTF-8.
 func Decode(value string) (text string, characters int) {
 	text = value
-	if escaped(value) {
+	if isGraphicASCII(value) {
 		// PathUnescape leaves "+" alone, and fails exactly where a "%" lacks its two digits.
 		if decoded, err := url.PathUnescape(value); err == nil && utf8.ValidString(decoded) {
 			text = decoded
@@ -29,7 +29,7 @@ func Decode(value string) (text string, characters int) {
 	return text, utf8.RuneCountInString(text)
 }
 
-// escaped is true where every character is one that RFC 1738 lets stand in a URL: graphic ASCII (section 2.2).
-func escaped(value string) bool {
+// isGraphicASCII is true where every character is one that RFC 1738 lets stand in a URL: graphic ASCII (section 2.2).
+func isGraphicASCII(value string) bool {
 	return strings.IndexFunc(value, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
 }

@@ -69,7 +69,7 @@ func TestLimitCountsDecodedCharacters(t *testing.T) {
 	}
 }
 
-func TestEscapedTextComesBack(t *testing.T) {
+func TestEscapedTextRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		got, characters := smstext.Decode(url.PathEscape(text))

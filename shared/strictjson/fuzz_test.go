@@ -25,7 +25,7 @@ func FuzzParse(f *testing.F) {
 		reader, err := strictjson.Parse(body)
 		if err != nil {
 			var failure *fault.Fault
-			if !errors.As(err, &failure) || failure.Kind != fault.Invalid {
+			if !errors.As(err, &failure) || failure.Kind != fault.InvalidPart {
 				t.Fatalf("Parse failed with %v", err)
 			}
 			return
@@ -44,8 +44,8 @@ func FuzzParse(f *testing.F) {
 		reader.Text("a.b.c", 4)
 		reader.OptionalText("a", 4)
 		reader.Number("a.b")
-		reader.Texts("a.b", 2, 4)
-		reader.Object("a")
+		reader.TextList("a.b", 2, 4)
+		reader.HasObject("a")
 	})
 }
 
@@ -63,7 +63,7 @@ func decode(t *testing.T, body []byte) any {
 }
 
 // Two bodies of one meaning have one canonical form, whatever their order of keys, spaces and escapes.
-func TestOneMeaningOneCanonicalForm(t *testing.T) {
+func TestEquivalentBodiesHaveOneCanonicalForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		object := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "object")
 		plain := strictjson.Marshal(object)
@@ -96,7 +96,7 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
-func TestMarshalPanicsOnWhatIsNoJSON(t *testing.T) {
+func TestMarshalPanicsOnUnsupportedValue(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("no panic")

@@ -19,26 +19,26 @@ import (
 // MaxDepth is the limit of nested objects and arrays, the root included.
 const MaxDepth = 16
 
-// Body is the part that faults of the whole body name.
-const Body = "body"
+// BodyPart is the part that faults of the whole body name.
+const BodyPart = "body"
 
 // The causes of a refused body, for the log.
 var (
-	errNotUTF8   = errors.New("not UTF-8")
-	errNotJSON   = errors.New("not one JSON value")
-	errSurrogate = errors.New("half of a surrogate pair")
-	errNotObject = errors.New("root is not an object")
-	errDeep      = errors.New("too many levels")
-	errTwice     = errors.New("key twice in an object")
+	errNotUTF8       = errors.New("not UTF-8")
+	errNotJSON       = errors.New("not one JSON value")
+	errLoneSurrogate = errors.New("half of a surrogate pair")
+	errNotObject     = errors.New("root is not an object")
+	errTooDeep       = errors.New("too many levels")
+	errDuplicateKey  = errors.New("key twice in an object")
 )
 
 // Parse reads a body whose root is an object. Every error is a *fault.Fault of kind Invalid: its part is "body", or
 // for a key that stands twice in its object the path of the key ("amountTransaction.referenceCode", elements of arrays
 // as "list[0].key").
 func Parse(body []byte) (*Reader, error) {
-	cause := wellFormed(body)
+	cause := checkWellFormed(body)
 	if cause != nil {
-		return nil, &fault.Fault{Kind: fault.Invalid, Part: Body, Cause: cause}
+		return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: cause}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -48,21 +48,21 @@ func Parse(body []byte) (*Reader, error) {
 	}
 	object, ok := root.(map[string]any)
 	if !ok {
-		return nil, &fault.Fault{Kind: fault.Invalid, Part: Body, Cause: errNotObject}
+		return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: errNotObject}
 	}
 	return &Reader{root: object}, nil
 }
 
-// wellFormed checks what can be said without building anything.
-func wellFormed(body []byte) error {
+// checkWellFormed checks what can be said without building anything.
+func checkWellFormed(body []byte) error {
 	if !utf8.Valid(body) {
 		return errNotUTF8
 	}
 	if !json.Valid(body) {
 		return errNotJSON
 	}
-	if loneSurrogate(body) {
-		return errSurrogate
+	if hasLoneSurrogate(body) {
+		return errLoneSurrogate
 	}
 	return nil
 }
@@ -71,14 +71,14 @@ func wellFormed(body []byte) error {
 func readValue(decoder *json.Decoder, path string, depth int) (any, *fault.Fault) {
 	token, err := decoder.Token()
 	if err != nil {
-		return nil, &fault.Fault{Kind: fault.Invalid, Part: Body, Cause: errNotJSON}
+		return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: errNotJSON}
 	}
 	opening, nested := token.(json.Delim)
 	if !nested {
 		return token, nil
 	}
 	if depth == MaxDepth {
-		return nil, &fault.Fault{Kind: fault.Invalid, Part: Body, Cause: errDeep}
+		return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: errTooDeep}
 	}
 	var value any
 	var failure *fault.Fault
@@ -92,7 +92,7 @@ func readValue(decoder *json.Decoder, path string, depth int) (any, *fault.Fault
 	}
 	_, err = decoder.Token() // the closing bracket: json.Valid has seen it
 	if err != nil {
-		return nil, &fault.Fault{Kind: fault.Invalid, Part: Body, Cause: errNotJSON}
+		return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: errNotJSON}
 	}
 	return value, nil
 }
@@ -103,16 +103,16 @@ func readObject(decoder *json.Decoder, path string, depth int) (map[string]any, 
 		token, err := decoder.Token()
 		key, isKey := token.(string)
 		if err != nil || !isKey {
-			return nil, &fault.Fault{Kind: fault.Invalid, Part: Body, Cause: errNotJSON}
+			return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: errNotJSON}
 		}
-		inner := key
+		keyPath := key
 		if path != "" {
-			inner = path + "." + key
+			keyPath = path + "." + key
 		}
-		if _, twice := object[key]; twice {
-			return nil, &fault.Fault{Kind: fault.Invalid, Part: inner, Cause: errTwice}
+		if _, duplicate := object[key]; duplicate {
+			return nil, &fault.Fault{Kind: fault.InvalidPart, Part: keyPath, Cause: errDuplicateKey}
 		}
-		value, failure := readValue(decoder, inner, depth)
+		value, failure := readValue(decoder, keyPath, depth)
 		if failure != nil {
 			return nil, failure
 		}
@@ -133,9 +133,9 @@ func readArray(decoder *json.Decoder, path string, depth int) ([]any, *fault.Fau
 	return array, nil
 }
 
-// loneSurrogate finds an escape \uD800 to \uDFFF in valid JSON that is not one of a pair. encoding/json would silently
+// hasLoneSurrogate finds an escape \uD800 to \uDFFF in valid JSON that is not one of a pair. encoding/json would silently
 // put U+FFFD in its place, and two different texts would become one.
-func loneSurrogate(body []byte) bool {
+func hasLoneSurrogate(body []byte) bool {
 	for i := 0; i < len(body); i++ {
 		if body[i] != '\\' {
 			continue
@@ -144,12 +144,12 @@ func loneSurrogate(body []byte) bool {
 		if body[i] != 'u' {
 			continue
 		}
-		unit := hexadecimal(body[i+1 : i+5])
+		unit := parseHex4(body[i+1 : i+5])
 		i += 4
 		if unit < 0xD800 || unit > 0xDFFF {
 			continue
 		}
-		if unit >= 0xDC00 || !lowSurrogate(body[i+1:]) {
+		if unit >= 0xDC00 || !startsWithLowSurrogate(body[i+1:]) {
 			return true
 		}
 		i += 6
@@ -157,17 +157,17 @@ func loneSurrogate(body []byte) bool {
 	return false
 }
 
-// lowSurrogate is true where the bytes begin with an escape \uDC00 to \uDFFF.
-func lowSurrogate(rest []byte) bool {
+// startsWithLowSurrogate is true where the bytes begin with an escape \uDC00 to \uDFFF.
+func startsWithLowSurrogate(rest []byte) bool {
 	if len(rest) < 6 || rest[0] != '\\' || rest[1] != 'u' {
 		return false
 	}
-	unit := hexadecimal(rest[2:6])
+	unit := parseHex4(rest[2:6])
 	return unit >= 0xDC00 && unit <= 0xDFFF
 }
 
-// hexadecimal reads four hexadecimal digits that valid JSON has there.
-func hexadecimal(digits []byte) int {
+// parseHex4 reads four hexadecimal digits that valid JSON has there.
+func parseHex4(digits []byte) int {
 	unit, err := strconv.ParseUint(string(digits), 16, 32)
 	if err != nil {
 		return 0

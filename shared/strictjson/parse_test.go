@@ -64,7 +64,7 @@ func TestParseRefuses(t *testing.T) {
 			if !errors.As(err, &failure) {
 				t.Fatalf("Parse = %v, %v, want a fault", reader, err)
 			}
-			if reader != nil || failure.Kind != fault.Invalid || failure.Part != test.part {
+			if reader != nil || failure.Kind != fault.InvalidPart || failure.Part != test.part {
 				t.Errorf("Parse = %v, %v in %q, want invalid in %q", reader, failure.Kind, failure.Part, test.part)
 			}
 		})
@@ -102,7 +102,7 @@ func TestParseAccepts(t *testing.T) {
 }
 
 // The cause of a refusal goes to the log: it must not quote the body.
-func TestRefusalQuotesNothing(t *testing.T) {
+func TestFaultOmitsTheBody(t *testing.T) {
 	for _, body := range []string{`{"otp_code":"482913"`, `482913`, `{"a":"482913\ud800"}`, "{\"a\":\"482913\xff\"}"} {
 		_, err := strictjson.Parse([]byte(body))
 		if err == nil || strings.Contains(err.Error(), "482913") {

@@ -19,7 +19,7 @@ func parse(t *testing.T, body string) *strictjson.Reader {
 
 // outcome writes a fault as "kind in part", and "" for none.
 func outcome(reader *strictjson.Reader) string {
-	failure := reader.Fault()
+	failure := reader.FirstFault()
 	if failure == nil {
 		return ""
 	}
@@ -60,7 +60,7 @@ func TestText(t *testing.T) {
 
 func TestMultilineText(t *testing.T) {
 	reader := parse(t, `{"a":"x\r\n\ty"}`)
-	if got := reader.MultilineText("a", 10); got != "x\r\n\ty" || reader.Fault() != nil {
+	if got := reader.MultilineText("a", 10); got != "x\r\n\ty" || reader.FirstFault() != nil {
 		t.Errorf("MultilineText = %q with %q", got, outcome(reader))
 	}
 	for body, want := range map[string]string{`{"a":"x\u0000"}`: "invalid in a", `{}`: "missing in a", `{"a":""}`: "invalid in a"} {
@@ -152,7 +152,7 @@ func TestOptionalNumber(t *testing.T) {
 	}
 }
 
-func TestTexts(t *testing.T) {
+func TestTextList(t *testing.T) {
 	tests := []struct{ name, value, want, fault string }{
 		{"one", `["x"]`, "x", ""},
 		{"two", `["x","y"]`, "x,y", ""},
@@ -168,7 +168,7 @@ func TestTexts(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			reader := parse(t, `{"a":`+test.value+`}`)
-			got := strings.Join(reader.Texts("a", 2, 4), ",")
+			got := strings.Join(reader.TextList("a", 2, 4), ",")
 			if got != test.want || outcome(reader) != test.fault {
 				t.Errorf("Texts = %q with %q", got, outcome(reader))
 			}
@@ -176,7 +176,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-func TestObject(t *testing.T) {
+func TestHasObject(t *testing.T) {
 	tests := []struct {
 		name, body string
 		want       bool
@@ -192,7 +192,7 @@ func TestObject(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			reader := parse(t, test.body)
-			if got := reader.Object("a.b"); got != test.want || outcome(reader) != test.fault {
+			if got := reader.HasObject("a.b"); got != test.want || outcome(reader) != test.fault {
 				t.Errorf("Object = %v with %q", got, outcome(reader))
 			}
 		})
@@ -200,15 +200,15 @@ func TestObject(t *testing.T) {
 }
 
 // All parts are read in one pass, and the first fault in the order of asking is the one that is told.
-func TestTheFirstFaultStays(t *testing.T) {
+func TestFirstFaultIsKept(t *testing.T) {
 	reader := parse(t, `{"b":1,"d":"ok"}`)
-	reader.Fail(nil)
-	if reader.Fault() != nil {
+	reader.RecordFault(nil)
+	if reader.FirstFault() != nil {
 		t.Fatal("nil became a fault")
 	}
 	reader.Text("a", 4)
 	reader.Text("b", 4)
-	reader.Fail(fault.In(fault.NotAllowed, "c"))
+	reader.RecordFault(fault.ForPart(fault.ValueNotAllowed, "c"))
 	if got := reader.Text("d", 4); got != "ok" {
 		t.Errorf("a part after the fault is %q", got)
 	}
@@ -239,7 +239,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-func TestCanonicalLeavesTheBodyAlone(t *testing.T) {
+func TestCanonicalDoesNotChangeTheReader(t *testing.T) {
 	reader := parse(t, `{"otp_code":"1234"}`)
 	reader.Canonical("otp_code")
 	if got := reader.Text("otp_code", 4); got != "1234" {

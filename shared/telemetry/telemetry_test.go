@@ -15,8 +15,8 @@ import (
 
 var started = time.Date(2026, 11, 21, 10, 0, 0, 500_000_000, time.UTC)
 
-// written is the line of an event, without its newline.
-func written(t *testing.T, event *telemetry.Event) string {
+// encodeLine is the line of an event, without its newline.
+func encodeLine(t *testing.T, event *telemetry.LogLine) string {
 	t.Helper()
 	var out bytes.Buffer
 	err := event.Write(&out)
@@ -30,43 +30,43 @@ func written(t *testing.T, event *telemetry.Event) string {
 	return line
 }
 
-// fields decodes a line.
-func fields(t *testing.T, event *telemetry.Event) map[string]any {
+// decodeLine decodes a line.
+func decodeLine(t *testing.T, event *telemetry.LogLine) map[string]any {
 	t.Helper()
 	var decoded map[string]any
-	err := json.Unmarshal([]byte(written(t, event)), &decoded)
+	err := json.Unmarshal([]byte(encodeLine(t, event)), &decoded)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return decoded
 }
 
-func route(event *telemetry.Event, operator, country, channel string) {
+func setRouting(event *telemetry.LogLine, operator, country, channel string) {
 	event.SetOperator(operator)
 	event.SetCountry(country)
 	event.SetChannel(channel)
 }
 
-func full() *telemetry.Event {
-	event := telemetry.New("charge", started)
-	event.SetStack("gateway-dev")
+func newFullLine() *telemetry.LogLine {
+	event := telemetry.NewLogLine("charge", started)
+	event.SetStackName("gateway-dev")
 	event.SetRequestID("c6af9ac6-7b61-11e6-9a41-93e8deadbeef")
 	event.SetMerchant("DemoShop")
-	event.SetKey("DemoShop_1234567890")
-	route(event, "orange", "CI", "ussd")
+	event.SetTransactionKey("DemoShop_1234567890")
+	setRouting(event, "orange", "CI", "ussd")
 	event.SetOutcome("replay")
 	event.SetErrorID("SVC0001")
 	event.SetStatus(504)
-	event.SetReplayed(true)
-	event.SetCold(true)
-	event.AddUpstream(1200 * time.Millisecond)
-	event.AddUpstream(34 * time.Millisecond)
-	event.SetOverdue(2500 * time.Millisecond)
-	event.SetTotal(1300 * time.Millisecond)
+	event.SetRepeated(true)
+	event.SetColdStart(true)
+	event.AddOperatorTime(1200 * time.Millisecond)
+	event.AddOperatorTime(34 * time.Millisecond)
+	event.SetScheduleDelay(2500 * time.Millisecond)
+	event.SetDuration(1300 * time.Millisecond)
 	event.SetMSISDN("+2250701021001")
-	event.SetCause(fault.In(fault.OutcomeUnknown, ""))
+	event.SetCause(fault.ForPart(fault.OutcomeUnknown, ""))
 	for counter := telemetry.Counter(0); counter.String() != ""; counter++ {
-		event.Count(counter)
+		event.Increment(counter)
 	}
 	return event
 }
@@ -74,44 +74,44 @@ func full() *telemetry.Event {
 func TestGoldenLine(t *testing.T) {
 	want := `{"_aws":{"Timestamp":1795255200500,"CloudWatchMetrics":[{"Namespace":"MobileGateway",` +
 		`"Dimensions":[["Stack","Operation"],["Stack","Operation","Operator"]],"Metrics":[{"Name":"Requests","Unit":"Count"},` +
-		`{"Name":"Errors","Unit":"Count"},{"Name":"Unknowns","Unit":"Count"},{"Name":"UpstreamMillis","Unit":"Milliseconds"},` +
-		`{"Name":"TotalMillis","Unit":"Milliseconds"}]}]},"RequestID":"r-1","Stack":"gateway-dev","Operation":"pay","Merchant":"DemoShop",` +
-		`"Key":"DemoShop_1","Operator":"mtn","Country":"CM","Channel":"tpe","MSISDN":"***********01","Outcome":"unknown",` +
-		`"ErrorID":"SVC0001","Status":504,"Cause":"outcome unknown: read: timeout","Requests":1,"Errors":1,"Unknowns":1,` +
-		`"UpstreamMillis":12000,"TotalMillis":12034}`
-	event := telemetry.New("pay", started)
-	event.SetStack("gateway-dev")
+		`{"Name":"Errors","Unit":"Count"},{"Name":"UnknownOutcomes","Unit":"Count"},{"Name":"OperatorMillis","Unit":"Milliseconds"},` +
+		`{"Name":"DurationMillis","Unit":"Milliseconds"}]}]},"RequestID":"r-1","Stack":"gateway-dev","Operation":"pay","Merchant":"DemoShop",` +
+		`"TransactionKey":"DemoShop_1","Operator":"mtn","Country":"CM","Channel":"tpe","MSISDN":"***********01","Outcome":"unknown",` +
+		`"ErrorID":"SVC0001","Status":504,"Cause":"outcome unknown: read: timeout","Requests":1,"Errors":1,"UnknownOutcomes":1,` +
+		`"OperatorMillis":12000,"DurationMillis":12034}`
+	event := telemetry.NewLogLine("pay", started)
+	event.SetStackName("gateway-dev")
 	event.SetRequestID("r-1")
 	event.SetMerchant("DemoShop")
-	event.SetKey("DemoShop_1")
-	route(event, "mtn", "CM", "tpe")
+	event.SetTransactionKey("DemoShop_1")
+	setRouting(event, "mtn", "CM", "tpe")
 	event.SetMSISDN("+237671001001")
 	event.SetOutcome("unknown")
 	event.SetErrorID("SVC0001")
 	event.SetStatus(504)
 	event.SetCause(&fault.Fault{Kind: fault.OutcomeUnknown, Cause: errors.New("read: timeout")})
-	event.Count(telemetry.Unknowns)
-	event.AddUpstream(12 * time.Second)
-	event.SetTotal(12034*time.Millisecond + 900*time.Microsecond)
-	if got := written(t, event); got != want {
+	event.Increment(telemetry.UnknownOutcomes)
+	event.AddOperatorTime(12 * time.Second)
+	event.SetDuration(12034*time.Millisecond + 900*time.Microsecond)
+	if got := encodeLine(t, event); got != want {
 		t.Errorf("line:\n%s\nwant:\n%s", got, want)
 	}
 }
 
 // The Embedded Metric Format: each metric names a top-level number, each dimension a top-level text that is not empty.
 func TestEveryLineIsValidEMF(t *testing.T) {
-	withoutOperator := telemetry.New("token", started)
-	withoutOperator.SetStack("gateway-dev")
+	withoutOperator := telemetry.NewLogLine("token", started)
+	withoutOperator.SetStackName("gateway-dev")
 	withoutOperator.SetStatus(200)
-	events := map[string]*telemetry.Event{
-		"full":              full(),
+	events := map[string]*telemetry.LogLine{
+		"full":              newFullLine(),
 		"without operator":  withoutOperator,
-		"without operation": telemetry.New("", started),
-		"new":               telemetry.New("sweep", started),
+		"without operation": telemetry.NewLogLine("", started),
+		"new":               telemetry.NewLogLine("sweep", started),
 	}
 	for name, event := range events {
 		t.Run(name, func(t *testing.T) {
-			line := written(t, event)
+			line := encodeLine(t, event)
 			var head struct {
 				AWS struct {
 					Timestamp         int64       `json:"Timestamp"`
@@ -122,7 +122,7 @@ func TestEveryLineIsValidEMF(t *testing.T) {
 			if err != nil || head.AWS.Timestamp != started.UnixMilli() || len(head.AWS.CloudWatchMetrics) != 1 {
 				t.Fatalf("line %s: %v", line, err)
 			}
-			checkDirective(t, fields(t, event), head.AWS.CloudWatchMetrics[0])
+			checkDirective(t, decodeLine(t, event), head.AWS.CloudWatchMetrics[0])
 		})
 	}
 }
@@ -166,70 +166,70 @@ func checkDirective(t *testing.T, decoded map[string]any, d directive) {
 
 func TestEveryCounterIsWrittenUnderItsName(t *testing.T) {
 	for counter := telemetry.Counter(0); counter.String() != ""; counter++ {
-		event := telemetry.New("pay", started)
+		event := telemetry.NewLogLine("pay", started)
 		event.Add(counter, 3)
-		if got := fields(t, event)[counter.String()]; got != float64(3) {
+		if got := decodeLine(t, event)[counter.String()]; got != float64(3) {
 			t.Errorf("%v is written as %v", counter, got)
 		}
 	}
-	event := telemetry.New("pay", started)
-	before := written(t, event)
-	event.Count(telemetry.Counter(-1))
-	event.Count(telemetry.Counter(1000))
-	if after := written(t, event); after != before {
+	event := telemetry.NewLogLine("pay", started)
+	before := encodeLine(t, event)
+	event.Increment(telemetry.Counter(-1))
+	event.Increment(telemetry.Counter(1000))
+	if after := encodeLine(t, event); after != before {
 		t.Errorf("a counter that is none changed the line: %s", after)
 	}
 }
 
-func TestErrorsAreStatusesFrom500(t *testing.T) {
+func TestStatusFrom500CountsAsError(t *testing.T) {
 	for status, want := range map[int]float64{0: 0, 201: 0, 404: 0, 499: 0, 500: 1, 504: 1} {
-		event := telemetry.New("pay", started)
+		event := telemetry.NewLogLine("pay", started)
 		event.SetStatus(status)
-		if got := fields(t, event)["Errors"]; got != want {
+		if got := decodeLine(t, event)["Errors"]; got != want {
 			t.Errorf("status %d counts %v errors", status, got)
 		}
 	}
 }
 
-func TestMeasuresStandOnlyWhereTheyWereMade(t *testing.T) {
-	event := telemetry.New("sweep", started)
-	if got := fields(t, event); got["UpstreamMillis"] != nil || got["OverdueMillis"] != nil {
+func TestUnmeasuredMetricsAreOmitted(t *testing.T) {
+	event := telemetry.NewLogLine("sweep", started)
+	if got := decodeLine(t, event); got["OperatorMillis"] != nil || got["ScheduleDelayMillis"] != nil {
 		t.Errorf("measured nothing: %v", got)
 	}
-	event.AddUpstream(0)
-	event.SetOverdue(-time.Second)
-	if got := fields(t, event); got["UpstreamMillis"] != float64(0) || got["OverdueMillis"] != float64(0) {
+	event.AddOperatorTime(0)
+	event.SetScheduleDelay(-time.Second)
+	if got := decodeLine(t, event); got["OperatorMillis"] != float64(0) || got["ScheduleDelayMillis"] != float64(0) {
 		t.Errorf("measured zero: %v", got)
 	}
-	event.AddUpstream(1500 * time.Microsecond)
-	event.AddUpstream(600 * time.Microsecond)
-	event.SetOverdue(time.Minute)
-	if got := fields(t, event); got["UpstreamMillis"] != float64(2) || got["OverdueMillis"] != float64(60000) {
+	event.AddOperatorTime(1500 * time.Microsecond)
+	event.AddOperatorTime(600 * time.Microsecond)
+	event.SetScheduleDelay(time.Minute)
+	if got := decodeLine(t, event); got["OperatorMillis"] != float64(2) || got["ScheduleDelayMillis"] != float64(60000) {
 		t.Errorf("measured: %v", got)
 	}
 }
 
-func TestReplayedCountsOnce(t *testing.T) {
-	event := telemetry.New("pay", started)
-	event.SetReplayed(true)
-	event.SetReplayed(true)
-	if got := fields(t, event); got["Replays"] != float64(1) || got["Replayed"] != true {
-		t.Errorf("Replays %v, Replayed %v", got["Replays"], got["Replayed"])
+func TestSetRepeatedCountsOnce(t *testing.T) {
+	event := telemetry.NewLogLine("pay", started)
+	event.SetRepeated(true)
+	event.SetRepeated(true)
+	if got := decodeLine(t, event); got["RepeatedRequests"] != float64(1) || got["Repeated"] != true {
+		t.Errorf("Replays %v, Replayed %v", got["RepeatedRequests"], got["Repeated"])
 	}
-	event.SetReplayed(false)
-	if got := fields(t, event); got["Replays"] != nil || got["Replayed"] != nil {
-		t.Errorf("Replays %v, Replayed %v", got["Replays"], got["Replayed"])
+	event.SetRepeated(false)
+	if got := decodeLine(t, event); got["RepeatedRequests"] != nil || got["Repeated"] != nil {
+		t.Errorf("Replays %v, Replayed %v", got["RepeatedRequests"], got["Repeated"])
 	}
 }
 
 func TestWriteIsOneCall(t *testing.T) {
 	calls := 0
-	err := full().Write(writerFunc(func(p []byte) (int, error) { calls++; return len(p), nil }))
+	err := newFullLine().Write(writerFunc(func(p []byte) (int, error) { calls++; return len(p), nil }))
 	if err != nil || calls != 1 {
 		t.Errorf("%d calls, %v", calls, err)
 	}
 	broken := errors.New("broken")
-	err = full().Write(writerFunc(func([]byte) (int, error) { return 0, broken }))
+	err = newFullLine().Write(writerFunc(func([]byte) (int, error) { return 0, broken }))
 	if !errors.Is(err, broken) {
 		t.Errorf("a broken writer gives %v", err)
 	}

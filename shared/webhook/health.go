@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// failuresToClose is how many failures in a row close a server's fast path.
-	failuresToClose = 5
-	// slowAfter is how long an attempt may last before its server counts as slow: the fast path waits for each answer,
+	// maxConsecutiveFailures is how many failures in a row close a server's fast path.
+	maxConsecutiveFailures = 5
+	// slowThreshold is how long an attempt may last before its server counts as slow: the fast path waits for each answer,
 	// and a slow server would hold up what comes behind it.
-	slowAfter = 3 * time.Second
-	// HealthLife is how long failures are remembered after the last one that was stored: longer than any delivery's
+	slowThreshold = 3 * time.Second
+	// HealthRetention is how long failures are remembered after the last one that was stored: longer than any delivery's
 	// schedule. What was disabled is remembered for ever.
-	HealthLife = 7 * 24 * time.Hour
+	HealthRetention = 7 * 24 * time.Hour
 )
 
 // Endpoint names where a merchant is told: the merchant and the exact URL.
@@ -59,50 +59,52 @@ type Health struct {
 	DisabledVersion int64
 	// Failures is the number of the server's failed attempts in a row.
 	Failures int
-	// LastWhy and LastStatus are those of the last failed attempt; of a disabled URL, of the one that disabled it.
-	LastWhy    string
+	// LastReason and LastStatus are those of the last failed attempt; of a disabled URL, of the one that disabled it.
+	LastReason string
 	LastStatus int
 	ChangedAt  time.Time
-	// Slow is true where the server's last attempt took longer than slowAfter, however it ended.
+	// Slow is true where the server's last attempt took longer than slowThreshold, however it ended.
 	Slow bool
 	// DisabledAt is when the URL was disabled, by a 410 or by a person; zero while it is enabled.
 	DisabledAt time.Time
 }
 
-// FastPath tells whether a notification may be posted at once, rather than by the sweep alone.
-func (h Health) FastPath() bool { return h.Failures < failuresToClose && !h.Slow && h.Enabled() }
+// AllowsFastPath tells whether a notification may be posted at once, rather than by the sweep alone.
+func (h Health) AllowsFastPath() bool {
+	return h.Failures < maxConsecutiveFailures && !h.Slow && h.Enabled()
+}
 
 // Enabled tells whether notifications may be posted at all. Those of a disabled endpoint are parked.
 func (h Health) Enabled() bool { return h.DisabledAt.IsZero() }
 
-// After is the health after an attempt that did not end in Gone; changed is false where there is nothing to store: a
+// AfterAttempt is the health after an attempt that did not end in Gone; changed is false where there is nothing to store: a
 // success of a healthy server, or one more failure of one whose fast path is closed already. So health costs no write
 // while all goes well, and few while it does not.
-func (h Health) After(result Result, now time.Time) (next Health, changed bool) {
+func (h Health) AfterAttempt(result Result, now time.Time) (next Health, changed bool) {
 	next = h
-	next.ChangedAt, next.Slow = now, result.Took > slowAfter
+	next.ChangedAt, next.Slow = now, result.Duration > slowThreshold
 	if result.Outcome == Delivered {
-		next.Failures, next.LastWhy, next.LastStatus = 0, "", 0
+		next.Failures, next.LastReason, next.LastStatus = 0, "", 0
 		return next, h.Failures > 0 || next.Slow != h.Slow
 	}
-	next.Failures, next.LastWhy, next.LastStatus = h.Failures+1, result.Why, result.Status
-	return next, h.Failures < failuresToClose || next.Slow != h.Slow
+	next.Failures, next.LastReason, next.LastStatus = h.Failures+1, result.Reason, result.Status
+	return next, h.Failures < maxConsecutiveFailures || next.Slow != h.Slow
 }
 
-// Disable is the health after a 410, which is about the URL alone: a server that says so is well. changed is false where
+// AfterDisable is the health after a 410, which is about the URL alone: a server that says so is well. changed is false where
 // it is disabled already.
-func (h Health) Disable(result Result, now time.Time) (next Health, changed bool) {
+func (h Health) AfterDisable(result Result, now time.Time) (next Health, changed bool) {
 	if !h.Enabled() {
 		return h, false
 	}
 	next = h
-	next.LastWhy, next.LastStatus, next.ChangedAt, next.DisabledAt = result.Why, result.Status, now, now
+	next.LastReason, next.LastStatus, next.ChangedAt, next.DisabledAt = result.Reason, result.Status, now, now
 	return next, true
 }
 
-// Enable is the health after a person enabled the URL again. Its server is as it was.
-func (h Health) Enable(now time.Time) Health {
-	h.LastWhy, h.LastStatus, h.ChangedAt, h.DisabledAt = "", 0, now, time.Time{}
+// AfterEnable is the health after a person enabled the URL again. Its server is as it was.
+func (h Health) AfterEnable(now time.Time) Health {
+	h.LastReason, h.LastStatus, h.ChangedAt, h.DisabledAt = "", 0, now, time.Time{}
 	return h
 }
 

@@ -19,27 +19,27 @@ func DefaultSchedule() Schedule {
 // number of attempts (DELIVERY_SCHEDULE).
 type Schedule []time.Duration
 
-// jitterShare is how far a wait is moved at most: a fifth of it, either way, so that what failed together does not come
+// jitterDivisor is how far a wait is moved at most: a fifth of it, either way, so that what failed together does not come
 // back together.
-const jitterShare = 5
+const jitterDivisor = 5
 
-// Next says when to try again after made attempts, the last of which ended at now and asked for retryAfter (0 if it did
+// NextAttempt says when to try again after made attempts, the last of which ended at now and asked for retryAfter (0 if it did
 // not). It is false when all attempts are made: the notification is dead. random gives 8 bytes; where it gives none
 // there is no jitter.
-func (s Schedule) Next(made int, now time.Time, retryAfter time.Duration, random io.Reader) (time.Time, bool) {
-	if made < 0 || made >= len(s) {
+func (s Schedule) NextAttempt(attemptsMade int, now time.Time, retryAfter time.Duration, random io.Reader) (time.Time, bool) {
+	if attemptsMade < 0 || attemptsMade >= len(s) {
 		return time.Time{}, false
 	}
-	return now.Add(max(jittered(s[made], random), retryAfter)), true //nolint:gosec // in range: see above
+	return now.Add(max(withJitter(s[attemptsMade], random), retryAfter)), true //nolint:gosec // in range: see above
 }
 
-// jittered moves a wait by up to a fifth, evenly.
-func jittered(wait time.Duration, random io.Reader) time.Duration {
-	reach := uint64(wait / jitterShare) //nolint:gosec // a schedule has no negative times
+// withJitter moves a wait by up to a fifth, evenly.
+func withJitter(wait time.Duration, random io.Reader) time.Duration {
+	maxShift := uint64(wait / jitterDivisor) //nolint:gosec // a schedule has no negative times
 	var seed [8]byte
-	if _, err := io.ReadFull(random, seed[:]); err != nil || reach == 0 {
+	if _, err := io.ReadFull(random, seed[:]); err != nil || maxShift == 0 {
 		return wait
 	}
-	move := binary.BigEndian.Uint64(seed[:]) % (2*reach + 1)
-	return wait - time.Duration(reach) + time.Duration(move) //nolint:gosec // less than the wait
+	shift := binary.BigEndian.Uint64(seed[:]) % (2*maxShift + 1)
+	return wait - time.Duration(maxShift) + time.Duration(shift) //nolint:gosec // less than the wait
 }

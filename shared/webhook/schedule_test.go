@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTheDefaultScheduleIsAboutThreeDays(t *testing.T) {
+func TestDefaultScheduleLength(t *testing.T) {
 	var total time.Duration
 	for _, wait := range DefaultSchedule() {
 		total += wait
@@ -20,7 +20,7 @@ func TestTheDefaultScheduleIsAboutThreeDays(t *testing.T) {
 	}
 }
 
-func TestNext(t *testing.T) {
+func TestNextAttempt(t *testing.T) {
 	none := strings.NewReader("") // no random bytes: no jitter
 	s := DefaultSchedule()
 	cases := []struct {
@@ -43,32 +43,32 @@ func TestNext(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			at, more := s.Next(c.made, start, c.retryAfter, none)
+			at, more := s.NextAttempt(c.made, start, c.retryAfter, none)
 			if more != c.more || (more && at.Sub(start) != c.want) {
 				t.Errorf("Next = %v, %v", at.Sub(start), more)
 			}
 		})
 	}
-	if _, more := (Schedule{}).Next(0, start, 0, none); more {
+	if _, more := (Schedule{}).NextAttempt(0, start, 0, none); more {
 		t.Error("an empty schedule has an attempt")
 	}
 }
 
-func TestJitterStaysWithinAFifth(t *testing.T) {
+func TestJitterBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wait := time.Duration(rapid.Int64Range(0, int64(7*24*time.Hour)).Draw(t, "wait"))
 		random := bytes.NewReader(rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "random"))
-		if got := jittered(wait, random); got < wait-wait/5 || got > wait+wait/5 {
+		if got := withJitter(wait, random); got < wait-wait/5 || got > wait+wait/5 {
 			t.Fatalf("jittered(%v) = %v", wait, got)
 		}
 	})
 }
 
-func TestJitterSpreads(t *testing.T) {
+func TestJitterDistribution(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	early, late := 0, 0
 	for range 1000 {
-		switch got := jittered(time.Hour, random); {
+		switch got := withJitter(time.Hour, random); {
 		case got < 54*time.Minute:
 			early++
 		case got > 66*time.Minute:
@@ -81,59 +81,59 @@ func TestJitterSpreads(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	failed, delivered, gone := Result{Why: WhyServer, Status: 500}, Result{Outcome: Delivered, Status: 200}, Result{Outcome: Gone, Why: WhyGone, Status: 410}
+	failed, delivered, gone := Result{Reason: ReasonServer, Status: 500}, Result{Outcome: Delivered, Status: 200}, Result{Outcome: Gone, Reason: ReasonGone, Status: 410}
 	var h Health
-	if !h.FastPath() || !h.Enabled() {
+	if !h.AllowsFastPath() || !h.Enabled() {
 		t.Fatal("an unknown endpoint is not healthy")
 	}
-	if _, changed := h.After(delivered, start); changed {
+	if _, changed := h.AfterAttempt(delivered, start); changed {
 		t.Error("a success of a healthy endpoint is written")
 	}
 	for i := 1; i <= 5; i++ {
 		var changed bool
-		if h, changed = h.After(failed, start); !changed || h.Failures != i || h.FastPath() != (i < 5) || !h.Enabled() {
+		if h, changed = h.AfterAttempt(failed, start); !changed || h.Failures != i || h.AllowsFastPath() != (i < 5) || !h.Enabled() {
 			t.Fatalf("after %d failures: %+v, changed %v", i, h, changed)
 		}
 	}
-	if _, changed := h.After(failed, start); changed {
+	if _, changed := h.AfterAttempt(failed, start); changed {
 		t.Error("the sixth failure is written")
 	}
-	if h.LastWhy != WhyServer || h.LastStatus != 500 {
+	if h.LastReason != ReasonServer || h.LastStatus != 500 {
 		t.Errorf("last failure %+v", h)
 	}
-	recovered, changed := h.After(delivered, start)
-	if !changed || !recovered.FastPath() || recovered.Failures != 0 || recovered.LastWhy != "" {
+	recovered, changed := h.AfterAttempt(delivered, start)
+	if !changed || !recovered.AllowsFastPath() || recovered.Failures != 0 || recovered.LastReason != "" {
 		t.Errorf("after a success: %+v", recovered)
 	}
-	slow := Result{Outcome: Delivered, Status: 200, Took: slowAfter + time.Millisecond}
-	sluggish, changed := Health{}.After(slow, start)
-	if !changed || sluggish.FastPath() || !sluggish.Enabled() || sluggish.Failures != 0 {
-		t.Errorf("after a slow answer: %+v", sluggish)
+	slow := Result{Outcome: Delivered, Status: 200, Duration: slowThreshold + time.Millisecond}
+	slowServer, changed := Health{}.AfterAttempt(slow, start)
+	if !changed || slowServer.AllowsFastPath() || !slowServer.Enabled() || slowServer.Failures != 0 {
+		t.Errorf("after a slow answer: %+v", slowServer)
 	}
-	if _, changed := sluggish.After(slow, start); changed {
+	if _, changed := slowServer.AfterAttempt(slow, start); changed {
 		t.Error("one more slow answer is stored")
 	}
-	if quick, changed := sluggish.After(delivered, start); !changed || !quick.FastPath() {
+	if quick, changed := slowServer.AfterAttempt(delivered, start); !changed || !quick.AllowsFastPath() {
 		t.Errorf("after a quick answer: %+v", quick)
 	}
-	disabled, changed := h.Disable(gone, start)
-	if !changed || disabled.Enabled() || disabled.FastPath() || !disabled.DisabledAt.Equal(start) || disabled.Failures != h.Failures || disabled.LastStatus != 410 {
+	disabled, changed := h.AfterDisable(gone, start)
+	if !changed || disabled.Enabled() || disabled.AllowsFastPath() || !disabled.DisabledAt.Equal(start) || disabled.Failures != h.Failures || disabled.LastStatus != 410 {
 		t.Errorf("after 410: %+v", disabled)
 	}
-	again, changed := disabled.Disable(gone, start.Add(time.Hour))
+	again, changed := disabled.AfterDisable(gone, start.Add(time.Hour))
 	if changed || !again.DisabledAt.Equal(start) {
 		t.Errorf("a second 410: %+v, changed %v", again, changed)
 	}
-	if late, _ := disabled.After(delivered, start); late.Enabled() {
+	if late, _ := disabled.AfterAttempt(delivered, start); late.Enabled() {
 		t.Error("a late success enables what a 410 disabled")
 	}
-	if enabled := disabled.Enable(start); !enabled.Enabled() || enabled.Failures != h.Failures || enabled.Endpoint != disabled.Endpoint {
+	if enabled := disabled.AfterEnable(start); !enabled.Enabled() || enabled.Failures != h.Failures || enabled.Endpoint != disabled.Endpoint {
 		t.Errorf("enabled: %+v", enabled)
 	}
 }
 
 // decision "notifications": one server's URLs, however they are written.
-func TestServer(t *testing.T) {
+func TestEndpointServer(t *testing.T) {
 	for url, origin := range map[string]string{
 		"https://shop.example/orders/1?a=b": "https://shop.example:443",
 		"https://shop.example:443":          "https://shop.example:443",

@@ -26,8 +26,8 @@ const (
 // secretPrefix begins the text form of a secret.
 const secretPrefix = "whsec_"
 
-// deriveLabel separates webhook secrets from whatever else a key of the ring could be used for.
-const deriveLabel = "mobilegateway webhook secret 1"
+// secretDerivationLabel separates webhook secrets from whatever else a key of the ring could be used for.
+const secretDerivationLabel = "mobilegateway webhook secret 1"
 
 // Secret is a signing secret, 32 bytes. It is never logged.
 type Secret []byte
@@ -36,7 +36,7 @@ type Secret []byte
 // always give the same secret, so none is stored; the profile keeps version and key number (decision "key-rings").
 func DeriveSecret(key keyring.Key, merchantID string, version int) Secret {
 	hash := hmac.New(sha256.New, key.Value)
-	hash.Write([]byte(deriveLabel + "\x00" + merchantID + "\x00" + strconv.Itoa(version)))
+	hash.Write([]byte(secretDerivationLabel + "\x00" + merchantID + "\x00" + strconv.Itoa(version)))
 	return hash.Sum(nil)
 }
 

@@ -15,22 +15,22 @@ import (
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// key is a key of the webhook ring, of bytes that count up from a number.
-func key(number int) keyring.Key {
+// testKey is a key of the webhook ring, of bytes that count up from a number.
+func testKey(number int) keyring.Key {
 	value := make([]byte, keyring.KeySize)
 	for i := range value {
 		value[i] = byte(number + i)
 	}
-	return keyring.Key{Number: number, Value: value, Added: start}
+	return keyring.Key{Number: number, Value: value, AddedAt: start}
 }
 
-// TestTheOfficialLibraryVerifies is the merchant's side as most will have it.
-func TestTheOfficialLibraryVerifies(t *testing.T) {
+// TestStandardWebhooksLibraryVerifies is the merchant's side as most will have it.
+func TestStandardWebhooksLibraryVerifies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.StringMatching(`[A-Za-z0-9_-]{1,40}`).Draw(t, "id")
 		body := rapid.SliceOf(rapid.Byte()).Draw(t, "body")
 		at := time.Unix(rapid.Int64Range(1, 1<<40).Draw(t, "at"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds"))
-		secrets := []Secret{DeriveSecret(key(2), "aaaabbbbccccdddd", 2), DeriveSecret(key(1), "aaaabbbbccccdddd", 1)}
+		secrets := []Secret{DeriveSecret(testKey(2), "aaaabbbbccccdddd", 2), DeriveSecret(testKey(1), "aaaabbbbccccdddd", 1)}
 		headers := http.Header{}
 		headers.Set(HeaderID, id)
 		headers.Set(HeaderTimestamp, strconv.FormatInt(at.Unix(), 10))
@@ -47,23 +47,23 @@ func TestTheOfficialLibraryVerifies(t *testing.T) {
 				t.Fatal("a changed body verifies")
 			}
 		}
-		stranger, err := official.NewWebhook(DeriveSecret(key(1), "aaaabbbbccccdddd", 3).Text())
-		if err != nil || stranger.VerifyIgnoringTimestamp(body, headers) == nil {
+		otherMerchant, err := official.NewWebhook(DeriveSecret(testKey(1), "aaaabbbbccccdddd", 3).Text())
+		if err != nil || otherMerchant.VerifyIgnoringTimestamp(body, headers) == nil {
 			t.Fatalf("another secret verifies (%v)", err)
 		}
 	})
 }
 
-// TestSignatureVector pins the scheme and the derivation: a change would break every merchant's verification. The
+// TestSignatureExample pins the scheme and the derivation: a change would break every merchant's verification. The
 // signature was made with the official Python library from the same secret.
-func TestSignatureVector(t *testing.T) {
-	secret := DeriveSecret(key(1), "aaaabbbbccccdddd", 1)
-	if got := secret.Text(); got != vectorSecret {
-		t.Errorf("secret %s, want %s", got, vectorSecret)
+func TestSignatureExample(t *testing.T) {
+	secret := DeriveSecret(testKey(1), "aaaabbbbccccdddd", 1)
+	if got := secret.Text(); got != exampleSecret {
+		t.Errorf("secret %s, want %s", got, exampleSecret)
 	}
 	got := Sign([]Secret{secret}, "msg_1", time.Unix(1767225600, 999), []byte(`{"status":"successful","state":"é&<"}`))
-	if got != vectorSignature {
-		t.Errorf("signature %s, want %s", got, vectorSignature)
+	if got != exampleSignature {
+		t.Errorf("signature %s, want %s", got, exampleSignature)
 	}
 }
 
@@ -82,18 +82,18 @@ func TestDerivedSecretsDiffer(t *testing.T) {
 		{"digits that run together", 1, "aaaabbbbccccdddd1", 1},
 		{"version eleven", 1, "aaaabbbbccccdddd", 11},
 	} {
-		text := DeriveSecret(key(c.key), c.merchant, c.version).Text()
+		text := DeriveSecret(testKey(c.key), c.merchant, c.version).Text()
 		if other, twice := seen[text]; twice {
 			t.Errorf("%s has the secret of %s", c.name, other)
 		}
 		seen[text] = c.name
-		if !strings.HasPrefix(text, "whsec_") || text != DeriveSecret(key(c.key), c.merchant, c.version).Text() {
+		if !strings.HasPrefix(text, "whsec_") || text != DeriveSecret(testKey(c.key), c.merchant, c.version).Text() {
 			t.Errorf("%s: %d characters", c.name, len(text))
 		}
 	}
 }
 
 const (
-	vectorSecret    = "whsec_5xXGiF7dftGIkBDMD52jgYAJfVplMFRKvhataIxA9+E="
-	vectorSignature = "v1,QvUgsKe/IgodCUsy435Jpsesf1A37EgUJsODuM9vFWk="
+	exampleSecret    = "whsec_5xXGiF7dftGIkBDMD52jgYAJfVplMFRKvhataIxA9+E="
+	exampleSignature = "v1,QvUgsKe/IgodCUsy435Jpsesf1A37EgUJsODuM9vFWk="
 )

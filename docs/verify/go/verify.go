@@ -29,9 +29,9 @@ func verify(secret, id, timestamp, signatures string, body []byte, now time.Time
 	hash := hmac.New(sha256.New, key)
 	hash.Write([]byte(id + "." + timestamp + "."))
 	hash.Write(body)
-	want := []byte("v1," + base64.StdEncoding.EncodeToString(hash.Sum(nil)))
+	expected := []byte("v1," + base64.StdEncoding.EncodeToString(hash.Sum(nil)))
 	for signature := range strings.FieldsSeq(signatures) {
-		if hmac.Equal([]byte(signature), want) {
+		if hmac.Equal([]byte(signature), expected) {
 			return nil
 		}
 	}
@@ -39,8 +39,8 @@ func verify(secret, id, timestamp, signatures string, body []byte, now time.Time
 }
 
 func main() {
-	secret, given := os.LookupEnv("WEBHOOK_SECRET")
-	if len(os.Args) != 4 || !given {
+	secret, found := os.LookupEnv("WEBHOOK_SECRET")
+	if len(os.Args) != 4 || !found {
 		_, _ = fmt.Fprintln(os.Stderr, "WEBHOOK_SECRET=whsec_... verify ID TIMESTAMP SIGNATURE < BODY")
 		os.Exit(1)
 	}

@@ -5,19 +5,19 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/charge"
-	"mobilegateway/shared/assembly"
 	"mobilegateway/shared/settings"
+	"mobilegateway/shared/wiring"
 )
 
-func main() { assembly.Run(lambda.Start, assemble) }
+func main() { wiring.Run(lambda.Start, newHandler) }
 
-func assemble(parts *assembly.Parts) (assembly.Handler, error) {
-	store := parts.Ledger()
+func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
+	store := parts.LedgerStore()
 	operation := &charge.Operation{
-		Desk:       parts.Desk(store),
+		Pipeline:   parts.Pipeline(store),
 		References: store,
 		ServiceID:  parts.Env.Required(settings.ServiceID),
-		Retention:  parts.Env.Duration(settings.RecordRetention),
+		Retention:  parts.Env.Duration(settings.TransactionRetention),
 	}
-	return parts.Gateway("charge", parts.BaseURL(), operation.Route())
+	return parts.APIHandler("charge", parts.BaseURL(), operation.Route())
 }

@@ -5,19 +5,19 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/notif"
-	"mobilegateway/shared/assembly"
 	"mobilegateway/shared/settings"
+	"mobilegateway/shared/wiring"
 )
 
-func main() { assembly.Run(lambda.Start, assemble) }
+func main() { wiring.Run(lambda.Start, newHandler) }
 
-func assemble(parts *assembly.Parts) (assembly.Handler, error) {
-	inbox := &notif.Inbox{
-		Callbacks:  parts.Callbacks(),
-		Book:       parts.Book(parts.Ledger()),
-		Settlement: parts.Settlement(),
-		Recheck:    parts.Env.Duration(settings.ClaimRecheck),
-		Now:        parts.Now,
+func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
+	handler := &notif.CallbackHandler{
+		Verifier:          parts.CallbackKeys(),
+		Book:              parts.Book(parts.LedgerStore()),
+		Reconciler:        parts.Reconciler(),
+		ClaimRecheckDelay: parts.Env.Duration(settings.ClaimRecheckInterval),
+		Now:               parts.Now,
 	}
-	return parts.Gateway("notif", "", inbox.Route())
+	return parts.APIHandler("notif", "", handler.Route())
 }

@@ -5,20 +5,20 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/pay"
-	"mobilegateway/shared/assembly"
 	"mobilegateway/shared/settings"
+	"mobilegateway/shared/wiring"
 )
 
-func main() { assembly.Run(lambda.Start, assemble) }
+func main() { wiring.Run(lambda.Start, newHandler) }
 
-func assemble(parts *assembly.Parts) (assembly.Handler, error) {
+func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
 	operation := &pay.Operation{
-		Desk:         parts.Desk(parts.Ledger()),
-		Callbacks:    parts.Callbacks(),
-		CallbackBase: parts.CallbackBaseURL(),
-		Outgoing:     parts.Outgoing(),
-		FirstPoll:    parts.Env.Durations(settings.PollSchedule)[0],
-		Retention:    parts.Env.Duration(settings.RecordRetention),
+		Pipeline:        parts.Pipeline(parts.LedgerStore()),
+		CallbackKeys:    parts.CallbackKeys(),
+		CallbackBaseURL: parts.CallbackBaseURL(),
+		OutgoingPolicy:  parts.OutgoingPolicy(),
+		FirstPollDelay:  parts.Env.Durations(settings.PollSchedule)[0],
+		Retention:       parts.Env.Duration(settings.TransactionRetention),
 	}
-	return parts.Gateway("pay", parts.BaseURL(), operation.Route())
+	return parts.APIHandler("pay", parts.BaseURL(), operation.Route())
 }

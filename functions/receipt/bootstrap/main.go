@@ -5,12 +5,12 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/receipt"
-	"mobilegateway/shared/assembly"
+	"mobilegateway/shared/wiring"
 )
 
-func main() { assembly.Run(lambda.Start, assemble) }
+func main() { wiring.Run(lambda.Start, newHandler) }
 
-func assemble(parts *assembly.Parts) (assembly.Handler, error) {
-	inbox := &receipt.Inbox{Callbacks: parts.Callbacks(), Book: parts.Book(parts.Ledger()), Now: parts.Now}
-	return parts.Gateway("receipt", "", inbox.Route())
+func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
+	handler := &receipt.ReceiptHandler{Verifier: parts.CallbackKeys(), Book: parts.Book(parts.LedgerStore()), Now: parts.Now}
+	return parts.APIHandler("receipt", "", handler.Route())
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/relay"
-	"mobilegateway/shared/assembly"
 	"mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/wiring"
 )
 
-func main() { assembly.Run(lambda.Start, assemble) }
+func main() { wiring.Run(lambda.Start, newHandler) }
 
-func assemble(parts *assembly.Parts) (assembly.Handler, error) {
+func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
 	courier := parts.Courier()
-	courier.SMSTimeout = min(courier.SMSTimeout, relay.Patience)
+	courier.SMSTimeout = min(courier.SMSTimeout, relay.MaxBatchWait)
 	handler := &relay.Relay{
-		Book:     parts.Book(parts.Ledger()),
-		Courier:  courier,
-		Decode:   dynamo.DecodeImage,
-		Stack:    parts.Stack(),
-		Patience: relay.Patience + time.Second/2, // for the SMS that just misses it to be stored
-		Now:      parts.Now,
-		Log:      os.Stdout,
+		Book:         parts.Book(parts.LedgerStore()),
+		Courier:      courier,
+		DecodeImage:  dynamo.DecodeImage,
+		StackName:    parts.StackName(),
+		MaxBatchWait: relay.MaxBatchWait + time.Second/2, // for the SMS that just misses it to be stored
+		Now:          parts.Now,
+		Log:          os.Stdout,
 	}
-	return handler, parts.Ready()
+	return handler, parts.ValidateAndWarm()
 }

@@ -5,21 +5,21 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/sms"
-	"mobilegateway/shared/assembly"
 	"mobilegateway/shared/settings"
+	"mobilegateway/shared/wiring"
 )
 
-func main() { assembly.Run(lambda.Start, assemble) }
+func main() { wiring.Run(lambda.Start, newHandler) }
 
-func assemble(parts *assembly.Parts) (assembly.Handler, error) {
+func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
 	operation := &sms.Operation{
-		Desk:          parts.Desk(parts.Ledger()),
-		Callbacks:     parts.Callbacks(),
-		CallbackBase:  parts.CallbackBaseURL(),
-		Outgoing:      parts.Outgoing(),
-		ApplicationID: parts.Env.Required(settings.ApplicationID),
-		ContactID:     parts.Env.Required(settings.ContactID),
-		Retention:     parts.Env.Duration(settings.SMSRetention),
+		Pipeline:        parts.Pipeline(parts.LedgerStore()),
+		CallbackKeys:    parts.CallbackKeys(),
+		CallbackBaseURL: parts.CallbackBaseURL(),
+		OutgoingPolicy:  parts.OutgoingPolicy(),
+		ApplicationID:   parts.Env.Required(settings.ApplicationID),
+		ContactID:       parts.Env.Required(settings.ContactID),
+		Retention:       parts.Env.Duration(settings.SMSRetention),
 	}
-	return parts.Gateway("sms", parts.BaseURL(), operation.Route())
+	return parts.APIHandler("sms", parts.BaseURL(), operation.Route())
 }

@@ -5,12 +5,12 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/status"
-	"mobilegateway/shared/assembly"
+	"mobilegateway/shared/wiring"
 )
 
-func main() { assembly.Run(lambda.Start, assemble) }
+func main() { wiring.Run(lambda.Start, newHandler) }
 
-func assemble(parts *assembly.Parts) (assembly.Handler, error) {
-	lookup := &status.Lookup{Merchants: parts.Authenticator(), Rate: parts.Rate(), Ledger: parts.Ledger(), Now: parts.Now}
-	return parts.Gateway("status", parts.BaseURL(), lookup.Routes()...)
+func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
+	handler := &status.StatusHandler{Merchants: parts.Authenticator(), RateLimiter: parts.RateLimiter(), Reader: parts.LedgerStore(), Now: parts.Now}
+	return parts.APIHandler("status", parts.BaseURL(), handler.Routes()...)
 }

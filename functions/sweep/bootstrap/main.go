@@ -7,26 +7,26 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/sweep"
-	"mobilegateway/shared/assembly"
 	"mobilegateway/shared/settings"
+	"mobilegateway/shared/wiring"
 )
 
-func main() { assembly.Run(lambda.Start, assemble) }
+func main() { wiring.Run(lambda.Start, newHandler) }
 
-func assemble(parts *assembly.Parts) (assembly.Handler, error) {
-	store := parts.Ledger()
+func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
+	store := parts.LedgerStore()
 	handler := &sweep.Sweep{
-		Queue:        store,
-		Book:         parts.Book(store),
-		Settlement:   parts.Settlement(),
-		Courier:      parts.Courier(),
-		Stack:        parts.Stack(),
-		PollSchedule: parts.Env.Durations(settings.PollSchedule),
-		Lifetime:     parts.Env.Duration(settings.PaymentLifetime),
-		RetrySilent:  parts.Env.Duration(settings.SilentRecheck),
-		Interval:     parts.Env.Duration(settings.SweepInterval),
-		Now:          parts.Now,
-		Log:          os.Stdout,
+		Queue:             store,
+		Book:              parts.Book(store),
+		Reconciler:        parts.Reconciler(),
+		Courier:           parts.Courier(),
+		StackName:         parts.StackName(),
+		PollSchedule:      parts.Env.Durations(settings.PollSchedule),
+		PaymentLifetime:   parts.Env.Duration(settings.PaymentLifetime),
+		UnresponsiveRetry: parts.Env.Duration(settings.OverduePaymentRecheck),
+		SweepInterval:     parts.Env.Duration(settings.SweepInterval),
+		Now:               parts.Now,
+		Log:               os.Stdout,
 	}
-	return handler, parts.Ready()
+	return handler, parts.ValidateAndWarm()
 }

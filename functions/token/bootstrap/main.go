@@ -5,19 +5,19 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"mobilegateway/functions/token"
-	"mobilegateway/shared/assembly"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/settings"
+	"mobilegateway/shared/wiring"
 )
 
-func main() { assembly.Run(lambda.Start, assemble) }
+func main() { wiring.Run(lambda.Start, newHandler) }
 
-func assemble(parts *assembly.Parts) (assembly.Handler, error) {
+func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
 	operation := &token.Operation{
-		Store: parts.Merchants(),
-		Keys:  keyring.New(parts.TokenKeys(), parts.Env.Duration(settings.SecretCache), parts.Now),
-		Life:  parts.Env.Duration(settings.AccessTokenLife),
-		Now:   parts.Now,
+		Store:         parts.MerchantStore(),
+		Keys:          keyring.NewRefreshingRing(parts.TokenKeySecret(), parts.Env.Duration(settings.SecretCacheTTL), parts.Now),
+		TokenLifetime: parts.Env.Duration(settings.AccessTokenLifetime),
+		Now:           parts.Now,
 	}
-	return parts.Gateway("token", "", operation.Route())
+	return parts.APIHandler("token", "", operation.Route())
 }

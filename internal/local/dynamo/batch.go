@@ -33,14 +33,14 @@ func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
 		if len(left) == 0 {
 			return nil
 		}
-		if whole && p.Stream.Bisect && len(left) > 1 {
+		if whole && p.Stream.BisectOnError && len(left) > 1 {
 			middle := len(left) / 2
 			if err := p.deliverBatch(ctx, left[:middle]); err != nil {
 				return err
 			}
 			return p.deliverBatch(ctx, left[middle:])
 		}
-		if p.Stream.Retries >= 0 && tries >= p.Stream.Retries {
+		if p.Stream.MaxRetryAttempts >= 0 && tries >= p.Stream.MaxRetryAttempts {
 			p.Logf("stream of %s: %d records given up after %d attempts", p.Table, len(left), tries+1)
 			return nil
 		}
@@ -56,15 +56,15 @@ func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
 
 // young leaves out the records that are surely older than the template allows.
 func (p *Pump) young(batch []*record) []*record {
-	if p.Stream.MaxAge == 0 {
+	if p.Stream.MaxRecordAge == 0 {
 		return batch
 	}
-	oldest := p.Now().Add(-p.Stream.MaxAge - grain)
+	oldest := p.Now().Add(-p.Stream.MaxRecordAge - grain)
 	left := slices.DeleteFunc(slices.Clone(batch), func(r *record) bool {
 		return !r.created.IsZero() && r.created.Before(oldest)
 	})
 	if old := len(batch) - len(left); old > 0 {
-		p.Logf("stream of %s: %d records left out, which are older than %s", p.Table, old, p.Stream.MaxAge)
+		p.Logf("stream of %s: %d records left out, which are older than %s", p.Table, old, p.Stream.MaxRecordAge)
 	}
 	return left
 }
@@ -75,7 +75,7 @@ func (p *Pump) attempt(ctx context.Context, batch []*record) (left []*record, wh
 	if err != nil || functionError {
 		return batch, true
 	}
-	if !p.Stream.ItemFailures {
+	if !p.Stream.ReportsItemFailures {
 		return nil, false
 	}
 	var answer struct {

@@ -29,7 +29,7 @@ type engine struct {
 
 func newEngine(t *testing.T) engine {
 	t.Helper()
-	endpoint := dynamotest.Endpoint(t)
+	endpoint := dynamotest.StartEndpoint(t)
 	environment := map[string]string{
 		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL_DYNAMODB": endpoint,
 	}
@@ -152,7 +152,7 @@ func newPump(t *testing.T, e engine, r *relay, checkpoint string) *dynamo.Pump {
 	}
 	return &dynamo.Pump{
 		Client: e.client, Table: "Table", Function: r, Checkpoint: checkpoint, Now: time.Now,
-		Stream: template.Stream{Table: "T", BatchSize: 10, Retries: 2, Bisect: true, ItemFailures: true, Filters: []template.Filter{filter}},
+		Stream: template.Stream{Table: "T", BatchSize: 10, MaxRetryAttempts: 2, BisectOnError: true, ReportsItemFailures: true, Filters: []template.Filter{filter}},
 		Logf:   func(string, ...any) {},
 	}
 }
@@ -280,7 +280,7 @@ func TestRecordsThatAreTooOldAreLeftOut(t *testing.T) {
 	e.put(t, "old", "1")
 	r := &relay{steps: []func([]string, []string) (string, bool){takeAll}}
 	p := newPump(t, e, r, filepath.Join(t.TempDir(), "checkpoint"))
-	p.Stream.MaxAge = time.Minute
+	p.Stream.MaxRecordAge = time.Minute
 	p.Now = func() time.Time { return time.Now().Add(2*time.Minute + time.Second) }
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -300,8 +300,8 @@ func TestAMinuteIsOneMoment(t *testing.T) {
 	e.put(t, "young", "1")
 	r := &relay{steps: []func([]string, []string) (string, bool){takeAll}}
 	p := newPump(t, e, r, filepath.Join(t.TempDir(), "checkpoint"))
-	p.Stream.MaxAge = time.Minute
-	p.Now = func() time.Time { return time.Now().Add(p.Stream.MaxAge) }
+	p.Stream.MaxRecordAge = time.Minute
+	p.Now = func() time.Time { return time.Now().Add(p.Stream.MaxRecordAge) }
 	run(t, p, r, "young", 1)
 }
 

@@ -44,7 +44,7 @@ func TestOneItemHoldsUpNoOther(t *testing.T) {
 	function := &holding{key: `"slow"`, release: make(chan struct{}), taken: make(chan string, 100)}
 	checkpoint := filepath.Join(t.TempDir(), "checkpoint")
 	p := newPump(t, e, &relay{}, checkpoint)
-	p.Function, p.Stream.Lanes = function, 10
+	p.Function, p.Stream.ParallelizationFactor = function, 10
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	done := make(chan struct{})

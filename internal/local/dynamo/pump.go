@@ -227,7 +227,7 @@ func newRecord(raw map[string]any) *record {
 // passes tells whether a record passes one of the filters.
 func (p *Pump) passes(raw map[string]any) bool {
 	for _, filter := range p.Stream.Filters {
-		if filter.Passes(raw) {
+		if filter.Matches(raw) {
 			return true
 		}
 	}

@@ -10,19 +10,19 @@ import (
 
 // Replace writes a file of mode 0600 beside the old one and renames it into its place.
 func Replace(path string, content []byte) error {
-	next, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	_, err = next.Write(content)
-	if closing := next.Close(); err == nil {
-		err = closing
+	_, err = temporary.Write(content)
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
 	}
 	if err == nil {
-		err = os.Rename(next.Name(), path)
+		err = os.Rename(temporary.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(next.Name())
+		_ = os.Remove(temporary.Name())
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

@@ -21,13 +21,13 @@ func TryLock(path string) (unlock func(), err error) {
 // Lock takes a lock file and waits for it.
 func Lock(path string) (unlock func(), err error) { return lock(path, syscall.LOCK_EX) }
 
-func lock(path string, how int) (func(), error) {
+func lock(path string, flags int) (func(), error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	for {
-		err = syscall.Flock(int(f.Fd()), how)
+		err = syscall.Flock(int(f.Fd()), flags)
 		if !errors.Is(err, syscall.EINTR) {
 			break
 		}

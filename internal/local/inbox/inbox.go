@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// maxBody is the largest notification in bytes.
-const maxBody = 1 << 20
+// maxBodyBytes is the largest notification in bytes.
+const maxBodyBytes = 1 << 20
 
 // Message is one notification that came. Header names are in lower case.
 type Message struct {
@@ -30,11 +30,11 @@ type Message struct {
 	Body       string            `json:"body"`
 }
 
-// kept is a message as the file holds it.
-type kept struct {
+// storedMessage is a message as the file holds it.
+type storedMessage struct {
 	Message
-	Path    string `json:"path"`
-	Verdict string `json:"verdict"`
+	Path            string `json:"path"`
+	SignatureStatus string `json:"verdict"`
 }
 
 // Inbox keeps messages in a file, one JSON document a line. It is safe for parallel use.
@@ -44,7 +44,7 @@ type Inbox struct {
 	mu       sync.Mutex
 	file     *os.File
 	secrets  []string
-	messages []kept
+	messages []storedMessage
 }
 
 // Open reads the file, or begins with none. A last line that was cut short is dropped.
@@ -54,11 +54,11 @@ func Open(path string, now func() time.Time) (*Inbox, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the inbox: %w", err)
 	}
-	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	lines := bufio.NewScanner(bytes.NewReader(whole))
-	lines.Buffer(nil, 8*maxBody)
+	completeLines := text[:bytes.LastIndexByte(text, '\n')+1]
+	lines := bufio.NewScanner(bytes.NewReader(completeLines))
+	lines.Buffer(nil, 8*maxBodyBytes)
 	for lines.Scan() {
-		var m kept
+		var m storedMessage
 		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
 			return nil, fmt.Errorf("%s is damaged: %w", path, err)
 		}
@@ -71,7 +71,7 @@ func Open(path string, now func() time.Time) (*Inbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
-	if err := i.file.Truncate(int64(len(whole))); err != nil {
+	if err := i.file.Truncate(int64(len(completeLines))); err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
 	if _, err := i.file.Seek(0, io.SeekEnd); err != nil {
@@ -80,8 +80,8 @@ func Open(path string, now func() time.Time) (*Inbox, error) {
 	return i, nil
 }
 
-// Trust names the secrets (whsec_...) by one of which a notification must be signed.
-func (i *Inbox) Trust(secrets ...string) {
+// SetSecrets names the secrets (whsec_...) by one of which a notification must be signed.
+func (i *Inbox) SetSecrets(secrets ...string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.secrets = secrets
@@ -93,35 +93,35 @@ func (i *Inbox) Close() error { return i.file.Close() }
 // Handler serves the list, the page, and every other path for notifications.
 func (i *Inbox) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /messages", i.list)
-	mux.HandleFunc("GET /{$}", i.page)
+	mux.HandleFunc("GET /messages", i.listMessages)
+	mux.HandleFunc("GET /{$}", i.servePage)
 	mux.HandleFunc("GET /", http.NotFound)
-	mux.HandleFunc("/", i.receive)
+	mux.HandleFunc("/", i.receiveNotification)
 	return mux
 }
 
-// receive keeps a notification.
-func (i *Inbox) receive(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+// receiveNotification keeps a notification.
+func (i *Inbox) receiveNotification(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err != nil {
 		http.Error(w, "the notification cannot be read", http.StatusBadRequest)
 		return
 	}
-	m := kept{Message: Message{ReceivedAt: i.now().UTC(), Headers: map[string]string{}, Body: string(body)}, Path: r.URL.Path}
+	m := storedMessage{Message: Message{ReceivedAt: i.now().UTC(), Headers: map[string]string{}, Body: string(body)}, Path: r.URL.Path}
 	for name, values := range r.Header {
 		m.Headers[strings.ToLower(name)] = strings.Join(values, ", ")
 	}
-	if err := i.keep(m); err != nil {
+	if err := i.store(m); err != nil {
 		http.Error(w, "the notification cannot be kept", http.StatusServiceUnavailable)
 		return
 	}
 	w.WriteHeader(http.StatusOK)
 }
 
-func (i *Inbox) keep(m kept) error {
+func (i *Inbox) store(m storedMessage) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	m.Verdict = verdict(i.secrets, m.Message)
+	m.SignatureStatus = checkSignature(i.secrets, m.Message)
 	line, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -133,12 +133,12 @@ func (i *Inbox) keep(m kept) error {
 	return nil
 }
 
-// list answers with the messages in the order they came: all, or those whose body has the order-id asked for.
-func (i *Inbox) list(w http.ResponseWriter, r *http.Request) {
-	order, filtered := r.URL.Query()["order_id"]
+// listMessages answers with the messages in the order they came: all, or those whose body has the order-id asked for.
+func (i *Inbox) listMessages(w http.ResponseWriter, r *http.Request) {
+	orderIDs, filtered := r.URL.Query()["order_id"]
 	found := []Message{}
-	for _, m := range i.all() {
-		if !filtered || orderID(m.Body) == order[0] {
+	for _, m := range i.snapshot() {
+		if !filtered || orderID(m.Body) == orderIDs[0] {
 			found = append(found, m.Message)
 		}
 	}
@@ -153,10 +153,10 @@ func (i *Inbox) list(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body.Bytes())
 }
 
-func (i *Inbox) all() []kept {
+func (i *Inbox) snapshot() []storedMessage {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return append([]kept(nil), i.messages...)
+	return append([]storedMessage(nil), i.messages...)
 }
 
 // orderID is the order-id of a payment notification; "" for anything else.

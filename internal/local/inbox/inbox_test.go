@@ -18,11 +18,11 @@ import (
 
 const order = `{"order-id":"Demo_1","status":"successful","state":"<b>&amp;"}`
 
-var arrival = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+var receivedAt = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-func open(t *testing.T, path string) (*inbox.Inbox, string) {
+func openInbox(t *testing.T, path string) (*inbox.Inbox, string) {
 	t.Helper()
-	i, err := inbox.Open(path, func() time.Time { return arrival })
+	i, err := inbox.Open(path, func() time.Time { return receivedAt })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,9 +65,9 @@ func messages(t *testing.T, address string) []inbox.Message {
 	return list
 }
 
-func TestMessagesAreKeptAndFound(t *testing.T) {
+func TestMessagesAreStoredAndListed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inbox.jsonl")
-	_, url := open(t, path)
+	_, url := openInbox(t, path)
 	if got := messages(t, url+"/messages"); len(got) != 0 {
 		t.Errorf("an empty inbox lists %v", got)
 	}
@@ -77,25 +77,25 @@ func TestMessagesAreKeptAndFound(t *testing.T) {
 		}
 	}
 	got := messages(t, url+"/messages?order_id=Demo_1")
-	if len(got) != 1 || got[0].Body != order || got[0].Headers["webhook-id"] != "w" || !got[0].ReceivedAt.Equal(arrival) {
+	if len(got) != 1 || got[0].Body != order || got[0].Headers["webhook-id"] != "w" || !got[0].ReceivedAt.Equal(receivedAt) {
 		t.Errorf("filtered: %+v", got)
 	}
 	if got := messages(t, url+"/messages?order_id=Demo_3"); len(got) != 0 {
 		t.Errorf("an unknown order lists %v", got)
 	}
-	appendText(t, path, `{"received_at":"2026-`) // a line cut short by a crash
-	_, again := open(t, path)
+	appendToFile(t, path, `{"received_at":"2026-`) // a line cut short by a crash
+	_, again := openInbox(t, path)
 	if got := messages(t, again+"/messages"); len(got) != 3 {
 		t.Errorf("after opening again: %d messages", len(got))
 	}
 	send(t, "POST", again+"/", order, nil)
-	_, third := open(t, path)
+	_, third := openInbox(t, path)
 	if got := messages(t, third+"/messages"); len(got) != 4 {
 		t.Errorf("after a message more: %d messages", len(got))
 	}
 }
 
-func appendText(t *testing.T, path, text string) {
+func appendToFile(t *testing.T, path, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -109,7 +109,7 @@ func appendText(t *testing.T, path, text string) {
 	}
 }
 
-func TestADamagedFile(t *testing.T) {
+func TestDamagedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inbox.jsonl")
 	if err := os.WriteFile(path, []byte("{\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestADamagedFile(t *testing.T) {
 	}
 }
 
-func TestThePageJudgesSignatures(t *testing.T) {
+func TestPageShowsSignatureStatus(t *testing.T) {
 	secret, old := webhook.Secret("12345678901234567890123456789012"), webhook.Secret("another-secret-of-thirty-two-byte")
 	signed := func(at time.Time, secrets ...webhook.Secret) http.Header {
 		return http.Header{
@@ -131,17 +131,17 @@ func TestThePageJudgesSignatures(t *testing.T) {
 		header http.Header
 		want   string
 	}{
-		"signed":                   {signed(arrival, secret), ">verified<"},
-		"signed with two secrets":  {signed(arrival, old, secret), ">verified<"},
-		"signed with another":      {signed(arrival, old), ">signature does not match<"},
-		"signed ten minutes ago":   {signed(arrival.Add(-10*time.Minute), secret), ">timestamp is 10m0s off<"},
+		"signed":                   {signed(receivedAt, secret), ">verified<"},
+		"signed with two secrets":  {signed(receivedAt, old, secret), ">verified<"},
+		"signed with another":      {signed(receivedAt, old), ">signature does not match<"},
+		"signed ten minutes ago":   {signed(receivedAt.Add(-10*time.Minute), secret), ">timestamp is 10m0s off<"},
 		"not signed":               {nil, ">not signed<"},
 		"a time that is no number": {http.Header{"Webhook-Id": {"w"}, "Webhook-Timestamp": {"x"}, "Webhook-Signature": {"v1,"}}, ">timestamp is not a number<"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			i, url := open(t, filepath.Join(t.TempDir(), "inbox.jsonl"))
-			i.Trust(secret.Text())
+			i, url := openInbox(t, filepath.Join(t.TempDir(), "inbox.jsonl"))
+			i.SetSecrets(secret.Text())
 			send(t, "POST", url+"/n", order, c.header)
 			status, header, page := send(t, "GET", url+"/", "", nil)
 			if status != 200 || !strings.Contains(page, c.want) {
@@ -156,7 +156,7 @@ func TestThePageJudgesSignatures(t *testing.T) {
 }
 
 func TestOtherPaths(t *testing.T) {
-	_, url := open(t, filepath.Join(t.TempDir(), "inbox.jsonl"))
+	_, url := openInbox(t, filepath.Join(t.TempDir(), "inbox.jsonl"))
 	if status, _, _ := send(t, "GET", url+"/elsewhere", "", nil); status != 404 {
 		t.Errorf("GET of an unknown path: %d", status)
 	}

@@ -10,15 +10,15 @@ import (
 	"sync"
 )
 
-// style is the page's only style sheet; the page's policy names its hash.
-const style = `body{font-family:system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;line-height:1.4}
+// pageStyle is the page's only style sheet; the page's policy names its hash.
+const pageStyle = `body{font-family:system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;line-height:1.4}
 article{border-top:1px solid #888;padding:1rem 0}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f2f2f2;color:#111;padding:.75rem}
 .good{color:#0a5c1e}.bad{color:#a3000b;font-weight:bold}`
 
-const source = `<!doctype html>
+const pageSource = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Demo merchant: inbox</title><style>` + style + `</style></head><body>
+<title>Demo merchant: inbox</title><style>` + pageStyle + `</style></head><body>
 <h1>Demo merchant: inbox</h1>
 <p>{{len .}} received, newest first. As JSON: <a href="/messages">/messages</a>.</p>
 {{range .}}<article>
@@ -30,19 +30,19 @@ const source = `<!doctype html>
 {{end}}</body></html>
 `
 
-// parsed is the page's template, parsed once when it is first shown.
-var parsed = sync.OnceValue(func() *template.Template { return template.Must(template.New("inbox").Parse(source)) })
+// pageTemplate is the page's template, parsed once when it is first shown.
+var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("inbox").Parse(pageSource)) })
 
-// page shows what came, newest first.
-func (i *Inbox) page(w http.ResponseWriter, _ *http.Request) {
-	messages := i.all()
+// servePage shows what came, newest first.
+func (i *Inbox) servePage(w http.ResponseWriter, _ *http.Request) {
+	messages := i.snapshot()
 	slices.Reverse(messages)
 	var body bytes.Buffer
-	if err := parsed().Execute(&body, messages); err != nil {
+	if err := pageTemplate().Execute(&body, messages); err != nil {
 		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
 		return
 	}
-	hash := sha256.Sum256([]byte(style))
+	hash := sha256.Sum256([]byte(pageStyle))
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// maxRequest is the largest request in bytes: a value of 64 KiB, in base64, with room to spare.
-const maxRequest = 256 << 10
+// maxRequestBytes is the largest request in bytes: a value of 64 KiB, in base64, with room to spare.
+const maxRequestBytes = 256 << 10
 
 // serviceError is an error in the service's own shape.
 type serviceError struct {
@@ -21,31 +21,31 @@ func (e *serviceError) Error() string { return e.kind + ": " + e.message }
 
 // The service's errors that the operations need.
 var (
-	errNoSecret  = &serviceError{"ResourceNotFoundException", "Secrets Manager can't find the specified secret."}
-	errNoValue   = &serviceError{"ResourceNotFoundException", "Secrets Manager can't find the specified secret value for staging label: AWSCURRENT"}
-	errNoVersion = &serviceError{"ResourceNotFoundException", "Secrets Manager can't find the specified secret version."}
-	errExists    = &serviceError{"ResourceExistsException", "The operation failed because the secret already exists."}
-	errVersion   = &serviceError{"ResourceExistsException", "A version of this secret with this request token exists with another value."}
-	errParameter = &serviceError{"InvalidParameterException", "One or more of the parameters is not valid."}
-	errRequest   = &serviceError{"InvalidRequestException", "A parameter value is not valid for the current state of the resource."}
-	errOperation = &serviceError{"UnknownOperationException", "The local Secrets Manager does not know this operation."}
+	errNoSecret         = &serviceError{"ResourceNotFoundException", "Secrets Manager can't find the specified secret."}
+	errNoValue          = &serviceError{"ResourceNotFoundException", "Secrets Manager can't find the specified secret value for staging label: AWSCURRENT"}
+	errNoVersion        = &serviceError{"ResourceNotFoundException", "Secrets Manager can't find the specified secret version."}
+	errSecretExists     = &serviceError{"ResourceExistsException", "The operation failed because the secret already exists."}
+	errVersionExists    = &serviceError{"ResourceExistsException", "A version of this secret with this request token exists with another value."}
+	errInvalidParameter = &serviceError{"InvalidParameterException", "One or more of the parameters is not valid."}
+	errInvalidRequest   = &serviceError{"InvalidRequestException", "A parameter value is not valid for the current state of the resource."}
+	errUnknownOperation = &serviceError{"UnknownOperationException", "The local Secrets Manager does not know this operation."}
 )
 
 // ServeHTTP speaks the service's JSON 1.1 protocol.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Amzn-Requestid", s.newID())
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-	answer, err := s.dispatch(r)
-	var fault *serviceError
+	response, err := s.dispatch(r)
+	var serviceErr *serviceError
 	switch {
-	case errors.As(err, &fault):
+	case errors.As(err, &serviceErr):
 		w.WriteHeader(http.StatusBadRequest)
-		answer = map[string]string{"__type": fault.kind, "message": fault.message}
+		response = map[string]string{"__type": serviceErr.kind, "message": serviceErr.message}
 	case err != nil:
 		w.WriteHeader(http.StatusInternalServerError)
-		answer = map[string]string{"__type": "InternalServiceError", "message": "An error occurred on the server side."}
+		response = map[string]string{"__type": "InternalServiceError", "message": "An error occurred on the server side."}
 	}
-	body, _ := json.Marshal(answer) // the operations' answers are plain structs
+	body, _ := json.Marshal(response) // the operations' answers are plain structs
 	_, _ = w.Write(body)
 }
 
@@ -53,15 +53,15 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Store) dispatch(r *http.Request) (any, error) {
 	name, found := strings.CutPrefix(r.Header.Get("X-Amz-Target"), "secretsmanager.")
 	if r.Method != http.MethodPost || !found {
-		return nil, errOperation
+		return nil, errUnknownOperation
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxRequest))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxRequestBytes))
 	if err != nil {
-		return nil, errParameter
+		return nil, errInvalidParameter
 	}
 	var in request
 	if err := json.Unmarshal(body, &in); err != nil {
-		return nil, errParameter
+		return nil, errInvalidParameter
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,5 +79,5 @@ func (s *Store) dispatch(r *http.Request) (any, error) {
 	case "ListSecrets":
 		return s.listSecrets()
 	}
-	return nil, errOperation
+	return nil, errUnknownOperation
 }

@@ -20,8 +20,8 @@ type request struct {
 	RemoveFromVersionID string `json:"RemoveFromVersionId"`
 }
 
-// value is an answer about one version.
-type value struct {
+// valueResponse is an answer about one version.
+type valueResponse struct {
 	ARN, Name     string
 	VersionID     string   `json:"VersionId,omitempty"`
 	SecretString  *string  `json:",omitempty"`
@@ -30,8 +30,8 @@ type value struct {
 	CreatedDate   float64  `json:",omitempty"`
 }
 
-// description is an answer about a secret. Dates are seconds since 1970.
-type description struct {
+// describeResponse is an answer about a secret. Dates are seconds since 1970.
+type describeResponse struct {
 	ARN, Name          string
 	CreatedDate        float64
 	LastChangedDate    float64
@@ -39,11 +39,11 @@ type description struct {
 }
 
 func (s *Store) getSecretValue(in request) (any, error) {
-	secret := s.find(in.SecretID)
+	secret := s.findSecret(in.SecretID)
 	if secret == nil {
 		return nil, errNoSecret
 	}
-	var v *version
+	var v *secretVersion
 	switch {
 	case in.VersionID != "":
 		v = secret.withID(in.VersionID)
@@ -53,28 +53,28 @@ func (s *Store) getSecretValue(in request) (any, error) {
 	case in.VersionStage != "":
 		v = secret.withStage(in.VersionStage)
 	default:
-		v = secret.withStage(current)
+		v = secret.withStage(stageCurrent)
 	}
 	if v == nil {
 		return nil, errNoValue
 	}
-	return value{
+	return valueResponse{
 		ARN: secret.ARN, Name: secret.Name, VersionID: v.ID, SecretString: v.Text, SecretBinary: v.Binary,
-		VersionStages: v.Stages, CreatedDate: seconds(v.Created),
+		VersionStages: v.Stages, CreatedDate: unixSeconds(v.Created),
 	}, nil
 }
 
 func (s *Store) describeSecret(in request) (any, error) {
-	secret := s.find(in.SecretID)
+	secret := s.findSecret(in.SecretID)
 	if secret == nil {
 		return nil, errNoSecret
 	}
 	return secret.describe(), nil
 }
 
-func (s *stored) describe() description {
-	d := description{
-		ARN: s.ARN, Name: s.Name, CreatedDate: seconds(s.Created), LastChangedDate: seconds(s.Changed),
+func (s *storedSecret) describe() describeResponse {
+	d := describeResponse{
+		ARN: s.ARN, Name: s.Name, CreatedDate: unixSeconds(s.Created), LastChangedDate: unixSeconds(s.Changed),
 		VersionIdsToStages: map[string][]string{},
 	}
 	for _, v := range s.Versions {
@@ -86,7 +86,7 @@ func (s *stored) describe() description {
 }
 
 func (s *Store) listSecrets() (any, error) {
-	list := struct{ SecretList []description }{SecretList: []description{}}
+	list := struct{ SecretList []describeResponse }{SecretList: []describeResponse{}}
 	for _, secret := range s.secrets {
 		list.SecretList = append(list.SecretList, secret.describe())
 	}
@@ -95,89 +95,89 @@ func (s *Store) listSecrets() (any, error) {
 
 func (s *Store) createSecret(in request) (any, error) {
 	if in.Name == "" || (in.SecretString != nil && in.SecretBinary != nil) {
-		return nil, errParameter
+		return nil, errInvalidParameter
 	}
-	if s.find(in.Name) != nil {
-		return nil, errExists
+	if s.findSecret(in.Name) != nil {
+		return nil, errSecretExists
 	}
-	secret := s.create(in.Name)
+	secret := s.addSecret(in.Name)
 	if in.SecretString == nil && in.SecretBinary == nil {
-		return value{ARN: secret.ARN, Name: secret.Name}, s.save()
+		return valueResponse{ARN: secret.ARN, Name: secret.Name}, s.save()
 	}
-	v := s.versionOf(in)
-	s.add(secret, v, []string{current})
-	return value{ARN: secret.ARN, Name: secret.Name, VersionID: v.ID}, s.save()
+	v := s.newVersion(in)
+	s.addVersion(secret, v, []string{stageCurrent})
+	return valueResponse{ARN: secret.ARN, Name: secret.Name, VersionID: v.ID}, s.save()
 }
 
 // putSecretValue adds a value. The same request token with the same value changes nothing; with another it is refused.
 func (s *Store) putSecretValue(in request) (any, error) {
-	secret := s.find(in.SecretID)
+	secret := s.findSecret(in.SecretID)
 	if secret == nil {
 		return nil, errNoSecret
 	}
 	if (in.SecretString == nil) == (in.SecretBinary == nil) {
-		return nil, errParameter
+		return nil, errInvalidParameter
 	}
-	v := s.versionOf(in)
-	if held := secret.withID(v.ID); held != nil {
-		if !held.same(v) {
-			return nil, errVersion
+	v := s.newVersion(in)
+	if existing := secret.withID(v.ID); existing != nil {
+		if !existing.sameValue(v) {
+			return nil, errVersionExists
 		}
-		return value{ARN: secret.ARN, Name: secret.Name, VersionID: held.ID, VersionStages: held.Stages}, nil
+		return valueResponse{ARN: secret.ARN, Name: secret.Name, VersionID: existing.ID, VersionStages: existing.Stages}, nil
 	}
 	stages := in.VersionStages
-	if len(stages) == 0 || len(secret.Versions) == 0 && !slices.Contains(stages, current) {
-		stages = append(slices.Clone(stages), current)
+	if len(stages) == 0 || len(secret.Versions) == 0 && !slices.Contains(stages, stageCurrent) {
+		stages = append(slices.Clone(stages), stageCurrent)
 	}
-	s.add(secret, v, stages)
-	return value{ARN: secret.ARN, Name: secret.Name, VersionID: v.ID, VersionStages: v.Stages}, s.save()
+	s.addVersion(secret, v, stages)
+	return valueResponse{ARN: secret.ARN, Name: secret.Name, VersionID: v.ID, VersionStages: v.Stages}, s.save()
 }
 
 // updateSecretVersionStage moves, adds or removes a label. A label that is on another version must be named there.
 func (s *Store) updateSecretVersionStage(in request) (any, error) {
-	secret := s.find(in.SecretID)
+	secret := s.findSecret(in.SecretID)
 	if secret == nil {
 		return nil, errNoSecret
 	}
-	holder := secret.withStage(in.VersionStage)
-	if in.VersionStage == "" || (in.MoveToVersionID == "" && in.VersionStage == current) {
-		return nil, errParameter
+	labelled := secret.withStage(in.VersionStage)
+	if in.VersionStage == "" || (in.MoveToVersionID == "" && in.VersionStage == stageCurrent) {
+		return nil, errInvalidParameter
 	}
-	if holder != nil && holder.ID != in.RemoveFromVersionID && holder.ID != in.MoveToVersionID {
-		return nil, errRequest
+	if labelled != nil && labelled.ID != in.RemoveFromVersionID && labelled.ID != in.MoveToVersionID {
+		return nil, errInvalidRequest
 	}
 	if in.MoveToVersionID == "" {
-		if holder == nil {
-			return nil, errRequest
+		if labelled == nil {
+			return nil, errInvalidRequest
 		}
-		holder.drop(in.VersionStage)
+		labelled.removeStage(in.VersionStage)
 	} else {
 		to := secret.withID(in.MoveToVersionID)
 		if to == nil {
 			return nil, errNoVersion
 		}
-		secret.move(in.VersionStage, to)
+		secret.moveStage(in.VersionStage, to)
 	}
 	secret.Changed = s.now().UTC()
-	return value{ARN: secret.ARN, Name: secret.Name}, s.save()
+	return valueResponse{ARN: secret.ARN, Name: secret.Name}, s.save()
 }
 
-// versionOf makes the version that a request asks for; its token is the version's id.
-func (s *Store) versionOf(in request) *version {
+// newVersion makes the version that a request asks for; its token is the version's id.
+func (s *Store) newVersion(in request) *secretVersion {
 	id := in.ClientRequestToken
 	if id == "" {
 		id = s.newID()
 	}
-	return &version{ID: id, Text: in.SecretString, Binary: in.SecretBinary}
+	return &secretVersion{ID: id, Text: in.SecretString, Binary: in.SecretBinary}
 }
 
-// same tells whether two versions have one value.
-func (v *version) same(other *version) bool {
+// sameValue tells whether two versions have one value.
+func (v *secretVersion) sameValue(other *secretVersion) bool {
 	if v.Text != nil && other.Text != nil {
 		return *v.Text == *other.Text
 	}
 	return v.Text == nil && other.Text == nil && bytes.Equal(v.Binary, other.Binary)
 }
 
-// seconds is a date as the protocol writes it.
-func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+// unixSeconds is a date as the protocol writes it.
+func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -53,7 +53,7 @@ func newClient(t *testing.T, store *secrets.Store) *secretsmanager.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.Secrets()
+	return client.SecretsManager()
 }
 
 func get(t *testing.T, client *secretsmanager.Client, stage string) string {
@@ -76,7 +76,7 @@ func put(t *testing.T, client *secretsmanager.Client, value string, stages ...st
 	return aws.ToString(out.VersionId)
 }
 
-func TestARotationWithTheSDK(t *testing.T) {
+func TestRotationWithSDK(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.json")
 	client := newClient(t, open(t, path))
 	created, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s"), SecretString: aws.String("one")})
@@ -140,7 +140,7 @@ func TestBinaryValuesAndVersionsByID(t *testing.T) {
 	}
 }
 
-func TestTheServicesOwnErrors(t *testing.T) {
+func TestServiceErrors(t *testing.T) {
 	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
 	client := newClient(t, store)
 	if err := store.Put("s", "value"); err != nil {
@@ -161,25 +161,25 @@ func TestTheServicesOwnErrors(t *testing.T) {
 	_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
 		SecretId: aws.String("s"), SecretString: aws.String("y"), ClientRequestToken: first.VersionId,
 	})
-	wantKind(t, "a token with another value", err, "ResourceExistsException")
+	wantErrorKind(t, "a token with another value", err, "ResourceExistsException")
 	_, err = client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("none")})
 	var missing *types.ResourceNotFoundException
 	if !errors.As(err, &missing) {
 		t.Errorf("a secret that is not there: %v", err)
 	}
 	_, err = client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s"), VersionStage: aws.String("AWSPENDING")})
-	wantKind(t, "a label that nothing has", err, "ResourceNotFoundException")
+	wantErrorKind(t, "a label that nothing has", err, "ResourceNotFoundException")
 	_, err = client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s")})
-	wantKind(t, "a name that is taken", err, "ResourceExistsException")
+	wantErrorKind(t, "a name that is taken", err, "ResourceExistsException")
 	_, err = client.DeleteSecret(t.Context(), &secretsmanager.DeleteSecretInput{SecretId: aws.String("s")})
-	wantKind(t, "an operation that is not there", err, "UnknownOperationException")
+	wantErrorKind(t, "an operation that is not there", err, "UnknownOperationException")
 	_, err = client.UpdateSecretVersionStage(t.Context(), &secretsmanager.UpdateSecretVersionStageInput{
 		SecretId: aws.String("s"), VersionStage: aws.String("AWSCURRENT"), MoveToVersionId: aws.String("20000000-0000-0000-0000-000000000000"),
 	})
-	wantKind(t, "a label taken from nobody named", err, "InvalidRequestException")
+	wantErrorKind(t, "a label taken from nobody named", err, "InvalidRequestException")
 }
 
-func wantKind(t *testing.T, what string, err error, kind string) {
+func wantErrorKind(t *testing.T, what string, err error, kind string) {
 	t.Helper()
 	var refused smithy.APIError
 	if !errors.As(err, &refused) || refused.ErrorCode() != kind {
@@ -187,20 +187,20 @@ func wantKind(t *testing.T, what string, err error, kind string) {
 	}
 }
 
-func TestASecretWithoutAValue(t *testing.T) {
+func TestSecretWithoutValue(t *testing.T) {
 	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
 	client := newClient(t, store)
 	if _, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s")}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s")})
-	wantKind(t, "no value yet", err, "ResourceNotFoundException")
-	if _, found := store.Value("s"); found {
+	wantErrorKind(t, "no value yet", err, "ResourceNotFoundException")
+	if _, found := store.CurrentValue("s"); found {
 		t.Error("Value found one")
 	}
 }
 
-func TestTheFile(t *testing.T) {
+func TestFilePersistence(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.json")
 	store := open(t, path)
 	for _, value := range []string{"a", "a", "b"} {
@@ -211,7 +211,7 @@ func TestTheFile(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if value, found := open(t, path).Value("s"); !found || value != "b" {
+	if value, found := open(t, path).CurrentValue("s"); !found || value != "b" {
 		t.Errorf("after opening again: %q %v", value, found)
 	}
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
@@ -222,8 +222,8 @@ func TestTheFile(t *testing.T) {
 	}
 }
 
-// TestAnswersAreWrittenWhileValuesChange: what an answer holds is not changed by a later call. The race detector judges.
-func TestAnswersAreWrittenWhileValuesChange(t *testing.T) {
+// TestConcurrentReadsAndWrites: what an answer holds is not changed by a later call. The race detector judges.
+func TestConcurrentReadsAndWrites(t *testing.T) {
 	client := newClient(t, open(t, filepath.Join(t.TempDir(), "secrets.json")))
 	if _, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s"), SecretString: aws.String("0")}); err != nil {
 		t.Fatal(err)

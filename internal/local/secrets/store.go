@@ -22,8 +22,8 @@ import (
 
 // The staging labels that the service itself moves.
 const (
-	current  = "AWSCURRENT"
-	previous = "AWSPREVIOUS"
+	stageCurrent  = "AWSCURRENT"
+	stagePrevious = "AWSPREVIOUS"
 )
 
 // Store is the secrets over their file. It is safe for parallel use.
@@ -33,20 +33,20 @@ type Store struct {
 	newID func() string
 
 	mu      sync.Mutex
-	secrets []*stored
+	secrets []*storedSecret
 }
 
-// stored is one secret.
-type stored struct {
-	Name     string     `json:"name"`
-	ARN      string     `json:"arn"`
-	Created  time.Time  `json:"created"`
-	Changed  time.Time  `json:"changed"`
-	Versions []*version `json:"versions,omitempty"` // oldest first
+// storedSecret is one secret.
+type storedSecret struct {
+	Name     string           `json:"name"`
+	ARN      string           `json:"arn"`
+	Created  time.Time        `json:"created"`
+	Changed  time.Time        `json:"changed"`
+	Versions []*secretVersion `json:"versions,omitempty"` // oldest first
 }
 
-// version is one value of a secret. Exactly one of Text and Binary is set.
-type version struct {
+// secretVersion is one value of a secret. Exactly one of Text and Binary is set.
+type secretVersion struct {
 	ID      string    `json:"id"`
 	Text    *string   `json:"text,omitempty"`
 	Binary  []byte    `json:"binary,omitempty"`
@@ -70,15 +70,15 @@ func Open(path string, now func() time.Time, newID func() string) (*Store, error
 	return s, nil
 }
 
-// Value gives the current text of a secret, by its name or ARN; false where it has none.
-func (s *Store) Value(id string) (string, bool) {
+// CurrentValue gives the current text of a secret, by its name or ARN; false where it has none.
+func (s *Store) CurrentValue(id string) (string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	secret := s.find(id)
+	secret := s.findSecret(id)
 	if secret == nil {
 		return "", false
 	}
-	v := secret.withStage(current)
+	v := secret.withStage(stageCurrent)
 	if v == nil || v.Text == nil {
 		return "", false
 	}
@@ -87,23 +87,23 @@ func (s *Store) Value(id string) (string, bool) {
 
 // Put makes a secret, or a new current value of it; the value that is current already changes nothing.
 func (s *Store) Put(name, text string) error {
-	if held, found := s.Value(name); found && held == text {
+	if existing, found := s.CurrentValue(name); found && existing == text {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	secret := s.find(name)
+	secret := s.findSecret(name)
 	if secret == nil {
-		secret = s.create(name)
+		secret = s.addSecret(name)
 	}
-	s.add(secret, &version{ID: s.newID(), Text: &text}, []string{current})
+	s.addVersion(secret, &secretVersion{ID: s.newID(), Text: &text}, []string{stageCurrent})
 	return s.save()
 }
 
-// create adds a secret without a value. Its ARN ends in six characters, as the service's do.
-func (s *Store) create(name string) *stored {
+// addSecret adds a secret without a value. Its ARN ends in six characters, as the service's do.
+func (s *Store) addSecret(name string) *storedSecret {
 	now := s.now().UTC()
-	secret := &stored{
+	secret := &storedSecret{
 		Name: name, Created: now, Changed: now,
 		ARN: "arn:aws:secretsmanager:us-east-1:000000000000:secret:" + name + "-" + strings.ReplaceAll(s.newID(), "-", "")[:6],
 	}
@@ -111,41 +111,41 @@ func (s *Store) create(name string) *stored {
 	return secret
 }
 
-// add adds a value and moves the labels to it.
-func (s *Store) add(secret *stored, v *version, stages []string) {
+// addVersion adds a value and moves the labels to it.
+func (s *Store) addVersion(secret *storedSecret, v *secretVersion, stages []string) {
 	v.Created = s.now().UTC()
 	secret.Versions = append(secret.Versions, v)
 	secret.Changed = v.Created
 	for _, stage := range stages {
-		secret.move(stage, v)
+		secret.moveStage(stage, v)
 	}
 }
 
-// move gives a label to one version alone. The one that loses AWSCURRENT becomes AWSPREVIOUS.
-func (s *stored) move(stage string, to *version) {
+// moveStage gives a label to one version alone. The one that loses AWSCURRENT becomes AWSPREVIOUS.
+func (s *storedSecret) moveStage(stage string, to *secretVersion) {
 	from := s.withStage(stage)
 	if from == to {
 		return
 	}
 	if from != nil {
-		from.drop(stage)
+		from.removeStage(stage)
 	}
 	if to != nil {
 		to.Stages = append(slices.Clip(to.Stages), stage)
 	}
-	if stage == current && from != nil {
-		to.drop(previous)
-		s.move(previous, from)
+	if stage == stageCurrent && from != nil {
+		to.removeStage(stagePrevious)
+		s.moveStage(stagePrevious, from)
 	}
 }
 
-// drop takes a label away. The list is made anew, for an answer with the old one may just be written.
-func (v *version) drop(stage string) {
+// removeStage takes a label away. The list is made anew, for an answer with the old one may just be written.
+func (v *secretVersion) removeStage(stage string) {
 	v.Stages = slices.DeleteFunc(slices.Clone(v.Stages), func(s string) bool { return s == stage })
 }
 
 // withStage finds the version that has a label; nil where none has.
-func (s *stored) withStage(stage string) *version {
+func (s *storedSecret) withStage(stage string) *secretVersion {
 	for _, v := range s.Versions {
 		if slices.Contains(v.Stages, stage) {
 			return v
@@ -155,7 +155,7 @@ func (s *stored) withStage(stage string) *version {
 }
 
 // withID finds a version; nil where there is none.
-func (s *stored) withID(id string) *version {
+func (s *storedSecret) withID(id string) *secretVersion {
 	for _, v := range s.Versions {
 		if v.ID == id {
 			return v
@@ -164,8 +164,8 @@ func (s *stored) withID(id string) *version {
 	return nil
 }
 
-// find gives a secret by its name or ARN; nil where there is none.
-func (s *Store) find(id string) *stored {
+// findSecret gives a secret by its name or ARN; nil where there is none.
+func (s *Store) findSecret(id string) *storedSecret {
 	for _, secret := range s.secrets {
 		if secret.Name == id || secret.ARN == id {
 			return secret

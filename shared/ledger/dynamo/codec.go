@@ -21,13 +21,13 @@ const (
 	attributeDueAt       = "due_at"
 	attributeMerchantDay = "merchant_day"
 	attributeDaySort     = "day_sort"
-	attributeFast        = "fast"
+	attributeWakesRelay  = "fast"
 	attributeChargeID    = "charge_id"
 )
 
 // derived are the attributes computed from the entry with each write, so never read back.
 var derived = map[string]bool{
-	attributeKey: true, attributeDueShard: true, attributeMerchantDay: true, attributeDaySort: true, attributeFast: true,
+	attributeKey: true, attributeDueShard: true, attributeMerchantDay: true, attributeDaySort: true, attributeWakesRelay: true,
 }
 
 type entry = ledger.Entry
@@ -41,15 +41,15 @@ var fields = []field{
 	text("writer", func(e *entry) *string { return &e.Writer }),
 	text("state", func(e *entry) *ledger.State { return &e.State }),
 	text("status", func(e *entry) *ledger.Status { return &e.Status }),
-	moment("lease_until", time.Millisecond, func(e *entry) *time.Time { return &e.LeaseUntil }),
+	timestamp("lease_until", time.Millisecond, func(e *entry) *time.Time { return &e.LeaseUntil }),
 	flag("ever_unknown", func(e *entry) *bool { return &e.EverUnknown }),
 	flag("released_before", func(e *entry) *bool { return &e.ReleasedBefore }),
-	moment("created_at", time.Millisecond, func(e *entry) *time.Time { return &e.CreatedAt }),
-	moment("sent_at", time.Millisecond, func(e *entry) *time.Time { return &e.SentAt }),
-	moment("reserved_at", time.Millisecond, func(e *entry) *time.Time { return &e.ReservedAt }),
-	moment("updated_at", time.Millisecond, func(e *entry) *time.Time { return &e.UpdatedAt }),
-	moment("final_at", time.Millisecond, func(e *entry) *time.Time { return &e.FinalAt }),
-	moment(attributeExpireAt, time.Second, func(e *entry) *time.Time { return &e.ExpireAt }),
+	timestamp("created_at", time.Millisecond, func(e *entry) *time.Time { return &e.CreatedAt }),
+	timestamp("sent_at", time.Millisecond, func(e *entry) *time.Time { return &e.SentAt }),
+	timestamp("reserved_at", time.Millisecond, func(e *entry) *time.Time { return &e.ReservedAt }),
+	timestamp("updated_at", time.Millisecond, func(e *entry) *time.Time { return &e.UpdatedAt }),
+	timestamp("final_at", time.Millisecond, func(e *entry) *time.Time { return &e.FinalAt }),
+	timestamp(attributeExpireAt, time.Second, func(e *entry) *time.Time { return &e.ExpireAt }),
 	text("fingerprint", func(e *entry) *string { return &e.Fingerprint }),
 	text("correlator", func(e *entry) *string { return &e.Correlator }),
 	text("reference_code", func(e *entry) *string { return &e.ReferenceCode }),
@@ -59,20 +59,20 @@ var fields = []field{
 	text("account", func(e *entry) *string { return &e.Account }),
 	text("channel", func(e *entry) *string { return &e.Channel }),
 	text("lang", func(e *entry) *string { return &e.Lang }),
-	number("minor", func(e *entry) *int64 { return &e.Minor }),
+	number("minor", func(e *entry) *int64 { return &e.AmountMinor }),
 	number("exponent", func(e *entry) *int { return &e.Exponent }),
 	text("currency", func(e *entry) *string { return &e.Currency }),
-	text("amount_text", func(e *entry) *string { return &e.AmountText }),
-	flag("limited", func(e *entry) *bool { return &e.Limited }),
-	number("answer_status", func(e *entry) *int { return &e.AnswerStatus }),
-	binary("answer_body", func(e *entry) *[]byte { return &e.AnswerBody }),
+	text("amount_text", func(e *entry) *string { return &e.AmountAsSent }),
+	flag("limited", func(e *entry) *bool { return &e.CountsDailyAmount }),
+	number("answer_status", func(e *entry) *int { return &e.ResponseStatus }),
+	binary("answer_body", func(e *entry) *[]byte { return &e.ResponseBody }),
 	text("operator_reference", func(e *entry) *string { return &e.OperatorReference }),
-	text("payment_id", func(e *entry) *string { return &e.PaymentID }),
+	text("payment_id", func(e *entry) *string { return &e.TransactionID }),
 	text("merchant_state", func(e *entry) *string { return &e.MerchantState }),
-	text("ref_text", func(e *entry) *string { return &e.RefText }),
+	text("ref_text", func(e *entry) *string { return &e.MerchantReference }),
 	text("msisdn", func(e *entry) *string { return &e.MSISDN }),
-	text("country_text", func(e *entry) *string { return &e.CountryText }),
-	text("msisdn_found", func(e *entry) *string { return &e.MSISDNFound }),
+	text("country_text", func(e *entry) *string { return &e.CountryAsSent }),
+	text("msisdn_found", func(e *entry) *string { return &e.MSISDNReported }),
 	text("notif_token", func(e *entry) *string { return &e.NotifToken }),
 	text("notify_url", func(e *entry) *string { return &e.NotifyURL }),
 	text("address", func(e *entry) *string { return &e.Address }),
@@ -81,16 +81,16 @@ var fields = []field{
 	document("claim", func(e *entry) *ledger.Claim { return &e.Claim }, func(c ledger.Claim) bool { return c == ledger.Claim{} }),
 	list("conflicts", func(e *entry) *[]ledger.Conflict { return &e.Conflicts }),
 	list("outbox", func(e *entry) *[]ledger.Notification { return &e.Outbox }),
-	list("told", func(e *entry) *[]ledger.Notification { return &e.Told }),
-	list("attempts", func(e *entry) *[]ledger.Attempt { return &e.Attempts }),
-	list("replays", func(e *entry) *[]ledger.Replayed { return &e.Replays }),
+	list("told", func(e *entry) *[]ledger.Notification { return &e.Delivered }),
+	list("attempts", func(e *entry) *[]ledger.FailedAttempt { return &e.FailedAttempts }),
+	list("replays", func(e *entry) *[]ledger.ReplayRecord { return &e.Replays }),
 	text("user_sms", func(e *entry) *ledger.UserSMSState { return &e.UserSMS }),
-	moment("user_sms_at", time.Millisecond, func(e *entry) *time.Time { return &e.UserSMSAt }),
-	number("user_sms_try", func(e *entry) *int { return &e.UserSMSTry }),
-	moment("poll_at", time.Millisecond, func(e *entry) *time.Time { return &e.PollAt }),
-	number("due_try", func(e *entry) *int { return &e.DueTry }),
-	document("word", func(e *entry) *ledger.Word { return &e.Word }, func(w ledger.Word) bool { return w == ledger.Word{} }),
-	moment(attributeDueAt, time.Millisecond, func(e *entry) *time.Time { return &e.Due }),
+	timestamp("user_sms_at", time.Millisecond, func(e *entry) *time.Time { return &e.UserSMSAt }),
+	number("user_sms_try", func(e *entry) *int { return &e.UserSMSAttempts }),
+	timestamp("poll_at", time.Millisecond, func(e *entry) *time.Time { return &e.PollAt }),
+	number("due_try", func(e *entry) *int { return &e.PollAttempts }),
+	document("word", func(e *entry) *ledger.ManualResolution { return &e.Manual }, func(w ledger.ManualResolution) bool { return w == ledger.ManualResolution{} }),
+	timestamp(attributeDueAt, time.Millisecond, func(e *entry) *time.Time { return &e.DueAt }),
 }
 
 // fieldsByName finds a field by its attribute's name.
@@ -121,15 +121,15 @@ func Encode(e *ledger.Entry) (map[string]types.AttributeValue, error) {
 		}
 	}
 	item[attributeKey] = textValue(e.Key.String())
-	if !e.Due.IsZero() {
+	if !e.DueAt.IsZero() {
 		item[attributeDueShard] = dueShard(ledger.DueShard(e.Key))
 	}
 	if partition := ledger.MerchantDay(e.MerchantID, e.CreatedAt); partition != "" {
 		item[attributeMerchantDay] = textValue(partition)
 		item[attributeDaySort] = textValue(e.DaySort())
 	}
-	if e.Fast() {
-		item[attributeFast] = textValue("1")
+	if e.WakesRelay() {
+		item[attributeWakesRelay] = textValue("1")
 	}
 	return item, nil
 }

@@ -70,7 +70,7 @@ func TestDerivedAttributesAreSparse(t *testing.T) {
 		lacks  []string
 	}{
 		{"bare", func(*ledger.Entry) {}, []string{"pk", "merchant_day", "day_sort"}, []string{"due_at", "due_shard", "fast", "expire_at", "outbox", "status"}},
-		{"due", func(e *ledger.Entry) { e.Due = ledgertest.Now() }, []string{"due_at", "due_shard"}, []string{"fast"}},
+		{"due", func(e *ledger.Entry) { e.DueAt = ledgertest.Now() }, []string{"due_at", "due_shard"}, []string{"fast"}},
 		{"to be told", func(e *ledger.Entry) { e.Outbox = untried }, []string{"fast", "outbox"}, []string{"due_at", "due_shard"}},
 		{"without a merchant", func(e *ledger.Entry) { e.MerchantID = "" }, nil, []string{"merchant_day", "day_sort", "merchant_id"}},
 		{"with an end", func(e *ledger.Entry) { e.ExpireAt = time.Unix(1_800_000_000, 0) }, []string{"expire_at"}, nil},
@@ -137,8 +137,8 @@ func TestDecodeImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.ID != "DemoShop_1" || e.Version != 3 || e.Status != ledger.Successful || !e.EverUnknown || string(e.AnswerBody) != `{"a":1}` ||
-		!e.Fast() || e.Head().ID != "n-1" || !e.CreatedAt.Equal(ledgertest.Now()) {
+	if e.ID != "DemoShop_1" || e.Version != 3 || e.Status != ledger.Successful || !e.EverUnknown || string(e.ResponseBody) != `{"a":1}` ||
+		!e.WakesRelay() || e.OutboxHead().ID != "n-1" || !e.CreatedAt.Equal(ledgertest.Now()) {
 		t.Errorf("%+v", e)
 	}
 	if extra, _ := e.Extra.(item); len(extra) != 8 {
@@ -227,7 +227,7 @@ func TestSchemaCoversTheDerivedAttributes(t *testing.T) {
 			t.Errorf("%s is %#v", *definition.AttributeName, encoded[*definition.AttributeName])
 		}
 	}
-	if fast, _ := encoded[dynamo.FastAttribute].(*types.AttributeValueMemberS); fast == nil || fast.Value != dynamo.FastValue {
-		t.Errorf("fast is %#v", encoded[dynamo.FastAttribute])
+	if fast, _ := encoded[dynamo.WakeAttribute].(*types.AttributeValueMemberS); fast == nil || fast.Value != dynamo.WakeValue {
+		t.Errorf("fast is %#v", encoded[dynamo.WakeAttribute])
 	}
 }

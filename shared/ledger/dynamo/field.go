@@ -100,8 +100,8 @@ func binary(name string, at func(*ledger.Entry) *[]byte) field {
 	}
 }
 
-// moment is a time stored as N, in units of milliseconds or, for the table's time to live, seconds since 1970.
-func moment(name string, unit time.Duration, at func(*ledger.Entry) *time.Time) field {
+// timestamp is a time stored as N, in units of milliseconds or, for the table's time to live, seconds since 1970.
+func timestamp(name string, unit time.Duration, at func(*ledger.Entry) *time.Time) field {
 	return field{
 		name: name,
 		encode: func(e *ledger.Entry) (types.AttributeValue, error) {

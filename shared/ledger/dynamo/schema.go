@@ -15,10 +15,10 @@ const (
 // TimeToLive is the attribute that the table deletes expired items by, in seconds since 1970.
 const TimeToLive = attributeExpireAt
 
-// FastAttribute and FastValue are what the relay's stream filter looks for in the new image.
+// WakeAttribute and WakeValue are what the relay's stream filter looks for in the new image.
 const (
-	FastAttribute = attributeFast
-	FastValue     = "1"
+	WakeAttribute = attributeWakesRelay
+	WakeValue     = "1"
 )
 
 // Schema is the table as the deployment's template declares it, for tests that make one themselves. The time to live is

@@ -41,10 +41,10 @@ type Store struct {
 }
 
 var (
-	_ ledger.Writer  = (*Store)(nil)
-	_ ledger.Reader  = (*Store)(nil)
-	_ ledger.Queue   = (*Store)(nil)
-	_ ledger.Journal = (*Store)(nil)
+	_ ledger.Writer   = (*Store)(nil)
+	_ ledger.Reader   = (*Store)(nil)
+	_ ledger.DueQueue = (*Store)(nil)
+	_ ledger.DayIndex = (*Store)(nil)
 )
 
 // New makes the store of a table.
@@ -76,21 +76,21 @@ func (s *Store) put(ctx context.Context, tried string, e *ledger.Entry, in *dyna
 	tried += " a " + string(e.Kind)
 	item, err := Encode(e)
 	if err != nil {
-		return nil, plain(tried, err)
+		return nil, describeError(tried, err)
 	}
 	old, refused, err := s.putItem(ctx, item, in)
 	if err != nil {
-		return nil, plain(tried, err)
+		return nil, describeError(tried, err)
 	}
 	if !refused {
 		return nil, nil
 	}
 	if old == nil {
-		return nil, ledger.ErrGone
+		return nil, ledger.ErrNotFound
 	}
 	existing, err := Decode(old)
 	if err != nil {
-		return nil, plain(tried, err)
+		return nil, describeError(tried, err)
 	}
 	if e.Writer != "" && existing.Writer == e.Writer && existing.Version == e.Version {
 		return nil, nil // our own write, whose answer was lost
@@ -123,14 +123,14 @@ func (s *Store) ClaimReference(ctx context.Context, merchantID, referenceCode, c
 		ExpressionAttributeValues: map[string]types.AttributeValue{":charge": textValue(chargeID)},
 	})
 	if err != nil {
-		return "", plain(tried, err)
+		return "", describeError(tried, err)
 	}
 	if !refused {
 		return chargeID, nil
 	}
 	holder, ok := old[attributeChargeID].(*types.AttributeValueMemberS)
 	if !ok {
-		return "", plain(tried, wrongType(attributeChargeID))
+		return "", describeError(tried, wrongType(attributeChargeID))
 	}
 	return holder.Value, nil
 }
@@ -144,14 +144,14 @@ func (s *Store) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) 
 		ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
-		return nil, plain(tried, err)
+		return nil, describeError(tried, err)
 	}
 	if len(out.Item) == 0 {
 		return nil, nil
 	}
 	e, err := Decode(out.Item)
 	if err != nil {
-		return nil, plain(tried, err)
+		return nil, describeError(tried, err)
 	}
 	return e, nil
 }
@@ -169,7 +169,7 @@ func (s *Store) DueKeys(ctx context.Context, shard int, before time.Time, limit 
 		Limit: pageSize(limit),
 	})
 	if err != nil {
-		return nil, plain("listing what is due in shard "+strconv.Itoa(shard), err)
+		return nil, describeError("listing what is due in shard "+strconv.Itoa(shard), err)
 	}
 	return keysOf(out.Items)
 }
@@ -197,7 +197,7 @@ func (s *Store) Day(ctx context.Context, merchantID string, day time.Time, curso
 	if cursor != "" {
 		key, found := keyOfCursor(cursor)
 		if !found {
-			return nil, "", plain(tried, errors.New("not a cursor"))
+			return nil, "", describeError(tried, errors.New("not a cursor"))
 		}
 		in.ExclusiveStartKey = map[string]types.AttributeValue{
 			attributeKey: textValue(key), attributeMerchantDay: partition, attributeDaySort: textValue(cursor),
@@ -205,7 +205,7 @@ func (s *Store) Day(ctx context.Context, merchantID string, day time.Time, curso
 	}
 	out, err := s.client.Query(ctx, in)
 	if err != nil {
-		return nil, "", plain(tried, err)
+		return nil, "", describeError(tried, err)
 	}
 	keys, err := keysOf(out.Items)
 	if err != nil {
@@ -235,9 +235,9 @@ func keysOf(items []map[string]types.AttributeValue) ([]ledger.Key, error) {
 	return keys, nil
 }
 
-// plain says what was tried and why it failed, without any value of a client: of an error of the service its code alone,
+// describeError says what was tried and why it failed, without any value of a client: of an error of the service its code alone,
 // as its message may quote the request.
-func plain(tried string, err error) error {
+func describeError(tried string, err error) error {
 	var service smithy.APIError
 	if errors.As(err, &service) {
 		return fmt.Errorf("ledger: %s: the table answered %s", tried, service.ErrorCode())

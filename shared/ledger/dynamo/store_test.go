@@ -156,21 +156,21 @@ func TestCallsOfACharge(t *testing.T) {
 	onEach(t, func(t *testing.T, endpoint string) {
 		ctx := context.Background()
 		book, store, w := newBook(t, endpoint)
-		held, verdict, err := book.Hold(ctx, charge("1"), nil)
-		if err != nil || verdict != ledger.Fresh {
+		held, verdict, err := book.Reserve(ctx, charge("1"), nil)
+		if err != nil || verdict != ledger.NewReservation {
 			t.Fatalf("Hold = %v, %v", verdict, err)
 		}
 		if holder, err := store.ClaimReference(ctx, "merchant", "reference", held.ID); err != nil || holder != held.ID {
 			t.Fatalf("ClaimReference = %v, %v", holder, err)
 		}
-		if _, err := book.Settle(ctx, held, ledger.Settlement{State: ledger.Done, AnswerStatus: 201, AnswerBody: []byte("{}")}); err != nil {
+		if _, err := book.StoreOutcome(ctx, held, ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.count("PutItem"); got != 3 {
 			t.Errorf("a first charge wrote %d times, want 3", got)
 		}
-		again, verdict, err := book.Hold(ctx, charge("1"), nil)
-		if err != nil || verdict != ledger.Replay || string(again.AnswerBody) != "{}" {
+		again, verdict, err := book.Reserve(ctx, charge("1"), nil)
+		if err != nil || verdict != ledger.StoredResponse || string(again.ResponseBody) != "{}" {
 			t.Fatalf("Hold again = %v, %v", verdict, err)
 		}
 		if got := w.count("PutItem"); got != 4 {
@@ -191,8 +191,8 @@ func TestLostAnswers(t *testing.T) {
 			w.drop = func(string) bool { return dropped.CompareAndSwap(false, true) }
 		}
 		dropNext()
-		held, verdict, err := book.Hold(ctx, charge("1"), nil)
-		if err != nil || verdict != ledger.Fresh {
+		held, verdict, err := book.Reserve(ctx, charge("1"), nil)
+		if err != nil || verdict != ledger.NewReservation {
 			t.Fatalf("Hold = %v, %v; want Fresh", verdict, err)
 		}
 		dropNext()
@@ -200,13 +200,13 @@ func TestLostAnswers(t *testing.T) {
 			t.Fatalf("ClaimReference = %v, %v", holder, err)
 		}
 		dropNext()
-		settled, err := book.Settle(ctx, held, ledger.Settlement{State: ledger.Unknown})
+		settled, err := book.StoreOutcome(ctx, held, ledger.CallOutcome{State: ledger.Unknown})
 		if err != nil || settled.Version != 2 {
 			t.Fatalf("Settle = %+v, %v; want version 2", settled, err)
 		}
 		dropNext()
-		taken, verdict, err := book.Hold(ctx, charge("1"), func(string) time.Duration { return time.Hour })
-		if err != nil || verdict != ledger.Retaken || taken.Version != 3 {
+		taken, verdict, err := book.Reserve(ctx, charge("1"), func(string) time.Duration { return time.Hour })
+		if err != nil || verdict != ledger.TakenOver || taken.Version != 3 {
 			t.Fatalf("Hold = %+v, %v, %v; want version 3 retaken", taken, verdict, err)
 		}
 		if got := w.count("PutItem"); got != 9 { // insert, claim and settle twice each; hold again: insert twice, retake
@@ -255,7 +255,7 @@ func TestErrorsHoldNoValue(t *testing.T) {
 	store := dynamo.New(client(engines.server.Endpoint(), http.DefaultTransport), "no-such-table")
 	e := charge("Secret_123")
 	e.MSISDN = "+2250700000000"
-	e.Begin("owner", ledgertest.Now())
+	e.BeginReservation("owner", ledgertest.Now())
 	_, insert := store.Insert(ctx, e)
 	_, replace := store.Replace(ctx, e)
 	_, get := store.Get(ctx, e.Key)
@@ -281,8 +281,8 @@ func TestItemOverTheSizeLimitIsAnError(t *testing.T) {
 	c := client(engines.server.Endpoint(), http.DefaultTransport)
 	store := dynamo.New(c, table(t, c))
 	e := charge("1")
-	e.Begin("owner", ledgertest.Now())
-	e.AnswerBody = bytes.Repeat([]byte{'x'}, 410<<10)
+	e.BeginReservation("owner", ledgertest.Now())
+	e.ResponseBody = bytes.Repeat([]byte{'x'}, 410<<10)
 	if existing, err := store.Insert(context.Background(), e); err == nil {
 		t.Fatalf("Insert = %v, want an error", existing)
 	}

@@ -14,7 +14,7 @@ import (
 const manyKeys = 1000
 
 // due lists what is due in the shard of a key, of the keys given.
-func due(t *testing.T, s *bench, shard int, before time.Time, of []ledger.Key) []ledger.Key {
+func due(t *testing.T, s *harness, shard int, before time.Time, of []ledger.Key) []ledger.Key {
 	t.Helper()
 	keys, err := s.DueKeys(context.Background(), shard, before, manyKeys)
 	if err != nil {
@@ -23,12 +23,12 @@ func due(t *testing.T, s *bench, shard int, before time.Time, of []ledger.Key) [
 	return slices.DeleteFunc(keys, func(k ledger.Key) bool { return !slices.Contains(of, k) })
 }
 
-func dueKeys(t *testing.T, s *bench) {
+func dueKeys(t *testing.T, s *harness) {
 	late, early := s.reserved(ledger.Payment, "late"), s.reserved(ledger.Payment, "early")
 	for ledger.DueShard(early.Key) != ledger.DueShard(late.Key) {
 		early.Key = s.key(ledger.Payment)
 	}
-	late.Due, early.Due = Now().Add(9*time.Second), Now().Add(-time.Second)
+	late.DueAt, early.DueAt = Now().Add(9*time.Second), Now().Add(-time.Second)
 	mustInsert(t, s, late)
 	mustInsert(t, s, early)
 	shard := ledger.DueShard(late.Key)
@@ -39,30 +39,30 @@ func dueKeys(t *testing.T, s *bench) {
 		before time.Time
 		want   []ledger.Key
 	}{
-		{"before any", early.Due.Add(-time.Millisecond), nil},
-		{"at the first's time", early.Due, both[:1]},
-		{"after both, the oldest first", late.Due.Add(time.Hour), both},
+		{"before any", early.DueAt.Add(-time.Millisecond), nil},
+		{"at the first's time", early.DueAt, both[:1]},
+		{"after both, the oldest first", late.DueAt.Add(time.Hour), both},
 	}
 	for _, step := range steps {
 		if got := due(t, s, shard, step.before, both); !slices.Equal(got, step.want) {
 			t.Errorf("%s: %v, want %v", step.name, got, step.want)
 		}
 	}
-	if got := due(t, s, (shard+1)%ledger.DueShards, late.Due, both); len(got) != 0 {
+	if got := due(t, s, (shard+1)%ledger.DueShards, late.DueAt, both); len(got) != 0 {
 		t.Errorf("another shard lists %v", got)
 	}
-	if keys, err := s.DueKeys(context.Background(), shard, late.Due, 1); err != nil || len(keys) != 1 {
+	if keys, err := s.DueKeys(context.Background(), shard, late.DueAt, 1); err != nil || len(keys) != 1 {
 		t.Errorf("limit 1 gives %v, %v", keys, err)
 	}
 	cleared := following(early, "cleared")
-	cleared.Due = time.Time{}
+	cleared.DueAt = time.Time{}
 	mustReplace(t, s, cleared)
-	if got := due(t, s, shard, late.Due, both); !slices.Equal(got, both[1:]) {
+	if got := due(t, s, shard, late.DueAt, both); !slices.Equal(got, both[1:]) {
 		t.Errorf("after the first is cleared: %v", got)
 	}
 }
 
-func dayPages(t *testing.T, s *bench) {
+func dayPages(t *testing.T, s *harness) {
 	merchant := s.key(ledger.Reference).ID
 	day := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	var want []ledger.Key
@@ -101,18 +101,18 @@ func dayPages(t *testing.T, s *bench) {
 	}
 }
 
-func noSharing(t *testing.T, s *bench) {
+func keepsCopies(t *testing.T, s *harness) {
 	e := Full(t)
 	e.Key, e.Version = s.key(ledger.Payment), 1
 	want := e.Clone()
 	mustInsert(t, s, e)
 	scribble := func(e *ledger.Entry) {
-		e.AnswerBody[0], e.Outbox[0].ID, e.Told[0].ID, e.Conflicts[0].Reason = '!', "!", "!", "!"
-		e.Attempts[0].Why, e.Replays[0].Dead = "!", "!"
+		e.ResponseBody[0], e.Outbox[0].ID, e.Delivered[0].ID, e.Conflicts[0].Reason = '!', "!", "!", "!"
+		e.FailedAttempts[0].Reason, e.Replays[0].DeadReason = "!", "!"
 	}
 	scribble(e)
 	first := get(t, s, e.Key)
-	same(t, first, want)
+	requireEqual(t, first, want)
 	scribble(first)
-	same(t, get(t, s, e.Key), want)
+	requireEqual(t, get(t, s, e.Key), want)
 }

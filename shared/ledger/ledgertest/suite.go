@@ -19,8 +19,8 @@ import (
 type Store interface {
 	ledger.Writer
 	ledger.Reader
-	ledger.Queue
-	ledger.Journal
+	ledger.DueQueue
+	ledger.DayIndex
 }
 
 // parallel is how many writers race for one key.
@@ -34,48 +34,48 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	cases := []struct {
 		name string
-		run  func(t *testing.T, s *bench)
+		run  func(t *testing.T, s *harness)
 	}{
-		{"every field comes back", everyField},
-		{"empty fields come back empty", emptyFields},
-		{"get of nothing is nil", getNothing},
+		{"every field comes back", everyFieldRoundTrips},
+		{"empty fields come back empty", emptyFieldsStayEmpty},
+		{"get of nothing is nil", getMissing},
 		{"insert tells what is there", insertTaken},
 		{"an own insert whose answer was lost is inserted", insertAgain},
 		{"an empty writer recognises nothing", emptyWriter},
 		{"an expired entry gives its key free", insertExpired},
 		{"replace needs the version before", replaceVersion},
 		{"an own replace whose answer was lost is stored", replaceAgain},
-		{"replace of nothing is gone", replaceNothing},
+		{"replace of nothing is gone", replaceMissing},
 		{"a reference belongs to its first charge", references},
 		{"of parallel inserts one wins", insertRace},
 		{"of parallel replaces one wins", replaceRace},
 		{"of parallel claims of a reference one wins", referenceRace},
 		{"due keys are sparse, sharded and in order", dueKeys},
 		{"a day lists page by page", dayPages},
-		{"what is handed out is the caller's own", noSharing},
+		{"what is handed out is the caller's own", keepsCopies},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) { c.run(t, &bench{Store: open(t), test: t.Name()}) })
+		t.Run(c.name, func(t *testing.T) { c.run(t, &harness{Store: open(t), test: t.Name()}) })
 	}
 }
 
-// bench is a store under test with what makes keys for it, each a new one.
-type bench struct {
+// harness is a store under test with what makes keys for it, each a new one.
+type harness struct {
 	Store
 	test string
 	keys int
 }
 
 // key is a key that no other case uses.
-func (b *bench) key(kind ledger.Kind) ledger.Key {
+func (b *harness) key(kind ledger.Kind) ledger.Key {
 	b.keys++
 	return ledger.Key{Kind: kind, ID: b.test + "_" + strconv.Itoa(b.keys)}
 }
 
 // reserved is a small first reservation.
-func (b *bench) reserved(kind ledger.Kind, writer string) *ledger.Entry {
+func (b *harness) reserved(kind ledger.Kind, writer string) *ledger.Entry {
 	e := &ledger.Entry{Key: b.key(kind), MerchantID: "m-" + writer, Operator: "sandbox", LeaseUntil: Now().Add(25 * time.Second)}
-	e.Begin(writer, Now())
+	e.BeginReservation(writer, Now())
 	e.Writer = writer
 	return e
 }
@@ -87,7 +87,7 @@ func following(e *ledger.Entry, writer string) *ledger.Entry {
 	return next
 }
 
-func mustInsert(t *testing.T, s *bench, e *ledger.Entry) {
+func mustInsert(t *testing.T, s *harness, e *ledger.Entry) {
 	t.Helper()
 	existing, err := s.Insert(context.Background(), e)
 	if err != nil || existing != nil {
@@ -95,7 +95,7 @@ func mustInsert(t *testing.T, s *bench, e *ledger.Entry) {
 	}
 }
 
-func mustReplace(t *testing.T, s *bench, e *ledger.Entry) {
+func mustReplace(t *testing.T, s *harness, e *ledger.Entry) {
 	t.Helper()
 	existing, err := s.Replace(context.Background(), e)
 	if err != nil || existing != nil {
@@ -103,8 +103,8 @@ func mustReplace(t *testing.T, s *bench, e *ledger.Entry) {
 	}
 }
 
-// same fails unless two entries are equal but for Extra.
-func same(t *testing.T, got, want *ledger.Entry) {
+// requireEqual fails unless two entries are equal but for Extra.
+func requireEqual(t *testing.T, got, want *ledger.Entry) {
 	t.Helper()
 	if got == nil {
 		t.Fatal("got no entry")
@@ -116,7 +116,7 @@ func same(t *testing.T, got, want *ledger.Entry) {
 	}
 }
 
-func get(t *testing.T, s *bench, k ledger.Key) *ledger.Entry {
+func get(t *testing.T, s *harness, k ledger.Key) *ledger.Entry {
 	t.Helper()
 	e, err := s.Get(context.Background(), k)
 	if err != nil {
@@ -125,30 +125,30 @@ func get(t *testing.T, s *bench, k ledger.Key) *ledger.Entry {
 	return e
 }
 
-func everyField(t *testing.T, s *bench) {
+func everyFieldRoundTrips(t *testing.T, s *harness) {
 	e := Full(t)
 	e.Key = s.key(ledger.Payment)
 	e.Version = 1
 	mustInsert(t, s, e)
-	same(t, get(t, s, e.Key), e)
+	requireEqual(t, get(t, s, e.Key), e)
 	next := following(e, "second")
 	mustReplace(t, s, next)
-	same(t, get(t, s, e.Key), next)
+	requireEqual(t, get(t, s, e.Key), next)
 }
 
-func emptyFields(t *testing.T, s *bench) {
+func emptyFieldsStayEmpty(t *testing.T, s *harness) {
 	e := &ledger.Entry{Key: s.key(ledger.Charge), Version: 1, Writer: "w", State: ledger.Done, UpdatedAt: Now()}
 	mustInsert(t, s, e)
-	same(t, get(t, s, e.Key), e)
+	requireEqual(t, get(t, s, e.Key), e)
 }
 
-func getNothing(t *testing.T, s *bench) {
+func getMissing(t *testing.T, s *harness) {
 	if e := get(t, s, s.key(ledger.SMS)); e != nil {
 		t.Fatalf("Get = %+v", e)
 	}
 }
 
-func insertTaken(t *testing.T, s *bench) {
+func insertTaken(t *testing.T, s *harness) {
 	first := Full(t)
 	first.Key, first.Version, first.ExpireAt = s.key(ledger.Payment), 1, time.Time{}
 	mustInsert(t, s, first)
@@ -158,11 +158,11 @@ func insertTaken(t *testing.T, s *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, existing, first)
-	same(t, get(t, s, first.Key), first)
+	requireEqual(t, existing, first)
+	requireEqual(t, get(t, s, first.Key), first)
 }
 
-func insertAgain(t *testing.T, s *bench) {
+func insertAgain(t *testing.T, s *harness) {
 	e := s.reserved(ledger.Charge, "ours")
 	mustInsert(t, s, e)
 	mustInsert(t, s, e)
@@ -173,7 +173,7 @@ func insertAgain(t *testing.T, s *bench) {
 	}
 }
 
-func emptyWriter(t *testing.T, s *bench) {
+func emptyWriter(t *testing.T, s *harness) {
 	e := s.reserved(ledger.Charge, "")
 	mustInsert(t, s, e)
 	if existing, err := s.Insert(context.Background(), e); err != nil || existing == nil {
@@ -181,7 +181,7 @@ func emptyWriter(t *testing.T, s *bench) {
 	}
 }
 
-func insertExpired(t *testing.T, s *bench) {
+func insertExpired(t *testing.T, s *harness) {
 	first := s.reserved(ledger.SMS, "first")
 	first.ExpireAt = Now().Add(90 * 24 * time.Hour)
 	mustInsert(t, s, first)
@@ -194,10 +194,10 @@ func insertExpired(t *testing.T, s *bench) {
 	}
 	second.UpdatedAt = first.ExpireAt
 	mustInsert(t, s, second)
-	same(t, get(t, s, first.Key), second)
+	requireEqual(t, get(t, s, first.Key), second)
 }
 
-func replaceVersion(t *testing.T, s *bench) {
+func replaceVersion(t *testing.T, s *harness) {
 	e := s.reserved(ledger.Charge, "first")
 	mustInsert(t, s, e)
 	second := following(e, "second")
@@ -206,17 +206,17 @@ func replaceVersion(t *testing.T, s *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, existing, second)
+	requireEqual(t, existing, second)
 	skipping := following(second, "skipping")
 	skipping.Version++
 	existing, err = s.Replace(context.Background(), skipping)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, existing, second)
+	requireEqual(t, existing, second)
 }
 
-func replaceAgain(t *testing.T, s *bench) {
+func replaceAgain(t *testing.T, s *harness) {
 	e := s.reserved(ledger.Charge, "first")
 	mustInsert(t, s, e)
 	second := following(e, "second")
@@ -228,9 +228,9 @@ func replaceAgain(t *testing.T, s *bench) {
 	}
 }
 
-func replaceNothing(t *testing.T, s *bench) {
+func replaceMissing(t *testing.T, s *harness) {
 	e := following(s.reserved(ledger.Charge, "first"), "second")
-	if _, err := s.Replace(context.Background(), e); !errors.Is(err, ledger.ErrGone) {
+	if _, err := s.Replace(context.Background(), e); !errors.Is(err, ledger.ErrNotFound) {
 		t.Fatalf("error = %v, want ErrGone", err)
 	}
 	if found := get(t, s, e.Key); found != nil {
@@ -238,7 +238,7 @@ func replaceNothing(t *testing.T, s *bench) {
 	}
 }
 
-func references(t *testing.T, s *bench) {
+func references(t *testing.T, s *harness) {
 	merchant, code := s.key(ledger.Reference).ID, "ref#1 é"
 	claim := func(merchantID, referenceCode, chargeID, want string) {
 		t.Helper()
@@ -274,7 +274,7 @@ func race(t *testing.T, write func(i int) (won bool, err error)) int {
 	return int(winners.Load())
 }
 
-func insertRace(t *testing.T, s *bench) {
+func insertRace(t *testing.T, s *harness) {
 	first := s.reserved(ledger.Charge, "")
 	winners := race(t, func(i int) (bool, error) {
 		e := first.Clone()
@@ -287,7 +287,7 @@ func insertRace(t *testing.T, s *bench) {
 	}
 }
 
-func replaceRace(t *testing.T, s *bench) {
+func replaceRace(t *testing.T, s *harness) {
 	e := s.reserved(ledger.Charge, "first")
 	mustInsert(t, s, e)
 	winners := race(t, func(i int) (bool, error) {
@@ -299,7 +299,7 @@ func replaceRace(t *testing.T, s *bench) {
 	}
 }
 
-func referenceRace(t *testing.T, s *bench) {
+func referenceRace(t *testing.T, s *harness) {
 	merchant := s.key(ledger.Reference).ID
 	winners := race(t, func(i int) (bool, error) {
 		id := "charge-" + strconv.Itoa(i)

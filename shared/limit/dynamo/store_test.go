@@ -22,13 +22,13 @@ import (
 	"mobilegateway/shared/limit/limittest"
 )
 
-var tables atomic.Int64
+var tableCounter atomic.Int64
 
 // startTimeout bounds the start of the embedded engine.
 const startTimeout = 20 * time.Second
 
-// endpoints are the embedded engine, and a reference where the environment names it.
-func endpoints(t *testing.T) map[string]string {
+// startDatabases are the embedded engine, and a reference where the environment names it.
+func startDatabases(t *testing.T) map[string]string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -44,8 +44,8 @@ func endpoints(t *testing.T) map[string]string {
 	return found
 }
 
-// client talks to an engine through a transport.
-func client(endpoint string, transport http.RoundTripper) *dynamodb.Client {
+// newClient talks to an engine through a transport.
+func newClient(endpoint string, transport http.RoundTripper) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		Region: "eu-west-1", BaseEndpoint: aws.String(endpoint), HTTPClient: &http.Client{Transport: transport},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -54,10 +54,10 @@ func client(endpoint string, transport http.RoundTripper) *dynamodb.Client {
 	})
 }
 
-// table makes an empty table as template.yaml has it.
-func table(t *testing.T, c *dynamodb.Client) string {
+// createTable makes an empty table as template.yaml has it.
+func createTable(t *testing.T, c *dynamodb.Client) string {
 	t.Helper()
-	name := fmt.Sprintf("limits%d-%d", os.Getpid(), tables.Add(1))
+	name := fmt.Sprintf("limits%d-%d", os.Getpid(), tableCounter.Add(1))
 	_, err := c.CreateTable(context.Background(), &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
@@ -70,23 +70,23 @@ func table(t *testing.T, c *dynamodb.Client) string {
 }
 
 func TestStore(t *testing.T) {
-	for name, endpoint := range endpoints(t) {
+	for name, endpoint := range startDatabases(t) {
 		t.Run(name, func(t *testing.T) {
-			c := client(endpoint, http.DefaultTransport)
-			limittest.Run(t, func(t *testing.T) limittest.Store { return dynamo.New(c, table(t, c)) })
+			c := newClient(endpoint, http.DefaultTransport)
+			limittest.Run(t, func(t *testing.T) limittest.Store { return dynamo.New(c, createTable(t, c)) })
 		})
 	}
 }
 
-// answers gives each request a canned answer, or passes it on where there is none.
-type answers struct {
-	status int
-	body   string
-	calls  atomic.Int64
+// stubTransport gives each request a canned answer, or passes it on where there is none.
+type stubTransport struct {
+	status       int
+	body         string
+	requestCount atomic.Int64
 }
 
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	a.calls.Add(1)
+func (a *stubTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.requestCount.Add(1)
 	return &http.Response{
 		StatusCode: a.status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r,
 		Body: io.NopCloser(strings.NewReader(a.body)),
@@ -94,20 +94,20 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // What only AWS's own table answers: its words are the service's.
-func TestWhatTheTableAnswers(t *testing.T) {
+func TestErrorMapping(t *testing.T) {
 	const space = "com.amazonaws.dynamodb.v20120810#"
-	reasons := func(day, mark string) string {
+	reasons := func(day, countedUpdate string) string {
 		return `{"__type":"` + space + `TransactionCanceledException","Message":"m1 XOF",` +
-			`"CancellationReasons":[{"Code":"` + day + `"},{"Code":"` + mark + `"}]}`
+			`"CancellationReasons":[{"Code":"` + day + `"},{"Code":"` + countedUpdate + `"}]}`
 	}
 	one := func(name string) string { return `{"__type":"` + space + name + `","message":"m1 XOF"}` }
-	count := limit.Transfer{Spend: limit.Spend{MerchantID: "m1", Currency: "XOF", Day: "d", Key: "k"}, To: 5, Fence: 1}
+	count := limit.Adjustment{AmountKey: limit.AmountKey{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}, NewAmount: 5, Fence: 1}
 	touch := count
-	touch.From = 5
+	touch.OldAmount = 5
 	cases := []struct {
 		name, body string
-		transfer   *limit.Transfer // nil: a rate
-		want       error           // nil: any other error
+		transfer   *limit.Adjustment // nil: a rate
+		want       error             // nil: any other error
 	}{
 		{"another transaction on the day", reasons("TransactionConflict", "None"), &count, limit.ErrConflict},
 		{"another transaction on the mark", reasons("None", "TransactionConflict"), &count, limit.ErrConflict},
@@ -118,17 +118,17 @@ func TestWhatTheTableAnswers(t *testing.T) {
 		{"a transfer that is not allowed", one("AccessDeniedException"), &count, nil},
 		{"another transaction on a touched mark", one("TransactionConflictException"), &touch, limit.ErrConflict},
 		{"a touch that is not allowed", one("AccessDeniedException"), &touch, nil},
-		{"a rate's partition is full", one("ProvisionedThroughputExceededException"), nil, limit.ErrBusy},
+		{"a rate's partition is full", one("ProvisionedThroughputExceededException"), nil, limit.ErrThrottled},
 		{"a rate that is not allowed", one("AccessDeniedException"), nil, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			s := dynamo.New(client("http://127.0.0.1:1", &answers{status: 400, body: c.body}), "limits")
+			s := dynamo.New(newClient("http://127.0.0.1:1", &stubTransport{status: 400, body: c.body}), "limits")
 			var err error
 			if c.transfer == nil {
-				_, _, err = s.Move(context.Background(), "m1", limit.Move{Absent: true, Set: 1})
+				_, _, err = s.UpdateRate(context.Background(), "m1", limit.RateUpdate{AllowAbsent: true, Set: 1})
 			} else {
-				_, err = s.Transfer(context.Background(), *c.transfer)
+				_, err = s.Adjust(context.Background(), *c.transfer)
 			}
 			if err == nil || c.want != nil && !errors.Is(err, c.want) || c.want == nil && errors.Is(err, limit.ErrConflict) {
 				t.Errorf("error %v", err)
@@ -140,22 +140,22 @@ func TestWhatTheTableAnswers(t *testing.T) {
 	}
 }
 
-// losing lets a request reach the server and loses the answer, as often as told.
-type losing struct{ left atomic.Int64 }
+// lostResponseTransport lets a request reach the server and loses the answer, as often as told.
+type lostResponseTransport struct{ remaining atomic.Int64 }
 
-func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *lostResponseTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := http.DefaultTransport.RoundTrip(r)
-	if err == nil && l.left.Add(-1) >= 0 {
+	if err == nil && l.remaining.Add(-1) >= 0 {
 		_ = response.Body.Close()
 		return nil, errors.New("connection reset by peer")
 	}
 	return response, err
 }
 
-// counting counts the requests by operation.
-type counting struct{ updates, transactions, others atomic.Int64 }
+// countingTransport counts the requests by operation.
+type countingTransport struct{ updates, transactions, others atomic.Int64 }
 
-func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch target := r.Header.Get("X-Amz-Target"); {
 	case strings.HasSuffix(target, ".UpdateItem"):
 		c.updates.Add(1)
@@ -168,24 +168,24 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Each call of the store is one request, whatever comes of it.
-func TestOneRequestACall(t *testing.T) {
-	ctx, wire := context.Background(), &counting{}
-	c := client(endpoints(t)["dynoxide"], wire)
-	s := dynamo.New(c, table(t, c))
+func TestOneRequestPerCall(t *testing.T) {
+	ctx, wire := context.Background(), &countingTransport{}
+	c := newClient(startDatabases(t)["dynoxide"], wire)
+	s := dynamo.New(c, createTable(t, c))
 	wire.others.Store(0)
 	end := time.Now().Add(time.Hour)
-	for _, m := range []limit.Move{{Absent: true, Set: 5}, {Most: 1, Absent: true, Set: 7}, {Least: 5, Most: 5, Add: 1}} {
+	for _, m := range []limit.RateUpdate{{AllowAbsent: true, Set: 5}, {Max: 1, AllowAbsent: true, Set: 7}, {Min: 5, Max: 5, Add: 1}} {
 		m.ExpireAt = end
-		if _, _, err := s.Move(ctx, "m1", m); err != nil {
+		if _, _, err := s.UpdateRate(ctx, "m1", m); err != nil {
 			t.Error(err)
 		}
 	}
-	spend := limit.Spend{MerchantID: "m1", Currency: "XOF", Day: "d", Key: "k"}
-	for _, x := range []limit.Transfer{
-		{To: 5, Most: 4, Fence: 1}, {To: 5, Most: 4, Fence: 1}, {From: 5, To: 5, Fence: 2}, {From: 5, Fence: 3}, {To: 9, Most: -1, Fence: 4},
+	spend := limit.AmountKey{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}
+	for _, x := range []limit.Adjustment{
+		{NewAmount: 5, MaxSumBefore: 4, Fence: 1}, {NewAmount: 5, MaxSumBefore: 4, Fence: 1}, {OldAmount: 5, NewAmount: 5, Fence: 2}, {OldAmount: 5, Fence: 3}, {NewAmount: 9, MaxSumBefore: -1, Fence: 4},
 	} {
-		x.Spend, x.ExpireAt = spend, end
-		if _, err := s.Transfer(ctx, x); err != nil {
+		x.AmountKey, x.ExpireAt = spend, end
+		if _, err := s.Adjust(ctx, x); err != nil {
 			t.Error(err)
 		}
 	}
@@ -195,25 +195,25 @@ func TestOneRequestACall(t *testing.T) {
 }
 
 // A transfer whose answer was lost is sent again by the SDK: it counts once, and whoever asks then finds it made.
-func TestALostAnswerCountsOnce(t *testing.T) {
+func TestLostResponseIsCountedOnce(t *testing.T) {
 	ctx := context.Background()
-	for name, endpoint := range endpoints(t) {
+	for name, endpoint := range startDatabases(t) {
 		t.Run(name, func(t *testing.T) {
-			wire := &losing{}
-			c := client(endpoint, wire)
-			s := dynamo.New(c, table(t, c))
-			count := limit.Transfer{
-				Spend: limit.Spend{MerchantID: "m1", Currency: "XOF", Day: "d", Key: "k"}, To: 5, Fence: 1, Most: 100,
+			wire := &lostResponseTransport{}
+			c := newClient(endpoint, wire)
+			s := dynamo.New(c, createTable(t, c))
+			count := limit.Adjustment{
+				AmountKey: limit.AmountKey{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}, NewAmount: 5, Fence: 1, MaxSumBefore: 100,
 				ExpireAt: time.Now().Add(time.Hour),
 			}
-			wire.left.Store(1)
-			first, err := s.Transfer(ctx, count)
-			if err != nil || !first.Made && (first.Mark == nil || first.Mark.Amount != 5) {
+			wire.remaining.Store(1)
+			first, err := s.Adjust(ctx, count)
+			if err != nil || !first.Applied && (first.Existing == nil || first.Existing.Amount != 5) {
 				t.Errorf("%+v, %v", first, err)
 			}
-			other := count
-			other.Key, other.Most = "z", 4
-			if full, err := s.Transfer(ctx, other); err != nil || full.Made || full.Sum != 5 {
+			conditionErr := count
+			conditionErr.TransactionKey, conditionErr.MaxSumBefore = "z", 4
+			if full, err := s.Adjust(ctx, conditionErr); err != nil || full.Applied || full.DaySum != 5 {
 				t.Errorf("%+v, %v", full, err)
 			}
 		})

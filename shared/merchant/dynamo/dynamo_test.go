@@ -35,8 +35,8 @@ func client(endpoint string, transport http.RoundTripper) *dynamodb.Client {
 
 var tables atomic.Int64
 
-// table makes an empty table as template.yaml has it.
-func table(t *testing.T, c *dynamodb.Client) string {
+// newTable makes an empty table as template.yaml has it.
+func newTable(t *testing.T, c *dynamodb.Client) string {
 	t.Helper()
 	name := fmt.Sprintf("merchants%d", tables.Add(1))
 	_, err := c.CreateTable(context.Background(), &dynamodb.CreateTableInput{
@@ -51,52 +51,52 @@ func table(t *testing.T, c *dynamodb.Client) string {
 }
 
 func TestRegistry(t *testing.T) {
-	c := client(dynamotest.Endpoint(t), http.DefaultTransport)
-	merchanttest.Run(t, func(t *testing.T) merchant.Registry { return dynamo.NewRegistry(c, table(t, c)) })
+	c := client(dynamotest.StartEndpoint(t), http.DefaultTransport)
+	merchanttest.Run(t, func(t *testing.T) merchant.Registry { return dynamo.NewRegistry(c, newTable(t, c)) })
 }
 
-// losing lets a request reach the server and loses the answer, as often as told.
-type losing struct{ left atomic.Int64 }
+// lostResponseTransport lets a request reach the server and loses the answer, as often as told.
+type lostResponseTransport struct{ remaining atomic.Int64 }
 
-func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *lostResponseTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := http.DefaultTransport.RoundTrip(r)
-	if err == nil && l.left.Add(-1) >= 0 {
+	if err == nil && l.remaining.Add(-1) >= 0 {
 		_ = response.Body.Close()
 		return nil, errors.New("connection reset by peer")
 	}
 	return response, err
 }
 
-func TestALostAnswerIsNoRefusal(t *testing.T) {
+func TestLostResponseIsNotARefusal(t *testing.T) {
 	ctx := context.Background()
-	wire := &losing{}
-	c := client(dynamotest.Endpoint(t), wire)
-	r := dynamo.NewRegistry(c, table(t, c))
+	wire := &lostResponseTransport{}
+	c := client(dynamotest.StartEndpoint(t), wire)
+	r := dynamo.NewRegistry(c, newTable(t, c))
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 
-	wire.left.Store(1)
+	wire.remaining.Store(1)
 	if err := r.Create(ctx, p); err != nil {
 		t.Fatalf("Create: %v", err)
 	}
-	wire.left.Store(1)
+	wire.remaining.Store(1)
 	p.Countries = []string{"TN"}
 	if err := r.Update(ctx, p); err != nil || p.Version != 2 {
 		t.Fatalf("Update: %v, version %d", err, p.Version)
 	}
-	wire.left.Store(1)
+	wire.remaining.Store(1)
 	read, err := r.Profile(ctx, p.ID)
 	if err != nil || read.Version != 2 || read.Countries[0] != "TN" {
 		t.Fatalf("Profile = %+v, %v", read, err)
 	}
 }
 
-// counting counts requests by operation.
-type counting struct {
+// countingTransport counts requests by operation.
+type countingTransport struct {
 	reads, others atomic.Int64
 	consistent    atomic.Bool
 }
 
-func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
 		c.reads.Add(1)
 		text, err := io.ReadAll(r.Body)
@@ -111,11 +111,11 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func TestAProfileIsOneConsistentRead(t *testing.T) {
+func TestProfileCausesOneConsistentRead(t *testing.T) {
 	ctx := context.Background()
-	wire := &counting{}
-	c := client(dynamotest.Endpoint(t), wire)
-	r := dynamo.NewRegistry(c, table(t, c))
+	wire := &countingTransport{}
+	c := client(dynamotest.StartEndpoint(t), wire)
+	r := dynamo.NewRegistry(c, newTable(t, c))
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	if err := r.Create(ctx, p); err != nil {
 		t.Fatal(err)
@@ -133,10 +133,10 @@ func TestAProfileIsOneConsistentRead(t *testing.T) {
 	}
 }
 
-func TestAttributesForPeopleAndForLaterVersions(t *testing.T) {
+func TestReadableAndUnknownAttributesAreKept(t *testing.T) {
 	ctx := context.Background()
-	c := client(dynamotest.Endpoint(t), http.DefaultTransport)
-	name := table(t, c)
+	c := client(dynamotest.StartEndpoint(t), http.DefaultTransport)
+	name := newTable(t, c)
 	r := dynamo.NewRegistry(c, name)
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	if err := r.Create(ctx, p); err != nil {
@@ -150,7 +150,7 @@ func TestAttributesForPeopleAndForLaterVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	merchant.Suspend(p, p.Created)
+	merchant.Suspend(p, p.CreatedAt)
 	if err := r.Update(ctx, p); err != nil {
 		t.Fatal(err)
 	}

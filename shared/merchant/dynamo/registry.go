@@ -40,22 +40,22 @@ func (r *Registry) Create(ctx context.Context, p *merchant.Profile) error {
 	if err != nil {
 		return err
 	}
-	absent := aws.String("attribute_not_exists(" + attributeKey + ")")
+	mustNotExist := aws.String("attribute_not_exists(" + attributeKey + ")")
 	_, err = r.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: []types.TransactWriteItem{
 			{Put: &types.Put{
-				TableName: aws.String(r.table), ConditionExpression: absent, Item: reservation(p),
+				TableName: aws.String(r.table), ConditionExpression: mustNotExist, Item: nameReservationItem(p),
 				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 			}},
 			{Put: &types.Put{
-				TableName: aws.String(r.table), ConditionExpression: absent, Item: profileItem(p, document),
+				TableName: aws.String(r.table), ConditionExpression: mustNotExist, Item: profileItem(p, document),
 				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 			}},
 		},
 	})
 	var cancelled *types.TransactionCanceledException
 	if errors.As(err, &cancelled) && len(cancelled.CancellationReasons) == 2 {
-		return createRefused(p, document, cancelled)
+		return createError(p, document, cancelled)
 	}
 	if err != nil {
 		return fmt.Errorf("create a merchant: %w", err)
@@ -63,21 +63,21 @@ func (r *Registry) Create(ctx context.Context, p *merchant.Profile) error {
 	return nil
 }
 
-// createRefused finds out why a transaction was cancelled. What is there may be our own, whose answer was lost.
-func createRefused(p *merchant.Profile, document []byte, cancelled *types.TransactionCanceledException) error {
+// createError finds out why a transaction was cancelled. What is there may be our own, whose answer was lost.
+func createError(p *merchant.Profile, document []byte, cancelled *types.TransactionCanceledException) error {
 	name, profile := cancelled.CancellationReasons[0], cancelled.CancellationReasons[1]
 	switch {
-	case failedCondition(profile) && text(profile.Item, attributeDocument) == string(document):
+	case conditionFailed(profile) && stringAttribute(profile.Item, attributeDocument) == string(document):
 		return nil
-	case failedCondition(name) && text(name.Item, attributeID) != p.ID:
+	case conditionFailed(name) && stringAttribute(name.Item, attributeID) != p.ID:
 		return merchant.ErrNameTaken
-	case failedCondition(name), failedCondition(profile):
+	case conditionFailed(name), conditionFailed(profile):
 		return merchant.ErrIDTaken
 	}
 	return fmt.Errorf("create a merchant: %w", cancelled)
 }
 
-func failedCondition(reason types.CancellationReason) bool {
+func conditionFailed(reason types.CancellationReason) bool {
 	return aws.ToString(reason.Code) == "ConditionalCheckFailed"
 }
 
@@ -92,7 +92,7 @@ func (r *Registry) Update(ctx context.Context, p *merchant.Profile) error {
 	}
 	_, err = r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:           aws.String(r.table),
-		Key:                 keyOf(profilePrefix + p.ID),
+		Key:                 itemKey(profilePrefix + p.ID),
 		UpdateExpression:    aws.String("SET #document = :document, #status = :status, #version = :next"),
 		ConditionExpression: aws.String("#version = :version AND #name = :name"),
 		ExpressionAttributeNames: map[string]string{
@@ -104,42 +104,42 @@ func (r *Registry) Update(ctx context.Context, p *merchant.Profile) error {
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
-	if err := updateRefused(err, document); err != nil {
+	if err := updateError(err, document); err != nil {
 		return err
 	}
 	p.Version = next.Version
 	return nil
 }
 
-// updateRefused judges a refused write. What is there may be our own, whose answer was lost.
-func updateRefused(err error, document []byte) error {
-	var refused *types.ConditionalCheckFailedException
+// updateError judges a refused write. What is there may be our own, whose answer was lost.
+func updateError(err error, document []byte) error {
+	var conditionFailure *types.ConditionalCheckFailedException
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &refused):
+	case !errors.As(err, &conditionFailure):
 		return fmt.Errorf("update a merchant: %w", err)
-	case len(refused.Item) == 0:
-		return merchant.ErrGone
-	case text(refused.Item, attributeDocument) == string(document):
+	case len(conditionFailure.Item) == 0:
+		return merchant.ErrNotFound
+	case stringAttribute(conditionFailure.Item, attributeDocument) == string(document):
 		return nil
 	}
-	return merchant.ErrChanged
+	return merchant.ErrVersionConflict
 }
 
-// IDOf implements merchant.Registry: one strongly consistent read.
-func (r *Registry) IDOf(ctx context.Context, name string) (string, error) {
-	item, err := r.get(ctx, namePrefix+merchant.NameKey(name))
+// IDByName implements merchant.Registry: one strongly consistent read.
+func (r *Registry) IDByName(ctx context.Context, name string) (string, error) {
+	item, err := r.get(ctx, namePrefix+merchant.NormalizeName(name))
 	if err != nil || item == nil {
 		return "", err
 	}
-	return text(item, attributeID), nil
+	return stringAttribute(item, attributeID), nil
 }
 
 // IDs implements merchant.Registry: a scan, page by page.
 func (r *Registry) IDs(ctx context.Context) ([]string, error) {
 	var ids []string
-	var from map[string]types.AttributeValue
+	var startKey map[string]types.AttributeValue
 	for {
 		page, err := r.client.Scan(ctx, &dynamodb.ScanInput{
 			TableName:                 aws.String(r.table),
@@ -147,30 +147,30 @@ func (r *Registry) IDs(ctx context.Context) ([]string, error) {
 			ProjectionExpression:      aws.String(attributeKey),
 			FilterExpression:          aws.String("begins_with(" + attributeKey + ", :prefix)"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":prefix": stringValue(profilePrefix)},
-			ExclusiveStartKey:         from,
+			ExclusiveStartKey:         startKey,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("list the merchants: %w", err)
 		}
 		for _, item := range page.Items {
-			ids = append(ids, strings.TrimPrefix(text(item, attributeKey), profilePrefix))
+			ids = append(ids, strings.TrimPrefix(stringAttribute(item, attributeKey), profilePrefix))
 		}
-		if from = page.LastEvaluatedKey; len(from) == 0 {
+		if startKey = page.LastEvaluatedKey; len(startKey) == 0 {
 			return ids, nil
 		}
 	}
 }
 
-// reservation is the item that keeps a name.
-func reservation(p *merchant.Profile) map[string]types.AttributeValue {
-	item := keyOf(namePrefix + merchant.NameKey(p.Name))
+// nameReservationItem is the item that keeps a name.
+func nameReservationItem(p *merchant.Profile) map[string]types.AttributeValue {
+	item := itemKey(namePrefix + merchant.NormalizeName(p.Name))
 	item[attributeID] = stringValue(p.ID)
 	return item
 }
 
 // profileItem is a profile's item.
 func profileItem(p *merchant.Profile, document []byte) map[string]types.AttributeValue {
-	item := keyOf(profilePrefix + p.ID)
+	item := itemKey(profilePrefix + p.ID)
 	item[attributeDocument] = stringValue(string(document))
 	item[attributeName] = stringValue(p.Name)
 	item[attributeStatus] = stringValue(p.Status)

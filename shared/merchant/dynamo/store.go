@@ -52,7 +52,7 @@ func (s *Store) Profile(ctx context.Context, id string) (*merchant.Profile, erro
 	if err != nil || item == nil {
 		return nil, err
 	}
-	profile, err := merchant.Decode([]byte(text(item, attributeDocument)))
+	profile, err := merchant.Decode([]byte(stringAttribute(item, attributeDocument)))
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *Store) Profile(ctx context.Context, id string) (*merchant.Profile, erro
 func (s *Store) get(ctx context.Context, key string) (map[string]types.AttributeValue, error) {
 	output, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      aws.String(s.table),
-		Key:            keyOf(key),
+		Key:            itemKey(key),
 		ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Store) get(ctx context.Context, key string) (map[string]types.Attribute
 	return output.Item, nil
 }
 
-func keyOf(key string) map[string]types.AttributeValue {
+func itemKey(key string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attributeKey: stringValue(key)}
 }
 
@@ -88,8 +88,8 @@ func numberValue(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// text returns a string attribute, "" where there is none.
-func text(item map[string]types.AttributeValue, name string) string {
+// stringAttribute returns a string attribute, "" where there is none.
+func stringAttribute(item map[string]types.AttributeValue, name string) string {
 	value, _ := item[name].(*types.AttributeValueMemberS)
 	if value == nil {
 		return ""

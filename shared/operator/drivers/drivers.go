@@ -13,7 +13,7 @@ import (
 	"mobilegateway/shared/secret"
 )
 
-// Secrets gives the operators' credentials to the drivers: *secret.Cache over OPERATOR_SECRET.
+// Secrets gives the operators' credentials to the drivers: *secret.Cache over OPERATOR_CREDENTIALS_SECRET.
 type Secrets interface {
 	// Get gives the credentials, as they are kept.
 	Get(ctx context.Context) (secret.Value, error)
@@ -21,9 +21,9 @@ type Secrets interface {
 	Refresh(ctx context.Context) (secret.Value, error)
 }
 
-// Directory is every operator with its driver. A new driver is a line.
-func Directory(secrets Secrets, now func() time.Time) *operator.Directory {
-	return operator.NewDirectory(map[string]operator.Driver{
-		gateway.Name: gateway.New(secrets, now),
+// NewDirectory is every operator with its driver. A new driver is a line.
+func NewDirectory(secrets Secrets, now func() time.Time) *operator.DriverDirectory {
+	return operator.NewDriverDirectory(map[string]operator.Driver{
+		gateway.DriverName: gateway.New(secrets, now),
 	})
 }

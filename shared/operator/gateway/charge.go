@@ -12,8 +12,8 @@ import (
 // chargePath is the path of the charge operation (specification, Endpoints).
 const chargePath = "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
 
-// chargedWord is the one transactionOperationStatus of a success.
-const chargedWord = "Charged"
+// chargedStatus is the one transactionOperationStatus of a success.
+const chargedStatus = "Charged"
 
 // chargeRequest is the charge request as the specification writes it.
 type chargeRequest struct {
@@ -47,14 +47,14 @@ type chargingMetaData struct {
 // Charge charges the end user once per key. Done carries the operator's serverReferenceCode; a repeat of a key is
 // answered by the operator as the first call was (specification, Charge rule 2).
 func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.Result {
-	write := func(to account) (message, error) { return writeCharge(to, call), nil }
-	return d.perform(ctx, call.Call, protocol{write: write, complete: readCharge})
+	build := func(target account) (upstreamRequest, error) { return buildChargeRequest(target, call), nil }
+	return d.execute(ctx, call.Call, callProtocol{buildRequest: build, parseSuccess: parseChargeSuccess})
 }
 
-// writeCharge makes the request. X-Operator-MCO tells a platform of several countries which one is meant; the
+// buildChargeRequest makes the request. X-Operator-MCO tells a platform of several countries which one is meant; the
 // specification has no header for that, and others ignore it (decision "charge-country").
-func writeCharge(to account, call operator.ChargeCall) message {
-	return message{
+func buildChargeRequest(target account, call operator.ChargeCall) upstreamRequest {
+	return upstreamRequest{
 		method: http.MethodPost,
 		path:   chargePath,
 		header: map[string]string{
@@ -66,23 +66,23 @@ func writeCharge(to account, call operator.ChargeCall) message {
 			EndUserID: "acr:OperatorAPIToken",
 			PaymentAmount: paymentAmount{
 				chargingInformation{Amount: call.Amount, Currency: call.Currency, Description: call.Description},
-				chargingMetaData{OnBehalfOf: call.OnBehalfOf, ServiceID: to.ServiceID},
+				chargingMetaData{OnBehalfOf: call.OnBehalfOf, ServiceID: target.ServiceID},
 			},
-			TransactionOperationStatus: chargedWord,
+			TransactionOperationStatus: chargedStatus,
 			ReferenceCode:              call.ReferenceCode,
-			ClientCorrelator:           call.Key,
+			ClientCorrelator:           call.IdempotencyKey,
 		}}),
 	}
 }
 
-// readCharge reads a success: serverReferenceCode, and the operation status Charged.
-func readCharge(x exchange) (operator.Result, bool) {
-	answer, err := strictjson.Parse(x.body)
+// parseChargeSuccess reads a success: serverReferenceCode, and the operation status Charged.
+func parseChargeSuccess(x exchange) (operator.Result, bool) {
+	response, err := strictjson.Parse(x.body)
 	if err != nil {
 		return operator.Result{}, false
 	}
-	reference := field(answer, "amountTransaction.serverReferenceCode")
-	status := field(answer, "amountTransaction.transactionOperationStatus")
-	complete := reference != "" && strings.EqualFold(status, chargedWord)
-	return operator.Result{OperatorReference: reference}, complete
+	reference := textField(response, "amountTransaction.serverReferenceCode")
+	status := textField(response, "amountTransaction.transactionOperationStatus")
+	parseSuccess := reference != "" && strings.EqualFold(status, chargedStatus)
+	return operator.Result{OperatorReference: reference}, parseSuccess
 }

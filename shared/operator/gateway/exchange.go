@@ -23,31 +23,31 @@ const (
 	handshakeTimeout = 5 * time.Second
 	// idleTimeout is how long a connection may be idle and still be used. net/http compares it with the wall clock as
 	// well as with a timer, so that it holds across a freeze (decision "idle-connections").
-	idleTimeout    = 5 * time.Second
-	maxIdlePerHost = 4
-	maxConnections = 64 // a host
-	maxHeaderBytes = 32 << 10
-	maxAnswer      = 256 << 10 // bytes of a body that are read
-	sessionCache   = 16
+	idleTimeout           = 5 * time.Second
+	maxIdlePerHost        = 4
+	maxConnectionsPerHost = 64 // a host
+	maxHeaderBytes        = 32 << 10
+	maxResponseBytes      = 256 << 10 // bytes of a body that are read
+	sessionCache          = 16
 )
 
 var (
-	// errOversize is the cause of an answer that is longer than maxAnswer.
-	errOversize = errors.New("the operator's answer is too long")
-	// errBroken stands for the ways an exchange can fail whose own texts are not for a log.
-	errBroken = errors.New("the exchange with the operator broke off")
+	// errResponseTooLong is the cause of an answer that is longer than maxAnswer.
+	errResponseTooLong = errors.New("the operator's answer is too long")
+	// errExchangeFailed stands for the ways an exchange can fail whose own texts are not for a log.
+	errExchangeFailed = errors.New("the exchange with the operator broke off")
 )
 
-// message is an upstream request before the parts that all have in common. header keeps the specification's spelling.
-type message struct {
+// upstreamRequest is an upstream request before the parts that all have in common. header keeps the specification's spelling.
+type upstreamRequest struct {
 	method string
 	path   string // escaped, below the base URL
 	header map[string]string
 	body   []byte
 }
 
-// writer makes the request for an account; an error means that the account cannot make it.
-type writer func(to account) (message, error)
+// requestBuilder makes the request for an account; an error means that the account cannot make it.
+type requestBuilder func(target account) (upstreamRequest, error)
 
 // exchange is what came of sending one request.
 type exchange struct {
@@ -56,10 +56,10 @@ type exchange struct {
 	body   []byte
 	// err is set where no whole answer came.
 	err error
-	// wrote is false only where certainly no byte of the request was written.
-	wrote bool
-	// cut is true where a reused connection ended before the first byte of an answer.
-	cut bool
+	// mayHaveSent is false only where certainly no byte of the request was written.
+	mayHaveSent bool
+	// connectionLost is true where a reused connection ended before the first byte of an answer.
+	connectionLost bool
 }
 
 // newTransport makes the connections: HTTP/1.1, no proxy, no compression, no redirects (a transport follows none).
@@ -73,81 +73,81 @@ func newTransport() *http.Transport {
 			ClientSessionCache: tls.NewLRUClientSessionCache(sessionCache),
 		},
 		MaxIdleConnsPerHost:    maxIdlePerHost,
-		MaxConnsPerHost:        maxConnections,
+		MaxConnsPerHost:        maxConnectionsPerHost,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     true,
 	}
 }
 
-// wire notes what happened to a request on its connection. Its hooks run in several goroutines.
-type wire struct {
-	wrote    atomic.Bool
-	reused   atomic.Bool
-	answered atomic.Bool
+// connectionTrace notes what happened to a request on its connection. Its hooks run in several goroutines.
+type connectionTrace struct {
+	mayHaveSent      atomic.Bool
+	connectionReused atomic.Bool
+	responseStarted  atomic.Bool
 }
 
-// trace makes the hooks. GetConn comes first in each try of the transport, which tries again only where it wrote
+// clientTrace makes the hooks. GetConn comes first in each try of the transport, which tries again only where it wrote
 // nothing (our requests are not idempotent by its rules); so GotConn after the last GetConn is what counts.
-func (w *wire) trace() *httptrace.ClientTrace {
+func (w *connectionTrace) clientTrace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		GetConn: func(string) { w.wrote.Store(false) },
+		GetConn: func(string) { w.mayHaveSent.Store(false) },
 		GotConn: func(info httptrace.GotConnInfo) {
-			w.reused.Store(info.Reused)
-			w.wrote.Store(true)
+			w.connectionReused.Store(info.Reused)
+			w.mayHaveSent.Store(true)
 		},
-		GotFirstResponseByte: func() { w.answered.Store(true) },
+		GotFirstResponseByte: func() { w.responseStarted.Store(true) },
 	}
 }
 
 // send makes one exchange.
-func (d *Driver) send(ctx context.Context, to account, m message) exchange {
-	var w wire
-	request, err := newRequest(httptrace.WithClientTrace(ctx, w.trace()), to, m)
+func (d *Driver) send(ctx context.Context, target account, m upstreamRequest) exchange {
+	var w connectionTrace
+	request, err := newHTTPRequest(httptrace.WithClientTrace(ctx, w.clientTrace()), target, m)
 	if err != nil {
 		return exchange{err: err}
 	}
 	response, err := d.transport.RoundTrip(request)
 	if err != nil {
-		cut := w.wrote.Load() && w.reused.Load() && !w.answered.Load() && ctx.Err() == nil
-		return exchange{err: plain(err), wrote: w.wrote.Load(), cut: cut}
+		cut := w.mayHaveSent.Load() && w.connectionReused.Load() && !w.responseStarted.Load() && ctx.Err() == nil
+		return exchange{err: sanitizeError(err), mayHaveSent: w.mayHaveSent.Load(), connectionLost: cut}
 	}
 	defer func() { _ = response.Body.Close() }() // nothing is to be learned from it: the body was read or given up
-	x := exchange{status: response.StatusCode, header: response.Header, wrote: true}
-	x.body, x.err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-	if x.err == nil && len(x.body) > maxAnswer {
-		x.err = errOversize
+	x := exchange{status: response.StatusCode, header: response.Header, mayHaveSent: true}
+	x.body, x.err = io.ReadAll(io.LimitReader(response.Body, maxResponseBytes+1))
+	if x.err == nil && len(x.body) > maxResponseBytes {
+		x.err = errResponseTooLong
 	}
-	x.err = plain(x.err)
+	x.err = sanitizeError(x.err)
 	return x
 }
 
-// plain keeps the errors whose texts hold no more than addresses, and replaces the others: some of net/http's quote
+// sanitizeError keeps the errors whose texts hold no more than addresses, and replaces the others: some of net/http's quote
 // what the operator sent.
-func plain(err error) error {
+func sanitizeError(err error) error {
 	var network *net.OpError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	switch {
-	case err == nil, errors.Is(err, errOversize), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+	case err == nil, errors.Is(err, errResponseTooLong), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
 		errors.As(err, &network), errors.As(err, &certificate), errors.As(err, &record):
 		return err
 	}
-	return errBroken
+	return errExchangeFailed
 }
 
-// newRequest makes the HTTP request of a message: the operator sees the path exactly as it is escaped here.
-func newRequest(ctx context.Context, to account, m message) (*http.Request, error) {
+// newHTTPRequest makes the HTTP request of a message: the operator sees the path exactly as it is escaped here.
+func newHTTPRequest(ctx context.Context, target account, m upstreamRequest) (*http.Request, error) {
 	var body io.Reader
 	if m.body != nil {
 		body = bytes.NewReader(m.body)
 	}
-	request, err := http.NewRequestWithContext(ctx, m.method, to.BaseURL+m.path, body)
+	request, err := http.NewRequestWithContext(ctx, m.method, target.BaseURL+m.path, body)
 	if err != nil {
 		return nil, errors.New("the request's address is malformed") // the error would quote it
 	}
-	request.Header.Set("Authorization", "Bearer "+to.AccessToken)
+	request.Header.Set("Authorization", "Bearer "+target.AccessToken)
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", "mobilegateway")
 	if m.body != nil {
@@ -166,18 +166,18 @@ func (x exchange) unauthorized() bool {
 	if x.err != nil || x.status != http.StatusUnauthorized {
 		return false
 	}
-	_, carries := x.exception()
-	return carries
+	_, isRequestError := x.requestError()
+	return isRequestError
 }
 
-// exception reads the requestError that an answer carries. A body that two readers could read differently (a key twice)
+// requestError reads the requestError that an answer carries. A body that two readers could read differently (a key twice)
 // carries none: a final refusal must be beyond doubt.
-func (x exchange) exception() (*fault.OperatorFault, bool) {
+func (x exchange) requestError() (*fault.OperatorException, bool) {
 	if _, err := strictjson.Parse(x.body); err != nil {
 		return nil, false
 	}
-	found, carries := oneapi.Decode(x.body)
-	if !carries {
+	found, isRequestError := oneapi.DecodeRequestError(x.body)
+	if !isRequestError {
 		return nil, false
 	}
 	found.HTTPStatus = x.status

@@ -20,39 +20,39 @@ var seeds = []string{
 	`{"requestError":{"policyException":{"messageId":"POL1000"}}}`,
 }
 
-// FuzzAnswer reads any answer as each operation does: nothing panics, and no outcome is more certain than the answer.
-func FuzzAnswer(f *testing.F) {
+// FuzzResponse reads any answer as each operation does: nothing panics, and no outcome is more certain than the answer.
+func FuzzResponse(f *testing.F) {
 	for _, seed := range seeds {
 		for _, status := range []int{200, 201, 302, 400, 401, 403, 404, 409, 429, 500, 503} {
 			f.Add(status, seed)
 		}
 	}
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		x := exchange{status: status, header: http.Header{}, body: []byte(body), wrote: true}
-		readers := map[string]reader{
-			"charge": readCharge, "sms": readSMS,
-			"web": func(x exchange) (operator.Result, bool) { page, ok := readPage(x); return page.Result, ok },
-			"tpe": func(x exchange) (operator.Result, bool) { return readTerminal(x, "DemoShop_42") },
+		x := exchange{status: status, header: http.Header{}, body: []byte(body), mayHaveSent: true}
+		readers := map[string]successParser{
+			"charge": parseChargeSuccess, "sms": parseSMSSuccess,
+			"web": func(x exchange) (operator.Result, bool) { page, ok := parseWebSuccess(x); return page.Result, ok },
+			"tpe": func(x exchange) (operator.Result, bool) { return parseTerminalSuccess(x, "DemoShop_42") },
 		}
-		for name, complete := range readers {
-			result := judge(x, complete)
+		for name, parseSuccess := range readers {
+			result := classifyExchange(x, parseSuccess)
 			checkCertainty(t, name, status, body, result)
-			again := afterUnknown(result)
-			if again.Outcome == operator.Released {
+			again := outcomeAfterRetry(result)
+			if again.Outcome == operator.NotApplied {
 				t.Errorf("%s: released after an unknown", name)
 			}
 		}
-		checkStatus(t, readStatus(x, "DemoShop_42"))
+		checkStatus(t, parseStatus(x, "DemoShop_42"))
 	})
 }
 
 func checkCertainty(t *testing.T, name string, status int, body string, result operator.Result) {
 	t.Helper()
-	if (result.Outcome == operator.Done) != (result.Fault == nil) {
+	if (result.Outcome == operator.Succeeded) != (result.Fault == nil) {
 		t.Errorf("%s: outcome %d with fault %v", name, result.Outcome, result.Fault)
 	}
 	switch result.Outcome {
-	case operator.Done:
+	case operator.Succeeded:
 		if status < 200 || status > 299 {
 			t.Errorf("%s: done by %d", name, status)
 		}
@@ -60,21 +60,21 @@ func checkCertainty(t *testing.T, name string, status int, body string, result o
 		if status < 400 || status > 499 || !strings.Contains(body, "requestError") {
 			t.Errorf("%s: refused by %d", name, status)
 		}
-	case operator.Released:
+	case operator.NotApplied:
 		if (status < 400 || status > 499) && status != 503 || status == 409 {
 			t.Errorf("%s: released by %d", name, status)
 		}
 	case operator.Unknown:
 	}
-	if len([]rune(result.OperatorReference)) > maxField {
+	if len([]rune(result.OperatorReference)) > maxFieldLength {
 		t.Errorf("%s: a reference of %d bytes", name, len(result.OperatorReference))
 	}
 }
 
-func checkStatus(t *testing.T, answer operator.StatusAnswer) {
+func checkStatus(t *testing.T, response operator.StatusResponse) {
 	t.Helper()
-	if answer.Known != (answer.Cause == nil) || (answer.Known && (answer.Status == "" || answer.NotFound)) {
-		t.Errorf("status %+v", answer)
+	if response.StatusKnown != (response.Cause == nil) || (response.StatusKnown && (response.OperatorStatus == "" || response.OrderNotFound)) {
+		t.Errorf("status %+v", response)
 	}
 }
 
@@ -85,14 +85,14 @@ func FuzzCredentials(f *testing.F) {
 	f.Add(`{"sandbox":null}`)
 	f.Add(`[]`)
 	f.Fuzz(func(t *testing.T, raw string) {
-		found, err := (&credentials{}).pick([]byte(raw), "sandbox", "")
+		found, err := (&credentials{}).selectAccount([]byte(raw), "sandbox", "")
 		if err != nil {
 			return
 		}
 		if found.AccessToken == "" {
 			t.Error("an account without a token")
 		}
-		if _, err := newRequest(t.Context(), found, writeSMS(found, operator.SMSCall{Sender: "tel:+1"})); err != nil {
+		if _, err := newHTTPRequest(t.Context(), found, buildSMSRequest(found, operator.SMSCall{Sender: "tel:+1"})); err != nil {
 			t.Errorf("no request to %q can be made", found.BaseURL)
 		}
 	})

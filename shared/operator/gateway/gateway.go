@@ -18,17 +18,17 @@ import (
 	"mobilegateway/shared/secret"
 )
 
-// Name is the driver's name in the rows of the operator table.
-const Name = "gateway"
+// DriverName is the driver's name in the rows of the operator table.
+const DriverName = "gateway"
 
 const (
 	// defaultTimeout bounds a call whose context has no deadline, against the interface's contract.
 	defaultTimeout = 20 * time.Second
-	// resendReserve is the least time that must be left for a re-send.
-	resendReserve = 2 * time.Second
+	// minRetryTime is the least time that must be left for a re-send.
+	minRetryTime = 2 * time.Second
 )
 
-// Secrets gives the operators' credentials: *secret.Cache over OPERATOR_SECRET.
+// Secrets gives the operators' credentials: *secret.Cache over OPERATOR_CREDENTIALS_SECRET.
 type Secrets interface {
 	Get(ctx context.Context) (secret.Value, error)
 	Refresh(ctx context.Context) (secret.Value, error)
@@ -42,10 +42,10 @@ type Driver struct {
 }
 
 var (
-	_ operator.Driver       = (*Driver)(nil)
-	_ operator.StatusReader = (*Driver)(nil)
-	_ operator.UserNotifier = (*Driver)(nil)
-	_ Secrets               = (*secret.Cache)(nil)
+	_ operator.Driver        = (*Driver)(nil)
+	_ operator.StatusLookup  = (*Driver)(nil)
+	_ operator.UserSMSSender = (*Driver)(nil)
+	_ Secrets                = (*secret.Cache)(nil)
 )
 
 // New makes the driver with connections of its own. Nothing is fetched or opened yet.
@@ -53,82 +53,82 @@ func New(secrets Secrets, now func() time.Time) *Driver {
 	return &Driver{credentials: &credentials{secrets: secrets}, transport: newTransport(), now: now}
 }
 
-// Account tells the id of the operator's current account. The error is a *fault.Fault OperatorRefusedUs where the
+// CurrentAccountID tells the id of the operator's current account. The error is a *fault.Fault IntegrationRejected where the
 // credentials cannot be had, or have no usable account for the operator.
-func (d *Driver) Account(ctx context.Context, operatorName string) (string, error) {
-	found, err := d.credentials.find(ctx, operatorName, "")
+func (d *Driver) CurrentAccountID(ctx context.Context, operatorName string) (string, error) {
+	found, err := d.credentials.findAccount(ctx, operatorName, "")
 	if err != nil {
-		return "", &fault.Fault{Kind: fault.OperatorRefusedUs, Cause: err}
+		return "", &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
 	}
 	return found.id, nil
 }
 
-// protocol is what an operation has of its own: write makes its request for an account, complete reads its success, and
-// knowsDuplicates is true where the operator answers a repeated key with 409 instead of the first answer (SMS).
-type protocol struct {
-	write           writer
-	complete        reader
-	knowsDuplicates bool
+// callProtocol is what an operation has of its own: write makes its request for an account, complete reads its success, and
+// reportsDuplicates is true where the operator answers a repeated key with 409 instead of the first answer (SMS).
+type callProtocol struct {
+	buildRequest      requestBuilder
+	parseSuccess      successParser
+	reportsDuplicates bool
 }
 
-// perform makes one call and judges what came of it.
-func (d *Driver) perform(ctx context.Context, call operator.Call, p protocol) operator.Result {
-	ctx, cancel := bounded(ctx)
+// execute makes one call and judges what came of it.
+func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol) operator.Result {
+	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
-	x, earlier, err := d.converse(ctx, call, p.write)
+	x, retried, err := d.exchangeWithRetry(ctx, call, p.buildRequest)
 	if err != nil {
-		return released(fault.OperatorRefusedUs, err)
+		return notApplied(fault.IntegrationRejected, err)
 	}
-	result := judge(x, p.complete)
-	if result.Duplicate && !p.knowsDuplicates {
-		result.Duplicate, result.OperatorReference = false, ""
+	result := classifyExchange(x, p.parseSuccess)
+	if result.DuplicateKey && !p.reportsDuplicates {
+		result.DuplicateKey, result.OperatorReference = false, ""
 	}
-	if earlier {
-		return afterUnknown(result)
+	if retried {
+		return outcomeAfterRetry(result)
 	}
 	return result
 }
 
-// converse sends a request and returns the last exchange. earlier is true where an exchange before it may have reached
+// exchangeWithRetry sends a request and returns the last exchange. earlier is true where an exchange before it may have reached
 // the operator. An error means that nothing was sent at all: there are no usable credentials.
-func (d *Driver) converse(ctx context.Context, call operator.Call, write writer) (x exchange, earlier bool, err error) {
-	to, err := d.credentials.find(ctx, call.Operator, call.Account)
+func (d *Driver) exchangeWithRetry(ctx context.Context, call operator.Call, build requestBuilder) (x exchange, retried bool, err error) {
+	target, err := d.credentials.findAccount(ctx, call.Operator, call.AccountID)
 	if err != nil {
 		return exchange{}, false, err
 	}
-	request, err := write(to)
+	request, err := build(target)
 	if err != nil {
 		return exchange{}, false, err
 	}
-	x = d.send(ctx, to, request)
-	if x.cut && d.mayResend(ctx, call) {
-		earlier = true
-		x = d.send(ctx, to, request)
+	x = d.send(ctx, target, request)
+	if x.connectionLost && d.canRetry(ctx, call) {
+		retried = true
+		x = d.send(ctx, target, request)
 	}
 	if !x.unauthorized() {
-		return x, earlier, nil
+		return x, retried, nil
 	}
-	renewed, changed := d.credentials.renew(ctx, call.Operator, to)
+	refreshed, changed := d.credentials.refreshAccount(ctx, call.Operator, target)
 	if !changed {
-		return x, earlier, nil
+		return x, retried, nil
 	}
-	request, err = write(renewed)
+	request, err = build(refreshed)
 	if err != nil {
-		return x, earlier, nil
+		return x, retried, nil
 	}
-	return d.send(ctx, renewed, request), earlier, nil
+	return d.send(ctx, refreshed, request), retried, nil
 }
 
-// mayResend says whether a request that may have been applied may be sent once more at once: the operator's row calls
+// canRetry says whether a request that may have been applied may be sent once more at once: the operator's row calls
 // repeats under the same key safe, and there is time to hear the answer (decision "idle-connections").
-func (d *Driver) mayResend(ctx context.Context, call operator.Call) bool {
-	row, known := operator.Find(call.Operator)
+func (d *Driver) canRetry(ctx context.Context, call operator.Call) bool {
+	row, known := operator.FindCapabilities(call.Operator)
 	deadline, _ := ctx.Deadline()
-	return known && row.RepeatSafeFor > 0 && ctx.Err() == nil && deadline.Sub(d.now()) >= resendReserve
+	return known && row.IdempotencyWindow > 0 && ctx.Err() == nil && deadline.Sub(d.now()) >= minRetryTime
 }
 
-// bounded gives a context without a deadline the default one.
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// withDefaultTimeout gives a context without a deadline the default one.
+func withDefaultTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, set := ctx.Deadline(); set {
 		return context.WithCancel(ctx)
 	}

@@ -17,23 +17,23 @@ import (
 
 const sandbox = "sandbox"
 
-// vault is a source of credentials whose token a test can change.
-type vault struct {
-	mu       sync.Mutex
-	baseURL  string
-	token    string
-	fresh    string // the token that a refresh finds; "" for the same
-	down     bool
-	raw      string // in place of proper credentials
-	refreshs int
+// stubCredentials is a source of credentials whose token a test can change.
+type stubCredentials struct {
+	mu             sync.Mutex
+	baseURL        string
+	token          string
+	refreshedToken string // the token that a refresh finds; "" for the same
+	down           bool
+	override       string // in place of proper credentials
+	refreshes      int
 }
 
-func (v *vault) value() (secret.Value, error) {
+func (v *stubCredentials) value() (secret.Value, error) {
 	if v.down {
 		return secret.Value{}, fmt.Errorf("the vault is closed")
 	}
-	if v.raw != "" {
-		return secret.Value{Current: []byte(v.raw)}, nil
+	if v.override != "" {
+		return secret.Value{Bytes: []byte(v.override)}, nil
 	}
 	account := map[string]any{
 		"base_url": v.baseURL, "access_token": v.token,
@@ -42,28 +42,28 @@ func (v *vault) value() (secret.Value, error) {
 	}
 	platform := map[string]any{"current": "a1", "accounts": map[string]any{"a1": account}}
 	raw, err := json.Marshal(map[string]any{sandbox: platform, "orange": platform, "elsewhere": platform})
-	return secret.Value{Current: raw}, err
+	return secret.Value{Bytes: raw}, err
 }
 
-func (v *vault) Get(context.Context) (secret.Value, error) {
+func (v *stubCredentials) Get(context.Context) (secret.Value, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.value()
 }
 
-func (v *vault) Refresh(context.Context) (secret.Value, error) {
+func (v *stubCredentials) Refresh(context.Context) (secret.Value, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.refreshs++
-	if v.fresh != "" {
-		v.token = v.fresh
+	v.refreshes++
+	if v.refreshedToken != "" {
+		v.token = v.refreshedToken
 	}
 	return v.value()
 }
 
 // newDriver makes a driver for an operator at an address.
-func newDriver(baseURL string) (*gateway.Driver, *vault) {
-	v := &vault{baseURL: baseURL, token: "access-token-very-private"}
+func newDriver(baseURL string) (*gateway.Driver, *stubCredentials) {
+	v := &stubCredentials{baseURL: baseURL, token: "access-token-very-private"}
 	return gateway.New(v, time.Now), v
 }
 
@@ -88,11 +88,11 @@ func successBody(op operatortest.Operation) string {
 		return `{"outboundSMSMessageRequest":{"resourceURL":"https://op/smsmessaging/v1/outbound/tel%3A%2B2250000/requests/req-1/deliveryInfos"}}`
 	}
 	return `{"meta":{"type":"payment","source":"sandbox","channel":"` + op.Name + `"},"status":"pending","amount":"1500",` +
-		`"order-id":"` + op.Key + `","currency":"XOF","Transaction-id":"tx-1"}`
+		`"order-id":"` + op.IdempotencyKey + `","currency":"XOF","Transaction-id":"tx-1"}`
 }
 
-func success(op operatortest.Operation) operatortest.Step {
-	return operatortest.Answer(http.StatusCreated, successBody(op))
+func success(op operatortest.Operation) operatortest.Responder {
+	return operatortest.Respond(http.StatusCreated, successBody(op))
 }
 
 func TestConformance(t *testing.T) {
@@ -102,14 +102,14 @@ func TestConformance(t *testing.T) {
 			driver, _ := newDriver(baseURL)
 			return driver
 		},
-		Success: success,
-		Refusal: func(operatortest.Operation) operatortest.Step {
-			return operatortest.Answer(http.StatusForbidden, requestError("POL1000"))
+		SuccessResponse: success,
+		RefusalResponse: func(operatortest.Operation) operatortest.Responder {
+			return operatortest.Respond(http.StatusForbidden, requestError("POL1000"))
 		},
-		NotApplied: func(operatortest.Operation) operatortest.Step {
-			return operatortest.Answer(http.StatusServiceUnavailable, requestError("SVC0001"))
+		NotAppliedResponse: func(operatortest.Operation) operatortest.Responder {
+			return operatortest.Respond(http.StatusServiceUnavailable, requestError("SVC0001"))
 		},
-		Private: []string{"access-token-very-private", "SERVICE", "one"},
+		Secrets: []string{"access-token-very-private", "SERVICE", "one"},
 	})
 }
 
@@ -118,7 +118,7 @@ func call(t *testing.T, driver operator.Driver, op operatortest.Operation) opera
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
-	result, _ := op.Run(ctx, driver)
+	result, _ := op.Call(ctx, driver)
 	return result
 }
 
@@ -127,11 +127,11 @@ func TestReferences(t *testing.T) {
 	want := map[string]string{"charge": "srv-1", "web": "", "tpe": "tx-1", "ussd": "tx-1", "sms": "req-1"}
 	for _, op := range operatortest.Operations(sandbox, "a1") {
 		t.Run(op.Name, func(t *testing.T) {
-			peer := operatortest.NewPeer(t)
-			peer.Script(success(op))
+			peer := operatortest.NewStubOperator(t)
+			peer.SetResponses(success(op))
 			driver, _ := newDriver(peer.URL + "/") // a trailing slash is no part of the path
 			result := call(t, driver, op)
-			if result.Outcome != operator.Done || result.OperatorReference != want[op.Name] {
+			if result.Outcome != operator.Succeeded || result.OperatorReference != want[op.Name] {
 				t.Fatalf("got %d %q: %v", result.Outcome, result.OperatorReference, result.Fault)
 			}
 		})
@@ -139,12 +139,12 @@ func TestReferences(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	peer := operatortest.NewPeer(t)
+	peer := operatortest.NewStubOperator(t)
 	op := operatortest.Operations(sandbox, "")[1]
-	peer.Script(success(op))
+	peer.SetResponses(success(op))
 	driver, _ := newDriver(peer.URL)
-	answer := driver.Pay(t.Context(), operatortest.Pay(sandbox, "", "web")) // no deadline: the driver has its own
-	if answer.PayToken != "pt-1" || answer.PaymentURL != "https://op.example/pay/pt-1" || answer.NotifToken != "nt-1" {
-		t.Fatalf("got %+v", answer)
+	response := driver.Pay(t.Context(), operatortest.SamplePay(sandbox, "", "web")) // no deadline: the driver has its own
+	if response.PayToken != "pt-1" || response.PaymentURL != "https://op.example/pay/pt-1" || response.NotifToken != "nt-1" {
+		t.Fatalf("got %+v", response)
 	}
 }

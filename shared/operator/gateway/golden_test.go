@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden requests anew")
 
-// capture listens once, takes one request, and returns its bytes as they came over the wire.
-func capture(t *testing.T, send func(driver *gateway.Driver)) string {
+// captureRequest listens once, takes one request, and returns its bytes as they came over the wire.
+func captureRequest(t *testing.T, send func(driver *gateway.Driver)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -55,35 +55,37 @@ func capture(t *testing.T, send func(driver *gateway.Driver)) string {
 func TestGoldenRequests(t *testing.T) {
 	requests := map[string]func(ctx context.Context, driver *gateway.Driver){
 		"charge": func(ctx context.Context, driver *gateway.Driver) {
-			driver.Charge(ctx, operatortest.Charge(sandbox, ""))
+			driver.Charge(ctx, operatortest.SampleCharge(sandbox, ""))
 		},
 		"web": func(ctx context.Context, driver *gateway.Driver) {
-			driver.Pay(ctx, operatortest.Pay(sandbox, "", "web"))
+			driver.Pay(ctx, operatortest.SamplePay(sandbox, "", "web"))
 		},
 		"tpe": func(ctx context.Context, driver *gateway.Driver) {
-			driver.Pay(ctx, operatortest.Pay(sandbox, "", "tpe"))
+			driver.Pay(ctx, operatortest.SamplePay(sandbox, "", "tpe"))
 		},
 		"ussd-without-options": func(ctx context.Context, driver *gateway.Driver) {
-			call := operatortest.Pay(sandbox, "", "ussd")
+			call := operatortest.SamplePay(sandbox, "", "ussd")
 			call.OTP, call.MSISDN, call.Amount = "", "", "015.50"
 			driver.Pay(ctx, call)
 		},
-		"sms": func(ctx context.Context, driver *gateway.Driver) { driver.SendSMS(ctx, operatortest.SMS(sandbox, "")) },
+		"sms": func(ctx context.Context, driver *gateway.Driver) {
+			driver.SendSMS(ctx, operatortest.SampleSMS(sandbox, ""))
+		},
 		"sms-without-receipt": func(ctx context.Context, driver *gateway.Driver) {
-			call := operatortest.SMS(sandbox, "")
+			call := operatortest.SampleSMS(sandbox, "")
 			call.NotifyURL = ""
 			driver.SendSMS(ctx, call)
 		},
 		"user-sms": func(ctx context.Context, driver *gateway.Driver) {
-			driver.UserSMS(ctx, operatortest.UserSMS(sandbox, ""))
+			driver.SendUserSMS(ctx, operatortest.SampleUserSMS(sandbox, ""))
 		},
 		"get-status": func(ctx context.Context, driver *gateway.Driver) {
-			driver.PaymentStatus(ctx, operatortest.Status(sandbox, ""))
+			driver.LookUpPayment(ctx, operatortest.SampleStatus(sandbox, ""))
 		},
 	}
 	for name, send := range requests {
 		t.Run(name, func(t *testing.T) {
-			got := capture(t, func(driver *gateway.Driver) {
+			got := captureRequest(t, func(driver *gateway.Driver) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				send(ctx, driver)
@@ -110,29 +112,29 @@ func TestUserSMSOutcomes(t *testing.T) {
 	cases := []struct {
 		name    string
 		country string
-		step    operatortest.Step
+		step    operatortest.Responder
 		outcome operator.Outcome
 		sends   int
 	}{
-		{"sent", "CI", operatortest.Answer(201, sent), operator.Done, 1},
-		{"country in lower case", "ci", operatortest.Answer(201, sent), operator.Done, 1},
-		{"no sender for the country", "SN", operatortest.Answer(201, sent), operator.Released, 0},
-		{"refused", "CI", operatortest.Answer(403, requestError("POL0001")), operator.Refused, 1},
-		{"cut", "CI", operatortest.Cut(), operator.Unknown, 1},
-		{"duplicate", "CI", operatortest.Answer(409, requestError("SVC0005")), operator.Unknown, 1},
+		{"sent", "CI", operatortest.Respond(201, sent), operator.Succeeded, 1},
+		{"country in lower case", "ci", operatortest.Respond(201, sent), operator.Succeeded, 1},
+		{"no sender for the country", "SN", operatortest.Respond(201, sent), operator.NotApplied, 0},
+		{"refused", "CI", operatortest.Respond(403, requestError("POL0001")), operator.Refused, 1},
+		{"cut", "CI", operatortest.CloseConnection(), operator.Unknown, 1},
+		{"duplicate", "CI", operatortest.Respond(409, requestError("SVC0005")), operator.Unknown, 1},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			peer := operatortest.NewPeer(t)
-			peer.Script(c.step)
+			peer := operatortest.NewStubOperator(t)
+			peer.SetResponses(c.step)
 			driver, _ := newDriver(peer.URL)
-			call := operatortest.UserSMS(sandbox, "a1")
+			call := operatortest.SampleUserSMS(sandbox, "a1")
 			call.Country = c.country
-			result := driver.UserSMS(t.Context(), call)
+			result := driver.SendUserSMS(t.Context(), call)
 			if result.Outcome != c.outcome || len(peer.Requests()) != c.sends {
 				t.Fatalf("outcome %d, %d requests: %v", result.Outcome, len(peer.Requests()), result.Fault)
 			}
-			if result.Duplicate != (c.name == "duplicate") {
+			if result.DuplicateKey != (c.name == "duplicate") {
 				t.Error("duplicate")
 			}
 		})
@@ -142,33 +144,33 @@ func TestUserSMSOutcomes(t *testing.T) {
 func TestPaymentStatus(t *testing.T) {
 	const body = `{"meta":{"type":"payment"},"status":"SUCCESSFUL","amount":1500,"order-id":"DemoShop_42","currency":"XOF",` +
 		`"user_msisdn":2250707070707,"Transaction-id":"tx-1"}`
-	known := operator.StatusAnswer{
-		Known: true, Status: "SUCCESSFUL", Amount: "1500", Currency: "XOF", MSISDN: "2250707070707", OperatorReference: "tx-1",
+	known := operator.StatusResponse{
+		StatusKnown: true, OperatorStatus: "SUCCESSFUL", Amount: "1500", Currency: "XOF", MSISDN: "2250707070707", OperatorReference: "tx-1",
 	}
 	cases := []struct {
 		name string
-		step operatortest.Step
-		want operator.StatusAnswer
+		step operatortest.Responder
+		want operator.StatusResponse
 	}{
-		{"known", operatortest.Answer(200, body), known},
-		{"in payload", operatortest.Answer(200, `{"payload":`+body+`}`), known},
-		{"only a status", operatortest.Answer(200, `{"status":"odd word","order-id":"DemoShop_42"}`), operator.StatusAnswer{Known: true, Status: "odd word"}},
-		{"another order", operatortest.Answer(200, `{"status":"successful","order-id":"DemoShop_1"}`), operator.StatusAnswer{}},
-		{"no order", operatortest.Answer(200, `{"status":"successful"}`), operator.StatusAnswer{}},
-		{"no status", operatortest.Answer(200, `{"order-id":"DemoShop_42"}`), operator.StatusAnswer{}},
-		{"status twice", operatortest.Answer(200, `{"status":"failed","status":"successful","order-id":"DemoShop_42"}`), operator.StatusAnswer{}},
-		{"not found", operatortest.Answer(404, requestError("SVC0002")), operator.StatusAnswer{NotFound: true}},
-		{"no such route", operatortest.Answer(404, requestError("900906")), operator.StatusAnswer{}},
-		{"down", operatortest.Answer(503, requestError("SVC0001")), operator.StatusAnswer{}},
-		{"refused", operatortest.Answer(401, requestError("900901")), operator.StatusAnswer{}},
+		{"known", operatortest.Respond(200, body), known},
+		{"in payload", operatortest.Respond(200, `{"payload":`+body+`}`), known},
+		{"only a status", operatortest.Respond(200, `{"status":"odd word","order-id":"DemoShop_42"}`), operator.StatusResponse{StatusKnown: true, OperatorStatus: "odd word"}},
+		{"another order", operatortest.Respond(200, `{"status":"successful","order-id":"DemoShop_1"}`), operator.StatusResponse{}},
+		{"no order", operatortest.Respond(200, `{"status":"successful"}`), operator.StatusResponse{}},
+		{"no status", operatortest.Respond(200, `{"order-id":"DemoShop_42"}`), operator.StatusResponse{}},
+		{"status twice", operatortest.Respond(200, `{"status":"failed","status":"successful","order-id":"DemoShop_42"}`), operator.StatusResponse{}},
+		{"not found", operatortest.Respond(404, requestError("SVC0002")), operator.StatusResponse{OrderNotFound: true}},
+		{"no such route", operatortest.Respond(404, requestError("900906")), operator.StatusResponse{}},
+		{"down", operatortest.Respond(503, requestError("SVC0001")), operator.StatusResponse{}},
+		{"refused", operatortest.Respond(401, requestError("900901")), operator.StatusResponse{}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			peer := operatortest.NewPeer(t)
-			peer.Script(c.step)
+			peer := operatortest.NewStubOperator(t)
+			peer.SetResponses(c.step)
 			driver, _ := newDriver(peer.URL)
-			got := driver.PaymentStatus(t.Context(), operatortest.Status(sandbox, ""))
-			if got.Known != (got.Cause == nil) {
+			got := driver.LookUpPayment(t.Context(), operatortest.SampleStatus(sandbox, ""))
+			if got.StatusKnown != (got.Cause == nil) {
 				t.Errorf("cause %v", got.Cause)
 			}
 			got.Cause = nil
@@ -182,7 +184,7 @@ func TestPaymentStatus(t *testing.T) {
 func TestPaymentStatusWithoutCredentials(t *testing.T) {
 	driver, v := newDriver("http://127.0.0.1:1")
 	v.down = true
-	if got := driver.PaymentStatus(t.Context(), operatortest.Status(sandbox, "")); got.Known || got.NotFound || got.Cause == nil {
+	if got := driver.LookUpPayment(t.Context(), operatortest.SampleStatus(sandbox, "")); got.StatusKnown || got.OrderNotFound || got.Cause == nil {
 		t.Fatalf("got %+v", got)
 	}
 }

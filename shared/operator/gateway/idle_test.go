@@ -16,13 +16,13 @@ import (
 	"mobilegateway/shared/secret"
 )
 
-// fixed is a secret that never changes.
-type fixed string
+// fixedCredentials is a secret that never changes.
+type fixedCredentials string
 
-func (f fixed) Get(context.Context) (secret.Value, error) {
-	return secret.Value{Current: []byte(f)}, nil
+func (f fixedCredentials) Get(context.Context) (secret.Value, error) {
+	return secret.Value{Bytes: []byte(f)}, nil
 }
-func (f fixed) Refresh(ctx context.Context) (secret.Value, error) { return f.Get(ctx) }
+func (f fixedCredentials) Refresh(ctx context.Context) (secret.Value, error) { return f.Get(ctx) }
 
 // A connection that was idle for up to five seconds is used again, after that a new one is opened. The test runs under
 // a fake clock, with pipes for connections. What net/http does besides, comparing the wall clock, cannot be shown here:
@@ -38,7 +38,7 @@ func TestIdleConnections(t *testing.T) {
 			return ours, nil
 		}
 		defer transport.CloseIdleConnections()
-		raw := fixed(`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1","access_token":"t"}}}}`)
+		raw := fixedCredentials(`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1","access_token":"t"}}}}`)
 		driver := New(raw, time.Now)
 		driver.transport = transport
 		steps := []struct {
@@ -47,8 +47,8 @@ func TestIdleConnections(t *testing.T) {
 		}{{0, 1}, {0, 1}, {4900 * time.Millisecond, 1}, {5100 * time.Millisecond, 2}, {time.Hour, 3}}
 		for _, step := range steps {
 			time.Sleep(step.idle)
-			result := driver.Charge(t.Context(), operator.ChargeCall{Call: operator.Call{Operator: "sandbox", Key: "k"}})
-			if result.Outcome != operator.Done {
+			result := driver.Charge(t.Context(), operator.ChargeCall{Call: operator.Call{Operator: "sandbox", IdempotencyKey: "k"}})
+			if result.Outcome != operator.Succeeded {
 				t.Fatalf("outcome %d: %v", result.Outcome, result.Fault)
 			}
 			if opened.Load() != step.want {

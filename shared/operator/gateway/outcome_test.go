@@ -27,44 +27,44 @@ func TestOutcomesOfRequestErrors(t *testing.T) {
 		{"refusal with 409", 409, "POL1000", operator.Refused, fault.OperatorError},
 		{"refusal with 2xx", 200, "POL1000", operator.Unknown, fault.OutcomeUnknown},
 		{"refusal with 500", 500, "SVC0270", operator.Unknown, fault.OutcomeUnknown},
-		{"refusal with 503", 503, "SVC0270", operator.Released, fault.OperatorDown},
-		{"invalid value", 400, "SVC0002", operator.Released, fault.OperatorError},
-		{"unknown address", 404, "SVC0004", operator.Released, fault.OperatorError},
-		{"too long", 400, "SVC0280", operator.Released, fault.OperatorError},
-		{"service error with 400", 400, "SVC0001", operator.Released, fault.OperatorError},
-		{"another policy", 403, "POL0254", operator.Released, fault.OperatorError},
-		{"not entitled", 403, "900908", operator.Released, fault.OperatorRefusedUs},
-		{"no such resource", 404, "900906", operator.Released, fault.OperatorRefusedUs},
-		{"bad token", 401, "900901", operator.Released, fault.OperatorRefusedUs},
-		{"401 with an SVC", 401, "SVC0001", operator.Released, fault.OperatorRefusedUs},
-		{"an id of no family", 400, "E42", operator.Released, fault.OperatorRefusedUs},
-		{"an id that only begins like one", 400, "SVC00021", operator.Released, fault.OperatorRefusedUs},
-		{"throttled", 429, "900800", operator.Released, fault.OperatorDown},
-		{"down", 503, "SVC0001", operator.Released, fault.OperatorDown},
+		{"refusal with 503", 503, "SVC0270", operator.NotApplied, fault.OperatorUnavailable},
+		{"invalid value", 400, "SVC0002", operator.NotApplied, fault.OperatorError},
+		{"unknown address", 404, "SVC0004", operator.NotApplied, fault.OperatorError},
+		{"too long", 400, "SVC0280", operator.NotApplied, fault.OperatorError},
+		{"service error with 400", 400, "SVC0001", operator.NotApplied, fault.OperatorError},
+		{"another policy", 403, "POL0254", operator.NotApplied, fault.OperatorError},
+		{"not entitled", 403, "900908", operator.NotApplied, fault.IntegrationRejected},
+		{"no such resource", 404, "900906", operator.NotApplied, fault.IntegrationRejected},
+		{"bad token", 401, "900901", operator.NotApplied, fault.IntegrationRejected},
+		{"401 with an SVC", 401, "SVC0001", operator.NotApplied, fault.IntegrationRejected},
+		{"an id of no family", 400, "E42", operator.NotApplied, fault.IntegrationRejected},
+		{"an id that only begins like one", 400, "SVC00021", operator.NotApplied, fault.IntegrationRejected},
+		{"throttled", 429, "900800", operator.NotApplied, fault.OperatorUnavailable},
+		{"down", 503, "SVC0001", operator.NotApplied, fault.OperatorUnavailable},
 		{"in flight", 409, "SVC0001", operator.Unknown, fault.OutcomeUnknown},
 		{"500", 500, "SVC0001", operator.Unknown, fault.OutcomeUnknown},
 		{"502", 502, "SVC0001", operator.Unknown, fault.OutcomeUnknown},
 		{"504", 504, "SVC0001", operator.Unknown, fault.OutcomeUnknown},
 		{"3xx", 302, "SVC0002", operator.Unknown, fault.OutcomeUnknown},
 	}
-	peer := operatortest.NewPeer(t)
+	peer := operatortest.NewStubOperator(t)
 	driver, _ := newDriver(peer.URL)
 	for _, op := range operatortest.Operations(sandbox, "") {
 		for _, c := range cases {
 			t.Run(op.Name+"/"+c.name, func(t *testing.T) {
-				peer.Forget()
-				peer.Script(operatortest.Answer(c.status, requestError(c.id)))
+				peer.ClearRequests()
+				peer.SetResponses(operatortest.Respond(c.status, requestError(c.id)))
 				result := call(t, driver, op)
 				if result.Outcome != c.outcome || result.Fault == nil || result.Fault.Kind != c.kind {
 					t.Fatalf("got %d: %v", result.Outcome, result.Fault)
 				}
-				if len(peer.Requests()) != 1 || result.Duplicate {
-					t.Errorf("%d requests, duplicate %v", len(peer.Requests()), result.Duplicate)
+				if len(peer.Requests()) != 1 || result.DuplicateKey {
+					t.Errorf("%d requests, duplicate %v", len(peer.Requests()), result.DuplicateKey)
 				}
 				if c.kind != fault.OperatorError {
 					return
 				}
-				passed := result.Fault.Operator
+				passed := result.Fault.OperatorException
 				if passed.MessageID != c.id || passed.HTTPStatus != c.status || len(passed.Variables) != 1 || passed.Variables[0] != "one" {
 					t.Errorf("passed on %+v", passed)
 				}
@@ -78,25 +78,25 @@ func TestDuplicates(t *testing.T) {
 	location := "https://op/smsmessaging/v1/outbound/tel%3A%2B1/requests/req-9/deliveryInfos"
 	cases := []struct {
 		name      string
-		step      operatortest.Step
+		step      operatortest.Responder
 		duplicate bool
 		reference string
 	}{
-		{"duplicate", operatortest.Answer(409, requestError("SVC0005"), "Location", location), true, "req-9"},
-		{"duplicate with 400", operatortest.Answer(400, requestError("SVC0005")), true, ""},
-		{"in flight", operatortest.Answer(409, requestError("SVC0005"), "Retry-After", "1"), false, ""},
+		{"duplicate", operatortest.Respond(409, requestError("SVC0005"), "Location", location), true, "req-9"},
+		{"duplicate with 400", operatortest.Respond(400, requestError("SVC0005")), true, ""},
+		{"in flight", operatortest.Respond(409, requestError("SVC0005"), "Retry-After", "1"), false, ""},
 	}
-	peer := operatortest.NewPeer(t)
+	peer := operatortest.NewStubOperator(t)
 	driver, _ := newDriver(peer.URL)
 	for _, op := range operatortest.Operations(sandbox, "") {
 		for _, c := range cases {
 			t.Run(op.Name+"/"+c.name, func(t *testing.T) {
-				peer.Script(c.step)
+				peer.SetResponses(c.step)
 				result := call(t, driver, op)
-				if result.Outcome != operator.Unknown || result.Duplicate != (c.duplicate && op.Name == "sms") {
-					t.Fatalf("got %d, duplicate %v", result.Outcome, result.Duplicate)
+				if result.Outcome != operator.Unknown || result.DuplicateKey != (c.duplicate && op.Name == "sms") {
+					t.Fatalf("got %d, duplicate %v", result.Outcome, result.DuplicateKey)
 				}
-				if result.Duplicate && result.OperatorReference != c.reference {
+				if result.DuplicateKey && result.OperatorReference != c.reference {
 					t.Errorf("reference %q", result.OperatorReference)
 				}
 			})
@@ -106,48 +106,48 @@ func TestDuplicates(t *testing.T) {
 
 // Answers 2xx: what makes a success complete, field by field.
 func TestCompleteness(t *testing.T) {
-	const done, unknown = operator.Done, operator.Unknown
+	const done, unknown = operator.Succeeded, operator.Unknown
 	cases := []struct {
 		op   string
 		name string
 		edit func(string) string
 		want operator.Outcome
 	}{
-		{"charge", "unknown fields", swap(`"endUserId"`, `"new":{"a":[1]},"endUserId"`), done},
-		{"charge", "total as a text", swap(`:500}`, `:"500.00"}`), done},
-		{"charge", "no serverReferenceCode", swap(`"serverReferenceCode"`, `"other"`), unknown},
-		{"charge", "empty serverReferenceCode", swap(`"srv-1"`, `""`), unknown},
-		{"charge", "serverReferenceCode of another type", swap(`"srv-1"`, `{}`), unknown},
-		{"charge", "another operation status", swap(`"Charged"`, `"Processing"`), unknown},
-		{"charge", "a key twice", swap(`"serverReferenceCode"`, `"serverReferenceCode":"srv-2","serverReferenceCode"`), unknown},
-		{"charge", "name in another case", swap(`"serverReferenceCode"`, `"ServerReferenceCode"`), unknown},
+		{"charge", "unknown fields", replacer(`"endUserId"`, `"new":{"a":[1]},"endUserId"`), done},
+		{"charge", "total as a text", replacer(`:500}`, `:"500.00"}`), done},
+		{"charge", "no serverReferenceCode", replacer(`"serverReferenceCode"`, `"other"`), unknown},
+		{"charge", "empty serverReferenceCode", replacer(`"srv-1"`, `""`), unknown},
+		{"charge", "serverReferenceCode of another type", replacer(`"srv-1"`, `{}`), unknown},
+		{"charge", "another operation status", replacer(`"Charged"`, `"Processing"`), unknown},
+		{"charge", "a key twice", replacer(`"serverReferenceCode"`, `"serverReferenceCode":"srv-2","serverReferenceCode"`), unknown},
+		{"charge", "name in another case", replacer(`"serverReferenceCode"`, `"ServerReferenceCode"`), unknown},
 		{"charge", "trailing data", func(s string) string { return s + "x" }, unknown},
-		{"charge", "a requestError beside", swap(`{"amountTransaction"`, `{"requestError":{},"amountTransaction"`), done},
-		{"web", "no pay_token", swap(`"pay_token"`, `"x"`), unknown},
-		{"web", "no notif_token", swap(`"notif_token"`, `"x"`), unknown},
-		{"web", "no payment_url", swap(`"payment_url"`, `"x"`), unknown},
-		{"web", "http page", swap(`https://op.example`, `http://op.example:8080`), done},
-		{"web", "script page", swap(`https://op.example/pay/pt-1`, `javascript:alert(1)`), unknown},
-		{"web", "relative page", swap(`https://op.example/pay/pt-1`, `/pay/pt-1`), unknown},
-		{"web", "page without a host", swap(`https://op.example/pay/pt-1`, `https:///pay`), unknown},
-		{"tpe", "another order", swap(`DemoShop_42`, `DemoShop_43`), unknown},
-		{"tpe", "no order", swap(`"order-id"`, `"order"`), unknown},
-		{"tpe", "a final status", swap(`"pending"`, `"SUCCESSFUL"`), done},
-		{"tpe", "an unknown status", swap(`"pending"`, `"maybe"`), unknown},
-		{"tpe", "no status", swap(`"status"`, `"x"`), unknown},
-		{"tpe", "Transaction-id as a number", swap(`"tx-1"`, `42`), done},
-		{"tpe", "no Transaction-id", swap(`"Transaction-id"`, `"x"`), done},
+		{"charge", "a requestError beside", replacer(`{"amountTransaction"`, `{"requestError":{},"amountTransaction"`), done},
+		{"web", "no pay_token", replacer(`"pay_token"`, `"x"`), unknown},
+		{"web", "no notif_token", replacer(`"notif_token"`, `"x"`), unknown},
+		{"web", "no payment_url", replacer(`"payment_url"`, `"x"`), unknown},
+		{"web", "http page", replacer(`https://op.example`, `http://op.example:8080`), done},
+		{"web", "script page", replacer(`https://op.example/pay/pt-1`, `javascript:alert(1)`), unknown},
+		{"web", "relative page", replacer(`https://op.example/pay/pt-1`, `/pay/pt-1`), unknown},
+		{"web", "page without a host", replacer(`https://op.example/pay/pt-1`, `https:///pay`), unknown},
+		{"tpe", "another order", replacer(`DemoShop_42`, `DemoShop_43`), unknown},
+		{"tpe", "no order", replacer(`"order-id"`, `"order"`), unknown},
+		{"tpe", "a final status", replacer(`"pending"`, `"SUCCESSFUL"`), done},
+		{"tpe", "an unknown status", replacer(`"pending"`, `"maybe"`), unknown},
+		{"tpe", "no status", replacer(`"status"`, `"x"`), unknown},
+		{"tpe", "Transaction-id as a number", replacer(`"tx-1"`, `42`), done},
+		{"tpe", "no Transaction-id", replacer(`"Transaction-id"`, `"x"`), done},
 		{"ussd", "fields in payload", func(s string) string {
 			return strings.Replace(s, `"status"`, `"payload":{"status"`, 1) + "}"
 		}, done},
 		{"ussd", "another order in payload", func(s string) string {
 			return strings.Replace(strings.Replace(s, `"status"`, `"payload":{"status"`, 1), "_42", "_1", 1) + "}"
 		}, unknown},
-		{"sms", "no resourceURL", swap(`"resourceURL"`, `"x"`), unknown},
-		{"sms", "resourceURL of another form", swap(`/deliveryInfos`, ``), done},
-		{"sms", "empty resourceURL", swap(`https://op/smsmessaging/v1/outbound/tel%3A%2B2250000/requests/req-1/deliveryInfos`, `/`), unknown},
+		{"sms", "no resourceURL", replacer(`"resourceURL"`, `"x"`), unknown},
+		{"sms", "resourceURL of another form", replacer(`/deliveryInfos`, ``), done},
+		{"sms", "empty resourceURL", replacer(`https://op/smsmessaging/v1/outbound/tel%3A%2B2250000/requests/req-1/deliveryInfos`, `/`), unknown},
 	}
-	peer := operatortest.NewPeer(t)
+	peer := operatortest.NewStubOperator(t)
 	driver, _ := newDriver(peer.URL)
 	for _, op := range operatortest.Operations(sandbox, "") {
 		for _, c := range cases {
@@ -160,7 +160,7 @@ func TestCompleteness(t *testing.T) {
 					t.Fatal("the case changes nothing")
 				}
 				for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusAccepted} {
-					peer.Script(operatortest.Answer(status, body))
+					peer.SetResponses(operatortest.Respond(status, body))
 					if result := call(t, driver, op); result.Outcome != c.want {
 						t.Fatalf("%d gave %d: %v", status, result.Outcome, result.Fault)
 					}
@@ -170,15 +170,15 @@ func TestCompleteness(t *testing.T) {
 	}
 }
 
-func swap(old, new string) func(string) string {
+func replacer(old, new string) func(string) string {
 	return func(s string) string { return strings.Replace(s, old, new, 1) }
 }
 
 // A requestError that can be read in two ways proves nothing.
 func TestAmbiguousRefusal(t *testing.T) {
-	peer := operatortest.NewPeer(t)
+	peer := operatortest.NewStubOperator(t)
 	driver, _ := newDriver(peer.URL)
-	peer.Script(operatortest.Answer(403, `{"requestError":{"policyException":{"messageId":"900908","messageId":"POL1000"}}}`))
+	peer.SetResponses(operatortest.Respond(403, `{"requestError":{"policyException":{"messageId":"900908","messageId":"POL1000"}}}`))
 	if result := call(t, driver, operatortest.Operations(sandbox, "")[0]); result.Outcome != operator.Unknown {
 		t.Fatalf("got %d", result.Outcome)
 	}

@@ -32,38 +32,38 @@ type payRequest struct {
 
 // Pay starts a payment. Done carries the page's fields on the web channel, and the operator's Transaction-id on tpe and
 // ussd where it gives one.
-func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayAnswer {
-	var answer operator.PayAnswer
-	complete := func(x exchange) (operator.Result, bool) { return readTerminal(x, call.Key) }
+func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
+	var response operator.PayResponse
+	parseSuccess := func(x exchange) (operator.Result, bool) { return parseTerminalSuccess(x, call.IdempotencyKey) }
 	if call.Channel == webChannel {
-		complete = func(x exchange) (operator.Result, bool) {
-			page, ok := readPage(x)
-			answer = page
+		parseSuccess = func(x exchange) (operator.Result, bool) {
+			page, ok := parseWebSuccess(x)
+			response = page
 			return page.Result, ok
 		}
 	}
-	write := func(account) (message, error) { return writePay(call), nil }
-	answer.Result = d.perform(ctx, call.Call, protocol{write: write, complete: complete})
-	if answer.Outcome != operator.Done {
-		return operator.PayAnswer{Result: answer.Result}
+	build := func(account) (upstreamRequest, error) { return buildPayRequest(call), nil }
+	response.Result = d.execute(ctx, call.Call, callProtocol{buildRequest: build, parseSuccess: parseSuccess})
+	if response.Outcome != operator.Succeeded {
+		return operator.PayResponse{Result: response.Result}
 	}
-	return answer
+	return response
 }
 
-// writePay makes the request. otp_code goes up on tpe and ussd alone (specification, Mobile money payment request).
-func writePay(call operator.PayCall) message {
+// buildPayRequest makes the request. otp_code goes up on tpe and ussd alone (specification, Mobile money payment request).
+func buildPayRequest(call operator.PayCall) upstreamRequest {
 	otp := call.OTP
 	if call.Channel == webChannel {
 		otp = ""
 	}
-	return message{
+	return upstreamRequest{
 		method: http.MethodPost,
 		path:   payPath,
-		header: routing(call.Call, call.Channel, call.Lang),
+		header: routingHeaders(call.Call, call.Channel, call.Lang),
 		body: strictjson.Marshal(payRequest{
 			Currency:  call.Currency,
-			OrderID:   call.Key,
-			Amount:    decimal(call.Amount),
+			OrderID:   call.IdempotencyKey,
+			Amount:    amountJSON(call.Amount),
 			ReturnURL: call.ReturnURL,
 			CancelURL: call.CancelURL,
 			NotifyURL: call.NotifyURL,
@@ -75,8 +75,8 @@ func writePay(call operator.PayCall) message {
 	}
 }
 
-// routing makes the headers that carry the routing information of a payment.
-func routing(call operator.Call, channel, lang string) map[string]string {
+// routingHeaders makes the headers that carry the routing information of a payment.
+func routingHeaders(call operator.Call, channel, lang string) map[string]string {
 	return map[string]string{
 		"mno-name":     call.Operator,
 		"country-code": call.Country,
@@ -85,42 +85,42 @@ func routing(call operator.Call, channel, lang string) map[string]string {
 	}
 }
 
-// decimal writes an amount as the decimal that the specification asks for, or as a text where JSON has no number of
+// amountJSON writes an amount as the decimal that the specification asks for, or as a text where JSON has no number of
 // that form ("007").
-func decimal(amount string) json.RawMessage {
-	leading := strings.HasPrefix(amount, "-") || amount == ""
-	if !leading && json.Valid([]byte(amount)) && strings.Trim(amount, "0123456789.") == "" {
+func amountJSON(amount string) json.RawMessage {
+	notANumber := strings.HasPrefix(amount, "-") || amount == ""
+	if !notANumber && json.Valid([]byte(amount)) && strings.Trim(amount, "0123456789.") == "" {
 		return json.RawMessage(amount)
 	}
 	return strictjson.Marshal(amount)
 }
 
-// readPage reads a success of the web channel: pay_token, payment_url and notif_token (decision "pay-web").
-func readPage(x exchange) (operator.PayAnswer, bool) {
-	answer, err := strictjson.Parse(x.body)
+// parseWebSuccess reads a success of the web channel: pay_token, payment_url and notif_token (decision "pay-web").
+func parseWebSuccess(x exchange) (operator.PayResponse, bool) {
+	response, err := strictjson.Parse(x.body)
 	if err != nil {
-		return operator.PayAnswer{}, false
+		return operator.PayResponse{}, false
 	}
-	page := operator.PayAnswer{
-		PayToken:   field(answer, "pay_token"),
-		PaymentURL: webAddress(answer, "payment_url"),
-		NotifToken: field(answer, "notif_token"),
+	page := operator.PayResponse{
+		PayToken:   textField(response, "pay_token"),
+		PaymentURL: urlField(response, "payment_url"),
+		NotifToken: textField(response, "notif_token"),
 	}
 	return page, page.PayToken != "" && page.PaymentURL != "" && page.NotifToken != ""
 }
 
-// readTerminal reads a success of the tpe and ussd channels: a status word that is known, for our own order.
-func readTerminal(x exchange, orderID string) (operator.Result, bool) {
-	order, ok := readOrder(x)
-	_, known := operator.StatusWord(order.status)
+// parseTerminalSuccess reads a success of the tpe and ussd channels: a status word that is known, for our own order.
+func parseTerminalSuccess(x exchange, orderID string) (operator.Result, bool) {
+	order, ok := parseOrderState(x)
+	_, known := operator.ParsePaymentStatus(order.status)
 	if !ok || !known || order.id != orderID {
 		return operator.Result{}, false
 	}
 	return operator.Result{OperatorReference: order.transactionID}, true
 }
 
-// order is the state of a payment as the tpe and ussd answers, getStatus and the notification carry it.
-type order struct {
+// orderState is the state of a payment as the tpe and ussd answers, getStatus and the notification carry it.
+type orderState struct {
 	id            string
 	status        string
 	amount        string
@@ -129,23 +129,23 @@ type order struct {
 	transactionID string
 }
 
-// readOrder reads an order. Its fields stand at the root, or in an object "payload": the specification names such an
+// parseOrderState reads an order. Its fields stand at the root, or in an object "payload": the specification names such an
 // object and shows neither form (decision "pay-terminal").
-func readOrder(x exchange) (order, bool) {
-	answer, err := strictjson.Parse(x.body)
+func parseOrderState(x exchange) (orderState, bool) {
+	response, err := strictjson.Parse(x.body)
 	if err != nil {
-		return order{}, false
+		return orderState{}, false
 	}
 	prefix := ""
-	if answer.Object("payload") {
+	if response.HasObject("payload") {
 		prefix = "payload."
 	}
-	return order{
-		id:            field(answer, prefix+"order-id"),
-		status:        field(answer, prefix+"status"),
-		amount:        scalar(answer, prefix+"amount"),
-		currency:      field(answer, prefix+"currency"),
-		msisdn:        scalar(answer, prefix+"user_msisdn"),
-		transactionID: scalar(answer, prefix+"Transaction-id"),
+	return orderState{
+		id:            textField(response, prefix+"order-id"),
+		status:        textField(response, prefix+"status"),
+		amount:        scalarField(response, prefix+"amount"),
+		currency:      textField(response, prefix+"currency"),
+		msisdn:        scalarField(response, prefix+"user_msisdn"),
+		transactionID: scalarField(response, prefix+"Transaction-id"),
 	}, true
 }

@@ -39,49 +39,49 @@ type receiptRequest struct {
 // SendSMS sends a message once per key. Done carries the operator's request id. An operator that knows the key already
 // gives Unknown with Duplicate (decision "sms-duplicate").
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
-	write := func(to account) (message, error) { return writeSMS(to, call), nil }
-	return d.perform(ctx, call.Call, protocol{write: write, complete: readSMS, knowsDuplicates: true})
+	build := func(target account) (upstreamRequest, error) { return buildSMSRequest(target, call), nil }
+	return d.execute(ctx, call.Call, callProtocol{buildRequest: build, parseSuccess: parseSMSSuccess, reportsDuplicates: true})
 }
 
-// UserSMS sends the purchaser's SMS through the operator's own SMS operation, with the service's own token, sender and
+// SendUserSMS sends the purchaser's SMS through the operator's own SMS operation, with the service's own token, sender and
 // name, and without a receipt (decision "user-sms"). Credentials without a sender for the country give Released.
-func (d *Driver) UserSMS(ctx context.Context, call operator.UserSMSCall) operator.Result {
-	write := func(to account) (message, error) {
-		sender := to.UserSMS.Sender[strings.ToUpper(call.Country)]
-		if sender == "" || to.UserSMS.GWToken == "" {
-			return message{}, errors.New("the operator's account has no user_sms for the country")
+func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) operator.Result {
+	build := func(target account) (upstreamRequest, error) {
+		sender := target.UserSMS.Sender[strings.ToUpper(call.Country)]
+		if sender == "" || target.UserSMS.GWToken == "" {
+			return upstreamRequest{}, errors.New("the operator's account has no user_sms for the country")
 		}
 		sms := operator.SMSCall{
 			Call:       call.Call,
 			ISE2:       call.MSISDN,
 			Sender:     sender,
-			SenderName: to.UserSMS.SenderName,
-			Message:    escape(call.Text),
+			SenderName: target.UserSMS.SenderName,
+			Message:    escapeRFC1738(call.Text),
 		}
-		sms.GWToken, sms.GWAlias = to.UserSMS.GWToken, call.MSISDN
-		return writeSMS(to, sms), nil
+		sms.GWToken, sms.GWAlias = target.UserSMS.GWToken, call.MSISDN
+		return buildSMSRequest(target, sms), nil
 	}
-	return d.perform(ctx, call.Call, protocol{write: write, complete: readSMS, knowsDuplicates: true})
+	return d.execute(ctx, call.Call, callProtocol{buildRequest: build, parseSuccess: parseSMSSuccess, reportsDuplicates: true})
 }
 
-// writeSMS makes the request.
-func writeSMS(to account, call operator.SMSCall) message {
+// buildSMSRequest makes the request.
+func buildSMSRequest(target account, call operator.SMSCall) upstreamRequest {
 	request := outboundSMS{
 		Address:                []string{recipient},
 		SenderAddress:          call.Sender,
 		OutboundSMSTextMessage: textMessage{call.Message},
 		SenderName:             call.SenderName,
-		ClientCorrelator:       call.Key,
+		ClientCorrelator:       call.IdempotencyKey,
 	}
 	if call.NotifyURL != "" {
 		request.ReceiptRequest = &receiptRequest{call.NotifyURL}
 	}
-	return message{
+	return upstreamRequest{
 		method: http.MethodPost,
-		path:   "/smsmessaging/v1/outbound/" + escape(call.Sender) + "/requests",
+		path:   "/smsmessaging/v1/outbound/" + escapeRFC1738(call.Sender) + "/requests",
 		header: map[string]string{
-			"X-OAPI-Application-Id": to.ApplicationID,
-			"X-OAPI-Contact-Id":     to.ContactID,
+			"X-OAPI-Application-Id": target.ApplicationID,
+			"X-OAPI-Contact-Id":     target.ContactID,
 			"X-OAPI-Resource-Type":  "SMS_OSM",
 			"gw-alias":              call.GWAlias,
 			"gw-token":              call.GWToken,
@@ -92,18 +92,18 @@ func writeSMS(to account, call operator.SMSCall) message {
 	}
 }
 
-// readSMS reads a success: a resourceURL that names the request.
-func readSMS(x exchange) (operator.Result, bool) {
-	answer, err := strictjson.Parse(x.body)
+// parseSMSSuccess reads a success: a resourceURL that names the request.
+func parseSMSSuccess(x exchange) (operator.Result, bool) {
+	response, err := strictjson.Parse(x.body)
 	if err != nil {
 		return operator.Result{}, false
 	}
-	text, _ := answer.OptionalText("outboundSMSMessageRequest.resourceURL", maxURL)
-	id := requestID(text)
+	text, _ := response.OptionalText("outboundSMSMessageRequest.resourceURL", maxURLLength)
+	id := smsRequestID(text)
 	return operator.Result{OperatorReference: id}, id != ""
 }
 
-// escape escapes a text by RFC 1738: everything but letters, digits and "-", "_", ".", "~"; a space is %20, never "+".
-func escape(text string) string {
+// escapeRFC1738 escapes a text by RFC 1738: everything but letters, digits and "-", "_", ".", "~"; a space is %20, never "+".
+func escapeRFC1738(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }

@@ -13,47 +13,47 @@ import (
 // statusPath is the path of the status lookup, before the order_id (decision "pay-getstatus").
 const statusPath = "/mobilemoney/v1/getStatus/"
 
-// PaymentStatus asks what became of a payment. Known is true where the operator answered for this very order with a
+// LookUpPayment asks what became of a payment. Known is true where the operator answered for this very order with a
 // status; NotFound where it answered in its own words that there is none.
-func (d *Driver) PaymentStatus(ctx context.Context, call operator.StatusCall) operator.StatusAnswer {
-	ctx, cancel := bounded(ctx)
+func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
+	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
-	write := func(account) (message, error) {
-		return message{
+	build := func(account) (upstreamRequest, error) {
+		return upstreamRequest{
 			method: http.MethodGet,
-			path:   statusPath + url.PathEscape(call.Key),
-			header: routing(call.Call, call.Channel, call.Lang),
+			path:   statusPath + url.PathEscape(call.IdempotencyKey),
+			header: routingHeaders(call.Call, call.Channel, call.Lang),
 		}, nil
 	}
-	x, _, err := d.converse(ctx, call.Call, write)
+	x, _, err := d.exchangeWithRetry(ctx, call.Call, build)
 	if err != nil {
-		return operator.StatusAnswer{Cause: err}
+		return operator.StatusResponse{Cause: err}
 	}
-	return readStatus(x, call.Key)
+	return parseStatus(x, call.IdempotencyKey)
 }
 
-// readStatus reads what getStatus told.
-func readStatus(x exchange, orderID string) operator.StatusAnswer {
+// parseStatus reads what getStatus told.
+func parseStatus(x exchange, orderID string) operator.StatusResponse {
 	if x.err != nil {
-		return operator.StatusAnswer{Cause: x.err}
+		return operator.StatusResponse{Cause: x.err}
 	}
 	if x.status < 200 || x.status > 299 {
-		exception, carries := x.exception()
-		if !carries {
-			return operator.StatusAnswer{Cause: fmt.Errorf("getStatus answered %d without a requestError", x.status)}
+		exception, isRequestError := x.requestError()
+		if !isRequestError {
+			return operator.StatusResponse{Cause: fmt.Errorf("getStatus answered %d without a requestError", x.status)}
 		}
-		return operator.StatusAnswer{
-			NotFound: x.status == http.StatusNotFound && passedOn(exception.MessageID),
-			Cause:    fmt.Errorf("getStatus answered %d %s", x.status, exception.MessageID),
+		return operator.StatusResponse{
+			OrderNotFound: x.status == http.StatusNotFound && concernsRequest(exception.MessageID),
+			Cause:         fmt.Errorf("getStatus answered %d %s", x.status, exception.MessageID),
 		}
 	}
-	found, ok := readOrder(x)
+	found, ok := parseOrderState(x)
 	if !ok || found.status == "" || found.id != orderID {
-		return operator.StatusAnswer{Cause: errors.New("getStatus answered without this order's status")}
+		return operator.StatusResponse{Cause: errors.New("getStatus answered without this order's status")}
 	}
-	return operator.StatusAnswer{
-		Known:             true,
-		Status:            found.status,
+	return operator.StatusResponse{
+		StatusKnown:       true,
+		OperatorStatus:    found.status,
 		Amount:            found.amount,
 		Currency:          found.currency,
 		MSISDN:            found.msisdn,

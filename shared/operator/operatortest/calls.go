@@ -18,49 +18,49 @@ const (
 type Operation struct {
 	// Name is charge, web, tpe, ussd or sms.
 	Name string
-	// Key is the upstream key of its sample call.
-	Key string
-	// Run makes the sample call. Page is set for the web channel alone.
-	Run func(ctx context.Context, driver operator.Driver) (result operator.Result, page operator.PayAnswer)
+	// IdempotencyKey is the upstream key of its sample call.
+	IdempotencyKey string
+	// Call makes the sample call. Page is set for the web channel alone.
+	Call func(ctx context.Context, driver operator.Driver) (result operator.Result, page operator.PayResponse)
 }
 
 // Operations are the sample calls for an operator of the table, in the order charge, web, tpe, ussd, sms.
 func Operations(operatorName, account string) []Operation {
-	list := []Operation{chargeOperation(Charge(operatorName, account))}
+	list := []Operation{chargeOperation(SampleCharge(operatorName, account))}
 	for _, channel := range []string{"web", "tpe", "ussd"} {
-		list = append(list, payOperation(Pay(operatorName, account, channel)))
+		list = append(list, payOperation(SamplePay(operatorName, account, channel)))
 	}
-	return append(list, smsOperation(SMS(operatorName, account)))
+	return append(list, smsOperation(SampleSMS(operatorName, account)))
 }
 
 func chargeOperation(call operator.ChargeCall) Operation {
-	return Operation{Name: "charge", Key: call.Key, Run: func(ctx context.Context, driver operator.Driver) (operator.Result, operator.PayAnswer) {
-		return driver.Charge(ctx, call), operator.PayAnswer{}
+	return Operation{Name: "charge", IdempotencyKey: call.IdempotencyKey, Call: func(ctx context.Context, driver operator.Driver) (operator.Result, operator.PayResponse) {
+		return driver.Charge(ctx, call), operator.PayResponse{}
 	}}
 }
 
 func payOperation(call operator.PayCall) Operation {
-	return Operation{Name: call.Channel, Key: call.Key, Run: func(ctx context.Context, driver operator.Driver) (operator.Result, operator.PayAnswer) {
-		answer := driver.Pay(ctx, call)
-		return answer.Result, answer
+	return Operation{Name: call.Channel, IdempotencyKey: call.IdempotencyKey, Call: func(ctx context.Context, driver operator.Driver) (operator.Result, operator.PayResponse) {
+		response := driver.Pay(ctx, call)
+		return response.Result, response
 	}}
 }
 
 func smsOperation(call operator.SMSCall) Operation {
-	return Operation{Name: "sms", Key: call.Key, Run: func(ctx context.Context, driver operator.Driver) (operator.Result, operator.PayAnswer) {
-		return driver.SendSMS(ctx, call), operator.PayAnswer{}
+	return Operation{Name: "sms", IdempotencyKey: call.IdempotencyKey, Call: func(ctx context.Context, driver operator.Driver) (operator.Result, operator.PayResponse) {
+		return driver.SendSMS(ctx, call), operator.PayResponse{}
 	}}
 }
 
-// base is what all sample calls share: the Ivory Coast.
-func base(operatorName, account, key string) operator.Call {
-	return operator.Call{Operator: operatorName, Account: account, Key: key, MCO: "OCI", Country: "CI"}
+// sampleCall is what all sample calls share: the Ivory Coast.
+func sampleCall(operatorName, account, key string) operator.Call {
+	return operator.Call{Operator: operatorName, AccountID: account, IdempotencyKey: key, MCO: "OCI", Country: "CI"}
 }
 
-// Charge is a sample charge of 500 XOF.
-func Charge(operatorName, account string) operator.ChargeCall {
+// SampleCharge is a sample charge of 500 XOF.
+func SampleCharge(operatorName, account string) operator.ChargeCall {
 	call := operator.ChargeCall{
-		Call:          base(operatorName, account, "DemoShop.c-1"),
+		Call:          sampleCall(operatorName, account, "DemoShop.c-1"),
 		ReferenceCode: "REF-1",
 		Amount:        "500",
 		Currency:      "XOF",
@@ -71,10 +71,10 @@ func Charge(operatorName, account string) operator.ChargeCall {
 	return call
 }
 
-// Pay is a sample payment of 1500 XOF on a channel.
-func Pay(operatorName, account, channel string) operator.PayCall {
+// SamplePay is a sample payment of 1500 XOF on a channel.
+func SamplePay(operatorName, account, channel string) operator.PayCall {
 	return operator.PayCall{
-		Call:      base(operatorName, account, "DemoShop_42"),
+		Call:      sampleCall(operatorName, account, "DemoShop_42"),
 		Channel:   channel,
 		Lang:      "fr",
 		Amount:    "1500",
@@ -89,10 +89,10 @@ func Pay(operatorName, account, channel string) operator.PayCall {
 	}
 }
 
-// SMS is a sample message with a receipt.
-func SMS(operatorName, account string) operator.SMSCall {
+// SampleSMS is a sample message with a receipt.
+func SampleSMS(operatorName, account string) operator.SMSCall {
 	call := operator.SMSCall{
-		Call:       base(operatorName, account, "DemoShop.s-1"),
+		Call:       sampleCall(operatorName, account, "DemoShop.s-1"),
 		ISE2:       "ise2-very-private",
 		Sender:     "tel:+2250000",
 		SenderName: "Demo",
@@ -103,16 +103,16 @@ func SMS(operatorName, account string) operator.SMSCall {
 	return call
 }
 
-// UserSMS is a sample of the purchaser's SMS.
-func UserSMS(operatorName, account string) operator.UserSMSCall {
+// SampleUserSMS is a sample of the purchaser's SMS.
+func SampleUserSMS(operatorName, account string) operator.UserSMSCall {
 	return operator.UserSMSCall{
-		Call:   base(operatorName, account, "DemoShop_42"),
+		Call:   sampleCall(operatorName, account, "DemoShop_42"),
 		MSISDN: SampleMSISDN,
 		Text:   "Votre paiement de 1500 XOF à Demo+Shop est confirmé. Réf. DemoShop_42",
 	}
 }
 
-// Status is a sample status lookup.
-func Status(operatorName, account string) operator.StatusCall {
-	return operator.StatusCall{Call: base(operatorName, account, "DemoShop_42"), Channel: "tpe", Lang: "fr"}
+// SampleStatus is a sample status lookup.
+func SampleStatus(operatorName, account string) operator.StatusCall {
+	return operator.StatusCall{Call: sampleCall(operatorName, account, "DemoShop_42"), Channel: "tpe", Lang: "fr"}
 }

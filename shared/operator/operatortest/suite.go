@@ -12,13 +12,13 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// maxAnswer is more than any answer that a driver may read into memory, in bytes.
-const maxAnswer = 1 << 20
+// oversizedBytes is more than any answer that a driver may read into memory, in bytes.
+const oversizedBytes = 1 << 20
 
 // Times of a call: what one gets that is answered, and what one gets that is not.
 const (
-	plenty = 15 * time.Second
-	little = 150 * time.Millisecond
+	longTimeout  = 15 * time.Second
+	shortTimeout = 150 * time.Millisecond
 )
 
 // Suite describes the driver under test.
@@ -27,13 +27,13 @@ type Suite struct {
 	Operator string
 	// New makes the driver with an account for Operator at a base URL.
 	New func(t *testing.T, baseURL string) operator.Driver
-	// Success, Refusal and NotApplied are the platform's answers to an operation's sample call: a complete success, a
+	// SuccessResponse, Refusal and NotApplied are the platform's answers to an operation's sample call: a complete success, a
 	// final refusal, and a refusal of which it is certain that nothing was applied.
-	Success    func(op Operation) Step
-	Refusal    func(op Operation) Step
-	NotApplied func(op Operation) Step
-	// Private are more texts that may stand in no fault, such as the account's access token.
-	Private []string
+	SuccessResponse    func(op Operation) Responder
+	RefusalResponse    func(op Operation) Responder
+	NotAppliedResponse func(op Operation) Responder
+	// Secrets are more texts that may stand in no fault, such as the account's access token.
+	Secrets []string
 }
 
 // Run runs the suite.
@@ -41,268 +41,268 @@ func Run(t *testing.T, s Suite) {
 	t.Run("account", s.account)
 	for _, op := range Operations(s.Operator, "") {
 		t.Run(op.Name, func(t *testing.T) {
-			t.Run("certain", func(t *testing.T) { s.certain(t, op) })
-			t.Run("uncertain", func(t *testing.T) { s.uncertain(t, op) })
-			t.Run("silence", func(t *testing.T) { s.silence(t, op) })
-			t.Run("nobody listens", func(t *testing.T) { s.nobodyListens(t, op) })
+			t.Run("certain", func(t *testing.T) { s.certainOutcomes(t, op) })
+			t.Run("uncertain", func(t *testing.T) { s.uncertainOutcomes(t, op) })
+			t.Run("silence", func(t *testing.T) { s.noResponse(t, op) })
+			t.Run("nobody listens", func(t *testing.T) { s.connectionRefused(t, op) })
 			t.Run("redirect is not followed", func(t *testing.T) { s.redirect(t, op) })
-			t.Run("no time left", func(t *testing.T) { s.noTime(t, op) })
-			t.Run("repeats send the same", func(t *testing.T) { s.repeats(t, op) })
+			t.Run("no time left", func(t *testing.T) { s.deadlinePassed(t, op) })
+			t.Run("repeats send the same", func(t *testing.T) { s.repeatedCall(t, op) })
 		})
 	}
 	t.Run("in parallel", s.parallel)
-	t.Run("lookup", s.lookup)
+	t.Run("lookup", s.statusLookup)
 }
 
 // account: the driver names the account that a new call would use, and a call may be pinned to it.
 func (s Suite) account(t *testing.T) {
-	peer := NewPeer(t)
-	driver := s.New(t, peer.URL)
-	name, err := driver.Account(t.Context(), s.Operator)
+	stub := NewStubOperator(t)
+	driver := s.New(t, stub.URL)
+	name, err := driver.CurrentAccountID(t.Context(), s.Operator)
 	if err != nil || name == "" {
 		t.Fatalf("got %q, %v", name, err)
 	}
-	if _, err := driver.Account(t.Context(), "nobody"); fault.As(err) == nil || fault.As(err).Kind != fault.OperatorRefusedUs {
+	if _, err := driver.CurrentAccountID(t.Context(), "nobody"); fault.FromError(err) == nil || fault.FromError(err).Kind != fault.IntegrationRejected {
 		t.Errorf("an operator without credentials: %v", err)
 	}
 	for _, op := range Operations(s.Operator, name) {
-		peer.Script(s.Success(op))
-		if result := s.run(t, driver, op); result.Outcome != operator.Done {
+		stub.SetResponses(s.SuccessResponse(op))
+		if result := s.runCall(t, driver, op); result.Outcome != operator.Succeeded {
 			t.Errorf("%s pinned to %q: %v", op.Name, name, result.Fault)
 		}
 	}
 	for _, op := range Operations(s.Operator, "gone") {
-		peer.Forget()
-		result := s.run(t, driver, op)
-		if result.Outcome != operator.Released || len(peer.Requests()) != 0 {
+		stub.ClearRequests()
+		result := s.runCall(t, driver, op)
+		if result.Outcome != operator.NotApplied || len(stub.Requests()) != 0 {
 			t.Errorf("%s with an account that is gone: outcome %d", op.Name, result.Outcome)
 		}
 	}
 }
 
-// certain: the three outcomes that an answer proves, each with one request.
-func (s Suite) certain(t *testing.T, op Operation) {
+// certainOutcomes: the three outcomes that an answer proves, each with one request.
+func (s Suite) certainOutcomes(t *testing.T, op Operation) {
 	cases := []struct {
 		name    string
-		step    Step
+		step    Responder
 		outcome operator.Outcome
 	}{
-		{"success", s.Success(op), operator.Done},
-		{"refusal", s.Refusal(op), operator.Refused},
-		{"not applied", s.NotApplied(op), operator.Released},
+		{"success", s.SuccessResponse(op), operator.Succeeded},
+		{"refusal", s.RefusalResponse(op), operator.Refused},
+		{"not applied", s.NotAppliedResponse(op), operator.NotApplied},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			peer := NewPeer(t)
-			peer.Script(c.step)
-			s.expect(t, peer, op, c.outcome)
+			stub := NewStubOperator(t)
+			stub.SetResponses(c.step)
+			s.expectOutcome(t, stub, op, c.outcome)
 		})
 	}
 }
 
-// uncertain: whatever else comes back proves nothing, and is not sent again on a fresh connection.
-func (s Suite) uncertain(t *testing.T, op Operation) {
-	peer := NewPeer(t)
+// uncertainOutcomes: whatever else comes back proves nothing, and is not sent again on a fresh connection.
+func (s Suite) uncertainOutcomes(t *testing.T, op Operation) {
+	stub := NewStubOperator(t)
 	cases := []struct {
 		name string
-		step Step
+		step Responder
 	}{
-		{"cut", Cut()},
-		{"half an answer", Half(http.StatusCreated, `{"half":"of an answer"}`)},
-		{"not HTTP", Raw("\x00\x01 garbage\r\n\r\n")},
-		{"oversize", Huge(http.StatusCreated, maxAnswer)},
-		{"HTML", Answer(http.StatusOK, "<html>OK</html>", "Content-Type", "text/html")},
-		{"nothing", Answer(http.StatusOK, "")},
-		{"no content", Answer(http.StatusNoContent, "")},
-		{"empty object", Answer(http.StatusCreated, "{}")},
-		{"array", Answer(http.StatusCreated, "[]")},
-		{"null", Answer(http.StatusCreated, "null")},
-		{"two values", Answer(http.StatusCreated, "{}{}")},
-		{"bare 400", Answer(http.StatusBadRequest, "")},
-		{"bare 404", Answer(http.StatusNotFound, "<html>not found</html>")},
-		{"bare 500", Answer(http.StatusInternalServerError, "")},
-		{"bare 502", Answer(http.StatusBadGateway, "<html>bad gateway</html>")},
-		{"bare 503", Answer(http.StatusServiceUnavailable, "<html>try later</html>")},
-		{"bare 504", Answer(http.StatusGatewayTimeout, "")},
+		{"cut", CloseConnection()},
+		{"half an answer", RespondTruncated(http.StatusCreated, `{"half":"of an answer"}`)},
+		{"not HTTP", RespondRaw("\x00\x01 garbage\r\n\r\n")},
+		{"oversize", RespondOversized(http.StatusCreated, oversizedBytes)},
+		{"HTML", Respond(http.StatusOK, "<html>OK</html>", "Content-Type", "text/html")},
+		{"nothing", Respond(http.StatusOK, "")},
+		{"no content", Respond(http.StatusNoContent, "")},
+		{"empty object", Respond(http.StatusCreated, "{}")},
+		{"array", Respond(http.StatusCreated, "[]")},
+		{"null", Respond(http.StatusCreated, "null")},
+		{"two values", Respond(http.StatusCreated, "{}{}")},
+		{"bare 400", Respond(http.StatusBadRequest, "")},
+		{"bare 404", Respond(http.StatusNotFound, "<html>not found</html>")},
+		{"bare 500", Respond(http.StatusInternalServerError, "")},
+		{"bare 502", Respond(http.StatusBadGateway, "<html>bad gateway</html>")},
+		{"bare 503", Respond(http.StatusServiceUnavailable, "<html>try later</html>")},
+		{"bare 504", Respond(http.StatusGatewayTimeout, "")},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			peer.Forget()
-			peer.Script(c.step)
-			s.expect(t, peer, op, operator.Unknown)
+			stub.ClearRequests()
+			stub.SetResponses(c.step)
+			s.expectOutcome(t, stub, op, operator.Unknown)
 		})
 	}
 }
 
-// silence: a request that arrived and is never answered may have been applied; the driver returns when its time is over.
-func (s Suite) silence(t *testing.T, op Operation) {
-	peer := NewPeer(t)
+// noResponse: a request that arrived and is never answered may have been applied; the driver returns when its time is over.
+func (s Suite) noResponse(t *testing.T, op Operation) {
+	stub := NewStubOperator(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	silent := peer.Silent()
-	peer.Script(func(w http.ResponseWriter, r *http.Request) {
+	neverRespond := stub.NeverRespond()
+	stub.SetResponses(func(w http.ResponseWriter, r *http.Request) {
 		cancel() // the call's time is over once the request is here
-		silent(w, r)
+		neverRespond(w, r)
 	})
-	result, _ := op.Run(ctx, s.New(t, peer.URL))
-	s.check(t, result)
+	result, _ := op.Call(ctx, s.New(t, stub.URL))
+	s.checkFault(t, result)
 	if result.Outcome != operator.Unknown {
 		t.Errorf("outcome %d: %v", result.Outcome, result.Fault)
 	}
-	peer.Script(silent)
-	short, cancelShort := context.WithTimeout(t.Context(), little)
+	stub.SetResponses(neverRespond)
+	short, cancelShort := context.WithTimeout(t.Context(), shortTimeout)
 	defer cancelShort()
-	result, _ = op.Run(short, s.New(t, peer.URL))
-	s.check(t, result)
-	if result.Outcome == operator.Done || result.Outcome == operator.Refused {
+	result, _ = op.Call(short, s.New(t, stub.URL))
+	s.checkFault(t, result)
+	if result.Outcome == operator.Succeeded || result.Outcome == operator.Refused {
 		t.Errorf("outcome %d without an answer", result.Outcome)
 	}
 }
 
-// nobodyListens: without a connection nothing was sent.
-func (s Suite) nobodyListens(t *testing.T, op Operation) {
-	peer := NewPeer(t)
-	peer.server.Close()
-	result := s.expect(t, peer, op, operator.Released)
-	if result.Fault.Kind != fault.OperatorDown {
+// connectionRefused: without a connection nothing was sent.
+func (s Suite) connectionRefused(t *testing.T, op Operation) {
+	stub := NewStubOperator(t)
+	stub.server.Close()
+	result := s.expectOutcome(t, stub, op, operator.NotApplied)
+	if result.Fault.Kind != fault.OperatorUnavailable {
 		t.Errorf("fault %d", result.Fault.Kind)
 	}
 }
 
 // redirect: a redirect is an answer like any other; the request goes nowhere else.
 func (s Suite) redirect(t *testing.T, op Operation) {
-	peer, elsewhere := NewPeer(t), NewPeer(t)
-	elsewhere.Script(s.Success(op))
+	stub, redirectTarget := NewStubOperator(t), NewStubOperator(t)
+	redirectTarget.SetResponses(s.SuccessResponse(op))
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
-		peer.Forget()
-		peer.Script(Answer(status, "{}", "Location", elsewhere.URL))
-		s.expect(t, peer, op, operator.Unknown)
+		stub.ClearRequests()
+		stub.SetResponses(Respond(status, "{}", "Location", redirectTarget.URL))
+		s.expectOutcome(t, stub, op, operator.Unknown)
 	}
-	if len(elsewhere.Requests()) != 0 {
+	if len(redirectTarget.Requests()) != 0 {
 		t.Error("a redirect was followed")
 	}
 }
 
-// noTime: a call whose time is over before it starts sends nothing.
-func (s Suite) noTime(t *testing.T, op Operation) {
-	peer := NewPeer(t)
-	peer.Script(s.Success(op))
-	driver := s.New(t, peer.URL)
+// deadlinePassed: a call whose time is over before it starts sends nothing.
+func (s Suite) deadlinePassed(t *testing.T, op Operation) {
+	stub := NewStubOperator(t)
+	stub.SetResponses(s.SuccessResponse(op))
+	driver := s.New(t, stub.URL)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	result, _ := op.Run(ctx, driver)
-	if result.Outcome == operator.Done || len(peer.Requests()) != 0 {
-		t.Errorf("outcome %d, %d requests", result.Outcome, len(peer.Requests()))
+	result, _ := op.Call(ctx, driver)
+	if result.Outcome == operator.Succeeded || len(stub.Requests()) != 0 {
+		t.Errorf("outcome %d, %d requests", result.Outcome, len(stub.Requests()))
 	}
-	s.check(t, result)
+	s.checkFault(t, result)
 }
 
-// repeats: the same call gives the same request, with the key in it.
-func (s Suite) repeats(t *testing.T, op Operation) {
-	peer := NewPeer(t)
-	peer.Script(s.Success(op))
-	driver := s.New(t, peer.URL)
-	s.run(t, driver, op)
-	s.run(t, driver, op)
-	requests := peer.Requests()
+// repeatedCall: the same call gives the same request, with the key in it.
+func (s Suite) repeatedCall(t *testing.T, op Operation) {
+	stub := NewStubOperator(t)
+	stub.SetResponses(s.SuccessResponse(op))
+	driver := s.New(t, stub.URL)
+	s.runCall(t, driver, op)
+	s.runCall(t, driver, op)
+	requests := stub.Requests()
 	if len(requests) != 2 || requests[0].Body != requests[1].Body || requests[0].Path != requests[1].Path {
 		t.Fatalf("the requests differ: %d of them", len(requests))
 	}
-	if !strings.Contains(requests[0].Body+requests[0].Path, op.Key) {
+	if !strings.Contains(requests[0].Body+requests[0].Path, op.IdempotencyKey) {
 		t.Error("the key is not in the request")
 	}
 }
 
 // parallel: a driver serves many calls at once (for the race detector).
 func (s Suite) parallel(t *testing.T) {
-	peers := map[string]*Peer{}
+	stubs := map[string]*StubOperator{}
 	var group sync.WaitGroup
 	for _, op := range Operations(s.Operator, "") {
-		peer := NewPeer(t)
-		peer.Script(s.Success(op))
-		peers[op.Name] = peer
-		driver := s.New(t, peer.URL)
+		stub := NewStubOperator(t)
+		stub.SetResponses(s.SuccessResponse(op))
+		stubs[op.Name] = stub
+		driver := s.New(t, stub.URL)
 		for range 8 {
 			group.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), plenty)
+				ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 				defer cancel()
-				if result, _ := op.Run(ctx, driver); result.Outcome != operator.Done {
+				if result, _ := op.Call(ctx, driver); result.Outcome != operator.Succeeded {
 					t.Errorf("%s: %v", op.Name, result.Fault)
 				}
 			})
 		}
 	}
 	group.Wait()
-	for name, peer := range peers {
-		if len(peer.Requests()) != 8 {
-			t.Errorf("%s: %d requests for 8 calls", name, len(peer.Requests()))
+	for name, stub := range stubs {
+		if len(stub.Requests()) != 8 {
+			t.Errorf("%s: %d requests for 8 calls", name, len(stub.Requests()))
 		}
 	}
 }
 
-// lookup: a status lookup that is not answered knows nothing.
-func (s Suite) lookup(t *testing.T) {
-	peer := NewPeer(t)
-	reader, ok := s.New(t, peer.URL).(operator.StatusReader)
-	row, _ := operator.Find(s.Operator)
-	if ok != row.StatusLookup {
-		t.Fatalf("the row says %v, the driver %v", row.StatusLookup, ok)
+// statusLookup: a status lookup that is not answered knows nothing.
+func (s Suite) statusLookup(t *testing.T) {
+	stub := NewStubOperator(t)
+	reader, ok := s.New(t, stub.URL).(operator.StatusLookup)
+	row, _ := operator.FindCapabilities(s.Operator)
+	if ok != row.HasStatusLookup {
+		t.Fatalf("the row says %v, the driver %v", row.HasStatusLookup, ok)
 	}
 	if !ok {
 		return
 	}
-	for name, step := range map[string]Step{
-		"silence": peer.Silent(), "cut": Cut(), "HTML": Answer(http.StatusOK, "<html>"), "empty": Answer(http.StatusOK, "{}"),
-		"bare 404": Answer(http.StatusNotFound, ""), "bare 500": Answer(http.StatusInternalServerError, ""),
+	for name, responder := range map[string]Responder{
+		"silence": stub.NeverRespond(), "cut": CloseConnection(), "HTML": Respond(http.StatusOK, "<html>"), "empty": Respond(http.StatusOK, "{}"),
+		"bare 404": Respond(http.StatusNotFound, ""), "bare 500": Respond(http.StatusInternalServerError, ""),
 	} {
-		peer.Script(step)
-		ctx, cancel := context.WithTimeout(t.Context(), little)
-		answer := reader.PaymentStatus(ctx, Status(s.Operator, ""))
+		stub.SetResponses(responder)
+		ctx, cancel := context.WithTimeout(t.Context(), shortTimeout)
+		response := reader.LookUpPayment(ctx, SampleStatus(s.Operator, ""))
 		cancel()
-		if answer.Known || answer.NotFound || answer.Status != "" || answer.Cause == nil {
-			t.Errorf("%s: %+v", name, answer)
+		if response.StatusKnown || response.OrderNotFound || response.OperatorStatus != "" || response.Cause == nil {
+			t.Errorf("%s: %+v", name, response)
 		}
 	}
 }
 
-// expect makes a fresh driver's call, and checks its outcome and that it sent one request at most.
-func (s Suite) expect(t *testing.T, peer *Peer, op Operation, outcome operator.Outcome) operator.Result {
+// expectOutcome makes a fresh driver's call, and checks its outcome and that it sent one request at most.
+func (s Suite) expectOutcome(t *testing.T, stub *StubOperator, op Operation, outcome operator.Outcome) operator.Result {
 	t.Helper()
-	result := s.run(t, s.New(t, peer.URL), op)
+	result := s.runCall(t, s.New(t, stub.URL), op)
 	if result.Outcome != outcome {
 		t.Fatalf("outcome %d, want %d: %v", result.Outcome, outcome, result.Fault)
 	}
-	if sent := len(peer.Requests()); sent > 1 {
+	if sent := len(stub.Requests()); sent > 1 {
 		t.Fatalf("%d requests", sent)
 	}
 	return result
 }
 
-// run makes a call with time enough and checks what holds of every result.
-func (s Suite) run(t *testing.T, driver operator.Driver, op Operation) operator.Result {
+// runCall makes a call with time enough and checks what holds of every result.
+func (s Suite) runCall(t *testing.T, driver operator.Driver, op Operation) operator.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), plenty)
+	ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 	defer cancel()
-	result, page := op.Run(ctx, driver)
-	s.check(t, result)
+	result, page := op.Call(ctx, driver)
+	s.checkFault(t, result)
 	complete := page.PayToken != "" && page.PaymentURL != "" && page.NotifToken != ""
-	if op.Name == "web" && complete != (result.Outcome == operator.Done) {
+	if op.Name == "web" && complete != (result.Outcome == operator.Succeeded) {
 		t.Error("a page comes with Done, and with Done alone")
 	}
 	return result
 }
 
-// faultKinds are the kinds of faults that may come with an outcome.
-var faultKinds = map[operator.Outcome][]fault.Kind{
-	operator.Unknown:  {fault.OutcomeUnknown},
-	operator.Refused:  {fault.OperatorError},
-	operator.Released: {fault.OperatorError, fault.OperatorRefusedUs, fault.OperatorDown},
+// allowedFaultKinds are the kinds of faults that may come with an outcome.
+var allowedFaultKinds = map[operator.Outcome][]fault.Kind{
+	operator.Unknown:    {fault.OutcomeUnknown},
+	operator.Refused:    {fault.OperatorError},
+	operator.NotApplied: {fault.OperatorError, fault.IntegrationRejected, fault.OperatorUnavailable},
 }
 
-// check: a fault with every outcome but Done, of a kind that fits, and nothing private in it.
-func (s Suite) check(t *testing.T, result operator.Result) {
+// checkFault: a fault with every outcome but Done, of a kind that fits, and nothing private in it.
+func (s Suite) checkFault(t *testing.T, result operator.Result) {
 	t.Helper()
-	if result.Outcome == operator.Done {
+	if result.Outcome == operator.Succeeded {
 		if result.Fault != nil {
 			t.Errorf("a fault with Done: %v", result.Fault)
 		}
@@ -311,16 +311,16 @@ func (s Suite) check(t *testing.T, result operator.Result) {
 	if result.Fault == nil || result.Fault.Cause == nil {
 		t.Fatal("no fault, or one without a cause")
 	}
-	fits := false
-	for _, kind := range faultKinds[result.Outcome] {
-		fits = fits || result.Fault.Kind == kind
+	allowed := false
+	for _, kind := range allowedFaultKinds[result.Outcome] {
+		allowed = allowed || result.Fault.Kind == kind
 	}
-	if !fits || (result.Fault.Operator != nil) != (result.Fault.Kind == fault.OperatorError) {
+	if !allowed || (result.Fault.OperatorException != nil) != (result.Fault.Kind == fault.OperatorError) {
 		t.Errorf("outcome %d with fault kind %d", result.Outcome, result.Fault.Kind)
 	}
-	for _, private := range append([]string{SampleToken, SampleAlias, SampleOTP, SampleMSISDN[1:], "ise2-very-private"}, s.Private...) {
-		if strings.Contains(result.Fault.Error(), private) {
-			t.Errorf("%q is in the fault's text", private)
+	for _, secret := range append([]string{SampleToken, SampleAlias, SampleOTP, SampleMSISDN[1:], "ise2-very-private"}, s.Secrets...) {
+		if strings.Contains(result.Fault.Error(), secret) {
+			t.Errorf("%q is in the fault's text", secret)
 		}
 	}
 }

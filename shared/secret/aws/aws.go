@@ -12,33 +12,33 @@ import (
 	"mobilegateway/shared/secret"
 )
 
-// API is the one call of the Secrets Manager client that is used.
-type API interface {
-	GetSecretValue(ctx context.Context, in *secretsmanager.GetSecretValueInput, options ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error)
+// SecretsManager is the one call of the Secrets Manager client that is used.
+type SecretsManager interface {
+	GetSecretValue(ctx context.Context, input *secretsmanager.GetSecretValueInput, options ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error)
 }
 
 // Source is a secret.Source over Secrets Manager.
 type Source struct {
-	api API
+	api SecretsManager
 }
 
 var _ secret.Source = (*Source)(nil)
 
 // New makes a source over a client (awsclient's Secrets).
-func New(api API) *Source { return &Source{api: api} }
+func New(api SecretsManager) *Source { return &Source{api: api} }
 
 // Fetch reads the version AWSCURRENT of a secret, by name or ARN: its string, or its bytes where it has no string. It
 // fails where the service does, or the secret is empty.
 func (s *Source) Fetch(ctx context.Context, id string) (secret.Value, error) {
-	out, err := s.api.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: sdk.String(id)})
+	output, err := s.api.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: sdk.String(id)})
 	if err != nil {
 		return secret.Value{}, fmt.Errorf("fetch a secret: %w", err)
 	}
-	value := secret.Value{Current: out.SecretBinary, Version: sdk.ToString(out.VersionId)}
-	if out.SecretString != nil {
-		value.Current = []byte(*out.SecretString)
+	value := secret.Value{Bytes: output.SecretBinary, Version: sdk.ToString(output.VersionId)}
+	if output.SecretString != nil {
+		value.Bytes = []byte(*output.SecretString)
 	}
-	if len(value.Current) == 0 {
+	if len(value.Bytes) == 0 {
 		return secret.Value{}, errors.New("fetch a secret: it is empty")
 	}
 	return value, nil

@@ -48,7 +48,7 @@ const (
 	attributeURL      = "url" // of a server, its origin
 	attributeVersion  = "version"
 	attributeFailures = "failures"
-	attributeWhy      = "last_why"
+	attributeReason   = "last_why"
 	attributeStatus   = "last_status"
 	attributeChanged  = "changed_at"
 	attributeSlow     = "slow"
@@ -56,18 +56,18 @@ const (
 	attributeExpireAt = "expire_at" // seconds, as the table's time to live needs them
 )
 
-// keyOf is the key of an item. A URL may be long and hold anything, so its hash stands for it.
-func keyOf(prefix, merchantID, url string) string {
+// hashedKey is the key of an item. A URL may be long and hold anything, so its hash stands for it.
+func hashedKey(prefix, merchantID, url string) string {
 	sum := sha256.Sum256([]byte(merchantID + "\x00" + url))
 	return prefix + hex.EncodeToString(sum[:])
 }
 
 // urlKey is the item that says whether a URL is disabled. Earlier versions kept its failures there too, which are not read
 // any more.
-func urlKey(e webhook.Endpoint) string { return keyOf("endpoint#", e.MerchantID, e.URL) }
+func urlKey(e webhook.Endpoint) string { return hashedKey("endpoint#", e.MerchantID, e.URL) }
 
 // serverKey is the item of a server's failures.
-func serverKey(s webhook.Server) string { return keyOf("server#", s.MerchantID, s.Origin) }
+func serverKey(s webhook.Server) string { return hashedKey("server#", s.MerchantID, s.Origin) }
 
 // Health implements webhook.HealthStore: two strongly consistent reads, side by side.
 func (s *Store) Health(ctx context.Context, endpoint webhook.Endpoint) (webhook.Health, error) {
@@ -81,17 +81,17 @@ func (s *Store) Health(ctx context.Context, endpoint webhook.Endpoint) (webhook.
 	if err := errors.Join(serverErr, disabledErr); err != nil {
 		return health, err
 	}
-	r := reader{item: server}
+	r := itemReader{item: server}
 	health.Version = r.number(attributeVersion)
 	if r.number(attributeExpireAt) > s.now().Unix() {
 		health.Failures = int(r.number(attributeFailures))
 		health.Slow = r.number(attributeSlow) == 1
-		r.last(&health)
+		r.readLastFailure(&health)
 	}
 	r.item = disabled
-	health.DisabledVersion, health.DisabledAt = r.number(attributeVersion), r.moment(attributeDisabled)
+	health.DisabledVersion, health.DisabledAt = r.number(attributeVersion), r.timestamp(attributeDisabled)
 	if !health.Enabled() {
-		r.last(&health)
+		r.readLastFailure(&health)
 	}
 	return health, r.err
 }
@@ -100,7 +100,7 @@ func (s *Store) Health(ctx context.Context, endpoint webhook.Endpoint) (webhook.
 func (s *Store) get(ctx context.Context, key string) (map[string]types.AttributeValue, error) {
 	output, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      aws.String(s.table),
-		Key:            map[string]types.AttributeValue{attributeKey: text(key)},
+		Key:            map[string]types.AttributeValue{attributeKey: stringValue(key)},
 		ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
@@ -112,53 +112,53 @@ func (s *Store) get(ctx context.Context, key string) (map[string]types.Attribute
 // SaveHealth implements webhook.HealthStore: one conditional put of the server's item, which expires.
 func (s *Store) SaveHealth(ctx context.Context, h webhook.Health) (bool, error) {
 	server := h.Server()
-	item := newItem(serverKey(server), server.MerchantID, server.Origin, h)
-	item[attributeFailures] = number(int64(h.Failures))
-	item[attributeExpireAt] = number(h.ChangedAt.Add(webhook.HealthLife).Unix())
+	item := commonAttributes(serverKey(server), server.MerchantID, server.Origin, h)
+	item[attributeFailures] = numberValue(int64(h.Failures))
+	item[attributeExpireAt] = numberValue(h.ChangedAt.Add(webhook.HealthRetention).Unix())
 	if h.Slow {
-		item[attributeSlow] = number(1)
+		item[attributeSlow] = numberValue(1)
 	}
 	return s.put(ctx, item, h.Version)
 }
 
 // SaveDisabled implements webhook.HealthStore: one conditional put of the URL's item, which expires once it is enabled.
 func (s *Store) SaveDisabled(ctx context.Context, h webhook.Health) (bool, error) {
-	item := newItem(urlKey(h.Endpoint), h.MerchantID, h.URL, h)
+	item := commonAttributes(urlKey(h.Endpoint), h.MerchantID, h.URL, h)
 	if h.Enabled() {
-		item[attributeExpireAt] = number(h.ChangedAt.Add(webhook.HealthLife).Unix())
+		item[attributeExpireAt] = numberValue(h.ChangedAt.Add(webhook.HealthRetention).Unix())
 	} else {
-		item[attributeDisabled] = number(h.DisabledAt.UnixMilli())
+		item[attributeDisabled] = numberValue(h.DisabledAt.UnixMilli())
 	}
 	return s.put(ctx, item, h.DisabledVersion)
 }
 
-// newItem is what both kinds of items have.
-func newItem(key, merchantID, url string, h webhook.Health) map[string]types.AttributeValue {
+// commonAttributes is what both kinds of items have.
+func commonAttributes(key, merchantID, url string, h webhook.Health) map[string]types.AttributeValue {
 	item := map[string]types.AttributeValue{
-		attributeKey:      text(key),
-		attributeMerchant: text(merchantID),
-		attributeURL:      text(url),
-		attributeStatus:   number(int64(h.LastStatus)),
-		attributeChanged:  number(h.ChangedAt.UnixMilli()),
+		attributeKey:      stringValue(key),
+		attributeMerchant: stringValue(merchantID),
+		attributeURL:      stringValue(url),
+		attributeStatus:   numberValue(int64(h.LastStatus)),
+		attributeChanged:  numberValue(h.ChangedAt.UnixMilli()),
 	}
-	if h.LastWhy != "" {
-		item[attributeWhy] = text(h.LastWhy)
+	if h.LastReason != "" {
+		item[attributeReason] = stringValue(h.LastReason)
 	}
 	return item
 }
 
 // put stores an item where the stored one has a version, or is not there.
 func (s *Store) put(ctx context.Context, item map[string]types.AttributeValue, version int64) (bool, error) {
-	item[attributeVersion] = number(version + 1)
+	item[attributeVersion] = numberValue(version + 1)
 	_, err := s.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName:                 aws.String(s.table),
 		Item:                      item,
 		ConditionExpression:       aws.String("attribute_not_exists(pk) OR #version = :version"),
 		ExpressionAttributeNames:  map[string]string{"#version": attributeVersion},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":version": number(version)},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":version": numberValue(version)},
 	})
-	var refused *types.ConditionalCheckFailedException
-	if errors.As(err, &refused) {
+	var conditionErr *types.ConditionalCheckFailedException
+	if errors.As(err, &conditionErr) {
 		return false, nil
 	}
 	if err != nil {
@@ -167,29 +167,31 @@ func (s *Store) put(ctx context.Context, item map[string]types.AttributeValue, v
 	return true, nil
 }
 
-func text(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }
+func stringValue(value string) types.AttributeValue {
+	return &types.AttributeValueMemberS{Value: value}
+}
 
-func number(value int64) types.AttributeValue {
+func numberValue(value int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(value, 10)}
 }
 
-// reader reads attributes and keeps the first fault. An absent attribute is its type's zero.
-type reader struct {
+// itemReader reads attributes and keeps the first fault. An absent attribute is its type's zero.
+type itemReader struct {
 	item map[string]types.AttributeValue
 	err  error
 }
 
-func (r *reader) text(name string) string {
-	value, is := r.item[name].(*types.AttributeValueMemberS)
-	if !is {
+func (r *itemReader) text(name string) string {
+	value, isType := r.item[name].(*types.AttributeValueMemberS)
+	if !isType {
 		return ""
 	}
 	return value.Value
 }
 
-func (r *reader) number(name string) int64 {
-	value, is := r.item[name].(*types.AttributeValueMemberN)
-	if !is {
+func (r *itemReader) number(name string) int64 {
+	value, isType := r.item[name].(*types.AttributeValueMemberN)
+	if !isType {
 		return 0
 	}
 	n, err := strconv.ParseInt(value.Value, 10, 64)
@@ -199,7 +201,7 @@ func (r *reader) number(name string) int64 {
 	return n
 }
 
-func (r *reader) moment(name string) time.Time {
+func (r *itemReader) timestamp(name string) time.Time {
 	milliseconds := r.number(name)
 	if milliseconds == 0 {
 		return time.Time{}
@@ -207,9 +209,9 @@ func (r *reader) moment(name string) time.Time {
 	return time.UnixMilli(milliseconds).UTC()
 }
 
-// last reads the last failed attempt and when it was.
-func (r *reader) last(h *webhook.Health) {
+// readLastFailure reads the last failed attempt and when it was.
+func (r *itemReader) readLastFailure(h *webhook.Health) {
 	h.LastStatus = int(r.number(attributeStatus))
-	h.LastWhy = r.text(attributeWhy)
-	h.ChangedAt = r.moment(attributeChanged)
+	h.LastReason = r.text(attributeReason)
+	h.ChangedAt = r.timestamp(attributeChanged)
 }

@@ -26,13 +26,13 @@ const table = "ledger"
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// open starts a server with an empty ledger table; every request passes through transport.
-func open(t *testing.T, transport http.RoundTripper) (*dynamo.Store, *dynamodb.Client) {
+// newStore starts a server with an empty ledger table; every request passes through transport.
+func newStore(t *testing.T, transport http.RoundTripper) (*dynamo.Store, *dynamodb.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	client := dynamodb.New(dynamodb.Options{
-		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.Endpoint(t)), HTTPClient: &http.Client{Transport: transport},
+		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.StartEndpoint(t)), HTTPClient: &http.Client{Transport: transport},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
 		}),
@@ -44,7 +44,7 @@ func open(t *testing.T, transport http.RoundTripper) (*dynamo.Store, *dynamodb.C
 	return dynamo.New(client, table, func() time.Time { return now }), client
 }
 
-func read(t *testing.T, s *dynamo.Store, e webhook.Endpoint) webhook.Health {
+func mustRead(t *testing.T, s *dynamo.Store, e webhook.Endpoint) webhook.Health {
 	t.Helper()
 	health, err := s.Health(context.Background(), e)
 	if err != nil {
@@ -53,7 +53,7 @@ func read(t *testing.T, s *dynamo.Store, e webhook.Endpoint) webhook.Health {
 	return health
 }
 
-func save(t *testing.T, s *dynamo.Store, h webhook.Health) bool {
+func mustSave(t *testing.T, s *dynamo.Store, h webhook.Health) bool {
 	t.Helper()
 	saved, err := s.SaveHealth(context.Background(), h)
 	if err != nil {
@@ -63,97 +63,97 @@ func save(t *testing.T, s *dynamo.Store, h webhook.Health) bool {
 }
 
 func TestHealth(t *testing.T) {
-	s, client := open(t, http.DefaultTransport)
+	s, client := newStore(t, http.DefaultTransport)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/notif?a=1&b=é"}
-	if got := read(t, s, shop); got != (webhook.Health{Endpoint: shop}) || !got.FastPath() {
+	if got := mustRead(t, s, shop); got != (webhook.Health{Endpoint: shop}) || !got.AllowsFastPath() {
 		t.Fatalf("of nothing: %+v", got)
 	}
-	full := webhook.Health{Endpoint: shop, Failures: 3, LastWhy: "server", LastStatus: 503, ChangedAt: now, Slow: true}
-	if !save(t, s, full) {
+	full := webhook.Health{Endpoint: shop, Failures: 3, LastReason: "server", LastStatus: 503, ChangedAt: now, Slow: true}
+	if !mustSave(t, s, full) {
 		t.Fatal("the first was not saved")
 	}
 	full.Version = 1
 	for _, url := range []string{shop.URL, "https://shop.example.com:443/another"} {
 		full.URL = url
-		if got := read(t, s, full.Endpoint); got != full {
+		if got := mustRead(t, s, full.Endpoint); got != full {
 			t.Errorf("read back %+v, want %+v", got, full)
 		}
 	}
 	well := webhook.Health{Endpoint: shop, Version: 1, ChangedAt: now}
-	if !save(t, s, well) {
+	if !mustSave(t, s, well) {
 		t.Fatal("the next was not saved")
 	}
 	well.Version = 2
-	if got := read(t, s, shop); got != well {
+	if got := mustRead(t, s, shop); got != well {
 		t.Errorf("read back %+v, want %+v", got, well)
 	}
 	for _, version := range []int64{0, 1, 3} {
-		if save(t, s, webhook.Health{Endpoint: shop, Version: version, Failures: 9}) {
+		if mustSave(t, s, webhook.Health{Endpoint: shop, Version: version, Failures: 9}) {
 			t.Errorf("saved over another version, with %d", version)
 		}
 	}
 	for _, other := range []webhook.Endpoint{
 		{MerchantID: "demo0001", URL: "https://shop.example.com:8443/"}, {MerchantID: "demo0002", URL: shop.URL}, {MerchantID: "demo0001" + "h", URL: shop.URL[1:]},
 	} {
-		if got := read(t, s, other); got.Version != 0 {
+		if got := mustRead(t, s, other); got.Version != 0 {
 			t.Errorf("%+v has another endpoint's health", other)
 		}
 	}
-	item := only(t, client)
-	if got := item[ledgerdynamo.TimeToLive].(*types.AttributeValueMemberN).Value; got != strconv.FormatInt(now.Add(webhook.HealthLife).Unix(), 10) {
+	item := onlyItem(t, client)
+	if got := item[ledgerdynamo.TimeToLive].(*types.AttributeValueMemberN).Value; got != strconv.FormatInt(now.Add(webhook.HealthRetention).Unix(), 10) {
 		t.Errorf("it expires at %s", got)
 	}
 }
 
 // decision "notifications": a URL is disabled alone, and for ever; what is known of its server expires.
 func TestDisabled(t *testing.T) {
-	s, client := open(t, http.DefaultTransport)
+	s, client := newStore(t, http.DefaultTransport)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
-	gone := webhook.Health{Endpoint: shop, LastWhy: "gone", LastStatus: 410, ChangedAt: now, DisabledAt: now}
+	gone := webhook.Health{Endpoint: shop, LastReason: "gone", LastStatus: 410, ChangedAt: now, DisabledAt: now}
 	ctx := context.Background()
 	if saved, err := s.SaveDisabled(ctx, gone); !saved || err != nil {
 		t.Fatal(saved, err)
 	}
 	gone.DisabledVersion = 1
-	if got := read(t, s, shop); got != gone {
+	if got := mustRead(t, s, shop); got != gone {
 		t.Errorf("read back %+v, want %+v", got, gone)
 	}
-	if _, expires := only(t, client)[ledgerdynamo.TimeToLive]; expires {
+	if _, expires := onlyItem(t, client)[ledgerdynamo.TimeToLive]; expires {
 		t.Error("a disabled URL expires")
 	}
-	if other := read(t, s, webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/b"}); !other.Enabled() {
+	if other := mustRead(t, s, webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/b"}); !other.Enabled() {
 		t.Errorf("another URL is disabled: %+v", other)
 	}
 	if saved, err := s.SaveDisabled(ctx, webhook.Health{Endpoint: shop}); saved || err != nil {
 		t.Errorf("saved over another version: %v", err)
 	}
-	if saved, err := s.SaveDisabled(ctx, gone.Enable(now)); !saved || err != nil {
+	if saved, err := s.SaveDisabled(ctx, gone.AfterEnable(now)); !saved || err != nil {
 		t.Fatal(saved, err)
 	}
-	if got := read(t, s, shop); !got.Enabled() || got.DisabledVersion != 2 {
+	if got := mustRead(t, s, shop); !got.Enabled() || got.DisabledVersion != 2 {
 		t.Errorf("enabled: %+v", got)
 	}
-	if _, expires := only(t, client)[ledgerdynamo.TimeToLive]; !expires {
+	if _, expires := onlyItem(t, client)[ledgerdynamo.TimeToLive]; !expires {
 		t.Error("an item that says nothing stays for ever")
 	}
 }
 
 // What has expired counts no more, though the table has not dropped it yet; and it is written over.
 func TestFailuresExpire(t *testing.T) {
-	s, _ := open(t, http.DefaultTransport)
+	s, _ := newStore(t, http.DefaultTransport)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
-	save(t, s, webhook.Health{Endpoint: shop, Failures: 5, Slow: true, ChangedAt: now.Add(-webhook.HealthLife)})
-	if got := read(t, s, shop); !got.FastPath() || got.Failures != 0 || got.Version != 1 {
+	mustSave(t, s, webhook.Health{Endpoint: shop, Failures: 5, Slow: true, ChangedAt: now.Add(-webhook.HealthRetention)})
+	if got := mustRead(t, s, shop); !got.AllowsFastPath() || got.Failures != 0 || got.Version != 1 {
 		t.Errorf("%+v", got)
 	}
-	if !save(t, s, webhook.Health{Endpoint: shop, Version: 1, Failures: 1, ChangedAt: now}) || read(t, s, shop).Failures != 1 {
+	if !mustSave(t, s, webhook.Health{Endpoint: shop, Version: 1, Failures: 1, ChangedAt: now}) || mustRead(t, s, shop).Failures != 1 {
 		t.Error("not written over")
 	}
 }
 
 // An earlier version kept a URL's failures beside its being disabled: the one is not read any more, the other is.
-func TestAnEarlierVersionsItems(t *testing.T) {
-	s, client := open(t, http.DefaultTransport)
+func TestItemsOfEarlierVersion(t *testing.T) {
+	s, client := newStore(t, http.DefaultTransport)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
 	sum := sha256.Sum256([]byte(shop.MerchantID + "\x00" + shop.URL))
 	whole := func(n int64) types.AttributeValue {
@@ -171,20 +171,20 @@ func TestAnEarlierVersionsItems(t *testing.T) {
 		if _, err := client.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}); err != nil {
 			t.Fatal(err)
 		}
-		if got := read(t, s, shop); got.Enabled() == disabled || got.Failures != 0 || got.Slow || got.DisabledVersion != 7 {
+		if got := mustRead(t, s, shop); got.Enabled() == disabled || got.Failures != 0 || got.Slow || got.DisabledVersion != 7 {
 			t.Errorf("disabled %v: %+v", disabled, got)
 		}
 	}
 }
 
-// only is the one item of the table. It is none of the ledger's: no index shows it, and the relay's filter passes it over.
-func only(t *testing.T, client *dynamodb.Client) map[string]types.AttributeValue {
+// onlyItem is the one item of the table. It is none of the ledger's: no index shows it, and the relay's filter passes it over.
+func onlyItem(t *testing.T, client *dynamodb.Client) map[string]types.AttributeValue {
 	t.Helper()
 	out, err := client.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(table)})
 	if err != nil || len(out.Items) != 1 {
 		t.Fatalf("%d items, %v", len(out.Items), err)
 	}
-	for _, attribute := range []string{ledgerdynamo.FastAttribute, "due_shard", "due_at", "merchant_day"} {
+	for _, attribute := range []string{ledgerdynamo.WakeAttribute, "due_shard", "due_at", "merchant_day"} {
 		if _, found := out.Items[0][attribute]; found {
 			t.Errorf("the item has %s", attribute)
 		}
@@ -192,15 +192,15 @@ func only(t *testing.T, client *dynamodb.Client) map[string]types.AttributeValue
 	return out.Items[0]
 }
 
-func TestOneOfManyWins(t *testing.T) {
-	s, _ := open(t, http.DefaultTransport)
+func TestConcurrentSaveHasOneWinner(t *testing.T) {
+	s, _ := newStore(t, http.DefaultTransport)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/"}
 	var mutex sync.Mutex
 	won := 0
 	var group sync.WaitGroup
 	for i := range 10 {
 		group.Go(func() {
-			if save(t, s, webhook.Health{Endpoint: shop, Failures: i + 1, ChangedAt: now}) {
+			if mustSave(t, s, webhook.Health{Endpoint: shop, Failures: i + 1, ChangedAt: now}) {
 				mutex.Lock()
 				defer mutex.Unlock()
 				won++
@@ -208,15 +208,15 @@ func TestOneOfManyWins(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if won != 1 || read(t, s, shop).Version != 1 {
-		t.Errorf("%d won, version %d", won, read(t, s, shop).Version)
+	if won != 1 || mustRead(t, s, shop).Version != 1 {
+		t.Errorf("%d won, version %d", won, mustRead(t, s, shop).Version)
 	}
 }
 
-// lost applies requests and loses the answers.
-type lost struct{ on bool }
+// lostResponseTransport applies requests and loses the answers.
+type lostResponseTransport struct{ on bool }
 
-func (l *lost) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *lostResponseTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := http.DefaultTransport.RoundTrip(r)
 	if l.on && err == nil {
 		_ = response.Body.Close()
@@ -226,8 +226,8 @@ func (l *lost) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestErrors(t *testing.T) {
-	line := &lost{}
-	s, client := open(t, line)
+	line := &lostResponseTransport{}
+	s, client := newStore(t, line)
 	ctx := context.Background()
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/canary"}
 	line.on = true
@@ -238,11 +238,11 @@ func TestErrors(t *testing.T) {
 		t.Errorf("saved %v, %v", saved, err)
 	}
 	line.on = false
-	if got := read(t, s, shop); got.Version != 1 {
+	if got := mustRead(t, s, shop); got.Version != 1 {
 		t.Errorf("what was applied is there: %+v", got)
 	}
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: aws.String(table), Key: map[string]types.AttributeValue{"pk": only(t, client)["pk"]}, UpdateExpression: aws.String("SET failures = :x"),
+		TableName: aws.String(table), Key: map[string]types.AttributeValue{"pk": onlyItem(t, client)["pk"]}, UpdateExpression: aws.String("SET failures = :x"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":x": &types.AttributeValueMemberN{Value: "1.5"}},
 	})
 	if err != nil {

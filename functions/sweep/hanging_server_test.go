@@ -1,0 +1,55 @@
+package sweep_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+// A merchant that names another server each time, all of which hang, holds up no other merchant: after some slow attempts
+// few of its run side by side, wherever they go.
+func TestHangingServersOfOneMerchant(t *testing.T) {
+	s := newFixture(t)
+	const first, more = 32, 48
+	var entered sync.WaitGroup
+	entered.Add(first)
+	var count atomic.Int64
+	var once sync.Once
+	release := make(chan struct{})
+	hang := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if count.Add(1) > first {
+			<-release
+			return
+		}
+		entered.Done()
+		entered.Wait()
+		once.Do(func() { s.Clock.Advance(4 * time.Second) }) // all of the first wave took so long
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	var backlog []*ledger.Entry
+	for i := range first + more {
+		server := httptest.NewServer(hang)
+		t.Cleanup(server.Close)
+		backlog = append(backlog, s.StoreDueNotification(fmt.Sprint("DemoShop_", i), func(e *ledger.Entry) {
+			e.NotifyURL = server.URL
+			e.CreatedAt = e.CreatedAt.Add(-time.Hour)
+		}))
+	}
+	s.Clock.Advance(time.Second)
+	other := s.StoreDueNotification("OtherShop_1000", func(e *ledger.Entry) { e.MerchantID = "othr0002" })
+	s.runWhileHanging(t, other, release)
+	for range 10 {
+		s.runSweepAfter(t, 6*time.Minute)
+	}
+	for _, e := range backlog {
+		if len(s.MustGet(t, e).Delivered) != 1 {
+			t.Errorf("%s is not told: %+v", e.ID, s.MustGet(t, e).Outbox)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package archtest
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestNoMachineSpecificText keeps out of every file what only holds on the machine where it was written: paths outside the checkout,
+// and the hosts of package registries, which each machine has its own setting for (lock files included).
+func TestNoMachineSpecificText(t *testing.T) {
+	for _, f := range trackedFiles(t) {
+		for _, forbidden := range forbiddenTexts() {
+			if line := lineNumber(f.Text, forbidden); line > 0 {
+				t.Errorf("%s:%d names %q", f.Name, line, forbidden)
+			}
+		}
+	}
+}
+
+// forbiddenTexts are the words. They are put together here, so that this file does not have them itself.
+func forbiddenTexts() []string {
+	forbiddenWords := []string{"../" + "shared/spec", "../" + "shared/design", "/" + "work/", "/" + "home/"}
+	for _, host := range []string{
+		"proxy.golang", "sum.golang", "registry.npmjs", "registry.yarnpkg", "pypi", "files.pythonhosted", "test.pypi", "repo.maven.apache", "deb.debian", "static.crates",
+	} {
+		forbiddenWords = append(forbiddenWords, host+"."+"org")
+	}
+	return append(forbiddenWords, "repo1.maven."+"org", "index."+"crates.io", "registry."+"npmmirror")
+}
+
+// lineNumber is the number of the first line that has a word, 0 for none.
+func lineNumber(text []byte, forbidden string) int {
+	at := bytes.Index(text, []byte(forbidden))
+	if at < 0 {
+		return 0
+	}
+	return bytes.Count(text[:at], []byte("\n")) + 1
+}
+
+// trackedFiles reads the files of the tree as git sees them: all but those that .gitignore names. It asks no git, so that an
+// archive of the tree is judged alike. Binary files are passed over.
+func trackedFiles(t *testing.T) []*parsedFile {
+	t.Helper()
+	top := loadTree(t).Root
+	ignored := readGitignore(t, top)
+	var files []*parsedFile
+	err := filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(top, name)
+		if err != nil {
+			return err
+		}
+		relative = filepath.ToSlash(relative)
+		if ignored(relative, entry.IsDir()) {
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !entry.Type().IsRegular() {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil || bytes.IndexByte(text, 0) >= 0 {
+			return err
+		}
+		files = append(files, &parsedFile{Name: relative, Text: text})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// readGitignore reads .gitignore. It understands what ours has: a name, a pattern of names or "**/" and a path, one a line,
+// folders with a slash at the end.
+func readGitignore(t *testing.T, top string) func(string, bool) bool {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(top, ".gitignore"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, names := []string{".git"}, []string{}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		pattern, everywhere := strings.CutPrefix(strings.TrimSuffix(line, "/"), "**/")
+		if strings.Contains(pattern, "**") || strings.Contains(pattern, "!") || strings.Contains(pattern, "/") && !everywhere {
+			t.Fatalf(".gitignore: this test does not understand %q", line)
+		}
+		if strings.HasSuffix(line, "/") {
+			folders = append(folders, pattern)
+		} else {
+			names = append(names, pattern)
+		}
+	}
+	return func(name string, folder bool) bool {
+		patterns := names
+		if folder {
+			patterns = folders
+		}
+		return slices.ContainsFunc(patterns, func(pattern string) bool { return pathEndsIn(name, pattern) })
+	}
+}
+
+// pathEndsIn tells whether the last elements of a path match a pattern of as many elements.
+func pathEndsIn(name, pattern string) bool {
+	elements, wanted := strings.Split(name, "/"), strings.Split(pattern, "/")
+	if len(elements) < len(wanted) {
+		return false
+	}
+	matched, err := path.Match(pattern, strings.Join(elements[len(elements)-len(wanted):], "/"))
+	return err == nil && matched
+}

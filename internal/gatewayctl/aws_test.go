@@ -1,0 +1,216 @@
+package gatewayctl
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/local/awscalls"
+	"mobilegateway/internal/local/secrets"
+	"mobilegateway/shared/awsclient"
+	"mobilegateway/shared/ledger"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/merchant"
+)
+
+// newLocalAWSTool is a desk in front of real stores, with secrets that have no value yet, as a deployment makes them. Each call
+// of the tool is in the record, by the template's names.
+func newLocalAWSTool(t *testing.T) (*testTool, *awsclient.Client, *awscalls.Recorder) {
+	t.Helper()
+	d := newTestTool(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	tables, err := dynoxide.Start(ctx, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tables.Stop)
+	versions := 0
+	vault, err := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), time.Now, func() string {
+		versions++
+		return fmt.Sprintf("00000000-0000-4000-8000-%012d", versions)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := url.Parse(tables.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := awscalls.New(map[string]string{"LOCAL": "gatewayctl"}, map[string]string{
+		"ledger": "LedgerTable", "merchants": "MerchantTable", "limits": "LimitTable",
+	}, "LOCAL", func() {})
+	database := httptest.NewServer(record.ProxyDynamoDB(engine))
+	t.Cleanup(database.Close)
+	server := httptest.NewServer(record.WrapSecretsManager(vault))
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{
+		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "LOCAL", "AWS_SECRET_ACCESS_KEY": "local",
+		"AWS_ENDPOINT_URL_DYNAMODB": database.URL, "AWS_ENDPOINT_URL_SECRETS_MANAGER": server.URL,
+	} {
+		d.variables[name] = value
+	}
+	variable := func(name string) string {
+		if name == "AWS_ACCESS_KEY_ID" {
+			return "OTHER" // the test's own calls are not the tool's
+		}
+		return d.variables[name]
+	}
+	d.connect = Connect
+	client, err := awsclient.New(variable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	makeTables(t, client)
+	return d, client, record
+}
+
+func makeTables(t *testing.T, client *awsclient.Client) {
+	t.Helper()
+	ctx := context.Background()
+	_, err := client.DynamoDB().CreateTable(ctx, ledgerdynamo.Schema("ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"merchants", "limits"} {
+		_, err = client.DynamoDB().CreateTable(ctx, &dynamodb.CreateTableInput{
+			TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
+			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
+			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"token-keys", "callback-keys", "webhook-keys"} {
+		_, err := client.SecretsManager().CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: aws.String(name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCommandsOnLocalAWS is the story of a new deployment: keys, a merchant, a rotation, a replay and what the audit says.
+func TestCommandsOnLocalAWS(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a database")
+	}
+	d, client, _ := newLocalAWSTool(t)
+	for _, ring := range []string{"tokens", "callbacks", "webhooks", "webhooks"} {
+		d.mustRun("keys add "+ring+confirmFlags, nil)
+	}
+	var keys []keyView
+	d.mustRun("keys list webhooks", &keys)
+	if len(keys) != 2 {
+		t.Fatalf("keys: %+v", keys)
+	}
+	d.expectFailure("operator list --operator-secret none", ExitDone, "")
+	d.input = `{"sandbox":{"current":"a","accounts":{"a":{"base_url":"https://o.example","access_token":"t"}}}}`
+	d.expectFailure("operator set -"+confirmFlags, ExitFailed, "there is no secret operators")
+
+	shop := d.onboardShop()
+	d.mustRun("token rotate ShopA"+confirmFlags, nil)
+	d.mustRun("host add ShopA b.example"+confirmFlags, nil)
+	d.expectFailure("merchant add shopa --country ci --operator sandbox"+confirmFlags, ExitFailed, merchant.ErrNameTaken.Error())
+	const count = 30
+	store := ledgerdynamo.New(client.DynamoDB(), "ledger")
+	for i := range count {
+		e := d.addDeliveredPayment(shop, i, d.now.Add(time.Duration(i)*time.Second))
+		e.Version = 1
+		if _, err := store.Insert(context.Background(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.now = d.now.Add(time.Hour)
+	var result replayResult
+	d.mustRun("deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+confirmFlags, &result)
+	if result.Queued != count {
+		t.Errorf("replayed: %+v", result)
+	}
+	e, err := store.Get(context.Background(), ledger.Key{Kind: ledger.Payment, ID: "ShopA_7"})
+	if err != nil || !e.WakesRelay() || e.Version != 2 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, out, _ := d.run("export --merchant ShopA --from 2026-03-01 --to 2026-03-01"); strings.Count(out, "\n") != count+1 {
+		t.Errorf("export: %s", out)
+	}
+	var records []Record
+	d.mustRun("audit", &records)
+	outcomes := map[string]int{}
+	for _, r := range records {
+		outcomes[r.What+" "+r.Outcome]++
+	}
+	for what, want := range map[string]int{"add a key done": 5, // shop adds one too
+		"add a merchant done": 1, "add a merchant failed": 1, "issue a token done": 1,
+		"add notification hosts done": 1, "replay deliveries done": 1, "set operators' credentials failed": 1} {
+		if outcomes[what] != want {
+			t.Errorf("%s: %d records, want %d of %v", what, outcomes[what], want, outcomes)
+		}
+	}
+	var merchants []merchantView
+	if d.mustRun("merchant list", &merchants); len(merchants) != 1 {
+		t.Errorf("audit records count as merchants: %+v", merchants)
+	}
+}
+
+func TestConcurrentSecretChangeIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a database")
+	}
+	d, client, _ := newLocalAWSTool(t)
+	ctx := context.Background()
+	v := secretsManagerStore{client.SecretsManager()}
+	d.mustRun("keys add tokens"+confirmFlags, nil)
+	current, err := v.Get(ctx, "token-keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.mustRun("keys add tokens"+confirmFlags, nil)
+	if err := v.Put(ctx, current, []byte("mine")); err == nil || !strings.Contains(err.Error(), "another hand") {
+		t.Errorf("Put over another's change: %v", err)
+	}
+}
+
+// TestAnAuditRecordIsWrittenOnce: neither half takes another record's place, and a write of our own whose answer was lost
+// may be repeated.
+func TestAnAuditRecordIsWrittenOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a database")
+	}
+	_, client, _ := newLocalAWSTool(t)
+	audit := auditTable{client.DynamoDB(), "merchants"}
+	begun := Record{ID: "1", Who: "ama", Why: `"outcome":"begun"`, Outcome: OutcomeStarted}
+	done, other, failed := begun, begun, begun
+	done.Outcome, done.Detail = OutcomeDone, "all"
+	other.Who = "kofi"
+	failed.Outcome = OutcomeFailed
+	absent := done
+	absent.ID = "2"
+	for i, step := range []struct {
+		record Record
+		fits   bool
+	}{{begun, true}, {begun, true}, {other, false}, {absent, false}, {done, true}, {done, true}, {failed, false}, {begun, false}} {
+		err := audit.Record(t.Context(), step.record)
+		why := "is not its first half"
+		if step.record.Outcome == OutcomeStarted {
+			why = "another audit record stands"
+		}
+		if (err == nil) != step.fits || err != nil && !strings.Contains(err.Error(), why) {
+			t.Errorf("step %d: %v", i, err)
+		}
+	}
+	if records, err := audit.Records(t.Context()); err != nil || len(records) != 1 || records[0].Detail != "all" {
+		t.Errorf("%+v, %v", records, err)
+	}
+}

@@ -1,0 +1,200 @@
+package gatewayctl
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/ledgermem"
+)
+
+// exportedIDs reads an export as a program does, whole, and gives the ids in its order.
+func exportedIDs(t *testing.T, format, text string) []string {
+	t.Helper()
+	ids := []string{}
+	switch format {
+	case "csv":
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			if row[1] != "id" {
+				ids = append(ids, row[1])
+			}
+		}
+	case "json":
+		var views []entryView
+		if err := json.Unmarshal([]byte(text), &views); err != nil || views == nil {
+			t.Fatalf("not a JSON array: %v in %.200s", err, text)
+		}
+		for _, v := range views {
+			ids = append(ids, v.ID)
+		}
+	default:
+		for line := range strings.Lines(text) {
+			var v entryView
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatalf("%v in the line %q", err, line)
+			}
+			ids = append(ids, v.ID)
+		}
+	}
+	return ids
+}
+
+// failEveryRead makes every third reading of a day fail.
+func (d *testTool) failEveryRead(third int) {
+	calls := 0
+	d.ledger.InjectFaults(func(c ledgermem.Call) ledgermem.InjectedFault {
+		if c.Operation != ledgermem.Day {
+			return ledgermem.NoFault
+		}
+		if calls++; calls%third == 0 {
+			return ledgermem.FailedBeforeApply
+		}
+		return ledgermem.NoFault
+	})
+}
+
+func TestExportContinues(t *testing.T) {
+	for _, format := range []string{"csv", "json", "ndjson"} {
+		t.Run(format, func(t *testing.T) {
+			d := newTestTool(t)
+			shop := d.onboardShop()
+			const count = 3*pageSize + 7
+			for i := range count {
+				d.addDeliveredPayment(shop, i, d.now.Add(time.Duration(i%3)*day).Add(time.Duration(i)*time.Second))
+			}
+			d.addUnknownCharge(shop, "=c1")
+			line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-03 --format " + format
+			_, whole, _ := d.run(line)
+			if ids := exportedIDs(t, format, whole); len(ids) != count+1 {
+				t.Errorf("%d transactions", len(ids))
+			}
+			file := filepath.Join(t.TempDir(), "out")
+			d.failEveryRead(3)
+			d.expectFailure(line+" --output "+file, ExitFailed, "injected")
+			half, err := os.ReadFile(file)
+			if ids := exportedIDs(t, format, string(half)); err != nil || len(ids) == 0 || len(ids) > count {
+				t.Errorf("half of it: %d transactions, %v", len(ids), err)
+			}
+			torn, _ := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+			_, err = torn.WriteString("a torn page")
+			if err := errors.Join(err, torn.Close()); err != nil {
+				t.Fatal(err)
+			}
+			d.expectFailure("export --merchant ShopA --from 2026-03-01 --to 2026-03-02 --format "+format+" --output "+file, ExitUsage, "another export")
+			for code := ExitFailed; code != ExitDone; {
+				code, _, _ = d.run(line + " --output " + file)
+			}
+			text, err := os.ReadFile(file)
+			if err != nil || string(text) != whole {
+				t.Fatalf("%d bytes in pieces, %d whole (%v)", len(text), len(whole), err)
+			}
+			if format == "csv" && !strings.Contains(whole, ",'=c1,'=1+1,") {
+				t.Error("a formula is not marked as text")
+			}
+			d.expectFailure(line+" --output "+file, ExitUsage, "there already")
+		})
+	}
+}
+
+// Parts on the standard output: each is a document by itself, and together they have each transaction once.
+func TestExportPrintsItsCursor(t *testing.T) {
+	for _, format := range []string{"csv", "json", "ndjson"} {
+		t.Run(format, func(t *testing.T) {
+			d := newTestTool(t)
+			shop := d.onboardShop()
+			for i := range 2*pageSize + 1 {
+				d.addDeliveredPayment(shop, i, d.now.Add(time.Duration(i)*time.Second))
+			}
+			line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-01 --format " + format
+			_, whole, _ := d.run(line)
+			d.failEveryRead(2)
+			code, first, notes := d.run(line)
+			_, cursor, found := strings.Cut(notes, "--cursor ")
+			if code != ExitFailed || !found {
+				t.Fatalf("exit %d, %s", code, notes)
+			}
+			d.ledger.InjectFaults(nil)
+			_, rest, _ := d.run(line + " --cursor " + strings.Fields(cursor)[0])
+			parts := append(exportedIDs(t, format, first), exportedIDs(t, format, rest)...)
+			if joinComma(parts) != joinComma(exportedIDs(t, format, whole)) {
+				t.Errorf("%d transactions in parts", len(parts))
+			}
+			if format != "json" && first+rest != whole {
+				t.Errorf("%d and %d bytes make not the %d", len(first), len(rest), len(whole))
+			}
+		})
+	}
+}
+
+func TestExportOfEmptyRange(t *testing.T) {
+	d := newTestTool(t)
+	d.onboardShop()
+	for format, want := range map[string]string{"csv": strings.Join(csvColumns, ",") + "\n", "json": "[]\n", "ndjson": ""} {
+		line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-02 --format " + format
+		if code, out, notes := d.run(line); code != ExitDone || out != want || !strings.Contains(notes, "0 transactions written") {
+			t.Errorf("%s: exit %d, %q, %s", format, code, out, notes)
+		}
+		d.failEveryRead(1)
+		if code, out, notes := d.run(line); code != ExitFailed || out != "" || strings.Contains(notes, "Continue") {
+			t.Errorf("%s, not begun: exit %d, %q, %s", format, code, out, notes)
+		}
+		d.ledger.InjectFaults(nil)
+	}
+}
+
+func TestExportRefusesACursor(t *testing.T) {
+	d := newTestTool(t)
+	d.addDeliveredPayment(d.onboardShop(), 1, d.now)
+	for _, cursor := range []string{"garbage", "2026-03-01", "2026-02-28/", "2026-03-02/", "2027-01-01/x", "/", "2026-3-1/"} {
+		for _, format := range []string{"csv", "json"} {
+			code, out, notes := d.run("export --merchant ShopA --from 2026-03-01 --to 2026-03-01 --format " + format + " --cursor " + cursor)
+			if code != ExitUsage || out != "" || !strings.Contains(notes, "not one of this export") || strings.Contains(notes, "Continue") || strings.Contains(notes, "written") {
+				t.Errorf("%s: exit %d, %q, %s", cursor, code, out, notes)
+			}
+		}
+	}
+}
+
+// An export that was ended between its last page and its end has nothing more to write.
+func TestExportResumedAfterLastPage(t *testing.T) {
+	d := newTestTool(t)
+	d.addDeliveredPayment(d.onboardShop(), 1, d.now)
+	file := filepath.Join(t.TempDir(), "out")
+	line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-01 --format json --output " + file
+	d.failEveryRead(1)
+	d.expectFailure(line, ExitFailed, "injected")
+	d.ledger.InjectFaults(nil)
+	text, err := os.ReadFile(file + ".cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.mustRun(line, nil)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var at exportPosition
+	if err := json.Unmarshal(text, &at); err != nil {
+		t.Fatal(err)
+	}
+	at.Cursor, at.Bytes = "2026-03-02/", int64(len(whole)-len("\n]\n"))
+	if text, err = json.Marshal(at); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(file+".cursor", text, 0o600), os.Truncate(file, at.Bytes)); err != nil {
+		t.Fatal(err)
+	}
+	d.mustRun(line, nil)
+	if again, err := os.ReadFile(file); err != nil || string(again) != string(whole) {
+		t.Errorf("%q, want %q (%v)", again, whole, err)
+	}
+}

@@ -1,0 +1,89 @@
+package gatewayctl
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+)
+
+// arnPattern is what a resource of the policy stands for: the name behind the stack's, and an index.
+var arnPattern = regexp.MustCompile(`^arn:aws:[a-z]+:eu-west-1:123456789012:(?:table/mobile-gateway-prod-|secret:mobile-gateway-prod/)([A-Za-z-]+)-(?:\*|\?{6})(/index/[a-z]+)?$`)
+
+// policyPermissions are the permissions of the page's policy for tables and secrets.
+func policyPermissions(t *testing.T) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/gatewayctl.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```json\n")
+	text, _, _ := strings.Cut(rest, "```")
+	var policy struct {
+		Statement []struct {
+			Effect           string
+			Action, Resource []string
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &policy); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, statement := range policy.Statement {
+		for _, action := range statement.Action {
+			for _, resource := range statement.Resource {
+				parts := arnPattern.FindStringSubmatch(resource)
+				if action == "cloudformation:DescribeStacks" {
+					continue // the AWS CLI's, for the variables
+				}
+				if parts == nil || statement.Effect != "Allow" || strings.Contains(action, "*") {
+					t.Fatalf("%s %s is not understood", action, resource)
+				}
+				found[action+" "+parts[1]+parts[2]] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// TestPolicyMatchesCalls plays a command of each kind: the page's policy allows what they call, and nothing more.
+func TestPolicyMatchesCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a database")
+	}
+	d, client, record := newLocalAWSTool(t)
+	d.variables["LIMIT_TABLE"] = "limits"
+	for _, ring := range []string{"tokens", "callbacks", "webhooks"} {
+		d.mustRun("keys add "+ring+confirmFlags, nil)
+	}
+	d.input = `{"sandbox":{"current":"a","accounts":{"a":{"base_url":"https://o.example","access_token":"t"}}}}`
+	d.expectFailure("operator set -"+confirmFlags, ExitFailed, "there is no secret operators")
+	shop := d.onboardShop()
+	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
+	e := d.addDeliveredPayment(shop, 1, d.now)
+	e.Version, e.CountsDailyAmount, e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = 1, true, ledger.Unknown, ledger.Pending, time.Time{}, nil, d.now.Add(time.Minute)
+	e.Reschedule()
+	if _, err := ledgerdynamo.New(client.DynamoDB(), "ledger").Insert(context.Background(), e); err != nil {
+		t.Fatal(err)
+	}
+	d.mustRun("list --merchant ShopA --day 2026-03-01", nil)
+	d.mustRun("unknown list", nil)
+	d.mustRun("unknown resolve pay ShopA_1 --as failed"+confirmFlags, nil)
+	d.mustRun("endpoint show --merchant ShopA", nil)
+	d.mustRun("audit", nil)
+	called := map[string]bool{}
+	for _, call := range record.Calls() {
+		called[call.Action+" "+call.Resource] = true
+	}
+	if got, want := slices.Sorted(maps.Keys(called)), policyPermissions(t); !slices.Equal(got, want) {
+		t.Errorf("called\n%s\nallowed\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

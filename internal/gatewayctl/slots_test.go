@@ -1,0 +1,126 @@
+package gatewayctl
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/sandbox"
+)
+
+// startSandbox starts the sandbox operator beside the desk.
+func (d *testTool) startSandbox(controlTokens ...string) *httptest.Server {
+	d.t.Helper()
+	operator, err := sandbox.New(sandbox.Config{Tokens: []string{"t"}, ControlTokens: controlTokens, BaseURL: "http://127.0.0.1", Now: func() time.Time { return d.now }})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	server := httptest.NewServer(operator.Handler())
+	d.t.Cleanup(func() {
+		server.Close()
+		_ = operator.Close()
+	})
+	return server
+}
+
+// decision "sandbox".
+func TestSlots(t *testing.T) {
+	d := newTestTool(t)
+	d.onboardShop()
+	d.expectFailure("slot list", ExitUsage, "SANDBOX_URL")
+	d.variables["SANDBOX_URL"] = d.startSandbox().URL
+	var slots []slot
+	d.mustRun("slot book ShopA --start 2026-03-02T09:00:00Z --duration 2h", nil)
+	if d.mustRun("slot list", &slots); len(slots) != 0 {
+		t.Errorf("a dry run booked a slot: %+v", slots)
+	}
+	d.mustRun("slot book ShopA --start 2026-03-02T09:00:00Z --duration 2h"+confirmFlags, &slots)
+	if len(slots) != 1 || slots[0].ID == "" || slots[0].Merchant != "ShopA" || slots[0].EndsAt.Hour() != 11 {
+		t.Fatalf("booked: %+v", slots)
+	}
+	booked := slots[0].ID
+	for _, hand := range []string{"", confirmFlags} { // the limit is the sandbox's own
+		d.mustRun("slot book ShopA --start 2026-03-04 --duration 8h"+hand, nil)
+	}
+	d.mustRun("slot book ShopA"+confirmFlags, &slots)
+	if !slots[0].StartsAt.Equal(d.now) {
+		t.Errorf("booked for now: %+v", slots)
+	}
+	for _, hand := range []string{"", confirmFlags} {
+		d.expectFailure("slot book ShopA --start 2026-03-02T10:59:00Z"+hand, ExitFailed, "taken by slot "+booked)
+		d.expectFailure("slot free nothing"+hand, ExitFailed, "no such slot")
+	}
+	d.expectFailure("slot book Nobody"+confirmFlags, ExitFailed, "no merchant")
+	for _, hand := range []string{"", confirmFlags} {
+		d.expectFailure("slot book ShopA --start 2026-03-01T10:00:00Z --duration 2h"+hand, ExitUsage, "over")
+		d.expectFailure("slot book ShopA --start 2026-03-03 --duration 8h0m1s"+hand, ExitUsage, "8 hours")
+	}
+	d.expectFailure("slot book ShopA --start soon", ExitUsage, "soon")
+	d.expectFailure("slot book ShopA --duration 0s", ExitUsage, "--duration")
+	d.mustRun("slot free "+booked, nil)
+	if d.mustRun("slot list", &slots); len(slots) != 3 {
+		t.Errorf("a dry run freed a slot: %+v", slots)
+	}
+	var gone freedSlot
+	if d.mustRun("slot free "+booked+confirmFlags, &gone); gone.ID != booked {
+		t.Errorf("freed: %+v", gone)
+	}
+	slots = nil
+	if d.mustRun("slot list", &slots); len(slots) != 2 {
+		t.Errorf("freed: %+v", slots)
+	}
+	d.variables["SANDBOX_URL"] = "http://127.0.0.1:1"
+	d.expectFailure("slot list", ExitFailed, "does not answer")
+	d.variables["SANDBOX_URL"] = d.startSandbox("CONTROL").URL
+	d.expectFailure("slot list", ExitFailed, "SANDBOX_CONTROL_TOKEN")
+	d.variables["SANDBOX_CONTROL_TOKEN"] = "CONTROL"
+	d.mustRun("slot list", &slots)
+}
+
+func TestLocal(t *testing.T) {
+	d := newTestTool(t)
+	folder := t.TempDir()
+	d.variables["LOCAL_DIR"] = folder
+	d.expectFailure("merchant list --local", ExitUsage, "gatewayctl: usage: no local run uses "+folder)
+	for _, line := range []string{"--help", "--local --help", "merchant list --local --help"} {
+		if code, out, notes := d.run(line); code != ExitDone || !strings.Contains(out, "Usage: gatewayctl") || notes != "" {
+			t.Errorf("%s: exit %d, %s", line, code, notes)
+		}
+	}
+	given := map[string]string{}
+	memory := d.connect
+	d.connect = func(env System, p Deployment) (*Stores, error) {
+		given = map[string]string{"table": p.MerchantTable, "key": env.Getenv("AWS_ACCESS_KEY_ID"), "url": p.SandboxURL}
+		return memory(env, p)
+	}
+	place := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run, err := json.Marshal(map[string]string{"sandbox_url": d.startSandbox().URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place("aws.env", "export AWS_ACCESS_KEY_ID='LOCALKEY'\nexport MERCHANT_TABLE='local-merchants'\n")
+	place("run.json", string(run))
+	d.onboardShop() // without --local
+	if given["table"] != "merchants" || given["url"] != "" {
+		t.Errorf("without --local: %v", given)
+	}
+	d.mustRun("merchant change ShopA --notif-url http://127.0.0.1:9999/n --host 127.0.0.1:9999 --local"+confirmFlags, nil)
+	if given["table"] != "local-merchants" || given["key"] != "LOCALKEY" {
+		t.Errorf("with --local: %v", given)
+	}
+	d.mustRun("--local slot list", nil)
+	d.mustRun("merchant list --local --merchant-table mine", nil)
+	if given["table"] != "mine" {
+		t.Errorf("a flag goes before the run's own: %v", given)
+	}
+	place("run.json", "{")
+	d.expectFailure("slot list --local", ExitUsage, "")
+}

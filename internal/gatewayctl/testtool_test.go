@@ -1,0 +1,210 @@
+package gatewayctl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/limitmem"
+	"mobilegateway/internal/merchantmem"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
+	"mobilegateway/shared/webhook"
+)
+
+// memorySecretStore is a Vault in memory; a mark counts the changes.
+type memorySecretStore struct {
+	values    map[string][]byte
+	revisions map[string]int
+	puts      int
+}
+
+func (v *memorySecretStore) Get(_ context.Context, name string) (StoredSecret, error) {
+	return StoredSecret{name, v.values[name], strconv.Itoa(v.revisions[name])}, nil
+}
+
+func (v *memorySecretStore) Put(_ context.Context, current StoredSecret, value []byte) error {
+	if strconv.Itoa(v.revisions[current.Name]) != current.Revision {
+		return errors.New("changed by another hand")
+	}
+	v.values[current.Name], v.puts = value, v.puts+1
+	v.revisions[current.Name]++
+	return nil
+}
+
+// memoryAudit is an AuditLog in memory, which can be made to fail at its first or its second half.
+type memoryAudit struct {
+	records  map[string]Record
+	outcomes []string // outcomes in the order in which they were written
+	failAt   string
+}
+
+func (a *memoryAudit) Record(_ context.Context, r Record) error {
+	if a.failAt == r.Outcome {
+		return errors.New("no audit record")
+	}
+	a.records[r.ID] = r
+	a.outcomes = append(a.outcomes, r.Outcome)
+	return nil
+}
+
+func (a *memoryAudit) Records(context.Context) ([]Record, error) {
+	records := []Record{}
+	for _, r := range a.records {
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+// memoryHealth is a HealthStore in memory.
+type memoryHealth map[webhook.Endpoint]webhook.Health
+
+func (m memoryHealth) Health(_ context.Context, at webhook.Endpoint) (webhook.Health, error) {
+	h := m[at]
+	h.Endpoint = at
+	return h, nil
+}
+
+func (m memoryHealth) SaveHealth(_ context.Context, h webhook.Health) (bool, error) {
+	if m[h.Endpoint].Version != h.Version {
+		return false, nil
+	}
+	h.Version++
+	m[h.Endpoint] = h
+	return true, nil
+}
+
+func (m memoryHealth) SaveDisabled(_ context.Context, h webhook.Health) (bool, error) {
+	if m[h.Endpoint].DisabledVersion != h.DisabledVersion {
+		return false, nil
+	}
+	h.DisabledVersion++
+	m[h.Endpoint] = h
+	return true, nil
+}
+
+// testTool is a deployment in memory and a person who types.
+type testTool struct {
+	t         *testing.T
+	now       time.Time
+	input     string
+	merchants *merchantmem.Store
+	ledger    *ledgermem.Store
+	vault     *memorySecretStore
+	audit     *memoryAudit
+	health    memoryHealth
+	limits    *limitmem.Store
+	random    *rand.Rand
+	connect   func(System, Deployment) (*Stores, error)
+	variables map[string]string
+}
+
+func newTestTool(t *testing.T) *testTool {
+	d := &testTool{
+		t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), merchants: &merchantmem.Store{}, ledger: ledgermem.New(),
+		vault: &memorySecretStore{map[string][]byte{}, map[string]int{}, 0}, audit: &memoryAudit{records: map[string]Record{}},
+		health: memoryHealth{}, limits: &limitmem.Store{}, random: rand.New(rand.NewSource(1)),
+		variables: map[string]string{
+			"LEDGER_TABLE": "ledger", "MERCHANT_TABLE": "merchants", "OPERATOR_CREDENTIALS_SECRET": "operators", "TOKEN_KEY_SECRET": "token-keys",
+			"CALLBACK_KEY_SECRET": "callback-keys", "WEBHOOK_KEY_SECRET": "webhook-keys", "AWS_ACCESS_KEY_ID": "KEYID",
+		},
+	}
+	d.connect = func(System, Deployment) (*Stores, error) {
+		return d.storesWith(d.ledger), nil
+	}
+	return d
+}
+
+// storesWith are the desk's, with a ledger.
+func (d *testTool) storesWith(in Ledger) *Stores {
+	amounts := &limit.DailyAmounts{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: sleep}
+	return &Stores{Merchants: d.merchants, Ledger: in, EndpointHealth: d.health, LimitCounter: amounts, Secrets: d.vault, Audit: d.audit}
+}
+
+// nowFunc is the clock.
+func (d *testTool) nowFunc() func() time.Time { return func() time.Time { return d.now } }
+
+// run runs the tool on words that a space parts.
+func (d *testTool) run(line string) (code int, out, notes string) {
+	return d.runIn(context.Background(), line)
+}
+
+func (d *testTool) runIn(ctx context.Context, line string) (code int, out, notes string) {
+	d.t.Helper()
+	return d.runArgumentsIn(ctx, strings.Fields(line)...)
+}
+
+// runArguments runs the tool on arguments.
+func (d *testTool) runArguments(arguments ...string) (code int, out, notes string) {
+	d.t.Helper()
+	return d.runArgumentsIn(context.Background(), arguments...)
+}
+
+func (d *testTool) runArgumentsIn(ctx context.Context, arguments ...string) (code int, out, notes string) {
+	var o, n bytes.Buffer
+	code = Run(ctx, arguments, System{
+		Stdin: strings.NewReader(d.input), Stdout: &o, Stderr: &n, Getenv: func(name string) string { return d.variables[name] },
+		User: "ama@desk", Now: d.nowFunc(), Rand: d.random, Connect: d.connect,
+	})
+	return code, o.String(), n.String()
+}
+
+// mustRun runs a command that must succeed and gives its JSON.
+func (d *testTool) mustRun(line string, result any) {
+	d.t.Helper()
+	code, out, notes := d.run(line + " --json")
+	if code != ExitDone {
+		d.t.Fatalf("%s: exit %d: %s", line, code, notes)
+	}
+	if result != nil {
+		if err := json.Unmarshal([]byte(out), result); err != nil {
+			d.t.Fatalf("%s: %v in %s", line, err, out)
+		}
+	}
+}
+
+// expectFailure runs a command that must end with a code, and whose notes have a text.
+func (d *testTool) expectFailure(line string, want int, text string) {
+	d.t.Helper()
+	code, out, notes := d.run(line)
+	if code != want || !strings.Contains(notes, text) {
+		d.t.Errorf("%s: exit %d (want %d), %q lacks %q; out %s", line, code, want, notes, text, out)
+	}
+}
+
+// confirmFlags makes a command's change happen.
+const confirmFlags = " --yes --reason test"
+
+// onboardShop onboards the merchant ShopA, with the key that its webhook secret needs.
+func (d *testTool) onboardShop() onboardingResult {
+	d.t.Helper()
+	if len(d.vault.values["webhook-keys"]) == 0 {
+		d.mustRun("keys add webhooks"+confirmFlags, nil)
+	}
+	var output onboardingResult
+	d.mustRun("merchant add ShopA --country ci --operator sandbox --notif-url https://shop.example/n"+confirmFlags, &output)
+	return output
+}
+
+// addDeliveredPayment places a payment that was told of its success.
+func (d *testTool) addDeliveredPayment(shop onboardingResult, number int, at time.Time) *ledger.Entry {
+	id := shop.Name + "_" + strconv.Itoa(number)
+	key := ledger.Key{Kind: ledger.Payment, ID: id}
+	e := &ledger.Entry{
+		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Version: 3, State: ledger.Done, Status: ledger.Successful,
+		CreatedAt: at, SentAt: at, UpdatedAt: at.Add(time.Second), FinalAt: at.Add(time.Second), Operator: "sandbox", Account: "a1",
+		Country: "CI", Channel: "ussd", AmountMinor: 1000, Currency: "XOF", UpstreamKey: id, MSISDN: "0707072000", ResponseStatus: 201,
+		NotifyURL: "https://shop.example/n", Delivered: []ledger.Notification{{
+			ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful, At: at.Add(time.Second), Attempts: 1, DeliveredAt: at.Add(2 * time.Second),
+		}},
+	}
+	d.ledger.Overwrite(e)
+	return e
+}

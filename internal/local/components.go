@@ -1,0 +1,211 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/local/apigateway"
+	"mobilegateway/internal/local/dynamo"
+	"mobilegateway/internal/local/inbox"
+	"mobilegateway/internal/local/secrets"
+	"mobilegateway/internal/runtimeapi"
+	"mobilegateway/internal/sandbox"
+	"mobilegateway/internal/template"
+)
+
+// scheduleInterval is how often a scheduled function is invoked here, whatever its schedule says.
+const scheduleInterval = time.Second
+
+// withResetHint says what to do about a file that cannot be used.
+func withResetHint(err error) error {
+	return fmt.Errorf("%w; begin with empty data: make run RESET=1", err)
+}
+
+func (r *Gateway) readTemplate(context.Context) (err error) {
+	r.template, err = loadTemplate(r.config.Root, r.config.tablePrefix(), map[string]string{"BaseUrl": listenerURL(r.listeners.api)})
+	return err
+}
+
+func (r *Gateway) build(ctx context.Context) error {
+	shared := filepath.Join(r.config.Root, ".local", "bin")
+	return buildWithLock(ctx, r.config.Root, shared, r.template.Functions, func() error {
+		return linkPrograms(shared, r.programsDir(), r.template.Functions)
+	})
+}
+
+// programsDir is the folder of this run's programs.
+func (r *Gateway) programsDir() string {
+	return filepath.Join(r.config.Dir, "programs")
+}
+
+func (r *Gateway) startSecrets(context.Context) (err error) {
+	r.secrets, err = secrets.Open(r.dataPath("secrets.json"), r.config.Now, runtimeapi.NewRequestID)
+	if err != nil {
+		return withResetHint(err)
+	}
+	r.secretsURL = listenerURL(r.listeners.secrets)
+	r.serve(r.listeners.secrets, r.recorder.WrapSecretsManager(r.secrets))
+	return nil
+}
+
+// startDynamoDB starts the embedded engine, or takes the one that was named, and makes the tables.
+func (r *Gateway) startDynamoDB(ctx context.Context) error {
+	r.dynamoURL = strings.TrimRight(r.config.DynamoDB, "/")
+	if r.dynamoURL == "" {
+		engine, err := dynoxide.Start(ctx, r.dataPath("ledger.db"), 0)
+		if err != nil && strings.Contains(err.Error(), "database") {
+			return withResetHint(err)
+		}
+		if err != nil {
+			return err
+		}
+		stopping := make(chan struct{})
+		r.onClose(func() {
+			close(stopping)
+			engine.Stop()
+		})
+		go r.watchDynamoDB(engine, stopping)
+		r.dynamoURL, r.dynamoPID = engine.Endpoint(), engine.PID()
+	}
+	if err := r.startDynamoDBProxy(); err != nil {
+		return err
+	}
+	accessKey, secretKey := awsCredentials(r.config.Dir)
+	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey, secretKey, r.config.Now)
+	if r.config.Reset {
+		if err := r.dynamoClient.DeleteTables(ctx, r.template.Tables); err != nil {
+			return fmt.Errorf("DynamoDB at %s: %w", r.dynamoURL, err)
+		}
+	}
+	if err := r.dynamoClient.EnsureTables(ctx, r.template.Tables); err != nil {
+		return fmt.Errorf("DynamoDB at %s: %w", r.dynamoURL, err)
+	}
+	return nil
+}
+
+// watchDynamoDB reports an engine that ended by itself.
+func (r *Gateway) watchDynamoDB(engine *dynoxide.Server, stopping <-chan struct{}) {
+	<-engine.Exited()
+	select {
+	case <-stopping:
+	default:
+		r.reportFailure(errors.New("the database ended by itself: start again; if it ends again, begin with empty data (make run RESET=1)"))
+	}
+}
+
+func (r *Gateway) startSandbox(context.Context) (err error) {
+	r.sandbox, err = sandbox.New(sandbox.Config{
+		Dir: r.dataPath("sandbox"), Tokens: []string{r.info.sandboxToken}, BaseURL: listenerURL(r.listeners.sandbox),
+		Speed: float64(r.config.Speed), Now: r.config.Now, Faults: r.config.FaultPlan,
+	})
+	if err != nil {
+		return withResetHint(err)
+	}
+	r.onClose(func() { _ = r.sandbox.Close() })
+	r.serve(r.listeners.sandbox, r.sandbox.Handler())
+	return nil
+}
+
+func (r *Gateway) startInbox(context.Context) (err error) {
+	r.inbox, err = inbox.Open(r.dataPath("inbox.jsonl"), r.config.Now)
+	if err != nil {
+		return withResetHint(err)
+	}
+	r.onClose(func() { _ = r.inbox.Close() })
+	r.serve(r.listeners.inbox, r.inbox.Handler())
+	return nil
+}
+
+// startFunctions makes the functions; their processes start on first use.
+func (r *Gateway) startFunctions(context.Context) error {
+	for _, f := range r.template.Functions {
+		out, err := os.Create(filepath.Join(r.config.Dir, "log", f.Name+".log"))
+		if err != nil {
+			return fmt.Errorf("cannot write the log of %s: %w", f.Name, err)
+		}
+		r.onClose(func() { _ = out.Close() })
+		function := runtimeapi.NewFunction(runtimeapi.Spec{
+			Name: f.LogicalID, Bootstrap: filepath.Join(r.programsDir(), f.Name, "bootstrap"),
+			Env: r.functionEnvironment(f), Timeout: f.Timeout, Memory: f.MemoryMB,
+			Log: &functionLog{name: f.Name, file: out, console: r.console}, OnProcessChange: r.notifyProcessChange,
+		})
+		r.functions[f.LogicalID] = function
+		r.onClose(function.Close)
+	}
+	return nil
+}
+
+func (r *Gateway) startAPI(context.Context) error {
+	invokers := map[string]apigateway.Invoker{}
+	for id, function := range r.functions {
+		invokers[id] = function
+	}
+	r.serve(r.listeners.api, apigateway.New(apigateway.Config{
+		Template: r.template, Functions: invokers, Address: r.listeners.api.Addr().String(), Now: r.config.Now,
+		LogRequest: r.console.logRequest,
+	}))
+	return nil
+}
+
+// startEventSources starts what invokes functions without a request: the tables' streams and the schedules.
+func (r *Gateway) startEventSources(context.Context) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	for _, f := range r.template.Functions {
+		function := r.functions[f.LogicalID]
+		for _, stream := range f.Streams {
+			table := r.template.Table(stream.Table)
+			if table == nil {
+				cancel()
+				return fmt.Errorf("%s: the stream of %s: there is no such table", f.LogicalID, stream.Table)
+			}
+			pump := &dynamo.Pump{
+				Client: r.dynamoClient, Table: table.Name, Stream: stream, Function: function,
+				Checkpoint: r.dataPath("stream-" + f.Name + ".json"), Now: r.config.Now, Logf: r.console.printf,
+			}
+			group.Go(func() { pump.Run(ctx) })
+		}
+		if len(f.Schedules) > 0 {
+			group.Go(func() { r.invokeOnSchedule(ctx, f, function) })
+		}
+	}
+	r.onClose(func() {
+		cancel()
+		group.Wait()
+	})
+	return nil
+}
+
+// invokeOnSchedule invokes a scheduled function until ctx ends, one invocation at a time.
+func (r *Gateway) invokeOnSchedule(ctx context.Context, f template.Function, function *runtimeapi.Function) {
+	ticker := time.NewTicker(scheduleInterval)
+	defer ticker.Stop()
+	for {
+		_, functionError, err := function.Invoke(ctx, scheduledEvent(r.config.Now()))
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil || functionError {
+			r.console.printf("%s failed; see %s", f.Name, filepath.Join(r.config.Dir, "log", f.Name+".log"))
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// scheduledEvent is the event of a schedule.
+func scheduledEvent(now time.Time) []byte {
+	return fmt.Appendf(nil, `{"version":"0","id":%q,"detail-type":"Scheduled Event","source":"aws.events",`+
+		`"account":"000000000000","time":%q,"region":%q,"resources":[],"detail":{}}`,
+		runtimeapi.NewRequestID(), now.UTC().Format(time.RFC3339), region)
+}

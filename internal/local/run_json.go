@@ -1,0 +1,135 @@
+package local
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"context"
+
+	"mobilegateway/internal/local/file"
+)
+
+// Info is run.json: what a client of the run needs to know.
+type Info struct {
+	BaseURL string `json:"base_url"`
+	MerchantCredentials
+	SecondMerchant  MerchantCredentials `json:"second_merchant"`
+	LimitedMerchant MerchantCredentials `json:"limited_merchant"`
+	InboxURL        string              `json:"inbox_url"`
+	SandboxURL      string              `json:"sandbox_url"`
+	PIDs            PIDs                `json:"pids"`
+
+	sandboxToken string
+}
+
+// MerchantCredentials is what one merchant holds.
+type MerchantCredentials struct {
+	AccessToken   string `json:"access_token"`
+	ClientID      string `json:"client_id"`
+	ClientSecret  string `json:"client_secret"`
+	Merchant      string `json:"merchant"`
+	OnBehalfOf    string `json:"on_behalf_of"`
+	ServiceID     string `json:"service_id"`
+	ApplicationID string `json:"application_id"`
+	ContactID     string `json:"contact_id"`
+	GWToken       string `json:"gw_token"`
+	GWAlias       string `json:"gw_alias"`
+	WebhookSecret string `json:"webhook_secret"`
+}
+
+// PIDs are the run's processes. DynamoDB is left out where the engine is another's.
+type PIDs struct {
+	Run       int              `json:"run"`
+	Functions map[string][]int `json:"functions"`
+	DynamoDB  int              `json:"dynamodb,omitempty"`
+}
+
+// notifyProcessChange notes that a process started or ended.
+func (r *Gateway) notifyProcessChange() {
+	select {
+	case r.processesChanged <- struct{}{}:
+	default: // it is noted already
+	}
+}
+
+// pids lists the processes that live now.
+func (r *Gateway) pids() PIDs {
+	pids := PIDs{Run: os.Getpid(), Functions: map[string][]int{}, DynamoDB: r.dynamoPID}
+	for _, f := range r.template.Functions {
+		pids.Functions[f.Name] = r.functions[f.LogicalID].PIDs()
+	}
+	return pids
+}
+
+// publishRunFiles writes run.json, keeps its process ids current, and removes it at the end. Beside it stands aws.env, by which
+// a shell's tools find the local tables and secrets.
+func (r *Gateway) publishRunFiles(context.Context) error {
+	r.info.BaseURL, r.info.InboxURL, r.info.SandboxURL = listenerURL(r.listeners.api), listenerURL(r.listeners.inbox), listenerURL(r.listeners.sandbox)
+	r.info.PIDs = r.pids()
+	path, environment := filepath.Join(r.config.Dir, "run.json"), filepath.Join(r.config.Dir, "aws.env")
+	r.onClose(func() {
+		_ = os.Remove(path)
+		_ = os.Remove(environment)
+	})
+	if err := file.Replace(environment, r.shellEnvironment()); err != nil {
+		return err
+	}
+	if err := r.writeInfo(path); err != nil {
+		return err
+	}
+	r.rewriteOnChange(r.processesChanged, func() error { return r.writeInfo(path) })
+	return nil
+}
+
+// rewriteOnChange writes anew whenever something changed, until Close.
+func (r *Gateway) rewriteOnChange(changed <-chan struct{}, write func() error) {
+	stop := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for {
+			select {
+			case <-changed:
+				if err := write(); err != nil {
+					r.console.printf("%v", err)
+				}
+			case <-stop:
+				return
+			}
+		}
+	})
+	r.onClose(func() {
+		close(stop)
+		writer.Wait()
+	})
+}
+
+func (r *Gateway) writeInfo(path string) error {
+	info := r.info
+	info.PIDs = r.pids()
+	text, err := json.MarshalIndent(info, "", "  ")
+	if err != nil {
+		return err
+	}
+	return file.Replace(path, append(text, '\n'))
+}
+
+// shellEnvironment is Environment as a shell reads it.
+func (r *Gateway) shellEnvironment() []byte {
+	var text strings.Builder
+	environment := r.Environment()
+	for _, name := range slices.Sorted(maps.Keys(environment)) {
+		fmt.Fprintf(&text, "export %s='%s'\n", name, environment[name])
+	}
+	return []byte(text.String())
+}
+
+// isTableOrSecretVariable tells whether a variable names a table or a secret.
+func isTableOrSecretVariable(name string) bool {
+	return strings.HasSuffix(name, "_TABLE") || strings.HasSuffix(name, "_SECRET")
+}

@@ -1,0 +1,370 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fakeClock runs what is due in the goroutine that advances it, so that a test sees all of it done when Advance returns.
+type fakeClock struct {
+	mu     sync.Mutex
+	more   *sync.Cond
+	now    time.Time
+	timers []fakeTimer
+}
+
+type fakeTimer struct {
+	at time.Time
+	f  func()
+}
+
+func newFakeClock() *fakeClock {
+	c := &fakeClock{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+	c.more = sync.NewCond(&c.mu)
+	return c
+}
+
+func (c *fakeClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *fakeClock) After(d time.Duration, f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timers = append(c.timers, fakeTimer{c.now.Add(d), f})
+	c.more.Broadcast()
+}
+
+// Advance moves the clock and runs the timers on the way in their order.
+func (c *fakeClock) Advance(d time.Duration) {
+	c.mu.Lock()
+	target := c.now.Add(d)
+	for {
+		first := -1
+		for i, timer := range c.timers {
+			if !timer.at.After(target) && (first < 0 || timer.at.Before(c.timers[first].at)) {
+				first = i
+			}
+		}
+		if first < 0 {
+			break
+		}
+		timer := c.timers[first]
+		c.timers = append(c.timers[:first], c.timers[first+1:]...)
+		if timer.at.After(c.now) {
+			c.now = timer.at
+		}
+		c.mu.Unlock()
+		timer.f()
+		c.mu.Lock()
+	}
+	c.now = target
+	c.mu.Unlock()
+}
+
+// count is how many timers are set, await blocks until there are more than so many: something is under way.
+func (c *fakeClock) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.timers)
+}
+
+func (c *fakeClock) await(count int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.timers) <= count {
+		c.more.Wait()
+	}
+}
+
+// inbox is where callbacks go: it answers the given statuses in turn, then 200.
+type inbox struct {
+	server           *httptest.Server
+	mu               sync.Mutex
+	bodies           []string
+	responseStatuses []int
+	before           func() // runs while a callback is being received
+}
+
+func newInbox(t *testing.T) *inbox {
+	in := &inbox{}
+	in.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		in.mu.Lock()
+		in.bodies = append(in.bodies, string(body))
+		status, before := http.StatusOK, in.before
+		if len(in.responseStatuses) > 0 {
+			status, in.responseStatuses = in.responseStatuses[0], in.responseStatuses[1:]
+		}
+		in.mu.Unlock()
+		if before != nil {
+			before()
+		}
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(in.server.Close)
+	return in
+}
+
+// statuses are those of the callbacks that came, in order.
+func (in *inbox) statuses(t *testing.T) string {
+	t.Helper()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var texts []string
+	for _, body := range in.bodies {
+		var payment struct {
+			Status  string `json:"status"`
+			Receipt struct {
+				Info json.RawMessage `json:"deliveryInfo"`
+			} `json:"deliveryInfoNotification"`
+		}
+		if err := json.Unmarshal([]byte(body), &payment); err != nil {
+			t.Fatalf("callback %q: %v", body, err)
+		}
+		modeName := payment.Status
+		if len(payment.Receipt.Info) > 0 {
+			var infos []deliveryInfo
+			if json.Unmarshal(payment.Receipt.Info, &infos) != nil {
+				infos = make([]deliveryInfo, 1)
+				if err := json.Unmarshal(payment.Receipt.Info, &infos[0]); err != nil {
+					t.Fatalf("receipt %q: %v", body, err)
+				}
+			}
+			modeName = infos[0].DeliveryStatus
+		}
+		texts = append(texts, modeName)
+	}
+	return strings.Join(texts, " ")
+}
+
+// testSandbox is a sandbox behind a real server, with a fake clock and an inbox.
+type testSandbox struct {
+	*testing.T
+	sandbox *Sandbox
+	clock   *fakeClock
+	inbox   *inbox
+	url     string
+	client  *http.Client
+	log     *strings.Builder
+}
+
+// startSandbox runs a sandbox over a folder ("": memory); the clock and the inbox may be those of an earlier one.
+func startSandbox(t *testing.T, dir string, clock *fakeClock, in *inbox, seed byte, changes ...func(*Config)) *testSandbox {
+	t.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	var mu sync.Mutex
+	log := &strings.Builder{}
+	config := Config{
+		Dir: dir, Tokens: []string{"current", "previous"}, BaseURL: "http://" + server.Listener.Addr().String(),
+		Now: clock.Now, After: clock.After, Rand: rand.NewChaCha8([32]byte{seed}),
+		Logf: func(format string, args ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Fprintf(log, format+"\n", args...)
+		},
+	}
+	for _, change := range changes {
+		change(&config)
+	}
+	s, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Config.Handler = s.Handler()
+	server.Start()
+	r := &testSandbox{T: t, sandbox: s, clock: clock, inbox: in, url: server.URL, log: log, client: &http.Client{
+		Transport:     &http.Transport{},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		r.client.CloseIdleConnections()
+		server.Close()
+	})
+	return r
+}
+
+func newTestSandbox(t *testing.T, changes ...func(*Config)) *testSandbox {
+	return startSandbox(t, "", newFakeClock(), newInbox(t), 1, changes...)
+}
+
+// testResponse is an answer; cut when the connection was closed before one.
+type testResponse struct {
+	status int
+	header http.Header
+	body   string
+	cut    bool
+}
+
+// summary is the status and the message id of a requestError, or "cut".
+func (g testResponse) summary() string {
+	if g.cut {
+		return "cut"
+	}
+	text := fmt.Sprint(g.status)
+	if _, after, ok := strings.Cut(g.body, `"messageId":"`); ok {
+		id, _, _ := strings.Cut(after, `"`)
+		text += " " + id
+	}
+	return text
+}
+
+func (r *testSandbox) do(method, path, body string, headers map[string]string) testResponse {
+	r.Helper()
+	request, err := http.NewRequestWithContext(r.Context(), method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.Fatal(err)
+	}
+	for name, value := range headers {
+		if value != "" {
+			request.Header.Set(name, value)
+		}
+	}
+	httpResponse, err := r.client.Do(request)
+	if err != nil {
+		return testResponse{cut: true}
+	}
+	defer httpResponse.Body.Close()
+	response, err := io.ReadAll(httpResponse.Body)
+	if err != nil {
+		return testResponse{cut: true}
+	}
+	return testResponse{status: httpResponse.StatusCode, header: httpResponse.Header, body: string(response)}
+}
+
+// startCall makes a call whose answer is waited for elsewhere, and returns once the sandbox has it under way.
+func (r *testSandbox) startCall(f func() testResponse) <-chan testResponse {
+	planned, before := make(chan testResponse, 1), r.clock.count()
+	go func() { planned <- f() }()
+	r.clock.await(before)
+	return planned
+}
+
+func withHeaders(base map[string]string, changes ...string) map[string]string {
+	planned := map[string]string{}
+	for name, value := range base {
+		planned[name] = value
+	}
+	for i := 0; i < len(changes); i += 2 {
+		planned[changes[i]] = changes[i+1]
+	}
+	return planned
+}
+
+var chargeHeaders = map[string]string{
+	"Authorization": "Bearer current", "Content-Type": "application/json", "gw-token": "t", "gw-alias": "alias-5555",
+}
+
+const chargePath = "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
+
+func chargeJSON(correlator, reference, amount string) string {
+	return `{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":{"amount":` + amount +
+		`,"currency":"XOF","description":"Ring tone"},"chargingMetaData":{"onBehalfOf":"Shop","serviceId":"S1"}},` +
+		`"transactionOperationStatus":"Charged","referenceCode":"` + reference + `","clientCorrelator":"` + correlator + `"}}`
+}
+
+func (r *testSandbox) charge(key, digits string) testResponse {
+	r.Helper()
+	return r.do("POST", chargePath, chargeJSON(key, "ref-1", `"500"`), withHeaders(chargeHeaders, "gw-alias", "alias-"+digits))
+}
+
+var payHeaders = map[string]string{
+	"Authorization": "Bearer previous", "Content-Type": "application/json; charset=utf-8",
+	"mno-name": "Orange", "country-code": "ci", "channel": "tpe", "lang": "fr",
+}
+
+func (r *testSandbox) payJSON(order, msisdn, otp string) string {
+	body := map[string]any{
+		"currency": "XOF", "order_id": order, "amount": json.Number("1500.00"), "reference": "Shop <Ltd>",
+		"return_url": "https://shop.example/back?a=1&b=2", "cancel_url": "https://shop.example/cancel",
+		"notif_url": r.inbox.server.URL + "/callbacks", "state": "a%20<b>&é",
+	}
+	if msisdn != "" {
+		body["user_msisdn"] = msisdn
+	}
+	if otp != "" {
+		body["otp_code"] = otp
+	}
+	return string(encode(body))
+}
+
+func (r *testSandbox) pay(channel, order, msisdn string) testResponse {
+	r.Helper()
+	return r.do("POST", "/mobilemoney/v1", r.payJSON(order, msisdn, ""), withHeaders(payHeaders, "channel", channel))
+}
+
+var smsHeaders = map[string]string{
+	"Authorization": "Bearer current", "Content-Type": "application/json", "gw-token": "t", "gw-alias": "a",
+	"X-OAPI-Application-Id": "app", "X-OAPI-Contact-Id": "contact", "X-OAPI-Resource-Type": "SMS_OSM",
+	"X-Operator-MCO": "OCI", "X-Operator-ISE2": "+2250700005555",
+}
+
+const smsPath = "/smsmessaging/v1/outbound/tel%3A%2B2250000/requests"
+
+func (r *testSandbox) smsJSON(correlator, message string) string {
+	return `{"outboundSMSMessageRequest":{"address":["acr:X-Operator-ISE2"],"senderAddress":"tel:+2250000",` +
+		`"outboundSMSTextMessage":{"message":"` + message + `"},"senderName":"Shop","clientCorrelator":"` + correlator +
+		`","receiptRequest":{"notifyURL":"` + r.inbox.server.URL + `/receipts","callbackData":"c1"}}}`
+}
+
+func (r *testSandbox) sms(key, digits string) testResponse {
+	r.Helper()
+	return r.do("POST", smsPath, r.smsJSON(key, "Hello%20you"), withHeaders(smsHeaders, "X-Operator-ISE2", "+225070000"+digits))
+}
+
+func (r *testSandbox) effects(key string) []Effect {
+	r.Helper()
+	var effects []Effect
+	r.callControlPort("GET", "/sandbox/v1/effects?key="+key, "", 200, &effects)
+	return effects
+}
+
+func (r *testSandbox) status(order string) string {
+	r.Helper()
+	response := r.do("GET", "/mobilemoney/v1/getStatus/"+order, "", payHeaders)
+	var body paymentPayload
+	if response.status == 200 {
+		if err := json.Unmarshal([]byte(response.body), &body); err != nil {
+			r.Fatal(err)
+		}
+		return body.Status
+	}
+	return response.summary()
+}
+
+// callControlPort calls the control port and decodes the answer.
+func (r *testSandbox) callControlPort(method, path, body string, status int, v any) {
+	r.Helper()
+	response := r.do(method, path, body, nil)
+	if response.status != status {
+		r.Fatalf("%s %s: %d %s", method, path, response.status, response.body)
+	}
+	if v == nil {
+		return
+	}
+	decoder := json.NewDecoder(bytes.NewReader([]byte(response.body)))
+	if err := decoder.Decode(v); err != nil {
+		r.Fatalf("%s %s: %v in %s", method, path, err, response.body)
+	}
+}
+
+func (r *testSandbox) transactions(key string) []transactionView {
+	r.Helper()
+	var views []transactionView
+	r.callControlPort("GET", "/sandbox/v1/transactions?key="+key, "", 200, &views)
+	return views
+}

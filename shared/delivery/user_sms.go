@@ -1,0 +1,71 @@
+package delivery
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/market"
+	"mobilegateway/shared/money"
+	"mobilegateway/shared/msisdn"
+	"mobilegateway/shared/operator"
+)
+
+// SendUserSMS makes one try at the purchaser's SMS and returns how the entry changes by it (decision "user-sms"). It goes
+// under the order_id, so that however often it is tried the operator sends one.
+func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry) EntryChange {
+	notifier, capabilities, found := c.Operators.UserSMSSender(e.Operator)
+	country, _ := market.ByAlpha2(e.Country)
+	number, numberValid := parsePurchaserMSISDN(e.PurchaserMSISDN(), country)
+	if !found || !numberValid {
+		return func(e *ledger.Entry) bool { return e.RecordUserSMS(ledger.UserSMSFailed, time.Time{}) }
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.SMSTimeout)
+	defer cancel()
+	result := notifier.SendUserSMS(ctx, operator.UserSMSCall{
+		Call: operator.Call{
+			Operator: e.Operator, AccountID: e.Account, IdempotencyKey: e.UpstreamKey, MCO: country.MCO, Country: e.Country,
+			MayRepeat: e.UserSMSAttempts > 0,
+		},
+		MSISDN: number.E164(),
+		Text: capabilities.UserSMSTemplates.Render(e.Lang, operator.UserSMSValues{
+			Amount: money.Format(e.AmountMinor, e.Exponent), Currency: e.Currency, Merchant: e.Merchant, OrderID: e.ID,
+		}),
+	})
+	return c.userSMSChange(result, e.UserSMSAttempts)
+}
+
+// parsePurchaserMSISDN reads the number to tell: of the payment's country, or an international number of another one, which a
+// customer abroad may have typed on the page.
+func parsePurchaserMSISDN(text string, country market.Country) (msisdn.Number, bool) {
+	countries := []market.Country{country}
+	if strings.HasPrefix(text, "+") {
+		countries = append(countries, market.All()...)
+	}
+	for _, c := range countries {
+		if number, err := msisdn.Parse(text, c); err == nil {
+			return number, true
+		}
+	}
+	return msisdn.Number{}, false
+}
+
+// userSMSChange is the change that a try at the purchaser's SMS makes. A duplicate on a further try was sent by an earlier
+// one. What is released or unknown is tried again under the same key until the schedule ends.
+func (c *Courier) userSMSChange(result operator.Result, attemptsMade int) EntryChange {
+	state, next := ledger.UserSMSDue, time.Time{}
+	switch {
+	case result.Outcome == operator.Succeeded, result.DuplicateKey && attemptsMade > 0:
+		state = ledger.UserSMSSent
+	case result.Outcome == operator.Refused:
+		state = ledger.UserSMSFailed
+	case attemptsMade < len(c.SMSRetryDelays):
+		next = ledger.Timestamp(c.Now()).Add(c.SMSRetryDelays[attemptsMade])
+	case result.Outcome == operator.NotApplied:
+		state = ledger.UserSMSFailed
+	default:
+		state = ledger.UserSMSUnknown
+	}
+	return func(e *ledger.Entry) bool { return e.RecordUserSMS(state, next) }
+}

@@ -1,0 +1,120 @@
+package keyring
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/secret"
+)
+
+// stubSource is a secret whose value a test changes, behind the real cache.
+type stubSource struct {
+	text    []byte
+	fail    error
+	fetches int
+}
+
+func (v *stubSource) Fetch(context.Context, string) (secret.Value, error) {
+	v.fetches++
+	return secret.Value{Bytes: v.text}, v.fail
+}
+
+// clock is a time that a test moves.
+type clock struct{ at time.Time }
+
+func (c *clock) current() time.Time { return c.at }
+
+func newKeys(v *stubSource, c *clock) *RefreshingRing {
+	return NewRefreshingRing(secret.NewCache(v, "ring", life, 30*time.Second, c.current), life, c.current)
+}
+
+func TestFindUnknownNumber(t *testing.T) {
+	ctx := context.Background()
+	v, c := &stubSource{text: newStoredRing(t, start)}, &clock{at: start}
+	keys := newKeys(v, c)
+	if _, found, err := keys.FindKey(ctx, 1); !found || err != nil {
+		t.Fatalf("key 1: %v, %v", found, err)
+	}
+	v.text = newStoredRing(t, start, start.Add(time.Minute))
+	c.at = start.Add(time.Minute)
+	if _, found, err := keys.FindKey(ctx, 2); !found || err != nil {
+		t.Fatalf("a key added a moment ago: %v, %v", found, err)
+	}
+	fetched := v.fetches
+	for range 10 {
+		if _, found, err := keys.FindKey(ctx, 99); found || err != nil {
+			t.Fatalf("key 99: %v, %v", found, err)
+		}
+	}
+	if v.fetches != fetched {
+		t.Errorf("unknown numbers caused %d more fetches within the rate limit", v.fetches-fetched)
+	}
+	c.at = c.at.Add(30 * time.Second)
+	_, _, _ = keys.FindKey(ctx, 99)
+	if v.fetches != fetched+1 {
+		t.Errorf("fetches after the rate limit = %d more, want 1", v.fetches-fetched)
+	}
+}
+
+func TestKnownNumberCausesNoFetch(t *testing.T) {
+	v, c := &stubSource{text: newStoredRing(t, start)}, &clock{at: start}
+	keys := newKeys(v, c)
+	for range 5 {
+		if _, found, err := keys.FindKey(context.Background(), 1); !found || err != nil {
+			t.Fatalf("key 1: %v, %v", found, err)
+		}
+	}
+	if v.fetches != 1 {
+		t.Errorf("fetches = %d, want 1", v.fetches)
+	}
+}
+
+func TestKeysWithoutASecret(t *testing.T) {
+	gone := errors.New("gone")
+	keys := newKeys(&stubSource{fail: gone}, &clock{at: start})
+	if _, err := keys.SigningKey(context.Background()); !errors.Is(err, gone) {
+		t.Errorf("Signing: %v", err)
+	}
+	if _, _, err := keys.FindKey(context.Background(), 1); !errors.Is(err, gone) {
+		t.Errorf("Find: %v", err)
+	}
+}
+
+func TestInvalidSecretKeepsTheLastRing(t *testing.T) {
+	ctx := context.Background()
+	v, c := &stubSource{text: newStoredRing(t, start)}, &clock{at: start}
+	keys := newKeys(v, c)
+	before, err := keys.SigningKey(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.text = []byte("{oops")
+	c.at = start.Add(2 * life)
+	after, err := keys.SigningKey(ctx)
+	if err != nil || after.Number != before.Number {
+		t.Errorf("Signing after a broken edit: key %d, %v", after.Number, err)
+	}
+	broken := newKeys(&stubSource{text: []byte("{oops")}, c)
+	if _, err := broken.Current(ctx); err == nil {
+		t.Error("a ring that never parsed gave no error")
+	}
+}
+
+func TestNewKeySignsAfterPropagationTime(t *testing.T) {
+	ctx := context.Background()
+	v, c := &stubSource{text: newStoredRing(t, start)}, &clock{at: start.Add(time.Hour)}
+	keys := newKeys(v, c)
+	v.text = newStoredRing(t, start, c.at)
+	for _, step := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 1}, {life - time.Second, 1}, {life, 2}} {
+		c.at = start.Add(time.Hour + step.after)
+		key, err := keys.SigningKey(ctx)
+		if err != nil || key.Number != step.want {
+			t.Errorf("%v after it was added key %d signs (%v), want %d", step.after, key.Number, err, step.want)
+		}
+	}
+}

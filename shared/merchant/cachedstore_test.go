@@ -1,0 +1,36 @@
+package merchant_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/merchant/merchanttest"
+)
+
+func TestCachedStore(t *testing.T) {
+	ctx, d := context.Background(), newAuthFixture(t)
+	cached := merchant.NewCachedStore(d.store, cacheLife, d.now)
+	unknownMerchant := merchanttest.NewProfile(t, "Ghost", 50).ID
+	for range 3 {
+		if p, err := cached.Profile(ctx, d.profile.ID); err != nil || p == nil || p.Name != "DemoShop" {
+			t.Fatalf("Profile = %v, %v", p, err)
+		}
+		if p, err := cached.Profile(ctx, unknownMerchant); err != nil || p != nil {
+			t.Fatalf("of nobody: %v, %v", p, err)
+		}
+	}
+	d.wantReads(2)
+	d.currentTime = d.currentTime.Add(cacheLife)
+	gone := errors.New("gone")
+	d.store.FailWith(gone)
+	if _, err := cached.Profile(ctx, d.profile.ID); !errors.Is(err, gone) {
+		t.Errorf("error = %v", err)
+	}
+	d.store.FailWith(nil)
+	if p, err := cached.Profile(ctx, d.profile.ID); err != nil || p == nil {
+		t.Errorf("after a failure: %v, %v", p, err)
+	}
+	d.wantReads(4)
+}

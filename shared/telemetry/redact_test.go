@@ -1,0 +1,198 @@
+package telemetry_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/telemetry"
+)
+
+// What must never stand in a log, in the forms in which it could come.
+var plantedSecrets = []string{
+	"gwl_m1x9_Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2RlZmdo_c0ffee",
+	"gws_eyJtIjoibTEiLCJnIjoxfQ.c2lnbmF0dXJlMTIz",
+	"gwc_m1x9_Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2RlZmdo_c0ffee",
+	"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+	"Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2RlZmdoaWprbG1ub3A",
+	"2250701021001",
+	"0701021001",
+}
+
+// Every setter that takes a text is fed with every canary, bare and inside a sentence.
+func TestNoSecretReachesTheLogLine(t *testing.T) {
+	setters := map[string]func(*telemetry.LogLine, string){
+		"RequestID": (*telemetry.LogLine).SetRequestID,
+		"Operation": (*telemetry.LogLine).SetOperation,
+		"Merchant":  (*telemetry.LogLine).SetMerchant,
+		"Operator":  (*telemetry.LogLine).SetOperator,
+		"Country":   (*telemetry.LogLine).SetCountry,
+		"Channel":   (*telemetry.LogLine).SetChannel,
+		"Outcome":   (*telemetry.LogLine).SetOutcome,
+		"ErrorID":   (*telemetry.LogLine).SetErrorID,
+		"MSISDN":    (*telemetry.LogLine).SetMSISDN,
+		"Cause":     func(e *telemetry.LogLine, text string) { e.SetCause(errors.New(text)) },
+		"wrapped":   func(e *telemetry.LogLine, text string) { e.SetCause(fault.NewInternal(fmt.Errorf("call: %s", text))) },
+		"part":      func(e *telemetry.LogLine, text string) { e.SetCause(fault.ForPart(fault.InvalidPart, text)) },
+	}
+	sentences := []string{
+		"%s", "Bearer %s", "authorization: Bearer %s", "token=%s", "https://api.example.test/v1?token=%s",
+		"https://user:%s@api.example.test/", `Post "https://api.example.test/callbacks/v1/payments/orange/%s": EOF`,
+		`invalid body {"user_msisdn":"%s"}`, "tel:+%s", "/requests/%s/deliveryInfos", "number %s.", "x\n%s\tx", "a,%s;b",
+	}
+	for name, set := range setters {
+		for _, sentence := range sentences {
+			for _, plantedSecret := range plantedSecrets {
+				event := telemetry.NewLogLine("charge", started)
+				set(event, fmt.Sprintf(sentence, plantedSecret))
+				if line := encodeLine(t, event); strings.Contains(line, plantedSecret) {
+					t.Errorf("%s(%q) wrote %s", name, fmt.Sprintf(sentence, plantedSecret), line)
+				}
+			}
+		}
+	}
+}
+
+// A key is the merchant's own word and stands in the log, but no credential of ours and no number passes for one.
+func TestMalformedKeysAreDropped(t *testing.T) {
+	for _, c := range []struct{ operation, key, want string }{
+		{"pay", "DemoShop_1234567890", "DemoShop_1234567890"},
+		{"sweep", "DemoShop_0700009997", "DemoShop_0700009997"},
+		{"notif", "S1_123456789012345678901234", "S1_123456789012345678901234"},
+		{"charge", "DemoShop_1234567890", "DemoShop_********90"},
+		{"sms", "cust_0700009997", "cust_********97"},
+		{"pay", "0700009997_1", "************"},
+		{"pay", "a0700009995b_1", "a********95b_1"},
+		{"pay", "Shop_07 00 00 99 97", "Shop_************97"},
+		{"pay", "Shop_" + strings.Repeat("1", 26), "Shop_" + strings.Repeat("1", 26)},
+		{"charge", "c6af9ac6-7b61-11e6-9a41-93e8deadbeef", "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"},
+		{"charge", "00000000-1111-8222-9333-444444444444", "00000000-1111-8222-9333-444444444444"},
+		{"charge", "1234567", "1234567"},
+		{"charge", "12-34-567", "12-34-567"},
+		{"charge", "12345678", "******78"},
+		{"charge", "07-00-00-99-96", "************96"},
+		{"charge", "cust 07 00 00 99 94", "cust ************94"},
+		{"charge", "order/0700009997/7x", "order/************x"},
+		{"charge", "a0700009995b", "a********95b"},
+		{"charge", "(225)0700.00/99_97", "(***************97"},
+		{"charge", "x 07\u00a000\u00a000\u00a099\u00a094", "x ************94"},
+		{"charge", "x ٠٧٠٠٠٠٩٩٩٤", "x ********************"},
+		{"charge", "0700009997 2026-11-21", "******************21"},
+		{"charge", "+2250701021001", "+***********01"},
+		{"charge", "tel:+2250701021001", "tel:+***********01"},
+		{"charge", "1234567890123456", "1234567890123456"},
+		{"charge", "c-1001", "c-1001"},
+		{"charge", "gwl_m1_x_y", "***"},
+		{"charge", "Bearer abc", "***"},
+		{"charge", "basic YTpi", "***"},
+		{"charge", "a\nb\u202e", "a b "},
+		{"charge", strings.Repeat("é", 100), strings.Repeat("é", 48)},
+		{"charge", strings.Repeat("é", 45) + "0700009997", strings.Repeat("é", 45) + "******"},
+	} {
+		event := telemetry.NewLogLine(c.operation, started)
+		event.SetTransactionKey(c.key)
+		if got := decodeLine(t, event)["TransactionKey"]; got != c.want {
+			t.Errorf("%s: SetKey(%q) wrote %q, want %q", c.operation, c.key, got, c.want)
+		}
+	}
+}
+
+// One-time codes have four to eight digits.
+func TestCauseHasNoOneTimeCode(t *testing.T) {
+	for _, code := range []string{"4829", "482913", "48291307"} {
+		for _, sentence := range []string{"%s", "otp %s refused", "otp=%s", `"otp_code":"%s"`, "otp:%s,", "code%sx"} {
+			event := telemetry.NewLogLine("pay", started)
+			event.SetCause(fmt.Errorf(sentence, code))
+			if line := encodeLine(t, event); strings.Contains(line, code) {
+				t.Errorf("%q gives %s", fmt.Sprintf(sentence, code), line)
+			}
+		}
+	}
+}
+
+func TestCauseKeepsSafeText(t *testing.T) {
+	for text, want := range map[string]string{
+		"dial tcp 10.0.0.1:443: connect: connection refused":                                        "dial tcp 10.0.0.1:443: connect: connection refused",
+		"operator error operator POL1000":                                                           "operator error operator POL1000",
+		"operator refused us operator 900901":                                                       "operator refused us operator 900901",
+		"answer SVC0001, PDK_SMSW_0013":                                                             "answer SVC0001, PDK_SMSW_0013",
+		"missing in outboundSMSMessageRequest.senderAddress":                                        "missing in outboundSMSMessageRequest.senderAddress",
+		"panic runtime.boundsError in mobilegateway/functions/charge.(*Handler).settle line 120":    "panic runtime.boundsError in mobilegateway/functions/charge.(*Handler).settle line 120",
+		`Post "https://api.example.test:8443/payment/v1/x": context deadline exceeded`:              `Post "https://api.example.test:***": context deadline exceeded`,
+		"operation error DynamoDB: PutItem, StatusCode: 400, RequestID: 0QK1P8MO7JTVMNQ2UFGT5R6RDV": "operation error DynamoDB: PutItem, StatusCode: 400, RequestID: ***",
+		"path /v1/items?order=1":                                                                    "path /v1/items?***",
+		"":                                                                                          "",
+	} {
+		event := telemetry.NewLogLine("pay", started)
+		event.SetCause(errors.New(text))
+		got, _ := decodeLine(t, event)["Cause"].(string)
+		if got != want {
+			t.Errorf("cause %q is written as %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestCauseIsTruncatedAndCanBeCleared(t *testing.T) {
+	event := telemetry.NewLogLine("pay", started)
+	event.SetCause(errors.New(strings.Repeat("é ", 5000)))
+	if got, ok := decodeLine(t, event)["Cause"].(string); !ok || len(got) > 512 {
+		t.Errorf("%d bytes, %v", len(got), ok)
+	}
+	event.SetCause(nil)
+	if got := decodeLine(t, event)["Cause"]; got != nil {
+		t.Errorf("Cause is %v", got)
+	}
+}
+
+func TestVocabularyWordsAreFiltered(t *testing.T) {
+	for text, want := range map[string]any{
+		"orange": "orange", "mtn-ci": "mtn-ci", "sms.receipt": "sms.receipt",
+		"": nil, "1orange": nil, "two words": nil, "482913": nil, "oråge": nil, strings.Repeat("a", 41): nil, "a\nb": nil,
+	} {
+		event := telemetry.NewLogLine("charge", started)
+		event.SetOperator(text)
+		if got := decodeLine(t, event)["Operator"]; got != want {
+			t.Errorf("SetOperator(%q) wrote %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestErrorIDs(t *testing.T) {
+	for id, want := range map[string]any{
+		"SVC0280": "SVC0280", "POL1000": "POL1000", "900908": "900908", "900800": "900800",
+		"": nil, "SVC028": nil, "SVC02800": nil, "482913": nil, "svc0280": nil, "POL10x0": nil,
+	} {
+		event := telemetry.NewLogLine("charge", started)
+		event.SetErrorID(id)
+		if got := decodeLine(t, event)["ErrorID"]; got != want {
+			t.Errorf("SetErrorID(%q) wrote %v, want %v", id, got, want)
+		}
+	}
+}
+
+func FuzzCause(f *testing.F) {
+	for _, plantedSecret := range plantedSecrets {
+		f.Add("Bearer "+plantedSecret, plantedSecret)
+	}
+	f.Fuzz(func(t *testing.T, text, key string) {
+		event := telemetry.NewLogLine("charge", started)
+		event.SetCause(errors.New(text))
+		event.SetTransactionKey(key)
+		event.SetRequestID(key)
+		event.SetOperator(key)
+		decoded := decodeLine(t, event)
+		cause, _ := decoded["Cause"].(string)
+		run := 0
+		for i := range len(cause) {
+			run++
+			if cause[i] < '0' || cause[i] > '9' {
+				run = 0
+			}
+			if run > 6 {
+				t.Fatalf("cause %q of %q", cause, text)
+			}
+		}
+	})
+}
