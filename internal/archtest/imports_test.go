@@ -24,6 +24,7 @@ var allowedExternalImports = []externalImport{
 		"cmd", "internal"}, "the SDK's errors"},
 	{"code.dny.dev/ssrf", []string{"shared/outgoing"}, "the list of special addresses"},
 	{"pgregory.net/rapid", []string{"internal/simulate", "internal/sandbox"}, "seeded histories; tests may use it everywhere"},
+	{"github.com/google/go-cmp", []string{"internal", "shared/*test", "shared/*/*test"}, "differences in failing tests"},
 	{"go.yaml.in/yaml/v3", []string{"internal/template", "internal/contract", "deploy"}, "template.yaml, and docs/openapi.yaml"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/contract"}, "JSON Schema 2020-12, for the published contract"},
 	{"github.com/BurntSushi/toml", []string{"deploy"}, "samconfig.toml"},

@@ -5,12 +5,13 @@ package ledgertest
 import (
 	"context"
 	"errors"
-	"reflect"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/shared/ledger"
 )
@@ -111,8 +112,8 @@ func requireEqual(t *testing.T, got, want *ledger.Entry) {
 	}
 	a, b := got.Clone(), want.Clone()
 	a.Extra, b.Extra = nil, nil
-	if !reflect.DeepEqual(a, b) {
-		t.Fatalf("got  %+v\nwant %+v", a, b)
+	if diff := cmp.Diff(b, a); diff != "" {
+		t.Fatalf("entry differs (-want +got):\n%s", diff)
 	}
 }
 
