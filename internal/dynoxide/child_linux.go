@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// tieToParent makes the kernel kill the child when its parent dies, and keeps a terminal's Ctrl-C from reaching it: the
-// parent stops it.
+// tieToParent makes the kernel kill the child when its parent dies. It also shields the child from a terminal's Ctrl-C,
+// because the parent stops it.
 func tieToParent(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

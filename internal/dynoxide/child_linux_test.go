@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// asParent in the environment makes the test binary a parent that starts a server, prints its PID and waits to be killed.
+// asParent in the environment makes the test binary a parent: it starts a server, prints its PID and waits.
 const asParent = "DYNOXIDE_TEST_AS_PARENT"
 
 func TestMain(m *testing.M) {
@@ -45,7 +45,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	}
 	child, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil || !runs(child) {
-		t.Fatalf("the server %q does not run", line)
+		t.Fatalf("the server with PID %q is not running", line)
 	}
 	_ = parent.Process.Kill()
 	_ = parent.Wait()
@@ -56,7 +56,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	}
 }
 
-// runs is false of a process that is gone, or ended and not yet collected.
+// runs reports whether a process is running; one that has ended but is not yet collected is not.
 func runs(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -4,5 +4,5 @@ package dynoxide
 
 import "os/exec"
 
-// tieToParent has no such means here: the parent must call Stop.
+// tieToParent does nothing on this system: the parent must call Stop.
 func tieToParent(*exec.Cmd) {}

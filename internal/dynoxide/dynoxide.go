@@ -1,7 +1,13 @@
-// Package dynoxide starts the embedded DynamoDB-compatible server as a child process, for tests and for the local run.
+// Package dynoxide starts Dynoxide, a DynamoDB-compatible server, as a child process for tests and the local run.
 //
-// The server is a binary from a package registry, pinned by npm/package-lock.json, and installed on first use into the
-// checkout's .local/tools. It never ships. The invariant: a child does not outlive Stop, nor (on Linux) its parent.
+// The server is a binary from npm, pinned by npm/package-lock.json and installed on first use into the checkout's
+// .local/tools. It never ships. The invariant: a child does not outlive Stop, nor (on Linux) its parent.
+//
+// Dynoxide 1.2.1 keeps its data in SQLite and slows down as its stream grows: for each write and each read of the
+// stream it reads all stream records, and it never deletes one. npm/storage.sql says how and adds what is missing to
+// the data file. A SQLite in WebAssembly from npm runs it: the engine accepts no SQL, and a SQLite library for Go brings
+// ten modules and half a minute of compiling. `go run ./bench -local` measures the effect. A server in memory gets no
+// index, so it does slow down.
 package dynoxide
 
 import (
@@ -22,14 +28,14 @@ import (
 )
 
 const (
-	// startTimeout bounds how long a child may take to answer; it takes some 25 ms.
+	// startTimeout bounds how long a child may take until it responds; it takes some 25 ms.
 	startTimeout = 10 * time.Second
-	// stopTimeout is what a child gets to close its data file before it is killed.
+	// stopTimeout bounds how long a child may take to close its data file before it is killed.
 	stopTimeout = 3 * time.Second
-	// probeEvery is how often a starting child is asked whether it answers.
-	probeEvery = 5 * time.Millisecond
-	// portTries is how many free ports are tried, as another process may take one between finding and using it.
-	portTries = 5
+	// probeInterval is the pause between two probes of a starting child.
+	probeInterval = 5 * time.Millisecond
+	// portAttempts bounds how many free ports are tried: another process may take one before the child does.
+	portAttempts = 5
 )
 
 // Server is one running child.
@@ -37,49 +43,54 @@ type Server struct {
 	port    int
 	command *exec.Cmd
 	exited  chan struct{} // closed once the child has ended
-	output  *beginning
+	output  *outputHead
 	stop    sync.Once
 }
 
 // Start runs a server on 127.0.0.1 with its data in the file dbPath ("": in memory), on a port (0: a free one), and
-// returns when it answers. ctx bounds the start alone, the installation included; the server runs until Stop. Errors are
-// one line that says what to do: npm is missing, the package is not to be had, the port is in use.
+// returns when it responds. No other process may have the file open. ctx bounds the start only, including the
+// installation; the server runs until Stop. An error is one line that says what to do.
 func Start(ctx context.Context, dbPath string, port int) (*Server, error) {
-	binary, err := install(ctx)
+	tool, err := install(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if port != 0 {
-		return launch(ctx, binary, dbPath, port)
+	if dbPath != "" {
+		if err := prepareStorage(ctx, tool, dbPath); err != nil {
+			return nil, err
+		}
 	}
-	for range portTries {
-		var free int
-		free, err = freePort(ctx)
+	if port == 0 {
+		return launchOnFreePort(ctx, engine(tool), dbPath)
+	}
+	return launch(ctx, engine(tool), dbPath, port)
+}
+
+// launchOnFreePort runs the binary on a free port and waits until it responds.
+func launchOnFreePort(ctx context.Context, binary, dbPath string) (server *Server, err error) {
+	for range portAttempts {
+		port, err := freePort(ctx)
 		if err != nil {
 			return nil, err
 		}
-		var server *Server
-		server, err = launch(ctx, binary, dbPath, free)
-		if err == nil {
-			return server, nil
-		}
+		server, err = launch(ctx, binary, dbPath, port)
 		if !errors.Is(err, errPortInUse) {
-			return nil, err
+			return server, err
 		}
 	}
-	return nil, err
+	return nil, errPortInUse
 }
 
 // Endpoint is the server's address as AWS_ENDPOINT_URL_DYNAMODB takes it.
 func (s *Server) Endpoint() string { return "http://" + s.address() }
 
-// PID is the child's process id.
+// PID is the process ID of the child.
 func (s *Server) PID() int { return s.command.Process.Pid }
 
-// Exited is closed once the child has ended, by Stop or by itself.
+// Exited returns a channel that is closed when the child has ended, by Stop or by itself.
 func (s *Server) Exited() <-chan struct{} { return s.exited }
 
-// Stop ends the child and waits for its end. It may be called more than once.
+// Stop ends the child and waits for its end. Later calls do nothing.
 func (s *Server) Stop() {
 	s.stop.Do(func() {
 		if s.command.Process.Signal(os.Interrupt) != nil {
@@ -98,31 +109,31 @@ func (s *Server) address() string { return net.JoinHostPort("127.0.0.1", strconv
 
 var errPortInUse = errors.New("dynoxide: the port is in use: choose another, or 0 for a free one")
 
-// launch runs the binary and waits until it answers.
+// launch runs the binary and waits until it responds.
 func launch(ctx context.Context, binary, dbPath string, port int) (*Server, error) {
 	arguments := []string{"--host", "127.0.0.1", "--port", strconv.Itoa(port)}
 	if dbPath != "" {
 		arguments = append(arguments, "--db-path", dbPath)
 	}
-	s := &Server{port: port, exited: make(chan struct{}), output: &beginning{}}
+	s := &Server{port: port, exited: make(chan struct{}), output: &outputHead{}}
 	s.command = exec.CommandContext(context.WithoutCancel(ctx), binary, arguments...)
 	s.command.Stdout, s.command.Stderr = s.output, s.output
 	tieToParent(s.command)
-	if err := s.run(); err != nil {
-		return nil, fmt.Errorf("dynoxide: starting %s: %w", binary, err)
+	if err := s.startProcess(); err != nil {
+		return nil, fmt.Errorf("dynoxide: start %s: %w", binary, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := s.await(ctx); err != nil {
+	if err := s.waitUntilReady(ctx); err != nil {
 		s.Stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-// run starts the child from a thread that lives as long as the child: the kernel's "parent died" signal follows the
-// thread, not the process.
-func (s *Server) run() error {
+// startProcess starts the child from a thread that lives as long as the child: the kernel sends the "parent died"
+// signal when the thread ends, not the process.
+func (s *Server) startProcess() error {
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -130,18 +141,18 @@ func (s *Server) run() error {
 		err := s.command.Start()
 		started <- err
 		if err == nil {
-			_ = s.command.Wait() // how it ended shows in its output
+			_ = s.command.Wait() // its output shows how it ended
 			close(s.exited)
 		}
 	}()
 	return <-started
 }
 
-// await returns when the child answers. It believes the answer only after the child's own line that it listens, so that
-// another server on the port is not taken for it.
-func (s *Server) await(ctx context.Context) error {
+// waitUntilReady returns when the child responds. It trusts a response only after the child has printed that it
+// listens: another server may be on the port.
+func (s *Server) waitUntilReady(ctx context.Context) error {
 	for {
-		if s.output.contains("listening on") && s.answers(ctx) {
+		if s.output.contains("listening on") && s.responds(ctx) {
 			return nil
 		}
 		select {
@@ -149,15 +160,15 @@ func (s *Server) await(ctx context.Context) error {
 			if s.output.contains("in use") {
 				return fmt.Errorf("%w (%d)", errPortInUse, s.port)
 			}
-			return fmt.Errorf("dynoxide: the server ended at its start: %s", s.output.last())
+			return fmt.Errorf("dynoxide: the server ended at its start: %s", s.output.lastLine())
 		case <-ctx.Done():
-			return fmt.Errorf("dynoxide: the server did not answer on port %d: %w", s.port, ctx.Err())
-		case <-time.After(probeEvery):
+			return fmt.Errorf("dynoxide: the server did not respond on port %d: %w", s.port, ctx.Err())
+		case <-time.After(probeInterval):
 		}
 	}
 }
 
-func (s *Server) answers(ctx context.Context) bool {
+func (s *Server) responds(ctx context.Context) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Endpoint(), http.NoBody)
 	if err != nil {
 		return false
@@ -172,47 +183,47 @@ func (s *Server) answers(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// freePort finds a port that nobody listens on.
+// freePort finds a port that no process listens on.
 func freePort(ctx context.Context) (int, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("dynoxide: looking for a free port: %w", err)
+		return 0, fmt.Errorf("dynoxide: find a free port: %w", err)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
 	return port, listener.Close()
 }
 
-// maxOutput bounds what is kept of a child's output, in bytes.
+// maxOutput bounds how much of a child's output is kept, in bytes.
 const maxOutput = 4096
 
-// beginning keeps the beginning of what a child prints: it prints a line at its start, and why it could not start.
-type beginning struct {
+// outputHead keeps the first maxOutput bytes of a child's output. It is safe for concurrent use.
+type outputHead struct {
 	mutex sync.Mutex
 	text  strings.Builder
 }
 
-// Write is io.Writer's.
-func (t *beginning) Write(p []byte) (int, error) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	if room := maxOutput - t.text.Len(); room > 0 {
-		t.text.Write(p[:min(len(p), room)])
+// Write implements io.Writer. It never fails.
+func (h *outputHead) Write(p []byte) (int, error) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if room := maxOutput - h.text.Len(); room > 0 {
+		h.text.Write(p[:min(len(p), room)])
 	}
 	return len(p), nil
 }
 
-func (t *beginning) contains(text string) bool {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	return strings.Contains(t.text.String(), text)
+func (h *outputHead) contains(text string) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return strings.Contains(h.text.String(), text)
 }
 
-// last is the last line that says something.
-func (t *beginning) last() string {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	line := "it said nothing"
-	scanner := bufio.NewScanner(strings.NewReader(t.text.String()))
+// lastLine returns the last line that is not blank.
+func (h *outputHead) lastLine() string {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	line := "it printed nothing"
+	scanner := bufio.NewScanner(strings.NewReader(h.text.String()))
 	for scanner.Scan() {
 		if text := strings.TrimSpace(scanner.Text()); text != "" {
 			line = text

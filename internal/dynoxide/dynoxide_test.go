@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestStartAnswersAndStops(t *testing.T) {
+func TestStartRespondsAndStops(t *testing.T) {
 	server, err := Start(t.Context(), "", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -15,13 +15,13 @@ func TestStartAnswersAndStops(t *testing.T) {
 	if server.PID() <= 0 {
 		t.Fatalf("PID = %d", server.PID())
 	}
-	if !server.answers(t.Context()) {
-		t.Fatal("it does not answer")
+	if !server.responds(t.Context()) {
+		t.Fatal("it does not respond")
 	}
 	server.Stop()
 	server.Stop()
-	if server.answers(t.Context()) {
-		t.Fatal("it answers after Stop")
+	if server.responds(t.Context()) {
+		t.Fatal("it responds after Stop")
 	}
 }
 
@@ -37,7 +37,7 @@ func TestTwoServersAtOnce(t *testing.T) {
 	}
 	t.Cleanup(second.Stop)
 	if first.Endpoint() == second.Endpoint() {
-		t.Fatal("both have one address")
+		t.Fatal("both have the same address")
 	}
 }
 

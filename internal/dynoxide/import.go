@@ -7,16 +7,16 @@ import (
 	"os/exec"
 )
 
-// Import makes the new data file dbPath, which Start then serves, out of many items at once: an engine with a stream takes
-// thousands one by one ever more slowly. source holds <table>/data/<name>.json, a line {"Item":{...}} an item in
-// DynamoDB's own JSON, as its export to S3 is; schema is a file with the answer of DescribeTable. Errors carry what the
-// engine wrote.
+// Import creates the data file dbPath from many items at once; Start then serves it. source holds the files
+// <table>/data/<name>.json, with a line {"Item":{...}} per item, the format of DynamoDB's export to S3. schema is a
+// file with the response of DescribeTable. An error carries the output of the engine.
 func Import(ctx context.Context, source, schema, dbPath string) error {
-	binary, err := install(ctx)
+	tool, err := install(ctx)
 	if err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, binary, "import", "--source", source, "--schema", schema, "--output", dbPath)
+	arguments := []string{"import", "--source", source, "--schema", schema, "--output", dbPath}
+	command := exec.CommandContext(ctx, engine(tool), arguments...)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("dynoxide: import: %w: %s", err, bytes.TrimSpace(output))

@@ -1,29 +1,32 @@
 package dynoxide
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 )
 
-// pins are the package list and its lock file, which names no registry: npm takes the one it is configured with.
+// pins are the files of an installation. The lock file names no registry: npm uses the configured one.
 //
-//go:embed npm/package.json npm/package-lock.json npm/.npmrc
+//go:embed npm/package.json npm/package-lock.json npm/.npmrc npm/prepare.js npm/storage.sql
 var pins embed.FS
+
+// otherServer is the advice for a machine that cannot run this server.
+const otherServer = "set AWS_ENDPOINT_URL_DYNAMODB to another DynamoDB-compatible server"
 
 // maxParents bounds the search for the repository's root.
 const maxParents = 32
 
-// install returns the path of the server's binary, and installs it first where it is missing. Parallel processes wait for
-// one another, so that only the first installs.
+// install returns the folder of the installation and makes it first if it is missing. Parallel processes wait for each
+// other, so only the first one installs.
 func install(ctx context.Context) (string, error) {
 	root, err := repositoryRoot()
 	if err != nil {
@@ -33,56 +36,63 @@ func install(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(folder, "node_modules", "@dynoxide", platform(), binaryName())
-	if isFile(binary) {
-		return binary, nil
+	if isFile(engine(folder)) {
+		return folder, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return "", fmt.Errorf("dynoxide: %w", err)
 	}
 	unlock, err := lock(folder + ".lock")
 	if err != nil {
-		return "", fmt.Errorf("dynoxide: locking the installation: %w", err)
+		return "", fmt.Errorf("dynoxide: lock the installation: %w", err)
 	}
 	defer unlock()
-	if isFile(binary) {
-		return binary, nil
+	if isFile(engine(folder)) {
+		return folder, nil
 	}
 	if err := installInto(ctx, folder); err != nil {
 		return "", err
 	}
-	if !isFile(binary) {
-		return "", fmt.Errorf("dynoxide: there is no server for %s: set AWS_ENDPOINT_URL_DYNAMODB to another DynamoDB-compatible one", platform())
-	}
-	return binary, nil
+	return folder, nil
 }
 
-// installInto runs npm ci in a folder beside the final one and then renames it, so that a half installation is never used.
+// engine is the path of the server's binary in an installation.
+func engine(tool string) string {
+	return filepath.Join(tool, "node_modules", "@dynoxide", platform(), binaryName())
+}
+
+// installInto runs npm ci, checks that there is a binary for this machine and makes the empty data file. It does so in
+// a folder beside the final one, which it renames at the end, so an incomplete installation is never used.
 func installInto(ctx context.Context, folder string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return errors.New("dynoxide: npm is not on the PATH: install Node.js with npm, or set AWS_ENDPOINT_URL_DYNAMODB to another DynamoDB-compatible server")
+		return errors.New("dynoxide: npm is not on the PATH: install Node.js with npm, " + otherServer)
 	}
 	fresh, err := os.MkdirTemp(filepath.Dir(folder), "installing-")
 	if err != nil {
 		return fmt.Errorf("dynoxide: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(fresh) }()
-	for _, name := range pinned() {
-		content, err := pins.ReadFile("npm/" + name)
-		if err != nil {
-			return fmt.Errorf("dynoxide: %w", err)
-		}
-		if err := os.WriteFile(filepath.Join(fresh, name), content, 0o644); err != nil {
-			return fmt.Errorf("dynoxide: %w", err)
-		}
+	files, err := fs.Sub(pins, "npm")
+	if err == nil {
+		err = os.CopyFS(fresh, files)
+	}
+	if err != nil {
+		return fmt.Errorf("dynoxide: %w", err)
 	}
 	command := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 	command.Dir = fresh
-	output := &beginning{}
+	output := &outputHead{}
 	command.Stdout, command.Stderr = output, output
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("dynoxide: npm ci failed (%w): see that npm reaches its registry, then try again; it said: %s", err, output.last())
+		return fmt.Errorf("dynoxide: npm ci failed (%w): check that npm reaches its registry, then try again; "+
+			"it printed: %s", err, output.lastLine())
+	}
+	if !isFile(engine(fresh)) {
+		return fmt.Errorf("dynoxide: there is no server for %s: %s", platform(), otherServer)
+	}
+	if err := makeEmptyStorage(ctx, fresh); err != nil {
+		return err
 	}
 	_ = os.RemoveAll(folder)
 	if err := os.Rename(fresh, folder); err != nil {
@@ -91,24 +101,24 @@ func installInto(ctx context.Context, folder string) error {
 	return nil
 }
 
-// pinned names the files of the package list.
-func pinned() []string { return []string{"package.json", "package-lock.json", ".npmrc"} }
-
-// toolFolder is where this very package list is installed: another list goes to another folder.
+// toolFolder is the folder of this installation. Other pinned files have another folder.
 func toolFolder(root string) (string, error) {
-	var all bytes.Buffer
-	for _, name := range pinned() {
-		content, err := pins.ReadFile("npm/" + name)
-		if err != nil {
-			return "", fmt.Errorf("dynoxide: %w", err)
+	all := sha256.New()
+	err := fs.WalkDir(pins, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
 		}
-		all.Write(content)
+		content, err := pins.ReadFile(path)
+		_, _ = all.Write(content) // a hash never fails
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("dynoxide: %w", err)
 	}
-	sum := sha256.Sum256(all.Bytes())
-	return filepath.Join(root, ".local", "tools", "dynoxide-"+hex.EncodeToString(sum[:6])), nil
+	return filepath.Join(root, ".local", "tools", "dynoxide-"+hex.EncodeToString(all.Sum(nil)[:6])), nil
 }
 
-// repositoryRoot is the folder with the go.mod above the working directory.
+// repositoryRoot is the nearest folder with a go.mod at or above the working directory.
 func repositoryRoot() (string, error) {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -123,7 +133,7 @@ func repositoryRoot() (string, error) {
 	return "", errors.New("dynoxide: no go.mod above the working directory: run it inside the checkout")
 }
 
-// platform is this machine as the packages are named.
+// platform is the name of this machine in the package names.
 func platform() string {
 	system, machine := runtime.GOOS, runtime.GOARCH
 	if system == "windows" {

@@ -2,5 +2,5 @@
 
 package dynoxide
 
-// lock does nothing here: two parallel installations are possible, and harmless, as each renames a whole folder.
+// lock does nothing on this system. Parallel installations are harmless, because each one renames a whole folder.
 func lock(string) (unlock func(), err error) { return func() {}, nil }

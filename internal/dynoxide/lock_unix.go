@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// lock waits for an exclusive lock on a file, which ends with the process that holds it.
+// lock waits for an exclusive lock on a file. The lock ends with unlock, or with this process.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
