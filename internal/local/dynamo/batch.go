@@ -8,40 +8,42 @@ import (
 	"time"
 )
 
-// retryPause is the wait before a failed batch is tried again; it doubles up to maxRetryPause.
+// retryPause is the wait before the first retry of a failed batch. It doubles up to maxRetryPause.
 const (
 	retryPause    = 100 * time.Millisecond
 	maxRetryPause = 2 * time.Second
 )
 
-// grain is how exactly an engine says when a record was made: DynamoDB to the second, DynamoDB Local to the minute that had
-// begun.
-const grain = time.Minute
+// creationPrecision is the error of a record's creation time. DynamoDB rounds down to the second, DynamoDB Local to the
+// minute.
+const creationPrecision = time.Minute
 
-// deliverBatch hands a batch on until all its records are taken, too old or out of retries. Its error is ctx's alone.
+// deliverBatch invokes the function until each record of a batch is processed, too old or out of retries. It returns an
+// error only when ctx has ended.
 func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
 	pause := retryPause
-	for tries := 0; ; tries++ {
-		batch = p.young(batch)
+	for retries := 0; ; retries++ {
+		batch = p.dropExpired(batch)
 		if len(batch) == 0 {
 			return nil
 		}
-		left, whole := p.attempt(ctx, batch)
+		left, batchFailed := p.invoke(ctx, batch)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if len(left) == 0 {
 			return nil
 		}
-		if whole && p.Stream.BisectOnError && len(left) > 1 {
+		if batchFailed && p.Stream.Bisect && len(left) > 1 {
 			middle := len(left) / 2
 			if err := p.deliverBatch(ctx, left[:middle]); err != nil {
 				return err
 			}
 			return p.deliverBatch(ctx, left[middle:])
 		}
-		if p.Stream.MaxRetryAttempts >= 0 && tries >= p.Stream.MaxRetryAttempts {
-			p.Logf("stream of %s: %d records given up after %d attempts", p.Table, len(left), tries+1)
+		if p.Stream.Retries >= 0 && retries >= p.Stream.Retries {
+			p.Logf("stream of %s: %d records dropped after %d attempts; see the function's log",
+				p.Table, len(left), retries+1)
 			return nil
 		}
 		batch = left
@@ -54,31 +56,31 @@ func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
 	}
 }
 
-// young leaves out the records that are surely older than the template allows.
-func (p *Pump) young(batch []*record) []*record {
-	if p.Stream.MaxRecordAge == 0 {
+// dropExpired removes the records that are certainly older than the template allows.
+func (p *Pump) dropExpired(batch []*record) []*record {
+	if p.Stream.MaxAge == 0 {
 		return batch
 	}
-	oldest := p.Now().Add(-p.Stream.MaxRecordAge - grain)
+	oldest := p.Now().Add(-p.Stream.MaxAge - creationPrecision)
 	left := slices.DeleteFunc(slices.Clone(batch), func(r *record) bool {
 		return !r.created.IsZero() && r.created.Before(oldest)
 	})
 	if old := len(batch) - len(left); old > 0 {
-		p.Logf("stream of %s: %d records left out, which are older than %s", p.Table, old, p.Stream.MaxRecordAge)
+		p.Logf("stream of %s: %d records dropped: older than %s", p.Table, old, p.Stream.MaxAge)
 	}
 	return left
 }
 
-// attempt invokes the function once: the records that are still to be taken, and whether the batch failed as a whole.
-func (p *Pump) attempt(ctx context.Context, batch []*record) (left []*record, whole bool) {
-	result, functionError, err := p.Function.Invoke(ctx, p.event(batch))
+// invoke invokes the function once. It returns the records to retry, and whether the batch failed as a whole.
+func (p *Pump) invoke(ctx context.Context, batch []*record) (left []*record, batchFailed bool) {
+	result, functionError, err := p.Function.Invoke(ctx, p.encodeEvent(batch))
 	if err != nil || functionError {
 		return batch, true
 	}
 	if !p.Stream.ReportsItemFailures {
 		return nil, false
 	}
-	var answer struct {
+	var response struct {
 		BatchItemFailures []struct {
 			ItemIdentifier string `json:"itemIdentifier"`
 		} `json:"batchItemFailures"`
@@ -86,28 +88,28 @@ func (p *Pump) attempt(ctx context.Context, batch []*record) (left []*record, wh
 	if len(result) == 0 || string(result) == "null" {
 		return nil, false
 	}
-	if err := json.Unmarshal(result, &answer); err != nil {
+	if err := json.Unmarshal(result, &response); err != nil {
 		return batch, true
 	}
 	first := len(batch)
-	for _, failure := range answer.BatchItemFailures {
+	for _, failure := range response.BatchItemFailures {
 		i := slices.IndexFunc(batch, func(r *record) bool { return r.sequence == failure.ItemIdentifier })
 		if i < 0 {
-			return batch, true // an unknown or empty identifier fails the whole batch, as Lambda has it
+			return batch, true // as Lambda does: an unknown or empty identifier fails the whole batch
 		}
 		first = min(first, i)
 	}
 	return batch[first:], false
 }
 
-// event is the function's event of a batch.
-func (p *Pump) event(batch []*record) []byte {
+// encodeEvent encodes the function's event for a batch.
+func (p *Pump) encodeEvent(batch []*record) []byte {
 	var records []map[string]any
 	for _, r := range batch {
 		raw := maps.Clone(r.raw)
 		raw["eventSourceARN"] = p.arn
 		records = append(records, raw)
 	}
-	document, _ := json.Marshal(map[string]any{"Records": records}) // it was JSON before
+	document, _ := json.Marshal(map[string]any{"Records": records}) // the records came as JSON
 	return document
 }

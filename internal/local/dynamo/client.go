@@ -1,9 +1,9 @@
-// Package dynamo does for the local run what CloudFormation and the Lambda service do with the template's tables: it
-// creates them, and it reads a table's stream and hands its records to a function.
+// Package dynamo replaces CloudFormation and Lambda for the tables of the local run: it creates the tables of the
+// template, reads their streams and invokes functions with the records.
 //
-// It speaks DynamoDB's own JSON protocol, because the records of a stream have the very form there that the function's
-// event has. It reads and writes no items. The invariant of the stream: a record is passed over only after the function
-// took it, or after the retries that the template allows it.
+// It uses DynamoDB's JSON protocol directly, because a function's event contains stream records in that format. It
+// reads and writes no items. The invariant: the checkpoint passes a record only after the function has processed it or
+// the retries that the template allows have failed.
 package dynamo
 
 import (
@@ -22,19 +22,19 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// The two services behind one endpoint.
+// The two services that share an endpoint.
 const (
 	tableService  = "DynamoDB_20120810"
 	streamService = "DynamoDBStreams_20120810"
 )
 
-// maxAnswer bounds an answer in bytes; a page of a stream has at most 1 MB of records.
-const maxAnswer = 16 << 20
+// maxResponse bounds a response in bytes; a page of a stream has at most 1 MB of records.
+const maxResponse = 16 << 20
 
-// callTimeout is how long one call may take.
+// callTimeout bounds one call.
 const callTimeout = 10 * time.Second
 
-// Client calls a DynamoDB endpoint.
+// Client calls a DynamoDB endpoint. It is safe for concurrent use.
 type Client struct {
 	endpoint string
 	region   string
@@ -43,7 +43,7 @@ type Client struct {
 	now      func() time.Time
 }
 
-// Error is an error of the service.
+// Error is an error response of the service.
 type Error struct {
 	// Kind is the exception's name, such as ResourceNotFoundException.
 	Kind    string
@@ -51,10 +51,10 @@ type Error struct {
 	Status  int
 }
 
-// Error tells kind and message.
+// Error returns kind and message.
 func (e *Error) Error() string { return e.Kind + ": " + e.Message }
 
-// NewClient makes a client for an endpoint without a trailing slash.
+// NewClient returns a client for an endpoint, which must not end in a slash.
 func NewClient(endpoint, region, accessKey, secretKey string, now func() time.Time) *Client {
 	return &Client{
 		endpoint: endpoint, region: region, now: now,
@@ -63,8 +63,8 @@ func NewClient(endpoint, region, accessKey, secretKey string, now func() time.Ti
 	}
 }
 
-// call does one operation: in as its JSON parameters, out filled from its answer. The error is an *Error where the
-// service refused.
+// call performs one operation. in holds its JSON parameters, and out receives its response. An error response of the
+// service is returned as an *Error.
 func (c *Client) call(ctx context.Context, service, operation string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -86,23 +86,23 @@ func (c *Client) call(ctx context.Context, service, operation string, in, out an
 		return fmt.Errorf("%s: %w", operation, err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return refusal(response.StatusCode, text)
+		return decodeError(response.StatusCode, text)
 	}
 	return json.Unmarshal(text, out)
 }
 
-// refusal reads an error of the service.
-func refusal(status int, text []byte) error {
+// decodeError decodes an error response.
+func decodeError(status int, text []byte) error {
 	var document struct {
 		Type    string `json:"__type"`
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(text, &document) // whatever came, the status stands
+	_ = json.Unmarshal(text, &document) // without a body, the status is the error
 	kind := document.Type
 	if i := strings.LastIndex(kind, "#"); i >= 0 {
 		kind = kind[i+1:]

@@ -4,10 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,23 +26,27 @@ import (
 	"mobilegateway/shared/awsclient"
 )
 
-// engine is a DynamoDB of the test's own.
+// engine is a DynamoDB of one test.
 type engine struct {
-	client *dynamo.Client
-	sdk    *dynamodb.Client
+	endpoint string
+	client   *dynamo.Client
+	sdk      *dynamodb.Client
 }
 
 func newEngine(t *testing.T) engine {
 	t.Helper()
 	endpoint := dynamotest.StartEndpoint(t)
 	environment := map[string]string{
-		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL_DYNAMODB": endpoint,
+		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "b",
+		"AWS_ENDPOINT_URL_DYNAMODB": endpoint,
 	}
 	client, err := awsclient.New(func(name string) string { return environment[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine{client: dynamo.NewClient(endpoint, "us-east-1", "A", "b", time.Now), sdk: client.DynamoDB()}
+	return engine{
+		endpoint: endpoint, client: dynamo.NewClient(endpoint, "us-east-1", "A", "b", time.Now), sdk: client.DynamoDB(),
+	}
 }
 
 func (e engine) put(t *testing.T, key, fast string) {
@@ -46,7 +55,8 @@ func (e engine) put(t *testing.T, key, fast string) {
 	if fast != "" {
 		item["fast"] = &types.AttributeValueMemberS{Value: fast}
 	}
-	if _, err := e.sdk.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("Table"), Item: item}); err != nil {
+	_, err := e.sdk.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("Table"), Item: item})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -54,10 +64,13 @@ func (e engine) put(t *testing.T, key, fast string) {
 func table() template.Table {
 	return template.Table{
 		LogicalID: "T", Name: "Table", StreamView: "NEW_IMAGE",
-		Attributes: []template.Attribute{{AttributeName: "pk", AttributeType: "S"}, {AttributeName: "due_shard", AttributeType: "S"}},
-		Key:        []template.KeyElement{{AttributeName: "pk", KeyType: "HASH"}},
+		Attributes: []template.Attribute{
+			{AttributeName: "pk", AttributeType: "S"}, {AttributeName: "due_shard", AttributeType: "S"},
+		},
+		Key: []template.KeyElement{{AttributeName: "pk", KeyType: "HASH"}},
 		Indexes: []template.Index{{
-			IndexName: "due", Projection: "KEYS_ONLY", Key: []template.KeyElement{{AttributeName: "due_shard", KeyType: "HASH"}},
+			IndexName: "due", Projection: "KEYS_ONLY",
+			Key: []template.KeyElement{{AttributeName: "due_shard", KeyType: "HASH"}},
 		}},
 	}
 }
@@ -78,7 +91,8 @@ func TestTablesAreMadeOnceAndComparedAfter(t *testing.T) {
 	for name, change := range changes {
 		other := table()
 		change(&other)
-		if err := e.client.EnsureTables(t.Context(), []template.Table{other}); err == nil || !strings.Contains(err.Error(), "RESET=1") {
+		err := e.client.EnsureTables(t.Context(), []template.Table{other})
+		if err == nil || !strings.Contains(err.Error(), "RESET=1") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -94,10 +108,13 @@ func TestTablesAreMadeOnceAndComparedAfter(t *testing.T) {
 	}
 }
 
-// relay is a function that takes records as its script says: each invocation runs the next step, and the last one on.
+// step is the outcome of one invocation with the records of these keys and sequence numbers.
+type step = func(keys, sequences []string) (response string, functionError bool)
+
+// relay is a stub of a function. Each invocation runs the next step; the last step repeats.
 type relay struct {
 	mu    sync.Mutex
-	steps []func(keys []string, sequences []string) (string, bool)
+	steps []step
 	calls [][]string
 	taken chan string
 }
@@ -133,14 +150,14 @@ func (r *relay) Invoke(_ context.Context, payload []byte) ([]byte, bool, error) 
 	if len(r.steps) > 1 {
 		r.steps = r.steps[1:]
 	}
-	answer, failed := step(keys, sequences)
+	response, failed := step(keys, sequences)
 	for _, key := range keys {
 		r.taken <- key
 	}
-	return []byte(answer), failed, nil
+	return []byte(response), failed, nil
 }
 
-// newPump makes a pump over table T that lets records with fast = 1 pass.
+// newPump returns a pump over table T whose filter matches records with fast = 1.
 func newPump(t *testing.T, e engine, r *relay, checkpoint string) *dynamo.Pump {
 	t.Helper()
 	filter, err := template.NewFilter(`{"dynamodb":{"NewImage":{"fast":{"S":["1"]}}}}`)
@@ -152,12 +169,14 @@ func newPump(t *testing.T, e engine, r *relay, checkpoint string) *dynamo.Pump {
 	}
 	return &dynamo.Pump{
 		Client: e.client, Table: "Table", Function: r, Checkpoint: checkpoint, Now: time.Now,
-		Stream: template.Stream{Table: "T", BatchSize: 10, MaxRetryAttempts: 2, BisectOnError: true, ReportsItemFailures: true, Filters: []template.Filter{filter}},
-		Logf:   func(string, ...any) {},
+		Stream: template.Stream{
+			Table: "T", BatchSize: 10, Retries: 2, Bisect: true, ItemFailures: true, Filters: []template.Filter{filter},
+		},
+		Logf: func(string, ...any) {},
 	}
 }
 
-// run pumps until the function has seen a key n times.
+// run runs a pump until the function has received a key n times.
 func run(t *testing.T, p *dynamo.Pump, r *relay, key string, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -194,7 +213,7 @@ func TestRecordsComeInOrderFilteredAndInBatches(t *testing.T) {
 		e.put(t, "slow-"+key, "0")
 		e.put(t, "none-"+key, "")
 	}
-	r := &relay{steps: []func([]string, []string) (string, bool){takeAll}}
+	r := &relay{steps: []step{takeAll}}
 	run(t, newPump(t, e, r, filepath.Join(t.TempDir(), "checkpoint")), r, "k24", 1)
 	if got := slices.Concat(r.calls...); !slices.Equal(got, want) {
 		t.Errorf("records %v", got)
@@ -213,12 +232,12 @@ func TestThePumpGoesOnWhereItStopped(t *testing.T) {
 	}
 	checkpoint := filepath.Join(t.TempDir(), "checkpoint")
 	e.put(t, "a", "1")
-	first := &relay{steps: []func([]string, []string) (string, bool){takeAll}}
+	first := &relay{steps: []step{takeAll}}
 	p := newPump(t, e, first, checkpoint)
 	run(t, p, first, "a", 1)
-	e.put(t, "slow", "0") // passed over: the checkpoint of "a" alone may stand
+	e.put(t, "slow", "0") // filtered out: the checkpoint may still be at "a"
 	e.put(t, "b", "1")
-	second := &relay{steps: []func([]string, []string) (string, bool){takeAll}}
+	second := &relay{steps: []step{takeAll}}
 	run(t, newPump(t, e, second, checkpoint), second, "b", 1)
 	if got := slices.Concat(second.calls...); got[len(got)-1] != "b" || len(got) > 2 {
 		t.Errorf("the second run got %v", got)
@@ -226,32 +245,27 @@ func TestThePumpGoesOnWhereItStopped(t *testing.T) {
 }
 
 func TestFailedRecordsAreTriedAgain(t *testing.T) {
+	respond := func(response string) step { return func([]string, []string) (string, bool) { return response, false } }
 	fail := func([]string, []string) (string, bool) { return `{"errorType":"x"}`, true }
+	thirdFailed := func(_, sequences []string) (string, bool) {
+		const response = `{"batchItemFailures":[{"itemIdentifier":%q},{"itemIdentifier":%q}]}`
+		return fmt.Sprintf(response, sequences[3], sequences[2]), false
+	}
+	failOnB := func(keys, _ []string) (string, bool) { return "{}", slices.Contains(keys, "b") }
+	const halved = "[[a b c d] [a b] [c d]]"
 	cases := map[string]struct {
-		steps []func([]string, []string) (string, bool)
+		steps []step
 		last  string
 		times int
 		want  string
 	}{
-		"the third record failed": {
-			[]func([]string, []string) (string, bool){
-				func(_, s []string) (string, bool) {
-					return `{"batchItemFailures":[{"itemIdentifier":"` + s[3] + `"},{"itemIdentifier":"` + s[2] + `"}]}`, false
-				}, takeAll,
-			}, "d", 2, "[[a b c d] [c d]]",
-		},
-		"the whole batch failed: halves": {[]func([]string, []string) (string, bool){fail, takeAll}, "d", 2, "[[a b c d] [a b] [c d]]"},
-		"an answer that is none":         {[]func([]string, []string) (string, bool){func([]string, []string) (string, bool) { return "?", false }, takeAll}, "d", 2, "[[a b c d] [a b] [c d]]"},
+		"the third record failed":        {[]step{thirdFailed, takeAll}, "d", 2, "[[a b c d] [c d]]"},
+		"the whole batch failed: halves": {[]step{fail, takeAll}, "d", 2, halved},
+		"a response that is not JSON":    {[]step{respond("?"), takeAll}, "d", 2, halved},
 		"an unknown identifier": {
-			[]func([]string, []string) (string, bool){
-				func([]string, []string) (string, bool) { return `{"batchItemFailures":[{"itemIdentifier":""}]}`, false }, takeAll,
-			}, "d", 2, "[[a b c d] [a b] [c d]]",
+			[]step{respond(`{"batchItemFailures":[{"itemIdentifier":""}]}`), takeAll}, "d", 2, halved,
 		},
-		"one record poisons": {
-			[]func([]string, []string) (string, bool){
-				func(k, _ []string) (string, bool) { return "{}", slices.Contains(k, "b") },
-			}, "d", 2, "[[a b c d] [a b] [a] [b] [b] [b] [c d]]",
-		},
+		"one record always fails": {[]step{failOnB}, "d", 2, "[[a b c d] [a b] [a] [b] [b] [b] [c d]]"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +292,7 @@ func TestRecordsThatAreTooOldAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.put(t, "old", "1")
-	r := &relay{steps: []func([]string, []string) (string, bool){takeAll}}
+	r := &relay{steps: []step{takeAll}}
 	p := newPump(t, e, r, filepath.Join(t.TempDir(), "checkpoint"))
 	p.Stream.MaxRecordAge = time.Minute
 	p.Now = func() time.Time { return time.Now().Add(2*time.Minute + time.Second) }
@@ -290,19 +304,52 @@ func TestRecordsThatAreTooOldAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestAMinuteIsOneMoment: DynamoDB Local says of each record made within a minute that it was made when that began. One made
-// at a minute's end is not an old one.
+// TestAMinuteIsOneMoment: DynamoDB Local rounds the creation time of a record down to the minute. A record created at
+// the end of a minute must not count as too old.
 func TestAMinuteIsOneMoment(t *testing.T) {
 	e := newEngine(t)
 	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
 		t.Fatal(err)
 	}
 	e.put(t, "young", "1")
-	r := &relay{steps: []func([]string, []string) (string, bool){takeAll}}
+	r := &relay{steps: []step{takeAll}}
 	p := newPump(t, e, r, filepath.Join(t.TempDir(), "checkpoint"))
 	p.Stream.MaxRecordAge = time.Minute
 	p.Now = func() time.Time { return time.Now().Add(p.Stream.MaxRecordAge) }
 	run(t, p, r, "young", 1)
+}
+
+// TestShardsAreNotListedInEachRound: an engine may read its whole stream for DescribeStream.
+func TestShardsAreNotListedInEachRound(t *testing.T) {
+	e := newEngine(t)
+	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(e.endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var lists, reads atomic.Int64
+	forward := httputil.NewSingleHostReverseProxy(target)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		switch operation := request.Header.Get("X-Amz-Target"); {
+		case strings.HasSuffix(operation, ".DescribeStream"):
+			lists.Add(1)
+		case strings.HasSuffix(operation, ".GetRecords"):
+			if reads.Add(1) == 3 {
+				cancel()
+			}
+		}
+		forward.ServeHTTP(w, request)
+	}))
+	defer proxy.Close()
+	e.client = dynamo.NewClient(proxy.URL, "us-east-1", "A", "b", time.Now)
+	newPump(t, e, &relay{steps: []step{takeAll}}, filepath.Join(t.TempDir(), "checkpoint")).Run(ctx)
+	if reads.Load() != 3 || lists.Load() != 1 {
+		t.Errorf("%d calls of DescribeStream in %d rounds, want one in 3", lists.Load(), reads.Load())
+	}
 }
 
 func TestAnEndpointThatRefuses(t *testing.T) {

@@ -7,53 +7,55 @@ import (
 	"sync"
 )
 
-// laneLength is how many pages wait in a lane before the pump stops to read.
+// laneLength is how many pages a lane queues before the pump stops reading.
 const laneLength = 100
 
-// lanes hand records on side by side: those of one item in one lane, in their order, so that a function which is held
-// up by one item does not hold up the others. The checkpoint of a shard follows the oldest record that is not done.
+// lanes deliver records in parallel. All records of an item are in the same lane, in order, so a slow item delays only
+// its own lane. The checkpoint of a shard is the record before the oldest one that is not done.
 type lanes struct {
 	pump   *Pump
 	queues []chan []*record
 
-	mutex sync.Mutex
-	open  map[string][]*record // by shard: taken and not yet behind the checkpoint, oldest first
+	mutex   sync.Mutex
+	pending map[string][]*record // by shard: read and not yet passed by the checkpoint, oldest first
 }
 
 func newLanes(p *Pump) *lanes {
-	l := &lanes{pump: p, open: map[string][]*record{}}
-	for range max(p.Stream.ParallelizationFactor, 1) {
+	l := &lanes{pump: p, pending: map[string][]*record{}}
+	for range max(p.Stream.Lanes, 1) {
 		l.queues = append(l.queues, make(chan []*record, laneLength))
 	}
 	return l
 }
 
-// run starts the lanes; the function it returns waits for them, once ctx has ended.
-func (l *lanes) run(ctx context.Context) (wait func()) {
+// start starts the lanes. They end with ctx; the returned function waits for that.
+func (l *lanes) start(ctx context.Context) (wait func()) {
 	var group sync.WaitGroup
 	for _, queue := range l.queues {
-		group.Go(func() { l.serve(ctx, queue) })
+		group.Go(func() { l.deliver(ctx, queue) })
 	}
 	return group.Wait
 }
 
-// take puts the records of a page into their lanes. Those that no filter lets pass are done at once.
-func (l *lanes) take(ctx context.Context, shard string, page, passing []*record) error {
+// enqueue puts the matching records of a page into their lanes and marks the others as done.
+func (l *lanes) enqueue(ctx context.Context, shard string, page, matching []*record) error {
 	l.mutex.Lock()
-	l.open[shard] = append(l.open[shard], page...)
+	l.pending[shard] = append(l.pending[shard], page...)
 	l.mutex.Unlock()
-	for lane, records := range l.split(passing) {
+	for lane, records := range l.splitByLane(matching) {
 		select {
 		case l.queues[lane] <- records:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	return l.finish(slices.DeleteFunc(slices.Clone(page), func(r *record) bool { return slices.Contains(passing, r) }))
+	return l.markDone(slices.DeleteFunc(slices.Clone(page), func(r *record) bool {
+		return slices.Contains(matching, r)
+	}))
 }
 
-// split sorts records by lane, which their item's key decides.
-func (l *lanes) split(records []*record) map[uint32][]*record {
+// splitByLane groups records by the lane of their item.
+func (l *lanes) splitByLane(records []*record) map[uint32][]*record {
 	sorted := map[uint32][]*record{}
 	for _, r := range records {
 		hash := fnv.New32a()
@@ -64,8 +66,8 @@ func (l *lanes) split(records []*record) map[uint32][]*record {
 	return sorted
 }
 
-// serve hands a lane's records on, batch by batch.
-func (l *lanes) serve(ctx context.Context, queue chan []*record) {
+// deliver delivers the records of a lane, batch by batch, until ctx ends.
+func (l *lanes) deliver(ctx context.Context, queue chan []*record) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -75,7 +77,7 @@ func (l *lanes) serve(ctx context.Context, queue chan []*record) {
 				if l.pump.deliverBatch(ctx, batch) != nil {
 					return
 				}
-				if err := l.finish(batch); err != nil {
+				if err := l.markDone(batch); err != nil {
 					l.pump.Logf("stream of %s: %v", l.pump.Table, err)
 				}
 			}
@@ -83,28 +85,28 @@ func (l *lanes) serve(ctx context.Context, queue chan []*record) {
 	}
 }
 
-// finish marks records as done, and saves the checkpoint where it moves.
-func (l *lanes) finish(batch []*record) error {
+// markDone marks records as done and saves the checkpoint if it has moved.
+func (l *lanes) markDone(batch []*record) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	moved := false
 	for _, r := range batch {
 		r.done = true
 	}
-	for shard, open := range l.open {
-		through := slices.IndexFunc(open, func(r *record) bool { return !r.done })
+	for shard, pending := range l.pending {
+		through := slices.IndexFunc(pending, func(r *record) bool { return !r.done })
 		if through < 0 {
-			through = len(open)
+			through = len(pending)
 		}
 		if through == 0 {
 			continue
 		}
-		l.pump.state.Shards[shard] = open[through-1].sequence
-		l.open[shard] = open[through:]
+		l.pump.state.Shards[shard] = pending[through-1].sequence
+		l.pending[shard] = pending[through:]
 		moved = true
 	}
 	if !moved {
 		return nil
 	}
-	return l.pump.save()
+	return l.pump.saveCheckpoint()
 }

@@ -10,7 +10,7 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// holding is a function that is held up by one item until it is let go.
+// holding is a stub of a function that blocks on one item until release is closed.
 type holding struct {
 	key     string
 	release chan struct{}
@@ -18,8 +18,7 @@ type holding struct {
 }
 
 func (h *holding) Invoke(ctx context.Context, payload []byte) ([]byte, bool, error) {
-	held := strings.Contains(string(payload), h.key)
-	if held {
+	if strings.Contains(string(payload), h.key) {
 		select {
 		case <-h.release:
 		case <-ctx.Done():
@@ -31,7 +30,7 @@ func (h *holding) Invoke(ctx context.Context, payload []byte) ([]byte, bool, err
 	return nil, false, nil
 }
 
-// One item that holds a batch up holds up no lane but its own, and the checkpoint waits for it.
+// TestOneItemHoldsUpNoOther blocks on one item and expects the items of the other lanes.
 func TestOneItemHoldsUpNoOther(t *testing.T) {
 	e := newEngine(t)
 	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
@@ -54,10 +53,10 @@ func TestOneItemHoldsUpNoOther(t *testing.T) {
 		select {
 		case got := <-function.taken:
 			if got != want {
-				t.Fatalf("%s came, want %s", got, want)
+				t.Fatalf("received %s, want %s", got, want)
 			}
 		case <-ctx.Done():
-			t.Fatalf("%s never came", want)
+			t.Fatalf("%s was not received in time", want)
 		}
 	}
 	expect("another")
@@ -67,7 +66,7 @@ func TestOneItemHoldsUpNoOther(t *testing.T) {
 		select {
 		case got = <-function.taken:
 		case <-ctx.Done():
-			t.Fatal("the held one never came")
+			t.Fatal("the blocked item was not received in time")
 		}
 	}
 	cancel()

@@ -14,56 +14,59 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// The pump's pace: how long it waits where a stream has nothing new, and after a call that failed.
+// The pauses of the pump, and how long it uses one list of shards.
 const (
-	idlePause  = 40 * time.Millisecond
-	faultPause = time.Second
+	idlePause     = 40 * time.Millisecond // after a round without records
+	faultPause    = time.Second           // after a failed call
+	shardLifetime = 10 * time.Second
 )
 
-// Invoker runs a function; *runtimeapi.Function is one.
+// Invoker invokes a function; *runtimeapi.Function implements it.
 type Invoker interface {
 	Invoke(ctx context.Context, payload []byte) (result []byte, functionError bool, err error)
 }
 
-// Pump reads a table's stream and invokes a function with its records, as Lambda's event source mapping does: filtered,
-// in batches, in order within an item, with as many batches of a shard at once as the template allows, and with partial
-// failures retried from the first failed record.
+// Pump reads a table's stream and invokes a function with its records, as Lambda's event source mapping does. It
+// filters records, keeps the order within an item, delivers as many batches at once as the template allows, and retries
+// a batch from its first failed record.
 type Pump struct {
 	Client     *Client
 	Table      string // the table's name
 	Stream     template.Stream
 	Function   Invoker
-	Checkpoint string // file that keeps how far each shard was read
+	Checkpoint string // path of the file with the position in each shard
 	Now        func() time.Time
 	Logf       func(format string, args ...any)
 
-	arn   string
-	state checkpoint
-	taken map[string]string // sequence number of the last record given to a lane, by shard
-	lanes *lanes
+	arn      string
+	shards   []string  // as the stream listed them, parents first
+	listed   time.Time // when shards was read; the zero time once a shard has ended
+	state    checkpoint
+	lastRead map[string]string // sequence number of the last record that is in a lane, by shard
+	lanes    *lanes
 }
 
-// checkpoint is how far the stream was read. A shard that is finished stays listed, so that it is not read again.
+// checkpoint is the position in a stream. A shard that has ended stays in it, so it is not read again.
 type checkpoint struct {
 	Stream string            `json:"stream"`
-	Shards map[string]string `json:"shards"` // sequence number of the last record taken, by shard
+	Shards map[string]string `json:"shards"` // sequence number of the last record that is done, by shard
 }
 
-// record is one record of a stream: kept as it came, for the function's event.
+// record is a stream record. raw is what the service sent, for the function's event.
 type record struct {
 	raw      map[string]any
 	key      string
 	sequence string
 	created  time.Time
-	done     bool // handed on, or of no interest; guarded by lanes.mutex
+	done     bool // processed, dropped or filtered out; guarded by lanes.mutex
 }
 
-// Run reads until ctx ends. Faults of the engine are logged, and it goes on.
+// Run reads until ctx ends. It logs failed calls and goes on.
 func (p *Pump) Run(ctx context.Context) {
 	p.lanes = newLanes(p)
-	defer p.lanes.run(ctx)()
+	defer p.lanes.start(ctx)()
 	for ctx.Err() == nil {
-		busy, err := p.round(ctx)
+		busy, err := p.readShards(ctx)
 		pause := idlePause
 		if err != nil && ctx.Err() == nil {
 			p.Logf("stream of %s: %v", p.Table, err)
@@ -79,18 +82,17 @@ func (p *Pump) Run(ctx context.Context) {
 	}
 }
 
-// round reads each shard once; busy tells that there was something.
-func (p *Pump) round(ctx context.Context) (busy bool, err error) {
+// readShards reads each shard once. busy reports whether there were records.
+func (p *Pump) readShards(ctx context.Context) (busy bool, err error) {
 	if p.arn == "" {
-		if err := p.begin(ctx); err != nil {
+		if err := p.findStream(ctx); err != nil {
 			return false, err
 		}
 	}
-	shards, err := p.shards(ctx)
-	if err != nil {
+	if err := p.listShards(ctx); err != nil {
 		return false, err
 	}
-	for _, shard := range shards {
+	for _, shard := range p.shards {
 		n, err := p.readShard(ctx, shard)
 		if err != nil {
 			return false, err
@@ -100,8 +102,8 @@ func (p *Pump) round(ctx context.Context) (busy bool, err error) {
 	return busy, nil
 }
 
-// begin finds the stream and the checkpoint that belongs to it.
-func (p *Pump) begin(ctx context.Context) error {
+// findStream finds the table's stream and loads its checkpoint.
+func (p *Pump) findStream(ctx context.Context) error {
 	table, err := p.Client.describe(ctx, p.Table)
 	if err != nil {
 		return err
@@ -115,19 +117,24 @@ func (p *Pump) begin(ctx context.Context) error {
 	}
 	if err == nil {
 		if err := json.Unmarshal(text, &p.state); err != nil {
-			return fmt.Errorf("%s is damaged: %w", p.Checkpoint, err)
+			return fmt.Errorf("checkpoint %s is damaged: %w; delete it to read the stream again", p.Checkpoint, err)
 		}
 	}
 	if p.state.Stream != table.Table.LatestStreamArn {
 		p.state = checkpoint{Stream: table.Table.LatestStreamArn, Shards: map[string]string{}}
 	}
 	p.arn = table.Table.LatestStreamArn
-	p.taken = maps.Clone(p.state.Shards)
+	p.lastRead = maps.Clone(p.state.Shards)
 	return nil
 }
 
-// shards lists the stream's shards, parents first as the service lists them.
-func (p *Pump) shards(ctx context.Context) ([]string, error) {
+// listShards reads the list of shards if the last one is too old or a shard has ended. It does not do so in each round,
+// because an engine may read the whole stream for it.
+func (p *Pump) listShards(ctx context.Context) error {
+	now := p.Now()
+	if now.Sub(p.listed) < shardLifetime {
+		return nil
+	}
 	var list []string
 	in := map[string]any{"StreamArn": p.arn}
 	for {
@@ -140,20 +147,21 @@ func (p *Pump) shards(ctx context.Context) ([]string, error) {
 			}
 		}
 		if err := p.Client.call(ctx, streamService, "DescribeStream", in, &out); err != nil {
-			return nil, err
+			return err
 		}
 		for _, shard := range out.StreamDescription.Shards {
 			list = append(list, shard.ShardID)
 		}
 		if out.StreamDescription.LastEvaluatedShardID == "" {
-			return list, nil
+			p.shards, p.listed = list, now
+			return nil
 		}
 		in["ExclusiveStartShardId"] = out.StreamDescription.LastEvaluatedShardID
 	}
 }
 
-// readShard reads what is new in a shard, page by page, and delivers it.
-func (p *Pump) readShard(ctx context.Context, shard string) (delivered int, err error) {
+// readShard puts the new records of a shard into the lanes, page by page.
+func (p *Pump) readShard(ctx context.Context, shard string) (count int, err error) {
 	iterator, err := p.iterator(ctx, shard)
 	if err != nil {
 		return 0, err
@@ -165,31 +173,34 @@ func (p *Pump) readShard(ctx context.Context, shard string) (delivered int, err 
 		}
 		err := p.Client.call(ctx, streamService, "GetRecords", map[string]any{"ShardIterator": iterator}, &page)
 		if err != nil {
-			return delivered, err
+			return count, err
+		}
+		if page.NextShardIterator == "" {
+			p.listed = time.Time{} // the shard has ended: its children are new
 		}
 		if len(page.Records) == 0 {
-			return delivered, nil
+			return count, nil
 		}
-		if err := p.take(ctx, shard, page.Records); err != nil {
-			return delivered, err
+		if err := p.enqueue(ctx, shard, page.Records); err != nil {
+			return count, err
 		}
-		delivered += len(page.Records)
+		count += len(page.Records)
 		iterator = page.NextShardIterator
 	}
-	return delivered, nil
+	return count, nil
 }
 
-// iterator begins after the last record taken, or at the shard's first.
+// iterator returns an iterator after the last record read, or at the start of the shard.
 func (p *Pump) iterator(ctx context.Context, shard string) (string, error) {
 	in := map[string]any{"StreamArn": p.arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
-	if sequence := p.taken[shard]; sequence != "" {
+	if sequence := p.lastRead[shard]; sequence != "" {
 		in["ShardIteratorType"], in["SequenceNumber"] = "AFTER_SEQUENCE_NUMBER", sequence
 	}
 	var out struct{ ShardIterator string }
 	err := p.Client.call(ctx, streamService, "GetShardIterator", in, &out)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Kind == "TrimmedDataAccessException" {
-		delete(p.taken, shard) // what stood between is gone: begin at what is left
+		delete(p.lastRead, shard) // the records after it are trimmed: start at the oldest one left
 		in["ShardIteratorType"] = "TRIM_HORIZON"
 		delete(in, "SequenceNumber")
 		err = p.Client.call(ctx, streamService, "GetShardIterator", in, &out)
@@ -197,25 +208,25 @@ func (p *Pump) iterator(ctx context.Context, shard string) (string, error) {
 	return out.ShardIterator, err
 }
 
-// take gives the records of a page to the lanes, in their order.
-func (p *Pump) take(ctx context.Context, shard string, page []map[string]any) error {
-	var records, passing []*record
+// enqueue puts the records of a page into the lanes, in order.
+func (p *Pump) enqueue(ctx context.Context, shard string, page []map[string]any) error {
+	var records, matching []*record
 	for _, raw := range page {
 		r := newRecord(raw)
 		records = append(records, r)
-		if p.passes(raw) {
-			passing = append(passing, r)
+		if p.matchesFilters(raw) {
+			matching = append(matching, r)
 		}
 	}
-	p.taken[shard] = records[len(records)-1].sequence
-	return p.lanes.take(ctx, shard, records, passing)
+	p.lastRead[shard] = records[len(records)-1].sequence
+	return p.lanes.enqueue(ctx, shard, records, matching)
 }
 
-// newRecord takes what the pump itself needs out of a record.
+// newRecord reads the fields that the pump needs.
 func newRecord(raw map[string]any) *record {
 	r := &record{raw: raw}
 	change, _ := raw["dynamodb"].(map[string]any)
-	keys, _ := json.Marshal(change["Keys"]) // it was JSON before
+	keys, _ := json.Marshal(change["Keys"]) // raw came as JSON
 	r.key = string(keys)
 	r.sequence, _ = change["SequenceNumber"].(string)
 	if created, ok := change["ApproximateCreationDateTime"].(float64); ok {
@@ -224,8 +235,8 @@ func newRecord(raw map[string]any) *record {
 	return r
 }
 
-// passes tells whether a record passes one of the filters.
-func (p *Pump) passes(raw map[string]any) bool {
+// matchesFilters reports whether a record matches a filter, or there is none.
+func (p *Pump) matchesFilters(raw map[string]any) bool {
 	for _, filter := range p.Stream.Filters {
 		if filter.Matches(raw) {
 			return true
@@ -234,8 +245,8 @@ func (p *Pump) passes(raw map[string]any) bool {
 	return len(p.Stream.Filters) == 0
 }
 
-// save keeps the checkpoint.
-func (p *Pump) save() error {
+// saveCheckpoint replaces the checkpoint file.
+func (p *Pump) saveCheckpoint() error {
 	text, err := json.Marshal(p.state)
 	if err != nil {
 		return err

@@ -10,13 +10,13 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// tableWait is how long a table may take to become active, and tablePoll how often it is looked at.
+// How long a table may take to become active or to go, and the pause between two looks at it.
 const (
-	tableWait = 30 * time.Second
-	tablePoll = 50 * time.Millisecond
+	tableTimeout      = 30 * time.Second
+	tablePollInterval = 50 * time.Millisecond
 )
 
-// createTable is the CreateTable operation.
+// createTable is the request of CreateTable.
 type createTable struct {
 	TableName              string
 	AttributeDefinitions   []template.Attribute
@@ -37,7 +37,7 @@ type streamSpecification struct {
 	StreamViewType string
 }
 
-// tableDescription is what DescribeTable tells and we need.
+// tableDescription has the fields of DescribeTable's response that are used.
 type tableDescription struct {
 	Table struct {
 		TableStatus            string
@@ -47,8 +47,8 @@ type tableDescription struct {
 	}
 }
 
-// EnsureTables creates the template's tables where they are missing, and waits until all can be used. A table that is
-// there with another key or other indexes is an error: it was made from another template.
+// EnsureTables creates the template's tables that are missing and waits until all are active. An existing table with
+// another key or other indexes is an error: another template created it.
 func (c *Client) EnsureTables(ctx context.Context, tables []template.Table) error {
 	for _, table := range tables {
 		if err := c.ensureTable(ctx, table); err != nil {
@@ -59,16 +59,16 @@ func (c *Client) EnsureTables(ctx context.Context, tables []template.Table) erro
 }
 
 func (c *Client) ensureTable(ctx context.Context, table template.Table) error {
-	ctx, cancel := context.WithTimeout(ctx, tableWait)
+	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()
 	for {
 		found, err := c.describe(ctx, table.Name)
 		var refused *Error
 		switch {
 		case errors.As(err, &refused) && refused.Kind == "ResourceNotFoundException":
-			err := c.call(ctx, tableService, "CreateTable", creation(table), &struct{}{})
+			err := c.call(ctx, tableService, "CreateTable", createRequest(table), &struct{}{})
 			if errors.As(err, &refused) && refused.Kind == "ResourceInUseException" {
-				err = nil // another hand was quicker
+				err = nil // another process created it
 			}
 			if err != nil {
 				return err
@@ -76,12 +76,12 @@ func (c *Client) ensureTable(ctx context.Context, table template.Table) error {
 		case err != nil:
 			return err
 		case found.Table.TableStatus == "ACTIVE":
-			return found.differs(table)
+			return found.checkSchema(table)
 		}
 		select {
-		case <-time.After(tablePoll):
+		case <-time.After(tablePollInterval):
 		case <-ctx.Done():
-			return errors.New("it does not become active")
+			return fmt.Errorf("it is not active after %v", tableTimeout)
 		}
 	}
 }
@@ -92,11 +92,12 @@ func (c *Client) describe(ctx context.Context, name string) (tableDescription, e
 	return found, err
 }
 
-// creation is the table as the template describes it. Its expiry is left out: no local engine deletes in time, and the
-// code compares the time itself.
-func creation(table template.Table) createTable {
+// createRequest is the request that creates a table of the template. It has no time to live: no local engine deletes
+// items in time, and the gateway compares the time itself.
+func createRequest(table template.Table) createTable {
 	create := createTable{
-		TableName: table.Name, AttributeDefinitions: table.Attributes, KeySchema: table.Key, BillingMode: "PAY_PER_REQUEST",
+		TableName: table.Name, AttributeDefinitions: table.Attributes, KeySchema: table.Key,
+		BillingMode: "PAY_PER_REQUEST",
 	}
 	for _, index := range table.Indexes {
 		i := createIndex{IndexName: index.IndexName, KeySchema: index.Key}
@@ -109,29 +110,28 @@ func creation(table template.Table) createTable {
 	return create
 }
 
-// errOtherTable is the fault of a table that another template made.
-var errOtherTable = errors.New("it was made from another template; begin with empty data (make run RESET=1)")
+// errOtherSchema is the error of a table that another template created.
+var errOtherSchema = errors.New("another template created it; start with empty data (make run RESET=1)")
 
-// differs compares keys and the names of indexes.
-func (d tableDescription) differs(table template.Table) error {
+// checkSchema compares the key, the names of the indexes and whether there is a stream.
+func (d tableDescription) checkSchema(table template.Table) error {
 	if !slices.Equal(d.Table.KeySchema, table.Key) || len(d.Table.GlobalSecondaryIndexes) != len(table.Indexes) {
-		return errOtherTable
+		return errOtherSchema
 	}
 	for _, index := range d.Table.GlobalSecondaryIndexes {
 		if !slices.ContainsFunc(table.Indexes, func(i template.Index) bool { return i.IndexName == index.IndexName }) {
-			return errOtherTable
+			return errOtherSchema
 		}
 	}
 	if table.StreamView != "" && d.Table.LatestStreamArn == "" {
-		return errOtherTable
+		return errOtherSchema
 	}
 	return nil
 }
 
-// DeleteTables deletes the template's tables with all their items, and waits until they are gone. A table that is not
-// there is fine.
+// DeleteTables deletes the template's tables with all their items and waits until they are gone. It skips missing ones.
 func (c *Client) DeleteTables(ctx context.Context, tables []template.Table) error {
-	ctx, cancel := context.WithTimeout(ctx, tableWait)
+	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()
 	for _, table := range tables {
 		for {
@@ -144,9 +144,9 @@ func (c *Client) DeleteTables(ctx context.Context, tables []template.Table) erro
 				return fmt.Errorf("table %s: %w", table.Name, err)
 			}
 			select {
-			case <-time.After(tablePoll):
+			case <-time.After(tablePollInterval):
 			case <-ctx.Done():
-				return fmt.Errorf("table %s is not deleted in time", table.Name)
+				return fmt.Errorf("table %s is not deleted after %v", table.Name, tableTimeout)
 			}
 		}
 	}
