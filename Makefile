@@ -50,7 +50,7 @@ scripts: ## shellcheck over every shell script
 fmt: ## Give all Go files gofmt's form
 	git ls-files -z -co --exclude-standard '*.go' | xargs -0 gofmt -w
 
-bench: ## Measure beside a bare function; writes bench/README.md's tables
+bench: ## Measure functions beside a bare one, and the local run as its data grows; writes bench/README.md's tables
 	go run ./bench
 
 fuzz: ## Run every fuzz target for a while (FUZZTIME=30s each)

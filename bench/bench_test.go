@@ -120,6 +120,25 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+func TestGrowthCheck(t *testing.T) {
+	const ms = time.Millisecond
+	cases := []struct {
+		name        string
+		first, last round
+		ok          bool
+	}{
+		{"as fast as before", round{100, 5 * ms}, round{98, 5 * ms}, true},
+		{"slower by its own work", round{100, 5 * ms}, round{70, 7 * ms}, false},
+		{"slower by other programs", round{100, 5 * ms}, round{70, 5 * ms}, true},
+	}
+	for _, c := range cases {
+		g := growth{charges: 1000, rounds: []round{c.first, c.last}}
+		if err := g.check(); (err == nil) != c.ok {
+			t.Errorf("%s: error = %v", c.name, err)
+		}
+	}
+}
+
 func TestReplaceBetween(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
 	write := func(text string) {
@@ -128,18 +147,18 @@ func TestReplaceBetween(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("head\n" + tableBegin + "old\n" + tableEnd + "tail\n")
+	write("head\n" + tableMarks.begin + "old\n" + tableMarks.end + "tail\n")
 	for range 2 { // writing twice changes nothing more
-		if err := replaceBetween(path, "new\n"); err != nil {
+		if err := replaceBetween(path, tableMarks, "new\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := os.ReadFile(path)
-	if want := "head\n" + tableBegin + "\nnew\n\n" + tableEnd + "tail\n"; err != nil || string(got) != want {
+	if want := "head\n" + tableMarks.begin + "\nnew\n\n" + tableMarks.end + "tail\n"; err != nil || string(got) != want {
 		t.Errorf("%q, %v", got, err)
 	}
 	write("no markers")
-	if err := replaceBetween(path, "new"); err == nil || !strings.Contains(err.Error(), "markers") {
+	if err := replaceBetween(path, tableMarks, "new"); err == nil || !strings.Contains(err.Error(), "markers") {
 		t.Errorf("no markers gave %v", err)
 	}
 }

@@ -71,16 +71,21 @@ func charge(s *fixture, number int) []byte {
 	return s.proxyEvent("/payment/v1/{endUserId}/transactions/amount", "/payment/v1/acr%3AOperatorAPIToken/transactions/amount",
 		map[string]string{"endUserId": "acr%3AOperatorAPIToken"},
 		map[string]string{"gw-token": "user-token", "gw-alias": "2250700000000"},
-		map[string]any{"amountTransaction": map[string]any{
-			"endUserId": "acr:OperatorAPIToken",
-			"paymentAmount": map[string]any{
-				"chargingInformation": map[string]string{"amount": "500", "currency": "XOF", "description": "A song"},
-				"chargingMetaData":    map[string]string{"onBehalfOf": merchantName, "serviceId": s.variable("charge", "SERVICE_ID")},
-			},
-			"transactionOperationStatus": "Charged",
-			"referenceCode":              fmt.Sprintf("REF-%d", number),
-			"clientCorrelator":           fmt.Sprintf("charge-%d", number),
-		}})
+		chargeBody(merchantName, s.variable("charge", "SERVICE_ID"), fmt.Sprintf("charge-%d", number)))
+}
+
+// chargeBody is the body of a charge of 500 XOF under a key.
+func chargeBody(onBehalfOf, serviceID, key string) map[string]any {
+	return map[string]any{"amountTransaction": map[string]any{
+		"endUserId": "acr:OperatorAPIToken",
+		"paymentAmount": map[string]any{
+			"chargingInformation": map[string]string{"amount": "500", "currency": "XOF", "description": "A song"},
+			"chargingMetaData":    map[string]string{"onBehalfOf": onBehalfOf, "serviceId": serviceID},
+		},
+		"transactionOperationStatus": "Charged",
+		"referenceCode":              "REF-" + key,
+		"clientCorrelator":           key,
+	}}
 }
 
 func payWeb(s *fixture, number int) []byte { return pay(s, number, "web") }

@@ -1,8 +1,9 @@
-// Command bench measures what a request costs beside the smallest function that there can be: start-up, size, CPU,
-// memory, latency, and how often DynamoDB and the operator are called. It builds the deployed programs with the deploy
-// flags and drives them through the Runtime API, all in one run, so that a slow machine is slow for everybody.
+// Command bench compares each request with a minimal function: start-up, size, CPU, memory, latency, and calls of
+// DynamoDB and the operator. It builds the deployed programs with the deploy flags and drives them through the Runtime
+// API, all in one run, so a slow machine slows down all of them.
 //
-// It prints its tables and writes them into bench/README.md. It needs Linux, for the peak memory of a process.
+// It also measures whether the local run slows down as its data grows; -local measures only that. It prints its tables
+// and writes them into bench/README.md. It needs Linux, for the peak memory of a process.
 package main
 
 import (
@@ -23,12 +24,14 @@ func main() {
 	}
 }
 
-// run measures and writes the report.
+// run measures and writes the reports.
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	starts := flags.Int("starts", 41, "starts of each program")
 	requests := flags.Int("requests", 300, "requests of each kind")
 	write := flags.Bool("write", true, "write the tables into bench/README.md")
+	localOnly := flags.Bool("local", false, "measure only the local run")
+	charges := flags.Int("charges", 1000, "charges of each round of the local run")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -38,20 +41,34 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := newFixture(ctx, root, typicalDelays())
+	page := filepath.Join(root, "bench", "README.md")
+	if !*write {
+		page = ""
+	}
+	if !*localOnly {
+		if err := compareFunctions(ctx, root, page, *starts, *requests, out); err != nil {
+			return err
+		}
+	}
+	growth, err := measureGrowth(ctx, root, *charges)
+	if err != nil {
+		return err
+	}
+	return errors.Join(publish(out, page, growthMarks, growth.markdown()), growth.check())
+}
+
+// compareFunctions measures the deployed programs beside the bare function and publishes the tables.
+func compareFunctions(ctx context.Context, root, page string, starts, requests int, out io.Writer) error {
+	s, err := newStage(ctx, root, realDelays())
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	report, err := measureAll(ctx, s, *starts, *requests)
+	report, err := measure(ctx, s, starts, requests)
 	if err != nil {
 		return err
 	}
-	text := report.markdown()
-	if _, err := io.WriteString(out, text); err != nil || !*write {
-		return err
-	}
-	return replaceBetween(filepath.Join(root, "bench", "README.md"), text)
+	return publish(out, page, tableMarks, report.markdown())
 }
 
 // findRoot is the folder of go.mod at or above the working directory.

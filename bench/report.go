@@ -1,19 +1,29 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
 	"time"
 )
 
-// The markers in bench/README.md that the tables stand between.
-const (
-	tableBegin = "<!-- tables: begin -->\n"
-	tableEnd   = "<!-- tables: end -->\n"
+// marks are the two lines of bench/README.md around a generated section.
+type marks struct{ begin, end string }
+
+var (
+	tableMarks  = marks{"<!-- tables: begin -->\n", "<!-- tables: end -->\n"}
+	growthMarks = marks{"<!-- local run: begin -->\n", "<!-- local run: end -->\n"}
 )
+
+// publish prints a section and, unless page is "", writes it into that file between its marks.
+func publish(out io.Writer, page string, between marks, text string) error {
+	if _, err := io.WriteString(out, text+"\n"); err != nil || page == "" {
+		return err
+	}
+	return replaceBetween(page, between, text)
+}
 
 // markdown writes the tables.
 func (r *report) markdown() string {
@@ -64,16 +74,16 @@ func (r *report) program(name string) programCost {
 // millis writes a time in milliseconds.
 func millis(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
 
-// replaceBetween replaces what stands between the markers of a file.
-func replaceBetween(path, text string) error {
+// replaceBetween replaces the text between two marks of a file.
+func replaceBetween(path string, between marks, text string) error {
 	old, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	head, rest, begun := strings.Cut(string(old), tableBegin)
-	_, tail, ended := strings.Cut(rest, tableEnd)
+	head, rest, begun := strings.Cut(string(old), between.begin)
+	_, tail, ended := strings.Cut(rest, between.end)
 	if !begun || !ended {
-		return errors.New(path + " has no markers for the tables")
+		return fmt.Errorf("%s has no markers %q and %q: add them where the section belongs", path, between.begin, between.end)
 	}
-	return os.WriteFile(path, []byte(head+tableBegin+"\n"+text+"\n"+tableEnd+tail), 0o644)
+	return os.WriteFile(path, []byte(head+between.begin+"\n"+text+"\n"+between.end+tail), 0o644)
 }

@@ -48,7 +48,7 @@ const (
 
 // TestExport exports a hundred thousand payments with the very gatewayctl that people use, interrupts it, continues by the
 // cursor that it told, and looks at its memory all the while. The payments are imported into the local run's engine as the
-// ledger's own code encodes them: put into a table with a stream it takes 600 a second, and ever fewer the more there are.
+// ledger's own code encodes them: to put them one by one would take minutes.
 func TestExport(t *testing.T) {
 	requireLocalRun(t)
 	switch {
