@@ -59,12 +59,12 @@ func run(args []string, out io.Writer) error {
 
 // compareFunctions measures the deployed programs beside the bare function and publishes the tables.
 func compareFunctions(ctx context.Context, root, page string, starts, requests int, out io.Writer) error {
-	s, err := newStage(ctx, root, realDelays())
+	s, err := newFixture(ctx, root, typicalDelays())
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	report, err := measure(ctx, s, starts, requests)
+	report, err := measureAll(ctx, s, starts, requests)
 	if err != nil {
 		return err
 	}

@@ -34,14 +34,14 @@ func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
 		if len(left) == 0 {
 			return nil
 		}
-		if batchFailed && p.Stream.Bisect && len(left) > 1 {
+		if batchFailed && p.Stream.BisectOnError && len(left) > 1 {
 			middle := len(left) / 2
 			if err := p.deliverBatch(ctx, left[:middle]); err != nil {
 				return err
 			}
 			return p.deliverBatch(ctx, left[middle:])
 		}
-		if p.Stream.Retries >= 0 && retries >= p.Stream.Retries {
+		if p.Stream.MaxRetryAttempts >= 0 && retries >= p.Stream.MaxRetryAttempts {
 			p.Logf("stream of %s: %d records dropped after %d attempts; see the function's log",
 				p.Table, len(left), retries+1)
 			return nil
@@ -58,15 +58,15 @@ func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
 
 // dropExpired removes the records that are certainly older than the template allows.
 func (p *Pump) dropExpired(batch []*record) []*record {
-	if p.Stream.MaxAge == 0 {
+	if p.Stream.MaxRecordAge == 0 {
 		return batch
 	}
-	oldest := p.Now().Add(-p.Stream.MaxAge - creationPrecision)
+	oldest := p.Now().Add(-p.Stream.MaxRecordAge - creationPrecision)
 	left := slices.DeleteFunc(slices.Clone(batch), func(r *record) bool {
 		return !r.created.IsZero() && r.created.Before(oldest)
 	})
 	if old := len(batch) - len(left); old > 0 {
-		p.Logf("stream of %s: %d records dropped: older than %s", p.Table, old, p.Stream.MaxAge)
+		p.Logf("stream of %s: %d records dropped: older than %s", p.Table, old, p.Stream.MaxRecordAge)
 	}
 	return left
 }

@@ -22,7 +22,7 @@ type lanes struct {
 
 func newLanes(p *Pump) *lanes {
 	l := &lanes{pump: p, pending: map[string][]*record{}}
-	for range max(p.Stream.Lanes, 1) {
+	for range max(p.Stream.ParallelizationFactor, 1) {
 		l.queues = append(l.queues, make(chan []*record, laneLength))
 	}
 	return l
