@@ -1,0 +1,179 @@
+// Package main checks the language of the tree: comments, texts and pages with vale by the rules in styles/, and the names
+// that Go code declares by the table of names. README.md says how to run it and how to add an exception.
+//
+//	go run ./tools/prose [-count] [path ...]
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// finding is one offence.
+type finding struct {
+	path    string
+	line    int
+	rule    string
+	message string
+}
+
+// options are the arguments of the command line.
+type options struct {
+	count bool
+	vale  string
+	rules string
+	paths []string
+}
+
+// errFound ends a run whose findings have been printed.
+var errFound = errors.New("found")
+
+func main() {
+	var o options
+	flag.BoolVar(&o.count, "count", false, "print how many findings each rule has in each directory, instead of the findings")
+	flag.StringVar(&o.vale, "vale", "", "the vale program; by default the version that vale/go.mod pins")
+	flag.StringVar(&o.rules, "rules", "tools/prose", "the folder of vale.ini, styles/, names.txt, exceptions.txt and planted.txt")
+	flag.Parse()
+	o.paths = flag.Args()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := check(ctx, o, os.Stdout)
+	stop()
+	if err != nil {
+		if !errors.Is(err, errFound) {
+			fmt.Fprintf(os.Stderr, "prose: the check could not run: %v\n", err)
+		}
+		os.Exit(1)
+	}
+}
+
+// check prints the findings of the given paths, or of the whole tree.
+func check(ctx context.Context, o options, out io.Writer) error {
+	pages, err := pagesOf(ctx, o.paths)
+	if err != nil {
+		return err
+	}
+	planted, err := readPlanted(filepath.Join(o.rules, "planted.txt"))
+	if err != nil {
+		return err
+	}
+	found, err := runVale(ctx, o, append(pages, planted.pages()...))
+	if err != nil {
+		return err
+	}
+	if found, err = planted.remove(found); err != nil {
+		return err
+	}
+	names, err := readNames(filepath.Join(o.rules, "names.txt"))
+	if err != nil {
+		return err
+	}
+	for _, p := range pages {
+		found = append(found, checkNames(names, p)...)
+	}
+	allowed, err := readExceptions(filepath.Join(o.rules, "exceptions.txt"))
+	if err != nil {
+		return err
+	}
+	found = allowed.remove(found)
+	if len(o.paths) == 0 {
+		found = append(found, allowed.unused()...)
+	}
+	slices.SortFunc(found, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.line, b.line), cmp.Compare(a.rule, b.rule), cmp.Compare(a.message, b.message))
+	})
+	found = slices.Compact(found)
+	report(out, found, o.count)
+	if len(found) > 0 {
+		fmt.Fprintf(out, "prose: %d findings in %d files: rewrite each as its message says, or add a line with its reason to tools/prose/exceptions.txt\n", len(found), len(pages))
+		return errFound
+	}
+	fmt.Fprintf(out, "prose: 0 findings in %d files; vale found all %d planted offences\n", len(pages), len(planted.rows))
+	return nil
+}
+
+// report prints one finding a line, or how many each rule has in each directory.
+func report(out io.Writer, found []finding, count bool) {
+	if !count {
+		for _, f := range found {
+			fmt.Fprintf(out, "%s:%d: %s: %s\n", f.path, f.line, f.rule, f.message)
+		}
+		return
+	}
+	counts := map[string]int{}
+	for _, f := range found {
+		counts[f.rule+" "+filepath.Dir(f.path)]++
+		counts[f.rule+" total"]++
+	}
+	rows := make([]string, 0, len(counts))
+	for row := range counts {
+		rows = append(rows, row)
+	}
+	slices.Sort(rows)
+	for _, row := range rows {
+		fmt.Fprintf(out, "%6d %s\n", counts[row], row)
+	}
+}
+
+// pagesOf reads the prose of the files below the paths that git knows, but for test data and generated files.
+func pagesOf(ctx context.Context, paths []string) ([]*page, error) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"}, paths...)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files: %w", err)
+	}
+	var pages []*page
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		if strings.Contains("/"+name, "/testdata/") || strings.HasPrefix(name, "tools/prose/") && filepath.Ext(name) != ".go" && filepath.Ext(name) != ".md" {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // deleted, and not yet committed
+		}
+		if err != nil {
+			return nil, err
+		}
+		p, err := read(name, string(text))
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			pages = append(pages, p)
+		}
+	}
+	if len(pages) == 0 {
+		return nil, fmt.Errorf("no file with prose is below %q", paths)
+	}
+	return pages, nil
+}
+
+// rowsOf reads a file of rows whose fields are separated by " | ", without blank lines and comments.
+func rowsOf(name string, fields int) ([][]string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var rows [][]string
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		if line := lines.Text(); line != "" && !strings.HasPrefix(line, "#") {
+			row := strings.Split(line, " | ")
+			if len(row) != fields {
+				return nil, fmt.Errorf("%s: %q has %d fields, not %d", name, line, len(row), fields)
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, lines.Err()
+}
