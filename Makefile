@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, LOCAL_DIR and every duration of template.yaml: make run SPEED=60 RESET=1
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser deploy e2e smoke contract ci clean
+.PHONY: help run build test race lint template licences secrets scripts prose fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser deploy e2e smoke contract ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -46,6 +46,9 @@ secrets: ## gitleaks over the work tree and the whole history, after a proof tha
 
 scripts: ## shellcheck over every shell script
 	@tools/scripts/check
+
+prose: ## vale and the table of names over pages, comments, texts and declared names (FILES="path ..." COUNT=1)
+	@go run ./tools/prose $(if $(COUNT),-count) $(FILES)
 
 fmt: ## Give all Go files gofmt's form
 	git ls-files -z -co --exclude-standard '*.go' | xargs -0 gofmt -w

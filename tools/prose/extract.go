@@ -8,8 +8,10 @@ import (
 
 // comments maps the name or the extension of a file to what begins a comment there. An empty value is Markdown.
 var comments = map[string]string{
-	".md": "", ".yaml": "#", ".yml": "#", ".toml": "#", ".sh": "#", ".py": "#", ".txtar": "#", ".txt": "#", "Makefile": "#",
-	".gitignore": "#", ".shellcheckrc": "#", ".cfnlintrc": "#", ".mjs": "//", ".ts": "//", ".java": "//", ".php": "//",
+	".md":   "",
+	".yaml": "#", ".yml": "#", ".toml": "#", ".sh": "#", ".py": "#", ".txtar": "#", ".txt": "#", "Makefile": "#",
+	".gitignore": "#", ".shellcheckrc": "#", ".cfnlintrc": "#",
+	".mjs": "//", ".ts": "//", ".java": "//", ".php": "//",
 }
 
 var (
@@ -17,8 +19,9 @@ var (
 	// described is a YAML field that people read, with its text or with the sign of a block that follows.
 	described = regexp.MustCompile(`^(\s*(?:- )?)(?:Description|AlarmDescription|description|summary|title): *(.*)$`)
 	// describedInline is such a field inside braces.
-	describedInline = regexp.MustCompile(`\b(?:Description|description|summary|title): *("(?:[^"\\]|\\.)*"|[^"{}\[\],][^{},]*)`)
-	echoed          = regexp.MustCompile(`\becho +(?:"((?:[^"\\]|\\.)*)"|'([^']*)')`)
+	describedInline = regexp.MustCompile(
+		`\b(?:Description|description|summary|title): *("(?:[^"\\]|\\.)*"|[^"{}\[\],][^{},]*)`)
+	echoed = regexp.MustCompile(`\becho +(?:"((?:[^"\\]|\\.)*)"|'([^']*)')`)
 )
 
 // read takes the prose out of a file. It returns nil for a kind of file that has none.
@@ -66,10 +69,11 @@ func readComments(p *page, lines []string, marker string) {
 			continue
 		}
 		p.end()
-		if _, comment, found := strings.Cut(line, " "+marker+" "); found {
-			p.addAlone(at+1, comment)
-		} else if _, comment, found := strings.Cut(line, " "+marker+marker+" "); found && marker == "#" {
-			p.addAlone(at+1, comment)
+		for _, between := range []string{" " + marker + " ", " ## "} {
+			if _, comment, found := strings.Cut(line, between); found {
+				p.addAlone(at+1, comment)
+				break
+			}
 		}
 	}
 	p.end()

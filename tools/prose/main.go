@@ -1,5 +1,6 @@
-// Package main checks the language of the tree: comments, texts and pages with vale by the rules in styles/, and the names
-// that Go code declares by the table of names. README.md says how to run it and how to add an exception.
+// Package main checks the language of the tree. vale applies the rules of styles/ to comments, texts and pages.
+// names.txt lists the words that no name declared in Go may have. README.md explains how to run it and how to add
+// an exception.
 //
 //	go run ./tools/prose [-count] [path ...]
 package main
@@ -16,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -41,9 +43,9 @@ var errFound = errors.New("found")
 
 func main() {
 	var o options
-	flag.BoolVar(&o.count, "count", false, "print how many findings each rule has in each directory, instead of the findings")
+	flag.BoolVar(&o.count, "count", false, "print the number of findings of each rule in each directory")
 	flag.StringVar(&o.vale, "vale", "", "the vale program; by default the version that vale/go.mod pins")
-	flag.StringVar(&o.rules, "rules", "tools/prose", "the folder of vale.ini, styles/, names.txt, exceptions.txt and planted.txt")
+	flag.StringVar(&o.rules, "rules", "tools/prose", "the folder of the rules")
 	flag.Parse()
 	o.paths = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -90,15 +92,16 @@ func check(ctx context.Context, o options, out io.Writer) error {
 		found = append(found, allowed.unused()...)
 	}
 	slices.SortFunc(found, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.line, b.line), cmp.Compare(a.rule, b.rule), cmp.Compare(a.message, b.message))
+		return cmp.Or(cmp.Compare(a.path, b.path), a.line-b.line, cmp.Compare(a.rule+a.message, b.rule+b.message))
 	})
 	found = slices.Compact(found)
 	report(out, found, o.count)
 	if len(found) > 0 {
-		fmt.Fprintf(out, "prose: %d findings in %d files: rewrite each as its message says, or add a line with its reason to tools/prose/exceptions.txt\n", len(found), len(pages))
+		fmt.Fprintf(out, "prose: %d findings: rewrite each as its message says (rules: tools/prose/README.md)\n",
+			len(found))
 		return errFound
 	}
-	fmt.Fprintf(out, "prose: 0 findings in %d files; vale found all %d planted offences\n", len(pages), len(planted.rows))
+	fmt.Fprintf(out, "prose: 0 findings in %d files; vale found all %d planted offences\n", len(pages), len(planted))
 	return nil
 }
 
@@ -125,15 +128,22 @@ func report(out io.Writer, found []finding, count bool) {
 	}
 }
 
-// pagesOf reads the prose of the files below the paths that git knows, but for test data and generated files.
+// notChecked are test data, and the rules themselves.
+var notChecked = regexp.MustCompile(`(^|/)testdata/|^tools/prose/.*\.(txt|yml|ini)$`)
+
+// pagesOf reads the prose of the files that git knows below the paths.
 func pagesOf(ctx context.Context, paths []string) ([]*page, error) {
-	out, err := exec.CommandContext(ctx, "git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"}, paths...)...).Output()
+	arguments := []string{"ls-files", "-z", "--cached", "--others", "--exclude-standard"}
+	if len(paths) > 0 {
+		arguments = append(append(arguments, "--error-unmatch", "--"), paths...)
+	}
+	out, err := exec.CommandContext(ctx, "git", arguments...).Output()
 	if err != nil {
-		return nil, fmt.Errorf("git ls-files: %w", err)
+		return nil, fmt.Errorf("git ls-files: %w", failure(err))
 	}
 	var pages []*page
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		if strings.Contains("/"+name, "/testdata/") || strings.HasPrefix(name, "tools/prose/") && filepath.Ext(name) != ".go" && filepath.Ext(name) != ".md" {
+		if notChecked.MatchString(name) {
 			continue
 		}
 		text, err := os.ReadFile(name)

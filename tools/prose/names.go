@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"regexp"
@@ -111,7 +110,7 @@ func checkNames(rules []nameRule, p *page) []finding {
 		}
 		for _, r := range rules {
 			if r.matches(p.name, d.kind, words) {
-				found = append(found, finding{p.name, d.line, "name", fmt.Sprintf("%s: use %s", d.ident.Name, r.instead)})
+				found = append(found, finding{p.name, d.line, "name", d.ident.Name + ": use " + r.instead})
 			}
 		}
 	}
@@ -123,13 +122,15 @@ func (r nameRule) matches(file, kind string, words []string) bool {
 	if r.kind != "" && r.kind != kind {
 		return false
 	}
-	if len(r.under) > 0 && !slices.ContainsFunc(r.under, func(folder string) bool { return strings.HasPrefix(file, folder) }) {
+	inFolder := func(folder string) bool { return strings.HasPrefix(file, folder) }
+	if len(r.under) > 0 && !slices.ContainsFunc(r.under, inFolder) {
 		return false
 	}
 	if r.whole {
 		return slices.Contains(r.words, strings.Join(words, ""))
 	}
-	return slices.ContainsFunc(append(pairs(words), words...), func(word string) bool { return slices.Contains(r.words, word) })
+	banned := func(word string) bool { return slices.Contains(r.words, word) }
+	return slices.ContainsFunc(words, banned) || slices.ContainsFunc(pairs(words), banned)
 }
 
 // pairs joins each word of a name with the next, for rows of two words such as giveBack.

@@ -11,7 +11,7 @@ type page struct {
 	name       string
 	paragraphs []paragraph
 	names      []declaration // of a Go file
-	open       bool          // the last paragraph goes on
+	open       bool          // the last paragraph continues
 	fenced     bool          // inside a fenced code block
 }
 
@@ -25,8 +25,15 @@ type paragraph struct {
 type start struct{ offset, line int }
 
 var (
-	// notProse is code, a decision anchor, a documentation link, or a link's address.
-	notProse = regexp.MustCompile("``.+?``|`[^`]+`|\"[a-z0-9]+(-[a-z0-9]+)+\"|\\[\\*?[A-Za-z]\\w*(\\.\\w+)*\\]([^(]|$)|<!--.*?-->|https?://[^\\s)\"]+")
+	// notProse is code, a decision anchor, a documentation link, a comment, an address, or a command-line flag.
+	notProse = regexp.MustCompile(strings.Join([]string{
+		"``.+?``|`[^`]+`",
+		`"[a-z0-9]+(-[a-z0-9]+)+"`,
+		`\[\*?[A-Za-z]\w*(\.\w+)*\]([^(]|$)`,
+		`<!--.*?-->`,
+		`https?://[^\s)"]+`,
+		`\B--?[a-z][a-z0-9-]+`,
+	}, "|"))
 	// blockStart begins a new block of Markdown: a list item, a heading or a quotation.
 	blockStart = regexp.MustCompile(`^([-*+>]|\d+[.)]|#+)\s`)
 )

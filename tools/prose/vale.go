@@ -58,7 +58,7 @@ func runVale(ctx context.Context, o options, pages []*page) ([]finding, error) {
 	for i, p := range pages {
 		for _, a := range alerts[strconv.Itoa(i)+".md"] {
 			rule := strings.ToLower(strings.TrimPrefix(a.Check, "Prose."))
-			found = append(found, finding{path: p.name, line: p.source(a.Line, a.Span[0]), rule: rule, message: a.Message})
+			found = append(found, finding{p.name, p.source(a.Line, a.Span[0]), rule, a.Message})
 		}
 	}
 	return found, nil

@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+# A comment.
+echo "A text to print" >&2
