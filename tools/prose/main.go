@@ -6,7 +6,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -169,15 +168,13 @@ func pagesOf(ctx context.Context, paths []string) ([]*page, error) {
 
 // rowsOf reads a file of rows whose fields are separated by " | ", without blank lines and comments.
 func rowsOf(name string, fields int) ([][]string, error) {
-	file, err := os.Open(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
 	var rows [][]string
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		if line := lines.Text(); line != "" && !strings.HasPrefix(line, "#") {
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if line != "" && !strings.HasPrefix(line, "#") {
 			row := strings.Split(line, " | ")
 			if len(row) != fields {
 				return nil, fmt.Errorf("%s: %q has %d fields, not %d", name, line, len(row), fields)
@@ -185,5 +182,5 @@ func rowsOf(name string, fields int) ([][]string, error) {
 			rows = append(rows, row)
 		}
 	}
-	return rows, lines.Err()
+	return rows, nil
 }

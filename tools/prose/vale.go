@@ -38,7 +38,7 @@ func runVale(ctx context.Context, o options, pages []*page) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	for i, p := range pages {
 		if err := os.WriteFile(filepath.Join(folder, strconv.Itoa(i)+".md"), []byte(p.String()), 0o600); err != nil {
 			return nil, err
