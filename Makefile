@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, LOCAL_DIR and every duration of template.yaml: make run SPEED=60 RESET=1
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts prose fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser deploy e2e smoke contract ci clean
+.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser deploy e2e smoke contract reference ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -93,6 +93,9 @@ e2e-browser: ## Pay on the payment page in a headless Chromium, by keyboard, und
 
 contract: ## Hold a local run against docs/openapi.yaml with schemathesis: thousands of cases, valid and invalid
 	@go build -o .local/bin/contract ./tools/schemathesis && exec .local/bin/contract
+
+reference: ## Render docs/openapi.yaml as docs/reference.html
+	@internal/contract/page/render
 
 ci: ## Run exactly what the continuous integration runs
 	.ci/run

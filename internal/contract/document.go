@@ -24,95 +24,44 @@ type Document struct {
 	root Object
 }
 
-// Load reads a document in YAML.
+// Load reads a document in YAML. An error names the file.
 func Load(path string) (*Document, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the contract: %w", err)
 	}
-	var root yaml.Node
-	if err := yaml.Unmarshal(text, &root); err != nil || len(root.Content) != 1 {
-		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, errDocument))
-	}
-	decoded, err := decode(root.Content[0])
-	if err != nil {
+	var node yaml.Node
+	if err := yaml.Unmarshal(text, &node); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	object, isObject := decoded.(Object)
-	if !isObject {
-		return nil, fmt.Errorf("%s: the document is no object", path)
+	if err := refuseAnchors(&node); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &Document{root: object}, nil
+	var root Object
+	if err := node.Decode(&root); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &Document{root: root}, nil
+}
+
+// errAnchor reports an anchor or an alias of YAML. Generators of clients do not read them; use $ref.
+var errAnchor = errors.New("an anchor or an alias, which generators of clients do not read: use $ref")
+
+// refuseAnchors returns an error with the line of the first anchor or alias.
+func refuseAnchors(node *yaml.Node) error {
+	if node.Kind == yaml.AliasNode || node.Anchor != "" {
+		return fmt.Errorf("line %d: %w", node.Line, errAnchor)
+	}
+	for _, inner := range node.Content {
+		if err := refuseAnchors(inner); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Root is the whole document; it must not be changed.
 func (d *Document) Root() Object { return d.root }
-
-// errDocument says that a file is no single document.
-var errDocument = errors.New("not one document")
-
-// orderKey is where a schema keeps the order of its properties, which a map would lose: the specification's order.
-const orderKey = "x-order"
-
-// errAnchor says that a part has a name of YAML's, for another part to repeat it: a reference does that.
-var errAnchor = errors.New("an anchor or an alias, which generators of clients do not read")
-
-// decode makes plain values of a node.
-func decode(node *yaml.Node) (any, error) {
-	if node.Kind == yaml.AliasNode || node.Anchor != "" {
-		return nil, fmt.Errorf("line %d: %w", node.Line, errAnchor)
-	}
-	switch node.Kind {
-	case yaml.SequenceNode:
-		items := make([]any, 0, len(node.Content))
-		for _, inner := range node.Content {
-			item, err := decode(inner)
-			if err != nil {
-				return nil, err
-			}
-			items = append(items, item)
-		}
-		return items, nil
-	case yaml.MappingNode:
-		return decodeObject(node)
-	default:
-		var value any
-		err := node.Decode(&value)
-		return value, err
-	}
-}
-
-func decodeObject(node *yaml.Node) (any, error) {
-	object := Object{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, inner := node.Content[i].Value, node.Content[i+1]
-		value, err := decode(inner)
-		if err != nil {
-			return nil, err
-		}
-		if _, twice := object[key]; twice {
-			return nil, fmt.Errorf("line %d: %s stands twice", node.Content[i].Line, key)
-		}
-		object[key] = value
-		if key == "properties" && inner.Kind == yaml.MappingNode {
-			var names []any
-			for k := 0; k < len(inner.Content); k += 2 {
-				names = append(names, inner.Content[k].Value)
-			}
-			object[orderKey] = names
-		}
-	}
-	return object, nil
-}
-
-// PropertyNames are the names of a schema's own properties in the order in which the document has them.
-func PropertyNames(schema Object) []string {
-	var names []string
-	for _, name := range list(schema, orderKey) {
-		names = append(names, fmt.Sprint(name))
-	}
-	return names
-}
 
 // errReference says that a reference leads nowhere in this document.
 var errReference = errors.New("a reference that leads nowhere")

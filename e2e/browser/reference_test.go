@@ -1,0 +1,69 @@
+package browser
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mobilegateway/internal/contract"
+)
+
+// TestReference opens docs/reference.html as a file, without a network, and reads every operation with its examples.
+func TestReference(t *testing.T) {
+	if os.Getenv("E2E_BROWSER") == "" {
+		t.Skip("make e2e-browser installs the browser and runs this")
+	}
+	docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := contract.Load(filepath.Join(docs, "openapi.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t).newTab(t, "en")
+	p.scripts(true)
+	p.size(1400)
+	p.call("Network.enable", nil, nil)
+	p.call("Network.emulateNetworkConditions",
+		map[string]any{"offline": true, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}, nil)
+	p.open("file://"+filepath.Join(docs, "reference.html"), "Payment, Mobile Money and SMS")
+	for _, o := range published(t, document) {
+		tag := strings.ReplaceAll(strings.ToLower(o.Raw["tags"].([]any)[0].(string)), " ", "-")
+		p.sure(`location.hash = "#/` + tag + "/" + strings.ToLower(o.ID) + `"`)
+		for _, text := range texts(o) {
+			p.until(o.ID+" shows "+text, func() bool {
+				return strings.Contains(p.sure(`document.body.innerText.replaceAll("\u200b", "")`), text)
+			})
+		}
+	}
+	for _, complaint := range p.browser.complaints(p.session) {
+		t.Errorf("the browser complains: %s", complaint)
+	}
+}
+
+// published lists the operations and the webhooks of the document.
+func published(t *testing.T, document *contract.Document) []contract.Operation {
+	t.Helper()
+	operations, err := document.Operations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhooks, err := document.Webhooks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(operations, webhooks...)
+}
+
+// texts lists what the page must show of an operation: its summary, its parameters, every status and its first examples.
+func texts(o contract.Operation) []string {
+	found := []string{o.Raw["summary"].(string)}
+	for _, p := range o.Parameters {
+		found = append(found, p.Name)
+	}
+	return append(found, slices.Sorted(maps.Keys(o.Responses))...)
+}
