@@ -125,7 +125,7 @@ func TestLookupExamples(t *testing.T) {
 		unknown.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
 		ask(t, g, "getCharge", "processing", map[string]string{"transactionId": g.kit.OnlyEntry(t, ledger.Charge).ID})
 	})
-	for _, id := range []string{"getPaymentStatus", "getPaymentStatusToo"} {
+	for _, id := range []string{"getPaymentStatus", "getPaymentStatusAlternate"} {
 		t.Run(id, func(t *testing.T) {
 			g := open(t).stock()
 			g.kit.StoreFinalPayment(orderID, ledger.Successful, purchase)
