@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,15 +16,16 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// part is one part of a body: a field, with its rules under the request's headers and without them.
+// part is one field of a body.
 type part struct {
 	path       string
 	schema     contract.Object
-	equalsPath string // the path parameter that it must equal, "" for none
+	equalsPath string // the path parameter that the field must equal; "" for none
 }
 
-// parts lists the parts of a body that a schema has, parents before children. value decides between then and else.
-func parts(t *testing.T, schema contract.Object, value any, at string) []part {
+// listParts lists the fields that a schema has for a body, parents before children. The value decides between then and
+// else.
+func listParts(t *testing.T, schema contract.Object, value any, at string) []part {
 	t.Helper()
 	var found []part
 	properties := contract.Object{}
@@ -50,7 +52,7 @@ func parts(t *testing.T, schema contract.Object, value any, at string) []part {
 		path := strings.TrimPrefix(at+"."+name, ".")
 		equals, _ := property["x-equals-path"].(string)
 		found = append(found, part{path, property, equals})
-		found = append(found, parts(t, property, object[name], path)...)
+		found = append(found, listParts(t, property, object[name], path)...)
 	}
 	return found
 }
@@ -64,8 +66,9 @@ func compiled(t *testing.T, source contract.Object) *contract.Schema {
 	return schema
 }
 
-// with gives a copy of a body with a candidate in the place of a part; false where its parent is no object.
-func with(t *testing.T, body any, path string, candidate any) (contract.Object, bool) {
+// replacePart returns a copy of a body in which a candidate replaces the field at a path.
+// It returns false if the parent of the field is not an object.
+func replacePart(t *testing.T, body any, path string, candidate any) (contract.Object, bool) {
 	t.Helper()
 	var copied contract.Object
 	if err := json.Unmarshal(strictjson.Marshal(body), &copied); err != nil {
@@ -88,80 +91,85 @@ func with(t *testing.T, body any, path string, candidate any) (contract.Object, 
 	return copied, true
 }
 
-// difference is a rule of the code that a part's schema does not have, or the other way round.
-type difference struct {
+// proseRule is a rule that the document states in words, because JSON Schema cannot express it.
+type proseRule struct {
 	path, why string
-	is        func(candidate any) bool
+	applies   func(candidate any) bool
 }
 
-// described are the differences that the document tells in words, because JSON Schema cannot.
-var described = []difference{
-	{"_url", "the scheme in capitals is taken as well", oneOfTexts("HTTPS://shop.example.com/")},
-	{"notifyURL", "the scheme in capitals is taken as well", oneOfTexts("HTTPS://shop.example.com/")},
+var proseRules = []proseRule{
+	{"_url", "the scheme may have capitals", oneOfTexts("HTTPS://shop.example.com/")},
+	{"notifyURL", "the scheme may have capitals", oneOfTexts("HTTPS://shop.example.com/")},
 	{"notif_url", "the host is registered for the merchant", func(candidate any) bool {
 		text, isText := candidate.(string)
 		return isText && !strings.Contains(text, "shop.example.com")
 	}},
 }
 
-func oneOfTexts(texts ...string) func(any) bool {
+func oneOfTexts(wanted ...string) func(any) bool {
 	return func(candidate any) bool {
 		text, isText := candidate.(string)
-		return isText && slices.Contains(texts, text)
+		return isText && slices.Contains(wanted, text)
 	}
 }
 
-// trial is an example whose parts are tried.
+// trial sends an example with changed fields.
 type trial struct {
 	operation contract.Operation
 	example   contract.Example
 	schema    *contract.Schema // of the body under the example's headers
 }
 
-// send sends the example with another body, and says whether it was accepted.
-func (r *trial) send(t *testing.T, body contract.Object, p part) operationtest.Response {
+// send sends the example with another body and returns the response. The path follows the body's sender address.
+func (r *trial) send(t *testing.T, body contract.Object, p part) operationtest.Answer {
 	t.Helper()
-	g := open(t)
+	g := newGateway(t)
 	if strings.HasPrefix(r.operation.Path, "/callbacks/") {
-		g.stock()
+		g.seed()
 	}
-	c := g.example(r.operation, contract.Example{Value: body, Headers: r.example.Headers})
+	c := g.call(r.operation, contract.Example{Value: body, Headers: r.example.Headers})
 	if p.equalsPath == "senderAddress" {
-		if text, isText := body["outboundSMSMessageRequest"].(contract.Object)["senderAddress"].(string); isText && text != "" && !strings.ContainsFunc(text, unicode.IsControl) {
-			c.param["senderAddress"] = text
+		address, isText := body["outboundSMSMessageRequest"].(contract.Object)["senderAddress"].(string)
+		if isText && address != "" && !strings.ContainsFunc(address, unicode.IsControl) {
+			c.param["senderAddress"] = address
 		}
 	}
-	return g.do(c)
+	return g.send(c)
 }
 
-// try puts a candidate in the place of a part, and holds the code's verdict against the document's.
+// try replaces a field by a candidate and compares the code's verdict with the document's. It returns whether the code
+// refused the request.
 func (r *trial) try(t *testing.T, p part, candidate any) (refused bool) {
 	t.Helper()
-	body, possible := with(t, r.example.Value, p.path, candidate)
+	body, possible := replacePart(t, r.example.Value, p.path, candidate)
 	if !possible {
 		return false
 	}
 	wrong := r.schema.Validate(body)
 	if text, isText := candidate.(string); p.equalsPath == "orderId" && isText && text != orderID {
-		wrong = fmt.Errorf("it is not the path's")
+		wrong = errors.New("it differs from the path")
 	}
-	answer := r.send(t, body, p)
-	accepted := answer.Status < 300
-	inWords := slices.ContainsFunc(described, func(d difference) bool { return strings.HasSuffix(p.path, d.path) && d.is(candidate) })
+	response := r.send(t, body, p)
+	accepted := response.Status < 300
+	inWords := slices.ContainsFunc(proseRules, func(r proseRule) bool {
+		return strings.HasSuffix(p.path, r.path) && r.applies(candidate)
+	})
 	switch {
 	case inWords && accepted == (wrong != nil):
 		return false
 	case accepted && wrong != nil:
-		t.Errorf("%s = %s is accepted, and the document says: %v", p.path, show(candidate), wrong)
+		t.Errorf("the code accepts %s = %s; the document refuses it: %v", p.path, quote(candidate), wrong)
 	case !accepted && wrong == nil:
-		t.Errorf("%s = %s is refused (%d %s), and the document has no such rule", p.path, show(candidate), answer.Status, answer.Body)
-	case !accepted && !names(t, answer, p.path, candidate):
-		t.Errorf("%s = %s is refused by %d %s, which does not name it", p.path, show(candidate), answer.Status, answer.Body)
+		t.Errorf("the code refuses %s = %s (%d %s); the document accepts it",
+			p.path, quote(candidate), response.Status, response.Body)
+	case !accepted && !namesPart(t, response, p.path, candidate):
+		t.Errorf("the code refuses %s = %s by an error that does not name it: %d %s",
+			p.path, quote(candidate), response.Status, response.Body)
 	}
 	return !accepted
 }
 
-func show(candidate any) string {
+func quote(candidate any) string {
 	text := fmt.Sprintf("%#v", candidate)
 	if len(text) > 120 {
 		text = text[:60] + "..." + text[len(text)-30:] + fmt.Sprintf(" (%d)", len(text))
@@ -171,11 +179,12 @@ func show(candidate any) string {
 
 const receiptPart = "outboundSMSMessageRequest.receiptRequest"
 
-// names tells whether an error speaks of a part: by its path, by that of a part inside it or around it, or by its value.
-func names(t *testing.T, answer operationtest.Response, path string, candidate any) bool {
+// namesPart reports whether an error names a field: by its path, by the path of a field inside or around it, or by its
+// value.
+func namesPart(t *testing.T, response operationtest.Answer, path string, candidate any) bool {
 	t.Helper()
-	e, isError := answer.Exception()
-	if !isError || answer.Status >= 500 || len(e.Variables) == 0 {
+	e, isError := response.Exception()
+	if !isError || response.Status >= 500 || len(e.Variables) == 0 {
 		return false
 	}
 	named := e.Variables[0]
@@ -184,19 +193,21 @@ func names(t *testing.T, answer operationtest.Response, path string, candidate a
 		return named == "160"
 	case "SVC0004":
 		text, isText := candidate.(string)
-		return strings.HasSuffix(path, "ddress") && (!isText || text == "" || (named != "" && strings.HasPrefix(text, named)) || strings.ContainsFunc(text, unicode.IsControl))
+		named := !isText || text == "" || (named != "" && strings.HasPrefix(text, named)) ||
+			strings.ContainsFunc(text, unicode.IsControl)
+		return strings.HasSuffix(path, "ddress") && named
 	}
 	switch path + " " + named {
 	case receiptPart + ".notifyURL " + receiptPart + ".callbackData": // valid only with notifyURL
 		return true
-	case "payload status": // without a payload the fields stand at the root
+	case "payload status": // without a payload the fields are at the root
 		return true
 	}
 	return named == path || strings.HasPrefix(named, path+".") || strings.HasPrefix(path, named+".")
 }
 
-// TestBodies tries every part of every example of a request with every candidate: the code refuses what the document
-// refuses, naming the part, and accepts what the document accepts.
+// TestBodies tries every candidate in every field of every example of a request.
+// The code must accept what the document accepts. It must refuse the rest by an error that names the field.
 func TestBodies(t *testing.T) {
 	for _, o := range operations(t) {
 		for name, body := range o.Body {
@@ -205,7 +216,8 @@ func TestBodies(t *testing.T) {
 			}
 			for name, example := range body.Examples {
 				r := newTrial(t, o, example)
-				for _, p := range parts(t, contract.Under(body.Schema, nil, ownWords()), example.Value, "") {
+				schema := contract.ForRequest(body.Schema, nil, provisionedValues())
+				for _, p := range listParts(t, schema, example.Value, "") {
 					t.Run(o.ID+"/"+name+"/"+p.path, func(t *testing.T) { r.part(t, p, p.schema) })
 				}
 			}
@@ -213,8 +225,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// ownWords are the provisioned values that narrow a text; not the country, which decides between rules.
-func ownWords() map[string][]string {
+// provisionedValues returns the provisioned values that limit a string, without the country, which selects rules.
+func provisionedValues() map[string][]string {
 	own := maps.Clone(provisioned)
 	delete(own, "home_mco")
 	return own
@@ -222,11 +234,11 @@ func ownWords() map[string][]string {
 
 func newTrial(t *testing.T, o contract.Operation, example contract.Example) *trial {
 	t.Helper()
-	schema := contract.Under(o.Body["application/json"].Schema, headersOf(o, example), provisioned)
+	schema := contract.ForRequest(o.Body["application/json"].Schema, headersOf(o, example), provisioned)
 	return &trial{operation: o, example: example, schema: compiled(t, schema)}
 }
 
-// TestCountries tries the parts whose rules hang on a header under each of the header's values.
+// TestCountries tries the fields whose rules depend on a header, under each value of the header.
 func TestCountries(t *testing.T) {
 	for _, o := range operations(t) {
 		body, has := o.Body["application/json"]
@@ -234,50 +246,58 @@ func TestCountries(t *testing.T) {
 		if !has || name == "" {
 			continue
 		}
-		for _, p := range parts(t, body.Schema, body.Examples[name].Value, "") {
+		for _, p := range listParts(t, body.Schema, body.Examples[name].Value, "") {
 			rule, has := p.schema["x-by-header"].(contract.Object)
 			if !has || rule["name"] == "channel" {
 				continue
 			}
 			header := rule["name"].(string)
 			for value, chosen := range rule["schemas"].(contract.Object) {
-				r := newTrial(t, o, of(t, body.Examples[name], header, value))
+				r := newTrial(t, o, inCountry(t, body.Examples[name], header, value))
 				t.Run(o.ID+"/"+p.path+"/"+value, func(t *testing.T) { r.part(t, p, chosen.(contract.Object)) })
 			}
 			for _, q := range o.Parameters {
 				if q.Name == header && len(asList(q.Schema["enum"])) != len(rule["schemas"].(contract.Object)) {
-					t.Errorf("%s: %s has other values than the header %s", o.ID, p.path, header)
+					t.Errorf("%s: the rules of %s do not have the values of the header %s", o.ID, p.path, header)
 				}
 			}
 		}
 	}
 }
 
-// of gives an example the values of another country.
-func of(t *testing.T, example contract.Example, header, value string) contract.Example {
+// inCountry returns an example with the values of another country.
+func inCountry(t *testing.T, example contract.Example, header, value string) contract.Example {
 	t.Helper()
 	country, found := market.ByMCO(value)
 	if !found {
 		country, _ = market.ByAlpha2(value)
 	}
-	numbers := map[string]string{"CI": "0700002000", "CD": "812342000", "CM": "612342000", "SN": "771232000", "TN": "20002000", "BF": "70002000"}
+	numbers := map[string]string{
+		"CI": "0700002000",
+		"CD": "812342000",
+		"CM": "612342000",
+		"SN": "771232000",
+		"TN": "20002000",
+		"BF": "70002000",
+	}
 	changed := contract.Example{Value: example.Value, Headers: maps.Clone(example.Headers)}
 	changed.Headers[header] = value
 	const information = "amountTransaction.paymentAmount.chargingInformation."
 	for path, value := range map[string]string{
-		"currency": country.Currency, "amount": "1", "user_msisdn": "+" + country.CallingCode + numbers[country.Alpha2],
+		"currency": country.Currency, "amount": "1",
+		"user_msisdn":            "+" + country.CallingCode + numbers[country.Alpha2],
 		information + "currency": country.Currency, information + "amount": "1",
 		"outboundSMSMessageRequest.senderAddress": country.SenderPrefix() + "0000",
 	} {
-		if _, there := with(t, changed.Value, path, value); there && has(changed.Value, path) {
-			changed.Value, _ = with(t, changed.Value, path, value)
+		if _, there := replacePart(t, changed.Value, path, value); there && hasPart(changed.Value, path) {
+			changed.Value, _ = replacePart(t, changed.Value, path, value)
 		}
 	}
 	return changed
 }
 
-// has tells whether a body has a part.
-func has(body any, path string) bool {
+// hasPart reports whether a body has the field at a path.
+func hasPart(body any, path string) bool {
 	for key := range strings.SplitSeq(path, ".") {
 		object, _ := body.(contract.Object)
 		if body = object[key]; body == nil {
@@ -287,11 +307,11 @@ func has(body any, path string) bool {
 	return true
 }
 
-// part tries one part with every candidate. Each keyword of the part's own schema must have had a candidate that broke it
-// alone and was refused.
+// part tries every candidate in one field. For each keyword of the field's schema, the code must have refused a
+// candidate that breaks only this keyword.
 func (r *trial) part(t *testing.T, p part, schema contract.Object) {
 	t.Helper()
-	if _, possible := with(t, r.example.Value, p.path, absent{}); !possible {
+	if _, possible := replacePart(t, r.example.Value, p.path, absent{}); !possible {
 		return
 	}
 	var refused []any
@@ -302,27 +322,31 @@ func (r *trial) part(t *testing.T, p part, schema contract.Object) {
 	}
 	eachRule(schema, func(where string, without contract.Object) {
 		if _, bytes := schema["x-max-bytes"]; bytes && where == "maxLength" {
-			return // as many bytes are as many characters at least
+			return // a text has at least as many bytes as characters
 		}
-		if whole, lighter := compiled(t, schema), compiled(t, without); !slices.ContainsFunc(refused, func(candidate any) bool {
+		whole, lighter := compiled(t, schema), compiled(t, without)
+		breaksOnly := func(candidate any) bool {
 			_, isAbsent := candidate.(absent)
 			return !isAbsent && whole.Validate(candidate) != nil && lighter.Validate(candidate) == nil
-		}) {
-			t.Errorf("%s: no candidate breaks %s alone", p.path, where)
+		}
+		if !slices.ContainsFunc(refused, breaksOnly) {
+			t.Errorf("%s: no candidate breaks only %s: add one to candidates_test.go", p.path, where)
 		}
 	})
 }
 
-// rules are the keywords that a candidate can break by itself.
-var rules = []string{"type", "enum", "const", "not", "minLength", "maxLength", "pattern", "minItems", "maxItems", "items", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "x-max-bytes"}
+// rules lists the keywords that one candidate can break alone.
+var rules = []string{"type", "enum", "const", "not", "minLength", "maxLength", "pattern", "minItems", "maxItems",
+	"items", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "x-max-bytes"}
 
-// eachRule visits the schema of a part without one of its rules. Fields of objects are parts of their own.
+// eachRule calls visit once per rule of a schema, with a copy of the schema without that rule.
+// It does not enter the fields of objects.
 func eachRule(schema contract.Object, visit func(where string, without contract.Object)) {
 	_, words := schema["enum"]
 	_, word := schema["const"]
 	for _, rule := range rules {
 		if rule == "type" && (words || word) {
-			continue // it says what the words are, for generators: no candidate breaks it alone
+			continue // the type is for generators; no candidate breaks it alone
 		}
 		if _, has := schema[rule]; has {
 			without := maps.Clone(schema)

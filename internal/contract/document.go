@@ -1,8 +1,11 @@
-// Package contract reads docs/openapi.yaml, the published contract of the API, and holds requests and answers against
-// it. Its tests hold the contract and the code together, in both directions.
+// Package contract reads docs/openapi.yaml, the published contract of the API, and checks responses against it.
+// Its tests compare the contract with the code in both directions.
 //
-// It is never deployed and generates no code. Its invariant: what it says of a schema is what JSON Schema 2020-12 says,
-// with the four extensions that the document itself explains and nothing else.
+// It is never deployed and generates no code. A schema means what JSON Schema 2020-12 says, with the extensions that
+// the document itself explains.
+//
+// The package does not use pb33f/libopenapi-validator. That validator accepts header values that break their schema and
+// headers that are not documented. It knows neither our extensions nor the 404 of an unknown route.
 package contract
 
 import (
@@ -60,13 +63,13 @@ func refuseAnchors(node *yaml.Node) error {
 	return nil
 }
 
-// Root is the whole document; it must not be changed.
+// Root returns the whole document. Callers must not change it.
 func (d *Document) Root() Object { return d.root }
 
-// errReference says that a reference leads nowhere in this document.
-var errReference = errors.New("a reference that leads nowhere")
+// errReference reports a reference whose target is not in the document.
+var errReference = errors.New("the target of the reference is not in the document")
 
-// target finds what a reference of the form #/a/b names.
+// target returns the part of the document that a reference of the form #/a/b names.
 func (d *Document) target(reference string) (any, error) {
 	path, local := strings.CutPrefix(reference, "#/")
 	at := any(d.root)
@@ -82,17 +85,17 @@ func (d *Document) target(reference string) (any, error) {
 	return at, nil
 }
 
-// Inline copies a part of the document with every reference replaced by what it names. Keys beside a reference are added
-// to what it names and take the place of its annotations; the document has none that would contradict each other, which
-// a test holds.
+// Inline copies a part of the document and replaces every reference by its target.
+// Keys beside a reference are added to the target; they replace the target's annotations.
+// TestReferences checks that they replace no rule.
 func (d *Document) Inline(part any) (any, error) { return d.inline(part, 0) }
 
-// maxReferences bounds the chain of references: the document has no recursive schema.
+// maxReferences limits the chain of references. The document has no recursive schema.
 const maxReferences = 16
 
 func (d *Document) inline(part any, depth int) (any, error) {
 	if depth > maxReferences {
-		return nil, errors.New("references in a circle")
+		return nil, errors.New("the references form a cycle: break it")
 	}
 	switch part := part.(type) {
 	case []any:
@@ -124,7 +127,7 @@ func (d *Document) inlineObject(part Object, depth int) (any, error) {
 		}
 		object, isObject := inlined.(Object)
 		if !isObject {
-			return nil, fmt.Errorf("%w: %s is no object", errReference, reference)
+			return nil, fmt.Errorf("%w: %s is not an object", errReference, reference)
 		}
 		copied = object
 	}
@@ -141,21 +144,21 @@ func (d *Document) inlineObject(part Object, depth int) (any, error) {
 	return copied, nil
 }
 
-// Operation is one operation of the API, with every reference replaced.
+// Operation is one operation of the API, with every reference replaced by its target.
 type Operation struct {
 	// ID is the operationId, Method upper case, Path as the document has it.
 	ID, Method, Path string
 	Parameters       []Parameter
-	// Body is the media types of the request body, nil where there is none. BodyRequired says that it must be there.
+	// Body has the request body by media type; it is nil without a request body.
 	Body         map[string]Media
 	BodyRequired bool
-	// Responses are the answers by status; the document of the API has no ranges and no default.
+	// Responses are keyed by status. The operations of the API have neither ranges of statuses nor a default.
 	Responses map[string]Response
 	// Raw is the whole operation.
 	Raw Object
 }
 
-// Parameter is a header, a path parameter or a query parameter.
+// Parameter is a header, a path parameter or a query parameter. Example is "" if there is none.
 type Parameter struct {
 	Name, In string
 	Required bool
@@ -169,28 +172,28 @@ type Media struct {
 	Examples map[string]Example
 }
 
-// Example is a named example. Headers are those that differ from the parameters' own examples.
+// Example is an example of a body. Headers has the headers that differ from the examples of the parameters.
 type Example struct {
 	Value   any
 	Headers map[string]string
 }
 
-// Response is one answer.
+// Response is the documented response of one status.
 type Response struct {
 	Headers map[string]Parameter
 	Body    map[string]Media
 }
 
-// methods are the keys of a path item that are operations.
+// methods lists the keys of a path item that are operations.
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// Operations are the API's operations, by path and method. Callbacks and webhooks are not among them.
+// Operations lists the operations of the API by path and method, without callbacks and webhooks.
 func (d *Document) Operations() ([]Operation, error) {
 	paths, _ := d.root["paths"].(Object)
 	return d.operationsOf(paths)
 }
 
-// Webhooks are what the gateway posts to the merchant; the path is the webhook's name.
+// Webhooks lists the requests that the gateway posts to the merchant. The path is the name of the webhook.
 func (d *Document) Webhooks() ([]Operation, error) {
 	hooks, _ := d.root["webhooks"].(Object)
 	return d.operationsOf(hooks)
@@ -207,38 +210,41 @@ func (d *Document) operationsOf(paths Object) ([]Operation, error) {
 		for _, method := range methods {
 			raw, has := item[method].(Object)
 			if has {
-				found = append(found, operation(path, method, raw))
+				found = append(found, newOperation(path, method, raw))
 			}
 		}
 	}
 	return found, nil
 }
 
-func operation(path, method string, raw Object) Operation {
-	o := Operation{ID: text(raw, "operationId"), Method: strings.ToUpper(method), Path: path, Raw: raw, Responses: map[string]Response{}}
+func newOperation(path, method string, raw Object) Operation {
+	o := Operation{
+		ID: text(raw, "operationId"), Method: strings.ToUpper(method), Path: path, Raw: raw,
+		Responses: map[string]Response{},
+	}
 	for _, item := range list(raw, "parameters") {
 		p, _ := item.(Object)
-		o.Parameters = append(o.Parameters, parameter(text(p, "name"), p))
+		o.Parameters = append(o.Parameters, newParameter(text(p, "name"), p))
 	}
 	if body, has := raw["requestBody"].(Object); has {
-		o.Body = media(body)
+		o.Body = bodies(body)
 		o.BodyRequired, _ = body["required"].(bool)
 	}
 	responses, _ := raw["responses"].(Object)
 	for status, item := range responses {
 		response, _ := item.(Object)
-		r := Response{Body: media(response), Headers: map[string]Parameter{}}
+		r := Response{Body: bodies(response), Headers: map[string]Parameter{}}
 		headers, _ := response["headers"].(Object)
 		for name, item := range headers {
 			header, _ := item.(Object)
-			r.Headers[name] = parameter(name, header)
+			r.Headers[name] = newParameter(name, header)
 		}
 		o.Responses[status] = r
 	}
 	return o
 }
 
-func parameter(name string, raw Object) Parameter {
+func newParameter(name string, raw Object) Parameter {
 	p := Parameter{Name: name, In: text(raw, "in")}
 	p.Required, _ = raw["required"].(bool)
 	p.Schema, _ = raw["schema"].(Object)
@@ -248,7 +254,8 @@ func parameter(name string, raw Object) Parameter {
 	return p
 }
 
-func media(holder Object) map[string]Media {
+// bodies returns the bodies of a request or a response by media type.
+func bodies(holder Object) map[string]Media {
 	content, _ := holder["content"].(Object)
 	found := map[string]Media{}
 	for name, item := range content {

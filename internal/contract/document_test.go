@@ -35,7 +35,7 @@ func operations(t testing.TB) []contract.Operation {
 	return found
 }
 
-// TestValid holds the document against the OpenAPI Initiative's own schema of OpenAPI 3.1.
+// TestValid checks the document against the OpenAPI Initiative's schema of OpenAPI 3.1.
 func TestValid(t *testing.T) {
 	text, err := os.ReadFile("testdata/openapi-3.1.json")
 	if err != nil {
@@ -54,7 +54,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// walk visits every object of a part of the document with its path.
+// walk calls visit for every object of a part of the document.
 func walk(part any, path string, visit func(path string, object contract.Object)) {
 	switch part := part.(type) {
 	case contract.Object:
@@ -69,8 +69,8 @@ func walk(part any, path string, visit func(path string, object contract.Object)
 	}
 }
 
-// TestReferences finds references that lead nowhere, components that nothing needs, and keys beside a reference that
-// would change a rule of what it names.
+// TestReferences fails for a reference without a target, for an unused component, and for a key beside a reference that
+// changes a rule of the target.
 func TestReferences(t *testing.T) {
 	d := load(t)
 	used := map[string]bool{}
@@ -87,7 +87,7 @@ func TestReferences(t *testing.T) {
 		}
 		for key := range object {
 			if _, twice := named.(contract.Object)[key]; twice && key != "description" {
-				t.Errorf("%s: %s stands beside the reference and in %s", path, key, reference)
+				t.Errorf("%s: %s is beside the reference and in %s: remove one", path, key, reference)
 			}
 		}
 	})
@@ -95,7 +95,7 @@ func TestReferences(t *testing.T) {
 	for kind, group := range components {
 		for name := range group.(contract.Object) {
 			if reference := "#/components/" + kind + "/" + name; !used[reference] && kind != "securitySchemes" {
-				t.Errorf("nothing needs %s", reference)
+				t.Errorf("nothing refers to %s: remove it", reference)
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestDescribed asks a description and an example of everything that a person reads about.
+// TestDescribed requires a description of every operation and an example of every parameter and body.
 func TestDescribed(t *testing.T) {
 	hooks, err := load(t).Webhooks()
 	if err != nil {
@@ -149,7 +149,7 @@ func TestDescribed(t *testing.T) {
 	}
 }
 
-// TestSchemaExamples holds each example against its schema.
+// TestSchemaExamples checks each example against its schema.
 func TestSchemaExamples(t *testing.T) {
 	hooks, err := load(t).Webhooks()
 	if err != nil {
@@ -158,25 +158,26 @@ func TestSchemaExamples(t *testing.T) {
 	for _, o := range append(operations(t), hooks...) {
 		for _, p := range o.Parameters {
 			if p.Example != "" {
-				valid(t, o.ID+" "+p.Name, p.Schema, p.Example)
+				checkExample(t, o.ID+" "+p.Name, p.Schema, p.Example)
 			}
 		}
 		for _, body := range o.Body {
 			for name, example := range body.Examples {
-				valid(t, o.ID+" request "+name, contract.Under(body.Schema, headersOf(o, example), nil), example.Value)
+				schema := contract.ForRequest(body.Schema, headersOf(o, example), nil)
+				checkExample(t, o.ID+" request "+name, schema, example.Value)
 			}
 		}
 		for status, response := range o.Responses {
 			for _, body := range response.Body {
 				for name, example := range body.Examples {
-					valid(t, o.ID+" "+status+" "+name, body.Schema, example.Value)
+					checkExample(t, o.ID+" "+status+" "+name, body.Schema, example.Value)
 				}
 			}
 		}
 	}
 }
 
-func valid(t *testing.T, what string, source contract.Object, value any) {
+func checkExample(t *testing.T, what string, source contract.Object, value any) {
 	t.Helper()
 	schema, err := contract.Compile(source)
 	if err != nil {
@@ -188,7 +189,8 @@ func valid(t *testing.T, what string, source contract.Object, value any) {
 	}
 }
 
-// headersOf are the headers of an example, by their names in lower case: the parameters' own, and what it changes.
+// headersOf returns the headers of an example by names in lower case: the examples of the required parameters, and the
+// example's own headers over them.
 func headersOf(o contract.Operation, example contract.Example) map[string]string {
 	headers := map[string]string{}
 	for _, p := range o.Parameters {
@@ -202,43 +204,47 @@ func headersOf(o contract.Operation, example contract.Example) map[string]string
 	return headers
 }
 
-// deployed reads the template.
+// deployed reads template.yaml.
 func deployed(t *testing.T) *template.Template {
 	t.Helper()
-	found, err := template.Load(filepath.FromSlash("../../template.yaml"), template.Options{Parameters: map[string]string{"Stage": "test"}})
+	options := template.Options{Parameters: map[string]string{"Stage": "test"}}
+	found, err := template.Load(filepath.FromSlash("../../template.yaml"), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-// TestRoutes holds the document's routes and the deployed ones together, both ways. The one path parameter that has one
-// valid value is written out in the document.
+// TestRoutes compares the document's routes with those of template.yaml, both ways.
+// The document has the one valid value of endUserId in the path.
 func TestRoutes(t *testing.T) {
 	var documented, routed []string
 	for _, o := range operations(t) {
 		documented = append(documented, o.Method+" "+o.Path)
 	}
 	for _, route := range deployed(t).Routes {
-		routed = append(routed, route.Method+" "+strings.Replace(route.Resource, "{endUserId}", "acr%3AOperatorAPIToken", 1))
+		path := strings.Replace(route.Resource, "{endUserId}", "acr%3AOperatorAPIToken", 1)
+		routed = append(routed, route.Method+" "+path)
 	}
 	slices.Sort(documented)
 	slices.Sort(routed)
 	if !slices.Equal(documented, routed) {
-		t.Errorf("the document has\n%s\nthe template has\n%s", strings.Join(documented, "\n"), strings.Join(routed, "\n"))
+		t.Errorf("the document has\n%s\nthe template has\n%s",
+			strings.Join(documented, "\n"), strings.Join(routed, "\n"))
 	}
 	for _, o := range operations(t) {
 		for _, name := range regexp.MustCompile(`\{([^}]*)\}`).FindAllStringSubmatch(o.Path, -1) {
-			if !slices.ContainsFunc(o.Parameters, func(p contract.Parameter) bool { return p.In == "path" && p.Required && p.Name == name[1] }) {
+			described := func(p contract.Parameter) bool { return p.In == "path" && p.Required && p.Name == name[1] }
+			if !slices.ContainsFunc(o.Parameters, described) {
 				t.Errorf("%s: the path parameter %s is not described", o.ID, name[1])
 			}
 		}
 	}
 }
 
-// TestGatewayResponses holds what API Gateway answers by itself against the answers of every operation.
+// TestGatewayResponses checks the responses of API Gateway itself against the responses of every operation.
 func TestGatewayResponses(t *testing.T) {
-	// Nothing in the template makes API Gateway validate requests or look at media types.
+	// Nothing in the template makes API Gateway validate requests or check media types.
 	never := []string{"BAD_REQUEST_BODY", "BAD_REQUEST_PARAMETERS", "UNSUPPORTED_MEDIA_TYPE"}
 	checker, err := contract.NewChecker(load(t))
 	if err != nil {
@@ -248,20 +254,21 @@ func TestGatewayResponses(t *testing.T) {
 		if slices.Contains(never, kind) {
 			continue
 		}
-		header := fromTheGateway()
+		header := gatewayHeader()
 		header.Set("Content-Type", "application/json")
 		for name, value := range response.Headers {
 			header.Set(name, value)
 		}
 		for _, o := range operations(t) {
-			if err := checker.Answer(o.Method, o.Path, response.Status, header, []byte(response.Body)); err != nil {
+			err := checker.CheckResponse(o.Method, o.Path, response.Status, header, []byte(response.Body))
+			if err != nil {
 				t.Errorf("%s: %v", kind, err)
 			}
 		}
 	}
 }
 
-// errorExample is an example of an error answer.
+// errorExample is an example of an error response.
 type errorExample struct {
 	where  string
 	status string
@@ -269,7 +276,7 @@ type errorExample struct {
 	header map[string]contract.Parameter
 }
 
-// errorExamples are all of them, of every operation.
+// errorExamples lists the error examples of every operation.
 func errorExamples(t *testing.T) []errorExample {
 	t.Helper()
 	var found []errorExample
@@ -280,7 +287,8 @@ func errorExamples(t *testing.T) []errorExample {
 					value, isObject := example.Value.(contract.Object)
 					if isObject && value["requestError"] != nil {
 						encoded := encode(t, contract.Object{"requestError": value["requestError"]})
-						found = append(found, errorExample{o.ID + " " + status + " " + name, status, encoded, response.Headers})
+						where := o.ID + " " + status + " " + name
+						found = append(found, errorExample{where, status, encoded, response.Headers})
 					}
 				}
 			}
@@ -298,7 +306,7 @@ func encode(t testing.TB, value any) string {
 	return string(encoded)
 }
 
-// wireError is the shape of an error.
+// wireError is the body of an error response.
 type wireError struct {
 	RequestError map[oneapi.Exception]struct {
 		MessageID string   `json:"messageId"`
@@ -307,7 +315,7 @@ type wireError struct {
 	} `json:"requestError"`
 }
 
-// same compares two JSON texts by their meaning.
+// same reports whether two JSON texts have the same value.
 func same(t testing.TB, got, want string) bool {
 	t.Helper()
 	var a, b any
@@ -320,7 +328,7 @@ func same(t testing.TB, got, want string) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// TestSecuritySchemes asks that each scheme is used.
+// TestSecuritySchemes requires that each scheme is used.
 func TestSecuritySchemes(t *testing.T) {
 	d := load(t)
 	schemes := d.Root()["components"].(contract.Object)["securitySchemes"].(contract.Object)
@@ -339,13 +347,14 @@ func TestSecuritySchemes(t *testing.T) {
 
 func asList(value any) []any { found, _ := value.([]any); return found }
 
-// TestExtensions asks that the document explains every extension that it has.
+// TestExtensions requires that the document explains each of its extensions.
 func TestExtensions(t *testing.T) {
 	d := load(t)
 	explained, _ := d.Root()["info"].(contract.Object)["description"].(string)
 	walk(d.Root(), "#", func(path string, object contract.Object) {
 		for key := range object {
-			if strings.HasPrefix(key, "x-") && !strings.HasSuffix(path, "/headers") && !strings.Contains(explained, "`"+key+"`") {
+			extension := strings.HasPrefix(key, "x-") && !strings.HasSuffix(path, "/headers")
+			if extension && !strings.Contains(explained, "`"+key+"`") {
 				t.Errorf("%s: %s is not explained", path, key)
 			}
 		}

@@ -24,19 +24,19 @@ func basic(id, secret string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
 }
 
-// fromTheGateway is what API Gateway puts on every answer by itself, and the local run as well.
-func fromTheGateway() http.Header {
+// gatewayHeader returns the headers that API Gateway and the local run add to every response.
+func gatewayHeader() http.Header {
 	return http.Header{"X-Amzn-Requestid": {"r-1"}}
 }
 
-// checked holds an answer against the contract.
-func checked(t *testing.T, c *contract.Checker, o contract.Operation, a operationtest.Response) {
+// checkResponse checks a response against the contract.
+func checkResponse(t *testing.T, c *contract.Checker, o contract.Operation, a operationtest.Answer) {
 	t.Helper()
-	header := fromTheGateway()
+	header := gatewayHeader()
 	for name, value := range a.Header {
 		header.Set(name, value)
 	}
-	if err := c.Answer(o.Method, o.Path, a.Status, header, []byte(a.Body)); err != nil {
+	if err := c.CheckResponse(o.Method, o.Path, a.Status, header, []byte(a.Body)); err != nil {
 		t.Errorf("%v\n%s", err, a.Body)
 	}
 }
@@ -50,99 +50,100 @@ func checker(t *testing.T) *contract.Checker {
 	return c
 }
 
-// ids are what differs from one request to the next.
+// ids matches the values that differ between two runs of one request.
 var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|gws_[^"]+`)
 
-// TestExamples sends each example of a request. The answer is the example of the same name, but for ids.
+// TestExamples sends each example of a request. The response must equal the example of the same name, except for ids.
 func TestExamples(t *testing.T) {
-	contracted := checker(t)
+	contractChecker := checker(t)
 	for _, o := range operations(t) {
 		for _, body := range o.Body {
 			for name, example := range body.Examples {
 				t.Run(o.ID+"/"+name, func(t *testing.T) {
-					g := open(t)
+					g := newGateway(t)
 					if strings.HasPrefix(o.Path, "/callbacks/") {
-						g.stock()
+						g.seed()
 					}
-					answer := g.do(g.example(o, example))
-					checked(t, contracted, o, answer)
-					compare(t, o, name, answer)
+					response := g.send(g.call(o, example))
+					checkResponse(t, contractChecker, o, response)
+					compareWithExample(t, o, name, response)
 				})
 			}
 		}
 	}
 }
 
-// compare holds an answer against the example of that name; one that has a single example has it for all requests.
-func compare(t *testing.T, o contract.Operation, name string, answer operationtest.Response) {
+// compareWithExample compares a response with the example of a name. If the status has only one example, it compares
+// with that one.
+func compareWithExample(t *testing.T, o contract.Operation, name string, response operationtest.Answer) {
 	t.Helper()
-	if answer.Status >= 300 {
-		t.Fatalf("%d %s", answer.Status, answer.Body)
+	if response.Status >= 300 {
+		t.Fatalf("%d %s", response.Status, response.Body)
 	}
-	examples := o.Responses[fmt.Sprint(answer.Status)].Body["application/json"].Examples
+	examples := o.Responses[fmt.Sprint(response.Status)].Body["application/json"].Examples
 	example, found := examples[name]
 	if !found && len(examples) == 1 {
 		example = examples[slices.Collect(maps.Keys(examples))[0]]
 	}
 	want := encode(t, example.Value)
-	if !same(t, ids.ReplaceAllString(answer.Body, "ID"), ids.ReplaceAllString(want, "ID")) {
-		t.Errorf("the answer is\n%s\nthe example is\n%s", answer.Body, want)
+	if !same(t, ids.ReplaceAllString(response.Body, "ID"), ids.ReplaceAllString(want, "ID")) {
+		t.Errorf("the response differs from the example; got\n%s\nwant\n%s", response.Body, want)
 	}
 }
 
-// TestLookupExamples asks for the resources of the examples: a charge that is made and one that is not known yet, a
-// payment on both of its paths, and a message.
+// TestLookupExamples looks up the resources of the examples: a charge, a charge with an unknown outcome, a payment on
+// both of its paths, and a message.
 func TestLookupExamples(t *testing.T) {
-	contracted := checker(t)
+	contractChecker := checker(t)
 	all := map[string]contract.Operation{}
 	for _, o := range operations(t) {
 		all[o.ID] = o
 	}
-	ask := func(t *testing.T, g *gateway, id, name string, params map[string]string) {
-		c := g.example(all[id], contract.Example{})
+	lookUp := func(t *testing.T, g *gateway, id, name string, params map[string]string) {
+		c := g.call(all[id], contract.Example{})
 		maps.Copy(c.param, params)
-		answer := g.do(c)
-		checked(t, contracted, all[id], answer)
-		compare(t, all[id], name, answer)
+		response := g.send(c)
+		checkResponse(t, contractChecker, all[id], response)
+		compareWithExample(t, all[id], name, response)
 	}
 	made := func(g *gateway, id, name string) operationtest.Response {
 		for _, body := range all[id].Body {
-			answer := g.do(g.example(all[id], body.Examples[name]))
-			return answer
+			response := g.send(g.call(all[id], body.Examples[name]))
+			return response
 		}
 		return operationtest.Response{}
 	}
 	t.Run("a charge", func(t *testing.T) {
-		g := open(t)
+		g := newGateway(t)
 		id := made(g, "charge", "charge").Text("amountTransaction.serverReferenceCode")
-		ask(t, g, "getCharge", "charge", map[string]string{"transactionId": id})
+		lookUp(t, g, "getCharge", "charge", map[string]string{"transactionId": id})
 	})
 	t.Run("a charge that is not known", func(t *testing.T) {
-		g := open(t)
-		g.kit.Driver.SetBehaviours(operationtest.LoseRequest)
+		g := newGateway(t)
+		g.kit.Driver.Script(operationtest.Vanish)
 		unknown := made(g, "charge", "charge")
-		checked(t, contracted, all["charge"], unknown)
-		unknown.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
-		ask(t, g, "getCharge", "processing", map[string]string{"transactionId": g.kit.OnlyEntry(t, ledger.Charge).ID})
+		checkResponse(t, contractChecker, all["charge"], unknown)
+		unknown.Fails(t, 504, "SVC0001", "PDK_SMSW_0011")
+		lookUp(t, g, "getCharge", "processing", map[string]string{"transactionId": g.kit.Only(t, ledger.Charge).ID})
 	})
 	for _, id := range []string{"getPaymentStatus", "getPaymentStatusAlternate"} {
 		t.Run(id, func(t *testing.T) {
-			g := open(t).stock()
-			g.kit.StoreFinalPayment(orderID, ledger.Successful, purchase)
-			ask(t, g, id, "successful", nil)
+			g := newGateway(t).seed()
+			g.kit.Final(orderID, ledger.Successful, examplePayment)
+			lookUp(t, g, id, "successful", nil)
 		})
 	}
 	t.Run("a message", func(t *testing.T) {
-		g := open(t).stock()
+		g := newGateway(t).seed()
 		report := all["reportDelivery"]
-		g.do(g.example(report, report.Body["application/json"].Examples["one"])).AssertStatus(t, 200)
-		ask(t, g, "getDeliveryInfos", "delivered", nil)
+		g.send(g.call(report, report.Body["application/json"].Examples["one"])).Succeeds(t, 200)
+		lookUp(t, g, "getDeliveryInfos", "delivered", nil)
 	})
 }
 
-// TestReplays looks at the answers to repeats: each has the headers that the contract has.
+// TestReplays sends each example twice. The second response must have the headers of the contract.
 func TestReplays(t *testing.T) {
-	contracted := checker(t)
+	contractChecker := checker(t)
 	for _, o := range operations(t) {
 		if o.Method != http.MethodPost || o.Body == nil {
 			continue
@@ -150,14 +151,15 @@ func TestReplays(t *testing.T) {
 		for _, body := range o.Body {
 			for name, example := range body.Examples {
 				t.Run(o.ID+"/"+name, func(t *testing.T) {
-					g := open(t)
+					g := newGateway(t)
 					if strings.HasPrefix(o.Path, "/callbacks/") {
-						g.stock()
+						g.seed()
 					}
-					g.do(g.example(o, example))
-					again := g.do(g.example(o, example))
-					checked(t, contracted, o, again)
-					if replayed := again.Header["Idempotent-Replayed"] == "true"; replayed != slices.Contains([]string{"charge", "pay"}, o.ID) {
+					g.send(g.call(o, example))
+					again := g.send(g.call(o, example))
+					checkResponse(t, contractChecker, o, again)
+					replayed := again.Header["Idempotent-Replayed"] == "true"
+					if replayed != (o.ID == "charge" || o.ID == "pay") {
 						t.Errorf("Idempotent-Replayed is %v", replayed)
 					}
 				})
@@ -166,29 +168,32 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// TestErrorTable holds the code's table of errors and the document together. Each kind of fault has an example with its
-// status, id and text and as many variables, where the document has its headers; and each example is one of the table.
+// TestErrorTable compares the code's table of errors with the examples of the document.
+// Each kind of fault must have an example with its status, id, text, number of variables and headers.
+// Each example must be a row of the table.
 func TestErrorTable(t *testing.T) {
 	examples := errorExamples(t)
 	met := map[string]bool{}
 	for _, kind := range fault.Kinds() {
 		if kind == fault.OperatorError {
-			continue // the operator's own words; the table's messages below
+			continue // the operator chooses the text; the loop over the messages covers it
 		}
-		answer := oneapi.Render(&fault.Fault{Kind: kind, Part: "part", Value: "value"})
+		response := oneapi.Render(&fault.Fault{Kind: kind, Part: "part", Value: "value"})
 		found := false
 		for _, example := range examples {
-			if example.status == fmt.Sprint(answer.Status) && shape(t, example.body) == shape(t, string(answer.Body)) {
+			sameStatus := example.status == fmt.Sprint(response.Status)
+			if sameStatus && shape(t, example.body) == shape(t, string(response.Body)) {
 				met[example.where], found = true, true
-				for name := range answer.Header {
-					if _, has := example.header[name]; !has && name != "Content-Type" && !strings.HasPrefix(example.where, "issueToken") {
+				for name := range response.Header {
+					_, has := example.header[name]
+					if !has && name != "Content-Type" && !strings.HasPrefix(example.where, "issueToken") {
 						t.Errorf("%s has no header %s", example.where, name)
 					}
 				}
 			}
 		}
 		if !found {
-			t.Errorf("no example of the fault %q: %d %s", kind, answer.Status, answer.Body)
+			t.Errorf("no example of the fault %q: %d %s", kind, response.Status, response.Body)
 		}
 	}
 	for _, message := range oneapi.Messages() {
@@ -211,10 +216,10 @@ func TestErrorTable(t *testing.T) {
 			t.Errorf("%s is no row of the table: %s", example.where, example.body)
 		}
 	}
-	for _, row := range oneapi.PDKCodes() {
-		// The codes that an operator alone can have end in SVC0001; those that the gateway says itself are told by their number.
+	for _, row := range oneapi.PDKRows() {
+		// An operator's own codes become SVC0001. The gateway reports its own codes by number.
 		if message := row.MessageID; !strings.Contains(fmt.Sprint(examples), message) {
-			t.Errorf("no example of %s, that is %s", row.Code, message)
+			t.Errorf("no example of %s, which is %s", row.Code, message)
 		}
 	}
 }
@@ -237,17 +242,17 @@ func exception(t *testing.T, body string) member {
 	return member{}
 }
 
-// shape is an error without its values.
+// shape describes an error without its values.
 func shape(t *testing.T, body string) string { return fmt.Sprint(exception(t, body)) }
 
-// TestWebhooks holds what is really posted against the document: the bodies and the headers' names.
+// TestWebhooks checks the real notifications against the document: the bodies, the headers and the signature.
 func TestWebhooks(t *testing.T) {
 	hooks, err := load(t).Webhooks()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := open(t)
-	payment := g.kit.StoreFinalPayment(orderID, ledger.Successful, purchase)
+	g := newGateway(t)
+	payment := g.kit.Final(orderID, ledger.Successful, examplePayment)
 	payment.Channel, payment.NotifToken = "web", "nt-1"
 	message := g.kit.StoreMessage(messageID)
 	bodies := map[string][]byte{}
@@ -269,14 +274,16 @@ func TestWebhooks(t *testing.T) {
 			}
 		}
 		for _, name := range []string{webhook.HeaderID, webhook.HeaderTimestamp, webhook.HeaderSignature} {
-			if !slices.ContainsFunc(hook.Parameters, func(p contract.Parameter) bool { return strings.EqualFold(p.Name, name) && p.Required }) {
+			required := func(p contract.Parameter) bool { return strings.EqualFold(p.Name, name) && p.Required }
+			if !slices.ContainsFunc(hook.Parameters, required) {
 				t.Errorf("%s has no header %s", hook.ID, name)
 			}
 		}
-		signature := webhook.Sign([]webhook.Secret{{1}, {2}}, "msg_1", g.kit.Clock.Now(), bodies["notifyPayment successful"])
+		body := bodies["notifyPayment successful"]
+		signature := webhook.Sign([]webhook.Secret{{1}, {2}}, "msg_1", g.kit.Clock.Now(), body)
 		for _, p := range hook.Parameters {
 			if strings.EqualFold(p.Name, webhook.HeaderSignature) {
-				valid(t, hook.ID, p.Schema, signature)
+				checkExample(t, hook.ID, p.Schema, signature)
 			}
 		}
 	}

@@ -10,8 +10,9 @@ import (
 	"mobilegateway/internal/contract"
 )
 
-// TestHeaders tries every header of every operation with every text, and without it: the code refuses what the document
-// refuses, naming the header, and accepts what the document accepts. A header without characters counts as not sent.
+// TestHeaders tries every text in every header of every operation, and leaves the header out.
+// The code must accept what the document accepts. It must refuse the rest by an error that names the header.
+// An empty header counts as absent.
 func TestHeaders(t *testing.T) {
 	for _, o := range operations(t) {
 		body, has := o.Body["application/json"]
@@ -29,7 +30,7 @@ func TestHeaders(t *testing.T) {
 
 func header(t *testing.T, o contract.Operation, p contract.Parameter, example contract.Example) {
 	t.Helper()
-	bound := contract.Under(p.Schema, nil, provisioned)
+	bound := contract.ForRequest(p.Schema, nil, provisioned)
 	schema := compiled(t, bound)
 	refused := map[string]bool{}
 	byHeader := len(asList(p.Schema["enum"])) > 1
@@ -40,8 +41,8 @@ func header(t *testing.T, o contract.Operation, p contract.Parameter, example co
 			continue // a header is a text
 		}
 		text = strings.TrimSpace(text)
-		g := open(t)
-		c := g.example(o, example)
+		g := newGateway(t)
+		c := g.call(o, example)
 		if text == "" {
 			delete(c.header, strings.ToLower(p.Name))
 		} else {
@@ -49,139 +50,144 @@ func header(t *testing.T, o contract.Operation, p contract.Parameter, example co
 		}
 		wrong := (text == "" && p.Required) || (text != "" && schema.Validate(text) != nil)
 		inBody := false
-		if byHeader { // the body's rules may be others now
-			inBody = compiled(t, contract.Under(o.Body["application/json"].Schema, c.header, provisioned)).Validate(example.Value) != nil
+		if byHeader { // the rules of the body depend on the header
+			schema := contract.ForRequest(o.Body["application/json"].Schema, c.header, provisioned)
+			inBody = compiled(t, schema).Validate(example.Value) != nil
 		}
-		answer := g.do(c)
-		if accepted := answer.Status < 300; accepted == (wrong || inBody) {
-			t.Errorf("%q is answered %d %s", show(text), answer.Status, answer.Body)
+		response := g.send(c)
+		if accepted := response.Status < 300; accepted == (wrong || inBody) {
+			t.Errorf("the response to %q is %d %s", quote(text), response.Status, response.Body)
 		}
 		if !wrong {
 			continue
 		}
 		refused[text] = true
-		e, _ := answer.Exception()
+		e, _ := response.Exception()
 		ofAddress := e.MessageID == "SVC0004" && p.Name == "X-Operator-MCO" && e.Variables[0] == sender
 		if len(e.Variables) == 0 || (e.Variables[0] != p.Name && !ofAddress) {
-			t.Errorf("%q is refused by %d %s, which does not name it", show(text), answer.Status, answer.Body)
+			t.Errorf("the code refuses %q by an error that does not name it: %d %s",
+				quote(text), response.Status, response.Body)
 		}
 	}
 	delete(bound, "type") // a header is a text
 	eachRule(bound, func(where string, without contract.Object) {
 		lighter := compiled(t, without)
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(refused)), func(text string) bool { return text != "" && lighter.Validate(text) == nil }) {
-			t.Errorf("no candidate breaks %s alone", where)
+		breaksOnly := func(text string) bool { return text != "" && lighter.Validate(text) == nil }
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(refused)), breaksOnly) {
+			t.Errorf("no candidate breaks only %s: add one to candidates_test.go", where)
 		}
 	})
 }
 
-// TestCredentials takes the credentials away, and gives wrong ones: what has a security scheme answers 401 and nothing
-// else does.
+// TestCredentials sends requests without credentials and with wrong ones.
+// An operation with a security scheme must respond 401; the others must not.
 func TestCredentials(t *testing.T) {
-	contracted := checker(t)
+	contractChecker := checker(t)
 	for _, o := range operations(t) {
 		secured := true
 		if own, has := o.Raw["security"]; has {
 			secured = len(asList(own)) > 0
 		}
-		for _, credentials := range []string{"", "Bearer nobody", "Basic bm9ib2R5OnB3", "Digest x"} {
-			g := open(t)
+		for _, credentials := range []string{"", "Bearer unknown", "Basic bm9ib2R5OnB3", "Digest x"} {
+			g := newGateway(t)
 			if !secured {
-				g.stock()
+				g.seed()
 			}
 			example := contract.Example{Value: contract.Object{}}
 			for _, body := range o.Body {
 				example = body.Examples[slices.Sorted(maps.Keys(body.Examples))[0]]
 			}
-			c := g.example(o, example)
+			c := g.call(o, example)
 			c.header["authorization"] = credentials
-			answer := g.do(c)
-			checked(t, contracted, o, answer)
-			if (answer.Status == http.StatusUnauthorized) != secured {
-				t.Errorf("%s with %q: %d", o.ID, credentials, answer.Status)
+			response := g.send(c)
+			checkResponse(t, contractChecker, o, response)
+			if (response.Status == http.StatusUnauthorized) != secured {
+				t.Errorf("%s with %q: %d", o.ID, credentials, response.Status)
 			}
 		}
 	}
 }
 
-// TestPaths tries the path parameters: what the document does not allow is 404, and so is what nobody has.
+// TestPaths tries every text in the path parameters. An invalid or unknown value must be 404.
 func TestPaths(t *testing.T) {
-	contracted := checker(t)
+	contractChecker := checker(t)
 	for _, o := range operations(t) {
 		for _, p := range o.Parameters {
 			if p.In != "path" {
 				continue
 			}
-			for _, text := range append([]string{strings.Repeat("x", 256)}, texts...) {
+			for _, text := range append([]string{strings.Repeat("x", 256)}, textCandidates...) {
 				if text == "" {
 					continue // another route
 				}
-				g := open(t)
+				g := newGateway(t)
 				example := contract.Example{}
 				for _, body := range o.Body {
 					example = body.Examples[slices.Sorted(maps.Keys(body.Examples))[0]]
 				}
-				c := g.example(o, example)
+				c := g.call(o, example)
 				if c.param[p.Name] == text {
 					continue
 				}
 				c.param[p.Name] = text
-				answer := g.do(c)
-				checked(t, contracted, o, answer)
-				if answer.Status != http.StatusNotFound {
-					t.Errorf("%s: %s %q is answered %d %s", o.ID, p.Name, text, answer.Status, answer.Body)
+				response := g.send(c)
+				checkResponse(t, contractChecker, o, response)
+				if response.Status != http.StatusNotFound {
+					t.Errorf("%s: the response to %s %q is %d %s", o.ID, p.Name, text, response.Status, response.Body)
 				}
 			}
 		}
 	}
 }
 
-// TestGrant tries the token endpoint's form and query.
+// TestGrant sends the grant in the form and in the query of the token endpoint.
 func TestGrant(t *testing.T) {
-	contracted := checker(t)
+	contractChecker := checker(t)
 	var o contract.Operation
 	for _, candidate := range operations(t) {
 		if candidate.ID == "issueToken" {
 			o = candidate
 		}
 	}
+	const valid = "grant_type=client_credentials"
+	query := func(grant string) map[string]string { return map[string]string{"grant_type": grant} }
 	cases := map[string]struct {
 		form   string
 		query  map[string]string
-		change func(*gateway, *call)
+		change func(*gateway, *request)
 		status int
 	}{
-		"in the form":                 {form: "grant_type=client_credentials", status: 200},
-		"in the query":                {query: map[string]string{"grant_type": "client_credentials"}, status: 200},
-		"in both":                     {form: "grant_type=client_credentials", query: map[string]string{"grant_type": "client_credentials"}, status: 200},
-		"empty in the query":          {form: "grant_type=client_credentials", query: map[string]string{"grant_type": ""}, status: 200},
-		"empty in the query alone":    {form: "x=y", query: map[string]string{"grant_type": ""}, status: 400},
+		"in the form":                 {form: valid, status: 200},
+		"in the query":                {query: query("client_credentials"), status: 200},
+		"in both":                     {form: valid, query: query("client_credentials"), status: 200},
+		"empty in the query":          {form: valid, query: query(""), status: 200},
+		"empty in the query alone":    {form: "x=y", query: query(""), status: 400},
 		"in neither":                  {form: "x=y", status: 400},
 		"another in the form":         {form: "grant_type=password", status: 400},
-		"another in the query":        {query: map[string]string{"grant_type": "password"}, status: 400},
-		"two":                         {form: "grant_type=client_credentials", query: map[string]string{"grant_type": "password"}, status: 400},
-		"the client's id in the form": {form: "grant_type=client_credentials&client_id=other", status: 400},
-		"both ways":                   {form: "grant_type=client_credentials&client_id=x&client_secret=y", status: 400},
-		"JSON": {form: `{"grant_type":"client_credentials"}`, status: 400, change: func(_ *gateway, c *call) {
+		"another in the query":        {query: query("password"), status: 400},
+		"two":                         {form: valid, query: query("password"), status: 400},
+		"the client's id in the form": {form: valid + "&client_id=other", status: 400},
+		"both ways":                   {form: valid + "&client_id=x&client_secret=y", status: 400},
+		"JSON": {form: `{"grant_type":"client_credentials"}`, status: 400, change: func(_ *gateway, c *request) {
 			c.header["content-type"] = "application/json"
 		}},
-		"the client in the form": {status: 200, change: func(g *gateway, c *call) {
+		"the client in the form": {status: 200, change: func(g *gateway, c *request) {
 			delete(c.header, "authorization")
-			c.body = "grant_type=client_credentials&client_id=" + g.client.ID + "&client_secret=" + g.password
+			c.body = valid + "&client_id=" + g.client.ID + "&client_secret=" + g.password
 		}},
 	}
 	for name, given := range cases {
 		t.Run(name, func(t *testing.T) {
-			g := open(t)
-			c := g.example(o, o.Body["application/x-www-form-urlencoded"].Examples["token"])
+			g := newGateway(t)
+			c := g.call(o, o.Body["application/x-www-form-urlencoded"].Examples["token"])
 			c.body, c.query = given.form, given.query
 			if given.change != nil {
 				given.change(g, c)
 			}
-			answer := g.do(c)
-			checked(t, contracted, o, answer)
-			if answer.Status != given.status {
-				t.Errorf("%d %s, want %d", answer.Status, answer.Body, given.status)
+			response := g.send(c)
+			checkResponse(t, contractChecker, o, response)
+			if response.Status != given.status {
+				t.Errorf("%d %s, want %d", response.Status, response.Body, given.status)
 			}
 		})
 	}

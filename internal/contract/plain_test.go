@@ -9,14 +9,15 @@ import (
 	"mobilegateway/internal/contract"
 )
 
-// plain visits every schema of a part of the document that generators of clients make types of. What only narrows a value
-// (if, then, else, not), examples and extensions are none.
+// plain calls visit for every schema that generators of clients turn into types.
+// It skips examples, extensions, and keywords that only narrow a value (if, then, else, not).
 func plain(part any, path string, visit func(path string, schema contract.Object)) {
 	switch part := part.(type) {
 	case contract.Object:
 		visit(path, part)
 		for key, inner := range part {
-			narrows := slices.Contains([]string{"if", "then", "else", "not", "example", "examples", "value"}, key) && !strings.HasSuffix(path, "/properties")
+			skipped := slices.Contains([]string{"if", "then", "else", "not", "example", "examples", "value"}, key)
+			narrows := skipped && !strings.HasSuffix(path, "/properties")
 			if extension := strings.HasPrefix(key, "x-") && key != "x-amzn-requestid"; !narrows && !extension {
 				plain(inner, path+"/"+key, visit)
 			}
@@ -28,20 +29,21 @@ func plain(part any, path string, visit func(path string, schema contract.Object
 	}
 }
 
-// TestPlain asks for a document that the common generators of clients can use: each of these forms made one of them refuse
-// the document, leave out a type or write code that does not compile. `make contract` runs them.
+// TestPlain fails for forms that common generators of clients cannot use. Each of these forms made a generator refuse
+// the document, leave out a type or write code that does not compile. `make contract` runs the generators.
 func TestPlain(t *testing.T) {
 	d := load(t)
 	plain(d.Root(), "#", func(path string, schema contract.Object) {
 		inner, _ := schema["properties"].(contract.Object)
 		for name, property := range inner {
 			if _, isSchema := property.(contract.Object); !isSchema {
-				t.Errorf("%s: %s is no schema but %v", path, name, property)
+				t.Errorf("%s: %s is not a schema: %v", path, name, property)
 			}
 		}
 		for _, rule := range []string{"enum", "const", "pattern", "minLength", "maxLength", "multipleOf"} {
 			_, has := schema[rule]
-			if _, named := schema["$ref"]; has && schema["type"] == nil && !named && !strings.HasSuffix(path, "/properties") {
+			_, named := schema["$ref"]
+			if has && schema["type"] == nil && !named && !strings.HasSuffix(path, "/properties") {
 				t.Errorf("%s has %s and no type", path, rule)
 			}
 		}
@@ -64,7 +66,7 @@ func TestPlain(t *testing.T) {
 	})
 }
 
-// disjoint asks that no two parts of an allOf have a property of the same name.
+// disjoint requires that no two parts of an allOf have a property of the same name.
 func disjoint(t *testing.T, d *contract.Document, path string, parts []any) {
 	t.Helper()
 	owned := map[string]bool{}
@@ -96,7 +98,7 @@ func propertiesOf(part any, found map[string]bool) {
 	}
 }
 
-// TestAnchors asks that the document is read by programs that know no anchors of YAML.
+// TestAnchors requires that Load refuses anchors and aliases of YAML.
 func TestAnchors(t *testing.T) {
 	for name, text := range map[string]string{"an anchor": "a: &x {b: 1}\n", "an alias": "a: &x {b: 1}\nc: *x\n"} {
 		path := t.TempDir() + "/openapi.yaml"
@@ -104,7 +106,7 @@ func TestAnchors(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := contract.Load(path); err == nil {
-			t.Errorf("%s was read", name)
+			t.Errorf("Load accepts %s", name)
 		}
 	}
 }

@@ -27,11 +27,12 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// provisioned is what the onboarding gave to the merchant of the examples.
+// provisioned has the values that the onboarding set for the merchant of the examples.
 var provisioned = map[string][]string{
-	"service_id": {operationtest.ServiceID}, "application_id": {operationtest.ApplicationID}, "contact_id": {operationtest.ContactID},
-	"on_behalf_of": operationtest.DemoProfile().OnBehalfOf, "sender_name": operationtest.DemoProfile().SenderNames,
-	"order_prefix": {operationtest.DemoProfile().Name + "_"}, "home_mco": {"OCI"},
+	"service_id":     {operationtest.ServiceID},
+	"application_id": {operationtest.ApplicationID}, "contact_id": {operationtest.ContactID},
+	"on_behalf_of": operationtest.Demo().OnBehalfOf, "sender_name": operationtest.Demo().SenderNames,
+	"order_prefix": {operationtest.Demo().Name + "_"}, "home_mco": {"OCI"},
 }
 
 // The resources that the examples look up.
@@ -42,8 +43,8 @@ const (
 	sender    = "tel:+2250000"
 )
 
-// call is a request before it becomes API Gateway's event.
-type call struct {
+// request is a request that send turns into an event of API Gateway.
+type request struct {
 	operation contract.Operation
 	header    map[string]string
 	param     map[string]string
@@ -51,7 +52,7 @@ type call struct {
 	body      string
 }
 
-// gateway is every function behind one gateway, in memory, with a merchant and the resources of the examples.
+// gateway has all functions behind one API in memory, with one merchant.
 type gateway struct {
 	t        testing.TB
 	kit      *deliverytest.DeliveryFixture
@@ -59,32 +60,37 @@ type gateway struct {
 	password string
 }
 
-// vault is a secret that holds one key ring.
-type vault []byte
+// keyRing is a secret with one key ring.
+type keyRing []byte
 
-// Fetch is secret.Source's.
-func (v vault) Fetch(context.Context, string) (secret.Value, error) {
-	return secret.Value{Bytes: v}, nil
+// Fetch implements secret.Source.
+func (v keyRing) Fetch(context.Context, string) (secret.Value, error) {
+	return secret.Value{Current: v}, nil
 }
 
-// open makes a gateway where nothing has happened yet.
-func open(t testing.TB) *gateway {
+// newGateway returns a gateway with an empty ledger.
+func newGateway(t testing.TB) *gateway {
 	t.Helper()
 	k := deliverytest.New(t)
 	g := &gateway{t: t, kit: k}
-	lookup := &status.StatusHandler{Merchants: k.Merchants, Reader: k.Ledger, Now: k.Clock.Now}
-	payments := &notif.CallbackHandler{Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: k.Clock.Now}
-	receipts := &receipt.ReceiptHandler{Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now}
+	lookup := &status.Lookup{Merchants: k.Merchants, Ledger: k.Ledger, Now: k.Clock.Now}
+	payments := &notif.Inbox{
+		Callbacks: k.Callbacks, Book: k.Book, Settlement: k.Settlement, Recheck: deliverytest.Recheck, Now: k.Clock.Now,
+	}
+	receipts := &receipt.Inbox{Callbacks: k.Callbacks, Book: k.Book, Now: k.Clock.Now}
 	k.Serve("contract", append(lookup.Routes(),
-		(&charge.Operation{Pipeline: k.Pipeline, References: k.Fixture.Writer, ServiceID: operationtest.ServiceID}).Route(),
-		(&pay.Operation{Pipeline: k.Pipeline, CallbackKeys: k.CallbackKeys, FirstPollDelay: time.Minute}).Route(),
-		(&sms.Operation{Pipeline: k.Pipeline, CallbackKeys: k.CallbackKeys, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID}).Route(),
+		(&charge.Operation{Desk: k.Desk, References: k.World.Store, ServiceID: operationtest.ServiceID}).Route(),
+		(&pay.Operation{Desk: k.Desk, Callbacks: k.Callbacks, FirstPoll: time.Minute}).Route(),
+		(&sms.Operation{
+			Desk: k.Desk, Callbacks: k.Callbacks,
+			ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID,
+		}).Route(),
 		payments.Route(), receipts.Route(), g.token(k.Clock.Now).Route(),
 	)...)
 	return g
 }
 
-// token is the token endpoint with one client.
+// token returns the token endpoint with one client.
 func (g *gateway) token(now func() time.Time) *token.Operation {
 	ring, err := keyring.AddKey(nil, merchanttest.SeededReader(9), now())
 	if err != nil {
@@ -98,27 +104,27 @@ func (g *gateway) token(now func() time.Time) *token.Operation {
 	if err := store.Create(context.Background(), g.client); err != nil {
 		g.t.Fatal(err)
 	}
-	cache := secret.NewCache(vault(ring), "token-keys", time.Minute, time.Minute, now)
-	return &token.Operation{Store: store, Keys: keyring.NewRefreshingRing(cache, time.Minute, now), TokenLifetime: time.Hour, Now: now}
+	cache := secret.New(keyRing(ring), "token-keys", time.Minute, time.Minute, now)
+	return &token.Operation{Store: store, Keys: keyring.New(cache, time.Minute, now), Life: time.Hour, Now: now}
 }
 
-// stock puts the resources that lookups and callbacks speak of into the ledger.
-func (g *gateway) stock() *gateway {
-	g.kit.StorePendingPayment(orderID, purchase)
-	message := g.kit.StoreMessage(messageID)
+// seed stores the payment and the message that lookups and callbacks refer to.
+func (g *gateway) seed() *gateway {
+	g.kit.Payment(orderID, examplePayment)
+	message := g.kit.Message(messageID)
 	message.Sender = sender
 	g.kit.StoreEntry(message)
 	return g
 }
 
-// purchase gives the kit's payment the values of the examples.
-func purchase(e *ledger.Entry) {
-	e.MerchantState, e.MSISDN, e.AmountAsSent, e.AmountMinor = "cart%3D42", "+2250700002000", "1000", 1000
+// examplePayment sets the values of the examples in a payment.
+func examplePayment(e *ledger.Entry) {
+	e.MerchantState, e.MSISDN, e.AmountText, e.Minor = "cart%3D42", "+2250700002000", "1000", 1000
 }
 
-// example makes the call of an operation's example.
-func (g *gateway) example(o contract.Operation, e contract.Example) *call {
-	c := &call{operation: o, header: headersOf(o, e), param: map[string]string{}, query: map[string]string{}}
+// call returns the request of an example of an operation.
+func (g *gateway) call(o contract.Operation, e contract.Example) *request {
+	c := &request{operation: o, header: headersOf(o, e), param: map[string]string{}, query: map[string]string{}}
 	for _, p := range o.Parameters {
 		if p.In == "path" {
 			c.param[p.Name] = p.Example
@@ -143,8 +149,8 @@ func (g *gateway) example(o contract.Operation, e contract.Example) *call {
 	return c
 }
 
-// sign puts a genuine token into the address of a callback.
-func (g *gateway) sign(c *call) {
+// sign puts a valid token into the path of a callback.
+func (g *gateway) sign(c *request) {
 	if c.param["token"] == "" {
 		return
 	}
@@ -159,8 +165,8 @@ func (g *gateway) sign(c *call) {
 	c.param["token"] = ring.Sign(path)
 }
 
-// do sends a call as API Gateway would.
-func (g *gateway) do(c *call) operationtest.Response {
+// send sends a request as an event of API Gateway and returns the response.
+func (g *gateway) send(c *request) operationtest.Answer {
 	g.t.Helper()
 	headers, several, params := map[string]string{}, map[string][]string{}, map[string]string{}
 	for name, value := range c.header {
@@ -174,7 +180,8 @@ func (g *gateway) do(c *call) operationtest.Response {
 		params["endUserId"] = "acr%3AOperatorAPIToken"
 	}
 	return g.kit.Invoke(g.t, strictjson.Marshal(map[string]any{
-		"resource": resource, "path": c.operation.Path, "httpMethod": c.operation.Method, "headers": headers, "multiValueHeaders": several,
-		"pathParameters": params, "queryStringParameters": c.query, "body": c.body, "requestContext": map[string]string{"requestId": "r-1"},
+		"resource": resource, "path": c.operation.Path, "httpMethod": c.operation.Method,
+		"headers": headers, "multiValueHeaders": several, "pathParameters": params, "queryStringParameters": c.query,
+		"body": c.body, "requestContext": map[string]string{"requestId": "r-1"},
 	}))
 }

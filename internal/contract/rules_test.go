@@ -22,15 +22,15 @@ import (
 	"mobilegateway/internal/contract"
 )
 
-// The code's own rules are read from its sources: every call in a function's package that hands the reader of the body a
-// path, or asks for a header by its name. So a rule that is added to the code and not to the document fails here.
+// These tests read the code's rules from its sources: every call that reads a field of the body by its path or a header
+// by its name. A rule that is in the code but not in the document fails here.
 
-// asked is one part that the code asks for.
-type asked struct {
+// codeRule is one field or header that the code reads.
+type codeRule struct {
 	operation string // the function: charge, pay, sms ...
 	part      string
 	method    string // Text, OptionalText, Header ...
-	limit     int    // characters; 0 where none is given
+	limit     int    // in characters; 0 for none
 	at        string
 }
 
@@ -45,7 +45,8 @@ type source struct {
 func check(t *testing.T, exports map[string]string, name string) *source {
 	t.Helper()
 	s := &source{fset: token.NewFileSet(), info: &types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
+		Types: map[ast.Expr]types.TypeAndValue{},
+		Uses:  map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}}
 	paths, err := filepath.Glob(filepath.Join("..", "..", "functions", name, "*.go"))
@@ -74,7 +75,7 @@ func check(t *testing.T, exports map[string]string, name string) *source {
 	return s
 }
 
-// exported lists the build cache's files of every package that the functions are made of.
+// exported lists the export data of every package that the functions import, by import path.
 func exported(t *testing.T) map[string]string {
 	t.Helper()
 	command := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export", "./functions/...")
@@ -98,7 +99,7 @@ func exported(t *testing.T) map[string]string {
 	}
 }
 
-// callee is the function or method that a call names.
+// callee returns the function or method of a call.
 func (s *source) callee(call *ast.CallExpr) types.Object {
 	switch function := ast.Unparen(call.Fun).(type) {
 	case *ast.Ident:
@@ -109,7 +110,7 @@ func (s *source) callee(call *ast.CallExpr) types.Object {
 	return nil
 }
 
-// readsRequests tells whether a function or method takes the reader of the body, or a request by which a header is read.
+// readsRequests reports whether a function or method reads the body or a header of a request.
 func readsRequests(object types.Object) bool {
 	function, isFunction := object.(*types.Func)
 	if !isFunction {
@@ -137,7 +138,7 @@ func readsRequests(object types.Object) bool {
 	return false
 }
 
-// text gives a constant text.
+// text returns the value of a constant string.
 func (s *source) text(expression ast.Expr) (string, bool) {
 	value := s.info.Types[expression].Value
 	if value == nil || value.Kind() != constant.String {
@@ -146,7 +147,7 @@ func (s *source) text(expression ast.Expr) (string, bool) {
 	return constant.StringVal(value), true
 }
 
-// number gives a constant whole number.
+// number returns the value of a constant integer, or 0.
 func (s *source) number(expression ast.Expr) int {
 	value := s.info.Types[expression].Value
 	if value == nil || value.Kind() != constant.Int {
@@ -156,12 +157,12 @@ func (s *source) number(expression ast.Expr) int {
 	return int(n)
 }
 
-// rulesOf are the parts that a function's code asks for. Where a path is a parameter of a helper, the helper's limit counts
-// for whoever calls it with a path.
-func rulesOf(t *testing.T, s *source, operation string) []asked {
+// rulesOf lists the fields and headers that the code of a function reads. If the path is a parameter of a helper, the
+// helper's limit counts for each of its callers.
+func rulesOf(t *testing.T, s *source, operation string) []codeRule {
 	t.Helper()
-	var found []asked
-	limits := map[string]int{} // of helpers whose path is a parameter
+	var found []codeRule
+	limits := map[string]int{} // by helper whose path is a parameter
 	for round := range 2 {
 		for _, file := range s.files {
 			for _, declaration := range file.Decls {
@@ -174,8 +175,9 @@ func rulesOf(t *testing.T, s *source, operation string) []asked {
 					if !isCall || !readsRequests(s.callee(call)) {
 						return true
 					}
-					rule := asked{operation: operation, method: s.callee(call).Name(), at: s.fset.Position(call.Pos()).String()}
-					rule.limit = limits[rule.method]
+					method := s.callee(call).Name()
+					rule := codeRule{operation: operation, method: method, limit: limits[method]}
+					rule.at = s.fset.Position(call.Pos()).String()
 					for _, argument := range call.Args {
 						if text, isText := s.text(argument); isText && rule.part == "" {
 							rule.part = text
@@ -195,30 +197,31 @@ func rulesOf(t *testing.T, s *source, operation string) []asked {
 	return found
 }
 
-// wider are limits of the code that no request can show, because another rule comes before.
-var wider = map[string]string{
+// widerLimits lists limits of the code that no request reaches, because another rule comes first.
+var widerLimits = map[string]string{
 	"outboundSMSMessageRequest.address":                        "one value is valid",
 	"outboundSMSMessageRequest.senderAddress":                  "tel:+ and 15 digits are less",
-	"outboundSMSMessageRequest.outboundSMSTextMessage.message": "160 characters are counted when they are decoded",
-	"status": "the words are known",
-	"amountTransaction.paymentAmount.chargingInformation.currency": "the currencies are known, but for a merchant without a country, whom nothing is let do",
+	"outboundSMSMessageRequest.outboundSMSTextMessage.message": "160 characters count after decoding",
+	"status": "the values are known",
+	"amountTransaction.paymentAmount.chargingInformation.currency": "the currencies are known",
 }
 
-// functionsOf are the folders of the functions, with the operation that each reads.
-var functionsOf = map[string]string{"charge": "charge", "pay": "pay", "sms": "sendSms", "notif": "reportPayment", "receipt": "reportDelivery", "token": "issueToken"}
+// operationOf has the operation of each function.
+var operationOf = map[string]string{"charge": "charge", "pay": "pay", "sms": "sendSms", "notif": "reportPayment",
+	"receipt": "reportDelivery", "token": "issueToken"}
 
-// TestRules asks of the document every part that the code asks for, with the code's limit. What the code reads at will
-// ("payload." and a name) is looked at by TestBodies alone.
+// TestRules requires that the document has every field and header that the code reads, with the code's limit.
+// Only TestBodies checks paths that the code builds ("payload." and a name).
 func TestRules(t *testing.T) {
 	exports := exported(t)
 	all := map[string]contract.Operation{}
 	for _, o := range operations(t) {
 		all[o.ID] = o
 	}
-	for folder, id := range functionsOf {
+	for folder, id := range operationOf {
 		found := rulesOf(t, check(t, exports, folder), folder)
 		if len(found) == 0 && folder != "receipt" && folder != "token" {
-			t.Errorf("functions/%s asks for nothing: the rules are not read any more", folder)
+			t.Errorf("functions/%s reads nothing: update readsRequests to the code's readers", folder)
 		}
 		for _, rule := range found {
 			schema, has := lookUp(t, all[id], rule.part)
@@ -226,7 +229,7 @@ func TestRules(t *testing.T) {
 				t.Errorf("%s: %s is not in the document", rule.at, rule.part)
 				continue
 			}
-			if _, excused := wider[rule.part]; excused || rule.limit == 0 {
+			if _, excused := widerLimits[rule.part]; excused || rule.limit == 0 {
 				continue
 			}
 			limits := []int{}
@@ -242,7 +245,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// lookUp finds a part of an operation: a header, or a path of the body, in any branch of its schema.
+// lookUp finds a header, or a field of the body in any branch of its schema.
 func lookUp(t *testing.T, o contract.Operation, name string) (contract.Object, bool) {
 	t.Helper()
 	for _, p := range o.Parameters {
@@ -281,9 +284,10 @@ func descend(schema contract.Object, keys []string) (contract.Object, bool) {
 	return descend(next, keys[1:])
 }
 
-// TestWords holds the operators' words that the code knows and those of the document together.
+// TestWords compares the operators' status values that the code knows with those of the document.
 func TestWords(t *testing.T) {
-	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "shared", "operator", "status.go"), nil, 0)
+	words := filepath.Join("..", "..", "shared", "operator", "words.go")
+	parsed, err := parser.ParseFile(token.NewFileSet(), words, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

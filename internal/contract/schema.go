@@ -11,16 +11,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// place is the name of a schema while it is compiled; nothing is read there.
-const place = "contract:///schema"
+// schemaURL names a schema while it is compiled. Nothing is read from it.
+const schemaURL = "contract:///schema"
 
-// Schema is a compiled schema. It is safe for parallel use.
+// Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct {
 	compiled *jsonschema.Schema
 	source   Object
 }
 
-// Compile makes a schema of one without references. Formats are checked.
+// Compile compiles a schema without references. The compiled schema also checks formats.
 func Compile(source Object) (*Schema, error) {
 	whole, err := canonical(source)
 	if err != nil {
@@ -29,17 +29,17 @@ func Compile(source Object) (*Schema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
-	if err := compiler.AddResource(place, whole); err != nil {
+	if err := compiler.AddResource(schemaURL, whole); err != nil {
 		return nil, err
 	}
-	compiled, err := compiler.Compile(place)
+	compiled, err := compiler.Compile(schemaURL)
 	if err != nil {
 		return nil, err
 	}
 	return &Schema{compiled: compiled, source: source}, nil
 }
 
-// canonical gives a value the types that the validator knows.
+// canonical converts a value to the types of the validator.
 func canonical(value any) (any, error) {
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -48,19 +48,16 @@ func canonical(value any) (any, error) {
 	return jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
 }
 
-// Validate holds a value, as JSON, against the schema.
+// Validate checks a value, encoded as JSON, against the schema.
 func (s *Schema) Validate(value any) error {
-	whole, err := canonical(value)
+	encoded, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	if err := s.compiled.Validate(whole); err != nil {
-		return err
-	}
-	return bytesFit(s.source, whole, "")
+	return s.ValidateJSON(encoded)
 }
 
-// ValidateJSON holds a JSON text against the schema.
+// ValidateJSON checks a JSON text against the schema.
 func (s *Schema) ValidateJSON(body []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
@@ -69,22 +66,22 @@ func (s *Schema) ValidateJSON(body []byte) error {
 	if err := s.compiled.Validate(value); err != nil {
 		return err
 	}
-	return bytesFit(s.source, value, "")
+	return checkBytes(s.source, value, "")
 }
 
-// bytesFit applies x-max-bytes to the properties of objects.
-func bytesFit(schema Object, value any, path string) error {
-	if limit, has := number(schema["x-max-bytes"]); has {
-		if content, isText := value.(string); isText && len(content) > limit {
-			return fmt.Errorf("%s: %d bytes (%d characters), more than %d", path, len(content), utf8.RuneCountInString(content), limit)
-		}
+// checkBytes applies x-max-bytes to the properties of objects.
+func checkBytes(schema Object, value any, path string) error {
+	limit, limited := schema["x-max-bytes"].(int)
+	if content, isText := value.(string); limited && isText && len(content) > limit {
+		return fmt.Errorf("%s: %d bytes (%d characters), more than %d",
+			path, len(content), utf8.RuneCountInString(content), limit)
 	}
 	properties, _ := schema["properties"].(Object)
 	object, _ := value.(Object)
 	for name, inner := range properties {
 		property, isSchema := inner.(Object)
 		if content, has := object[name]; has && isSchema {
-			if err := bytesFit(property, content, path+"/"+name); err != nil {
+			if err := checkBytes(property, content, path+"/"+name); err != nil {
 				return err
 			}
 		}
@@ -92,44 +89,33 @@ func bytesFit(schema Object, value any, path string) error {
 	return nil
 }
 
-// number reads a whole number of the document.
-func number(value any) (int, bool) {
-	switch value := value.(type) {
-	case int:
-		return value, true
-	case json.Number:
-		n, err := value.Int64()
-		return int(n), err == nil
-	default:
-		return 0, false
-	}
-}
-
-// binder puts into schemas what only a request or an onboarding knows.
+// binder replaces the extensions of schemas by rules of JSON Schema.
 type binder struct {
-	header      map[string]string // by names in lower case
-	provisioned map[string][]string
-	whole       bool // rules of x-by-header and x-any-case stay as they are, for a reader who knows the header later
+	header       map[string]string // by names in lower case
+	provisioned  map[string][]string
+	merchantOnly bool // keeps x-by-header and x-any-case, for a reader that sees the header later
 }
 
-// Under gives a schema without references under the headers of a request: x-by-header becomes what stands under the
-// header's value, x-any-case a pattern in any case, and with provisioned values x-provisioned becomes the values that the
-// onboarding gave. An unknown header value adds nothing: the header itself is wrong then.
-func Under(schema Object, header map[string]string, provisioned map[string][]string) Object {
+// ForRequest replaces the extensions of a schema without references by rules of JSON Schema.
+// header has the request's headers by names in lower case, provisioned the values that the onboarding set.
+//
+// x-by-header becomes the schema of the header's value, x-any-case a pattern in any case, and x-provisioned the values
+// of its name. An unknown value of the header adds nothing, because the header itself is invalid then.
+func ForRequest(schema Object, header map[string]string, provisioned map[string][]string) Object {
 	bound, _ := binder{header: header, provisioned: provisioned}.bind(schema).(Object)
 	return bound
 }
 
-// Bound is the contract of one merchant: the whole document without references, with the values that its onboarding gave
-// in the place of x-provisioned, and its base URL. What x-by-header and x-any-case say still stands there.
-func (d *Document) Bound(baseURL string, provisioned map[string][]string) (Object, error) {
+// ForMerchant returns the contract of one merchant: the whole document without references, with the merchant's base URL
+// and the values that its onboarding set. It keeps x-by-header and x-any-case.
+func (d *Document) ForMerchant(baseURL string, provisioned map[string][]string) (Object, error) {
 	whole := Object{}
 	for _, part := range []string{"openapi", "info", "security", "tags", "paths"} {
 		inlined, err := d.Inline(d.root[part])
 		if err != nil {
 			return nil, err
 		}
-		whole[part] = binder{provisioned: provisioned, whole: true}.bind(inlined)
+		whole[part] = binder{provisioned: provisioned, merchantOnly: true}.bind(inlined)
 	}
 	components, _ := d.root["components"].(Object)
 	whole["components"] = Object{"securitySchemes": components["securitySchemes"]}
@@ -155,14 +141,14 @@ func (b binder) bind(value any) any {
 func (b binder) object(value Object) Object {
 	copied := Object{}
 	for key, inner := range value {
-		if b.whole || key != "x-by-header" {
+		if b.merchantOnly || key != "x-by-header" {
 			copied[key] = b.bind(inner)
 		}
 	}
 	if name := text(value, "x-provisioned"); len(b.provisioned[name]) > 0 {
-		give(copied, name, b.provisioned[name])
+		limitValues(copied, name, b.provisioned[name])
 	}
-	if b.whole {
+	if b.merchantOnly {
 		return copied
 	}
 	if free, _ := value["x-any-case"].(bool); free {
@@ -171,15 +157,15 @@ func (b binder) object(value Object) Object {
 		delete(copied, "enum")
 	}
 	if rule, has := value["x-by-header"].(Object); has {
-		if more := b.chosen(rule); len(more) > 0 {
+		if more := b.schemaByHeader(rule); len(more) > 0 {
 			copied["allOf"] = append(append([]any{}, list(copied, "allOf")...), more)
 		}
 	}
 	return copied
 }
 
-// chosen is the schema that stands under a header's value, compared without regard to case.
-func (b binder) chosen(rule Object) Object {
+// schemaByHeader returns the schema of the header's value, compared without regard to case. It is nil if there is none.
+func (b binder) schemaByHeader(rule Object) Object {
 	value := b.header[strings.ToLower(text(rule, "name"))]
 	if absent := b.provisioned[text(rule, "absent")]; value == "" && len(absent) == 1 {
 		value = absent[0]
@@ -194,8 +180,8 @@ func (b binder) chosen(rule Object) Object {
 	return nil
 }
 
-// give narrows a text to the values that the onboarding gave; order_prefix gives the beginning alone.
-func give(schema Object, name string, values []string) {
+// limitValues limits a string to the values that the onboarding set. order_prefix limits only the beginning.
+func limitValues(schema Object, name string, values []string) {
 	if name == "order_prefix" {
 		schema["pattern"] = "^" + values[0] + "[0-9]+$"
 		return
@@ -210,7 +196,7 @@ func give(schema Object, name string, values []string) {
 	schema["enum"] = options
 }
 
-// anyCase is a pattern of some words in any case.
+// anyCase returns a pattern that matches the words in any case.
 func anyCase(words []any) string {
 	var pattern strings.Builder
 	for i, word := range words {

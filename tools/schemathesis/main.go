@@ -93,7 +93,7 @@ func write(root, dir string, info local.Info) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	bound, err := document.Bound(info.BaseURL, map[string][]string{
+	bound, err := document.ForMerchant(info.BaseURL, map[string][]string{
 		"service_id": {info.ServiceID}, "application_id": {info.ApplicationID}, "contact_id": {info.ContactID},
 		"on_behalf_of": {info.OnBehalfOf}, "order_prefix": {info.Merchant + "_"}, "notif_url": {info.InboxURL + "/hook"},
 	})

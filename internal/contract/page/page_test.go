@@ -11,7 +11,7 @@ import (
 	"mobilegateway/internal/contract"
 )
 
-// definition marks the part of the page that holds the document; options marks what follows it.
+// definition precedes the document in the page; options precedes the settings of Redoc.
 const (
 	definition = "const __redoc_definition = "
 	options    = "const __redoc_options = "

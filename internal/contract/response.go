@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -8,14 +9,14 @@ import (
 	"sync"
 )
 
-// Checker holds answers against the contract. It is safe for parallel use.
+// Checker checks responses against the contract. It is safe for concurrent use.
 type Checker struct {
 	operations []Operation
 	mutex      sync.Mutex
-	schemas    map[string]*Schema
+	schemas    map[string]*Schema // compiled, by operation and status
 }
 
-// NewChecker makes a checker of a document.
+// NewChecker returns a checker for a document.
 func NewChecker(d *Document) (*Checker, error) {
 	operations, err := d.Operations()
 	if err != nil {
@@ -24,53 +25,57 @@ func NewChecker(d *Document) (*Checker, error) {
 	return &Checker{operations: operations, schemas: map[string]*Schema{}}, nil
 }
 
-// Find gives the operation of a method and an escaped path; false for a route that the contract does not have. One
-// slash at the end does not matter.
-func (c *Checker) Find(method, path string) (Operation, bool) {
+// FindOperation returns the operation of a method and an escaped path, or false if the contract has none.
+// It ignores one slash at the end of the path.
+func (c *Checker) FindOperation(method, path string) (Operation, bool) {
 	path = strings.TrimSuffix(path, "/")
 	for _, o := range c.operations {
-		if o.Method == method && fits(strings.Split(o.Path, "/"), strings.Split(path, "/")) {
+		if o.Method == method && matchPath(strings.Split(o.Path, "/"), strings.Split(path, "/")) {
 			return o, true
 		}
 	}
 	return Operation{}, false
 }
 
-func fits(wanted, given []string) bool {
-	if len(wanted) != len(given) {
+func matchPath(template, path []string) bool {
+	if len(template) != len(path) {
 		return false
 	}
-	for i, segment := range wanted {
-		if !strings.HasPrefix(segment, "{") && !strings.EqualFold(segment, given[i]) && strings.ReplaceAll(segment, "%3A", ":") != given[i] {
+	for i, segment := range template {
+		parameter := strings.HasPrefix(segment, "{")
+		if !parameter && !strings.EqualFold(segment, path[i]) && strings.ReplaceAll(segment, "%3A", ":") != path[i] {
 			return false
 		}
-		if given[i] == "" && segment != "" {
+		if path[i] == "" && segment != "" {
 			return false
 		}
 	}
 	return true
 }
 
-// Answer holds an answer to a request against the contract: its status, headers and body. A request to a route that the
-// contract does not have must be 404.
-func (c *Checker) Answer(method, path string, status int, header http.Header, body []byte) error {
-	o, known := c.Find(method, path)
+// documentedOnly lists the headers that a response may have only if the contract names them for its status.
+var documentedOnly = []string{"Retry-After", "Location", "WWW-Authenticate", "Idempotent-Replayed"}
+
+// CheckResponse checks the status, the headers and the body of a response against the contract.
+// The response to a path that the contract does not have must be 404.
+func (c *Checker) CheckResponse(method, path string, status int, header http.Header, body []byte) error {
+	o, known := c.FindOperation(method, path)
 	if !known {
 		if status != http.StatusNotFound {
-			return fmt.Errorf("%s %s is not in the contract, and was answered %d", method, path, status)
+			return fmt.Errorf("%s %s is not in the contract, but its response is %d", method, path, status)
 		}
-		o, _ = c.Find("POST", "/token") // its 404 is that of every unknown route
+		o, _ = c.FindOperation("POST", "/token") // every unknown route has the same 404
 	}
 	response, documented := o.Responses[strconv.Itoa(status)]
 	if !documented {
 		return fmt.Errorf("%s: the contract does not have the status %d", o.ID, status)
 	}
 	for name, parameter := range response.Headers {
-		if err := c.header(parameter, header.Values(name)); err != nil {
+		if err := checkHeader(parameter, header.Values(name)); err != nil {
 			return fmt.Errorf("%s %d: header %s: %w", o.ID, status, name, err)
 		}
 	}
-	for _, name := range []string{"Retry-After", "Location", "WWW-Authenticate", "Idempotent-Replayed"} {
+	for _, name := range documentedOnly {
 		if _, documented := response.Headers[name]; !documented && header.Get(name) != "" {
 			return fmt.Errorf("%s %d: the contract does not have the header %s", o.ID, status, name)
 		}
@@ -90,11 +95,11 @@ func (c *Checker) Answer(method, path string, status int, header http.Header, bo
 	return nil
 }
 
-// header holds a header's values against its schema.
-func (c *Checker) header(p Parameter, values []string) error {
+// checkHeader checks the values of a header against its schema.
+func checkHeader(p Parameter, values []string) error {
 	if len(values) == 0 {
 		if p.Required {
-			return fmt.Errorf("is missing")
+			return errors.New("the header is missing")
 		}
 		return nil
 	}
@@ -105,7 +110,8 @@ func (c *Checker) header(p Parameter, values []string) error {
 	return schema.Validate(strings.Join(values, ", "))
 }
 
-// compiled keeps each schema that was compiled.
+// compiled returns the compiled schema of a name. It compiles each schema once, because the stories check thousands of
+// responses.
 func (c *Checker) compiled(name string, source Object) (*Schema, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
