@@ -1,5 +1,5 @@
-// A merchant's client of a few lines over the types that are made from docs/openapi.yaml. It compiles only where the
-// document says what a person would expect of it, and it runs against the local run whose run.json is in CONTRACT_RUN.
+// A small merchant client over the types that openapi-typescript generates from docs/openapi.yaml. It compiles only if
+// the types are as a merchant expects them. It runs against the local run whose run.json is in CONTRACT_RUN.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./api.js";
 
@@ -15,7 +15,10 @@ function must<T>(value: T | undefined, what: string, error: unknown): T {
 
 // A token by client credentials.
 const token = await api.POST("/token", {
-  headers: { Authorization: "Basic " + btoa(`${run.client_id}:${run.client_secret}`), "Content-Type": "application/x-www-form-urlencoded" },
+  headers: {
+    Authorization: "Basic " + btoa(`${run.client_id}:${run.client_secret}`),
+    "Content-Type": "application/x-www-form-urlencoded",
+  },
   body: { grant_type: "client_credentials" },
   bodySerializer: (body) => new URLSearchParams(body as Record<string, string>),
 });
@@ -32,11 +35,16 @@ const payment = await api.POST("/mobilemoney/v1", {
     return_url: "https://shop.example.com/return", cancel_url: "https://shop.example.com/cancel",
   },
 });
-const pending: components["schemas"]["PaymentPage"] | components["schemas"]["TerminalPayment"] = must(payment.data, "pay", payment.error);
-const status = await api.GET("/mobilemoney/v1/getStatus/{orderId}", { params: { path: { orderId: order_id } }, headers: { Authorization } });
-const told: "pending" | "successful" | "failed" | "cancelled" | "expired" = must(status.data, "getStatus", status.error).status;
+type Schemas = components["schemas"];
+const pending: Schemas["PaymentPage"] | Schemas["TerminalPayment"] = must(payment.data, "pay", payment.error);
+const lookup = await api.GET("/mobilemoney/v1/getStatus/{orderId}", {
+  params: { path: { orderId: order_id } },
+  headers: { Authorization },
+});
+type Status = "pending" | "successful" | "failed" | "cancelled" | "expired";
+const status: Status = must(lookup.data, "getStatus", lookup.error).status;
 
-// A charge, in one call; an error is typed as well.
+// A charge. Its error has a type too.
 const charge = await api.POST("/payment/v1/acr%3AOperatorAPIToken/transactions/amount", {
   params: { header: { "gw-token": run.gw_token, "gw-alias": run.gw_alias } },
   headers: { Authorization },
@@ -53,18 +61,19 @@ const charge = await api.POST("/payment/v1/acr%3AOperatorAPIToken/transactions/a
 });
 const reference: string = must(charge.data, "charge", charge.error).amountTransaction.serverReferenceCode;
 
-// What is missing or wrong does not compile.
+// Requests with missing or wrong parts do not compile.
+const anyBody = {} as Schemas["PaymentRequest"];
 export const wrong = () => [
   // @ts-expect-error: a payment without its routing headers
-  api.POST("/mobilemoney/v1", { body: {} as components["schemas"]["PaymentRequest"] }),
+  api.POST("/mobilemoney/v1", { body: anyBody }),
   // @ts-expect-error: no such channel
-  api.POST("/mobilemoney/v1", { params: { header: { ...routing, channel: "fax" } }, body: {} as components["schemas"]["PaymentRequest"] }),
+  api.POST("/mobilemoney/v1", { params: { header: { ...routing, channel: "fax" } }, body: anyBody }),
   // @ts-expect-error: no such path
   api.GET("/mobilemoney/v2"),
 ];
 
-// The body of a notification, as a merchant's server gets it.
-export type Notification = components["schemas"]["PaymentNotification"];
+// The body of a notification, as a merchant's server receives it.
+export type Notification = Schemas["PaymentNotification"];
 export const paid = (body: Notification): boolean => body.status === "successful" && body["order-id"] === order_id;
 
-if (!pending || !told || !reference) throw new Error("an answer is empty");
+if (!pending || !status || !reference) throw new Error("a response is empty");

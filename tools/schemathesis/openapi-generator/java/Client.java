@@ -9,17 +9,19 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 
-/** A merchant's client of a few lines over the classes that openapi-generator makes from docs/openapi.yaml. */
+/** A small merchant client over the classes that openapi-generator generates from docs/openapi.yaml. */
 public class Client {
   static final Map<String, Object> RUN = new com.google.gson.Gson().fromJson(System.getenv("CONTRACT_RUN"), Map.class);
 
   static String run(String name) { return (String) RUN.get(name); }
 
-  static void must(boolean holds, Object what) { if (!holds) throw new AssertionError(String.valueOf(what)); }
+  static void must(boolean condition, Object what) {
+    if (!condition) throw new AssertionError(String.valueOf(what));
+  }
 
-  static <T> T data(ApiResponse<T> answer) {
-    must(answer.getHeaders().keySet().stream().anyMatch("x-amzn-requestid"::equalsIgnoreCase), answer.getHeaders());
-    return answer.getData();
+  static <T> T data(ApiResponse<T> response) {
+    must(response.getHeaders().keySet().stream().anyMatch("x-amzn-requestid"::equalsIgnoreCase), response.getHeaders());
+    return response.getData();
   }
 
   static Amount amount(String text) { Amount amount = new Amount(); amount.setActualInstance(text); return amount; }
@@ -31,13 +33,17 @@ public class Client {
     // A token by client credentials.
     client.setUsername(run("client_id"));
     client.setPassword(run("client_secret"));
-    client.setBearerToken(data(new TokenApi(client).issueTokenWithHttpInfo(null, "client_credentials", null, null)).getAccessToken());
+    TokenApi tokens = new TokenApi(client);
+    client.setBearerToken(data(tokens.issueTokenWithHttpInfo(null, "client_credentials", null, null)).getAccessToken());
 
-    // A payment by USSD, and its status; another request under the same order_id is an error.
+    // A payment by USSD, and its status. Another request with the same order_id is an error.
     MobileMoneyApi money = new MobileMoneyApi(client);
-    PaymentRequest purchase = new PaymentRequest().currency(Currency.XOF).orderId(order).amount(amount("100")).reference(run("merchant")).state("client")
-        .userMsisdn("+2250700002000").returnUrl(URI.create("https://shop.example.com/return")).cancelUrl(URI.create("https://shop.example.com/cancel"));
-    TerminalPayment payment = data(money.payWithHttpInfo("sandbox", "CI", Channel.USSD, "fr", purchase)).getTerminalPayment();
+    PaymentRequest purchase = new PaymentRequest().currency(Currency.XOF).orderId(order).amount(amount("100"))
+        .reference(run("merchant")).state("client").userMsisdn("+2250700002000")
+        .returnUrl(URI.create("https://shop.example.com/return"))
+        .cancelUrl(URI.create("https://shop.example.com/cancel"));
+    TerminalPayment payment = data(money.payWithHttpInfo("sandbox", "CI", Channel.USSD, "fr", purchase))
+        .getTerminalPayment();
     must(payment.getMeta().getSource() == Source.SANDBOX && payment.getOrderId().equals(order), payment);
     PaymentStatus status = data(money.getPaymentStatusWithHttpInfo(order));
     must(status.getTransactionId().equals(payment.getTransactionId()), status);
@@ -45,31 +51,43 @@ public class Client {
       money.pay("sandbox", "CI", Channel.USSD, "fr", purchase.amount(amount("200")));
       must(false, "a second payment");
     } catch (ApiException refused) {
-      must(refused.getCode() == 409 && Error409.fromJson(refused.getResponseBody()).getRequestError().getServiceException().getVariables().contains(order), refused);
+      Error409 error = Error409.fromJson(refused.getResponseBody());
+      must(refused.getCode() == 409, refused);
+      must(error.getRequestError().getServiceException().getVariables().contains(order), refused);
     }
-    PaymentPage page = data(money.payWithHttpInfo("sandbox", "CI", Channel.WEB, "fr", purchase.orderId(order + "0"))).getPaymentPage();
+    purchase.orderId(order + "0");
+    PaymentPage page = data(money.payWithHttpInfo("sandbox", "CI", Channel.WEB, "fr", purchase)).getPaymentPage();
     must(page.getPaymentUrl() != null, page);
 
     // A charge, and its lookup.
     ChargeApi charges = new ChargeApi(client);
+    var information = new ChargeRequestAmountTransactionPaymentAmountChargingInformation()
+        .amount(amount("100")).currency(Currency.XOF).description("A song");
+    var service = new ChargeRequestAmountTransactionPaymentAmountChargingMetaData()
+        .onBehalfOf(run("on_behalf_of")).serviceId(run("service_id"));
     ChargeRequest request = new ChargeRequest().amountTransaction(new ChargeRequestAmountTransaction()
-        .endUserId(ChargeRequestAmountTransaction.EndUserIdEnum.ACR_OPERATOR_API_TOKEN).referenceCode(key).clientCorrelator(key)
+        .endUserId(ChargeRequestAmountTransaction.EndUserIdEnum.ACR_OPERATOR_API_TOKEN)
+        .referenceCode(key).clientCorrelator(key)
         .transactionOperationStatus(ChargeRequestAmountTransaction.TransactionOperationStatusEnum.CHARGED)
         .paymentAmount(new ChargeRequestAmountTransactionPaymentAmount()
-            .chargingInformation(new ChargeRequestAmountTransactionPaymentAmountChargingInformation().amount(amount("100")).currency(Currency.XOF).description("A song"))
-            .chargingMetaData(new ChargeRequestAmountTransactionPaymentAmountChargingMetaData().onBehalfOf(run("on_behalf_of")).serviceId(run("service_id")))));
-    ChargeResponseAmountTransaction made = data(charges.chargeWithHttpInfo(run("gw_token"), run("gw_alias"), request, null)).getAmountTransaction();
-    ChargeLookupAmountTransaction found = data(charges.getChargeWithHttpInfo(made.getServerReferenceCode().toString())).getAmountTransaction();
+            .chargingInformation(information).chargingMetaData(service)));
+    ChargeResponseAmountTransaction made =
+        data(charges.chargeWithHttpInfo(run("gw_token"), run("gw_alias"), request, null)).getAmountTransaction();
+    ChargeLookupAmountTransaction found =
+        data(charges.getChargeWithHttpInfo(made.getServerReferenceCode().toString())).getAmountTransaction();
     must(found.getPaymentAmount().getTotalAmountCharged().getString().equals("100"), found);
 
     // An SMS, and its delivery.
     SmsApi messages = new SmsApi(client);
-    SmsRequest text = new SmsRequest().outboundSMSMessageRequest(new SmsRequestOutboundSMSMessageRequest().addAddressItem(Recipient.ACR_X_OPERATOR_ISE2)
+    SmsRequest text = new SmsRequest().outboundSMSMessageRequest(new SmsRequestOutboundSMSMessageRequest()
+        .addAddressItem(Recipient.ACR_X_OPERATOR_ISE2)
         .senderAddress("tel:+2250000").senderName("DEMO").clientCorrelator(key)
         .outboundSMSTextMessage(new SmsRequestOutboundSMSMessageRequestOutboundSMSTextMessage().message("Bonjour")));
-    SmsResponse sent = data(messages.sendSmsWithHttpInfo("tel:+2250000", run("application_id"), run("contact_id"), "SMS_OSM", run("gw_alias"), run("gw_token"), MCO.OCI, text, null));
+    SmsResponse sent = data(messages.sendSmsWithHttpInfo("tel:+2250000", run("application_id"), run("contact_id"),
+        "SMS_OSM", run("gw_alias"), run("gw_token"), MCO.OCI, text, null));
     String[] resource = sent.getOutboundSMSMessageRequest().getResourceURL().getPath().split("/");
-    DeliveryInfoList delivery = data(messages.getDeliveryInfosWithHttpInfo("tel:+2250000", resource[resource.length - 2]));
+    DeliveryInfoList delivery =
+        data(messages.getDeliveryInfosWithHttpInfo("tel:+2250000", resource[resource.length - 2]));
     must(delivery.getDeliveryInfoList().getDeliveryInfo().get(0).getDeliveryStatus() != null, delivery);
   }
 }

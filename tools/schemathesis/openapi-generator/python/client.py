@@ -1,5 +1,6 @@
-"""A merchant's client of a few lines over the classes that openapi-generator makes from docs/openapi.yaml. It runs against
-the local run whose run.json is in CONTRACT_RUN.
+"""A small merchant client over the classes that openapi-generator generates from docs/openapi.yaml.
+
+It runs against the local run whose run.json is in CONTRACT_RUN.
 """
 
 import json
@@ -16,20 +17,21 @@ configuration = gateway.Configuration(host=RUN["base_url"], username=RUN["client
 api = gateway.ApiClient(configuration)
 
 
-def data(answer):
-    """What an operation gave, of an answer with a request id."""
-    assert "x-amzn-requestid" in map(str.lower, answer.headers), answer
-    return answer.data
+def data(response):
+    """Returns the data of a response, which must have a request id."""
+    assert "x-amzn-requestid" in map(str.lower, response.headers), response
+    return response.data
 
 
 # A token by client credentials.
 token = data(gateway.TokenApi(api).issue_token_with_http_info(grant_type2="client_credentials"))
 configuration.access_token = token.access_token
 
-# A payment by USSD, and its status; another request under the same order_id is an error.
+# A payment by USSD, and its status. Another request with the same order_id is an error.
 money = gateway.MobileMoneyApi(api)
 purchase = gateway.PaymentRequest(
-    currency="XOF", order_id=ORDER, amount=gateway.Amount("100"), reference=RUN["merchant"], state="client", user_msisdn="+2250700002000",
+    currency="XOF", order_id=ORDER, amount=gateway.Amount("100"), reference=RUN["merchant"], state="client",
+    user_msisdn="+2250700002000",
     return_url="https://shop.example.com/return", cancel_url="https://shop.example.com/cancel",
 )
 payment = data(money.pay_with_http_info("sandbox", "CI", "ussd", "fr", purchase)).actual_instance
@@ -44,14 +46,23 @@ except gateway.ApiException as refused:
     assert refused.status == 409 and refused.data.request_error.service_exception.message_id == "SVC0005", refused
 
 # A charge, and its lookup.
-information = gateway.ChargeRequestAmountTransactionPaymentAmountChargingInformation(amount=gateway.Amount("100"), currency="XOF", description="A song")
-service = gateway.ChargeRequestAmountTransactionPaymentAmountChargingMetaData(on_behalf_of=RUN["on_behalf_of"], service_id=RUN["service_id"])
+information = gateway.ChargeRequestAmountTransactionPaymentAmountChargingInformation(
+    amount=gateway.Amount("100"), currency="XOF", description="A song",
+)
+service = gateway.ChargeRequestAmountTransactionPaymentAmountChargingMetaData(
+    on_behalf_of=RUN["on_behalf_of"], service_id=RUN["service_id"],
+)
 transaction = gateway.ChargeRequestAmountTransaction(
-    end_user_id="acr:OperatorAPIToken", transaction_operation_status="Charged", reference_code=KEY, client_correlator=KEY,
-    payment_amount=gateway.ChargeRequestAmountTransactionPaymentAmount(charging_information=information, charging_meta_data=service),
+    end_user_id="acr:OperatorAPIToken", transaction_operation_status="Charged",
+    reference_code=KEY, client_correlator=KEY,
+    payment_amount=gateway.ChargeRequestAmountTransactionPaymentAmount(
+        charging_information=information, charging_meta_data=service,
+    ),
 )
 charges = gateway.ChargeApi(api)
-made = data(charges.charge_with_http_info(RUN["gw_token"], RUN["gw_alias"], gateway.ChargeRequest(amount_transaction=transaction))).amount_transaction
+made = data(charges.charge_with_http_info(
+    RUN["gw_token"], RUN["gw_alias"], gateway.ChargeRequest(amount_transaction=transaction),
+)).amount_transaction
 found = data(charges.get_charge_with_http_info(str(made.server_reference_code))).amount_transaction
 assert found.payment_amount.total_amount_charged.actual_instance == "100", found
 
