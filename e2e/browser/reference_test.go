@@ -34,10 +34,18 @@ func TestReference(t *testing.T) {
 	for _, o := range published(t, document) {
 		tag := strings.ReplaceAll(strings.ToLower(o.Raw["tags"].([]any)[0].(string)), " ", "-")
 		p.sure(`location.hash = "#/` + tag + "/" + strings.ToLower(o.ID) + `"`)
+		shown := func(text string) bool {
+			return strings.Contains(p.sure(`document.body.innerText.replaceAll("\u200b", "")`), text)
+		}
 		for _, text := range texts(o) {
-			p.until(o.ID+" shows "+text, func() bool {
-				return strings.Contains(p.sure(`document.body.innerText.replaceAll("\u200b", "")`), text)
-			})
+			p.until(o.ID+" shows "+text, func() bool { return shown(text) })
+		}
+		for name, body := range bodies(o) {
+			if !slices.ContainsFunc(slices.Collect(maps.Values(body.Examples)), func(e contract.Example) bool {
+				return !slices.ContainsFunc(leaves(e.Value), func(leaf string) bool { return !shown(leaf) })
+			}) {
+				t.Errorf("%s shows no example of its %s", o.ID, name)
+			}
 		}
 	}
 	for _, complaint := range p.browser.complaints(p.session) {
@@ -59,11 +67,43 @@ func published(t *testing.T, document *contract.Document) []contract.Operation {
 	return append(operations, webhooks...)
 }
 
-// texts lists what the page must show of an operation: its summary, its parameters, every status and its first examples.
+// texts lists what the page must show of an operation: its summary, its parameters and every status.
 func texts(o contract.Operation) []string {
 	found := []string{o.Raw["summary"].(string)}
 	for _, p := range o.Parameters {
 		found = append(found, p.Name)
 	}
 	return append(found, slices.Sorted(maps.Keys(o.Responses))...)
+}
+
+// bodies lists the request body and the successful response of an operation.
+func bodies(o contract.Operation) map[string]contract.Media {
+	found := map[string]contract.Media{}
+	for _, body := range o.Body {
+		found["request"] = body
+	}
+	for status, response := range o.Responses {
+		if body, has := response.Body["application/json"]; has && strings.HasPrefix(status, "2") {
+			found["response"] = body
+		}
+	}
+	return found
+}
+
+// leaves lists the strings in an example.
+func leaves(value any) []string {
+	var found []string
+	switch value := value.(type) {
+	case string:
+		return []string{value}
+	case []any:
+		for _, inner := range value {
+			found = append(found, leaves(inner)...)
+		}
+	case map[string]any:
+		for _, inner := range value {
+			found = append(found, leaves(inner)...)
+		}
+	}
+	return found
 }
