@@ -45,7 +45,7 @@ func (c contractTransport) RoundTrip(request *http.Request) (*http.Response, err
 	if err != nil {
 		return nil, err
 	}
-	if err := checker.CheckResponse(request.Method, request.URL.EscapedPath(), answer.StatusCode, answer.Header, body); err != nil {
+	if err := checker.CheckResponse(request.Method, request.URL.EscapedPath(), response.StatusCode, response.Header, body); err != nil {
 		return nil, fmt.Errorf("not as docs/openapi.yaml says: %w\n%s", err, body)
 	}
 	return response, nil

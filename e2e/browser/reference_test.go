@@ -24,21 +24,21 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := launch(t).newTab(t, "en")
-	p.scripts(true)
-	p.size(1400)
+	p := launchBrowser(t).newTab(t, "en")
+	p.enableScripts(true)
+	p.setWidth(1400)
 	p.call("Network.enable", nil, nil)
 	p.call("Network.emulateNetworkConditions",
 		map[string]any{"offline": true, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}, nil)
 	p.open("file://"+filepath.Join(docs, "reference.html"), "Payment, Mobile Money and SMS")
 	for _, o := range published(t, document) {
 		tag := strings.ReplaceAll(strings.ToLower(o.Raw["tags"].([]any)[0].(string)), " ", "-")
-		p.sure(`location.hash = "#/` + tag + "/" + strings.ToLower(o.ID) + `"`)
+		p.mustEvaluate(`location.hash = "#/` + tag + "/" + strings.ToLower(o.ID) + `"`)
 		shown := func(text string) bool {
-			return strings.Contains(p.sure(`document.body.innerText.replaceAll("\u200b", "")`), text)
+			return strings.Contains(p.mustEvaluate(`document.body.innerText.replaceAll("\u200b", "")`), text)
 		}
 		for _, text := range texts(o) {
-			p.until(o.ID+" shows "+text, func() bool { return shown(text) })
+			p.waitUntil(o.ID+" shows "+text, func() bool { return shown(text) })
 		}
 		for name, body := range bodies(o) {
 			if !slices.ContainsFunc(slices.Collect(maps.Values(body.Examples)), func(e contract.Example) bool {
@@ -48,7 +48,7 @@ func TestReference(t *testing.T) {
 			}
 		}
 	}
-	for _, complaint := range p.browser.complaints(p.session) {
+	for _, complaint := range p.browser.takeConsoleErrors(p.session) {
 		t.Errorf("the browser complains: %s", complaint)
 	}
 }

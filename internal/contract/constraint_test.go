@@ -121,7 +121,7 @@ type trial struct {
 }
 
 // send sends the example with another body and returns the response. The path follows the body's sender address.
-func (r *trial) send(t *testing.T, body contract.Object, p part) operationtest.Answer {
+func (r *trial) send(t *testing.T, body contract.Object, p part) operationtest.Response {
 	t.Helper()
 	g := newGateway(t)
 	if strings.HasPrefix(r.operation.Path, "/callbacks/") {
@@ -181,7 +181,7 @@ const receiptPart = "outboundSMSMessageRequest.receiptRequest"
 
 // namesPart reports whether an error names a field: by its path, by the path of a field inside or around it, or by its
 // value.
-func namesPart(t *testing.T, response operationtest.Answer, path string, candidate any) bool {
+func namesPart(t *testing.T, response operationtest.Response, path string, candidate any) bool {
 	t.Helper()
 	e, isError := response.Exception()
 	if !isError || response.Status >= 500 || len(e.Variables) == 0 {

@@ -30,7 +30,7 @@ func gatewayHeader() http.Header {
 }
 
 // checkResponse checks a response against the contract.
-func checkResponse(t *testing.T, c *contract.Checker, o contract.Operation, a operationtest.Answer) {
+func checkResponse(t *testing.T, c *contract.Checker, o contract.Operation, a operationtest.Response) {
 	t.Helper()
 	header := gatewayHeader()
 	for name, value := range a.Header {
@@ -75,7 +75,7 @@ func TestExamples(t *testing.T) {
 
 // compareWithExample compares a response with the example of a name. If the status has only one example, it compares
 // with that one.
-func compareWithExample(t *testing.T, o contract.Operation, name string, response operationtest.Answer) {
+func compareWithExample(t *testing.T, o contract.Operation, name string, response operationtest.Response) {
 	t.Helper()
 	if response.Status >= 300 {
 		t.Fatalf("%d %s", response.Status, response.Body)
@@ -120,23 +120,23 @@ func TestLookupExamples(t *testing.T) {
 	})
 	t.Run("a charge that is not known", func(t *testing.T) {
 		g := newGateway(t)
-		g.kit.Driver.Script(operationtest.Vanish)
+		g.kit.Driver.SetBehaviours(operationtest.LoseRequest)
 		unknown := made(g, "charge", "charge")
 		checkResponse(t, contractChecker, all["charge"], unknown)
-		unknown.Fails(t, 504, "SVC0001", "PDK_SMSW_0011")
-		lookUp(t, g, "getCharge", "processing", map[string]string{"transactionId": g.kit.Only(t, ledger.Charge).ID})
+		unknown.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
+		lookUp(t, g, "getCharge", "processing", map[string]string{"transactionId": g.kit.OnlyEntry(t, ledger.Charge).ID})
 	})
 	for _, id := range []string{"getPaymentStatus", "getPaymentStatusAlternate"} {
 		t.Run(id, func(t *testing.T) {
 			g := newGateway(t).seed()
-			g.kit.Final(orderID, ledger.Successful, examplePayment)
+			g.kit.StoreFinalPayment(orderID, ledger.Successful, examplePayment)
 			lookUp(t, g, id, "successful", nil)
 		})
 	}
 	t.Run("a message", func(t *testing.T) {
 		g := newGateway(t).seed()
 		report := all["reportDelivery"]
-		g.send(g.call(report, report.Body["application/json"].Examples["one"])).Succeeds(t, 200)
+		g.send(g.call(report, report.Body["application/json"].Examples["one"])).AssertStatus(t, 200)
 		lookUp(t, g, "getDeliveryInfos", "delivered", nil)
 	})
 }
@@ -216,7 +216,7 @@ func TestErrorTable(t *testing.T) {
 			t.Errorf("%s is no row of the table: %s", example.where, example.body)
 		}
 	}
-	for _, row := range oneapi.PDKRows() {
+	for _, row := range oneapi.PDKCodes() {
 		// An operator's own codes become SVC0001. The gateway reports its own codes by number.
 		if message := row.MessageID; !strings.Contains(fmt.Sprint(examples), message) {
 			t.Errorf("no example of %s, which is %s", row.Code, message)
@@ -252,7 +252,7 @@ func TestWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := newGateway(t)
-	payment := g.kit.Final(orderID, ledger.Successful, examplePayment)
+	payment := g.kit.StoreFinalPayment(orderID, ledger.Successful, examplePayment)
 	payment.Channel, payment.NotifToken = "web", "nt-1"
 	message := g.kit.StoreMessage(messageID)
 	bodies := map[string][]byte{}

@@ -31,8 +31,8 @@ import (
 var provisioned = map[string][]string{
 	"service_id":     {operationtest.ServiceID},
 	"application_id": {operationtest.ApplicationID}, "contact_id": {operationtest.ContactID},
-	"on_behalf_of": operationtest.Demo().OnBehalfOf, "sender_name": operationtest.Demo().SenderNames,
-	"order_prefix": {operationtest.Demo().Name + "_"}, "home_mco": {"OCI"},
+	"on_behalf_of": operationtest.DemoProfile().OnBehalfOf, "sender_name": operationtest.DemoProfile().SenderNames,
+	"order_prefix": {operationtest.DemoProfile().Name + "_"}, "home_mco": {"OCI"},
 }
 
 // The resources that the examples look up.
@@ -65,7 +65,7 @@ type keyRing []byte
 
 // Fetch implements secret.Source.
 func (v keyRing) Fetch(context.Context, string) (secret.Value, error) {
-	return secret.Value{Current: v}, nil
+	return secret.Value{Bytes: v}, nil
 }
 
 // newGateway returns a gateway with an empty ledger.
@@ -73,16 +73,16 @@ func newGateway(t testing.TB) *gateway {
 	t.Helper()
 	k := deliverytest.New(t)
 	g := &gateway{t: t, kit: k}
-	lookup := &status.Lookup{Merchants: k.Merchants, Ledger: k.Ledger, Now: k.Clock.Now}
-	payments := &notif.Inbox{
-		Callbacks: k.Callbacks, Book: k.Book, Settlement: k.Settlement, Recheck: deliverytest.Recheck, Now: k.Clock.Now,
+	lookup := &status.StatusHandler{Merchants: k.Merchants, Reader: k.Ledger, Now: k.Clock.Now}
+	payments := &notif.CallbackHandler{
+		Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: k.Clock.Now,
 	}
-	receipts := &receipt.Inbox{Callbacks: k.Callbacks, Book: k.Book, Now: k.Clock.Now}
+	receipts := &receipt.ReceiptHandler{Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now}
 	k.Serve("contract", append(lookup.Routes(),
-		(&charge.Operation{Desk: k.Desk, References: k.World.Store, ServiceID: operationtest.ServiceID}).Route(),
-		(&pay.Operation{Desk: k.Desk, Callbacks: k.Callbacks, FirstPoll: time.Minute}).Route(),
+		(&charge.Operation{Pipeline: k.Pipeline, References: k.Fixture.Writer, ServiceID: operationtest.ServiceID}).Route(),
+		(&pay.Operation{Pipeline: k.Pipeline, CallbackKeys: k.CallbackKeys, FirstPollDelay: time.Minute}).Route(),
 		(&sms.Operation{
-			Desk: k.Desk, Callbacks: k.Callbacks,
+			Pipeline: k.Pipeline, CallbackKeys: k.CallbackKeys,
 			ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID,
 		}).Route(),
 		payments.Route(), receipts.Route(), g.token(k.Clock.Now).Route(),
@@ -104,14 +104,14 @@ func (g *gateway) token(now func() time.Time) *token.Operation {
 	if err := store.Create(context.Background(), g.client); err != nil {
 		g.t.Fatal(err)
 	}
-	cache := secret.New(keyRing(ring), "token-keys", time.Minute, time.Minute, now)
-	return &token.Operation{Store: store, Keys: keyring.New(cache, time.Minute, now), Life: time.Hour, Now: now}
+	cache := secret.NewCache(keyRing(ring), "token-keys", time.Minute, time.Minute, now)
+	return &token.Operation{Store: store, Keys: keyring.NewRefreshingRing(cache, time.Minute, now), TokenLifetime: time.Hour, Now: now}
 }
 
 // seed stores the payment and the message that lookups and callbacks refer to.
 func (g *gateway) seed() *gateway {
-	g.kit.Payment(orderID, examplePayment)
-	message := g.kit.Message(messageID)
+	g.kit.StorePendingPayment(orderID, examplePayment)
+	message := g.kit.StoreMessage(messageID)
 	message.Sender = sender
 	g.kit.StoreEntry(message)
 	return g
@@ -119,7 +119,7 @@ func (g *gateway) seed() *gateway {
 
 // examplePayment sets the values of the examples in a payment.
 func examplePayment(e *ledger.Entry) {
-	e.MerchantState, e.MSISDN, e.AmountText, e.Minor = "cart%3D42", "+2250700002000", "1000", 1000
+	e.MerchantState, e.MSISDN, e.AmountAsSent, e.AmountMinor = "cart%3D42", "+2250700002000", "1000", 1000
 }
 
 // call returns the request of an example of an operation.
@@ -166,7 +166,7 @@ func (g *gateway) sign(c *request) {
 }
 
 // send sends a request as an event of API Gateway and returns the response.
-func (g *gateway) send(c *request) operationtest.Answer {
+func (g *gateway) send(c *request) operationtest.Response {
 	g.t.Helper()
 	headers, several, params := map[string]string{}, map[string][]string{}, map[string]string{}
 	for name, value := range c.header {

@@ -286,7 +286,7 @@ func descend(schema contract.Object, keys []string) (contract.Object, bool) {
 
 // TestWords compares the operators' status values that the code knows with those of the document.
 func TestWords(t *testing.T) {
-	words := filepath.Join("..", "..", "shared", "operator", "words.go")
+	words := filepath.Join("..", "..", "shared", "operator", "status.go")
 	parsed, err := parser.ParseFile(token.NewFileSet(), words, nil, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +307,7 @@ func TestWords(t *testing.T) {
 	})
 	d := load(t)
 	for name, reference := range map[string]string{
-		"paymentStatuses":   "#/components/schemas/PaymentReportFields/properties/status",
+		"paymentStatuses":  "#/components/schemas/PaymentReportFields/properties/status",
 		"deliveryStatuses": "#/components/schemas/DeliveryReportInfo/properties/deliveryStatus",
 	} {
 		schema, err := d.Inline(contract.Object{"$ref": reference})
