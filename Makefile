@@ -38,8 +38,10 @@ lint: ## golangci-lint by .golangci.yml with gosec and staticcheck, at the versi
 template: ## cfn-lint and checkov over every CloudFormation template, with and without gradual deployment
 	@go run ./tools/template
 
-licences: ## The licence of every dependency, of tools too, against tools/licences/policy.go
-	@go run ./tools/licences
+licences: ## Check the licence of every dependency, of tools too, against tools/licences/policy.toml
+	@e2e/tools/install pip-licenses
+	@.local/tools/pip-licenses/bin/python -m unittest discover -s tools/licences -p '*_test.py'
+	@.local/tools/pip-licenses/bin/python tools/licences/check.py
 
 secrets: ## gitleaks over the work tree and the whole history, after a proof that it finds what was planted
 	@tools/gitleaks/scan

@@ -1,0 +1,3 @@
+<#list dependencyMap as entry>
+${entry.getKey().groupId}:${entry.getKey().artifactId}	${entry.getKey().version}	${entry.getValue()?join("\t")}
+</#list>
