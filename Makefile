@@ -35,8 +35,10 @@ lint: ## golangci-lint by .golangci.yml with gosec and staticcheck, at the versi
 	{ $$linter run ./... && GOOS=windows CGO_ENABLED=0 $$linter run --tests=false $$others 2> >(grep -v 'Skipped 0 issues' >&2); } || \
 	  { echo "lint: mend what was found, or give its line a //nolint:linter // with the reason"; exit 1; }
 
-template: ## cfn-lint and checkov over every CloudFormation template, with and without gradual deployment
-	@go run ./tools/template
+template: ## Check every CloudFormation template with cfn-lint and checkov, also for gradual deployment
+	@e2e/tools/install sam && e2e/tools/install checkov
+	@.local/tools/sam-cli/bin/python -m unittest discover -s tools/template -p '*_test.py'
+	@.local/tools/sam-cli/bin/python tools/template/check.py
 
 licences: ## Check the licence of every dependency, of tools too, against tools/licences/policy.toml
 	@e2e/tools/install pip-licenses
