@@ -29,11 +29,8 @@ test: ## Every test once, fuzz corpora as seeds: under five minutes on two cores
 race: ## The tests under the race detector, but for stories over real processes
 	go test -race -short -timeout 10m $$(go list ./... | grep -vE '$(WITHOUT_RACE)')
 
-# What Linux does not build is looked at as Windows builds it; no file is of neither (internal/archtest).
-lint: ## golangci-lint by .golangci.yml with gosec and staticcheck, at the version that tools/lint pins
-	@linter=$$(go tool -n -modfile=tools/lint/go.mod golangci-lint); others=$$(go list -f '{{if .IgnoredGoFiles}}{{.Dir}}{{end}}' ./...); \
-	{ $$linter run ./... && GOOS=windows CGO_ENABLED=0 $$linter run --tests=false $$others 2> >(grep -v 'Skipped 0 issues' >&2); } || \
-	  { echo "lint: mend what was found, or give its line a //nolint:linter // with the reason"; exit 1; }
+lint: ## Run golangci-lint by .golangci.yml, after a proof that it finds planted offences
+	@tools/lint/check
 
 template: ## Check every CloudFormation template with cfn-lint and checkov, also for gradual deployment
 	@e2e/tools/install sam && e2e/tools/install checkov

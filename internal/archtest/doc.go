@@ -1,7 +1,7 @@
-// Package archtest holds the rules of this project that no linter knows, as plain Go tests: which package may import
-// which, where the clock and the environment may be read, that money never meets a float, that decisions are written
-// down, that template.yaml and the functions agree.
+// Package archtest checks the rules of this project that no linter knows: no floating-point numbers in what ships, no
+// mutable package variables, documented exports, documented decisions, and that template.yaml agrees with the code.
+// .golangci.yml has the rules that linters know.
 //
-// A rule is a function over one loaded package that returns the offences it finds; every rule is proved on a small
-// program that breaks it. It has nothing that is not a test. Its invariant: a rule that cannot be checked fails.
+// A rule is a function over one loaded package that returns offences. Each rule is proved on small programs that break
+// it. The package has only tests. A rule that cannot be checked fails.
 package archtest

@@ -89,7 +89,7 @@ func readGitignore(t *testing.T, top string) func(string, bool) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folders, names := []string{".git"}, []string{}
+	folders, names := []string{".git"}, []string{".git"} // in a linked work tree, .git is a file
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {

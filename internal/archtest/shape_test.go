@@ -1,18 +1,9 @@
 package archtest
 
 import (
-	"bytes"
-	"fmt"
 	"go/ast"
-	"slices"
 	"strings"
 	"testing"
-)
-
-// Limits of size. Tests may have long tables in a function, but no longer files.
-const (
-	maxFileLines     = 400
-	maxFunctionLines = 70 // between the braces, as funlen counts
 )
 
 // TestDocumented asks a doc comment of every exported type, function, method, constant and variable, which begins with
@@ -21,34 +12,9 @@ func TestDocumented(t *testing.T) {
 	enforce(t, findUndocumented, func(*goPackage) bool { return true })
 }
 
-// TestSizes bounds files and functions.
-func TestSizes(t *testing.T) {
-	enforce(t, findOversized, func(*goPackage) bool { return true })
-}
-
-// findOversized finds files and functions over the limits.
-func findOversized(s *goPackage) []violation {
-	var found []violation
-	for _, f := range slices.Concat(s.Files, s.TestFiles) {
-		if lines := bytes.Count(f.Text, []byte("\n")); lines > maxFileLines {
-			found = append(found, violation{f.AST.Package, fmt.Sprintf("the file has %d lines, more than %d", lines, maxFileLines)})
-		}
-	}
-	inspectFiles(s.Files, func(n ast.Node) {
-		f, ok := n.(*ast.FuncDecl)
-		if !ok || f.Body == nil {
-			return
-		}
-		if lines := s.Fset.Position(f.Body.Rbrace).Line - s.Fset.Position(f.Body.Lbrace).Line - 1; lines > maxFunctionLines {
-			found = append(found, violation{f.Pos(), fmt.Sprintf("%s has %d lines, more than %d", f.Name.Name, lines, maxFunctionLines)})
-		}
-	})
-	return found
-}
-
-// findUndocumented finds exported names without a comment of their own or of their group.
-func findUndocumented(s *goPackage) []violation {
-	var found []violation
+// undocumented finds exported names without a comment of their own or of their group.
+func undocumented(s *source) []offence {
+	var found []offence
 	packaged := false
 	for _, f := range s.Files {
 		packaged = packaged || f.AST.Doc != nil

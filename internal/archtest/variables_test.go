@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -15,25 +14,10 @@ func TestNoMutableVariables(t *testing.T) {
 	enforce(t, findMutable, func(*goPackage) bool { return true })
 }
 
-// TestNoInit finds init functions.
-func TestNoInit(t *testing.T) {
-	enforce(t, findInits, func(*goPackage) bool { return true })
-}
-
-func findInits(s *goPackage) []violation {
-	var found []violation
-	inspectFiles(slices.Concat(s.Files, s.TestFiles), func(n ast.Node) {
-		if f, ok := n.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-			found = append(found, violation{f.Pos(), "an init function: main wires"})
-		}
-	})
-	return found
-}
-
-// findMutable finds declarations of variables that can change, and the places where one does.
-func findMutable(s *goPackage) []violation {
-	var found []violation
-	for _, f := range s.Files {
+// mutable finds declarations of variables that can change, and the places where one does.
+func mutable(s *source) []offence {
+	var found []offence
+	for _, f := range s.Shipped {
 		for _, declaration := range f.AST.Decls {
 			if general, ok := declaration.(*ast.GenDecl); ok && general.Tok == token.VAR {
 				found = append(found, s.checkDeclaration(general)...)
