@@ -45,7 +45,7 @@ licences: ## Check the licence of every dependency, of tools too, against tools/
 secrets: ## gitleaks over the work tree and the whole history, after a proof that it finds what was planted
 	@tools/gitleaks/scan
 
-scripts: ## shellcheck over every shell script
+scripts: ## Check every shell script with shellcheck, and every workflow with actionlint
 	@tools/scripts/check
 
 prose: ## vale and the table of names over pages, comments, texts and declared names (FILES="path ..." COUNT=1)
