@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, LOCAL_DIR and every duration of template.yaml: make run SPEED=60 RESET=1
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser deploy e2e smoke contract reference ci clean
+.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser prose deploy e2e smoke contract reference ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -42,7 +42,7 @@ licences: ## Check the licence of every dependency, of tools too, against tools/
 	@.local/tools/pip-licenses/bin/python -m unittest discover -s tools/licences -p '*_test.py'
 	@.local/tools/pip-licenses/bin/python tools/licences/check.py
 
-secrets: ## gitleaks over the work tree and the whole history, after a proof that it finds what was planted
+secrets: ## Scan the work tree and the history for secrets, after a proof that gitleaks finds planted ones
 	@tools/gitleaks/scan
 
 scripts: ## Check every shell script with shellcheck, and every workflow with actionlint

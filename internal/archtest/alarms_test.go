@@ -1,7 +1,6 @@
 package archtest
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,25 +13,25 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// alarmMetric is one metric that an alarm of template.yaml looks at.
+// alarmMetric is one metric that an alarm of template.yaml watches.
 type alarmMetric struct {
 	Alarm, Namespace, Name string
 	Dimensions             map[string]string
 }
 
-// nonCounterMetrics are the metrics of a line that are no counter.
+// nonCounterMetrics are the metrics of a log line that are not counters.
 var nonCounterMetrics = []string{"Requests", "Errors", "OperatorMillis", "ScheduleDelayMillis", "DurationMillis"}
 
-// metricsRequiringAlarm are the metrics that need a person, by what they say of themselves: each has an alarm.
+// metricsRequiringAlarm are the metrics that a person must act on: each has an alarm.
 var metricsRequiringAlarm = []string{
-	telemetry.DeadLetters.String(), telemetry.StatusConflicts.String(), telemetry.StaleUnknownOutcomes.String(), telemetry.LookupFailures.String(),
-	telemetry.OperatorAuthFailures.String(), telemetry.UserSMSFailures.String(), telemetry.EndpointsDisabled.String(),
-	telemetry.InternalErrors.String(),
+	telemetry.DeadLetters.String(), telemetry.StatusConflicts.String(), telemetry.StaleUnknownOutcomes.String(),
+	telemetry.LookupFailures.String(), telemetry.OperatorAuthFailures.String(), telemetry.UserSMSFailures.String(),
+	telemetry.EndpointsDisabled.String(), telemetry.InternalErrors.String(),
 	"ScheduleDelayMillis",
 }
 
-// TestAlarmMetricsAreEmitted compares the alarms with the names that the telemetry writes: an alarm on a name that
-// nobody writes never sounds. Each counts by the operation, which is the function's name.
+// TestAlarmMetricsAreEmitted compares the metrics of the alarms with those that the telemetry writes: an alarm on
+// another metric never fires. The dimension Operation is the name of a function.
 func TestAlarmMetricsAreEmitted(t *testing.T) {
 	written := slices.Clone(nonCounterMetrics)
 	for counter := telemetry.Counter(0); counter.String() != ""; counter++ {
@@ -49,11 +48,13 @@ func TestAlarmMetricsAreEmitted(t *testing.T) {
 		}
 		seen[w.Name] = true
 		if w.Namespace != telemetry.Namespace || !slices.Contains(written, w.Name) {
-			t.Errorf("%s watches %s %s, which nobody writes", w.Alarm, w.Namespace, w.Name)
+			t.Errorf("%s watches %s %s, which the telemetry does not write", w.Alarm, w.Namespace, w.Name)
 		}
 		operation := w.Dimensions["Operation"]
-		if len(w.Dimensions) != 2 || w.Dimensions["Stack"] != "AWS::StackName" || !slices.Contains(functions, operation) {
-			t.Errorf("%s watches %s by %v: a line has the dimensions Stack, and Operation, a function's name", w.Alarm, w.Name, w.Dimensions)
+		stack := w.Dimensions["Stack"]
+		if len(w.Dimensions) != 2 || stack != "AWS::StackName" || !slices.Contains(functions, operation) {
+			t.Errorf("%s watches %s by %v: a metric has the dimensions Stack and Operation, the name of a function",
+				w.Alarm, w.Name, w.Dimensions)
 		}
 	}
 	for _, name := range metricsRequiringAlarm {
@@ -63,48 +64,45 @@ func TestAlarmMetricsAreEmitted(t *testing.T) {
 	}
 }
 
-// TestConflictAlarmCoversAllFunctions asks that the alarm of conflicts hears each function that counts one: the operations,
-// whose operator's answer may contradict what it had reported, and those that take reports in.
+// TestConflictAlarmCoversAllFunctions requires that the alarm of conflicts watches each function that counts one: the
+// operations, because the response of an operator may contradict its callback, and the receivers of callbacks.
 func TestConflictAlarmCoversAllFunctions(t *testing.T) {
-	var covered []string
-	for _, w := range alarmMetrics(t) {
-		if w.Name == telemetry.StatusConflicts.String() {
-			covered = append(covered, w.Dimensions["Operation"])
-		}
-	}
-	slices.Sort(covered)
-	if want := []string{"charge", "notif", "pay", "sms", "sweep"}; !slices.Equal(covered, want) {
-		t.Errorf("heard %v, counted by %v", covered, want)
-	}
+	counting := []string{"charge", "notif", "pay", "sms", "sweep"}
+	compareLists(t, "watched for conflicts", operations(t, telemetry.StatusConflicts), counting)
 }
 
-// TestInternalErrorAlarmCoversAllFunctions asks that the alarm of 500s hears each function with a route.
+// TestInternalErrorAlarmCoversAllFunctions requires that the alarm of internal errors watches each function with a route.
 func TestInternalErrorAlarmCoversAllFunctions(t *testing.T) {
-	covered, answering := map[string]bool{}, map[string]bool{}
-	for _, w := range alarmMetrics(t) {
-		if w.Name == telemetry.InternalErrors.String() {
-			covered[w.Dimensions["Operation"]] = true
-		}
-	}
 	found := loadTemplate(t)
+	var routed []string
 	for _, f := range found.Functions {
 		if slices.ContainsFunc(found.Routes, func(r template.Route) bool { return r.Function == f.LogicalID }) {
-			answering[f.Name] = true
+			routed = append(routed, f.Name)
 		}
 	}
-	if !maps.Equal(covered, answering) {
-		t.Errorf("heard %v, answered by %v", covered, answering)
-	}
+	compareLists(t, "watched for internal errors", operations(t, telemetry.InternalErrors), routed)
 }
 
-// throttleMetrics are the metrics of a table that refuses what an action asks for.
+// operations returns the functions whose counter an alarm watches.
+func operations(t *testing.T, counter telemetry.Counter) []string {
+	t.Helper()
+	var found []string
+	for _, w := range alarmMetrics(t) {
+		if w.Name == counter.String() {
+			found = append(found, w.Dimensions["Operation"])
+		}
+	}
+	return found
+}
+
+// throttleMetrics are the metrics of a table that throttles an action.
 var throttleMetrics = map[string]string{
 	"dynamodb:GetItem": "ReadThrottleEvents", "dynamodb:Query": "ReadThrottleEvents",
 	"dynamodb:PutItem": "WriteThrottleEvents", "dynamodb:UpdateItem": "WriteThrottleEvents",
 }
 
-// TestThrottleAlarmCoversAllTables asks that the alarm of throttles hears each table and index for what a function does
-// there.
+// TestThrottleAlarmCoversAllTables requires that the alarm of throttles watches each table and index for each action
+// that a function may do there.
 func TestThrottleAlarmCoversAllTables(t *testing.T) {
 	covered := map[string]bool{}
 	for _, w := range alarmMetrics(t) {
@@ -127,7 +125,7 @@ func TestThrottleAlarmCoversAllTables(t *testing.T) {
 	}
 }
 
-// TestAlarmsAreDocumented asks for a heading of each alarm in docs/operations.md, and that no other is there.
+// TestAlarmsAreDocumented compares the alarms with the headings of docs/operations.md.
 func TestAlarmsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(loadTree(t).Root, "docs", "operations.md"))
 	if err != nil {
@@ -139,7 +137,8 @@ func TestAlarmsAreDocumented(t *testing.T) {
 	}
 	var explained []string
 	for line := range strings.Lines(string(page)) {
-		if name, found := strings.CutPrefix(strings.TrimSpace(line), "### "); found && strings.HasSuffix(name, "Alarm") {
+		name, found := strings.CutPrefix(strings.TrimSpace(line), "### ")
+		if found && strings.HasSuffix(name, "Alarm") {
 			explained = append(explained, name)
 			if !inTemplate[name] {
 				t.Errorf("docs/operations.md explains %s, which template.yaml does not have", name)
@@ -153,8 +152,8 @@ func TestAlarmsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestFilledAlarmsCoverSeveralPeriods asks that an alarm which fills what is missing looks at more than the last period, five minutes
-// at least: metrics that are made from log lines come late, and until then a 0 stands in their place, for ever the last one.
+// TestFilledAlarmsCoverSeveralPeriods requires that an alarm which fills missing values evaluates more than the last period, and
+// at least five minutes: metrics from log lines arrive late, so the value of the last period is often a filled 0.
 func TestFilledAlarmsCoverSeveralPeriods(t *testing.T) {
 	filled := 0
 	for name, properties := range alarmProperties(t) {
@@ -177,15 +176,16 @@ func TestFilledAlarmsCoverSeveralPeriods(t *testing.T) {
 		filled++
 		back := alarm.EvaluationPeriods * alarm.Metrics[1].MetricStat.Period
 		if alarm.DatapointsToAlarm < 1 || alarm.DatapointsToAlarm >= alarm.EvaluationPeriods || back < 300 {
-			t.Errorf("%s: %d of %d periods, %d s: the last one may be a 0 that stands for what is still to come", name, alarm.DatapointsToAlarm, alarm.EvaluationPeriods, back)
+			t.Errorf("%s: %d of %d periods, %d s: the value of the last period may be a filled 0",
+				name, alarm.DatapointsToAlarm, alarm.EvaluationPeriods, back)
 		}
 	}
 	if filled == 0 {
-		t.Error("no alarm fills: is the expression another one?")
+		t.Error("no alarm fills missing values: update this test if their expression has changed")
 	}
 }
 
-// alarmMetrics lists every metric of every alarm, those inside metric math included.
+// alarmMetrics returns each metric of each alarm, those inside metric math included.
 func alarmMetrics(t *testing.T) []alarmMetric {
 	t.Helper()
 	var found []alarmMetric
@@ -198,7 +198,7 @@ func alarmMetrics(t *testing.T) []alarmMetric {
 	return found
 }
 
-// alarmProperties are the properties of every alarm of template.yaml, by its logical id.
+// alarmProperties returns the properties of each alarm of template.yaml, by its logical id.
 func alarmProperties(t *testing.T) map[string]*yaml.Node {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(loadTree(t).Root, "template.yaml"))
@@ -223,7 +223,7 @@ func alarmProperties(t *testing.T) map[string]*yaml.Node {
 	return found
 }
 
-// findAlarmMetrics finds every mapping with a MetricName below a node.
+// findAlarmMetrics returns each mapping with a MetricName below a node.
 func findAlarmMetrics(alarm string, n *yaml.Node) []alarmMetric {
 	var found []alarmMetric
 	if n.Kind == yaml.MappingNode {

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// decisionsPage is the page where each decision has its anchor.
+// decisionsPage is the page with the anchor of each decision.
 const decisionsPage = "docs/unspecified.md"
 
-// findAnchors finds the anchors that a text names: the word, then one or more quoted anchors. Comments may break in between.
+// findAnchors returns the anchors that a text names: the word, then one or more quoted anchors, over several comment lines.
 func findAnchors(text string) []string {
 	text = lineBreaks.ReplaceAllString(text, " ")
 	var found []string
@@ -25,18 +25,18 @@ func findAnchors(text string) []string {
 }
 
 var (
-	// lineBreaks are line ends with the comment marks of the next line.
+	// lineBreaks matches a line end with the comment mark of the next line.
 	lineBreaks = regexp.MustCompile(`\s*\n[ \t]*(//|#)?[ \t]*`)
-	// anchorMention is one place that names anchors.
+	// anchorMention matches one place that names anchors.
 	anchorMention = regexp.MustCompile(`decisions? \\?"[a-z0-9-]+\\?"((,| and|, and| or) \\?"[a-z0-9-]+\\?")*`)
-	// quotedText is one anchor of a mention.
+	// quotedText matches one anchor of a mention.
 	quotedText = regexp.MustCompile(`"([a-z0-9-]+)\\?"`)
-	// heading is an anchor's place.
+	// heading matches the heading of a decision.
 	heading = regexp.MustCompile(`(?m)^### ([a-z0-9-]+)$`)
 )
 
-// TestAnchors walks both ways: every anchor that is named anywhere stands in docs/unspecified.md, and every anchor that
-// stands there is named by code, by a test or by the template.
+// TestAnchors compares the anchors of docs/unspecified.md with those that other files name: each named anchor exists,
+// and code, a test or the template names each existing anchor.
 func TestAnchors(t *testing.T) {
 	top := loadTree(t).Root
 	page, err := os.ReadFile(filepath.Join(top, decisionsPage))
@@ -72,9 +72,9 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// TestFindAnchors proves how mentions are read.
+// TestFindAnchors proves which anchors a text names.
 func TestFindAnchors(t *testing.T) {
-	const forbidden = "decision" // apart, so that this file itself names none
+	const forbidden = "decision" // apart, so that this file names no anchor
 	cases := []struct {
 		name, text string
 		want       []string

@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// TestNoFloats keeps floating-point numbers out of everything that ships, and so out of money's way: no value of a
-// floating type, no literal, no parsing (decision "amount-form").
+// TestNoFloats forbids floating-point values, literals and parsing in what ships: amounts of money must be exact
+// (decision "amount-form").
 func TestNoFloats(t *testing.T) {
 	enforce(t, findFloats, (*goPackage).isDeployed)
 }
 
-// findFloats finds every expression whose type is, or contains, a floating-point or complex number.
+// findFloats finds each expression whose type is, or contains, a floating-point or complex number.
 func findFloats(s *goPackage) []violation {
 	var found []violation
-	inspectFiles(s.Files, func(n ast.Node) {
+	inspect(s.Files, func(n ast.Node) {
 		expression, ok := n.(ast.Expr)
 		if !ok {
 			return
@@ -27,12 +27,14 @@ func findFloats(s *goPackage) []violation {
 	return found
 }
 
-// maxTypeDepth bounds how far floating looks into a type; the tree's own types are all shallower, and may be recursive.
-const maxTypeDepth = 6
+// maxDepth limits how deep floating looks into a type, because types may be recursive. All types of the tree are less
+// deep.
+const maxDepth = 6
 
-// containsFloat tells whether a type holds floating-point numbers: itself, its elements, its results, or a struct of ours.
+// containsFloat reports whether a type contains floating-point numbers: as itself, in its elements, in its results, or in a
+// struct of ours.
 func containsFloat(of types.Type, at int) bool {
-	if at > maxTypeDepth {
+	if at > maxDepth {
 		return false
 	}
 	switch u := types.Unalias(of).(type) {

@@ -10,7 +10,7 @@ import (
 // TestImports checks the rules on imports that depguard cannot express, because they compare two paths: a function does
 // not import another function, and only tests import a conformance suite.
 func TestImports(t *testing.T) {
-	for _, s := range loaded(t).Packages {
+	for _, s := range loadTree(t).Packages {
 		for _, imported := range s.Imports {
 			if reason := importViolation(s, imported); reason != "" {
 				t.Errorf("%s imports %s: %s", s.Path, imported, reason)
@@ -19,46 +19,46 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// refuse returns why a package may not import another, "" if it may.
-func refuse(s *source, imported string) string {
-	target, own := strings.CutPrefix(imported, module+"/")
+// importViolation returns why a package may not import another, "" if it may.
+func importViolation(s *goPackage, imported string) string {
+	target, own := strings.CutPrefix(imported, modulePath+"/")
 	switch {
 	case !own:
 		return ""
-	case !s.suite() && strings.HasSuffix(target, "test") && s.under("shared", "functions", "cmd"):
+	case !s.isConformanceSuite() && strings.HasSuffix(target, "test") && s.inFolders("shared", "functions", "cmd"):
 		return "only tests import a conformance suite"
-	case s.under("functions") && below(target, "functions") && family(s.Path) != family(target):
+	case s.inFolders("functions") && pathMatches(target, "functions") && functionFolder(s.Path) != functionFolder(target):
 		return "a function does not import another function"
 	default:
 		return ""
 	}
 }
 
-// family returns the function that a package belongs to: "functions/pay" of "functions/pay/bootstrap".
-func family(below string) string {
+// functionFolder returns the function that a package belongs to: "functions/pay" of "functions/pay/bootstrap".
+func functionFolder(below string) string {
 	return strings.Join(strings.SplitN(below, "/", 3)[:2], "/")
 }
 
-// standard reports whether a package is of the standard library: its first element has no dot, and it is not ours.
-func standard(imported string) bool {
+// isStandardLibrary reports whether a package is of the standard library: its first element has no dot, and it is not ours.
+func isStandardLibrary(imported string) bool {
 	first, _, _ := strings.Cut(imported, "/")
 	return !strings.Contains(first, ".") && !isOwnPackage(imported)
 }
 
-// TestRefuse proves the rules on planted imports.
-func TestRefuse(t *testing.T) {
+// TestImportViolation proves the rules on planted imports.
+func TestImportViolation(t *testing.T) {
 	cases := []struct {
 		from, to string
 		allowed  bool
 	}{
-		{"shared/ledger", module + "/shared/fault", true},
-		{"shared/ledger", module + "/shared/ledger/ledgertest", false},
-		{"shared/ledger/ledgertest", module + "/shared/operator/operatortest", true},
-		{"functions/pay/bootstrap", module + "/functions/pay", true},
-		{"functions/pay", module + "/functions/payment", false},
-		{"functions/pay", module + "/functions/sms", false},
-		{"cmd/gatewayctl", module + "/internal/template", true},
-		{"cmd/gatewayctl", module + "/shared/ledger/ledgertest", false},
+		{"shared/ledger", modulePath + "/shared/fault", true},
+		{"shared/ledger", modulePath + "/shared/ledger/ledgertest", false},
+		{"shared/ledger/ledgertest", modulePath + "/shared/operator/operatortest", true},
+		{"functions/pay/bootstrap", modulePath + "/functions/pay", true},
+		{"functions/pay", modulePath + "/functions/payment", false},
+		{"functions/pay", modulePath + "/functions/sms", false},
+		{"cmd/gatewayctl", modulePath + "/internal/template", true},
+		{"cmd/gatewayctl", modulePath + "/shared/ledger/ledgertest", false},
 	}
 	for _, c := range cases {
 		if reason := importViolation(&goPackage{Path: c.from}, c.to); (reason == "") != c.allowed {
@@ -67,8 +67,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// heavy are packages that cost a deployed program size or start-up time. Only the SDK may link some of them.
-var heavy = []string{
+// heavyPackages are packages that cost a deployed program size or start-up time. Only the SDK may link some of them.
+var heavyPackages = []string{
 	"encoding/gob", "expvar", "flag", "html/template", "net/http/httptest", "net/http/pprof", "regexp", "testing",
 	"text/template",
 	"github.com/aws/aws-lambda-go/events",
@@ -77,9 +77,9 @@ var heavy = []string{
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression",
 }
 
-// TestHeavy checks all packages that are linked into the deployed programs, those of other modules included.
-func TestHeavy(t *testing.T) {
-	rows, err := list(loaded(t).Top, "-deps", "-tags=lambda.norpc", "./functions/...")
+// TestNoHeavyPackages checks all packages that are linked into the deployed programs, those of other modules included.
+func TestNoHeavyPackages(t *testing.T) {
+	rows, err := listPackages(loadTree(t).Root, nil, "-deps", "-tags=lambda.norpc", "./functions/...")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,14 +96,14 @@ func TestHeavy(t *testing.T) {
 		}
 	}
 	if !linked {
-		t.Error("no function links the Lambda runtime: the list is not of the deployed programs")
+		t.Error("no function links the Lambda runtime, so this is not the list of the deployed programs")
 	}
 }
 
-// TestSuites checks the names of conformance suites: other rules recognise a suite by the ending "test".
-func TestSuites(t *testing.T) {
-	for _, s := range loaded(t).Packages {
-		if s.under("shared") && s.suite() && path.Base(s.Path) != path.Base(path.Dir(s.Path))+"test" {
+// TestConformanceSuiteNames checks the names of conformance suites: other rules recognise a suite by the ending "test".
+func TestConformanceSuiteNames(t *testing.T) {
+	for _, s := range loadTree(t).Packages {
+		if s.inFolders("shared") && s.isConformanceSuite() && path.Base(s.Path) != path.Base(path.Dir(s.Path))+"test" {
 			t.Errorf("%s: name a suite after the package that it tests, and place it below that package", s.Path)
 		}
 	}

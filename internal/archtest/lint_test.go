@@ -2,11 +2,7 @@ package archtest
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,8 +10,8 @@ import (
 	"testing"
 )
 
-// suppressionDirectives are the words by which linters and scanners can be told to look away without a reason, or out of sight of
-// the one place where this project keeps its exceptions. They are put together here, so that this file has none.
+// suppressionDirectives are the words that suppress a finding of a linter or scanner, and the place for the exception instead. The
+// words are concatenated, so that this file does not contain them.
 func suppressionDirectives() map[string]string {
 	return map[string]string{
 		"#" + "nosec":             "an exception of gosec is a //nolint with its reason",
@@ -27,13 +23,13 @@ func suppressionDirectives() map[string]string {
 	}
 }
 
-// TestSuppressionsHaveReasons keeps these words out, but for shellcheck's, which has to be followed by a reason.
+// TestSuppressionsHaveReasons forbids these words. The word of shellcheck is allowed with a reason behind it.
 func TestSuppressionsHaveReasons(t *testing.T) {
 	for _, f := range trackedFiles(t) {
 		for forbidden, instead := range suppressionDirectives() {
 			for at, line := range bytes.Split(f.Text, []byte("\n")) {
 				_, rest, found := strings.Cut(string(line), forbidden)
-				if found && (instead != "" || !regexp.MustCompile(`^=SC\d+(,SC\d+)* # \S+ \S+ \S+`).MatchString(rest)) && !mayNameSuppressions(f.Name) {
+				if found && (instead != "" || !reasoned.MatchString(rest)) && !mayNameSuppressions(f.Name) {
 					t.Errorf("%s:%d has %q: %s", f.Name, at+1, forbidden, instead)
 				}
 			}
@@ -41,25 +37,24 @@ func TestSuppressionsHaveReasons(t *testing.T) {
 	}
 }
 
-// mayNameSuppressions tells whether a file is a linter's own configuration, or a check that speaks of these words.
+// reasoned matches what follows the word of shellcheck: its codes and a reason of three words or more.
+var reasoned = regexp.MustCompile(`^=SC\d+(,SC\d+)* # \S+ \S+ \S+`)
+
+// mayNameSuppressions reports whether a file configures a linter, or is a check that names these words.
 func mayNameSuppressions(name string) bool {
 	return slices.Contains([]string{".golangci.yml", ".gitleaks.toml", ".shellcheckrc", "tools/scripts/check"}, name)
 }
 
-// TestLintCoversEveryFile finds Go files that neither Linux nor Windows builds: `make lint` looks at what these two build, so
-// a file with another constraint would be looked at by nobody.
+// TestLintCoversEveryFile finds Go files that neither Linux nor Windows builds: `make lint` checks only what these build.
 func TestLintCoversEveryFile(t *testing.T) {
 	seen := map[string]bool{}
 	var left []string
 	for _, system := range []string{"linux", "windows"} {
-		command := exec.Command("go", "list", "-e", "-json=Dir,GoFiles,TestGoFiles,XTestGoFiles,IgnoredGoFiles", "./...")
-		command.Dir = loadTree(t).Root
-		command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system)
-		out, err := command.Output()
+		rows, err := listPackages(loadTree(t).Root, []string{"CGO_ENABLED=0", "GOOS=" + system}, "-e", "./...")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, row := range decodeListings(t, out) {
+		for _, row := range rows {
 			for _, name := range slices.Concat(row.GoFiles, row.TestGoFiles, row.XTestGoFiles) {
 				seen[filepath.Join(row.Dir, name)] = true
 			}
@@ -71,30 +66,12 @@ func TestLintCoversEveryFile(t *testing.T) {
 	slices.Sort(left)
 	for _, name := range slices.Compact(left) {
 		if !seen[name] {
-			t.Errorf("%s: neither Linux nor Windows builds it, so that make lint does not look at it", name)
+			t.Errorf("%s: make lint does not check it, because neither Linux nor Windows builds it", name)
 		}
 	}
 }
 
-// decodeListings reads what `go list -json` printed.
-func decodeListings(t *testing.T, out []byte) []packageListing {
-	t.Helper()
-	var rows []packageListing
-	decoder := json.NewDecoder(bytes.NewReader(out))
-	for {
-		var row packageListing
-		err := decoder.Decode(&row)
-		if errors.Is(err, io.EOF) {
-			return rows
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, row)
-	}
-}
-
-// TestMakefile compares the Makefile's targets with its help, its .PHONY, and what documents tell people to run.
+// TestMakefile compares the targets of the Makefile with its help, its .PHONY, and the targets that pages name.
 func TestMakefile(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(loadTree(t).Root, "Makefile"))
 	if err != nil {
@@ -117,15 +94,15 @@ func TestMakefile(t *testing.T) {
 	if !slices.Equal(targets, declared) {
 		t.Errorf("Makefile: .PHONY has %q, the targets are %q", declared, targets)
 	}
-	documented := regexp.MustCompile("(?:`|^\\s*|^\\$ )make ([a-z][a-z0-9-]*)")
+	mentioned := regexp.MustCompile("(?:`|^\\s*|^\\$ )make ([a-z][a-z0-9-]*)")
 	for _, f := range trackedFiles(t) {
 		if filepath.Ext(f.Name) != ".md" && f.Name != ".ci/run" {
 			continue
 		}
 		for at, line := range bytes.Split(f.Text, []byte("\n")) {
-			for _, match := range documented.FindAllStringSubmatch(string(line), -1) {
+			for _, match := range mentioned.FindAllStringSubmatch(string(line), -1) {
 				if !slices.Contains(targets, match[1]) {
-					t.Errorf("%s:%d tells people to run make %s, which is no target", f.Name, at+1, match[1])
+					t.Errorf("%s:%d names make %s, which is not a target", f.Name, at+1, match[1])
 				}
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestNoMachineSpecificText keeps out of every file what only holds on the machine where it was written: paths outside the checkout,
-// and the hosts of package registries, which each machine has its own setting for (lock files included).
+// TestNoMachineSpecificText forbids in each file, lock files included, what is true on one machine only: paths outside the checkout,
+// and the hosts of package registries, which each machine configures for itself.
 func TestNoMachineSpecificText(t *testing.T) {
 	for _, f := range trackedFiles(t) {
 		for _, forbidden := range forbiddenTexts() {
@@ -23,18 +23,19 @@ func TestNoMachineSpecificText(t *testing.T) {
 	}
 }
 
-// forbiddenTexts are the words. They are put together here, so that this file does not have them itself.
+// forbiddenTexts returns these words. They are concatenated, so that this file does not contain them.
 func forbiddenTexts() []string {
 	forbiddenWords := []string{"../" + "shared/spec", "../" + "shared/design", "/" + "work/", "/" + "home/"}
 	for _, host := range []string{
-		"proxy.golang", "sum.golang", "registry.npmjs", "registry.yarnpkg", "pypi", "files.pythonhosted", "test.pypi", "repo.maven.apache", "deb.debian", "static.crates",
+		"proxy.golang", "sum.golang", "registry.npmjs", "registry.yarnpkg", "pypi", "files.pythonhosted", "test.pypi",
+		"repo.maven.apache", "deb.debian", "static.crates",
 	} {
 		forbiddenWords = append(forbiddenWords, host+"."+"org")
 	}
 	return append(forbiddenWords, "repo1.maven."+"org", "index."+"crates.io", "registry."+"npmmirror")
 }
 
-// lineNumber is the number of the first line that has a word, 0 for none.
+// lineNumber returns the number of the first line that contains a word, 0 if there is none.
 func lineNumber(text []byte, forbidden string) int {
 	at := bytes.Index(text, []byte(forbidden))
 	if at < 0 {
@@ -43,8 +44,8 @@ func lineNumber(text []byte, forbidden string) int {
 	return bytes.Count(text[:at], []byte("\n")) + 1
 }
 
-// trackedFiles reads the files of the tree as git sees them: all but those that .gitignore names. It asks no git, so that an
-// archive of the tree is judged alike. Binary files are passed over.
+// trackedFiles reads all files of the tree but binary files and those that .gitignore names. It does not run git, so that an
+// archive of the tree can be checked too.
 func trackedFiles(t *testing.T) []*parsedFile {
 	t.Helper()
 	top := loadTree(t).Root
@@ -81,8 +82,8 @@ func trackedFiles(t *testing.T) []*parsedFile {
 	return files
 }
 
-// readGitignore reads .gitignore. It understands what ours has: a name, a pattern of names or "**/" and a path, one a line,
-// folders with a slash at the end.
+// readGitignore reads .gitignore and returns whether it matches a path. It understands names, patterns of names, "**/" before
+// a path, and the slash after a folder.
 func readGitignore(t *testing.T, top string) func(string, bool) bool {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(top, ".gitignore"))
@@ -96,7 +97,8 @@ func readGitignore(t *testing.T, top string) func(string, bool) bool {
 			continue
 		}
 		pattern, everywhere := strings.CutPrefix(strings.TrimSuffix(line, "/"), "**/")
-		if strings.Contains(pattern, "**") || strings.Contains(pattern, "!") || strings.Contains(pattern, "/") && !everywhere {
+		anchored := strings.Contains(pattern, "/") && !everywhere
+		if anchored || strings.Contains(pattern, "**") || strings.Contains(pattern, "!") {
 			t.Fatalf(".gitignore: this test does not understand %q", line)
 		}
 		if strings.HasSuffix(line, "/") {
@@ -114,7 +116,7 @@ func readGitignore(t *testing.T, top string) func(string, bool) bool {
 	}
 }
 
-// pathEndsIn tells whether the last elements of a path match a pattern of as many elements.
+// pathEndsIn reports whether the last elements of a path match a pattern of as many elements.
 func pathEndsIn(name, pattern string) bool {
 	elements, wanted := strings.Split(name, "/"), strings.Split(pattern, "/")
 	if len(elements) < len(wanted) {

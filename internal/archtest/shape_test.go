@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// TestDocumented asks a doc comment of every exported type, function, method, constant and variable, which begins with
-// the name and ends as a sentence does; and one package comment of every package.
+// TestDocumented requires a package comment for each package, and a doc comment for each exported name. The comment of
+// a type, function or method is a sentence that begins with the name.
 func TestDocumented(t *testing.T) {
 	enforce(t, findUndocumented, func(*goPackage) bool { return true })
 }
 
-// undocumented finds exported names without a comment of their own or of their group.
-func undocumented(s *source) []offence {
-	var found []offence
+// findUndocumented finds exported names without a comment on them or on their group.
+func findUndocumented(s *goPackage) []violation {
+	var found []violation
 	packaged := false
 	for _, f := range s.Files {
 		packaged = packaged || f.AST.Doc != nil
@@ -22,7 +22,7 @@ func undocumented(s *source) []offence {
 			switch d := declaration.(type) {
 			case *ast.FuncDecl:
 				if d.Name.IsExported() {
-					found = append(found, checkDocComment(d.Name, d.Doc, true)...)
+					found = append(found, checkComment(d.Name, d.Doc, true)...)
 				}
 			case *ast.GenDecl:
 				found = append(found, undocumentedInGroup(d)...)
@@ -35,8 +35,8 @@ func undocumented(s *source) []offence {
 	return found
 }
 
-// undocumentedInGroup judges a declaration of types, constants or variables. Constants may share the comment of their group, or have
-// one at the end of the line.
+// undocumentedInGroup checks a declaration of types, constants or variables. Constants and variables may share the comment of their
+// group, or have one at the end of the line.
 func undocumentedInGroup(d *ast.GenDecl) []violation {
 	var found []violation
 	for _, spec := range d.Specs {
@@ -47,12 +47,12 @@ func undocumentedInGroup(d *ast.GenDecl) []violation {
 				doc = d.Doc
 			}
 			if spec.Name.IsExported() {
-				found = append(found, checkDocComment(spec.Name, doc, true)...)
+				found = append(found, checkComment(spec.Name, doc, true)...)
 			}
 		case *ast.ValueSpec:
 			for _, name := range spec.Names {
 				if name.IsExported() && spec.Doc == nil && spec.Comment == nil {
-					found = append(found, checkDocComment(name, d.Doc, false)...)
+					found = append(found, checkComment(name, d.Doc, false)...)
 				}
 			}
 		}
@@ -60,11 +60,11 @@ func undocumentedInGroup(d *ast.GenDecl) []violation {
 	return found
 }
 
-// leadingArticles may stand before the name.
+// leadingArticles may precede the name.
 var leadingArticles = []string{"A ", "An ", "The "}
 
-// checkDocComment asks that a comment is there, and with named that it begins with the name and ends with a full stop or a colon.
-func checkDocComment(name *ast.Ident, doc *ast.CommentGroup, named bool) []violation {
+// checkComment requires a comment, and with named that it begins with the name and contains a sentence.
+func checkComment(name *ast.Ident, doc *ast.CommentGroup, named bool) []violation {
 	text := strings.TrimSpace(doc.Text())
 	if text == "" {
 		return []violation{{name.Pos(), name.Name + " has no doc comment"}}
@@ -76,7 +76,7 @@ func checkDocComment(name *ast.Ident, doc *ast.CommentGroup, named bool) []viola
 		return []violation{{name.Pos(), "the doc comment of " + name.Name + " does not begin with its name"}}
 	}
 	if named && !strings.ContainsAny(text, ".:?") {
-		return []violation{{name.Pos(), "the doc comment of " + name.Name + " is no sentence"}}
+		return []violation{{name.Pos(), "the doc comment of " + name.Name + " is not a sentence"}}
 	}
 	return nil
 }

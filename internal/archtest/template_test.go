@@ -15,17 +15,18 @@ import (
 	"mobilegateway/shared/settings"
 )
 
-// loadTemplate reads template.yaml.
+// loadTemplate loads template.yaml.
 func loadTemplate(t *testing.T) *template.Template {
 	t.Helper()
-	found, err := template.Load(filepath.Join(loadTree(t).Root, "template.yaml"), template.Options{StackName: "archtest", Region: "eu-west-1"})
+	options := template.Options{StackName: "archtest", Region: "eu-west-1"}
+	found, err := template.Load(filepath.Join(loadTree(t).Root, "template.yaml"), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-// TestFunctionsAreDeployed compares template.yaml's functions with the folders of functions/ that hold a program.
+// TestFunctionsAreDeployed compares the functions of template.yaml with the programs below functions/.
 func TestFunctionsAreDeployed(t *testing.T) {
 	var inTemplate, inTree []string
 	for _, f := range loadTemplate(t).Functions {
@@ -53,7 +54,7 @@ func TestFunctionsAreDeployed(t *testing.T) {
 	compareLists(t, "functions", inTemplate, inTree)
 }
 
-// TestRoutesAreDeployed compares template.yaml's routes with those that the handlers say they serve, function by function.
+// TestRoutesAreDeployed compares the routes of each function in template.yaml with those that its handler declares.
 func TestRoutesAreDeployed(t *testing.T) {
 	inTemplate, inCode := map[string][]string{}, map[string][]string{}
 	found := loadTemplate(t)
@@ -78,16 +79,16 @@ func TestRoutesAreDeployed(t *testing.T) {
 	}
 }
 
-// findRoutes finds the values of apigw.Route in a package: their method and resource are constants.
+// findRoutes returns the values of apigw.Route in a package. Their methods and resources are constants.
 func findRoutes(s *goPackage) []string {
 	var found []string
-	inspectFiles(s.Files, func(n ast.Node) {
+	inspect(s.Files, func(n ast.Node) {
 		literal, ok := n.(*ast.CompositeLit)
 		if !ok {
 			return
 		}
 		named, ok := types.Unalias(s.Info.Types[literal].Type).(*types.Named)
-		if !ok || named.Obj().Name() != "Route" || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != modulePath+"/shared/apigw" {
+		if !ok || named.Obj().Pkg() == nil || named.String() != modulePath+"/shared/apigw.Route" {
 			return
 		}
 		found = append(found, s.constantString(literalField(literal, "Method"))+" "+s.constantString(literalField(literal, "Resource")))
@@ -95,7 +96,7 @@ func findRoutes(s *goPackage) []string {
 	return found
 }
 
-// literalField finds the value of a key in a composite literal.
+// literalField returns the value of a key in a composite literal.
 func literalField(literal *ast.CompositeLit, name string) ast.Expr {
 	for _, element := range literal.Elts {
 		if pair, ok := element.(*ast.KeyValueExpr); ok {
@@ -107,7 +108,7 @@ func literalField(literal *ast.CompositeLit, name string) ast.Expr {
 	return nil
 }
 
-// constantString is the value of a constant string, "?" for anything else.
+// constantString returns the value of a constant string, "?" for another expression.
 func (s *goPackage) constantString(e ast.Expr) string {
 	if e != nil {
 		if value := s.Info.Types[e].Value; value != nil && value.Kind() == constant.String {
@@ -117,13 +118,13 @@ func (s *goPackage) constantString(e ast.Expr) string {
 	return "?"
 }
 
-// platformVariables are the variables of template.yaml that no code of ours reads.
+// platformVariables are the variables of template.yaml that only the platform reads, with the reader.
 var platformVariables = map[string]string{
 	"GOMAXPROCS":   "the Go runtime",
 	"SSL_CERT_DIR": "crypto/x509",
 }
 
-// forbiddenVariables are settings that a deployment must not make.
+// forbiddenVariables are the settings that a deployment must not set, with the reason.
 var forbiddenVariables = map[string]string{
 	settings.AllowLoopback:   "the local run alone",
 	settings.Speed:           "the local run alone",
@@ -134,8 +135,8 @@ var forbiddenVariables = map[string]string{
 	"AWS_ENDPOINT_URL_DYNAMODB": "set where DynamoDB is not AWS's",
 }
 
-// TestVariablesAreDeployed compares the variables that template.yaml gives each function with those that its program
-// reads, and their values with the defaults of shared/settings where there is one.
+// TestVariablesAreDeployed compares the variables of each function in template.yaml with those that its program reads,
+// and their values with the defaults of shared/settings.
 func TestVariablesAreDeployed(t *testing.T) {
 	calls := callGraph(loadTree(t).Packages)
 	defaults := settings.FromEnv(func(string) string { return "" })
@@ -156,13 +157,13 @@ func TestVariablesAreDeployed(t *testing.T) {
 	}
 }
 
-// settingsGraph says which functions and which settings' names a function of ours mentions. Functions are known by full name.
+// settingsGraph lists the functions and the names of settings that each function mentions. Its keys are full function names.
 type settingsGraph struct {
 	references map[string][]string
 	settings   map[string][]string
 }
 
-// callGraph reads the bootstraps and the packages that put them together.
+// callGraph reads the bootstraps and the packages that wire them.
 func callGraph(packages []*goPackage) *settingsGraph {
 	g := &settingsGraph{map[string][]string{}, map[string][]string{}}
 	for _, s := range packages {
@@ -180,7 +181,7 @@ func callGraph(packages []*goPackage) *settingsGraph {
 	return g
 }
 
-// addFunction notes what one function mentions. All functions of a bootstrap stand under the bootstrap's path.
+// addFunction adds what one function mentions. The key of a bootstrap's functions is the path of the bootstrap.
 func (g *settingsGraph) addFunction(s *goPackage, function *ast.FuncDecl) {
 	name := s.Path
 	if defined, ok := s.Info.Defs[function.Name].(*types.Func); ok && !s.isBootstrap() {
@@ -195,7 +196,8 @@ func (g *settingsGraph) addFunction(s *goPackage, function *ast.FuncDecl) {
 		case *types.Func:
 			g.references[name] = append(g.references[name], object.FullName())
 		case *types.Const:
-			if object.Pkg() != nil && object.Pkg().Path() == modulePath+"/shared/settings" && object.Val().Kind() == constant.String {
+			setting := object.Pkg() != nil && object.Pkg().Path() == modulePath+"/shared/settings"
+			if setting && object.Val().Kind() == constant.String {
 				g.settings[name] = append(g.settings[name], constant.StringVal(object.Val()))
 			}
 		}
@@ -203,7 +205,7 @@ func (g *settingsGraph) addFunction(s *goPackage, function *ast.FuncDecl) {
 	})
 }
 
-// settingsOf collects the settings that a bootstrap reads, itself or through what it calls.
+// settingsOf returns the settings that a bootstrap reads, directly or in functions that it calls.
 func (g *settingsGraph) settingsOf(start string) map[string]bool {
 	names, seen := map[string]bool{}, map[string]bool{}
 	for open := []string{start}; len(open) > 0; {
@@ -221,7 +223,7 @@ func (g *settingsGraph) settingsOf(start string) map[string]bool {
 	return names
 }
 
-// compareLists fails the test for what stands in one list alone.
+// compareLists fails the test for each name that is in one list only.
 func compareLists(t *testing.T, what string, inTemplate, inCode []string) {
 	t.Helper()
 	for _, name := range inTemplate {

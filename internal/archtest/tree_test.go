@@ -20,15 +20,15 @@ import (
 	"testing"
 )
 
-// modulePath is the path of this module; every package of ours begins with it.
+// modulePath is the path of this module: the path of each package of ours begins with it.
 const modulePath = "mobilegateway"
 
-// goPackage is one package of ours: its listing, its parsed files and what the type checker says of them.
+// goPackage is one package of ours: its listing, its parsed files and their types.
 type goPackage struct {
 	Path      string // import path below the module: "shared/money"
 	Imports   []string
 	Fset      *token.FileSet
-	Files     []*parsedFile // what the package is built of
+	Files     []*parsedFile // all files but the tests
 	TestFiles []*parsedFile
 	Info      *types.Info
 }
@@ -40,7 +40,7 @@ type parsedFile struct {
 	AST  *ast.File
 }
 
-// packageListing is what we read of `go list -json`.
+// packageListing is a row of `go list -json`, as far as the tests use it.
 type packageListing struct {
 	ImportPath, Dir, Export   string
 	GoFiles, IgnoredGoFiles   []string
@@ -48,11 +48,11 @@ type packageListing struct {
 	Imports                   []string
 }
 
-// packageTree is everything the tests look at, loaded once.
+// packageTree is all that the tests check.
 type packageTree struct {
 	Root       string
 	Packages   []*goPackage
-	LoadErrors []error // what could not be judged, because it does not compile
+	LoadErrors []error // packages that do not compile
 }
 
 // parseTree reads the tree once for all tests.
@@ -61,7 +61,7 @@ var parseTree = sync.OnceValues(func() (*packageTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := listPackages(top, "-e", "-export", "-deps", "./...")
+	rows, err := listPackages(top, nil, "-e", "-export", "-deps", "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -84,14 +84,14 @@ var parseTree = sync.OnceValues(func() (*packageTree, error) {
 	return t, nil
 })
 
-// TestTreeCompiles fails for every package that the other tests could not judge.
+// TestTreeCompiles fails for each package that the other tests could not check.
 func TestTreeCompiles(t *testing.T) {
 	for _, err := range loadTree(t).LoadErrors {
 		t.Error(err)
 	}
 }
 
-// loadTree gives a test the tree.
+// loadTree returns the tree.
 func loadTree(t *testing.T) *packageTree {
 	t.Helper()
 	found, err := parseTree()
@@ -101,20 +101,21 @@ func loadTree(t *testing.T) *packageTree {
 	return found
 }
 
-// isOwnPackage tells whether an import path is of this module.
+// isOwnPackage reports whether an import path is of this module.
 func isOwnPackage(path string) bool {
 	return path == modulePath || strings.HasPrefix(path, modulePath+"/")
 }
 
-// listPackages runs `go list -json` at the top of the tree.
-func listPackages(top string, args ...string) ([]packageListing, error) {
+// listPackages runs `go list -json` in a folder, with an environment added to that of the test.
+func listPackages(top string, environment []string, args ...string) ([]packageListing, error) {
 	command := exec.Command("go", append([]string{"list", "-json"}, args...)...)
 	command.Dir = top
-	var loadError bytes.Buffer
-	command.Stderr = &loadError
+	command.Env = append(os.Environ(), environment...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w: %s", err, loadError.String())
+		return nil, fmt.Errorf("go list: %w: %s", err, stderr.String())
 	}
 	var rows []packageListing
 	decoder := json.NewDecoder(bytes.NewReader(out))
@@ -131,7 +132,7 @@ func listPackages(top string, args ...string) ([]packageListing, error) {
 	}
 }
 
-// readPackage parses and checks one package.
+// readPackage parses and type-checks one package.
 func readPackage(top string, row packageListing, fset *token.FileSet, from types.Importer) (*goPackage, error) {
 	s := &goPackage{Path: strings.TrimPrefix(row.ImportPath, modulePath+"/"), Imports: row.Imports, Fset: fset}
 	var err error
@@ -144,13 +145,13 @@ func readPackage(top string, row packageListing, fset *token.FileSet, from types
 	if err := s.typeCheck(row.ImportPath, from); err != nil {
 		return nil, fmt.Errorf("%s: %w", row.ImportPath, err)
 	}
-	// Files for other systems are read, but cannot be type-checked here.
+	// Files for other systems are parsed, but cannot be type-checked here.
 	others, err := s.parseFiles(top, row.Dir, row.IgnoredGoFiles)
 	s.Files = append(s.Files, others...)
 	return s, err
 }
 
-// parseFiles reads files of a folder with their comments. Their names are kept relative to the top of the tree.
+// parseFiles parses files of a folder with their comments. It names them relative to the top of the tree.
 func (s *goPackage) parseFiles(top, folder string, names []string) ([]*parsedFile, error) {
 	var files []*parsedFile
 	for _, name := range names {
@@ -198,12 +199,12 @@ func exportImporter(fset *token.FileSet, exports map[string]string) types.Import
 	})
 }
 
-// inFolders tells whether a package is one of the folders, or below one. A pattern's "*" stands for one path element.
+// inFolders reports whether a package is one of the folders, or below one. A "*" in a folder matches one path element.
 func (s *goPackage) inFolders(folders ...string) bool {
 	return pathMatches(s.Path, folders...)
 }
 
-// pathMatches tells the same of a path.
+// pathMatches reports the same for a path.
 func pathMatches(path string, folders ...string) bool {
 	elements := strings.Split(path, "/")
 	for _, folder := range folders {
@@ -218,15 +219,15 @@ func pathMatches(path string, folders ...string) bool {
 	return false
 }
 
-// isDeployed tells whether a package is part of what is deployed: shared and functions, without conformance suites.
+// isDeployed reports whether a package is part of what is deployed: shared and functions, without conformance suites.
 func (s *goPackage) isDeployed() bool {
 	return s.inFolders("shared", "functions") && !s.isConformanceSuite()
 }
 
-// isConformanceSuite tells whether a package is a conformance suite (ledgertest, operatortest) that only tests import.
+// isConformanceSuite reports whether a package is a conformance suite, such as ledgertest, which only tests import.
 func (s *goPackage) isConformanceSuite() bool { return strings.HasSuffix(s.Path, "test") }
 
-// isBootstrap tells whether a package is a deployed program.
+// isBootstrap reports whether a package is a deployed program.
 func (s *goPackage) isBootstrap() bool { return pathMatches(s.Path, "functions/*/bootstrap") }
 
 // violation is one place that breaks a rule.
@@ -235,10 +236,11 @@ type violation struct {
 	Message  string
 }
 
-// packageRule finds the offences of one package.
+// packageRule returns the offences of one package.
 type packageRule func(*goPackage) []violation
 
-// enforce runs a rule over the packages that where picks, and fails the test for each offence with its place.
+// enforce runs a rule over the packages that where selects, and fails the test with the place of each offence. It also
+// fails when where selects no package.
 func enforce(t *testing.T, check packageRule, where func(*goPackage) bool) {
 	t.Helper()
 	seen := 0
@@ -252,12 +254,12 @@ func enforce(t *testing.T, check packageRule, where func(*goPackage) bool) {
 		}
 	}
 	if seen == 0 {
-		t.Error("the rule looked at no package")
+		t.Error("the rule checked no package")
 	}
 }
 
-// inspectFiles walks the syntax of the files.
-func inspectFiles(files []*parsedFile, visit func(ast.Node)) {
+// inspect visits each syntax node of the files.
+func inspect(files []*parsedFile, visit func(ast.Node)) {
 	for _, f := range files {
 		ast.Inspect(f.AST, func(n ast.Node) bool {
 			if n != nil {

@@ -4,27 +4,28 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestNoMutableVariables allows package-level variables that are written once, where they are declared, and never
-// after: tables, errors, embedded files. State belongs to a value that somebody made.
+// TestNoMutableVariables allows only package variables that are written once, where they are declared: tables, errors
+// and embedded files. State belongs to values that a caller makes.
 func TestNoMutableVariables(t *testing.T) {
 	enforce(t, findMutable, func(*goPackage) bool { return true })
 }
 
-// mutable finds declarations of variables that can change, and the places where one does.
-func mutable(s *source) []offence {
-	var found []offence
-	for _, f := range s.Shipped {
+// findMutable finds declarations of package variables that can change, and writes to package variables.
+func findMutable(s *goPackage) []violation {
+	var found []violation
+	for _, f := range s.Files {
 		for _, declaration := range f.AST.Decls {
 			if general, ok := declaration.(*ast.GenDecl); ok && general.Tok == token.VAR {
 				found = append(found, s.checkDeclaration(general)...)
 			}
 		}
 	}
-	inspectFiles(s.Files, func(n ast.Node) {
+	inspect(s.Files, func(n ast.Node) {
 		for _, written := range writtenExpressions(n) {
 			if name := s.packageVariable(written); name != "" {
 				found = append(found, violation{written.Pos(), "writes the package's variable " + name})
@@ -34,7 +35,7 @@ func mutable(s *source) []offence {
 	return found
 }
 
-// checkDeclaration judges one var declaration of a package.
+// checkDeclaration checks one var declaration of a package.
 func (s *goPackage) checkDeclaration(general *ast.GenDecl) []violation {
 	var found []violation
 	for _, spec := range general.Specs {
@@ -54,14 +55,14 @@ func (s *goPackage) checkDeclaration(general *ast.GenDecl) []violation {
 				found = append(found, violation{name.Pos(), name.Name + " has no value where it is declared"})
 			}
 			if name.IsExported() && sharesMemory(object.Type()) {
-				found = append(found, violation{name.Pos(), name.Name + " can be changed by whoever imports it: export a function"})
+				found = append(found, violation{name.Pos(), "importers can change " + name.Name + ": export a function"})
 			}
 		}
 	}
 	return found
 }
 
-// isEmbedded tells whether a variable is filled by the compiler.
+// isEmbedded reports whether the compiler fills a variable.
 func isEmbedded(general *ast.GenDecl, values *ast.ValueSpec) bool {
 	for _, group := range []*ast.CommentGroup{general.Doc, values.Doc} {
 		if group == nil {
@@ -76,7 +77,7 @@ func isEmbedded(general *ast.GenDecl, values *ast.ValueSpec) bool {
 	return false
 }
 
-// mutableKind says what makes a type one of changing things.
+// mutableKind returns why a variable of a type is state, "" if it is not.
 func mutableKind(of types.Type) string {
 	if _, ok := of.Underlying().(*types.Chan); ok {
 		return "is a channel: state belongs to a value"
@@ -95,7 +96,7 @@ func mutableKind(of types.Type) string {
 	return ""
 }
 
-// sharesMemory tells whether a copy of a value shares memory with it. Errors are pointers, and never written.
+// sharesMemory reports whether a copy of a value shares memory with it. Errors are interfaces and never written.
 func sharesMemory(of types.Type) bool {
 	switch of.Underlying().(type) {
 	case *types.Map, *types.Slice, *types.Pointer:
@@ -104,7 +105,7 @@ func sharesMemory(of types.Type) bool {
 	return false
 }
 
-// writtenExpressions lists what a statement or expression writes to, or lets others write to.
+// writtenExpressions returns what a statement or expression writes to, or makes writable by its address.
 func writtenExpressions(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
@@ -122,14 +123,14 @@ func writtenExpressions(n ast.Node) []ast.Expr {
 			return []ast.Expr{n.X}
 		}
 	case *ast.CallExpr:
-		if f, ok := n.Fun.(*ast.Ident); ok && len(n.Args) > 0 && (f.Name == "delete" || f.Name == "clear" || f.Name == "copy") {
-			return n.Args[:1]
+		if f, ok := n.Fun.(*ast.Ident); ok && slices.Contains([]string{"delete", "clear", "copy"}, f.Name) {
+			return n.Args[:min(1, len(n.Args))]
 		}
 	}
 	return nil
 }
 
-// packageVariable names the package-level variable of ours that an expression is, or is a part of; "" for anything else.
+// packageVariable returns the name of the package variable that an expression is, or is a part of; "" if there is none.
 func (s *goPackage) packageVariable(e ast.Expr) string {
 	for {
 		switch inner := e.(type) {
@@ -157,7 +158,7 @@ func (s *goPackage) packageVariable(e ast.Expr) string {
 	}
 }
 
-// isPackageVariable tells whether a name is a package-level variable of any package.
+// isPackageVariable reports whether a name is a variable of any package.
 func (s *goPackage) isPackageVariable(name *ast.Ident) bool {
 	v, ok := s.Info.Uses[name].(*types.Var)
 	return ok && v.Pkg() != nil && v.Parent() == v.Pkg().Scope()
