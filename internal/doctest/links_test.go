@@ -12,7 +12,7 @@ import (
 )
 
 // languages are the tags that a block may have. A block without one shows as text of an unknown kind.
-var languages = []string{"console", "diff", "go", "http", "java", "javascript", "json", "php", "python", "sh", "text", "yaml"}
+var languages = []string{"console", "diff", "go", "http", "java", "javascript", "json", "mermaid", "php", "python", "sh", "text", "yaml"}
 
 // TestLinks follows every relative link, and its anchor where it leads to a page.
 func TestLinks(t *testing.T) {
