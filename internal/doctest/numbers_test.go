@@ -38,9 +38,9 @@ func TestNumbers(t *testing.T) {
 		"docs/merchants.md": {
 			fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.DefaultMaxBodyBytes>>10, strictjson.MaxDepth),
 			"after " + strings.Join(schedule[1:last], ", ") + " and " + schedule[last],
-			"Answer 2xx within " + strings.Replace(templateVariable(t, "WEBHOOK_TIMEOUT"), "s", " seconds", 1),
+			"Respond 2xx within " + strings.Replace(templateVariable(t, "WEBHOOK_TIMEOUT"), "s", " seconds", 1),
 			fmt.Sprintf("for up to %d hours", orange.IdempotencyWindow/time.Hour-1),
-			"nobody confirmed within " + strings.Replace(templateVariable(t, "PAYMENT_LIFETIME"), "h", " hours", 1),
+			"no confirmation within " + strings.Replace(templateVariable(t, "PAYMENT_LIFETIME"), "h", " hours", 1),
 		},
 	}
 	for name, phrases := range cases {
