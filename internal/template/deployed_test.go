@@ -146,7 +146,7 @@ func TestStageURL(t *testing.T) {
 	if api.Closed.Tag != "!If" || api.Closed.Content[0].Value != "HasClosedStage" {
 		t.Error("nothing closes it")
 	}
-	if !bytes.Contains(readTemplate(t), []byte("\n    Value: !If [HasClosedStage, !Sub \"https://${DomainName}\", ")) {
+	if !bytes.Contains(readTemplate(t), []byte("\n    Value: !If\n      - HasClosedStage\n      - !Sub \"https://${DomainName}\"\n")) {
 		t.Error("the output BaseUrl names a stage that does not answer")
 	}
 }
