@@ -4,29 +4,32 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-# One quoted -ldflags: of two, Go keeps the last. An empty build id gives the same bytes in any folder.
+# -ldflags must be one quoted flag, because Go keeps only the last. An empty build id makes equal bytes in any folder.
 DEPLOY = CGO_ENABLED=0 GOFLAGS="-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='"
 
-# Tests whose subject is other processes, built without the race detector, or that send one request after the other: a
-# second run would tell nothing new.
+# Tests of other processes, which are built without the race detector, and tests that send one request after the other:
+# a run with the race detector would find nothing.
 WITHOUT_RACE = /internal/archtest$$|/internal/contract$$|/internal/localtest$$|/bench|/e2e
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## Run the whole gateway on this machine (PORT=3000 SPEED=1 RESET=1)
-	@# Built under a name of its own and moved into place: another run may just start the same program. The functions are
-	@# built with the same flags, so that from a fresh clone nothing is compiled twice.
-	@$(DEPLOY) go build -o .local/bin/gateway-local.$$$$ ./cmd/gateway-local && mv .local/bin/gateway-local.$$$$ .local/bin/gateway-local && PARENT_PID=$$PPID exec .local/bin/gateway-local
+	@# The program is built under a temporary name and moved, because another run may be starting it. The functions are
+	@# built with the same flags, so that a fresh clone compiles nothing twice.
+	@$(DEPLOY) go build -o .local/bin/gateway-local.$$$$ ./cmd/gateway-local && \
+	  mv .local/bin/gateway-local.$$$$ .local/bin/gateway-local && PARENT_PID=$$PPID exec .local/bin/gateway-local
 
 build: ## Build the deployable bundle with SAM
 	$(DEPLOY) sam build
-	@for program in .aws-sam/build/*/bootstrap; do file -b $$program | grep -q 'ELF.*statically linked' || { echo "$$program is no program"; exit 1; }; done
+	@for program in .aws-sam/build/*/bootstrap; do \
+	  file -b $$program | grep -q 'ELF.*statically linked' || { echo "$$program is not a static program"; exit 1; }; \
+	done
 
-test: ## Every test once, fuzz corpora as seeds: under five minutes on two cores
+test: ## Run every test once, with the fuzz corpora as seeds: under five minutes on two cores
 	go test -timeout 10m ./...
 
-race: ## The tests under the race detector, but for stories over real processes
+race: ## Run the tests under the race detector, except stories over real processes
 	go test -race -short -timeout 10m $$(go list ./... | grep -vE '$(WITHOUT_RACE)')
 
 lint: ## Run golangci-lint by .golangci.yml, after a proof that it finds planted offences
@@ -65,34 +68,35 @@ fuzz: ## Run every fuzz target for a while (FUZZTIME=30s each)
 	  done; \
 	done
 
-# These install their tools into .local/tools (e2e/tools) and leave nothing behind, however they end.
-e2e-sam: ## Check the bundle and play the stories on SAM local, arm64 programs and all (root)
+# These install their tools into .local/tools (e2e/tools) and clean up, also after a failure.
+e2e-sam: ## Check the bundle and run the stories on SAM local, with arm64 programs too (root)
 	@go build -o .local/bin/e2e-sam ./e2e/sam && exec .local/bin/e2e-sam
 
-e2e-dynamodb: ## Hold everything that speaks to DynamoDB against DynamoDB Local, all stories among it
+e2e-dynamodb: ## Run all tests and stories that use DynamoDB on DynamoDB Local
 	@go build -o .local/bin/e2e-dynamodb ./e2e/dynamodb && exec .local/bin/e2e-dynamodb
 
-e2e-localstack: ## Deploy to LocalStack, play all stories, deploy again under payments in flight
+e2e-localstack: ## Deploy to LocalStack, run all stories, deploy again during payments
 	@go build -o .local/bin/e2e-localstack ./e2e/localstack && exec .local/bin/e2e-localstack
 
-# A variable as it stands on make's command line: one that a shell still has must not choose what is deployed.
+# typed is a variable of make's command line. One of the shell's environment must not choose what is deployed.
 typed = $(if $(filter command,$(origin $(1))),$($(1)))
 
-deploy: ## Build and deploy a stack (ENV=dev|staging|prod GRADUAL=1 STACK=name YES=1 DROP_ALIASES=1 PARAMETERS="Name=value ...")
-	@go build -o .local/bin/deploy ./deploy && $(DEPLOY) .local/bin/deploy -env $(or $(call typed,ENV),dev) -gradual='$(call typed,GRADUAL)' -yes='$(call typed,YES)' \
-	  -drop-aliases='$(call typed,DROP_ALIASES)' $(if $(call typed,STACK),-stack $(call typed,STACK)) $(call typed,PARAMETERS)
+deploy: ## Deploy a stack (ENV=dev|staging|prod STACK=name PARAMETERS="Name=value ..." GRADUAL=1 YES=1 DROP_ALIASES=1)
+	@go build -o .local/bin/deploy ./deploy && $(DEPLOY) .local/bin/deploy -env $(or $(call typed,ENV),dev) \
+	  -gradual='$(call typed,GRADUAL)' -yes='$(call typed,YES)' -drop-aliases='$(call typed,DROP_ALIASES)' \
+	  $(if $(call typed,STACK),-stack $(call typed,STACK)) $(call typed,PARAMETERS)
 
-e2e: ## Play all stories against a deployed stack, or what a run.json describes (TARGET=name or path)
+e2e: ## Run all stories on a deployed stack, or on the one that a run.json describes (TARGET=name or path)
 	@go build -o .local/bin/e2e-target ./e2e/target && exec .local/bin/e2e-target "$(TARGET)"
 
-smoke: ## The safe checks of any deployment, production too (BASE_URL=https://...; docs/deploy.md)
+smoke: ## Run the safe checks of a deployment, also of production (BASE_URL=https://...; docs/deploy.md)
 	@test -n "$(BASE_URL)" || { echo "make smoke BASE_URL=https://..." >&2; exit 2; }
 	SMOKE_BASE_URL="$(BASE_URL)" go test -count=1 -v ./e2e -run '^TestSmoke$$'
 
-e2e-browser: ## Pay on the payment page in a headless Chromium, by keyboard, under axe-core (SCREENSHOTS=1 renews docs/screenshots)
+e2e-browser: ## Pay on the payment page in a headless Chromium with axe-core (SCREENSHOTS=1 renews docs/screenshots)
 	@e2e/browser/install && E2E_BROWSER=1 go test -count=1 -timeout 5m -parallel 4 ./e2e/browser
 
-contract: ## Hold a local run against docs/openapi.yaml with schemathesis: thousands of cases, valid and invalid
+contract: ## Compare a local run with docs/openapi.yaml by schemathesis: thousands of cases, valid and invalid
 	@go build -o .local/bin/contract ./tools/schemathesis && exec .local/bin/contract
 
 reference: ## Render docs/openapi.yaml as docs/reference.html
@@ -101,5 +105,5 @@ reference: ## Render docs/openapi.yaml as docs/reference.html
 ci: ## Run exactly what the continuous integration runs
 	.ci/run
 
-clean: ## Remove what was built; data of the local run stays (see RESET)
+clean: ## Remove the build results; data of the local run stays (see RESET)
 	rm -rf .aws-sam .local/bin .local/bench

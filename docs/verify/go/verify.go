@@ -1,5 +1,5 @@
-// Command verify judges one notification: the secret in WEBHOOK_SECRET, webhook-id, webhook-timestamp and
-// webhook-signature as arguments, the raw body on the standard input. A merchant's server takes over the function verify.
+// Command verify checks the signature of one notification. WEBHOOK_SECRET is the secret. The arguments are webhook-id,
+// webhook-timestamp and webhook-signature, the standard input is the raw body. Copy verify into your server.
 package main
 
 import (
@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// verify says why a notification is not to be believed, nil where it is genuine. body is the raw body, byte for byte as
-// it came; signatures is the whole header, which holds two during a rotation.
+// verify returns an error if a notification is not authentic. body is the raw body, byte for byte. signatures is the
+// whole header webhook-signature, which contains two signatures during a rotation.
 func verify(secret, id, timestamp, signatures string, body []byte, now time.Time) error {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil || len(key) == 0 {
-		return errors.New("the secret is not one: whsec_ and base64")
+		return errors.New("the secret is not whsec_ and base64")
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > 5*time.Minute {

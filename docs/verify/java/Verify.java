@@ -8,21 +8,22 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * Judges one notification: the secret in WEBHOOK_SECRET, webhook-id, webhook-timestamp and webhook-signature as arguments, the
- * raw body on the standard input. A merchant's server takes over the method verify; it needs nothing but Java 11.
+ * Verifies one notification. WEBHOOK_SECRET is the secret. The arguments are webhook-id, webhook-timestamp and
+ * webhook-signature, the standard input is the raw body. Copy the method verify into your server; it needs Java 11.
  */
 public final class Verify {
   private Verify() {}
 
   /**
-   * Throws unless a notification is genuine. body is the raw body, byte for byte as it came; signatures is the whole header,
-   * which holds two during a rotation.
+   * Throws if a notification is not authentic. body is the raw body, byte for byte. signatures is the whole header
+   * webhook-signature, which contains two signatures during a rotation.
    */
   static void verify(String secret, String id, String timestamp, String signatures, byte[] body, Instant now)
       throws GeneralSecurityException {
     byte[] key = Base64.getDecoder().decode(secret.startsWith("whsec_") ? secret.substring(6) : secret);
     if (!timestamp.matches("[0-9]{1,15}")
-        || Duration.between(Instant.ofEpochSecond(Long.parseLong(timestamp)), now).abs().compareTo(Duration.ofMinutes(5)) > 0) {
+        || Duration.between(Instant.ofEpochSecond(Long.parseLong(timestamp)), now).abs()
+            .compareTo(Duration.ofMinutes(5)) > 0) {
       throw new GeneralSecurityException("the timestamp is not within 5 minutes");
     }
     Mac mac = Mac.getInstance("HmacSHA256");

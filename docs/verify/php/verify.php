@@ -1,19 +1,19 @@
 <?php
 
-// Judges one notification: the secret in WEBHOOK_SECRET, webhook-id, webhook-timestamp and webhook-signature as arguments, the
-// raw body on the standard input. A merchant's server takes over the function verify; it needs nothing but PHP 8.
+// Verifies one notification. WEBHOOK_SECRET is the secret. The arguments are webhook-id, webhook-timestamp and
+// webhook-signature, the standard input is the raw body. Copy the function verify into your server; it needs PHP 8.
 
 declare(strict_types=1);
 
 /**
- * Throws unless a notification is genuine. $body is the raw body, file_get_contents('php://input'); $signatures is the whole
- * header, which holds two during a rotation.
+ * Throws if a notification is not authentic. $body is the raw body, file_get_contents('php://input'). $signatures is
+ * the whole header webhook-signature, which contains two signatures during a rotation.
  */
 function verify(string $secret, string $id, string $timestamp, string $signatures, string $body, int $now): void
 {
     $key = base64_decode(str_starts_with($secret, 'whsec_') ? substr($secret, 6) : $secret, true);
     if ($key === false || $key === '') {
-        throw new UnexpectedValueException('the secret is not one: whsec_ and base64');
+        throw new UnexpectedValueException('the secret is not whsec_ and base64');
     }
     if (preg_match('/\A[0-9]{1,15}\z/', $timestamp) !== 1 || abs($now - (int) $timestamp) > 300) {
         throw new UnexpectedValueException('the timestamp is not within 5 minutes');
@@ -34,7 +34,8 @@ if (PHP_SAPI === 'cli' && realpath($argv[0]) === __FILE__) {
     }
     try {
         [, $id, $timestamp, $signatures] = $argv;
-        verify((string) getenv('WEBHOOK_SECRET'), $id, $timestamp, $signatures, file_get_contents('php://stdin'), time());
+        $body = file_get_contents('php://stdin');
+        verify((string) getenv('WEBHOOK_SECRET'), $id, $timestamp, $signatures, $body, time());
     } catch (UnexpectedValueException $fault) {
         fwrite(STDERR, $fault->getMessage() . "\n");
         exit(1);

@@ -1,5 +1,5 @@
-"""Judges one notification: the secret in WEBHOOK_SECRET, webhook-id, webhook-timestamp and webhook-signature as arguments, the
-raw body on the standard input. A merchant's server takes over the function verify; it needs nothing but Python 3.8."""
+"""Verifies one notification. WEBHOOK_SECRET is the secret. The arguments are webhook-id, webhook-timestamp and
+webhook-signature, the standard input is the raw body. Copy the function verify into your server (Python 3.8)."""
 
 import base64
 import hashlib
@@ -10,11 +10,11 @@ import time
 
 
 def verify(secret: str, id: str, timestamp: str, signatures: str, body: bytes, now: float) -> None:
-    """Raises ValueError unless a notification is genuine. body is the raw body, byte for byte as it came; signatures is the
-    whole header, which holds two during a rotation."""
+    """Raises ValueError if a notification is not authentic. body is the raw body, byte for byte. signatures is the
+    whole header webhook-signature, which contains two signatures during a rotation."""
     key = base64.b64decode(secret[len("whsec_"):] if secret.startswith("whsec_") else secret)
     if not key:
-        raise ValueError("the secret is not one: whsec_ and base64")
+        raise ValueError("the secret is not whsec_ and base64")
     if not (timestamp.isascii() and timestamp.isdigit()) or abs(now - int(timestamp)) > 300:
         raise ValueError("the timestamp is not within 5 minutes")
     digest = hmac.new(key, f"{id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
