@@ -214,7 +214,7 @@ func (a *exportSession) runExport(name, flags string, interrupt bool) (stderr st
 	defer func() { _ = file.Close() }() // the child wrote it
 	ctx, cancel := context.WithTimeout(a.t.Context(), 5*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, a.program, strings.Fields("export --merchant Crowd "+flags)...)
+	command := exec.CommandContext(ctx, a.program, strings.Fields("export Crowd "+flags)...)
 	var notified bytes.Buffer
 	command.Env, command.Stdout, command.Stderr = a.environment, file, &notified
 	if err := command.Start(); err != nil {

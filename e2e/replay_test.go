@@ -27,12 +27,12 @@ func (e *ctlSession) replayThousand() {
 	made := e.createMerchant("Hotel", m.URL+"/hook")
 	at := time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour)
 	e.seedNotifiedPayments(made, at)
-	span := "--merchant Hotel --from " + at.Format(time.DateOnly) + " --to "
+	span := " --from " + at.Format(time.DateOnly) + " --to "
 	next := at.Add(24 * time.Hour).Format(time.DateOnly)
-	e.mustRun("deliveries replay "+span+next, nil) // without --yes
+	e.mustRun("deliveries replay --merchant Hotel"+span+next, nil) // without --yes
 	started := time.Now()
 	var result struct{ Queued int }
-	stderr := e.mustRun("deliveries replay "+span+next+confirmFlags, &result)
+	stderr := e.mustRun("deliveries replay --merchant Hotel"+span+next+confirmFlags, &result)
 	queued := time.Since(started)
 	if result.Queued != replayCount || !strings.Contains(stderr, "900 of 1000") {
 		e.t.Errorf("queued %d; progress: %s", result.Queued, stderr)
@@ -50,13 +50,13 @@ func (e *ctlSession) replayThousand() {
 		}
 	}
 	e.eventually(func() error {
-		var notified []struct{ Standing string }
-		if e.mustRun("deliveries list "+span+next+" --state told", &notified); len(notified) != replayCount {
-			return fmt.Errorf("%d stand as told", len(notified))
+		var notified []struct{ State string }
+		if e.mustRun("deliveries list Hotel"+span+next+" --state delivered", &notified); len(notified) != replayCount {
+			return fmt.Errorf("%d notifications are delivered", len(notified))
 		}
 		return nil
 	})
-	if _, rows, _ := e.runCommand("export " + span + at.Format(time.DateOnly)); strings.Count(rows, "\n") != replayCount+1 {
+	if _, rows, _ := e.runCommand("export Hotel" + span + at.Format(time.DateOnly)); strings.Count(rows, "\n") != replayCount+1 {
 		e.t.Errorf("the export has %d lines", strings.Count(rows, "\n"))
 	}
 }

@@ -1,4 +1,4 @@
-// Command gatewayctl onboards merchants and looks after a deployment of the gateway, on AWS and in the local run alike.
+// Command gatewayctl manages merchants and operates the gateway, on AWS and in the local run.
 package main
 
 import (
@@ -25,9 +25,9 @@ func main() {
 	os.Exit(code)
 }
 
-// currentUser names the person at this machine.
+// currentUser returns user@host for audit records.
 func currentUser() string {
-	name := "somebody"
+	name := "unknown"
 	if found, err := user.Current(); err == nil {
 		name = found.Username
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// buildTool is a folder with the program, as a PATH has it.
+// buildTool returns a folder for the PATH, with the program.
 func buildTool(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -24,26 +24,20 @@ func buildTool(t *testing.T) string {
 	return folder
 }
 
-// TestCompletion loads the completion script in each shell that is there, and presses the tabulator.
+// TestCompletion loads the completion code in each installed shell, and completes lines as the shell does on Tab.
 func TestCompletion(t *testing.T) {
 	folder := buildTool(t)
 	shells := map[string]struct {
-		// press completes the line $LINE, whose last word is begun, and prints what is offered, a word a line.
-		press string
-		flags []string
+		complete string // completes the line $LINE and prints what is offered, a word per line
+		flags    []string
 	}{
-		"bash": {`source <(gatewayctl completion bash)
-COMP_WORDS=($LINE); [[ $LINE == *' ' ]] && COMP_WORDS+=('')
-COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-$(complete -p gatewayctl | sed 's/.*-F \([^ ]*\).*/\1/')
-printf '%s\n' "${COMPREPLY[@]}"`, []string{"--norc", "--noprofile"}},
+		"bash": {`source <(gatewayctl completion -c bash)
+export COMP_LINE=$LINE COMP_POINT=${#LINE}
+eval "$(complete -p gatewayctl | sed 's/.*-C \([^ ]*\).*/\1/')"`, []string{"--norc", "--noprofile"}},
 		"zsh": {`autoload -U compinit; compinit -D
-source <(gatewayctl completion zsh)
-compadd() { shift; print -l -- $@ }
-words=(${(z)LINE}); [[ $LINE == *' ' ]] && words+=('')
-CURRENT=$#words
-$_comps[gatewayctl] | grep -- "^${words[CURRENT]}"`, []string{"-f"}},
-		"fish": {`gatewayctl completion fish | source
+source <(gatewayctl completion -c zsh)
+COMP_LINE=$LINE COMP_POINT=${#LINE} ${${_comps[gatewayctl]##*-C }%% *}`, []string{"-f"}},
+		"fish": {`gatewayctl completion -c fish | source
 complete -C "$LINE"`, []string{"--no-config"}},
 	}
 	cases := []struct {
@@ -62,15 +56,14 @@ complete -C "$LINE"`, []string{"--no-config"}},
 				t.Skip(shell + " is not on the PATH")
 			}
 			for _, c := range cases {
-				command := exec.Command(program, append(slices.Clone(how.flags), "-c", how.press)...)
+				command := exec.Command(program, append(slices.Clone(how.flags), "-c", how.complete)...)
 				command.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "LINE="+c.line, "HOME="+folder)
 				output, err := command.CombinedOutput()
 				if err != nil {
 					t.Fatalf("%s: %v\n%s", c.line, err, output)
 				}
-				offered := strings.Fields(string(output))
-				offered = slices.DeleteFunc(offered, func(word string) bool { return strings.HasPrefix(word, "--") })
-				if slices.Sort(offered); !slices.Equal(offered, c.want) {
+				offered := slices.Sorted(slices.Values(strings.Fields(string(output))))
+				if !slices.Equal(offered, c.want) {
 					t.Errorf("%q: %q is offered, want %q", c.line, offered, c.want)
 				}
 			}
@@ -84,10 +77,10 @@ func TestExitCodes(t *testing.T) {
 	cases := []struct {
 		line string
 		code int
-		says string
+		want string
 	}{
 		{"--help", 0, "webhook-secret rotate"},
-		{"completion bash", 0, "complete -o default"},
+		{"completion -c bash", 0, "complete -o default"},
 		{"", 2, "expected one of"},
 		{"merchant paint", 2, "paint"},
 		{"merchant list", 2, "LEDGER_TABLE"},
@@ -104,8 +97,8 @@ func TestExitCodes(t *testing.T) {
 		if err != nil && !errors.As(err, &ended) {
 			t.Fatal(err)
 		}
-		if code := command.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(output), c.says) {
-			t.Errorf("%q: exit %d, want %d; %s lacks %q", c.line, code, c.code, output, c.says)
+		if code := command.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(output), c.want) {
+			t.Errorf("%q: exit %d, want %d; %s lacks %q", c.line, code, c.code, output, c.want)
 		}
 	}
 }

@@ -23,11 +23,11 @@ import (
 	webhookdynamo "mobilegateway/shared/webhook/dynamo"
 )
 
-// Connect opens a deployment's stores by the variables that the SDK's tools know: AWS_REGION, the
-// credentials, and AWS_ENDPOINT_URL_* for a local run. Nothing is sent yet.
+// Connect opens a deployment's stores by the variables of the AWS SDKs: AWS_REGION, the credentials, and
+// AWS_ENDPOINT_URL_* for a local run. It sends no request.
 func Connect(env System, p Deployment) (*Stores, error) {
 	if p.LedgerTable == "" || p.MerchantTable == "" {
-		return nil, usageError("LEDGER_TABLE and MERCHANT_TABLE are not set: name the deployment's tables, or say --local")
+		return nil, usageError("LEDGER_TABLE and MERCHANT_TABLE are not set: name the tables, or use --local")
 	}
 	client, err := awsclient.New(env.Getenv)
 	if err != nil {
@@ -41,14 +41,17 @@ func Connect(env System, p Deployment) (*Stores, error) {
 		Secrets:        secretsManagerStore{client.SecretsManager()},
 		Audit:          auditTable{tables, p.MerchantTable},
 	}
-	// Without the table one thing alone cannot be done, giving an amount back: unknown resolve refuses an entry that may need it.
+	// Only a refund of a daily amount needs this table. Without it unknown resolve refuses entries that may need a
+	// refund.
 	if p.LimitTable != "" {
-		stores.LimitCounter = &limit.DailyAmounts{Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: sleep}
+		stores.LimitCounter = &limit.DailyAmounts{
+			Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: sleep,
+		}
 	}
 	return stores, nil
 }
 
-// sleep waits, or gives the context's error.
+// sleep waits, or returns the context's error.
 func sleep(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-time.After(wait):
@@ -58,61 +61,93 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// secretsManagerStore is a Vault over Secrets Manager.
+// secretsManagerStore is a SecretStore in Secrets Manager.
 type secretsManagerStore struct{ client *secretsmanager.Client }
 
 var _ SecretStore = secretsManagerStore{}
 
-// Get implements Vault. The mark is made of the versions that are current and previous.
+// The stages of the two versions that a revision is made of.
+const (
+	stageCurrent  = "AWSCURRENT"
+	stagePrevious = "AWSPREVIOUS"
+)
+
+// Get implements SecretStore.
 func (v secretsManagerStore) Get(ctx context.Context, name string) (StoredSecret, error) {
 	current := StoredSecret{Name: name}
-	now, err := v.readVersion(ctx, name, "AWSCURRENT")
+	revision, err := v.readRevision(ctx, name)
 	if err != nil {
 		return current, err
 	}
-	before, err := v.readVersion(ctx, name, "AWSPREVIOUS")
+	current.Revision = revision
+	out, err := v.client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String(name)})
+	var none *secrettypes.ResourceNotFoundException
+	if errors.As(err, &none) {
+		return current, nil // it has no value yet
+	}
 	if err != nil {
-		return current, err
+		return current, secretError("read", name, err)
 	}
-	current.Value = now.SecretBinary
-	if now.SecretString != nil {
-		current.Value = []byte(*now.SecretString)
+	current.Value = out.SecretBinary
+	if out.SecretString != nil {
+		current.Value = []byte(*out.SecretString)
 	}
-	sum := sha256.Sum256([]byte(name + "\x00" + aws.ToString(now.VersionId) + "\x00" + aws.ToString(before.VersionId)))
-	current.Revision = hex.EncodeToString(sum[:])
 	return current, nil
 }
 
-// readVersion reads one version; an empty one where there is none.
-func (v secretsManagerStore) readVersion(ctx context.Context, name, stage string) (*secretsmanager.GetSecretValueOutput, error) {
-	out, err := v.client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String(name), VersionStage: aws.String(stage)})
-	var none *secrettypes.ResourceNotFoundException
-	if errors.As(err, &none) {
-		return &secretsmanager.GetSecretValueOutput{}, nil
-	}
+// readRevision returns the revision of a secret, which is made of the ids of its current and previous versions.
+func (v secretsManagerStore) readRevision(ctx context.Context, name string) (string, error) {
+	secret, err := v.client.DescribeSecret(ctx, &secretsmanager.DescribeSecretInput{SecretId: aws.String(name)})
 	if err != nil {
-		return nil, fmt.Errorf("read secret %s: %w", name, err)
+		return "", secretError("describe", name, err)
 	}
-	return out, nil
+	versions := map[string]string{}
+	for id, stages := range secret.VersionIdsToStages {
+		for _, stage := range stages {
+			versions[stage] = id
+		}
+	}
+	sum := sha256.Sum256([]byte(name + "\x00" + versions[stageCurrent] + "\x00" + versions[stagePrevious]))
+	return hex.EncodeToString(sum[:]), nil
 }
 
-// Put implements Vault. The request's token is made of what was read: of two changes of one state the service takes the
-// first and refuses the second, and a repeat of our own changes nothing.
+// Put implements SecretStore. The revision is the request's token: of two changes of one revision the service accepts
+// the first and refuses the second, and a repeat of the same request changes nothing.
 func (v secretsManagerStore) Put(ctx context.Context, current StoredSecret, value []byte) error {
 	_, err := v.client.PutSecretValue(ctx, &secretsmanager.PutSecretValueInput{
-		SecretId: aws.String(current.Name), SecretString: aws.String(string(value)), ClientRequestToken: aws.String(current.Revision),
+		SecretId: aws.String(current.Name), SecretString: aws.String(string(value)),
+		ClientRequestToken: aws.String(current.Revision),
 	})
 	var other *secrettypes.ResourceExistsException
+	if errors.As(err, &other) {
+		return secretChangedError(current.Name)
+	}
+	return secretError("write", current.Name, err)
+}
+
+// CheckPut implements SecretStore.
+func (v secretsManagerStore) CheckPut(ctx context.Context, current StoredSecret) error {
+	revision, err := v.readRevision(ctx, current.Name)
+	if err == nil && revision != current.Revision {
+		err = secretChangedError(current.Name)
+	}
+	return err
+}
+
+// secretError explains the error of a request about a secret, nil for none.
+func secretError(verb, name string, err error) error {
 	var none *secrettypes.ResourceNotFoundException
 	switch {
-	case errors.As(err, &other):
-		return fmt.Errorf("secret %s was changed by another hand: try again", current.Name)
 	case errors.As(err, &none):
-		return fmt.Errorf("there is no secret %s: the deployment makes it", current.Name)
+		return fmt.Errorf("there is no secret %s: deploy the stack that creates it", name)
 	case err != nil:
-		return fmt.Errorf("write secret %s: %w", current.Name, err)
+		return fmt.Errorf("%s secret %s: %w", verb, name, err)
 	}
 	return nil
+}
+
+func secretChangedError(name string) error {
+	return fmt.Errorf("secret %s was changed meanwhile: run the command again", name)
 }
 
 // auditTable is an AuditLog in the merchant table.
@@ -123,25 +158,26 @@ type auditTable struct {
 
 var _ AuditLog = auditTable{}
 
-// The item of a record: its key, and the record as a document.
+// The item of a record: its key, and the record as a JSON document.
 const (
 	auditKey      = "pk"
 	auditPrefix   = "audit#"
 	auditDocument = "document"
 )
 
-// Record implements AuditLog: one PutItem, on "there is none", or on the first half as it was written. What stands there
-// as it was to be written is our own write, whose answer was lost.
+// Record implements AuditLog by one conditional PutItem: the item must not exist, or be the started record. If the
+// stored record already equals r, an earlier PutItem succeeded but its response was lost.
 func (a auditTable) Record(ctx context.Context, r Record) error {
-	begun := r
-	begun.Outcome, begun.Detail = OutcomeStarted, ""
+	started := r
+	started.Outcome, started.Detail = OutcomeStarted, ""
 	document, err := json.Marshal(r)
-	first, also := json.Marshal(begun)
-	if err := errors.Join(err, also); err != nil {
+	first, startedErr := json.Marshal(started)
+	if err := errors.Join(err, startedErr); err != nil {
 		return err
 	}
 	put := &dynamodb.PutItemInput{
-		TableName: aws.String(a.table), ConditionExpression: aws.String("attribute_not_exists(" + auditKey + ")"),
+		TableName:           aws.String(a.table),
+		ConditionExpression: aws.String("attribute_not_exists(" + auditKey + ")"),
 		Item: map[string]types.AttributeValue{
 			auditKey:      &types.AttributeValueMemberS{Value: auditPrefix + r.ID},
 			auditDocument: &types.AttributeValueMemberS{Value: string(document)},
@@ -149,32 +185,35 @@ func (a auditTable) Record(ctx context.Context, r Record) error {
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if r.Outcome != OutcomeStarted {
-		put.ConditionExpression = aws.String(auditDocument + " = :begun")
-		put.ExpressionAttributeValues = map[string]types.AttributeValue{":begun": &types.AttributeValueMemberS{Value: string(first)}}
+		put.ConditionExpression = aws.String(auditDocument + " = :started")
+		put.ExpressionAttributeValues = map[string]types.AttributeValue{
+			":started": &types.AttributeValueMemberS{Value: string(first)},
+		}
 	}
 	_, err = a.client.PutItem(ctx, put)
 	var other *types.ConditionalCheckFailedException
 	if errors.As(err, &other) {
-		if stored, _ := other.Item[auditDocument].(*types.AttributeValueMemberS); stored != nil && stored.Value == string(document) {
+		stored, _ := other.Item[auditDocument].(*types.AttributeValueMemberS)
+		if stored != nil && stored.Value == string(document) {
 			return nil
 		}
-		if r.Outcome == OutcomeStarted {
-			return fmt.Errorf("another audit record stands under %s", r.ID)
-		}
-		return fmt.Errorf("what stands under %s is not its first half", r.ID)
+		return fmt.Errorf("the audit table has another record under %s: run gatewayctl audit and compare", r.ID)
 	}
 	if err != nil {
-		return fmt.Errorf("write an audit record: %w", err)
+		return fmt.Errorf("write audit record %s: %w", r.ID, err)
 	}
 	return nil
 }
 
-// Records implements AuditLog: a scan, page by page.
+// Records implements AuditLog by a scan.
 func (a auditTable) Records(ctx context.Context) ([]Record, error) {
 	records := []Record{}
 	pages := dynamodb.NewScanPaginator(a.client, &dynamodb.ScanInput{
-		TableName: aws.String(a.table), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("begins_with(" + auditKey + ", :prefix)"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":prefix": &types.AttributeValueMemberS{Value: auditPrefix}},
+		TableName: aws.String(a.table), ConsistentRead: aws.Bool(true),
+		FilterExpression: aws.String("begins_with(" + auditKey + ", :prefix)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":prefix": &types.AttributeValueMemberS{Value: auditPrefix},
+		},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -185,7 +224,7 @@ func (a auditTable) Records(ctx context.Context) ([]Record, error) {
 			var record Record
 			document, _ := item[auditDocument].(*types.AttributeValueMemberS)
 			if document == nil || json.Unmarshal([]byte(document.Value), &record) != nil {
-				return nil, errors.New("an audit record is damaged")
+				return nil, errors.New("an audit record is not valid JSON: inspect the items audit# of its table")
 			}
 			records = append(records, record)
 		}

@@ -12,28 +12,30 @@ import (
 	"mobilegateway/shared/webhook"
 )
 
-// Action is one command that changes something, as the audit record names it: what is done, and to which merchant,
-// transaction or secret. It holds no secret.
+// Action names one change for the audit record: what is done to which merchant, transaction or secret. It has no
+// secret.
 type Action struct {
 	Name    string
 	Subject string
 }
 
-// changes is all that a command can change. There are two: live, which does it, and dry, which tries it and stores nothing.
-// A command is written once and does not know which hand it has.
+// changes is the set of writes a command may make. applied performs them; dryRun validates them and stores nothing. A
+// command is written once for both.
 type changes interface {
-	// execute runs one command's changes. done says in words what became of them, also where it failed half way.
+	// execute runs one command's change. done describes the result, also of a change that failed half way.
 	execute(a Action, change func() (done string, err error)) error
 	createMerchant(p *merchant.Profile) error
 	updateMerchant(p *merchant.Profile) error
 	putSecret(current StoredSecret, value []byte) error
 	changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*ledger.Entry, error)
-	// resolveEntry is changeEntry, and keeps the merchant's amount of the day in step. uncounted is why that could not be given back.
-	resolveEntry(reconciler *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (resolved *ledger.Entry, limitRefundErr, err error)
+	// resolveEntry is changeEntry, and adjusts the merchant's daily amount. limitRefundErr is why a refund failed: the
+	// entry is changed all the same.
+	resolveEntry(reconciler *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (
+		resolved *ledger.Entry, limitRefundErr, err error)
 	saveEndpointState(h webhook.Health) error
 	bookSlot(at *slotClient, requested slot) (slot, error)
 	freeSlot(at *slotClient, id string) error
-	// revealSecret gives the text of a secret where it is really issued.
+	// revealSecret returns the secret if it was really issued, else a placeholder.
 	revealSecret(secret string) string
 }
 
@@ -43,15 +45,17 @@ const (
 	maxCauseBytes  = 500
 )
 
-// applied does what it is told, between the two halves of an audit record.
+var errEndpointChanged = errors.New("the endpoint was changed meanwhile: run the command again")
+
+// applied performs changes, each between the two writes of its audit record.
 type applied struct{ *session }
 
 func (l *applied) execute(a Action, change func() (string, error)) error {
 	if l.Reason == "" {
-		return usageError("--yes needs --reason: the reason is kept with the change")
+		return usageError("--yes needs --reason: the audit record keeps it")
 	}
 	if len(l.Reason) > maxReasonBytes {
-		return usageError("--reason is longer than %d bytes: it is kept with the change", maxReasonBytes)
+		return usageError("--reason is longer than %d bytes: shorten it", maxReasonBytes)
 	}
 	stores, err := l.openStores()
 	if err != nil {
@@ -59,22 +63,23 @@ func (l *applied) execute(a Action, change func() (string, error)) error {
 	}
 	record := newRecord(l.session, a)
 	if err := stores.Audit.Record(l, record); err != nil {
-		return fmt.Errorf("nothing was changed, as no audit record could be written: %w", err)
+		return fmt.Errorf("nothing was changed, because the audit record could not be written: %w", err)
 	}
 	done, failed := change()
 	record.Outcome, record.Detail = OutcomeDone, done
 	if failed != nil {
 		record.Outcome, record.Detail = OutcomeFailed, failureDetail(done, failed)
 	}
-	// An interrupt must not leave the record half written.
+	// An interrupt must not leave the record incomplete.
 	if err := stores.Audit.Record(context.WithoutCancel(l), record); err != nil {
-		return errors.Join(failed, fmt.Errorf("it was tried, but its audit record %s could not be completed: %w", record.ID, err))
+		return errors.Join(failed,
+			fmt.Errorf("the change was attempted, but its audit record %s could not be completed: %w", record.ID, err))
 	}
 	return failed
 }
 
-// failureDetail says what became of an act that failed, and why. An error holds no secret (see the package), and of one that
-// quotes much the beginning is kept.
+// failureDetail describes a failed change and its cause, which it truncates. Errors contain no secret (see the
+// package).
 func failureDetail(done string, failed error) string {
 	cause := replaceControlCharacters(failed.Error())
 	if len(cause) > maxCauseBytes {
@@ -95,10 +100,13 @@ func (l *applied) putSecret(current StoredSecret, value []byte) error {
 }
 
 func (l *applied) changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*ledger.Entry, error) {
-	return l.ledgerBook(l.stores).Change(l, key, change)
+	book := &ledger.Book{Store: l.stores.Ledger, Reader: l.stores.Ledger, Now: l.Now, Rand: l.Rand}
+	return book.Change(l, key, change)
 }
 
-func (l *applied) resolveEntry(reconciler *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (resolved *ledger.Entry, limitRefundErr, err error) {
+func (l *applied) resolveEntry(reconciler *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (
+	resolved *ledger.Entry, limitRefundErr, err error,
+) {
 	var refused error
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
 		return l.changeEntry(key, func(e *ledger.Entry) error {
@@ -121,7 +129,7 @@ func (l *applied) resolveEntry(reconciler *reconcile.Reconciler, key ledger.Key,
 func (l *applied) saveEndpointState(h webhook.Health) error {
 	saved, err := l.stores.EndpointHealth.SaveDisabled(l, h)
 	if err == nil && !saved {
-		return errors.New("the endpoint was changed by another hand: try again")
+		return errEndpointChanged
 	}
 	return err
 }
@@ -132,7 +140,7 @@ func (l *applied) freeSlot(at *slotClient, id string) error { return at.free(id)
 
 func (l *applied) revealSecret(secret string) string { return secret }
 
-// dryRun reads what is there and finds out whether the change would be refused. It stores nothing.
+// dryRun validates changes: it returns the error of a change that would be refused, and stores nothing.
 type dryRun struct{ *session }
 
 func (d *dryRun) execute(a Action, change func() (string, error)) error {
@@ -143,7 +151,8 @@ func (d *dryRun) execute(a Action, change func() (string, error)) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.Stderr, "Dry run: %s, %s: %s. Nothing was changed; --yes --reason REASON does it.\n", a.Name, a.Subject, done)
+	fmt.Fprintf(d.Stderr, "Dry run: %s, %s: %s. Nothing was changed; apply it with --yes --reason REASON.\n",
+		a.Name, a.Subject, done)
 	return nil
 }
 
@@ -168,7 +177,9 @@ func (d *dryRun) updateMerchant(p *merchant.Profile) error {
 	return nil
 }
 
-func (d *dryRun) putSecret(StoredSecret, []byte) error { return nil }
+func (d *dryRun) putSecret(current StoredSecret, _ []byte) error {
+	return d.stores.Secrets.CheckPut(d, current)
+}
 
 func (d *dryRun) changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*ledger.Entry, error) {
 	entry, err := d.stores.Ledger.Get(d, key)
@@ -184,12 +195,20 @@ func (d *dryRun) changeEntry(key ledger.Key, change func(*ledger.Entry) error) (
 	return entry, nil
 }
 
-func (d *dryRun) resolveEntry(_ *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (resolved *ledger.Entry, limitRefundErr, err error) {
+func (d *dryRun) resolveEntry(_ *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (
+	resolved *ledger.Entry, limitRefundErr, err error,
+) {
 	resolved, err = d.changeEntry(key, change)
 	return resolved, nil, err
 }
 
-func (d *dryRun) saveEndpointState(webhook.Health) error { return nil }
+func (d *dryRun) saveEndpointState(h webhook.Health) error {
+	stored, err := d.stores.EndpointHealth.Health(d, h.Endpoint)
+	if err == nil && stored.DisabledVersion != h.DisabledVersion {
+		return errEndpointChanged
+	}
+	return err
+}
 
 func (d *dryRun) bookSlot(at *slotClient, requested slot) (slot, error) {
 	return requested, at.checkBookable(requested)

@@ -1,83 +1,261 @@
 package gatewayctl
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"mobilegateway/shared/ledger"
 )
 
+type deliveriesCommands struct {
+	List   deliveriesList   `cmd:"" help:"List a merchant's notifications of a time range, with their states."`
+	Show   deliveriesShow   `cmd:"" help:"Show one transaction's notifications, with each delivery attempt."`
+	Replay deliveriesReplay `cmd:"" help:"Send notifications again: of one transaction, or of a merchant's time range."`
+}
+
+// The states of notifications.
+const (
+	deliveryDelivered  = "delivered"
+	deliveryWaiting    = "waiting"
+	deliveryDeadLetter = "dead-letter"
+	deliveryParked     = "parked"
+)
+
 type deliveriesList struct {
-	Merchant string `required:"" placeholder:"NAME" help:"The merchant's name or id."`
-	From     string `required:"" placeholder:"TIME" help:"Statuses that came at or after this (a UTC day, or RFC 3339)."`
-	To       string `required:"" placeholder:"TIME" help:"Statuses that came before this; a day is included."`
-	State    string `enum:"all,told,waiting,dead,parked" default:"all" help:"all, told, waiting, dead or parked."`
+	merchantArgument
+	timeRange
+	State string `enum:"all,delivered,waiting,dead-letter,parked" default:"all" help:"Only: ${enum}."`
 }
 
-// deliveryView is one notification and where it stands.
+// deliveryView is one notification and its state.
 type deliveryView struct {
+	At          time.Time     `json:"at" col:"AT"`
 	Kind        ledger.Kind   `json:"kind"`
-	ID          string        `json:"id"`
-	WebhookID   string        `json:"webhook_id"`
-	Status      ledger.Status `json:"status"`
-	At          time.Time     `json:"at"`
-	State       string        `json:"standing"`
-	Attempts    int           `json:"attempts"`
-	DeliveredAt time.Time     `json:"told_at,omitzero"`
-	Next        time.Time     `json:"next,omitzero"`
-	LastError   string        `json:"last_why,omitempty"`
-	LastCode    int           `json:"last_code,omitempty"`
-	DeadReason  string        `json:"dead,omitempty"`
+	ID          string        `json:"id" col:"ID"`
+	Status      ledger.Status `json:"status" col:"STATUS"`
+	State       string        `json:"state" col:"STATE"`
+	Attempts    int           `json:"attempts" col:"ATTEMPTS"`
+	DeliveredAt time.Time     `json:"delivered_at,omitzero" col:"DELIVERED"`
+	Next        time.Time     `json:"next,omitzero" col:"NEXT"`
+	LastError   string        `json:"last_error,omitempty" col:"LAST ERROR"`
+	LastCode    int           `json:"last_code,omitempty" col:"LAST CODE"`
+	DeadReason  string        `json:"dead_reason,omitempty" col:"DEAD REASON"`
+	WebhookID   string        `json:"webhook_id" col:"WEBHOOK-ID"`
 }
 
-// Run lists the notifications, by the creation of their transactions.
+// Run lists the notifications whose status came in the range, by the creation of their transactions.
 func (c *deliveriesList) Run(s *session) error {
-	from, to, err := parseRange(c.From, c.To)
+	from, to, err := c.bounds()
 	if err != nil {
 		return err
 	}
-	p, err := s.findMerchant(c.Merchant)
+	p, err := s.findMerchant(c.Name)
 	if err != nil {
 		return err
 	}
-	views := []deliveryView{}
-	rows := table{{"AT", "ID", "STATUS", "STANDING", "ATTEMPTS", "TOLD", "NEXT", "LAST FAILURE"}}
+	var views []deliveryView
 	for e, err := range s.entriesBetween(p.ID, from.Add(-replayLookback), to) {
 		if err != nil {
 			return err
 		}
 		for _, v := range deliveryViews(e) {
-			if v.At.Before(from) || !v.At.Before(to) || c.State != "all" && c.State != v.State {
-				continue
+			if !v.At.Before(from) && v.At.Before(to) && (c.State == "all" || c.State == v.State) {
+				views = append(views, v)
 			}
-			views = append(views, v)
-			rows = append(rows, []string{formatTime(v.At), v.ID, string(v.Status), v.State, fmt.Sprint(v.Attempts), formatTime(v.DeliveredAt), formatTime(v.Next), firstNonEmpty(v.DeadReason, v.LastError)})
 		}
 	}
-	return s.show(views, rows)
+	return showList(s, views)
 }
 
 // deliveryViews lists an entry's notifications, the delivered ones first.
 func deliveryViews(e *ledger.Entry) []deliveryView {
 	var views []deliveryView
-	add := func(n ledger.Notification, state string) {
+	for i, n := range slices.Concat(e.Delivered, e.Outbox) {
+		state := deliveryWaiting
+		switch {
+		case i < len(e.Delivered):
+			state = deliveryDelivered
+		case n.DeadReason != "":
+			state = deliveryDeadLetter
+		case n.Parked:
+			state = deliveryParked
+		}
 		views = append(views, deliveryView{
-			Kind: e.Kind, ID: e.ID, WebhookID: n.ID, Status: n.Status, At: n.At, State: state, Attempts: n.Attempts, DeliveredAt: n.DeliveredAt,
-			Next: n.NextAttemptAt, LastError: n.LastReason, LastCode: n.LastStatus, DeadReason: n.DeadReason,
+			Kind: e.Kind, ID: e.ID, WebhookID: n.ID, Status: n.Status, At: n.At, State: state, Attempts: n.Attempts,
+			DeliveredAt: n.DeliveredAt, Next: n.NextAttemptAt, LastError: n.LastReason, LastCode: n.LastStatus,
+			DeadReason: n.DeadReason,
 		})
 	}
-	for _, n := range e.Delivered {
-		add(n, "told")
+	return views
+}
+
+type deliveriesShow struct {
+	ID string `arg:"" help:"An order_id, or the request id of an SMS."`
+}
+
+// attemptView is one delivery attempt of a notification.
+type attemptView struct {
+	WebhookID string        `json:"webhook_id"`
+	Status    ledger.Status `json:"status"`
+	Number    int           `json:"attempt"`
+	At        time.Time     `json:"at"`
+	Result    string        `json:"result"` // deliveryDelivered, or why it failed
+	Code      int           `json:"code,omitempty"`
+}
+
+// replayView is one replay of a notification, with its state before.
+type replayView struct {
+	WebhookID        string        `json:"webhook_id"`
+	Status           ledger.Status `json:"status"`
+	At               time.Time     `json:"at"`
+	AttemptsBefore   int           `json:"attempts_before"`
+	DeliveredBefore  time.Time     `json:"delivered_before,omitzero"`
+	DeadReasonBefore string        `json:"dead_reason_before,omitempty"`
+}
+
+// notificationHistoryView is a notification with its first delivery, which a replay does not change.
+type notificationHistoryView struct {
+	deliveryView
+	FirstDeliveredAt time.Time `json:"first_delivered_at,omitzero" col:"FIRST DELIVERED"`
+}
+
+// deliveryHistory is the complete history of a transaction's notifications.
+type deliveryHistory struct {
+	NotifyURL     string                    `json:"notify_url"`
+	Notifications []notificationHistoryView `json:"notifications"`
+	Attempts      []attemptView             `json:"attempts"`
+	Replays       []replayView              `json:"replays"`
+}
+
+// Run shows the notifications of one transaction, each attempt and each replay.
+func (c *deliveriesShow) Run(s *session) error {
+	e, err := findNotifiedEntry(s, c.ID)
+	if err != nil {
+		return err
 	}
-	for _, n := range e.Outbox {
-		switch {
-		case n.DeadReason != "":
-			add(n, "dead")
-		case n.Parked:
-			add(n, "parked")
-		default:
-			add(n, "waiting")
+	h := deliveryHistory{e.NotifyURL, []notificationHistoryView{}, attemptViews(e), replayViews(e)}
+	for _, v := range deliveryViews(e) {
+		h.Notifications = append(h.Notifications, notificationHistoryView{v, firstDelivered(e, v.Status)})
+	}
+	events := notificationEvents(e)
+	sortEvents(events)
+	return s.show(h, slices.Concat(
+		table{{"to", cmp.Or(e.NotifyURL, "no URL")}, {}}, listRows(h.Notifications), table{{}}, eventRows(events)))
+}
+
+// deadReasonText returns why the notification was a dead letter before the replay.
+func (r replayView) deadReasonText() string {
+	if r.DeadReasonBefore == "" {
+		return ""
+	}
+	return ", dead letter before: " + r.DeadReasonBefore
+}
+
+// attemptViews lists an entry's attempts in the order of time, with those before a replay.
+func attemptViews(e *ledger.Entry) []attemptView {
+	views := []attemptView{}
+	for _, a := range e.FailedAttempts {
+		views = append(views, attemptView{
+			ledger.NotificationID(e.Key, a.Status), a.Status, a.Number, a.At, a.Reason, a.HTTPStatus,
+		})
+	}
+	for _, r := range e.Replays {
+		if !r.DeliveredAt.IsZero() {
+			id := ledger.NotificationID(e.Key, r.Status)
+			views = append(views, attemptView{id, r.Status, r.Attempts, r.DeliveredAt, deliveryDelivered, 0})
 		}
 	}
+	for _, n := range e.Delivered {
+		views = append(views, attemptView{n.ID, n.Status, n.Attempts, n.DeliveredAt, deliveryDelivered, 0})
+	}
+	slices.SortStableFunc(views, func(a, b attemptView) int { return a.At.Compare(b.At) })
 	return views
+}
+
+// replayViews lists an entry's replays in the order of time.
+func replayViews(e *ledger.Entry) []replayView {
+	views := []replayView{}
+	for _, r := range e.Replays {
+		id := ledger.NotificationID(e.Key, r.Status)
+		views = append(views, replayView{id, r.Status, r.At, r.Attempts, r.DeliveredAt, r.DeadReason})
+	}
+	return views
+}
+
+// firstDelivered returns when a status was first delivered, zero for never.
+func firstDelivered(e *ledger.Entry, status ledger.Status) time.Time {
+	for _, a := range attemptViews(e) {
+		if a.Status == status && a.Result == deliveryDelivered {
+			return a.At
+		}
+	}
+	return time.Time{}
+}
+
+// notificationEvents are the events of an entry's notifications: each attempt, each replay, and each that is still due.
+func notificationEvents(e *ledger.Entry) []historyEvent {
+	var events []historyEvent
+	for _, a := range attemptViews(e) {
+		event := historyEvent{At: a.At, What: "delivered"}
+		event.Detail = fmt.Sprintf("%s, webhook-id %s, attempt %d", a.Status, a.WebhookID, a.Number)
+		if a.Result != deliveryDelivered {
+			event.What = "delivery attempt failed"
+			event.Detail = fmt.Sprintf("%s, attempt %d: %s", a.Status, a.Number, failureText(a.Result, a.Code))
+		}
+		events = append(events, event)
+	}
+	for _, r := range replayViews(e) {
+		events = append(events, historyEvent{r.At, "replayed", fmt.Sprintf("%s, webhook-id %s, after %s%s",
+			r.Status, r.WebhookID, plural(r.AttemptsBefore, "attempt"), r.deadReasonText())})
+	}
+	for _, n := range e.Outbox {
+		detail := outboxDetail(n)
+		if first := firstDelivered(e, n.Status); !first.IsZero() {
+			detail += ", first delivered at " + formatTime(first)
+		}
+		events = append(events, historyEvent{n.At, "delivery due", detail})
+	}
+	return events
+}
+
+// outboxDetail describes the state of a notification that is not delivered.
+func outboxDetail(n ledger.Notification) string {
+	detail := fmt.Sprintf("%s, webhook-id %s, %s made", n.Status, n.ID, plural(n.Attempts, "attempt"))
+	if n.LastReason != "" {
+		detail += ", the last: " + failureText(n.LastReason, n.LastStatus)
+	}
+	switch {
+	case n.DeadReason != "":
+		detail += ", dead letter: " + n.DeadReason
+	case n.Parked:
+		detail += ", parked: the endpoint is disabled"
+	case !n.NextAttemptAt.IsZero():
+		detail += ", next at " + formatTime(n.NextAttemptAt)
+	}
+	return detail
+}
+
+// failureText returns why an attempt failed, with the HTTP status if there was a response.
+func failureText(reason string, code int) string {
+	if code == 0 {
+		return reason
+	}
+	return fmt.Sprintf("%s %d", reason, code)
+}
+
+// findNotifiedEntry returns the payment or the SMS with an id.
+func findNotifiedEntry(s *session, id string) (*ledger.Entry, error) {
+	stores, err := s.openStores()
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []ledger.Kind{ledger.Payment, ledger.SMS} {
+		e, err := stores.Ledger.Get(s, ledger.Key{Kind: kind, ID: id})
+		if err != nil || e != nil {
+			return e, err
+		}
+	}
+	return nil, fmt.Errorf("there is no payment and no SMS %s: check the id, or find it with gatewayctl list", id)
 }

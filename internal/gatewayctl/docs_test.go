@@ -9,8 +9,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// TestEveryCommandHasAnExample compares the tool's page with the tool: each command has an example, and each exit code a
-// row.
+// TestEveryCommandHasAnExample compares the tool's page with the tool: each command has an example, and each exit code
+// a row.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	text, err := os.ReadFile("../../docs/gatewayctl.md")
 	if err != nil {
@@ -25,7 +25,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	leaves := 0
 	for _, command := range parser.Model.Leaves(true) {
 		leaves++
-		line := "\n    gatewayctl " + commandName(command)
+		line := "    gatewayctl " + commandName(command)
 		if !strings.Contains(page, line+" ") && !strings.Contains(page, line+"\n") {
 			t.Errorf("the page has no example of %s", commandName(command))
 		}

@@ -1,9 +1,9 @@
 package gatewayctl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"mobilegateway/shared/ledger"
@@ -13,64 +13,50 @@ import (
 
 type endpointCommands struct {
 	Show   endpointShow   `cmd:"" help:"Show whether a merchant's URL is disabled, and its server's health."`
-	Enable endpointEnable `cmd:"" help:"Enable a URL that was disabled, and queue what was parked."`
+	Enable endpointEnable `cmd:"" help:"Enable a disabled URL, and queue its parked notifications."`
 }
 
 type endpointArguments struct {
-	Merchant string `required:"" placeholder:"NAME" help:"The merchant's name or id."`
-	URL      string `name:"url" placeholder:"URL" help:"The exact URL; without, the merchant's own notif_url."`
+	merchantArgument
+	URL string `name:"url" placeholder:"URL" help:"The exact URL; the merchant's own notif_url if not given."`
 }
 
-// readHealth reads what is known of the endpoint.
-func (c endpointArguments) readHealth(s *session) (*merchant.Profile, webhook.Health, error) {
-	p, err := s.findMerchant(c.Merchant)
-	if err != nil {
-		return nil, webhook.Health{}, err
-	}
-	address := firstNonEmpty(c.URL, p.NotifURL)
+// readHealth reads the endpoint's health.
+func (c endpointArguments) readHealth(s *session, p *merchant.Profile) (webhook.Health, error) {
+	address := cmp.Or(c.URL, p.NotifURL)
 	if address == "" {
-		return nil, webhook.Health{}, fmt.Errorf("%s has no notif_url of its own: say --url", p.Name)
+		return webhook.Health{}, fmt.Errorf("%s has no notif_url of its own: name the URL with --url", p.Name)
 	}
-	h, err := s.stores.EndpointHealth.Health(s, webhook.Endpoint{MerchantID: p.ID, URL: address})
-	return p, h, err
+	return s.stores.EndpointHealth.Health(s, webhook.Endpoint{MerchantID: p.ID, URL: address})
 }
 
 // endpointView is an endpoint's health.
 type endpointView struct {
-	Merchant   string    `json:"merchant"`
-	URL        string    `json:"url"`
-	Server     string    `json:"server"`
-	Enabled    bool      `json:"enabled"`
-	FastPath   bool      `json:"fast_path"`
-	Failures   int       `json:"failures"`
-	LastError  string    `json:"last_why,omitempty"`
-	LastStatus int       `json:"last_status,omitempty"`
-	ChangedAt  time.Time `json:"changed_at,omitzero"`
-	DisabledAt time.Time `json:"disabled_at,omitzero"`
+	Merchant   string    `json:"merchant" row:"merchant"`
+	URL        string    `json:"url" row:"url"`
+	Server     string    `json:"server" row:"server"`
+	Enabled    bool      `json:"enabled" row:"enabled"`
+	FastPath   bool      `json:"fast_path" row:"fast path"`
+	Failures   int       `json:"failures" row:"server's failures in a row"`
+	LastError  string    `json:"last_error,omitempty" row:"last error"`
+	LastStatus int       `json:"last_status,omitempty" row:"last status"`
+	ChangedAt  time.Time `json:"changed_at,omitzero" row:"changed"`
+	DisabledAt time.Time `json:"disabled_at,omitzero" row:"disabled"`
 }
 
 func showEndpoint(s *session, p *merchant.Profile, h webhook.Health) error {
-	status := ""
-	if h.LastStatus != 0 {
-		status = strconv.Itoa(h.LastStatus)
-	}
-	view := endpointView{
-		Merchant: p.Name, URL: h.URL, Server: h.Server().Origin, Enabled: h.Enabled(), FastPath: h.AllowsFastPath(), Failures: h.Failures,
-		LastError: h.LastReason, LastStatus: h.LastStatus, ChangedAt: h.ChangedAt, DisabledAt: h.DisabledAt,
-	}
-	return s.show(view, table{
-		{"merchant", view.Merchant}, {"url", view.URL}, {"server", view.Server}, {"enabled", strconv.FormatBool(view.Enabled)},
-		{"fast path", strconv.FormatBool(view.FastPath)}, {"server's failures in a row", strconv.Itoa(view.Failures)},
-		{"last failure", view.LastError}, {"its status", status},
-		{"changed", formatTime(view.ChangedAt)}, {"disabled", formatTime(view.DisabledAt)},
+	return s.showView(endpointView{
+		Merchant: p.Name, URL: h.URL, Server: h.Server().Origin, Enabled: h.Enabled(), FastPath: h.AllowsFastPath(),
+		Failures: h.Failures, LastError: h.LastReason, LastStatus: h.LastStatus, ChangedAt: h.ChangedAt,
+		DisabledAt: h.DisabledAt,
 	})
 }
 
 type endpointShow struct{ endpointArguments }
 
 // Run shows the endpoint.
-func (c *endpointShow) Run(s *session) error {
-	p, h, err := c.readHealth(s)
+func (c *endpointShow) Run(s *session, p *merchant.Profile) error {
+	h, err := c.readHealth(s, p)
 	if err != nil {
 		return err
 	}
@@ -79,38 +65,35 @@ func (c *endpointShow) Run(s *session) error {
 
 type endpointEnable struct{ endpointArguments }
 
-// Run enables the endpoint first, so that what is queued after it is not parked again. What an interrupt leaves parked
-// is queued by deliveries replay --dead.
-func (c *endpointEnable) Run(s *session) error {
-	p, h, err := c.readHealth(s)
+// Run enables the endpoint first, so that queued notifications are not parked again. After an interrupt, deliveries
+// replay --dead-letters queues the rest.
+func (c *endpointEnable) Run(s *session, p *merchant.Profile) error {
+	h, err := c.readHealth(s, p)
 	if err != nil {
 		return err
 	}
 	if h.Enabled() {
-		return errors.New("the endpoint is enabled; what is still parked: deliveries replay --dead")
+		return errors.New("the endpoint is enabled already: deliveries replay --dead-letters sends what is parked")
 	}
-	since := h.DisabledAt.Add(-replayLookback)
+	enabled := h.AfterEnable(s.Now())
 	err = s.changes.execute(Action{"enable an endpoint", p.Name + " " + h.URL}, func() (string, error) {
-		if err := s.changes.saveEndpointState(h.AfterEnable(s.Now())); err != nil {
+		if err := s.changes.saveEndpointState(enabled); err != nil {
 			return "nothing", err
 		}
-		queued, err := c.queueParked(s, h.Endpoint, since)
+		queued, err := c.queueParked(s, h.Endpoint, h.DisabledAt.Add(-replayLookback))
 		return plural(queued, "notification") + " queued", err
 	})
 	if err != nil {
 		return err
 	}
-	return showEndpoint(s, p, h.AfterEnable(s.Now()))
+	return showEndpoint(s, p, enabled)
 }
 
-// queueParked queues what was parked at the endpoint since a time.
+// queueParked queues the endpoint's parked notifications of transactions since a time.
 func (c *endpointEnable) queueParked(s *session, endpoint webhook.Endpoint, since time.Time) (int, error) {
 	queued := 0
 	for e, err := range s.entriesBetween(endpoint.MerchantID, since, s.Now()) {
-		if err == nil {
-			err = s.interruption()
-		}
-		if err != nil {
+		if err = cmp.Or(err, s.Err()); err != nil {
 			return queued, err
 		}
 		if head := e.OutboxHead(); e.NotifyURL != endpoint.URL || head == nil || !head.Parked {

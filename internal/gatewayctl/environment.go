@@ -13,47 +13,45 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The local run's folder, and what it tells of itself there.
+// The folder of the local run.
 const (
 	localFlag     = "local"
 	localVariable = "LOCAL_DIR"
 	localFolder   = ".local"
 )
 
-// environment are the variables that the tool reads: those of the environment and, over them with --local, those of
-// the local run.
+// environment are the variables that the tool reads. With --local those of the local run come before the process's own.
 type environment struct {
 	processVariable func(string) string
 	localRun        map[string]string
-	readError       error // why the local run's cannot be read
+	readError       error // why the local run's variables cannot be read
 }
 
-// get reads one.
-func (s *environment) get(name string) string {
-	return cmp.Or(s.localRun[name], s.processVariable(name))
+// get returns a variable's value.
+func (e *environment) get(name string) string {
+	return cmp.Or(e.localRun[name], e.processVariable(name))
 }
 
-// loadLocalRun reads the local run's variables, once, where the command line asks for it. It gives no error, which the parser
-// would report as one of whichever flag it asks about: fault has it.
-func (s *environment) loadLocalRun(parsed *kong.Context) {
-	if s.localRun != nil || s.readError != nil {
+// loadLocalRun reads the local run's variables once if the command line has --local. It stores its error in readError:
+// the parser would report it as an error of an unrelated flag.
+func (e *environment) loadLocalRun(parsed *kong.Context) {
+	if e.localRun != nil || e.readError != nil {
 		return
 	}
 	for _, element := range parsed.Path {
 		if element.Flag == nil || element.Flag.Name != localFlag || parsed.FlagValue(element.Flag) != true {
 			continue
 		}
-		folder := cmp.Or(s.processVariable(localVariable), localFolder)
-		found, err := readLocal(folder)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("no local run uses %s: make run, or set LOCAL_DIR to its folder", folder)
+		folder := cmp.Or(e.processVariable(localVariable), localFolder)
+		e.localRun, e.readError = readLocal(folder)
+		if errors.Is(e.readError, fs.ErrNotExist) {
+			e.readError = fmt.Errorf("no local run uses %s: make run, or set LOCAL_DIR to its folder", folder)
 		}
-		s.localRun, s.readError = found, err
 		return
 	}
 }
 
-// readLocal reads aws.env, which a run writes for shells, and where its sandbox is from run.json.
+// readLocal reads the variables of a local run: aws.env, and the sandbox's address in run.json.
 func readLocal(folder string) (map[string]string, error) {
 	found := map[string]string{"ALLOW_LOOPBACK": "true"}
 	text, err := os.ReadFile(filepath.Join(folder, "aws.env"))

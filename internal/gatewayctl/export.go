@@ -14,46 +14,47 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 )
 
 type exportCommand struct {
-	Merchant string `required:"" placeholder:"NAME" help:"The merchant's name or id."`
-	From     string `required:"" placeholder:"DAY" help:"The first UTC day of creation."`
-	To       string `required:"" placeholder:"DAY" help:"The last UTC day of creation."`
-	Format   string `enum:"csv,json,ndjson" default:"csv" help:"csv; json: an array; or ndjson: one object a line."`
-	Kind     string `enum:"all,charge,pay,sms" default:"all" help:"all, charge, pay or sms."`
-	Output   string `placeholder:"FILE" help:"Write to a file; the same command continues it after an interrupt, by FILE.cursor."`
-	Cursor   string `placeholder:"CURSOR" help:"Without --output: continue where an export ended, by the cursor that it told."`
+	merchantArgument
+	dayRange
+	kindFlag
+	Format string `enum:"csv,json,ndjson" default:"csv" help:"csv; json: an array; ndjson: one object per line."`
+	Output string `placeholder:"FILE" predictor:"file" help:"Write to a file; the same command continues it."`
+	Cursor string `placeholder:"CURSOR" help:"Without --output: continue at the cursor that was printed."`
 }
 
-// csvColumns are the export's, in their order.
-var csvColumns = []string{"kind", "id", "transaction_id", "created_at", "final_at", "state", "status", "amount", "currency", "country", "operator",
-	"channel", "client_correlator", "reference_code", "operator_reference", "upstream_key", "ever_unknown", "conflicts"}
+// csvColumns are the columns of a CSV export.
+var csvColumns = []string{"kind", "id", "transaction_id", "created_at", "final_at", "state", "status", "amount",
+	"currency", "country", "operator", "channel", "client_correlator", "reference_code", "operator_reference",
+	"upstream_key", "ever_unknown", "conflicts"}
 
-// exportPosition is where an export stands: the pages before Cursor ("<day>/<the store's cursor>") are written, in Bytes.
-// Command says which export it is of.
+// exportPosition is the position of an export: the pages before Cursor ("<day>/<the store's cursor>") are written, in
+// Bytes bytes. Command identifies the export.
 type exportPosition struct {
 	Command string `json:"command"`
 	Cursor  string `json:"cursor"`
 	Bytes   int64  `json:"bytes"`
 }
 
-// Run writes the transactions in the order of creation, a page at a time: memory does not grow with their number, and
-// what is written is always whole pages, so that a continued export has each transaction once.
+// Run writes the transactions in the order of creation, a page at a time, in constant memory. It writes only whole
+// pages, so that a continued export has each transaction once.
 func (c *exportCommand) Run(s *session) error {
-	from, to, err := parseDays(c.From, c.To)
+	from, to, err := c.bounds()
 	if err != nil {
 		return err
 	}
 	if c.Output != "" && c.Cursor != "" {
-		return usageError("--output has its own cursor")
+		return usageError("--cursor does not go with --output: the file %s has its own cursor", c.cursorFile())
 	}
-	p, err := s.findMerchant(c.Merchant)
+	p, err := s.findMerchant(c.Name)
 	if err != nil {
 		return err
 	}
 	run := &exportRun{exportCommand: c, session: s, output: s.Stdout, position: exportPosition{Cursor: c.Cursor}}
-	run.position.Command = fmt.Sprint(p.ID, " ", c.From, " ", c.To, " ", c.formatName(), " ", c.Kind)
+	run.position.Command = run.description(p)
 	var file *os.File
 	if c.Output != "" {
 		if file, err = run.openOutput(); err != nil {
@@ -65,7 +66,7 @@ func (c *exportCommand) Run(s *session) error {
 		err = errors.Join(err, file.Close())
 	}
 	if errors.Is(err, errUsage) {
-		return err // of a cursor that is none: nothing was begun
+		return err // an invalid cursor: nothing was written
 	}
 	if err != nil && c.Output == "" && run.pageWritten {
 		fmt.Fprintf(s.Stderr, "Continue with --cursor %s\n", run.position.Cursor)
@@ -77,18 +78,20 @@ func (c *exportCommand) Run(s *session) error {
 	return err
 }
 
-// The formats.
+// The formats with special cases.
 const (
 	formatCSV  = "csv"
 	formatJSON = "json"
 )
 
-// formatName is the format as a cursor file names it: "json" was one object a line there, which no array continues.
-func (c *exportCommand) formatName() string {
-	if c.Format == formatJSON {
-		return "json array"
+// description identifies the export in its cursor file.
+func (c *exportCommand) description(p *merchant.Profile) string {
+	format := c.Format
+	if format == formatJSON {
+		format = "json array" // older cursor files name one object per line "json"
 	}
-	return c.Format
+	from, to := c.From.Format(time.DateOnly), c.To.Format(time.DateOnly)
+	return strings.Join([]string{p.ID, from, to, format, c.Kind}, " ")
 }
 
 func (c *exportCommand) cursorFile() string { return c.Output + ".cursor" }
@@ -99,16 +102,16 @@ type exportRun struct {
 	*session
 	output      io.Writer
 	position    exportPosition
-	written     int
+	written     int  // transactions
 	pageWritten bool // a page was written
 }
 
-// openOutput opens the file: a new one, or one to be continued, cut back to its last whole page.
+// openOutput opens a new file, or one to continue, truncated to its last whole page.
 func (x *exportRun) openOutput() (*os.File, error) {
 	text, err := os.ReadFile(x.cursorFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(x.Output); err == nil {
-			return nil, usageError("%s is there already, and is not half an export", x.Output)
+			return nil, usageError("%s exists and is not a resumable export: use another name, or delete it", x.Output)
 		}
 		text, err = json.Marshal(x.position)
 	}
@@ -117,7 +120,7 @@ func (x *exportRun) openOutput() (*os.File, error) {
 	}
 	var found exportPosition
 	if json.Unmarshal(text, &found) != nil || found.Command != x.position.Command {
-		return nil, usageError("%s is of another export", x.cursorFile())
+		return nil, usageError("%s is the cursor of another export: choose another --output", x.cursorFile())
 	}
 	x.position = found
 	file, err := os.OpenFile(x.Output, os.O_CREATE|os.O_RDWR, 0o600)
@@ -129,12 +132,12 @@ func (x *exportRun) openOutput() (*os.File, error) {
 		err = x.savePosition()
 	}
 	if err != nil {
-		_ = file.Close() // the error before it says more
+		_ = file.Close() // the first error is the cause
 	}
 	return file, err
 }
 
-// truncateAndSeek cuts a file back to what is to stay, and goes on behind it.
+// truncateAndSeek truncates a file, and continues at its new end.
 func truncateAndSeek(file *os.File, to int64) error {
 	if err := file.Truncate(to); err != nil {
 		return err
@@ -143,7 +146,7 @@ func truncateAndSeek(file *os.File, to int64) error {
 	return err
 }
 
-// savePosition stores the position, whole or not at all.
+// savePosition replaces the cursor file atomically.
 func (x *exportRun) savePosition() error {
 	text, err := json.Marshal(x.position)
 	if err != nil {
@@ -156,7 +159,7 @@ func (x *exportRun) savePosition() error {
 	return os.Rename(next, x.cursorFile())
 }
 
-// writePages writes what is left, and closes the document: one that was interrupted too, so that whatever was written can be read.
+// writePages writes the remaining pages and closes a JSON array, also after an interrupt: every output can be parsed.
 func (x *exportRun) writePages(merchantID string, from, to time.Time) error {
 	from, cursor, err := x.startingPoint(from, to)
 	if err != nil {
@@ -176,29 +179,30 @@ func (x *exportRun) writePages(merchantID string, from, to time.Time) error {
 	return err
 }
 
-// startingPoint finds the day and the store's cursor that the position is at. Past the last day there is nothing to continue, but
-// in a file whose export was ended between its last page and its end.
+// startingPoint returns the day and the store's cursor of the position. A position after the last day is only valid in
+// a file, whose export ended between its last page and its end.
 func (x *exportRun) startingPoint(from, to time.Time) (first time.Time, cursor string, err error) {
 	if x.position.Cursor == "" {
 		return from, "", nil
 	}
 	text, cursor, whole := strings.Cut(x.position.Cursor, "/")
-	first, err = parseDay(text)
+	first, err = time.Parse(time.DateOnly, text)
 	if err != nil || !whole || first.Before(from) || !first.Before(to) && x.Output == "" {
-		return first, "", usageError("the cursor is not one of this export")
+		return first, "", usageError("the cursor %q is not one of this export: repeat its range, kind and format",
+			x.position.Cursor)
 	}
 	return first, cursor, nil
 }
 
-// writePage writes a page and then the position after it.
+// writePage writes a page, and then the position after it.
 func (x *exportRun) writePage(p entryPage) error {
 	var text bytes.Buffer
 	rows := csv.NewWriter(&text)
 	if x.position.Cursor == "" && x.Format == formatCSV {
-		_ = rows.Write(csvColumns) // a buffer takes everything
+		_ = rows.Write(csvColumns) // a Buffer never fails
 	}
 	for _, e := range p.entries {
-		if x.Kind != "all" && x.Kind != string(e.Kind) || e.Kind == ledger.Reference {
+		if !x.matches(e) || e.Kind == ledger.Reference {
 			continue
 		}
 		x.written++
@@ -227,14 +231,14 @@ func (x *exportRun) writePage(p entryPage) error {
 	return x.savePosition()
 }
 
-// writeJSONObject writes a transaction as JSON: a line, or an element of the array, whose bracket comes with the first.
+// writeJSONObject writes a transaction as a line, or as an element of the array, which the first element opens.
 func (x *exportRun) writeJSONObject(text *bytes.Buffer, v entryView) error {
 	if x.Format == formatJSON {
-		mark := ",\n"
+		separator := ",\n"
 		if x.position.Bytes == 0 && text.Len() == 0 {
-			mark = "[\n"
+			separator = "[\n"
 		}
-		text.WriteString(mark)
+		text.WriteString(separator)
 	}
 	document, err := json.Marshal(v)
 	text.Write(document)
@@ -244,8 +248,7 @@ func (x *exportRun) writeJSONObject(text *bytes.Buffer, v entryView) error {
 	return err
 }
 
-// closeArray ends the array. A file's end is no part of its position: what continues the export cuts it off again, as a page
-// is that could not be written whole.
+// closeArray writes the end of the array. The position does not include it: a continued export truncates it again.
 func (x *exportRun) closeArray() error {
 	if file, ok := x.output.(*os.File); ok {
 		if err := truncateAndSeek(file, x.position.Bytes); err != nil {
@@ -260,11 +263,11 @@ func (x *exportRun) closeArray() error {
 	return err
 }
 
-// csvRow is a transaction as a row. A text that a spreadsheet would take for a formula is marked as text.
+// csvRow is a transaction as a row. A text that a spreadsheet would run as a formula gets an apostrophe.
 func csvRow(v entryView) []string {
-	row := []string{string(v.Kind), v.ID, v.PaymentID, formatTime(v.CreatedAt), formatTime(v.FinalAt), string(v.State), string(v.Status), v.Amount, v.Currency,
-		v.Country, v.Operator, v.Channel, v.Correlator, v.ReferenceCode, v.OperatorReference, v.UpstreamKey,
-		strconv.FormatBool(v.EverUnknown), strconv.Itoa(v.Conflicts)}
+	row := []string{string(v.Kind), v.ID, v.PaymentID, formatTime(v.CreatedAt), formatTime(v.FinalAt), string(v.State),
+		string(v.Status), v.Amount, v.Currency, v.Country, v.Operator, v.Channel, v.Correlator, v.ReferenceCode,
+		v.OperatorReference, v.UpstreamKey, strconv.FormatBool(v.EverUnknown), strconv.Itoa(v.Conflicts)}
 	for i, cell := range row {
 		if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 			row[i] = "'" + cell

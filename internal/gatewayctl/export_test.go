@@ -18,8 +18,8 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// generatedLedger is a ledger with so many payments that it makes each when it is asked for; all are of the first day. It does not
-// answer once, at the half, and keeps the largest heap that it saw.
+// generatedLedger is a ledger with so many payments that it makes each when it is asked for; all are of the first day.
+// It does not answer once, at the half, and keeps the largest heap that it saw.
 type generatedLedger struct {
 	*ledgermem.Store
 	shop   onboardingResult
@@ -73,7 +73,7 @@ func exportGenerated(t *testing.T, format string, count int) uint64 {
 	if format == formatJSON {
 		begins = `{"kind":"pay","id":"ShopA_%d",`
 	}
-	line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-01 --format " + format + " --output " + name
+	line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format + " --output " + name
 	d.expectFailure(line, ExitFailed, "does not answer")
 	if code, _, notes := d.run(line); code != ExitDone || !strings.Contains(notes, strconv.Itoa(count/2)+" transactions written") {
 		t.Fatalf("the second piece: exit %d, %s", code, notes)

@@ -72,7 +72,7 @@ func TestExportContinues(t *testing.T) {
 				d.addDeliveredPayment(shop, i, d.now.Add(time.Duration(i%3)*day).Add(time.Duration(i)*time.Second))
 			}
 			d.addUnknownCharge(shop, "=c1")
-			line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-03 --format " + format
+			line := "export ShopA --from 2026-03-01 --to 2026-03-03 --format " + format
 			_, whole, _ := d.run(line)
 			if ids := exportedIDs(t, format, whole); len(ids) != count+1 {
 				t.Errorf("%d transactions", len(ids))
@@ -89,7 +89,7 @@ func TestExportContinues(t *testing.T) {
 			if err := errors.Join(err, torn.Close()); err != nil {
 				t.Fatal(err)
 			}
-			d.expectFailure("export --merchant ShopA --from 2026-03-01 --to 2026-03-02 --format "+format+" --output "+file, ExitUsage, "another export")
+			d.expectFailure("export ShopA --from 2026-03-01 --to 2026-03-02 --format "+format+" --output "+file, ExitUsage, "another export")
 			for code := ExitFailed; code != ExitDone; {
 				code, _, _ = d.run(line + " --output " + file)
 			}
@@ -100,7 +100,7 @@ func TestExportContinues(t *testing.T) {
 			if format == "csv" && !strings.Contains(whole, ",'=c1,'=1+1,") {
 				t.Error("a formula is not marked as text")
 			}
-			d.expectFailure(line+" --output "+file, ExitUsage, "there already")
+			d.expectFailure(line+" --output "+file, ExitUsage, "exists and is not a resumable export")
 		})
 	}
 }
@@ -114,7 +114,7 @@ func TestExportPrintsItsCursor(t *testing.T) {
 			for i := range 2*pageSize + 1 {
 				d.addDeliveredPayment(shop, i, d.now.Add(time.Duration(i)*time.Second))
 			}
-			line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-01 --format " + format
+			line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format
 			_, whole, _ := d.run(line)
 			d.failEveryRead(2)
 			code, first, notes := d.run(line)
@@ -139,7 +139,7 @@ func TestExportOfEmptyRange(t *testing.T) {
 	d := newTestTool(t)
 	d.onboardShop()
 	for format, want := range map[string]string{"csv": strings.Join(csvColumns, ",") + "\n", "json": "[]\n", "ndjson": ""} {
-		line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-02 --format " + format
+		line := "export ShopA --from 2026-03-01 --to 2026-03-02 --format " + format
 		if code, out, notes := d.run(line); code != ExitDone || out != want || !strings.Contains(notes, "0 transactions written") {
 			t.Errorf("%s: exit %d, %q, %s", format, code, out, notes)
 		}
@@ -156,7 +156,7 @@ func TestExportRefusesACursor(t *testing.T) {
 	d.addDeliveredPayment(d.onboardShop(), 1, d.now)
 	for _, cursor := range []string{"garbage", "2026-03-01", "2026-02-28/", "2026-03-02/", "2027-01-01/x", "/", "2026-3-1/"} {
 		for _, format := range []string{"csv", "json"} {
-			code, out, notes := d.run("export --merchant ShopA --from 2026-03-01 --to 2026-03-01 --format " + format + " --cursor " + cursor)
+			code, out, notes := d.run("export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format + " --cursor " + cursor)
 			if code != ExitUsage || out != "" || !strings.Contains(notes, "not one of this export") || strings.Contains(notes, "Continue") || strings.Contains(notes, "written") {
 				t.Errorf("%s: exit %d, %q, %s", cursor, code, out, notes)
 			}
@@ -169,7 +169,7 @@ func TestExportResumedAfterLastPage(t *testing.T) {
 	d := newTestTool(t)
 	d.addDeliveredPayment(d.onboardShop(), 1, d.now)
 	file := filepath.Join(t.TempDir(), "out")
-	line := "export --merchant ShopA --from 2026-03-01 --to 2026-03-01 --format json --output " + file
+	line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format json --output " + file
 	d.failEveryRead(1)
 	d.expectFailure(line, ExitFailed, "injected")
 	d.ledger.InjectFaults(nil)

@@ -147,27 +147,3 @@ func TestOperators(t *testing.T) {
 	}
 	d.expectFailure("operator set /nowhere/file", ExitUsage, "/nowhere/file")
 }
-
-func TestCompletion(t *testing.T) {
-	d := newTestTool(t)
-	for line, want := range map[string]string{
-		"complete --":                 "merchant",
-		"complete -- keys add":        "callbacks",
-		"complete -- export --format": "csv",
-		"complete -- merchant add":    "--country",
-		"completion bash":             "complete -o default -F _gatewayctl gatewayctl",
-		"completion zsh":              "#compdef gatewayctl",
-		"completion fish":             "complete -c gatewayctl",
-		"--help":                      "webhook-secret rotate",
-		"merchant add --help":         "--notif-url",
-	} {
-		if code, out, notes := d.run(line); code != ExitDone || !strings.Contains(out, want) {
-			t.Errorf("%s: exit %d, %s lacks %s; %s", line, code, out, want, notes)
-		}
-	}
-	if _, out, _ := d.run("complete --"); strings.Contains(out, "complete\n") {
-		t.Error("the hidden command is offered")
-	}
-	d.expectFailure("", ExitUsage, "expected")
-	d.expectFailure("bogus", ExitUsage, "bogus")
-}

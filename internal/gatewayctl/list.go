@@ -14,70 +14,92 @@ import (
 // Limits of reading.
 const (
 	pageSize      = 200 // entries in memory at once
-	parallelReads = 8   // reads side by side
-	day           = 24 * time.Hour
+	parallelReads = 8   // concurrent reads
 )
 
 type listCommand struct {
-	Merchant string `required:"" placeholder:"NAME" help:"The merchant's name or id."`
-	Day      string `required:"" placeholder:"DAY" help:"The UTC day of creation, such as 2026-03-01."`
-	Kind     string `enum:"all,charge,pay,sms" default:"all" help:"all, charge, pay or sms."`
-	Status   string `placeholder:"STATUS" help:"Only this status, such as pending; or this state, such as unknown."`
+	merchantArgument
+	Day utcDay `placeholder:"DAY" help:"The UTC day of creation, such as 2026-03-01; today if not given."`
+	dayRange
+	kindFlag
+	Status string `placeholder:"STATUS" help:"Only this status, such as pending; or this state, such as unknown."`
 }
 
-// Run lists the day in the order of creation. A day that is too large for that is exported instead.
-func (c *listCommand) Run(s *session) error {
-	at, err := parseDay(c.Day)
-	if err != nil {
-		return err
-	}
+// kindFlag selects transactions by their kind.
+type kindFlag struct {
+	Kind string `enum:"all,charge,pay,sms" default:"all" help:"all, charge, pay or sms."`
+}
+
+// matches reports whether an entry is selected.
+func (c kindFlag) matches(e *ledger.Entry) bool { return c.Kind == "all" || c.Kind == string(e.Kind) }
+
+// Validate refuses an unknown status and a day beside a range.
+func (c *listCommand) Validate() error {
 	if c.Status != "" && !slices.Contains(statusAndStateNames(), c.Status) {
-		return usageError("--status %q is not one of %s", c.Status, joinComma(statusAndStateNames()))
+		return fmt.Errorf("--status %q is not one of %s", c.Status, joinComma(statusAndStateNames()))
 	}
-	p, err := s.findMerchant(c.Merchant)
+	if !c.Day.IsZero() && !(c.From.IsZero() && c.To.IsZero()) {
+		return errors.New("--day excludes --from and --to: use the day or the range")
+	}
+	return nil
+}
+
+// Run lists the transactions in the order of creation. For very many transactions use export.
+func (c *listCommand) Run(s *session) error {
+	from := c.Day.Time
+	if from.IsZero() {
+		from = s.Now().UTC().Truncate(day)
+	}
+	to := from.Add(day)
+	if !c.From.IsZero() || !c.To.IsZero() {
+		var err error
+		if from, to, err = c.bounds(); err != nil {
+			return err
+		}
+	}
+	p, err := s.findMerchant(c.Name)
 	if err != nil {
 		return err
 	}
-	views := []entryView{}
-	rows := table{{"CREATED", "KIND", "ID", "STATE", "STATUS", "AMOUNT", "CURRENCY", "OPERATOR"}}
-	for e, err := range s.entriesBetween(p.ID, at, at.Add(day)) {
+	var views []entryView
+	for e, err := range s.entriesBetween(p.ID, from, to) {
 		if err != nil {
 			return err
 		}
-		v := entryViewOf(e)
-		if c.Kind != "all" && c.Kind != string(v.Kind) || c.Status != "" && c.Status != string(v.Status) && c.Status != string(v.State) {
-			continue
+		if c.matches(e) && (c.Status == "" || c.Status == string(e.Status) || c.Status == string(e.State)) {
+			views = append(views, entryViewOf(e))
 		}
-		views = append(views, v)
-		rows = append(rows, []string{formatTime(v.CreatedAt), string(v.Kind), v.ID, string(v.State), string(v.Status), v.Amount, v.Currency, v.Operator})
 	}
-	return s.show(views, rows)
+	return showList(s, views)
 }
 
-// statusAndStateNames are what --status may be: the statuses of payments and SMS, and the states.
+// statusAndStateNames returns the values of --status: the statuses of payments and SMS, and the states.
 func statusAndStateNames() []string {
-	var words []string
+	var names []string
 	for _, status := range []ledger.Status{
-		ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired, ledger.MessageWaiting, ledger.DeliveredToNetwork,
-		ledger.DeliveredToTerminal, ledger.DeliveryUncertain, ledger.DeliveryImpossible, ledger.NotificationNotSupp,
+		ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired,
+		ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal, ledger.DeliveryUncertain,
+		ledger.DeliveryImpossible, ledger.NotificationNotSupp,
 	} {
-		words = append(words, string(status))
+		names = append(names, string(status))
 	}
-	for _, state := range []ledger.State{ledger.Reserved, ledger.Done, ledger.Refused, ledger.Unknown, ledger.Released} {
-		words = append(words, string(state))
+	for _, state := range []ledger.State{
+		ledger.Reserved, ledger.Done, ledger.Refused, ledger.Unknown, ledger.Released,
+	} {
+		names = append(names, string(state))
 	}
-	return words
+	return names
 }
 
-// entryPage is some entries of a day, and the cursor of what follows: "" at the end of the day.
+// entryPage is a page of a day's entries. next is the cursor of the next page, "" on the day's last page.
 type entryPage struct {
 	day     time.Time
 	entries []*ledger.Entry
 	next    string
 }
 
-// pagesBetween reads the entries that a merchant created from a day on and before a moment, page by page. It begins at a cursor
-// of the first day.
+// pagesBetween reads the entries that a merchant created from a day on and before a time, page by page. It begins at a
+// cursor of the first day.
 func (s *session) pagesBetween(merchantID string, from, to time.Time, cursor string) iter.Seq2[entryPage, error] {
 	return func(yield func(entryPage, error) bool) {
 		for at := from.UTC().Truncate(day); at.Before(to); at = at.Add(day) {
@@ -96,7 +118,7 @@ func (s *session) pagesBetween(merchantID string, from, to time.Time, cursor str
 	}
 }
 
-// entriesBetween is pages, entry by entry.
+// entriesBetween is pagesBetween, entry by entry.
 func (s *session) entriesBetween(merchantID string, from, to time.Time) iter.Seq2[*ledger.Entry, error] {
 	return func(yield func(*ledger.Entry, error) bool) {
 		for p, err := range s.pagesBetween(merchantID, from, to, "") {
@@ -113,7 +135,8 @@ func (s *session) entriesBetween(merchantID string, from, to time.Time) iter.Seq
 	}
 }
 
-// readEntries reads keys, some side by side, in their order. Those that are gone by now are left out.
+// readEntries reads entries concurrently and returns them in the order of their keys. It skips those that no longer
+// exist.
 func (s *session) readEntries(keys []ledger.Key) ([]*ledger.Entry, error) {
 	found, faults := make([]*ledger.Entry, len(keys)), make([]error, len(keys))
 	var group sync.WaitGroup
@@ -131,11 +154,5 @@ func (s *session) readEntries(keys []ledger.Key) ([]*ledger.Entry, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("read the transactions: %w", err)
 	}
-	left := found[:0]
-	for _, e := range found {
-		if e != nil {
-			left = append(left, e)
-		}
-	}
-	return left, nil
+	return slices.DeleteFunc(found, func(e *ledger.Entry) bool { return e == nil }), nil
 }

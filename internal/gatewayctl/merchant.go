@@ -9,45 +9,43 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/money"
 	"mobilegateway/shared/operator"
 )
 
 type merchantCommands struct {
-	Add     merchantAdd     `cmd:"" help:"Onboard a merchant: a profile, a token, a client secret and a webhook secret, shown this once."`
+	Add     merchantAdd     `cmd:"" help:"Onboard a merchant: create its profile and show its secrets once."`
 	Show    merchantShow    `cmd:"" help:"Show a merchant, without secrets."`
 	List    merchantList    `cmd:"" help:"List all merchants."`
-	Change  merchantChange  `cmd:"" help:"Change what a merchant may use and where it is notified."`
+	Change  merchantChange  `cmd:"" help:"Change a merchant's entitlements, limits and notification URL."`
 	Suspend merchantSuspend `cmd:"" help:"Refuse all of a merchant's tokens, within a minute."`
 	Resume  merchantResume  `cmd:"" help:"End a suspension."`
 }
 
-// merchantArgument is the merchant that a command is about.
-type merchantArgument struct {
-	Name string `arg:"" help:"The merchant's name or id."`
-}
-
-// entitlements are the parts of a profile that people fill in. A list that is given takes the place of the one there is.
+// entitlements are the parts of a profile that people set. A list that is given replaces the stored one.
 type entitlements struct {
-	Operations    []string `name:"operation" enum:"charge,pay,sms" placeholder:"NAME" help:"Operations: charge, pay, sms."`
-	Countries     []string `name:"country" placeholder:"CODE" help:"Countries (alpha-2), the home country first."`
-	Operators     []string `name:"operator" placeholder:"NAME" help:"Operators, in the order of preference."`
-	OnBehalfOf    []string `name:"on-behalf-of" placeholder:"TEXT" help:"Values of a charge's onBehalfOf."`
-	SenderNames   []string `name:"sender-name" placeholder:"TEXT" help:"Values of an SMS's senderName; none allows any."`
-	Hosts         []string `name:"host" placeholder:"HOST" help:"Hosts that notif_url may name."`
-	NotifURL      string   `name:"notif-url" placeholder:"URL" help:"Where the merchant is notified if a payment names no URL."`
-	AllowLoopback bool     `variable:"ALLOW_LOOPBACK" help:"Accept addresses of this machine: for the local run alone, where it is understood."`
+	Operations  []string `name:"operation" enum:"charge,pay,sms" placeholder:"NAME" help:"charge, pay, sms."`
+	Countries   []string `name:"country" placeholder:"CODE" help:"Countries (alpha-2), the home country first."`
+	Operators   []string `name:"operator" placeholder:"NAME" help:"Operators, in the order of preference."`
+	OnBehalfOf  []string `name:"on-behalf-of" placeholder:"TEXT" help:"Values of a charge's onBehalfOf."`
+	SenderNames []string `name:"sender-name" placeholder:"TEXT" help:"Values of an SMS's senderName."`
+	Hosts       []string `name:"host" placeholder:"HOST" help:"Hosts that notif_url may name."`
+	NotifURL    string   `name:"notif-url" placeholder:"URL" help:"URL to notify if a payment names none."`
+	loopbackFlag
 	limits
 }
 
-// apply fills a profile in and checks it.
+// apply sets the given parts of a profile and validates it.
 func (c entitlements) apply(p *merchant.Profile) error {
 	for _, part := range []struct {
 		given []string
 		to    *[]string
 	}{
-		{c.Operations, &p.Operations}, {upperAll(c.Countries), &p.Countries}, {lowerAll(c.Operators), &p.Operators},
-		{c.OnBehalfOf, &p.OnBehalfOf}, {c.SenderNames, &p.SenderNames}, {c.Hosts, &p.NotificationHosts},
+		{c.Operations, &p.Operations}, {mapTexts(c.Countries, strings.ToUpper), &p.Countries},
+		{mapTexts(c.Operators, strings.ToLower), &p.Operators}, {c.OnBehalfOf, &p.OnBehalfOf},
+		{c.SenderNames, &p.SenderNames}, {c.Hosts, &p.NotificationHosts},
 	} {
 		if len(part.given) > 0 {
 			*part.to = part.given
@@ -65,15 +63,14 @@ func (c entitlements) apply(p *merchant.Profile) error {
 	faults := []error{c.limits.apply(p), p.Validate(c.AllowLoopback)}
 	for _, name := range p.Operators {
 		if _, known := operator.FindCapabilities(name); !known {
-			faults = append(faults, fmt.Errorf("operator %q is not one of %s", name, strings.Join(operator.Names(), ", ")))
+			faults = append(faults, unknownOperatorError(name))
 		}
 	}
-	return errors.Join(faults...)
+	if err := errors.Join(faults...); err != nil {
+		return usageError("%w", err)
+	}
+	return nil
 }
-
-func upperAll(texts []string) []string { return mapTexts(texts, strings.ToUpper) }
-
-func lowerAll(texts []string) []string { return mapTexts(texts, strings.ToLower) }
 
 func mapTexts(texts []string, change func(string) string) []string {
 	var changed []string
@@ -83,18 +80,62 @@ func mapTexts(texts []string, change func(string) string) []string {
 	return changed
 }
 
+// limits are the flags of a profile's limits. A limit that is not given stays.
+type limits struct {
+	RequestsPerSecond *int     `placeholder:"N" help:"Requests per second that the merchant may send; 0 for no limit."`
+	Burst             *int     `placeholder:"N" help:"Requests that may come at once; 0 for those of one second."`
+	DailyAmounts      []string `name:"daily-amount" placeholder:"CURRENCY=AMOUNT" help:"${daily_amount_help}"`
+}
+
+// noLimit removes a currency's limit.
+const noLimit = "none"
+
+// apply sets the given limits of a profile.
+func (c limits) apply(p *merchant.Profile) error {
+	if c.RequestsPerSecond != nil {
+		p.RequestsPerSecond = *c.RequestsPerSecond
+		if p.RequestsPerSecond == 0 {
+			p.Burst = 0
+		}
+	}
+	if c.Burst != nil {
+		p.Burst = *c.Burst
+	}
+	var faults []error
+	for _, text := range c.DailyAmounts {
+		currency, amount, _ := strings.Cut(text, "=")
+		currency = strings.ToUpper(currency)
+		exponent, known := market.CurrencyExponent(currency)
+		minor, err := money.Parse(amount, exponent)
+		switch {
+		case !known:
+			faults = append(faults, fmt.Errorf("daily amount %q: no country has this currency", text))
+		case amount == noLimit:
+			delete(p.DailyAmounts, currency)
+		case err != nil:
+			faults = append(faults, fmt.Errorf("daily amount %q: not an amount in %s", text, currency))
+		default:
+			if p.DailyAmounts == nil {
+				p.DailyAmounts = map[string]int64{}
+			}
+			p.DailyAmounts[currency] = minor
+		}
+	}
+	return errors.Join(faults...)
+}
+
 type merchantAdd struct {
-	Name string `arg:"" help:"The merchant's name: letters and digits, at most 20; for ever."`
+	Name string `arg:"" help:"The merchant's name: at most 20 letters and digits. It cannot change."`
 	entitlements
 }
 
-// onboardingResult is what a merchant gets at its onboarding.
+// onboardingResult is what a merchant receives at its onboarding.
 type onboardingResult struct {
 	merchantView
-	AccessToken   string `json:"access_token"`
-	ClientID      string `json:"client_id"`
-	ClientSecret  string `json:"client_secret"`
-	WebhookSecret string `json:"webhook_secret"`
+	AccessToken   string `json:"access_token" row:"access token"`
+	ClientID      string `json:"client_id" row:"client id"`
+	ClientSecret  string `json:"client_secret" row:"client secret"`
+	WebhookSecret string `json:"webhook_secret" row:"webhook secret"`
 }
 
 // Run onboards the merchant and shows its secrets.
@@ -113,7 +154,7 @@ func (c *merchantAdd) Run(s *session) error {
 		return usageError("%w", err)
 	}
 	if err := c.apply(profile); err != nil {
-		return usageError("%w", err)
+		return err
 	}
 	var output onboardingResult
 	err = s.changes.execute(Action{"add a merchant", c.Name}, func() (string, error) {
@@ -123,12 +164,7 @@ func (c *merchantAdd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	shown := *profile
-	shown.ID = output.ID
-	rows := append(profileRows(&shown),
-		[]string{"access token", output.AccessToken}, []string{"client id", output.ClientID},
-		[]string{"client secret", output.ClientSecret}, []string{"webhook secret", output.WebhookSecret})
-	return s.show(output, rows)
+	return s.showView(output)
 }
 
 // onboard issues the secrets and stores the profile.
@@ -149,7 +185,7 @@ func (c *merchantAdd) onboard(s *session, p *merchant.Profile) (onboardingResult
 		return onboardingResult{}, err
 	}
 	view := merchantViewOf(p, s.Now())
-	view.ID = s.changes.revealSecret(p.ID) // a dry run's is never used
+	view.ID = s.changes.revealSecret(p.ID) // the id of a dry run is never used
 	return onboardingResult{
 		merchantView: view, AccessToken: s.changes.revealSecret(token), ClientID: view.ID,
 		ClientSecret: s.changes.revealSecret(clientSecret), WebhookSecret: s.changes.revealSecret(webhookSecret),
@@ -159,44 +195,49 @@ func (c *merchantAdd) onboard(s *session, p *merchant.Profile) (onboardingResult
 type merchantShow struct{ merchantArgument }
 
 // Run shows the profile.
-func (c *merchantShow) Run(s *session) error {
-	p, err := s.findMerchant(c.Name)
+func (c *merchantShow) Run(s *session, p *merchant.Profile) error {
+	return s.showView(merchantViewOf(p, s.Now()))
+}
+
+// allMerchants returns the profiles of all merchants in no order.
+func (s *session) allMerchants() ([]*merchant.Profile, error) {
+	stores, err := s.openStores()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.show(merchantViewOf(p, s.Now()), profileRows(p))
+	ids, err := stores.Merchants.IDs(s)
+	if err != nil {
+		return nil, err
+	}
+	var profiles []*merchant.Profile
+	for _, id := range ids {
+		p, err := stores.Merchants.Profile(s, id)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			profiles = append(profiles, p)
+		}
+	}
+	return profiles, nil
 }
 
 type merchantList struct{}
 
 // Run lists the merchants by name.
 func (c *merchantList) Run(s *session) error {
-	stores, err := s.openStores()
+	profiles, err := s.allMerchants()
 	if err != nil {
 		return err
 	}
-	ids, err := stores.Merchants.IDs(s)
-	if err != nil {
-		return err
-	}
-	views := []merchantView{}
-	for _, id := range ids {
-		p, err := stores.Merchants.Profile(s, id)
-		if err != nil {
-			return err
-		}
-		if p != nil {
-			views = append(views, merchantViewOf(p, s.Now()))
-		}
+	var views []merchantView
+	for _, p := range profiles {
+		views = append(views, merchantViewOf(p, s.Now()))
 	}
 	slices.SortFunc(views, func(a, b merchantView) int {
 		return cmp.Compare(merchant.NormalizeName(a.Name), merchant.NormalizeName(b.Name))
 	})
-	rows := table{{"NAME", "ID", "STATUS", "OPERATIONS", "COUNTRIES", "OPERATORS", "CREATED"}}
-	for _, v := range views {
-		rows = append(rows, []string{v.Name, v.ID, v.Status, joinComma(v.Operations), joinComma(v.Countries), joinComma(v.Operators), formatTime(v.Created)})
-	}
-	return s.show(views, rows)
+	return showList(s, views)
 }
 
 type merchantChange struct {
@@ -206,28 +247,24 @@ type merchantChange struct {
 	NoSenders   bool   `name:"any-sender-name" help:"Allow any senderName."`
 }
 
-// Run changes the profile and shows what is different.
-func (c *merchantChange) Run(s *session) error {
-	return changeProfile(s, c.Name, "change a merchant", func(p *merchant.Profile) error {
+// Run changes the profile and shows the differences.
+func (c *merchantChange) Run(s *session, p *merchant.Profile) error {
+	return changeProfile(s, p, "change a merchant", func() error {
 		if c.NoSenders {
 			p.SenderNames = nil
 		}
-		p.HomeCountry = firstNonEmpty(strings.ToUpper(c.HomeCountry), p.HomeCountry)
-		p.UpdatedAt = s.Now().UTC().Truncate(time.Millisecond)
-		if err := c.apply(p); err != nil {
-			return usageError("%w", err)
-		}
-		return nil
+		p.HomeCountry = cmp.Or(strings.ToUpper(c.HomeCountry), p.HomeCountry)
+		return c.apply(p)
 	})
 }
 
 type merchantSuspend struct{ merchantArgument }
 
 // Run suspends the merchant.
-func (c *merchantSuspend) Run(s *session) error {
-	return changeProfile(s, c.Name, "suspend a merchant", func(p *merchant.Profile) error {
+func (c *merchantSuspend) Run(s *session, p *merchant.Profile) error {
+	return changeProfile(s, p, "suspend a merchant", func() error {
 		if p.Status == merchant.StatusSuspended {
-			return errNoChange // its short-lived tokens are refused as it is
+			return errNoChange // a second suspension would only revoke short-lived tokens again
 		}
 		merchant.Suspend(p, s.Now())
 		return nil
@@ -237,51 +274,50 @@ func (c *merchantSuspend) Run(s *session) error {
 type merchantResume struct{ merchantArgument }
 
 // Run ends the suspension.
-func (c *merchantResume) Run(s *session) error {
-	return changeProfile(s, c.Name, "resume a merchant", func(p *merchant.Profile) error {
+func (c *merchantResume) Run(s *session, p *merchant.Profile) error {
+	return changeProfile(s, p, "resume a merchant", func() error {
 		merchant.Resume(p, s.Now())
 		return nil
 	})
 }
 
-// errNoChange refuses a change that is none.
-var errNoChange = errors.New("nothing would be different")
+// errNoChange refuses a command that would change nothing.
+var errNoChange = errors.New("nothing would change: the profile already is as requested")
 
-// fieldChange is one field that a change gives another value.
+// fieldChange is a field of a profile with its old and new value.
 type fieldChange struct {
-	Field  string `json:"field"`
-	Before string `json:"before"`
-	After  string `json:"after"`
+	Field  string `json:"field" col:"FIELD"`
+	Before string `json:"before" col:"BEFORE"`
+	After  string `json:"after" col:"AFTER"`
 }
 
-// changeProfile changes a stored profile and shows the differences, which the audit record keeps too.
-func changeProfile(s *session, name, what string, change func(*merchant.Profile) error) error {
-	p, err := s.findMerchant(name)
-	if err != nil {
+// changeProfile applies a change to a profile, stores it and shows the differences, which the audit record keeps too.
+func changeProfile(s *session, p *merchant.Profile, what string, change func() error) error {
+	_, before := viewCells(merchantViewOf(p, s.Now()), "row")
+	if err := change(); err != nil {
 		return err
 	}
-	before := profileRows(p)
-	if err := change(p); err != nil {
-		return err
-	}
-	differences, words := []fieldChange{}, []string{}
-	rows := table{{"FIELD", "BEFORE", "AFTER"}}
-	for i, row := range profileRows(p) {
-		if row[1] == before[i][1] || row[0] == "updated" {
+	p.UpdatedAt = s.Now().UTC().Truncate(time.Millisecond)
+	var differences []fieldChange
+	var details []string
+	fields, after := viewCells(merchantViewOf(p, s.Now()), "row")
+	for i, field := range fields {
+		if after[i] == before[i] || field == "updated" {
 			continue
 		}
-		differences = append(differences, fieldChange{row[0], before[i][1], row[1]})
-		rows = append(rows, []string{row[0], before[i][1], row[1]})
-		words = append(words, fmt.Sprintf("%s: %s -> %s", row[0], firstNonEmpty(before[i][1], "none"), firstNonEmpty(row[1], "none")))
+		d := fieldChange{field, before[i], after[i]}
+		differences = append(differences, d)
+		before, after := cmp.Or(d.Before, "none"), cmp.Or(d.After, "none")
+		details = append(details, fmt.Sprintf("%s: %s -> %s", d.Field, before, after))
 	}
 	if len(differences) == 0 {
 		return errNoChange
 	}
-	err = s.changes.execute(Action{what, p.Name}, func() (string, error) {
-		return strings.Join(words, "; "), s.changes.updateMerchant(p)
+	err := s.changes.execute(Action{what, p.Name}, func() (string, error) {
+		return strings.Join(details, "; "), s.changes.updateMerchant(p)
 	})
 	if err != nil {
 		return err
 	}
-	return s.show(differences, rows)
+	return showList(s, differences)
 }

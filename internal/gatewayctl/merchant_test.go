@@ -23,7 +23,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 		"merchant add ShopB --country ci --operator sandbox", "merchant change ShopA --country ci,sn", "merchant suspend ShopA", "host add ShopA b.example",
 		"token issue ShopA", "token rotate ShopA", "token revoke ShopA 1", "token revoke ShopA --short-lived", "client-secret issue ShopA",
 		"client-secret rotate ShopA", "client-secret revoke ShopA 1", "webhook-secret show ShopA", "webhook-secret rotate ShopA",
-		"webhook-secret revoke ShopA 1 --last", "keys add tokens", "operator set -", "deliveries replay --id ShopA_1",
+		"webhook-secret revoke ShopA 1 --last", "keys add tokens", "operator set -", "deliveries replay ShopA_1",
 	} {
 		code, out, notes := d.run(line)
 		if code != ExitDone || !strings.Contains(notes, "Dry run") {
@@ -102,7 +102,7 @@ func TestChangeSuspendResume(t *testing.T) {
 	if joinComma(view.Countries) != "SN, CI" || view.HomeCountry != "SN" || joinComma(view.NotificationHosts) != "b.example" || len(differences) != 4 {
 		t.Errorf("%+v after %+v", view, differences)
 	}
-	d.expectFailure("merchant change ShopA --country sn,ci"+confirmFlags, ExitFailed, "nothing would be different")
+	d.expectFailure("merchant change ShopA --country sn,ci"+confirmFlags, ExitFailed, "nothing would change")
 	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
 	d.mustRun("merchant show ShopA", &view)
 	if view.Status != merchant.StatusSuspended || view.Generation != 2 {
@@ -121,7 +121,7 @@ func TestHosts(t *testing.T) {
 	d.onboardShop()
 	d.expectFailure("host add ShopA 10.0.0.1"+confirmFlags, ExitUsage, "10.0.0.1")
 	d.expectFailure("host add ShopA 127.0.0.1:8080"+confirmFlags, ExitUsage, "127.0.0.1")
-	d.expectFailure("host add ShopA shop.example"+confirmFlags, ExitFailed, "nothing would be different")
+	d.expectFailure("host add ShopA shop.example"+confirmFlags, ExitFailed, "nothing would change")
 	d.expectFailure("host remove ShopA shop.example"+confirmFlags, ExitUsage, "notif_url")
 	d.mustRun("host add ShopA b.example c.example:8443"+confirmFlags, nil)
 	d.mustRun("host remove ShopA b.example"+confirmFlags, nil)
@@ -138,7 +138,7 @@ func TestAudit(t *testing.T) {
 	d.now = d.now.Add(48 * time.Hour)
 	d.audit.outcomes = nil
 	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
-	if joinComma(d.audit.outcomes) != "begun, done" {
+	if joinComma(d.audit.outcomes) != "started, done" {
 		t.Errorf("halves: %v", d.audit.outcomes)
 	}
 	d.now = d.now.Add(time.Second)
@@ -223,7 +223,7 @@ func TestWebhookSecrets(t *testing.T) {
 	d.mustRun("keys add webhooks"+confirmFlags, nil)
 	d.now = d.now.Add(5 * time.Minute)
 	d.mustRun("webhook-secret rotate ShopA"+confirmFlags, &second)
-	d.mustRun("webhook-secret show ShopA --version 1"+confirmFlags, &shown)
+	d.mustRun("webhook-secret show ShopA 1"+confirmFlags, &shown)
 	if second.Version != 2 || second.Secret == first.Secret || shown.Secret != first.Secret {
 		t.Errorf("rotated: %+v, then %+v", second, shown)
 	}
@@ -234,7 +234,7 @@ func TestWebhookSecrets(t *testing.T) {
 	}
 	d.expectFailure("webhook-secret rotate ShopA"+confirmFlags, ExitFailed, "two are live")
 	d.mustRun("webhook-secret revoke ShopA 1"+confirmFlags, nil)
-	d.expectFailure("webhook-secret show ShopA --version 1"+confirmFlags, ExitFailed, "no credential")
+	d.expectFailure("webhook-secret show ShopA 1"+confirmFlags, ExitFailed, "no credential")
 }
 
 // A revoked secret is never issued again.
@@ -293,10 +293,10 @@ func TestRevokeNeedsTokenNumber(t *testing.T) {
 func TestSuspendingTwice(t *testing.T) {
 	d := newTestTool(t)
 	d.onboardShop()
-	d.expectFailure("merchant resume ShopA"+confirmFlags, ExitFailed, "nothing would be different")
+	d.expectFailure("merchant resume ShopA"+confirmFlags, ExitFailed, "nothing would change")
 	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
 	for _, hand := range []string{"", confirmFlags} {
-		d.expectFailure("merchant suspend ShopA"+hand, ExitFailed, "nothing would be different")
+		d.expectFailure("merchant suspend ShopA"+hand, ExitFailed, "nothing would change")
 	}
 	var view merchantView
 	if d.mustRun("merchant show ShopA", &view); view.Generation != 2 {

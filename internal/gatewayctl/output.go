@@ -4,23 +4,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
 )
 
-// table is what people read: rows of texts, the heading first.
+// table is the output for people: rows of cells.
 type table [][]string
 
-// show writes an answer: as JSON for programs, else as a table. An empty list is [] in JSON and says so to people.
+// show writes a result: with --json as JSON, else as a table.
 func (s *session) show(value any, rows table) error {
 	if s.JSON {
 		return writeJSON(s.Stdout, value)
-	}
-	if len(rows) == 1 && rows[0][0] == strings.ToUpper(rows[0][0]) {
-		_, err := fmt.Fprintln(s.Stderr, "There is none.")
-		return err
 	}
 	var text strings.Builder
 	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -30,7 +28,7 @@ func (s *session) show(value any, rows table) error {
 		}
 		fmt.Fprintln(writer, strings.Join(row, "\t"))
 	}
-	_ = writer.Flush() // a Builder takes everything
+	_ = writer.Flush() // a Builder never fails
 	for line := range strings.Lines(text.String()) {
 		if _, err := fmt.Fprintln(s.Stdout, strings.TrimRight(line, " \n")); err != nil {
 			return err
@@ -39,7 +37,82 @@ func (s *session) show(value any, rows table) error {
 	return nil
 }
 
-// writeJSON writes a document for programs.
+// showView writes one view. Its fields with a row tag are the rows of the table, unless they are empty.
+func (s *session) showView(view any) error { return s.show(view, viewRows(view)) }
+
+// showList writes a list of views. Their fields with a col tag are the columns of the table.
+func showList[T any](s *session, views []T) error {
+	if len(views) == 0 && !s.JSON {
+		_, err := fmt.Fprintln(s.Stderr, "There is none.")
+		return err
+	}
+	return s.show(append([]T{}, views...), listRows(views))
+}
+
+// viewRows are the labels and texts of a view, without empty texts.
+func viewRows(view any) (rows table) {
+	labels, texts := viewCells(view, "row")
+	for i, text := range texts {
+		if text != "" {
+			rows = append(rows, []string{labels[i], text})
+		}
+	}
+	return rows
+}
+
+// listRows are a heading and a row for each view.
+func listRows[T any](views []T) (rows table) {
+	for _, view := range views {
+		heading, texts := viewCells(view, "col")
+		if rows == nil {
+			rows = table{heading}
+		}
+		rows = append(rows, texts)
+	}
+	return rows
+}
+
+// viewCells returns the tags and the texts of a struct's fields that have a tag, those of embedded structs included.
+func viewCells(view any, tag string) (labels, texts []string) {
+	value := reflect.ValueOf(view)
+	for _, field := range reflect.VisibleFields(value.Type()) {
+		label, tagged := field.Tag.Lookup(tag)
+		if !tagged {
+			continue
+		}
+		cell := value.FieldByIndex(field.Index)
+		text := ""
+		if !cell.IsZero() || !strings.Contains(field.Tag.Get("json"), ",omit") {
+			text = cellText(cell)
+		}
+		labels, texts = append(labels, label), append(texts, text)
+	}
+	return labels, texts
+}
+
+// cellText returns a value's text: a list separated by commas, a map as its values and keys.
+func cellText(value reflect.Value) string {
+	if at, ok := value.Interface().(time.Time); ok {
+		return formatTime(at)
+	}
+	var texts []string
+	switch value.Kind() {
+	case reflect.Slice:
+		for i := range value.Len() {
+			texts = append(texts, cellText(value.Index(i)))
+		}
+	case reflect.Map:
+		for iter := value.MapRange(); iter.Next(); {
+			texts = append(texts, cellText(iter.Value())+" "+cellText(iter.Key()))
+		}
+		slices.Sort(texts)
+	default:
+		return fmt.Sprint(value.Interface())
+	}
+	return joinComma(texts)
+}
+
+// writeJSON writes an indented JSON document.
 func writeJSON(to io.Writer, value any) error {
 	encoder := json.NewEncoder(to)
 	encoder.SetEscapeHTML(false)
@@ -47,13 +120,13 @@ func writeJSON(to io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// errorOutput is an error for programs. Usage is true where the command line or a setting is wrong, and nothing was tried.
+// errorOutput is an error for programs. Usage is true for ExitUsage.
 type errorOutput struct {
 	Error string `json:"error"`
 	Usage bool   `json:"usage"`
 }
 
-// trackedWriter is an output that knows whether anything was written to it.
+// trackedWriter records whether anything was written.
 type trackedWriter struct {
 	io.Writer
 	written bool
@@ -65,7 +138,7 @@ func (b *trackedWriter) Write(text []byte) (int, error) {
 	return b.Writer.Write(text)
 }
 
-// replaceControlCharacters keeps what a merchant wrote from steering the terminal.
+// replaceControlCharacters removes terminal control sequences from a merchant's text.
 func replaceControlCharacters(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -75,7 +148,7 @@ func replaceControlCharacters(text string) string {
 	}, text)
 }
 
-// formatTime writes a time, "" for none.
+// formatTime returns a time in UTC, "" for none.
 func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -83,12 +156,18 @@ func formatTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// firstNonEmpty is the first text that is not empty.
-func firstNonEmpty(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
+func joinComma(texts []string) string { return strings.Join(texts, ", ") }
+
+// nonNil returns a list that is [] in JSON if it is empty.
+func nonNil(texts []string) []string { return append([]string{}, texts...) }
+
+// plural returns a number with its noun.
+func plural(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
 	}
-	return ""
+	return fmt.Sprintf("%d %ss", n, noun)
 }

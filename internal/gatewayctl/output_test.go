@@ -19,9 +19,9 @@ func TestErrorsAreJSONToo(t *testing.T) {
 		{"merchant paint", true, "paint"},
 		{"merchant show ShopA --paint", true, "paint"},
 		{"merchant suspend ShopA --yes", true, "--reason"},
-		{"list --merchant ShopA --day soon", true, "soon"},
+		{"list ShopA --day soon", true, "soon"},
 		{"merchant list --local", true, "no local run"},
-		{"export --merchant ShopA --from 2026-03-01 --to 2026-03-01 --cursor x", true, "cursor"},
+		{"export ShopA --from 2026-03-01 --to 2026-03-01 --cursor x", true, "cursor"},
 	} {
 		code, out, notes := d.run("--json " + c.line)
 		var lookupResult map[string]any

@@ -49,21 +49,21 @@ func TestUnknown(t *testing.T) {
 	if len(views) != 2 {
 		t.Fatalf("list: %+v", views)
 	}
-	d.mustRun("unknown list --merchant ShopA --from 2026-03-01 --to 2026-03-01", &views)
+	d.mustRun("unknown list ShopA --from 2026-03-01 --to 2026-03-01", &views)
 	if len(views) != 2 {
 		t.Fatalf("list of a day: %+v", views)
 	}
-	d.mustRun("unknown list --merchant ShopA --from 2026-03-02 --to 2026-03-02", &views)
+	d.mustRun("unknown list ShopA --from 2026-03-02 --to 2026-03-02", &views)
 	if len(views) != 0 {
 		t.Fatalf("list of another day: %+v", views)
 	}
-	d.expectFailure("unknown list --merchant ShopA", ExitUsage, "--from")
-	d.expectFailure("unknown resolve pay ShopA_1 --timeout 1s", ExitFailed, "did not answer")
+	d.expectFailure("unknown list ShopA", ExitUsage, "--from")
+	d.expectFailure("unknown resolve pay ShopA_1 --timeout 1s", ExitFailed, "did not respond")
 	d.expectFailure("unknown resolve pay ShopA_1 --as applied", ExitUsage, "applied")
 	d.expectFailure("unknown resolve pay ShopA_2", ExitFailed, "outcome is known: successful")
 	d.expectFailure("unknown resolve pay ShopA_2 --as failed"+confirmFlags, ExitFailed, "outcome is known: successful")
 	d.expectFailure("unknown resolve pay ShopA_9", ExitFailed, "no payment")
-	d.expectFailure("unknown resolve charge "+charge.ID, ExitUsage, "asked")
+	d.expectFailure("unknown resolve charge "+charge.ID, ExitUsage, "no operator has a status lookup for a charge")
 	d.expectFailure("unknown resolve charge "+charge.ID+" --as failed", ExitUsage, "charge")
 	d.mustRun("unknown resolve pay ShopA_1 --as successful", nil)
 	if d.mustReadEntry(lost).StatusFinal() {
@@ -74,7 +74,7 @@ func TestUnknown(t *testing.T) {
 	if e := d.mustReadEntry(lost); e.Status != ledger.Successful || len(e.Outbox) != 1 || e.UserSMS != ledger.UserSMSDue {
 		t.Errorf("settled: %+v", e)
 	}
-	if _, out, _ := d.run("payment show ShopA_1"); !strings.Contains(out, "successful, says ama@desk: test") {
+	if _, out, _ := d.run("payment show ShopA_1"); !strings.Contains(out, "successful, by ama@desk: test") {
 		t.Errorf("the history does not tell who: %s", out)
 	}
 	d.mustRun("unknown resolve charge "+charge.ID+" --as not-applied"+confirmFlags, nil)

@@ -28,8 +28,8 @@ func newStatusServer(t *testing.T) *statusServer {
 	return l
 }
 
-// Each operator is asked in the protocol of its own row's driver, here and in the functions. The guide to a new operator
-// runs this with one whose driver is its own.
+// Each operator is asked in the protocol of its own row's driver, here and in the functions. The guide to a new
+// operator runs this with one whose driver is its own.
 func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 	for _, name := range operator.Names() {
 		t.Run(name, func(t *testing.T) {

@@ -9,31 +9,34 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"mobilegateway/shared/merchant"
 )
 
 type slotCommands struct {
 	Book slotBook `cmd:"" help:"Book a time for a merchant's end-to-end test."`
-	List slotList `cmd:"" help:"List what is booked."`
+	List slotList `cmd:"" help:"List the booked times."`
 	Free slotFree `cmd:"" help:"Free a booked time."`
 }
 
-// slot is a booked time, as the sandbox's control port has it.
+// slot is a booked time in the form of the sandbox's control port.
 type slot struct {
-	ID       string    `json:"id,omitempty"`
-	Merchant string    `json:"merchant"`
-	StartsAt time.Time `json:"starts_at"`
-	EndsAt   time.Time `json:"ends_at"`
+	ID       string    `json:"id,omitempty" col:"ID"`
+	Merchant string    `json:"merchant" col:"MERCHANT"`
+	StartsAt time.Time `json:"starts_at" col:"FROM"`
+	EndsAt   time.Time `json:"ends_at" col:"TO"`
 }
 
 // Limits of the calls to the control port.
 const (
 	slotTimeout = 10 * time.Second
-	// controlTokenVariable is the variable of the control port's token, where a sandbox asks for one. A secret is no argument.
+	// controlTokenVariable has the control port's token if a sandbox needs one. No flag has it, because it is a secret.
 	controlTokenVariable = "SANDBOX_CONTROL_TOKEN"
-	maxSlotResponseBytes = 4 << 20       // bytes of an answer
-	maxSlotLength        = 8 * time.Hour // that the sandbox takes
+	maxSlotResponseBytes = 4 << 20
+	maxSlotLength        = 8 * time.Hour // the sandbox's own limit
 )
 
 // slotClient calls the sandbox's control port.
@@ -45,13 +48,14 @@ type slotClient struct {
 func (s *session) newSlotClient() (*slotClient, error) {
 	address, err := url.Parse(s.SandboxURL)
 	if err != nil || address.Host == "" {
-		return nil, usageError("SANDBOX_URL is not set, or no address: say where the sandbox operator is, or --local")
+		return nil, usageError("SANDBOX_URL is not the address of a sandbox: set it, or use --local")
 	}
-	return &slotClient{s, strings.TrimRight(s.SandboxURL, "/") + "/sandbox/v1/slots", s.Getenv(controlTokenVariable)}, nil
+	endpoint := strings.TrimRight(s.SandboxURL, "/") + "/sandbox/v1/slots"
+	return &slotClient{s, endpoint, s.Getenv(controlTokenVariable)}, nil
 }
 
-// do makes one call; into is nil where no answer is wanted.
-func (c *slotClient) do(method, address string, body, result any) error {
+// call sends one request and decodes the response into result, unless that is nil.
+func (c *slotClient) call(method, address string, body, result any) error {
 	ctx, cancel := context.WithTimeout(c, slotTimeout)
 	defer cancel()
 	var content io.Reader
@@ -72,21 +76,21 @@ func (c *slotClient) do(method, address string, body, result any) error {
 	}
 	response, err := (&http.Client{}).Do(request)
 	if err != nil {
-		return fmt.Errorf("the sandbox does not answer: %w", err)
+		return fmt.Errorf("the sandbox does not respond, check SANDBOX_URL: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxSlotResponseBytes))
 	if err != nil {
-		return fmt.Errorf("the sandbox does not answer: %w", err)
+		return fmt.Errorf("the sandbox does not respond, check SANDBOX_URL: %w", err)
 	}
 	if response.StatusCode == http.StatusUnauthorized {
-		return errors.New("the sandbox asks for its control port's token, in " + controlTokenVariable)
+		return errors.New("the sandbox refuses the control port's token: set " + controlTokenVariable)
 	}
 	if response.StatusCode >= http.StatusBadRequest {
 		var refusal struct {
 			Error string `json:"error"`
 		}
-		_ = json.Unmarshal(text, &refusal) // what is no JSON has no words
+		_ = json.Unmarshal(text, &refusal) // without JSON only the status is reported
 		return fmt.Errorf("the sandbox refuses (%d): %s", response.StatusCode, refusal.Error)
 	}
 	if result == nil {
@@ -95,24 +99,22 @@ func (c *slotClient) do(method, address string, body, result any) error {
 	return json.Unmarshal(text, result)
 }
 
-func (c *slotClient) list() ([]slot, error) {
-	slots := []slot{}
-	err := c.do(http.MethodGet, c.address, nil, &slots)
-	return slots, err
+func (c *slotClient) list() (slots []slot, err error) {
+	return slots, c.call(http.MethodGet, c.address, nil, &slots)
 }
 
 func (c *slotClient) book(requested slot) (booked slot, err error) {
-	return booked, c.do(http.MethodPost, c.address, requested, &booked)
+	return booked, c.call(http.MethodPost, c.address, requested, &booked)
 }
 
 func (c *slotClient) free(id string) error {
-	return c.do(http.MethodDelete, c.address+"/"+url.PathEscape(id), nil, nil)
+	return c.call(http.MethodDelete, c.address+"/"+url.PathEscape(id), nil, nil)
 }
 
-// checkBookable says whether a slot would be refused, without booking it.
+// checkBookable returns an error if another slot has the same time.
 func (c *slotClient) checkBookable(requested slot) error {
-	taken, err := c.list()
-	for _, other := range taken {
+	booked, err := c.list()
+	for _, other := range booked {
 		if requested.StartsAt.Before(other.EndsAt) && other.StartsAt.Before(requested.EndsAt) {
 			return fmt.Errorf("taken by slot %s of %s until %s", other.ID, other.Merchant, formatTime(other.EndsAt))
 		}
@@ -120,58 +122,43 @@ func (c *slotClient) checkBookable(requested slot) error {
 	return err
 }
 
-// checkExists says whether there is such a slot.
+// checkExists returns an error if there is no slot with an id.
 func (c *slotClient) checkExists(id string) error {
-	taken, err := c.list()
-	if err != nil {
-		return err
+	booked, err := c.list()
+	if err == nil && !slices.ContainsFunc(booked, func(other slot) bool { return other.ID == id }) {
+		err = fmt.Errorf("there is no such slot %q: slot list shows all", id)
 	}
-	for _, other := range taken {
-		if other.ID == id {
-			return nil
-		}
-	}
-	return errors.New("there is no such slot")
-}
-
-func showSlots(s *session, slots []slot) error {
-	rows := table{{"ID", "MERCHANT", "FROM", "TO"}}
-	for _, v := range slots {
-		rows = append(rows, []string{v.ID, v.Merchant, formatTime(v.StartsAt), formatTime(v.EndsAt)})
-	}
-	return s.show(slots, rows)
+	return err
 }
 
 type slotBook struct {
 	merchantArgument
-	Start    string        `placeholder:"TIME" help:"When it begins (RFC 3339); without, now."`
+	Start    moment        `placeholder:"TIME" help:"When it begins (RFC 3339); now if not given."`
 	Duration time.Duration `default:"1h" help:"How long, up to 8 hours."`
 }
 
-// Run books the slot. The merchant is one of the gateway's, so that the calendar speaks of it by its name.
-func (c *slotBook) Run(s *session) error {
-	at := s.Now().UTC().Truncate(time.Second)
-	if c.Start != "" {
-		var err error
-		if at, err = parseMoment(c.Start); err != nil {
-			return err
-		}
-	}
+// Validate refuses a duration that the sandbox would refuse.
+func (c *slotBook) Validate() error {
 	if c.Duration <= 0 || c.Duration > maxSlotLength {
-		return usageError("--duration is more than nothing, and up to 8 hours")
+		return fmt.Errorf("--duration %s is not more than 0 and up to 8 hours", c.Duration)
 	}
-	if !at.Add(c.Duration).After(s.Now()) {
-		return usageError("the slot would be over: it ends at %s", formatTime(at.Add(c.Duration)))
+	return nil
+}
+
+// Run books the slot for a merchant of the gateway, under its name.
+func (c *slotBook) Run(s *session, p *merchant.Profile) error {
+	starts := c.Start.Time
+	if starts.IsZero() {
+		starts = s.Now().UTC().Truncate(time.Second)
+	}
+	requested := slot{Merchant: p.Name, StartsAt: starts, EndsAt: starts.Add(c.Duration)}
+	if !requested.EndsAt.After(s.Now()) {
+		return usageError("the slot would be over: it ends at %s; choose a later --start", formatTime(requested.EndsAt))
 	}
 	slots, err := s.newSlotClient()
 	if err != nil {
 		return err
 	}
-	p, err := s.findMerchant(c.Name)
-	if err != nil {
-		return err
-	}
-	requested := slot{Merchant: p.Name, StartsAt: at, EndsAt: at.Add(c.Duration)}
 	err = s.changes.execute(Action{"book a slot", p.Name}, func() (string, error) {
 		requested, err = s.changes.bookSlot(slots, requested)
 		return fmt.Sprintf("%s to %s", formatTime(requested.StartsAt), formatTime(requested.EndsAt)), err
@@ -179,7 +166,7 @@ func (c *slotBook) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return showSlots(s, []slot{requested})
+	return showList(s, []slot{requested})
 }
 
 type slotList struct{}
@@ -194,16 +181,16 @@ func (c *slotList) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return showSlots(s, booked)
+	return showList(s, booked)
 }
 
 type slotFree struct {
 	ID string `arg:"" help:"The slot's id in the list."`
 }
 
-// freedSlot is the slot that is no more.
+// freedSlot is the result of freeing a slot.
 type freedSlot struct {
-	ID string `json:"freed"`
+	ID string `json:"freed" row:"freed"`
 }
 
 // Run frees the slot.
@@ -218,5 +205,5 @@ func (c *slotFree) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.show(freedSlot{c.ID}, table{{"freed", c.ID}})
+	return s.showView(freedSlot{c.ID})
 }

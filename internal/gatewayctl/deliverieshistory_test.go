@@ -8,14 +8,15 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// addReplayedPayment is a payment that was told at the second attempt, two seconds after noon, and replayed an hour later.
+// addReplayedPayment is a payment that was told at the second attempt, two seconds after noon, and replayed an hour
+// later.
 func (d *testTool) addReplayedPayment() *ledger.Entry {
 	e := d.addDeliveredPayment(d.onboardShop(), 1, d.now)
 	e.Delivered[0].Attempts = 2
 	e.FailedAttempts = []ledger.FailedAttempt{{Status: ledger.Successful, Number: 1, At: d.now.Add(time.Second), HTTPStatus: 503, Reason: "server"}}
 	d.ledger.Overwrite(e)
 	d.now = d.now.Add(time.Hour)
-	d.mustRun("deliveries replay --id "+e.ID+confirmFlags, nil)
+	d.mustRun("deliveries replay "+e.ID+confirmFlags, nil)
 	return d.mustReadEntry(e.Key)
 }
 
@@ -46,8 +47,8 @@ func TestReplayKeepsEarlierAttempts(t *testing.T) {
 	containsInOrder(t, out, "waiting", "2026-03-01T12:00:02Z", // standing, and first told
 		"2026-03-01T12:00:01Z", "server 503", "2026-03-01T12:00:02Z", "delivered", "2026-03-01T13:00:00Z", "replayed", "2026-03-01T13:00:01Z", "server 500")
 	_, out, _ = d.run("payment show " + e.ID)
-	containsInOrder(t, out, "attempt 1: server 503", "2026-03-01T12:00:02Z  told", "attempt 2", "2026-03-01T13:00:00Z  replayed", "after 2 attempts", "attempt 1: server 500")
-	if !strings.Contains(out, "told before, first at 2026-03-01T12:00:02Z") {
+	containsInOrder(t, out, "attempt 1: server 503", "2026-03-01T12:00:02Z  delivered", "attempt 2", "2026-03-01T13:00:00Z  replayed", "after 2 attempts", "attempt 1: server 500")
+	if !strings.Contains(out, "first delivered at 2026-03-01T12:00:02Z") {
 		t.Errorf("what waits was told before: %s", out)
 	}
 	var view entryHistory
@@ -64,13 +65,13 @@ func TestReplayShowsBothDeliveries(t *testing.T) {
 	d.ledger.Overwrite(e)
 	var shown deliveryHistory
 	d.mustRun("deliveries show "+e.ID, &shown)
-	if n := shown.Notifications; len(n) != 1 || n[0].State != "told" || !n[0].DeliveredAt.Equal(d.now.Add(3*time.Second)) || n[0].FirstDeliveredAt.Equal(n[0].DeliveredAt) {
+	if n := shown.Notifications; len(n) != 1 || n[0].State != "delivered" || !n[0].DeliveredAt.Equal(d.now.Add(3*time.Second)) || n[0].FirstDeliveredAt.Equal(n[0].DeliveredAt) {
 		t.Errorf("notifications: %+v", n)
 	}
 	_, out, _ := d.run("deliveries show " + e.ID)
 	containsInOrder(t, out, "12:00:01Z", "server 503", "12:00:02Z", "delivered", "13:00:00Z", "replayed", "13:00:03Z", "delivered")
 	_, out, _ = d.run("payment show " + e.ID)
-	containsInOrder(t, out, "12:00:02Z  told", "13:00:00Z  replayed", "13:00:03Z  told")
+	containsInOrder(t, out, "12:00:02Z  delivered", "13:00:00Z  replayed", "13:00:03Z  delivered")
 }
 
 // What was given up and replayed tells why it had been.
@@ -81,10 +82,10 @@ func TestReplayOfDeadLetter(t *testing.T) {
 	e.Outbox[0].DeliveredAt, e.Outbox[0].Attempts, e.Outbox[0].DeadReason = time.Time{}, 10, "attempts"
 	d.ledger.Overwrite(e)
 	d.now = d.now.Add(time.Hour)
-	d.mustRun("deliveries replay --id "+e.ID+confirmFlags, nil)
+	d.mustRun("deliveries replay "+e.ID+confirmFlags, nil)
 	for _, command := range []string{"deliveries show ", "payment show "} {
 		_, out, _ := d.run(command + e.ID)
-		if !strings.Contains(out, "given up before: attempts") || strings.Contains(out, "delivered") || strings.Contains(out, "told before") {
+		if !strings.Contains(out, "dead letter before: attempts") || strings.Contains(out, "delivered") {
 			t.Errorf("%s: %s", command, out)
 		}
 	}

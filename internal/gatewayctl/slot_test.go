@@ -74,7 +74,7 @@ func TestSlots(t *testing.T) {
 		t.Errorf("freed: %+v", slots)
 	}
 	d.variables["SANDBOX_URL"] = "http://127.0.0.1:1"
-	d.expectFailure("slot list", ExitFailed, "does not answer")
+	d.expectFailure("slot list", ExitFailed, "does not respond")
 	d.variables["SANDBOX_URL"] = d.startSandbox("CONTROL").URL
 	d.expectFailure("slot list", ExitFailed, "SANDBOX_CONTROL_TOKEN")
 	d.variables["SANDBOX_CONTROL_TOKEN"] = "CONTROL"

@@ -1,0 +1,60 @@
+package gatewayctl
+
+import (
+	"context"
+	"testing"
+
+	"mobilegateway/shared/webhook"
+)
+
+// racingSecrets is a SecretStore in which another person changes a secret after each read.
+type racingSecrets struct{ *memorySecretStore }
+
+func (r racingSecrets) Get(ctx context.Context, name string) (StoredSecret, error) {
+	current, err := r.memorySecretStore.Get(ctx, name)
+	r.revisions[name]++
+	return current, err
+}
+
+// racingHealth is a HealthStore in which another person changes an endpoint after each read.
+type racingHealth struct{ memoryHealth }
+
+func (r racingHealth) Health(ctx context.Context, at webhook.Endpoint) (webhook.Health, error) {
+	h, err := r.memoryHealth.Health(ctx, at)
+	changed := h
+	changed.DisabledVersion++
+	r.memoryHealth[at] = changed
+	return h, err
+}
+
+// TestDryRunFindsConcurrentChange: a dry run reports the refusal that the real run reports, and changes nothing.
+func TestDryRunFindsConcurrentChange(t *testing.T) {
+	d := newTestTool(t)
+	shop := d.onboardShop()
+	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
+	d.health[at] = webhook.Health{Endpoint: at, DisabledAt: d.now, DisabledVersion: 1}
+	d.connect = func(System, Deployment) (*Stores, error) {
+		stores := d.storesWith(d.ledger)
+		stores.Secrets, stores.EndpointHealth = racingSecrets{d.vault}, racingHealth{d.health}
+		return stores, nil
+	}
+	puts := d.vault.puts
+	for _, flags := range []string{"", confirmFlags} {
+		d.expectFailure("keys add tokens"+flags, ExitFailed, "was changed meanwhile")
+		d.expectFailure("endpoint enable ShopA"+flags, ExitFailed, "was changed meanwhile")
+	}
+	if d.vault.puts != puts || d.health[at].Enabled() {
+		t.Errorf("a refused change was stored: %d secrets, endpoint enabled %v", d.vault.puts-puts, d.health[at].Enabled())
+	}
+}
+
+// TestDryRunWithoutSecret: a dry run refuses a secret that the deployment does not have.
+func TestDryRunWithoutSecret(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a database")
+	}
+	d, _, _ := newLocalAWSTool(t)
+	for _, flags := range []string{"", confirmFlags} {
+		d.expectFailure("keys add tokens --token-key-secret none"+flags, ExitFailed, "there is no secret none")
+	}
+}

@@ -1,0 +1,44 @@
+package gatewayctl
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestCompletion(t *testing.T) {
+	for line, want := range map[string]string{
+		"gatewayctl ":                  "merchant",
+		"gatewayctl keys add ":         "callbacks",
+		"gatewayctl export --format ":  "csv",
+		"gatewayctl merchant add --co": "--country",
+		"gatewayctl operator set ":     "keys.go",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Setenv("COMP_LINE", line)
+			t.Setenv("COMP_POINT", strconv.Itoa(len(line)))
+			if code, out, _ := newTestTool(t).run(""); code != ExitDone || !strings.Contains(out, want) {
+				t.Errorf("completion of %q: exit %d, %q lacks %q", line, code, out, want)
+			}
+		})
+	}
+}
+
+func TestHelpAndCompletionCode(t *testing.T) {
+	d := newTestTool(t)
+	for line, want := range map[string]string{
+		"completion bash":     "source <(gatewayctl completion -c bash)",
+		"completion -c bash":  "complete -o default -o bashdefault -C",
+		"completion -c zsh":   "bashcompinit",
+		"completion -c fish":  "complete -f -c gatewayctl",
+		"--help":              "webhook-secret rotate",
+		"merchant add --help": "--notif-url",
+		"slot list --help":    "($SANDBOX_URL)",
+	} {
+		if code, out, stderr := d.run(line); code != ExitDone || !strings.Contains(out, want) {
+			t.Errorf("%s: exit %d, %s lacks %s; %s", line, code, out, want, stderr)
+		}
+	}
+	d.expectFailure("", ExitUsage, "expected")
+	d.expectFailure("bogus", ExitUsage, "bogus")
+}

@@ -1,0 +1,261 @@
+// Package gatewayctl is the command line tool of the operations engineer. It manages merchants and their credentials,
+// key rings, operator credentials, deliveries, unknown outcomes, exports and the sandbox's slots.
+//
+// It has no rules of its own about money or access: the transitions are those of packages merchant, keyring and ledger.
+// Its invariants: nothing changes without --yes. Each change has an audit record in the merchant table, which is
+// written before the change and completed after it. No secret is an argument, and no audit record or error contains
+// one.
+package gatewayctl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
+	"github.com/posener/complete"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/webhook"
+)
+
+// The exit codes.
+const (
+	ExitDone   = 0 // the command succeeded
+	ExitFailed = 1 // the command failed, or a check failed
+	ExitUsage  = 2 // the command line or a setting is wrong; no change was attempted
+)
+
+// Ledger is the part of the ledger's store that the tool uses.
+type Ledger interface {
+	ledger.Reader
+	ledger.Writer
+	ledger.DayIndex
+	ledger.DueQueue
+}
+
+// Stores are the stores of one deployment.
+type Stores struct {
+	Merchants      merchant.Registry
+	Ledger         Ledger
+	EndpointHealth webhook.HealthStore
+	LimitCounter   limit.AmountLimiter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
+	Secrets        SecretStore
+	Audit          AuditLog
+}
+
+// System is the tool's environment. User is the person at the keyboard. Connect opens the stores of a deployment;
+// commands that need none never call it. It receives the variables and the deployment as the command line changed them
+// (--local).
+type System struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	User           string
+	Now            func() time.Time
+	Rand           io.Reader
+	Connect        func(env System, deployment Deployment) (*Stores, error)
+}
+
+// Deployment names the tables and secrets of a deployment, by flags or by the variables that its functions have.
+type Deployment struct {
+	LedgerTable       string        `variable:"LEDGER_TABLE" placeholder:"NAME" help:"Table of transactions."`
+	MerchantTable     string        `variable:"MERCHANT_TABLE" placeholder:"NAME" help:"Table of merchants."`
+	LimitTable        string        `variable:"LIMIT_TABLE" placeholder:"NAME" help:"Table of merchants' limits."`
+	OperatorSecret    string        `variable:"OPERATOR_CREDENTIALS_SECRET" placeholder:"NAME" help:"Operator secret."`
+	TokenKeySecret    string        `variable:"TOKEN_KEY_SECRET" placeholder:"NAME" help:"Token key secret."`
+	CallbackKeySecret string        `variable:"CALLBACK_KEY_SECRET" placeholder:"NAME" help:"Callback key secret."`
+	WebhookKeySecret  string        `variable:"WEBHOOK_KEY_SECRET" placeholder:"NAME" help:"Webhook key secret."`
+	SandboxURL        string        `variable:"SANDBOX_URL" placeholder:"URL" help:"Address of the sandbox operator."`
+	SecretCache       time.Duration `variable:"SECRET_CACHE_TTL" default:"5m" help:"How long functions cache secrets."`
+	PaymentLifetime   time.Duration `variable:"PAYMENT_LIFETIME" default:"24h" help:"Highest age of pending payments."`
+}
+
+// commandLine is the grammar of the command line.
+type commandLine struct {
+	Deployment `group:"Deployment"`
+	Local      bool `help:"Work on the local run of this folder, or of $$LOCAL_DIR: its tables, secrets and sandbox."`
+
+	JSON   bool   `name:"json" help:"Write JSON, for programs."`
+	Yes    bool   `help:"Apply the change. Without it the change is a dry run."`
+	Reason string `placeholder:"REASON" help:"The reason, for the audit record; --yes needs it."`
+	Who    string `variable:"GATEWAYCTL_WHO" placeholder:"NAME" help:"Your name for the audit record."`
+
+	Merchant      merchantCommands          `cmd:"" help:"Merchants: add, show, list, change, suspend, resume."`
+	Host          hostCommands              `cmd:"" help:"Hosts that a merchant's notif_url may name."`
+	Token         tokenCommands             `cmd:"" help:"Long-lived access tokens of a merchant."`
+	ClientSecret  clientSecretCommands      `cmd:"" help:"Client secrets of a merchant, for the token endpoint."`
+	WebhookSecret webhookSecretCommands     `cmd:"" help:"Secrets that sign a merchant's notifications."`
+	Keys          keysCommands              `cmd:"" help:"Rings of signing keys."`
+	Operator      operatorCommands          `cmd:"" help:"Operators' credentials."`
+	Payment       paymentCommands           `cmd:"" help:"Mobile money payments."`
+	Charge        chargeCommands            `cmd:"" help:"Charges."`
+	SMS           smsCommands               `cmd:"" name:"sms" help:"SMS."`
+	List          listCommand               `cmd:"" help:"List a merchant's transactions of today or other UTC days."`
+	Deliveries    deliveriesCommands        `cmd:"" help:"Notifications to merchants."`
+	Endpoint      endpointCommands          `cmd:"" help:"URLs at which merchants are notified."`
+	Unknown       unknownCommands           `cmd:"" help:"Transactions whose outcome is unknown."`
+	Export        exportCommand             `cmd:"" help:"Export a merchant's transactions for reconciliation."`
+	Slot          slotCommands              `cmd:"" help:"Bookable test times at the sandbox operator."`
+	Audit         auditCommand              `cmd:"" help:"List the changes: who made them, when and why."`
+	Completion    kongcompletion.Completion `cmd:"" help:"Activate shell completion, or print its code (-c)."`
+}
+
+// exitCode is the parser's panic that ends the program, after --help for example. Run recovers it.
+type exitCode int
+
+// errUsage marks errors of the command line or of a setting.
+var errUsage = errors.New("usage")
+
+// usageError returns an error that ends the tool with ExitUsage.
+func usageError(format string, values ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{errUsage}, values...)...)
+}
+
+// Run runs the tool with the arguments after its name and returns the exit code.
+func Run(ctx context.Context, arguments []string, system System) (code int) {
+	defer func() {
+		if ended, ok := recover().(exitCode); ok {
+			code = int(ended)
+		}
+	}()
+	var grammar commandLine
+	out := &trackedWriter{Writer: system.Stdout}
+	env := &environment{processVariable: system.Getenv}
+	system.Stdout, system.Getenv = out, env.get
+	exitWith := func(err error) int { return reportError(system.Stderr, out, grammar.JSON, err) }
+	parser, err := newParser(&grammar, system, env)
+	if err != nil {
+		return exitWith(err)
+	}
+	kongcompletion.Register(parser, kongcompletion.WithPredictor("file", complete.PredictFiles("*")))
+	parsed, err := parser.Parse(arguments)
+	if env.readError != nil {
+		err = env.readError
+	}
+	if err != nil {
+		grammar.JSON = slices.Contains(arguments, "--json") // a failed parse may not have set it
+		return exitWith(usageError("%w", err))
+	}
+	grammar.Reason, grammar.Who = strings.TrimSpace(grammar.Reason), strings.TrimSpace(grammar.Who)
+	s := &session{Context: ctx, System: system, commandLine: &grammar}
+	s.changes = &dryRun{session: s}
+	if grammar.Yes {
+		s.changes = &applied{session: s}
+	}
+	err = parsed.BindToProvider(s.openStores)
+	if err == nil {
+		err = parsed.Run(s)
+	}
+	return exitWith(err)
+}
+
+// newParser returns the parser of the command line. Flags with a variable take its value if they are not given.
+func newParser(grammar *commandLine, system System, env *environment) (*kong.Kong, error) {
+	return kong.New(grammar,
+		kong.Name("gatewayctl"),
+		kong.Description("Manages merchants and operates the gateway. A change is a dry run, unless --yes is given."),
+		kong.Writers(system.Stdout, system.Stderr),
+		kong.Exit(func(code int) { panic(exitCode(code)) }),
+		kong.Vars{
+			"daily_amount_help": "Limit of charges and payments per UTC day: XOF=1000000; XOF=none for no limit.",
+			"resolve_as":        "lookup,successful,failed,cancelled,applied,not-applied",
+			"resolve_as_help": "lookup: the operator's status of a payment. Manually: successful, failed, cancelled " +
+				"for a payment; applied, not-applied for a charge or an SMS.",
+		},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ValueFormatter(func(value *kong.Value) string {
+			help := kong.DefaultHelpValueFormatter(value)
+			if variable := value.Tag.Get("variable"); variable != "" {
+				help += " ($" + variable + ")"
+			}
+			return help
+		}),
+		kong.Resolvers(kong.ResolverFunc(func(parsed *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+			env.loadLocalRun(parsed)
+			if value := system.Getenv(flag.Tag.Get("variable")); flag.Tag.Has("variable") && value != "" {
+				return value, nil
+			}
+			return nil, nil
+		})),
+	)
+}
+
+// reportError writes an error for people and, with --json, for programs, and returns the exit code. If the command
+// already wrote its result, such as the failed check of an account, that result stays the only JSON document.
+func reportError(stderr io.Writer, out *trackedWriter, asJSON bool, err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	usage := errors.Is(err, errUsage)
+	fmt.Fprintln(stderr, "gatewayctl:", err)
+	if asJSON && !out.written {
+		// The standard error already has the same text, so a failed write needs no second report.
+		_ = writeJSON(out, errorOutput{strings.TrimPrefix(err.Error(), errUsage.Error()+": "), usage})
+	}
+	if usage {
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// session is one run of the tool. Commands change things only through changes.
+type session struct {
+	context.Context
+	System
+	*commandLine
+	changes changes
+
+	stores *Stores
+}
+
+// openStores connects to the deployment once and returns its stores.
+func (s *session) openStores() (*Stores, error) {
+	if s.stores != nil {
+		return s.stores, nil
+	}
+	stores, err := s.Connect(s.System, s.Deployment)
+	s.stores = stores
+	return stores, err
+}
+
+// auditUser returns the name for audit records.
+func (s *session) auditUser() string { return cmp.Or(s.commandLine.Who, s.System.User) }
+
+// findMerchant returns a copy of the profile with a name or an id.
+func (s *session) findMerchant(nameOrID string) (*merchant.Profile, error) {
+	stores, err := s.openStores()
+	if err != nil {
+		return nil, err
+	}
+	id, err := stores.Merchants.IDByName(s, nameOrID)
+	if err != nil {
+		return nil, err
+	}
+	profile, err := stores.Merchants.Profile(s, cmp.Or(id, nameOrID))
+	if err != nil {
+		return nil, err
+	}
+	if profile == nil {
+		return nil, fmt.Errorf("there is no merchant %q: gatewayctl merchant list shows all", nameOrID)
+	}
+	return profile.Clone(), nil
+}
+
+// merchantArgument is the merchant that a command is about.
+type merchantArgument struct {
+	Name string `arg:"" name:"merchant" help:"The merchant's name or id."`
+}
+
+// ProvideProfile gives the profile to the Run method of every command with a merchantArgument (kong's provider).
+func (c merchantArgument) ProvideProfile(s *session) (*merchant.Profile, error) {
+	return s.findMerchant(c.Name)
+}

@@ -1,0 +1,103 @@
+package gatewayctl
+
+import (
+	"fmt"
+	"time"
+
+	"mobilegateway/shared/market"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/money"
+)
+
+// merchantView is a profile without hashes and secrets.
+type merchantView struct {
+	ID                string    `json:"id" col:"ID" row:"id"`
+	Name              string    `json:"name" col:"NAME" row:"name"`
+	Status            string    `json:"status" col:"STATUS" row:"status"`
+	Version           int64     `json:"version"`
+	Generation        int       `json:"generation" row:"token generation"`
+	Created           time.Time `json:"created" col:"CREATED" row:"created"`
+	Updated           time.Time `json:"updated" row:"updated"`
+	Operations        []string  `json:"operations" col:"OPERATIONS" row:"operations"`
+	Countries         []string  `json:"countries" col:"COUNTRIES" row:"countries"`
+	HomeCountry       string    `json:"home_country" row:"home country"`
+	Operators         []string  `json:"operators" col:"OPERATORS" row:"operators"`
+	OnBehalfOf        []string  `json:"on_behalf_of" row:"onBehalfOf"`
+	SenderNames       []string  `json:"sender_names" row:"sender names"`
+	NotificationHosts []string  `json:"notification_hosts" row:"notification hosts"`
+	NotifURL          string    `json:"notif_url" row:"notif_url"`
+
+	RequestsPerSecond int               `json:"requests_per_second" row:"requests per second"`
+	Burst             int               `json:"burst" row:"burst"`
+	DailyAmounts      map[string]string `json:"daily_amounts" row:"amounts per day"`
+
+	Tokens         []credentialView `json:"tokens" row:"tokens"`
+	ClientSecrets  []credentialView `json:"client_secrets" row:"client secrets"`
+	WebhookSecrets []webhookView    `json:"webhook_secrets" row:"webhook secrets"`
+}
+
+// credentialView is a token or client secret without its value.
+type credentialView struct {
+	Number  int       `json:"number" col:"NUMBER"`
+	Created time.Time `json:"created" col:"CREATED"`
+	Expires time.Time `json:"expires,omitzero" col:"EXPIRES"`
+	Live    bool      `json:"live" col:"LIVE"`
+}
+
+// String describes the credential in a cell.
+func (c credentialView) String() string {
+	text := fmt.Sprintf("%d of %s", c.Number, formatTime(c.Created))
+	if !c.Expires.IsZero() {
+		text += " until " + formatTime(c.Expires)
+	}
+	return text
+}
+
+// webhookView is a webhook secret without its value.
+type webhookView struct {
+	Version   int       `json:"version" col:"VERSION"`
+	KeyNumber int       `json:"key_number" col:"KEY"`
+	CreatedAt time.Time `json:"created" col:"CREATED"`
+}
+
+// String describes the secret in a cell.
+func (w webhookView) String() string {
+	return fmt.Sprintf("%d of %s (key %d)", w.Version, formatTime(w.CreatedAt), w.KeyNumber)
+}
+
+func merchantViewOf(p *merchant.Profile, now time.Time) merchantView {
+	_, burst, _ := p.RateLimit() // the burst that applies, also if none is set
+	view := merchantView{
+		ID: p.ID, Name: p.Name, Status: p.Status, Version: p.Version, Generation: p.TokenGeneration,
+		Created: p.CreatedAt, Updated: p.UpdatedAt,
+		Operations: nonNil(p.Operations), Countries: nonNil(p.Countries), HomeCountry: p.DefaultCountry(),
+		Operators: nonNil(p.Operators), OnBehalfOf: nonNil(p.OnBehalfOf), SenderNames: nonNil(p.SenderNames),
+		NotificationHosts: nonNil(p.NotificationHosts), NotifURL: p.NotifURL,
+		RequestsPerSecond: p.RequestsPerSecond, Burst: burst, DailyAmounts: dailyAmounts(p),
+		Tokens: credentialViews(p.Tokens, now), ClientSecrets: credentialViews(p.ClientSecrets, now),
+		WebhookSecrets: []webhookView{},
+	}
+	for _, w := range p.WebhookSecrets {
+		view.WebhookSecrets = append(view.WebhookSecrets, webhookView(w))
+	}
+	return view
+}
+
+func credentialViews(credentials []merchant.Credential, now time.Time) []credentialView {
+	views := []credentialView{}
+	for _, c := range credentials {
+		live := c.ExpiresAt.IsZero() || c.ExpiresAt.After(now)
+		views = append(views, credentialView{Number: c.Number, Created: c.CreatedAt, Expires: c.ExpiresAt, Live: live})
+	}
+	return views
+}
+
+// dailyAmounts returns the limits as decimal amounts, by currency.
+func dailyAmounts(p *merchant.Profile) map[string]string {
+	amounts := map[string]string{}
+	for currency, minor := range p.DailyAmounts {
+		exponent, _ := market.CurrencyExponent(currency)
+		amounts[currency] = money.Format(minor, exponent)
+	}
+	return amounts
+}

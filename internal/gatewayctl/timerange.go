@@ -1,0 +1,71 @@
+package gatewayctl
+
+import (
+	"fmt"
+	"time"
+)
+
+const day = 24 * time.Hour
+
+// utcDay is a flag's UTC day, as the time at which it begins.
+type utcDay struct{ time.Time }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *utcDay) UnmarshalText(text []byte) (err error) {
+	if d.Time, err = time.Parse(time.DateOnly, string(text)); err != nil {
+		return fmt.Errorf("%q is not a day such as 2026-03-01", text)
+	}
+	return nil
+}
+
+// moment is a flag's UTC day or RFC 3339 time.
+type moment struct {
+	time.Time
+	wholeDay bool
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (m *moment) UnmarshalText(text []byte) error {
+	at, err := time.Parse(time.DateOnly, string(text))
+	m.wholeDay = err == nil
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("%q is neither a day such as 2026-03-01 nor a time such as 2026-03-01T12:00:00Z", text)
+	}
+	m.Time = at.UTC()
+	return nil
+}
+
+// dayRange are the flags of a range of UTC days.
+type dayRange struct {
+	From utcDay `placeholder:"DAY" help:"The first UTC day of creation, such as 2026-03-01."`
+	To   utcDay `placeholder:"DAY" help:"The last UTC day of creation."`
+}
+
+// bounds returns when the range begins and when it ends: its last day is in it.
+func (r dayRange) bounds() (from, to time.Time, err error) {
+	return timeRange{moment{r.From.Time, true}, moment{r.To.Time, true}}.bounds()
+}
+
+// timeRange are the flags of a range of times.
+type timeRange struct {
+	From moment `placeholder:"TIME" help:"The first UTC day, or RFC 3339 time, of the statuses."`
+	To   moment `placeholder:"TIME" help:"The last UTC day, or the RFC 3339 time before which the range ends."`
+}
+
+// bounds returns when the range begins and when it ends. A day as the end is in the range, a time is not.
+func (r timeRange) bounds() (from, to time.Time, err error) {
+	if r.From.IsZero() || r.To.IsZero() {
+		return from, to, usageError("missing flags: a range needs --from and --to")
+	}
+	from, to = r.From.Time, r.To.Time
+	if r.To.wholeDay {
+		to = to.Add(day)
+	}
+	if !to.After(from) {
+		return from, to, usageError("the range is empty: --to must be after --from %s", formatTime(from))
+	}
+	return from, to, nil
+}

@@ -1,0 +1,237 @@
+package gatewayctl
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/money"
+	"mobilegateway/shared/msisdn"
+)
+
+type paymentCommands struct {
+	Show paymentShow `cmd:"" help:"Show a payment's history."`
+}
+
+type chargeCommands struct {
+	Show chargeShow `cmd:"" help:"Show a charge's history."`
+}
+
+type smsCommands struct {
+	Show smsShow `cmd:"" help:"Show an SMS's history."`
+}
+
+type paymentShow struct {
+	OrderID string `arg:"" help:"The order_id."`
+}
+
+// Run shows the payment.
+func (c *paymentShow) Run(s *session) error {
+	return showEntry(s, ledger.Key{Kind: ledger.Payment, ID: c.OrderID})
+}
+
+// transactionArgument names a charge or an SMS by its id, or by its merchant's own key.
+type transactionArgument struct {
+	ID         string `arg:"" optional:"" help:"The id."`
+	Merchant   string `placeholder:"NAME" help:"Instead of the id: the merchant's name or id."`
+	Correlator string `placeholder:"TEXT" help:"With --merchant: the clientCorrelator."`
+}
+
+// show shows the entry. merchantKey returns the id of the merchant's own key; it is used if hasKey and no id is given.
+func (c transactionArgument) show(
+	s *session, kind ledger.Kind, hasKey bool, merchantKey func(merchantID string) string,
+) error {
+	id := c.ID
+	switch {
+	case id == "" && (c.Merchant == "" || !hasKey):
+		return usageError(`expected "<id>", or --merchant with --correlator (a charge: or --reference)`)
+	case id == "":
+		p, err := s.findMerchant(c.Merchant)
+		if err != nil {
+			return err
+		}
+		id = merchantKey(p.ID)
+	}
+	return showEntry(s, ledger.Key{Kind: kind, ID: id})
+}
+
+type chargeShow struct {
+	transactionArgument
+	Reference string `placeholder:"TEXT" help:"With --merchant: the referenceCode, if there is no clientCorrelator."`
+}
+
+// Run shows the charge.
+func (c *chargeShow) Run(s *session) error {
+	return c.show(s, ledger.Charge, c.Correlator != "" || c.Reference != "", func(merchantID string) string {
+		return ledger.ChargeID(merchantID, c.Correlator, c.Reference)
+	})
+}
+
+type smsShow struct{ transactionArgument }
+
+// Run shows the SMS.
+func (c *smsShow) Run(s *session) error {
+	return c.show(s, ledger.SMS, c.Correlator != "", func(merchantID string) string {
+		return ledger.SMSID(merchantID, c.Correlator)
+	})
+}
+
+// showEntry shows one entry: its facts, and its events in the order of time.
+func showEntry(s *session, key ledger.Key) error {
+	e, err := s.findEntry(key)
+	if err != nil {
+		return err
+	}
+	return showHistory(s, e)
+}
+
+// findEntry returns an entry that must exist.
+func (s *session) findEntry(key ledger.Key) (*ledger.Entry, error) {
+	stores, err := s.openStores()
+	if err != nil {
+		return nil, err
+	}
+	e, err := stores.Ledger.Get(s, key)
+	if err == nil && e == nil {
+		err = fmt.Errorf("there is no %s %s: find its id with gatewayctl list", kindLabel(key.Kind), key.ID)
+	}
+	return e, err
+}
+
+// kindLabel returns a kind's name for people.
+func kindLabel(kind ledger.Kind) string {
+	switch kind {
+	case ledger.Payment:
+		return "payment"
+	case ledger.SMS:
+		return "SMS"
+	}
+	return string(kind)
+}
+
+// showHistory shows an entry's facts and its events.
+func showHistory(s *session, e *ledger.Entry) error {
+	view := entryHistoryOf(e)
+	return s.show(view, append(append(viewRows(view), []string{""}), eventRows(view.Events)...))
+}
+
+// entryView is an entry for people, programs and exports. It has no token and no alias, and its numbers are masked.
+type entryView struct {
+	Kind              ledger.Kind         `json:"kind" col:"KIND" row:"kind"`
+	ID                string              `json:"id" col:"ID" row:"id"`
+	Merchant          string              `json:"merchant" col:"MERCHANT" row:"merchant"`
+	CreatedAt         time.Time           `json:"created_at" col:"CREATED"`
+	State             ledger.State        `json:"state" col:"STATE" row:"state"`
+	Status            ledger.Status       `json:"status,omitempty" col:"STATUS" row:"status"`
+	FinalAt           time.Time           `json:"final_at,omitzero"`
+	Amount            string              `json:"amount,omitempty" col:"AMOUNT" row:"amount"`
+	Currency          string              `json:"currency,omitempty" col:"CURRENCY" row:"currency"`
+	Country           string              `json:"country" row:"country"`
+	Operator          string              `json:"operator" col:"OPERATOR" row:"operator"`
+	Account           string              `json:"account" row:"account"`
+	Channel           string              `json:"channel,omitempty" row:"channel"`
+	Correlator        string              `json:"client_correlator,omitempty" row:"clientCorrelator"`
+	ReferenceCode     string              `json:"reference_code,omitempty" row:"referenceCode"`
+	UpstreamKey       string              `json:"upstream_key" row:"upstream key"`
+	OperatorReference string              `json:"operator_reference,omitempty" row:"operator's reference"`
+	PaymentID         string              `json:"transaction_id,omitempty" row:"Transaction-id"`
+	MSISDN            string              `json:"msisdn,omitempty" row:"payer"`
+	NotifyURL         string              `json:"notify_url,omitempty" row:"notified at"`
+	ResponseStatus    int                 `json:"response_status,omitempty"`
+	EverUnknown       bool                `json:"ever_unknown"`
+	UserSMS           ledger.UserSMSState `json:"user_sms,omitempty" row:"user SMS"`
+	Conflicts         int                 `json:"conflicts"`
+}
+
+func entryViewOf(e *ledger.Entry) entryView {
+	view := entryView{
+		Kind: e.Kind, ID: e.ID, Merchant: e.Merchant, CreatedAt: e.CreatedAt, State: e.State, Status: e.Status,
+		FinalAt: e.FinalAt, Currency: e.Currency, Country: e.Country, Operator: e.Operator, Account: e.Account,
+		Channel: e.Channel, Correlator: e.Correlator, ReferenceCode: e.ReferenceCode, UpstreamKey: e.UpstreamKey,
+		OperatorReference: e.OperatorReference, PaymentID: e.TransactionID, MSISDN: msisdn.Mask(e.PurchaserMSISDN()),
+		NotifyURL: e.NotifyURL, ResponseStatus: e.ResponseStatus, EverUnknown: e.EverUnknown, UserSMS: e.UserSMS,
+		Conflicts: len(e.Conflicts),
+	}
+	if e.Currency != "" {
+		view.Amount = money.Format(e.AmountMinor, e.Exponent)
+	}
+	return view
+}
+
+// historyEvent is one past or planned event of an entry.
+type historyEvent struct {
+	At     time.Time `json:"at,omitzero"`
+	What   string    `json:"what"`
+	Detail string    `json:"detail,omitempty"`
+}
+
+// sortEvents sorts events by time. Those without a time come last.
+func sortEvents(events []historyEvent) {
+	slices.SortStableFunc(events, func(a, b historyEvent) int {
+		if a.At.IsZero() != b.At.IsZero() {
+			return b.At.Compare(a.At)
+		}
+		return a.At.Compare(b.At)
+	})
+}
+
+// eventRows are the events for people.
+func eventRows(events []historyEvent) (rows table) {
+	for _, e := range events {
+		rows = append(rows, []string{formatTime(e.At), e.What, e.Detail})
+	}
+	return rows
+}
+
+// entryHistory is an entry with all its events.
+type entryHistory struct {
+	entryView
+	Events []historyEvent `json:"events"`
+}
+
+// entryHistoryOf lists an entry's events in the order of time. Those without a time come last.
+func entryHistoryOf(e *ledger.Entry) entryHistory {
+	h := entryHistory{entryView: entryViewOf(e)}
+	addEvent := func(at time.Time, what, detail string) {
+		h.Events = append(h.Events, historyEvent{at, what, detail})
+	}
+	addTimer := func(at time.Time, what string) {
+		if !at.IsZero() {
+			addEvent(at, what, "")
+		}
+	}
+	addEvent(e.CreatedAt, "created", "")
+	if !e.SentAt.IsZero() {
+		addEvent(e.SentAt, "first sent", "to "+e.Operator+" with account "+e.Account)
+	}
+	if e.ResponseStatus != 0 {
+		addEvent(time.Time{}, "response sent", strconv.Itoa(e.ResponseStatus))
+	}
+	for _, c := range e.Conflicts {
+		addEvent(c.At, "conflict",
+			fmt.Sprintf("%s reported %s, recorded and not applied: %s", c.Source, c.Status, c.Reason))
+	}
+	if e.Claim.Status != "" {
+		addEvent(e.Claim.At, "claim", fmt.Sprintf("the operator's callback claims %s; next status lookup at %s",
+			e.Claim.Status, formatTime(e.Claim.CheckAt)))
+	}
+	if !e.FinalAt.IsZero() {
+		addEvent(e.FinalAt, "final", string(e.Status))
+	}
+	if e.Manual.Outcome != "" {
+		addEvent(e.Manual.At, "resolved manually",
+			fmt.Sprintf("%s, by %s: %s", e.Manual.Outcome, e.Manual.Who, e.Manual.Reason))
+	}
+	h.Events = append(h.Events, notificationEvents(e)...)
+	addEvent(e.UpdatedAt, "last written", fmt.Sprintf("version %d, %s", e.Version, e.State))
+	if e.State == ledger.Reserved {
+		addEvent(e.LeaseUntil, "lease ends", "")
+	}
+	addTimer(e.PollAt, "next lookup")
+	addTimer(e.UserSMSAt, "next user SMS")
+	addTimer(e.ExpireAt, "expires")
+	sortEvents(h.Events)
+	return h
+}

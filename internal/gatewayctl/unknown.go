@@ -1,0 +1,233 @@
+package gatewayctl
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/oneapi"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/drivers"
+	"mobilegateway/shared/reconcile"
+)
+
+type unknownCommands struct {
+	List    unknownList    `cmd:"" help:"List the transactions with an unknown outcome, the oldest first."`
+	Resolve unknownResolve `cmd:"" help:"Resolve one: by a status lookup, or manually with --as."`
+}
+
+type unknownList struct {
+	Merchant string `arg:"" optional:"" help:"Only this merchant's, of the days --from to --to."`
+	dayRange
+}
+
+// unknownView is an entry whose outcome is unknown.
+type unknownView struct {
+	entryView
+	Age             string `json:"age" col:"AGE"`
+	Claimed         string `json:"claimed,omitempty" col:"CLAIMED"`
+	LookupSupported bool   `json:"lookup_supported" col:"LOOKUP"` // else it is resolved manually
+}
+
+// Run lists a merchant's days or, without a merchant, the due index. Every unknown entry is in that index.
+func (c *unknownList) Run(s *session) error {
+	if c.Merchant == "" && !(c.From.IsZero() && c.To.IsZero()) {
+		return usageError(`expected "<merchant>" before --from and --to`)
+	}
+	find := c.listFromIndex
+	if c.Merchant != "" {
+		find = c.listFromDays
+	}
+	entries, err := find(s)
+	if err != nil {
+		return err
+	}
+	var views []unknownView
+	for _, e := range entries {
+		row, _ := operator.FindCapabilities(e.Operator)
+		views = append(views, unknownView{
+			entryView: entryViewOf(e), Age: s.Now().Sub(e.CreatedAt).Truncate(time.Second).String(),
+			Claimed: string(e.Claim.Status), LookupSupported: e.Kind == ledger.Payment && row.HasStatusLookup,
+		})
+	}
+	slices.SortFunc(views, func(a, b unknownView) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return showList(s, views)
+}
+
+// listFromIndex returns the unknown entries in the first page of each shard of the due index.
+func (c *unknownList) listFromIndex(s *session) (found []*ledger.Entry, err error) {
+	stores, err := s.openStores()
+	if err != nil {
+		return nil, err
+	}
+	for shard := range ledger.DueShards {
+		keys, err := stores.Ledger.DueKeys(s, shard, s.Now().Add(365*day), ledgerdynamo.MaxPage)
+		if err != nil {
+			return nil, err
+		}
+		if len(keys) == ledgerdynamo.MaxPage {
+			fmt.Fprintf(s.Stderr, "Shard %d of the index has more than %s, and the later ones are not read. "+
+				"To list all of a merchant: unknown list MERCHANT --from DAY --to DAY.\n",
+				shard, plural(len(keys), "entry"))
+		}
+		entries, err := s.readEntries(keys)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if e.OutcomeUncertain(s.Now()) {
+				found = append(found, e)
+			}
+		}
+	}
+	return found, nil
+}
+
+// listFromDays returns the unknown entries of a merchant's days.
+func (c *unknownList) listFromDays(s *session) (found []*ledger.Entry, err error) {
+	from, to, err := c.bounds()
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.findMerchant(c.Merchant)
+	if err != nil {
+		return nil, err
+	}
+	for e, err := range s.entriesBetween(p.ID, from, to) {
+		if err != nil {
+			return nil, err
+		}
+		if e.OutcomeUncertain(s.Now()) {
+			found = append(found, e)
+		}
+	}
+	return found, nil
+}
+
+type unknownResolve struct {
+	Kind    string        `arg:"" enum:"pay,charge,sms" help:"pay, charge or sms."`
+	ID      string        `arg:"" help:"The order_id, or the id of the charge or SMS."`
+	As      string        `enum:"${resolve_as}" default:"lookup" help:"${resolve_as_help}"`
+	Timeout time.Duration `default:"10s" help:"The longest wait for the operator's response."`
+}
+
+// resolveByLookup is the only value of --as without a manual resolution.
+const resolveByLookup = "lookup"
+
+// Run resolves the entry by the operator's status or manually (decision "unknown-by-hand").
+func (c *unknownResolve) Run(s *session) error {
+	key := ledger.Key{Kind: ledger.Kind(c.Kind), ID: c.ID}
+	e, err := s.findEntry(key)
+	if err != nil {
+		return err
+	}
+	if e.CountsDailyAmount && s.stores.LimitCounter == nil {
+		return usageError("the amount of %s counts against the merchant's daily limit and may need a refund: "+
+			"name the table of limits with LIMIT_TABLE or --limit-table", c.ID)
+	}
+	reconciler := &reconcile.Reconciler{DailyAmounts: s.stores.LimitCounter, LookupTimeout: c.Timeout}
+	change, err := c.resolution(s, e, reconciler)
+	if err != nil {
+		return err
+	}
+	var resolved *ledger.Entry
+	err = s.changes.execute(Action{"resolve as " + c.As, key.String() + " of " + e.Merchant}, func() (string, error) {
+		var limitRefundErr, failed error
+		resolved, limitRefundErr, failed = s.changes.resolveEntry(reconciler, key, change)
+		if failed != nil {
+			return "nothing", failed
+		}
+		if limitRefundErr != nil {
+			fmt.Fprintln(s.Stderr, "The amount still counts against the merchant's daily limit:", limitRefundErr)
+		}
+		return string(resolved.State) + " " + string(resolved.Status), nil
+	})
+	if err != nil {
+		return err
+	}
+	return showHistory(s, resolved)
+}
+
+// resolution returns the change that resolves the entry. It is applied to the stored entry, which may have changed
+// since e was read. For a payment it sets the reconciler's operators.
+func (c *unknownResolve) resolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconciler) (
+	func(*ledger.Entry) error, error,
+) {
+	manually := c.As != resolveByLookup
+	if e.Kind != ledger.Payment {
+		if manually {
+			return c.manualResolution(s, false), nil
+		}
+		return nil, usageError("no operator has a status lookup for a %s: use --as applied or --as not-applied",
+			kindLabel(e.Kind))
+	}
+	current, err := readSecret(s, s.OperatorSecret, "OPERATOR_CREDENTIALS_SECRET")
+	if err != nil {
+		return nil, err
+	}
+	reconciler.Operators = drivers.NewDirectory(staticSecret(current.Value), s.Now)
+	if manually {
+		_, _, userSMS := reconciler.Operators.UserSMSSender(e.Operator)
+		return c.manualResolution(s, userSMS), nil
+	}
+	return c.lookUpResolution(s, e, reconciler)
+}
+
+// manualResolution returns the change of a person's decision. userSMS is whether the payer is due an SMS.
+func (c *unknownResolve) manualResolution(s *session, userSMS bool) func(*ledger.Entry) error {
+	refusal := oneapi.Render(&fault.Fault{
+		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
+	})
+	resolution := ledger.ManualOutcome{
+		ManualResolution: ledger.ManualResolution{Outcome: c.As, Who: s.auditUser(), Reason: s.Reason},
+		ResponseStatus:   refusal.Status, ResponseBody: refusal.Body, UserSMS: userSMS, Lifetime: s.PaymentLifetime,
+	}
+	return func(e *ledger.Entry) error {
+		err := e.ResolveManually(resolution, ledger.Timestamp(s.Now()))
+		switch {
+		case errors.Is(err, ledger.ErrInvalidResolution):
+			return usageError("a %s cannot be resolved as %s: unknown resolve --help lists the values of --as",
+				kindLabel(e.Kind), c.As)
+		case errors.Is(err, ledger.ErrOutcomeKnown):
+			return fmt.Errorf("%w: %s", err, cmp.Or(string(e.Status), string(e.State)))
+		}
+		return err
+	}
+}
+
+// lookUpResolution looks up the payment at its operator, and returns the change that applies its final status.
+func (c *unknownResolve) lookUpResolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconciler) (
+	func(*ledger.Entry) error, error,
+) {
+	if e.StatusFinal() {
+		return nil, fmt.Errorf("%w: %s", ledger.ErrOutcomeKnown, e.Status)
+	}
+	response := reconciler.LookUp(s, e)
+	switch {
+	case !response.Supported:
+		return nil, fmt.Errorf("operator %s has no status lookup: resolve %s manually with --as", e.Operator, e.ID)
+	case !response.Responded:
+		return nil, fmt.Errorf("operator %s did not respond, run the command again: %w", e.Operator, response.Cause)
+	case response.NotFound:
+		return nil, fmt.Errorf("operator %s has no order %s: confirm it with the operator, then use --as failed",
+			e.Operator, e.ID)
+	case !response.StatusFinal:
+		return nil, fmt.Errorf("operator %s reports %s for %s, which is not final: run the command again later",
+			e.Operator, response.Report.Status, e.ID)
+	}
+	return func(e *ledger.Entry) error {
+		report := reconciler.NewStatusReport(e, response.Report, reconcile.SourceStatus)
+		switch e.ApplyFinalStatus(report, ledger.Timestamp(s.Now())) {
+		case ledger.Unchanged:
+			return ledger.ErrUnchanged
+		case ledger.Conflicting:
+			fmt.Fprintln(s.Stderr, "The operator's status contradicts the final status. It is recorded as a conflict.")
+		}
+		return nil
+	}, nil
+}

@@ -1,0 +1,134 @@
+package gatewayctl
+
+import (
+	"errors"
+	"fmt"
+
+	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/webhook"
+)
+
+type webhookSecretCommands struct {
+	Show   webhookShow   `cmd:"" help:"Show a webhook secret again. It needs --yes, and the audit records it."`
+	Rotate webhookRotate `cmd:"" help:"Issue a webhook secret; the previous one also signs until it is revoked."`
+	Revoke webhookRevoke `cmd:"" help:"Stop signing with a version."`
+	List   webhookList   `cmd:"" help:"List the versions, without the secrets."`
+}
+
+// readWebhookRing reads the ring from which webhook secrets are derived.
+func readWebhookRing(s *session) (*keyring.Ring, error) {
+	current, err := readSecret(s, s.WebhookKeySecret, "WEBHOOK_KEY_SECRET")
+	if err != nil {
+		return nil, err
+	}
+	if len(current.Value) == 0 {
+		return nil, errors.New("the webhook key ring has no key yet: run keys add webhooks")
+	}
+	return keyring.Parse(current.Value)
+}
+
+// issueWebhookSecret adds a version to a profile, derived from the key that signs now, and returns its text. It does
+// not store the profile. replace drops the older of two live versions.
+func issueWebhookSecret(s *session, p *merchant.Profile, replace bool) (string, error) {
+	ring, err := readWebhookRing(s)
+	if err != nil {
+		return "", err
+	}
+	key := ring.SigningKey(s.Now(), s.SecretCache)
+	version, err := merchant.IssueWebhookSecret(p, key.Number, replace, s.Now())
+	if err != nil {
+		return "", err
+	}
+	return webhook.DeriveSecret(key, p.ID, version.Version).Text(), nil
+}
+
+// webhookSecretOutput is a webhook secret in clear text.
+type webhookSecretOutput struct {
+	Merchant string `json:"merchant" row:"merchant"`
+	Version  int    `json:"version" row:"version"`
+	Secret   string `json:"webhook_secret" row:"webhook secret"`
+}
+
+type webhookShow struct {
+	merchantArgument
+	Version int `arg:"" optional:"" help:"The version in the list; the newest if not given."`
+}
+
+// Run shows a secret. The audit records it like a change, because the person then has access.
+func (c *webhookShow) Run(s *session, p *merchant.Profile) error {
+	ring, err := readWebhookRing(s)
+	if err != nil {
+		return err
+	}
+	for _, w := range p.WebhookSecrets {
+		if c.Version != 0 && w.Version != c.Version {
+			continue
+		}
+		key, found := ring.FindKey(w.KeyNumber)
+		if !found {
+			return fmt.Errorf("the webhook key ring has no key %d: run webhook-secret rotate", w.KeyNumber)
+		}
+		err := s.changes.execute(Action{"show a webhook secret", p.Name}, func() (string, error) {
+			return fmt.Sprintf("version %d", w.Version), nil
+		})
+		if err != nil {
+			return err
+		}
+		text := webhook.DeriveSecret(key, p.ID, w.Version).Text()
+		return s.showView(webhookSecretOutput{p.Name, w.Version, s.changes.revealSecret(text)})
+	}
+	return merchant.ErrCredentialNotFound
+}
+
+type webhookRotate struct {
+	merchantArgument
+	Force bool `help:"If two are live already, drop the older at once."`
+}
+
+// Run adds a version.
+func (c *webhookRotate) Run(s *session, p *merchant.Profile) error {
+	text, err := issueWebhookSecret(s, p, c.Force)
+	if err != nil {
+		return err
+	}
+	newest := p.WebhookSecrets[0]
+	err = s.changes.execute(Action{"rotate the webhook secret", p.Name}, func() (string, error) {
+		return fmt.Sprint("signs with ", merchantViewOf(p, s.Now()).WebhookSecrets), s.changes.updateMerchant(p)
+	})
+	if err != nil {
+		return err
+	}
+	return s.showView(webhookSecretOutput{p.Name, newest.Version, s.changes.revealSecret(text)})
+}
+
+type webhookRevoke struct {
+	merchantArgument
+	Version int  `arg:"" help:"The version in the list."`
+	Last    bool `help:"Revoke the only version: no notification is sent until a rotate."`
+}
+
+// Run drops a version. The only one needs --last: no notification is sent unsigned (decision "notifications").
+func (c *webhookRevoke) Run(s *session, p *merchant.Profile) error {
+	err := changeProfile(s, p, fmt.Sprintf("revoke webhook secret %d", c.Version), func() error {
+		err := merchant.RevokeWebhookSecret(p, c.Version, s.Now())
+		if err == nil && len(p.WebhookSecrets) == 0 && !c.Last {
+			return fmt.Errorf("version %d is the only webhook secret of %s, and without one no notification is sent: "+
+				"rotate first, or use --last", c.Version, p.Name)
+		}
+		return err
+	})
+	if err == nil && len(p.WebhookSecrets) == 0 {
+		fmt.Fprintf(s.Stderr, "%s has no webhook secret: no notification is sent. "+
+			"Each attempt fails as unsigned and is retried by the schedule. "+
+			"To resume: webhook-secret rotate, then deliveries replay --dead-letters.\n", p.Name)
+	}
+	return err
+}
+
+type webhookList struct{ merchantArgument }
+
+// Run lists the versions, the newest first.
+func (c *webhookList) Run(s *session, p *merchant.Profile) error {
+	return showList(s, merchantViewOf(p, s.Now()).WebhookSecrets)
+}
