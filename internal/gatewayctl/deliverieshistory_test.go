@@ -8,73 +8,83 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// addReplayedPayment is a payment that was told at the second attempt, two seconds after noon, and replayed an hour
-// later.
-func (d *testTool) addReplayedPayment() *ledger.Entry {
+// addRetriedPayment stores a payment that was delivered at the second attempt, two seconds after its creation.
+func (d *testTool) addRetriedPayment() *ledger.Entry {
 	e := d.addDeliveredPayment(d.onboardShop(), 1, d.now)
 	e.Delivered[0].Attempts = 2
-	e.FailedAttempts = []ledger.FailedAttempt{{Status: ledger.Successful, Number: 1, At: d.now.Add(time.Second), HTTPStatus: 503, Reason: "server"}}
+	e.FailedAttempts = []ledger.FailedAttempt{
+		{Status: ledger.Successful, Number: 1, At: d.now.Add(time.Second), HTTPStatus: 503, Reason: "server"},
+	}
 	d.ledger.Overwrite(e)
+	return e
+}
+
+// addReplayedPayment is addRetriedPayment, replayed an hour later.
+func (d *testTool) addReplayedPayment() *ledger.Entry {
+	e := d.addRetriedPayment()
 	d.now = d.now.Add(time.Hour)
 	d.mustRun("deliveries replay "+e.ID+confirmFlags, nil)
 	return d.mustReadEntry(e.Key)
 }
 
-// addFailedAttempt notes that the first attempt after the replay failed.
-func addFailedAttempt(e *ledger.Entry, at time.Time) {
-	e.RecordFailedAttempt(e.OutboxHead().ID, ledger.FailedAttempt{Number: 1, At: at, HTTPStatus: 500, Reason: "server"}, at.Add(time.Minute))
+func TestDeliveriesShow(t *testing.T) {
+	d := newTestTool(t)
+	e := d.addRetriedPayment()
+	id := ledger.NotificationID(e.Key, ledger.Successful)
+	checkEqual(t, "attempts", query[deliveryHistory](d, "deliveries show "+e.ID).Attempts, []attemptView{
+		{id, ledger.Successful, 1, d.now.Add(time.Second), "server", 503},
+		{id, ledger.Successful, 2, d.now.Add(2 * time.Second), "delivered", 0},
+	})
+	d.expectOutput("deliveries show "+e.ID, "https://shop.example/n", "server 503")
+	d.expectOutput("payment show "+e.ID, "delivery attempt failed", "attempt 1: server 503")
+	d.expectFailure("deliveries show ShopA_99", ExitFailed, "no payment")
 }
 
-// While a replayed notification waits, both histories still tell when it was delivered first, and that it was replayed.
+// While a replayed notification waits, both histories show its first delivery and the replay.
 func TestReplayKeepsEarlierAttempts(t *testing.T) {
 	d := newTestTool(t)
 	e := d.addReplayedPayment()
-	addFailedAttempt(e, d.now.Add(time.Second))
+	failed := ledger.FailedAttempt{Number: 1, At: d.now.Add(time.Second), HTTPStatus: 500, Reason: "server"}
+	e.RecordFailedAttempt(e.OutboxHead().ID, failed, d.now.Add(time.Minute))
 	d.ledger.Overwrite(e)
-	var shown deliveryHistory
-	d.mustRun("deliveries show "+e.ID, &shown)
-	first := d.now.Add(2*time.Second - time.Hour)
-	if n := shown.Notifications; len(n) != 1 || n[0].State != "waiting" || !n[0].FirstDeliveredAt.Equal(first) || !n[0].DeliveredAt.IsZero() {
-		t.Errorf("notifications: %+v", n)
-	}
-	if a := shown.Attempts; len(a) != 3 || a[1].Result != "delivered" || a[1].Number != 2 || !a[1].At.Equal(first) || a[2].Code != 500 {
-		t.Errorf("attempts: %+v", a)
-	}
-	if r := shown.Replays; len(r) != 1 || !r[0].At.Equal(d.now) || r[0].WebhookID != e.Outbox[0].ID || r[0].AttemptsBefore != 2 || !r[0].DeliveredBefore.Equal(first) {
-		t.Errorf("replays: %+v", r)
-	}
-	_, out, _ := d.run("deliveries show " + e.ID)
-	containsInOrder(t, out, "waiting", "2026-03-01T12:00:02Z", // standing, and first told
-		"2026-03-01T12:00:01Z", "server 503", "2026-03-01T12:00:02Z", "delivered", "2026-03-01T13:00:00Z", "replayed", "2026-03-01T13:00:01Z", "server 500")
-	_, out, _ = d.run("payment show " + e.ID)
-	containsInOrder(t, out, "attempt 1: server 503", "2026-03-01T12:00:02Z  delivered", "attempt 2", "2026-03-01T13:00:00Z  replayed", "after 2 attempts", "attempt 1: server 500")
-	if !strings.Contains(out, "first delivered at 2026-03-01T12:00:02Z") {
-		t.Errorf("what waits was told before: %s", out)
-	}
-	var view entryHistory
-	if d.mustRun("payment show "+e.ID, &view); len(view.Events) == 0 {
-		t.Error("no events")
+	id, first := e.Outbox[0].ID, d.now.Add(2*time.Second-time.Hour)
+	history := query[deliveryHistory](d, "deliveries show "+e.ID)
+	checkEqual(t, "attempts", history.Attempts, []attemptView{
+		{id, ledger.Successful, 1, first.Add(-time.Second), "server", 503},
+		{id, ledger.Successful, 2, first, "delivered", 0},
+		{id, ledger.Successful, 1, d.now.Add(time.Second), "server", 500},
+	})
+	checkEqual(t, "replays", history.Replays, []replayView{{id, ledger.Successful, d.now, 2, first, ""}})
+	n := history.Notifications[0]
+	checkEqual(t, "state", n.State, deliveryWaiting)
+	checkEqual(t, "first delivery", n.FirstDeliveredAt, first)
+	checkEqual(t, "delivery", n.DeliveredAt, time.Time{})
+	d.expectOutput("deliveries show "+e.ID, "waiting", "2026-03-01T12:00:02Z", // the state, and the first delivery
+		"2026-03-01T12:00:01Z", "server 503", "2026-03-01T12:00:02Z", "delivered", "2026-03-01T13:00:00Z", "replayed",
+		"2026-03-01T13:00:01Z", "server 500")
+	d.expectOutput("payment show "+e.ID, "attempt 1: server 503", "first delivered at 2026-03-01T12:00:02Z",
+		"2026-03-01T12:00:02Z  delivered", "attempt 2", "2026-03-01T13:00:00Z  replayed", "after 2 attempts", "attempt 1: server 500")
+	if len(query[entryHistory](d, "payment show "+e.ID).Events) == 0 {
+		t.Error("payment show --json has no events")
 	}
 }
 
-// Once it is delivered again, both deliveries are told.
+// After a second delivery both deliveries are shown.
 func TestReplayShowsBothDeliveries(t *testing.T) {
 	d := newTestTool(t)
 	e := d.addReplayedPayment()
 	e.MarkDelivered(e.OutboxHead().ID, d.now.Add(3*time.Second))
 	d.ledger.Overwrite(e)
-	var shown deliveryHistory
-	d.mustRun("deliveries show "+e.ID, &shown)
-	if n := shown.Notifications; len(n) != 1 || n[0].State != "delivered" || !n[0].DeliveredAt.Equal(d.now.Add(3*time.Second)) || n[0].FirstDeliveredAt.Equal(n[0].DeliveredAt) {
-		t.Errorf("notifications: %+v", n)
-	}
-	_, out, _ := d.run("deliveries show " + e.ID)
-	containsInOrder(t, out, "12:00:01Z", "server 503", "12:00:02Z", "delivered", "13:00:00Z", "replayed", "13:00:03Z", "delivered")
-	_, out, _ = d.run("payment show " + e.ID)
-	containsInOrder(t, out, "12:00:02Z  delivered", "13:00:00Z  replayed", "13:00:03Z  delivered")
+	n := query[deliveryHistory](d, "deliveries show "+e.ID).Notifications[0]
+	checkEqual(t, "state", n.State, deliveryDelivered)
+	checkEqual(t, "delivery", n.DeliveredAt, d.now.Add(3*time.Second))
+	checkEqual(t, "first delivery", n.FirstDeliveredAt, d.now.Add(2*time.Second-time.Hour))
+	d.expectOutput("deliveries show "+e.ID,
+		"12:00:01Z", "server 503", "12:00:02Z", "delivered", "13:00:00Z", "replayed", "13:00:03Z", "delivered")
+	d.expectOutput("payment show "+e.ID, "12:00:02Z  delivered", "13:00:00Z  replayed", "13:00:03Z  delivered")
 }
 
-// What was given up and replayed tells why it had been.
+// A replayed dead letter keeps its reason.
 func TestReplayOfDeadLetter(t *testing.T) {
 	d := newTestTool(t)
 	e := d.addDeliveredPayment(d.onboardShop(), 1, d.now)
@@ -84,27 +94,37 @@ func TestReplayOfDeadLetter(t *testing.T) {
 	d.now = d.now.Add(time.Hour)
 	d.mustRun("deliveries replay "+e.ID+confirmFlags, nil)
 	for _, command := range []string{"deliveries show ", "payment show "} {
-		_, out, _ := d.run(command + e.ID)
-		if !strings.Contains(out, "dead letter before: attempts") || strings.Contains(out, "delivered") {
-			t.Errorf("%s: %s", command, out)
+		d.expectOutput(command+e.ID, "dead letter before: attempts")
+		if _, out, _ := d.run(command + e.ID); strings.Contains(out, "delivered") {
+			t.Errorf("%s shows a delivery that never was: %s", command, out)
 		}
 	}
-	var shown deliveryHistory
-	d.mustRun("deliveries show "+e.ID, &shown)
-	if r := shown.Replays; len(r) != 1 || r[0].DeadReasonBefore != "attempts" || r[0].AttemptsBefore != 10 || !r[0].DeliveredBefore.IsZero() || !shown.Notifications[0].FirstDeliveredAt.IsZero() {
-		t.Errorf("%+v", shown)
-	}
+	history := query[deliveryHistory](d, "deliveries show "+e.ID)
+	checkEqual(t, "replays", history.Replays,
+		[]replayView{{e.Outbox[0].ID, ledger.Successful, d.now, 10, time.Time{}, "attempts"}})
+	checkEqual(t, "first delivery", history.Notifications[0].FirstDeliveredAt, time.Time{})
 }
 
-// containsInOrder fails unless the parts stand in a text one after the other.
-func containsInOrder(t *testing.T, text string, parts ...string) {
-	t.Helper()
-	rest := text
-	for _, part := range parts {
-		_, behind, found := strings.Cut(rest, part)
-		if !found {
-			t.Fatalf("%q is not there, or not in its place: %s", part, text)
-		}
-		rest = behind
+func TestDeliveriesList(t *testing.T) {
+	d := newTestTool(t)
+	shop := d.onboardShop()
+	d.addDeliveredPayment(shop, 1, d.now)
+	d.addDeliveredPayment(shop, 2, d.now.Add(-time.Hour))
+	dead := d.addDeliveredPayment(shop, 3, d.now.Add(-day))
+	at := d.now.Add(time.Minute)
+	dead.Outbox = []ledger.Notification{
+		{ID: "w", Status: "late", At: at, Attempts: 10, DeadReason: "attempts", LastReason: "server", LastStatus: 503},
 	}
+	d.ledger.Overwrite(dead)
+	line := "deliveries list ShopA --from 2026-03-01T12:00:00Z --to 2026-03-02"
+	for line, want := range map[string]int{
+		line: 2, "deliveries list ShopA --from 2026-03-01 --to 2026-03-01": 3, line + " --state delivered": 1,
+		line + " --state waiting": 0, line + " --state parked": 0,
+	} {
+		checkEqual(t, line, len(query[[]deliveryView](d, line)), want)
+	}
+	checkEqual(t, "dead letters", query[[]deliveryView](d, line+" --state dead-letter"), []deliveryView{{
+		Kind: ledger.Payment, ID: dead.ID, WebhookID: "w", Status: "late", At: at, State: deliveryDeadLetter, Attempts: 10,
+		LastError: "server", LastCode: 503, DeadReason: "attempts",
+	}})
 }

@@ -255,7 +255,7 @@ type merchantArgument struct {
 	Name string `arg:"" name:"merchant" help:"The merchant's name or id."`
 }
 
-// ProvideProfile gives the profile to the Run method of every command with a merchantArgument (kong's provider).
+// ProvideProfile returns the profile for the Run method of every command with a merchantArgument (kong's provider).
 func (c merchantArgument) ProvideProfile(s *session) (*merchant.Profile, error) {
 	return s.findMerchant(c.Name)
 }

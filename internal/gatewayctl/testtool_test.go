@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/limitmem"
@@ -179,7 +182,39 @@ func (d *testTool) mustRun(line string, result any) {
 	}
 }
 
-// expectFailure runs a command that must end with a code, and whose notes have a text.
+// query runs a command that must succeed and returns its JSON.
+func query[T any](d *testTool, line string) (result T) {
+	d.t.Helper()
+	d.mustRun(line, &result)
+	return result
+}
+
+// checkEqual fails unless two values are equal. what names the rule that broke.
+func checkEqual[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// expectOutput runs a command that must succeed, and whose output has the parts in this order.
+func (d *testTool) expectOutput(line string, parts ...string) {
+	d.t.Helper()
+	code, out, stderr := d.run(line)
+	if code != ExitDone {
+		d.t.Fatalf("%s: exit %d: %s", line, code, stderr)
+	}
+	rest := out
+	for _, part := range parts {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			d.t.Fatalf("%s: %q is missing or out of order: %s", line, part, out)
+		}
+		rest = after
+	}
+}
+
+// expectFailure runs a command that must end with a code and a text on the standard error.
 func (d *testTool) expectFailure(line string, want int, text string) {
 	d.t.Helper()
 	code, out, notes := d.run(line)

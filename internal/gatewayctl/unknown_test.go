@@ -10,19 +10,20 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// addUnknownSMS places an SMS whose outcome is unknown.
+// addUnknownSMS stores an SMS whose outcome is unknown.
 func (d *testTool) addUnknownSMS(shop onboardingResult, correlator string) ledger.Key {
 	key := ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(shop.ID, correlator)}
 	e := &ledger.Entry{
-		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Owner: "o", State: ledger.Unknown, EverUnknown: true, CreatedAt: d.now, Version: 2,
-		Correlator: correlator, PollAt: d.now.Add(time.Hour), Operator: "sandbox", NotifyURL: "https://shop.example/r",
+		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Owner: "o", State: ledger.Unknown, EverUnknown: true,
+		CreatedAt: d.now, Version: 2, Correlator: correlator, PollAt: d.now.Add(time.Hour), Operator: "sandbox",
+		NotifyURL: "https://shop.example/r",
 	}
 	e.Reschedule()
 	d.ledger.Overwrite(e)
 	return key
 }
 
-// addUnknownPayment places a payment whose outcome is unknown.
+// addUnknownPayment stores a payment whose outcome is unknown.
 func (d *testTool) addUnknownPayment(shop onboardingResult, number int) ledger.Key {
 	e := d.addDeliveredPayment(shop, number, d.now)
 	e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = ledger.Unknown, ledger.Pending, time.Time{}, nil, d.now.Add(time.Minute)
@@ -31,33 +32,52 @@ func (d *testTool) addUnknownPayment(shop onboardingResult, number int) ledger.K
 	return e.Key
 }
 
-// useSandboxOperator gives the sandbox an account that nobody answers at.
+// useSandboxOperator sets an account of the sandbox whose address refuses connections.
 func (d *testTool) useSandboxOperator() {
 	d.input = `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1:1","access_token":"t"}}}}`
 	d.mustRun("operator set -"+confirmFlags, nil)
+}
+
+// resolution is the part of an entry that a manual resolution sets.
+type resolution struct {
+	State          ledger.State
+	Status         ledger.Status
+	ResponseStatus int
+	Notifications  int
+	Outcome, Who   string
+	Reason         string
+}
+
+func resolutionOf(e *ledger.Entry) resolution {
+	return resolution{e.State, e.Status, e.ResponseStatus, len(e.Outbox), e.Manual.Outcome, e.Manual.Who, e.Manual.Reason}
+}
+
+func TestUnknownList(t *testing.T) {
+	d := newTestTool(t)
+	shop := d.onboardShop()
+	d.addUnknownCharge(shop, "c1")
+	d.addUnknownPayment(shop, 1)
+	d.addDeliveredPayment(shop, 2, d.now)
+	for line, want := range map[string]int{
+		"unknown list": 2, "unknown list ShopA --from 2026-03-01 --to 2026-03-01": 2,
+		"unknown list ShopA --from 2026-03-02 --to 2026-03-02": 0,
+	} {
+		checkEqual(t, line, len(query[[]unknownView](d, line)), want)
+	}
+	for _, view := range query[[]unknownView](d, "unknown list") {
+		checkEqual(t, "lookup of a "+string(view.Kind), view.LookupSupported, view.Kind == ledger.Payment)
+	}
+	d.expectFailure("unknown list ShopA", ExitUsage, "--from")
+	d.expectFailure("unknown list --from 2026-03-01 --to 2026-03-01", ExitUsage, "<merchant>")
 }
 
 // decision "unknown-by-hand".
 func TestUnknown(t *testing.T) {
 	d := newTestTool(t)
 	shop := d.onboardShop()
-	charge, lost := d.addUnknownCharge(shop, "c1"), d.addUnknownPayment(shop, 1)
+	charge, payment := d.addUnknownCharge(shop, "c1"), d.addUnknownPayment(shop, 1)
 	d.addDeliveredPayment(shop, 2, d.now)
 	d.useSandboxOperator()
-	var views []unknownView
-	d.mustRun("unknown list", &views)
-	if len(views) != 2 {
-		t.Fatalf("list: %+v", views)
-	}
-	d.mustRun("unknown list ShopA --from 2026-03-01 --to 2026-03-01", &views)
-	if len(views) != 2 {
-		t.Fatalf("list of a day: %+v", views)
-	}
-	d.mustRun("unknown list ShopA --from 2026-03-02 --to 2026-03-02", &views)
-	if len(views) != 0 {
-		t.Fatalf("list of another day: %+v", views)
-	}
-	d.expectFailure("unknown list ShopA", ExitUsage, "--from")
 	d.expectFailure("unknown resolve pay ShopA_1 --timeout 1s", ExitFailed, "did not respond")
 	d.expectFailure("unknown resolve pay ShopA_1 --as applied", ExitUsage, "applied")
 	d.expectFailure("unknown resolve pay ShopA_2", ExitFailed, "outcome is known: successful")
@@ -66,26 +86,22 @@ func TestUnknown(t *testing.T) {
 	d.expectFailure("unknown resolve charge "+charge.ID, ExitUsage, "no operator has a status lookup for a charge")
 	d.expectFailure("unknown resolve charge "+charge.ID+" --as failed", ExitUsage, "charge")
 	d.mustRun("unknown resolve pay ShopA_1 --as successful", nil)
-	if d.mustReadEntry(lost).StatusFinal() {
-		t.Error("a dry run settled a payment")
-	}
+	checkEqual(t, "a dry run made the status final", d.mustReadEntry(payment).StatusFinal(), false)
 	d.expectFailure("unknown resolve pay ShopA_1 --as successful --yes", ExitUsage, "--reason")
 	d.mustRun("unknown resolve pay ShopA_1 --as successful"+confirmFlags, nil)
-	if e := d.mustReadEntry(lost); e.Status != ledger.Successful || len(e.Outbox) != 1 || e.UserSMS != ledger.UserSMSDue {
-		t.Errorf("settled: %+v", e)
-	}
-	if _, out, _ := d.run("payment show ShopA_1"); !strings.Contains(out, "successful, by ama@desk: test") {
-		t.Errorf("the history does not tell who: %s", out)
-	}
+	e := d.mustReadEntry(payment)
+	checkEqual(t, "payment", resolutionOf(e), resolution{ledger.Done, ledger.Successful, 201, 1, "successful", "ama@desk", "test"})
+	checkEqual(t, "SMS to the payer", e.UserSMS, ledger.UserSMSDue)
+	d.expectOutput("payment show ShopA_1", "resolved manually", "successful, by ama@desk: test")
 	d.mustRun("unknown resolve charge "+charge.ID+" --as not-applied"+confirmFlags, nil)
-	if e := d.mustReadEntry(charge); e.State != ledger.Refused || e.ResponseStatus != 400 || !strings.Contains(string(e.ResponseBody), "SVC0270") || !e.DueAt.IsZero() {
-		t.Errorf("refused: %+v", e)
+	e = d.mustReadEntry(charge)
+	checkEqual(t, "charge", resolutionOf(e), resolution{ledger.Refused, "", 400, 0, "not-applied", "ama@desk", "test"})
+	checkEqual(t, "charge is due", e.DueAt, time.Time{})
+	if !strings.Contains(string(e.ResponseBody), "SVC0270") {
+		t.Errorf("the stored response of the charge lacks SVC0270: %s", e.ResponseBody)
 	}
 	d.expectFailure("unknown resolve charge "+charge.ID+" --as applied"+confirmFlags, ExitFailed, "outcome is known: refused")
-	d.mustRun("unknown list", &views)
-	if len(views) != 0 {
-		t.Errorf("left: %+v", views)
-	}
+	checkEqual(t, "unknown entries left", len(query[[]unknownView](d, "unknown list")), 0)
 }
 
 // decision "unknown-by-hand".
@@ -93,22 +109,24 @@ func TestUnknownChargeAndMessages(t *testing.T) {
 	d := newTestTool(t)
 	shop := d.onboardShop()
 	charge, sent, unsent := d.addUnknownCharge(shop, "c1"), d.addUnknownSMS(shop, "m1"), d.addUnknownSMS(shop, "m2")
-	d.mustRun("unknown resolve charge "+charge.ID+" --as applied"+confirmFlags, nil)
-	if e := d.mustReadEntry(charge); e.State != ledger.Done || e.ResponseStatus != 0 || e.Manual.Reason != "test" || e.Manual.Who != "ama@desk" {
-		t.Errorf("applied: %+v", e)
+	for _, c := range []struct {
+		key  ledger.Key
+		as   string
+		want resolution
+	}{
+		{charge, "applied", resolution{State: ledger.Done}},
+		{sent, "applied", resolution{State: ledger.Done, Status: ledger.MessageWaiting, ResponseStatus: 201}},
+		{unsent, "not-applied", resolution{State: ledger.Done, Status: ledger.DeliveryImpossible, Notifications: 1}},
+	} {
+		c.want.Outcome, c.want.Who, c.want.Reason = c.as, "ama@desk", "test"
+		d.mustRun("unknown resolve "+string(c.key.Kind)+" "+c.key.ID+" --as "+c.as+confirmFlags, nil)
+		checkEqual(t, c.key.String()+" as "+c.as, resolutionOf(d.mustReadEntry(c.key)), c.want)
 	}
-	d.mustRun("unknown resolve sms "+sent.ID+" --as applied"+confirmFlags, nil)
-	if e := d.mustReadEntry(sent); e.State != ledger.Done || e.Status != ledger.MessageWaiting || len(e.Outbox) != 0 {
-		t.Errorf("sent: %+v", e)
-	}
-	d.mustRun("unknown resolve sms "+unsent.ID+" --as not-applied"+confirmFlags, nil)
-	if e := d.mustReadEntry(unsent); e.State != ledger.Done || e.Status != ledger.DeliveryImpossible || len(e.Outbox) != 1 {
-		t.Errorf("not sent: %+v", e)
-	}
-	d.expectFailure("unknown resolve sms "+unsent.ID+" --as applied"+confirmFlags, ExitFailed, "outcome is known: DeliveryImpossible")
+	line := "unknown resolve sms " + unsent.ID + " --as applied" + confirmFlags
+	d.expectFailure(line, ExitFailed, "outcome is known: DeliveryImpossible")
 }
 
-// racingLedger is a ledger in which another hand writes just after our last read before a write.
+// racingLedger is a ledger in which another process writes just after our last read before a write.
 type racingLedger struct {
 	*ledgermem.Store
 	reads int
@@ -125,24 +143,25 @@ func (r *racingLedger) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, 
 	return e, err
 }
 
-// TestResolveIsFenced: the person's word is judged anew on what another hand has stored since it was read.
+// A manual resolution is checked again on an entry that another process changed since it was read.
 func TestResolveIsFenced(t *testing.T) {
 	d := newTestTool(t)
-	lost := d.addUnknownPayment(d.onboardShop(), 1)
+	payment := d.addUnknownPayment(d.onboardShop(), 1)
 	d.useSandboxOperator()
-	other := d.mustReadEntry(lost)
+	other := d.mustReadEntry(payment)
 	other.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, Source: "getStatus"}, d.now)
 	race := &racingLedger{Store: d.ledger, other: other}
 	d.connect = func(System, Deployment) (*Stores, error) {
 		return d.storesWith(race), nil
 	}
 	d.expectFailure("unknown resolve pay ShopA_1 --as successful"+confirmFlags, ExitFailed, "outcome is known: failed")
-	if e := d.mustReadEntry(lost); e.Status != ledger.Failed || e.Manual.Outcome != "" || len(e.Conflicts) != 0 || race.reads != 2 {
-		t.Errorf("%d reads, %+v", race.reads, e)
-	}
+	e := d.mustReadEntry(payment)
+	checkEqual(t, "resolution", resolutionOf(e), resolution{ledger.Done, ledger.Failed, 201, 1, "", "", ""})
+	checkEqual(t, "conflicts", len(e.Conflicts), 0)
+	checkEqual(t, "reads before the change", race.reads, 2)
 }
 
-// decision "merchant-limits": what a person finds not applied no longer counts against the day.
+// decision "merchant-limits": an amount that was not applied is refunded to the daily limit.
 func TestResolveRefundsDailyLimit(t *testing.T) {
 	d := newTestTool(t)
 	key := d.addUnknownCharge(d.onboardShop(), "c1")
@@ -160,11 +179,11 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 	}
 	d.mustRun("unknown resolve charge "+key.ID+" --as not-applied", nil)
 	if over(e.AmountMinor) == nil {
-		t.Error("a dry run gave the amount back")
+		t.Error("a dry run refunded the amount")
 	}
 	d.mustRun("unknown resolve charge "+key.ID+" --as not-applied"+confirmFlags, nil)
 	if err := over(e.AmountMinor); err != nil {
-		t.Errorf("the amount was not given back: %v", err)
+		t.Errorf("the amount was not refunded: %v", err)
 	}
 	again := d.addUnknownCharge(onboardingResult{merchantView: merchantView{ID: e.MerchantID, Name: e.Merchant}}, "c2")
 	limited := d.mustReadEntry(again)
@@ -176,9 +195,7 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 		return stores, nil
 	}
 	d.expectFailure("unknown resolve charge "+again.ID+" --as not-applied"+confirmFlags, ExitUsage, "LIMIT_TABLE")
-	if entry := d.mustReadEntry(again); entry.State != ledger.Unknown || entry.Manual.Outcome != "" {
-		t.Errorf("settled without the table: %+v", entry)
-	}
+	checkEqual(t, "resolved without LIMIT_TABLE", resolutionOf(d.mustReadEntry(again)), resolution{State: ledger.Unknown})
 }
 
 func TestResolvePaymentThatMayStillFinish(t *testing.T) {
@@ -189,10 +206,9 @@ func TestResolvePaymentThatMayStillFinish(t *testing.T) {
 	e.Status, e.FinalAt, e.Delivered, e.PollAt, e.ReservedAt = ledger.Pending, time.Time{}, nil, d.now.Add(time.Minute), d.now
 	e.Reschedule()
 	d.ledger.Overwrite(e)
-	d.expectFailure("unknown resolve pay ShopA_1 --as failed"+confirmFlags, ExitFailed, "may still end it")
+	d.expectFailure("unknown resolve pay ShopA_1 --as failed"+confirmFlags, ExitFailed, ledger.ErrStillPending.Error())
 	d.now = d.now.Add(25 * time.Hour)
 	d.mustRun("unknown resolve pay ShopA_1 --as failed"+confirmFlags, nil)
-	if got := d.mustReadEntry(e.Key); got.Status != ledger.Failed || len(got.Outbox) != 1 {
-		t.Errorf("%+v", got)
-	}
+	checkEqual(t, "payment", resolutionOf(d.mustReadEntry(e.Key)),
+		resolution{ledger.Done, ledger.Failed, 201, 1, "failed", "ama@desk", "test"})
 }
