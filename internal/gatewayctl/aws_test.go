@@ -113,11 +113,7 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 	for _, ring := range []string{"tokens", "callbacks", "webhooks", "webhooks"} {
 		d.mustRun("keys add "+ring+confirmFlags, nil)
 	}
-	var keys []keyView
-	d.mustRun("keys list webhooks", &keys)
-	if len(keys) != 2 {
-		t.Fatalf("keys: %+v", keys)
-	}
+	checkEqual(t, "webhook keys", len(query[[]keyView](d, "keys list webhooks")), 2)
 	d.expectFailure("operator list --operator-secret none", ExitFailed, "there is no secret none")
 	d.input = `{"sandbox":{"current":"a","accounts":{"a":{"base_url":"https://o.example","access_token":"t"}}}}`
 	d.mustRun("operator set -"+confirmFlags, nil)
@@ -136,35 +132,27 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 		}
 	}
 	d.now = d.now.Add(time.Hour)
-	var result replayResult
-	d.mustRun("deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+confirmFlags, &result)
-	if result.Queued != count {
-		t.Errorf("replayed: %+v", result)
-	}
+	result := query[replayResult](d, "deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+confirmFlags)
+	checkEqual(t, "replay", result, replayResult{Queued: count, Failed: []string{}})
 	e, err := store.Get(context.Background(), ledger.Key{Kind: ledger.Payment, ID: "ShopA_7"})
 	if err != nil || !e.WakesRelay() || e.Version != 2 {
-		t.Errorf("%+v, %v", e, err)
+		t.Errorf("replayed payment: version %d, wakes the relay %v, %v", e.Version, e.WakesRelay(), err)
 	}
 	if _, out, _ := d.run("export ShopA --from 2026-03-01 --to 2026-03-01"); strings.Count(out, "\n") != count+1 {
 		t.Errorf("export: %s", out)
 	}
-	var records []Record
-	d.mustRun("audit", &records)
 	outcomes := map[string]int{}
-	for _, r := range records {
+	for _, r := range query[[]Record](d, "audit") {
 		outcomes[r.What+" "+r.Outcome]++
 	}
-	for what, want := range map[string]int{"add a key done": 5, // shop adds one too
+	for what, want := range map[string]int{"add a key done": 5, // onboardShop adds one too
 		"add a merchant done": 1, "add a merchant failed": 1, "issue a token done": 1,
 		"add notification hosts done": 1, "replay deliveries done": 1, "set operators' credentials done": 1} {
 		if outcomes[what] != want {
 			t.Errorf("%s: %d records, want %d of %v", what, outcomes[what], want, outcomes)
 		}
 	}
-	var merchants []merchantView
-	if d.mustRun("merchant list", &merchants); len(merchants) != 1 {
-		t.Errorf("audit records count as merchants: %+v", merchants)
-	}
+	checkEqual(t, "merchants, without audit records", len(query[[]merchantView](d, "merchant list")), 1)
 }
 
 func TestConcurrentSecretChangeIsRefused(t *testing.T) {

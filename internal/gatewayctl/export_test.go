@@ -34,7 +34,7 @@ func (c *generatedLedger) Day(_ context.Context, _ string, _ time.Time, cursor s
 	from, _ := strconv.Atoi(cursor)
 	if from >= c.count/2 && !c.failed {
 		c.failed = true
-		return nil, "", errors.New("the table does not answer")
+		return nil, "", errors.New("the table does not respond")
 	}
 	if from%(50*limit) < limit {
 		var memory runtime.MemStats
@@ -61,7 +61,7 @@ func (c *generatedLedger) Get(_ context.Context, key ledger.Key) (*ledger.Entry,
 	}, nil
 }
 
-// exportGenerated exports in two pieces, and gives the largest heap after it has looked at every line.
+// exportGenerated exports in two pieces, checks every line, and returns the largest heap.
 func exportGenerated(t *testing.T, format string, count int) uint64 {
 	t.Helper()
 	d := newTestTool(t)
@@ -74,9 +74,9 @@ func exportGenerated(t *testing.T, format string, count int) uint64 {
 		begins = `{"kind":"pay","id":"ShopA_%d",`
 	}
 	line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format + " --output " + name
-	d.expectFailure(line, ExitFailed, "does not answer")
-	if code, _, notes := d.run(line); code != ExitDone || !strings.Contains(notes, strconv.Itoa(count/2)+" transactions written") {
-		t.Fatalf("the second piece: exit %d, %s", code, notes)
+	d.expectFailure(line, ExitFailed, "does not respond")
+	if code, _, stderr := d.run(line); code != ExitDone || !strings.Contains(stderr, strconv.Itoa(count/2)+" transactions written") {
+		t.Fatalf("the second piece: exit %d, %s", code, stderr)
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -95,8 +95,8 @@ func exportGenerated(t *testing.T, format string, count int) uint64 {
 	return many.heap
 }
 
-// TestExportMemoryIsConstant exports 2,000 and 100,000 payments, each with an interrupt at the half, and compares
-// the live heap: each payment is there once and in order, and memory does not grow with their number.
+// TestExportMemoryIsConstant exports 2,000 and 100,000 payments, each with an interrupt at the half. Each payment is
+// exported once and in order. The live heap does not grow with their number.
 func TestExportMemoryIsConstant(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a hundred thousand payments take a while under the race detector")

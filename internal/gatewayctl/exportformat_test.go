@@ -13,7 +13,7 @@ import (
 	"mobilegateway/internal/ledgermem"
 )
 
-// exportedIDs reads an export as a program does, whole, and gives the ids in its order.
+// exportedIDs parses a whole export and returns the ids in its order.
 func exportedIDs(t *testing.T, format, text string) []string {
 	t.Helper()
 	ids := []string{}
@@ -48,14 +48,14 @@ func exportedIDs(t *testing.T, format, text string) []string {
 	return ids
 }
 
-// failEveryRead makes every third reading of a day fail.
-func (d *testTool) failEveryRead(third int) {
+// failEveryRead makes every nth read of a day fail.
+func (d *testTool) failEveryRead(n int) {
 	calls := 0
 	d.ledger.InjectFaults(func(c ledgermem.Call) ledgermem.InjectedFault {
 		if c.Operation != ledgermem.Day {
 			return ledgermem.NoFault
 		}
-		if calls++; calls%third == 0 {
+		if calls++; calls%n == 0 {
 			return ledgermem.FailedBeforeApply
 		}
 		return ledgermem.NoFault
@@ -105,7 +105,7 @@ func TestExportContinues(t *testing.T) {
 	}
 }
 
-// Parts on the standard output: each is a document by itself, and together they have each transaction once.
+// Each part on the standard output is a document, and together they have each transaction once.
 func TestExportPrintsItsCursor(t *testing.T) {
 	for _, format := range []string{"csv", "json", "ndjson"} {
 		t.Run(format, func(t *testing.T) {
@@ -117,10 +117,10 @@ func TestExportPrintsItsCursor(t *testing.T) {
 			line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format
 			_, whole, _ := d.run(line)
 			d.failEveryRead(2)
-			code, first, notes := d.run(line)
-			_, cursor, found := strings.Cut(notes, "--cursor ")
+			code, first, stderr := d.run(line)
+			_, cursor, found := strings.Cut(stderr, "--cursor ")
 			if code != ExitFailed || !found {
-				t.Fatalf("exit %d, %s", code, notes)
+				t.Fatalf("exit %d, %s", code, stderr)
 			}
 			d.ledger.InjectFaults(nil)
 			_, rest, _ := d.run(line + " --cursor " + strings.Fields(cursor)[0])
@@ -129,7 +129,7 @@ func TestExportPrintsItsCursor(t *testing.T) {
 				t.Errorf("%d transactions in parts", len(parts))
 			}
 			if format != "json" && first+rest != whole {
-				t.Errorf("%d and %d bytes make not the %d", len(first), len(rest), len(whole))
+				t.Errorf("parts of %d and %d bytes differ from the whole of %d", len(first), len(rest), len(whole))
 			}
 		})
 	}
@@ -140,12 +140,12 @@ func TestExportOfEmptyRange(t *testing.T) {
 	d.onboardShop()
 	for format, want := range map[string]string{"csv": strings.Join(csvColumns, ",") + "\n", "json": "[]\n", "ndjson": ""} {
 		line := "export ShopA --from 2026-03-01 --to 2026-03-02 --format " + format
-		if code, out, notes := d.run(line); code != ExitDone || out != want || !strings.Contains(notes, "0 transactions written") {
-			t.Errorf("%s: exit %d, %q, %s", format, code, out, notes)
+		if code, out, stderr := d.run(line); code != ExitDone || out != want || !strings.Contains(stderr, "0 transactions written") {
+			t.Errorf("%s: exit %d, %q, %s", format, code, out, stderr)
 		}
 		d.failEveryRead(1)
-		if code, out, notes := d.run(line); code != ExitFailed || out != "" || strings.Contains(notes, "Continue") {
-			t.Errorf("%s, not begun: exit %d, %q, %s", format, code, out, notes)
+		if code, out, stderr := d.run(line); code != ExitFailed || out != "" || strings.Contains(stderr, "Continue") {
+			t.Errorf("%s, not begun: exit %d, %q, %s", format, code, out, stderr)
 		}
 		d.ledger.InjectFaults(nil)
 	}
@@ -156,15 +156,15 @@ func TestExportRefusesACursor(t *testing.T) {
 	d.addDeliveredPayment(d.onboardShop(), 1, d.now)
 	for _, cursor := range []string{"garbage", "2026-03-01", "2026-02-28/", "2026-03-02/", "2027-01-01/x", "/", "2026-3-1/"} {
 		for _, format := range []string{"csv", "json"} {
-			code, out, notes := d.run("export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format + " --cursor " + cursor)
-			if code != ExitUsage || out != "" || !strings.Contains(notes, "not one of this export") || strings.Contains(notes, "Continue") || strings.Contains(notes, "written") {
-				t.Errorf("%s: exit %d, %q, %s", cursor, code, out, notes)
+			code, out, stderr := d.run("export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format + " --cursor " + cursor)
+			if code != ExitUsage || out != "" || !strings.Contains(stderr, "not one of this export") || strings.Contains(stderr, "Continue") || strings.Contains(stderr, "written") {
+				t.Errorf("%s: exit %d, %q, %s", cursor, code, out, stderr)
 			}
 		}
 	}
 }
 
-// An export that was ended between its last page and its end has nothing more to write.
+// A resumed export whose last page was written only closes its document.
 func TestExportResumedAfterLastPage(t *testing.T) {
 	d := newTestTool(t)
 	d.addDeliveredPayment(d.onboardShop(), 1, d.now)

@@ -5,23 +5,24 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
 )
 
-// statusServer is an operator's platform that knows nothing and keeps what it was asked.
+// statusServer is an operator's server that has no orders and records the last request.
 type statusServer struct {
 	*httptest.Server
-	heard string
+	lastRequest string
 }
 
 func newStatusServer(t *testing.T) *statusServer {
 	l := &statusServer{}
 	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		l.heard = r.Method + " " + r.RequestURI + " " + string(body)
+		l.lastRequest = r.Method + " " + r.RequestURI + " " + string(body)
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	t.Cleanup(l.Close)
@@ -50,26 +51,70 @@ func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 				own.LookUpPayment(t.Context(), operator.StatusCall{
 					Call: operator.Call{Operator: name, AccountID: "a1", IdempotencyKey: order, Country: country}, Channel: row.Channels[0], Lang: "en",
 				})
-				return platform.heard
+				return platform.lastRequest
 			}
 			d.input = string(credentials)
 			d.mustRun("operator set -"+confirmFlags, nil)
-			asked := want(checkOrderID, row.Countries[0])
-			platform.heard = ""
+			expected := want(checkOrderID, row.Countries[0])
+			platform.lastRequest = ""
 			d.run("operator check " + name)
-			if platform.heard != asked {
-				t.Errorf("operator check sent %q, want %q", platform.heard, asked)
+			if platform.lastRequest != expected {
+				t.Errorf("operator check sent %q, want %q", platform.lastRequest, expected)
 			}
 			lost := d.addUnknownPayment(shop, 1)
 			e := d.mustReadEntry(lost)
 			e.Operator, e.Channel, e.Country = name, row.Channels[0], row.Countries[0]
 			d.ledger.Overwrite(e)
-			asked = want(e.UpstreamKey, e.Country)
-			platform.heard = ""
+			expected = want(e.UpstreamKey, e.Country)
+			platform.lastRequest = ""
 			d.run("unknown resolve pay " + e.ID)
-			if platform.heard == "" || platform.heard != asked {
-				t.Errorf("unknown resolve sent %q, want %q", platform.heard, asked)
+			if platform.lastRequest == "" || platform.lastRequest != expected {
+				t.Errorf("unknown resolve sent %q, want %q", platform.lastRequest, expected)
 			}
 		})
 	}
+}
+
+func TestOperators(t *testing.T) {
+	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Header.Get("Authorization") != "Bearer good" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"requestError":{"serviceException":{"messageId":"SVC0002","text":"Invalid input value for message part %1","variables":["order_id"]}}}`))
+	}))
+	defer platform.Close()
+	d := newTestTool(t)
+	account := func(token string) string {
+		return `{"base_url":"` + platform.URL + `","access_token":"` + token + `","later":1}`
+	}
+	d.input = `{"Orange":{"current":"a1","accounts":{"a1":` + account("good") + `}}}`
+	d.mustRun("operator set -"+confirmFlags, nil)
+	d.mustRun("operator check", nil)
+	d.input = `{"orange":{"current":"a2","accounts":{"a2":` + account("bad") + `}},"mtn":{"current":"m","accounts":{"m":` + account("good") + `}}}`
+	d.mustRun("operator set -"+confirmFlags, nil)
+	if !strings.Contains(string(d.vault.values["operators"]), `"later":1`) {
+		t.Error("a field that the tool does not know was lost")
+	}
+	checkEqual(t, "merged accounts", query[[]accountView](d, "operator list"), []accountView{
+		{"mtn", "m", true, platform.URL}, {"orange", "a1", false, platform.URL}, {"orange", "a2", true, platform.URL},
+	})
+	code, out, stderr := d.run("operator check")
+	if code != ExitFailed || strings.Count(out, "true   ")+strings.Count(out, " true") < 2 || strings.Contains(out+stderr, "good") || strings.Contains(out+stderr, "bad") {
+		t.Errorf("check: exit %d, %s%s", code, out, stderr)
+	}
+	d.mustRun("operator check mtn", nil)
+	d.expectFailure("operator check sandbox", ExitFailed, "no credentials")
+	for text, word := range map[string]string{
+		`{"other":{"current":"a","accounts":{"a":` + account("good") + `}}}`: `"other"`,
+		`{"orange":{"current":"a9"}}`:                                        "account",
+		`{SECRET`:                                                            "JSON",
+		``:                                                                   "empty",
+	} {
+		d.input = text
+		d.expectFailure("operator set -"+confirmFlags, ExitUsage, word)
+	}
+	d.expectFailure("operator set /nowhere/file", ExitUsage, "/nowhere/file")
 }

@@ -15,10 +15,10 @@ import (
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 )
 
-// arnPattern is what a resource of the policy stands for: the name behind the stack's, and an index.
+// arnPattern matches a resource of the policy: the name after the stack's, and an index.
 var arnPattern = regexp.MustCompile(`^arn:aws:[a-z]+:eu-west-1:123456789012:(?:table/mobile-gateway-prod-|secret:mobile-gateway-prod/)([A-Za-z-]+)-(?:\*|\?{6})(/index/[a-z]+)?$`)
 
-// policyPermissions are the permissions of the page's policy for tables and secrets.
+// policyPermissions are the permissions for tables and secrets in the page's policy.
 func policyPermissions(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/gatewayctl.md")
@@ -42,10 +42,10 @@ func policyPermissions(t *testing.T) []string {
 			for _, resource := range statement.Resource {
 				parts := arnPattern.FindStringSubmatch(resource)
 				if action == "cloudformation:DescribeStacks" {
-					continue // the AWS CLI's, for the variables
+					continue // the AWS CLI calls it for the variables
 				}
 				if parts == nil || statement.Effect != "Allow" || strings.Contains(action, "*") {
-					t.Fatalf("%s %s is not understood", action, resource)
+					t.Fatalf("cannot parse the permission %s of %s", action, resource)
 				}
 				found[action+" "+parts[1]+parts[2]] = true
 			}
@@ -54,7 +54,7 @@ func policyPermissions(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// TestPolicyMatchesCalls plays a command of each kind: the page's policy allows what they call, and nothing more.
+// TestPolicyMatchesCalls runs a command of each kind: the page's policy allows their calls, and no others.
 func TestPolicyMatchesCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a database")

@@ -12,10 +12,12 @@ import (
 	"mobilegateway/internal/sandbox"
 )
 
-// startSandbox starts the sandbox operator beside the desk.
+// startSandbox starts a sandbox operator.
 func (d *testTool) startSandbox(controlTokens ...string) *httptest.Server {
 	d.t.Helper()
-	operator, err := sandbox.New(sandbox.Config{Tokens: []string{"t"}, ControlTokens: controlTokens, BaseURL: "http://127.0.0.1", Now: func() time.Time { return d.now }})
+	operator, err := sandbox.New(sandbox.Config{
+		Tokens: []string{"t"}, ControlTokens: controlTokens, BaseURL: "http://127.0.0.1", Now: d.nowFunc(),
+	})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -33,52 +35,38 @@ func TestSlots(t *testing.T) {
 	d.onboardShop()
 	d.expectFailure("slot list", ExitUsage, "SANDBOX_URL")
 	d.variables["SANDBOX_URL"] = d.startSandbox().URL
-	var slots []slot
-	d.mustRun("slot book ShopA --start 2026-03-02T09:00:00Z --duration 2h", nil)
-	if d.mustRun("slot list", &slots); len(slots) != 0 {
-		t.Errorf("a dry run booked a slot: %+v", slots)
-	}
-	d.mustRun("slot book ShopA --start 2026-03-02T09:00:00Z --duration 2h"+confirmFlags, &slots)
-	if len(slots) != 1 || slots[0].ID == "" || slots[0].Merchant != "ShopA" || slots[0].EndsAt.Hour() != 11 {
-		t.Fatalf("booked: %+v", slots)
-	}
+	const line = "slot book ShopA --start 2026-03-02T09:00:00Z --duration 2h"
+	starts := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	d.mustRun(line, nil)
+	checkEqual(t, "slots after a dry run", query[[]slot](d, "slot list"), []slot{})
+	slots := query[[]slot](d, line+confirmFlags)
 	booked := slots[0].ID
-	for _, hand := range []string{"", confirmFlags} { // the limit is the sandbox's own
-		d.mustRun("slot book ShopA --start 2026-03-04 --duration 8h"+hand, nil)
+	checkEqual(t, "booked slot", slots, []slot{{booked, "ShopA", starts, starts.Add(2 * time.Hour)}})
+	for _, flags := range []string{"", confirmFlags} { // the limit is the sandbox's own
+		d.mustRun("slot book ShopA --start 2026-03-04 --duration 8h"+flags, nil)
 	}
-	d.mustRun("slot book ShopA"+confirmFlags, &slots)
-	if !slots[0].StartsAt.Equal(d.now) {
-		t.Errorf("booked for now: %+v", slots)
+	checkEqual(t, "start if not given", query[[]slot](d, "slot book ShopA"+confirmFlags)[0].StartsAt, d.now)
+	for _, flags := range []string{"", confirmFlags} {
+		d.expectFailure("slot book ShopA --start 2026-03-02T10:59:00Z"+flags, ExitFailed, "taken by slot "+booked)
+		d.expectFailure("slot free nothing"+flags, ExitFailed, "no such slot")
 	}
-	for _, hand := range []string{"", confirmFlags} {
-		d.expectFailure("slot book ShopA --start 2026-03-02T10:59:00Z"+hand, ExitFailed, "taken by slot "+booked)
-		d.expectFailure("slot free nothing"+hand, ExitFailed, "no such slot")
-	}
-	d.expectFailure("slot book Nobody"+confirmFlags, ExitFailed, "no merchant")
-	for _, hand := range []string{"", confirmFlags} {
-		d.expectFailure("slot book ShopA --start 2026-03-01T10:00:00Z --duration 2h"+hand, ExitUsage, "over")
-		d.expectFailure("slot book ShopA --start 2026-03-03 --duration 8h0m1s"+hand, ExitUsage, "8 hours")
+	d.expectFailure("slot book ShopX"+confirmFlags, ExitFailed, "no merchant")
+	for _, flags := range []string{"", confirmFlags} {
+		d.expectFailure("slot book ShopA --start 2026-03-01T10:00:00Z --duration 2h"+flags, ExitUsage, "over")
+		d.expectFailure("slot book ShopA --start 2026-03-03 --duration 8h0m1s"+flags, ExitUsage, "8 hours")
 	}
 	d.expectFailure("slot book ShopA --start soon", ExitUsage, "soon")
 	d.expectFailure("slot book ShopA --duration 0s", ExitUsage, "--duration")
 	d.mustRun("slot free "+booked, nil)
-	if d.mustRun("slot list", &slots); len(slots) != 3 {
-		t.Errorf("a dry run freed a slot: %+v", slots)
-	}
-	var gone freedSlot
-	if d.mustRun("slot free "+booked+confirmFlags, &gone); gone.ID != booked {
-		t.Errorf("freed: %+v", gone)
-	}
-	slots = nil
-	if d.mustRun("slot list", &slots); len(slots) != 2 {
-		t.Errorf("freed: %+v", slots)
-	}
+	checkEqual(t, "slots after a dry run of free", len(query[[]slot](d, "slot list")), 3)
+	checkEqual(t, "freed", query[freedSlot](d, "slot free "+booked+confirmFlags), freedSlot{booked})
+	checkEqual(t, "slots left", len(query[[]slot](d, "slot list")), 2)
 	d.variables["SANDBOX_URL"] = "http://127.0.0.1:1"
 	d.expectFailure("slot list", ExitFailed, "does not respond")
 	d.variables["SANDBOX_URL"] = d.startSandbox("CONTROL").URL
 	d.expectFailure("slot list", ExitFailed, "SANDBOX_CONTROL_TOKEN")
 	d.variables["SANDBOX_CONTROL_TOKEN"] = "CONTROL"
-	d.mustRun("slot list", &slots)
+	d.mustRun("slot list", nil)
 }
 
 func TestLocal(t *testing.T) {
@@ -87,8 +75,8 @@ func TestLocal(t *testing.T) {
 	d.variables["LOCAL_DIR"] = folder
 	d.expectFailure("merchant list --local", ExitUsage, "gatewayctl: usage: no local run uses "+folder)
 	for _, line := range []string{"--help", "--local --help", "merchant list --local --help"} {
-		if code, out, notes := d.run(line); code != ExitDone || !strings.Contains(out, "Usage: gatewayctl") || notes != "" {
-			t.Errorf("%s: exit %d, %s", line, code, notes)
+		if code, out, stderr := d.run(line); code != ExitDone || !strings.Contains(out, "Usage: gatewayctl") || stderr != "" {
+			t.Errorf("%s: exit %d, %s", line, code, stderr)
 		}
 	}
 	given := map[string]string{}
@@ -119,7 +107,7 @@ func TestLocal(t *testing.T) {
 	d.mustRun("--local slot list", nil)
 	d.mustRun("merchant list --local --merchant-table mine", nil)
 	if given["table"] != "mine" {
-		t.Errorf("a flag goes before the run's own: %v", given)
+		t.Errorf("--merchant-table does not override the local run: %v", given)
 	}
 	place("run.json", "{")
 	d.expectFailure("slot list --local", ExitUsage, "")

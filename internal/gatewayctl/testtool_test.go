@@ -22,7 +22,7 @@ import (
 	"mobilegateway/shared/webhook"
 )
 
-// memorySecretStore is a Vault in memory; a mark counts the changes.
+// memorySecretStore is a SecretStore in memory. A revision counts the changes.
 type memorySecretStore struct {
 	values    map[string][]byte
 	revisions map[string]int
@@ -51,7 +51,7 @@ func (v *memorySecretStore) CheckPut(_ context.Context, current StoredSecret) er
 
 var errSecretChanged = errors.New("the secret was changed meanwhile")
 
-// memoryAudit is an AuditLog in memory, which can be made to fail at its first or its second half.
+// memoryAudit is an AuditLog in memory. It refuses records whose outcome is failAt.
 type memoryAudit struct {
 	records  map[string]Record
 	outcomes []string // outcomes in the order in which they were written
@@ -102,7 +102,7 @@ func (m memoryHealth) SaveDisabled(_ context.Context, h webhook.Health) (bool, e
 	return true, nil
 }
 
-// testTool is a deployment in memory and a person who types.
+// testTool is a deployment in memory and the person at the keyboard.
 type testTool struct {
 	t         *testing.T
 	now       time.Time
@@ -134,32 +134,32 @@ func newTestTool(t *testing.T) *testTool {
 	return d
 }
 
-// storesWith are the desk's, with a ledger.
+// storesWith returns the stores with another ledger.
 func (d *testTool) storesWith(in Ledger) *Stores {
 	amounts := &limit.DailyAmounts{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: sleep}
 	return &Stores{Merchants: d.merchants, Ledger: in, EndpointHealth: d.health, LimitCounter: amounts, Secrets: d.vault, Audit: d.audit}
 }
 
-// nowFunc is the clock.
+// nowFunc returns the clock.
 func (d *testTool) nowFunc() func() time.Time { return func() time.Time { return d.now } }
 
-// run runs the tool on words that a space parts.
-func (d *testTool) run(line string) (code int, out, notes string) {
+// run runs the tool with arguments separated by spaces.
+func (d *testTool) run(line string) (code int, out, stderr string) {
 	return d.runIn(context.Background(), line)
 }
 
-func (d *testTool) runIn(ctx context.Context, line string) (code int, out, notes string) {
+func (d *testTool) runIn(ctx context.Context, line string) (code int, out, stderr string) {
 	d.t.Helper()
 	return d.runArgumentsIn(ctx, strings.Fields(line)...)
 }
 
-// runArguments runs the tool on arguments.
-func (d *testTool) runArguments(arguments ...string) (code int, out, notes string) {
+// runArguments runs the tool with arguments.
+func (d *testTool) runArguments(arguments ...string) (code int, out, stderr string) {
 	d.t.Helper()
 	return d.runArgumentsIn(context.Background(), arguments...)
 }
 
-func (d *testTool) runArgumentsIn(ctx context.Context, arguments ...string) (code int, out, notes string) {
+func (d *testTool) runArgumentsIn(ctx context.Context, arguments ...string) (code int, out, stderr string) {
 	var o, n bytes.Buffer
 	code = Run(ctx, arguments, System{
 		Stdin: strings.NewReader(d.input), Stdout: &o, Stderr: &n, Getenv: func(name string) string { return d.variables[name] },
@@ -168,12 +168,12 @@ func (d *testTool) runArgumentsIn(ctx context.Context, arguments ...string) (cod
 	return code, o.String(), n.String()
 }
 
-// mustRun runs a command that must succeed and gives its JSON.
+// mustRun runs a command that must succeed, and decodes its JSON.
 func (d *testTool) mustRun(line string, result any) {
 	d.t.Helper()
-	code, out, notes := d.run(line + " --json")
+	code, out, stderr := d.run(line + " --json")
 	if code != ExitDone {
-		d.t.Fatalf("%s: exit %d: %s", line, code, notes)
+		d.t.Fatalf("%s: exit %d: %s", line, code, stderr)
 	}
 	if result != nil {
 		if err := json.Unmarshal([]byte(out), result); err != nil {
@@ -217,9 +217,9 @@ func (d *testTool) expectOutput(line string, parts ...string) {
 // expectFailure runs a command that must end with a code and a text on the standard error.
 func (d *testTool) expectFailure(line string, want int, text string) {
 	d.t.Helper()
-	code, out, notes := d.run(line)
-	if code != want || !strings.Contains(notes, text) {
-		d.t.Errorf("%s: exit %d (want %d), %q lacks %q; out %s", line, code, want, notes, text, out)
+	code, out, stderr := d.run(line)
+	if code != want || !strings.Contains(stderr, text) {
+		d.t.Errorf("%s: exit %d (want %d), %q lacks %q; out %s", line, code, want, stderr, text, out)
 	}
 }
 
@@ -237,7 +237,7 @@ func (d *testTool) onboardShop() onboardingResult {
 	return output
 }
 
-// addDeliveredPayment places a payment that was told of its success.
+// addDeliveredPayment stores a payment whose success was delivered.
 func (d *testTool) addDeliveredPayment(shop onboardingResult, number int, at time.Time) *ledger.Entry {
 	id := shop.Name + "_" + strconv.Itoa(number)
 	key := ledger.Key{Kind: ledger.Payment, ID: id}

@@ -21,7 +21,7 @@ func (d *testTool) mustReadEntry(key ledger.Key) *ledger.Entry {
 	return e
 }
 
-// addUnknownCharge places a charge whose outcome is unknown.
+// addUnknownCharge stores a charge whose outcome is unknown.
 func (d *testTool) addUnknownCharge(shop onboardingResult, correlator string) ledger.Key {
 	key := ledger.Key{Kind: ledger.Charge, ID: ledger.ChargeID(shop.ID, correlator, "")}
 	e := &ledger.Entry{
@@ -96,9 +96,9 @@ func TestReplayOfARange(t *testing.T) {
 	waiting.Outbox[0].DeliveredAt, waiting.Outbox[0].NextAttemptAt = time.Time{}, d.now.Add(time.Hour)
 	d.ledger.Overwrite(waiting)
 	d.now = d.now.Add(time.Hour)
-	code, _, notes := d.run("deliveries replay --merchant ShopA --from 2026-03-01T12:00:00Z --to 2026-03-02" + confirmFlags)
-	if code != ExitDone || !strings.Contains(notes, "900 of 1000") {
-		t.Fatalf("exit %d, %s", code, notes)
+	code, _, stderr := d.run("deliveries replay --merchant ShopA --from 2026-03-01T12:00:00Z --to 2026-03-02" + confirmFlags)
+	if code != ExitDone || !strings.Contains(stderr, "900 of 1000") {
+		t.Fatalf("exit %d, %s", code, stderr)
 	}
 	for _, e := range d.ledger.All() {
 		replayed := len(e.Outbox) == 1 && len(e.Delivered) == 0 && e.WakesRelay()
