@@ -90,7 +90,8 @@ func TestExitCodes(t *testing.T) {
 	for _, c := range cases {
 		command := exec.Command(program, strings.Fields(c.line)...)
 		command.Dir = t.TempDir()
-		command.Env = []string{"HOME=" + command.Dir, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=K", "AWS_SECRET_ACCESS_KEY=s",
+		command.Env = []string{"HOME=" + command.Dir, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=K",
+			"AWS_SECRET_ACCESS_KEY=s",
 			"AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1"}
 		output, err := command.CombinedOutput()
 		var ended *exec.ExitError

@@ -26,8 +26,8 @@ import (
 	"mobilegateway/shared/merchant"
 )
 
-// newLocalAWSTool is a desk in front of real stores, with secrets that have no value yet, as a deployment makes them.
-// Each call of the tool is in the record, by the template's names.
+// newLocalAWSTool returns a tool with real stores and, like a new deployment, secrets without a value. The recorder has
+// each call of the tool, by the template's names.
 func newLocalAWSTool(t *testing.T) (*testTool, *awsclient.Client, *awscalls.Recorder) {
 	t.Helper()
 	d := newTestTool(t)
@@ -88,8 +88,10 @@ func makeTables(t *testing.T, client *awsclient.Client) {
 	for _, name := range []string{"merchants", "limits"} {
 		_, err = client.DynamoDB().CreateTable(ctx, &dynamodb.CreateTableInput{
 			TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
-			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
-			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+			AttributeDefinitions: []types.AttributeDefinition{
+				{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
+			},
+			KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -103,8 +105,7 @@ func makeTables(t *testing.T, client *awsclient.Client) {
 	}
 }
 
-// TestCommandsOnLocalAWS is the story of a new deployment: keys, a merchant, a rotation, a replay and what the audit
-// says.
+// TestCommandsOnLocalAWS sets up a new deployment: keys, a merchant, a rotation, a replay and the audit.
 func TestCommandsOnLocalAWS(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a database")
@@ -114,14 +115,15 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 		d.mustRun("keys add "+ring+confirmFlags, nil)
 	}
 	checkEqual(t, "webhook keys", len(query[[]keyView](d, "keys list webhooks")), 2)
-	d.expectFailure("operator list --operator-secret none", ExitFailed, "there is no secret none")
+	d.expectExit("operator list --operator-secret none", ExitFailed, "there is no secret none")
 	d.input = `{"sandbox":{"current":"a","accounts":{"a":{"base_url":"https://o.example","access_token":"t"}}}}`
 	d.mustRun("operator set -"+confirmFlags, nil)
 
 	shop := d.onboardShop()
 	d.mustRun("token rotate ShopA"+confirmFlags, nil)
 	d.mustRun("host add ShopA b.example"+confirmFlags, nil)
-	d.expectFailure("merchant add shopa --country ci --operator sandbox"+confirmFlags, ExitFailed, merchant.ErrNameTaken.Error())
+	d.expectExit("merchant add shopa --country ci --operator sandbox"+confirmFlags, ExitFailed,
+		merchant.ErrNameTaken.Error())
 	const count = 30
 	store := ledgerdynamo.New(client.DynamoDB(), "ledger")
 	for i := range count {
@@ -132,7 +134,8 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 		}
 	}
 	d.now = d.now.Add(time.Hour)
-	result := query[replayResult](d, "deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+confirmFlags)
+	result := query[replayResult](d,
+		"deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+confirmFlags)
 	checkEqual(t, "replay", result, replayResult{Queued: count, Failed: []string{}})
 	e, err := store.Get(context.Background(), ledger.Key{Kind: ledger.Payment, ID: "ShopA_7"})
 	if err != nil || !e.WakesRelay() || e.Version != 2 {
@@ -197,7 +200,8 @@ func TestAnAuditRecordIsWrittenOnce(t *testing.T) {
 	for i, step := range []struct {
 		record  Record
 		refused bool
-	}{{started, false}, {started, false}, {other, true}, {absent, true}, {done, false}, {done, false}, {failed, true}, {started, true}} {
+	}{{started, false}, {started, false}, {other, true}, {absent, true}, {done, false}, {done, false}, {failed, true},
+		{started, true}} {
 		err := audit.Record(t.Context(), step.record)
 		if (err != nil) != step.refused || err != nil && !strings.Contains(err.Error(), "has another record under") {
 			t.Errorf("step %d: %v, want refused %v", i, err, step.refused)

@@ -40,11 +40,12 @@ func TestDryRunFindsConcurrentChange(t *testing.T) {
 	}
 	puts := d.vault.puts
 	for _, flags := range []string{"", confirmFlags} {
-		d.expectFailure("keys add tokens"+flags, ExitFailed, "was changed meanwhile")
-		d.expectFailure("endpoint enable ShopA"+flags, ExitFailed, "was changed meanwhile")
+		d.expectExit("keys add tokens"+flags, ExitFailed, "was changed meanwhile")
+		d.expectExit("endpoint enable ShopA"+flags, ExitFailed, "was changed meanwhile")
 	}
 	if d.vault.puts != puts || d.health[at].Enabled() {
-		t.Errorf("a refused change was stored: %d secrets, endpoint enabled %v", d.vault.puts-puts, d.health[at].Enabled())
+		t.Errorf("a refused change was stored: %d secrets, endpoint enabled %v", d.vault.puts-puts,
+			d.health[at].Enabled())
 	}
 }
 
@@ -55,6 +56,6 @@ func TestDryRunWithoutSecret(t *testing.T) {
 	}
 	d, _, _ := newLocalAWSTool(t)
 	for _, flags := range []string{"", confirmFlags} {
-		d.expectFailure("keys add tokens --token-key-secret none"+flags, ExitFailed, "there is no secret none")
+		d.expectExit("keys add tokens --token-key-secret none"+flags, ExitFailed, "there is no secret none")
 	}
 }

@@ -39,6 +39,6 @@ func TestHelpAndCompletionCode(t *testing.T) {
 			t.Errorf("%s: exit %d, %s lacks %s; %s", line, code, out, want, stderr)
 		}
 	}
-	d.expectFailure("", ExitUsage, "expected")
-	d.expectFailure("bogus", ExitUsage, "bogus")
+	d.expectExit("", ExitUsage, "expected")
+	d.expectExit("bogus", ExitUsage, "bogus")
 }

@@ -37,7 +37,7 @@ func TestDeliveriesShow(t *testing.T) {
 	})
 	d.expectOutput("deliveries show "+e.ID, "https://shop.example/n", "server 503")
 	d.expectOutput("payment show "+e.ID, "delivery attempt failed", "attempt 1: server 503")
-	d.expectFailure("deliveries show ShopA_99", ExitFailed, "no payment")
+	d.expectExit("deliveries show ShopA_99", ExitFailed, "no payment")
 }
 
 // While a replayed notification waits, both histories show its first delivery and the replay.
@@ -63,7 +63,8 @@ func TestReplayKeepsEarlierAttempts(t *testing.T) {
 		"2026-03-01T12:00:01Z", "server 503", "2026-03-01T12:00:02Z", "delivered", "2026-03-01T13:00:00Z", "replayed",
 		"2026-03-01T13:00:01Z", "server 500")
 	d.expectOutput("payment show "+e.ID, "attempt 1: server 503", "first delivered at 2026-03-01T12:00:02Z",
-		"2026-03-01T12:00:02Z  delivered", "attempt 2", "2026-03-01T13:00:00Z  replayed", "after 2 attempts", "attempt 1: server 500")
+		"2026-03-01T12:00:02Z  delivered", "attempt 2", "2026-03-01T13:00:00Z  replayed", "after 2 attempts",
+		"attempt 1: server 500")
 	if len(query[entryHistory](d, "payment show "+e.ID).Events) == 0 {
 		t.Error("payment show --json has no events")
 	}
@@ -124,7 +125,8 @@ func TestDeliveriesList(t *testing.T) {
 		checkEqual(t, line, len(query[[]deliveryView](d, line)), want)
 	}
 	checkEqual(t, "dead letters", query[[]deliveryView](d, line+" --state dead-letter"), []deliveryView{{
-		Kind: ledger.Payment, ID: dead.ID, WebhookID: "w", Status: "late", At: at, State: deliveryDeadLetter, Attempts: 10,
+		Kind: ledger.Payment, ID: dead.ID, WebhookID: "w", Status: "late", At: at, State: deliveryDeadLetter,
+		Attempts:  10,
 		LastError: "server", LastCode: 503, DeadReason: "attempts",
 	}})
 }

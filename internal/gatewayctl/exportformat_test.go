@@ -79,7 +79,7 @@ func TestExportContinues(t *testing.T) {
 			}
 			file := filepath.Join(t.TempDir(), "out")
 			d.failEveryRead(3)
-			d.expectFailure(line+" --output "+file, ExitFailed, "injected")
+			d.expectExit(line+" --output "+file, ExitFailed, "injected")
 			half, err := os.ReadFile(file)
 			if ids := exportedIDs(t, format, string(half)); err != nil || len(ids) == 0 || len(ids) > count {
 				t.Errorf("half of it: %d transactions, %v", len(ids), err)
@@ -89,7 +89,8 @@ func TestExportContinues(t *testing.T) {
 			if err := errors.Join(err, torn.Close()); err != nil {
 				t.Fatal(err)
 			}
-			d.expectFailure("export ShopA --from 2026-03-01 --to 2026-03-02 --format "+format+" --output "+file, ExitUsage, "another export")
+			d.expectExit("export ShopA --from 2026-03-01 --to 2026-03-02 --format "+format+" --output "+file,
+				ExitUsage, "another export")
 			for code := ExitFailed; code != ExitDone; {
 				code, _, _ = d.run(line + " --output " + file)
 			}
@@ -100,7 +101,7 @@ func TestExportContinues(t *testing.T) {
 			if format == "csv" && !strings.Contains(whole, ",'=c1,'=1+1,") {
 				t.Error("a formula is not marked as text")
 			}
-			d.expectFailure(line+" --output "+file, ExitUsage, "exists and is not a resumable export")
+			d.expectExit(line+" --output "+file, ExitUsage, "exists and is not a resumable export")
 		})
 	}
 }
@@ -138,9 +139,11 @@ func TestExportPrintsItsCursor(t *testing.T) {
 func TestExportOfEmptyRange(t *testing.T) {
 	d := newTestTool(t)
 	d.onboardShop()
-	for format, want := range map[string]string{"csv": strings.Join(csvColumns, ",") + "\n", "json": "[]\n", "ndjson": ""} {
+	heading := strings.Join(csvColumns, ",") + "\n"
+	for format, want := range map[string]string{"csv": heading, "json": "[]\n", "ndjson": ""} {
 		line := "export ShopA --from 2026-03-01 --to 2026-03-02 --format " + format
-		if code, out, stderr := d.run(line); code != ExitDone || out != want || !strings.Contains(stderr, "0 transactions written") {
+		code, out, stderr := d.run(line)
+		if code != ExitDone || out != want || !strings.Contains(stderr, "0 transactions written") {
 			t.Errorf("%s: exit %d, %q, %s", format, code, out, stderr)
 		}
 		d.failEveryRead(1)
@@ -154,10 +157,13 @@ func TestExportOfEmptyRange(t *testing.T) {
 func TestExportRefusesACursor(t *testing.T) {
 	d := newTestTool(t)
 	d.addDeliveredPayment(d.onboardShop(), 1, d.now)
-	for _, cursor := range []string{"garbage", "2026-03-01", "2026-02-28/", "2026-03-02/", "2027-01-01/x", "/", "2026-3-1/"} {
+	for _, cursor := range []string{"garbage", "2026-03-01", "2026-02-28/", "2026-03-02/", "2027-01-01/x", "/",
+		"2026-3-1/"} {
 		for _, format := range []string{"csv", "json"} {
-			code, out, stderr := d.run("export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format + " --cursor " + cursor)
-			if code != ExitUsage || out != "" || !strings.Contains(stderr, "not one of this export") || strings.Contains(stderr, "Continue") || strings.Contains(stderr, "written") {
+			code, out, stderr := d.run("export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format +
+				" --cursor " + cursor)
+			if code != ExitUsage || out != "" || !strings.Contains(stderr, "not one of this export") ||
+				strings.Contains(stderr, "Continue") || strings.Contains(stderr, "written") {
 				t.Errorf("%s: exit %d, %q, %s", cursor, code, out, stderr)
 			}
 		}
@@ -171,7 +177,7 @@ func TestExportResumedAfterLastPage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out")
 	line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format json --output " + file
 	d.failEveryRead(1)
-	d.expectFailure(line, ExitFailed, "injected")
+	d.expectExit(line, ExitFailed, "injected")
 	d.ledger.InjectFaults(nil)
 	text, err := os.ReadFile(file + ".cursor")
 	if err != nil {

@@ -20,9 +20,12 @@ func TestDryRunChangesNothing(t *testing.T) {
 	puts, records := d.vault.puts, len(d.audit.records)
 	before, _ := d.merchants.Profile(t.Context(), shop.ID)
 	for _, line := range []string{
-		"merchant add ShopB --country ci --operator sandbox", "merchant change ShopA --country ci,sn", "merchant suspend ShopA", "host add ShopA b.example",
-		"token issue ShopA", "token rotate ShopA", "token revoke ShopA 1", "token revoke ShopA --short-lived", "client-secret issue ShopA",
-		"client-secret rotate ShopA", "client-secret revoke ShopA 1", "webhook-secret show ShopA", "webhook-secret rotate ShopA",
+		"merchant add ShopB --country ci --operator sandbox", "merchant change ShopA --country ci,sn",
+		"merchant suspend ShopA", "host add ShopA b.example",
+		"token issue ShopA", "token rotate ShopA", "token revoke ShopA 1", "token revoke ShopA --short-lived",
+		"client-secret issue ShopA",
+		"client-secret rotate ShopA", "client-secret revoke ShopA 1", "webhook-secret show ShopA",
+		"webhook-secret rotate ShopA",
 		"webhook-secret revoke ShopA 1 --last", "keys add tokens", "operator set -", "deliveries replay ShopA_1",
 	} {
 		code, out, stderr := d.run(line)
@@ -64,9 +67,10 @@ func TestADryRunShowsNoID(t *testing.T) {
 
 func TestOnboarding(t *testing.T) {
 	d := newTestTool(t)
-	d.expectFailure("merchant add ShopA --country ci --operator sandbox"+confirmFlags, ExitFailed, "keys add webhooks")
+	d.expectExit("merchant add ShopA --country ci --operator sandbox"+confirmFlags, ExitFailed, "keys add webhooks")
 	shop := d.onboardShop()
-	if !merchant.IsWellFormedClientSecret(shop.ClientID, shop.ClientSecret) || !strings.HasPrefix(shop.AccessToken, "gwl_"+shop.ID+"_") ||
+	if !merchant.IsWellFormedClientSecret(shop.ClientID, shop.ClientSecret) ||
+		!strings.HasPrefix(shop.AccessToken, "gwl_"+shop.ID+"_") ||
 		!strings.HasPrefix(shop.WebhookSecret, "whsec_") {
 		t.Errorf("a secret is malformed: %q, %q, %q", shop.ClientSecret, shop.AccessToken, shop.WebhookSecret)
 	}
@@ -74,19 +78,21 @@ func TestOnboarding(t *testing.T) {
 	checkEqual(t, "notification hosts", joinComma(shop.NotificationHosts), "shop.example")
 	checkEqual(t, "home country", shop.HomeCountry, "CI")
 	for _, r := range d.audit.records {
-		if strings.Contains(r.Detail, "gwl_") || r.Who != "ama@desk" || r.Why != "test" || r.Credential != "KEYID" {
-			t.Errorf("audit record of %s: who %q, why %q, credential %q, detail %q", r.What, r.Who, r.Why, r.Credential, r.Detail)
+		if strings.Contains(r.Detail, "gwl_") || r.Who != "ama@host" || r.Why != "test" || r.Credential != "KEYID" {
+			t.Errorf("audit record of %s: who %q, why %q, credential %q, detail %q", r.What, r.Who, r.Why,
+				r.Credential, r.Detail)
 		}
 	}
-	d.expectFailure("merchant add SHOPA --country ci --operator sandbox", ExitFailed, "taken")
-	d.expectFailure("merchant add Shop-A --country ci --operator sandbox", ExitUsage, "letters and digits")
-	d.expectFailure("merchant add ShopC --country ci --operator bogus", ExitUsage, `"bogus"`)
-	d.expectFailure("merchant add ShopC --country fr --operator sandbox", ExitUsage, `"FR"`)
-	d.expectFailure("merchant add ShopC --country ci --operator sandbox --notif-url http://127.0.0.1/", ExitUsage, "notif")
-	d.expectFailure("merchant add ShopC --operator sandbox", ExitUsage, "--country")
-	d.expectFailure("merchant show ShopX", ExitFailed, "no merchant")
-	d.expectFailure("merchant suspend ShopA --yes", ExitUsage, "--reason")
-	d.expectFailure("merchant suspend ShopA --yes --reason "+strings.Repeat("x", 501), ExitUsage, "500 bytes")
+	d.expectExit("merchant add SHOPA --country ci --operator sandbox", ExitFailed, "taken")
+	d.expectExit("merchant add Shop-A --country ci --operator sandbox", ExitUsage, "letters and digits")
+	d.expectExit("merchant add ShopC --country ci --operator bogus", ExitUsage, `"bogus"`)
+	d.expectExit("merchant add ShopC --country fr --operator sandbox", ExitUsage, `"FR"`)
+	d.expectExit("merchant add ShopC --country ci --operator sandbox --notif-url http://127.0.0.1/", ExitUsage,
+		"notif")
+	d.expectExit("merchant add ShopC --operator sandbox", ExitUsage, "--country")
+	d.expectExit("merchant show ShopX", ExitFailed, "no merchant")
+	d.expectExit("merchant suspend ShopA --yes", ExitUsage, "--reason")
+	d.expectExit("merchant suspend ShopA --yes --reason "+strings.Repeat("x", 501), ExitUsage, "500 bytes")
 }
 
 func TestChangeSuspendResume(t *testing.T) {
@@ -94,12 +100,13 @@ func TestChangeSuspendResume(t *testing.T) {
 	shop := d.onboardShop()
 	line := "merchant change ShopA --country sn,ci --host b.example --notif-url https://b.example/n" + confirmFlags
 	checkEqual(t, "differences", query[[]fieldChange](d, line), []fieldChange{
-		{"countries", "CI", "SN, CI"}, {"home country", "CI", "SN"}, {"notification hosts", "shop.example", "b.example"},
+		{"countries", "CI", "SN, CI"}, {"home country", "CI", "SN"},
+		{"notification hosts", "shop.example", "b.example"},
 		{"notif_url", "https://shop.example/n", "https://b.example/n"},
 	})
 	view := query[merchantView](d, "merchant show "+shop.ID)
 	checkEqual(t, "countries", joinComma(view.Countries), "SN, CI")
-	d.expectFailure("merchant change ShopA --country sn,ci"+confirmFlags, ExitFailed, "nothing would change")
+	d.expectExit("merchant change ShopA --country sn,ci"+confirmFlags, ExitFailed, "nothing would change")
 	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
 	view = query[merchantView](d, "merchant show ShopA")
 	checkEqual(t, "status of a suspended merchant", view.Status, merchant.StatusSuspended)
@@ -113,10 +120,10 @@ func TestChangeSuspendResume(t *testing.T) {
 func TestHosts(t *testing.T) {
 	d := newTestTool(t)
 	d.onboardShop()
-	d.expectFailure("host add ShopA 10.0.0.1"+confirmFlags, ExitUsage, "10.0.0.1")
-	d.expectFailure("host add ShopA 127.0.0.1:8080"+confirmFlags, ExitUsage, "127.0.0.1")
-	d.expectFailure("host add ShopA shop.example"+confirmFlags, ExitFailed, "nothing would change")
-	d.expectFailure("host remove ShopA shop.example"+confirmFlags, ExitUsage, "notif_url")
+	d.expectExit("host add ShopA 10.0.0.1"+confirmFlags, ExitUsage, "10.0.0.1")
+	d.expectExit("host add ShopA 127.0.0.1:8080"+confirmFlags, ExitUsage, "127.0.0.1")
+	d.expectExit("host add ShopA shop.example"+confirmFlags, ExitFailed, "nothing would change")
+	d.expectExit("host remove ShopA shop.example"+confirmFlags, ExitUsage, "notif_url")
 	d.mustRun("host add ShopA b.example c.example:8443"+confirmFlags, nil)
 	d.mustRun("host remove ShopA b.example"+confirmFlags, nil)
 	checkEqual(t, "hosts", query[[]string](d, "host list ShopA"), []string{"shop.example", "c.example:8443"})
@@ -131,16 +138,16 @@ func TestAudit(t *testing.T) {
 	checkEqual(t, "outcomes in the order of writing", d.audit.outcomes, []string{OutcomeStarted, OutcomeDone})
 	d.now = d.now.Add(time.Second)
 	d.audit.failAt = OutcomeStarted
-	d.expectFailure("merchant resume ShopA"+confirmFlags, ExitFailed, "nothing was changed")
+	d.expectExit("merchant resume ShopA"+confirmFlags, ExitFailed, "nothing was changed")
 	d.audit.failAt = OutcomeDone
-	d.expectFailure("merchant resume ShopA"+confirmFlags, ExitFailed, "could not be completed")
+	d.expectExit("merchant resume ShopA"+confirmFlags, ExitFailed, "could not be completed")
 	d.audit.failAt = ""
 	var records []string
 	for _, r := range query[[]Record](d, "audit --subject shopa --since 2026-03-03") {
 		records = append(records, r.What+" "+r.Outcome)
 	}
 	checkEqual(t, "records", records, []string{"suspend a merchant done", "resume a merchant started"})
-	d.expectFailure("audit --since yesterday", ExitUsage, "day")
+	d.expectExit("audit --since yesterday", ExitUsage, "day")
 }
 
 func TestCredentials(t *testing.T) {
@@ -158,8 +165,8 @@ func TestCredentials(t *testing.T) {
 				}
 			}
 			d.now = d.now.Add(time.Second)
-			d.expectFailure(kind+" issue ShopA"+confirmFlags, ExitFailed, "two are live")
-			d.expectFailure(kind+" rotate ShopA"+confirmFlags, ExitFailed, "--force")
+			d.expectExit(kind+" issue ShopA"+confirmFlags, ExitFailed, "two are live")
+			d.expectExit(kind+" rotate ShopA"+confirmFlags, ExitFailed, "--force")
 			third := query[issuedCredential](d, kind+" rotate ShopA --force --overlap 1h"+confirmFlags)
 			if !slices.ContainsFunc(slices.Collect(maps.Values(d.audit.records)), func(r Record) bool {
 				return r.Detail == "number 3; 2 ends at 2026-03-01T13:00:01Z"
@@ -180,10 +187,10 @@ func TestCredentials(t *testing.T) {
 			checkEqual(t, "live after the overlap", live(), []bool{false, true})
 			d.mustRun(kind+" revoke ShopA 3"+confirmFlags, nil)
 			checkEqual(t, "live after the revocation", live(), []bool{false, false})
-			d.expectFailure(kind+" revoke ShopA 9"+confirmFlags, ExitFailed, "no credential")
-			d.expectFailure(kind+" revoke ShopA"+confirmFlags, ExitUsage, "number")
-			d.expectFailure(kind+" rotate ShopA --overlap=-1s"+confirmFlags, ExitUsage, "--overlap")
-			d.expectFailure(kind+" revoke ShopA 3 --after=-1s"+confirmFlags, ExitUsage, "--after")
+			d.expectExit(kind+" revoke ShopA 9"+confirmFlags, ExitFailed, "no credential")
+			d.expectExit(kind+" revoke ShopA"+confirmFlags, ExitUsage, "number")
+			d.expectExit(kind+" rotate ShopA --overlap=-1s"+confirmFlags, ExitUsage, "--overlap")
+			d.expectExit(kind+" revoke ShopA 3 --after=-1s"+confirmFlags, ExitUsage, "--after")
 			d.now = d.now.Add(time.Second)
 			d.mustRun(kind+" issue ShopA"+confirmFlags, nil)
 			d.mustRun(kind+" revoke ShopA 4 --after 2h"+confirmFlags, nil)
@@ -202,14 +209,15 @@ func TestWebhookSecrets(t *testing.T) {
 	d.now = d.now.Add(5 * time.Minute)
 	second := query[webhookSecretOutput](d, "webhook-secret rotate ShopA"+confirmFlags)
 	checkEqual(t, "version after the rotation", second.Version, 2)
-	checkEqual(t, "secret of version 1", query[webhookSecretOutput](d, "webhook-secret show ShopA 1"+confirmFlags), first)
+	checkEqual(t, "secret of version 1", query[webhookSecretOutput](d, "webhook-secret show ShopA 1"+confirmFlags),
+		first)
 	checkEqual(t, "same secret after the rotation", second.Secret == first.Secret, false)
 	checkEqual(t, "versions", query[[]webhookView](d, "webhook-secret list ShopA"), []webhookView{
 		{2, 2, d.now}, {1, 1, d.now.Add(-5 * time.Minute)},
 	})
-	d.expectFailure("webhook-secret rotate ShopA"+confirmFlags, ExitFailed, "two are live")
+	d.expectExit("webhook-secret rotate ShopA"+confirmFlags, ExitFailed, "two are live")
 	d.mustRun("webhook-secret revoke ShopA 1"+confirmFlags, nil)
-	d.expectFailure("webhook-secret show ShopA 1"+confirmFlags, ExitFailed, "no credential")
+	d.expectExit("webhook-secret show ShopA 1"+confirmFlags, ExitFailed, "no credential")
 }
 
 // A revoked secret is never issued again.
@@ -239,22 +247,23 @@ func TestRevokingTheLastWebhookSecret(t *testing.T) {
 	d := newTestTool(t)
 	d.onboardShop()
 	for _, flags := range []string{"", confirmFlags} {
-		d.expectFailure("webhook-secret revoke ShopA 1"+flags, ExitFailed, "rotate first")
+		d.expectExit("webhook-secret revoke ShopA 1"+flags, ExitFailed, "rotate first")
 		for _, want := range []string{"no notification", "unsigned", "webhook-secret rotate"} {
 			if flags == "" {
-				d.expectFailure("webhook-secret revoke ShopA 1 --last", ExitDone, want)
+				d.expectExit("webhook-secret revoke ShopA 1 --last", ExitDone, want)
 			}
 		}
 	}
-	d.expectFailure("webhook-secret revoke ShopA 1 --last"+confirmFlags, ExitDone, "no notification is sent")
+	d.expectExit("webhook-secret revoke ShopA 1 --last"+confirmFlags, ExitDone, "no notification is sent")
 }
 
 func TestRevokeNeedsTokenNumber(t *testing.T) {
 	d := newTestTool(t)
 	d.onboardShop()
 	before := len(d.audit.records)
-	for _, words := range []string{"1 --short-lived", "--short-lived --after 1h", "1 --short-lived --after 1h", "--after=0s --short-lived"} {
-		d.expectFailure("token revoke ShopA "+words+confirmFlags, ExitUsage, "--short-lived")
+	for _, words := range []string{"1 --short-lived", "--short-lived --after 1h", "1 --short-lived --after 1h",
+		"--after=0s --short-lived"} {
+		d.expectExit("token revoke ShopA "+words+confirmFlags, ExitUsage, "--short-lived")
 	}
 	view := query[merchantView](d, "merchant show ShopA")
 	checkEqual(t, "expiry after refused commands", view.Tokens[0].Expires, time.Time{})
@@ -266,10 +275,10 @@ func TestRevokeNeedsTokenNumber(t *testing.T) {
 func TestSuspendingTwice(t *testing.T) {
 	d := newTestTool(t)
 	d.onboardShop()
-	d.expectFailure("merchant resume ShopA"+confirmFlags, ExitFailed, "nothing would change")
+	d.expectExit("merchant resume ShopA"+confirmFlags, ExitFailed, "nothing would change")
 	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
 	for _, flags := range []string{"", confirmFlags} {
-		d.expectFailure("merchant suspend ShopA"+flags, ExitFailed, "nothing would change")
+		d.expectExit("merchant suspend ShopA"+flags, ExitFailed, "nothing would change")
 	}
 	checkEqual(t, "token generation", query[merchantView](d, "merchant show ShopA").Generation, 2)
 }
@@ -278,11 +287,13 @@ func TestBlankReasons(t *testing.T) {
 	d := newTestTool(t)
 	d.onboardShop()
 	for _, why := range []string{"", "   ", "\t\n", "\u00a0"} {
-		if code, _, stderr := d.runArguments("merchant", "suspend", "ShopA", "--yes", "--reason", why); code != ExitUsage || !strings.Contains(stderr, "--reason") {
+		code, _, stderr := d.runArguments("merchant", "suspend", "ShopA", "--yes", "--reason", why)
+		if code != ExitUsage || !strings.Contains(stderr, "--reason") {
 			t.Errorf("%q: exit %d, %s", why, code, stderr)
 		}
 	}
-	if code, _, stderr := d.runArguments("merchant", "suspend", "ShopA", "--yes", "--reason", "  a stolen laptop \n"); code != ExitDone {
+	code, _, stderr := d.runArguments("merchant", "suspend", "ShopA", "--yes", "--reason", "  a stolen laptop \n")
+	if code != ExitDone {
 		t.Fatal(code, stderr)
 	}
 	records := query[[]Record](d, "audit --subject ShopA")
@@ -299,7 +310,7 @@ func TestAuditRecordsFailureCause(t *testing.T) {
 		stores.Merchants = failingRegistry{stores.Merchants}
 		return stores, nil
 	}
-	d.expectFailure("merchant suspend ShopA"+confirmFlags, ExitFailed, "the table does not respond")
+	d.expectExit("merchant suspend ShopA"+confirmFlags, ExitFailed, "the table does not respond")
 	records := query[[]Record](d, "audit --subject ShopA")
 	i := slices.IndexFunc(records, func(r Record) bool { return r.What == "suspend a merchant" })
 	if last := records[i]; last.Outcome != OutcomeFailed || !strings.Contains(last.Detail, "active -> suspended") ||

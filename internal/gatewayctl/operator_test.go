@@ -29,15 +29,16 @@ func newStatusServer(t *testing.T) *statusServer {
 	return l
 }
 
-// Each operator is asked in the protocol of its own row's driver, here and in the functions. The guide to a new
-// operator runs this with one whose driver is its own.
+// The tool looks up statuses in the protocol of each operator's own driver, as the functions do. The guide to a new
+// operator runs this test with a driver of its own.
 func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 	for _, name := range operator.Names() {
 		t.Run(name, func(t *testing.T) {
 			platform, d := newStatusServer(t), newTestTool(t)
 			shop := d.onboardShop()
 			credentials, err := json.Marshal(map[string]any{name: map[string]any{
-				"current": "a1", "accounts": map[string]any{"a1": map[string]string{"base_url": platform.URL, "access_token": "t"}},
+				"current": "a1", "accounts": map[string]any{"a1": map[string]string{"base_url": platform.URL,
+					"access_token": "t"}},
 			}})
 			if err != nil {
 				t.Fatal(err)
@@ -49,7 +50,8 @@ func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 			row, _ := operator.FindCapabilities(name)
 			want := func(order, country string) string {
 				own.LookUpPayment(t.Context(), operator.StatusCall{
-					Call: operator.Call{Operator: name, AccountID: "a1", IdempotencyKey: order, Country: country}, Channel: row.Channels[0], Lang: "en",
+					Call:    operator.Call{Operator: name, AccountID: "a1", IdempotencyKey: order, Country: country},
+					Channel: row.Channels[0], Lang: "en",
 				})
 				return platform.lastRequest
 			}
@@ -83,7 +85,8 @@ func TestOperators(t *testing.T) {
 			return
 		}
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte(`{"requestError":{"serviceException":{"messageId":"SVC0002","text":"Invalid input value for message part %1","variables":["order_id"]}}}`))
+		_, _ = w.Write([]byte(`{"requestError":{"serviceException":{"messageId":"SVC0002",` +
+			`"text":"Invalid input value for message part %1","variables":["order_id"]}}}`))
 	}))
 	defer platform.Close()
 	d := newTestTool(t)
@@ -93,7 +96,8 @@ func TestOperators(t *testing.T) {
 	d.input = `{"Orange":{"current":"a1","accounts":{"a1":` + account("good") + `}}}`
 	d.mustRun("operator set -"+confirmFlags, nil)
 	d.mustRun("operator check", nil)
-	d.input = `{"orange":{"current":"a2","accounts":{"a2":` + account("bad") + `}},"mtn":{"current":"m","accounts":{"m":` + account("good") + `}}}`
+	d.input = `{"orange":{"current":"a2","accounts":{"a2":` + account("bad") +
+		`}},"mtn":{"current":"m","accounts":{"m":` + account("good") + `}}}`
 	d.mustRun("operator set -"+confirmFlags, nil)
 	if !strings.Contains(string(d.vault.values["operators"]), `"later":1`) {
 		t.Error("a field that the tool does not know was lost")
@@ -102,11 +106,12 @@ func TestOperators(t *testing.T) {
 		{"mtn", "m", true, platform.URL}, {"orange", "a1", false, platform.URL}, {"orange", "a2", true, platform.URL},
 	})
 	code, out, stderr := d.run("operator check")
-	if code != ExitFailed || strings.Count(out, "true   ")+strings.Count(out, " true") < 2 || strings.Contains(out+stderr, "good") || strings.Contains(out+stderr, "bad") {
+	if code != ExitFailed || strings.Count(out, "true   ")+strings.Count(out, " true") < 2 ||
+		strings.Contains(out+stderr, "good") || strings.Contains(out+stderr, "bad") {
 		t.Errorf("check: exit %d, %s%s", code, out, stderr)
 	}
 	d.mustRun("operator check mtn", nil)
-	d.expectFailure("operator check sandbox", ExitFailed, "no credentials")
+	d.expectExit("operator check sandbox", ExitFailed, "no credentials")
 	for text, word := range map[string]string{
 		`{"other":{"current":"a","accounts":{"a":` + account("good") + `}}}`: `"other"`,
 		`{"orange":{"current":"a9"}}`:                                        "account",
@@ -114,7 +119,7 @@ func TestOperators(t *testing.T) {
 		``:                                                                   "empty",
 	} {
 		d.input = text
-		d.expectFailure("operator set -"+confirmFlags, ExitUsage, word)
+		d.expectExit("operator set -"+confirmFlags, ExitUsage, word)
 	}
-	d.expectFailure("operator set /nowhere/file", ExitUsage, "/nowhere/file")
+	d.expectExit("operator set /nowhere/file", ExitUsage, "/nowhere/file")
 }

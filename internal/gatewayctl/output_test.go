@@ -30,7 +30,8 @@ func TestErrorsAreJSONToo(t *testing.T) {
 			continue
 		}
 		text, _ := document["error"].(string)
-		if len(document) != 2 || document["usage"] != c.usage || !strings.Contains(text, c.want) || strings.HasPrefix(text, "usage") {
+		if len(document) != 2 || document["usage"] != c.usage || !strings.Contains(text, c.want) ||
+			strings.HasPrefix(text, "usage") {
 			t.Errorf("%s: %v", c.line, document)
 		}
 		if (code == ExitUsage) != c.usage || !strings.Contains(stderr, c.want) {
@@ -49,7 +50,8 @@ func TestPartialOutputIsNotFollowedByErrorJSON(t *testing.T) {
 	d.useSandboxOperator()
 	code, out, stderr := d.run("operator check --timeout 1s --json")
 	var results []accountCheck
-	if err := json.Unmarshal([]byte(out), &results); err != nil || code != ExitFailed || len(results) != 1 || !strings.Contains(stderr, errAccountCheck.Error()) {
+	if err := json.Unmarshal([]byte(out), &results); err != nil || code != ExitFailed || len(results) != 1 ||
+		!strings.Contains(stderr, errAccountCheck.Error()) {
 		t.Errorf("exit %d, %v in %q, %s", code, err, out, stderr)
 	}
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // arnPattern matches a resource of the policy: the name after the stack's, and an index.
-var arnPattern = regexp.MustCompile(`^arn:aws:[a-z]+:eu-west-1:123456789012:(?:table/mobile-gateway-prod-|secret:mobile-gateway-prod/)([A-Za-z-]+)-(?:\*|\?{6})(/index/[a-z]+)?$`)
+var arnPattern = regexp.MustCompile(`^arn:aws:[a-z]+:eu-west-1:123456789012:` +
+	`(?:table/mobile-gateway-prod-|secret:mobile-gateway-prod/)([A-Za-z-]+)-(?:\*|\?{6})(/index/[a-z]+)?$`)
 
 // policyPermissions are the permissions for tables and secrets in the page's policy.
 func policyPermissions(t *testing.T) []string {
@@ -69,7 +70,8 @@ func TestPolicyMatchesCalls(t *testing.T) {
 	shop := d.onboardShop()
 	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
 	e := d.addDeliveredPayment(shop, 1, d.now)
-	e.Version, e.CountsDailyAmount, e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = 1, true, ledger.Unknown, ledger.Pending, time.Time{}, nil, d.now.Add(time.Minute)
+	e.Version, e.CountsDailyAmount, e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = 1, true, ledger.Unknown,
+		ledger.Pending, time.Time{}, nil, d.now.Add(time.Minute)
 	e.Reschedule()
 	if _, err := ledgerdynamo.New(client.DynamoDB(), "ledger").Insert(context.Background(), e); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func (d *testTool) startSandbox(controlTokens ...string) *httptest.Server {
 func TestSlots(t *testing.T) {
 	d := newTestTool(t)
 	d.onboardShop()
-	d.expectFailure("slot list", ExitUsage, "SANDBOX_URL")
+	d.expectExit("slot list", ExitUsage, "SANDBOX_URL")
 	d.variables["SANDBOX_URL"] = d.startSandbox().URL
 	const line = "slot book ShopA --start 2026-03-02T09:00:00Z --duration 2h"
 	starts := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
@@ -47,24 +47,24 @@ func TestSlots(t *testing.T) {
 	}
 	checkEqual(t, "start if not given", query[[]slot](d, "slot book ShopA"+confirmFlags)[0].StartsAt, d.now)
 	for _, flags := range []string{"", confirmFlags} {
-		d.expectFailure("slot book ShopA --start 2026-03-02T10:59:00Z"+flags, ExitFailed, "taken by slot "+booked)
-		d.expectFailure("slot free nothing"+flags, ExitFailed, "no such slot")
+		d.expectExit("slot book ShopA --start 2026-03-02T10:59:00Z"+flags, ExitFailed, "taken by slot "+booked)
+		d.expectExit("slot free nothing"+flags, ExitFailed, "no such slot")
 	}
-	d.expectFailure("slot book ShopX"+confirmFlags, ExitFailed, "no merchant")
+	d.expectExit("slot book ShopX"+confirmFlags, ExitFailed, "no merchant")
 	for _, flags := range []string{"", confirmFlags} {
-		d.expectFailure("slot book ShopA --start 2026-03-01T10:00:00Z --duration 2h"+flags, ExitUsage, "over")
-		d.expectFailure("slot book ShopA --start 2026-03-03 --duration 8h0m1s"+flags, ExitUsage, "8 hours")
+		d.expectExit("slot book ShopA --start 2026-03-01T10:00:00Z --duration 2h"+flags, ExitUsage, "over")
+		d.expectExit("slot book ShopA --start 2026-03-03 --duration 8h0m1s"+flags, ExitUsage, "8 hours")
 	}
-	d.expectFailure("slot book ShopA --start soon", ExitUsage, "soon")
-	d.expectFailure("slot book ShopA --duration 0s", ExitUsage, "--duration")
+	d.expectExit("slot book ShopA --start soon", ExitUsage, "soon")
+	d.expectExit("slot book ShopA --duration 0s", ExitUsage, "--duration")
 	d.mustRun("slot free "+booked, nil)
 	checkEqual(t, "slots after a dry run of free", len(query[[]slot](d, "slot list")), 3)
 	checkEqual(t, "freed", query[freedSlot](d, "slot free "+booked+confirmFlags), freedSlot{booked})
 	checkEqual(t, "slots left", len(query[[]slot](d, "slot list")), 2)
 	d.variables["SANDBOX_URL"] = "http://127.0.0.1:1"
-	d.expectFailure("slot list", ExitFailed, "does not respond")
+	d.expectExit("slot list", ExitFailed, "does not respond")
 	d.variables["SANDBOX_URL"] = d.startSandbox("CONTROL").URL
-	d.expectFailure("slot list", ExitFailed, "SANDBOX_CONTROL_TOKEN")
+	d.expectExit("slot list", ExitFailed, "SANDBOX_CONTROL_TOKEN")
 	d.variables["SANDBOX_CONTROL_TOKEN"] = "CONTROL"
 	d.mustRun("slot list", nil)
 }
@@ -73,9 +73,10 @@ func TestLocal(t *testing.T) {
 	d := newTestTool(t)
 	folder := t.TempDir()
 	d.variables["LOCAL_DIR"] = folder
-	d.expectFailure("merchant list --local", ExitUsage, "gatewayctl: usage: no local run uses "+folder)
+	d.expectExit("merchant list --local", ExitUsage, "gatewayctl: usage: no local run uses "+folder)
 	for _, line := range []string{"--help", "--local --help", "merchant list --local --help"} {
-		if code, out, stderr := d.run(line); code != ExitDone || !strings.Contains(out, "Usage: gatewayctl") || stderr != "" {
+		if code, out, stderr := d.run(line); code != ExitDone || !strings.Contains(out, "Usage: gatewayctl") ||
+			stderr != "" {
 			t.Errorf("%s: exit %d, %s", line, code, stderr)
 		}
 	}
@@ -100,7 +101,8 @@ func TestLocal(t *testing.T) {
 	if given["table"] != "merchants" || given["url"] != "" {
 		t.Errorf("without --local: %v", given)
 	}
-	d.mustRun("merchant change ShopA --notif-url http://127.0.0.1:9999/n --host 127.0.0.1:9999 --local"+confirmFlags, nil)
+	d.mustRun("merchant change ShopA --notif-url http://127.0.0.1:9999/n --host 127.0.0.1:9999 --local"+confirmFlags,
+		nil)
 	if given["table"] != "local-merchants" || given["key"] != "LOCALKEY" {
 		t.Errorf("with --local: %v", given)
 	}
@@ -110,5 +112,5 @@ func TestLocal(t *testing.T) {
 		t.Errorf("--merchant-table does not override the local run: %v", given)
 	}
 	place("run.json", "{")
-	d.expectFailure("slot list --local", ExitUsage, "")
+	d.expectExit("slot list --local", ExitUsage, "")
 }

@@ -120,11 +120,14 @@ type testTool struct {
 
 func newTestTool(t *testing.T) *testTool {
 	d := &testTool{
-		t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), merchants: &merchantmem.Store{}, ledger: ledgermem.New(),
-		vault: &memorySecretStore{map[string][]byte{}, map[string]int{}, 0}, audit: &memoryAudit{records: map[string]Record{}},
+		t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), merchants: &merchantmem.Store{},
+		ledger: ledgermem.New(),
+		vault:  &memorySecretStore{map[string][]byte{}, map[string]int{}, 0},
+		audit:  &memoryAudit{records: map[string]Record{}},
 		health: memoryHealth{}, limits: &limitmem.Store{}, random: rand.New(rand.NewSource(1)),
 		variables: map[string]string{
-			"LEDGER_TABLE": "ledger", "MERCHANT_TABLE": "merchants", "OPERATOR_CREDENTIALS_SECRET": "operators", "TOKEN_KEY_SECRET": "token-keys",
+			"LEDGER_TABLE": "ledger", "MERCHANT_TABLE": "merchants", "OPERATOR_CREDENTIALS_SECRET": "operators",
+			"TOKEN_KEY_SECRET":    "token-keys",
 			"CALLBACK_KEY_SECRET": "callback-keys", "WEBHOOK_KEY_SECRET": "webhook-keys", "AWS_ACCESS_KEY_ID": "KEYID",
 		},
 	}
@@ -137,7 +140,8 @@ func newTestTool(t *testing.T) *testTool {
 // storesWith returns the stores with another ledger.
 func (d *testTool) storesWith(in Ledger) *Stores {
 	amounts := &limit.DailyAmounts{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: sleep}
-	return &Stores{Merchants: d.merchants, Ledger: in, EndpointHealth: d.health, LimitCounter: amounts, Secrets: d.vault, Audit: d.audit}
+	return &Stores{Merchants: d.merchants, Ledger: in, EndpointHealth: d.health, LimitCounter: amounts,
+		Secrets: d.vault, Audit: d.audit}
 }
 
 // nowFunc returns the clock.
@@ -162,8 +166,9 @@ func (d *testTool) runArguments(arguments ...string) (code int, out, stderr stri
 func (d *testTool) runArgumentsIn(ctx context.Context, arguments ...string) (code int, out, stderr string) {
 	var o, n bytes.Buffer
 	code = Run(ctx, arguments, System{
-		Stdin: strings.NewReader(d.input), Stdout: &o, Stderr: &n, Getenv: func(name string) string { return d.variables[name] },
-		User: "ama@desk", Now: d.nowFunc(), Rand: d.random, Connect: d.connect,
+		Stdin: strings.NewReader(d.input), Stdout: &o, Stderr: &n,
+		Getenv: func(name string) string { return d.variables[name] },
+		User:   "ama@host", Now: d.nowFunc(), Rand: d.random, Connect: d.connect,
 	})
 	return code, o.String(), n.String()
 }
@@ -214,8 +219,8 @@ func (d *testTool) expectOutput(line string, parts ...string) {
 	}
 }
 
-// expectFailure runs a command that must end with a code and a text on the standard error.
-func (d *testTool) expectFailure(line string, want int, text string) {
+// expectExit runs a command that must end with an exit code, and whose standard error has a text.
+func (d *testTool) expectExit(line string, want int, text string) {
 	d.t.Helper()
 	code, out, stderr := d.run(line)
 	if code != want || !strings.Contains(stderr, text) {
@@ -233,7 +238,8 @@ func (d *testTool) onboardShop() onboardingResult {
 		d.mustRun("keys add webhooks"+confirmFlags, nil)
 	}
 	var output onboardingResult
-	d.mustRun("merchant add ShopA --country ci --operator sandbox --notif-url https://shop.example/n"+confirmFlags, &output)
+	d.mustRun("merchant add ShopA --country ci --operator sandbox --notif-url https://shop.example/n"+confirmFlags,
+		&output)
 	return output
 }
 
@@ -243,10 +249,13 @@ func (d *testTool) addDeliveredPayment(shop onboardingResult, number int, at tim
 	key := ledger.Key{Kind: ledger.Payment, ID: id}
 	e := &ledger.Entry{
 		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Version: 3, State: ledger.Done, Status: ledger.Successful,
-		CreatedAt: at, SentAt: at, UpdatedAt: at.Add(time.Second), FinalAt: at.Add(time.Second), Operator: "sandbox", Account: "a1",
-		Country: "CI", Channel: "ussd", AmountMinor: 1000, Currency: "XOF", UpstreamKey: id, MSISDN: "0707072000", ResponseStatus: 201,
-		NotifyURL: "https://shop.example/n", Delivered: []ledger.Notification{{
-			ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful, At: at.Add(time.Second), Attempts: 1, DeliveredAt: at.Add(2 * time.Second),
+		CreatedAt: at, SentAt: at, UpdatedAt: at.Add(time.Second), FinalAt: at.Add(time.Second), Operator: "sandbox",
+		Account: "a1",
+		Country: "CI", Channel: "ussd", AmountMinor: 1000, Currency: "XOF", UpstreamKey: id, MSISDN: "0707072000",
+		ResponseStatus: 201,
+		NotifyURL:      "https://shop.example/n", Delivered: []ledger.Notification{{
+			ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful, At: at.Add(time.Second),
+			Attempts: 1, DeliveredAt: at.Add(2 * time.Second),
 		}},
 	}
 	d.ledger.Overwrite(e)

@@ -25,8 +25,10 @@ func (d *testTool) mustReadEntry(key ledger.Key) *ledger.Entry {
 func (d *testTool) addUnknownCharge(shop onboardingResult, correlator string) ledger.Key {
 	key := ledger.Key{Kind: ledger.Charge, ID: ledger.ChargeID(shop.ID, correlator, "")}
 	e := &ledger.Entry{
-		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Owner: "o", State: ledger.Unknown, EverUnknown: true, CreatedAt: d.now, Version: 2,
-		AmountMinor: 150, Exponent: 2, Currency: "USD", Correlator: correlator, ReferenceCode: "=1+1", PollAt: d.now.Add(time.Hour), Operator: "sandbox",
+		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Owner: "o", State: ledger.Unknown, EverUnknown: true,
+		CreatedAt: d.now, Version: 2,
+		AmountMinor: 150, Exponent: 2, Currency: "USD", Correlator: correlator, ReferenceCode: "=1+1",
+		PollAt: d.now.Add(time.Hour), Operator: "sandbox",
 	}
 	e.Reschedule()
 	d.ledger.Overwrite(e)
@@ -37,25 +39,28 @@ func TestShowAndList(t *testing.T) {
 	d := newTestTool(t)
 	shop := d.onboardShop()
 	e := d.addDeliveredPayment(shop, 1, d.now)
-	e.Conflicts = []ledger.Conflict{{Status: ledger.Failed, Reason: "final", Source: "callback", At: d.now.Add(3 * time.Second)}}
+	e.Conflicts = []ledger.Conflict{{Status: ledger.Failed, Reason: "final", Source: "callback",
+		At: d.now.Add(3 * time.Second)}}
 	e.Outbox = []ledger.Notification{{
-		ID: "w2", Status: "late", At: d.now.Add(4 * time.Second), Attempts: 2, DeadReason: "410", LastReason: "gone", LastStatus: 410,
+		ID: "w2", Status: "late", At: d.now.Add(4 * time.Second), Attempts: 2, DeadReason: "410", LastReason: "gone",
+		LastStatus: 410,
 	}}
 	e.NotifToken, e.MerchantState = "NOTIFTOKEN", "STATE"
 	d.ledger.Overwrite(e)
 	d.addUnknownCharge(shop, "c1")
 	d.expectOutput("payment show ShopA_1", "1000", "********00", "created", "first sent", "with account a1", "final",
 		"delivered", "conflict", "dead letter: 410", "response sent")
-	if _, out, _ := d.run("payment show ShopA_1"); strings.Contains(out, "0707072000") || strings.Contains(out, "NOTIFTOKEN") {
+	if _, out, _ := d.run("payment show ShopA_1"); strings.Contains(out, "0707072000") || strings.Contains(out,
+		"NOTIFTOKEN") {
 		t.Errorf("payment show shows a number or a token: %s", out)
 	}
 	charge := query[entryHistory](d, "charge show --merchant ShopA --correlator c1")
 	checkEqual(t, "state of the charge", charge.State, ledger.Unknown)
 	checkEqual(t, "amount of the charge", charge.Amount, "1.50")
 	checkEqual(t, "charge by id", query[entryHistory](d, "charge show "+charge.ID), charge)
-	d.expectFailure("payment show ShopA_9", ExitFailed, "no payment ShopA_9")
-	d.expectFailure("sms show 1", ExitFailed, "no SMS 1")
-	d.expectFailure("sms show", ExitUsage, "correlator")
+	d.expectExit("payment show ShopA_9", ExitFailed, "no payment ShopA_9")
+	d.expectExit("sms show 1", ExitFailed, "no SMS 1")
+	d.expectExit("sms show", ExitUsage, "correlator")
 }
 
 // list shows today, a day or a range of days.
@@ -73,14 +78,15 @@ func TestList(t *testing.T) {
 		checkEqual(t, line, len(query[[]entryView](d, line)), want)
 	}
 	for _, invalid := range []string{"bogus", "Pending", "DONE"} {
-		d.expectFailure("list ShopA --status "+invalid, ExitUsage, "pending, successful, failed")
+		d.expectExit("list ShopA --status "+invalid, ExitUsage, "pending, successful, failed")
 	}
-	for _, valid := range []string{"pending", "MessageWaiting", "DeliveryNotificationNotSupported", "reserved", "released"} {
+	for _, valid := range []string{"pending", "MessageWaiting", "DeliveryNotificationNotSupported", "reserved",
+		"released"} {
 		d.mustRun("list ShopA --status "+valid, nil)
 	}
-	d.expectFailure("list ShopA --day 2026-03-01 --from 2026-03-01 --to 2026-03-02", ExitUsage, "--day excludes")
-	d.expectFailure("list ShopA --from 2026-03-01", ExitUsage, "--to")
-	d.expectFailure("list", ExitUsage, "<merchant>")
+	d.expectExit("list ShopA --day 2026-03-01 --from 2026-03-01 --to 2026-03-02", ExitUsage, "--day excludes")
+	d.expectExit("list ShopA --from 2026-03-01", ExitUsage, "--to")
+	d.expectExit("list", ExitUsage, "<merchant>")
 }
 
 func TestReplayOfARange(t *testing.T) {
@@ -96,7 +102,8 @@ func TestReplayOfARange(t *testing.T) {
 	waiting.Outbox[0].DeliveredAt, waiting.Outbox[0].NextAttemptAt = time.Time{}, d.now.Add(time.Hour)
 	d.ledger.Overwrite(waiting)
 	d.now = d.now.Add(time.Hour)
-	code, _, stderr := d.run("deliveries replay --merchant ShopA --from 2026-03-01T12:00:00Z --to 2026-03-02" + confirmFlags)
+	code, _, stderr := d.run("deliveries replay --merchant ShopA --from 2026-03-01T12:00:00Z --to 2026-03-02" +
+		confirmFlags)
 	if code != ExitDone || !strings.Contains(stderr, "900 of 1000") {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
@@ -109,10 +116,10 @@ func TestReplayOfARange(t *testing.T) {
 	checkEqual(t, "version of the waiting payment", d.mustReadEntry(waiting.Key).Version, waiting.Version)
 	result := query[replayResult](d, "deliveries replay "+before.ID+confirmFlags)
 	checkEqual(t, "replay by id", result, replayResult{Queued: 1, Failed: []string{}})
-	d.expectFailure("deliveries replay "+before.ID+confirmFlags, ExitFailed, "nothing to send again")
-	d.expectFailure("deliveries replay ShopA_99999", ExitFailed, "no payment")
-	d.expectFailure("deliveries replay --merchant ShopA", ExitUsage, "--from")
-	d.expectFailure("deliveries replay --merchant ShopA --from x --to 2026-03-02", ExitUsage, "neither a day")
+	d.expectExit("deliveries replay "+before.ID+confirmFlags, ExitFailed, "nothing to send again")
+	d.expectExit("deliveries replay ShopA_99999", ExitFailed, "no payment")
+	d.expectExit("deliveries replay --merchant ShopA", ExitUsage, "--from")
+	d.expectExit("deliveries replay --merchant ShopA --from x --to 2026-03-02", ExitUsage, "neither a day")
 }
 
 func TestPartiallyFailedReplay(t *testing.T) {
@@ -127,7 +134,8 @@ func TestPartiallyFailedReplay(t *testing.T) {
 		}
 		return ledgermem.NoFault
 	})
-	d.expectFailure("deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+confirmFlags, ExitFailed, "pay#ShopA_1")
+	d.expectExit("deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+confirmFlags, ExitFailed,
+		"pay#ShopA_1")
 	for _, r := range d.audit.records {
 		if r.What == "replay deliveries" && (r.Outcome != OutcomeFailed || !strings.Contains(r.Detail, "2 of 3")) {
 			t.Errorf("audit record of the partial replay: %s: %s", r.Outcome, r.Detail)
@@ -140,15 +148,16 @@ func TestTimeRangesAreConsistent(t *testing.T) {
 	d.addDeliveredPayment(d.onboardShop(), 1, d.now)
 	file := filepath.Join(t.TempDir(), "out")
 	for _, command := range []string{
-		"list ShopA", "deliveries list ShopA", "deliveries replay --merchant ShopA", "unknown list ShopA", "export ShopA --output " + file,
+		"list ShopA", "deliveries list ShopA", "deliveries replay --merchant ShopA", "unknown list ShopA",
+		"export ShopA --output " + file,
 	} {
 		d.mustRun(command+" --from 2026-03-01 --to 2026-03-01", nil)
-		d.expectFailure(command+" --from 2026-03-02 --to 2026-03-01", ExitUsage, "range is empty")
-		d.expectFailure(command+" --from 2026-03-02 --to 2026-3-2", ExitUsage, "2026-3-2")
-		d.expectFailure(command+" --from 2026-03-02", ExitUsage, "--to")
+		d.expectExit(command+" --from 2026-03-02 --to 2026-03-01", ExitUsage, "range is empty")
+		d.expectExit(command+" --from 2026-03-02 --to 2026-3-2", ExitUsage, "2026-3-2")
+		d.expectExit(command+" --from 2026-03-02", ExitUsage, "--to")
 	}
 	for _, command := range []string{"deliveries list ShopA", "deliveries replay --merchant ShopA"} {
-		d.expectFailure(command+" --from 2026-03-01T12:00:00Z --to 2026-03-01T12:00:00Z", ExitUsage, "range is empty")
+		d.expectExit(command+" --from 2026-03-01T12:00:00Z --to 2026-03-01T12:00:00Z", ExitUsage, "range is empty")
 	}
 }
 
@@ -156,18 +165,20 @@ func TestEndpoint(t *testing.T) {
 	d := newTestTool(t)
 	shop := d.onboardShop()
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
-	d.expectFailure("endpoint enable ShopA"+confirmFlags, ExitFailed, "enabled")
+	d.expectExit("endpoint enable ShopA"+confirmFlags, ExitFailed, "enabled")
 	if _, out, _ := d.run("endpoint show ShopA"); strings.Contains(out, "last status") {
 		t.Errorf("endpoint show has a status without a response: %s", out)
 	}
-	d.health[at] = webhook.Health{Endpoint: at, Version: 4, Failures: 7, LastReason: "gone", LastStatus: 410, DisabledAt: d.now}
+	d.health[at] = webhook.Health{Endpoint: at, Version: 4, Failures: 7, LastReason: "gone", LastStatus: 410,
+		DisabledAt: d.now}
 	parked := d.addDeliveredPayment(shop, 1, d.now)
-	parked.Outbox, parked.Delivered = []ledger.Notification{{ID: "w", Status: "successful", At: d.now, Parked: true}}, nil
+	parked.Outbox, parked.Delivered = []ledger.Notification{{ID: "w", Status: "successful", At: d.now, Parked: true}},
+		nil
 	d.ledger.Overwrite(parked)
 	d.now = d.now.Add(48 * time.Hour)
 	d.mustRun("merchant add ShopB --country ci --operator sandbox"+confirmFlags, nil)
 	for _, command := range []string{"endpoint show", "endpoint enable"} {
-		d.expectFailure(command+" ShopB", ExitFailed, "no notif_url of its own")
+		d.expectExit(command+" ShopB", ExitFailed, "no notif_url of its own")
 	}
 	view := query[endpointView](d, "endpoint show ShopA")
 	checkEqual(t, "enabled before", view.Enabled, false)

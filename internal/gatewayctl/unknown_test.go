@@ -26,7 +26,8 @@ func (d *testTool) addUnknownSMS(shop onboardingResult, correlator string) ledge
 // addUnknownPayment stores a payment whose outcome is unknown.
 func (d *testTool) addUnknownPayment(shop onboardingResult, number int) ledger.Key {
 	e := d.addDeliveredPayment(shop, number, d.now)
-	e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = ledger.Unknown, ledger.Pending, time.Time{}, nil, d.now.Add(time.Minute)
+	e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = ledger.Unknown, ledger.Pending, time.Time{}, nil,
+		d.now.Add(time.Minute)
 	e.Reschedule()
 	d.ledger.Overwrite(e)
 	return e.Key
@@ -49,7 +50,8 @@ type resolution struct {
 }
 
 func resolutionOf(e *ledger.Entry) resolution {
-	return resolution{e.State, e.Status, e.ResponseStatus, len(e.Outbox), e.Manual.Outcome, e.Manual.Who, e.Manual.Reason}
+	return resolution{e.State, e.Status, e.ResponseStatus, len(e.Outbox), e.Manual.Outcome, e.Manual.Who,
+		e.Manual.Reason}
 }
 
 func TestUnknownList(t *testing.T) {
@@ -67,8 +69,8 @@ func TestUnknownList(t *testing.T) {
 	for _, view := range query[[]unknownView](d, "unknown list") {
 		checkEqual(t, "lookup of a "+string(view.Kind), view.LookupSupported, view.Kind == ledger.Payment)
 	}
-	d.expectFailure("unknown list ShopA", ExitUsage, "--from")
-	d.expectFailure("unknown list --from 2026-03-01 --to 2026-03-01", ExitUsage, "<merchant>")
+	d.expectExit("unknown list ShopA", ExitUsage, "--from")
+	d.expectExit("unknown list --from 2026-03-01 --to 2026-03-01", ExitUsage, "<merchant>")
 }
 
 // decision "unknown-by-hand".
@@ -78,29 +80,31 @@ func TestUnknown(t *testing.T) {
 	charge, payment := d.addUnknownCharge(shop, "c1"), d.addUnknownPayment(shop, 1)
 	d.addDeliveredPayment(shop, 2, d.now)
 	d.useSandboxOperator()
-	d.expectFailure("unknown resolve pay ShopA_1 --timeout 1s", ExitFailed, "did not respond")
-	d.expectFailure("unknown resolve pay ShopA_1 --as applied", ExitUsage, "applied")
-	d.expectFailure("unknown resolve pay ShopA_2", ExitFailed, "outcome is known: successful")
-	d.expectFailure("unknown resolve pay ShopA_2 --as failed"+confirmFlags, ExitFailed, "outcome is known: successful")
-	d.expectFailure("unknown resolve pay ShopA_9", ExitFailed, "no payment")
-	d.expectFailure("unknown resolve charge "+charge.ID, ExitUsage, "no operator has a status lookup for a charge")
-	d.expectFailure("unknown resolve charge "+charge.ID+" --as failed", ExitUsage, "charge")
+	d.expectExit("unknown resolve pay ShopA_1 --timeout 1s", ExitFailed, "did not respond")
+	d.expectExit("unknown resolve pay ShopA_1 --as applied", ExitUsage, "applied")
+	d.expectExit("unknown resolve pay ShopA_2", ExitFailed, "outcome is known: successful")
+	d.expectExit("unknown resolve pay ShopA_2 --as failed"+confirmFlags, ExitFailed, "outcome is known: successful")
+	d.expectExit("unknown resolve pay ShopA_9", ExitFailed, "no payment")
+	d.expectExit("unknown resolve charge "+charge.ID, ExitUsage, "no operator has a status lookup for a charge")
+	d.expectExit("unknown resolve charge "+charge.ID+" --as failed", ExitUsage, "charge")
 	d.mustRun("unknown resolve pay ShopA_1 --as successful", nil)
 	checkEqual(t, "a dry run made the status final", d.mustReadEntry(payment).StatusFinal(), false)
-	d.expectFailure("unknown resolve pay ShopA_1 --as successful --yes", ExitUsage, "--reason")
+	d.expectExit("unknown resolve pay ShopA_1 --as successful --yes", ExitUsage, "--reason")
 	d.mustRun("unknown resolve pay ShopA_1 --as successful"+confirmFlags, nil)
 	e := d.mustReadEntry(payment)
-	checkEqual(t, "payment", resolutionOf(e), resolution{ledger.Done, ledger.Successful, 201, 1, "successful", "ama@desk", "test"})
+	checkEqual(t, "payment", resolutionOf(e), resolution{ledger.Done, ledger.Successful, 201, 1, "successful",
+		"ama@host", "test"})
 	checkEqual(t, "SMS to the payer", e.UserSMS, ledger.UserSMSDue)
-	d.expectOutput("payment show ShopA_1", "resolved manually", "successful, by ama@desk: test")
+	d.expectOutput("payment show ShopA_1", "resolved manually", "successful, by ama@host: test")
 	d.mustRun("unknown resolve charge "+charge.ID+" --as not-applied"+confirmFlags, nil)
 	e = d.mustReadEntry(charge)
-	checkEqual(t, "charge", resolutionOf(e), resolution{ledger.Refused, "", 400, 0, "not-applied", "ama@desk", "test"})
+	checkEqual(t, "charge", resolutionOf(e), resolution{ledger.Refused, "", 400, 0, "not-applied", "ama@host", "test"})
 	checkEqual(t, "charge is due", e.DueAt, time.Time{})
 	if !strings.Contains(string(e.ResponseBody), "SVC0270") {
 		t.Errorf("the stored response of the charge lacks SVC0270: %s", e.ResponseBody)
 	}
-	d.expectFailure("unknown resolve charge "+charge.ID+" --as applied"+confirmFlags, ExitFailed, "outcome is known: refused")
+	d.expectExit("unknown resolve charge "+charge.ID+" --as applied"+confirmFlags, ExitFailed,
+		"outcome is known: refused")
 	checkEqual(t, "unknown entries left", len(query[[]unknownView](d, "unknown list")), 0)
 }
 
@@ -118,12 +122,12 @@ func TestUnknownChargeAndMessages(t *testing.T) {
 		{sent, "applied", resolution{State: ledger.Done, Status: ledger.MessageWaiting, ResponseStatus: 201}},
 		{unsent, "not-applied", resolution{State: ledger.Done, Status: ledger.DeliveryImpossible, Notifications: 1}},
 	} {
-		c.want.Outcome, c.want.Who, c.want.Reason = c.as, "ama@desk", "test"
+		c.want.Outcome, c.want.Who, c.want.Reason = c.as, "ama@host", "test"
 		d.mustRun("unknown resolve "+string(c.key.Kind)+" "+c.key.ID+" --as "+c.as+confirmFlags, nil)
 		checkEqual(t, c.key.String()+" as "+c.as, resolutionOf(d.mustReadEntry(c.key)), c.want)
 	}
 	line := "unknown resolve sms " + unsent.ID + " --as applied" + confirmFlags
-	d.expectFailure(line, ExitFailed, "outcome is known: DeliveryImpossible")
+	d.expectExit(line, ExitFailed, "outcome is known: DeliveryImpossible")
 }
 
 // racingLedger is a ledger in which another process writes just after our last read before a write.
@@ -154,7 +158,7 @@ func TestResolveIsFenced(t *testing.T) {
 	d.connect = func(System, Deployment) (*Stores, error) {
 		return d.storesWith(race), nil
 	}
-	d.expectFailure("unknown resolve pay ShopA_1 --as successful"+confirmFlags, ExitFailed, "outcome is known: failed")
+	d.expectExit("unknown resolve pay ShopA_1 --as successful"+confirmFlags, ExitFailed, "outcome is known: failed")
 	e := d.mustReadEntry(payment)
 	checkEqual(t, "resolution", resolutionOf(e), resolution{ledger.Done, ledger.Failed, 201, 1, "", "", ""})
 	checkEqual(t, "conflicts", len(e.Conflicts), 0)
@@ -194,8 +198,9 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 		stores.LimitCounter = nil
 		return stores, nil
 	}
-	d.expectFailure("unknown resolve charge "+again.ID+" --as not-applied"+confirmFlags, ExitUsage, "LIMIT_TABLE")
-	checkEqual(t, "resolved without LIMIT_TABLE", resolutionOf(d.mustReadEntry(again)), resolution{State: ledger.Unknown})
+	d.expectExit("unknown resolve charge "+again.ID+" --as not-applied"+confirmFlags, ExitUsage, "LIMIT_TABLE")
+	checkEqual(t, "resolved without LIMIT_TABLE", resolutionOf(d.mustReadEntry(again)),
+		resolution{State: ledger.Unknown})
 }
 
 func TestResolvePaymentThatMayStillFinish(t *testing.T) {
@@ -203,12 +208,13 @@ func TestResolvePaymentThatMayStillFinish(t *testing.T) {
 	shop := d.onboardShop()
 	d.useSandboxOperator()
 	e := d.addDeliveredPayment(shop, 1, d.now)
-	e.Status, e.FinalAt, e.Delivered, e.PollAt, e.ReservedAt = ledger.Pending, time.Time{}, nil, d.now.Add(time.Minute), d.now
+	e.Status, e.FinalAt, e.Delivered, e.PollAt, e.ReservedAt = ledger.Pending, time.Time{}, nil,
+		d.now.Add(time.Minute), d.now
 	e.Reschedule()
 	d.ledger.Overwrite(e)
-	d.expectFailure("unknown resolve pay ShopA_1 --as failed"+confirmFlags, ExitFailed, ledger.ErrStillPending.Error())
+	d.expectExit("unknown resolve pay ShopA_1 --as failed"+confirmFlags, ExitFailed, ledger.ErrStillPending.Error())
 	d.now = d.now.Add(25 * time.Hour)
 	d.mustRun("unknown resolve pay ShopA_1 --as failed"+confirmFlags, nil)
 	checkEqual(t, "payment", resolutionOf(d.mustReadEntry(e.Key)),
-		resolution{ledger.Done, ledger.Failed, 201, 1, "failed", "ama@desk", "test"})
+		resolution{ledger.Done, ledger.Failed, 201, 1, "failed", "ama@host", "test"})
 }
