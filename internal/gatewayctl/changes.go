@@ -19,6 +19,9 @@ type Action struct {
 	Subject string
 }
 
+// entryChange changes an entry, or returns why it refuses to. ledger.ErrUnchanged leaves the entry as it is.
+type entryChange func(*ledger.Entry) error
+
 // changes is the set of writes a command may make. applied performs them; dryRun validates them and stores nothing. A
 // command is written once for both.
 type changes interface {
@@ -27,11 +30,12 @@ type changes interface {
 	createMerchant(p *merchant.Profile) error
 	updateMerchant(p *merchant.Profile) error
 	putSecret(current StoredSecret, value []byte) error
-	changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*ledger.Entry, error)
+	changeEntry(key ledger.Key, change entryChange) (*ledger.Entry, error)
 	// resolveEntry is changeEntry, and adjusts the merchant's daily amount. limitRefundErr is why a refund failed: the
 	// entry is changed all the same.
-	resolveEntry(reconciler *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (
-		resolved *ledger.Entry, limitRefundErr, err error)
+	resolveEntry(
+		r *reconcile.Reconciler, key ledger.Key, change entryChange,
+	) (resolved *ledger.Entry, limitRefundErr, err error)
 	saveEndpointState(h webhook.Health) error
 	bookSlot(at *slotClient, requested slot) (slot, error)
 	freeSlot(at *slotClient, id string) error
@@ -99,14 +103,14 @@ func (l *applied) putSecret(current StoredSecret, value []byte) error {
 	return l.stores.Secrets.Put(l, current, value)
 }
 
-func (l *applied) changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*ledger.Entry, error) {
+func (l *applied) changeEntry(key ledger.Key, change entryChange) (*ledger.Entry, error) {
 	book := &ledger.Book{Store: l.stores.Ledger, Reader: l.stores.Ledger, Now: l.Now, Rand: l.Rand}
 	return book.Change(l, key, change)
 }
 
-func (l *applied) resolveEntry(reconciler *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (
-	resolved *ledger.Entry, limitRefundErr, err error,
-) {
+func (l *applied) resolveEntry(
+	r *reconcile.Reconciler, key ledger.Key, change entryChange,
+) (resolved *ledger.Entry, limitRefundErr, err error) {
 	var refused error
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
 		return l.changeEntry(key, func(e *ledger.Entry) error {
@@ -116,7 +120,7 @@ func (l *applied) resolveEntry(reconciler *reconcile.Reconciler, key ledger.Key,
 			return nil
 		})
 	}
-	resolved, limitRefundErr, err = reconciler.StoreAndAdjustLimit(l, store, func(e *ledger.Entry) bool {
+	resolved, limitRefundErr, err = r.StoreAndAdjustLimit(l, store, func(e *ledger.Entry) bool {
 		refused = change(e)
 		return refused == nil
 	})
@@ -181,7 +185,7 @@ func (d *dryRun) putSecret(current StoredSecret, _ []byte) error {
 	return d.stores.Secrets.CheckPut(d, current)
 }
 
-func (d *dryRun) changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*ledger.Entry, error) {
+func (d *dryRun) changeEntry(key ledger.Key, change entryChange) (*ledger.Entry, error) {
 	entry, err := d.stores.Ledger.Get(d, key)
 	switch {
 	case err != nil:
@@ -195,9 +199,9 @@ func (d *dryRun) changeEntry(key ledger.Key, change func(*ledger.Entry) error) (
 	return entry, nil
 }
 
-func (d *dryRun) resolveEntry(_ *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (
-	resolved *ledger.Entry, limitRefundErr, err error,
-) {
+func (d *dryRun) resolveEntry(
+	_ *reconcile.Reconciler, key ledger.Key, change entryChange,
+) (resolved *ledger.Entry, limitRefundErr, err error) {
 	resolved, err = d.changeEntry(key, change)
 	return resolved, nil, err
 }

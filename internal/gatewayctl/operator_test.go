@@ -63,7 +63,7 @@ func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 			if platform.lastRequest != expected {
 				t.Errorf("operator check sent %q, want %q", platform.lastRequest, expected)
 			}
-			lost := d.addUnknownPayment(shop, 1)
+			lost := d.addUnknownPayment(shop)
 			e := d.mustReadEntry(lost)
 			e.Operator, e.Channel, e.Country = name, row.Channels[0], row.Countries[0]
 			d.ledger.Overwrite(e)

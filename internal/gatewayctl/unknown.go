@@ -155,9 +155,9 @@ func (c *unknownResolve) Run(s *session) error {
 
 // resolution returns the change that resolves the entry. It is applied to the stored entry, which may have changed
 // since e was read. For a payment it sets the reconciler's operators.
-func (c *unknownResolve) resolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconciler) (
-	func(*ledger.Entry) error, error,
-) {
+func (c *unknownResolve) resolution(
+	s *session, e *ledger.Entry, reconciler *reconcile.Reconciler,
+) (entryChange, error) {
 	manually := c.As != resolveByLookup
 	if e.Kind != ledger.Payment {
 		if manually {
@@ -179,7 +179,7 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry, reconciler *rec
 }
 
 // manualResolution returns the change of a person's decision. userSMS is whether the payer is due an SMS.
-func (c *unknownResolve) manualResolution(s *session, userSMS bool) func(*ledger.Entry) error {
+func (c *unknownResolve) manualResolution(s *session, userSMS bool) entryChange {
 	refusal := oneapi.Render(&fault.Fault{
 		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
 	})
@@ -201,9 +201,9 @@ func (c *unknownResolve) manualResolution(s *session, userSMS bool) func(*ledger
 }
 
 // lookUpResolution looks up the payment at its operator, and returns the change that applies its final status.
-func (c *unknownResolve) lookUpResolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconciler) (
-	func(*ledger.Entry) error, error,
-) {
+func (c *unknownResolve) lookUpResolution(
+	s *session, e *ledger.Entry, reconciler *reconcile.Reconciler,
+) (entryChange, error) {
 	if e.StatusFinal() {
 		return nil, fmt.Errorf("%w: %s", ledger.ErrOutcomeKnown, e.Status)
 	}

@@ -24,8 +24,8 @@ func (d *testTool) addUnknownSMS(shop onboardingResult, correlator string) ledge
 }
 
 // addUnknownPayment stores a payment whose outcome is unknown.
-func (d *testTool) addUnknownPayment(shop onboardingResult, number int) ledger.Key {
-	e := d.addDeliveredPayment(shop, number, d.now)
+func (d *testTool) addUnknownPayment(shop onboardingResult) ledger.Key {
+	e := d.addDeliveredPayment(shop, 1, d.now)
 	e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = ledger.Unknown, ledger.Pending, time.Time{}, nil,
 		d.now.Add(time.Minute)
 	e.Reschedule()
@@ -58,7 +58,7 @@ func TestUnknownList(t *testing.T) {
 	d := newTestTool(t)
 	shop := d.onboardShop()
 	d.addUnknownCharge(shop, "c1")
-	d.addUnknownPayment(shop, 1)
+	d.addUnknownPayment(shop)
 	d.addDeliveredPayment(shop, 2, d.now)
 	for line, want := range map[string]int{
 		"unknown list": 2, "unknown list ShopA --from 2026-03-01 --to 2026-03-01": 2,
@@ -77,7 +77,7 @@ func TestUnknownList(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	d := newTestTool(t)
 	shop := d.onboardShop()
-	charge, payment := d.addUnknownCharge(shop, "c1"), d.addUnknownPayment(shop, 1)
+	charge, payment := d.addUnknownCharge(shop, "c1"), d.addUnknownPayment(shop)
 	d.addDeliveredPayment(shop, 2, d.now)
 	d.useSandboxOperator()
 	d.expectExit("unknown resolve pay ShopA_1 --timeout 1s", ExitFailed, "did not respond")
@@ -150,7 +150,7 @@ func (r *racingLedger) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, 
 // A manual resolution is checked again on an entry that another process changed since it was read.
 func TestResolveIsFenced(t *testing.T) {
 	d := newTestTool(t)
-	payment := d.addUnknownPayment(d.onboardShop(), 1)
+	payment := d.addUnknownPayment(d.onboardShop())
 	d.useSandboxOperator()
 	other := d.mustReadEntry(payment)
 	other.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, Source: "getStatus"}, d.now)
