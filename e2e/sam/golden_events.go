@@ -275,7 +275,7 @@ func wantOutboxEntry(key string) func(context.Context, *goldenRun) error {
 	return func(ctx context.Context, i *goldenRun) error {
 		return eventually(ctx, func() error {
 			image := i.latestImage(i.fullKey(key))
-			if !strings.Contains(string(image), `"outbox"`) {
+			if !strings.Contains(string(image), `"ob"`) {
 				return fmt.Errorf("the ledger's stream shows nothing to tell about %s: %s", key, image)
 			}
 			i.variables["image"] = strings.TrimSuffix(strings.TrimPrefix(string(image), "{"), "}") // the golden event has more attributes

@@ -84,8 +84,8 @@ func (s *sweepFixture) storeFinalPayments(t testing.TB, client *dynamodb.Client,
 				t.Fatal(err)
 			}
 			// Each put into the embedded engine costs more the larger an index is: the sweep has no use for this one.
-			delete(item, "merchant_day")
-			delete(item, "day_sort")
+			delete(item, "md")
+			delete(item, "dk")
 			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: item}})
 		}
 		limit <- struct{}{}

@@ -21,32 +21,32 @@ const (
 	Day            Operation = "Day"
 )
 
-// Call is what an injector is asked about. Entry is what is to be written, for Insert and Replace; it must not change it.
+// Call is one call of the store. Entry is the entry to write, for Insert and Replace; an injector must not change it.
 type Call struct {
 	Operation Operation
 	Key       ledger.Key
 	Entry     *ledger.Entry
 }
 
-// InjectedFault is what goes wrong with one call.
+// InjectedFault is the fault of one call.
 type InjectedFault int
 
 // The faults.
 const (
 	NoFault                  InjectedFault = iota
-	FailedBeforeApply                      // nothing was applied; the caller gets an error
-	LostResponse                           // it was applied; the caller gets an error all the same
-	RetriedAfterLostResponse               // it was applied, the answer was lost, and the client sent it again: the caller gets the second answer
-	ConcurrentWrite                        // another's write of the same content comes just before a Replace; other operations have no such fault
+	FailedBeforeApply                      // not applied; the caller gets an error
+	LostResponse                           // applied; the caller gets an error all the same
+	RetriedAfterLostResponse               // applied, then sent again by the client; the caller gets the second response
+	ConcurrentWrite                        // another write of the same content comes just before a Replace; only there
 )
 
-// ErrInjected is what every injected error wraps.
+// ErrInjected is wrapped by every injected error.
 var ErrInjected = errors.New("ledgermem: injected fault")
 
-// IsInjected says whether an error comes from a fault.
+// IsInjected reports whether an error comes from a fault.
 func IsInjected(err error) bool { return errors.Is(err, ErrInjected) }
 
-// InjectFaults makes every later call ask inject what goes wrong with it; nil for nothing. inject runs under the store's lock and
+// InjectFaults makes every later call get its fault from injector; nil for none. injector runs under the store's lock and
 // must not call the store.
 func (s *Store) InjectFaults(injector func(Call) InjectedFault) {
 	s.mutex.Lock()
@@ -54,45 +54,43 @@ func (s *Store) InjectFaults(injector func(Call) InjectedFault) {
 	s.injector = injector
 }
 
-// CallCount is how often an operation was called, faults included.
+// CallCount is the number of calls of an operation, faults included.
 func (s *Store) CallCount(o Operation) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.callCounts[o]
 }
 
-// WriteCount is how often anything was written or tried to be.
+// WriteCount is the number of writes, including those that failed.
 func (s *Store) WriteCount() int {
 	return s.CallCount(Insert) + s.CallCount(Replace) + s.CallCount(ClaimReference)
 }
 
-// runWithFault runs one call under the lock with what the injector wants to go wrong.
-func (s *Store) runWithFault(ctx context.Context, call Call, apply func() error) error {
+// runWithFault runs one call under the lock, with its fault.
+func runWithFault[T any](ctx context.Context, s *Store, call Call, apply func() (T, error)) (result T, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.callCounts[call.Operation]++
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("ledgermem: %s: %w", call.Operation, err)
+		return result, fmt.Errorf("ledgermem: %s: %w", call.Operation, err)
 	}
 	fault := NoFault
 	if s.injector != nil {
 		fault = s.injector(call)
 	}
 	switch fault {
-	case FailedBeforeApply:
-		return fmt.Errorf("%w in %s", ErrInjected, call.Operation)
 	case ConcurrentWrite:
 		s.writeConcurrently(call)
-	case LostResponse:
-		_ = apply() // whatever came of it, nobody hears it
-		return fmt.Errorf("%w in %s", ErrInjected, call.Operation)
-	case RetriedAfterLostResponse:
-		_ = apply()
+	case LostResponse, RetriedAfterLostResponse:
+		_, _ = apply() // its response is lost
+	}
+	if fault == FailedBeforeApply || fault == LostResponse {
+		return result, fmt.Errorf("%w in %s", ErrInjected, call.Operation)
 	}
 	return apply()
 }
 
-// writeConcurrently is another's write of the same content just before a Replace.
+// writeConcurrently is another write of the same content just before a Replace.
 func (s *Store) writeConcurrently(call Call) {
 	stored := s.entries[call.Key]
 	if call.Operation != Replace || stored == nil {

@@ -1,9 +1,8 @@
-// Package ledgermem is a model of the ledger's store in memory: the same contract as the table, and on demand the faults
-// that a table has (a lost answer, a write of another's in between, an error). Tests of the flows and the deterministic
-// simulator build on it.
+// Package ledgermem is an in-memory ledger store for tests, with the table's contract and its faults on demand: an error, a
+// lost response, a concurrent write. Tests of the flows and the deterministic simulator use it.
 //
-// It never ships. Its invariant: what it hands out and what it was handed never share memory with what it holds, and
-// without faults it passes the conformance suite of ledgertest.
+// It never ships. Its invariant: it shares no entry with its callers, and without faults it passes the conformance suite of
+// ledgertest.
 package ledgermem
 
 import (
@@ -17,7 +16,7 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// Store holds entries in a map. Make one with New; any number of goroutines may use it.
+// Store keeps entries in a map. Make one with New; any number of goroutines may use it.
 type Store struct {
 	mutex            sync.Mutex
 	entries          map[ledger.Key]*ledger.Entry
@@ -43,117 +42,92 @@ func New() *Store {
 	}
 }
 
-// Insert is ledger.Writer's.
+// Insert implements ledger.Writer.
 func (s *Store) Insert(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
-	var existing *ledger.Entry
-	err := s.runWithFault(ctx, Call{Operation: Insert, Key: e.Key, Entry: e}, func() error {
-		existing = nil
-		stored := s.entries[e.Key]
-		switch {
-		case stored == nil || stored.PastRetention(e.UpdatedAt):
-			s.entries[e.Key] = e.Clone()
-		case e.Writer == "" || stored.Writer != e.Writer || stored.Version != e.Version:
-			existing = stored.Clone()
-		}
-		return nil
+	return s.put(ctx, Insert, e, func(stored *ledger.Entry) (bool, error) {
+		return stored == nil || stored.PastRetention(e.UpdatedAt), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return existing, nil
 }
 
-// Replace is ledger.Writer's.
+// Replace implements ledger.Writer.
 func (s *Store) Replace(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
-	var existing *ledger.Entry
-	err := s.runWithFault(ctx, Call{Operation: Replace, Key: e.Key, Entry: e}, func() error {
-		existing = nil
-		stored := s.entries[e.Key]
-		switch {
-		case stored == nil:
-			return ledger.ErrNotFound
-		case stored.Version == e.Version-1:
-			s.entries[e.Key] = e.Clone()
-		case e.Writer == "" || stored.Writer != e.Writer || stored.Version != e.Version:
-			existing = stored.Clone()
+	return s.put(ctx, Replace, e, func(stored *ledger.Entry) (bool, error) {
+		if stored == nil {
+			return false, ledger.ErrNotFound
 		}
-		return nil
+		return stored.Version == e.Version-1, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return existing, nil
 }
 
-// ClaimReference is ledger.Writer's.
+// put stores an entry if the condition is true of the stored one, and else returns that one. An own write counts as done.
+func (s *Store) put(
+	ctx context.Context, operation Operation, e *ledger.Entry, condition func(stored *ledger.Entry) (bool, error),
+) (*ledger.Entry, error) {
+	return runWithFault(ctx, s, Call{Operation: operation, Key: e.Key, Entry: e}, func() (*ledger.Entry, error) {
+		stored := s.entries[e.Key]
+		met, err := condition(stored)
+		switch {
+		case err != nil:
+			return nil, err
+		case met:
+			s.entries[e.Key] = e.Clone()
+		case e.Writer == "" || stored.Writer != e.Writer || stored.Version != e.Version:
+			return stored.Clone(), nil
+		}
+		return nil, nil
+	})
+}
+
+// ClaimReference implements ledger.Writer.
 func (s *Store) ClaimReference(ctx context.Context, merchantID, referenceCode, chargeID string) (string, error) {
 	id := ledger.ReferenceID(merchantID, referenceCode)
-	ownerID := ""
-	key := ledger.Key{Kind: ledger.Reference, ID: id}
-	err := s.runWithFault(ctx, Call{Operation: ClaimReference, Key: key}, func() error {
-		if s.references[id] == "" {
-			s.references[id] = chargeID
-		}
-		ownerID = s.references[id]
-		return nil
+	call := Call{Operation: ClaimReference, Key: ledger.Key{Kind: ledger.Reference, ID: id}}
+	return runWithFault(ctx, s, call, func() (string, error) {
+		s.references[id] = cmp.Or(s.references[id], chargeID)
+		return s.references[id], nil
 	})
-	if err != nil {
-		return "", err
-	}
-	return ownerID, nil
 }
 
-// Get is ledger.Reader's.
+// Get implements ledger.Reader.
 func (s *Store) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) {
-	var found *ledger.Entry
-	err := s.runWithFault(ctx, Call{Operation: Get, Key: key}, func() error {
-		found = s.entries[key].Clone()
-		return nil
+	return runWithFault(ctx, s, Call{Operation: Get, Key: key}, func() (*ledger.Entry, error) {
+		return s.entries[key].Clone(), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
 }
 
-// DueKeys is ledger.Queue's. This index never lags.
+// DueKeys implements ledger.DueQueue. This index never lags.
 func (s *Store) DueKeys(ctx context.Context, shard int, before time.Time, limit int) ([]ledger.Key, error) {
-	var keys []ledger.Key
-	err := s.runWithFault(ctx, Call{Operation: DueKeys}, func() error {
+	return runWithFault(ctx, s, Call{Operation: DueKeys}, func() ([]ledger.Key, error) {
 		due := s.sortedKeys(func(e *ledger.Entry) bool {
 			return !e.DueAt.IsZero() && !e.DueAt.After(before) && ledger.DueShard(e.Key) == shard
-		}, func(a, b *ledger.Entry) int {
-			return cmp.Or(a.DueAt.Compare(b.DueAt), strings.Compare(a.Key.String(), b.Key.String()))
-		})
-		keys = due[:min(len(due), limit)]
-		return nil
+		}, func(a, b *ledger.Entry) int { return cmp.Or(a.DueAt.Compare(b.DueAt), compareKeys(a, b)) })
+		return due[:min(len(due), limit)], nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return keys, nil
 }
 
-// Day is ledger.Journal's. The cursor is the DaySort of the last entry of the page before.
-func (s *Store) Day(ctx context.Context, merchantID string, day time.Time, cursor string, limit int) ([]ledger.Key, string, error) {
-	var keys []ledger.Key
-	next := ""
-	err := s.runWithFault(ctx, Call{Operation: Day}, func() error {
+// Day implements ledger.DayIndex.
+func (s *Store) Day(
+	ctx context.Context, merchantID string, day time.Time, cursor string, limit int,
+) (keys []ledger.Key, next string, err error) {
+	keys, err = runWithFault(ctx, s, Call{Operation: Day}, func() ([]ledger.Key, error) {
 		partition := ledger.MerchantDay(merchantID, day)
-		keys = s.sortedKeys(func(e *ledger.Entry) bool {
-			return partition != "" && ledger.MerchantDay(e.MerchantID, e.CreatedAt) == partition && e.DaySort() > cursor
-		}, func(a, b *ledger.Entry) int { return strings.Compare(a.DaySort(), b.DaySort()) })
+		keys := s.sortedKeys(func(e *ledger.Entry) bool {
+			inDay := partition != "" && ledger.MerchantDay(e.MerchantID, e.CreatedAt) == partition
+			return inDay && cursorOf(e) > cursor
+		}, func(a, b *ledger.Entry) int { return strings.Compare(cursorOf(a), cursorOf(b)) })
 		if len(keys) > limit {
 			keys = keys[:limit]
-			next = s.entries[keys[limit-1]].DaySort()
+			next = cursorOf(s.entries[keys[limit-1]])
 		}
-		return nil
+		return keys, nil
 	})
-	if err != nil {
-		return nil, "", err
-	}
-	return keys, next, nil
+	return keys, next, err
 }
+
+// cursorOf is the cursor of Day after an entry.
+func cursorOf(e *ledger.Entry) string { return e.DaySort() + "#" + e.Key.String() }
+
+func compareKeys(a, b *ledger.Entry) int { return strings.Compare(a.Key.String(), b.Key.String()) }
 
 // sortedKeys lists the keys of the entries that match, in an order.
 func (s *Store) sortedKeys(match func(*ledger.Entry) bool, compare func(a, b *ledger.Entry) int) []ledger.Key {
@@ -171,21 +145,19 @@ func (s *Store) sortedKeys(match func(*ledger.Entry) bool, compare func(a, b *le
 	return keys
 }
 
-// All returns a copy of every entry, in the order of the keys: for a simulator's invariants.
+// All returns a copy of every entry in the order of the keys, for a simulator's invariants.
 func (s *Store) All() []*ledger.Entry {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	keys := s.sortedKeys(func(*ledger.Entry) bool { return true }, func(a, b *ledger.Entry) int {
-		return strings.Compare(a.Key.String(), b.Key.String())
-	})
-	entries := make([]*ledger.Entry, len(keys))
-	for i, key := range keys {
-		entries[i] = s.entries[key].Clone()
+	entries := make([]*ledger.Entry, 0, len(s.entries))
+	for _, e := range s.entries {
+		entries = append(entries, e.Clone())
 	}
+	slices.SortFunc(entries, compareKeys)
 	return entries
 }
 
-// Overwrite places an entry as it is, whatever was there: for tests that begin in the middle of a life.
+// Overwrite stores an entry without any condition, for tests that begin in the middle of a life.
 func (s *Store) Overwrite(e *ledger.Entry) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -7,6 +7,7 @@
 package awsclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ type Client struct {
 // own loader reads them. env is os.Getenv in a bootstrap. It fails where no region is set or the embedded roots are
 // damaged. Nothing is sent.
 func New(env func(string) string) (*Client, error) {
-	region := firstOf(env("AWS_REGION"), env("AWS_DEFAULT_REGION"))
+	region := cmp.Or(env("AWS_REGION"), env("AWS_DEFAULT_REGION"))
 	if region == "" {
 		return nil, errors.New("AWS_REGION is not set")
 	}
@@ -67,8 +68,8 @@ func New(env func(string) string) (*Client, error) {
 			Retryer:     newRetryer,
 		},
 		http:                   client,
-		dynamoDBEndpoint:       firstOf(env("AWS_ENDPOINT_URL_DYNAMODB"), defaultEndpoint),
-		secretsManagerEndpoint: firstOf(env("AWS_ENDPOINT_URL_SECRETS_MANAGER"), defaultEndpoint),
+		dynamoDBEndpoint:       cmp.Or(env("AWS_ENDPOINT_URL_DYNAMODB"), defaultEndpoint),
+		secretsManagerEndpoint: cmp.Or(env("AWS_ENDPOINT_URL_SECRETS_MANAGER"), defaultEndpoint),
 	}
 	c.dynamoDB, c.secretsManager = sync.OnceValue(c.newDynamoDB), sync.OnceValue(c.newSecretsManager)
 	return c, nil
@@ -163,14 +164,4 @@ func (c *Client) OpenDynamoDB(ctx context.Context) error {
 		return fmt.Errorf("open DynamoDB: %w", err)
 	}
 	return nil
-}
-
-// firstOf returns the first text that is not empty.
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Reschedule computes Due, the earliest of all the entry's timers, or clears it. Every transition ends with it, and
-// Book calls it before each write; nothing else sets Due.
+// Reschedule sets DueAt to the earliest of the entry's timers, or clears it. Every transition ends with it, and Book calls
+// it before each write; nothing else sets DueAt.
 func (e *Entry) Reschedule() {
 	e.DueAt = time.Time{}
 	if e.State == Reserved {
@@ -18,7 +18,7 @@ func (e *Entry) Reschedule() {
 	if e.claimOpen() {
 		e.dueBy(e.Claim.CheckAt)
 	}
-	if head := e.OutboxHead(); head != nil && head.DeadReason == "" && !head.Parked {
+	if head := e.activeHead(); head != nil {
 		e.dueBy(head.NextAttemptAt)
 	}
 	if e.UserSMS == UserSMSDue {
@@ -29,8 +29,8 @@ func (e *Entry) Reschedule() {
 	}
 }
 
-// ClearTimers takes an expired entry out of the due index, where it would stand until the table deletes it. It says whether it
-// stood there.
+// ClearTimers removes an entry past its retention from the due index, where it would otherwise stay until the table deletes
+// it. It returns whether the entry changed.
 func (e *Entry) ClearTimers(now time.Time) bool {
 	if !e.PastRetention(now) || e.DueAt.IsZero() {
 		return false
@@ -44,15 +44,15 @@ func (e *Entry) ClearTimers(now time.Time) bool {
 	return true
 }
 
-// dueBy brings Due forward to at, if at is set.
+// dueBy brings DueAt forward to at, if at is set.
 func (e *Entry) dueBy(at time.Time) {
 	if !at.IsZero() && (e.DueAt.IsZero() || at.Before(e.DueAt)) {
 		e.DueAt = at
 	}
 }
 
-// pollable is true while PollAt counts: a payment is not final, or another entry is unknown and waits for its merchant's
-// retry or a person. A reservation has its lease instead.
+// pollable is true while PollAt counts: a payment's status is not final, or another entry is unknown and waits for its
+// merchant's retry or a manual resolution. A reservation has its lease instead.
 func (e *Entry) pollable() bool {
 	if e.Kind == Payment {
 		return e.State != Reserved && !e.StatusFinal()
@@ -63,17 +63,17 @@ func (e *Entry) pollable() bool {
 // claimOpen is true while a claim waits for its confirmation, also during a reservation.
 func (e *Entry) claimOpen() bool { return e.Claim.Status != "" && !e.StatusFinal() }
 
-// LookupDue is true where the outcome is to be looked up now: the next poll's time has come, or an open claim's.
+// LookupDue is true once the next lookup is due: the next poll, or that of an open claim.
 func (e *Entry) LookupDue(now time.Time) bool {
 	due := func(at time.Time) bool { return !at.IsZero() && !at.After(now) }
 	return e.pollable() && due(e.PollAt) || e.claimOpen() && due(e.Claim.CheckAt)
 }
 
-// WakesRelay is true exactly where the relay is to be woken by the stream: the head of the outbox has not been tried, is not
-// dead and not parked, and no earlier version has woken the relay for it. It is stored as the attribute "fast", which the stream's filter reads.
+// WakesRelay is true if the stream must wake the relay for this version: the head of the outbox is active, was never
+// attempted, and no earlier version has woken the relay for it. The stream's filter reads it from an attribute of the item.
 func (e *Entry) WakesRelay() bool {
-	head := e.OutboxHead()
-	return head != nil && head.Attempts == 0 && head.DeadReason == "" && !head.Parked && !head.RelayNotified
+	head := e.activeHead()
+	return head != nil && head.Attempts == 0 && !head.RelayNotified
 }
 
 // DueShard is the partition of the due index that a key belongs to, from 0 to DueShards-1.
@@ -86,15 +86,16 @@ func DueShard(key Key) int {
 // String is the key as it is stored: kind#id.
 func (k Key) String() string { return string(k.Kind) + "#" + k.ID }
 
-// MerchantDay is the partition of the day index: the merchant's id and the UTC day. It is "" without a merchant.
+// MerchantDay is the partition of the day index: the merchant's id and the UTC day. It is "" without a merchant or a day.
 func MerchantDay(merchantID string, day time.Time) string {
 	if merchantID == "" || day.IsZero() {
 		return ""
 	}
-	return merchantID + "#" + day.UTC().Format("2006-01-02")
+	return merchantID + "#" + day.UTC().Format(time.DateOnly)
 }
 
-// DaySort is the place of an entry within its MerchantDay: by creation, then by key.
-func (e *Entry) DaySort() string {
-	return e.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z") + "#" + e.Key.String()
-}
+// DaySort is the position of an entry within its MerchantDay: the time of its creation.
+func (e *Entry) DaySort() string { return e.CreatedAt.UTC().Format(DaySortLayout) }
+
+// DaySortLayout is the form of a DaySort.
+const DaySortLayout = "15:04:05.000"

@@ -2,30 +2,29 @@ package ledger
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"unicode/utf8"
 )
 
-// MaxUpstreamKey is the length of an upstream key in characters (decision "upstream-key").
+// MaxUpstreamKey is the maximum length of an upstream key in characters (decision "upstream-key").
 const MaxUpstreamKey = 64
 
 // upstreamHash is the number of hexadecimal digits in a hashed upstream key: 160 bits. With a merchant's name of at
 // most 20 characters and the "!" it stays within MaxUpstreamKey.
 const upstreamHash = 40
 
-// digest hashes a domain and parts, each with its length before it, so that no two lists of parts run together.
+// digest hashes a domain and parts, each after its length, so that different lists of parts never give the same input. An
+// empty part counts too: to append one changes every digest.
 func digest(domain string, parts ...[]byte) [sha256.Size]byte {
 	h := sha256.New()
 	var length [8]byte
-	write := func(part []byte) {
+	for _, part := range slices.Concat([][]byte{[]byte(domain)}, parts) {
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		h.Write(length[:])
 		h.Write(part)
-	}
-	write([]byte(domain))
-	for _, part := range parts {
-		write(part)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
@@ -44,8 +43,8 @@ func derive(domain string, texts ...string) string {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
 
-// ChargeID is the transaction id of a charge: derived from the merchant's immutable id and the clientCorrelator, or
-// without a correlator from the merchant's id and the referenceCode (decision "charge-repeat"). The two never collide.
+// ChargeID is the transaction id of a charge: derived from the merchant's immutable id and the clientCorrelator, or without
+// a correlator from the merchant's id and the referenceCode (decision "charge-repeat"). The two never collide.
 func ChargeID(merchantID, correlator, referenceCode string) string {
 	if correlator != "" {
 		return derive("charge/correlator", merchantID, correlator)
@@ -69,14 +68,14 @@ func PaymentTransactionID(orderID string) string {
 	return derive("pay/transaction", orderID)
 }
 
-// NotificationID is the webhook-id of one status of one entry: the same whoever derives it, and on every attempt.
+// NotificationID is the webhook-id of one status of one entry: the same on every attempt, in every process.
 func NotificationID(key Key, status Status) string {
 	return derive("notification", string(key.Kind), key.ID, string(status))
 }
 
-// UpstreamKey is what the operator knows a charge or an SMS by (decision "upstream-key"): "<Name>.<clientCorrelator>",
-// without a correlator "<Name>~<referenceCode>", and where that is over MaxUpstreamKey characters "<Name>!<hash>". A
-// merchant's name has letters and digits alone, so no two keys collide.
+// UpstreamKey is the key of a charge or an SMS at its operator (decision "upstream-key"): "<Name>.<clientCorrelator>", or
+// without a correlator "<Name>~<referenceCode>". If that is over MaxUpstreamKey characters, it is "<Name>!<hash>". A
+// merchant's name has only letters and digits, so no two keys collide.
 func UpstreamKey(merchantName, correlator, referenceCode string) string {
 	key := merchantName + "." + correlator
 	if correlator == "" {
@@ -89,13 +88,15 @@ func UpstreamKey(merchantName, correlator, referenceCode string) string {
 	return merchantName + "!" + hex.EncodeToString(sum[:])[:upstreamHash]
 }
 
-// Fingerprint is the SHA-256, in hex, of a request's canonical body and of what else decides who pays and how
-// (decision "fingerprint"). The order of routing matters.
+// Fingerprint is the SHA-256, in base64, of a request's canonical body and of its routing: the other values that decide who
+// pays and how (decision "fingerprint"). Never add, remove or reorder a routing value, not even an empty one: every
+// stored fingerprint would differ, and every repeat of an older request would get 409. Append an optional value only to
+// requests that have it.
 func Fingerprint(canonicalBody []byte, routing ...string) string {
 	parts := [][]byte{canonicalBody}
 	for _, text := range routing {
 		parts = append(parts, []byte(text))
 	}
 	sum := digest("mobilegateway/fingerprint", parts...)
-	return hex.EncodeToString(sum[:])
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }

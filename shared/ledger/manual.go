@@ -5,109 +5,114 @@ import (
 	"time"
 )
 
-// SourceManual is the source of what a person settled.
-const SourceManual = "person"
-
-// What a person can say of a charge or an SMS. Of a payment it is a final status: successful, failed or cancelled.
+// The manual outcomes of a charge or an SMS. A payment's is a final status: successful, failed or cancelled.
 const (
 	ManuallyApplied    = "applied"
 	ManuallyNotApplied = "not-applied"
 )
 
-// ManualResolution is what a person said of an outcome that nobody knew, kept with the entry (decision "unknown-by-hand").
+// ManualResolution is the manual resolution of an unknown outcome, kept with the entry (decision "unknown-by-hand").
 type ManualResolution struct {
-	Outcome string    `json:"said,omitempty"`
+	Outcome string    `json:"oc,omitempty"`
 	Who     string    `json:"who,omitempty"`
-	Reason  string    `json:"why,omitempty"`
+	Reason  string    `json:"re,omitempty"`
 	At      time.Time `json:"at,omitzero"`
 }
 
-// ManualOutcome is a word with what else follows from it.
+// ManualOutcome is a manual resolution with the values that it needs.
 type ManualOutcome struct {
 	ManualResolution
-	// ResponseStatus and ResponseBody are what the repeats of a charge that was not applied are told.
+	// ResponseStatus and ResponseBody are the response to repeats of a charge that was not applied.
 	ResponseStatus int
 	ResponseBody   []byte
-	// UserSMS is Resolution's.
+	// UserSMS is StatusReport's.
 	UserSMS bool
-	// Lifetime is how long a payment that the operator accepted may stay pending before a person may end it.
+	// Lifetime is how long an accepted payment may stay pending before it can be resolved manually.
 	Lifetime time.Duration
 }
 
-// Why a person's word is not taken. The entry is then as it was.
+// The reasons against a manual resolution. The entry is then unchanged.
 var (
-	ErrAttemptInFlight   = errors.New("an attempt is under way: wait until its lease has ended")
+	ErrAttemptInFlight   = errors.New("an attempt is in flight: wait until its lease has ended")
 	ErrOutcomeKnown      = errors.New("its outcome is known")
 	ErrStillPending      = errors.New("it is pending, and its operator may still end it")
-	ErrInvalidResolution = errors.New("this cannot be said of it")
+	ErrInvalidResolution = errors.New("this resolution does not apply to it")
 )
 
-// manualMargin is how long after its lease's end an attempt still counts as under way for a person, whose own machine's clock
-// decides.
+// manualMargin is how long after its lease's end an attempt still counts as in flight for a manual resolution: the clock of
+// the engineer's machine decides.
 const manualMargin = 2 * time.Minute
 
-// OutcomeUncertain is true where nobody knows what came of an entry: its outcome is unknown, its lease has lapsed, or a claim
-// stands that getStatus has not confirmed.
+// OutcomeUncertain is true if the outcome is unknown, the lease has lapsed, or no lookup has confirmed a claim.
 func (e *Entry) OutcomeUncertain(now time.Time) bool {
 	return !e.StatusFinal() && (e.State == Unknown || e.LeaseLapsed(now) || e.Claim.Status != "")
 }
 
-// ResolveManually settles by a person's word what nobody else could (decision "unknown-by-hand"). What is known already, and what
-// is being worked on, never gives way to it. A payment gets its final status, of which the merchant is told; a charge
-// that was applied is done, and has its answer made by the merchant's own repeat; one that was not is refused for good; a
-// message was sent, or is DeliveryImpossible, of which the merchant is told. An error stores nothing.
-func (e *Entry) ResolveManually(j ManualOutcome, now time.Time) error {
+// ResolveManually ends an unknown outcome by an engineer's decision (decision "unknown-by-hand"). It never changes a known
+// outcome, or one with an attempt in flight.
+//
+//   - A payment gets its final status, and the merchant is notified.
+//   - An applied charge is Done; the merchant's own repeat makes its response. One that was not applied is Refused.
+//   - An applied SMS was sent. One that was not applied is DeliveryImpossible, and the merchant is notified.
+//
+// After an error nothing may be stored.
+func (e *Entry) ResolveManually(m ManualOutcome, now time.Time) error {
 	if e.Leased(now.Add(-manualMargin)) {
 		return ErrAttemptInFlight
 	}
+	resolve := e.resolveCallManually
 	if e.Kind == Payment {
-		return e.resolvePaymentManually(j, now)
+		resolve = e.resolvePaymentManually
 	}
-	if j.Outcome != ManuallyApplied && j.Outcome != ManuallyNotApplied {
+	if err := resolve(m, now); err != nil {
+		return err
+	}
+	e.Manual = m.ManualResolution
+	e.Manual.At = now
+	return nil
+}
+
+// resolveCallManually is ResolveManually for a charge or an SMS.
+func (e *Entry) resolveCallManually(m ManualOutcome, now time.Time) error {
+	applied := m.Outcome == ManuallyApplied
+	if !applied && m.Outcome != ManuallyNotApplied {
 		return ErrInvalidResolution
 	}
 	if !e.OutcomeUncertain(now) {
 		return ErrOutcomeKnown
 	}
-	applied := j.Outcome == ManuallyApplied
-	changed := false
+	outcome := CallOutcome{State: Done}
 	switch {
 	case e.Kind == Charge && applied:
-		changed = e.ApplyOutcome(e.Owner, CallOutcome{State: Done}, now)
-	case e.Kind == Charge && j.ResponseStatus != 0:
-		changed = e.ApplyOutcome(e.Owner, CallOutcome{State: Refused, ResponseStatus: j.ResponseStatus, ResponseBody: j.ResponseBody}, now)
+	case e.Kind == Charge && m.ResponseStatus != 0:
+		outcome = CallOutcome{State: Refused, ResponseStatus: m.ResponseStatus, ResponseBody: m.ResponseBody}
 	case e.Kind == SMS && applied:
-		const created = 201 // as if the operator had answered; a message's answer is never sent again
-		changed = e.ApplyOutcome(e.Owner, CallOutcome{State: Done, Status: MessageWaiting, ResponseStatus: created}, now)
-	case e.Kind == SMS:
-		changed = e.ApplyReceipt(DeliveryImpossible, now) == Applied
-	}
-	if !changed {
+		const created = 201 // as if the operator had responded; a message's response is never sent again
+		outcome.Status, outcome.ResponseStatus = MessageWaiting, created
+	case e.Kind == SMS && e.ApplyReceipt(DeliveryImpossible, now) == Applied:
+		return nil
+	default:
 		return ErrInvalidResolution
 	}
-	e.storeManualResolution(j.ManualResolution, now)
+	if !e.ApplyOutcome(e.Owner, outcome, now) {
+		return ErrInvalidResolution
+	}
 	return nil
 }
 
-// resolvePaymentManually is Judge for a payment. One that was released was certainly not applied: only a success says more.
-func (e *Entry) resolvePaymentManually(j ManualOutcome, now time.Time) error {
-	status := Status(j.Outcome)
+// resolvePaymentManually is ResolveManually for a payment. One that was released was certainly not applied, so only a
+// success changes it.
+func (e *Entry) resolvePaymentManually(m ManualOutcome, now time.Time) error {
+	status := Status(m.Outcome)
 	switch {
 	case status != Successful && status != Failed && status != Cancelled:
 		return ErrInvalidResolution
 	case e.StatusFinal():
 		return ErrOutcomeKnown
-	case e.State == Done && !e.OutcomeUncertain(now) && now.Sub(e.ReservedAt) < j.Lifetime:
+	case e.State == Done && !e.OutcomeUncertain(now) && now.Sub(e.ReservedAt) < m.Lifetime:
 		return ErrStillPending
-	}
-	if e.ApplyFinalStatus(StatusReport{Status: status, Source: SourceManual, UserSMS: j.UserSMS}, now) != Applied {
+	case e.ApplyFinalStatus(StatusReport{Status: status, Source: sourceManual, UserSMS: m.UserSMS}, now) != Applied:
 		return ErrOutcomeKnown
 	}
-	e.storeManualResolution(j.ManualResolution, now)
 	return nil
-}
-
-func (e *Entry) storeManualResolution(w ManualResolution, now time.Time) {
-	w.At = now
-	e.Manual = w
 }

@@ -2,25 +2,27 @@ package ledger
 
 import "time"
 
-// FastLease is how long a new notification is the relay's alone, which is woken by the stream; after it the sweep may
-// claim it. FastMargin is what must be left of it for the relay to post without a claim: an older image is a redelivery.
+// FastLease is how long only the relay, woken by the stream, may attempt a new notification; after it the sweep may claim
+// it. FastMargin is the part of it that must remain for a post without a claim: an older image is a redelivery.
 const (
 	FastLease  = 60 * time.Second
 	FastMargin = 20 * time.Second
 )
 
-// MaxDelivered bounds the delivered notifications that an entry remembers: more than a payment or an SMS can have.
-const MaxDelivered = 8
-
-// maxWhy bounds the text of a failed delivery's reason, in bytes. MaxAttempts bounds the failed attempts that an entry
-// remembers, the latest: two notifications' whole schedules.
 const (
-	maxReason   = 200
+	// MaxDelivered bounds the delivered notifications that an entry remembers: more than a payment or an SMS can have.
+	MaxDelivered = 8
+	// MaxAttempts bounds the failed attempts that an entry remembers: the whole schedules of two notifications.
 	MaxAttempts = 20
+	// maxReason bounds the text of a failed attempt's reason, in bytes.
+	maxReason = 200
 )
 
-// OutboxHead is the one notification that may be delivered now; nil for none. Those behind it wait, so that an earlier status
-// is never delivered after a later one (decision "notification-order"); they wait behind a dead or parked head too.
+// active is true if the notification may be attempted: it is neither a dead letter nor parked.
+func (n *Notification) active() bool { return n.DeadReason == "" && !n.Parked }
+
+// OutboxHead is the one notification that may be attempted; nil for none. The others wait, also behind a dead letter or a
+// parked one, so that an earlier status is never delivered after a later one (decision "notification-order").
 func (e *Entry) OutboxHead() *Notification {
 	if len(e.Outbox) == 0 {
 		return nil
@@ -28,16 +30,23 @@ func (e *Entry) OutboxHead() *Notification {
 	return &e.Outbox[0]
 }
 
-// headWithID is the head if it has the id, else nil: what was done to another notification is without meaning.
-func (e *Entry) headWithID(id string) *Notification {
-	head := e.OutboxHead()
-	if head == nil || head.ID != id {
-		return nil
+// activeHead is the head, if it may be attempted.
+func (e *Entry) activeHead() *Notification {
+	if head := e.OutboxHead(); head != nil && head.active() {
+		return head
 	}
-	return head
+	return nil
 }
 
-// enqueue appends the notification of a status, if there is an address to send it to.
+// headWithID is the head, if it has the id: what happened to another notification does not count.
+func (e *Entry) headWithID(id string) *Notification {
+	if head := e.OutboxHead(); head != nil && head.ID == id {
+		return head
+	}
+	return nil
+}
+
+// enqueue appends the notification of a status, if the entry has a URL for it.
 func (e *Entry) enqueue(status Status, now time.Time) {
 	if e.NotifyURL == "" {
 		return
@@ -48,7 +57,7 @@ func (e *Entry) enqueue(status Status, now time.Time) {
 	}
 }
 
-// scheduleHead makes the head due: the relay's for FastLease where it was never tried, else the sweep's at once.
+// scheduleHead makes the head due: after FastLease if it was never attempted, else at once.
 func (e *Entry) scheduleHead(now time.Time) {
 	head := e.OutboxHead()
 	if head == nil {
@@ -60,20 +69,20 @@ func (e *Entry) scheduleHead(now time.Time) {
 	}
 }
 
-// markRelayNotified notes on the entry that is about to be changed that the version at hand has woken the relay for its head. Without
-// it each write that comes before the delivery, such as a conflict or the status behind, would wake the relay again: the
-// head would be posted twice, and the second time perhaps after the status behind it (decision "notification-order").
+// markRelayNotified records, before a change, that the current version has woken the relay for its head. Without it, each
+// write before the delivery would wake the relay again, such as a conflict or the next status. The relay would post the
+// head twice, perhaps after the next status (decision "notification-order").
 func (e *Entry) markRelayNotified() {
 	if head := e.OutboxHead(); head != nil {
 		head.RelayNotified = true
 	}
 }
 
-// ClaimDelivery makes the next attempt the caller's: Attempt grows by one, and nobody else tries before next. It returns
-// the notification to post, or nil where nothing is due: then another caller has it, or it is dead or parked.
+// ClaimDelivery makes the next attempt the caller's: Attempts grows by one, and no other caller attempts it before next. It
+// returns the notification to post, or nil if none is due.
 func (e *Entry) ClaimDelivery(now, next time.Time) *Notification {
-	head := e.OutboxHead()
-	if head == nil || head.DeadReason != "" || head.Parked || head.NextAttemptAt.After(now) {
+	head := e.activeHead()
+	if head == nil || head.NextAttemptAt.After(now) {
 		return nil
 	}
 	head.Attempts++
@@ -83,7 +92,7 @@ func (e *Entry) ClaimDelivery(now, next time.Time) *Notification {
 	return &claimed
 }
 
-// MarkDelivered removes the delivered notification from the outbox and remembers it; the next one becomes due. It says
+// MarkDelivered moves the delivered notification from the outbox to Delivered, and makes the next one due. It returns
 // whether id was the head; if not, it was delivered before.
 func (e *Entry) MarkDelivered(id string, now time.Time) bool {
 	head := e.headWithID(id)
@@ -92,25 +101,20 @@ func (e *Entry) MarkDelivered(id string, now time.Time) bool {
 	}
 	delivered := *head
 	delivered.DeliveredAt, delivered.NextAttemptAt, delivered.Parked, delivered.DeadReason = now, time.Time{}, false, ""
-	if delivered.Attempts == 0 {
-		delivered.Attempts = 1
-	}
+	delivered.Attempts = max(delivered.Attempts, 1)
 	e.Outbox = e.Outbox[1:]
 	if len(e.Outbox) == 0 {
 		e.Outbox = nil
 	}
-	e.Delivered = append(e.Delivered, delivered)
-	if len(e.Delivered) > MaxDelivered {
-		e.Delivered = e.Delivered[len(e.Delivered)-MaxDelivered:]
-	}
+	e.Delivered = latest(append(e.Delivered, delivered), MaxDelivered)
 	e.scheduleHead(now)
 	e.Reschedule()
 	return true
 }
 
-// RecordFailedAttempt notes that an attempt on the head failed, which the entry remembers for people to read; next is the
-// earliest time of the next one. It says whether it was noted; not where a later attempt is under way or id is no longer
-// the head. a.Why is a short reason of ours without any value of the merchant's.
+// RecordFailedAttempt records a failed attempt at the head; the next one is not before next. It returns false, and records
+// nothing, if a later attempt is in flight or id is no longer the head. a.Reason is a short text of ours without any value
+// of the merchant's.
 func (e *Entry) RecordFailedAttempt(id string, a FailedAttempt, next time.Time) bool {
 	head := e.headWithID(id)
 	if head == nil || head.Attempts > a.Number || head.DeadReason != "" {
@@ -119,15 +123,16 @@ func (e *Entry) RecordFailedAttempt(id string, a FailedAttempt, next time.Time) 
 	a.Status, a.Reason = head.Status, a.Reason[:min(len(a.Reason), maxReason)]
 	head.Attempts, head.NextAttemptAt = a.Number, next
 	head.LastStatus, head.LastReason = a.HTTPStatus, a.Reason
-	e.FailedAttempts = append(e.FailedAttempts, a)
-	if len(e.FailedAttempts) > MaxAttempts {
-		e.FailedAttempts = e.FailedAttempts[len(e.FailedAttempts)-MaxAttempts:]
-	}
+	e.FailedAttempts = latest(append(e.FailedAttempts, a), MaxAttempts)
 	e.Reschedule()
 	return true
 }
 
-// DeadLetter gives the head up, with the reason. It stays in the entry until it is replayed, and so do those behind it.
+// latest is the end of a list, at most limit long.
+func latest[T any](list []T, limit int) []T { return list[max(0, len(list)-limit):] }
+
+// DeadLetter gives up the head, with the reason. It stays in the outbox until it is replayed, and the others stay behind
+// it. It returns whether the entry changed.
 func (e *Entry) DeadLetter(id, reason string) bool {
 	head := e.headWithID(id)
 	if head == nil || head.DeadReason != "" || reason == "" {
@@ -138,11 +143,11 @@ func (e *Entry) DeadLetter(id, reason string) bool {
 	return true
 }
 
-// Postpone moves the head, which is due, to next without counting an attempt: its endpoint is ill, and few are tried
-// there at a time. It says whether the head was due.
+// Postpone moves a due head to next without counting an attempt, because its endpoint is failing and gets few attempts at a
+// time. It returns whether the head was due.
 func (e *Entry) Postpone(id string, now, next time.Time) bool {
 	head := e.headWithID(id)
-	if head == nil || head.DeadReason != "" || head.Parked || head.NextAttemptAt.After(now) {
+	if head == nil || !head.active() || head.NextAttemptAt.After(now) {
 		return false
 	}
 	head.NextAttemptAt = next
@@ -150,10 +155,10 @@ func (e *Entry) Postpone(id string, now, next time.Time) bool {
 	return true
 }
 
-// Park stops the head's clock while the merchant's endpoint is disabled. It says whether it was running.
+// Park stops the head's clock while the merchant's endpoint is disabled. It returns whether the clock was running.
 func (e *Entry) Park() bool {
-	head := e.OutboxHead()
-	if head == nil || head.DeadReason != "" || head.Parked {
+	head := e.activeHead()
+	if head == nil {
 		return false
 	}
 	head.Parked, head.NextAttemptAt = true, time.Time{}
@@ -161,7 +166,7 @@ func (e *Entry) Park() bool {
 	return true
 }
 
-// Unpark makes a parked head due again. It says whether it was parked.
+// Unpark makes a parked head due again. It returns whether it was parked.
 func (e *Entry) Unpark(now time.Time) bool {
 	head := e.OutboxHead()
 	if head == nil || !head.Parked {
@@ -173,8 +178,8 @@ func (e *Entry) Unpark(now time.Time) bool {
 	return true
 }
 
-// ClaimUserSMS makes the next try at the purchaser's SMS the caller's: UserSMSAttempts grows by one, and nobody else tries
-// before next. It says whether one is due.
+// ClaimUserSMS makes the next attempt at the payer's SMS the caller's: UserSMSAttempts grows by one, and no other caller
+// attempts it before next. It returns whether one is due.
 func (e *Entry) ClaimUserSMS(now, next time.Time) bool {
 	if e.UserSMS != UserSMSDue || e.UserSMSAt.After(now) {
 		return false
@@ -185,8 +190,8 @@ func (e *Entry) ClaimUserSMS(now, next time.Time) bool {
 	return true
 }
 
-// RecordUserSMS notes where the purchaser's SMS stands: sent, failed or unknown for good, or due again at next. It says
-// whether one was owed.
+// RecordUserSMS records the state of the payer's SMS: permanently sent, failed or unknown, or due again at next. It returns
+// whether one was due.
 func (e *Entry) RecordUserSMS(state UserSMSState, next time.Time) bool {
 	if e.UserSMS != UserSMSDue {
 		return false

@@ -1,36 +1,40 @@
 package ledger
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
-// FirstPollAfter is when a payment that is pending or unknown is first looked up, where the caller names no time.
-// StaleAfter is when a charge or an SMS that is unknown, and cannot be looked up, is first listed for a person.
+// FirstPollAfter is when a payment that is pending or unknown is first looked up, unless the caller names a time.
+// StaleAfter is when an unknown charge or SMS, which cannot be looked up, is first listed for a manual resolution.
 const (
 	FirstPollAfter = time.Minute
 	StaleAfter     = 15 * time.Minute
 )
 
-// CallOutcome is what came of an operator call, as the flow hands it to Settle.
+// CallOutcome is the outcome of an operator call.
 type CallOutcome struct {
 	// State is Done, Refused, Unknown or Released.
 	State State
-	// Status is Pending for a payment that is done or unknown; of an SMS the status its answer told, if any. A refused
-	// payment becomes Failed by itself. Any other final status of a payment comes by Resolve alone.
+	// Status is Pending for a payment that is done or unknown, and the status in the response to an SMS, if any. A refused
+	// payment becomes Failed without it. Every other final status of a payment comes only by ApplyFinalStatus.
 	Status Status
-	// ResponseStatus and ResponseBody are the answer to be stored and replayed, without otp_code; 0 for none. With Unknown
-	// they are stored too (tpe and ussd answer 201 pending).
+	// ResponseStatus and ResponseBody are the response to store and to replay, without otp_code; 0 for none. They are
+	// stored with Unknown too: tpe and ussd respond 201 pending.
 	ResponseStatus    int
 	ResponseBody      []byte
 	OperatorReference string
 	NotifToken        string
-	// UnbindBody goes with Released: nothing was sent under this key that may have been applied, and it binds no body (a taken
-	// referenceCode, an amount over its merchant's limit), unless an attempt before was released, which may have been sent.
+	// UnbindBody goes with Released. Nothing that may have been applied was sent under this key, so it binds no body: the
+	// referenceCode is taken, or the amount is over its merchant's limit. An earlier release still binds its body, because
+	// that attempt may have been sent.
 	UnbindBody bool
-	// FirstPollAt is the first status lookup of a payment that is pending, or when the sweep takes up what is unknown; zero for
+	// FirstPollAt is the first lookup of a pending payment, or when the sweep first processes an unknown entry; zero for
 	// FirstPollAfter or StaleAfter from now.
 	FirstPollAt time.Time
 }
 
-// BeginReservation makes a prepared entry the first reservation of its key: Version 1, owned, in the state Reserved until its
+// BeginReservation makes a prepared entry the first reservation of its key: Version 1, owned, and Reserved until
 // LeaseUntil, which the caller has set.
 func (e *Entry) BeginReservation(owner string, now time.Time) {
 	e.Version, e.Owner, e.State = 1, owner, Reserved
@@ -42,9 +46,9 @@ func (e *Entry) BeginReservation(owner string, now time.Time) {
 	e.Reschedule()
 }
 
-// TakeOver is the entry after incoming's attempt took it over: a new owner and lease, one version on. What was pinned at
-// the first reservation stays: operator, account, upstream key, ids, CreatedAt. Only a release that bound no body gives
-// way to the facts of incoming. Whether it may be taken over is Decide's to say.
+// TakeOver returns the entry after incoming's attempt took it over: a new owner and lease, and the next version. Operator,
+// account, upstream key, ids and CreatedAt stay as first reserved. Only after a release that binds no body do incoming's
+// fields replace them. The caller has checked with Decide that a takeover is allowed.
 func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 	next := e.Clone()
 	next.ReleasedBefore = e.ReleasedBefore || e.State == Released
@@ -68,86 +72,78 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 	return next
 }
 
-// ApplyOutcome writes down what came of owner's operator call, and says whether the entry changed. The caller answers by the
-// entry afterwards, not by s: another attempt or a callback may have come first, and a release may not stand.
+// ApplyOutcome applies the outcome of owner's operator call, and returns whether the entry changed. The caller responds by
+// the entry afterwards, not by the outcome: another attempt or a callback may have come first.
 //
-//   - The owner settles its reservation, also after the sweep has marked it as lapsed (Unknown).
-//   - A success is never lost: whoever owns the entry by now, it makes a reserved, unknown or released entry Done, since
-//     all attempts go under one upstream key. The successor's own settlement then finds it done and changes nothing. Only
-//     after a final refusal it is kept as a conflict.
-//   - Anything else from a former owner is dropped: the entry is its successor's to settle.
-//   - Once an attempt was unknown, a release proves nothing: it stays Unknown (decision "unknown-sticks"). Unbind alone
-//     releases all the same.
-//   - What the operator itself reported meanwhile stands: the answer is added, a final Status never changes.
-func (e *Entry) ApplyOutcome(owner string, s CallOutcome, now time.Time) bool {
-	if s.State == Done {
-		return e.applySuccess(s, now)
+//   - The owner's outcome applies to its reservation, also after the sweep has marked that as lapsed (Unknown).
+//   - A success is never lost. It makes a reserved, unknown or released entry Done, whichever attempt owns it, because all
+//     attempts use one upstream key. The successor's own outcome then changes nothing. Only after a final refusal is the
+//     success kept as a conflict.
+//   - Every other outcome of a former owner is dropped: the successor's counts.
+//   - After an unknown attempt a release proves nothing: the entry stays Unknown (decision "unknown-sticks"). Only
+//     UnbindBody releases it all the same.
+//   - A status that the operator reported meanwhile stays: only the response is added.
+func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) bool {
+	if outcome.State == Done {
+		return e.applySuccess(outcome, now)
 	}
 	if e.Owner != owner || (e.State != Reserved && e.State != Unknown) {
 		return false
 	}
 	switch {
-	case s.State == Refused && !e.contradictsRefusal():
-		e.State = Refused
-		e.storeResponse(s)
-		e.PollAt = time.Time{}
-		e.finishRefused(s, now)
-	case s.State == Released && e.releasable(s.UnbindBody):
-		e.State = Released
-		e.PollAt = time.Time{}
-		if s.UnbindBody {
-			e.EverUnknown = false // nothing was ever sent that may have been applied
+	case outcome.State == Refused && !e.contradictsRefusal():
+		e.State, e.PollAt = Refused, time.Time{}
+		e.storeResponse(outcome)
+		e.finishRefused(outcome, now)
+	case outcome.State == Released && e.releasable(outcome.UnbindBody):
+		e.State, e.PollAt = Released, time.Time{}
+		if outcome.UnbindBody {
+			e.EverUnknown = false // nothing that may have been applied was ever sent
 		}
-		if s.UnbindBody && !e.ReleasedBefore {
+		if outcome.UnbindBody && !e.ReleasedBefore {
 			e.Fingerprint = ""
 		}
 	default:
-		return e.applyUnknown(s, now)
+		e.applyUnknown(outcome, now)
 	}
 	e.Reschedule()
 	return true
 }
 
-// applySuccess applies a success.
-func (e *Entry) applySuccess(s CallOutcome, now time.Time) bool {
+// applySuccess is ApplyOutcome for a success of any owner, former or not.
+func (e *Entry) applySuccess(outcome CallOutcome, now time.Time) bool {
 	switch {
 	case e.State == Refused:
-		return e.addConflict(Conflict{Status: Successful, Reason: "final", Source: "answer", At: now})
-	case e.State == Done && e.ResponseStatus != 0:
+		return e.addConflict(Conflict{Status: Successful, Reason: reasonFinal, Source: sourceResponse, At: now})
+	case e.State == Done && (e.ResponseStatus != 0 || outcome.ResponseStatus == 0):
 		return false
 	}
-	if e.State == Done && s.ResponseStatus == 0 {
-		return false
-	}
-	e.State = Done
-	e.PollAt = time.Time{}
-	e.storeResponse(s)
+	e.State, e.PollAt = Done, time.Time{}
+	e.storeResponse(outcome)
 	switch {
 	case e.Kind == Payment && !e.StatusFinal():
 		e.Status = Pending
-		e.schedulePoll(s.FirstPollAt, now)
-	case e.Kind == SMS && s.Status.progress() > e.Status.progress():
-		e.Status = s.Status
+		e.schedulePoll(outcome.FirstPollAt, now)
+	case e.Kind == SMS && outcome.Status.progress() > e.Status.progress():
+		e.Status = outcome.Status
 	}
 	e.Reschedule()
 	return true
 }
 
-// applyUnknown leaves the entry unknown; where the operator has reported already and there is an answer, it is done.
-func (e *Entry) applyUnknown(s CallOutcome, now time.Time) bool {
+// applyUnknown makes the entry unknown. It is done if the operator has reported already and the merchant has a response.
+func (e *Entry) applyUnknown(outcome CallOutcome, now time.Time) {
 	e.State, e.EverUnknown = Unknown, true
-	if s.State == Unknown {
-		e.storeResponse(s)
+	if outcome.State == Unknown {
+		e.storeResponse(outcome)
 		if e.reportedByOperator() && (e.ResponseStatus != 0 || e.Kind == SMS) {
-			e.State = Done // the receipt says that it was sent
+			e.State = Done // a receipt proves that the message was sent
 		}
 	}
-	if s.State == Refused {
-		e.addConflict(Conflict{Status: Failed, Reason: "final", Source: "answer", At: now})
+	if outcome.State == Refused {
+		e.addConflict(Conflict{Status: Failed, Reason: reasonFinal, Source: sourceResponse, At: now})
 	}
-	e.schedulePoll(s.FirstPollAt, now)
-	e.Reschedule()
-	return true
+	e.schedulePoll(outcome.FirstPollAt, now)
 }
 
 // schedulePoll sets the first lookup: at due, or by default.
@@ -163,12 +159,12 @@ func (e *Entry) schedulePoll(due, now time.Time) {
 	}
 }
 
-// contradictsRefusal is true where the operator has reported or claimed a success, so that its refusal cannot stand.
+// contradictsRefusal is true if the operator has reported or claimed a success: its refusal then does not apply.
 func (e *Entry) contradictsRefusal() bool {
 	return e.Status == Successful || e.Claim.Status == Successful || (e.Kind == SMS && e.Status != "")
 }
 
-// releasable is true where "certainly not applied" may be believed of the whole entry, not of this attempt alone.
+// releasable is true if "certainly not applied" holds for the whole entry, not only for this attempt.
 func (e *Entry) releasable(unbind bool) bool {
 	if e.reportedByOperator() || e.Claim.Status != "" {
 		return false
@@ -176,33 +172,29 @@ func (e *Entry) releasable(unbind bool) bool {
 	return unbind || !e.EverUnknown
 }
 
-// finishRefused makes a refused payment failed, and a refused message what s says of it: the merchant has the refusal as
-// its answer, so nothing is notified.
-func (e *Entry) finishRefused(s CallOutcome, now time.Time) {
+// finishRefused makes a refused payment failed, and gives a refused message the outcome's status. It notifies nothing: the
+// merchant gets the refusal as its response.
+func (e *Entry) finishRefused(outcome CallOutcome, now time.Time) {
 	switch {
 	case e.StatusFinal():
 	case e.Kind == Payment:
 		e.Status, e.FinalAt, e.Claim = Failed, now, Claim{}
-	case e.Kind == SMS && s.Status.Final():
-		e.Status, e.FinalAt = s.Status, now
+	case e.Kind == SMS && outcome.Status.Final():
+		e.Status, e.FinalAt = outcome.Status, now
 	}
 }
 
-// storeResponse stores the answer if there is none yet, and what the operator gave along.
-func (e *Entry) storeResponse(s CallOutcome) {
-	if e.ResponseStatus == 0 && s.ResponseStatus != 0 {
-		e.ResponseStatus, e.ResponseBody = s.ResponseStatus, s.ResponseBody
+// storeResponse stores the response and the operator's values, unless there are some already.
+func (e *Entry) storeResponse(outcome CallOutcome) {
+	if e.ResponseStatus == 0 && outcome.ResponseStatus != 0 {
+		e.ResponseStatus, e.ResponseBody = outcome.ResponseStatus, outcome.ResponseBody
 	}
-	if e.OperatorReference == "" {
-		e.OperatorReference = s.OperatorReference
-	}
-	if e.NotifToken == "" {
-		e.NotifToken = s.NotifToken
-	}
+	e.OperatorReference = cmp.Or(e.OperatorReference, outcome.OperatorReference)
+	e.NotifToken = cmp.Or(e.NotifToken, outcome.NotifToken)
 }
 
-// MarkLapsed writes down that a reservation's lease has ended: the entry is unknown and taken up at next, or done where the
-// operator has reported already. It says whether the entry changed.
+// MarkLapsed applies the end of a reservation's lease: the entry is unknown, and the sweep processes it at next. If the
+// operator has reported already, it is done. It returns whether the entry changed.
 func (e *Entry) MarkLapsed(now, next time.Time) bool {
 	if !e.LeaseLapsed(now) {
 		return false

@@ -1,40 +1,54 @@
 package ledger
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
-// MaxConflicts bounds the conflicts kept in an entry. Each is kept once, and there are fewer kinds of them.
+// MaxConflicts bounds the conflicts of an entry. Each is kept once, and there are fewer kinds of them.
 const MaxConflicts = 20
 
-// Effect says what a report about a payment or an SMS changed.
+// Why a report is kept as a conflict, and the source of one that is neither a callback nor a lookup.
+const (
+	reasonFinal       = "final"
+	reasonUnconfirmed = "unconfirmed"
+	sourceCallback    = "callback"
+	sourceLookup      = "getStatus"
+	sourceResponse    = "response"
+	sourceManual      = "manual"
+)
+
+// Effect is the effect of a report about a payment or an SMS.
 type Effect int
 
-// What a report can do. With Same the entry is untouched: nothing need be written.
+// The effects. After Unchanged there is nothing to write.
 const (
-	Unchanged   Effect = iota // known already, or without meaning: answer 200, write nothing
-	Applied                   // the status changed; the merchant is to be told
+	Unchanged   Effect = iota // known already, or without meaning: respond 200
+	Applied                   // the status changed, and the merchant must be notified
 	Conflicting               // kept as a conflict and not applied: alarm
 )
 
-// StatusReport is a payment's final status with what the operator told along with it.
+// StatusReport is a final status of a payment with the values that the operator reported along with it.
 type StatusReport struct {
 	Status Status // Successful, Failed, Cancelled or Expired
 	Source string // "callback" or "getStatus"
-	// HasAmount is true where the operator told the amount; Minor is in the currency's minor units, -1 where the text
-	// was not an amount at all. Currency is "" where it told none.
+	// HasAmount is true if the operator reported the amount. AmountMinor is in the currency's minor units, -1 if the text
+	// was not an amount. Currency is "" if none was reported.
 	HasAmount   bool
 	AmountMinor int64
 	Currency    string
-	// OperatorReference and MSISDN (of the purchaser) are "" where it told none.
+	// OperatorReference and MSISDN (of the payer) are "" if they were not reported.
 	OperatorReference string
 	MSISDN            string
-	// UserSMS is true where the purchaser is owed an SMS for a success: the operator does not send it itself.
+	// UserSMS is true if the payer must get an SMS about a success, because the operator sends none itself.
 	UserSMS bool
 }
 
-// ApplyFinalStatus applies a confirmed final status of a payment (decisions "pay-statuses" and "pay-claims"). Applied: the status
-// is final, and its notification stands in the outbox, the relay's for FastLease. Another final status, amount or
-// currency than ours is kept as a conflict and never applied. After a release only a success applies: the request was
-// certainly not applied, and a failure says no more than that.
+// ApplyFinalStatus applies a confirmed final status of a payment (decisions "pay-statuses" and "pay-claims"). Applied: the
+// status is final, and its notification is in the outbox, for FastLease the relay's. A report with another final status,
+// amount or currency than ours is kept as a conflict and never applied. After a release only a success applies: a failure
+// adds nothing to "certainly not applied".
 func (e *Entry) ApplyFinalStatus(r StatusReport, now time.Time) Effect {
 	if e.Kind != Payment || !r.Status.endsPayment() {
 		return Unchanged
@@ -46,34 +60,34 @@ func (e *Entry) ApplyFinalStatus(r StatusReport, now time.Time) Effect {
 		if e.Status == r.Status {
 			return Unchanged
 		}
-		return e.recordConflict(Conflict{Status: r.Status, Reason: "final", Source: r.Source, At: now})
+		return e.recordConflict(Conflict{Status: r.Status, Reason: reasonFinal, Source: r.Source, At: now})
 	}
 	if e.State == Released && r.Status != Successful {
 		return e.rejectClaim(now)
 	}
 	if e.Claim.Status != "" && e.Claim.Status != r.Status {
-		e.addConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
+		e.addUnconfirmed(e.Claim.Status, now)
 	}
 	e.applyFinal(r, now)
 	return Applied
 }
 
-// rejectClaim ends an open claim of success after a release, which the operator's own word now confirms: nothing is left
-// to be asked about. Without a claim it is Same.
+// rejectClaim ends an open claim of success on a released payment after the operator has confirmed the release: no lookup
+// is left to make. Without a claim it is Unchanged.
 func (e *Entry) rejectClaim(now time.Time) Effect {
 	if e.Claim.Status == "" {
 		return Unchanged
 	}
-	e.addConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
+	e.addUnconfirmed(e.Claim.Status, now)
 	e.Claim, e.PollAt, e.PollAttempts = Claim{}, time.Time{}, 0
 	e.Reschedule()
 	return Conflicting
 }
 
-// applyFinal makes the status final and appends what follows from it.
+// applyFinal makes the status final, and queues the notification and the payer's SMS.
 func (e *Entry) applyFinal(r StatusReport, now time.Time) {
-	e.OperatorReference = firstOf(e.OperatorReference, r.OperatorReference, e.Claim.OperatorReference)
-	e.MSISDNReported = firstOf(r.MSISDN, e.Claim.MSISDN, e.MSISDNReported)
+	e.OperatorReference = cmp.Or(e.OperatorReference, r.OperatorReference, e.Claim.OperatorReference)
+	e.MSISDNReported = cmp.Or(r.MSISDN, e.Claim.MSISDN, e.MSISDNReported)
 	e.Status, e.FinalAt = r.Status, now
 	e.Claim, e.PollAt, e.PollAttempts = Claim{}, time.Time{}, 0
 	if !e.Leased(now) {
@@ -86,36 +100,38 @@ func (e *Entry) applyFinal(r StatusReport, now time.Time) {
 	e.Reschedule()
 }
 
-// PurchaserMSISDN is the number to tell about a success: user_msisdn as sent, or else the one the operator gave; "" for
-// none (decision "user-sms").
-func (e *Entry) PurchaserMSISDN() string { return firstOf(e.MSISDN, e.MSISDNReported) }
+// PurchaserMSISDN is the payer's number for the SMS about a success: user_msisdn as sent, or else the number that the
+// operator reported; "" for none (decision "user-sms").
+func (e *Entry) PurchaserMSISDN() string { return cmp.Or(e.MSISDN, e.MSISDNReported) }
 
-// AddClaim keeps a callback's claim that is not confirmed yet; getStatus is asked about it at claim.Due. Applied: the
-// claim was stored. A success is never displaced by another claim, and displaces any; the one that gives way is kept as
-// a conflict, as is a claim against a final status.
+// AddClaim keeps a callback's claim until a lookup confirms it; the first is at claim.CheckAt. Applied: the claim was
+// stored. A success replaces every other claim, and no claim replaces it. The replaced or refused claim is kept as a
+// conflict, as is a claim against a final status.
 func (e *Entry) AddClaim(claim Claim, now time.Time) Effect {
-	if e.Kind != Payment || !claim.Status.endsPayment() || claim.Status == e.Status || claim.Status == e.Claim.Status {
+	known := claim.Status == e.Status || claim.Status == e.Claim.Status
+	if e.Kind != Payment || !claim.Status.endsPayment() || known {
 		return Unchanged
 	}
 	if e.StatusFinal() {
-		return e.recordConflict(Conflict{Status: claim.Status, Reason: "final", Source: "callback", At: now})
+		return e.recordConflict(Conflict{Status: claim.Status, Reason: reasonFinal, Source: sourceCallback, At: now})
 	}
 	if e.State == Released && claim.Status != Successful {
 		return Unchanged
 	}
 	if e.Claim.Status != "" {
 		if claim.Status != Successful {
-			return e.recordConflict(Conflict{Status: claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
+			return e.addUnconfirmed(claim.Status, now)
 		}
-		e.addConflict(Conflict{Status: e.Claim.Status, Reason: "unconfirmed", Source: "callback", At: now})
+		e.addUnconfirmed(e.Claim.Status, now)
 	}
 	claim.At = now
-	e.Claim, e.PollAttempts = claim, 0 // the schedule of lookups begins anew: something has happened
+	e.Claim, e.PollAttempts = claim, 0 // there is news, so the schedule of lookups starts again
 	e.Reschedule()
 	return Applied
 }
 
-// ReschedulePoll notes a lookup that settled nothing, or is about to be made: the next one is at next, for an open claim too.
+// ReschedulePoll records a lookup without a final result, or one that is about to be made: the next one, also that of an
+// open claim, is at next.
 func (e *Entry) ReschedulePoll(next time.Time) {
 	if !e.pollable() && !e.claimOpen() {
 		return
@@ -128,16 +144,19 @@ func (e *Entry) ReschedulePoll(next time.Time) {
 	e.Reschedule()
 }
 
-// Expire ends a payment that an answered getStatus still calls pending (or does not know) at the end of its lifetime
-// (decision "pay-poll"). Same: it is too early, the status is final, or a claim of success is open.
+// Expire ends a payment at the end of its lifetime, if a successful getStatus still reports it as pending or does not know
+// it (decision "pay-poll"). Unchanged: it is too early, the status is final, or a claim of success is open.
 func (e *Entry) Expire(lifetime time.Duration, now time.Time) Effect {
 	if now.Sub(e.ReservedAt) < lifetime || e.Claim.Status == Successful || e.StatusFinal() {
 		return Unchanged
 	}
-	return e.ApplyFinalStatus(StatusReport{Status: Expired, Source: "getStatus"}, now)
+	return e.ApplyFinalStatus(StatusReport{Status: Expired, Source: sourceLookup}, now)
 }
 
-// mismatch names what the operator told otherwise than we asked: "amount", "currency", or "" for neither.
+// Contradicts is true if the report has another amount or currency than the entry.
+func (r StatusReport) Contradicts(e *Entry) bool { return e.mismatch(r) != "" }
+
+// mismatch names the value of the report that differs from ours: "amount", "currency", or "" for neither.
 func (e *Entry) mismatch(r StatusReport) string {
 	switch {
 	case r.Currency != "" && r.Currency != e.Currency:
@@ -149,7 +168,12 @@ func (e *Entry) mismatch(r StatusReport) string {
 	}
 }
 
-// recordConflict keeps a conflict. One that is kept already is Same, so that a repeated callback alarms once.
+// addUnconfirmed keeps a callback's claim that no lookup confirmed.
+func (e *Entry) addUnconfirmed(claimed Status, now time.Time) Effect {
+	return e.recordConflict(Conflict{Status: claimed, Reason: reasonUnconfirmed, Source: sourceCallback, At: now})
+}
+
+// recordConflict is addConflict as an Effect: a known conflict is Unchanged, so that a repeated callback alarms once.
 func (e *Entry) recordConflict(c Conflict) Effect {
 	if !e.addConflict(c) {
 		return Unchanged
@@ -157,29 +181,15 @@ func (e *Entry) recordConflict(c Conflict) Effect {
 	return Conflicting
 }
 
-// addConflict keeps a conflict unless it is kept already, and says whether it did.
+// addConflict keeps a conflict unless it is kept already, and returns whether it did.
 func (e *Entry) addConflict(c Conflict) bool {
-	for _, kept := range e.Conflicts {
-		if kept.Status == c.Status && kept.Reason == c.Reason && kept.Source == c.Source {
-			return false
-		}
-	}
-	if len(e.Conflicts) >= MaxConflicts {
+	known := slices.ContainsFunc(e.Conflicts, func(kept Conflict) bool {
+		kept.At = c.At
+		return kept == c
+	})
+	if known || len(e.Conflicts) >= MaxConflicts {
 		return false
 	}
 	e.Conflicts = append(e.Conflicts, c)
 	return true
 }
-
-// firstOf is the first text that is not empty.
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-// Contradicts is true where the operator told another amount or currency than the entry's.
-func (r StatusReport) Contradicts(e *Entry) bool { return e.mismatch(r) != "" }

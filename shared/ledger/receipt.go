@@ -2,10 +2,10 @@ package ledger
 
 import "time"
 
-// terminal is the progress of the statuses that an SMS ends in.
+// terminal is the progress of the final statuses of an SMS.
 const terminal = 3
 
-// progress orders the delivery statuses of an SMS: it only ever grows. 0 is no such status.
+// progress orders the delivery statuses of an SMS: it only ever grows. 0: not a delivery status.
 func (s Status) progress() int {
 	switch s {
 	case MessageWaiting:
@@ -19,10 +19,10 @@ func (s Status) progress() int {
 	}
 }
 
-// ApplyReceipt applies an operator's delivery receipt (decision "sms-receipts"). A status further on is Applied and appended
-// to the outbox once, if the merchant asked for receipts; the same status, a step back, and anything after a terminal
-// status is Same. It may come before our own answer. A message that a receipt comes for was sent: an unknown or released
-// one becomes Done.
+// ApplyReceipt applies an operator's delivery receipt (decision "sms-receipts"). A further status is Applied, and goes to
+// the outbox once if the merchant requested receipts. The same status, a step back, and any status after a final one are
+// Unchanged. It may come before the response to our own call. A receipt proves that the message was sent, so an unknown or
+// released message becomes Done.
 func (e *Entry) ApplyReceipt(status Status, now time.Time) Effect {
 	if e.Kind != SMS || status.progress() <= e.Status.progress() {
 		return Unchanged

@@ -5,31 +5,32 @@ import (
 	"time"
 )
 
-// MaxReplays bounds what an entry remembers of its replays: one Replayed a notification and replay.
+// MaxReplays bounds the replays that an entry remembers: one ReplayRecord per notification and replay.
 const MaxReplays = 24
 
-// ReplayNotification sends a notification again from its first attempt, under its own id: one that waits, is parked or dead, or was
-// delivered. With a delivered one all that were delivered after it go again, in order, so that the last thing the
-// merchant hears is the latest. Where each of them stood before is kept in Replays. It says whether there is such a
-// notification.
+// ReplayNotification sends a notification again from its first attempt, under its own id: one that waits, is parked, is a
+// dead letter, or was delivered. All notifications delivered after a delivered one go again too, in order, so that the
+// latest status is the last one that the merchant gets. Replays keeps their values from before. It returns whether there
+// is such a notification.
 func (e *Entry) ReplayNotification(id string, now time.Time) bool {
-	is := func(n Notification) bool { return n.ID == id }
-	if at := slices.IndexFunc(e.Delivered, is); at >= 0 {
-		again := slices.Clone(e.Delivered[at:])
+	hasID := func(n Notification) bool { return n.ID == id }
+	if at := slices.IndexFunc(e.Delivered, hasID); at >= 0 {
+		e.Outbox = slices.Concat(e.Delivered[at:], e.Outbox)
 		e.Delivered = slices.Clone(e.Delivered[:at])
-		e.Outbox = append(again, e.Outbox...)
 	}
-	at := slices.IndexFunc(e.Outbox, is)
+	at := slices.IndexFunc(e.Outbox, hasID)
 	if at < 0 {
 		return false
 	}
 	for i := range e.Outbox {
 		n := &e.Outbox[i]
-		if i < at && n.DeadReason == "" && !n.Parked {
-			continue // under way: id's turn comes after it
+		if i < at && n.active() {
+			continue // it is being attempted, and comes before id
 		}
-		if i == at || n.Attempts > 0 || n.DeadReason != "" || n.Parked {
-			e.Replays = append(e.Replays, ReplayRecord{Status: n.Status, At: now, Attempts: n.Attempts, DeliveredAt: n.DeliveredAt, DeadReason: n.DeadReason})
+		if i == at || n.Attempts > 0 || !n.active() {
+			e.Replays = append(e.Replays, ReplayRecord{
+				Status: n.Status, At: now, Attempts: n.Attempts, DeliveredAt: n.DeliveredAt, DeadReason: n.DeadReason,
+			})
 		}
 		n.Attempts, n.DeadReason, n.Parked, n.NextAttemptAt, n.DeliveredAt = 0, "", false, time.Time{}, time.Time{}
 	}
@@ -41,8 +42,8 @@ func (e *Entry) ReplayNotification(id string, now time.Time) bool {
 	return true
 }
 
-// trimReplays drops the oldest replays over MaxReplays, but those that hold a status's first delivery: that the merchant
-// was told, and when, is what people ask of an entry for as long as it lives.
+// trimReplays drops the oldest replays over MaxReplays, except those with a status's first delivery. For as long as an entry
+// lives, people need the proof that the merchant was notified, and when.
 func (e *Entry) trimReplays() {
 	for len(e.Replays) > MaxReplays {
 		proved := map[Status]bool{}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Timestamp is a time as entries hold it: UTC, in whole milliseconds.
+// Timestamp converts a time to the stored form: UTC, in whole milliseconds.
 func Timestamp(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -13,38 +13,38 @@ func Timestamp(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
-// Leased is true while an attempt holds the reservation: another one must wait.
+// Leased is true while an attempt owns the reservation: another one must wait.
 func (e *Entry) Leased(now time.Time) bool { return e.State == Reserved && now.Before(e.LeaseUntil) }
 
-// LeaseLapsed is true where the reservation's lease has ended and nobody has said what came of it: it counts as unknown.
+// LeaseLapsed is true if the lease ended without a stored outcome: the reservation counts as unknown.
 func (e *Entry) LeaseLapsed(now time.Time) bool {
 	return e.State == Reserved && !now.Before(e.LeaseUntil)
 }
 
-// PastRetention is true from ExpireAt on: the entry counts as absent, whether or not the table has deleted it yet.
+// PastRetention is true from ExpireAt on: the entry counts as absent, even if the table has not deleted it yet.
 func (e *Entry) PastRetention(now time.Time) bool {
 	return !e.ExpireAt.IsZero() && !now.Before(e.ExpireAt)
 }
 
-// Final is true for the statuses that never change: a payment's but pending, and the terminal ones of an SMS.
+// Final is true for the statuses that never change: a payment's except pending, and the terminal ones of an SMS.
 func (s Status) Final() bool { return s.endsPayment() || s.progress() == terminal }
 
-// endsPayment is true for the statuses that a payment ends in.
+// endsPayment is true for the final statuses of a payment.
 func (s Status) endsPayment() bool {
 	return s == Successful || s == Failed || s == Cancelled || s == Expired
 }
 
-// StatusFinal is true where the entry's status is final.
+// StatusFinal is true if the entry's status is final. It says nothing about State: a charge has no status.
 func (e *Entry) StatusFinal() bool { return e.Status.Final() }
 
-// NotApplied is true where the entry certainly moved no money: it was refused or released, or it is a payment that ended
-// otherwise than successfully.
+// NotApplied is true if the entry certainly moved no money: it was refused or released, or it is a payment with a final
+// status other than successful.
 func (e *Entry) NotApplied() bool {
 	return e.State == Refused || e.State == Released || e.Status.endsPayment() && e.Status != Successful
 }
 
-// reportedByOperator is true where the operator itself has reported what became of the entry, beside its answer to our call: a
-// payment's final status, or any receipt of an SMS.
+// reportedByOperator is true if the operator reported the result other than in its response to our call: a payment's final
+// status, or any receipt of an SMS.
 func (e *Entry) reportedByOperator() bool {
 	switch e.Kind {
 	case Payment:
@@ -56,7 +56,7 @@ func (e *Entry) reportedByOperator() bool {
 	}
 }
 
-// Clone copies the entry with all it holds. Extra is shared: nobody changes it.
+// Clone copies the entry and its lists. Extra is shared, because it is never changed. A nil entry gives nil.
 func (e *Entry) Clone() *Entry {
 	if e == nil {
 		return nil
@@ -71,11 +71,11 @@ func (e *Entry) Clone() *Entry {
 	return &c
 }
 
-// truncateTimes brings every time into the precision that is stored, so that an entry in hand equals the one read back.
+// truncateTimes gives every time the stored precision, so that the entry in memory equals the one read back.
 func (e *Entry) truncateTimes() {
 	times := []*time.Time{
-		&e.LeaseUntil, &e.CreatedAt, &e.SentAt, &e.ReservedAt, &e.UpdatedAt, &e.FinalAt, &e.ExpireAt, &e.UserSMSAt, &e.PollAt, &e.DueAt,
-		&e.Claim.At, &e.Claim.CheckAt, &e.Manual.At,
+		&e.LeaseUntil, &e.CreatedAt, &e.SentAt, &e.ReservedAt, &e.UpdatedAt, &e.FinalAt, &e.ExpireAt, &e.UserSMSAt,
+		&e.PollAt, &e.DueAt, &e.Claim.At, &e.Claim.CheckAt, &e.Manual.At,
 	}
 	for i := range e.Conflicts {
 		times = append(times, &e.Conflicts[i].At)
@@ -94,7 +94,5 @@ func (e *Entry) truncateTimes() {
 	for _, t := range times {
 		*t = Timestamp(*t)
 	}
-	if !e.ExpireAt.IsZero() {
-		e.ExpireAt = e.ExpireAt.Truncate(time.Second)
-	}
+	e.ExpireAt = e.ExpireAt.Truncate(time.Second)
 }

@@ -2,32 +2,31 @@ package ledger
 
 import "time"
 
-// Verdict is what becomes of a request whose key may be held already.
+// Verdict is the decision on a request whose key may exist already.
 type Verdict int
 
-// The verdicts. With Fresh and Retaken the reservation is the caller's and it calls the operator; with all others it
-// must not.
+// The verdicts. Only with NewReservation and TakenOver does the caller own the reservation and call the operator.
 const (
-	NewReservation Verdict = iota // nothing was there; ours
-	TakenOver                     // an earlier attempt was taken over; ours, the operator hears the same upstream key
-	StoredResponse                // the stored answer again
+	NewReservation Verdict = iota // the key was free
+	TakenOver                     // from an earlier attempt; the operator gets the same upstream key again
+	StoredResponse                // send the stored response again
 	InFlight                      // another attempt is in flight
-	KeyTaken                      // the key belongs to another request, or to one that is done (SMS)
-	StillUnknown                  // an earlier attempt may have been applied, and it may not be sent again
+	KeyTaken                      // the key belongs to another request, or to an SMS that was sent
+	StillUnknown                  // an earlier attempt may have been applied, and must not be sent again
 )
 
 // String names the verdict for logs and tests.
 func (v Verdict) String() string {
-	names := [...]string{"Fresh", "Retaken", "Replay", "Busy", "Taken", "StillUnknown"}
+	names := [...]string{"NewReservation", "TakenOver", "StoredResponse", "InFlight", "KeyTaken", "StillUnknown"}
 	if v < 0 || int(v) >= len(names) {
 		return "Verdict?"
 	}
 	return names[v]
 }
 
-// Decide says what becomes of incoming where existing holds its key. repeatSafeFor is how long after the first send
-// a repeat under the same upstream key is safe at existing's operator; 0 for never (decision "repeat-window").
-// Retaken means that the caller may try to take existing over. An expired entry counts as absent: Fresh.
+// Decide compares a request with the entry that has its key. TakenOver means that the caller may try to take existing over.
+// An entry past its retention counts as absent. repeatSafeFor is how long after SentAt existing's operator treats a repeat
+// under the same upstream key as the same transaction; 0 for never (decision "repeat-window").
 func Decide(existing, incoming *Entry, now time.Time, repeatSafeFor time.Duration) Verdict {
 	if existing == nil || existing.PastRetention(now) {
 		return NewReservation
@@ -43,46 +42,43 @@ func Decide(existing, incoming *Entry, now time.Time, repeatSafeFor time.Duratio
 		repeat = TakenOver
 	}
 	same := existing.Fingerprint == incoming.Fingerprint
-	switch existing.Kind {
-	case Charge:
+	switch {
+	case existing.State == Released && (same || existing.Fingerprint == ""):
+		return TakenOver // decision "released": the same request, or any request if the release binds no body
+	case existing.State == Released:
+		return KeyTaken
+	case existing.Kind == Charge:
 		return decideCharge(existing, same, repeat)
-	case Payment:
-		return decidePayment(existing, same, repeat)
-	case SMS:
-		return decideSMS(existing, same, repeat)
+	case existing.Kind == Payment && same:
+		return decidePayment(existing, repeat)
+	case existing.Kind == SMS && same:
+		return decideSMS(existing, repeat)
 	default:
 		return KeyTaken
 	}
 }
 
-// decideCharge follows decisions "charge-repeat" and "charge-unknown": a repeat raises no error whatever its body, but
-// another body is never sent. A charge that a person found applied has no answer yet: the same request makes it, and of
-// another nobody could say what it was (decision "unknown-by-hand").
+// decideCharge follows decisions "charge-repeat" and "charge-unknown": a repeat is never an error, but another body is
+// never sent. A charge that was manually resolved as applied has no response yet. The same request makes it; any other
+// request gets KeyTaken, because its body says nothing about the charge (decision "unknown-by-hand").
 func decideCharge(existing *Entry, same bool, repeat Verdict) Verdict {
-	switch existing.State {
-	case Done, Refused:
-		if existing.ResponseStatus == 0 && !same {
-			return KeyTaken
-		}
+	known := existing.State == Done || existing.State == Refused
+	switch {
+	case known && existing.ResponseStatus == 0 && !same:
+		return KeyTaken
+	case known:
 		return StoredResponse
-	case Released:
-		return decideReleased(existing, same)
+	case !same:
+		return StillUnknown
 	default: // Unknown, or a reservation that lapsed
-		if !same {
-			return StillUnknown
-		}
 		return repeat
 	}
 }
 
-// decidePayment follows decisions "pay-repeat" and "pay-unknown". A payment whose status is final is never sent again,
-// even where no answer was stored: getStatus tells what became of it.
-func decidePayment(existing *Entry, same bool, repeat Verdict) Verdict {
+// decidePayment follows decisions "pay-repeat" and "pay-unknown" for the same body. A payment with a final status is never
+// sent again, even if no response was stored: getStatus reports it.
+func decidePayment(existing *Entry, repeat Verdict) Verdict {
 	switch {
-	case existing.State == Released:
-		return decideReleased(existing, same)
-	case !same:
-		return KeyTaken
 	case existing.ResponseStatus != 0:
 		return StoredResponse
 	case existing.StatusFinal():
@@ -92,30 +88,14 @@ func decidePayment(existing *Entry, same bool, repeat Verdict) Verdict {
 	}
 }
 
-// decideSMS follows decision "sms-duplicate". A message that a receipt has come for was sent, whatever its state.
-func decideSMS(existing *Entry, same bool, repeat Verdict) Verdict {
-	switch existing.State {
-	case Done:
-		return KeyTaken
-	case Refused:
-		if !same {
-			return KeyTaken
-		}
+// decideSMS follows decision "sms-duplicate" for the same body. A message with a receipt was sent, in any state.
+func decideSMS(existing *Entry, repeat Verdict) Verdict {
+	switch {
+	case existing.State == Refused:
 		return StoredResponse
-	case Released:
-		return decideReleased(existing, same)
+	case existing.State == Done || existing.reportedByOperator():
+		return KeyTaken
 	default: // Unknown, or a reservation that lapsed
-		if !same || existing.reportedByOperator() {
-			return KeyTaken
-		}
 		return repeat
 	}
-}
-
-// decideReleased follows decision "released": the same request may come again, and any where the release bound none.
-func decideReleased(existing *Entry, same bool) Verdict {
-	if same || existing.Fingerprint == "" {
-		return TakenOver
-	}
-	return KeyTaken
 }

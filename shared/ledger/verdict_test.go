@@ -133,7 +133,7 @@ func TestDecideOnNothingAndOnAReference(t *testing.T) {
 }
 
 func TestVerdictNames(t *testing.T) {
-	for v, want := range map[ledger.Verdict]string{ledger.NewReservation: "Fresh", ledger.StillUnknown: "StillUnknown", 99: "Verdict?", -1: "Verdict?"} {
+	for v, want := range map[ledger.Verdict]string{ledger.NewReservation: "NewReservation", ledger.StillUnknown: "StillUnknown", 99: "Verdict?", -1: "Verdict?"} {
 		if v.String() != want {
 			t.Errorf("%d is %s, want %s", int(v), v, want)
 		}

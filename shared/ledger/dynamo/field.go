@@ -2,169 +2,149 @@ package dynamo
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"mobilegateway/shared/ledger"
 )
 
-// field is one attribute of an item and the field of an entry that it holds. encode gives nil for an empty field, which
-// is not stored.
+// field maps one field of an entry to one attribute of its item. encode returns nil for an empty field: it is not stored.
 type field struct {
-	name   string
-	encode func(*ledger.Entry) (types.AttributeValue, error)
-	decode func(*ledger.Entry, types.AttributeValue) error
+	name     string // as stored
+	longName string // for people: in errors and in docs/operations.md
+	encode   func(*entry) (types.AttributeValue, error)
+	decode   func(*entry, types.AttributeValue) error
 }
 
-// text is a field of type S.
-func text[T ~string](name string, at func(*ledger.Entry) *T) field {
+// newField makes a field whose attribute has the type V. Errors name the attribute and contain no value.
+func newField[T any, V types.AttributeValue](
+	name, longName string, at func(*entry) *T, empty func(T) bool,
+	encode func(T) (types.AttributeValue, error), decode func(V) (T, error),
+) field {
 	return field{
-		name: name,
-		encode: func(e *ledger.Entry) (types.AttributeValue, error) {
-			if *at(e) == "" {
-				return nil, nil
-			}
-			return &types.AttributeValueMemberS{Value: string(*at(e))}, nil
-		},
-		decode: func(e *ledger.Entry, value types.AttributeValue) error {
-			s, ok := value.(*types.AttributeValueMemberS)
-			if !ok {
-				return wrongType(name)
-			}
-			*at(e) = T(s.Value)
-			return nil
-		},
-	}
-}
-
-// number is a field of type N that holds a whole number.
-func number[T int | int64](name string, at func(*ledger.Entry) *T) field {
-	return field{
-		name: name,
-		encode: func(e *ledger.Entry) (types.AttributeValue, error) {
-			if *at(e) == 0 {
-				return nil, nil
-			}
-			return wholeNumber(int64(*at(e))), nil
-		},
-		decode: func(e *ledger.Entry, value types.AttributeValue) error {
-			whole, err := readNumber(name, value)
-			*at(e) = T(whole)
-			return err
-		},
-	}
-}
-
-// flag is a field of type BOOL; false is not stored.
-func flag(name string, at func(*ledger.Entry) *bool) field {
-	return field{
-		name: name,
-		encode: func(e *ledger.Entry) (types.AttributeValue, error) {
-			if !*at(e) {
-				return nil, nil
-			}
-			return &types.AttributeValueMemberBOOL{Value: true}, nil
-		},
-		decode: func(e *ledger.Entry, value types.AttributeValue) error {
-			b, ok := value.(*types.AttributeValueMemberBOOL)
-			if !ok {
-				return wrongType(name)
-			}
-			*at(e) = b.Value
-			return nil
-		},
-	}
-}
-
-// binary is a field of type B.
-func binary(name string, at func(*ledger.Entry) *[]byte) field {
-	return field{
-		name: name,
-		encode: func(e *ledger.Entry) (types.AttributeValue, error) {
-			if len(*at(e)) == 0 {
-				return nil, nil
-			}
-			return &types.AttributeValueMemberB{Value: *at(e)}, nil
-		},
-		decode: func(e *ledger.Entry, value types.AttributeValue) error {
-			b, ok := value.(*types.AttributeValueMemberB)
-			if !ok {
-				return wrongType(name)
-			}
-			*at(e) = b.Value
-			return nil
-		},
-	}
-}
-
-// timestamp is a time stored as N, in units of milliseconds or, for the table's time to live, seconds since 1970.
-func timestamp(name string, unit time.Duration, at func(*ledger.Entry) *time.Time) field {
-	return field{
-		name: name,
-		encode: func(e *ledger.Entry) (types.AttributeValue, error) {
-			if at(e).IsZero() {
-				return nil, nil
-			}
-			return wholeNumber(at(e).UnixMilli() / int64(unit/time.Millisecond)), nil
-		},
-		decode: func(e *ledger.Entry, value types.AttributeValue) error {
-			count, err := readNumber(name, value)
-			*at(e) = time.UnixMilli(count * int64(unit/time.Millisecond)).UTC()
-			return err
-		},
-	}
-}
-
-// document is a field of type S that holds JSON. A later version must not add members to it, which an older one would
-// lose, but attributes beside it. empty says when it is not stored.
-func document[T any](name string, at func(*ledger.Entry) *T, empty func(T) bool) field {
-	return field{
-		name: name,
-		encode: func(e *ledger.Entry) (types.AttributeValue, error) {
+		name:     name,
+		longName: longName,
+		encode: func(e *entry) (types.AttributeValue, error) {
 			if empty(*at(e)) {
 				return nil, nil
 			}
-			encoded, err := json.Marshal(*at(e))
+			value, err := encode(*at(e))
 			if err != nil {
-				return nil, fmt.Errorf("attribute %s: %w", name, err)
+				return nil, fmt.Errorf("attribute %s (%s): %w", name, longName, err)
 			}
-			return &types.AttributeValueMemberS{Value: string(encoded)}, nil
+			return value, nil
 		},
-		decode: func(e *ledger.Entry, value types.AttributeValue) error {
-			s, ok := value.(*types.AttributeValueMemberS)
+		decode: func(e *entry, value types.AttributeValue) error {
+			typed, ok := value.(V)
 			if !ok {
-				return wrongType(name)
+				return fmt.Errorf("attribute %s (%s) has another type than ours", name, longName)
 			}
-			if json.Unmarshal([]byte(s.Value), at(e)) != nil {
-				return fmt.Errorf("attribute %s does not hold its JSON", name)
+			decoded, err := decode(typed)
+			if err != nil {
+				return fmt.Errorf("attribute %s (%s): %w", name, longName, err)
 			}
+			*at(e) = decoded
 			return nil
 		},
 	}
 }
 
-// list is a document that is an array; an empty one is not stored.
-func list[T any](name string, at func(*ledger.Entry) *[]T) field {
-	return document(name, at, func(items []T) bool { return len(items) == 0 })
+// text is a field of type S.
+func text[T ~string](name, longName string, at func(*entry) *T) field {
+	return newField(name, longName, at, isZero,
+		func(text T) (types.AttributeValue, error) { return textValue(string(text)), nil },
+		func(value *types.AttributeValueMemberS) (T, error) { return T(value.Value), nil })
 }
 
-func wholeNumber(n int64) types.AttributeValue {
+// number is a field of type N that contains a whole number.
+func number[T int | int64](name, longName string, at func(*entry) *T) field {
+	return newField(name, longName, at, isZero,
+		func(n T) (types.AttributeValue, error) { return numberValue(int64(n)), nil },
+		func(value *types.AttributeValueMemberN) (T, error) {
+			n, err := parseNumber(value)
+			return T(n), err
+		})
+}
+
+// flag is a field of type BOOL; false is not stored.
+func flag(name, longName string, at func(*entry) *bool) field {
+	return newField(name, longName, at, isZero,
+		func(flag bool) (types.AttributeValue, error) {
+			return &types.AttributeValueMemberBOOL{Value: flag}, nil
+		},
+		func(value *types.AttributeValueMemberBOOL) (bool, error) { return value.Value, nil })
+}
+
+// binary is a field of type B.
+func binary(name, longName string, at func(*entry) *[]byte) field {
+	return newField(name, longName, at, isEmpty,
+		func(bytes []byte) (types.AttributeValue, error) {
+			return &types.AttributeValueMemberB{Value: bytes}, nil
+		},
+		func(value *types.AttributeValueMemberB) ([]byte, error) { return value.Value, nil })
+}
+
+// timestamp is a time of type N, in milliseconds since 1970.
+func timestamp(name, longName string, at func(*entry) *time.Time) field {
+	return timeIn(time.Millisecond, name, longName, at)
+}
+
+// timeIn is a time of type N, in units since 1970. The table's time to live needs seconds.
+func timeIn(unit time.Duration, name, longName string, at func(*entry) *time.Time) field {
+	milliseconds := unit.Milliseconds()
+	return newField(name, longName, at, time.Time.IsZero,
+		func(t time.Time) (types.AttributeValue, error) { return numberValue(t.UnixMilli() / milliseconds), nil },
+		func(value *types.AttributeValueMemberN) (time.Time, error) {
+			n, err := parseNumber(value)
+			return time.UnixMilli(n * milliseconds).UTC(), err
+		})
+}
+
+// document is a field of type S that contains JSON. A later version must not add members to it, because an older version
+// would lose them: it must add an attribute.
+func document[T any](name, longName string, at func(*entry) *T, empty func(T) bool) field {
+	return newField(name, longName, at, empty,
+		func(value T) (types.AttributeValue, error) {
+			encoded, err := json.Marshal(value)
+			return textValue(string(encoded)), err
+		},
+		func(value *types.AttributeValueMemberS) (decoded T, err error) {
+			if json.Unmarshal([]byte(value.Value), &decoded) != nil {
+				return decoded, errNotJSON
+			}
+			return decoded, nil
+		})
+}
+
+// list is a document that is an array; an empty one is not stored.
+func list[T any](name, longName string, at func(*entry) *[]T) field {
+	return document(name, longName, at, isEmpty)
+}
+
+func isZero[T comparable](value T) bool {
+	var zero T
+	return value == zero
+}
+
+func isEmpty[T any](values []T) bool { return len(values) == 0 }
+
+var (
+	errNotJSON   = errors.New("not the expected JSON")
+	errNotNumber = errors.New("not a whole number")
+)
+
+func textValue(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func numberValue(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-func readNumber(name string, value types.AttributeValue) (int64, error) {
-	n, ok := value.(*types.AttributeValueMemberN)
-	if !ok {
-		return 0, wrongType(name)
-	}
-	whole, err := strconv.ParseInt(n.Value, 10, 64)
+func parseNumber(value *types.AttributeValueMemberN) (int64, error) {
+	n, err := strconv.ParseInt(value.Value, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("attribute %s is not a whole number", name)
+		return 0, errNotNumber
 	}
-	return whole, nil
+	return n, nil
 }
-
-func wrongType(name string) error { return fmt.Errorf("attribute %s has another type than ours", name) }

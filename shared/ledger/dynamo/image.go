@@ -10,18 +10,13 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// maxImageDepth bounds how deep a stream's image may nest. Ours nests nowhere; a later version's attributes might.
+// maxImageDepth bounds the nesting of a stream's image. Our attributes do not nest; those of a later version may.
 const maxImageDepth = 32
 
-// DecodeImage reads an entry from the JSON image of a stream record, as a stream's event carries it:
-// {"pk":{"S":"pay#..."},"version":{"N":"2"},...}. An image that is not such JSON, or holds no entry, is an error without any value
-// in its text.
+// DecodeImage reads an entry from the JSON image in a stream record: {"pk":{"S":"pay#..."},"v":{"N":"2"},...}. Other JSON,
+// and an image without an entry, are errors whose texts contain no value.
 func DecodeImage(image []byte) (*ledger.Entry, error) {
-	var raw map[string]json.RawMessage
-	if json.Unmarshal(image, &raw) != nil {
-		return nil, errImage
-	}
-	item, err := imageMap(raw, 0)
+	item, err := imageMap(image, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +25,12 @@ func DecodeImage(image []byte) (*ledger.Entry, error) {
 
 var errImage = errors.New("ledger: not the image of an item")
 
-func imageMap(raw map[string]json.RawMessage, depth int) (map[string]types.AttributeValue, error) {
+// imageMap reads an object of named values.
+func imageMap(content json.RawMessage, depth int) (map[string]types.AttributeValue, error) {
+	var raw map[string]json.RawMessage
+	if json.Unmarshal(content, &raw) != nil {
+		return nil, errImage
+	}
 	item := make(map[string]types.AttributeValue, len(raw))
 	for name, value := range raw {
 		decoded, err := imageValue(value, depth)
@@ -42,87 +42,69 @@ func imageMap(raw map[string]json.RawMessage, depth int) (map[string]types.Attri
 	return item, nil
 }
 
-// imageValue reads one value, which is an object with its type's letters as the only name.
-func imageValue(raw json.RawMessage, depth int) (types.AttributeValue, error) {
-	var value map[string]json.RawMessage
-	if depth > maxImageDepth || json.Unmarshal(raw, &value) != nil || len(value) != 1 {
+// imageList reads an array of values.
+func imageList(content json.RawMessage, depth int) ([]types.AttributeValue, error) {
+	var raw []json.RawMessage
+	if json.Unmarshal(content, &raw) != nil {
 		return nil, errImage
 	}
-	for letters, content := range value {
-		decoded, err := imageContent(letters, content, depth)
-		if err != nil {
-			return nil, fmt.Errorf("%w: a value of type %.4q", err, letters)
-		}
-		return decoded, nil
-	}
-	return nil, errImage
-}
-
-// imageContent reads what stands behind a type's letters.
-func imageContent(letters string, content json.RawMessage, depth int) (types.AttributeValue, error) {
-	switch letters {
-	case "S":
-		s, err := read[string](content)
-		return &types.AttributeValueMemberS{Value: s}, err
-	case "N":
-		n, err := read[string](content)
-		return &types.AttributeValueMemberN{Value: n}, err
-	case "B":
-		b, err := read[[]byte](content)
-		return &types.AttributeValueMemberB{Value: b}, err
-	case "BOOL":
-		b, err := read[bool](content)
-		return &types.AttributeValueMemberBOOL{Value: b}, err
-	case "NULL":
-		b, err := read[bool](content)
-		return &types.AttributeValueMemberNULL{Value: b}, err
-	case "SS":
-		set, err := read[[]string](content)
-		return &types.AttributeValueMemberSS{Value: set}, err
-	case "NS":
-		set, err := read[[]string](content)
-		return &types.AttributeValueMemberNS{Value: set}, err
-	case "BS":
-		set, err := read[[][]byte](content)
-		return &types.AttributeValueMemberBS{Value: set}, err
-	case "M":
-		return imageMapValue(content, depth)
-	case "L":
-		return imageListValue(content, depth)
-	default:
-		return nil, errImage
-	}
-}
-
-func imageMapValue(content json.RawMessage, depth int) (types.AttributeValue, error) {
-	raw, err := read[map[string]json.RawMessage](content)
-	if err != nil {
-		return nil, err
-	}
-	members, err := imageMap(raw, depth+1)
-	return &types.AttributeValueMemberM{Value: members}, err
-}
-
-func imageListValue(content json.RawMessage, depth int) (types.AttributeValue, error) {
-	raw, err := read[[]json.RawMessage](content)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]types.AttributeValue, 0, len(raw))
-	for _, element := range raw {
-		item, err := imageValue(element, depth+1)
+	items := make([]types.AttributeValue, len(raw))
+	for i, element := range raw {
+		item, err := imageValue(element, depth)
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, item)
+		items[i] = item
 	}
-	return &types.AttributeValueMemberL{Value: items}, nil
+	return items, nil
 }
 
-func read[T any](content json.RawMessage) (T, error) {
-	var value T
-	if json.Unmarshal(content, &value) != nil {
-		return value, errImage
+// imageValue reads one value: an object with one member, which is named by the value's type.
+func imageValue(raw json.RawMessage, depth int) (types.AttributeValue, error) {
+	var typed map[string]json.RawMessage
+	if depth > maxImageDepth || json.Unmarshal(raw, &typed) != nil || len(typed) != 1 {
+		return nil, errImage
+	}
+	var value types.AttributeValue
+	var target any
+	for kind, content := range typed {
+		switch kind {
+		case "S":
+			v := &types.AttributeValueMemberS{}
+			value, target = v, &v.Value
+		case "N":
+			v := &types.AttributeValueMemberN{}
+			value, target = v, &v.Value
+		case "B":
+			v := &types.AttributeValueMemberB{}
+			value, target = v, &v.Value
+		case "BOOL":
+			v := &types.AttributeValueMemberBOOL{}
+			value, target = v, &v.Value
+		case "NULL":
+			v := &types.AttributeValueMemberNULL{}
+			value, target = v, &v.Value
+		case "SS":
+			v := &types.AttributeValueMemberSS{}
+			value, target = v, &v.Value
+		case "NS":
+			v := &types.AttributeValueMemberNS{}
+			value, target = v, &v.Value
+		case "BS":
+			v := &types.AttributeValueMemberBS{}
+			value, target = v, &v.Value
+		case "M":
+			members, err := imageMap(content, depth+1)
+			return &types.AttributeValueMemberM{Value: members}, err
+		case "L":
+			items, err := imageList(content, depth+1)
+			return &types.AttributeValueMemberL{Value: items}, err
+		default:
+			return nil, fmt.Errorf("%w: a value of type %.4q", errImage, kind)
+		}
+		if json.Unmarshal(content, target) != nil {
+			return nil, fmt.Errorf("%w: a value of type %s", errImage, kind)
+		}
 	}
 	return value, nil
 }

@@ -6,23 +6,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Names of the indexes, both of keys alone.
+// Names of the indexes. Both contain keys only.
 const (
-	IndexDue = "due" // due_shard, due_at: sparse, what the sweep has to look at
-	IndexDay = "day" // merchant_day, day_sort: a merchant's transactions of a UTC day
+	IndexDue = "due" // by due_shard and due_at; sparse: the entries that the sweep must process
+	IndexDay = "day" // by merchant_day and day_sort: a merchant's transactions of a UTC day
 )
 
-// TimeToLive is the attribute that the table deletes expired items by, in seconds since 1970.
+// TimeToLive is the attribute by which the table deletes expired items, in seconds since 1970.
 const TimeToLive = attributeExpireAt
 
-// WakeAttribute and WakeValue are what the relay's stream filter looks for in the new image.
+// WakeAttribute and WakeValue are the attribute and the value that the relay's stream filter requires in a new image.
 const (
 	WakeAttribute = attributeWakesRelay
 	WakeValue     = "1"
 )
 
-// Schema is the table as the deployment's template declares it, for tests that make one themselves. The time to live is
-// set by a request of its own.
+// Schema is the table as the deployment's template declares it, for tests that create one. It does not set the time to
+// live, which needs a request of its own.
 func Schema(table string) *dynamodb.CreateTableInput {
 	attribute := func(name string, of types.ScalarAttributeType) types.AttributeDefinition {
 		return types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: of}

@@ -244,8 +244,8 @@ func TestUnknownAttributesSurvive(t *testing.T) {
 		if !ok || len(m.Value) != 1 {
 			t.Fatalf("from_the_future = %#v", out.Item["from_the_future"])
 		}
-		if s, _ := out.Item["status"].(*types.AttributeValueMemberS); s == nil || s.Value != "failed" {
-			t.Fatalf("status = %#v", out.Item["status"])
+		if s, _ := out.Item["su"].(*types.AttributeValueMemberS); s == nil || s.Value != "failed" {
+			t.Fatalf("status = %#v", out.Item["su"])
 		}
 	})
 }

@@ -184,7 +184,7 @@ func onlyItem(t *testing.T, client *dynamodb.Client) map[string]types.AttributeV
 	if err != nil || len(out.Items) != 1 {
 		t.Fatalf("%d items, %v", len(out.Items), err)
 	}
-	for _, attribute := range []string{ledgerdynamo.WakeAttribute, "due_shard", "due_at", "merchant_day"} {
+	for _, attribute := range []string{ledgerdynamo.WakeAttribute, "ds", "da", "md"} {
 		if _, found := out.Items[0][attribute]; found {
 			t.Errorf("the item has %s", attribute)
 		}

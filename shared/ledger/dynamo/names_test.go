@@ -1,0 +1,136 @@
+package dynamo
+
+import (
+	"maps"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"mobilegateway/shared/ledger"
+)
+
+// DynamoDB counts a write in units of this many bytes.
+const writeUnit = 1024
+
+// finishedCharge is a realistic charge after its response was stored: all names, ids and URLs have the usual lengths.
+func finishedCharge() *ledger.Entry {
+	at := time.Date(2026, 11, 21, 10, 30, 0, 123e6, time.UTC)
+	merchantID, name, correlator, reference := "mfrggzdfmztwq2lk", "KarangueShop", "cart-2026-000184467", "INV-2026-000184467"
+	id := ledger.ChargeID(merchantID, correlator, reference)
+	e := &ledger.Entry{
+		Key: ledger.Key{Kind: ledger.Charge, ID: id}, MerchantID: merchantID, Merchant: name,
+		Fingerprint: ledger.Fingerprint([]byte("{}"), "alias", "SN"), Correlator: correlator, ReferenceCode: reference,
+		UpstreamKey: ledger.UpstreamKey(name, correlator, reference), Country: "SN", Operator: "sandbox", Account: "sn-main",
+		AmountMinor: 12500, Currency: "XOF", AmountAsSent: "12500", LeaseUntil: at.Add(25 * time.Second),
+		CountsDailyAmount: true,
+	}
+	e.BeginReservation("AbCdEfGhIjKlMnOpQrStUv", at)
+	e.ApplyOutcome(e.Owner, ledger.CallOutcome{
+		State: ledger.Done, ResponseStatus: 201, OperatorReference: "5f1c2a5e-6f0b-4c64-9a71-0a4f8d2f6b1e",
+		ResponseBody: []byte(`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":` +
+			`{"amount":12500,"currency":"XOF","description":"Monthly pass"},"totalAmountCharged":12500,"chargingMetaData":` +
+			`{"onBehalfOf":"KarangueShop","serviceId":"MOBILE_GATEWAY"}},"transactionOperationStatus":"Charged",` +
+			`"referenceCode":"INV-2026-000184467","serverReferenceCode":"` + id + `",` +
+			`"clientCorrelator":"cart-2026-000184467","resourceURL":"https://api.gateway.example.com/payment/v1/` +
+			`acr%3AOperatorAPIToken/transactions/amount/` + id + `"}}`),
+	}, at.Add(time.Second))
+	e.Version, e.Writer, e.UpdatedAt = 2, "VuTsRqPoNmLkJiHgFeDcBa", at.Add(time.Second)
+	return e
+}
+
+// itemSize counts an item as DynamoDB does: names and values in UTF-8, a number by its digits, a BOOL as one byte.
+func itemSize(t *testing.T, of item) int {
+	t.Helper()
+	size := 0
+	for name, value := range of {
+		size += len(name)
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			size += len(v.Value)
+		case *types.AttributeValueMemberN:
+			size += (len(strings.TrimRight(v.Value, "0"))+1)/2 + 1
+		case *types.AttributeValueMemberB:
+			size += len(v.Value)
+		case *types.AttributeValueMemberBOOL:
+			size++
+		default:
+			t.Fatalf("%s has the type %T", name, value)
+		}
+	}
+	return size
+}
+
+func TestFinishedChargeCostsOneWriteUnit(t *testing.T) {
+	encoded, err := Encode(finishedCharge())
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, longNames := itemSize(t, encoded), 0
+	for name := range encoded {
+		longNames += len(longNameOf(name)) - len(name)
+	}
+	t.Logf("%d bytes; %d with long names", size, size+longNames)
+	if size >= writeUnit {
+		t.Errorf("the item has %d bytes, want under %d: one write unit", size, writeUnit)
+	}
+}
+
+func longNameOf(name string) string {
+	if f, ok := fieldsByName[name]; ok {
+		return f.longName
+	}
+	return derived[name]
+}
+
+// TestNamesAreUniqueAndShort checks that each field of an entry has its own short name and its own long name in snake case.
+func TestNamesAreUniqueAndShort(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range fields {
+		if seen[f.name] || seen["long "+f.longName] || derived[f.name] != "" {
+			t.Errorf("%s (%s) is used twice", f.name, f.longName)
+		}
+		seen[f.name], seen["long "+f.longName] = true, true
+		if f.name != TimeToLive && len(f.name) > 3 {
+			t.Errorf("%s (%s) is longer than three letters", f.name, f.longName)
+		}
+		if strings.Trim(f.longName, "abcdefghijklmnopqrstuvwxyz_") != "" {
+			t.Errorf("%s is not snake case", f.longName)
+		}
+	}
+	// Key and Extra have no attribute of their own.
+	if entryFields := reflect.TypeFor[ledger.Entry]().NumField() - 2; len(fields) != entryFields {
+		t.Errorf("%d attributes for %d fields of an entry", len(fields), entryFields)
+	}
+}
+
+// TestOperationsPageListsEveryName reads the page on which people look up short names.
+func TestOperationsPageListsEveryName(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := maps.Clone(derived)
+	for _, f := range fields {
+		names[f.name] = f.longName
+	}
+	for name, longName := range names {
+		if pair := "`" + name + "` (" + longName + ")"; !strings.Contains(string(page), pair) {
+			t.Errorf("docs/operations.md does not list %s", pair)
+		}
+	}
+	for _, document := range []reflect.Type{
+		reflect.TypeFor[ledger.Claim](), reflect.TypeFor[ledger.Conflict](), reflect.TypeFor[ledger.Notification](),
+		reflect.TypeFor[ledger.FailedAttempt](), reflect.TypeFor[ledger.ReplayRecord](), reflect.TypeFor[ledger.ManualResolution](),
+	} {
+		for i := range document.NumField() {
+			member, _, _ := strings.Cut(document.Field(i).Tag.Get("json"), ",")
+			if !strings.Contains(string(page), "`"+member+"` (") {
+				t.Errorf("docs/operations.md does not list the member %s of a %s", member, document.Name())
+			}
+		}
+	}
+}
