@@ -36,7 +36,7 @@ const (
 	NoFault                  InjectedFault = iota
 	FailedBeforeApply                      // not applied; the caller gets an error
 	LostResponse                           // applied; the caller gets an error all the same
-	RetriedAfterLostResponse               // applied, then sent again by the client; the caller gets the second response
+	RetriedAfterLostResponse               // applied, then sent again; the caller gets the second response
 	ConcurrentWrite                        // another write of the same content comes just before a Replace; only there
 )
 
@@ -46,8 +46,8 @@ var ErrInjected = errors.New("ledgermem: injected fault")
 // IsInjected reports whether an error comes from a fault.
 func IsInjected(err error) bool { return errors.Is(err, ErrInjected) }
 
-// InjectFaults makes every later call get its fault from injector; nil for none. injector runs under the store's lock and
-// must not call the store.
+// InjectFaults makes every later call get its fault from injector; nil for none. injector runs under the store's lock
+// and must not call the store.
 func (s *Store) InjectFaults(injector func(Call) InjectedFault) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

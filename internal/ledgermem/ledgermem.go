@@ -1,8 +1,8 @@
-// Package ledgermem is an in-memory ledger store for tests, with the table's contract and its faults on demand: an error, a
-// lost response, a concurrent write. Tests of the flows and the deterministic simulator use it.
+// Package ledgermem is an in-memory ledger store for tests, with the table's contract and its faults on demand: an
+// error, a lost response, a concurrent write. Tests of the flows and the deterministic simulator use it.
 //
-// It never ships. Its invariant: it shares no entry with its callers, and without faults it passes the conformance suite of
-// ledgertest.
+// It never ships. Its invariant: it shares no entry with its callers, and without faults it passes the conformance
+// suite of ledgertest.
 package ledgermem
 
 import (
@@ -59,7 +59,8 @@ func (s *Store) Replace(ctx context.Context, e *ledger.Entry) (*ledger.Entry, er
 	})
 }
 
-// put stores an entry if the condition is true of the stored one, and else returns that one. An own write counts as done.
+// put stores an entry if the condition is true of the stored one, and else returns that one. An own write counts as
+// done.
 func (s *Store) put(
 	ctx context.Context, operation Operation, e *ledger.Entry, condition func(stored *ledger.Entry) (bool, error),
 ) (*ledger.Entry, error) {

@@ -1,7 +1,7 @@
-// Package fault says what went wrong inside: a kind, the message part or value it concerns, and a cause for the log.
+// Package fault describes an error of a request: its kind, the message part or value that it concerns, and its cause.
 //
-// A fault never renders itself; package oneapi turns kinds into answers from one table, and anything that is not a
-// *Fault into a bare internal error. The invariant: Cause never reaches a client.
+// It renders nothing. Package oneapi turns kinds into responses by one table, and every error without a *Fault into a
+// bare internal error. The invariant: Cause is only logged, and never reaches a client.
 package fault
 
 import "errors"
@@ -9,9 +9,10 @@ import "errors"
 // Kind is the class of a fault. Each kind is one row of oneapi's table.
 type Kind int
 
-// The kinds, in the order in which a request is refused (decision "order-of-refusals"), then those of the operator call.
+// The kinds, in the order in which a request is refused (decision "order-of-refusals"), then those of the operator
+// call.
 const (
-	Internal             Kind = iota // anything of ours; 500
+	Internal             Kind = iota // an error of ours; 500
 	RouteNotFound                    // unknown path or method; 404 900906
 	BodyTooLarge                     // body over the limit; 413 SVC0002
 	MissingCredentials               // no Authorization; 401 900902
@@ -41,14 +42,15 @@ type Fault struct {
 	// Part is the message part in the specification's words: a header's name, or a body path such as
 	// "amountTransaction.referenceCode".
 	Part string
-	// Value is the value the kind speaks of: the address of Address, the key of Duplicate and RequestInProgress, the limit of
-	// MessageTooLong, the valid values of NotAllowed, what is left of DailyLimitExceeded, whose Part is the currency.
+	// Value depends on the kind: the address of InvalidAddress and InvalidPathAddress, the key of DuplicateKey and
+	// RequestInProgress, the limit of MessageTooLong, the valid values of ValueNotAllowed. For DailyLimitExceeded it is
+	// the remaining amount, and Part is the currency.
 	Value string
-	// RetryAfter is when to come again, for Throttled, in whole seconds; 0 for one second.
+	// RetryAfter is the wait after RateLimited in whole seconds; 0 for one second.
 	RetryAfter int
-	// OperatorException is set with OperatorError alone.
+	// OperatorException is set only with OperatorError.
 	OperatorException *OperatorException
-	// Location is the resource that already exists, for Duplicate (decision "sms-duplicate"); "" for none.
+	// Location is the resource that already exists, for DuplicateKey (decision "sms-duplicate"); "" for none.
 	Location string
 	// Cause is for the log, never for the client.
 	Cause error
@@ -62,12 +64,12 @@ type OperatorException struct {
 	Text string
 	// Variables are %1, %2 ... in order.
 	Variables []string
-	// HTTPStatus is the status the operator answered with.
+	// HTTPStatus is the status of the operator's response.
 	HTTPStatus int
 }
 
-// Error names the kind by its word, the part and the cause, for logs: "invalid in amountTransaction.endUserId". It never
-// holds Value. Part may be a key that a client chose (strictjson's duplicate key), so a log scrubs the text all the same.
+// Error names the kind, the part and the cause, for logs: "invalid in amountTransaction.endUserId". It never contains
+// Value. Part may be a key that a client chose (strictjson's duplicate key), so a log must scrub the text all the same.
 func (f *Fault) Error() string {
 	text := f.Kind.String()
 	if f.Part != "" {
@@ -82,10 +84,10 @@ func (f *Fault) Error() string {
 	return text
 }
 
-// Unwrap yields the cause.
+// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Cause }
 
-// New makes a fault of a kind that needs no more.
+// New makes a fault of a kind that needs no other field.
 func New(kind Kind) *Fault { return &Fault{Kind: kind} }
 
 // ForPart makes a fault about a message part.
@@ -94,7 +96,7 @@ func ForPart(kind Kind, part string) *Fault { return &Fault{Kind: kind, Part: pa
 // NewInternal makes an internal fault with its cause.
 func NewInternal(cause error) *Fault { return &Fault{Kind: Internal, Cause: cause} }
 
-// FromError finds the Fault in an error; anything else becomes Internal with err as its cause. nil gives nil.
+// FromError finds the Fault in an error. Every other error becomes Internal, with err as its cause; nil stays nil.
 func FromError(err error) *Fault {
 	if err == nil {
 		return nil

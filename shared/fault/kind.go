@@ -1,6 +1,6 @@
 package fault
 
-// kindNames names the kinds in the order of their constants. The words stand in logs and alarms: change none.
+// kindNames names the kinds in the order of their constants. Logs and alarms contain the names: change none.
 var kindNames = [...]string{
 	Internal:             "internal",
 	RouteNotFound:        "no route",
@@ -35,7 +35,7 @@ func Kinds() []Kind {
 	return kinds
 }
 
-// String names the kind by its word. A number that is no kind is "internal", as package oneapi answers it.
+// String names the kind. An unknown number is "internal", which is also how package oneapi renders it.
 func (k Kind) String() string {
 	if k < 0 || int(k) >= len(kindNames) {
 		return kindNames[Internal]

@@ -21,8 +21,8 @@ var ErrContended = errors.New("ledger: too many concurrent writes of one entry")
 // ErrUnchanged is returned by a change function that has nothing to change. Change then writes nothing.
 var ErrUnchanged = errors.New("ledger: nothing to change")
 
-// Book reserves and changes entries through a Store: every write is conditional, and DueAt is right. It has no state; any
-// number of goroutines may use one.
+// Book reserves and changes entries through a Store: every write is conditional, and DueAt is right. It has no state;
+// any number of goroutines may use one.
 type Book struct {
 	Store  Writer
 	Reader Reader // only for Change and Find; may be nil without them
@@ -30,10 +30,10 @@ type Book struct {
 	Rand   io.Reader
 }
 
-// Reserve reserves e's key; e needs LeaseUntil. With NewReservation and TakenOver the result is the caller's reservation:
-// call the operator with its fields, not with those of e. With any other verdict it is the entry that has the key.
-// repeatSafe returns an operator's repeat window; nil means never. e is not changed. A first request costs one write, a
-// repeat one call, a takeover two.
+// Reserve reserves e's key; e needs LeaseUntil. With NewReservation and TakenOver the result is the caller's
+// reservation: call the operator with its fields, not with those of e. With any other verdict it is the entry that has
+// the key. repeatSafe returns an operator's repeat window; nil means never. e is not changed. A first request costs one
+// write, a repeat one call, a takeover two.
 func (b *Book) Reserve(
 	ctx context.Context, e *Entry, repeatSafe func(operator string) time.Duration,
 ) (*Entry, Verdict, error) {
@@ -91,10 +91,10 @@ func (b *Book) takeOver(
 }
 
 // StoreOutcome stores the outcome of the operator call made under a reservation, and returns the entry as stored. The
-// caller responds by its State and stored response, which may differ from the outcome: a release may count as Unknown, a
-// callback or another attempt may have come first, and a successor may still be at work (Reserved: respond as unknown). A
-// former owner's success is stored too. It costs one write, and one more for each write in between. After ErrContended,
-// ErrNotFound or the store's error nothing is known: respond as unknown.
+// caller responds by its State and stored response, which may differ from the outcome. A release may count as Unknown,
+// and a callback or another attempt may have come first. A successor may still be at work: respond to Reserved as to
+// Unknown. A former owner's success is stored too. It costs one write, and one more for each write in between. After
+// ErrContended, ErrNotFound or the store's error the result is not known: respond as to Unknown.
 func (b *Book) StoreOutcome(ctx context.Context, reservation *Entry, outcome CallOutcome) (*Entry, error) {
 	return b.ChangeKnown(ctx, reservation, func(e *Entry) error {
 		if !e.ApplyOutcome(reservation.Owner, outcome, Timestamp(b.Now())) {
@@ -114,8 +114,8 @@ func (b *Book) Find(ctx context.Context, key Key) (*Entry, error) {
 }
 
 // Change reads an entry, applies a pure change and stores the result, which it returns. If another write came first, it
-// applies the change to that version. change may run several times, each time on a new copy. Its error ends Change and is
-// returned; after ErrUnchanged nothing is stored and the error is nil. ErrNotFound: there is no such entry.
+// applies the change to that version. change may run several times, each time on a new copy. Its error ends Change and
+// is returned; after ErrUnchanged nothing is stored and the error is nil. ErrNotFound: there is no such entry.
 func (b *Book) Change(ctx context.Context, key Key, change func(*Entry) error) (*Entry, error) {
 	e, err := b.Find(ctx, key)
 	if err != nil {

@@ -236,8 +236,8 @@ func TestReserveUnderFaults(t *testing.T) {
 	}
 }
 
-// TestStoreOutcomeAfterACallback: the callback's write came between the reservation and its settlement, and each keeps what the
-// other wrote. The callback did not take the reservation over, though it wrote the next version.
+// TestStoreOutcomeAfterACallback: the callback's write came between the reservation and its settlement, and each keeps
+// what the other wrote. The callback did not take the reservation over, though it wrote the next version.
 func TestStoreOutcomeAfterACallback(t *testing.T) {
 	for _, lost := range []ledgermem.InjectedFault{ledgermem.NoFault, ledgermem.RetriedAfterLostResponse, ledgermem.ConcurrentWrite} {
 		b := newBench()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Reschedule sets DueAt to the earliest of the entry's timers, or clears it. Every transition ends with it, and Book calls
-// it before each write; nothing else sets DueAt.
+// Reschedule sets DueAt to the earliest of the entry's timers, or clears it. Every transition ends with it, and Book
+// calls it before each write; nothing else sets DueAt.
 func (e *Entry) Reschedule() {
 	e.DueAt = time.Time{}
 	if e.State == Reserved {
@@ -29,8 +29,8 @@ func (e *Entry) Reschedule() {
 	}
 }
 
-// ClearTimers removes an entry past its retention from the due index, where it would otherwise stay until the table deletes
-// it. It returns whether the entry changed.
+// ClearTimers removes an entry past its retention from the due index, where it would otherwise stay until the table
+// deletes it. It returns whether the entry changed.
 func (e *Entry) ClearTimers(now time.Time) bool {
 	if !e.PastRetention(now) || e.DueAt.IsZero() {
 		return false
@@ -69,8 +69,8 @@ func (e *Entry) LookupDue(now time.Time) bool {
 	return e.pollable() && due(e.PollAt) || e.claimOpen() && due(e.Claim.CheckAt)
 }
 
-// WakesRelay is true if the stream must wake the relay for this version: the head of the outbox is active, was never
-// attempted, and no earlier version has woken the relay for it. The stream's filter reads it from an attribute of the item.
+// WakesRelay is true if the stream must wake the relay for this version. The head of the outbox is active and was never
+// attempted, and no earlier version has woken the relay for it. The stream's filter reads an attribute with this value.
 func (e *Entry) WakesRelay() bool {
 	head := e.activeHead()
 	return head != nil && head.Attempts == 0 && !head.RelayNotified
@@ -86,7 +86,8 @@ func DueShard(key Key) int {
 // String is the key as it is stored: kind#id.
 func (k Key) String() string { return string(k.Kind) + "#" + k.ID }
 
-// MerchantDay is the partition of the day index: the merchant's id and the UTC day. It is "" without a merchant or a day.
+// MerchantDay is the partition of the day index: the merchant's id and the UTC day. It is "" without a merchant or a
+// day.
 func MerchantDay(merchantID string, day time.Time) string {
 	if merchantID == "" || day.IsZero() {
 		return ""

@@ -6,11 +6,12 @@
 // Store inserts, replaces a version, and reads. It sends nothing to operators or merchants.
 //
 // An entry has two dimensions. State is where our call of the operator is; ApplyOutcome changes it. Status is what the
-// merchant is notified of; ApplyFinalStatus and ApplyReceipt change it. docs/architecture.md draws both, and lists every
-// write: its caller, its condition, and what it may change.
+// merchant is notified of; ApplyFinalStatus and ApplyReceipt change it. docs/architecture.md draws both, and lists
+// every write: its caller, its condition, and what it may change.
 //
 // Invariants: an entry is inserted before its operator is called. Version grows by one with each write. A final status
-// never changes. After an attempt with an unknown outcome, only a success, a final refusal or a manual resolution ends it.
+// never changes. After an attempt with an unknown outcome, only a success, a final refusal or a manual resolution ends
+// it.
 package ledger
 
 import "time"
@@ -86,10 +87,10 @@ type Entry struct {
 	MerchantID string
 	Merchant   string
 
-	// Version counts writes from 1. Owner is the fencing token of the attempt that owns the reservation, or owned it last.
-	// Writer is the random token of the write that stored this version: by it, a write whose response was lost recognises
-	// itself. Owner cannot serve for that. A callback writes without taking the reservation over, and the reservation's own
-	// next write would take the callback's version for its own.
+	// Version counts writes from 1. Owner is the fencing token of the attempt that owns the reservation, or owned it
+	// last. Writer is the random token of the write that stored this version: by it, a write whose response was lost
+	// recognises itself. Owner cannot serve for that. A callback writes without taking the reservation over, and the
+	// reservation's own next write would take the callback's version for its own.
 	Version int64
 	Owner   string
 	Writer  string
@@ -99,14 +100,15 @@ type Entry struct {
 	LeaseUntil time.Time // while Reserved
 	// EverUnknown is true after an attempt with an unknown outcome, until a proof that nothing was ever sent.
 	EverUnknown bool
-	// ReleasedBefore is true if an earlier attempt of the same request was released. It may have been sent, so the key stays
-	// bound to its body (decision "released").
+	// ReleasedBefore is true if an earlier attempt of the same request was released. It may have been sent, so the key
+	// stays bound to its body (decision "released").
 	ReleasedBefore bool
 	CreatedAt      time.Time // the first reservation
 	// SentAt is the earliest time at which an attempt that may have been applied can have been sent. The repeat window
 	// starts at it (decision "repeat-window"). A release moves it, because earlier attempts were certainly not applied.
 	SentAt time.Time
-	// ReservedAt is the last reservation. A payment's lifetime starts at it, because the operator accepted it after that.
+	// ReservedAt is the last reservation. A payment's lifetime starts at it, because the operator accepted it after
+	// that.
 	ReservedAt time.Time
 	UpdatedAt  time.Time
 	FinalAt    time.Time // when Status became final
@@ -134,14 +136,15 @@ type Entry struct {
 	Exponent     int
 	Currency     string
 	AmountAsSent string
-	// CountsDailyAmount is true if the amount counts against its merchant's limit of SentAt's day. Like SentAt, it is fixed
-	// by the first reservation, and again after a release (decision "merchant-limits").
+	// CountsDailyAmount is true if the amount counts against its merchant's limit of SentAt's day. Like SentAt, it is
+	// fixed by the first reservation, and again after a release (decision "merchant-limits").
 	CountsDailyAmount bool
 
 	// ResponseStatus and ResponseBody are the stored first response, without otp_code. ResponseStatus 0: none yet.
 	ResponseStatus int
 	ResponseBody   []byte
-	// OperatorReference is the operator's own id: serverReferenceCode, Transaction-id or the last segment of resourceURL.
+	// OperatorReference is the operator's own id: serverReferenceCode, Transaction-id or the last segment of
+	// resourceURL.
 	OperatorReference string
 
 	// Payments: the values that the notification and getStatus repeat.
@@ -159,35 +162,36 @@ type Entry struct {
 	Sender       string // senderAddress
 	CallbackData string
 
-	// Claim is a status that an operator's callback claimed and no lookup has confirmed yet. Conflicts are the reports that
-	// contradicted a final status or our amount, oldest first, at most MaxConflicts.
+	// Claim is a status that an operator's callback claimed and no lookup has confirmed yet. Conflicts are the reports
+	// that contradicted a final status or our amount, oldest first, at most MaxConflicts.
 	Claim     Claim
 	Conflicts []Conflict
 
-	// Outbox has the undelivered notifications, oldest first; only the first is ever attempted. Delivered has the delivered
-	// ones, oldest first, at most MaxDelivered: those that ReplayNotification can send again.
+	// Outbox has the undelivered notifications, oldest first; only the first is ever attempted. Delivered has the
+	// delivered ones, oldest first, at most MaxDelivered: those that ReplayNotification can send again.
 	Outbox    []Notification
 	Delivered []Notification
 	// FailedAttempts are the failed delivery attempts, oldest first, at most MaxAttempts.
 	FailedAttempts []FailedAttempt
-	// Replays are the manual replays of notifications, oldest first, at most MaxReplays. They are a field of their own: an
-	// older version keeps an unknown attribute, but would lose a new member of Delivered.
+	// Replays are the manual replays of notifications, oldest first, at most MaxReplays. They are a field of their own:
+	// an older version keeps an unknown attribute, but would lose a new member of Delivered.
 	Replays []ReplayRecord
 	// UserSMS is the state of the payer's SMS. While due, UserSMSAt is its next attempt; UserSMSAttempts counts them.
 	UserSMS         UserSMSState
 	UserSMSAt       time.Time
 	UserSMSAttempts int
-	// PollAt is the next lookup of a payment that is pending or unknown. For another unknown entry it is the next time that
-	// the sweep lists it for an operator of the service. PollAttempts counts both.
+	// PollAt is the next lookup of a payment that is pending or unknown. For another unknown entry it is the next time
+	// that the sweep lists it for an operator of the service. PollAttempts counts both.
 	PollAt       time.Time
 	PollAttempts int
 	// Manual is the manual resolution of an unknown outcome, if there was one.
 	Manual ManualResolution
-	// DueAt is when the sweep must process the entry; zero for never. Only Reschedule sets it, to the earliest of all timers.
+	// DueAt is when the sweep must process the entry; zero for never. Only Reschedule sets it, to the earliest of all
+	// timers.
 	DueAt time.Time
 
-	// Extra has the attributes that this version of the program does not know. They are written back as read, so that an
-	// older version beside a newer one loses nothing.
+	// Extra has the attributes that this version of the program does not know. They are written back as read, so that
+	// an older version beside a newer one loses nothing.
 	Extra any
 }
 
@@ -206,7 +210,7 @@ type Claim struct {
 type Conflict struct {
 	Status Status    `json:"su"`
 	Reason string    `json:"re"` // "final", "amount", "currency", "unconfirmed"
-	Source string    `json:"so"` // "callback", "getStatus", "answer" (the response to our own call)
+	Source string    `json:"so"` // "callback", "getStatus", "response" (to our own call), "manual"
 	At     time.Time `json:"at"`
 }
 

@@ -16,8 +16,8 @@ const MaxUpstreamKey = 64
 // most 20 characters and the "!" it stays within MaxUpstreamKey.
 const upstreamHash = 40
 
-// digest hashes a domain and parts, each after its length, so that different lists of parts never give the same input. An
-// empty part counts too: to append one changes every digest.
+// digest hashes a domain and parts, each after its length, so that different lists of parts never give the same input.
+// An empty part counts too: to append one changes every digest.
 func digest(domain string, parts ...[]byte) [sha256.Size]byte {
 	h := sha256.New()
 	var length [8]byte
@@ -43,8 +43,8 @@ func derive(domain string, texts ...string) string {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
 
-// ChargeID is the transaction id of a charge: derived from the merchant's immutable id and the clientCorrelator, or without
-// a correlator from the merchant's id and the referenceCode (decision "charge-repeat"). The two never collide.
+// ChargeID is the transaction id of a charge: derived from the merchant's immutable id and the clientCorrelator, or
+// without a correlator from the merchant's id and the referenceCode (decision "charge-repeat"). The two never collide.
 func ChargeID(merchantID, correlator, referenceCode string) string {
 	if correlator != "" {
 		return derive("charge/correlator", merchantID, correlator)
@@ -73,8 +73,8 @@ func NotificationID(key Key, status Status) string {
 	return derive("notification", string(key.Kind), key.ID, string(status))
 }
 
-// UpstreamKey is the key of a charge or an SMS at its operator (decision "upstream-key"): "<Name>.<clientCorrelator>", or
-// without a correlator "<Name>~<referenceCode>". If that is over MaxUpstreamKey characters, it is "<Name>!<hash>". A
+// UpstreamKey is the key of a charge or an SMS at its operator (decision "upstream-key"): "<Name>.<clientCorrelator>",
+// or without a correlator "<Name>~<referenceCode>". If that is over MaxUpstreamKey characters, it is "<Name>!<hash>". A
 // merchant's name has only letters and digits, so no two keys collide.
 func UpstreamKey(merchantName, correlator, referenceCode string) string {
 	key := merchantName + "." + correlator
@@ -88,8 +88,8 @@ func UpstreamKey(merchantName, correlator, referenceCode string) string {
 	return merchantName + "!" + hex.EncodeToString(sum[:])[:upstreamHash]
 }
 
-// Fingerprint is the SHA-256, in base64, of a request's canonical body and of its routing: the other values that decide who
-// pays and how (decision "fingerprint"). Never add, remove or reorder a routing value, not even an empty one: every
+// Fingerprint is the SHA-256, in base64, of a request's canonical body and of its routing: the other values that decide
+// who pays and how (decision "fingerprint"). Never add, remove or reorder a routing value, not even an empty one: every
 // stored fingerprint would differ, and every repeat of an older request would get 409. Append an optional value only to
 // requests that have it.
 func Fingerprint(canonicalBody []byte, routing ...string) string {

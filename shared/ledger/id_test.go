@@ -89,8 +89,8 @@ func TestUpstreamKeysNeverCollide(t *testing.T) {
 	})
 }
 
-// TestFingerprintOfAnOldRequestIsStable pins what the operations pass. An optional value that is always appended, even empty,
-// changes every stored fingerprint: each repeat of an older request would get 409.
+// TestFingerprintOfAnOldRequestIsStable pins what the operations pass. An optional value that is always appended, even
+// empty, changes every stored fingerprint: each repeat of an older request would get 409.
 func TestFingerprintOfAnOldRequestIsStable(t *testing.T) {
 	body := []byte(`{"amount":"500"}`)
 	golden := map[string]string{

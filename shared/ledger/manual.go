@@ -39,8 +39,8 @@ var (
 	ErrInvalidResolution = errors.New("this resolution does not apply to it")
 )
 
-// manualMargin is how long after its lease's end an attempt still counts as in flight for a manual resolution: the clock of
-// the engineer's machine decides.
+// manualMargin is how long after its lease's end an attempt still counts as in flight for a manual resolution: the
+// clock of the engineer's machine decides.
 const manualMargin = 2 * time.Minute
 
 // OutcomeUncertain is true if the outcome is unknown, the lease has lapsed, or no lookup has confirmed a claim.
@@ -48,8 +48,8 @@ func (e *Entry) OutcomeUncertain(now time.Time) bool {
 	return !e.StatusFinal() && (e.State == Unknown || e.LeaseLapsed(now) || e.Claim.Status != "")
 }
 
-// ResolveManually ends an unknown outcome by an engineer's decision (decision "unknown-by-hand"). It never changes a known
-// outcome, or one with an attempt in flight.
+// ResolveManually ends an unknown outcome by an engineer's decision (decision "unknown-by-hand"). It never changes a
+// known outcome, or one with an attempt in flight.
 //
 //   - A payment gets its final status, and the merchant is notified.
 //   - An applied charge is Done; the merchant's own repeat makes its response. One that was not applied is Refused.

@@ -2,8 +2,8 @@ package ledger
 
 import "time"
 
-// FastLease is how long only the relay, woken by the stream, may attempt a new notification; after it the sweep may claim
-// it. FastMargin is the part of it that must remain for a post without a claim: an older image is a redelivery.
+// FastLease is how long only the relay, woken by the stream, may attempt a new notification; after it the sweep may
+// claim it. FastMargin is the part of it that must remain for a post without a claim: an older image is a redelivery.
 const (
 	FastLease  = 60 * time.Second
 	FastMargin = 20 * time.Second
@@ -21,8 +21,8 @@ const (
 // active is true if the notification may be attempted: it is neither a dead letter nor parked.
 func (n *Notification) active() bool { return n.DeadReason == "" && !n.Parked }
 
-// OutboxHead is the one notification that may be attempted; nil for none. The others wait, also behind a dead letter or a
-// parked one, so that an earlier status is never delivered after a later one (decision "notification-order").
+// OutboxHead is the one notification that may be attempted; nil for none. The others wait, also behind a dead letter or
+// a parked one, so that an earlier status is never delivered after a later one (decision "notification-order").
 func (e *Entry) OutboxHead() *Notification {
 	if len(e.Outbox) == 0 {
 		return nil
@@ -69,17 +69,17 @@ func (e *Entry) scheduleHead(now time.Time) {
 	}
 }
 
-// markRelayNotified records, before a change, that the current version has woken the relay for its head. Without it, each
-// write before the delivery would wake the relay again, such as a conflict or the next status. The relay would post the
-// head twice, perhaps after the next status (decision "notification-order").
+// markRelayNotified records, before a change, that the current version has woken the relay for its head. Without it,
+// each write before the delivery would wake the relay again, such as a conflict or the next status. The relay would
+// post the head twice, perhaps after the next status (decision "notification-order").
 func (e *Entry) markRelayNotified() {
 	if head := e.OutboxHead(); head != nil {
 		head.RelayNotified = true
 	}
 }
 
-// ClaimDelivery makes the next attempt the caller's: Attempts grows by one, and no other caller attempts it before next. It
-// returns the notification to post, or nil if none is due.
+// ClaimDelivery makes the next attempt the caller's: Attempts grows by one, and no other caller attempts it before
+// next. It returns the notification to post, or nil if none is due.
 func (e *Entry) ClaimDelivery(now, next time.Time) *Notification {
 	head := e.activeHead()
 	if head == nil || head.NextAttemptAt.After(now) {
@@ -112,9 +112,9 @@ func (e *Entry) MarkDelivered(id string, now time.Time) bool {
 	return true
 }
 
-// RecordFailedAttempt records a failed attempt at the head; the next one is not before next. It returns false, and records
-// nothing, if a later attempt is in flight or id is no longer the head. a.Reason is a short text of ours without any value
-// of the merchant's.
+// RecordFailedAttempt records a failed attempt at the head; the next one is not before next. It returns false, and
+// records nothing, if a later attempt is in flight or id is no longer the head. a.Reason is a short text of ours
+// without any value of the merchant's.
 func (e *Entry) RecordFailedAttempt(id string, a FailedAttempt, next time.Time) bool {
 	head := e.headWithID(id)
 	if head == nil || head.Attempts > a.Number || head.DeadReason != "" {
@@ -131,8 +131,8 @@ func (e *Entry) RecordFailedAttempt(id string, a FailedAttempt, next time.Time) 
 // latest is the end of a list, at most limit long.
 func latest[T any](list []T, limit int) []T { return list[max(0, len(list)-limit):] }
 
-// DeadLetter gives up the head, with the reason. It stays in the outbox until it is replayed, and the others stay behind
-// it. It returns whether the entry changed.
+// DeadLetter makes the head a dead letter, with the reason. It stays in the outbox until it is replayed, and the others
+// stay behind it. It returns whether the entry changed.
 func (e *Entry) DeadLetter(id, reason string) bool {
 	head := e.headWithID(id)
 	if head == nil || head.DeadReason != "" || reason == "" {
@@ -143,8 +143,8 @@ func (e *Entry) DeadLetter(id, reason string) bool {
 	return true
 }
 
-// Postpone moves a due head to next without counting an attempt, because its endpoint is failing and gets few attempts at a
-// time. It returns whether the head was due.
+// Postpone moves a due head to next without counting an attempt, because its endpoint is failing and gets few attempts
+// at a time. It returns whether the head was due.
 func (e *Entry) Postpone(id string, now, next time.Time) bool {
 	head := e.headWithID(id)
 	if head == nil || !head.active() || head.NextAttemptAt.After(now) {
@@ -178,8 +178,8 @@ func (e *Entry) Unpark(now time.Time) bool {
 	return true
 }
 
-// ClaimUserSMS makes the next attempt at the payer's SMS the caller's: UserSMSAttempts grows by one, and no other caller
-// attempts it before next. It returns whether one is due.
+// ClaimUserSMS makes the next attempt at the payer's SMS the caller's: UserSMSAttempts grows by one, and no other
+// caller attempts it before next. It returns whether one is due.
 func (e *Entry) ClaimUserSMS(now, next time.Time) bool {
 	if e.UserSMS != UserSMSDue || e.UserSMSAt.After(now) {
 		return false
@@ -190,8 +190,8 @@ func (e *Entry) ClaimUserSMS(now, next time.Time) bool {
 	return true
 }
 
-// RecordUserSMS records the state of the payer's SMS: permanently sent, failed or unknown, or due again at next. It returns
-// whether one was due.
+// RecordUserSMS records the state of the payer's SMS: permanently sent, failed or unknown, or due again at next. It
+// returns whether one was due.
 func (e *Entry) RecordUserSMS(state UserSMSState, next time.Time) bool {
 	if e.UserSMS != UserSMSDue {
 		return false

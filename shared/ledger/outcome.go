@@ -16,8 +16,8 @@ const (
 type CallOutcome struct {
 	// State is Done, Refused, Unknown or Released.
 	State State
-	// Status is Pending for a payment that is done or unknown, and the status in the response to an SMS, if any. A refused
-	// payment becomes Failed without it. Every other final status of a payment comes only by ApplyFinalStatus.
+	// Status is Pending for a payment that is done or unknown, and the status in the response to an SMS, if any. A
+	// refused payment becomes Failed without it. Every other final status of a payment comes only by ApplyFinalStatus.
 	Status Status
 	// ResponseStatus and ResponseBody are the response to store and to replay, without otp_code; 0 for none. They are
 	// stored with Unknown too: tpe and ussd respond 201 pending.
@@ -25,12 +25,12 @@ type CallOutcome struct {
 	ResponseBody      []byte
 	OperatorReference string
 	NotifToken        string
-	// UnbindBody goes with Released. Nothing that may have been applied was sent under this key, so it binds no body: the
-	// referenceCode is taken, or the amount is over its merchant's limit. An earlier release still binds its body, because
-	// that attempt may have been sent.
+	// UnbindBody goes with Released. Nothing that may have been applied was sent under this key, so it binds no body:
+	// the referenceCode is taken, or the amount is over its merchant's limit. An earlier release still binds its body,
+	// because that attempt may have been sent.
 	UnbindBody bool
-	// FirstPollAt is the first lookup of a pending payment, or when the sweep first processes an unknown entry; zero for
-	// FirstPollAfter or StaleAfter from now.
+	// FirstPollAt is the first lookup of a pending payment, or when the sweep first processes an unknown entry; zero
+	// for FirstPollAfter or StaleAfter from now.
 	FirstPollAt time.Time
 }
 
@@ -46,9 +46,9 @@ func (e *Entry) BeginReservation(owner string, now time.Time) {
 	e.Reschedule()
 }
 
-// TakeOver returns the entry after incoming's attempt took it over: a new owner and lease, and the next version. Operator,
-// account, upstream key, ids and CreatedAt stay as first reserved. Only after a release that binds no body do incoming's
-// fields replace them. The caller has checked with Decide that a takeover is allowed.
+// TakeOver returns the entry after incoming's attempt took it over: a new owner and lease, and the next version.
+// Operator, account, upstream key, ids and CreatedAt stay as first reserved. Only after a release that binds no body do
+// incoming's fields replace them. The caller has checked with Decide that a takeover is allowed.
 func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 	next := e.Clone()
 	next.ReleasedBefore = e.ReleasedBefore || e.State == Released
@@ -72,13 +72,13 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 	return next
 }
 
-// ApplyOutcome applies the outcome of owner's operator call, and returns whether the entry changed. The caller responds by
-// the entry afterwards, not by the outcome: another attempt or a callback may have come first.
+// ApplyOutcome applies the outcome of owner's operator call, and returns whether the entry changed. The caller responds
+// by the entry afterwards, not by the outcome: another attempt or a callback may have come first.
 //
 //   - The owner's outcome applies to its reservation, also after the sweep has marked that as lapsed (Unknown).
-//   - A success is never lost. It makes a reserved, unknown or released entry Done, whichever attempt owns it, because all
-//     attempts use one upstream key. The successor's own outcome then changes nothing. Only after a final refusal is the
-//     success kept as a conflict.
+//   - A success is never lost. It makes a reserved, unknown or released entry Done, also if another attempt owns it,
+//     because all attempts use one upstream key. The successor's own outcome then changes nothing. After a final
+//     refusal the success is kept as a conflict.
 //   - Every other outcome of a former owner is dropped: the successor's counts.
 //   - After an unknown attempt a release proves nothing: the entry stays Unknown (decision "unknown-sticks"). Only
 //     UnbindBody releases it all the same.
@@ -131,7 +131,8 @@ func (e *Entry) applySuccess(outcome CallOutcome, now time.Time) bool {
 	return true
 }
 
-// applyUnknown makes the entry unknown. It is done if the operator has reported already and the merchant has a response.
+// applyUnknown makes the entry unknown. It is done if the operator has reported already and the merchant has a
+// response.
 func (e *Entry) applyUnknown(outcome CallOutcome, now time.Time) {
 	e.State, e.EverUnknown = Unknown, true
 	if outcome.State == Unknown {
@@ -164,7 +165,7 @@ func (e *Entry) contradictsRefusal() bool {
 	return e.Status == Successful || e.Claim.Status == Successful || (e.Kind == SMS && e.Status != "")
 }
 
-// releasable is true if "certainly not applied" holds for the whole entry, not only for this attempt.
+// releasable is true if no attempt of the entry can have been applied, not only this one.
 func (e *Entry) releasable(unbind bool) bool {
 	if e.reportedByOperator() || e.Claim.Status != "" {
 		return false
@@ -172,8 +173,8 @@ func (e *Entry) releasable(unbind bool) bool {
 	return unbind || !e.EverUnknown
 }
 
-// finishRefused makes a refused payment failed, and gives a refused message the outcome's status. It notifies nothing: the
-// merchant gets the refusal as its response.
+// finishRefused makes a refused payment failed, and gives a refused message the outcome's status. It notifies nothing:
+// the merchant gets the refusal as its response.
 func (e *Entry) finishRefused(outcome CallOutcome, now time.Time) {
 	switch {
 	case e.StatusFinal():

@@ -9,7 +9,7 @@ import (
 // MaxConflicts bounds the conflicts of an entry. Each is kept once, and there are fewer kinds of them.
 const MaxConflicts = 20
 
-// Why a report is kept as a conflict, and the source of one that is neither a callback nor a lookup.
+// The reasons and the sources of conflicts.
 const (
 	reasonFinal       = "final"
 	reasonUnconfirmed = "unconfirmed"
@@ -33,8 +33,8 @@ const (
 type StatusReport struct {
 	Status Status // Successful, Failed, Cancelled or Expired
 	Source string // "callback" or "getStatus"
-	// HasAmount is true if the operator reported the amount. AmountMinor is in the currency's minor units, -1 if the text
-	// was not an amount. Currency is "" if none was reported.
+	// HasAmount is true if the operator reported the amount. AmountMinor is in the currency's minor units, -1 if the
+	// text was not an amount. Currency is "" if none was reported.
 	HasAmount   bool
 	AmountMinor int64
 	Currency    string
@@ -45,10 +45,10 @@ type StatusReport struct {
 	UserSMS bool
 }
 
-// ApplyFinalStatus applies a confirmed final status of a payment (decisions "pay-statuses" and "pay-claims"). Applied: the
-// status is final, and its notification is in the outbox, for FastLease the relay's. A report with another final status,
-// amount or currency than ours is kept as a conflict and never applied. After a release only a success applies: a failure
-// adds nothing to "certainly not applied".
+// ApplyFinalStatus applies a confirmed final status of a payment (decisions "pay-statuses" and "pay-claims"). Applied:
+// the status is final, and its notification is in the outbox, for FastLease the relay's. A report with another final
+// status, amount or currency than ours is kept as a conflict and never applied. After a release only a success applies:
+// a failure adds nothing to "certainly not applied".
 func (e *Entry) ApplyFinalStatus(r StatusReport, now time.Time) Effect {
 	if e.Kind != Payment || !r.Status.endsPayment() {
 		return Unchanged
@@ -72,8 +72,8 @@ func (e *Entry) ApplyFinalStatus(r StatusReport, now time.Time) Effect {
 	return Applied
 }
 
-// rejectClaim ends an open claim of success on a released payment after the operator has confirmed the release: no lookup
-// is left to make. Without a claim it is Unchanged.
+// rejectClaim ends an open claim of success on a released payment after the operator has confirmed the release: no
+// lookup is left to make. Without a claim it is Unchanged.
 func (e *Entry) rejectClaim(now time.Time) Effect {
 	if e.Claim.Status == "" {
 		return Unchanged
@@ -130,8 +130,8 @@ func (e *Entry) AddClaim(claim Claim, now time.Time) Effect {
 	return Applied
 }
 
-// ReschedulePoll records a lookup without a final result, or one that is about to be made: the next one, also that of an
-// open claim, is at next.
+// ReschedulePoll records a lookup without a final result, or one that is about to be made: the next one, also that of
+// an open claim, is at next.
 func (e *Entry) ReschedulePoll(next time.Time) {
 	if !e.pollable() && !e.claimOpen() {
 		return
@@ -144,8 +144,8 @@ func (e *Entry) ReschedulePoll(next time.Time) {
 	e.Reschedule()
 }
 
-// Expire ends a payment at the end of its lifetime, if a successful getStatus still reports it as pending or does not know
-// it (decision "pay-poll"). Unchanged: it is too early, the status is final, or a claim of success is open.
+// Expire ends a payment at the end of its lifetime, if a successful getStatus still reports it as pending or does not
+// know it (decision "pay-poll"). Unchanged: it is too early, the status is final, or a claim of success is open.
 func (e *Entry) Expire(lifetime time.Duration, now time.Time) Effect {
 	if now.Sub(e.ReservedAt) < lifetime || e.Claim.Status == Successful || e.StatusFinal() {
 		return Unchanged

@@ -19,10 +19,10 @@ func (s Status) progress() int {
 	}
 }
 
-// ApplyReceipt applies an operator's delivery receipt (decision "sms-receipts"). A further status is Applied, and goes to
-// the outbox once if the merchant requested receipts. The same status, a step back, and any status after a final one are
-// Unchanged. It may come before the response to our own call. A receipt proves that the message was sent, so an unknown or
-// released message becomes Done.
+// ApplyReceipt applies an operator's delivery receipt (decision "sms-receipts"). A further status is Applied, and goes
+// to the outbox once if the merchant requested receipts. The same status, a step back, and any status after a final one
+// are Unchanged. It may come before the response to our own call. A receipt proves that the message was sent, so an
+// unknown or released message becomes Done.
 func (e *Entry) ApplyReceipt(status Status, now time.Time) Effect {
 	if e.Kind != SMS || status.progress() <= e.Status.progress() {
 		return Unchanged

@@ -8,10 +8,10 @@ import (
 // MaxReplays bounds the replays that an entry remembers: one ReplayRecord per notification and replay.
 const MaxReplays = 24
 
-// ReplayNotification sends a notification again from its first attempt, under its own id: one that waits, is parked, is a
-// dead letter, or was delivered. All notifications delivered after a delivered one go again too, in order, so that the
-// latest status is the last one that the merchant gets. Replays keeps their values from before. It returns whether there
-// is such a notification.
+// ReplayNotification sends a notification again from its first attempt, under its own id: one that waits, is parked, is
+// a dead letter, or was delivered. All notifications delivered after a delivered one go again too, in order, so that
+// the latest status is the last one that the merchant gets. Replays keeps their values from before. It returns whether
+// there is such a notification.
 func (e *Entry) ReplayNotification(id string, now time.Time) bool {
 	hasID := func(n Notification) bool { return n.ID == id }
 	if at := slices.IndexFunc(e.Delivered, hasID); at >= 0 {
@@ -42,8 +42,8 @@ func (e *Entry) ReplayNotification(id string, now time.Time) bool {
 	return true
 }
 
-// trimReplays drops the oldest replays over MaxReplays, except those with a status's first delivery. For as long as an entry
-// lives, people need the proof that the merchant was notified, and when.
+// trimReplays drops the oldest replays over MaxReplays, except those with a status's first delivery. For as long as an
+// entry lives, people need the proof that the merchant was notified, and when.
 func (e *Entry) trimReplays() {
 	for len(e.Replays) > MaxReplays {
 		proved := map[Status]bool{}

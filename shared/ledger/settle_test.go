@@ -189,8 +189,8 @@ func TestOutcomeAfterAReport(t *testing.T) {
 	}
 }
 
-// TestOutcomeByAFormerOwner: its lease lapsed and another attempt took the entry over. Its success is never lost; whatever
-// else it saw is its successor's to say.
+// TestOutcomeByAFormerOwner: its lease lapsed and another attempt took the entry over. Its success is never lost;
+// whatever else it saw is its successor's to say.
 func TestOutcomeByAFormerOwner(t *testing.T) {
 	take := func(e *ledger.Entry) {
 		next := e.TakeOver(reserved(e.Kind), "successor", start.Add(time.Minute))

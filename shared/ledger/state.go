@@ -34,7 +34,7 @@ func (s Status) endsPayment() bool {
 	return s == Successful || s == Failed || s == Cancelled || s == Expired
 }
 
-// StatusFinal is true if the entry's status is final. It says nothing about State: a charge has no status.
+// StatusFinal is true if the entry's status is final. State is another dimension: a charge that is Done has no status.
 func (e *Entry) StatusFinal() bool { return e.Status.Final() }
 
 // NotApplied is true if the entry certainly moved no money: it was refused or released, or it is a payment with a final
@@ -43,8 +43,8 @@ func (e *Entry) NotApplied() bool {
 	return e.State == Refused || e.State == Released || e.Status.endsPayment() && e.Status != Successful
 }
 
-// reportedByOperator is true if the operator reported the result other than in its response to our call: a payment's final
-// status, or any receipt of an SMS.
+// reportedByOperator is true if the operator reported the result other than in its response to our call: a payment's
+// final status, or any receipt of an SMS.
 func (e *Entry) reportedByOperator() bool {
 	switch e.Kind {
 	case Payment:
@@ -71,7 +71,7 @@ func (e *Entry) Clone() *Entry {
 	return &c
 }
 
-// truncateTimes gives every time the stored precision, so that the entry in memory equals the one read back.
+// truncateTimes cuts every time to the stored precision, so that the entry in memory equals the one read back.
 func (e *Entry) truncateTimes() {
 	times := []*time.Time{
 		&e.LeaseUntil, &e.CreatedAt, &e.SentAt, &e.ReservedAt, &e.UpdatedAt, &e.FinalAt, &e.ExpireAt, &e.UserSMSAt,

@@ -17,12 +17,12 @@ type Writer interface {
 	// ExpireAt not after e.UpdatedAt. It returns nil if the entry is stored, else the existing entry.
 	Insert(ctx context.Context, e *Entry) (existing *Entry, err error)
 
-	// Replace stores e in one conditional put. The stored entry must have the version e.Version-1. It returns nil if e is
-	// stored, else the existing entry; ErrNotFound if there is none.
+	// Replace stores e in one conditional put. The stored entry must have the version e.Version-1. It returns nil if e
+	// is stored, else the existing entry; ErrNotFound if there is none.
 	Replace(ctx context.Context, e *Entry) (existing *Entry, err error)
 
-	// ClaimReference binds a merchant's referenceCode to a charge in one conditional put. The reference must be free, or
-	// bound to this charge. It returns the id of the charge that owns the reference afterwards.
+	// ClaimReference binds a merchant's referenceCode to a charge in one conditional put. The reference must be free,
+	// or bound to this charge. It returns the id of the charge that owns the reference afterwards.
 	ClaimReference(ctx context.Context, merchantID, referenceCode, chargeID string) (ownerChargeID string, err error)
 }
 
@@ -34,8 +34,8 @@ type Reader interface {
 
 // DueQueue is the part of a store that the sweep reads.
 type DueQueue interface {
-	// DueKeys lists up to limit keys of a shard that are due at or before a time, oldest first. It costs one query of the
-	// sparse index. The index lags: read the entry before acting.
+	// DueKeys lists up to limit keys of a shard that are due at or before a time, oldest first. It costs one query of
+	// the sparse index. The index lags: read the entry before acting.
 	DueKeys(ctx context.Context, shard int, before time.Time, limit int) ([]Key, error)
 }
 

@@ -24,9 +24,9 @@ func (v Verdict) String() string {
 	return names[v]
 }
 
-// Decide compares a request with the entry that has its key. TakenOver means that the caller may try to take existing over.
-// An entry past its retention counts as absent. repeatSafeFor is how long after SentAt existing's operator treats a repeat
-// under the same upstream key as the same transaction; 0 for never (decision "repeat-window").
+// Decide compares a request with the entry that has its key. TakenOver means that the caller may try to take existing
+// over. An entry past its retention counts as absent. repeatSafeFor is how long after SentAt existing's operator treats
+// a repeat under the same upstream key as the same transaction; 0 for never (decision "repeat-window").
 func Decide(existing, incoming *Entry, now time.Time, repeatSafeFor time.Duration) Verdict {
 	if existing == nil || existing.PastRetention(now) {
 		return NewReservation
@@ -60,7 +60,7 @@ func Decide(existing, incoming *Entry, now time.Time, repeatSafeFor time.Duratio
 
 // decideCharge follows decisions "charge-repeat" and "charge-unknown": a repeat is never an error, but another body is
 // never sent. A charge that was manually resolved as applied has no response yet. The same request makes it; any other
-// request gets KeyTaken, because its body says nothing about the charge (decision "unknown-by-hand").
+// request gets KeyTaken, because it may describe another charge (decision "unknown-by-hand").
 func decideCharge(existing *Entry, same bool, repeat Verdict) Verdict {
 	known := existing.State == Done || existing.State == Refused
 	switch {
@@ -75,8 +75,8 @@ func decideCharge(existing *Entry, same bool, repeat Verdict) Verdict {
 	}
 }
 
-// decidePayment follows decisions "pay-repeat" and "pay-unknown" for the same body. A payment with a final status is never
-// sent again, even if no response was stored: getStatus reports it.
+// decidePayment follows decisions "pay-repeat" and "pay-unknown" for the same body. A payment with a final status is
+// never sent again, even if no response was stored: getStatus reports it.
 func decidePayment(existing *Entry, repeat Verdict) Verdict {
 	switch {
 	case existing.ResponseStatus != 0:

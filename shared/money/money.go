@@ -1,8 +1,7 @@
 // Package money reads and writes amounts as whole minor units: an integer and the currency's exponent.
 //
-// It knows no currencies and no countries (package market does), and never rounds: an amount that cannot be held
-// exactly is an error. Its invariant: no float anywhere, and Parse(Format(m, e), e) is m for every positive m that
-// Parse can return.
+// It has no currencies and no countries (package market has), and never rounds: an amount that has no exact form is an
+// error. Its invariant: no float anywhere, and Parse(Format(m, e), e) is m for every positive m that Parse can return.
 package money
 
 import (
@@ -22,14 +21,14 @@ const (
 
 // The errors of Parse and ParseMinorUnits. Their texts hold no part of the amount.
 var (
-	// ErrFormat: not up to 12 digits, then perhaps a point and up to 48 digits. Signs, exponents, spaces, a bare point
-	// and digits other than 0 to 9 are of no good form.
+	// ErrFormat: not 1 to 12 digits, optionally with a point and 1 to 48 digits. Signs, exponents, spaces, a bare point
+	// and digits other than 0 to 9 are refused.
 	ErrFormat = errors.New("money: not a plain decimal amount")
 	// ErrPrecision: more decimals than the currency has, other than zeros.
 	ErrPrecision = errors.New("money: more decimals than the currency has")
 	// ErrNotPositive: the amount is zero.
 	ErrNotPositive = errors.New("money: amount is not positive")
-	// ErrExponent: the exponent is outside 0 to MaxExponent, a fault of the caller.
+	// ErrExponent: the exponent is outside 0 to MaxExponent, which is a bug of the caller.
 	ErrExponent = errors.New("money: exponent out of range")
 )
 
@@ -62,9 +61,9 @@ func Parse(text string, exponent int) (minor int64, err error) {
 	return minor, nil
 }
 
-// ParseMinorUnits reads a charge amount of DR Congo: a whole number of units, where 100 units are 1 USD, so that the result
-// is at the same time the amount in US cents: "15" and "15.00" are 15, which is 0.15 USD (specification, Limits;
-// decision "charge-odc-unit"). It fails as Parse does; a part of a unit is ErrPrecision.
+// ParseMinorUnits reads a charge amount of DR Congo: a whole number of units. 100 units are 1 USD, so a unit is a US
+// cent: "15" and "15.00" are 15, which is 0.15 USD (specification, Limits; decision "charge-odc-unit"). It fails as
+// Parse does; a part of a unit is ErrPrecision.
 func ParseMinorUnits(text string) (units int64, err error) { return Parse(text, 0) }
 
 // Format writes minor units with exactly exponent decimals: 1500 with exponent 3 is "1.500". A negative exponent
@@ -87,13 +86,5 @@ func Format(minor int64, exponent int) string {
 
 // isDigits is true for 1 to limit digits 0 to 9.
 func isDigits(text string, limit int) bool {
-	if len(text) == 0 || len(text) > limit {
-		return false
-	}
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return false
-		}
-	}
-	return true
+	return text != "" && len(text) <= limit && strings.Trim(text, "0123456789") == ""
 }

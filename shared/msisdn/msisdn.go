@@ -1,11 +1,12 @@
-// Package msisdn reads the telephone numbers of purchasers and the sender addresses of SMS, and masks numbers for logs.
+// Package msisdn reads the telephone numbers of payers and the sender addresses of SMS, and masks numbers for logs.
 //
-// It checks the form and the length that a country's number plan gives, not whether a number is assigned. Its
-// invariant: a Number is complete, so that two ways of writing one number give equal Numbers.
+// It checks the form and the length against a country's number plan, not whether a number is assigned. Its invariant: a
+// Number is complete, so that two forms of one number give equal Numbers.
 package msisdn
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"mobilegateway/shared/market"
@@ -21,7 +22,7 @@ var (
 	ErrLength = errors.New("msisdn: not a number of the country's plan")
 )
 
-// Number is a subscriber's number. The zero value is no number. Numbers compare with ==.
+// Number is a subscriber's number. The zero value means none. Numbers compare with ==.
 type Number struct {
 	callingCode string
 	national    string
@@ -30,14 +31,14 @@ type Number struct {
 // E164 writes the number in the international form of ITU-T E.164: "+", calling code, national number.
 func (n Number) E164() string { return "+" + n.callingCode + n.national }
 
-// National writes the national (significant) number: no trunk zero, but with the leading zero that belongs to the
-// number itself in Ivory Coast and Burkina Faso.
+// National writes the national (significant) number: without a trunk zero, but with a leading zero that is part of the
+// number, as in Ivory Coast and Burkina Faso.
 func (n Number) National() string { return n.national }
 
-// Parse reads a number of country c. It accepts the international form with "+", "00" or the bare calling code, and
-// the national form; the latter also with one trunk zero, but for countries whose own numbers begin with zero
-// (market.Country.KeepsLeadingZero), where a further zero can only be a slip. Spaces, hyphens and parentheses are not
-// accepted (decision "msisdn-forms"). It fails with ErrFormat, ErrCountry or ErrLength.
+// Parse reads a number of country c in the international form, with "+", "00" or the bare calling code, or in the
+// national form. The national form may have one trunk zero, unless the country's own numbers begin with zero
+// (market.Country.KeepsLeadingZero): a further zero is then an error. Spaces, hyphens and parentheses are not accepted
+// (decision "msisdn-forms"). It fails with ErrFormat, ErrCountry or ErrLength.
 func Parse(text string, c market.Country) (Number, error) {
 	rest, international := strings.CutPrefix(text, "+")
 	if !isDigits(rest) {
@@ -47,16 +48,15 @@ func Parse(text string, c market.Country) (Number, error) {
 		rest, international = strings.CutPrefix(rest, "00")
 	}
 	national := rest
-	if international {
-		remainder, sameCountry := strings.CutPrefix(rest, c.CallingCode)
-		if !sameCountry {
-			return Number{}, ErrCountry
-		}
-		national = remainder
-	} else if remainder, hasCallingCode := strings.CutPrefix(rest, c.CallingCode); hasCallingCode && matchesNumberPlan(remainder, c) {
-		national = remainder
-	} else if remainder, hasTrunkZero := strings.CutPrefix(rest, "0"); hasTrunkZero && !c.KeepsLeadingZero {
-		national = remainder
+	withoutCode, hasCode := strings.CutPrefix(rest, c.CallingCode)
+	withoutZero, hasZero := strings.CutPrefix(rest, "0")
+	switch {
+	case international && !hasCode:
+		return Number{}, ErrCountry
+	case international || hasCode && matchesNumberPlan(withoutCode, c):
+		national = withoutCode
+	case hasZero && !c.KeepsLeadingZero:
+		national = withoutZero
 	}
 	if !matchesNumberPlan(national, c) {
 		return Number{}, ErrLength
@@ -64,25 +64,14 @@ func Parse(text string, c market.Country) (Number, error) {
 	return Number{callingCode: c.CallingCode, national: national}, nil
 }
 
-// matchesNumberPlan is true for a national number of a length of the country, and without a leading zero where none begins so.
+// matchesNumberPlan is true for a national number with a length of the country, and with a leading zero only where
+// numbers have one.
 func matchesNumberPlan(national string, c market.Country) bool {
 	if strings.HasPrefix(national, "0") && !c.KeepsLeadingZero {
 		return false
 	}
-	for _, length := range c.NationalLengths {
-		if len(national) == length {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.NationalLengths, len(national))
 }
 
 // isDigits is true for at least one digit, and nothing else.
-func isDigits(text string) bool {
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return false
-		}
-	}
-	return text != ""
-}
+func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }

@@ -1,10 +1,12 @@
-// Package oneapi renders every error of the API in the one shape that the specification's error family has, from three
-// tables: the messages of the wire, the kinds of faults, and the specification's internal codes (PDK). It also reads
-// that shape where an operator sends it.
+// Package oneapi renders every error of the API in the one shape of the specification's error family. It has three
+// tables: the messages of the wire, the kinds of faults, and the specification's internal codes (PDK). It also decodes
+// an operator's error of that shape.
 //
-// It decides nothing about outcomes. Its invariant: Render is the only place that turns an error into an answer, and
-// what it writes comes from the tables, the fault's part and value, or an operator's exception; never from a cause.
+// It decides nothing about outcomes. Its invariant: only Render turns an error into a response. The response's values
+// come from the tables, the fault's part and value, or an operator's exception, and never from a cause.
 package oneapi
+
+import "slices"
 
 // Exception is which of the two members of requestError holds a message.
 type Exception string
@@ -19,15 +21,15 @@ const (
 type Message struct {
 	// ID is the messageId on the wire.
 	ID string
-	// Text keeps its literal %1 and %2; the values stand in variables (decision "error-shape").
+	// Text keeps its literal %1 and %2; the values are in variables (decision "error-shape").
 	Text string
 	// Exception is the member of requestError.
 	Exception Exception
-	// Status is the HTTP status, where the kind of fault does not say another.
+	// Status is the HTTP status, unless the kind of fault has another one.
 	Status int
 }
 
-// messages stand in the order of decision "error-table", then that of decision "authentication".
+// messages are in the order of decision "error-table", then that of decision "authentication".
 var messages = []Message{
 	{"SVC0001", "A service error occurred. Error code is %1", ServiceException, 500},
 	{"SVC0002", "Invalid input value for message part %1", ServiceException, 400},
@@ -46,16 +48,18 @@ var messages = []Message{
 	{"900906", "No matching resource found", PolicyException, 404},
 }
 
-// Messages returns the table of messages, for documentation and for tests that compare API Gateway's own answers with
-// it.
-func Messages() []Message { return append([]Message(nil), messages...) }
+// Messages returns a copy of the table of messages, for documentation and for tests of API Gateway's own responses.
+func Messages() []Message { return slices.Clone(messages) }
 
 // findMessage finds a row of the table.
 func findMessage(id string) (Message, bool) {
-	for _, m := range messages {
-		if m.ID == id {
-			return m, true
-		}
+	return find(messages, func(m Message) bool { return m.ID == id })
+}
+
+// find returns the first row of a table that matches.
+func find[T any](table []T, match func(T) bool) (row T, found bool) {
+	if i := slices.IndexFunc(table, match); i >= 0 {
+		return table[i], true
 	}
-	return Message{}, false
+	return row, false
 }

@@ -10,10 +10,10 @@ import (
 // MaxOperatorBody is the limit of an operator's error body in bytes; a longer one is not read.
 const MaxOperatorBody = 64 << 10
 
-// renderOperatorException makes the answer of an operator's exception that is passed on. Text and status are ours where our
-// table has the messageId; else the text is the operator's, and the status 400 for SVC, 403 for POL. An
-// operator's SVC0001 was certainly not applied: 503 with Retry-After where it said 503, else 502 (decision
-// "error-table"). false for a messageId of another form.
+// renderOperatorException makes the response that passes on an operator's exception. Text and status are ours if our
+// table has the messageId; else the text is the operator's, and the status 400 for SVC, 403 for POL. After an
+// operator's SVC0001 the request was certainly not applied: 503 with Retry-After if its status was 503, else 502
+// (decision "error-table"). It returns false for a messageId of another form.
 func renderOperatorException(o *fault.OperatorException) (ErrorResponse, bool) {
 	if o == nil {
 		return ErrorResponse{}, false
@@ -46,25 +46,26 @@ func renderOperatorException(o *fault.OperatorException) (ErrorResponse, bool) {
 	return response, true
 }
 
-// exceptionOfMessageID tells the exception and the status of a messageId by its form, SVCnnnn or POLnnnn. The codes 900nnn are not
-// passed on: between the operator and us they speak of our credentials, not of the merchant's (decision "outcomes").
+// exceptionOfMessageID returns the exception and the status of a messageId by its form, SVCnnnn or POLnnnn. The codes
+// 900nnn are not passed on: they concern our credentials at the operator, not the merchant's (decision "outcomes").
 func exceptionOfMessageID(id string) (exception Exception, status int, ok bool) {
-	switch {
-	case len(id) == 7 && strings.HasPrefix(id, "SVC") && isDigits(id[3:]):
+	if len(id) != 7 || strings.Trim(id[3:], "0123456789") != "" {
+		return "", 0, false
+	}
+	switch id[:3] {
+	case "SVC":
 		return ServiceException, 400, true
-	case len(id) == 7 && strings.HasPrefix(id, "POL") && isDigits(id[3:]):
+	case "POL":
 		return PolicyException, 403, true
 	default:
 		return "", 0, false
 	}
 }
 
-func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
-
-// DecodeRequestError recognises the error shape in a body that an operator sent: an object requestError with a serviceException or
-// policyException that has a messageId of 1 to 32 letters, digits, "_" and "-". It tolerates more fields, a missing
-// text, and variables that are no texts; text and variables come back bounded (256 characters, 8 variables) and
-// printable. HTTPStatus is the caller's to set. false: the body is not of the shape, or over MaxOperatorBody.
+// DecodeRequestError decodes an operator's body of the error shape: an object requestError with a serviceException or a
+// policyException. Its messageId must have 1 to 32 letters, digits, "_" and "-". More fields, a missing text, and
+// variables of other types are accepted. Text and variables are bounded (256 characters, 8 variables) and made
+// printable. The caller sets HTTPStatus. It returns false for a body of another shape, or over MaxOperatorBody.
 func DecodeRequestError(body []byte) (*fault.OperatorException, bool) {
 	if len(body) > MaxOperatorBody {
 		return nil, false
@@ -72,13 +73,11 @@ func DecodeRequestError(body []byte) (*fault.OperatorException, bool) {
 	var wire struct {
 		RequestError map[string]json.RawMessage `json:"requestError"`
 	}
-	err := json.Unmarshal(body, &wire)
-	if err != nil {
+	if json.Unmarshal(body, &wire) != nil {
 		return nil, false
 	}
 	for _, member := range []Exception{ServiceException, PolicyException} {
-		decoded, ok := decodeException(wire.RequestError[string(member)])
-		if ok {
+		if decoded, ok := decodeException(wire.RequestError[string(member)]); ok {
 			return decoded, true
 		}
 	}
@@ -94,8 +93,7 @@ func decodeException(raw json.RawMessage) (*fault.OperatorException, bool) {
 		Text      json.RawMessage `json:"text"`
 		Variables json.RawMessage `json:"variables"`
 	}
-	err := json.Unmarshal(raw, &wire)
-	if err != nil {
+	if json.Unmarshal(raw, &wire) != nil {
 		return nil, false
 	}
 	id := scalarText(wire.MessageID)
@@ -114,25 +112,23 @@ const messageCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 // decodeVariables reads an array, or a single value as an array of one.
 func decodeVariables(raw json.RawMessage) []string {
 	var items []json.RawMessage
-	err := json.Unmarshal(raw, &items)
-	if err != nil {
+	if json.Unmarshal(raw, &items) != nil {
 		if single := scalarText(raw); single != "" {
 			return boundedVariables([]string{single})
 		}
 		return []string{}
 	}
-	variables := []string{}
-	for _, item := range items[:min(len(items), maxVariables)] {
-		variables = append(variables, scalarText(item))
+	variables := make([]string, len(items))
+	for i, item := range items {
+		variables[i] = scalarText(item)
 	}
 	return boundedVariables(variables)
 }
 
-// scalarText gives a JSON text's characters, a number or a truth value as written, and "" for everything else.
+// scalarText returns a JSON text's characters, a number or a truth value as written, and "" for every other value.
 func scalarText(raw json.RawMessage) string {
 	var text string
-	err := json.Unmarshal(raw, &text)
-	if err == nil {
+	if json.Unmarshal(raw, &text) == nil {
 		return text
 	}
 	if len(raw) == 0 || strings.ContainsRune("{[n\"", rune(raw[0])) {
@@ -141,7 +137,7 @@ func scalarText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// boundedVariables is never nil.
+// boundedVariables cuts the variables to their limits. It never returns nil.
 func boundedVariables(values []string) []string {
 	limited := []string{}
 	for _, v := range values[:min(len(values), maxVariables)] {

@@ -1,6 +1,8 @@
 package oneapi
 
-// VariableSource says how the %1 of an internal code is made.
+import "slices"
+
+// VariableSource is the source of an internal code's %1.
 type VariableSource int
 
 // The sources, in the specification's words.
@@ -8,10 +10,10 @@ const (
 	FromCode          VariableSource = iota // the internal code itself
 	FromSenderAddress                       // senderAddress value
 	FromRecipient                           // address value
-	FromCorrelator                          // clientCorrelator value; %2, listed without a description, is the message part
-	FromPartName                            // the message part (decision "error-table": a missing value has no value to show)
+	FromCorrelator                          // clientCorrelator value; %2 is the message part
+	FromPartName                            // the message part (decision "error-table": there is no value to show)
 	FromMaxLength                           // the maximum message length
-	FromFixedText                           // Row.Fixed
+	FromFixedText                           // PDKCode.FixedText
 )
 
 // PDKCode is a row of the specification's table of SMS internal error codes (specification, Errors).
@@ -22,7 +24,7 @@ type PDKCode struct {
 	Description string
 	// MessageID is the mapped code.
 	MessageID string
-	// VariableSource says how %1 is made, Fixed is %1 where it is always the same text.
+	// VariableSource is the source of %1. FixedText is %1 if the source is FromFixedText.
 	VariableSource VariableSource
 	FixedText      string
 }
@@ -39,12 +41,12 @@ const (
 	expiredContract      = "Expired contract"
 	consumptionForbidden = "Resource consumption failure: not authorized"
 
-	// codeDailyLimit is ours, in the manner of the specification's three of POL0001: a text, not a number (decision
+	// codeDailyLimit is ours. Like the specification's three of POL0001, it is a text, not a number (decision
 	// "merchant-limits").
 	codeDailyLimit = "Daily amount limit exceeded"
 )
 
-// pdkCodes stand in the specification's order.
+// pdkCodes are in the specification's order.
 var pdkCodes = []PDKCode{
 	{codeInternal, "Internal error", "SVC0001", FromCode, ""},
 	{codeIntegration, "Integration error", "SVC0001", FromCode, ""},
@@ -66,21 +68,16 @@ var pdkCodes = []PDKCode{
 	{"PDK_SMSW_3001", "Service delivery platform SLA error", "SVC0001", FromCode, ""},
 }
 
-// PDKCodes returns the specification's table of internal codes, all 18 rows in its order.
-func PDKCodes() []PDKCode { return append([]PDKCode(nil), pdkCodes...) }
+// PDKCodes returns a copy of the specification's table of internal codes, all 18 rows in its order.
+func PDKCodes() []PDKCode { return slices.Clone(pdkCodes) }
 
 // FindPDKCode finds an internal code's row.
 func FindPDKCode(code string) (PDKCode, bool) {
-	for _, row := range pdkCodes {
-		if row.Code == code {
-			return row, true
-		}
-	}
-	return PDKCode{}, false
+	return find(pdkCodes, func(row PDKCode) bool { return row.Code == code })
 }
 
-// Variables makes the variables of a row: values are what its Source speaks of (an address, a part, a length; for
-// FromCorrelator the correlator and the message part) and are not looked at where %1 is the code or a fixed text.
+// Variables makes the variables of a row. values are those of its VariableSource: an address, a part, a length; for
+// FromCorrelator the correlator and the message part. They are ignored if %1 is the code or a fixed text.
 func (r PDKCode) Variables(values ...string) []string {
 	switch r.VariableSource {
 	case FromCode:

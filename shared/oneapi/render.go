@@ -10,7 +10,7 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// The limits of what is written into an error, in characters.
+// The limits of the values in an error, in characters.
 const (
 	maxVariables         = 8    // variables of an operator's exception
 	maxOperatorText      = 256  // an operator's text, and each of its variables
@@ -22,7 +22,7 @@ const (
 type ErrorResponse struct {
 	// Status is the HTTP status.
 	Status int
-	// Header holds Content-Type and what the kind asks for: Retry-After (seconds), WWW-Authenticate, Location.
+	// Header has Content-Type and the headers of the kind: Retry-After (seconds), WWW-Authenticate, Location.
 	Header map[string]string
 	// Body is the JSON body.
 	Body []byte
@@ -30,7 +30,7 @@ type ErrorResponse struct {
 	MessageID string
 }
 
-// variableLayout says where a kind's variables come from.
+// variableLayout is the source of a kind's variables.
 type variableLayout int
 
 const (
@@ -57,14 +57,14 @@ const (
 	headerWWWAuthenticate = "WWW-Authenticate" // RFC 6750
 )
 
-// kindRenderings has one row for each kind of fault (decision "error-table"). The status differs from the message's own
-// where the decision says so. OperatorError is not here: its answer is made from the operator's exception.
+// kindRenderings has one row for each kind of fault (decision "error-table"). By that decision, some statuses differ
+// from the message's own. OperatorError is not here: its response is made from the operator's exception.
 var kindRenderings = map[fault.Kind]kindRendering{
 	fault.Internal:             {"SVC0001", 500, codeOnly, codeInternal, nil},
 	fault.RouteNotFound:        {"900906", 404, noVariables, "", nil},
 	fault.BodyTooLarge:         {"SVC0002", 413, partOnly, "", nil},
-	fault.MissingCredentials:   {"900902", 401, noVariables, "", map[string]string{headerWWWAuthenticate: `Bearer realm="gateway"`}},
-	fault.InvalidCredentials:   {"900901", 401, noVariables, "", map[string]string{headerWWWAuthenticate: `Bearer realm="gateway", error="invalid_token"`}},
+	fault.MissingCredentials:   {"900902", 401, noVariables, "", challenge(`Bearer realm="gateway"`)},
+	fault.InvalidCredentials:   {"900901", 401, noVariables, "", challenge(`Bearer realm="gateway", error="invalid_token"`)},
 	fault.UnsupportedMediaType: {"SVC0002", 415, partOnly, "", nil},
 	fault.MissingPart:          {"SVC0002", 400, partOnly, "", nil},
 	fault.InvalidPart:          {"SVC0002", 400, partOnly, "", nil},
@@ -73,18 +73,26 @@ var kindRenderings = map[fault.Kind]kindRendering{
 	fault.InvalidPathAddress:   {"SVC0004", 404, valueOnly, "", nil},
 	fault.MessageTooLong:       {"SVC0280", 400, valueOnly, "", nil},
 	fault.Forbidden:            {"900908", 403, noVariables, "", nil},
-	fault.RateLimited:          {"900800", 429, noVariables, "", map[string]string{headerRetryAfter: "1"}},
+	fault.RateLimited:          {"900800", 429, noVariables, "", retryAfter("1")},
 	fault.DailyLimitExceeded:   {"POL0001", 403, codeThenValueThenPart, codeDailyLimit, nil},
 	fault.NotFound:             {"SVC0002", 404, partOnly, "", nil},
 	fault.DuplicateKey:         {"SVC0005", 409, valueThenPart, "", nil},
-	fault.RequestInProgress:    {"SVC0005", 409, valueThenPart, "", map[string]string{headerRetryAfter: "1"}},
+	fault.RequestInProgress:    {"SVC0005", 409, valueThenPart, "", retryAfter("1")},
 	fault.IntegrationRejected:  {"SVC0001", 502, codeOnly, codeIntegration, nil},
-	fault.OperatorUnavailable:  {"SVC0001", 503, codeOnly, codePlatformDown, map[string]string{headerRetryAfter: "5"}},
-	fault.OutcomeUnknown:       {"SVC0001", 504, codeOnly, codeUnresponsive, map[string]string{headerRetryAfter: "5"}},
+	fault.OperatorUnavailable:  {"SVC0001", 503, codeOnly, codePlatformDown, retryAfter("5")},
+	fault.OutcomeUnknown:       {"SVC0001", 504, codeOnly, codeUnresponsive, retryAfter("5")},
 }
 
-// Render makes the answer of an error: of a *fault.Fault by its kind, of anything else (nil included) a bare internal
-// error. The cause never shows.
+func challenge(scheme string) map[string]string {
+	return map[string]string{headerWWWAuthenticate: scheme}
+}
+
+func retryAfter(seconds string) map[string]string {
+	return map[string]string{headerRetryAfter: seconds}
+}
+
+// Render makes the response to an error: by its kind if it is a *fault.Fault, else (also for nil) a bare internal
+// error. It never shows the cause.
 func Render(err error) ErrorResponse {
 	f := fault.FromError(err)
 	if f == nil {
@@ -95,7 +103,7 @@ func Render(err error) ErrorResponse {
 		if ok {
 			return response
 		}
-		// Nothing of what the operator sent can be passed on: it refused us, and we do not know a better word.
+		// No part of the operator's exception can be passed on: its refusal concerns us, not the merchant.
 		f = fault.New(fault.IntegrationRejected)
 	}
 	row, known := kindRenderings[f.Kind]
@@ -147,18 +155,18 @@ type (
 	}
 )
 
-// newErrorResponse makes an answer of its parts.
+// newErrorResponse makes a response of its parts.
 func newErrorResponse(id, text string, exception Exception, status int, variables []string) ErrorResponse {
-	body := wireBody{RequestError: map[Exception]wireException{exception: {MessageID: id, Text: text, Variables: variables}}}
+	body := map[Exception]wireException{exception: {MessageID: id, Text: text, Variables: variables}}
 	return ErrorResponse{
 		Status:    status,
 		Header:    map[string]string{"Content-Type": "application/json"},
-		Body:      strictjson.Marshal(body),
+		Body:      strictjson.Marshal(wireBody{RequestError: body}),
 		MessageID: id,
 	}
 }
 
-// truncatePrintable cuts a text to a number of characters and puts a space in the place of those that are not to be printed.
+// truncatePrintable cuts a text to a number of characters, and replaces those that are not printable by a space.
 func truncatePrintable(text string, limit int) string {
 	count := 0
 	return strings.Map(func(char rune) rune {

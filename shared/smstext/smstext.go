@@ -1,8 +1,8 @@
-// Package smstext reads the message of an SMS request, which the specification wants URL-escaped per RFC 1738 and at
+// Package smstext reads the message of an SMS request, which the specification requires URL-escaped per RFC 1738 and at
 // most 160 characters long.
 //
-// It does not choose an alphabet or split messages; that is the operator's. Its invariant: a value is decoded whole or
-// not at all (decision "sms-text").
+// It does not choose an alphabet or split messages; the operator does. Its invariant: either the whole value is
+// decoded, or none of it (decision "sms-text").
 package smstext
 
 import (
@@ -14,14 +14,14 @@ import (
 // MaxCharacters is the limit of decoded characters in a message (specification, Limits).
 const MaxCharacters = 160
 
-// Decode returns the text that the end user is to read, and its length in characters (Unicode code points). If the
-// whole value is well-formed RFC 1738, it is decoded; otherwise it is taken literally, which is how clients that do
-// not escape are served. "+" is never a space. Well-formed is a value without raw spaces, control characters or
-// non-ASCII, in which every "%" is followed by two hexadecimal digits, and which decodes to UTF-8.
+// Decode returns the text for the end user, and its length in characters (Unicode code points). A well-formed value of
+// RFC 1738 is decoded; any other is taken literally, for clients that do not escape. "+" is never a space. A
+// well-formed value has no raw spaces, control characters or non-ASCII. Each "%" in it has two hexadecimal digits, and
+// it decodes to UTF-8.
 func Decode(value string) (text string, characters int) {
 	text = value
 	if isGraphicASCII(value) {
-		// PathUnescape leaves "+" alone, and fails exactly where a "%" lacks its two digits.
+		// PathUnescape keeps "+", and fails only if a "%" has no two digits.
 		if decoded, err := url.PathUnescape(value); err == nil && utf8.ValidString(decoded) {
 			text = decoded
 		}
@@ -29,7 +29,7 @@ func Decode(value string) (text string, characters int) {
 	return text, utf8.RuneCountInString(text)
 }
 
-// isGraphicASCII is true where every character is one that RFC 1738 lets stand in a URL: graphic ASCII (section 2.2).
+// isGraphicASCII is true if RFC 1738 (section 2.2) allows every character in a URL: graphic ASCII.
 func isGraphicASCII(value string) bool {
 	return strings.IndexFunc(value, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
 }

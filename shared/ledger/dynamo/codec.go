@@ -34,9 +34,9 @@ var derived = map[string]string{
 
 type entry = ledger.Entry
 
-// fields is the one table of stored names and long names, in the order of Entry's fields. Stored names are short, so that a
-// finished charge stays under 1,024 bytes: one write unit. The members of JSON documents are named by the tags of their
-// types in package ledger.
+// fields is the one table of stored names and long names, in the order of Entry's fields. Stored names are short, so
+// that a finished charge stays under 1,024 bytes: one write unit. The members of JSON documents are named by the tags
+// of their types in package ledger.
 var fields = []field{
 	text("mi", "merchant_id", func(e *entry) *string { return &e.MerchantID }),
 	text("m", "merchant", func(e *entry) *string { return &e.Merchant }),
@@ -106,8 +106,8 @@ var fieldsByName = func() map[string]field {
 	return byName
 }()
 
-// Encode makes the item of an entry: its fields that are not empty, the attributes of keys and indexes, and the attributes
-// of a later version that Extra contains. A field that cannot be encoded is an error, and a fault of ours.
+// Encode makes the item of an entry: its fields that are not empty, the attributes of keys and indexes, and the
+// attributes of a later version that Extra contains. A field that cannot be encoded is an error, and a fault of ours.
 func Encode(e *ledger.Entry) (map[string]types.AttributeValue, error) {
 	item := make(map[string]types.AttributeValue, len(fields))
 	if extra, ok := e.Extra.(map[string]types.AttributeValue); ok {
@@ -136,8 +136,8 @@ func Encode(e *ledger.Entry) (map[string]types.AttributeValue, error) {
 	return item, nil
 }
 
-// Decode reads an entry from an item, or from a stream's image of one. Unknown attributes go to Extra. An item without an
-// entry, or with one of our attributes in another type, is an error whose text contains no value.
+// Decode reads an entry from an item, or from a stream's image of one. Unknown attributes go to Extra. An item without
+// an entry, or with one of our attributes in another type, is an error whose text contains no value.
 func Decode(item map[string]types.AttributeValue) (*ledger.Entry, error) {
 	key, err := decodeKey(item[attributeKey])
 	if err != nil {

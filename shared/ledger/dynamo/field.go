@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// field maps one field of an entry to one attribute of its item. encode returns nil for an empty field: it is not stored.
+// field maps one field of an entry to one attribute of its item. encode returns nil for an empty field: it is not
+// stored.
 type field struct {
 	name     string // as stored
 	longName string // for people: in errors and in docs/operations.md
@@ -102,8 +103,8 @@ func timeIn(unit time.Duration, name, longName string, at func(*entry) *time.Tim
 		})
 }
 
-// document is a field of type S that contains JSON. A later version must not add members to it, because an older version
-// would lose them: it must add an attribute.
+// document is a field of type S that contains JSON. A later version must not add members to it, because an older
+// version would lose them: it must add an attribute.
 func document[T any](name, longName string, at func(*entry) *T, empty func(T) bool) field {
 	return newField(name, longName, at, empty,
 		func(value T) (types.AttributeValue, error) {

@@ -13,8 +13,8 @@ import (
 // maxImageDepth bounds the nesting of a stream's image. Our attributes do not nest; those of a later version may.
 const maxImageDepth = 32
 
-// DecodeImage reads an entry from the JSON image in a stream record: {"pk":{"S":"pay#..."},"v":{"N":"2"},...}. Other JSON,
-// and an image without an entry, are errors whose texts contain no value.
+// DecodeImage reads an entry from the JSON image in a stream record: {"pk":{"S":"pay#..."},"v":{"N":"2"},...}. Other
+// JSON, and an image without an entry, are errors whose texts contain no value.
 func DecodeImage(image []byte) (*ledger.Entry, error) {
 	item, err := imageMap(image, 0)
 	if err != nil {

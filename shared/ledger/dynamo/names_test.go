@@ -86,7 +86,8 @@ func longNameOf(name string) string {
 	return derived[name]
 }
 
-// TestNamesAreUniqueAndShort checks that each field of an entry has its own short name and its own long name in snake case.
+// TestNamesAreUniqueAndShort checks that each field of an entry has its own short name and its own long name in snake
+// case.
 func TestNamesAreUniqueAndShort(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range fields {

@@ -12,7 +12,7 @@ const (
 	IndexDay = "day" // by merchant_day and day_sort: a merchant's transactions of a UTC day
 )
 
-// TimeToLive is the attribute by which the table deletes expired items, in seconds since 1970.
+// TimeToLive is the attribute with an item's time to live, in seconds since 1970.
 const TimeToLive = attributeExpireAt
 
 // WakeAttribute and WakeValue are the attribute and the value that the relay's stream filter requires in a new image.

@@ -4,9 +4,9 @@
 // although its response was lost, is recognised by its Writer token and version. The invariant: no write without a
 // condition, and no merchant's request reads an index.
 //
-// Schema describes the table; codec.go has the names of the attributes. An item must stay under the service's 400 KB, and
-// stays under 150 KB. The stored response is bounded by the request that it echoes (64 KiB), and the notifications by the
-// number of statuses. MaxConflicts, MaxAttempts and MaxReplays of package ledger bound the other lists.
+// Schema describes the table; codec.go has the names of the attributes. An item must stay under the service's 400 KB,
+// and stays under 150 KB. The stored response is bounded by the request that it echoes (64 KiB), and the notifications
+// by the number of statuses. MaxConflicts, MaxAttempts and MaxReplays of package ledger bound the other lists.
 package dynamo
 
 import (
@@ -64,8 +64,8 @@ func (s *Store) Replace(ctx context.Context, e *ledger.Entry) (*ledger.Entry, er
 	return s.putEntry(ctx, "replacing", e, attributeVersion+" = :value", numberValue(e.Version-1))
 }
 
-// putEntry sends a conditional put, and returns the stored entry if the condition is false. If that entry is our own write,
-// whose response was lost, the put counts as done.
+// putEntry sends a conditional put, and returns the stored entry if the condition is false. If that entry is our own
+// write, whose response was lost, the put counts as done.
 func (s *Store) putEntry(
 	ctx context.Context, verb string, e *ledger.Entry, condition string, value types.AttributeValue,
 ) (*ledger.Entry, error) {
@@ -139,7 +139,7 @@ func (s *Store) ClaimReference(ctx context.Context, merchantID, referenceCode, c
 func (s *Store) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) {
 	action := "reading a " + string(key.Kind)
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String(s.table), Key: item{attributeKey: textValue(key.String())}, ConsistentRead: aws.Bool(true),
+		TableName: aws.String(s.table), ConsistentRead: aws.Bool(true), Key: item{attributeKey: textValue(key.String())},
 	})
 	if err != nil {
 		return nil, describeError(action, err)

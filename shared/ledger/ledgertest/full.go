@@ -8,9 +8,8 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// Full is an entry in which every field is set, each to a value of its own, by reflection: so that a field added later
-// cannot be forgotten by a store. A field of a type that it does not know fails the test. Extra stays nil, as what it
-// holds is the store's own affair.
+// Full is an entry in which reflection sets every field to a value of its own, so that no store forgets a new field. A
+// field of an unknown type fails the test. Extra stays nil, because its content depends on the store.
 func Full(t *testing.T) *ledger.Entry {
 	t.Helper()
 	e := &ledger.Entry{}
@@ -21,7 +20,7 @@ func Full(t *testing.T) *ledger.Entry {
 	return e
 }
 
-// filler gives each field the next value.
+// filler sets each field to the next value.
 type filler struct {
 	t      *testing.T
 	count  int64
@@ -44,7 +43,7 @@ func (f *filler) fill(v reflect.Value, path string) {
 		v.SetBool(true)
 	case reflect.Interface:
 		if path != "Entry.Extra" {
-			f.t.Fatalf("%s: fill does not know this interface", path)
+			f.t.Fatalf("%s: this interface is unknown: extend filler", path)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
@@ -53,7 +52,7 @@ func (f *filler) fill(v reflect.Value, path string) {
 	case reflect.Slice:
 		f.fillSlice(v, path)
 	default:
-		f.t.Fatalf("%s: fill does not know the type %s", path, v.Type())
+		f.t.Fatalf("%s: the type %s is unknown: extend filler", path, v.Type())
 	}
 }
 

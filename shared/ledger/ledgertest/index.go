@@ -4,16 +4,19 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/shared/ledger"
 )
 
-// manyKeys is more than the suite's entries in one shard of the due index.
+// manyKeys exceeds the suite's entries in one shard of the due index.
 const manyKeys = 1000
 
-// due lists what is due in the shard of a key, of the keys given.
+// due lists those of the given keys that are due in a shard.
 func due(t *testing.T, s *harness, shard int, before time.Time, of []ledger.Key) []ledger.Key {
 	t.Helper()
 	keys, err := s.DueKeys(context.Background(), shard, before, manyKeys)
@@ -78,6 +81,7 @@ func dayPages(t *testing.T, s *harness) {
 	at(ledger.SMS, day, true)
 	at(ledger.Charge, day.Add(time.Hour), true)
 	at(ledger.Payment, day.Add(2*time.Hour), true)
+	at(ledger.Payment, day.Add(2*time.Hour), true) // in the same millisecond
 	at(ledger.Charge, day.Add(24*time.Hour-time.Millisecond), true)
 	at(ledger.Charge, day.Add(24*time.Hour), false)
 
@@ -92,8 +96,12 @@ func dayPages(t *testing.T, s *harness) {
 			got = append(got, keys...)
 			cursor = next
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("limit %d: %v, want %v", limit, got, want)
+		sameTime := func(a, b ledger.Key) int { return strings.Compare(a.ID, b.ID) }
+		if len(got) == len(want) {
+			slices.SortFunc(got[2:4], sameTime)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("keys of the day with limit %d (-want +got):\n%s", limit, diff)
 		}
 	}
 	if keys, _, err := s.Day(context.Background(), merchant+"x", day, "", 10); err != nil || len(keys) != 0 {
@@ -101,7 +109,7 @@ func dayPages(t *testing.T, s *harness) {
 	}
 }
 
-func keepsCopies(t *testing.T, s *harness) {
+func sharesNoMemory(t *testing.T, s *harness) {
 	e := Full(t)
 	e.Key, e.Version = s.key(ledger.Payment), 1
 	want := e.Clone()

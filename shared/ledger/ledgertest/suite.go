@@ -1,5 +1,5 @@
-// Package ledgertest is the conformance suite of the ledger's stores: whatever keeps the ledger passes it, in memory or in
-// a table. It is for tests alone.
+// Package ledgertest is the conformance suite of the ledger's stores: every store passes it, in memory or in a table.
+// Only tests use it.
 package ledgertest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// Store is all that a store can do.
+// Store has all methods of a store.
 type Store interface {
 	ledger.Writer
 	ledger.Reader
@@ -24,64 +24,65 @@ type Store interface {
 	ledger.DayIndex
 }
 
-// parallel is how many writers race for one key.
+// parallel is the number of writers that race for one key.
 const parallel = 100
 
-// Now is the moment of the suite's entries.
+// Now is the time of the suite's entries.
 func Now() time.Time { return time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC) }
 
-// Run runs the suite. open gives the store to test, which may be the same one for every case, empty at first.
+// Run runs the suite. open returns the store to test: empty at first, and possibly the same one for every case.
 func Run(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	cases := []struct {
 		name string
 		run  func(t *testing.T, s *harness)
 	}{
-		{"every field comes back", everyFieldRoundTrips},
-		{"empty fields come back empty", emptyFieldsStayEmpty},
-		{"get of nothing is nil", getMissing},
-		{"insert tells what is there", insertTaken},
-		{"an own insert whose answer was lost is inserted", insertAgain},
+		{"every field is stored", everyFieldRoundTrips},
+		{"empty fields stay empty", emptyFieldsStayEmpty},
+		{"get of a missing entry is nil", getMissing},
+		{"insert returns the existing entry", insertTaken},
+		{"an own insert with a lost response counts as stored", insertAgain},
 		{"an empty writer recognises nothing", emptyWriter},
-		{"an expired entry gives its key free", insertExpired},
+		{"an expired entry frees its key", insertExpired},
 		{"replace needs the version before", replaceVersion},
-		{"an own replace whose answer was lost is stored", replaceAgain},
-		{"replace of nothing is gone", replaceMissing},
+		{"an own replace with a lost response counts as stored", replaceAgain},
+		{"replace of a missing entry is not found", replaceMissing},
 		{"a reference belongs to its first charge", references},
 		{"of parallel inserts one wins", insertRace},
 		{"of parallel replaces one wins", replaceRace},
 		{"of parallel claims of a reference one wins", referenceRace},
 		{"due keys are sparse, sharded and in order", dueKeys},
 		{"a day lists page by page", dayPages},
-		{"what is handed out is the caller's own", keepsCopies},
+		{"a store shares no memory with its callers", sharesNoMemory},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.run(t, &harness{Store: open(t), test: t.Name()}) })
 	}
 }
 
-// harness is a store under test with what makes keys for it, each a new one.
+// harness is a store under test. It makes new keys for it.
 type harness struct {
 	Store
 	test string
 	keys int
 }
 
-// key is a key that no other case uses.
-func (b *harness) key(kind ledger.Kind) ledger.Key {
-	b.keys++
-	return ledger.Key{Kind: kind, ID: b.test + "_" + strconv.Itoa(b.keys)}
+// key returns a new key.
+func (h *harness) key(kind ledger.Kind) ledger.Key {
+	h.keys++
+	return ledger.Key{Kind: kind, ID: h.test + "_" + strconv.Itoa(h.keys)}
 }
 
-// reserved is a small first reservation.
-func (b *harness) reserved(kind ledger.Kind, writer string) *ledger.Entry {
-	e := &ledger.Entry{Key: b.key(kind), MerchantID: "m-" + writer, Operator: "sandbox", LeaseUntil: Now().Add(25 * time.Second)}
+// reserved returns a small first reservation.
+func (h *harness) reserved(kind ledger.Kind, writer string) *ledger.Entry {
+	lease := Now().Add(25 * time.Second)
+	e := &ledger.Entry{Key: h.key(kind), MerchantID: "m-" + writer, Operator: "sandbox", LeaseUntil: lease}
 	e.BeginReservation(writer, Now())
 	e.Writer = writer
 	return e
 }
 
-// following is the next version of an entry by a writer.
+// following returns the next version of an entry by a writer.
 func following(e *ledger.Entry, writer string) *ledger.Entry {
 	next := e.Clone()
 	next.Version, next.Writer = e.Version+1, writer
@@ -104,7 +105,7 @@ func mustReplace(t *testing.T, s *harness, e *ledger.Entry) {
 	}
 }
 
-// requireEqual fails unless two entries are equal but for Extra.
+// requireEqual fails unless two entries are equal, apart from Extra.
 func requireEqual(t *testing.T, got, want *ledger.Entry) {
 	t.Helper()
 	if got == nil {
@@ -232,7 +233,7 @@ func replaceAgain(t *testing.T, s *harness) {
 func replaceMissing(t *testing.T, s *harness) {
 	e := following(s.reserved(ledger.Charge, "first"), "second")
 	if _, err := s.Replace(context.Background(), e); !errors.Is(err, ledger.ErrNotFound) {
-		t.Fatalf("error = %v, want ErrGone", err)
+		t.Fatalf("error = %v, want ErrNotFound", err)
 	}
 	if found := get(t, s, e.Key); found != nil {
 		t.Fatalf("it was stored: %+v", found)
@@ -243,9 +244,9 @@ func references(t *testing.T, s *harness) {
 	merchant, code := s.key(ledger.Reference).ID, "ref#1 é"
 	claim := func(merchantID, referenceCode, chargeID, want string) {
 		t.Helper()
-		holder, err := s.ClaimReference(context.Background(), merchantID, referenceCode, chargeID)
-		if err != nil || holder != want {
-			t.Fatalf("ClaimReference(%s) = %q, %v; want %q", chargeID, holder, err, want)
+		owner, err := s.ClaimReference(context.Background(), merchantID, referenceCode, chargeID)
+		if err != nil || owner != want {
+			t.Fatalf("ClaimReference(%s) = %q, %v; want %q", chargeID, owner, err, want)
 		}
 	}
 	claim(merchant, code, "charge-1", "charge-1")
@@ -255,8 +256,8 @@ func references(t *testing.T, s *harness) {
 	claim(merchant+"x", code, "charge-3", "charge-3")
 }
 
-// race runs parallel writers at once and counts those that won.
-func race(t *testing.T, write func(i int) (won bool, err error)) int {
+// race runs parallel writers at once, and fails unless exactly one of them won.
+func race(t *testing.T, write func(i int) (won bool, err error)) {
 	t.Helper()
 	var group sync.WaitGroup
 	var winners atomic.Int32
@@ -272,42 +273,38 @@ func race(t *testing.T, write func(i int) (won bool, err error)) int {
 		})
 	}
 	group.Wait()
-	return int(winners.Load())
+	if won := winners.Load(); won != 1 {
+		t.Fatalf("%d of %d parallel writers won, want 1", won, parallel)
+	}
 }
 
 func insertRace(t *testing.T, s *harness) {
 	first := s.reserved(ledger.Charge, "")
-	winners := race(t, func(i int) (bool, error) {
+	race(t, func(i int) (bool, error) {
 		e := first.Clone()
 		e.Writer = "w" + strconv.Itoa(i)
 		existing, err := s.Insert(context.Background(), e)
 		return existing == nil, err
 	})
-	if winners != 1 {
-		t.Fatalf("%d won", winners)
-	}
 }
 
 func replaceRace(t *testing.T, s *harness) {
 	e := s.reserved(ledger.Charge, "first")
 	mustInsert(t, s, e)
-	winners := race(t, func(i int) (bool, error) {
+	race(t, func(i int) (bool, error) {
 		existing, err := s.Replace(context.Background(), following(e, "w"+strconv.Itoa(i)))
 		return existing == nil, err
 	})
-	if winners != 1 || get(t, s, e.Key).Version != 2 {
-		t.Fatalf("%d won", winners)
+	if version := get(t, s, e.Key).Version; version != 2 {
+		t.Fatalf("version %d after one of them won, want 2", version)
 	}
 }
 
 func referenceRace(t *testing.T, s *harness) {
 	merchant := s.key(ledger.Reference).ID
-	winners := race(t, func(i int) (bool, error) {
+	race(t, func(i int) (bool, error) {
 		id := "charge-" + strconv.Itoa(i)
-		holder, err := s.ClaimReference(context.Background(), merchant, "reference", id)
-		return holder == id, err
+		owner, err := s.ClaimReference(context.Background(), merchant, "reference", id)
+		return owner == id, err
 	})
-	if winners != 1 {
-		t.Fatalf("%d won", winners)
-	}
 }
