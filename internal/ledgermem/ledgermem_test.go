@@ -30,7 +30,7 @@ func TestInjectedFaults(t *testing.T) {
 	}{
 		{"none", ledgermem.NoFault, false, true},
 		{"error applies nothing", ledgermem.FailedBeforeApply, true, false},
-		{"a lost answer is applied", ledgermem.LostResponse, true, true},
+		{"a call with a lost response is applied", ledgermem.LostResponse, true, true},
 		{"a repeated write recognises itself", ledgermem.RetriedAfterLostResponse, false, true},
 		{"a conflict is for replaces", ledgermem.ConcurrentWrite, false, true},
 	}

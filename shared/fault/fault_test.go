@@ -16,17 +16,20 @@ func TestErrorNamesKindPartAndCause(t *testing.T) {
 		fault *fault.Fault
 		want  string
 	}{
-		{"kind alone", fault.New(fault.Forbidden), "forbidden"},
-		{"kind and part", fault.ForPart(fault.MissingPart, "amountTransaction.endUserId"), "missing in amountTransaction.endUserId"},
+		{"only a kind", fault.New(fault.Forbidden), "forbidden"},
+		{"kind and part", fault.ForPart(fault.MissingPart, "amountTransaction.endUserId"),
+			"missing in amountTransaction.endUserId"},
 		{"cause", fault.NewInternal(cause), "internal: dial refused"},
 		{
 			"operator",
-			&fault.Fault{Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "POL1000", Variables: []string{"secret"}}},
+			&fault.Fault{Kind: fault.OperatorError,
+				OperatorException: &fault.OperatorException{MessageID: "POL1000", Variables: []string{"secret"}}},
 			"operator error operator POL1000",
 		},
 		{
 			"value and location stay out",
-			&fault.Fault{Kind: fault.DuplicateKey, Part: "order_id", Value: "DemoShop_1", Location: "https://example.test/1"},
+			&fault.Fault{Kind: fault.DuplicateKey, Part: "order_id", Value: "DemoShop_1",
+				Location: "https://example.test/1"},
 			"duplicate in order_id",
 		},
 	}
@@ -44,10 +47,10 @@ func TestEveryKindHasAUniqueName(t *testing.T) {
 	for _, kind := range fault.Kinds() {
 		name := kind.String()
 		if name == "" || name != strings.ToLower(name) {
-			t.Errorf("kind %d has the word %q", int(kind), name)
+			t.Errorf("kind %d has the name %q", int(kind), name)
 		}
 		if other, duplicate := seen[name]; duplicate {
-			t.Errorf("kinds %d and %d share the word %q", int(kind), int(other), name)
+			t.Errorf("kinds %d and %d share the name %q", int(kind), int(other), name)
 		}
 		seen[name] = kind
 	}
@@ -66,15 +69,15 @@ func TestUnknownKindIsInternal(t *testing.T) {
 
 func TestFromError(t *testing.T) {
 	if fault.FromError(nil) != nil {
-		t.Error("As(nil) is a fault")
+		t.Error("FromError(nil) is a fault")
 	}
 	inner := fault.ForPart(fault.InvalidPart, "amount")
 	if got := fault.FromError(fmt.Errorf("validate: %w", inner)); got != inner {
-		t.Errorf("As of a wrapped fault = %v", got)
+		t.Errorf("FromError of a wrapped fault = %v", got)
 	}
 	plain := errors.New("plain")
 	got := fault.FromError(plain)
 	if got.Kind != fault.Internal || !errors.Is(got, plain) {
-		t.Errorf("As of a plain error = %v", got)
+		t.Errorf("FromError of a plain error = %v", got)
 	}
 }

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/internal/ledgermem"
 	"mobilegateway/shared/ledger"
 )
 
-// bench is a book over a store in memory, with a clock that the test sets.
+// bench is a book over an in-memory store, with a clock that the test sets.
 type bench struct {
 	*ledger.Book
 	store *ledgermem.Store
@@ -31,14 +33,14 @@ func (b *bench) now() time.Time { return start.Add(time.Duration(b.clock.Load())
 
 func (b *bench) wait(d time.Duration) { b.clock.Add(d.Milliseconds()) }
 
-// counter is a random source that never gives the same twice.
+// counter is a random source that never repeats itself.
 type counter struct{ n atomic.Uint64 }
 
 func (c *counter) Read(p []byte) (int, error) {
 	return copy(p, fmt.Sprintf("%0*d", len(p), c.n.Add(1))), nil
 }
 
-// request is a new entry as a flow prepares it, with a lease of half a minute from the clock.
+// request is a new entry as a flow prepares it, with a lease of half a minute from now.
 func (b *bench) request(kind ledger.Kind, fingerprint string) *ledger.Entry {
 	return &ledger.Entry{
 		Key: ledger.Key{Kind: kind, ID: "Shop_1"}, MerchantID: "m", Operator: "sandbox", Fingerprint: fingerprint,
@@ -48,42 +50,42 @@ func (b *bench) request(kind ledger.Kind, fingerprint string) *ledger.Entry {
 
 func anHour(string) time.Duration { return time.Hour }
 
-func (b *bench) hold(t *testing.T, kind ledger.Kind, fingerprint string, want ledger.Verdict) *ledger.Entry {
+func (b *bench) reserve(t *testing.T, kind ledger.Kind, fingerprint string, want ledger.Verdict) *ledger.Entry {
 	t.Helper()
 	e, verdict, err := b.Reserve(context.Background(), b.request(kind, fingerprint), anHour)
 	if err != nil || verdict != want {
-		t.Fatalf("Hold = %v, %v; want %v", verdict, err, want)
+		t.Fatalf("Reserve = %v, %v; want %v", verdict, err, want)
 	}
 	return e
 }
 
-func (b *bench) settle(t *testing.T, e *ledger.Entry, s ledger.CallOutcome) *ledger.Entry {
+func (b *bench) storeOutcome(t *testing.T, e *ledger.Entry, s ledger.CallOutcome) *ledger.Entry {
 	t.Helper()
-	settled, err := b.StoreOutcome(context.Background(), e, s)
+	updated, err := b.StoreOutcome(context.Background(), e, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return settled
+	return updated
 }
 
 func TestReserveAndStoreOutcomeCountTheirCalls(t *testing.T) {
 	b := newBench()
-	e := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
+	e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 	if e.Version != 1 || e.Writer == "" || e.State != ledger.Reserved || !e.CreatedAt.Equal(start) {
-		t.Errorf("held %+v", e)
+		t.Errorf("reservation: version %d, %s", e.Version, summary(e))
 	}
-	b.hold(t, ledger.Charge, "f", ledger.InFlight)
-	settled := b.settle(t, e, done)
-	if settled.Version != 2 || settled.Writer == e.Writer || settled.Owner != e.Owner {
-		t.Errorf("settled %+v", settled)
+	b.reserve(t, ledger.Charge, "f", ledger.InFlight)
+	updated := b.storeOutcome(t, e, done)
+	if updated.Version != 2 || updated.Writer == e.Writer || updated.Owner != e.Owner {
+		t.Errorf("stored: version %d, %s", updated.Version, summary(updated))
 	}
 	before := b.store.WriteCount() + b.store.CallCount(ledgermem.Get)
-	again := b.hold(t, ledger.Charge, "g", ledger.StoredResponse)
+	again := b.reserve(t, ledger.Charge, "g", ledger.StoredResponse)
 	if string(again.ResponseBody) != "done" {
-		t.Errorf("replay %+v", again)
+		t.Errorf("stored response: %s", summary(again))
 	}
 	if calls := b.store.WriteCount() + b.store.CallCount(ledgermem.Get) - before; calls != 1 {
-		t.Errorf("a replay cost %d calls", calls)
+		t.Errorf("a repeat cost %d calls, want 1", calls)
 	}
 	if b.store.CallCount(ledgermem.Replace) != 1 {
 		t.Errorf("%d replaces", b.store.CallCount(ledgermem.Replace))
@@ -92,32 +94,33 @@ func TestReserveAndStoreOutcomeCountTheirCalls(t *testing.T) {
 
 func TestReserveTakesOver(t *testing.T) {
 	b := newBench()
-	first := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
+	first := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 	b.wait(30 * time.Second)
-	b.hold(t, ledger.Charge, "g", ledger.StillUnknown)
-	second := b.hold(t, ledger.Charge, "f", ledger.TakenOver)
+	b.reserve(t, ledger.Charge, "g", ledger.StillUnknown)
+	second := b.reserve(t, ledger.Charge, "f", ledger.TakenOver)
 	if second.Version != 2 || second.Owner == first.Owner || !second.EverUnknown || !second.CreatedAt.Equal(start) {
-		t.Errorf("taken over: %+v", second)
+		t.Errorf("taken over: version %d, %s", second.Version, summary(second))
 	}
-	b.hold(t, ledger.Charge, "f", ledger.InFlight)
-	if e := b.settle(t, second, released); e.State != ledger.Unknown {
+	b.reserve(t, ledger.Charge, "f", ledger.InFlight)
+	if e := b.storeOutcome(t, second, released); e.State != ledger.Unknown {
 		t.Errorf("a release after an unknown: %s", e.State)
 	}
 	b.wait(time.Hour)
-	b.hold(t, ledger.Charge, "f", ledger.StillUnknown)
+	b.reserve(t, ledger.Charge, "f", ledger.StillUnknown)
 }
 
 func TestReserveWithoutWindowOrLease(t *testing.T) {
 	b := newBench()
-	e := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
-	b.settle(t, e, unknown)
-	if _, verdict, err := b.Reserve(context.Background(), b.request(ledger.Charge, "f"), nil); err != nil || verdict != ledger.StillUnknown {
-		t.Errorf("Hold = %v, %v", verdict, err)
+	e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
+	b.storeOutcome(t, e, unknown)
+	if _, verdict, err := b.Reserve(context.Background(), b.request(ledger.Charge, "f"), nil); err != nil ||
+		verdict != ledger.StillUnknown {
+		t.Errorf("Reserve = %v, %v", verdict, err)
 	}
 	request := b.request(ledger.Charge, "f")
 	request.LeaseUntil = b.now()
 	if _, _, err := b.Reserve(context.Background(), request, anHour); err == nil {
-		t.Error("a lease that is over was accepted")
+		t.Error("a lease in the past was accepted")
 	}
 	b.Rand = failing{}
 	if _, _, err := b.Reserve(context.Background(), b.request(ledger.Charge, "f"), anHour); err == nil {
@@ -128,6 +131,15 @@ func TestReserveWithoutWindowOrLease(t *testing.T) {
 	}
 }
 
+type faults []ledgermem.InjectedFault
+
+const (
+	sentAgain  = ledgermem.RetriedAfterLostResponse
+	concurrent = ledgermem.ConcurrentWrite
+	lost       = ledgermem.LostResponse
+	failed     = ledgermem.FailedBeforeApply
+)
+
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("no entropy") }
@@ -136,8 +148,11 @@ func TestReserveLeavesTheRequestUnchanged(t *testing.T) {
 	b := newBench()
 	request := b.request(ledger.Charge, "f")
 	before := request.Clone()
-	if _, _, err := b.Reserve(context.Background(), request, anHour); err != nil || !reflect.DeepEqual(before, request) {
-		t.Errorf("%v, %+v", err, request)
+	if _, _, err := b.Reserve(context.Background(), request, anHour); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, request); diff != "" {
+		t.Errorf("the request was changed:\n%s", diff)
 	}
 }
 
@@ -149,25 +164,26 @@ func TestReserveOverAnExpiredMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.settle(t, e, done)
+	b.storeOutcome(t, e, done)
 	b.wait(time.Hour - time.Millisecond)
-	b.hold(t, ledger.SMS, "f", ledger.KeyTaken)
+	b.reserve(t, ledger.SMS, "f", ledger.KeyTaken)
 	b.wait(time.Millisecond)
 	if found, err := b.Find(context.Background(), e.Key); found != nil || err != nil {
 		t.Errorf("Find = %v, %v", found, err)
 	}
-	if _, err := b.Change(context.Background(), e.Key, func(*ledger.Entry) error { return nil }); !errors.Is(err, ledger.ErrNotFound) {
+	if _, err := b.Change(context.Background(), e.Key, func(*ledger.Entry) error { return nil }); !errors.Is(err,
+		ledger.ErrNotFound) {
 		t.Errorf("Change: %v", err)
 	}
-	b.hold(t, ledger.SMS, "g", ledger.NewReservation)
+	b.reserve(t, ledger.SMS, "g", ledger.NewReservation)
 }
 
-// TestReserveRace: of many retries of a lapsed reservation one takes over, and all others are told to wait.
+// TestReserveRace: of many retries of a lapsed reservation one takes over, and all others must wait.
 func TestReserveRace(t *testing.T) {
 	b := newBench()
-	b.hold(t, ledger.Charge, "f", ledger.NewReservation)
+	b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 	b.wait(time.Minute)
-	var retaken, busy atomic.Int32
+	var takenOver, inFlight atomic.Int32
 	var group sync.WaitGroup
 	for range 50 {
 		group.Go(func() {
@@ -176,19 +192,19 @@ func TestReserveRace(t *testing.T) {
 			case err != nil:
 				t.Error(err)
 			case verdict == ledger.TakenOver:
-				retaken.Add(1)
+				takenOver.Add(1)
 			case verdict == ledger.InFlight:
-				busy.Add(1)
+				inFlight.Add(1)
 			}
 		})
 	}
 	group.Wait()
-	if retaken.Load() != 1 || busy.Load() != 49 {
-		t.Errorf("%d retaken, %d busy", retaken.Load(), busy.Load())
+	if takenOver.Load() != 1 || inFlight.Load() != 49 {
+		t.Errorf("%d took over, want 1; %d in flight, want 49", takenOver.Load(), inFlight.Load())
 	}
 }
 
-// inject makes the first calls of an operation go wrong.
+// inject makes the first calls of an operation fail.
 func (b *bench) inject(o ledgermem.Operation, faults ...ledgermem.InjectedFault) {
 	b.store.InjectFaults(func(call ledgermem.Call) ledgermem.InjectedFault {
 		if call.Operation != o || len(faults) == 0 {
@@ -202,24 +218,25 @@ func (b *bench) inject(o ledgermem.Operation, faults ...ledgermem.InjectedFault)
 
 func TestReserveUnderFaults(t *testing.T) {
 	lapse := func(t *testing.T, b *bench) {
-		b.hold(t, ledger.Charge, "f", ledger.NewReservation)
+		b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 		b.wait(time.Minute)
 	}
 	cases := []struct {
 		name   string
 		before func(*testing.T, *bench)
 		on     ledgermem.Operation
-		faults []ledgermem.InjectedFault
+		faults faults
 		want   ledger.Verdict
 		failed bool
 	}{
-		{"insert repeated by the client", nil, ledgermem.Insert, []ledgermem.InjectedFault{ledgermem.RetriedAfterLostResponse}, ledger.NewReservation, false},
-		{"insert fails", nil, ledgermem.Insert, []ledgermem.InjectedFault{ledgermem.FailedBeforeApply}, 0, true},
-		{"insert's answer is lost", nil, ledgermem.Insert, []ledgermem.InjectedFault{ledgermem.LostResponse}, 0, true},
-		{"takeover repeated by the client", lapse, ledgermem.Replace, []ledgermem.InjectedFault{ledgermem.RetriedAfterLostResponse}, ledger.TakenOver, false},
-		{"takeover after another write", lapse, ledgermem.Replace, []ledgermem.InjectedFault{ledgermem.ConcurrentWrite}, ledger.TakenOver, false},
-		{"takeover after ever more writes", lapse, ledgermem.Replace, []ledgermem.InjectedFault{ledgermem.ConcurrentWrite, ledgermem.ConcurrentWrite}, ledger.InFlight, false},
-		{"takeover fails", lapse, ledgermem.Replace, []ledgermem.InjectedFault{ledgermem.FailedBeforeApply}, 0, true},
+		{"insert sent again", nil, ledgermem.Insert, faults{sentAgain}, ledger.NewReservation, false},
+		{"insert fails", nil, ledgermem.Insert, faults{failed}, 0, true},
+		{"insert with a lost response", nil, ledgermem.Insert, faults{lost}, 0, true},
+		{"takeover sent again", lapse, ledgermem.Replace, faults{sentAgain}, ledger.TakenOver, false},
+		{"takeover after another write", lapse, ledgermem.Replace, faults{concurrent}, ledger.TakenOver, false},
+		{"takeover after more writes", lapse, ledgermem.Replace, faults{concurrent, concurrent}, ledger.InFlight,
+			false},
+		{"takeover fails", lapse, ledgermem.Replace, faults{failed}, 0, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -236,10 +253,10 @@ func TestReserveUnderFaults(t *testing.T) {
 	}
 }
 
-// TestStoreOutcomeAfterACallback: the callback's write came between the reservation and its settlement, and each keeps
-// what the other wrote. The callback did not take the reservation over, though it wrote the next version.
+// TestStoreOutcomeAfterACallback: the callback's write came between the reservation and its outcome, and each keeps
+// what the other wrote. The callback did not take the reservation over, although it wrote the next version.
 func TestStoreOutcomeAfterACallback(t *testing.T) {
-	for _, lost := range []ledgermem.InjectedFault{ledgermem.NoFault, ledgermem.RetriedAfterLostResponse, ledgermem.ConcurrentWrite} {
+	for _, fault := range (faults{ledgermem.NoFault, sentAgain, concurrent}) {
 		b := newBench()
 		request := b.request(ledger.Payment, "f")
 		request.NotifyURL = "https://shop.example/"
@@ -247,15 +264,13 @@ func TestStoreOutcomeAfterACallback(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		final := ledger.StatusReport{Status: ledger.Successful, Source: "callback"}
-		if _, err := b.Change(context.Background(), e.Key, func(e *ledger.Entry) error { e.ApplyFinalStatus(final, b.now()); return nil }); err != nil {
+		callback := func(e *ledger.Entry) error { finalStatus(ledger.Successful)(e); return nil }
+		if _, err := b.Change(context.Background(), e.Key, callback); err != nil {
 			t.Fatal(err)
 		}
-		b.inject(ledgermem.Replace, ledgermem.NoFault, lost)
-		settled := b.settle(t, e, done)
-		if settled.State != ledger.Done || settled.Status != ledger.Successful || settled.ResponseStatus != 201 || len(settled.Outbox) != 1 {
-			t.Errorf("%v: %+v", lost, settled)
-		}
+		b.inject(ledgermem.Replace, ledgermem.NoFault, fault)
+		updated := b.storeOutcome(t, e, done)
+		assertSummary(t, fmt.Sprint("fault ", fault), updated, "done successful 201:done notify:successful due:1m0s")
 	}
 }
 
@@ -266,52 +281,49 @@ func TestStoreOutcomeUnderFaults(t *testing.T) {
 	}
 	cases := []struct {
 		name   string
-		faults []ledgermem.InjectedFault
+		faults faults
 		want   error
 	}{
-		{"repeated by the client", []ledgermem.InjectedFault{ledgermem.RetriedAfterLostResponse}, nil},
-		{"after other writes", []ledgermem.InjectedFault{ledgermem.ConcurrentWrite, ledgermem.ConcurrentWrite, ledgermem.RetriedAfterLostResponse}, nil},
-		{"after ever more writes", many, ledger.ErrContended},
-		{"fails", []ledgermem.InjectedFault{ledgermem.FailedBeforeApply}, ledgermem.ErrInjected},
+		{"sent again", faults{sentAgain}, nil},
+		{"after other writes", faults{concurrent, concurrent, sentAgain}, nil},
+		{"after too many writes", many, ledger.ErrContended},
+		{"fails", faults{failed}, ledgermem.ErrInjected},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench()
-			e := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
+			e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 			b.inject(ledgermem.Replace, c.faults...)
-			settled, err := b.StoreOutcome(context.Background(), e, done)
-			if !errors.Is(err, c.want) || (err == nil && settled.State != ledger.Done) {
-				t.Fatalf("%+v, %v", settled, err)
+			updated, err := b.StoreOutcome(context.Background(), e, done)
+			if !errors.Is(err, c.want) || (err == nil && updated.State != ledger.Done) {
+				t.Fatalf("error %v, want %v", err, c.want)
 			}
 		})
 	}
-	t.Run("again after its answer was lost", func(t *testing.T) {
+	t.Run("again after a lost response", func(t *testing.T) {
 		b := newBench()
-		e := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
-		b.inject(ledgermem.Replace, ledgermem.LostResponse)
+		e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
+		b.inject(ledgermem.Replace, lost)
 		if _, err := b.StoreOutcome(context.Background(), e, done); !ledgermem.IsInjected(err) {
 			t.Fatal(err)
 		}
-		if settled := b.settle(t, e, done); settled.State != ledger.Done || settled.Version != 2 {
-			t.Fatalf("%+v", settled)
+		if updated := b.storeOutcome(t, e, done); updated.State != ledger.Done || updated.Version != 2 {
+			t.Fatalf("version %d, %s", updated.Version, summary(updated))
 		}
 	})
 }
 
 func TestStoreOutcomeOfAFormerOwner(t *testing.T) {
 	b := newBench()
-	first := b.hold(t, ledger.Charge, "f", ledger.NewReservation)
+	first := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 	b.wait(time.Minute)
-	second := b.hold(t, ledger.Charge, "f", ledger.TakenOver)
-	if e := b.settle(t, first, refused); e.State != ledger.Reserved || e.Owner != second.Owner {
-		t.Errorf("a former owner's refusal: %+v", e)
+	second := b.reserve(t, ledger.Charge, "f", ledger.TakenOver)
+	if e := b.storeOutcome(t, first, refused); e.Owner != second.Owner {
+		t.Errorf("a former owner's refusal: owner %q, want %q", e.Owner, second.Owner)
 	}
-	if e := b.settle(t, first, done); e.State != ledger.Done {
-		t.Errorf("a former owner's success: %+v", e)
-	}
-	if e := b.settle(t, second, unknown); e.State != ledger.Done || string(e.ResponseBody) != "done" {
-		t.Errorf("its successor: %+v", e)
-	}
+	assertSummary(t, "a former owner's refusal", b.storeOutcome(t, first, refused), "reserved ever-unknown due:1m30s")
+	assertSummary(t, "a former owner's success", b.storeOutcome(t, first, done), "done 201:done ever-unknown")
+	assertSummary(t, "its successor's unknown", b.storeOutcome(t, second, unknown), "done 201:done ever-unknown")
 }
 
 func TestChange(t *testing.T) {
@@ -320,28 +332,30 @@ func TestChange(t *testing.T) {
 	if _, err := b.Change(ctx, ledger.Key{Kind: ledger.Charge, ID: "none"}, nil); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("nothing there: %v", err)
 	}
-	e := b.hold(t, ledger.Payment, "f", ledger.NewReservation)
+	e := b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
 	writes := b.store.WriteCount()
 	same, err := b.Change(ctx, e.Key, func(*ledger.Entry) error { return ledger.ErrUnchanged })
 	if err != nil || same.Version != 1 || b.store.WriteCount() != writes {
-		t.Errorf("unchanged: %+v, %v", same, err)
+		t.Errorf("unchanged: version %d, %v", same.Version, err)
 	}
 	wrong := errors.New("wrong")
-	if _, err := b.Change(ctx, e.Key, func(e *ledger.Entry) error { e.State = ledger.Done; return wrong }); !errors.Is(err, wrong) {
+	failing := func(e *ledger.Entry) error { e.State = ledger.Done; return wrong }
+	if _, err := b.Change(ctx, e.Key, failing); !errors.Is(err, wrong) {
 		t.Errorf("its own error: %v", err)
 	}
 	b.wait(time.Second)
-	b.inject(ledgermem.Replace, ledgermem.ConcurrentWrite)
+	b.inject(ledgermem.Replace, concurrent)
 	times := 0
 	changed, err := b.Change(ctx, e.Key, func(e *ledger.Entry) error {
 		times++
 		e.Conflicts = append(e.Conflicts, ledger.Conflict{Reason: "final", At: b.now()})
 		return nil
 	})
-	if err != nil || times != 2 || len(changed.Conflicts) != 1 || changed.Version != 3 || !changed.UpdatedAt.Equal(b.now()) {
-		t.Errorf("after a conflict: %d times, %+v, %v", times, changed, err)
+	if err != nil || times != 2 || len(changed.Conflicts) != 1 || changed.Version != 3 ||
+		!changed.UpdatedAt.Equal(b.now()) {
+		t.Errorf("after a conflict: %d times, version %d, %s, %v", times, changed.Version, summary(changed), err)
 	}
-	b.inject(ledgermem.Get, ledgermem.FailedBeforeApply)
+	b.inject(ledgermem.Get, failed)
 	if _, err := b.Change(ctx, e.Key, nil); !ledgermem.IsInjected(err) {
 		t.Errorf("a read that fails: %v", err)
 	}
@@ -351,9 +365,10 @@ func TestChange(t *testing.T) {
 func TestEveryTimeIsStoredAsTimestamp(t *testing.T) {
 	odd := time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.FixedZone("east", 3600))
 	b := newBench()
-	e := b.hold(t, ledger.Payment, "f", ledger.NewReservation)
+	e := b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
 	changed, err := b.Change(context.Background(), e.Key, func(e *ledger.Entry) error {
-		e.Conflicts, e.Outbox, e.Delivered = make([]ledger.Conflict, 1), make([]ledger.Notification, 1), make([]ledger.Notification, 1)
+		e.Conflicts, e.Outbox, e.Delivered = make([]ledger.Conflict, 1), make([]ledger.Notification, 1),
+			make([]ledger.Notification, 1)
 		eachTime(reflect.ValueOf(e).Elem(), func(t *time.Time) { *t = odd })
 		return nil
 	})

@@ -25,12 +25,17 @@ func TestDueIsTheEarliestTimer(t *testing.T) {
 		{"a lease while reserved", func(e *ledger.Entry) { e.State = ledger.Reserved }, at(1)},
 		{"a poll", func(*ledger.Entry) {}, at(2)},
 		{"no poll of a final payment, nor its claim", func(e *ledger.Entry) { e.Status = ledger.Failed }, at(4)},
-		{"a claim, also while reserved", func(e *ledger.Entry) { e.State, e.LeaseUntil = ledger.Reserved, at(9) }, at(3)},
+		{"a claim, also while reserved", func(e *ledger.Entry) { e.State, e.LeaseUntil = ledger.Reserved, at(9) },
+			at(3)},
 		{"no claim", func(e *ledger.Entry) { e.PollAt, e.Claim.Status = time.Time{}, "" }, at(4)},
 		{"a parked head", func(e *ledger.Entry) { e.Status, e.Outbox[0].Parked = ledger.Failed, true }, at(5)},
 		{"a dead head", func(e *ledger.Entry) { e.Status, e.Outbox[0].DeadReason = ledger.Failed, "why" }, at(5)},
-		{"nothing", func(e *ledger.Entry) { e.Status, e.Outbox, e.UserSMS = ledger.Failed, nil, ledger.UserSMSSent }, time.Time{}},
-		{"an unknown charge", func(e *ledger.Entry) { e.Kind, e.State, e.Claim.Status = ledger.Charge, ledger.Unknown, "" }, at(2)},
+		{"nothing", func(e *ledger.Entry) { e.Status, e.Outbox, e.UserSMS = ledger.Failed, nil, ledger.UserSMSSent },
+			time.Time{}},
+		{"an unknown charge", func(e *ledger.Entry) {
+			e.Kind, e.State, e.Claim.Status = ledger.Charge, ledger.Unknown,
+				""
+		}, at(2)},
 		{"a charge that is done", func(e *ledger.Entry) { e.Kind, e.Claim.Status = ledger.Charge, "" }, at(4)},
 	}
 	for _, c := range cases {
@@ -47,12 +52,12 @@ func TestWakesRelay(t *testing.T) {
 		outbox []ledger.Notification
 		want   bool
 	}{
-		"empty":           {nil, false},
-		"untried":         {[]ledger.Notification{{}}, true},
-		"tried":           {[]ledger.Notification{{Attempts: 1}, {}}, false},
-		"dead":            {[]ledger.Notification{{DeadReason: "why"}}, false},
-		"parked":          {[]ledger.Notification{{Parked: true}}, false},
-		"tried but first": {[]ledger.Notification{{}, {Attempts: 1}}, true},
+		"empty":                {nil, false},
+		"new":                  {[]ledger.Notification{{}}, true},
+		"attempted":            {[]ledger.Notification{{Attempts: 1}, {}}, false},
+		"dead":                 {[]ledger.Notification{{DeadReason: "why"}}, false},
+		"parked":               {[]ledger.Notification{{Parked: true}}, false},
+		"new before attempted": {[]ledger.Notification{{}, {Attempts: 1}}, true},
 	}
 	for name, c := range cases {
 		if e := (&ledger.Entry{Outbox: c.outbox}); e.WakesRelay() != c.want {
@@ -65,7 +70,8 @@ func TestDueShardsAreEven(t *testing.T) {
 	counts := make([]int, ledger.DueShards)
 	const keys = 16000
 	for i := range keys {
-		counts[ledger.DueShard(ledger.Key{Kind: ledger.Payment, ID: "Shop_" + time.Unix(int64(i), 0).Format("150405")})]++
+		counts[ledger.DueShard(ledger.Key{Kind: ledger.Payment,
+			ID: "Shop_" + time.Unix(int64(i), 0).Format("150405")})]++
 	}
 	for shard, count := range counts {
 		if count < keys/ledger.DueShards/2 || count > keys/ledger.DueShards*2 {

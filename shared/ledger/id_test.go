@@ -13,7 +13,7 @@ import (
 
 var uuid8 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// TestIDsNeverChange pins the derivations: a change would let every charge of the past be charged again.
+// TestIDsNeverChange pins the derivations: after a change, every old charge could be charged again.
 func TestIDsNeverChange(t *testing.T) {
 	ids := map[string]string{
 		ledger.ChargeID("m", "c", "r"):        "f6b93188-ab10-8de5-a298-56a20be8a72d",
@@ -21,27 +21,30 @@ func TestIDsNeverChange(t *testing.T) {
 		ledger.SMSID("m", "c"):                "e8273364-0c11-8bb2-a5b9-922575b5c4eb",
 		ledger.ReferenceID("m", "r"):          "8af558d0-f55d-88f1-82f5-4c210e9575ce",
 		ledger.PaymentTransactionID("Shop_1"): "4da5dfa1-8513-820e-b028-fa22047a8afd",
-		ledger.NotificationID(ledger.Key{Kind: ledger.Payment, ID: "Shop_1"}, ledger.Failed): "43db68fc-5574-8045-93a3-7fc87c594a85",
+		ledger.NotificationID(ledger.Key{Kind: ledger.Payment, ID: "Shop_1"},
+			ledger.Failed): "43db68fc-5574-8045-93a3-7fc87c594a85",
 	}
 	for got, want := range ids {
 		if !uuid8.MatchString(got) {
-			t.Errorf("%s is no UUID of version 8", got)
+			t.Errorf("%s is not a UUID of version 8", got)
 		}
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	if got := ledger.UpstreamKey("Shop", strings.Repeat("c", 60), ""); got != "Shop!fae8d78f02546735108a6060cc526d0081412ecf" {
+	if got := ledger.UpstreamKey("Shop", strings.Repeat("c", 60),
+		""); got != "Shop!fae8d78f02546735108a6060cc526d0081412ecf" {
 		t.Errorf("upstream key %s", got)
 	}
 }
 
 func TestChargeIDs(t *testing.T) {
 	if ledger.ChargeID("m", "c", "r1") != ledger.ChargeID("m", "c", "r2") {
-		t.Error("with a correlator the reference decides nothing")
+		t.Error("with a correlator the reference must not count")
 	}
 	different := []string{
-		ledger.ChargeID("m", "x", ""), ledger.ChargeID("m", "", "x"), ledger.ChargeID("n", "x", ""), ledger.ChargeID("mx", "", ""),
+		ledger.ChargeID("m", "x", ""), ledger.ChargeID("m", "", "x"), ledger.ChargeID("n", "x", ""),
+		ledger.ChargeID("mx", "", ""),
 		ledger.SMSID("m", "x"), ledger.ReferenceID("m", "x"), ledger.PaymentTransactionID("x"),
 	}
 	seen := map[string]bool{}
@@ -76,7 +79,7 @@ func TestUpstreamKeysNeverCollide(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := [3]string{name.Draw(t, "name"), text.Draw(t, "correlator"), text.Draw(t, "reference")}
 		if from[1] != "" {
-			from[2] = "" // decides nothing
+			from[2] = "" // does not count
 		}
 		key := ledger.UpstreamKey(from[0], from[1], from[2])
 		if utf8.RuneCountInString(key) > ledger.MaxUpstreamKey {
@@ -111,7 +114,8 @@ func TestFingerprintOfAnOldRequestIsStable(t *testing.T) {
 
 func TestFingerprint(t *testing.T) {
 	different := []string{
-		ledger.Fingerprint(nil), ledger.Fingerprint(nil, ""), ledger.Fingerprint([]byte("ab")), ledger.Fingerprint([]byte("a"), "b"),
+		ledger.Fingerprint(nil), ledger.Fingerprint(nil, ""), ledger.Fingerprint([]byte("ab")),
+		ledger.Fingerprint([]byte("a"), "b"),
 		ledger.Fingerprint(nil, "ab"), ledger.Fingerprint(nil, "a", "b"), ledger.Fingerprint(nil, "b", "a"),
 	}
 	seen := map[string]bool{}

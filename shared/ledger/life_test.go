@@ -13,25 +13,28 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// life is one entry under whatever may happen to it: attempts that come, overlap, lapse and settle late, callbacks,
-// receipts, lookups, deliveries, and a store that conflicts and loses answers.
+// life is one entry under all events: attempts that overlap, lapse and end late, callbacks, receipts, lookups,
+// deliveries, and a store that conflicts and loses responses.
 type life struct {
 	*bench
 	kind     ledger.Kind
 	attempts []*ledger.Entry
 	before   *ledger.Entry
-	success  bool // an attempt's success was settled
+	success  bool // an attempt's success was stored
 }
 
-// TestLifeKeepsItsInvariants drives random lives and checks after each step what must always hold.
+// TestLifeKeepsItsInvariants drives random lives, and checks the invariants after each step.
 func TestLifeKeepsItsInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := &life{bench: newBench(), kind: rapid.SampledFrom([]ledger.Kind{ledger.Charge, ledger.Payment, ledger.SMS}).Draw(t, "kind")}
-		steps := []func(*rapid.T){l.arrive, l.arrive, l.settleOne, l.settleOne, l.report, l.sweep, l.deliver, l.judge}
+		l := &life{bench: newBench(), kind: rapid.SampledFrom([]ledger.Kind{ledger.Charge, ledger.Payment,
+			ledger.SMS}).Draw(t, "kind")}
+		steps := []func(*rapid.T){l.arrive, l.arrive, l.storeOutcome, l.storeOutcome, l.report, l.sweep, l.deliver,
+			l.resolveManually}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			l.clock.Add(rapid.Int64Range(0, 40_000).Draw(t, "wait"))
 			fault := rapid.SampledFrom([]ledgermem.InjectedFault{
-				ledgermem.NoFault, ledgermem.NoFault, ledgermem.RetriedAfterLostResponse, ledgermem.ConcurrentWrite, ledgermem.LostResponse, ledgermem.FailedBeforeApply,
+				ledgermem.NoFault, ledgermem.NoFault, ledgermem.RetriedAfterLostResponse, ledgermem.ConcurrentWrite,
+				ledgermem.LostResponse, ledgermem.FailedBeforeApply,
 			}).Draw(t, "fault")
 			l.inject(ledgermem.Replace, fault)
 			rapid.SampledFrom(steps).Draw(t, "step")(t)
@@ -55,28 +58,26 @@ func (l *life) arrive(t *rapid.T) {
 	}
 }
 
-func (l *life) settleOne(t *rapid.T) {
+func (l *life) storeOutcome(t *rapid.T) {
 	if len(l.attempts) == 0 {
 		return
 	}
 	attempt := rapid.SampledFrom(l.attempts).Draw(t, "attempt")
 	s := rapid.SampledFrom([]ledger.CallOutcome{done, refused, unknown, pending, released}).Draw(t, "outcome")
-	settled, err := l.StoreOutcome(context.Background(), attempt, s)
-	if err != nil {
+	updated, err := l.StoreOutcome(context.Background(), attempt, s)
+	if err != nil || s.State != ledger.Done {
 		return
 	}
-	if s.State != ledger.Done {
-		return
-	}
-	if settled.State != ledger.Done && (settled.State != ledger.Refused || len(settled.Conflicts) == 0) {
-		t.Fatalf("a success was lost: %+v", settled)
+	if updated.State != ledger.Done && (updated.State != ledger.Refused || len(updated.Conflicts) == 0) {
+		t.Fatalf("a success was lost: %s", summary(updated))
 	}
 	l.success = true
 }
 
 func (l *life) report(t *rapid.T) {
 	statuses := []ledger.Status{
-		ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.MessageWaiting, ledger.DeliveredToNetwork,
+		ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.MessageWaiting,
+		ledger.DeliveredToNetwork,
 		ledger.DeliveredToTerminal, ledger.DeliveryImpossible,
 	}
 	status := rapid.SampledFrom(statuses).Draw(t, "status")
@@ -93,12 +94,13 @@ func (l *life) report(t *rapid.T) {
 	})
 }
 
-func (l *life) judge(t *rapid.T) {
-	said := rapid.SampledFrom([]string{"applied", "not-applied", "successful", "failed"}).Draw(t, "said")
+func (l *life) resolveManually(t *rapid.T) {
+	outcome := rapid.SampledFrom([]string{"applied", "not-applied", "successful", "failed"}).Draw(t, "manual outcome")
 	l.change(func(e *ledger.Entry) {
 		before := e.Clone()
-		if err := e.ResolveManually(manuallyResolved(said), l.now()); err == nil && (before.Leased(l.now()) || before.StatusFinal() || before.State == ledger.Refused) {
-			t.Fatalf("%s of what is known: %+v", said, before)
+		known := before.Leased(l.now()) || before.StatusFinal() || before.State == ledger.Refused
+		if err := e.ResolveManually(manuallyResolved(outcome), l.now()); err == nil && known {
+			t.Fatalf("%s of a known outcome: %s", outcome, summary(before))
 		}
 	})
 }
@@ -127,7 +129,7 @@ func (l *life) deliver(t *rapid.T) {
 		case 0:
 			e.ClaimDelivery(l.now(), l.now().Add(time.Minute))
 		case 1:
-			e.RecordFailedAttempt(head.ID, ledger.FailedAttempt{Number: head.Attempts + 1, At: l.now(), HTTPStatus: 500, Reason: "status"}, l.now().Add(time.Minute))
+			e.RecordFailedAttempt(head.ID, failedAttempt(head.Attempts+1, 500, "status"), l.now().Add(time.Minute))
 		case 2:
 			e.MarkDelivered(head.ID, l.now())
 		case 3:
@@ -157,26 +159,27 @@ func (l *life) check(t *rapid.T) {
 	}
 	e, before := all[0], l.before
 	l.before = e
-	if again := e.Clone(); func() bool { again.Reschedule(); return !again.DueAt.Equal(e.DueAt) }() {
-		t.Fatalf("due %s, computed %s", e.DueAt, again.DueAt)
+	again := e.Clone()
+	if again.Reschedule(); !again.DueAt.Equal(e.DueAt) {
+		t.Fatalf("stored as due %s, computed %s", e.DueAt, again.DueAt)
 	}
-	if problem := standing(e); problem != "" {
-		t.Fatalf("%s: %+v", problem, e)
+	if problem := violation(e); problem != "" {
+		t.Fatalf("%s: %s", problem, summary(e))
 	}
 	if before == nil {
 		return
 	}
 	if problem := progress(before, e); problem != "" {
-		t.Fatalf("%s:\nwas %+v\nis  %+v", problem, before, e)
+		t.Fatalf("%s:\nwas %s\nis  %s", problem, summary(before), summary(e))
 	}
 }
 
-// standing names what may never be true of an entry.
-func standing(e *ledger.Entry) string {
+// violation names the invariant that an entry violates.
+func violation(e *ledger.Entry) string {
 	notified := map[ledger.Status]bool{}
-	for _, n := range append(append([]ledger.Notification(nil), e.Delivered...), e.Outbox...) {
+	for _, n := range slices.Concat(e.Delivered, e.Outbox) {
 		if notified[n.Status] {
-			return "a status stands in the outbox twice"
+			return "a status is in the outbox twice"
 		}
 		notified[n.Status] = true
 	}
@@ -184,13 +187,13 @@ func standing(e *ledger.Entry) string {
 	case e.State == ledger.Released && e.EverUnknown:
 		return "released after an unknown"
 	case e.State == ledger.Reserved && e.DueAt.IsZero():
-		return "a reservation that nobody takes up"
+		return "a reservation is not due"
 	case e.Kind == ledger.Payment && !e.StatusFinal() && e.State != ledger.Released && e.DueAt.IsZero():
-		return "a pending payment that nobody takes up"
+		return "a pending payment is not due"
 	case e.State == ledger.Unknown && !e.StatusFinal() && !notified[e.Status] && e.DueAt.IsZero():
-		return "an unknown that nobody takes up"
+		return "an unknown entry is not due"
 	case e.StatusFinal() && e.Kind == ledger.Payment && e.State != ledger.Refused && !notified[e.Status]:
-		return "a final status that nobody is told"
+		return "a final status without a notification"
 	case len(e.Conflicts) > ledger.MaxConflicts:
 		return "too many conflicts"
 	case len(e.FailedAttempts) > ledger.MaxAttempts || len(e.Replays) > ledger.MaxReplays:
@@ -199,7 +202,7 @@ func standing(e *ledger.Entry) string {
 	return ""
 }
 
-// progress names what may never change from one stored version to another.
+// progress names the forbidden change from one stored version to the next.
 func progress(before, e *ledger.Entry) string {
 	switch {
 	case e.Version < before.Version:
@@ -209,10 +212,11 @@ func progress(before, e *ledger.Entry) string {
 	case before.StatusFinal() && e.Status != before.Status:
 		return "a final status changed"
 	case before.ResponseStatus != 0 && string(before.ResponseBody) != string(e.ResponseBody):
-		return "the stored answer changed"
+		return "the stored response changed"
 	case !before.CreatedAt.Equal(e.CreatedAt):
 		return "its creation moved"
-	case before.State == ledger.Done && e.State != ledger.Done, before.State == ledger.Refused && e.State != ledger.Refused:
+	case before.State == ledger.Done && e.State != ledger.Done, before.State == ledger.Refused &&
+		e.State != ledger.Refused:
 		return fmt.Sprintf("%s became %s", before.State, e.State)
 	case before.State == ledger.Unknown && e.State == ledger.Released:
 		return "an unknown was released"
@@ -225,11 +229,10 @@ func progress(before, e *ledger.Entry) string {
 	return ""
 }
 
-// remembers is true where an entry still tells when a notification was delivered, also after it was replayed.
+// remembers is true if an entry has the time of a delivery, also after a replay.
 func remembers(e *ledger.Entry, n ledger.Notification) bool {
-	return slices.ContainsFunc(e.Delivered, func(delivered ledger.Notification) bool {
-		return delivered.ID == n.ID && delivered.DeliveredAt.Equal(n.DeliveredAt)
-	}) ||
-		slices.ContainsFunc(e.Replays, func(r ledger.ReplayRecord) bool { return r.Status == n.Status && r.DeliveredAt.Equal(n.DeliveredAt) }) ||
-		len(e.Replays) == ledger.MaxReplays // all but the first may be
+	delivered := func(d ledger.Notification) bool { return d.ID == n.ID && d.DeliveredAt.Equal(n.DeliveredAt) }
+	replayed := func(r ledger.ReplayRecord) bool { return r.Status == n.Status && r.DeliveredAt.Equal(n.DeliveredAt) }
+	full := len(e.Replays) == ledger.MaxReplays // only the first deliveries are kept then
+	return full || slices.ContainsFunc(e.Delivered, delivered) || slices.ContainsFunc(e.Replays, replayed)
 }

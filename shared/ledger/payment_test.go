@@ -1,185 +1,170 @@
 package ledger_test
 
 import (
-	"reflect"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/shared/ledger"
 )
 
-// pendingPayment is an accepted payment that is polled a minute after its start.
-func pendingPayment() *ledger.Entry {
-	e := reserved(ledger.Payment)
-	e.ApplyOutcome("owner", done, start)
-	return e
+// final is a lookup's report of a final status, with all values.
+func final(s ledger.Status) ledger.StatusReport {
+	return ledger.StatusReport{
+		Status: s, Source: "getStatus", HasAmount: true, AmountMinor: 500, Currency: "XOF",
+		OperatorReference: "op-final", MSISDN: "0711111111", UserSMS: true,
+	}
 }
 
-var successful = ledger.StatusReport{
-	Status: ledger.Successful, Source: "getStatus", HasAmount: true, AmountMinor: 500, Currency: "XOF",
-	OperatorReference: "op-final", MSISDN: "0711111111", UserSMS: true,
-}
-
-func with(change func(*ledger.StatusReport)) ledger.StatusReport {
-	r := successful
-	change(&r)
-	return r
-}
+var finals = []ledger.Status{ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired}
 
 func TestApplyFinalStatusApplies(t *testing.T) {
 	now := start.Add(time.Minute)
-	for _, s := range []ledger.Status{ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired} {
+	for _, s := range finals {
 		e := pendingPayment()
 		e.OperatorReference = ""
-		if got := e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.Status = s }), now); got != ledger.Applied {
-			t.Fatalf("%s: %v", s, got)
+		want := e.Clone()
+		want.Status, want.FinalAt, want.PollAt, want.DueAt = s, now, time.Time{}, now.Add(ledger.FastLease)
+		want.OperatorReference, want.MSISDNReported = "op-final", "0711111111"
+		want.Outbox = []ledger.Notification{{ID: id(e, s), Status: s, At: now,
+			NextAttemptAt: now.Add(ledger.FastLease)}}
+		if s == ledger.Successful {
+			want.UserSMS, want.UserSMSAt = ledger.UserSMSDue, now.Add(ledger.FastLease)
 		}
-		want := ledger.Notification{ID: ledger.NotificationID(e.Key, s), Status: s, At: now, NextAttemptAt: now.Add(ledger.FastLease)}
-		if e.Status != s || !e.FinalAt.Equal(now) || len(e.Outbox) != 1 || e.Outbox[0] != want || !e.WakesRelay() ||
-			e.OperatorReference != "op-final" || e.MSISDNReported != "0711111111" || !e.PollAt.IsZero() || !e.DueAt.Equal(now.Add(ledger.FastLease)) {
-			t.Errorf("%s: %+v", s, e)
+		if got := e.ApplyFinalStatus(final(s), now); got != ledger.Applied || !e.WakesRelay() {
+			t.Errorf("%s: effect %v, wakes the relay: %v", s, got, e.WakesRelay())
 		}
-		if owed := e.UserSMS == ledger.UserSMSDue; owed != (s == ledger.Successful) {
-			t.Errorf("%s: purchaser's SMS %q", s, e.UserSMS)
+		if diff := cmp.Diff(want, e); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", s, diff)
 		}
 	}
 }
 
 func TestApplyFinalStatusInEveryState(t *testing.T) {
-	cases := []struct {
+	successful, failed := ledger.Successful, ledger.Failed
+	for _, c := range []struct {
 		name   string
 		before func(*ledger.Entry)
 		status ledger.Status
 		want   ledger.Effect
 		state  ledger.State
 	}{
-		{"while the owner is at work", func(*ledger.Entry) {}, ledger.Failed, ledger.Applied, ledger.Reserved},
-		{"a lapsed reservation", func(e *ledger.Entry) { e.LeaseUntil = start }, ledger.Failed, ledger.Applied, ledger.Done},
-		{"unknown", func(e *ledger.Entry) { e.ApplyOutcome("owner", unknown, start) }, ledger.Failed, ledger.Applied, ledger.Done},
-		{"a late success after a release", func(e *ledger.Entry) { e.ApplyOutcome("owner", released, start) }, ledger.Successful, ledger.Applied, ledger.Done},
-		{"a late failure after a release", func(e *ledger.Entry) { e.ApplyOutcome("owner", released, start) }, ledger.Failed, ledger.Unchanged, ledger.Released},
-		{"a success after a refusal", func(e *ledger.Entry) { e.ApplyOutcome("owner", refused, start) }, ledger.Successful, ledger.Conflicting, ledger.Refused},
-		{"a failure after a refusal", func(e *ledger.Entry) { e.ApplyOutcome("owner", refused, start) }, ledger.Failed, ledger.Unchanged, ledger.Refused},
-		{"an SMS's status is none of a payment's", func(*ledger.Entry) {}, ledger.DeliveredToTerminal, ledger.Unchanged, ledger.Reserved},
-		{"pending is no news", func(*ledger.Entry) {}, ledger.Pending, ledger.Unchanged, ledger.Reserved},
-	}
-	for _, c := range cases {
+		{"while the owner is at work", func(*ledger.Entry) {}, failed, ledger.Applied, ledger.Reserved},
+		{"a lapsed reservation", func(e *ledger.Entry) { e.LeaseUntil = start }, failed, ledger.Applied, ledger.Done},
+		{"unknown", outcome(unknown), failed, ledger.Applied, ledger.Done},
+		{"a late success after a release", outcome(released), successful, ledger.Applied, ledger.Done},
+		{"a late failure after a release", outcome(released), failed, ledger.Unchanged, ledger.Released},
+		{"a success after a refusal", outcome(refused), successful, ledger.Conflicting, ledger.Refused},
+		{"a failure after a refusal", outcome(refused), failed, ledger.Unchanged, ledger.Refused},
+		{"a status of an SMS", func(*ledger.Entry) {}, ledger.DeliveredToTerminal, ledger.Unchanged, ledger.Reserved},
+		{"pending is not final", func(*ledger.Entry) {}, ledger.Pending, ledger.Unchanged, ledger.Reserved},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := reserved(ledger.Payment)
 			c.before(e)
-			if got := e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.Status = c.status }), start); got != c.want || e.State != c.state {
-				t.Fatalf("%v, state %s", got, e.State)
+			if got := e.ApplyFinalStatus(final(c.status), start); got != c.want || e.State != c.state {
+				t.Fatalf("effect %v, want %v; state %s, want %s", got, c.want, e.State, c.state)
 			}
 		})
 	}
-	sms := reserved(ledger.SMS)
-	if got := sms.ApplyFinalStatus(successful, start); got != ledger.Unchanged {
+	if got := reserved(ledger.SMS).ApplyFinalStatus(final(successful), start); got != ledger.Unchanged {
 		t.Errorf("an SMS: %v", got)
 	}
 }
 
 func TestApplyFinalStatusNeverChangesAFinalStatus(t *testing.T) {
-	finals := []ledger.Status{ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired}
 	for _, first := range finals {
 		for _, second := range finals {
 			e := pendingPayment()
-			e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.Status = first }), start)
+			e.ApplyFinalStatus(final(first), start)
 			before := e.Clone()
-			r := with(func(r *ledger.StatusReport) { r.Status = second })
 			want := ledger.Conflicting
 			if first == second {
 				want = ledger.Unchanged
 			}
-			if got := e.ApplyFinalStatus(r, start.Add(time.Hour)); got != want {
-				t.Errorf("%s then %s: %v", first, second, got)
+			if got := e.ApplyFinalStatus(final(second), start.Add(time.Hour)); got != want {
+				t.Errorf("%s then %s: %v, want %v", first, second, got, want)
 			}
-			if got := e.ApplyFinalStatus(r, start.Add(time.Hour)); got != ledger.Unchanged {
+			if got := e.ApplyFinalStatus(final(second), start.Add(time.Hour)); got != ledger.Unchanged {
 				t.Errorf("%s then %s again: %v", first, second, got)
 			}
 			e.Conflicts = nil
-			if !reflect.DeepEqual(before, e) {
-				t.Errorf("%s then %s changed it", first, second)
+			if diff := cmp.Diff(before, e); diff != "" {
+				t.Errorf("%s then %s changed more than the conflicts:\n%s", first, second, diff)
 			}
 		}
 	}
 }
 
 func TestApplyFinalStatusMismatch(t *testing.T) {
-	cases := map[string]ledger.StatusReport{
-		"amount":   with(func(r *ledger.StatusReport) { r.AmountMinor = 501 }),
-		"currency": with(func(r *ledger.StatusReport) { r.Currency = "XAF" }),
-	}
-	for reason, r := range cases {
+	amount, currency, silent := final(ledger.Successful), final(ledger.Successful), final(ledger.Successful)
+	amount.AmountMinor, currency.Currency = 501, "XAF"
+	for reason, r := range map[string]ledger.StatusReport{"amount": amount, "currency": currency} {
 		e := pendingPayment()
 		if !r.Contradicts(e) {
-			t.Errorf("%s: not seen", reason)
+			t.Errorf("%s: no contradiction", reason)
 		}
-		if got := e.ApplyFinalStatus(r, start); got != ledger.Conflicting || e.Status != ledger.Pending || len(e.Outbox) != 0 ||
-			len(e.Conflicts) != 1 || e.Conflicts[0].Reason != reason || !e.DueAt.Equal(start.Add(time.Minute)) {
-			t.Errorf("%s: %v, %+v", reason, got, e)
+		if got := e.ApplyFinalStatus(r, start); got != ledger.Conflicting {
+			t.Errorf("%s: %v", reason, got)
 		}
+		assertSummary(t, reason, e, "done pending 201:done conflict:successful/"+reason+" due:1m0s")
 		if got := e.ApplyFinalStatus(r, start); got != ledger.Unchanged {
 			t.Errorf("%s again: %v", reason, got)
 		}
 	}
-	silent := with(func(r *ledger.StatusReport) { r.HasAmount, r.AmountMinor, r.Currency = false, 0, "" })
+	silent.HasAmount, silent.AmountMinor, silent.Currency = false, 0, ""
 	if e := pendingPayment(); silent.Contradicts(e) || e.ApplyFinalStatus(silent, start) != ledger.Applied {
-		t.Error("an operator that tells no amount")
+		t.Error("a report without an amount was not applied")
 	}
 }
 
 func TestConflictsAreBounded(t *testing.T) {
 	e := pendingPayment()
 	for i := range 2 * ledger.MaxConflicts {
-		r := with(func(r *ledger.StatusReport) { r.AmountMinor, r.Source = 1, string(rune('a'+i)) })
+		r := final(ledger.Successful)
+		r.AmountMinor, r.Source = 1, string(rune('a'+i))
 		e.ApplyFinalStatus(r, start)
 	}
 	if len(e.Conflicts) != ledger.MaxConflicts {
-		t.Errorf("%d conflicts", len(e.Conflicts))
+		t.Errorf("%d conflicts, want %d", len(e.Conflicts), ledger.MaxConflicts)
 	}
 }
 
 func TestPurchaserSMSNeedsANumber(t *testing.T) {
-	e := pendingPayment()
-	e.MSISDN = ""
-	e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.MSISDN = "" }), start)
-	if e.UserSMS != "" {
-		t.Errorf("UserSMS = %q", e.UserSMS)
-	}
-	e = pendingPayment()
-	e.MSISDN = ""
-	e.ApplyFinalStatus(successful, start)
-	if e.UserSMS != ledger.UserSMSDue || e.PurchaserMSISDN() != "0711111111" {
-		t.Errorf("UserSMS = %q for %q", e.UserSMS, e.PurchaserMSISDN())
-	}
-	e = pendingPayment()
-	e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.UserSMS = false }), start)
-	if e.UserSMS != "" {
-		t.Errorf("the operator sends it itself: %q", e.UserSMS)
+	for _, c := range []struct {
+		name, sent, reported string
+		owed                 bool
+		want                 ledger.UserSMSState
+	}{
+		{"no number", "", "", true, ""},
+		{"the operator's number", "", "0711111111", true, ledger.UserSMSDue},
+		{"the operator sends it itself", "0700000000", "0711111111", false, ""},
+	} {
+		e, r := pendingPayment(), final(ledger.Successful)
+		e.MSISDN, r.MSISDN, r.UserSMS = c.sent, c.reported, c.owed
+		e.ApplyFinalStatus(r, start)
+		if e.UserSMS != c.want {
+			t.Errorf("%s: the payer's SMS is %q, want %q", c.name, e.UserSMS, c.want)
+		}
+		if c.want == ledger.UserSMSDue && e.PurchaserMSISDN() != c.reported {
+			t.Errorf("%s: to %q", c.name, e.PurchaserMSISDN())
+		}
 	}
 }
 
 func TestNoNotificationWithoutAnAddress(t *testing.T) {
 	e := pendingPayment()
 	e.NotifyURL = ""
-	if e.ApplyFinalStatus(successful, start) != ledger.Applied || len(e.Outbox) != 0 || !e.DueAt.Equal(start.Add(ledger.FastLease)) {
-		t.Errorf("%+v", e)
-	}
-}
-
-func claimOf(s ledger.Status) ledger.Claim {
-	return ledger.Claim{Status: s, OperatorReference: "op-claim", MSISDN: "0722222222", CheckAt: start.Add(5 * time.Second)}
+	e.ApplyFinalStatus(final(ledger.Successful), start)
+	assertSummary(t, "without a URL", e, "done successful 201:done user-sms:due due:1m0s")
 }
 
 func TestAddClaim(t *testing.T) {
-	note := func(statuses ...ledger.Status) func(*ledger.Entry) {
-		return func(e *ledger.Entry) {
-			for _, s := range statuses {
-				e.AddClaim(claimOf(s), start)
-			}
-		}
-	}
-	cases := []struct {
+	successful, failed := ledger.Successful, ledger.Failed
+	none := func(*ledger.Entry) {}
+	isReleased := func(e *ledger.Entry) { e.State = ledger.Released }
+	for _, c := range []struct {
 		name      string
 		before    func(*ledger.Entry)
 		status    ledger.Status
@@ -187,95 +172,99 @@ func TestAddClaim(t *testing.T) {
 		open      ledger.Status
 		conflicts int
 	}{
-		{"the first", note(), ledger.Successful, ledger.Applied, ledger.Successful, 0},
-		{"the same again", note(ledger.Successful), ledger.Successful, ledger.Unchanged, ledger.Successful, 0},
-		{"a success displaces a failure", note(ledger.Failed), ledger.Successful, ledger.Applied, ledger.Successful, 1},
-		{"a failure displaces no success", note(ledger.Successful), ledger.Failed, ledger.Conflicting, ledger.Successful, 1},
-		{"that failure again", note(ledger.Successful, ledger.Failed), ledger.Failed, ledger.Unchanged, ledger.Successful, 1},
-		{"an SMS's status is no claim", note(), ledger.DeliveryImpossible, ledger.Unchanged, "", 0},
-		{"pending is no claim", note(), ledger.Pending, ledger.Unchanged, "", 0},
-		{"after the same final status", func(e *ledger.Entry) { e.ApplyFinalStatus(successful, start) }, ledger.Successful, ledger.Unchanged, "", 0},
-		{"after another final status", func(e *ledger.Entry) { e.ApplyFinalStatus(successful, start) }, ledger.Failed, ledger.Conflicting, "", 1},
-		{"a failure after a release", func(e *ledger.Entry) { e.State = ledger.Released }, ledger.Failed, ledger.Unchanged, "", 0},
-		{"a success after a release", func(e *ledger.Entry) { e.State = ledger.Released }, ledger.Successful, ledger.Applied, ledger.Successful, 0},
-	}
-	for _, c := range cases {
+		{"the first", none, successful, ledger.Applied, successful, 0},
+		{"the same again", claimed(successful), successful, ledger.Unchanged, successful, 0},
+		{"a success replaces a failure", claimed(failed), successful, ledger.Applied, successful, 1},
+		{"a failure replaces no success", claimed(successful), failed, ledger.Conflicting, successful, 1},
+		{"that failure again", func(e *ledger.Entry) {
+			claimed(successful)(e)
+			claimed(failed)(e)
+		}, failed, ledger.Unchanged, successful, 1},
+		{"a status of an SMS", none, ledger.DeliveryImpossible, ledger.Unchanged, "", 0},
+		{"pending", none, ledger.Pending, ledger.Unchanged, "", 0},
+		{"after the same final status", finalStatus(successful), successful, ledger.Unchanged, "", 0},
+		{"after another final status", finalStatus(successful), failed, ledger.Conflicting, "", 1},
+		{"a failure after a release", isReleased, failed, ledger.Unchanged, "", 0},
+		{"a success after a release", isReleased, successful, ledger.Applied, successful, 0},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := pendingPayment()
 			c.before(e)
-			if got := e.AddClaim(claimOf(c.status), start); got != c.want || e.Claim.Status != c.open || len(e.Conflicts) != c.conflicts {
-				t.Fatalf("%v, open %q, conflicts %+v", got, e.Claim.Status, e.Conflicts)
+			got := e.AddClaim(claimOf(c.status), start)
+			if got != c.want || e.Claim.Status != c.open || len(e.Conflicts) != c.conflicts {
+				t.Fatalf("effect %v, want %v: %s", got, c.want, summary(e))
 			}
 		})
 	}
 	e := pendingPayment()
-	e.AddClaim(claimOf(ledger.Successful), start)
+	claimed(successful)(e)
 	if !e.DueAt.Equal(start.Add(5*time.Second)) || e.LookupDue(start) || !e.LookupDue(e.DueAt) {
-		t.Errorf("due %s", e.DueAt)
+		t.Errorf("the claim's lookup is due at %s", e.DueAt)
 	}
 	e.OperatorReference = ""
-	e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Successful, Source: "getStatus"}, start)
-	if e.OperatorReference != "op-claim" || e.MSISDNReported != "0722222222" || e.Claim != (ledger.Claim{}) || len(e.Conflicts) != 0 {
-		t.Errorf("confirmed: %+v", e)
+	finalStatus(successful)(e)
+	if e.OperatorReference != "op-claim" || e.MSISDNReported != "0722222222" {
+		t.Errorf("the claim's values are lost: %q, %q", e.OperatorReference, e.MSISDNReported)
+	}
+	if e.Claim != (ledger.Claim{}) || len(e.Conflicts) != 0 {
+		t.Errorf("after the confirmation: %s", summary(e))
 	}
 }
 
 func TestAnotherConfirmationKeepsTheClaimAsAConflict(t *testing.T) {
 	e := pendingPayment()
-	e.AddClaim(claimOf(ledger.Successful), start)
-	if e.ApplyFinalStatus(with(func(r *ledger.StatusReport) { r.Status = ledger.Failed }), start) != ledger.Applied ||
-		len(e.Conflicts) != 1 || e.Conflicts[0].Reason != "unconfirmed" || e.Conflicts[0].Status != ledger.Successful {
-		t.Errorf("%+v", e)
-	}
+	claimed(ledger.Successful)(e)
+	finalStatus(ledger.Failed)(e)
+	assertSummary(t, "confirmed as failed", e,
+		"done failed 201:done conflict:successful/unconfirmed notify:failed due:1m0s")
 }
 
-// decisions "released" and "pay-claims": nothing is asked for ever.
+// decisions "released" and "pay-claims": the lookups end.
 func TestARejectedClaimAfterAReleaseIsClosed(t *testing.T) {
 	e := reserved(ledger.Payment)
-	e.ApplyOutcome("owner", released, start)
-	e.AddClaim(claimOf(ledger.Successful), start)
+	outcome(released)(e)
+	claimed(ledger.Successful)(e)
 	e.ReschedulePoll(start.Add(time.Minute))
 	if e.DueAt.IsZero() {
 		t.Fatal("the claim is not due")
 	}
-	denied := with(func(r *ledger.StatusReport) { r.Status = ledger.Failed })
-	if got := e.ApplyFinalStatus(denied, start); got != ledger.Conflicting || e.State != ledger.Released || !e.DueAt.IsZero() ||
-		e.Claim.Status != "" || len(e.Conflicts) != 1 || e.Conflicts[0].Reason != "unconfirmed" {
-		t.Errorf("%v, %+v", got, e)
+	if got := e.ApplyFinalStatus(final(ledger.Failed), start); got != ledger.Conflicting {
+		t.Errorf("a denied claim: %v", got)
 	}
-	if got := e.ApplyFinalStatus(denied, start); got != ledger.Unchanged {
+	assertSummary(t, "denied", e, "released pending conflict:successful/unconfirmed")
+	if got := e.ApplyFinalStatus(final(ledger.Failed), start); got != ledger.Unchanged {
 		t.Errorf("again: %v", got)
 	}
 }
 
 func TestReschedulePoll(t *testing.T) {
+	minutes := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 	e := pendingPayment()
-	e.ReschedulePoll(start.Add(2 * time.Minute))
-	if e.PollAttempts != 1 || !e.DueAt.Equal(start.Add(2*time.Minute)) {
-		t.Errorf("%+v", e)
+	e.ReschedulePoll(minutes(2))
+	if e.PollAttempts != 1 || !e.DueAt.Equal(minutes(2)) {
+		t.Errorf("%d attempts, %s", e.PollAttempts, summary(e))
 	}
-	e.AddClaim(claimOf(ledger.Failed), start)
-	e.ReschedulePoll(start.Add(5 * time.Minute))
-	if e.PollAttempts != 1 || !e.DueAt.Equal(start.Add(5*time.Minute)) || e.LookupDue(start.Add(4*time.Minute)) {
-		t.Errorf("with a claim: %+v", e)
+	claimed(ledger.Failed)(e)
+	e.ReschedulePoll(minutes(5))
+	if e.PollAttempts != 1 || !e.DueAt.Equal(minutes(5)) || e.LookupDue(minutes(4)) {
+		t.Errorf("with a claim: %d attempts, %s", e.PollAttempts, summary(e))
 	}
-	e.ApplyFinalStatus(successful, start)
+	finalStatus(ledger.Successful)(e)
 	before := e.Clone()
-	if e.ReschedulePoll(start.Add(time.Hour)); !reflect.DeepEqual(before, e) {
-		t.Errorf("after the end: %+v", e)
+	e.ReschedulePoll(minutes(60))
+	if diff := cmp.Diff(before, e); diff != "" {
+		t.Errorf("a final payment was changed:\n%s", diff)
 	}
 	charge := reserved(ledger.Charge)
-	charge.ApplyOutcome("owner", unknown, start)
-	charge.ReschedulePoll(start.Add(2 * time.Hour))
-	if !charge.DueAt.Equal(start.Add(2 * time.Hour)) {
-		t.Errorf("an unknown charge: %+v", charge)
-	}
+	outcome(unknown)(charge)
+	charge.ReschedulePoll(minutes(120))
+	assertSummary(t, "an unknown charge", charge, "unknown ever-unknown due:2h0m0s")
 }
 
 func TestExpire(t *testing.T) {
 	const lifetime = 24 * time.Hour
 	end := start.Add(lifetime)
-	cases := []struct {
+	for _, c := range []struct {
 		name   string
 		before func(*ledger.Entry)
 		now    time.Time
@@ -283,17 +272,17 @@ func TestExpire(t *testing.T) {
 	}{
 		{"too early", func(*ledger.Entry) {}, end.Add(-time.Millisecond), ledger.Unchanged},
 		{"at its end", func(*ledger.Entry) {}, end, ledger.Applied},
-		{"with a claim of success", func(e *ledger.Entry) { e.AddClaim(claimOf(ledger.Successful), start) }, end, ledger.Unchanged},
-		{"with a claim of failure", func(e *ledger.Entry) { e.AddClaim(claimOf(ledger.Failed), start) }, end, ledger.Applied},
-		{"when final", func(e *ledger.Entry) { e.ApplyFinalStatus(successful, start) }, end, ledger.Unchanged},
+		{"with a claim of success", claimed(ledger.Successful), end, ledger.Unchanged},
+		{"with a claim of failure", claimed(ledger.Failed), end, ledger.Applied},
+		{"when final", finalStatus(ledger.Successful), end, ledger.Unchanged},
 		{"when released", func(e *ledger.Entry) { e.State = ledger.Released }, end, ledger.Unchanged},
-	}
-	for _, c := range cases {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := pendingPayment()
 			c.before(e)
-			if got := e.Expire(lifetime, c.now); got != c.want || (e.Status == ledger.Expired) != (c.want == ledger.Applied) {
-				t.Fatalf("%v, %s", got, e.Status)
+			got := e.Expire(lifetime, c.now)
+			if got != c.want || (e.Status == ledger.Expired) != (c.want == ledger.Applied) {
+				t.Fatalf("effect %v, want %v; status %s", got, c.want, e.Status)
 			}
 		})
 	}

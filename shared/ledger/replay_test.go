@@ -4,63 +4,106 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/shared/ledger"
 )
 
-// A replay begins the notification anew, but what was known of it before stays in the entry.
+const waiting, network, terminal = ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal
+
+func TestReplayNotification(t *testing.T) {
+	now := start.Add(time.Hour)
+	deliver := func(statuses ...ledger.Status) func(*ledger.Entry) {
+		return func(e *ledger.Entry) {
+			for _, s := range statuses {
+				e.MarkDelivered(id(e, s), start)
+			}
+		}
+	}
+	dead := func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts") }
+	attempted := func(e *ledger.Entry) { e.RecordFailedAttempt(id(e, waiting), failedAttempt(3, 500, ""), now) }
+	const allQueued = " notify:MessageWaiting notify:DeliveredToNetwork notify:DeliveredToTerminal"
+	for _, c := range []struct {
+		name       string
+		before     func(*ledger.Entry)
+		replay     ledger.Status
+		found      bool
+		want       string // the queues and DueAt of the summary
+		wakesRelay bool
+	}{
+		{"a dead one", dead, waiting, true, allQueued + " due:1h1m0s", true},
+		{"one behind a dead one", dead, terminal, true, allQueued + " due:1h1m0s", true},
+		{"a parked one", func(e *ledger.Entry) { e.Park() }, waiting, true, allQueued + " due:1h1m0s", true},
+		{"one that is being attempted", attempted, waiting, true, allQueued + " due:1h1m0s", true},
+		{"one behind one that is being attempted", attempted, network, true, allQueued + " due:1h0m0s", false},
+		{"the last delivered", deliver(waiting, network, terminal), terminal, true,
+			" notify:DeliveredToTerminal delivered:MessageWaiting delivered:DeliveredToNetwork due:1h1m0s", true},
+		{"an earlier delivered takes the later along", deliver(waiting, network), waiting, true,
+			allQueued + " due:1h1m0s", true},
+		{"no such one", func(*ledger.Entry) {}, ledger.DeliveryImpossible, false, allQueued + " due:1m0s", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := message(waiting, network, terminal)
+			c.before(e)
+			if found := e.ReplayNotification(id(e, c.replay), now); found != c.found {
+				t.Fatalf("found = %v, want %v", found, c.found)
+			}
+			assertSummary(t, "replay of "+string(c.replay), e, "done DeliveredToTerminal 201:done"+c.want)
+			if e.WakesRelay() != c.wakesRelay {
+				t.Errorf("wakes the relay: %v, want %v", e.WakesRelay(), c.wakesRelay)
+			}
+		})
+	}
+}
+
+// A replay starts the notification again, but the entry remembers its values from before.
 func TestReplayRemembersWhatWasBefore(t *testing.T) {
-	waiting, network := ledger.MessageWaiting, ledger.DeliveredToNetwork
 	delivered, at := start.Add(time.Minute), start.Add(time.Hour)
-	cases := []struct {
+	record := func(s ledger.Status, attempts int, deliveredAt time.Time, deadReason string) ledger.ReplayRecord {
+		return ledger.ReplayRecord{Status: s, At: at, Attempts: attempts, DeliveredAt: deliveredAt,
+			DeadReason: deadReason}
+	}
+	never := time.Time{}
+	for _, c := range []struct {
 		name   string
 		before func(*ledger.Entry)
 		replay ledger.Status
 		want   []ledger.ReplayRecord
 	}{
 		{"delivered at the second attempt", func(e *ledger.Entry) {
-			e.RecordFailedAttempt(id(e, waiting), ledger.FailedAttempt{Number: 1, At: start, HTTPStatus: 503, Reason: "status"}, start)
+			e.RecordFailedAttempt(id(e, waiting), failedAttempt(1, 503, "status"), start)
 			e.ClaimDelivery(start, at)
 			e.MarkDelivered(id(e, waiting), delivered)
-		}, waiting, []ledger.ReplayRecord{{Status: waiting, At: at, Attempts: 2, DeliveredAt: delivered}}},
+		}, waiting, []ledger.ReplayRecord{record(waiting, 2, delivered, "")}},
 		{"two delivered", func(e *ledger.Entry) {
 			e.MarkDelivered(id(e, waiting), delivered)
 			e.MarkDelivered(id(e, network), delivered.Add(time.Second))
 		}, waiting, []ledger.ReplayRecord{
-			{Status: waiting, At: at, Attempts: 1, DeliveredAt: delivered}, {Status: network, At: at, Attempts: 1, DeliveredAt: delivered.Add(time.Second)},
+			record(waiting, 1, delivered, ""), record(network, 1, delivered.Add(time.Second), ""),
 		}},
-		{"given up", func(e *ledger.Entry) {
-			e.RecordFailedAttempt(id(e, waiting), ledger.FailedAttempt{Number: 10, At: start, HTTPStatus: 503, Reason: "status"}, start)
+		{"a dead letter", func(e *ledger.Entry) {
+			e.RecordFailedAttempt(id(e, waiting), failedAttempt(10, 503, "status"), start)
 			e.DeadLetter(id(e, waiting), "attempts")
-		}, waiting, []ledger.ReplayRecord{{Status: waiting, At: at, Attempts: 10, DeadReason: "attempts"}}},
-		{"behind one given up", func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts") }, network, []ledger.ReplayRecord{
-			{Status: waiting, At: at, DeadReason: "attempts"}, {Status: network, At: at},
-		}},
-		{"never tried", func(*ledger.Entry) {}, waiting, []ledger.ReplayRecord{{Status: waiting, At: at}}},
+		}, waiting, []ledger.ReplayRecord{record(waiting, 10, never, "attempts")}},
+		{"behind a dead letter", func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts") }, network,
+			[]ledger.ReplayRecord{record(waiting, 0, never, "attempts"), record(network, 0, never, "")}},
+		{"never attempted", func(*ledger.Entry) {}, waiting, []ledger.ReplayRecord{record(waiting, 0, never, "")}},
 		{"no such one", func(*ledger.Entry) {}, ledger.DeliveryImpossible, nil},
-	}
-	for _, c := range cases {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := message(waiting, network)
 			c.before(e)
 			e.ReplayNotification(id(e, c.replay), at)
-			if len(e.Replays) != len(c.want) {
-				t.Fatalf("remembered %+v", e.Replays)
-			}
-			for i, want := range c.want {
-				if e.Replays[i] != want {
-					t.Errorf("remembered %+v, want %+v", e.Replays[i], want)
-				}
-			}
-			if e.Clone().ReplayNotification(id(e, c.replay), at) && len(e.Replays) != len(c.want) {
-				t.Error("a clone shares what is remembered")
+			e.Clone().ReplayNotification(id(e, c.replay), at) // a clone shares nothing
+			if diff := cmp.Diff(c.want, e.Replays); diff != "" {
+				t.Errorf("remembered replays (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// However often it is replayed, what is remembered is bounded, and the first delivery of each status is not forgotten.
+// The remembered replays are bounded, and the first delivery of each status is never forgotten.
 func TestReplaysAreBounded(t *testing.T) {
-	waiting, network := ledger.MessageWaiting, ledger.DeliveredToNetwork
 	e := message(waiting, network)
 	var last time.Time
 	for i := range 2 * ledger.MaxReplays {
@@ -72,14 +115,14 @@ func TestReplaysAreBounded(t *testing.T) {
 		}
 	}
 	if len(e.Replays) != ledger.MaxReplays {
-		t.Fatalf("%d remembered", len(e.Replays))
+		t.Fatalf("%d remembered, want %d", len(e.Replays), ledger.MaxReplays)
 	}
 	for i, status := range []ledger.Status{waiting, network} {
 		if r := e.Replays[i]; r.Status != status || !r.DeliveredAt.Equal(start) {
-			t.Errorf("the first of %s is forgotten: %+v", status, r)
+			t.Errorf("the first delivery of %s is forgotten: %+v", status, r)
 		}
 	}
 	if r := e.Replays[ledger.MaxReplays-1]; !r.At.Equal(last) || r.Status != network {
-		t.Errorf("the last is forgotten: %+v", r)
+		t.Errorf("the last replay is forgotten: %+v", r)
 	}
 }

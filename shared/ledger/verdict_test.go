@@ -7,39 +7,40 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// start is the moment that the tests' entries were first reserved.
-var start = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
-
 const window = time.Hour
 
 const (
-	replay, busy, taken, stuck, retake = ledger.StoredResponse, ledger.InFlight, ledger.KeyTaken, ledger.StillUnknown, ledger.TakenOver
+	stored, inFlight, taken = ledger.StoredResponse, ledger.InFlight, ledger.KeyTaken
+	stillUnknown, takenOver = ledger.StillUnknown, ledger.TakenOver
 )
 
-// verdicts are what becomes of the same body and of another, each within the repeat window and past it.
+// verdicts are those on the same body and on another one, each within the repeat window and past it.
 type verdicts [4]ledger.Verdict
 
-// all is one verdict whatever comes and when.
+// all is one verdict for every body and time.
 func all(v ledger.Verdict) verdicts { return verdicts{v, v, v, v} }
 
-// existing makes an entry that holds the key, by a name for its state.
+// existing makes an entry that has the key, by a name for its state.
 var existing = map[string]func(*ledger.Entry){
 	"live": func(e *ledger.Entry) { e.State, e.LeaseUntil = ledger.Reserved, start.Add(100*time.Hour) },
-	"live and told": func(e *ledger.Entry) {
-		e.State, e.LeaseUntil, e.Status = ledger.Reserved, start.Add(100*time.Hour), told(e.Kind)
+	"live, reported": func(e *ledger.Entry) {
+		e.State, e.LeaseUntil, e.Status = ledger.Reserved, start.Add(100*time.Hour), reportedStatus(e.Kind)
 	},
-	"lapsed":        func(e *ledger.Entry) { e.State, e.LeaseUntil = ledger.Reserved, start.Add(time.Second) },
-	"unknown":       func(e *ledger.Entry) { e.State = ledger.Unknown },
-	"unknown, told": func(e *ledger.Entry) { e.State, e.Status = ledger.Unknown, told(e.Kind) },
-	"unknown, 201":  func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Unknown, 201 },
-	"released":      func(e *ledger.Entry) { e.State = ledger.Released },
-	"released free": func(e *ledger.Entry) { e.State, e.Fingerprint = ledger.Released, "" },
-	"done":          func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Done, 201 },
-	"done, final":   func(e *ledger.Entry) { e.State, e.ResponseStatus, e.Status = ledger.Done, 201, told(e.Kind) },
-	"done, unasked": func(e *ledger.Entry) { e.State, e.Status = ledger.Done, told(e.Kind) },
-	"refused":       func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Refused, 403 },
-	"no such state": func(e *ledger.Entry) { e.State = "later" },
-	"another's":     func(e *ledger.Entry) { e.State, e.MerchantID = ledger.Done, "another" },
+	"lapsed":            func(e *ledger.Entry) { e.State, e.LeaseUntil = ledger.Reserved, start.Add(time.Second) },
+	"unknown":           func(e *ledger.Entry) { e.State = ledger.Unknown },
+	"unknown, reported": func(e *ledger.Entry) { e.State, e.Status = ledger.Unknown, reportedStatus(e.Kind) },
+	"unknown, 201":      func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Unknown, 201 },
+	"released":          func(e *ledger.Entry) { e.State = ledger.Released },
+	"released free":     func(e *ledger.Entry) { e.State, e.Fingerprint = ledger.Released, "" },
+	"done":              func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Done, 201 },
+	"done, final": func(e *ledger.Entry) {
+		e.State, e.ResponseStatus, e.Status = ledger.Done, 201,
+			reportedStatus(e.Kind)
+	},
+	"done, no response": func(e *ledger.Entry) { e.State, e.Status = ledger.Done, reportedStatus(e.Kind) },
+	"refused":           func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Refused, 403 },
+	"no such state":     func(e *ledger.Entry) { e.State = "later" },
+	"another's":         func(e *ledger.Entry) { e.State, e.MerchantID = ledger.Done, "another" },
 	"another's live": func(e *ledger.Entry) {
 		e.State, e.MerchantID, e.LeaseUntil = ledger.Reserved, "another", start.Add(100*time.Hour)
 	},
@@ -49,30 +50,31 @@ var existing = map[string]func(*ledger.Entry){
 // common are the verdicts of the states that are alike in every kind; decided those of each kind.
 var (
 	common = map[string]verdicts{
-		"live": all(busy), "live and told": all(busy), "released": {retake, retake, taken, taken},
-		"released free": all(retake), "another's": all(taken), "another's live": all(taken), "expired": all(ledger.NewReservation),
+		"live": all(inFlight), "live, reported": all(inFlight), "released": {takenOver, takenOver, taken, taken},
+		"released free": all(takenOver), "another's": all(taken), "another's live": all(taken),
+		"expired": all(ledger.NewReservation),
 	}
-	decided = map[ledger.Kind]map[string]verdicts{
+	repeatable = verdicts{takenOver, stillUnknown, taken, taken}
+	decided    = map[ledger.Kind]map[string]verdicts{
 		ledger.Charge: {
-			"lapsed": {retake, stuck, stuck, stuck}, "unknown": {retake, stuck, stuck, stuck},
-			"unknown, told": {retake, stuck, stuck, stuck}, "unknown, 201": {retake, stuck, stuck, stuck},
-			"done": all(replay), "done, final": all(replay), "done, unasked": {replay, replay, taken, taken}, "refused": all(replay),
-			"no such state": {retake, stuck, stuck, stuck},
+			"lapsed": chargeRepeatable, "unknown": chargeRepeatable, "unknown, reported": chargeRepeatable,
+			"unknown, 201": chargeRepeatable, "no such state": chargeRepeatable,
+			"done": all(stored), "done, final": all(stored), "refused": all(stored),
+			"done, no response": {stored, stored, taken, taken},
 		},
 		ledger.Payment: {
-			"lapsed": {retake, stuck, taken, taken}, "unknown": {retake, stuck, taken, taken},
-			"unknown, told": all(taken), "unknown, 201": {replay, replay, taken, taken},
-			"done": {replay, replay, taken, taken}, "done, final": {replay, replay, taken, taken},
-			"done, unasked": all(taken), "refused": {replay, replay, taken, taken},
-			"no such state": {retake, stuck, taken, taken},
+			"lapsed": repeatable, "unknown": repeatable, "no such state": repeatable, "unknown, reported": all(taken),
+			"unknown, 201": sameStored, "done": sameStored, "done, final": sameStored, "refused": sameStored,
+			"done, no response": all(taken),
 		},
 		ledger.SMS: {
-			"lapsed": {retake, stuck, taken, taken}, "unknown": {retake, stuck, taken, taken},
-			"unknown, told": all(taken), "unknown, 201": {retake, stuck, taken, taken},
-			"done": all(taken), "done, final": all(taken), "done, unasked": all(taken), "refused": {replay, replay, taken, taken},
-			"no such state": {retake, stuck, taken, taken},
+			"lapsed": repeatable, "unknown": repeatable, "no such state": repeatable, "unknown, 201": repeatable,
+			"unknown, reported": all(taken), "done": all(taken), "done, final": all(taken),
+			"done, no response": all(taken), "refused": sameStored,
 		},
 	}
+	chargeRepeatable = verdicts{takenOver, stillUnknown, stillUnknown, stillUnknown}
+	sameStored       = verdicts{stored, stored, taken, taken}
 )
 
 // TestDecide walks through every state of every kind, with the same and another body, within the repeat window and past
@@ -100,8 +102,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// told is a status that the operator has reported of a kind.
-func told(kind ledger.Kind) ledger.Status {
+// reportedStatus is a status that the operator has reported of a kind.
+func reportedStatus(kind ledger.Kind) ledger.Status {
 	switch kind {
 	case ledger.Payment:
 		return ledger.Successful
@@ -133,7 +135,9 @@ func TestDecideOnNothingAndOnAReference(t *testing.T) {
 }
 
 func TestVerdictNames(t *testing.T) {
-	for v, want := range map[ledger.Verdict]string{ledger.NewReservation: "NewReservation", ledger.StillUnknown: "StillUnknown", 99: "Verdict?", -1: "Verdict?"} {
+	for v, want := range map[ledger.Verdict]string{
+		ledger.NewReservation: "NewReservation", ledger.StillUnknown: "StillUnknown", 99: "Verdict?", -1: "Verdict?",
+	} {
 		if v.String() != want {
 			t.Errorf("%d is %s, want %s", int(v), v, want)
 		}

@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 		{"underscore", "1_000", 0, 0, money.ErrFormat},
 		{"hexadecimal", "0x10", 0, 0, money.ErrFormat},
 		{"empty", "", 0, 0, money.ErrFormat},
-		{"point alone", ".", 0, 0, money.ErrFormat},
+		{"only a point", ".", 0, 0, money.ErrFormat},
 		{"nothing before the point", ".5", 2, 0, money.ErrFormat},
 		{"nothing after the point", "5.", 2, 0, money.ErrFormat},
 		{"two points", "1.2.3", 2, 0, money.ErrFormat},
@@ -169,7 +169,8 @@ func TestParseKeepsSums(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"500", "500.00", "1.5", "-0", "1e3", ".5", "5.", "999999999999.999", "00", "1.0000000000000"} {
+	for _, seed := range []string{"500", "500.00", "1.5", "-0", "1e3", ".5", "5.", "999999999999.999", "00",
+		"1.0000000000000"} {
 		f.Add(seed, 3)
 	}
 	form := regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,48})?$`)

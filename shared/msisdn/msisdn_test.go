@@ -56,7 +56,7 @@ func TestEveryCountryInEveryForm(t *testing.T) {
 			strings.Replace(national, "0", "\u0660", 1) + "x": msisdn.ErrFormat,
 		}
 		if c.KeepsLeadingZero {
-			refused["0"+national] = nil // for any reason: for a number that begins with zero 00 is the international prefix
+			refused["0"+national] = nil // for any reason: 00 is the international prefix
 			accepted["leading zero"] = national
 		} else {
 			accepted["trunk zero"] = "0" + national
@@ -82,7 +82,7 @@ func TestEveryCountryInEveryForm(t *testing.T) {
 	}
 }
 
-// Ivory Coast's numbers have had ten digits since 2021; the zero at their head is no trunk prefix. Burkina Faso's
+// Ivory Coast's numbers have had ten digits since 2021; the zero at their head is not a trunk prefix. Burkina Faso's
 // mobile numbers begin with 01 to 07 as well as with 5, 6 and 7.
 func TestLeadingZeroBelongsToTheNumber(t *testing.T) {
 	tests := []struct{ country, text, want string }{
@@ -106,7 +106,7 @@ func TestLeadingZeroBelongsToTheNumber(t *testing.T) {
 	}
 }
 
-// A national number that begins as the calling code does is told from an international one by its length.
+// A national number that begins as the calling code does differs from an international one by its length.
 func TestNationalNumberThatBeginsWithTheCallingCode(t *testing.T) {
 	tn, _ := market.ByAlpha2("TN")
 	number, err := msisdn.Parse("21612345", tn)

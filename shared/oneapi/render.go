@@ -60,11 +60,12 @@ const (
 // kindRenderings has one row for each kind of fault (decision "error-table"). By that decision, some statuses differ
 // from the message's own. OperatorError is not here: its response is made from the operator's exception.
 var kindRenderings = map[fault.Kind]kindRendering{
-	fault.Internal:             {"SVC0001", 500, codeOnly, codeInternal, nil},
-	fault.RouteNotFound:        {"900906", 404, noVariables, "", nil},
-	fault.BodyTooLarge:         {"SVC0002", 413, partOnly, "", nil},
-	fault.MissingCredentials:   {"900902", 401, noVariables, "", challenge(`Bearer realm="gateway"`)},
-	fault.InvalidCredentials:   {"900901", 401, noVariables, "", challenge(`Bearer realm="gateway", error="invalid_token"`)},
+	fault.Internal:           {"SVC0001", 500, codeOnly, codeInternal, nil},
+	fault.RouteNotFound:      {"900906", 404, noVariables, "", nil},
+	fault.BodyTooLarge:       {"SVC0002", 413, partOnly, "", nil},
+	fault.MissingCredentials: {"900902", 401, noVariables, "", challenge(`Bearer realm="gateway"`)},
+	fault.InvalidCredentials: {"900901", 401, noVariables, "",
+		challenge(`Bearer realm="gateway", error="invalid_token"`)},
 	fault.UnsupportedMediaType: {"SVC0002", 415, partOnly, "", nil},
 	fault.MissingPart:          {"SVC0002", 400, partOnly, "", nil},
 	fault.InvalidPart:          {"SVC0002", 400, partOnly, "", nil},

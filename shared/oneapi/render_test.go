@@ -15,7 +15,7 @@ import (
 	"mobilegateway/shared/oneapi"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // one has a fault of each kind as the operations make them.
 var one = map[fault.Kind]*fault.Fault{
@@ -26,26 +26,31 @@ var one = map[fault.Kind]*fault.Fault{
 	fault.InvalidCredentials:   {Kind: fault.InvalidCredentials, Cause: errors.New("the cause must not show")},
 	fault.UnsupportedMediaType: fault.ForPart(fault.UnsupportedMediaType, "Content-Type"),
 	fault.MissingPart:          fault.ForPart(fault.MissingPart, "amountTransaction.endUserId"),
-	fault.InvalidPart:          fault.ForPart(fault.InvalidPart, "amountTransaction.paymentAmount.chargingInformation.amount"),
-	fault.ValueNotAllowed:      {Kind: fault.ValueNotAllowed, Part: "channel", Value: "web, tpe, ussd"},
-	fault.InvalidAddress:       {Kind: fault.InvalidAddress, Part: "outboundSMSMessageRequest.senderAddress", Value: "tel:+33123"},
-	fault.InvalidPathAddress:   {Kind: fault.InvalidPathAddress, Part: "senderAddress", Value: "tel:225"},
-	fault.MessageTooLong:       {Kind: fault.MessageTooLong, Part: "outboundSMSMessageRequest.outboundSMSTextMessage.message", Value: "160"},
-	fault.Forbidden:            fault.New(fault.Forbidden),
-	fault.RateLimited:          fault.New(fault.RateLimited),
-	fault.DailyLimitExceeded:   {Kind: fault.DailyLimitExceeded, Value: "1500", Part: "XOF"},
-	fault.NotFound:             fault.ForPart(fault.NotFound, "order_id"),
-	fault.DuplicateKey:         {Kind: fault.DuplicateKey, Part: "order_id", Value: "DemoShop_1", Location: "https://api.example.test/1"},
-	fault.RequestInProgress:    {Kind: fault.RequestInProgress, Part: "amountTransaction.clientCorrelator", Value: "c-1"},
-	fault.IntegrationRejected:  {Kind: fault.IntegrationRejected, Cause: errors.New("the cause must not show")},
-	fault.OperatorUnavailable:  fault.New(fault.OperatorUnavailable),
-	fault.OutcomeUnknown:       fault.New(fault.OutcomeUnknown),
+	fault.InvalidPart: fault.ForPart(fault.InvalidPart,
+		"amountTransaction.paymentAmount.chargingInformation.amount"),
+	fault.ValueNotAllowed: {Kind: fault.ValueNotAllowed, Part: "channel", Value: "web, tpe, ussd"},
+	fault.InvalidAddress: {Kind: fault.InvalidAddress, Part: "outboundSMSMessageRequest.senderAddress",
+		Value: "tel:+33123"},
+	fault.InvalidPathAddress: {Kind: fault.InvalidPathAddress, Part: "senderAddress", Value: "tel:225"},
+	fault.MessageTooLong: {Kind: fault.MessageTooLong,
+		Part: "outboundSMSMessageRequest.outboundSMSTextMessage.message", Value: "160"},
+	fault.Forbidden:          fault.New(fault.Forbidden),
+	fault.RateLimited:        fault.New(fault.RateLimited),
+	fault.DailyLimitExceeded: {Kind: fault.DailyLimitExceeded, Value: "1500", Part: "XOF"},
+	fault.NotFound:           fault.ForPart(fault.NotFound, "order_id"),
+	fault.DuplicateKey: {Kind: fault.DuplicateKey, Part: "order_id", Value: "DemoShop_1",
+		Location: "https://api.example.test/1"},
+	fault.RequestInProgress: {Kind: fault.RequestInProgress, Part: "amountTransaction.clientCorrelator",
+		Value: "c-1"},
+	fault.IntegrationRejected: {Kind: fault.IntegrationRejected, Cause: errors.New("the cause must not show")},
+	fault.OperatorUnavailable: fault.New(fault.OperatorUnavailable),
+	fault.OutcomeUnknown:      fault.New(fault.OutcomeUnknown),
 	fault.OperatorError: {Kind: fault.OperatorError, OperatorException: &fault.OperatorException{
 		MessageID: "POL1000", Text: "the operator's own words", Variables: []string{}, HTTPStatus: 400,
 	}},
 }
 
-// golden is an answer as testdata has it.
+// golden is a response as testdata has it.
 type golden struct {
 	Status int               `json:"status"`
 	Header map[string]string `json:"header"`
@@ -84,7 +89,7 @@ func checkGolden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if string(got) != strings.TrimSuffix(string(want), "\n") {
-		t.Errorf("answer:\n%s\nwant:\n%s", got, want)
+		t.Errorf("response:\n%s\nwant:\n%s", got, want)
 	}
 }
 
@@ -126,7 +131,8 @@ func TestKindsAgainstTheDecisions(t *testing.T) {
 		"internal SVC0001 500", "no route 900906 404", "too large SVC0002 413", "no credentials 900902 401",
 		"bad credentials 900901 401", "media type SVC0002 415", "missing SVC0002 400", "invalid SVC0002 400",
 		"not allowed SVC0003 400", "address SVC0004 400", "path address SVC0004 404", "too long SVC0280 400",
-		"forbidden 900908 403", "throttled 900800 429 1", "over limit POL0001 403", "not found SVC0002 404", "duplicate SVC0005 409",
+		"forbidden 900908 403", "throttled 900800 429 1", "over limit POL0001 403", "not found SVC0002 404",
+		"duplicate SVC0005 409",
 		"in flight SVC0005 409 1", "operator refused us SVC0001 502", "operator down SVC0001 503 5",
 		"outcome unknown SVC0001 504 5", "operator error POL1000 403",
 	}
@@ -169,7 +175,7 @@ func TestOtherErrorsRenderAsInternalError(t *testing.T) {
 	}
 	wrapped := fmt.Errorf("validate: %w", fault.ForPart(fault.MissingPart, "amount"))
 	if response := oneapi.Render(wrapped); response.Status != 400 {
-		t.Errorf("a wrapped fault is answered %d", response.Status)
+		t.Errorf("a wrapped fault: response %d", response.Status)
 	}
 }
 

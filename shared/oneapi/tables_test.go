@@ -13,7 +13,7 @@ func TestMessagesAreConsistent(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range oneapi.Messages() {
 		if seen[m.ID] {
-			t.Errorf("%s stands twice", m.ID)
+			t.Errorf("%s is in the table twice", m.ID)
 		}
 		seen[m.ID] = true
 		want := oneapi.PolicyException
@@ -65,7 +65,8 @@ func TestPDKTableAgainstTheSpecification(t *testing.T) {
 		"PDK_SMSW_0013|Service delivery platform is unresponsive|SVC0001|PDK_SMSW_0013",
 		"PDK_SMSW_1000|Backend API internal error|SVC0001|PDK_SMSW_1000",
 		"PDK_SMSW_1001|Resource consumption failure: not authorized|POL0001|Not enough credit",
-		"PDK_SMSW_1002|Resource consumption failure: invalid parameter|POL0001|No contract found for the given country / service / contact",
+		"PDK_SMSW_1002|Resource consumption failure: invalid parameter|POL0001|" +
+			"No contract found for the given country / service / contact",
 		"PDK_SMSW_1003|Resource consumption failure: not authorized|POL0001|Expired contract",
 		"PDK_SMSW_1004|Resource consumption failure: unknown transaction ID|SVC0001|PDK_SMSW_1004",
 		"PDK_SMSW_3000|Service delivery platform internal error|SVC0001|PDK_SMSW_3000",
@@ -73,7 +74,8 @@ func TestPDKTableAgainstTheSpecification(t *testing.T) {
 	}
 	var got []string
 	for _, row := range oneapi.PDKCodes() {
-		got = append(got, fmt.Sprintf("%s|%s|%s|%s", row.Code, row.Description, row.MessageID, row.Variables("given")[0]))
+		got = append(got, fmt.Sprintf("%s|%s|%s|%s", row.Code, row.Description, row.MessageID,
+			row.Variables("given")[0]))
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rows:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -86,11 +88,11 @@ func TestPDK(t *testing.T) {
 			t.Errorf("PDK(%s) = %+v", want.Code, got)
 		}
 		if !slices.ContainsFunc(oneapi.Messages(), func(m oneapi.Message) bool { return m.ID == want.MessageID }) {
-			t.Errorf("%s maps to %s, which is no message", want.Code, want.MessageID)
+			t.Errorf("%s maps to %s, which is not a message", want.Code, want.MessageID)
 		}
 	}
 	if _, ok := oneapi.FindPDKCode("PDK_SMSW_0010"); ok {
-		t.Error("PDK_SMSW_0010 is a row")
+		t.Error("PDK_SMSW_0010 is in the table")
 	}
 	row, _ := oneapi.FindPDKCode("PDK_SMSW_0004")
 	if got := row.Variables("c-1", "clientCorrelator"); !slices.Equal(got, []string{"c-1", "clientCorrelator"}) {

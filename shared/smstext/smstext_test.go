@@ -21,7 +21,7 @@ func TestDecode(t *testing.T) {
 		{"escaped space", "Hello%20world", "Hello world", 11},
 		{"raw space is literal", "Hello world", "Hello world", 11},
 		{"raw space makes escapes literal", "Hello world%21", "Hello world%21", 14},
-		{"plus is no space", "1+1%3D2", "1+1=2", 5},
+		{"plus is not a space", "1+1%3D2", "1+1=2", 5},
 		{"escaped plus", "%2B225", "+225", 4},
 		{"escaped percent", "50%25", "50%", 3},
 		{"decoded once", "%2520", "%20", 3},

@@ -19,20 +19,23 @@ const writeUnit = 1024
 // finishedCharge is a realistic charge after its response was stored: all names, ids and URLs have the usual lengths.
 func finishedCharge() *ledger.Entry {
 	at := time.Date(2026, 11, 21, 10, 30, 0, 123e6, time.UTC)
-	merchantID, name, correlator, reference := "mfrggzdfmztwq2lk", "KarangueShop", "cart-2026-000184467", "INV-2026-000184467"
+	merchantID, name, correlator, reference := "mfrggzdfmztwq2lk", "KarangueShop", "cart-2026-000184467",
+		"INV-2026-000184467"
 	id := ledger.ChargeID(merchantID, correlator, reference)
 	e := &ledger.Entry{
 		Key: ledger.Key{Kind: ledger.Charge, ID: id}, MerchantID: merchantID, Merchant: name,
 		Fingerprint: ledger.Fingerprint([]byte("{}"), "alias", "SN"), Correlator: correlator, ReferenceCode: reference,
-		UpstreamKey: ledger.UpstreamKey(name, correlator, reference), Country: "SN", Operator: "sandbox", Account: "sn-main",
+		UpstreamKey: ledger.UpstreamKey(name, correlator, reference), Country: "SN", Operator: "sandbox",
+		Account:     "sn-main",
 		AmountMinor: 12500, Currency: "XOF", AmountAsSent: "12500", LeaseUntil: at.Add(25 * time.Second),
 		CountsDailyAmount: true,
 	}
 	e.BeginReservation("AbCdEfGhIjKlMnOpQrStUv", at)
 	e.ApplyOutcome(e.Owner, ledger.CallOutcome{
 		State: ledger.Done, ResponseStatus: 201, OperatorReference: "5f1c2a5e-6f0b-4c64-9a71-0a4f8d2f6b1e",
-		ResponseBody: []byte(`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":` +
-			`{"amount":12500,"currency":"XOF","description":"Monthly pass"},"totalAmountCharged":12500,"chargingMetaData":` +
+		ResponseBody: []byte(`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":` +
+			`{"chargingInformation":{"amount":12500,"currency":"XOF","description":"Monthly pass"},` +
+			`"totalAmountCharged":12500,"chargingMetaData":` +
 			`{"onBehalfOf":"KarangueShop","serviceId":"MOBILE_GATEWAY"}},"transactionOperationStatus":"Charged",` +
 			`"referenceCode":"INV-2026-000184467","serverReferenceCode":"` + id + `",` +
 			`"clientCorrelator":"cart-2026-000184467","resourceURL":"https://api.gateway.example.com/payment/v1/` +
@@ -125,7 +128,8 @@ func TestOperationsPageListsEveryName(t *testing.T) {
 	}
 	for _, document := range []reflect.Type{
 		reflect.TypeFor[ledger.Claim](), reflect.TypeFor[ledger.Conflict](), reflect.TypeFor[ledger.Notification](),
-		reflect.TypeFor[ledger.FailedAttempt](), reflect.TypeFor[ledger.ReplayRecord](), reflect.TypeFor[ledger.ManualResolution](),
+		reflect.TypeFor[ledger.FailedAttempt](), reflect.TypeFor[ledger.ReplayRecord](),
+		reflect.TypeFor[ledger.ManualResolution](),
 	} {
 		for i := range document.NumField() {
 			member, _, _ := strings.Cut(document.Field(i).Tag.Get("json"), ",")

@@ -139,7 +139,8 @@ func (s *Store) ClaimReference(ctx context.Context, merchantID, referenceCode, c
 func (s *Store) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) {
 	action := "reading a " + string(key.Kind)
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String(s.table), ConsistentRead: aws.Bool(true), Key: item{attributeKey: textValue(key.String())},
+		TableName: aws.String(s.table), ConsistentRead: aws.Bool(true),
+		Key: item{attributeKey: textValue(key.String())},
 	})
 	if err != nil {
 		return nil, describeError(action, err)

@@ -25,7 +25,7 @@ import (
 	"mobilegateway/shared/ledger/ledgertest"
 )
 
-// engines are the servers that the tests run on: the embedded one, and a reference where the environment names it.
+// engines are the servers of the tests: the embedded one, and a reference if the environment names it.
 var engines struct {
 	sync.Mutex
 	endpoints map[string]string
@@ -84,14 +84,15 @@ func table(t *testing.T, c *dynamodb.Client) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = c.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &name}) })
-	waiter := dynamodb.NewTableExistsWaiter(c, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 20 * time.Millisecond })
+	waiter := dynamodb.NewTableExistsWaiter(c,
+		func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 20 * time.Millisecond })
 	if err := waiter.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &name}, 20*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	return name
 }
 
-// wire counts requests by operation and may drop the answers of some after the server applied them.
+// wire counts requests by operation, and may drop responses after the server has applied the requests.
 type wire struct {
 	requests sync.Map // operation name to *atomic.Int64
 	drop     func(operation string) bool
@@ -127,7 +128,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// newBook makes a book over a fresh table, with the wire that its requests pass through.
+// newBook makes a book over a new table, with the wire of its requests.
 func newBook(t *testing.T, endpoint string) (*ledger.Book, *dynamo.Store, *wire) {
 	t.Helper()
 	w := &wire{}
@@ -156,14 +157,16 @@ func TestCallsOfACharge(t *testing.T) {
 	onEach(t, func(t *testing.T, endpoint string) {
 		ctx := context.Background()
 		book, store, w := newBook(t, endpoint)
-		held, verdict, err := book.Reserve(ctx, charge("1"), nil)
+		reservation, verdict, err := book.Reserve(ctx, charge("1"), nil)
 		if err != nil || verdict != ledger.NewReservation {
-			t.Fatalf("Hold = %v, %v", verdict, err)
+			t.Fatalf("Reserve = %v, %v", verdict, err)
 		}
-		if holder, err := store.ClaimReference(ctx, "merchant", "reference", held.ID); err != nil || holder != held.ID {
-			t.Fatalf("ClaimReference = %v, %v", holder, err)
+		if owner, err := store.ClaimReference(ctx, "merchant", "reference", reservation.ID); err != nil ||
+			owner != reservation.ID {
+			t.Fatalf("ClaimReference = %v, %v", owner, err)
 		}
-		if _, err := book.StoreOutcome(ctx, held, ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}); err != nil {
+		if _, err := book.StoreOutcome(ctx, reservation,
+			ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.count("PutItem"); got != 3 {
@@ -171,10 +174,10 @@ func TestCallsOfACharge(t *testing.T) {
 		}
 		again, verdict, err := book.Reserve(ctx, charge("1"), nil)
 		if err != nil || verdict != ledger.StoredResponse || string(again.ResponseBody) != "{}" {
-			t.Fatalf("Hold again = %v, %v", verdict, err)
+			t.Fatalf("second Reserve = %v, %v", verdict, err)
 		}
 		if got := w.count("PutItem"); got != 4 {
-			t.Errorf("a replay cost %d calls, want 1", got-3)
+			t.Errorf("a repeat cost %d calls, want 1", got-3)
 		}
 		if got := w.count("GetItem") + w.count("Query"); got != 0 {
 			t.Errorf("%d reads, want none", got)
@@ -182,7 +185,7 @@ func TestCallsOfACharge(t *testing.T) {
 	})
 }
 
-func TestLostAnswers(t *testing.T) {
+func TestLostResponses(t *testing.T) {
 	onEach(t, func(t *testing.T, endpoint string) {
 		ctx := context.Background()
 		book, store, w := newBook(t, endpoint)
@@ -191,25 +194,26 @@ func TestLostAnswers(t *testing.T) {
 			w.drop = func(string) bool { return dropped.CompareAndSwap(false, true) }
 		}
 		dropNext()
-		held, verdict, err := book.Reserve(ctx, charge("1"), nil)
+		reservation, verdict, err := book.Reserve(ctx, charge("1"), nil)
 		if err != nil || verdict != ledger.NewReservation {
-			t.Fatalf("Hold = %v, %v; want Fresh", verdict, err)
+			t.Fatalf("Reserve = %v, %v; want NewReservation", verdict, err)
 		}
 		dropNext()
-		if holder, err := store.ClaimReference(ctx, "merchant", "reference", held.ID); err != nil || holder != held.ID {
-			t.Fatalf("ClaimReference = %v, %v", holder, err)
+		if owner, err := store.ClaimReference(ctx, "merchant", "reference", reservation.ID); err != nil ||
+			owner != reservation.ID {
+			t.Fatalf("ClaimReference = %v, %v", owner, err)
 		}
 		dropNext()
-		settled, err := book.StoreOutcome(ctx, held, ledger.CallOutcome{State: ledger.Unknown})
-		if err != nil || settled.Version != 2 {
-			t.Fatalf("Settle = %+v, %v; want version 2", settled, err)
+		updated, err := book.StoreOutcome(ctx, reservation, ledger.CallOutcome{State: ledger.Unknown})
+		if err != nil || updated.Version != 2 {
+			t.Fatalf("StoreOutcome = version %d, %v; want version 2", updated.Version, err)
 		}
 		dropNext()
 		taken, verdict, err := book.Reserve(ctx, charge("1"), func(string) time.Duration { return time.Hour })
 		if err != nil || verdict != ledger.TakenOver || taken.Version != 3 {
-			t.Fatalf("Hold = %+v, %v, %v; want version 3 retaken", taken, verdict, err)
+			t.Fatalf("Reserve = version %d, %v, %v; want version 3, taken over", taken.Version, verdict, err)
 		}
-		if got := w.count("PutItem"); got != 9 { // insert, claim and settle twice each; hold again: insert twice, retake
+		if got := w.count("PutItem"); got != 9 { // 2 each: insert, claim, outcome; then 2 inserts, 1 takeover
 			t.Errorf("%d writes, want 9", got)
 		}
 	})
@@ -227,16 +231,18 @@ func TestUnknownAttributesSurvive(t *testing.T) {
 			t.Fatal(err)
 		}
 		item["from_the_future"] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
-			"list": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberN{Value: "1.5"}}},
+			"list": &types.AttributeValueMemberL{Value: []types.AttributeValue{text("1.5")}},
 		}}
 		if _, err := c.PutItem(ctx, &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
 			t.Fatal(err)
 		}
 		book := &ledger.Book{Store: store, Reader: store, Now: ledgertest.Now, Rand: &counting{}}
-		if _, err := book.Change(ctx, e.Key, func(e *ledger.Entry) error { e.Status = ledger.Failed; return nil }); err != nil {
+		fail := func(e *ledger.Entry) error { e.Status = ledger.Failed; return nil }
+		if _, err := book.Change(ctx, e.Key, fail); err != nil {
 			t.Fatal(err)
 		}
-		out, err := c.GetItem(ctx, &dynamodb.GetItemInput{TableName: &name, Key: map[string]types.AttributeValue{"pk": item["pk"]}})
+		out, err := c.GetItem(ctx, &dynamodb.GetItemInput{TableName: &name,
+			Key: map[string]types.AttributeValue{"pk": item["pk"]}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +256,7 @@ func TestUnknownAttributesSurvive(t *testing.T) {
 	})
 }
 
-func TestErrorsHoldNoValue(t *testing.T) {
+func TestErrorsContainNoValue(t *testing.T) {
 	ctx := context.Background()
 	store := dynamo.New(client(engines.server.Endpoint(), http.DefaultTransport), "no-such-table")
 	e := charge("Secret_123")

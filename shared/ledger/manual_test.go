@@ -1,0 +1,107 @@
+package ledger_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mobilegateway/shared/ledger"
+)
+
+// manuallyResolved is a resolution as gatewayctl makes it.
+func manuallyResolved(outcome string) ledger.ManualOutcome {
+	return ledger.ManualOutcome{
+		ManualResolution: ledger.ManualResolution{Outcome: outcome, Who: "ama", Reason: "their books"},
+		ResponseStatus:   400, ResponseBody: []byte("SVC0270"), UserSMS: true, Lifetime: 24 * time.Hour,
+	}
+}
+
+// decision "unknown-by-hand".
+func TestResolveManually(t *testing.T) {
+	charge, payment, sms := ledger.Charge, ledger.Payment, ledger.SMS
+	uncertain, accepted := outcome(unknown), outcome(done)
+	lapsed := func(e *ledger.Entry) { e.LeaseUntil = start.Add(time.Second) }
+	inFlight := func(*ledger.Entry) {}
+	both := func(steps ...func(*ledger.Entry)) func(*ledger.Entry) {
+		return func(e *ledger.Entry) {
+			for _, step := range steps {
+				step(e)
+			}
+		}
+	}
+	const soon, late = time.Hour, 25 * time.Hour
+	for _, c := range []struct {
+		name    string
+		kind    ledger.Kind
+		before  func(*ledger.Entry)
+		outcome string
+		after   time.Duration
+		err     error
+		want    string // summary
+	}{
+		{"an applied charge has no response yet", charge, uncertain, "applied", soon, nil, "done ever-unknown"},
+		{"a charge that was not applied is refused", charge, uncertain, "not-applied", soon, nil,
+			"refused 400:SVC0270 ever-unknown"},
+		{"a lapsed one too", charge, lapsed, "not-applied", soon, nil, "refused 400:SVC0270"},
+		{"a message that was sent", sms, uncertain, "applied", soon, nil, "done MessageWaiting 201: ever-unknown"},
+		{"a message that was not sent", sms, uncertain, "not-applied", soon, nil,
+			"done DeliveryImpossible ever-unknown notify:DeliveryImpossible due:1h1m0s"},
+		{"a payment that is unknown", payment, uncertain, "successful", soon, nil,
+			"done successful ever-unknown notify:successful user-sms:due due:1h1m0s"},
+		{"a payment that never ends", payment, accepted, "cancelled", late, nil,
+			"done cancelled 201:done notify:cancelled due:25h1m0s"},
+		{"a claim is kept as a conflict", payment, both(accepted, claimed(ledger.Successful)), "failed", soon, nil,
+			"done failed 201:done conflict:successful/unconfirmed notify:failed due:1h1m0s"},
+
+		{"one in flight", charge, inFlight, "applied", time.Second, ledger.ErrAttemptInFlight, ""},
+		{"a charge that is done", charge, accepted, "not-applied", soon, ledger.ErrOutcomeKnown, ""},
+		{"a message that was received", sms, both(receipt(ledger.DeliveredToTerminal), accepted), "not-applied", soon,
+			ledger.ErrOutcomeKnown, ""},
+		{"a payment that is final", payment, finalStatus(ledger.Failed), "successful", late,
+			ledger.ErrOutcomeKnown, ""},
+		{"a payment that may still end", payment, accepted, "failed", soon, ledger.ErrStillPending, ""},
+		{"a payment that was released", payment, outcome(released), "failed", late, ledger.ErrOutcomeKnown, ""},
+		{"no outcome", sms, uncertain, "", soon, ledger.ErrInvalidResolution, ""},
+		{"another kind's outcome", charge, uncertain, "successful", soon, ledger.ErrInvalidResolution, ""},
+		{"expired is not a manual outcome", payment, uncertain, "expired", late, ledger.ErrInvalidResolution, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := reserved(c.kind)
+			c.before(e)
+			before, now := e.Clone(), start.Add(c.after)
+			if err := e.ResolveManually(manuallyResolved(c.outcome), now); !errors.Is(err, c.err) {
+				t.Fatalf("error %v, want %v", err, c.err)
+			}
+			if c.err != nil {
+				if diff := cmp.Diff(before, e); diff != "" {
+					t.Errorf("changed all the same:\n%s", diff)
+				}
+				return
+			}
+			assertSummary(t, c.outcome, e, c.want)
+			want := ledger.ManualResolution{Outcome: c.outcome, Who: "ama", Reason: "their books", At: now}
+			if diff := cmp.Diff(want, e.Manual); diff != "" {
+				t.Errorf("kept resolution (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("without a response for its repeats, no charge is refused", func(t *testing.T) {
+		e, m := reserved(ledger.Charge), manuallyResolved("not-applied")
+		uncertain(e)
+		m.ResponseStatus = 0
+		if err := e.ResolveManually(m, start); !errors.Is(err, ledger.ErrInvalidResolution) {
+			t.Error(err)
+		}
+	})
+	t.Run("a success after a manual refusal is kept as a conflict", func(t *testing.T) {
+		e := reserved(ledger.Charge)
+		uncertain(e)
+		if err := e.ResolveManually(manuallyResolved("not-applied"), start); err != nil ||
+			!e.ApplyOutcome("owner", done, start) {
+			t.Fatalf("%v, %s", err, summary(e))
+		}
+		assertSummary(t, "late success", e, "refused 400:SVC0270 ever-unknown conflict:successful/final")
+	})
+}
