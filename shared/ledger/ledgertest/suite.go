@@ -92,16 +92,30 @@ func following(e *ledger.Entry, writer string) *ledger.Entry {
 func mustInsert(t *testing.T, s *harness, e *ledger.Entry) {
 	t.Helper()
 	existing, err := s.Insert(context.Background(), e)
-	if err != nil || existing != nil {
-		t.Fatalf("Insert = %v, %v; want inserted", existing, err)
-	}
+	requireStored(t, existing, err)
 }
 
 func mustReplace(t *testing.T, s *harness, e *ledger.Entry) {
 	t.Helper()
 	existing, err := s.Replace(context.Background(), e)
+	requireStored(t, existing, err)
+}
+
+func requireStored(t *testing.T, existing *ledger.Entry, err error) {
+	t.Helper()
 	if err != nil || existing != nil {
-		t.Fatalf("Replace = %v, %v; want stored", existing, err)
+		t.Fatalf("got the existing entry %v and error %v, want the new one stored", existing, err)
+	}
+}
+
+// requireExisting fails unless a write was refused, with the stored entry as its result.
+func requireExisting(t *testing.T, want *ledger.Entry) func(existing *ledger.Entry, err error) {
+	return func(existing *ledger.Entry, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		requireEqual(t, existing, want)
 	}
 }
 
@@ -156,11 +170,7 @@ func insertTaken(t *testing.T, s *harness) {
 	mustInsert(t, s, first)
 	second := s.reserved(ledger.Payment, "other")
 	second.Key = first.Key
-	existing, err := s.Insert(context.Background(), second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	requireEqual(t, existing, first)
+	requireExisting(t, first)(s.Insert(context.Background(), second))
 	requireEqual(t, get(t, s, first.Key), first)
 }
 
@@ -168,19 +178,15 @@ func insertAgain(t *testing.T, s *harness) {
 	e := s.reserved(ledger.Charge, "ours")
 	mustInsert(t, s, e)
 	mustInsert(t, s, e)
-	mustReplace(t, s, following(e, "later"))
-	existing, err := s.Insert(context.Background(), e)
-	if err != nil || existing == nil || existing.Version != 2 {
-		t.Fatalf("Insert over our own later version = %v, %v; want what is there", existing, err)
-	}
+	later := following(e, "later")
+	mustReplace(t, s, later)
+	requireExisting(t, later)(s.Insert(context.Background(), e))
 }
 
 func emptyWriter(t *testing.T, s *harness) {
 	e := s.reserved(ledger.Charge, "")
 	mustInsert(t, s, e)
-	if existing, err := s.Insert(context.Background(), e); err != nil || existing == nil {
-		t.Fatalf("Insert = %v, %v; want taken", existing, err)
-	}
+	requireExisting(t, e)(s.Insert(context.Background(), e))
 }
 
 func insertExpired(t *testing.T, s *harness) {
@@ -190,10 +196,7 @@ func insertExpired(t *testing.T, s *harness) {
 	second := s.reserved(ledger.SMS, "second")
 	second.Key = first.Key
 	second.UpdatedAt = first.ExpireAt.Add(-time.Millisecond)
-	existing, err := s.Insert(context.Background(), second)
-	if err != nil || existing == nil {
-		t.Fatalf("Insert before the expiry = %v, %v; want taken", existing, err)
-	}
+	requireExisting(t, first)(s.Insert(context.Background(), second))
 	second.UpdatedAt = first.ExpireAt
 	mustInsert(t, s, second)
 	requireEqual(t, get(t, s, first.Key), second)
@@ -204,18 +207,10 @@ func replaceVersion(t *testing.T, s *harness) {
 	mustInsert(t, s, e)
 	second := following(e, "second")
 	mustReplace(t, s, second)
-	existing, err := s.Replace(context.Background(), following(e, "stale"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	requireEqual(t, existing, second)
+	requireExisting(t, second)(s.Replace(context.Background(), following(e, "stale")))
 	skipping := following(second, "skipping")
 	skipping.Version++
-	existing, err = s.Replace(context.Background(), skipping)
-	if err != nil {
-		t.Fatal(err)
-	}
-	requireEqual(t, existing, second)
+	requireExisting(t, second)(s.Replace(context.Background(), skipping))
 }
 
 func replaceAgain(t *testing.T, s *harness) {
@@ -224,10 +219,9 @@ func replaceAgain(t *testing.T, s *harness) {
 	second := following(e, "second")
 	mustReplace(t, s, second)
 	mustReplace(t, s, second)
-	mustReplace(t, s, following(second, "third"))
-	if existing, err := s.Replace(context.Background(), second); err != nil || existing == nil {
-		t.Fatalf("Replace over a later version = %v, %v; want what is there", existing, err)
-	}
+	third := following(second, "third")
+	mustReplace(t, s, third)
+	requireExisting(t, third)(s.Replace(context.Background(), second))
 }
 
 func replaceMissing(t *testing.T, s *harness) {
