@@ -1,0 +1,90 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/ledgermem"
+	"mobilegateway/shared/ledger"
+)
+
+// bench is a book over an in-memory store, with a clock that the test sets.
+type bench struct {
+	*ledger.Book
+	store *ledgermem.Store
+	clock atomic.Int64 // milliseconds after start
+}
+
+func newBench() *bench {
+	b := &bench{store: ledgermem.New()}
+	b.Book = &ledger.Book{Store: b.store, Reader: b.store, Now: b.now, Rand: &counter{}}
+	return b
+}
+
+func (b *bench) now() time.Time { return start.Add(time.Duration(b.clock.Load()) * time.Millisecond) }
+
+func (b *bench) wait(d time.Duration) { b.clock.Add(d.Milliseconds()) }
+
+// counter is a random source that never repeats itself.
+type counter struct{ n atomic.Uint64 }
+
+func (c *counter) Read(p []byte) (int, error) {
+	return copy(p, fmt.Sprintf("%0*d", len(p), c.n.Add(1))), nil
+}
+
+// request is a new entry as a flow prepares it, with a lease of half a minute from now.
+func (b *bench) request(kind ledger.Kind, fingerprint string) *ledger.Entry {
+	return &ledger.Entry{
+		Key: ledger.Key{Kind: kind, ID: "Shop_1"}, MerchantID: "m", Operator: "sandbox", Fingerprint: fingerprint,
+		LeaseUntil: b.now().Add(30 * time.Second),
+	}
+}
+
+func anHour(string) time.Duration { return time.Hour }
+
+func (b *bench) reserve(t *testing.T, kind ledger.Kind, fingerprint string, want ledger.Verdict) *ledger.Entry {
+	t.Helper()
+	e, verdict, err := b.Reserve(context.Background(), b.request(kind, fingerprint), anHour)
+	if err != nil || verdict != want {
+		t.Fatalf("Reserve = %v, %v; want %v", verdict, err, want)
+	}
+	return e
+}
+
+func (b *bench) storeOutcome(t *testing.T, e *ledger.Entry, s ledger.CallOutcome) *ledger.Entry {
+	t.Helper()
+	updated, err := b.StoreOutcome(context.Background(), e, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return updated
+}
+
+// inject makes the first calls of an operation fail.
+func (b *bench) inject(o ledgermem.Operation, faults ...ledgermem.InjectedFault) {
+	b.store.InjectFaults(func(call ledgermem.Call) ledgermem.InjectedFault {
+		if call.Operation != o || len(faults) == 0 {
+			return ledgermem.NoFault
+		}
+		next := faults[0]
+		faults = faults[1:]
+		return next
+	})
+}
+
+type faults []ledgermem.InjectedFault
+
+const (
+	sentAgain  = ledgermem.RetriedAfterLostResponse
+	concurrent = ledgermem.ConcurrentWrite
+	lost       = ledgermem.LostResponse
+	failed     = ledgermem.FailedBeforeApply
+)
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("no entropy") }
