@@ -1,7 +1,6 @@
 package gatewayctl
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -157,5 +156,18 @@ func formatTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// firstNonEmpty is the first text that is not empty.
-func firstNonEmpty(texts ...string) string { return cmp.Or(texts...) }
+func joinComma(texts []string) string { return strings.Join(texts, ", ") }
+
+// nonNil returns a list that is [] in JSON if it is empty.
+func nonNil(texts []string) []string { return append([]string{}, texts...) }
+
+// plural returns a number with its noun.
+func plural(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

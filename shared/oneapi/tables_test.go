@@ -1,11 +1,10 @@
 package oneapi_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/shared/oneapi"
 )
@@ -50,36 +49,53 @@ func TestMessagesMatchTheSpecification(t *testing.T) {
 	}
 }
 
-// Specification, Errors: the table of internal codes in its order. Each maps to a message of ours.
+// Specification, Errors: the table of internal codes in its order, with %1.
 func TestPDKTableAgainstTheSpecification(t *testing.T) {
 	want := []string{
-		"PDK_SMSW_0001|Internal error|SVC0001",
-		"PDK_SMSW_0002|Integration error|SVC0001",
-		"PDK_SMSW_0003|Unavailable country|SVC0004",
-		"PDK_SMSW_0004|Duplicate client correlator|SVC0005",
-		"PDK_SMSW_0005|Missing input value|SVC0002",
-		"PDK_SMSW_0006|Invalid sender address|SVC0004",
-		"PDK_SMSW_0007|Invalid recipient address|SVC0004",
-		"PDK_SMSW_0008|Message too long|SVC0280",
-		"PDK_SMSW_0009|Invalid input value|SVC0002",
-		"PDK_SMSW_0011|Backend API is unresponsive|SVC0001",
-		"PDK_SMSW_0013|Service delivery platform is unresponsive|SVC0001",
-		"PDK_SMSW_1000|Backend API internal error|SVC0001",
-		"PDK_SMSW_1001|Resource consumption failure: not authorized|POL0001",
-		"PDK_SMSW_1002|Resource consumption failure: invalid parameter|POL0001",
-		"PDK_SMSW_1003|Resource consumption failure: not authorized|POL0001",
-		"PDK_SMSW_1004|Resource consumption failure: unknown transaction ID|SVC0001",
-		"PDK_SMSW_3000|Service delivery platform internal error|SVC0001",
-		"PDK_SMSW_3001|Service delivery platform SLA error|SVC0001",
+		"PDK_SMSW_0001|Internal error|SVC0001|PDK_SMSW_0001",
+		"PDK_SMSW_0002|Integration error|SVC0001|PDK_SMSW_0002",
+		"PDK_SMSW_0003|Unavailable country|SVC0004|given",
+		"PDK_SMSW_0004|Duplicate client correlator|SVC0005|given",
+		"PDK_SMSW_0005|Missing input value|SVC0002|given",
+		"PDK_SMSW_0006|Invalid sender address|SVC0004|given",
+		"PDK_SMSW_0007|Invalid recipient address|SVC0004|given",
+		"PDK_SMSW_0008|Message too long|SVC0280|given",
+		"PDK_SMSW_0009|Invalid input value|SVC0002|given",
+		"PDK_SMSW_0011|Backend API is unresponsive|SVC0001|PDK_SMSW_0011",
+		"PDK_SMSW_0013|Service delivery platform is unresponsive|SVC0001|PDK_SMSW_0013",
+		"PDK_SMSW_1000|Backend API internal error|SVC0001|PDK_SMSW_1000",
+		"PDK_SMSW_1001|Resource consumption failure: not authorized|POL0001|Not enough credit",
+		"PDK_SMSW_1002|Resource consumption failure: invalid parameter|POL0001|" +
+			"No contract found for the given country / service / contact",
+		"PDK_SMSW_1003|Resource consumption failure: not authorized|POL0001|Expired contract",
+		"PDK_SMSW_1004|Resource consumption failure: unknown transaction ID|SVC0001|PDK_SMSW_1004",
+		"PDK_SMSW_3000|Service delivery platform internal error|SVC0001|PDK_SMSW_3000",
+		"PDK_SMSW_3001|Service delivery platform SLA error|SVC0001|PDK_SMSW_3001",
 	}
 	var got []string
 	for _, row := range oneapi.PDKCodes() {
-		got = append(got, row.Code+"|"+row.Description+"|"+row.MessageID)
-		if !slices.ContainsFunc(oneapi.Messages(), func(m oneapi.Message) bool { return m.ID == row.MessageID }) {
-			t.Errorf("%s maps to %s, which is not a message", row.Code, row.MessageID)
+		got = append(got, fmt.Sprintf("%s|%s|%s|%s", row.Code, row.Description, row.MessageID,
+			row.Variables("given")[0]))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rows:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestPDK(t *testing.T) {
+	for _, want := range oneapi.PDKCodes() {
+		if got, ok := oneapi.FindPDKCode(want.Code); !ok || got != want {
+			t.Errorf("PDK(%s) = %+v", want.Code, got)
+		}
+		if !slices.ContainsFunc(oneapi.Messages(), func(m oneapi.Message) bool { return m.ID == want.MessageID }) {
+			t.Errorf("%s maps to %s, which is not a message", want.Code, want.MessageID)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
+	if _, ok := oneapi.FindPDKCode("PDK_SMSW_0010"); ok {
+		t.Error("PDK_SMSW_0010 is in the table")
+	}
+	row, _ := oneapi.FindPDKCode("PDK_SMSW_0004")
+	if got := row.Variables("c-1", "clientCorrelator"); !slices.Equal(got, []string{"c-1", "clientCorrelator"}) {
+		t.Errorf("variables of a duplicate: %v", got)
 	}
 }
