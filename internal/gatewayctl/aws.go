@@ -16,8 +16,8 @@ import (
 	secrettypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"mobilegateway/shared/awsclient"
+	"mobilegateway/shared/dailyamount"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
-	"mobilegateway/shared/limit"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
 	webhookdynamo "mobilegateway/shared/webhook/dynamo"
@@ -43,7 +43,7 @@ func Connect(env System, p Deployment) (*Stores, error) {
 	}
 	// Without the table one thing alone cannot be done, giving an amount back: unknown resolve refuses an entry that may need it.
 	if p.LimitTable != "" {
-		stores.LimitCounter = &limit.DailyAmounts{Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: sleep}
+		stores.LimitCounter = &dailyamount.Counter{Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: sleep}
 	}
 	return stores, nil
 }

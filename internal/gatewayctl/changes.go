@@ -8,7 +8,6 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/webhook"
 )
 
@@ -29,7 +28,7 @@ type changes interface {
 	putSecret(current StoredSecret, value []byte) error
 	changeEntry(key ledger.Key, change func(*ledger.Entry) error) (*ledger.Entry, error)
 	// resolveEntry is changeEntry, and keeps the merchant's amount of the day in step. uncounted is why that could not be given back.
-	resolveEntry(reconciler *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (resolved *ledger.Entry, limitRefundErr, err error)
+	resolveEntry(key ledger.Key, change func(*ledger.Entry) error) (resolved *ledger.Entry, limitRefundErr, err error)
 	saveEndpointState(h webhook.Health) error
 	bookSlot(at *slotClient, requested slot) (slot, error)
 	freeSlot(at *slotClient, id string) error
@@ -98,7 +97,7 @@ func (l *applied) changeEntry(key ledger.Key, change func(*ledger.Entry) error) 
 	return l.ledgerBook(l.stores).Change(l, key, change)
 }
 
-func (l *applied) resolveEntry(reconciler *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (resolved *ledger.Entry, limitRefundErr, err error) {
+func (l *applied) resolveEntry(key ledger.Key, change func(*ledger.Entry) error) (resolved *ledger.Entry, limitRefundErr, err error) {
 	var refused error
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
 		return l.changeEntry(key, func(e *ledger.Entry) error {
@@ -108,7 +107,7 @@ func (l *applied) resolveEntry(reconciler *reconcile.Reconciler, key ledger.Key,
 			return nil
 		})
 	}
-	resolved, limitRefundErr, err = reconciler.StoreAndAdjustLimit(l, store, func(e *ledger.Entry) bool {
+	resolved, limitRefundErr, err = l.stores.LimitCounter.StoreChange(l, store, func(e *ledger.Entry) bool {
 		refused = change(e)
 		return refused == nil
 	})
@@ -184,7 +183,7 @@ func (d *dryRun) changeEntry(key ledger.Key, change func(*ledger.Entry) error) (
 	return entry, nil
 }
 
-func (d *dryRun) resolveEntry(_ *reconcile.Reconciler, key ledger.Key, change func(*ledger.Entry) error) (resolved *ledger.Entry, limitRefundErr, err error) {
+func (d *dryRun) resolveEntry(key ledger.Key, change func(*ledger.Entry) error) (resolved *ledger.Entry, limitRefundErr, err error) {
 	resolved, err = d.changeEntry(key, change)
 	return resolved, nil, err
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/webhook"
 )
@@ -43,7 +43,7 @@ type Stores struct {
 	Merchants      merchant.Registry
 	Ledger         Ledger
 	EndpointHealth webhook.HealthStore
-	LimitCounter   limit.AmountLimiter // nil where LIMIT_TABLE is not set: unknown resolve then refuses what counts against a limit
+	LimitCounter   *dailyamount.Counter // nil where LIMIT_TABLE is not set: unknown resolve then refuses what counts against a limit
 	Secrets        SecretStore
 	Audit          AuditLog
 }

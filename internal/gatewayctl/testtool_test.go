@@ -14,8 +14,8 @@ import (
 	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/limitmem"
 	"mobilegateway/internal/merchantmem"
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/limit"
 	"mobilegateway/shared/webhook"
 )
 
@@ -124,7 +124,7 @@ func newTestTool(t *testing.T) *testTool {
 
 // storesWith are the desk's, with a ledger.
 func (d *testTool) storesWith(in Ledger) *Stores {
-	amounts := &limit.DailyAmounts{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: sleep}
+	amounts := &dailyamount.Counter{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: sleep}
 	return &Stores{Merchants: d.merchants, Ledger: in, EndpointHealth: d.health, LimitCounter: amounts, Secrets: d.vault, Audit: d.audit}
 }
 

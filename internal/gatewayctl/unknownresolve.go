@@ -39,7 +39,7 @@ func (c *unknownResolve) Run(s *session) error {
 	if e.CountsDailyAmount && stores.LimitCounter == nil {
 		return usageError("its amount counts against a limit of the merchant and might have to be given back: name the table of limits, by LIMIT_TABLE or --limit-table")
 	}
-	reconciler := &reconcile.Reconciler{DailyAmounts: stores.LimitCounter, LookupTimeout: c.Timeout}
+	reconciler := &reconcile.Reconciler{LookupTimeout: c.Timeout}
 	change, err := c.resolution(s, e, reconciler)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (c *unknownResolve) Run(s *session) error {
 	var resolved *ledger.Entry
 	err = s.changes.execute(Action{"resolve as " + c.As, key.String() + " of " + e.Merchant}, func() (string, error) {
 		var limitRefundErr, failed error
-		resolved, limitRefundErr, failed = s.changes.resolveEntry(reconciler, key, change)
+		resolved, limitRefundErr, failed = s.changes.resolveEntry(key, change)
 		switch {
 		case failed != nil:
 			return "nothing", failed

@@ -15,11 +15,13 @@ import (
 	"mobilegateway/internal/limitmem"
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/callback"
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/secret"
+	"mobilegateway/shared/telemetry"
 )
 
 // The secrets in the golden events. No world may log one; none but MSISDN may be stored.
@@ -80,13 +82,19 @@ func New(t testing.TB) *Fixture {
 	}
 	w.LimitStore = &limitmem.Store{}
 	w.Pipeline.RateLimiter = limit.NewRateLimiter(w.LimitStore, w.Clock.Now)
-	w.Pipeline.DailyAmounts = &limit.DailyAmounts{
+	w.Pipeline.DailyAmounts = &dailyamount.Counter{
 		Store: w.LimitStore, Now: w.Clock.Now, Rand: &uniqueReader{},
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
 	w.CallbackKeys = callback.New(callbackSecret{w.Clock.Now().Add(-time.Hour)}, time.Minute, w.Clock.Now)
 	t.Cleanup(func() { w.checkNoSecrets(t) })
 	return w
+}
+
+// NewRequest is a request that ends at the function's timeout, for tests of single steps.
+func (w *Fixture) NewRequest() *apigw.Request {
+	now := w.Clock.Now()
+	return &apigw.Request{LogLine: telemetry.NewLogLine("test", now), Deadline: now.Add(FunctionTimeout)}
 }
 
 // Serve puts the routes behind a gateway.

@@ -1,28 +1,19 @@
-package operation
+package callback
 
 import (
 	"context"
 
 	"mobilegateway/shared/apigw"
-	"mobilegateway/shared/callback"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operation"
 )
 
-// CallbackKeys gives the keys that sign callback addresses; *callback.Keys is the one that ships.
-type CallbackKeys interface {
-	Ring(ctx context.Context) (*callback.Ring, error)
-}
-
-// CallbackVerifier checks the token of a callback address; *callback.Keys is the one that ships.
-type CallbackVerifier interface {
-	Verify(ctx context.Context, path, token string) (bool, error)
-}
-
-// VerifyCallback checks the token of a callback before anything is read (decision "callbacks"): RouteNotFound for a forged one,
-// OperatorUnavailable where nothing is known about the token, so that the operator comes again.
-func VerifyCallback(ctx context.Context, req *apigw.Request, callbacks CallbackVerifier, path string) error {
-	valid, err := callbacks.Verify(ctx, path, req.Params["token"])
+// VerifyRequest checks the token of a callback request before anything is read (decision "callbacks"). It returns
+// RouteNotFound for a forged one. It returns OperatorUnavailable if the keys cannot be read, so that the operator
+// retries.
+func (k *Keys) VerifyRequest(ctx context.Context, req *apigw.Request, path string) error {
+	valid, err := k.Verify(ctx, path, req.Params["token"])
 	if err != nil {
 		return &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
 	}
@@ -32,9 +23,11 @@ func VerifyCallback(ctx context.Context, req *apigw.Request, callbacks CallbackV
 	return nil
 }
 
-// FindTransaction finds the entry that a genuine callback speaks of: RouteNotFound where there is none of that operator, OperatorUnavailable
-// where the ledger does not answer.
-func FindTransaction(ctx context.Context, req *apigw.Request, book *ledger.Book, key ledger.Key) (*ledger.Entry, error) {
+// FindTransaction finds the entry of a verified callback. It returns RouteNotFound if that operator has none, and
+// OperatorUnavailable if the ledger cannot be read.
+func FindTransaction(
+	ctx context.Context, req *apigw.Request, book *ledger.Book, key ledger.Key,
+) (*ledger.Entry, error) {
 	entry, err := book.Find(ctx, key)
 	if err != nil {
 		return nil, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
@@ -43,12 +36,12 @@ func FindTransaction(ctx context.Context, req *apigw.Request, book *ledger.Book,
 		return nil, fault.New(fault.RouteNotFound)
 	}
 	req.LogLine.SetMerchant(entry.Merchant)
-	LogRouting(req, entry)
+	operation.LogRouting(req, entry)
 	return entry, nil
 }
 
-// CallbackResponse is the answer to a callback: 200 once its state is stored, OperatorUnavailable where it could not be.
-func CallbackResponse(err error) (apigw.Response, error) {
+// Response is the response to a callback: 200 if its report is stored, OperatorUnavailable if err says that it is not.
+func Response(err error) (apigw.Response, error) {
 	if err != nil {
 		return apigw.Response{}, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
 	}

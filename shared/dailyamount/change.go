@@ -1,4 +1,4 @@
-package reconcile
+package dailyamount
 
 import (
 	"context"
@@ -6,52 +6,55 @@ import (
 	"fmt"
 
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/limit"
 )
 
-// ErrAmountNotReserved says that a success was not stored because its amount could not be counted first: it is to be reported, or
-// asked about, again.
-var ErrAmountNotReserved = errors.New("settlement: the amount could not be counted")
+// ErrNotReserved is returned for a success that was not stored because its amount could not be counted first. The
+// operator must report it again, or be polled again.
+var ErrNotReserved = errors.New("daily amount: the amount could not be counted")
 
-// StoreFunc applies a change to an entry and stores it, if the change says that there was something to change. It may apply it
-// several times, each time to the entry as it stands then.
+// StoreFunc applies a change to an entry and stores the entry if the change returned true. It may apply the change
+// several times, each time to the entry as it is then.
 type StoreFunc func(change func(*ledger.Entry) bool) (*ledger.Entry, error)
 
-// StoreAndAdjustLimit stores a change that may end a payment, and keeps its merchant's amount of the day in step with it (decision
-// "merchant-limits"). What ends as not applied is given back after it is stored: a crash between leaves too much counted,
-// never too little. A late success of a released payment, which was given back, is counted again before it is stored, and
-// not stored if that fails (ErrAmountNotReserved). uncounted is why an amount could not be given back: the change is stored all the same.
-func (d *Reconciler) StoreAndAdjustLimit(ctx context.Context, store StoreFunc, change func(*ledger.Entry) bool) (updated *ledger.Entry, refundErr, err error) {
-	var revivedFrom *ledger.Entry
-	notApplied := false
+// StoreChange stores a change that may end a payment, and keeps the merchant's daily amount in step.
+//
+// The amount of a payment that ends as not applied is refunded after the change is stored: a crash between the two leaves
+// too much counted, never too little. A late success of a released payment, whose amount was refunded, is counted again
+// before it is stored; if that fails, it is not stored (ErrNotReserved). refundErr says why an amount could not be
+// refunded: the change is stored all the same.
+func (c *Counter) StoreChange(
+	ctx context.Context, store StoreFunc, change func(*ledger.Entry) bool,
+) (updated *ledger.Entry, refundErr, err error) {
+	var released *ledger.Entry // the entry before its late success, which is not stored yet
+	changed := false
 	updated, err = store(func(e *ledger.Entry) bool {
 		before := e.Clone()
-		changed := change(e)
-		notApplied = changed && e.CountsDailyAmount && e.NotApplied()
+		changed = change(e)
 		if changed && e.CountsDailyAmount && before.NotApplied() && !e.NotApplied() {
-			revivedFrom = before
-			return false
+			released, changed = before, false
 		}
 		return changed
 	})
-	if err == nil && revivedFrom != nil {
-		return d.reviveAndStore(ctx, revivedFrom, store, change)
+	if err == nil && released != nil {
+		return c.reviveAndStore(ctx, released, store, change)
 	}
-	if err == nil && notApplied {
-		refundErr = d.DailyAmounts.Refund(ctx, updated)
+	if err == nil && changed {
+		refundErr = c.Refund(ctx, updated)
 	}
 	return updated, refundErr, err
 }
 
-// reviveAndStore counts a payment that was not applied and is now, and stores it then. The operator has applied it: it is
-// never refused.
-func (d *Reconciler) reviveAndStore(ctx context.Context, before *ledger.Entry, store StoreFunc, change func(*ledger.Entry) bool) (updated *ledger.Entry, refundErr, err error) {
-	if err := d.DailyAmounts.Reserve(ctx, before, before.Version+1, limit.Unlimited); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrAmountNotReserved, err)
+// reviveAndStore counts the amount of a payment that was released and is applied after all, and stores the change then.
+// The operator has applied the payment, so the amount is never refused.
+func (c *Counter) reviveAndStore(
+	ctx context.Context, released *ledger.Entry, store StoreFunc, change func(*ledger.Entry) bool,
+) (updated *ledger.Entry, refundErr, err error) {
+	if err := c.reserve(ctx, released, released.Version+1, unlimited); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrNotReserved, err)
 	}
 	updated, err = store(change)
-	if err == nil && updated.NotApplied() {
-		refundErr = d.DailyAmounts.Refund(ctx, updated)
+	if err == nil && updated.NotApplied() { // another write came first
+		refundErr = c.refund(ctx, updated)
 	}
 	return updated, refundErr, err
 }

@@ -1,4 +1,9 @@
-package limit
+// Package dailyamount counts the money of each merchant by UTC day and currency, and keeps it within the limit of the
+// merchant's profile (decision "merchant-limits"). Amounts are reserved, refunded and revived here and nowhere else.
+//
+// It does not know HTTP and does not store entries; package limit/dynamo keeps its items. Its invariant: the sum of a day
+// is never less than the amount that operators may have applied on that day.
+package dailyamount
 
 import (
 	"context"
@@ -10,172 +15,145 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 )
 
 const (
-	// maxAdjustAttempts is how often a transfer is tried: others of the same merchant may be under way at the same moment.
-	maxAdjustAttempts = 8
-	// minBackoff is the wait before the second try, doubled before each further one up to maxBackoff; each is drawn from
-	// its half to its one and a half, so that requests that met do not meet again.
+	// maxAttempts bounds the attempts of one adjustment: others of the same merchant may be in progress.
+	maxAttempts = 8
+	// minBackoff is the wait before the second attempt. It doubles before each further one, up to maxBackoff. Each wait is
+	// jittered by ±50 % so that colliding requests spread out.
 	minBackoff = 10 * time.Millisecond
 	maxBackoff = 160 * time.Millisecond
-	// dayGracePeriod is how long after its end a day is still counted, for clocks that differ. Nobody asks for it after that.
-	dayGracePeriod = time.Hour
-	// dayRetention is how long after its end a day's items are kept.
-	dayRetention = 48 * time.Hour
+	// gracePeriod is how long after its end a day is still counted, because clocks differ.
+	gracePeriod = time.Hour
+	// retention is how long after its end the items of a day are kept.
+	retention = 48 * time.Hour
+	// unlimited is the limit of an amount that is counted and never refused.
+	unlimited = math.MaxInt64
 )
-
-// Unlimited is the limit of what is counted and never refused.
-const Unlimited = math.MaxInt64
-
-// ErrConflict says that another transfer of the same item was under way: nothing was changed, and the same may be tried
-// again.
-var ErrConflict = errors.New("limit: another transfer is under way")
 
 var (
-	errTooManyConflicts         = errors.New("limit: too many transfers at once")
-	errSupersededByLaterAttempt = errors.New("limit: a later attempt has counted this transaction")
+	errTooManyConflicts = errors.New("daily amount: too many adjustments at once")
+	errSuperseded       = errors.New("daily amount: a later attempt has counted this transaction")
 )
 
-// OverLimitError says that an amount does not fit into what is left of the day: Left, in minor units.
+// OverLimitError reports an amount that does not fit into the rest of the day. Remaining is that rest, in minor units.
 type OverLimitError struct{ Remaining int64 }
 
-// Error says so, without the amount.
-func (o *OverLimitError) Error() string { return "limit: over the amount of the day" }
+// Error describes the refusal, without the amount.
+func (o *OverLimitError) Error() string { return "daily amount: over the limit of the day" }
 
-// AmountKey names what a transaction's amount is counted against, and the transaction: one item each.
-type AmountKey struct {
-	MerchantID     string
-	Currency       string
-	Day            string // UTC, 2006-01-02
-	TransactionKey string // the transaction's key as the ledger stores it
-}
-
-// CountedAmount is what is stored of one transaction on one day: how much of it the day has counted, and the version of the entry
-// that said so last.
-type CountedAmount struct {
-	Amount int64 // minor units; 0 where it is not counted
-	Fence  int64
-}
-
-// Adjustment makes a transaction's mark hold another amount, and moves the day's sum by the difference: both or neither.
-type Adjustment struct {
-	AmountKey
-	// OldAmount is the amount that the mark must hold, 0 for none or no mark; To is what it is to hold.
-	OldAmount, NewAmount int64
-	// Fence must not be less than the mark's, and becomes it.
-	Fence int64
-	// MaxSumBefore is the most that the day's sum may be before. Where To is less than From it does not count.
-	MaxSumBefore int64
-	// ExpireAt is when the table may drop both items.
-	ExpireAt time.Time
-}
-
-// AdjustmentResult is what became of a transfer. Where it was not made, Mark is the mark that was in the way, or nil and Sum is the
-// day's sum that was.
-type AdjustmentResult struct {
-	Applied  bool
-	Existing *CountedAmount
-	DaySum   int64
-}
-
-// AmountStore keeps the days' sums and the transactions' marks.
-type AmountStore interface {
-	// Adjust makes a transfer if its conditions hold. A transfer that was made and whose answer was lost may be seen as a
-	// mark in the way that holds To. ErrConflict: nothing was changed; another error: nothing is known.
-	Adjust(ctx context.Context, t Adjustment) (AdjustmentResult, error)
-}
-
-// AmountLimiter counts merchants' money by day; *Amounts is the one that ships. It is asked only about entries of merchants that
-// have a limit.
-type AmountLimiter interface {
-	Reserve(ctx context.Context, e *ledger.Entry, version, limit int64) error
-	Refund(ctx context.Context, e *ledger.Entry) error
-}
-
-var _ AmountLimiter = (*DailyAmounts)(nil)
-
-// DailyAmounts counts merchants' money by day and currency. It holds no state; any number of goroutines may use it.
-type DailyAmounts struct {
-	Store AmountStore
+// Counter counts the amounts of merchants that have a limit. It has no state and is safe for concurrent use.
+type Counter struct {
+	Store Store
 	Now   func() time.Time
 	Rand  io.Reader
-	// Sleep waits, or gives the context's error.
+	// Sleep waits, or returns the context's error.
 	Sleep func(ctx context.Context, wait time.Duration) error
 }
 
-// Reserve counts an entry's amount against the limit of the day on which it was first sent, unless it is counted already:
-// once, however often it is asked. version is the entry's that the caller acts upon, or is about to store; what an
-// earlier one gives back afterwards no longer counts. *Over: it does not fit, and is not counted. Another error means
-// that it may or may not be counted. One transaction of two small items; another small write on a repeat.
-func (a *DailyAmounts) Reserve(ctx context.Context, e *ledger.Entry, version, limit int64) error {
-	t, dayOpen := a.newAdjustment(e, version)
+// Reserve counts the amount of a reservation, before its operator is called. Repeated calls count it once. An entry that
+// does not count against a limit costs nothing; one that does costs one transaction of two small items, and one more
+// small write on a repeat. OverLimitError: the amount does not fit and is not counted. After any other error it may or
+// may not be counted.
+//
+// An entry that was ever unknown is counted and never refused: a refusal would claim that it was not applied
+// (decision "unknown-sticks").
+func (c *Counter) Reserve(ctx context.Context, profile *merchant.Profile, reservation *ledger.Entry) error {
+	if !reservation.CountsDailyAmount {
+		return nil
+	}
+	maxSum, limited := profile.DailyAmountLimit(reservation.Currency)
+	if !limited || reservation.EverUnknown {
+		maxSum = unlimited
+	}
+	return c.reserve(ctx, reservation, reservation.Version, maxSum)
+}
+
+// reserve counts an amount on the day on which the entry was first sent. version is the entry's version on which the
+// caller acts, or which it is about to store: a refund by an earlier version has no effect afterwards.
+func (c *Counter) reserve(ctx context.Context, e *ledger.Entry, version, maxSum int64) error {
+	adjustment, dayOpen := c.newAdjustment(e, version)
 	if !dayOpen {
 		return nil
 	}
-	t.NewAmount = e.AmountMinor
-	result, err := a.adjust(ctx, t, limit)
-	if err == nil && !result.Applied {
-		if result.Existing != nil {
-			return errSupersededByLaterAttempt
-		}
-		return &OverLimitError{Remaining: max(0, limit-result.DaySum)}
+	adjustment.NewAmount = e.AmountMinor
+	result, err := c.adjust(ctx, adjustment, maxSum)
+	switch {
+	case err != nil || result.Applied:
+		return err
+	case result.Existing != nil:
+		return errSuperseded
+	default:
+		return &OverLimitError{Remaining: max(0, maxSum-result.DaySum)}
 	}
-	return err
 }
 
-// Refund takes an entry's amount out of the day again, if it is counted and no later version has counted it since. It
-// may be asked any number of times. An error means that it may still be counted. One transaction of two small items.
-func (a *DailyAmounts) Refund(ctx context.Context, e *ledger.Entry) error {
-	t, dayOpen := a.newAdjustment(e, e.Version)
+// Refund takes the amount of an entry out of its day, if the entry was certainly not applied and its amount is counted.
+// It does nothing for any other entry, and nothing if a later version has counted the amount since. Repeated calls are
+// safe. After an error the amount may still be counted. It costs one transaction of two small items.
+func (c *Counter) Refund(ctx context.Context, e *ledger.Entry) error {
+	if !e.CountsDailyAmount || !e.NotApplied() {
+		return nil
+	}
+	return c.refund(ctx, e)
+}
+
+// refund takes an amount out of its day, if it is counted and no later version has counted it since.
+func (c *Counter) refund(ctx context.Context, e *ledger.Entry) error {
+	adjustment, dayOpen := c.newAdjustment(e, e.Version)
 	if !dayOpen {
 		return nil
 	}
-	t.OldAmount = e.AmountMinor // in all likelihood
-	_, err := a.adjust(ctx, t, Unlimited)
+	adjustment.OldAmount = e.AmountMinor // the likely one
+	_, err := c.adjust(ctx, adjustment, unlimited)
 	return err
 }
 
-// newAdjustment begins a transfer of an entry's amount; open is false where its day is over.
-func (a *DailyAmounts) newAdjustment(e *ledger.Entry, version int64) (t Adjustment, dayOpen bool) {
+// newAdjustment begins an adjustment of an entry's amount. dayOpen is false if the day of the entry is over.
+func (c *Counter) newAdjustment(e *ledger.Entry, version int64) (a Adjustment, dayOpen bool) {
 	sent := e.SentAt.UTC()
 	end := time.Date(sent.Year(), sent.Month(), sent.Day()+1, 0, 0, 0, 0, time.UTC)
 	return Adjustment{
-		AmountKey: AmountKey{MerchantID: e.MerchantID, Currency: e.Currency, Day: sent.Format(time.DateOnly), TransactionKey: e.Key.String()},
-		Fence:     version, ExpireAt: end.Add(dayRetention),
-	}, a.Now().Before(end.Add(dayGracePeriod))
+		Key: Key{
+			MerchantID: e.MerchantID, Currency: e.Currency,
+			Day: sent.Format(time.DateOnly), TransactionKey: e.Key.String(),
+		},
+		Fence: version, ExpireAt: end.Add(retention),
+	}, c.Now().Before(end.Add(gracePeriod))
 }
 
-// adjust tries a transfer until it is made, has nothing to do any more, or cannot be made: then the result says why.
-func (a *DailyAmounts) adjust(ctx context.Context, t Adjustment, limit int64) (AdjustmentResult, error) {
-	for attempt := range maxAdjustAttempts {
-		t.MaxSumBefore = Unlimited
-		if limit != Unlimited {
-			t.MaxSumBefore = limit - (t.NewAmount - t.OldAmount)
+// adjust tries an adjustment until it is applied, has nothing left to do, or cannot be applied. The result says why not.
+func (c *Counter) adjust(ctx context.Context, a Adjustment, maxSum int64) (AdjustmentResult, error) {
+	for attempt := range maxAttempts {
+		a.MaxSumBefore = unlimited
+		if maxSum != unlimited {
+			a.MaxSumBefore = maxSum - (a.NewAmount - a.OldAmount)
 		}
-		result, err := a.Store.Adjust(ctx, t)
+		result, err := c.Store.Adjust(ctx, a)
 		switch {
 		case errors.Is(err, ErrConflict):
-			if err := a.backOff(ctx, attempt); err != nil {
+			if err := c.backOff(ctx, attempt); err != nil {
 				return AdjustmentResult{}, err
 			}
-		case err != nil || result.Applied || result.Existing == nil || result.Existing.Fence > t.Fence:
+		case err != nil || result.Applied || result.Existing == nil || result.Existing.Fence > a.Fence:
 			return result, err
-		case t.NewAmount == 0 && result.Existing.Amount == 0:
+		case a.NewAmount == 0 && result.Existing.Amount == 0:
 			return AdjustmentResult{Applied: true}, nil
 		default:
-			t.OldAmount = result.Existing.Amount
+			a.OldAmount = result.Existing.Amount
 		}
 	}
 	return AdjustmentResult{}, errTooManyConflicts
 }
 
-// backOff waits after a try, from 0, that met another.
-func (a *DailyAmounts) backOff(ctx context.Context, attempt int) error {
+// backOff waits after a conflict. attempt counts from 0.
+func (c *Counter) backOff(ctx context.Context, attempt int) error {
 	var random [2]byte
-	if _, err := io.ReadFull(a.Rand, random[:]); err != nil {
-		return fmt.Errorf("limit: drawing a pause: %w", err)
+	if _, err := io.ReadFull(c.Rand, random[:]); err != nil {
+		return fmt.Errorf("daily amount: drawing a wait: %w", err)
 	}
 	wait := min(minBackoff<<attempt, maxBackoff)
-	return a.Sleep(ctx, wait/2+wait*time.Duration(binary.BigEndian.Uint16(random[:]))/math.MaxUint16)
+	return c.Sleep(ctx, wait/2+wait*time.Duration(binary.BigEndian.Uint16(random[:]))/math.MaxUint16)
 }

@@ -1,6 +1,12 @@
-package operation
+// Package validate checks headers and body fields that have the same rules in several operations.
+//
+// Each check records its fault in the reader of the body, so that the first fault in the order of the specification is
+// the one in the response. Its invariant: a check records a fault or returns a value that obeys its rule.
+package validate
 
 import (
+	"math"
+	"slices"
 	"strings"
 
 	"mobilegateway/shared/apigw"
@@ -10,11 +16,17 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// maxHeaderBytes is the longest header value read, in bytes.
+// maxHeaderBytes is the longest valid header value, in bytes.
 const maxHeaderBytes = 2048
 
-// RequiredHeader reads a required header: Missing where it is absent or empty; Invalid where it stands twice with different
-// values, is too long or holds anything but printable ASCII. The first fault is recorded in doc, ahead of the body's.
+// AnyLength is the limit of a text that is checked otherwise. The limit of the whole body bounds it.
+const AnyLength = math.MaxInt
+
+// headerMCO names the operator and the country of a charge.
+const headerMCO = "X-Operator-MCO"
+
+// RequiredHeader reads a required header. It records MissingPart if the header is absent or empty, and InvalidPart if it
+// is repeated with different values, is too long or has a character that is not printable ASCII.
 func RequiredHeader(req *apigw.Request, doc *strictjson.Reader, name string) string {
 	value := OptionalHeader(req, doc, name)
 	if value == "" {
@@ -23,7 +35,7 @@ func RequiredHeader(req *apigw.Request, doc *strictjson.Reader, name string) str
 	return value
 }
 
-// OptionalHeader reads a header that may be absent, under the same rules.
+// OptionalHeader reads a header that may be absent, otherwise by the same rules.
 func OptionalHeader(req *apigw.Request, doc *strictjson.Reader, name string) string {
 	value := req.Header(name)
 	if req.HasConflictingHeader(name) || len(value) > maxHeaderBytes || strings.ContainsFunc(value, isUnprintable) {
@@ -34,34 +46,40 @@ func OptionalHeader(req *apigw.Request, doc *strictjson.Reader, name string) str
 
 func isUnprintable(r rune) bool { return r < ' ' || r > '~' }
 
-// RequiredHeaderOneOf reads a required header whose value must be one of a list.
+// RequiredHeaderOneOf reads a required header that has a known set of valid values.
 func RequiredHeaderOneOf(req *apigw.Request, doc *strictjson.Reader, name string, valid ...string) string {
 	value := RequiredHeader(req, doc, name)
-	CheckOneOf(doc, name, value, valid)
+	OneOf(doc, name, value, valid)
 	return value
 }
 
-// ChargeCountry is the country of a charge: the one that X-Operator-MCO names, else the merchant's own
-// (decision "charge-country").
+// ChargeCountry returns the country of a charge: the one of X-Operator-MCO, else the merchant's default (decision
+// "charge-country"). It records ValueNotAllowed with the valid codes for an unknown one (decision "sms-mco").
 func ChargeCountry(req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile) market.Country {
-	if OptionalHeader(req, doc, "X-Operator-MCO") == "" {
+	code := OptionalHeader(req, doc, headerMCO)
+	if code == "" {
 		home, _ := market.ByAlpha2(profile.DefaultCountry())
 		return home
 	}
-	return CountryFromMCO(req, doc)
-}
-
-// CountryFromMCO is the country that the required header X-Operator-MCO names (decision "sms-mco"); NotAllowed with the table's
-// values where it names none.
-func CountryFromMCO(req *apigw.Request, doc *strictjson.Reader) market.Country {
-	code := RequiredHeader(req, doc, "X-Operator-MCO")
 	country, found := market.ByMCO(code)
-	if !found && code != "" {
-		doc.RecordFault(notAllowedFault("X-Operator-MCO", market.MCOs()))
+	if !found {
+		OneOf(doc, headerMCO, code, market.MCOs())
 	}
 	return country
 }
 
-func notAllowedFault(part string, valid []string) *fault.Fault {
-	return &fault.Fault{Kind: fault.ValueNotAllowed, Part: part, Value: strings.Join(valid, ", ")}
+// RequiredOneOf reads a required field that has a known set of valid values, one if the specification or the deployment
+// fixes it (decision "constants"). It records MissingPart for an absent field and ValueNotAllowed for any other text.
+func RequiredOneOf(doc *strictjson.Reader, path string, valid ...string) string {
+	value := doc.Text(path, AnyLength)
+	OneOf(doc, path, value, valid)
+	return value
+}
+
+// OneOf records ValueNotAllowed with the valid values if a value is not one of them. The fault of an empty value is
+// already recorded.
+func OneOf(doc *strictjson.Reader, part, value string, valid []string) {
+	if value != "" && !slices.Contains(valid, value) {
+		doc.RecordFault(&fault.Fault{Kind: fault.ValueNotAllowed, Part: part, Value: strings.Join(valid, ", ")})
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/internal/dynoxide"
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/limit/dynamo"
 	"mobilegateway/shared/limit/limittest"
@@ -101,22 +102,22 @@ func TestErrorMapping(t *testing.T) {
 			`"CancellationReasons":[{"Code":"` + day + `"},{"Code":"` + countedUpdate + `"}]}`
 	}
 	one := func(name string) string { return `{"__type":"` + space + name + `","message":"m1 XOF"}` }
-	count := limit.Adjustment{AmountKey: limit.AmountKey{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}, NewAmount: 5, Fence: 1}
+	count := dailyamount.Adjustment{Key: dailyamount.Key{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}, NewAmount: 5, Fence: 1}
 	touch := count
 	touch.OldAmount = 5
 	cases := []struct {
 		name, body string
-		transfer   *limit.Adjustment // nil: a rate
-		want       error             // nil: any other error
+		transfer   *dailyamount.Adjustment // nil: a rate
+		want       error                   // nil: any other error
 	}{
-		{"another transaction on the day", reasons("TransactionConflict", "None"), &count, limit.ErrConflict},
-		{"another transaction on the mark", reasons("None", "TransactionConflict"), &count, limit.ErrConflict},
-		{"a conflict beside a refusal", reasons("TransactionConflict", "ConditionalCheckFailed"), &count, limit.ErrConflict},
-		{"the partition's limit", reasons("ThrottlingError", "None"), &count, limit.ErrConflict},
+		{"another transaction on the day", reasons("TransactionConflict", "None"), &count, dailyamount.ErrConflict},
+		{"another transaction on the mark", reasons("None", "TransactionConflict"), &count, dailyamount.ErrConflict},
+		{"a conflict beside a refusal", reasons("TransactionConflict", "ConditionalCheckFailed"), &count, dailyamount.ErrConflict},
+		{"the partition's limit", reasons("ThrottlingError", "None"), &count, dailyamount.ErrConflict},
 		{"an unknown reason", reasons("ValidationError", "None"), &count, nil},
-		{"a transfer that is throttled", one("ProvisionedThroughputExceededException"), &count, limit.ErrConflict},
+		{"a transfer that is throttled", one("ProvisionedThroughputExceededException"), &count, dailyamount.ErrConflict},
 		{"a transfer that is not allowed", one("AccessDeniedException"), &count, nil},
-		{"another transaction on a touched mark", one("TransactionConflictException"), &touch, limit.ErrConflict},
+		{"another transaction on a touched mark", one("TransactionConflictException"), &touch, dailyamount.ErrConflict},
 		{"a touch that is not allowed", one("AccessDeniedException"), &touch, nil},
 		{"a rate's partition is full", one("ProvisionedThroughputExceededException"), nil, limit.ErrThrottled},
 		{"a rate that is not allowed", one("AccessDeniedException"), nil, nil},
@@ -130,7 +131,7 @@ func TestErrorMapping(t *testing.T) {
 			} else {
 				_, err = s.Adjust(context.Background(), *c.transfer)
 			}
-			if err == nil || c.want != nil && !errors.Is(err, c.want) || c.want == nil && errors.Is(err, limit.ErrConflict) {
+			if err == nil || c.want != nil && !errors.Is(err, c.want) || c.want == nil && errors.Is(err, dailyamount.ErrConflict) {
 				t.Errorf("error %v", err)
 			}
 			if err != nil && strings.Contains(err.Error(), "m1") {
@@ -180,11 +181,11 @@ func TestOneRequestPerCall(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	spend := limit.AmountKey{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}
-	for _, x := range []limit.Adjustment{
+	spend := dailyamount.Key{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}
+	for _, x := range []dailyamount.Adjustment{
 		{NewAmount: 5, MaxSumBefore: 4, Fence: 1}, {NewAmount: 5, MaxSumBefore: 4, Fence: 1}, {OldAmount: 5, NewAmount: 5, Fence: 2}, {OldAmount: 5, Fence: 3}, {NewAmount: 9, MaxSumBefore: -1, Fence: 4},
 	} {
-		x.AmountKey, x.ExpireAt = spend, end
+		x.Key, x.ExpireAt = spend, end
 		if _, err := s.Adjust(ctx, x); err != nil {
 			t.Error(err)
 		}
@@ -202,8 +203,8 @@ func TestLostResponseIsCountedOnce(t *testing.T) {
 			wire := &lostResponseTransport{}
 			c := newClient(endpoint, wire)
 			s := dynamo.New(c, createTable(t, c))
-			count := limit.Adjustment{
-				AmountKey: limit.AmountKey{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}, NewAmount: 5, Fence: 1, MaxSumBefore: 100,
+			count := dailyamount.Adjustment{
+				Key: dailyamount.Key{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}, NewAmount: 5, Fence: 1, MaxSumBefore: 100,
 				ExpireAt: time.Now().Add(time.Hour),
 			}
 			wire.remaining.Store(1)
