@@ -30,8 +30,8 @@ type References interface {
 	ClaimReference(ctx context.Context, merchantID, referenceCode, chargeID string) (ownerChargeID string, err error)
 }
 
-// Operation is the charge operation and its dependencies. ServiceID is the deployment's service identifier. Retention is
-// how long a charge is kept; 0 keeps it without limit.
+// Operation is the charge operation and its dependencies. ServiceID is the deployment's service identifier. Retention
+// is how long a charge is kept; 0 keeps it without limit.
 type Operation struct {
 	Pipeline   *operation.Pipeline
 	References References
@@ -46,8 +46,8 @@ func (o *Operation) Route() apigw.Route {
 }
 
 // Handle charges in seven steps. It returns 201 with the charge, or replays the stored response. It returns a final
-// refusal of the operator (POL0253, POL1000, POL0001, SVC0270), which is stored too. Else it returns a fault of the order
-// of refusals, of the key (409), of the daily amount (403 POL0001) or of the operator call (502, 503, 504).
+// refusal of the operator (POL0253, POL1000, POL0001, SVC0270), which is stored too. Else it returns a fault of the
+// order of refusals, of the key (409), of the daily amount (403 POL0001) or of the operator call (502, 503, 504).
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Decode and authenticate.
 	profile, doc, err := o.Pipeline.AuthenticateAndDecode(ctx, req)
@@ -88,8 +88,8 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	return operation.StoredResponse(updated, location, false), nil
 }
 
-// replay returns the response of a charge that is done or refused. A charge that was manually resolved as applied has no
-// response yet: the retry, which has the same facts, creates and stores it (decision "unknown-by-hand").
+// replay returns the response of a charge that is done or refused. A charge that was manually resolved as applied has
+// no response yet: the retry, which has the same facts, creates and stores it (decision "unknown-by-hand").
 func (o *Operation) replay(
 	ctx context.Context, req *apigw.Request, existing *ledger.Entry, params *chargeParams,
 ) (apigw.Response, error) {
@@ -106,9 +106,9 @@ func (o *Operation) replay(
 	return operation.StoredResponse(existing, location, true), nil
 }
 
-// reserve reserves the charge, then its referenceCode, then its amount in the merchant's day. If another charge owns the
-// reference, ours is released: nothing was sent under it, because the reference is always reserved before the call
-// (decision "charge-reference").
+// reserve reserves the charge, then its referenceCode, then its amount in the merchant's day. If another charge owns
+// the reference, ours is released: nothing was sent under it, because the reference is always reserved before the
+// call (decision "charge-reference").
 func (o *Operation) reserve(
 	ctx context.Context, req *apigw.Request, profile *merchant.Profile, entry *ledger.Entry, params *chargeParams,
 ) (reservation, existing *ledger.Entry, err error) {
@@ -125,9 +125,9 @@ func (o *Operation) reserve(
 	return nil, nil, o.releaseReservation(ctx, reservation, params, err)
 }
 
-// releaseReservation releases a charge without a reference, and returns the reason. If another charge owns the reference,
-// none of our attempts can have been sent. If the store failed, an earlier attempt may have been sent: the charge stays
-// unknown (decision "unknown-sticks").
+// releaseReservation releases a charge without a reference, and returns the reason. If another charge owns the
+// reference, none of our attempts can have been sent. If the store failed, an earlier attempt may have been sent: the
+// charge stays unknown (decision "unknown-sticks").
 func (o *Operation) releaseReservation(
 	ctx context.Context, reservation *ledger.Entry, params *chargeParams, claimErr error,
 ) error {

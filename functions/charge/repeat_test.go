@@ -10,11 +10,8 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// leaseDuration is longer than any reservation lives.
-const leaseDuration = time.Minute
-
-// otherMerchantEvent is the golden charge with another body under the same correlator.
-func otherMerchantEvent(t testing.TB) *operationtest.Event {
+// otherBodyEvent is the golden charge with another amount under the same correlator.
+func otherBodyEvent(t testing.TB) *operationtest.Event {
 	t.Helper()
 	return newEvent(t).SetBodyPart(amount, "700")
 }
@@ -32,7 +29,7 @@ func TestRepeat(t *testing.T) {
 		}
 	})
 	for name, e := range map[string]*operationtest.Event{
-		"a different body":           otherMerchantEvent(t),
+		"a different body":           otherBodyEvent(t),
 		"another number format":      newEvent(t).SetRawBody(strings.Replace(newEvent(t).Body(), `"500"`, `500`, 1)),
 		"another reference":          newEvent(t).SetBodyPart(reference, "REF-2"),
 		"another gw-alias":           newEvent(t).SetHeader("gw-alias", "tel:+2250101010101"),
@@ -44,9 +41,7 @@ func TestRepeat(t *testing.T) {
 			first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
 			w.Send(t, e).AssertRepeatOf(t, first)
 			w.AssertSingleEffect(t, expectedEffect, 1)
-			if w.LastLine(t)["MismatchedRepeats"] != 1.0 {
-				t.Errorf("line %v", w.LastLine(t))
-			}
+			w.AssertCounted(t, "MismatchedRepeats")
 		})
 	}
 	t.Run("decision charge-repeat: an invalid body is refused all the same", func(t *testing.T) {
@@ -58,7 +53,7 @@ func TestRepeat(t *testing.T) {
 		w := newFixture(t)
 		first := w.Send(t, newEvent(t).RemoveBodyPart(correlator)).AssertStatus(t, 201)
 		w.Send(t, newEvent(t).RemoveBodyPart(correlator)).AssertRepeatOf(t, first)
-		w.Send(t, otherMerchantEvent(t).RemoveBodyPart(correlator)).AssertRepeatOf(t, first)
+		w.Send(t, otherBodyEvent(t).RemoveBodyPart(correlator)).AssertRepeatOf(t, first)
 		w.AssertSingleEffect(t, "charge DemoShop~REF-1001", 1)
 	})
 	t.Run("decision charge-repeat: two merchants may use the same correlator and reference", func(t *testing.T) {
@@ -99,7 +94,7 @@ func TestReference(t *testing.T) {
 		w := newFixture(t)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		taken(t, w, newEvent(t).SetBodyPart(correlator, "c-2"))
-		w.Send(t, otherMerchantEvent(t).SetBodyPart(correlator, "c-2").SetBodyPart(reference, "REF-2")).AssertStatus(t, 201)
+		w.Send(t, otherBodyEvent(t).SetBodyPart(correlator, "c-2").SetBodyPart(reference, "REF-2")).AssertStatus(t, 201)
 		if got := fmt.Sprint(w.Driver.Effects()); got != "[charge DemoShop.c-1001 charge DemoShop.c-2]" {
 			t.Errorf("effects %s", got)
 		}
@@ -125,7 +120,7 @@ func TestRefusal(t *testing.T) {
 			first := w.Send(t, newEvent(t))
 			first.AssertError(t, c.status, c.id, c.variables...)
 			w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
-			w.Send(t, otherMerchantEvent(t)).AssertRepeatOf(t, first)
+			w.Send(t, otherBodyEvent(t)).AssertRepeatOf(t, first)
 			w.AssertCallCounts(t, 3, 1, 1, 1)
 			if first.Header["Location"] != "" || w.OnlyEntry(t, ledger.Charge).State != ledger.Refused {
 				t.Errorf("a refusal with Location %q", first.Header["Location"])
@@ -136,21 +131,11 @@ func TestRefusal(t *testing.T) {
 
 // decision "charge-unknown" and "unknown-sticks".
 func TestUnknownOutcome(t *testing.T) {
-	unknown := func(t *testing.T, w *operationtest.Fixture, e *operationtest.Event) {
-		t.Helper()
-		response := w.Send(t, e)
-		response.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
-		if response.Header["Retry-After"] == "" {
-			t.Error("504 without Retry-After")
-		}
-	}
 	t.Run("decision charge-unknown: a retry sends again under the same key", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		unknown(t, w, newEvent(t))
-		if w.LastLine(t)["UnknownOutcomes"] != 1.0 {
-			t.Errorf("line %v", w.LastLine(t))
-		}
+		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w.AssertCounted(t, "UnknownOutcomes")
 		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
 		w.AssertSingleEffect(t, expectedEffect, 2)
@@ -164,9 +149,9 @@ func TestUnknownOutcome(t *testing.T) {
 		t.Run("decision unknown-sticks: "+name+" on the retry proves nothing", func(t *testing.T) {
 			w := newFixture(t)
 			w.Driver.SetBehaviours(operationtest.LoseResponse, step, step)
-			unknown(t, w, newEvent(t))
-			unknown(t, w, newEvent(t))
-			unknown(t, w, newEvent(t))
+			w.Send(t, newEvent(t)).AssertUnknown(t)
+			w.Send(t, newEvent(t)).AssertUnknown(t)
+			w.Send(t, newEvent(t)).AssertUnknown(t)
 			w.Send(t, newEvent(t)).AssertStatus(t, 201)
 			w.AssertSingleEffect(t, expectedEffect, 4)
 		})
@@ -174,7 +159,7 @@ func TestUnknownOutcome(t *testing.T) {
 	t.Run("decision unknown-sticks: a final refusal settles it", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseRequest, operationtest.RefuseFinally("POL1000"))
-		unknown(t, w, newEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
 		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
 		w.AssertCallCounts(t, 3, 2, 3, 2)
@@ -182,29 +167,27 @@ func TestUnknownOutcome(t *testing.T) {
 	t.Run("decision charge-repeat: another body while unknown is 504 and never sent", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		unknown(t, w, newEvent(t))
-		unknown(t, w, otherMerchantEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w.Send(t, otherBodyEvent(t)).AssertUnknown(t)
 		w.AssertSingleEffect(t, expectedEffect, 1)
-		if w.LastLine(t)["MismatchedRepeats"] != 1.0 {
-			t.Errorf("decision charge-repeat: not counted: %v", w.LastLine(t))
-		}
+		w.AssertCounted(t, "MismatchedRepeats")
 	})
 	t.Run("decision repeat-window: after it an unknown is never sent again", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		unknown(t, w, newEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.Clock.Advance(24*time.Hour - 10*time.Minute - time.Millisecond) // the margin of a send and of clocks
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		unknown(t, w, newEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.AssertSingleEffect(t, expectedEffect, 2)
 		w.Clock.Advance(time.Millisecond)
-		unknown(t, w, newEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.AssertSingleEffect(t, expectedEffect, 2)
 	})
 	t.Run("decision fingerprint: the account is pinned", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		unknown(t, w, newEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.Driver.SetAccount("a2", nil)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		if got := w.Driver.Calls()[1].Call.AccountID; got != "a1" {
@@ -245,16 +228,14 @@ func TestReleased(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.RespondUnavailable)
 		w.Send(t, newEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
-		w.Send(t, otherMerchantEvent(t)).AssertError(t, 409, "SVC0005", "c-1001", correlator)
+		w.Send(t, otherBodyEvent(t)).AssertError(t, 409, "SVC0005", "c-1001", correlator)
 		w.AssertCallCounts(t, 2, 1, 1, 1)
 	})
 	t.Run("decision outcomes: the operator's refusal of our credentials is counted", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.RejectCredentials)
 		w.Send(t, newEvent(t))
-		if w.LastLine(t)["OperatorAuthFailures"] != 1.0 {
-			t.Errorf("line %v", w.LastLine(t))
-		}
+		w.AssertCounted(t, "OperatorAuthFailures")
 	})
 }
 

@@ -1,7 +1,8 @@
 // Package pay is the mobile money payment: POST /mobilemoney/v1, for the channels web, tpe and ussd.
 //
-// It creates at most one payment for each order_id, whatever is lost or repeated. Its invariant: the operator is called
-// only under a reservation of ours, and always with the same order_id. A one-time code is never stored.
+// It creates at most one payment for each order_id, however often requests are lost or repeated. Its invariant: the
+// operator is called only under a reservation of ours, and always with the same order_id. A one-time code is never
+// stored.
 package pay
 
 import (
@@ -48,7 +49,7 @@ func (o *Operation) Route() apigw.Route {
 }
 
 // Handle creates a payment in seven steps. It returns 201 with the page of the web channel or the pending payment of a
-// terminal, replays the stored response, or returns the operator's refusal. Else it returns a fault of the order of
+// terminal. It replays a stored response, and returns the operator's refusal. Else it returns a fault of the order of
 // refusals, of the order_id (409), of the daily amount (403 POL0001) or of the operator call (502, 503; 504 on the web
 // channel).
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
@@ -109,8 +110,8 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 }
 
 // callOutcomes returns what is stored for each end of the call. A payment that is refused at once is failed, and the
-// response already reports that to the merchant. An unknown outcome is pending on a terminal; on the web there is no page
-// to show (decision "pay-unknown").
+// response already reports that to the merchant. An unknown outcome is pending on a terminal; on the web there is no
+// page to show (decision "pay-unknown").
 func (o *Operation) callOutcomes(
 	reservation *ledger.Entry, response operator.PayResponse, params *paymentParams,
 ) operation.CallOutcomes {
@@ -132,15 +133,17 @@ func (o *Operation) callOutcomes(
 	return outcomes
 }
 
-// isFinalWithoutResponse reports whether this is the retry of a terminal's payment that became final before its response
-// was stored. The response can be built from the entry, and the payment is not sent again (decision "pay-repeat").
+// isFinalWithoutResponse reports whether this is the retry of a terminal's payment that became final before its
+// response was stored. The response can be built from the entry, and the payment is not sent again (decision
+// "pay-repeat").
 func isFinalWithoutResponse(existing, entry *ledger.Entry) bool {
-	return existing != nil && existing.Channel != channelWeb && existing.StatusFinal() && existing.ResponseStatus == 0 &&
+	return existing != nil && existing.Channel != channelWeb &&
+		existing.StatusFinal() && existing.ResponseStatus == 0 &&
 		existing.Fingerprint == entry.Fingerprint && existing.MerchantID == entry.MerchantID
 }
 
-// buildResponse builds the response from the stored one. If a terminal's payment was accepted, it adds the one-time code
-// of this request.
+// buildResponse builds the response from the stored one. If a terminal's payment was accepted, it adds the one-time
+// code of this request.
 func buildResponse(e *ledger.Entry, params *paymentParams, replayed bool) apigw.Response {
 	response := operation.StoredResponse(e, "", replayed)
 	if params.channel != channelWeb && response.Status == http.StatusCreated {

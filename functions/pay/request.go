@@ -37,8 +37,8 @@ const (
 	partState     = "state"
 )
 
-// The limits, in characters if the name does not say bytes. The specification sets those of order_id and reference, and a
-// decision that of state; the others are ours.
+// The limits, in characters if the name does not say bytes. The specification sets those of order_id and reference,
+// and a decision that of state; the others are ours.
 const (
 	maxOrderLength     = 30
 	maxReferenceLength = 30
@@ -85,10 +85,7 @@ func (o *Operation) readParams(
 	p.notifURL = o.readNotificationURL(doc, profile)
 	p.reference = doc.Text(partReference, maxReferenceLength)
 	p.readPurchaser(req, doc)
-	p.state = doc.Text(partState, maxStateBytes)
-	if len(p.state) > maxStateBytes {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, partState))
-	}
+	p.state = doc.UnicodeText(partState, maxStateBytes)
 	if f := doc.FirstFault(); f != nil {
 		return nil, f
 	}
@@ -96,8 +93,8 @@ func (o *Operation) readParams(
 	return p, nil
 }
 
-// readRouting reads the routing headers. Only the operators that serve the country are valid, and only the channels that
-// the operator has.
+// readRouting reads the routing headers. Only the operators that serve the country are valid, and only the channels
+// that the operator has.
 func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader) {
 	name := validate.RequiredHeader(req, doc, partOperator)
 	p.countryText = req.Header(partCountry) // the operator's check needs it before its own turn
@@ -196,8 +193,8 @@ func (o *Operation) readReturnURL(doc *strictjson.Reader, part string) string {
 	return text
 }
 
-// readNotificationURL returns the merchant's notification URL: the body's, on a registered host, else the provisioned one
-// (decision "pay-notif-url").
+// readNotificationURL returns the merchant's notification URL: the body's, on a registered host, else the provisioned
+// one (decision "pay-notif-url").
 func (o *Operation) readNotificationURL(doc *strictjson.Reader, profile *merchant.Profile) string {
 	text, present := doc.OptionalText(partNotifURL, maxURLLength)
 	if !present {

@@ -1,7 +1,7 @@
 // Package sms is the outbound SMS: POST /smsmessaging/v1/outbound/{senderAddress}/requests.
 //
-// It sends at most one message for each clientCorrelator. Its invariant: the operator is called only under a reservation
-// of ours, and always under the same upstream key.
+// It sends at most one message for each clientCorrelator. Its invariant: the operator is called only under a
+// reservation of ours, and always under the same upstream key.
 package sms
 
 import (
@@ -48,9 +48,9 @@ func (o *Operation) Route() apigw.Route {
 	return apigw.Route{Method: Method, Resource: Resource, Handle: o.Handle}
 }
 
-// Handle sends a message in seven steps. It returns 201 with the message's resource. A retry of a refused message gets the
-// stored refusal, and a retry of a sent one gets 409 with the first one's Location. Else it returns a fault of the order
-// of refusals, of the key or of the operator call (502, 503, 504).
+// Handle sends a message in seven steps. It returns 201 with the message's resource. A retry of a refused message
+// gets the stored refusal, and a retry of a sent one gets 409 with the first one's Location. Else it returns a fault
+// of the order of refusals, of the key or of the operator call (502, 503, 504).
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Decode and authenticate.
 	profile, doc, err := o.Pipeline.AuthenticateAndDecode(ctx, req)

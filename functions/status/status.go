@@ -1,5 +1,5 @@
-// Package status is every lookup: a charge by its resourceURL, a payment by both getStatus paths, and the delivery infos
-// of an SMS.
+// Package status is every lookup: a charge by its resourceURL, a payment by both getStatus paths, and the delivery
+// infos of an SMS.
 //
 // It reads one entry for each request and writes nothing. Its invariant: a merchant sees only its own transactions;
 // another merchant's looks exactly like one that does not exist.
@@ -51,8 +51,8 @@ func (h *StatusHandler) Routes() []apigw.Route {
 	}
 }
 
-// findOwnEntry authenticates the merchant and reads one of its entries. A missing, expired or released entry, and one of
-// another merchant, is NotFound with the part's name.
+// findOwnEntry authenticates the merchant and reads one of its entries. A missing, expired or released entry, and one
+// of another merchant, is NotFound with the part's name.
 func (h *StatusHandler) findOwnEntry(
 	ctx context.Context, req *apigw.Request, key ledger.Key, part string,
 ) (*ledger.Entry, error) {
@@ -145,8 +145,8 @@ type (
 	}
 )
 
-// chargeBody is the body of a charge that has no stored response: its outcome is not known, or it was manually resolved as
-// applied (decision "unknown-by-hand").
+// chargeBody is the body of a charge that has no stored response: its outcome is not known, or it was manually
+// resolved as applied (decision "unknown-by-hand").
 func chargeBody(e *ledger.Entry, base string) []byte {
 	status := resource.StatusProcessing
 	if e.State == ledger.Done {

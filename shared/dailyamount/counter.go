@@ -1,8 +1,8 @@
 // Package dailyamount counts the money of each merchant by UTC day and currency, and keeps it within the limit of the
 // merchant's profile (decision "merchant-limits"). Amounts are reserved, refunded and revived here and nowhere else.
 //
-// It does not know HTTP and does not store entries; package limit/dynamo keeps its items. Its invariant: the sum of a day
-// is never less than the amount that operators may have applied on that day.
+// It does not know HTTP and does not store entries; package limit/dynamo keeps its items. Its invariant: the sum of a
+// day is never less than the amount that operators may have applied on that day.
 package dailyamount
 
 import (
@@ -21,8 +21,8 @@ import (
 const (
 	// maxAttempts bounds the attempts of one adjustment: others of the same merchant may be in progress.
 	maxAttempts = 8
-	// minBackoff is the wait before the second attempt. It doubles before each further one, up to maxBackoff. Each wait is
-	// jittered by ±50 % so that colliding requests spread out.
+	// minBackoff is the wait before the second attempt. It doubles before each further one, up to maxBackoff. Each
+	// wait is jittered by ±50 % so that colliding requests spread out.
 	minBackoff = 10 * time.Millisecond
 	maxBackoff = 160 * time.Millisecond
 	// gracePeriod is how long after its end a day is still counted, because clocks differ.
@@ -53,10 +53,10 @@ type Counter struct {
 	Sleep func(ctx context.Context, wait time.Duration) error
 }
 
-// Reserve counts the amount of a reservation, before its operator is called. Repeated calls count it once. An entry that
-// does not count against a limit costs nothing; one that does costs one transaction of two small items, and one more
-// small write on a repeat. OverLimitError: the amount does not fit and is not counted. After any other error it may or
-// may not be counted.
+// Reserve counts the amount of a reservation, before its operator is called. Repeated calls count it once. An entry
+// that does not count against a limit costs nothing; one that does costs one transaction of two small items, and one
+// more small write on a repeat. OverLimitError: the amount does not fit and is not counted. After any other error it
+// may or may not be counted.
 //
 // An entry that was ever unknown is counted and never refused: a refusal would claim that it was not applied
 // (decision "unknown-sticks").
@@ -124,7 +124,8 @@ func (c *Counter) newAdjustment(e *ledger.Entry, version int64) (a Adjustment, d
 	}, c.Now().Before(end.Add(gracePeriod))
 }
 
-// adjust tries an adjustment until it is applied, has nothing left to do, or cannot be applied. The result says why not.
+// adjust tries an adjustment until it is applied, has nothing left to do, or cannot be applied. The result says why
+// not.
 func (c *Counter) adjust(ctx context.Context, a Adjustment, maxSum int64) (AdjustmentResult, error) {
 	for attempt := range maxAttempts {
 		a.MaxSumBefore = unlimited

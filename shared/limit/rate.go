@@ -1,8 +1,9 @@
 // Package limit keeps the requests of each merchant within the rate of its profile (decision "merchant-limits"). The
 // merchant's daily amount is package dailyamount's.
 //
-// It decides with one small item for each merchant, so that no merchant waits for another's; package limit/dynamo keeps
-// the items. It does not know HTTP. Its invariant: no more requests are admitted than the rate and the clock skew allow.
+// It decides with one small item for each merchant, so that no merchant waits for another's; package limit/dynamo
+// keeps the items. It does not know HTTP. Its invariant: no more requests are admitted than the rate and the clock
+// skew allow.
 package limit
 
 import (
@@ -13,13 +14,13 @@ import (
 )
 
 const (
-	// maxClockSkew is the assumed difference between the clocks of two functions. A stored time that is further ahead is
-	// wrong and is overwritten, so that a clock that ran ahead does not lock a merchant out.
+	// maxClockSkew is the assumed difference between the clocks of two functions. A stored time that is further ahead
+	// is wrong and is overwritten, so that a clock that ran ahead does not lock a merchant out.
 	maxClockSkew = 5 * time.Second
 	// rateTimeout bounds the whole check, because the merchant waits for it.
 	rateTimeout = time.Second
-	// maxRateAttempts bounds the writes of one request. The first may assume another state than the item has, and another
-	// request may come first.
+	// maxRateAttempts bounds the writes of one request. The first may assume another state than the item has, and
+	// another request may come first.
 	maxRateAttempts = 3
 	// maxRememberedMerchants bounds the merchants that a process remembers.
 	maxRememberedMerchants = 1024
@@ -30,7 +31,8 @@ const (
 // ErrThrottled is returned by a RateStore whose table refuses further writes of one item: the limit of its partition.
 var ErrThrottled = errors.New("limit: the table refuses further writes of this item for now")
 
-// RateUpdate is one conditional write of the time at which a merchant's bucket is full again, in microseconds since 1970.
+// RateUpdate is one conditional write of the time at which a merchant's bucket is full again, in microseconds since
+// 1970.
 type RateUpdate struct {
 	// Min and Max bound the stored time, both included. AllowAbsent also allows a missing item.
 	Min, Max    int64
@@ -43,13 +45,14 @@ type RateUpdate struct {
 
 // RateStore keeps one time for each merchant.
 type RateStore interface {
-	// UpdateRate writes if the condition is true. stored is the time in the item afterwards, 0 for none, also if nothing
-	// was written. ErrThrottled: the table refuses writes of this item. After any other error the item may be written.
+	// UpdateRate writes if the condition is true. stored is the time in the item afterwards, 0 for none, also if
+	// nothing was written. ErrThrottled: the table refuses writes of this item. After any other error the item may be
+	// written.
 	UpdateRate(ctx context.Context, merchantID string, u RateUpdate) (stored int64, updated bool, err error)
 }
 
-// RateLimiter limits merchants' requests by a token bucket in its shortest form, the generic cell rate algorithm: the item
-// has the time at which the bucket will be full again. It is safe for concurrent use.
+// RateLimiter limits merchants' requests by a token bucket in its shortest form, the generic cell rate algorithm: the
+// item has the time at which the bucket will be full again. It is safe for concurrent use.
 type RateLimiter struct {
 	store RateStore
 	now   func() time.Time
@@ -63,8 +66,9 @@ func NewRateLimiter(store RateStore, now func() time.Time) *RateLimiter {
 	return &RateLimiter{store: store, now: now, lastFullAt: map[string]int64{}}
 }
 
-// Take takes one request out of a merchant's bucket of perSecond requests a second and burst requests at once. wait is how
-// long the merchant must wait if the bucket is empty, else 0. After an error the request may or may not be taken.
+// Take takes one request out of a merchant's bucket of perSecond requests a second and burst requests at once. wait
+// is how long the merchant must wait if the bucket is empty, else 0. After an error the request may or may not be
+// taken.
 //
 // It costs one write, and a second one if another process has changed the item since this process last saw it. It costs
 // none if this process knows that the bucket is empty.

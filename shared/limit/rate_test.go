@@ -169,9 +169,8 @@ func TestRateStoreFailure(t *testing.T) {
 	}
 }
 
-// However requests of several processes with clocks that differ race, no more are let in than the limit says (and what the
-// clocks differ by), and one
-// that comes when the bucket has had time to fill is let in.
+// However requests of several processes with clocks that differ race, no more are let in than the limit says (and
+// what the clocks differ by), and one that comes when the bucket has had time to fill is let in.
 func TestRateItemRetention(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		perSecond, burst := rapid.IntRange(1, 50).Draw(t, "per second"), rapid.IntRange(1, 20).Draw(t, "burst")

@@ -12,8 +12,8 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// Authenticator finds the merchant of an Authorization header. Its faults are MissingCredentials, InvalidCredentials and
-// Internal.
+// Authenticator finds the merchant of an Authorization header. Its faults are MissingCredentials, InvalidCredentials
+// and Internal.
 type Authenticator interface {
 	Authenticate(ctx context.Context, authorization string) (*merchant.Profile, error)
 }
@@ -38,8 +38,9 @@ func Authenticate(
 	return profile, nil
 }
 
-// checkRate returns RateLimited for a request over its merchant's rate. A request is admitted if the table of limits does
-// not respond: this limit protects capacity, and the API has another one in front of it (decision "merchant-limits").
+// checkRate returns RateLimited for a request over its merchant's rate. A request is admitted if the table of limits
+// does not respond: this limit protects capacity, and the API has another one in front of it (decision
+// "merchant-limits").
 func checkRate(ctx context.Context, req *apigw.Request, profile *merchant.Profile, rate *limit.RateLimiter) error {
 	perSecond, burst, limited := profile.RateLimit()
 	if !limited {
@@ -58,8 +59,8 @@ func checkRate(ctx context.Context, req *apigw.Request, profile *merchant.Profil
 	return &fault.Fault{Kind: fault.RateLimited, RetryAfter: int((wait + time.Second - 1) / time.Second)}
 }
 
-// AuthenticateAndDecode authenticates the merchant and decodes the body. It checks in the order of refusals: credentials,
-// rate, media type, JSON.
+// AuthenticateAndDecode authenticates the merchant and decodes the body. It checks in the order of refusals:
+// credentials, rate, media type, JSON.
 func (p *Pipeline) AuthenticateAndDecode(
 	ctx context.Context, req *apigw.Request,
 ) (*merchant.Profile, *strictjson.Reader, error) {

@@ -13,8 +13,8 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// ReserveDailyAmount counts a reservation in the merchant's day, before the operator is called. A nil error means: go on.
-// After an error this attempt sends nothing (decision "merchant-limits"):
+// ReserveDailyAmount counts a reservation in the merchant's day, before the operator is called. A nil error means: go
+// on. After an error this attempt sends nothing (decision "merchant-limits"):
 //
 //   - DailyLimitExceeded: the amount does not fit, and the reservation is released. A key under which nothing was ever sent binds no body.
 //   - OperatorUnavailable: the table of limits does not respond, and the reservation is released.
@@ -40,7 +40,8 @@ func (p *Pipeline) ReserveDailyAmount(
 	return &fault.Fault{Kind: fault.OperatorUnavailable, Cause: reserveErr}
 }
 
-// refuseOverLimit releases a reservation whose amount does not fit, and returns the refusal with the amount that remains.
+// refuseOverLimit releases a reservation whose amount does not fit, and returns the refusal with the amount that
+// remains.
 func (p *Pipeline) refuseOverLimit(
 	ctx context.Context, req *apigw.Request, reservation *ledger.Entry, overLimit *dailyamount.OverLimitError,
 ) error {

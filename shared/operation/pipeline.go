@@ -1,5 +1,5 @@
-// Package operation is the pipeline that charge, pay and sms share: authenticate, reserve, call the operator, record the
-// outcome.
+// Package operation is the pipeline that charge, pay and sms share: authenticate, reserve, call the operator, record
+// the outcome.
 //
 // Each operation shows its seven steps in one function of its own package; the steps that are the same in all three are
 // here. Its invariant: no response is sent that is not stored, and no request is sent to an operator without a
@@ -46,8 +46,8 @@ type Pipeline struct {
 	Now             func() time.Time
 }
 
-// SelectOperator selects the operator of a country for a merchant, for requests that name none (charge and SMS, decision
-// "charge-country"). It returns Forbidden if the merchant may not use the operation there.
+// SelectOperator selects the operator of a country for a merchant, for requests that name none (charge and SMS,
+// decision "charge-country"). It returns Forbidden if the merchant may not use the operation there.
 func (p *Pipeline) SelectOperator(
 	profile *merchant.Profile, operation string, country market.Country,
 ) (operator.Capabilities, error) {
@@ -62,9 +62,9 @@ func (p *Pipeline) SelectOperator(
 // faults name it.
 type IdempotencyKey struct{ Value, Part string }
 
-// Reserve fills in the entry's merchant, lease and operator account, and reserves it. It sets exactly one of its results,
-// with one exception: reservation, so that the operator is called; or existing, whose response is repeated; or an error.
-// A DuplicateKey fault also returns the existing entry.
+// Reserve fills in the entry's merchant, lease and operator account, and reserves it. It sets exactly one of its
+// results, with one exception: reservation, so that the operator is called; or existing, whose response is repeated;
+// or an error. A DuplicateKey fault also returns the existing entry.
 func (p *Pipeline) Reserve(
 	ctx context.Context, req *apigw.Request, profile *merchant.Profile, e *ledger.Entry, key IdempotencyKey,
 ) (reservation, existing *ledger.Entry, err error) {
@@ -146,8 +146,8 @@ func (p *Pipeline) CallOperator(
 	return result
 }
 
-// CallOutcomes is what the ledger stores for each way in which a call can end. RecordOutcome fills in the state, and the
-// response of Refused. If the response of Unknown is empty, an unknown outcome is a 504.
+// CallOutcomes is what the ledger stores for each way in which a call can end. RecordOutcome fills in the state, and
+// the response of Refused. If the response of Unknown is empty, an unknown outcome is a 504.
 type CallOutcomes struct {
 	Done    ledger.CallOutcome
 	Refused ledger.CallOutcome
@@ -162,7 +162,8 @@ func (p *Pipeline) RecordOutcome(
 ) (*ledger.Entry, error) {
 	updated, err := p.Book.StoreOutcome(ctx, reservation, outcomes.callOutcome(reservation, result))
 	if err != nil {
-		// An outcome that is not stored is not reported. The lease lapses into unknown, and the merchant's retry decides.
+		// An outcome that is not stored is not reported. The lease lapses into unknown, and the merchant's retry
+		// decides.
 		req.LogLine.Increment(telemetry.UnknownOutcomes)
 		return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
 	}
@@ -200,8 +201,8 @@ func logOutcome(line *telemetry.LogLine, updated *ledger.Entry, result operator.
 }
 
 // callOutcome maps an operator's result to what the ledger stores. A final refusal is stored byte for byte as its
-// response (decision "charge-refusal"). After an unknown attempt a later "not applied" proves nothing about that attempt
-// (decision "unknown-sticks").
+// response (decision "charge-refusal"). After an unknown attempt a later "not applied" proves nothing about that
+// attempt (decision "unknown-sticks").
 func (o CallOutcomes) callOutcome(reservation *ledger.Entry, result operator.Result) ledger.CallOutcome {
 	switch {
 	case result.Outcome == operator.Succeeded:

@@ -65,8 +65,8 @@ func ResponseBody(e *ledger.Entry, status ledger.Status) []byte {
 	return strictjson.Marshal(b)
 }
 
-// InsertOTP puts the one-time code of the request in hand into a stored answer, at the specification's place. The code is
-// never stored, so it cannot be part of what Answer made (decision "pay-otp"). An empty code changes nothing.
+// InsertOTP puts the one-time code of the request in hand into a stored answer, at the specification's place. The
+// code is never stored, so it cannot be part of what Answer made (decision "pay-otp"). An empty code changes nothing.
 func InsertOTP(stored []byte, otp string) []byte {
 	// Inside a JSON string every quote is escaped, so this text stands only where the field begins.
 	at := bytes.Index(stored, []byte(`,"Transaction-id":`))
@@ -77,8 +77,8 @@ func InsertOTP(stored []byte, otp string) []byte {
 	return slices.Concat(stored[:at], field, stored[at:])
 }
 
-// NotificationBody is the body of the merchant's notification of a status. On the web channel it carries notif_token, for
-// the merchant to compare.
+// NotificationBody is the body of the merchant's notification of a status. On the web channel it carries notif_token,
+// for the merchant to compare.
 func NotificationBody(e *ledger.Entry, status ledger.Status) []byte {
 	b := newBody(e, status)
 	b.Meta.Type = TypeNotification

@@ -1,5 +1,5 @@
-// Package reconcile finds out the status of a payment: it reads what an operator reports, polls getStatus, and translates
-// both into a report for the ledger. The callback function, the sweep and gatewayctl all use it.
+// Package reconcile finds out the status of a payment: it reads what an operator reports, polls getStatus, and
+// translates both into a report for the ledger. The callback function, the sweep and gatewayctl all use it.
 //
 // It stores nothing. Its invariant: a lookup never reports a final status that the operator's own getStatus has not
 // returned (decision "pay-claims").

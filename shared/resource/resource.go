@@ -1,8 +1,8 @@
-// Package resource has the parts of the REST resources that one function creates and another returns: their URLs and the
-// body of a charge.
+// Package resource has the parts of the REST resources that one function creates and another returns: their URLs and
+// the body of a charge.
 //
-// It reads no request and stores nothing. Its invariant: a resource looks the same in the response that creates it and in
-// its lookup.
+// It reads no request and stores nothing. Its invariant: a resource looks the same in the response that creates it
+// and in its lookup.
 package resource
 
 import (
@@ -32,8 +32,8 @@ func MessageURL(base, sender, id string) string {
 	return base + "/smsmessaging/v1/outbound/" + url.QueryEscape(sender) + "/requests/" + id + "/deliveryInfos"
 }
 
-// Charge is the body of a charge's response, in the order of the specification. The lookup of a charge without an outcome
-// leaves out what is only known from the operator or the request.
+// Charge is the body of a charge's response, in the order of the specification. The lookup of a charge without an
+// outcome leaves out what is only known from the operator or the request.
 type Charge struct {
 	EndUserID                  string        `json:"endUserId"`
 	PaymentAmount              PaymentAmount `json:"paymentAmount"`

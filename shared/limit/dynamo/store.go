@@ -1,5 +1,5 @@
-// Package dynamo keeps the merchants' limits in a DynamoDB table of their own. A merchant's rate is one small item, and so
-// are each day in a currency and each transaction that a day has counted.
+// Package dynamo keeps the merchants' limits in a DynamoDB table of their own. A merchant's rate is one small item,
+// and so are each day in a currency and each transaction that a day has counted.
 //
 // It decides nothing. Its invariants: no write is unconditional; every write is an update, so that one permission is
 // enough; every item expires.
@@ -45,8 +45,9 @@ var (
 // New creates a Store over a table (LIMIT_TABLE).
 func New(client Client, table string) *Store { return &Store{client: client, table: table} }
 
-// The attributes. The partition key alone is the primary key: "rate#<merchant id>", "day#<merchant id>#<currency>#<day>"
-// or "mark#<day>#<kind>#<transaction id>". Each item also has expire_at, the table's time to live, in seconds.
+// The attributes. The partition key alone is the primary key: "rate#<merchant id>", "day#<merchant
+// id>#<currency>#<day>" or "mark#<day>#<kind>#<transaction id>". Each item also has expire_at, the table's time to
+// live, in seconds.
 const (
 	attributeKey    = "pk"
 	attributeFullAt = "full_at" // of a rate: microseconds since 1970
@@ -247,7 +248,8 @@ func isThrottled(err error) bool {
 	return false
 }
 
-// storeError says which action failed and why. It quotes no value of a request: of a service error it has the code alone.
+// storeError says which action failed and why. It quotes no value of a request: of a service error it has the code
+// alone.
 func storeError(action string, err error) error {
 	var apiErr smithy.APIError
 	if errors.As(err, &apiErr) {
