@@ -18,14 +18,15 @@ func otherBodyEvent(t testing.TB) *operationtest.Event {
 
 // decision "charge-repeat".
 func TestRepeat(t *testing.T) {
-	t.Run("decision charge-repeat: the first answer again, nothing charged", func(t *testing.T) {
+	t.Run("decision charge-repeat: the first response is replayed, nothing is charged", func(t *testing.T) {
 		w := newFixture(t)
 		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.Clock.Advance(1000 * time.Hour)
 		w.Send(t, newEvent(t).SetHeader("gw-token", "renewed")).AssertRepeatOf(t, first)
 		w.AssertSingleEffect(t, expectedEffect, 1)
-		if line := w.LastLine(t); line["RepeatedRequests"] != 1.0 || line["MismatchedRepeats"] != nil {
-			t.Errorf("line %v", line)
+		w.AssertCounted(t, "RepeatedRequests")
+		if count := w.LastLine(t)["MismatchedRepeats"]; count != nil {
+			t.Errorf("an equal repeat is counted as mismatched: %v", count)
 		}
 	})
 	for name, e := range map[string]*operationtest.Event{
@@ -36,7 +37,7 @@ func TestRepeat(t *testing.T) {
 		"another country":            newEvent(t).SetHeader("X-Operator-MCO", "OSN"),
 		"another country's currency": newEvent(t).SetHeader("X-Operator-MCO", "OCM").SetBodyPart(currency, "XAF"),
 	} {
-		t.Run("decision charge-repeat: "+name+" replays the first answer and is counted", func(t *testing.T) {
+		t.Run("decision charge-repeat: "+name+" replays the first response and is counted", func(t *testing.T) {
 			w := newFixture(t)
 			first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
 			w.Send(t, e).AssertRepeatOf(t, first)
@@ -44,7 +45,7 @@ func TestRepeat(t *testing.T) {
 			w.AssertCounted(t, "MismatchedRepeats")
 		})
 	}
-	t.Run("decision charge-repeat: an invalid body is refused all the same", func(t *testing.T) {
+	t.Run("decision charge-repeat: an invalid body is refused even on a repeat", func(t *testing.T) {
 		w := newFixture(t)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.Send(t, newEvent(t).SetBodyPart(amount, "0")).AssertError(t, 400, "SVC0002", amount)
@@ -122,8 +123,9 @@ func TestRefusal(t *testing.T) {
 			w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
 			w.Send(t, otherBodyEvent(t)).AssertRepeatOf(t, first)
 			w.AssertCallCounts(t, 3, 1, 1, 1)
-			if first.Header["Location"] != "" || w.OnlyEntry(t, ledger.Charge).State != ledger.Refused {
-				t.Errorf("a refusal with Location %q", first.Header["Location"])
+			first.AssertHeader(t, "Location", "")
+			if state := w.OnlyEntry(t, ledger.Charge).State; state != ledger.Refused {
+				t.Errorf("state %s, want refused", state)
 			}
 		})
 	}
@@ -144,7 +146,8 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 	})
 	for name, step := range map[string]operationtest.Behaviour{
-		"a 503": operationtest.RespondUnavailable, "a 400": operationtest.RejectRequest("SVC0002", "x"), "a 401": operationtest.RejectCredentials,
+		"a 503": operationtest.RespondUnavailable, "a 400": operationtest.RejectRequest("SVC0002", "x"),
+		"a 401": operationtest.RejectCredentials,
 	} {
 		t.Run("decision unknown-sticks: "+name+" on the retry proves nothing", func(t *testing.T) {
 			w := newFixture(t)
@@ -156,7 +159,7 @@ func TestUnknownOutcome(t *testing.T) {
 			w.AssertSingleEffect(t, expectedEffect, 4)
 		})
 	}
-	t.Run("decision unknown-sticks: a final refusal settles it", func(t *testing.T) {
+	t.Run("decision unknown-sticks: a final refusal ends it", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseRequest, operationtest.RefuseFinally("POL1000"))
 		w.Send(t, newEvent(t)).AssertUnknown(t)
@@ -217,8 +220,11 @@ func TestReleased(t *testing.T) {
 			w.Driver.SetBehaviours(c.step)
 			response := w.Send(t, newEvent(t))
 			response.AssertError(t, c.status, c.id, c.variables...)
-			if (response.Header["Retry-After"] != "") != c.retry || w.OnlyEntry(t, ledger.Charge).State != ledger.Released {
-				t.Errorf("Retry-After %q", response.Header["Retry-After"])
+			if got := response.Header["Retry-After"]; (got != "") != c.retry {
+				t.Errorf("Retry-After %q, want one: %v", got, c.retry)
+			}
+			if state := w.OnlyEntry(t, ledger.Charge).State; state != ledger.Released {
+				t.Errorf("state %s, want released", state)
 			}
 			w.Send(t, newEvent(t)).AssertStatus(t, 201)
 			w.AssertSingleEffect(t, expectedEffect, 2)
