@@ -27,8 +27,8 @@ func newEventNumbered(t testing.TB, number int) *operationtest.Event {
 	return newEvent(t).SetBodyPart(correlator, fmt.Sprint("c-", number)).SetBodyPart(reference, fmt.Sprint("REF-", number))
 }
 
-// decision "merchant-limits": the refusal reports the remaining amount, repeats are never refused, and a refused key may be
-// used again.
+// decision "merchant-limits": the refusal reports the remaining amount, repeats are never refused, and a refused key
+// may be used again.
 func TestDailyAmount(t *testing.T) {
 	w := newFixtureWithDailyLimit(t, 1200)
 	first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
@@ -76,8 +76,8 @@ func TestDailyAmountInUnits(t *testing.T) {
 	w.Send(t, congo(2, "1500")).AssertError(t, 403, "POL0001", "Daily amount limit exceeded", "12.50", "USD")
 }
 
-// The amount of a charge that was certainly not applied is refunded. An unknown one stays counted, and is sent again even
-// if nothing remains.
+// The amount of a charge that was certainly not applied is refunded. An unknown one stays counted, and is sent again
+// even if nothing remains.
 func TestDailyAmountRefunded(t *testing.T) {
 	cases := []struct {
 		name    string
@@ -230,8 +230,8 @@ func TestDailyAmountInParallel(t *testing.T) {
 	w.AssertDailySum(t, 2500)
 }
 
-// A rate costs one write for each request. A daily amount costs one transaction for a first request, and another one for a
-// refund. Limits that are off cost nothing.
+// A rate costs one write for each request. A daily amount costs one transaction for a first request, and another one
+// for a refund. Limits that are off cost nothing.
 func TestLimitWriteCount(t *testing.T) {
 	w := newFixture(t)
 	w.Send(t, newEvent(t)).AssertStatus(t, 201)

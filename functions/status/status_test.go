@@ -18,7 +18,7 @@ const (
 	messageID = "0f8fad5b-d9cb-869f-a165-70867728950e"
 	orderID   = "DemoShop_1001"
 	// merchantState is any Unicode text, line ends and control characters included (decision "pay-state").
-	merchantState = "a%20b<&>"
+	merchantState = "a%20b<&>\r\n\t\x01🎁"
 )
 
 func newFixture(t testing.TB) *operationtest.Fixture {
@@ -203,8 +203,8 @@ func TestDeliveryInfos(t *testing.T) {
 	})
 }
 
-// lookupCheck checks one lookup. found is an entry that the event finds, parameter its path parameter, and part the name in
-// the fault of a missing entry.
+// lookupCheck checks one lookup. found is an entry that the event finds, parameter its path parameter, and part the
+// name in the fault of a missing entry.
 type lookupCheck func(
 	t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, parameter, part string,
 )
