@@ -147,8 +147,9 @@ func (o *Operation) releaseReservation(
 func (o *Operation) newEntry(
 	profile *merchant.Profile, params *chargeParams, capabilities operator.Capabilities,
 ) *ledger.Entry {
+	id := ledger.ChargeID(profile.ID, params.correlator, params.reference)
 	e := &ledger.Entry{
-		Key:           ledger.Key{Kind: ledger.Charge, ID: ledger.ChargeID(profile.ID, params.correlator, params.reference)},
+		Key:           ledger.Key{Kind: ledger.Charge, ID: id},
 		Fingerprint:   ledger.Fingerprint(params.canonical, params.gwAlias, params.country.Alpha2),
 		Correlator:    params.correlator,
 		ReferenceCode: params.reference,

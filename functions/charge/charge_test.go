@@ -92,7 +92,8 @@ func TestSuccess(t *testing.T) {
 		}
 	})
 	t.Run("decision leases: the lease outlasts the function by 5 seconds", func(t *testing.T) {
-		if got := w.OnlyEntry(t, ledger.Charge).LeaseUntil.Sub(w.Clock.Now()); got != operationtest.FunctionTimeout+5e9 {
+		lease := w.OnlyEntry(t, ledger.Charge).LeaseUntil
+		if got := lease.Sub(w.Clock.Now()); got != operationtest.FunctionTimeout+5e9 {
 			t.Errorf("lease of %s", got)
 		}
 	})

@@ -24,7 +24,8 @@ func newFixtureWithDailyLimit(t testing.TB, minor int64) *operationtest.Fixture 
 // newEventNumbered is another charge of 500 XOF.
 func newEventNumbered(t testing.TB, number int) *operationtest.Event {
 	t.Helper()
-	return newEvent(t).SetBodyPart(correlator, fmt.Sprint("c-", number)).SetBodyPart(reference, fmt.Sprint("REF-", number))
+	return newEvent(t).SetBodyPart(correlator, fmt.Sprint("c-", number)).
+		SetBodyPart(reference, fmt.Sprint("REF-", number))
 }
 
 // decision "merchant-limits": the refusal reports the remaining amount, repeats are never refused, and a refused key
@@ -247,7 +248,8 @@ func TestLimitWriteCount(t *testing.T) {
 		w.Send(t, e)
 		rates, amounts = w.LimitStore.RateWrites(demo)-rates, w.LimitStore.AmountWrites()-amounts
 		if rates != wantRates || amounts != wantAmounts {
-			t.Errorf("%s: %d writes of the rate, %d of amounts; want %d, %d", name, rates, amounts, wantRates, wantAmounts)
+			t.Errorf("%s: %d writes of the rate, %d of amounts; want %d, %d",
+				name, rates, amounts, wantRates, wantAmounts)
 		}
 	}
 	assertWrites("a first charge", newEvent(t), 1, 1)
@@ -265,7 +267,9 @@ func TestLimitWriteCount(t *testing.T) {
 // another merchant.
 func TestRate(t *testing.T) {
 	w := newFixture(t)
-	w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.RequestsPerSecond, p.Burst = 1, 2 })
+	w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) {
+		p.RequestsPerSecond, p.Burst = 1, 2
+	})
 	w.Send(t, newEvent(t)).AssertStatus(t, 201)
 	w.Send(t, newEvent(t).SetRawBody("{")).AssertError(t, 400, "SVC0002", "body")
 	response := w.Send(t, newEvent(t).SetRawBody("{"))

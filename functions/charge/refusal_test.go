@@ -110,13 +110,16 @@ func TestBodies(t *testing.T) {
 		w.AssertSingleEffect(t, "charge DemoShop~REF-1001", 1)
 	})
 	t.Run("a Content-Type with a parameter", func(t *testing.T) {
-		newFixture(t).Send(t, newEvent(t).SetHeader("content-type", "Application/JSON; charset=utf-8")).AssertStatus(t, 201)
+		e := newEvent(t).SetHeader("content-type", "Application/JSON; charset=utf-8")
+		newFixture(t).Send(t, e).AssertStatus(t, 201)
 	})
 }
 
 // decision "constants": for any other value SVC0003 reports the valid one.
 func TestConstants(t *testing.T) {
-	for part, valid := range map[string]string{endUserID: "acr:OperatorAPIToken", serviceID: operationtest.ServiceID, status: "Charged"} {
+	for part, valid := range map[string]string{
+		endUserID: "acr:OperatorAPIToken", serviceID: operationtest.ServiceID, status: "Charged",
+	} {
 		for _, value := range []string{"x", strings.ToUpper(valid) + "x", valid + " ", strings.Repeat("x", 300)} {
 			t.Run("decision constants: "+part+" "+value[:1], func(t *testing.T) {
 				newFixture(t).Send(t, newEvent(t).SetBodyPart(part, value)).AssertError(t, 400, "SVC0003", part, valid)
@@ -146,7 +149,8 @@ func TestEntitlement(t *testing.T) {
 		w.Send(t, newEvent(t)).AssertError(t, 403, "900908")
 	})
 	t.Run("decision charge-country: OtherShop may not use Tunisia", func(t *testing.T) {
-		e := newEvent(t).SetHeader("Authorization", operationtest.OtherToken).SetHeader("X-Operator-MCO", "OTN").SetBodyPart(currency, "TND")
+		e := newEvent(t).SetHeader("Authorization", operationtest.OtherToken).
+			SetHeader("X-Operator-MCO", "OTN").SetBodyPart(currency, "TND")
 		newFixture(t).Send(t, e).AssertError(t, 403, "900908")
 	})
 	t.Run("decision charge-country: the merchant's home", func(t *testing.T) {
@@ -157,7 +161,9 @@ func TestEntitlement(t *testing.T) {
 	})
 	t.Run("decision charge-country: the operator is the first that serves", func(t *testing.T) {
 		w := newFixture(t)
-		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.Operators = []string{"unknown", "mtn", "orange"} })
+		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) {
+			p.Operators = []string{"unknown", "mtn", "orange"}
+		})
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		if got := w.Driver.Calls()[0].Call.Operator; got != "mtn" {
 			t.Errorf("operator %s", got)

@@ -114,7 +114,10 @@ func TestRefusal(t *testing.T) {
 		id        string
 		status    int
 		variables []string
-	}{{"POL0253", 403, nil}, {"POL1000", 403, nil}, {"POL0001", 403, []string{"Expired contract"}}, {"SVC0270", 400, nil}} {
+	}{
+		{"POL0253", 403, nil}, {"POL1000", 403, nil}, {"POL0001", 403, []string{"Expired contract"}},
+		{"SVC0270", 400, nil},
+	} {
 		t.Run("decision charge-refusal: "+c.id+" is stored and replayed byte for byte", func(t *testing.T) {
 			w := newFixture(t)
 			w.Driver.SetBehaviours(operationtest.RefuseFinally(c.id, c.variables...))

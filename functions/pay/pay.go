@@ -48,10 +48,10 @@ func (o *Operation) Route() apigw.Route {
 	return apigw.Route{Method: Method, Resource: Resource, Handle: o.Handle}
 }
 
-// Handle creates a payment in seven steps. It returns 201 with the page of the web channel or the pending payment of a
-// terminal. It replays a stored response, and returns the operator's refusal. Else it returns a fault of the order of
-// refusals, of the order_id (409), of the daily amount (403 POL0001) or of the operator call (502, 503; 504 on the web
-// channel).
+// Handle creates a payment in seven steps. It returns 201 with the page of the web channel or the pending payment of
+// a terminal. It replays a stored response, and returns the operator's refusal. Else it returns a fault: of the order
+// of refusals, of the order_id (409) or of the daily amount (403 POL0001). The faults of the operator call are 502
+// and 503, and 504 on the web channel.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Decode and authenticate.
 	profile, doc, err := o.Pipeline.AuthenticateAndDecode(ctx, req)

@@ -64,11 +64,15 @@ func bodySteps() []operationtest.Step {
 	}
 	tooLong := operationtest.Violation{
 		Name: "161 characters", Status: 400, MessageID: "SVC0280", Variables: []string{"160"},
-		Mutate: func(_ *operationtest.Fixture, e *operationtest.Event) { e.SetBodyPart(text, strings.Repeat("x", 161)) },
+		Mutate: func(_ *operationtest.Fixture, e *operationtest.Event) {
+			e.SetBodyPart(text, strings.Repeat("x", 161))
+		},
 	}
-	otherName := operationtest.NotAllowedPart("not the merchant's name", senderName, "DEMO, DEMO2", set(senderName, "UNKNOWN"))
+	otherName := operationtest.NotAllowedPart(
+		"not the merchant's name", senderName, "DEMO, DEMO2", set(senderName, "UNKNOWN"))
 	plainHTTP := operationtest.InvalidPart("http", notifyURL, set(notifyURL, "http://shop.example.com/"))
-	withoutURL := operationtest.InvalidPart("callbackData alone", callbackData, func(e *operationtest.Event) {
+	const withoutURLName = "callbackData without notifyURL"
+	withoutURL := operationtest.InvalidPart(withoutURLName, callbackData, func(e *operationtest.Event) {
 		if strings.Contains(e.Body(), "https://shop.example.com/receipts") {
 			e.RemoveBodyPart(notifyURL)
 		}
@@ -85,10 +89,11 @@ func bodySteps() []operationtest.Step {
 
 func addressStep() operationtest.Step {
 	type e = operationtest.Event
+	const recipient = "acr:X-Operator-ISE2"
 	set := func(value any) func(*e) { return func(e *e) { e.SetBodyPart(address, value) } }
 	return slices.Concat(operationtest.MissingPart(address), operationtest.Step{
 		addressViolation("another recipient", 400, "tel:+2250709998877", set([]any{"tel:+2250709998877"})),
-		addressViolation("the recipient twice", 400, "acr:X-Operator-ISE2", set([]any{"acr:X-Operator-ISE2", "acr:X-Operator-ISE2"})),
+		addressViolation("the recipient twice", 400, recipient, set([]any{recipient, recipient})),
 		addressViolation("a second recipient", 400, "x", set([]any{"acr:X-Operator-ISE2", "x"})),
 		operationtest.InvalidPart("a text as address", address, set("acr:X-Operator-ISE2")),
 		operationtest.InvalidPart("no recipients", address, set([]any{})),
@@ -105,7 +110,8 @@ func senderStep() operationtest.Step {
 	long := "tel:+225" + strings.Repeat("1", 30)
 	return slices.Concat(operationtest.MissingPart(sender), operationtest.Step{
 		addressViolation("path of another sender", 404, shortCode, both("tel%3A%2B2250708", shortCode)),
-		addressViolation("body of another country than the path", 404, "tel:+2430707", both("tel%3A%2B2250707", "tel:+2430707")),
+		addressViolation("body of another country than the path", 404, "tel:+2430707",
+			both("tel%3A%2B2250707", "tel:+2430707")),
 		addressViolation("body without tel:", 404, "+2250707", both("tel%3A%2B2250707", "+2250707")),
 		addressViolation("body too long", 404, long, both("tel%3A%2B2250707", long)),
 		addressViolation("malformed path", 404, "+2250707", both("%2B2250707", "+2250707")),

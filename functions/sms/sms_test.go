@@ -138,7 +138,7 @@ func TestText(t *testing.T) {
 		{"an open percent makes it literal, too long", "100%" + strings.Repeat("%20", 53), false},
 		{"bytes that are not UTF-8 make it literal", "%FF" + strings.Repeat("%20", 52), true},
 		{"bytes that are not UTF-8 make it literal, too long", "%FF" + strings.Repeat("%20", 53), false},
-		{"plus is no space", strings.Repeat("+", 160), true},
+		{"plus is not a space", strings.Repeat("+", 160), true},
 		{"line ends", "a\r\nb\tc", true},
 		{"HTML", `<a href="x">&</a>`, true},
 	}
@@ -164,7 +164,9 @@ func TestText(t *testing.T) {
 
 // decision "sms-mco" and "sms-sender", in each of the six countries.
 func TestCountries(t *testing.T) {
-	prefixes := map[string]string{"OCI": "225", "ODC": "243", "OCD": "243", "OCM": "237", "OSN": "221", "OTN": "216", "OBF": "226"}
+	prefixes := map[string]string{
+		"OCI": "225", "ODC": "243", "OCD": "243", "OCM": "237", "OSN": "221", "OTN": "216", "OBF": "226",
+	}
 	for mcoCode, prefix := range prefixes {
 		t.Run("decision sms-mco: "+mcoCode, func(t *testing.T) {
 			w := newFixture(t)
@@ -187,9 +189,10 @@ func TestISE2(t *testing.T) {
 		change func(*operationtest.Event)
 		want   string
 	}{
-		"sent":            {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "ise2-7") }, "ise2-7"},
-		"filled by alias": {func(e *operationtest.Event) { e.SetHeaderValues("X-Operator-ISE2") }, operationtest.GWAlias},
-		"empty":           {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "") }, operationtest.GWAlias},
+		"sent": {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "ise2-7") }, "ise2-7"},
+		"absent": {func(e *operationtest.Event) { e.SetHeaderValues("X-Operator-ISE2") },
+			operationtest.GWAlias},
+		"empty": {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "") }, operationtest.GWAlias},
 	} {
 		t.Run("decision sms-sender: X-Operator-ISE2 "+name, func(t *testing.T) {
 			w := newFixture(t)

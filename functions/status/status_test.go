@@ -99,7 +99,8 @@ func TestCharge(t *testing.T) {
 		w := newFixture(t)
 		e := chargeInState(w, ledger.Refused)
 		e.ResponseStatus = 403
-		e.ResponseBody = []byte(`{"requestError":{"policyException":{"messageId":"POL1000","text":"x","variables":[]}}}`)
+		e.ResponseBody = []byte(
+			`{"requestError":{"policyException":{"messageId":"POL1000","text":"x","variables":[]}}}`)
 		w.Ledger.Overwrite(e)
 		w.Send(t, chargeEvent(t)).AssertError(t, 403, "POL1000")
 	})

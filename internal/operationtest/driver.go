@@ -11,7 +11,8 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// SentCall is one call to the driver. Kind says which of Charge, Pay and SMS is filled in. Call is its common part.
+// SentCall is one call to the driver. One of Charge, Pay and SMS is filled in, by Kind. Call is its
+// common part.
 type SentCall struct {
 	Kind     string // charge, pay or sms
 	Call     operator.Call

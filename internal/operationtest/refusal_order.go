@@ -20,9 +20,9 @@ type Violation struct {
 // Step is one step of the order in which requests are refused, with its violations.
 type Step []Violation
 
-// CheckRefusalOrder makes a valid request invalid at each step: alone, together with each violation of the next step,
-// and together with all later steps. The earliest step decides the response, and nothing is stored or sent (decision
-// "order-of-refusals").
+// CheckRefusalOrder makes a valid request invalid at each step: by itself, together with each violation of the next
+// step, and together with all later steps. The earliest step decides the response, and nothing is stored or sent
+// (decision "order-of-refusals").
 func CheckRefusalOrder(
 	t *testing.T, newFixture func(testing.TB) *Fixture, loadEvent func(testing.TB) *Event, steps []Step,
 ) {
@@ -148,6 +148,7 @@ func CommonSteps() []Step {
 		return func(_ *Fixture, e *Event) { e.SetHeaderValues(name, values...) }
 	}
 	raw := func(body string) func(*Fixture, *Event) { return func(_ *Fixture, e *Event) { e.SetRawBody(body) } }
+	tooDeep := `{"a":` + strings.Repeat("[", 20) + strings.Repeat("]", 20) + `}`
 	media, body := []string{"Content-Type"}, []string{"body"}
 	return []Step{
 		{{"413 body over 64 KiB", raw(strings.Repeat(" ", 64<<10+1)), 413, "SVC0002", body}},
@@ -168,7 +169,7 @@ func CommonSteps() []Step {
 			{"400 null", raw("null"), 400, "SVC0002", body},
 			{"400 two values", raw("{}{}"), 400, "SVC0002", body},
 			{"400 not UTF-8 in an escape", raw(`{"a":"\ud800"}`), 400, "SVC0002", body},
-			{"400 too deep", raw(`{"a":` + strings.Repeat("[", 20) + strings.Repeat("]", 20) + `}`), 400, "SVC0002", body},
+			{"400 too deep", raw(tooDeep), 400, "SVC0002", body},
 			{"400 a key twice", raw(`{"a":1,"a":1}`), 400, "SVC0002", []string{"a"}},
 			{"400 a key twice within", raw(`{"a":{"b":1,"\u0062":2}}`), 400, "SVC0002", []string{"a.b"}},
 		},

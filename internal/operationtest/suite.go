@@ -164,8 +164,8 @@ func (s Suite) checkRetry(t *testing.T, w *Fixture) {
 	}
 }
 
-// FuzzRequest checks what is true for every request while the operator succeeds: 201 with the writes of one request and
-// one call, or a fault of the client without any side effect. It returns the response.
+// FuzzRequest sends any request while the operator succeeds, and returns the response. It checks for one of two
+// results: 201 with the writes of one request and one operator call, or a fault of the client without side effects.
 func (s Suite) FuzzRequest(t *testing.T, w *Fixture, e *Event) Response {
 	t.Helper()
 	response := w.Send(t, e)

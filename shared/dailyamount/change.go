@@ -20,8 +20,8 @@ type StoreFunc func(change func(*ledger.Entry) bool) (*ledger.Entry, error)
 //
 // The amount of a payment that ends as not applied is refunded after the change is stored: a crash between the two
 // leaves too much counted, never too little. A late success of a released payment, whose amount was refunded, is
-// counted again before it is stored; if that fails, it is not stored (ErrNotReserved). refundErr says why an amount
-// could not be refunded: the change is stored all the same.
+// counted again before it is stored; if that fails, it is not stored (ErrNotReserved). After a refundErr the
+// amount stays counted; the change is stored all the same.
 func (c *Counter) StoreChange(
 	ctx context.Context, store StoreFunc, change func(*ledger.Entry) bool,
 ) (updated *ledger.Entry, refundErr, err error) {

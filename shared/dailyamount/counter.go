@@ -1,5 +1,5 @@
 // Package dailyamount counts the money of each merchant by UTC day and currency, and keeps it within the limit of the
-// merchant's profile (decision "merchant-limits"). Amounts are reserved, refunded and revived here and nowhere else.
+// merchant's profile (decision "merchant-limits"). Only this package reserves, refunds and revives amounts.
 //
 // It does not know HTTP and does not store entries; package limit/dynamo keeps its items. Its invariant: the sum of a
 // day is never less than the amount that operators may have applied on that day.

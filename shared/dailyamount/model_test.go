@@ -208,8 +208,8 @@ func (d *dayModel) checkBounds(t *rapid.T) {
 	}
 }
 
-// decision "merchant-limits": an amount is counted at most once, and never less than was applied, whatever crashes or
-// fails. Without a crash or a failure exactly the payments that may be applied are counted.
+// decision "merchant-limits": an amount is counted at most once, and never less than was applied, after any crash or
+// failure. Without a crash or a failure exactly the payments that may be applied are counted.
 func TestDailyAmountModel(t *testing.T) {
 	for name, faultsInjected := range map[string]bool{"without faults": false, "with faults": true} {
 		t.Run(name, func(outer *testing.T) {

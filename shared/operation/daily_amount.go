@@ -13,10 +13,11 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// ReserveDailyAmount counts a reservation in the merchant's day, before the operator is called. A nil error means: go
-// on. After an error this attempt sends nothing (decision "merchant-limits"):
+// ReserveDailyAmount counts a reservation in the merchant's day, before the operator is called. After a nil
+// error the caller continues. After any other error this attempt sends nothing (decision "merchant-limits"):
 //
-//   - DailyLimitExceeded: the amount does not fit, and the reservation is released. A key under which nothing was ever sent binds no body.
+//   - DailyLimitExceeded: the amount does not fit, and the reservation is released. A key under which nothing was ever
+//     sent binds no body.
 //   - OperatorUnavailable: the table of limits does not respond, and the reservation is released.
 //   - OutcomeUnknown: an earlier attempt may have been applied (decision "unknown-sticks").
 //   - Internal: the refusal could not be stored.

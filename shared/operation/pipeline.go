@@ -154,7 +154,7 @@ type CallOutcomes struct {
 	Unknown ledger.CallOutcome
 }
 
-// RecordOutcome stores the outcome of the call and returns the entry whose response is to be sent. That is the entry as
+// RecordOutcome stores the outcome of the call and returns the entry with the response. That is the entry as
 // the ledger has it afterwards, which is not always what this call saw. Its faults are OutcomeUnknown, and the fault of
 // the result if the call was not applied.
 func (p *Pipeline) RecordOutcome(

@@ -66,7 +66,8 @@ func TestReserve(t *testing.T) {
 	if reservation.Account != "a1" {
 		t.Errorf("account %q, want the operator's current one", reservation.Account)
 	}
-	if got, want := reservation.LeaseUntil.Sub(w.Clock.Now()), operationtest.FunctionTimeout+5*time.Second; got != want {
+	want := operationtest.FunctionTimeout + 5*time.Second
+	if got := reservation.LeaseUntil.Sub(w.Clock.Now()); got != want {
 		t.Errorf("decision leases: lease of %s, want %s", got, want)
 	}
 	inFlight := fault.Fault{Kind: fault.RequestInProgress, Part: "the.part", Value: "c-1"}
@@ -93,7 +94,8 @@ func TestReserveFails(t *testing.T) {
 		{"no account", func(w *operationtest.Fixture) {
 			w.Driver.SetAccount("", fault.New(fault.IntegrationRejected))
 		}, fault.IntegrationRejected},
-		{"no credentials", func(w *operationtest.Fixture) { w.Driver.SetAccount("", errors.New("gone")) }, fault.Internal},
+		{"no credentials", func(w *operationtest.Fixture) { w.Driver.SetAccount("", errors.New("gone")) },
+			fault.Internal},
 		{"no driver", func(w *operationtest.Fixture) { w.Pipeline.Operators = operator.NewDriverDirectory(nil) },
 			fault.Internal},
 	}

@@ -65,8 +65,8 @@ func ResponseBody(e *ledger.Entry, status ledger.Status) []byte {
 	return strictjson.Marshal(b)
 }
 
-// InsertOTP puts the one-time code of the request in hand into a stored answer, at the specification's place. The
-// code is never stored, so it cannot be part of what Answer made (decision "pay-otp"). An empty code changes nothing.
+// InsertOTP inserts the one-time code of the current request into a stored response, in the specification's place. The
+// code is never stored, so ResponseBody does not have it (decision "pay-otp"). An empty code changes nothing.
 func InsertOTP(stored []byte, otp string) []byte {
 	// Quotes are escaped inside a JSON string, so this text can only be the beginning of the field.
 	at := bytes.Index(stored, []byte(`,"Transaction-id":`))
@@ -77,8 +77,8 @@ func InsertOTP(stored []byte, otp string) []byte {
 	return slices.Concat(stored[:at], field, stored[at:])
 }
 
-// NotificationBody is the body of the merchant's notification of a status. On the web channel it carries notif_token,
-// for the merchant to compare.
+// NotificationBody returns the body of the merchant's notification of a status. On the web channel it has notif_token,
+// which the merchant compares.
 func NotificationBody(e *ledger.Entry, status ledger.Status) []byte {
 	b := newBody(e, status)
 	b.Meta.Type = TypeNotification

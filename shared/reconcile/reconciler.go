@@ -39,7 +39,7 @@ type Reconciler struct {
 }
 
 // LookupResult is the result of a lookup. Responded is false if the operator has no lookup, did not respond, or sent an
-// unreadable response. NotFound means that the operator has no such order. StatusFinal says whether Report.Status is
+// unreadable response. NotFound means that the operator has no such order. StatusFinal means that Report.Status is
 // final.
 type LookupResult struct {
 	Supported   bool
@@ -64,7 +64,8 @@ func (r *Reconciler) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
 	country, _ := market.ByAlpha2(e.Country)
 	response := reader.LookUpPayment(ctx, operator.StatusCall{
 		Call: operator.Call{
-			Operator: e.Operator, AccountID: e.Account, IdempotencyKey: e.UpstreamKey, MCO: country.MCO, Country: e.Country,
+			Operator: e.Operator, AccountID: e.Account, IdempotencyKey: e.UpstreamKey,
+			MCO: country.MCO, Country: e.Country,
 		},
 		Channel: e.Channel,
 		Lang:    e.Lang,

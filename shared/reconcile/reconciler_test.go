@@ -23,7 +23,8 @@ func TestLookUp(t *testing.T) {
 		want     reconcile.LookupResult
 	}{
 		{"final", operator.StatusResponse{
-			StatusKnown: true, OperatorStatus: "Success", Amount: "500", Currency: "XOF", OperatorReference: "op-1", MSISDN: "07",
+			StatusKnown: true, OperatorStatus: "Success", Amount: "500", Currency: "XOF",
+			OperatorReference: "op-1", MSISDN: "07",
 		}, reconcile.LookupResult{Supported: true, Responded: true, StatusFinal: true, Report: report}},
 		{"pending", operator.StatusResponse{StatusKnown: true, OperatorStatus: "LOADED"}, reconcile.LookupResult{
 			Supported: true, Responded: true, Report: reconcile.OperatorReport{Status: ledger.Pending},

@@ -25,8 +25,8 @@ const AnyLength = math.MaxInt
 // headerMCO names the operator and the country of a charge.
 const headerMCO = "X-Operator-MCO"
 
-// RequiredHeader reads a required header. It records MissingPart if the header is absent or empty, and InvalidPart if
-// it is repeated with different values, is too long or has a character that is not printable ASCII.
+// RequiredHeader reads a required header. It records MissingPart if the header is absent or empty. It records
+// InvalidPart if the header is repeated with different values, is too long or is not printable ASCII.
 func RequiredHeader(req *apigw.Request, doc *strictjson.Reader, name string) string {
 	value := OptionalHeader(req, doc, name)
 	if value == "" {

@@ -45,7 +45,7 @@ var (
 // New creates a Store over a table (LIMIT_TABLE).
 func New(client Client, table string) *Store { return &Store{client: client, table: table} }
 
-// The attributes. The partition key alone is the primary key: "rate#<merchant id>", "day#<merchant
+// The attributes. The primary key is only a partition key: "rate#<merchant id>", "day#<merchant
 // id>#<currency>#<day>" or "mark#<day>#<kind>#<transaction id>". Each item also has expire_at, the table's time to
 // live, in seconds.
 const (
@@ -112,7 +112,7 @@ func (s *Store) Adjust(ctx context.Context, a dailyamount.Adjustment) (dailyamou
 	return dailyamount.AdjustmentResult{Applied: true}, nil
 }
 
-// updateFence writes the transaction's record alone.
+// updateFence writes only the transaction's record.
 func (s *Store) updateFence(ctx context.Context, u *types.Update) (dailyamount.AdjustmentResult, error) {
 	_, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
@@ -248,8 +248,8 @@ func isThrottled(err error) bool {
 	return false
 }
 
-// storeError says which action failed and why. It quotes no value of a request: of a service error it has the code
-// alone.
+// storeError names the action that failed and the cause. It quotes no value of a request: of a service error it has
+// only the code.
 func storeError(action string, err error) error {
 	var apiErr smithy.APIError
 	if errors.As(err, &apiErr) {

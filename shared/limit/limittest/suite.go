@@ -80,7 +80,8 @@ func assertUpdateRate(
 	update.ExpireAt = farFuture()
 	stored, updated, err := s.UpdateRate(context.Background(), merchantID, update)
 	if err != nil || stored != wantStored || updated != wantUpdated {
-		t.Errorf("%s: stored %d, updated %v, error %v; want %d, %v", name, stored, updated, err, wantStored, wantUpdated)
+		t.Errorf("%s: stored %d, updated %v, error %v; want %d, %v",
+			name, stored, updated, err, wantStored, wantUpdated)
 	}
 }
 
