@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/functions/charge"
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/ledger"
@@ -51,9 +53,10 @@ func TestGolden(t *testing.T) {
 		})
 	}
 	t.Run("without a correlator", func(t *testing.T) {
-		operationtest.GoldenResponse(t, "testdata/answer-without-correlator.json", newFixture(t).Send(t, newEvent(t).RemoveBodyPart(correlator)))
+		response := newFixture(t).Send(t, newEvent(t).RemoveBodyPart(correlator))
+		operationtest.GoldenResponse(t, "testdata/answer-without-correlator.json", response)
 	})
-	t.Run("what the operator is asked", func(t *testing.T) {
+	t.Run("the call of the operator", func(t *testing.T) {
 		w := newFixture(t)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		sent, err := json.Marshal(w.Driver.Calls()[0].Charge)
@@ -71,27 +74,30 @@ func TestSuccess(t *testing.T) {
 	id := response.Text(root + ".serverReferenceCode")
 	location := operationtest.BaseURL + "/payment/v1/acr%3AOperatorAPIToken/transactions/amount/" + id
 	t.Run("decision charge-success: Location is resourceURL", func(t *testing.T) {
-		if response.Header["Location"] != location || response.Text(root+".resourceURL") != location {
-			t.Errorf("Location %q, resourceURL %q, want %q", response.Header["Location"], response.Text(root+".resourceURL"), location)
-		}
+		response.AssertHeader(t, "Location", location)
+		response.AssertText(t, root+".resourceURL", location)
 	})
 	t.Run("decision charge-success: serverReferenceCode is a UUID", func(t *testing.T) {
 		if len(id) != 36 || strings.Count(id, "-") != 4 {
 			t.Errorf("serverReferenceCode %q", id)
 		}
 	})
-	t.Run("the answer is what is stored", func(t *testing.T) {
+	t.Run("the response is the stored one", func(t *testing.T) {
 		existing := w.OnlyEntry(t, ledger.Charge)
-		if existing.ID != id || string(existing.ResponseBody) != response.Body || existing.State != ledger.Done || existing.OperatorReference != "op-DemoShop.c-1001" {
-			t.Errorf("stored %+v", existing)
+		type facts struct{ ID, State, Body, OperatorReference string }
+		want := facts{id, "done", response.Body, "op-DemoShop.c-1001"}
+		got := facts{existing.ID, string(existing.State), string(existing.ResponseBody), existing.OperatorReference}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("stored entry (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("decision leases: the lease outlasts the function by 5 seconds", func(t *testing.T) {
-		if got := w.OnlyEntry(t, ledger.Charge).LeaseUntil.Sub(w.Clock.Now()); got != operationtest.FunctionTimeout+5e9 {
+		lease := w.OnlyEntry(t, ledger.Charge).LeaseUntil
+		if got := lease.Sub(w.Clock.Now()); got != operationtest.FunctionTimeout+5e9 {
 			t.Errorf("lease of %s", got)
 		}
 	})
-	t.Run("the operator's deadline leaves time to settle", func(t *testing.T) {
+	t.Run("the operator's deadline leaves time to store the outcome", func(t *testing.T) {
 		if got := w.Driver.Calls()[0].Deadline.Sub(w.Clock.Now()); got != operationtest.OperatorTimeout {
 			t.Errorf("operator's deadline in %s", got)
 		}
@@ -102,7 +108,7 @@ func TestBaseURLIsNeverTheHost(t *testing.T) {
 	// The golden event's Host header is evil.example.net (decision "base-url").
 	response := newFixture(t).Send(t, newEvent(t)).AssertStatus(t, 201)
 	if strings.Contains(response.Body+response.Header["Location"], "evil") {
-		t.Errorf("the Host header is in the answer: %s", response.Body)
+		t.Errorf("the Host header is in the response: %s", response.Body)
 	}
 }
 
@@ -122,20 +128,20 @@ func TestEcho(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run("echo exactness: "+c.name, func(t *testing.T) {
-			response := newFixture(t).Send(t, newEvent(t).SetBodyPart(c.part, json.RawMessage(c.value))).AssertStatus(t, 201)
+			e := newEvent(t).SetBodyPart(c.part, json.RawMessage(c.value))
+			response := newFixture(t).Send(t, e).AssertStatus(t, 201)
 			if got := response.RawJSON(c.part); got != c.value {
 				t.Errorf("got %s, want %s", got, c.value)
 			}
-			if total := response.RawJSON(root + ".paymentAmount.totalAmountCharged"); c.part == amount && total != c.value {
+			total := response.RawJSON(root + ".paymentAmount.totalAmountCharged")
+			if c.part == amount && total != c.value {
 				t.Errorf("totalAmountCharged %s, want %s", total, c.value)
 			}
 		})
 	}
 	t.Run("echo exactness: an escaped text comes back decoded to the same characters", func(t *testing.T) {
-		response := newFixture(t).Send(t, newEvent(t).SetBodyPart(description, json.RawMessage(`"\u00e9\ud83c\udf81\u003c"`))).AssertStatus(t, 201)
-		if got := response.Text(description); got != "é🎁<" {
-			t.Errorf("got %q", got)
-		}
+		e := newEvent(t).SetBodyPart(description, json.RawMessage(`"\u00e9\ud83c\udf81\u003c"`))
+		newFixture(t).Send(t, e).AssertStatus(t, 201).AssertText(t, description, "é🎁<")
 	})
 }
 
@@ -150,7 +156,8 @@ func TestCallCounts(t *testing.T) {
 // decision "unknown-fields".
 func TestUnknownFields(t *testing.T) {
 	w := newFixture(t)
-	e := newEvent(t).SetBodyPart("extra", []any{1, "x"}).SetBodyPart(root+".more", map[string]any{"a": nil}).SetBodyPart("amounttransaction", "x").SetHeader("X-Other", "é")
+	e := newEvent(t).SetHeader("X-Other", "é").SetBodyPart("extra", []any{1, "x"}).
+		SetBodyPart(root+".more", map[string]any{"a": nil}).SetBodyPart("amounttransaction", "x")
 	response := w.Send(t, e).AssertStatus(t, 201)
 	golden, err := os.ReadFile("testdata/answer.json")
 	if err != nil {
@@ -172,21 +179,26 @@ func TestAmounts(t *testing.T) {
 		mco, currency, amount string
 		minor                 int64 // 0: refused
 	}{
-		{"OCI", "XOF", `"500"`, 500}, {"OCI", "XOF", `500.00`, 500}, {"OCI", "XOF", `"500.5"`, 0}, {"OCI", "XOF", `"0"`, 0},
-		{"OSN", "XOF", `"1"`, 1}, {"OSN", "XOF", `"1.01"`, 0}, {"OSN", "XOF", `"999999999999"`, 999999999999},
-		{"OBF", "XOF", `25`, 25}, {"OBF", "XOF", `"25."`, 0}, {"OBF", "XOF", `".5"`, 0},
-		{"OCM", "XAF", `"100.000"`, 100}, {"OCM", "XAF", `"100.001"`, 0}, {"OCM", "XAF", `"1000000000000"`, 0},
-		{"OTN", "TND", `"1.5"`, 1500}, {"OTN", "TND", `1.234`, 1234}, {"OTN", "TND", `"1.2345"`, 0}, {"OTN", "TND", `"1.23400"`, 1234},
-		{"OTN", "TND", `"0.000"`, 0}, {"OTN", "TND", `"0.001"`, 1},
-		{"ODC", "USD", `"15"`, 15}, {"OCD", "USD", `"15"`, 15}, {"ODC", "USD", `"15.00"`, 15}, {"ODC", "USD", `"0.15"`, 0}, {"ODC", "USD", `15.5`, 0},
-		{"OCI", "XOF", `"-5"`, 0}, {"OCI", "XOF", `-5`, 0}, {"OCI", "XOF", `5e2`, 0}, {"OCI", "XOF", `"5E2"`, 0}, {"OCI", "XOF", `"+5"`, 0},
-		{"OCI", "XOF", `" 5"`, 0}, {"OCI", "XOF", `"5,0"`, 0}, {"OCI", "XOF", `"٥"`, 0}, {"OCI", "XOF", `"0x5"`, 0}, {"OCI", "XOF", `"1_000"`, 0},
-		{"OCI", "XOF", `true`, 0}, {"OCI", "XOF", `["5"]`, 0}, {"OCI", "XOF", `{}`, 0}, {"OCI", "XOF", `""`, 0}, {"OCI", "XOF", `null`, 0},
+		{"OCI", "XOF", `"500"`, 500}, {"OCI", "XOF", `500.00`, 500}, {"OCI", "XOF", `"500.5"`, 0},
+		{"OCI", "XOF", `"0"`, 0}, {"OSN", "XOF", `"1"`, 1}, {"OSN", "XOF", `"1.01"`, 0},
+		{"OSN", "XOF", `"999999999999"`, 999999999999}, {"OBF", "XOF", `25`, 25}, {"OBF", "XOF", `"25."`, 0},
+		{"OBF", "XOF", `".5"`, 0}, {"OCM", "XAF", `"100.000"`, 100}, {"OCM", "XAF", `"100.001"`, 0},
+		{"OCM", "XAF", `"1000000000000"`, 0}, {"OTN", "TND", `"1.5"`, 1500}, {"OTN", "TND", `1.234`, 1234},
+		{"OTN", "TND", `"1.2345"`, 0}, {"OTN", "TND", `"1.23400"`, 1234}, {"OTN", "TND", `"0.000"`, 0},
+		{"OTN", "TND", `"0.001"`, 1}, {"ODC", "USD", `"15"`, 15}, {"OCD", "USD", `"15"`, 15},
+		{"ODC", "USD", `"15.00"`, 15}, {"ODC", "USD", `"0.15"`, 0}, {"ODC", "USD", `15.5`, 0},
+		{"OCI", "XOF", `"-5"`, 0}, {"OCI", "XOF", `-5`, 0}, {"OCI", "XOF", `5e2`, 0}, {"OCI", "XOF", `"5E2"`, 0},
+		{"OCI", "XOF", `"+5"`, 0}, {"OCI", "XOF", `" 5"`, 0}, {"OCI", "XOF", `"5,0"`, 0},
+		{"OCI", "XOF", `"٥"`, 0}, {"OCI", "XOF", `"0x5"`, 0}, {"OCI", "XOF", `"1_000"`, 0},
+		{"OCI", "XOF", `true`, 0}, {"OCI", "XOF", `["5"]`, 0}, {"OCI", "XOF", `{}`, 0}, {"OCI", "XOF", `""`, 0},
+		{"OCI", "XOF", `null`, 0},
 	}
 	for _, c := range cases {
 		t.Run("decision amount-form: "+c.mco+" "+c.amount, func(t *testing.T) {
 			w := newFixture(t)
-			response := w.Send(t, newEvent(t).SetHeader("X-Operator-MCO", c.mco).SetBodyPart(currency, c.currency).SetBodyPart(amount, json.RawMessage(c.amount)))
+			e := newEvent(t).SetHeader("X-Operator-MCO", c.mco).
+				SetBodyPart(currency, c.currency).SetBodyPart(amount, json.RawMessage(c.amount))
+			response := w.Send(t, e)
 			if c.minor == 0 {
 				response.AssertError(t, 400, "SVC0002", amount)
 				w.AssertNoSideEffects(t)
@@ -197,7 +209,7 @@ func TestAmounts(t *testing.T) {
 				t.Errorf("%d minor units, want %d", got, c.minor)
 			}
 			if got := response.RawJSON(amount); got != c.amount {
-				t.Errorf("echo %s", got)
+				t.Errorf("amount %s, want %s", got, c.amount)
 			}
 		})
 	}
@@ -206,12 +218,15 @@ func TestAmounts(t *testing.T) {
 // decision "charge-odc-unit".
 func TestCongoUnits(t *testing.T) {
 	w := newFixture(t)
-	response := w.Send(t, newEvent(t).SetHeader("X-Operator-MCO", "ODC").SetBodyPart(currency, "USD").SetBodyPart(amount, "15")).AssertStatus(t, 201)
+	e := newEvent(t).SetHeader("X-Operator-MCO", "ODC").SetBodyPart(currency, "USD").SetBodyPart(amount, "15")
+	response := w.Send(t, e).AssertStatus(t, 201)
 	entry, sent := w.OnlyEntry(t, ledger.Charge), w.Driver.Calls()[0]
 	if entry.AmountMinor != 15 || entry.Exponent != 2 || entry.Country != "CD" {
-		t.Errorf("decision charge-odc-unit: kept %d with exponent %d in %s, want 0.15 USD", entry.AmountMinor, entry.Exponent, entry.Country)
+		t.Errorf("decision charge-odc-unit: stored %d with exponent %d in %s, want 0.15 USD",
+			entry.AmountMinor, entry.Exponent, entry.Country)
 	}
-	if sent.Charge.Amount != "15" || sent.Call.MCO != "ODC" || response.Text(root+".paymentAmount.totalAmountCharged") != "15" {
-		t.Errorf("decision charge-odc-unit: sent %s to %s", sent.Charge.Amount, sent.Call.MCO)
+	if sent.Charge.Amount != "15" || sent.Call.MCO != "ODC" {
+		t.Errorf("decision charge-odc-unit: sent %s to %s, want 15 to ODC", sent.Charge.Amount, sent.Call.MCO)
 	}
+	response.AssertText(t, root+".paymentAmount.totalAmountCharged", "15")
 }

@@ -13,7 +13,7 @@ import (
 
 var allMCOs = strings.Join(market.MCOs(), ", ")
 
-// TestOrderOfRefusals breaks a charge at each step of decision "order-of-refusals", and its body in each field of the
+// TestOrderOfRefusals makes a charge invalid at each step of decision "order-of-refusals", and in each field of the
 // specification's table.
 func TestOrderOfRefusals(t *testing.T) {
 	route := operationtest.Step{{
@@ -23,66 +23,52 @@ func TestOrderOfRefusals(t *testing.T) {
 		},
 	}}
 	steps := append([]operationtest.Step{route}, operationtest.CommonSteps()...)
-	steps = append(append(steps, headerSteps()...), bodySteps()...)
-	steps = append(steps, operationtest.Step{{
-		Name: "403 not entitled", Status: 403, MessageID: "900908",
-		Mutate: func(w *operationtest.Fixture, _ *operationtest.Event) {
-			w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.Operations = []string{"pay", "sms"} })
-		},
-	}})
+	steps = slices.Concat(steps, headerSteps(), bodySteps(), []operationtest.Step{
+		operationtest.NotEntitled(func(p *merchant.Profile) { p.Operations = []string{"pay", "sms"} }),
+	})
 	operationtest.CheckRefusalOrder(t, newFixture, newEvent, steps)
 }
 
 func headerSteps() []operationtest.Step {
 	type e = operationtest.Event
-	required := func(name string) operationtest.Step {
-		return operationtest.Step{
-			operationtest.InvalidPart("no "+name, name, func(e *e) { e.SetHeaderValues(name) }),
-			operationtest.InvalidPart("empty "+name, name, func(e *e) { e.SetHeader(name, " ") }),
-			operationtest.InvalidPart("two values of "+name, name, func(e *e) { e.SetHeaderValues(name, "a", "b") }),
-			operationtest.InvalidPart("too long "+name, name, func(e *e) { e.SetHeader(name, strings.Repeat("x", 2049)) }),
-			operationtest.InvalidPart("other script in "+name, name, func(e *e) { e.SetHeader(name, "é") }),
-		}
-	}
-	const mcoCode = "X-Operator-MCO"
+	const mco = "X-Operator-MCO"
 	return []operationtest.Step{
-		required("gw-token"), required("gw-alias"),
+		operationtest.RequiredHeader("gw-token"), operationtest.RequiredHeader("gw-alias"),
 		{
-			operationtest.NotAllowedPart("unknown "+mcoCode, mcoCode, allMCOs, func(e *e) { e.SetHeader(mcoCode, "OXX") }),
-			operationtest.NotAllowedPart("lower case "+mcoCode, mcoCode, allMCOs, func(e *e) { e.SetHeader(mcoCode, "oci") }),
-			operationtest.InvalidPart("two values of "+mcoCode, mcoCode, func(e *e) { e.SetHeaderValues(mcoCode, "OCI", "OSN") }),
+			operationtest.NotAllowedPart("unknown "+mco, mco, allMCOs, func(e *e) { e.SetHeader(mco, "OXX") }),
+			operationtest.NotAllowedPart("lower case "+mco, mco, allMCOs, func(e *e) { e.SetHeader(mco, "oci") }),
+			operationtest.InvalidPart("two values of "+mco, mco, func(e *e) { e.SetHeaderValues(mco, "OCI", "OSN") }),
 		},
 	}
 }
 
-// bodySteps are the rungs of the body in the order of the specification's table (specification, Charge request).
+// bodySteps are the steps of the body in the order of the specification's table (specification, Charge request).
 func bodySteps() []operationtest.Step {
-	type e = operationtest.Event
-	set := func(part string, value any) func(*e) { return func(e *e) { e.SetBodyPart(part, value) } }
-	one := func(part, valid string) operationtest.Step {
+	set := func(part string, value any) func(*operationtest.Event) {
+		return func(e *operationtest.Event) { e.SetBodyPart(part, value) }
+	}
+	oneOf := func(part, valid string) operationtest.Step {
 		wrong := operationtest.NotAllowedPart("another "+part, part, valid, set(part, "another"))
-		return slices.Concat(operationtest.Step{wrong}, operationtest.MissingPart(part), operationtest.InvalidText(part, 0))
+		return operationtest.RequiredText(part, 0, wrong)
 	}
-	text := func(part string, limit int) operationtest.Step {
-		return slices.Concat(operationtest.Step(operationtest.MissingPart(part)), operationtest.InvalidText(part, limit))
-	}
+	notANumber := operationtest.InvalidPart("not a number", amount, set(amount, "five"))
 	return []operationtest.Step{
-		one(endUserID, "acr:OperatorAPIToken"),
-		append(operationtest.Step(operationtest.MissingPart(amount)), operationtest.InvalidPart("no number", amount, set(amount, "five"))),
-		one(currency, "XOF"),
-		text(description, 1024),
-		one(onBehalfOf, "DemoShop, DemoPartner"),
-		one(serviceID, operationtest.ServiceID),
-		one(status, "Charged"),
-		text(reference, 255),
+		oneOf(endUserID, "acr:OperatorAPIToken"),
+		append(operationtest.Step(operationtest.MissingPart(amount)), notANumber),
+		oneOf(currency, "XOF"),
+		operationtest.RequiredText(description, 1024),
+		oneOf(onBehalfOf, "DemoShop, DemoPartner"),
+		oneOf(serviceID, operationtest.ServiceID),
+		oneOf(status, "Charged"),
+		operationtest.RequiredText(reference, 255),
 		operationtest.InvalidText(correlator, 255),
 	}
 }
 
 func TestInvalidParentObjects(t *testing.T) {
 	cases := []struct {
-		name, part, told string
-		value            any
+		name, part, reported string
+		value                any
 	}{
 		{"no root", root, endUserID, nil},
 		{"a list as root", root, root, []any{}},
@@ -94,7 +80,7 @@ func TestInvalidParentObjects(t *testing.T) {
 	for _, c := range cases {
 		t.Run("wrong types: "+c.name, func(t *testing.T) {
 			w := newFixture(t)
-			w.Send(t, newEvent(t).SetBodyPart(c.part, c.value)).AssertError(t, 400, "SVC0002", c.told)
+			w.Send(t, newEvent(t).SetBodyPart(c.part, c.value)).AssertError(t, 400, "SVC0002", c.reported)
 			w.AssertNoSideEffects(t)
 		})
 	}
@@ -124,13 +110,16 @@ func TestBodies(t *testing.T) {
 		w.AssertSingleEffect(t, "charge DemoShop~REF-1001", 1)
 	})
 	t.Run("a Content-Type with a parameter", func(t *testing.T) {
-		newFixture(t).Send(t, newEvent(t).SetHeader("content-type", "Application/JSON; charset=utf-8")).AssertStatus(t, 201)
+		e := newEvent(t).SetHeader("content-type", "Application/JSON; charset=utf-8")
+		newFixture(t).Send(t, e).AssertStatus(t, 201)
 	})
 }
 
-// decision "constants": whatever else stands there, SVC0003 tells the valid value.
+// decision "constants": for any other value SVC0003 reports the valid one.
 func TestConstants(t *testing.T) {
-	for part, valid := range map[string]string{endUserID: "acr:OperatorAPIToken", serviceID: operationtest.ServiceID, status: "Charged"} {
+	for part, valid := range map[string]string{
+		endUserID: "acr:OperatorAPIToken", serviceID: operationtest.ServiceID, status: "Charged",
+	} {
 		for _, value := range []string{"x", strings.ToUpper(valid) + "x", valid + " ", strings.Repeat("x", 300)} {
 			t.Run("decision constants: "+part+" "+value[:1], func(t *testing.T) {
 				newFixture(t).Send(t, newEvent(t).SetBodyPart(part, value)).AssertError(t, 400, "SVC0003", part, valid)
@@ -141,25 +130,27 @@ func TestConstants(t *testing.T) {
 
 // decision "authentication" and "charge-country": who may charge where.
 func TestEntitlement(t *testing.T) {
-	changeProfile := func(name string, change func(*merchant.Profile), mcoCode, money string) {
-		t.Run("decision authentication: "+name, func(t *testing.T) {
-			w := newFixture(t)
-			w.Merchants.UpdateProfile(operationtest.DemoToken, change)
-			w.Send(t, newEvent(t).SetHeader("X-Operator-MCO", mcoCode).SetBodyPart(currency, money)).AssertError(t, 403, "900908")
-			w.AssertNoSideEffects(t)
-		})
+	cameroon := newEvent(t).SetHeader("X-Operator-MCO", "OCM").SetBodyPart(currency, "XAF")
+	for _, c := range []struct {
+		name   string
+		event  *operationtest.Event
+		change func(*merchant.Profile)
+	}{
+		{"not the operation", newEvent(t), func(p *merchant.Profile) { p.Operations = []string{"sms"} }},
+		{"not the country", cameroon, func(p *merchant.Profile) { p.Countries = []string{"CI"} }},
+		{"no operator", newEvent(t), func(p *merchant.Profile) { p.Operators = nil }},
+		{"an unknown operator", newEvent(t), func(p *merchant.Profile) { p.Operators = []string{"unknown"} }},
+	} {
+		operationtest.CheckEntitlement(t, newFixture(t), c.name, c.event, c.change)
 	}
-	changeProfile("not the operation", func(p *merchant.Profile) { p.Operations = []string{"sms"} }, "OCI", "XOF")
-	changeProfile("not the country", func(p *merchant.Profile) { p.Countries = []string{"CI"} }, "OCM", "XAF")
-	changeProfile("no operator", func(p *merchant.Profile) { p.Operators = nil }, "OCI", "XOF")
-	changeProfile("an operator that is in no table", func(p *merchant.Profile) { p.Operators = []string{"nobody"} }, "OCI", "XOF")
 	t.Run("decision authentication: a merchant without countries", func(t *testing.T) {
 		w := newFixture(t)
 		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.Countries = nil })
 		w.Send(t, newEvent(t)).AssertError(t, 403, "900908")
 	})
 	t.Run("decision charge-country: OtherShop may not use Tunisia", func(t *testing.T) {
-		e := newEvent(t).SetHeader("Authorization", operationtest.OtherToken).SetHeader("X-Operator-MCO", "OTN").SetBodyPart(currency, "TND")
+		e := newEvent(t).SetHeader("Authorization", operationtest.OtherToken).
+			SetHeader("X-Operator-MCO", "OTN").SetBodyPart(currency, "TND")
 		newFixture(t).Send(t, e).AssertError(t, 403, "900908")
 	})
 	t.Run("decision charge-country: the merchant's home", func(t *testing.T) {
@@ -170,7 +161,9 @@ func TestEntitlement(t *testing.T) {
 	})
 	t.Run("decision charge-country: the operator is the first that serves", func(t *testing.T) {
 		w := newFixture(t)
-		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.Operators = []string{"nobody", "mtn", "orange"} })
+		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) {
+			p.Operators = []string{"unknown", "mtn", "orange"}
+		})
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		if got := w.Driver.Calls()[0].Call.Operator; got != "mtn" {
 			t.Errorf("operator %s", got)

@@ -10,46 +10,42 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// leaseDuration is longer than any reservation lives.
-const leaseDuration = time.Minute
-
-// otherMerchantEvent is the golden charge with another body under the same correlator.
-func otherMerchantEvent(t testing.TB) *operationtest.Event {
+// otherBodyEvent is the golden charge with another amount under the same correlator.
+func otherBodyEvent(t testing.TB) *operationtest.Event {
 	t.Helper()
 	return newEvent(t).SetBodyPart(amount, "700")
 }
 
 // decision "charge-repeat".
 func TestRepeat(t *testing.T) {
-	t.Run("decision charge-repeat: the first answer again, nothing charged", func(t *testing.T) {
+	t.Run("decision charge-repeat: the first response is replayed, nothing is charged", func(t *testing.T) {
 		w := newFixture(t)
 		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.Clock.Advance(1000 * time.Hour)
 		w.Send(t, newEvent(t).SetHeader("gw-token", "renewed")).AssertRepeatOf(t, first)
 		w.AssertSingleEffect(t, expectedEffect, 1)
-		if line := w.LastLine(t); line["RepeatedRequests"] != 1.0 || line["MismatchedRepeats"] != nil {
-			t.Errorf("line %v", line)
+		w.AssertCounted(t, "RepeatedRequests")
+		if count := w.LastLine(t)["MismatchedRepeats"]; count != nil {
+			t.Errorf("an equal repeat is counted as mismatched: %v", count)
 		}
 	})
 	for name, e := range map[string]*operationtest.Event{
-		"a different body":           otherMerchantEvent(t),
+		"a different body":           otherBodyEvent(t),
 		"another number format":      newEvent(t).SetRawBody(strings.Replace(newEvent(t).Body(), `"500"`, `500`, 1)),
 		"another reference":          newEvent(t).SetBodyPart(reference, "REF-2"),
 		"another gw-alias":           newEvent(t).SetHeader("gw-alias", "tel:+2250101010101"),
 		"another country":            newEvent(t).SetHeader("X-Operator-MCO", "OSN"),
 		"another country's currency": newEvent(t).SetHeader("X-Operator-MCO", "OCM").SetBodyPart(currency, "XAF"),
 	} {
-		t.Run("decision charge-repeat: "+name+" replays the first answer and is counted", func(t *testing.T) {
+		t.Run("decision charge-repeat: "+name+" replays the first response and is counted", func(t *testing.T) {
 			w := newFixture(t)
 			first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
 			w.Send(t, e).AssertRepeatOf(t, first)
 			w.AssertSingleEffect(t, expectedEffect, 1)
-			if w.LastLine(t)["MismatchedRepeats"] != 1.0 {
-				t.Errorf("line %v", w.LastLine(t))
-			}
+			w.AssertCounted(t, "MismatchedRepeats")
 		})
 	}
-	t.Run("decision charge-repeat: an invalid body is refused all the same", func(t *testing.T) {
+	t.Run("decision charge-repeat: an invalid body is refused even on a repeat", func(t *testing.T) {
 		w := newFixture(t)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.Send(t, newEvent(t).SetBodyPart(amount, "0")).AssertError(t, 400, "SVC0002", amount)
@@ -58,7 +54,7 @@ func TestRepeat(t *testing.T) {
 		w := newFixture(t)
 		first := w.Send(t, newEvent(t).RemoveBodyPart(correlator)).AssertStatus(t, 201)
 		w.Send(t, newEvent(t).RemoveBodyPart(correlator)).AssertRepeatOf(t, first)
-		w.Send(t, otherMerchantEvent(t).RemoveBodyPart(correlator)).AssertRepeatOf(t, first)
+		w.Send(t, otherBodyEvent(t).RemoveBodyPart(correlator)).AssertRepeatOf(t, first)
 		w.AssertSingleEffect(t, "charge DemoShop~REF-1001", 1)
 	})
 	t.Run("decision charge-repeat: two merchants may use the same correlator and reference", func(t *testing.T) {
@@ -99,7 +95,7 @@ func TestReference(t *testing.T) {
 		w := newFixture(t)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		taken(t, w, newEvent(t).SetBodyPart(correlator, "c-2"))
-		w.Send(t, otherMerchantEvent(t).SetBodyPart(correlator, "c-2").SetBodyPart(reference, "REF-2")).AssertStatus(t, 201)
+		w.Send(t, otherBodyEvent(t).SetBodyPart(correlator, "c-2").SetBodyPart(reference, "REF-2")).AssertStatus(t, 201)
 		if got := fmt.Sprint(w.Driver.Effects()); got != "[charge DemoShop.c-1001 charge DemoShop.c-2]" {
 			t.Errorf("effects %s", got)
 		}
@@ -118,17 +114,21 @@ func TestRefusal(t *testing.T) {
 		id        string
 		status    int
 		variables []string
-	}{{"POL0253", 403, nil}, {"POL1000", 403, nil}, {"POL0001", 403, []string{"Expired contract"}}, {"SVC0270", 400, nil}} {
+	}{
+		{"POL0253", 403, nil}, {"POL1000", 403, nil}, {"POL0001", 403, []string{"Expired contract"}},
+		{"SVC0270", 400, nil},
+	} {
 		t.Run("decision charge-refusal: "+c.id+" is stored and replayed byte for byte", func(t *testing.T) {
 			w := newFixture(t)
 			w.Driver.SetBehaviours(operationtest.RefuseFinally(c.id, c.variables...))
 			first := w.Send(t, newEvent(t))
 			first.AssertError(t, c.status, c.id, c.variables...)
 			w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
-			w.Send(t, otherMerchantEvent(t)).AssertRepeatOf(t, first)
+			w.Send(t, otherBodyEvent(t)).AssertRepeatOf(t, first)
 			w.AssertCallCounts(t, 3, 1, 1, 1)
-			if first.Header["Location"] != "" || w.OnlyEntry(t, ledger.Charge).State != ledger.Refused {
-				t.Errorf("a refusal with Location %q", first.Header["Location"])
+			first.AssertHeader(t, "Location", "")
+			if state := w.OnlyEntry(t, ledger.Charge).State; state != ledger.Refused {
+				t.Errorf("state %s, want refused", state)
 			}
 		})
 	}
@@ -136,21 +136,11 @@ func TestRefusal(t *testing.T) {
 
 // decision "charge-unknown" and "unknown-sticks".
 func TestUnknownOutcome(t *testing.T) {
-	unknown := func(t *testing.T, w *operationtest.Fixture, e *operationtest.Event) {
-		t.Helper()
-		response := w.Send(t, e)
-		response.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
-		if response.Header["Retry-After"] == "" {
-			t.Error("504 without Retry-After")
-		}
-	}
 	t.Run("decision charge-unknown: a retry sends again under the same key", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		unknown(t, w, newEvent(t))
-		if w.LastLine(t)["UnknownOutcomes"] != 1.0 {
-			t.Errorf("line %v", w.LastLine(t))
-		}
+		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w.AssertCounted(t, "UnknownOutcomes")
 		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
 		w.AssertSingleEffect(t, expectedEffect, 2)
@@ -159,22 +149,23 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 	})
 	for name, step := range map[string]operationtest.Behaviour{
-		"a 503": operationtest.RespondUnavailable, "a 400": operationtest.RejectRequest("SVC0002", "x"), "a 401": operationtest.RejectCredentials,
+		"a 503": operationtest.RespondUnavailable, "a 400": operationtest.RejectRequest("SVC0002", "x"),
+		"a 401": operationtest.RejectCredentials,
 	} {
 		t.Run("decision unknown-sticks: "+name+" on the retry proves nothing", func(t *testing.T) {
 			w := newFixture(t)
 			w.Driver.SetBehaviours(operationtest.LoseResponse, step, step)
-			unknown(t, w, newEvent(t))
-			unknown(t, w, newEvent(t))
-			unknown(t, w, newEvent(t))
+			w.Send(t, newEvent(t)).AssertUnknown(t)
+			w.Send(t, newEvent(t)).AssertUnknown(t)
+			w.Send(t, newEvent(t)).AssertUnknown(t)
 			w.Send(t, newEvent(t)).AssertStatus(t, 201)
 			w.AssertSingleEffect(t, expectedEffect, 4)
 		})
 	}
-	t.Run("decision unknown-sticks: a final refusal settles it", func(t *testing.T) {
+	t.Run("decision unknown-sticks: a final refusal ends it", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseRequest, operationtest.RefuseFinally("POL1000"))
-		unknown(t, w, newEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
 		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
 		w.AssertCallCounts(t, 3, 2, 3, 2)
@@ -182,29 +173,27 @@ func TestUnknownOutcome(t *testing.T) {
 	t.Run("decision charge-repeat: another body while unknown is 504 and never sent", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		unknown(t, w, newEvent(t))
-		unknown(t, w, otherMerchantEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w.Send(t, otherBodyEvent(t)).AssertUnknown(t)
 		w.AssertSingleEffect(t, expectedEffect, 1)
-		if w.LastLine(t)["MismatchedRepeats"] != 1.0 {
-			t.Errorf("decision charge-repeat: not counted: %v", w.LastLine(t))
-		}
+		w.AssertCounted(t, "MismatchedRepeats")
 	})
 	t.Run("decision repeat-window: after it an unknown is never sent again", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		unknown(t, w, newEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.Clock.Advance(24*time.Hour - 10*time.Minute - time.Millisecond) // the margin of a send and of clocks
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		unknown(t, w, newEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.AssertSingleEffect(t, expectedEffect, 2)
 		w.Clock.Advance(time.Millisecond)
-		unknown(t, w, newEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.AssertSingleEffect(t, expectedEffect, 2)
 	})
 	t.Run("decision fingerprint: the account is pinned", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		unknown(t, w, newEvent(t))
+		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.Driver.SetAccount("a2", nil)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		if got := w.Driver.Calls()[1].Call.AccountID; got != "a1" {
@@ -234,8 +223,11 @@ func TestReleased(t *testing.T) {
 			w.Driver.SetBehaviours(c.step)
 			response := w.Send(t, newEvent(t))
 			response.AssertError(t, c.status, c.id, c.variables...)
-			if (response.Header["Retry-After"] != "") != c.retry || w.OnlyEntry(t, ledger.Charge).State != ledger.Released {
-				t.Errorf("Retry-After %q", response.Header["Retry-After"])
+			if got := response.Header["Retry-After"]; (got != "") != c.retry {
+				t.Errorf("Retry-After %q, want one: %v", got, c.retry)
+			}
+			if state := w.OnlyEntry(t, ledger.Charge).State; state != ledger.Released {
+				t.Errorf("state %s, want released", state)
 			}
 			w.Send(t, newEvent(t)).AssertStatus(t, 201)
 			w.AssertSingleEffect(t, expectedEffect, 2)
@@ -245,16 +237,14 @@ func TestReleased(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.RespondUnavailable)
 		w.Send(t, newEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
-		w.Send(t, otherMerchantEvent(t)).AssertError(t, 409, "SVC0005", "c-1001", correlator)
+		w.Send(t, otherBodyEvent(t)).AssertError(t, 409, "SVC0005", "c-1001", correlator)
 		w.AssertCallCounts(t, 2, 1, 1, 1)
 	})
 	t.Run("decision outcomes: the operator's refusal of our credentials is counted", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.RejectCredentials)
 		w.Send(t, newEvent(t))
-		if w.LastLine(t)["OperatorAuthFailures"] != 1.0 {
-			t.Errorf("line %v", w.LastLine(t))
-		}
+		w.AssertCounted(t, "OperatorAuthFailures")
 	})
 }
 

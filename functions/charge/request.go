@@ -5,20 +5,14 @@ import (
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
-	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/resource"
 	"mobilegateway/shared/strictjson"
-)
-
-// What the specification fixes.
-const (
-	statusCreated = 201
-	endUserID     = "acr:OperatorAPIToken"
-	statusCharged = "Charged"
+	"mobilegateway/shared/validate"
 )
 
 // The message parts of a charge request, in the specification's order.
@@ -34,18 +28,19 @@ const (
 	partCorrelator  = "amountTransaction.clientCorrelator"
 )
 
-// The limits of the texts, in characters. The specification states none: these are wide, and keep an item small.
+// The limits of the texts, in characters. The specification states none: these are generous, and keep an item small.
 const (
 	maxDescriptionLength = 1024
 	maxIdentifierLength  = 255
+	maxCurrencyLength    = 255
 )
 
-// chargeParams is a charge request that broke no rule.
+// chargeParams is a valid charge request.
 type chargeParams struct {
 	country     market.Country
 	gwToken     string
 	gwAlias     string
-	amountJSON  json.RawMessage // as it was sent, for the echo
+	amountJSON  json.RawMessage // as the merchant sent it, for the response
 	amountText  string
 	minor       int64
 	currency    string
@@ -57,124 +52,94 @@ type chargeParams struct {
 	canonical   []byte
 }
 
-// readParams validates the headers and the body in the specification's order; the first fault found is returned.
-func readParams(req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile, serviceID string) (*chargeParams, error) {
-	m := &chargeParams{serviceID: serviceID}
-	m.gwToken = operation.RequiredHeader(req, doc, "gw-token")
-	m.gwAlias = operation.RequiredHeader(req, doc, "gw-alias")
-	req.LogLine.SetMSISDN(m.gwAlias)
-	m.country = operation.ChargeCountry(req, doc, profile)
+// readParams validates the headers and the body in the specification's order, and returns the first fault.
+func readParams(
+	req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile, serviceID string,
+) (*chargeParams, error) {
+	p := &chargeParams{serviceID: serviceID}
+	p.gwToken = validate.RequiredHeader(req, doc, "gw-token")
+	p.gwAlias = validate.RequiredHeader(req, doc, "gw-alias")
+	req.LogLine.SetMSISDN(p.gwAlias)
+	p.country = validate.ChargeCountry(req, doc, profile)
 
-	operation.RequireConstant(doc, partEndUser, endUserID)
-	m.readAmount(doc)
-	m.readCurrency(doc)
-	m.description = doc.Text(partDescription, maxDescriptionLength)
-	m.onBehalfOf = operation.RequireOneOf(doc, partOnBehalfOf, profile.OnBehalfOf)
-	operation.RequireConstant(doc, partService, serviceID)
-	operation.RequireConstant(doc, partStatus, statusCharged)
-	m.reference = doc.Text(partReference, maxIdentifierLength)
-	m.correlator, _ = doc.OptionalText(partCorrelator, maxIdentifierLength)
+	validate.RequiredOneOf(doc, partEndUser, resource.EndUserID)
+	p.readAmount(doc)
+	p.readCurrency(doc)
+	p.description = doc.Text(partDescription, maxDescriptionLength)
+	p.onBehalfOf = validate.RequiredOneOf(doc, partOnBehalfOf, profile.OnBehalfOf...)
+	validate.RequiredOneOf(doc, partService, serviceID)
+	validate.RequiredOneOf(doc, partStatus, resource.StatusCharged)
+	p.reference = doc.Text(partReference, maxIdentifierLength)
+	p.correlator, _ = doc.OptionalText(partCorrelator, maxIdentifierLength)
 	if f := doc.FirstFault(); f != nil {
 		return nil, f
 	}
-	m.canonical = doc.Canonical()
-	return m, nil
+	p.canonical = doc.Canonical()
+	return p, nil
 }
 
-// readCurrency reads the currency, which is the country's. A merchant without a country, whom Carrier refuses, has none
-// that could be told.
-func (m *chargeParams) readCurrency(doc *strictjson.Reader) {
-	if m.country.Currency == "" {
-		m.currency = doc.Text(partCurrency, maxIdentifierLength)
+// readCurrency reads the currency, which must be the country's. A merchant without a country has no valid currency;
+// SelectOperator refuses it later.
+func (p *chargeParams) readCurrency(doc *strictjson.Reader) {
+	if p.country.Currency == "" {
+		p.currency = doc.Text(partCurrency, maxCurrencyLength)
 		return
 	}
-	m.currency = operation.RequireOneOf(doc, partCurrency, []string{m.country.Currency})
+	p.currency = validate.RequiredOneOf(doc, partCurrency, p.country.Currency)
 }
 
-// readAmount reads the amount in minor units: in DR Congo it counts whole units (decision "charge-odc-unit").
-func (m *chargeParams) readAmount(doc *strictjson.Reader) {
-	m.amountText, m.amountJSON = doc.Number(partAmount)
-	if m.amountText == "" {
+// readAmount reads the amount in minor units. In DR Congo the number counts minor units (decision "charge-odc-unit").
+func (p *chargeParams) readAmount(doc *strictjson.Reader) {
+	p.amountText, p.amountJSON = doc.Number(partAmount)
+	if p.amountText == "" {
 		return
 	}
 	var err error
-	if m.country.ChargesInMinorUnits {
-		m.minor, err = money.ParseMinorUnits(m.amountText)
+	if p.country.ChargesInMinorUnits {
+		p.minor, err = money.ParseMinorUnits(p.amountText)
 	} else {
-		m.minor, err = money.Parse(m.amountText, m.country.Exponent)
+		p.minor, err = money.Parse(p.amountText, p.country.Exponent)
 	}
 	if err != nil {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, partAmount))
 	}
 }
 
-// idempotencyKey is the idempotency key and the part that carries it (decision "charge-repeat").
-func (m *chargeParams) idempotencyKey() (value, part string) {
-	if m.correlator == "" {
-		return m.reference, partReference
+// idempotencyKey is the clientCorrelator, or the referenceCode if there is none (decision "charge-repeat").
+func (p *chargeParams) idempotencyKey() operation.IdempotencyKey {
+	if p.correlator == "" {
+		return operation.IdempotencyKey{Value: p.reference, Part: partReference}
 	}
-	return m.correlator, partCorrelator
+	return operation.IdempotencyKey{Value: p.correlator, Part: partCorrelator}
 }
 
-// operatorCall is the charge as the operator's driver gets it.
-func (m *chargeParams) operatorCall(reservation *ledger.Entry) operator.ChargeCall {
+// operatorCall builds the call of the operator's driver.
+func (p *chargeParams) operatorCall(common operator.Call) operator.ChargeCall {
+	common.GWToken, common.GWAlias = p.gwToken, p.gwAlias
 	return operator.ChargeCall{
-		Call: operator.Call{
-			Operator: reservation.Operator, AccountID: reservation.Account, IdempotencyKey: reservation.UpstreamKey,
-			MCO: m.country.MCO, Country: reservation.Country, MayRepeat: reservation.EverUnknown,
-			GWToken: m.gwToken, GWAlias: m.gwAlias,
-		},
-		ReferenceCode: m.reference,
-		Amount:        m.amountText,
-		Currency:      m.currency,
-		Description:   m.description,
-		OnBehalfOf:    m.onBehalfOf,
+		Call:          common,
+		ReferenceCode: p.reference,
+		Amount:        p.amountText,
+		Currency:      p.currency,
+		Description:   p.description,
+		OnBehalfOf:    p.onBehalfOf,
 	}
 }
 
-// The answer as the specification writes it.
-type (
-	chargeResponse struct {
-		AmountTransaction transaction `json:"amountTransaction"`
-	}
-	transaction struct {
-		EndUserID                  string        `json:"endUserId"`
-		PaymentAmount              paymentAmount `json:"paymentAmount"`
-		TransactionOperationStatus string        `json:"transactionOperationStatus"`
-		ReferenceCode              string        `json:"referenceCode"`
-		ServerReferenceCode        string        `json:"serverReferenceCode"`
-		ClientCorrelator           string        `json:"clientCorrelator,omitempty"`
-		ResourceURL                string        `json:"resourceURL"`
-	}
-	paymentAmount struct {
-		ChargingInformation chargingInformation `json:"chargingInformation"`
-		TotalAmountCharged  json.RawMessage     `json:"totalAmountCharged"`
-		ChargingMetaData    chargingMetaData    `json:"chargingMetaData"`
-	}
-	chargingInformation struct {
-		Amount      json.RawMessage `json:"amount"`
-		Currency    string          `json:"currency"`
-		Description string          `json:"description"`
-	}
-	chargingMetaData struct {
-		OnBehalfOf string `json:"onBehalfOf"`
-		ServiceID  string `json:"serviceId"`
-	}
-)
-
-// responseBody echoes the request and adds what the charge response adds. The amount is repeated exactly as it was sent.
-func (m *chargeParams) responseBody(id, location string) []byte {
-	return strictjson.Marshal(chargeResponse{transaction{
-		EndUserID: endUserID,
-		PaymentAmount: paymentAmount{
-			ChargingInformation: chargingInformation{Amount: m.amountJSON, Currency: m.currency, Description: m.description},
-			TotalAmountCharged:  m.amountJSON,
-			ChargingMetaData:    chargingMetaData{OnBehalfOf: m.onBehalfOf, ServiceID: m.serviceID},
+// responseBody echoes the request, the amount exactly as it was sent, and adds the fields of the response.
+func (p *chargeParams) responseBody(id, location string) []byte {
+	return resource.Charge{
+		PaymentAmount: resource.PaymentAmount{
+			ChargingInformation: resource.ChargingInformation{
+				Amount: p.amountJSON, Currency: p.currency, Description: p.description,
+			},
+			TotalAmountCharged: p.amountJSON,
+			ChargingMetaData:   &resource.ChargingMetaData{OnBehalfOf: p.onBehalfOf, ServiceID: p.serviceID},
 		},
-		TransactionOperationStatus: statusCharged,
-		ReferenceCode:              m.reference,
+		TransactionOperationStatus: resource.StatusCharged,
+		ReferenceCode:              p.reference,
 		ServerReferenceCode:        id,
-		ClientCorrelator:           m.correlator,
+		ClientCorrelator:           p.correlator,
 		ResourceURL:                location,
-	}})
+	}.Body()
 }

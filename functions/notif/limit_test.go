@@ -6,15 +6,15 @@ import (
 
 	"mobilegateway/internal/deliverytest"
 	"mobilegateway/internal/limitmem"
+	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/limit"
 )
 
 // storeCountedPayment stores a payment whose amount the merchant's day has counted.
 func storeCountedPayment(t *testing.T, k *deliverytest.DeliveryFixture, changes ...func(*ledger.Entry)) {
 	t.Helper()
 	e := k.StorePendingPayment(order, append([]func(*ledger.Entry){func(e *ledger.Entry) { e.CountsDailyAmount = true }}, changes...)...)
-	if err := k.Pipeline.DailyAmounts.Reserve(context.Background(), e, e.Version, limit.Unlimited); err != nil {
+	if err := k.Pipeline.DailyAmounts.Reserve(context.Background(), operationtest.DemoProfile(), e); err != nil {
 		t.Fatal(err)
 	}
 }

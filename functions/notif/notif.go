@@ -12,9 +12,9 @@ import (
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/callback"
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/strictjson"
@@ -32,9 +32,10 @@ const maxTextLength = 255
 
 // CallbackHandler takes payment callbacks in.
 type CallbackHandler struct {
-	Verifier   operation.CallbackVerifier
-	Book       *ledger.Book
-	Reconciler *reconcile.Reconciler
+	Verifier     *callback.Keys
+	Book         *ledger.Book
+	Reconciler   *reconcile.Reconciler
+	DailyAmounts *dailyamount.Counter
 	// ClaimRecheckDelay is how long after an unconfirmed claim getStatus is asked again.
 	ClaimRecheckDelay time.Duration
 	Now               func() time.Time
@@ -49,7 +50,7 @@ func (i *CallbackHandler) Route() apigw.Route {
 // or foreign one; 400 for one that cannot be read; 503 where it could not be committed, so that the operator comes again.
 func (i *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, order := req.Params["operator"], req.Params["orderId"]
-	if err := operation.VerifyCallback(ctx, req, i.Verifier, callback.PaymentPath(name, order)); err != nil {
+	if err := i.Verifier.VerifyRequest(ctx, req, callback.PaymentPath(name, order)); err != nil {
 		return apigw.Response{}, err
 	}
 	req.LogLine.SetTransactionKey(order)
@@ -57,14 +58,14 @@ func (i *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	entry, err := operation.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.Payment, ID: order})
+	entry, err := callback.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.Payment, ID: order})
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	if !notifTokenMatches(entry, claim.notifToken) {
 		return apigw.Response{}, fault.New(fault.RouteNotFound)
 	}
-	return operation.CallbackResponse(i.storeClaim(ctx, req, entry, claim))
+	return callback.Response(i.storeClaim(ctx, req, entry, claim))
 }
 
 // callbackClaim is what a callback says.
@@ -138,7 +139,7 @@ func (i *CallbackHandler) storeClaim(ctx context.Context, req *apigw.Request, en
 			return nil
 		})
 	}
-	updated, refundErr, err := i.Reconciler.StoreAndAdjustLimit(ctx, store, func(e *ledger.Entry) bool {
+	updated, refundErr, err := i.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
 		conflictsBefore := len(e.Conflicts)
 		resolved := apply(e)
 		conflicts = len(e.Conflicts) - conflictsBefore
@@ -147,7 +148,7 @@ func (i *CallbackHandler) storeClaim(ctx context.Context, req *apigw.Request, en
 		}
 		return resolved != ledger.Unchanged
 	})
-	if errors.Is(err, reconcile.ErrAmountNotReserved) {
+	if errors.Is(err, dailyamount.ErrNotReserved) {
 		// The operator is told to come again; should it not, the sweep asks about the claim.
 		now := ledger.Timestamp(i.Now())
 		_, storeErr := store(func(e *ledger.Entry) bool {

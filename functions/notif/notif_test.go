@@ -21,7 +21,7 @@ const order = "DemoShop_1001"
 // serveCallbacks puts the function behind a gateway.
 func serveCallbacks(k *deliverytest.DeliveryFixture) *deliverytest.DeliveryFixture {
 	handler := &notif.CallbackHandler{
-		Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: k.Clock.Now,
+		Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, DailyAmounts: k.Pipeline.DailyAmounts, ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: k.Clock.Now,
 	}
 	k.Serve("notif", handler.Route())
 	return k

@@ -8,12 +8,15 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// callbackDuringCall is an operator whose callback comes before its own answer, which is then as the behaviour says.
-func callbackDuringCall(t testing.TB, w *operationtest.Fixture, status ledger.Status, behaviour operationtest.Behaviour) operationtest.Behaviour {
+// callbackDuringCall is an operator that sends its callback before it responds to the call.
+func callbackDuringCall(
+	t testing.TB, w *operationtest.Fixture, status ledger.Status, behaviour operationtest.Behaviour,
+) operationtest.Behaviour {
 	t.Helper()
 	return func(apply func()) operator.Result {
 		e := w.OnlyEntry(t, ledger.Payment)
-		if e.ApplyFinalStatus(ledger.StatusReport{Status: status, Source: "callback"}, w.Clock.Now()) != ledger.Applied {
+		report := ledger.StatusReport{Status: status, Source: "callback"}
+		if e.ApplyFinalStatus(report, w.Clock.Now()) != ledger.Applied {
 			t.Error("the callback was not applied")
 		}
 		e.Version, e.Writer = e.Version+1, "callback"
@@ -22,14 +25,14 @@ func callbackDuringCall(t testing.TB, w *operationtest.Fixture, status ledger.St
 	}
 }
 
-// decision "pay-statuses": a final status that came first never changes, whatever the operator answers afterwards.
+// decision "pay-statuses": a final status that came first never changes, for every later response of the operator.
 func TestCallbackBeforeResponse(t *testing.T) {
 	cases := []struct {
 		name, channel string
 		status        ledger.Status
-		then          operationtest.Behaviour
-		answer        int
-		repeat        int // what the same request is answered then; without a stored answer a terminal's is known all the same
+		behaviour     operationtest.Behaviour
+		response      int
+		repeat        int // the status of a retry; a terminal's response is known even if it is not stored
 	}{
 		{"success, then the page", "web", ledger.Successful, operationtest.Succeed, 201, 201},
 		{"success, then pending", "ussd", ledger.Successful, operationtest.Succeed, 201, 201},
@@ -43,15 +46,18 @@ func TestCallbackBeforeResponse(t *testing.T) {
 	for _, c := range cases {
 		t.Run("decision pay-statuses: "+c.name, func(t *testing.T) {
 			w := newFixture(t)
-			w.Driver.SetBehaviours(callbackDuringCall(t, w, c.status, c.then))
-			w.Send(t, loadEvent(t, c.channel)).AssertStatus(t, c.answer)
+			w.Driver.SetBehaviours(callbackDuringCall(t, w, c.status, c.behaviour))
+			w.Send(t, loadEvent(t, c.channel)).AssertStatus(t, c.response)
 			e := w.OnlyEntry(t, ledger.Payment)
-			if e.Status != c.status || len(e.Outbox) != 1 || e.Outbox[0].Status != c.status {
-				t.Errorf("decision pay-statuses: status %s, outbox %+v", e.Status, e.Outbox)
+			if e.Status != c.status {
+				t.Errorf("decision pay-statuses: status %s, want %s", e.Status, c.status)
+			}
+			if len(e.Outbox) != 1 || e.Outbox[0].Status != c.status {
+				t.Errorf("decision pay-statuses: outbox %+v, want one notification of %s", e.Outbox, c.status)
 			}
 			w.Send(t, loadEvent(t, c.channel)).AssertStatus(t, c.repeat)
 			if calls := len(w.Driver.Calls()); calls != 1 {
-				t.Errorf("a settled payment was sent %d times", calls)
+				t.Errorf("a payment with a final status was sent %d times", calls)
 			}
 		})
 	}

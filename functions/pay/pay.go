@@ -1,12 +1,14 @@
-// Package pay is the mobile money payment: POST /mobilemoney/v1, for the web, tpe and ussd channels.
+// Package pay is the mobile money payment: POST /mobilemoney/v1, for the channels web, tpe and ussd.
 //
-// It creates one payment per order_id, whatever gets lost or repeated. Its invariant: the operator is called only under
-// a reservation that is ours, and always with the same order_id; a one-time code is never stored.
+// It creates at most one payment for each order_id, however often requests are lost or repeated. Its invariant: the
+// operator is called only under a reservation of ours, and always with the same order_id. A one-time code is never
+// stored.
 package pay
 
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"time"
 
 	"mobilegateway/shared/apigw"
@@ -20,35 +22,36 @@ import (
 	"mobilegateway/shared/payment"
 )
 
-// Method and Resource are the route of the operation as template.yaml has it.
+// Method and Resource are the route of the operation, as in template.yaml.
 const (
 	Method   = "POST"
 	Resource = "/mobilemoney/v1"
 )
 
-// Operation is the payment operation with all it needs.
+// Operation is the payment operation and its dependencies.
 type Operation struct {
 	Pipeline *operation.Pipeline
-	// CallbackKeys signs the address at which the operator reports.
-	CallbackKeys operation.CallbackKeys
-	// CallbackBaseURL is the base of that address; "" for the request's own (decision "base-url").
+	// CallbackKeys signs the URL to which the operator sends its callback.
+	CallbackKeys *callback.Keys
+	// CallbackBaseURL is the base of that URL; "" for the request's own (decision "base-url").
 	CallbackBaseURL string
-	// OutgoingPolicy is the rule for addresses that merchants choose.
+	// OutgoingPolicy restricts the URLs that merchants choose.
 	OutgoingPolicy outgoing.Policy
-	// FirstPollDelay is how long after the answer the operator is first asked for the status.
+	// FirstPollDelay is the time from the response to the first lookup at the operator.
 	FirstPollDelay time.Duration
-	// Retention is how long a payment is kept; 0: for ever.
+	// Retention is how long a payment is kept; 0 keeps it without limit.
 	Retention time.Duration
 }
 
-// Route is the operation's entry in the gateway.
+// Route returns the operation's route.
 func (o *Operation) Route() apigw.Route {
 	return apigw.Route{Method: Method, Resource: Resource, Handle: o.Handle}
 }
 
-// Handle is the flow of a payment in its seven steps. It answers 201 with the web channel's page or the terminal's
-// pending payment; the stored answer on a repeat; the operator's refusal; or a fault of the order of refusals, of the
-// order_id (409), of the merchant's amount of the day (403 POL0001) or of the operator call (502, 503, on the web channel 504).
+// Handle creates a payment in seven steps. It returns 201 with the page of the web channel or the pending payment of
+// a terminal. It replays a stored response, and returns the operator's refusal. Else it returns a fault: of the order
+// of refusals, of the order_id (409) or of the daily amount (403 POL0001). The faults of the operator call are 502
+// and 503, and 504 on the web channel.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Decode and authenticate.
 	profile, doc, err := o.Pipeline.AuthenticateAndDecode(ctx, req)
@@ -60,19 +63,23 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	if !profile.Allows("pay", params.country.Alpha2, params.capabilities.Operator) || params.merchantName != profile.Name {
+	entitled := profile.Allows(merchant.OperationPay, params.country.Alpha2, params.capabilities.Operator)
+	if !entitled || params.merchantName != profile.Name {
 		return apigw.Response{}, fault.New(fault.Forbidden)
 	}
-	// Reserve.
-	entry, ring, err := o.newEntry(ctx, profile, params)
+	// Reserve. Everything that can fail without the operator fails before anything is stored.
+	ring, err := o.CallbackKeys.Ring(ctx)
 	if err != nil {
-		return apigw.Response{}, err
+		return apigw.Response{}, fault.NewInternal(err)
 	}
+	entry := o.newEntry(params)
 	req.LogLine.SetTransactionKey(entry.ID)
 	operation.LogRouting(req, entry)
-	reservation, existing, err := o.Pipeline.Reserve(ctx, req, entry, entry.ID, partOrderID)
+	key := operation.IdempotencyKey{Value: entry.ID, Part: partOrderID}
+	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, key)
 	if err != nil && isFinalWithoutResponse(existing, entry) {
-		existing.ResponseStatus, existing.ResponseBody = statusCreated, payment.ResponseBody(existing, ledger.Pending)
+		existing.ResponseStatus = http.StatusCreated
+		existing.ResponseBody = payment.ResponseBody(existing, ledger.Pending)
 		return buildResponse(existing, params, true), nil
 	}
 	if err != nil {
@@ -85,94 +92,90 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		return apigw.Response{}, err
 	}
 	// Call the operator.
+	callbackBase := cmp.Or(o.CallbackBaseURL, req.BaseURL)
+	callbackURL := ring.PaymentURL(callbackBase, reservation.Operator, reservation.ID)
 	var response operator.PayResponse
-	response.Result = o.Pipeline.CallOperator(ctx, req, reservation, func(ctx context.Context, driver operator.Driver) operator.Result {
-		response = driver.Pay(ctx, params.operatorCall(reservation, ring.PaymentURL(cmp.Or(o.CallbackBaseURL, req.BaseURL), reservation.Operator, reservation.ID)))
-		return response.Result
-	})
-	// Settle and respond.
-	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, response.Result, o.callOutcomes(reservation, response, params))
+	response.Result = o.Pipeline.CallOperator(ctx, req, reservation,
+		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result {
+			response = driver.Pay(ctx, params.operatorCall(common, callbackURL))
+			return response.Result
+		})
+	// Record the outcome and respond.
+	outcomes := o.callOutcomes(reservation, response, params)
+	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, response.Result, outcomes)
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	return buildResponse(updated, params, false), nil
 }
 
-// callOutcomes is what is kept for each end of the call. A payment refused at once is failed, and its merchant has been
-// told by the answer; an unknown outcome is pending on a terminal, and has no page to show on the web
-// (decision "pay-unknown").
-func (o *Operation) callOutcomes(reservation *ledger.Entry, response operator.PayResponse, m *paymentParams) operation.CallOutcomes {
-	firstPollAt := o.Pipeline.Now().Add(o.FirstPollDelay)
+// callOutcomes returns what is stored for each end of the call. A payment that is refused at once is failed, and the
+// response already reports that to the merchant. An unknown outcome is pending on a terminal; on the web there is no
+// page to show (decision "pay-unknown").
+func (o *Operation) callOutcomes(
+	reservation *ledger.Entry, response operator.PayResponse, params *paymentParams,
+) operation.CallOutcomes {
+	pending := ledger.CallOutcome{Status: ledger.Pending, FirstPollAt: o.Pipeline.Now().Add(o.FirstPollDelay)}
 	outcomes := operation.CallOutcomes{
-		Done:    ledger.CallOutcome{Status: ledger.Pending, FirstPollAt: firstPollAt},
-		Refused: ledger.CallOutcome{Status: ledger.Failed},
-		Unknown: ledger.CallOutcome{Status: ledger.Pending, FirstPollAt: firstPollAt},
+		Done: pending, Refused: ledger.CallOutcome{Status: ledger.Failed}, Unknown: pending,
 	}
-	if m.channel == channelWeb {
-		outcomes.Done.ResponseStatus = statusCreated
+	outcomes.Done.ResponseStatus = http.StatusCreated
+	if params.channel == channelWeb {
 		outcomes.Done.ResponseBody = webResponseBody(response, reservation.MerchantState)
 		outcomes.Done.NotifToken = response.NotifToken
 		return outcomes
 	}
 	accepted := *reservation
 	accepted.OperatorReference = response.OperatorReference
-	outcomes.Done.ResponseStatus, outcomes.Done.ResponseBody = statusCreated, payment.ResponseBody(&accepted, ledger.Pending)
-	outcomes.Unknown.ResponseStatus, outcomes.Unknown.ResponseBody = statusCreated, payment.ResponseBody(reservation, ledger.Pending)
+	outcomes.Done.ResponseBody = payment.ResponseBody(&accepted, ledger.Pending)
+	outcomes.Unknown.ResponseStatus = http.StatusCreated
+	outcomes.Unknown.ResponseBody = payment.ResponseBody(reservation, ledger.Pending)
 	return outcomes
 }
 
-// isFinalWithoutResponse is true for the repeat of a terminal's payment that became final before its answer was stored: what the
-// answer would have been is known, and it is not sent again (decision "pay-repeat").
+// isFinalWithoutResponse reports whether this is the retry of a terminal's payment that became final before its
+// response was stored. The response can be built from the entry, and the payment is not sent again (decision
+// "pay-repeat").
 func isFinalWithoutResponse(existing, entry *ledger.Entry) bool {
-	return existing != nil && existing.Channel != channelWeb && existing.StatusFinal() && existing.ResponseStatus == 0 &&
+	return existing != nil && existing.Channel != channelWeb &&
+		existing.StatusFinal() && existing.ResponseStatus == 0 &&
 		existing.Fingerprint == entry.Fingerprint && existing.MerchantID == entry.MerchantID
 }
 
-// buildResponse makes the answer from what is stored, with the one-time code of the request in hand where a terminal's
-// payment was accepted.
-func buildResponse(e *ledger.Entry, m *paymentParams, replayed bool) apigw.Response {
+// buildResponse builds the response from the stored one. If a terminal's payment was accepted, it adds the one-time
+// code of this request.
+func buildResponse(e *ledger.Entry, params *paymentParams, replayed bool) apigw.Response {
 	response := operation.StoredResponse(e, "", replayed)
-	if m.channel != channelWeb && response.Status == statusCreated {
-		response.Body = payment.InsertOTP(response.Body, m.otp)
+	if params.channel != channelWeb && response.Status == http.StatusCreated {
+		response.Body = payment.InsertOTP(response.Body, params.otp)
 	}
 	return response
 }
 
-// newEntry is the reservation of a payment, with the keys that will sign its callback address: whatever can fail without
-// the operator fails here, before anything is stored.
-func (o *Operation) newEntry(ctx context.Context, profile *merchant.Profile, m *paymentParams) (*ledger.Entry, *callback.Ring, error) {
-	ring, err := o.CallbackKeys.Ring(ctx)
-	if err != nil {
-		return nil, nil, fault.NewInternal(err)
-	}
-	now := o.Pipeline.Now()
+// newEntry prepares the reservation of a payment.
+func (o *Operation) newEntry(params *paymentParams) *ledger.Entry {
+	country, operatorName := params.country.Alpha2, params.capabilities.Operator
 	e := &ledger.Entry{
-		Key:               ledger.Key{Kind: ledger.Payment, ID: m.orderID},
-		MerchantID:        profile.ID,
-		Merchant:          profile.Name,
-		State:             ledger.Reserved,
-		Status:            ledger.Pending,
-		CreatedAt:         now,
-		Fingerprint:       ledger.Fingerprint(m.canonical, m.country.Alpha2, m.capabilities.Operator, m.channel),
-		UpstreamKey:       m.orderID,
-		Country:           m.country.Alpha2,
-		CountryAsSent:     m.countryText,
-		Operator:          m.capabilities.Operator,
-		Channel:           m.channel,
-		Lang:              m.lang,
-		AmountMinor:       m.minor,
-		Exponent:          m.country.Exponent,
-		Currency:          m.currency,
-		AmountAsSent:      m.amountText,
-		TransactionID:     ledger.PaymentTransactionID(m.orderID),
-		MerchantState:     m.state,
-		MerchantReference: m.reference,
-		MSISDN:            m.msisdn,
-		NotifyURL:         m.notifURL,
+		Key:               ledger.Key{Kind: ledger.Payment, ID: params.orderID},
+		Fingerprint:       ledger.Fingerprint(params.canonical, country, operatorName, params.channel),
+		UpstreamKey:       params.orderID,
+		Country:           country,
+		CountryAsSent:     params.countryText,
+		Operator:          operatorName,
+		Channel:           params.channel,
+		Lang:              params.lang,
+		AmountMinor:       params.minor,
+		Exponent:          params.country.Exponent,
+		Currency:          params.currency,
+		AmountAsSent:      params.amountText,
+		TransactionID:     ledger.PaymentTransactionID(params.orderID),
+		MerchantState:     params.state,
+		MerchantReference: params.reference,
+		MSISDN:            params.msisdn,
+		NotifyURL:         params.notifURL,
 	}
-	_, e.CountsDailyAmount = profile.DailyAmountLimit(m.currency)
 	if o.Retention > 0 {
-		e.ExpireAt = now.Add(o.Retention)
+		e.ExpireAt = o.Pipeline.Now().Add(o.Retention)
 	}
-	return e, ring, nil
+	return e
 }

@@ -49,28 +49,33 @@ func TestGolden(t *testing.T) {
 }
 
 func TestCallCounts(t *testing.T) {
-	for _, channel := range []string{"web", "ussd"} {
+	forEachChannel(t, func(t *testing.T, channel string) {
 		w := newFixture(t)
 		first := w.Send(t, loadEvent(t, channel)).AssertStatus(t, 201)
 		w.AssertCallCounts(t, 1, 0, 1, 1)
 		w.Send(t, loadEvent(t, channel)).AssertRepeatOf(t, first)
 		w.AssertCallCounts(t, 2, 0, 1, 1)
-	}
+	})
 }
 
 // decision "pay-web".
 func TestWeb(t *testing.T) {
 	w := newFixture(t)
 	response := w.Send(t, webEvent(t)).AssertStatus(t, 201)
-	if response.RawJSON("status") != "201" || response.Text("message") != "OK" || response.Text("pay_token") != "pt-"+order || response.Text("notif_token") != "nt-"+order {
-		t.Errorf("decision pay-web: %s", response.Body)
-	}
-	if response.Text("payment_url") != "https://pay.example.com/page?a=1&token=pt-"+order || strings.Contains(response.Body, `\u0026`) {
-		t.Errorf("decision pay-web: payment_url %s", response.RawJSON("payment_url"))
+	for path, want := range map[string]string{
+		"status": `201`, "message": `"OK"`, "pay_token": `"pt-` + order + `"`, "notif_token": `"nt-` + order + `"`,
+		"payment_url": `"https://pay.example.com/page?a=1&token=pt-` + order + `"`,
+	} {
+		if got := response.RawJSON(path); got != want {
+			t.Errorf("decision pay-web: %s is %s, want %s", path, got, want)
+		}
 	}
 	existing := w.OnlyEntry(t, ledger.Payment)
-	if existing.Status != ledger.Pending || existing.NotifToken != "nt-"+order || !existing.DueAt.Equal(w.Clock.Now().Add(firstPoll)) {
-		t.Errorf("decision pay-poll: stored %+v", existing)
+	if existing.Status != ledger.Pending || existing.NotifToken != "nt-"+order {
+		t.Errorf("decision pay-web: stored status %s, notif_token %q", existing.Status, existing.NotifToken)
+	}
+	if !existing.DueAt.Equal(w.Clock.Now().Add(firstPoll)) {
+		t.Errorf("decision pay-poll: due at %s, want the first poll", existing.DueAt)
 	}
 }
 
@@ -80,15 +85,13 @@ func TestTerminal(t *testing.T) {
 		t.Run("decision pay-terminal: "+channel, func(t *testing.T) {
 			w := newFixture(t)
 			response := w.Send(t, loadEvent(t, channel)).AssertStatus(t, 201)
-			want := map[string]string{
-				"meta.type": "payment", "meta.source": "orange", "meta.channel": channel, "status": "pending", "amount": "1500",
-				"order-id": order, "currency": "XOF", "reference": "DemoShop", "country-code": "ci", "user_msisdn": operationtest.MSISDN,
-				"otp_code": operationtest.OTP, "date": "2096-11-21 10:00:00", "extTransaction-id": "op-" + order,
-			}
-			for path, text := range want {
-				if got := response.Text(path); got != text {
-					t.Errorf("decision pay-terminal: %s is %q, want %q", path, got, text)
-				}
+			for path, want := range map[string]string{
+				"meta.type": "payment", "meta.source": "orange", "meta.channel": channel, "status": "pending",
+				"amount": "1500", "order-id": order, "currency": "XOF", "reference": "DemoShop", "country-code": "ci",
+				"user_msisdn": operationtest.MSISDN, "otp_code": operationtest.OTP, "date": "2096-11-21 10:00:00",
+				"extTransaction-id": "op-" + order,
+			} {
+				response.AssertText(t, path, want)
 			}
 			id := response.Text("Transaction-id")
 			if len(id) != 36 || id != response.Text("intTransaction-id") || response.Text("statusDescription") == "" {
@@ -96,47 +99,71 @@ func TestTerminal(t *testing.T) {
 			}
 		})
 	}
-	t.Run("decision pay-optional-fields: no code, no field", func(t *testing.T) {
-		for _, absent := range []*operationtest.Event{ussdEvent(t).RemoveBodyPart("otp_code"), ussdEvent(t).SetBodyPart("otp_code", ""), ussdEvent(t).SetBodyPart("otp_code", nil)} {
+	t.Run("decision pay-optional-fields: without a code there is no field", func(t *testing.T) {
+		for _, absent := range []*operationtest.Event{
+			ussdEvent(t).RemoveBodyPart("otp_code"), ussdEvent(t).SetBodyPart("otp_code", ""),
+			ussdEvent(t).SetBodyPart("otp_code", nil),
+		} {
 			response := newFixture(t).Send(t, absent).AssertStatus(t, 201)
-			if response.RawJSON("otp_code") != "" {
-				t.Errorf("otp_code %s", response.RawJSON("otp_code"))
+			if got := response.RawJSON("otp_code"); got != "" {
+				t.Errorf("otp_code %s, want no field", got)
 			}
 		}
-		newFixture(t).Send(t, webEvent(t).SetBodyPart("user_msisdn", "").SetBodyPart("otp_code", "")).AssertStatus(t, 201)
+		e := webEvent(t).SetBodyPart("user_msisdn", "").SetBodyPart("otp_code", "")
+		newFixture(t).Send(t, e).AssertStatus(t, 201)
 	})
 }
 
 // decision "pay-state".
 func TestState(t *testing.T) {
 	for name, state := range map[string]string{
-		"percent escapes":     "a%20b%2Bc%2f%",
-		"HTML":                `<a href="x">&amp;</a>'`,
-		"other scripts":       "état 支払い 🎁",
-		"line separators":     "a\u2028b\u2029c",
-		"exactly 1,024 bytes": strings.Repeat("é", 512),
-		"quotes and slashes":  `"\/\\"`,
-		"what an answer has":  `,"Transaction-id":`,
-		"spaces around":       "  x  ",
+		"percent escapes":       "a%20b%2Bc%2f%",
+		"HTML":                  `<a href="x">&amp;</a>'`,
+		"other scripts":         "état 支払い 🎁",
+		"line ends and tabs":    "a\r\nb\nc\td",
+		"line separators":       "a\u2028b\u2029c\u0085d",
+		"control characters":    "\x00\x01\x1b\x7f\u009f",
+		"noncharacters":         "\ufffd\ufffe\ufeff",
+		"exactly 1,024 bytes":   strings.Repeat("é", 512),
+		"quotes and slashes":    `"\/\\"`,
+		"a part of a response":  `,"Transaction-id":`,
+		"spaces around a value": "  x  ",
 	} {
-		for _, channel := range []string{"web", "ussd"} {
-			t.Run("decision pay-state: "+name+" on "+channel, func(t *testing.T) {
-				w := newFixture(t)
-				response := w.Send(t, loadEvent(t, channel).SetBodyPart("state", state)).AssertStatus(t, 201)
-				if got := response.Text("state"); got != state {
-					t.Errorf("got %q, want %q", got, state)
-				}
-				if strings.ContainsAny(state, "<>&") && !strings.Contains(response.Body, "&amp;") {
-					t.Errorf("escaped for HTML: %s", response.Body)
-				}
-				if w.OnlyEntry(t, ledger.Payment).MerchantState != state || w.Driver.Calls()[0].Pay.State != state {
-					t.Error("decision pay-state: another state was stored or sent")
-				}
-				if channel == "ussd" && response.Text("otp_code") != operationtest.OTP {
-					t.Errorf("decision pay-otp: lost in %s", response.Body)
-				}
-			})
-		}
+		forEachChannel(t, func(t *testing.T, channel string) {
+			t.Run("decision pay-state: "+name, func(t *testing.T) { checkState(t, channel, state) })
+		})
+	}
+	for name, state := range map[string]string{
+		"a lone high surrogate": `"\ud83c"`, "a lone low surrogate": `"\udf81"`,
+	} {
+		t.Run("decision pay-state: "+name, func(t *testing.T) {
+			e := webEvent(t).SetBodyPart("state", json.RawMessage(state))
+			newFixture(t).Send(t, e).AssertError(t, 400, "SVC0002", "body")
+		})
+	}
+	t.Run("decision pay-state: the bytes count after JSON decoding", func(t *testing.T) {
+		escaped := json.RawMessage(`"` + strings.Repeat(`\u0061`, 1024) + `"`)
+		newFixture(t).Send(t, webEvent(t).SetBodyPart("state", escaped)).AssertStatus(t, 201)
+	})
+}
+
+// checkState checks that a state is the same text in the response, at the operator and in the ledger.
+func checkState(t *testing.T, channel, state string) {
+	t.Helper()
+	w := newFixture(t)
+	response := w.Send(t, loadEvent(t, channel).SetBodyPart("state", state)).AssertStatus(t, 201)
+	response.AssertText(t, "state", state)
+	if strings.ContainsAny(state, "<>&") && !strings.Contains(response.Body, "&amp;") {
+		t.Errorf("escaped for HTML: %s", response.Body)
+	}
+	if stored := w.OnlyEntry(t, ledger.Payment).MerchantState; stored != state {
+		t.Errorf("stored %q, want %q", stored, state)
+	}
+	if sent := w.Driver.Calls()[0].Pay.State; sent != state {
+		t.Errorf("sent %q to the operator, want %q", sent, state)
+	}
+	if channel == "ussd" {
+		response.AssertText(t, "otp_code", operationtest.OTP)
 	}
 }
 
@@ -150,25 +177,25 @@ func TestRouting(t *testing.T) {
 				e.SetBodyPart("currency", "USD").SetBodyPart("user_msisdn", "0812345678")
 			}
 			response := w.Send(t, e).AssertStatus(t, 201)
-			if response.Text("country-code") != sent || w.Driver.Calls()[0].Call.MCO != mcoCode {
-				t.Errorf("echo %s, sent to %s", response.Text("country-code"), w.Driver.Calls()[0].Call.MCO)
+			response.AssertText(t, "country-code", sent)
+			if got := w.Driver.Calls()[0].Call.MCO; got != mcoCode {
+				t.Errorf("MCO %s, want %s", got, mcoCode)
 			}
 		})
 	}
-	for sent, used := range map[string]string{"fr": "fr", "FR": "fr", "en": "en", "pt": "en", "XX": "en"} {
-		t.Run("decision pay-lang: "+sent, func(t *testing.T) {
+	for lang, used := range map[string]string{"fr": "fr", "FR": "fr", "en": "en", "pt": "en", "XX": "en"} {
+		t.Run("decision pay-lang: "+lang, func(t *testing.T) {
 			w := newFixture(t)
-			w.Send(t, webEvent(t).SetHeader("lang", sent)).AssertStatus(t, 201)
-			if got := w.Driver.Calls()[0].Pay.Lang; got != used || w.OnlyEntry(t, ledger.Payment).Lang != used {
-				t.Errorf("lang %s, want %s", got, used)
+			w.Send(t, webEvent(t).SetHeader("lang", lang)).AssertStatus(t, 201)
+			sent, stored := w.Driver.Calls()[0].Pay.Lang, w.OnlyEntry(t, ledger.Payment).Lang
+			if sent != used || stored != used {
+				t.Errorf("sent %s, stored %s; want %s", sent, stored, used)
 			}
 		})
 	}
-	t.Run("decision pay-terminal: mno-name in any case, answered in lower case", func(t *testing.T) {
+	t.Run("decision pay-terminal: mno-name in any case, returned in lower case", func(t *testing.T) {
 		response := newFixture(t).Send(t, ussdEvent(t).SetHeader("mno-name", "MTN")).AssertStatus(t, 201)
-		if response.Text("meta.source") != "mtn" {
-			t.Errorf("source %s", response.Text("meta.source"))
-		}
+		response.AssertText(t, "meta.source", "mtn")
 	})
 }
 
@@ -177,15 +204,14 @@ func TestPurchaser(t *testing.T) {
 	for _, number := range []string{"0709998877", "2250709998877", "+2250709998877", "002250709998877"} {
 		t.Run("decision pay-terminal: user_msisdn "+number, func(t *testing.T) {
 			response := newFixture(t).Send(t, ussdEvent(t).SetBodyPart("user_msisdn", number)).AssertStatus(t, 201)
-			if got := response.Text("user_msisdn"); got != number {
-				t.Errorf("echo %s", got)
-			}
+			response.AssertText(t, "user_msisdn", number)
 		})
 	}
 	t.Run("decision pay-terminal: optional on the web", func(t *testing.T) {
 		w := newFixture(t)
 		w.Send(t, webEvent(t)).AssertStatus(t, 201)
-		w.Send(t, webEvent(t).SetBodyPart("order_id", "DemoShop_2").SetBodyPart("user_msisdn", operationtest.MSISDN)).AssertStatus(t, 201)
+		e := orderEvent(t, "DemoShop_2").SetBodyPart("user_msisdn", operationtest.MSISDN)
+		w.Send(t, e).AssertStatus(t, 201)
 		if got := w.Driver.Calls()[1].Pay.MSISDN; got != operationtest.MSISDN {
 			t.Errorf("sent %s", got)
 		}
@@ -199,14 +225,17 @@ func TestAmounts(t *testing.T) {
 		minor                           int64 // 0: refused
 	}{
 		{"CI", "XOF", `1500`, "1500", 1500}, {"SN", "XOF", `"1500.00"`, "1500.00", 1500}, {"BF", "XOF", `1.5`, "", 0},
-		{"CM", "XAF", `"100"`, "100", 100}, {"TN", "TND", `1.250`, "1.250", 1250}, {"TN", "TND", `1.2501`, "", 0},
-		{"CD", "USD", `15`, "15", 1500}, {"CD", "USD", `"0.15"`, "0.15", 15}, {"CD", "USD", `0.155`, "", 0}, {"CD", "USD", `0.00`, "", 0},
+		{"CM", "XAF", `"100"`, "100", 100},
+		{"TN", "TND", `1.250`, "1.250", 1250}, {"TN", "TND", `1.2501`, "", 0},
+		{"CD", "USD", `15`, "15", 1500}, {"CD", "USD", `"0.15"`, "0.15", 15},
+		{"CD", "USD", `0.155`, "", 0}, {"CD", "USD", `0.00`, "", 0},
 		{"CI", "XOF", `-1`, "", 0}, {"CI", "XOF", `1e3`, "", 0}, {"CI", "XOF", `1234567890123`, "", 0},
 	}
 	for _, c := range cases {
 		t.Run("decision amount-form: "+c.country+" "+c.amount, func(t *testing.T) {
 			w := newFixture(t)
-			e := ussdEvent(t).SetHeader("country-code", c.country).SetHeader("channel", "tpe").SetBodyPart("currency", c.currency).SetBodyPart("amount", json.RawMessage(c.amount))
+			e := loadEvent(t, "ussd").SetHeader("country-code", c.country).SetHeader("channel", "tpe").
+				SetBodyPart("currency", c.currency).SetBodyPart("amount", json.RawMessage(c.amount))
 			response := w.Send(t, e.SetBodyPart("user_msisdn", purchaserNumbers[c.country]))
 			if c.minor == 0 {
 				response.AssertError(t, 400, "SVC0002", "amount")
@@ -214,24 +243,29 @@ func TestAmounts(t *testing.T) {
 				return
 			}
 			response.AssertStatus(t, 201)
-			if got := w.OnlyEntry(t, ledger.Payment).AmountMinor; got != c.minor || response.Text("amount") != c.echo {
-				t.Errorf("%d minor units, echo %s", got, response.RawJSON("amount"))
+			response.AssertText(t, "amount", c.echo)
+			if got := w.OnlyEntry(t, ledger.Payment).AmountMinor; got != c.minor {
+				t.Errorf("%d minor units, want %d", got, c.minor)
 			}
 		})
 	}
 }
 
-// purchaserNumbers are purchasers' by country.
+// purchaserNumbers has a valid number for each country.
 var purchaserNumbers = map[string]string{
 	"CI": "0701020304", "CD": "0812345678", "CM": "650000000", "SN": "770000000", "TN": "20000000", "BF": "70000000",
 }
 
-// decision "base-url": operators may be given another base than merchants see.
+// decision "base-url": operators may get another base URL than merchants.
 func TestCallbackBase(t *testing.T) {
 	w := operationtest.New(t)
-	operation := &pay.Operation{Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, FirstPollDelay: firstPoll, CallbackBaseURL: "https://operators.example.com"}
+	operation := &pay.Operation{
+		Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, FirstPollDelay: firstPoll,
+		CallbackBaseURL: "https://operators.example.com",
+	}
 	response := w.Serve("pay", operation.Route()).Send(t, webEvent(t)).AssertStatus(t, 201)
-	if got := w.Driver.Calls()[0].Pay.NotifyURL; !strings.HasPrefix(got, "https://operators.example.com/callbacks/v1/payments/orange/"+order+"/") {
+	want := "https://operators.example.com/callbacks/v1/payments/orange/" + order + "/"
+	if got := w.Driver.Calls()[0].Pay.NotifyURL; !strings.HasPrefix(got, want) {
 		t.Errorf("decision base-url: callback %s", got)
 	}
 	if strings.Contains(response.Body, "operators.example.com") {
@@ -241,30 +275,32 @@ func TestCallbackBase(t *testing.T) {
 
 // decision "pay-notif-url".
 func TestNotifURL(t *testing.T) {
-	t.Run("decision pay-notif-url: the body's", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, webEvent(t)).AssertStatus(t, 201)
-		if got := w.OnlyEntry(t, ledger.Payment).NotifyURL; got != "https://shop.example.com/notify" {
-			t.Errorf("notif_url %s", got)
-		}
-	})
-	t.Run("decision pay-notif-url: the provisioned one", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, webEvent(t).RemoveBodyPart("notif_url")).AssertStatus(t, 201)
-		if got := w.OnlyEntry(t, ledger.Payment).NotifyURL; got != "https://shop.example.com/provisioned" {
-			t.Errorf("notif_url %s", got)
-		}
-	})
+	for name, c := range map[string]struct {
+		event *operationtest.Event
+		want  string
+	}{
+		"the body's":          {webEvent(t), "https://shop.example.com/notify"},
+		"the provisioned one": {webEvent(t).RemoveBodyPart("notif_url"), "https://shop.example.com/provisioned"},
+	} {
+		t.Run("decision pay-notif-url: "+name, func(t *testing.T) {
+			w := newFixture(t)
+			w.Send(t, c.event).AssertStatus(t, 201)
+			if got := w.OnlyEntry(t, ledger.Payment).NotifyURL; got != c.want {
+				t.Errorf("notif_url %s, want %s", got, c.want)
+			}
+		})
+	}
 	t.Run("decision pay-notif-url: neither", func(t *testing.T) {
-		e := webEvent(t).SetHeader("Authorization", operationtest.OtherToken).SetHeader("mno-name", "sandbox").SetBodyPart("order_id", "OtherShop_1").RemoveBodyPart("notif_url")
+		e := orderEvent(t, "OtherShop_1").SetHeader("Authorization", operationtest.OtherToken).
+			SetHeader("mno-name", "sandbox").RemoveBodyPart("notif_url")
 		newFixture(t).Send(t, e).AssertError(t, 400, "SVC0002", "notif_url")
 	})
-	t.Run("decision callbacks: the operator is given ours", func(t *testing.T) {
+	t.Run("decision callbacks: the operator gets the gateway's URL", func(t *testing.T) {
 		w := newFixture(t)
 		w.Send(t, webEvent(t)).AssertStatus(t, 201)
-		got := w.Driver.Calls()[0].Pay.NotifyURL
-		if !strings.HasPrefix(got, operationtest.BaseURL+"/callbacks/v1/payments/orange/"+order+"/") {
-			t.Errorf("callback %s", got)
+		want := operationtest.BaseURL + "/callbacks/v1/payments/orange/" + order + "/"
+		if got := w.Driver.Calls()[0].Pay.NotifyURL; !strings.HasPrefix(got, want) {
+			t.Errorf("callback %s, want %s and a token", got, want)
 		}
 	})
 }

@@ -9,24 +9,19 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// leaseDuration is longer than any reservation lives.
-const leaseDuration = time.Minute
-
 // decision "pay-repeat" and "fingerprint".
 func TestRepeat(t *testing.T) {
-	for name, change := range map[string]func(*operationtest.Event) *operationtest.Event{
-		"the same": func(e *operationtest.Event) *operationtest.Event { return e },
-		"another case of names": func(e *operationtest.Event) *operationtest.Event {
-			return e.SetHeader("mno-name", "ORANGE").SetHeader("country-code", "CI")
-		},
-		"another language":       func(e *operationtest.Event) *operationtest.Event { return e.SetHeader("lang", "en") },
-		"another unknown header": func(e *operationtest.Event) *operationtest.Event { return e.SetHeader("X-Trace", "2") },
+	for name, e := range map[string]*operationtest.Event{
+		"the same":               webEvent(t),
+		"another case of names":  webEvent(t).SetHeader("mno-name", "ORANGE").SetHeader("country-code", "CI"),
+		"another language":       webEvent(t).SetHeader("lang", "en"),
+		"another unknown header": webEvent(t).SetHeader("X-Trace", "2"),
 	} {
 		t.Run("decision pay-repeat: "+name+" replays", func(t *testing.T) {
 			w := newFixture(t)
 			first := w.Send(t, webEvent(t)).AssertStatus(t, 201)
 			w.Clock.Advance(time.Hour)
-			w.Send(t, change(webEvent(t))).AssertRepeatOf(t, first)
+			w.Send(t, e).AssertRepeatOf(t, first)
 			w.AssertSingleEffect(t, expectedEffect, 1)
 		})
 	}
@@ -45,15 +40,13 @@ func TestRepeat(t *testing.T) {
 			w.Send(t, webEvent(t)).AssertStatus(t, 201)
 			response := w.Send(t, e)
 			response.AssertError(t, 409, "SVC0005", order, "order_id")
-			if response.Header["Retry-After"] != "" {
-				t.Errorf("Retry-After %s", response.Header["Retry-After"])
-			}
+			response.AssertHeader(t, "Retry-After", "")
 			w.AssertSingleEffect(t, expectedEffect, 1)
 		})
 	}
 }
 
-// decision "fingerprint": each part of the routing decides alone; the country stands in TestRepeat.
+// decision "fingerprint": each part of the routing changes the fingerprint; TestRepeat covers the country.
 func TestFingerprint(t *testing.T) {
 	for header, value := range map[string]string{"channel": "tpe", "mno-name": "mtn"} {
 		t.Run("decision fingerprint: another "+header+" with the same body", func(t *testing.T) {
@@ -67,7 +60,7 @@ func TestFingerprint(t *testing.T) {
 
 // decision "pay-otp".
 func TestOTP(t *testing.T) {
-	t.Run("decision pay-otp: a replay echoes the code in hand", func(t *testing.T) {
+	t.Run("decision pay-otp: a replay echoes the code of its own request", func(t *testing.T) {
 		w := newFixture(t)
 		first := w.Send(t, ussdEvent(t)).AssertStatus(t, 201)
 		for _, code := range []string{"111222", ""} {
@@ -76,49 +69,52 @@ func TestOTP(t *testing.T) {
 				e.RemoveBodyPart("otp_code")
 			}
 			again := w.Send(t, e).AssertStatus(t, 201)
-			if again.Text("otp_code") != code || again.Header["Idempotent-Replayed"] != "true" || again.Text("Transaction-id") != first.Text("Transaction-id") {
-				t.Errorf("replay with %q: %s", code, again.Body)
-			}
+			again.AssertText(t, "otp_code", code)
+			again.AssertText(t, "Transaction-id", first.Text("Transaction-id"))
+			again.AssertHeader(t, "Idempotent-Replayed", "true")
 		}
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 	t.Run("decision pay-otp: sent to the operator, stored nowhere", func(t *testing.T) {
 		w := newFixture(t)
 		w.Send(t, ussdEvent(t)).AssertStatus(t, 201)
-		if w.Driver.Calls()[0].Pay.OTP != operationtest.OTP || strings.Contains(string(w.OnlyEntry(t, ledger.Payment).ResponseBody), "otp") {
-			t.Error("not sent, or stored")
+		if sent := w.Driver.Calls()[0].Pay.OTP; sent != operationtest.OTP {
+			t.Errorf("the operator gets the code %q", sent)
+		}
+		if stored := string(w.OnlyEntry(t, ledger.Payment).ResponseBody); strings.Contains(stored, "otp") {
+			t.Errorf("the code is stored: %s", stored)
 		}
 	})
 	t.Run("decision pay-otp: unused on the web", func(t *testing.T) {
 		w := newFixture(t)
 		response := w.Send(t, webEvent(t).SetBodyPart("otp_code", operationtest.OTP)).AssertStatus(t, 201)
 		if strings.Contains(response.Body, "otp") || w.Driver.Calls()[0].Pay.OTP != "" {
-			t.Errorf("used: %s", response.Body)
+			t.Errorf("the code is used: %s", response.Body)
 		}
 	})
 	t.Run("decision pay-otp: with HTML in it", func(t *testing.T) {
 		response := newFixture(t).Send(t, ussdEvent(t).SetBodyPart("otp_code", `<&"\`)).AssertStatus(t, 201)
-		if response.Text("otp_code") != `<&"\` {
-			t.Errorf("echo %s", response.RawJSON("otp_code"))
-		}
+		response.AssertText(t, "otp_code", `<&"\`)
 	})
 	t.Run("decision pay-otp: not in a refusal", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.RefuseFinally("POL1000"))
 		if response := w.Send(t, ussdEvent(t)); strings.Contains(response.Body, "otp") {
-			t.Errorf("told: %s", response.Body)
+			t.Errorf("the refusal contains the code: %s", response.Body)
 		}
 	})
 }
 
 // decision "pay-unknown".
 func TestUnknownOutcome(t *testing.T) {
-	t.Run("decision pay-unknown: a terminal is answered 201 pending, never sent again", func(t *testing.T) {
+	t.Run("decision pay-unknown: a terminal gets 201 pending, and it is never sent again", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
 		first := w.Send(t, ussdEvent(t)).AssertStatus(t, 201)
-		if first.Text("status") != "pending" || first.RawJSON("extTransaction-id") != `""` || first.Text("otp_code") != operationtest.OTP {
-			t.Errorf("answer %s", first.Body)
+		first.AssertText(t, "status", "pending")
+		first.AssertText(t, "otp_code", operationtest.OTP)
+		if reference := first.RawJSON("extTransaction-id"); reference != `""` {
+			t.Errorf("extTransaction-id %s, want an empty text", reference)
 		}
 		existing := w.OnlyEntry(t, ledger.Payment)
 		if existing.State != ledger.Unknown || !existing.DueAt.Equal(w.Clock.Now().Add(firstPoll)) {
@@ -127,15 +123,11 @@ func TestUnknownOutcome(t *testing.T) {
 		w.Send(t, ussdEvent(t)).AssertRepeatOf(t, first)
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
-	t.Run("decision pay-unknown: the web is answered 504, and may retry", func(t *testing.T) {
+	t.Run("decision pay-unknown: the web gets 504, and may retry", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseResponse, operationtest.RespondUnavailable)
 		for range 2 {
-			response := w.Send(t, webEvent(t))
-			response.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
-			if response.Header["Retry-After"] == "" {
-				t.Error("no Retry-After")
-			}
+			w.Send(t, webEvent(t)).AssertUnknown(t)
 		}
 		first := w.Send(t, webEvent(t)).AssertStatus(t, 201)
 		w.Send(t, webEvent(t)).AssertRepeatOf(t, first)
@@ -147,8 +139,11 @@ func TestUnknownOutcome(t *testing.T) {
 		first := w.Send(t, ussdEvent(t))
 		first.AssertError(t, 403, "POL1000")
 		existing := w.OnlyEntry(t, ledger.Payment)
-		if existing.Status != ledger.Failed || len(existing.Outbox) != 0 || existing.State != ledger.Refused {
-			t.Errorf("stored %+v", existing)
+		if existing.Status != ledger.Failed || existing.State != ledger.Refused {
+			t.Errorf("state %s, status %s; want refused, failed", existing.State, existing.Status)
+		}
+		if len(existing.Outbox) != 0 {
+			t.Errorf("the merchant has the response and is notified too: %+v", existing.Outbox)
 		}
 		w.Send(t, ussdEvent(t)).AssertRepeatOf(t, first)
 		w.Send(t, ussdEvent(t).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
@@ -158,7 +153,7 @@ func TestUnknownOutcome(t *testing.T) {
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
 		w.Send(t, webEvent(t)).AssertStatus(t, 504)
 		w.Clock.Advance(24 * time.Hour)
-		w.Send(t, webEvent(t)).AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
+		w.Send(t, webEvent(t)).AssertUnknown(t)
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 	t.Run("decision pay-unknown: another body while unknown", func(t *testing.T) {
@@ -167,7 +162,7 @@ func TestUnknownOutcome(t *testing.T) {
 		w.Send(t, webEvent(t)).AssertStatus(t, 504)
 		w.Send(t, webEvent(t).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
 	})
-	t.Run("decision pay-unknown: a callback settled it meanwhile", func(t *testing.T) {
+	t.Run("decision pay-unknown: a callback ended it in the meantime", func(t *testing.T) {
 		w := newFixture(t)
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
 		w.Send(t, webEvent(t)).AssertStatus(t, 504)
@@ -184,7 +179,8 @@ func TestReleased(t *testing.T) {
 	for _, channel := range []string{"web", "ussd"} {
 		t.Run("decision released: the same request takes over on "+channel, func(t *testing.T) {
 			w := newFixture(t)
-			w.Driver.SetBehaviours(operationtest.RespondUnavailable, operationtest.RejectCredentials, operationtest.RejectRequest("SVC0002", "x"))
+			w.Driver.SetBehaviours(operationtest.RespondUnavailable, operationtest.RejectCredentials,
+				operationtest.RejectRequest("SVC0002", "x"))
 			w.Send(t, loadEvent(t, channel)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 			w.Send(t, loadEvent(t, channel).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
 			w.Send(t, loadEvent(t, channel)).AssertError(t, 502, "SVC0001", "PDK_SMSW_0002")

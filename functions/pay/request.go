@@ -1,26 +1,23 @@
 package pay
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
-	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/msisdn"
-	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
 	"mobilegateway/shared/strictjson"
+	"mobilegateway/shared/validate"
 )
 
-const (
-	statusCreated = 201
-	channelWeb    = "web"
-)
+const channelWeb = "web"
 
 // The message parts of a payment request, in the specification's order: headers, then body.
 const (
@@ -40,18 +37,19 @@ const (
 	partState     = "state"
 )
 
-// The limits: the specification's (order_id, reference) in characters, the decisions' (state) in bytes, ours (the rest).
+// The limits, in characters if the name does not say bytes. The specification sets those of order_id and reference,
+// and a decision that of state; the others are ours.
 const (
-	maxOrder     = 30
-	maxReference = 30
-	maxState     = 1024
-	maxURL       = 2048
-	maxMSISDN    = 20
-	maxOTP       = 32
-	langLength   = 2
+	maxOrderLength     = 30
+	maxReferenceLength = 30
+	maxStateBytes      = 1024
+	maxURLLength       = 2048
+	maxMSISDNLength    = 20
+	maxOTPLength       = 32
+	langLength         = 2
 )
 
-// paymentParams is a payment request that broke no rule.
+// paymentParams is a valid payment request.
 type paymentParams struct {
 	capabilities operator.Capabilities
 	country      market.Country
@@ -73,52 +71,50 @@ type paymentParams struct {
 	canonical    []byte
 }
 
-// readParams validates headers and body in the specification's order; the first fault found is returned.
-func (o *Operation) readParams(req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile) (*paymentParams, error) {
-	m := &paymentParams{}
-	m.readRouting(req, doc)
-	m.currency = operation.RequireOneOf(doc, partCurrency, []string{m.country.Currency})
-	m.readOrder(doc)
-	m.readAmount(doc)
-	m.returnURL = o.readReturnURL(doc, partReturnURL)
-	m.cancelURL = o.readReturnURL(doc, partCancelURL)
-	m.notifURL = o.readNotificationURL(doc, profile)
-	m.reference = doc.Text(partReference, maxReference)
-	m.readPurchaser(req, doc)
-	m.state = doc.Text(partState, maxState)
-	if len(m.state) > maxState {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, partState))
-	}
+// readParams validates the headers and the body in the specification's order, and returns the first fault.
+func (o *Operation) readParams(
+	req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile,
+) (*paymentParams, error) {
+	p := &paymentParams{}
+	p.readRouting(req, doc)
+	p.currency = validate.RequiredOneOf(doc, partCurrency, p.country.Currency)
+	p.readOrderID(doc)
+	p.readAmount(doc)
+	p.returnURL = o.readReturnURL(doc, partReturnURL)
+	p.cancelURL = o.readReturnURL(doc, partCancelURL)
+	p.notifURL = o.readNotificationURL(doc, profile)
+	p.reference = doc.Text(partReference, maxReferenceLength)
+	p.readPurchaser(req, doc)
+	p.state = doc.UnicodeText(partState, maxStateBytes)
 	if f := doc.FirstFault(); f != nil {
 		return nil, f
 	}
-	m.canonical = doc.Canonical(partOTP)
-	return m, nil
+	p.canonical = doc.Canonical(partOTP)
+	return p, nil
 }
 
-// readRouting reads the routing headers. An operator is one of the valid values only where it serves the country, and a
-// channel only where the operator has it.
-func (m *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader) {
-	name := operation.RequiredHeader(req, doc, partOperator)
-	m.countryText = req.Header(partCountry) // looked at ahead of its turn, judged in its turn
-	m.country, _ = market.ByAlpha2(m.countryText)
-	m.capabilities, _ = operator.FindCapabilities(name)
-	operation.CheckOneOf(doc, partOperator, strings.ToLower(name), operatorsServing(m.country))
-	operation.RequiredHeader(req, doc, partCountry)
-	operation.CheckOneOf(doc, partCountry, strings.ToUpper(m.countryText), market.Alpha2s())
-	m.channel = operation.RequiredHeader(req, doc, partChannel)
-	operation.CheckOneOf(doc, partChannel, m.channel, m.capabilities.Channels)
-	lang := operation.RequiredHeader(req, doc, partLang)
+// readRouting reads the routing headers. Only the operators that serve the country are valid, and only the channels
+// that the operator has.
+func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader) {
+	name := validate.RequiredHeader(req, doc, partOperator)
+	p.countryText = req.Header(partCountry) // the operator's check needs it before its own turn
+	p.country, _ = market.ByAlpha2(p.countryText)
+	p.capabilities, _ = operator.FindCapabilities(name)
+	validate.OneOf(doc, partOperator, strings.ToLower(name), operatorsServing(p.country))
+	validate.RequiredHeader(req, doc, partCountry)
+	validate.OneOf(doc, partCountry, strings.ToUpper(p.countryText), market.Alpha2s())
+	p.channel = validate.RequiredHeaderOneOf(req, doc, partChannel, p.capabilities.Channels...)
+	lang := validate.RequiredHeader(req, doc, partLang)
 	if lang != "" && (len(lang) != langLength || !consistsOf(lang, isLetter)) {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, partLang))
 	}
-	m.lang = "en"
+	p.lang = "en"
 	if strings.EqualFold(lang, "fr") {
-		m.lang = "fr"
+		p.lang = "fr"
 	}
 }
 
-// operatorsServing lists the operators that serve a country; all of them while the country is not known.
+// operatorsServing lists the operators that serve a country, or all operators if the country is not known.
 func operatorsServing(country market.Country) []string {
 	return slices.DeleteFunc(operator.Names(), func(name string) bool {
 		capabilities, _ := operator.FindCapabilities(name)
@@ -126,17 +122,18 @@ func operatorsServing(country market.Country) []string {
 	})
 }
 
-// readOrder reads order_id, <MerchantName>_<ID> with a numeric ID, and finds whose it says it is (decision "pay-order-id").
-func (m *paymentParams) readOrder(doc *strictjson.Reader) {
-	m.orderID = doc.Text(partOrderID, maxOrder)
-	name, number, _ := strings.Cut(m.orderID, "_")
-	if m.orderID != "" && (!consistsOf(name, isLetterOrDigit) || !consistsOf(number, isDigit)) {
+// readOrderID reads order_id, <MerchantName>_<ID> with a numeric ID, and the merchant's name in it (decision
+// "pay-order-id").
+func (p *paymentParams) readOrderID(doc *strictjson.Reader) {
+	p.orderID = doc.Text(partOrderID, maxOrderLength)
+	name, number, _ := strings.Cut(p.orderID, "_")
+	if p.orderID != "" && (!consistsOf(name, isLetterOrDigit) || !consistsOf(number, isDigit)) {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, partOrderID))
 	}
-	m.merchantName = name
+	p.merchantName = name
 }
 
-// consistsOf tells whether a text is not empty and every byte of it is of a class.
+// consistsOf reports whether a text is not empty and all its bytes are allowed.
 func consistsOf(text string, allowed func(byte) bool) bool {
 	return text != "" && !slices.ContainsFunc([]byte(text), func(c byte) bool { return !allowed(c) })
 }
@@ -145,41 +142,41 @@ func isDigit(c byte) bool         { return '0' <= c && c <= '9' }
 func isLetter(c byte) bool        { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isLetterOrDigit(c byte) bool { return isDigit(c) || isLetter(c) }
 
-func (m *paymentParams) readAmount(doc *strictjson.Reader) {
-	m.amountText, _ = doc.Number(partAmount)
-	if m.amountText == "" {
+func (p *paymentParams) readAmount(doc *strictjson.Reader) {
+	p.amountText, _ = doc.Number(partAmount)
+	if p.amountText == "" {
 		return
 	}
 	var err error
-	m.minor, err = money.Parse(m.amountText, m.country.Exponent)
+	p.minor, err = money.Parse(p.amountText, p.country.Exponent)
 	if err != nil {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, partAmount))
 	}
 }
 
-// readPurchaser reads the number, which terminals must give, and the one-time code by the operator's rule
-// (decision "pay-otp"). On the web channel a code is unused and not read.
-func (m *paymentParams) readPurchaser(req *apigw.Request, doc *strictjson.Reader) {
+// readPurchaser reads the purchaser's number, which a terminal must send, and the one-time code by the operator's rule
+// (decision "pay-otp"). The web channel has no use for a code and does not read it.
+func (p *paymentParams) readPurchaser(req *apigw.Request, doc *strictjson.Reader) {
 	var present bool
-	m.msisdn, present = optionalText(doc, partMSISDN, maxMSISDN)
-	req.LogLine.SetMSISDN(m.msisdn)
-	isTerminal := m.channel != channelWeb
+	p.msisdn, present = optionalText(doc, partMSISDN, maxMSISDNLength)
+	req.LogLine.SetMSISDN(p.msisdn)
+	isTerminal := p.channel != channelWeb
 	if !present && isTerminal {
 		doc.RecordFault(fault.ForPart(fault.MissingPart, partMSISDN))
 	}
-	if _, err := msisdn.Parse(m.msisdn, m.country); present && err != nil {
+	if _, err := msisdn.Parse(p.msisdn, p.country); present && err != nil {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, partMSISDN))
 	}
-	if !isTerminal || m.capabilities.OTPRule == operator.OTPUnused {
+	if !isTerminal || p.capabilities.OTPRule == operator.OTPUnused {
 		return
 	}
-	m.otp, present = optionalText(doc, partOTP, maxOTP)
-	if !present && m.capabilities.OTPRule == operator.OTPRequired {
+	p.otp, present = optionalText(doc, partOTP, maxOTPLength)
+	if !present && p.capabilities.OTPRule == operator.OTPRequired {
 		doc.RecordFault(fault.ForPart(fault.MissingPart, partOTP))
 	}
 }
 
-// optionalText reads a text that counts as absent where it is empty (decision "unknown-fields").
+// optionalText reads a text; an empty one counts as absent (decision "unknown-fields").
 func optionalText(doc *strictjson.Reader, part string, maxLength int) (text string, present bool) {
 	if doc.IsEmptyText(part) {
 		return "", false
@@ -187,19 +184,19 @@ func optionalText(doc *strictjson.Reader, part string, maxLength int) (text stri
 	return doc.OptionalText(part, maxLength)
 }
 
-// readReturnURL reads a page address to which the customer's browser is sent.
+// readReturnURL reads the URL of a page to which the customer's browser is redirected.
 func (o *Operation) readReturnURL(doc *strictjson.Reader, part string) string {
-	text := doc.Text(part, maxURL)
+	text := doc.Text(part, maxURLLength)
 	if text != "" && outgoing.CheckReturnURL(text, o.OutgoingPolicy) != nil {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, part))
 	}
 	return text
 }
 
-// readNotificationURL is the merchant's notification address: the body's, on a registered host, else the provisioned one
-// (decision "pay-notif-url").
+// readNotificationURL returns the merchant's notification URL: the body's, on a registered host, else the provisioned
+// one (decision "pay-notif-url").
 func (o *Operation) readNotificationURL(doc *strictjson.Reader, profile *merchant.Profile) string {
-	text, present := doc.OptionalText(partNotifURL, maxURL)
+	text, present := doc.OptionalText(partNotifURL, maxURLLength)
 	if !present {
 		text = profile.NotifURL
 	}
@@ -207,34 +204,32 @@ func (o *Operation) readNotificationURL(doc *strictjson.Reader, profile *merchan
 		doc.RecordFault(fault.ForPart(fault.MissingPart, partNotifURL))
 		return ""
 	}
-	if present && outgoing.CheckNotificationURL(text, profile.NotificationPolicy(o.OutgoingPolicy.AllowLoopback)) != nil {
+	policy := profile.NotificationPolicy(o.OutgoingPolicy.AllowLoopback)
+	if present && outgoing.CheckNotificationURL(text, policy) != nil {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, partNotifURL))
 	}
 	return text
 }
 
-// operatorCall is the payment as the operator's driver gets it.
-func (m *paymentParams) operatorCall(reservation *ledger.Entry, callbackURL string) operator.PayCall {
+// operatorCall builds the call of the operator's driver.
+func (p *paymentParams) operatorCall(common operator.Call, callbackURL string) operator.PayCall {
 	return operator.PayCall{
-		Call: operator.Call{
-			Operator: reservation.Operator, AccountID: reservation.Account, IdempotencyKey: reservation.UpstreamKey,
-			MCO: m.country.MCO, Country: reservation.Country, MayRepeat: reservation.EverUnknown,
-		},
-		Channel:   m.channel,
-		Lang:      m.lang,
-		Amount:    m.amountText,
-		Currency:  m.currency,
-		ReturnURL: m.returnURL,
-		CancelURL: m.cancelURL,
+		Call:      common,
+		Channel:   p.channel,
+		Lang:      p.lang,
+		Amount:    p.amountText,
+		Currency:  p.currency,
+		ReturnURL: p.returnURL,
+		CancelURL: p.cancelURL,
 		NotifyURL: callbackURL,
-		Reference: m.reference,
-		MSISDN:    m.msisdn,
-		OTP:       m.otp,
-		State:     m.state,
+		Reference: p.reference,
+		MSISDN:    p.msisdn,
+		OTP:       p.otp,
+		State:     p.state,
 	}
 }
 
-// webResponse is the web channel's answer as the specification writes it (decision "pay-web").
+// webResponse is the response on the web channel, in the order of the specification (decision "pay-web").
 type webResponse struct {
 	Status     int    `json:"status"`
 	Message    string `json:"message"`
@@ -246,7 +241,7 @@ type webResponse struct {
 
 func webResponseBody(response operator.PayResponse, state string) []byte {
 	return strictjson.Marshal(webResponse{
-		Status:     statusCreated,
+		Status:     http.StatusCreated,
 		Message:    "OK",
 		PayToken:   response.PayToken,
 		PaymentURL: response.PaymentURL,

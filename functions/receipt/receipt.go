@@ -13,7 +13,6 @@ import (
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/strictjson"
 )
@@ -35,7 +34,7 @@ const (
 
 // ReceiptHandler takes delivery receipts in.
 type ReceiptHandler struct {
-	Verifier operation.CallbackVerifier
+	Verifier *callback.Keys
 	Book     *ledger.Book
 	Now      func() time.Time
 }
@@ -49,7 +48,7 @@ func (i *ReceiptHandler) Route() apigw.Route {
 // one; 400 for one that cannot be read; 503 where it could not be committed, so that the operator comes again.
 func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, id := req.Params["operator"], req.Params["requestId"]
-	if err := operation.VerifyCallback(ctx, req, i.Verifier, callback.ReceiptPath(name, id)); err != nil {
+	if err := i.Verifier.VerifyRequest(ctx, req, callback.ReceiptPath(name, id)); err != nil {
 		return apigw.Response{}, err
 	}
 	req.LogLine.SetTransactionKey(id)
@@ -57,7 +56,7 @@ func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	entry, err := operation.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.SMS, ID: id})
+	entry, err := callback.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.SMS, ID: id})
 	if err != nil {
 		return apigw.Response{}, err
 	}
@@ -70,7 +69,7 @@ func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.
 	if err == nil {
 		req.LogLine.SetOutcome(string(updated.Status))
 	}
-	return operation.CallbackResponse(err)
+	return callback.Response(err)
 }
 
 // applyStatuses applies the statuses in their order and tells whether one of them was news.

@@ -85,7 +85,7 @@ func TestNotificationDelivered(t *testing.T) {
 // From the request to "told" a payment costs four writes: reserve, settle, final, told.
 func TestWriteCount(t *testing.T) {
 	s := newFixture(t)
-	inbox := &notif.CallbackHandler{Verifier: s.CallbackKeys, Book: s.Book, Reconciler: s.Reconciler, ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: s.Clock.Now}
+	inbox := &notif.CallbackHandler{Verifier: s.CallbackKeys, Book: s.Book, Reconciler: s.Reconciler, DailyAmounts: s.Pipeline.DailyAmounts, ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: s.Clock.Now}
 	s.Serve("notif", inbox.Route())
 	ctx := s.InvocationContext(t, timeout)
 

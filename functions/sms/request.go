@@ -1,25 +1,24 @@
 package sms
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
-	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/msisdn"
-	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
 	"mobilegateway/shared/smstext"
 	"mobilegateway/shared/strictjson"
+	"mobilegateway/shared/validate"
 )
 
-// What the specification fixes.
+// The values that the specification fixes.
 const (
-	statusCreated        = 201
 	recipientAddress     = "acr:X-Operator-ISE2"
 	resourceType         = "SMS_OSM"
 	maxMessageCharacters = 160 // decoded characters
@@ -46,15 +45,15 @@ const (
 
 // The limits of the texts, in characters.
 const (
-	maxAddress       = 255 // senderAddress too: one that is too long is told as an address
-	maxSenderName    = 11
-	maxIdentifier    = 255
-	maxURL           = 2048
-	maxCallbackData  = 1024
-	maxRawTextLength = 1 << 16 // more than a body holds: a text that is too long is told as such
+	maxAddressLength      = 255
+	maxSenderNameLength   = 11
+	maxCorrelatorLength   = 255
+	maxURLLength          = 2048
+	maxCallbackDataLength = 1024
+	maxRecipients         = 1000 // of the list that is read; one is valid
 )
 
-// smsParams is an SMS request that broke no rule.
+// smsParams is a valid SMS request.
 type smsParams struct {
 	country      market.Country
 	gwToken      string
@@ -70,134 +69,115 @@ type smsParams struct {
 	canonical    []byte
 }
 
-// readParams validates headers and body in the specification's order; the first fault found is returned.
-func (o *Operation) readParams(req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile) (*smsParams, error) {
-	m := &smsParams{}
-	o.readHeaders(m, req, doc)
+// readParams validates the headers and the body in the specification's order, and returns the first fault.
+func (o *Operation) readParams(
+	req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile,
+) (*smsParams, error) {
+	p := &smsParams{}
+	p.readHeaders(o, req, doc)
 	checkRecipient(doc)
-	m.readSender(req, doc)
-	m.readText(doc)
-	m.senderName = doc.Text(partSenderName, maxSenderName)
+	p.readSender(req, doc)
+	p.readText(doc)
+	p.senderName = doc.Text(partSenderName, maxSenderNameLength)
 	if len(profile.SenderNames) > 0 {
-		operation.CheckOneOf(doc, partSenderName, m.senderName, profile.SenderNames)
+		validate.OneOf(doc, partSenderName, p.senderName, profile.SenderNames)
 	}
-	m.correlator = doc.Text(partCorrelator, maxIdentifier)
-	o.readReceipt(m, doc)
+	p.correlator = doc.Text(partCorrelator, maxCorrelatorLength)
+	p.readReceipt(o, doc)
 	if f := doc.FirstFault(); f != nil {
 		return nil, f
 	}
-	m.canonical = doc.Canonical()
-	return m, nil
+	p.canonical = doc.Canonical()
+	return p, nil
 }
 
-// readHeaders reads the headers in the specification's order. X-Operator-ISE2 is filled from gw-alias where it is
-// missing (decision "sms-sender").
-func (o *Operation) readHeaders(m *smsParams, req *apigw.Request, doc *strictjson.Reader) {
-	operation.RequiredHeaderOneOf(req, doc, partApplication, o.ApplicationID)
-	operation.RequiredHeaderOneOf(req, doc, partContact, o.ContactID)
-	operation.RequiredHeaderOneOf(req, doc, partResourceType, resourceType)
-	m.gwAlias = operation.RequiredHeader(req, doc, partAlias)
-	m.gwToken = operation.RequiredHeader(req, doc, partToken)
-	code := operation.RequiredHeader(req, doc, partMCO)
+// readHeaders reads the headers in the specification's order. gw-alias replaces a missing X-Operator-ISE2 (decision
+// "sms-sender").
+func (p *smsParams) readHeaders(o *Operation, req *apigw.Request, doc *strictjson.Reader) {
+	validate.RequiredHeaderOneOf(req, doc, partApplication, o.ApplicationID)
+	validate.RequiredHeaderOneOf(req, doc, partContact, o.ContactID)
+	validate.RequiredHeaderOneOf(req, doc, partResourceType, resourceType)
+	p.gwAlias = validate.RequiredHeader(req, doc, partAlias)
+	p.gwToken = validate.RequiredHeader(req, doc, partToken)
+	code := validate.RequiredHeader(req, doc, partMCO)
 	country, found := market.ByMCO(code)
 	if !found && code != "" {
 		// PDK_SMSW_0003, unavailable country: the specification shows the sender address.
 		doc.RecordFault(&fault.Fault{Kind: fault.InvalidAddress, Part: partMCO, Value: req.Params["senderAddress"]})
 	}
-	m.country = country
-	m.ise2 = operation.OptionalHeader(req, doc, partISE2)
-	if m.ise2 == "" {
-		m.ise2 = m.gwAlias
-	}
-	req.LogLine.SetMSISDN(m.ise2)
+	p.country = country
+	p.ise2 = cmp.Or(validate.OptionalHeader(req, doc, partISE2), p.gwAlias)
+	req.LogLine.SetMSISDN(p.ise2)
 }
 
-// checkRecipient takes the one authorized recipient, once.
+// checkRecipient accepts the one valid recipient, once.
 func checkRecipient(doc *strictjson.Reader) {
-	for i, address := range doc.TextList(partAddress, 1000, maxAddress) {
+	for i, address := range doc.TextList(partAddress, maxRecipients, maxAddressLength) {
 		if i > 0 || address != recipientAddress {
 			doc.RecordFault(&fault.Fault{Kind: fault.InvalidAddress, Part: partAddress, Value: address})
 		}
 	}
 }
 
-// readSender compares the body's sender with the path's and the country's prefix (decision "sms-sender").
-func (m *smsParams) readSender(req *apigw.Request, doc *strictjson.Reader) {
+// readSender compares the body's sender with the one in the path and with the country's prefix (decision "sms-sender").
+func (p *smsParams) readSender(req *apigw.Request, doc *strictjson.Reader) {
 	path := req.Params["senderAddress"]
 	if _, ok := msisdn.ParseSender(path); !ok {
 		doc.RecordFault(&fault.Fault{Kind: fault.InvalidPathAddress, Part: partSender, Value: path})
 	}
-	m.sender = doc.Text(partSender, maxAddress)
-	if m.sender == "" {
+	p.sender = doc.Text(partSender, maxAddressLength)
+	if p.sender == "" {
 		return
 	}
-	if m.sender != path {
-		doc.RecordFault(&fault.Fault{Kind: fault.InvalidPathAddress, Part: partSender, Value: m.sender})
+	if p.sender != path {
+		doc.RecordFault(&fault.Fault{Kind: fault.InvalidPathAddress, Part: partSender, Value: p.sender})
 	}
-	if number, hasPrefix := strings.CutPrefix(m.sender, m.country.SenderPrefix()); !hasPrefix || number == "" {
-		doc.RecordFault(&fault.Fault{Kind: fault.InvalidAddress, Part: partSender, Value: m.sender})
+	if number, hasPrefix := strings.CutPrefix(p.sender, p.country.SenderPrefix()); !hasPrefix || number == "" {
+		doc.RecordFault(&fault.Fault{Kind: fault.InvalidAddress, Part: partSender, Value: p.sender})
 	}
 }
 
-// readText counts the message's decoded characters (decision "sms-text").
-func (m *smsParams) readText(doc *strictjson.Reader) {
-	m.text = doc.MultilineText(partMessage, maxRawTextLength)
-	if _, characters := smstext.Decode(m.text); characters > maxMessageCharacters {
-		doc.RecordFault(&fault.Fault{Kind: fault.MessageTooLong, Part: partMessage, Value: strconv.Itoa(maxMessageCharacters)})
+// readText reads the message and counts its decoded characters (decision "sms-text").
+func (p *smsParams) readText(doc *strictjson.Reader) {
+	p.text = doc.MultilineText(partMessage, validate.AnyLength)
+	if _, characters := smstext.Decode(p.text); characters > maxMessageCharacters {
+		limit := strconv.Itoa(maxMessageCharacters)
+		doc.RecordFault(&fault.Fault{Kind: fault.MessageTooLong, Part: partMessage, Value: limit})
 	}
 }
 
 // readReceipt reads receiptRequest: callbackData is valid only with a notifyURL (specification, SMS request; decision
 // "sms-notify-url").
-func (o *Operation) readReceipt(m *smsParams, doc *strictjson.Reader) {
-	m.hasReceipt = doc.HasObject(partReceipt)
-	if !m.hasReceipt {
+func (p *smsParams) readReceipt(o *Operation, doc *strictjson.Reader) {
+	p.hasReceipt = doc.HasObject(partReceipt)
+	if !p.hasReceipt {
 		return
 	}
-	var hasNotifyURL bool
-	m.notifyURL, hasNotifyURL = doc.OptionalText(partNotify, maxURL)
-	if hasNotifyURL && outgoing.CheckNotificationURL(m.notifyURL, o.OutgoingPolicy) != nil {
+	var hasNotifyURL, hasCallbackData bool
+	p.notifyURL, hasNotifyURL = doc.OptionalText(partNotify, maxURLLength)
+	if hasNotifyURL && outgoing.CheckNotificationURL(p.notifyURL, o.OutgoingPolicy) != nil {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, partNotify))
 	}
-	var hasCallbackData bool
-	m.callbackData, hasCallbackData = doc.OptionalText(partCallbackData, maxCallbackData)
+	p.callbackData, hasCallbackData = doc.OptionalText(partCallbackData, maxCallbackDataLength)
 	if hasCallbackData && !hasNotifyURL {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, partCallbackData))
 	}
 }
 
-// operatorCall is the message as the operator's driver gets it.
-func (m *smsParams) operatorCall(reservation *ledger.Entry, callbackURL string) operator.SMSCall {
+// operatorCall builds the call of the operator's driver.
+func (p *smsParams) operatorCall(common operator.Call, callbackURL string) operator.SMSCall {
+	common.GWToken, common.GWAlias = p.gwToken, p.gwAlias
 	return operator.SMSCall{
-		Call: operator.Call{
-			Operator: reservation.Operator, AccountID: reservation.Account, IdempotencyKey: reservation.UpstreamKey,
-			MCO: m.country.MCO, Country: reservation.Country, MayRepeat: reservation.EverUnknown,
-			GWToken: m.gwToken, GWAlias: m.gwAlias,
-		},
-		ISE2:       m.ise2,
-		Sender:     m.sender,
-		SenderName: m.senderName,
-		Message:    m.text,
+		Call:       common,
+		ISE2:       p.ise2,
+		Sender:     p.sender,
+		SenderName: p.senderName,
+		Message:    p.text,
 		NotifyURL:  callbackURL,
 	}
 }
 
-// addLocation adds the first message's address to the fault of its repeat (decision "sms-duplicate").
-func addLocation(err error, existing *ledger.Entry, base string) error {
-	f := fault.FromError(err)
-	if existing == nil || f.Kind != fault.DuplicateKey {
-		return err
-	}
-	// A receipt says that the message was sent, also where its function died before it could say so.
-	receiptSeen := existing.Status != "" && existing.State != ledger.Refused
-	if existing.State == ledger.Done || receiptSeen {
-		f.Location = operation.MessageURL(base, existing.Sender, existing.ID)
-		return f
-	}
-	return err
-}
-
-// The answer as the specification writes it.
+// The body of the response, in the order of the specification.
 type (
 	smsResponse struct {
 		OutboundSMSMessageRequest outboundRequest `json:"outboundSMSMessageRequest"`
@@ -220,18 +200,18 @@ type (
 	}
 )
 
-// responseBody echoes the request and adds its resource.
-func (m *smsParams) responseBody(location string) []byte {
+// responseBody echoes the request and adds the URL of its resource.
+func (p *smsParams) responseBody(location string) []byte {
 	body := outboundRequest{
 		Address:                []string{recipientAddress},
-		SenderAddress:          m.sender,
-		OutboundSMSTextMessage: textMessage{m.text},
-		SenderName:             m.senderName,
-		ClientCorrelator:       m.correlator,
+		SenderAddress:          p.sender,
+		OutboundSMSTextMessage: textMessage{p.text},
+		SenderName:             p.senderName,
+		ClientCorrelator:       p.correlator,
 		ResourceURL:            location,
 	}
-	if m.hasReceipt {
-		body.ReceiptRequest = &receiptRequest{m.notifyURL, m.callbackData}
+	if p.hasReceipt {
+		body.ReceiptRequest = &receiptRequest{p.notifyURL, p.callbackData}
 	}
 	return strictjson.Marshal(smsResponse{body})
 }

@@ -1,37 +1,40 @@
 // Package sms is the outbound SMS: POST /smsmessaging/v1/outbound/{senderAddress}/requests.
 //
-// It sends a message once per clientCorrelator. Its invariant: the operator is called only under a reservation that is
-// ours, and always under the same upstream key.
+// It sends at most one message for each clientCorrelator. Its invariant: the operator is called only under a
+// reservation of ours, and always under the same upstream key.
 package sms
 
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"time"
 
 	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/callback"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
+	"mobilegateway/shared/resource"
 )
 
-// Method and Resource are the route of the operation as template.yaml has it.
+// Method and Resource are the route of the operation, as in template.yaml.
 const (
 	Method   = "POST"
 	Resource = "/smsmessaging/v1/outbound/{senderAddress}/requests"
 )
 
-// Operation is the SMS operation with all it needs.
+// Operation is the SMS operation and its dependencies.
 type Operation struct {
 	Pipeline *operation.Pipeline
-	// CallbackKeys signs the address at which the operator sends its delivery receipts.
-	CallbackKeys operation.CallbackKeys
-	// CallbackBaseURL is the base of that address; "" for the request's own (decision "base-url").
+	// CallbackKeys signs the URL to which the operator sends its delivery receipts.
+	CallbackKeys *callback.Keys
+	// CallbackBaseURL is the base of that URL; "" for the request's own (decision "base-url").
 	CallbackBaseURL string
-	// OutgoingPolicy is the rule for addresses that merchants choose.
+	// OutgoingPolicy restricts the URLs that merchants choose.
 	OutgoingPolicy outgoing.Policy
 	// ApplicationID and ContactID are the deployment's constants.
 	ApplicationID string
@@ -40,14 +43,14 @@ type Operation struct {
 	Retention time.Duration
 }
 
-// Route is the operation's entry in the gateway.
+// Route returns the operation's route.
 func (o *Operation) Route() apigw.Route {
 	return apigw.Route{Method: Method, Resource: Resource, Handle: o.Handle}
 }
 
-// Handle is the flow of an SMS in its seven steps. It answers 201 with the message's resource; the stored refusal on
-// its repeat; 409 with the first one's Location on a repeat of a message that was sent; or a fault of the order of
-// refusals, of the key or of the operator call (502, 503, 504).
+// Handle sends a message in seven steps. It returns 201 with the message's resource. A retry of a refused message
+// gets the stored refusal, and a retry of a sent one gets 409 with the first one's Location. Else it returns a fault
+// of the order of refusals, of the key or of the operator call (502, 503, 504).
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Decode and authenticate.
 	profile, doc, err := o.Pipeline.AuthenticateAndDecode(ctx, req)
@@ -59,20 +62,21 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	capabilities, err := o.Pipeline.SelectOperator(profile, "sms", params.country)
+	capabilities, err := o.Pipeline.SelectOperator(profile, merchant.OperationSMS, params.country)
 	if err != nil {
 		return apigw.Response{}, err
 	}
+	// Reserve. Everything that can fail without the operator fails before anything is stored.
 	ring, err := o.CallbackKeys.Ring(ctx)
 	if err != nil {
 		return apigw.Response{}, fault.NewInternal(err)
 	}
-	// Reserve.
 	entry := o.newEntry(profile, params, capabilities)
-	location := operation.MessageURL(req.BaseURL, params.sender, entry.ID)
+	location := resource.MessageURL(req.BaseURL, params.sender, entry.ID)
 	req.LogLine.SetTransactionKey(params.correlator)
 	operation.LogRouting(req, entry)
-	reservation, existing, err := o.Pipeline.Reserve(ctx, req, entry, params.correlator, partCorrelator)
+	key := operation.IdempotencyKey{Value: params.correlator, Part: partCorrelator}
+	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, key)
 	if err != nil {
 		return apigw.Response{}, addLocation(err, existing, req.BaseURL)
 	}
@@ -80,16 +84,19 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		return operation.StoredResponse(existing, "", true), nil
 	}
 	// Call the operator.
-	result := o.Pipeline.CallOperator(ctx, req, reservation, func(ctx context.Context, driver operator.Driver) operator.Result {
-		return driver.SendSMS(ctx, params.operatorCall(reservation, ring.ReceiptURL(cmp.Or(o.CallbackBaseURL, req.BaseURL), reservation.Operator, reservation.ID)))
-	})
+	callbackBase := cmp.Or(o.CallbackBaseURL, req.BaseURL)
+	callbackURL := ring.ReceiptURL(callbackBase, reservation.Operator, reservation.ID)
+	result := o.Pipeline.CallOperator(ctx, req, reservation,
+		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result {
+			return driver.SendSMS(ctx, params.operatorCall(common, callbackURL))
+		})
 	if result.DuplicateKey && reservation.EverUnknown {
-		// The operator knows the key from our own earlier send: it was sent then (decision "outcomes").
+		// The operator has the key from our own earlier attempt, so the message was sent (decision "outcomes").
 		result.Outcome = operator.Succeeded
 	}
-	// Settle and respond.
+	// Record the outcome and respond.
 	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
-		Done:    ledger.CallOutcome{Status: ledger.MessageWaiting, ResponseStatus: statusCreated},
+		Done:    ledger.CallOutcome{Status: ledger.MessageWaiting, ResponseStatus: http.StatusCreated},
 		Refused: ledger.CallOutcome{Status: ledger.DeliveryImpossible},
 	})
 	if err != nil {
@@ -97,33 +104,45 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	}
 	response := operation.StoredResponse(updated, location, false)
 	if updated.State == ledger.Done {
-		// A sent message is never answered again, so its text, which may be a one-time code, is not kept.
+		// The response of a sent message is never replayed, so its text, which may be a one-time code, is not stored.
 		response.Body = params.responseBody(location)
 	}
 	return response, nil
 }
 
-// newEntry is the reservation of a message.
-func (o *Operation) newEntry(profile *merchant.Profile, m *smsParams, capabilities operator.Capabilities) *ledger.Entry {
-	now := o.Pipeline.Now()
+// newEntry prepares the reservation of a message.
+func (o *Operation) newEntry(
+	profile *merchant.Profile, params *smsParams, capabilities operator.Capabilities,
+) *ledger.Entry {
 	e := &ledger.Entry{
-		Key:          ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(profile.ID, m.correlator)},
-		MerchantID:   profile.ID,
-		Merchant:     profile.Name,
-		State:        ledger.Reserved,
-		CreatedAt:    now,
-		Fingerprint:  ledger.Fingerprint(m.canonical, m.gwAlias, m.ise2, m.country.Alpha2),
-		Correlator:   m.correlator,
-		UpstreamKey:  ledger.UpstreamKey(profile.Name, m.correlator, ""),
-		Country:      m.country.Alpha2,
+		Key:          ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(profile.ID, params.correlator)},
+		Fingerprint:  ledger.Fingerprint(params.canonical, params.gwAlias, params.ise2, params.country.Alpha2),
+		Correlator:   params.correlator,
+		UpstreamKey:  ledger.UpstreamKey(profile.Name, params.correlator, ""),
+		Country:      params.country.Alpha2,
 		Operator:     capabilities.Operator,
 		Address:      recipientAddress,
-		Sender:       m.sender,
-		NotifyURL:    m.notifyURL,
-		CallbackData: m.callbackData,
+		Sender:       params.sender,
+		NotifyURL:    params.notifyURL,
+		CallbackData: params.callbackData,
 	}
 	if o.Retention > 0 {
-		e.ExpireAt = now.Add(o.Retention)
+		e.ExpireAt = o.Pipeline.Now().Add(o.Retention)
 	}
 	return e
+}
+
+// addLocation adds the URL of the first message to the fault of its repeat (decision "sms-duplicate").
+func addLocation(err error, existing *ledger.Entry, base string) error {
+	f := fault.FromError(err)
+	if existing == nil || f.Kind != fault.DuplicateKey {
+		return err
+	}
+	// A receipt proves that the message was sent, also if the function died before it recorded the outcome.
+	receiptSeen := existing.Status != "" && existing.State != ledger.Refused
+	if existing.State == ledger.Done || receiptSeen {
+		f.Location = resource.MessageURL(base, existing.Sender, existing.ID)
+		return f
+	}
+	return err
 }

@@ -33,10 +33,14 @@ const (
 func newFixture(t testing.TB) *operationtest.Fixture {
 	t.Helper()
 	w := operationtest.New(t)
-	operation := &sms.Operation{
-		Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID, Retention: retention,
+	return w.Serve("sms", newOperation(w).Route())
+}
+
+func newOperation(w *operationtest.Fixture) *sms.Operation {
+	return &sms.Operation{
+		Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, Retention: retention,
+		ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID,
 	}
-	return w.Serve("sms", operation.Route())
 }
 
 func newEvent(t testing.TB) *operationtest.Event {
@@ -53,9 +57,10 @@ func TestGolden(t *testing.T) {
 		})
 	}
 	t.Run("without receiptRequest", func(t *testing.T) {
-		operationtest.GoldenResponse(t, "testdata/answer-without-receipt.json", newFixture(t).Send(t, newEvent(t).RemoveBodyPart(receipt)))
+		response := newFixture(t).Send(t, newEvent(t).RemoveBodyPart(receipt))
+		operationtest.GoldenResponse(t, "testdata/answer-without-receipt.json", response)
 	})
-	t.Run("what the operator is asked", func(t *testing.T) {
+	t.Run("the call of the operator", func(t *testing.T) {
 		w := newFixture(t)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		sent, err := json.Marshal(w.Driver.Calls()[0].SMS)
@@ -71,30 +76,32 @@ func TestSuccess(t *testing.T) {
 	w := newFixture(t)
 	response := w.Send(t, newEvent(t)).AssertStatus(t, 201)
 	existing := w.OnlyEntry(t, ledger.SMS)
-	location := operationtest.BaseURL + "/smsmessaging/v1/outbound/tel%3A%2B2250707/requests/" + existing.ID + "/deliveryInfos"
-	if response.Header["Location"] != location || response.Text(root+".resourceURL") != location {
-		t.Errorf("decision sms-success: Location %q, resourceURL %q", response.Header["Location"], response.Text(root+".resourceURL"))
-	}
+	const outbound = operationtest.BaseURL + "/smsmessaging/v1/outbound/tel%3A%2B2250707/requests/"
+	response.AssertHeader(t, "Location", outbound+existing.ID+"/deliveryInfos")
+	response.AssertText(t, root+".resourceURL", outbound+existing.ID+"/deliveryInfos")
 	if !existing.ExpireAt.Equal(w.Clock.Now().Add(retention)) {
 		t.Errorf("decision retention: expires at %s", existing.ExpireAt)
 	}
-	if existing.Status != ledger.MessageWaiting || existing.NotifyURL != "https://shop.example.com/receipts" || existing.CallbackData != "cb-1001" {
-		t.Errorf("decision sms-receipts: stored %+v", existing)
+	if existing.Status != ledger.MessageWaiting {
+		t.Errorf("decision sms-receipts: status %s, want %s", existing.Status, ledger.MessageWaiting)
 	}
-	if got := w.Driver.Calls()[0].SMS.NotifyURL; !strings.HasPrefix(got, operationtest.BaseURL+"/callbacks/v1/receipts/sandbox/"+existing.ID+"/") {
-		t.Errorf("decision callbacks: %s", got)
+	if existing.NotifyURL != "https://shop.example.com/receipts" || existing.CallbackData != "cb-1001" {
+		t.Errorf("decision sms-receipts: stored URL %q and data %q", existing.NotifyURL, existing.CallbackData)
+	}
+	callbackURL := operationtest.BaseURL + "/callbacks/v1/receipts/sandbox/" + existing.ID + "/"
+	if got := w.Driver.Calls()[0].SMS.NotifyURL; !strings.HasPrefix(got, callbackURL) {
+		t.Errorf("decision callbacks: %s, want %s and a token", got, callbackURL)
 	}
 }
 
-// decision "base-url": operators may be given another base than merchants see.
+// decision "base-url": operators may get another base URL than merchants.
 func TestCallbackBase(t *testing.T) {
 	w := operationtest.New(t)
-	operation := &sms.Operation{
-		Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID,
-		CallbackBaseURL: "https://operators.example.com",
-	}
+	operation := newOperation(w)
+	operation.CallbackBaseURL = "https://operators.example.com"
 	response := w.Serve("sms", operation.Route()).Send(t, newEvent(t)).AssertStatus(t, 201)
-	if got := w.Driver.Calls()[0].SMS.NotifyURL; !strings.HasPrefix(got, "https://operators.example.com/callbacks/v1/receipts/sandbox/") {
+	const base = "https://operators.example.com/callbacks/v1/receipts/sandbox/"
+	if got := w.Driver.Calls()[0].SMS.NotifyURL; !strings.HasPrefix(got, base) {
 		t.Errorf("decision base-url: callback %s", got)
 	}
 	if got := response.Header["Location"]; !strings.HasPrefix(got, operationtest.BaseURL+"/") {
@@ -131,7 +138,7 @@ func TestText(t *testing.T) {
 		{"an open percent makes it literal, too long", "100%" + strings.Repeat("%20", 53), false},
 		{"bytes that are not UTF-8 make it literal", "%FF" + strings.Repeat("%20", 52), true},
 		{"bytes that are not UTF-8 make it literal, too long", "%FF" + strings.Repeat("%20", 53), false},
-		{"plus is no space", strings.Repeat("+", 160), true},
+		{"plus is not a space", strings.Repeat("+", 160), true},
 		{"line ends", "a\r\nb\tc", true},
 		{"HTML", `<a href="x">&</a>`, true},
 	}
@@ -144,8 +151,9 @@ func TestText(t *testing.T) {
 				w.AssertNoSideEffects(t)
 				return
 			}
-			if got := response.AssertStatus(t, 201).Text(text); got != c.message || w.Driver.Calls()[0].SMS.Message != c.message {
-				t.Errorf("echo %q", got)
+			response.AssertStatus(t, 201).AssertText(t, text, c.message)
+			if sent := w.Driver.Calls()[0].SMS.Message; sent != c.message {
+				t.Errorf("sent %q, want %q", sent, c.message)
 			}
 			if strings.Contains(c.message, "<") && strings.Contains(response.Body, `\u003c`) {
 				t.Errorf("escaped for HTML: %s", response.Body)
@@ -156,31 +164,35 @@ func TestText(t *testing.T) {
 
 // decision "sms-mco" and "sms-sender", in each of the six countries.
 func TestCountries(t *testing.T) {
-	prefixes := map[string]string{"OCI": "225", "ODC": "243", "OCD": "243", "OCM": "237", "OSN": "221", "OTN": "216", "OBF": "226"}
+	prefixes := map[string]string{
+		"OCI": "225", "ODC": "243", "OCD": "243", "OCM": "237", "OSN": "221", "OTN": "216", "OBF": "226",
+	}
 	for mcoCode, prefix := range prefixes {
 		t.Run("decision sms-mco: "+mcoCode, func(t *testing.T) {
 			w := newFixture(t)
-			from := "tel:+" + prefix + "12345"
-			e := newEvent(t).SetHeader("X-Operator-MCO", mcoCode).SetPathParameter("senderAddress", "tel%3A%2B"+prefix+"12345").SetBodyPart(sender, from)
+			e := newEvent(t).SetHeader("X-Operator-MCO", mcoCode)
+			e.SetPathParameter("senderAddress", "tel%3A%2B"+prefix+"12345").SetBodyPart(sender, "tel:+"+prefix+"12345")
 			w.Send(t, e).AssertStatus(t, 201)
 			if got := w.Driver.Calls()[0].Call.MCO; got != mcoCode && mcoCode != "OCD" {
-				t.Errorf("sent to %s", got)
+				t.Errorf("sent to %s, want %s", got, mcoCode)
 			}
-			w.Send(t, newEvent(t).SetHeader("X-Operator-MCO", mcoCode).SetPathParameter("senderAddress", "tel:+99912345").SetBodyPart(sender, "tel:+99912345")).
-				AssertError(t, 400, "SVC0004", "tel:+99912345")
+			const foreign = "tel:+99912345"
+			e.SetPathParameter("senderAddress", foreign).SetBodyPart(sender, foreign)
+			w.Send(t, e).AssertError(t, 400, "SVC0004", foreign)
 		})
 	}
 }
 
-// decision "sms-sender": the alias fills a missing X-Operator-ISE2.
+// decision "sms-sender": gw-alias replaces a missing X-Operator-ISE2.
 func TestISE2(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*operationtest.Event)
 		want   string
 	}{
-		"sent":            {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "ise2-7") }, "ise2-7"},
-		"filled by alias": {func(e *operationtest.Event) { e.SetHeaderValues("X-Operator-ISE2") }, operationtest.GWAlias},
-		"empty":           {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "") }, operationtest.GWAlias},
+		"sent": {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "ise2-7") }, "ise2-7"},
+		"absent": {func(e *operationtest.Event) { e.SetHeaderValues("X-Operator-ISE2") },
+			operationtest.GWAlias},
+		"empty": {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "") }, operationtest.GWAlias},
 	} {
 		t.Run("decision sms-sender: X-Operator-ISE2 "+name, func(t *testing.T) {
 			w := newFixture(t)
@@ -188,8 +200,11 @@ func TestISE2(t *testing.T) {
 			c.change(e)
 			w.Send(t, e).AssertStatus(t, 201)
 			call := w.Driver.Calls()[0].SMS
-			if call.ISE2 != c.want || call.GWAlias != operationtest.GWAlias || call.GWToken != operationtest.GWToken {
-				t.Errorf("sent %+v", call)
+			if call.ISE2 != c.want {
+				t.Errorf("sent ISE2 %q, want %q", call.ISE2, c.want)
+			}
+			if call.GWAlias != operationtest.GWAlias || call.GWToken != operationtest.GWToken {
+				t.Errorf("gw-alias or gw-token is not sent unchanged: %q, %q", call.GWAlias, call.GWToken)
 			}
 		})
 	}
@@ -207,19 +222,23 @@ func TestSenderName(t *testing.T) {
 // decision "sms-notify-url".
 func TestReceiptRequest(t *testing.T) {
 	for name, value := range map[string]any{
-		"nothing": nil, "an empty object": map[string]any{}, "a null address": map[string]any{"notifyURL": nil, "callbackData": nil},
-		"an address alone": map[string]any{"notifyURL": "https://any.example.org/x?a=1&b=2"},
+		"nothing": nil, "an empty object": map[string]any{},
+		"a null URL": map[string]any{"notifyURL": nil, "callbackData": nil},
+		"only a URL": map[string]any{"notifyURL": "https://any.example.org/x?a=1&b=2"},
 	} {
 		t.Run("decision sms-notify-url: "+name, func(t *testing.T) {
 			response := newFixture(t).Send(t, newEvent(t).SetBodyPart(receipt, value)).AssertStatus(t, 201)
-			if got := response.RawJSON(receipt); name == "nothing" && got != "" || name == "an empty object" && got != "{}" {
-				t.Errorf("echo %s", got)
+			want, known := map[string]string{"nothing": "", "an empty object": "{}"}[name]
+			if got := response.RawJSON(receipt); known && got != want {
+				t.Errorf("receiptRequest %s, want %q", got, want)
 			}
 		})
 	}
 	for _, bad := range []string{
-		"http://shop.example.com/x", "https://127.0.0.1/x", "https://10.1.2.3/", "https://[::1]/", "https://169.254.169.254/latest", "https://0x7f000001/",
-		"https://2130706433/", "https://localhost/", "https://user:pass@shop.example.com/", "shop.example.com", "https://shop.example.com/#x", "ftp://shop.example.com/",
+		"http://shop.example.com/x", "https://127.0.0.1/x", "https://10.1.2.3/", "https://[::1]/",
+		"https://169.254.169.254/latest", "https://0x7f000001/", "https://2130706433/", "https://localhost/",
+		"https://user:pass@shop.example.com/", "shop.example.com", "https://shop.example.com/#x",
+		"ftp://shop.example.com/",
 	} {
 		t.Run("decision sms-notify-url: refuses "+bad, func(t *testing.T) {
 			newFixture(t).Send(t, newEvent(t).SetBodyPart(notifyURL, bad)).AssertError(t, 400, "SVC0002", notifyURL)

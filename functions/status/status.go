@@ -1,23 +1,26 @@
-// Package status answers every lookup: a charge by its resourceURL, a payment's getStatus on both of its paths, and the
-// delivery infos of an SMS.
+// Package status is every lookup: a charge by its resourceURL, a payment by both getStatus paths, and the delivery
+// infos of an SMS.
 //
-// It reads one item a request and writes nothing. Its invariant: a merchant sees its own transactions alone, and another's
-// looks exactly like one that never was.
+// It reads one entry for each request and writes nothing. Its invariant: a merchant sees only its own transactions;
+// another merchant's looks exactly like one that does not exist.
 package status
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/payment"
+	"mobilegateway/shared/resource"
 	"mobilegateway/shared/strictjson"
 )
 
-// The routes as template.yaml has them. The two getStatus paths are the same lookup (decision "pay-getstatus").
+// The routes, as in template.yaml. The two getStatus paths are the same lookup (decision "pay-getstatus").
 const (
 	Method               = "GET"
 	ChargeResource       = "/payment/v1/{endUserId}/transactions/amount/{transactionId}"
@@ -26,46 +29,43 @@ const (
 	DeliveryInfoResource = "/smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos"
 )
 
-const (
-	statusOK  = 200
-	endUserID = "acr:OperatorAPIToken"
-	// statusProcessing is the transactionOperationStatus of a charge whose outcome is not known yet (decision "charge-get").
-	statusProcessing = "Processing"
-	statusCharged    = "Charged"
-	// maxIDBytes is the longest id that is looked up, in bytes: none of ours is longer, and the table takes no key of any length.
-	maxIDBytes = 255
-)
+// maxIDBytes is the longest id that is looked up, in bytes. No id of ours is longer, and the table limits its keys.
+const maxIDBytes = 255
 
-// StatusHandler is every lookup with all it needs.
+// StatusHandler is every lookup, and their dependencies.
 type StatusHandler struct {
 	Merchants   operation.Authenticator
-	RateLimiter operation.RateLimiter
+	RateLimiter *limit.RateLimiter
 	Reader      ledger.Reader
 	Now         func() time.Time
 }
 
-// Routes are the lookups' entries in the gateway.
-func (l *StatusHandler) Routes() []apigw.Route {
+// Routes returns the routes of the lookups.
+func (h *StatusHandler) Routes() []apigw.Route {
+	chargeParams := map[string]string{"endUserId": resource.EndUserID}
 	return []apigw.Route{
-		{Method: Method, Resource: ChargeResource, FixedParams: map[string]string{"endUserId": endUserID}, Handle: l.GetCharge},
-		{Method: Method, Resource: PaymentResource, Handle: l.GetPayment},
-		{Method: Method, Resource: PaymentResourceAlias, Handle: l.GetPayment},
-		{Method: Method, Resource: DeliveryInfoResource, Handle: l.GetDeliveryInfos},
+		{Method: Method, Resource: ChargeResource, FixedParams: chargeParams, Handle: h.GetCharge},
+		{Method: Method, Resource: PaymentResource, Handle: h.GetPayment},
+		{Method: Method, Resource: PaymentResourceAlias, Handle: h.GetPayment},
+		{Method: Method, Resource: DeliveryInfoResource, Handle: h.GetDeliveryInfos},
 	}
 }
 
-// findOwnEntry authenticates and reads one entry of the caller's. A missing, expired, foreign or released one is NotFound, naming part.
-func (l *StatusHandler) findOwnEntry(ctx context.Context, req *apigw.Request, kind ledger.Kind, id, part string) (*ledger.Entry, error) {
-	profile, err := operation.Authenticate(ctx, req, l.Merchants, l.RateLimiter)
+// findOwnEntry authenticates the merchant and reads one of its entries. A missing, expired or released entry, and one
+// of another merchant, is NotFound with the part's name.
+func (h *StatusHandler) findOwnEntry(
+	ctx context.Context, req *apigw.Request, key ledger.Key, part string,
+) (*ledger.Entry, error) {
+	profile, err := operation.Authenticate(ctx, req, h.Merchants, h.RateLimiter)
 	if err != nil {
 		return nil, err
 	}
-	req.LogLine.SetTransactionKey(id)
-	if len(id) > maxIDBytes {
+	req.LogLine.SetTransactionKey(key.ID)
+	if len(key.ID) > maxIDBytes {
 		return nil, fault.ForPart(fault.NotFound, part)
 	}
-	book := ledger.Book{Reader: l.Reader, Now: l.Now}
-	entry, err := book.Find(ctx, ledger.Key{Kind: kind, ID: id})
+	book := ledger.Book{Reader: h.Reader, Now: h.Now}
+	entry, err := book.Find(ctx, key)
 	if err != nil {
 		return nil, fault.NewInternal(err)
 	}
@@ -76,39 +76,43 @@ func (l *StatusHandler) findOwnEntry(ctx context.Context, req *apigw.Request, ki
 	return entry, nil
 }
 
-// GetCharge answers a charge's stored answer; while its outcome is not known, 200 with status Processing.
-func (l *StatusHandler) GetCharge(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	entry, err := l.findOwnEntry(ctx, req, ledger.Charge, req.Params["transactionId"], "transactionId")
+// GetCharge returns the stored response of a charge, or 200 with status Processing while its outcome is not known.
+func (h *StatusHandler) GetCharge(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	key := ledger.Key{Kind: ledger.Charge, ID: req.Params["transactionId"]}
+	entry, err := h.findOwnEntry(ctx, req, key, "transactionId")
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	if entry.ResponseStatus == 0 {
-		return jsonResponse(statusOK, pendingChargeBody(entry, req.BaseURL)), nil
+	switch {
+	case entry.ResponseStatus == 0:
+		return jsonResponse(http.StatusOK, chargeBody(entry, req.BaseURL)), nil
+	case entry.State == ledger.Done:
+		return jsonResponse(http.StatusOK, entry.ResponseBody), nil
+	default:
+		return jsonResponse(entry.ResponseStatus, entry.ResponseBody), nil
 	}
-	if entry.State == ledger.Done {
-		return jsonResponse(statusOK, entry.ResponseBody), nil
-	}
-	return jsonResponse(entry.ResponseStatus, entry.ResponseBody), nil
 }
 
-// GetPayment answers getStatus: the notification's body with meta.type "payment".
-func (l *StatusHandler) GetPayment(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	entry, err := l.findOwnEntry(ctx, req, ledger.Payment, req.Params["orderId"], "order_id")
+// GetPayment returns the body of the payment's notification, with meta.type "payment".
+func (h *StatusHandler) GetPayment(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	key := ledger.Key{Kind: ledger.Payment, ID: req.Params["orderId"]}
+	entry, err := h.findOwnEntry(ctx, req, key, "order_id")
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	return jsonResponse(statusOK, payment.ResponseBody(entry, entry.Status)), nil
+	return jsonResponse(http.StatusOK, payment.ResponseBody(entry, entry.Status)), nil
 }
 
-// GetDeliveryInfos answers the delivery status of an SMS (decision "sms-delivery-infos"). A sender address that is not the
-// message's own names no resource.
-func (l *StatusHandler) GetDeliveryInfos(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	entry, err := l.findOwnEntry(ctx, req, ledger.SMS, req.Params["requestId"], "requestId")
+// GetDeliveryInfos returns the delivery status of an SMS (decision "sms-delivery-infos"). There is no resource under a
+// sender address that is not the message's own.
+func (h *StatusHandler) GetDeliveryInfos(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	key := ledger.Key{Kind: ledger.SMS, ID: req.Params["requestId"]}
+	entry, err := h.findOwnEntry(ctx, req, key, "requestId")
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	if entry.Sender != req.Params["senderAddress"] {
-		return apigw.Response{}, &fault.Fault{Kind: fault.InvalidPathAddress, Part: "senderAddress", Value: req.Params["senderAddress"]}
+	if sender := req.Params["senderAddress"]; entry.Sender != sender {
+		return apigw.Response{}, &fault.Fault{Kind: fault.InvalidPathAddress, Part: "senderAddress", Value: sender}
 	}
 	status := entry.Status
 	switch {
@@ -117,11 +121,10 @@ func (l *StatusHandler) GetDeliveryInfos(ctx context.Context, req *apigw.Request
 	case status == "":
 		status = ledger.MessageWaiting
 	}
-	list := deliveryInfoList{
+	return jsonResponse(http.StatusOK, strictjson.Marshal(deliveryInfosResponse{deliveryInfoList{
 		DeliveryInfo: []deliveryInfo{{Address: entry.Address, DeliveryStatus: status}},
-		ResourceURL:  operation.MessageURL(req.BaseURL, entry.Sender, entry.ID),
-	}
-	return jsonResponse(statusOK, strictjson.Marshal(deliveryInfosResponse{list})), nil
+		ResourceURL:  resource.MessageURL(req.BaseURL, entry.Sender, entry.ID),
+	}})), nil
 }
 
 func jsonResponse(status int, body []byte) apigw.Response {
@@ -142,43 +145,22 @@ type (
 	}
 )
 
-// The part of the charge response that is known before the operator has answered.
-type (
-	pendingChargeResponse struct {
-		AmountTransaction amountTransaction `json:"amountTransaction"`
-	}
-	amountTransaction struct {
-		EndUserID                  string        `json:"endUserId"`
-		PaymentAmount              paymentAmount `json:"paymentAmount"`
-		TransactionOperationStatus string        `json:"transactionOperationStatus"`
-		ReferenceCode              string        `json:"referenceCode"`
-		ServerReferenceCode        string        `json:"serverReferenceCode"`
-		ClientCorrelator           string        `json:"clientCorrelator,omitempty"`
-		ResourceURL                string        `json:"resourceURL"`
-	}
-	paymentAmount struct {
-		ChargingInformation chargingInformation `json:"chargingInformation"`
-	}
-	chargingInformation struct {
-		Amount   string `json:"amount"`
-		Currency string `json:"currency"`
-	}
-)
-
-// pendingChargeBody is a charge whose outcome is not known yet; or whose outcome a person told, whom no answer came with
-// (decision "unknown-by-hand").
-func pendingChargeBody(e *ledger.Entry, base string) []byte {
-	status := statusProcessing
+// chargeBody is the body of a charge that has no stored response: its outcome is not known, or it was manually
+// resolved as applied (decision "unknown-by-hand").
+func chargeBody(e *ledger.Entry, base string) []byte {
+	status := resource.StatusProcessing
 	if e.State == ledger.Done {
-		status = statusCharged
+		status = resource.StatusCharged
 	}
-	return strictjson.Marshal(pendingChargeResponse{amountTransaction{
-		EndUserID:                  endUserID,
-		PaymentAmount:              paymentAmount{chargingInformation{Amount: e.AmountAsSent, Currency: e.Currency}},
+	amount := strictjson.Marshal(e.AmountAsSent)
+	return resource.Charge{
+		PaymentAmount: resource.PaymentAmount{
+			ChargingInformation: resource.ChargingInformation{Amount: amount, Currency: e.Currency},
+		},
 		TransactionOperationStatus: status,
 		ReferenceCode:              e.ReferenceCode,
 		ServerReferenceCode:        e.ID,
 		ClientCorrelator:           e.Correlator,
-		ResourceURL:                operation.ChargeURL(base, e.ID),
-	}})
+		ResourceURL:                resource.ChargeURL(base, e.ID),
+	}.Body()
 }

@@ -17,12 +17,16 @@ const (
 	chargeID  = "f3e4995f-bbef-855d-87f6-5224d16525bd"
 	messageID = "0f8fad5b-d9cb-869f-a165-70867728950e"
 	orderID   = "DemoShop_1001"
+	// merchantState is any Unicode text, line ends and control characters included (decision "pay-state").
+	merchantState = "a%20b<&>\r\n\t\x01🎁"
 )
 
 func newFixture(t testing.TB) *operationtest.Fixture {
 	t.Helper()
 	w := operationtest.New(t)
-	handler := &status.StatusHandler{Merchants: w.Merchants, RateLimiter: w.Pipeline.RateLimiter, Reader: w.Ledger, Now: w.Clock.Now}
+	handler := &status.StatusHandler{
+		Merchants: w.Merchants, RateLimiter: w.Pipeline.RateLimiter, Reader: w.Ledger, Now: w.Clock.Now,
+	}
 	return w.Serve("status", handler.Routes()...)
 }
 
@@ -46,7 +50,7 @@ func messageEvent(t testing.TB) *operationtest.Event {
 	return loadEvent(t, "delivery-infos", "requestId", messageID)
 }
 
-// newEntry is DemoShop's transaction in a state.
+// newEntry is a transaction of DemoShop in a state.
 func newEntry(w *operationtest.Fixture, kind ledger.Kind, id string, state ledger.State) *ledger.Entry {
 	demo := operationtest.DemoProfile()
 	return &ledger.Entry{
@@ -64,7 +68,8 @@ func chargeInState(w *operationtest.Fixture, state ledger.State) *ledger.Entry {
 
 func paymentWithStatus(w *operationtest.Fixture, state ledger.State, entryStatus ledger.Status) *ledger.Entry {
 	e := newEntry(w, ledger.Payment, orderID, state)
-	e.Status, e.Channel, e.CountryAsSent, e.MerchantReference, e.MerchantState = entryStatus, "ussd", "ci", "DemoShop", "a%20b<&>"
+	e.Status, e.Channel, e.CountryAsSent = entryStatus, "ussd", "ci"
+	e.MerchantReference, e.MerchantState = "DemoShop", merchantState
 	e.TransactionID, e.MSISDN, e.NotifToken = ledger.PaymentTransactionID(orderID), operationtest.MSISDN, "nt-secret"
 	return e
 }
@@ -77,7 +82,7 @@ func messageWithStatus(w *operationtest.Fixture, state ledger.State, entryStatus
 
 // decision "charge-get".
 func TestCharge(t *testing.T) {
-	t.Run("decision charge-get: done, the stored answer byte for byte", func(t *testing.T) {
+	t.Run("decision charge-get: done, the stored response byte for byte", func(t *testing.T) {
 		w := newFixture(t)
 		e := chargeInState(w, ledger.Done)
 		e.ResponseStatus, e.ResponseBody = 201, []byte(`{"amountTransaction":{"description":"<a&b>"}}`)
@@ -93,7 +98,9 @@ func TestCharge(t *testing.T) {
 	t.Run("decision charge-get: refused, the stored refusal", func(t *testing.T) {
 		w := newFixture(t)
 		e := chargeInState(w, ledger.Refused)
-		e.ResponseStatus, e.ResponseBody = 403, []byte(`{"requestError":{"policyException":{"messageId":"POL1000","text":"x","variables":[]}}}`)
+		e.ResponseStatus = 403
+		e.ResponseBody = []byte(
+			`{"requestError":{"policyException":{"messageId":"POL1000","text":"x","variables":[]}}}`)
 		w.Ledger.Overwrite(e)
 		w.Send(t, chargeEvent(t)).AssertError(t, 403, "POL1000")
 	})
@@ -104,14 +111,13 @@ func TestCharge(t *testing.T) {
 			operationtest.GoldenResponse(t, "testdata/processing.json", w.Send(t, chargeEvent(t)))
 		})
 	}
-	t.Run("decision unknown-by-hand: a charge that a person found applied was charged", func(t *testing.T) {
+	t.Run("decision unknown-by-hand: a charge that was resolved as applied is Charged", func(t *testing.T) {
 		w := newFixture(t)
 		w.Ledger.Overwrite(chargeInState(w, ledger.Done))
-		if response := w.Send(t, chargeEvent(t)).AssertStatus(t, 200); response.Text("amountTransaction.transactionOperationStatus") != "Charged" {
-			t.Errorf("got %s", response.Body)
-		}
+		response := w.Send(t, chargeEvent(t)).AssertStatus(t, 200)
+		response.AssertText(t, "amountTransaction.transactionOperationStatus", "Charged")
 	})
-	t.Run("another endUserId is no route", func(t *testing.T) {
+	t.Run("another endUserId is not a route", func(t *testing.T) {
 		w := newFixture(t)
 		w.Ledger.Overwrite(chargeInState(w, ledger.Unknown))
 		w.Send(t, chargeEvent(t).SetPathParameter("endUserId", "tel%3A%2B225")).AssertError(t, 404, "900906")
@@ -120,7 +126,8 @@ func TestCharge(t *testing.T) {
 
 // decision "pay-getstatus".
 func TestPayment(t *testing.T) {
-	for _, entryStatus := range []ledger.Status{ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired} {
+	statuses := []ledger.Status{ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired}
+	for _, entryStatus := range statuses {
 		t.Run("decision pay-getstatus: "+string(entryStatus), func(t *testing.T) {
 			w := newFixture(t)
 			e := paymentWithStatus(w, ledger.Done, entryStatus)
@@ -129,9 +136,9 @@ func TestPayment(t *testing.T) {
 			}
 			w.Ledger.Overwrite(e)
 			response := w.Send(t, paymentEvent(t)).AssertStatus(t, 200)
-			if response.Text("status") != string(entryStatus) || response.Text("meta.type") != payment.TypeResponse || response.Text("state") != "a%20b<&>" {
-				t.Errorf("got %s", response.Body)
-			}
+			response.AssertText(t, "status", string(entryStatus))
+			response.AssertText(t, "meta.type", payment.TypeResponse)
+			response.AssertText(t, "state", merchantState)
 			if entryStatus == ledger.Successful {
 				operationtest.GoldenResponse(t, "testdata/get-status.json", response)
 			}
@@ -144,18 +151,17 @@ func TestPayment(t *testing.T) {
 		t.Run("decision pay-getstatus: pending while "+string(state), func(t *testing.T) {
 			w := newFixture(t)
 			w.Ledger.Overwrite(paymentWithStatus(w, state, ledger.Pending))
-			if got := w.Send(t, paymentEvent(t)).AssertStatus(t, 200).Text("status"); got != "pending" {
-				t.Errorf("status %s", got)
-			}
+			w.Send(t, paymentEvent(t)).AssertStatus(t, 200).AssertText(t, "status", "pending")
 		})
 	}
 	t.Run("decision pay-getstatus: the second path is the same, and routing headers are optional", func(t *testing.T) {
 		w := newFixture(t)
 		w.Ledger.Overwrite(paymentWithStatus(w, ledger.Done, ledger.Pending))
 		one := w.Send(t, paymentEvent(t))
-		two := w.Send(t, paymentEvent(t).SetField("resource", status.PaymentResourceAlias).SetHeader("mno-name", "x").SetHeader("channel", "y"))
-		if one.Status != 200 || one.Body != two.Body {
-			t.Errorf("got %s and %s", one.Body, two.Body)
+		alias := paymentEvent(t).SetField("resource", status.PaymentResourceAlias)
+		two := w.Send(t, alias.SetHeader("mno-name", "x").SetHeader("channel", "y"))
+		if one.AssertStatus(t, 200); one.Body != two.Body {
+			t.Errorf("the paths differ: %s and %s", one.Body, two.Body)
 		}
 	})
 }
@@ -163,20 +169,21 @@ func TestPayment(t *testing.T) {
 // decision "sms-delivery-infos".
 func TestDeliveryInfos(t *testing.T) {
 	for _, c := range []struct {
-		state ledger.State
-		told  ledger.Status
-		want  ledger.Status
+		state  ledger.State
+		stored ledger.Status
+		want   ledger.Status
 	}{
-		{ledger.Done, ledger.DeliveredToTerminal, ledger.DeliveredToTerminal}, {ledger.Done, ledger.DeliveredToNetwork, ledger.DeliveredToNetwork},
+		{ledger.Done, ledger.DeliveredToTerminal, ledger.DeliveredToTerminal},
+		{ledger.Done, ledger.DeliveredToNetwork, ledger.DeliveredToNetwork},
 		{ledger.Done, ledger.MessageWaiting, ledger.MessageWaiting}, {ledger.Unknown, "", ledger.MessageWaiting},
 		{ledger.Reserved, "", ledger.MessageWaiting}, {ledger.Refused, "", ledger.DeliveryImpossible},
 	} {
-		t.Run("decision sms-delivery-infos: "+string(c.state)+" "+string(c.told), func(t *testing.T) {
+		t.Run("decision sms-delivery-infos: "+string(c.state)+" "+string(c.stored), func(t *testing.T) {
 			w := newFixture(t)
-			w.Ledger.Overwrite(messageWithStatus(w, c.state, c.told))
+			w.Ledger.Overwrite(messageWithStatus(w, c.state, c.stored))
 			response := w.Send(t, messageEvent(t)).AssertStatus(t, 200)
-			if !strings.Contains(response.Body, `"deliveryStatus":"`+string(c.want)+`"`) {
-				t.Errorf("got %s", response.Body)
+			if want := `"deliveryStatus":"` + string(c.want) + `"`; !strings.Contains(response.Body, want) {
+				t.Errorf("got %s, want %s", response.Body, want)
 			}
 			if c.want == ledger.DeliveredToTerminal {
 				operationtest.GoldenResponse(t, "testdata/delivery-infos.json", response)
@@ -187,20 +194,23 @@ func TestDeliveryInfos(t *testing.T) {
 		t.Run("decision sms-sender: another sender in the path "+path, func(t *testing.T) {
 			w := newFixture(t)
 			w.Ledger.Overwrite(messageWithStatus(w, ledger.Done, ledger.MessageWaiting))
-			if response := w.Send(t, messageEvent(t).SetPathParameter("senderAddress", path)); response.Status != 404 {
-				t.Errorf("%d %s", response.Status, response.Body)
-			}
+			w.Send(t, messageEvent(t).SetPathParameter("senderAddress", path)).AssertStatus(t, 404)
 		})
 	}
-	t.Run("the path decoded, as the local front hands it over", func(t *testing.T) {
+	t.Run("a decoded path, as the local API front sends it", func(t *testing.T) {
 		w := newFixture(t)
 		w.Ledger.Overwrite(messageWithStatus(w, ledger.Done, ledger.MessageWaiting))
 		w.Send(t, messageEvent(t).SetPathParameter("senderAddress", "tel:+2250707")).AssertStatus(t, 200)
 	})
 }
 
-// forEachLookup are the three lookups with an entry that each finds, and what a missing one is told as.
-func forEachLookup(t *testing.T, check func(t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, parameter, part string)) {
+// lookupCheck checks one lookup. found is an entry that the event finds, parameter its path parameter, and part the
+// name in the fault of a missing entry.
+type lookupCheck func(
+	t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, parameter, part string,
+)
+
+func forEachLookup(t *testing.T, check lookupCheck) {
 	t.Helper()
 	t.Run("charge", func(t *testing.T) {
 		w := newFixture(t)
@@ -216,30 +226,32 @@ func forEachLookup(t *testing.T, check func(t *testing.T, w *operationtest.Fixtu
 	})
 }
 
-// TestNotFound: what is not there, not the caller's, released or expired all looks the same.
+// TestNotFound checks that missing, foreign, released and expired entries look the same.
 func TestNotFound(t *testing.T) {
-	forEachLookup(t, func(t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, parameter, part string) {
+	forEachLookup(t, func(
+		t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, parameter, part string,
+	) {
 		missing := func(why string) {
 			t.Helper()
 			t.Log(why)
 			w.Send(t, event).AssertError(t, 404, "SVC0002", part)
 		}
-		missing("nothing is there")
+		missing("no entry")
 		w.Ledger.Overwrite(found)
 		w.Send(t, event).AssertStatus(t, 200)
 		found.MerchantID = operationtest.OtherProfile().ID
 		w.Ledger.Overwrite(found)
-		missing("decision charge-get, pay-getstatus: another merchant's")
+		missing("decision charge-get, pay-getstatus: an entry of another merchant")
 		found.MerchantID, found.State = operationtest.DemoProfile().ID, ledger.Released
 		w.Ledger.Overwrite(found)
-		missing("decision released: getStatus says 404")
+		missing("decision released: getStatus returns 404")
 		found.State, found.ExpireAt = ledger.Done, w.Clock.Now()
 		w.Ledger.Overwrite(found)
-		missing("decision retention: expired, whether or not the table has deleted it")
+		missing("decision retention: expired, even if the table has not deleted it")
 		reads := w.Ledger.CallCount(ledgermem.Get)
 		w.Send(t, event.SetPathParameter(parameter, strings.Repeat("a", 256))).AssertError(t, 404, "SVC0002", part)
 		if w.Ledger.CallCount(ledgermem.Get) != reads {
-			t.Error("the table was asked for a key that it cannot hold")
+			t.Error("the table is read with a key that it cannot have")
 		}
 		for _, id := range []string{"%2F..%2F", "é", "'--", " "} {
 			w.Send(t, event.SetPathParameter(parameter, id)).AssertError(t, 404, "SVC0002", part)
@@ -248,20 +260,22 @@ func TestNotFound(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	forEachLookup(t, func(t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, _, _ string) {
+	forEachLookup(t, func(
+		t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, _, _ string,
+	) {
 		w.Ledger.Overwrite(found)
 		w.Ledger.InjectFaults(func(ledgermem.Call) ledgermem.InjectedFault { return ledgermem.FailedBeforeApply })
 		w.Send(t, event).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
 		w.Merchants.SetError(errors.New("the table is gone"))
 		w.Send(t, event).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
 		w.Merchants.SetError(nil)
-		w.Send(t, event.SetHeader("Authorization", "Bearer nobody")).AssertError(t, 401, "900901")
+		w.Send(t, event.SetHeader("Authorization", "Bearer unknown")).AssertError(t, 401, "900901")
 		w.Send(t, event.SetHeaderValues("Authorization")).AssertError(t, 401, "900902")
 		w.Send(t, event.SetField("httpMethod", "DELETE")).AssertError(t, 404, "900906")
 	})
 }
 
-// FuzzPath sends arbitrary ids and sender addresses: never 5xx, never a panic, never another's.
+// FuzzPath sends arbitrary ids and sender addresses: never a 5xx, never a panic, never another merchant's entry.
 func FuzzPath(f *testing.F) {
 	f.Add(chargeID, "acr%3AOperatorAPIToken", "tel%3A%2B2250707")
 	f.Add(orderID, "acr:OperatorAPIToken", "tel:+2250707")
@@ -273,9 +287,7 @@ func FuzzPath(f *testing.F) {
 			paymentEvent(t).SetPathParameter("orderId", id),
 			messageEvent(t).SetPathParameter("requestId", id).SetPathParameter("senderAddress", sender),
 		} {
-			if response := w.Send(t, event); response.Status != 404 {
-				t.Errorf("%d %s", response.Status, response.Body)
-			}
+			w.Send(t, event).AssertStatus(t, 404)
 		}
 	})
 }

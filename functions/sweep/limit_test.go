@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"mobilegateway/internal/limitmem"
+	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/limit"
 )
 
 // decision "merchant-limits": what a lookup ends as not applied is given back, if its day is not over.
@@ -16,7 +16,7 @@ func TestDailyAmountRefunded(t *testing.T) {
 		t.Run(statusText, func(t *testing.T) {
 			s := newFixture(t)
 			e := s.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.CountsDailyAmount = true })
-			if err := s.Pipeline.DailyAmounts.Reserve(context.Background(), e, e.Version, limit.Unlimited); err != nil {
+			if err := s.Pipeline.DailyAmounts.Reserve(context.Background(), operationtest.DemoProfile(), e); err != nil {
 				t.Fatal(err)
 			}
 			s.Operator.SetStatus(statusText)

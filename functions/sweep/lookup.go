@@ -87,7 +87,7 @@ func (p *pass) setResponsive(operator string, responded bool) {
 func (p *pass) applyLookup(ctx context.Context, entry *ledger.Entry, lookup reconcile.LookupResult, line *telemetry.LogLine) (*ledger.Entry, error) {
 	conflicts := 0
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) { return p.applyChange(ctx, entry, change) }
-	updated, refundErr, err := p.Reconciler.StoreAndAdjustLimit(ctx, store, func(e *ledger.Entry) bool {
+	updated, refundErr, err := p.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
 		now, conflictsBefore := ledger.Timestamp(p.Now()), len(e.Conflicts)
 		var resolved ledger.Effect
 		if lookup.StatusFinal {

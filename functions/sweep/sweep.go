@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/reconcile"
@@ -35,10 +36,11 @@ const (
 
 // Sweep takes up what is due.
 type Sweep struct {
-	Queue      ledger.DueQueue
-	Book       *ledger.Book
-	Reconciler *reconcile.Reconciler
-	Courier    *delivery.Courier
+	Queue        ledger.DueQueue
+	Book         *ledger.Book
+	Reconciler   *reconcile.Reconciler
+	DailyAmounts *dailyamount.Counter
+	Courier      *delivery.Courier
 	// StackName is the deployed stack's name, for the metrics.
 	StackName string
 	// PollSchedule is the wait before each lookup of a pending payment; the last one repeats.

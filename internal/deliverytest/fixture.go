@@ -74,7 +74,7 @@ func NewWithDriver(t testing.TB, o *Operator, driver operator.Driver) *DeliveryF
 	o.now = k.Clock.Now
 	directory := operator.NewDriverDirectory(map[string]operator.Driver{"gateway": driver})
 	k.Book = &ledger.Book{Store: k.Ledger, Reader: k.Ledger, Now: k.Clock.Now, Rand: &UniqueReader{}}
-	k.Reconciler = &reconcile.Reconciler{Operators: directory, DailyAmounts: k.Pipeline.DailyAmounts, LookupTimeout: 5 * time.Second}
+	k.Reconciler = &reconcile.Reconciler{Operators: directory, LookupTimeout: 5 * time.Second}
 	k.Courier = &delivery.Courier{
 		Profiles:       k.ProfileStore,
 		Keys:           keyring.NewRefreshingRing(webhookSecret{}, time.Minute, k.Clock.Now),

@@ -16,8 +16,8 @@ import (
 	secrettypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"mobilegateway/shared/awsclient"
+	"mobilegateway/shared/dailyamount"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
-	"mobilegateway/shared/limit"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
 	webhookdynamo "mobilegateway/shared/webhook/dynamo"
@@ -44,7 +44,7 @@ func Connect(env System, p Deployment) (*Stores, error) {
 	// Only a refund of a daily amount needs this table. Without it unknown resolve refuses entries that may need a
 	// refund.
 	if p.LimitTable != "" {
-		stores.LimitCounter = &limit.DailyAmounts{
+		stores.LimitCounter = &dailyamount.Counter{
 			Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: sleep,
 		}
 	}

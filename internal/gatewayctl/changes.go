@@ -8,7 +8,6 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/webhook"
 )
 
@@ -34,7 +33,7 @@ type changes interface {
 	// resolveEntry is changeEntry, and adjusts the merchant's daily amount. limitRefundErr is why a refund failed: the
 	// entry is changed all the same.
 	resolveEntry(
-		r *reconcile.Reconciler, key ledger.Key, change entryChange,
+		key ledger.Key, change entryChange,
 	) (resolved *ledger.Entry, limitRefundErr, err error)
 	saveEndpointState(h webhook.Health) error
 	bookSlot(at *slotClient, requested slot) (slot, error)
@@ -109,7 +108,7 @@ func (l *applied) changeEntry(key ledger.Key, change entryChange) (*ledger.Entry
 }
 
 func (l *applied) resolveEntry(
-	r *reconcile.Reconciler, key ledger.Key, change entryChange,
+	key ledger.Key, change entryChange,
 ) (resolved *ledger.Entry, limitRefundErr, err error) {
 	var refused error
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
@@ -120,7 +119,7 @@ func (l *applied) resolveEntry(
 			return nil
 		})
 	}
-	resolved, limitRefundErr, err = r.StoreAndAdjustLimit(l, store, func(e *ledger.Entry) bool {
+	resolved, limitRefundErr, err = l.stores.LimitCounter.StoreChange(l, store, func(e *ledger.Entry) bool {
 		refused = change(e)
 		return refused == nil
 	})
@@ -200,7 +199,7 @@ func (d *dryRun) changeEntry(key ledger.Key, change entryChange) (*ledger.Entry,
 }
 
 func (d *dryRun) resolveEntry(
-	_ *reconcile.Reconciler, key ledger.Key, change entryChange,
+	key ledger.Key, change entryChange,
 ) (resolved *ledger.Entry, limitRefundErr, err error) {
 	resolved, err = d.changeEntry(key, change)
 	return resolved, nil, err

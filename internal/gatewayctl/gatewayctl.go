@@ -21,8 +21,8 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 	"github.com/posener/complete"
 
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/webhook"
 )
@@ -47,7 +47,7 @@ type Stores struct {
 	Merchants      merchant.Registry
 	Ledger         Ledger
 	EndpointHealth webhook.HealthStore
-	LimitCounter   limit.AmountLimiter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
+	LimitCounter   *dailyamount.Counter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
 	Secrets        SecretStore
 	Audit          AuditLog
 }

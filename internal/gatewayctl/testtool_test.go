@@ -17,8 +17,8 @@ import (
 	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/limitmem"
 	"mobilegateway/internal/merchantmem"
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/limit"
 	"mobilegateway/shared/webhook"
 )
 
@@ -139,7 +139,7 @@ func newTestTool(t *testing.T) *testTool {
 
 // storesWith returns the stores with another ledger.
 func (d *testTool) storesWith(in Ledger) *Stores {
-	amounts := &limit.DailyAmounts{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: sleep}
+	amounts := &dailyamount.Counter{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: sleep}
 	return &Stores{Merchants: d.merchants, Ledger: in, EndpointHealth: d.health, LimitCounter: amounts,
 		Secrets: d.vault, Audit: d.audit}
 }

@@ -130,7 +130,7 @@ func (c *unknownResolve) Run(s *session) error {
 		return usageError("the amount of %s counts against the merchant's daily limit and may need a refund: "+
 			"name the table of limits with LIMIT_TABLE or --limit-table", c.ID)
 	}
-	reconciler := &reconcile.Reconciler{DailyAmounts: s.stores.LimitCounter, LookupTimeout: c.Timeout}
+	reconciler := &reconcile.Reconciler{LookupTimeout: c.Timeout}
 	change, err := c.resolution(s, e, reconciler)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (c *unknownResolve) Run(s *session) error {
 	var resolved *ledger.Entry
 	err = s.changes.execute(Action{"resolve as " + c.As, key.String() + " of " + e.Merchant}, func() (string, error) {
 		var limitRefundErr, failed error
-		resolved, limitRefundErr, failed = s.changes.resolveEntry(reconciler, key, change)
+		resolved, limitRefundErr, failed = s.changes.resolveEntry(key, change)
 		if failed != nil {
 			return "nothing", failed
 		}

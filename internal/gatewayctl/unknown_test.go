@@ -8,6 +8,7 @@ import (
 
 	"mobilegateway/internal/ledgermem"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 )
 
 // addUnknownSMS stores an SMS whose outcome is unknown.
@@ -173,12 +174,15 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 	e.CountsDailyAmount, e.SentAt = true, d.now
 	d.ledger.Overwrite(e)
 	amounts := d.storesWith(d.ledger).LimitCounter
+	limitedTo := func(minor int64) *merchant.Profile {
+		return &merchant.Profile{DailyAmounts: map[string]int64{e.Currency: minor}}
+	}
 	over := func(limit int64) error {
 		other := d.mustReadEntry(key)
-		other.ID += "-other"
-		return amounts.Reserve(t.Context(), other, 1, limit)
+		other.ID, other.Version, other.EverUnknown = other.ID+"-other", 1, false
+		return amounts.Reserve(t.Context(), limitedTo(limit), other)
 	}
-	if err := amounts.Reserve(t.Context(), e, e.Version, e.AmountMinor); err != nil || over(e.AmountMinor) == nil {
+	if err := amounts.Reserve(t.Context(), limitedTo(e.AmountMinor), e); err != nil || over(e.AmountMinor) == nil {
 		t.Fatalf("the day is not full: %v", err)
 	}
 	d.mustRun("unknown resolve charge "+key.ID+" --as not-applied", nil)

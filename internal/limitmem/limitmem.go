@@ -1,5 +1,5 @@
-// Package limitmem keeps merchants' limits in memory: the same contract as the table, and on demand the faults that a
-// table has. It is for tests and simulations, and never ships.
+// Package limitmem keeps merchants' limits in memory under the contract of the table, with fault injection. It is for
+// tests and simulations.
 package limitmem
 
 import (
@@ -8,61 +8,63 @@ import (
 	"strings"
 	"sync"
 
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/limit"
 )
 
-// Fault is what happens to one call.
+// Fault is an injected fault of one call.
 type Fault int
 
 // The faults of a call.
 const (
 	None         Fault = iota
 	Error              // nothing was applied
-	LostResponse       // it was applied, and nobody is told
-	Conflict           // another transfer is under way; of a rate: the item's partition is full
+	LostResponse       // it was applied, and the caller gets an error
+	Conflict           // another adjustment is in progress; of a rate: the item's partition is full
 )
 
-// ErrInjected is what a faulty call gives.
-var ErrInjected = errors.New("limitmem: no answer from the table")
+// ErrInjected is the error of a call with an injected fault.
+var ErrInjected = errors.New("limitmem: injected fault: no response from the table")
 
-// Store holds rates, days and marks. The zero value is empty and ready; any number of goroutines may use it.
+// Store keeps rates, the sums of days, and counted amounts. The zero value is empty and ready for use. It is safe for
+// concurrent use.
 type Store struct {
 	mutex        sync.Mutex
 	fullAt       map[string]int64
 	sums         map[string]int64
-	counted      map[string]limit.CountedAmount
+	counted      map[string]dailyamount.CountedAmount
 	nextFault    func() Fault
 	rateWrites   map[string]int // by merchant
-	amountWrites int            // transfers
+	amountWrites int
 }
 
 var (
 	_ limit.RateStore   = (*Store)(nil)
-	_ limit.AmountStore = (*Store)(nil)
+	_ dailyamount.Store = (*Store)(nil)
 )
 
-// SetFaults has a function decide about every later call; nil ends that.
+// SetFaults has a function decide the fault of every later call; nil ends the injection.
 func (s *Store) SetFaults(inject func() Fault) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.nextFault = inject
 }
 
-// RateWrites is how many writes were tried on a merchant's rate; Transfers how many on all amounts.
+// RateWrites counts the attempted writes of a merchant's rate.
 func (s *Store) RateWrites(merchantID string) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.rateWrites[merchantID]
 }
 
-// AmountWrites is how many transfers were tried.
+// AmountWrites counts the attempted adjustments of all merchants.
 func (s *Store) AmountWrites() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.amountWrites
 }
 
-// Sum is what all days of a merchant and currency have counted.
+// Sum adds up all days of a merchant and currency.
 func (s *Store) Sum(merchantID, currency string) int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -75,83 +77,86 @@ func (s *Store) Sum(merchantID, currency string) int64 {
 	return total
 }
 
-// drawFault asks for the fault of a call.
-func (s *Store) drawFault() Fault {
-	if s.nextFault == nil {
-		return None
+// call runs one call under the lock, with its injected fault. count records the attempt; conflict is the error of the
+// fault Conflict.
+func (s *Store) call(ctx context.Context, count func(), conflict error, apply func()) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.counted == nil {
+		s.fullAt, s.sums, s.rateWrites = map[string]int64{}, map[string]int64{}, map[string]int{}
+		s.counted = map[string]dailyamount.CountedAmount{}
 	}
-	return s.nextFault()
+	count()
+	injected := None
+	if s.nextFault != nil {
+		injected = s.nextFault()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case injected == Error:
+		return ErrInjected
+	case injected == Conflict:
+		return conflict
+	}
+	apply()
+	if injected == LostResponse {
+		return ErrInjected
+	}
+	return nil
 }
 
 // UpdateRate implements limit.RateStore.
-func (s *Store) UpdateRate(ctx context.Context, merchantID string, m limit.RateUpdate) (int64, bool, error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.fullAt == nil {
-		s.fullAt, s.rateWrites = map[string]int64{}, map[string]int{}
+func (s *Store) UpdateRate(
+	ctx context.Context, merchantID string, u limit.RateUpdate,
+) (stored int64, updated bool, err error) {
+	err = s.call(ctx, func() { s.rateWrites[merchantID]++ }, limit.ErrThrottled, func() {
+		stored, updated = s.updateRate(merchantID, u)
+	})
+	if err != nil {
+		return 0, false, err
 	}
-	s.rateWrites[merchantID]++
-	injected := s.drawFault()
-	switch {
-	case ctx.Err() != nil:
-		return 0, false, ctx.Err()
-	case injected == Error:
-		return 0, false, ErrInjected
-	case injected == Conflict:
-		return 0, false, limit.ErrThrottled
-	}
-	stored, exists := s.fullAt[merchantID]
-	if exists && (stored < m.Min || stored > m.Max) || !exists && !m.AllowAbsent {
-		return stored, false, nil
-	}
-	if m.Set == 0 {
-		m.Set = stored + m.Add
-	}
-	s.fullAt[merchantID] = m.Set
-	if injected == LostResponse {
-		return 0, false, ErrInjected
-	}
-	return m.Set, true, nil
+	return stored, updated, nil
 }
 
-// Adjust implements limit.AmountStore.
-func (s *Store) Adjust(ctx context.Context, t limit.Adjustment) (limit.AdjustmentResult, error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.sums == nil {
-		s.sums, s.counted = map[string]int64{}, map[string]limit.CountedAmount{}
+// updateRate writes a rate if the condition is true.
+func (s *Store) updateRate(merchantID string, u limit.RateUpdate) (stored int64, updated bool) {
+	stored, exists := s.fullAt[merchantID]
+	if exists && (stored < u.Min || stored > u.Max) || !exists && !u.AllowAbsent {
+		return stored, false
 	}
-	s.amountWrites++
-	injected := s.drawFault()
-	switch {
-	case ctx.Err() != nil:
-		return limit.AdjustmentResult{}, ctx.Err()
-	case injected == Error:
-		return limit.AdjustmentResult{}, ErrInjected
-	case injected == Conflict:
-		return limit.AdjustmentResult{}, limit.ErrConflict
+	if u.Set == 0 {
+		u.Set = stored + u.Add
 	}
-	result := s.apply(t)
-	if injected == LostResponse {
-		return limit.AdjustmentResult{}, ErrInjected
+	s.fullAt[merchantID] = u.Set
+	return u.Set, true
+}
+
+// Adjust implements dailyamount.Store.
+func (s *Store) Adjust(
+	ctx context.Context, a dailyamount.Adjustment,
+) (result dailyamount.AdjustmentResult, err error) {
+	err = s.call(ctx, func() { s.amountWrites++ }, dailyamount.ErrConflict, func() { result = s.adjust(a) })
+	if err != nil {
+		return dailyamount.AdjustmentResult{}, err
 	}
 	return result, nil
 }
 
-// apply makes a transfer whose conditions hold.
-func (s *Store) apply(t limit.Adjustment) limit.AdjustmentResult {
-	day, key := t.MerchantID+"#"+t.Currency+"#"+t.Day, t.Day+"#"+t.TransactionKey
+// adjust applies an adjustment if its conditions are true.
+func (s *Store) adjust(a dailyamount.Adjustment) dailyamount.AdjustmentResult {
+	day, key := a.MerchantID+"#"+a.Currency+"#"+a.Day, a.Day+"#"+a.TransactionKey
 	existing, found := s.counted[key]
-	if existing.Amount != t.OldAmount || existing.Fence > t.Fence || !found && t.OldAmount != 0 {
-		return limit.AdjustmentResult{Existing: &existing}
+	if existing.Amount != a.OldAmount || existing.Fence > a.Fence || !found && a.OldAmount != 0 {
+		return dailyamount.AdjustmentResult{Existing: &existing}
 	}
-	sum, delta := s.sums[day], t.NewAmount-t.OldAmount
-	if delta > 0 && sum > t.MaxSumBefore || delta < 0 && sum < -delta {
-		return limit.AdjustmentResult{DaySum: sum}
+	sum, delta := s.sums[day], a.NewAmount-a.OldAmount
+	if delta > 0 && sum > a.MaxSumBefore || delta < 0 && sum < -delta {
+		return dailyamount.AdjustmentResult{DaySum: sum}
 	}
-	s.counted[key] = limit.CountedAmount{Amount: t.NewAmount, Fence: t.Fence}
+	s.counted[key] = dailyamount.CountedAmount{Amount: a.NewAmount, Fence: a.Fence}
 	if delta != 0 {
 		s.sums[day] = sum + delta
 	}
-	return limit.AdjustmentResult{Applied: true}
+	return dailyamount.AdjustmentResult{Applied: true}
 }

@@ -17,7 +17,7 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// What must never stand in a line: a credential, a one-time code, two numbers, and a text that only a body holds.
+// The values that must never be in a log line: a credential, a one-time code, two numbers, and a text of a body.
 const (
 	token       = "canaryTOKENa1b2c3d4e5f6a7b8c9"
 	code        = "493817"
@@ -44,19 +44,29 @@ const (
 var operationCases = []operationCase{
 	{"charge", "../../functions/charge/testdata/event-encoded.json",
 		[]string{"Authorization", "Content-Type", "gw-token", "gw-alias", "X-Operator-MCO", "X-Unknown"},
-		[]string{"amountTransaction.endUserId", paymentAmount + "chargingInformation.amount", paymentAmount + "chargingInformation.currency",
-			paymentAmount + "chargingInformation.description", paymentAmount + "chargingMetaData.onBehalfOf", paymentAmount + "chargingMetaData.serviceId",
-			"amountTransaction.transactionOperationStatus", "unknown"},
+		[]string{
+			"amountTransaction.endUserId", paymentAmount + "chargingInformation.amount",
+			paymentAmount + "chargingInformation.currency", paymentAmount + "chargingInformation.description",
+			paymentAmount + "chargingMetaData.onBehalfOf", paymentAmount + "chargingMetaData.serviceId",
+			"amountTransaction.transactionOperationStatus", "unknown",
+		},
 		[]string{"amountTransaction.referenceCode", "amountTransaction.clientCorrelator"}},
 	{"pay", "../../functions/pay/testdata/event-ussd.json",
 		[]string{"Authorization", "Content-Type", "mno-name", "country-code", "channel", "lang", "X-Unknown"},
-		[]string{"currency", "amount", "return_url", "cancel_url", "notif_url", "reference", "user_msisdn", "otp_code", "state", "unknown"},
+		[]string{
+			"currency", "amount", "return_url", "cancel_url", "notif_url", "reference", "user_msisdn", "otp_code",
+			"state", "unknown",
+		},
 		[]string{"order_id"}},
 	{"sms", "../../functions/sms/testdata/event-encoded.json",
-		[]string{"Authorization", "Content-Type", "X-OAPI-Application-Id", "X-OAPI-Contact-Id", "X-OAPI-Resource-Type", "gw-alias", "gw-token", "X-Operator-MCO",
-			"X-Operator-ISE2"},
-		[]string{outbound + "address", outbound + "senderAddress", outbound + "outboundSMSTextMessage.message", outbound + "senderName",
-			outbound + "receiptRequest.notifyURL", outbound + "receiptRequest.callbackData"},
+		[]string{
+			"Authorization", "Content-Type", "X-OAPI-Application-Id", "X-OAPI-Contact-Id", "X-OAPI-Resource-Type",
+			"gw-alias", "gw-token", "X-Operator-MCO", "X-Operator-ISE2",
+		},
+		[]string{
+			outbound + "address", outbound + "senderAddress", outbound + "outboundSMSTextMessage.message",
+			outbound + "senderName", outbound + "receiptRequest.notifyURL", outbound + "receiptRequest.callbackData",
+		},
 		[]string{outbound + "clientCorrelator"}},
 }
 
@@ -66,7 +76,10 @@ func newFixture(t testing.TB) *operationtest.Fixture {
 	w := operationtest.New(t)
 	chargeOperation := &charge.Operation{Pipeline: w.Pipeline, References: w.Ledger, ServiceID: operationtest.ServiceID}
 	payOperation := &pay.Operation{Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, FirstPollDelay: time.Minute}
-	smsOperation := &sms.Operation{Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID}
+	smsOperation := &sms.Operation{
+		Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys,
+		ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID,
+	}
 	lookup := &status.StatusHandler{Merchants: w.Merchants, Reader: w.Ledger, Now: w.Clock.Now}
 	routes := append(lookup.Routes(), chargeOperation.Route(), payOperation.Route(), smsOperation.Route())
 	return w.Serve("all", routes...)
@@ -108,8 +121,10 @@ func TestCanaryRequests(t *testing.T) {
 				}
 				w.Send(t, fresh().SetRawBody(canary))
 				w.Send(t, fresh().SetRawBody(fmt.Sprintf(`{"a":%q}`, canary)))
-				w.Send(t, fresh().SetField("path", "/"+canary).SetField("resource", "/"+canary).SetField("httpMethod", canary))
-				w.Send(t, fresh().SetPathParameter("senderAddress", "tel:"+canary).SetPathParameter("endUserId", canary))
+				route := fresh().SetField("path", "/"+canary).SetField("resource", "/"+canary)
+				w.Send(t, route.SetField("httpMethod", canary))
+				params := fresh().SetPathParameter("senderAddress", "tel:"+canary)
+				w.Send(t, params.SetPathParameter("endUserId", canary))
 				assertNoCanaryLogged(t, w)
 			})
 		}
@@ -121,7 +136,8 @@ func TestCanaryKeys(t *testing.T) {
 	for _, s := range operationCases {
 		w := newFixture(t)
 		for _, canary := range []string{token, code, number, national} {
-			w.Send(t, operationtest.LoadEvent(t, s.event).SetRawBody(fmt.Sprintf(`{%q:1,%q:2}`, canary, canary))).AssertStatus(t, 400)
+			twice := fmt.Sprintf(`{%q:1,%q:2}`, canary, canary)
+			w.Send(t, operationtest.LoadEvent(t, s.event).SetRawBody(twice)).AssertStatus(t, 400)
 		}
 		assertNoCanaryLogged(t, w)
 	}
@@ -129,17 +145,21 @@ func TestCanaryKeys(t *testing.T) {
 
 // TestCanaryFailures lets operator, store and authenticator fail with errors that hold canaries.
 func TestCanaryFailures(t *testing.T) {
-	cause := fmt.Errorf(`Post "https://op.example.com/pay?otp=%s&msisdn=%s": Authorization: Bearer %s, tel:%s`, code, number, token, national)
+	cause := fmt.Errorf(`Post "https://op.example.com/pay?otp=%s&msisdn=%s": Authorization: Bearer %s, tel:%s`,
+		code, number, token, national)
 	failing := func(outcome operator.Outcome, kind fault.Kind) operationtest.Behaviour {
 		return func(func()) operator.Result {
 			return operator.Result{Outcome: outcome, Fault: &fault.Fault{Kind: kind, Cause: cause}}
 		}
 	}
 	steps := map[string]operationtest.Behaviour{
-		"unknown": failing(operator.Unknown, fault.OutcomeUnknown), "down": failing(operator.NotApplied, fault.OperatorUnavailable),
-		"refused us": failing(operator.NotApplied, fault.IntegrationRejected), "panic": func(func()) operator.Result { panic(token + number) },
+		"unknown":             failing(operator.Unknown, fault.OutcomeUnknown),
+		"down":                failing(operator.NotApplied, fault.OperatorUnavailable),
+		"credentials refused": failing(operator.NotApplied, fault.IntegrationRejected),
+		"panic":               func(func()) operator.Result { panic(token + number) },
 		"panic with an error": func(func()) operator.Result { panic(cause) },
-		"refused":             operationtest.RefuseFinally("POL0001", "Not enough credit"), "rejected": operationtest.RejectRequest("SVC0002", "x"),
+		"refused":             operationtest.RefuseFinally("POL0001", "Not enough credit"),
+		"rejected":            operationtest.RejectRequest("SVC0002", "x"),
 	}
 	for _, s := range operationCases {
 		for name, step := range steps {
@@ -173,13 +193,15 @@ func TestCanaryFailures(t *testing.T) {
 	}
 }
 
-// TestCanaryLookups asks for numbers and codes.
+// TestCanaryLookups looks up numbers and codes.
 func TestCanaryLookups(t *testing.T) {
 	w := newFixture(t)
 	for _, canary := range []string{number, national} {
-		for event, parameter := range map[string]string{"charge": "transactionId", "payment": "orderId", "delivery-infos": "requestId"} {
-			e := operationtest.LoadEvent(t, "../../functions/status/testdata/event-"+event+".json").SetPathParameter(parameter, canary)
-			w.Send(t, e).AssertStatus(t, 404)
+		for event, parameter := range map[string]string{
+			"charge": "transactionId", "payment": "orderId", "delivery-infos": "requestId",
+		} {
+			e := operationtest.LoadEvent(t, "../../functions/status/testdata/event-"+event+".json")
+			w.Send(t, e.SetPathParameter(parameter, canary)).AssertStatus(t, 404)
 			w.Send(t, e.SetHeader("Authorization", "Bearer "+token)).AssertStatus(t, 401)
 		}
 	}

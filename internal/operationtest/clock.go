@@ -3,11 +3,12 @@ package operationtest
 import (
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Clock is a clock that only a test moves. It begins far ahead of the real one, so that no deadline made of it ends
-// while a test runs.
+// Clock is a clock that only a test moves. It begins far ahead of the real one, so that no deadline derived from it
+// ends during a test.
 type Clock struct {
 	mutex sync.Mutex
 	now   time.Time
@@ -31,20 +32,14 @@ func (c *Clock) Advance(by time.Duration) {
 	c.now = c.now.Add(by)
 }
 
-// uniqueReader gives bytes that never repeat and are the same in every run.
-type uniqueReader struct {
-	mutex sync.Mutex
-	count uint64
-}
+// uniqueReader returns bytes that never repeat and are the same in every run.
+type uniqueReader struct{ count atomic.Uint64 }
 
-// Read is io.Reader's.
+// Read implements io.Reader.
 func (r *uniqueReader) Read(p []byte) (int, error) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.count++
 	clear(p)
 	var number [8]byte
-	binary.BigEndian.PutUint64(number[:], r.count)
+	binary.BigEndian.PutUint64(number[:], r.count.Add(1))
 	copy(p, number[:])
 	return len(p), nil
 }

@@ -1,6 +1,6 @@
-// Package operationtest is the test kit of the operations: two merchants, an operator that does what a script says, a
-// clock that stands still, and requests that go in at the real edge, as API Gateway's event, and come out as its answer.
+// Package operationtest is the test kit of the operations. It has two merchants, a stub operator with scripted
+// behaviours, and a clock that only the test moves. Requests go through the real handler as events of API Gateway.
 //
-// It never ships. Its invariant: every world, when its test ends, has looked through the lines that were logged and
-// the entries that were stored for the secrets of the golden events, whatever else the test was about.
+// It is for tests only. Its invariant: at the end of its test, each fixture searches its log lines and its stored
+// entries for the secrets of the golden events.
 package operationtest

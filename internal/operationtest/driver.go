@@ -11,7 +11,8 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// SentCall is one call that reached the driver. One of Charge, Pay and SMS is filled in, by Kind; Call is its common part.
+// SentCall is one call to the driver. One of Charge, Pay and SMS is filled in, by Kind. Call is its
+// common part.
 type SentCall struct {
 	Kind     string // charge, pay or sms
 	Call     operator.Call
@@ -21,11 +22,11 @@ type SentCall struct {
 	Deadline time.Time // of the call's context
 }
 
-// Behaviour is what the operator does with one call. apply makes the call's effect at the operator, which knows a key
-// once however often it is applied.
+// Behaviour is the operator's reaction to one call. apply has the effect of the call at the operator, once for each
+// key.
 type Behaviour func(apply func()) operator.Result
 
-// Driver is an operator that does what a script says, and succeeds where the script has ended.
+// Driver is a stub operator with scripted behaviours. It succeeds after the last one.
 type Driver struct {
 	mutex      sync.Mutex
 	behaviours []Behaviour
@@ -37,47 +38,47 @@ type Driver struct {
 
 var _ operator.Driver = (*Driver)(nil)
 
-// SetBehaviours sets what the next calls do, in order.
+// SetBehaviours sets the behaviours of the next calls, in order.
 func (d *Driver) SetBehaviours(steps ...Behaviour) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.behaviours = steps
 }
 
-// SetAccount changes the account of new calls, or why there is none.
+// SetAccount changes the account of new calls, or sets the error that prevents one.
 func (d *Driver) SetAccount(account string, failure error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.account, d.accountErr = account, failure
 }
 
-// Calls are the calls so far.
+// Calls returns the calls so far.
 func (d *Driver) Calls() []SentCall {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	return slices.Clone(d.sent)
 }
 
-// Effects are what really happened at the operator: "charge DemoShop.c-1", once a key.
+// Effects returns the effects at the operator: "charge DemoShop.c-1", one for each key.
 func (d *Driver) Effects() []string {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	return slices.Clone(d.effects)
 }
 
-// CurrentAccountID is operator.Driver's.
+// CurrentAccountID implements operator.Driver.
 func (d *Driver) CurrentAccountID(context.Context, string) (string, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	return d.account, d.accountErr
 }
 
-// Charge is operator.Driver's.
+// Charge implements operator.Driver.
 func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.Result {
 	return d.handle(ctx, SentCall{Kind: "charge", Call: call.Call, Charge: call})
 }
 
-// Pay is operator.Driver's.
+// Pay implements operator.Driver.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	response := operator.PayResponse{Result: d.handle(ctx, SentCall{Kind: "pay", Call: call.Call, Pay: call})}
 	if call.Channel == "web" && response.Outcome == operator.Succeeded {
@@ -88,7 +89,7 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 	return response
 }
 
-// SendSMS is operator.Driver's.
+// SendSMS implements operator.Driver.
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
 	return d.handle(ctx, SentCall{Kind: "sms", Call: call.Call, SMS: call})
 }
@@ -119,46 +120,46 @@ func (d *Driver) recordEffect(sent SentCall) {
 	}
 }
 
-// Succeed applies the call and says so.
+// Succeed applies the call and reports success.
 func Succeed(apply func()) operator.Result {
 	apply()
 	return operator.Result{Outcome: operator.Succeeded}
 }
 
-// LoseResponse applies the call, and the answer is lost.
+// LoseResponse applies the call and loses the response.
 func LoseResponse(apply func()) operator.Result {
 	apply()
 	return LoseRequest(apply)
 }
 
-// LoseRequest does not apply the call, and there is no answer.
+// LoseRequest does not apply the call and sends no response.
 func LoseRequest(func()) operator.Result {
 	return operator.Result{Fault: &fault.Fault{Kind: fault.OutcomeUnknown, Cause: errors.New("cut")}}
 }
 
-// RespondUnavailable says 503: nothing was applied.
+// RespondUnavailable responds 503: the call was not applied.
 func RespondUnavailable(func()) operator.Result {
 	return operator.Result{Outcome: operator.NotApplied, Fault: fault.New(fault.OperatorUnavailable)}
 }
 
-// RejectCredentials refuses the gateway's own credentials: nothing was applied.
+// RejectCredentials refuses the gateway's own credentials: the call was not applied.
 func RejectCredentials(func()) operator.Result {
 	return operator.Result{Outcome: operator.NotApplied, Fault: fault.New(fault.IntegrationRejected)}
 }
 
-// ReportDuplicate is an operator that says that it has seen the key.
+// ReportDuplicate reports that the operator has already seen the key.
 func ReportDuplicate(func()) operator.Result {
 	return operator.Result{DuplicateKey: true, Fault: fault.New(fault.OutcomeUnknown)}
 }
 
-// RefuseFinally refuses for good with an exception of the OneAPI family.
+// RefuseFinally refuses finally, with an exception of the OneAPI family.
 func RefuseFinally(id string, variables ...string) Behaviour {
 	return func(func()) operator.Result {
 		return operator.Result{Outcome: operator.Refused, Fault: operatorError(id, 403, variables)}
 	}
 }
 
-// RejectRequest says that the request was bad and nothing was applied.
+// RejectRequest rejects the request as invalid: it was not applied.
 func RejectRequest(id string, variables ...string) Behaviour {
 	return func(func()) operator.Result {
 		return operator.Result{Outcome: operator.NotApplied, Fault: operatorError(id, 400, variables)}
@@ -171,16 +172,16 @@ func operatorError(id string, status int, variables []string) *fault.Fault {
 	}}
 }
 
-// PanicBefore breaks down before anything was applied, PanicAfter when it was.
-func PanicBefore(func()) operator.Result { panic("the driver broke down") }
+// PanicBefore panics and does not apply the call.
+func PanicBefore(func()) operator.Result { panic("the driver panicked") }
 
-// PanicAfter applies the call and breaks down.
+// PanicAfter applies the call and panics.
 func PanicAfter(apply func()) operator.Result {
 	apply()
-	panic("the driver broke down")
+	panic("the driver panicked")
 }
 
-// BlockUntilReleased tells entered that the call is there, waits for release, and goes on as then says.
+// BlockUntilReleased sends to entered when the call arrives, waits for release, and continues with another behaviour.
 func BlockUntilReleased(entered chan<- struct{}, release <-chan struct{}, next Behaviour) Behaviour {
 	return func(apply func()) operator.Result {
 		entered <- struct{}{}

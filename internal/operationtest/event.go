@@ -12,7 +12,7 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// Event is a request as API Gateway hands it over. Its methods change it and give it back, so that they can be chained.
+// Event is a request as API Gateway sends it. Its methods change it and return it, so that they can be chained.
 type Event struct {
 	fields  map[string]any
 	body    map[string]any
@@ -49,7 +49,7 @@ func decodeObject(t testing.TB, text []byte) map[string]any {
 // SetHeader sets a header.
 func (e *Event) SetHeader(name, value string) *Event { return e.SetHeaderValues(name, value) }
 
-// SetHeaderValues sets a header that is sent several times. Without a value it is not sent.
+// SetHeaderValues sets a repeated header. Without a value the header is not sent.
 func (e *Event) SetHeaderValues(name string, values ...string) *Event {
 	single := e.object("headers")
 	several := e.object("multiValueHeaders")
@@ -66,7 +66,7 @@ func (e *Event) SetHeaderValues(name string, values ...string) *Event {
 	return e
 }
 
-// SetPathParameter sets a path parameter as API Gateway hands it over.
+// SetPathParameter sets a path parameter as API Gateway sends it.
 func (e *Event) SetPathParameter(name, value string) *Event {
 	e.object("pathParameters")[name] = value
 	return e
@@ -78,7 +78,7 @@ func (e *Event) SetField(name string, value any) *Event {
 	return e
 }
 
-// SetBodyPart sets a part of the body, "a.b.c"; a json.RawMessage stands in it as it is. "" sets nothing.
+// SetBodyPart sets a part of the body, "a.b.c". A json.RawMessage is sent as it is. The path "" sets nothing.
 func (e *Event) SetBodyPart(path string, value any) *Event {
 	if parent, key := e.parent(path); parent != nil {
 		parent[key] = value
@@ -86,7 +86,7 @@ func (e *Event) SetBodyPart(path string, value any) *Event {
 	return e
 }
 
-// RemoveBodyPart takes a part out of the body.
+// RemoveBodyPart removes a part of the body.
 func (e *Event) RemoveBodyPart(path string) *Event {
 	if parent, key := e.parent(path); parent != nil {
 		delete(parent, key)
@@ -100,7 +100,7 @@ func (e *Event) SetRawBody(body string) *Event {
 	return e
 }
 
-// Body is the body as it will be sent.
+// Body returns the body that will be sent.
 func (e *Event) Body() string {
 	if e.rawBody != nil {
 		return *e.rawBody
@@ -111,14 +111,14 @@ func (e *Event) Body() string {
 	return string(strictjson.Marshal(e.body))
 }
 
-// JSON is the event as API Gateway sends it to the function.
+// JSON returns the event as API Gateway sends it to the function.
 func (e *Event) JSON() []byte {
 	fields := maps.Clone(e.fields)
 	fields["body"] = e.Body()
 	return strictjson.Marshal(fields)
 }
 
-// object is one of the event's objects, made where the golden event has none.
+// object returns one of the event's objects, and creates it if the golden event has none.
 func (e *Event) object(name string) map[string]any {
 	part, found := e.fields[name].(map[string]any)
 	if !found {
@@ -128,7 +128,7 @@ func (e *Event) object(name string) map[string]any {
 	return part
 }
 
-// parent finds the object that holds the last key of a path, and makes what is missing on the way.
+// parent returns the object with the last key of a path, and creates the missing objects before it.
 func (e *Event) parent(path string) (parent map[string]any, key string) {
 	if path == "" {
 		return nil, ""

@@ -15,14 +15,17 @@ import (
 	"mobilegateway/internal/limitmem"
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/callback"
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
+	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/secret"
+	"mobilegateway/shared/telemetry"
 )
 
-// The secrets in the golden events. No world may log one; none but MSISDN may be stored.
+// The secrets in the golden events. No fixture may log one, and only MSISDN may be stored.
 const (
 	GWToken = "canary-gwtoken-5d0e7a41"
 	GWAlias = "tel:+2250705551234"
@@ -30,25 +33,25 @@ const (
 	MSISDN  = "+2250709998877"
 )
 
-// The deployment of the kit.
+// The deployment of the fixture.
 const (
 	BaseURL       = "https://api.example.com"
 	ServiceID     = "SERVICE-1"
 	ApplicationID = "APP-1"
 	ContactID     = "CONTACT-1"
-	// FunctionTimeout is the function's, OperatorTimeout that of one operator call.
+	// FunctionTimeout bounds an invocation, OperatorTimeout one operator call.
 	FunctionTimeout = 20 * time.Second
 	OperatorTimeout = 12 * time.Second
 )
 
-// Fixture is everything that a request of one test meets.
+// Fixture has all dependencies of a request.
 type Fixture struct {
 	Clock        *Clock
 	Ledger       *ledgermem.Store
 	Writer       *CrashingWriter // the ledger as the operations get it
 	Merchants    *Merchants
 	Driver       *Driver
-	LimitStore   *limitmem.Store // what merchants have used of their limits; none has one until a test says so
+	LimitStore   *limitmem.Store // no merchant has a limit until a test sets one
 	Pipeline     *operation.Pipeline
 	CallbackKeys *callback.Keys
 
@@ -56,7 +59,7 @@ type Fixture struct {
 	gateway *apigw.Gateway
 }
 
-// singleDriverDirectory has one driver in the place of every one that a row of the table names.
+// singleDriverDirectory uses one driver for all operators of the table.
 func singleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
 	drivers := map[string]operator.Driver{}
 	for _, name := range operator.Names() {
@@ -66,10 +69,13 @@ func singleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
 	return operator.NewDriverDirectory(drivers)
 }
 
-// New makes a world. When the test ends, its log and its ledger are searched for the secrets of the golden events.
+// New creates a fixture. At the end of the test its log and its ledger are searched for the secrets of the golden
+// events.
 func New(t testing.TB) *Fixture {
 	t.Helper()
-	w := &Fixture{Clock: newClock(), Ledger: ledgermem.New(), Merchants: newMerchants(), Driver: &Driver{account: "a1"}}
+	w := &Fixture{
+		Clock: newClock(), Ledger: ledgermem.New(), Merchants: newMerchants(), Driver: &Driver{account: "a1"},
+	}
 	w.Writer = &CrashingWriter{Writer: w.Ledger}
 	w.Pipeline = &operation.Pipeline{
 		Merchants:       w.Merchants,
@@ -80,7 +86,7 @@ func New(t testing.TB) *Fixture {
 	}
 	w.LimitStore = &limitmem.Store{}
 	w.Pipeline.RateLimiter = limit.NewRateLimiter(w.LimitStore, w.Clock.Now)
-	w.Pipeline.DailyAmounts = &limit.DailyAmounts{
+	w.Pipeline.DailyAmounts = &dailyamount.Counter{
 		Store: w.LimitStore, Now: w.Clock.Now, Rand: &uniqueReader{},
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
@@ -89,43 +95,49 @@ func New(t testing.TB) *Fixture {
 	return w
 }
 
+// NewRequest is a request that ends at the function's timeout, for tests of single steps.
+func (w *Fixture) NewRequest() *apigw.Request {
+	now := w.Clock.Now()
+	return &apigw.Request{LogLine: telemetry.NewLogLine("test", now), Deadline: now.Add(FunctionTimeout)}
+}
+
 // Serve puts the routes behind a gateway.
 func (w *Fixture) Serve(name string, routes ...apigw.Route) *Fixture {
 	w.gateway = apigw.New(apigw.Config{Operation: name, BaseURL: BaseURL, Now: w.Clock.Now, Log: &w.log}, routes...)
 	return w
 }
 
-// Send sends an event and gives the answer.
+// Send sends an event and returns the response.
 func (w *Fixture) Send(t testing.TB, e *Event) Response {
 	t.Helper()
 	return w.Invoke(t, e.JSON())
 }
 
-// Invoke sends the bytes of an event, with the time that Lambda gives to it.
+// Invoke sends the bytes of an event, with the deadline of a Lambda invocation.
 func (w *Fixture) Invoke(t testing.TB, event []byte) Response {
 	t.Helper()
 	ctx, cancel := context.WithDeadline(context.Background(), w.Clock.Now().Add(FunctionTimeout))
 	defer cancel()
 	payload, err := w.gateway.Invoke(ctx, event)
 	if err != nil {
-		t.Errorf("Lambda was given an error: %v", err)
+		t.Errorf("the handler returned an error to Lambda: %v", err)
 	}
 	var response Response
 	if err := json.Unmarshal(payload, &response); err != nil {
-		t.Errorf("not an answer of API Gateway: %s", payload)
+		t.Errorf("not a response of API Gateway: %s", payload)
 	}
 	for _, secret := range []string{GWToken, OTP, "canary-access"} {
 		if response.Status >= 400 && strings.Contains(response.Body, secret) {
-			t.Errorf("the error tells %s: %s", secret, response.Body)
+			t.Errorf("the error contains the secret %s: %s", secret, response.Body)
 		}
 	}
 	return response
 }
 
-// Log is every line that was logged.
+// Log returns every logged line.
 func (w *Fixture) Log() string { return w.log.String() }
 
-// LastLine is the last line that was logged.
+// LastLine returns the last logged line.
 func (w *Fixture) LastLine(t testing.TB) map[string]any {
 	t.Helper()
 	logLines := strings.Split(strings.TrimSpace(w.Log()), "\n")
@@ -136,7 +148,7 @@ func (w *Fixture) LastLine(t testing.TB) map[string]any {
 	return line
 }
 
-// OnlyEntry is the one entry of a kind in the ledger.
+// OnlyEntry returns the one entry of a kind in the ledger.
 func (w *Fixture) OnlyEntry(t testing.TB, kind ledger.Kind) *ledger.Entry {
 	t.Helper()
 	var found []*ledger.Entry
@@ -151,7 +163,7 @@ func (w *Fixture) OnlyEntry(t testing.TB, kind ledger.Kind) *ledger.Entry {
 	return found[0]
 }
 
-// AssertCallCounts compares the store's calls and the operator's since the world began: Insert, ClaimReference, Replace, calls.
+// AssertCallCounts compares the number of Insert, ClaimReference and Replace, and of operator calls.
 func (w *Fixture) AssertCallCounts(t testing.TB, insert, claim, replace, calls int) {
 	t.Helper()
 	got := [4]int{
@@ -163,14 +175,13 @@ func (w *Fixture) AssertCallCounts(t testing.TB, insert, claim, replace, calls i
 	}
 }
 
-// AssertNoSideEffects checks that nothing was stored and nobody called.
+// AssertNoSideEffects checks that nothing was stored and no operator was called.
 func (w *Fixture) AssertNoSideEffects(t testing.TB) {
 	t.Helper()
 	w.AssertCallCounts(t, 0, 0, 0, 0)
 }
 
-// AssertSingleEffect checks that the operator did something exactly once, that every call went under the same key, and that
-// there was this number of calls.
+// AssertSingleEffect checks that the operator has exactly one effect, from a number of calls under the same key.
 func (w *Fixture) AssertSingleEffect(t testing.TB, effect string, calls int) {
 	t.Helper()
 	if got := w.Driver.Effects(); len(got) != 1 || got[0] != effect {
@@ -187,54 +198,87 @@ func (w *Fixture) AssertSingleEffect(t testing.TB, effect string, calls int) {
 	}
 }
 
-// checkNoSecrets looks for secrets in what was logged and stored.
+// FailNextStoreCall injects a fault into the next call of one operation of the ledger's store.
+func (w *Fixture) FailNextStoreCall(operation ledgermem.Operation, injected ledgermem.InjectedFault) {
+	done := false
+	w.Ledger.InjectFaults(func(call ledgermem.Call) ledgermem.InjectedFault {
+		if done || call.Operation != operation {
+			return ledgermem.NoFault
+		}
+		done = true
+		return injected
+	})
+}
+
+// SetDailyLimit sets DemoShop's daily amount in XOF, in minor units.
+func (w *Fixture) SetDailyLimit(minor int64) {
+	w.Merchants.UpdateProfile(DemoToken, func(p *merchant.Profile) { p.DailyAmounts = map[string]int64{"XOF": minor} })
+}
+
+// AssertDailySum compares DemoShop's counted amount in XOF.
+func (w *Fixture) AssertDailySum(t testing.TB, want int64) {
+	t.Helper()
+	if got := w.LimitStore.Sum(DemoProfile().ID, "XOF"); got != want {
+		t.Errorf("decision merchant-limits: counted %d, want %d", got, want)
+	}
+}
+
+// AssertCounted checks that the last request counted a metric exactly once.
+func (w *Fixture) AssertCounted(t testing.TB, metric string) {
+	t.Helper()
+	if line := w.LastLine(t); line[metric] != 1.0 {
+		t.Errorf("metric %s is %v, want 1, in line %v", metric, line[metric], line)
+	}
+}
+
+// checkNoSecrets searches the log and the stored entries for secrets.
 func (w *Fixture) checkNoSecrets(t testing.TB) {
 	t.Helper()
 	logged := w.Log()
 	for _, secret := range []string{GWToken, GWAlias[5:], OTP, MSISDN[1:], "canary-access", "canary body"} {
 		if strings.Contains(logged, secret) {
-			t.Errorf("the log tells %s:\n%s", secret, logged)
+			t.Errorf("the log contains the secret %s:\n%s", secret, logged)
 		}
 	}
 	for _, e := range w.Ledger.All() {
 		stored := fmt.Sprintf("%+v %s", e, e.ResponseBody)
 		for _, secret := range []string{GWToken, GWAlias[5:], OTP, "canary-access"} {
 			if strings.Contains(stored, secret) {
-				t.Errorf("the ledger holds %s: %s", secret, stored)
+				t.Errorf("the ledger contains the secret %s: %s", secret, stored)
 			}
 		}
 	}
 }
 
-// logBuffer collects what parallel requests log.
+// logBuffer collects the log lines of parallel requests.
 type logBuffer struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
 }
 
-// Write is io.Writer's.
+// Write implements io.Writer.
 func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.text.Write(p)
 }
 
-// String is everything written so far.
+// String returns everything that was written.
 func (l *logBuffer) String() string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.text.String()
 }
 
-// callbackSecret is the secret of the callback keys: one key, added at a time.
+// callbackSecret is the secret of the callback keys. Its one key was added at a given time.
 type callbackSecret struct{ added time.Time }
 
-// Get is keyring.Source's.
+// Get implements keyring.SecretSource.
 func (r callbackSecret) Get(context.Context) (secret.Value, error) {
 	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
 	text := fmt.Sprintf(`{"keys":[{"number":1,"key":%q,"added":%q}]}`, key, r.added.Format(time.RFC3339))
 	return secret.Value{Bytes: []byte(text)}, nil
 }
 
-// Refresh is keyring.Source's.
+// Refresh implements keyring.SecretSource.
 func (r callbackSecret) Refresh(ctx context.Context) (secret.Value, error) { return r.Get(ctx) }

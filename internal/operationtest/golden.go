@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// updateGolden is set by `go test -update`: golden files are written instead of compared.
+// updateGolden is set by `go test -update`, which writes the golden files instead of comparing them.
 var updateGolden = flag.Bool("update", false, "write the golden files")
 
-// Golden compares a JSON text with a file, which holds it indented. Every byte of a value counts, spaces between do not.
+// Golden compares a JSON text with a file, which has it indented. Only the spaces between values may differ.
 func Golden(t testing.TB, path string, got []byte) {
 	t.Helper()
 	if *updateGolden {
@@ -28,7 +28,7 @@ func Golden(t testing.TB, path string, got []byte) {
 	}
 }
 
-// GoldenResponse compares an answer with a file: its status, headers and body.
+// GoldenResponse compares the status, headers and body of a response with a file.
 func GoldenResponse(t testing.TB, path string, response Response) {
 	t.Helper()
 	document := struct {

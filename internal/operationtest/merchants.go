@@ -17,7 +17,7 @@ const (
 	OtherToken = "Bearer canary-access-other-77ab12"
 )
 
-// Merchants is an authenticator over a table of tokens.
+// Merchants is an authenticator with a table of tokens.
 type Merchants struct {
 	mutex    sync.Mutex
 	profiles map[string]*merchant.Profile
@@ -54,7 +54,7 @@ func newMerchants() *Merchants {
 	return &Merchants{profiles: map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}}
 }
 
-// Authenticate is operation.Authenticator's.
+// Authenticate implements operation.Authenticator.
 func (m *Merchants) Authenticate(_ context.Context, authorization string) (*merchant.Profile, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -80,7 +80,7 @@ func (m *Merchants) UpdateProfile(token string, change func(*merchant.Profile)) 
 	m.profiles[token] = &changed
 }
 
-// SetError makes every later authentication an internal error; nil ends that.
+// SetError makes every later authentication fail with an internal error; nil ends that.
 func (m *Merchants) SetError(failure error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -1,8 +1,14 @@
 package operationtest
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
 
-// Violation is one way to break a request, and how it is refused then.
+	"mobilegateway/shared/merchant"
+)
+
+// Violation is one way to make a request invalid, and the expected refusal.
 type Violation struct {
 	Name      string
 	Mutate    func(*Fixture, *Event)
@@ -11,13 +17,15 @@ type Violation struct {
 	Variables []string
 }
 
-// Step is one step of the order in which requests are refused, with the ways to stumble over it.
+// Step is one step of the order in which requests are refused, with its violations.
 type Step []Violation
 
-// CheckRefusalOrder breaks a good request at each rung: alone, together with each way of the next rung, and together with all
-// later rungs. The lower rung is always the one that is told, and nothing is ever stored or sent
+// CheckRefusalOrder makes a valid request invalid at each step: by itself, together with each violation of the next
+// step, and together with all later steps. The earliest step decides the response, and nothing is stored or sent
 // (decision "order-of-refusals").
-func CheckRefusalOrder(t *testing.T, newFixture func(testing.TB) *Fixture, loadEvent func(testing.TB) *Event, steps []Step) {
+func CheckRefusalOrder(
+	t *testing.T, newFixture func(testing.TB) *Fixture, loadEvent func(testing.TB) *Event, steps []Step,
+) {
 	t.Helper()
 	for point, step := range steps {
 		for _, violation := range step {
@@ -26,7 +34,9 @@ func CheckRefusalOrder(t *testing.T, newFixture func(testing.TB) *Fixture, loadE
 				continue
 			}
 			for _, next := range steps[point+1] {
-				t.Run(violation.Name+" before "+next.Name, func(t *testing.T) { violation.checkRefused(t, newFixture(t), loadEvent(t), next) })
+				t.Run(violation.Name+" before "+next.Name, func(t *testing.T) {
+					violation.checkRefused(t, newFixture(t), loadEvent(t), next)
+				})
 			}
 			t.Run(violation.Name+" before all later", func(t *testing.T) {
 				var later []Violation
@@ -39,7 +49,7 @@ func CheckRefusalOrder(t *testing.T, newFixture func(testing.TB) *Fixture, loadE
 	}
 }
 
-// checkRefused breaks a request in several ways, the later ones first, and checks that this way is told.
+// checkRefused applies several violations, the later ones first, and checks that the response reports this one.
 func (violation Violation) checkRefused(t *testing.T, w *Fixture, e *Event, later ...Violation) {
 	t.Helper()
 	for i := len(later) - 1; i >= 0; i-- {
@@ -50,17 +60,17 @@ func (violation Violation) checkRefused(t *testing.T, w *Fixture, e *Event, late
 	w.AssertNoSideEffects(t)
 }
 
-// InvalidPart is a way that answers 400 SVC0002 with the part.
+// InvalidPart is a violation with the response 400 SVC0002 and the part.
 func InvalidPart(name, part string, change func(*Event)) Violation {
 	return Violation{name, func(_ *Fixture, e *Event) { change(e) }, 400, "SVC0002", []string{part}}
 }
 
-// NotAllowedPart is a way that answers 400 SVC0003 with the part and its valid values.
+// NotAllowedPart is a violation with the response 400 SVC0003, the part and its valid values.
 func NotAllowedPart(name, part, valid string, change func(*Event)) Violation {
 	return Violation{name, func(_ *Fixture, e *Event) { change(e) }, 400, "SVC0003", []string{part, valid}}
 }
 
-// MissingPart are the ways in which a required part of the body is not there.
+// MissingPart are the violations in which a required part of the body is missing.
 func MissingPart(part string) []Violation {
 	return []Violation{
 		InvalidPart("no "+part, part, func(e *Event) { e.RemoveBodyPart(part) }),
@@ -68,8 +78,8 @@ func MissingPart(part string) []Violation {
 	}
 }
 
-// InvalidText are the ways in which a text of the body is not one: another type, empty, with a control character, too long.
-// longest is in characters; 0 for a text of any length.
+// InvalidText are the violations of a text in the body: another type, empty, with a control character, too long.
+// maxLength is in characters; 0 is for a text of any length.
 func InvalidText(part string, maxLength int) []Violation {
 	violations := []Violation{
 		InvalidPart("a list as "+part, part, func(e *Event) { e.SetBodyPart(part, []any{}) }),
@@ -79,38 +89,73 @@ func InvalidText(part string, maxLength int) []Violation {
 		InvalidPart("a control character in "+part, part, func(e *Event) { e.SetBodyPart(part, "a\x01b") }),
 	}
 	if maxLength > 0 {
-		violations = append(violations, InvalidPart("too long "+part, part, func(e *Event) { e.SetBodyPart(part, LongText(maxLength+1)) }))
+		tooLong := func(e *Event) { e.SetBodyPart(part, LongText(maxLength+1)) }
+		violations = append(violations, InvalidPart("too long "+part, part, tooLong))
 	}
 	return violations
 }
 
 // LongText is a text of a number of characters that take two bytes each.
 func LongText(characters int) string {
-	text := make([]rune, characters)
-	for i := range text {
-		text[i] = 'é'
-	}
-	return string(text)
+	return strings.Repeat("é", characters)
 }
 
-// CommonSteps are the rungs that are the same in every operation, from the size of the body to its JSON.
+// RequiredHeader are the violations of a required header.
+func RequiredHeader(name string) Step {
+	return append(OptionalHeader(name),
+		InvalidPart("no "+name, name, func(e *Event) { e.SetHeaderValues(name) }),
+		InvalidPart("empty "+name, name, func(e *Event) { e.SetHeader(name, " ") }))
+}
+
+// OptionalHeader are the violations of a header that may be absent.
+func OptionalHeader(name string) Step {
+	return Step{
+		InvalidPart("two values of "+name, name, func(e *Event) { e.SetHeaderValues(name, "a", "b") }),
+		InvalidPart("too long "+name, name, func(e *Event) { e.SetHeader(name, strings.Repeat("x", 2049)) }),
+		InvalidPart("other script in "+name, name, func(e *Event) { e.SetHeader(name, "é") }),
+	}
+}
+
+// RequiredText are the violations of a required text in the body.
+func RequiredText(part string, maxLength int, more ...Violation) Step {
+	return slices.Concat(more, MissingPart(part), InvalidText(part, maxLength))
+}
+
+// NotEntitled is the last step: the merchant's profile does not allow the request.
+func NotEntitled(change func(*merchant.Profile)) Step {
+	return Step{{
+		Name: "403 not entitled", Status: 403, MessageID: "900908",
+		Mutate: func(w *Fixture, _ *Event) { w.Merchants.UpdateProfile(DemoToken, change) },
+	}}
+}
+
+// CheckEntitlement changes the merchant's profile and checks that the request is refused with 403 and has no side
+// effects (decision "authentication").
+func CheckEntitlement(
+	t *testing.T, w *Fixture, name string, e *Event, change func(*merchant.Profile),
+) {
+	t.Helper()
+	t.Run("decision authentication: "+name, func(t *testing.T) {
+		w.Merchants.UpdateProfile(DemoToken, change)
+		w.Send(t, e).AssertError(t, 403, "900908")
+		w.AssertNoSideEffects(t)
+	})
+}
+
+// CommonSteps are the steps that all operations share, from the size of the body to its JSON.
 func CommonSteps() []Step {
 	header := func(name string, values ...string) func(*Fixture, *Event) {
 		return func(_ *Fixture, e *Event) { e.SetHeaderValues(name, values...) }
 	}
 	raw := func(body string) func(*Fixture, *Event) { return func(_ *Fixture, e *Event) { e.SetRawBody(body) } }
-	tooLarge := make([]byte, 64<<10+1)
-	for i := range tooLarge {
-		tooLarge[i] = ' '
-	}
-	media := []string{"Content-Type"}
-	body := []string{"body"}
+	tooDeep := `{"a":` + strings.Repeat("[", 20) + strings.Repeat("]", 20) + `}`
+	media, body := []string{"Content-Type"}, []string{"body"}
 	return []Step{
-		{{"413 body over 64 KiB", raw(string(tooLarge)), 413, "SVC0002", body}},
+		{{"413 body over 64 KiB", raw(strings.Repeat(" ", 64<<10+1)), 413, "SVC0002", body}},
 		{
 			{"401 no Authorization", header("Authorization"), 401, "900902", nil},
-			{"401 unknown token", header("Authorization", "Bearer nobody"), 401, "900901", nil},
-			{"401 two tokens", header("Authorization", "Bearer nobody", "Bearer "+DemoToken), 401, "900901", nil},
+			{"401 unknown token", header("Authorization", "Bearer unknown"), 401, "900901", nil},
+			{"401 two tokens", header("Authorization", "Bearer unknown", "Bearer "+DemoToken), 401, "900901", nil},
 		},
 		{
 			{"415 no Content-Type", header("Content-Type"), 415, "SVC0002", media},
@@ -124,16 +169,9 @@ func CommonSteps() []Step {
 			{"400 null", raw("null"), 400, "SVC0002", body},
 			{"400 two values", raw("{}{}"), 400, "SVC0002", body},
 			{"400 not UTF-8 in an escape", raw(`{"a":"\ud800"}`), 400, "SVC0002", body},
-			{"400 too deep", raw(`{"a":` + nestedArrays(20) + `}`), 400, "SVC0002", body},
+			{"400 too deep", raw(tooDeep), 400, "SVC0002", body},
 			{"400 a key twice", raw(`{"a":1,"a":1}`), 400, "SVC0002", []string{"a"}},
 			{"400 a key twice within", raw(`{"a":{"b":1,"\u0062":2}}`), 400, "SVC0002", []string{"a.b"}},
 		},
 	}
-}
-
-func nestedArrays(depth int) string {
-	if depth == 0 {
-		return "1"
-	}
-	return "[" + nestedArrays(depth-1) + "]"
 }

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// Response is what API Gateway is given.
+// Response is a response to API Gateway.
 type Response struct {
 	Status int               `json:"statusCode"`
 	Header map[string]string `json:"headers"`
 	Body   string            `json:"body"`
 }
 
-// Exception is the error in an answer.
+// Exception is the error in a response.
 type Exception struct {
 	Family    string // serviceException or policyException
 	MessageID string
@@ -22,7 +22,7 @@ type Exception struct {
 	Variables []string
 }
 
-// Exception reads the error shape of the API, strictly; false where the body is not of it (decision "error-shape").
+// Exception reads the error shape of the API strictly. It returns false for any other body (decision "error-shape").
 func (a Response) Exception() (Exception, bool) {
 	var wire struct {
 		RequestError map[string]struct {
@@ -44,7 +44,7 @@ func (a Response) Exception() (Exception, bool) {
 	return Exception{}, false
 }
 
-// AssertError checks that the answer is an error with a status, a messageId and its variables.
+// AssertError checks that the response is an error with a status, a messageId and its variables.
 func (a Response) AssertError(t testing.TB, status int, id string, variables ...string) {
 	t.Helper()
 	found, ok := a.Exception()
@@ -55,15 +55,47 @@ func (a Response) AssertError(t testing.TB, status int, id string, variables ...
 	if strings.HasPrefix(id, "SVC") {
 		family = "serviceException"
 	}
-	if a.Status != status || found.MessageID != id || found.Family != family || !slices.Equal(found.Variables, variables) {
+	same := a.Status == status && found.MessageID == id && found.Family == family
+	if !same || !slices.Equal(found.Variables, variables) {
 		t.Fatalf("got %d %s, want %d %s %s %q", a.Status, a.Body, status, family, id, variables)
 	}
-	if a.Header["Content-Type"] != "application/json" {
-		t.Errorf("Content-Type %q", a.Header["Content-Type"])
+	a.AssertHeader(t, "Content-Type", "application/json")
+}
+
+// AssertUnknown checks that the response reports an unknown outcome: 504 with Retry-After.
+func (a Response) AssertUnknown(t testing.TB) {
+	t.Helper()
+	a.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
+	if a.Header["Retry-After"] == "" {
+		t.Error("504 without Retry-After")
 	}
 }
 
-// AssertStatus checks the status.
+// AssertServerError checks that the status is 500 or above.
+func (a Response) AssertServerError(t testing.TB) {
+	t.Helper()
+	if a.Status < 500 {
+		t.Errorf("got %d %s, want 500 or above", a.Status, a.Body)
+	}
+}
+
+// AssertHeader compares a header; "" is for an absent one.
+func (a Response) AssertHeader(t testing.TB, name, want string) {
+	t.Helper()
+	if got := a.Header[name]; got != want {
+		t.Errorf("%s %q, want %q", name, got, want)
+	}
+}
+
+// AssertText compares a string of the JSON body; "" is also for an absent one.
+func (a Response) AssertText(t testing.TB, path, want string) {
+	t.Helper()
+	if got := a.Text(path); got != want {
+		t.Errorf("%s is %q, want %q, in %s", path, got, want, a.Body)
+	}
+}
+
+// AssertStatus checks the status and returns the response.
 func (a Response) AssertStatus(t testing.TB, status int) Response {
 	t.Helper()
 	if a.Status != status {
@@ -72,18 +104,17 @@ func (a Response) AssertStatus(t testing.TB, status int) Response {
 	return a
 }
 
-// AssertRepeatOf checks that the answer repeats another, byte for byte (decision "charge-repeat").
+// AssertRepeatOf checks that the response replays another, byte for byte (decision "charge-repeat").
 func (a Response) AssertRepeatOf(t testing.TB, first Response) {
 	t.Helper()
 	if a.Status != first.Status || a.Body != first.Body || a.Header["Location"] != first.Header["Location"] {
 		t.Fatalf("got %d %s, want %d %s", a.Status, a.Body, first.Status, first.Body)
 	}
-	if a.Header["Idempotent-Replayed"] != "true" || first.Header["Idempotent-Replayed"] != "" {
-		t.Fatalf("Idempotent-Replayed %q after %q", a.Header["Idempotent-Replayed"], first.Header["Idempotent-Replayed"])
-	}
+	a.AssertHeader(t, "Idempotent-Replayed", "true")
+	first.AssertHeader(t, "Idempotent-Replayed", "")
 }
 
-// RawJSON is a part of the JSON body as it is written, "" where there is none.
+// RawJSON returns a part of the JSON body as it was sent, "" for none.
 func (a Response) RawJSON(path string) string {
 	point := json.RawMessage(a.Body)
 	for key := range strings.SplitSeq(path, ".") {
@@ -96,7 +127,7 @@ func (a Response) RawJSON(path string) string {
 	return string(point)
 }
 
-// Text is a string of the JSON body, "" where there is none.
+// Text returns a string of the JSON body, "" for none.
 func (a Response) Text(path string) string {
 	var text string
 	if err := json.Unmarshal([]byte(a.RawJSON(path)), &text); err != nil {

@@ -72,9 +72,12 @@ func TestURLs(t *testing.T) {
 	ring := mustRing(t, newKeys(&fakeSecretSource{text: ringText(t, start)}, &at))
 	cases := []struct{ name, address, want string }{
 		{"payment", ring.PaymentURL(base, "orange", "DemoShop_1"), base + "/callbacks/v1/payments/orange/DemoShop_1/"},
-		{"receipt", ring.ReceiptURL(base, "orange", requestID), base + "/callbacks/v1/receipts/orange/" + requestID + "/"},
-		{"a slash at the end of base", ring.PaymentURL(base+"/", "mtn", "S_2"), base + "/callbacks/v1/payments/mtn/S_2/"},
-		{"segments are encoded", ring.PaymentURL(base, "a/b", "x y?#%"), base + "/callbacks/v1/payments/a%2Fb/x%20y%3F%23%25/"},
+		{"receipt", ring.ReceiptURL(base, "orange", requestID),
+			base + "/callbacks/v1/receipts/orange/" + requestID + "/"},
+		{"a slash at the end of base", ring.PaymentURL(base+"/", "mtn", "S_2"),
+			base + "/callbacks/v1/payments/mtn/S_2/"},
+		{"segments are encoded", ring.PaymentURL(base, "a/b", "x y?#%"),
+			base + "/callbacks/v1/payments/a%2Fb/x%20y%3F%23%25/"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -203,7 +206,8 @@ func TestForgedKeyNumbersAreRateLimited(t *testing.T) {
 	for number := range 200 {
 		raw := make([]byte, tokenSize)
 		binary.BigEndian.PutUint16(raw, uint16(number))
-		if good, _ := keys.Verify(ctx, PaymentPath("orange", "DemoShop_1"), base64.RawURLEncoding.EncodeToString(raw)); good {
+		token := base64.RawURLEncoding.EncodeToString(raw)
+		if good, _ := keys.Verify(ctx, PaymentPath("orange", "DemoShop_1"), token); good {
 			t.Errorf("forged number %d is accepted", number)
 		}
 	}
@@ -214,7 +218,7 @@ func TestForgedKeyNumbersAreRateLimited(t *testing.T) {
 
 func TestMalformedTokenReadsNoSecret(t *testing.T) {
 	at := start
-	v := &fakeSecretSource{err: errors.New("must not be asked")}
+	v := &fakeSecretSource{err: errors.New("must not be read")}
 	good, err := newKeys(v, &at).Verify(context.Background(), "/x", "no token")
 	if good || err != nil || v.fetches != 0 {
 		t.Errorf("Verify = %v, %v with %d fetches", good, err, v.fetches)

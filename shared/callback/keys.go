@@ -8,20 +8,20 @@ import (
 	"mobilegateway/shared/keyring"
 )
 
-// Keys hands out the callback ring as its secret stands now.
+// Keys reads the callback keys from their secret and refreshes them.
 type Keys struct {
 	keys          *keyring.RefreshingRing
 	cacheLifetime time.Duration
 	now           func() time.Time
 }
 
-// New makes Keys over the secret CALLBACK_KEY_SECRET. life is the life of the secret's cache: a new key signs only
-// after it (decision "key-rings").
+// New creates Keys over the secret CALLBACK_KEY_SECRET. A new key signs only after cacheLifetime, the lifetime of the
+// secret's cache (decision "key-rings").
 func New(source keyring.SecretSource, cacheLifetime time.Duration, now func() time.Time) *Keys {
 	return &Keys{keys: keyring.NewRefreshingRing(source, cacheLifetime, now), cacheLifetime: cacheLifetime, now: now}
 }
 
-// Ring returns the ring to sign with. It fails when the secret could never be read.
+// Ring returns the ring to sign with. It fails if the secret could never be read.
 func (k *Keys) Ring(ctx context.Context) (*Ring, error) {
 	ring, err := k.keys.Current(ctx)
 	if err != nil {
@@ -30,8 +30,8 @@ func (k *Keys) Ring(ctx context.Context) (*Ring, error) {
 	return &Ring{ring: ring, signingKey: ring.SigningKey(k.now(), k.cacheLifetime)}, nil
 }
 
-// Verify is Ring.Verify, but asks the secret once, at a limited rate, about a key number that it does not know. It
-// reads no database. An error means that nothing is known about the token: the operator should come again.
+// Verify is Ring.Verify, but refreshes the secret for an unknown key number, at a limited rate. It reads no database.
+// After an error the token may be valid: the operator should retry.
 func (k *Keys) Verify(ctx context.Context, path, token string) (bool, error) {
 	number, tag, ok := parseToken(token)
 	if !ok {

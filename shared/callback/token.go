@@ -1,9 +1,9 @@
-// Package callback makes the addresses at which operators call the gateway back, and recognises them (decision
+// Package callback signs the URLs to which operators send their callbacks, and verifies callback requests (decision
 // "callbacks").
 //
-// The last segment of such an address is a token: an HMAC over the rest of the path. So a forged call is refused
-// without a read of the database. The invariant: a token is good for one path alone, with its kind, operator and id,
-// for as long as its key stands in the ring.
+// The last segment of such a URL is a token: an HMAC over the rest of the path. A forged request is refused without a
+// read of the database. It does not read callback bodies. Its invariant: a token is valid only for one path, with its
+// kind, operator and id, for as long as the ring has its key.
 package callback
 
 import (
@@ -36,8 +36,7 @@ var tokenEncoding = base64.RawURLEncoding.Strict()
 // TokenLength is the length of every token in characters.
 const TokenLength = (tokenSize*8 + 5) / 6
 
-// Ring signs and verifies with the callback keys as they stood when it was made. Take a fresh one for every request,
-// from Keys.
+// Ring signs and verifies with the callback keys of one moment. Take a new one from Keys for every request.
 type Ring struct {
 	ring       *keyring.Ring
 	signingKey keyring.Key
@@ -45,12 +44,13 @@ type Ring struct {
 
 // Sign returns the token for a path.
 func (r *Ring) Sign(path string) string {
-	token := binary.BigEndian.AppendUint16(nil, uint16(r.signingKey.Number)) //nolint:gosec // a ring's numbers fit 16 bits
+	number := uint16(r.signingKey.Number) //nolint:gosec // a ring's numbers fit 16 bits
+	token := binary.BigEndian.AppendUint16(nil, number)
 	return tokenEncoding.EncodeToString(append(token, pathMAC(r.signingKey, path)...))
 }
 
-// Verify tells whether token was signed for path by any key of the ring. It takes the same time wherever a wrong
-// token differs. A number that the ring does not know is refused; Keys.Verify asks the secret first.
+// Verify reports whether any key of the ring signed the token for the path, in constant time. It refuses an unknown key
+// number; Keys.Verify refreshes the secret first.
 func (r *Ring) Verify(path, token string) bool {
 	number, tag, ok := parseToken(token)
 	if !ok {
@@ -60,12 +60,12 @@ func (r *Ring) Verify(path, token string) bool {
 	return found && hmac.Equal(tag, pathMAC(key, path))
 }
 
-// PaymentURL is where an operator reports on a payment. base has no slash at its end.
+// PaymentURL is the URL for an operator's callback on a payment.
 func (r *Ring) PaymentURL(base, operator, orderID string) string {
 	return r.signedURL(base, PaymentPath(operator, orderID))
 }
 
-// ReceiptURL is where an operator reports on the delivery of an SMS. base has no slash at its end.
+// ReceiptURL is the URL for an operator's delivery receipt of an SMS.
 func (r *Ring) ReceiptURL(base, operator, requestID string) string {
 	return r.signedURL(base, ReceiptPath(operator, requestID))
 }
@@ -74,8 +74,8 @@ func (r *Ring) signedURL(base, path string) string {
 	return strings.TrimRight(base, "/") + path + "/" + r.Sign(path)
 }
 
-// PaymentPath is the signed part of a payment callback's path, from the values of its segments as they are after
-// decoding. The deployment's stage is no part of it.
+// PaymentPath is the signed part of a payment callback's path, from the decoded values of its segments. It does not
+// have the deployment's stage.
 func PaymentPath(operator, orderID string) string {
 	return paymentPathPrefix + url.PathEscape(operator) + "/" + url.PathEscape(orderID)
 }
@@ -92,7 +92,7 @@ func pathMAC(key keyring.Key, path string) []byte {
 	return hash.Sum(nil)[:macSize]
 }
 
-// parseToken takes a token apart, without knowing any key.
+// parseToken splits a token. It needs no key.
 func parseToken(token string) (number int, tag []byte, ok bool) {
 	if len(token) != TokenLength {
 		return 0, nil, false

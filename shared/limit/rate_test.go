@@ -97,7 +97,7 @@ func TestRateWriteCount(t *testing.T) {
 	if got := store.RateWrites("m1"); got != 25 {
 		t.Errorf("%d writes for 25 requests", got)
 	}
-	fresh := limit.NewRateLimiter(store, at.Now) // guesses a full bucket, and asks once more
+	fresh := limit.NewRateLimiter(store, at.Now) // it assumes a full bucket, and writes once more
 	mustTake(t, fresh, "m1", 10, 5)
 	if got := store.RateWrites("m1"); got > 27 {
 		t.Errorf("%d writes for a process that knew nothing", got)
@@ -123,7 +123,7 @@ func TestRatesAreIndependent(t *testing.T) {
 	}
 }
 
-// A clock that is far ahead shuts nobody out for longer than the skew that is believed.
+// A clock that is far ahead locks a merchant out for no longer than the assumed skew.
 func TestClockAhead(t *testing.T) {
 	for _, ahead := range []time.Duration{2 * time.Second, time.Minute, 24 * time.Hour} {
 		store, at := &limitmem.Store{}, newFakeClock()
@@ -137,7 +137,7 @@ func TestClockAhead(t *testing.T) {
 			waited += 100 * time.Millisecond
 		}
 		if waited > 6*time.Second {
-			t.Errorf("%s ahead: shut out for %s", ahead, waited)
+			t.Errorf("%s ahead: locked out for %s", ahead, waited)
 		}
 	}
 }
@@ -148,11 +148,11 @@ func TestLowerLimitAppliesImmediately(t *testing.T) {
 	for range 100 {
 		mustTake(t, r, "m1", 1, 100)
 	}
-	if wait := mustTake(t, r, "m1", 1, 1); wait != 0 { // a minute and more ahead is no time that this limit makes
-		t.Errorf("waits %s for a limit that was", wait)
+	if wait := mustTake(t, r, "m1", 1, 1); wait != 0 { // this limit cannot have written a time that is a minute ahead
+		t.Errorf("waits %s for the earlier limit", wait)
 	}
 	if wait := mustTake(t, r, "m1", 1, 1); wait == 0 {
-		t.Error("the lower limit does not hold")
+		t.Error("the lower limit does not apply")
 	}
 }
 
@@ -169,9 +169,8 @@ func TestRateStoreFailure(t *testing.T) {
 	}
 }
 
-// However requests of several processes with clocks that differ race, no more are let in than the limit says (and what the
-// clocks differ by), and one
-// that comes when the bucket has had time to fill is let in.
+// Requests of several processes, whose clocks differ, never exceed the limit and the difference of the clocks. A
+// request is accepted once the bucket has had time to fill.
 func TestRateItemRetention(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		perSecond, burst := rapid.IntRange(1, 50).Draw(t, "per second"), rapid.IntRange(1, 20).Draw(t, "burst")
@@ -181,7 +180,7 @@ func TestRateItemRetention(t *testing.T) {
 			limit.NewRateLimiter(store, at.Now), limit.NewRateLimiter(store, at.Now),
 			limit.NewRateLimiter(store, func() time.Time { return at.Now().Add(-skew) }),
 		}
-		start, admitted := at.Now(), 0
+		start, accepted := at.Now(), 0
 		for i := range rapid.IntRange(1, 80).Draw(t, "requests") {
 			at.Advance(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
 			process := processes[rapid.IntRange(0, 2).Draw(t, "process")]
@@ -190,11 +189,11 @@ func TestRateItemRetention(t *testing.T) {
 				t.Fatal(err)
 			}
 			if wait == 0 {
-				admitted++
+				accepted++
 			}
 			maxAmount := burst + int((at.Now().Sub(start)+skew)*time.Duration(perSecond)/time.Second) + 1
-			if admitted > maxAmount {
-				t.Fatalf("request %d: %d let in after %s, at most %d", i, admitted, at.Now().Sub(start), maxAmount)
+			if accepted > maxAmount {
+				t.Fatalf("request %d: %d accepted after %s, at most %d", i, accepted, at.Now().Sub(start), maxAmount)
 			}
 		}
 		at.Advance(skew + 6*time.Second + time.Duration(burst)*time.Second/time.Duration(perSecond))

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/apigw"
@@ -16,48 +18,68 @@ import (
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/telemetry"
 )
 
-// newRequest is a request that the function's timeout ends.
-func newRequest(w *operationtest.Fixture) *apigw.Request {
-	now := w.Clock.Now()
-	return &apigw.Request{LogLine: telemetry.NewLogLine("test", now), Deadline: now.Add(operationtest.FunctionTimeout)}
-}
-
-// newEntry is a charge that is ready to be held.
+// newEntry is a charge that is ready to be reserved.
 func newEntry(fingerprint string) *ledger.Entry {
 	return &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Charge, ID: "id-1"}, MerchantID: "demo0001", Operator: "orange", Country: "CI",
+		Key: ledger.Key{Kind: ledger.Charge, ID: "id-1"}, Operator: "orange", Country: "CI",
 		Fingerprint: fingerprint, UpstreamKey: "DemoShop.c-1",
 	}
 }
 
-func reserve(t testing.TB, w *operationtest.Fixture, fingerprint string) (reservation, existing *ledger.Entry, err error) {
+func reserve(
+	w *operationtest.Fixture, req *apigw.Request, fingerprint string,
+) (reservation, existing *ledger.Entry, err error) {
+	key := operation.IdempotencyKey{Value: "c-1", Part: "the.part"}
+	return w.Pipeline.Reserve(context.Background(), req, operationtest.DemoProfile(), newEntry(fingerprint), key)
+}
+
+func mustReserve(t testing.TB, w *operationtest.Fixture) *ledger.Entry {
 	t.Helper()
-	return w.Pipeline.Reserve(context.Background(), newRequest(w), newEntry(fingerprint), "c-1", "the.part")
+	reservation, _, err := reserve(w, w.NewRequest(), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reservation
+}
+
+// assertReserveFails checks the fault of a reservation that returns no entry.
+func assertReserveFails(t testing.TB, w *operationtest.Fixture, rule string, want fault.Fault) {
+	t.Helper()
+	reservation, existing, err := reserve(w, w.NewRequest(), "f")
+	if reservation != nil || existing != nil {
+		t.Errorf("%s: reservation %v, existing %v; want none", rule, reservation, existing)
+	}
+	f := fault.FromError(err)
+	if f.Kind != want.Kind || f.Part != want.Part || f.Value != want.Value {
+		t.Errorf("%s: fault %s in %q, value %q; want %s in %q, value %q",
+			rule, f.Kind, f.Part, f.Value, want.Kind, want.Part, want.Value)
+	}
 }
 
 func kindOf(err error) fault.Kind { return fault.FromError(err).Kind }
 
 func TestReserve(t *testing.T) {
 	w := operationtest.New(t)
-	reservation, existing, err := reserve(t, w, "f1")
-	if err != nil || existing != nil || reservation.Account != "a1" || !reservation.LeaseUntil.Equal(w.Clock.Now().Add(operationtest.FunctionTimeout+5*time.Second)) {
-		t.Fatalf("decision leases: held %+v, stored %v, %v", reservation, existing, err)
+	reservation := mustReserve(t, w)
+	if reservation.Account != "a1" {
+		t.Errorf("account %q, want the operator's current one", reservation.Account)
 	}
-	reservation, existing, err = reserve(t, w, "f1")
-	if f := fault.FromError(err); reservation != nil || existing != nil || f.Kind != fault.RequestInProgress || f.Part != "the.part" || f.Value != "c-1" {
-		t.Errorf("decision in-flight: %v, %v, %v", reservation, existing, err)
+	want := operationtest.FunctionTimeout + 5*time.Second
+	if got := reservation.LeaseUntil.Sub(w.Clock.Now()); got != want {
+		t.Errorf("decision leases: lease of %s, want %s", got, want)
 	}
+	inFlight := fault.Fault{Kind: fault.RequestInProgress, Part: "the.part", Value: "c-1"}
+	assertReserveFails(t, w, "decision in-flight", inFlight)
 	w.Clock.Advance(time.Minute)
-	if reservation, _, err = reserve(t, w, "f1"); err != nil || !reservation.EverUnknown || reservation.Version != 2 {
-		t.Errorf("decision leases: a lapsed reservation means unknown: %+v, %v", reservation, err)
+	reservation = mustReserve(t, w)
+	if !reservation.EverUnknown || reservation.Version != 2 {
+		t.Errorf("decision leases: a lapsed lease means unknown: ever unknown %v, version %d",
+			reservation.EverUnknown, reservation.Version)
 	}
 	w.Clock.Advance(24 * time.Hour)
-	if reservation, existing, err = reserve(t, w, "f1"); reservation != nil || existing != nil || kindOf(err) != fault.OutcomeUnknown {
-		t.Errorf("decision repeat-window: %v, %v, %v", reservation, existing, err)
-	}
+	assertReserveFails(t, w, "decision repeat-window", fault.Fault{Kind: fault.OutcomeUnknown})
 }
 
 func TestReserveFails(t *testing.T) {
@@ -66,100 +88,101 @@ func TestReserveFails(t *testing.T) {
 		prepare func(*operationtest.Fixture)
 		want    fault.Kind
 	}{
-		{"the store", func(w *operationtest.Fixture) {
+		{"the store fails", func(w *operationtest.Fixture) {
 			w.Ledger.InjectFaults(func(ledgermem.Call) ledgermem.InjectedFault { return ledgermem.FailedBeforeApply })
 		}, fault.Internal},
 		{"no account", func(w *operationtest.Fixture) {
 			w.Driver.SetAccount("", fault.New(fault.IntegrationRejected))
 		}, fault.IntegrationRejected},
-		{"the credentials' source", func(w *operationtest.Fixture) { w.Driver.SetAccount("", errors.New("gone")) }, fault.Internal},
-		{"no driver", func(w *operationtest.Fixture) { w.Pipeline.Operators = operator.NewDriverDirectory(nil) }, fault.Internal},
+		{"no credentials", func(w *operationtest.Fixture) { w.Driver.SetAccount("", errors.New("gone")) },
+			fault.Internal},
+		{"no driver", func(w *operationtest.Fixture) { w.Pipeline.Operators = operator.NewDriverDirectory(nil) },
+			fault.Internal},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := operationtest.New(t)
 			c.prepare(w)
-			reservation, existing, err := reserve(t, w, "f1")
-			if reservation != nil || existing != nil || kindOf(err) != c.want || len(w.Ledger.All()) != 0 {
-				t.Errorf("%v, %v, %v", reservation, existing, err)
+			assertReserveFails(t, w, c.name, fault.Fault{Kind: c.want})
+			if stored := len(w.Ledger.All()); stored != 0 {
+				t.Errorf("%d entries are stored, want none", stored)
 			}
 		})
 	}
 }
 
-// A call ends in time to store what came of it: at the operator's timeout or 5 seconds before the function's end.
+// A call ends in time to store its outcome: at the operator's timeout or 5 seconds before the function's end.
 func TestCallDeadline(t *testing.T) {
 	for name, c := range map[string]struct{ left, want time.Duration }{
-		"a whole function": {operationtest.FunctionTimeout, operationtest.OperatorTimeout},
-		"little is left":   {10 * time.Second, 5 * time.Second},
-		"nothing is left":  {time.Second, -4 * time.Second},
+		"the whole function is left": {operationtest.FunctionTimeout, operationtest.OperatorTimeout},
+		"little is left":             {10 * time.Second, 5 * time.Second},
+		"too little is left":         {time.Second, -4 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := operationtest.New(t)
-			req := newRequest(w)
+			req := w.NewRequest()
 			req.Deadline = w.Clock.Now().Add(c.left)
-			var got time.Time
-			w.Pipeline.CallOperator(context.Background(), req, newEntry("f"), func(ctx context.Context, _ operator.Driver) operator.Result {
-				got, _ = ctx.Deadline()
-				return operator.Result{}
-			})
-			if got.Sub(w.Clock.Now()) != c.want {
-				t.Errorf("the operator has %s, want %s", got.Sub(w.Clock.Now()), c.want)
+			var deadline time.Time
+			w.Pipeline.CallOperator(context.Background(), req, newEntry("f"),
+				func(ctx context.Context, _ operator.Driver, _ operator.Call) operator.Result {
+					deadline, _ = ctx.Deadline()
+					return operator.Result{}
+				})
+			if got := deadline.Sub(w.Clock.Now()); got != c.want {
+				t.Errorf("the operator has %s, want %s", got, c.want)
 			}
 		})
 	}
-	t.Run("no driver any more", func(t *testing.T) {
+	t.Run("the driver was removed", func(t *testing.T) {
 		w := operationtest.New(t)
 		w.Pipeline.Operators = operator.NewDriverDirectory(nil)
-		result := w.Pipeline.CallOperator(context.Background(), newRequest(w), newEntry("f"), nil)
+		result := w.Pipeline.CallOperator(context.Background(), w.NewRequest(), newEntry("f"), nil)
 		if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.IntegrationRejected {
-			t.Errorf("result %+v", result)
+			t.Errorf("outcome %v, fault %v; want not applied, integration rejected", result.Outcome, result.Fault)
 		}
 	})
 }
 
-// decision "outcomes", "unknown-sticks" and "charge-refusal": what is stored and what is told.
+// decision "outcomes", "unknown-sticks" and "charge-refusal": the stored state and the response.
 func TestRecordOutcome(t *testing.T) {
-	down, refusal := fault.New(fault.OperatorUnavailable), &fault.Fault{
-		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "POL1000", HTTPStatus: 403},
-	}
+	down, refused := operationtest.RespondUnavailable(nil), operationtest.RefuseFinally("POL1000")(nil)
+	succeeded := operator.Result{Outcome: operator.Succeeded}
 	cases := []struct {
 		name        string
 		everUnknown bool
 		result      operator.Result
 		state       ledger.State
-		status      int // of the answer; 0: an error
-		told        fault.Kind
+		status      int // of the response; 0: a fault
+		kind        fault.Kind
 	}{
-		{"done", false, operator.Result{Outcome: operator.Succeeded}, ledger.Done, 201, 0},
-		{"refused", false, operator.Result{Outcome: operator.Refused, Fault: refusal}, ledger.Refused, 403, 0},
-		{"released", false, operator.Result{Outcome: operator.NotApplied, Fault: down}, ledger.Released, 0, fault.OperatorUnavailable},
-		{"unknown", false, operator.Result{Fault: fault.New(fault.OutcomeUnknown)}, ledger.Unknown, 0, fault.OutcomeUnknown},
+		{"done", false, succeeded, ledger.Done, 201, 0},
+		{"refused", false, refused, ledger.Refused, 403, 0},
+		{"released", false, down, ledger.Released, 0, fault.OperatorUnavailable},
+		{"unknown", false, operationtest.LoseRequest(nil), ledger.Unknown, 0, fault.OutcomeUnknown},
 		{"unknown without a fault", false, operator.Result{}, ledger.Unknown, 0, fault.OutcomeUnknown},
-		{"decision unknown-sticks: released after an unknown", true, operator.Result{Outcome: operator.NotApplied, Fault: down}, ledger.Unknown, 0, fault.OutcomeUnknown},
-		{"decision unknown-sticks: refused after an unknown", true, operator.Result{Outcome: operator.Refused, Fault: refusal}, ledger.Refused, 403, 0},
-		{"decision unknown-sticks: done after an unknown", true, operator.Result{Outcome: operator.Succeeded}, ledger.Done, 201, 0},
+		{"decision unknown-sticks: released after an unknown", true, down, ledger.Unknown, 0, fault.OutcomeUnknown},
+		{"decision unknown-sticks: refused after an unknown", true, refused, ledger.Refused, 403, 0},
+		{"decision unknown-sticks: done after an unknown", true, succeeded, ledger.Done, 201, 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := operationtest.New(t)
-			reservation, _, err := reserve(t, w, "f")
-			if err != nil {
-				t.Fatal(err)
-			}
+			reservation := mustReserve(t, w)
 			if c.everUnknown {
 				w.Clock.Advance(time.Minute)
-				if reservation, _, err = reserve(t, w, "f"); err != nil {
-					t.Fatal(err)
-				}
+				reservation = mustReserve(t, w)
 			}
 			done := ledger.CallOutcome{ResponseStatus: 201, ResponseBody: []byte(`{}`)}
-			updated, err := w.Pipeline.RecordOutcome(context.Background(), newRequest(w), reservation, c.result, operation.CallOutcomes{Done: done})
+			updated, err := w.Pipeline.RecordOutcome(context.Background(), w.NewRequest(), reservation, c.result,
+				operation.CallOutcomes{Done: done})
 			if got := w.OnlyEntry(t, ledger.Charge).State; got != c.state {
 				t.Errorf("state %s, want %s", got, c.state)
 			}
-			if c.status == 0 && (updated != nil || kindOf(err) != c.told) || c.status != 0 && (err != nil || updated.ResponseStatus != c.status) {
-				t.Errorf("settled %+v, %v", updated, err)
+			switch {
+			case c.status == 0 && (updated != nil || kindOf(err) != c.kind):
+				t.Errorf("entry %v, fault %v; want only a fault %s", updated, err, c.kind)
+			case c.status != 0 && (err != nil || updated.ResponseStatus != c.status):
+				t.Errorf("fault %v; want a response with status %d", err, c.status)
 			}
 		})
 	}
@@ -167,64 +190,68 @@ func TestRecordOutcome(t *testing.T) {
 
 func TestRecordOutcomeWhenStoreFails(t *testing.T) {
 	w := operationtest.New(t)
-	reservation, _, err := reserve(t, w, "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reservation := mustReserve(t, w)
 	w.Ledger.InjectFaults(func(ledgermem.Call) ledgermem.InjectedFault { return ledgermem.LostResponse })
-	_, err = w.Pipeline.RecordOutcome(context.Background(), newRequest(w), reservation, operator.Result{Outcome: operator.Succeeded}, operation.CallOutcomes{})
+	result := operator.Result{Outcome: operator.Succeeded}
+	_, err := w.Pipeline.RecordOutcome(
+		context.Background(), w.NewRequest(), reservation, result, operation.CallOutcomes{})
 	if kindOf(err) != fault.OutcomeUnknown {
-		t.Errorf("what is not known to be stored is not told: %v", err)
+		t.Errorf("an outcome that may not be stored is reported: %v", err)
 	}
 }
 
 // decision "charge-repeat": every repeat with another body is counted.
 func TestMismatchedRepeatsAreCounted(t *testing.T) {
 	w := operationtest.New(t)
-	if _, _, err := reserve(t, w, "f1"); err != nil {
+	mustReserve(t, w)
+	req := w.NewRequest()
+	if _, _, err := reserve(w, req, "f2"); kindOf(err) != fault.RequestInProgress {
+		t.Errorf("fault %v, want request in progress", err)
+	}
+	var line bytes.Buffer
+	if err := req.LogLine.Write(&line); err != nil {
 		t.Fatal(err)
 	}
-	req := newRequest(w)
-	_, _, err := w.Pipeline.Reserve(context.Background(), req, newEntry("f2"), "c-1", "p")
-	var line bytes.Buffer
-	if writeErr := req.LogLine.Write(&line); writeErr != nil || kindOf(err) != fault.RequestInProgress || !strings.Contains(line.String(), `"MismatchedRepeats":1`) {
-		t.Errorf("%v: %s", err, line.String())
+	if !strings.Contains(line.String(), `"MismatchedRepeats":1`) {
+		t.Errorf("the repeat is not counted: %s", line.String())
 	}
 }
 
 // decision "authentication" and "charge-country".
 func TestSelectOperator(t *testing.T) {
 	w, profile := operationtest.New(t), operationtest.DemoProfile()
-	profile.Operators = []string{"nobody", "mtn", "sandbox"}
-	if capabilities, err := w.Pipeline.SelectOperator(profile, "sms", mustCountry(t, "SN")); err != nil || capabilities.Operator != "mtn" {
-		t.Errorf("decision charge-country: %+v, %v", capabilities, err)
+	senegal, _ := market.ByAlpha2("SN")
+	profile.Operators = []string{"absent", "mtn", "sandbox"}
+	capabilities, err := w.Pipeline.SelectOperator(profile, "sms", senegal)
+	if err != nil || capabilities.Operator != "mtn" {
+		t.Errorf("decision charge-country: operator %q, error %v; want mtn", capabilities.Operator, err)
 	}
 	profile.Operations = nil
-	if _, err := w.Pipeline.SelectOperator(profile, "sms", mustCountry(t, "SN")); kindOf(err) != fault.Forbidden {
-		t.Errorf("decision authentication: %v", err)
+	if _, err := w.Pipeline.SelectOperator(profile, "sms", senegal); kindOf(err) != fault.Forbidden {
+		t.Errorf("decision authentication: error %v, want forbidden", err)
 	}
-}
-
-func mustCountry(t testing.TB, alpha2 string) market.Country {
-	t.Helper()
-	found, ok := market.ByAlpha2(alpha2)
-	if !ok {
-		t.Fatal("no such country")
-	}
-	return found
 }
 
 func TestStoredResponse(t *testing.T) {
-	e := &ledger.Entry{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte(`{"a":1}`)}
-	first, again := operation.StoredResponse(e, "https://x/1", false), operation.StoredResponse(e, "https://x/1", true)
-	if first.Status != 201 || string(first.Body) != `{"a":1}` || first.Header["Location"] != "https://x/1" || first.Header["Idempotent-Replayed"] != "" {
-		t.Errorf("first %+v", first)
+	const location = "https://x/1"
+	cases := []struct {
+		name     string
+		state    ledger.State
+		replayed bool
+		header   map[string]string
+	}{
+		{"first", ledger.Done, false, map[string]string{"Location": location}},
+		{"replayed", ledger.Done, true, map[string]string{"Location": location, "Idempotent-Replayed": "true"}},
+		{"a refusal has no Location", ledger.Refused, true, map[string]string{"Idempotent-Replayed": "true"}},
 	}
-	if again.Header["Idempotent-Replayed"] != "true" || string(again.Body) != string(first.Body) {
-		t.Errorf("again %+v", again)
-	}
-	e.State = ledger.Refused
-	if got := operation.StoredResponse(e, "https://x/1", true); got.Header["Location"] != "" {
-		t.Errorf("a refusal has a Location: %+v", got)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := &ledger.Entry{State: c.state, ResponseStatus: 201, ResponseBody: []byte(`{"a":1}`)}
+			want := apigw.Response{Status: 201, Header: c.header, Body: e.ResponseBody}
+			want.Header["Content-Type"] = "application/json"
+			if diff := cmp.Diff(want, operation.StoredResponse(e, location, c.replayed)); diff != "" {
+				t.Errorf("response (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

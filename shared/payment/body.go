@@ -1,9 +1,9 @@
-// Package payment writes the one body in which a mobile money payment is told: the answer of the tpe and ussd channels,
-// getStatus and the merchant's notification are the same fields with another meta.type (specification, Payment
-// notification; decision "pay-extra-fields").
+// Package payment writes the body of a mobile money payment. The response of the tpe and ussd channels, getStatus and
+// the merchant's notification have the same fields with another meta.type (specification, Payment notification;
+// decision "pay-extra-fields").
 //
-// It knows nothing of where the body goes. Its invariant: the merchant's own values are repeated as they were sent, and
-// a one-time code appears only where the caller has it in hand.
+// It does not send the body. Its invariant: the merchant's own values are returned as they were sent, and a one-time
+// code is only in the response to the request that has it.
 package payment
 
 import (
@@ -23,7 +23,7 @@ const (
 // dateLayout is the form of date, in UTC.
 const dateLayout = "2006-01-02 15:04:05"
 
-// statusDescriptions are the texts of statusDescription, in the order of a payment's life.
+// statusDescriptions are the texts of statusDescription.
 var statusDescriptions = map[ledger.Status]string{
 	ledger.Pending:    "Payment is waiting for the customer's approval",
 	ledger.Successful: "Payment was successful",
@@ -38,7 +38,7 @@ type meta struct {
 	Channel string `json:"channel"`
 }
 
-// body has the specification's fields in its order, then the four that clients of this family read. An absent
+// body has the specification's fields in its order, then the four that clients of this family of APIs read. An absent
 // user_msisdn is left out (decision "pay-optional-fields").
 type body struct {
 	Meta              meta          `json:"meta"`
@@ -58,17 +58,17 @@ type body struct {
 	StatusDescription string        `json:"statusDescription"`
 }
 
-// ResponseBody is the body of the tpe and ussd answer, and of getStatus, without otp_code.
+// ResponseBody returns the body of the tpe and ussd response, and of getStatus, without otp_code.
 func ResponseBody(e *ledger.Entry, status ledger.Status) []byte {
 	b := newBody(e, status)
 	b.Meta.Type = TypeResponse
 	return strictjson.Marshal(b)
 }
 
-// InsertOTP puts the one-time code of the request in hand into a stored answer, at the specification's place. The code is
-// never stored, so it cannot be part of what Answer made (decision "pay-otp"). An empty code changes nothing.
+// InsertOTP inserts the one-time code of the current request into a stored response, in the specification's place. The
+// code is never stored, so ResponseBody does not have it (decision "pay-otp"). An empty code changes nothing.
 func InsertOTP(stored []byte, otp string) []byte {
-	// Inside a JSON string every quote is escaped, so this text stands only where the field begins.
+	// Quotes are escaped inside a JSON string, so this text can only be the beginning of the field.
 	at := bytes.Index(stored, []byte(`,"Transaction-id":`))
 	if otp == "" || at < 0 {
 		return stored
@@ -77,8 +77,8 @@ func InsertOTP(stored []byte, otp string) []byte {
 	return slices.Concat(stored[:at], field, stored[at:])
 }
 
-// NotificationBody is the body of the merchant's notification of a status. On the web channel it carries notif_token, for
-// the merchant to compare.
+// NotificationBody returns the body of the merchant's notification of a status. On the web channel it has notif_token,
+// which the merchant compares.
 func NotificationBody(e *ledger.Entry, status ledger.Status) []byte {
 	b := newBody(e, status)
 	b.Meta.Type = TypeNotification

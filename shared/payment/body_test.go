@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/payment"
@@ -18,18 +20,24 @@ var (
 
 func newPayment(channel string) *ledger.Entry {
 	return &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_7"}, Operator: "orange", Channel: channel, AmountAsSent: "500.00", Currency: "XOF",
-		MerchantReference: "Demo & Söhne", CountryAsSent: "ci", MerchantState: `a%20b<&>"\`, MSISDN: "0701020304", TransactionID: "uuid-7", NotifToken: "nt-7",
+		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_7"}, Operator: "orange", Channel: channel,
+		AmountAsSent: "500.00", Currency: "XOF", MerchantReference: "Demo & Söhne", CountryAsSent: "ci",
+		MerchantState: `a%20b<&>"\`, MSISDN: "0701020304", TransactionID: "uuid-7", NotifToken: "nt-7",
 		OperatorReference: "MP-7", CreatedAt: created, FinalAt: final, MSISDNReported: "+2250799999999",
 	}
 }
 
 // specification, Mobile money response and Payment notification.
 func TestGolden(t *testing.T) {
-	operationtest.Golden(t, "testdata/answer.json", payment.ResponseBody(newPayment("tpe"), ledger.Pending))
-	operationtest.Golden(t, "testdata/answer-with-otp.json", payment.InsertOTP(payment.ResponseBody(newPayment("ussd"), ledger.Pending), "1234"))
-	operationtest.Golden(t, "testdata/notification-web.json", payment.NotificationBody(newPayment("web"), ledger.Successful))
-	operationtest.Golden(t, "testdata/notification-ussd.json", payment.NotificationBody(newPayment("ussd"), ledger.Cancelled))
+	withOTP := payment.InsertOTP(payment.ResponseBody(newPayment("ussd"), ledger.Pending), "1234")
+	for file, body := range map[string][]byte{
+		"answer.json":            payment.ResponseBody(newPayment("tpe"), ledger.Pending),
+		"answer-with-otp.json":   withOTP,
+		"notification-web.json":  payment.NotificationBody(newPayment("web"), ledger.Successful),
+		"notification-ussd.json": payment.NotificationBody(newPayment("ussd"), ledger.Cancelled),
+	} {
+		operationtest.Golden(t, "testdata/"+file, body)
+	}
 }
 
 func decodeFields(t testing.TB, body []byte) map[string]any {
@@ -51,12 +59,19 @@ func TestFields(t *testing.T) {
 			if status == ledger.Pending {
 				date = "2026-03-02 00:30:00"
 			}
-			if got["date"] != date || got["statusDescription"] == "" || got["status"] != string(status) || got["intTransaction-id"] != got["Transaction-id"] {
-				t.Errorf("got %v", got)
+			for name, want := range map[string]any{
+				"date": date, "status": string(status), "intTransaction-id": got["Transaction-id"],
+			} {
+				if got[name] != want {
+					t.Errorf("%s is %v, want %v", name, got[name], want)
+				}
+			}
+			if got["statusDescription"] == "" {
+				t.Error("no statusDescription")
 			}
 		})
 	}
-	t.Run("decision pay-optional-fields: what is absent is left out", func(t *testing.T) {
+	t.Run("decision pay-optional-fields: an absent value is left out", func(t *testing.T) {
 		e := newPayment("web")
 		e.MSISDN, e.OperatorReference = "", ""
 		got := decodeFields(t, payment.ResponseBody(e, ledger.Pending))
@@ -69,16 +84,25 @@ func TestFields(t *testing.T) {
 			t.Errorf("extTransaction-id is %v", reference)
 		}
 	})
-	t.Run("decision pay-state: byte for byte", func(t *testing.T) {
-		body := payment.NotificationBody(newPayment("web"), ledger.Failed)
-		if decodeFields(t, body)["state"] != newPayment("web").MerchantState || !strings.Contains(string(body), "<&>") {
-			t.Errorf("got %s", body)
+	t.Run("decision pay-state: the same text, not escaped for HTML", func(t *testing.T) {
+		e := newPayment("web")
+		e.MerchantState = "a%20b<&>\"\\\r\n\t\x00\x01\u2028🎁"
+		for _, body := range [][]byte{
+			payment.NotificationBody(e, ledger.Failed), payment.ResponseBody(e, ledger.Failed),
+		} {
+			if got := decodeFields(t, body)["state"]; got != e.MerchantState {
+				t.Errorf("state %q, want %q", got, e.MerchantState)
+			}
+			if !strings.Contains(string(body), "<&>") {
+				t.Errorf("escaped for HTML: %s", body)
+			}
 		}
 	})
-	t.Run("decision pay-extra-fields: notif_token on the web's notification alone", func(t *testing.T) {
+	t.Run("decision pay-extra-fields: notif_token only in the notification of the web channel", func(t *testing.T) {
 		for channel, want := range map[string]any{"web": "nt-7", "tpe": nil, "ussd": nil} {
-			if got := decodeFields(t, payment.NotificationBody(newPayment(channel), ledger.Failed))["notif_token"]; got != want {
-				t.Errorf("%s: %v", channel, got)
+			body := payment.NotificationBody(newPayment(channel), ledger.Failed)
+			if got := decodeFields(t, body)["notif_token"]; got != want {
+				t.Errorf("%s: notif_token %v, want %v", channel, got, want)
 			}
 		}
 	})
@@ -91,16 +115,16 @@ func TestInsertOTP(t *testing.T) {
 	e.MerchantReference = `\",\"Transaction-id\":`
 	body := payment.ResponseBody(e, ledger.Pending)
 	for _, code := range []string{"1234", `"<&\`, "é\n", "🎁"} {
-		got := decodeFields(t, payment.InsertOTP(body, code))
 		want := decodeFields(t, body)
-		if got["otp_code"] != code || len(got) != len(want)+1 || got["state"] != want["state"] || got["Transaction-id"] != want["Transaction-id"] {
-			t.Errorf("decision pay-otp: %v", got)
+		want["otp_code"] = code
+		if diff := cmp.Diff(want, decodeFields(t, payment.InsertOTP(body, code))); diff != "" {
+			t.Errorf("decision pay-otp: body with the code %q (-want +got):\n%s", code, diff)
 		}
 	}
 	if got := payment.InsertOTP(body, ""); string(got) != string(body) {
 		t.Errorf("decision pay-otp: an empty code changes %s", got)
 	}
 	if got := payment.InsertOTP([]byte(`{"a":1}`), "1234"); string(got) != `{"a":1}` {
-		t.Errorf("decision pay-otp: another answer becomes %s", got)
+		t.Errorf("decision pay-otp: another body becomes %s", got)
 	}
 }

@@ -1,8 +1,8 @@
-// Package settlement finds out what became of a payment: it reads what an operator claims or answers, asks getStatus,
-// and says what the ledger is to make of it. The callback function and the sweep settle through it alike.
+// Package reconcile finds out the status of a payment: it reads what an operator reports, polls getStatus, and
+// translates both into a report for the ledger. The callback function, the sweep and gatewayctl all use it.
 //
-// It writes nothing itself. Its invariant: a claim becomes final only after the operator's own getStatus has said the
-// same, wherever the operator offers one (decision "pay-claims").
+// It stores nothing. Its invariant: a lookup never reports a final status that the operator's own getStatus has not
+// returned (decision "pay-claims").
 package reconcile
 
 import (
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/limit"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operator"
@@ -23,7 +22,7 @@ const (
 	SourceStatus   = "getStatus"
 )
 
-// OperatorReport is what an operator said about a payment, in its callback or in its answer to getStatus. Absent texts are "".
+// OperatorReport is an operator's report on a payment, from its callback or from its getStatus. Absent texts are "".
 type OperatorReport struct {
 	Status            ledger.Status
 	Amount            string
@@ -32,17 +31,16 @@ type OperatorReport struct {
 	MSISDN            string
 }
 
-// Reconciler asks operators.
+// Reconciler polls operators.
 type Reconciler struct {
 	Operators *operator.DriverDirectory
-	// DailyAmounts keeps merchants' daily amounts in step; it is asked only about entries that count against one.
-	DailyAmounts limit.AmountLimiter
 	// LookupTimeout bounds one lookup.
 	LookupTimeout time.Duration
 }
 
-// LookupResult is what getStatus told. Answered is false where the operator offers no lookup, did not answer, or answered
-// what cannot be read; NotFound where it answered that there is no such order. Final tells that Report.Status is final.
+// LookupResult is the result of a lookup. Responded is false if the operator has no lookup, did not respond, or sent an
+// unreadable response. NotFound means that the operator has no such order. StatusFinal means that Report.Status is
+// final.
 type LookupResult struct {
 	Supported   bool
 	Responded   bool
@@ -52,21 +50,22 @@ type LookupResult struct {
 	Cause       error
 }
 
-// errUnknownStatus says that an answer to getStatus has a status that is none of the known words.
-var errUnknownStatus = errors.New("settlement: getStatus answered with an unknown status")
+// errUnknownStatus is the cause of a response with a status that is not in the table of operators' statuses.
+var errUnknownStatus = errors.New("reconcile: getStatus returned an unknown status")
 
-// LookUp looks a payment up at its operator, within the desk's timeout.
-func (d *Reconciler) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
-	reader, supported := d.Operators.StatusLookup(e.Operator)
+// LookUp looks a payment up at its operator, within LookupTimeout.
+func (r *Reconciler) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
+	reader, supported := r.Operators.StatusLookup(e.Operator)
 	if !supported {
 		return LookupResult{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.LookupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.LookupTimeout)
 	defer cancel()
 	country, _ := market.ByAlpha2(e.Country)
 	response := reader.LookUpPayment(ctx, operator.StatusCall{
 		Call: operator.Call{
-			Operator: e.Operator, AccountID: e.Account, IdempotencyKey: e.UpstreamKey, MCO: country.MCO, Country: e.Country,
+			Operator: e.Operator, AccountID: e.Account, IdempotencyKey: e.UpstreamKey,
+			MCO: country.MCO, Country: e.Country,
 		},
 		Channel: e.Channel,
 		Lang:    e.Lang,
@@ -78,30 +77,33 @@ func (d *Reconciler) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
 		result.Responded = true
 	case response.StatusKnown && known:
 		result.Responded, result.StatusFinal = true, status.Final()
-		result.Report = OperatorReport{status, response.Amount, response.Currency, response.OperatorReference, response.MSISDN}
+		result.Report = OperatorReport{
+			status, response.Amount, response.Currency, response.OperatorReference, response.MSISDN,
+		}
 	case response.StatusKnown:
 		result.Cause = errUnknownStatus
 	}
 	return result
 }
 
-// NewStatusReport is a report as the ledger takes it. An amount that cannot be read is one that is not ours.
-func (d *Reconciler) NewStatusReport(e *ledger.Entry, r OperatorReport, source string) ledger.StatusReport {
-	_, _, userSMSSupported := d.Operators.UserSMSSender(e.Operator)
-	resolution := ledger.StatusReport{
-		Status:            r.Status,
+// NewStatusReport translates an operator's report for the ledger. An unreadable amount becomes -1, which is never equal
+// to the payment's.
+func (r *Reconciler) NewStatusReport(e *ledger.Entry, report OperatorReport, source string) ledger.StatusReport {
+	_, _, userSMSSupported := r.Operators.UserSMSSender(e.Operator)
+	statusReport := ledger.StatusReport{
+		Status:            report.Status,
 		Source:            source,
-		Currency:          r.Currency,
-		OperatorReference: r.OperatorReference,
-		MSISDN:            r.MSISDN,
+		Currency:          report.Currency,
+		OperatorReference: report.OperatorReference,
+		MSISDN:            report.MSISDN,
 		UserSMS:           userSMSSupported,
 	}
-	if r.Amount != "" {
-		minor, err := money.Parse(r.Amount, e.Exponent)
+	if report.Amount != "" {
+		minor, err := money.Parse(report.Amount, e.Exponent)
 		if err != nil {
 			minor = -1
 		}
-		resolution.HasAmount, resolution.AmountMinor = true, minor
+		statusReport.HasAmount, statusReport.AmountMinor = true, minor
 	}
-	return resolution
+	return statusReport
 }

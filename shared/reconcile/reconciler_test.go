@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/internal/deliverytest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
@@ -12,54 +14,65 @@ import (
 )
 
 func TestLookUp(t *testing.T) {
-	report := reconcile.OperatorReport{Status: ledger.Successful, Amount: "500", Currency: "XOF", OperatorReference: "op-1", MSISDN: "07"}
+	report := reconcile.OperatorReport{
+		Status: ledger.Successful, Amount: "500", Currency: "XOF", OperatorReference: "op-1", MSISDN: "07",
+	}
 	cases := []struct {
-		name string
-		told operator.StatusResponse
-		want reconcile.LookupResult
+		name     string
+		response operator.StatusResponse
+		want     reconcile.LookupResult
 	}{
-		{"final", operator.StatusResponse{StatusKnown: true, OperatorStatus: "Success", Amount: "500", Currency: "XOF", OperatorReference: "op-1", MSISDN: "07"},
-			reconcile.LookupResult{Supported: true, Responded: true, StatusFinal: true, Report: report}},
-		{"pending", operator.StatusResponse{StatusKnown: true, OperatorStatus: "LOADED"},
-			reconcile.LookupResult{Supported: true, Responded: true, Report: reconcile.OperatorReport{Status: ledger.Pending}}},
-		{"no such order", operator.StatusResponse{OrderNotFound: true}, reconcile.LookupResult{Supported: true, Responded: true, NotFound: true}},
-		{"silent", operator.StatusResponse{}, reconcile.LookupResult{Supported: true}},
+		{"final", operator.StatusResponse{
+			StatusKnown: true, OperatorStatus: "Success", Amount: "500", Currency: "XOF",
+			OperatorReference: "op-1", MSISDN: "07",
+		}, reconcile.LookupResult{Supported: true, Responded: true, StatusFinal: true, Report: report}},
+		{"pending", operator.StatusResponse{StatusKnown: true, OperatorStatus: "LOADED"}, reconcile.LookupResult{
+			Supported: true, Responded: true, Report: reconcile.OperatorReport{Status: ledger.Pending},
+		}},
+		{"no such order", operator.StatusResponse{OrderNotFound: true},
+			reconcile.LookupResult{Supported: true, Responded: true, NotFound: true}},
+		{"no response", operator.StatusResponse{}, reconcile.LookupResult{Supported: true}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			k := deliverytest.New(t)
-			k.Operator.SetLookupResult(c.told)
+			k.Operator.SetLookupResult(c.response)
 			got := k.Reconciler.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
-			if got != c.want {
-				t.Errorf("%+v, want %+v", got, c.want)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("lookup result (-want +got):\n%s", diff)
 			}
 		})
 	}
-	t.Run("an unknown word is no answer, and the log says why", func(t *testing.T) {
+	t.Run("an unknown status counts as no response, with a cause", func(t *testing.T) {
 		k := deliverytest.New(t)
 		k.Operator.SetStatus("exploded")
-		if got := k.Reconciler.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1")); got.Responded || got.Cause == nil {
-			t.Errorf("%+v", got)
+		got := k.Reconciler.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
+		if got.Responded {
+			t.Error("an unknown status is taken for a response")
+		}
+		if got.Cause == nil {
+			t.Error("no cause for the log")
 		}
 	})
-	t.Run("not offered", func(t *testing.T) {
+	t.Run("not supported", func(t *testing.T) {
 		o := &deliverytest.Operator{}
 		k := deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o})
-		if got := k.Reconciler.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1")); got != (reconcile.LookupResult{}) {
-			t.Errorf("%+v", got)
+		got := k.Reconciler.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
+		if diff := cmp.Diff(reconcile.LookupResult{}, got); diff != "" {
+			t.Errorf("lookup result (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// deadlineReader remembers how long a lookup was given.
+// deadlineReader records the time that a lookup has.
 type deadlineReader struct {
 	*deliverytest.Operator
 	remaining time.Duration
 }
 
 func (d *deadlineReader) LookUpPayment(ctx context.Context, _ operator.StatusCall) operator.StatusResponse {
-	until, _ := ctx.Deadline()
-	d.remaining = time.Until(until)
+	deadline, _ := ctx.Deadline()
+	d.remaining = time.Until(deadline)
 	return operator.StatusResponse{}
 }
 
@@ -69,7 +82,7 @@ func TestLookUpTimeout(t *testing.T) {
 	k := deliverytest.NewWithDriver(t, o, driver)
 	k.Reconciler.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
 	if driver.remaining <= 0 || driver.remaining > 5*time.Second {
-		t.Errorf("given %s", driver.remaining)
+		t.Errorf("the lookup has %s, want at most 5 s", driver.remaining)
 	}
 }
 
@@ -77,31 +90,39 @@ func TestNewStatusReport(t *testing.T) {
 	cases := []struct {
 		name, amount string
 		exponent     int
-		has          bool
+		hasAmount    bool
 		minor        int64
 	}{
 		{"none", "", 0, false, 0},
 		{"whole", "500", 0, true, 500},
 		{"with zeros", "500.000", 0, true, 500},
 		{"dinars", "1.5", 3, true, 1500},
-		{"too fine is not ours", "500.5", 0, true, -1},
-		{"zero is not ours", "0", 0, true, -1},
-		{"no amount is not ours", "lots", 0, true, -1},
-		{"an exponent is not ours", "5e2", 0, true, -1},
+		{"too many decimals are unreadable", "500.5", 0, true, -1},
+		{"zero is unreadable", "0", 0, true, -1},
+		{"a word is unreadable", "lots", 0, true, -1},
+		{"an exponent is unreadable", "5e2", 0, true, -1},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			k := deliverytest.New(t)
 			e := k.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.Exponent = c.exponent })
-			r := k.Reconciler.NewStatusReport(e, reconcile.OperatorReport{Status: ledger.Failed, Amount: c.amount, Currency: "XOF"}, reconcile.SourceStatus)
-			if r.HasAmount != c.has || r.AmountMinor != c.minor || r.Source != "getStatus" || !r.UserSMS || r.Currency != "XOF" {
-				t.Errorf("%+v", r)
+			report := reconcile.OperatorReport{Status: ledger.Failed, Amount: c.amount, Currency: "XOF"}
+			got := k.Reconciler.NewStatusReport(e, report, reconcile.SourceStatus)
+			want := ledger.StatusReport{
+				Status: ledger.Failed, Source: "getStatus", Currency: "XOF", UserSMS: true,
+				HasAmount: c.hasAmount, AmountMinor: c.minor,
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("status report (-want +got):\n%s", diff)
 			}
 		})
 	}
-	o := &deliverytest.Operator{}
-	k := deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o})
-	if r := k.Reconciler.NewStatusReport(k.StorePendingPayment("DemoShop_1"), reconcile.OperatorReport{}, reconcile.SourceCallback); r.UserSMS {
-		t.Error("an SMS is owed that nobody can send")
-	}
+	t.Run("an operator without a user SMS", func(t *testing.T) {
+		o := &deliverytest.Operator{}
+		k := deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o})
+		e := k.StorePendingPayment("DemoShop_1")
+		if k.Reconciler.NewStatusReport(e, reconcile.OperatorReport{}, reconcile.SourceCallback).UserSMS {
+			t.Error("an SMS is owed that the operator cannot send")
+		}
+	})
 }

@@ -17,7 +17,7 @@ const MaxNumberCharacters = 64
 var (
 	errWrongType        = errors.New("wrong JSON type")
 	errEmpty            = errors.New("empty")
-	errTooLong          = errors.New("too many characters")
+	errTooLong          = errors.New("too long")
 	errControlCharacter = errors.New("control character")
 	errItemCount        = errors.New("number of items")
 )
@@ -50,6 +50,27 @@ func (r *Reader) MultilineText(path string, limit int) string {
 		return ""
 	}
 	return r.validText(path, value, limit, true)
+}
+
+// UnicodeText returns a required text of 1 to maxBytes bytes of UTF-8 that may have any characters, control characters
+// included. Absent and null are Missing; another type, an empty and a longer text are Invalid. After a fault it is "".
+func (r *Reader) UnicodeText(path string, maxBytes int) string {
+	value, ok := r.requirePart(path)
+	if !ok {
+		return ""
+	}
+	text, isText := value.(string)
+	switch {
+	case !isText:
+		r.recordInvalid(path, errWrongType)
+	case text == "":
+		r.recordInvalid(path, errEmpty)
+	case len(text) > maxBytes:
+		r.recordInvalid(path, errTooLong)
+	default:
+		return text
+	}
+	return ""
 }
 
 // OptionalText returns a text that may be absent or null: "", false. A text that is there follows the rule of Text, so

@@ -71,6 +71,24 @@ func TestMultilineText(t *testing.T) {
 	}
 }
 
+func TestUnicodeText(t *testing.T) {
+	for _, want := range []string{"x\r\n\ty", "\x00\x01\x7f\u0085\u2028", "🎁é"} {
+		reader := parse(t, string(strictjson.Marshal(map[string]string{"a": want})))
+		if got := reader.UnicodeText("a", 10); got != want || reader.FirstFault() != nil {
+			t.Errorf("UnicodeText = %q with %q, want %q", got, outcome(reader), want)
+		}
+	}
+	for body, want := range map[string]string{
+		`{}`: "missing in a", `{"a":null}`: "missing in a", `{"a":""}`: "invalid in a", `{"a":1}`: "invalid in a",
+		`{"a":"ééé"}`: "invalid in a",
+	} {
+		reader := parse(t, body)
+		if got := reader.UnicodeText("a", 5); got != "" || outcome(reader) != want {
+			t.Errorf("UnicodeText of %s = %q with %q, want %q", body, got, outcome(reader), want)
+		}
+	}
+}
+
 func TestOptionalText(t *testing.T) {
 	tests := []struct {
 		name, body, want string

@@ -27,7 +27,7 @@ func (d *Dependencies) Book(s ledgerStore) *ledger.Book {
 
 // Reconciler asks operators for a payment's status.
 func (d *Dependencies) Reconciler() *reconcile.Reconciler {
-	return &reconcile.Reconciler{Operators: d.OperatorDirectory(), DailyAmounts: d.AmountLimiter(), LookupTimeout: d.Env.Duration(settings.LookupTimeout)}
+	return &reconcile.Reconciler{Operators: d.OperatorDirectory(), LookupTimeout: d.Env.Duration(settings.LookupTimeout)}
 }
 
 // Courier delivers notifications and the purchaser's SMS.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"time"
 
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/limit"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
 	"mobilegateway/shared/settings"
@@ -15,9 +16,9 @@ func (d *Dependencies) RateLimiter() *limit.RateLimiter {
 	return limit.NewRateLimiter(d.limitStore(), d.Now)
 }
 
-// AmountLimiter holds merchants to their money a day.
-func (d *Dependencies) AmountLimiter() *limit.DailyAmounts {
-	return &limit.DailyAmounts{Store: d.limitStore(), Now: d.Now, Rand: rand.Reader, Sleep: sleep}
+// DailyAmounts keeps merchants within their daily amounts.
+func (d *Dependencies) DailyAmounts() *dailyamount.Counter {
+	return &dailyamount.Counter{Store: d.limitStore(), Now: d.Now, Rand: rand.Reader, Sleep: sleep}
 }
 
 // limitStore is the table of limits, on the connections that the ledger has.

@@ -147,7 +147,7 @@ func (d *Dependencies) Pipeline(store ledger.Writer) *operation.Pipeline {
 		Book:            &ledger.Book{Store: store, Now: d.Now, Rand: rand.Reader},
 		Operators:       d.OperatorDirectory(),
 		RateLimiter:     d.RateLimiter(),
-		DailyAmounts:    d.AmountLimiter(),
+		DailyAmounts:    d.DailyAmounts(),
 		OperatorTimeout: d.Env.Duration(settings.OperatorTimeout),
 		Now:             d.Now,
 	}

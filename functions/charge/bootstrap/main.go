@@ -1,4 +1,4 @@
-// Command bootstrap is the charge function as Lambda runs it: wiring only.
+// Command bootstrap wires the charge function for Lambda.
 package main
 
 import (

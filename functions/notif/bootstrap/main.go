@@ -16,6 +16,7 @@ func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
 		Verifier:          parts.CallbackKeys(),
 		Book:              parts.Book(parts.LedgerStore()),
 		Reconciler:        parts.Reconciler(),
+		DailyAmounts:      parts.DailyAmounts(),
 		ClaimRecheckDelay: parts.Env.Duration(settings.ClaimRecheckInterval),
 		Now:               parts.Now,
 	}

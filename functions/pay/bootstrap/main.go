@@ -1,4 +1,4 @@
-// Command bootstrap is the mobile money function as Lambda runs it: wiring only.
+// Command bootstrap wires the mobile money function for Lambda.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command bootstrap is the SMS function as Lambda runs it: wiring only.
+// Command bootstrap wires the SMS function for Lambda.
 package main
 
 import (

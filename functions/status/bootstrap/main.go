@@ -1,4 +1,4 @@
-// Command bootstrap is the lookup function as Lambda runs it: wiring only.
+// Command bootstrap wires the lookup function for Lambda.
 package main
 
 import (
@@ -11,6 +11,8 @@ import (
 func main() { wiring.Run(lambda.Start, newHandler) }
 
 func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
-	handler := &status.StatusHandler{Merchants: parts.Authenticator(), RateLimiter: parts.RateLimiter(), Reader: parts.LedgerStore(), Now: parts.Now}
+	handler := &status.StatusHandler{
+		Merchants: parts.Authenticator(), RateLimiter: parts.RateLimiter(), Reader: parts.LedgerStore(), Now: parts.Now,
+	}
 	return parts.APIHandler("status", parts.BaseURL(), handler.Routes()...)
 }

@@ -19,6 +19,7 @@ func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
 		Queue:             store,
 		Book:              parts.Book(store),
 		Reconciler:        parts.Reconciler(),
+		DailyAmounts:      parts.DailyAmounts(),
 		Courier:           parts.Courier(),
 		StackName:         parts.StackName(),
 		PollSchedule:      parts.Env.Durations(settings.PollSchedule),

@@ -1,8 +1,8 @@
-// Package dynamo keeps the merchants' limits in a DynamoDB table of their own: one small item for a merchant's rate, one
-// for each day and currency, and one for each transaction that a day has counted.
+// Package dynamo keeps the merchants' limits in a DynamoDB table of their own. A merchant's rate is one small item,
+// and so are each day in a currency and each transaction that a day has counted.
 //
-// It decides nothing. Its invariants: no write without a condition; every write is an update, so that one permission is
-// enough; every item expires by itself.
+// It decides nothing. Its invariants: no write is unconditional; every write is an update, so that one permission is
+// enough; every item expires.
 package dynamo
 
 import (
@@ -17,16 +17,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/limit"
 )
 
-// Client is the part of the DynamoDB client that is needed.
+// Client is the part of the DynamoDB client that the store uses.
 type Client interface {
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	UpdateItem(
+		context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options),
+	) (*dynamodb.UpdateItemOutput, error)
+	TransactWriteItems(
+		context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options),
+	) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Store is the table of limits. It holds no state; any number of goroutines may use it.
+// Store is the table of limits. It has no state and is safe for concurrent use.
 type Store struct {
 	client Client
 	table  string
@@ -34,40 +39,41 @@ type Store struct {
 
 var (
 	_ limit.RateStore   = (*Store)(nil)
-	_ limit.AmountStore = (*Store)(nil)
+	_ dailyamount.Store = (*Store)(nil)
 )
 
-// New makes a Store over a table (LIMIT_TABLE).
+// New creates a Store over a table (LIMIT_TABLE).
 func New(client Client, table string) *Store { return &Store{client: client, table: table} }
 
-// The attributes. The partition key alone is the primary key: "rate#<merchant id>", "day#<merchant id>#<currency>#<day>"
-// and "mark#<day>#<kind>#<transaction id>". Beside them each item has expire_at, the table's time to live, in seconds.
+// The attributes. The primary key is only a partition key: "rate#<merchant id>", "day#<merchant
+// id>#<currency>#<day>" or "mark#<day>#<kind>#<transaction id>". Each item also has expire_at, the table's time to
+// live, in seconds.
 const (
 	attributeKey    = "pk"
 	attributeFullAt = "full_at" // of a rate: microseconds since 1970
 	attributeSum    = "spent"   // of a day: minor units
-	attributeAmount = "amount"  // of a mark: minor units
-	attributeFence  = "fence"   // of a mark: a version of the entry
+	attributeAmount = "amount"  // of a transaction: minor units
+	attributeFence  = "fence"   // of a transaction: a version of the entry
 )
 
 // UpdateRate implements limit.RateStore: one UpdateItem.
-func (s *Store) UpdateRate(ctx context.Context, merchantID string, m limit.RateUpdate) (int64, bool, error) {
+func (s *Store) UpdateRate(ctx context.Context, merchantID string, u limit.RateUpdate) (int64, bool, error) {
 	input := &dynamodb.UpdateItemInput{
 		TableName:           aws.String(s.table),
 		Key:                 primaryKey("rate#" + merchantID),
 		UpdateExpression:    aws.String("SET full_at = :to, expire_at = :expire"),
 		ConditionExpression: aws.String("full_at BETWEEN :least AND :most"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":to": numberValue(m.Set), ":least": numberValue(m.Min), ":most": numberValue(m.Max), ":expire": unixSeconds(m.ExpireAt),
+			":to": number(u.Set), ":least": number(u.Min), ":most": number(u.Max), ":expire": unixSeconds(u.ExpireAt),
 		},
 		ReturnValues:                        types.ReturnValueUpdatedNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-	if m.Set == 0 {
+	if u.Set == 0 {
 		input.UpdateExpression = aws.String("SET full_at = full_at + :to, expire_at = :expire")
-		input.ExpressionAttributeValues[":to"] = numberValue(m.Add)
+		input.ExpressionAttributeValues[":to"] = number(u.Add)
 	}
-	if m.AllowAbsent {
+	if u.AllowAbsent {
 		input.ConditionExpression = aws.String("attribute_not_exists(full_at) OR full_at BETWEEN :least AND :most")
 	}
 	out, err := s.client.UpdateItem(ctx, input)
@@ -79,139 +85,141 @@ func (s *Store) UpdateRate(ctx context.Context, merchantID string, m limit.RateU
 	case isThrottled(err):
 		return 0, false, limit.ErrThrottled
 	case err != nil:
-		return 0, false, storeError("taking a request", err)
+		return 0, false, storeError("updating a rate", err)
 	}
 	stored, err := readNumber(out.Attributes, attributeFullAt)
 	return stored, true, err
 }
 
-// Adjust implements limit.AmountStore: one TransactWriteItems, or one UpdateItem where the amount stays as it is.
-func (s *Store) Adjust(ctx context.Context, t limit.Adjustment) (limit.AdjustmentResult, error) {
-	countedUpdate := s.countedAmountUpdate(t)
-	if t.OldAmount == t.NewAmount {
-		return s.updateFence(ctx, countedUpdate)
+// Adjust implements dailyamount.Store: one TransactWriteItems, or one UpdateItem if the amount stays the same.
+func (s *Store) Adjust(ctx context.Context, a dailyamount.Adjustment) (dailyamount.AdjustmentResult, error) {
+	record := s.recordUpdate(a)
+	if a.OldAmount == a.NewAmount {
+		return s.updateFence(ctx, record)
 	}
 	_, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{{Update: s.daySumUpdate(t)}, {Update: countedUpdate}},
+		TransactItems: []types.TransactWriteItem{{Update: s.daySumUpdate(a)}, {Update: record}},
 	})
 	var cancelled *types.TransactionCanceledException
-	if errors.As(err, &cancelled) && len(cancelled.CancellationReasons) == 2 {
+	switch {
+	case errors.As(err, &cancelled) && len(cancelled.CancellationReasons) == 2:
 		return rejectionResult(cancelled)
+	case isThrottled(err):
+		return dailyamount.AdjustmentResult{}, dailyamount.ErrConflict
+	case err != nil:
+		return dailyamount.AdjustmentResult{}, storeError("adjusting a daily amount", err)
 	}
-	if isThrottled(err) {
-		return limit.AdjustmentResult{}, limit.ErrConflict
-	}
-	if err != nil {
-		return limit.AdjustmentResult{}, storeError("moving an amount", err)
-	}
-	return limit.AdjustmentResult{Applied: true}, nil
+	return dailyamount.AdjustmentResult{Applied: true}, nil
 }
 
-// updateFence writes the mark alone.
-func (s *Store) updateFence(ctx context.Context, countedUpdate *types.Update) (limit.AdjustmentResult, error) {
+// updateFence writes only the transaction's record.
+func (s *Store) updateFence(ctx context.Context, u *types.Update) (dailyamount.AdjustmentResult, error) {
 	_, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: countedUpdate.TableName, Key: countedUpdate.Key, UpdateExpression: countedUpdate.UpdateExpression,
-		ConditionExpression: countedUpdate.ConditionExpression, ExpressionAttributeValues: countedUpdate.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: countedUpdate.ReturnValuesOnConditionCheckFailure,
+		TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
+		ConditionExpression: u.ConditionExpression, ExpressionAttributeValues: u.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
 	})
 	var conditionErr *types.ConditionalCheckFailedException
 	var conflict *types.TransactionConflictException
 	switch {
 	case errors.As(err, &conditionErr):
-		return existingAmountResult(conditionErr.Item)
+		return existingRecord(conditionErr.Item)
 	case errors.As(err, &conflict), isThrottled(err):
-		return limit.AdjustmentResult{}, limit.ErrConflict
+		return dailyamount.AdjustmentResult{}, dailyamount.ErrConflict
 	case err != nil:
-		return limit.AdjustmentResult{}, storeError("marking a transaction", err)
+		return dailyamount.AdjustmentResult{}, storeError("updating a counted amount", err)
 	}
-	return limit.AdjustmentResult{Applied: true}, nil
+	return dailyamount.AdjustmentResult{Applied: true}, nil
 }
 
-// daySumUpdate is the half of a transfer that moves the day's sum. An amount that is more than the whole limit fits into no day,
-// not into one without a sum either.
-func (s *Store) daySumUpdate(t limit.Adjustment) *types.Update {
+// daySumUpdate moves the sum of the day. An amount above the whole limit fits into no day, also not into one without a
+// sum.
+func (s *Store) daySumUpdate(a dailyamount.Adjustment) *types.Update {
 	update := &types.Update{
 		TableName: aws.String(s.table),
-		Key:       primaryKey("day#" + t.MerchantID + "#" + t.Currency + "#" + t.Day),
+		Key:       primaryKey("day#" + a.MerchantID + "#" + a.Currency + "#" + a.Day),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":by": numberValue(t.NewAmount - t.OldAmount), ":expire": unixSeconds(t.ExpireAt), ":none": numberValue(0), ":most": numberValue(t.MaxSumBefore),
+			":by": number(a.NewAmount - a.OldAmount), ":expire": unixSeconds(a.ExpireAt),
+			":none": number(0), ":most": number(a.MaxSumBefore),
 		},
-		UpdateExpression:                    aws.String("SET spent = if_not_exists(spent, :none) + :by, expire_at = :expire"),
-		ConditionExpression:                 aws.String("attribute_not_exists(spent) OR spent <= :most"),
+		UpdateExpression:    aws.String("SET spent = if_not_exists(spent, :none) + :by, expire_at = :expire"),
+		ConditionExpression: aws.String("attribute_not_exists(spent) OR spent <= :most"),
+
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	switch {
-	case t.NewAmount < t.OldAmount:
+	case a.NewAmount < a.OldAmount:
 		delete(update.ExpressionAttributeValues, ":none")
 		update.UpdateExpression = aws.String("SET spent = spent + :by, expire_at = :expire")
 		update.ConditionExpression = aws.String("spent >= :most")
-		update.ExpressionAttributeValues[":most"] = numberValue(t.OldAmount - t.NewAmount)
-	case t.MaxSumBefore < 0:
+		update.ExpressionAttributeValues[":most"] = number(a.OldAmount - a.NewAmount)
+	case a.MaxSumBefore < 0:
 		update.ConditionExpression = aws.String("spent <= :most")
 	}
 	return update
 }
 
-// countedAmountUpdate is the half of a transfer that changes the transaction's mark.
-func (s *Store) countedAmountUpdate(t limit.Adjustment) *types.Update {
+// recordUpdate changes the record of the transaction.
+func (s *Store) recordUpdate(a dailyamount.Adjustment) *types.Update {
 	condition := "amount = :from AND fence <= :fence"
-	if t.OldAmount == 0 {
+	if a.OldAmount == 0 {
 		condition = "attribute_not_exists(amount) OR " + condition
 	}
 	return &types.Update{
 		TableName:           aws.String(s.table),
-		Key:                 primaryKey("mark#" + t.Day + "#" + t.TransactionKey),
+		Key:                 primaryKey("mark#" + a.Day + "#" + a.TransactionKey),
 		UpdateExpression:    aws.String("SET amount = :to, fence = :fence, expire_at = :expire"),
 		ConditionExpression: aws.String(condition),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":from": numberValue(t.OldAmount), ":to": numberValue(t.NewAmount), ":fence": numberValue(t.Fence), ":expire": unixSeconds(t.ExpireAt),
+			":from": number(a.OldAmount), ":to": number(a.NewAmount),
+			":fence": number(a.Fence), ":expire": unixSeconds(a.ExpireAt),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 }
 
-// rejectionResult finds out why a transfer was not made. The mark comes first: what it holds decides what is to be moved at all.
-func rejectionResult(cancelled *types.TransactionCanceledException) (limit.AdjustmentResult, error) {
-	day, countedUpdate := cancelled.CancellationReasons[0], cancelled.CancellationReasons[1]
-	for _, reason := range cancelled.CancellationReasons {
-		switch aws.ToString(reason.Code) {
-		case "", "None", codeConditionFailed:
-		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
-			return limit.AdjustmentResult{}, limit.ErrConflict
-		default:
-			return limit.AdjustmentResult{}, fmt.Errorf("limit: moving an amount: the table answered %s", aws.ToString(reason.Code))
-		}
-	}
-	if aws.ToString(countedUpdate.Code) == codeConditionFailed {
-		return existingAmountResult(countedUpdate.Item)
-	}
-	sum, err := readNumber(day.Item, attributeSum)
-	return limit.AdjustmentResult{DaySum: sum}, err
-}
-
 const codeConditionFailed = "ConditionalCheckFailed"
 
-// existingAmountResult reads the mark that refused a write; an item that is not there is one that counts nothing.
-func existingAmountResult(item map[string]types.AttributeValue) (limit.AdjustmentResult, error) {
+// rejectionResult finds out why an adjustment was not applied. The record comes first: the difference depends on it.
+func rejectionResult(cancelled *types.TransactionCanceledException) (dailyamount.AdjustmentResult, error) {
+	day, record := cancelled.CancellationReasons[0], cancelled.CancellationReasons[1]
+	for _, reason := range cancelled.CancellationReasons {
+		switch code := aws.ToString(reason.Code); code {
+		case "", "None", codeConditionFailed:
+		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
+			return dailyamount.AdjustmentResult{}, dailyamount.ErrConflict
+		default:
+			return dailyamount.AdjustmentResult{}, refusedError("adjusting a daily amount", code)
+		}
+	}
+	if aws.ToString(record.Code) == codeConditionFailed {
+		return existingRecord(record.Item)
+	}
+	sum, err := readNumber(day.Item, attributeSum)
+	return dailyamount.AdjustmentResult{DaySum: sum}, err
+}
+
+// existingRecord reads the record that refused a write. A missing item counts nothing.
+func existingRecord(item map[string]types.AttributeValue) (dailyamount.AdjustmentResult, error) {
 	amount, err := readNumber(item, attributeAmount)
 	if err != nil {
-		return limit.AdjustmentResult{}, err
+		return dailyamount.AdjustmentResult{}, err
 	}
 	fence, err := readNumber(item, attributeFence)
-	return limit.AdjustmentResult{Existing: &limit.CountedAmount{Amount: amount, Fence: fence}}, err
+	return dailyamount.AdjustmentResult{Existing: &dailyamount.CountedAmount{Amount: amount, Fence: fence}}, err
 }
 
 func primaryKey(key string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attributeKey: &types.AttributeValueMemberS{Value: key}}
 }
 
-func numberValue(n int64) types.AttributeValue {
+func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-func unixSeconds(t time.Time) types.AttributeValue { return numberValue(t.Unix()) }
+func unixSeconds(t time.Time) types.AttributeValue { return number(t.Unix()) }
 
-// readNumber is a number of an item, 0 where it is not there.
+// readNumber reads a number of an item, 0 if it is missing.
 func readNumber(item map[string]types.AttributeValue, name string) (int64, error) {
 	if item[name] == nil {
 		return 0, nil
@@ -227,7 +235,7 @@ func readNumber(item map[string]types.AttributeValue, name string) (int64, error
 	return n, nil
 }
 
-// isThrottled tells whether the table refuses for want of capacity, an item's partition included.
+// isThrottled reports whether the table has no capacity left for the request, or an item's partition has none.
 func isThrottled(err error) bool {
 	var apiErr smithy.APIError
 	if !errors.As(err, &apiErr) {
@@ -240,11 +248,16 @@ func isThrottled(err error) bool {
 	return false
 }
 
-// storeError says what was tried and why it failed, without any value of a client.
+// storeError names the action that failed and the cause. It quotes no value of a request: of a service error it has
+// only the code.
 func storeError(action string, err error) error {
 	var apiErr smithy.APIError
 	if errors.As(err, &apiErr) {
-		return fmt.Errorf("limit: %s: the table answered %s", action, apiErr.ErrorCode())
+		return refusedError(action, apiErr.ErrorCode())
 	}
 	return fmt.Errorf("limit: %s: %w", action, err)
+}
+
+func refusedError(action, code string) error {
+	return fmt.Errorf("limit: %s: the table refused with %s", action, code)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/internal/dynoxide"
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/limit/dynamo"
 	"mobilegateway/shared/limit/limittest"
@@ -60,13 +61,19 @@ func createTable(t *testing.T, c *dynamodb.Client) string {
 	name := fmt.Sprintf("limits%d-%d", os.Getpid(), tableCounter.Add(1))
 	_, err := c.CreateTable(context.Background(), &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
 	})
 	if err != nil {
 		t.Fatalf("CreateTable: %v", err)
 	}
 	return name
+}
+
+func newKey(transaction string) dailyamount.Key {
+	return dailyamount.Key{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: transaction}
 }
 
 func TestStore(t *testing.T) {
@@ -78,7 +85,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// stubTransport gives each request a canned answer, or passes it on where there is none.
+// stubTransport returns the same response to every request.
 type stubTransport struct {
 	status       int
 	body         string
@@ -93,7 +100,7 @@ func (a *stubTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// What only AWS's own table answers: its words are the service's.
+// Some errors come only from AWS's own table. The texts are the service's.
 func TestErrorMapping(t *testing.T) {
 	const space = "com.amazonaws.dynamodb.v20120810#"
 	reasons := func(day, countedUpdate string) string {
@@ -101,23 +108,25 @@ func TestErrorMapping(t *testing.T) {
 			`"CancellationReasons":[{"Code":"` + day + `"},{"Code":"` + countedUpdate + `"}]}`
 	}
 	one := func(name string) string { return `{"__type":"` + space + name + `","message":"m1 XOF"}` }
-	count := limit.Adjustment{AmountKey: limit.AmountKey{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}, NewAmount: 5, Fence: 1}
+	count := dailyamount.Adjustment{Key: newKey("k"), NewAmount: 5, Fence: 1}
 	touch := count
 	touch.OldAmount = 5
 	cases := []struct {
 		name, body string
-		transfer   *limit.Adjustment // nil: a rate
-		want       error             // nil: any other error
+		transfer   *dailyamount.Adjustment // nil: a rate
+		want       error                   // nil: any other error
 	}{
-		{"another transaction on the day", reasons("TransactionConflict", "None"), &count, limit.ErrConflict},
-		{"another transaction on the mark", reasons("None", "TransactionConflict"), &count, limit.ErrConflict},
-		{"a conflict beside a refusal", reasons("TransactionConflict", "ConditionalCheckFailed"), &count, limit.ErrConflict},
-		{"the partition's limit", reasons("ThrottlingError", "None"), &count, limit.ErrConflict},
+		{"another transaction on the day", reasons("TransactionConflict", "None"), &count, dailyamount.ErrConflict},
+		{"another transaction on the record", reasons("None", "TransactionConflict"), &count, dailyamount.ErrConflict},
+		{"a conflict beside a refusal", reasons("TransactionConflict", "ConditionalCheckFailed"), &count,
+			dailyamount.ErrConflict},
+		{"the partition's limit", reasons("ThrottlingError", "None"), &count, dailyamount.ErrConflict},
 		{"an unknown reason", reasons("ValidationError", "None"), &count, nil},
-		{"a transfer that is throttled", one("ProvisionedThroughputExceededException"), &count, limit.ErrConflict},
-		{"a transfer that is not allowed", one("AccessDeniedException"), &count, nil},
-		{"another transaction on a touched mark", one("TransactionConflictException"), &touch, limit.ErrConflict},
-		{"a touch that is not allowed", one("AccessDeniedException"), &touch, nil},
+		{"an adjustment that is throttled", one("ProvisionedThroughputExceededException"), &count,
+			dailyamount.ErrConflict},
+		{"an adjustment that is not allowed", one("AccessDeniedException"), &count, nil},
+		{"another transaction on a fence", one("TransactionConflictException"), &touch, dailyamount.ErrConflict},
+		{"a fence update that is not allowed", one("AccessDeniedException"), &touch, nil},
 		{"a rate's partition is full", one("ProvisionedThroughputExceededException"), nil, limit.ErrThrottled},
 		{"a rate that is not allowed", one("AccessDeniedException"), nil, nil},
 	}
@@ -130,8 +139,11 @@ func TestErrorMapping(t *testing.T) {
 			} else {
 				_, err = s.Adjust(context.Background(), *c.transfer)
 			}
-			if err == nil || c.want != nil && !errors.Is(err, c.want) || c.want == nil && errors.Is(err, limit.ErrConflict) {
-				t.Errorf("error %v", err)
+			switch {
+			case err == nil, c.want != nil && !errors.Is(err, c.want):
+				t.Errorf("error %v, want %v", err, c.want)
+			case c.want == nil && errors.Is(err, dailyamount.ErrConflict):
+				t.Error("the error is taken for a conflict")
 			}
 			if err != nil && strings.Contains(err.Error(), "m1") {
 				t.Errorf("the error quotes the request: %v", err)
@@ -140,7 +152,7 @@ func TestErrorMapping(t *testing.T) {
 	}
 }
 
-// lostResponseTransport lets a request reach the server and loses the answer, as often as told.
+// lostResponseTransport sends requests to the server and loses a number of responses.
 type lostResponseTransport struct{ remaining atomic.Int64 }
 
 func (l *lostResponseTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -167,34 +179,37 @@ func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// Each call of the store is one request, whatever comes of it.
+// Each call of the store is one request, also if the condition fails.
 func TestOneRequestPerCall(t *testing.T) {
 	ctx, wire := context.Background(), &countingTransport{}
 	c := newClient(startDatabases(t)["dynoxide"], wire)
 	s := dynamo.New(c, createTable(t, c))
 	wire.others.Store(0)
 	end := time.Now().Add(time.Hour)
-	for _, m := range []limit.RateUpdate{{AllowAbsent: true, Set: 5}, {Max: 1, AllowAbsent: true, Set: 7}, {Min: 5, Max: 5, Add: 1}} {
+	for _, m := range []limit.RateUpdate{
+		{AllowAbsent: true, Set: 5}, {Max: 1, AllowAbsent: true, Set: 7}, {Min: 5, Max: 5, Add: 1},
+	} {
 		m.ExpireAt = end
 		if _, _, err := s.UpdateRate(ctx, "m1", m); err != nil {
 			t.Error(err)
 		}
 	}
-	spend := limit.AmountKey{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}
-	for _, x := range []limit.Adjustment{
-		{NewAmount: 5, MaxSumBefore: 4, Fence: 1}, {NewAmount: 5, MaxSumBefore: 4, Fence: 1}, {OldAmount: 5, NewAmount: 5, Fence: 2}, {OldAmount: 5, Fence: 3}, {NewAmount: 9, MaxSumBefore: -1, Fence: 4},
+	for _, x := range []dailyamount.Adjustment{
+		{NewAmount: 5, MaxSumBefore: 4, Fence: 1}, {NewAmount: 5, MaxSumBefore: 4, Fence: 1},
+		{OldAmount: 5, NewAmount: 5, Fence: 2}, {OldAmount: 5, Fence: 3}, {NewAmount: 9, MaxSumBefore: -1, Fence: 4},
 	} {
-		x.AmountKey, x.ExpireAt = spend, end
+		x.Key, x.ExpireAt = newKey("k"), end
 		if _, err := s.Adjust(ctx, x); err != nil {
 			t.Error(err)
 		}
 	}
-	if updates, transactions, others := wire.updates.Load(), wire.transactions.Load(), wire.others.Load(); updates != 3+1 || transactions != 4 || others != 0 {
-		t.Errorf("%d updates, %d transactions, %d others", updates, transactions, others)
+	got := [3]int64{wire.updates.Load(), wire.transactions.Load(), wire.others.Load()}
+	if want := [3]int64{3 + 1, 4, 0}; got != want {
+		t.Errorf("updates, transactions and other requests: %v, want %v", got, want)
 	}
 }
 
-// A transfer whose answer was lost is sent again by the SDK: it counts once, and whoever asks then finds it made.
+// The SDK retries an adjustment whose response was lost: it counts once, and the retry finds it applied.
 func TestLostResponseIsCountedOnce(t *testing.T) {
 	ctx := context.Background()
 	for name, endpoint := range startDatabases(t) {
@@ -202,9 +217,8 @@ func TestLostResponseIsCountedOnce(t *testing.T) {
 			wire := &lostResponseTransport{}
 			c := newClient(endpoint, wire)
 			s := dynamo.New(c, createTable(t, c))
-			count := limit.Adjustment{
-				AmountKey: limit.AmountKey{MerchantID: "m1", Currency: "XOF", Day: "d", TransactionKey: "k"}, NewAmount: 5, Fence: 1, MaxSumBefore: 100,
-				ExpireAt: time.Now().Add(time.Hour),
+			count := dailyamount.Adjustment{
+				Key: newKey("k"), NewAmount: 5, Fence: 1, MaxSumBefore: 100, ExpireAt: time.Now().Add(time.Hour),
 			}
 			wire.remaining.Store(1)
 			first, err := s.Adjust(ctx, count)

@@ -1,4 +1,4 @@
-// Package limittest is the suite that every store of limits must pass. It ships with nothing.
+// Package limittest is the conformance suite of a store of limits.
 package limittest
 
 import (
@@ -7,154 +7,176 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/limit"
 )
 
-// Store is what package limit needs of a store.
+// Store is a store of rates and of daily amounts.
 type Store interface {
 	limit.RateStore
-	limit.AmountStore
+	dailyamount.Store
 }
 
-// Run runs the suite. Each case gets an empty store from open.
+// Run runs the suite. open returns an empty store for each case.
 func Run(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
-	cases := map[string]func(*testing.T, Store){
-		"a rate":                        checkRate,
-		"a rate's other merchant":       checkRateOfOtherMerchant,
-		"a transfer":                    checkAdjust,
-		"what is left":                  checkRemaining,
-		"marks":                         checkExistingAmounts,
-		"fences":                        checkFencing,
-		"other days and currencies":     checkOtherDaysAndCurrencies,
-		"parallel transfers":            checkParallelAdjustments,
-		"parallel transfers of one key": checkParallelSameKey,
+	checks := map[string]func(*testing.T, Store){
+		"a rate":                          checkRate,
+		"a rate's other merchant":         checkRateOfOtherMerchant,
+		"other days and currencies":       checkOtherDaysAndCurrencies,
+		"parallel adjustments":            checkParallelAdjustments,
+		"parallel adjustments of one key": checkParallelSameKey,
 	}
-	for name, run := range cases {
-		t.Run(name, func(t *testing.T) { run(t, open(t)) })
+	for name, check := range checks {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+	for name, steps := range adjustmentSteps() {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			for _, step := range steps {
+				assertAdjust(t, s, step.adjustment, step.want)
+			}
+		})
 	}
 }
 
-// farFuture is when the suite's items expire: far ahead, as a table drops what has expired.
+// farFuture is when the items of the suite expire, so that no table deletes them during a test.
 func farFuture() time.Time { return time.Date(2100, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 func checkRate(t *testing.T, s Store) {
+	const fullAt = 1_790_000_000_000_000
 	steps := []struct {
-		name   string
-		move   limit.RateUpdate
-		stored int64
-		moved  bool
+		name    string
+		update  limit.RateUpdate
+		stored  int64
+		updated bool
 	}{
-		{"an empty one is not between", limit.RateUpdate{Min: 0, Max: 100, Set: 5}, 0, false},
-		{"an empty one may be absent", limit.RateUpdate{Max: 100, AllowAbsent: true, Set: 1_790_000_000_000_000}, 1_790_000_000_000_000, true},
-		{"and is there then", limit.RateUpdate{Max: 100, AllowAbsent: true, Set: 7}, 1_790_000_000_000_000, false},
-		{"below", limit.RateUpdate{Min: 1_790_000_000_000_001, Max: math.MaxInt64, Set: 7}, 1_790_000_000_000_000, false},
-		{"at both ends", limit.RateUpdate{Min: 1_790_000_000_000_000, Max: 1_790_000_000_000_000, Add: 200_000}, 1_790_000_000_200_000, true},
-		{"set back", limit.RateUpdate{Min: 0, Max: math.MaxInt64, Set: 10}, 10, true},
+		{"a missing item is not between", limit.RateUpdate{Min: 0, Max: 100, Set: 5}, 0, false},
+		{"a missing item is allowed", limit.RateUpdate{Max: 100, AllowAbsent: true, Set: fullAt}, fullAt, true},
+		{"an item above is not", limit.RateUpdate{Max: 100, AllowAbsent: true, Set: 7}, fullAt, false},
+		{"an item below is not", limit.RateUpdate{Min: fullAt + 1, Max: math.MaxInt64, Set: 7}, fullAt, false},
+		{"both ends are included", limit.RateUpdate{Min: fullAt, Max: fullAt, Add: 200_000}, fullAt + 200_000, true},
+		{"the time may decrease", limit.RateUpdate{Min: 0, Max: math.MaxInt64, Set: 10}, 10, true},
 	}
 	for _, step := range steps {
-		step.move.ExpireAt = farFuture()
-		stored, updated, err := s.UpdateRate(context.Background(), "m1", step.move)
-		if err != nil || stored != step.stored || updated != step.moved {
-			t.Errorf("%s: %d, %v, %v", step.name, stored, updated, err)
-		}
+		assertUpdateRate(t, s, step.name, "m1", step.update, step.stored, step.updated)
 	}
 }
 
 func checkRateOfOtherMerchant(t *testing.T, s Store) {
 	for _, id := range []string{"m1", "m2"} {
-		stored, updated, err := s.UpdateRate(context.Background(), id, limit.RateUpdate{AllowAbsent: true, Set: 5, ExpireAt: farFuture()})
-		if err != nil || stored != 5 || !updated {
-			t.Errorf("%s: %d, %v, %v", id, stored, updated, err)
-		}
+		assertUpdateRate(t, s, "first write of "+id, id, limit.RateUpdate{AllowAbsent: true, Set: 5}, 5, true)
 	}
 }
 
-// newAdjustment is a transfer of a key of one merchant's day.
-func newAdjustment(key string, from, to, fence, maxSumBefore int64) limit.Adjustment {
-	return limit.Adjustment{
-		AmountKey: limit.AmountKey{MerchantID: "m1", Currency: "XOF", Day: "2026-11-21", TransactionKey: key},
-		OldAmount: from, NewAmount: to, Fence: fence, MaxSumBefore: maxSumBefore, ExpireAt: farFuture(),
-	}
-}
-
-// assertAdjust makes a transfer and compares the result: "made", "sum N" or "mark AMOUNT FENCE".
-func assertAdjust(t *testing.T, s Store, adjustment limit.Adjustment, result string) {
+func assertUpdateRate(
+	t *testing.T, s Store, name, merchantID string, update limit.RateUpdate, wantStored int64, wantUpdated bool,
+) {
 	t.Helper()
-	got, err := s.Adjust(context.Background(), adjustment)
-	text := fmt.Sprintf("sum %d", got.DaySum)
+	update.ExpireAt = farFuture()
+	stored, updated, err := s.UpdateRate(context.Background(), merchantID, update)
+	if err != nil || stored != wantStored || updated != wantUpdated {
+		t.Errorf("%s: stored %d, updated %v, error %v; want %d, %v",
+			name, stored, updated, err, wantStored, wantUpdated)
+	}
+}
+
+// newAdjustment is an adjustment of one transaction in one merchant's day.
+func newAdjustment(key string, oldAmount, newAmount, fence, maxSumBefore int64) dailyamount.Adjustment {
+	return dailyamount.Adjustment{
+		Key:       dailyamount.Key{MerchantID: "m1", Currency: "XOF", Day: "2026-11-21", TransactionKey: key},
+		OldAmount: oldAmount, NewAmount: newAmount, Fence: fence, MaxSumBefore: maxSumBefore, ExpireAt: farFuture(),
+	}
+}
+
+const applied = "applied"
+
+// assertAdjust compares the result of an adjustment: "applied", "sum N" or "existing AMOUNT FENCE".
+func assertAdjust(t *testing.T, s Store, adjustment dailyamount.Adjustment, want string) {
+	t.Helper()
+	result, err := s.Adjust(context.Background(), adjustment)
+	got := fmt.Sprintf("sum %d", result.DaySum)
 	switch {
 	case err != nil:
-		text = err.Error()
-	case got.Applied:
-		text = "made"
-	case got.Existing != nil:
-		text = fmt.Sprintf("mark %d %d", got.Existing.Amount, got.Existing.Fence)
+		got = err.Error()
+	case result.Applied:
+		got = applied
+	case result.Existing != nil:
+		got = fmt.Sprintf("existing %d %d", result.Existing.Amount, result.Existing.Fence)
 	}
-	if text != result {
-		t.Errorf("%+v: %s, want %s", adjustment, text, result)
+	if got != want {
+		t.Errorf("%+v: %s, want %s", adjustment, got, want)
 	}
 }
 
-func checkAdjust(t *testing.T, s Store) {
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 1, 700), "made")
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 1, 700), "mark 300 1")
-	assertAdjust(t, s, newAdjustment("a", 300, 0, 2, 0), "made")
-	assertAdjust(t, s, newAdjustment("a", 300, 0, 2, 0), "mark 0 2")
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 3, 0), "made")
-	assertAdjust(t, s, newAdjustment("a", 300, 500, 3, 300), "made")
-	assertAdjust(t, s, newAdjustment("b", 0, 1, 1, 499), "sum 500")
+type adjustmentStep struct {
+	adjustment dailyamount.Adjustment
+	want       string
 }
 
-func checkRemaining(t *testing.T, s Store) {
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 1, -1), "sum 0")
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 1, 0), "made")
-	assertAdjust(t, s, newAdjustment("b", 0, 300, 1, 299), "sum 300")
-	assertAdjust(t, s, newAdjustment("b", 0, 300, 1, -5), "sum 300")
-	assertAdjust(t, s, newAdjustment("b", 0, 300, 1, 300), "made")
-	assertAdjust(t, s, newAdjustment("c", 0, 300, 1, limit.Unlimited), "made")
-	assertAdjust(t, s, newAdjustment("d", 0, 1, 1, 899), "sum 900")
-}
-
-func checkExistingAmounts(t *testing.T, s Store) {
-	assertAdjust(t, s, newAdjustment("a", 300, 0, 5, 0), "mark 0 0")
-	assertAdjust(t, s, newAdjustment("a", 300, 300, 5, 0), "mark 0 0")
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 5, -1), "sum 0")
-	assertAdjust(t, s, newAdjustment("a", 300, 0, 5, 0), "mark 0 0")
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 5, 0), "made")
-	assertAdjust(t, s, newAdjustment("b", 0, 300, 1, 0), "sum 300")
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 5, 0), "mark 300 5")
-	assertAdjust(t, s, newAdjustment("a", 200, 0, 5, 0), "mark 300 5")
-}
-
-func checkFencing(t *testing.T, s Store) {
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 5, 0), "made")
-	assertAdjust(t, s, newAdjustment("a", 300, 0, 4, 0), "mark 300 5")
-	assertAdjust(t, s, newAdjustment("a", 300, 300, 4, 0), "mark 300 5")
-	assertAdjust(t, s, newAdjustment("a", 300, 300, 7, 0), "made")
-	assertAdjust(t, s, newAdjustment("a", 300, 0, 6, 0), "mark 300 7")
-	assertAdjust(t, s, newAdjustment("a", 300, 0, 7, 0), "made")
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 6, 0), "mark 0 7")
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 8, 0), "made")
+// adjustmentSteps are sequences of adjustments, each on an empty store.
+func adjustmentSteps() map[string][]adjustmentStep {
+	return map[string][]adjustmentStep{
+		"an adjustment": {
+			{newAdjustment("a", 0, 300, 1, 700), applied},
+			{newAdjustment("a", 0, 300, 1, 700), "existing 300 1"},
+			{newAdjustment("a", 300, 0, 2, 0), applied},
+			{newAdjustment("a", 300, 0, 2, 0), "existing 0 2"},
+			{newAdjustment("a", 0, 300, 3, 0), applied},
+			{newAdjustment("a", 300, 500, 3, 300), applied},
+			{newAdjustment("b", 0, 1, 1, 499), "sum 500"},
+		},
+		"the remaining amount": {
+			{newAdjustment("a", 0, 300, 1, -1), "sum 0"},
+			{newAdjustment("a", 0, 300, 1, 0), applied},
+			{newAdjustment("b", 0, 300, 1, 299), "sum 300"},
+			{newAdjustment("b", 0, 300, 1, -5), "sum 300"},
+			{newAdjustment("b", 0, 300, 1, 300), applied},
+			{newAdjustment("c", 0, 300, 1, math.MaxInt64), applied},
+			{newAdjustment("d", 0, 1, 1, 899), "sum 900"},
+		},
+		"existing records": {
+			{newAdjustment("a", 300, 0, 5, 0), "existing 0 0"},
+			{newAdjustment("a", 300, 300, 5, 0), "existing 0 0"},
+			{newAdjustment("a", 0, 300, 5, -1), "sum 0"},
+			{newAdjustment("a", 300, 0, 5, 0), "existing 0 0"},
+			{newAdjustment("a", 0, 300, 5, 0), applied},
+			{newAdjustment("b", 0, 300, 1, 0), "sum 300"},
+			{newAdjustment("a", 0, 300, 5, 0), "existing 300 5"},
+			{newAdjustment("a", 200, 0, 5, 0), "existing 300 5"},
+		},
+		"fences": {
+			{newAdjustment("a", 0, 300, 5, 0), applied},
+			{newAdjustment("a", 300, 0, 4, 0), "existing 300 5"},
+			{newAdjustment("a", 300, 300, 4, 0), "existing 300 5"},
+			{newAdjustment("a", 300, 300, 7, 0), applied},
+			{newAdjustment("a", 300, 0, 6, 0), "existing 300 7"},
+			{newAdjustment("a", 300, 0, 7, 0), applied},
+			{newAdjustment("a", 0, 300, 6, 0), "existing 0 7"},
+			{newAdjustment("a", 0, 300, 8, 0), applied},
+		},
+	}
 }
 
 func checkOtherDaysAndCurrencies(t *testing.T, s Store) {
-	assertAdjust(t, s, newAdjustment("a", 0, 300, 1, 0), "made")
-	day, currency, merchant := newAdjustment("a", 0, 300, 1, 0), newAdjustment("b", 0, 300, 1, 0), newAdjustment("c", 0, 300, 1, 0)
+	assertAdjust(t, s, newAdjustment("a", 0, 300, 1, 0), applied)
+	day, currency := newAdjustment("a", 0, 300, 1, 0), newAdjustment("b", 0, 300, 1, 0)
+	merchant := newAdjustment("c", 0, 300, 1, 0)
 	day.Day, currency.Currency, merchant.MerchantID = "2026-11-22", "XAF", "m2"
-	assertAdjust(t, s, day, "made")
-	assertAdjust(t, s, currency, "made")
-	assertAdjust(t, s, merchant, "made")
+	for _, other := range []dailyamount.Adjustment{day, currency, merchant} {
+		assertAdjust(t, s, other, applied)
+	}
 }
 
-// adjustUntilNoConflict runs a transfer until no other is in its way, and tells whether it was made.
-func adjustUntilNoConflict(t *testing.T, s Store, adjustment limit.Adjustment) bool {
+// adjustUntilNoConflict repeats an adjustment until no other conflicts with it, and returns whether it was applied.
+func adjustUntilNoConflict(t *testing.T, s Store, adjustment dailyamount.Adjustment) bool {
 	for {
 		result, err := s.Adjust(context.Background(), adjustment)
-		if errors.Is(err, limit.ErrConflict) {
+		if errors.Is(err, dailyamount.ErrConflict) {
 			continue
 		}
 		if err != nil {
@@ -164,32 +186,29 @@ func adjustUntilNoConflict(t *testing.T, s Store, adjustment limit.Adjustment) b
 	}
 }
 
-// checkParallelAdjustments: exactly as many fit as the limit says, however they race.
+// checkParallelAdjustments checks that exactly as many amounts fit as the limit allows.
 func checkParallelAdjustments(t *testing.T, s Store) {
 	var group sync.WaitGroup
-	var mutex sync.Mutex
-	applied := 0
+	var count atomic.Int64
 	for i := range 20 {
 		group.Go(func() {
 			if adjustUntilNoConflict(t, s, newAdjustment(fmt.Sprint(i), 0, 100, 1, 700-100)) {
-				mutex.Lock()
-				applied++
-				mutex.Unlock()
+				count.Add(1)
 			}
 		})
 	}
 	group.Wait()
-	if applied != 7 {
-		t.Errorf("%d were counted, want 7", applied)
+	if count.Load() != 7 {
+		t.Errorf("%d amounts of 100 fit into 700, want 7", count.Load())
 	}
 	assertAdjust(t, s, newAdjustment("z", 0, 1, 1, 699), "sum 700")
 }
 
-// checkParallelSameKey: one transaction is counted once, however many count it.
+// checkParallelSameKey checks that parallel adjustments count one transaction once.
 func checkParallelSameKey(t *testing.T, s Store) {
 	var group sync.WaitGroup
 	for range 10 {
-		group.Go(func() { adjustUntilNoConflict(t, s, newAdjustment("a", 0, 100, 1, limit.Unlimited)) })
+		group.Go(func() { adjustUntilNoConflict(t, s, newAdjustment("a", 0, 100, 1, math.MaxInt64)) })
 	}
 	group.Wait()
 	assertAdjust(t, s, newAdjustment("z", 0, 1, 1, 99), "sum 100")

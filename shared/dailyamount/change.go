@@ -1,0 +1,60 @@
+package dailyamount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"mobilegateway/shared/ledger"
+)
+
+// ErrNotReserved is returned for a success that was not stored because its amount could not be counted first. The
+// operator must report it again, or be polled again.
+var ErrNotReserved = errors.New("daily amount: the amount could not be counted")
+
+// StoreFunc applies a change to an entry and stores the entry if the change returned true. It may apply the change
+// several times, each time to the entry as it is then.
+type StoreFunc func(change func(*ledger.Entry) bool) (*ledger.Entry, error)
+
+// StoreChange stores a change that may end a payment, and keeps the merchant's daily amount in step.
+//
+// The amount of a payment that ends as not applied is refunded after the change is stored: a crash between the two
+// leaves too much counted, never too little. A late success of a released payment, whose amount was refunded, is
+// counted again before it is stored; if that fails, it is not stored (ErrNotReserved). After a refundErr the
+// amount stays counted; the change is stored all the same.
+func (c *Counter) StoreChange(
+	ctx context.Context, store StoreFunc, change func(*ledger.Entry) bool,
+) (updated *ledger.Entry, refundErr, err error) {
+	var released *ledger.Entry // the entry before its late success, which is not stored yet
+	changed := false
+	updated, err = store(func(e *ledger.Entry) bool {
+		before := e.Clone()
+		changed = change(e)
+		if changed && e.CountsDailyAmount && before.NotApplied() && !e.NotApplied() {
+			released, changed = before, false
+		}
+		return changed
+	})
+	if err == nil && released != nil {
+		return c.reviveAndStore(ctx, released, store, change)
+	}
+	if err == nil && changed {
+		refundErr = c.Refund(ctx, updated)
+	}
+	return updated, refundErr, err
+}
+
+// reviveAndStore counts the amount of a payment that was released and is applied after all, and stores the change then.
+// The operator has applied the payment, so the amount is never refused.
+func (c *Counter) reviveAndStore(
+	ctx context.Context, released *ledger.Entry, store StoreFunc, change func(*ledger.Entry) bool,
+) (updated *ledger.Entry, refundErr, err error) {
+	if err := c.reserve(ctx, released, released.Version+1, unlimited); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrNotReserved, err)
+	}
+	updated, err = store(change)
+	if err == nil && updated.NotApplied() { // another write came first
+		refundErr = c.refund(ctx, updated)
+	}
+	return updated, refundErr, err
+}

@@ -1,0 +1,71 @@
+// Package resource has the parts of the REST resources that one function creates and another returns: their URLs and
+// the body of a charge.
+//
+// It reads no request and stores nothing. Its invariant: a resource looks the same in the response that creates it
+// and in its lookup.
+package resource
+
+import (
+	"encoding/json"
+	"net/url"
+
+	"mobilegateway/shared/strictjson"
+)
+
+// EndUserID is the only valid end user of a charge, in its path and in its body.
+const EndUserID = "acr:OperatorAPIToken"
+
+// The values of a charge's transactionOperationStatus. Processing is the status of a charge whose outcome is not known
+// yet (decision "charge-get").
+const (
+	StatusCharged    = "Charged"
+	StatusProcessing = "Processing"
+)
+
+// ChargeURL is the resourceURL of a charge (decision "charge-success").
+func ChargeURL(base, id string) string {
+	return base + "/payment/v1/acr%3AOperatorAPIToken/transactions/amount/" + id
+}
+
+// MessageURL is the resourceURL of an SMS (decision "sms-success"). sender is tel:+digits; the URL has it encoded.
+func MessageURL(base, sender, id string) string {
+	return base + "/smsmessaging/v1/outbound/" + url.QueryEscape(sender) + "/requests/" + id + "/deliveryInfos"
+}
+
+// Charge is the body of a charge's response, in the order of the specification. The lookup of a charge without an
+// outcome leaves out what is only known from the operator or the request.
+type Charge struct {
+	EndUserID                  string        `json:"endUserId"`
+	PaymentAmount              PaymentAmount `json:"paymentAmount"`
+	TransactionOperationStatus string        `json:"transactionOperationStatus"`
+	ReferenceCode              string        `json:"referenceCode"`
+	ServerReferenceCode        string        `json:"serverReferenceCode"`
+	ClientCorrelator           string        `json:"clientCorrelator,omitempty"`
+	ResourceURL                string        `json:"resourceURL"`
+}
+
+// PaymentAmount is the amount of a charge and its purpose.
+type PaymentAmount struct {
+	ChargingInformation ChargingInformation `json:"chargingInformation"`
+	TotalAmountCharged  json.RawMessage     `json:"totalAmountCharged,omitempty"`
+	ChargingMetaData    *ChargingMetaData   `json:"chargingMetaData,omitempty"`
+}
+
+// ChargingInformation is the amount of a charge. Amount is the JSON value as the merchant sent it.
+type ChargingInformation struct {
+	Amount      json.RawMessage `json:"amount"`
+	Currency    string          `json:"currency"`
+	Description string          `json:"description,omitempty"`
+}
+
+// ChargingMetaData names the party and the service of a charge.
+type ChargingMetaData struct {
+	OnBehalfOf string `json:"onBehalfOf"`
+	ServiceID  string `json:"serviceId"`
+}
+
+// Body writes the response's JSON. It fills in the end user.
+func (c Charge) Body() []byte {
+	c.EndUserID = EndUserID
+	return strictjson.Marshal(map[string]Charge{"amountTransaction": c})
+}
