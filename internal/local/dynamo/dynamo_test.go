@@ -69,8 +69,8 @@ func table() template.Table {
 		},
 		Key: []template.KeyElement{{AttributeName: "pk", KeyType: "HASH"}},
 		Indexes: []template.Index{{
-			IndexName: "due", Projection: "KEYS_ONLY",
-			Key: []template.KeyElement{{AttributeName: "due_shard", KeyType: "HASH"}},
+			IndexName: "due", Projection: template.Projection{ProjectionType: "KEYS_ONLY"},
+			KeySchema: []template.KeyElement{{AttributeName: "due_shard", KeyType: "HASH"}},
 		}},
 	}
 }

@@ -22,14 +22,8 @@ type createTable struct {
 	AttributeDefinitions   []template.Attribute
 	KeySchema              []template.KeyElement
 	BillingMode            string
-	GlobalSecondaryIndexes []createIndex        `json:",omitempty"`
+	GlobalSecondaryIndexes []template.Index     `json:",omitempty"`
 	StreamSpecification    *streamSpecification `json:",omitempty"`
-}
-
-type createIndex struct {
-	IndexName  string
-	KeySchema  []template.KeyElement
-	Projection struct{ ProjectionType string }
 }
 
 type streamSpecification struct {
@@ -97,12 +91,7 @@ func (c *Client) describe(ctx context.Context, name string) (tableDescription, e
 func createRequest(table template.Table) createTable {
 	create := createTable{
 		TableName: table.Name, AttributeDefinitions: table.Attributes, KeySchema: table.Key,
-		BillingMode: "PAY_PER_REQUEST",
-	}
-	for _, index := range table.Indexes {
-		i := createIndex{IndexName: index.IndexName, KeySchema: index.Key}
-		i.Projection.ProjectionType = index.Projection
-		create.GlobalSecondaryIndexes = append(create.GlobalSecondaryIndexes, i)
+		BillingMode: "PAY_PER_REQUEST", GlobalSecondaryIndexes: table.Indexes,
 	}
 	if table.StreamView != "" {
 		create.StreamSpecification = &streamSpecification{StreamEnabled: true, StreamViewType: table.StreamView}
