@@ -7,13 +7,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"mobilegateway/internal/local"
+	"mobilegateway/internal/repository"
 )
 
 func main() {
@@ -30,12 +30,9 @@ func main() {
 
 // run starts the gateway and waits for the end.
 func run(ctx context.Context) error {
-	root, err := os.Getwd()
+	root, err := repository.Root()
 	if err != nil {
 		return err
-	}
-	if _, err := os.Stat("template.yaml"); err != nil {
-		return errors.New("there is no template.yaml here: start it in the checkout's folder")
 	}
 	config, err := local.FromEnvironment(os.LookupEnv, root)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/awscalls"
+	"mobilegateway/internal/repository"
 )
 
 // startTimeout bounds a start, the build of the programs included.
@@ -47,7 +47,7 @@ type Gateway struct {
 // where it is set. It fails the test where the gateway does not start.
 func Start(t testing.TB, options Options) *Gateway {
 	t.Helper()
-	root, err := findRoot()
+	root, err := repository.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,23 +88,4 @@ func copyCallRecord(recordPath string) error {
 	}
 	_, err = copied.Write(text)
 	return errors.Join(err, copied.Close())
-}
-
-// findRoot is the folder of go.mod, above the test's own.
-func findRoot() (string, error) {
-	folder, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		_, err := os.Stat(filepath.Join(folder, "go.mod"))
-		if err == nil {
-			return folder, nil
-		}
-		parent := filepath.Dir(folder)
-		if !errors.Is(err, fs.ErrNotExist) || parent == folder {
-			return "", errors.New("no go.mod above the test's folder")
-		}
-		folder = parent
-	}
 }
