@@ -50,6 +50,11 @@ func (r *Gateway) startSecrets(context.Context) (err error) {
 	if err != nil {
 		return withResetHint(err)
 	}
+	for _, secret := range r.template.Secrets {
+		if err := r.secrets.Ensure(secret.Name); err != nil {
+			return err
+		}
+	}
 	r.secretsURL = listenerURL(r.listeners.secrets)
 	r.serve(r.listeners.secrets, r.recorder.WrapSecretsManager(r.secrets))
 	return nil
@@ -102,7 +107,7 @@ func (r *Gateway) watchDynamoDB(engine *dynoxide.Server, stopping <-chan struct{
 
 func (r *Gateway) startSandbox(context.Context) (err error) {
 	r.sandbox, err = sandbox.New(sandbox.Config{
-		Dir: r.dataPath("sandbox"), Tokens: []string{r.info.sandboxToken}, BaseURL: listenerURL(r.listeners.sandbox),
+		Dir: r.dataPath("sandbox"), Tokens: []string{r.sandboxToken}, BaseURL: listenerURL(r.listeners.sandbox),
 		Speed: float64(r.config.Speed), Now: r.config.Now, Faults: r.config.FaultPlan,
 	})
 	if err != nil {

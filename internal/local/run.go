@@ -46,6 +46,7 @@ type Gateway struct {
 	failed         chan error
 
 	info             Info
+	sandboxToken     string
 	processesChanged chan struct{} // something started or ended: run.json is to be written anew
 
 	closeOnce sync.Once
@@ -68,8 +69,8 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 	}
 	r.console = &console{out: r.config.Out, now: r.config.Now}
 	steps := []func(context.Context) error{
-		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startCallRecorder, r.startSecrets, r.startDynamoDB, r.seedSecrets,
-		r.startSandbox, r.startInbox, r.onboardMerchants, r.startFunctions, r.startAPI, r.startEventSources, r.publishRunFiles,
+		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startCallRecorder, r.startSecrets, r.startDynamoDB,
+		r.startInbox, r.seed, r.startSandbox, r.startFunctions, r.startAPI, r.startEventSources, r.publishRunFiles,
 	}
 	for _, step := range steps {
 		err := step(ctx)

@@ -24,8 +24,6 @@ type Info struct {
 	InboxURL        string              `json:"inbox_url"`
 	SandboxURL      string              `json:"sandbox_url"`
 	PIDs            PIDs                `json:"pids"`
-
-	sandboxToken string
 }
 
 // MerchantCredentials is what one merchant holds.
@@ -70,7 +68,6 @@ func (r *Gateway) pids() PIDs {
 // publishRunFiles writes run.json, keeps its process ids current, and removes it at the end. Beside it stands aws.env, by which
 // a shell's tools find the local tables and secrets.
 func (r *Gateway) publishRunFiles(context.Context) error {
-	r.info.BaseURL, r.info.InboxURL, r.info.SandboxURL = listenerURL(r.listeners.api), listenerURL(r.listeners.inbox), listenerURL(r.listeners.sandbox)
 	r.info.PIDs = r.pids()
 	path, environment := filepath.Join(r.config.Dir, "run.json"), filepath.Join(r.config.Dir, "aws.env")
 	r.onClose(func() {

@@ -23,7 +23,7 @@ const pageSource = `<!doctype html>
 <p>{{len .}} received, newest first. As JSON: <a href="/messages">/messages</a>.</p>
 {{range .}}<article>
 <h2><time datetime="{{.ReceivedAt.Format "2006-01-02T15:04:05.000Z07:00"}}">{{.ReceivedAt.Format "2006-01-02 15:04:05.000 UTC"}}</time></h2>
-<p>Signature: <span class="{{if eq .Verdict "verified"}}good{{else}}bad{{end}}">{{.Verdict}}</span>. Path: {{.Path}}{{with index .Headers "webhook-id"}}. Id: {{.}}{{end}}</p>
+<p>Signature: <span class="{{if eq .SignatureStatus "verified"}}good{{else}}bad{{end}}">{{.SignatureStatus}}</span>. Path: {{.Path}}{{with index .Headers "webhook-id"}}. Id: {{.}}{{end}}</p>
 <pre>{{.Body}}</pre>
 </article>
 {{else}}<p>Nothing yet.</p>

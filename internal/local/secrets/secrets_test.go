@@ -143,9 +143,10 @@ func TestBinaryValuesAndVersionsByID(t *testing.T) {
 func TestServiceErrors(t *testing.T) {
 	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
 	client := newClient(t, store)
-	if err := store.Put("s", "value"); err != nil {
+	if err := store.Ensure("s"); err != nil {
 		t.Fatal(err)
 	}
+	put(t, client, "value")
 	first, err := client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
 		SecretId: aws.String("s"), SecretString: aws.String("x"), ClientRequestToken: aws.String("10000000-0000-0000-0000-000000000000"),
 	})
@@ -190,29 +191,34 @@ func wantErrorKind(t *testing.T, what string, err error, kind string) {
 func TestSecretWithoutValue(t *testing.T) {
 	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
 	client := newClient(t, store)
-	if _, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s")}); err != nil {
+	if err := store.Ensure("s"); err != nil {
 		t.Fatal(err)
 	}
 	_, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s")})
 	wantErrorKind(t, "no value yet", err, "ResourceNotFoundException")
-	if _, found := store.CurrentValue("s"); found {
-		t.Error("Value found one")
+	put(t, client, "first")
+	if err := store.Ensure("s"); err != nil {
+		t.Fatal(err)
+	}
+	if value := get(t, client, "AWSCURRENT"); value != "first" {
+		t.Errorf("Ensure changed the value of a secret that exists to %q", value)
 	}
 }
 
 func TestFilePersistence(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.json")
 	store := open(t, path)
-	for _, value := range []string{"a", "a", "b"} {
-		if err := store.Put("s", value); err != nil {
-			t.Fatal(err)
-		}
+	if err := store.Ensure("s"); err != nil {
+		t.Fatal(err)
 	}
+	client := newClient(t, store)
+	put(t, client, "a")
+	put(t, client, "b")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if value, found := open(t, path).CurrentValue("s"); !found || value != "b" {
-		t.Errorf("after opening again: %q %v", value, found)
+	if value := get(t, newClient(t, open(t, path)), "AWSCURRENT"); value != "b" {
+		t.Errorf("after a restart the value is %q, want b", value)
 	}
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

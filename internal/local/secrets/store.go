@@ -70,33 +70,15 @@ func Open(path string, now func() time.Time, newID func() string) (*Store, error
 	return s, nil
 }
 
-// CurrentValue gives the current text of a secret, by its name or ARN; false where it has none.
-func (s *Store) CurrentValue(id string) (string, bool) {
+// Ensure creates the secrets that are missing, without a value, as CloudFormation does.
+func (s *Store) Ensure(names ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	secret := s.findSecret(id)
-	if secret == nil {
-		return "", false
+	for _, name := range names {
+		if s.findSecret(name) == nil {
+			s.addSecret(name)
+		}
 	}
-	v := secret.withStage(stageCurrent)
-	if v == nil || v.Text == nil {
-		return "", false
-	}
-	return *v.Text, true
-}
-
-// Put makes a secret, or a new current value of it; the value that is current already changes nothing.
-func (s *Store) Put(name, text string) error {
-	if existing, found := s.CurrentValue(name); found && existing == text {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	secret := s.findSecret(name)
-	if secret == nil {
-		secret = s.addSecret(name)
-	}
-	s.addVersion(secret, &secretVersion{ID: s.newID(), Text: &text}, []string{stageCurrent})
 	return s.save()
 }
 
