@@ -12,6 +12,7 @@ import (
 
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/template"
+	"mobilegateway/shared/pause"
 )
 
 // The pauses of the pump, and how long it uses one list of shards.
@@ -67,18 +68,15 @@ func (p *Pump) Run(ctx context.Context) {
 	defer p.lanes.start(ctx)()
 	for ctx.Err() == nil {
 		busy, err := p.readShards(ctx)
-		pause := idlePause
+		wait := idlePause
 		if err != nil && ctx.Err() == nil {
 			p.Logf("stream of %s: %v", p.Table, err)
-			pause = faultPause
+			wait = faultPause
 		}
 		if busy && err == nil {
 			continue
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		_ = pause.For(ctx, wait) // the loop checks ctx
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/template"
+	"mobilegateway/shared/pause"
 )
 
 // How long a table may take to become active or to go, and the pause between two looks at it.
@@ -72,9 +73,7 @@ func (c *Client) ensureTable(ctx context.Context, table template.Table) error {
 		case found.Table.TableStatus == "ACTIVE":
 			return found.checkSchema(table)
 		}
-		select {
-		case <-time.After(tablePollInterval):
-		case <-ctx.Done():
+		if pause.For(ctx, tablePollInterval) != nil {
 			return fmt.Errorf("it is not active after %v", tableTimeout)
 		}
 	}
@@ -132,9 +131,7 @@ func (c *Client) DeleteTables(ctx context.Context, tables []template.Table) erro
 			if err != nil && (refused == nil || refused.Kind != "ResourceInUseException") {
 				return fmt.Errorf("table %s: %w", table.Name, err)
 			}
-			select {
-			case <-time.After(tablePollInterval):
-			case <-ctx.Done():
+			if pause.For(ctx, tablePollInterval) != nil {
 				return fmt.Errorf("table %s is not deleted after %v", table.Name, tableTimeout)
 			}
 		}
