@@ -5,8 +5,9 @@ import (
 	"io"
 )
 
-// WriteBanner prints where everything is, the demo merchant's token and three curl lines that work as printed. Their
-// keys are of this moment: a second charge or payment by the same line is a repeat, and a second SMS a duplicate.
+// WriteBanner prints the addresses, the demo merchant's token and three curl lines that work as printed. Their
+// idempotency keys contain the current time: a charge or payment sent again by the same line is a repeat, and an SMS is
+// a duplicate.
 func (r *Gateway) WriteBanner(out io.Writer) {
 	i := r.info
 	key := r.config.Now().UnixMilli()
