@@ -24,6 +24,7 @@ var allowedExternalImports = []externalImport{
 	{"github.com/aws/smithy-go", []string{"shared/ledger/dynamo", "shared/merchant/dynamo", "shared/limit/dynamo", "shared/secret/aws", "shared/awsclient",
 		"cmd", "internal"}, "the SDK's errors"},
 	{"code.dny.dev/ssrf", []string{"shared/outgoing"}, "the list of special addresses"},
+	{"github.com/standard-webhooks/standard-webhooks/libraries", []string{"internal/local/inbox"}, "verifies signatures"},
 	{"pgregory.net/rapid", []string{"internal/simulate", "internal/sandbox"}, "seeded histories; tests may use it everywhere"},
 	{"github.com/google/go-cmp", []string{"internal", "shared/*test", "shared/*/*test"}, "differences in failing tests"},
 	{"go.yaml.in/yaml/v3", []string{"internal/template", "internal/contract", "deploy"}, "template.yaml, and docs/openapi.yaml"},

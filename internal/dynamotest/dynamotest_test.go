@@ -9,13 +9,13 @@ import (
 	"mobilegateway/internal/dynamotest"
 )
 
-// TestEndpoint: where a reference is named, each test has an access key of its own there.
+// TestEndpoint: each test has its own access key at the reference.
 func TestEndpoint(t *testing.T) {
 	seen := map[string]bool{}
 	engine := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		key, rest, _ := strings.Cut(r.Header.Get("Authorization"), "/")
 		if rest != "20260101/eu-west-1/dynamodb/aws4_request, Signature=0" {
-			t.Errorf("the rest of the header has become %q", rest)
+			t.Errorf("the rest of the header is %q, want it unchanged", rest)
 		}
 		seen[key] = true
 	}))
@@ -34,6 +34,6 @@ func TestEndpoint(t *testing.T) {
 		_ = response.Body.Close()
 	}
 	if len(seen) != 2 || seen["AWS4-HMAC-SHA256 Credential=local"] {
-		t.Errorf("the access keys are %v", seen)
+		t.Errorf("the access keys are %v, want two other than the client's", seen)
 	}
 }

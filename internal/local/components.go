@@ -28,6 +28,11 @@ func withResetHint(err error) error {
 	return fmt.Errorf("%w; begin with empty data: make run RESET=1", err)
 }
 
+// withFolderHint returns an error about the run's folder with what to do.
+func withFolderHint(action string, err error) error {
+	return fmt.Errorf("cannot %s (%w): set LOCAL_DIR to a folder that this user may write", action, err)
+}
+
 func (r *Gateway) readTemplate(context.Context) (err error) {
 	baseURL := map[string]string{"BaseUrl": listenerURL(r.listeners.api)}
 	r.template, err = loadTemplate(r.config.Root, r.config.tablePrefix(), baseURL)
@@ -134,7 +139,7 @@ func (r *Gateway) startFunctions(context.Context) error {
 	for _, f := range r.template.Functions {
 		out, err := os.Create(filepath.Join(r.config.Dir, "log", f.Name+".log"))
 		if err != nil {
-			return fmt.Errorf("cannot write the log of %s (%w): set LOCAL_DIR to a folder that this user may write", f.Name, err)
+			return withFolderHint("write the log of "+f.Name, err)
 		}
 		r.onClose(func() { _ = out.Close() })
 		function := runtimeapi.NewFunction(runtimeapi.Spec{

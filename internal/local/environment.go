@@ -62,8 +62,8 @@ func awsCredentials(dir string) (accessKey, secretKey string) {
 	return "LOCAL" + strings.ToUpper(hex.EncodeToString(sum[:6])), "local"
 }
 
-// functionAccessKey is a function's own access key, by which the recorder identifies it. It has only letters and digits,
-// because some databases accept no other characters.
+// functionAccessKey is a function's own access key; the recorder identifies the function by it. Some databases accept
+// only letters and digits.
 func functionAccessKey(dir, logicalID string) string {
 	accessKey, _ := awsCredentials(dir)
 	return accessKey + strings.ToUpper(logicalID)

@@ -129,14 +129,14 @@ func (r *Gateway) dataPath(name string) string { return filepath.Join(r.config.D
 // lockDataDir locks the run's folder and deletes its data if Config.Reset is set.
 func (r *Gateway) lockDataDir(context.Context) error {
 	if err := os.MkdirAll(r.config.Dir, 0o700); err != nil {
-		return fmt.Errorf("cannot make the folder of the data (%w): set LOCAL_DIR to a folder that this user may write", err)
+		return withFolderHint("make the folder of the data", err)
 	}
 	unlock, err := file.TryLock(filepath.Join(r.config.Dir, "lock"))
 	if errors.Is(err, file.ErrLocked) {
 		return fmt.Errorf("another run uses %s: stop it, or set LOCAL_DIR to another folder", r.config.Dir)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot lock the folder of the data (%w): set LOCAL_DIR to a folder that this user may write", err)
+		return withFolderHint("lock the folder of the data", err)
 	}
 	r.onClose(unlock)
 	_ = os.Remove(filepath.Join(r.config.Dir, "run.json")) // left by a killed run
@@ -147,7 +147,7 @@ func (r *Gateway) lockDataDir(context.Context) error {
 	}
 	for _, folder := range []string{"data", "log"} {
 		if err := os.MkdirAll(filepath.Join(r.config.Dir, folder), 0o700); err != nil {
-			return fmt.Errorf("cannot make a folder in %s (%w): set LOCAL_DIR to an empty folder", r.config.Dir, err)
+			return withFolderHint("make a folder of the data", err)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ type record struct {
 	done     bool // processed, dropped or filtered out; guarded by lanes.mutex
 }
 
-// Run reads until ctx ends. It logs failed calls and goes on.
+// Run reads until ctx ends. It logs failed calls and continues.
 func (p *Pump) Run(ctx context.Context) {
 	p.lanes = newLanes(p)
 	defer p.lanes.start(ctx)()

@@ -12,8 +12,8 @@ import (
 // ErrLocked is TryLock's error if another process has the lock.
 var ErrLocked = errors.New("another process has the lock")
 
-// TryLock locks a file for this process, or fails at once with ErrLocked. The lock ends with unlock or with the process,
-// also if that is killed.
+// TryLock locks a file for this process, or fails at once with ErrLocked. The lock ends with unlock or with the
+// process, also if that is killed.
 func TryLock(path string) (unlock func(), err error) {
 	return lock(path, syscall.LOCK_EX|syscall.LOCK_NB)
 }
