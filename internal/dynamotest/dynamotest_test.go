@@ -11,10 +11,11 @@ import (
 
 // TestEndpoint: each test has its own access key at the reference.
 func TestEndpoint(t *testing.T) {
+	const scope = "20260101/eu-west-1/dynamodb/aws4_request, Signature=0"
 	seen := map[string]bool{}
 	engine := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		key, rest, _ := strings.Cut(r.Header.Get("Authorization"), "/")
-		if rest != "20260101/eu-west-1/dynamodb/aws4_request, Signature=0" {
+		if rest != scope {
 			t.Errorf("the rest of the header is %q, want it unchanged", rest)
 		}
 		seen[key] = true
@@ -26,7 +27,7 @@ func TestEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/eu-west-1/dynamodb/aws4_request, Signature=0")
+		request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/"+scope)
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)

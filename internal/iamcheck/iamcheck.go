@@ -1,9 +1,9 @@
 // Package iamcheck compares the permissions of each role in template.yaml with a record of its function's AWS calls, in
 // both directions.
 //
-// A call without its permission fails once deployed. A permission without a call only helps an attacker. One table lists
-// the permissions that AWS itself needs a function's role for, each with its reason. The invariant: every permission has
-// a row of that table or a recorded call, and never both.
+// A call without its permission fails once deployed. A permission without a call only helps an attacker. One table
+// lists the permissions that AWS itself needs a function's role for, each with its reason. The invariant: every
+// permission has a row of that table or a recorded call, and never both.
 package iamcheck
 
 import (
@@ -34,9 +34,11 @@ func Compare(t *template.Template, record []awscalls.Call) []string {
 		_, isServicePermission := serviceOnly[permission]
 		switch {
 		case isServicePermission && called[permission]:
-			faults = append(faults, permissionText(permission)+" is in the table of services, but a function calls it: delete the row")
+			faults = append(faults, permissionText(permission)+
+				" is in the table of services, but a function calls it: delete the row")
 		case !isServicePermission && !called[permission]:
-			faults = append(faults, permissionText(permission)+" is allowed, but no call needs it: remove it from template.yaml")
+			faults = append(faults, permissionText(permission)+
+				" is allowed, but no call needs it: remove it from template.yaml")
 		case !isServicePermission && when != "":
 			faults = append(faults, permissionText(permission)+" is always called, but only allowed under a condition")
 		}

@@ -38,8 +38,8 @@ func readOperatorSecret(t *testing.T, r *local.Gateway) (*secretsmanager.Client,
 	return client.SecretsManager(), name, value
 }
 
-// TestOperatorAccountsSurviveRestart adds accounts as gatewayctl operator set does, makes one of them current, and starts
-// again, where the sandbox has another port.
+// TestOperatorAccountsSurviveRestart adds accounts as gatewayctl operator set does, makes one of them current, and
+// starts again, where the sandbox has another port.
 func TestOperatorAccountsSurviveRestart(t *testing.T) {
 	checkout, err := filepath.Abs(root)
 	if err != nil {
