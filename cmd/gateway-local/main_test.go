@@ -68,17 +68,26 @@ func hasEnded(pid int) bool {
 }
 
 func TestExitStopsAllProcesses(t *testing.T) {
-	ends := map[string]func(t *testing.T, command *exec.Cmd, run int){
-		"make is interrupted": func(t *testing.T, _ *exec.Cmd, run int) { send(t, run, syscall.SIGINT) }, // the terminal signals both
-		"make is terminated":  func(t *testing.T, command *exec.Cmd, _ int) { send(t, command.Process.Pid, syscall.SIGTERM) },
-		"make is killed":      func(t *testing.T, command *exec.Cmd, _ int) { send(t, command.Process.Pid, syscall.SIGKILL) },
-		"the run is killed":   func(t *testing.T, _ *exec.Cmd, run int) { send(t, run, syscall.SIGKILL) },
+	ends := map[string]struct {
+		toRun  bool // the signal goes to the run, else to make
+		signal syscall.Signal
+	}{
+		"make is interrupted": {true, syscall.SIGINT}, // the terminal signals both
+		"make is terminated":  {false, syscall.SIGTERM},
+		"make is killed":      {false, syscall.SIGKILL},
+		"the run is killed":   {true, syscall.SIGKILL},
 	}
-	for name, cancelOrphanWatch := range ends {
+	for name, c := range ends {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command, ended, dir, pids := startMake(t)
-			cancelOrphanWatch(t, command, pids.Run)
+			target := command.Process.Pid
+			if c.toRun {
+				target = pids.Run
+			}
+			if err := syscall.Kill(target, c.signal); err != nil {
+				t.Fatal(err)
+			}
 			<-ended
 			for _, pid := range []int{pids.Run, pids.DynamoDB, pids.Functions["sweep"][0]} {
 				if pid != 0 {
@@ -105,15 +114,9 @@ func TestRunEndsWithParent(t *testing.T) {
 	}
 	command := exec.CommandContext(t.Context(), program)
 	command.Dir = "../.."
-	command.Env = append(os.Environ(), "PORT=0", "LOCAL_DIR="+dir, parentPIDVariable+"="+strconv.Itoa(ended.ProcessState.Pid()))
+	parent := parentPIDVariable + "=" + strconv.Itoa(ended.ProcessState.Pid())
+	command.Env = append(os.Environ(), "PORT=0", "LOCAL_DIR="+dir, parent)
 	if output, err := command.CombinedOutput(); err != nil || strings.Contains(string(output), "curl") {
 		t.Errorf("the run started without its parent: %v\n%s", err, output)
-	}
-}
-
-func send(t *testing.T, pid int, s syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(pid, s); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -17,7 +17,7 @@ const orphanCheckInterval = time.Second
 const parentPIDVariable = "PARENT_PID"
 
 // cancelWhenOrphaned returns a context that also ends when no parent can stop the run: make was killed, or the terminal
-// is gone. The signal alone is not enough, because make does not pass a terminal's hangup on. A run under nohup
+// is gone. The signal is not enough, because make does not pass a terminal's hangup on. A run under nohup
 // outlives its terminal.
 func cancelWhenOrphaned(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
