@@ -37,7 +37,7 @@ func bootstrap(mode string) int {
 		_ = response.Body.Close()
 		id := response.Header.Get("Lambda-Runtime-Aws-Request-Id")
 		if string(payload) == `"error"` {
-			postJSON(base+"invocation/"+id+"/error", `{"errorType":"Test.Error","errorMessage":"requested by the event"}`)
+			postJSON(base+"invocation/"+id+"/error", `{"errorType":"Test.Error","errorMessage":"requested"}`)
 			continue
 		}
 		postJSON(base+"invocation/unknown/response", `"a response to an unknown event"`)

@@ -18,7 +18,8 @@ func TestFor(t *testing.T) {
 		if err := pause.For(ctx, 40*time.Second); err != nil || time.Since(started) != 40*time.Second {
 			t.Errorf("a pause of 40 s took %v and returned %v", time.Since(started), err)
 		}
-		if err := pause.For(ctx, 40*time.Second); !errors.Is(err, context.DeadlineExceeded) || time.Since(started) != time.Minute {
+		err := pause.For(ctx, 40*time.Second)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(started) != time.Minute {
 			t.Errorf("a context of 60 s ended a pause after %v with %v", time.Since(started), err)
 		}
 	})

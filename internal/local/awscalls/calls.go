@@ -32,7 +32,8 @@ type Call struct {
 
 // Compare orders calls by function, action and resource.
 func (c Call) Compare(other Call) int {
-	return slices.Compare([]string{c.Function, c.Action, c.Resource}, []string{other.Function, other.Action, other.Resource})
+	return slices.Compare(
+		[]string{c.Function, c.Action, c.Resource}, []string{other.Function, other.Action, other.Resource})
 }
 
 // Recorder is a set of calls. It is safe for concurrent use.

@@ -91,7 +91,8 @@ func TestRotationWithSDK(t *testing.T) {
 		t.Errorf("current is %q", got)
 	}
 	put(t, client, "two")
-	if current, previous := get(t, client, "AWSCURRENT"), get(t, client, "AWSPREVIOUS"); current != "two" || previous != "one" {
+	current, previous := get(t, client, "AWSCURRENT"), get(t, client, "AWSPREVIOUS")
+	if current != "two" || previous != "one" {
 		t.Errorf("current %q, previous %q", current, previous)
 	}
 	pending := put(t, client, "three", "AWSPENDING")
@@ -102,7 +103,6 @@ func TestRotationWithSDK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var current string
 	for id, stages := range described.VersionIdsToStages {
 		if slices.Contains(stages, "AWSCURRENT") {
 			current = id
@@ -246,10 +246,11 @@ func TestFilePersistence(t *testing.T) {
 
 // TestConcurrentReadsAndWrites: a later call does not change a response. The race detector checks it.
 func TestConcurrentReadsAndWrites(t *testing.T) {
-	client := newClient(t, open(t, filepath.Join(t.TempDir(), "secrets.json")))
-	if _, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s")}); err != nil {
+	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
+	if err := store.Ensure("s"); err != nil {
 		t.Fatal(err)
 	}
+	client := newClient(t, store)
 	put(t, client, "0")
 	var group sync.WaitGroup
 	for i := range 4 {
