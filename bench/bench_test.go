@@ -1,27 +1,32 @@
 package main
 
 import (
-	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mobilegateway/internal/repository"
 )
 
-// The limits that every change keeps, in comparison with the bare function.
+// The limits of a program, in comparison with the minimal function.
 const (
 	maxSize  = 1.5 // times its size
 	maxStart = 1.7 // times its time from exec to first poll
 )
 
-// TestPerformanceLimits builds the deployed programs and holds what a request may cost: exact calls, size, start. It is left out of
-// -short: its subject are other processes.
+// TestPerformanceLimits builds the deployed programs and checks the cost of a request: exact calls, size, start. -short
+// skips it, because it starts other processes.
 func TestPerformanceLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the deployed programs")
 	}
-	root, err := findRoot()
+	root, err := repository.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +40,8 @@ func TestPerformanceLimits(t *testing.T) {
 	t.Run("starts", func(t *testing.T) { checkStarts(t, s) })
 }
 
-// checkCalls compares the calls of each kind of request with the numbers of its row. That the profile is not among
-// them shows that the token's look-up is cached.
+// checkCalls compares the calls of each kind of request with the numbers of its row. They contain no read of the
+// merchant's profile, so the function caches it.
 func checkCalls(t *testing.T, s *fixture) {
 	for i, kind := range requests() {
 		cost, err := s.measureRequest(t.Context(), kind, (i+1)*1000, 5)
@@ -44,15 +49,16 @@ func checkCalls(t *testing.T, s *fixture) {
 			t.Errorf("%s: %v", kind.name, err)
 			continue
 		}
-		if want := (callCounts{writes: kind.writes, reads: kind.reads, operator: kind.operator}); cost.calls != want {
-			t.Errorf("%s calls %+v, want %+v", kind.name, cost.calls, want)
+		want := callCounts{writes: kind.writes, reads: kind.reads, operator: kind.operator}
+		if cost.calls != want {
+			t.Errorf("%s makes the calls %+v, want %+v", kind.name, cost.calls, want)
 		}
 	}
 }
 
 // checkSizes compares the programs' sizes.
 func checkSizes(t *testing.T, s *fixture) {
-	baselineStart, err := s.programSize(baseline)
+	baselineSize, err := s.programSize(baseline)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,14 +67,14 @@ func checkSizes(t *testing.T, s *fixture) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ratio := float64(size) / float64(baselineStart); ratio > maxSize {
-			t.Errorf("%s has %d bytes, %.2f times the bare function's, more than %.1f", f.Name, size, ratio, maxSize)
+		if ratio := float64(size) / float64(baselineSize); ratio > maxSize {
+			t.Errorf("%s has %d bytes, %.2f times hello, want at most %.1f", f.Name, size, ratio, maxSize)
 		}
 	}
 }
 
-// checkStarts compares the time from exec to first poll of the three operations. A busy machine may spoil a
-// measurement, so longer ones decide.
+// checkStarts compares the time from exec to first poll of the three operations. A busy machine may disturb a
+// measurement, so a longer one follows before the test fails.
 func checkStarts(t *testing.T, s *fixture) {
 	names := []string{baseline, "charge", "pay", "sms"}
 	for _, starts := range []int{15, 45, 75} {
@@ -80,43 +86,33 @@ func checkStarts(t *testing.T, s *fixture) {
 		for _, name := range names[1:] {
 			duration := median(polls[name])
 			worst = max(worst, duration)
-			t.Logf("%s: %s ms, %.2f times the bare function's", name, millis(duration), float64(duration)/float64(baselineStart))
+			t.Logf("%s: %s ms, %.2f times hello", name, millis(duration), float64(duration)/float64(baselineStart))
 		}
 		if float64(worst) <= maxStart*float64(baselineStart) {
 			return
 		}
 	}
-	t.Errorf("an operation takes more than %.1f times as long to start as the bare function, each time it was measured", maxStart)
+	t.Errorf("in each measurement an operation took more than %.1f times as long to start as hello", maxStart)
 }
 
-func TestConditions(t *testing.T) {
-	text := func(kind, value string) map[string]json.RawMessage {
-		return map[string]json.RawMessage{kind: json.RawMessage(`"` + value + `"`)}
+func TestMeter(t *testing.T) {
+	m := &meter{calls: map[string]int{}, next: delayCalls(time.Millisecond, http.NotFoundHandler())}
+	for _, request := range []struct{ method, target string }{
+		{"GET", ""}, {"POST", "DynamoDB_20120810.PutItem"}, {"POST", "DynamoDB_20120810.PutItem"}, {"POST", ""},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), request.method, "/", nil)
+		r.Header.Set("X-Amz-Target", request.target)
+		m.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	old := item{"pk": text("S", "a"), "version": text("N", "2"), "expire_at": text("N", "100")}
-	cases := []struct {
-		name, condition string
-		values          item
-		old             item
-		met             bool
-	}{
-		{"none", "", nil, old, true},
-		{"absent", "attribute_not_exists(pk)", nil, nil, true},
-		{"there", "attribute_not_exists(pk)", nil, old, false},
-		{"expired", "attribute_not_exists(pk) OR expire_at <= :now", item{":now": text("N", "1000")}, old, true},
-		{"not expired", "attribute_not_exists(pk) OR expire_at <= :now", item{":now": text("N", "99")}, old, false},
-		{"version as read", "#v = :v", item{":v": text("N", "2")}, old, true},
-		{"another version", "#v = :v", item{":v": text("N", "1")}, old, false},
-		{"no item to compare", "#v = :v", item{":v": text("N", "1")}, nil, false},
+	calls, waited := m.drain()
+	if difference := cmp.Diff(map[string]int{"PutItem": 2, "": 1}, calls); difference != "" {
+		t.Errorf("the calls differ (-want +got):\n%s", difference)
 	}
-	for _, c := range cases {
-		in := tableRequest{ConditionExpression: c.condition, ExpressionAttributeNames: map[string]string{"#v": "version"}, ExpressionAttributeValues: c.values}
-		if holds, err := in.conditionHolds(c.old); err != nil || holds != c.met {
-			t.Errorf("%s: %v, %v", c.name, holds, err)
-		}
+	if waited < 3*time.Millisecond {
+		t.Errorf("3 calls with a delay of 1 ms took %v", waited)
 	}
-	if _, err := (tableRequest{ConditionExpression: "size(pk) > :n AND other"}).conditionHolds(old); err == nil {
-		t.Error("a condition that is not understood gave no error")
+	if calls, waited := m.drain(); len(calls) != 0 || waited != 0 {
+		t.Errorf("a second drain returned the calls %v and %v", calls, waited)
 	}
 }
 
@@ -134,7 +130,7 @@ func TestGrowthCheck(t *testing.T) {
 	for _, c := range cases {
 		g := growth{charges: 1000, rounds: []round{c.first, c.last}}
 		if err := g.check(); (err == nil) != c.ok {
-			t.Errorf("%s: error = %v", c.name, err)
+			t.Errorf("%s: the error is %v, want success: %v", c.name, err, c.ok)
 		}
 	}
 }
@@ -154,11 +150,15 @@ func TestReplaceBetween(t *testing.T) {
 		}
 	}
 	got, err := os.ReadFile(path)
-	if want := "head\n" + tableMarks.begin + "\nnew\n\n" + tableMarks.end + "tail\n"; err != nil || string(got) != want {
-		t.Errorf("%q, %v", got, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "head\n" + tableMarks.begin + "\nnew\n\n" + tableMarks.end + "tail\n"
+	if difference := cmp.Diff(want, string(got)); difference != "" {
+		t.Errorf("the page differs (-want +got):\n%s", difference)
 	}
 	write("no markers")
 	if err := replaceBetween(path, tableMarks, "new"); err == nil || !strings.Contains(err.Error(), "markers") {
-		t.Errorf("no markers gave %v", err)
+		t.Errorf("without markers the error is %v, want one about markers", err)
 	}
 }

@@ -3,23 +3,26 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+
+	"mobilegateway/internal/local"
 )
 
-// requestKind is one kind of request that is measured: who answers it, and how often it may call whom.
+// requestKind is a kind of request to measure, with the calls that it may make.
 type requestKind struct {
 	name     string
 	function string
 	newEvent func(s *fixture, number int) []byte
-	// repeated is set where each request is sent once before it is measured.
+	// repeated sends each request once before it is measured.
 	repeated bool
-	// status is the answer that is expected; 0 takes any.
+	// status is the expected status of the response; 0 accepts any.
 	status int
-	// operator and tables are the calls of one request, once its process knows merchant and secrets. Of the tables' calls
-	// writes are PutItem; no other operation than PutItem and GetItem is allowed.
+	// operator, writes and reads are the calls of one request, once its process has read merchant and secrets. A write
+	// is PutItem, a read is GetItem. No other operation is allowed.
 	operator, writes, reads int
 }
 
-// requests are the kinds, with the numbers that the architecture promises.
+// requests lists the kinds, with the numbers of calls that docs/architecture.md promises.
 func requests() []requestKind {
 	return []requestKind{
 		{name: baseline, function: baseline, newEvent: emptyEvent},
@@ -33,13 +36,11 @@ func requests() []requestKind {
 	}
 }
 
-// proxyEvent makes API Gateway's event of a request.
+// proxyEvent returns API Gateway's event of a request.
 func (s *fixture) proxyEvent(resource, path string, parameters, headers map[string]string, body any) []byte {
 	text, _ := json.Marshal(body) // maps of plain values
-	all := map[string]string{"Authorization": "Bearer " + s.token, "Content-Type": "application/json"}
-	for name, value := range headers {
-		all[name] = value
-	}
+	all := map[string]string{"Authorization": "Bearer " + s.merchant.AccessToken, "Content-Type": "application/json"}
+	maps.Copy(all, headers)
 	multi := map[string][]string{}
 	for name, value := range all {
 		multi[name] = []string{value}
@@ -55,32 +56,25 @@ func (s *fixture) proxyEvent(resource, path string, parameters, headers map[stri
 	return event
 }
 
-// variable is a setting that a function of the stage has, the constants of the specification among them.
-func (s *fixture) variable(function, name string) string {
-	for _, f := range s.functions {
-		if f.Name == function {
-			return f.Environment[name]
-		}
-	}
-	return ""
-}
-
 func emptyEvent(*fixture, int) []byte { return []byte("{}") }
 
 func charge(s *fixture, number int) []byte {
-	return s.proxyEvent("/payment/v1/{endUserId}/transactions/amount", "/payment/v1/acr%3AOperatorAPIToken/transactions/amount",
+	return s.proxyEvent(
+		"/payment/v1/{endUserId}/transactions/amount", "/payment/v1/acr%3AOperatorAPIToken/transactions/amount",
 		map[string]string{"endUserId": "acr%3AOperatorAPIToken"},
 		map[string]string{"gw-token": "user-token", "gw-alias": "2250700000000"},
-		chargeBody(merchantName, s.variable("charge", "SERVICE_ID"), fmt.Sprintf("charge-%d", number)))
+		chargeBody(s.merchant, fmt.Sprintf("charge-%d", number)))
 }
 
-// chargeBody is the body of a charge of 500 XOF under a key.
-func chargeBody(onBehalfOf, serviceID, key string) map[string]any {
+// chargeBody is the body of a charge of 500 XOF under an idempotency key.
+func chargeBody(merchant local.MerchantCredentials, key string) map[string]any {
 	return map[string]any{"amountTransaction": map[string]any{
 		"endUserId": "acr:OperatorAPIToken",
 		"paymentAmount": map[string]any{
 			"chargingInformation": map[string]string{"amount": "500", "currency": "XOF", "description": "A song"},
-			"chargingMetaData":    map[string]string{"onBehalfOf": onBehalfOf, "serviceId": serviceID},
+			"chargingMetaData": map[string]string{
+				"onBehalfOf": merchant.OnBehalfOf, "serviceId": merchant.ServiceID,
+			},
 		},
 		"transactionOperationStatus": "Charged",
 		"referenceCode":              "REF-" + key,
@@ -96,17 +90,18 @@ func pay(s *fixture, number int, channel string) []byte {
 	return s.proxyEvent("/mobilemoney/v1", "/mobilemoney/v1", nil,
 		map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": channel, "lang": "fr"},
 		map[string]string{
-			"currency": "XOF", "order_id": fmt.Sprintf("%s_%d", merchantName, number), "amount": "500",
+			"currency": "XOF", "order_id": fmt.Sprintf("%s_%d", s.merchant.Merchant, number), "amount": "500",
 			"return_url": "http://127.0.0.1/return", "cancel_url": "http://127.0.0.1/cancel",
-			"reference": merchantName, "user_msisdn": "0700000000", "state": "s",
+			"reference": s.merchant.Merchant, "user_msisdn": "0700000000", "state": "s",
 		})
 }
 
 func sms(s *fixture, number int) []byte {
-	return s.proxyEvent("/smsmessaging/v1/outbound/{senderAddress}/requests", "/smsmessaging/v1/outbound/tel%3A%2B22500/requests",
+	return s.proxyEvent(
+		"/smsmessaging/v1/outbound/{senderAddress}/requests", "/smsmessaging/v1/outbound/tel%3A%2B22500/requests",
 		map[string]string{"senderAddress": "tel%3A%2B22500"},
 		map[string]string{
-			"X-OAPI-Application-Id": s.variable("sms", "APPLICATION_ID"), "X-OAPI-Contact-Id": s.variable("sms", "CONTACT_ID"),
+			"X-OAPI-Application-Id": s.merchant.ApplicationID, "X-OAPI-Contact-Id": s.merchant.ContactID,
 			"X-OAPI-Resource-Type": "SMS_OSM", "gw-alias": "2250700000000", "gw-token": "user-token",
 			"X-Operator-MCO": "OCI", "X-Operator-ISE2": "2250700000000",
 		},

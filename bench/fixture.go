@@ -1,31 +1,33 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
+	"mobilegateway/internal/dynoxide"
 	"mobilegateway/internal/local"
+	"mobilegateway/internal/local/dynamo"
+	"mobilegateway/internal/local/secrets"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/template"
-	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/awsclient"
 )
 
-// baseline is the name of the bare function that the others are measured beside.
+// baseline is the name of the minimal function that the others are compared with.
 const baseline = "hello"
 
-// merchantName is the merchant that all requests come from.
-const merchantName = "BenchShop"
+// maxIdleConnections bounds the connections to DynamoDB that stay open between calls.
+const maxIdleConnections = 16
 
-// delays are what the stand-ins wait before each answer.
+// delays are how long a call waits before the service handles it.
 type delays struct{ table, secrets, operator time.Duration }
 
 // typicalDelays are about what a function sees in a region: DynamoDB, Secrets Manager, and a quick operator.
@@ -33,26 +35,29 @@ func typicalDelays() delays {
 	return delays{table: 3 * time.Millisecond, secrets: 10 * time.Millisecond, operator: 30 * time.Millisecond}
 }
 
-// fixture is everything around the programs: they themselves, what they talk to, and the merchant that calls them.
+// fixture has the programs, the services that they call, and the merchant whose requests they get. DynamoDB and Secrets
+// Manager are those of the local run, behind a delay.
 type fixture struct {
 	functions []template.Function // in the template's order
 	folder    string              // of the built programs
 	delays    delays
-	dynamo    *dynamoStub
-	operator  *operatorStub
-	token     string // the merchant's access token
+	dynamo    *meter
+	operator  *meter
+	merchant  local.MerchantCredentials
 	endpoints map[string]string
-	servers   []*httptest.Server
+	closers   []func()
 }
 
-// newFixture builds the programs and starts the stand-ins.
+// newFixture builds the programs, starts the services and seeds them. The caller must close the fixture.
 func newFixture(ctx context.Context, root string, wait delays) (*fixture, error) {
-	deployment, err := template.Load(filepath.Join(root, "template.yaml"), template.Options{StackName: "bench", Region: "eu-west-1"})
+	deployment, err := template.Load(filepath.Join(root, "template.yaml"), template.Options{
+		StackName: "bench", Parameters: local.Parameters(),
+	})
 	if err != nil {
 		return nil, err
 	}
 	s := &fixture{functions: deployment.Functions, folder: filepath.Join(root, ".local", "bench"), delays: wait}
-	// The builder looks at the sources of what ships; the bare function is not among them, so it is built each time.
+	// The builder compares only the sources of what ships. The minimal function is not among them: build it each time.
 	if err := os.RemoveAll(filepath.Join(s.folder, baseline)); err != nil {
 		return nil, err
 	}
@@ -60,90 +65,103 @@ func newFixture(ctx context.Context, root string, wait delays) (*fixture, error)
 	if err := local.Build(ctx, root, s.folder, programs); err != nil {
 		return nil, err
 	}
-	s.dynamo, s.operator = newDynamoStub(wait.table), &operatorStub{delay: wait.operator}
-	secrets, err := s.secrets(deployment)
-	if err != nil {
-		s.close()
-		return nil, err
-	}
-	s.endpoints = map[string]string{
-		"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "BENCH", "AWS_SECRET_ACCESS_KEY": "bench", "ALLOW_LOOPBACK": "true",
-		"AWS_ENDPOINT_URL_DYNAMODB":        s.serve(s.dynamo),
-		"AWS_ENDPOINT_URL_SECRETS_MANAGER": s.serve(&secretsStub{delay: wait.secrets, secrets: secrets}),
-	}
-	if err := s.onboard(deployment); err != nil {
+	if err := s.startServices(ctx, deployment); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// close ends the stand-ins.
+// startServices starts DynamoDB, Secrets Manager and the operator, and seeds the demo merchants.
+func (s *fixture) startServices(ctx context.Context, deployment *template.Template) error {
+	dynamoDB, err := s.startDynamoDB(ctx, deployment.Tables)
+	if err != nil {
+		return err
+	}
+	secretsManager, err := s.newSecretsManager(deployment.Secrets)
+	if err != nil {
+		return err
+	}
+	operator := http.HandlerFunc(serveOperator)
+	s.dynamo = &meter{next: delayCalls(s.delays.table, dynamoDB), calls: map[string]int{}}
+	s.operator = &meter{next: delayCalls(s.delays.operator, operator), calls: map[string]int{}}
+	s.endpoints = map[string]string{
+		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "BENCH", "AWS_SECRET_ACCESS_KEY": "bench",
+		"ALLOW_LOOPBACK":                   "true",
+		"AWS_ENDPOINT_URL_DYNAMODB":        s.serve(s.dynamo),
+		"AWS_ENDPOINT_URL_SECRETS_MANAGER": s.serve(delayCalls(s.delays.secrets, secretsManager)),
+	}
+	client, err := awsclient.New(func(name string) string { return s.endpoints[name] })
+	if err != nil {
+		return err
+	}
+	d := local.DeploymentOf(deployment, client, time.Now)
+	d.SandboxURL, d.SandboxToken, d.InboxURL = s.serve(s.operator), "operator-token", "http://127.0.0.1"
+	info, err := d.Seed(ctx)
+	s.merchant = info.MerchantCredentials
+	return err
+}
+
+// startDynamoDB starts an engine in memory with the template's tables. They have no stream: the engine slows down as a
+// stream grows, and no function reads it here.
+func (s *fixture) startDynamoDB(ctx context.Context, tables []template.Table) (http.Handler, error) {
+	engine, err := dynoxide.Start(ctx, "", 0)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, engine.Stop)
+	for i := range tables {
+		tables[i].StreamView = ""
+	}
+	client := dynamo.NewClient(engine.Endpoint(), "us-east-1", "BENCH", "bench", time.Now)
+	if err := client.EnsureTables(ctx, tables); err != nil {
+		return nil, err
+	}
+	address, err := url.Parse(engine.Endpoint())
+	return &httputil.ReverseProxy{
+		Transport: &http.Transport{MaxIdleConnsPerHost: maxIdleConnections, DisableCompression: true},
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(address) },
+	}, err
+}
+
+// newSecretsManager returns a Secrets Manager with the template's secrets, without values.
+func (s *fixture) newSecretsManager(list []template.Secret) (http.Handler, error) {
+	folder, err := os.MkdirTemp("", "bench-secrets-")
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, func() { _ = os.RemoveAll(folder) })
+	store, err := secrets.Open(filepath.Join(folder, "secrets.json"), time.Now, runtimeapi.NewRequestID)
+	if err != nil {
+		return nil, err
+	}
+	for _, secret := range list {
+		if err := store.Ensure(secret.Name); err != nil {
+			return nil, err
+		}
+	}
+	return store, nil
+}
+
+// close stops the services.
 func (s *fixture) close() {
-	for _, server := range s.servers {
-		server.Close()
+	for _, stop := range s.closers {
+		stop()
 	}
 }
 
-// serve starts a stand-in and gives its address.
+// serve starts a server and returns its address.
 func (s *fixture) serve(handler http.Handler) string {
 	server := httptest.NewServer(handler)
-	s.servers = append(s.servers, server)
+	s.closers = append(s.closers, server.Close)
 	return server.URL
-}
-
-// secrets are the values of the template's secrets by name: the operator's credentials, else a ring of one key.
-func (s *fixture) secrets(deployment *template.Template) (map[string]string, error) {
-	credentials, err := json.Marshal(map[string]any{"sandbox": map[string]any{
-		"current": "a", "accounts": map[string]any{"a": map[string]string{
-			"base_url": s.serve(s.operator), "access_token": "operator-token", "service_id": "service",
-			"application_id": "application", "contact_id": "contact",
-		}},
-	}})
-	if err != nil {
-		return nil, err
-	}
-	ring, err := json.Marshal(map[string]any{"keys": []any{
-		map[string]any{"number": 1, "key": bytes.Repeat([]byte{1}, 32), "added": time.Unix(0, 0).UTC()},
-	}})
-	if err != nil {
-		return nil, err
-	}
-	values := map[string]string{}
-	for _, secret := range deployment.Secrets {
-		values[secret.Name] = string(ring)
-	}
-	values[deployment.SecretName("OperatorSecret")] = string(credentials)
-	return values, nil
-}
-
-// onboard stores the profile of a merchant that may do everything in Ivory Coast.
-func (s *fixture) onboard(deployment *template.Template) error {
-	now := time.Now()
-	profile, err := merchant.New(merchantName, rand.Reader, now)
-	if err != nil {
-		return err
-	}
-	profile.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
-	profile.Countries, profile.Operators = []string{"CI"}, []string{"sandbox"}
-	profile.OnBehalfOf = []string{merchantName}
-	profile.NotifURL = "http://127.0.0.1/inbox"
-	if s.token, err = merchant.IssueToken(profile, rand.Reader, now); err != nil {
-		return err
-	}
-	document, err := merchant.Encode(profile)
-	if err != nil {
-		return err
-	}
-	s.dynamo.seedItem(deployment.Table("MerchantTable").Name, map[string]string{"pk": "merchant#" + profile.ID, "profile": string(document)})
-	return nil
 }
 
 // programPath is the path of a built program.
 func (s *fixture) programPath(name string) string { return filepath.Join(s.folder, name, "bootstrap") }
 
-// newFunction makes a function of a program in the environment that template.yaml gives it; the bare function has that of the
-// first. warm is whether it opens its connections in the init phase.
+// newFunction returns a function that runs a program in the environment of template.yaml. The minimal function has the
+// environment of the first one. warm sets whether it opens its connections in the init phase.
 func (s *fixture) newFunction(name string, warm bool) (*runtimeapi.Function, error) {
 	found := s.functions[0]
 	for _, f := range s.functions {
@@ -158,6 +176,7 @@ func (s *fixture) newFunction(name string, warm bool) (*runtimeapi.Function, err
 	maps.Copy(environment, s.endpoints)
 	environment["WARM_CONNECTIONS"] = fmt.Sprint(warm)
 	return runtimeapi.NewFunction(runtimeapi.Spec{
-		Name: name, Bootstrap: s.programPath(name), Env: environment, Timeout: found.Timeout, Memory: found.MemoryMB, MaxProcesses: 1,
+		Name: name, Bootstrap: s.programPath(name), Env: environment, Timeout: found.Timeout, Memory: found.MemoryMB,
+		MaxProcesses: 1,
 	}), nil
 }

@@ -15,6 +15,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+
+	"mobilegateway/internal/repository"
 )
 
 func main() {
@@ -37,7 +39,7 @@ func run(args []string, out io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	root, err := findRoot()
+	root, err := repository.Root()
 	if err != nil {
 		return err
 	}
@@ -69,22 +71,4 @@ func compareFunctions(ctx context.Context, root, page string, starts, requests i
 		return err
 	}
 	return publish(out, page, tableMarks, report.markdown())
-}
-
-// findRoot is the folder of go.mod at or above the working directory.
-func findRoot() (string, error) {
-	folder, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			return folder, nil
-		}
-		parent := filepath.Dir(folder)
-		if parent == folder {
-			return "", errors.New("no go.mod above the working directory")
-		}
-		folder = parent
-	}
 }

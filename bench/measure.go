@@ -15,7 +15,7 @@ import (
 	"mobilegateway/internal/runtimeapi"
 )
 
-// report is everything that one run measured.
+// report has all measurements of one run.
 type report struct {
 	starts    int
 	requests  int
@@ -26,28 +26,28 @@ type report struct {
 	firstCold time.Duration // the same without
 }
 
-// programCost is what a program costs before its first event.
+// programCost has the size and start-up time of a program.
 type programCost struct {
 	name      string
 	size      int64         // bytes
 	firstPoll time.Duration // median from exec to the first poll, without connections of the init phase
-	warm      time.Duration // the same with them
+	warm      time.Duration // the same with these connections
 }
 
-// requestCost is what one kind of request costs.
+// requestCost has the measurements of one kind of request.
 type requestCost struct {
-	name           string
-	p50            time.Duration // from the event to the answer
-	simulatedDelay time.Duration // what of it the stand-ins' delays are
-	cpu            time.Duration // of the function's process, user and system
-	memory         int64         // peak of its process, bytes
-	calls          callCounts
+	name   string
+	p50    time.Duration // from the event to the response
+	waited time.Duration // median time in calls of DynamoDB and the operator
+	cpu    time.Duration // of the function's process, user and system
+	memory int64         // peak of its process, bytes
+	calls  callCounts
 }
 
-// callCounts is what one request called.
+// callCounts are the calls of one request.
 type callCounts struct{ writes, reads, others, operator int }
 
-// measureAll runs everything once.
+// measureAll makes all measurements once.
 func measureAll(ctx context.Context, s *fixture, starts, number int) (*report, error) {
 	r := &report{starts: starts, requests: number, delays: s.delays}
 	names := []string{baseline}
@@ -92,9 +92,11 @@ func (s *fixture) programSize(name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// measureStarts starts every program in turn, again and again, and gives the times from exec to the first poll of the Runtime
-// API. Programs alternate, so that whatever else the machine does falls on all of them.
-func (s *fixture) measureStarts(ctx context.Context, names []string, times int, warm bool) (map[string][]time.Duration, error) {
+// measureStarts starts every program in turn, many times, and returns the times from exec to the first poll of the
+// Runtime API. Programs alternate, so that other work of the machine slows down all of them.
+func (s *fixture) measureStarts(
+	ctx context.Context, names []string, times int, warm bool,
+) (map[string][]time.Duration, error) {
 	found := map[string][]time.Duration{}
 	for range times {
 		for _, name := range names {
@@ -116,7 +118,7 @@ func (s *fixture) measureStarts(ctx context.Context, names []string, times int, 
 	return found, nil
 }
 
-// firstCharge is the median of a process's very first charge.
+// firstCharge returns the median duration of a process's first charge.
 func (s *fixture) firstCharge(ctx context.Context, warm bool, from, times int) (time.Duration, error) {
 	var found []time.Duration
 	for i := range max(times, 1) {
@@ -134,8 +136,8 @@ func (s *fixture) firstCharge(ctx context.Context, warm bool, from, times int) (
 	return median(found), nil
 }
 
-// measureRequest measures one kind of request. A process that answers the first alone is measured beside one that answers all,
-// so that the cost of starting is nobody's.
+// measureRequest measures one kind of request. It subtracts the CPU time of a process that gets only one request, and
+// so the cost of starting.
 func (s *fixture) measureRequest(ctx context.Context, kind requestKind, from, number int) (requestCost, error) {
 	firstOnly, err := s.runBatch(ctx, kind, from, 0)
 	if err != nil {
@@ -145,23 +147,22 @@ func (s *fixture) measureRequest(ctx context.Context, kind requestKind, from, nu
 	if err != nil {
 		return requestCost{}, err
 	}
-	cost := requestCost{
-		name: kind.name, p50: median(all.durations), cpu: (all.cpu - firstOnly.cpu) / time.Duration(number),
-		memory: all.memory, calls: all.calls,
-	}
-	cost.simulatedDelay = time.Duration(cost.calls.writes+cost.calls.reads)*s.delays.table + time.Duration(cost.calls.operator)*s.delays.operator
-	return cost, nil
+	return requestCost{
+		name: kind.name, p50: median(all.durations), waited: median(all.waits),
+		cpu: (all.cpu - firstOnly.cpu) / time.Duration(number), memory: all.memory, calls: all.calls,
+	}, nil
 }
 
-// batchResult is what one process did.
+// batchResult has the measurements of one process.
 type batchResult struct {
 	durations []time.Duration
+	waits     []time.Duration // in calls, by request
 	cpu       time.Duration
 	memory    int64
-	calls     callCounts // of one request: all of them called alike
+	calls     callCounts // of one request; all requests make the same calls
 }
 
-// runBatch sends a request that makes the process know merchant and secrets, and then number measured ones.
+// runBatch sends a request for which the process reads merchant and secrets, and then number measured ones.
 func (s *fixture) runBatch(ctx context.Context, kind requestKind, from, number int) (batchResult, error) {
 	if kind.repeated {
 		if err := s.sendOriginals(ctx, kind, from, number); err != nil {
@@ -182,7 +183,7 @@ func (s *fixture) runBatch(ctx context.Context, kind requestKind, from, number i
 	return b, err
 }
 
-// sendOriginals sends a batch's requests once, by another process, so that what is measured is nothing but the repeat.
+// sendOriginals sends a batch's requests once, by another process, so that only the repeats are measured.
 func (s *fixture) sendOriginals(ctx context.Context, kind requestKind, from, number int) error {
 	f, err := s.newFunction(kind.function, true)
 	if err != nil {
@@ -197,35 +198,35 @@ func (s *fixture) sendOriginals(ctx context.Context, kind requestKind, from, num
 	return nil
 }
 
-// sendBatch sends the requests of a batch and looks at what each called.
-func (s *fixture) sendBatch(ctx context.Context, f *runtimeapi.Function, kind requestKind, from, number int) (batchResult, error) {
+// sendBatch sends the requests of a batch and counts the calls of each.
+func (s *fixture) sendBatch(
+	ctx context.Context, f *runtimeapi.Function, kind requestKind, from, number int,
+) (batchResult, error) {
 	var b batchResult
 	for i := range number + 1 {
-		if _, err := s.drainCalls(); err != nil {
-			return b, err
-		}
+		s.drainCalls()
 		duration, err := invokeAndCheck(ctx, f, kind.newEvent(s, from+i), kind.status)
 		if err != nil {
 			return b, err
 		}
-		called, err := s.drainCalls()
-		switch {
-		case err != nil:
-			return b, err
-		case i == 0:
+		called, waited := s.drainCalls()
+		if i == 0 {
 			continue
-		case i > 1 && called != b.calls:
-			return b, fmt.Errorf("request %d called %+v, the one before %+v", i, called, b.calls)
+		}
+		if i > 1 && called != b.calls {
+			return b, fmt.Errorf("request %d made the calls %+v, the one before %+v", i, called, b.calls)
 		}
 		b.calls, b.durations = called, append(b.durations, duration)
+		b.waits = append(b.waits, waited)
 	}
 	return b, nil
 }
 
-// drainCalls gives what was called since the last take.
-func (s *fixture) drainCalls() (callCounts, error) {
-	operations, err := s.dynamo.drainCalls()
-	found := callCounts{operator: int(s.operator.calls.Swap(0))}
+// drainCalls returns the calls since it was last called, and how long they took.
+func (s *fixture) drainCalls() (callCounts, time.Duration) {
+	operations, waited := s.dynamo.drain()
+	operatorCalls, operatorWaited := s.operator.drain()
+	found := callCounts{operator: operatorCalls[""]}
 	for operation, times := range operations {
 		switch operation {
 		case "PutItem":
@@ -236,10 +237,10 @@ func (s *fixture) drainCalls() (callCounts, error) {
 			found.others += times
 		}
 	}
-	return found, err
+	return found, waited + operatorWaited
 }
 
-// invokeAndCheck sends one event and checks the status of its answer, unless any will do.
+// invokeAndCheck sends one event and checks the status of its response; 0 accepts any.
 func invokeAndCheck(ctx context.Context, f *runtimeapi.Function, event []byte, status int) (time.Duration, error) {
 	result, err := f.InvokeEvent(ctx, runtimeapi.Event{Payload: event})
 	if err != nil {
@@ -253,12 +254,12 @@ func invokeAndCheck(ctx context.Context, f *runtimeapi.Function, event []byte, s
 		return 0, err
 	}
 	if result.FunctionError || response.StatusCode != status {
-		return 0, fmt.Errorf("the function answered %s, want status %d", result.Payload, status)
+		return 0, fmt.Errorf("the function responded %s, want status %d", result.Payload, status)
 	}
 	return result.Duration, nil
 }
 
-// childrenCPU is the processor time of all processes that were started here and have ended.
+// childrenCPU is the CPU time of all child processes that have ended.
 func childrenCPU() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &usage); err != nil {
@@ -267,7 +268,7 @@ func childrenCPU() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// peakMemory is the largest resident size that a function's only process has had.
+// peakMemory is the largest resident size of a function's only process.
 func peakMemory(pids []int) (int64, error) {
 	if len(pids) != 1 {
 		return 0, fmt.Errorf("%d processes, want one", len(pids))
@@ -282,10 +283,10 @@ func peakMemory(pids []int) (int64, error) {
 			return kilobytes << 10, err
 		}
 	}
-	return 0, errors.New("the system does not tell the peak memory (VmHWM)")
+	return 0, errors.New("the system does not report the peak memory (VmHWM)")
 }
 
-// median is the middle of times; 0 of none.
+// median returns the median, 0 without times.
 func median(times []time.Duration) time.Duration {
 	if len(times) == 0 {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// marks are the two lines of bench/README.md around a generated section.
+// marks are the two lines around a generated section of bench/README.md.
 type marks struct{ begin, end string }
 
 var (
@@ -17,7 +17,7 @@ var (
 	growthMarks = marks{"<!-- local run: begin -->\n", "<!-- local run: end -->\n"}
 )
 
-// publish prints a section and, unless page is "", writes it into that file between its marks.
+// publish prints a section and, unless page is "", writes it between its marks in that file.
 func publish(out io.Writer, page string, between marks, text string) error {
 	if _, err := io.WriteString(out, text+"\n"); err != nil || page == "" {
 		return err
@@ -25,43 +25,54 @@ func publish(out io.Writer, page string, between marks, text string) error {
 	return replaceBetween(page, between, text)
 }
 
+// machine names the compiler and the machine of a measurement.
+func machine() string {
+	return fmt.Sprintf("%s on %s/%s, %d processors", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+}
+
 // markdown writes the tables.
 func (r *report) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured with %s on %s/%s, %d processors: %d starts of each program in turn, %d requests of each kind.\n",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), r.starts, r.requests)
-	fmt.Fprintf(&b, "The stand-ins answer after fixed delays: DynamoDB %v, Secrets Manager %v, the operator %v.\n\n",
+	fmt.Fprintf(&b, "Measured with %s: %d starts of each program in turn, %d requests of each kind.\n",
+		machine(), r.starts, r.requests)
+	fmt.Fprintf(&b, "Each call waits before it is handled: DynamoDB %v, Secrets Manager %v, the operator %v.\n\n",
 		r.delays.table, r.delays.secrets, r.delays.operator)
 	r.programTable(&b)
 	r.requestTable(&b)
-	fmt.Fprintf(&b, "The first charge of a new process takes %s ms where the init phase opened its connections, and %s ms where it did not: the init phase\n"+
-		"costs %s ms more and the first request %s ms less. Nothing here speaks TLS; with TLS a saved connection is worth far more.\n",
-		millis(r.firstWarm), millis(r.firstCold), millis(r.program("charge").warm-r.program("charge").firstPoll), millis(r.firstCold-r.firstWarm))
+	charge := r.program("charge")
+	fmt.Fprintf(&b, "The first charge of a new process takes %s ms if the init phase opened its connections, "+
+		"else %s ms.\nThe init phase then costs %s ms more and the first request %s ms less.\n"+
+		"No connection here uses TLS; with TLS an early connection saves far more.\n",
+		millis(r.firstWarm), millis(r.firstCold), millis(charge.warm-charge.firstPoll), millis(r.firstCold-r.firstWarm))
 	return b.String()
 }
 
-// programTable has a row a program.
+// programTable writes a row for each program.
 func (r *report) programTable(b *strings.Builder) {
-	baselineStart := r.program(baseline)
-	b.WriteString("| Program | Size, MB | to hello | Exec to first poll, ms | to hello | with connections of the init phase, ms |\n|---|---|---|---|---|---|\n")
+	hello := r.program(baseline)
+	b.WriteString("| Program | Size, MB | to hello | Exec to first poll, ms | to hello " +
+		"| with connections of the init phase, ms |\n|---|---|---|---|---|---|\n")
 	for _, p := range r.programs {
-		fmt.Fprintf(b, "| %s | %.2f | %.2f | %s | %.2f | %s |\n", p.name, float64(p.size)/1e6, float64(p.size)/float64(baselineStart.size),
-			millis(p.firstPoll), float64(p.firstPoll)/float64(baselineStart.firstPoll), millis(p.warm))
+		fmt.Fprintf(b, "| %s | %.2f | %.2f | %s | %.2f | %s |\n", p.name,
+			float64(p.size)/1e6, float64(p.size)/float64(hello.size),
+			millis(p.firstPoll), float64(p.firstPoll)/float64(hello.firstPoll), millis(p.warm))
 	}
 	b.WriteString("\n")
 }
 
-// requestTable has a row a kind of request.
+// requestTable writes a row for each kind of request.
 func (r *report) requestTable(b *strings.Builder) {
-	b.WriteString("| Request | DynamoDB writes | reads | queries, scans | operator calls | p50, ms | of it waiting, ms | CPU, ms | peak memory, MB |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| Request | DynamoDB writes | reads | queries, scans | operator calls | p50, ms " +
+		"| of it waiting, ms | CPU, ms | peak memory, MB |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range r.kinds {
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %s | %s | %s | %.1f |\n", k.name, k.calls.writes, k.calls.reads, k.calls.others, k.calls.operator,
-			millis(k.p50), millis(k.simulatedDelay), millis(k.cpu), float64(k.memory)/1e6)
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %s | %s | %s | %.1f |\n", k.name,
+			k.calls.writes, k.calls.reads, k.calls.others, k.calls.operator,
+			millis(k.p50), millis(k.waited), millis(k.cpu), float64(k.memory)/1e6)
 	}
 	b.WriteString("\n")
 }
 
-// program finds a row.
+// program finds a program's row.
 func (r *report) program(name string) programCost {
 	for _, p := range r.programs {
 		if p.name == name {
@@ -71,7 +82,7 @@ func (r *report) program(name string) programCost {
 	return programCost{}
 }
 
-// millis writes a time in milliseconds.
+// millis formats a time in milliseconds.
 func millis(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
 
 // replaceBetween replaces the text between two marks of a file.
@@ -83,7 +94,8 @@ func replaceBetween(path string, between marks, text string) error {
 	head, rest, begun := strings.Cut(string(old), between.begin)
 	_, tail, ended := strings.Cut(rest, between.end)
 	if !begun || !ended {
-		return fmt.Errorf("%s has no markers %q and %q: add them where the section belongs", path, between.begin, between.end)
+		return fmt.Errorf("%s has no markers %q and %q: add them where the section belongs",
+			path, between.begin, between.end)
 	}
 	return os.WriteFile(path, []byte(head+between.begin+"\n"+text+"\n"+between.end+tail), 0o644)
 }

@@ -5,30 +5,63 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
-// operatorStub stands in for an operator: every call succeeds after a fixed delay.
-type operatorStub struct {
-	delay time.Duration
-	calls atomic.Int64
+// delayCalls delays each request and passes it on.
+func delayCalls(delay time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(delay)
+		next.ServeHTTP(w, r)
+	})
 }
 
-// ServeHTTP answers a charge, a payment or an SMS.
-func (p *operatorStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// meter passes requests on. It counts the calls by operation and adds up the time until they have their response. A GET
+// is not a call: a function opens its connections with it. meter is safe for concurrent use.
+type meter struct {
+	next http.Handler
+
+	mu     sync.Mutex
+	calls  map[string]int
+	waited time.Duration
+}
+
+// ServeHTTP implements http.Handler.
+func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	started := time.Now()
+	m.next.ServeHTTP(w, r)
+	if r.Method == http.MethodGet {
+		return
+	}
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls[operation]++
+	m.waited += time.Since(started)
+}
+
+// drain returns the calls since the last drain, by operation ("" without X-Amz-Target), and how long they took.
+func (m *meter) drain() (calls map[string]int, waited time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	calls, waited = m.calls, m.waited
+	m.calls, m.waited = map[string]int{}, 0
+	return calls, waited
+}
+
+// serveOperator is an operator to which every charge, payment and SMS succeeds.
+func serveOperator(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the caller has gone
 	}
-	p.calls.Add(1)
-	time.Sleep(p.delay)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
 	_, _ = w.Write(successResponse(r, body))
 }
 
-// successResponse is the operator's answer as the specification writes it.
+// successResponse is the operator's response as the specification writes it.
 func successResponse(r *http.Request, body []byte) []byte {
 	var response any
 	switch {
@@ -49,31 +82,9 @@ func successResponse(r *http.Request, body []byte) []byte {
 		var order struct {
 			ID string `json:"order_id"`
 		}
-		_ = json.Unmarshal(body, &order) // an empty id is answered as such, and found out
+		_ = json.Unmarshal(body, &order) // the function rejects a response with an empty id
 		response = map[string]any{"order-id": order.ID, "status": "pending", "Transaction-id": "operator-1"}
 	}
 	text, _ := json.Marshal(response) // maps of plain values
 	return text
-}
-
-// secretsStub stands in for Secrets Manager: it knows the secrets by name and answers after a fixed delay.
-type secretsStub struct {
-	delay   time.Duration
-	secrets map[string]string
-}
-
-// ServeHTTP answers GetSecretValue.
-func (v *secretsStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var in struct{ SecretId string } //nolint:staticcheck // ST1003: the service's spelling
-	err := json.NewDecoder(r.Body).Decode(&in)
-	value, known := v.secrets[in.SecretId]
-	time.Sleep(v.delay)
-	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-	if err != nil || !known {
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"__type":"ResourceNotFoundException"}`)
-		return
-	}
-	response, _ := json.Marshal(map[string]string{"Name": in.SecretId, "SecretString": value, "VersionId": "1"}) // texts
-	_, _ = w.Write(response)
 }

@@ -156,15 +156,9 @@ func (a *exportSession) seedPayments(profile *merchant.Profile, folder string) s
 
 // tableDescription is what DescribeTable says of a table of the template.
 func tableDescription(table *template.Table) ([]byte, error) {
-	indexes := []map[string]any{}
-	for _, index := range table.Indexes {
-		indexes = append(indexes, map[string]any{
-			"IndexName": index.IndexName, "KeySchema": index.Key, "Projection": map[string]any{"ProjectionType": index.Projection},
-		})
-	}
 	return json.Marshal(map[string]any{"Table": map[string]any{
 		"TableName": table.Name, "TableStatus": "ACTIVE", "KeySchema": table.Key, "AttributeDefinitions": table.Attributes,
-		"GlobalSecondaryIndexes": indexes,
+		"GlobalSecondaryIndexes": table.Indexes,
 		"StreamSpecification":    map[string]any{"StreamEnabled": true, "StreamViewType": table.StreamView},
 	}})
 }

@@ -1,5 +1,5 @@
-// Command hello is the smallest function that there can be: the runtime's loop around a constant. The benchmarks measure
-// the gateway's functions beside it.
+// Command hello is the minimal Lambda function: it returns a constant from the runtime's loop. The benchmarks compare
+// the deployed programs with it.
 package main
 
 import (

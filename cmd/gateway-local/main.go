@@ -1,19 +1,19 @@
-// Command gateway-local runs the whole gateway on this machine until it is interrupted; make run builds and starts it.
+// Command gateway-local runs the whole gateway on this machine until it is interrupted. make run builds and starts it.
 //
-// Its settings are variables of the environment: PORT (3000; 0 for free ports), SPEED, RESET=1, LOCAL_DIR,
-// AWS_ENDPOINT_URL_DYNAMODB for another engine, SANDBOX_SEED for an unkind operator (internal/sandbox/README.md), and
-// every duration of template.yaml by its name.
+// Its settings are environment variables: PORT (3000; 0 for free ports), SPEED, RESET=1, LOCAL_DIR. The variable
+// AWS_ENDPOINT_URL_DYNAMODB selects another database. SANDBOX_SEED turns on fault injection
+// (internal/sandbox/README.md). Every duration of template.yaml can be set by its name.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"mobilegateway/internal/local"
+	"mobilegateway/internal/repository"
 )
 
 func main() {
@@ -21,21 +21,17 @@ func main() {
 	defer stop()
 	ctx, cancelOrphanWatch := cancelWhenOrphaned(ctx)
 	defer cancelOrphanWatch()
-	err := run(ctx)
-	if err != nil {
+	if err := run(ctx); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "gateway-local:", err)
 		os.Exit(1)
 	}
 }
 
-// run starts the gateway and waits for the end.
+// run starts the gateway and waits for its end.
 func run(ctx context.Context) error {
-	root, err := os.Getwd()
+	root, err := repository.Root()
 	if err != nil {
 		return err
-	}
-	if _, err := os.Stat("template.yaml"); err != nil {
-		return errors.New("there is no template.yaml here: start it in the checkout's folder")
 	}
 	config, err := local.FromEnvironment(os.LookupEnv, root)
 	if err != nil {
@@ -44,7 +40,7 @@ func run(ctx context.Context) error {
 	config.Out = os.Stdout
 	gateway, err := local.Start(ctx, config)
 	if ctx.Err() != nil {
-		return nil // interrupted at its start; everything is stopped
+		return nil // interrupted during the start: Start has stopped everything
 	}
 	if err != nil {
 		return err

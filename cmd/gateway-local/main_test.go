@@ -14,10 +14,10 @@ import (
 	"mobilegateway/internal/local"
 )
 
-// waitTimeout bounds a start, a build of everything with cold caches included, and an end.
+// waitTimeout bounds a start, including a build with cold caches, and an end.
 const waitTimeout = 5 * time.Minute
 
-// startMake runs make run over a folder of the test's own and returns when it answers.
+// startMake runs make run in a temporary folder and returns once run.json is complete.
 func startMake(t *testing.T) (*exec.Cmd, <-chan struct{}, string, local.PIDs) {
 	t.Helper()
 	if _, err := exec.LookPath("make"); err != nil {
@@ -33,7 +33,7 @@ func startMake(t *testing.T) (*exec.Cmd, <-chan struct{}, string, local.PIDs) {
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = command.Wait() // how it ended shows in its output
+		_ = command.Wait() // its output shows how it ended
 		close(ended)
 	}()
 	var info local.Info
@@ -53,13 +53,13 @@ func eventually(t *testing.T, description string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(waitTimeout); !condition(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", description)
+			t.Fatalf("not within %s: %s", waitTimeout, description)
 		}
 	}
 }
 
-// waitGone tells whether a process has ended; one that its parent has not asked about counts.
-func waitGone(pid int) bool {
+// hasEnded reports whether a process has ended. A zombie counts.
+func hasEnded(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return true
 	}
@@ -68,31 +68,40 @@ func waitGone(pid int) bool {
 }
 
 func TestExitStopsAllProcesses(t *testing.T) {
-	ends := map[string]func(t *testing.T, command *exec.Cmd, run int){
-		"make is interrupted": func(t *testing.T, _ *exec.Cmd, run int) { send(t, run, syscall.SIGINT) }, // the terminal signals both
-		"make is terminated":  func(t *testing.T, command *exec.Cmd, _ int) { send(t, command.Process.Pid, syscall.SIGTERM) },
-		"make is killed":      func(t *testing.T, command *exec.Cmd, _ int) { send(t, command.Process.Pid, syscall.SIGKILL) },
-		"the run is killed":   func(t *testing.T, _ *exec.Cmd, run int) { send(t, run, syscall.SIGKILL) },
+	ends := map[string]struct {
+		toRun  bool // the signal goes to the run, else to make
+		signal syscall.Signal
+	}{
+		"make is interrupted": {true, syscall.SIGINT}, // the terminal signals both
+		"make is terminated":  {false, syscall.SIGTERM},
+		"make is killed":      {false, syscall.SIGKILL},
+		"the run is killed":   {true, syscall.SIGKILL},
 	}
-	for name, cancelOrphanWatch := range ends {
+	for name, c := range ends {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command, ended, dir, pids := startMake(t)
-			cancelOrphanWatch(t, command, pids.Run)
+			target := command.Process.Pid
+			if c.toRun {
+				target = pids.Run
+			}
+			if err := syscall.Kill(target, c.signal); err != nil {
+				t.Fatal(err)
+			}
 			<-ended
 			for _, pid := range []int{pids.Run, pids.DynamoDB, pids.Functions["sweep"][0]} {
 				if pid != 0 {
-					eventually(t, "the end of a process", func() bool { return waitGone(pid) })
+					eventually(t, "the end of a process", func() bool { return hasEnded(pid) })
 				}
 			}
 			if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil && name != "the run is killed" {
-				t.Error("run.json is still there")
+				t.Error("run.json exists after the end of the run")
 			}
 		})
 	}
 }
 
-// A make that is killed while it still builds leaves no run behind that nobody could stop.
+// TestRunEndsWithParent: if make is killed while it builds, the run does not start.
 func TestRunEndsWithParent(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "gateway-local")
 	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
@@ -105,15 +114,9 @@ func TestRunEndsWithParent(t *testing.T) {
 	}
 	command := exec.CommandContext(t.Context(), program)
 	command.Dir = "../.."
-	command.Env = append(os.Environ(), "PORT=0", "LOCAL_DIR="+dir, parentPIDVariable+"="+strconv.Itoa(ended.ProcessState.Pid()))
+	parent := parentPIDVariable + "=" + strconv.Itoa(ended.ProcessState.Pid())
+	command.Env = append(os.Environ(), "PORT=0", "LOCAL_DIR="+dir, parent)
 	if output, err := command.CombinedOutput(); err != nil || strings.Contains(string(output), "curl") {
-		t.Errorf("it ran: %v\n%s", err, output)
-	}
-}
-
-func send(t *testing.T, pid int, s syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(pid, s); err != nil {
-		t.Fatal(err)
+		t.Errorf("the run started without its parent: %v\n%s", err, output)
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// orphanCheckInterval is how often the run looks for who could stop it.
+// orphanCheckInterval is how often the run checks its parent and terminal.
 const orphanCheckInterval = time.Second
 
-// parentPIDVariable is the variable in which make gives its process number. The number of our parent would not do: make may have
-// been killed while it still built this program.
+// parentPIDVariable is the variable with make's process id. Getppid at the start does not do: make may have been killed
+// while it built this program.
 const parentPIDVariable = "PARENT_PID"
 
-// cancelWhenOrphaned gives a context that ends also when nobody is left to stop the run: when make, which started it, was
-// killed, or when its terminal is gone. make keeps a terminal's hangup to itself, so the signal alone does not do.
-// A run that was told to outlive its terminal (nohup) does.
+// cancelWhenOrphaned returns a context that also ends when no parent can stop the run: make was killed, or the terminal
+// is gone. The signal is not enough, because make does not pass a terminal's hangup on. A run under nohup
+// outlives its terminal.
 func cancelWhenOrphaned(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	makePID, err := strconv.Atoi(os.Getenv(parentPIDVariable))
@@ -44,7 +44,7 @@ func cancelWhenOrphaned(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, cancel
 }
 
-// hasTerminal tells whether the process has a controlling terminal.
+// hasTerminal reports whether the process has a controlling terminal.
 func hasTerminal() bool {
 	terminal, err := os.OpenFile("/dev/tty", os.O_RDONLY|syscall.O_NOCTTY, 0)
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"mobilegateway/internal/repository"
 )
 
 // Isolation is a program that leaves nothing behind, however it ends: when its work is done or fails, when it is asked to
@@ -89,7 +91,7 @@ var errAlreadyReported = errors.New("it failed")
 
 // workspace finds the checkout and the program's folder in it.
 func (e Isolation) workspace() (Workspace, error) {
-	root, err := FindRoot()
+	root, err := repository.Root()
 	return Workspace{Root: root, Dir: filepath.Join(root, ".local", e.Name), HostProc: "/proc"}, err
 }
 

@@ -69,16 +69,6 @@ func ParameterOverrides(parameters map[string]string) []string {
 	return list
 }
 
-// FindRoot is the checkout that holds the working directory.
-func FindRoot() (string, error) {
-	output, err := exec.Command("go", "env", "GOMOD").Output()
-	path := strings.TrimSpace(string(output))
-	if err != nil || filepath.Base(path) != "go.mod" {
-		return "", fmt.Errorf("start this inside the checkout: %w", err)
-	}
-	return filepath.Dir(path), nil
-}
-
 // FetchDependencies fetches the Go modules that are missing, and the stories' JavaScript library (e2e/inbox_test.go), and builds
 // the stories: what comes later may have no network.
 func FetchDependencies(ctx context.Context, site Workspace) error {

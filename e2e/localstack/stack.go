@@ -125,7 +125,7 @@ func (s *deployedStack) deployment(stubs *harness.Stubs) (local.Deployment, erro
 		Client: client, MerchantTable: s.outputs["MerchantTable"], OperatorSecret: s.outputs["OperatorSecret"],
 		KeySecrets:    []string{s.outputs["TokenKeySecret"], s.outputs["CallbackKeySecret"], s.outputs["WebhookKeySecret"]},
 		WebhookSecret: s.outputs["WebhookKeySecret"],
-		BaseURL:       s.parameters["BaseUrl"], SandboxURL: stubs.SandboxURL, OperatorURL: stubs.SandboxURL, InboxURL: stubs.InboxURL,
+		BaseURL:       s.parameters["BaseUrl"], SandboxURL: stubs.SandboxURL, InboxURL: stubs.InboxURL,
 		SandboxToken: stubs.SandboxToken, Now: time.Now,
 	}, err
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mobilegateway/e2e/harness"
+	"mobilegateway/internal/repository"
 )
 
 // namePrefix begins all names that stand outside of our namespaces.
@@ -107,7 +108,7 @@ func isRowInUse(row string) bool {
 	_, after, _ := strings.Cut(row, "interpreter ")
 	path, _, _ := strings.Cut(after, "\n")
 	root, found := strings.CutSuffix(path, "/"+emulatorPath(""))
-	own, err := harness.FindRoot()
+	own, err := repository.Root()
 	if !found || err != nil || root == own {
 		return false
 	}

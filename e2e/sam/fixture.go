@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/template"
 	"mobilegateway/shared/awsclient"
-	"mobilegateway/shared/keyring"
 )
 
 // region is where SAM says that the functions are.
@@ -71,7 +69,7 @@ func (p *suite) newFixture(ctx context.Context, name string) (s *fixture, err er
 	}
 	s.info, err = local.Deployment{
 		Client: client, MerchantTable: "MerchantTable", OperatorSecret: operatorSecret, KeySecrets: secretNames()[1:], WebhookSecret: "WebhookKeySecret",
-		BaseURL: "http://" + s.listener.Addr().String(), SandboxURL: s.stubs.SandboxURL, OperatorURL: s.stubs.SandboxURL, InboxURL: s.stubs.InboxURL,
+		BaseURL: "http://" + s.listener.Addr().String(), SandboxURL: s.stubs.SandboxURL, InboxURL: s.stubs.InboxURL,
 		SandboxToken: s.stubs.SandboxToken, Now: time.Now,
 	}.Seed(ctx)
 	if err != nil {
@@ -98,16 +96,8 @@ func (s *fixture) serveSecrets(host string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, name := range secretNames() {
-		first := []byte("{}")
-		if name != operatorSecret {
-			if first, err = keyring.AddKey(nil, rand.Reader, time.Now()); err != nil {
-				return "", err
-			}
-		}
-		if err := store.Put(name, string(first)); err != nil {
-			return "", err
-		}
+	if err := store.Ensure(secretNames()...); err != nil {
+		return "", err
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {

@@ -33,7 +33,7 @@ func seededRunJSON(ctx context.Context, root string, variable func(string) strin
 	if err != nil {
 		return "", err
 	}
-	if err := checkOnlySandbox(current, d.OperatorURL); err != nil {
+	if err := checkOnlySandbox(current, d.SandboxURL); err != nil {
 		return "", fmt.Errorf("the stack %s: %w", stack, err)
 	}
 	path := filepath.Join(root, ".local", "e2e-target", stack, "run.json")
@@ -90,7 +90,7 @@ func deploymentOf(outputs map[string]string, variable func(string) string) (loca
 		Client: client, MerchantTable: outputs["MerchantTable"], OperatorSecret: outputs["OperatorSecret"],
 		KeySecrets:    []string{outputs["TokenKeySecret"], outputs["CallbackKeySecret"], outputs["WebhookKeySecret"]},
 		WebhookSecret: outputs["WebhookKeySecret"],
-		BaseURL:       base, SandboxURL: variable("SANDBOX_URL"), OperatorURL: variable("SANDBOX_URL"), InboxURL: variable("INBOX_URL"),
+		BaseURL:       base, SandboxURL: variable("SANDBOX_URL"), InboxURL: variable("INBOX_URL"),
 		SandboxToken: variable("SANDBOX_TOKEN"), Now: time.Now,
 	}, err
 }

@@ -7,35 +7,9 @@ import (
 	"testing"
 )
 
-// externalImport is one row of the packages of other modules that ours may import, and where.
-type externalImport struct {
-	Module   string   // import path or its beginning
-	Packages []string // folders of ours
-	Reason   string
-}
-
-// allowedExternalImports is the whole list: a package of another module that has no row here is an offence.
-var allowedExternalImports = []externalImport{
-	{"github.com/aws/aws-lambda-go/lambda", []string{"functions/*/bootstrap", "shared/apigw", "bench/hello"}, "the runtime's loop"},
-	{"github.com/aws/aws-lambda-go/lambdacontext", []string{"functions/*/bootstrap", "shared/apigw"}, "the request id"},
-	{"github.com/aws/aws-sdk-go-v2", []string{"shared/ledger/dynamo", "shared/merchant/dynamo", "shared/webhook/dynamo", "shared/limit/dynamo", "shared/secret/aws", "shared/awsclient",
-		"functions/*/bootstrap", "cmd", "internal"}, "the stores, the secrets and what wires them"},
-	{"github.com/aws/smithy-go", []string{"shared/ledger/dynamo", "shared/merchant/dynamo", "shared/limit/dynamo", "shared/secret/aws", "shared/awsclient",
-		"cmd", "internal"}, "the SDK's errors"},
-	{"code.dny.dev/ssrf", []string{"shared/outgoing"}, "the list of special addresses"},
-	{"pgregory.net/rapid", []string{"internal/simulate", "internal/sandbox"}, "seeded histories; tests may use it everywhere"},
-	{"github.com/google/go-cmp", []string{"internal", "shared/*test", "shared/*/*test"}, "differences in failing tests"},
-	{"go.yaml.in/yaml/v3", []string{"internal/template", "internal/contract", "deploy"}, "template.yaml, and docs/openapi.yaml"},
-	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/contract"}, "JSON Schema 2020-12, for the published contract"},
-	{"github.com/BurntSushi/toml", []string{"deploy"}, "samconfig.toml"},
-	{"github.com/alecthomas/kong", []string{"internal/gatewayctl"}, "gatewayctl's command line: typed, with no dependency of its own"},
-	{"github.com/jotaen/kong-completion", []string{"internal/gatewayctl"}, "gatewayctl's shell completion, from kong's grammar"},
-	{"github.com/posener/complete", []string{"internal/gatewayctl"}, "kong-completion's file completion"},
-}
-
-// TestImportDirection keeps the direction of imports: functions -> shared -> standard library and SDK, and nothing that ships
-// knows internal/ or cmd/.
-func TestImportDirection(t *testing.T) {
+// TestImports checks the rules on imports that depguard cannot express, because they compare two paths: a function does
+// not import another function, and only tests import a conformance suite.
+func TestImports(t *testing.T) {
 	for _, s := range loadTree(t).Packages {
 		for _, imported := range s.Imports {
 			if reason := importViolation(s, imported); reason != "" {

@@ -1,11 +1,10 @@
-// Package dynamotest gives a test a DynamoDB of its own: the embedded one, or a database of the engine that the
-// environment names, so that the same tests judge both.
+// Package dynamotest starts an empty DynamoDB for a test: the embedded database, or a reference that the environment
+// names. So the same tests check both.
 package dynamotest
 
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -17,17 +16,17 @@ import (
 	"mobilegateway/internal/dynoxide"
 )
 
-// ReferenceVariable names, in the environment, the engine that tests are to use in place of the embedded one. It must tell
-// databases apart by access keys, as DynamoDB Local does without -sharedDb, and check no signatures.
+// ReferenceVariable is the environment variable with the endpoint of the reference. The reference must separate data by
+// access key, as DynamoDB Local does without -sharedDb, and must not check signatures.
 const ReferenceVariable = "AWS_ENDPOINT_URL_DYNAMODB_REFERENCE"
 
-// startTimeout bounds the start of the embedded engine, its installation on first use included.
+// startTimeout bounds the start of the embedded database, including its installation on first use.
 const startTimeout = 2 * time.Minute
 
-// credentialPattern is the place of the access key in a request's Authorization.
+// credentialPattern finds the access key in a request's Authorization header.
 var credentialPattern = regexp.MustCompile(`Credential=[^/]+/`)
 
-// StartEndpoint is the address of a DynamoDB without tables, which lasts as long as the test.
+// StartEndpoint returns the address of a DynamoDB without tables. It stops when the test ends.
 func StartEndpoint(t testing.TB) string {
 	t.Helper()
 	if reference := os.Getenv(ReferenceVariable); reference != "" {
@@ -43,19 +42,18 @@ func StartEndpoint(t testing.TB) string {
 	return server.Endpoint()
 }
 
-// isolateByAccessKey passes requests on to an engine under an access key of the test's own, whatever the client's is.
-func isolateByAccessKey(t testing.TB, engine string) string {
+// isolateByAccessKey starts a proxy of a reference that replaces each access key by one of the test's own.
+func isolateByAccessKey(t testing.TB, reference string) string {
 	t.Helper()
-	target, err := url.Parse(engine)
+	target, err := url.Parse(reference)
 	if err != nil {
 		t.Fatal(err)
 	}
-	random := make([]byte, 8)
-	_, _ = rand.Read(random) // it never fails
-	testCredential := "Credential=test" + hex.EncodeToString(random) + "/"
+	testCredential := "Credential=test" + rand.Text() + "/"
 	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
-		r.Out.Header.Set("Authorization", credentialPattern.ReplaceAllString(r.In.Header.Get("Authorization"), testCredential))
+		authorization := r.In.Header.Get("Authorization")
+		r.Out.Header.Set("Authorization", credentialPattern.ReplaceAllString(authorization, testCredential))
 	}})
 	t.Cleanup(server.Close)
 	return server.URL

@@ -9,13 +9,14 @@ import (
 	"mobilegateway/internal/dynamotest"
 )
 
-// TestEndpoint: where a reference is named, each test has an access key of its own there.
+// TestEndpoint: each test has its own access key at the reference.
 func TestEndpoint(t *testing.T) {
+	const scope = "20260101/eu-west-1/dynamodb/aws4_request, Signature=0"
 	seen := map[string]bool{}
 	engine := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		key, rest, _ := strings.Cut(r.Header.Get("Authorization"), "/")
-		if rest != "20260101/eu-west-1/dynamodb/aws4_request, Signature=0" {
-			t.Errorf("the rest of the header has become %q", rest)
+		if rest != scope {
+			t.Errorf("the rest of the header is %q, want it unchanged", rest)
 		}
 		seen[key] = true
 	}))
@@ -26,7 +27,7 @@ func TestEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/eu-west-1/dynamodb/aws4_request, Signature=0")
+		request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/"+scope)
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
@@ -34,6 +35,6 @@ func TestEndpoint(t *testing.T) {
 		_ = response.Body.Close()
 	}
 	if len(seen) != 2 || seen["AWS4-HMAC-SHA256 Credential=local"] {
-		t.Errorf("the access keys are %v", seen)
+		t.Errorf("the access keys are %v, want two other than the client's", seen)
 	}
 }

@@ -3,11 +3,11 @@
 // The server is a binary from npm, pinned by npm/package-lock.json and installed on first use into the checkout's
 // .local/tools. It never ships. The invariant: a child does not outlive Stop, nor (on Linux) its parent.
 //
-// Dynoxide 1.2.1 keeps its data in SQLite and slows down as its stream grows: for each write and each read of the
-// stream it reads all stream records, and it never deletes one. npm/storage.sql says how and adds what is missing to
-// the data file. A SQLite in WebAssembly from npm runs it: the engine accepts no SQL, and a SQLite library for Go brings
-// ten modules and half a minute of compiling. `go run ./bench -local` measures the effect. A server in memory gets no
-// index, so it does slow down.
+// Dynoxide 1.2.1 keeps its data in SQLite and slows down as its stream grows. For each write and each read of the
+// stream it reads all stream records, and it never deletes one. npm/storage.sql adds what is missing to the data file.
+// A SQLite in WebAssembly from npm runs it: the engine accepts no SQL, and a SQLite library for Go brings ten modules
+// and half a minute of compiling. `go run ./bench -local` measures the effect. A server in memory gets no index, so a
+// table with a stream slows it down.
 package dynoxide
 
 import (

@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+
+	"mobilegateway/internal/repository"
 )
 
 // pins are the files of an installation. The lock file names no registry: npm uses the configured one.
@@ -22,15 +24,12 @@ var pins embed.FS
 // otherServer is the advice for a machine that cannot run this server.
 const otherServer = "set AWS_ENDPOINT_URL_DYNAMODB to another DynamoDB-compatible server"
 
-// maxParents bounds the search for the repository's root.
-const maxParents = 32
-
 // install returns the folder of the installation and makes it first if it is missing. Parallel processes wait for each
 // other, so only the first one installs.
 func install(ctx context.Context) (string, error) {
-	root, err := repositoryRoot()
+	root, err := repository.Root()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("dynoxide: %w", err)
 	}
 	folder, err := toolFolder(root)
 	if err != nil {
@@ -116,21 +115,6 @@ func toolFolder(root string) (string, error) {
 		return "", fmt.Errorf("dynoxide: %w", err)
 	}
 	return filepath.Join(root, ".local", "tools", "dynoxide-"+hex.EncodeToString(all.Sum(nil)[:6])), nil
-}
-
-// repositoryRoot is the nearest folder with a go.mod at or above the working directory.
-func repositoryRoot() (string, error) {
-	folder, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("dynoxide: %w", err)
-	}
-	for range maxParents {
-		if isFile(filepath.Join(folder, "go.mod")) {
-			return folder, nil
-		}
-		folder = filepath.Dir(folder)
-	}
-	return "", errors.New("dynoxide: no go.mod above the working directory: run it inside the checkout")
 }
 
 // platform is the name of this machine in the package names.

@@ -36,7 +36,7 @@ func query(t *testing.T, tool, path string, statements ...string) []map[string]a
 }
 
 // TestStreamQueriesUseTheIndex covers every query of the engine that would otherwise read all stream records. It also
-// checks that the engine still contains them, so a new version of the engine is looked at again.
+// checks that the engine still contains them, so a new version of the engine is checked again.
 func TestStreamQueriesUseTheIndex(t *testing.T) {
 	const numbering = "SELECT COALESCE(MAX(CAST(sequence_number AS INTEGER)), 0) + 1 FROM _stream_records " +
 		"WHERE table_name = ?1"
@@ -134,7 +134,7 @@ func TestStartPreparesAnOlderFile(t *testing.T) {
 
 func TestDamagedFileIsReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data.db")
-	if err := os.WriteFile(path, []byte("this is no database"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("this text is not a database"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Start(t.Context(), path, 0)

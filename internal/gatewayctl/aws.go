@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -20,6 +19,7 @@ import (
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
+	"mobilegateway/shared/pause"
 	webhookdynamo "mobilegateway/shared/webhook/dynamo"
 )
 
@@ -45,20 +45,10 @@ func Connect(env System, p Deployment) (*Stores, error) {
 	// refund.
 	if p.LimitTable != "" {
 		stores.LimitCounter = &dailyamount.Counter{
-			Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: sleep,
+			Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: pause.For,
 		}
 	}
 	return stores, nil
-}
-
-// sleep waits, or returns the context's error.
-func sleep(ctx context.Context, wait time.Duration) error {
-	select {
-	case <-time.After(wait):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // secretsManagerStore is a SecretStore in Secrets Manager.

@@ -19,6 +19,7 @@ import (
 	"mobilegateway/internal/merchantmem"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/pause"
 	"mobilegateway/shared/webhook"
 )
 
@@ -139,7 +140,7 @@ func newTestTool(t *testing.T) *testTool {
 
 // storesWith returns the stores with another ledger.
 func (d *testTool) storesWith(in Ledger) *Stores {
-	amounts := &dailyamount.Counter{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: sleep}
+	amounts := &dailyamount.Counter{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: pause.For}
 	return &Stores{Merchants: d.merchants, Ledger: in, EndpointHealth: d.health, LimitCounter: amounts,
 		Secrets: d.vault, Audit: d.audit}
 }

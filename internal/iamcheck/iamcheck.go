@@ -1,9 +1,9 @@
-// Package iamcheck holds template.yaml's permissions to what the functions do: it compares each role with a record of
-// the AWS calls that its function made, in both directions.
+// Package iamcheck compares the permissions of each role in template.yaml with a record of its function's AWS calls, in
+// both directions.
 //
-// A call without its permission would fail once deployed; a permission without a call is one that a thief would have for
-// nothing. What AWS itself needs a function's role for, and no call of ours shows, is one table with a reason for each
-// row. The invariant: a permission is excused by a row or shown by a call, never both and never neither.
+// A call without its permission fails once deployed. A permission without a call only helps an attacker. One table
+// lists the permissions that AWS itself needs a function's role for, each with its reason. The invariant: every
+// permission has a row of that table or a recorded call, and never both.
 package iamcheck
 
 import (
@@ -16,8 +16,8 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// Compare tells each difference between the template's permissions and a record, in order; none means that they are
-// exactly the same. The record must be one of everything that the functions can do.
+// Compare lists the differences between the template's permissions and a record, in order. The record must have every
+// call that the functions can make.
 func Compare(t *template.Template, record []awscalls.Call) []string {
 	granted, faults := grantedPermissions(t)
 	faults = append(faults, checkOwnRoles(t)...)
@@ -34,38 +34,40 @@ func Compare(t *template.Template, record []awscalls.Call) []string {
 		_, isServicePermission := serviceOnly[permission]
 		switch {
 		case isServicePermission && called[permission]:
-			faults = append(faults, permissionText(permission)+" is excused as a service's, but our code calls it")
+			faults = append(faults, permissionText(permission)+
+				" is in the table of services, but a function calls it: delete the row")
 		case !isServicePermission && !called[permission]:
-			faults = append(faults, permissionText(permission)+" is allowed, and no call needs it")
+			faults = append(faults, permissionText(permission)+
+				" is allowed, but no call needs it: remove it from template.yaml")
 		case !isServicePermission && when != "":
-			faults = append(faults, permissionText(permission)+" is called always, but allowed only under a condition")
+			faults = append(faults, permissionText(permission)+" is always called, but only allowed under a condition")
 		}
 	}
 	slices.Sort(faults)
 	return faults
 }
 
-// MissingPermissions tells each call of a record that no permission of the template allows; none means that the record could have
-// been made on AWS. Any record will do.
+// MissingPermissions lists the calls of a record that the template does not allow. On AWS they would fail. The record
+// may be incomplete.
 func MissingPermissions(t *template.Template, record []awscalls.Call) []string {
 	granted, _ := grantedPermissions(t)
 	var faults []string
 	for _, call := range record {
 		if _, allowed := granted[call]; !allowed {
-			faults = append(faults, permissionText(call)+" is called, and no permission of template.yaml allows it")
+			faults = append(faults, permissionText(call)+" is called, but not allowed: add it to template.yaml")
 		}
 	}
 	slices.Sort(faults)
 	return slices.Compact(faults)
 }
 
-// grantedPermissions gives every permission of a function with the template's condition for it, and those that are there twice.
+// grantedPermissions returns every permission of a function with the template's condition for it, and its duplicates.
 func grantedPermissions(t *template.Template) (granted map[awscalls.Call]string, faults []string) {
 	granted = map[awscalls.Call]string{}
 	for _, f := range t.Functions {
 		role := t.Role(f.Role)
 		if role == nil {
-			continue // checkOwnRoles tells it
+			continue // checkOwnRoles reports it
 		}
 		for _, statement := range role.Statements {
 			for _, permission := range permissionsOf(f.LogicalID, statement) {
@@ -79,7 +81,7 @@ func grantedPermissions(t *template.Template) (granted map[awscalls.Call]string,
 	return granted, faults
 }
 
-// checkOwnRoles finds functions that have no role of their own, and roles that are no function's.
+// checkOwnRoles finds functions without their own role, and roles without a function.
 func checkOwnRoles(t *template.Template) []string {
 	var faults []string
 	users := map[string]string{}
@@ -94,13 +96,13 @@ func checkOwnRoles(t *template.Template) []string {
 	}
 	for _, role := range t.Roles {
 		if users[role.LogicalID] == "" {
-			faults = append(faults, role.LogicalID+" is no function's role")
+			faults = append(faults, role.LogicalID+" is not the role of a function")
 		}
 	}
 	return faults
 }
 
-// permissionsOf takes a statement apart.
+// permissionsOf lists the permissions of a statement.
 func permissionsOf(function string, statement template.Statement) []awscalls.Call {
 	var found []awscalls.Call
 	for _, action := range statement.Actions {
@@ -111,19 +113,22 @@ func permissionsOf(function string, statement template.Statement) []awscalls.Cal
 	return found
 }
 
-// checkServicePermission checks one permission that a service needs: it is there, and under the condition that the service has.
-func checkServicePermission(permission awscalls.Call, rule servicePermission, granted map[awscalls.Call]string) []string {
+// checkServicePermission checks that a permission for a service exists and has the condition of its row.
+func checkServicePermission(
+	permission awscalls.Call, rule servicePermission, granted map[awscalls.Call]string,
+) []string {
 	when, found := granted[permission]
 	switch {
 	case !found:
 		return []string{permissionText(permission) + " is not allowed: " + rule.reason}
 	case when != rule.condition:
-		return []string{fmt.Sprintf("%s is allowed when %q, and needed when %q", permissionText(permission), when, rule.condition)}
+		return []string{fmt.Sprintf("%s is allowed under the condition %q, but needed under %q",
+			permissionText(permission), when, rule.condition)}
 	}
 	return nil
 }
 
-// permissionText names a permission.
+// permissionText formats a permission.
 func permissionText(c awscalls.Call) string {
 	return strings.Join([]string{c.Function, c.Action, c.Resource}, " ")
 }

@@ -12,7 +12,7 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// minimalTemplate is a template with one function, and what a test puts into its role.
+// minimalTemplate has one function; a test fills in its role's statements.
 const minimalTemplate = `
 Resources:
   OneFunction:
@@ -35,12 +35,13 @@ Resources:
   Keys: {Type: AWS::SecretsManager::Secret}
 `
 
-// requiredByServices are the statements that AWS itself needs.
+// requiredByServices returns the statements that AWS itself needs.
 func requiredByServices() []string {
 	return []string{
 		`{Effect: Allow, Action: ["logs:CreateLogStream", "logs:PutLogEvents"], Resource: !GetAtt OneLog.Arn}`,
 		`{Effect: Allow, Action: ["xray:PutTraceSegments", "xray:PutTelemetryRecords"], Resource: "*"}`,
-		`{Effect: Allow, Action: ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], Resource: !GetAtt Ledger.StreamArn}`,
+		`{Effect: Allow, Action: ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], ` +
+			`Resource: !GetAtt Ledger.StreamArn}`,
 		`{Effect: Allow, Action: "dynamodb:ListStreams", Resource: !Sub "${Ledger.Arn}/stream/*"}`,
 		`!If [HasKmsKey, {Effect: Allow, Action: "kms:Decrypt", Resource: !Ref KmsKeyArn}, !Ref AWS::NoValue]`,
 	}
@@ -52,7 +53,7 @@ const (
 	readKeys  = `{Effect: Allow, Action: "secretsmanager:GetSecretValue", Resource: !Ref Keys}`
 )
 
-// parseCalls is what OneFunction called.
+// parseCalls returns calls of OneFunction.
 func parseCalls(list ...string) []awscalls.Call {
 	var called []awscalls.Call
 	for _, one := range list {
@@ -77,37 +78,44 @@ func parseTemplate(t *testing.T, statements ...string) *template.Template {
 
 func TestCompare(t *testing.T) {
 	all := append(requiredByServices(), readItem, readIndex, readKeys)
-	called := parseCalls("dynamodb:GetItem Ledger", "dynamodb:Query Ledger/index/due", "secretsmanager:GetSecretValue Keys")
+	called := parseCalls(
+		"dynamodb:GetItem Ledger", "dynamodb:Query Ledger/index/due", "secretsmanager:GetSecretValue Keys")
+	and := func(one string) []awscalls.Call { return append(parseCalls(one), called...) }
+	other := awscalls.Call{Function: "Other", Action: "a", Resource: "b"}
+	wildcard := `{Effect: Allow, Action: "dynamodb:*", Resource: !GetAtt Ledger.Arn}`
+	alwaysDecrypt := append(append(slices.Clone(requiredByServices()[:4]), all[5:]...),
+		`{Effect: Allow, Action: "kms:Decrypt", Resource: !Ref KmsKeyArn}`)
+	readSometimes := append(requiredByServices(), readIndex, readKeys,
+		`!If [Sometimes, `+readItem+`, !Ref AWS::NoValue]`)
 	cases := map[string]struct {
 		statements []string
 		record     []awscalls.Call
 		want       string
 	}{
 		"the same":                    {all, called, ""},
-		"a call without a permission": {all, append(parseCalls("dynamodb:PutItem Ledger"), called...), "OneFunction dynamodb:PutItem Ledger is called"},
-		"a call of another resource":  {all, append(parseCalls("dynamodb:Query Ledger"), called...), "OneFunction dynamodb:Query Ledger is called"},
-		"a permission without a call": {all, called[1:], "OneFunction dynamodb:GetItem Ledger is allowed, and no call"},
-		"a wildcard covers nothing": {
-			append(requiredByServices(), `{Effect: Allow, Action: "dynamodb:*", Resource: !GetAtt Ledger.Arn}`), nil,
-			"OneFunction dynamodb:* Ledger is allowed, and no call",
+		"a call without a permission": {all, and("dynamodb:PutItem Ledger"), "dynamodb:PutItem Ledger is called"},
+		"a call of another resource":  {all, and("dynamodb:Query Ledger"), "dynamodb:Query Ledger is called"},
+		"a permission without a call": {all, called[1:], "OneFunction dynamodb:GetItem Ledger is allowed, but no call"},
+		"a wildcard": {
+			append(requiredByServices(), wildcard), nil, "OneFunction dynamodb:* Ledger is allowed, but no call",
 		},
 		"granted twice":                    {append(slices.Clone(all), readItem), called, "granted twice"},
 		"no log":                           {all[1:], called, "OneFunction logs:PutLogEvents OneLog is not allowed"},
-		"a service's permission is called": {all, append(parseCalls("dynamodb:GetRecords Ledger/stream"), called...), "our code calls it"},
-		"a key's permission for ever": {
-			append(append(slices.Clone(requiredByServices()[:4]), all[5:]...), `{Effect: Allow, Action: "kms:Decrypt", Resource: !Ref KmsKeyArn}`), called,
-			`is allowed when "", and needed when "HasKmsKey"`,
+		"a service's permission is called": {all, and("dynamodb:GetRecords Ledger/stream"), "but a function calls it"},
+		"a key's permission without its condition": {
+			alwaysDecrypt, called, `is allowed under the condition "", but needed under "HasKmsKey"`,
 		},
-		"a call's permission under a condition": {
-			append(requiredByServices(), readIndex, readKeys, `!If [Sometimes, `+readItem+`, !Ref AWS::NoValue]`), called, "only under a condition",
-		},
-		"another function's call": {all, append([]awscalls.Call{{Function: "Other", Action: "a", Resource: "b"}}, called...), "Other a b is called"},
+		"a call's permission under a condition": {readSometimes, called, "only allowed under a condition"},
+		"another function's call":               {all, append(called, other), "Other a b is called"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := iamcheck.Compare(parseTemplate(t, c.statements...), c.record)
-			if c.want == "" && len(got) > 0 || c.want != "" && !slices.ContainsFunc(got, func(fault string) bool { return strings.Contains(fault, c.want) }) {
-				t.Errorf("want %q, got\n%s", c.want, strings.Join(got, "\n"))
+			if c.want == "" && len(got) > 0 {
+				t.Errorf("Compare found differences:\n%s", strings.Join(got, "\n"))
+			}
+			if faults := strings.Join(got, "\n"); !strings.Contains(faults, c.want) {
+				t.Errorf("Compare found\n%s\nwant %q", faults, c.want)
 			}
 		})
 	}
@@ -117,25 +125,30 @@ func TestOwnRoles(t *testing.T) {
 	shared := parseTemplate(t, requiredByServices()...)
 	shared.Functions = append(shared.Functions, shared.Functions[0])
 	shared.Functions[1].LogicalID = "TwoFunction"
-	if got := strings.Join(iamcheck.Compare(shared, nil), "\n"); !strings.Contains(got, "TwoFunction shares OneRole with OneFunction") {
-		t.Error(got)
-	}
+	wantFault(t, shared, "TwoFunction shares OneRole with OneFunction")
 	none := parseTemplate(t, requiredByServices()...)
 	none.Functions[0].Role = ""
-	got := strings.Join(iamcheck.Compare(none, nil), "\n")
-	if !strings.Contains(got, "OneFunction has no role") || !strings.Contains(got, "OneRole is no function's role") {
-		t.Error(got)
+	wantFault(t, none, "OneFunction has no role")
+	wantFault(t, none, "OneRole is not the role of a function")
+}
+
+// wantFault checks that Compare finds a fault in a template.
+func wantFault(t *testing.T, in *template.Template, want string) {
+	t.Helper()
+	if faults := strings.Join(iamcheck.Compare(in, nil), "\n"); !strings.Contains(faults, want) {
+		t.Errorf("Compare found\n%s\nwant %q", faults, want)
 	}
 }
 
-// TestDeployedTemplateHasOwnRoles checks what needs no record: each role has what the services need, and no wildcard besides.
+// TestDeployedTemplateHasOwnRoles checks without a record: each role has the services' permissions and no other
+// wildcard.
 func TestDeployedTemplateHasOwnRoles(t *testing.T) {
 	deployed, err := template.Load(filepath.Join("..", "..", "template.yaml"), template.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, fault := range iamcheck.Compare(deployed, nil) {
-		if !strings.Contains(fault, " is allowed, and no call needs it") || strings.Contains(fault, "*") {
+		if !strings.Contains(fault, " is allowed, but no call needs it") || strings.Contains(fault, "*") {
 			t.Error(fault)
 		}
 	}

@@ -17,16 +17,16 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// deliveryTimeout is how long a test waits for what comes by itself.
+// deliveryTimeout bounds the wait for asynchronous calls.
 const deliveryTimeout = 20 * time.Second
 
-// gateway is a local run that a test sends requests to.
+// gateway is a local run with the credentials of its requests.
 type gateway struct {
 	*localtest.Gateway
 	info local.Info
 }
 
-// post sends a JSON body and gives the Location of what it made; it fails the test where the answer is not 201.
+// post sends a JSON body and returns the response's Location. The test fails if the status is not 201.
 func (g *gateway) post(t *testing.T, path, body string, header map[string]string) string {
 	t.Helper()
 	return g.mustSend(t, http.StatusCreated, http.MethodPost, g.info.BaseURL+path, body, header)
@@ -50,45 +50,49 @@ func (g *gateway) mustSend(t *testing.T, status int, method, address, body strin
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != status {
-		t.Fatalf("%s %s: %d %s, %v", method, address, response.StatusCode, text, err)
+		t.Fatalf("%s %s: status %d, want %d: %s, %v", method, address, response.StatusCode, status, text, err)
 	}
 	return response.Header.Get("Location")
 }
 
-// charge charges, and looks the charge up.
+// charge sends a charge and looks it up.
 func (g *gateway) charge(t *testing.T) {
 	t.Helper()
 	location := g.post(t, "/payment/v1/acr%3AOperatorAPIToken/transactions/amount",
-		`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":{"amount":"500","currency":"XOF","description":"d"},`+
-			`"chargingMetaData":{"onBehalfOf":"`+g.info.OnBehalfOf+`","serviceId":"`+g.info.ServiceID+`"}},"transactionOperationStatus":"Charged",`+
-			`"referenceCode":"r1","clientCorrelator":"c1"}}`,
+		`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{`+
+			`"chargingInformation":{"amount":"500","currency":"XOF","description":"d"},`+
+			`"chargingMetaData":{"onBehalfOf":"`+g.info.OnBehalfOf+`","serviceId":"`+g.info.ServiceID+`"}},`+
+			`"transactionOperationStatus":"Charged","referenceCode":"r1","clientCorrelator":"c1"}}`,
 		map[string]string{"gw-token": g.info.GWToken, "gw-alias": g.info.GWAlias})
 	g.mustSend(t, http.StatusOK, http.MethodGet, location, "", nil)
 }
 
-// pay pays at a terminal; the operator calls back by itself.
-func (g *gateway) pay(t *testing.T, notify string) {
+// pay sends a payment of a terminal. The operator's callback comes later.
+func (g *gateway) pay(t *testing.T, order, msisdn, notify string) {
 	t.Helper()
 	g.post(t, "/mobilemoney/v1",
-		`{"currency":"XOF","order_id":"`+g.info.Merchant+`_1001","amount":"1000","notif_url":"`+notify+`","reference":"R","state":"s",`+
-			`"return_url":"`+notify+`","cancel_url":"`+notify+`","user_msisdn":"+2250700000000","otp_code":"1234"}`,
+		`{"currency":"XOF","order_id":"`+order+`","amount":"1000","notif_url":"`+notify+`","reference":"R",`+
+			`"state":"s","return_url":"`+notify+`","cancel_url":"`+notify+`",`+
+			`"user_msisdn":"`+msisdn+`","otp_code":"1234"}`,
 		map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": "tpe", "lang": "fr"})
 }
 
-// sendSMS sends an SMS; the operator's receipts come by themselves.
+// sendSMS sends an SMS. The operator's receipts come later.
 func (g *gateway) sendSMS(t *testing.T, notify string) {
 	t.Helper()
 	g.post(t, "/smsmessaging/v1/outbound/tel%3A%2B2250000/requests",
-		`{"outboundSMSMessageRequest":{"address":["acr:X-Operator-ISE2"],"senderAddress":"tel:+2250000","outboundSMSTextMessage":{"message":"Hello"},`+
-			`"senderName":"Demo","clientCorrelator":"s1","receiptRequest":{"notifyURL":"`+notify+`","callbackData":"s1"}}}`,
+		`{"outboundSMSMessageRequest":{"address":["acr:X-Operator-ISE2"],"senderAddress":"tel:+2250000",`+
+			`"outboundSMSTextMessage":{"message":"Hello"},"senderName":"Demo","clientCorrelator":"s1",`+
+			`"receiptRequest":{"notifyURL":"`+notify+`","callbackData":"s1"}}}`,
 		map[string]string{
-			"gw-token": g.info.GWToken, "gw-alias": g.info.GWAlias, "X-Operator-MCO": "OCI", "X-Operator-ISE2": g.info.GWAlias,
-			"X-OAPI-Application-Id": g.info.ApplicationID, "X-OAPI-Contact-Id": g.info.ContactID, "X-OAPI-Resource-Type": "SMS_OSM",
+			"gw-token": g.info.GWToken, "gw-alias": g.info.GWAlias,
+			"X-Operator-MCO": "OCI", "X-Operator-ISE2": g.info.GWAlias, "X-OAPI-Resource-Type": "SMS_OSM",
+			"X-OAPI-Application-Id": g.info.ApplicationID, "X-OAPI-Contact-Id": g.info.ContactID,
 		})
 }
 
-// exceedLimits does the same as a merchant that has limits; of its two payments, one ends as failed by a callback, and one by a
-// lookup.
+// exceedLimits sends the requests of a merchant with limits. Of its two payments, one fails by a callback, and the
+// other by a lookup.
 func (g *gateway) exceedLimits(t *testing.T, notify string) {
 	t.Helper()
 	limited := &gateway{Gateway: g.Gateway, info: g.info}
@@ -97,10 +101,7 @@ func (g *gateway) exceedLimits(t *testing.T, notify string) {
 	limited.sendSMS(t, notify)
 	for number, silent := range map[string]string{"1": "false", "2": "true"} {
 		order := limited.info.Merchant + "_" + number
-		limited.post(t, "/mobilemoney/v1",
-			`{"currency":"XOF","order_id":"`+order+`","amount":"1000","notif_url":"`+notify+`","reference":"R","state":"s",`+
-				`"return_url":"`+notify+`","cancel_url":"`+notify+`","user_msisdn":"+2250700001003","otp_code":"1234"}`,
-			map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": "tpe", "lang": "fr"})
+		limited.pay(t, order, "+2250700001003", notify)
 		g.mustSend(t, http.StatusOK, http.MethodPost, g.info.SandboxURL+"/sandbox/v1/settle",
 			`{"key":"`+order+`","status":"failed","silent":`+silent+`}`, nil)
 	}
@@ -109,7 +110,8 @@ func (g *gateway) exceedLimits(t *testing.T, notify string) {
 // fetchToken fetches a token.
 func (g *gateway) fetchToken(t *testing.T) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.info.BaseURL+"/token?grant_type=client_credentials", nil)
+	address := g.info.BaseURL + "/token?grant_type=client_credentials"
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,12 +122,12 @@ func (g *gateway) fetchToken(t *testing.T) {
 	}
 	_ = response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		t.Errorf("/token: %d", response.StatusCode)
+		t.Errorf("/token responds %d, want 200", response.StatusCode)
 	}
 }
 
-// TestRolesMatchObservedCalls drives each function through what it does, and compares the calls with template.yaml. The merchant's
-// server fails once for each notification, so that the sweep has something to deliver.
+// TestRolesMatchObservedCalls makes each function do all that it can, and compares the calls with template.yaml. The
+// merchant's server fails once for each notification, so that the sweep delivers it.
 func TestRolesMatchObservedCalls(t *testing.T) {
 	var posts atomic.Int32
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -138,7 +140,7 @@ func TestRolesMatchObservedCalls(t *testing.T) {
 	g := &gateway{Gateway: run, info: run.Info()}
 	g.fetchToken(t)
 	g.charge(t)
-	g.pay(t, shop.URL)
+	g.pay(t, g.info.Merchant+"_1001", "+2250700000000", shop.URL)
 	g.sendSMS(t, shop.URL)
 	g.exceedLimits(t, shop.URL)
 
@@ -160,7 +162,7 @@ func TestRolesMatchObservedCalls(t *testing.T) {
 	checkStored(t, run)
 }
 
-// checkStored checks that the record stays when the run has ended.
+// checkStored checks that the record remains after the run.
 func checkStored(t *testing.T, run *localtest.Gateway) {
 	t.Helper()
 	called, err := awscalls.Read(filepath.Join(run.Dir, awscalls.FileName))
@@ -168,6 +170,6 @@ func checkStored(t *testing.T, run *localtest.Gateway) {
 		t.Fatal(err)
 	}
 	if len(called) != len(run.RecordedCalls()) {
-		t.Errorf("%s has %d calls of %d", awscalls.FileName, len(called), len(run.RecordedCalls()))
+		t.Errorf("%s has %d calls, want all %d", awscalls.FileName, len(called), len(run.RecordedCalls()))
 	}
 }

@@ -5,17 +5,17 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// servicePermission is what AWS needs a function's role for, besides the function's own calls.
+// servicePermission is a permission that AWS itself needs in a function's role.
 type servicePermission struct {
 	actions []string
-	// resources gives the resources for a function; none where the row is not about it.
+	// resources returns the resources for a function; none if the row does not apply to it.
 	resources func(template.Function) []string
 	// condition is the template's condition under which the permission is needed; "" for always.
 	condition string
 	reason    string
 }
 
-// servicePermissions is the table.
+// servicePermissions is the table of these permissions.
 func servicePermissions() []servicePermission {
 	return []servicePermission{
 		{
@@ -26,7 +26,7 @@ func servicePermissions() []servicePermission {
 		{
 			actions:   []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"},
 			resources: func(template.Function) []string { return []string{"*"} },
-			reason:    "Lambda sends a function's traces under its role; X-Ray has no resources to name",
+			reason:    "Lambda sends a function's traces under its role; X-Ray has no resources",
 		},
 		{
 			actions:   []string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
@@ -36,18 +36,18 @@ func servicePermissions() []servicePermission {
 		{
 			actions:   []string{"dynamodb:ListStreams"},
 			resources: func(f template.Function) []string { return streamResources(f, "/stream/*") },
-			reason:    "Lambda looks up the table's stream; the action has no one stream for its resource",
+			reason:    "Lambda looks up the table's stream; the action applies to no single stream",
 		},
 		{
 			actions:   []string{"kms:Decrypt"},
 			resources: func(template.Function) []string { return []string{"KmsKeyArn"} },
 			condition: "HasKmsKey",
-			reason:    "DynamoDB and Secrets Manager open what stands under a customer's key with the caller's rights",
+			reason:    "DynamoDB and Secrets Manager decrypt under a customer's key with the caller's permissions",
 		},
 	}
 }
 
-// streamResources are the streams that invoke a function.
+// streamResources returns the streams that invoke a function.
 func streamResources(f template.Function, suffix string) []string {
 	var found []string
 	for _, stream := range f.Streams {
@@ -56,7 +56,7 @@ func streamResources(f template.Function, suffix string) []string {
 	return found
 }
 
-// requiredByServices gives the rows of the table by the permissions that they ask for.
+// requiredByServices returns the rows of the table by permission.
 func requiredByServices(t *template.Template) map[awscalls.Call]servicePermission {
 	serviceOnly := map[awscalls.Call]servicePermission{}
 	for _, rule := range servicePermissions() {

@@ -3,17 +3,22 @@ package local
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
-// WriteBanner prints where everything is, the demo merchant's token and three curl lines that work as printed. Their
-// keys are of this moment: a second charge or payment by the same line is a repeat, and a second SMS a duplicate.
+// WriteBanner prints the addresses, the demo merchant's token and three curl lines that work as printed. Their
+// idempotency keys contain the current time: a charge or payment sent again by the same line is a repeat, and an SMS is
+// a duplicate.
 func (r *Gateway) WriteBanner(out io.Writer) {
 	i := r.info
 	key := r.config.Now().UnixMilli()
-	authorization := "-H 'Authorization: Bearer " + i.AccessToken + "' -H 'Content-Type: application/json'"
-	user := "-H 'gw-token: " + i.GWToken + "' -H 'gw-alias: " + i.GWAlias + "'"
+	common := headerOptions("Authorization: Bearer "+i.AccessToken, "Content-Type: application/json")
+	user := headerOptions("gw-token: "+i.GWToken, "gw-alias: "+i.GWAlias)
+	pay := headerOptions("mno-name: sandbox", "country-code: CI", "channel: web", "lang: fr")
+	sms := headerOptions("X-Operator-MCO: OCI", "X-Operator-ISE2: "+i.GWAlias,
+		"X-OAPI-Application-Id: "+i.ApplicationID, "X-OAPI-Contact-Id: "+i.ContactID, "X-OAPI-Resource-Type: SMS_OSM")
 	_, _ = fmt.Fprintf(out, `
-The gateway answers at  %[1]s
+The gateway listens at  %[1]s
 Access token            %[2]s (merchant %[3]s)
 Sandbox operator        %[4]s
 Merchant's inbox        %[5]s
@@ -23,18 +28,24 @@ Charge:
 curl -i -X POST '%[1]s/payment/v1/acr%%3AOperatorAPIToken/transactions/amount' %[7]s %[8]s -d '%[9]s'
 
 Payment (then open payment_url; the page needs what this gives: curl -X POST %[4]s/sandbox/v1/tests):
-curl -i -X POST '%[1]s/mobilemoney/v1' %[7]s -H 'mno-name: sandbox' -H 'country-code: CI' -H 'channel: web' -H 'lang: fr' -d '%[10]s'
+curl -i -X POST '%[1]s/mobilemoney/v1' %[7]s %[10]s -d '%[11]s'
 
 SMS:
-curl -i -X POST '%[1]s/smsmessaging/v1/outbound/tel%%3A%%2B2250000/requests' %[7]s %[8]s -H 'X-Operator-MCO: OCI' -H 'X-Operator-ISE2: %[11]s' -H 'X-OAPI-Application-Id: %[12]s' -H 'X-OAPI-Contact-Id: %[13]s' -H 'X-OAPI-Resource-Type: SMS_OSM' -d '%[14]s'
+curl -i -X POST '%[1]s/smsmessaging/v1/outbound/tel%%3A%%2B2250000/requests' %[7]s %[8]s %[12]s -d '%[13]s'
 
-`, i.BaseURL, i.AccessToken, i.Merchant, i.SandboxURL, i.InboxURL, r.config.Dir, authorization, user,
-		chargeExample(i, key), payExample(i, key), i.GWAlias, i.ApplicationID, i.ContactID, smsExample(key))
+`, i.BaseURL, i.AccessToken, i.Merchant, i.SandboxURL, i.InboxURL, r.config.Dir, common, user,
+		chargeExample(i, key), pay, payExample(i, key), sms, smsExample(key))
+}
+
+// headerOptions returns curl's options for headers.
+func headerOptions(headers ...string) string {
+	return "-H '" + strings.Join(headers, "' -H '") + "'"
 }
 
 func chargeExample(i Info, key int64) string {
-	return fmt.Sprintf(`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":`+
-		`{"amount":"500","currency":"XOF","description":"Demo"},"chargingMetaData":{"onBehalfOf":"%s","serviceId":"%s"}},`+
+	return fmt.Sprintf(`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{`+
+		`"chargingInformation":{"amount":"500","currency":"XOF","description":"Demo"},`+
+		`"chargingMetaData":{"onBehalfOf":"%s","serviceId":"%s"}},`+
 		`"transactionOperationStatus":"Charged","referenceCode":"REF-%d","clientCorrelator":"demo-%d"}}`,
 		i.OnBehalfOf, i.ServiceID, key, key)
 }
@@ -46,6 +57,7 @@ func payExample(i Info, key int64) string {
 }
 
 func smsExample(key int64) string {
-	return fmt.Sprintf(`{"outboundSMSMessageRequest":{"address":["acr:X-Operator-ISE2"],"senderAddress":"tel:+2250000",`+
+	return fmt.Sprintf(`{"outboundSMSMessageRequest":{"address":["acr:X-Operator-ISE2"],`+
+		`"senderAddress":"tel:+2250000",`+
 		`"outboundSMSTextMessage":{"message":"Hello"},"senderName":"Demo","clientCorrelator":"demo-%d"}}`, key)
 }

@@ -21,20 +21,22 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// deployFlags are the flags that the deployed programs are built with (see the Makefile's build target).
+// deployFlags are the build flags of the deployed programs (see the Makefile's build target).
 func deployFlags() []string {
 	return []string{"-tags=lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid="}
 }
 
-// Build builds the functions' programs for this machine with the deploy flags, as <folder>/<name>/bootstrap. It does
-// nothing where the folder holds what the sources at hand give: programs without a build id would be linked anew each
-// time. Parallel builds of one folder wait for one another.
+// Build builds the functions' programs for this machine with the deploy flags, as <folder>/<name>/bootstrap. It skips
+// the programs whose sources have not changed, because Go links a program without a build id each time. Parallel builds
+// of one folder wait for each other.
 func Build(ctx context.Context, root, folder string, functions []template.Function) error {
 	return buildWithLock(ctx, root, folder, functions, func() error { return nil })
 }
 
-// buildWithLock is Build, and then does something with the programs before another build may change them.
-func buildWithLock(ctx context.Context, root, folder string, functions []template.Function, afterBuild func() error) error {
+// buildWithLock is Build. It calls afterBuild before another build can change the programs.
+func buildWithLock(
+	ctx context.Context, root, folder string, functions []template.Function, afterBuild func() error,
+) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("the go command is not on the PATH: install Go, see https://go.dev/dl")
 	}
@@ -59,7 +61,7 @@ func buildWithLock(ctx context.Context, root, folder string, functions []templat
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			if err := buildProgram(ctx, root, filepath.Join(folder, f.Name), f, stamp); err != nil {
-				stop(err) // the first fault is told; a fault in shared code would come once a function
+				stop(err) // only the first error is returned: an error in shared code occurs in every function
 			}
 		})
 	}
@@ -70,8 +72,8 @@ func buildWithLock(ctx context.Context, root, folder string, functions []templat
 	return afterBuild()
 }
 
-// linkPrograms gives a run the programs as they are now, which a later build does not change: by hard links, or copies where the
-// folders are on two disks.
+// linkPrograms links the programs into the run's own folder, so that a later build does not change them. It copies them
+// if a hard link is impossible.
 func linkPrograms(folder, own string, functions []template.Function) error {
 	if err := os.RemoveAll(own); err != nil {
 		return err
@@ -95,7 +97,7 @@ func linkPrograms(folder, own string, functions []template.Function) error {
 	return nil
 }
 
-// buildProgram builds one program beside the old one and moves it into its place.
+// buildProgram builds one program beside the old one and replaces that.
 func buildProgram(ctx context.Context, root, folder string, f template.Function, stamp string) error {
 	program, stampPath := filepath.Join(folder, "bootstrap"), filepath.Join(folder, "sources")
 	stored, err := os.ReadFile(stampPath)
@@ -120,7 +122,7 @@ func buildProgram(ctx context.Context, root, folder string, f template.Function,
 	return file.Replace(stampPath, []byte(stamp))
 }
 
-// sourceStamp is a hash over everything that the programs are made of.
+// sourceStamp is a hash of the programs' sources, the compiler's version and the flags.
 func sourceStamp(root string) (string, error) {
 	sum := sha256.New()
 	_, _ = io.WriteString(sum, runtime.Version()+strings.Join(deployFlags(), " "))
@@ -144,7 +146,7 @@ func sourceStamp(root string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// hashFile adds a file's name within the checkout and its content.
+// hashFile adds a file's path in the checkout and its content to a hash.
 func hashFile(sum hash.Hash, root, path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

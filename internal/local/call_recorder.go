@@ -9,7 +9,7 @@ import (
 	"mobilegateway/internal/local/awscalls"
 )
 
-// startCallRecorder begins the record of the functions' AWS calls, and keeps its file current.
+// startCallRecorder starts the record of the functions' AWS calls and keeps its file up to date.
 func (r *Gateway) startCallRecorder(context.Context) error {
 	callers, resources := map[string]string{}, map[string]string{}
 	for _, f := range r.template.Functions {
@@ -26,7 +26,7 @@ func (r *Gateway) startCallRecorder(context.Context) error {
 	r.recorder = awscalls.New(callers, resources, accessKey, func() {
 		select {
 		case recordChanged <- struct{}{}:
-		default: // it is noted already
+		default: // a write is due already
 		}
 	})
 	r.onClose(func() {
@@ -42,8 +42,8 @@ func (r *Gateway) writeCallRecord() error {
 	return r.recorder.Write(filepath.Join(r.config.Dir, awscalls.FileName))
 }
 
-// startDynamoDBProxy puts the recorder in front of the table engine, for the functions and for tools. What makes the tables and
-// reads their streams stands in for AWS itself, and goes to the engine.
+// startDynamoDBProxy puts the recorder in front of the database, for the functions and for tools. Creating tables and
+// reading streams replaces AWS itself, so these calls go to the database directly.
 func (r *Gateway) startDynamoDBProxy() error {
 	endpoint, err := neturl.Parse(r.dynamoURL)
 	if err != nil {

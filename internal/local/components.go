@@ -20,16 +20,22 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// scheduleInterval is how often a scheduled function is invoked here, whatever its schedule says.
+// scheduleInterval is how often a scheduled function is invoked in the local run; its schedule is ignored.
 const scheduleInterval = time.Second
 
-// withResetHint says what to do about a file that cannot be used.
+// withResetHint adds what to do about unusable data.
 func withResetHint(err error) error {
 	return fmt.Errorf("%w; begin with empty data: make run RESET=1", err)
 }
 
+// withFolderHint returns an error about the run's folder with what to do.
+func withFolderHint(action string, err error) error {
+	return fmt.Errorf("cannot %s (%w): set LOCAL_DIR to a folder that this user may write", action, err)
+}
+
 func (r *Gateway) readTemplate(context.Context) (err error) {
-	r.template, err = loadTemplate(r.config.Root, r.config.tablePrefix(), map[string]string{"BaseUrl": listenerURL(r.listeners.api)})
+	baseURL := map[string]string{"BaseUrl": listenerURL(r.listeners.api)}
+	r.template, err = loadTemplate(r.config.Root, r.config.tablePrefix(), baseURL)
 	return err
 }
 
@@ -40,7 +46,6 @@ func (r *Gateway) build(ctx context.Context) error {
 	})
 }
 
-// programsDir is the folder of this run's programs.
 func (r *Gateway) programsDir() string {
 	return filepath.Join(r.config.Dir, "programs")
 }
@@ -50,12 +55,17 @@ func (r *Gateway) startSecrets(context.Context) (err error) {
 	if err != nil {
 		return withResetHint(err)
 	}
+	for _, secret := range r.template.Secrets {
+		if err := r.secrets.Ensure(secret.Name); err != nil {
+			return err
+		}
+	}
 	r.secretsURL = listenerURL(r.listeners.secrets)
 	r.serve(r.listeners.secrets, r.recorder.WrapSecretsManager(r.secrets))
 	return nil
 }
 
-// startDynamoDB starts the embedded engine, or takes the one that was named, and makes the tables.
+// startDynamoDB starts the embedded database, or uses the configured one, and creates the tables.
 func (r *Gateway) startDynamoDB(ctx context.Context) error {
 	r.dynamoURL = strings.TrimRight(r.config.DynamoDB, "/")
 	if r.dynamoURL == "" {
@@ -90,19 +100,20 @@ func (r *Gateway) startDynamoDB(ctx context.Context) error {
 	return nil
 }
 
-// watchDynamoDB reports an engine that ended by itself.
+// watchDynamoDB reports a database that ended by itself.
 func (r *Gateway) watchDynamoDB(engine *dynoxide.Server, stopping <-chan struct{}) {
 	<-engine.Exited()
 	select {
 	case <-stopping:
 	default:
-		r.reportFailure(errors.New("the database ended by itself: start again; if it ends again, begin with empty data (make run RESET=1)"))
+		r.reportFailure(errors.New("the database ended by itself: start again; " +
+			"if it ends again, begin with empty data (make run RESET=1)"))
 	}
 }
 
 func (r *Gateway) startSandbox(context.Context) (err error) {
 	r.sandbox, err = sandbox.New(sandbox.Config{
-		Dir: r.dataPath("sandbox"), Tokens: []string{r.info.sandboxToken}, BaseURL: listenerURL(r.listeners.sandbox),
+		Dir: r.dataPath("sandbox"), Tokens: []string{r.sandboxToken}, BaseURL: listenerURL(r.listeners.sandbox),
 		Speed: float64(r.config.Speed), Now: r.config.Now, Faults: r.config.FaultPlan,
 	})
 	if err != nil {
@@ -123,12 +134,12 @@ func (r *Gateway) startInbox(context.Context) (err error) {
 	return nil
 }
 
-// startFunctions makes the functions; their processes start on first use.
+// startFunctions creates the functions; their processes start on first use.
 func (r *Gateway) startFunctions(context.Context) error {
 	for _, f := range r.template.Functions {
 		out, err := os.Create(filepath.Join(r.config.Dir, "log", f.Name+".log"))
 		if err != nil {
-			return fmt.Errorf("cannot write the log of %s: %w", f.Name, err)
+			return withFolderHint("write the log of "+f.Name, err)
 		}
 		r.onClose(func() { _ = out.Close() })
 		function := runtimeapi.NewFunction(runtimeapi.Spec{
@@ -154,7 +165,7 @@ func (r *Gateway) startAPI(context.Context) error {
 	return nil
 }
 
-// startEventSources starts what invokes functions without a request: the tables' streams and the schedules.
+// startEventSources starts the event sources: the tables' streams and the schedules.
 func (r *Gateway) startEventSources(context.Context) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
@@ -164,7 +175,7 @@ func (r *Gateway) startEventSources(context.Context) error {
 			table := r.template.Table(stream.Table)
 			if table == nil {
 				cancel()
-				return fmt.Errorf("%s: the stream of %s: there is no such table", f.LogicalID, stream.Table)
+				return fmt.Errorf("%s: the stream of %s: template.yaml has no such table", f.LogicalID, stream.Table)
 			}
 			pump := &dynamo.Pump{
 				Client: r.dynamoClient, Table: table.Name, Stream: stream, Function: function,
@@ -193,7 +204,7 @@ func (r *Gateway) invokeOnSchedule(ctx context.Context, f template.Function, fun
 			return
 		}
 		if err != nil || functionError {
-			r.console.printf("%s failed; see %s", f.Name, filepath.Join(r.config.Dir, "log", f.Name+".log"))
+			r.console.printf("%s failed: see %s", f.Name, filepath.Join(r.config.Dir, "log", f.Name+".log"))
 		}
 		select {
 		case <-ticker.C:
@@ -203,7 +214,7 @@ func (r *Gateway) invokeOnSchedule(ctx context.Context, f template.Function, fun
 	}
 }
 
-// scheduledEvent is the event of a schedule.
+// scheduledEvent returns the event of a schedule.
 func scheduledEvent(now time.Time) []byte {
 	return fmt.Appendf(nil, `{"version":"0","id":%q,"detail-type":"Scheduled Event","source":"aws.events",`+
 		`"account":"000000000000","time":%q,"region":%q,"resources":[],"detail":{}}`,

@@ -1,8 +1,8 @@
-// Package local is the local run: the whole gateway on one machine, from the template that is deployed. It builds the
-// functions' programs, starts everything they talk to, onboards two demo merchants, and stops it all again.
+// Package local runs the whole gateway on one machine, from the deployed template. It builds the functions' programs,
+// starts the services that they call, onboards three demo merchants, and stops everything again. It never ships.
 //
-// The parts stand in packages below this one; here they are started in order and stopped in the reverse order. It is
-// never deployed. The invariants: two runs never share a folder, and nothing that a run started outlives it.
+// The services are packages below this one; this package starts them in order and stops them in reverse order. The
+// invariants: two runs never share a folder, and no process outlives its run.
 package local
 
 import (
@@ -17,39 +17,39 @@ import (
 	"mobilegateway/internal/sandbox"
 )
 
-// Config says what a run is to be. Root and Dir are required.
+// Config configures a run. Root and Dir are required.
 type Config struct {
 	// Root is the checkout: the folder of go.mod and template.yaml.
 	Root string
-	// Dir is the run's own folder, .local by default; what it keeps stands in it.
+	// Dir is the run's own folder, .local by default, with its data.
 	Dir string
-	// Port is the API's; the sandbox takes the next and the inbox the one after. 0: free ports for all.
+	// Port is the API's; the sandbox uses the next one and the inbox the one after. 0: free ports for all.
 	Port int
-	// Speed divides every lifetime and schedule of the product; timeouts never scale. 0 is 1.
+	// Speed divides every lifetime and schedule of the product, but no timeout. 0 is 1.
 	Speed int
-	// Reset begins with empty data.
+	// Reset deletes the data first.
 	Reset bool
-	// DynamoDB is the endpoint of an engine to use instead of the embedded one; "" for the embedded one.
+	// DynamoDB is the endpoint of a database to use; "" for the embedded one.
 	DynamoDB string
 	// EnvOverrides overrides variables of the functions.
 	EnvOverrides map[string]string
-	// FaultPlan is the sandbox's unkindness to begin with; none by default.
+	// FaultPlan is the sandbox's fault injection; none by default.
 	FaultPlan sandbox.FaultSettings
-	// Out gets the banner and one line a request. nil: nothing.
+	// Out receives one line per request; nil discards them.
 	Out io.Writer
-	// Now is the clock of what has one.
+	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
 
-// DefaultPort is the API's port where nothing is said.
+// DefaultPort is the API's port if PORT is not set.
 const DefaultPort = 3000
 
 // maxSpeed is the largest SPEED that the functions accept.
 const maxSpeed = 3600
 
 // FromEnvironment reads a run's settings: PORT, SPEED, RESET, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB, and the sandbox's
-// steering (SANDBOX_SEED and its rates). Besides, any duration that the template gives a function may be set by its own
-// name; overridable tells which.
+// fault injection (SANDBOX_SEED and its rates). Every duration that the template gives a function can be set by its
+// name too.
 func FromEnvironment(lookup func(string) (string, bool), root string) (Config, error) {
 	get := func(name string) string { value, _ := lookup(name); return value }
 	port, err := readInteger(get, "PORT", DefaultPort, 0, 65533)
@@ -79,7 +79,7 @@ func FromEnvironment(lookup func(string) (string, bool), root string) (Config, e
 	return config, err
 }
 
-// readInteger reads a whole number within limits.
+// readInteger reads a whole number between two limits.
 func readInteger(get func(string) string, name string, fallback, minimum, maximum int) (int, error) {
 	text := get(name)
 	if text == "" {
@@ -92,7 +92,7 @@ func readInteger(get func(string) string, name string, fallback, minimum, maximu
 	return value, nil
 }
 
-// durationOverrides takes the variables that may be set from outside: the durations, by their own names.
+// durationOverrides returns the functions' durations that the environment overrides.
 func durationOverrides(lookup func(string) (string, bool), root string) (map[string]string, error) {
 	deployed, err := loadTemplate(root, "", nil)
 	if err != nil {
@@ -112,7 +112,7 @@ func durationOverrides(lookup func(string) (string, bool), root string) (map[str
 	return found, nil
 }
 
-// withDefaults fills in what may be left out, and makes the folders independent of the working directory.
+// withDefaults sets the defaults and makes the folders absolute.
 func (c Config) withDefaults() (Config, error) {
 	if c.Speed == 0 {
 		c.Speed = 1

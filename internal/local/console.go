@@ -10,7 +10,7 @@ import (
 	"mobilegateway/internal/local/apigateway"
 )
 
-// console is what the person at the terminal sees. It never holds a token, a number or a body.
+// console writes lines for the person at the terminal. It never shows a token, a number or a body.
 type console struct {
 	now func() time.Time
 
@@ -25,7 +25,7 @@ func (c *console) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(c.out, c.now().Format("15:04:05.000")+" "+format+"\n", args...)
 }
 
-// logRequest writes the line of one request.
+// logRequest writes one request.
 func (c *console) logRequest(l apigateway.AccessLogEntry) {
 	if l.Resource == "" {
 		c.printf("unknown route %d", l.Status)
@@ -34,15 +34,15 @@ func (c *console) logRequest(l apigateway.AccessLogEntry) {
 	c.printf("%s %s %d %s", l.Method, l.Resource, l.Status, l.Duration.Round(100*time.Microsecond))
 }
 
-// functionLog keeps what a function writes in a file, and shows what is no JSON document: why it does not start, or the
-// trace of a crash.
+// functionLog writes a function's output to a file. It also shows each line on the console that is not JSON: a failed
+// start, or the trace of a crash.
 type functionLog struct {
 	name    string
 	file    io.Writer
 	console *console
 }
 
-// Write takes one line.
+// Write implements io.Writer for one line.
 func (l *functionLog) Write(line []byte) (int, error) {
 	if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '{' {
 		l.console.printf("%s: %s", l.name, text)

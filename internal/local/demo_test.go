@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/local"
 	"mobilegateway/shared/awsclient"
@@ -18,7 +19,7 @@ type platforms map[string]struct {
 	Accounts map[string]map[string]any `json:"accounts"`
 }
 
-// readOperatorSecret gives a run's client of secrets, the name of the operators' secret and its value.
+// readOperatorSecret returns a client of a run's secrets, the name of the operators' secret and its value.
 func readOperatorSecret(t *testing.T, r *local.Gateway) (*secretsmanager.Client, string, platforms) {
 	t.Helper()
 	environment := r.Environment()
@@ -27,7 +28,8 @@ func readOperatorSecret(t *testing.T, r *local.Gateway) (*secretsmanager.Client,
 		t.Fatal(err)
 	}
 	name := environment["OPERATOR_CREDENTIALS_SECRET"]
-	stored, err := client.SecretsManager().GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String(name)})
+	in := &secretsmanager.GetSecretValueInput{SecretId: aws.String(name)}
+	stored, err := client.SecretsManager().GetSecretValue(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +40,8 @@ func readOperatorSecret(t *testing.T, r *local.Gateway) (*secretsmanager.Client,
 	return client.SecretsManager(), name, value
 }
 
-// TestOperatorAccountsSurviveRestart adds accounts as gatewayctl operator set does, makes one of them current, and starts
-// again, where the sandbox has another port.
+// TestOperatorAccountsSurviveRestart adds accounts as gatewayctl operator set does, makes one of them current, and
+// starts again, where the sandbox has another port.
 func TestOperatorAccountsSurviveRestart(t *testing.T) {
 	checkout, err := filepath.Abs(root)
 	if err != nil {
@@ -56,7 +58,9 @@ func TestOperatorAccountsSurviveRestart(t *testing.T) {
 	}
 	first := begin()
 	client, name, value := readOperatorSecret(t, first)
-	theirs := map[string]any{"base_url": "https://orange.example", "access_token": "t", "a_later_field": map[string]any{"n": "1"}}
+	theirs := map[string]any{
+		"base_url": "https://orange.example", "access_token": "t", "a_later_field": map[string]any{"n": "1"},
+	}
 	orange, mtn := value["orange"], value["mtn"]
 	orange.Current, orange.Accounts["theirs"] = "theirs", theirs
 	mtn.Accounts["second"] = theirs
@@ -65,23 +69,30 @@ func TestOperatorAccountsSurviveRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{SecretId: aws.String(name), SecretString: aws.String(string(text))})
+	_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
+		SecretId: aws.String(name), SecretString: aws.String(string(text)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	first.Close()
 	second := begin()
 	_, _, value = readOperatorSecret(t, second)
-	for operator, want := range map[string]struct{ current, added string }{"orange": {"theirs", "theirs"}, "mtn": {"local", "second"}, "sandbox": {"local", "local"}} {
+	for operator, want := range map[string]struct{ current, added string }{
+		"orange": {"theirs", "theirs"}, "mtn": {"local", "second"}, "sandbox": {"local", "local"},
+	} {
 		got := value[operator]
-		if got.Current != want.current || got.Accounts[want.added] == nil {
-			t.Errorf("%s: %+v, want the account %s, and %s as the current one", operator, got, want.added, want.current)
+		if got.Current != want.current {
+			t.Errorf("the current account of %s is %s, want %s", operator, got.Current, want.current)
 		}
-		if address := got.Accounts["local"]["base_url"]; address != second.Info().SandboxURL {
-			t.Errorf("%s: the demo's own account leads to %v, and the sandbox is at %s", operator, address, second.Info().SandboxURL)
+		if got.Accounts[want.added] == nil {
+			t.Errorf("%s lost its account %s", operator, want.added)
+		}
+		if address, sandbox := got.Accounts["local"]["base_url"], second.Info().SandboxURL; address != sandbox {
+			t.Errorf("the local account of %s has the address %v, want the sandbox at %s", operator, address, sandbox)
 		}
 	}
-	if kept, _ := json.Marshal(value["orange"].Accounts["theirs"]); string(kept) != `{"a_later_field":{"n":"1"},"access_token":"t","base_url":"https://orange.example"}` {
-		t.Errorf("kept %s", kept)
+	if difference := cmp.Diff(theirs, value["orange"].Accounts["theirs"]); difference != "" {
+		t.Errorf("the added account differs (-want +got):\n%s", difference)
 	}
 }

@@ -12,23 +12,23 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// region is what the functions are told; nothing is there.
+// region is the AWS region of the functions' environment. No call goes there.
 const region = "us-east-1"
 
-// The constants of the specification as the local run has them (decision "constants").
+// The local run's values of the specification's constants (decision "constants").
 const (
 	serviceID     = "LOCAL_SERVICE"
 	applicationID = "LOCAL_APPLICATION"
 	contactID     = "LOCAL_CONTACT"
 )
 
-// localThrottle is high: one machine is slower than that.
+// The stage's throttle is higher than one machine's rate.
 const (
 	throttleRate  = "10000"
 	throttleBurst = "5000"
 )
 
-// Parameters are the template's parameters as the local run has them, where the default does not hold.
+// Parameters returns the template's parameters that the local run sets.
 func Parameters() map[string]string {
 	return map[string]string{
 		"Stage": "local", "ServiceId": serviceID, "ApplicationId": applicationID, "ContactId": contactID,
@@ -45,7 +45,7 @@ func loadTemplate(root, tablePrefix string, parameters map[string]string) (*temp
 	})
 }
 
-// isDurationList tells whether a value is a duration or a list of them.
+// isDurationList reports whether a value is a duration or a list of them.
 func isDurationList(value string) bool {
 	for item := range strings.SplitSeq(value, ",") {
 		if _, err := time.ParseDuration(strings.TrimSpace(item)); err != nil {
@@ -55,21 +55,21 @@ func isDurationList(value string) bool {
 	return true
 }
 
-// awsCredentials are what local requests to AWS services are signed with. Each folder has a key of its own, for engines
-// that keep data apart by key.
+// awsCredentials returns the credentials for local calls of AWS services. Each folder has its own access key, because
+// some databases separate data by access key.
 func awsCredentials(dir string) (accessKey, secretKey string) {
 	sum := sha256.Sum256([]byte(dir))
 	return "LOCAL" + strings.ToUpper(hex.EncodeToString(sum[:6])), "local"
 }
 
-// functionAccessKey is the access key of one function, by which the recorder knows it: letters and digits alone, which some
-// engines ask for.
+// functionAccessKey is a function's own access key; the recorder identifies the function by it. Some databases accept
+// only letters and digits.
 func functionAccessKey(dir, logicalID string) string {
 	accessKey, _ := awsCredentials(dir)
 	return accessKey + strings.ToUpper(logicalID)
 }
 
-// tablePrefix keeps the tables of several runs over one engine apart. The embedded engine serves one run alone.
+// tablePrefix separates the tables of several runs in one database. The embedded database serves only one run.
 func (c Config) tablePrefix() string {
 	if c.DynamoDB == "" {
 		return ""
@@ -78,7 +78,7 @@ func (c Config) tablePrefix() string {
 	return accessKey + "-"
 }
 
-// awsEnvironment is what a process needs to reach the local services as if they were AWS.
+// awsEnvironment returns the variables with which a process reaches the local services instead of AWS.
 func (r *Gateway) awsEnvironment() map[string]string {
 	accessKey, secretKey := awsCredentials(r.config.Dir)
 	return map[string]string{
@@ -89,7 +89,7 @@ func (r *Gateway) awsEnvironment() map[string]string {
 	}
 }
 
-// functionEnvironment is a function's whole environment: the template's, what makes it local, and the run's overrides.
+// functionEnvironment returns a function's environment: the template's, the local services, and the run's overrides.
 func (r *Gateway) functionEnvironment(f template.Function) map[string]string {
 	environment := maps.Clone(f.Environment)
 	maps.Copy(environment, r.awsEnvironment())

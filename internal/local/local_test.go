@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"mobilegateway/internal/local"
 )
 
@@ -24,30 +27,40 @@ func TestFromEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.Port != 4000 || config.Speed != 60 || !config.Reset || config.Dir != "/tmp/there" || config.DynamoDB != "http://x" {
-		t.Errorf("%+v", config)
+	want := local.Config{
+		Root: root, Port: 4000, Speed: 60, Reset: true, Dir: "/tmp/there", DynamoDB: "http://x",
+		EnvOverrides: map[string]string{"POLL_SCHEDULE": "1s,2s"},
 	}
-	if len(config.EnvOverrides) != 1 || config.EnvOverrides["POLL_SCHEDULE"] != "1s,2s" {
-		t.Errorf("overrides %v", config.EnvOverrides)
+	if difference := cmp.Diff(want, config, cmpopts.IgnoreFields(local.Config{}, "Now")); difference != "" {
+		t.Errorf("the settings differ (-want +got):\n%s", difference)
 	}
 	plain, err := local.FromEnvironment(lookupFrom(nil), root)
-	if err != nil || plain.Port != local.DefaultPort || plain.Speed != 1 || plain.Reset || filepath.Base(plain.Dir) != ".local" {
-		t.Errorf("%+v, %v", plain, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = local.Config{
+		Root: root, Port: local.DefaultPort, Speed: 1, Dir: filepath.Join(root, ".local"),
+		EnvOverrides: map[string]string{},
+	}
+	if difference := cmp.Diff(want, plain, cmpopts.IgnoreFields(local.Config{}, "Now")); difference != "" {
+		t.Errorf("the defaults differ (-want +got):\n%s", difference)
 	}
 }
 
 func TestFromEnvironmentErrors(t *testing.T) {
 	for _, values := range []map[string]string{
-		{"PORT": "x"}, {"PORT": "-1"}, {"PORT": "65534"}, {"SPEED": "0"}, {"SPEED": "1.5"}, {"SPEED": "4000"}, {"RESET": "yes"}, {"SANDBOX_SEED": "x"}, {"SANDBOX_DELAY": "2"},
+		{"PORT": "x"}, {"PORT": "-1"}, {"PORT": "65534"}, {"SPEED": "0"}, {"SPEED": "1.5"}, {"SPEED": "4000"},
+		{"RESET": "yes"}, {"SANDBOX_SEED": "x"}, {"SANDBOX_DELAY": "2"},
 	} {
-		if config, err := local.FromEnvironment(lookupFrom(values), root); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v: %+v, %v", values, config, err)
+		_, err := local.FromEnvironment(lookupFrom(values), root)
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("for %v the error is %v, want one line", values, err)
 		}
 	}
 }
 
-// start tries to start a run that cannot.
-func start(t *testing.T, config local.Config) string {
+// wantStartError tries to start a run and checks that its error is one line with each of the texts.
+func wantStartError(t *testing.T, config local.Config, texts ...string) {
 	t.Helper()
 	config.Root = root
 	if config.Dir == "" {
@@ -56,12 +69,16 @@ func start(t *testing.T, config local.Config) string {
 	r, err := local.Start(t.Context(), config)
 	if err == nil {
 		r.Close()
-		t.Fatal("it started")
+		t.Fatal("the run started, want an error")
 	}
 	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("more than one line: %v", err)
+		t.Errorf("the error is more than one line: %v", err)
 	}
-	return err.Error()
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("the error is %q, want %q in it", err, text)
+		}
+	}
 }
 
 func TestPortInUse(t *testing.T) {
@@ -70,10 +87,8 @@ func TestPortInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
-	got := start(t, local.Config{Port: listener.Addr().(*net.TCPAddr).Port})
-	if !strings.Contains(got, "is in use") || !strings.Contains(got, "make run PORT=") {
-		t.Error(got)
-	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	wantStartError(t, local.Config{Port: port}, "is in use", "make run PORT=")
 }
 
 func TestDataDirLocked(t *testing.T) {
@@ -86,9 +101,7 @@ func TestDataDirLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := start(t, local.Config{Dir: dir}); !strings.Contains(got, "another run uses") {
-		t.Error(got)
-	}
+	wantStartError(t, local.Config{Dir: dir}, "another run uses", "stop it")
 	first.Close()
 	token := first.Info().AccessToken
 	again, err := local.Start(t.Context(), local.Config{Root: abs, Dir: dir, Reset: true})
@@ -97,17 +110,17 @@ func TestDataDirLocked(t *testing.T) {
 	}
 	defer again.Close()
 	if again.Info().AccessToken == token {
-		t.Error("RESET kept the credentials")
+		t.Error("RESET did not replace the credentials")
 	}
 }
 
 func TestDamagedDataDir(t *testing.T) {
 	cases := map[string]struct{ path, content, want string }{
-		"a damaged file of secrets":    {"data/secrets.json", "{", "RESET=1"},
-		"a damaged file of the demo":   {"data/demo.json", "{", "RESET=1"},
-		"a damaged inbox":              {"data/inbox.jsonl", "{\n", "RESET=1"},
-		"a database that is none":      {"data/ledger.db", "this is no database, and long enough to be looked at", "RESET=1"},
-		"a file where a folder is due": {"data", "", "cannot make"},
+		"a damaged file of secrets":   {"data/secrets.json", "{", "RESET=1"},
+		"a damaged file of the demo":  {"data/demo.json", "{", "RESET=1"},
+		"a damaged inbox":             {"data/inbox.jsonl", "{\n", "RESET=1"},
+		"a damaged database":          {"data/ledger.db", "a text that is long enough for a header", "RESET=1"},
+		"a file in place of a folder": {"data", "", "set LOCAL_DIR"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -119,9 +132,7 @@ func TestDamagedDataDir(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := start(t, local.Config{Dir: dir}); !strings.Contains(got, c.want) {
-				t.Error(got)
-			}
+			wantStartError(t, local.Config{Dir: dir}, c.want)
 		})
 	}
 }
@@ -131,13 +142,9 @@ func TestUncreatableDataDir(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := start(t, local.Config{Dir: path}); !strings.Contains(got, path) || !strings.Contains(got, "set LOCAL_DIR") {
-		t.Error(got)
-	}
+	wantStartError(t, local.Config{Dir: path}, path, "set LOCAL_DIR")
 }
 
 func TestDynamoDBUnreachable(t *testing.T) {
-	if got := start(t, local.Config{DynamoDB: "http://127.0.0.1:1"}); !strings.Contains(got, "DynamoDB at http://127.0.0.1:1") {
-		t.Error(got)
-	}
+	wantStartError(t, local.Config{DynamoDB: "http://127.0.0.1:1"}, "DynamoDB at http://127.0.0.1:1")
 }

@@ -23,7 +23,7 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// drainTimeout is how long requests under way get at the end.
+// drainTimeout bounds the wait for open requests at the end.
 const drainTimeout = 2 * time.Second
 
 // Gateway is a running gateway.
@@ -34,9 +34,9 @@ type Gateway struct {
 
 	listeners      listeners
 	recorder       *awscalls.Recorder
-	dynamoURL      string // of the engine itself
-	dynamoProxyURL string // of what stands in front of it and records
-	dynamoPID      int    // 0 where the engine is another's
+	dynamoURL      string // of the database itself
+	dynamoProxyURL string // of the recorder in front of it
+	dynamoPID      int    // 0 if the run did not start the database
 	dynamoClient   *dynamo.Client
 	secretsURL     string
 	secrets        *secrets.Store
@@ -46,7 +46,8 @@ type Gateway struct {
 	failed         chan error
 
 	info             Info
-	processesChanged chan struct{} // something started or ended: run.json is to be written anew
+	sandboxToken     string
+	processesChanged chan struct{} // a process started or ended: write run.json again
 
 	closeOnce sync.Once
 	closers   []func()
@@ -55,8 +56,8 @@ type Gateway struct {
 // listeners are the open ports.
 type listeners struct{ api, sandbox, inbox, secrets, dynamoProxy net.Listener }
 
-// Start starts everything and returns when everything answers. ctx bounds the start; what runs then runs until Close.
-// Its errors are one line that says what to do, but for a program that does not compile.
+// Start starts everything and returns when everything responds. ctx bounds only the start; the run ends with Close. An
+// error is one line that says what to do, except that of a program that does not compile.
 func Start(ctx context.Context, config Config) (*Gateway, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -68,8 +69,8 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 	}
 	r.console = &console{out: r.config.Out, now: r.config.Now}
 	steps := []func(context.Context) error{
-		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startCallRecorder, r.startSecrets, r.startDynamoDB, r.seedSecrets,
-		r.startSandbox, r.startInbox, r.onboardMerchants, r.startFunctions, r.startAPI, r.startEventSources, r.publishRunFiles,
+		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startCallRecorder, r.startSecrets, r.startDynamoDB,
+		r.startInbox, r.seed, r.startSandbox, r.startFunctions, r.startAPI, r.startEventSources, r.publishRunFiles,
 	}
 	for _, step := range steps {
 		err := step(ctx)
@@ -84,7 +85,7 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 	return r, nil
 }
 
-// Close stops everything, in the reverse order of its start, and returns when all children are gone.
+// Close stops everything in the reverse order of its start, and returns when all children have ended.
 func (r *Gateway) Close() {
 	r.closeOnce.Do(func() {
 		for i := len(r.closers) - 1; i >= 0; i-- {
@@ -93,21 +94,21 @@ func (r *Gateway) Close() {
 	})
 }
 
-// Failed gives an error when a part that must live has ended: the run is then of no use and should be closed.
+// Failed returns a channel that receives an error when an essential part has ended. The caller must close the run then.
 func (r *Gateway) Failed() <-chan error { return r.failed }
 
-// Info is what run.json holds.
+// Info returns the content of run.json.
 func (r *Gateway) Info() Info { return r.info }
 
-// RecordedCalls are the AWS calls that the functions made so far, in order, each kind once. aws-calls.json in the run's folder
-// holds the same, and stays there when the run has ended.
+// RecordedCalls returns the AWS calls of the functions so far, in order and each kind once. aws-calls.json in the run's
+// folder has the same calls, and remains after the run.
 func (r *Gateway) RecordedCalls() []awscalls.Call { return r.recorder.Calls() }
 
-// DynamoDBURL is the address of DynamoDB itself. The tools and functions have another, behind which their calls are recorded:
-// this one is for a test of so many calls that the record would cost more than they do.
+// DynamoDBURL returns the address of the database itself. Functions and tools use the recorder in front of it. A test
+// with very many calls uses this address to save the recorder's time.
 func (r *Gateway) DynamoDBURL() string { return r.dynamoURL }
 
-// Environment gives a tool what it needs to reach the run's tables and secrets, as the functions have it.
+// Environment returns the variables with which a tool reaches the run's tables and secrets.
 func (r *Gateway) Environment() map[string]string {
 	environment := r.awsEnvironment()
 	for _, f := range r.template.Functions {
@@ -122,61 +123,59 @@ func (r *Gateway) Environment() map[string]string {
 
 func (r *Gateway) onClose(f func()) { r.closers = append(r.closers, f) }
 
-// dataPath is the path of a file that RESET removes.
+// dataPath returns the path of a file that RESET deletes.
 func (r *Gateway) dataPath(name string) string { return filepath.Join(r.config.Dir, "data", name) }
 
-// lockDataDir makes the folder this run's own, and empties its data where that is wished.
+// lockDataDir locks the run's folder and deletes its data if Config.Reset is set.
 func (r *Gateway) lockDataDir(context.Context) error {
 	if err := os.MkdirAll(r.config.Dir, 0o700); err != nil {
-		return fmt.Errorf("cannot make the folder of the data (%w): set LOCAL_DIR to one that this user may write", err)
+		return withFolderHint("make the folder of the data", err)
 	}
 	unlock, err := file.TryLock(filepath.Join(r.config.Dir, "lock"))
 	if errors.Is(err, file.ErrLocked) {
 		return fmt.Errorf("another run uses %s: stop it, or set LOCAL_DIR to another folder", r.config.Dir)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot use the folder of the data (%w): set LOCAL_DIR to one that this user may write", err)
+		return withFolderHint("lock the folder of the data", err)
 	}
 	r.onClose(unlock)
-	_ = os.Remove(filepath.Join(r.config.Dir, "run.json")) // of a run that was killed
+	_ = os.Remove(filepath.Join(r.config.Dir, "run.json")) // left by a killed run
 	if r.config.Reset {
 		if err := os.RemoveAll(filepath.Join(r.config.Dir, "data")); err != nil {
-			return fmt.Errorf("cannot empty %s: %w", r.config.Dir, err)
+			return fmt.Errorf("cannot delete the data in %s: %w; delete it manually", r.config.Dir, err)
 		}
 	}
 	for _, folder := range []string{"data", "log"} {
 		if err := os.MkdirAll(filepath.Join(r.config.Dir, folder), 0o700); err != nil {
-			return fmt.Errorf("cannot make a folder in %s: %w", r.config.Dir, err)
+			return withFolderHint("make a folder of the data", err)
 		}
 	}
 	return nil
 }
 
-// listen opens the ports, so that a port in use is found before anything is started.
+// listen opens the ports first, so that a port in use fails the start early.
 func (r *Gateway) listen(ctx context.Context) error {
-	ports := []struct {
-		to   *net.Listener
-		port int
-	}{{&r.listeners.api, 0}, {&r.listeners.sandbox, 1}, {&r.listeners.inbox, 2}, {&r.listeners.secrets, 0}, {&r.listeners.dynamoProxy, 0}}
-	for i, p := range ports {
+	l := &r.listeners
+	for i, to := range []*net.Listener{&l.api, &l.sandbox, &l.inbox, &l.secrets, &l.dynamoProxy} {
 		port := 0
-		if r.config.Port != 0 && i < 3 {
-			port = r.config.Port + p.port
+		if r.config.Port != 0 && i < 3 { // the first three have fixed ports
+			port = r.config.Port + i
 		}
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("port %d is in use: stop what listens there, or choose another (make run PORT=4000, or PORT=0 for free ones)", port)
+			return fmt.Errorf("port %d is in use: stop what listens there, "+
+				"or choose another (make run PORT=4000, or PORT=0 for free ones)", port)
 		}
 		if err != nil {
-			return fmt.Errorf("cannot listen: %w", err)
+			return fmt.Errorf("cannot listen on port %d (%w): choose another port (make run PORT=4000)", port, err)
 		}
 		r.onClose(func() { _ = listener.Close() })
-		*p.to = listener
+		*to = listener
 	}
 	return nil
 }
 
-// serve serves a handler until Close, which waits a little for requests under way.
+// serve serves a handler until Close, which waits up to drainTimeout for open requests.
 func (r *Gateway) serve(listener net.Listener, handler http.Handler) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
@@ -193,7 +192,7 @@ func (r *Gateway) serve(listener net.Listener, handler http.Handler) {
 	})
 }
 
-// reportFailure reports that a part ended which must live.
+// reportFailure reports that an essential part has ended.
 func (r *Gateway) reportFailure(err error) {
 	select {
 	case r.failed <- err:
@@ -201,5 +200,5 @@ func (r *Gateway) reportFailure(err error) {
 	}
 }
 
-// listenerURL is a listener's base address.
+// listenerURL returns a listener's base address.
 func listenerURL(listener net.Listener) string { return "http://" + listener.Addr().String() }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,12 +11,10 @@ import (
 	"strings"
 	"sync"
 
-	"context"
-
 	"mobilegateway/internal/local/file"
 )
 
-// Info is run.json: what a client of the run needs to know.
+// Info is the content of run.json: addresses and credentials for clients.
 type Info struct {
 	BaseURL string `json:"base_url"`
 	MerchantCredentials
@@ -24,11 +23,9 @@ type Info struct {
 	InboxURL        string              `json:"inbox_url"`
 	SandboxURL      string              `json:"sandbox_url"`
 	PIDs            PIDs                `json:"pids"`
-
-	sandboxToken string
 }
 
-// MerchantCredentials is what one merchant holds.
+// MerchantCredentials are one merchant's names, credentials and constants.
 type MerchantCredentials struct {
 	AccessToken   string `json:"access_token"`
 	ClientID      string `json:"client_id"`
@@ -43,22 +40,22 @@ type MerchantCredentials struct {
 	WebhookSecret string `json:"webhook_secret"`
 }
 
-// PIDs are the run's processes. DynamoDB is left out where the engine is another's.
+// PIDs are the run's process ids. DynamoDB is missing if the run did not start the database.
 type PIDs struct {
 	Run       int              `json:"run"`
 	Functions map[string][]int `json:"functions"`
 	DynamoDB  int              `json:"dynamodb,omitempty"`
 }
 
-// notifyProcessChange notes that a process started or ended.
+// notifyProcessChange requests a new run.json after a process started or ended.
 func (r *Gateway) notifyProcessChange() {
 	select {
 	case r.processesChanged <- struct{}{}:
-	default: // it is noted already
+	default: // a write is due already
 	}
 }
 
-// pids lists the processes that live now.
+// pids lists the running processes.
 func (r *Gateway) pids() PIDs {
 	pids := PIDs{Run: os.Getpid(), Functions: map[string][]int{}, DynamoDB: r.dynamoPID}
 	for _, f := range r.template.Functions {
@@ -67,10 +64,9 @@ func (r *Gateway) pids() PIDs {
 	return pids
 }
 
-// publishRunFiles writes run.json, keeps its process ids current, and removes it at the end. Beside it stands aws.env, by which
-// a shell's tools find the local tables and secrets.
+// publishRunFiles writes run.json, keeps its process ids up to date, and deletes it at the end. It also writes aws.env,
+// with which a shell's tools find the local tables and secrets.
 func (r *Gateway) publishRunFiles(context.Context) error {
-	r.info.BaseURL, r.info.InboxURL, r.info.SandboxURL = listenerURL(r.listeners.api), listenerURL(r.listeners.inbox), listenerURL(r.listeners.sandbox)
 	r.info.PIDs = r.pids()
 	path, environment := filepath.Join(r.config.Dir, "run.json"), filepath.Join(r.config.Dir, "aws.env")
 	r.onClose(func() {
@@ -87,7 +83,7 @@ func (r *Gateway) publishRunFiles(context.Context) error {
 	return nil
 }
 
-// rewriteOnChange writes anew whenever something changed, until Close.
+// rewriteOnChange calls write after each change, until Close.
 func (r *Gateway) rewriteOnChange(changed <-chan struct{}, write func() error) {
 	stop := make(chan struct{})
 	var writer sync.WaitGroup
@@ -119,7 +115,7 @@ func (r *Gateway) writeInfo(path string) error {
 	return file.Replace(path, append(text, '\n'))
 }
 
-// shellEnvironment is Environment as a shell reads it.
+// shellEnvironment returns Environment in a shell's syntax.
 func (r *Gateway) shellEnvironment() []byte {
 	var text strings.Builder
 	environment := r.Environment()
@@ -129,7 +125,7 @@ func (r *Gateway) shellEnvironment() []byte {
 	return []byte(text.String())
 }
 
-// isTableOrSecretVariable tells whether a variable names a table or a secret.
+// isTableOrSecretVariable reports whether a variable has the name of a table or a secret.
 func isTableOrSecretVariable(name string) bool {
 	return strings.HasSuffix(name, "_TABLE") || strings.HasSuffix(name, "_SECRET")
 }

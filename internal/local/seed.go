@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -12,57 +11,73 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
+	"mobilegateway/internal/template"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/merchant"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
 )
 
-// Deployment is a stack that runs elsewhere than in a Run, and is to be given what a Run has: secrets, the sandbox as
-// every operator, and the demo merchants. It is for tests of deployments: nobody's money stands behind it.
+// Deployment is a stack to seed for a demo or a test: Seed gives it keys, the sandbox as every operator, and the demo
+// merchants. The local run, the benchmark and the end-to-end tests all seed by it. It must not be a stack that moves
+// real money.
 type Deployment struct {
 	// Client reaches the stack's tables and secrets.
 	Client *awsclient.Client
 	// MerchantTable is the table's name.
 	MerchantTable string
-	// OperatorSecret is the name or ARN of the operators' credentials, KeySecrets those of the key rings; WebhookSecret is
-	// the one of them whose keys sign notifications.
+	// OperatorSecret is the name or ARN of the operators' credentials, KeySecrets those of the key rings. WebhookSecret
+	// is the key ring that signs notifications. The secrets must exist; they need no value.
 	OperatorSecret string
 	KeySecrets     []string
 	WebhookSecret  string
-	// BaseURL, SandboxURL and InboxURL are what run.json is to tell. OperatorURL is the sandbox as the functions reach it.
-	BaseURL, SandboxURL, InboxURL, OperatorURL string
-	// SandboxToken is what the sandbox accepts.
+	// BaseURL, SandboxURL and InboxURL are the addresses for run.json. Operators' credentials contain SandboxURL.
+	BaseURL, SandboxURL, InboxURL string
+	// SandboxToken is the access token that the sandbox accepts.
 	SandboxToken string
 	// Now is the clock.
 	Now func() time.Time
+
+	demo     demoState             // what an earlier Seed issued
+	saveDemo func(demoState) error // stores it before each new profile; nil: it is not stored
 }
 
-// Seed puts the secrets, onboards the merchants and tells what run.json would. It is for a stack without these
-// merchants; a ring that has keys keeps them.
+// DeploymentOf returns the Deployment of a template's table and secrets. The caller sets the addresses and the token.
+func DeploymentOf(t *template.Template, client *awsclient.Client, now func() time.Time) Deployment {
+	d := Deployment{
+		Client: client, Now: now, MerchantTable: t.Table("MerchantTable").Name,
+		OperatorSecret: t.SecretName("OperatorSecret"), WebhookSecret: t.SecretName("WebhookKeySecret"),
+	}
+	for _, id := range []string{"TokenKeySecret", "CallbackKeySecret", "WebhookKeySecret"} {
+		d.KeySecrets = append(d.KeySecrets, t.SecretName(id))
+	}
+	return d
+}
+
+// Seed writes the secrets, onboards the demo merchants and returns the content of run.json. A key ring with keys keeps
+// them, and so do operators' accounts that a person added. It returns merchant.ErrNameTaken if a merchant exists whose
+// credentials are lost.
 func (d Deployment) Seed(ctx context.Context) (Info, error) {
-	info := Info{BaseURL: d.BaseURL, SandboxURL: d.SandboxURL, InboxURL: d.InboxURL, PIDs: PIDs{Functions: map[string][]int{}}}
-	credentials, err := json.Marshal(operatorCredentials(d.OperatorURL, d.SandboxToken))
+	info := Info{
+		BaseURL: d.BaseURL, SandboxURL: d.SandboxURL, InboxURL: d.InboxURL, PIDs: PIDs{Functions: map[string][]int{}},
+	}
+	stored, err := d.SecretValue(ctx, d.OperatorSecret)
 	if err != nil {
 		return info, err
 	}
-	if err := d.putSecretValue(ctx, d.OperatorSecret, credentials); err != nil {
+	credentials, err := mergeOperatorAccounts(stored, operatorCredentials(d.SandboxURL, d.SandboxToken))
+	if err != nil {
 		return info, err
 	}
-	var webhookRing *keyring.Ring
+	if err := d.updateSecret(ctx, d.OperatorSecret, stored, credentials); err != nil {
+		return info, err
+	}
 	for _, name := range d.KeySecrets {
-		text, err := d.ensureKeyRing(ctx, name)
-		if err != nil {
+		if err := d.ensureKeyRing(ctx, name); err != nil {
 			return info, err
 		}
-		if name == d.WebhookSecret {
-			webhookRing, err = keyring.Parse(text)
-			if err != nil {
-				return info, err
-			}
-		}
 	}
-	merchants, err := d.onboardMerchants(ctx, webhookRing)
+	merchants, err := d.onboardMerchants(ctx)
 	if err != nil {
 		return info, err
 	}
@@ -70,80 +85,127 @@ func (d Deployment) Seed(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// ensureKeyRing is the value of a ring's secret, which is given its first key where it has none.
-func (d Deployment) ensureKeyRing(ctx context.Context, name string) ([]byte, error) {
+// ensureKeyRing adds the first key to a key ring without keys.
+func (d Deployment) ensureKeyRing(ctx context.Context, name string) error {
 	stored, err := d.SecretValue(ctx, name)
 	if err != nil || len(stored) > 0 {
-		return stored, err
+		return err
 	}
-	text, err := keyring.AddKey(nil, rand.Reader, d.Now())
-	if err != nil {
-		return nil, err
-	}
-	return text, d.putSecretValue(ctx, name, text)
+	return d.addKey(ctx, name, nil)
 }
 
-// SecretValue is a secret's value, nil where it has none yet.
-func (d Deployment) SecretValue(ctx context.Context, name string) ([]byte, error) {
-	stored, err := d.Client.SecretsManager().GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String(name)})
-	var notFound *types.ResourceNotFoundException
-	if errors.As(err, &notFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get a secret: %w", err)
-	}
-	return []byte(aws.ToString(stored.SecretString)), nil
-}
-
-// AddRingKeys adds a key to every ring, as rotation does; it signs only when every function has had the time to read it.
+// AddRingKeys adds a key to every key ring, as rotation does. A new key signs once every function has had the time to
+// read it.
 func (d Deployment) AddRingKeys(ctx context.Context) error {
 	for _, name := range d.KeySecrets {
 		stored, err := d.SecretValue(ctx, name)
 		if err != nil {
 			return err
 		}
-		text, err := keyring.AddKey(stored, rand.Reader, d.Now())
-		if err != nil {
-			return err
-		}
-		if err := d.putSecretValue(ctx, name, text); err != nil {
+		if err := d.addKey(ctx, name, stored); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// putSecretValue writes a secret's value.
-func (d Deployment) putSecretValue(ctx context.Context, name string, value []byte) error {
+func (d Deployment) addKey(ctx context.Context, name string, stored []byte) error {
+	ring, err := keyring.AddKey(stored, rand.Reader, d.Now())
+	if err != nil {
+		return err
+	}
+	return d.updateSecret(ctx, name, stored, ring)
+}
+
+// SecretValue returns a secret's value, nil if it has none yet.
+func (d Deployment) SecretValue(ctx context.Context, name string) ([]byte, error) {
+	stored, err := d.Client.SecretsManager().GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{
+		SecretId: aws.String(name),
+	})
+	var notFound *types.ResourceNotFoundException
+	if errors.As(err, &notFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get the secret %s: %w", name, err)
+	}
+	return []byte(aws.ToString(stored.SecretString)), nil
+}
+
+// updateSecret writes a secret's value if it differs from the stored one.
+func (d Deployment) updateSecret(ctx context.Context, name string, stored, value []byte) error {
+	if string(stored) == string(value) {
+		return nil
+	}
 	_, err := d.Client.SecretsManager().PutSecretValue(ctx, &secretsmanager.PutSecretValueInput{
 		SecretId: aws.String(name), SecretString: aws.String(string(value)),
 	})
 	if err != nil {
-		return fmt.Errorf("put a secret: %w", err)
+		return fmt.Errorf("put the secret %s: %w", name, err)
 	}
 	return nil
 }
 
-// onboardMerchants makes the demo merchants.
-func (d Deployment) onboardMerchants(ctx context.Context, ring *keyring.Ring) ([]MerchantCredentials, error) {
+// onboardMerchants creates the demo merchants that are missing and sends the notifications of all to the inbox.
+func (d Deployment) onboardMerchants(ctx context.Context) ([]MerchantCredentials, error) {
+	text, err := d.SecretValue(ctx, d.WebhookSecret)
+	if err != nil {
+		return nil, err
+	}
+	ring, err := keyring.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if d.demo.Merchants == nil {
+		d.demo.Merchants = map[string]issuedCredentials{}
+	}
 	registry := merchantdynamo.NewRegistry(d.Client.DynamoDB(), d.MerchantTable)
 	var merchants []MerchantCredentials
 	for _, demo := range demoMerchants() {
-		profile, err := merchant.New(demo.name, rand.Reader, d.Now())
+		profile, err := d.ensureMerchant(ctx, registry, ring, demo)
 		if err != nil {
-			return nil, err
-		}
-		demo.grantPermissions(profile)
-		demo.setNotificationURL(profile, d.InboxURL)
-		stored, err := issueCredentials(profile, ring, d.Now())
-		if err != nil {
-			return nil, err
-		}
-		if err := registry.Create(ctx, profile); err != nil {
 			return nil, fmt.Errorf("onboard %s: %w", demo.name, err)
 		}
-		merchants = append(merchants, demo.runCredentials(profile, stored, ring))
+		merchants = append(merchants, demo.runCredentials(profile, d.demo.Merchants[demo.name], ring))
 	}
 	return merchants, nil
+}
+
+// ensureMerchant returns the merchant's profile and creates it if it is missing.
+func (d Deployment) ensureMerchant(
+	ctx context.Context, registry merchant.Registry, ring *keyring.Ring, demo demoMerchant,
+) (*merchant.Profile, error) {
+	profile, err := registry.Profile(ctx, d.demo.Merchants[demo.name].ID)
+	if err != nil {
+		return nil, err
+	}
+	if profile != nil {
+		changed := profile.Clone()
+		demo.setNotificationURL(changed, d.InboxURL)
+		if changed.NotifURL == profile.NotifURL {
+			return profile, nil
+		}
+		return changed, registry.Update(ctx, changed)
+	}
+	profile, err = merchant.New(demo.name, rand.Reader, d.Now())
+	if err != nil {
+		return nil, err
+	}
+	demo.grantPermissions(profile)
+	demo.setNotificationURL(profile, d.InboxURL)
+	issued, err := issueCredentials(profile, ring, d.Now())
+	if err != nil {
+		return nil, err
+	}
+	d.demo.Merchants[demo.name] = issued
+	if d.saveDemo != nil { // before the profile: a run that dies between the two creates the profile again
+		if err := d.saveDemo(d.demo); err != nil {
+			return nil, err
+		}
+	}
+	err = registry.Create(ctx, profile)
+	if errors.Is(err, merchant.ErrNameTaken) {
+		err = fmt.Errorf("its credentials are lost: %w", err)
+	}
+	return profile, err
 }

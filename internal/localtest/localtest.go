@@ -1,12 +1,11 @@
-// Package localtest gives tests a running gateway of their own: free ports, a folder that goes with the test, and the
-// programs built once for all tests of the checkout.
+// Package localtest starts a local run for a test, on free ports and with its own folder. The programs are built once
+// for all tests of the checkout.
 package localtest
 
 import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,40 +13,41 @@ import (
 
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/awscalls"
+	"mobilegateway/internal/repository"
 )
 
-// startTimeout bounds a start, the build of the programs included.
+// startTimeout bounds a start, including the build of the programs.
 const startTimeout = 5 * time.Minute
 
-// CallsDirVariable names, in the environment, a folder where every run leaves the record of its functions' AWS calls when it
-// ends, a file each. Where it is not set, none is left.
+// CallsDirVariable is the environment variable with a folder. At its end, every run copies the record of its functions'
+// AWS calls there, one file per run. If it is not set, no run does.
 const CallsDirVariable = "LOCAL_CALLS_DIR"
 
-// Options says what the run is to be. The zero value will do.
+// Options configures a run. The zero value is valid.
 type Options struct {
-	// Speed divides lifetimes and schedules, as SPEED does. 0 is 1.
+	// Speed divides lifetimes and schedules like SPEED. 0 is 1.
 	Speed int
 	// EnvOverrides overrides variables of the functions.
 	EnvOverrides map[string]string
-	// Dir keeps the data; "" is a folder that goes with the test. A second run may begin over the same folder once the
-	// first is closed.
+	// Dir is the folder of the data; "" is a temporary one. A second run may use the same folder after the first is
+	// closed.
 	Dir string
-	// Out gets one line a request; nil: nothing.
+	// Out receives one line per request; nil discards them.
 	Out io.Writer
 }
 
-// Gateway is a running gateway. Info tells addresses and credentials.
+// Gateway is a running gateway. Its Info has addresses and credentials.
 type Gateway struct {
 	*local.Gateway
 	// Dir is the folder with run.json and the data.
 	Dir string
 }
 
-// Start starts a gateway, and stops it when the test ends. The engine that AWS_ENDPOINT_URL_DYNAMODB names is used
-// where it is set. It fails the test where the gateway does not start.
+// Start starts a gateway and stops it when the test ends. It uses the database of AWS_ENDPOINT_URL_DYNAMODB if that is
+// set. If the gateway does not start, the test fails.
 func Start(t testing.TB, options Options) *Gateway {
 	t.Helper()
-	root, err := findRoot()
+	root, err := repository.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func Start(t testing.TB, options Options) *Gateway {
 	return &Gateway{Gateway: gateway, Dir: options.Dir}
 }
 
-// copyCallRecord copies a run's record to where CallsDirVariable says.
+// copyCallRecord copies a run's record to the folder of CallsDirVariable, if any.
 func copyCallRecord(recordPath string) error {
 	folder := os.Getenv(CallsDirVariable)
 	if folder == "" {
@@ -88,23 +88,4 @@ func copyCallRecord(recordPath string) error {
 	}
 	_, err = copied.Write(text)
 	return errors.Join(err, copied.Close())
-}
-
-// findRoot is the folder of go.mod, above the test's own.
-func findRoot() (string, error) {
-	folder, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		_, err := os.Stat(filepath.Join(folder, "go.mod"))
-		if err == nil {
-			return folder, nil
-		}
-		parent := filepath.Dir(folder)
-		if !errors.Is(err, fs.ErrNotExist) || parent == folder {
-			return "", errors.New("no go.mod above the test's folder")
-		}
-		folder = parent
-	}
 }

@@ -19,19 +19,20 @@ import (
 	"mobilegateway/internal/localtest"
 )
 
-// waitTimeout is how long a test waits for what comes by itself.
+// waitTimeout bounds the wait for asynchronous events.
 const waitTimeout = 20 * time.Second
 
-// send sends a request and gives status and body.
+// send sends a request and returns status and body of the response.
 func send(t *testing.T, method, address, body string, header http.Header) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header = header
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := client.Do(request)
+	if header != nil {
+		request.Header = header
+	}
+	response, err := http.DefaultTransport.RoundTrip(request) // follows no redirect
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func send(t *testing.T, method, address, body string, header http.Header) (int, 
 	return response.StatusCode, string(text)
 }
 
-// eventually asks until the answer is yes.
+// eventually polls a condition until it is true.
 func eventually(t *testing.T, description string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(waitTimeout); !condition(); time.Sleep(20 * time.Millisecond) {
@@ -53,7 +54,7 @@ func eventually(t *testing.T, description string, condition func() bool) {
 	}
 }
 
-// curlLines are the banner's lines.
+// curlLines returns the banner's curl lines.
 func curlLines(r *localtest.Gateway) []string {
 	var banner bytes.Buffer
 	r.WriteBanner(&banner)
@@ -73,12 +74,12 @@ func TestBannerCurlLines(t *testing.T) {
 	r := localtest.Start(t, localtest.Options{})
 	lines := curlLines(r)
 	if len(lines) != 3 {
-		t.Fatalf("%d lines", len(lines))
+		t.Fatalf("the banner has %d curl lines, want 3", len(lines))
 	}
 	for _, line := range lines {
 		output, err := exec.CommandContext(t.Context(), "sh", "-c", line).Output()
 		if err != nil || !bytes.HasPrefix(output, []byte("HTTP/1.1 201 ")) {
-			t.Errorf("%s\n%s\n%v", line, output, err)
+			t.Errorf("the line does not work as printed, want 201: %v\n%s\n%s", err, line, output)
 		}
 	}
 }
@@ -87,8 +88,9 @@ func TestPaymentToNotification(t *testing.T) {
 	r := localtest.Start(t, localtest.Options{})
 	info := r.Info()
 	order := info.Merchant + "_1001"
-	body := `{"currency":"XOF","order_id":"` + order + `","amount":"1000","return_url":"` + info.InboxURL + `/back","cancel_url":"` + info.InboxURL +
-		`/no","notif_url":"` + info.InboxURL + `/n","reference":"R","state":"a%26<b>"}`
+	body := `{"currency":"XOF","order_id":"` + order + `","amount":"1000","return_url":"` + info.InboxURL +
+		`/back","cancel_url":"` + info.InboxURL + `/no","notif_url":"` + info.InboxURL +
+		`/n","reference":"R","state":"a%26<b>"}`
 	status, text := send(t, "POST", info.BaseURL+"/mobilemoney/v1", body, payHeaders(info, "web"))
 	var decoded struct {
 		PaymentURL string `json:"payment_url"`
@@ -102,17 +104,20 @@ func TestPaymentToNotification(t *testing.T) {
 		t.Fatal(err)
 	}
 	form := url.Values{"msisdn": {test.MSISDN}, "pin": {test.PIN}, "action": {"confirm"}}
-	status, text = send(t, "POST", decoded.PaymentURL, form.Encode(), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	formType := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+	status, text = send(t, "POST", decoded.PaymentURL, form.Encode(), formType)
 	if status != 302 && status != 303 {
-		t.Fatalf("the page answered %d %s", status, text)
+		t.Fatalf("the page responded %d %s, want a redirect", status, text)
 	}
 	var got []struct{ Body string }
 	eventually(t, "a notification", func() bool {
 		_, text := send(t, "GET", info.InboxURL+"/messages?order_id="+order, "", nil)
 		return json.Unmarshal([]byte(text), &got) == nil && len(got) > 0
 	})
-	if !strings.Contains(got[0].Body, `"status":"successful"`) || !strings.Contains(got[0].Body, `"state":"a%26<b>"`) {
-		t.Errorf("notification %s", got[0].Body)
+	for _, want := range []string{`"status":"successful"`, `"state":"a%26<b>"`} {
+		if !strings.Contains(got[0].Body, want) {
+			t.Errorf("the notification is %s, want %s in it", got[0].Body, want)
+		}
 	}
 	if _, page := send(t, "GET", info.InboxURL+"/", "", nil); !strings.Contains(page, ">verified<") {
 		t.Errorf("the inbox does not verify the signature:\n%s", page)
@@ -132,42 +137,52 @@ func TestDataSurvivesRestartAndKill(t *testing.T) {
 	charge := func(r *localtest.Gateway, correlator string) string {
 		t.Helper()
 		info := r.Info()
-		body := `{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":{"amount":"500","currency":"XOF","description":"d"},` +
-			`"chargingMetaData":{"onBehalfOf":"` + info.OnBehalfOf + `","serviceId":"` + info.ServiceID + `"}},"transactionOperationStatus":"Charged","referenceCode":"` + correlator + `","clientCorrelator":"` + correlator + `"}}`
-		status, text := send(t, "POST", info.BaseURL+"/payment/v1/acr%3AOperatorAPIToken/transactions/amount", body, http.Header{
-			"Authorization": {"Bearer " + info.AccessToken}, "Content-Type": {"application/json"}, "Gw-Token": {info.GWToken}, "Gw-Alias": {info.GWAlias},
+		body := `{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{` +
+			`"chargingInformation":{"amount":"500","currency":"XOF","description":"d"},` +
+			`"chargingMetaData":{"onBehalfOf":"` + info.OnBehalfOf + `","serviceId":"` + info.ServiceID + `"}},` +
+			`"transactionOperationStatus":"Charged",` +
+			`"referenceCode":"` + correlator + `","clientCorrelator":"` + correlator + `"}}`
+		address := info.BaseURL + "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
+		status, text := send(t, "POST", address, body, http.Header{
+			"Authorization": {"Bearer " + info.AccessToken}, "Content-Type": {"application/json"},
+			"Gw-Token": {info.GWToken}, "Gw-Alias": {info.GWAlias},
 		})
 		if status != 201 {
-			t.Fatalf("%d %s", status, text)
+			t.Fatalf("the charge gets %d %s, want 201", status, text)
 		}
 		return text
 	}
 	firstResponse := charge(first, "c1")
 	pids := readRunJSON(t, dir).PIDs
-	if len(pids.Functions["charge"]) != 1 || (pids.DynamoDB != 0) != usesEmbeddedDynamoDB() || pids.Run != os.Getpid() {
-		t.Fatalf("pids %+v", pids)
+	if len(pids.Functions["charge"]) != 1 || pids.Run != os.Getpid() {
+		t.Fatalf("run.json has pids %+v, want one charge process and this one as run", pids)
+	}
+	if (pids.DynamoDB != 0) != usesEmbeddedDynamoDB() {
+		t.Errorf("run.json has the database's pid %d, want it only for the embedded one", pids.DynamoDB)
 	}
 	if err := syscall.Kill(pids.Functions["charge"][0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the dead process leaves run.json", func() bool { return len(readRunJSON(t, dir).PIDs.Functions["charge"]) == 0 })
+	eventually(t, "run.json without the dead process", func() bool {
+		return len(readRunJSON(t, dir).PIDs.Functions["charge"]) == 0
+	})
 	if retried := charge(first, "c1"); retried != firstResponse {
-		t.Errorf("a repeat after a kill:\n%s\n%s", retried, firstResponse)
+		t.Errorf("a repeat after a kill gets\n%s\nwant\n%s", retried, firstResponse)
 	}
 	first.Close()
 	if _, err := os.Stat(filepath.Join(dir, "run.json")); !os.IsNotExist(err) {
-		t.Errorf("run.json after the end: %v", err)
+		t.Errorf("run.json exists after the end: %v", err)
 	}
 	second := localtest.Start(t, localtest.Options{Dir: dir})
-	if second.Info().AccessToken != first.Info().AccessToken || second.Info().WebhookSecret != first.Info().WebhookSecret {
-		t.Error("credentials did not survive")
+	if second.Info().MerchantCredentials != first.Info().MerchantCredentials {
+		t.Error("the credentials did not survive a restart")
 	}
 	if retried := charge(second, "c1"); retried != firstResponse {
-		t.Errorf("a repeat after a restart:\n%s\n%s", retried, firstResponse)
+		t.Errorf("a repeat after a restart gets\n%s\nwant\n%s", retried, firstResponse)
 	}
 }
 
-// usesEmbeddedDynamoDB tells whether the run has an engine of its own.
+// usesEmbeddedDynamoDB reports whether the run starts its own database.
 func usesEmbeddedDynamoDB() bool { return os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") == "" }
 
 // readRunJSON reads run.json as a program of another language would.
@@ -183,7 +198,7 @@ func readRunJSON(t *testing.T, dir string) local.Info {
 		t.Fatal(err)
 	}
 	if stat, err := os.Stat(path); err != nil || stat.Mode().Perm() != 0o600 {
-		t.Errorf("mode of run.json: %v", stat.Mode())
+		t.Errorf("run.json has mode %v, %v, want 0600", stat.Mode(), err)
 	}
 	return info
 }
@@ -198,22 +213,26 @@ func TestRunJSONHasEveryField(t *testing.T) {
 	if err := json.Unmarshal(text, &fields); err != nil {
 		t.Fatal(err)
 	}
-	credentials := []string{
-		"access_token", "client_id", "client_secret", "merchant", "on_behalf_of", "service_id", "application_id", "contact_id", "gw_token", "gw_alias", "webhook_secret",
-	}
-	for _, name := range append(slices.Clone(credentials), "base_url", "inbox_url", "sandbox_url", "pids", "second_merchant", "limited_merchant") {
-		if fields[name] == nil || fields[name] == "" {
-			t.Errorf("no %s", name)
+	wantFields := func(object string, in any, names ...string) {
+		t.Helper()
+		fields, _ := in.(map[string]any)
+		for _, name := range names {
+			if fields[name] == nil || fields[name] == "" {
+				t.Errorf("%s has no %s", object, name)
+			}
 		}
 	}
-	second, _ := fields["second_merchant"].(map[string]any)
-	for _, name := range credentials {
-		if second[name] == nil || second[name] == "" {
-			t.Errorf("no %s of the second merchant", name)
+	wantFields("run.json", fields,
+		"base_url", "inbox_url", "sandbox_url", "pids", "second_merchant", "limited_merchant")
+	for merchant, in := range map[string]any{"DemoShop": fields, "OtherShop": fields["second_merchant"]} {
+		wantFields(merchant, in, "access_token", "client_id", "client_secret", "merchant", "on_behalf_of", "service_id",
+			"application_id", "contact_id", "gw_token", "gw_alias", "webhook_secret")
+		if in, _ := in.(map[string]any); in["merchant"] != merchant {
+			t.Errorf("the merchant %v is in the place of %s", in["merchant"], merchant)
 		}
 	}
-	if second["merchant"] != "OtherShop" || fields["merchant"] != "DemoShop" || !strings.HasPrefix(fields["webhook_secret"].(string), "whsec_") {
-		t.Errorf("%s", text)
+	if secret, _ := fields["webhook_secret"].(string); !strings.HasPrefix(secret, "whsec_") {
+		t.Errorf("the webhook secret is %q, want the prefix whsec_", secret)
 	}
 }
 
@@ -227,10 +246,10 @@ func TestSecondMerchantCountryRefused(t *testing.T) {
 		}
 		header := payHeaders(local.Info{MerchantCredentials: credentials}, "ussd")
 		header.Set("Country-Code", "tn")
-		body := `{"currency":"TND","order_id":"` + merchant + `_7","amount":"1.500","return_url":"` + info.InboxURL + `/","cancel_url":"` + info.InboxURL +
-			`/","reference":"R","state":"s","user_msisdn":"21620123456"}`
+		body := `{"currency":"TND","order_id":"` + merchant + `_7","amount":"1.500","return_url":"` + info.InboxURL +
+			`/","cancel_url":"` + info.InboxURL + `/","reference":"R","state":"s","user_msisdn":"21620123456"}`
 		if status, text := send(t, "POST", info.BaseURL+"/mobilemoney/v1", body, header); status != want {
-			t.Errorf("%s: %d %s", merchant, status, text)
+			t.Errorf("a payment in Tunisia of %s gets %d %s, want %d", merchant, status, text, want)
 		}
 	}
 }
@@ -239,7 +258,8 @@ func TestTokenEndpoint(t *testing.T) {
 	r := localtest.Start(t, localtest.Options{Speed: 60})
 	info := r.Info()
 	for _, path := range []string{"/token", "/token/"} {
-		request, err := http.NewRequestWithContext(t.Context(), "POST", info.BaseURL+path, strings.NewReader("grant_type=client_credentials"))
+		form := strings.NewReader("grant_type=client_credentials")
+		request, err := http.NewRequestWithContext(t.Context(), "POST", info.BaseURL+path, form)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,11 +276,13 @@ func TestTokenEndpoint(t *testing.T) {
 		err = json.NewDecoder(response.Body).Decode(&decoded)
 		_ = response.Body.Close()
 		if err != nil || response.StatusCode != 200 || decoded.ExpiresIn != 60 {
-			t.Errorf("%s: %d %+v %v: at SPEED=60 a token lives 60 s", path, response.StatusCode, decoded.ExpiresIn, err)
+			t.Errorf("%s responds %d with expires_in %d, %v; want 200 and, at SPEED=60, 60 s",
+				path, response.StatusCode, decoded.ExpiresIn, err)
 		}
 		info.AccessToken = decoded.AccessToken
-		if status, text := send(t, "GET", info.BaseURL+"/mobilemoney/v1/getStatus/DemoShop_1", "", payHeaders(info, "web")); status != 404 {
-			t.Errorf("an unknown order with the token: %d %s", status, text)
+		status, text := send(t, "GET", info.BaseURL+"/mobilemoney/v1/getStatus/DemoShop_1", "", payHeaders(info, "web"))
+		if status != 404 {
+			t.Errorf("a lookup of an unknown order with the token gets %d %s, want 404", status, text)
 		}
 	}
 }
@@ -276,7 +298,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	}
 	for _, pid := range all {
 		if err := syscall.Kill(pid, 0); err == nil {
-			t.Errorf("process %d of %+v is still there", pid, pids)
+			t.Errorf("process %d of %+v runs after Close", pid, pids)
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// maxInitError bounds the error document of a failed start, in bytes.
+// maxInitError bounds the error document of a failed start.
 const maxInitError = 64 << 10
 
-// routes is the Lambda Runtime API, version 2018-06-01.
+// routes returns the Lambda Runtime API, version 2018-06-01.
 func (p *process) routes() http.Handler {
 	mux := http.NewServeMux()
 	const base = "/2018-06-01/runtime/"
@@ -23,7 +23,7 @@ func (p *process) routes() http.Handler {
 	return mux
 }
 
-// nextInvocation waits for an event; the request lasts as long as there is none.
+// nextInvocation waits until there is an event and sends it.
 func (p *process) nextInvocation(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	if p.firstPoll.IsZero() {
@@ -41,26 +41,28 @@ func (p *process) nextInvocation(w http.ResponseWriter, r *http.Request) {
 		header.Set("Lambda-Runtime-Invoked-Function-Arn", d.event.ARN)
 		header.Set("Lambda-Runtime-Trace-Id", d.event.Trace)
 		header.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(time.Now().Add(d.timeout).UnixMilli(), 10))
-		_, _ = w.Write(d.event.Payload) // a process that is gone shows by its exit
+		_, _ = w.Write(d.event.Payload) // a process that has ended is found by its exit
 	case <-r.Context().Done():
 	}
 }
 
-// invocationResponse takes the answer to the event in hand.
+// invocationResponse receives the response to the current event.
 func (p *process) invocationResponse(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxResponse))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		p.completeInvocation(w, r, errorResult("Function.ResponseSizeTooLarge", r.PathValue("id"), "Response payload size exceeded maximum allowed payload size"), http.StatusRequestEntityTooLarge)
+		result := errorResult("Function.ResponseSizeTooLarge", r.PathValue("id"),
+			"Response payload size exceeded maximum allowed payload size")
+		p.completeInvocation(w, r, result, http.StatusRequestEntityTooLarge)
 		return
 	}
 	if err != nil {
-		return // cut by the process; its exit or its timeout ends the invocation
+		return // incomplete: the exit of the process or its timeout ends the invocation
 	}
 	p.completeInvocation(w, r, Result{Payload: body}, http.StatusAccepted)
 }
 
-// invocationError takes the error document for the event in hand.
+// invocationError receives the error document for the current event.
 func (p *process) invocationError(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxResponse))
 	if err != nil {
@@ -69,7 +71,7 @@ func (p *process) invocationError(w http.ResponseWriter, r *http.Request) {
 	p.completeInvocation(w, r, Result{Payload: body, FunctionError: true}, http.StatusAccepted)
 }
 
-// completeInvocation ends the event in hand, if the path names it.
+// completeInvocation ends the current event if the path has its id.
 func (p *process) completeInvocation(w http.ResponseWriter, r *http.Request, result Result, status int) {
 	p.mu.Lock()
 	d := p.current
@@ -79,14 +81,16 @@ func (p *process) completeInvocation(w http.ResponseWriter, r *http.Request, res
 	}
 	p.mu.Unlock()
 	if !known {
-		writeJSON(w, http.StatusBadRequest, map[string]string{"errorType": "InvalidRequestID", "errorMessage": "Invalid request ID"})
+		writeJSON(w, http.StatusBadRequest, map[string]string{
+			"errorType": "InvalidRequestID", "errorMessage": "Invalid request ID",
+		})
 		return
 	}
 	writeJSON(w, status, map[string]string{"status": "OK"})
 	d.result <- result
 }
 
-// receiveInitError keeps why a start failed; the process ends by itself after it.
+// receiveInitError stores the error of a failed start. The process then ends by itself.
 func (p *process) receiveInitError(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxInitError))
 	if err != nil {
@@ -98,7 +102,7 @@ func (p *process) receiveInitError(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusAccepted, map[string]string{"status": "OK"})
 }
 
-// writeJSON writes a small JSON document.
+// writeJSON sends a small JSON document.
 func writeJSON(w http.ResponseWriter, status int, document map[string]string) {
 	body, _ := json.Marshal(document) // strings always marshal
 	w.Header().Set("Content-Type", "application/json")

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// bootstrap is the program that the tests run as a function: a bare client of the Runtime API.
+// bootstrap is the program of the tests' functions: a minimal client of the Runtime API.
 func bootstrap(mode string) int {
 	base := "http://" + os.Getenv("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01/runtime/"
 	switch mode {
@@ -37,15 +37,15 @@ func bootstrap(mode string) int {
 		_ = response.Body.Close()
 		id := response.Header.Get("Lambda-Runtime-Aws-Request-Id")
 		if string(payload) == `"error"` {
-			postJSON(base+"invocation/"+id+"/error", `{"errorType":"Test.Error","errorMessage":"as asked"}`)
+			postJSON(base+"invocation/"+id+"/error", `{"errorType":"Test.Error","errorMessage":"requested"}`)
 			continue
 		}
-		postJSON(base+"invocation/unknown/response", `"an answer to no event changes nothing"`)
+		postJSON(base+"invocation/unknown/response", `"a response to an unknown event"`)
 		postJSON(base+"invocation/"+id+"/response", handleEvent(string(payload), response.Header))
 	}
 }
 
-// handleEvent does what the event asks for and gives the answer.
+// handleEvent does what the event requests and returns the response.
 func handleEvent(payload string, header http.Header) string {
 	switch payload {
 	case `"die"`:
@@ -65,13 +65,13 @@ func handleEvent(payload string, header http.Header) string {
 		_, _ = os.Stdout.WriteString("to stdout, ")
 		_, _ = os.Stdout.WriteString("in two writes\n")
 		_, _ = os.Stderr.WriteString("to stderr\nwithout a newline")
-	case `"told"`:
+	case `"echo"`:
 		return echoHeaders(header)
 	}
 	return strconv.Itoa(os.Getpid())
 }
 
-// echoHeaders repeats what the process was told.
+// echoHeaders returns the headers and variables that the process got.
 func echoHeaders(header http.Header) string {
 	deadline, _ := strconv.ParseInt(header.Get("Lambda-Runtime-Deadline-Ms"), 10, 64)
 	body, _ := json.Marshal(map[string]any{

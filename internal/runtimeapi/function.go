@@ -1,32 +1,34 @@
-// Package runtimeapi runs deployed bootstrap programs as AWS Lambda does: it serves the Lambda Runtime API to each of a
-// function's processes and hands them one event at a time.
+// Package runtimeapi runs deployed bootstrap programs as AWS Lambda does. It serves the Lambda Runtime API to each
+// process of a function and sends it one event at a time.
 //
-// A Function starts processes when events need them, at most Spec.MaxProcesses, and keeps them for later events; further
-// events wait in their order of arrival. A process that exceeds the timeout, or dies, is replaced when the next event
-// needs it. Nothing is frozen between events, and there are no extensions, layers or response streaming.
+// A Function starts processes when events need them, at most Spec.MaxProcesses, and reuses them for later events.
+// Further events wait in order of arrival. The next event replaces a process that exceeded the timeout or died.
+// Processes are not frozen between events, and there are no extensions, layers or response streaming.
 //
-// The invariant: an event that a process has taken is never handed out a second time.
+// The invariant: an event that a process has received is never sent again.
 package runtimeapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Limits and defaults, as the Lambda service has them unless the comment says otherwise.
+// Limits and defaults. They are Lambda's own unless a comment names ours.
 const (
-	// DefaultMaxProcesses is how many events a function works on at once where Spec says nothing; ours, for one machine.
+	// DefaultMaxProcesses is how many events a function handles at once by default; it is ours, for one machine.
 	DefaultMaxProcesses = 10
-	// DefaultTimeout is an invocation's time limit where Spec says nothing.
+	// DefaultTimeout is the default time limit of an invocation.
 	DefaultTimeout = 3 * time.Second
-	// InitTimeout is how long a process may take from its start to its first request for an event.
+	// InitTimeout bounds the time from the start of a process to its first request for an event.
 	InitTimeout = 10 * time.Second
-	// MaxResponse is the largest answer of a function, in bytes.
+	// MaxResponse is the maximum size of a function's response.
 	MaxResponse = 6 << 20
-	// DefaultMemory is the memory size told to a function where Spec says nothing, in MB. It is told, not enforced.
+	// DefaultMemory is the default memory size in MB. It is not enforced.
 	DefaultMemory = 128
 )
 
@@ -35,51 +37,51 @@ var ErrClosed = errors.New("runtimeapi: the function is closed")
 
 // Spec describes a function. Name and Bootstrap are required.
 type Spec struct {
-	// Name is the function's name, as AWS_LAMBDA_FUNCTION_NAME gives it to the program.
+	// Name is the function's name, in AWS_LAMBDA_FUNCTION_NAME.
 	Name string
 	// Bootstrap is the program's path.
 	Bootstrap string
-	// Env is the program's whole environment beside what the runtime itself sets; nothing is inherited.
+	// Env is the program's environment; the runtime adds its own variables. Nothing is inherited.
 	Env map[string]string
-	// Timeout is an invocation's time limit; the process is killed past it. 0: DefaultTimeout.
+	// Timeout is an invocation's time limit. A process that exceeds it is killed. 0: DefaultTimeout.
 	Timeout time.Duration
 	// InitTimeout is the limit of a process's start. 0: the constant of that name.
 	InitTimeout time.Duration
 	// Memory is the function's memory size in MB. 0: DefaultMemory.
 	Memory int
-	// MaxProcesses is how many events are worked on at once. 0: DefaultMaxProcesses.
+	// MaxProcesses is how many events are handled at once. 0: DefaultMaxProcesses.
 	MaxProcesses int
-	// Log receives what the processes write to stdout and stderr, one Write a line, never two at once. nil: discarded.
+	// Log receives stdout and stderr of the processes, one line per Write and one Write at a time. nil discards them.
 	Log io.Writer
-	// OnProcessChange is called after a process started or ended. It must not call back into the Function's Close. nil: nobody.
+	// OnProcessChange is called after a process started or ended, unless nil. It must not call the Function's Close.
 	OnProcessChange func()
 }
 
 // Event is one invocation.
 type Event struct {
-	// ID is the request id; "" makes one.
+	// ID is the request id; "" generates one.
 	ID string
-	// Trace is the X-Ray trace header; "" makes one that is not sampled.
+	// Trace is the X-Ray trace header; "" generates one that is not sampled.
 	Trace string
-	// ARN is the invoked function's ARN; "" makes one of the function's name.
+	// ARN is the invoked function's ARN; "" generates one from the function's name.
 	ARN string
 	// Payload is the event itself, JSON.
 	Payload []byte
 }
 
-// Result is what became of an invocation that reached the function or failed in its start.
+// Result is the result of an invocation that reached the function or failed at its start.
 type Result struct {
-	// Payload is the function's answer, or with FunctionError the error document.
+	// Payload is the function's response, or the error document if FunctionError is set.
 	Payload []byte
-	// FunctionError is true where the function reported an error, died, timed out or did not start.
+	// FunctionError is true if the function reported an error, died, timed out or did not start.
 	FunctionError bool
 	// ColdStart is the time from the process's start to its first request for an event; 0 on a warm process.
 	ColdStart time.Duration
-	// Duration is the time from handing out the event to the answer; 0 where no process took it.
+	// Duration is the time from sending the event to the response; 0 if no process received it.
 	Duration time.Duration
 }
 
-// Function runs one bootstrap program. All its methods may be called at once from many goroutines.
+// Function runs one bootstrap program. It is safe for concurrent use.
 type Function struct {
 	spec        Spec
 	log         *lockedWriter
@@ -92,20 +94,12 @@ type Function struct {
 	processes []*process // in order of start
 }
 
-// NewFunction makes a Function. It starts no process; the first event does.
+// NewFunction returns a Function. The first event starts its first process.
 func NewFunction(spec Spec) *Function {
-	if spec.Timeout == 0 {
-		spec.Timeout = DefaultTimeout
-	}
-	if spec.InitTimeout == 0 {
-		spec.InitTimeout = InitTimeout
-	}
-	if spec.Memory == 0 {
-		spec.Memory = DefaultMemory
-	}
-	if spec.MaxProcesses == 0 {
-		spec.MaxProcesses = DefaultMaxProcesses
-	}
+	spec.Timeout = cmp.Or(spec.Timeout, DefaultTimeout)
+	spec.InitTimeout = cmp.Or(spec.InitTimeout, InitTimeout)
+	spec.Memory = cmp.Or(spec.Memory, DefaultMemory)
+	spec.MaxProcesses = cmp.Or(spec.MaxProcesses, DefaultMaxProcesses)
 	if spec.Log == nil {
 		spec.Log = io.Discard
 	}
@@ -119,15 +113,15 @@ func NewFunction(spec Spec) *Function {
 	}
 }
 
-// Invoke hands an event to the function and waits for its answer. functionError tells that the answer is an error
-// document of the function or of its runtime. err is ErrClosed, or ctx's error: then an event that a process has taken
-// is still worked on to its end, as a caller that hangs up does not stop a Lambda function.
+// Invoke sends an event to the function and waits for its response. If functionError is true, the response is an error
+// document of the function or of its runtime. err is ErrClosed or ctx's error. After ctx's error, a process still
+// handles the event to its end: a caller that disconnects does not stop a Lambda function.
 func (f *Function) Invoke(ctx context.Context, payload []byte) (result []byte, functionError bool, err error) {
 	r, err := f.InvokeEvent(ctx, Event{Payload: payload})
 	return r.Payload, r.FunctionError, err
 }
 
-// InvokeEvent is Invoke with the event's ids given and the result's times told.
+// InvokeEvent is Invoke for an event with its own ids; the Result has the times too.
 func (f *Function) InvokeEvent(ctx context.Context, event Event) (Result, error) {
 	event = event.withDefaults(f.spec.Name)
 	select {
@@ -153,7 +147,7 @@ func (f *Function) InvokeEvent(ctx context.Context, event Event) (Result, error)
 	}
 }
 
-// PIDs lists the ids of the living processes in order of their start.
+// PIDs lists the ids of the running processes in order of their start.
 func (f *Function) PIDs() []int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -164,11 +158,11 @@ func (f *Function) PIDs() []int {
 	return pids
 }
 
-// Close ends all processes at once and waits until they are gone. Invocations under way end with a function error.
+// Close kills all processes and waits for their end. Open invocations end with a function error.
 func (f *Function) Close() {
 	f.mu.Lock()
 	f.closed = true
-	processes := append([]*process(nil), f.processes...)
+	processes := slices.Clone(f.processes)
 	f.mu.Unlock()
 	for _, p := range processes {
 		p.kill()
@@ -179,7 +173,7 @@ func (f *Function) Close() {
 	}
 }
 
-// beginInvocation counts an invocation in, unless the function is closed.
+// beginInvocation counts an invocation, unless the function is closed.
 func (f *Function) beginInvocation() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -190,8 +184,8 @@ func (f *Function) beginInvocation() bool {
 	return true
 }
 
-// runInvocation works on one event with a process of its own. A warm process that died before it took the event is passed over;
-// a new one that does not come to take it is the function's fault.
+// runInvocation handles one event with one process. It replaces a warm process that died before it received the event.
+// A new process that does not request the event is an error of the function.
 func (f *Function) runInvocation(event Event) Result {
 	for {
 		p, coldStarted, err := f.acquireProcess()
@@ -215,7 +209,7 @@ func (f *Function) isClosed() bool {
 	return f.closed
 }
 
-// acquireProcess gives the most recently used idle process, or starts one.
+// acquireProcess returns the most recently used idle process, or starts one.
 func (f *Function) acquireProcess() (p *process, coldStarted bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -236,7 +230,7 @@ func (f *Function) acquireProcess() (p *process, coldStarted bool, err error) {
 	return p, true, nil
 }
 
-// releaseProcess makes a living process idle; a dying one is waited for, so that there are never more than MaxProcesses.
+// releaseProcess makes a process idle. It waits for the end of a dying one, so that there are at most MaxProcesses.
 func (f *Function) releaseProcess(p *process) {
 	if p.isStopping() {
 		<-p.exited
@@ -251,23 +245,13 @@ func (f *Function) releaseProcess(p *process) {
 	}
 }
 
-// watchExit takes a process off the lists when it is gone.
+// watchExit removes a process from the lists after its end.
 func (f *Function) watchExit(p *process) {
 	f.spec.OnProcessChange()
 	<-p.exited
 	f.mu.Lock()
-	f.idle = removeProcess(f.idle, p)
-	f.processes = removeProcess(f.processes, p)
+	isThis := func(other *process) bool { return other == p }
+	f.idle, f.processes = slices.DeleteFunc(f.idle, isThis), slices.DeleteFunc(f.processes, isThis)
 	f.mu.Unlock()
 	f.spec.OnProcessChange()
-}
-
-func removeProcess(list []*process, p *process) []*process {
-	remaining := list[:0:0]
-	for _, other := range list {
-		if other != p {
-			remaining = append(remaining, other)
-		}
-	}
-	return remaining
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/internal/runtimeapi"
 )
 
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newFunction makes a function over this test program in a mode of bootstrap_test.go.
+// newFunction returns a function that runs this test program in a mode of bootstrap_test.go.
 func newFunction(t *testing.T, mode string, change func(*runtimeapi.Spec)) *runtimeapi.Function {
 	t.Helper()
 	program, err := os.Executable()
@@ -54,7 +56,7 @@ func invoke(t *testing.T, f *runtimeapi.Function, payload string) (string, bool)
 	return string(result), functionError
 }
 
-// parseErrorDocument reads Lambda's error document.
+// parseErrorDocument decodes Lambda's error document.
 func parseErrorDocument(t *testing.T, text string) (kind, message string) {
 	t.Helper()
 	var d struct{ ErrorType, ErrorMessage string }
@@ -81,7 +83,7 @@ func TestProcessIsReused(t *testing.T) {
 		}
 	}
 	if pids := f.PIDs(); len(pids) != 1 || fmt.Sprint(pids[0]) != first {
-		t.Errorf("PIDs %v, want [%s]", pids, first)
+		t.Errorf("the PIDs are %v, want [%s]", pids, first)
 	}
 }
 
@@ -103,36 +105,39 @@ func TestMaxProcesses(t *testing.T) {
 	}
 	wait.Wait()
 	if len(seen) != 3 || len(f.PIDs()) != 3 {
-		t.Errorf("12 events at once went to processes %v, living %v; want 3", seen, f.PIDs())
+		t.Errorf("12 events at once went to the processes %v, running are %v; want 3", seen, f.PIDs())
 	}
 }
 
 func TestProcessEnvironmentAndHeaders(t *testing.T) {
 	f := newFunction(t, "serve", nil)
 	before := time.Now()
-	r, err := f.InvokeEvent(t.Context(), runtimeapi.Event{ID: "id-1", Trace: "Root=1-2-3", ARN: "arn:x", Payload: []byte(`"told"`)})
+	event := runtimeapi.Event{ID: "id-1", Trace: "Root=1-2-3", ARN: "arn:x", Payload: []byte(`"echo"`)}
+	r, err := f.InvokeEvent(t.Context(), event)
 	if err != nil || r.FunctionError {
 		t.Fatalf("%s %v", r.Payload, err)
 	}
-	var echoed struct {
+	type echo struct {
 		ID, Trace, ARN, Name, Memory, Greeting, Execution, Home string
 		DeadlineMS                                              int64
 	}
-	if err := json.Unmarshal(r.Payload, &echoed); err != nil {
+	var got echo
+	if err := json.Unmarshal(r.Payload, &got); err != nil {
 		t.Fatal(err)
 	}
-	if echoed.ID != "id-1" || echoed.Trace != "Root=1-2-3" || echoed.ARN != "arn:x" || echoed.Name != "test" || echoed.Memory != "128" {
-		t.Errorf("told %+v", echoed)
+	want := echo{ // Execution and Home are not the function's own variables
+		ID: "id-1", Trace: "Root=1-2-3", ARN: "arn:x", Name: "test", Memory: "128", Greeting: "hello",
+		DeadlineMS: got.DeadlineMS,
 	}
-	if echoed.Greeting != "hello" || echoed.Execution != "" || echoed.Home != "" {
-		t.Errorf("environment not the function's own: %+v", echoed)
+	if difference := cmp.Diff(want, got); difference != "" {
+		t.Errorf("headers and environment differ (-want +got):\n%s", difference)
 	}
-	deadline := time.UnixMilli(echoed.DeadlineMS)
+	deadline := time.UnixMilli(got.DeadlineMS)
 	if deadline.Before(before.Add(19*time.Second)) || deadline.After(time.Now().Add(20*time.Second)) {
-		t.Errorf("deadline %s after the start, want 20 s", deadline.Sub(before))
+		t.Errorf("the deadline is %s after the start, want 20 s", deadline.Sub(before))
 	}
 	if r.ColdStart <= 0 || r.Duration <= 0 {
-		t.Errorf("times of a first event: %s, %s", r.ColdStart, r.Duration)
+		t.Errorf("a first event has cold start %s and duration %s, want both positive", r.ColdStart, r.Duration)
 	}
 }
 
@@ -140,30 +145,30 @@ func TestDefaultIDs(t *testing.T) {
 	f := newFunction(t, "serve", nil)
 	var ids []string
 	for range 2 {
-		result, _ := invoke(t, f, `"told"`)
+		result, _ := invoke(t, f, `"echo"`)
 		var echoed struct{ ID, Trace string }
 		if err := json.Unmarshal([]byte(result), &echoed); err != nil {
 			t.Fatal(err)
 		}
 		if len(echoed.ID) != 36 || !strings.HasPrefix(echoed.Trace, "Root=1-") {
-			t.Errorf("told %+v", echoed)
+			t.Errorf("the generated id is %q and the trace %q", echoed.ID, echoed.Trace)
 		}
 		ids = append(ids, echoed.ID)
 	}
 	if ids[0] == ids[1] {
-		t.Error("two events have one id")
+		t.Error("two events have the same id")
 	}
 }
 
 func TestFunctionErrors(t *testing.T) {
 	cases := map[string]struct{ mode, payload, kind, message string }{
-		"it reports an error":          {"serve", `"error"`, "Test.Error", "as asked"},
-		"it dies with the event":       {"serve", `"die"`, "Runtime.ExitError", "exit status 7"},
-		"it exceeds its time":          {"serve", `"hang"`, "Sandbox.Timedout", "timed out after 0.50 seconds"},
-		"its start ends at once":       {"exit", `{}`, "Runtime.ExitError", "exit status 3"},
-		"its start reports an error":   {"initerror", `{}`, "Init.Error", "no settings"},
-		"its start takes too long":     {"sleep", `{}`, "Sandbox.Timedout", "no request for an event"},
-		"its answer is over the limit": {"serve", `"huge"`, "Function.ResponseSizeTooLarge", "exceeded"},
+		"it reports an error":        {"serve", `"error"`, "Test.Error", "requested"},
+		"it dies with the event":     {"serve", `"die"`, "Runtime.ExitError", "exit status 7"},
+		"it exceeds its time":        {"serve", `"hang"`, "Sandbox.Timedout", "timed out after 0.50 seconds"},
+		"its start ends at once":     {"exit", `{}`, "Runtime.ExitError", "exit status 3"},
+		"its start reports an error": {"initerror", `{}`, "Init.Error", "no settings"},
+		"its start takes too long":   {"sleep", `{}`, "Sandbox.Timedout", "no request for an event"},
+		"its response is too large":  {"serve", `"huge"`, "Function.ResponseSizeTooLarge", "exceeded"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -178,8 +183,11 @@ func TestFunctionErrors(t *testing.T) {
 			})
 			result, functionError := invoke(t, f, c.payload)
 			kind, message := parseErrorDocument(t, result)
-			if !functionError || kind != c.kind || !strings.Contains(message, c.message) {
-				t.Errorf("function error %v, %s: %s", functionError, kind, message)
+			if !functionError {
+				t.Error("the result is not a function error")
+			}
+			if kind != c.kind || !strings.Contains(message, c.message) {
+				t.Errorf("the error is %s: %s, want %s: %s", kind, message, c.kind, c.message)
 			}
 		})
 	}
@@ -188,31 +196,33 @@ func TestFunctionErrors(t *testing.T) {
 func TestDeadProcessIsReplaced(t *testing.T) {
 	for _, payload := range []string{`"die"`, `"hang"`} {
 		t.Run(payload, func(t *testing.T) {
-			f := newFunction(t, "serve", func(s *runtimeapi.Spec) { s.Timeout, s.MaxProcesses = 500*time.Millisecond, 1 })
+			f := newFunction(t, "serve", func(s *runtimeapi.Spec) {
+				s.Timeout, s.MaxProcesses = 500*time.Millisecond, 1
+			})
 			first, _ := invoke(t, f, `"pid"`)
 			if _, functionError := invoke(t, f, payload); !functionError {
 				t.Fatal("no function error")
 			}
 			second, functionError := invoke(t, f, `"pid"`)
 			if functionError || second == first {
-				t.Errorf("after %s the event went to %s, before to %s", payload, second, first)
+				t.Errorf("after %s the event went to process %s, want another than %s", payload, second, first)
 			}
 			if n := len(f.PIDs()); n != 1 {
-				t.Errorf("%d processes live, want 1", n)
+				t.Errorf("%d processes run, want 1", n)
 			}
 		})
 	}
 }
 
 func TestDeadIdleProcessIsSkipped(t *testing.T) {
-	gone := make(chan struct{}, 8)
-	f := newFunction(t, "serve", func(s *runtimeapi.Spec) { s.OnProcessChange = func() { gone <- struct{}{} } })
+	changes := make(chan struct{}, 8)
+	f := newFunction(t, "serve", func(s *runtimeapi.Spec) { s.OnProcessChange = func() { changes <- struct{}{} } })
 	invoke(t, f, `"pid"`)
-	<-gone // its start
+	<-changes // its start
 	if err := syscall.Kill(f.PIDs()[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	<-gone // its end
+	<-changes // its end
 	if _, functionError := invoke(t, f, `"pid"`); functionError {
 		t.Error("function error after an idle process was killed")
 	}
@@ -224,10 +234,10 @@ func TestCallerDisconnectDoesNotStopFunction(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := f.Invoke(ctx, []byte(`"slow"`)); !errors.Is(err, context.Canceled) {
-		t.Fatalf("err %v, want context.Canceled", err)
+		t.Fatalf("the error is %v, want context.Canceled", err)
 	}
 	if after, _ := invoke(t, f, `"pid"`); after != first {
-		t.Errorf("process %s, want the same %s", after, first)
+		t.Errorf("the next event went to process %s, want %s again", after, first)
 	}
 }
 
@@ -238,17 +248,17 @@ func TestOutputByLine(t *testing.T) {
 	f.Close()
 	for _, want := range []string{"to stdout, in two writes\n", "to stderr\n", "without a newline\n"} {
 		if !slices.Contains(log.lines, want) {
-			t.Errorf("no line %q in %q", want, log.lines)
+			t.Errorf("the log has no line %q: %q", want, log.lines)
 		}
 	}
 }
 
-// writeRecorder keeps each Write.
+// writeRecorder stores each Write.
 type writeRecorder struct{ lines []string }
 
 func (r *writeRecorder) Write(line []byte) (int, error) {
 	if bytes.Count(line, []byte("\n")) != 1 {
-		return 0, errors.New("not one line")
+		return 0, errors.New("a Write must be one line")
 	}
 	r.lines = append(r.lines, string(line))
 	return len(line), nil
@@ -256,7 +266,7 @@ func (r *writeRecorder) Write(line []byte) (int, error) {
 
 func TestCloseStopsAllProcesses(t *testing.T) {
 	f := newFunction(t, "serve", nil)
-	child, _ := invoke(t, f, `"child"`) // a process that it started itself
+	child, _ := invoke(t, f, `"child"`) // a child process of the function
 	working := make(chan bool, 1)
 	go func() {
 		_, functionError, err := f.Invoke(context.Background(), []byte(`"hang"`))
@@ -264,26 +274,26 @@ func TestCloseStopsAllProcesses(t *testing.T) {
 	}()
 	f.Close()
 	if !<-working {
-		t.Error("an event in hand ended well")
+		t.Error("Close did not fail the current event")
 	}
 	for deadline := time.Now().Add(5 * time.Second); isAlive(child); runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatal("a process that the function started is still there")
+			t.Fatal("a child process of the function still runs after Close")
 		}
 	}
 	if _, _, err := f.Invoke(t.Context(), nil); !errors.Is(err, runtimeapi.ErrClosed) {
-		t.Errorf("err %v, want ErrClosed", err)
+		t.Errorf("the error after Close is %v, want ErrClosed", err)
 	}
 }
 
 func TestMissingBootstrap(t *testing.T) {
 	f := newFunction(t, "serve", func(s *runtimeapi.Spec) { s.Bootstrap = "/nowhere/bootstrap" })
 	if result, functionError := invoke(t, f, `{}`); !functionError || !strings.Contains(result, "/nowhere/bootstrap") {
-		t.Errorf("got %s", result)
+		t.Errorf("the result is %s, want a function error that names the program", result)
 	}
 }
 
-// isAlive tells whether a process runs; a dead one may stay listed until its parent has asked for its status.
+// isAlive reports whether a process runs. A zombie does not.
 func isAlive(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")

@@ -2,16 +2,16 @@ package runtimeapi
 
 import "bytes"
 
-// maxLine is the longest line passed on whole, in bytes; Lambda cuts at the same 256 KiB.
+// maxLine is the maximum length of a line; longer ones are split, as by Lambda.
 const maxLine = 256 << 10
 
-// lineWriter passes on what a process writes line by line, each with its newline in one Write.
+// lineWriter passes the output of a process on, one line with its newline per Write.
 type lineWriter struct {
 	out     *lockedWriter
 	pending []byte
 }
 
-// Write keeps an unfinished line until its rest comes.
+// Write implements io.Writer. It keeps an incomplete line for the next Write.
 func (w *lineWriter) Write(data []byte) (int, error) {
 	w.pending = append(w.pending, data...)
 	for {
@@ -19,7 +19,7 @@ func (w *lineWriter) Write(data []byte) (int, error) {
 		if end < 0 {
 			break
 		}
-		_, _ = w.out.Write(w.pending[:end+1]) // a log that cannot be written must not stop the function
+		_, _ = w.out.Write(w.pending[:end+1]) // a failing log must not stop the function
 		w.pending = w.pending[end+1:]
 	}
 	if len(w.pending) > maxLine {
@@ -28,7 +28,7 @@ func (w *lineWriter) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// flush passes on a line that has no newline.
+// flush passes an incomplete line on.
 func (w *lineWriter) flush() {
 	if len(w.pending) == 0 {
 		return

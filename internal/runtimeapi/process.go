@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// process is one running bootstrap with a Runtime API of its own, so that the address tells who asks.
+// process is one running bootstrap with its own Runtime API, whose address identifies it.
 type process struct {
 	command *exec.Cmd
 	server  *http.Server
 	started time.Time
 	pending chan *invocation
-	exited  chan struct{} // closed once the process is gone and its output is written
+	exited  chan struct{} // closed once the process has ended and its output is written
 
 	mu         sync.Mutex
-	firstPoll  time.Time   // when it first asked for an event
-	current    *invocation // the event it works on
-	initError  []byte      // the error document of its start
+	firstPoll  time.Time   // when it first requested an event
+	current    *invocation // the event that it handles
+	initError  []byte      // the error document of its failed start
 	killed     bool
 	exitReason string
 }
@@ -33,10 +33,10 @@ type process struct {
 type invocation struct {
 	event   Event
 	timeout time.Duration
-	result  chan Result // buffered: one answer
+	result  chan Result // buffered: one result
 }
 
-// startProcess starts a bootstrap and the Runtime API it talks to.
+// startProcess starts a bootstrap and its Runtime API.
 func startProcess(spec Spec, log *lockedWriter) (*process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,7 +48,7 @@ func startProcess(spec Spec, log *lockedWriter) (*process, error) {
 	p.command.Dir = filepath.Dir(spec.Bootstrap)
 	p.command.Env = processEnvironment(spec, listener.Addr().String())
 	p.command.SysProcAttr = processAttributes()
-	p.command.WaitDelay = time.Second // a grandchild that holds the output must not hold us
+	p.command.WaitDelay = time.Second // do not wait longer for a grandchild that keeps the output open
 	stdout, stderr := &lineWriter{out: log}, &lineWriter{out: log}
 	p.command.Stdout, p.command.Stderr = stdout, stderr
 	p.started = time.Now()
@@ -63,8 +63,8 @@ func startProcess(spec Spec, log *lockedWriter) (*process, error) {
 	return p, nil
 }
 
-// startAndWait starts the program from a thread that lives as long as the program does: the kernel's signal that the parent died
-// follows the thread, not the process. written is called once all output has come.
+// startAndWait starts the program from a thread that lives as long as the program: the kernel sends the "parent died"
+// signal when the thread ends, not the process. onOutputDone is called after the last output.
 func (p *process) startAndWait(onOutputDone func()) error {
 	started := make(chan error)
 	go func() {
@@ -82,8 +82,8 @@ func (p *process) startAndWait(onOutputDone func()) error {
 	return <-started
 }
 
-// processEnvironment is what the program sees: the function's own variables and those that the Lambda runtime sets.
-// AWS_EXECUTION_ENV is left out on purpose: it marks the real service.
+// processEnvironment returns the function's own variables and those of the Lambda runtime. It omits AWS_EXECUTION_ENV,
+// which marks the real service.
 func processEnvironment(spec Spec, address string) []string {
 	runtimeVariables := map[string]string{
 		"AWS_LAMBDA_RUNTIME_API":          address,
@@ -110,7 +110,7 @@ func processEnvironment(spec Spec, address string) []string {
 	return list
 }
 
-// markExited notes that the process is gone.
+// markExited records the end of the process.
 func (p *process) markExited(err error) {
 	p.mu.Lock()
 	p.exitReason = "exit status 0"
@@ -122,27 +122,27 @@ func (p *process) markExited(err error) {
 	close(p.exited)
 }
 
-// kill ends the process and whatever it started. It may be called many times.
+// kill kills the process and its children. Further calls do nothing.
 func (p *process) kill() {
 	p.mu.Lock()
 	p.killed = true
 	p.mu.Unlock()
 	select {
-	case <-p.exited: // its id may be another's by now
+	case <-p.exited: // another process may have its id now
 	default:
 		killGroup(p.command.Process)
 	}
 }
 
-// isStopping tells whether the process was told to end, or will end of itself because its start failed.
+// isStopping reports whether kill was called.
 func (p *process) isStopping() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.killed
 }
 
-// invoke hands an event to the process and waits for what becomes of it. taken is false where the process never came
-// for the event: then nothing was run, and the result says why.
+// invoke sends an event to the process and waits for the result. accepted is false if the process never requested the
+// event. Then it did not run, and the result has the reason.
 func (p *process) invoke(event Event, coldStarted bool, spec Spec) (result Result, accepted bool) {
 	d := &invocation{event: event, timeout: spec.Timeout, result: make(chan Result, 1)}
 	initTimer := time.NewTimer(spec.InitTimeout)
@@ -154,7 +154,8 @@ func (p *process) invoke(event Event, coldStarted bool, spec Spec) (result Resul
 	case <-initTimer.C:
 		p.kill()
 		<-p.exited
-		return errorResult("Sandbox.Timedout", event.ID, fmt.Sprintf("no request for an event within %s", spec.InitTimeout)), false
+		text := fmt.Sprintf("no request for an event within %s", spec.InitTimeout)
+		return errorResult("Sandbox.Timedout", event.ID, text), false
 	}
 	started := time.Now()
 	result = p.awaitResult(d)
@@ -165,7 +166,7 @@ func (p *process) invoke(event Event, coldStarted bool, spec Spec) (result Resul
 	return result, true
 }
 
-// awaitResult waits for the answer to an event that the process took.
+// awaitResult waits for the result of an event that the process received.
 func (p *process) awaitResult(d *invocation) Result {
 	timeoutTimer := time.NewTimer(d.timeout)
 	defer timeoutTimer.Stop()
@@ -178,17 +179,18 @@ func (p *process) awaitResult(d *invocation) Result {
 	case <-p.exited:
 	}
 	select {
-	case r := <-d.result: // it answered, and ended at once
+	case r := <-d.result: // it responded and then ended
 		return r
 	default:
 	}
 	if p.isStopping() {
-		return errorResult("Sandbox.Timedout", d.event.ID, fmt.Sprintf("Task timed out after %.2f seconds", d.timeout.Seconds()))
+		text := fmt.Sprintf("Task timed out after %.2f seconds", d.timeout.Seconds())
+		return errorResult("Sandbox.Timedout", d.event.ID, text)
 	}
 	return errorResult("Runtime.ExitError", d.event.ID, "Runtime exited: "+p.exitError())
 }
 
-// startErrorResult is the result of a process that ended before it asked for the event.
+// startErrorResult returns the result for a process that ended before it requested the event.
 func (p *process) startErrorResult(id string) Result {
 	p.mu.Lock()
 	document := p.initError
@@ -211,13 +213,13 @@ func (p *process) coldStart() time.Duration {
 	return p.firstPoll.Sub(p.started)
 }
 
-// lockedWriter lets several processes write to one log.
+// lockedWriter serializes the Writes of several processes to one log.
 type lockedWriter struct {
 	mu  sync.Mutex
 	out io.Writer
 }
 
-// Write passes one line on.
+// Write implements io.Writer.
 func (w *lockedWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

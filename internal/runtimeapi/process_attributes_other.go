@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// processAttributes is nothing where the kernel cannot tie a child to its parent: the parent ends its children itself.
+// processAttributes returns nil: this kernel cannot tie a child to its parent, so the parent must stop its children.
 func processAttributes() *syscall.SysProcAttr { return nil }
 
-// killGroup ends a process.
+// killGroup kills a process.
 func killGroup(process *os.Process) { _ = process.Kill() }

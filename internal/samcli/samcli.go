@@ -1,4 +1,4 @@
-// Package samcli finds the AWS SAM CLI and asks it what a stack says of itself.
+// Package samcli finds the AWS SAM CLI and reads a stack's outputs with it.
 package samcli
 
 import (
@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// ErrStackNotFound says that there is no such stack, or none that was ever deployed to its end.
-var ErrStackNotFound = errors.New("the stack is not there, or was never deployed to its end")
+// ErrStackNotFound is the error for a stack that does not exist or was never deployed completely.
+var ErrStackNotFound = errors.New("the stack does not exist or was never deployed completely")
 
-// stackNotFoundMessages are SAM's words for it.
+// stackNotFoundMessages are SAM's messages for it.
 var stackNotFoundMessages = [...]string{"does not exist on Cloudformation", "Outputs do not exist"}
 
-// Find is the program on the PATH, else the pinned one of the checkout at root. The error says how to install it.
+// Find returns the path of sam: the one on the PATH, else the pinned one of the checkout at root.
 func Find(root string) (string, error) {
 	if path, err := exec.LookPath("sam"); err == nil {
 		return path, nil
@@ -31,10 +31,11 @@ func Find(root string) (string, error) {
 	return path, nil
 }
 
-// StackOutputs are a stack's outputs by name. arguments are what sam list is told of where it is. The error is ErrStackNotFound where
-// there is no stack, else what SAM said.
+// StackOutputs returns a stack's outputs by name. arguments are further options of sam list, such as the region. It
+// returns ErrStackNotFound if there is no such stack, else an error with SAM's message.
 func StackOutputs(ctx context.Context, root, sam, stack string, arguments ...string) (map[string]string, error) {
-	command := exec.CommandContext(ctx, sam, append([]string{"list", "stack-outputs", "--output", "json", "--stack-name", stack}, arguments...)...)
+	list := append([]string{"list", "stack-outputs", "--output", "json", "--stack-name", stack}, arguments...)
+	command := exec.CommandContext(ctx, sam, list...)
 	command.Dir, command.Env = root, append(os.Environ(), "SAM_CLI_TELEMETRY=0")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
@@ -47,12 +48,12 @@ func StackOutputs(ctx context.Context, root, sam, stack string, arguments ...str
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
 	}
-	var list []struct{ OutputKey, OutputValue string }
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("the stack's outputs: %w", err)
+	var outputs []struct{ OutputKey, OutputValue string }
+	if err := json.Unmarshal(text, &outputs); err != nil {
+		return nil, fmt.Errorf("decode the outputs of the stack %s: %w", stack, err)
 	}
 	found := map[string]string{}
-	for _, output := range list {
+	for _, output := range outputs {
 		found[output.OutputKey] = output.OutputValue
 	}
 	return found, nil

@@ -7,14 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/internal/samcli"
 )
 
-// outputsFrom makes a SAM that says something and ends with a status.
+// outputsFrom writes a script in place of sam, with fixed output and exit status. It stores its arguments.
 func outputsFrom(t *testing.T, out, stderr, status string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sam")
-	script := "#!/bin/sh\necho \"$*\" >\"$0.asked\"\ncat <<'END'\n" + out + "\nEND\ncat >&2 <<'END'\n" + stderr + "\nEND\nexit " + status + "\n"
+	script := "#!/bin/sh\necho \"$*\" >\"$0.arguments\"\n" +
+		"cat <<'END'\n" + out + "\nEND\ncat >&2 <<'END'\n" + stderr + "\nEND\nexit " + status + "\n"
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -22,14 +25,19 @@ func outputsFrom(t *testing.T, out, stderr, status string) string {
 }
 
 func TestOutputs(t *testing.T) {
-	sam := outputsFrom(t, `[{"OutputKey":"Stage","OutputValue":"dev"},{"OutputKey":"Alias","OutputValue":"live"}]`, "a warning", "0")
+	outputs := `[{"OutputKey":"Stage","OutputValue":"dev"},{"OutputKey":"Alias","OutputValue":"live"}]`
+	sam := outputsFrom(t, outputs, "a warning", "0")
 	found, err := samcli.StackOutputs(t.Context(), t.TempDir(), sam, "mine", "--region", "eu-west-1")
-	if err != nil || found["Stage"] != "dev" || found["Alias"] != "live" {
-		t.Errorf("%v, %v", found, err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	asked, _ := os.ReadFile(sam + ".asked")
-	if got := strings.TrimSpace(string(asked)); got != "list stack-outputs --output json --stack-name mine --region eu-west-1" {
-		t.Errorf("asked %q", got)
+	if difference := cmp.Diff(map[string]string{"Stage": "dev", "Alias": "live"}, found); difference != "" {
+		t.Errorf("the outputs differ (-want +got):\n%s", difference)
+	}
+	arguments, _ := os.ReadFile(sam + ".arguments")
+	const want = "list stack-outputs --output json --stack-name mine --region eu-west-1"
+	if got := strings.TrimSpace(string(arguments)); got != want {
+		t.Errorf("sam got the arguments %q, want %q", got, want)
 	}
 	for stderr, none := range map[string]bool{
 		"Error: The input stack a does not exist on Cloudformation in the region b":           true,
@@ -37,12 +45,15 @@ func TestOutputs(t *testing.T) {
 		"Error: denied": false,
 	} {
 		_, err := samcli.StackOutputs(t.Context(), t.TempDir(), outputsFrom(t, "", stderr, "1"), "mine")
-		if errors.Is(err, samcli.ErrStackNotFound) != none || !none && (err == nil || !strings.Contains(err.Error(), stderr)) {
-			t.Errorf("%s: %v", stderr, err)
+		if errors.Is(err, samcli.ErrStackNotFound) != none {
+			t.Errorf("for %q the error is %v, want ErrStackNotFound: %v", stderr, err, none)
+		}
+		if !none && (err == nil || !strings.Contains(err.Error(), stderr)) {
+			t.Errorf("the error is %v, want SAM's message %q in it", err, stderr)
 		}
 	}
 	if _, err := samcli.StackOutputs(t.Context(), t.TempDir(), outputsFrom(t, "?", "", "0"), "mine"); err == nil {
-		t.Error("an answer of no form, and no complaint")
+		t.Error("malformed output gave no error")
 	}
 }
 
@@ -50,7 +61,7 @@ func TestFind(t *testing.T) {
 	root := t.TempDir()
 	t.Setenv("PATH", root)
 	if _, err := samcli.Find(root); err == nil || !strings.Contains(err.Error(), "e2e/tools/install sam") {
-		t.Errorf("%v", err)
+		t.Errorf("without sam the error is %v, want how to install it", err)
 	}
 	own := filepath.Join(root, ".local", "tools", "sam-cli", "bin", "sam")
 	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
@@ -60,13 +71,13 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := samcli.Find(root); err != nil || got != own {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("the checkout's sam is found at %q, %v, want %q", got, err, own)
 	}
 	onPath := filepath.Join(root, "sam")
 	if err := os.WriteFile(onPath, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := samcli.Find(root); err != nil || got != onPath {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("sam on the PATH is found at %q, %v, want %q", got, err, onPath)
 	}
 }

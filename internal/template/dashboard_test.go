@@ -2,8 +2,6 @@ package template_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,8 +12,8 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// ownNamespaces are the metrics that the functions' log lines make, by name.
-func ownNamespaces() []string {
+// ownMetrics lists the names of the metrics in the functions' log lines.
+func ownMetrics() []string {
 	names := []string{"Requests", "Errors", "OperatorMillis", "ScheduleDelayMillis", "DurationMillis"}
 	for counter := telemetry.Counter(0); counter.String() != ""; counter++ {
 		names = append(names, counter.String())
@@ -23,13 +21,9 @@ func ownNamespaces() []string {
 	return names
 }
 
-// readDashboard is the body of the template's dashboard, with a word in the place of each reference.
+// readDashboard returns the body of the template's dashboard, with x in place of each reference.
 func readDashboard(t *testing.T) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repositoryRoot, "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var deployed struct {
 		Resources struct {
 			Dashboard struct {
@@ -39,10 +33,11 @@ func readDashboard(t *testing.T) []byte {
 			} `yaml:"Dashboard"`
 		} `yaml:"Resources"`
 	}
-	if err := yaml.Unmarshal(text, &deployed); err != nil {
+	if err := yaml.Unmarshal(readTemplate(t), &deployed); err != nil {
 		t.Fatal(err)
 	}
-	return regexp.MustCompile(`\$\{[A-Za-z:]+\}`).ReplaceAll([]byte(deployed.Resources.Dashboard.Properties.DashboardBody.Value), []byte("x"))
+	body := []byte(deployed.Resources.Dashboard.Properties.DashboardBody.Value)
+	return regexp.MustCompile(`\$\{[A-Za-z:]+\}`).ReplaceAll(body, []byte("x"))
 }
 
 func TestDashboardMetricsExist(t *testing.T) {
@@ -60,31 +55,32 @@ func TestDashboardMetricsExist(t *testing.T) {
 	if err := json.Unmarshal(readDashboard(t), &body); err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]bool{}
+	onDashboard := map[string]bool{}
 	for _, widget := range body.Widgets {
 		if widget.Type != "metric" || widget.X+widget.Width > 24 || widget.Properties.Title == "" {
-			t.Errorf("widget %+v", widget)
+			t.Errorf("widget %q of type %q must be a titled metric widget within 24 columns",
+				widget.Properties.Title, widget.Type)
 		}
 		for _, metric := range widget.Properties.Metrics {
 			for _, name := range metricNames(metric) {
-				shown[name] = true
-				if !slices.Contains(ownNamespaces(), name) {
+				onDashboard[name] = true
+				if !slices.Contains(ownMetrics(), name) {
 					t.Errorf("%s: there is no metric %s", widget.Properties.Title, name)
 				}
 			}
 		}
 	}
-	for _, name := range ownNamespaces() {
-		if !shown[name] && name != "DurationMillis" { // the API's own latency stands for it
+	for _, name := range ownMetrics() {
+		if !onDashboard[name] && name != "DurationMillis" { // the dashboard shows the API's latency instead
 			t.Errorf("the dashboard does not show %s", name)
 		}
 	}
 }
 
-// quoted is a name within a search.
+// quoted is a quoted name in a search.
 var quoted = regexp.MustCompile(`"([A-Za-z]+)"`)
 
-// cutSearch takes off a search its head: the two sets of dimensions, and this stack alone.
+// cutSearch removes the head of a search, which selects a set of dimensions and this stack.
 func cutSearch(expression string) (search string, found bool) {
 	for _, dimensions := range []string{"Stack,Operation", "Stack,Operation,Operator"} {
 		if search, found = strings.CutPrefix(expression, "SEARCH('{MobileGateway,"+dimensions+`} Stack="x" `); found {
@@ -94,7 +90,7 @@ func cutSearch(expression string) (search string, found bool) {
 	return "", false
 }
 
-// metricNames gives the metrics of ours in one entry of a widget: by name, or by a search for names.
+// metricNames lists our metrics in one entry of a widget, which has a name or a search for names.
 func metricNames(metric []any) []string {
 	if search, isSearch := metric[0].(map[string]any); isSearch {
 		expression, _ := search["expression"].(string)

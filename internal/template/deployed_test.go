@@ -14,7 +14,7 @@ import (
 	"mobilegateway/shared/settings"
 )
 
-// readTemplate gives the template's text.
+// readTemplate returns the template's text.
 func readTemplate(t *testing.T) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repositoryRoot, "template.yaml"))
@@ -24,7 +24,7 @@ func readTemplate(t *testing.T) []byte {
 	return text
 }
 
-// resource is what the rules below look at.
+// resource has the properties that the rules below check.
 type resource struct {
 	Type                string `yaml:"Type"`
 	DeletionPolicy      string `yaml:"DeletionPolicy"`
@@ -39,10 +39,10 @@ type resource struct {
 	} `yaml:"Properties"`
 }
 
-// unprotectedResources are the tables that hold no record, and why.
+// unprotectedResources are the tables without records, with the reason.
 var unprotectedResources = map[string]string{"LimitTable": "a day's counters, which expire"}
 
-// faults tells what a resource lacks.
+// faults lists the rules that a resource breaks.
 func (r resource) faults(name string) []string {
 	var found []string
 	need := func(is bool, what string) {
@@ -51,23 +51,23 @@ func (r resource) faults(name string) []string {
 		}
 	}
 	kept := r.DeletionPolicy == "Retain" && r.UpdateReplacePolicy == "Retain"
-	// A name of its own that outlives a first deployment which failed is taken for the second.
+	// A named resource that outlives a failed first deployment blocks the next one.
 	unlessNew := r.DeletionPolicy == "RetainExceptOnCreate" && r.UpdateReplacePolicy == "Retain"
 	switch r.Type {
 	case "AWS::DynamoDB::Table":
 		records := unprotectedResources[name] == ""
-		need(kept == records, "is retained where it need not be, or the other way round")
-		need(r.Properties.DeletionProtection == records, "has no deletion protection, or needs none")
-		need(r.Properties.PointInTime.IsZero() != records, "has no point-in-time recovery, or needs none")
-		need(!r.Properties.Encryption.IsZero(), "takes no customer key")
+		need(kept == records, "must be retained exactly if it has records")
+		need(r.Properties.DeletionProtection == records, "must have deletion protection exactly if it has records")
+		need(r.Properties.PointInTime.IsZero() != records, "must have point-in-time recovery exactly if it has records")
+		need(!r.Properties.Encryption.IsZero(), "has no customer key")
 	case "AWS::SecretsManager::Secret":
-		need(unlessNew, "is not retained, or also where the stack never was")
-		need(!r.Properties.Key.IsZero(), "takes no customer key")
+		need(unlessNew, "must be retained, except on a failed creation (RetainExceptOnCreate)")
+		need(!r.Properties.Key.IsZero(), "has no customer key")
 	case "AWS::Logs::LogGroup":
-		need(!r.Properties.Key.IsZero(), "takes no customer key")
-		need(!r.Properties.Retention.IsZero(), "keeps its lines for ever")
+		need(!r.Properties.Key.IsZero(), "has no customer key")
+		need(!r.Properties.Retention.IsZero(), "has no retention: it keeps its lines without limit")
 	case "AWS::Serverless::Function":
-		need(!r.Properties.Concurrency.IsZero(), "has no concurrency to reserve")
+		need(!r.Properties.Concurrency.IsZero(), "has no setting for reserved concurrency")
 	}
 	return found
 }
@@ -80,8 +80,8 @@ func TestStatefulResourcesAreProtected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, item := range deployed.Resources {
-		for _, resolveErr := range item.faults(name) {
-			t.Errorf("%s %s", name, resolveErr)
+		for _, fault := range item.faults(name) {
+			t.Errorf("%s %s", name, fault)
 		}
 	}
 }
@@ -99,12 +99,12 @@ func TestParametersAreDescribed(t *testing.T) {
 			t.Errorf("%s has no description", name)
 		}
 		if parameter["AllowedPattern"] == nil && parameter["AllowedValues"] == nil && parameter["MaxValue"] == nil {
-			t.Errorf("%s takes anything", name)
+			t.Errorf("%s has neither a pattern nor allowed values nor a maximum", name)
 		}
 	}
 }
 
-// TestGradualDeploymentTemplate takes the marks away, as a gradual deployment does: the rest is the same.
+// TestGradualDeploymentTemplate removes the #gradual marks, as a gradual deployment does.
 func TestGradualDeploymentTemplate(t *testing.T) {
 	marked := readTemplate(t)
 	gradual := bytes.ReplaceAll(marked, []byte("\n#gradual"), []byte("\n"))
@@ -113,17 +113,21 @@ func TestGradualDeploymentTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if parsed.Parameters["Deployment"] == "" {
-		t.Error("it has no parameter Deployment")
+		t.Error("the gradual template has no parameter Deployment")
 	}
-	if actual, want := bytes.Count(gradual, []byte("\n      AutoPublishCodeSha256: !Ref Release\n")), len(parsed.Functions); actual != want {
-		t.Errorf("%d of %d functions get a new version with each release", actual, want)
+	published := bytes.Count(gradual, []byte("\n      AutoPublishCodeSha256: !Ref Release\n"))
+	if want := len(parsed.Functions); published != want {
+		t.Errorf("%d of %d functions get a new version with each release", published, want)
 	}
-	if count := bytes.Count(gradual, []byte("\n    AutoPublishAlias: live\n")); count != 1 || bytes.Contains(marked, []byte("\n    AutoPublishAlias")) {
-		t.Error("the alias does not stand under its mark, once")
+	if count := bytes.Count(gradual, []byte("\n    AutoPublishAlias: live\n")); count != 1 {
+		t.Errorf("the gradual template sets the alias %d times, want once", count)
+	}
+	if bytes.Contains(marked, []byte("\n    AutoPublishAlias")) {
+		t.Error("the alias is not behind the #gradual mark")
 	}
 }
 
-// TestStageURL: what anybody reaches takes TLS 1.2 or better, and can be closed.
+// TestStageURL: the public address accepts TLS 1.2 or better only, and can be closed.
 func TestStageURL(t *testing.T) {
 	var deployed struct {
 		Resources struct {
@@ -141,39 +145,41 @@ func TestStageURL(t *testing.T) {
 	}
 	api := deployed.Resources.API.Properties
 	if api.SecurityPolicy != "SecurityPolicy_TLS13_1_2_2021_06" || api.EndpointAccessMode != "STRICT" {
-		t.Errorf("it takes what %q with %q takes", api.SecurityPolicy, api.EndpointAccessMode)
+		t.Errorf("the security policy is %q with access mode %q", api.SecurityPolicy, api.EndpointAccessMode)
 	}
 	if api.Closed.Tag != "!If" || api.Closed.Content[0].Value != "HasClosedStage" {
-		t.Error("nothing closes it")
+		t.Error("the condition HasClosedStage does not close the stage's own address")
 	}
 	if !bytes.Contains(readTemplate(t), []byte("\n    Value: !If\n      - HasClosedStage\n      - !Sub \"https://${DomainName}\"\n")) {
 		t.Error("the output BaseUrl names a stage that does not answer")
 	}
 }
 
-// TestURLParameterPatterns holds the patterns of the two bases against what may stand in front of a path.
+// TestURLParameterPatterns: the patterns of the two base addresses accept exactly what may precede a path.
 func TestURLParameterPatterns(t *testing.T) {
 	for _, name := range []string{"BaseUrl", "CallbackBaseUrl"} {
 		pattern := parameterPattern(t, name)
 		for _, address := range []string{
-			"", "https://api.example.com", "http://127.0.0.1:3000", "https://api.example.com/gateway/v1", "https://x:65535/a_b.c~d-e",
+			"", "https://api.example.com", "http://127.0.0.1:3000", "https://api.example.com/gateway/v1",
+			"https://x:65535/a_b.c~d-e",
 		} {
 			if !pattern.MatchString(address) {
-				t.Errorf("%s does not take %q", name, address)
+				t.Errorf("the pattern of %s refuses %q", name, address)
 			}
 		}
 		for _, address := range []string{
-			"https://x/a b", "https://user:p@x", "https://user@x", "https://x/", "https://x//a", "https://x?a", "https://x/a?b", "https://x#a",
-			"ftp://x", "https://", "https://x\n", "https://x:", "https://x:123456", "https://x/\"a", "https://x/${a}", "api.example.com",
+			"https://x/a b", "https://user:p@x", "https://user@x", "https://x/", "https://x//a", "https://x?a",
+			"https://x/a?b", "https://x#a", "ftp://x", "https://", "https://x\n", "https://x:", "https://x:123456",
+			"https://x/\"a", "https://x/${a}", "api.example.com",
 		} {
 			if pattern.MatchString(address) {
-				t.Errorf("%s takes %q", name, address)
+				t.Errorf("the pattern of %s accepts %q", name, address)
 			}
 		}
 	}
 }
 
-// parameterPattern is the pattern of a parameter.
+// parameterPattern returns the pattern of a parameter.
 func parameterPattern(t *testing.T, name string) *regexp.Regexp {
 	t.Helper()
 	var deployed struct {
@@ -187,14 +193,17 @@ func parameterPattern(t *testing.T, name string) *regexp.Regexp {
 	return regexp.MustCompile(deployed.Parameters[name].Pattern)
 }
 
-// TestDurationParameterPatterns compares what a parameter's pattern takes with what the function that is given it takes: more,
-// and the function does not start; less, and a value that the description allows is refused.
+// TestDurationParameterPatterns compares the pattern of a parameter with the values that the function accepts. If the
+// pattern accepts more, the function does not start. If it accepts less, it refuses a value that the description
+// allows.
 func TestDurationParameterPatterns(t *testing.T) {
-	given := regexp.MustCompile(`(?m)^          ([A-Z_]+): !Ref ([A-Za-z]+)$`).FindAllStringSubmatch(string(readTemplate(t)), -1)
+	reference := regexp.MustCompile(`(?m)^          ([A-Z_]+): !Ref ([A-Za-z]+)$`)
+	given := reference.FindAllStringSubmatch(string(readTemplate(t)), -1)
+	defaults := settings.FromEnv(func(string) string { return "" })
 	durations := map[string]string{}
 	for _, match := range given {
-		// The default tells which variables are durations.
-		if _, err := time.ParseDuration(settings.FromEnv(func(string) string { return "" }).Text(match[1])); err == nil {
+		// A variable is a duration if its default is one.
+		if _, err := time.ParseDuration(defaults.Text(match[1])); err == nil {
 			durations[match[2]] = match[1]
 		}
 	}
@@ -202,22 +211,25 @@ func TestDurationParameterPatterns(t *testing.T) {
 		t.Error("RecordRetention is not found")
 	}
 	values := []string{
-		"0s", "0h", "1s", "1h", "-1h", "999h", "1000h", "8999h", "9000h", "9599h", "9600h", "9601h", "9699h", "9700h", "9999h", "10000h", "09600h",
-		"99999h", "100000h", "999999h", "1000000h", "2562047h", "2562048h", "9999999h", "9600", "9600h1m", "576000m", "9600H",
+		"0s", "0h", "1s", "1h", "-1h", "999h", "1000h", "8999h", "9000h", "9599h", "9600h", "9601h", "9699h", "9700h",
+		"9999h", "10000h", "09600h", "99999h", "100000h", "999999h", "1000000h", "2562047h", "2562048h", "9999999h",
+		"9600", "9600h1m", "576000m", "9600H",
 	}
-	const longest = 999999 * time.Hour // what the description says
+	const longest = 999999 * time.Hour // as the description says
 	for parameter, variable := range durations {
 		pattern := parameterPattern(t, parameter)
 		for _, value := range values {
-			environment := settings.FromEnv(func(name string) string { return map[string]string{variable: value}[name] })
+			set := map[string]string{variable: value}
+			environment := settings.FromEnv(func(name string) string { return set[name] })
 			read := environment.Duration(variable)
-			starts, taken := environment.Err() == nil, pattern.MatchString(value)
-			if taken && !starts {
-				t.Errorf("%s takes %s, with which no function starts: %v", parameter, value, environment.Err())
+			starts, accepted := environment.Err() == nil, pattern.MatchString(value)
+			if accepted && !starts {
+				t.Errorf("the pattern of %s accepts %s, but no function starts: %v",
+					parameter, value, environment.Err())
 			}
 			whole := value == "0s" || regexp.MustCompile(`^[1-9][0-9]*h$`).MatchString(value)
-			if starts && whole && read <= longest && !taken {
-				t.Errorf("%s does not take %s", parameter, value)
+			if starts && whole && read <= longest && !accepted {
+				t.Errorf("the pattern of %s refuses %s", parameter, value)
 			}
 		}
 	}

@@ -3,35 +3,12 @@ package template
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
-
-	"go.yaml.in/yaml/v3"
+	"slices"
 )
 
-// Filter is one pattern of an event source: a record passes where every leaf of the pattern finds one of its values at
-// the same place. Values are plain texts, numbers, true, false and null, and {"prefix":...}, {"exists":...},
-// {"anything-but":[...]}; other operators are refused when the template is read.
+// Filter is one pattern of an event source. A record matches if each leaf of the pattern lists the value that the
+// record has at the same place. Leaves are lists of texts, numbers, true, false and null; operators are not supported.
 type Filter struct{ pattern map[string]any }
-
-// readFilters reads FilterCriteria's list.
-func readFilters(list *yaml.Node) ([]Filter, error) {
-	var filters []Filter
-	if list == nil {
-		return nil, nil
-	}
-	for _, n := range list.Content {
-		text := mappingValue(n, "Pattern")
-		if text == nil {
-			return nil, fmt.Errorf("line %d: a filter without a pattern", n.Line)
-		}
-		filter, err := NewFilter(text.Value)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", text.Line, err)
-		}
-		filters = append(filters, filter)
-	}
-	return filters, nil
-}
 
 // NewFilter parses a pattern.
 func NewFilter(pattern string) (Filter, error) {
@@ -42,7 +19,7 @@ func NewFilter(pattern string) (Filter, error) {
 	return f, validatePattern(f.pattern)
 }
 
-// validatePattern refuses what Passes could not judge.
+// validatePattern rejects what Matches does not support.
 func validatePattern(pattern map[string]any) error {
 	for key, value := range pattern {
 		switch v := value.(type) {
@@ -51,11 +28,9 @@ func validatePattern(pattern map[string]any) error {
 				return err
 			}
 		case []any:
-			for _, item := range v {
-				operator, isOperator := item.(map[string]any)
-				if isOperator && !isSupportedOperator(operator) {
-					return fmt.Errorf("the filter operator at %q is not understood", key)
-				}
+			isOperator := func(item any) bool { _, isObject := item.(map[string]any); return isObject }
+			if slices.ContainsFunc(v, isOperator) {
+				return fmt.Errorf("the filter operator at %q is not supported: use plain values", key)
 			}
 		default:
 			return fmt.Errorf("the filter pattern's value at %q is not a list", key)
@@ -64,79 +39,22 @@ func validatePattern(pattern map[string]any) error {
 	return nil
 }
 
-func isSupportedOperator(operator map[string]any) bool {
-	if len(operator) != 1 {
-		return false
-	}
-	for name, operand := range operator {
-		switch name {
-		case "prefix":
-			_, ok := operand.(string)
-			return ok
-		case "exists":
-			_, ok := operand.(bool)
-			return ok
-		case "anything-but":
-			_, ok := operand.([]any)
-			return ok
-		}
-	}
-	return false
-}
-
-// Matches tells whether a record, as decoded from JSON, passes the filter.
+// Matches reports whether a record, as decoded from JSON, matches the filter.
 func (f Filter) Matches(record map[string]any) bool { return matchesPattern(f.pattern, record) }
 
 func matchesPattern(pattern, record map[string]any) bool {
 	for key, want := range pattern {
 		actual, present := record[key]
-		switch w := want.(type) {
-		case map[string]any:
-			inner, _ := actual.(map[string]any) // absent: only {"exists":false} can pass below
-			if !matchesPattern(w, inner) {
+		if allowed, isLeaf := want.([]any); isLeaf {
+			if !present || !slices.Contains(allowed, actual) {
 				return false
-			}
-		case []any:
-			if !matchesAny(w, actual, present) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// matchesAny tells whether one of a leaf's values is met.
-func matchesAny(allowedValues []any, actual any, present bool) bool {
-	for _, want := range allowedValues {
-		operator, isOperator := want.(map[string]any)
-		if !isOperator {
-			if present && actual == want {
-				return true
 			}
 			continue
 		}
-		if matchesOperator(operator, actual, present) {
-			return true
+		inner, isObject := actual.(map[string]any)
+		if !isObject || !matchesPattern(want.(map[string]any), inner) {
+			return false
 		}
 	}
-	return false
-}
-
-func matchesOperator(operator map[string]any, actual any, present bool) bool {
-	if exists, ok := operator["exists"].(bool); ok {
-		return exists == present
-	}
-	if prefix, ok := operator["prefix"].(string); ok {
-		text, isText := actual.(string)
-		return isText && strings.HasPrefix(text, prefix)
-	}
-	if others, ok := operator["anything-but"].([]any); ok {
-		for _, other := range others {
-			if actual == other {
-				return false
-			}
-		}
-		return present
-	}
-	return false
+	return true
 }

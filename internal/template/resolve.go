@@ -1,14 +1,16 @@
 package template
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// accountID is the account number that resolved ARNs name.
+// accountID is the AWS account of resolved ARNs.
 const accountID = "000000000000"
 
 // document is the template as it is written.
@@ -31,50 +33,53 @@ type mappingPair struct {
 
 // mappingPairs lists a mapping's entries in the order of the file.
 func mappingPairs(n *yaml.Node) []mappingPair {
-	var list []mappingPair
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
+	var list []mappingPair
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		list = append(list, mappingPair{key: n.Content[i].Value, value: n.Content[i+1]})
 	}
 	return list
 }
 
-// mappingValue finds an entry of a mapping; nil when there is none.
-func mappingValue(n *yaml.Node, key string) *yaml.Node {
-	for _, p := range mappingPairs(n) {
-		if p.key == key {
-			return p.value
+// valueAt returns the value below nested mappings, one key for each; nil if a key is missing.
+func valueAt(n *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		var value *yaml.Node
+		for _, pair := range mappingPairs(n) {
+			if pair.key == key {
+				value = pair.value
+			}
 		}
+		n = value
 	}
-	return nil
+	return n
 }
 
-// resolver turns values with intrinsic functions into texts.
+// items lists the items of a sequence; nil has none.
+func items(n *yaml.Node) []*yaml.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Content
+}
+
+// resolver resolves values with intrinsic functions. It keeps the first error in err, so that a reader checks it once
+// per resource; what it returns after an error has no meaning.
 type resolver struct {
-	parameters       map[string]string
-	pseudoParameters map[string]string
-	resourceTypes    map[string]string // resource types by logical id
-	resourceNames    map[string]string // what Ref gives, by logical id
-	conditions       yaml.Node
-	region           string
+	parameters    map[string]string
+	references    map[string]string // what !Ref resolves to: parameters, pseudo parameters and resources
+	resourceTypes map[string]string // by logical id
+	conditions    yaml.Node
+	region        string
+	err           error
 }
 
 func newResolver(root *document, options Options) (*resolver, error) {
-	if options.StackName == "" {
-		options.StackName = "local"
-	}
-	if options.Region == "" {
-		options.Region = "us-east-1"
-	}
 	r := &resolver{
-		parameters: map[string]string{}, resourceTypes: map[string]string{}, resourceNames: map[string]string{}, region: options.Region,
-		conditions: root.Conditions,
-		pseudoParameters: map[string]string{
-			"AWS::StackName": options.StackName, "AWS::Region": options.Region, "AWS::AccountId": accountID,
-			"AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com",
-		},
+		parameters: map[string]string{}, references: map[string]string{}, resourceTypes: map[string]string{},
+		conditions: root.Conditions, region: cmp.Or(options.Region, "us-east-1"),
 	}
 	for name, parameter := range root.Parameters {
 		if parameter.Default != nil {
@@ -83,114 +88,172 @@ func newResolver(root *document, options Options) (*resolver, error) {
 	}
 	for name, value := range options.Parameters {
 		if _, known := root.Parameters[name]; !known {
-			return nil, fmt.Errorf("parameter %s is not one of the template's", name)
+			return nil, fmt.Errorf("the template has no parameter %s", name)
 		}
 		r.parameters[name] = value
+	}
+	for name, value := range r.parameters {
+		r.references[name] = value
+	}
+	for name, value := range map[string]string{
+		"StackName": cmp.Or(options.StackName, "local"), "Region": r.region, "AccountId": accountID,
+		"Partition": "aws", "URLSuffix": "amazonaws.com",
+	} {
+		r.references["AWS::"+name] = value
 	}
 	return r, r.nameResources(&root.Resources, options.TablePrefix)
 }
 
-// nameResources gives every resource the name that a reference to it resolves to: its own name where the template gives
-// one, else its logical id, after the prefix where it is a table.
+// nameResources sets what a reference to each resource resolves to. That is the name in the template, else the logical
+// id, with the prefix if it is a table.
 func (r *resolver) nameResources(resources *yaml.Node, tablePrefix string) error {
-	for _, entry := range mappingPairs(resources) {
-		r.resourceNames[entry.key] = entry.key
-		if kind := mappingValue(entry.value, "Type"); kind != nil {
-			r.resourceTypes[entry.key] = kind.Value
+	for _, resource := range mappingPairs(resources) {
+		r.references[resource.key] = resource.key
+		if kind := valueAt(resource.value, "Type"); kind != nil {
+			r.resourceTypes[resource.key] = kind.Value
 		}
-		if r.resourceTypes[entry.key] == "AWS::DynamoDB::Table" {
-			r.resourceNames[entry.key] = tablePrefix + entry.key
+		if r.resourceTypes[resource.key] == "AWS::DynamoDB::Table" {
+			r.references[resource.key] = tablePrefix + resource.key
 		}
 	}
-	for _, entry := range mappingPairs(resources) {
-		properties := mappingValue(entry.value, "Properties")
+	for _, resource := range mappingPairs(resources) {
 		for _, property := range []string{"TableName", "Name", "LogGroupName", "FunctionName"} {
-			n := mappingValue(properties, property)
-			if n == nil {
-				continue
+			if n := valueAt(resource.value, "Properties", property); n != nil {
+				r.references[resource.key] = r.text(n)
 			}
-			name, err := r.resolveText(n)
-			if err != nil {
-				return fmt.Errorf("%s: %w", entry.key, err)
-			}
-			r.resourceNames[entry.key] = name
+		}
+		if r.err != nil {
+			return fmt.Errorf("%s: %w", resource.key, r.err)
 		}
 	}
 	return nil
 }
 
-// resolveText resolves a scalar, !Ref, !GetAtt, !Sub or !If; nil gives "".
-func (r *resolver) resolveText(n *yaml.Node) (string, error) {
+// fail records an error at the line of a node, unless there is one already.
+func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("line %d: %w", n.Line, fmt.Errorf(format, args...))
+	}
+}
+
+// text resolves a scalar, !Ref, !GetAtt, !Sub or !If to its text; nil is "".
+func (r *resolver) text(n *yaml.Node) string {
 	if n == nil {
-		return "", nil
+		return ""
 	}
-	if n.Kind == yaml.MappingNode && len(n.Content) == 2 { // the long forms
-		expanded := *n.Content[1]
-		expanded.Tag = "!" + strings.TrimPrefix(n.Content[0].Value, "Fn::")
-		return r.resolveText(&expanded)
-	}
-	if n.Tag == "!If" {
-		return r.resolveIf(n)
-	}
-	if n.Kind != yaml.ScalarNode {
-		return "", fmt.Errorf("line %d: a text was expected", n.Line)
+	if n.Kind == yaml.MappingNode && len(n.Content) == 2 { // the long form, such as Fn::Sub: text
+		short := *n.Content[1]
+		short.Tag = "!" + strings.TrimPrefix(n.Content[0].Value, "Fn::")
+		return r.text(&short)
 	}
 	switch {
+	case n.Tag == "!If":
+		return r.text(r.branch(n))
+	case n.Kind != yaml.ScalarNode:
+		r.fail(n, "a text was expected")
 	case n.Tag == "!Ref":
-		return r.resolveRef(n.Value, n.Line)
+		return r.reference(n, n.Value)
 	case n.Tag == "!GetAtt":
-		return r.resolveGetAtt(n.Value, n.Line)
+		return r.attribute(n, n.Value)
 	case n.Tag == "!Sub":
-		return r.resolveSub(n.Value, n.Line)
+		return r.substitute(n)
 	case strings.HasPrefix(n.Tag, "!!"):
-		return n.Value, nil
+		return n.Value
+	default:
+		r.fail(n, "%s is not supported", n.Tag)
 	}
-	return "", fmt.Errorf("line %d: %s is not understood", n.Line, n.Tag)
+	return ""
 }
 
-// resolveRef resolves a parameter, a pseudo parameter or a resource.
-func (r *resolver) resolveRef(name string, line int) (string, error) {
-	for _, values := range []map[string]string{r.parameters, r.pseudoParameters, r.resourceNames} {
-		if value, known := values[name]; known {
-			return value, nil
-		}
+// number resolves a number; a missing one is the fallback.
+func (r *resolver) number(n *yaml.Node, fallback float64) float64 {
+	text := r.text(n)
+	if text == "" {
+		return fallback
 	}
-	return "", fmt.Errorf("line %d: %q refers to nothing, or to a parameter without a value", line, name)
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		r.fail(n, "%q is not a number", text)
+	}
+	return value
 }
 
-// resolveGetAtt resolves Arn and StreamArn.
-func (r *resolver) resolveGetAtt(reference string, line int) (string, error) {
-	id, attribute, _ := strings.Cut(reference, ".")
-	name, known := r.resourceNames[id]
+// reference resolves the name of a parameter, a pseudo parameter or a resource.
+func (r *resolver) reference(n *yaml.Node, name string) string {
+	value, known := r.references[name]
 	if !known {
-		return "", fmt.Errorf("line %d: %q refers to nothing", line, reference)
+		r.fail(n, "%q refers to nothing, or to a parameter without a value", name)
 	}
-	arn := "arn:aws:" + strings.ToLower(strings.Split(r.resourceTypes[id], "::")[1]) + ":" + r.region + ":" + accountID + ":" + name
+	return value
+}
+
+// attribute resolves <logical id>.Arn and <logical id>.StreamArn.
+func (r *resolver) attribute(n *yaml.Node, reference string) string {
+	id, attribute, _ := strings.Cut(reference, ".")
+	kind := strings.Split(r.resourceTypes[id], "::")
+	if len(kind) < 2 {
+		r.fail(n, "%q refers to nothing", reference)
+		return ""
+	}
+	arn := strings.Join([]string{"arn:aws", strings.ToLower(kind[1]), r.region, accountID, r.references[id]}, ":")
 	switch attribute {
 	case "Arn":
-		return arn, nil
+		return arn
 	case "StreamArn":
-		return arn + "/stream", nil
+		return arn + "/stream"
 	}
-	return "", fmt.Errorf("line %d: the attribute of %q is not understood", line, reference)
+	r.fail(n, "the attribute of %q is not supported", reference)
+	return ""
 }
 
 // subPlaceholder is one ${...} of !Sub.
 var subPlaceholder = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
 
-func (r *resolver) resolveSub(text string, line int) (string, error) {
-	var resolveErr error
-	resolved := subPlaceholder.ReplaceAllStringFunc(text, func(match string) string {
+// substitute resolves !Sub.
+func (r *resolver) substitute(n *yaml.Node) string {
+	return subPlaceholder.ReplaceAllStringFunc(n.Value, func(match string) string {
 		name := match[2 : len(match)-1]
-		resolve := r.resolveRef
 		if strings.Contains(name, ".") {
-			resolve = r.resolveGetAtt
+			return r.attribute(n, name)
 		}
-		value, err := resolve(name, line)
-		if err != nil && resolveErr == nil {
-			resolveErr = err
-		}
-		return value
+		return r.reference(n, name)
 	})
-	return resolved, resolveErr
+}
+
+// branch selects the value of !If [Condition, then, else].
+func (r *resolver) branch(n *yaml.Node) *yaml.Node {
+	if n.Kind != yaml.SequenceNode || len(n.Content) != 3 {
+		r.fail(n, "!If needs a condition and two values")
+		return nil
+	}
+	condition := valueAt(&r.conditions, n.Content[0].Value)
+	if condition == nil {
+		r.fail(n, "there is no condition %q", n.Content[0].Value)
+		return nil
+	}
+	if r.isTrue(condition) {
+		return n.Content[1]
+	}
+	return n.Content[2]
+}
+
+// isTrue evaluates a condition: !Equals of two texts, or !Not of one condition.
+func (r *resolver) isTrue(n *yaml.Node) bool {
+	switch {
+	case n.Kind == yaml.SequenceNode && n.Tag == "!Not" && len(n.Content) == 1:
+		return !r.isTrue(n.Content[0])
+	case n.Kind == yaml.SequenceNode && n.Tag == "!Equals" && len(n.Content) == 2:
+		return r.text(n.Content[0]) == r.text(n.Content[1])
+	}
+	r.fail(n, "the condition %s is not supported", n.Tag)
+	return false
+}
+
+// ownResource returns the last branch of !If [Condition, !Ref Parameter, own]: the template's own resource, which is
+// used if no parameter names another one.
+func ownResource(n *yaml.Node) *yaml.Node {
+	if n != nil && n.Tag == "!If" && len(n.Content) == 3 && n.Content[1].Tag == "!Ref" {
+		return n.Content[2]
+	}
+	return n
 }

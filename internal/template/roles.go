@@ -1,174 +1,131 @@
 package template
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Role is a role of its own that functions run under.
+// Role is an IAM role that functions run under.
 type Role struct {
 	LogicalID  string
 	Statements []Statement
 }
 
-// Statement allows actions on resources. There are no others: one that denies is an error.
+// Statement allows actions on resources. A statement that denies is an error of the template.
 type Statement struct {
 	Actions []string
-	// Resources are by logical id, with what follows a resource's own name behind it: LedgerTable,
-	// LedgerTable/index/due, LedgerTable/stream. A parameter stands for itself, and "*" for everything.
+	// Resources are logical ids, followed by what the ARN has after the resource's name: LedgerTable,
+	// LedgerTable/index/due, LedgerTable/stream. A parameter is its own name, and "*" is every resource.
 	Resources []string
-	// Condition is the template's condition under which the statement is there; "" for always.
+	// Condition is the template's condition for the statement; "" for always.
 	Condition string
 }
 
-// addRole reads a role of IAM. Permissions stand in the role itself, where a reviewer sees them: managed policies are an
-// error.
-func (t *Template) addRole(id string, properties *yaml.Node) error {
+// readRole reads an IAM role. Its permissions must be in the role itself, where a reviewer sees them.
+func (r *resolver) readRole(id string, properties *yaml.Node) Role {
 	role := Role{LogicalID: id}
-	if managed := mappingValue(properties, "ManagedPolicyArns"); managed != nil {
-		return fmt.Errorf("line %d: managed policies are not understood", managed.Line)
+	if managed := valueAt(properties, "ManagedPolicyArns"); managed != nil {
+		r.fail(managed, "managed policies are not supported: put the permissions into the role")
 	}
-	policies := mappingValue(properties, "Policies")
+	policies := valueAt(properties, "Policies")
 	if policies == nil {
-		return fmt.Errorf("a role without policies")
+		r.fail(properties, "a role without policies")
 	}
-	for _, policy := range policies.Content {
-		statements := mappingValue(mappingValue(policy, "PolicyDocument"), "Statement")
+	for _, policy := range items(policies) {
+		statements := valueAt(policy, "PolicyDocument", "Statement")
 		if statements == nil {
-			return fmt.Errorf("line %d: a policy without statements", policy.Line)
+			r.fail(policy, "a policy without statements")
 		}
-		for _, n := range statements.Content {
-			statement, err := readStatement(n)
-			if err != nil {
-				return err
-			}
-			role.Statements = append(role.Statements, statement)
+		for _, n := range items(statements) {
+			role.Statements = append(role.Statements, r.readStatement(n))
 		}
 	}
-	t.Roles = append(t.Roles, role)
-	return nil
+	return role
 }
 
 // readStatement reads a statement, or !If [Condition, statement, !Ref AWS::NoValue].
-func readStatement(n *yaml.Node) (Statement, error) {
+func (r *resolver) readStatement(n *yaml.Node) Statement {
 	var statement Statement
 	if n.Tag == "!If" && len(n.Content) == 3 {
 		if other := n.Content[2]; other.Tag != "!Ref" || other.Value != "AWS::NoValue" {
-			return statement, fmt.Errorf("line %d: the other branch of a statement is not !Ref AWS::NoValue", other.Line)
+			r.fail(other, "the other branch of a statement is not !Ref AWS::NoValue")
 		}
 		statement.Condition, n = n.Content[0].Value, n.Content[1]
 	}
-	for _, entry := range mappingPairs(n) {
-		var err error
-		switch entry.key {
+	for _, element := range mappingPairs(n) {
+		switch element.key {
 		case "Effect":
-			if entry.value.Value != "Allow" {
-				err = fmt.Errorf("line %d: only Allow is understood", entry.value.Line)
+			if element.value.Value != "Allow" {
+				r.fail(element.value, "only Allow is supported")
 			}
 		case "Action":
-			statement.Actions, err = readList(entry.value, readPlainText)
+			statement.Actions = readList(element.value, r.plainText)
 		case "Resource":
-			statement.Resources, err = readList(entry.value, referencedResource)
-		case "Sid", "Condition": // a condition only takes away
+			statement.Resources = readList(element.value, r.resource)
+		case "Sid", "Condition": // a condition only restricts
 		default:
-			err = fmt.Errorf("line %d: %s is not understood", entry.value.Line, entry.key)
-		}
-		if err != nil {
-			return statement, err
+			r.fail(element.value, "%s is not supported", element.key)
 		}
 	}
 	if len(statement.Actions) == 0 || len(statement.Resources) == 0 {
-		return statement, fmt.Errorf("line %d: a statement without an action or a resource", n.Line)
+		r.fail(n, "a statement without an action or a resource")
 	}
-	return statement, nil
+	return statement
 }
 
 // readList reads one value or a sequence of them.
-func readList(n *yaml.Node, read func(*yaml.Node) (string, error)) ([]string, error) {
+func readList(n *yaml.Node, read func(*yaml.Node) string) []string {
 	nodes := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode && n.Tag != "!If" {
 		nodes = n.Content
 	}
 	var values []string
 	for _, item := range nodes {
-		value, err := read(item)
-		if err != nil {
-			return nil, err
-		}
-		values = append(values, value)
+		values = append(values, read(item))
 	}
-	return values, nil
+	return values
 }
 
-func readPlainText(n *yaml.Node) (string, error) {
+func (r *resolver) plainText(n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode || !strings.HasPrefix(n.Tag, "!!") {
-		return "", fmt.Errorf("line %d: a plain text was expected", n.Line)
+		r.fail(n, "a plain text was expected")
 	}
-	return n.Value, nil
+	return n.Value
 }
 
 // resourceReference is a reference to a resource with what follows its ARN.
 var resourceReference = regexp.MustCompile(`^\$\{([A-Za-z0-9]+)(\.Arn|\.StreamArn)?\}(/[^$]+)?$`)
 
-// referencedResource gives what a reference refers to, and not what it resolves to.
-func referencedResource(n *yaml.Node) (string, error) {
+// resource returns the resource that a reference names, in the form of Statement.Resources.
+func (r *resolver) resource(n *yaml.Node) string {
 	n = ownResource(n)
 	text := n.Value
-	switch n.Tag {
-	case "!Ref":
-		return text, nil
-	case "!GetAtt":
+	switch {
+	case n.Tag == "!Ref", text == "*":
+		return text
+	case n.Tag == "!GetAtt":
 		text = "${" + text + "}"
-	case "!Sub":
-	default:
-		if text == "*" {
-			return text, nil
-		}
-		return "", fmt.Errorf("line %d: a resource is a reference or \"*\"", n.Line)
+	case n.Tag != "!Sub":
+		r.fail(n, "a resource is a reference or \"*\"")
+		return ""
 	}
 	parts := resourceReference.FindStringSubmatch(text)
 	if parts == nil {
-		return "", fmt.Errorf("line %d: %q is not understood as a resource", n.Line, n.Value)
+		r.fail(n, "the resource %q is not supported", n.Value)
+		return ""
 	}
 	if parts[2] == ".StreamArn" {
 		parts[1] += "/stream"
 	}
-	return parts[1] + parts[3], nil
+	return parts[1] + parts[3]
 }
 
-// readRole reads under which role a function runs and where its log goes.
-func (f *Function) readRole(properties *yaml.Node) error {
-	for _, key := range []string{"Policies", "PermissionsBoundary"} {
-		if n := mappingValue(properties, key); n != nil {
-			return fmt.Errorf("line %d: %s of a function: its permissions stand in its role", n.Line, key)
-		}
+// resourceAt is resource of the value below nested mappings; "" if it is missing.
+func (r *resolver) resourceAt(n *yaml.Node, keys ...string) string {
+	if n = valueAt(n, keys...); n == nil {
+		return ""
 	}
-	if n := mappingValue(properties, "Role"); n != nil {
-		role, err := referencedResource(n)
-		if err != nil {
-			return err
-		}
-		f.Role = role
-	}
-	if n := mappingValue(mappingValue(properties, "LoggingConfig"), "LogGroup"); n != nil {
-		group, err := referencedResource(n)
-		if err != nil {
-			return err
-		}
-		f.LogGroup = group
-	}
-	return nil
-}
-
-// Role finds a role by its logical id; nil when there is none.
-func (t *Template) Role(logicalID string) *Role {
-	for i := range t.Roles {
-		if t.Roles[i].LogicalID == logicalID {
-			return &t.Roles[i]
-		}
-	}
-	return nil
+	return r.resource(n)
 }

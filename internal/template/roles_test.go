@@ -2,14 +2,15 @@ package template_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/template"
 )
 
-// roleTemplate is a template whose role a test fills in.
+// roleTemplate is a template without the properties of its role.
 const roleTemplate = `
 Resources:
   OneFunction:
@@ -22,16 +23,21 @@ Resources:
 
 func TestRoles(t *testing.T) {
 	parsed, err := template.Parse(fmt.Appendf(nil, roleTemplate, `{Policies: [{PolicyDocument: {Statement: [
-	  {Effect: Allow, Action: [a:A, a:B], Resource: [!GetAtt T.Arn, !GetAtt T.StreamArn, !Sub "${T.Arn}/index/due", !Ref S]},
-	  !If [Sometimes, {Sid: x, Effect: Allow, Action: k:D, Resource: !Ref Key, Condition: {StringEquals: {a: b}}}, !Ref AWS::NoValue],
+	  {Effect: Allow, Action: [a:A, a:B],
+	   Resource: [!GetAtt T.Arn, !GetAtt T.StreamArn, !Sub "${T.Arn}/index/due", !Ref S]},
+	  !If [Sometimes,
+	    {Sid: x, Effect: Allow, Action: k:D, Resource: !Ref Key, Condition: {StringEquals: {a: b}}}, !Ref AWS::NoValue],
 	  {Effect: Allow, Action: y:S, Resource: !If [Sometimes, !Ref Other, !GetAtt T.StreamArn]},
 	  {Effect: Allow, Action: x:P, Resource: "*"}]}}]}`), template.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := parsed.Functions[0]
-	if f.Role != "OneRole" || f.LogGroup != "Log" || parsed.Role("Other") != nil {
-		t.Errorf("%+v", f)
+	if f.Role != "OneRole" || f.LogGroup != "Log" {
+		t.Errorf("the function has role %q and log group %q, want OneRole and Log", f.Role, f.LogGroup)
+	}
+	if other := parsed.Role("Other"); other != nil {
+		t.Errorf("the template has no role Other, but %+v was found", other)
 	}
 	want := []template.Statement{
 		{Actions: []string{"a:A", "a:B"}, Resources: []string{"T", "T/stream", "T/index/due", "S"}},
@@ -39,38 +45,36 @@ func TestRoles(t *testing.T) {
 		{Actions: []string{"y:S"}, Resources: []string{"T/stream"}},
 		{Actions: []string{"x:P"}, Resources: []string{"*"}},
 	}
-	actual := parsed.Role("OneRole").Statements
-	if !slices.EqualFunc(actual, want, func(a, b template.Statement) bool {
-		return slices.Equal(a.Actions, b.Actions) && slices.Equal(a.Resources, b.Resources) && a.Condition == b.Condition
-	}) {
-		t.Errorf("%+v", actual)
+	if difference := cmp.Diff(want, parsed.Role("OneRole").Statements); difference != "" {
+		t.Errorf("the statements differ (-want +got):\n%s", difference)
 	}
 }
 
 func TestUnsupportedRoles(t *testing.T) {
 	statement := func(text string) string { return "{Policies: [{PolicyDocument: {Statement: [" + text + "]}}]}" }
+	allow := func(action, resource string) string {
+		return "{Effect: Allow, Action: " + action + ", Resource: " + resource + "}"
+	}
+	twoBranches := statement("!If [C, " + allow("a:A", `"*"`) + ", " + allow("a:B", `"*"`) + "]")
+	const arn = `"arn:aws:s3:::b"`
 	cases := map[string]struct{ properties, want string }{
-		"no policy":          {"{}", "without policies"},
-		"no statement":       {"{Policies: [{PolicyDocument: {}}]}", "without statements"},
-		"a managed policy":   {"{ManagedPolicyArns: [a], Policies: []}", "managed policies"},
-		"a denial":           {statement(`{Effect: Deny, Action: a:A, Resource: "*"}`), "only Allow"},
-		"all but one action": {statement(`{Effect: Allow, NotAction: a:A, Resource: "*"}`), "NotAction is not understood"},
-		"an ARN":             {statement(`{Effect: Allow, Action: a:A, Resource: "arn:aws:s3:::b"}`), "a reference"},
-		"an ARN, sometimes":  {statement(`{Effect: Allow, Action: a:A, Resource: !If [C, "arn:aws:s3:::b", !Ref B]}`), "a reference"},
-		"a name that is put together": {
-			statement(`{Effect: Allow, Action: a:A, Resource: !Sub "arn:aws:s3:::${B}"}`), "not understood as a resource",
-		},
-		"an action that is put together": {statement(`{Effect: Allow, Action: !Sub "a:${B}", Resource: "*"}`), "a plain text"},
-		"no resource":                    {statement(`{Effect: Allow, Action: a:A}`), "without an action or a resource"},
-		"two branches": {
-			statement(`!If [C, {Effect: Allow, Action: a:A, Resource: "*"}, {Effect: Allow, Action: a:B, Resource: "*"}]`), "the other branch",
-		},
+		"no policy":                     {"{}", "without policies"},
+		"no statement":                  {"{Policies: [{PolicyDocument: {}}]}", "without statements"},
+		"managed policy":                {"{ManagedPolicyArns: [a], Policies: []}", "managed policies"},
+		"denial":                        {statement(`{Effect: Deny, Action: a:A, Resource: "*"}`), "only Allow"},
+		"all but one action":            {statement(`{NotAction: a:A, Resource: "*"}`), "NotAction is not supported"},
+		"ARN":                           {statement(allow("a:A", arn)), "a reference"},
+		"ARN under a condition":         {statement(allow("a:A", "!If [C, "+arn+", !Ref B]")), "a reference"},
+		"ARN with a substitution":       {statement(allow("a:A", `!Sub "arn:aws:s3:::${B}"`)), "is not supported"},
+		"an action with a substitution": {statement(allow(`!Sub "a:${B}"`, `"*"`)), "a plain text"},
+		"no resource":                   {statement(`{Effect: Allow, Action: a:A}`), "without an action or a resource"},
+		"two branches":                  {twoBranches, "the other branch"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := template.Parse(fmt.Appendf(nil, roleTemplate, c.properties), template.Options{})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %q", err, c.want)
+				t.Errorf("the error is %v, want %q in it", err, c.want)
 			}
 		})
 	}
@@ -78,7 +82,8 @@ func TestUnsupportedRoles(t *testing.T) {
 
 func TestFunctionPoliciesAreRefused(t *testing.T) {
 	text := strings.Replace(fmt.Sprintf(roleTemplate, "{Policies: []}"), "Role: ", "Policies: [X], Role: ", 1)
-	if _, err := template.Parse([]byte(text), template.Options{}); err == nil || !strings.Contains(err.Error(), "its role") {
-		t.Error(err)
+	_, err := template.Parse([]byte(text), template.Options{})
+	if err == nil || !strings.Contains(err.Error(), "its role") {
+		t.Errorf("the error is %v, want a hint at the function's role", err)
 	}
 }

@@ -1,21 +1,21 @@
-// Package template reads the deployment's template.yaml: its routes, functions, tables, secrets and gateway responses,
-// with references resolved, so that whatever runs the gateway elsewhere than on AWS cannot drift from what is deployed.
+// Package template reads the deployment's template.yaml: its routes, functions, tables, secrets, roles and gateway
+// responses, with references resolved. The local run, the tests and the benchmarks therefore use what is deployed.
 //
-// It understands the part of AWS SAM and CloudFormation that this project's template uses, and refuses the rest where it
-// would matter: an unknown intrinsic function in a value that is read is an error that names its line. It changes
-// nothing and starts nothing.
+// It supports the part of AWS SAM and CloudFormation that this template uses. In a value that it reads, an unsupported
+// intrinsic function is an error that names the line. It changes nothing and starts nothing.
 package template
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Template is what the deployment consists of, each list in the order of the file.
+// Template is the content of a template. Each list is in the order of the file.
 type Template struct {
 	Stage            string
 	Throttle         Throttle
@@ -25,14 +25,13 @@ type Template struct {
 	Tables           []Table
 	Secrets          []Secret
 	Roles            []Role
-	// Parameters are the template's parameters with the values in force.
-	Parameters map[string]string
+	Parameters       map[string]string // values by name: the given ones, else the defaults
 }
 
-// Throttle is the stage's limit over all callers. Zero values mean no limit.
+// Throttle is the stage's rate limit over all callers. Zero values mean no limit.
 type Throttle struct {
-	RequestsPerSecond float64 // requests a second
-	Burst             int     // requests at once beyond the rate
+	RequestsPerSecond float64
+	Burst             int // requests at once beyond the rate
 }
 
 // Route binds a method and a resource path to a function.
@@ -42,7 +41,7 @@ type Route struct {
 	Function string // logical id
 }
 
-// GatewayResponse is what the API answers without a function.
+// GatewayResponse is a response that the API sends without invoking a function.
 type GatewayResponse struct {
 	Status  int               // 0: the response type's own status
 	Headers map[string]string // static values
@@ -52,16 +51,15 @@ type GatewayResponse struct {
 // Function is one deployed program.
 type Function struct {
 	LogicalID string
-	// Name is the folder below functions/ that holds the code, such as "charge".
-	Name     string
-	CodeURI  string // folder of package main, relative to the template
-	Timeout  time.Duration
-	MemoryMB int // MB
-	// Environment has Globals and the function's own variables, references resolved.
-	Environment map[string]string
+	// Name is the folder below functions/ with the code, such as "charge".
+	Name        string
+	CodeURI     string // folder of package main, relative to the template
+	Timeout     time.Duration
+	MemoryMB    int
+	Environment map[string]string // Globals and the function's own variables, references resolved
 	Streams     []Stream
 	Schedules   []string // expressions such as rate(1 minute)
-	// Role and LogGroup are logical ids, "" where the template leaves them to AWS.
+	// Role and LogGroup are logical ids; "" if the template leaves them to AWS.
 	Role     string
 	LogGroup string
 }
@@ -70,36 +68,47 @@ type Function struct {
 type Stream struct {
 	Table                 string // logical id of the table
 	BatchSize             int
-	ParallelizationFactor int           // batches of a shard that are handed on at once (ParallelizationFactor)
+	ParallelizationFactor int           // batches of a shard that are delivered at once
 	MaxRetryAttempts      int           // after the first attempt; -1: until the record is too old
 	MaxRecordAge          time.Duration // 0: as long as the stream keeps records
 	BisectOnError         bool          // halve a failed batch
-	ReportsItemFailures   bool          // the function answers with batchItemFailures
-	Filters               []Filter      // a record must pass one of them; none: every record passes
+	ReportsItemFailures   bool          // the function responds with batchItemFailures
+	Filters               []Filter      // a record must match one of them; none: every record matches
 }
 
 // Table is a DynamoDB table. Name is what a reference to it resolves to.
 type Table struct {
-	LogicalID  string
-	Name       string
-	Attributes []Attribute
-	Key        []KeyElement
-	Indexes    []Index
-	StreamView string // "" for no stream
-	TTL        string // attribute, "" for none
+	LogicalID  string       `yaml:"-"`
+	Name       string       `yaml:"-"`
+	Attributes []Attribute  `yaml:"AttributeDefinitions"`
+	Key        []KeyElement `yaml:"KeySchema"`
+	Indexes    []Index      `yaml:"GlobalSecondaryIndexes"`
+	StreamView string       `yaml:"-"` // "" for no stream
+	TTL        string       `yaml:"-"` // attribute, "" for none
 }
 
-// Attribute is one attribute of a key.
-type Attribute struct{ AttributeName, AttributeType string }
+// Attribute is one attribute of a key. Its JSON form is DynamoDB's, as are those of KeyElement and Index.
+type Attribute struct {
+	AttributeName string `yaml:"AttributeName"`
+	AttributeType string `yaml:"AttributeType"`
+}
 
 // KeyElement is one part of a key.
-type KeyElement struct{ AttributeName, KeyType string }
+type KeyElement struct {
+	AttributeName string `yaml:"AttributeName"`
+	KeyType       string `yaml:"KeyType"`
+}
 
 // Index is a global secondary index.
 type Index struct {
-	IndexName  string
-	Key        []KeyElement
-	Projection string
+	IndexName  string       `yaml:"IndexName"`
+	KeySchema  []KeyElement `yaml:"KeySchema"`
+	Projection Projection   `yaml:"Projection"`
+}
+
+// Projection selects the attributes that an index copies.
+type Projection struct {
+	ProjectionType string `yaml:"ProjectionType"`
 }
 
 // Secret is a secret of Secrets Manager. Name is what a reference to it resolves to.
@@ -108,19 +117,15 @@ type Secret struct {
 	Name      string
 }
 
-// Options says what the template itself leaves open.
+// Options sets what the template itself leaves open.
 type Options struct {
-	// Parameters override the template's defaults.
-	Parameters map[string]string
-	// StackName is the value of AWS::StackName.
-	StackName string
-	// Region is the value of AWS::Region.
-	Region string
-	// TablePrefix begins the name of every table that the template leaves unnamed.
-	TablePrefix string
+	Parameters  map[string]string // override the template's defaults
+	StackName   string            // AWS::StackName, "local" by default
+	Region      string            // AWS::Region, us-east-1 by default
+	TablePrefix string            // prefix of the name of every table that the template leaves unnamed
 }
 
-// Load reads a template file. Its error names the file and, where it can, the line.
+// Load reads a template file. Its error names the file and, if it can, the line.
 func Load(path string, options Options) (*Template, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -144,67 +149,61 @@ func Parse(text []byte, options Options) (*Template, error) {
 		return nil, err
 	}
 	t := &Template{Parameters: r.parameters, GatewayResponses: map[string]GatewayResponse{}}
-	for _, entry := range mappingPairs(&root.Resources) {
-		if err := t.addResource(entry, &root, r); err != nil {
-			return nil, fmt.Errorf("%s: %w", entry.key, err)
+	for _, resource := range mappingPairs(&root.Resources) {
+		t.addResource(resource, &root, r)
+		if r.err != nil {
+			return nil, fmt.Errorf("%s: %w", resource.key, r.err)
 		}
 	}
 	if len(t.Functions) == 0 {
-		return nil, errors.New("no function in it")
+		return nil, errors.New("the template has no function")
 	}
 	return t, nil
 }
 
-// addResource reads one resource; kinds that nothing here needs are passed over.
-func (t *Template) addResource(entry mappingPair, root *document, r *resolver) error {
-	var resource struct {
-		Type       string    `yaml:"Type"`
-		Properties yaml.Node `yaml:"Properties"`
-	}
-	if err := entry.value.Decode(&resource); err != nil {
-		return err
-	}
-	switch resource.Type {
+// addResource reads one resource. It skips the types that no caller needs.
+func (t *Template) addResource(resource mappingPair, root *document, r *resolver) {
+	properties := valueAt(resource.value, "Properties")
+	switch r.resourceTypes[resource.key] {
 	case "AWS::Serverless::Api":
-		return t.addAPI(&resource.Properties, r)
+		t.addAPI(properties, r)
 	case "AWS::Serverless::Function":
-		return t.addFunction(entry.key, &resource.Properties, root, r)
+		t.addFunction(resource.key, properties, root, r)
 	case "AWS::DynamoDB::Table":
-		return t.addTable(entry.key, &resource.Properties, r)
+		t.addTable(resource.key, properties, r)
 	case "AWS::IAM::Role":
-		return t.addRole(entry.key, &resource.Properties)
+		t.Roles = append(t.Roles, r.readRole(resource.key, properties))
 	case "AWS::SecretsManager::Secret":
-		t.Secrets = append(t.Secrets, Secret{LogicalID: entry.key, Name: r.resourceNames[entry.key]})
+		t.Secrets = append(t.Secrets, Secret{LogicalID: resource.key, Name: r.references[resource.key]})
 	}
-	return nil
 }
 
-// Function finds a function by its folder's name; nil when there is none.
+// Function finds a function by its folder's name; nil if there is none.
 func (t *Template) Function(name string) *Function {
-	for i := range t.Functions {
-		if t.Functions[i].Name == name {
-			return &t.Functions[i]
-		}
-	}
-	return nil
+	return find(t.Functions, func(f Function) bool { return f.Name == name })
 }
 
-// Table finds a table by its logical id; nil when there is none.
+// Table finds a table by its logical id; nil if there is none.
 func (t *Template) Table(logicalID string) *Table {
-	for i := range t.Tables {
-		if t.Tables[i].LogicalID == logicalID {
-			return &t.Tables[i]
-		}
-	}
-	return nil
+	return find(t.Tables, func(table Table) bool { return table.LogicalID == logicalID })
 }
 
-// SecretName gives the name of a secret by its logical id; "" when there is none.
+// Role finds a role by its logical id; nil if there is none.
+func (t *Template) Role(logicalID string) *Role {
+	return find(t.Roles, func(role Role) bool { return role.LogicalID == logicalID })
+}
+
+// SecretName returns the name of a secret by its logical id; "" if there is none.
 func (t *Template) SecretName(logicalID string) string {
-	for _, s := range t.Secrets {
-		if s.LogicalID == logicalID {
-			return s.Name
-		}
+	if secret := find(t.Secrets, func(s Secret) bool { return s.LogicalID == logicalID }); secret != nil {
+		return secret.Name
 	}
 	return ""
+}
+
+func find[T any](list []T, matches func(T) bool) *T {
+	if i := slices.IndexFunc(list, matches); i >= 0 {
+		return &list[i]
+	}
+	return nil
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"mobilegateway/internal/template"
 )
 
@@ -41,20 +44,27 @@ func TestFunctionsMatchPrograms(t *testing.T) {
 }
 
 func TestRoutesOfTheSpecification(t *testing.T) {
-	want := []template.Route{
-		{Method: "POST", Resource: "/payment/v1/{endUserId}/transactions/amount", Function: "ChargeFunction"},
-		{Method: "POST", Resource: "/mobilemoney/v1", Function: "PayFunction"},
-		{Method: "POST", Resource: "/smsmessaging/v1/outbound/{senderAddress}/requests", Function: "SmsFunction"},
-		{Method: "GET", Resource: "/payment/v1/{endUserId}/transactions/amount/{transactionId}", Function: "StatusFunction"},
-		{Method: "GET", Resource: "/mobilemoney/v1/getStatus/{orderId}", Function: "StatusFunction"},
-		{Method: "GET", Resource: "/mobilemoney/getstatus/v1/{orderId}", Function: "StatusFunction"},
-		{Method: "GET", Resource: "/smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos", Function: "StatusFunction"},
-		{Method: "POST", Resource: "/token", Function: "TokenFunction"},
+	want := map[string][]string{
+		"ChargeFunction": {"POST /payment/v1/{endUserId}/transactions/amount"},
+		"PayFunction":    {"POST /mobilemoney/v1"},
+		"SmsFunction":    {"POST /smsmessaging/v1/outbound/{senderAddress}/requests"},
+		"StatusFunction": {
+			"GET /payment/v1/{endUserId}/transactions/amount/{transactionId}",
+			"GET /mobilemoney/v1/getStatus/{orderId}",
+			"GET /mobilemoney/getstatus/v1/{orderId}",
+			"GET /smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos",
+		},
+		"TokenFunction": {"POST /token"},
 	}
-	actual := loadTemplate(t).Routes
-	for _, route := range want {
-		if !slices.Contains(actual, route) {
-			t.Errorf("no route %v", route)
+	actual := map[string][]string{}
+	for _, route := range loadTemplate(t).Routes {
+		actual[route.Function] = append(actual[route.Function], route.Method+" "+route.Resource)
+	}
+	for function, routes := range want {
+		for _, route := range routes {
+			if !slices.Contains(actual[function], route) {
+				t.Errorf("%s has the routes %v, want also %s", function, actual[function], route)
+			}
 		}
 	}
 }
@@ -68,33 +78,43 @@ func TestReferencesInTheEnvironmentAreResolved(t *testing.T) {
 	}
 	charge := deployed.Function("charge")
 	want := map[string]string{
-		"LEDGER_TABLE": "LedgerTable", "OPERATOR_CREDENTIALS_SECRET": "here/operators", "BASE_URL": "http://127.0.0.1:3000",
-		"OPERATOR_TIMEOUT": "12s", "GOMAXPROCS": "1", "SERVICE_ID": "SERVICE",
+		"LEDGER_TABLE": "LedgerTable", "OPERATOR_CREDENTIALS_SECRET": "here/operators",
+		"BASE_URL": "http://127.0.0.1:3000", "OPERATOR_TIMEOUT": "12s", "GOMAXPROCS": "1", "SERVICE_ID": "SERVICE",
 	}
 	for name, value := range want {
 		if charge.Environment[name] != value {
 			t.Errorf("%s is %q, want %q", name, charge.Environment[name], value)
 		}
 	}
-	if charge.Timeout != 20*time.Second || charge.MemoryMB != 256 {
-		t.Errorf("timeout %s, memory %d", charge.Timeout, charge.MemoryMB)
+	if charge.Timeout != 20*time.Second {
+		t.Errorf("the timeout is %s, want 20s", charge.Timeout)
+	}
+	if charge.MemoryMB != 256 {
+		t.Errorf("the memory is %d MB, want 256", charge.MemoryMB)
 	}
 }
 
 func TestTablesOfTheTemplate(t *testing.T) {
+	index := func(name, hash, sort string) template.Index {
+		return template.Index{
+			IndexName: name, Projection: template.Projection{ProjectionType: "KEYS_ONLY"},
+			KeySchema: []template.KeyElement{
+				{AttributeName: hash, KeyType: "HASH"}, {AttributeName: sort, KeyType: "RANGE"},
+			},
+		}
+	}
+	want := &template.Table{
+		LogicalID: "LedgerTable", Name: "LedgerTable", StreamView: "NEW_IMAGE", TTL: "expire_at",
+		Key:     []template.KeyElement{{AttributeName: "pk", KeyType: "HASH"}},
+		Indexes: []template.Index{index("day", "md", "dk"), index("due", "ds", "da")},
+	}
 	ledger := loadTemplate(t).Table("LedgerTable")
-	if ledger.StreamView != "NEW_IMAGE" || ledger.TTL != "expire_at" || len(ledger.Attributes) != 5 {
-		t.Errorf("ledger table %+v", ledger)
+	if count := len(ledger.Attributes); count != 5 {
+		t.Errorf("the ledger table declares %d attributes, want 5", count)
 	}
-	if !slices.Equal(ledger.Key, []template.KeyElement{{AttributeName: "pk", KeyType: "HASH"}}) {
-		t.Errorf("key %v", ledger.Key)
-	}
-	var names []string
-	for _, index := range ledger.Indexes {
-		names = append(names, index.IndexName+" "+index.Projection)
-	}
-	if !slices.Equal(names, []string{"day KEYS_ONLY", "due KEYS_ONLY"}) {
-		t.Errorf("indexes %v", names)
+	want.Attributes = ledger.Attributes
+	if difference := cmp.Diff(want, ledger); difference != "" {
+		t.Errorf("the ledger table differs (-want +got):\n%s", difference)
 	}
 }
 
@@ -105,18 +125,20 @@ func TestGatewayResponsesHaveTheErrorShape(t *testing.T) {
 			t.Errorf("%s: %s", kind, response.Body)
 		}
 	}
-	missing := responses["MISSING_AUTHENTICATION_TOKEN"]
-	if missing.Status != 404 || !strings.Contains(missing.Body, "900906") {
-		t.Errorf("unknown route: %+v", missing)
+	for kind, want := range map[string]int{"MISSING_AUTHENTICATION_TOKEN": 404, "THROTTLED": 429} {
+		if status := responses[kind].Status; status != want {
+			t.Errorf("the status of %s is %d, want %d", kind, status, want)
+		}
 	}
-	throttled := responses["THROTTLED"]
-	if throttled.Status != 429 || throttled.Headers["Retry-After"] != "1" {
-		t.Errorf("throttled: %+v", throttled)
+	if body := responses["MISSING_AUTHENTICATION_TOKEN"].Body; !strings.Contains(body, "900906") {
+		t.Errorf("the response to an unknown route is %s, want the code 900906", body)
+	}
+	if wait := responses["THROTTLED"].Headers["Retry-After"]; wait != "1" {
+		t.Errorf("a throttled request gets Retry-After %q, want 1", wait)
 	}
 }
 
-// TestPermissionsMatchEnvironment keeps the least-privilege policies honest: a secret in the environment needs the right to
-// read it, and a right to read it needs the variable.
+// TestPermissionsMatchEnvironment: a role may read a secret exactly if its function has the secret in its environment.
 func TestPermissionsMatchEnvironment(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repositoryRoot, "template.yaml"))
 	if err != nil {
@@ -128,13 +150,14 @@ func TestPermissionsMatchEnvironment(t *testing.T) {
 			inRole := strings.Contains(role, "secretsmanager:GetSecretValue\", Resource: !Ref "+secret)
 			inEnvironment := strings.Contains(textSection(string(text), f.LogicalID+":"), "!Ref "+secret)
 			if inRole != inEnvironment {
-				t.Errorf("%s: %s in the role %v, in the environment %v", f.LogicalID, secret, inRole, inEnvironment)
+				t.Errorf("%s: the role may read %s: %v; it is in the environment: %v",
+					f.LogicalID, secret, inRole, inEnvironment)
 			}
 		}
 	}
 }
 
-// textSection cuts one resource out of the template's text.
+// textSection returns the lines of one resource in the template.
 func textSection(text, head string) string {
 	_, after, _ := strings.Cut(text, "\n  "+head+"\n")
 	var lines []string
@@ -147,7 +170,13 @@ func textSection(text, head string) string {
 	return strings.Join(lines, "")
 }
 
-const minimalTemplate = "Resources:\n  F:\n    Type: AWS::Serverless::Function\n    Properties:\n      CodeUri: functions/f/bootstrap/\n"
+// minimalTemplate has one function; a test appends to its properties.
+const minimalTemplate = `Resources:
+  F:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: functions/f/bootstrap/
+`
 
 func TestStreamAndScheduleEvents(t *testing.T) {
 	actual, err := template.Parse([]byte(minimalTemplate+`
@@ -170,50 +199,72 @@ func TestStreamAndScheduleEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := actual.Function("f")
-	if !slices.Equal(f.Schedules, []string{"rate(1 minute)"}) || len(f.Streams) != 1 {
-		t.Fatalf("%+v", f)
+	if difference := cmp.Diff([]string{"rate(1 minute)"}, f.Schedules); difference != "" {
+		t.Errorf("the schedules differ (-want +got):\n%s", difference)
 	}
-	s := f.Streams[0]
-	if s.Table != "T" || s.BatchSize != 25 || s.ParallelizationFactor != 10 || !s.BisectOnError || !s.ReportsItemFailures || s.MaxRecordAge != time.Minute || s.MaxRetryAttempts != 3 || len(s.Filters) != 1 {
-		t.Errorf("%+v", s)
+	want := []template.Stream{{
+		Table: "T", BatchSize: 25, ParallelizationFactor: 10, MaxRetryAttempts: 3, MaxRecordAge: time.Minute,
+		BisectOnError: true, ReportsItemFailures: true, Filters: make([]template.Filter, 1),
+	}}
+	if difference := cmp.Diff(want, f.Streams, cmpopts.IgnoreUnexported(template.Filter{})); difference != "" {
+		t.Errorf("the streams differ (-want +got):\n%s", difference)
 	}
-	if actual.Table("T").Name != "named" {
-		t.Errorf("table %+v", actual.Table("T"))
+	if name := actual.Table("T").Name; name != "named" {
+		t.Errorf("the table's name is %q, want the one in the template", name)
 	}
 }
 
 func TestUnsupportedTemplates(t *testing.T) {
-	cases := map[string]string{
-		"no function":             "Resources: {}",
-		"a reference to nothing":  minimalTemplate + "      Environment: {Variables: {A: !Ref Nothing}}\n",
-		"an intrinsic unknown":    minimalTemplate + "      Environment: {Variables: {A: !ImportValue x}}\n",
-		"a condition unknown":     minimalTemplate + "      Environment: {Variables: {A: !If [C, a, b]}}\n",
-		"a condition too clever":  "Conditions: {C: !Or [a, b]}\n" + minimalTemplate + "      Environment: {Variables: {A: !If [C, a, b]}}\n",
-		"half an if":              "Conditions: {C: !Equals [a, b]}\n" + minimalTemplate + "      Environment: {Variables: {A: !If [C, a]}}\n",
-		"an attribute unknown":    minimalTemplate + "      Environment: {Variables: {A: !GetAtt F.Version}}\n",
-		"a substitution to none":  minimalTemplate + "      Environment: {Variables: {A: !Sub \"${Nothing}\"}}\n",
-		"code in another place":   strings.Replace(minimalTemplate, "functions/f/bootstrap/", "cmd/f/", 1),
-		"an event unknown":        minimalTemplate + "      Events: {E: {Type: SQS, Properties: {}}}\n",
-		"a filter operator":       minimalTemplate + functionWithFilter(`{"a":[{"numeric":["=",1]}]}`),
-		"a filter without a list": minimalTemplate + functionWithFilter(`{"a":"b"}`),
-		"not YAML":                "a: [",
+	variable := func(value string) string {
+		return minimalTemplate + "      Environment: {Variables: {A: " + value + "}}\n"
 	}
-	for name, text := range cases {
+	event := func(text string) string { return minimalTemplate + "      Events: {E: " + text + "}\n" }
+	filter := func(pattern string) string {
+		criteria := "{Filters: [{Pattern: '" + pattern + "'}]}"
+		return event("{Type: DynamoDB, Properties: {Stream: !GetAtt F.StreamArn, FilterCriteria: " + criteria + "}}")
+	}
+	otherCode := strings.Replace(minimalTemplate, "functions/f/bootstrap/", "cmd/f/", 1)
+	orCondition := "Conditions: {C: !Or [a, b]}\n" + variable("!If [C, a, b]")
+	cases := map[string]struct{ text, want string }{
+		"no function":                 {"Resources: {}", "no function"},
+		"reference to nothing":        {variable("!Ref Nothing"), `"Nothing" refers to nothing`},
+		"unknown intrinsic":           {variable("!ImportValue x"), "line 6: !ImportValue is not supported"},
+		"unknown condition":           {variable("!If [C, a, b]"), `no condition "C"`},
+		"unsupported condition":       {orCondition, "!Or is not supported"},
+		"incomplete if":               {"Conditions: {C: !Equals [a, b]}\n" + variable("!If [C, a]"), "two values"},
+		"unknown attribute":           {variable("!GetAtt F.Version"), "the attribute of \"F.Version\""},
+		"attribute of nothing":        {variable("!GetAtt G.Arn"), `"G.Arn" refers to nothing`},
+		"substitution of nothing":     {variable("!Sub \"${Nothing}\""), `"Nothing" refers to nothing`},
+		"sequence in place of a text": {variable("[a]"), "a text was expected"},
+		"timeout in words":            {minimalTemplate + "      Timeout: soon\n", `"soon" is not a number`},
+		"code outside functions/":     {otherCode, "CodeUri"},
+		"unknown event":               {event("{Type: SQS, Properties: {}}"), `type "SQS"`},
+		"stream of no table":          {event("{Type: DynamoDB, Properties: {Stream: x}}"), "StreamArn"},
+		"filter operator":             {filter(`{"a":[{"numeric":["=",1]}]}`), `operator at "a"`},
+		"filter without a list":       {filter(`{"a":"b"}`), "not a list"},
+		"filter without an object":    {filter(`[]`), "not a JSON object"},
+		"invalid YAML":                {"a: [", "yaml:"},
+	}
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if actual, err := template.Parse([]byte(text), template.Options{}); err == nil {
-				t.Errorf("accepted: %+v", actual)
+			actual, err := template.Parse([]byte(c.text), template.Options{})
+			if err == nil {
+				t.Fatalf("accepted as %+v", actual)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %q, want %q in it", err, c.want)
 			}
 		})
 	}
 }
 
-func functionWithFilter(pattern string) string {
-	return "      Events: {E: {Type: DynamoDB, Properties: {Stream: !GetAtt F.StreamArn, FilterCriteria: {Filters: [{Pattern: '" + pattern + "'}]}}}}\n"
-}
-
 func TestConditions(t *testing.T) {
-	text := "Parameters: {P: {Type: String, Default: \"\"}}\nConditions: {Has: !Not [!Equals [!Ref P, \"\"]]}\n" + minimalTemplate +
-		"      Environment: {Variables: {A: !If [Has, !Sub \"https://${P}\", other], B: {\"Fn::If\": [Has, !If [Has, x, y], z]}}}\n"
+	text := `Parameters: {P: {Type: String, Default: ""}}
+Conditions: {Has: !Not [!Equals [!Ref P, ""]]}
+` + minimalTemplate + `
+      Environment:
+        Variables: {A: !If [Has, !Sub "https://${P}", other], B: {"Fn::If": [Has, !If [Has, x, y], z]}}
+`
 	for value, want := range map[string]string{"": "other z", "here": "https://here x"} {
 		actual, err := template.Parse([]byte(text), template.Options{Parameters: map[string]string{"P": value}})
 		if err != nil {
@@ -225,72 +276,79 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestCallbackBaseURL: a parameter of its own, else the operators' domain, else the base address (decision "base-url").
+// checkEnvironment compares a variable of the functions that have it with what some parameters give it.
+func checkEnvironment(t *testing.T, variable string, parameters map[string]string, want string) {
+	t.Helper()
+	path := filepath.Join(repositoryRoot, "template.yaml")
+	deployed, err := template.Load(path, template.Options{Parameters: parameters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, f := range deployed.Functions {
+		actual, has := f.Environment[variable]
+		if has {
+			checked++
+		}
+		if has && actual != want {
+			t.Errorf("%s of %s is %q, want %q", variable, f.Name, actual, want)
+		}
+	}
+	if checked < 2 {
+		t.Errorf("%d functions have %s, want at least 2", checked, variable)
+	}
+}
+
+// TestCallbackBaseURL: its own parameter, else the operators' domain, else the base address (decision "base-url").
 func TestCallbackBaseURL(t *testing.T) {
-	const base, domain, own = "https://api.example.com", "operators.example.com", "https://proxy.example.com/gateway"
+	const base, own = "https://api.example.com", "https://proxy.example.com/gateway"
+	const merchants, operators = "api.example.org", "operators.example.com"
+	const operatorsURL = "https://" + operators
+	both := map[string]string{"DomainName": merchants, "OperatorDomainName": operators}
 	cases := map[string]struct {
 		parameters map[string]string
 		want       string
 	}{
-		"nothing is set":       {nil, ""},
-		"the base address":     {map[string]string{"BaseUrl": base}, base},
-		"the operators' own":   {map[string]string{"BaseUrl": base, "OperatorDomainName": domain}, "https://" + domain},
-		"the domain":           {map[string]string{"DomainName": "api.example.org"}, "https://api.example.org"},
-		"a base on a domain":   {map[string]string{"DomainName": "api.example.org", "BaseUrl": base}, base},
-		"both domains":         {map[string]string{"DomainName": "api.example.org", "OperatorDomainName": domain}, "https://" + domain},
-		"another, for a while": {map[string]string{"BaseUrl": base, "OperatorDomainName": domain, "CallbackBaseUrl": own}, own},
+		"nothing is set":         {nil, ""},
+		"base address":           {map[string]string{"BaseUrl": base}, base},
+		"operators' domain":      {map[string]string{"BaseUrl": base, "OperatorDomainName": operators}, operatorsURL},
+		"merchants' domain":      {map[string]string{"DomainName": merchants}, "https://" + merchants},
+		"base address, domain":   {map[string]string{"DomainName": merchants, "BaseUrl": base}, base},
+		"both domains":           {both, operatorsURL},
+		"own parameter, domains": {map[string]string{"OperatorDomainName": operators, "CallbackBaseUrl": own}, own},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			deployed, err := template.Load(filepath.Join(repositoryRoot, "template.yaml"), template.Options{Parameters: c.parameters})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, function := range []string{"pay", "sms"} {
-				if actual := deployed.Function(function).Environment["CALLBACK_BASE_URL"]; actual != c.want {
-					t.Errorf("%s: %q, want %q", function, actual, c.want)
-				}
-			}
-		})
+		t.Run(name, func(t *testing.T) { checkEnvironment(t, "CALLBACK_BASE_URL", c.parameters, c.want) })
 	}
 }
 
-// TestBaseURL: a parameter of its own, else the merchants' domain, else the stage's own (decision "base-url").
+// TestBaseURL: its own parameter, else the merchants' domain, else the stage's own address (decision "base-url").
 func TestBaseURL(t *testing.T) {
-	for name, c := range map[string]struct {
+	const domain, own = "api.example.com", "https://proxy.example.com/a"
+	cases := map[string]struct {
 		parameters map[string]string
 		want       string
 	}{
 		"nothing is set": {nil, ""},
-		"the domain":     {map[string]string{"DomainName": "api.example.com"}, "https://api.example.com"},
-		"its own":        {map[string]string{"DomainName": "api.example.com", "BaseUrl": "https://proxy.example.com/a"}, "https://proxy.example.com/a"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			deployed, err := template.Load(filepath.Join(repositoryRoot, "template.yaml"), template.Options{Parameters: c.parameters})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, f := range deployed.Functions {
-				if actual, has := f.Environment["BASE_URL"]; has && actual != c.want {
-					t.Errorf("%s: %q, want %q", f.Name, actual, c.want)
-				}
-			}
-		})
+		"domain":         {map[string]string{"DomainName": domain}, "https://" + domain},
+		"own parameter":  {map[string]string{"DomainName": domain, "BaseUrl": own}, own},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) { checkEnvironment(t, "BASE_URL", c.parameters, c.want) })
 	}
 }
 
 func TestParametersAndPseudoParameters(t *testing.T) {
 	text := "Parameters: {P: {Type: String, Default: p}, Q: {Type: String}}\n" + minimalTemplate +
 		"      Environment: {Variables: {A: !Sub \"${P}-${AWS::StackName}-${AWS::Region}\", B: {Ref: P}}}\n"
-	actual, err := template.Parse([]byte(text), template.Options{StackName: "s", Region: "r", Parameters: map[string]string{"Q": "q"}})
+	options := template.Options{StackName: "s", Region: "r", Parameters: map[string]string{"Q": "q"}}
+	actual, err := template.Parse([]byte(text), options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := actual.Functions[0].Environment["A"]; a != "p-s-r" {
-		t.Errorf("A is %q", a)
-	}
-	if b := actual.Functions[0].Environment["B"]; b != "p" {
-		t.Errorf("B is %q", b)
+	want := map[string]string{"A": "p-s-r", "B": "p"}
+	if difference := cmp.Diff(want, actual.Functions[0].Environment); difference != "" {
+		t.Errorf("the environment differs (-want +got):\n%s", difference)
 	}
 	if _, err := template.Parse([]byte(text), template.Options{Parameters: map[string]string{"X": ""}}); err == nil {
 		t.Error("a parameter that the template does not have was accepted")

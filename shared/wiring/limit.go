@@ -1,13 +1,12 @@
 package wiring
 
 import (
-	"context"
 	"crypto/rand"
-	"time"
 
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/limit"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
+	"mobilegateway/shared/pause"
 	"mobilegateway/shared/settings"
 )
 
@@ -18,22 +17,10 @@ func (d *Dependencies) RateLimiter() *limit.RateLimiter {
 
 // DailyAmounts keeps merchants within their daily amounts.
 func (d *Dependencies) DailyAmounts() *dailyamount.Counter {
-	return &dailyamount.Counter{Store: d.limitStore(), Now: d.Now, Rand: rand.Reader, Sleep: sleep}
+	return &dailyamount.Counter{Store: d.limitStore(), Now: d.Now, Rand: rand.Reader, Sleep: pause.For}
 }
 
 // limitStore is the table of limits, on the connections that the ledger has.
 func (d *Dependencies) limitStore() *limitdynamo.Store {
 	return limitdynamo.New(d.aws.DynamoDB(), d.Env.Required(settings.LimitTable))
-}
-
-// sleep waits, or gives the context's error.
-func sleep(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -10,81 +10,61 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"mobilegateway/internal/runtimeapi"
 )
 
-// proxyEvent is the REST API's event for a function, payload format 1.0.
+// proxyEvent is the REST API's event for a function, payload format 1.0. An empty body is null, and isBase64Encoded is
+// always present. The library's type cannot express either.
 type proxyEvent struct {
-	Resource          string              `json:"resource"`
-	Path              string              `json:"path"`
-	HTTPMethod        string              `json:"httpMethod"`
-	Headers           map[string]string   `json:"headers"`
-	MultiValueHeaders map[string][]string `json:"multiValueHeaders"`
-	Query             map[string]string   `json:"queryStringParameters"`
-	MultiValueQuery   map[string][]string `json:"multiValueQueryStringParameters"`
-	PathParameters    map[string]string   `json:"pathParameters"`
-	StageVariables    map[string]string   `json:"stageVariables"`
-	RequestContext    requestContext      `json:"requestContext"`
-	Body              *string             `json:"body"`
-	IsBase64Encoded   bool                `json:"isBase64Encoded"`
+	events.APIGatewayProxyRequest
+	Body            *string `json:"body"`
+	IsBase64Encoded bool    `json:"isBase64Encoded"`
 }
 
-type requestContext struct {
-	AccountID         string   `json:"accountId"`
-	APIID             string   `json:"apiId"`
-	DomainName        string   `json:"domainName"`
-	DomainPrefix      string   `json:"domainPrefix"`
-	ExtendedRequestID string   `json:"extendedRequestId"`
-	HTTPMethod        string   `json:"httpMethod"`
-	Identity          identity `json:"identity"`
-	Path              string   `json:"path"`
-	Protocol          string   `json:"protocol"`
-	RequestID         string   `json:"requestId"`
-	RequestTime       string   `json:"requestTime"`
-	RequestTimeEpoch  int64    `json:"requestTimeEpoch"`
-	ResourceID        string   `json:"resourceId"`
-	ResourcePath      string   `json:"resourcePath"`
-	Stage             string   `json:"stage"`
-}
-
-type identity struct {
-	SourceIP  string `json:"sourceIp"`
-	UserAgent string `json:"userAgent"`
-}
-
-// proxyEvent makes the function's event of a request. Path and path parameters stay percent-encoded, as a REST API leaves
-// them; query parameters come decoded. A body that is not UTF-8 goes as base64, so that nothing of it is lost.
-func (f *Server) proxyEvent(r *http.Request, m routeMatch, body []byte, id string) []byte {
+// newEvent returns the function's event for a request. Path and path parameters stay percent-encoded, as a REST API
+// leaves them; query parameters are decoded. A body that is not UTF-8 is base64.
+func (f *Server) newEvent(r *http.Request, m routeMatch, body []byte, id string) []byte {
 	now := f.config.Now().UTC()
 	source, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		source = r.RemoteAddr
 	}
 	headers := f.forwardedHeaders(r, source, now)
-	query, _ := url.ParseQuery(r.URL.RawQuery) // a pair that cannot be decoded is left out
+	query, _ := url.ParseQuery(r.URL.RawQuery) // skips a pair that cannot be decoded
 	path := r.URL.EscapedPath()
-	e := proxyEvent{
+	e := proxyEvent{APIGatewayProxyRequest: events.APIGatewayProxyRequest{
 		Resource: m.Resource, Path: path, HTTPMethod: r.Method,
 		Headers: lastValues(headers), MultiValueHeaders: headers,
-		Query: lastValues(query), MultiValueQuery: nilIfEmpty(query),
+		QueryStringParameters: lastValues(query), MultiValueQueryStringParameters: query,
 		PathParameters: m.parameters,
-		RequestContext: requestContext{
+		RequestContext: events.APIGatewayProxyRequestContext{
 			AccountID: "000000000000", APIID: "local", DomainName: f.config.Address, DomainPrefix: "local",
 			ExtendedRequestID: id, HTTPMethod: r.Method, Path: path, Protocol: r.Proto, RequestID: id,
 			RequestTime: now.Format("02/Jan/2006:15:04:05 -0700"), RequestTimeEpoch: now.UnixMilli(),
 			ResourceID: "local", ResourcePath: m.Resource, Stage: f.config.Template.Stage,
-			Identity: identity{SourceIP: source, UserAgent: r.UserAgent()},
+			Identity: events.APIGatewayRequestIdentity{SourceIP: source, UserAgent: r.UserAgent()},
 		},
+	}}
+	if len(query) == 0 {
+		e.MultiValueQueryStringParameters = nil
 	}
 	if len(m.parameters) == 0 {
 		e.PathParameters = nil
 	}
-	e.Body, e.IsBase64Encoded = encodeBody(body)
-	document, _ := json.Marshal(e) // texts and numbers alone always marshal
+	if len(body) > 0 {
+		text := string(body)
+		if !utf8.Valid(body) {
+			text, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+		}
+		e.Body = &text
+	}
+	document, _ := json.Marshal(e) // texts and numbers always marshal
 	return document
 }
 
-// forwardedHeaders are the client's, with those that API Gateway adds.
+// forwardedHeaders returns the client's headers and those that API Gateway adds.
 func (f *Server) forwardedHeaders(r *http.Request, source string, now time.Time) http.Header {
 	headers := r.Header.Clone()
 	for _, hop := range []string{"Connection", "Keep-Alive", "Te", "Upgrade", "Proxy-Connection"} {
@@ -101,19 +81,7 @@ func (f *Server) forwardedHeaders(r *http.Request, source string, now time.Time)
 	return headers
 }
 
-// encodeBody gives a body as the event carries it; an empty one is null.
-func encodeBody(body []byte) (text *string, encoded bool) {
-	if len(body) == 0 {
-		return nil, false
-	}
-	encodedBody := string(body)
-	if !utf8.Valid(body) {
-		encodedBody, encoded = base64.StdEncoding.EncodeToString(body), true
-	}
-	return &encodedBody, encoded
-}
-
-// lastValues keeps the last value of each name, as the single-valued maps of the event do; none gives null.
+// lastValues returns the last value of each name, as the single-valued maps of the event have it; nil without values.
 func lastValues(values map[string][]string) map[string]string {
 	if len(values) == 0 {
 		return nil
@@ -123,11 +91,4 @@ func lastValues(values map[string][]string) map[string]string {
 		single[name] = list[len(list)-1]
 	}
 	return single
-}
-
-func nilIfEmpty(values map[string][]string) map[string][]string {
-	if len(values) == 0 {
-		return nil
-	}
-	return values
 }

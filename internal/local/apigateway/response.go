@@ -1,6 +1,7 @@
 package apigateway
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,7 @@ import (
 	"strings"
 )
 
-// proxyResponse is what the client gets.
+// proxyResponse is the response to the client.
 type proxyResponse struct {
 	status int
 	header http.Header
@@ -17,9 +18,9 @@ type proxyResponse struct {
 }
 
 // errMalformedResponse is API Gateway's "malformed Lambda proxy response".
-var errMalformedResponse = errors.New("the function's answer is not a proxy response")
+var errMalformedResponse = errors.New("the function's response is not a proxy response")
 
-// parseProxyResponse reads a function's answer as API Gateway does.
+// parseProxyResponse reads a function's response as API Gateway does.
 func parseProxyResponse(payload []byte) (proxyResponse, error) {
 	var raw struct {
 		StatusCode        int                 `json:"statusCode"`
@@ -31,47 +32,44 @@ func parseProxyResponse(payload []byte) (proxyResponse, error) {
 	if err := json.Unmarshal(payload, &raw); err != nil || raw.StatusCode < 100 || raw.StatusCode > 599 {
 		return proxyResponse{}, errMalformedResponse
 	}
-	a := proxyResponse{status: raw.StatusCode, header: http.Header{}, body: []byte(raw.Body)}
+	response := proxyResponse{status: raw.StatusCode, header: http.Header{}, body: []byte(raw.Body)}
 	if raw.IsBase64Encoded {
 		decoded, err := base64.StdEncoding.DecodeString(raw.Body)
 		if err != nil {
 			return proxyResponse{}, errMalformedResponse
 		}
-		a.body = decoded
+		response.body = decoded
 	}
 	for name, value := range raw.Headers {
-		a.header.Set(name, fmt.Sprint(value))
+		response.header.Set(name, fmt.Sprint(value))
 	}
 	for name, values := range raw.MultiValueHeaders {
-		a.header[http.CanonicalHeaderKey(name)] = values
+		response.header[http.CanonicalHeaderKey(name)] = values
 	}
-	if a.header.Get("Content-Type") == "" {
-		a.header.Set("Content-Type", "application/json") // API Gateway's default
+	if response.header.Get("Content-Type") == "" {
+		response.header.Set("Content-Type", "application/json") // API Gateway's default
 	}
-	a.header.Del("Content-Length")
-	return a, nil
+	response.header.Del("Content-Length")
+	return response, nil
 }
 
-// gatewayResponse is what the API answers by itself: the template's response of that type, else the default of its class.
+// gatewayResponse returns a response of the API itself: the template's one of that type, else the default of its
+// class.
 func (f *Server) gatewayResponse(responseType string, status int) proxyResponse {
 	responses := f.config.Template.GatewayResponses
-	response, found := responses[responseType]
+	configured, found := responses[responseType]
 	if !found {
-		response = responses[fmt.Sprintf("DEFAULT_%dXX", status/100)]
+		configured = responses[fmt.Sprintf("DEFAULT_%dXX", status/100)]
 	}
-	if response.Status != 0 {
-		status = response.Status
+	status = cmp.Or(configured.Status, status)
+	body := cmp.Or(configured.Body, `{"message":"`+http.StatusText(status)+`"}`)
+	response := proxyResponse{status: status, header: http.Header{}, body: []byte(body)}
+	for name, value := range configured.Headers {
+		response.header.Set(name, value)
 	}
-	if response.Body == "" {
-		response.Body = `{"message":"` + http.StatusText(status) + `"}`
-	}
-	a := proxyResponse{status: status, header: http.Header{}, body: []byte(response.Body)}
-	for name, value := range response.Headers {
-		a.header.Set(name, value)
-	}
-	a.header.Set("Content-Type", "application/json")
-	a.header.Set("X-Amzn-Errortype", errorTypeHeader(responseType))
-	return a
+	response.header.Set("Content-Type", "application/json")
+	response.header.Set("X-Amzn-Errortype", errorTypeHeader(responseType))
+	return response
 }
 
 // errorTypeHeader spells a response type as API Gateway's header does: MISSING_AUTHENTICATION_TOKEN is
@@ -84,11 +82,11 @@ func errorTypeHeader(responseType string) string {
 	return name.String() + "Exception"
 }
 
-// writeTo sends the answer.
-func (a proxyResponse) writeTo(w http.ResponseWriter) {
-	for name, values := range a.header {
+// writeTo sends the response.
+func (response proxyResponse) writeTo(w http.ResponseWriter) {
+	for name, values := range response.header {
 		w.Header()[name] = values
 	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // a client that is gone
+	w.WriteHeader(response.status)
+	_, _ = w.Write(response.body) // the client may have gone
 }

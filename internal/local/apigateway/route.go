@@ -6,7 +6,7 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// route is one of the template's routes, cut into segments.
+// route is a route of the template, split into segments.
 type route struct {
 	template.Route
 	segments []string
@@ -26,8 +26,8 @@ func newRoutes(list []template.Route) []route {
 	return routes
 }
 
-// matchRoute gives the route of a request. Like API Gateway it ignores one trailing slash (decision "token-endpoint") and
-// prefers a literal segment to a parameter.
+// matchRoute finds the route of a request. Like API Gateway it prefers a literal segment to a parameter and ignores one
+// trailing slash (decision "token-endpoint").
 func matchRoute(routes []route, method, path string) (routeMatch, bool) {
 	segments := strings.Split(strings.TrimSuffix(path, "/"), "/")
 	best, found, literals := routeMatch{}, false, -1
@@ -43,7 +43,7 @@ func matchRoute(routes []route, method, path string) (routeMatch, bool) {
 	return best, found
 }
 
-// match compares a path with a route: the parameters' values and the number of literal segments.
+// match reports whether a path matches a route, and returns the parameters' values and the number of literal segments.
 func (r route) match(segments []string) (parameters map[string]string, literals int, matches bool) {
 	if len(segments) != len(r.segments) {
 		return nil, 0, false

@@ -1,14 +1,14 @@
-// Package front is the HTTP server that stands where API Gateway stands: it takes its routes from the template, makes the
-// REST API's proxy event (payload 1.0), invokes the function and turns its answer into an HTTP answer.
+// Package apigateway replaces API Gateway in the local run. It takes its routes from the template, sends a function the
+// REST API's proxy event (payload 1.0), and returns the function's response over HTTP.
 //
-// What API Gateway answers by itself (unknown route, body too large, throttled, no answer from the function) is answered
-// with the template's own gateway responses. It authenticates nobody, caches nothing and keeps no state but the throttle.
+// It sends the template's gateway responses where API Gateway responds without a function: unknown route, body too
+// large, throttled, function failed. It does not authenticate and caches nothing. Its only state is the throttle.
 //
-// What package net/http refuses before any handler is answered in its own plain text, where API Gateway answers 400 as a
-// gateway response: a path that cannot be decoded (%zz), a control character in a header, two lengths that differ (400),
-// and headers over a megabyte (431). None of it reaches a function, on either side.
+// Package net/http rejects some requests in plain text, before any handler. Status 400: a path that cannot be decoded
+// (%zz), a control character in a header, two different lengths. Status 431: headers over a megabyte. API Gateway sends
+// a gateway response with status 400. No such request reaches a function.
 //
-// The invariant: a request reaches at most one function, once.
+// The invariant: a request invokes at most one function, once.
 package apigateway
 
 import (
@@ -24,7 +24,7 @@ import (
 
 // Limits of a REST API that no template can raise.
 const (
-	// MaxBodyBytes is the largest request body in bytes.
+	// MaxBodyBytes is the maximum size of a request body.
 	MaxBodyBytes = 10 << 20
 	// IntegrationTimeout is how long the API waits for a function.
 	IntegrationTimeout = 29 * time.Second
@@ -35,21 +35,21 @@ type Invoker interface {
 	InvokeEvent(ctx context.Context, event runtimeapi.Event) (runtimeapi.Result, error)
 }
 
-// AccessLogEntry is what the log may know of one request: nothing that a client sent but the method of a known route.
+// AccessLogEntry is one request for the log. It has nothing that the client sent but the method of a known route.
 type AccessLogEntry struct {
 	Method   string
 	Resource string // the template's path, "" for an unknown route
-	Function string // logical id, "" where none was invoked
+	Function string // logical id, "" if none was invoked
 	Status   int
 	Duration time.Duration
 }
 
-// Config is what a front needs. All fields but Log are required.
+// Config configures a Server. All fields but LogRequest are required.
 type Config struct {
 	Template *template.Template
-	// Functions are the programs by logical id. A route whose function is not here answers 502.
+	// Functions are the programs by logical id. A route without its function responds 502.
 	Functions map[string]Invoker
-	// Address is the front's own host and port, the event's domainName.
+	// Address is the server's own host and port, the event's domainName.
 	Address string
 	// Now is the clock of the throttle and of the events.
 	Now func() time.Time
@@ -57,14 +57,14 @@ type Config struct {
 	LogRequest func(AccessLogEntry)
 }
 
-// Server is the handler. It is safe for parallel use.
+// Server is the HTTP handler. It is safe for concurrent use.
 type Server struct {
 	config Config
 	routes []route
 	bucket *tokenBucket
 }
 
-// New makes a front over a template.
+// New returns a Server for a template.
 func New(config Config) *Server {
 	if config.LogRequest == nil {
 		config.LogRequest = func(AccessLogEntry) {}
@@ -76,28 +76,28 @@ func New(config Config) *Server {
 	}
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP implements http.Handler.
 func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := f.config.Now()
 	id := runtimeapi.NewRequestID()
 	w.Header().Set("X-Amzn-Requestid", id)
-	line := AccessLogEntry{Method: r.Method}
-	response := f.handle(r, id, &line)
+	entry := AccessLogEntry{Method: r.Method}
+	response := f.handle(r, id, &entry)
 	response.writeTo(w)
-	line.Status, line.Duration = response.status, f.config.Now().Sub(started)
-	if line.Resource == "" {
-		line.Method = "" // an unknown route's method is the client's text
+	entry.Status, entry.Duration = response.status, f.config.Now().Sub(started)
+	if entry.Resource == "" {
+		entry.Method = "" // an unknown route's method is the client's text
 	}
-	f.config.LogRequest(line)
+	f.config.LogRequest(entry)
 }
 
-// handle routes, throttles, reads the body and invokes, in API Gateway's order.
-func (f *Server) handle(r *http.Request, id string, line *AccessLogEntry) proxyResponse {
+// handle routes, throttles, reads the body and invokes, in the order of API Gateway.
+func (f *Server) handle(r *http.Request, id string, entry *AccessLogEntry) proxyResponse {
 	match, found := matchRoute(f.routes, r.Method, r.URL.EscapedPath())
 	if !found {
 		return f.gatewayResponse("MISSING_AUTHENTICATION_TOKEN", http.StatusForbidden)
 	}
-	line.Resource = match.Resource
+	entry.Resource = match.Resource
 	if !f.bucket.take(f.config.Now()) {
 		return f.gatewayResponse("THROTTLED", http.StatusTooManyRequests)
 	}
@@ -105,7 +105,7 @@ func (f *Server) handle(r *http.Request, id string, line *AccessLogEntry) proxyR
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		tooLargeResponse := f.gatewayResponse("REQUEST_TOO_LARGE", http.StatusRequestEntityTooLarge)
-		tooLargeResponse.header.Set("Connection", "close") // the rest of the body is not worth reading
+		tooLargeResponse.header.Set("Connection", "close") // the rest of the body is not read
 		return tooLargeResponse
 	}
 	if err != nil {
@@ -115,8 +115,9 @@ func (f *Server) handle(r *http.Request, id string, line *AccessLogEntry) proxyR
 	if !known {
 		return f.gatewayResponse("DEFAULT_5XX", http.StatusBadGateway)
 	}
-	line.Function = match.Function
-	return f.invoke(r, function, runtimeapi.Event{ID: runtimeapi.NewRequestID(), Payload: f.proxyEvent(r, match, body, id)})
+	entry.Function = match.Function
+	event := runtimeapi.Event{ID: runtimeapi.NewRequestID(), Payload: f.newEvent(r, match, body, id)}
+	return f.invoke(r, function, event)
 }
 
 // invoke runs the function. A client that hangs up does not stop it, as on API Gateway.

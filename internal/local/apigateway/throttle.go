@@ -7,7 +7,8 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// tokenBucket is the stage's token bucket: as many tokens as the burst, refilled at the rate.
+// tokenBucket is the stage's rate limit: it has at most Burst tokens and is refilled at the rate. It is safe for
+// concurrent use.
 type tokenBucket struct {
 	limit template.Throttle
 
@@ -20,7 +21,7 @@ func newTokenBucket(limit template.Throttle, now time.Time) *tokenBucket {
 	return &tokenBucket{limit: limit, tokens: float64(limit.Burst), refilledAt: now}
 }
 
-// take takes a token; false where there is none. A limit of zero is no limit.
+// take takes a token and reports whether there was one. A rate of zero means no limit.
 func (b *tokenBucket) take(now time.Time) bool {
 	if b.limit.RequestsPerSecond == 0 {
 		return true

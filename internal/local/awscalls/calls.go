@@ -1,13 +1,12 @@
-// Package calls records which AWS calls the functions of a local run make, so that template.yaml's permissions can be
-// compared with what the code does.
+// Package awscalls records the AWS calls that the functions of a local run make. Package iamcheck compares them with
+// template.yaml's permissions.
 //
-// Functions are told apart by their access keys, as AWS tells them apart by their roles. The recorder stands in front of
-// the local services and passes everything on as it came, refused calls included: a call needs its permission however
-// it ends. The invariant: a call is in the record before the service sees it.
+// It identifies functions by their access keys, as AWS does by their roles. The recorder is a proxy in front of the
+// local services. It records refused calls too, because they need their permission as well. The invariant: a call is in
+// the record before the service sees it.
 package awscalls
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -26,18 +25,18 @@ type Call struct {
 	Function string `json:"function"`
 	// Action is the permission's name, such as dynamodb:GetItem.
 	Action string `json:"action"`
-	// Resource is what the call was about, by the logical id in the template: a table, an index as
-	// LedgerTable/index/due, or a secret. What the template does not have stands under the name that was sent, and "*"
-	// where a call names nothing.
+	// Resource is the logical id of a table, of an index (LedgerTable/index/due) or of a secret. A resource that the
+	// template does not have keeps the name that was sent. "*" is a call without a resource.
 	Resource string `json:"resource"`
 }
 
 // Compare orders calls by function, action and resource.
 func (c Call) Compare(other Call) int {
-	return cmp.Or(cmp.Compare(c.Function, other.Function), cmp.Compare(c.Action, other.Action), cmp.Compare(c.Resource, other.Resource))
+	return slices.Compare(
+		[]string{c.Function, c.Action, c.Resource}, []string{other.Function, other.Action, other.Resource})
 }
 
-// Recorder is a set of calls.
+// Recorder is a set of calls. It is safe for concurrent use.
 type Recorder struct {
 	functionsByKey map[string]string
 	logicalIDs     map[string]string
@@ -48,14 +47,17 @@ type Recorder struct {
 	seen map[Call]bool
 }
 
-// New makes an empty Recorder. callers gives the function of an access key, and resources the logical id of a table's or a
-// secret's name. A call under another key is passed on, and not recorded. run is the access key under which the table
-// service sees every caller: some engines keep the data of each key apart. noted is called when the set has grown.
-func New(functionsByKey, logicalIDs map[string]string, run string, onChange func()) *Recorder {
-	return &Recorder{functionsByKey: functionsByKey, logicalIDs: logicalIDs, runAccessKey: run, onChange: onChange, seen: map[Call]bool{}}
+// New returns an empty Recorder. It records only the calls of functionsByKey, functions by access key. logicalIDs are
+// those of tables and secrets by name. DynamoDB sees every call under runAccessKey, because some databases separate
+// data by access key. onChange is called after each new kind of call.
+func New(functionsByKey, logicalIDs map[string]string, runAccessKey string, onChange func()) *Recorder {
+	return &Recorder{
+		functionsByKey: functionsByKey, logicalIDs: logicalIDs, runAccessKey: runAccessKey, onChange: onChange,
+		seen: map[Call]bool{},
+	}
 }
 
-// Calls is the set, in order.
+// Calls returns the set, in order.
 func (r *Recorder) Calls() []Call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +67,7 @@ func (r *Recorder) Calls() []Call {
 // FileName is the name of the record in a run's folder.
 const FileName = "aws-calls.json"
 
-// Write replaces a file with the set as it is now.
+// Write replaces a file with the current set.
 func (r *Recorder) Write(path string) error {
 	text, err := json.MarshalIndent(r.Calls(), "", "  ")
 	if err != nil {
@@ -74,7 +76,7 @@ func (r *Recorder) Write(path string) error {
 	return file.Replace(path, append(text, '\n'))
 }
 
-// Read reads what Write wrote.
+// Read reads a file of Write.
 func Read(path string) ([]Call, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -102,7 +104,7 @@ func (r *Recorder) addCalls(function string, permissions []permission) {
 	}
 }
 
-// logicalResource is a resource as the template calls it.
+// logicalResource returns the resource of a permission in the form of Call.Resource.
 func (r *Recorder) logicalResource(p permission) string {
 	name := p.resource
 	if id, known := r.logicalIDs[name]; known {
@@ -114,12 +116,12 @@ func (r *Recorder) logicalResource(p permission) string {
 	return name
 }
 
-// callingFunction is the function that signed a request; "" for anybody else.
+// callingFunction returns the function that signed a request; "" for any other caller.
 func (r *Recorder) callingFunction(request *http.Request) string {
 	return r.functionsByKey[accessKeyOf(request.Header)]
 }
 
-// accessKeyOf is the key that a request is signed with: ... Credential=<key>/<date>/<region>/<service>/aws4_request, ...
+// accessKeyOf returns the access key of a signature: Credential=<key>/<date>/<region>/<service>/aws4_request.
 func accessKeyOf(header http.Header) string {
 	_, rest, found := strings.Cut(header.Get("Authorization"), "Credential=")
 	key, _, terminated := strings.Cut(rest, "/")

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,15 +15,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/dynoxide"
 	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/shared/awsclient"
 )
 
-// authorization is the header of a request that a key signed.
+// authorization returns the Authorization header for an access key.
 func authorization(key string) string {
-	return "AWS4-HMAC-SHA256 Credential=" + key + "/20261121/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=00"
+	return "AWS4-HMAC-SHA256 Credential=" + key +
+		"/20261121/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=00"
 }
 
 func newRecorder(onChange func()) *awscalls.Recorder {
@@ -32,7 +33,7 @@ func newRecorder(onChange func()) *awscalls.Recorder {
 		map[string]string{"p-Ledger": "LedgerTable", "local/keys": "KeySecret"}, "RUN", onChange)
 }
 
-// send posts a call and gives the answer.
+// send posts a call and returns the response.
 func send(t *testing.T, address, key, target, body string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/", strings.NewReader(body))
@@ -67,23 +68,32 @@ func parse(t *testing.T, address string) *url.URL {
 }
 
 func TestPermissions(t *testing.T) {
-	engine := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
+	engine := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	const dynamoDB = "DynamoDB_20120810."
 	cases := map[string]struct {
 		target, body string
 		want         []string
 	}{
-		"an item":          {"DynamoDB_20120810.GetItem", `{"TableName":"p-Ledger","Key":{}}`, []string{"dynamodb:GetItem LedgerTable"}},
-		"an index":         {"DynamoDB_20120810.Query", `{"IndexName":"due","TableName":"p-Ledger"}`, []string{"dynamodb:Query LedgerTable/index/due"}},
-		"an unknown table": {"DynamoDB_20120810.PutItem", `{"TableName":"other"}`, []string{"dynamodb:PutItem other"}},
-		"no table":         {"DynamoDB_20120810.ListTables", `{}`, []string{"dynamodb:ListTables *"}},
-		"no JSON":          {"DynamoDB_20120810.GetItem", `{`, []string{"dynamodb:GetItem *"}},
+		"an item": {
+			dynamoDB + "GetItem", `{"TableName":"p-Ledger","Key":{}}`, []string{"dynamodb:GetItem LedgerTable"},
+		},
+		"an index": {
+			dynamoDB + "Query", `{"IndexName":"due","TableName":"p-Ledger"}`,
+			[]string{"dynamodb:Query LedgerTable/index/due"},
+		},
+		"an unknown table": {dynamoDB + "PutItem", `{"TableName":"other"}`, []string{"dynamodb:PutItem other"}},
+		"no table":         {dynamoDB + "ListTables", `{}`, []string{"dynamodb:ListTables *"}},
+		"invalid JSON":     {dynamoDB + "GetItem", `{`, []string{"dynamodb:GetItem *"}},
 		"a stream":         {"DynamoDBStreams_20120810.GetRecords", `{}`, []string{"dynamodb:GetRecords *"}},
 		"a batch": {
-			"DynamoDB_20120810.BatchGetItem", `{"RequestItems":{"p-Ledger":{},"other":{}}}`,
+			dynamoDB + "BatchGetItem", `{"RequestItems":{"p-Ledger":{},"other":{}}}`,
 			[]string{"dynamodb:BatchGetItem LedgerTable", "dynamodb:BatchGetItem other"},
 		},
 		"a transaction": {
-			"DynamoDB_20120810.TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"p-Ledger"}},{"ConditionCheck":{"TableName":"other"}}]}`,
+			dynamoDB + "TransactWriteItems",
+			`{"TransactItems":[{"Put":{"TableName":"p-Ledger"}},{"ConditionCheck":{"TableName":"other"}}]}`,
 			[]string{"dynamodb:ConditionCheckItem other", "dynamodb:PutItem LedgerTable"},
 		},
 		"no call": {"", "", nil},
@@ -95,12 +105,12 @@ func TestPermissions(t *testing.T) {
 			var got []string
 			for _, call := range recorder.Calls() {
 				if call.Function != "ChargeFunction" {
-					t.Errorf("%+v", call)
+					t.Errorf("the call is one of %s, want ChargeFunction", call.Function)
 				}
 				got = append(got, call.Action+" "+call.Resource)
 			}
-			if !slices.Equal(got, c.want) {
-				t.Errorf("got %v, want %v", got, c.want)
+			if difference := cmp.Diff(c.want, got); difference != "" {
+				t.Errorf("the permissions differ (-want +got):\n%s", difference)
 			}
 		})
 	}
@@ -113,43 +123,48 @@ func TestProxyPassesTrafficUnchanged(t *testing.T) {
 	engine := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || string(body) != sent || r.ContentLength != int64(len(sent)) {
-			t.Errorf("the body is another: %d bytes, length %d, %v", len(body), r.ContentLength, err)
+			t.Errorf("the body changed: %d bytes, length %d, %v", len(body), r.ContentLength, err)
 		}
-		if r.Host != "dynamodb.example" || r.Header.Get("Authorization") != authorization("RUN") || r.Header.Get("X-Forwarded-For") != "" {
-			t.Errorf("host %s, header %v", r.Host, r.Header)
+		if r.Host != "dynamodb.example" || r.Header.Get("X-Forwarded-For") != "" {
+			t.Errorf("the proxy changed the host to %s or added X-Forwarded-For: %v", r.Host, r.Header)
+		}
+		if got := r.Header.Get("Authorization"); got != authorization("RUN") {
+			t.Errorf("the authorization is %q, want the run's access key", got)
 		}
 		if encodings := r.Header.Values("Accept-Encoding"); len(encodings) > 1 {
-			t.Errorf("Accept-Encoding %v", encodings)
+			t.Errorf("the proxy added an Accept-Encoding: %v", encodings)
 		}
 		w.Header().Set("X-Amz-Crc32", sum)
 		_, _ = w.Write(responseBody)
 	}))
-	response := send(t, serve(t, newRecorder(func() {}).ProxyDynamoDB(parse(t, engine))), "K2", "DynamoDB_20120810.PutItem", sent)
+	proxy := serve(t, newRecorder(func() {}).ProxyDynamoDB(parse(t, engine)))
+	response := send(t, proxy, "K2", "DynamoDB_20120810.PutItem", sent)
 	body, err := io.ReadAll(response.Body)
 	if err != nil || !bytes.Equal(body, responseBody) || response.Header.Get("X-Amz-Crc32") != sum {
-		t.Errorf("%d bytes, %v, %v", len(body), response.Header, err)
+		t.Errorf("the response changed: %d bytes, header %v, %v", len(body), response.Header, err)
 	}
 }
 
 func TestUnknownAccessKeyIsNotRecorded(t *testing.T) {
 	engine := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != authorization("TOOL") {
-			t.Errorf("authorization %q", r.Header.Get("Authorization"))
+			t.Errorf("the authorization is %q, want it unchanged", r.Header.Get("Authorization"))
 		}
 	}))
-	recorder := newRecorder(func() { t.Error("noted") })
-	send(t, serve(t, recorder.ProxyDynamoDB(parse(t, engine))), "TOOL", "DynamoDB_20120810.Scan", `{"TableName":"p-Ledger"}`)
+	recorder := newRecorder(func() { t.Error("onChange was called") })
+	proxy := serve(t, recorder.ProxyDynamoDB(parse(t, engine)))
+	send(t, proxy, "TOOL", "DynamoDB_20120810.Scan", `{"TableName":"p-Ledger"}`)
 	if got := recorder.Calls(); len(got) != 0 {
-		t.Errorf("%v", got)
+		t.Errorf("the record has the calls %v of an unknown key", got)
 	}
 }
 
 func TestSecretCallsAreRecordedOnce(t *testing.T) {
-	onChange, served := 0, 0
-	recorder := newRecorder(func() { onChange++ })
+	changes, served := 0, 0
+	recorder := newRecorder(func() { changes++ })
 	address := serve(t, recorder.WrapSecretsManager(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if body, _ := io.ReadAll(r.Body); string(body) != `{"SecretId":"local/keys"}` {
-			t.Errorf("body %s", body)
+			t.Errorf("the body changed to %s", body)
 		}
 		served++
 	})))
@@ -157,15 +172,19 @@ func TestSecretCallsAreRecordedOnce(t *testing.T) {
 		send(t, address, "K2", "secretsmanager.GetSecretValue", `{"SecretId":"local/keys"}`)
 	}
 	want := []awscalls.Call{{Function: "SweepFunction", Action: "secretsmanager:GetSecretValue", Resource: "KeySecret"}}
-	if !slices.Equal(recorder.Calls(), want) || onChange != 1 || served != 3 {
-		t.Errorf("%v, noted %d times, served %d times", recorder.Calls(), onChange, served)
+	if difference := cmp.Diff(want, recorder.Calls()); difference != "" {
+		t.Errorf("the record differs (-want +got):\n%s", difference)
+	}
+	if changes != 1 || served != 3 {
+		t.Errorf("onChange was called %d times and the service %d times, want 1 and 3", changes, served)
 	}
 	path := filepath.Join(t.TempDir(), awscalls.FileName)
 	if err := recorder.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	if read, err := awscalls.Read(path); err != nil || !slices.Equal(read, want) {
-		t.Errorf("%v, %v", read, err)
+	read, err := awscalls.Read(path)
+	if difference := cmp.Diff(want, read); err != nil || difference != "" {
+		t.Errorf("the stored record differs (-want +got):\n%s%v", difference, err)
 	}
 }
 
@@ -179,7 +198,7 @@ func TestUnreachableServiceDropsConnection(t *testing.T) {
 	}
 	if response, err := http.DefaultTransport.RoundTrip(request); err == nil {
 		_ = response.Body.Close()
-		t.Errorf("it answered %d", response.StatusCode)
+		t.Errorf("the proxy of an unreachable service responded %d", response.StatusCode)
 	}
 }
 
@@ -203,19 +222,26 @@ func TestSDKThroughProxy(t *testing.T) {
 	}
 	_, err = client.DynamoDB().CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String("p-Ledger"), BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.DynamoDB().GetItem(t.Context(), &dynamodb.GetItemInput{
-		TableName: aws.String("p-Ledger"), Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "a"}},
+		TableName: aws.String("p-Ledger"),
+		Key:       map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "a"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := recorder.Calls(); len(got) != 2 || got[1].Action != "dynamodb:GetItem" || got[1].Resource != "LedgerTable" {
-		t.Errorf("%v", got)
+	want := []awscalls.Call{
+		{Function: "ChargeFunction", Action: "dynamodb:CreateTable", Resource: "LedgerTable"},
+		{Function: "ChargeFunction", Action: "dynamodb:GetItem", Resource: "LedgerTable"},
+	}
+	if difference := cmp.Diff(want, recorder.Calls()); difference != "" {
+		t.Errorf("the record differs (-want +got):\n%s", difference)
 	}
 }

@@ -1,19 +1,20 @@
 package awscalls
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// permission is what a call needs: an action on a resource, which a request names as it likes.
+// permission is the permission that a call needs: an action on a resource, under the name in the request.
 type permission struct{ action, resource, index string }
 
-// anyResource stands for the resource of a call that names none.
+// anyResource is the resource of a call that names none.
 const anyResource = "*"
 
-// tableRequest is what a request to DynamoDB says about its resource.
+// tableRequest has the fields of a request to DynamoDB that name its resources.
 type tableRequest struct {
 	TableName     string
 	IndexName     string
@@ -21,21 +22,21 @@ type tableRequest struct {
 	TransactItems []map[string]struct{ TableName string } // of transactions, by kind
 }
 
-// Of transactions, the permissions are those of the calls that they are made of.
+// transactionActions are the permissions of a transaction, by kind of item.
 var transactionActions = map[string]string{
 	"Put": "dynamodb:PutItem", "Update": "dynamodb:UpdateItem", "Delete": "dynamodb:DeleteItem",
 	"ConditionCheck": "dynamodb:ConditionCheckItem", "Get": "dynamodb:GetItem",
 }
 
-// tablePermissions reads what a request to DynamoDB needs. target is X-Amz-Target, such as DynamoDB_20120810.GetItem.
-// A request that names no table needs its permission for everything, so that no call goes unseen.
+// tablePermissions returns the permissions that a request to DynamoDB needs. target is X-Amz-Target, such as
+// DynamoDB_20120810.GetItem. A request without a table needs its permission for every resource, so it is recorded too.
 func tablePermissions(target string, body []byte) []permission {
 	_, operation, found := strings.Cut(target, ".")
 	if !found {
-		return nil // not a call: a connection that is opened early, or a health check
+		return nil // not a call: an early connection or a health check
 	}
 	var in tableRequest
-	_ = json.Unmarshal(body, &in) // whatever the rest is, what was read counts
+	_ = json.Unmarshal(body, &in) // the fields before an error count
 	action := "dynamodb:" + operation
 	var needed []permission
 	for _, table := range slices.Sorted(maps.Keys(in.RequestItems)) {
@@ -51,10 +52,10 @@ func tablePermissions(target string, body []byte) []permission {
 	if len(needed) > 0 {
 		return needed
 	}
-	return []permission{{action: action, resource: orAnyResource(in.TableName), index: in.IndexName}}
+	return []permission{{action: action, resource: cmp.Or(in.TableName, anyResource), index: in.IndexName}}
 }
 
-// secretPermissions reads what a request to Secrets Manager needs: it names its secret.
+// secretPermissions returns the permission that a request to Secrets Manager needs.
 func secretPermissions(target string, body []byte) []permission {
 	service, operation, found := strings.Cut(target, ".")
 	if !found {
@@ -65,15 +66,5 @@ func secretPermissions(target string, body []byte) []permission {
 		Name     string
 	}
 	_ = json.Unmarshal(body, &in)
-	if in.SecretID == "" {
-		in.SecretID = in.Name
-	}
-	return []permission{{action: service + ":" + operation, resource: orAnyResource(in.SecretID)}}
-}
-
-func orAnyResource(name string) string {
-	if name == "" {
-		return anyResource
-	}
-	return name
+	return []permission{{action: service + ":" + operation, resource: cmp.Or(in.SecretID, in.Name, anyResource)}}
 }

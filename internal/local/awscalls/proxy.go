@@ -10,61 +10,54 @@ import (
 	"strings"
 )
 
-// maxRequestBytes bounds a request in bytes: what DynamoDB itself takes.
+// maxRequestBytes bounds a request; it is DynamoDB's own limit.
 const maxRequestBytes = 16 << 20
 
-// maxIdleConnections is how many connections to the table service stay open between calls: one for each function that may run.
+// maxIdleConnections bounds the connections to DynamoDB that stay open: one for each function that may run.
 const maxIdleConnections = 128
 
-// ProxyDynamoDB stands in front of a DynamoDB endpoint and passes requests and answers on byte by byte. Only the access key is
-// another, which leaves a signature that does not fit: the engines for development check none.
+// ProxyDynamoDB returns a proxy that records calls and passes them to a DynamoDB endpoint. It replaces the access key,
+// so the signature is no longer valid: databases for development do not check it.
 func (r *Recorder) ProxyDynamoDB(endpoint *url.URL) http.Handler {
-	transport := &http.Transport{MaxIdleConns: maxIdleConnections, MaxIdleConnsPerHost: maxIdleConnections, DisableCompression: true}
 	proxy := &httputil.ReverseProxy{
-		Transport: transport,
+		Transport: &http.Transport{
+			MaxIdleConns: maxIdleConnections, MaxIdleConnsPerHost: maxIdleConnections, DisableCompression: true,
+		},
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(endpoint)
 			p.Out.Host = p.In.Host
 		},
-		// A service that is not there must not look like one that answers.
+		// Cut the connection, so that an unreachable service does not look like one that responds.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     log.New(io.Discard, "", 0),
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if function := r.callingFunction(request); function != "" {
-			body, complete := bufferBody(w, request)
-			if !complete {
-				return
-			}
-			r.addCalls(function, tablePermissions(request.Header.Get("X-Amz-Target"), body))
-			authorization := request.Header.Get("Authorization")
-			request.Header.Set("Authorization", strings.Replace(authorization, "Credential="+accessKeyOf(request.Header)+"/", "Credential="+r.runAccessKey+"/", 1))
+	return r.record(tablePermissions, http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if r.callingFunction(request) != "" {
+			key, authorization := accessKeyOf(request.Header), request.Header.Get("Authorization")
+			request.Header.Set("Authorization",
+				strings.Replace(authorization, "Credential="+key+"/", "Credential="+r.runAccessKey+"/", 1))
 		}
 		proxy.ServeHTTP(w, request)
-	})
+	}))
 }
 
-// WrapSecretsManager stands in front of the local Secrets Manager.
+// WrapSecretsManager returns a handler that records calls and passes them to the local Secrets Manager.
 func (r *Recorder) WrapSecretsManager(next http.Handler) http.Handler {
+	return r.record(secretPermissions, next)
+}
+
+// record returns a handler that records the functions' calls before next handles them.
+func (r *Recorder) record(permissions func(target string, body []byte) []permission, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if function := r.callingFunction(request); function != "" {
-			body, complete := bufferBody(w, request)
-			if !complete {
+			body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxRequestBytes))
+			if err != nil {
+				http.Error(w, "the request is too large or incomplete", http.StatusRequestEntityTooLarge)
 				return
 			}
-			r.addCalls(function, secretPermissions(request.Header.Get("X-Amz-Target"), body))
+			request.Body = io.NopCloser(bytes.NewReader(body))
+			r.addCalls(function, permissions(request.Header.Get("X-Amz-Target"), body))
 		}
 		next.ServeHTTP(w, request)
 	})
-}
-
-// bufferBody reads a request's body and puts it back. It answers where there is too much of it.
-func bufferBody(w http.ResponseWriter, request *http.Request) ([]byte, bool) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxRequestBytes))
-	if err != nil {
-		http.Error(w, "the request is too large, or was cut", http.StatusRequestEntityTooLarge)
-		return nil, false
-	}
-	request.Body = io.NopCloser(bytes.NewReader(body))
-	return body, true
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"mobilegateway/shared/pause"
 )
 
 // retryPause is the wait before the first retry of a failed batch. It doubles up to maxRetryPause.
@@ -21,7 +23,7 @@ const creationPrecision = time.Minute
 // deliverBatch invokes the function until each record of a batch is processed, too old or out of retries. It returns an
 // error only when ctx has ended.
 func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
-	pause := retryPause
+	wait := retryPause
 	for retries := 0; ; retries++ {
 		batch = p.dropExpired(batch)
 		if len(batch) == 0 {
@@ -47,12 +49,10 @@ func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
 			return nil
 		}
 		batch = left
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := pause.For(ctx, wait); err != nil {
+			return err
 		}
-		pause = min(2*pause, maxRetryPause)
+		wait = min(2*wait, maxRetryPause)
 	}
 }
 

@@ -69,8 +69,8 @@ func table() template.Table {
 		},
 		Key: []template.KeyElement{{AttributeName: "pk", KeyType: "HASH"}},
 		Indexes: []template.Index{{
-			IndexName: "due", Projection: "KEYS_ONLY",
-			Key: []template.KeyElement{{AttributeName: "due_shard", KeyType: "HASH"}},
+			IndexName: "due", Projection: template.Projection{ProjectionType: "KEYS_ONLY"},
+			KeySchema: []template.KeyElement{{AttributeName: "due_shard", KeyType: "HASH"}},
 		}},
 	}
 }
@@ -170,7 +170,8 @@ func newPump(t *testing.T, e engine, r *relay, checkpoint string) *dynamo.Pump {
 	return &dynamo.Pump{
 		Client: e.client, Table: "Table", Function: r, Checkpoint: checkpoint, Now: time.Now,
 		Stream: template.Stream{
-			Table: "T", BatchSize: 10, MaxRetryAttempts: 2, BisectOnError: true, ReportsItemFailures: true, Filters: []template.Filter{filter},
+			Table: "T", BatchSize: 10, MaxRetryAttempts: 2, BisectOnError: true, ReportsItemFailures: true,
+			Filters: []template.Filter{filter},
 		},
 		Logf: func(string, ...any) {},
 	}

@@ -30,8 +30,8 @@ func (h *holding) Invoke(ctx context.Context, payload []byte) ([]byte, bool, err
 	return nil, false, nil
 }
 
-// TestOneItemHoldsUpNoOther blocks on one item and expects the items of the other lanes.
-func TestOneItemHoldsUpNoOther(t *testing.T) {
+// TestSlowItemDelaysOnlyItself blocks on one item and expects the items of the other lanes.
+func TestSlowItemDelaysOnlyItself(t *testing.T) {
 	e := newEngine(t)
 	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/template"
+	"mobilegateway/shared/pause"
 )
 
 // The pauses of the pump, and how long it uses one list of shards.
@@ -61,24 +62,21 @@ type record struct {
 	done     bool // processed, dropped or filtered out; guarded by lanes.mutex
 }
 
-// Run reads until ctx ends. It logs failed calls and goes on.
+// Run reads until ctx ends. It logs failed calls and continues.
 func (p *Pump) Run(ctx context.Context) {
 	p.lanes = newLanes(p)
 	defer p.lanes.start(ctx)()
 	for ctx.Err() == nil {
 		busy, err := p.readShards(ctx)
-		pause := idlePause
+		wait := idlePause
 		if err != nil && ctx.Err() == nil {
 			p.Logf("stream of %s: %v", p.Table, err)
-			pause = faultPause
+			wait = faultPause
 		}
 		if busy && err == nil {
 			continue
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		_ = pause.For(ctx, wait) // the loop checks ctx
 	}
 }
 

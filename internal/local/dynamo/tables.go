@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/template"
+	"mobilegateway/shared/pause"
 )
 
 // How long a table may take to become active or to go, and the pause between two looks at it.
@@ -22,14 +23,8 @@ type createTable struct {
 	AttributeDefinitions   []template.Attribute
 	KeySchema              []template.KeyElement
 	BillingMode            string
-	GlobalSecondaryIndexes []createIndex        `json:",omitempty"`
+	GlobalSecondaryIndexes []template.Index     `json:",omitempty"`
 	StreamSpecification    *streamSpecification `json:",omitempty"`
-}
-
-type createIndex struct {
-	IndexName  string
-	KeySchema  []template.KeyElement
-	Projection struct{ ProjectionType string }
 }
 
 type streamSpecification struct {
@@ -78,9 +73,7 @@ func (c *Client) ensureTable(ctx context.Context, table template.Table) error {
 		case found.Table.TableStatus == "ACTIVE":
 			return found.checkSchema(table)
 		}
-		select {
-		case <-time.After(tablePollInterval):
-		case <-ctx.Done():
+		if pause.For(ctx, tablePollInterval) != nil {
 			return fmt.Errorf("it is not active after %v", tableTimeout)
 		}
 	}
@@ -97,12 +90,7 @@ func (c *Client) describe(ctx context.Context, name string) (tableDescription, e
 func createRequest(table template.Table) createTable {
 	create := createTable{
 		TableName: table.Name, AttributeDefinitions: table.Attributes, KeySchema: table.Key,
-		BillingMode: "PAY_PER_REQUEST",
-	}
-	for _, index := range table.Indexes {
-		i := createIndex{IndexName: index.IndexName, KeySchema: index.Key}
-		i.Projection.ProjectionType = index.Projection
-		create.GlobalSecondaryIndexes = append(create.GlobalSecondaryIndexes, i)
+		BillingMode: "PAY_PER_REQUEST", GlobalSecondaryIndexes: table.Indexes,
 	}
 	if table.StreamView != "" {
 		create.StreamSpecification = &streamSpecification{StreamEnabled: true, StreamViewType: table.StreamView}
@@ -143,9 +131,7 @@ func (c *Client) DeleteTables(ctx context.Context, tables []template.Table) erro
 			if err != nil && (refused == nil || refused.Kind != "ResourceInUseException") {
 				return fmt.Errorf("table %s: %w", table.Name, err)
 			}
-			select {
-			case <-time.After(tablePollInterval):
-			case <-ctx.Done():
+			if pause.For(ctx, tablePollInterval) != nil {
 				return fmt.Errorf("table %s is not deleted after %v", table.Name, tableTimeout)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package file replaces small files as a whole: whoever reads one sees the old content or the new, never a part, and
-// nobody but its owner can read it.
+// Package file replaces small files atomically and locks files. A reader sees the old content or the new one, never a
+// part, and only the file's owner can read it.
 package file
 
 import (
@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Replace writes a file of mode 0600 beside the old one and renames it into its place.
+// Replace writes a new file of mode 0600 and renames it to path.
 func Replace(path string, content []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"syscall"
 )
 
-// ErrLocked is TryLock's error where another process holds the lock.
-var ErrLocked = errors.New("another process holds it")
+// ErrLocked is TryLock's error if another process has the lock.
+var ErrLocked = errors.New("another process has the lock")
 
-// TryLock takes a lock file for this process, or fails at once with ErrLocked. The lock ends with unlock or with the
-// process, however that ends.
+// TryLock locks a file for this process, or fails at once with ErrLocked. The lock ends with unlock or with the
+// process, also if that is killed.
 func TryLock(path string) (unlock func(), err error) {
 	return lock(path, syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
-// Lock takes a lock file and waits for it.
+// Lock locks a file and waits until it is free.
 func Lock(path string) (unlock func(), err error) { return lock(path, syscall.LOCK_EX) }
 
 func lock(path string, flags int) (func(), error) {

@@ -1,8 +1,8 @@
-// Package inbox is the demo merchant's side of notifications: an HTTP server that takes whatever is posted to any of its
-// paths, keeps it, and shows it with the verdict on its Standard Webhooks signature.
+// Package inbox is the demo merchant's server for notifications. It stores every request that is posted to any path,
+// and shows it with the status of its Standard Webhooks signature.
 //
-// It judges signatures with code of its own, so that a fault in the gateway's signing shows. It is for the local run: it
-// answers every notification with 200 and asks nobody who he is. The invariant: what was answered with 200 is on disk.
+// It verifies signatures with the library of Standard Webhooks, so it also checks the gateway's own signing. It is for
+// the local run: it accepts a notification from any sender. The invariant: a notification with response 200 is on disk.
 package inbox
 
 import (
@@ -15,29 +15,30 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// maxBodyBytes is the largest notification in bytes.
+// maxBodyBytes is the maximum size of a notification.
 const maxBodyBytes = 1 << 20
 
-// Message is one notification that came. Header names are in lower case.
+// Message is one received notification. Header names are in lower case.
 type Message struct {
 	ReceivedAt time.Time         `json:"received_at"`
 	Headers    map[string]string `json:"headers"`
 	Body       string            `json:"body"`
 }
 
-// storedMessage is a message as the file holds it.
+// storedMessage is a message as the file has it.
 type storedMessage struct {
 	Message
 	Path            string `json:"path"`
 	SignatureStatus string `json:"verdict"`
 }
 
-// Inbox keeps messages in a file, one JSON document a line. It is safe for parallel use.
+// Inbox stores messages in a file, one JSON document per line. It is safe for concurrent use.
 type Inbox struct {
 	now func() time.Time
 
@@ -47,7 +48,7 @@ type Inbox struct {
 	messages []storedMessage
 }
 
-// Open reads the file, or begins with none. A last line that was cut short is dropped.
+// Open reads the file, or creates it. It removes an incomplete last line.
 func Open(path string, now func() time.Time) (*Inbox, error) {
 	i := &Inbox{now: now}
 	text, err := os.ReadFile(path)
@@ -80,7 +81,7 @@ func Open(path string, now func() time.Time) (*Inbox, error) {
 	return i, nil
 }
 
-// SetSecrets names the secrets (whsec_...) by one of which a notification must be signed.
+// SetSecrets sets the webhook secrets (whsec_...). A notification must be signed with one of them.
 func (i *Inbox) SetSecrets(secrets ...string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -90,7 +91,7 @@ func (i *Inbox) SetSecrets(secrets ...string) {
 // Close closes the file.
 func (i *Inbox) Close() error { return i.file.Close() }
 
-// Handler serves the list, the page, and every other path for notifications.
+// Handler serves the list and the page, and accepts notifications on every other path.
 func (i *Inbox) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /messages", i.listMessages)
@@ -100,19 +101,20 @@ func (i *Inbox) Handler() http.Handler {
 	return mux
 }
 
-// receiveNotification keeps a notification.
+// receiveNotification stores a notification.
 func (i *Inbox) receiveNotification(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err != nil {
 		http.Error(w, "the notification cannot be read", http.StatusBadRequest)
 		return
 	}
-	m := storedMessage{Message: Message{ReceivedAt: i.now().UTC(), Headers: map[string]string{}, Body: string(body)}, Path: r.URL.Path}
+	m := storedMessage{Path: r.URL.Path}
+	m.ReceivedAt, m.Headers, m.Body = i.now().UTC(), map[string]string{}, string(body)
 	for name, values := range r.Header {
 		m.Headers[strings.ToLower(name)] = strings.Join(values, ", ")
 	}
 	if err := i.store(m); err != nil {
-		http.Error(w, "the notification cannot be kept", http.StatusServiceUnavailable)
+		http.Error(w, "the notification cannot be stored", http.StatusServiceUnavailable)
 		return
 	}
 	w.WriteHeader(http.StatusOK)
@@ -133,7 +135,7 @@ func (i *Inbox) store(m storedMessage) error {
 	return nil
 }
 
-// listMessages answers with the messages in the order they came: all, or those whose body has the order-id asked for.
+// listMessages sends the messages in order of arrival: all, or those with the order-id of the query.
 func (i *Inbox) listMessages(w http.ResponseWriter, r *http.Request) {
 	orderIDs, filtered := r.URL.Query()["order_id"]
 	found := []Message{}
@@ -156,10 +158,10 @@ func (i *Inbox) listMessages(w http.ResponseWriter, r *http.Request) {
 func (i *Inbox) snapshot() []storedMessage {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return append([]storedMessage(nil), i.messages...)
+	return slices.Clone(i.messages)
 }
 
-// orderID is the order-id of a payment notification; "" for anything else.
+// orderID returns the order-id of a payment notification; "" for another body.
 func orderID(body string) string {
 	var notification struct {
 		OrderID string `json:"order-id"`

@@ -8,27 +8,33 @@ import (
 	"strings"
 )
 
-// maxRequestBytes is the largest request in bytes: a value of 64 KiB, in base64, with room to spare.
+// maxRequestBytes is the maximum size of a request: enough for a value of 64 KiB in base64.
 const maxRequestBytes = 256 << 10
 
-// serviceError is an error in the service's own shape.
+// serviceError is an error in the service's own form.
 type serviceError struct {
 	kind, message string
 }
 
-// Error names the kind and says what is wrong.
+// Error returns kind and message.
 func (e *serviceError) Error() string { return e.kind + ": " + e.message }
 
 // The service's errors that the operations need.
 var (
-	errNoSecret         = &serviceError{"ResourceNotFoundException", "Secrets Manager can't find the specified secret."}
-	errNoValue          = &serviceError{"ResourceNotFoundException", "Secrets Manager can't find the specified secret value for staging label: AWSCURRENT"}
-	errNoVersion        = &serviceError{"ResourceNotFoundException", "Secrets Manager can't find the specified secret version."}
-	errSecretExists     = &serviceError{"ResourceExistsException", "The operation failed because the secret already exists."}
-	errVersionExists    = &serviceError{"ResourceExistsException", "A version of this secret with this request token exists with another value."}
+	errNoSecret = &serviceError{"ResourceNotFoundException", "Secrets Manager can't find the specified secret."}
+	errNoValue  = &serviceError{"ResourceNotFoundException",
+		"Secrets Manager can't find the specified secret value for staging label: AWSCURRENT"}
+	errNoVersion = &serviceError{"ResourceNotFoundException",
+		"Secrets Manager can't find the specified secret version."}
+	errSecretExists = &serviceError{"ResourceExistsException",
+		"The operation failed because the secret already exists."}
+	errVersionExists = &serviceError{"ResourceExistsException",
+		"A version of this secret with this request token exists with another value."}
 	errInvalidParameter = &serviceError{"InvalidParameterException", "One or more of the parameters is not valid."}
-	errInvalidRequest   = &serviceError{"InvalidRequestException", "A parameter value is not valid for the current state of the resource."}
-	errUnknownOperation = &serviceError{"UnknownOperationException", "The local Secrets Manager does not know this operation."}
+	errInvalidRequest   = &serviceError{"InvalidRequestException",
+		"A parameter value is not valid for the current state of the resource."}
+	errUnknownOperation = &serviceError{"UnknownOperationException",
+		"The local Secrets Manager does not have this operation."}
 )
 
 // ServeHTTP speaks the service's JSON 1.1 protocol.
@@ -43,13 +49,15 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		response = map[string]string{"__type": serviceErr.kind, "message": serviceErr.message}
 	case err != nil:
 		w.WriteHeader(http.StatusInternalServerError)
-		response = map[string]string{"__type": "InternalServiceError", "message": "An error occurred on the server side."}
+		response = map[string]string{
+			"__type": "InternalServiceError", "message": "An error occurred on the server side.",
+		}
 	}
-	body, _ := json.Marshal(response) // the operations' answers are plain structs
+	body, _ := json.Marshal(response) // the operations' responses are plain structs
 	_, _ = w.Write(body)
 }
 
-// dispatch finds the operation that X-Amz-Target names.
+// dispatch runs the operation of X-Amz-Target.
 func (s *Store) dispatch(r *http.Request) (any, error) {
 	name, found := strings.CutPrefix(r.Header.Get("X-Amz-Target"), "secretsmanager.")
 	if r.Method != http.MethodPost || !found {

@@ -2,11 +2,12 @@ package secrets
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 )
 
-// request holds the parameters of all operations.
+// request has the parameters of all operations.
 type request struct {
 	SecretID            string `json:"SecretId"`
 	Name                string
@@ -20,7 +21,7 @@ type request struct {
 	RemoveFromVersionID string `json:"RemoveFromVersionId"`
 }
 
-// valueResponse is an answer about one version.
+// valueResponse is a response about one version.
 type valueResponse struct {
 	ARN, Name     string
 	VersionID     string   `json:"VersionId,omitempty"`
@@ -30,7 +31,7 @@ type valueResponse struct {
 	CreatedDate   float64  `json:",omitempty"`
 }
 
-// describeResponse is an answer about a secret. Dates are seconds since 1970.
+// describeResponse is a response about a secret. Dates are seconds since 1970.
 type describeResponse struct {
 	ARN, Name          string
 	CreatedDate        float64
@@ -109,7 +110,7 @@ func (s *Store) createSecret(in request) (any, error) {
 	return valueResponse{ARN: secret.ARN, Name: secret.Name, VersionID: v.ID}, s.save()
 }
 
-// putSecretValue adds a value. The same request token with the same value changes nothing; with another it is refused.
+// putSecretValue adds a value. The same request token with the same value changes nothing; another value is an error.
 func (s *Store) putSecretValue(in request) (any, error) {
 	secret := s.findSecret(in.SecretID)
 	if secret == nil {
@@ -123,7 +124,9 @@ func (s *Store) putSecretValue(in request) (any, error) {
 		if !existing.sameValue(v) {
 			return nil, errVersionExists
 		}
-		return valueResponse{ARN: secret.ARN, Name: secret.Name, VersionID: existing.ID, VersionStages: existing.Stages}, nil
+		return valueResponse{
+			ARN: secret.ARN, Name: secret.Name, VersionID: existing.ID, VersionStages: existing.Stages,
+		}, nil
 	}
 	stages := in.VersionStages
 	if len(stages) == 0 || len(secret.Versions) == 0 && !slices.Contains(stages, stageCurrent) {
@@ -133,7 +136,7 @@ func (s *Store) putSecretValue(in request) (any, error) {
 	return valueResponse{ARN: secret.ARN, Name: secret.Name, VersionID: v.ID, VersionStages: v.Stages}, s.save()
 }
 
-// updateSecretVersionStage moves, adds or removes a label. A label that is on another version must be named there.
+// updateSecretVersionStage moves, adds or removes a label. RemoveFromVersionId must name the version that loses it.
 func (s *Store) updateSecretVersionStage(in request) (any, error) {
 	secret := s.findSecret(in.SecretID)
 	if secret == nil {
@@ -162,16 +165,12 @@ func (s *Store) updateSecretVersionStage(in request) (any, error) {
 	return valueResponse{ARN: secret.ARN, Name: secret.Name}, s.save()
 }
 
-// newVersion makes the version that a request asks for; its token is the version's id.
+// newVersion returns the version of a request. The request's token is the version's id.
 func (s *Store) newVersion(in request) *secretVersion {
-	id := in.ClientRequestToken
-	if id == "" {
-		id = s.newID()
-	}
-	return &secretVersion{ID: id, Text: in.SecretString, Binary: in.SecretBinary}
+	return &secretVersion{ID: cmp.Or(in.ClientRequestToken, s.newID()), Text: in.SecretString, Binary: in.SecretBinary}
 }
 
-// sameValue tells whether two versions have one value.
+// sameValue reports whether two versions have the same value.
 func (v *secretVersion) sameValue(other *secretVersion) bool {
 	if v.Text != nil && other.Text != nil {
 		return *v.Text == *other.Text
@@ -179,5 +178,5 @@ func (v *secretVersion) sameValue(other *secretVersion) bool {
 	return v.Text == nil && other.Text == nil && bytes.Equal(v.Binary, other.Binary)
 }
 
-// unixSeconds is a date as the protocol writes it.
+// unixSeconds returns a date in the protocol's form.
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

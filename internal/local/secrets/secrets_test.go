@@ -21,7 +21,7 @@ import (
 	"mobilegateway/shared/awsclient"
 )
 
-// ids gives version ids of the length that the service asks for, in order.
+// ids returns a generator of version ids in order, in the service's length.
 func ids() func() string {
 	var last atomic.Int64
 	return func() string {
@@ -40,7 +40,7 @@ func open(t *testing.T, path string) *secrets.Store {
 	return store
 }
 
-// newClient gives the SDK's own client, made as the functions make theirs.
+// newClient returns the SDK's client, configured like the functions'.
 func newClient(t *testing.T, store *secrets.Store) *secretsmanager.Client {
 	t.Helper()
 	server := httptest.NewServer(store)
@@ -58,7 +58,9 @@ func newClient(t *testing.T, store *secrets.Store) *secretsmanager.Client {
 
 func get(t *testing.T, client *secretsmanager.Client, stage string) string {
 	t.Helper()
-	out, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s"), VersionStage: aws.String(stage)})
+	out, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{
+		SecretId: aws.String("s"), VersionStage: aws.String(stage),
+	})
 	if err != nil {
 		return ""
 	}
@@ -79,7 +81,9 @@ func put(t *testing.T, client *secretsmanager.Client, value string, stages ...st
 func TestRotationWithSDK(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.json")
 	client := newClient(t, open(t, path))
-	created, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s"), SecretString: aws.String("one")})
+	created, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{
+		Name: aws.String("s"), SecretString: aws.String("one"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +91,8 @@ func TestRotationWithSDK(t *testing.T) {
 		t.Errorf("current is %q", got)
 	}
 	put(t, client, "two")
-	if current, previous := get(t, client, "AWSCURRENT"), get(t, client, "AWSPREVIOUS"); current != "two" || previous != "one" {
+	current, previous := get(t, client, "AWSCURRENT"), get(t, client, "AWSPREVIOUS")
+	if current != "two" || previous != "one" {
 		t.Errorf("current %q, previous %q", current, previous)
 	}
 	pending := put(t, client, "three", "AWSPENDING")
@@ -98,14 +103,14 @@ func TestRotationWithSDK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var current string
 	for id, stages := range described.VersionIdsToStages {
 		if slices.Contains(stages, "AWSCURRENT") {
 			current = id
 		}
 	}
 	_, err = client.UpdateSecretVersionStage(t.Context(), &secretsmanager.UpdateSecretVersionStageInput{
-		SecretId: aws.String("s"), VersionStage: aws.String("AWSCURRENT"), MoveToVersionId: aws.String(pending), RemoveFromVersionId: aws.String(current),
+		SecretId: aws.String("s"), VersionStage: aws.String("AWSCURRENT"),
+		MoveToVersionId: aws.String(pending), RemoveFromVersionId: aws.String(current),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +129,9 @@ func TestRotationWithSDK(t *testing.T) {
 
 func TestBinaryValuesAndVersionsByID(t *testing.T) {
 	client := newClient(t, open(t, filepath.Join(t.TempDir(), "secrets.json")))
-	_, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s"), SecretBinary: []byte{0, 255}})
+	_, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{
+		Name: aws.String("s"), SecretBinary: []byte{0, 255},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,20 +141,27 @@ func TestBinaryValuesAndVersionsByID(t *testing.T) {
 	}
 	id := aws.ToString(got.VersionId)
 	put(t, client, "later")
-	old, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s"), VersionId: aws.String(id)})
-	if err != nil || string(old.SecretBinary) != "\x00\xff" || !slices.Equal(old.VersionStages, []string{"AWSPREVIOUS"}) {
-		t.Errorf("%+v, %v", old, err)
+	old, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{
+		SecretId: aws.String("s"), VersionId: aws.String(id),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(old.SecretBinary) != "\x00\xff" || !slices.Equal(old.VersionStages, []string{"AWSPREVIOUS"}) {
+		t.Errorf("the old version has value %q and stages %v", old.SecretBinary, old.VersionStages)
 	}
 }
 
 func TestServiceErrors(t *testing.T) {
 	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
 	client := newClient(t, store)
-	if err := store.Put("s", "value"); err != nil {
+	if err := store.Ensure("s"); err != nil {
 		t.Fatal(err)
 	}
+	put(t, client, "value")
 	first, err := client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
-		SecretId: aws.String("s"), SecretString: aws.String("x"), ClientRequestToken: aws.String("10000000-0000-0000-0000-000000000000"),
+		SecretId: aws.String("s"), SecretString: aws.String("x"),
+		ClientRequestToken: aws.String("10000000-0000-0000-0000-000000000000"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -165,54 +179,62 @@ func TestServiceErrors(t *testing.T) {
 	_, err = client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("none")})
 	var missing *types.ResourceNotFoundException
 	if !errors.As(err, &missing) {
-		t.Errorf("a secret that is not there: %v", err)
+		t.Errorf("the error of an unknown secret is %v, want ResourceNotFoundException", err)
 	}
-	_, err = client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s"), VersionStage: aws.String("AWSPENDING")})
-	wantErrorKind(t, "a label that nothing has", err, "ResourceNotFoundException")
+	_, err = client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{
+		SecretId: aws.String("s"), VersionStage: aws.String("AWSPENDING"),
+	})
+	wantErrorKind(t, "a label without a version", err, "ResourceNotFoundException")
 	_, err = client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s")})
 	wantErrorKind(t, "a name that is taken", err, "ResourceExistsException")
 	_, err = client.DeleteSecret(t.Context(), &secretsmanager.DeleteSecretInput{SecretId: aws.String("s")})
-	wantErrorKind(t, "an operation that is not there", err, "UnknownOperationException")
+	wantErrorKind(t, "an unknown operation", err, "UnknownOperationException")
 	_, err = client.UpdateSecretVersionStage(t.Context(), &secretsmanager.UpdateSecretVersionStageInput{
-		SecretId: aws.String("s"), VersionStage: aws.String("AWSCURRENT"), MoveToVersionId: aws.String("20000000-0000-0000-0000-000000000000"),
+		SecretId: aws.String("s"), VersionStage: aws.String("AWSCURRENT"),
+		MoveToVersionId: aws.String("20000000-0000-0000-0000-000000000000"),
 	})
-	wantErrorKind(t, "a label taken from nobody named", err, "InvalidRequestException")
+	wantErrorKind(t, "a label without the version that loses it", err, "InvalidRequestException")
 }
 
 func wantErrorKind(t *testing.T, what string, err error, kind string) {
 	t.Helper()
 	var refused smithy.APIError
 	if !errors.As(err, &refused) || refused.ErrorCode() != kind {
-		t.Errorf("%s: %v, want %s", what, err, kind)
+		t.Errorf("%s: the error is %v, want %s", what, err, kind)
 	}
 }
 
 func TestSecretWithoutValue(t *testing.T) {
 	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
 	client := newClient(t, store)
-	if _, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s")}); err != nil {
+	if err := store.Ensure("s"); err != nil {
 		t.Fatal(err)
 	}
 	_, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s")})
 	wantErrorKind(t, "no value yet", err, "ResourceNotFoundException")
-	if _, found := store.CurrentValue("s"); found {
-		t.Error("Value found one")
+	put(t, client, "first")
+	if err := store.Ensure("s"); err != nil {
+		t.Fatal(err)
+	}
+	if value := get(t, client, "AWSCURRENT"); value != "first" {
+		t.Errorf("Ensure changed the value of a secret that exists to %q", value)
 	}
 }
 
 func TestFilePersistence(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.json")
 	store := open(t, path)
-	for _, value := range []string{"a", "a", "b"} {
-		if err := store.Put("s", value); err != nil {
-			t.Fatal(err)
-		}
+	if err := store.Ensure("s"); err != nil {
+		t.Fatal(err)
 	}
+	client := newClient(t, store)
+	put(t, client, "a")
+	put(t, client, "b")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
+		t.Errorf("the file has mode %v, %v, want 0600", info.Mode(), err)
 	}
-	if value, found := open(t, path).CurrentValue("s"); !found || value != "b" {
-		t.Errorf("after opening again: %q %v", value, found)
+	if value := get(t, newClient(t, open(t, path)), "AWSCURRENT"); value != "b" {
+		t.Errorf("after a restart the value is %q, want b", value)
 	}
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -222,21 +244,27 @@ func TestFilePersistence(t *testing.T) {
 	}
 }
 
-// TestConcurrentReadsAndWrites: what an answer holds is not changed by a later call. The race detector judges.
+// TestConcurrentReadsAndWrites: a later call does not change a response. The race detector checks it.
 func TestConcurrentReadsAndWrites(t *testing.T) {
-	client := newClient(t, open(t, filepath.Join(t.TempDir(), "secrets.json")))
-	if _, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s"), SecretString: aws.String("0")}); err != nil {
+	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
+	if err := store.Ensure("s"); err != nil {
 		t.Fatal(err)
 	}
+	client := newClient(t, store)
+	put(t, client, "0")
 	var group sync.WaitGroup
 	for i := range 4 {
 		group.Go(func() {
 			for n := range 25 {
 				var err error
 				if i == 0 {
-					_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{SecretId: aws.String("s"), SecretString: aws.String(strconv.Itoa(n))})
+					_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
+						SecretId: aws.String("s"), SecretString: aws.String(strconv.Itoa(n)),
+					})
 				} else {
-					_, err = client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s")})
+					_, err = client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{
+						SecretId: aws.String("s"),
+					})
 				}
 				if err != nil {
 					t.Error(err)

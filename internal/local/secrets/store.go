@@ -1,9 +1,8 @@
-// Package secrets is a local Secrets Manager: the part of the service's own protocol that the gateway, its tools and the
-// SDK's clients use, over one file.
+// Package secrets is a local Secrets Manager over one file. It has the part of the service's own protocol that the
+// gateway, its tools and the SDK's clients use.
 //
-// It encrypts nothing, checks no signature and keeps no replica; it is for a developer's machine. The invariants: the
-// file always holds a whole state (it is replaced, never written in place), and a secret that has values has exactly one
-// that is AWSCURRENT.
+// It is for a developer's machine: it does not encrypt and checks no signature. The invariants: the file always has a
+// complete state, because it is replaced; and of a secret's values exactly one is AWSCURRENT.
 package secrets
 
 import (
@@ -26,7 +25,7 @@ const (
 	stagePrevious = "AWSPREVIOUS"
 )
 
-// Store is the secrets over their file. It is safe for parallel use.
+// Store stores secrets in a file. It is safe for concurrent use.
 type Store struct {
 	path  string
 	now   func() time.Time
@@ -54,7 +53,7 @@ type secretVersion struct {
 	Created time.Time `json:"created"`
 }
 
-// Open reads the file, or begins with none. newID makes version ids: UUIDs.
+// Open reads the file, or starts without secrets. newID returns a new UUID.
 func Open(path string, now func() time.Time, newID func() string) (*Store, error) {
 	s := &Store{path: path, now: now, newID: newID}
 	text, err := os.ReadFile(path)
@@ -70,42 +69,25 @@ func Open(path string, now func() time.Time, newID func() string) (*Store, error
 	return s, nil
 }
 
-// CurrentValue gives the current text of a secret, by its name or ARN; false where it has none.
-func (s *Store) CurrentValue(id string) (string, bool) {
+// Ensure creates the secrets that are missing, without a value, as CloudFormation does.
+func (s *Store) Ensure(names ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	secret := s.findSecret(id)
-	if secret == nil {
-		return "", false
+	for _, name := range names {
+		if s.findSecret(name) == nil {
+			s.addSecret(name)
+		}
 	}
-	v := secret.withStage(stageCurrent)
-	if v == nil || v.Text == nil {
-		return "", false
-	}
-	return *v.Text, true
-}
-
-// Put makes a secret, or a new current value of it; the value that is current already changes nothing.
-func (s *Store) Put(name, text string) error {
-	if existing, found := s.CurrentValue(name); found && existing == text {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	secret := s.findSecret(name)
-	if secret == nil {
-		secret = s.addSecret(name)
-	}
-	s.addVersion(secret, &secretVersion{ID: s.newID(), Text: &text}, []string{stageCurrent})
 	return s.save()
 }
 
-// addSecret adds a secret without a value. Its ARN ends in six characters, as the service's do.
+// addSecret adds a secret without a value. Its ARN ends in six random characters, as the service's do.
 func (s *Store) addSecret(name string) *storedSecret {
 	now := s.now().UTC()
+	suffix := strings.ReplaceAll(s.newID(), "-", "")[:6]
 	secret := &storedSecret{
 		Name: name, Created: now, Changed: now,
-		ARN: "arn:aws:secretsmanager:us-east-1:000000000000:secret:" + name + "-" + strings.ReplaceAll(s.newID(), "-", "")[:6],
+		ARN: "arn:aws:secretsmanager:us-east-1:000000000000:secret:" + name + "-" + suffix,
 	}
 	s.secrets = append(s.secrets, secret)
 	return secret
@@ -121,7 +103,7 @@ func (s *Store) addVersion(secret *storedSecret, v *secretVersion, stages []stri
 	}
 }
 
-// moveStage gives a label to one version alone. The one that loses AWSCURRENT becomes AWSPREVIOUS.
+// moveStage moves a label to a version. The version that loses AWSCURRENT gets AWSPREVIOUS.
 func (s *storedSecret) moveStage(stage string, to *secretVersion) {
 	from := s.withStage(stage)
 	if from == to {
@@ -139,12 +121,12 @@ func (s *storedSecret) moveStage(stage string, to *secretVersion) {
 	}
 }
 
-// removeStage takes a label away. The list is made anew, for an answer with the old one may just be written.
+// removeStage removes a label. It makes a new list, because a response with the old one may be in use.
 func (v *secretVersion) removeStage(stage string) {
 	v.Stages = slices.DeleteFunc(slices.Clone(v.Stages), func(s string) bool { return s == stage })
 }
 
-// withStage finds the version that has a label; nil where none has.
+// withStage finds the version with a label; nil if there is none.
 func (s *storedSecret) withStage(stage string) *secretVersion {
 	for _, v := range s.Versions {
 		if slices.Contains(v.Stages, stage) {
@@ -154,7 +136,7 @@ func (s *storedSecret) withStage(stage string) *secretVersion {
 	return nil
 }
 
-// withID finds a version; nil where there is none.
+// withID finds a version; nil if there is none.
 func (s *storedSecret) withID(id string) *secretVersion {
 	for _, v := range s.Versions {
 		if v.ID == id {
@@ -164,7 +146,7 @@ func (s *storedSecret) withID(id string) *secretVersion {
 	return nil
 }
 
-// findSecret gives a secret by its name or ARN; nil where there is none.
+// findSecret finds a secret by its name or ARN; nil if there is none.
 func (s *Store) findSecret(id string) *storedSecret {
 	for _, secret := range s.secrets {
 		if secret.Name == id || secret.ARN == id {
