@@ -31,7 +31,7 @@ func TestNothingDue(t *testing.T) {
 			if queries != ledger.DueShards || reads != 0 || writes != 0 || s.LogLines.LineCount() != 0 {
 				t.Errorf("%d queries, %d reads, %d writes, %d lines", queries, reads, writes, s.LogLines.LineCount())
 			}
-			if len(s.MerchantServer.Received("")) != 0 || len(s.Operator.Lookups()) != 0 || s.HealthStore.Writes() != 0 || s.ProfileStore.Calls() != 0 {
+			if len(s.MerchantServer.Received("")) != 0 || len(s.Operator.Lookups()) != 0 || s.HealthStore.Writes() != 0 || s.ProfileStore.Reads() != 0 {
 				t.Error("something was done")
 			}
 		})
@@ -236,7 +236,7 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
 			e.Outbox[0].NextAttemptAt, e.UserSMSAt = e.CreatedAt, e.CreatedAt
 		})
-		s.ProfileStore.SetError(nil)
+		s.ProfileStore.SetMissing(true)
 		for range 20 {
 			s.runSweepAfter(t, time.Minute)
 		}
@@ -244,7 +244,7 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 		if after.OutboxHead().Attempts != 0 || after.UserSMS != ledger.UserSMSSent || len(s.MerchantServer.Received("")) != 0 || s.LogLines.MaxMetric("ScheduleDelayMillis") < 20*60_000 {
 			t.Errorf("%+v\n%s", after, s.LogLines)
 		}
-		s.ProfileStore.ClearError()
+		s.ProfileStore.SetMissing(false)
 		s.runSweep(t)
 		if len(s.MustGet(t, e).Delivered) != 1 {
 			t.Errorf("%+v", s.MustGet(t, e).Outbox)

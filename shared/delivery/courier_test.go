@@ -216,6 +216,7 @@ func TestFindTarget(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	k.ProfileStore.SetError(nil)
+	k.ProfileStore.SetMissing(true)
 	if _, err := k.Courier.FindTarget(ctx, e); err == nil {
 		t.Error("an unknown merchant is no error")
 	}

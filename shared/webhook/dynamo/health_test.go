@@ -177,7 +177,8 @@ func TestItemsOfEarlierVersion(t *testing.T) {
 	}
 }
 
-// onlyItem is the one item of the table. It is none of the ledger's: no index shows it, and the relay's filter passes it over.
+// onlyItem is the one item of the table. It is none of the ledger's: no index shows it, and the relay's filter passes
+// it over.
 func onlyItem(t *testing.T, client *dynamodb.Client) map[string]types.AttributeValue {
 	t.Helper()
 	out, err := client.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(table)})
