@@ -66,8 +66,8 @@ func (k *DeliveryFixture) AssertMetric(t testing.TB, metric string, want int) {
 // AssertCommitted sends a callback and checks that it is acknowledged.
 func (k *DeliveryFixture) AssertCommitted(t testing.TB, e *operationtest.Event) {
 	t.Helper()
-	if response := k.Send(t, e).AssertStatus(t, 200); response.Body != `{"status":"OK"}` {
-		t.Errorf("response body %s, want the acknowledgement", response.Body)
+	if response := k.Send(t, e); response.Status != 200 || response.Body != `{"status":"OK"}` {
+		t.Errorf("response %d %s, want the acknowledgement with 200", response.Status, response.Body)
 	}
 }
 
