@@ -29,7 +29,8 @@ type sweepFixture struct {
 
 func serveSweep(k *deliverytest.DeliveryFixture) *sweepFixture {
 	return &sweepFixture{k, &sweep.Sweep{
-		Queue: k.Ledger, Book: k.Book, Reconciler: k.Reconciler, Courier: k.Courier, PollSchedule: deliverytest.PollSchedule(),
+		Queue: k.Ledger, Book: k.Book, Reconciler: k.Reconciler, Courier: k.Courier,
+		PollSchedule:    deliverytest.PollSchedule(),
 		PaymentLifetime: deliverytest.PaymentLifetime, UnresponsiveRetry: deliverytest.UnresponsiveRetry,
 		SweepInterval: deliverytest.SweepInterval, Now: k.Clock.Now, Log: k.LogLines, StackName: stack,
 	}}
@@ -67,8 +68,8 @@ func (s *sweepFixture) advanceUntilDue(t testing.TB, e *ledger.Entry) time.Durat
 	return wait
 }
 
-// runWhileHanging runs a sweep while servers hang, and checks that another merchant's entry is delivered meanwhile. It then
-// closes release and waits for the end of the sweep.
+// runWhileHanging runs a sweep while servers hang, and checks that another merchant's entry is delivered meanwhile. It
+// then closes release and waits for the end of the sweep.
 func (s *sweepFixture) runWhileHanging(t testing.TB, other *ledger.Entry, release chan struct{}) {
 	t.Helper()
 	done := make(chan struct{})

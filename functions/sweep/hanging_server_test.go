@@ -12,8 +12,8 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// A merchant whose orders each have another hanging server does not delay other merchants: after some slow attempts, few
-// attempts of this merchant run concurrently.
+// A merchant whose orders each have another hanging server does not delay other merchants: after some slow attempts,
+// few attempts of this merchant run concurrently.
 func TestHangingServersOfOneMerchant(t *testing.T) {
 	s := newFixture(t)
 	const first, more = 32, 48

@@ -7,8 +7,8 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// decision "pay-poll": the lifetime of a payment counts from its last reservation. A payment that is retried a day after a
-// release, or after an unknown outcome, has its whole lifetime again.
+// decision "pay-poll": the lifetime of a payment counts from its last reservation. A payment that is retried a day
+// after a release, or after an unknown outcome, has its whole lifetime again.
 func TestLifetimeOfResentPayment(t *testing.T) {
 	for name, state := range map[string]ledger.State{"released": ledger.Released, "unknown": ledger.Unknown} {
 		t.Run(name, func(t *testing.T) {
@@ -47,8 +47,8 @@ func TestLifetimeOfResentPayment(t *testing.T) {
 	}
 }
 
-// The first sweep that reads an expired message removes it from the due index. The table deletes it days later; until then
-// it would precede all due entries.
+// The first sweep that reads an expired message removes it from the due index. The table deletes it days later; until
+// then it would precede all due entries.
 func TestExpiredEntriesAreUnindexed(t *testing.T) {
 	s := newFixture(t)
 	message := s.NewMessage("m-1")

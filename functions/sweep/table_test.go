@@ -142,8 +142,8 @@ func TestRequestsOnTheTable(t *testing.T) {
 }
 
 // BenchmarkSweepWithFinalEntries checks that the requests of a sweep do not depend on the number of final payments, and
-// measures a sweep without due entries. The embedded engine's writes are slower in a larger table, so TestNothingDue has
-// 100,000 payments in memory.
+// measures a sweep without due entries. The embedded engine's writes are slower in a larger table, so TestNothingDue
+// has 100,000 payments in memory.
 func BenchmarkSweepWithFinalEntries(b *testing.B) {
 	for _, updated := range []int{10, 5_000} {
 		b.Run(fmt.Sprint(updated), func(b *testing.B) {

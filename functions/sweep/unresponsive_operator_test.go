@@ -13,8 +13,8 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// An operator that is down does not use all workers: after a lookup without a response, few lookups run concurrently. Here
-// these hang until another merchant's notification is delivered. They would prevent that if they used all workers.
+// An operator that is down does not use all workers: after a lookup without a response, few lookups run concurrently.
+// Here these hang until another merchant's notification is delivered. They would prevent that if they used all workers.
 func TestUnresponsiveOperatorIsBounded(t *testing.T) {
 	const failingAtOnce = 100 // the lookups after these hang
 	s := newFixture(t)
