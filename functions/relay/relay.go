@@ -1,6 +1,6 @@
 // Package relay is the fast path of the outbox. The ledger table's stream invokes it when the first notification of an
-// outbox has had no attempt yet: the final status of a payment, or any delivery receipt of an SMS, the intermediate
-// ones too. It notifies the merchant, and the purchaser of a payment by SMS.
+// outbox has had no attempt yet. That can be a final payment status, or any SMS delivery receipt, also an intermediate
+// one. The relay notifies the merchant, and the purchaser of a payment by SMS.
 //
 // It posts without a claim: for a short time after the write, a new notification belongs to the relay. It does not
 // retry: the sweep delivers what the relay did not. Its invariants: it leaves an old stream image to the sweep; a

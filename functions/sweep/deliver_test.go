@@ -101,7 +101,7 @@ func TestRetryAfter(t *testing.T) {
 			if wait < c.least || wait > c.most {
 				t.Fatalf("next attempt after %s, want %s to %s", wait, c.least, c.most)
 			}
-			s.runSweepAfter(t, wait-time.Millisecond) // the lease of a claim is no schedule
+			s.runSweepAfter(t, wait-time.Millisecond) // the lease of a claim must not shorten the wait
 			s.AssertReceived(t, 1)
 			s.MerchantServer.RespondFunc("/demo", nil)
 			s.runSweepAfter(t, time.Millisecond)
@@ -164,8 +164,8 @@ func TestDeliveryOrder(t *testing.T) {
 		s.advanceUntilDue(t, e)
 	}
 	s.AssertReceived(t, 4+3)
-	if inTurn := slices.Compact(s.receivedIDs()); len(inTurn) != 3 {
-		t.Errorf("notifications in turn: %q, want each of the three once", inTurn)
+	if ids := slices.Compact(s.receivedIDs()); len(ids) != 3 {
+		t.Errorf("order of the notifications: %q, want one sequence of each of the three", ids)
 	}
 	s.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.DeliveredToTerminal, Delivered: 3})
 }

@@ -114,7 +114,7 @@ func TestUserSMSWithoutRecipient(t *testing.T) {
 		sentTo   string
 	}{
 		{"a payment without a number has no SMS", deliverytest.New(t), "", "", "", ""},
-		{"the number that the operator reported", deliverytest.New(t), "", "2250701020304", ledger.UserSMSSent, "+2250701020304"},
+		{"a reported number", deliverytest.New(t), "", "2250701020304", ledger.UserSMSSent, "+2250701020304"},
 		{"an invalid number", deliverytest.New(t), "12", "", ledger.UserSMSFailed, ""},
 		{"an operator that sends the SMS itself", withoutSMS, deliverytest.MSISDN, "", ledger.UserSMSFailed, ""},
 	}
