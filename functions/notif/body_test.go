@@ -8,46 +8,48 @@ import (
 )
 
 func TestMalformed(t *testing.T) {
+	set := func(part string, value any) func(*operationtest.Event) {
+		return func(e *operationtest.Event) { e.SetBodyPart(part, value) }
+	}
+	raw := func(body string) func(*operationtest.Event) {
+		return func(e *operationtest.Event) { e.SetRawBody(body) }
+	}
 	cases := []struct {
 		name, part string
 		change     func(*operationtest.Event)
 	}{
-		{"not JSON", "body", func(e *operationtest.Event) { e.SetRawBody("status=successful") }},
-		{"empty", "body", func(e *operationtest.Event) { e.SetRawBody("") }},
-		{"a list", "body", func(e *operationtest.Event) { e.SetRawBody("[]") }},
-		{"a key twice", "status", func(e *operationtest.Event) { e.SetRawBody(`{"status":"failed","status":"successful"}`) }},
-		{"a key twice within", "meta.type", func(e *operationtest.Event) { e.SetRawBody(`{"status":"failed","meta":{"type":"a","type":"b"}}`) }},
+		{"not JSON", "body", raw("status=successful")},
+		{"empty", "body", raw("")},
+		{"a list", "body", raw("[]")},
+		{"a key twice", "status", raw(`{"status":"failed","status":"successful"}`)},
+		{"a nested key twice", "meta.type", raw(`{"status":"failed","meta":{"type":"a","type":"b"}}`)},
 		{"no status", "status", func(e *operationtest.Event) { e.RemoveBodyPart("status") }},
-		{"a status of no platform", "status", func(e *operationtest.Event) { e.SetBodyPart("status", "Exploded") }},
-		{"a status that is no text", "status", func(e *operationtest.Event) { e.SetBodyPart("status", 1) }},
-		{"a status under another name", "status", func(e *operationtest.Event) { e.SetRawBody(`{"Status":"successful"}`) }},
-		{"another order", "order-id", func(e *operationtest.Event) { e.SetBodyPart("order-id", "DemoShop_1002") }},
-		{"an amount that is an object", "amount", func(e *operationtest.Event) { e.SetBodyPart("amount", map[string]any{}) }},
-		{"a currency that is a number", "currency", func(e *operationtest.Event) { e.SetBodyPart("currency", 952) }},
-		{"another order in the payload", "payload.order-id", func(e *operationtest.Event) {
-			e.SetRawBody(`{"payload":{"status":"successful","order-id":"DemoShop_1002"}}`)
-		}},
+		{"an unknown status", "status", set("status", "Exploded")},
+		{"a status that is a number", "status", set("status", 1)},
+		{"a status under another name", "status", raw(`{"Status":"successful"}`)},
+		{"another order", "order-id", set("order-id", "DemoShop_1002")},
+		{"an amount that is an object", "amount", set("amount", map[string]any{})},
+		{"a currency that is a number", "currency", set("currency", 952)},
+		{"another order in the payload", "payload.order-id",
+			raw(`{"payload":{"status":"successful","order-id":"DemoShop_1002"}}`)},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			k := newFixture(t)
-			k.Operator.SetStatus("Successful")
+			k := newFixture(t, "Successful")
 			k.StorePendingPayment(order)
 			e := newEvent(t, k)
 			c.change(e)
 			k.Send(t, e).AssertError(t, 400, "SVC0002", c.part)
-			if storeCalls(k) != 0 {
-				t.Errorf("%d calls of the ledger", storeCalls(k))
-			}
+			assertCalls(t, k, 0, 0)
 		})
 	}
 	t.Run("too large", func(t *testing.T) {
-		k := newFixture(t)
+		k := newFixture(t, "Successful")
 		k.Send(t, newEvent(t, k).SetRawBody(string(make([]byte, 64<<10+1)))).AssertError(t, 413, "SVC0002", "body")
 	})
 }
 
-// What decides nothing may have any form: platforms send empty texts, numbers and fields of their own.
+// Parts that decide nothing may have any form: operators send empty texts, numbers and fields of their own.
 func TestTolerantParsing(t *testing.T) {
 	cases := map[string]func(*operationtest.Event){
 		"empty texts": func(e *operationtest.Event) {
@@ -59,29 +61,28 @@ func TestTolerantParsing(t *testing.T) {
 		"objects": func(e *operationtest.Event) {
 			e.SetBodyPart("user_msisdn", map[string]any{}).SetBodyPart("Transaction-id", []any{})
 		},
-		"nothing but status": func(e *operationtest.Event) { e.SetRawBody(`{"status":"Successful"}`) },
-		"unknown fields":     func(e *operationtest.Event) { e.SetBodyPart("loyalty", map[string]any{"points": 3}) },
+		"only a status":  func(e *operationtest.Event) { e.SetRawBody(`{"status":"Successful"}`) },
+		"unknown fields": func(e *operationtest.Event) { e.SetBodyPart("loyalty", map[string]any{"points": 3}) },
 		"a payload": func(e *operationtest.Event) {
-			e.SetRawBody(`{"meta":{"type":"payment-notif"},"payload":{"status":"Successful","amount":"500","currency":"XOF","order-id":"DemoShop_1001"}}`)
+			e.SetRawBody(`{"meta":{"type":"payment-notif"},
+				"payload":{"status":"Successful","amount":"500","currency":"XOF","order-id":"DemoShop_1001"}}`)
 		},
 		"another media type": func(e *operationtest.Event) { e.SetHeader("Content-Type", "text/plain") },
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
-			k := newFixture(t)
-			k.Operator.SetStatus("Successful")
+			k := newFixture(t, "Successful")
 			entry := k.StorePendingPayment(order)
 			e := newEvent(t, k)
 			change(e)
-			assertCommitted(t, k, e)
-			if k.MustGet(t, entry).Status != ledger.Successful {
-				t.Errorf("%+v", k.MustGet(t, entry))
-			}
+			k.AssertCommitted(t, e)
+			k.AssertEntry(t, entry, successful)
 		})
 	}
 }
 
-// FuzzCallback sends arbitrary bodies with a genuine token: 200 or 400, and a final status only where it is final.
+// FuzzCallback sends arbitrary bodies with a valid token. The response is 200 or an error of the request; a
+// notification exists exactly if the status is final.
 func FuzzCallback(f *testing.F) {
 	golden := operationtest.LoadEvent(f, "testdata/event.json")
 	f.Add(golden.Body(), "Successful")
@@ -89,22 +90,22 @@ func FuzzCallback(f *testing.F) {
 	f.Add(`{"payload":{"status":"cancelled"}}`, "Expired")
 	f.Add(`{"status":"Successful","amount":"1e9","currency":""}`, "")
 	f.Add(`{"status":null}`, "failed")
-	f.Fuzz(func(t *testing.T, body, says string) {
-		k := newFixture(t)
-		k.Operator.SetStatus(says)
+	f.Fuzz(func(t *testing.T, body, lookupStatus string) {
+		k := newFixture(t, lookupStatus)
 		entry := k.StorePendingPayment(order)
-		check := func(lookup operationtest.Response) *ledger.Entry {
-			if lookup.Status != 200 && lookup.Status != 400 && lookup.Status != 413 {
-				t.Fatalf("%d %s", lookup.Status, lookup.Body)
+		send := func() *ledger.Entry {
+			response := k.Send(t, newEvent(t, k).SetRawBody(body))
+			if response.Status != 200 && response.Status != 400 && response.Status != 413 {
+				t.Fatalf("response %d %s, want 200, 400 or 413", response.Status, response.Body)
 			}
 			return k.MustGet(t, entry)
 		}
-		first := check(k.Send(t, newEvent(t, k).SetRawBody(body)))
+		first := send()
 		if first.StatusFinal() != (len(first.Outbox) == 1) {
-			t.Errorf("%s with %d notifications", first.Status, len(first.Outbox))
+			t.Errorf("status %s with %d notifications", first.Status, len(first.Outbox))
 		}
-		if again := check(k.Send(t, newEvent(t, k).SetRawBody(body))); again.Version != first.Version {
-			t.Errorf("a repeat wrote: %+v after %+v", again, first)
+		if again := send(); again.Version != first.Version {
+			t.Errorf("a repeated callback wrote version %d after %d", again.Version, first.Version)
 		}
 	})
 }

@@ -10,70 +10,72 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// storeCountedPayment stores a payment whose amount the merchant's day has counted.
-func storeCountedPayment(t *testing.T, k *deliverytest.DeliveryFixture, changes ...func(*ledger.Entry)) {
+// storeCountedPayment stores a payment whose amount is reserved in the merchant's daily amount.
+func storeCountedPayment(t *testing.T, k *deliverytest.DeliveryFixture, changes ...func(*ledger.Entry)) *ledger.Entry {
 	t.Helper()
-	e := k.StorePendingPayment(order, append([]func(*ledger.Entry){func(e *ledger.Entry) { e.CountsDailyAmount = true }}, changes...)...)
+	counted := func(e *ledger.Entry) { e.CountsDailyAmount = true }
+	e := k.StorePendingPayment(order, append(changes, counted)...)
 	if err := k.Pipeline.DailyAmounts.Reserve(context.Background(), operationtest.DemoProfile(), e); err != nil {
 		t.Fatal(err)
 	}
+	return e
 }
 
-// decision "merchant-limits": a payment that ends otherwise than successfully is given back, once.
+func assertDailyAmount(t *testing.T, k *deliverytest.DeliveryFixture, want int64) {
+	t.Helper()
+	if got := k.LimitStore.Sum("demo0001", "XOF"); got != want {
+		t.Errorf("the merchant's daily amount is %d, want %d", got, want)
+	}
+}
+
+// decision "merchant-limits": the amount of a payment that is final and not successful is refunded, once.
 func TestDailyAmountRefunded(t *testing.T) {
-	for statusText, want := range map[string]int64{"successful": 500, "failed": 0, "cancelled": 0, "expired": 0} {
-		t.Run(statusText, func(t *testing.T) {
-			k := newFixture(t)
+	for status, want := range map[string]int64{"successful": 500, "failed": 0, "cancelled": 0, "expired": 0} {
+		t.Run(status, func(t *testing.T) {
+			k := newFixture(t, status)
 			storeCountedPayment(t, k)
-			k.Operator.SetStatus(statusText)
 			for range 3 {
-				assertCommitted(t, k, newEvent(t, k).SetBodyPart("status", statusText))
+				sendStatus(t, k, status)
 			}
-			if got := k.LimitStore.Sum("demo0001", "XOF"); got != want {
-				t.Errorf("counted %d, want %d", got, want)
-			}
+			assertDailyAmount(t, k, want)
 		})
 	}
-	t.Run("a table that does not answer costs no callback", func(t *testing.T) {
-		k := newFixture(t)
+	t.Run("a callback is committed without a response of the table", func(t *testing.T) {
+		k := newFixture(t, "failed")
 		storeCountedPayment(t, k)
-		k.Operator.SetStatus("failed")
 		k.LimitStore.SetFaults(func() limitmem.Fault { return limitmem.Error })
-		assertCommitted(t, k, newEvent(t, k).SetBodyPart("status", "failed"))
-		if k.LimitStore.Sum("demo0001", "XOF") != 500 || k.LastLine(t)["LimitStoreFailures"] != 1.0 {
-			t.Errorf("line %v", k.LastLine(t))
+		sendStatus(t, k, "failed")
+		assertDailyAmount(t, k, 500)
+		if line := k.LastLine(t); line["LimitStoreFailures"] != 1.0 {
+			t.Errorf("the failed refund is not counted: %v", line)
 		}
 	})
-	t.Run("without a limit nothing is asked", func(t *testing.T) {
-		k := newFixture(t)
+	t.Run("without a limit the table is not called", func(t *testing.T) {
+		k := newFixture(t, "failed")
 		k.StorePendingPayment(order)
-		k.Operator.SetStatus("failed")
-		assertCommitted(t, k, newEvent(t, k).SetBodyPart("status", "failed"))
-		if k.LimitStore.AmountWrites() != 0 {
-			t.Error("the table of limits was asked")
+		sendStatus(t, k, "failed")
+		if writes := k.LimitStore.AmountWrites(); writes != 0 {
+			t.Errorf("%d calls of the table of limits, want none", writes)
 		}
 	})
 }
 
-// The late success of a released payment, which was given back, is counted again before it is stored; where it cannot be,
-// the operator comes again.
+// The amount of a released payment was refunded. Its late success is stored only after the amount is reserved again; if
+// that fails, the operator sends the callback again.
 func TestLateSuccessReservesAmountAgain(t *testing.T) {
-	k := newFixture(t)
-	storeCountedPayment(t, k, func(e *ledger.Entry) { e.State, e.ResponseStatus, e.ResponseBody = ledger.Released, 0, nil })
-	if err := k.Pipeline.DailyAmounts.Refund(context.Background(), k.Ledger.All()[0]); err != nil {
+	k := newFixture(t, "successful")
+	e := storeCountedPayment(t, k, func(e *ledger.Entry) {
+		e.State, e.ResponseStatus, e.ResponseBody = ledger.Released, 0, nil
+	})
+	if err := k.Pipeline.DailyAmounts.Refund(context.Background(), e); err != nil {
 		t.Fatal(err)
 	}
-	k.Operator.SetStatus("successful")
 	k.LimitStore.SetFaults(func() limitmem.Fault { return limitmem.Error })
 	k.Send(t, newEvent(t, k)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
-	if stored := k.Ledger.All()[0]; stored.Status == ledger.Successful {
-		t.Error("stored, and not counted")
-	} else if stored.Claim.Status != ledger.Successful || stored.DueAt.IsZero() {
-		t.Error("lost, should the operator not come again")
-	}
+	// The sweep looks up the claim if the operator does not send it again.
+	k.AssertEntry(t, e, summary{State: ledger.Released, Status: ledger.Pending, Claim: ledger.Successful, Due: true})
 	k.LimitStore.SetFaults(nil)
-	assertCommitted(t, k, newEvent(t, k))
-	if stored := k.Ledger.All()[0]; stored.Status != ledger.Successful || k.LimitStore.Sum("demo0001", "XOF") != 500 {
-		t.Errorf("%s, counted %d", stored.Status, k.LimitStore.Sum("demo0001", "XOF"))
-	}
+	k.AssertCommitted(t, newEvent(t, k))
+	k.AssertEntry(t, e, successful)
+	assertDailyAmount(t, k, 500)
 }

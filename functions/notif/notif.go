@@ -1,7 +1,8 @@
-// Package notif takes in the operators' payment callbacks: POST /callbacks/v1/payments/{operator}/{orderId}/{token}.
+// Package notif handles the operators' payment callbacks: POST /callbacks/v1/payments/{operator}/{orderId}/{token}.
 //
-// A callback is a claim: getStatus confirms it before it becomes final (decision "pay-claims"). Its invariants: a forged
-// call costs no read of the database; 200 is answered only when the state is committed.
+// A callback is a claim: its status becomes final only after getStatus has confirmed it, if the operator offers
+// getStatus (decision "pay-claims"). Its invariants: a forged request costs no read of the database; 200 means that the
+// claim or its result is stored.
 package notif
 
 import (
@@ -21,33 +22,34 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// Method and Resource are the route as template.yaml has it.
+// Method and Resource are the route of the function, as in template.yaml.
 const (
 	Method   = "POST"
 	Resource = "/callbacks/v1/payments/{operator}/{orderId}/{token}"
 )
 
-// maxTextLength is the limit of a text that is read of a callback, in characters.
+// maxTextLength is the limit of each text of a callback, in characters.
 const maxTextLength = 255
 
-// CallbackHandler takes payment callbacks in.
+// CallbackHandler verifies, confirms and stores payment callbacks.
 type CallbackHandler struct {
 	Verifier     *callback.Keys
 	Book         *ledger.Book
 	Reconciler   *reconcile.Reconciler
 	DailyAmounts *dailyamount.Counter
-	// ClaimRecheckDelay is how long after an unconfirmed claim getStatus is asked again.
+	// ClaimRecheckDelay is the wait before the sweep looks up an unconfirmed claim.
 	ClaimRecheckDelay time.Duration
 	Now               func() time.Time
 }
 
-// Route is the function's entry in the gateway.
+// Route returns the function's route in the gateway.
 func (i *CallbackHandler) Route() apigw.Route {
 	return apigw.Route{Method: Method, Resource: Resource, Handle: i.Handle}
 }
 
-// Handle verifies, reads, confirms and commits a callback. 200 once it is committed or known already; 404 for a forged
-// or foreign one; 400 for one that cannot be read; 503 where it could not be committed, so that the operator comes again.
+// Handle verifies, decodes, confirms and stores a callback. It responds 200 if the callback is stored, now or before,
+// or if its status is not final. It responds 404 if the callback is forged or the payment is not the operator's, and
+// 400 if it cannot be decoded. It responds 503 if nothing was stored, so that the operator sends the callback again.
 func (i *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, order := req.Params["operator"], req.Params["orderId"]
 	if err := i.Verifier.VerifyRequest(ctx, req, callback.PaymentPath(name, order)); err != nil {
@@ -68,16 +70,15 @@ func (i *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw
 	return callback.Response(i.storeClaim(ctx, req, entry, claim))
 }
 
-// callbackClaim is what a callback says.
+// callbackClaim is the decoded body of a callback.
 type callbackClaim struct {
 	reconcile.OperatorReport
 	notifToken string
 }
 
-// readClaim takes a callback's body, which is the payment notification of the specification, with the words that real
-// platforms send for its status; its fields stand at the root or in an object "payload", as in an operator's answers
-// (decision "pay-terminal"). What decides is read strictly: status, order, amount, currency. An id or a number of another
-// form counts as absent, and whatever else there is, is ignored.
+// readClaim decodes the body of a callback: the payment notification of the specification, with the status texts that
+// operators really send. Its fields are at the root or in an object "payload" (decision "pay-terminal"). Status, order,
+// amount and currency are read strictly. An id or a number of another form counts as absent; other fields are ignored.
 func readClaim(body []byte, order string) (callbackClaim, error) {
 	doc, err := strictjson.Parse(body)
 	if err != nil {
@@ -107,7 +108,7 @@ func readClaim(body []byte, order string) (callbackClaim, error) {
 	return c, nil
 }
 
-// textOrNumber reads a value that platforms send as a text or as a number; "" where it is absent, empty or too long.
+// textOrNumber reads a value that operators send as a text or as a number; "" if it is absent, empty or too long.
 func textOrNumber(doc *strictjson.Reader, path string) string {
 	if text, present := doc.OptionalText(path, maxTextLength); present {
 		return text
@@ -115,7 +116,8 @@ func textOrNumber(doc *strictjson.Reader, path string) string {
 	return doc.OptionalNumber(path)
 }
 
-// notifTokenMatches compares the web channel's notif_token where both sides have one (decision "callbacks").
+// notifTokenMatches compares the web channel's notif_token, if the callback and the entry have one (decision
+// "callbacks").
 func notifTokenMatches(e *ledger.Entry, received string) bool {
 	if received == "" || e.NotifToken == "" {
 		return true
@@ -123,33 +125,31 @@ func notifTokenMatches(e *ledger.Entry, received string) bool {
 	return subtle.ConstantTimeCompare([]byte(received), []byte(e.NotifToken)) == 1
 }
 
-// storeClaim makes of the claim what getStatus and the entry allow, and stores it. The payment's end may be reported before the
-// answer to its creation is stored: the merchant's notification then has the notif_token from here.
-func (i *CallbackHandler) storeClaim(ctx context.Context, req *apigw.Request, entry *ledger.Entry, c callbackClaim) error {
+// storeClaim confirms a claim and stores the result. A claim whose status is not final changes nothing. A callback may
+// come before the response to the payment request is stored; the merchant's notification then has the callback's
+// notif_token.
+func (i *CallbackHandler) storeClaim(
+	ctx context.Context, req *apigw.Request, entry *ledger.Entry, c callbackClaim,
+) error {
 	if !c.Status.Final() {
 		return nil
 	}
 	apply := i.confirmClaim(ctx, req, entry, c.OperatorReport)
 	conflicts := 0
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
-		return i.Book.ChangeKnown(ctx, entry, func(e *ledger.Entry) error {
-			if !change(e) {
-				return ledger.ErrUnchanged
-			}
-			return nil
-		})
+		return i.Book.ApplyChange(ctx, entry, change)
 	}
 	updated, refundErr, err := i.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
 		conflictsBefore := len(e.Conflicts)
-		resolved := apply(e)
+		effect := apply(e)
 		conflicts = len(e.Conflicts) - conflictsBefore
-		if resolved != ledger.Unchanged && e.NotifToken == "" {
+		if effect != ledger.Unchanged && e.NotifToken == "" {
 			e.NotifToken = c.notifToken
 		}
-		return resolved != ledger.Unchanged
+		return effect != ledger.Unchanged
 	})
 	if errors.Is(err, dailyamount.ErrNotReserved) {
-		// The operator is told to come again; should it not, the sweep asks about the claim.
+		// The response 503 makes the operator send the callback again. If it does not, the sweep looks up the claim.
 		now := ledger.Timestamp(i.Now())
 		_, storeErr := store(func(e *ledger.Entry) bool {
 			return e.AddClaim(i.pendingClaim(c.OperatorReport, now), now) != ledger.Unchanged
@@ -168,10 +168,12 @@ func (i *CallbackHandler) storeClaim(ctx context.Context, req *apigw.Request, en
 	return nil
 }
 
-// confirmClaim asks getStatus, unless the payment is final already, and returns what is to be done with the entry. Where the
-// operator offers no lookup the callback itself is the final word; where the lookup says another final status, that one
-// stands and the claim is a conflict; where it says nothing final, the claim waits.
-func (i *CallbackHandler) confirmClaim(ctx context.Context, req *apigw.Request, entry *ledger.Entry, report reconcile.OperatorReport) func(*ledger.Entry) ledger.Effect {
+// confirmClaim calls getStatus, unless the payment is final already or the claim contradicts the entry, and returns the
+// change of the entry. Without a lookup the claimed status becomes final. If the lookup returns another final status,
+// that one becomes final and the claim is recorded as a conflict. Otherwise the claim waits for the sweep.
+func (i *CallbackHandler) confirmClaim(
+	ctx context.Context, req *apigw.Request, entry *ledger.Entry, report reconcile.OperatorReport,
+) func(*ledger.Entry) ledger.Effect {
 	now := ledger.Timestamp(i.Now())
 	claimReport := i.Reconciler.NewStatusReport(entry, report, reconcile.SourceCallback)
 	if entry.StatusFinal() || claimReport.Contradicts(entry) {
@@ -186,18 +188,21 @@ func (i *CallbackHandler) confirmClaim(ctx context.Context, req *apigw.Request, 
 	case lookup.StatusFinal:
 		lookupReport := i.Reconciler.NewStatusReport(entry, lookup.Report, reconcile.SourceStatus)
 		return func(e *ledger.Entry) ledger.Effect {
-			resolved := e.ApplyFinalStatus(lookupReport, now)
+			effect := e.ApplyFinalStatus(lookupReport, now)
 			if lookupReport.Status == claimReport.Status {
-				return resolved
+				return effect
 			}
-			return max(resolved, e.AddClaim(i.pendingClaim(report, now), now))
+			return max(effect, e.AddClaim(i.pendingClaim(report, now), now))
 		}
 	default:
 		return func(e *ledger.Entry) ledger.Effect { return e.AddClaim(i.pendingClaim(report, now), now) }
 	}
 }
 
-// pendingClaim is a report as a claim, which the sweep asks about.
+// pendingClaim returns the claim of a report, which the sweep looks up.
 func (i *CallbackHandler) pendingClaim(r reconcile.OperatorReport, now time.Time) ledger.Claim {
-	return ledger.Claim{Status: r.Status, OperatorReference: r.OperatorReference, MSISDN: r.MSISDN, CheckAt: now.Add(i.ClaimRecheckDelay)}
+	return ledger.Claim{
+		Status: r.Status, OperatorReference: r.OperatorReference, MSISDN: r.MSISDN,
+		CheckAt: now.Add(i.ClaimRecheckDelay),
+	}
 }

@@ -1,7 +1,6 @@
 package notif_test
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -18,165 +17,148 @@ import (
 
 const order = "DemoShop_1001"
 
+// summary is the summary of an entry.
+type summary = deliverytest.EntrySummary
+
+// successful is the summary of a payment after a confirmed success.
+var successful = summary{
+	State: ledger.Done, Status: ledger.Successful, Outbox: 1, UserSMS: ledger.UserSMSDue, Due: true,
+}
+
 // serveCallbacks puts the function behind a gateway.
 func serveCallbacks(k *deliverytest.DeliveryFixture) *deliverytest.DeliveryFixture {
 	handler := &notif.CallbackHandler{
-		Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, DailyAmounts: k.Pipeline.DailyAmounts, ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: k.Clock.Now,
+		Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, DailyAmounts: k.Pipeline.DailyAmounts,
+		ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: k.Clock.Now,
 	}
 	k.Serve("notif", handler.Route())
 	return k
 }
 
-func newFixture(t testing.TB) *deliverytest.DeliveryFixture {
+// newFixture returns a fixture whose operator's getStatus returns a status.
+func newFixture(t testing.TB, status string) *deliverytest.DeliveryFixture {
 	t.Helper()
-	return serveCallbacks(deliverytest.New(t))
+	k := serveCallbacks(deliverytest.New(t))
+	k.Operator.SetStatus(status)
+	return k
 }
 
-// newEvent is the golden callback with a good token.
+// newEvent returns the golden callback with a valid token.
 func newEvent(t testing.TB, k *deliverytest.DeliveryFixture) *operationtest.Event {
 	t.Helper()
 	return newEventFor(t, k, "sandbox", order)
 }
 
-// newEventFor is the callback of an operator about an order, with the token of that address.
+// newEventFor returns the callback of an operator for an order, with a valid token.
 func newEventFor(t testing.TB, k *deliverytest.DeliveryFixture, name, id string) *operationtest.Event {
 	t.Helper()
-	callbackRing, err := k.CallbackKeys.Ring(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := operationtest.LoadEvent(t, "testdata/event.json")
-	return e.SetPathParameter("operator", name).SetPathParameter("orderId", id).SetPathParameter("token", callbackRing.Sign(callback.PaymentPath(name, id)))
+	e := operationtest.LoadEvent(t, "testdata/event.json").SetPathParameter("operator", name)
+	return e.SetPathParameter("orderId", id).SetPathParameter("token", k.SignPath(t, callback.PaymentPath(name, id)))
 }
 
-// assertCommitted checks a callback's 200.
-func assertCommitted(t testing.TB, k *deliverytest.DeliveryFixture, e *operationtest.Event) {
+// sendStatus sends a callback with a status and checks that it is acknowledged.
+func sendStatus(t testing.TB, k *deliverytest.DeliveryFixture, status string) {
 	t.Helper()
-	if lookup := k.Send(t, e).AssertStatus(t, 200); lookup.Body != `{"status":"OK"}` {
-		t.Errorf("body %s", lookup.Body)
+	k.AssertCommitted(t, newEvent(t, k).SetBodyPart("status", status))
+}
+
+// assertCalls checks the number of ledger calls and lookups.
+func assertCalls(t testing.TB, k *deliverytest.DeliveryFixture, ledgerCalls, lookups int) {
+	t.Helper()
+	if got := k.Ledger.CallCount(ledgermem.Get) + k.Ledger.WriteCount(); got != ledgerCalls {
+		t.Errorf("%d calls of the ledger, want %d", got, ledgerCalls)
+	}
+	if got := len(k.Operator.Lookups()); got != lookups {
+		t.Errorf("%d lookups, want %d", got, lookups)
 	}
 }
 
-// storeCalls is how often anything was asked of the ledger.
-func storeCalls(k *deliverytest.DeliveryFixture) int {
-	return k.Ledger.CallCount(ledgermem.Get) + k.Ledger.WriteCount()
-}
-
-// decision "callbacks": a forged call costs no database call and gets 404.
+// decision "callbacks": a forged request costs no database call and gets 404.
 func TestForgedCallback(t *testing.T) {
-	good := func(k *deliverytest.DeliveryFixture) string {
-		callbackRing, err := k.CallbackKeys.Ring(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return callbackRing.Sign(callback.PaymentPath("sandbox", order))
-	}
 	cases := []struct {
 		name  string
-		forge func(*operationtest.Event, *deliverytest.DeliveryFixture)
+		forge func(e *operationtest.Event, validToken, receiptToken string)
 	}{
-		{"no token at all", func(e *operationtest.Event, _ *deliverytest.DeliveryFixture) { e.SetPathParameter("token", "x") }},
-		{"a token of the right length", func(e *operationtest.Event, _ *deliverytest.DeliveryFixture) {
+		{"no token", func(e *operationtest.Event, _, _ string) { e.SetPathParameter("token", "x") }},
+		{"a token of the right length", func(e *operationtest.Event, _, _ string) {
 			e.SetPathParameter("token", strings.Repeat("A", callback.TokenLength))
 		}},
-		{"the last character changed", func(e *operationtest.Event, k *deliverytest.DeliveryFixture) {
-			token := good(k)
+		{"the last character changed", func(e *operationtest.Event, valid, _ string) {
 			last := "A"
-			if strings.HasSuffix(token, "A") {
+			if strings.HasSuffix(valid, "A") {
 				last = "Q"
 			}
-			e.SetPathParameter("token", token[:len(token)-1]+last)
+			e.SetPathParameter("token", valid[:len(valid)-1]+last)
 		}},
-		{"another order's token", func(e *operationtest.Event, k *deliverytest.DeliveryFixture) {
-			e.SetPathParameter("orderId", "DemoShop_1002").SetPathParameter("token", good(k))
+		{"another order's token", func(e *operationtest.Event, _, _ string) {
+			e.SetPathParameter("orderId", "DemoShop_1002")
 		}},
-		{"another operator's token", func(e *operationtest.Event, k *deliverytest.DeliveryFixture) {
-			e.SetPathParameter("operator", "orange").SetPathParameter("token", good(k))
+		{"another operator's token", func(e *operationtest.Event, _, _ string) {
+			e.SetPathParameter("operator", "orange")
 		}},
-		{"a receipt's token", func(e *operationtest.Event, k *deliverytest.DeliveryFixture) {
-			callbackRing, err := k.CallbackKeys.Ring(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.SetPathParameter("token", callbackRing.Sign(callback.ReceiptPath("sandbox", order)))
-		}},
-		{"a broken body changes nothing of it", func(e *operationtest.Event, _ *deliverytest.DeliveryFixture) {
+		{"a receipt's token", func(e *operationtest.Event, _, receipt string) { e.SetPathParameter("token", receipt) }},
+		{"a malformed body", func(e *operationtest.Event, _, _ string) {
 			e.SetPathParameter("token", "x").SetRawBody("{")
 		}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			k := newFixture(t)
+			k := newFixture(t, "successful")
 			k.StorePendingPayment(order)
 			e := newEvent(t, k)
-			c.forge(e, k)
+			validToken := k.SignPath(t, callback.PaymentPath("sandbox", order))
+			c.forge(e, validToken, k.SignPath(t, callback.ReceiptPath("sandbox", order)))
 			k.Send(t, e).AssertError(t, 404, "900906")
-			if storeCalls(k) != 0 || len(k.Operator.Lookups()) != 0 {
-				t.Errorf("%d calls of the ledger, %d lookups", storeCalls(k), len(k.Operator.Lookups()))
-			}
+			assertCalls(t, k, 0, 0)
 		})
 	}
 }
 
 func TestForeignCallback(t *testing.T) {
+	withToken := func(e *ledger.Entry) { e.NotifToken = "its-own" }
 	cases := []struct {
-		name  string
-		event func(*deliverytest.DeliveryFixture) *operationtest.Event
-		entry func(*ledger.Entry)
+		name          string
+		operator, id  string
+		receivedToken any
 	}{
-		{"an operator that the payment does not belong to", func(k *deliverytest.DeliveryFixture) *operationtest.Event { return newEventFor(t, k, "orange", order) }, nil},
-		{"an order that is not there", func(k *deliverytest.DeliveryFixture) *operationtest.Event {
-			return newEventFor(t, k, "sandbox", "DemoShop_9").SetBodyPart("order-id", "DemoShop_9")
-		}, nil},
-		{"another notif_token than the payment's", func(k *deliverytest.DeliveryFixture) *operationtest.Event {
-			return newEvent(t, k).SetBodyPart("notif_token", "another")
-		},
-			func(e *ledger.Entry) { e.NotifToken = "its-own" }},
+		{"an operator that the payment does not belong to", "orange", order, ""},
+		{"an unknown order", "sandbox", "DemoShop_9", ""},
+		{"another notif_token than the payment's", "sandbox", order, "another"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			k := newFixture(t)
-			k.Operator.SetStatus("successful")
-			before := k.StorePendingPayment(order, func(e *ledger.Entry) {
-				if c.entry != nil {
-					c.entry(e)
-				}
-			})
-			k.Send(t, c.event(k)).AssertError(t, 404, "900906")
-			if after := k.MustGet(t, before); after.Version != before.Version || len(k.Operator.Lookups()) != 0 {
-				t.Errorf("changed to %+v", after)
-			}
+			k := newFixture(t, "successful")
+			k.StorePendingPayment(order, withToken)
+			e := newEventFor(t, k, c.operator, c.id).SetBodyPart("order-id", c.id)
+			k.Send(t, e.SetBodyPart("notif_token", c.receivedToken)).AssertError(t, 404, "900906")
+			assertCalls(t, k, 1, 0)
 		})
 	}
 	t.Run("the payment's own notif_token, or none", func(t *testing.T) {
 		for _, received := range []any{"its-own", "", nil} {
-			k := newFixture(t)
-			k.Operator.SetStatus("successful")
-			e := k.StorePendingPayment(order, func(e *ledger.Entry) { e.NotifToken = "its-own" })
-			assertCommitted(t, k, newEvent(t, k).SetBodyPart("notif_token", received))
-			if k.MustGet(t, e).Status != ledger.Successful {
-				t.Errorf("notif_token %v: %s", received, k.MustGet(t, e).Status)
-			}
+			k := newFixture(t, "successful")
+			e := k.StorePendingPayment(order, withToken)
+			k.AssertCommitted(t, newEvent(t, k).SetBodyPart("notif_token", received))
+			k.AssertEntry(t, e, successful)
 		}
 	})
 }
 
-// A web payment's end may be reported before the answer to its creation is stored, which has the token that the merchant
-// compares: then it is the callback's, whether the end stands at once or is asked about later.
+// A callback of a web payment may come before the response to the payment request is stored, which has the notif_token.
+// The notification then has the callback's notif_token, with a confirmed claim and with a waiting one.
 func TestNotifTokenBeforeResponse(t *testing.T) {
 	for _, lookupStatus := range []string{"successful", "pending"} {
-		k := newFixture(t)
-		k.Operator.SetStatus(lookupStatus)
+		k := newFixture(t, lookupStatus)
 		e := k.StorePendingPayment(order, func(e *ledger.Entry) { e.Channel = "web" })
-		assertCommitted(t, k, newEvent(t, k).SetBodyPart("notif_token", "the-page's"))
-		after := k.MustGet(t, e)
-		if body := string(payment.NotificationBody(after, ledger.Successful)); !strings.Contains(body, `"notif_token":"the-page's"`) {
-			t.Errorf("getStatus says %s: the merchant is told %s", lookupStatus, body)
+		k.AssertCommitted(t, newEvent(t, k).SetBodyPart("notif_token", "the-page's"))
+		body := string(payment.NotificationBody(k.MustGet(t, e), ledger.Successful))
+		if !strings.Contains(body, `"notif_token":"the-page's"`) {
+			t.Errorf("getStatus %s: the notification has no notif_token of the callback: %s", lookupStatus, body)
 		}
 	}
 }
 
-// decision "pay-statuses": the words that real platforms send.
+// decision "pay-statuses": the status texts that operators really send.
 func TestOperatorStatusTexts(t *testing.T) {
 	statusTexts := map[string]ledger.Status{
 		"Initiated": ledger.Pending, "Loaded": ledger.Pending, "InProgress": ledger.Pending, "pending": ledger.Pending,
@@ -185,19 +167,21 @@ func TestOperatorStatusTexts(t *testing.T) {
 		"Abandoned": ledger.Cancelled, "Canceled": ledger.Cancelled, "Cancelled": ledger.Cancelled,
 		"Expired": ledger.Expired, "expired": ledger.Expired,
 	}
-	for statusText, want := range statusTexts {
+	for statusText, status := range statusTexts {
 		t.Run(statusText, func(t *testing.T) {
-			k := newFixture(t)
-			k.Operator.SetStatus(statusText)
+			k := newFixture(t, statusText)
 			e := k.StorePendingPayment(order)
-			assertCommitted(t, k, newEvent(t, k).SetBodyPart("status", statusText))
-			after := k.MustGet(t, e)
-			deliveries := 0
-			if want.Final() {
-				deliveries = 1
+			sendStatus(t, k, statusText)
+			want, lookups := summary{State: ledger.Done, Status: status, Due: true}, 0
+			if status.Final() {
+				want.Outbox, lookups = 1, 1
 			}
-			if after.Status != want || len(after.Outbox) != deliveries || len(after.Conflicts) != 0 || len(k.Operator.Lookups()) != deliveries {
-				t.Errorf("%s: %s, %d notifications, %d lookups", statusText, after.Status, len(after.Outbox), len(k.Operator.Lookups()))
+			if status == ledger.Successful {
+				want.UserSMS = ledger.UserSMSDue
+			}
+			k.AssertEntry(t, e, want)
+			if got := len(k.Operator.Lookups()); got != lookups {
+				t.Errorf("%d lookups, want %d", got, lookups)
 			}
 		})
 	}
@@ -205,42 +189,49 @@ func TestOperatorStatusTexts(t *testing.T) {
 
 // decision "pay-claims".
 func TestClaims(t *testing.T) {
+	known := func(status, amount, currency string) operator.StatusResponse {
+		return operator.StatusResponse{StatusKnown: true, OperatorStatus: status, Amount: amount, Currency: currency}
+	}
 	cases := []struct {
-		name      string
-		claimed   string
-		answer    operator.StatusResponse
-		status    ledger.Status
-		claim     ledger.Status // what waits
-		conflicts int
+		name          string
+		claimed       string
+		response      operator.StatusResponse
+		status        ledger.Status
+		waitingStatus ledger.Status
+		conflicts     int
 	}{
-		{"success confirmed now", "Successful", operator.StatusResponse{StatusKnown: true, OperatorStatus: "Success", Amount: "500.00", Currency: "XOF"}, ledger.Successful, "", 0},
-		{"failure confirmed now", "Failed", operator.StatusResponse{StatusKnown: true, OperatorStatus: "Failed"}, ledger.Failed, "", 0},
-		{"getStatus still pending", "Successful", operator.StatusResponse{StatusKnown: true, OperatorStatus: "InProgress"}, ledger.Pending, ledger.Successful, 0},
-		{"getStatus silent", "Failed", deliverytest.NoResponse(), ledger.Pending, ledger.Failed, 0},
-		{"getStatus knows no such order", "Successful", deliverytest.NoSuchOrder(), ledger.Pending, ledger.Successful, 0},
-		{"getStatus with a word of its own", "Successful", operator.StatusResponse{StatusKnown: true, OperatorStatus: "Exploded"}, ledger.Pending, ledger.Successful, 0},
-		{"getStatus says another final status", "Successful", operator.StatusResponse{StatusKnown: true, OperatorStatus: "Failed"}, ledger.Failed, "", 1},
-		{"getStatus says success to a claimed failure", "Failed", operator.StatusResponse{StatusKnown: true, OperatorStatus: "Successful"}, ledger.Successful, "", 1},
-		{"getStatus has another amount", "Successful", operator.StatusResponse{StatusKnown: true, OperatorStatus: "Successful", Amount: "5"}, ledger.Pending, "", 1},
-		{"getStatus has another currency", "Successful", operator.StatusResponse{StatusKnown: true, OperatorStatus: "Successful", Currency: "XAF"}, ledger.Pending, "", 1},
-		{"getStatus has an amount that is none", "Successful", operator.StatusResponse{StatusKnown: true, OperatorStatus: "Successful", Amount: "much"}, ledger.Pending, "", 1},
+		{"a success is confirmed", "Successful", known("Success", "500.00", "XOF"), ledger.Successful, "", 0},
+		{"a failure is confirmed", "Failed", known("Failed", "", ""), ledger.Failed, "", 0},
+		{"getStatus: pending", "Successful", known("InProgress", "", ""), ledger.Pending, ledger.Successful, 0},
+		{"getStatus: no response", "Failed", deliverytest.NoResponse(), ledger.Pending, ledger.Failed, 0},
+		{"getStatus: no such order", "Successful", deliverytest.NoSuchOrder(), ledger.Pending, ledger.Successful, 0},
+		{"getStatus: unknown status", "Successful", known("Exploded", "", ""), ledger.Pending, ledger.Successful, 0},
+		{"getStatus: failure of a claimed success", "Successful", known("Failed", "", ""), ledger.Failed, "", 1},
+		{"getStatus: success of a claimed failure", "Failed", known("Successful", "", ""), ledger.Successful, "", 1},
+		{"getStatus: another amount", "Successful", known("Successful", "5", ""), ledger.Pending, "", 1},
+		{"getStatus: another currency", "Successful", known("Successful", "", "XAF"), ledger.Pending, "", 1},
+		{"getStatus: an invalid amount", "Successful", known("Successful", "much", ""), ledger.Pending, "", 1},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			k := newFixture(t)
-			k.Operator.SetLookupResult(c.answer)
+			k := newFixture(t, "")
+			k.Operator.SetLookupResult(c.response)
 			e := k.StorePendingPayment(order)
-			assertCommitted(t, k, newEvent(t, k).SetBodyPart("status", c.claimed))
-			after := k.MustGet(t, e)
-			if after.Status != c.status || after.Claim.Status != c.claim || len(after.Conflicts) != c.conflicts {
-				t.Errorf("%s, claim %q, conflicts %+v", after.Status, after.Claim.Status, after.Conflicts)
+			sendStatus(t, k, c.claimed)
+			want := summary{State: ledger.Done, Status: c.status, Claim: c.waitingStatus, Conflicts: c.conflicts}
+			want.Due = true
+			if c.status.Final() {
+				want.Outbox = 1
 			}
-			if c.claim != "" && (!after.DueAt.Equal(k.Clock.Now().Add(deliverytest.ClaimRecheckDelay)) || len(after.Outbox) != 0) {
-				t.Errorf("due at %s, outbox %v", after.DueAt, after.Outbox)
+			if c.status == ledger.Successful {
+				want.UserSMS = ledger.UserSMSDue
 			}
-			counted, _ := k.LastLine(t)["StatusConflicts"].(float64)
-			if int(counted) != c.conflicts {
-				t.Errorf("%v conflicts counted, %d kept", counted, c.conflicts)
+			after := k.AssertEntry(t, e, want)
+			if wait := after.DueAt.Sub(k.Clock.Now()); c.waitingStatus != "" && wait != deliverytest.ClaimRecheckDelay {
+				t.Errorf("the claim is due in %s, want %s", wait, deliverytest.ClaimRecheckDelay)
+			}
+			if counted, _ := k.LastLine(t)["StatusConflicts"].(float64); int(counted) != c.conflicts {
+				t.Errorf("%v conflicts counted, want %d", counted, c.conflicts)
 			}
 		})
 	}
@@ -250,96 +241,79 @@ func TestOperatorWithoutLookup(t *testing.T) {
 	o := &deliverytest.Operator{}
 	k := serveCallbacks(deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o}))
 	e := k.StorePendingPayment(order)
-	assertCommitted(t, k, newEvent(t, k))
-	if after := k.MustGet(t, e); after.Status != ledger.Successful || len(after.Outbox) != 1 || after.UserSMS != "" {
-		t.Errorf("%+v", after)
-	}
+	k.AssertCommitted(t, newEvent(t, k))
+	k.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.Successful, Outbox: 1, Due: true})
 }
 
 func TestAmountAndCurrency(t *testing.T) {
 	cases := []struct {
-		name, part, reason string
-		value              any
+		name, part string
+		value      any
 	}{
-		{"another amount", "amount", "amount", "501"},
-		{"an amount that is none", "amount", "amount", "five hundred"},
-		{"a part of a unit", "amount", "amount", "500.5"},
-		{"another currency", "currency", "currency", "XAF"},
-		{"a currency that is none", "currency", "currency", "FCFA"},
+		{"another amount", "amount", "501"},
+		{"an invalid amount", "amount", "five hundred"},
+		{"a part of a unit", "amount", "500.5"},
+		{"another currency", "currency", "XAF"},
+		{"an invalid currency", "currency", "FCFA"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			k := newFixture(t)
-			k.Operator.SetStatus("Successful")
+			k := newFixture(t, "Successful")
 			e := k.StorePendingPayment(order)
 			for range 3 {
-				assertCommitted(t, k, newEvent(t, k).SetBodyPart(c.part, c.value))
+				k.AssertCommitted(t, newEvent(t, k).SetBodyPart(c.part, c.value))
 			}
-			after := k.MustGet(t, e)
-			if after.Status != ledger.Pending || len(after.Conflicts) != 1 || after.Conflicts[0].Reason != c.reason || after.DueAt.IsZero() {
-				t.Errorf("%+v", after)
+			after := k.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.Pending, Conflicts: 1, Due: true})
+			if reason := after.Conflicts[0].Reason; reason != c.part {
+				t.Errorf("the conflict's reason is %q, want %q", reason, c.part)
 			}
 			if strings.Count(k.Log(), `"StatusConflicts":1`) != 1 {
-				t.Errorf("not counted once:\n%s", k.Log())
+				t.Errorf("the conflict is not counted once:\n%s", k.Log())
 			}
 		})
 	}
 	for _, same := range []any{"500", "500.00", "0500", 500} {
-		k := newFixture(t)
-		k.Operator.SetStatus("Successful")
+		k := newFixture(t, "Successful")
 		e := k.StorePendingPayment(order)
-		assertCommitted(t, k, newEvent(t, k).SetBodyPart("amount", same))
-		if k.MustGet(t, e).Status != ledger.Successful {
-			t.Errorf("amount %v: %+v", same, k.MustGet(t, e))
-		}
+		k.AssertCommitted(t, newEvent(t, k).SetBodyPart("amount", same))
+		k.AssertEntry(t, e, successful)
 	}
 }
 
-// A final status never changes; a contradiction is a conflict, counted once (decision "pay-statuses").
+// A final status never changes. A contradiction is a conflict, counted once (decision "pay-statuses").
 func TestCallbackAfterFinalStatus(t *testing.T) {
-	k := newFixture(t)
-	k.Operator.SetStatus("Successful")
+	k := newFixture(t, "Successful")
 	e := k.StorePendingPayment(order)
-	assertCommitted(t, k, newEvent(t, k))
-	before := k.MustGet(t, e)
+	sendStatus(t, k, "Successful")
+	version := k.AssertEntry(t, e, successful).Version
 	for range 2 {
-		assertCommitted(t, k, newEvent(t, k))
+		sendStatus(t, k, "Successful")
 	}
-	if after := k.MustGet(t, e); after.Version != before.Version {
-		t.Errorf("a repeat wrote: %+v", after)
+	if after := k.MustGet(t, e); after.Version != version {
+		t.Errorf("repeated callbacks wrote version %d after %d", after.Version, version)
 	}
 	for range 2 {
-		assertCommitted(t, k, newEvent(t, k).SetBodyPart("status", "Failed"))
+		sendStatus(t, k, "Failed")
 	}
-	after := k.MustGet(t, e)
-	if after.Status != ledger.Successful || len(after.Conflicts) != 1 || after.Version != before.Version+1 || len(after.Outbox) != 1 {
-		t.Errorf("%+v", after)
+	contradicted := successful
+	contradicted.Conflicts = 1
+	if after := k.AssertEntry(t, e, contradicted); after.Version != version+1 {
+		t.Errorf("two contradictions wrote version %d after %d, want one write", after.Version, version)
 	}
-	if len(k.Operator.Lookups()) != 1 {
-		t.Errorf("%d lookups", len(k.Operator.Lookups()))
+	if lookups := len(k.Operator.Lookups()); lookups != 1 {
+		t.Errorf("%d lookups, want 1: no lookup after a final status", lookups)
 	}
 }
 
 func TestRepeatedInParallel(t *testing.T) {
-	const times = 20
-	k := newFixture(t)
-	k.Operator.SetStatus("Successful")
+	k := newFixture(t, "Successful")
 	e := k.StorePendingPayment(order)
-	callbacks := make([]*operationtest.Event, times)
-	for i := range callbacks {
-		callbacks[i] = newEvent(t, k)
-	}
 	var group sync.WaitGroup
-	for _, each := range callbacks {
-		group.Go(func() {
-			if lookup := k.Send(t, each); lookup.Status != 200 {
-				t.Errorf("%d %s", lookup.Status, lookup.Body)
-			}
-		})
+	for range 20 {
+		group.Go(func() { k.AssertCommitted(t, newEvent(t, k)) })
 	}
 	group.Wait()
-	after := k.MustGet(t, e)
-	if after.Status != ledger.Successful || len(after.Outbox) != 1 || after.Version != e.Version+1 || len(after.Conflicts) != 0 {
-		t.Errorf("%+v", after)
+	if after := k.AssertEntry(t, e, successful); after.Version != e.Version+1 {
+		t.Errorf("version %d after %d, want one write", after.Version, e.Version)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/internal/deliverytest"
 	"mobilegateway/internal/ledgermem"
 	"mobilegateway/shared/ledger"
@@ -12,98 +14,112 @@ import (
 )
 
 func TestCallbackBeforePaymentResponse(t *testing.T) {
-	ours := ledger.CallOutcome{State: ledger.Done, Status: ledger.Pending, ResponseStatus: 201, ResponseBody: []byte(`{"a":1}`), OperatorReference: "op-own"}
-	t.Run("confirmed: our Settle then only adds the answer", func(t *testing.T) {
-		k := newFixture(t)
-		k.Operator.SetStatus("Successful")
+	outcome := ledger.CallOutcome{
+		State: ledger.Done, Status: ledger.Pending, ResponseStatus: 201, ResponseBody: []byte(`{"a":1}`),
+		OperatorReference: "op-own",
+	}
+	t.Run("confirmed: the outcome then only adds the response", func(t *testing.T) {
+		k := newFixture(t, "Successful")
 		reservation := k.StoreEntry(k.NewReservedPayment(order))
-		assertCommitted(t, k, newEvent(t, k))
-		if e := k.MustGet(t, reservation); e.Status != ledger.Successful || e.State != ledger.Reserved || len(e.Outbox) != 1 {
-			t.Fatalf("%+v", e)
+		k.AssertCommitted(t, newEvent(t, k))
+		reserved := successful
+		reserved.State = ledger.Reserved
+		k.AssertEntry(t, reservation, reserved)
+		updated, err := k.Book.StoreOutcome(context.Background(), reservation, outcome)
+		if err != nil || updated.ResponseStatus != 201 {
+			t.Errorf("stored response %d, %v, want 201", updated.ResponseStatus, err)
 		}
-		updated, err := k.Book.StoreOutcome(context.Background(), reservation, ours)
-		if err != nil || updated.State != ledger.Done || updated.Status != ledger.Successful || updated.ResponseStatus != 201 || len(updated.Outbox) != 1 {
-			t.Errorf("%v, %+v", err, updated)
-		}
+		k.AssertEntry(t, reservation, successful)
 	})
-	t.Run("claimed: it waits through our Settle", func(t *testing.T) {
-		k := newFixture(t)
+	t.Run("unconfirmed: the claim waits while the outcome is stored", func(t *testing.T) {
+		k := newFixture(t, "")
 		k.Operator.SetLookupResult(deliverytest.NoSuchOrder())
 		reservation := k.StoreEntry(k.NewReservedPayment(order))
-		assertCommitted(t, k, newEvent(t, k))
-		updated, err := k.Book.StoreOutcome(context.Background(), reservation, ours)
-		if err != nil || updated.Status != ledger.Pending || updated.Claim.Status != ledger.Successful || !updated.DueAt.Equal(k.Clock.Now().Add(deliverytest.ClaimRecheckDelay)) {
-			t.Errorf("%v, %+v", err, updated)
+		k.AssertCommitted(t, newEvent(t, k))
+		if _, err := k.Book.StoreOutcome(context.Background(), reservation, outcome); err != nil {
+			t.Fatal(err)
+		}
+		want := summary{State: ledger.Done, Status: ledger.Pending, Claim: ledger.Successful, Due: true}
+		after := k.AssertEntry(t, reservation, want)
+		if wait := after.DueAt.Sub(k.Clock.Now()); wait != deliverytest.ClaimRecheckDelay {
+			t.Errorf("the claim is due in %s, want %s", wait, deliverytest.ClaimRecheckDelay)
 		}
 	})
 }
 
 func TestCallbackForEveryState(t *testing.T) {
+	failed := summary{State: ledger.Done, Status: ledger.Failed, Outbox: 1, Due: true}
 	cases := []struct {
 		name   string
-		settle ledger.CallOutcome
-		says   string
-		status ledger.Status
 		state  ledger.State
-		told   int
+		status string
+		want   summary
 	}{
-		{"unknown (web, 504), then a success", ledger.CallOutcome{State: ledger.Unknown}, "Successful", ledger.Successful, ledger.Done, 1},
-		{"unknown, then a failure", ledger.CallOutcome{State: ledger.Unknown}, "Failed", ledger.Failed, ledger.Done, 1},
-		{"released, then a late success", ledger.CallOutcome{State: ledger.Released}, "Successful", ledger.Successful, ledger.Done, 1},
-		{"released, then a late failure", ledger.CallOutcome{State: ledger.Released}, "Failed", ledger.Pending, ledger.Released, 0},
+		{"unknown (web, 504), then a success", ledger.Unknown, "Successful", successful},
+		{"unknown, then a failure", ledger.Unknown, "Failed", failed},
+		{"released, then a late success", ledger.Released, "Successful", successful},
+		{"released, then a late failure", ledger.Released, "Failed",
+			summary{State: ledger.Released, Status: ledger.Pending}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			k := newFixture(t)
-			k.Operator.SetStatus(c.says)
+			k := newFixture(t, c.status)
 			e := k.NewReservedPayment(order)
 			e.Channel = "web"
-			e.ApplyOutcome("owner", c.settle, k.Clock.Now())
+			e.ApplyOutcome("owner", ledger.CallOutcome{State: c.state}, k.Clock.Now())
 			k.StoreEntry(e)
-			assertCommitted(t, k, newEvent(t, k).SetBodyPart("status", c.says))
-			if after := k.MustGet(t, e); after.Status != c.status || after.State != c.state || len(after.Outbox) != c.told {
-				t.Errorf("%+v", after)
-			}
+			sendStatus(t, k, c.status)
+			k.AssertEntry(t, e, c.want)
 		})
 	}
 }
 
-// decision "callbacks": 503 where it could not be committed, so that the operator comes again.
+// decision "callbacks": 503 if the callback could not be stored, so that the operator sends it again.
 func TestStoreFailure(t *testing.T) {
 	for _, operation := range []ledgermem.Operation{ledgermem.Get, ledgermem.Replace} {
 		t.Run(string(operation), func(t *testing.T) {
-			k := newFixture(t)
-			k.Operator.SetStatus("Successful")
+			k := newFixture(t, "Successful")
 			e := k.StorePendingPayment(order)
 			k.FailNextLedgerCall(operation)
-			lookup := k.Send(t, newEvent(t, k))
-			lookup.AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
-			if lookup.Header["Retry-After"] == "" {
-				t.Error("no Retry-After")
+			response := k.Send(t, newEvent(t, k))
+			response.AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
+			if response.Header["Retry-After"] == "" {
+				t.Error("the response has no Retry-After")
 			}
-			assertCommitted(t, k, newEvent(t, k))
-			if after := k.MustGet(t, e); after.Status != ledger.Successful || len(after.Outbox) != 1 {
-				t.Errorf("%+v", after)
-			}
+			k.AssertCommitted(t, newEvent(t, k))
+			k.AssertEntry(t, e, successful)
 		})
 	}
 }
 
-// What the operator told along with the status goes into the entry.
+// The facts that the operator reports with a status are stored in the entry.
 func TestNotificationContents(t *testing.T) {
-	k := newFixture(t)
-	k.Operator.SetLookupResult(operator.StatusResponse{StatusKnown: true, OperatorStatus: "Successful", MSISDN: "0701020304", OperatorReference: "op-9"})
-	e := k.StorePendingPayment(order, func(e *ledger.Entry) { e.MSISDN, e.OperatorReference, e.Channel = "", "", "web" })
-	assertCommitted(t, k, newEvent(t, k))
-	after := k.MustGet(t, e)
-	if after.PurchaserMSISDN() != "0701020304" || after.OperatorReference != "op-9" || after.UserSMS != ledger.UserSMSDue {
-		t.Errorf("%+v", after)
+	k := newFixture(t, "")
+	k.Operator.SetLookupResult(operator.StatusResponse{
+		StatusKnown: true, OperatorStatus: "Successful", MSISDN: "0701020304", OperatorReference: "op-9",
+	})
+	e := k.StorePendingPayment(order, func(e *ledger.Entry) {
+		e.MSISDN, e.OperatorReference, e.Channel = "", "", "web"
+	})
+	k.AssertCommitted(t, newEvent(t, k))
+	after := k.AssertEntry(t, e, successful)
+	reported := []string{after.PurchaserMSISDN(), after.OperatorReference}
+	if diff := cmp.Diff([]string{"0701020304", "op-9"}, reported); diff != "" {
+		t.Errorf("MSISDN and operator reference (-want +got):\n%s", diff)
 	}
-	call := k.Operator.Lookups()[0]
-	if call.IdempotencyKey != order || call.AccountID != "a1" || call.MCO != "OCI" || call.Country != "CI" || call.Channel != "web" || call.Lang != "fr" || call.Operator != "sandbox" {
-		t.Errorf("asked %+v", call)
+	want := operator.StatusCall{
+		Call: operator.Call{
+			Operator: "sandbox", AccountID: "a1", IdempotencyKey: order, MCO: "OCI", Country: "CI",
+		},
+		Channel: "web", Lang: "fr",
 	}
-	if due := after.UserSMSAt.Sub(k.Clock.Now()); due != ledger.FastLease || !after.DueAt.Equal(k.Clock.Now().Add(time.Minute)) {
-		t.Errorf("the SMS is due in %s, the entry at %s", due, after.DueAt)
+	if diff := cmp.Diff(want, k.Operator.Lookups()[0].StatusCall); diff != "" {
+		t.Errorf("getStatus request (-want +got):\n%s", diff)
+	}
+	if wait := after.UserSMSAt.Sub(k.Clock.Now()); wait != ledger.FastLease {
+		t.Errorf("the purchaser's SMS is due in %s, want %s", wait, ledger.FastLease)
+	}
+	if wait := after.DueAt.Sub(k.Clock.Now()); wait != time.Minute {
+		t.Errorf("the entry is due in %s, want 1m", wait)
 	}
 }

@@ -1,7 +1,8 @@
-// Package receipt takes in the operators' SMS delivery receipts: POST /callbacks/v1/receipts/{operator}/{requestId}/{token}.
+// Package receipt handles the operators' SMS delivery receipts:
+// POST /callbacks/v1/receipts/{operator}/{requestId}/{token}.
 //
-// Its invariants: a forged call costs no read of the database; 200 is answered only when the state is committed; a
-// delivery status never goes back.
+// Its invariants: a forged request costs no read of the database; 200 means that the receipt is stored; a delivery
+// status never returns to an earlier one.
 package receipt
 
 import (
@@ -17,35 +18,36 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// Method and Resource are the route as template.yaml has it.
+// Method and Resource are the route of the function, as in template.yaml.
 const (
 	Method   = "POST"
 	Resource = "/callbacks/v1/receipts/{operator}/{requestId}/{token}"
 )
 
-// maxDeliveryInfos bounds the delivery infos read of one receipt; a message has one recipient.
+// maxDeliveryInfos bounds the delivery infos of one receipt; a message has one recipient.
 const maxDeliveryInfos = 16
 
-// The message parts that are read.
+// The parts of the body that faults name.
 const (
 	partInfo   = "deliveryInfoNotification.deliveryInfo"
 	partStatus = partInfo + ".deliveryStatus"
 )
 
-// ReceiptHandler takes delivery receipts in.
+// ReceiptHandler verifies and stores delivery receipts.
 type ReceiptHandler struct {
 	Verifier *callback.Keys
 	Book     *ledger.Book
 	Now      func() time.Time
 }
 
-// Route is the function's entry in the gateway.
+// Route returns the function's route in the gateway.
 func (i *ReceiptHandler) Route() apigw.Route {
 	return apigw.Route{Method: Method, Resource: Resource, Handle: i.Handle}
 }
 
-// Handle verifies, reads and commits a receipt. 200 once it is committed or known already; 404 for a forged or foreign
-// one; 400 for one that cannot be read; 503 where it could not be committed, so that the operator comes again.
+// Handle verifies, decodes and stores a receipt. It responds 200 if the receipt is stored, now or before. It responds
+// 404 if the receipt is forged or the message is not the operator's, and 400 if it cannot be decoded. It responds 503
+// if nothing was stored, so that the operator sends the receipt again.
 func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, id := req.Params["operator"], req.Params["requestId"]
 	if err := i.Verifier.VerifyRequest(ctx, req, callback.ReceiptPath(name, id)); err != nil {
@@ -60,11 +62,8 @@ func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	updated, err := i.Book.ChangeKnown(ctx, entry, func(e *ledger.Entry) error {
-		if !applyStatuses(e, statuses, ledger.Timestamp(i.Now())) {
-			return ledger.ErrUnchanged
-		}
-		return nil
+	updated, err := i.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
+		return applyStatuses(e, statuses, ledger.Timestamp(i.Now()))
 	})
 	if err == nil {
 		req.LogLine.SetOutcome(string(updated.Status))
@@ -72,7 +71,7 @@ func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.
 	return callback.Response(err)
 }
 
-// applyStatuses applies the statuses in their order and tells whether one of them was news.
+// applyStatuses applies the statuses in order and reports whether one of them changed the entry.
 func applyStatuses(e *ledger.Entry, statuses []ledger.Status, now time.Time) bool {
 	changed := false
 	for _, status := range statuses {
@@ -81,13 +80,13 @@ func applyStatuses(e *ledger.Entry, statuses []ledger.Status, now time.Time) boo
 	return changed
 }
 
-// jsonObject is a JSON object whose names are matched with their case (decision "unknown-fields").
+// jsonObject is a JSON object whose keys are case-sensitive (decision "unknown-fields").
 type jsonObject map[string]json.RawMessage
 
 // oneOrMany is an object or an array of objects (decision "sms-receipts").
 type oneOrMany []jsonObject
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON implements json.Unmarshaler for both forms.
 func (l *oneOrMany) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '[' {
 		return json.Unmarshal(data, (*[]jsonObject)(l))
@@ -100,13 +99,12 @@ func (l *oneOrMany) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readStatuses takes the statuses of a receipt, in its order. A word that is none of the six is refused.
+// readStatuses returns the statuses of a receipt in their order. It refuses an unknown status.
 func readStatuses(body []byte) ([]ledger.Status, error) {
 	if _, err := strictjson.Parse(body); err != nil {
 		return nil, err
 	}
-	var root map[string]json.RawMessage
-	var notification jsonObject
+	var root, notification jsonObject
 	var infos oneOrMany
 	if json.Unmarshal(body, &root) != nil || decodeOptional(root["deliveryInfoNotification"], &notification) != nil ||
 		decodeOptional(notification["deliveryInfo"], &infos) != nil || len(infos) > maxDeliveryInfos {
@@ -130,7 +128,7 @@ func readStatuses(body []byte) ([]ledger.Status, error) {
 	return statuses, nil
 }
 
-// decodeOptional reads a part into a value; an absent part, or null, leaves it as it is.
+// decodeOptional decodes a part into value, and leaves value unchanged if the part is absent or null.
 func decodeOptional(part json.RawMessage, value any) error {
 	if len(part) == 0 || string(part) == "null" {
 		return nil

@@ -1,8 +1,10 @@
-// Package relay is the fast path of the outbox: the ledger table's stream wakes it when a status has become final, and it
-// tells the merchant and the purchaser at once.
+// Package relay is the fast path of the outbox. The ledger table's stream invokes it when the first notification of an
+// outbox has had no attempt yet. That can be a final payment status, or any SMS delivery receipt, also an intermediate
+// one. The relay notifies the merchant, and the purchaser of a payment by SMS.
 //
-// It posts without a claim, which the entry's own lease allows for a short time; whatever it does not deliver, the sweep
-// does. Its invariants: an older image is left to the sweep; a delivery that fails is never a failed batch.
+// It posts without a claim: for a short time after the write, a new notification belongs to the relay. It does not
+// retry: the sweep delivers what the relay did not. Its invariants: it leaves an old stream image to the sweep; a
+// failed delivery never fails the batch.
 package relay
 
 import (
@@ -20,37 +22,34 @@ import (
 )
 
 const (
-	// storeMargin is what a delivery leaves of the invocation's time: for its endpoint's health, for storing what came
-	// of it, and some to spare.
+	// storeMargin is the part of the invocation's time that no delivery uses. It leaves time to store the endpoint's
+	// health and the result.
 	storeMargin = 4 * time.Second
-	// storeTimeout bounds that storing.
+	// storeTimeout bounds the write of the results.
 	storeTimeout = 2 * time.Second
+	// maxInFlight bounds the records of earlier batches that one process still delivers. Further batches are left to
+	// the sweep.
+	maxInFlight = 200
+	// maxInFlightPerMerchant bounds the records of one merchant: four batches. A merchant can use a new server, without
+	// known health, for each order. The bound leaves room for other merchants if all of them hang.
+	maxInFlightPerMerchant = 100
+	// leftToSweep is the outcome of a record whose entry stays due for the sweep.
+	leftToSweep = "left-to-sweep"
 )
 
-// MaxBatchWait is how long a batch holds up what comes behind it in the stream, and how long the relay waits for the operator
-// to take the purchaser's SMS: a slower operator is asked again by the sweep, under the same key.
+// MaxBatchWait bounds how long a batch delays the next one of the stream, and how long the relay waits for the operator
+// to accept the purchaser's SMS. The sweep retries a slower SMS under the same key.
 const MaxBatchWait = 2 * time.Second
 
-// maxInFlight bounds the records of earlier batches that are still being delivered in one process; past it, what comes is left
-// to the sweep.
-const maxInFlight = 200
-
-// maxInFlightPerMerchant bounds those of one merchant, which can name another server each time, of which nothing is known yet: so the
-// merchant's servers, however many hang, leave room for others'. It is four batches.
-const maxInFlightPerMerchant = 100
-
-// leftToSweep is the outcome of what the relay did not store as done: it stays due, and the sweep takes it up.
-const leftToSweep = "left-to-sweep"
-
-// Relay delivers what the stream shows.
+// Relay delivers the notifications of stream records.
 type Relay struct {
 	Book    *ledger.Book
 	Courier *delivery.Courier
-	// DecodeImage reads a stream record's new image; the ledger's store has it.
+	// DecodeImage decodes the new image of a stream record.
 	DecodeImage func(image []byte) (*ledger.Entry, error)
-	// StackName is the deployed stack's name, for the metrics.
+	// StackName is the name of the deployed stack, a dimension of the metrics.
 	StackName string
-	// MaxBatchWait is how long a batch is waited for; 0 for as long as it takes.
+	// MaxBatchWait bounds how long an invocation waits for its batch; 0 means no bound.
 	MaxBatchWait time.Duration
 	Now          func() time.Time
 	Log          io.Writer
@@ -58,10 +57,10 @@ type Relay struct {
 	inFlight atomic.Int64
 
 	mutex              sync.Mutex
-	inFlightByMerchant map[string]int // records under way by merchant's id
+	inFlightByMerchant map[string]int // records in progress by merchant id
 }
 
-// streamEvent is a batch of stream records as Lambda hands it over.
+// streamEvent is the Lambda event of a batch of stream records.
 type streamEvent struct {
 	Records []struct {
 		EventID  string `json:"eventID"`
@@ -71,15 +70,15 @@ type streamEvent struct {
 	} `json:"Records"`
 }
 
-// batchResponse is the partial batch response. The list stays empty: what is not delivered is due, and the sweep's.
+// batchResponse is the partial batch response. The list stays empty: an entry that was not delivered is due for the
+// sweep.
 type batchResponse struct {
 	BatchItemFailures []struct{} `json:"batchItemFailures"`
 }
 
-// Invoke delivers a batch, its records side by side, so that one merchant's slow server does not hold up another's. What
-// takes longer than Patience goes on beside the next batches, as far as Lambda lets it: a function that is frozen wakes
-// with a dead connection, or its entry is due and the sweep delivers it, under the same id. It implements aws-lambda-go's
-// lambda.Handler.
+// Invoke implements lambda.Handler of aws-lambda-go. It delivers the records of a batch concurrently, so that a slow
+// server does not delay other merchants. A record that takes longer than MaxBatchWait continues during the next
+// invocations. If Lambda freezes the function meanwhile, the sweep delivers the entry under the same id.
 func (r *Relay) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	var batch streamEvent
 	if err := json.Unmarshal(payload, &batch); err != nil {
@@ -93,7 +92,8 @@ func (r *Relay) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return json.Marshal(batchResponse{BatchItemFailures: []struct{}{}})
 }
 
-// deliverBatch delivers the records of a batch and closes done. It may outlive its invocation, but not that one's deadline.
+// deliverBatch delivers the records of a batch and closes done. It may outlive its invocation, but not the invocation's
+// deadline.
 func (r *Relay) deliverBatch(ctx context.Context, batch streamEvent, done chan<- struct{}) {
 	defer close(done)
 	deadline, hasDeadline := ctx.Deadline()
@@ -115,7 +115,7 @@ func (r *Relay) deliverBatch(ctx context.Context, batch streamEvent, done chan<-
 	r.Courier.Sender.CloseIdle()
 }
 
-// waitForBatch waits for a batch, for as long as Patience lasts.
+// waitForBatch waits for a batch, at most MaxBatchWait.
 func (r *Relay) waitForBatch(done <-chan struct{}) {
 	if r.MaxBatchWait == 0 {
 		<-done
@@ -129,14 +129,14 @@ func (r *Relay) waitForBatch(done <-chan struct{}) {
 	}
 }
 
-// deliverRecord delivers one entry and writes one line.
+// deliverRecord delivers the entry of one record and writes one log line.
 func (r *Relay) deliverRecord(ctx context.Context, id string, image json.RawMessage) {
 	started := r.Now()
 	line := telemetry.NewLogLine("relay", started)
 	line.SetStackName(r.StackName)
 	line.SetRequestID(id)
 	defer func() {
-		// One broken entry must not cost the others of the batch their delivery.
+		// A panic must not prevent the delivery of the other records.
 		if panicValue := recover(); panicValue != nil {
 			line.SetCause(fmt.Errorf("panic %T", panicValue))
 			line.SetOutcome(leftToSweep)
@@ -150,9 +150,9 @@ func (r *Relay) deliverRecord(ctx context.Context, id string, image json.RawMess
 	}
 }
 
-// deliverEntry posts the head of the outbox and sends the purchaser's SMS, side by side, and stores both results in one
-// write. The SMS is never waited for before the post, and its own time is bounded. An endpoint that cannot be had, is
-// disabled or whose fast path is closed leaves the post to the sweep, and the SMS goes all the same.
+// deliverEntry concurrently posts the first notification of the outbox and sends the purchaser's SMS. It stores both
+// results in one write. If the endpoint cannot be read, is disabled or has no fast path, the post is left to the sweep
+// and the SMS is sent.
 func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *telemetry.LogLine) error {
 	entry, err := r.DecodeImage(image)
 	if err != nil {
@@ -191,7 +191,7 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 	return targetErr
 }
 
-// acquireSlot takes one of a merchant's places; leave gives it back.
+// acquireSlot reserves one of a merchant's slots. acquired is false if all are in use.
 func (r *Relay) acquireSlot(merchantID string) (releaseSlot func(), acquired bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -211,8 +211,8 @@ func (r *Relay) acquireSlot(merchantID string) (releaseSlot func(), acquired boo
 	}, true
 }
 
-// sendUserSMS runs in a goroutine of its own, where a panic would end the process: then nothing is known, and the sweep
-// tries again under the same key.
+// sendUserSMS sends the purchaser's SMS. A panic in its goroutine would end the process, so it recovers. The outcome is
+// then unknown: the sweep retries under the same key.
 func (r *Relay) sendUserSMS(ctx context.Context, entry *ledger.Entry) (change delivery.EntryChange) {
 	defer func() {
 		if recover() != nil {
@@ -222,22 +222,21 @@ func (r *Relay) sendUserSMS(ctx context.Context, entry *ledger.Entry) (change de
 	return r.Courier.SendUserSMS(ctx, entry)
 }
 
-// storeResults writes what the attempts changed, in one write; none where they changed nothing, as after a redelivery. The
-// attempts may have used up their time: it has its own.
-func (r *Relay) storeResults(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine, attempts ...delivery.EntryChange) error {
+// storeResults stores the changes of the attempts in one write. It writes nothing if they change nothing, as after a
+// repeated record. It has its own time limit, since the attempts may have used up theirs.
+func (r *Relay) storeResults(
+	ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine, attempts ...delivery.EntryChange,
+) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	smsChanged := false
-	stored, err := r.Book.ChangeKnown(ctx, entry, func(e *ledger.Entry) error {
+	stored, err := r.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
 		changed, before := false, e.UserSMS
 		for _, change := range attempts {
 			changed = change != nil && change(e) || changed
 		}
 		smsChanged = e.UserSMS != before
-		if !changed {
-			return ledger.ErrUnchanged
-		}
-		return nil
+		return changed
 	})
 	if err == nil && smsChanged && stored.UserSMS != ledger.UserSMSSent {
 		line.Increment(telemetry.UserSMSFailures)

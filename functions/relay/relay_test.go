@@ -3,12 +3,15 @@ package relay_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/functions/notif"
 	"mobilegateway/functions/relay"
@@ -22,25 +25,36 @@ import (
 	"mobilegateway/shared/webhook"
 )
 
-// timeout is the function's.
-const timeout = 20 * time.Second
+// stack is the stack name in the log lines, timeout the function's.
+const (
+	stack   = "gateway-dev"
+	timeout = 20 * time.Second
+)
 
-// relayFixture is a kit with a relay.
+// relayFixture is a fixture with a relay.
 type relayFixture struct {
 	*deliverytest.DeliveryFixture
 	relay *relay.Relay
 }
 
+// The summaries of payments whose notification was delivered, and of those that are left to the sweep.
+var (
+	successDelivered = deliverytest.EntrySummary{
+		State: ledger.Done, Status: ledger.Successful, Delivered: 1, UserSMS: ledger.UserSMSSent,
+	}
+	failureQueued = deliverytest.EntrySummary{State: ledger.Done, Status: ledger.Failed, Outbox: 1, Due: true}
+)
+
 func newFixture(t testing.TB) *relayFixture {
 	t.Helper()
 	k := deliverytest.New(t)
-	return &relayFixture{k, &relay.Relay{Book: k.Book, Courier: k.Courier, DecodeImage: dynamo.DecodeImage, Now: k.Clock.Now, Log: k.LogLines, StackName: stack}}
+	return &relayFixture{k, &relay.Relay{
+		Book: k.Book, Courier: k.Courier, DecodeImage: dynamo.DecodeImage, Now: k.Clock.Now, Log: k.LogLines,
+		StackName: stack,
+	}}
 }
 
-// stack is what the lines name.
-const stack = "gateway-dev"
-
-// relayEntries hands a batch over and checks that it is taken whole.
+// relayEntries sends a batch with the entries to the relay and checks that no record fails.
 func (s *relayFixture) relayEntries(t testing.TB, entries ...*ledger.Entry) {
 	t.Helper()
 	s.invoke(t, deliverytest.StreamEvent(t, entries...))
@@ -50,293 +64,298 @@ func (s *relayFixture) invoke(t testing.TB, event []byte) {
 	t.Helper()
 	response, err := s.relay.Invoke(s.InvocationContext(t, timeout), event)
 	if err != nil || string(response) != `{"batchItemFailures":[]}` {
-		t.Errorf("%s, %v", response, err)
+		t.Errorf("response %s, %v, want a batch without failures", response, err)
 	}
 }
 
-func webhookEndpoint(s *relayFixture, path string) webhook.Endpoint {
+func (s *relayFixture) storeFailed(id, path string) *ledger.Entry {
+	return s.StoreFinalPayment(id, ledger.Failed, func(e *ledger.Entry) { e.NotifyURL = s.MerchantServer.URL + path })
+}
+
+func endpoint(s *relayFixture, path string) webhook.Endpoint {
 	return webhook.Endpoint{MerchantID: "demo0001", URL: s.MerchantServer.URL + path}
 }
 
-func withNotifyPath(s *relayFixture, path string) func(*ledger.Entry) {
-	return func(e *ledger.Entry) { e.NotifyURL = s.MerchantServer.URL + path }
+// assertWrites checks the number of writes of the ledger.
+func (s *relayFixture) assertWrites(t *testing.T, want int) {
+	t.Helper()
+	if got := s.Ledger.WriteCount(); got != want {
+		t.Errorf("%d writes of the ledger, want %d", got, want)
+	}
 }
 
-// One write tells the merchant, the purchaser's SMS included.
+// One write stores the delivered notification and the purchaser's SMS.
 func TestNotificationDelivered(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
 	s.relayEntries(t, e)
-	after := s.MustGet(t, e)
-	if len(after.Delivered) != 1 || after.Delivered[0].Attempts != 1 || after.UserSMS != ledger.UserSMSSent || !after.DueAt.IsZero() || after.WakesRelay() {
-		t.Errorf("%+v", after)
+	after := s.AssertEntry(t, e, successDelivered)
+	if after.Delivered[0].Attempts != 1 || after.WakesRelay() {
+		t.Errorf("notification %+v, wakes the relay: %v", after.Delivered[0], after.WakesRelay())
 	}
-	if s.Ledger.CallCount(ledgermem.Replace) != 1 || s.Ledger.CallCount(ledgermem.Get) != 0 || s.HealthStore.Writes() != 0 {
-		t.Errorf("%d writes, %d reads of the ledger, %d writes of health", s.Ledger.CallCount(ledgermem.Replace), s.Ledger.CallCount(ledgermem.Get), s.HealthStore.Writes())
+	s.assertWrites(t, 1)
+	if reads, healthWrites := s.Ledger.CallCount(ledgermem.Get), s.HealthStore.Writes(); reads+healthWrites != 0 {
+		t.Errorf("%d reads of the ledger and %d writes of health, want none", reads, healthWrites)
 	}
-	if len(s.MerchantServer.Received("")) != 1 || len(s.Operator.UserSMSCalls()) != 1 || s.LogLines.SumMetric("DeliveredNotifications") != 1 {
-		t.Errorf("%d posts, %d SMS", len(s.MerchantServer.Received("")), len(s.Operator.UserSMSCalls()))
+	s.AssertReceived(t, 1)
+	if sent := len(s.Operator.UserSMSCalls()); sent != 1 {
+		t.Errorf("%d SMS sent, want 1", sent)
 	}
+	s.AssertMetric(t, "DeliveredNotifications", 1)
 	if !strings.Contains(s.LogLines.String(), `"Stack":"`+stack+`","Operation":"relay"`) {
 		t.Errorf("the line does not name the stack: %s", s.LogLines)
 	}
 }
 
-// From the request to "told" a payment costs four writes: reserve, settle, final, told.
+// From the request to the delivered notification a payment costs four writes: reservation, outcome, final status,
+// delivery.
 func TestWriteCount(t *testing.T) {
 	s := newFixture(t)
-	inbox := &notif.CallbackHandler{Verifier: s.CallbackKeys, Book: s.Book, Reconciler: s.Reconciler, DailyAmounts: s.Pipeline.DailyAmounts, ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: s.Clock.Now}
-	s.Serve("notif", inbox.Route())
+	handler := &notif.CallbackHandler{
+		Verifier: s.CallbackKeys, Book: s.Book, Reconciler: s.Reconciler, DailyAmounts: s.Pipeline.DailyAmounts,
+		ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: s.Clock.Now,
+	}
+	s.Serve("notif", handler.Route())
 	ctx := s.InvocationContext(t, timeout)
-
 	reservation, verdict, err := s.Book.Reserve(ctx, s.NewReservedPayment("DemoShop_1001"), nil)
 	if err != nil || verdict != ledger.NewReservation {
 		t.Fatal(verdict, err)
 	}
-	if _, err := s.Book.StoreOutcome(ctx, reservation, ledger.CallOutcome{State: ledger.Done, Status: ledger.Pending, ResponseStatus: 201, ResponseBody: []byte("{}")}); err != nil {
+	accepted := ledger.CallOutcome{
+		State: ledger.Done, Status: ledger.Pending, ResponseStatus: 201, ResponseBody: []byte("{}"),
+	}
+	if _, err := s.Book.StoreOutcome(ctx, reservation, accepted); err != nil {
 		t.Fatal(err)
 	}
 	s.Operator.SetStatus("Successful")
-	ring, err := s.CallbackKeys.Ring(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	event := operationtest.LoadEvent(t, "../notif/testdata/event.json").SetPathParameter("token", ring.Sign(callback.PaymentPath("sandbox", "DemoShop_1001")))
-	s.Send(t, event).AssertStatus(t, 200)
+	token := s.SignPath(t, callback.PaymentPath("sandbox", "DemoShop_1001"))
+	s.AssertCommitted(t, operationtest.LoadEvent(t, "../notif/testdata/event.json").SetPathParameter("token", token))
 	s.relayEntries(t, s.MustGet(t, reservation))
-	if writes := s.Ledger.WriteCount(); writes != 4 || len(s.MustGet(t, reservation).Delivered) != 1 || s.MustGet(t, reservation).UserSMS != ledger.UserSMSSent {
-		t.Errorf("%d writes, %+v", writes, s.MustGet(t, reservation))
-	}
+	s.AssertEntry(t, reservation, successDelivered)
+	s.assertWrites(t, 4)
 }
 
-// The golden event is a batch as DynamoDB Streams hands it over.
+// The golden event is a batch in the form of DynamoDB Streams.
 func TestGoldenEvent(t *testing.T) {
 	s := newFixture(t)
-	e := s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) { e.NotifyURL = "https://shop.example.com/notif" })
+	const url = "https://shop.example.com/notif"
+	e := s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) { e.NotifyURL = url })
 	operationtest.Golden(t, "testdata/event.json", deliverytest.StreamEvent(t, e))
 	event, err := os.ReadFile("testdata/event.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.invoke(t, []byte(strings.ReplaceAll(string(event), "https://shop.example.com/notif", s.MerchantServer.URL+"/demo")))
-	if posts := s.MerchantServer.Received("/demo"); len(posts) != 1 || posts[0].ID() != e.OutboxHead().ID {
-		t.Errorf("posts %+v", posts)
+	s.invoke(t, []byte(strings.ReplaceAll(string(event), url, s.MerchantServer.URL+"/demo")))
+	s.AssertReceived(t, 1)
+	if id := s.MerchantServer.Received("/demo")[0].ID(); id != e.OutboxHead().ID {
+		t.Errorf("webhook-id %s, want %s", id, e.OutboxHead().ID)
 	}
 }
 
 func TestLeftToTheSweep(t *testing.T) {
-	fresh := func(s *relayFixture) *ledger.Entry { return s.StoreFinalPayment("DemoShop_1", ledger.Failed) }
+	none := func(*relayFixture) {}
+	health := func(h webhook.Health) func(*relayFixture) {
+		return func(s *relayFixture) {
+			h.Endpoint, h.Version = endpoint(s, "/demo"), 1
+			s.HealthStore.StoreHealth(h)
+		}
+	}
+	unchanged := func(*ledger.Entry, time.Time) {}
 	cases := []struct {
-		name   string
-		entry  func(*relayFixture) *ledger.Entry
-		before func(*relayFixture)
+		name    string
+		prepare func(*relayFixture)
+		change  func(e *ledger.Entry, now time.Time)
 	}{
-		{"an image of which less than 20 s of the lease are left", fresh, func(s *relayFixture) { s.Clock.Advance(ledger.FastLease - ledger.FastMargin + time.Millisecond) }},
-		{"an image long overdue", fresh, func(s *relayFixture) { s.Clock.Advance(time.Hour) }},
-		{"one that was tried", func(s *relayFixture) *ledger.Entry {
-			e := fresh(s)
-			e.RecordFailedAttempt(e.OutboxHead().ID, ledger.FailedAttempt{Number: 1, HTTPStatus: 500, Reason: "server"}, s.Clock.Now().Add(time.Hour))
-			return s.StoreEntry(e)
-		}, nil},
-		{"one that is parked", func(s *relayFixture) *ledger.Entry {
-			e := fresh(s)
-			e.Park()
-			return s.StoreEntry(e)
-		}, nil},
-		{"one that is dead", func(s *relayFixture) *ledger.Entry {
-			e := fresh(s)
-			e.DeadLetter(e.OutboxHead().ID, "server")
-			return s.StoreEntry(e)
-		}, nil},
-		{"nothing in the outbox", func(s *relayFixture) *ledger.Entry { return s.StorePendingPayment("DemoShop_1") }, nil},
-		{"a closed fast path", fresh, func(s *relayFixture) {
-			s.HealthStore.StoreHealth(webhook.Health{Endpoint: webhookEndpoint(s, "/demo"), Version: 1, Failures: 5})
+		{"an image with less than 20 s of the lease left", func(s *relayFixture) {
+			s.Clock.Advance(ledger.FastLease - ledger.FastMargin + time.Millisecond)
+		}, unchanged},
+		{"an image that is long overdue", func(s *relayFixture) { s.Clock.Advance(time.Hour) }, unchanged},
+		{"a notification with an attempt", none, func(e *ledger.Entry, now time.Time) {
+			failed := ledger.FailedAttempt{Number: 1, HTTPStatus: 500, Reason: "server"}
+			e.RecordFailedAttempt(e.OutboxHead().ID, failed, now.Add(time.Hour))
 		}},
-		{"a disabled endpoint", fresh, func(s *relayFixture) {
-			s.HealthStore.StoreHealth(webhook.Health{Endpoint: webhookEndpoint(s, "/demo"), Version: 1, DisabledAt: s.Clock.Now()})
-		}},
-		{"health that cannot be read", fresh, func(s *relayFixture) { s.HealthStore.SetError(errors.New("down")) }},
-		{"secrets that cannot be had", fresh, func(s *relayFixture) { s.ProfileStore.SetError(errors.New("down")) }},
+		{"a parked notification", none, func(e *ledger.Entry, _ time.Time) { e.Park() }},
+		{"a dead letter", none, func(e *ledger.Entry, _ time.Time) { e.DeadLetter(e.OutboxHead().ID, "server") }},
+		{"an empty outbox", none, func(e *ledger.Entry, _ time.Time) { e.Outbox = nil }},
+		{"a closed fast path", health(webhook.Health{Failures: 5}), unchanged},
+		{"a disabled endpoint", health(webhook.Health{DisabledAt: time.Now()}), unchanged},
+		{"health that cannot be read", func(s *relayFixture) { s.HealthStore.SetError(errors.New("down")) }, unchanged},
+		{"secrets that cannot be read", func(s *relayFixture) { s.ProfileStore.SetMissing(true) }, unchanged},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := newFixture(t)
-			e := c.entry(s)
-			if c.before != nil {
-				c.before(s)
-			}
+			e := s.StoreFinalPayment("DemoShop_1", ledger.Failed)
+			c.change(e, s.Clock.Now())
+			s.StoreEntry(e)
+			c.prepare(s)
 			s.relayEntries(t, e)
-			if after := s.MustGet(t, e); after.Version != e.Version || len(s.MerchantServer.Received("")) != 0 || s.Ledger.WriteCount() != 0 {
-				t.Errorf("%d posts, %+v", len(s.MerchantServer.Received("")), after)
-			}
+			s.AssertReceived(t, 0)
+			s.assertWrites(t, 0)
 		})
 	}
-	t.Run("at exactly 20 s left it posts", func(t *testing.T) {
+	t.Run("with exactly 20 s left it posts", func(t *testing.T) {
 		s := newFixture(t)
-		e := fresh(s)
+		e := s.StoreFinalPayment("DemoShop_1", ledger.Failed)
 		s.Clock.Advance(ledger.FastLease - ledger.FastMargin)
 		s.relayEntries(t, e)
-		if len(s.MustGet(t, e).Delivered) != 1 {
-			t.Errorf("%+v", s.MustGet(t, e))
-		}
+		s.AssertDelivered(t, e)
 	})
-	t.Run("the purchaser's SMS goes all the same", func(t *testing.T) {
+	t.Run("the purchaser's SMS is sent nevertheless", func(t *testing.T) {
 		s := newFixture(t)
 		s.ProfileStore.SetError(errors.New("down"))
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
 		s.relayEntries(t, e)
-		if after := s.MustGet(t, e); after.UserSMS != ledger.UserSMSSent || len(after.Outbox) != 1 || after.OutboxHead().Attempts != 0 {
-			t.Errorf("%+v", after)
+		after := s.AssertEntry(t, e, deliverytest.EntrySummary{
+			State: ledger.Done, Status: ledger.Successful, Outbox: 1, UserSMS: ledger.UserSMSSent, Due: true,
+		})
+		if attempts := after.OutboxHead().Attempts; attempts != 0 {
+			t.Errorf("%d attempts counted, want none", attempts)
 		}
 	})
 }
 
-// A failed delivery is noted, due on the schedule, and never a failed batch.
+// A failed attempt is stored and due on the schedule; the batch never fails.
 func TestFailedDelivery(t *testing.T) {
 	s := newFixture(t)
-	s.MerchantServer.RespondWith("/demo", 500)
+	s.MerchantServer.RespondWith("/failing", 500)
 	s.MerchantServer.RespondWith("/gone", 410)
-	failed, disabled, well := s.StoreFinalPayment("DemoShop_1", ledger.Failed), s.StoreFinalPayment("DemoShop_2", ledger.Failed, withNotifyPath(s, "/gone")), s.StoreFinalPayment("DemoShop_3", ledger.Failed, withNotifyPath(s, "/well"))
-	s.relayEntries(t, failed, disabled, well)
-	notification := s.MustHead(t, failed)
-	if wait := notification.NextAttemptAt.Sub(s.Clock.Now()); notification.Attempts != 1 || notification.LastStatus != 500 || wait < 4*time.Second || wait > 6*time.Second {
-		t.Errorf("failed: %+v", notification)
+	failing, gone := s.storeFailed("DemoShop_1", "/failing"), s.storeFailed("DemoShop_2", "/gone")
+	healthy := s.storeFailed("DemoShop_3", "/healthy")
+	s.relayEntries(t, failing, gone, healthy)
+	head := s.MustHead(t, failing)
+	if head.Attempts != 1 || head.LastStatus != 500 {
+		t.Errorf("after a 500: %+v, want one failed attempt", head)
 	}
-	if notification := s.MustHead(t, disabled); !notification.Parked || s.HealthStore.Stored(webhookEndpoint(s, "/gone")).Enabled() {
-		t.Errorf("gone: %+v", notification)
+	if wait := head.NextAttemptAt.Sub(s.Clock.Now()); wait < 4*time.Second || wait > 6*time.Second {
+		t.Errorf("next attempt after %s, want 4s to 6s", wait)
 	}
-	if len(s.MustGet(t, well).Delivered) != 1 {
-		t.Errorf("well: %+v", s.MustGet(t, well))
+	if head := s.MustHead(t, gone); !head.Parked || s.HealthStore.Stored(endpoint(s, "/gone")).Enabled() {
+		t.Errorf("after a 410: %+v, want it parked at a disabled endpoint", head)
 	}
+	s.AssertDelivered(t, healthy)
 }
 
-// The records of a batch go side by side: no slow server delays another merchant.
+// The records of a batch are delivered concurrently: no slow server delays another merchant.
 func TestRecordsInParallel(t *testing.T) {
 	s := newFixture(t)
 	const records = 25
 	var arrived sync.WaitGroup
 	arrived.Add(records)
-	all := make(chan struct{})
-	go func() {
-		arrived.Wait()
-		close(all)
-	}()
 	s.MerchantServer.RespondFunc("/demo", func(http.ResponseWriter, *http.Request) {
 		arrived.Done()
-		<-all // each answers when all have come
+		arrived.Wait() // no response before all requests have arrived
 	})
 	var entries []*ledger.Entry
 	for i := range records {
-		entries = append(entries, s.StoreFinalPayment("DemoShop_"+string(rune('a'+i)), ledger.Failed))
+		entries = append(entries, s.StoreFinalPayment(fmt.Sprint("DemoShop_", i), ledger.Failed))
 	}
 	s.relayEntries(t, entries...)
-	for _, e := range entries {
-		if len(s.MustGet(t, e).Delivered) != 1 {
-			t.Errorf("%+v", s.MustGet(t, e))
-		}
-	}
-	if s.Ledger.WriteCount() != records {
-		t.Errorf("%d writes for %d notifications", s.Ledger.WriteCount(), records)
-	}
+	s.AssertDelivered(t, entries...)
+	s.assertWrites(t, records)
 }
 
-// The SMS goes beside the post, neither waits for the other.
+// The SMS and the post run concurrently: neither waits for the other.
 func TestUserSMSInParallelWithPost(t *testing.T) {
 	s := newFixture(t)
-	postChange, smsChange := make(chan struct{}), make(chan struct{})
+	postStarted, smsStarted := make(chan struct{}), make(chan struct{})
 	s.MerchantServer.RespondFunc("/demo", func(http.ResponseWriter, *http.Request) {
-		close(postChange)
-		<-smsChange
+		close(postStarted)
+		<-smsStarted
 	})
 	s.Operator.SetUserSMSFunc(func(operator.UserSMSCall) operator.Result {
-		close(smsChange)
-		<-postChange
+		close(smsStarted)
+		<-postStarted
 		return operator.Result{Outcome: operator.Succeeded}
 	})
 	e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
 	s.relayEntries(t, e)
-	if after := s.MustGet(t, e); len(after.Delivered) != 1 || after.UserSMS != ledger.UserSMSSent || s.Ledger.WriteCount() != 1 {
-		t.Errorf("%+v", after)
-	}
+	s.AssertEntry(t, e, successDelivered)
+	s.assertWrites(t, 1)
 }
 
 func TestUserSMSFailure(t *testing.T) {
 	cases := []struct {
-		name    string
-		result  operator.Result
-		want    ledger.UserSMSState
-		counted int
+		name     string
+		result   func(operator.UserSMSCall) operator.Result
+		want     ledger.UserSMSState
+		failures int
 	}{
-		{"unknown: due again", operator.Result{}, ledger.UserSMSDue, 0},
-		{"refused: given up and counted", operator.Result{Outcome: operator.Refused}, ledger.UserSMSFailed, 1},
+		{"unknown: due again", func(operator.UserSMSCall) operator.Result {
+			return operator.Result{}
+		}, ledger.UserSMSDue, 0},
+		{"refused: failed and counted", func(operator.UserSMSCall) operator.Result {
+			return operator.Result{Outcome: operator.Refused}
+		}, ledger.UserSMSFailed, 1},
+		{"a panic of the driver: due again", func(operator.UserSMSCall) operator.Result {
+			panic("canary")
+		}, ledger.UserSMSDue, 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := newFixture(t)
-			s.Operator.SetUserSMSFunc(func(operator.UserSMSCall) operator.Result { return c.result })
+			s.Operator.SetUserSMSFunc(c.result)
 			e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
 			s.relayEntries(t, e)
-			if after := s.MustGet(t, e); after.UserSMS != c.want || len(after.Delivered) != 1 || s.LogLines.SumMetric("UserSMSFailures") != c.counted {
-				t.Errorf("%+v", after)
-			}
+			want := successDelivered
+			want.UserSMS, want.Due = c.want, c.want == ledger.UserSMSDue
+			s.AssertEntry(t, e, want)
+			s.AssertMetric(t, "UserSMSFailures", c.failures)
 		})
 	}
-	t.Run("a driver that breaks down costs the merchant nothing", func(t *testing.T) {
-		s := newFixture(t)
-		s.Operator.SetUserSMSFunc(func(operator.UserSMSCall) operator.Result { panic("canary") })
-		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
-		s.relayEntries(t, e)
-		if after := s.MustGet(t, e); after.UserSMS != ledger.UserSMSDue || len(after.Delivered) != 1 {
-			t.Errorf("%+v", after)
-		}
-	})
 }
 
-// A batch that comes again posts under the same id, and writes nothing.
+// A repeated record posts the same notification again and writes nothing.
 func TestRedeliveredRecord(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
 	s.relayEntries(t, e)
-	before := s.MustGet(t, e)
 	s.relayEntries(t, e)
+	if after := s.AssertEntry(t, e, successDelivered); after.Version != e.Version+1 {
+		t.Errorf("version %d after %d, want one write", after.Version, e.Version)
+	}
+	s.AssertReceived(t, 2)
 	posts := s.MerchantServer.Received("")
-	if after := s.MustGet(t, e); after.Version != before.Version || len(posts) != 2 || posts[0].ID() != posts[1].ID() || posts[0].Body != posts[1].Body {
-		t.Errorf("%d posts, %+v", len(posts), after)
+	if diff := cmp.Diff([]string{posts[0].ID(), posts[0].Body}, []string{posts[1].ID(), posts[1].Body}); diff != "" {
+		t.Errorf("id and body of the second post (-first +second):\n%s", diff)
 	}
 }
 
-// Another hand's write in between: what the attempt did is applied to what stands there now.
+// If another write comes first, the result of the attempt is applied to the entry that this write stored.
 func TestEntryChangedDuringDelivery(t *testing.T) {
 	s := newFixture(t)
 	reservation := s.NewReservedPayment("DemoShop_1")
-	earlier := reservation.Clone()
-	earlier.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, Source: "callback"}, s.Clock.Now())
-	earlier.Version++
-	s.StoreEntry(earlier)
+	early := reservation.Clone()
+	early.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, Source: "callback"}, s.Clock.Now())
+	early.Version++
+	s.StoreEntry(early)
 	s.MerchantServer.RespondFunc("/demo", func(http.ResponseWriter, *http.Request) {
-		// Our own answer is settled while the notification of the early callback is on its way.
-		if _, err := s.Book.StoreOutcome(s.InvocationContext(t, timeout), reservation, ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}); err != nil {
+		// The outcome of the operator call is stored during the delivery of the early callback's notification.
+		outcome := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
+		if _, err := s.Book.StoreOutcome(s.InvocationContext(t, timeout), reservation, outcome); err != nil {
 			t.Error(err)
 		}
 	})
-	s.relayEntries(t, earlier)
-	if after := s.MustGet(t, earlier); len(after.Delivered) != 1 || after.ResponseStatus != 201 || after.State != ledger.Done {
-		t.Errorf("%+v", after)
+	s.relayEntries(t, early)
+	want := deliverytest.EntrySummary{State: ledger.Done, Status: ledger.Failed, Delivered: 1}
+	if after := s.AssertEntry(t, early, want); after.ResponseStatus != 201 {
+		t.Errorf("stored response %d, want 201", after.ResponseStatus)
 	}
 }
 
-// A store that fails leaves the entry to the sweep, which posts again under the same id.
+// After a failed write the entry is left to the sweep, which posts again under the same id.
 func TestStoreFailure(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreFinalPayment("DemoShop_1", ledger.Failed)
 	s.FailNextLedgerCall(ledgermem.Replace)
 	s.relayEntries(t, e)
-	if after := s.MustGet(t, e); len(after.Outbox) != 1 || after.DueAt.IsZero() || !strings.Contains(s.LogLines.String(), `"Outcome":"left-to-sweep"`) {
-		t.Errorf("%+v\n%s", after, s.LogLines)
+	s.AssertEntry(t, e, failureQueued)
+	if !strings.Contains(s.LogLines.String(), `"Outcome":"left-to-sweep"`) {
+		t.Errorf("the outcome is not left-to-sweep: %s", s.LogLines)
 	}
 }
 
-// Records that cannot be read stop nobody; an event that cannot be read is an error.
+// A malformed record does not stop the others; a malformed event is an error.
 func TestBrokenRecords(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreFinalPayment("DemoShop_1", ledger.Failed)
@@ -356,29 +375,11 @@ func TestBrokenRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.invoke(t, payload)
-	if len(s.MustGet(t, e).Delivered) != 1 || s.LogLines.LineCount() != len(broken)+1 {
-		t.Errorf("%d lines, %+v", s.LogLines.LineCount(), s.MustGet(t, e))
+	s.AssertDelivered(t, e)
+	if lines := s.LogLines.LineCount(); lines != len(broken)+1 {
+		t.Errorf("%d lines for %d records", lines, len(broken)+1)
 	}
 	if _, err := s.relay.Invoke(s.InvocationContext(t, timeout), []byte("{")); err == nil {
-		t.Error("no error")
-	}
-}
-
-// An attempt leaves time to store what came of it (decision "notifications").
-func TestStoreMargin(t *testing.T) {
-	s := newFixture(t)
-	over := make(chan struct{})
-	s.MerchantServer.RespondFunc("/demo", func(http.ResponseWriter, *http.Request) { <-over })
-	t.Cleanup(func() { close(over) })
-	e := s.StoreFinalPayment("DemoShop_1", ledger.Failed)
-	// The kit's clock stands in the future: this deadline is the real one, 4.3 s away, so 0.3 s for the attempt.
-	ctx, cancel := contextWithRemaining(4300 * time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	if _, err := s.relay.Invoke(ctx, deliverytest.StreamEvent(t, e)); err != nil || ctx.Err() != nil {
-		t.Fatal(err, ctx.Err())
-	}
-	if notification := s.MustHead(t, e); notification.Attempts != 1 || notification.LastReason != webhook.ReasonTimeout || time.Since(began) > 3*time.Second {
-		t.Errorf("%+v after %s", notification, time.Since(began))
+		t.Error("a malformed event is not an error")
 	}
 }

@@ -10,26 +10,30 @@ import (
 )
 
 const (
-	// userSMSLease is how long a try at the purchaser's SMS is its sweep's alone.
+	// userSMSLease is the lease of the claim of one attempt to send the purchaser's SMS.
 	userSMSLease = time.Minute
-	// maxFailingServerAttempts is how many attempts at a server that fails run side by side, maxSlowServerAttempts at one that takes what it gets,
-	// slowly. What finds no place is looked at again some sweeps later: so a merchant's dead server holds up no other
-	// merchant, however much is due to it.
+	// maxFailingServerAttempts bounds the concurrent attempts at a failing server, maxSlowServerAttempts those at a
+	// slow one. So a merchant's dead server, with any number of due notifications, does not delay other merchants.
 	maxFailingServerAttempts = 2
 	maxSlowServerAttempts    = workers / 4
-	// A merchant can name another server each time, of which nothing is known yet. One whose attempts lasted longer than
-	// slowAttemptThreshold maxSlowServerAttempts times in a sweep has maxSlowServerAttempts places in all for the rest of it.
-	slowAttemptThreshold   = 3 * time.Second
+	// slowAttemptThreshold is the duration from which an attempt counts as slow. A merchant can use a new server,
+	// without known health, for each order. After maxSlowServerAttempts slow attempts in a sweep, all servers of the
+	// merchant together have maxSlowServerAttempts slots.
+	slowAttemptThreshold = 3 * time.Second
+	// A notification without a slot is postponed by this number of sweeps.
 	failingPostponedSweeps = 5
 	slowPostponedSweeps    = 1
 )
 
-// deliverNotification claims the head of the outbox, posts it and stores what came of it. While the endpoint is disabled the head is
-// parked: its clock stands still, and nothing is dropped (decision "notifications").
-func (p *pass) deliverNotification(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
+// deliverNotification claims the first notification of the outbox, posts it and stores the result. At a disabled
+// endpoint it parks the notification: no attempt is due until the endpoint is enabled again (decision "notifications").
+func (p *pass) deliverNotification(
+	ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine,
+) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
 	notification := entry.OutboxHead()
-	if notification == nil || notification.DeadReason != "" || notification.Parked || notification.NextAttemptAt.After(now) {
+	if notification == nil || notification.DeadReason != "" || notification.Parked ||
+		notification.NextAttemptAt.After(now) {
 		return entry, nil
 	}
 	target, err := p.Courier.FindTarget(ctx, entry)
@@ -58,7 +62,7 @@ func (p *pass) deliverNotification(ctx context.Context, entry *ledger.Entry, lin
 	return p.applyChange(ctx, entry, p.Courier.PostNotification(ctx, entry, *claimed, claimed.Attempts, target, line))
 }
 
-// postponedSweeps is the number of sweeps after which what found no place at an endpoint is looked at again.
+// postponedSweeps returns the number of sweeps until a notification without a slot is due again.
 func postponedSweeps(target delivery.Target) time.Duration {
 	if target.Failures == 0 {
 		return slowPostponedSweeps
@@ -66,9 +70,9 @@ func postponedSweeps(target delivery.Target) time.Duration {
 	return failingPostponedSweeps
 }
 
-// acquireServerSlot takes one of the few places for attempts at a server whose fast path is closed, whatever their URLs, and for
-// those of a merchant whose servers hang, whichever they are; a healthy one has room for all. end gives the place back
-// and says how long it was taken.
+// acquireServerSlot reserves a slot for one attempt. A server without a fast path has few slots for all its URLs, and a
+// merchant with slow attempts has few for all its servers. release frees the slot; elapsed is the duration of the
+// attempt.
 func (p *pass) acquireServerSlot(target delivery.Target) (release func(elapsed time.Duration), acquired bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -76,7 +80,11 @@ func (p *pass) acquireServerSlot(target delivery.Target) (release func(elapsed t
 	if p.attemptsByServer[server] >= maxConcurrentAttempts(target) {
 		return nil, false
 	}
-	attempts := p.attemptsOf(target.MerchantID)
+	attempts := p.attemptsByMerchant[target.MerchantID]
+	if attempts == nil {
+		attempts = &merchantAttempts{}
+		p.attemptsByMerchant[target.MerchantID] = attempts
+	}
 	if attempts.slowCount >= maxSlowServerAttempts && attempts.running >= maxSlowServerAttempts {
 		return nil, false
 	}
@@ -93,7 +101,7 @@ func (p *pass) acquireServerSlot(target delivery.Target) (release func(elapsed t
 	}, true
 }
 
-// maxConcurrentAttempts is how many attempts at a server run side by side.
+// maxConcurrentAttempts returns the number of slots of a server.
 func maxConcurrentAttempts(target delivery.Target) int {
 	switch {
 	case target.AllowsFastPath():
@@ -105,18 +113,10 @@ func maxConcurrentAttempts(target delivery.Target) int {
 	}
 }
 
-// merchantAttempts are a merchant's attempts in a sweep: those that run now, and how many were slow.
+// merchantAttempts counts a merchant's attempts in a sweep: those in progress, and those that were slow.
 type merchantAttempts struct{ running, slowCount int }
 
-// attemptsOf is a merchant's posts; the pass is locked.
-func (p *pass) attemptsOf(merchantID string) *merchantAttempts {
-	if p.attemptsByMerchant[merchantID] == nil {
-		p.attemptsByMerchant[merchantID] = &merchantAttempts{}
-	}
-	return p.attemptsByMerchant[merchantID]
-}
-
-// sendUserSMS claims the purchaser's SMS, sends it and stores what came of it.
+// sendUserSMS claims the purchaser's SMS, sends it and stores the result.
 func (p *pass) sendUserSMS(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
 	claimed := false

@@ -9,13 +9,19 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// timeout is the function's.
-const timeout = time.Minute
+// stack is the stack name in the log lines, timeout the function's.
+const (
+	stack   = "gateway-dev"
+	timeout = time.Minute
+)
 
-// stack is what the lines name.
-const stack = "gateway-dev"
+// summary is the summary of an entry.
+type summary = deliverytest.EntrySummary
 
-// sweepFixture is a kit with a sweep.
+// deliveredFailure is the summary of a failed payment whose notification was delivered.
+var deliveredFailure = summary{State: ledger.Done, Status: ledger.Failed, Delivered: 1}
+
+// sweepFixture is a fixture with a sweep.
 type sweepFixture struct {
 	*deliverytest.DeliveryFixture
 	sweep *sweep.Sweep
@@ -23,9 +29,10 @@ type sweepFixture struct {
 
 func serveSweep(k *deliverytest.DeliveryFixture) *sweepFixture {
 	return &sweepFixture{k, &sweep.Sweep{
-		Queue: k.Ledger, Book: k.Book, Reconciler: k.Reconciler, DailyAmounts: k.Pipeline.DailyAmounts, Courier: k.Courier, PollSchedule: deliverytest.PollSchedule(),
-		PaymentLifetime: deliverytest.PaymentLifetime, UnresponsiveRetry: deliverytest.UnresponsiveRetry, SweepInterval: deliverytest.SweepInterval,
-		Now: k.Clock.Now, Log: k.LogLines, StackName: stack,
+		Queue: k.Ledger, Book: k.Book, Reconciler: k.Reconciler, DailyAmounts: k.Pipeline.DailyAmounts,
+		Courier: k.Courier, PollSchedule: deliverytest.PollSchedule(),
+		PaymentLifetime: deliverytest.PaymentLifetime, UnresponsiveRetry: deliverytest.UnresponsiveRetry,
+		SweepInterval: deliverytest.SweepInterval, Now: k.Clock.Now, Log: k.LogLines, StackName: stack,
 	}}
 }
 
@@ -42,14 +49,14 @@ func (s *sweepFixture) runSweep(t testing.TB) {
 	}
 }
 
-// runSweepAfter moves the clock and runs one sweep.
+// runSweepAfter advances the clock and runs one sweep.
 func (s *sweepFixture) runSweepAfter(t testing.TB, wait time.Duration) {
 	t.Helper()
 	s.Clock.Advance(wait)
 	s.runSweep(t)
 }
 
-// advanceUntilDue moves the clock to the time that an entry is due at, not before, and runs one sweep. It gives the wait.
+// advanceUntilDue advances the clock until an entry is due and runs one sweep. It returns the wait.
 func (s *sweepFixture) advanceUntilDue(t testing.TB, e *ledger.Entry) time.Duration {
 	t.Helper()
 	due := s.MustGet(t, e).DueAt
@@ -61,8 +68,8 @@ func (s *sweepFixture) advanceUntilDue(t testing.TB, e *ledger.Entry) time.Durat
 	return wait
 }
 
-// runWhileHanging runs a sweep whose other servers hang until release is closed, and sees that one merchant's entry is told
-// meanwhile.
+// runWhileHanging runs a sweep while servers hang, and checks that another merchant's entry is delivered meanwhile. It
+// then closes release and waits for the end of the sweep.
 func (s *sweepFixture) runWhileHanging(t testing.TB, other *ledger.Entry, release chan struct{}) {
 	t.Helper()
 	done := make(chan struct{})
@@ -70,12 +77,21 @@ func (s *sweepFixture) runWhileHanging(t testing.TB, other *ledger.Entry, releas
 		defer close(done)
 		s.runSweep(t)
 	}()
-	for deadline := time.Now().Add(10 * time.Second); len(s.MustGet(t, other).Delivered) == 0; time.Sleep(5 * time.Millisecond) {
+	deadline := time.Now().Add(10 * time.Second)
+	for ; len(s.MustGet(t, other).Delivered) == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Error("the other merchant is not told while the servers hang")
+			t.Error("the other merchant's notification is not delivered while the servers hang")
 			break
 		}
 	}
 	close(release)
 	<-done
+}
+
+// assertWait checks the time between a sweep and the next due time.
+func assertWait(t *testing.T, got, want time.Duration) {
+	t.Helper()
+	if got != want {
+		t.Errorf("due after %s, want %s", got, want)
+	}
 }

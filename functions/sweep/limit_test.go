@@ -10,40 +10,41 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// decision "merchant-limits": what a lookup ends as not applied is given back, if its day is not over.
+// decision "merchant-limits": the amount of a payment that a lookup ends without success is refunded on the same day.
 func TestDailyAmountRefunded(t *testing.T) {
+	counted := func(e *ledger.Entry) { e.CountsDailyAmount = true }
 	for statusText, want := range map[string]int64{"successful": 500, "failed": 0, "cancelled": 0, "pending": 500} {
 		t.Run(statusText, func(t *testing.T) {
 			s := newFixture(t)
-			e := s.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.CountsDailyAmount = true })
+			e := s.StorePendingPayment("DemoShop_1", counted)
 			if err := s.Pipeline.DailyAmounts.Reserve(context.Background(), operationtest.DemoProfile(), e); err != nil {
 				t.Fatal(err)
 			}
 			s.Operator.SetStatus(statusText)
 			s.advanceUntilDue(t, e)
 			if got := s.LimitStore.Sum("demo0001", "XOF"); got != want {
-				t.Errorf("counted %d, want %d", got, want)
+				t.Errorf("the merchant's daily amount is %d, want %d", got, want)
 			}
 		})
 	}
-	t.Run("a table that does not answer", func(t *testing.T) {
+	t.Run("the table does not respond", func(t *testing.T) {
 		s := newFixture(t)
-		e := s.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.CountsDailyAmount = true })
+		e := s.StorePendingPayment("DemoShop_1", counted)
 		s.LimitStore.SetFaults(func() limitmem.Fault { return limitmem.Error })
 		s.Operator.SetStatus("failed")
 		s.advanceUntilDue(t, e)
-		if s.MustGet(t, e).Status != ledger.Failed || s.LogLines.SumMetric("LimitStoreFailures") != 1 {
-			t.Errorf("%s, lines %s", s.MustGet(t, e).Status, s.LogLines)
-		}
+		s.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.Failed, Outbox: 1, Due: true})
+		s.AssertMetric(t, "LimitStoreFailures", 1)
 	})
-	t.Run("a day that is over", func(t *testing.T) {
+	t.Run("on the next day nothing is refunded", func(t *testing.T) {
 		s := newFixture(t)
-		e := s.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.CountsDailyAmount = true })
+		e := s.StorePendingPayment("DemoShop_1", counted)
 		s.Clock.Advance(16 * time.Hour)
 		s.Operator.SetStatus("failed")
 		s.runSweep(t)
-		if s.MustGet(t, e).Status != ledger.Failed || s.LimitStore.AmountWrites() != 0 {
-			t.Errorf("%s, %d transfers", s.MustGet(t, e).Status, s.LimitStore.AmountWrites())
+		s.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.Failed, Outbox: 1, Due: true})
+		if writes := s.LimitStore.AmountWrites(); writes != 0 {
+			t.Errorf("%d writes of amounts, want none", writes)
 		}
 	})
 }

@@ -9,16 +9,16 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// lookUpPayment looks a payment up at its operator and makes of the answer what the decisions say: a final status is applied;
-// at the end of its lifetime an answered lookup that is not successful expires it; else it is asked again later
-// (decisions "pay-poll" and "pay-claims"). The next lookup is stored first, which claims this one.
+// lookUpPayment looks a payment up at its operator and applies the response (decisions "pay-poll" and "pay-claims"). A
+// final status is stored. After the end of the payment's lifetime, another response expires it. Otherwise it is polled
+// again later. The write of the next poll time claims this lookup.
 func (p *pass) lookUpPayment(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
 	if !entry.LookupDue(now) {
 		return entry, nil
 	}
 	if !p.acquireLookupSlot(entry.Operator) {
-		return entry, nil // still due: the next sweep's
+		return entry, nil // still due for the next sweep
 	}
 	defer p.releaseLookupSlot(entry.Operator)
 	claimed := false
@@ -33,7 +33,7 @@ func (p *pass) lookUpPayment(ctx context.Context, entry *ledger.Entry, line *tel
 		return entry, err
 	}
 	if entry.Kind != ledger.Payment {
-		// It cannot be looked up: it waits for the merchant's retry or a person (decision "repeat-window").
+		// There is no lookup for it: it waits for the merchant's retry or a person (decision "repeat-window").
 		line.Increment(telemetry.StaleUnknownOutcomes)
 		return entry, nil
 	}
@@ -54,11 +54,12 @@ func (p *pass) lookUpPayment(ctx context.Context, entry *ledger.Entry, line *tel
 	return entry, err
 }
 
-// maxUnresponsiveLookups is how many lookups run side by side at an operator that has just not answered one: so one operator that is
-// down holds up no other's payments, and no notifications.
+// maxUnresponsiveLookups bounds the concurrent lookups at an operator whose last lookup had no response. So an operator
+// that is down delays neither the payments of other operators nor notifications.
 const maxUnresponsiveLookups = workers / 4
 
-// acquireLookupSlot takes a place for a lookup at an operator; false where it is silent and its few places are taken.
+// acquireLookupSlot reserves a slot for a lookup. It is false if the operator is unresponsive and its few slots are in
+// use.
 func (p *pass) acquireLookupSlot(operator string) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -69,34 +70,36 @@ func (p *pass) acquireLookupSlot(operator string) bool {
 	return true
 }
 
-// releaseLookupSlot gives the place back.
+// releaseLookupSlot frees a slot.
 func (p *pass) releaseLookupSlot(operator string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.lookupsByOperator[operator]--
 }
 
-// setResponsive notes whether an operator answered.
+// setResponsive records whether an operator responded.
 func (p *pass) setResponsive(operator string, responded bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.unresponsiveOperators[operator] = !responded
 }
 
-// applyLookup stores what an answered lookup means.
-func (p *pass) applyLookup(ctx context.Context, entry *ledger.Entry, lookup reconcile.LookupResult, line *telemetry.LogLine) (*ledger.Entry, error) {
+// applyLookup applies the response to a lookup and stores the result.
+func (p *pass) applyLookup(
+	ctx context.Context, entry *ledger.Entry, lookup reconcile.LookupResult, line *telemetry.LogLine,
+) (*ledger.Entry, error) {
 	conflicts := 0
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) { return p.applyChange(ctx, entry, change) }
 	updated, refundErr, err := p.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
 		now, conflictsBefore := ledger.Timestamp(p.Now()), len(e.Conflicts)
-		var resolved ledger.Effect
+		var effect ledger.Effect
 		if lookup.StatusFinal {
-			resolved = e.ApplyFinalStatus(p.Reconciler.NewStatusReport(e, lookup.Report, reconcile.SourceStatus), now)
+			effect = e.ApplyFinalStatus(p.Reconciler.NewStatusReport(e, lookup.Report, reconcile.SourceStatus), now)
 		} else {
-			resolved = e.Expire(p.PaymentLifetime, now)
+			effect = e.Expire(p.PaymentLifetime, now)
 		}
 		conflicts = len(e.Conflicts) - conflictsBefore
-		return resolved != ledger.Unchanged
+		return effect != ledger.Unchanged
 	})
 	if err == nil {
 		line.Add(telemetry.StatusConflicts, conflicts)
@@ -108,9 +111,9 @@ func (p *pass) applyLookup(ctx context.Context, entry *ledger.Entry, lookup reco
 	return updated, err
 }
 
-// needsManualResolution tells whether a payment that this lookup did not settle needs a person: one past its lifetime, which nobody
-// answers for, which has a success claimed that getStatus does not confirm, or whose amount is another; and one that has
-// been unknown for a while and cannot be looked up.
+// needsManualResolution reports whether a payment that is still not final needs a person. One case is a payment past
+// its lifetime: without a response, with an unconfirmed claim of success, or with another amount. The other case is a
+// payment that has been unknown for StaleAfter, and whose lookup has no response.
 func (p *pass) needsManualResolution(e *ledger.Entry, lookup reconcile.LookupResult, now time.Time) bool {
 	age := now.Sub(e.ReservedAt)
 	switch {
@@ -123,23 +126,23 @@ func (p *pass) needsManualResolution(e *ledger.Entry, lookup reconcile.LookupRes
 	}
 }
 
-// nextPollAt is when an entry is asked about again if this time settles nothing: a payment by the schedule, but never past
-// the end of its lifetime, at which an answer may expire it, and after that hourly; what cannot be looked up is listed
-// again after the schedule's last wait.
+// nextPollAt returns when an entry is due again if this lookup does not end it. A payment follows the schedule, but has
+// a lookup at the end of its lifetime, which may expire it; after that it has one each UnresponsiveRetry. An entry
+// without a lookup is listed again after the last wait of the schedule.
 func (p *pass) nextPollAt(e *ledger.Entry, now time.Time) time.Time {
 	last := len(p.PollSchedule) - 1
-	release := e.ReservedAt.Add(p.PaymentLifetime)
+	lifetimeEnd := e.ReservedAt.Add(p.PaymentLifetime)
 	switch {
 	case e.Kind != ledger.Payment && now.Sub(e.ReservedAt) > p.PaymentLifetime:
-		return now.Add(p.PaymentLifetime) // a person has been told often enough
+		return now.Add(p.PaymentLifetime) // listed often enough: now daily
 	case e.Kind != ledger.Payment:
 		return now.Add(p.PollSchedule[last])
-	case !now.Before(release):
+	case !now.Before(lifetimeEnd):
 		return now.Add(p.UnresponsiveRetry)
 	}
 	next := now.Add(p.PollSchedule[min(e.PollAttempts+1, last)])
-	if next.After(release) {
-		return release
+	if next.After(lifetimeEnd) {
+		return lifetimeEnd
 	}
 	return next
 }

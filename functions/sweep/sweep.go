@@ -1,8 +1,9 @@
-// Package sweep is the safety net: each minute it takes up whatever is due. Reservations whose owner died, payments to
-// look up, claims to confirm, payments to expire, notifications to deliver, the purchaser's SMS.
+// Package sweep processes the due entries each minute. It marks lapsed leases, looks payments up, confirms claims,
+// expires payments, delivers notifications and sends the purchaser's SMS. It is the fallback of all other functions.
 //
-// Its work is proportional to what is due. Its invariants: an entry is read before it is acted upon, for the index lags;
-// every act is claimed by a write first, so that two sweeps at once do no harm.
+// Its cost is proportional to the number of due entries. Its invariants: it reads an entry before it acts on it,
+// because the index lags. A write claims each lookup, post and SMS before it is made, so that concurrent sweeps make it
+// once. The mark of a lapsed lease needs no claim: each write is conditional on the version that was read.
 package sweep
 
 import (
@@ -22,30 +23,30 @@ import (
 )
 
 const (
-	// maxKeysPerShard is how many due entries of a shard one sweep takes up, oldest first; the rest is the next sweep's.
+	// maxKeysPerShard bounds the due entries of a shard in one sweep, oldest first; the next sweep processes the rest.
 	maxKeysPerShard = 1000
-	// workers is how many entries are worked on side by side. They wait for others nearly all the time.
+	// workers is the number of entries processed concurrently. Workers nearly always wait for other systems.
 	workers = 32
-	// startMargin is what must be left of the invocation's time before another act on an entry is begun: the longest
-	// delivery, and storing what came of it.
+	// startMargin is the remaining invocation time below which no step starts: the longest delivery and its write.
 	startMargin = 20 * time.Second
-	// storeMargin is what every act leaves of the invocation's time for that storing, and storeTimeout bounds it.
+	// storeMargin is the part of the invocation's time that is left for the write; storeTimeout bounds the write.
 	storeMargin  = 3 * time.Second
 	storeTimeout = 2 * time.Second
 )
 
-// Sweep takes up what is due.
+// Sweep processes due entries. It is safe for concurrent use.
 type Sweep struct {
 	Queue        ledger.DueQueue
 	Book         *ledger.Book
 	Reconciler   *reconcile.Reconciler
 	DailyAmounts *dailyamount.Counter
 	Courier      *delivery.Courier
-	// StackName is the deployed stack's name, for the metrics.
+	// StackName is the name of the deployed stack, a dimension of the metrics.
 	StackName string
-	// PollSchedule is the wait before each lookup of a pending payment; the last one repeats.
+	// PollSchedule has the wait before each lookup of a pending payment; the last wait repeats.
 	PollSchedule []time.Duration
-	// PaymentLifetime is after which a pending payment may expire; UnresponsiveRetry how often it is asked then while nobody answers.
+	// PaymentLifetime is the age from which a pending payment may expire. UnresponsiveRetry is the interval of its
+	// lookups after that, while the operator does not respond.
 	PaymentLifetime   time.Duration
 	UnresponsiveRetry time.Duration
 	// SweepInterval is the time between two sweeps.
@@ -54,28 +55,31 @@ type Sweep struct {
 	Log           io.Writer
 }
 
-// pass is one sweep.
+// pass is one run of the sweep.
 type pass struct {
 	*Sweep
 	mutex                 sync.Mutex
-	attemptsByServer      map[webhook.Server]int       // attempts under way at servers
-	attemptsByMerchant    map[string]*merchantAttempts // attempts by merchant
-	lookupsByOperator     map[string]int               // lookups under way, by operator
-	unresponsiveOperators map[string]bool              // operators whose last lookup in this pass was not answered
+	attemptsByServer      map[webhook.Server]int       // delivery attempts in progress
+	attemptsByMerchant    map[string]*merchantAttempts // by merchant id
+	lookupsByOperator     map[string]int               // lookups in progress
+	unresponsiveOperators map[string]bool              // true after a lookup without a response
 }
 
-// step is one kind of work on an entry. It claims, acts, stores, and gives back the entry as it stands then.
+// step does one kind of work on an entry, if it is due, and returns the stored entry.
 type step func(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error)
 
-// Invoke runs one sweep; the event says nothing. It implements aws-lambda-go's lambda.Handler. A shard that cannot be
-// read is an error: the schedule's next run comes in a minute, and the error alarm rings.
+// Invoke implements lambda.Handler of aws-lambda-go: it runs one sweep and ignores the event. It returns an error, for
+// the alarm, if a shard cannot be read; the other shards are processed.
 func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 	if deadline, hasDeadline := ctx.Deadline(); hasDeadline {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-storeMargin))
 		defer cancel()
 	}
-	p := &pass{Sweep: s, attemptsByServer: map[webhook.Server]int{}, attemptsByMerchant: map[string]*merchantAttempts{}, lookupsByOperator: map[string]int{}, unresponsiveOperators: map[string]bool{}}
+	p := &pass{
+		Sweep: s, attemptsByServer: map[webhook.Server]int{}, attemptsByMerchant: map[string]*merchantAttempts{},
+		lookupsByOperator: map[string]int{}, unresponsiveOperators: map[string]bool{},
+	}
 	due := make(chan ledger.Key)
 	var group sync.WaitGroup
 	for range workers {
@@ -92,7 +96,7 @@ func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 	return []byte(`{}`), err
 }
 
-// enqueueDue queries every shard once, side by side, and hands out what is due.
+// enqueueDue queries all shards concurrently, once each, and sends the keys of due entries to the workers.
 func (p *pass) enqueueDue(ctx context.Context, due chan<- ledger.Key) error {
 	errs := make([]error, ledger.DueShards)
 	var group sync.WaitGroup
@@ -117,13 +121,13 @@ func (p *pass) enqueueShard(ctx context.Context, shard int, due chan<- ledger.Ke
 	return nil
 }
 
-// outOfTime is true when too little of the invocation's time is left to begin another act.
+// outOfTime reports whether too little of the invocation's time is left to start another step.
 func (p *pass) outOfTime(ctx context.Context) bool {
 	deadline, hasDeadline := ctx.Deadline()
 	return hasDeadline && deadline.Sub(p.Now()) < startMargin-storeMargin
 }
 
-// processEntry takes up one due entry and writes one line.
+// processEntry processes one due entry and writes one log line.
 func (p *pass) processEntry(ctx context.Context, key ledger.Key) {
 	if p.outOfTime(ctx) {
 		return
@@ -133,7 +137,7 @@ func (p *pass) processEntry(ctx context.Context, key ledger.Key) {
 	line.SetStackName(p.StackName)
 	line.SetTransactionKey(key.ID)
 	defer func() {
-		// One broken entry must not stop the others.
+		// A panic must not stop the other entries.
 		if panicValue := recover(); panicValue != nil {
 			line.SetCause(fmt.Errorf("panic %T", panicValue))
 		}
@@ -145,8 +149,8 @@ func (p *pass) processEntry(ctx context.Context, key ledger.Key) {
 	}
 }
 
-// runSteps does whatever is due of an entry, one thing after another, while there is time. A step that fails does not stop
-// those after it: a merchant whose secrets cannot be had does not cost the purchaser the SMS.
+// runSteps runs the steps in order while there is time. A failed step does not stop the next ones: the purchaser gets
+// the SMS even if the merchant's secrets cannot be read.
 func (p *pass) runSteps(ctx context.Context, key ledger.Key, line *telemetry.LogLine) error {
 	entry, err := p.Book.Reader.Get(ctx, key)
 	if err != nil || entry == nil {
@@ -161,7 +165,7 @@ func (p *pass) runSteps(ctx context.Context, key ledger.Key, line *telemetry.Log
 	line.SetCountry(entry.Country)
 	line.SetChannel(entry.Channel)
 	if entry.DueAt.IsZero() || entry.DueAt.After(p.Now()) {
-		line.SetOutcome("not-due") // the index lags, or another sweep was faster
+		line.SetOutcome("not-due") // the index lags, or a concurrent sweep was faster
 		return nil
 	}
 	line.SetScheduleDelay(p.Now().Sub(entry.DueAt))
@@ -180,8 +184,8 @@ func (p *pass) runSteps(ctx context.Context, key ledger.Key, line *telemetry.Log
 	return errors.Join(errs...)
 }
 
-// lapseLease marks a reservation whose owner died: it may have been sent, so it is unknown (decision "leases"). A payment is
-// looked up at once; another entry is listed for a person like any that has been unknown for a while.
+// lapseLease marks a reservation whose lease has lapsed as unknown, because it may have been sent (decision "leases").
+// The lookup of a payment is due at once. Another entry is due for a person's list after StaleAfter.
 func (p *pass) lapseLease(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
 	next := now
@@ -199,15 +203,12 @@ func (p *pass) lapseLease(ctx context.Context, entry *ledger.Entry, line *teleme
 	return entry, err
 }
 
-// applyChange applies a pure change to an entry, and stores it if the change says that there was something to change. An
-// attempt may have used up its time: storing what came of it has its own.
-func (p *pass) applyChange(ctx context.Context, entry *ledger.Entry, change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+// applyChange applies a pure change to an entry and stores it, if change reports that it changed the entry. The write
+// has its own time limit, since the step before it may have used up the invocation's.
+func (p *pass) applyChange(
+	ctx context.Context, entry *ledger.Entry, change func(*ledger.Entry) bool,
+) (*ledger.Entry, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	return p.Book.ChangeKnown(ctx, entry, func(e *ledger.Entry) error {
-		if !change(e) {
-			return ledger.ErrUnchanged
-		}
-		return nil
-	})
+	return p.Book.ApplyChange(ctx, entry, change)
 }

@@ -33,26 +33,24 @@ func (w *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func (w *countingTransport) reset() {
+// take returns the counts since the last call.
+func (w *countingTransport) take() string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
+	counts := fmt.Sprint(w.count)
 	w.count = map[string]int{}
+	return counts
 }
 
-func (w *countingTransport) String() string {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return fmt.Sprint(w.count)
-}
-
-// newFixtureOnTable is a sweep over a table of the embedded server, with requests that are counted.
+// newFixtureOnTable returns a sweep over a table of the embedded server, and the transport that counts its requests.
 func newFixtureOnTable(t testing.TB) (*sweepFixture, *countingTransport, *dynamodb.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	counted := &countingTransport{count: map[string]int{}}
 	client := dynamodb.New(dynamodb.Options{
-		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.StartEndpoint(t)), HTTPClient: &http.Client{Transport: counted},
+		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.StartEndpoint(t)),
+		HTTPClient: &http.Client{Transport: counted},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
 		}),
@@ -67,7 +65,7 @@ func newFixtureOnTable(t testing.TB) (*sweepFixture, *countingTransport, *dynamo
 	return s, counted, client
 }
 
-// storeFinalPayments fills the table with payments that are final and told.
+// storeFinalPayments writes payments with a final status and an empty outbox to the table.
 func (s *sweepFixture) storeFinalPayments(t testing.TB, client *dynamodb.Client, from, target int) {
 	t.Helper()
 	const batch = 25
@@ -83,7 +81,7 @@ func (s *sweepFixture) storeFinalPayments(t testing.TB, client *dynamodb.Client,
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Each put into the embedded engine costs more the larger an index is: the sweep has no use for this one.
+			// A put into the embedded engine is slower with a larger index. The sweep does not use this one.
 			delete(item, "md")
 			delete(item, "dk")
 			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: item}})
@@ -95,23 +93,22 @@ func (s *sweepFixture) storeFinalPayments(t testing.TB, client *dynamodb.Client,
 				RequestItems: map[string][]types.WriteRequest{"ledger": puts},
 			})
 			if err != nil || len(out.UnprocessedItems) != 0 {
-				t.Errorf("filling the table: %v", err)
+				t.Errorf("fill the table: %v", err)
 			}
 		})
 	}
 	group.Wait()
 }
 
-// countRequests are the requests of an empty sweep, of one that tells a merchant, and of one that looks a payment up, on the
-// table as it is.
+// countRequests returns the requests of a sweep without due entries, with one notification, and with one lookup.
 func (s *sweepFixture) countRequests(t testing.TB, counted *countingTransport, suffix string) [3]string {
 	t.Helper()
 	ctx := context.Background()
 	var counts [3]string
 	run := func() string {
-		counted.reset()
+		counted.take()
 		s.runSweep(t)
-		return counted.String()
+		return counted.take()
 	}
 	counts[0] = run()
 	insert := func(e *ledger.Entry) {
@@ -119,40 +116,42 @@ func (s *sweepFixture) countRequests(t testing.TB, counted *countingTransport, s
 			t.Fatal(err)
 		}
 	}
-	insert(s.StoreDueNotification("DemoShop_told" + suffix))
+	insert(s.StoreDueNotification("DemoShop_final" + suffix))
 	counts[1] = run()
-	insert(s.StorePendingPayment("DemoShop_asked"+suffix, func(e *ledger.Entry) { e.PollAt = e.CreatedAt }))
+	insert(s.StorePendingPayment("DemoShop_pending"+suffix, func(e *ledger.Entry) { e.PollAt = e.CreatedAt }))
 	counts[2] = run()
 	return counts
 }
 
-// On the table a sweep costs what is due, not what is there: 16 queries, and one read and two writes for each entry.
+// expectedCounts are the counts of countRequests: 16 queries, and one read and two writes for each due entry.
+var expectedCounts = [3]string{
+	"map[Query:16]", "map[GetItem:1 PutItem:2 Query:16]", "map[GetItem:1 PutItem:2 Query:16]",
+}
+
+// The cost of a sweep depends on the due entries, not on the size of the table.
 func TestRequestsOnTheTable(t *testing.T) {
 	s, counted, client := newFixtureOnTable(t)
 	s.Operator.SetStatus("Failed")
-	few := s.countRequests(t, counted, "-few")
-	want := [3]string{"map[Query:16]", "map[GetItem:1 PutItem:2 Query:16]", "map[GetItem:1 PutItem:2 Query:16]"}
-	if few != want {
-		t.Errorf("requests %v, want %v", few, want)
+	if few := s.countRequests(t, counted, "-few"); few != expectedCounts {
+		t.Errorf("requests %v, want %v", few, expectedCounts)
 	}
 	s.storeFinalPayments(t, client, 0, 2000)
-	if many := s.countRequests(t, counted, "-many"); many != few {
-		t.Errorf("requests %v with 2,000 settled payments, %v without", many, few)
+	if many := s.countRequests(t, counted, "-many"); many != expectedCounts {
+		t.Errorf("requests %v with 2,000 final payments, want %v", many, expectedCounts)
 	}
 }
 
-// BenchmarkSweepWithFinalEntries checks that a sweep costs the same requests however many payments are settled, and measures
-// one over an index with nothing due. The embedded engine's writes grow slower with the table: TestNothingDue has the
-// 100,000, in memory.
+// BenchmarkSweepWithFinalEntries checks that the requests of a sweep do not depend on the number of final payments, and
+// measures a sweep without due entries. The embedded engine's writes are slower in a larger table, so TestNothingDue
+// has 100,000 payments in memory.
 func BenchmarkSweepWithFinalEntries(b *testing.B) {
 	for _, updated := range []int{10, 5_000} {
 		b.Run(fmt.Sprint(updated), func(b *testing.B) {
 			s, counted, client := newFixtureOnTable(b)
 			s.storeFinalPayments(b, client, 0, updated)
 			s.Operator.SetStatus("Failed")
-			want := [3]string{"map[Query:16]", "map[GetItem:1 PutItem:2 Query:16]", "map[GetItem:1 PutItem:2 Query:16]"}
-			if got := s.countRequests(b, counted, "-bench"); got != want {
-				b.Fatalf("requests %v, want %v", got, want)
+			if got := s.countRequests(b, counted, "-bench"); got != expectedCounts {
+				b.Fatalf("requests %v, want %v", got, expectedCounts)
 			}
 			for b.Loop() {
 				s.runSweep(b)

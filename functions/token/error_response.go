@@ -11,7 +11,7 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// The errors of RFC 6749, 5.2, that can come; server_error is the word of its section 4.1.2.1.
+// The error codes of RFC 6749, 5.2 that this endpoint returns; server_error is from section 4.1.2.1.
 const (
 	codeInvalidRequest   = "invalid_request"
 	codeInvalidClient    = "invalid_client"
@@ -19,15 +19,15 @@ const (
 	codeServerError      = "server_error"
 )
 
-// refusal is an answer that brings no token, in both vocabularies.
+// refusal is a response without a token: an error of RFC 6749 and the fault of this API.
 type refusal struct {
 	code        string
-	description string // a fixed text: nothing of the request is repeated
+	description string // a fixed text without any part of the request
 	status      int
 	fault       *fault.Fault
 }
 
-// refusalBody is a refusal's body: RFC 6749's fields and ours.
+// refusalBody is the body of a refusal: the fields of RFC 6749 and the requestError of this API.
 type refusalBody struct {
 	Error            string          `json:"error"`
 	ErrorDescription string          `json:"error_description"`
@@ -35,31 +35,25 @@ type refusalBody struct {
 }
 
 func invalidRequest(part, description string) *refusal {
-	return &refusal{
-		code: codeInvalidRequest, description: description, status: http.StatusBadRequest, fault: fault.ForPart(fault.InvalidPart, part),
-	}
+	return &refusal{codeInvalidRequest, description, http.StatusBadRequest, fault.ForPart(fault.InvalidPart, part)}
 }
 
 func invalidClient(kind fault.Kind, description string) *refusal {
-	return &refusal{
-		code: codeInvalidClient, description: description, status: http.StatusUnauthorized,
-		fault: &fault.Fault{Kind: kind, Cause: errors.New(description)},
-	}
+	clientFault := &fault.Fault{Kind: kind, Cause: errors.New(description)}
+	return &refusal{codeInvalidClient, description, http.StatusUnauthorized, clientFault}
 }
 
-// authenticationFailed does not tell a wrong secret from a client that does not exist or is suspended.
+// authenticationFailed is the same for a wrong secret, an unknown client and a suspended one.
 func authenticationFailed() *refusal {
 	return invalidClient(fault.InvalidCredentials, "client authentication failed")
 }
 
 func serverError(cause error) *refusal {
-	return &refusal{
-		code: codeServerError, description: "no token can be issued now", status: http.StatusInternalServerError,
-		fault: fault.NewInternal(cause),
-	}
+	const description = "no token can be issued now"
+	return &refusal{codeServerError, description, http.StatusInternalServerError, fault.NewInternal(cause)}
 }
 
-// response writes the answer and notes the refusal in the request's line.
+// response returns the response of a refusal and records the refusal in the request's log line.
 func (r *refusal) response(req *apigw.Request) apigw.Response {
 	gatewayError := oneapi.Render(r.fault)
 	req.LogLine.SetErrorID(gatewayError.MessageID)
@@ -68,7 +62,7 @@ func (r *refusal) response(req *apigw.Request) apigw.Response {
 		RequestError json.RawMessage `json:"requestError"`
 	}
 	if err := json.Unmarshal(gatewayError.Body, &body); err != nil {
-		body.RequestError = json.RawMessage("{}") // cannot be: oneapi writes an object
+		body.RequestError = json.RawMessage("{}") // unreachable: oneapi always renders an object
 	}
 	response := apigw.Response{Status: r.status, Header: noStoreHeaders(), Body: strictjson.Marshal(refusalBody{
 		Error: r.code, ErrorDescription: r.description, RequestError: body.RequestError,

@@ -23,7 +23,7 @@ const (
 	formType          = "application/x-www-form-urlencoded"
 )
 
-// tokenParams is what a request asks for, and who says that it asks.
+// tokenParams are the grant type and the client credentials of a request.
 type tokenParams struct {
 	grantType      string
 	clientID       string
@@ -31,8 +31,8 @@ type tokenParams struct {
 	hasCredentials bool
 }
 
-// readTokenRequest takes the request apart. It judges its form alone. A form without a Content-Type is accepted; a body of another
-// type is refused. grant_type may stand in the query, because some platforms drop form bodies; a secret may not,
+// readTokenRequest decodes a request and checks only its form. A form without a Content-Type is accepted, a body of
+// another type is not. grant_type may be in the query, because some platforms drop form bodies. A secret may not,
 // because URLs are logged.
 func readTokenRequest(req *apigw.Request) (*tokenParams, *refusal) {
 	form, refused := readForm(req)
@@ -52,7 +52,7 @@ func readTokenRequest(req *apigw.Request) (*tokenParams, *refusal) {
 	return params, params.readClient(req, form)
 }
 
-// readForm reads the form body; an empty one is an empty form.
+// readForm decodes the form body; an empty body is an empty form.
 func readForm(req *apigw.Request) (url.Values, *refusal) {
 	if len(req.Body) == 0 {
 		return url.Values{}, nil
@@ -95,8 +95,8 @@ func (g *tokenParams) readClient(req *apigw.Request, form url.Values) *refusal {
 	return nil
 }
 
-// parseBasicAuth reads a Basic Authorization header (RFC 7617). Id and secret are form-encoded in it (RFC 6749, 2.3.1); ours look
-// the same either way, but for clients that encode every character.
+// parseBasicAuth decodes a Basic Authorization header (RFC 7617) with form-encoded id and secret (RFC 6749, 2.3.1).
+// Ours contain no character that must be encoded, but some clients encode every character.
 func parseBasicAuth(authorization string) (id, secret string, ok bool) {
 	scheme, encoded, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Basic") {
@@ -115,19 +115,15 @@ func parseBasicAuth(authorization string) (id, secret string, ok bool) {
 	return plainID, plainSecret, idErr == nil && secretErr == nil
 }
 
-// checkGrant refuses every grant but the one that there is.
+// checkGrant refuses every grant type except client_credentials.
 func (g *tokenParams) checkGrant() *refusal {
 	switch g.grantType {
 	case clientCredentials:
 		return nil
 	case "":
-		return &refusal{
-			code: codeInvalidRequest, description: "grant_type is missing",
-			status: http.StatusBadRequest, fault: fault.ForPart(fault.MissingPart, partGrantType),
-		}
+		missing := fault.ForPart(fault.MissingPart, partGrantType)
+		return &refusal{codeInvalidRequest, "grant_type is missing", http.StatusBadRequest, missing}
 	}
-	return &refusal{
-		code: codeUnsupportedGrant, description: "grant_type must be " + clientCredentials, status: http.StatusBadRequest,
-		fault: &fault.Fault{Kind: fault.ValueNotAllowed, Part: partGrantType, Value: clientCredentials},
-	}
+	unsupported := &fault.Fault{Kind: fault.ValueNotAllowed, Part: partGrantType, Value: clientCredentials}
+	return &refusal{codeUnsupportedGrant, "grant_type must be " + clientCredentials, http.StatusBadRequest, unsupported}
 }

@@ -1,8 +1,8 @@
 // Package token is the token endpoint: POST /token, the client credentials grant of OAuth 2.0 (RFC 6749, 4.4; decision
 // "token-endpoint").
 //
-// It reads the merchant's profile once, strongly consistent, and writes nothing: the tokens that it issues are signed.
-// Its invariant: a token comes only in answer to a client secret that is live.
+// It makes one strongly consistent read of the merchant's profile and writes nothing: its tokens are signed. Its
+// invariant: it issues a token only for a live client secret.
 package token
 
 import (
@@ -17,13 +17,13 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// Method and Resource are the route of the operation as template.yaml has it; it also gets "/token/".
+// Method and Resource are the route of the operation, as in template.yaml. "/token/" has the same route.
 const (
 	Method   = "POST"
 	Resource = "/token"
 )
 
-// Operation is the token endpoint with all it needs. Life is how long an access token lives (ACCESS_TOKEN_LIFETIME).
+// Operation is the token endpoint. TokenLifetime is the lifetime of an access token (ACCESS_TOKEN_LIFETIME).
 type Operation struct {
 	Store         merchant.Store
 	Keys          *keyring.RefreshingRing
@@ -31,20 +31,20 @@ type Operation struct {
 	Now           func() time.Time
 }
 
-// Route is the operation's entry in the gateway.
+// Route returns the operation's route in the gateway.
 func (o *Operation) Route() apigw.Route {
 	return apigw.Route{Method: Method, Resource: Resource, Handle: o.Handle}
 }
 
-// tokenResponse is the successful answer (RFC 6749, 5.1).
+// tokenResponse is the body of a successful response (RFC 6749, 5.1).
 type tokenResponse struct {
 	AccessToken string `json:"access_token"`
 	TokenType   string `json:"token_type"`
 	ExpiresIn   int64  `json:"expires_in"` // seconds
 }
 
-// Handle answers 200 with an access token, or a refusal in RFC 6749's words that carries our requestError too. It
-// returns no error: whatever goes wrong has the form that OAuth clients expect.
+// Handle responds with 200 and an access token, or with an error of RFC 6749 that also has the requestError of this
+// API. It never returns an error, so that each failure has the form that OAuth clients expect.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	params, refused := readTokenRequest(req)
 	if refused != nil {
@@ -71,8 +71,10 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	return apigw.Response{Status: http.StatusOK, Header: noStoreHeaders(), Body: strictjson.Marshal(response)}, nil
 }
 
-// authenticateClient finds the merchant whose client secret was given.
-func (o *Operation) authenticateClient(ctx context.Context, req *apigw.Request, params *tokenParams) (*merchant.Profile, *refusal) {
+// authenticateClient returns the profile of the merchant to which the client secret belongs.
+func (o *Operation) authenticateClient(
+	ctx context.Context, req *apigw.Request, params *tokenParams,
+) (*merchant.Profile, *refusal) {
 	if !params.hasCredentials {
 		return nil, invalidClient(fault.MissingCredentials, "client authentication is required")
 	}
@@ -90,7 +92,7 @@ func (o *Operation) authenticateClient(ctx context.Context, req *apigw.Request, 
 	return profile, nil
 }
 
-// noStoreHeaders says that nothing on the way may keep the answer (RFC 6749, 5.1).
+// noStoreHeaders returns the headers that forbid caches to keep the response (RFC 6749, 5.1).
 func noStoreHeaders() map[string]string {
 	return map[string]string{"Cache-Control": "no-store", "Pragma": "no-cache"}
 }

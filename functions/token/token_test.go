@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ import (
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// fakeSecretSource is the secret that holds the token keys.
+// fakeSecretSource returns the token key ring, or an error.
 type fakeSecretSource struct {
 	text []byte
 	err  error
@@ -33,7 +34,7 @@ func (v *fakeSecretSource) Fetch(context.Context, string) (secret.Value, error) 
 	return secret.Value{Bytes: v.text}, v.err
 }
 
-// tokenFixture is the token function as deployed, in memory.
+// tokenFixture is the token function behind a gateway, with everything in memory.
 type tokenFixture struct {
 	t       testing.TB
 	store   *merchantmem.Store
@@ -54,7 +55,8 @@ func newFixture(t testing.TB) *tokenFixture {
 	d := &tokenFixture{t: t, store: &merchantmem.Store{}, secrets: &fakeSecretSource{text: text}}
 	now := func() time.Time { return start }
 	d.cache = secret.NewCache(d.secrets, "token-keys", 5*time.Minute, 30*time.Second, now)
-	operation := &Operation{Store: d.store, Keys: keyring.NewRefreshingRing(d.cache, 5*time.Minute, now), TokenLifetime: time.Hour, Now: now}
+	ring := keyring.NewRefreshingRing(d.cache, 5*time.Minute, now)
+	operation := &Operation{Store: d.store, Keys: ring, TokenLifetime: time.Hour, Now: now}
 	d.gateway = apigw.New(apigw.Config{Operation: "token", Now: now, Log: &d.log}, operation.Route())
 	d.profile = merchanttest.NewProfile(t, "DemoShop", 1)
 	if d.secret, err = merchant.IssueClientSecret(d.profile, merchanttest.SeededReader(2), start); err != nil {
@@ -75,8 +77,8 @@ type tokenCall struct {
 	path          string
 }
 
-// tokenAnswer is what came back, its body decoded.
-type tokenAnswer struct {
+// tokenResult is a response with its decoded body.
+type tokenResult struct {
 	Status  int               `json:"statusCode"`
 	Headers map[string]string `json:"headers"`
 	Raw     string            `json:"body"`
@@ -90,7 +92,7 @@ type tokenAnswer struct {
 	} `json:"-"`
 }
 
-func (d *tokenFixture) send(c tokenCall) tokenAnswer {
+func (d *tokenFixture) send(c tokenCall) tokenResult {
 	d.t.Helper()
 	if c.path == "" {
 		c.path = Resource
@@ -113,7 +115,7 @@ func (d *tokenFixture) send(c tokenCall) tokenAnswer {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	var a tokenAnswer
+	var a tokenResult
 	if err := json.Unmarshal(payload, &a); err != nil {
 		d.t.Fatal(err)
 	}
@@ -132,11 +134,12 @@ const grantForm = "grant_type=client_credentials"
 func TestIssuesToken(t *testing.T) {
 	d := newFixture(t)
 	id := d.profile.ID
+	good := basicAuth(id, d.secret)
 	inForm := url.Values{partGrantType: {clientCredentials}, partClientID: {id}, partClientSecret: {d.secret}}.Encode()
-	everyCharacter := func(s string) string {
+	percentEncode := func(s string) string {
 		var b strings.Builder
 		for _, c := range []byte(s) {
-			b.WriteString("%" + strings.ToUpper(string("0123456789abcdef"[c>>4])+string("0123456789abcdef"[c&15])))
+			fmt.Fprintf(&b, "%%%02X", c)
 		}
 		return b.String()
 	}
@@ -145,41 +148,62 @@ func TestIssuesToken(t *testing.T) {
 		name string
 		call tokenCall
 	}{
-		{"Basic and a form", tokenCall{authorization: basicAuth(id, d.secret), contentType: formType, body: grantForm}},
-		{"with a charset", tokenCall{authorization: basicAuth(id, d.secret), contentType: "Application/X-WWW-Form-URLencoded; charset=UTF-8", body: grantForm}},
-		{"without a content type", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm}},
-		{"with the slash at the end", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm, path: "/token/"}},
+		{"Basic and a form", tokenCall{authorization: good, contentType: formType, body: grantForm}},
+		{"with a charset", tokenCall{
+			authorization: good, contentType: "Application/X-WWW-Form-URLencoded; charset=UTF-8", body: grantForm,
+		}},
+		{"without a content type", tokenCall{authorization: good, body: grantForm}},
+		{"with the slash at the end", tokenCall{authorization: good, body: grantForm, path: "/token/"}},
 		{"lower-case scheme", tokenCall{authorization: "basic" + basicAuth(id, d.secret)[5:], body: grantForm}},
-		{"id and secret percent-encoded", tokenCall{authorization: basicAuth(everyCharacter(id), everyCharacter(d.secret)), body: grantForm}},
-		{"a newline after the form", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm + "\r\n"}},
-		{"the grant in the query", tokenCall{authorization: basicAuth(id, d.secret), query: inQuery}},
-		{"the grant in the query, a body dropped", tokenCall{authorization: basicAuth(id, d.secret), contentType: formType, query: inQuery}},
-		{"the grant in the query, JSON said of no body", tokenCall{authorization: basicAuth(id, d.secret), contentType: "application/json", query: inQuery}},
-		{"the grant in both", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm, query: inQuery}},
+		{"id and secret percent-encoded", tokenCall{
+			authorization: basicAuth(percentEncode(id), percentEncode(d.secret)), body: grantForm,
+		}},
+		{"a newline after the form", tokenCall{authorization: good, body: grantForm + "\r\n"}},
+		{"the grant in the query", tokenCall{authorization: good, query: inQuery}},
+		{"the grant in the query, no body", tokenCall{authorization: good, contentType: formType, query: inQuery}},
+		{"the grant in the query, no body but the type JSON", tokenCall{
+			authorization: good, contentType: "application/json", query: inQuery,
+		}},
+		{"the grant in both", tokenCall{authorization: good, body: grantForm, query: inQuery}},
 		{"the client in the form", tokenCall{contentType: formType, body: inForm}},
-		{"the client in the form, the grant in the query", tokenCall{body: strings.Replace(inForm, "grant_type", "x", 1), query: inQuery}},
-		{"Basic, and the same client_id in the form", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm + "&client_id=" + id}},
-		{"a scope, ignored", tokenCall{authorization: basicAuth(id, d.secret), body: grantForm + "&scope=payments"}},
+		{"the client in the form, the grant in the query", tokenCall{
+			body: strings.Replace(inForm, "grant_type", "x", 1), query: inQuery,
+		}},
+		{"Basic, and the same client_id in the form", tokenCall{
+			authorization: good, body: grantForm + "&client_id=" + id,
+		}},
+		{"a scope, ignored", tokenCall{authorization: good, body: grantForm + "&scope=payments"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			before := d.store.ReadCount()
 			a := d.send(c.call)
 			if a.Status != 200 || a.Body.TokenType != "Bearer" || a.Body.ExpiresIn != 3600 {
-				t.Fatalf("%d %s", a.Status, a.Raw)
+				t.Fatalf("response %d %s, want 200 and a bearer token for 3600 s", a.Status, a.Raw)
 			}
-			if a.Headers["Cache-Control"] != "no-store" || a.Headers["Pragma"] != "no-cache" || a.Headers["Content-Type"] != "application/json" {
-				t.Errorf("headers %v", a.Headers)
-			}
+			assertHeaders(t, a, map[string]string{
+				"Cache-Control": "no-store", "Pragma": "no-cache", "Content-Type": "application/json",
+			})
 			if reads := d.store.ReadCount() - before; reads != 1 {
-				t.Errorf("%d reads, want 1", reads)
+				t.Errorf("%d reads of profiles, want 1", reads)
 			}
-			auth := merchant.NewAuthenticator(d.store, d.cache, 0, func() time.Time { return start.Add(time.Hour - time.Second) })
+			justBeforeEnd := func() time.Time { return start.Add(time.Hour - time.Second) }
+			auth := merchant.NewAuthenticator(d.store, d.cache, 0, justBeforeEnd)
 			p, err := auth.Authenticate(context.Background(), "Bearer "+a.Body.AccessToken)
 			if err != nil || p.ID != id {
 				t.Errorf("the token is refused: %v", err)
 			}
 		})
+	}
+}
+
+// assertHeaders checks some headers of a response.
+func assertHeaders(t *testing.T, a tokenResult, want map[string]string) {
+	t.Helper()
+	for name, value := range want {
+		if a.Headers[name] != value {
+			t.Errorf("%s: %q, want %q", name, a.Headers[name], value)
+		}
 	}
 }
 
@@ -192,58 +216,72 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	form := func(body string) tokenCall { return tokenCall{authorization: good, body: body} }
+	auth := func(authorization string) tokenCall { return tokenCall{authorization: authorization, body: grantForm} }
+	withoutColon := "Basic " + base64.StdEncoding.EncodeToString([]byte(id))
+	secretInQuery := map[string]string{
+		partGrantType: clientCredentials, partClientID: id, partClientSecret: d.secret,
+	}
+	twoGrants, jsonCall := form(grantForm), form(`{"grant_type":"client_credentials"}`)
+	twoGrants.query, jsonCall.contentType = map[string]string{partGrantType: "password"}, "application/json"
+	clientInForm := "&client_id=" + id + "&client_secret=" + d.secret
+	const missing, invalid = "900902", "900901"
+	const unauthorized, badRequest, unsupported = "invalid_client", "invalid_request", "unsupported_grant_type"
 	cases := []struct {
-		name   string
-		call   tokenCall
-		status int
-		code   string
-		id     string // of requestError
-		reads  int
+		name      string
+		call      tokenCall
+		code      string
+		messageID string
+		reads     int
 	}{
-		{"no client", tokenCall{body: grantForm}, 401, "invalid_client", "900902", 0},
-		{"a client id alone", tokenCall{body: grantForm + "&client_id=" + id}, 401, "invalid_client", "900902", 0},
-		{"a bearer token", tokenCall{authorization: "Bearer x", body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"Basic of no base64", tokenCall{authorization: "Basic !!!", body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"Basic without a colon", tokenCall{authorization: "Basic " + base64.StdEncoding.EncodeToString([]byte(id)), body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"Basic badly escaped", tokenCall{authorization: basicAuth("%zz", d.secret), body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"a wrong checksum", tokenCall{authorization: basicAuth(id, d.secret[:72]+"z"), body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"the secret of another id", tokenCall{authorization: basicAuth(id, otherSecret), body: grantForm}, 401, "invalid_client", "900901", 0},
-		{"a merchant that does not exist", tokenCall{authorization: basicAuth(other.ID, otherSecret), body: grantForm}, 401, "invalid_client", "900901", 1},
-		{"no grant type", tokenCall{authorization: good}, 400, "invalid_request", "SVC0002", 1},
-		{"an empty grant type", tokenCall{authorization: good, body: "grant_type="}, 400, "invalid_request", "SVC0002", 1},
-		{"another grant type", tokenCall{authorization: good, body: "grant_type=password"}, 400, "unsupported_grant_type", "SVC0003", 1},
-		{"the grant type in capitals", tokenCall{authorization: good, body: "grant_type=CLIENT_CREDENTIALS"}, 400, "unsupported_grant_type", "SVC0003", 1},
-		{"the grant type twice", tokenCall{authorization: good, body: grantForm + "&" + grantForm}, 400, "invalid_request", "SVC0002", 0},
-		{"two grant types", tokenCall{authorization: good, body: grantForm, query: map[string]string{partGrantType: "password"}}, 400, "invalid_request", "SVC0002", 0},
-		{"two ways to authenticate", tokenCall{authorization: good, body: grantForm + "&client_id=" + id + "&client_secret=" + d.secret}, 400, "invalid_request", "SVC0002", 0},
-		{"two clients", tokenCall{authorization: good, body: grantForm + "&client_id=other"}, 400, "invalid_request", "SVC0002", 0},
-		{"the secret in the query", tokenCall{query: map[string]string{partGrantType: clientCredentials, partClientID: id, partClientSecret: d.secret}}, 400, "invalid_request", "SVC0002", 0},
-		{"a JSON body", tokenCall{authorization: good, contentType: "application/json", body: `{"grant_type":"client_credentials"}`}, 400, "invalid_request", "SVC0002", 0},
-		{"a form that is none", tokenCall{authorization: good, body: "grant_type=%zz"}, 400, "invalid_request", "SVC0002", 0},
+		{"no client", tokenCall{body: grantForm}, unauthorized, missing, 0},
+		{"only a client id", tokenCall{body: grantForm + "&client_id=" + id}, unauthorized, missing, 0},
+		{"a bearer token", auth("Bearer x"), unauthorized, invalid, 0},
+		{"Basic with invalid base64", auth("Basic !!!"), unauthorized, invalid, 0},
+		{"Basic without a colon", auth(withoutColon), unauthorized, invalid, 0},
+		{"Basic with an invalid escape", auth(basicAuth("%zz", d.secret)), unauthorized, invalid, 0},
+		{"a wrong checksum", auth(basicAuth(id, d.secret[:72]+"z")), unauthorized, invalid, 0},
+		{"the secret of another id", auth(basicAuth(id, otherSecret)), unauthorized, invalid, 0},
+		{"an unknown merchant", auth(basicAuth(other.ID, otherSecret)), unauthorized, invalid, 1},
+		{"no grant type", form(""), badRequest, "SVC0002", 1},
+		{"an empty grant type", form("grant_type="), badRequest, "SVC0002", 1},
+		{"another grant type", form("grant_type=password"), unsupported, "SVC0003", 1},
+		{"the grant type in capitals", form("grant_type=CLIENT_CREDENTIALS"), unsupported, "SVC0003", 1},
+		{"the grant type twice", form(grantForm + "&" + grantForm), badRequest, "SVC0002", 0},
+		{"two grant types", twoGrants, badRequest, "SVC0002", 0},
+		{"two authentications", form(grantForm + clientInForm), badRequest, "SVC0002", 0},
+		{"two clients", form(grantForm + "&client_id=other"), badRequest, "SVC0002", 0},
+		{"the secret in the query", tokenCall{query: secretInQuery}, badRequest, "SVC0002", 0},
+		{"a JSON body", jsonCall, badRequest, "SVC0002", 0},
+		{"a malformed form", form("grant_type=%zz"), badRequest, "SVC0002", 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			before := d.store.ReadCount()
 			a := d.send(c.call)
-			if a.Status != c.status || a.Body.Error != c.code || a.Body.ErrorDescription == "" {
-				t.Fatalf("%d %s, want %d %s", a.Status, a.Raw, c.status, c.code)
+			status := 400
+			if c.code == unauthorized {
+				status = 401
 			}
-			if !strings.Contains(string(a.Body.RequestError), `"messageId":"`+c.id+`"`) {
-				t.Errorf("requestError %s, want %s", a.Body.RequestError, c.id)
+			if a.Status != status || a.Body.Error != c.code || a.Body.ErrorDescription == "" {
+				t.Fatalf("response %d %s, want %d %s with a description", a.Status, a.Raw, status, c.code)
 			}
-			if challenge := a.Headers["WWW-Authenticate"]; strings.HasPrefix(challenge, "Basic ") != (c.status == 401) {
-				t.Errorf("WWW-Authenticate %q", challenge)
+			if !strings.Contains(string(a.Body.RequestError), `"messageId":"`+c.messageID+`"`) {
+				t.Errorf("requestError %s, want %s", a.Body.RequestError, c.messageID)
 			}
-			if a.Headers["Cache-Control"] != "no-store" {
-				t.Errorf("headers %v", a.Headers)
+			if challenge := a.Headers["WWW-Authenticate"]; strings.HasPrefix(challenge, "Basic ") != (status == 401) {
+				t.Errorf("WWW-Authenticate %q in a response with %d", challenge, status)
 			}
+			assertHeaders(t, a, map[string]string{"Cache-Control": "no-store"})
 			if reads := d.store.ReadCount() - before; reads != c.reads {
-				t.Errorf("%d reads, want %d", reads, c.reads)
+				t.Errorf("%d reads of profiles, want %d", reads, c.reads)
 			}
 		})
 	}
-	if log := d.log.String(); strings.Contains(log, d.secret) || strings.Contains(log, otherSecret) || strings.Contains(log, good) {
-		t.Error("a secret stands in the log")
+	for _, text := range []string{d.secret, otherSecret, good} {
+		if strings.Contains(d.log.String(), text) {
+			t.Error("the log contains a secret")
+		}
 	}
 }
 
@@ -261,7 +299,7 @@ func TestRevokedSecretIsRefused(t *testing.T) {
 			}
 			a := d.send(tokenCall{authorization: basicAuth(d.profile.ID, d.secret), body: grantForm})
 			if a.Status != 401 || a.Body.Error != "invalid_client" {
-				t.Errorf("%d %s", a.Status, a.Raw)
+				t.Errorf("response %d %s, want 401 invalid_client", a.Status, a.Raw)
 			}
 		})
 	}
@@ -269,22 +307,23 @@ func TestRevokedSecretIsRefused(t *testing.T) {
 
 func TestStoreFailures(t *testing.T) {
 	cases := map[string]func(d *tokenFixture){
-		"the store":  func(d *tokenFixture) { d.store.FailWith(errors.New("no answer")) },
-		"the secret": func(d *tokenFixture) { d.secrets.err = errors.New("no answer") },
+		"the store":  func(d *tokenFixture) { d.store.FailWith(errors.New("no response")) },
+		"the secret": func(d *tokenFixture) { d.secrets.err = errors.New("no response") },
 	}
 	for name, fail := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := newFixture(t)
 			fail(d)
 			a := d.send(tokenCall{authorization: basicAuth(d.profile.ID, d.secret), body: grantForm})
-			if a.Status != 500 || a.Body.Error != "server_error" || !strings.Contains(string(a.Body.RequestError), "SVC0001") {
-				t.Errorf("%d %s", a.Status, a.Raw)
+			requestError := string(a.Body.RequestError)
+			if a.Status != 500 || a.Body.Error != "server_error" || !strings.Contains(requestError, "SVC0001") {
+				t.Errorf("response %d %s, want 500 server_error", a.Status, a.Raw)
 			}
 		})
 	}
 }
 
-// TestGoldenBodies holds the refusals' bodies as clients see them.
+// TestGoldenBodies compares the bodies of refusals with golden files.
 func TestGoldenBodies(t *testing.T) {
 	d := newFixture(t)
 	good := basicAuth(d.profile.ID, d.secret)
@@ -327,8 +366,9 @@ func FuzzForm(f *testing.F) {
 	f.Add("%", "text/plain")
 	f.Fuzz(func(t *testing.T, body, contentType string) {
 		d.t = t
-		if a := d.send(tokenCall{body: body, contentType: contentType}); a.Status != 400 && a.Status != 401 && a.Status != 413 {
-			t.Errorf("%d for a request without a secret", a.Status)
+		a := d.send(tokenCall{body: body, contentType: contentType})
+		if a.Status != 400 && a.Status != 401 && a.Status != 413 {
+			t.Errorf("response %d to a request without a secret, want an error", a.Status)
 		}
 	})
 }

@@ -7,28 +7,28 @@ import (
 	"mobilegateway/shared/webhook"
 )
 
-// MemoryHealthStore keeps endpoints' health in memory, and can be made to fail.
+// MemoryHealthStore is a webhook.HealthStore in memory whose calls can be made to fail. It is safe for concurrent use.
 type MemoryHealthStore struct {
 	mutex    sync.Mutex
 	servers  map[webhook.Server]webhook.Health
 	disabled map[webhook.Endpoint]webhook.Health
 	err      error
-	reads    int
 	writes   int
 }
 
 var _ webhook.HealthStore = (*MemoryHealthStore)(nil)
 
-// NewMemoryHealthStore makes an empty store.
+// NewMemoryHealthStore returns an empty store.
 func NewMemoryHealthStore() *MemoryHealthStore {
-	return &MemoryHealthStore{servers: map[webhook.Server]webhook.Health{}, disabled: map[webhook.Endpoint]webhook.Health{}}
+	return &MemoryHealthStore{
+		servers: map[webhook.Server]webhook.Health{}, disabled: map[webhook.Endpoint]webhook.Health{},
+	}
 }
 
-// Health is webhook.HealthStore's.
+// Health implements webhook.HealthStore.
 func (h *MemoryHealthStore) Health(_ context.Context, endpoint webhook.Endpoint) (webhook.Health, error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	h.reads++
 	return h.healthOf(endpoint), h.err
 }
 
@@ -36,12 +36,13 @@ func (h *MemoryHealthStore) healthOf(endpoint webhook.Endpoint) webhook.Health {
 	health, disabled := h.servers[endpoint.Server()], h.disabled[endpoint]
 	health.Endpoint, health.DisabledVersion, health.DisabledAt = endpoint, disabled.DisabledVersion, disabled.DisabledAt
 	if !health.Enabled() {
-		health.LastReason, health.LastStatus, health.ChangedAt = disabled.LastReason, disabled.LastStatus, disabled.ChangedAt
+		health.LastReason, health.LastStatus = disabled.LastReason, disabled.LastStatus
+		health.ChangedAt = disabled.ChangedAt
 	}
 	return health
 }
 
-// SaveHealth is webhook.HealthStore's.
+// SaveHealth implements webhook.HealthStore.
 func (h *MemoryHealthStore) SaveHealth(_ context.Context, next webhook.Health) (bool, error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -54,7 +55,7 @@ func (h *MemoryHealthStore) SaveHealth(_ context.Context, next webhook.Health) (
 	return true, nil
 }
 
-// SaveDisabled is webhook.HealthStore's.
+// SaveDisabled implements webhook.HealthStore.
 func (h *MemoryHealthStore) SaveDisabled(_ context.Context, next webhook.Health) (bool, error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -68,27 +69,27 @@ func (h *MemoryHealthStore) SaveDisabled(_ context.Context, next webhook.Health)
 }
 
 // SetError makes every call fail; nil ends that.
-func (h *MemoryHealthStore) SetError(failure error) {
+func (h *MemoryHealthStore) SetError(err error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	h.err = failure
+	h.err = err
 }
 
-// Writes is how often a change was stored or tried to be.
+// Writes returns the number of attempted writes.
 func (h *MemoryHealthStore) Writes() int {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return h.writes
 }
 
-// Stored is what is stored of an endpoint.
+// Stored returns the stored health of an endpoint.
 func (h *MemoryHealthStore) Stored(endpoint webhook.Endpoint) webhook.Health {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return h.healthOf(endpoint)
 }
 
-// StoreHealth stores a health as it is, of its server and of its URL.
+// StoreHealth stores the health of an endpoint's server and URL unconditionally.
 func (h *MemoryHealthStore) StoreHealth(health webhook.Health) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

@@ -5,38 +5,29 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
-// callCounter counts. It is safe for parallel use.
-type callCounter struct{ count atomic.Int64 }
-
-func (c *callCounter) increment() int64 { return c.count.Add(1) }
-
-// Calls is how often it counted.
-func (c *callCounter) Calls() int { return int(c.count.Load()) }
-
-// LogBuffer collects what is logged. It is safe for parallel use.
+// LogBuffer collects log lines. It is safe for concurrent use.
 type LogBuffer struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
 }
 
-// Write is io.Writer's.
+// Write implements io.Writer.
 func (l *LogBuffer) Write(p []byte) (int, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.text.Write(p)
 }
 
-// String is everything that was logged.
+// String returns all lines.
 func (l *LogBuffer) String() string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.text.String()
 }
 
-// SumMetric adds a metric up over all lines.
+// SumMetric returns the sum of a metric over all lines.
 func (l *LogBuffer) SumMetric(metric string) int {
 	total := 0
 	for _, line := range l.decoded() {
@@ -46,7 +37,7 @@ func (l *LogBuffer) SumMetric(metric string) int {
 	return total
 }
 
-// MaxMetric is the largest value of a metric, -1 where no line has it.
+// MaxMetric returns the largest value of a metric, -1 if no line has it.
 func (l *LogBuffer) MaxMetric(metric string) int {
 	largest := -1
 	for _, line := range l.decoded() {
@@ -57,7 +48,7 @@ func (l *LogBuffer) MaxMetric(metric string) int {
 	return largest
 }
 
-// LineCount is the number of lines.
+// LineCount returns the number of lines.
 func (l *LogBuffer) LineCount() int { return len(l.decoded()) }
 
 func (l *LogBuffer) decoded() []map[string]any {

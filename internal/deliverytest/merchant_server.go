@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// MerchantServer is the merchants' server. It takes everything with 200 until a test says otherwise, each path on its own.
+// MerchantServer is the merchants' HTTP server. Each path responds with 200 unless a test sets another response.
 type MerchantServer struct {
 	URL string
 
@@ -20,7 +20,7 @@ type MerchantServer struct {
 	handlers map[string]http.HandlerFunc
 }
 
-// ReceivedNotification is one notification that arrived. At is the kit's clock.
+// ReceivedNotification is one notification that arrived. At is a time of the fixture's clock.
 type ReceivedNotification struct {
 	Path   string
 	Header http.Header
@@ -28,7 +28,7 @@ type ReceivedNotification struct {
 	At     time.Time
 }
 
-// ID is the webhook-id.
+// ID returns the webhook-id.
 func (p ReceivedNotification) ID() string { return p.Header.Get("webhook-id") }
 
 // NewMerchantServer starts the server.
@@ -44,7 +44,7 @@ func NewMerchantServer(t testing.TB) *MerchantServer {
 	return s
 }
 
-// RespondWith makes a path answer with a status.
+// RespondWith sets the status and headers of a path's responses; header has names and values in turn.
 func (s *MerchantServer) RespondWith(path string, status int, header ...string) {
 	s.RespondFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(header); i += 2 {
@@ -54,28 +54,29 @@ func (s *MerchantServer) RespondWith(path string, status int, header ...string) 
 	})
 }
 
-// RespondFunc makes a path answer by a function; nil takes everything again.
+// RespondFunc sets the handler of a path; nil responds with 200 again.
 func (s *MerchantServer) RespondFunc(path string, respond http.HandlerFunc) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.handlers[path] = respond
 }
 
-// Received are what arrived so far, at one path or, with "", at all.
+// Received returns the notifications that arrived at a path so far, or with "" at every path.
 func (s *MerchantServer) Received(path string) []ReceivedNotification {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.received), func(p ReceivedNotification) bool { return path != "" && p.Path != path })
+	otherPath := func(p ReceivedNotification) bool { return path != "" && p.Path != path }
+	return slices.DeleteFunc(slices.Clone(s.received), otherPath)
 }
 
-// ServeHTTP is http.Handler's.
+// ServeHTTP implements http.Handler.
 func (s *MerchantServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
 	}
 	s.mutex.Lock()
-	s.received = append(s.received, ReceivedNotification{Path: r.URL.Path, Header: r.Header.Clone(), Body: string(body), At: s.now()})
+	s.received = append(s.received, ReceivedNotification{r.URL.Path, r.Header.Clone(), string(body), s.now()})
 	respond := s.handlers[r.URL.Path]
 	s.mutex.Unlock()
 	if respond != nil {

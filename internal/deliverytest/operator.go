@@ -10,8 +10,10 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// Operator is a driver whose getStatus and SMS say what a test sets. It can do everything; Mute cannot.
+// Operator is a driver with a status lookup and the purchaser's SMS, whose responses a test sets. Its embedded Driver
+// is nil: no test here calls an operation.
 type Operator struct {
+	operator.Driver
 	mutex        sync.Mutex
 	now          func() time.Time
 	lookupFunc   func(operator.StatusCall) operator.StatusResponse
@@ -25,61 +27,62 @@ var (
 	_ operator.UserSMSSender = (*Operator)(nil)
 )
 
-// StatusLookup is one call of getStatus.
+// StatusLookup is one getStatus request.
 type StatusLookup struct {
 	operator.StatusCall
 	CalledAt time.Time
 }
 
-// SetStatus makes getStatus answer with a status and our amount.
+// SetStatus sets the status in getStatus responses, without an amount.
 func (o *Operator) SetStatus(status string) {
 	o.SetLookupResult(operator.StatusResponse{StatusKnown: true, OperatorStatus: status})
 }
 
-// SetLookupResult makes getStatus answer so.
-func (o *Operator) SetLookupResult(respond operator.StatusResponse) {
-	o.SetLookupFunc(func(operator.StatusCall) operator.StatusResponse { return respond })
+// SetLookupResult sets the getStatus response.
+func (o *Operator) SetLookupResult(response operator.StatusResponse) {
+	o.SetLookupFunc(func(operator.StatusCall) operator.StatusResponse { return response })
 }
 
-// NoResponse is a getStatus that did not answer.
+// NoResponse is the result of a getStatus request without a response.
 func NoResponse() operator.StatusResponse {
-	return operator.StatusResponse{Cause: errors.New("silent")}
+	return operator.StatusResponse{Cause: errors.New("no response")}
 }
 
-// NoSuchOrder is a getStatus that knows no such order.
+// NoSuchOrder is the getStatus response for an unknown order.
 func NoSuchOrder() operator.StatusResponse {
 	return operator.StatusResponse{OrderNotFound: true, Cause: errors.New("404")}
 }
 
-// SetLookupFunc makes getStatus answer by a function, which may be called in parallel.
+// SetLookupFunc sets the function that returns getStatus responses. It may be called concurrently.
 func (o *Operator) SetLookupFunc(respond func(operator.StatusCall) operator.StatusResponse) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.lookupFunc = respond
 }
 
-// SetUserSMSFunc makes the purchaser's SMS end by a function, which may be called in parallel; nil sends it.
+// SetUserSMSFunc sets the function that returns the results of the purchaser's SMS; nil means success. It may be called
+// concurrently.
 func (o *Operator) SetUserSMSFunc(result func(operator.UserSMSCall) operator.Result) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.userSMSFunc = result
 }
 
-// Lookups are the calls of getStatus so far.
+// Lookups returns the getStatus requests so far.
 func (o *Operator) Lookups() []StatusLookup {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return slices.Clone(o.lookups)
 }
 
-// UserSMSCalls are the purchasers' SMS that were tried.
+// UserSMSCalls returns the attempts to send a purchaser's SMS so far.
 func (o *Operator) UserSMSCalls() []operator.UserSMSCall {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return slices.Clone(o.userSMSCalls)
 }
 
-// LookUpPayment is operator.StatusLookup's. It is silent where no test has set anything.
+// LookUpPayment implements operator.StatusLookup. By default there is no response.
 func (o *Operator) LookUpPayment(_ context.Context, call operator.StatusCall) operator.StatusResponse {
 	o.mutex.Lock()
 	o.lookups = append(o.lookups, StatusLookup{StatusCall: call, CalledAt: o.now()})
@@ -91,7 +94,7 @@ func (o *Operator) LookUpPayment(_ context.Context, call operator.StatusCall) op
 	return respond(call)
 }
 
-// SendUserSMS is operator.UserSMSSender's.
+// SendUserSMS implements operator.UserSMSSender.
 func (o *Operator) SendUserSMS(_ context.Context, call operator.UserSMSCall) operator.Result {
 	o.mutex.Lock()
 	o.userSMSCalls = append(o.userSMSCalls, call)
@@ -101,24 +104,6 @@ func (o *Operator) SendUserSMS(_ context.Context, call operator.UserSMSCall) ope
 		return operator.Result{Outcome: operator.Succeeded}
 	}
 	return result(call)
-}
-
-// CurrentAccountID is operator.Driver's.
-func (o *Operator) CurrentAccountID(context.Context, string) (string, error) { return "a1", nil }
-
-// Charge is operator.Driver's; nobody calls it here.
-func (o *Operator) Charge(context.Context, operator.ChargeCall) operator.Result {
-	return operator.Result{}
-}
-
-// Pay is operator.Driver's; nobody calls it here.
-func (o *Operator) Pay(context.Context, operator.PayCall) operator.PayResponse {
-	return operator.PayResponse{}
-}
-
-// SendSMS is operator.Driver's; nobody calls it here.
-func (o *Operator) SendSMS(context.Context, operator.SMSCall) operator.Result {
-	return operator.Result{}
 }
 
 // MinimalDriver is a driver without a status lookup and without the purchaser's SMS.

@@ -11,7 +11,7 @@ import (
 	"mobilegateway/shared/ledger/dynamo"
 )
 
-// StreamEvent is the event with which Lambda hands over what the ledger's stream shows of these entries.
+// StreamEvent returns the Lambda event with one record of the ledger's stream for each entry.
 func StreamEvent(t testing.TB, entries ...*ledger.Entry) []byte {
 	t.Helper()
 	var records []any
@@ -23,8 +23,8 @@ func StreamEvent(t testing.TB, entries ...*ledger.Entry) []byte {
 		records = append(records, map[string]any{
 			"eventID": fmt.Sprintf("%032x", i), "eventName": "MODIFY", "eventSource": "aws:dynamodb",
 			"dynamodb": map[string]any{
-				"Keys": map[string]any{"pk": valueImage(t, item["pk"])}, "NewImage": mapImage(t, item),
-				"SequenceNumber": fmt.Sprint(100 + i), "StreamViewType": "NEW_IMAGE",
+				"Keys": map[string]any{"pk": valueImage(t, item["pk"])}, "SequenceNumber": fmt.Sprint(100 + i),
+				"NewImage": mapImage(t, item), "StreamViewType": "NEW_IMAGE",
 			},
 		})
 	}
@@ -64,6 +64,6 @@ func valueImage(t testing.TB, value types.AttributeValue) map[string]any {
 		}
 		return map[string]any{"L": list}
 	}
-	t.Fatalf("an item holds a %T", value)
+	t.Fatalf("no image is defined for a value of type %T", value)
 	return nil
 }

@@ -1,8 +1,8 @@
-// Package delivery takes what stands in an entry's outbox to the merchant, and the purchaser's SMS to the operator. The
-// relay and the sweep deliver through it alike.
+// Package delivery makes delivery attempts for the relay and the sweep: it posts an entry's notification to the
+// merchant, and sends the purchaser's SMS through the operator.
 //
-// It claims nothing and writes no entry: it makes an attempt and says how the entry is to be changed. Its invariant: an
-// attempt is signed, goes to the address pinned in the entry, and always bears the notification's own id.
+// It neither claims nor writes an entry: an attempt returns the change to apply. Its invariant: each attempt is signed,
+// goes to the URL pinned in the entry, and carries the notification's own id.
 package delivery
 
 import (
@@ -21,25 +21,25 @@ import (
 )
 
 const (
-	// saveHealthTimeout bounds the storing of an endpoint's health after an attempt, which may have used up its own time.
+	// saveHealthTimeout bounds the write of an endpoint's health. The attempt before it may have used up its own time.
 	saveHealthTimeout = time.Second
-	// maxSaveHealthAttempts bounds how often health is read anew because another attempt's was stored first.
+	// maxSaveHealthAttempts bounds how often health is read again because a concurrent write came first.
 	maxSaveHealthAttempts = 8
 )
 
-// Profiles reads merchants' profiles; *merchant.Cached is the one that ships.
+// Profiles reads merchants' profiles; *merchant.Cached implements it.
 type Profiles interface {
 	Profile(ctx context.Context, id string) (*merchant.Profile, error)
 }
 
-// Courier delivers.
+// Courier makes delivery attempts. It is safe for concurrent use.
 type Courier struct {
 	Profiles Profiles
 	Keys     *keyring.RefreshingRing
 	Health   webhook.HealthStore
 	Sender   *webhook.Sender
 	Schedule webhook.Schedule
-	// Operators send the purchaser's SMS; SMSTimeout bounds one, SMSSchedule is the wait before each further try.
+	// Operators send the purchaser's SMS. SMSTimeout bounds one attempt; SMSRetryDelays has the wait before each retry.
 	Operators      *operator.DriverDirectory
 	SMSTimeout     time.Duration
 	SMSRetryDelays []time.Duration
@@ -47,20 +47,23 @@ type Courier struct {
 	Rand           io.Reader
 }
 
-// EntryChange is what an attempt does to its entry. It says whether it changed anything: not where another hand was faster.
+// EntryChange applies the result of an attempt to an entry. It is false if it changed nothing because another writer
+// came first.
 type EntryChange func(*ledger.Entry) bool
 
-// Target is where an entry's notifications go, with what an attempt needs. Of a disabled one only its health is known.
+// Target is an entry's endpoint with the secrets that sign its notifications. A disabled endpoint has no secrets.
 type Target struct {
 	webhook.Health
 	secrets []webhook.Secret
 }
 
-// errMerchantNotFound says that a transaction's merchant is not in the table.
-var errMerchantNotFound = errors.New("delivery: the merchant is not known")
+var (
+	errMerchantNotFound = errors.New("delivery: the entry's merchant is not in the merchant table")
+	errHealthContended  = errors.New("delivery: save the endpoint's health: too many concurrent writes")
+)
 
-// FindTarget finds the address that an entry's notifications go to. Whatever an attempt needs is fetched here, so that no
-// attempt is claimed that cannot be made. An error means that nothing is known, and nothing may be sent.
+// FindTarget reads everything that an attempt at the entry's notifications needs, so that the caller claims only
+// attempts that can be made. After an error nothing may be sent.
 func (c *Courier) FindTarget(ctx context.Context, e *ledger.Entry) (Target, error) {
 	health, err := c.Health.Health(ctx, webhook.Endpoint{MerchantID: e.MerchantID, URL: e.NotifyURL})
 	if err != nil || !health.Enabled() {
@@ -70,57 +73,49 @@ func (c *Courier) FindTarget(ctx context.Context, e *ledger.Entry) (Target, erro
 	return Target{Health: health, secrets: secrets}, err
 }
 
-// PostNotification makes one attempt on a notification and returns how the entry changes by it. made is the number of this attempt,
-// from 1.
-func (c *Courier) PostNotification(ctx context.Context, e *ledger.Entry, n ledger.Notification, attemptNumber int, target Target, line *telemetry.LogLine) EntryChange {
-	result := c.Sender.Deliver(ctx, webhook.Request{URL: e.NotifyURL, ID: n.ID, Body: NotificationBody(e, n), Secrets: target.secrets})
+// PostNotification makes one delivery attempt and returns the change of its entry. attemptNumber counts from 1. A 410
+// whose endpoint could not be stored as disabled counts as any other failure: a notification that is parked at an
+// enabled endpoint would never be queued again.
+func (c *Courier) PostNotification(
+	ctx context.Context, e *ledger.Entry, n ledger.Notification, attemptNumber int, target Target,
+	line *telemetry.LogLine,
+) EntryChange {
+	result := c.Sender.Deliver(ctx, webhook.Request{
+		URL: e.NotifyURL, ID: n.ID, Body: NotificationBody(e, n), Secrets: target.secrets,
+	})
 	line.AddOperatorTime(result.Duration)
 	now := ledger.Timestamp(c.Now())
-	err := c.saveHealth(ctx, target.Health, result, now)
-	if err != nil {
-		line.SetCause(err)
+	healthErr := c.saveHealth(ctx, target.Health, result, now)
+	if healthErr != nil {
+		line.SetCause(healthErr)
 	}
-	if result.Outcome == webhook.Gone && err == nil {
-		line.Increment(telemetry.DeliveryAttemptFailures)
-		line.Increment(telemetry.EndpointsDisabled)
-		return func(e *ledger.Entry) bool {
-			return e.RecordFailedAttempt(n.ID, failedAttempt(attemptNumber, result, now), now) && e.Park()
-		}
-	}
-	return c.resultChange(n, attemptNumber, result, now, line)
-}
-
-// resultChange is the change that an attempt's result makes. A 410 that could not be stored with its endpoint is a failure
-// like others: a parked notification of an enabled endpoint would never be queued again.
-func (c *Courier) resultChange(n ledger.Notification, attemptNumber int, result webhook.Result, now time.Time, line *telemetry.LogLine) EntryChange {
 	if result.Outcome == webhook.Delivered {
 		line.Increment(telemetry.DeliveredNotifications)
 		return func(e *ledger.Entry) bool { return e.MarkDelivered(n.ID, now) }
 	}
 	line.Increment(telemetry.DeliveryAttemptFailures)
-	next, retriesLeft := c.Schedule.NextAttempt(attemptNumber, now, result.RetryAfter, c.Rand)
-	if retriesLeft {
+	failed := ledger.FailedAttempt{Number: attemptNumber, At: now, HTTPStatus: result.Status, Reason: result.Reason}
+	next, attemptsLeft := c.Schedule.NextAttempt(attemptNumber, now, result.RetryAfter, c.Rand)
+	switch {
+	case result.Outcome == webhook.Gone && healthErr == nil:
+		line.Increment(telemetry.EndpointsDisabled)
+		return func(e *ledger.Entry) bool { return e.RecordFailedAttempt(n.ID, failed, now) && e.Park() }
+	case attemptsLeft:
+		return func(e *ledger.Entry) bool { return e.RecordFailedAttempt(n.ID, failed, next) }
+	default:
+		line.Increment(telemetry.DeadLetters)
 		return func(e *ledger.Entry) bool {
-			return e.RecordFailedAttempt(n.ID, failedAttempt(attemptNumber, result, now), next)
+			return e.RecordFailedAttempt(n.ID, failed, now) && e.DeadLetter(n.ID, failed.Reason)
 		}
 	}
-	line.Increment(telemetry.DeadLetters)
-	return func(e *ledger.Entry) bool {
-		return e.RecordFailedAttempt(n.ID, failedAttempt(attemptNumber, result, now), now) && e.DeadLetter(n.ID, result.Reason)
-	}
 }
 
-// failedAttempt is an attempt as the entry remembers it.
-func failedAttempt(attemptNumber int, result webhook.Result, now time.Time) ledger.FailedAttempt {
-	return ledger.FailedAttempt{Number: attemptNumber, At: now, HTTPStatus: result.Status, Reason: result.Reason}
-}
-
-// errHealthContended says that other attempts' health was stored first every time.
-var errHealthContended = errors.New("delivery: too many attempts at once to store the endpoint's health")
-
-// saveHealth stores what an attempt's result means for its server, or a 410 for its URL. Where another attempt was faster the result is applied to
-// what that one stored: of failures side by side each counts, and a 410 is never lost.
-func (c *Courier) saveHealth(ctx context.Context, health webhook.Health, result webhook.Result, now time.Time) error {
+// saveHealth stores the result in the health of its server, or a 410 in that of its URL. If a concurrent write came
+// first, it applies the result to the health that this write stored: concurrent failures each count, and no 410 is
+// lost.
+func (c *Courier) saveHealth(
+	ctx context.Context, health webhook.Health, result webhook.Result, now time.Time,
+) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveHealthTimeout)
 	defer cancel()
 	for range maxSaveHealthAttempts {
@@ -148,7 +143,7 @@ func (c *Courier) saveHealth(ctx context.Context, health webhook.Health, result 
 func (c *Courier) signingSecrets(ctx context.Context, merchantID string) ([]webhook.Secret, error) {
 	profile, err := c.Profiles.Profile(ctx, merchantID)
 	if err != nil {
-		return nil, fmt.Errorf("delivery: read the merchant: %w", err)
+		return nil, fmt.Errorf("delivery: read the merchant's profile: %w", err)
 	}
 	if profile == nil {
 		return nil, errMerchantNotFound
@@ -160,7 +155,7 @@ func (c *Courier) signingSecrets(ctx context.Context, merchantID string) ([]webh
 			return nil, fmt.Errorf("delivery: read webhook key %d: %w", named.KeyNumber, err)
 		}
 		if !found {
-			return nil, fmt.Errorf("delivery: webhook key %d is not in the ring", named.KeyNumber)
+			return nil, fmt.Errorf("delivery: webhook key %d is not in the key ring", named.KeyNumber)
 		}
 		secrets = append(secrets, webhook.DeriveSecret(key, merchantID, named.Version))
 	}

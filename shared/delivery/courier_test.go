@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	official "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"mobilegateway/internal/deliverytest"
@@ -19,61 +20,84 @@ import (
 	"mobilegateway/shared/webhook"
 )
 
-// deliverOnce makes one attempt, the made-th, on an entry's head, and gives the entry as it is then.
-func deliverOnce(t *testing.T, k *deliverytest.DeliveryFixture, e *ledger.Entry, attemptNumber int) *ledger.Entry {
+func mustFindTarget(t *testing.T, k *deliverytest.DeliveryFixture, e *ledger.Entry) delivery.Target {
 	t.Helper()
 	target, err := k.Courier.FindTarget(context.Background(), e)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return target
+}
+
+// post makes one attempt at the first notification of an entry and returns the changed entry.
+func post(
+	t *testing.T, k *deliverytest.DeliveryFixture, e *ledger.Entry, number int, to delivery.Target,
+) *ledger.Entry {
+	t.Helper()
 	line := telemetry.NewLogLine("sweep", k.Clock.Now())
 	changed := e.Clone()
-	k.Courier.PostNotification(context.Background(), e, *e.OutboxHead(), attemptNumber, target, line)(changed)
+	k.Courier.PostNotification(context.Background(), e, *e.OutboxHead(), number, to, line)(changed)
 	if err := line.Write(k.LogLines); err != nil {
 		t.Fatal(err)
 	}
 	return changed
 }
 
-func webhookEndpoint(k *deliverytest.DeliveryFixture) webhook.Endpoint {
+// postFailed stores a failed payment with a notification to a path, and makes one attempt to deliver it.
+func postFailed(t *testing.T, k *deliverytest.DeliveryFixture, id, path string, attemptNumber int) *ledger.Entry {
+	t.Helper()
+	e := storeFailed(k, id, path)
+	return post(t, k, e, attemptNumber, mustFindTarget(t, k, e))
+}
+
+func storeFailed(k *deliverytest.DeliveryFixture, id, path string) *ledger.Entry {
+	return k.StoreFinalPayment(id, ledger.Failed, func(e *ledger.Entry) { e.NotifyURL = k.MerchantServer.URL + path })
+}
+
+func endpoint(k *deliverytest.DeliveryFixture) webhook.Endpoint {
 	return webhook.Endpoint{MerchantID: "demo0001", URL: k.MerchantServer.URL + "/demo"}
 }
 
-// The signature holds with the official library of Standard Webhooks, under both live secrets.
+// The signature verifies with the official library of Standard Webhooks, under both live secrets.
 func TestNotificationIsSigned(t *testing.T) {
 	k := deliverytest.New(t)
 	e := k.StoreFinalPayment("DemoShop_1", ledger.Successful)
-	delivered := deliverOnce(t, k, e, 1)
-	posts := k.MerchantServer.Received("/demo")
-	if len(posts) != 1 || len(delivered.Outbox) != 0 || len(delivered.Delivered) != 1 {
-		t.Fatalf("%d posts, %+v", len(posts), delivered)
+	if after := post(t, k, e, 1, mustFindTarget(t, k, e)); len(after.Outbox) != 0 || len(after.Delivered) != 1 {
+		t.Errorf("outbox %+v, delivered %+v", after.Outbox, after.Delivered)
 	}
-	post := posts[0]
-	for _, version := range []int{1, 2} {
-		verifier, err := official.NewWebhook(deliverytest.WebhookSecret("demo0001", version))
+	k.AssertReceived(t, 1)
+	received := k.MerchantServer.Received("/demo")[0]
+	verify := func(merchantID string, version int, body string) error {
+		verifier, err := official.NewWebhook(deliverytest.WebhookSecret(merchantID, version))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := verifier.VerifyIgnoringTimestamp([]byte(post.Body), post.Header); err != nil {
+		return verifier.VerifyIgnoringTimestamp([]byte(body), received.Header)
+	}
+	for _, version := range []int{1, 2} {
+		if err := verify("demo0001", version, received.Body); err != nil {
 			t.Errorf("secret %d: %v", version, err)
 		}
-		if verifier.VerifyIgnoringTimestamp([]byte(post.Body+" "), post.Header) == nil {
-			t.Errorf("secret %d: another body holds as well", version)
+		if verify("demo0001", version, received.Body+" ") == nil {
+			t.Errorf("secret %d also verifies another body", version)
 		}
 	}
-	unknownMerchant, err := official.NewWebhook(deliverytest.WebhookSecret("othr0002", 1))
-	if err != nil || unknownMerchant.VerifyIgnoringTimestamp([]byte(post.Body), post.Header) == nil {
-		t.Errorf("another merchant's secret holds, %v", err)
+	if verify("othr0002", 1, received.Body) == nil {
+		t.Error("another merchant's secret verifies the notification")
 	}
-	if post.ID() != ledger.NotificationID(e.Key, ledger.Successful) || post.Header.Get("webhook-timestamp") != strconv.FormatInt(k.Clock.Now().Unix(), 10) {
-		t.Errorf("header %v", post.Header)
+	got := []string{received.ID(), received.Header.Get("webhook-timestamp")}
+	want := []string{ledger.NotificationID(e.Key, ledger.Successful), strconv.FormatInt(k.Clock.Now().Unix(), 10)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("webhook-id and webhook-timestamp (-want +got):\n%s", diff)
 	}
-	operationtest.Golden(t, "testdata/notification.json", []byte(post.Body))
+	operationtest.Golden(t, "testdata/notification.json", []byte(received.Body))
 }
 
 func TestBody(t *testing.T) {
 	k := deliverytest.New(t)
-	web := k.StoreFinalPayment("DemoShop_2", ledger.Cancelled, func(e *ledger.Entry) { e.Channel, e.NotifToken, e.MSISDN = "web", "nt", "" })
+	web := k.StoreFinalPayment("DemoShop_2", ledger.Cancelled, func(e *ledger.Entry) {
+		e.Channel, e.NotifToken, e.MSISDN = "web", "nt", ""
+	})
 	operationtest.Golden(t, "testdata/notification-web.json", delivery.NotificationBody(web, *web.OutboxHead()))
 	message := k.StoreMessage("m-1", ledger.DeliveredToNetwork)
 	message.CallbackData = ""
@@ -82,157 +106,166 @@ func TestBody(t *testing.T) {
 
 func TestResponseHandling(t *testing.T) {
 	last := len(webhook.DefaultSchedule())
+	const shortest, longest, day = 4 * time.Second, 6 * time.Second, 24 * time.Hour // 5 s ±20 %
 	cases := []struct {
-		name     string
-		status   int
-		header   []string
-		made     int
-		next     time.Duration // the least wait; 0 for none
-		most     time.Duration
-		dead     string
-		parked   bool
-		failures int
+		name          string
+		status        int
+		header        []string
+		attemptNumber int
+		minWait       time.Duration // 0: no further attempt is due
+		maxWait       time.Duration
+		deadReason    string
 	}{
-		{"500", 500, nil, 1, 4 * time.Second, 6 * time.Second, "", false, 1},
-		{"301 is not followed", 301, []string{"Location", "http://127.0.0.1:1/"}, 1, 4 * time.Second, 6 * time.Second, "", false, 1},
-		{"429 with Retry-After", 429, []string{"Retry-After", "3600"}, 1, time.Hour, time.Hour, "", false, 1},
-		{"429 with a short Retry-After", 429, []string{"Retry-After", "1"}, 2, 4 * time.Minute, 6 * time.Minute, "", false, 1},
-		{"502 with Retry-After", 502, []string{"Retry-After", "7200"}, 1, 2 * time.Hour, 2 * time.Hour, "", false, 1},
-		{"504 with Retry-After of a week", 504, []string{"Retry-After", "604800"}, 1, 24 * time.Hour, 24 * time.Hour, "", false, 1},
-		{"503 does not ask for a wait", 503, []string{"Retry-After", "7200"}, 1, 4 * time.Second, 6 * time.Second, "", false, 1},
-		{"the ninth", 500, nil, 9, 24 * 48 * time.Minute, 24 * 72 * time.Minute, "", false, 1},
-		{"the last", 500, nil, last, 0, 0, webhook.ReasonServer, false, 1},
-		{"the last with Retry-After", 429, []string{"Retry-After", "60"}, last, 0, 0, webhook.ReasonThrottled, false, 1},
-		{"410", 410, nil, 1, 0, 0, "", true, 0},
-		{"410 at the last", 410, nil, last, 0, 0, "", true, 0},
-		{"200", 200, nil, 1, 0, 0, "", false, 0},
+		{"500", 500, nil, 1, shortest, longest, ""},
+		{"301 is not followed", 301, []string{"Location", "http://127.0.0.1:1/"}, 1, shortest, longest, ""},
+		{"429 with Retry-After", 429, []string{"Retry-After", "3600"}, 1, time.Hour, time.Hour, ""},
+		{"429 with a short Retry-After", 429, []string{"Retry-After", "1"}, 2, 4 * time.Minute, 6 * time.Minute, ""},
+		{"502 with Retry-After", 502, []string{"Retry-After", "7200"}, 1, 2 * time.Hour, 2 * time.Hour, ""},
+		{"504 with Retry-After of a week", 504, []string{"Retry-After", "604800"}, 1, day, day, ""},
+		{"503 with an ignored Retry-After", 503, []string{"Retry-After", "7200"}, 1, shortest, longest, ""},
+		{"the ninth", 500, nil, 9, 24 * 48 * time.Minute, 24 * 72 * time.Minute, ""},
+		{"the last", 500, nil, last, 0, 0, webhook.ReasonServer},
+		{"the last with Retry-After", 429, []string{"Retry-After", "60"}, last, 0, 0, webhook.ReasonThrottled},
+		{"410", 410, nil, 1, 0, 0, ""},
+		{"410 at the last", 410, nil, last, 0, 0, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			k := deliverytest.New(t)
 			k.MerchantServer.RespondWith("/demo", c.status, c.header...)
-			e := deliverOnce(t, k, k.StoreFinalPayment("DemoShop_1", ledger.Failed), c.made)
-			failed := c.status >= 300
-			if (len(e.Outbox) == 1) != failed || k.LogLines.SumMetric("DeliveryAttemptFailures")+k.LogLines.SumMetric("DeliveredNotifications") != 1 {
-				t.Fatalf("outbox %+v, lines %s", e.Outbox, k.LogLines)
+			e := postFailed(t, k, "DemoShop_1", "/demo", c.attemptNumber)
+			gone, head := c.status == 410, e.OutboxHead()
+			k.AssertMetric(t, "DeliveryAttemptFailures", 1)
+			deadLetters, failures := 0, 1
+			if c.deadReason != "" {
+				deadLetters = 1
 			}
-			if health := k.HealthStore.Stored(webhookEndpoint(k)); health.Failures != c.failures || health.Enabled() == c.parked {
-				t.Errorf("health %+v", health)
+			if gone {
+				failures = 0
 			}
-			if !failed {
-				return
+			k.AssertMetric(t, "DeadLetters", deadLetters)
+			if health := k.HealthStore.Stored(endpoint(k)); health.Failures != failures || health.Enabled() == gone {
+				t.Errorf("health %+v, want %d failures and disabled %v", health, failures, gone)
 			}
-			head := e.OutboxHead()
-			if head.DeadReason != c.dead || head.Parked != c.parked || head.LastStatus != c.status || head.LastReason == "" || head.Attempts != c.made {
-				t.Errorf("head %+v", head)
+			want := ledger.Notification{
+				ID: head.ID, Status: ledger.Failed, At: head.At, Attempts: c.attemptNumber,
+				NextAttemptAt: head.NextAttemptAt, DeadReason: c.deadReason, Parked: gone,
+				LastStatus: c.status, LastReason: head.LastReason,
 			}
-			if (k.LogLines.SumMetric("DeadLetters") == 1) != (c.dead != "") {
-				t.Errorf("lines %s", k.LogLines)
+			if diff := cmp.Diff(want, *head); diff != "" || head.LastReason == "" {
+				t.Errorf("reason %q, notification (-want +got):\n%s", head.LastReason, diff)
 			}
-			if c.next == 0 && !e.DueAt.IsZero() {
-				t.Errorf("due at %s", e.DueAt)
+			if c.minWait == 0 && !e.DueAt.IsZero() {
+				t.Errorf("due at %s, want no further attempt", e.DueAt)
 			}
-			if wait := head.NextAttemptAt.Sub(k.Clock.Now()); c.next > 0 && (wait < c.next || wait > c.most) {
-				t.Errorf("waits %s", wait)
+			if wait := head.NextAttemptAt.Sub(k.Clock.Now()); c.minWait > 0 && (wait < c.minWait || wait > c.maxWait) {
+				t.Errorf("next attempt after %s, want %s to %s", wait, c.minWait, c.maxWait)
 			}
 		})
 	}
+	t.Run("200", func(t *testing.T) {
+		k := deliverytest.New(t)
+		if e := postFailed(t, k, "DemoShop_1", "/demo", 1); len(e.Outbox) != 0 {
+			t.Errorf("outbox %+v, want none", e.Outbox)
+		}
+		k.AssertMetric(t, "DeliveredNotifications", 1)
+		k.AssertMetric(t, "DeliveryAttemptFailures", 0)
+	})
 }
 
-// Failures side by side each count, so that five of them close the fast path however they race.
+// Concurrent failures each count, so that five of them close the fast path in any interleaving.
 func TestHealthOfParallelFailures(t *testing.T) {
 	k := deliverytest.New(t)
 	k.MerchantServer.RespondWith("/demo", 500)
 	var group sync.WaitGroup
 	for i := range 5 {
-		e := k.StoreFinalPayment("DemoShop_"+strconv.Itoa(i), ledger.Failed)
-		group.Go(func() { deliverOnce(t, k, e, 1) })
+		group.Go(func() { postFailed(t, k, "DemoShop_"+strconv.Itoa(i), "/demo", 1) })
 	}
 	group.Wait()
-	if health := k.HealthStore.Stored(webhookEndpoint(k)); health.Failures != 5 || health.AllowsFastPath() {
-		t.Errorf("%+v", health)
+	if health := k.HealthStore.Stored(endpoint(k)); health.Failures != 5 || health.AllowsFastPath() {
+		t.Errorf("after 5 failures: %+v, want a closed fast path", health)
 	}
 	writes := k.HealthStore.Writes()
-	deliverOnce(t, k, k.StoreFinalPayment("DemoShop_9", ledger.Failed), 1)
+	postFailed(t, k, "DemoShop_9", "/demo", 1)
 	if k.HealthStore.Writes() != writes {
-		t.Error("one more failure of a closed endpoint was stored")
+		t.Error("another failure was stored, but the fast path is closed already")
 	}
 	k.MerchantServer.RespondWith("/demo", 200)
-	deliverOnce(t, k, k.StoreFinalPayment("DemoShop_10", ledger.Failed), 1)
-	if health := k.HealthStore.Stored(webhookEndpoint(k)); health.Failures != 0 || !health.AllowsFastPath() {
-		t.Errorf("after a success %+v", health)
+	postFailed(t, k, "DemoShop_10", "/demo", 1)
+	if health := k.HealthStore.Stored(endpoint(k)); health.Failures != 0 || !health.AllowsFastPath() {
+		t.Errorf("after a success: %+v, want an open fast path", health)
 	}
 }
 
-// A success among successes writes no health at all.
 func TestHealthyEndpointCausesNoWrites(t *testing.T) {
 	k := deliverytest.New(t)
-	deliverOnce(t, k, k.StoreFinalPayment("DemoShop_1", ledger.Failed), 1)
-	if k.HealthStore.Writes() != 0 {
-		t.Errorf("%d writes", k.HealthStore.Writes())
+	postFailed(t, k, "DemoShop_1", "/demo", 1)
+	if writes := k.HealthStore.Writes(); writes != 0 {
+		t.Errorf("%d writes of health after a success, want none", writes)
 	}
 }
 
-// A 410 that meets another attempt's write is applied to it; one that cannot be stored is a failure like others, for
-// what is parked at an enabled endpoint would never be queued again.
+// A 410 is applied to the health that a concurrent write stored. A 410 that cannot be stored counts as any other
+// failure: a notification that is parked at an enabled endpoint would never be queued again.
 func TestGoneIsAlwaysStored(t *testing.T) {
 	k := deliverytest.New(t)
-	e := k.StoreFinalPayment("DemoShop_1", ledger.Failed)
-	target, err := k.Courier.FindTarget(context.Background(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
 	k.MerchantServer.RespondFunc("/demo", func(w http.ResponseWriter, _ *http.Request) {
-		k.HealthStore.StoreHealth(webhook.Health{Endpoint: webhookEndpoint(k), Version: 3, DisabledVersion: 3, Failures: 2})
+		k.HealthStore.StoreHealth(webhook.Health{Endpoint: endpoint(k), Version: 3, DisabledVersion: 3, Failures: 2})
 		w.WriteHeader(410)
 	})
-	line := telemetry.NewLogLine("sweep", k.Clock.Now())
-	k.Courier.PostNotification(context.Background(), e, *e.OutboxHead(), 1, target, line)(e)
-	if health := k.HealthStore.Stored(webhookEndpoint(k)); health.Enabled() || health.Failures != 2 || !e.OutboxHead().Parked {
-		t.Errorf("health %+v, head %+v", health, e.OutboxHead())
+	e := postFailed(t, k, "DemoShop_1", "/demo", 1)
+	if health := k.HealthStore.Stored(endpoint(k)); health.Enabled() || health.Failures != 2 {
+		t.Errorf("health %+v, want a disabled URL and 2 failures of the server", health)
+	}
+	if !e.OutboxHead().Parked {
+		t.Errorf("notification %+v, want it parked", e.OutboxHead())
 	}
 
 	k = deliverytest.New(t)
 	k.MerchantServer.RespondWith("/demo", 410)
-	e = k.StoreFinalPayment("DemoShop_1", ledger.Failed)
-	if target, err = k.Courier.FindTarget(context.Background(), e); err != nil {
-		t.Fatal(err)
-	}
+	e = storeFailed(k, "DemoShop_1", "/demo")
+	target := mustFindTarget(t, k, e)
 	k.HealthStore.SetError(errors.New("down"))
-	k.Courier.PostNotification(context.Background(), e, *e.OutboxHead(), 1, target, line)(e)
-	if head := e.OutboxHead(); head.Parked || head.NextAttemptAt.IsZero() || head.LastReason != webhook.ReasonGone {
-		t.Errorf("head %+v", head)
+	head := post(t, k, e, 1, target).OutboxHead()
+	if head.Parked || head.NextAttemptAt.IsZero() || head.LastReason != webhook.ReasonGone {
+		t.Errorf("the 410 was not stored: notification %+v, want a retry", head)
 	}
 }
 
-// Whatever an attempt needs is fetched before it is claimed.
+// FindTarget reads everything that an attempt needs, before the attempt is claimed.
 func TestFindTarget(t *testing.T) {
-	ctx := context.Background()
-	k := deliverytest.New(t)
-	e := k.StoreFinalPayment("DemoShop_1", ledger.Failed)
-	failure := errors.New("table down")
-	k.ProfileStore.SetError(failure)
-	if _, err := k.Courier.FindTarget(ctx, e); !errors.Is(err, failure) {
-		t.Errorf("error %v", err)
+	down := errors.New("table down")
+	cases := []struct {
+		name    string
+		prepare func(*deliverytest.DeliveryFixture)
+		want    error // nil: any
+	}{
+		{"profiles cannot be read", func(k *deliverytest.DeliveryFixture) { k.ProfileStore.SetError(down) }, down},
+		{"an unknown merchant", func(k *deliverytest.DeliveryFixture) { k.ProfileStore.SetMissing(true) }, nil},
+		{"health cannot be read", func(k *deliverytest.DeliveryFixture) { k.HealthStore.SetError(down) }, down},
 	}
-	k.ProfileStore.SetError(nil)
-	if _, err := k.Courier.FindTarget(ctx, e); err == nil {
-		t.Error("an unknown merchant is no error")
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			k := deliverytest.New(t)
+			c.prepare(k)
+			_, err := k.Courier.FindTarget(context.Background(), storeFailed(k, "DemoShop_1", "/demo"))
+			if err == nil || c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+			k.AssertReceived(t, 0)
+		})
 	}
-	k.HealthStore.StoreHealth(webhook.Health{Endpoint: webhookEndpoint(k), Version: 1, DisabledAt: k.Clock.Now()})
-	if target, err := k.Courier.FindTarget(ctx, e); err != nil || target.Enabled() {
-		t.Errorf("a disabled endpoint needs no secrets: %+v, %v", target, err)
-	}
-	k.HealthStore.SetError(failure)
-	if _, err := k.Courier.FindTarget(ctx, e); !errors.Is(err, failure) {
-		t.Errorf("error %v", err)
-	}
-	if len(k.MerchantServer.Received("")) != 0 {
-		t.Error("something was sent")
-	}
+	t.Run("a disabled endpoint needs no secrets", func(t *testing.T) {
+		k := deliverytest.New(t)
+		k.ProfileStore.SetMissing(true)
+		k.HealthStore.StoreHealth(webhook.Health{Endpoint: endpoint(k), Version: 1, DisabledAt: k.Clock.Now()})
+		if mustFindTarget(t, k, storeFailed(k, "DemoShop_1", "/demo")).Enabled() {
+			t.Error("the endpoint is enabled")
+		}
+	})
 }
 
-// A server that answers at once and then drips does not hold the fast path up.
+// A server that responds at once and sends its body slowly does not delay the fast path.
 func TestSlowResponseBody(t *testing.T) {
 	k := deliverytest.New(t)
 	over := make(chan struct{})
@@ -244,34 +277,30 @@ func TestSlowResponseBody(t *testing.T) {
 		<-over
 	})
 	began := time.Now()
-	delivered := deliverOnce(t, k, k.StoreFinalPayment("DemoShop_1", ledger.Failed), 1)
-	if len(delivered.Delivered) != 1 || time.Since(began) > 5*time.Second {
-		t.Errorf("%+v after %s", delivered.Outbox, time.Since(began))
+	if e := postFailed(t, k, "DemoShop_1", "/demo", 1); len(e.Delivered) != 1 {
+		t.Errorf("not delivered: outbox %+v", e.Outbox)
+	}
+	if elapsed := time.Since(began); elapsed > 5*time.Second {
+		t.Errorf("the attempt lasted %s", elapsed)
 	}
 }
 
-// decision "notifications": a merchant with a URL for each order closes its server's fast path as any other does; a 410
-// is about its own URL alone.
+// decision "notifications": failures at different URLs of one server close its fast path; a 410 disables only its URL.
 func TestHealthIsSharedByServer(t *testing.T) {
 	k := deliverytest.New(t)
-	order := func(i int) *ledger.Entry {
+	for i := range 5 {
 		path := "/orders/" + strconv.Itoa(i)
 		k.MerchantServer.RespondWith(path, 500)
-		return k.StoreFinalPayment("DemoShop_"+strconv.Itoa(i), ledger.Failed, func(e *ledger.Entry) { e.NotifyURL = k.MerchantServer.URL + path })
+		postFailed(t, k, "DemoShop_"+strconv.Itoa(i), path, 1)
 	}
-	for i := range 5 {
-		deliverOnce(t, k, order(i), 1)
-	}
-	next, err := k.Courier.FindTarget(context.Background(), order(6))
-	if err != nil || next.AllowsFastPath() || !next.Enabled() {
-		t.Errorf("after five failures at five URLs: %+v, %v", next, err)
+	if target := mustFindTarget(t, k, storeFailed(k, "DemoShop_6", "/orders/6")); target.AllowsFastPath() {
+		t.Errorf("after five failures at five URLs: %+v, want a closed fast path", target.Health)
 	}
 	k.MerchantServer.RespondWith("/orders/7", 410)
-	deliverOnce(t, k, k.StoreFinalPayment("DemoShop_7", ledger.Failed, func(e *ledger.Entry) { e.NotifyURL = k.MerchantServer.URL + "/orders/7" }), 1)
-	for path, enabled := range map[string]bool{"/orders/7": false, "/orders/8": true} {
-		e := k.StoreFinalPayment("DemoShop_8", ledger.Failed, func(e *ledger.Entry) { e.NotifyURL = k.MerchantServer.URL + path })
-		if target, err := k.Courier.FindTarget(context.Background(), e); err != nil || target.Enabled() != enabled {
-			t.Errorf("%s is enabled: %v, %v", path, target.Enabled(), err)
+	postFailed(t, k, "DemoShop_7", "/orders/7", 1)
+	for path, enabled := range map[string]bool{"/orders/6": true, "/orders/7": false, "/orders/8": true} {
+		if got := mustFindTarget(t, k, storeFailed(k, "DemoShop_8", path)).Enabled(); got != enabled {
+			t.Errorf("after a 410 at /orders/7, %s is enabled: %v, want %v", path, got, enabled)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// NotificationBody is what a notification says: the payment notification of the specification, or the SMS delivery notification of
-// decision "sms-receipts".
+// NotificationBody returns the JSON body of a notification: the payment notification of the specification, or the SMS
+// delivery notification (decision "sms-receipts").
 func NotificationBody(e *ledger.Entry, n ledger.Notification) []byte {
 	if e.Kind == ledger.Payment {
 		return payment.NotificationBody(e, n.Status)

@@ -12,8 +12,8 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// SendUserSMS makes one try at the purchaser's SMS and returns how the entry changes by it (decision "user-sms"). It goes
-// under the order_id, so that however often it is tried the operator sends one.
+// SendUserSMS makes one attempt to send the purchaser's SMS and returns the change of its entry (decision "user-sms").
+// Its idempotency key is the order_id, so that the operator sends one SMS for any number of attempts.
 func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry) EntryChange {
 	notifier, capabilities, found := c.Operators.UserSMSSender(e.Operator)
 	country, _ := market.ByAlpha2(e.Country)
@@ -25,8 +25,8 @@ func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry) EntryChange 
 	defer cancel()
 	result := notifier.SendUserSMS(ctx, operator.UserSMSCall{
 		Call: operator.Call{
-			Operator: e.Operator, AccountID: e.Account, IdempotencyKey: e.UpstreamKey, MCO: country.MCO, Country: e.Country,
-			MayRepeat: e.UserSMSAttempts > 0,
+			Operator: e.Operator, AccountID: e.Account, IdempotencyKey: e.UpstreamKey,
+			MCO: country.MCO, Country: e.Country, MayRepeat: e.UserSMSAttempts > 0,
 		},
 		MSISDN: number.E164(),
 		Text: capabilities.UserSMSTemplates.Render(e.Lang, operator.UserSMSValues{
@@ -36,8 +36,8 @@ func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry) EntryChange 
 	return c.userSMSChange(result, e.UserSMSAttempts)
 }
 
-// parsePurchaserMSISDN reads the number to tell: of the payment's country, or an international number of another one, which a
-// customer abroad may have typed on the page.
+// parsePurchaserMSISDN parses the purchaser's number: one of the payment's country, or an international number of
+// another country, which a purchaser from abroad may have entered on the payment page.
 func parsePurchaserMSISDN(text string, country market.Country) (msisdn.Number, bool) {
 	countries := []market.Country{country}
 	if strings.HasPrefix(text, "+") {
@@ -51,8 +51,9 @@ func parsePurchaserMSISDN(text string, country market.Country) (msisdn.Number, b
 	return msisdn.Number{}, false
 }
 
-// userSMSChange is the change that a try at the purchaser's SMS makes. A duplicate on a further try was sent by an earlier
-// one. What is released or unknown is tried again under the same key until the schedule ends.
+// userSMSChange returns the change for the result of an attempt. A duplicate key on a retry means that an earlier
+// attempt sent the SMS. An SMS that was not applied, or whose outcome is unknown, is retried under the same key until
+// the schedule ends.
 func (c *Courier) userSMSChange(result operator.Result, attemptsMade int) EntryChange {
 	state, next := ledger.UserSMSDue, time.Time{}
 	switch {

@@ -2,23 +2,24 @@ package delivery_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/deliverytest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 )
 
-// sendUserSMS makes one try at the purchaser's SMS, after as many as the entry says, and gives the entry as it is then.
+// sendUserSMS makes one attempt to send the purchaser's SMS, and returns the changed entry.
 func sendUserSMS(k *deliverytest.DeliveryFixture, e *ledger.Entry) *ledger.Entry {
 	changed := e.Clone()
 	k.Courier.SendUserSMS(context.Background(), e)(changed)
 	return changed
 }
 
-// The wording is the operator's, in the payment's language; the number is in E.164, the key the order_id.
+// The operator defines the text, in the payment's language; the number is in E.164, the idempotency key the order_id.
 func TestUserSMSText(t *testing.T) {
 	cases := []struct {
 		operator, lang, text string
@@ -28,102 +29,114 @@ func TestUserSMSText(t *testing.T) {
 		{"orange", "fr", "Orange Money : votre paiement de 500 XOF à DemoShop est confirmé. Réf. DemoShop_1"},
 		{"mtn", "en", "MTN MoMo: your payment of 500 XOF to DemoShop is confirmed. Ref. DemoShop_1"},
 	}
-	for _, c := range cases {
+	assertCall := func(t *testing.T, want operator.UserSMSCall, change func(*ledger.Entry)) {
+		t.Helper()
 		k := deliverytest.New(t)
-		e := k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) { e.Operator, e.Lang = c.operator, c.lang })
+		e := k.StoreFinalPayment("DemoShop_1", ledger.Successful, change)
 		if after := sendUserSMS(k, e); after.UserSMS != ledger.UserSMSSent {
-			t.Errorf("%s %s: %q", c.operator, c.lang, after.UserSMS)
+			t.Errorf("the SMS is %q, want sent", after.UserSMS)
 		}
-		call := k.Operator.UserSMSCalls()[0]
-		if call.Text != c.text || call.MSISDN != "+225"+deliverytest.MSISDN || call.IdempotencyKey != "DemoShop_1" || call.Operator != c.operator ||
-			call.AccountID != "a1" || call.MCO != "OCI" || call.Country != "CI" || call.MayRepeat || call.GWToken != "" || call.GWAlias != "" {
-			t.Errorf("%+v", call)
+		want.IdempotencyKey, want.AccountID = "DemoShop_1", "a1"
+		if diff := cmp.Diff(want, k.Operator.UserSMSCalls()[0]); diff != "" {
+			t.Errorf("call of the operator (-want +got):\n%s", diff)
 		}
 	}
-	k := deliverytest.New(t)
-	dinars := k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
+	for _, c := range cases {
+		assertCall(t, operator.UserSMSCall{
+			Call:   operator.Call{Operator: c.operator, MCO: "OCI", Country: "CI"},
+			MSISDN: "+225" + deliverytest.MSISDN, Text: c.text,
+		}, func(e *ledger.Entry) { e.Operator, e.Lang = c.operator, c.lang })
+	}
+	assertCall(t, operator.UserSMSCall{
+		Call:   operator.Call{Operator: "sandbox", MCO: "OTN", Country: "TN"},
+		MSISDN: "+21620123456",
+		Text:   "Sandbox : votre paiement de 1.500 TND à DemoShop est confirmé. Réf. DemoShop_1",
+	}, func(e *ledger.Entry) {
 		e.Country, e.Currency, e.Exponent, e.AmountMinor, e.MSISDN = "TN", "TND", 3, 1500, "20123456"
 	})
-	sendUserSMS(k, dinars)
-	if call := k.Operator.UserSMSCalls()[0]; !strings.Contains(call.Text, "1.500 TND") || call.MSISDN != "+21620123456" {
-		t.Errorf("%+v", call)
-	}
-	k = deliverytest.New(t)
-	foreignNumber := k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) { e.Country, e.MSISDN = "SN", "+2250700008837" })
-	sendUserSMS(k, foreignNumber)
-	if call := k.Operator.UserSMSCalls()[0]; call.MSISDN != "+2250700008837" || call.Country != "SN" {
-		t.Errorf("a number of another country: %+v", call)
-	}
+	assertCall(t, operator.UserSMSCall{
+		Call:   operator.Call{Operator: "sandbox", MCO: "OSN", Country: "SN"},
+		MSISDN: "+2250700008837", // a number of another country
+		Text:   "Sandbox : votre paiement de 500 XOF à DemoShop est confirmé. Réf. DemoShop_1",
+	}, func(e *ledger.Entry) { e.Country, e.MSISDN = "SN", "+2250700008837" })
 }
 
 func TestUserSMSOutcomes(t *testing.T) {
 	schedule := deliverytest.PollSchedule()
-	result := func(o operator.Outcome, duplicate bool) operator.Result {
-		return operator.Result{Outcome: o, DuplicateKey: duplicate}
-	}
+	last := len(schedule)
+	duplicate := operator.Result{DuplicateKey: true}
 	cases := []struct {
-		name   string
-		result operator.Result
-		tried  int
-		want   ledger.UserSMSState
-		wait   time.Duration
+		name         string
+		result       operator.Result
+		attemptsMade int
+		want         ledger.UserSMSState
+		wait         time.Duration
 	}{
-		{"sent", result(operator.Succeeded, false), 0, ledger.UserSMSSent, 0},
-		{"refused", result(operator.Refused, false), 0, ledger.UserSMSFailed, 0},
-		{"a duplicate at the first try is not understood", result(operator.Unknown, true), 0, ledger.UserSMSDue, schedule[0]},
-		{"a duplicate later was ours", result(operator.Unknown, true), 1, ledger.UserSMSSent, 0},
-		{"released", result(operator.NotApplied, false), 0, ledger.UserSMSDue, schedule[0]},
-		{"unknown again", result(operator.Unknown, false), 2, ledger.UserSMSDue, schedule[2]},
-		{"the schedule's last wait", result(operator.Unknown, false), len(schedule) - 1, ledger.UserSMSDue, schedule[len(schedule)-1]},
-		{"released at the end", result(operator.NotApplied, false), len(schedule), ledger.UserSMSFailed, 0},
-		{"unknown at the end", result(operator.Unknown, false), len(schedule), ledger.UserSMSUnknown, 0},
+		{"sent", operator.Result{Outcome: operator.Succeeded}, 0, ledger.UserSMSSent, 0},
+		{"refused", operator.Result{Outcome: operator.Refused}, 0, ledger.UserSMSFailed, 0},
+		{"a duplicate on the first attempt is unknown", duplicate, 0, ledger.UserSMSDue, schedule[0]},
+		{"a duplicate on a retry was sent before", duplicate, 1, ledger.UserSMSSent, 0},
+		{"not applied", operator.Result{Outcome: operator.NotApplied}, 0, ledger.UserSMSDue, schedule[0]},
+		{"unknown again", operator.Result{}, 2, ledger.UserSMSDue, schedule[2]},
+		{"the last wait of the schedule", operator.Result{}, last - 1, ledger.UserSMSDue, schedule[last-1]},
+		{"not applied at the end", operator.Result{Outcome: operator.NotApplied}, last, ledger.UserSMSFailed, 0},
+		{"unknown at the end", operator.Result{}, last, ledger.UserSMSUnknown, 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			k := deliverytest.New(t)
 			k.Operator.SetUserSMSFunc(func(operator.UserSMSCall) operator.Result { return c.result })
-			e := k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) { e.UserSMSAttempts = c.tried })
-			after := sendUserSMS(k, e)
-			if after.UserSMS != c.want || c.wait > 0 && !after.UserSMSAt.Equal(k.Clock.Now().Add(c.wait)) {
-				t.Errorf("%q at %s", after.UserSMS, after.UserSMSAt)
+			after := sendUserSMS(k, k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
+				e.UserSMSAttempts = c.attemptsMade
+			}))
+			if after.UserSMS != c.want {
+				t.Errorf("the SMS is %q, want %q", after.UserSMS, c.want)
 			}
-			if call := k.Operator.UserSMSCalls()[0]; call.MayRepeat != (c.tried > 0) {
-				t.Errorf("Resend %v", call.MayRepeat)
+			if wait := after.UserSMSAt.Sub(k.Clock.Now()); c.wait > 0 && wait != c.wait {
+				t.Errorf("retried after %s, want %s", wait, c.wait)
+			}
+			if call := k.Operator.UserSMSCalls()[0]; call.MayRepeat != (c.attemptsMade > 0) {
+				t.Errorf("MayRepeat %v after %d attempts", call.MayRepeat, c.attemptsMade)
 			}
 		})
 	}
 }
 
 func TestUserSMSWithoutRecipient(t *testing.T) {
-	t.Run("a payment without a number owes none", func(t *testing.T) {
-		k := deliverytest.New(t)
-		e := k.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.Channel, e.MSISDN = "web", "" })
-		e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Successful, UserSMS: true}, k.Clock.Now())
-		if e.UserSMS != "" {
-			t.Errorf("%q", e.UserSMS)
-		}
-	})
-	t.Run("the number that the operator gave", func(t *testing.T) {
-		k := deliverytest.New(t)
-		e := k.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.Channel, e.MSISDN = "web", "" })
-		e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Successful, UserSMS: true, MSISDN: "2250701020304"}, k.Clock.Now())
-		if sendUserSMS(k, e).UserSMS != ledger.UserSMSSent || k.Operator.UserSMSCalls()[0].MSISDN != "+2250701020304" {
-			t.Errorf("%+v", k.Operator.UserSMSCalls())
-		}
-	})
-	t.Run("a number that is none is given up", func(t *testing.T) {
-		k := deliverytest.New(t)
-		e := k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) { e.MSISDN = "12" })
-		if after := sendUserSMS(k, e); after.UserSMS != ledger.UserSMSFailed || len(k.Operator.UserSMSCalls()) != 0 {
-			t.Errorf("%q", after.UserSMS)
-		}
-	})
-	t.Run("an operator that sends it itself", func(t *testing.T) {
-		o := &deliverytest.Operator{}
-		k := deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o})
-		e := k.StoreFinalPayment("DemoShop_1", ledger.Successful)
-		if after := sendUserSMS(k, e); after.UserSMS != ledger.UserSMSFailed || len(o.UserSMSCalls()) != 0 {
-			t.Errorf("%q", after.UserSMS)
-		}
-	})
+	o := &deliverytest.Operator{}
+	withoutSMS := deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o})
+	cases := []struct {
+		name     string
+		fixture  *deliverytest.DeliveryFixture
+		msisdn   string // of the request
+		reported string // by the operator
+		want     ledger.UserSMSState
+		sentTo   string
+	}{
+		{"a payment without a number has no SMS", deliverytest.New(t), "", "", "", ""},
+		{"a reported number", deliverytest.New(t), "", "2250701020304", ledger.UserSMSSent, "+2250701020304"},
+		{"an invalid number", deliverytest.New(t), "12", "", ledger.UserSMSFailed, ""},
+		{"an operator that sends the SMS itself", withoutSMS, deliverytest.MSISDN, "", ledger.UserSMSFailed, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			k := c.fixture
+			e := k.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.Channel, e.MSISDN = "web", c.msisdn })
+			report := ledger.StatusReport{Status: ledger.Successful, UserSMS: true, MSISDN: c.reported}
+			e.ApplyFinalStatus(report, k.Clock.Now())
+			if e.UserSMS != "" {
+				e = sendUserSMS(k, e)
+			}
+			if e.UserSMS != c.want {
+				t.Errorf("the SMS is %q, want %q", e.UserSMS, c.want)
+			}
+			sentTo := ""
+			for _, call := range k.Operator.UserSMSCalls() {
+				sentTo = call.MSISDN
+			}
+			if sentTo != c.sentTo {
+				t.Errorf("sent to %q, want %q", sentTo, c.sentTo)
+			}
+		})
+	}
 }

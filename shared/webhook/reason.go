@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
@@ -11,15 +10,15 @@ import (
 	"mobilegateway/shared/outgoing"
 )
 
-// Why an attempt failed: words for people and for counting. They are stored with the notification.
+// The reasons of a failed attempt. They are stored with the notification.
 const (
 	ReasonUnsigned  = "unsigned"  // the merchant has no signing secret
 	ReasonURL       = "url"       // the URL cannot be used
 	ReasonAddress   = "address"   // the name resolved to a private or special address
 	ReasonName      = "name"      // the name did not resolve
-	ReasonTLS       = "tls"       // no TLS, or a certificate that does not hold
-	ReasonTimeout   = "timeout"   // no complete answer in time
-	ReasonConnect   = "connect"   // the connection was refused or broke before an answer
+	ReasonTLS       = "tls"       // no TLS, or an invalid certificate
+	ReasonTimeout   = "timeout"   // no response in time
+	ReasonConnect   = "connect"   // the connection was refused or broke before a response
 	ReasonRedirect  = "redirect"  // 3xx: never followed
 	ReasonThrottled = "throttled" // 429
 	ReasonGone      = "gone"      // 410
@@ -27,30 +26,27 @@ const (
 	ReasonServer    = "server"    // 5xx, or a status that does not exist
 )
 
-// failureReason finds the word for an attempt without an answer.
+// failureReason maps the error of an attempt without a response to its reason.
 func failureReason(err error) string {
-	var (
-		name      *net.DNSError
-		network   net.Error
-		verify    *tls.CertificateVerificationError
-		record    tls.RecordHeaderError
-		alert     tls.AlertError
-		authority x509.UnknownAuthorityError
-		hostname  x509.HostnameError
-		invalid   x509.CertificateInvalidError
-	)
+	network, isNetwork := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, outgoing.ErrForbiddenAddress):
 		return ReasonAddress
 	case errors.Is(err, outgoing.ErrNotHTTPS):
 		return ReasonURL
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), isNetwork && network.Timeout():
 		return ReasonTimeout
-	case errors.As(err, &name):
+	case isType[*net.DNSError](err):
 		return ReasonName
-	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &verify), errors.As(err, &record), errors.As(err, &alert),
-		errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid):
+	case errors.Is(err, http.ErrSchemeMismatch), isType[*tls.CertificateVerificationError](err),
+		isType[tls.RecordHeaderError](err), isType[tls.AlertError](err):
 		return ReasonTLS
 	}
 	return ReasonConnect
+}
+
+// isType reports whether an error of type E is in the chain of err.
+func isType[E error](err error) bool {
+	_, found := errors.AsType[E](err)
+	return found
 }

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// DefaultSchedule is the time before each attempt, counted from the one before: about 76 hours in all (decision
-// "notifications").
+// DefaultSchedule is the default of DELIVERY_SCHEDULE: ten attempts within about 76 hours (decision "notifications").
 func DefaultSchedule() Schedule {
 	return Schedule{
 		0, 5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour,
@@ -15,25 +14,26 @@ func DefaultSchedule() Schedule {
 	}
 }
 
-// Schedule is the time before each attempt of a notification, counted from the attempt before it; its length is the
-// number of attempts (DELIVERY_SCHEDULE).
+// Schedule has the wait before each attempt of a notification, counted from the previous attempt. Its length is the
+// number of attempts.
 type Schedule []time.Duration
 
-// jitterDivisor is how far a wait is moved at most: a fifth of it, either way, so that what failed together does not come
-// back together.
+// jitterDivisor bounds the jitter of a wait: ±1/5, so that attempts that failed together are not retried together.
 const jitterDivisor = 5
 
-// NextAttempt says when to try again after made attempts, the last of which ended at now and asked for retryAfter (0 if it did
-// not). It is false when all attempts are made: the notification is dead. random gives 8 bytes; where it gives none
-// there is no jitter.
-func (s Schedule) NextAttempt(attemptsMade int, now time.Time, retryAfter time.Duration, random io.Reader) (time.Time, bool) {
+// NextAttempt returns the time of the next attempt: now plus the wait of the schedule, or plus retryAfter if that is
+// longer. It is false if no attempts are left: the notification is a dead letter. 8 bytes of random make the jitter; if
+// they cannot be read, there is none.
+func (s Schedule) NextAttempt(
+	attemptsMade int, now time.Time, retryAfter time.Duration, random io.Reader,
+) (time.Time, bool) {
 	if attemptsMade < 0 || attemptsMade >= len(s) {
 		return time.Time{}, false
 	}
-	return now.Add(max(withJitter(s[attemptsMade], random), retryAfter)), true //nolint:gosec // in range: see above
+	return now.Add(max(withJitter(s[attemptsMade], random), retryAfter)), true //nolint:gosec // in range, checked above
 }
 
-// withJitter moves a wait by up to a fifth, evenly.
+// withJitter changes a wait by up to a fifth, uniformly distributed.
 func withJitter(wait time.Duration, random io.Reader) time.Duration {
 	maxShift := uint64(wait / jitterDivisor) //nolint:gosec // a schedule has no negative times
 	var seed [8]byte

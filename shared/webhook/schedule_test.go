@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -16,7 +17,7 @@ func TestDefaultScheduleLength(t *testing.T) {
 		total += wait
 	}
 	if len(DefaultSchedule()) != 10 || total.Round(time.Hour) != 76*time.Hour {
-		t.Errorf("%d attempts in %v", len(DefaultSchedule()), total)
+		t.Errorf("%d attempts in %v, want 10 in about 76h", len(DefaultSchedule()), total)
 	}
 }
 
@@ -34,18 +35,18 @@ func TestNextAttempt(t *testing.T) {
 		{"the second", 1, 0, 5 * time.Second, true},
 		{"the third", 2, 0, 5 * time.Minute, true},
 		{"the last", 9, 0, 24 * time.Hour, true},
-		{"no more", 10, 0, 0, false},
+		{"after the last", 10, 0, 0, false},
 		{"far beyond", 1000, 0, 0, false},
-		{"asked to wait longer", 1, time.Hour, time.Hour, true},
-		{"asked to wait less", 3, time.Second, 30 * time.Minute, true},
-		{"asked to wait, but dead", 10, time.Hour, 0, false},
-		{"no number of attempts", -1, 0, 0, false},
+		{"a longer Retry-After", 1, time.Hour, time.Hour, true},
+		{"a shorter Retry-After", 3, time.Second, 30 * time.Minute, true},
+		{"a Retry-After after the last", 10, time.Hour, 0, false},
+		{"a negative number of attempts", -1, 0, 0, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			at, more := s.NextAttempt(c.made, start, c.retryAfter, none)
 			if more != c.more || (more && at.Sub(start) != c.want) {
-				t.Errorf("Next = %v, %v", at.Sub(start), more)
+				t.Errorf("next attempt after %v, %v, want %v, %v", at.Sub(start), more, c.want, c.more)
 			}
 		})
 	}
@@ -59,7 +60,7 @@ func TestJitterBounds(t *testing.T) {
 		wait := time.Duration(rapid.Int64Range(0, int64(7*24*time.Hour)).Draw(t, "wait"))
 		random := bytes.NewReader(rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "random"))
 		if got := withJitter(wait, random); got < wait-wait/5 || got > wait+wait/5 {
-			t.Fatalf("jittered(%v) = %v", wait, got)
+			t.Fatalf("withJitter(%v) = %v, want ±1/5", wait, got)
 		}
 	})
 }
@@ -81,7 +82,8 @@ func TestJitterDistribution(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	failed, delivered, gone := Result{Reason: ReasonServer, Status: 500}, Result{Outcome: Delivered, Status: 200}, Result{Outcome: Gone, Reason: ReasonGone, Status: 410}
+	failed, delivered := Result{Reason: ReasonServer, Status: 500}, Result{Outcome: Delivered, Status: 200}
+	gone := Result{Outcome: Gone, Reason: ReasonGone, Status: 410}
 	var h Health
 	if !h.AllowsFastPath() || !h.Enabled() {
 		t.Fatal("an unknown endpoint is not healthy")
@@ -91,34 +93,38 @@ func TestHealth(t *testing.T) {
 	}
 	for i := 1; i <= 5; i++ {
 		var changed bool
-		if h, changed = h.AfterAttempt(failed, start); !changed || h.Failures != i || h.AllowsFastPath() != (i < 5) || !h.Enabled() {
-			t.Fatalf("after %d failures: %+v, changed %v", i, h, changed)
+		h, changed = h.AfterAttempt(failed, start)
+		want := Health{Failures: i, LastReason: ReasonServer, LastStatus: 500, ChangedAt: start}
+		if diff := cmp.Diff(want, h); diff != "" || !changed || h.AllowsFastPath() != (i < 5) {
+			t.Fatalf("after %d failures: changed %v, health %+v (-want +got):\n%s", i, changed, h, diff)
 		}
 	}
 	if _, changed := h.AfterAttempt(failed, start); changed {
 		t.Error("the sixth failure is written")
 	}
-	if h.LastReason != ReasonServer || h.LastStatus != 500 {
-		t.Errorf("last failure %+v", h)
-	}
 	recovered, changed := h.AfterAttempt(delivered, start)
-	if !changed || !recovered.AllowsFastPath() || recovered.Failures != 0 || recovered.LastReason != "" {
-		t.Errorf("after a success: %+v", recovered)
+	if diff := cmp.Diff(Health{ChangedAt: start}, recovered); diff != "" || !changed {
+		t.Errorf("after a success: changed %v, health (-want +got):\n%s", changed, diff)
 	}
 	slow := Result{Outcome: Delivered, Status: 200, Duration: slowThreshold + time.Millisecond}
 	slowServer, changed := Health{}.AfterAttempt(slow, start)
-	if !changed || slowServer.AllowsFastPath() || !slowServer.Enabled() || slowServer.Failures != 0 {
-		t.Errorf("after a slow answer: %+v", slowServer)
+	if diff := cmp.Diff(Health{ChangedAt: start, Slow: true}, slowServer); diff != "" || !changed {
+		t.Errorf("after a slow response: changed %v, health (-want +got):\n%s", changed, diff)
+	}
+	if slowServer.AllowsFastPath() {
+		t.Error("a slow server has a fast path")
 	}
 	if _, changed := slowServer.AfterAttempt(slow, start); changed {
-		t.Error("one more slow answer is stored")
+		t.Error("another slow response is stored")
 	}
 	if quick, changed := slowServer.AfterAttempt(delivered, start); !changed || !quick.AllowsFastPath() {
-		t.Errorf("after a quick answer: %+v", quick)
+		t.Errorf("after a quick response: %+v, want an open fast path", quick)
 	}
 	disabled, changed := h.AfterDisable(gone, start)
-	if !changed || disabled.Enabled() || disabled.AllowsFastPath() || !disabled.DisabledAt.Equal(start) || disabled.Failures != h.Failures || disabled.LastStatus != 410 {
-		t.Errorf("after 410: %+v", disabled)
+	wantDisabled := h
+	wantDisabled.LastReason, wantDisabled.LastStatus, wantDisabled.DisabledAt = ReasonGone, 410, start
+	if diff := cmp.Diff(wantDisabled, disabled); diff != "" || !changed || disabled.Enabled() {
+		t.Errorf("after a 410: changed %v, health (-want +got):\n%s", changed, diff)
 	}
 	again, changed := disabled.AfterDisable(gone, start.Add(time.Hour))
 	if changed || !again.DisabledAt.Equal(start) {
@@ -127,12 +133,13 @@ func TestHealth(t *testing.T) {
 	if late, _ := disabled.AfterAttempt(delivered, start); late.Enabled() {
 		t.Error("a late success enables what a 410 disabled")
 	}
-	if enabled := disabled.AfterEnable(start); !enabled.Enabled() || enabled.Failures != h.Failures || enabled.Endpoint != disabled.Endpoint {
-		t.Errorf("enabled: %+v", enabled)
+	wantEnabled := Health{Failures: h.Failures, ChangedAt: start}
+	if diff := cmp.Diff(wantEnabled, disabled.AfterEnable(start)); diff != "" {
+		t.Errorf("after it was enabled (-want +got):\n%s", diff)
 	}
 }
 
-// decision "notifications": one server's URLs, however they are written.
+// decision "notifications": each spelling of a server's URLs has the same origin.
 func TestEndpointServer(t *testing.T) {
 	for url, origin := range map[string]string{
 		"https://shop.example/orders/1?a=b": "https://shop.example:443",

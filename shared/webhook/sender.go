@@ -12,23 +12,23 @@ import (
 
 // Limits of an attempt.
 const (
-	// maxResponseBytes is how much of an answer is read, in bytes, so that the connection can be used again; none is kept.
+	// maxResponseBytes is how many bytes of a response are read so that the connection can be reused; none are kept.
 	maxResponseBytes = 64 << 10
-	// bodyTimeout is how long an answer's body is waited for once its status is there: a server that drips must not hold
-	// up the notifications of others.
+	// bodyTimeout bounds the wait for a response's body after its status. A server that sends it slowly must not delay
+	// other notifications.
 	bodyTimeout = time.Second
-	// MaxRetryAfter is the longest wait that a Retry-After header can ask for.
+	// MaxRetryAfter is the longest wait that a Retry-After header can request.
 	MaxRetryAfter = 24 * time.Hour
 )
 
-// Outcome is what an attempt came to.
+// Outcome classifies the result of an attempt.
 type Outcome int
 
-// The outcomes. The zero value is Failed on purpose.
+// The outcomes. The zero value must be Failed.
 const (
 	Failed    Outcome = iota // try again, on the schedule
 	Delivered                // 2xx
-	Gone                     // 410: the merchant wants no more at this URL; disable the endpoint
+	Gone                     // 410: disable the endpoint
 )
 
 // Request is one notification to post.
@@ -43,39 +43,36 @@ type Request struct {
 	Secrets []Secret
 }
 
-// Result is what became of an attempt.
+// Result is the result of an attempt.
 type Result struct {
 	Outcome Outcome
-	// Status is the HTTP status, 0 where no answer came.
+	// Status is the HTTP status, 0 without a response.
 	Status int
-	// Reason is a short word for the failure, one of the Why constants; "" when delivered. It holds nothing that the server
-	// said.
+	// Reason is one of the Reason constants; "" when delivered. It contains no text of the server.
 	Reason string
-	// RetryAfter is how long the server asked us to wait, at most MaxRetryAfter; 0 if it did not.
+	// RetryAfter is the wait that the server requested, at most MaxRetryAfter; 0 for none.
 	RetryAfter time.Duration
-	// Duration is how long the attempt lasted, by the injected clock.
+	// Duration is the length of the attempt by the injected clock.
 	Duration time.Duration
 }
 
-// Sender posts notifications. It is safe for parallel use.
+// Sender posts notifications. It is safe for concurrent use.
 type Sender struct {
 	client  *http.Client
 	timeout time.Duration
 	now     func() time.Time
 }
 
-// NewSender makes a Sender. client comes from outgoing.Client; timeout limits a whole attempt, from the look-up of the
-// name to the end of the answer (WEBHOOK_TIMEOUT).
+// NewSender returns a Sender. client comes from outgoing.NewClient. timeout bounds a whole attempt, from name
+// resolution to the end of the response (WEBHOOK_TIMEOUT).
 func NewSender(client *http.Client, timeout time.Duration, now func() time.Time) *Sender {
 	return &Sender{client: client, timeout: timeout, now: now}
 }
 
-// CloseIdle closes connections kept for the next notification. Call it at the end of an invocation: a frozen function
-// wakes with dead connections.
+// CloseIdle closes idle connections. Call it at the end of an invocation: the connections of a frozen function die.
 func (s *Sender) CloseIdle() { s.client.CloseIdleConnections() }
 
-// Deliver makes one attempt. It never fails otherwise than by its Result, and returns before ctx ends or the timeout
-// is over.
+// Deliver makes one attempt and reports every failure in the Result. It ends when ctx or the timeout does.
 func (s *Sender) Deliver(ctx context.Context, r Request) Result {
 	start := s.now()
 	result := s.post(ctx, r, start)
@@ -85,7 +82,7 @@ func (s *Sender) Deliver(ctx context.Context, r Request) Result {
 
 func (s *Sender) post(ctx context.Context, r Request, at time.Time) Result {
 	if len(r.Secrets) == 0 {
-		return Result{Reason: ReasonUnsigned} // an unsigned notification would teach merchants to accept those
+		return Result{Reason: ReasonUnsigned} // merchants must never receive an unsigned notification
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -103,7 +100,7 @@ func (s *Sender) post(ctx context.Context, r Request, at time.Time) Result {
 	if err != nil {
 		return Result{Reason: failureReason(err)}
 	}
-	// The status alone decides: an answer whose body is cut or slow is an answer all the same.
+	// Only the status decides: a response with a truncated or slow body is still a response.
 	bodyTimer := time.AfterFunc(bodyTimeout, cancel)
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxResponseBytes))
 	_ = response.Body.Close()
@@ -111,7 +108,7 @@ func (s *Sender) post(ctx context.Context, r Request, at time.Time) Result {
 	return s.classify(response)
 }
 
-// classify reads the meaning of an answer's status.
+// classify maps the status of a response to a result.
 func (s *Sender) classify(response *http.Response) Result {
 	result := Result{Status: response.StatusCode}
 	switch status := response.StatusCode; {
@@ -135,14 +132,11 @@ func (s *Sender) classify(response *http.Response) Result {
 	return result
 }
 
-// retryAfter reads a Retry-After header (RFC 9110, 10.2.3): seconds or an HTTP date. Anything else, and the past, is 0.
+// retryAfter parses a Retry-After header (RFC 9110, 10.2.3): seconds or an HTTP date. Other texts and past dates are 0.
 func retryAfter(value string, now time.Time) time.Duration {
 	seconds, err := strconv.ParseUint(value, 10, 64)
-	if err == nil || errors.Is(err, strconv.ErrRange) { // out of range it is the largest number
-		if seconds > uint64(MaxRetryAfter/time.Second) {
-			return MaxRetryAfter
-		}
-		return time.Duration(seconds) * time.Second
+	if err == nil || errors.Is(err, strconv.ErrRange) { // ParseUint returns the largest number on ErrRange
+		return time.Duration(min(seconds, uint64(MaxRetryAfter/time.Second))) * time.Second //nolint:gosec // bounded
 	}
 	if retryAt, err := http.ParseTime(value); err == nil {
 		return min(max(retryAt.Sub(now), 0), MaxRetryAfter)

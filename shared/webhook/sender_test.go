@@ -12,27 +12,47 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	official "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"mobilegateway/shared/outgoing"
 )
 
-// newTestSender is a sender as in the local run, with a clock that stands still.
-func newTestSender(timeout time.Duration) *Sender {
-	return NewSender(outgoing.NewClient(outgoing.Policy{AllowLoopback: true}), timeout, func() time.Time { return start })
+// deliver makes one attempt with a sender as in the local run and a stopped clock.
+func deliver(t *testing.T, timeout time.Duration, r Request) Result {
+	t.Helper()
+	client := outgoing.NewClient(outgoing.Policy{AllowLoopback: true})
+	return NewSender(client, timeout, func() time.Time { return start }).Deliver(t.Context(), r)
+}
+
+// assertResult compares the result of an attempt.
+func assertResult(t *testing.T, got, want Result) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
 }
 
 func newRequest(url string) Request {
 	return Request{
 		URL: url, ID: "msg_1", Body: []byte(`{"status":"successful","state":"a&b<c"}`),
-		Secrets: []Secret{DeriveSecret(testKey(2), "aaaabbbbccccdddd", 2), DeriveSecret(testKey(1), "aaaabbbbccccdddd", 1)},
+		Secrets: []Secret{
+			DeriveSecret(testKey(2), "aaaabbbbccccdddd", 2), DeriveSecret(testKey(1), "aaaabbbbccccdddd", 1),
+		},
 	}
 }
 
-// serverResponding is a server that answers with a status and a Retry-After.
-func serverResponding(t *testing.T, status int, retryAfter string) *httptest.Server {
+// newServer starts a server for one test and returns its URL.
+func newServer(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// respondWith responds with a status and a Retry-After.
+func respondWith(status int, retryAfter string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
 		if retryAfter != "" {
 			w.Header().Set("Retry-After", retryAfter)
 		}
@@ -41,20 +61,21 @@ func serverResponding(t *testing.T, status int, retryAfter string) *httptest.Ser
 		}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, "thanks")
-	}))
-	t.Cleanup(server.Close)
-	return server
+	}
 }
 
 func TestRequestContents(t *testing.T) {
 	r := newRequest("")
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, got *http.Request) {
+	r.URL = newServer(t, func(_ http.ResponseWriter, got *http.Request) {
 		body, err := io.ReadAll(got.Body)
 		if err != nil || string(body) != string(r.Body) {
 			t.Errorf("body %q, %v", body, err)
 		}
-		if got.Method != http.MethodPost || got.RequestURI != "/told?shop=1" || got.ContentLength != int64(len(r.Body)) {
-			t.Errorf("%s %s, length %d", got.Method, got.RequestURI, got.ContentLength)
+		if line := got.Method + " " + got.RequestURI; line != "POST /notif?shop=1" {
+			t.Errorf("request %s, want POST /notif?shop=1", line)
+		}
+		if got.ContentLength != int64(len(r.Body)) {
+			t.Errorf("content length %d, want %d", got.ContentLength, len(r.Body))
 		}
 		for name, want := range map[string]string{
 			"Content-Type": "application/json", "webhook-id": "msg_1",
@@ -70,12 +91,8 @@ func TestRequestContents(t *testing.T) {
 				t.Errorf("secret %d does not verify", i)
 			}
 		}
-	}))
-	t.Cleanup(server.Close)
-	r.URL = server.URL + "/told?shop=1"
-	if result := newTestSender(time.Minute).Deliver(context.Background(), r); result != (Result{Outcome: Delivered, Status: 200}) {
-		t.Errorf("result %+v", result)
-	}
+	}) + "/notif?shop=1"
+	assertResult(t, deliver(t, time.Minute, r), Result{Outcome: Delivered, Status: 200})
 }
 
 func TestClassifyResponse(t *testing.T) {
@@ -112,9 +129,8 @@ func TestClassifyResponse(t *testing.T) {
 	for _, c := range cases {
 		t.Run(strconv.Itoa(c.status)+" "+c.retryAfter, func(t *testing.T) {
 			c.want.Status = c.status
-			if got := newTestSender(time.Minute).Deliver(context.Background(), newRequest(serverResponding(t, c.status, c.retryAfter).URL)); got != c.want {
-				t.Errorf("result %+v, want %+v", got, c.want)
-			}
+			url := newServer(t, respondWith(c.status, c.retryAfter))
+			assertResult(t, deliver(t, time.Minute, newRequest(url)), c.want)
 		})
 	}
 }
@@ -136,36 +152,27 @@ func TestRetryAfter(t *testing.T) {
 }
 
 func TestNoResponse(t *testing.T) {
-	unresponsive := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // lets the server notice that the client went away
+	unresponsive := newServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices the client's disconnect only after the body
 		<-r.Context().Done()
-	}))
-	t.Cleanup(unresponsive.Close)
-	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		connection, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
+	})
+	// sendAndClose responds with raw bytes and closes the connection.
+	sendAndClose := func(raw string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			connection, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(connection, raw)
+			_ = connection.Close()
 		}
-		_ = connection.Close()
-	}))
-	t.Cleanup(cut.Close)
-	garbage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		connection, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		_, _ = io.WriteString(connection, "SSH-2.0-OpenSSH\r\n")
-		_ = connection.Close()
-	}))
-	t.Cleanup(garbage.Close)
+	}
 	selfSigned := httptest.NewUnstartedServer(http.NotFoundHandler())
 	selfSigned.Config.ErrorLog = log.New(io.Discard, "", 0)
 	selfSigned.StartTLS()
 	t.Cleanup(selfSigned.Close)
-	plain := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(plain.Close)
+	plain := newServer(t, http.NotFound)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -176,12 +183,12 @@ func TestNoResponse(t *testing.T) {
 	cases := []struct {
 		name, url, want string
 	}{
-		{"no answer in time", unresponsive.URL, ReasonTimeout},
-		{"the connection is cut", cut.URL, ReasonConnect},
-		{"not HTTP", garbage.URL, ReasonConnect},
-		{"nobody listens", "http://" + closed, ReasonConnect},
-		{"a certificate of nobody", selfSigned.URL, ReasonTLS},
-		{"https to a plain server", "https" + strings.TrimPrefix(plain.URL, "http"), ReasonTLS},
+		{"no response in time", unresponsive, ReasonTimeout},
+		{"a closed connection", newServer(t, sendAndClose("")), ReasonConnect},
+		{"not HTTP", newServer(t, sendAndClose("SSH-2.0-OpenSSH\r\n")), ReasonConnect},
+		{"a closed port", "http://" + closed, ReasonConnect},
+		{"a self-signed certificate", selfSigned.URL, ReasonTLS},
+		{"https to a plain server", "https" + strings.TrimPrefix(plain, "http"), ReasonTLS},
 		{"a private address", "https://10.0.0.1/", ReasonAddress},
 		{"http to the Internet", "http://shop.example/", ReasonURL},
 		{"no URL", "https://shop example/", ReasonURL},
@@ -192,30 +199,27 @@ func TestNoResponse(t *testing.T) {
 			if c.want == ReasonTimeout {
 				timeout = 50 * time.Millisecond
 			}
-			if got := newTestSender(timeout).Deliver(context.Background(), newRequest(c.url)); got != (Result{Reason: c.want}) {
-				t.Errorf("result %+v, want %s", got, c.want)
-			}
+			assertResult(t, deliver(t, timeout, newRequest(c.url)), Result{Reason: c.want})
 		})
 	}
 }
 
 func TestUnresolvableHost(t *testing.T) {
-	if got := failureReason(&net.DNSError{Err: "no such host", Name: "shop.example", IsNotFound: true}); got != ReasonName {
-		t.Errorf("why = %s", got)
+	err := &net.DNSError{Err: "no such host", Name: "shop.example", IsNotFound: true}
+	if got := failureReason(err); got != ReasonName {
+		t.Errorf("reason %s, want %s", got, ReasonName)
 	}
 }
 
 func TestUnsignedNotificationIsNotSent(t *testing.T) {
-	r := newRequest(serverResponding(t, 200, "").URL)
+	r := newRequest(newServer(t, respondWith(200, "")))
 	r.Secrets = nil
-	if got := newTestSender(time.Minute).Deliver(context.Background(), r); got != (Result{Reason: ReasonUnsigned}) {
-		t.Errorf("result %+v", got)
-	}
+	assertResult(t, deliver(t, time.Minute, r), Result{Reason: ReasonUnsigned})
 }
 
 func TestEndlessResponseBodyIsTruncated(t *testing.T) {
 	written := make(chan int64, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	url := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		block := make([]byte, 32<<10)
 		var total int64
 		for {
@@ -226,20 +230,19 @@ func TestEndlessResponseBodyIsTruncated(t *testing.T) {
 				return
 			}
 		}
-	}))
-	t.Cleanup(server.Close)
-	if got := newTestSender(time.Minute).Deliver(context.Background(), newRequest(server.URL)); got.Outcome != Delivered {
-		t.Errorf("result %+v", got)
-	}
+	})
+	assertResult(t, deliver(t, time.Minute, newRequest(url)), Result{Outcome: Delivered, Status: 200})
 	if total := <-written; total > 64<<20 {
-		t.Errorf("%d bytes were taken", total)
+		t.Errorf("the sender took %d bytes of the response, want at most 64 MiB", total)
 	}
 }
 
 func TestCallerDeadlineIsRespected(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if got := newTestSender(time.Minute).Deliver(ctx, newRequest(serverResponding(t, 200, "").URL)); got.Outcome != Failed || got.Status != 0 {
-		t.Errorf("result %+v", got)
+	sender := NewSender(outgoing.NewClient(outgoing.Policy{AllowLoopback: true}), time.Minute, time.Now)
+	result := sender.Deliver(ctx, newRequest(newServer(t, respondWith(200, ""))))
+	if result.Outcome != Failed || result.Status != 0 {
+		t.Errorf("result %+v after the caller's cancellation, want a failure without a response", result)
 	}
 }

@@ -1,8 +1,8 @@
-// Package webhook tells merchants what became of their transactions: it signs a notification (Standard Webhooks 1.0),
-// posts it once, says what the answer means, and when to try again (decision "notifications").
+// Package webhook makes one delivery attempt of a notification to a merchant (decision "notifications"). It signs the
+// body (Standard Webhooks 1.0), posts it, classifies the response, and computes the time of the next attempt.
 //
-// It stores nothing and repeats nothing on its own. Its invariants: an attempt ends within its timeout, what a server
-// answers is never kept, and a result is Delivered only for a 2xx.
+// It neither stores nor retries. Its invariants: an attempt ends within its timeout; response bodies are never kept; a
+// result is Delivered only after a 2xx response.
 package webhook
 
 import (
@@ -26,7 +26,7 @@ const (
 // secretPrefix begins the text form of a secret.
 const secretPrefix = "whsec_"
 
-// secretDerivationLabel separates webhook secrets from whatever else a key of the ring could be used for.
+// secretDerivationLabel separates webhook secrets from any other use of a key of the ring.
 const secretDerivationLabel = "mobilegateway webhook secret 1"
 
 // Secret is a signing secret, 32 bytes. It is never logged.

@@ -1,4 +1,4 @@
-// Command bootstrap is the payment callback function as Lambda runs it: wiring only.
+// Command bootstrap runs the payment callback function on Lambda. It only wires dependencies.
 package main
 
 import (

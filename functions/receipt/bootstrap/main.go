@@ -1,4 +1,4 @@
-// Command bootstrap is the delivery receipt function as Lambda runs it: wiring only.
+// Command bootstrap runs the delivery receipt function on Lambda. It only wires dependencies.
 package main
 
 import (
@@ -11,6 +11,8 @@ import (
 func main() { wiring.Run(lambda.Start, newHandler) }
 
 func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
-	handler := &receipt.ReceiptHandler{Verifier: parts.CallbackKeys(), Book: parts.Book(parts.LedgerStore()), Now: parts.Now}
+	handler := &receipt.ReceiptHandler{
+		Verifier: parts.CallbackKeys(), Book: parts.Book(parts.LedgerStore()), Now: parts.Now,
+	}
 	return parts.APIHandler("receipt", "", handler.Route())
 }

@@ -1,4 +1,4 @@
-// Command bootstrap is the stream function as Lambda runs it: wiring only.
+// Command bootstrap runs the stream function on Lambda. It only wires dependencies.
 package main
 
 import (
@@ -22,7 +22,7 @@ func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
 		Courier:      courier,
 		DecodeImage:  dynamo.DecodeImage,
 		StackName:    parts.StackName(),
-		MaxBatchWait: relay.MaxBatchWait + time.Second/2, // for the SMS that just misses it to be stored
+		MaxBatchWait: relay.MaxBatchWait + time.Second/2, // time to store the result of an SMS that took the longest
 		Now:          parts.Now,
 		Log:          os.Stdout,
 	}

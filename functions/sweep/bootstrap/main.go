@@ -1,4 +1,4 @@
-// Command bootstrap is the scheduled function as Lambda runs it: wiring only.
+// Command bootstrap runs the scheduled function on Lambda. It only wires dependencies.
 package main
 
 import (

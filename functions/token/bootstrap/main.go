@@ -1,4 +1,4 @@
-// Command bootstrap is the token function as Lambda runs it: wiring only.
+// Command bootstrap runs the token function on Lambda. It only wires dependencies.
 package main
 
 import (
@@ -13,9 +13,10 @@ import (
 func main() { wiring.Run(lambda.Start, newHandler) }
 
 func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
+	cacheLifetime := parts.Env.Duration(settings.SecretCacheTTL)
 	operation := &token.Operation{
 		Store:         parts.MerchantStore(),
-		Keys:          keyring.NewRefreshingRing(parts.TokenKeySecret(), parts.Env.Duration(settings.SecretCacheTTL), parts.Now),
+		Keys:          keyring.NewRefreshingRing(parts.TokenKeySecret(), cacheLifetime, parts.Now),
 		TokenLifetime: parts.Env.Duration(settings.AccessTokenLifetime),
 		Now:           parts.Now,
 	}

@@ -1,7 +1,8 @@
-// Package dynamo keeps the health of merchants' endpoints in the ledger's table: one small item for each server that
-// failed, which expires, and one for each URL that was disabled, which does not.
+// Package dynamo stores the health of merchants' endpoints in the ledger's table. Each server that failed has a small
+// item, which expires. Each disabled URL has one, which expires only after the URL is enabled again.
 //
-// It decides nothing about health. Its invariant: an item is replaced only by a change of the version that was read.
+// It takes no decision about health. Its invariant: a write replaces an item only if its version is the one that was
+// read.
 package dynamo
 
 import (
@@ -21,13 +22,13 @@ import (
 	"mobilegateway/shared/webhook"
 )
 
-// Client is the part of the DynamoDB client that is needed.
+// Client is the part of the DynamoDB client that this package calls.
 type Client interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 }
 
-// Store keeps health.
+// Store stores health.
 type Store struct {
 	client Client
 	table  string
@@ -36,7 +37,7 @@ type Store struct {
 
 var _ webhook.HealthStore = (*Store)(nil)
 
-// New makes a Store over the ledger's table. The table drops what has expired some days late; now tells earlier.
+// New returns a Store over the ledger's table. The table deletes expired items some days late, so now decides.
 func New(client Client, table string, now func() time.Time) *Store {
 	return &Store{client: client, table: table, now: now}
 }
@@ -45,7 +46,7 @@ func New(client Client, table string, now func() time.Time) *Store {
 const (
 	attributeKey      = "pk"
 	attributeMerchant = "merchant_id"
-	attributeURL      = "url" // of a server, its origin
+	attributeURL      = "url" // the origin in a server's item
 	attributeVersion  = "version"
 	attributeFailures = "failures"
 	attributeReason   = "last_why"
@@ -53,23 +54,22 @@ const (
 	attributeChanged  = "changed_at"
 	attributeSlow     = "slow"
 	attributeDisabled = "disabled_at"
-	attributeExpireAt = "expire_at" // seconds, as the table's time to live needs them
+	attributeExpireAt = "expire_at" // seconds: the table's time to live
 )
 
-// hashedKey is the key of an item. A URL may be long and hold anything, so its hash stands for it.
+// hashedKey returns the key of an item. It contains a hash of the URL, which may be long and contain any character.
 func hashedKey(prefix, merchantID, url string) string {
 	sum := sha256.Sum256([]byte(merchantID + "\x00" + url))
 	return prefix + hex.EncodeToString(sum[:])
 }
 
-// urlKey is the item that says whether a URL is disabled. Earlier versions kept its failures there too, which are not read
-// any more.
+// urlKey is the key of a disabled URL's item. Failures that an earlier version stored in that item are not read.
 func urlKey(e webhook.Endpoint) string { return hashedKey("endpoint#", e.MerchantID, e.URL) }
 
-// serverKey is the item of a server's failures.
+// serverKey is the key of the item with a server's failures.
 func serverKey(s webhook.Server) string { return hashedKey("server#", s.MerchantID, s.Origin) }
 
-// Health implements webhook.HealthStore: two strongly consistent reads, side by side.
+// Health implements webhook.HealthStore by two concurrent, strongly consistent reads.
 func (s *Store) Health(ctx context.Context, endpoint webhook.Endpoint) (webhook.Health, error) {
 	var server, disabled map[string]types.AttributeValue
 	var serverErr, disabledErr error
@@ -96,7 +96,7 @@ func (s *Store) Health(ctx context.Context, endpoint webhook.Endpoint) (webhook.
 	return health, r.err
 }
 
-// get reads an item; nil where there is none.
+// get reads an item; nil if there is none.
 func (s *Store) get(ctx context.Context, key string) (map[string]types.AttributeValue, error) {
 	output, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      aws.String(s.table),
@@ -104,12 +104,12 @@ func (s *Store) get(ctx context.Context, key string) (map[string]types.Attribute
 		ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read an endpoint's health: %w", err)
+		return nil, fmt.Errorf("endpoint health: read the item: %w", err)
 	}
 	return output.Item, nil
 }
 
-// SaveHealth implements webhook.HealthStore: one conditional put of the server's item, which expires.
+// SaveHealth implements webhook.HealthStore by one conditional put of the server's item, which expires.
 func (s *Store) SaveHealth(ctx context.Context, h webhook.Health) (bool, error) {
 	server := h.Server()
 	item := commonAttributes(serverKey(server), server.MerchantID, server.Origin, h)
@@ -121,7 +121,8 @@ func (s *Store) SaveHealth(ctx context.Context, h webhook.Health) (bool, error) 
 	return s.put(ctx, item, h.Version)
 }
 
-// SaveDisabled implements webhook.HealthStore: one conditional put of the URL's item, which expires once it is enabled.
+// SaveDisabled implements webhook.HealthStore by one conditional put of the URL's item. The item of an enabled URL
+// expires.
 func (s *Store) SaveDisabled(ctx context.Context, h webhook.Health) (bool, error) {
 	item := commonAttributes(urlKey(h.Endpoint), h.MerchantID, h.URL, h)
 	if h.Enabled() {
@@ -132,7 +133,7 @@ func (s *Store) SaveDisabled(ctx context.Context, h webhook.Health) (bool, error
 	return s.put(ctx, item, h.DisabledVersion)
 }
 
-// commonAttributes is what both kinds of items have.
+// commonAttributes returns the attributes that both kinds of items have.
 func commonAttributes(key, merchantID, url string, h webhook.Health) map[string]types.AttributeValue {
 	item := map[string]types.AttributeValue{
 		attributeKey:      stringValue(key),
@@ -147,7 +148,7 @@ func commonAttributes(key, merchantID, url string, h webhook.Health) map[string]
 	return item
 }
 
-// put stores an item where the stored one has a version, or is not there.
+// put stores an item if the stored one has this version or does not exist. It is false if another write came first.
 func (s *Store) put(ctx context.Context, item map[string]types.AttributeValue, version int64) (bool, error) {
 	item[attributeVersion] = numberValue(version + 1)
 	_, err := s.client.PutItem(ctx, &dynamodb.PutItemInput{
@@ -157,12 +158,11 @@ func (s *Store) put(ctx context.Context, item map[string]types.AttributeValue, v
 		ExpressionAttributeNames:  map[string]string{"#version": attributeVersion},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":version": numberValue(version)},
 	})
-	var conditionErr *types.ConditionalCheckFailedException
-	if errors.As(err, &conditionErr) {
+	if _, failed := errors.AsType[*types.ConditionalCheckFailedException](err); failed {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("save an endpoint's health: %w", err)
+		return false, fmt.Errorf("endpoint health: save the item: %w", err)
 	}
 	return true, nil
 }
@@ -175,18 +175,10 @@ func numberValue(value int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(value, 10)}
 }
 
-// itemReader reads attributes and keeps the first fault. An absent attribute is its type's zero.
+// itemReader reads attributes and keeps the first error. An absent attribute is the zero value of its type.
 type itemReader struct {
 	item map[string]types.AttributeValue
 	err  error
-}
-
-func (r *itemReader) text(name string) string {
-	value, isType := r.item[name].(*types.AttributeValueMemberS)
-	if !isType {
-		return ""
-	}
-	return value.Value
 }
 
 func (r *itemReader) number(name string) int64 {
@@ -196,7 +188,7 @@ func (r *itemReader) number(name string) int64 {
 	}
 	n, err := strconv.ParseInt(value.Value, 10, 64)
 	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("an endpoint's health: attribute %s is not a whole number", name)
+		r.err = fmt.Errorf("endpoint health: attribute %s is not an integer", name)
 	}
 	return n
 }
@@ -209,9 +201,11 @@ func (r *itemReader) timestamp(name string) time.Time {
 	return time.UnixMilli(milliseconds).UTC()
 }
 
-// readLastFailure reads the last failed attempt and when it was.
+// readLastFailure reads the reason, status and time of the last failed attempt.
 func (r *itemReader) readLastFailure(h *webhook.Health) {
 	h.LastStatus = int(r.number(attributeStatus))
-	h.LastReason = r.text(attributeReason)
+	if reason, found := r.item[attributeReason].(*types.AttributeValueMemberS); found {
+		h.LastReason = reason.Value
+	}
 	h.ChangedAt = r.timestamp(attributeChanged)
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/internal/dynamotest"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/webhook"
@@ -26,13 +28,14 @@ const table = "ledger"
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// newStore starts a server with an empty ledger table; every request passes through transport.
+// newStore starts a server with an empty ledger table; each request passes through transport.
 func newStore(t *testing.T, transport http.RoundTripper) (*dynamo.Store, *dynamodb.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	client := dynamodb.New(dynamodb.Options{
-		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.StartEndpoint(t)), HTTPClient: &http.Client{Transport: transport},
+		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.StartEndpoint(t)),
+		HTTPClient: &http.Client{Transport: transport},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
 		}),
@@ -53,6 +56,14 @@ func mustRead(t *testing.T, s *dynamo.Store, e webhook.Endpoint) webhook.Health 
 	return health
 }
 
+// assertHealth compares the stored health of an endpoint.
+func assertHealth(t *testing.T, s *dynamo.Store, want webhook.Health) {
+	t.Helper()
+	if diff := cmp.Diff(want, mustRead(t, s, want.Endpoint)); diff != "" {
+		t.Errorf("stored health (-want +got):\n%s", diff)
+	}
+}
+
 func mustSave(t *testing.T, s *dynamo.Store, h webhook.Health) bool {
 	t.Helper()
 	saved, err := s.SaveHealth(context.Background(), h)
@@ -65,47 +76,43 @@ func mustSave(t *testing.T, s *dynamo.Store, h webhook.Health) bool {
 func TestHealth(t *testing.T) {
 	s, client := newStore(t, http.DefaultTransport)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/notif?a=1&b=é"}
-	if got := mustRead(t, s, shop); got != (webhook.Health{Endpoint: shop}) || !got.AllowsFastPath() {
-		t.Fatalf("of nothing: %+v", got)
+	assertHealth(t, s, webhook.Health{Endpoint: shop})
+	full := webhook.Health{
+		Endpoint: shop, Failures: 3, LastReason: "server", LastStatus: 503, ChangedAt: now, Slow: true,
 	}
-	full := webhook.Health{Endpoint: shop, Failures: 3, LastReason: "server", LastStatus: 503, ChangedAt: now, Slow: true}
 	if !mustSave(t, s, full) {
 		t.Fatal("the first was not saved")
 	}
 	full.Version = 1
 	for _, url := range []string{shop.URL, "https://shop.example.com:443/another"} {
 		full.URL = url
-		if got := mustRead(t, s, full.Endpoint); got != full {
-			t.Errorf("read back %+v, want %+v", got, full)
-		}
+		assertHealth(t, s, full)
 	}
-	well := webhook.Health{Endpoint: shop, Version: 1, ChangedAt: now}
-	if !mustSave(t, s, well) {
+	healthy := webhook.Health{Endpoint: shop, Version: 1, ChangedAt: now}
+	if !mustSave(t, s, healthy) {
 		t.Fatal("the next was not saved")
 	}
-	well.Version = 2
-	if got := mustRead(t, s, shop); got != well {
-		t.Errorf("read back %+v, want %+v", got, well)
-	}
+	healthy.Version = 2
+	assertHealth(t, s, healthy)
 	for _, version := range []int64{0, 1, 3} {
 		if mustSave(t, s, webhook.Health{Endpoint: shop, Version: version, Failures: 9}) {
-			t.Errorf("saved over another version, with %d", version)
+			t.Errorf("version 2 was replaced by a change of version %d", version)
 		}
 	}
 	for _, other := range []webhook.Endpoint{
-		{MerchantID: "demo0001", URL: "https://shop.example.com:8443/"}, {MerchantID: "demo0002", URL: shop.URL}, {MerchantID: "demo0001" + "h", URL: shop.URL[1:]},
+		{MerchantID: "demo0001", URL: "https://shop.example.com:8443/"},
+		{MerchantID: "demo0002", URL: shop.URL},
+		{MerchantID: "demo0001h", URL: shop.URL[1:]},
 	} {
-		if got := mustRead(t, s, other); got.Version != 0 {
-			t.Errorf("%+v has another endpoint's health", other)
-		}
+		assertHealth(t, s, webhook.Health{Endpoint: other})
 	}
-	item := onlyItem(t, client)
-	if got := item[ledgerdynamo.TimeToLive].(*types.AttributeValueMemberN).Value; got != strconv.FormatInt(now.Add(webhook.HealthRetention).Unix(), 10) {
-		t.Errorf("it expires at %s", got)
+	want := strconv.FormatInt(now.Add(webhook.HealthRetention).Unix(), 10)
+	if got := onlyItem(t, client)[ledgerdynamo.TimeToLive].(*types.AttributeValueMemberN).Value; got != want {
+		t.Errorf("the item expires at %s, want %s", got, want)
 	}
 }
 
-// decision "notifications": a URL is disabled alone, and for ever; what is known of its server expires.
+// decision "notifications": a 410 disables one URL, without a time limit. The health of its server expires.
 func TestDisabled(t *testing.T) {
 	s, client := newStore(t, http.DefaultTransport)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
@@ -115,43 +122,38 @@ func TestDisabled(t *testing.T) {
 		t.Fatal(saved, err)
 	}
 	gone.DisabledVersion = 1
-	if got := mustRead(t, s, shop); got != gone {
-		t.Errorf("read back %+v, want %+v", got, gone)
-	}
+	assertHealth(t, s, gone)
 	if _, expires := onlyItem(t, client)[ledgerdynamo.TimeToLive]; expires {
-		t.Error("a disabled URL expires")
+		t.Error("the item of a disabled URL expires")
 	}
-	if other := mustRead(t, s, webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/b"}); !other.Enabled() {
-		t.Errorf("another URL is disabled: %+v", other)
-	}
+	other := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/b"}
+	assertHealth(t, s, webhook.Health{Endpoint: other})
 	if saved, err := s.SaveDisabled(ctx, webhook.Health{Endpoint: shop}); saved || err != nil {
-		t.Errorf("saved over another version: %v", err)
+		t.Errorf("version 1 was replaced by a change of version 0: %v", err)
 	}
 	if saved, err := s.SaveDisabled(ctx, gone.AfterEnable(now)); !saved || err != nil {
 		t.Fatal(saved, err)
 	}
-	if got := mustRead(t, s, shop); !got.Enabled() || got.DisabledVersion != 2 {
-		t.Errorf("enabled: %+v", got)
-	}
+	assertHealth(t, s, webhook.Health{Endpoint: shop, DisabledVersion: 2})
 	if _, expires := onlyItem(t, client)[ledgerdynamo.TimeToLive]; !expires {
-		t.Error("an item that says nothing stays for ever")
+		t.Error("the item of an enabled URL does not expire")
 	}
 }
 
-// What has expired counts no more, though the table has not dropped it yet; and it is written over.
+// Expired failures are ignored before the table deletes their item, and the item can be replaced.
 func TestFailuresExpire(t *testing.T) {
 	s, _ := newStore(t, http.DefaultTransport)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
-	mustSave(t, s, webhook.Health{Endpoint: shop, Failures: 5, Slow: true, ChangedAt: now.Add(-webhook.HealthRetention)})
-	if got := mustRead(t, s, shop); !got.AllowsFastPath() || got.Failures != 0 || got.Version != 1 {
-		t.Errorf("%+v", got)
+	expired := now.Add(-webhook.HealthRetention)
+	mustSave(t, s, webhook.Health{Endpoint: shop, Failures: 5, Slow: true, ChangedAt: expired})
+	assertHealth(t, s, webhook.Health{Endpoint: shop, Version: 1})
+	if !mustSave(t, s, webhook.Health{Endpoint: shop, Version: 1, Failures: 1, ChangedAt: now}) {
+		t.Error("the expired item was not replaced")
 	}
-	if !mustSave(t, s, webhook.Health{Endpoint: shop, Version: 1, Failures: 1, ChangedAt: now}) || mustRead(t, s, shop).Failures != 1 {
-		t.Error("not written over")
-	}
+	assertHealth(t, s, webhook.Health{Endpoint: shop, Version: 2, Failures: 1, ChangedAt: now})
 }
 
-// An earlier version kept a URL's failures beside its being disabled: the one is not read any more, the other is.
+// An earlier version stored failures in the item of a disabled URL. They are not read; that the URL is disabled is.
 func TestItemsOfEarlierVersion(t *testing.T) {
 	s, client := newStore(t, http.DefaultTransport)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
@@ -168,16 +170,18 @@ func TestItemsOfEarlierVersion(t *testing.T) {
 		if disabled {
 			item["disabled_at"] = whole(now.UnixMilli())
 		}
-		if _, err := client.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}); err != nil {
+		put := &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}
+		if _, err := client.PutItem(context.Background(), put); err != nil {
 			t.Fatal(err)
 		}
-		if got := mustRead(t, s, shop); got.Enabled() == disabled || got.Failures != 0 || got.Slow || got.DisabledVersion != 7 {
-			t.Errorf("disabled %v: %+v", disabled, got)
+		got := mustRead(t, s, shop)
+		if got.Enabled() == disabled || got.Failures != 0 || got.Slow || got.DisabledVersion != 7 {
+			t.Errorf("disabled %v: read %+v, want no failures and version 7", disabled, got)
 		}
 	}
 }
 
-// onlyItem is the one item of the table. It is none of the ledger's: no index shows it, and the relay's filter passes it over.
+// onlyItem returns the only item of the table. It checks that no index has it and that it does not wake the relay.
 func onlyItem(t *testing.T, client *dynamodb.Client) map[string]types.AttributeValue {
 	t.Helper()
 	out, err := client.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(table)})
@@ -209,11 +213,11 @@ func TestConcurrentSaveHasOneWinner(t *testing.T) {
 	}
 	group.Wait()
 	if won != 1 || mustRead(t, s, shop).Version != 1 {
-		t.Errorf("%d won, version %d", won, mustRead(t, s, shop).Version)
+		t.Errorf("%d of 10 concurrent writes won, version %d, want 1 and 1", won, mustRead(t, s, shop).Version)
 	}
 }
 
-// lostResponseTransport applies requests and loses the answers.
+// lostResponseTransport sends requests and, while on, loses the responses.
 type lostResponseTransport struct{ on bool }
 
 func (l *lostResponseTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -239,16 +243,17 @@ func TestErrors(t *testing.T) {
 	}
 	line.on = false
 	if got := mustRead(t, s, shop); got.Version != 1 {
-		t.Errorf("what was applied is there: %+v", got)
+		t.Errorf("read %+v, want the write whose response was lost", got)
 	}
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: aws.String(table), Key: map[string]types.AttributeValue{"pk": onlyItem(t, client)["pk"]}, UpdateExpression: aws.String("SET failures = :x"),
+		TableName: aws.String(table), UpdateExpression: aws.String("SET failures = :x"),
+		Key:                       map[string]types.AttributeValue{"pk": onlyItem(t, client)["pk"]},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":x": &types.AttributeValueMemberN{Value: "1.5"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Health(ctx, shop); err == nil {
-		t.Error("a broken item is no error")
+		t.Error("a malformed item is not an error")
 	}
 }
