@@ -2,7 +2,7 @@
 //
 // A callback is a claim: its status becomes final only after getStatus has confirmed it, if the operator offers
 // getStatus (decision "pay-claims"). Its invariants: a forged request costs no read of the database; 200 means that the
-// claim or its result is stored.
+// claim, or its result, of a final status is stored.
 package notif
 
 import (
