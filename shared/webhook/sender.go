@@ -136,7 +136,7 @@ func (s *Sender) classify(response *http.Response) Result {
 func retryAfter(value string, now time.Time) time.Duration {
 	seconds, err := strconv.ParseUint(value, 10, 64)
 	if err == nil || errors.Is(err, strconv.ErrRange) { // ParseUint returns the largest number on ErrRange
-		return time.Duration(min(seconds, uint64(MaxRetryAfter/time.Second))) * time.Second //nolint:gosec // bounded
+		return time.Duration(min(seconds, uint64(MaxRetryAfter/time.Second))) * time.Second
 	}
 	if retryAt, err := http.ParseTime(value); err == nil {
 		return min(max(retryAt.Sub(now), 0), MaxRetryAfter)
