@@ -6,16 +6,15 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 
 	"mobilegateway/shared/ledger"
 )
 
-// lookupCharge looks a charge up by its correlator, also one whose answer never came: its id is made of the merchant's id, which
-// is the client_id, and the correlator (decision "charge-repeat").
+// lookupCharge looks a charge up by its correlator, even if it got no response. The id derives from the merchant's id,
+// which is the client_id, and the correlator (decision "charge-repeat").
 func (s *story) lookupCharge(arguments []string) error {
 	if len(arguments) != 1 {
-		return errors.New("found: CORRELATOR")
+		return errors.New("lookup-charge: CORRELATOR")
 	}
 	id := ledger.ChargeID(s.target.ClientID, arguments[0], "")
 	a := newRequestBuilder(s.target.merchantCredentials, http.MethodGet, chargePath+"/"+id)
@@ -23,8 +22,7 @@ func (s *story) lookupCharge(arguments []string) error {
 	return s.send(a)
 }
 
-// token asks for an access token: token [-path /token] [-form TEXT] [-basic good|bad|none] [-as second]. The good client is
-// the merchant's own.
+// token requests an access token: token [-path /token] [-form TEXT] [-basic good|bad|none] [-as second].
 func (s *story) token(arguments []string) error {
 	o, err := parseOptions(arguments)
 	if err != nil {
@@ -32,7 +30,7 @@ func (s *story) token(arguments []string) error {
 	}
 	from := s.merchantFor(o)
 	a := newRequestBuilder(from, http.MethodPost, "/token")
-	a.body, a.raw = nil, []byte(o.get("form", ""))
+	a.body, a.rawBody = nil, []byte(o.get("form", ""))
 	a.header = map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
 	secret := from.ClientSecret
 	switch o.get("basic", "good") {
@@ -51,8 +49,8 @@ func (s *story) token(arguments []string) error {
 	return s.send(a)
 }
 
-// getStatus looks a payment up: getstatus ORDER [-as second|limited] [-path other] [PATH = TEXT]. The other path is the one that
-// existing clients call (decision "pay-getstatus").
+// getStatus looks a payment up: getstatus ORDER [-as second|limited] [-path other] [PATH = TEXT]. The other path is
+// the one of existing clients (decision "pay-getstatus").
 func (s *story) getStatus(arguments []string) error {
 	if len(arguments) == 0 {
 		return errors.New("getstatus: ORDER [options] [PATH = TEXT]")
@@ -83,11 +81,11 @@ func (s *story) getStatus(arguments []string) error {
 	return s.json(rest)
 }
 
-// parallelLookups looks a payment up many times side by side: rush N ORDER [-as limited]. It looks at one of the answers that were
-// refused, if there is one.
+// parallelLookups looks a payment up N times in parallel: parallel-lookups N ORDER [-as limited]. The checks read a
+// refused response, if there is one.
 func (s *story) parallelLookups(arguments []string) error {
 	if len(arguments) < 2 {
-		return errors.New("rush: N ORDER [options]")
+		return errors.New("parallel-lookups: N ORDER [options]")
 	}
 	count, err := strconv.Atoi(arguments[0])
 	if err != nil {
@@ -97,20 +95,10 @@ func (s *story) parallelLookups(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	responses, errs := make([]observation, count), make([]error, count)
-	var group sync.WaitGroup
-	for i := range count {
-		group.Go(func() {
-			a := newRequestBuilder(s.merchantFor(o), http.MethodGet, "/mobilemoney/v1/getStatus/"+arguments[1])
-			a.body = nil
-			request, err := a.build(s.target.BaseURL)
-			if err == nil {
-				responses[i], err = exchange(s.client, request)
-			}
-			errs[i] = err
-		})
+	responses, err := s.exchangeInParallel(newLookup(s.merchantFor(o), arguments[1]), count)
+	if err != nil {
+		return err
 	}
-	group.Wait()
 	seen := responses[0]
 	for _, response := range responses {
 		if response.status >= http.StatusBadRequest {
@@ -118,5 +106,5 @@ func (s *story) parallelLookups(arguments []string) error {
 		}
 	}
 	s.record(seen)
-	return errors.Join(errs...)
+	return nil
 }

@@ -11,27 +11,27 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// pollEvery is how often until looks again.
-const pollEvery = 100 * time.Millisecond
+// pollInterval is the pause between two attempts of eventually.
+const pollInterval = 100 * time.Millisecond
 
-// story is one script on its way.
+// story is the state of one running script.
 type story struct {
 	target *target
 	script *testscript.TestScript
 	client *http.Client
-	// last is what the checking words look at: an answer, a notification, or what the operator knows. before is the one
-	// before it.
+	// last is the latest response, notification or operator transaction, which the checks read. previous is the one
+	// before.
 	last, previous observation
-	// saved are the replies that the script gave a name.
+	// saved holds the responses of save-response by name.
 	saved map[string]observation
 	// pageURL is the payment page of the last web payment.
 	pageURL string
 }
 
-// storyKey finds the story among a script's values.
+// storyKey is the key of the story among the values of a script.
 type storyKey struct{}
 
-// newStory prepares a script: its ids and addresses are variables, its credentials are not.
+// newStory prepares a script. Ids and addresses are variables; credentials are not.
 func newStory(g *target, env *testscript.Env) error {
 	env.Values[storyKey{}] = &story{target: g, client: newClient(), saved: map[string]observation{}}
 	env.Setenv("RUN", g.newID())
@@ -51,46 +51,52 @@ func newStory(g *target, env *testscript.Env) error {
 // storyCommand is a command of the scripts.
 type storyCommand func(s *story, arguments []string) error
 
-// storyCommands are the commands, as README.md lists them.
+// storyCommands returns the commands, as README.md lists them.
 func storyCommands() map[string]storyCommand {
 	return map[string]storyCommand{
-		// What the merchant asks.
-		"charge": (*story).charge, "pay": (*story).pay, "sms": (*story).sms, "http": (*story).http, "token": (*story).token,
-		"getstatus": (*story).getStatus, "found": (*story).lookupCharge, "rush": (*story).parallelLookups,
-		// What came back.
-		"status": (*story).status, "header": (*story).header, "json": (*story).json, "raw": (*story).rawJSON, "error": (*story).wireError,
-		"same-body": (*story).sameBody, "keep": (*story).saveResponse, "let": (*story).setVariable,
+		// Requests of the merchant.
+		"charge": (*story).charge, "pay": (*story).pay, "sms": (*story).sms, "http": (*story).http,
+		"token":     (*story).token,
+		"getstatus": (*story).getStatus, "lookup-charge": (*story).lookupCharge,
+		"parallel-lookups": (*story).parallelLookups,
+		// Checks of the response.
+		"status": (*story).status, "header": (*story).header, "json": (*story).json, "raw-json": (*story).rawJSON,
+		"error-response": (*story).errorResponse, "same-body": (*story).sameBody,
+		"save-response": (*story).saveResponse,
+		"set-variable":  (*story).setVariable,
 		// The operator.
-		"effects": (*story).effects, "operator": (*story).operatorTransaction, "script": (*story).scriptResponses, "settle": (*story).completePayment,
-		"callback": (*story).callback, "page": (*story).paymentPage,
+		"effects": (*story).effects, "operator-transaction": (*story).operatorTransaction,
+		"operator-responses": (*story).operatorResponses, "complete-payment": (*story).completePayment,
+		"callback": (*story).callback, "payment-page": (*story).paymentPage,
 		// The merchant's inbox.
-		"notifications": (*story).notifications, "notification": (*story).notification, "receipts": (*story).receipts,
-		"receipt": (*story).receipt, "verified": (*story).verifySignature,
+		"notifications": (*story).notifications, "last-notification": (*story).lastNotification,
+		"receipts": (*story).receipts, "last-receipt": (*story).lastReceipt,
+		"verify-signature": (*story).verifySignature,
 	}
 }
 
-// testscriptCommands are the words as testscript takes them, and those that hold another word.
+// testscriptCommands returns the commands in testscript's form, with those that run another command.
 func testscriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	all := storyCommands()
-	all["until"], all["stays"], all["retry"] = eventuallyCommand, consistentlyCommand, retryCommand
+	all["eventually"], all["consistently"], all["retry"] = eventuallyCommand, consistentlyCommand, retryCommand
 	found := map[string]func(*testscript.TestScript, bool, []string){}
-	for name, w := range all {
+	for name, command := range all {
 		found[name] = func(script *testscript.TestScript, negated bool, arguments []string) {
 			s, _ := script.Value(storyKey{}).(*story)
 			s.script = script
-			err := w(s, arguments)
+			err := command(s, arguments)
 			switch {
 			case err != nil && !negated:
 				script.Fatalf("%v", err)
 			case err == nil && negated:
-				script.Fatalf("! %s %s: it does, and should not", name, strings.Join(arguments, " "))
+				script.Fatalf("! %s %s: it succeeded, but must fail", name, strings.Join(arguments, " "))
 			}
 		}
 	}
 	return found
 }
 
-// parseNestedCommand takes a duration and the word behind it.
+// parseNestedCommand parses a duration and the command after it.
 func parseNestedCommand(arguments []string) (time.Duration, func(*story) error, error) {
 	if len(arguments) < 2 {
 		return 0, nil, errors.New("a duration and a command are missing")
@@ -99,14 +105,14 @@ func parseNestedCommand(arguments []string) (time.Duration, func(*story) error, 
 	if err != nil {
 		return 0, nil, err
 	}
-	w, found := storyCommands()[arguments[1]]
+	command, found := storyCommands()[arguments[1]]
 	if !found {
-		return 0, nil, fmt.Errorf("there is no word %q", arguments[1])
+		return 0, nil, fmt.Errorf("there is no command %q", arguments[1])
 	}
-	return wait, func(s *story) error { return w(s, arguments[2:]) }, nil
+	return wait, func(s *story) error { return command(s, arguments[2:]) }, nil
 }
 
-// eventuallyCommand repeats a word until it holds: until 10s notifications $ORDER successful.
+// eventuallyCommand repeats a command until it succeeds: eventually 10s notifications $ORDER successful.
 func eventuallyCommand(s *story, arguments []string) error {
 	wait, run, err := parseNestedCommand(arguments)
 	if err != nil {
@@ -122,11 +128,12 @@ func eventuallyCommand(s *story, arguments []string) error {
 		if time.Since(started) > wait {
 			return fmt.Errorf("not within %s: %w", wait, err)
 		}
-		time.Sleep(pollEvery)
+		time.Sleep(pollInterval)
 	}
 }
 
-// consistentlyCommand repeats a word, which must hold all the time: stays 2s notifications $ORDER successful.
+// consistentlyCommand repeats a command, which must succeed all the time: consistently 2s notifications $ORDER
+// successful.
 func consistentlyCommand(s *story, arguments []string) error {
 	wait, run, err := parseNestedCommand(arguments)
 	if err != nil {
@@ -135,15 +142,15 @@ func consistentlyCommand(s *story, arguments []string) error {
 	started := time.Now()
 	for time.Since(started) < wait {
 		if err := run(s); err != nil {
-			return fmt.Errorf("no more after %s: %w", time.Since(started).Round(time.Millisecond), err)
+			return fmt.Errorf("failed after %s: %w", time.Since(started).Round(time.Millisecond), err)
 		}
-		time.Sleep(pollEvery)
+		time.Sleep(pollInterval)
 	}
 	return nil
 }
 
-// retryCommand is a patient merchant: it repeats a request until the status comes, and until then allows 409 and 504 with
-// Retry-After alone: retry 80s 201 charge -key k. Of two statuses with | between either will do.
+// retryCommand repeats a request as a merchant would: retry 80s 201 charge -key k. It ends at the expected status,
+// which may be two with | in between. Until then only 409 and 504 with Retry-After are allowed.
 func retryCommand(s *story, arguments []string) error {
 	if len(arguments) < 3 {
 		return errors.New("retry: a duration, a status and a request are missing")
@@ -164,11 +171,11 @@ func retryCommand(s *story, arguments []string) error {
 			return nil
 		case waiting && (got == "409" || got == "504"):
 		default:
-			return s.last.errorf("status %s on the way to %s", got, expected)
+			return s.last.errorf("status %s while waiting for %s", got, expected)
 		}
 		if time.Since(started) > wait {
 			return s.last.errorf("no %s within %s", expected, wait)
 		}
-		time.Sleep(5 * pollEvery)
+		time.Sleep(5 * pollInterval)
 	}
 }
