@@ -299,8 +299,9 @@ func TestGradualBundle(t *testing.T) {
 func TestRollbackIgnoresAlarms(t *testing.T) {
 	good := buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
 	for deployment, want := range map[string]string{
-		"AllAtOnce":                "{Type: !Ref Deployment, Alarms: [!Ref AWS::NoValue]}",
-		"Canary10Percent15Minutes": "{Type: !Ref Deployment, Alarms: [!Ref FunctionErrorsAlarm, !Ref ApiErrorsAlarm, !Ref InternalErrorsAlarm]}",
+		"AllAtOnce": "{Type: !Ref Deployment, Alarms: [!Ref AWS::NoValue]}",
+		"Canary10Percent15Minutes": "{Type: !Ref Deployment, " +
+			"Alarms: [!Ref FunctionErrorsAlarm, !Ref ApiErrorsAlarm, !Ref InternalErrorsAlarm]}",
 	} {
 		t.Run(deployment, func(t *testing.T) {
 			s := newTestCheckout(t, good)

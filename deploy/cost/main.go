@@ -116,7 +116,8 @@ func (o operation) price() costParts {
 // formatTable returns the table in Markdown.
 func formatTable(all []operation) string {
 	var b strings.Builder
-	b.WriteString("| A million of | API Gateway | Lambda | DynamoDB | Logs | Transfer, KMS | US dollars |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| A million of | API Gateway | Lambda | DynamoDB | Logs | Transfer, KMS | US dollars |\n")
+	b.WriteString("|---|---|---|---|---|---|---|\n")
 	for _, o := range all {
 		c := o.price()
 		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.2f | %.2f | %.2f | **%.1f** |\n", o.name, c.api, c.lambda, c.database,
@@ -126,7 +127,8 @@ func formatTable(all []operation) string {
 }
 
 // countsRow matches a row of bench's table of calls: request, writes, reads, queries, operator calls.
-var countsRow = regexp.MustCompile(`(?m)^\| ([a-z][a-z ()]+, (?:first|repeated)) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|`)
+var countsRow = regexp.MustCompile(`(?m)^\| ([a-z][a-z ()]+, (?:first|repeated))` +
+	strings.Repeat(` \| (\d+)`, 4) + ` \|`)
 
 // parseCounts parses the calls that bench counted.
 func parseCounts(text string) (map[string]callCounts, error) {

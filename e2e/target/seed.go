@@ -107,7 +107,8 @@ func checkOnlySandbox(secret []byte, sandbox string) error {
 	for name, operator := range platforms {
 		for _, account := range operator.Accounts {
 			if account.BaseURL != sandbox {
-				return fmt.Errorf("its operators' secret has another platform than this sandbox for %s: use a stack for tests", name)
+				return fmt.Errorf("its operators' secret has another platform than this sandbox for %s: "+
+					"use a stack for tests", name)
 			}
 		}
 	}

@@ -1,5 +1,6 @@
-// Command verify judges one notification: the secret in WEBHOOK_SECRET, webhook-id, webhook-timestamp and
-// webhook-signature as arguments, the raw body on the standard input. A merchant's server takes over the function verify.
+// Command verify verifies one notification. It reads the secret from WEBHOOK_SECRET, the headers webhook-id,
+// webhook-timestamp and webhook-signature from the arguments, and the raw body from the standard input. A merchant's
+// server can copy the function verify.
 package main
 
 import (
@@ -15,16 +16,16 @@ import (
 	"time"
 )
 
-// verify says why a notification is not to be believed, nil where it is genuine. body is the raw body, byte for byte as
-// it came; signatures is the whole header, which holds two during a rotation.
+// verify returns why a notification is invalid, nil if it is valid. body is the raw body, byte for byte. signatures is
+// the whole header, which has two signatures during a rotation.
 func verify(secret, id, timestamp, signatures string, body []byte, now time.Time) error {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil || len(key) == 0 {
-		return errors.New("the secret is not one: whsec_ and base64")
+		return errors.New("the secret must be whsec_ and base64")
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > 5*time.Minute {
-		return errors.New("the timestamp is not within 5 minutes")
+		return errors.New("the timestamp is more than 5 minutes away")
 	}
 	hash := hmac.New(sha256.New, key)
 	hash.Write([]byte(id + "." + timestamp + "."))
