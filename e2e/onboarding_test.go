@@ -21,14 +21,14 @@ func TestOnboarding(t *testing.T) {
 	t.Parallel()
 	e := newCtlSession(t, localtest.Options{Speed: speed})
 	for name, story := range map[string]func(*ctlSession){
-		"one command, and all four operations work":                                   (*ctlSession).onboarding,
-		"decision access-tokens: old and new token, then the new":                     (*ctlSession).tokenRotation,
-		"decision token-endpoint: old and new secret":                                 (*ctlSession).clientSecretRotation,
-		"decision notifications: old and new secret sign":                             (*ctlSession).webhookRotation,
-		"decision key-rings: a new key, and the old one stays":                        (*ctlSession).keyRotation,
-		"decision unknown-by-hand: the merchant's response after a manual resolution": (*ctlSession).manualResolution,
-		"decision sandbox: a slot is booked and freed":                                (*ctlSession).slots,
-		"decision notifications: 1,000 deliveries are replayed":                       (*ctlSession).replayThousand,
+		"one command, and all four operations work":                          (*ctlSession).onboarding,
+		"decision access-tokens: old and new token, then the new":            (*ctlSession).tokenRotation,
+		"decision token-endpoint: old and new secret":                        (*ctlSession).clientSecretRotation,
+		"decision notifications: old and new secret sign":                    (*ctlSession).webhookRotation,
+		"decision key-rings: a new key, and the old one stays":               (*ctlSession).keyRotation,
+		"decision unknown-by-hand: a manual resolution decides the response": (*ctlSession).manualResolution,
+		"decision sandbox: a slot is booked and freed":                       (*ctlSession).slots,
+		"decision notifications: 1,000 deliveries are replayed":              (*ctlSession).replayThousand,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,7 +25,7 @@ import (
 // are private. The sweeper removes what is outside the namespaces. It is not in the leader's process group or session.
 type Isolation struct {
 	// Name is the name of the program and of its folder below .local. The program empties the folder first and writes
-	// nowhere else.
+	// to no other place.
 	Name string
 	// Tools are installed first, with the network of the machine: sam, localstack, dynamodb or engine. With any tool,
 	// the dependencies of the stories are installed too.

@@ -61,7 +61,7 @@ func NewStubs(dir, sandboxHost string) (*Stubs, error) {
 	return s, nil
 }
 
-// SetWebhookSecrets gives the inbox the secrets that verify the notifications.
+// SetWebhookSecrets sets the secrets with which the inbox verifies notifications.
 func (s *Stubs) SetWebhookSecrets(info local.Info) {
 	s.inbox.SetSecrets(info.WebhookSecret, info.SecondMerchant.WebhookSecret, info.LimitedMerchant.WebhookSecret)
 }

@@ -60,7 +60,7 @@ func controlGroup(root string) string { return "/" + resourceName(root) }
 // runDir is the folder of the engine's sockets. It is private to this worker.
 const runDir = "/run"
 
-// mountPrivateRunAndEtc gives the engine a private /run and /etc, which it can write to.
+// mountPrivateRunAndEtc mounts a private /run and /etc, which the engine can write to.
 func mountPrivateRunAndEtc() error {
 	if err := syscall.Mount("run", runDir, "tmpfs", 0, ""); err != nil {
 		return fmt.Errorf("mount a private %s: %w", runDir, err)

@@ -23,7 +23,7 @@ import (
 // addresses.
 type fixture struct {
 	*suite
-	name     string // also the access key, by which DynamoDB Local separates databases
+	name     string // also the access key; DynamoDB Local has one database per access key
 	stubs    *harness.Stubs
 	listener net.Listener // the API's public address
 	info     local.Info

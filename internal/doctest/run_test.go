@@ -114,8 +114,8 @@ func sectionBlocks(p page, title string) []block {
 	return found
 }
 
-// countedCommands splits a text into the commands that a person pastes. A command ends with a line that is no
-// continuation and has no open quote.
+// countedCommands splits a text into the commands that a person pastes. A command ends at the end of a line, unless the
+// line ends with \ or | or has an open quote.
 func countedCommands(text string) []string {
 	var found []string
 	var open string
