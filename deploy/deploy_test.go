@@ -6,11 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/BurntSushi/toml"
 )
 
 const checkout = ".."
@@ -24,68 +21,32 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-// settings are the settings of one environment in samconfig.toml.
-type settings struct {
-	Global struct {
-		Parameters struct {
-			StackName string `toml:"stack_name"`
-		}
-	}
-	Build  struct{ Parameters map[string]any }
-	Deploy struct {
-		Parameters struct {
-			Overrides string `toml:"parameter_overrides"`
-			Confirm   bool   `toml:"confirm_changeset"`
-			Rollback  *bool  `toml:"disable_rollback"`
-			Bucket    bool   `toml:"resolve_s3"`
-		}
-	}
-}
-
 // TestSamconfig checks the environments of samconfig.toml.
 func TestSamconfig(t *testing.T) {
-	text := read(t, "samconfig.toml")
-	var version struct{ Version float64 }
-	var environments map[string]any
-	if err := toml.Unmarshal(text, &environments); err != nil {
-		t.Fatal(err)
-	}
-	if err := toml.Unmarshal(text, &version); err != nil || version.Version != 0.1 {
-		t.Errorf("samconfig.toml has version %v (%v), want 0.1", version.Version, err)
-	}
-	delete(environments, "version")
-	if len(environments) != 3 {
-		t.Errorf("samconfig.toml has %d environments, want 3", len(environments))
-	}
-	known, err := readTemplate(read(t, "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := mustReadTemplate(t)
 	stacks := map[string]bool{}
-	for environment, stage := range map[string]string{"default": "dev", "staging": "staging", "prod": "prod"} {
+	for environment, stage := range map[string]string{"dev": "dev", "staging": "staging", "prod": "prod"} {
 		t.Run(environment, func(t *testing.T) {
-			var all map[string]settings
-			if _, err := toml.Decode(withoutVersion(text), &all); err != nil {
-				t.Fatal(err)
-			}
-			one := all[environment]
-			stacks[one.Global.Parameters.StackName] = true
-			if !one.Deploy.Parameters.Confirm {
-				t.Error("confirm_changeset is not set")
-			}
-			if !one.Deploy.Parameters.Bucket {
-				t.Error("resolve_s3 is not set")
-			}
-			if one.Build.Parameters["cached"] != nil {
-				t.Error("the build is cached")
-			}
-			if one.Deploy.Parameters.Rollback != nil && *one.Deploy.Parameters.Rollback {
-				t.Error("a failed deployment is not rolled back")
-			}
-			config, err := readConfig(checkout, deployOptions{environment: strings.Replace(environment, "default",
-				"dev", 1)})
+			config, err := readConfig(checkout, deployOptions{environment: environment})
 			if err != nil || config.parameters["Stage"] != stage {
 				t.Errorf("parameters %v (%v), want the stage %s", config.parameters, err, stage)
+			}
+			if len(config.file) != 4 || config.file["version"] != 0.1 {
+				t.Errorf("samconfig.toml has %d sections and version %v, want 4 and 0.1", len(config.file),
+					config.file["version"])
+			}
+			stacks[config.stackName(config.section)] = true
+			deployment, _ := nestedValue(config.file, config.section, "deploy", "parameters").(map[string]any)
+			for name, want := range map[string]any{"confirm_changeset": true, "resolve_s3": true} {
+				if deployment[name] != want {
+					t.Errorf("%s is %v, want %v", name, deployment[name], want)
+				}
+			}
+			if deployment["disable_rollback"] == true {
+				t.Error("a failed deployment is not rolled back")
+			}
+			if nestedValue(config.file, config.section, "build", "parameters", "cached") != nil {
+				t.Error("the build is cached")
 			}
 			for name, value := range config.parameters {
 				if err := known.checkParameter(name, value); err != nil {
@@ -99,9 +60,14 @@ func TestSamconfig(t *testing.T) {
 	}
 }
 
-// withoutVersion removes the version, so that only environments are left, which all have one type.
-func withoutVersion(text []byte) string {
-	return strings.Replace(string(text), "version = 0.1\n", "", 1)
+// mustReadTemplate parses template.yaml.
+func mustReadTemplate(t *testing.T) templateFile {
+	t.Helper()
+	known, err := readTemplate(read(t, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known
 }
 
 // fakeSAM records its arguments and prints the given stack outputs. Its build copies one program to every function.
@@ -143,12 +109,18 @@ func newTestCheckout(t *testing.T, program string) testCheckout {
 	t.Setenv("FAKE_OUTPUTS", "")
 	t.Setenv("FAKE_STDERR", "Error: The input stack x does not exist on Cloudformation in the region eu-west-1")
 	t.Setenv("FAKE_PROGRAM", program)
-	known, err := readTemplate(read(t, "template.yaml"))
+	t.Setenv("FAKE_FUNCTIONS", strings.Join(mustReadTemplate(t).functions(), " "))
+	return s
+}
+
+// gradualTemplate returns the template that was deployed gradually.
+func (s testCheckout) gradualTemplate(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("FAKE_FUNCTIONS", strings.Join(known.functions(), " "))
-	return s
+	return text
 }
 
 // calls returns the recorded calls of SAM.
@@ -161,9 +133,12 @@ func (s testCheckout) calls(t *testing.T) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// deployFlags are the flags of the Makefile, which SAM passes to go build.
-var deployFlags = [...]string{"GOFLAGS=-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='",
-	"CGO_ENABLED=0", "GOOS=linux"}
+// deployFlags returns the flags of the Makefile, which SAM passes to go build, for a processor.
+func deployFlags(architecture string) []string {
+	return []string{"GOFLAGS=" + goFlags, "CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + architecture}
+}
+
+const goFlags = "-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='"
 
 // buildProgram builds a minimal program.
 func buildProgram(t *testing.T, environment ...string) string {
@@ -185,7 +160,7 @@ func buildProgram(t *testing.T, environment ...string) string {
 
 // TestMakefileBuildFlags checks that the tests build with the Makefile's flags.
 func TestMakefileBuildFlags(t *testing.T) {
-	want := `DEPLOY = CGO_ENABLED=0 GOFLAGS="` + strings.TrimPrefix(deployFlags[0], "GOFLAGS=") + `"`
+	want := `DEPLOY = CGO_ENABLED=0 GOFLAGS="` + goFlags + `"`
 	if !bytes.Contains(read(t, "Makefile"), []byte(want)) {
 		t.Errorf("the Makefile has no line %s", want)
 	}
@@ -216,7 +191,7 @@ func TestMakefileIgnoresStrayVariables(t *testing.T) {
 
 // TestDeploy checks the arguments of sam build and sam deploy.
 func TestDeploy(t *testing.T) {
-	good := buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
+	good := buildProgram(t, deployFlags("arm64")...)
 	constants := []string{"ServiceId=S", "ApplicationId=A", "ContactId=C"}
 	cases := map[string]struct {
 		arguments []string
@@ -277,14 +252,11 @@ func TestDeploy(t *testing.T) {
 
 // TestGradualBundle checks that a gradual deployment has the alias, a release and a traffic shift.
 func TestGradualBundle(t *testing.T) {
-	s := newTestCheckout(t, buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...))
+	s := newTestCheckout(t, buildProgram(t, deployFlags("arm64")...))
 	if err := run(t.Context(), s.root, []string{"-gradual=1"}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := s.gradualTemplate(t)
 	if !bytes.Contains(text, []byte("\n    AutoPublishAlias: live\n")) || bytes.Contains(text, []byte("\n#gradual")) {
 		t.Error("the gradual lines are not enabled")
 	}
@@ -297,7 +269,7 @@ func TestGradualBundle(t *testing.T) {
 // TestRollbackIgnoresAlarms checks that a deployment all at once has no alarms, so that an active alarm cannot stop a
 // rollback.
 func TestRollbackIgnoresAlarms(t *testing.T) {
-	good := buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
+	good := buildProgram(t, deployFlags("arm64")...)
 	for deployment, want := range map[string]string{
 		"AllAtOnce": "{Type: !Ref Deployment, Alarms: [!Ref AWS::NoValue]}",
 		"Canary10Percent15Minutes": "{Type: !Ref Deployment, " +
@@ -309,9 +281,8 @@ func TestRollbackIgnoresAlarms(t *testing.T) {
 				io.Discard); err != nil {
 				t.Fatal(err)
 			}
-			text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
-			if err != nil || !bytes.Contains(text, []byte("\n    DeploymentPreference: "+want+"\n")) {
-				t.Errorf("gradual.yaml (%v) lacks %s", err, want)
+			if !bytes.Contains(s.gradualTemplate(t), []byte("\n    DeploymentPreference: "+want+"\n")) {
+				t.Errorf("gradual.yaml lacks %s", want)
 			}
 		})
 	}
@@ -372,7 +343,7 @@ func TestRefusedBundles(t *testing.T) {
 	}
 	cases := map[string]struct{ program, want string }{
 		"an archive": {archive, "bad magic number"},
-		"another processor": {buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=amd64")...),
+		"another processor": {buildProgram(t, deployFlags("amd64")...),
 			"not an executable for"},
 		"no flags": {buildProgram(t, "GOFLAGS=", "CGO_ENABLED=0", "GOARCH=arm64", "GOOS=linux"),
 			"-ldflags=-s"},

@@ -33,10 +33,6 @@ func TestOverrideWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := readTemplate(read(t, "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, c := range map[string]struct {
 		given parameters
 		want  string
@@ -54,7 +50,7 @@ func TestOverrideWarnings(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := strings.Join(overrideWarnings(config, known, deployOptions{parameters: c.given}), "\n")
+			got := strings.Join(overrideWarnings(config, mustReadTemplate(t), deployOptions{parameters: c.given}), "\n")
 			if c.want == "" && got != "" || !strings.HasPrefix(got, c.want) || strings.Contains(got, "\n") {
 				t.Errorf("warnings %q, want %q", got, c.want)
 			}

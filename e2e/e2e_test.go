@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"mobilegateway/internal/local"
 	"mobilegateway/internal/localtest"
 )
 
@@ -54,37 +55,9 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// merchantCredentials are a merchant's fields of run.json.
-type merchantCredentials struct {
-	AccessToken   string `json:"access_token"`
-	ClientID      string `json:"client_id"`
-	ClientSecret  string `json:"client_secret"`
-	Merchant      string `json:"merchant"`
-	OnBehalfOf    string `json:"on_behalf_of"`
-	ServiceID     string `json:"service_id"`
-	ApplicationID string `json:"application_id"`
-	ContactID     string `json:"contact_id"`
-	GWToken       string `json:"gw_token"`
-	GWAlias       string `json:"gw_alias"`
-	WebhookSecret string `json:"webhook_secret"`
-}
-
-// pids are the process ids of a local run. Another target has none.
-type pids struct {
-	Run       int              `json:"run"`
-	Functions map[string][]int `json:"functions"`
-	DynamoDB  int              `json:"dynamodb"`
-}
-
 // target is a running gateway, described by its run.json.
 type target struct {
-	BaseURL string `json:"base_url"`
-	merchantCredentials
-	Second     merchantCredentials `json:"second_merchant"`
-	Limited    merchantCredentials `json:"limited_merchant"`
-	InboxURL   string              `json:"inbox_url"`
-	SandboxURL string              `json:"sandbox_url"`
-	PIDs       pids                `json:"pids"`
+	local.Info
 
 	path string
 	// idPrefix begins every id of this test process. It has only digits, as order_id requires.

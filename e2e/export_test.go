@@ -180,7 +180,7 @@ func tableDescription(table *template.Table) ([]byte, error) {
 // payment returns one payment. The payments follow each other at one second, so that firstDayPayments are on the first
 // day.
 func (a *exportSession) payment(profile *merchant.Profile, number int) *ledger.Entry {
-	return notifiedPayment(createdMerchant{merchantCredentials: merchantCredentials{Merchant: profile.Name},
+	return notifiedPayment(createdMerchant{MerchantCredentials: local.MerchantCredentials{Merchant: profile.Name},
 		id: profile.ID, notifyURL: "https://shop.example/n"}, number,
 		a.day.Add((24*60*60-firstDayPayments)*time.Second))
 }

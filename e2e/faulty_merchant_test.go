@@ -208,7 +208,7 @@ func TestFaultyMerchantServer(t *testing.T) {
 func startPayment(t *testing.T, g *target, notifyURL, msisdn string) string {
 	t.Helper()
 	order := g.Merchant + "_" + g.newID()
-	a := newPayment(g.merchantCredentials, order, "ussd", msisdn)
+	a := newPayment(g.MerchantCredentials, order, "ussd", msisdn)
 	if notifyURL != "" {
 		a.body["notif_url"] = notifyURL
 	}
@@ -288,7 +288,7 @@ func checkUnreachableServer(t *testing.T, g *target) {
 func checkStatusOrder(t *testing.T, g *target) {
 	m := newFaultyServer(t)
 	m.modes["/receipts"] = []responseMode{respond500, cutConnection, respond301}
-	a := newSMS(g.merchantCredentials, g.newID(), g.GWAlias, "tel:+2250000")
+	a := newSMS(g.MerchantCredentials, g.newID(), g.GWAlias, "tel:+2250000")
 	setPath(a.body, "outboundSMSMessageRequest.receiptRequest.notifyURL", m.URL+"/receipts")
 	if response := g.mustSend(t, a); response.status != http.StatusCreated {
 		t.Fatal(response.errorf("the SMS was refused"))
@@ -333,7 +333,7 @@ func checkTokenExpiry(t *testing.T, g *target) {
 		t.Fatalf("the token endpoint returned %d, %v", status, err)
 	}
 	eventuallyNoError(t, 10*time.Second, func() error {
-		a := newCharge(g.merchantCredentials, g.newID(), g.GWAlias)
+		a := newCharge(g.MerchantCredentials, g.newID(), g.GWAlias)
 		a.header["Authorization"] = "Bearer " + token
 		response, err := g.send(a)
 		if err != nil {
@@ -373,7 +373,7 @@ func checkPaymentExpiry(t *testing.T, g *target) {
 		return err
 	})
 	checkNotifiedOnce(t, g, order, "expired")
-	response := g.mustSend(t, newLookup(g.merchantCredentials, order))
+	response := g.mustSend(t, newLookup(g.MerchantCredentials, order))
 	if status, _ := response.textValue("status"); status != "expired" {
 		t.Error(response.errorf("a final status changed"))
 	}

@@ -14,9 +14,7 @@ const parallelRequests = 100
 // floodOperation is an operation for parallel equal requests.
 type floodOperation struct {
 	name string
-	// newRequest returns the request, with another body under the same key if other is set.
-	newRequest func(g *target, key string, other bool) *requestBuilder
-	// amount is the path of the amount in the response; "" if the response has none.
+	// amount is the path of the amount in the request and the response; "" for none.
 	amount string
 	// repeatConflicts is true if a repeat of an applied request gets 409 (decision "sms-duplicate").
 	repeatConflicts bool
@@ -24,41 +22,32 @@ type floodOperation struct {
 	rejectsOtherBody bool
 }
 
-// floodOperations returns the three operations, each with a request that succeeds.
+// floodOperations returns the three operations.
 func floodOperations() []floodOperation {
-	const root = "amountTransaction.paymentAmount.chargingInformation.amount"
 	return []floodOperation{
-		{
-			name: "charge", amount: root,
-			newRequest: func(g *target, key string, other bool) *requestBuilder {
-				a := newCharge(g.merchantCredentials, key, g.GWAlias)
-				if other {
-					setPath(a.body, root, "900")
-				}
-				return a
-			},
-		},
-		{
-			name: "pay", amount: "amount", rejectsOtherBody: true,
-			newRequest: func(g *target, key string, other bool) *requestBuilder {
-				a := newPayment(g.merchantCredentials, key, "ussd", successfulMSISDN)
-				if other {
-					a.body["amount"] = "900"
-				}
-				return a
-			},
-		},
-		{
-			name: "sms", repeatConflicts: true, rejectsOtherBody: true,
-			newRequest: func(g *target, key string, other bool) *requestBuilder {
-				a := newSMS(g.merchantCredentials, key, g.GWAlias, "tel:+2250000")
-				if other {
-					setPath(a.body, "outboundSMSMessageRequest.outboundSMSTextMessage.message", "Autre")
-				}
-				return a
-			},
-		},
+		{name: "charge", amount: "amountTransaction.paymentAmount.chargingInformation.amount"},
+		{name: "pay", amount: "amount", rejectsOtherBody: true},
+		{name: "sms", repeatConflicts: true, rejectsOtherBody: true},
 	}
+}
+
+// newRequest returns a request that succeeds, with another body under the same key if other is set.
+func (f floodOperation) newRequest(g *target, key string, other bool) *requestBuilder {
+	var a *requestBuilder
+	path, value := f.amount, "900"
+	switch f.name {
+	case "charge":
+		a = newCharge(g.MerchantCredentials, key, g.GWAlias)
+	case "pay":
+		a = newPayment(g.MerchantCredentials, key, "ussd", successfulMSISDN)
+	default:
+		a = newSMS(g.MerchantCredentials, key, g.GWAlias, "tel:+2250000")
+		path, value = "outboundSMSMessageRequest.outboundSMSTextMessage.message", "Autre"
+	}
+	if other {
+		setPath(a.body, path, value)
+	}
+	return a
 }
 
 // newKey returns a new key of the merchant, which is also the key of the effects at the operator.
@@ -136,7 +125,7 @@ func (g *target) send(a *requestBuilder) (observation, error) {
 
 // sendLookup looks a payment of the first merchant up.
 func (g *target) sendLookup(order string) (observation, error) {
-	return g.send(newLookup(g.merchantCredentials, order))
+	return g.send(newLookup(g.MerchantCredentials, order))
 }
 
 // checkResponses allows equal 201s and 409s. It returns a 201.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/internal/local"
 	"mobilegateway/internal/localtest"
 )
 
@@ -75,7 +76,7 @@ const confirmFlags = " --yes --reason story"
 
 // createdMerchant is a merchant created by gatewayctl.
 type createdMerchant struct {
-	merchantCredentials
+	local.MerchantCredentials
 	id        string
 	notifyURL string
 }
@@ -91,15 +92,15 @@ func (e *ctlSession) createMerchant(name, notifyURL string) createdMerchant {
 		WebhookSecret string `json:"webhook_secret"`
 	}
 	e.mustRun("merchant add "+name+" --country ci --operator sandbox --notif-url "+notifyURL+confirmFlags, &created)
-	made := createdMerchant{e.target.merchantCredentials, created.ID, notifyURL}
+	made := createdMerchant{e.target.MerchantCredentials, created.ID, notifyURL}
 	made.Merchant, made.OnBehalfOf, made.AccessToken = name, name, created.AccessToken
 	made.ClientID, made.ClientSecret, made.WebhookSecret = created.ClientID, created.ClientSecret, created.WebhookSecret
 	return made
 }
 
 // withToken returns the merchant's credentials with another token.
-func (o createdMerchant) withToken(token string) merchantCredentials {
-	from := o.merchantCredentials
+func (o createdMerchant) withToken(token string) local.MerchantCredentials {
+	from := o.MerchantCredentials
 	from.AccessToken = token
 	return from
 }
@@ -120,7 +121,7 @@ func (g *target) sendForStatus(a *requestBuilder) (int, error) {
 }
 
 // chargeOnce sends a charge and checks the status.
-func (e *ctlSession) chargeOnce(from merchantCredentials, want int) error {
+func (e *ctlSession) chargeOnce(from local.MerchantCredentials, want int) error {
 	got, err := e.target.sendForStatus(newCharge(from, e.target.newID(), from.GWAlias))
 	if err == nil && got != want {
 		err = fmt.Errorf("the charge got %d, want %d", got, want)
@@ -130,7 +131,7 @@ func (e *ctlSession) chargeOnce(from merchantCredentials, want int) error {
 
 // fetchToken requests an access token. It returns the status of the response.
 func (g *target) fetchToken(clientID, clientSecret string) (token string, status int, err error) {
-	a := newRequestBuilder(merchantCredentials{}, http.MethodPost, "/token?grant_type=client_credentials")
+	a := newRequestBuilder(local.MerchantCredentials{}, http.MethodPost, "/token?grant_type=client_credentials")
 	a.body = nil
 	request, err := a.build(g.BaseURL)
 	if err != nil {

@@ -172,7 +172,7 @@ func (s *story) verifySignature(arguments []string) error {
 	}
 	forged := s.last
 	forged.body = append(bytes.Clone(forged.body), ' ')
-	other := s.target.Second.WebhookSecret
+	other := s.target.SecondMerchant.WebhookSecret
 	if secret == other {
 		other = s.target.WebhookSecret
 	}

@@ -29,7 +29,7 @@ func killAndRestart(t *testing.T, p *makeProcess, g *target, port string) {
 		t.Fatal(err)
 	}
 	p.waitExit(t, 10*time.Second)
-	waitGone(t, before.list())
+	waitGone(t, processIDs(before))
 	startMakeRun(t, p.dir, port, "SPEED=60").waitReady(t)
 }
 
@@ -120,7 +120,7 @@ func killRandomProcesses(t *testing.T, g *target, stop <-chan struct{}) {
 // "error-shape").
 func retryUntilAccepted(t *testing.T, g *target, one payment) {
 	for started := time.Now(); time.Since(started) < 70*time.Second; time.Sleep(5 * pollInterval) {
-		response, err := g.send(newPayment(g.merchantCredentials, one.order, "ussd", one.msisdn))
+		response, err := g.send(newPayment(g.MerchantCredentials, one.order, "ussd", one.msisdn))
 		if err != nil {
 			continue // the whole run is down
 		}

@@ -17,7 +17,7 @@ func (s *story) lookupCharge(arguments []string) error {
 		return errors.New("lookup-charge: CORRELATOR")
 	}
 	id := ledger.ChargeID(s.target.ClientID, arguments[0], "")
-	a := newRequestBuilder(s.target.merchantCredentials, http.MethodGet, chargePath+"/"+id)
+	a := newRequestBuilder(s.target.MerchantCredentials, http.MethodGet, chargePath+"/"+id)
 	a.body = nil
 	return s.send(a)
 }
@@ -36,7 +36,7 @@ func (s *story) token(arguments []string) error {
 	switch o.get("basic", "good") {
 	case "good":
 	case "bad":
-		secret = s.target.merchantCredentials.ClientSecret + "x"
+		secret = s.target.MerchantCredentials.ClientSecret + "x"
 	default:
 		secret = ""
 	}
@@ -56,13 +56,13 @@ func (s *story) getStatus(arguments []string) error {
 		return errors.New("getstatus: ORDER [options] [PATH = TEXT]")
 	}
 	order, rest := arguments[0], arguments[1:]
-	path, from := "/mobilemoney/v1/getStatus/", s.target.merchantCredentials
+	path, from := "/mobilemoney/v1/getStatus/", s.target.MerchantCredentials
 	for len(rest) >= 2 && strings.HasPrefix(rest[0], "-") {
 		switch rest[0] + " " + rest[1] {
 		case "-as second":
-			from = s.target.Second
+			from = s.target.SecondMerchant
 		case "-as limited":
-			from = s.target.Limited
+			from = s.target.LimitedMerchant
 		case "-path other":
 			path = "/mobilemoney/getstatus/v1/"
 		default:

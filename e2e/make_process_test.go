@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mobilegateway/internal/local"
 )
 
 // startTimeout is how long a run may take to respond, including its build.
@@ -158,8 +160,8 @@ func waitGone(t *testing.T, pids []int) {
 	})
 }
 
-// list returns all processes of a run.
-func (p pids) list() []int {
+// processIDs returns all processes of a run.
+func processIDs(p local.PIDs) []int {
 	found := []int{p.Run}
 	if p.DynamoDB != 0 {
 		found = append(found, p.DynamoDB)

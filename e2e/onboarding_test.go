@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/internal/local"
 	"mobilegateway/internal/localtest"
 )
 
@@ -38,7 +39,7 @@ func TestOnboarding(t *testing.T) {
 }
 
 // payAndAwaitNotification sends a payment and returns its notification at the merchant's server.
-func (e *ctlSession) payAndAwaitNotification(from merchantCredentials, m *faultyServer) observation {
+func (e *ctlSession) payAndAwaitNotification(from local.MerchantCredentials, m *faultyServer) observation {
 	e.t.Helper()
 	order := from.Merchant + "_" + e.target.newID()
 	got, err := e.target.sendForStatus(newPayment(from, order, "ussd", successfulMSISDN))
@@ -60,7 +61,7 @@ func (e *ctlSession) onboarding() {
 	t, m := e.t, newFaultyServer(e.t)
 	e.mustRun("merchant add Alpha --country ci --operator sandbox", nil) // without --yes
 	made := e.createMerchant("Alpha", m.URL+"/hook")
-	if err := verifyWithGoLibrary(made.WebhookSecret, e.payAndAwaitNotification(made.merchantCredentials,
+	if err := verifyWithGoLibrary(made.WebhookSecret, e.payAndAwaitNotification(made.MerchantCredentials,
 		m)); err != nil {
 		t.Errorf("the notification: %v", err)
 	}
@@ -101,10 +102,10 @@ func (e *ctlSession) tokenRotation() {
 	var second issuedSecret
 	e.mustRun("token rotate Bravo --overlap "+rotationOverlap.String()+confirmFlags, &second)
 	e.eventually(func() error { return e.chargeOnce(made.withToken(second.Secret), 201) })
-	if err := e.chargeOnce(made.merchantCredentials, 201); err != nil && time.Now().Before(second.EndAt) {
+	if err := e.chargeOnce(made.MerchantCredentials, 201); err != nil && time.Now().Before(second.EndAt) {
 		e.t.Errorf("the old token within the overlap: %v", err)
 	}
-	e.eventually(func() error { return e.chargeOnce(made.merchantCredentials, 401) })
+	e.eventually(func() error { return e.chargeOnce(made.MerchantCredentials, 401) })
 	if time.Now().Before(second.EndAt) {
 		e.t.Error("the old token expired before the end of the overlap")
 	}
@@ -142,7 +143,7 @@ func (e *ctlSession) webhookRotation() {
 	var second issuedSecret
 	e.mustRun("webhook-secret rotate Delta"+confirmFlags, &second)
 	signed := func(byOld, byNew bool) error {
-		message := e.payAndAwaitNotification(made.merchantCredentials, m)
+		message := e.payAndAwaitNotification(made.MerchantCredentials, m)
 		old, fresh := verifyWithGoLibrary(made.WebhookSecret, message), verifyWithGoLibrary(second.Webhook, message)
 		if (old == nil) != byOld || (fresh == nil) != byNew {
 			return fmt.Errorf("verified by the old secret: %t, by the new one: %t", old == nil, fresh == nil)
@@ -197,7 +198,7 @@ func (e *ctlSession) keyRotation() {
 			e.t.Error(err)
 		}
 	}
-	if err := verifyWithGoLibrary(made.WebhookSecret, e.payAndAwaitNotification(made.merchantCredentials,
+	if err := verifyWithGoLibrary(made.WebhookSecret, e.payAndAwaitNotification(made.MerchantCredentials,
 		m)); err != nil {
 		e.t.Error(err)
 	}
@@ -217,7 +218,7 @@ func (e *ctlSession) manualResolution() {
 		if err := e.target.sandboxControl(http.MethodPost, "script", script, nil); err != nil {
 			e.t.Fatal(err)
 		}
-		a := newCharge(made.merchantCredentials, key, made.GWAlias)
+		a := newCharge(made.MerchantCredentials, key, made.GWAlias)
 		if got, err := e.target.sendForStatus(a); err != nil || got != http.StatusGatewayTimeout {
 			e.t.Fatalf("%s: %d, %v", c.fault, got, err)
 		}

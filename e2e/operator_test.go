@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"mobilegateway/internal/local"
 )
 
 // effect is something the operator applied: a charge, a payment or an SMS.
@@ -189,7 +191,7 @@ func (s *story) callback(arguments []string) error {
 		}
 		address = address[:at] + other + address[at+1:]
 	}
-	a := newRequestBuilder(merchantCredentials{}, http.MethodPost, address)
+	a := newRequestBuilder(local.MerchantCredentials{}, http.MethodPost, address)
 	delete(a.header, "Authorization")
 	a.body = k.callbackBody(o.get("status", "successful"))
 	if err := a.applyOptions(s, o, "kind", "status", "times", "forged"); err != nil {

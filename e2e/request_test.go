@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"mobilegateway/internal/local"
 )
 
 // requestBuilder is a request before it is sent. It is valid by default; the options of a command change it.
@@ -19,7 +21,7 @@ type requestBuilder struct {
 	header       map[string]string // names in the specification's spelling
 	body         map[string]any    // nil for none
 	rawBody      []byte            // sent instead of body
-	shop         merchantCredentials
+	shop         local.MerchantCredentials
 }
 
 // options are the options of a command in order, each with its value.
@@ -50,18 +52,30 @@ func (o options) get(name, fallback string) string {
 }
 
 // merchantFor returns the credentials for -as second or -as limited, else the first merchant's.
-func (s *story) merchantFor(o options) merchantCredentials {
+func (s *story) merchantFor(o options) local.MerchantCredentials {
 	switch o.get("as", "") {
 	case "second":
-		return s.target.Second
+		return s.target.SecondMerchant
 	case "limited":
-		return s.target.Limited
+		return s.target.LimitedMerchant
 	}
-	return s.target.merchantCredentials
+	return s.target.MerchantCredentials
 }
 
 // setPath sets a value in nested objects by its path.
 func setPath(body map[string]any, path string, value any) {
+	parent, name := openPath(body, path)
+	parent[name] = value
+}
+
+// deletePath deletes a value in nested objects by its path.
+func deletePath(body map[string]any, path string) {
+	parent, name := openPath(body, path)
+	delete(parent, name)
+}
+
+// openPath returns the innermost object of a path and the last name. It adds missing objects.
+func openPath(body map[string]any, path string) (parent map[string]any, name string) {
 	parts := strings.Split(path, ".")
 	for _, part := range parts[:len(parts)-1] {
 		next, isObject := body[part].(map[string]any)
@@ -71,20 +85,7 @@ func setPath(body map[string]any, path string, value any) {
 		}
 		body = next
 	}
-	body[parts[len(parts)-1]] = value
-}
-
-// deletePath deletes a value in nested objects by its path.
-func deletePath(body map[string]any, path string) {
-	parts := strings.Split(path, ".")
-	for _, part := range parts[:len(parts)-1] {
-		next, isObject := body[part].(map[string]any)
-		if !isObject {
-			return
-		}
-		body = next
-	}
-	delete(body, parts[len(parts)-1])
+	return body, parts[len(parts)-1]
 }
 
 // applyOptions applies the options that every request accepts. own names the options that the operation has applied
@@ -166,14 +167,14 @@ func (s *story) send(a *requestBuilder) error {
 	return nil
 }
 
-func newRequestBuilder(from merchantCredentials, method, path string) *requestBuilder {
+func newRequestBuilder(from local.MerchantCredentials, method, path string) *requestBuilder {
 	return &requestBuilder{method: method, path: path, shop: from, body: map[string]any{}, header: map[string]string{
 		"Authorization": "Bearer " + from.AccessToken, "Content-Type": "application/json",
 	}}
 }
 
 // newLookup returns the lookup of a payment.
-func newLookup(from merchantCredentials, order string) *requestBuilder {
+func newLookup(from local.MerchantCredentials, order string) *requestBuilder {
 	a := newRequestBuilder(from, http.MethodGet, "/mobilemoney/v1/getStatus/"+order)
 	a.body = nil
 	return a
@@ -183,7 +184,7 @@ func newLookup(from merchantCredentials, order string) *requestBuilder {
 const chargePath = "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
 
 // newCharge returns the specification's example charge.
-func newCharge(from merchantCredentials, key, alias string) *requestBuilder {
+func newCharge(from local.MerchantCredentials, key, alias string) *requestBuilder {
 	a := newRequestBuilder(from, http.MethodPost, chargePath)
 	a.header["gw-token"], a.header["gw-alias"] = from.GWToken, alias
 	const information, meta = "amountTransaction.paymentAmount.chargingInformation.",
@@ -235,7 +236,7 @@ func (s *story) charge(arguments []string) error {
 }
 
 // newPayment returns the specification's example payment.
-func newPayment(from merchantCredentials, order, channel, msisdn string) *requestBuilder {
+func newPayment(from local.MerchantCredentials, order, channel, msisdn string) *requestBuilder {
 	a := newRequestBuilder(from, http.MethodPost, "/mobilemoney/v1")
 	a.header["mno-name"], a.header["country-code"], a.header["channel"], a.header["lang"] = "sandbox", "CI", channel,
 		"fr"
@@ -294,7 +295,7 @@ func (s *story) pay(arguments []string) error {
 }
 
 // newSMS returns the specification's example SMS.
-func newSMS(from merchantCredentials, key, alias, sender string) *requestBuilder {
+func newSMS(from local.MerchantCredentials, key, alias, sender string) *requestBuilder {
 	a := newRequestBuilder(from, http.MethodPost, "/smsmessaging/v1/outbound/"+url.QueryEscape(sender)+"/requests")
 	for name, value := range map[string]string{
 		"X-OAPI-Application-Id": from.ApplicationID, "X-OAPI-Contact-Id": from.ContactID,

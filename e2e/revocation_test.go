@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/internal/local"
 	"mobilegateway/internal/localtest"
 )
 
@@ -34,7 +35,7 @@ type probedToken struct {
 }
 
 // probeRequests returns invalid requests, which change nothing. A valid token gets 400 or 404, an invalid one 401.
-func probeRequests(from merchantCredentials) map[string]*requestBuilder {
+func probeRequests(from local.MerchantCredentials) map[string]*requestBuilder {
 	found := map[string]*requestBuilder{
 		"charge": newRequestBuilder(from, http.MethodPost, chargePath),
 		"pay":    newRequestBuilder(from, http.MethodPost, "/mobilemoney/v1"),
@@ -77,7 +78,7 @@ func TestRevocation(t *testing.T) {
 	for _, c := range append(revoked, kept...) {
 		c.lastAccepted = map[string]time.Time{}
 		if err := e.probeFunctions(c); err != nil ||
-			len(c.lastAccepted) != len(probeRequests(e.target.merchantCredentials)) {
+			len(c.lastAccepted) != len(probeRequests(e.target.MerchantCredentials)) {
 			t.Fatalf("%s before the revocation: %v, accepted by %v", c.name, err, c.lastAccepted)
 		}
 	}
@@ -144,7 +145,7 @@ func (e *ctlSession) probeContinuously(all []*probedToken) (stop func()) {
 
 // probeFunctions probes every function with a token.
 func (e *ctlSession) probeFunctions(c *probedToken) error {
-	from := e.target.merchantCredentials
+	from := e.target.MerchantCredentials
 	from.AccessToken = c.token
 	for function, a := range probeRequests(from) {
 		sentAt := time.Now()

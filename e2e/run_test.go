@@ -47,7 +47,7 @@ func TestMakeRun(t *testing.T) {
 	})
 
 	a := mustCharge(t, g, "survivor")
-	before := mustReadTarget(t, g.path).PIDs.list()
+	before := processIDs(mustReadTarget(t, g.path).PIDs)
 	p.signal(syscall.SIGINT)
 	p.waitExit(t, 10*time.Second)
 	t.Run("Ctrl-C leaves no process and no run.json", func(t *testing.T) { checkNothingLeft(t, p, before) })
@@ -61,7 +61,7 @@ func TestMakeRun(t *testing.T) {
 			t.Error(again.errorf("not the stored response\n%s", a.body))
 		}
 	})
-	before = mustReadTarget(t, g.path).PIDs.list()
+	before = processIDs(mustReadTarget(t, g.path).PIDs)
 	if err := syscall.Kill(g.PIDs.Run, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestMakeRun(t *testing.T) {
 // mustCharge sends a charge.
 func mustCharge(t *testing.T, g *target, key string) observation {
 	t.Helper()
-	return g.mustSend(t, newCharge(g.merchantCredentials, key, g.GWAlias))
+	return g.mustSend(t, newCharge(g.MerchantCredentials, key, g.GWAlias))
 }
 
 // checkNothingLeft checks that the run left no process and no run.json.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"mobilegateway/internal/local"
 )
 
 // outputRecorder records the output of a run, and also prints it if E2E_VERBOSE is set.
@@ -30,7 +32,7 @@ func (p *outputRecorder) Write(text []byte) (int, error) {
 // Authentication; decisions "authentication" and "pay-otp").
 func checkNoSecretsPrinted(t *testing.T, g *target, printed *outputRecorder, folder string) {
 	secrets := []string{"CANARY", "Bearer ", "Basic ", "cart%3D42", "Bonjour"}
-	for _, s := range []merchantCredentials{g.merchantCredentials, g.Second} {
+	for _, s := range []local.MerchantCredentials{g.MerchantCredentials, g.SecondMerchant} {
 		secrets = append(secrets, s.AccessToken, s.ClientSecret, s.GWToken, s.GWAlias,
 			strings.TrimPrefix(s.WebhookSecret, "whsec_"))
 	}

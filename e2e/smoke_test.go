@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"mobilegateway/internal/local"
 )
 
 // minCertificateLifetime is the least remaining lifetime of a certificate. ACM renews its certificates 60 days before
@@ -86,12 +88,11 @@ func serveRemappedHeaders(t *testing.T, address string) string {
 func smokeTarget(address string, variable func(string) string) *target {
 	merchant := cmp.Or(variable("MERCHANT"), unknownMerchant)
 	return &target{
-		BaseURL: strings.TrimRight(address, "/"),
-		merchantCredentials: merchantCredentials{
+		Info: local.Info{BaseURL: strings.TrimRight(address, "/"), MerchantCredentials: local.MerchantCredentials{
 			AccessToken: variable("ACCESS_TOKEN"), ClientID: variable("CLIENT_ID"),
 			ClientSecret: variable("CLIENT_SECRET"),
 			Merchant:     merchant, OnBehalfOf: merchant, GWToken: "smoke", GWAlias: "smoke",
-		},
+		}},
 		idPrefix: idPrefix(time.Now(), os.Getpid()),
 	}
 }

@@ -36,8 +36,8 @@ func newStory(g *target, env *testscript.Env) error {
 	env.Values[storyKey{}] = &story{target: g, client: newClient(), saved: map[string]observation{}}
 	env.Setenv("RUN", g.newID())
 	env.Setenv("MERCHANT", g.Merchant)
-	env.Setenv("SECOND", g.Second.Merchant)
-	env.Setenv("LIMITED", g.Limited.Merchant)
+	env.Setenv("SECOND", g.SecondMerchant.Merchant)
+	env.Setenv("LIMITED", g.LimitedMerchant.Merchant)
 	env.Setenv("BASE", g.BaseURL)
 	env.Setenv("INBOX", g.InboxURL)
 	env.Setenv("SANDBOX", g.SandboxURL)

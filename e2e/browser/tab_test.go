@@ -54,13 +54,18 @@ func (c *browser) newTab(t *testing.T, lang string) *tab {
 // call sends a command to the tab.
 func (p *tab) call(method string, params, result any) {
 	p.Helper()
+	if err := p.tryCall(method, params, result); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// tryCall sends a command to the tab and decodes its result, if one is wanted.
+func (p *tab) tryCall(method string, params, result any) error {
 	raw, err := p.browser.call(p.session, method, params)
 	if err == nil && result != nil {
 		err = json.Unmarshal(raw, result)
 	}
-	if err != nil {
-		p.Fatal(err)
-	}
+	return err
 }
 
 // setWidth sets the width of the window in pixels.
@@ -116,28 +121,17 @@ func (p *tab) evaluate(expression string) (string, error) {
 		} `json:"result"`
 		ExceptionDetails json.RawMessage `json:"exceptionDetails"`
 	}
-	steps := []struct {
-		method string
-		params func() map[string]any
-		result any
-	}{
-		{"Page.getFrameTree", func() map[string]any { return nil }, &frames},
-		{"Page.createIsolatedWorld", func() map[string]any {
-			return map[string]any{"frameId": frames.FrameTree.Frame.ID, "worldName": "test"}
-		}, &world},
-		{"Runtime.evaluate", func() map[string]any {
-			return map[string]any{"expression": expression, "contextId": world.ExecutionContextID, "awaitPromise": true,
-				"returnByValue": true}
-		}, &value},
+	err := p.tryCall("Page.getFrameTree", nil, &frames)
+	if err == nil {
+		frame := map[string]any{"frameId": frames.FrameTree.Frame.ID, "worldName": "test"}
+		err = p.tryCall("Page.createIsolatedWorld", frame, &world)
 	}
-	for _, step := range steps {
-		raw, err := p.browser.call(p.session, step.method, step.params())
-		if err == nil {
-			err = json.Unmarshal(raw, step.result)
-		}
-		if err != nil {
-			return "", err
-		}
+	if err == nil {
+		err = p.tryCall("Runtime.evaluate", map[string]any{"expression": expression,
+			"contextId": world.ExecutionContextID, "awaitPromise": true, "returnByValue": true}, &value)
+	}
+	if err != nil {
+		return "", err
 	}
 	if value.ExceptionDetails != nil {
 		return "", fmt.Errorf("%s", value.ExceptionDetails)

@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"mobilegateway/e2e/harness"
+	"mobilegateway/internal/local"
 	"mobilegateway/internal/samcli"
 )
 
@@ -80,11 +81,11 @@ func runStories(ctx context.Context, root string, variable func(string) string, 
 		kind = targetLocalStack
 	}
 	if strings.HasSuffix(path, ".json") {
-		local, err := isLocalRun(path)
+		isLocal, err := isLocalRun(path)
 		if err != nil {
 			return err
 		}
-		if local {
+		if isLocal {
 			kind = ""
 		}
 	} else {
@@ -118,11 +119,7 @@ func isLocalRun(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var info struct {
-		PIDs struct {
-			Run int `json:"run"`
-		} `json:"pids"`
-	}
+	var info local.Info
 	err = json.Unmarshal(text, &info)
 	return info.PIDs.Run != 0, err
 }
