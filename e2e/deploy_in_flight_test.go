@@ -75,18 +75,25 @@ func successfulPayments(g *target, count int, digits string) []payment {
 
 // forEachPaced calls a function with each payment, a few in parallel, each followed by a pause.
 func forEachPaced(payments []payment, pause time.Duration, do func(payment)) {
-	next := make(chan payment)
+	forEachParallel(parallelMerchants, len(payments), func(i int) {
+		do(payments[i])
+		time.Sleep(pause)
+	})
+}
+
+// forEachParallel calls a function with the numbers below count, in parallel workers.
+func forEachParallel(workers, count int, do func(int)) {
+	next := make(chan int)
 	var group sync.WaitGroup
-	for range parallelMerchants {
+	for range workers {
 		group.Go(func() {
-			for one := range next {
-				do(one)
-				time.Sleep(pause)
+			for i := range next {
+				do(i)
 			}
 		})
 	}
-	for _, one := range payments {
-		next <- one
+	for i := range count {
+		next <- i
 	}
 	close(next)
 	group.Wait()

@@ -68,9 +68,6 @@ func statusesOf(messages []message, path string) []string {
 // notifications checks all notifications of an order: notifications ORDER successful. Without a status it checks that
 // none arrived.
 func (s *story) notifications(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("notifications: ORDER [STATUS...]")
-	}
 	found, err := s.target.inboxMessages(arguments[0])
 	if err != nil {
 		return err
@@ -113,9 +110,6 @@ func (s *story) lastReceipt(arguments []string) error {
 
 // recordLast records the last message that list returns for the one argument.
 func (s *story) recordLast(arguments []string, list func(string) ([]message, error)) error {
-	if len(arguments) != 1 {
-		return errors.New("one ORDER or CALLBACKDATA is missing")
-	}
 	found, err := list(arguments[0])
 	if err != nil {
 		return err
@@ -143,9 +137,6 @@ func (g *target) receiptsOf(data string) ([]message, error) {
 
 // receipts checks all delivery notifications with a callbackData: receipts DATA DeliveredToNetwork.
 func (s *story) receipts(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("receipts: CALLBACKDATA [STATUS...]")
-	}
 	found, err := s.target.receiptsOf(arguments[0])
 	if err != nil {
 		return err

@@ -13,9 +13,6 @@ import (
 // lookupCharge looks a charge up by its correlator, even if it got no response. The id derives from the merchant's id,
 // which is the client_id, and the correlator (decision "charge-repeat").
 func (s *story) lookupCharge(arguments []string) error {
-	if len(arguments) != 1 {
-		return errors.New("lookup-charge: CORRELATOR")
-	}
 	id := ledger.ChargeID(s.target.ClientID, arguments[0], "")
 	a := newRequestBuilder(s.target.MerchantCredentials, http.MethodGet, chargePath+"/"+id)
 	a.body = nil
@@ -52,9 +49,6 @@ func (s *story) token(arguments []string) error {
 // getStatus looks a payment up: getstatus ORDER [-as second|limited] [-path other] [PATH = TEXT]. The other path is
 // the one of existing clients (decision "pay-getstatus").
 func (s *story) getStatus(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("getstatus: ORDER [options] [PATH = TEXT]")
-	}
 	order, rest := arguments[0], arguments[1:]
 	path, from := "/mobilemoney/v1/getStatus/", s.target.MerchantCredentials
 	for len(rest) >= 2 && strings.HasPrefix(rest[0], "-") {
@@ -84,9 +78,6 @@ func (s *story) getStatus(arguments []string) error {
 // parallelLookups looks a payment up N times in parallel: parallel-lookups N ORDER [-as limited]. The checks read a
 // refused response, if there is one.
 func (s *story) parallelLookups(arguments []string) error {
-	if len(arguments) < 2 {
-		return errors.New("parallel-lookups: N ORDER [options]")
-	}
 	count, err := strconv.Atoi(arguments[0])
 	if err != nil {
 		return err

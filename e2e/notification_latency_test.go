@@ -3,7 +3,6 @@ package e2e
 import (
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 )
@@ -25,25 +24,10 @@ func TestNotificationLatency(t *testing.T) {
 		t.Skip("the measurement takes several seconds")
 	}
 	g := startMakeRun(t, newRunDir(t), "PORT=0", "SPEED=60").waitReady(t)
-	orders := make(chan string)
-	var merchants sync.WaitGroup
-	var mutex sync.Mutex
-	var elapsed []time.Duration
-	for range parallelTimed {
-		merchants.Go(func() {
-			for order := range orders {
-				delay := measureNotification(t, g, order)
-				mutex.Lock()
-				elapsed = append(elapsed, delay)
-				mutex.Unlock()
-			}
-		})
-	}
-	for range timedPayments {
-		orders <- g.Merchant + "_" + g.newID()
-	}
-	close(orders)
-	merchants.Wait()
+	elapsed := make([]time.Duration, timedPayments)
+	forEachParallel(parallelTimed, timedPayments, func(i int) {
+		elapsed[i] = measureNotification(t, g, g.Merchant+"_"+g.newID())
+	})
 	slices.Sort(elapsed)
 	p99 := elapsed[len(elapsed)*99/100-1]
 	t.Logf("first notification after the final status, %d payments: p50 %s, p99 %s, at most %s", len(elapsed),

@@ -71,9 +71,6 @@ func (g *target) effectsOf(key, kind string) ([]effect, error) {
 
 // effects checks the number of effects: effects KEY NUMBER [KIND].
 func (s *story) effects(arguments []string) error {
-	if len(arguments) < 2 {
-		return errors.New("effects: KEY NUMBER [charge|payment|sms]")
-	}
 	kind := ""
 	if len(arguments) == 3 {
 		kind = arguments[2]
@@ -123,9 +120,6 @@ func (g *target) transactionAtOperator(key, kind string) (json.RawMessage, opera
 // operatorTransaction reads a transaction at the operator for the checks: operator-transaction KEY [KIND] [PATH =
 // TEXT].
 func (s *story) operatorTransaction(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("operator-transaction: KEY [charge|payment|sms] [PATH = TEXT]")
-	}
 	key, rest, kind := arguments[0], arguments[1:], ""
 	if len(rest) == 1 || len(rest) == 4 {
 		kind, rest = rest[0], rest[1:]
@@ -144,9 +138,6 @@ func (s *story) operatorTransaction(arguments []string) error {
 // operatorResponses sets the operator's next responses under a key: operator-responses KEY [-kind getstatus] cut 503
 // ok.
 func (s *story) operatorResponses(arguments []string) error {
-	if len(arguments) < 2 {
-		return errors.New("operator-responses: KEY [-kind KIND] RESPONSE...")
-	}
 	body := map[string]any{"key": arguments[0]}
 	calls := arguments[1:]
 	if calls[0] == "-kind" && len(calls) > 2 {
@@ -158,9 +149,6 @@ func (s *story) operatorResponses(arguments []string) error {
 
 // completePayment ends a payment at the operator: complete-payment ORDER STATUS [force] [silent].
 func (s *story) completePayment(arguments []string) error {
-	if len(arguments) < 2 {
-		return errors.New("complete-payment: ORDER STATUS [force] [silent]")
-	}
 	body := map[string]any{"key": arguments[0], "status": arguments[1]}
 	for _, how := range arguments[2:] {
 		body[how] = true
@@ -171,9 +159,6 @@ func (s *story) completePayment(arguments []string) error {
 // callback sends a callback as the operator would: callback KEY [-kind K] [-status S] [-times N] [-forged yes] [-set
 // a=b] [-drop a] [-body file]. Parallel callbacks must all get the same status.
 func (s *story) callback(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("callback: KEY [options]")
-	}
 	o, err := parseOptions(arguments[1:])
 	if err != nil {
 		return err
@@ -257,9 +242,6 @@ func (s *story) exchangeInParallel(a *requestBuilder, times int) ([]observation,
 // paymentPage uses the payment page as a user would: payment-page confirm [-msisdn N] [-pin P], or payment-page
 // cancel. Without -pin it uses a PIN that the sandbox has just issued.
 func (s *story) paymentPage(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("payment-page: confirm or cancel")
-	}
 	o, err := parseOptions(arguments[1:])
 	if err != nil {
 		return err

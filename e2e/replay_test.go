@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -81,22 +80,11 @@ func (e *ctlSession) seedNotifiedPayments(from createdMerchant, at time.Time) {
 		e.t.Fatal(err)
 	}
 	store := ledgerdynamo.New(client.DynamoDB(), environment["LEDGER_TABLE"])
-	numbers := make(chan int)
-	var writers sync.WaitGroup
-	for range 4 {
-		writers.Go(func() {
-			for i := range numbers {
-				if _, err := store.Insert(context.Background(), notifiedPayment(from, i, at)); err != nil {
-					e.t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range replayCount {
-		numbers <- i
-	}
-	close(numbers)
-	writers.Wait()
+	forEachParallel(4, replayCount, func(i int) {
+		if _, err := store.Insert(context.Background(), notifiedPayment(from, i, at)); err != nil {
+			e.t.Error(err)
+		}
+	})
 }
 
 // notifiedPayment returns a payment whose notification was delivered.

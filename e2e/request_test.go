@@ -51,6 +51,15 @@ func (o options) get(name, fallback string) string {
 	return fallback
 }
 
+// copyTo copies given options into a body, by option and path.
+func (o options) copyTo(body map[string]any, paths map[string]string) {
+	for option, path := range paths {
+		if value := o.get(option, ""); value != "" {
+			setPath(body, path, value)
+		}
+	}
+}
+
 // merchantFor returns the credentials for -as second or -as limited, else the first merchant's.
 func (s *story) merchantFor(o options) local.MerchantCredentials {
 	switch o.get("as", "") {
@@ -214,15 +223,10 @@ func (s *story) charge(arguments []string) error {
 	}
 	a := newCharge(from, key, o.get("alias", from.GWAlias))
 	const information = "amountTransaction.paymentAmount.chargingInformation."
-	for option, path := range map[string]string{
-		"amount": information + "amount", "currency": information + "currency", "description": information +
-			"description",
-		"ref": "amountTransaction.referenceCode",
-	} {
-		if value := o.get(option, ""); value != "" {
-			setPath(a.body, path, value)
-		}
-	}
+	o.copyTo(a.body, map[string]string{
+		"amount": information + "amount", "currency": information + "currency",
+		"description": information + "description", "ref": "amountTransaction.referenceCode",
+	})
 	if key == "none" {
 		deletePath(a.body, "amountTransaction.clientCorrelator")
 	}
@@ -258,9 +262,6 @@ const successfulMSISDN = "+2250700002000"
 // pay sends a payment: pay CHANNEL -order O [-msisdn N] [-amount N] [-currency C] [-otp C] [-state S] [-country CI]
 // [-lang fr] [-operator sandbox]. -msisdn none omits the number, which is the default on the web channel.
 func (s *story) pay(arguments []string) error {
-	if len(arguments) < 1 {
-		return errors.New("pay: CHANNEL [options]")
-	}
 	channel := arguments[0]
 	o, err := parseOptions(arguments[1:])
 	if err != nil {
@@ -275,12 +276,7 @@ func (s *story) pay(arguments []string) error {
 	for option, name := range map[string]string{"country": "country-code", "lang": "lang", "operator": "mno-name"} {
 		a.header[name] = o.get(option, a.header[name])
 	}
-	for option, name := range map[string]string{"amount": "amount", "currency": "currency", "otp": "otp_code",
-		"state": "state"} {
-		if value := o.get(option, ""); value != "" {
-			a.body[name] = value
-		}
-	}
+	o.copyTo(a.body, map[string]string{"amount": "amount", "currency": "currency", "otp": "otp_code", "state": "state"})
 	if err := a.applyOptions(s, o, "order", "msisdn", "country", "lang", "operator", "amount", "currency", "otp",
 		"state"); err != nil {
 		return err
@@ -323,14 +319,10 @@ func (s *story) sms(arguments []string) error {
 	from := s.merchantFor(o)
 	a := newSMS(from, o.get("key", ""), o.get("alias", from.GWAlias), o.get("sender", "tel:+2250000"))
 	const root = "outboundSMSMessageRequest."
-	for option, path := range map[string]string{
-		"message": "outboundSMSTextMessage.message", "notify": "receiptRequest.notifyURL",
-		"data": "receiptRequest.callbackData",
-	} {
-		if value := o.get(option, ""); value != "" {
-			setPath(a.body, root+path, value)
-		}
-	}
+	o.copyTo(a.body, map[string]string{
+		"message": root + "outboundSMSTextMessage.message", "notify": root + "receiptRequest.notifyURL",
+		"data": root + "receiptRequest.callbackData",
+	})
 	a.header["X-Operator-MCO"] = o.get("mco", "OCI")
 	if err := a.applyOptions(s, o, "key", "alias", "sender", "message", "mco", "notify", "data"); err != nil {
 		return err
@@ -341,9 +333,6 @@ func (s *story) sms(arguments []string) error {
 // http sends any request: http GET PATH [-bearer T] [-as second] [-body file] [-header 'Name: value']. It has
 // credentials only with -bearer or with -as, which uses the merchant's access token.
 func (s *story) http(arguments []string) error {
-	if len(arguments) < 2 {
-		return errors.New("http: METHOD PATH [options]")
-	}
 	o, err := parseOptions(arguments[2:])
 	if err != nil {
 		return err

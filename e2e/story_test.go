@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -48,43 +47,70 @@ func newStory(g *target, env *testscript.Env) error {
 	return nil
 }
 
-// storyCommand is a command of the scripts.
-type storyCommand func(s *story, arguments []string) error
+// storyCommand is a command of the scripts, with the limits of its number of arguments. most 0 is no limit.
+type storyCommand struct {
+	least, most int
+	usage       string
+	run         func(s *story, arguments []string) error
+}
 
 // storyCommands returns the commands, as README.md lists them.
 func storyCommands() map[string]storyCommand {
 	return map[string]storyCommand{
 		// Requests of the merchant.
-		"charge": (*story).charge, "pay": (*story).pay, "sms": (*story).sms, "http": (*story).http,
-		"token":     (*story).token,
-		"getstatus": (*story).getStatus, "lookup-charge": (*story).lookupCharge,
-		"parallel-lookups": (*story).parallelLookups,
+		"charge":           {0, 0, "-key KEY [options]", (*story).charge},
+		"pay":              {1, 0, "CHANNEL [options]", (*story).pay},
+		"sms":              {0, 0, "-key KEY [options]", (*story).sms},
+		"http":             {2, 0, "METHOD PATH [options]", (*story).http},
+		"token":            {0, 0, "[options]", (*story).token},
+		"getstatus":        {1, 0, "ORDER [options] [PATH = TEXT]", (*story).getStatus},
+		"lookup-charge":    {1, 1, "CORRELATOR", (*story).lookupCharge},
+		"parallel-lookups": {2, 0, "N ORDER [options]", (*story).parallelLookups},
 		// Checks of the response.
-		"status": (*story).status, "header": (*story).header, "json": (*story).json, "raw-json": (*story).rawJSON,
-		"error-response": (*story).errorResponse, "same-body": (*story).sameBody,
-		"save-response": (*story).saveResponse,
-		"set-variable":  (*story).setVariable,
+		"status":         {1, 1, "NUMBER", (*story).status},
+		"header":         {1, 3, "NAME [= TEXT | matches EXPRESSION]", (*story).header},
+		"json":           {1, 3, "PATH [= TEXT | matches EXPRESSION]", (*story).json},
+		"raw-json":       {1, 3, "PATH [= JSON | matches EXPRESSION]", (*story).rawJSON},
+		"error-response": {2, 0, "STATUS ID [VARIABLE...]", (*story).errorResponse},
+		"same-body":      {0, 1, "[NAME]", (*story).sameBody},
+		"save-response":  {1, 1, "NAME", (*story).saveResponse},
+		"set-variable":   {3, 3, "VARIABLE json PATH | VARIABLE header NAME", (*story).setVariable},
 		// The operator.
-		"effects": (*story).effects, "operator-transaction": (*story).operatorTransaction,
-		"operator-responses": (*story).operatorResponses, "complete-payment": (*story).completePayment,
-		"callback": (*story).callback, "payment-page": (*story).paymentPage,
+		"effects":              {2, 3, "KEY NUMBER [charge|payment|sms]", (*story).effects},
+		"operator-transaction": {1, 5, "KEY [charge|payment|sms] [PATH = TEXT]", (*story).operatorTransaction},
+		"operator-responses":   {2, 0, "KEY [-kind KIND] RESPONSE...", (*story).operatorResponses},
+		"complete-payment":     {2, 4, "ORDER STATUS [force] [silent]", (*story).completePayment},
+		"callback":             {1, 0, "KEY [options]", (*story).callback},
+		"payment-page":         {1, 0, "confirm|cancel [options]", (*story).paymentPage},
 		// The merchant's inbox.
-		"notifications": (*story).notifications, "last-notification": (*story).lastNotification,
-		"receipts": (*story).receipts, "last-receipt": (*story).lastReceipt,
-		"verify-signature": (*story).verifySignature,
+		"notifications":     {1, 0, "ORDER [STATUS...]", (*story).notifications},
+		"last-notification": {1, 1, "ORDER", (*story).lastNotification},
+		"receipts":          {1, 0, "CALLBACKDATA [STATUS...]", (*story).receipts},
+		"last-receipt":      {1, 1, "CALLBACKDATA", (*story).lastReceipt},
+		"verify-signature":  {0, 2, "[-as second]", (*story).verifySignature},
 	}
+}
+
+// call checks the number of arguments and runs the command.
+func (c storyCommand) call(s *story, name string, arguments []string) error {
+	if len(arguments) < c.least || c.most > 0 && len(arguments) > c.most {
+		return fmt.Errorf("usage: %s %s", name, c.usage)
+	}
+	return c.run(s, arguments)
 }
 
 // testscriptCommands returns the commands in testscript's form, with those that run another command.
 func testscriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	all := storyCommands()
-	all["eventually"], all["consistently"], all["retry"] = eventuallyCommand, consistentlyCommand, retryCommand
+	all["eventually"] = storyCommand{2, 0, "DURATION COMMAND...", eventuallyCommand}
+	all["consistently"] = storyCommand{2, 0, "DURATION COMMAND...", consistentlyCommand}
+	all["retry"] = storyCommand{3, 0, "DURATION STATUS REQUEST...", retryCommand}
 	found := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, command := range all {
 		found[name] = func(script *testscript.TestScript, negated bool, arguments []string) {
 			s, _ := script.Value(storyKey{}).(*story)
 			s.script = script
-			err := command(s, arguments)
+			err := command.call(s, name, arguments)
 			switch {
 			case err != nil && !negated:
 				script.Fatalf("%v", err)
@@ -98,9 +124,6 @@ func testscriptCommands() map[string]func(*testscript.TestScript, bool, []string
 
 // parseNestedCommand parses a duration and the command after it.
 func parseNestedCommand(arguments []string) (time.Duration, func(*story) error, error) {
-	if len(arguments) < 2 {
-		return 0, nil, errors.New("a duration and a command are missing")
-	}
 	wait, err := time.ParseDuration(arguments[0])
 	if err != nil {
 		return 0, nil, err
@@ -109,7 +132,7 @@ func parseNestedCommand(arguments []string) (time.Duration, func(*story) error, 
 	if !found {
 		return 0, nil, fmt.Errorf("there is no command %q", arguments[1])
 	}
-	return wait, func(s *story) error { return command(s, arguments[2:]) }, nil
+	return wait, func(s *story) error { return command.call(s, arguments[1], arguments[2:]) }, nil
 }
 
 // eventuallyCommand repeats a command until it succeeds: eventually 10s notifications $ORDER successful.
@@ -152,9 +175,6 @@ func consistentlyCommand(s *story, arguments []string) error {
 // retryCommand repeats a request as a merchant would: retry 80s 201 charge -key k. It ends at the expected status,
 // which may be two with | in between. Until then only 409 and 504 with Retry-After are allowed.
 func retryCommand(s *story, arguments []string) error {
-	if len(arguments) < 3 {
-		return errors.New("retry: a duration, a status and a request are missing")
-	}
 	expected := arguments[1]
 	wait, run, err := parseNestedCommand(append([]string{arguments[0]}, arguments[2:]...))
 	if err != nil {

@@ -58,8 +58,8 @@ func TestSeededStackIsCheckedAgain(t *testing.T) {
 	t.Cleanup(server.Close)
 	variables := map[string]string{
 		"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "b",
-		"AWS_ENDPOINT_URL": server.URL,
-		"SANDBOX_URL":      "https://sandbox.example.com", "SANDBOX_TOKEN": "t", "INBOX_URL": "https://inbox.example.com",
+		"AWS_ENDPOINT_URL": server.URL, "SANDBOX_URL": "https://sandbox.example.com", "SANDBOX_TOKEN": "t",
+		"INBOX_URL": "https://inbox.example.com",
 	}
 	variable := func(name string) string { return variables[name] }
 	outputs := map[string]string{"Stage": "dev", "OperatorSecret": "operators",
