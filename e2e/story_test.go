@@ -47,7 +47,7 @@ func newStory(g *target, env *testscript.Env) error {
 	return nil
 }
 
-// storyCommand is a command of the scripts, with the limits of its number of arguments. most 0 is no limit.
+// storyCommand is a command of the scripts, with the limits of its number of arguments. most 0 means unlimited.
 type storyCommand struct {
 	least, most int
 	usage       string

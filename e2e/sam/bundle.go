@@ -58,8 +58,8 @@ func (s *suite) checkReproducible(ctx context.Context, first programHashes) erro
 		}
 	}
 	s.Logf("a build in another folder has the same bytes")
-	const edit = "package assembly\n\nfunc init() { println(`edited`) }\n"
-	if err := os.WriteFile(filepath.Join(copied, "shared", "assembly", "edited.go"), []byte(edit), 0o600); err != nil {
+	const edit = "package wiring\n\nfunc init() { println(`edited`) }\n"
+	if err := os.WriteFile(filepath.Join(copied, "shared", "wiring", "edited.go"), []byte(edit), 0o600); err != nil {
 		return err
 	}
 	third, err := s.buildAndHash(ctx, copied, filepath.Join(s.Dir, "third-bundle"))
