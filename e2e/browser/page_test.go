@@ -97,6 +97,15 @@ func (p *user) fill(number, pin string) {
 	p.typeText(pin)
 }
 
+// submit fills the form, submits it and checks the resulting state.
+func (p *user) submit(number, pin, title, state string) {
+	p.Helper()
+	p.fill(number, pin)
+	p.press("Enter")
+	p.waitForTitle(title)
+	p.checkState(state + "-" + p.lang)
+}
+
 // correctPIN follows the link of the error message to the PIN, types another one and submits the form.
 func (p *user) correctPIN(pin string) {
 	p.Helper()
@@ -172,10 +181,7 @@ func checkPINExpiry(p *user) {
 		return p.mustEvaluate(`getComputedStyle(document.querySelector(".over")).visibility`) == "visible"
 	})
 	p.checkState("time-over-" + p.lang)
-	p.fill(issued.MSISDN, issued.PIN)
-	p.press("Enter")
-	p.waitForTitle(p.expiredPIN)
-	p.checkState("pin-expired-" + p.lang)
+	p.submit(issued.MSISDN, issued.PIN, p.expiredPIN, "pin-expired")
 	if status := p.site.paymentStatus(p.T, order); status != "pending" {
 		p.Errorf("status %s, want pending", status)
 	}
@@ -231,10 +237,7 @@ func otherPIN(pin string) string {
 // values stay in the form.
 func checkInvalidInput(p *user) {
 	order, _ := p.openPayment()
-	p.fill("070", "123456")
-	p.press("Enter")
-	p.waitForTitle(p.badNumber)
-	p.checkState("number-malformed-" + p.lang)
+	p.submit("070", "123456", p.badNumber, "number-malformed")
 	p.followErrorLink("msisdn")
 	p.typeText("0005555") // completes the number that is still in the form
 	p.tabTo("pin")
@@ -257,10 +260,7 @@ func checkPINReuse(p *user) {
 	p.checkReturned("return", order, "successful")
 
 	order, _ = p.openPayment()
-	p.fill(issued.MSISDN, issued.PIN)
-	p.press("Enter")
-	p.waitForTitle(p.usedPIN)
-	p.checkState("pin-used-" + p.lang)
+	p.submit(issued.MSISDN, issued.PIN, p.usedPIN, "pin-used")
 	p.correctPIN(p.site.issueTestPIN(p.T, order).PIN)
 	p.checkReturned("return", order, "successful")
 }
@@ -268,10 +268,7 @@ func checkPINReuse(p *user) {
 // checkOperatorDown pays while the operator is unavailable. The operator applies nothing, and the user can cancel.
 func checkOperatorDown(p *user) {
 	order, _ := p.openPayment()
-	p.fill("+2250700001009", p.site.issueTestPIN(p.T, order).PIN)
-	p.press("Enter")
-	p.waitForTitle(p.operatorDown)
-	p.checkState("unavailable-" + p.lang)
+	p.submit("+2250700001009", p.site.issueTestPIN(p.T, order).PIN, p.operatorDown, "unavailable")
 	p.waitUntil("the focus on the error message", func() bool { return p.focusedElement() == "faults" })
 	for _, next := range []string{"msisdn", "pin", "confirm", "cancel"} {
 		p.tabTo(next)
