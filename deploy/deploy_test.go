@@ -6,11 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/BurntSushi/toml"
 )
 
 const checkout = ".."
@@ -24,83 +21,60 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-// settings are what samconfig.toml says of an environment's deployment.
-type settings struct {
-	Global struct {
-		Parameters struct {
-			StackName string `toml:"stack_name"`
-		}
-	}
-	Build  struct{ Parameters map[string]any }
-	Deploy struct {
-		Parameters struct {
-			Overrides string `toml:"parameter_overrides"`
-			Confirm   bool   `toml:"confirm_changeset"`
-			Rollback  *bool  `toml:"disable_rollback"`
-			Bucket    bool   `toml:"resolve_s3"`
-		}
-	}
-}
-
+// TestSamconfig checks the environments of samconfig.toml.
 func TestSamconfig(t *testing.T) {
-	text := read(t, "samconfig.toml")
-	var version struct{ Version float64 }
-	var environments map[string]any
-	if err := toml.Unmarshal(text, &environments); err != nil {
-		t.Fatal(err)
-	}
-	if err := toml.Unmarshal(text, &version); err != nil || version.Version != 0.1 {
-		t.Errorf("version %v, %v", version, err)
-	}
-	delete(environments, "version")
-	if len(environments) != 3 {
-		t.Errorf("%d environments", len(environments))
-	}
-	known, err := readDeclarations(read(t, "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := mustReadTemplate(t)
 	stacks := map[string]bool{}
-	for environment, stage := range map[string]string{"default": "dev", "staging": "staging", "prod": "prod"} {
+	for environment, stage := range map[string]string{"dev": "dev", "staging": "staging", "prod": "prod"} {
 		t.Run(environment, func(t *testing.T) {
-			var all map[string]settings
-			if _, err := toml.Decode(withoutVersion(text), &all); err != nil {
-				t.Fatal(err)
+			config, err := readConfig(checkout, deployOptions{environment: environment})
+			if err != nil || config.parameters["Stage"] != stage {
+				t.Errorf("parameters %v (%v), want the stage %s", config.parameters, err, stage)
 			}
-			one := all[environment]
-			stacks[one.Global.Parameters.StackName] = true
-			if !one.Deploy.Parameters.Confirm || !one.Deploy.Parameters.Bucket || one.Build.Parameters["cached"] != nil {
-				t.Errorf("%+v", one)
+			if len(config.file) != 4 || config.file["version"] != 0.1 {
+				t.Errorf("samconfig.toml has %d sections and version %v, want 4 and 0.1", len(config.file),
+					config.file["version"])
 			}
-			if one.Deploy.Parameters.Rollback != nil && *one.Deploy.Parameters.Rollback {
-				t.Error("a deployment that fails is left as it is")
+			stacks[config.stackName(config.section)] = true
+			deployment, _ := nestedValue(config.file, config.section, "deploy", "parameters").(map[string]any)
+			for name, want := range map[string]any{"confirm_changeset": true, "resolve_s3": true} {
+				if deployment[name] != want {
+					t.Errorf("%s is %v, want %v", name, deployment[name], want)
+				}
 			}
-			given, err := configParameters(text, environment)
-			if err != nil || parameterValue(given, "Stage") != stage {
-				t.Errorf("%v, %v", given, err)
+			if deployment["disable_rollback"] == true {
+				t.Error("a failed deployment is not rolled back")
 			}
-			for _, p := range given {
-				if err := known.checkValue(p); err != nil {
+			if nestedValue(config.file, config.section, "build", "parameters", "cached") != nil {
+				t.Error("the build is cached")
+			}
+			for name, value := range config.parameters {
+				if err := known.checkParameter(name, value); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	if len(stacks) != 3 || stacks[""] {
-		t.Errorf("the stacks' names: %v", stacks)
+		t.Errorf("stack names %v, want three different ones", stacks)
 	}
 }
 
-// withoutVersion leaves the environments alone, which have one form.
-func withoutVersion(text []byte) string {
-	return strings.Replace(string(text), "version = 0.1\n", "", 1)
+// mustReadTemplate parses template.yaml.
+func mustReadTemplate(t *testing.T) templateFile {
+	t.Helper()
+	known, err := readTemplate(read(t, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known
 }
 
-// fakeSAM notes its arguments, tells of a stack what it is given, and "builds" by copying one program to every function's place.
+// fakeSAM records its arguments and prints the given stack outputs. Its build copies one program to every function.
 const fakeSAM = `#!/bin/sh
 if [ "$1" = list ]; then
-  echo "$@" >> "$FAKE_LOG.asked"
-  echo "$FAKE_COMPLAINT" >&2
+  echo "$@" >> "$FAKE_LOG.list"
+  echo "$FAKE_STDERR" >&2
   [ -n "$FAKE_OUTPUTS" ] && echo "$FAKE_OUTPUTS" || exit 1
   exit
 fi
@@ -111,7 +85,7 @@ for name in $FAKE_FUNCTIONS; do
 done
 `
 
-// testCheckout is a folder with what a deployment reads, and a SAM that only notes.
+// testCheckout is a folder with the files of a deployment and a SAM that only records its calls.
 type testCheckout struct{ root, log string }
 
 func newTestCheckout(t *testing.T, program string) testCheckout {
@@ -133,13 +107,23 @@ func newTestCheckout(t *testing.T, program string) testCheckout {
 	t.Setenv("PATH", tools+":"+os.Getenv("PATH"))
 	t.Setenv("FAKE_LOG", s.log)
 	t.Setenv("FAKE_OUTPUTS", "")
-	t.Setenv("FAKE_COMPLAINT", "Error: The input stack x does not exist on Cloudformation in the region eu-west-1")
+	t.Setenv("FAKE_STDERR", "Error: The input stack x does not exist on Cloudformation in the region eu-west-1")
 	t.Setenv("FAKE_PROGRAM", program)
-	t.Setenv("FAKE_FUNCTIONS", strings.Join(functionIDs(read(t, "template.yaml")), " "))
+	t.Setenv("FAKE_FUNCTIONS", strings.Join(mustReadTemplate(t).functions(), " "))
 	return s
 }
 
-// calls are the lines of the log.
+// gradualTemplate returns the template that was deployed gradually.
+func (s testCheckout) gradualTemplate(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// calls returns the recorded calls of SAM.
 func (s testCheckout) calls(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(s.log)
@@ -149,14 +133,19 @@ func (s testCheckout) calls(t *testing.T) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// deployFlags are the Makefile's, as it gives them to SAM.
-var deployFlags = [...]string{"GOFLAGS=-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='", "CGO_ENABLED=0", "GOOS=linux"}
+// deployFlags returns the flags of the Makefile, which SAM passes to go build, for a processor.
+func deployFlags(architecture string) []string {
+	return []string{"GOFLAGS=" + goFlags, "CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + architecture}
+}
 
-// buildProgram builds the smallest program.
+const goFlags = "-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='"
+
+// buildProgram builds a minimal program.
 func buildProgram(t *testing.T, environment ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module hello\n", "main.go": "package main\n\nfunc main() {}\n"} {
+	for name, text := range map[string]string{"go.mod": "module hello\n",
+		"main.go": "package main\n\nfunc main() {}\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -169,20 +158,22 @@ func buildProgram(t *testing.T, environment ...string) string {
 	return filepath.Join(dir, "bootstrap")
 }
 
+// TestMakefileBuildFlags checks that the tests build with the Makefile's flags.
 func TestMakefileBuildFlags(t *testing.T) {
-	want := `DEPLOY = CGO_ENABLED=0 GOFLAGS="` + strings.TrimPrefix(deployFlags[0], "GOFLAGS=") + `"`
+	want := `DEPLOY = CGO_ENABLED=0 GOFLAGS="` + goFlags + `"`
 	if !bytes.Contains(read(t, "Makefile"), []byte(want)) {
 		t.Errorf("the Makefile has no line %s", want)
 	}
 }
 
-// TestMakefileIgnoresStrayVariables: what is left in a shell's environment deploys nothing anywhere else.
+// TestMakefileIgnoresStrayVariables checks that only variables on make's command line choose the deployment, not those
+// of the shell.
 func TestMakefileIgnoresStrayVariables(t *testing.T) {
 	set := []string{"ENV=prod", "STACK=other", "GRADUAL=true", "YES=1", "DROP_ALIASES=1", "PARAMETERS=Stage=prod"}
-	dry := func(arguments, environment []string) string {
+	dryRun := func(arguments, environment []string) string {
 		make := exec.Command("make", append([]string{"-n", "--no-print-directory", "deploy"}, arguments...)...)
 		make.Dir, make.Env = "..", append(os.Environ(), environment...)
-		make.Env = append(make.Env, "MAKEFLAGS=", "MAKELEVEL=") // of the make that may have started this test
+		make.Env = append(make.Env, "MAKEFLAGS=", "MAKELEVEL=") // hides the make that started this test
 		output, err := make.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, output)
@@ -190,16 +181,17 @@ func TestMakefileIgnoresStrayVariables(t *testing.T) {
 		_, line, _ := strings.Cut(strings.ReplaceAll(string(output), "\\\n", ""), ".local/bin/deploy -env ")
 		return strings.Join(strings.Fields(line), " ")
 	}
-	if got := dry(nil, set); got != "dev -gradual='' -yes='' -drop-aliases=''" {
-		t.Errorf("by the environment: %q", got)
+	if got := dryRun(nil, set); got != "dev -gradual='' -yes='' -drop-aliases=''" {
+		t.Errorf("with variables of the environment: %q", got)
 	}
-	if got := dry(set, nil); got != "prod -gradual='true' -yes='1' -drop-aliases='1' -stack other Stage=prod" {
-		t.Errorf("by the command line: %q", got)
+	if got := dryRun(set, nil); got != "prod -gradual='true' -yes='1' -drop-aliases='1' -stack other Stage=prod" {
+		t.Errorf("with variables of the command line: %q", got)
 	}
 }
 
+// TestDeploy checks the arguments of sam build and sam deploy.
 func TestDeploy(t *testing.T) {
-	good := buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
+	good := buildProgram(t, deployFlags("arm64")...)
 	constants := []string{"ServiceId=S", "ApplicationId=A", "ContactId=C"}
 	cases := map[string]struct {
 		arguments []string
@@ -208,22 +200,28 @@ func TestDeploy(t *testing.T) {
 		never     []string
 	}{
 		"dev": {
-			nil, []string{"--config-env default", "Stage,ParameterValue=dev", "Architecture,ParameterValue=arm64", "/template.yaml --base-dir"},
-			[]string{"deploy --template-file", "/.aws-sam/build/template.yaml", "--config-env default", "LogRetentionDays,ParameterValue=7"},
+			nil, []string{"--config-env default", "Stage,ParameterValue=dev", "Architecture,ParameterValue=arm64",
+				"/template.yaml --base-dir"},
+			[]string{"deploy --template-file", "/.aws-sam/build/template.yaml", "--config-env default",
+				"LogRetentionDays,ParameterValue=7"},
 			[]string{"--no-confirm-changeset", "--stack-name", "cached"},
 		},
-		"a stack of one's own": {
+		"a developer's stack": {
 			[]string{"-stack", "mine", "-yes=1", "LogRetentionDays=1"}, nil,
-			[]string{"--stack-name mine", "--no-confirm-changeset", "Stage,ParameterValue=dev", "LogRetentionDays,ParameterValue=1 "},
+			[]string{"--stack-name mine", "--no-confirm-changeset", "Stage,ParameterValue=dev",
+				"LogRetentionDays,ParameterValue=1 "},
 			[]string{"LogRetentionDays,ParameterValue=7"},
 		},
-		"staging, step by step": {
-			[]string{"-env", "staging", "-gradual=1", "Deployment=AllAtOnce"}, []string{"/.aws-sam/gradual.yaml --base-dir"},
-			[]string{"--config-env staging", "Release,ParameterValue=2", "Deployment,ParameterValue=AllAtOnce"}, []string{"--no-confirm-changeset"},
+		"staging, gradually": {
+			[]string{"-env", "staging", "-gradual=1", "Deployment=AllAtOnce"},
+			[]string{"/.aws-sam/gradual.yaml --base-dir"},
+			[]string{"--config-env staging", "Release,ParameterValue=2", "Deployment,ParameterValue=AllAtOnce"},
+			[]string{"--no-confirm-changeset"},
 		},
 		"prod": {
 			append([]string{"-env", "prod"}, constants...), nil,
-			[]string{"--config-env prod", "Stage,ParameterValue=prod", "ServiceId,ParameterValue=S"}, []string{"--no-confirm-changeset", "Release"},
+			[]string{"--config-env prod", "Stage,ParameterValue=prod", "ServiceId,ParameterValue=S"},
+			[]string{"--no-confirm-changeset", "Release"},
 		},
 	}
 	for name, c := range cases {
@@ -234,97 +232,101 @@ func TestDeploy(t *testing.T) {
 			}
 			calls := s.calls(t)
 			if len(calls) != 2 || !strings.HasPrefix(calls[0], "build ") || !strings.HasPrefix(calls[1], "deploy ") {
-				t.Fatalf("%q", calls)
+				t.Fatalf("SAM was called with %q, want a build and a deploy", calls)
 			}
 			for i, words := range [][]string{c.build, c.deploy} {
 				for _, word := range words {
 					if !strings.Contains(calls[i], word) {
-						t.Errorf("%s\nhas no %s", calls[i], word)
+						t.Errorf("the call %s\nlacks %s", calls[i], word)
 					}
 				}
 			}
 			for _, word := range c.never {
 				if strings.Contains(calls[0]+calls[1], word) {
-					t.Errorf("%q has %s", calls, word)
+					t.Errorf("the calls %q must not have %s", calls, word)
 				}
 			}
 		})
 	}
 }
 
-// TestGradualBundle: what SAM is given has the alias, and a release that the template takes.
+// TestGradualBundle checks that a gradual deployment has the alias, a release and a traffic shift.
 func TestGradualBundle(t *testing.T) {
-	s := newTestCheckout(t, buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...))
+	s := newTestCheckout(t, buildProgram(t, deployFlags("arm64")...))
 	if err := run(t.Context(), s.root, []string{"-gradual=1"}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := s.gradualTemplate(t)
 	if !bytes.Contains(text, []byte("\n    AutoPublishAlias: live\n")) || bytes.Contains(text, []byte("\n#gradual")) {
-		t.Error("the marks are not taken away")
+		t.Error("the gradual lines are not enabled")
 	}
-	// A stack would keep the way of the last deployment.
+	// Without the parameter the stack keeps the one of its last deployment.
 	if calls := s.calls(t); !strings.Contains(calls[1], "Deployment,ParameterValue=Canary10Percent15Minutes") {
-		t.Errorf("%s\nleaves open how the version takes over", calls[1])
+		t.Errorf("%s\nhas no parameter Deployment", calls[1])
 	}
 }
 
-// TestRollbackIgnoresAlarms: an alarm that sounds stops no deployment all at once, and any other as before.
+// TestRollbackIgnoresAlarms checks that a deployment all at once has no alarms, so that an active alarm cannot stop a
+// rollback.
 func TestRollbackIgnoresAlarms(t *testing.T) {
-	good := buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=arm64")...)
+	good := buildProgram(t, deployFlags("arm64")...)
 	for deployment, want := range map[string]string{
-		"AllAtOnce":                "{Type: !Ref Deployment, Alarms: [!Ref AWS::NoValue]}",
-		"Canary10Percent15Minutes": "{Type: !Ref Deployment, Alarms: [!Ref FunctionErrorsAlarm, !Ref ApiErrorsAlarm, !Ref InternalErrorsAlarm]}",
+		"AllAtOnce": "{Type: !Ref Deployment, Alarms: [!Ref AWS::NoValue]}",
+		"Canary10Percent15Minutes": "{Type: !Ref Deployment, " +
+			"Alarms: [!Ref FunctionErrorsAlarm, !Ref ApiErrorsAlarm, !Ref InternalErrorsAlarm]}",
 	} {
 		t.Run(deployment, func(t *testing.T) {
 			s := newTestCheckout(t, good)
-			if err := run(t.Context(), s.root, []string{"-gradual=1", "Deployment=" + deployment}, io.Discard); err != nil {
+			if err := run(t.Context(), s.root, []string{"-gradual=1", "Deployment=" + deployment},
+				io.Discard); err != nil {
 				t.Fatal(err)
 			}
-			text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
-			if err != nil || !bytes.Contains(text, []byte("\n    DeploymentPreference: "+want+"\n")) {
-				t.Errorf("%v, no %s", err, want)
+			if !bytes.Contains(s.gradualTemplate(t), []byte("\n    DeploymentPreference: "+want+"\n")) {
+				t.Errorf("gradual.yaml lacks %s", want)
 			}
 		})
 	}
 }
 
+// TestRefusedOptions checks that wrong options are refused before SAM is called.
 func TestRefusedOptions(t *testing.T) {
 	cases := map[string]struct {
 		arguments []string
 		want      string
 	}{
 		"an unknown environment":    {[]string{"-env", "production"}, "no environment"},
-		"another name for prod":     {[]string{"-env", "prod", "-stack", "mine"}, "its name in samconfig.toml"},
-		"prod without a look":       {[]string{"-env", "prod", "-yes=1"}, "looked at"},
+		"another name for prod":     {[]string{"-env", "prod", "-stack", "mine"}, "fixed in samconfig.toml"},
+		"prod without confirmation": {[]string{"-env", "prod", "-yes=1"}, "needs confirmation"},
 		"prod without its constant": {[]string{"-env", "prod", "ServiceId=S", "ContactId=C"}, "ApplicationId"},
-		"prod without TLS":          {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C", "BaseUrl=http://x"}, "https alone: BaseUrl"},
-		"prod's callbacks too":      {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C", "CallbackBaseUrl=http://x"}, "https alone: CallbackBaseUrl"},
-		"the stack of prod":         {[]string{"-stack", "mobile-gateway-prod", "-yes=1"}, "mobile-gateway-prod is the stack of prod: ENV=prod"},
-		"the stack of staging":      {[]string{"-stack", "mobile-gateway-staging"}, "is the stack of staging: ENV=staging"},
-		"no parameter":              {[]string{"Stage"}, "no parameter"},
+		"prod without TLS": {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C",
+			"BaseUrl=http://x"}, "prod needs https: BaseUrl"},
+		"prod's callbacks too": {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C",
+			"CallbackBaseUrl=http://x"}, "prod needs https: CallbackBaseUrl"},
+		"the stack of prod": {[]string{"-stack", "mobile-gateway-prod", "-yes=1"},
+			"mobile-gateway-prod is the stack of prod: use ENV=prod"},
+		"the stack of staging": {[]string{"-stack", "mobile-gateway-staging"},
+			"is the stack of staging: use ENV=staging"},
+		"no parameter":              {[]string{"Stage"}, "not a parameter"},
 		"a parameter unknown":       {[]string{"Colour=red"}, "no parameter Colour"},
-		"a value of another form":   {[]string{"BaseUrl=ftp://x"}, "BaseUrl does not take"},
-		"a value that is not one":   {[]string{"LogRetentionDays=2"}, "LogRetentionDays is one of"},
-		"a value out of its limits": {[]string{"ThrottleRate=0"}, "ThrottleRate does not take"},
-		"no number":                 {[]string{"ThrottleRate=many"}, "ThrottleRate does not take"},
-		"a space in an address":     {[]string{"BaseUrl=https://x/a b"}, "BaseUrl does not take"},
-		"somebody in an address":    {[]string{"CallbackBaseUrl=https://user:p@x"}, "CallbackBaseUrl does not take"},
-		"gradual, by another word":  {[]string{"-gradual=true"}, "it is 1, or left out"},
-		"yes, by another word":      {[]string{"-yes=y"}, "it is 1, or left out"},
-		"aliases, by another word":  {[]string{"-drop-aliases=yes"}, "it is 1, or left out"},
+		"a value of another form":   {[]string{"BaseUrl=ftp://x"}, "BaseUrl must match"},
+		"a value that is not one":   {[]string{"LogRetentionDays=2"}, "LogRetentionDays must be one of"},
+		"a value out of its limits": {[]string{"ThrottleRate=0"}, "ThrottleRate must be a number"},
+		"no number":                 {[]string{"ThrottleRate=many"}, "ThrottleRate must be a number"},
+		"a space in an address":     {[]string{"BaseUrl=https://x/a b"}, "BaseUrl must match"},
+		"a user in an address":      {[]string{"CallbackBaseUrl=https://user:p@x"}, "CallbackBaseUrl must match"},
+		"gradual, by another word":  {[]string{"-gradual=true"}, "set it to 1"},
+		"yes, by another word":      {[]string{"-yes=y"}, "set it to 1"},
+		"aliases, by another word":  {[]string{"-drop-aliases=yes"}, "set it to 1"},
 		"gradual without aliases":   {[]string{"-gradual=1", "-drop-aliases=1"}, "GRADUAL or DROP_ALIASES"},
-		"a closed stage":            {[]string{"StageAddress=shut"}, "StageAddress is one of"},
-		"a release when at once":    {[]string{"Release=2611211230"}, "no parameter Release"},
+		"a closed stage":            {[]string{"StageAddress=shut"}, "StageAddress must be one of"},
+		"a release without GRADUAL": {[]string{"Release=2611211230"}, "no parameter Release"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newTestCheckout(t, "/dev/null")
 			err := run(t.Context(), s.root, c.arguments, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want %q", err, c.want)
+				t.Errorf("error %v, want %q", err, c.want)
 			}
 			if calls := s.calls(t); calls[0] != "" {
 				t.Errorf("SAM was called: %q", calls)
@@ -333,27 +335,30 @@ func TestRefusedOptions(t *testing.T) {
 	}
 }
 
-// TestRefusedBundles: SAM would ship them.
+// TestRefusedBundles checks programs that SAM itself would deploy.
 func TestRefusedBundles(t *testing.T) {
 	archive := filepath.Join(t.TempDir(), "archive")
 	if err := os.WriteFile(archive, []byte("!<arch>\n"+strings.Repeat("x", 64)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cases := map[string]struct{ program, want string }{
-		"an archive":        {archive, "bad magic number"},
-		"another processor": {buildProgram(t, append(slices.Clone(deployFlags[:]), "GOARCH=amd64")...), "not an executable for"},
-		"no flags":          {buildProgram(t, "GOFLAGS=", "CGO_ENABLED=0", "GOARCH=arm64", "GOOS=linux"), "-ldflags=-s"},
-		"half the flags":    {buildProgram(t, "GOFLAGS=-ldflags=-s", "CGO_ENABLED=0", "GOARCH=arm64", "GOOS=linux"), "use make"},
+		"an archive": {archive, "bad magic number"},
+		"another processor": {buildProgram(t, deployFlags("amd64")...),
+			"not an executable for"},
+		"no flags": {buildProgram(t, "GOFLAGS=", "CGO_ENABLED=0", "GOARCH=arm64", "GOOS=linux"),
+			"-ldflags=-s"},
+		"half the flags": {buildProgram(t, "GOFLAGS=-ldflags=-s", "CGO_ENABLED=0", "GOARCH=arm64", "GOOS=linux"),
+			"use make"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newTestCheckout(t, c.program)
 			err := run(t.Context(), s.root, nil, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want %q", err, c.want)
+				t.Errorf("error %v, want %q", err, c.want)
 			}
 			if calls := s.calls(t); len(calls) != 1 {
-				t.Errorf("it was deployed: %q", calls)
+				t.Errorf("the bundle was deployed: %q", calls)
 			}
 		})
 	}

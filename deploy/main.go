@@ -1,9 +1,9 @@
-// Command deploy is `make deploy`: it builds the bundle by the flags that the Makefile gives, checks what was built, and
-// has SAM deploy it with the settings of samconfig.toml.
+// Command deploy is `make deploy`: it builds the bundle, checks it, and deploys it with SAM and the settings of
+// samconfig.toml. It changes no setting in a file.
 //
-// It exists because three things are easily forgotten: SAM drops all parameters of samconfig.toml where one is given on
-// the command line, a bundle without the flags is another one, and a gradual deployment needs the marked lines of
-// template.yaml and another Release each time.
+// Plain SAM has three traps. It drops all parameters of samconfig.toml if the command line has one. It deploys a bundle
+// that was built without the Makefile's flags. A gradual deployment needs the marked lines of template.yaml and a new
+// Release each time.
 package main
 
 import (
@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"mobilegateway/deploy/bundle"
 	"mobilegateway/internal/samcli"
 )
 
@@ -37,88 +38,92 @@ func main() {
 	}
 }
 
-// deployOptions is what the command line asks for.
+// deployOptions are the options of the command line.
 type deployOptions struct {
 	environment      string // dev, staging or prod
-	stack            string // "" for samconfig.toml's
+	stack            string // "" for the stack of samconfig.toml
 	gradual          bool
-	skipConfirmation bool // no question before the change set
+	skipConfirmation bool // SAM deploys the change set without confirmation
 	dropAliases      bool // a stack with aliases may lose them
-	parameters       []parameter
+	parameters       parameters
 }
 
-// switchFlag gives a switch that takes 1 for yes and nothing for no. Anything else is refused: a GRADUAL=true that counted for
-// nothing would have the new version take over all at once.
+// switchFlag parses a switch: 1 is on, an empty value is off. It refuses other values, because a GRADUAL=true that was
+// ignored would deploy all at once.
 func switchFlag(set *bool) func(string) error {
 	return func(value string) error {
 		if value != "" && value != "1" {
-			return errors.New("it is 1, or left out")
+			return errors.New("set it to 1, or leave it out")
 		}
 		*set = value == "1"
 		return nil
 	}
 }
 
-// parseOptions reads the command line.
+// parseOptions parses the command line.
 func parseOptions(arguments []string, out io.Writer) (deployOptions, error) {
-	var w deployOptions
+	o := deployOptions{parameters: parameters{}}
 	flags := flag.NewFlagSet("deploy", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&w.environment, "env", "dev", "dev, staging or prod")
-	flags.StringVar(&w.stack, "stack", "", "another name than mobile-gateway-dev, for a stack of one's own; with dev alone")
-	flags.Func("gradual", "1: let the new version take over step by step", switchFlag(&w.gradual))
-	flags.Func("yes", "1: do not ask before the change set; never with prod", switchFlag(&w.skipConfirmation))
-	flags.Func("drop-aliases", "1: deploy all at once although the stack has aliases, which go", switchFlag(&w.dropAliases))
+	flags.StringVar(&o.environment, "env", "dev", "dev, staging or prod")
+	flags.StringVar(&o.stack, "stack", "", "another stack name than mobile-gateway-dev; with dev only")
+	flags.Func("gradual", "1: move traffic to the new version gradually", switchFlag(&o.gradual))
+	flags.Func("yes", "1: deploy the change set without confirmation; not with prod", switchFlag(&o.skipConfirmation))
+	flags.Func("drop-aliases", "1: deploy all at once and remove the stack's aliases", switchFlag(&o.dropAliases))
 	if err := flags.Parse(arguments); err != nil {
-		return w, err
+		return o, err
 	}
 	for _, argument := range flags.Args() {
 		name, value, found := strings.Cut(argument, "=")
 		if !found {
-			return w, fmt.Errorf("%q is no parameter: Name=value", argument)
+			return o, fmt.Errorf("%q is not a parameter: write Name=value", argument)
 		}
-		w.parameters = append(w.parameters, parameter{name, value})
+		o.parameters[name] = value
 	}
 	switch {
-	case w.environment != "dev" && w.environment != "staging" && w.environment != "prod":
-		return w, fmt.Errorf("there is no environment %q: dev, staging or prod", w.environment)
-	case w.stack != "" && w.environment != "dev":
-		return w, fmt.Errorf("the stack of %s has its name in samconfig.toml", w.environment)
-	case w.gradual && w.dropAliases:
-		return w, errors.New("a gradual deployment drops no aliases: GRADUAL or DROP_ALIASES")
-	case w.skipConfirmation && w.environment == "prod":
-		return w, errors.New("a change of prod is looked at before it is made")
+	case !slices.Contains([]string{"dev", "staging", "prod"}, o.environment):
+		return o, fmt.Errorf("no environment %q: use dev, staging or prod", o.environment)
+	case o.stack != "" && o.environment != "dev":
+		return o, fmt.Errorf("the stack name of %s is fixed in samconfig.toml: leave STACK out", o.environment)
+	case o.gradual && o.dropAliases:
+		return o, errors.New("a gradual deployment keeps the aliases: use GRADUAL or DROP_ALIASES")
+	case o.skipConfirmation && o.environment == "prod":
+		return o, errors.New("a change of prod needs confirmation: leave YES out")
 	}
-	return w, nil
+	return o, nil
 }
 
-// configSection is the environment as samconfig.toml names it.
-func (w deployOptions) configSection() string {
-	if w.environment == "dev" {
-		return "default" // what a plain `sam deploy` takes
+// configSection is the environment's section in samconfig.toml.
+func (o deployOptions) configSection() string {
+	if o.environment == "dev" {
+		return "default" // plain `sam deploy` uses it
 	}
-	return w.environment
+	return o.environment
 }
 
 // run builds, checks and deploys the checkout at root.
 func run(ctx context.Context, root string, arguments []string, out io.Writer) error {
-	w, err := parseOptions(arguments, out)
+	o, err := parseOptions(arguments, out)
 	if err != nil {
 		return err
 	}
 	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
 	if err != nil {
-		return fmt.Errorf("start this in the checkout: %w", err)
+		return fmt.Errorf("%w: start this in the checkout", err)
 	}
-	if w.gradual {
+	if o.gradual {
 		text = enableGradualLines(text)
-		w.parameters = append(w.parameters, parameter{"Release", time.Now().UTC().Format(releaseLayout)})
+		o.parameters["Release"] = time.Now().UTC().Format(releaseLayout)
 	}
-	config, err := os.ReadFile(filepath.Join(root, "samconfig.toml"))
+	config, err := readConfig(root, o)
+	if err != nil {
+		return fmt.Errorf("samconfig.toml: %w", err)
+	}
+	known, err := readTemplate(text)
 	if err != nil {
 		return err
 	}
-	given, err := resolveParameters(config, text, w)
+	given, err := resolveParameters(config, known, o)
 	if err != nil {
 		return err
 	}
@@ -126,47 +131,50 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	for _, line := range slices.Concat(productionWarnings(w.environment, given), overrideWarnings(config, text, w)) {
+	for _, line := range slices.Concat(productionWarnings(o.environment, given), overrideWarnings(config, known, o)) {
 		fmt.Fprintln(out, "deploy: warning:", line)
 	}
-	if err := refuseAliasLoss(ctx, root, sam, config, w); err != nil {
+	if err := refuseAliasLoss(ctx, root, sam, config, o); err != nil {
 		return err
 	}
-	return buildAndDeploy(ctx, root, sam, text, given, w)
+	if o.gradual && given["Deployment"] == "AllAtOnce" {
+		text = removeDeploymentAlarms(text)
+	}
+	return buildAndDeploy(ctx, root, sam, text, known.functions(), given, o)
 }
 
-// buildAndDeploy has SAM build and deploy with all parameters.
-func buildAndDeploy(ctx context.Context, root, sam string, text []byte, given []parameter, w deployOptions) error {
+// buildAndDeploy builds, checks and deploys with all parameters.
+func buildAndDeploy(
+	ctx context.Context, root, sam string, text []byte, functions []string, given parameters, o deployOptions,
+) error {
 	source := filepath.Join(root, "template.yaml")
-	if w.gradual {
-		if parameterValue(given, "Deployment") == "AllAtOnce" {
-			text = removeDeploymentAlarms(text)
-		}
+	if o.gradual {
 		source = filepath.Join(root, ".aws-sam", "gradual.yaml")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(source), 0o755), os.WriteFile(source, text, 0o600)); err != nil {
 			return err
 		}
 	}
-	common := []string{"--config-file", filepath.Join(root, "samconfig.toml"), "--config-env", w.configSection()}
-	build := append([]string{"build", "--template-file", source, "--base-dir", root, "--parameter-overrides"}, samOverrides(given)...)
-	if err := runSAM(ctx, root, sam, append(build, common...)...); err != nil {
+	common := append([]string{"--config-file", filepath.Join(root, "samconfig.toml"), "--config-env", o.configSection(),
+		"--parameter-overrides"}, samcli.ParameterOverrides(given)...)
+	build := append([]string{"build", "--template-file", source, "--base-dir", root}, common...)
+	if err := runSAM(ctx, root, sam, build...); err != nil {
 		return err
 	}
-	bundle := filepath.Join(root, ".aws-sam", "build")
-	if err := checkBundle(bundle, functionIDs(text), parameterValue(given, "Architecture")); err != nil {
+	built := filepath.Join(root, ".aws-sam", "build")
+	if err := bundle.Check(built, functions, given["Architecture"]); err != nil {
 		return err
 	}
-	deploy := append([]string{"deploy", "--template-file", filepath.Join(bundle, "template.yaml"), "--parameter-overrides"}, samOverrides(given)...)
-	if w.stack != "" {
-		deploy = append(deploy, "--stack-name", w.stack)
+	deploy := []string{"deploy", "--template-file", filepath.Join(built, "template.yaml")}
+	if o.stack != "" {
+		deploy = append(deploy, "--stack-name", o.stack)
 	}
-	if w.skipConfirmation {
+	if o.skipConfirmation {
 		deploy = append(deploy, "--no-confirm-changeset")
 	}
 	return runSAM(ctx, root, sam, append(deploy, common...)...)
 }
 
-// runSAM runs SAM at the terminal: it may ask.
+// runSAM runs SAM at the terminal, because SAM may prompt for confirmation.
 func runSAM(ctx context.Context, root, sam string, arguments ...string) error {
 	c := exec.CommandContext(ctx, sam, arguments...)
 	c.Dir, c.Env = root, append(os.Environ(), "SAM_CLI_TELEMETRY=0")

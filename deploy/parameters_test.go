@@ -1,50 +1,58 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
 
-// TestProductionWarnings: production is told what it goes without, and goes.
+// TestProductionWarnings checks that a production deployment continues with a warning for each missing protection.
 func TestProductionWarnings(t *testing.T) {
-	all := []parameter{
-		{"WebAclArn", "arn"}, {"AlarmTopicArn", "arn"}, {"ChargeConcurrency", "20"}, {"PayConcurrency", "20"}, {"NotifConcurrency", "20"},
+	all := parameters{
+		"WebAclArn": "arn", "AlarmTopicArn": "arn",
+		"ChargeConcurrency": "20", "PayConcurrency": "20", "NotifConcurrency": "20",
 	}
 	if got := productionWarnings("prod", all); len(got) != 0 {
 		t.Errorf("with everything: %q", got)
 	}
-	for i, p := range all {
-		got := productionWarnings("prod", slices.Delete(slices.Clone(all), i, i+1))
-		if len(got) != 1 || !strings.HasPrefix(got[0], p.Name+" is not given") || strings.Contains(got[0], "\n") {
-			t.Errorf("without %s: %q", p.Name, got)
+	for name, value := range all {
+		all[name] = "" // an empty value is a missing one
+		got := productionWarnings("prod", all)
+		if len(got) != 1 || !strings.HasPrefix(got[0], name+" is not given") || strings.Contains(got[0], "\n") {
+			t.Errorf("without %s: %q", name, got)
 		}
-	}
-	if got := productionWarnings("prod", mergeParameters(all, []parameter{{"WebAclArn", ""}})); len(got) != 1 {
-		t.Errorf("an empty value: %q", got)
+		all[name] = value
 	}
 	if got := productionWarnings("dev", nil); len(got) != 0 {
 		t.Errorf("dev: %q", got)
 	}
 }
 
-// TestOverrideWarnings: what samconfig.toml says comes back with the next deployment that does not say otherwise.
+// TestOverrideWarnings checks the warning that the next deployment sets an overridden value back.
 func TestOverrideWarnings(t *testing.T) {
-	config, known := read(t, "samconfig.toml"), read(t, "template.yaml")
+	config, err := readConfig(checkout, deployOptions{environment: "prod"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
-		given []parameter
+		given parameters
 		want  string
 	}{
-		"nothing":                  {nil, ""},
-		"what stands there too":    {[]parameter{{"LogRetentionDays", "400"}}, ""},
-		"what it does not mention": {[]parameter{{"AlarmTopicArn", "arn"}}, ""},
-		"another value":            {[]parameter{{"LogRetentionDays", "30"}}, "LogRetentionDays=30 is for this deployment: the next plain one puts 400 back"},
-		"another processor":        {[]parameter{{"Architecture", "x86_64"}}, "Architecture=x86_64 is for this deployment: the next plain one puts arm64 back"},
+		"nothing":               {nil, ""},
+		"the same value":        {parameters{"LogRetentionDays": "400"}, ""},
+		"not in samconfig.toml": {parameters{"AlarmTopicArn": "arn"}, ""},
+		"another value": {
+			parameters{"LogRetentionDays": "30"},
+			"LogRetentionDays=30 is for this deployment only: the next one without it restores 400",
+		},
+		"another processor": {
+			parameters{"Architecture": "x86_64"},
+			"Architecture=x86_64 is for this deployment only: the next one without it restores arm64",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := strings.Join(overrideWarnings(config, known, deployOptions{environment: "prod", parameters: c.given}), "\n")
+			got := strings.Join(overrideWarnings(config, mustReadTemplate(t), deployOptions{parameters: c.given}), "\n")
 			if c.want == "" && got != "" || !strings.HasPrefix(got, c.want) || strings.Contains(got, "\n") {
-				t.Errorf("%q, want %q", got, c.want)
+				t.Errorf("warnings %q, want %q", got, c.want)
 			}
 		})
 	}

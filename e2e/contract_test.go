@@ -13,7 +13,7 @@ import (
 	"mobilegateway/internal/contract"
 )
 
-// merchantContract is the contract that merchants read.
+// merchantContract returns the checker for docs/openapi.yaml.
 var merchantContract = sync.OnceValues(func() (*contract.Checker, error) {
 	document, err := contract.Load(filepath.FromSlash("../docs/openapi.yaml"))
 	if err != nil {
@@ -22,14 +22,14 @@ var merchantContract = sync.OnceValues(func() (*contract.Checker, error) {
 	return contract.NewChecker(document)
 })
 
-// apiPath are the paths that the contract speaks of; the sandbox's and the inbox's own are others.
+// apiPath matches the paths of the contract, but not those of the sandbox and the inbox.
 var apiPath = regexp.MustCompile(`^/(payment|mobilemoney|smsmessaging|token|callbacks)(/|$)`)
 
-// contractTransport holds every answer that a story gets against the contract, and fails the exchange where it is not of it. On
-// other machinery than the local run, what the API answers by itself looks as that machinery makes it.
+// contractTransport checks every response against the contract and fails the exchange if it differs. It checks only
+// local runs, because other targets generate some responses themselves.
 type contractTransport struct{ http.RoundTripper }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (c contractTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.RoundTripper.RoundTrip(request)
 	if err != nil || os.Getenv("E2E_RUN_JSON") != "" || !apiPath.MatchString(request.URL.Path) {
@@ -45,8 +45,9 @@ func (c contractTransport) RoundTrip(request *http.Request) (*http.Response, err
 	if err != nil {
 		return nil, err
 	}
-	if err := checker.CheckResponse(request.Method, request.URL.EscapedPath(), response.StatusCode, response.Header, body); err != nil {
-		return nil, fmt.Errorf("not as docs/openapi.yaml says: %w\n%s", err, body)
+	if err := checker.CheckResponse(request.Method, request.URL.EscapedPath(), response.StatusCode, response.Header,
+		body); err != nil {
+		return nil, fmt.Errorf("the response violates docs/openapi.yaml: %w\n%s", err, body)
 	}
 	return response, nil
 }

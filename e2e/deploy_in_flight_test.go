@@ -9,23 +9,24 @@ import (
 )
 
 const (
-	// inFlightPayments are pending when a change of the deployment begins, and become final while it goes on.
+	// inFlightPayments are pending when the change begins and become final during it.
 	inFlightPayments = 150
-	// freshPayments are begun while it goes on.
+	// freshPayments are started during the change.
 	freshPayments = 50
-	// merchantsAtOnce is how many requests are under way at any time.
-	merchantsAtOnce = 8
-	// changeAtLeast is over how long the payments are spread, should the change take less.
+	// parallelMerchants is how many requests are in flight at any time.
+	parallelMerchants = 8
+	// changeAtLeast is the time over which the payments are spread, even if the change is faster.
 	changeAtLeast = 10 * time.Second
 )
 
-// TestDeployWithPaymentsInFlight changes the deployment under payments in flight: a second deployment of other programs, then a new
-// key in each ring. Every payment becomes final and is told, with one effect each. E2E_DEPLOY_CONTROL_URL is where whoever started
-// the target takes the wish: POST /programs and POST /keys, answered when it is done.
+// TestDeployWithPaymentsInFlight changes the deployment while payments are in flight: first a deployment of other
+// programs, then a new key in each ring. Every payment becomes final and is notified, with one effect each. The
+// program that started the target makes the changes at E2E_DEPLOY_CONTROL_URL: POST /programs and POST /keys respond
+// when the change is complete.
 func TestDeployWithPaymentsInFlight(t *testing.T) {
 	address := os.Getenv("E2E_DEPLOY_CONTROL_URL")
 	if address == "" {
-		t.Skip("there is nobody to ask for another deployment: a local run has none")
+		t.Skip("E2E_DEPLOY_CONTROL_URL is not set: the target cannot change its deployment")
 	}
 	g := openTarget(t)
 	for _, change := range []string{"programs", "keys"} {
@@ -33,7 +34,7 @@ func TestDeployWithPaymentsInFlight(t *testing.T) {
 	}
 }
 
-// changeInFlight makes one change under payments in flight.
+// changeInFlight makes one change while payments are in flight.
 func changeInFlight(t *testing.T, g *target, address string) {
 	stored, fresh := successfulPayments(g, inFlightPayments, "1003"), successfulPayments(g, freshPayments, "2000")
 	forEachPaced(stored, 0, func(one payment) { retryUntilAccepted(t, g, one) })
@@ -47,10 +48,11 @@ func changeInFlight(t *testing.T, g *target, address string) {
 	}()
 	var group sync.WaitGroup
 	group.Go(func() {
-		forEachPaced(fresh, changeAtLeast/freshPayments*merchantsAtOnce, func(one payment) { retryUntilAccepted(t, g, one) })
+		forEachPaced(fresh, changeAtLeast/freshPayments*parallelMerchants,
+			func(one payment) { retryUntilAccepted(t, g, one) })
 	})
 	group.Go(func() {
-		forEachPaced(stored, changeAtLeast/inFlightPayments*merchantsAtOnce, func(one payment) {
+		forEachPaced(stored, changeAtLeast/inFlightPayments*parallelMerchants, func(one payment) {
 			body := map[string]any{"key": one.order, "status": "successful"}
 			if err := g.sandboxControl(http.MethodPost, "settle", body, nil); err != nil {
 				t.Error(err)
@@ -62,7 +64,7 @@ func changeInFlight(t *testing.T, g *target, address string) {
 	forEachPaced(append(stored, fresh...), 0, func(one payment) { one.checkFinal(t, g) })
 }
 
-// successfulPayments are payments by ussd that are to become successful, from a number that ends in digits.
+// successfulPayments returns payments by ussd, from a number with the given last digits, that must become successful.
 func successfulPayments(g *target, count int, digits string) []payment {
 	var all []payment
 	for range count {
@@ -71,20 +73,27 @@ func successfulPayments(g *target, count int, digits string) []payment {
 	return all
 }
 
-// forEachPaced does something with each payment, a few side by side, each followed by a pause.
+// forEachPaced calls a function with each payment, a few in parallel, each followed by a pause.
 func forEachPaced(payments []payment, pause time.Duration, do func(payment)) {
-	next := make(chan payment)
+	forEachParallel(parallelMerchants, len(payments), func(i int) {
+		do(payments[i])
+		time.Sleep(pause)
+	})
+}
+
+// forEachParallel calls a function with the numbers below count, in parallel workers.
+func forEachParallel(workers, count int, do func(int)) {
+	next := make(chan int)
 	var group sync.WaitGroup
-	for range merchantsAtOnce {
+	for range workers {
 		group.Go(func() {
-			for one := range next {
-				do(one)
-				time.Sleep(pause)
+			for i := range next {
+				do(i)
 			}
 		})
 	}
-	for _, one := range payments {
-		next <- one
+	for i := range count {
+		next <- i
 	}
 	close(next)
 	group.Wait()

@@ -1,7 +1,7 @@
-// Package e2e tells the gateway's whole stories: each file of stories/ is a script of requests and of what is to be seen
-// from outside, in the answers, at the operator and in the merchant's inbox. README.md lists the words of the scripts.
+// Package e2e tests the whole gateway from outside. Each file of stories/ is a script of requests and of expected
+// responses, operator effects and notifications. README.md lists the commands of the scripts.
 //
-// The stories run against the local run that the tests start, or against the one whose run.json E2E_RUN_JSON names. What
-// a script cannot say, hundreds of parallel requests, killed processes and a merchant's failing server, stands in the Go
-// tests beside them. Nothing of this package ships.
+// The stories run against a local run that the tests start, or against the one whose run.json E2E_RUN_JSON names. The
+// Go tests cover what a script cannot express: hundreds of parallel requests, killed processes, a failing merchant
+// server. Nothing in this package is deployed.
 package e2e

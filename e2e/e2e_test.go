@@ -13,21 +13,22 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"mobilegateway/internal/local"
 	"mobilegateway/internal/localtest"
 )
 
 // speed divides the lifetimes and schedules of the run that the stories share.
 const speed = 60
 
-// storiesAtOnce is how many tests wait side by side: stories wait much and work little.
-const storiesAtOnce = "48"
+// parallelStories is how many tests run in parallel, because stories wait most of the time.
+const parallelStories = "48"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	explicit := false
 	flag.Visit(func(f *flag.Flag) { explicit = explicit || f.Name == "test.parallel" })
 	if !explicit {
-		if err := flag.Set("test.parallel", storiesAtOnce); err != nil {
+		if err := flag.Set("test.parallel", parallelStories); err != nil {
 			panic(err)
 		}
 	}
@@ -54,45 +55,17 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// merchantCredentials is what run.json tells of a merchant.
-type merchantCredentials struct {
-	AccessToken   string `json:"access_token"`
-	ClientID      string `json:"client_id"`
-	ClientSecret  string `json:"client_secret"`
-	Merchant      string `json:"merchant"`
-	OnBehalfOf    string `json:"on_behalf_of"`
-	ServiceID     string `json:"service_id"`
-	ApplicationID string `json:"application_id"`
-	ContactID     string `json:"contact_id"`
-	GWToken       string `json:"gw_token"`
-	GWAlias       string `json:"gw_alias"`
-	WebhookSecret string `json:"webhook_secret"`
-}
-
-// pids are the processes of a local run; another target has none.
-type pids struct {
-	Run       int              `json:"run"`
-	Functions map[string][]int `json:"functions"`
-	DynamoDB  int              `json:"dynamodb"`
-}
-
-// target is a running gateway, as its run.json describes it.
+// target is a running gateway, described by its run.json.
 type target struct {
-	BaseURL string `json:"base_url"`
-	merchantCredentials
-	Second     merchantCredentials `json:"second_merchant"`
-	Limited    merchantCredentials `json:"limited_merchant"`
-	InboxURL   string              `json:"inbox_url"`
-	SandboxURL string              `json:"sandbox_url"`
-	PIDs       pids                `json:"pids"`
+	local.Info
 
 	path string
-	// idPrefix begins every id of this run of the tests: digits alone, as order_id asks.
+	// idPrefix begins every id of this test process. It has only digits, as order_id requires.
 	idPrefix   string
 	storyCount atomic.Int64
 }
 
-// openTarget is the run that E2E_RUN_JSON names, or a local run of its own.
+// openTarget opens the run that E2E_RUN_JSON names, or starts a local run.
 func openTarget(t *testing.T) *target {
 	t.Helper()
 	path := os.Getenv("E2E_RUN_JSON")
@@ -119,7 +92,7 @@ func readTarget(path string) (*target, error) {
 	return found, nil
 }
 
-// functionPIDs gives the processes of a function as run.json tells them now.
+// functionPIDs returns a function's processes from the current run.json.
 func (g *target) functionPIDs(t testing.TB) map[string][]int {
 	t.Helper()
 	now, err := readTarget(g.path)
@@ -129,16 +102,17 @@ func (g *target) functionPIDs(t testing.TB) map[string][]int {
 	return now.PIDs.Functions
 }
 
-// idPrefix is what every id of a run of the tests begins with, 13 digits: two processes that begin in the same millisecond
-// play against one gateway, and have neighbouring numbers.
+// idPrefix returns 13 digits that no other test process has. Two processes that start in the same millisecond have
+// different process ids.
 func idPrefix(now time.Time, process int) string {
 	return fmt.Sprintf("%011d%02d", now.UnixMilli()%1e11, process%100)
 }
 
-// newID makes an id that no other story and no earlier run has: digits alone, at most 16.
+// newID returns an id that no other story and no earlier run has: digits only, at most 16.
 func (g *target) newID() string { return fmt.Sprintf("%s%03d", g.idPrefix, g.storyCount.Add(1)) }
 
-// condition answers [local], which holds where the target is a local run, and [processes], where its processes are known.
+// condition evaluates a condition of a script: a target capability, [local] for a local run, or [node] for an
+// installed Node.js.
 func (g *target) condition(name string) (bool, error) {
 	if can, known := targetCapability(name); known {
 		return can, nil
@@ -150,10 +124,10 @@ func (g *target) condition(name string) (bool, error) {
 		_, err := exec.LookPath("node")
 		return err == nil, nil
 	}
-	return false, fmt.Errorf("there is no condition %q", name)
+	return false, fmt.Errorf("unknown condition %q", name)
 }
 
-// requireLocalRun skips a test that kills processes or starts runs of its own, where the target is another's.
+// requireLocalRun skips a test that kills processes or starts its own runs if the target is not a local run.
 func requireLocalRun(t *testing.T) {
 	t.Helper()
 	if os.Getenv("E2E_RUN_JSON") != "" {

@@ -32,32 +32,32 @@ import (
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
 )
 
-// The crowd: so many payments of one merchant, on so many days, some on the first.
+// The exported payments: all of one merchant, on several days, a few of them on the first day.
 const (
 	paymentCount     = 100_000
 	firstDayPayments = 2_000
 	exportDays       = 3
 )
 
-// What an export may take.
+// Limits of an export.
 const (
-	memorySlack = 8 << 20  // by how much the peak of crowd may be over that of firstDayPayments
-	memoryLimit = 96 << 20 // of any
-	interruptAt = 1 << 20  // bytes in the file when the engineer loses patience: a few thousand payments
+	memorySlack = 8 << 20  // how much more memory all payments may take than firstDayPayments, in bytes
+	memoryLimit = 96 << 20 // bytes of any export
+	interruptAt = 1 << 20  // bytes in the file when the test interrupts the export: a few thousand payments
 )
 
-// TestExport exports a hundred thousand payments with the very gatewayctl that people use, interrupts it, continues by the
-// cursor that it told, and looks at its memory all the while. The payments are imported into the local run's engine as the
-// ledger's own code encodes them: to put them one by one would take minutes.
+// TestExport exports 100,000 payments with the gatewayctl program, interrupts the export, and continues at the printed
+// cursor. It checks the memory of each export. The payments are imported into the local run's engine, because single
+// writes would take minutes.
 func TestExport(t *testing.T) {
 	requireLocalRun(t)
 	switch {
 	case testing.Short():
-		t.Skip("a hundred thousand payments take half a minute")
+		t.Skip("100,000 payments take half a minute")
 	case runtime.GOOS != "linux":
 		t.Skip("the memory of a process is read from /proc")
 	case os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") != "":
-		t.Skip("the payments are imported into the embedded engine: another would take minutes for them")
+		t.Skip("only the embedded engine can import the payments; another would take minutes")
 	}
 	t.Parallel()
 	a := newExportSession(t)
@@ -75,25 +75,27 @@ func TestExport(t *testing.T) {
 	}
 	_, most, second := a.runExport("second.csv", a.dayFlags(exportDays)+" --cursor "+strings.Fields(cursor)[0], false)
 	a.checkExport(second, "second.csv", false, read, paymentCount)
-	t.Logf("peak memory: %d KiB of %d payments; %d KiB until the interrupt after %d, %d KiB of the rest", few>>10, firstDayPayments, peak>>10, read, most>>10)
+	t.Logf("peak memory: %d KiB of %d payments; %d KiB until the interrupt after %d, %d KiB of the rest", few>>10,
+		firstDayPayments, peak>>10, read, most>>10)
 	if most > few+memorySlack || peak > few+memorySlack || most > memoryLimit {
 		t.Errorf("memory grows with the number of payments: from %d to %d bytes", few, most)
 	}
 }
 
-// exportSession is who reconciles: a shell with gatewayctl, in front of a run with the crowd.
+// exportSession is a shell with gatewayctl for a run with the payments.
 type exportSession struct {
 	t           *testing.T
 	folder      string
 	program     string
-	environment []string // the environment
+	environment []string
 	day         time.Time
 }
 
-// newExportSession fills a table, starts a run over it, and onboards the payments' merchant.
+// newExportSession fills a table, starts a run with it, and onboards the payments' merchant.
 func newExportSession(t *testing.T) *exportSession {
 	t.Helper()
-	a := &exportSession{t: t, folder: t.TempDir(), day: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1-exportDays)}
+	a := &exportSession{t: t, folder: t.TempDir(), day: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0,
+		-1-exportDays)}
 	a.program = filepath.Join(a.folder, "gatewayctl")
 	if output, err := exec.Command("go", "build", "-o", a.program, "../cmd/gatewayctl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
@@ -107,14 +109,15 @@ func newExportSession(t *testing.T) *exportSession {
 	run := localtest.Start(t, localtest.Options{Dir: dir})
 	environment := run.Environment()
 	if environment["LEDGER_TABLE"] != table {
-		t.Fatalf("the run's ledger is %s, and %s was filled", environment["LEDGER_TABLE"], table)
+		t.Fatalf("the run's ledger table is %s, but the payments are in %s", environment["LEDGER_TABLE"], table)
 	}
 	environment["AWS_ENDPOINT_URL_DYNAMODB"] = run.DynamoDBURL()
 	client, err := awsclient.New(func(name string) string { return environment[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := merchantdynamo.NewRegistry(client.DynamoDB(), environment["MERCHANT_TABLE"]).Create(t.Context(), profile); err != nil {
+	if err := merchantdynamo.NewRegistry(client.DynamoDB(), environment["MERCHANT_TABLE"]).Create(t.Context(),
+		profile); err != nil {
 		t.Fatal(err)
 	}
 	a.environment = os.Environ()
@@ -124,17 +127,19 @@ func newExportSession(t *testing.T) *exportSession {
 	return a
 }
 
-// seedPayments writes the crowd and makes a data file of it, where the run will look for its own. It gives the table's name.
+// seedPayments writes the payments into a data file at the path of the run's database. It returns the table's name.
 func (a *exportSession) seedPayments(profile *merchant.Profile, folder string) string {
 	a.t.Helper()
-	declared, err := template.Load(filepath.Join("..", "template.yaml"), template.Options{StackName: "local", Region: "us-east-1", Parameters: local.Parameters()})
+	declared, err := template.Load(filepath.Join("..", "template.yaml"), template.Options{StackName: "local",
+		Region: "us-east-1", Parameters: local.Parameters()})
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	table := declared.Table("LedgerTable").Name
 	described, err := tableDescription(declared.Table("LedgerTable"))
 	source, schema := filepath.Join(a.folder, "export"), filepath.Join(a.folder, "schema.json")
-	err = errors.Join(err, os.WriteFile(schema, described, 0o600), os.MkdirAll(folder, 0o700), os.MkdirAll(filepath.Join(source, table, "data"), 0o700))
+	err = errors.Join(err, os.WriteFile(schema, described, 0o600), os.MkdirAll(folder, 0o700),
+		os.MkdirAll(filepath.Join(source, table, "data"), 0o700))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -148,13 +153,14 @@ func (a *exportSession) seedPayments(profile *merchant.Profile, folder string) s
 			a.t.Fatal(err)
 		}
 	}
-	if err := errors.Join(items.Flush(), file.Close(), dynoxide.Import(a.t.Context(), source, schema, filepath.Join(folder, "ledger.db"))); err != nil {
+	if err := errors.Join(items.Flush(), file.Close(), dynoxide.Import(a.t.Context(), source, schema,
+		filepath.Join(folder, "ledger.db"))); err != nil {
 		a.t.Fatal(err)
 	}
 	return table
 }
 
-// tableDescription is what DescribeTable says of a table of the template.
+// tableDescription returns a table of the template in the form of DescribeTable.
 func tableDescription(table *template.Table) ([]byte, error) {
 	return json.Marshal(map[string]any{"Table": map[string]any{
 		"TableName": table.Name, "TableStatus": "ACTIVE", "KeySchema": table.Key, "AttributeDefinitions": table.Attributes,
@@ -163,9 +169,12 @@ func tableDescription(table *template.Table) ([]byte, error) {
 	}})
 }
 
-// payment is one of the crowd, which begins so late on its first day that firstDayPayments are of that day, a second each.
+// payment returns one payment. The payments follow each other at one second, so that firstDayPayments are on the first
+// day.
 func (a *exportSession) payment(profile *merchant.Profile, number int) *ledger.Entry {
-	return notifiedPayment(createdMerchant{merchantCredentials: merchantCredentials{Merchant: profile.Name}, id: profile.ID, notifyURL: "https://shop.example/n"}, number, a.day.Add((24*60*60-firstDayPayments)*time.Second))
+	return notifiedPayment(createdMerchant{MerchantCredentials: local.MerchantCredentials{Merchant: profile.Name},
+		id: profile.ID, notifyURL: "https://shop.example/n"}, number,
+		a.day.Add((24*60*60-firstDayPayments)*time.Second))
 }
 
 // writeItem writes an entry as the ledger stores it, in the form of DynamoDB's export.
@@ -186,19 +195,19 @@ func writeItem(to io.Writer, e *ledger.Entry) error {
 		case *types.AttributeValueMemberBOOL:
 			typed[name] = map[string]any{"BOOL": v.Value}
 		default:
-			return fmt.Errorf("attribute %s is of the type %T", name, value)
+			return fmt.Errorf("attribute %s has the unsupported type %T", name, value)
 		}
 	}
 	return json.NewEncoder(to).Encode(map[string]any{"Item": typed})
 }
 
-// dayFlags are the flags for the crowd's first days.
+// dayFlags returns the flags for the first days.
 func (a *exportSession) dayFlags(count int) string {
 	return "--from " + a.day.Format(time.DateOnly) + " --to " + a.day.AddDate(0, 0, count-1).Format(time.DateOnly)
 }
 
-// runExport runs an export with its output in a file, and interrupts it, as Ctrl-C does, once the file has interruptAt bytes.
-// It gives what it told beside, its peak memory in bytes, and how it ended.
+// runExport runs an export with its output in a file. With interrupt it sends an interrupt once the file has
+// interruptAt bytes. It returns the standard error, the peak memory in bytes, and the exit error.
 func (a *exportSession) runExport(name, flags string, interrupt bool) (stderr string, peak int64, exitErr error) {
 	a.t.Helper()
 	file, err := os.Create(filepath.Join(a.folder, name))
@@ -209,8 +218,8 @@ func (a *exportSession) runExport(name, flags string, interrupt bool) (stderr st
 	ctx, cancel := context.WithTimeout(a.t.Context(), 5*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, a.program, strings.Fields("export Crowd "+flags)...)
-	var notified bytes.Buffer
-	command.Env, command.Stdout, command.Stderr = a.environment, file, &notified
+	var errorOutput bytes.Buffer
+	command.Env, command.Stdout, command.Stderr = a.environment, file, &errorOutput
 	if err := command.Start(); err != nil {
 		a.t.Fatal(err)
 	}
@@ -220,19 +229,19 @@ func (a *exportSession) runExport(name, flags string, interrupt bool) (stderr st
 		select {
 		case exitErr = <-ending:
 			check.Stop()
-			return notified.String(), peak, exitErr
+			return errorOutput.String(), peak, exitErr
 		case <-check.C:
 			peak = max(peak, peakOf(command.Process.Pid))
 			if at, err := file.Stat(); interrupt && err == nil && at.Size() > interruptAt {
 				interrupt = false
-				_ = command.Process.Signal(os.Interrupt) // it may have ended: the caller sees that
+				_ = command.Process.Signal(os.Interrupt) // an error means that it has ended, which the caller sees
 			}
 		}
 	}
 }
 
-// peakOf is the most memory that a process had so far, in bytes; 0 where it has ended. What wait4 tells counts this
-// process too, whose memory a child shares until it is another program.
+// peakOf returns the peak memory of a process in bytes, 0 if it has ended. The value of wait4 would include this
+// process, whose memory a child shares before exec.
 func peakOf(pid int) int64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := strings.Cut(string(text), "VmHWM:")
@@ -241,19 +250,19 @@ func peakOf(pid int) int64 {
 	return peak << 10
 }
 
-// checkExport fails unless an export ended well and its file has the payments from a number up to another.
+// checkExport checks that an export succeeded and that its file has the payments of a range.
 func (a *exportSession) checkExport(exitErr error, name string, heading bool, from, to int) {
 	a.t.Helper()
 	if exitErr != nil {
 		a.t.Fatalf("%s: %v", name, exitErr)
 	}
 	if got := from + a.countRows(name, heading, from); got != to {
-		a.t.Errorf("%s ends before payment %d, want %d", name, got, to)
+		a.t.Errorf("%s ends before payment %d, want the end at %d", name, got, to)
 	}
 }
 
-// countRows counts the payments in a file: whole rows, each payment once, in order, from a number on; behind the heading, if
-// it is to have one.
+// countRows counts the payments in a file. It checks that each row is complete and that the payments are in order from
+// a number on. heading is true if the file must begin with a heading.
 func (a *exportSession) countRows(name string, heading bool, from int) int {
 	a.t.Helper()
 	file, err := os.Open(filepath.Join(a.folder, name))

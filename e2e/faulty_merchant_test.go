@@ -18,10 +18,10 @@ import (
 	"mobilegateway/internal/localtest"
 )
 
-// acceleratedSpeed divides the schedules so that a day is 24 seconds.
+// acceleratedSpeed divides the schedules, so that a day takes 24 seconds.
 const acceleratedSpeed = 3600
 
-// responseMode is how a merchant's server takes one notification.
+// responseMode is how a merchant's server responds to one notification.
 type responseMode string
 
 const (
@@ -30,27 +30,27 @@ const (
 	respond301    responseMode = "301"
 	cutConnection responseMode = "cut"
 	respondSlowly responseMode = "slow drip"
-	respond200    responseMode = "well"
+	respond200    responseMode = "200"
 )
 
-// deliveryAttempt is one notification as it came, and how it was taken.
+// deliveryAttempt is one received notification and the response to it.
 type deliveryAttempt struct {
 	notification observation
 	at           time.Time
 	mode         responseMode
 }
 
-// faultyServer is a merchant's server that fails in the order it is told, path by path, and then is well.
+// faultyServer is a merchant's server that fails with the given modes in order, per path, and then works.
 type faultyServer struct {
 	*httptest.Server
 
 	mu                sync.Mutex
 	modes             map[string][]responseMode    // by path
 	attempts          map[string][]deliveryAttempt // by path
-	followedRedirects int                          // requests that only a followed redirect brings
+	followedRedirects int                          // requests that prove a followed redirect
 }
 
-// newFaultyServer starts the server on an address that it can be started on again.
+// newFaultyServer starts a server.
 func newFaultyServer(t *testing.T) *faultyServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,7 +60,7 @@ func newFaultyServer(t *testing.T) *faultyServer {
 	return serveFaulty(t, listener)
 }
 
-// serveFaulty serves what comes to a listener.
+// serveFaulty starts a server on a listener.
 func serveFaulty(t *testing.T, listener net.Listener) *faultyServer {
 	m := &faultyServer{modes: map[string][]responseMode{}, attempts: map[string][]deliveryAttempt{}}
 	m.Server = httptest.NewUnstartedServer(m)
@@ -71,7 +71,7 @@ func serveFaulty(t *testing.T, listener net.Listener) *faultyServer {
 	return m
 }
 
-// newUnreachableServer is a merchant's server that is down, at an address that is its own: connections are refused there until up.
+// newUnreachableServer reserves an address that refuses connections until up starts a server there.
 func newUnreachableServer(t *testing.T) (address string, up func() *faultyServer) {
 	t.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -79,7 +79,7 @@ func newUnreachableServer(t *testing.T) (address string, up func() *faultyServer
 		t.Fatal(err)
 	}
 	syscall.CloseOnExec(socket)
-	file := os.NewFile(uintptr(socket), "a port that nobody listens at")
+	file := os.NewFile(uintptr(socket), "a reserved port")
 	t.Cleanup(func() { _ = file.Close() })
 	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func newUnreachableServer(t *testing.T) (address string, up func() *faultyServer
 	}
 }
 
-// recordAttempt notes a visit and says how it is taken.
+// recordAttempt records a request and returns the mode of the response.
 func (m *faultyServer) recordAttempt(r *http.Request, body []byte) responseMode {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,7 +117,7 @@ func (m *faultyServer) recordAttempt(r *http.Request, body []byte) responseMode 
 	return how
 }
 
-// ServeHTTP takes a notification as the mood is.
+// ServeHTTP responds in the next mode.
 func (m *faultyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -141,7 +141,7 @@ func (m *faultyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// respondByteByByte sends the head of an answer byte by byte, longer than anyone waits.
+// respondByteByByte sends the head of a response so slowly that every client times out.
 func respondByteByByte(w http.ResponseWriter, r *http.Request) {
 	connection, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -152,30 +152,31 @@ func respondByteByByte(w http.ResponseWriter, r *http.Request) {
 		if _, err := connection.Write([]byte{character}); err != nil || r.Context().Err() != nil {
 			return
 		}
-		time.Sleep(pollEvery)
+		time.Sleep(pollInterval)
 	}
 }
 
-// attemptsAt lists the visits of a path.
+// attemptsAt returns the attempts at a path.
 func (m *faultyServer) attemptsAt(path string) []deliveryAttempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.attempts[path])
 }
 
-// TestFaultyMerchantServer lets a merchant's server fail in all ways, and then be well: all notifications arrive, each with the
-// same id on every attempt, and never an earlier status after a later one (decisions "notifications" and
-// "notification-order"). In the same run, where a day is 24 seconds, a payment that nobody answers expires.
+// TestFaultyMerchantServer lets a merchant's server fail in all modes and then work. All notifications arrive. Each
+// has the same id on every attempt, and no earlier status follows a later one (decisions "notifications" and
+// "notification-order"). In the same run, where a day takes 24 seconds, an unconfirmed payment expires.
 func TestFaultyMerchantServer(t *testing.T) {
 	requireLocalRun(t)
 	t.Parallel()
-	run := localtest.Start(t, localtest.Options{Speed: acceleratedSpeed, EnvOverrides: map[string]string{"WEBHOOK_TIMEOUT": "2s"}})
+	run := localtest.Start(t, localtest.Options{Speed: acceleratedSpeed,
+		EnvOverrides: map[string]string{"WEBHOOK_TIMEOUT": "2s"}})
 	g := mustReadTarget(t, filepath.Join(run.Dir, "run.json"))
 	t.Run("decision pay-poll: 1003 expires at the end of its lifetime", func(t *testing.T) {
 		t.Parallel()
 		checkPaymentExpiry(t, g)
 	})
-	t.Run("decision access-tokens: a short-lived token ends", func(t *testing.T) {
+	t.Run("decision access-tokens: a short-lived token expires", func(t *testing.T) {
 		t.Parallel()
 		checkTokenExpiry(t, g)
 	})
@@ -187,7 +188,7 @@ func TestFaultyMerchantServer(t *testing.T) {
 			m.checkPaymentAttempts(t, g, 3)
 		})
 	}
-	t.Run("decision notifications: everything goes wrong, one after the other", func(t *testing.T) {
+	t.Run("decision notifications: all faults in sequence", func(t *testing.T) {
 		t.Parallel()
 		m := newFaultyServer(t)
 		m.modes["/hook"] = []responseMode{respond500, respond429, respond301, cutConnection, respondSlowly}
@@ -197,82 +198,78 @@ func TestFaultyMerchantServer(t *testing.T) {
 		t.Parallel()
 		checkUnreachableServer(t, g)
 	})
-	t.Run("decision notification-order: a message's statuses", func(t *testing.T) {
+	t.Run("decision notification-order: statuses of one SMS", func(t *testing.T) {
 		t.Parallel()
 		checkStatusOrder(t, g)
 	})
 }
 
-// startPayment posts a payment whose merchant is told at an address.
+// startPayment sends a payment with a notif_url, unless that is "".
 func startPayment(t *testing.T, g *target, notifyURL, msisdn string) string {
 	t.Helper()
 	order := g.Merchant + "_" + g.newID()
-	a := newPayment(g.merchantCredentials, order, "ussd", msisdn)
+	a := newPayment(g.MerchantCredentials, order, "ussd", msisdn)
 	if notifyURL != "" {
 		a.body["notif_url"] = notifyURL
 	}
-	request, err := a.build(g.BaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if response := mustExchange(t, newClient(), request); response.status != http.StatusCreated {
-		t.Fatal(response.errorf("the payment is refused"))
+	if response := g.mustSend(t, a); response.status != http.StatusCreated {
+		t.Fatal(response.errorf("the payment was refused"))
 	}
 	return order
 }
 
-// checkPaymentAttempts sends one payment's notification and waits until it was taken well, at the attempt that is said.
+// checkPaymentAttempts starts a payment and checks that the given delivery attempt is the first successful one.
 func (m *faultyServer) checkPaymentAttempts(t *testing.T, g *target, attempts int) {
 	order := startPayment(t, g, m.URL+"/hook", successfulMSISDN)
 	deliveries := eventually(t, notificationTimeout, func() ([]deliveryAttempt, error) {
 		found := m.attemptsAt("/hook")
 		if len(found) == 0 || found[len(found)-1].mode != respond200 {
-			return nil, fmt.Errorf("not taken well yet: %d attempts", len(found))
+			return nil, fmt.Errorf("no successful delivery yet after %d attempts", len(found))
 		}
 		return found, nil
 	})
 	if len(deliveries) != attempts {
-		t.Errorf("taken at attempt %d, want %d", len(deliveries), attempts)
+		t.Errorf("attempt %d succeeded, want %d", len(deliveries), attempts)
 	}
 	for i, v := range deliveries {
 		v.checkAttempt(t, g, deliveries[0], order)
 		if i > 0 && deliveries[i-1].mode == respond429 && v.at.Sub(deliveries[i-1].at) < 3*time.Second {
-			t.Errorf("%s after Retry-After: 3", v.at.Sub(deliveries[i-1].at))
+			t.Errorf("the next attempt came %s after Retry-After: 3, want at least 3s", v.at.Sub(deliveries[i-1].at))
 		}
 	}
 	if m.mu.Lock(); m.followedRedirects > 0 {
 		t.Error("a redirect was followed")
 	}
 	m.mu.Unlock()
-	time.Sleep(2 * time.Second) // no more of it
+	time.Sleep(2 * time.Second) // time for an unwanted attempt
 	if again := m.attemptsAt("/hook"); len(again) != len(deliveries) {
-		t.Errorf("sent again after it was taken well: %d attempts, then %d", len(deliveries), len(again))
+		t.Errorf("sent again after a successful delivery: %d attempts, then %d", len(deliveries), len(again))
 	}
 }
 
-// checkAttempt: each attempt is signed anew, and is the same notification.
+// checkAttempt checks that an attempt has its own signature and the same content as the first.
 func (v deliveryAttempt) checkAttempt(t *testing.T, g *target, first deliveryAttempt, order string) {
 	t.Helper()
 	if err := verifyWithGoLibrary(g.WebhookSecret, v.notification); err != nil {
-		t.Error(v.notification.errorf("not signed: %v", err))
+		t.Error(v.notification.errorf("the signature is invalid: %v", err))
 	}
 	if got, want := v.notification.header.Get("Webhook-Id"), first.notification.header.Get("Webhook-Id"); got != want {
-		t.Errorf("webhook-id %s, then %s", want, got)
+		t.Errorf("webhook-id %s at first, then %s", want, got)
 	}
 	if string(v.notification.body) != string(first.notification.body) {
 		t.Error(v.notification.errorf("another body than\n%s", first.notification.body))
 	}
 	if got, _ := v.notification.textValue("order-id"); got != order {
-		t.Error(v.notification.errorf("not of %s", order))
+		t.Error(v.notification.errorf("the order-id is not %s", order))
 	}
 }
 
-// checkUnreachableServer: nobody listens, and then somebody does.
+// checkUnreachableServer checks the delivery to a server that is started late.
 func checkUnreachableServer(t *testing.T, g *target) {
 	address, up := newUnreachableServer(t)
 	if connection, err := net.Dial("tcp", address); err == nil {
 		_ = connection.Close()
-		t.Fatal("somebody listens")
+		t.Fatal("the address accepts connections too early")
 	}
 	order := startPayment(t, g, "http://"+address+"/hook", successfulMSISDN)
 	time.Sleep(4 * time.Second)
@@ -280,49 +277,46 @@ func checkUnreachableServer(t *testing.T, g *target) {
 	deliveries := eventually(t, notificationTimeout, func() ([]deliveryAttempt, error) {
 		found := m.attemptsAt("/hook")
 		if len(found) == 0 {
-			return nil, fmt.Errorf("nothing came yet")
+			return nil, fmt.Errorf("no notification yet")
 		}
 		return found, nil
 	})
 	deliveries[0].checkAttempt(t, g, deliveries[0], order)
 }
 
-// checkStatusOrder: a message's first status is refused for a while; the second comes after it all the same.
+// checkStatusOrder checks that a failed delivery of the first status delays the second.
 func checkStatusOrder(t *testing.T, g *target) {
 	m := newFaultyServer(t)
 	m.modes["/receipts"] = []responseMode{respond500, cutConnection, respond301}
-	a := newSMS(g.merchantCredentials, g.newID(), g.GWAlias, "tel:+2250000")
+	a := newSMS(g.MerchantCredentials, g.newID(), g.GWAlias, "tel:+2250000")
 	setPath(a.body, "outboundSMSMessageRequest.receiptRequest.notifyURL", m.URL+"/receipts")
-	request, err := a.build(g.BaseURL)
-	if err != nil {
-		t.Fatal(err)
+	if response := g.mustSend(t, a); response.status != http.StatusCreated {
+		t.Fatal(response.errorf("the SMS was refused"))
 	}
-	if response := mustExchange(t, newClient(), request); response.status != http.StatusCreated {
-		t.Fatal(response.errorf("the message is refused"))
-	}
-	eventually(t, notificationTimeout, func() (struct{}, error) {
+	eventuallyNoError(t, notificationTimeout, func() error {
 		got := m.attemptedStatuses("/receipts")
 		if !slices.Contains(got, "DeliveredToTerminal") {
-			return struct{}{}, fmt.Errorf("told so far: %q", got)
+			return fmt.Errorf("statuses so far: %q", got)
 		}
-		return struct{}{}, nil
+		return nil
 	})
-	want := []string{"DeliveredToNetwork", "DeliveredToNetwork", "DeliveredToNetwork", "DeliveredToNetwork", "DeliveredToTerminal"}
+	want := []string{"DeliveredToNetwork", "DeliveredToNetwork", "DeliveredToNetwork", "DeliveredToNetwork",
+		"DeliveredToTerminal"}
 	if got := m.attemptedStatuses("/receipts"); !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("the delivery attempts have the statuses %q, want %q", got, want)
 	}
 	ids := map[string]string{}
 	for _, v := range m.attemptsAt("/receipts") {
 		status, _ := v.notification.textValue(receiptStatus)
 		id := v.notification.header.Get("Webhook-Id")
 		if ids[status] != "" && ids[status] != id {
-			t.Errorf("%s has the ids %s and %s", status, ids[status], id)
+			t.Errorf("the status %s has the webhook-ids %s and %s", status, ids[status], id)
 		}
 		ids[status] = id
 	}
 }
 
-// attemptedStatuses lists what a path was told, refused or not.
+// attemptedStatuses returns the status of each attempt at a path.
 func (m *faultyServer) attemptedStatuses(path string) []string {
 	var found []string
 	for _, v := range m.attemptsAt(path) {
@@ -332,37 +326,29 @@ func (m *faultyServer) attemptedStatuses(path string) []string {
 	return found
 }
 
-// checkTokenExpiry: an hour of this run is a second.
+// checkTokenExpiry checks that a token expires; an hour of this run is a second.
 func checkTokenExpiry(t *testing.T, g *target) {
-	a := newRequestBuilder(g.merchantCredentials, http.MethodPost, "/token?grant_type=client_credentials")
-	a.body = nil
-	request, err := a.build(g.BaseURL)
-	if err != nil {
-		t.Fatal(err)
+	token, status, err := g.fetchToken(g.ClientID, g.ClientSecret)
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("the token endpoint returned %d, %v", status, err)
 	}
-	request.SetBasicAuth(g.ClientID, g.ClientSecret)
-	request.Header.Del("Content-Type")
-	token, err := mustExchange(t, newClient(), request).textValue("access_token")
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, 10*time.Second, func() (struct{}, error) {
-		a := newCharge(g.merchantCredentials, g.newID(), g.GWAlias)
+	eventuallyNoError(t, 10*time.Second, func() error {
+		a := newCharge(g.MerchantCredentials, g.newID(), g.GWAlias)
 		a.header["Authorization"] = "Bearer " + token
-		request, err := a.build(g.BaseURL)
+		response, err := g.send(a)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
-		response := mustExchange(t, newClient(), request)
 		id, _ := response.textValue("requestError.policyException.messageId")
 		if response.status != http.StatusUnauthorized || id != "900901" {
-			return struct{}{}, response.errorf("the token still opens")
+			return response.errorf("the token is still valid")
 		}
-		return struct{}{}, nil
+		return nil
 	})
 }
 
-// checkPaymentExpiry: 1003 is never answered, and expires after a day of this run; a success that comes later changes nothing.
+// checkPaymentExpiry checks that an unconfirmed payment (1003) expires after a day of this run, and that a later
+// success changes nothing.
 func checkPaymentExpiry(t *testing.T, g *target) {
 	started := time.Now()
 	order := startPayment(t, g, "", "+2250700001003")
@@ -370,28 +356,24 @@ func checkPaymentExpiry(t *testing.T, g *target) {
 	if elapsed := time.Since(started); elapsed < 24*time.Second {
 		t.Errorf("expired after %s, want 24 h / %d", elapsed, acceleratedSpeed)
 	}
-	if err := g.sandboxControl(http.MethodPost, "settle", map[string]any{"key": order, "status": "successful"}, nil); err != nil {
+	if err := g.sandboxControl(http.MethodPost, "settle", map[string]any{"key": order, "status": "successful"},
+		nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, func() (struct{}, error) {
+	eventuallyNoError(t, 10*time.Second, func() error {
 		text, _, err := g.transactionAtOperator(order, "payment")
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
-		outcome, err := observation{source: "the operator", body: text}.textValue("callbacks.0.attempts.0.answer")
+		outcome, err := observation{source: "the operator's transaction",
+			body: text}.textValue("callbacks.0.attempts.0.answer")
 		if err == nil && outcome != "200" {
-			err = fmt.Errorf("the late callback was answered %s", outcome)
+			err = fmt.Errorf("the late callback got %s, want 200", outcome)
 		}
-		return struct{}{}, err
+		return err
 	})
 	checkNotifiedOnce(t, g, order, "expired")
-	a := newRequestBuilder(g.merchantCredentials, http.MethodGet, "/mobilemoney/v1/getStatus/"+order)
-	a.body = nil
-	request, err := a.build(g.BaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response := mustExchange(t, newClient(), request)
+	response := g.mustSend(t, newLookup(g.MerchantCredentials, order))
 	if status, _ := response.textValue("status"); status != "expired" {
 		t.Error(response.errorf("a final status changed"))
 	}

@@ -8,62 +8,57 @@ import (
 	"time"
 )
 
-// parallelRequests is how many requests go out side by side.
+// parallelRequests is how many requests a flood sends in parallel.
 const parallelRequests = 100
 
-// floodOperation is an operation under a flood.
+// floodOperation is an operation for parallel equal requests.
 type floodOperation struct {
 	name string
-	// key makes the key of a flood, and the key under which the operator's effects stand.
-	key func(*target) string
-	// newRequest makes the request; other asks for a second body under the same key.
-	newRequest func(g *target, key string, other bool) *requestBuilder
-	// amount is the field that the second body changes, as the answer shows it; "" where it shows none.
+	// amount is the path of the amount in the request and the response; "" for none.
 	amount string
-	// repeatConflicts is true where a repeat of what is done is a 409 (decision "sms-duplicate").
+	// repeatConflicts is true if a repeat of an applied request gets 409 (decision "sms-duplicate").
 	repeatConflicts bool
-	// rejectsOtherBody is true where another body under a key that is done is a 409 (decision "pay-repeat").
+	// rejectsOtherBody is true if another body under an applied key gets 409 (decision "pay-repeat").
 	rejectsOtherBody bool
 }
 
-// floodOperations are the three, each with a number that brings success.
+// floodOperations returns the three operations.
 func floodOperations() []floodOperation {
-	const root = "amountTransaction.paymentAmount.chargingInformation.amount"
 	return []floodOperation{
-		{
-			name: "charge", amount: root, key: func(g *target) string { return g.newID() + "f" },
-			newRequest: func(g *target, key string, other bool) *requestBuilder {
-				a := newCharge(g.merchantCredentials, key, g.GWAlias)
-				if other {
-					setPath(a.body, root, "900")
-				}
-				return a
-			},
-		},
-		{
-			name: "pay", amount: "amount", rejectsOtherBody: true, key: func(g *target) string { return g.Merchant + "_" + g.newID() },
-			newRequest: func(g *target, key string, other bool) *requestBuilder {
-				a := newPayment(g.merchantCredentials, key, "ussd", successfulMSISDN)
-				if other {
-					a.body["amount"] = "900"
-				}
-				return a
-			},
-		},
-		{
-			name: "sms", repeatConflicts: true, rejectsOtherBody: true, key: func(g *target) string { return g.newID() + "f" },
-			newRequest: func(g *target, key string, other bool) *requestBuilder {
-				a := newSMS(g.merchantCredentials, key, g.GWAlias, "tel:+2250000")
-				if other {
-					setPath(a.body, "outboundSMSMessageRequest.outboundSMSTextMessage.message", "Autre")
-				}
-				return a
-			},
-		},
+		{name: "charge", amount: "amountTransaction.paymentAmount.chargingInformation.amount"},
+		{name: "pay", amount: "amount", rejectsOtherBody: true},
+		{name: "sms", repeatConflicts: true, rejectsOtherBody: true},
 	}
 }
 
-// runFloods: of any number of equal requests side by side one has an effect, and each gets the same answer or a 409.
+// newRequest returns a request that succeeds, with another body under the same key if other is set.
+func (f floodOperation) newRequest(g *target, key string, other bool) *requestBuilder {
+	var a *requestBuilder
+	path, value := f.amount, "900"
+	switch f.name {
+	case "charge":
+		a = newCharge(g.MerchantCredentials, key, g.GWAlias)
+	case "pay":
+		a = newPayment(g.MerchantCredentials, key, "ussd", successfulMSISDN)
+	default:
+		a = newSMS(g.MerchantCredentials, key, g.GWAlias, "tel:+2250000")
+		path, value = "outboundSMSMessageRequest.outboundSMSTextMessage.message", "Autre"
+	}
+	if other {
+		setPath(a.body, path, value)
+	}
+	return a
+}
+
+// newKey returns a new key of the merchant, which is also the key of the effects at the operator.
+func (f floodOperation) newKey(g *target) string {
+	if f.name == "pay" {
+		return g.Merchant + "_" + g.newID()
+	}
+	return g.newID() + "f"
+}
+
+// runFloods checks that parallel equal requests have one effect, and that each gets the same response or a 409.
 func runFloods(t *testing.T, g *target) {
 	for _, operation := range floodOperations() {
 		t.Run("specification, Charge rule 2: equal requests: "+operation.name, func(t *testing.T) {
@@ -77,9 +72,9 @@ func runFloods(t *testing.T, g *target) {
 	}
 }
 
-// sendFlood sends the requests at once and judges the answers by each other and by the operator's effects.
+// sendFlood sends the requests at once, then compares the responses and the operator's effects.
 func (f floodOperation) sendFlood(t *testing.T, g *target, otherBodies bool) {
-	key := f.key(g)
+	key := f.newKey(g)
 	responses := make([]observation, parallelRequests)
 	client := newClient()
 	var group sync.WaitGroup
@@ -100,7 +95,7 @@ func (f floodOperation) sendFlood(t *testing.T, g *target, otherBodies bool) {
 	f.checkEffect(t, g, key, created)
 }
 
-// mustExchange is an exchange that must come to an answer.
+// mustExchange sends a request, which must get a response.
 func mustExchange(t *testing.T, client *http.Client, request *http.Request) observation {
 	response, err := exchange(client, request)
 	if err != nil {
@@ -109,7 +104,31 @@ func mustExchange(t *testing.T, client *http.Client, request *http.Request) obse
 	return response
 }
 
-// checkResponses allows equal 201s and 409s, and gives back a 201.
+// mustSend builds and sends a request, which must get a response.
+func (g *target) mustSend(t *testing.T, a *requestBuilder) observation {
+	t.Helper()
+	response, err := g.send(a)
+	if err != nil {
+		t.Error(err)
+	}
+	return response
+}
+
+// send builds and sends a request.
+func (g *target) send(a *requestBuilder) (observation, error) {
+	request, err := a.build(g.BaseURL)
+	if err != nil {
+		return observation{}, err
+	}
+	return exchange(newClient(), request)
+}
+
+// sendLookup looks a payment of the first merchant up.
+func (g *target) sendLookup(order string) (observation, error) {
+	return g.send(newLookup(g.MerchantCredentials, order))
+}
+
+// checkResponses allows equal 201s and 409s. It returns a 201.
 func (f floodOperation) checkResponses(t *testing.T, responses []observation) observation {
 	t.Helper()
 	var created observation
@@ -120,7 +139,7 @@ func (f floodOperation) checkResponses(t *testing.T, responses []observation) ob
 		case a.status == http.StatusCreated && created.status == 0:
 			created = a
 		case a.status == http.StatusCreated && string(a.body) != string(created.body):
-			t.Error(a.errorf("another answer than %s", created.body))
+			t.Error(a.errorf("another response than %s", created.body))
 		case a.status == http.StatusConflict && a.header.Get("Retry-After") != "":
 			kind += " in flight"
 		case a.status == http.StatusConflict && f.rejectsOtherBody:
@@ -132,18 +151,18 @@ func (f floodOperation) checkResponses(t *testing.T, responses []observation) ob
 				t.Error(a.errorf("a duplicate without Location (decision \"sms-duplicate\")"))
 			}
 		case a.status != http.StatusCreated:
-			t.Error(a.errorf("neither the answer nor 409 in flight"))
+			t.Error(a.errorf("neither 201 nor 409 in flight"))
 		}
 		count[kind]++
 	}
-	t.Logf("answers: %v", count)
+	t.Logf("responses: %v", count)
 	if count["201"] == 0 || f.repeatConflicts && count["201"] > 1 {
-		t.Errorf("%d answers of 201", count["201"])
+		t.Errorf("%d responses with 201, want one or, for a replay, more", count["201"])
 	}
 	return created
 }
 
-// checkEffect: one effect, and of the body that was answered.
+// checkEffect checks that there is one effect, with the amount of the response.
 func (f floodOperation) checkEffect(t *testing.T, g *target, key string, created observation) {
 	t.Helper()
 	kind := map[string]string{"charge": "charge", "pay": "payment", "sms": "sms"}[f.name]
@@ -160,12 +179,12 @@ func (f floodOperation) checkEffect(t *testing.T, g *target, key string, created
 	if f.amount == "" || created.status != http.StatusCreated {
 		return
 	}
-	if notified, err := created.textValue(f.amount); err != nil || notified != found[0].Amount {
-		t.Errorf("the effect is of %s, the answer of %s (%v)", found[0].Amount, notified, err)
+	if responded, err := created.textValue(f.amount); err != nil || responded != found[0].Amount {
+		t.Errorf("the effect has the amount %s, the response %s (%v)", found[0].Amount, responded, err)
 	}
 }
 
-// eventually repeats a look until it holds.
+// eventually repeats a check until it returns no error, and returns its value.
 func eventually[T any](t testing.TB, wait time.Duration, check func() (T, error)) T {
 	t.Helper()
 	started := time.Now()
@@ -175,8 +194,14 @@ func eventually[T any](t testing.TB, wait time.Duration, check func() (T, error)
 			return value
 		}
 		if time.Since(started) > wait {
-			t.Fatalf("not within %s: %v", wait, err)
+			t.Fatalf("timeout after %s: %v", wait, err)
 		}
-		time.Sleep(pollEvery)
+		time.Sleep(pollInterval)
 	}
+}
+
+// eventuallyNoError repeats a check until it returns no error.
+func eventuallyNoError(t testing.TB, wait time.Duration, check func() error) {
+	t.Helper()
+	eventually(t, wait, func() (struct{}, error) { return struct{}{}, check() })
 }

@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/internal/local"
 	"mobilegateway/internal/localtest"
 )
 
-// ctlSession is an operations engineer at a local run, with gatewayctl on the PATH.
+// ctlSession is a local run with the gatewayctl program.
 type ctlSession struct {
 	t       *testing.T
 	target  *target
@@ -23,7 +24,7 @@ type ctlSession struct {
 	run     *localtest.Gateway
 }
 
-// newCtlSession starts a run and builds the tool.
+// newCtlSession starts a run and builds the program.
 func newCtlSession(t *testing.T, options localtest.Options) *ctlSession {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "gatewayctl")
@@ -35,14 +36,14 @@ func newCtlSession(t *testing.T, options localtest.Options) *ctlSession {
 	return &ctlSession{t, mustReadTarget(t, filepath.Join(run.Dir, "run.json")), program, run}
 }
 
-// withT is the same engineer in a test below.
+// withT returns the session for a subtest.
 func (e *ctlSession) withT(t *testing.T) *ctlSession {
 	below := *e
 	below.t = t
 	return &below
 }
 
-// runCommand runs a command, words parted by spaces, and gives the exit code and what it wrote.
+// runCommand runs a command line and returns the exit code and both outputs.
 func (e *ctlSession) runCommand(line string) (code int, out, stderr string) {
 	e.t.Helper()
 	command := exec.Command(e.program, append([]string{"--local", "--json"}, strings.Fields(line)...)...)
@@ -55,7 +56,7 @@ func (e *ctlSession) runCommand(line string) (code int, out, stderr string) {
 	return command.ProcessState.ExitCode(), o.String(), n.String()
 }
 
-// mustRun runs a command that must succeed, and gives its answer and what it told beside.
+// mustRun runs a command that must succeed. It decodes the JSON output and returns the standard error.
 func (e *ctlSession) mustRun(line string, into any) (stderr string) {
 	e.t.Helper()
 	code, out, stderr := e.runCommand(line)
@@ -70,41 +71,41 @@ func (e *ctlSession) mustRun(line string, into any) (stderr string) {
 	return stderr
 }
 
-// confirmFlags makes a command's change happen.
+// confirmFlags confirm a change.
 const confirmFlags = " --yes --reason story"
 
-// createdMerchant is a merchant that the tool made.
+// createdMerchant is a merchant created by gatewayctl.
 type createdMerchant struct {
-	merchantCredentials
+	local.MerchantCredentials
 	id        string
 	notifyURL string
 }
 
-// createMerchant makes a merchant with one command, notified at an address.
+// createMerchant creates a merchant with a notification URL.
 func (e *ctlSession) createMerchant(name, notifyURL string) createdMerchant {
 	e.t.Helper()
-	var shown struct {
+	var created struct {
 		ID            string `json:"id"`
 		AccessToken   string `json:"access_token"`
 		ClientID      string `json:"client_id"`
 		ClientSecret  string `json:"client_secret"`
 		WebhookSecret string `json:"webhook_secret"`
 	}
-	e.mustRun("merchant add "+name+" --country ci --operator sandbox --notif-url "+notifyURL+confirmFlags, &shown)
-	made := createdMerchant{e.target.merchantCredentials, shown.ID, notifyURL}
-	made.Merchant, made.OnBehalfOf, made.AccessToken = name, name, shown.AccessToken
-	made.ClientID, made.ClientSecret, made.WebhookSecret = shown.ClientID, shown.ClientSecret, shown.WebhookSecret
+	e.mustRun("merchant add "+name+" --country ci --operator sandbox --notif-url "+notifyURL+confirmFlags, &created)
+	made := createdMerchant{e.target.MerchantCredentials, created.ID, notifyURL}
+	made.Merchant, made.OnBehalfOf, made.AccessToken = name, name, created.AccessToken
+	made.ClientID, made.ClientSecret, made.WebhookSecret = created.ClientID, created.ClientSecret, created.WebhookSecret
 	return made
 }
 
-// withToken is the merchant with another token.
-func (o createdMerchant) withToken(token string) merchantCredentials {
-	from := o.merchantCredentials
+// withToken returns the merchant's credentials with another token.
+func (o createdMerchant) withToken(token string) local.MerchantCredentials {
+	from := o.MerchantCredentials
 	from.AccessToken = token
 	return from
 }
 
-// issuedSecret is what the tool shows of a new credential.
+// issuedSecret is a new credential in gatewayctl's output.
 type issuedSecret struct {
 	Number  int       `json:"number"`
 	Secret  string    `json:"secret"`
@@ -113,30 +114,26 @@ type issuedSecret struct {
 	EndAt   time.Time `json:"end_at"`
 }
 
-// sendForStatus sends a request and gives the status, 0 for none.
-func sendForStatus(a *requestBuilder, base string) (int, error) {
-	request, err := a.build(base)
-	if err != nil {
-		return 0, err
-	}
-	response, err := exchange(newClient(), request)
+// sendForStatus sends a request and returns the status, 0 without a response.
+func (g *target) sendForStatus(a *requestBuilder) (int, error) {
+	response, err := g.send(a)
 	return response.status, err
 }
 
-// chargeOnce charges once with a merchant's token.
-func (e *ctlSession) chargeOnce(from merchantCredentials, want int) error {
-	got, err := sendForStatus(newCharge(from, e.target.newID(), from.GWAlias), e.target.BaseURL)
+// chargeOnce sends a charge and checks the status.
+func (e *ctlSession) chargeOnce(from local.MerchantCredentials, want int) error {
+	got, err := e.target.sendForStatus(newCharge(from, e.target.newID(), from.GWAlias))
 	if err == nil && got != want {
-		err = fmt.Errorf("the charge is answered %d, want %d", got, want)
+		err = fmt.Errorf("the charge got %d, want %d", got, want)
 	}
 	return err
 }
 
-// fetchToken asks the token endpoint.
-func (e *ctlSession) fetchToken(clientID, clientSecret string) (token string, status int, err error) {
-	a := newRequestBuilder(e.target.merchantCredentials, http.MethodPost, "/token?grant_type=client_credentials")
+// fetchToken requests an access token. It returns the status of the response.
+func (g *target) fetchToken(clientID, clientSecret string) (token string, status int, err error) {
+	a := newRequestBuilder(local.MerchantCredentials{}, http.MethodPost, "/token?grant_type=client_credentials")
 	a.body = nil
-	request, err := a.build(e.target.BaseURL)
+	request, err := a.build(g.BaseURL)
 	if err != nil {
 		return "", 0, err
 	}
@@ -150,8 +147,8 @@ func (e *ctlSession) fetchToken(clientID, clientSecret string) (token string, st
 	return token, response.status, nil
 }
 
-// eventually waits until a look finds no fault.
+// eventually repeats a check until it returns no error.
 func (e *ctlSession) eventually(check func() error) {
 	e.t.Helper()
-	eventually(e.t, 40*time.Second, func() (struct{}, error) { return struct{}{}, check() })
+	eventuallyNoError(e.t, 40*time.Second, check)
 }

@@ -18,14 +18,14 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// message is one notification that came to the demo merchant.
+// message is one notification in the inbox.
 type message struct {
 	ReceivedAt time.Time         `json:"received_at"`
 	Headers    map[string]string `json:"headers"`
 	Body       string            `json:"body"`
 }
 
-// observation is the message as the checking words look at it.
+// observation returns the message in the form that the checks read.
 func (m message) observation() observation {
 	header := http.Header{}
 	for name, value := range m.Headers {
@@ -34,7 +34,7 @@ func (m message) observation() observation {
 	return observation{source: "a notification", header: header, body: []byte(m.Body)}
 }
 
-// inboxMessages lists what came, oldest first: of an order, or all for "".
+// inboxMessages lists the notifications of an order, oldest first; "" is all orders.
 func (g *target) inboxMessages(order string) ([]message, error) {
 	address := g.InboxURL + "/messages"
 	if order != "" {
@@ -50,12 +50,12 @@ func (g *target) inboxMessages(order string) ([]message, error) {
 	}
 	var found []message
 	if response.status != http.StatusOK {
-		return nil, response.errorf("the inbox refuses")
+		return nil, response.errorf("the inbox refused the request")
 	}
 	return found, json.Unmarshal(response.body, &found)
 }
 
-// statusesOf lists the statuses that came for an order.
+// statusesOf returns the status of each message.
 func statusesOf(messages []message, path string) []string {
 	statuses := []string{}
 	for _, m := range messages {
@@ -65,27 +65,24 @@ func statusesOf(messages []message, path string) []string {
 	return statuses
 }
 
-// notifications: what the merchant was told of an order, all of it and in this order: notifications ORDER successful. With
-// none, that nothing came.
+// notifications checks all notifications of an order: notifications ORDER successful. Without a status it checks that
+// none arrived.
 func (s *story) notifications(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("notifications: ORDER [STATUS...]")
-	}
 	found, err := s.target.inboxMessages(arguments[0])
 	if err != nil {
 		return err
 	}
 	if got := statusesOf(found, "status"); !slices.Equal(got, arguments[1:]) {
 		atOperator, _, _ := s.target.transactionAtOperator(arguments[0], "payment")
-		return fmt.Errorf("the merchant was told %q of %s, want %q; the operator: %s; the functions:\n%s",
+		return fmt.Errorf("the merchant got the receipts %q for %s, want %q; the operator: %s; the functions:\n%s",
 			got, arguments[0], arguments[1:], atOperator, s.target.functionLogs(arguments[0]))
 	}
 	return nil
 }
 
-// functionLogs is what the functions of a local run logged of a key; nothing where the logs are elsewhere.
+// functionLogs returns the log lines of a local run that contain a key; "" on another target.
 func (g *target) functionLogs(key string) string {
-	files, _ := filepath.Glob(filepath.Join(filepath.Dir(g.path), "log", "*.log")) // the pattern is well-formed
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(g.path), "log", "*.log")) // the pattern is valid
 	var found []string
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -101,17 +98,24 @@ func (g *target) functionLogs(key string) string {
 	return strings.Join(found, "")
 }
 
-// notification looks at the last notification of an order.
-func (s *story) notification(arguments []string) error {
-	if len(arguments) != 1 {
-		return errors.New("notification: ORDER")
-	}
-	found, err := s.target.inboxMessages(arguments[0])
+// lastNotification reads the last notification of an order for the checks.
+func (s *story) lastNotification(arguments []string) error {
+	return s.recordLast(arguments, s.target.inboxMessages)
+}
+
+// lastReceipt reads the last delivery notification with a callbackData for the checks.
+func (s *story) lastReceipt(arguments []string) error {
+	return s.recordLast(arguments, s.target.receiptsOf)
+}
+
+// recordLast records the last message that list returns for the one argument.
+func (s *story) recordLast(arguments []string, list func(string) ([]message, error)) error {
+	found, err := list(arguments[0])
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		return fmt.Errorf("no notification of %s came", arguments[0])
+		return fmt.Errorf("no notification for %s arrived", arguments[0])
 	}
 	s.record(found[len(found)-1].observation())
 	return nil
@@ -131,39 +135,20 @@ func (g *target) receiptsOf(data string) ([]message, error) {
 	}), err
 }
 
-// receipts: the delivery notifications with this callbackData, all and in this order: receipts DATA DeliveredToNetwork.
+// receipts checks all delivery notifications with a callbackData: receipts DATA DeliveredToNetwork.
 func (s *story) receipts(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("receipts: CALLBACKDATA [STATUS...]")
-	}
 	found, err := s.target.receiptsOf(arguments[0])
 	if err != nil {
 		return err
 	}
 	if got := statusesOf(found, receiptStatus); !slices.Equal(got, arguments[1:]) {
-		return fmt.Errorf("the merchant was told %q of %s, want %q", got, arguments[0], arguments[1:])
+		return fmt.Errorf("the merchant got the receipts %q for %s, want %q", got, arguments[0], arguments[1:])
 	}
 	return nil
 }
 
-// receipt looks at the last delivery notification with this callbackData.
-func (s *story) receipt(arguments []string) error {
-	if len(arguments) != 1 {
-		return errors.New("receipt: CALLBACKDATA")
-	}
-	found, err := s.target.receiptsOf(arguments[0])
-	if err != nil {
-		return err
-	}
-	if len(found) == 0 {
-		return fmt.Errorf("no delivery notification of %s came", arguments[0])
-	}
-	s.record(found[len(found)-1].observation())
-	return nil
-}
-
-// verifySignature: the signature of the notification that is looked at holds, by the official libraries of Go and JavaScript, and
-// does not hold for another body or by another secret: verified [-as second].
+// verifySignature checks the last notification's signature with the official libraries of Go and JavaScript:
+// verify-signature [-as second]. It also checks that both refuse another body, and another secret.
 func (s *story) verifySignature(arguments []string) error {
 	o, err := parseOptions(arguments)
 	if err != nil {
@@ -178,17 +163,18 @@ func (s *story) verifySignature(arguments []string) error {
 	}
 	forged := s.last
 	forged.body = append(bytes.Clone(forged.body), ' ')
-	other := s.target.Second.WebhookSecret
+	other := s.target.SecondMerchant.WebhookSecret
 	if secret == other {
 		other = s.target.WebhookSecret
 	}
-	if verifyWithGoLibrary(secret, forged) == nil || verifyWithNodeLibrary(secret, forged) == nil || verifyWithGoLibrary(other, s.last) == nil {
-		return errors.New("a forged notification is verified")
+	if verifyWithGoLibrary(secret, forged) == nil || verifyWithNodeLibrary(secret, forged) == nil ||
+		verifyWithGoLibrary(other, s.last) == nil {
+		return errors.New("a library verified a forged notification")
 	}
 	return nil
 }
 
-// verifyWithGoLibrary asks the official library.
+// verifyWithGoLibrary verifies a notification with the official Go library.
 func verifyWithGoLibrary(secret string, r observation) error {
 	webhook, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
@@ -197,9 +183,9 @@ func verifyWithGoLibrary(secret string, r observation) error {
 	return webhook.Verify(r.body, r.header)
 }
 
-// nodeLibrary installs the pinned JavaScript library, where it is not installed yet: the runs on other people's machinery
-// have no network.
-var nodeLibrary = sync.OnceValue(func() error {
+// installNodeLibrary installs the pinned JavaScript library if it is missing. Isolated targets have no network and
+// find it installed.
+var installNodeLibrary = sync.OnceValue(func() error {
 	installed, err := os.Stat(filepath.FromSlash("node/node_modules/.package-lock.json")) // npm writes it last
 	pinned, missing := os.Stat(filepath.FromSlash("node/package-lock.json"))
 	if err == nil && missing == nil && installed.ModTime().After(pinned.ModTime()) {
@@ -216,9 +202,9 @@ var nodeLibrary = sync.OnceValue(func() error {
 	return nil
 })
 
-// verifyWithNodeLibrary asks the official library of JavaScript.
+// verifyWithNodeLibrary verifies a notification with the official JavaScript library.
 func verifyWithNodeLibrary(secret string, r observation) error {
-	if err := nodeLibrary(); err != nil {
+	if err := installNodeLibrary(); err != nil {
 		return err
 	}
 	headers := map[string]string{}

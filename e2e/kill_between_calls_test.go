@@ -25,11 +25,11 @@ type killTarget struct {
 	operator *proxy
 }
 
-// TestKillBetweenCalls kills the function between any two of its outside calls, then lets the merchant retry: one
-// effect, and an answer (decision "leases").
+// TestKillBetweenCalls kills a function between any two of its outside calls, then lets the merchant retry. There is
+// one effect, and the merchant gets a response (decision "leases").
 func TestKillBetweenCalls(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a killed function's lease takes 25 seconds")
+		t.Skip("the lease of a killed function lasts 25 seconds")
 	}
 	requireLocalRun(t)
 	t.Parallel()
@@ -42,22 +42,24 @@ func TestKillBetweenCalls(t *testing.T) {
 	}
 }
 
-// startKillTarget starts the run and puts the proxies in its way, before the functions have started.
+// startKillTarget starts a run with the proxies before its functions start.
 func startKillTarget(t *testing.T) *killTarget {
 	k := &killTarget{table: newProxy(t), operator: newProxy(t)}
-	run := localtest.Start(t, localtest.Options{Speed: speed, EnvOverrides: map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": k.table.URL}})
+	run := localtest.Start(t, localtest.Options{Speed: speed,
+		EnvOverrides: map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": k.table.URL}})
 	k.target = mustReadTarget(t, filepath.Join(run.Dir, "run.json"))
 	environment := run.Environment()
 	k.operator.forwardTo(t, k.SandboxURL)
-	redirectOperator(t, environment["AWS_ENDPOINT_URL_SECRETS_MANAGER"], environment["OPERATOR_CREDENTIALS_SECRET"], k.SandboxURL, k.operator.URL)
+	redirectOperator(t, environment["AWS_ENDPOINT_URL_SECRETS_MANAGER"], environment["OPERATOR_CREDENTIALS_SECRET"],
+		k.SandboxURL, k.operator.URL)
 	k.table.forwardTo(t, environment["AWS_ENDPOINT_URL_DYNAMODB"])
 	return k
 }
 
-// redirectOperator writes another address into the operators' credentials.
+// redirectOperator replaces an address in the operators' credentials.
 func redirectOperator(t *testing.T, endpoint, name, from, to string) {
 	t.Helper()
-	ask := func(action string, body, into any) {
+	call := func(action string, body, into any) {
 		content, err := json.Marshal(body)
 		if err != nil {
 			t.Fatal(err)
@@ -77,117 +79,114 @@ func redirectOperator(t *testing.T, endpoint, name, from, to string) {
 		}
 	}
 	var stored struct{ SecretString string }
-	ask("GetSecretValue", map[string]string{"SecretId": name}, &stored)
+	call("GetSecretValue", map[string]string{"SecretId": name}, &stored)
 	moved := strings.ReplaceAll(stored.SecretString, from, to)
-	ask("PutSecretValue", map[string]string{
+	call("PutSecretValue", map[string]string{
 		"SecretId": name, "SecretString": moved, "ClientRequestToken": "e2e-" + strings.Repeat("0", 32),
 	}, &struct{}{})
 }
 
-// killPoint is a place between two outside calls.
+// requestMatcher reports whether a request is the one to intercept.
+type requestMatcher func(header http.Header, body []byte) bool
+
+// killPoint is a point before or after an outside call, which passes through a proxy.
 type killPoint struct {
-	name string
-	// intercept lays the trap for a request under a key.
-	intercept func(k *killTarget, key string) *interception
+	name    string
+	through *proxy
+	before  bool
+	matches func(key string) requestMatcher
 }
 
-// killPoints are the places of an operation, in the order of its calls.
-func killPoints(operation string) []killPoint {
-	put := func(key string, nth int) func(http.Header, []byte) bool {
+// killPoints returns the points of an operation, in the order of its calls.
+func (k *killTarget) killPoints(operation string) []killPoint {
+	put := func(text string, nth int) requestMatcher {
 		seen := 0
 		return func(header http.Header, body []byte) bool {
-			if !strings.HasSuffix(header.Get("X-Amz-Target"), ".PutItem") || !bytes.Contains(body, []byte(key)) {
+			if !strings.HasSuffix(header.Get("X-Amz-Target"), ".PutItem") || !bytes.Contains(body, []byte(text)) {
 				return false
 			}
 			seen++
 			return seen == nth
 		}
 	}
-	operatorRequest := func(key string) func(http.Header, []byte) bool {
+	reservation := func(key string) requestMatcher { return put(key, 1) }
+	outcome := func(key string) requestMatcher { return put(key, 2) }
+	call := func(key string) requestMatcher {
 		return func(_ http.Header, body []byte) bool { return bytes.Contains(body, []byte(key)) }
 	}
-	reference := func(k *killTarget, key string) func(http.Header, []byte) bool {
+	reference := func(key string) requestMatcher {
 		return put("reference#"+ledger.ReferenceID(k.ClientID, "REF-"+key), 1)
 	}
 	all := []killPoint{
-		{"before the reservation", func(k *killTarget, key string) *interception { return k.table.intercept(true, put(key, 1)) }},
-		{"after the reservation", func(k *killTarget, key string) *interception { return k.table.intercept(false, put(key, 1)) }},
-		{"before the operator has it", func(k *killTarget, key string) *interception { return k.operator.intercept(true, operatorRequest(key)) }},
-		{"after the operator has it", func(k *killTarget, key string) *interception {
-			return k.operator.intercept(false, operatorRequest(key))
-		}},
-		{"before the outcome is stored", func(k *killTarget, key string) *interception { return k.table.intercept(true, put(key, 2)) }},
-		{"after the outcome is stored", func(k *killTarget, key string) *interception { return k.table.intercept(false, put(key, 2)) }},
+		{"before the reservation", k.table, true, reservation},
+		{"after the reservation", k.table, false, reservation},
+		{"before the operator has it", k.operator, true, call},
+		{"after the operator has it", k.operator, false, call},
+		{"before the outcome is stored", k.table, true, outcome},
+		{"after the outcome is stored", k.table, false, outcome},
 	}
 	if operation == "charge" {
 		all = append(all,
-			killPoint{"before the reference", func(k *killTarget, key string) *interception { return k.table.intercept(true, reference(k, key)) }},
-			killPoint{"after the reference", func(k *killTarget, key string) *interception { return k.table.intercept(false, reference(k, key)) }},
-		)
+			killPoint{"before the reference", k.table, true, reference},
+			killPoint{"after the reference", k.table, false, reference})
 	}
 	return all
 }
 
-// killAtEachPoint brings one request to each of an operation's points, kills the operation's processes at that moment, and lets the
-// merchants retry.
+// killAtEachPoint brings one request to each point, kills the function's processes there, and lets the merchant retry.
 func (k *killTarget) killAtEachPoint(t *testing.T, f floodOperation) {
-	places := killPoints(f.name)
-	keys := make([]string, len(places))
-	for i, place := range places {
-		keys[i] = f.key(k.target)
-		stored := place.intercept(k, keys[i])
+	points := k.killPoints(f.name)
+	keys := make([]string, len(points))
+	for i, point := range points {
+		keys[i] = f.newKey(k.target)
+		intercepted := point.through.intercept(point.before, point.matches(keys[i]))
 		responded := make(chan observation, 1)
 		go func() { responded <- k.sendOnce(t, f, keys[i]) }()
 		select {
-		case <-stored.caught:
+		case <-intercepted.caught:
 			k.kill(t, f.name)
-			<-responded // that of a killed function
+			<-responded // the error response for the killed function
 		case early := <-responded:
-			t.Error(early.errorf("%s: answered before it came there", place.name))
+			t.Error(early.errorf("%s: the response came before this point", point.name))
 		}
 	}
 	var group sync.WaitGroup
-	for i, place := range places {
+	for i, point := range points {
 		group.Go(func() {
-			t.Run(place.name, func(t *testing.T) { k.retryUntilKnown(t, f, keys[i]) })
+			t.Run(point.name, func(t *testing.T) { k.retryUntilKnown(t, f, keys[i]) })
 		})
 	}
 	group.Wait()
 }
 
-// kill kills all processes of a function, and sees that run.json no longer tells them.
+// kill kills all processes of a function, and checks that run.json drops them.
 func (k *killTarget) kill(t *testing.T, function string) {
 	t.Helper()
 	killed := k.functionPIDs(t)[function]
 	if len(killed) == 0 {
-		t.Errorf("run.json tells no process of %s", function)
+		t.Errorf("run.json has no process of %s", function)
 	}
 	for _, pid := range killed {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Error(err)
 		}
 	}
-	eventually(t, 5*time.Second, func() (struct{}, error) {
+	eventuallyNoError(t, 5*time.Second, func() error {
 		for _, pid := range k.functionPIDs(t)[function] {
 			if slices.Contains(killed, pid) {
-				return struct{}{}, fmt.Errorf("run.json still tells process %d", pid)
+				return fmt.Errorf("run.json still has the process %d", pid)
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
 }
 
 // sendOnce sends the request once.
 func (k *killTarget) sendOnce(t *testing.T, f floodOperation, key string) observation {
-	request, err := f.newRequest(k.target, key, false).build(k.BaseURL)
-	if err != nil {
-		t.Error(err)
-		return observation{}
-	}
-	return mustExchange(t, newClient(), request)
+	return k.mustSend(t, f.newRequest(k.target, key, false))
 }
 
-// retryUntilKnown is the merchant who asks again until it knows.
+// retryUntilKnown retries until the merchant knows the result, and checks the effect.
 func (k *killTarget) retryUntilKnown(t *testing.T, f floodOperation, key string) {
 	response := eventually(t, 50*time.Second, func() (observation, error) {
 		response := k.sendOnce(t, f, key)
@@ -196,10 +195,10 @@ func (k *killTarget) retryUntilKnown(t *testing.T, f floodOperation, key string)
 		case response.status == http.StatusCreated || f.appliedBefore(k.target, key, response):
 			return response, nil
 		case waits && (response.status == http.StatusConflict || response.status == http.StatusGatewayTimeout):
-			time.Sleep(4 * pollEvery)
-			return response, response.errorf("no answer yet")
+			time.Sleep(4 * pollInterval)
+			return response, response.errorf("no result yet")
 		}
-		t.Fatal(response.errorf("neither an answer nor a promise of one"))
+		t.Fatal(response.errorf("neither a result nor a Retry-After"))
 		return response, nil
 	})
 	f.checkEffect(t, k.target, key, response)
@@ -208,8 +207,8 @@ func (k *killTarget) retryUntilKnown(t *testing.T, f floodOperation, key string)
 	}
 }
 
-// appliedBefore is true where a 409 says that a killed function's request was done all the same: an SMS with the Location of the
-// first (decision "sms-duplicate"), a payment that became final meanwhile (decision "pay-repeat").
+// appliedBefore reports whether a 409 proves that the killed function's request was applied. For an SMS that is the
+// Location of the first (decision "sms-duplicate"), for a payment a final status (decision "pay-repeat").
 func (f floodOperation) appliedBefore(g *target, key string, response observation) bool {
 	if response.status != http.StatusConflict || response.header.Get("Retry-After") != "" {
 		return false
@@ -217,37 +216,30 @@ func (f floodOperation) appliedBefore(g *target, key string, response observatio
 	if f.name == "sms" {
 		return response.header.Get("Location") != ""
 	}
-	a := newRequestBuilder(g.merchantCredentials, http.MethodGet, "/mobilemoney/v1/getStatus/"+key)
-	a.body = nil
-	request, err := a.build(g.BaseURL)
-	if err != nil {
-		return false
-	}
-	found, err := exchange(newClient(), request)
-	if err != nil {
-		return false
-	}
+	found, err := g.sendLookup(key)
 	status, _ := found.textValue("status")
-	return f.name == "pay" && status == "successful"
+	return err == nil && f.name == "pay" && status == "successful"
 }
 
-// checkNotifiedOnce waits for the notification of a status: whatever else happened, the merchant is told with one webhook-id.
+// checkNotifiedOnce waits for the notification of a status and checks that all attempts have one webhook-id.
 func checkNotifiedOnce(t *testing.T, g *target, order, status string) {
 	t.Helper()
-	eventually(t, notificationTimeout, func() (struct{}, error) {
+	eventuallyNoError(t, notificationTimeout, func() error {
 		found, err := g.inboxMessages(order)
 		if err == nil && len(found) == 0 {
-			err = fmt.Errorf("the merchant was not told of %s", order)
+			err = fmt.Errorf("no notification for %s arrived", order)
 		}
-		return struct{}{}, err
+		return err
 	})
 	found, err := g.inboxMessages(order)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range found {
-		if got, _ := m.observation().textValue("status"); got != status || m.Headers["webhook-id"] != found[0].Headers["webhook-id"] {
-			t.Errorf("%s was told as %s with %s, and %s", order, got, m.Headers["webhook-id"], found[0].Headers["webhook-id"])
+		if got, _ := m.observation().textValue("status"); got != status ||
+			m.Headers["webhook-id"] != found[0].Headers["webhook-id"] {
+			t.Errorf("%s was notified as %s with the webhook-id %s, and with %s", order, got, m.Headers["webhook-id"],
+				found[0].Headers["webhook-id"])
 		}
 	}
 }

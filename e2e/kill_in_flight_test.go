@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// inFlightCount is how many payments are under way when processes die.
+	// inFlightCount is how many payments are in flight when processes die.
 	inFlightCount = 50
-	// killEvery is how often one of the functions' processes dies meanwhile.
-	killEvery = 150 * time.Millisecond
-	// killRunAfter is when the whole run dies.
+	// killInterval is the pause between two kills of a function process.
+	killInterval = 150 * time.Millisecond
+	// killRunAfter is when the whole run is killed.
 	killRunAfter = 3 * time.Second
 )
 
-// killAndRestart kills -9 the whole run, sees that nothing of it lives on, and starts it again on the same ports and folder.
+// killAndRestart kills the whole run with SIGKILL, checks that no process is left, and starts it again on the same
+// ports and folder.
 func killAndRestart(t *testing.T, p *makeProcess, g *target, port string) {
 	t.Helper()
 	before := mustReadTarget(t, g.path).PIDs
@@ -28,21 +29,21 @@ func killAndRestart(t *testing.T, p *makeProcess, g *target, port string) {
 		t.Fatal(err)
 	}
 	p.waitExit(t, 10*time.Second)
-	waitGone(t, before.list())
+	waitGone(t, processIDs(before))
 	startMakeRun(t, p.dir, port, "SPEED=60").waitReady(t)
 }
 
-// payment is one of those under way, with what it must come to.
+// payment is one payment with its expected final status.
 type payment struct {
 	order, msisdn, status string
 }
 
-// TestKillWithPaymentsInFlight kills -9 any of the functions' processes at any time under 50 payments in flight, and the whole run
-// in the midst of it. Every payment becomes final all the same, every merchant is told, with one effect each.
+// TestKillWithPaymentsInFlight kills random function processes while 50 payments are in flight, and once the whole
+// run. Every payment becomes final, every merchant is notified, and there is one effect each.
 func TestKillWithPaymentsInFlight(t *testing.T) {
 	requireLocalRun(t)
 	if testing.Short() {
-		t.Skip("what a killed relay leaves is the sweep's after 60 seconds")
+		t.Skip("the sweep delivers for a killed relay after 60 seconds")
 	}
 	t.Parallel()
 	dir, port := newRunDir(t), "PORT="+freePorts(t)
@@ -69,11 +70,13 @@ func TestKillWithPaymentsInFlight(t *testing.T) {
 	}
 }
 
-// newPayments mixes the outcomes on demand.
+// newPayments returns payments with all test numbers.
 func newPayments(g *target) []payment {
 	ends := []struct{ digits, status string }{
-		{"2000", "successful"}, {"1001", "failed"}, {"1006", "successful"}, {"1011", "successful"}, {"1005", "successful"},
-		{"1008", "successful"}, {"1002", "failed"}, {"1007", "successful"}, {"1010", "successful"}, {"2000", "successful"},
+		{"2000", "successful"}, {"1001", "failed"}, {"1006", "successful"}, {"1011", "successful"},
+		{"1005", "successful"},
+		{"1008", "successful"}, {"1002", "failed"}, {"1007", "successful"}, {"1010", "successful"},
+		{"2000", "successful"},
 	}
 	var all []payment
 	for i := range inFlightCount {
@@ -83,7 +86,7 @@ func newPayments(g *target) []payment {
 	return all
 }
 
-// killRandomProcesses kills a process every now and then, whichever it is.
+// killRandomProcesses kills a random function process at each interval.
 func killRandomProcesses(t *testing.T, g *target, stop <-chan struct{}) {
 	killed := 0
 	for {
@@ -91,11 +94,11 @@ func killRandomProcesses(t *testing.T, g *target, stop <-chan struct{}) {
 		case <-stop:
 			t.Logf("killed %d processes", killed)
 			return
-		case <-time.After(killEvery):
+		case <-time.After(killInterval):
 		}
 		now, err := readTarget(g.path)
 		if err != nil {
-			continue // the run itself is down
+			continue // the whole run is down
 		}
 		var all []int
 		for _, processes := range now.PIDs.Functions {
@@ -113,69 +116,59 @@ func killRandomProcesses(t *testing.T, g *target, stop <-chan struct{}) {
 	}
 }
 
-// retryUntilAccepted is a merchant who asks until there is an answer. A killed function's answer is 504 (decision "error-shape").
+// retryUntilAccepted retries a payment until it is accepted. A killed function's response is 504 (decision
+// "error-shape").
 func retryUntilAccepted(t *testing.T, g *target, one payment) {
-	client := newClient()
-	for started := time.Now(); time.Since(started) < 70*time.Second; time.Sleep(5 * pollEvery) {
-		request, err := newPayment(g.merchantCredentials, one.order, "ussd", one.msisdn).build(g.BaseURL)
+	for started := time.Now(); time.Since(started) < 70*time.Second; time.Sleep(5 * pollInterval) {
+		response, err := g.send(newPayment(g.MerchantCredentials, one.order, "ussd", one.msisdn))
 		if err != nil {
-			t.Error(err)
-			return
+			continue // the whole run is down
 		}
-		response, err := exchange(client, request)
-		if err != nil {
-			continue // the run itself is down
-		}
-		final := response.status == http.StatusConflict && response.header.Get("Retry-After") == "" // decision "pay-repeat"
+		final := response.status == http.StatusConflict &&
+			response.header.Get("Retry-After") == "" // decision "pay-repeat"
 		switch {
 		case response.status == http.StatusCreated || final:
 			return
 		case response.header.Get("Retry-After") != "":
 		case response.status == http.StatusInternalServerError:
 		default:
-			t.Error(response.errorf("no answer that a merchant can go on with"))
+			t.Error(response.errorf("a response that a merchant can neither use nor retry"))
 			return
 		}
 	}
-	t.Errorf("%s has no answer", one.order)
+	t.Errorf("%s got no response", one.order)
 }
 
-// checkFinal waits for the end of a payment.
+// checkFinal waits for the final status, the notification and the effects of a payment.
 func (p payment) checkFinal(t *testing.T, g *target) {
-	check := newRequestBuilder(g.merchantCredentials, http.MethodGet, "/mobilemoney/v1/getStatus/"+p.order)
-	check.body = nil
-	eventually(t, notificationTimeout, func() (struct{}, error) {
-		request, err := check.build(g.BaseURL)
+	eventuallyNoError(t, notificationTimeout, func() error {
+		response, err := g.sendLookup(p.order)
 		if err != nil {
-			return struct{}{}, err
-		}
-		response, err := exchange(newClient(), request)
-		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if status, _ := response.textValue("status"); status != p.status {
-			return struct{}{}, response.errorf("not %s yet", p.status)
+			return response.errorf("not %s yet", p.status)
 		}
-		return struct{}{}, nil
+		return nil
 	})
 	checkNotifiedOnce(t, g, p.order, p.status)
 	expected := 0
 	if p.status == "successful" {
 		expected = 1
 	}
-	eventually(t, notificationTimeout, func() (struct{}, error) {
+	eventuallyNoError(t, notificationTimeout, func() error {
 		for _, kind := range []string{"payment", "sms"} {
 			found, err := g.effectsOf(p.order, kind)
 			if err != nil {
-				return struct{}{}, err
+				return err
 			}
 			if len(found) > expected {
-				t.Fatalf("%d effects of %s: %+v", len(found), kind, found)
+				t.Fatalf("%d effects of the kind %s, want at most one: %+v", len(found), kind, found)
 			}
 			if len(found) < expected {
-				return struct{}{}, fmt.Errorf("%d effects of %s, want %d", len(found), kind, expected)
+				return fmt.Errorf("%d effects of the kind %s, want %d", len(found), kind, expected)
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
 }

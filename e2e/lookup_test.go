@@ -6,25 +6,20 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 
 	"mobilegateway/shared/ledger"
 )
 
-// lookupCharge looks a charge up by its correlator, also one whose answer never came: its id is made of the merchant's id, which
-// is the client_id, and the correlator (decision "charge-repeat").
+// lookupCharge looks a charge up by its correlator, even if it got no response. The id derives from the merchant's id,
+// which is the client_id, and the correlator (decision "charge-repeat").
 func (s *story) lookupCharge(arguments []string) error {
-	if len(arguments) != 1 {
-		return errors.New("found: CORRELATOR")
-	}
 	id := ledger.ChargeID(s.target.ClientID, arguments[0], "")
-	a := newRequestBuilder(s.target.merchantCredentials, http.MethodGet, chargePath+"/"+id)
+	a := newRequestBuilder(s.target.MerchantCredentials, http.MethodGet, chargePath+"/"+id)
 	a.body = nil
 	return s.send(a)
 }
 
-// token asks for an access token: token [-path /token] [-form TEXT] [-basic good|bad|none] [-as second]. The good client is
-// the merchant's own.
+// token requests an access token: token [-path /token] [-form TEXT] [-basic good|bad|none] [-as second].
 func (s *story) token(arguments []string) error {
 	o, err := parseOptions(arguments)
 	if err != nil {
@@ -32,13 +27,13 @@ func (s *story) token(arguments []string) error {
 	}
 	from := s.merchantFor(o)
 	a := newRequestBuilder(from, http.MethodPost, "/token")
-	a.body, a.raw = nil, []byte(o.get("form", ""))
+	a.body, a.rawBody = nil, []byte(o.get("form", ""))
 	a.header = map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
 	secret := from.ClientSecret
 	switch o.get("basic", "good") {
 	case "good":
 	case "bad":
-		secret = s.target.merchantCredentials.ClientSecret + "x"
+		secret = s.target.MerchantCredentials.ClientSecret + "x"
 	default:
 		secret = ""
 	}
@@ -51,20 +46,17 @@ func (s *story) token(arguments []string) error {
 	return s.send(a)
 }
 
-// getStatus looks a payment up: getstatus ORDER [-as second|limited] [-path other] [PATH = TEXT]. The other path is the one that
-// existing clients call (decision "pay-getstatus").
+// getStatus looks a payment up: getstatus ORDER [-as second|limited] [-path other] [PATH = TEXT]. The other path is
+// the one of existing clients (decision "pay-getstatus").
 func (s *story) getStatus(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("getstatus: ORDER [options] [PATH = TEXT]")
-	}
 	order, rest := arguments[0], arguments[1:]
-	path, from := "/mobilemoney/v1/getStatus/", s.target.merchantCredentials
+	path, from := "/mobilemoney/v1/getStatus/", s.target.MerchantCredentials
 	for len(rest) >= 2 && strings.HasPrefix(rest[0], "-") {
 		switch rest[0] + " " + rest[1] {
 		case "-as second":
-			from = s.target.Second
+			from = s.target.SecondMerchant
 		case "-as limited":
-			from = s.target.Limited
+			from = s.target.LimitedMerchant
 		case "-path other":
 			path = "/mobilemoney/getstatus/v1/"
 		default:
@@ -83,12 +75,9 @@ func (s *story) getStatus(arguments []string) error {
 	return s.json(rest)
 }
 
-// parallelLookups looks a payment up many times side by side: rush N ORDER [-as limited]. It looks at one of the answers that were
-// refused, if there is one.
+// parallelLookups looks a payment up N times in parallel: parallel-lookups N ORDER [-as limited]. The checks read a
+// refused response, if there is one.
 func (s *story) parallelLookups(arguments []string) error {
-	if len(arguments) < 2 {
-		return errors.New("rush: N ORDER [options]")
-	}
 	count, err := strconv.Atoi(arguments[0])
 	if err != nil {
 		return err
@@ -97,20 +86,10 @@ func (s *story) parallelLookups(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	responses, errs := make([]observation, count), make([]error, count)
-	var group sync.WaitGroup
-	for i := range count {
-		group.Go(func() {
-			a := newRequestBuilder(s.merchantFor(o), http.MethodGet, "/mobilemoney/v1/getStatus/"+arguments[1])
-			a.body = nil
-			request, err := a.build(s.target.BaseURL)
-			if err == nil {
-				responses[i], err = exchange(s.client, request)
-			}
-			errs[i] = err
-		})
+	responses, err := s.exchangeInParallel(newLookup(s.merchantFor(o), arguments[1]), count)
+	if err != nil {
+		return err
 	}
-	group.Wait()
 	seen := responses[0]
 	for _, response := range responses {
 		if response.status >= http.StatusBadRequest {
@@ -118,5 +97,5 @@ func (s *story) parallelLookups(arguments []string) error {
 		}
 	}
 	s.record(seen)
-	return errors.Join(errs...)
+	return nil
 }

@@ -17,12 +17,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"mobilegateway/internal/local"
 )
 
-// startTimeout is how long a run that was built before may take to answer, and one that must build first.
+// startTimeout is how long a run may take to respond, including its build.
 const startTimeout = 2 * time.Minute
 
-// makeProcess is the local run as a person starts it, with what it printed.
+// makeProcess is a local run, started with make, and its output.
 type makeProcess struct {
 	*exec.Cmd
 	dir    string
@@ -32,7 +34,7 @@ type makeProcess struct {
 	output bytes.Buffer
 }
 
-// newRunDir is a run's folder. The functions' programs are those that the other runs of the checkout share.
+// newRunDir returns a folder for a run. It shares the functions' programs with the other runs of the checkout.
 func newRunDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "local")
@@ -52,7 +54,7 @@ func newRunDir(t *testing.T) string {
 	return dir
 }
 
-// startMakeRun types make run, in a process group of its own as a terminal does.
+// startMakeRun starts make run in its own process group, as a terminal does.
 func startMakeRun(t *testing.T, dir string, environment ...string) *makeProcess {
 	t.Helper()
 	p := &makeProcess{dir: dir, exited: make(chan struct{})}
@@ -78,7 +80,7 @@ func startMakeRun(t *testing.T, dir string, environment ...string) *makeProcess 
 	return p
 }
 
-// captureOutput keeps what is printed, and notes the end.
+// captureOutput stores the output until the process ends.
 func (p *makeProcess) captureOutput(read *os.File) {
 	lines := bufio.NewScanner(read)
 	lines.Buffer(nil, 1<<20)
@@ -91,75 +93,75 @@ func (p *makeProcess) captureOutput(read *os.File) {
 	close(p.exited)
 }
 
-// outputText is all that came so far.
+// outputText returns the output so far.
 func (p *makeProcess) outputText() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.output.String()
 }
 
-// signal sends a signal to the whole group, as a terminal's Ctrl-C does.
+// signal sends a signal to the whole group, as Ctrl-C in a terminal does.
 func (p *makeProcess) signal(s syscall.Signal) { _ = syscall.Kill(-p.Process.Pid, s) }
 
-// waitReady waits until run.json is there, and reads it.
+// waitReady waits for run.json and the banner, and reads run.json.
 func (p *makeProcess) waitReady(t *testing.T) *target {
 	t.Helper()
 	path := filepath.Join(p.dir, "run.json")
 	return eventually(t, startTimeout, func() (*target, error) {
 		select {
 		case <-p.exited:
-			t.Fatalf("the run ended:\n%s", p.outputText())
+			t.Fatalf("the run ended before it was ready:\n%s", p.outputText())
 		default:
 		}
 		found, err := readTarget(path)
 		if err == nil && !strings.Contains(p.outputText(), found.BaseURL+"\n") {
-			err = errors.New("run.json is there, and the banner is not: it may be of a run that was killed")
+			err = errors.New("run.json exists without the banner: it may belong to a killed run")
 		}
 		return found, err
 	})
 }
 
-// waitExit waits for the end.
+// waitExit waits for the end of the run.
 func (p *makeProcess) waitExit(t *testing.T, wait time.Duration) {
 	t.Helper()
 	select {
 	case <-p.exited:
 	case <-time.After(wait):
-		t.Fatalf("it still runs after %s:\n%s", wait, p.outputText())
+		t.Fatalf("the run has not ended after %s:\n%s", wait, p.outputText())
 	}
 }
 
-// checkStartRefused starts a run that cannot start: it ends with one line that says what to do.
+// checkStartRefused checks that a run fails to start with one line that names the problem.
 func checkStartRefused(t *testing.T, dir, expected string, environment ...string) {
 	t.Helper()
 	p := startMakeRun(t, dir, environment...)
 	p.waitExit(t, startTimeout)
-	said := []string{}
+	printed := []string{}
 	for line := range strings.Lines(p.outputText()) {
 		if !strings.HasPrefix(line, "make: ") {
-			said = append(said, line)
+			printed = append(printed, line)
 		}
 	}
-	if p.ProcessState.Success() || len(said) != 1 || !strings.Contains(said[0], expected) {
-		t.Errorf("it ended with %s and said %q, want one line about %q", p.ProcessState, said, expected)
+	if p.ProcessState.Success() || len(printed) != 1 || !strings.Contains(printed[0], expected) {
+		t.Errorf("the run ended with %s and printed %q, want one line with %q", p.ProcessState, printed, expected)
 	}
 }
 
-// waitGone waits until none of these processes lives.
+// waitGone waits until none of the processes exists.
 func waitGone(t *testing.T, pids []int) {
 	t.Helper()
-	eventually(t, 5*time.Second, func() (struct{}, error) {
+	eventuallyNoError(t, 5*time.Second, func() error {
 		for _, pid := range pids {
 			if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-				return struct{}{}, fmt.Errorf("process %d lives", pid)
+				return fmt.Errorf("process %d exists", pid)
 			}
 		}
-		return struct{}{}, nil
+		return nil
 	})
 }
 
-// list are the processes of a run.
-func (p pids) list() []int {
+// processIDs returns all processes of a run.
+func processIDs(p local.PIDs) []int {
 	found := []int{p.Run}
 	if p.DynamoDB != 0 {
 		found = append(found, p.DynamoDB)
@@ -170,7 +172,7 @@ func (p pids) list() []int {
 	return found
 }
 
-// freePorts finds three free ports in a row, as a run with PORT takes them.
+// freePorts returns the first of three free ports in a row, which a run with PORT uses.
 func freePorts(t *testing.T) string {
 	t.Helper()
 	for first := 21000 + os.Getpid()%10000; first < 65000; first += 3 {
@@ -190,8 +192,8 @@ func portFree(port int) bool {
 	return listener.Close() == nil
 }
 
-// cleanEnvironment is our environment without what a make above us adds: the make that we start must not take itself for a
-// part of that one, and say where it works.
+// cleanEnvironment returns the environment without the variables of a make that started this test, which would change
+// the make that the test starts.
 func cleanEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "MAKE") })
 }

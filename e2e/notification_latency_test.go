@@ -3,56 +3,41 @@ package e2e
 import (
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 )
 
 const (
-	// timedPayments are measured, timedAtOnce of them under way at any time.
+	// timedPayments is the number of measured payments, parallelTimed how many are in flight at any time.
 	timedPayments = 200
-	timedAtOnce   = 8
-	// firstAttemptLimit is how soon the first notification has to be there after the final status.
+	parallelTimed = 8
+	// firstAttemptLimit is the limit for the time from the final status to the first notification.
 	firstAttemptLimit = 2 * time.Second
 )
 
-// TestNotificationLatency measures, on a local run of its own, the time from the moment at which a payment becomes
-// successful at the operator until its first notification has arrived: callback, getStatus, the ledger, its stream and
-// the relay in between. 99 of 100 are there within two seconds.
+// TestNotificationLatency measures the time from a payment's success at the operator to its first notification.
+// Callback, getStatus, ledger, stream and relay are in between. 99 of 100 notifications must arrive within two
+// seconds.
 func TestNotificationLatency(t *testing.T) {
 	requireLocalRun(t)
 	if testing.Short() {
-		t.Skip("a measurement of several seconds")
+		t.Skip("the measurement takes several seconds")
 	}
 	g := startMakeRun(t, newRunDir(t), "PORT=0", "SPEED=60").waitReady(t)
-	orders := make(chan string)
-	var merchants sync.WaitGroup
-	var mutex sync.Mutex
-	var elapsed []time.Duration
-	for range timedAtOnce {
-		merchants.Go(func() {
-			for order := range orders {
-				delay := measureNotification(t, g, order)
-				mutex.Lock()
-				elapsed = append(elapsed, delay)
-				mutex.Unlock()
-			}
-		})
-	}
-	for range timedPayments {
-		orders <- g.Merchant + "_" + g.newID()
-	}
-	close(orders)
-	merchants.Wait()
+	elapsed := make([]time.Duration, timedPayments)
+	forEachParallel(parallelTimed, timedPayments, func(i int) {
+		elapsed[i] = measureNotification(t, g, g.Merchant+"_"+g.newID())
+	})
 	slices.Sort(elapsed)
 	p99 := elapsed[len(elapsed)*99/100-1]
-	t.Logf("first notification after the final status, %d payments: p50 %s, p99 %s, at most %s", len(elapsed), elapsed[len(elapsed)/2], p99, elapsed[len(elapsed)-1])
+	t.Logf("first notification after the final status, %d payments: p50 %s, p99 %s, at most %s", len(elapsed),
+		elapsed[len(elapsed)/2], p99, elapsed[len(elapsed)-1])
 	if p99 > firstAttemptLimit {
 		t.Errorf("p99 is %s, more than %s", p99, firstAttemptLimit)
 	}
 }
 
-// measureNotification pays and gives the time from the effect at the operator to the arrival of the notification.
+// measureNotification makes one payment and returns the time from the effect at the operator to the notification.
 func measureNotification(t *testing.T, g *target, order string) time.Duration {
 	retryUntilAccepted(t, g, payment{order: order, msisdn: "+2250700002000"})
 	arrived := eventually(t, notificationTimeout, func() (time.Time, error) {
@@ -61,7 +46,7 @@ func measureNotification(t *testing.T, g *target, order string) time.Duration {
 			return time.Time{}, err
 		}
 		if len(messages) == 0 {
-			return time.Time{}, errors.New("nothing has arrived")
+			return time.Time{}, errors.New("no notification arrived")
 		}
 		return messages[0].ReceivedAt, nil
 	})

@@ -3,18 +3,16 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// observation is what is looked at: an answer, or with status 0 a notification or what the operator knows.
+// observation is what the checks read: a response, or with status 0 a notification or an operator transaction.
 type observation struct {
 	source string
 	status int
@@ -22,16 +20,16 @@ type observation struct {
 	body   []byte
 }
 
-// API Gateway gives one header of a function's answer another name: a client there finds the challenge of a 401 under it.
+// API Gateway renames one header of a function's response. Clients find the challenge of a 401 under the second name.
 const (
 	authenticateHeader         = "WWW-Authenticate"
 	remappedAuthenticateHeader = "X-Amzn-Remapped-Www-Authenticate"
 )
 
-// headerRemapTransport gives an answer's header the name back that the function gave it.
+// headerRemapTransport restores the header that API Gateway renamed.
 type headerRemapTransport struct{ http.RoundTripper }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (r headerRemapTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := r.RoundTripper.RoundTrip(request)
 	if err != nil {
@@ -43,7 +41,7 @@ func (r headerRemapTransport) RoundTrip(request *http.Request) (*http.Response, 
 	return response, nil
 }
 
-// newClient follows no redirect: where one leads is for the story to look at.
+// newClient returns a client that follows no redirect, so that a story can check where it leads.
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout:       35 * time.Second,
@@ -52,7 +50,7 @@ func newClient() *http.Client {
 	}
 }
 
-// exchange sends a request and reads the whole answer.
+// exchange sends a request and reads the whole response.
 func exchange(client *http.Client, request *http.Request) (observation, error) {
 	response, err := client.Do(request)
 	if err != nil {
@@ -66,18 +64,19 @@ func exchange(client *http.Client, request *http.Request) (observation, error) {
 	return observation{request.Method + " " + request.URL.Path, response.StatusCode, response.Header, body}, nil
 }
 
-// errorf is an error that shows the reply.
+// errorf returns an error that shows the observation.
 func (r observation) errorf(format string, arguments ...any) error {
-	shown := r.body
-	if len(shown) > 2000 {
-		shown = shown[:2000]
+	body := r.body
+	if len(body) > 2000 {
+		body = body[:2000]
 	}
 	var headers bytes.Buffer
 	_ = r.header.Write(&headers)
-	return fmt.Errorf("%s\nof %s: %d\n%s%s", fmt.Sprintf(format, arguments...), r.source, r.status, headers.String(), shown)
+	return fmt.Errorf("%s\nof %s: %d\n%s%s", fmt.Sprintf(format, arguments...), r.source, r.status, headers.String(),
+		body)
 }
 
-// value finds a value by its path, names and positions with dots between.
+// value returns the JSON value at a path of names and positions, separated by dots.
 func (r observation) value(path string) (json.RawMessage, error) {
 	value := json.RawMessage(r.body)
 	for part := range strings.SplitSeq(path, ".") {
@@ -100,7 +99,7 @@ func (r observation) value(path string) (json.RawMessage, error) {
 	return value, nil
 }
 
-// textValue is a value as a person reads it: strings without quotes.
+// textValue returns the value at a path as text: strings without quotes.
 func (r observation) textValue(path string) (string, error) {
 	raw, err := r.value(path)
 	if err != nil {
@@ -113,7 +112,7 @@ func (r observation) textValue(path string) (string, error) {
 	return string(raw), nil
 }
 
-// matchText compares a text by the rest of a check: nothing, "= text" or "matches expression".
+// matchText checks a text against the rest of a command: nothing, "= text" or "matches expression".
 func (r observation) matchText(what, text string, rest []string) error {
 	switch {
 	case len(rest) == 0:
@@ -136,25 +135,19 @@ func (r observation) matchText(what, text string, rest []string) error {
 	return fmt.Errorf("%s: = TEXT or matches EXPRESSION is missing", what)
 }
 
-// record makes a reply the one that is looked at.
+// record makes an observation the latest one.
 func (s *story) record(r observation) { s.previous, s.last = s.last, r }
 
-// status: the last answer's status.
+// status checks the status of the last response.
 func (s *story) status(arguments []string) error {
-	if len(arguments) != 1 {
-		return errors.New("status: NUMBER")
-	}
 	if fmt.Sprint(s.last.status) != arguments[0] {
 		return s.last.errorf("status %d, want %s", s.last.status, arguments[0])
 	}
 	return nil
 }
 
-// header: a header of the last reply; alone, that it is there.
+// header checks a header of the last response; without a text, that the header is present.
 func (s *story) header(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("header: NAME [= TEXT | matches EXPRESSION]")
-	}
 	values := s.last.header.Values(arguments[0])
 	if len(values) == 0 {
 		return s.last.errorf("there is no header %s", arguments[0])
@@ -162,11 +155,8 @@ func (s *story) header(arguments []string) error {
 	return s.last.matchText(arguments[0], strings.Join(values, ", "), arguments[1:])
 }
 
-// json: a value of the last reply's body; alone, that it is there.
+// json checks a value of the last body; without a text, that the value is present.
 func (s *story) json(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("json: PATH [= TEXT | matches EXPRESSION]")
-	}
 	text, err := s.last.textValue(arguments[0])
 	if err != nil {
 		return err
@@ -174,11 +164,8 @@ func (s *story) json(arguments []string) error {
 	return s.last.matchText(arguments[0], text, arguments[1:])
 }
 
-// rawJSON: as json, with the value as it is written, quotes and all.
+// rawJSON checks a value as it is encoded, including quotes.
 func (s *story) rawJSON(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("raw: PATH [= JSON | matches EXPRESSION]")
-	}
 	value, err := s.last.value(arguments[0])
 	if err != nil {
 		return err
@@ -186,14 +173,14 @@ func (s *story) rawJSON(arguments []string) error {
 	return s.last.matchText(arguments[0], string(value), arguments[1:])
 }
 
-// sameBody: the last body equals the one before, or the one kept by a name, byte for byte.
+// sameBody checks that the last body equals the previous or a saved one, byte for byte.
 func (s *story) sameBody(arguments []string) error {
 	other, found := s.previous, true
 	if len(arguments) == 1 {
 		other, found = s.saved[arguments[0]]
 	}
 	if !found {
-		return fmt.Errorf("nothing is kept as %s", arguments[0])
+		return fmt.Errorf("no response is saved as %s", arguments[0])
 	}
 	if !bytes.Equal(s.last.body, other.body) {
 		return s.last.errorf("the body differs from\n%s", other.body)
@@ -201,32 +188,28 @@ func (s *story) sameBody(arguments []string) error {
 	return nil
 }
 
-// saveResponse gives the last reply a name.
+// saveResponse saves the last response under a name.
 func (s *story) saveResponse(arguments []string) error {
-	if len(arguments) != 1 {
-		return errors.New("keep: NAME")
-	}
 	s.saved[arguments[0]] = s.last
 	return nil
 }
 
-// setVariable makes a value of the last reply a variable: let ID json amountTransaction.serverReferenceCode.
+// setVariable sets a variable from the last response: set-variable ID json amountTransaction.serverReferenceCode.
 func (s *story) setVariable(arguments []string) error {
-	if len(arguments) != 3 || !slices.Contains([]string{"json", "header"}, arguments[1]) {
-		return errors.New("let: VARIABLE json PATH, or VARIABLE header NAME")
-	}
 	text := s.last.header.Get(arguments[2])
-	if arguments[1] == "json" {
-		var err error
-		if text, err = s.last.textValue(arguments[2]); err != nil {
-			return err
-		}
+	var err error
+	switch arguments[1] {
+	case "header":
+	case "json":
+		text, err = s.last.textValue(arguments[2])
+	default:
+		err = fmt.Errorf("set-variable: use json or header, not %q", arguments[1])
 	}
 	s.script.Setenv(arguments[0], text)
-	return nil
+	return err
 }
 
-// errorTexts is the table of decision "error-table", written down a second time.
+// errorTexts repeats the table of decision "error-table", independently of the product's code.
 var errorTexts = map[string]string{
 	"SVC0001": "A service error occurred. Error code is %1",
 	"SVC0002": "Invalid input value for message part %1",
@@ -245,11 +228,8 @@ var errorTexts = map[string]string{
 	"900908":  "Resource forbidden",
 }
 
-// wireError: the last answer is this error, whole: error 400 SVC0002 amount. The body is compared byte for byte.
-func (s *story) wireError(arguments []string) error {
-	if len(arguments) < 2 {
-		return errors.New("error: STATUS ID [VARIABLE...]")
-	}
+// errorResponse checks that the last response is exactly this error: error-response 400 SVC0002 amount.
+func (s *story) errorResponse(arguments []string) error {
 	if err := s.status(arguments[:1]); err != nil {
 		return err
 	}

@@ -12,9 +12,11 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"mobilegateway/internal/local"
 )
 
-// effect is what really happened at the operator.
+// effect is something the operator applied: a charge, a payment or an SMS.
 type effect struct {
 	Kind        string    `json:"kind"`
 	Key         string    `json:"key"`
@@ -24,7 +26,7 @@ type effect struct {
 	CallbackURL string    `json:"callback_url"`
 }
 
-// sandboxControl asks the operator's control port.
+// sandboxControl calls the sandbox's control port. body and into may be nil.
 func (g *target) sandboxControl(method, path string, body, into any) error {
 	content, err := json.Marshal(body)
 	if err != nil {
@@ -37,7 +39,7 @@ func (g *target) sandboxControl(method, path string, body, into any) error {
 	if err != nil {
 		return err
 	}
-	if token := os.Getenv("SANDBOX_CONTROL_TOKEN"); token != "" { // a deployed sandbox has one
+	if token := os.Getenv("SANDBOX_CONTROL_TOKEN"); token != "" { // a deployed sandbox requires it
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := exchange(newClient(), request)
@@ -45,7 +47,7 @@ func (g *target) sandboxControl(method, path string, body, into any) error {
 		return err
 	}
 	if response.status >= 300 {
-		return response.errorf("the operator's control port refuses")
+		return response.errorf("the sandbox's control port refused the request")
 	}
 	if into == nil {
 		return nil
@@ -53,7 +55,7 @@ func (g *target) sandboxControl(method, path string, body, into any) error {
 	return json.Unmarshal(response.body, into)
 }
 
-// effectsOf lists the effects of a kind under a key; "" for any kind.
+// effectsOf lists the effects under a key, of one kind or, with "", of all.
 func (g *target) effectsOf(key, kind string) ([]effect, error) {
 	var all, found []effect
 	if err := g.sandboxControl(http.MethodGet, "effects?key="+url.QueryEscape(key), nil, &all); err != nil {
@@ -67,11 +69,8 @@ func (g *target) effectsOf(key, kind string) ([]effect, error) {
 	return found, nil
 }
 
-// effects: how often something really happened: effects KEY NUMBER [KIND].
+// effects checks the number of effects: effects KEY NUMBER [KIND].
 func (s *story) effects(arguments []string) error {
-	if len(arguments) < 2 {
-		return errors.New("effects: KEY NUMBER [charge|payment|sms]")
-	}
 	kind := ""
 	if len(arguments) == 3 {
 		kind = arguments[2]
@@ -81,12 +80,13 @@ func (s *story) effects(arguments []string) error {
 		return err
 	}
 	if strconv.Itoa(len(found)) != arguments[1] {
-		return fmt.Errorf("%d effects under %s, want %s: %+v", len(found), arguments[0], arguments[1], found)
+		return fmt.Errorf("%d effects at the operator under %s, want %s: %+v", len(found), arguments[0], arguments[1],
+			found)
 	}
 	return nil
 }
 
-// operatorTransaction is what the operator knows under a key.
+// operatorTransaction is a transaction as the sandbox's control port reports it.
 type operatorTransaction struct {
 	Kind        string `json:"kind"`
 	Key         string `json:"key"`
@@ -99,7 +99,7 @@ type operatorTransaction struct {
 	Calls       int    `json:"calls"`
 }
 
-// transactionAtOperator gives the operator's transaction of a kind under a key, as JSON and decoded.
+// transactionAtOperator returns the operator's transaction of a kind under a key, as JSON and decoded.
 func (g *target) transactionAtOperator(key, kind string) (json.RawMessage, operatorTransaction, error) {
 	var all []json.RawMessage
 	if err := g.sandboxControl(http.MethodGet, "transactions?key="+url.QueryEscape(key), nil, &all); err != nil {
@@ -114,14 +114,12 @@ func (g *target) transactionAtOperator(key, kind string) (json.RawMessage, opera
 			return text, k, nil
 		}
 	}
-	return nil, operatorTransaction{}, fmt.Errorf("the operator knows no %s under %s", kind, key)
+	return nil, operatorTransaction{}, fmt.Errorf("the operator has no %s transaction under %s", kind, key)
 }
 
-// operatorTransaction looks at what the operator knows: operator KEY [KIND] [PATH = TEXT].
+// operatorTransaction reads a transaction at the operator for the checks: operator-transaction KEY [KIND] [PATH =
+// TEXT].
 func (s *story) operatorTransaction(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("operator: KEY [charge|payment|sms] [PATH = TEXT]")
-	}
 	key, rest, kind := arguments[0], arguments[1:], ""
 	if len(rest) == 1 || len(rest) == 4 {
 		kind, rest = rest[0], rest[1:]
@@ -130,18 +128,16 @@ func (s *story) operatorTransaction(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	s.record(observation{source: "the operator about " + key, body: text})
+	s.record(observation{source: "the operator's transaction " + key, body: text})
 	if len(rest) == 0 {
 		return nil
 	}
 	return s.json(rest)
 }
 
-// scriptResponses says how the operator answers the next calls under a key: script KEY [-kind getstatus] cut 503 ok.
-func (s *story) scriptResponses(arguments []string) error {
-	if len(arguments) < 2 {
-		return errors.New("script: KEY [-kind KIND] WORD...")
-	}
+// operatorResponses sets the operator's next responses under a key: operator-responses KEY [-kind getstatus] cut 503
+// ok.
+func (s *story) operatorResponses(arguments []string) error {
 	body := map[string]any{"key": arguments[0]}
 	calls := arguments[1:]
 	if calls[0] == "-kind" && len(calls) > 2 {
@@ -151,11 +147,8 @@ func (s *story) scriptResponses(arguments []string) error {
 	return s.target.sandboxControl(http.MethodPost, "script", body, nil)
 }
 
-// completePayment ends a payment at the operator: settle ORDER STATUS [force] [silent].
+// completePayment ends a payment at the operator: complete-payment ORDER STATUS [force] [silent].
 func (s *story) completePayment(arguments []string) error {
-	if len(arguments) < 2 {
-		return errors.New("settle: ORDER STATUS [force] [silent]")
-	}
 	body := map[string]any{"key": arguments[0], "status": arguments[1]}
 	for _, how := range arguments[2:] {
 		body[how] = true
@@ -163,12 +156,9 @@ func (s *story) completePayment(arguments []string) error {
 	return s.target.sandboxControl(http.MethodPost, "settle", body, nil)
 }
 
-// callback posts a callback as the operator would: callback KEY [-kind K] [-status S] [-times N] [-forged yes] [-set a=b]
-// [-drop a] [-body file]. It looks at one of the answers; parallel ones must have the same status.
+// callback sends a callback as the operator would: callback KEY [-kind K] [-status S] [-times N] [-forged yes] [-set
+// a=b] [-drop a] [-body file]. Parallel callbacks must all get the same status.
 func (s *story) callback(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("callback: KEY [options]")
-	}
 	o, err := parseOptions(arguments[1:])
 	if err != nil {
 		return err
@@ -186,7 +176,7 @@ func (s *story) callback(arguments []string) error {
 		}
 		address = address[:at] + other + address[at+1:]
 	}
-	a := newRequestBuilder(merchantCredentials{}, http.MethodPost, address)
+	a := newRequestBuilder(local.MerchantCredentials{}, http.MethodPost, address)
 	delete(a.header, "Authorization")
 	a.body = k.callbackBody(o.get("status", "successful"))
 	if err := a.applyOptions(s, o, "kind", "status", "times", "forged"); err != nil {
@@ -199,7 +189,7 @@ func (s *story) callback(arguments []string) error {
 	return s.sendConcurrently(a, times)
 }
 
-// callbackBody is what the operator would say.
+// callbackBody returns the body that the operator would send.
 func (k operatorTransaction) callbackBody(status string) map[string]any {
 	if k.Kind == "sms" {
 		return map[string]any{"deliveryInfoNotification": map[string]any{
@@ -216,10 +206,25 @@ func (k operatorTransaction) callbackBody(status string) map[string]any {
 	return body
 }
 
-// sendConcurrently sends equal requests side by side.
+// sendConcurrently sends equal requests in parallel. All responses must have the same status.
 func (s *story) sendConcurrently(a *requestBuilder, times int) error {
-	responses := make([]observation, times)
-	errs := make([]error, times)
+	responses, err := s.exchangeInParallel(a, times)
+	if err != nil {
+		return err
+	}
+	for _, response := range responses {
+		if response.status != responses[0].status {
+			return response.errorf("%d equal requests got different statuses: %d and %d", times, response.status,
+				responses[0].status)
+		}
+	}
+	s.record(responses[0])
+	return nil
+}
+
+// exchangeInParallel sends a request several times in parallel and returns all responses.
+func (s *story) exchangeInParallel(a *requestBuilder, times int) ([]observation, error) {
+	responses, errs := make([]observation, times), make([]error, times)
 	var group sync.WaitGroup
 	for i := range times {
 		group.Go(func() {
@@ -231,30 +236,18 @@ func (s *story) sendConcurrently(a *requestBuilder, times int) error {
 		})
 	}
 	group.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	for _, response := range responses {
-		if response.status != responses[0].status {
-			return response.errorf("one of %d equal requests: %d, another %d", times, response.status, responses[0].status)
-		}
-	}
-	s.record(responses[0])
-	return nil
+	return responses, errors.Join(errs...)
 }
 
-// paymentPage is a purchaser on the payment page: page confirm [-msisdn N] [-pin P], or page cancel. The PIN is a fresh one of
-// the sandbox. It looks at the form, and at the answer to it.
+// paymentPage uses the payment page as a user would: payment-page confirm [-msisdn N] [-pin P], or payment-page
+// cancel. Without -pin it uses a PIN that the sandbox has just issued.
 func (s *story) paymentPage(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New("page: confirm or cancel")
-	}
 	o, err := parseOptions(arguments[1:])
 	if err != nil {
 		return err
 	}
 	if s.pageURL == "" {
-		return errors.New("page: no payment was answered with a payment_url")
+		return errors.New("payment-page: no response had a payment_url")
 	}
 	request, err := http.NewRequest(http.MethodGet, s.pageURL, nil)
 	if err != nil {
@@ -264,21 +257,23 @@ func (s *story) paymentPage(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range []string{"<form", `name="msisdn"`, `name="pin"`, `name="action" value="confirm"`, `name="action" value="cancel"`} {
+	for _, part := range []string{"<form", `name="msisdn"`, `name="pin"`, `name="action" value="confirm"`,
+		`name="action" value="cancel"`} {
 		if form.status != http.StatusOK || !bytes.Contains(form.body, []byte(part)) {
 			return form.errorf("the page has no %s", part)
 		}
 	}
-	return s.fillForm(arguments[0], o)
+	return s.submitForm(arguments[0], o)
 }
 
-// fillForm posts the form.
-func (s *story) fillForm(action string, o options) error {
+// submitForm sends the form.
+func (s *story) submitForm(action string, o options) error {
 	number := o.get("msisdn", successfulMSISDN)
 	var issued struct {
 		PIN string `json:"pin"`
 	}
-	if err := s.target.sandboxControl(http.MethodPost, "tests", map[string]string{"msisdn": number}, &issued); err != nil {
+	if err := s.target.sandboxControl(http.MethodPost, "tests", map[string]string{"msisdn": number},
+		&issued); err != nil {
 		return err
 	}
 	values := url.Values{"msisdn": {number}, "pin": {o.get("pin", issued.PIN)}, "action": {action}}

@@ -13,8 +13,9 @@ import (
 	"mobilegateway/internal/template"
 )
 
-// runAndCheckPermissions runs the tests, and then compares the AWS calls that the functions of all local runs made with
-// template.yaml's roles: exactly after the whole suite, else only that each call is allowed. It gives the exit code.
+// runAndCheckPermissions runs the tests, then compares the AWS calls of all local runs with the roles of
+// template.yaml. After the whole suite both must be equal. After a part of it each call must be allowed. It returns
+// the exit code.
 func runAndCheckPermissions(run func() int) int {
 	folder, err := os.MkdirTemp("", "aws-calls-")
 	if err != nil {
@@ -37,7 +38,7 @@ func runAndCheckPermissions(run func() int) int {
 	return min(len(errs), 1)
 }
 
-// permissionDifferences compares all records of a folder with the template.
+// permissionDifferences compares all recorded calls in a folder with the template.
 func permissionDifferences(folder string, whole bool) ([]string, error) {
 	deployed, err := template.Load(filepath.Join("..", "template.yaml"), template.Options{})
 	if err != nil {
@@ -61,13 +62,13 @@ func permissionDifferences(folder string, whole bool) ([]string, error) {
 	return iamcheck.MissingPermissions(deployed, made), nil
 }
 
-// isFlagSet tells whether a flag of the test binary has a value.
+// isFlagSet reports whether a flag of the test binary has a value.
 func isFlagSet(name string) bool {
 	f := flag.Lookup(name)
 	return f != nil && f.Value.String() != ""
 }
 
-// reportSuiteFailure tells why the suite fails though its tests passed.
+// reportSuiteFailure prints why the suite fails although its tests passed.
 func reportSuiteFailure(what any) int {
 	_, _ = fmt.Fprintln(os.Stderr, "permissions:", what)
 	return 1

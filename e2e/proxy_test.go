@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// proxy stands in front of what the functions call, and can hold a request at a point: before it is passed on, or after
-// its answer is there. Whoever sent it is then killed, and never hears the answer.
+// proxy forwards the calls of the functions. It can intercept a request before it is forwarded or after its response.
+// The test then kills the sender, which never gets the response.
 type proxy struct {
 	*httptest.Server
 
 	mu       sync.Mutex
 	upstream *httputil.ReverseProxy
-	ready    chan struct{} // closed when it is known where to pass on
-	traps    []*interception
+	ready    chan struct{} // closed when the upstream is known
+	pending  []*interception
 }
 
-// interception waits for one request. held is closed when it is there.
+// interception waits for one request. caught is closed when the request arrives.
 type interception struct {
 	matches          func(header http.Header, body []byte) bool
 	beforeForwarding bool
@@ -38,7 +38,7 @@ func newProxy(t *testing.T) *proxy {
 	return p
 }
 
-// forwardTo says where requests go; until then they wait.
+// forwardTo sets the upstream. Requests wait until then.
 func (p *proxy) forwardTo(t *testing.T, address string) {
 	t.Helper()
 	target, err := url.Parse(address)
@@ -52,29 +52,29 @@ func (p *proxy) forwardTo(t *testing.T, address string) {
 	close(p.ready)
 }
 
-// intercept lays a trap for the first request that fits.
+// intercept intercepts the first request that matches.
 func (p *proxy) intercept(before bool, matches func(http.Header, []byte) bool) *interception {
 	candidate := &interception{matches: matches, beforeForwarding: before, caught: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.traps = append(p.traps, candidate)
+	p.pending = append(p.pending, candidate)
 	return candidate
 }
 
-// takeInterception takes the trap that a request falls into; nil for none.
+// takeInterception returns and removes the interception of a request, nil if there is none.
 func (p *proxy) takeInterception(r *http.Request, body []byte) *interception {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, candidate := range p.traps {
+	for i, candidate := range p.pending {
 		if candidate.matches(r.Header, body) {
-			p.traps = append(p.traps[:i:i], p.traps[i+1:]...)
+			p.pending = append(p.pending[:i:i], p.pending[i+1:]...)
 			return candidate
 		}
 	}
 	return nil
 }
 
-// ServeHTTP passes a request on, or holds it until its sender is gone.
+// ServeHTTP forwards a request, or blocks an intercepted one until its sender is killed.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-p.ready:
@@ -99,5 +99,5 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 	case <-time.After(time.Minute):
 	}
-	panic(http.ErrAbortHandler) // no answer, whoever still waits for one
+	panic(http.ErrAbortHandler) // a sender that still waits gets no response
 }

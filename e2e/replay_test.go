@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,11 +13,11 @@ import (
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 )
 
-// replayCount is how many deliveries are sent once more.
+// replayCount is how many deliveries are replayed.
 const replayCount = 1000
 
-// replayThousand puts payments into the ledger that were told of yesterday, sends all again by one command, and looks at what
-// comes to the merchant's server, and at an export of them.
+// replayThousand stores payments whose notifications were delivered yesterday and replays all by one command. It
+// checks the notifications at the merchant's server, the listed deliveries and an export.
 func (e *ctlSession) replayThousand() {
 	if testing.Short() {
 		e.t.Skip("a thousand notifications take a while")
@@ -37,31 +36,33 @@ func (e *ctlSession) replayThousand() {
 	if result.Queued != replayCount || !strings.Contains(stderr, "900 of 1000") {
 		e.t.Errorf("queued %d; progress: %s", result.Queued, stderr)
 	}
-	eventually(e.t, 2*time.Minute, func() (struct{}, error) {
+	eventuallyNoError(e.t, 2*time.Minute, func() error {
 		if got := len(attemptsByWebhookID(m)); got != replayCount {
-			return struct{}{}, fmt.Errorf("%d of %d were sent again", got, replayCount)
-		}
-		return struct{}{}, nil
-	})
-	e.t.Logf("%d deliveries: queued in %s, all sent again after %s", replayCount, queued.Round(time.Millisecond), time.Since(started).Round(time.Millisecond))
-	for id, v := range attemptsByWebhookID(m) {
-		if err := verifyWithGoLibrary(made.WebhookSecret, v.notification); err != nil {
-			e.t.Fatalf("%s is not signed: %v", id, err)
-		}
-	}
-	e.eventually(func() error {
-		var notified []struct{ State string }
-		if e.mustRun("deliveries list Hotel"+span+next+" --state delivered", &notified); len(notified) != replayCount {
-			return fmt.Errorf("%d notifications are delivered", len(notified))
+			return fmt.Errorf("%d of %d notifications were sent again", got, replayCount)
 		}
 		return nil
 	})
-	if _, rows, _ := e.runCommand("export Hotel" + span + at.Format(time.DateOnly)); strings.Count(rows, "\n") != replayCount+1 {
-		e.t.Errorf("the export has %d lines", strings.Count(rows, "\n"))
+	e.t.Logf("%d deliveries: queued in %s, all sent again after %s", replayCount, queued.Round(time.Millisecond),
+		time.Since(started).Round(time.Millisecond))
+	for id, v := range attemptsByWebhookID(m) {
+		if err := verifyWithGoLibrary(made.WebhookSecret, v.notification); err != nil {
+			e.t.Fatalf("the signature of %s is invalid: %v", id, err)
+		}
+	}
+	e.eventually(func() error {
+		var delivered []struct{ State string }
+		if e.mustRun("deliveries list Hotel"+span+next+" --state delivered", &delivered); len(delivered) != replayCount {
+			return fmt.Errorf("%d deliveries are listed as delivered, want all", len(delivered))
+		}
+		return nil
+	})
+	_, rows, _ := e.runCommand("export Hotel" + span + at.Format(time.DateOnly))
+	if strings.Count(rows, "\n") != replayCount+1 {
+		e.t.Errorf("the export has %d lines, want a heading and one per payment", strings.Count(rows, "\n"))
 	}
 }
 
-// attemptsByWebhookID lists what came to the merchant's server, by the webhook-id.
+// attemptsByWebhookID returns the attempts at the merchant's server by webhook-id.
 func attemptsByWebhookID(m *faultyServer) map[string]deliveryAttempt {
 	found := map[string]deliveryAttempt{}
 	for _, v := range m.attemptsAt("/hook") {
@@ -70,7 +71,7 @@ func attemptsByWebhookID(m *faultyServer) map[string]deliveryAttempt {
 	return found
 }
 
-// seedNotifiedPayments puts the payments into the ledger as if their notifications had been delivered.
+// seedNotifiedPayments stores payments whose notifications were delivered.
 func (e *ctlSession) seedNotifiedPayments(from createdMerchant, at time.Time) {
 	e.t.Helper()
 	environment := e.run.Environment()
@@ -79,33 +80,26 @@ func (e *ctlSession) seedNotifiedPayments(from createdMerchant, at time.Time) {
 		e.t.Fatal(err)
 	}
 	store := ledgerdynamo.New(client.DynamoDB(), environment["LEDGER_TABLE"])
-	numbers := make(chan int)
-	var writers sync.WaitGroup
-	for range 4 {
-		writers.Go(func() {
-			for i := range numbers {
-				if _, err := store.Insert(context.Background(), notifiedPayment(from, i, at)); err != nil {
-					e.t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range replayCount {
-		numbers <- i
-	}
-	close(numbers)
-	writers.Wait()
+	forEachParallel(4, replayCount, func(i int) {
+		if _, err := store.Insert(context.Background(), notifiedPayment(from, i, at)); err != nil {
+			e.t.Error(err)
+		}
+	})
 }
 
-// notifiedPayment is a payment that its merchant was told of.
+// notifiedPayment returns a payment whose notification was delivered.
 func notifiedPayment(from createdMerchant, number int, at time.Time) *ledger.Entry {
 	key := ledger.Key{Kind: ledger.Payment, ID: fmt.Sprintf("%s_%d", from.Merchant, number)}
 	at = at.Add(time.Duration(number) * time.Second)
 	return &ledger.Entry{
-		Key: key, MerchantID: from.id, Merchant: from.Merchant, Version: 1, State: ledger.Done, Status: ledger.Successful, CreatedAt: at, SentAt: at,
-		ReservedAt: at, UpdatedAt: at, FinalAt: at, Country: "CI", CountryAsSent: "CI", Operator: "sandbox", Account: "local", Channel: "ussd", Lang: "fr",
-		AmountMinor: 1000, Currency: "XOF", AmountAsSent: "1000", ResponseStatus: http.StatusCreated, ResponseBody: []byte("{}"),
+		Key: key, MerchantID: from.id, Merchant: from.Merchant, Version: 1, State: ledger.Done,
+		Status: ledger.Successful, CreatedAt: at, SentAt: at,
+		ReservedAt: at, UpdatedAt: at, FinalAt: at, Country: "CI", CountryAsSent: "CI", Operator: "sandbox",
+		Account: "local", Channel: "ussd", Lang: "fr",
+		AmountMinor: 1000, Currency: "XOF", AmountAsSent: "1000", ResponseStatus: http.StatusCreated,
+		ResponseBody:  []byte("{}"),
 		TransactionID: ledger.PaymentTransactionID(key.ID), UpstreamKey: key.ID, NotifyURL: from.notifyURL,
-		Delivered: []ledger.Notification{{ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful, At: at, Attempts: 1, DeliveredAt: at}},
+		Delivered: []ledger.Notification{{ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful,
+			At: at, Attempts: 1, DeliveredAt: at}},
 	}
 }

@@ -11,27 +11,29 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"mobilegateway/internal/local"
 )
 
-// requestBuilder is a request that is being put together: a good one by default, changed by the script's options.
+// requestBuilder is a request before it is sent. It is valid by default; the options of a command change it.
 type requestBuilder struct {
 	method, path string
-	header       map[string]string // as the specification spells them
+	header       map[string]string // names in the specification's spelling
 	body         map[string]any    // nil for none
-	raw          []byte            // instead of body
-	shop         merchantCredentials
+	rawBody      []byte            // sent instead of body
+	shop         local.MerchantCredentials
 }
 
-// options are a word's options in order, each with its value.
+// options are the options of a command in order, each with its value.
 type options [][2]string
 
-// parseOptions reads -name value pairs.
+// parseOptions parses -name value pairs.
 func parseOptions(arguments []string) (options, error) {
 	var found options
 	for len(arguments) > 0 {
 		name, isOption := strings.CutPrefix(arguments[0], "-")
 		if !isOption || len(arguments) < 2 {
-			return nil, fmt.Errorf("%q is no option with a value", arguments[0])
+			return nil, fmt.Errorf("%q is not an option with a value", arguments[0])
 		}
 		found = append(found, [2]string{name, arguments[1]})
 		arguments = arguments[2:]
@@ -39,7 +41,7 @@ func parseOptions(arguments []string) (options, error) {
 	return found, nil
 }
 
-// get gives an option's value, or what holds without it.
+// get returns an option's value, or the fallback.
 func (o options) get(name, fallback string) string {
 	for _, option := range o {
 		if option[0] == name {
@@ -49,19 +51,40 @@ func (o options) get(name, fallback string) string {
 	return fallback
 }
 
-// merchantFor is whom a request comes from: -as second, -as limited, else the first.
-func (s *story) merchantFor(o options) merchantCredentials {
+// copyTo copies given options into a body, by option and path.
+func (o options) copyTo(body map[string]any, paths map[string]string) {
+	for option, path := range paths {
+		if value := o.get(option, ""); value != "" {
+			setPath(body, path, value)
+		}
+	}
+}
+
+// merchantFor returns the credentials for -as second or -as limited, else the first merchant's.
+func (s *story) merchantFor(o options) local.MerchantCredentials {
 	switch o.get("as", "") {
 	case "second":
-		return s.target.Second
+		return s.target.SecondMerchant
 	case "limited":
-		return s.target.Limited
+		return s.target.LimitedMerchant
 	}
-	return s.target.merchantCredentials
+	return s.target.MerchantCredentials
 }
 
 // setPath sets a value in nested objects by its path.
 func setPath(body map[string]any, path string, value any) {
+	parent, name := openPath(body, path)
+	parent[name] = value
+}
+
+// deletePath deletes a value in nested objects by its path.
+func deletePath(body map[string]any, path string) {
+	parent, name := openPath(body, path)
+	delete(parent, name)
+}
+
+// openPath returns the innermost object of a path and the last name. It adds missing objects.
+func openPath(body map[string]any, path string) (parent map[string]any, name string) {
 	parts := strings.Split(path, ".")
 	for _, part := range parts[:len(parts)-1] {
 		next, isObject := body[part].(map[string]any)
@@ -71,23 +94,11 @@ func setPath(body map[string]any, path string, value any) {
 		}
 		body = next
 	}
-	body[parts[len(parts)-1]] = value
+	return body, parts[len(parts)-1]
 }
 
-// deletePath takes a value away by its path.
-func deletePath(body map[string]any, path string) {
-	parts := strings.Split(path, ".")
-	for _, part := range parts[:len(parts)-1] {
-		next, isObject := body[part].(map[string]any)
-		if !isObject {
-			return
-		}
-		body = next
-	}
-	delete(body, parts[len(parts)-1])
-}
-
-// applyOptions applies the options that every request has; fields are the operation's own, by their paths.
+// applyOptions applies the options that every request accepts. own names the options that the operation has applied
+// itself.
 func (a *requestBuilder) applyOptions(s *story, o options, own ...string) error {
 	for _, option := range o {
 		name, value := option[0], option[1]
@@ -96,7 +107,7 @@ func (a *requestBuilder) applyOptions(s *story, o options, own ...string) error 
 		switch name {
 		case "set": // -set path=text
 			setPath(a.body, key, text)
-		case "raw": // -raw path=JSON
+		case "raw-json": // -raw-json path=JSON
 			setPath(a.body, key, json.RawMessage(text))
 		case "fill": // -fill path=number of characters
 			count, err := strconv.Atoi(text)
@@ -117,7 +128,7 @@ func (a *requestBuilder) applyOptions(s *story, o options, own ...string) error 
 			if err != nil {
 				return err
 			}
-			a.raw = bytes.TrimSuffix(text, []byte("\n"))
+			a.rawBody = bytes.TrimSuffix(text, []byte("\n"))
 		case "path":
 			a.path = value
 		default:
@@ -129,9 +140,9 @@ func (a *requestBuilder) applyOptions(s *story, o options, own ...string) error 
 	return nil
 }
 
-// build makes the HTTP request. Header names go out as the specification spells them.
+// build returns the HTTP request, with header names in the specification's spelling.
 func (a *requestBuilder) build(base string) (*http.Request, error) {
-	content := a.raw
+	content := a.rawBody
 	if content == nil && a.body != nil {
 		var text bytes.Buffer
 		encoder := json.NewEncoder(&text)
@@ -155,34 +166,38 @@ func (a *requestBuilder) build(base string) (*http.Request, error) {
 	return request, nil
 }
 
-// send sends and looks at the answer.
+// send sends the request and records its response for the checks.
 func (s *story) send(a *requestBuilder) error {
-	request, err := a.build(s.target.BaseURL)
+	responses, err := s.exchangeInParallel(a, 1)
 	if err != nil {
 		return err
 	}
-	response, err := exchange(s.client, request)
-	if err != nil {
-		return err
-	}
-	s.record(response)
+	s.record(responses[0])
 	return nil
 }
 
-func newRequestBuilder(from merchantCredentials, method, path string) *requestBuilder {
+func newRequestBuilder(from local.MerchantCredentials, method, path string) *requestBuilder {
 	return &requestBuilder{method: method, path: path, shop: from, body: map[string]any{}, header: map[string]string{
 		"Authorization": "Bearer " + from.AccessToken, "Content-Type": "application/json",
 	}}
 }
 
-// chargePath is the charge operation's (specification, Endpoints).
+// newLookup returns the lookup of a payment.
+func newLookup(from local.MerchantCredentials, order string) *requestBuilder {
+	a := newRequestBuilder(from, http.MethodGet, "/mobilemoney/v1/getStatus/"+order)
+	a.body = nil
+	return a
+}
+
+// chargePath is the path of the charge operation (specification, Endpoints).
 const chargePath = "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
 
-// newCharge is the charge of the specification, under a correlator.
-func newCharge(from merchantCredentials, key, alias string) *requestBuilder {
+// newCharge returns the specification's example charge.
+func newCharge(from local.MerchantCredentials, key, alias string) *requestBuilder {
 	a := newRequestBuilder(from, http.MethodPost, chargePath)
 	a.header["gw-token"], a.header["gw-alias"] = from.GWToken, alias
-	const information, meta = "amountTransaction.paymentAmount.chargingInformation.", "amountTransaction.paymentAmount.chargingMetaData."
+	const information, meta = "amountTransaction.paymentAmount.chargingInformation.",
+		"amountTransaction.paymentAmount.chargingMetaData."
 	setPath(a.body, "amountTransaction.endUserId", "acr:OperatorAPIToken")
 	setPath(a.body, information+"amount", "500")
 	setPath(a.body, information+"currency", "XOF")
@@ -195,8 +210,8 @@ func newCharge(from merchantCredentials, key, alias string) *requestBuilder {
 	return a
 }
 
-// charge posts a charge: charge -key K [-ref R] [-alias A] [-amount N] [-currency C] [-description D] [-mco M] and the
-// options of every request. -key none leaves the correlator out.
+// charge sends a charge: charge -key K [-ref R] [-alias A] [-amount N] [-currency C] [-description D] [-mco M] and the
+// options of every request. -key none omits the correlator.
 func (s *story) charge(arguments []string) error {
 	o, err := parseOptions(arguments)
 	if err != nil {
@@ -208,14 +223,10 @@ func (s *story) charge(arguments []string) error {
 	}
 	a := newCharge(from, key, o.get("alias", from.GWAlias))
 	const information = "amountTransaction.paymentAmount.chargingInformation."
-	for option, path := range map[string]string{
-		"amount": information + "amount", "currency": information + "currency", "description": information + "description",
-		"ref": "amountTransaction.referenceCode",
-	} {
-		if value := o.get(option, ""); value != "" {
-			setPath(a.body, path, value)
-		}
-	}
+	o.copyTo(a.body, map[string]string{
+		"amount": information + "amount", "currency": information + "currency",
+		"description": information + "description", "ref": "amountTransaction.referenceCode",
+	})
 	if key == "none" {
 		deletePath(a.body, "amountTransaction.clientCorrelator")
 	}
@@ -228,13 +239,15 @@ func (s *story) charge(arguments []string) error {
 	return s.send(a)
 }
 
-// newPayment is the payment of the specification.
-func newPayment(from merchantCredentials, order, channel, msisdn string) *requestBuilder {
+// newPayment returns the specification's example payment.
+func newPayment(from local.MerchantCredentials, order, channel, msisdn string) *requestBuilder {
 	a := newRequestBuilder(from, http.MethodPost, "/mobilemoney/v1")
-	a.header["mno-name"], a.header["country-code"], a.header["channel"], a.header["lang"] = "sandbox", "CI", channel, "fr"
+	a.header["mno-name"], a.header["country-code"], a.header["channel"], a.header["lang"] = "sandbox", "CI", channel,
+		"fr"
 	for name, value := range map[string]string{
 		"currency": "XOF", "order_id": order, "amount": "1000", "return_url": "https://shop.example.com/return",
-		"cancel_url": "https://shop.example.com/cancel", "reference": from.Merchant, "state": "cart%3D42", "user_msisdn": msisdn,
+		"cancel_url": "https://shop.example.com/cancel", "reference": from.Merchant, "state": "cart%3D42",
+		"user_msisdn": msisdn,
 	} {
 		if value != "" {
 			a.body[name] = value
@@ -243,15 +256,12 @@ func newPayment(from merchantCredentials, order, channel, msisdn string) *reques
 	return a
 }
 
-// successfulMSISDN is a number whose digits decide nothing.
+// successfulMSISDN is a number that is not a test number: its payment succeeds.
 const successfulMSISDN = "+2250700002000"
 
-// pay posts a payment: pay CHANNEL -order O [-msisdn N] [-amount N] [-otp C] [-country CI] [-lang fr] [-operator sandbox].
-// -msisdn none leaves the number out, as web does by itself.
+// pay sends a payment: pay CHANNEL -order O [-msisdn N] [-amount N] [-currency C] [-otp C] [-state S] [-country CI]
+// [-lang fr] [-operator sandbox]. -msisdn none omits the number, which is the default on the web channel.
 func (s *story) pay(arguments []string) error {
-	if len(arguments) < 1 {
-		return errors.New("pay: CHANNEL [options]")
-	}
 	channel := arguments[0]
 	o, err := parseOptions(arguments[1:])
 	if err != nil {
@@ -266,12 +276,9 @@ func (s *story) pay(arguments []string) error {
 	for option, name := range map[string]string{"country": "country-code", "lang": "lang", "operator": "mno-name"} {
 		a.header[name] = o.get(option, a.header[name])
 	}
-	for option, name := range map[string]string{"amount": "amount", "currency": "currency", "otp": "otp_code", "state": "state"} {
-		if value := o.get(option, ""); value != "" {
-			a.body[name] = value
-		}
-	}
-	if err := a.applyOptions(s, o, "order", "msisdn", "country", "lang", "operator", "amount", "currency", "otp", "state"); err != nil {
+	o.copyTo(a.body, map[string]string{"amount": "amount", "currency": "currency", "otp": "otp_code", "state": "state"})
+	if err := a.applyOptions(s, o, "order", "msisdn", "country", "lang", "operator", "amount", "currency", "otp",
+		"state"); err != nil {
 		return err
 	}
 	if err := s.send(a); err != nil {
@@ -283,12 +290,14 @@ func (s *story) pay(arguments []string) error {
 	return nil
 }
 
-// newSMS is the SMS of the specification, under a correlator.
-func newSMS(from merchantCredentials, key, alias, sender string) *requestBuilder {
+// newSMS returns the specification's example SMS.
+func newSMS(from local.MerchantCredentials, key, alias, sender string) *requestBuilder {
 	a := newRequestBuilder(from, http.MethodPost, "/smsmessaging/v1/outbound/"+url.QueryEscape(sender)+"/requests")
 	for name, value := range map[string]string{
-		"X-OAPI-Application-Id": from.ApplicationID, "X-OAPI-Contact-Id": from.ContactID, "X-OAPI-Resource-Type": "SMS_OSM",
-		"gw-alias": from.GWAlias, "gw-token": from.GWToken, "X-Operator-MCO": "OCI", "X-Operator-ISE2": alias,
+		"X-OAPI-Application-Id": from.ApplicationID, "X-OAPI-Contact-Id": from.ContactID,
+		"X-OAPI-Resource-Type": "SMS_OSM",
+		"gw-alias":             from.GWAlias, "gw-token": from.GWToken, "X-Operator-MCO": "OCI",
+		"X-Operator-ISE2": alias,
 	} {
 		a.header[name] = value
 	}
@@ -301,7 +310,7 @@ func newSMS(from merchantCredentials, key, alias, sender string) *requestBuilder
 	return a
 }
 
-// sms posts an SMS: sms -key K [-alias A] [-sender tel:+2250000] [-message M] [-mco OCI] [-notify URL] [-data D].
+// sms sends an SMS: sms -key K [-alias A] [-sender tel:+2250000] [-message M] [-mco OCI] [-notify URL] [-data D].
 func (s *story) sms(arguments []string) error {
 	o, err := parseOptions(arguments)
 	if err != nil {
@@ -310,13 +319,10 @@ func (s *story) sms(arguments []string) error {
 	from := s.merchantFor(o)
 	a := newSMS(from, o.get("key", ""), o.get("alias", from.GWAlias), o.get("sender", "tel:+2250000"))
 	const root = "outboundSMSMessageRequest."
-	for option, path := range map[string]string{
-		"message": "outboundSMSTextMessage.message", "notify": "receiptRequest.notifyURL", "data": "receiptRequest.callbackData",
-	} {
-		if value := o.get(option, ""); value != "" {
-			setPath(a.body, root+path, value)
-		}
-	}
+	o.copyTo(a.body, map[string]string{
+		"message": root + "outboundSMSTextMessage.message", "notify": root + "receiptRequest.notifyURL",
+		"data": root + "receiptRequest.callbackData",
+	})
 	a.header["X-Operator-MCO"] = o.get("mco", "OCI")
 	if err := a.applyOptions(s, o, "key", "alias", "sender", "message", "mco", "notify", "data"); err != nil {
 		return err
@@ -324,12 +330,9 @@ func (s *story) sms(arguments []string) error {
 	return s.send(a)
 }
 
-// http sends any request, without credentials but with those of its options: http GET PATH [-bearer T] [-as second]
-// [-basic yes] [-body file] [-header 'Name: value']. -as gives the merchant's own token.
+// http sends any request: http GET PATH [-bearer T] [-as second] [-body file] [-header 'Name: value']. It has
+// credentials only with -bearer or with -as, which uses the merchant's access token.
 func (s *story) http(arguments []string) error {
-	if len(arguments) < 2 {
-		return errors.New("http: METHOD PATH [options]")
-	}
 	o, err := parseOptions(arguments[2:])
 	if err != nil {
 		return err

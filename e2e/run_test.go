@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestMakeRun holds the local run to its contract: what it prints and writes, what it refuses, that it ends with all its
-// children, and that its data survive.
+// TestMakeRun checks the local run's contract: its output, run.json, refused settings, the end of all its processes,
+// and data that survive a restart.
 func TestMakeRun(t *testing.T) {
 	requireLocalRun(t)
 	t.Parallel()
@@ -25,14 +25,16 @@ func TestMakeRun(t *testing.T) {
 	g := p.waitReady(t)
 	t.Run("run.json has the contract's fields and nothing else", func(t *testing.T) { checkRunJSON(t, g.path) })
 	t.Run("the three printed curl lines work", func(t *testing.T) { checkCurl(t, p) })
-	t.Run("run.json tells the processes of now", func(t *testing.T) {
+	t.Run("run.json has the current processes", func(t *testing.T) {
 		for _, name := range []string{"charge", "pay", "sms"} {
 			if len(g.functionPIDs(t)[name]) == 0 {
 				t.Errorf("no process of %s", name)
 			}
 		}
 	})
-	t.Run("a second run on the same folder", func(t *testing.T) { checkStartRefused(t, dir, "another run uses", "PORT=0") })
+	t.Run("a second run on the same folder", func(t *testing.T) {
+		checkStartRefused(t, dir, "another run uses", "PORT=0")
+	})
 	t.Run("a port in use", func(t *testing.T) {
 		address, err := url.Parse(g.BaseURL)
 		if err != nil {
@@ -40,10 +42,12 @@ func TestMakeRun(t *testing.T) {
 		}
 		checkStartRefused(t, newRunDir(t), "port "+address.Port()+" is in use", "PORT="+address.Port())
 	})
-	t.Run("a broken setting", func(t *testing.T) { checkStartRefused(t, newRunDir(t), "SPEED must be", "PORT=0", "SPEED=fast") })
+	t.Run("a broken setting", func(t *testing.T) {
+		checkStartRefused(t, newRunDir(t), "SPEED must be", "PORT=0", "SPEED=fast")
+	})
 
 	a := mustCharge(t, g, "survivor")
-	before := mustReadTarget(t, g.path).PIDs.list()
+	before := processIDs(mustReadTarget(t, g.path).PIDs)
 	p.signal(syscall.SIGINT)
 	p.waitExit(t, 10*time.Second)
 	t.Run("Ctrl-C leaves no process and no run.json", func(t *testing.T) { checkNothingLeft(t, p, before) })
@@ -52,12 +56,12 @@ func TestMakeRun(t *testing.T) {
 	g = p.waitReady(t)
 	t.Run("data survive a restart", func(t *testing.T) {
 		again := mustCharge(t, g, "survivor")
-		// The answer was stored under the address of the first run.
+		// The response was stored with the address of the first run.
 		if again.header.Get("Idempotent-Replayed") != "true" || string(again.body) != string(a.body) {
-			t.Error(again.errorf("not the stored answer\n%s", a.body))
+			t.Error(again.errorf("not the stored response\n%s", a.body))
 		}
 	})
-	before = mustReadTarget(t, g.path).PIDs.list()
+	before = processIDs(mustReadTarget(t, g.path).PIDs)
 	if err := syscall.Kill(g.PIDs.Run, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -68,35 +72,32 @@ func TestMakeRun(t *testing.T) {
 	g = p.waitReady(t)
 	t.Run("RESET=1 begins with empty data", func(t *testing.T) {
 		if again := mustCharge(t, g, "survivor"); again.header.Get("Idempotent-Replayed") != "" || again.status != 201 {
-			t.Error(again.errorf("something is left"))
+			t.Error(again.errorf("data of the earlier run are left"))
 		}
 	})
 }
 
-// mustCharge posts a charge.
+// mustCharge sends a charge.
 func mustCharge(t *testing.T, g *target, key string) observation {
 	t.Helper()
-	request, err := newCharge(g.merchantCredentials, key, g.GWAlias).build(g.BaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mustExchange(t, newClient(), request)
+	return g.mustSend(t, newCharge(g.MerchantCredentials, key, g.GWAlias))
 }
 
-// checkNothingLeft looks for what a run may leave behind.
+// checkNothingLeft checks that the run left no process and no run.json.
 func checkNothingLeft(t *testing.T, p *makeProcess, processes []int) {
 	waitGone(t, processes)
 	if err := syscall.Kill(-p.Process.Pid, 0); err == nil {
 		t.Error("the process group still has members")
 	}
 	if _, err := os.Stat(filepath.Join(p.dir, "run.json")); !os.IsNotExist(err) {
-		t.Errorf("run.json: %v", err)
+		t.Errorf("run.json was not removed: %v", err)
 	}
 }
 
-// shopFields are a merchant's, as the contract lists them.
+// shopFields are a merchant's fields in the contract.
 var shopFields = []string{
-	"access_token", "client_id", "client_secret", "merchant", "on_behalf_of", "service_id", "application_id", "contact_id",
+	"access_token", "client_id", "client_secret", "merchant", "on_behalf_of", "service_id", "application_id",
+	"contact_id",
 	"gw_token", "gw_alias", "webhook_secret",
 }
 
@@ -104,7 +105,7 @@ var shopFields = []string{
 func checkRunJSON(t *testing.T, path string) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("%v, mode %s, want 0600", err, info.Mode())
+		t.Fatalf("run.json: %v, mode %s, want 0600", err, info.Mode())
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -114,7 +115,8 @@ func checkRunJSON(t *testing.T, path string) {
 	if err := json.Unmarshal(text, &whole); err != nil {
 		t.Fatal(err)
 	}
-	compareFields(t, "run.json", whole, append([]string{"base_url", "second_merchant", "limited_merchant", "inbox_url", "sandbox_url", "pids"}, shopFields...))
+	compareFields(t, "run.json", whole, append([]string{"base_url", "second_merchant", "limited_merchant", "inbox_url",
+		"sandbox_url", "pids"}, shopFields...))
 	var second, processes map[string]json.RawMessage
 	if err := json.Unmarshal(whole["second_merchant"], &second); err != nil {
 		t.Error(err)
@@ -130,7 +132,7 @@ func checkRunJSON(t *testing.T, path string) {
 		}
 	}
 	if !strings.HasPrefix(string(whole["webhook_secret"]), `"whsec_`) {
-		t.Error("webhook_secret has another form")
+		t.Error("webhook_secret does not begin with whsec_")
 	}
 }
 
@@ -148,11 +150,11 @@ func compareFields(t *testing.T, what string, got map[string]json.RawMessage, wa
 	}
 }
 
-// checkCurl runs the lines as they are printed.
+// checkCurl runs the printed curl lines.
 func checkCurl(t *testing.T, p *makeProcess) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		if os.Getenv("CI") != "" {
-			t.Fatal("curl is not on the PATH, and this check may not be left out in CI")
+			t.Fatal("curl is not on the PATH, but CI must run this check")
 		}
 		t.Skip("curl is not on the PATH")
 	}
@@ -166,7 +168,7 @@ func checkCurl(t *testing.T, p *makeProcess) {
 	for _, line := range lines {
 		output, err := exec.Command("sh", "-c", line+" -sS").CombinedOutput()
 		if err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
-			t.Errorf("%v\n%s\nanswers\n%s", err, line, output)
+			t.Errorf("%v\n%s\nprinted\n%s", err, line, output)
 		}
 	}
 }

@@ -2,20 +2,23 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"mobilegateway/internal/local"
 )
 
-// outputRecorder is what a run prints, and is shown as it comes where E2E_VERBOSE is set.
+// outputRecorder records the output of a run, and also prints it if E2E_VERBOSE is set.
 type outputRecorder struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// Write takes a line.
+// Write records a line.
 func (p *outputRecorder) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -25,16 +28,18 @@ func (p *outputRecorder) Write(text []byte) (int, error) {
 	return p.text.Write(text)
 }
 
-// checkNoSecretsPrinted looks through all that the run and its functions printed during the stories for what must never be there:
-// credentials, one-time codes, whole numbers, a merchant's state, a message's text (specification, Authentication;
-// decisions "authentication" and "pay-otp").
+// checkNoSecretsPrinted searches the output of the run and its functions for data that must never be logged. These are
+// credentials, one-time codes, phone numbers, a merchant's state and the text of an SMS (specification,
+// Authentication; decisions "authentication" and "pay-otp").
 func checkNoSecretsPrinted(t *testing.T, g *target, printed *outputRecorder, folder string) {
 	secrets := []string{"CANARY", "Bearer ", "Basic ", "cart%3D42", "Bonjour"}
-	for _, s := range []merchantCredentials{g.merchantCredentials, g.Second} {
-		secrets = append(secrets, s.AccessToken, s.ClientSecret, s.GWToken, s.GWAlias, strings.TrimPrefix(s.WebhookSecret, "whsec_"))
+	for _, s := range []local.MerchantCredentials{g.MerchantCredentials, g.SecondMerchant} {
+		secrets = append(secrets, s.AccessToken, s.ClientSecret, s.GWToken, s.GWAlias,
+			strings.TrimPrefix(s.WebhookSecret, "whsec_"))
 	}
-	for _, digits := range []string{"2000", "1001", "1002", "1003", "1004", "1005", "1006", "1007", "1008", "1009", "1010", "1011"} {
-		secrets = append(secrets, "070000"+digits)
+	secrets = append(secrets, "0700002000")
+	for digits := 1001; digits <= 1011; digits++ {
+		secrets = append(secrets, fmt.Sprintf("070000%d", digits))
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.log"))
 	if err != nil || len(files) == 0 {
@@ -51,7 +56,7 @@ func checkNoSecretsPrinted(t *testing.T, g *target, printed *outputRecorder, fol
 	for name, text := range texts {
 		for _, secret := range secrets {
 			if at := strings.Index(text, secret); at >= 0 {
-				t.Errorf("%s holds %q: %s", name, secret, text[max(0, at-200):min(len(text), at+100)])
+				t.Errorf("%s contains %q: %s", name, secret, text[max(0, at-200):min(len(text), at+100)])
 			}
 		}
 	}

@@ -18,18 +18,23 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"mobilegateway/internal/local"
 )
 
-// minCertificateLifetime is how long a certificate must still hold; ACM renews its own 60 days before.
+// minCertificateLifetime is the least remaining lifetime of a certificate. ACM renews its certificates 60 days before
+// they expire.
 const minCertificateLifetime = 14 * 24 * time.Hour
 
-// unknownMerchant stands in paths and order_ids where no merchant is known.
+// unknownMerchant is the merchant in paths and order_ids if no merchant is configured.
 const unknownMerchant = "Nobody"
 
-// TestSmoke tells the safe stories: those that any deployment must answer, production included, and after which nothing is
-// left but, with SMOKE_PAY=sandbox, one final payment of the sandbox operator. SMOKE_BASE_URL names the deployment (make
-// smoke sets it), MERCHANT, ACCESS_TOKEN, CLIENT_ID and CLIENT_SECRET a merchant's credentials; without an address it is a
-// local run, as API Gateway would show it.
+// TestSmoke runs the safe stories, which any deployment must pass, including production. They leave nothing behind
+// but, with SMOKE_PAY=sandbox, one final payment of the sandbox operator.
+//
+// SMOKE_BASE_URL names the deployment (make smoke sets it). MERCHANT, ACCESS_TOKEN, CLIENT_ID and CLIENT_SECRET are a
+// merchant's credentials. Without an address it tests a local run behind a proxy that renames headers as API Gateway
+// does.
 func TestSmoke(t *testing.T) {
 	t.Parallel()
 	deployed := os.Getenv("SMOKE_BASE_URL")
@@ -42,7 +47,8 @@ func TestSmoke(t *testing.T) {
 		t.Run("TLS", func(t *testing.T) { checkTLS(t, deployed) })
 	}
 	can := map[string]bool{
-		"credentials":     deployed == "" || g.AccessToken != "" && g.ClientID != "" && g.ClientSecret != "" && g.Merchant != unknownMerchant,
+		"credentials": deployed == "" || g.AccessToken != "" && g.ClientID != "" && g.ClientSecret != "" &&
+			g.Merchant != unknownMerchant,
 		"sandbox-payment": deployed == "" || os.Getenv("SMOKE_PAY") == "sandbox",
 	}
 	testscript.Run(t, testscript.Params{
@@ -58,7 +64,7 @@ func TestSmoke(t *testing.T) {
 	})
 }
 
-// serveRemappedHeaders passes requests on, and gives the header of the answers that API Gateway renames the name that it has there.
+// serveRemappedHeaders forwards requests and renames the response header that API Gateway renames.
 func serveRemappedHeaders(t *testing.T, address string) string {
 	target, err := url.Parse(address)
 	if err != nil {
@@ -78,20 +84,20 @@ func serveRemappedHeaders(t *testing.T, address string) string {
 	return server.URL
 }
 
-// smokeTarget is a deployment of which only the address and one merchant are known.
+// smokeTarget returns a deployment with a known address and one known merchant.
 func smokeTarget(address string, variable func(string) string) *target {
 	merchant := cmp.Or(variable("MERCHANT"), unknownMerchant)
 	return &target{
-		BaseURL: strings.TrimRight(address, "/"),
-		merchantCredentials: merchantCredentials{
-			AccessToken: variable("ACCESS_TOKEN"), ClientID: variable("CLIENT_ID"), ClientSecret: variable("CLIENT_SECRET"),
-			Merchant: merchant, OnBehalfOf: merchant, GWToken: "smoke", GWAlias: "smoke",
-		},
+		Info: local.Info{BaseURL: strings.TrimRight(address, "/"), MerchantCredentials: local.MerchantCredentials{
+			AccessToken: variable("ACCESS_TOKEN"), ClientID: variable("CLIENT_ID"),
+			ClientSecret: variable("CLIENT_SECRET"),
+			Merchant:     merchant, OnBehalfOf: merchant, GWToken: "smoke", GWAlias: "smoke",
+		}},
 		idPrefix: idPrefix(time.Now(), os.Getpid()),
 	}
 }
 
-// checkTLS looks at the connection: 1.2 or newer, a certificate that holds for a while, and no older version.
+// checkTLS checks the connection: TLS 1.2 or newer, a certificate with enough lifetime, and no older version.
 func checkTLS(t *testing.T, address string) {
 	found, err := url.Parse(address)
 	if err != nil {
@@ -99,7 +105,7 @@ func checkTLS(t *testing.T, address string) {
 	}
 	if found.Scheme != "https" {
 		if ip := net.ParseIP(found.Hostname()); found.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			t.Fatal("a deployment that is not on this machine is reached by https alone")
+			t.Fatal("a deployment on another machine needs https")
 		}
 		t.Skip("plain http, on this machine")
 	}
@@ -114,33 +120,35 @@ func checkTLS(t *testing.T, address string) {
 	}
 	defer func() { _ = connection.Close() }()
 	if until := connection.ConnectionState().PeerCertificates[0].NotAfter; time.Until(until) < minCertificateLifetime {
-		t.Errorf("the certificate ends at %s", until)
+		t.Errorf("the certificate expires too soon, at %s", until)
 	}
 	if err := checkOldTLSRefused(host, nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// checkOldTLSRefused: a handshake with TLS 1.1 must fail. nil roots are the system's.
+// checkOldTLSRefused checks that a handshake with TLS 1.1 fails. nil roots are the system's.
 func checkOldTLSRefused(host string, roots *x509.CertPool) error {
-	old, err := tls.Dial("tcp", host, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}) //nolint:gosec // it is to be refused
+	old, err := tls.Dial("tcp", host, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10,
+		MaxVersion: tls.VersionTLS11}) //nolint:gosec // the test expects a refusal
 	if err != nil {
-		return nil //nolint:nilerr // as it should be
+		return nil //nolint:nilerr // the refusal is expected
 	}
 	return errors.Join(old.Close(), errors.New("TLS 1.1 is accepted"))
 }
 
+// TestOldTLSIsDetected checks checkOldTLSRefused against servers that accept and refuse TLS 1.1.
 func TestOldTLSIsDetected(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[uint16]bool{tls.VersionTLS12: true, tls.VersionTLS10: false} {
 		server := httptest.NewUnstartedServer(http.NotFoundHandler())
 		server.TLS = &tls.Config{MinVersion: version}
-		server.Config.ErrorLog = log.New(io.Discard, "", 0) // the handshakes that fail
+		server.Config.ErrorLog = log.New(io.Discard, "", 0) // hides failed handshakes
 		server.StartTLS()
 		roots := x509.NewCertPool()
 		roots.AddCert(server.Certificate())
 		if err := checkOldTLSRefused(server.Listener.Addr().String(), roots); (err == nil) != want {
-			t.Errorf("from version %x on: %v", version, err)
+			t.Errorf("a server from TLS version %x: %v", version, err)
 		}
 		server.Close()
 	}

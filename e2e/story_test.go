@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,33 +10,33 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// pollEvery is how often until looks again.
-const pollEvery = 100 * time.Millisecond
+// pollInterval is the pause between two attempts of eventually.
+const pollInterval = 100 * time.Millisecond
 
-// story is one script on its way.
+// story is the state of one running script.
 type story struct {
 	target *target
 	script *testscript.TestScript
 	client *http.Client
-	// last is what the checking words look at: an answer, a notification, or what the operator knows. before is the one
-	// before it.
+	// last is the latest response, notification or operator transaction, which the checks read. previous is the one
+	// before.
 	last, previous observation
-	// saved are the replies that the script gave a name.
+	// saved holds the responses of save-response by name.
 	saved map[string]observation
 	// pageURL is the payment page of the last web payment.
 	pageURL string
 }
 
-// storyKey finds the story among a script's values.
+// storyKey is the key of the story among the values of a script.
 type storyKey struct{}
 
-// newStory prepares a script: its ids and addresses are variables, its credentials are not.
+// newStory prepares a script. Ids and addresses are variables; credentials are not.
 func newStory(g *target, env *testscript.Env) error {
 	env.Values[storyKey{}] = &story{target: g, client: newClient(), saved: map[string]observation{}}
 	env.Setenv("RUN", g.newID())
 	env.Setenv("MERCHANT", g.Merchant)
-	env.Setenv("SECOND", g.Second.Merchant)
-	env.Setenv("LIMITED", g.Limited.Merchant)
+	env.Setenv("SECOND", g.SecondMerchant.Merchant)
+	env.Setenv("LIMITED", g.LimitedMerchant.Merchant)
 	env.Setenv("BASE", g.BaseURL)
 	env.Setenv("INBOX", g.InboxURL)
 	env.Setenv("SANDBOX", g.SandboxURL)
@@ -48,65 +47,95 @@ func newStory(g *target, env *testscript.Env) error {
 	return nil
 }
 
-// storyCommand is a command of the scripts.
-type storyCommand func(s *story, arguments []string) error
+// storyCommand is a command of the scripts, with the limits of its number of arguments. most 0 means unlimited.
+type storyCommand struct {
+	least, most int
+	usage       string
+	run         func(s *story, arguments []string) error
+}
 
-// storyCommands are the commands, as README.md lists them.
+// storyCommands returns the commands, as README.md lists them.
 func storyCommands() map[string]storyCommand {
 	return map[string]storyCommand{
-		// What the merchant asks.
-		"charge": (*story).charge, "pay": (*story).pay, "sms": (*story).sms, "http": (*story).http, "token": (*story).token,
-		"getstatus": (*story).getStatus, "found": (*story).lookupCharge, "rush": (*story).parallelLookups,
-		// What came back.
-		"status": (*story).status, "header": (*story).header, "json": (*story).json, "raw": (*story).rawJSON, "error": (*story).wireError,
-		"same-body": (*story).sameBody, "keep": (*story).saveResponse, "let": (*story).setVariable,
+		// Requests of the merchant.
+		"charge":           {0, 0, "-key KEY [options]", (*story).charge},
+		"pay":              {1, 0, "CHANNEL [options]", (*story).pay},
+		"sms":              {0, 0, "-key KEY [options]", (*story).sms},
+		"http":             {2, 0, "METHOD PATH [options]", (*story).http},
+		"token":            {0, 0, "[options]", (*story).token},
+		"getstatus":        {1, 0, "ORDER [options] [PATH = TEXT]", (*story).getStatus},
+		"lookup-charge":    {1, 1, "CORRELATOR", (*story).lookupCharge},
+		"parallel-lookups": {2, 0, "N ORDER [options]", (*story).parallelLookups},
+		// Checks of the response.
+		"status":         {1, 1, "NUMBER", (*story).status},
+		"header":         {1, 3, "NAME [= TEXT | matches EXPRESSION]", (*story).header},
+		"json":           {1, 3, "PATH [= TEXT | matches EXPRESSION]", (*story).json},
+		"raw-json":       {1, 3, "PATH [= JSON | matches EXPRESSION]", (*story).rawJSON},
+		"error-response": {2, 0, "STATUS ID [VARIABLE...]", (*story).errorResponse},
+		"same-body":      {0, 1, "[NAME]", (*story).sameBody},
+		"save-response":  {1, 1, "NAME", (*story).saveResponse},
+		"set-variable":   {3, 3, "VARIABLE json PATH | VARIABLE header NAME", (*story).setVariable},
 		// The operator.
-		"effects": (*story).effects, "operator": (*story).operatorTransaction, "script": (*story).scriptResponses, "settle": (*story).completePayment,
-		"callback": (*story).callback, "page": (*story).paymentPage,
+		"effects":              {2, 3, "KEY NUMBER [charge|payment|sms]", (*story).effects},
+		"operator-transaction": {1, 5, "KEY [charge|payment|sms] [PATH = TEXT]", (*story).operatorTransaction},
+		"operator-responses":   {2, 0, "KEY [-kind KIND] RESPONSE...", (*story).operatorResponses},
+		"complete-payment":     {2, 4, "ORDER STATUS [force] [silent]", (*story).completePayment},
+		"callback":             {1, 0, "KEY [options]", (*story).callback},
+		"payment-page":         {1, 0, "confirm|cancel [options]", (*story).paymentPage},
 		// The merchant's inbox.
-		"notifications": (*story).notifications, "notification": (*story).notification, "receipts": (*story).receipts,
-		"receipt": (*story).receipt, "verified": (*story).verifySignature,
+		"notifications":     {1, 0, "ORDER [STATUS...]", (*story).notifications},
+		"last-notification": {1, 1, "ORDER", (*story).lastNotification},
+		"receipts":          {1, 0, "CALLBACKDATA [STATUS...]", (*story).receipts},
+		"last-receipt":      {1, 1, "CALLBACKDATA", (*story).lastReceipt},
+		"verify-signature":  {0, 2, "[-as second]", (*story).verifySignature},
 	}
 }
 
-// testscriptCommands are the words as testscript takes them, and those that hold another word.
+// call checks the number of arguments and runs the command.
+func (c storyCommand) call(s *story, name string, arguments []string) error {
+	if len(arguments) < c.least || c.most > 0 && len(arguments) > c.most {
+		return fmt.Errorf("usage: %s %s", name, c.usage)
+	}
+	return c.run(s, arguments)
+}
+
+// testscriptCommands returns the commands in testscript's form, with those that run another command.
 func testscriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	all := storyCommands()
-	all["until"], all["stays"], all["retry"] = eventuallyCommand, consistentlyCommand, retryCommand
+	all["eventually"] = storyCommand{2, 0, "DURATION COMMAND...", eventuallyCommand}
+	all["consistently"] = storyCommand{2, 0, "DURATION COMMAND...", consistentlyCommand}
+	all["retry"] = storyCommand{3, 0, "DURATION STATUS REQUEST...", retryCommand}
 	found := map[string]func(*testscript.TestScript, bool, []string){}
-	for name, w := range all {
+	for name, command := range all {
 		found[name] = func(script *testscript.TestScript, negated bool, arguments []string) {
 			s, _ := script.Value(storyKey{}).(*story)
 			s.script = script
-			err := w(s, arguments)
+			err := command.call(s, name, arguments)
 			switch {
 			case err != nil && !negated:
 				script.Fatalf("%v", err)
 			case err == nil && negated:
-				script.Fatalf("! %s %s: it does, and should not", name, strings.Join(arguments, " "))
+				script.Fatalf("! %s %s: it succeeded, but must fail", name, strings.Join(arguments, " "))
 			}
 		}
 	}
 	return found
 }
 
-// parseNestedCommand takes a duration and the word behind it.
+// parseNestedCommand parses a duration and the command after it.
 func parseNestedCommand(arguments []string) (time.Duration, func(*story) error, error) {
-	if len(arguments) < 2 {
-		return 0, nil, errors.New("a duration and a command are missing")
-	}
 	wait, err := time.ParseDuration(arguments[0])
 	if err != nil {
 		return 0, nil, err
 	}
-	w, found := storyCommands()[arguments[1]]
+	command, found := storyCommands()[arguments[1]]
 	if !found {
-		return 0, nil, fmt.Errorf("there is no word %q", arguments[1])
+		return 0, nil, fmt.Errorf("there is no command %q", arguments[1])
 	}
-	return wait, func(s *story) error { return w(s, arguments[2:]) }, nil
+	return wait, func(s *story) error { return command.call(s, arguments[1], arguments[2:]) }, nil
 }
 
-// eventuallyCommand repeats a word until it holds: until 10s notifications $ORDER successful.
+// eventuallyCommand repeats a command until it succeeds: eventually 10s notifications $ORDER successful.
 func eventuallyCommand(s *story, arguments []string) error {
 	wait, run, err := parseNestedCommand(arguments)
 	if err != nil {
@@ -122,11 +151,12 @@ func eventuallyCommand(s *story, arguments []string) error {
 		if time.Since(started) > wait {
 			return fmt.Errorf("not within %s: %w", wait, err)
 		}
-		time.Sleep(pollEvery)
+		time.Sleep(pollInterval)
 	}
 }
 
-// consistentlyCommand repeats a word, which must hold all the time: stays 2s notifications $ORDER successful.
+// consistentlyCommand repeats a command, which must succeed all the time: consistently 2s notifications $ORDER
+// successful.
 func consistentlyCommand(s *story, arguments []string) error {
 	wait, run, err := parseNestedCommand(arguments)
 	if err != nil {
@@ -135,19 +165,16 @@ func consistentlyCommand(s *story, arguments []string) error {
 	started := time.Now()
 	for time.Since(started) < wait {
 		if err := run(s); err != nil {
-			return fmt.Errorf("no more after %s: %w", time.Since(started).Round(time.Millisecond), err)
+			return fmt.Errorf("failed after %s: %w", time.Since(started).Round(time.Millisecond), err)
 		}
-		time.Sleep(pollEvery)
+		time.Sleep(pollInterval)
 	}
 	return nil
 }
 
-// retryCommand is a patient merchant: it repeats a request until the status comes, and until then allows 409 and 504 with
-// Retry-After alone: retry 80s 201 charge -key k. Of two statuses with | between either will do.
+// retryCommand repeats a request as a merchant would: retry 80s 201 charge -key k. It ends at the expected status,
+// which may be two with | in between. Until then only 409 and 504 with Retry-After are allowed.
 func retryCommand(s *story, arguments []string) error {
-	if len(arguments) < 3 {
-		return errors.New("retry: a duration, a status and a request are missing")
-	}
 	expected := arguments[1]
 	wait, run, err := parseNestedCommand(append([]string{arguments[0]}, arguments[2:]...))
 	if err != nil {
@@ -164,11 +191,11 @@ func retryCommand(s *story, arguments []string) error {
 			return nil
 		case waiting && (got == "409" || got == "504"):
 		default:
-			return s.last.errorf("status %s on the way to %s", got, expected)
+			return s.last.errorf("status %s while waiting for %s", got, expected)
 		}
 		if time.Since(started) > wait {
 			return s.last.errorf("no %s within %s", expected, wait)
 		}
-		time.Sleep(5 * pollEvery)
+		time.Sleep(5 * pollInterval)
 	}
 }

@@ -9,44 +9,45 @@ import (
 	"time"
 )
 
-// targetLimitation is something that a target cannot do, because the target is not AWS. A story asks for it by the name: where
-// it is missing, [!name] stop ends a story before the first line that needs it. Nothing else is left out anywhere.
+// targetLimitation is a feature of AWS that a target lacks. A story checks it by name: [!name] stop ends the story
+// before the first line that needs the feature. No other part of a story is skipped.
 type targetLimitation struct {
 	target string // as E2E_TARGET names it
 	name   string
 	reason string
 }
 
-// targetLimitations is the whole table.
+// targetLimitations lists the missing features of all targets.
 var targetLimitations = []targetLimitation{
-	{"localstack", "gateway-responses", "LocalStack takes the status of GatewayResponses from the template, but not their bodies"},
-	{"sam", "gateway-responses", "SAM knows no GatewayResponses: it answers unknown routes in its own shape"},
-	{"sam", "rushes", "SAM gives a function one container, which takes one event at a time: too few a second for a merchant to exceed his limit"},
+	{"localstack", "gateway-responses",
+		"LocalStack takes the status of GatewayResponses from the template, but not their bodies"},
+	{"sam", "gateway-responses", "SAM ignores GatewayResponses: its response to an unknown route has its own form"},
+	{"sam", "bursts", "SAM runs one event at a time per function, which is too slow to exceed a merchant's rate limit"},
 }
 
-// notificationTimeout is how long a test waits for a notification: longer than ledger.FastLease, after which the sweep delivers what
-// the fast path could not. How fast that is, TestNotificationLatency says.
+// notificationTimeout is how long a test waits for a notification. It exceeds ledger.FastLease, after which the sweep
+// delivers what the relay did not. TestNotificationLatency checks the speed.
 const notificationTimeout = 75 * time.Second
 
-// waitFactors is by how much a target's waits are longer than what the stories say, and why.
+// waitFactors multiplies the waits of the stories on a target.
 var waitFactors = map[string]time.Duration{
-	// The local run: a wait of a story outlasts ledger.FastLease too.
+	// The local run: a wait must exceed ledger.FastLease too.
 	"": 4,
-	// One batch of a stream's shard at a time, whatever ParallelizationFactor says: a notification may wait behind a slow one.
+	// LocalStack reads one batch of a stream shard at a time, so a notification may wait behind a slow one.
 	"localstack": 4,
-	// One event at a time, in one container a function, which another processor's emulator runs.
+	// SAM runs one event at a time per function, in an emulated container.
 	"sam": 4,
-	// Schedules of minutes, where the stories' own run has seconds (SPEED).
+	// A deployed stack has schedules of minutes; the local run has seconds (SPEED).
 	"stack": 30,
 }
 
-// targetName is what the stories play against: "" for the local run.
+// targetName returns the target's name, "" for the local run.
 func targetName() string { return os.Getenv("E2E_TARGET") }
 
-// scaledWait is how long the target's stories wait for what is to come within that time.
+// scaledWait returns a story's wait, scaled for the target.
 func scaledWait(wait time.Duration) time.Duration { return wait * max(waitFactors[targetName()], 1) }
 
-// targetCapability answers a condition that the table knows: whether the target can do that.
+// targetCapability reports whether the target has a feature, and whether the table knows the feature.
 func targetCapability(name string) (can, known bool) {
 	can = true
 	for _, row := range targetLimitations {
@@ -56,7 +57,7 @@ func targetCapability(name string) (can, known bool) {
 	return can, known
 }
 
-// TestTargetLimitationsAreUsed: what no story asks for has no place in the table.
+// TestTargetLimitationsAreUsed checks that a story uses each limitation of the table.
 func TestTargetLimitationsAreUsed(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("stories", "*.txtar"))
 	if err != nil {
@@ -71,8 +72,9 @@ func TestTargetLimitationsAreUsed(t *testing.T) {
 		all.Write(text)
 	}
 	for _, row := range targetLimitations {
-		if !strings.Contains(all.String(), "[!"+row.name+"] stop") || !slices.Contains([]string{"localstack", "sam"}, row.target) {
-			t.Errorf("no story asks whether %s has %s", row.target, row.name)
+		if !strings.Contains(all.String(), "[!"+row.name+"] stop") || !slices.Contains([]string{"localstack", "sam"},
+			row.target) {
+			t.Errorf("no story checks whether %s has %s: remove the row", row.target, row.name)
 		}
 	}
 }

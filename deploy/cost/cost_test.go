@@ -17,6 +17,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
+// TestPageIsCurrent checks that the page has the table of today's counts and prices.
 func TestPageIsCurrent(t *testing.T) {
 	text := read(t, pagePath)
 	now, err := fillTable(text, read(t, countsPath))
@@ -24,11 +25,11 @@ func TestPageIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now != text {
-		t.Errorf("%s is not up to date: go run ./deploy/cost", pagePath)
+		t.Errorf("%s is out of date: run go run ./deploy/cost", pagePath)
 	}
 }
 
-// TestOperationPrice adds one up by hand: a charge with three writes and one call of the operator.
+// TestOperationPrice compares a charge with three writes and one operator call to a manual sum.
 func TestOperationPrice(t *testing.T) {
 	c := operation{"charge", []functionRun{{callCounts{writes: 3, operator: 1}, true}}, 2, 3, callCounts{}}.price()
 	want := costParts{
@@ -43,7 +44,7 @@ func TestOperationPrice(t *testing.T) {
 	}
 }
 
-// TestLimitPrice adds up what a limit costs besides: no request, no run and no line of its own.
+// TestLimitPrice compares the additional cost of a limit to a manual sum: no request, no invocation and no log line.
 func TestLimitPrice(t *testing.T) {
 	c := operation{"an amount limit", nil, 4, 0, callCounts{writes: 1}}.price()
 	want := costParts{lambda: 0.01333334 * 0.25 * 5, database: 0.625 * 4, rest: 3 * 0.01}
@@ -52,9 +53,11 @@ func TestLimitPrice(t *testing.T) {
 	}
 }
 
+// TestParseCounts checks that a missing row is an error.
 func TestParseCounts(t *testing.T) {
-	if _, err := parseCounts("| charge, first | 3 | 0 | 0 | 1 | 41.25 |\n"); err == nil || !strings.Contains(err.Error(), "pay (ussd), first") {
-		t.Errorf("half a table: %v", err)
+	if _, err := parseCounts("| charge, first | 3 | 0 | 0 | 1 | 41.25 |\n"); err == nil ||
+		!strings.Contains(err.Error(), "pay (ussd), first") {
+		t.Errorf("a table without payments: %v", err)
 	}
 	known, err := parseCounts(read(t, countsPath))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command cost writes the table of docs/deploy.md: what a million of each operation costs, from the calls that bench
-// counts and AWS's list prices. `go run ./deploy/cost` after `make bench`; a test compares.
+// Command cost writes the table of docs/deploy.md: the price of a million of each operation. It uses the calls that
+// bench counts and AWS's list prices. Run `go run ./deploy/cost` after `make bench`; a test compares the page.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The page, the marks of the table in it, and where the calls are counted.
+// The page, the markers of its table, and the page with the counts.
 const (
 	pagePath   = "docs/deploy.md"
 	tableBegin = "<!-- cost: begin -->"
@@ -18,55 +18,56 @@ const (
 	countsPath = "bench/README.md"
 )
 
-// Millionths of a US dollar, which are dollars for a million: us-east-1, AWS's public list prices as known on 2026-11-21; free tiers and volume steps left out.
+// Prices in millionths of a US dollar, so that a million costs as many dollars. They are AWS's public list prices of
+// us-east-1 on 2026-11-21, without free tiers and volume discounts.
 const (
 	apiRequest    = 3.50       // API Gateway, REST
 	invocation    = 0.20       // Lambda
 	gigabyteMS    = 0.01333334 // Lambda, arm64: 0.0000133334 dollars a GB second
-	writeUnit     = 0.625      // DynamoDB on demand, of 1 KB
-	readUnit      = 0.125      // DynamoDB on demand, of 4 KB, consistent
-	logIngestKB   = 0.50       // CloudWatch Logs taken in: 0.50 dollars a GB
+	writeUnit     = 0.625      // DynamoDB on demand, 1 KB
+	readUnit      = 0.125      // DynamoDB on demand, 4 KB, consistent
+	logIngestKB   = 0.50       // CloudWatch Logs ingestion: 0.50 dollars a GB
 	outgoingKB    = 0.09       // to the internet: 0.09 dollars a GB
 	keyUse        = 3.00       // KMS, a request: 0.03 dollars for 10,000
-	keyUsesShared = 0.01       // KMS requests a call of DynamoDB: it keeps the table's key for five minutes
+	keyUsesShared = 0.01       // KMS requests per call of DynamoDB, which caches the table's key for five minutes
 )
 
-// What the formula assumes where nothing is counted.
+// Assumptions of the formula where bench counts nothing.
 const (
 	memoryGB    = 0.25 // template.yaml: MemorySize
-	computeMS   = 10.0 // a function's own work, at its share of a processor
+	computeMS   = 10.0 // a function's own CPU time
 	databaseMS  = 5.0  // one call of DynamoDB
 	operatorMS  = 500. // one call of an operator
 	merchantMS  = 200. // one notification
-	logLinesKB  = 2.0  // the lines of one invocation: ours, and Lambda's own
+	logLinesKB  = 2.0  // one invocation: the function's lines and Lambda's own
 	accessLogKB = 0.4  // the access log's line
-	transferKB  = 1.5  // an answer, or what we send: headers and body
+	transferKB  = 1.5  // a response or an outgoing request: headers and body
 )
 
-// callCounts are what one run of a function makes.
+// callCounts are the calls of one invocation.
 type callCounts struct{ writes, reads, operator, merchant float64 }
 
-// functionRun is one run of a function within an operation.
+// functionRun is one invocation of a function within an operation.
 type functionRun struct {
 	callCounts
-	viaAPI bool // it answers a request
+	viaAPI bool // it responds to a request
 }
 
-// operation is a row of the table: all runs from the request to the end, and what bench does not count.
+// operation is a row of the table: all invocations from the request to the end, and costs that bench does not count.
 type operation struct {
 	name string
 	runs []functionRun
-	// itemUnits is what a write of its item takes: the size in KB, rounded up. indexUnits are those of the two indexes, over
-	// the operation's life: "day" once, "due" for each time that the due date comes, changes (2) or goes.
+	// itemUnits are the write units of one write: the item's size in KB, rounded up. indexUnits are those of the two
+	// indexes over the operation's life: "day" once, "due" once to set or remove the due date and twice to change it.
 	itemUnits, indexUnits float64
-	// limitCalls are calls that a run of another row makes besides, where its merchant has limits.
+	// limitCalls are calls that an invocation of another row makes in addition if its merchant has limits.
 	limitCalls callCounts
 }
 
-// operations are the rows. counted gives what bench counted of a request.
+// operations returns the rows. counted has the calls that bench counted per request.
 func operations(counted map[string]callCounts) []operation {
-	// A notification's write tells that it was delivered; with the callback's that makes the four writes of a payment which
-	// functions/relay counts in TestWriteCount.
+	// A notification's write records its delivery. With the callback's write that makes the four writes of a payment
+	// that TestWriteCount of functions/relay counts.
 	callback := functionRun{callCounts{writes: 1, reads: 1, operator: 1}, true}
 	receipt := functionRun{callCounts{writes: 1, reads: 1}, true}
 	relay := functionRun{callCounts{writes: 1, merchant: 1}, false}
@@ -75,22 +76,23 @@ func operations(counted map[string]callCounts) []operation {
 		{"charge", []functionRun{first("charge, first")}, 1, 3, callCounts{}},
 		{"payment, with callback and notification", []functionRun{first("pay (ussd), first"), callback, relay}, 2, 7, callCounts{}},
 		{"SMS", []functionRun{first("sms, first")}, 1, 3, callCounts{}},
-		{"SMS, with two receipts and their notifications", []functionRun{first("sms, first"), receipt, relay, receipt, relay}, 1, 7, callCounts{}},
+		{"SMS, with two receipts and their notifications", []functionRun{first("sms, first"), receipt, relay, receipt,
+			relay}, 1, 7, callCounts{}},
 		{"a repeat", []functionRun{first("pay (ussd), repeated")}, 2, 0, callCounts{}},
 		{"a lookup", []functionRun{{callCounts{reads: 1}, true}}, 0, 0, callCounts{}},
 		{"a token", []functionRun{{callCounts{}, true}}, 0, 0, callCounts{}},
 		{"under a rate limit: a request, besides", nil, 1, 0, callCounts{writes: 1}},
-		// One transaction that writes the day's sum and the charge's mark; a transaction takes twice the units.
+		// One transaction writes the day's sum and the charge's mark; a transaction takes twice the units.
 		{"under an amount limit: a charge or payment, besides", nil, 4, 0, callCounts{writes: 1}},
 	}
 }
 
-// costParts is a row's parts, in dollars a million.
+// costParts are the parts of a row's price, in dollars per million.
 type costParts struct{ api, lambda, database, logs, rest float64 }
 
 func (c costParts) total() float64 { return c.api + c.lambda + c.database + c.logs + c.rest }
 
-// price prices an operation.
+// price returns the price of an operation.
 func (o operation) price() costParts {
 	var c costParts
 	for _, r := range o.runs {
@@ -110,27 +112,30 @@ func (o operation) price() costParts {
 	return c
 }
 
-// formatTable writes the rows.
+// formatTable returns the table in Markdown.
 func formatTable(all []operation) string {
 	var b strings.Builder
-	b.WriteString("| A million of | API Gateway | Lambda | DynamoDB | Logs | Transfer, KMS | US dollars |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| A million of | API Gateway | Lambda | DynamoDB | Logs | Transfer, KMS | US dollars |\n")
+	b.WriteString("|---|---|---|---|---|---|---|\n")
 	for _, o := range all {
 		c := o.price()
-		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.2f | %.2f | %.2f | **%.1f** |\n", o.name, c.api, c.lambda, c.database, c.logs, c.rest, c.total())
+		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.2f | %.2f | %.2f | **%.1f** |\n", o.name, c.api, c.lambda, c.database,
+			c.logs, c.rest, c.total())
 	}
 	return b.String()
 }
 
-// countsRow is a line of bench's table of calls: request, writes, reads, queries, operator calls.
-var countsRow = regexp.MustCompile(`(?m)^\| ([a-z][a-z ()]+, (?:first|repeated)) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|`)
+// countsRow matches a row of bench's table of calls: request, writes, reads, queries, operator calls.
+var countsRow = regexp.MustCompile(`(?m)^\| ([a-z][a-z ()]+, (?:first|repeated))` +
+	strings.Repeat(` \| (\d+)`, 4) + ` \|`)
 
-// parseCounts reads what bench counted.
+// parseCounts parses the calls that bench counted.
 func parseCounts(text string) (map[string]callCounts, error) {
 	found := map[string]callCounts{}
 	for _, match := range countsRow.FindAllStringSubmatch(text, -1) {
 		var numbers [4]float64
 		for i := range numbers {
-			numbers[i], _ = strconv.ParseFloat(match[i+2], 64) // digits alone
+			numbers[i], _ = strconv.ParseFloat(match[i+2], 64) // the pattern allows only digits
 		}
 		found[match[1]] = callCounts{writes: numbers[0], reads: numbers[1] + numbers[2], operator: numbers[3]}
 	}
@@ -142,7 +147,7 @@ func parseCounts(text string) (map[string]callCounts, error) {
 	return found, nil
 }
 
-// fillTable gives the page with the table as it is now.
+// fillTable returns the page with the current table.
 func fillTable(text, bench string) (string, error) {
 	known, err := parseCounts(bench)
 	if err != nil {
@@ -151,7 +156,7 @@ func fillTable(text, bench string) (string, error) {
 	before, rest, found := strings.Cut(text, tableBegin)
 	_, after, closed := strings.Cut(rest, tableEnd)
 	if !found || !closed {
-		return "", fmt.Errorf("%s has no place for the table", pagePath)
+		return "", fmt.Errorf("%s lacks the markers of the table", pagePath)
 	}
 	return before + tableBegin + "\n\n" + formatTable(operations(known)) + "\n" + tableEnd + after, nil
 }
@@ -163,7 +168,7 @@ func main() {
 	}
 }
 
-// updatePage brings the page up to date.
+// updatePage writes the current table into the page.
 func updatePage() error {
 	text, err := os.ReadFile(pagePath)
 	if err != nil {

@@ -18,18 +18,19 @@ import (
 // commandTimeout bounds one command of the DevTools protocol.
 const commandTimeout = 20 * time.Second
 
-// browser is a running browser: commands go down one pipe, answers and events come up another, a JSON text and a zero
-// byte each (--remote-debugging-pipe).
+// browser is a running browser. Commands go through one pipe; responses and events come through another. Each is a
+// JSON text and a zero byte (--remote-debugging-pipe).
 type browser struct {
 	commands *os.File
 
 	mu            sync.Mutex
 	last          int
 	waiting       map[int]chan message
-	consoleErrors map[string][]string // by session: what the browser complained about
+	consoleErrors map[string][]string // by session
 	closed        error
 }
 
+// message is a command, a response or an event of the protocol.
 type message struct {
 	ID        int             `json:"id,omitempty"`
 	SessionID string          `json:"sessionId,omitempty"`
@@ -41,7 +42,7 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// browserToolsDir is where the install script puts the browser.
+// browserToolsDir returns the folder of the installed browser.
 func browserToolsDir(t *testing.T) string {
 	folder, err := filepath.Abs("../../.local/tools/browser")
 	if err != nil {
@@ -50,20 +51,23 @@ func browserToolsDir(t *testing.T) string {
 	return folder
 }
 
-// launchBrowser starts a browser with a profile of its own, and ends it with the test.
+// launchBrowser starts a browser with its own profile. The browser ends with the test.
 func launchBrowser(t *testing.T) *browser {
 	t.Helper()
 	folder := browserToolsDir(t)
 	program := os.Getenv("E2E_CHROMIUM")
-	home := t.TempDir() // of the profile, and of what else a browser or its libraries keep
+	home := t.TempDir() // for the profile and the caches of the browser and its libraries
 	environment := append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home)
 	if program == "" {
 		program = filepath.Join(folder, "chromium")
-		environment = append(environment, "LD_LIBRARY_PATH="+filepath.Join(folder, "lib"), "FONTCONFIG_FILE="+filepath.Join(folder, "fonts.conf"))
+		environment = append(environment, "LD_LIBRARY_PATH="+filepath.Join(folder, "lib"),
+			"FONTCONFIG_FILE="+filepath.Join(folder, "fonts.conf"))
 	}
 	command := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
-		"--force-color-profile=srgb", "--font-render-hinting=none", "--remote-debugging-pipe", "--user-data-dir="+filepath.Join(home, "profile"), "about:blank")
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+		"--hide-scrollbars",
+		"--force-color-profile=srgb", "--font-render-hinting=none", "--remote-debugging-pipe",
+		"--user-data-dir="+filepath.Join(home, "profile"), "about:blank")
 	command.Env = environment
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	ownEnds, browserEnds := newPipes(t)
@@ -83,16 +87,17 @@ func launchBrowser(t *testing.T) *browser {
 		select {
 		case <-done:
 		case <-time.After(5 * time.Second):
-			t.Error("the browser did not end by itself")
+			t.Error("the browser did not end after Browser.close")
 		}
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // helpers that are left; its group has its own number
+		// ends remaining helpers, which are in the browser's group
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		<-done
 		_, _ = ownEnds[0].Close(), ownEnds[1].Close()
 	})
 	return c
 }
 
-// newPipes are the two ends of two pipes: ours to read and to write, theirs to read and to write.
+// newPipes returns the ends of two pipes: the test's to read and to write, the browser's to read and to write.
 func newPipes(t *testing.T) (ownEnds, browserEnds [2]*os.File) {
 	t.Helper()
 	var errs [2]error
@@ -104,7 +109,7 @@ func newPipes(t *testing.T) (ownEnds, browserEnds [2]*os.File) {
 	return ownEnds, browserEnds
 }
 
-// read hands answers to who waits for them, and keeps the complaints of the pages.
+// read passes responses to their callers and records the console errors of the pages.
 func (c *browser) read(up *os.File) {
 	lines := bufio.NewReader(up)
 	for {
@@ -136,7 +141,7 @@ func (c *browser) read(up *os.File) {
 	}
 }
 
-// call makes one command and waits for its result.
+// call sends one command and waits for its result.
 func (c *browser) call(session, method string, params any) (json.RawMessage, error) {
 	if params == nil {
 		params = struct{}{}
@@ -172,11 +177,11 @@ func (c *browser) call(session, method string, params any) (json.RawMessage, err
 		}
 		return m.Result, nil
 	case <-time.After(commandTimeout):
-		return nil, fmt.Errorf("%s: no answer", method)
+		return nil, fmt.Errorf("%s: no response", method)
 	}
 }
 
-// takeConsoleErrors are what the pages of a session made the browser complain about since the last call.
+// takeConsoleErrors returns the console errors of a session since the last call.
 func (c *browser) takeConsoleErrors(session string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package browser drives a headless Chromium over the payment page of a real local run, with the keyboard alone, as
-// purchasers do who use no mouse; axe-core looks at every state of the page in both languages. make e2e-browser runs it.
+// Package browser tests the payment page of a local run in a headless Chromium, with the keyboard only. axe-core
+// checks every state of the page in both languages. It also reads the published reference. make e2e-browser runs it.
 //
-// The browser is spoken to over a pipe in its own DevTools protocol, of which a handful of commands is enough. Nothing is
-// put into the page but by that protocol, so the page's policy holds, and its scripts are switched off.
+// The tests control the browser with a few commands of its DevTools protocol, over a pipe. They add nothing else to
+// the page, so the page's content policy applies, and the page's scripts are disabled.
 package browser

@@ -16,19 +16,19 @@ import (
 	"mobilegateway/internal/localtest"
 )
 
-// speed makes the 15 minutes of a PIN into 15 seconds.
+// speed shortens the 15 minutes of a PIN to 15 seconds.
 const speed = 60
 
-// merchantSite is a merchant with a site of its own, a gateway to pay through, and the operator's control port.
+// merchantSite is a merchant with a website, a gateway, and the sandbox's control port.
 type merchantSite struct {
 	gateway local.Info
 	site    *httptest.Server
-	notify  string // where the operator is to tell, where it is asked directly; "": the gateway sees to it
+	notify  string // notif_url for a payment without the gateway; "": through the gateway
 	orders  atomic.Int64
 }
 
-// newMerchantSite starts the gateway and the site. What the purchaser comes back to is first sent on to another host name, as
-// many sites do: the page's policy must let that happen.
+// newMerchantSite starts the gateway and the website. The website redirects returning users to another host name, as
+// many sites do, and the page's content policy must allow that.
 func newMerchantSite(t *testing.T) *merchantSite {
 	t.Helper()
 	s := &merchantSite{gateway: localtest.Start(t, localtest.Options{Speed: speed}).Info()}
@@ -36,7 +36,8 @@ func newMerchantSite(t *testing.T) *merchantSite {
 	for _, place := range []string{"return", "cancel"} {
 		mux.HandleFunc("GET /"+place, func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.Host, "127.0.0.1") {
-				http.Redirect(w, r, strings.Replace(s.site.URL, "127.0.0.1", "localhost", 1)+"/"+place, http.StatusFound)
+				http.Redirect(w, r, strings.Replace(s.site.URL, "127.0.0.1", "localhost", 1)+"/"+place,
+					http.StatusFound)
 				return
 			}
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -48,12 +49,12 @@ func newMerchantSite(t *testing.T) *merchantSite {
 	return s
 }
 
-// newOrderID is an order_id that is not used yet.
+// newOrderID returns a new order_id.
 func (s *merchantSite) newOrderID() string {
 	return fmt.Sprintf("%s_%d%03d", s.gateway.Merchant, time.Now().Unix(), s.orders.Add(1))
 }
 
-// exchange sends JSON and decodes the answer, which is a success.
+// exchange sends JSON, which must succeed, and decodes the response.
 func (s *merchantSite) exchange(t *testing.T, method, address string, headers map[string]string, body, response any) {
 	t.Helper()
 	status, raw := s.send(t, method, address, headers, body)
@@ -65,6 +66,7 @@ func (s *merchantSite) exchange(t *testing.T, method, address string, headers ma
 	}
 }
 
+// send sends JSON and returns the status and the body of the response.
 func (s *merchantSite) send(t *testing.T, method, address string, headers map[string]string, body any) (int, []byte) {
 	t.Helper()
 	text, err := json.Marshal(body)
@@ -91,43 +93,48 @@ func (s *merchantSite) send(t *testing.T, method, address string, headers map[st
 	return response.StatusCode, raw
 }
 
+// headers returns the headers of a web payment.
 func (s *merchantSite) headers(lang string) map[string]string {
 	return map[string]string{
-		"Authorization": "Bearer " + s.gateway.AccessToken, "mno-name": "sandbox", "country-code": "CI", "channel": "web", "lang": lang,
+		"Authorization": "Bearer " + s.gateway.AccessToken, "mno-name": "sandbox", "country-code": "CI",
+		"channel": "web", "lang": lang,
 	}
 }
 
-// createPayment begins a web payment and returns the address of its page.
+// createPayment starts a web payment and returns the address of its page.
 func (s *merchantSite) createPayment(t *testing.T, order, lang string) string {
 	t.Helper()
 	var response paymentResponse
-	s.exchange(t, http.MethodPost, s.gateway.BaseURL+"/mobilemoney/v1", s.headers(lang), s.paymentBody(order), &response)
+	s.exchange(t, http.MethodPost, s.gateway.BaseURL+"/mobilemoney/v1", s.headers(lang), s.paymentBody(order),
+		&response)
 	return response.PaymentURL
 }
 
-// paymentResponse is what tells where a payment's page is.
+// paymentResponse has the address of a payment's page.
 type paymentResponse struct {
 	PaymentURL string `json:"payment_url"`
 }
 
-// refusedPaymentPage has the operator refuse a payment, and returns the address of the page that it has all the same.
+// refusedPaymentPage makes the operator refuse a payment and returns the address of the page, which exists anyway.
 func (s *merchantSite) refusedPaymentPage(t *testing.T, order, lang string) string {
 	t.Helper()
-	control, script := s.gateway.SandboxURL+"/sandbox/v1/", map[string]any{}
-	s.exchange(t, http.MethodPost, control+"script", nil, map[string]any{"key": order, "kind": "payment", "calls": []string{"POL0253"}}, &script)
-	status, raw := s.send(t, http.MethodPost, s.gateway.BaseURL+"/mobilemoney/v1", s.headers(lang), s.paymentBody(order))
+	control := s.gateway.SandboxURL + "/sandbox/v1/"
+	s.exchange(t, http.MethodPost, control+"script", nil, map[string]any{"key": order, "kind": "payment",
+		"calls": []string{"POL0253"}}, &map[string]any{})
+	status, raw := s.send(t, http.MethodPost, s.gateway.BaseURL+"/mobilemoney/v1", s.headers(lang),
+		s.paymentBody(order))
 	if status != http.StatusForbidden || !bytes.Contains(raw, []byte("POL0253")) {
-		t.Fatalf("not refused: %d %s", status, raw)
+		t.Fatalf("the payment was not refused: %d %s", status, raw)
 	}
 	var pages []paymentResponse
 	s.exchange(t, http.MethodGet, control+"transactions?key="+order, nil, nil, &pages)
 	if len(pages) != 1 || pages[0].PaymentURL == "" {
-		t.Fatalf("the operator's pages: %+v", pages)
+		t.Fatalf("the operator has the pages %+v, want one", pages)
 	}
 	return pages[0].PaymentURL
 }
 
-// paymentBody is the body of a payment.
+// paymentBody returns the body of a payment.
 func (s *merchantSite) paymentBody(order string) map[string]string {
 	body := map[string]string{
 		"currency": "XOF", "order_id": order, "amount": "12500", "reference": "Chez Awa & Fils", "state": "cart-42",
@@ -139,7 +146,7 @@ func (s *merchantSite) paymentBody(order string) map[string]string {
 	return body
 }
 
-// paymentStatus is what the gateway knows of a payment.
+// paymentStatus returns the payment's status at the gateway.
 func (s *merchantSite) paymentStatus(t *testing.T, order string) string {
 	t.Helper()
 	var response struct {
@@ -149,17 +156,18 @@ func (s *merchantSite) paymentStatus(t *testing.T, order string) string {
 	return response.Status
 }
 
-// testPIN is a PIN and a dummy number.
+// testPIN is a PIN with a test number.
 type testPIN struct {
 	PIN       string    `json:"pin"`
 	MSISDN    string    `json:"msisdn"`
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// issueTestPIN asks the operator for a PIN for a payment, or with "" for one that is good for any.
+// issueTestPIN requests a PIN for a payment, or with "" for any payment.
 func (s *merchantSite) issueTestPIN(t *testing.T, order string) testPIN {
 	t.Helper()
 	var p testPIN
-	s.exchange(t, http.MethodPost, s.gateway.SandboxURL+"/sandbox/v1/tests", nil, map[string]string{"order_id": order}, &p)
+	s.exchange(t, http.MethodPost, s.gateway.SandboxURL+"/sandbox/v1/tests", nil, map[string]string{"order_id": order},
+		&p)
 	return p
 }

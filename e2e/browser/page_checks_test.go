@@ -17,11 +17,12 @@ import (
 	"testing"
 )
 
-// screenshots is where the pictures are kept; they are written only where SCREENSHOTS=1.
+// screenshots is the folder of the pictures. They are written only with SCREENSHOTS=1.
 const screenshots = "../../docs/screenshots"
 
-// checkState is what every state of the page must stand: no complaint of the browser's (a policy that blocks something is one),
-// nothing that axe-core finds, light and dark, and no need to scroll sideways on 320 pixels. It leaves a picture.
+// checkState checks one state of the page. There must be no console error, such as one of the content policy, and no
+// finding of axe-core in light or dark mode. On 320 pixels there must be no horizontal scrolling. It also takes a
+// picture.
 func (p *tab) checkState(name string) {
 	p.Helper()
 	p.checkLanguage(name)
@@ -31,23 +32,26 @@ func (p *tab) checkState(name string) {
 	}
 	p.setWidth(320)
 	if p.mustEvaluate(`document.documentElement.scrollWidth > 320`) == "true" {
-		p.Errorf("%s: scrolls sideways", name)
+		p.Errorf("%s: the page scrolls horizontally on 320 pixels", name)
 	}
 	p.setWidth(400)
 	for _, consoleError := range p.browser.takeConsoleErrors(p.session) {
-		if !strings.Contains(consoleError, "status of 4") && !strings.Contains(consoleError, "status of 503") { // a page that is answered as an error
-			p.Errorf("%s: the browser complains: %s", name, consoleError)
+		// a page with an error status
+		if !strings.Contains(consoleError, "status of 4") && !strings.Contains(consoleError, "status of 503") {
+			p.Errorf("%s: the browser reports an error: %s", name, consoleError)
 		}
 	}
 	p.saveScreenshot(name)
 }
 
-func (p *tab) setColorScheme(light string) {
+// setColorScheme sets light or dark mode.
+func (p *tab) setColorScheme(scheme string) {
 	p.Helper()
-	p.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": light}}}, nil)
+	p.call("Emulation.setEmulatedMedia",
+		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// saveScreenshot writes a picture where that is wished.
+// saveScreenshot takes a picture, if SCREENSHOTS=1.
 func (p *tab) saveScreenshot(name string) {
 	p.Helper()
 	if os.Getenv("SCREENSHOTS") != "1" {
@@ -62,7 +66,7 @@ func (p *tab) saveScreenshot(name string) {
 	}
 }
 
-// checkLanguage looks for the language that the state's name ends in.
+// checkLanguage checks the language that the state's name ends with.
 func (p *tab) checkLanguage(name string) {
 	p.Helper()
 	if lang := p.mustEvaluate(`document.documentElement.lang`); !strings.HasSuffix(name, "-"+lang) {
@@ -70,7 +74,8 @@ func (p *tab) checkLanguage(name string) {
 	}
 }
 
-// accessibilityText is what a screen reader is given: role, name, description and state of each node, a line each.
+// accessibilityText returns the text for a screen reader: role, name, description and state of each node, one per
+// line.
 func (p *tab) accessibilityText() string {
 	p.Helper()
 	type value struct {
@@ -106,7 +111,7 @@ func (p *tab) accessibilityText() string {
 	return strings.Join(lines, "\n")
 }
 
-// enableScripts switches the page's scripts on or off.
+// enableScripts enables or disables the page's scripts.
 func (p *tab) enableScripts(on bool) {
 	p.Helper()
 	p.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !on}, nil)
@@ -115,10 +120,11 @@ func (p *tab) enableScripts(on bool) {
 // checkAxe runs axe-core with all its rules, best practices included.
 func (p *tab) checkAxe(name string) {
 	p.Helper()
-	p.enableScripts(true) // axe-core's own timers
+	p.enableScripts(true) // axe-core uses timers
 	defer p.enableScripts(false)
 	text := p.mustEvaluate(p.axe + `;axe.run(document).then(r => JSON.stringify({passes: r.passes.length,
-		violations: r.violations.map(v => ({rule: v.id, help: v.help, nodes: v.nodes.map(n => n.html + ": " + n.failureSummary)}))}))`)
+		violations: r.violations.map(v => ({rule: v.id, help: v.help,
+			nodes: v.nodes.map(n => n.html + ": " + n.failureSummary)}))}))`)
 	var found struct {
 		Passes     int `json:"passes"`
 		Violations []struct {
@@ -130,14 +136,14 @@ func (p *tab) checkAxe(name string) {
 		p.Fatalf("axe-core: %v in %s", err, text)
 	}
 	if found.Passes < 10 {
-		p.Errorf("%s: axe-core looked at %d rules", name, found.Passes)
+		p.Errorf("%s: axe-core passed %d rules, want at least 10", name, found.Passes)
 	}
 	for _, v := range found.Violations {
 		p.Errorf("%s: axe-core, %s: %s\n%s", name, v.Rule, v.Help, strings.Join(v.Nodes, "\n"))
 	}
 }
 
-// reducePalette gives a picture a palette of its 256 most frequent colours; the others become the nearest of them.
+// reducePalette reduces a picture to its 256 most frequent colours. Other colours become the nearest of them.
 func reducePalette(raw []byte) ([]byte, error) {
 	from, err := png.Decode(bytes.NewReader(raw))
 	if err != nil {
@@ -160,7 +166,8 @@ func reducePalette(raw []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-func TestShrink(t *testing.T) {
+// TestReducePalette checks that a reduced picture has the same size.
+func TestReducePalette(t *testing.T) {
 	from := image.NewRGBA(image.Rect(0, 0, 64, 64))
 	for i := range from.Pix {
 		from.Pix[i] = uint8(i * 7)
@@ -175,6 +182,6 @@ func TestShrink(t *testing.T) {
 	}
 	picture, err := png.Decode(bytes.NewReader(small))
 	if err != nil || picture.Bounds() != from.Bounds() {
-		t.Errorf("%v %v", err, picture.Bounds())
+		t.Errorf("the picture has the bounds %v, want %v (%v)", picture.Bounds(), from.Bounds(), err)
 	}
 }

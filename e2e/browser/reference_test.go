@@ -34,22 +34,22 @@ func TestReference(t *testing.T) {
 	for _, o := range published(t, document) {
 		tag := strings.ReplaceAll(strings.ToLower(o.Raw["tags"].([]any)[0].(string)), " ", "-")
 		p.mustEvaluate(`location.hash = "#/` + tag + "/" + strings.ToLower(o.ID) + `"`)
-		shown := func(text string) bool {
+		visible := func(text string) bool {
 			return strings.Contains(p.mustEvaluate(`document.body.innerText.replaceAll("\u200b", "")`), text)
 		}
 		for _, text := range texts(o) {
-			p.waitUntil(o.ID+" shows "+text, func() bool { return shown(text) })
+			p.waitUntil(o.ID+" shows "+text, func() bool { return visible(text) })
 		}
 		for name, body := range bodies(o) {
 			if !slices.ContainsFunc(slices.Collect(maps.Values(body.Examples)), func(e contract.Example) bool {
-				return !slices.ContainsFunc(leaves(e.Value), func(leaf string) bool { return !shown(leaf) })
+				return !slices.ContainsFunc(leaves(e.Value), func(leaf string) bool { return !visible(leaf) })
 			}) {
 				t.Errorf("%s shows no example of its %s", o.ID, name)
 			}
 		}
 	}
-	for _, complaint := range p.browser.takeConsoleErrors(p.session) {
-		t.Errorf("the browser complains: %s", complaint)
+	for _, consoleError := range p.browser.takeConsoleErrors(p.session) {
+		t.Errorf("the browser reports an error: %s", consoleError)
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// pageTimeout bounds what a purchaser waits for.
+// pageTimeout limits the waits of a user.
 const pageTimeout = 20 * time.Second
 
-// tab is one page of the browser. Its methods fail the test where the browser does not do as it is told.
+// tab is one page of the browser. Its methods fail the test if a command fails.
 type tab struct {
 	*testing.T
 	browser *browser
@@ -22,7 +22,7 @@ type tab struct {
 	axe     string
 }
 
-// newTab opens a tab with cookies of its own, a phone's size, and scripts switched off.
+// newTab opens a tab with its own cookies, a phone's size, and scripts disabled.
 func (c *browser) newTab(t *testing.T, lang string) *tab {
 	t.Helper()
 	p := &tab{T: t, browser: c}
@@ -32,7 +32,8 @@ func (c *browser) newTab(t *testing.T, lang string) *tab {
 		SessionID        string `json:"sessionId,omitempty"`
 	}
 	p.call("Target.createBrowserContext", nil, &context)
-	p.call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": context.BrowserContextID}, &target)
+	p.call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": context.BrowserContextID},
+		&target)
 	p.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session)
 	p.session = session.SessionID
 	for _, domain := range []string{"Page", "Log", "Runtime"} {
@@ -50,31 +51,38 @@ func (c *browser) newTab(t *testing.T, lang string) *tab {
 	return p
 }
 
-// call makes a command in the tab.
+// call sends a command to the tab.
 func (p *tab) call(method string, params, result any) {
 	p.Helper()
-	raw, err := p.browser.call(p.session, method, params)
-	if err == nil && result != nil {
-		err = json.Unmarshal(raw, result)
-	}
-	if err != nil {
+	if err := p.tryCall(method, params, result); err != nil {
 		p.Fatal(err)
 	}
 }
 
-func (p *tab) setWidth(width int) {
-	p.Helper()
-	p.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": false}, nil)
+// tryCall sends a command to the tab and decodes its result, if one is wanted.
+func (p *tab) tryCall(method string, params, result any) error {
+	raw, err := p.browser.call(p.session, method, params)
+	if err == nil && result != nil {
+		err = json.Unmarshal(raw, result)
+	}
+	return err
 }
 
-// open goes to an address and returns when its title begins as given.
+// setWidth sets the width of the window in pixels.
+func (p *tab) setWidth(width int) {
+	p.Helper()
+	p.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 700, "deviceScaleFactor": 1,
+		"mobile": false}, nil)
+}
+
+// open loads an address and waits for a title with a prefix.
 func (p *tab) open(address, title string) {
 	p.Helper()
 	p.call("Page.navigate", map[string]any{"url": address}, nil)
 	p.waitForTitle(title)
 }
 
-// waitForTitle returns when a page is there, whole, whose title begins as given.
+// waitForTitle waits until a page is complete and its title has a prefix.
 func (p *tab) waitForTitle(title string) {
 	p.Helper()
 	p.waitUntil("the title "+title, func() bool {
@@ -83,19 +91,19 @@ func (p *tab) waitForTitle(title string) {
 	})
 }
 
-// waitUntil asks again and again until it is so.
+// waitUntil polls a condition.
 func (p *tab) waitUntil(description string, condition func() bool) {
 	p.Helper()
 	for deadline := time.Now().Add(pageTimeout); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			state, _ := p.evaluate(`location.href + " " + document.title + " " + (document.body || {}).innerText`)
-			p.Fatalf("not in time: %s; the page is %s", description, state)
+			p.Fatalf("timeout: %s; the page is %s", description, state)
 		}
 	}
 }
 
-// evaluate computes a text in a world of its own beside the page, which it sees as it is. The page's policy has no say
-// there, and its switched-off scripts stay off.
+// evaluate evaluates an expression in an isolated world, which sees the page. The page's content policy does not apply
+// there, and the page's scripts stay disabled.
 func (p *tab) evaluate(expression string) (string, error) {
 	var frames struct {
 		FrameTree struct {
@@ -113,27 +121,17 @@ func (p *tab) evaluate(expression string) (string, error) {
 		} `json:"result"`
 		ExceptionDetails json.RawMessage `json:"exceptionDetails"`
 	}
-	steps := []struct {
-		method string
-		params func() map[string]any
-		result any
-	}{
-		{"Page.getFrameTree", func() map[string]any { return nil }, &frames},
-		{"Page.createIsolatedWorld", func() map[string]any {
-			return map[string]any{"frameId": frames.FrameTree.Frame.ID, "worldName": "test"}
-		}, &world},
-		{"Runtime.evaluate", func() map[string]any {
-			return map[string]any{"expression": expression, "contextId": world.ExecutionContextID, "awaitPromise": true, "returnByValue": true}
-		}, &value},
+	err := p.tryCall("Page.getFrameTree", nil, &frames)
+	if err == nil {
+		frame := map[string]any{"frameId": frames.FrameTree.Frame.ID, "worldName": "test"}
+		err = p.tryCall("Page.createIsolatedWorld", frame, &world)
 	}
-	for _, step := range steps {
-		raw, err := p.browser.call(p.session, step.method, step.params())
-		if err == nil {
-			err = json.Unmarshal(raw, step.result)
-		}
-		if err != nil {
-			return "", err
-		}
+	if err == nil {
+		err = p.tryCall("Runtime.evaluate", map[string]any{"expression": expression,
+			"contextId": world.ExecutionContextID, "awaitPromise": true, "returnByValue": true}, &value)
+	}
+	if err != nil {
+		return "", err
 	}
 	if value.ExceptionDetails != nil {
 		return "", fmt.Errorf("%s", value.ExceptionDetails)
@@ -145,7 +143,7 @@ func (p *tab) evaluate(expression string) (string, error) {
 	return text, nil
 }
 
-// mustEvaluate is evaluate where it must not fail.
+// mustEvaluate evaluates an expression, which must not fail.
 func (p *tab) mustEvaluate(expression string) string {
 	p.Helper()
 	text, err := p.evaluate(expression)
@@ -155,7 +153,7 @@ func (p *tab) mustEvaluate(expression string) string {
 	return text
 }
 
-// press presses and releases a key that has a name.
+// press presses and releases a named key.
 func (p *tab) press(key string) {
 	p.Helper()
 	code := map[string]int{"Tab": 9, "Enter": 13}[key]
@@ -169,22 +167,25 @@ func (p *tab) press(key string) {
 	p.call("Input.dispatchKeyEvent", params, nil)
 }
 
-// typeText types a text, a key a character.
+// typeText types a text character by character.
 func (p *tab) typeText(text string) {
 	p.Helper()
 	for _, character := range text {
-		p.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": string(character), "text": string(character)}, nil)
+		p.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": string(character),
+			"text": string(character)}, nil)
 		p.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": string(character)}, nil)
 	}
 }
 
-// focusedElement says where the focus is: the id of a field, the value of a button, the address of a link, or the class.
+// focusedElement identifies the element with the focus: the id of a field, the value of a button, the address of a
+// link, or the class.
 func (p *tab) focusedElement() string {
 	p.Helper()
-	return p.mustEvaluate(`(e => e.id || e.value || e.getAttribute("href") || e.className || e.tagName)(document.activeElement)`)
+	const identify = `(e => e.id || e.value || e.getAttribute("href") || e.className || e.tagName)`
+	return p.mustEvaluate(identify + `(document.activeElement)`)
 }
 
-// tabTo presses Tab once and looks where that leads.
+// tabTo presses Tab once and checks which element gets the focus.
 func (p *tab) tabTo(want string) {
 	p.Helper()
 	p.press("Tab")

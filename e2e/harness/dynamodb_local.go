@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// StartDynamoDBLocal starts DynamoDB Local, which keeps a database for each access key, all in memory. It returns its address at
-// the host given.
+// StartDynamoDBLocal starts DynamoDB Local at a host and returns its address. It keeps one database per access key, in
+// memory.
 func StartDynamoDBLocal(ctx context.Context, site Workspace, host string) (address string, err error) {
 	port, err := FreePort(host)
 	if err != nil {
@@ -26,12 +26,10 @@ func StartDynamoDBLocal(ctx context.Context, site Workspace, host string) (addre
 		return "", err
 	}
 	address = "http://" + net.JoinHostPort(host, port)
-	startCtx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	return address, engine.WaitReady(startCtx, address)
+	return address, engine.WaitReady(ctx, time.Minute, address)
 }
 
-// FreePort is a port of an address that nobody listens on now.
+// FreePort returns a port that is free at an address now.
 func FreePort(address string) (string, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
 	if err != nil {

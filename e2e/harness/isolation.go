@@ -19,56 +19,64 @@ import (
 	"mobilegateway/internal/repository"
 )
 
-// Isolation is a program that leaves nothing behind, however it ends: when its work is done or fails, when it is asked to
-// end, alone or with its process group, when its parent is gone, and when it is killed.
+// Isolation is a program that leaves nothing behind, however it ends. That includes success, failure, a signal to it or
+// to its process group, the end of its parent, and SIGKILL.
 //
-// It is several processes of one program. The leader is the one that was started. A worker is the first process of
-// namespaces of its own: the kernel ends it with the leader, and all that it started with it, and its mounts and network are
-// nobody else's. The sweeper removes what no namespace holds; it stands outside the leader's process group and session.
+// It is several processes of one program. The leader is the process that the user started. A worker is the first
+// process of its own namespaces: the kernel ends it and all its children with the leader, and its mounts and network
+// are private. The sweeper removes what is outside the namespaces. It is not in the leader's process group or session.
 type Isolation struct {
-	// Name is the program's, and that of its folder below .local, which is emptied first. Nothing is written but there.
+	// Name is the name of the program and of its folder below .local. The program empties the folder first and writes
+	// to no other place.
 	Name string
-	// Prepare is what needs the network: installations, modules. It is a worker's.
-	Prepare func(ctx context.Context, site Workspace) error
-	// NeedsOwnNetwork tells whether the work is to have a network of its own, with the loopback alone.
+	// Tools are installed first, with the network of the machine: sam, localstack, dynamodb or engine. With any tool,
+	// the dependencies of the stories are installed too.
+	Tools []string
+	// NeedsOwnNetwork reports whether the work gets its own network, with the loopback only. nil: it does not.
 	NeedsOwnNetwork func(ctx context.Context, root string) bool
-	// RunIsolated is all the rest, another worker's.
+	// RunIsolated does the work, in a second worker.
 	RunIsolated func(ctx context.Context, site Workspace) error
-	// Cleanup removes what the work leaves outside of its namespaces, and what an earlier program left that was killed together
-	// with its sweeper; nil where the work leaves nothing. It runs before all else and after it.
+	// Cleanup removes what the work leaves outside its namespaces. It runs before the work, for the leftovers of an
+	// earlier killed run, and after it. nil: the work leaves nothing.
 	Cleanup func(site Workspace) error
 }
 
-// Workspace is where a program works.
+// Workspace is the place where a program works.
 type Workspace struct {
 	// Root is the checkout, Dir the program's folder in it.
 	Root, Dir string
-	// HasOwnNetwork is true where the network is the worker's own.
+	// HasOwnNetwork is true if the worker's network is its own.
 	HasOwnNetwork bool
-	// HostProc is /proc as the leader sees it; in a worker /proc tells of the worker's own processes alone.
+	// HostProc is the leader's /proc. A worker's /proc lists the worker's own processes only.
 	HostProc string
+
+	started time.Time
 }
 
-// The roles, told by the name that a process is started under, which its own children do not inherit.
+// Logf prints a line with the seconds since the start.
+func (w Workspace) Logf(format string, values ...any) {
+	fmt.Fprintf(os.Stdout, "[%4.0fs] %s\n", time.Since(w.started).Seconds(), fmt.Sprintf(format, values...))
+}
+
+// The roles. The name of a process decides its role, because its own children do not inherit the name.
 const (
 	preparer       = " (prepare)"
 	worker         = " (work)"
 	isolatedWorker = " (work in a network of its own)"
 	sweeper        = " (sweep)"
-	sweptSignal    = '.' // what the sweeper says when it has swept for the first time
 )
 
 const (
-	// lockTimeout is how long a second run in a checkout waits for the first one's sweeper.
+	// lockTimeout is how long a second run in a checkout waits for the sweeper of the first.
 	lockTimeout = 30 * time.Second
-	// orphanCheckInterval is how often the leader looks whether its parent lives.
+	// orphanCheckInterval is how often the leader checks that its parent runs.
 	orphanCheckInterval = 500 * time.Millisecond
 )
 
-// Main plays the role that this process is started in, and returns the program's exit code.
+// Main runs the role of this process and returns the exit code.
 func (e Isolation) Main() int {
 	role := map[string]func() error{
-		e.Name + preparer:       func() error { return e.runWork(e.Prepare, false) },
+		e.Name + preparer:       func() error { return e.runWork(e.prepare, false) },
 		e.Name + worker:         func() error { return e.runWork(e.RunIsolated, false) },
 		e.Name + isolatedWorker: func() error { return e.runWork(e.RunIsolated, true) },
 		e.Name + sweeper:        e.runSweeper,
@@ -86,16 +94,17 @@ func (e Isolation) Main() int {
 	return 1
 }
 
-// errAlreadyReported is the leader's error where a worker has told why it failed.
-var errAlreadyReported = errors.New("it failed")
+// errAlreadyReported is the leader's error if a worker has already printed the reason.
+var errAlreadyReported = errors.New("a worker failed")
 
-// workspace finds the checkout and the program's folder in it.
+// workspace returns the checkout and the program's folder in it.
 func (e Isolation) workspace() (Workspace, error) {
 	root, err := repository.Root()
-	return Workspace{Root: root, Dir: filepath.Join(root, ".local", e.Name), HostProc: "/proc"}, err
+	return Workspace{Root: root, Dir: filepath.Join(root, ".local", e.Name), HostProc: "/proc", started: time.Now()},
+		err
 }
 
-// runLeader starts the others and waits for them.
+// runLeader is the leader's role: it starts the other processes and waits for them.
 func (e Isolation) runLeader() error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
@@ -116,7 +125,7 @@ func (e Isolation) runLeader() error {
 	return errors.Join(e.runWorkers(ctx, site), stopSweeper())
 }
 
-// runWorkers has the folder emptied, the preparations done and then the work.
+// runWorkers empties the folder, then runs the preparation and the work.
 func (e Isolation) runWorkers(ctx context.Context, site Workspace) error {
 	if err := os.RemoveAll(site.Dir); err != nil {
 		return err
@@ -127,13 +136,13 @@ func (e Isolation) runWorkers(ctx context.Context, site Workspace) error {
 	if err := e.runWorker(ctx, preparer, 0); err != nil {
 		return err
 	}
-	if e.NeedsOwnNetwork(ctx, site.Root) {
+	if e.NeedsOwnNetwork != nil && e.NeedsOwnNetwork(ctx, site.Root) {
 		return e.runWorker(ctx, isolatedWorker, syscall.CLONE_NEWNET)
 	}
 	return e.runWorker(ctx, worker, 0)
 }
 
-// cancelWhenOrphaned cancels when the process that started us is gone: make, say, was killed.
+// cancelWhenOrphaned cancels when the parent process ends, for example because make was killed.
 func cancelWhenOrphaned(ctx context.Context, cancel func()) {
 	for parent := os.Getppid(); ctx.Err() == nil; time.Sleep(orphanCheckInterval) {
 		if os.Getppid() != parent {
@@ -142,7 +151,7 @@ func cancelWhenOrphaned(ctx context.Context, cancel func()) {
 	}
 }
 
-// waitForLock takes the lock of a folder, which is free when the last process that has it open is gone.
+// waitForLock takes the lock of a folder. The kernel releases it when the last process that has it open ends.
 func waitForLock(ctx context.Context, path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -151,23 +160,18 @@ func waitForLock(ctx context.Context, path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for started := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		err := TryLock(lock)
-		if err == nil {
-			return lock, nil
-		}
-		if time.Since(started) > lockTimeout || ctx.Err() != nil {
-			return nil, errors.Join(fmt.Errorf("another run in this checkout has %s: %w", path, err), lock.Close())
-		}
+	if err := Poll(ctx, lockTimeout, func() error { return TryLock(lock) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("another run in this checkout has the lock %s: %w", path, err), lock.Close())
 	}
+	return lock, nil
 }
 
-// TryLock takes a file's lock, or fails at once.
+// TryLock takes a file's lock or fails at once.
 func TryLock(file *os.File) error {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
-// startSweeper starts the sweeper, which waits for the leader's end, and returns how to have it sweep now.
+// startSweeper starts the sweeper, which waits for the leader's end. stopSweeper makes it sweep now.
 func (e Isolation) startSweeper(lock *os.File) (stopSweeper func() error, err error) {
 	if e.Cleanup == nil {
 		return func() error { return nil }, nil
@@ -194,7 +198,8 @@ func (e Isolation) startSweeper(lock *os.File) (stopSweeper func() error, err er
 	return func() error { return errors.Join(leaderPipe.Close(), command.Wait()) }, nil
 }
 
-// runSweeper is the sweeper's role: what an earlier run left goes at once, what this one leaves when the leader has ended.
+// runSweeper is the sweeper's role: it removes the leftovers of earlier runs, and those of this run when the leader
+// ends.
 func (e Isolation) runSweeper() error {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	site, err := e.workspace()
@@ -207,21 +212,21 @@ func (e Isolation) runSweeper() error {
 	if err := e.Cleanup(site); err != nil {
 		return err
 	}
-	_, _ = os.Stdout.WriteString(".")    // the leader may go on
-	_, _ = io.Copy(io.Discard, os.Stdin) // it ends with the leader
+	_, _ = os.Stdout.WriteString(".")    // the leader reads one byte and continues
+	_, _ = io.Copy(io.Discard, os.Stdin) // the leader has the other end of this pipe
 	return e.Cleanup(site)
 }
 
-// runWorker starts a worker and waits for its end, or ends it with ctx.
+// runWorker starts a worker and waits for its end. It kills the worker when ctx ends.
 func (e Isolation) runWorker(ctx context.Context, role string, flags uintptr) error {
-	runtime.LockOSThread() // Pdeathsig follows the thread: it must live as long as the worker
+	runtime.LockOSThread() // Pdeathsig follows the thread: the thread must live as long as the worker
 	defer runtime.UnlockOSThread()
 	attributes := &syscall.SysProcAttr{
-		Setpgid:    true, // an interrupt from the keyboard is the leader's alone
+		Setpgid:    true, // an interrupt from the keyboard goes to the leader only
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | flags,
 		Pdeathsig:  syscall.SIGKILL,
 	}
-	if os.Geteuid() != 0 { // whoever is not root may be it in a namespace of users, where the machine allows that
+	if os.Geteuid() != 0 { // another user becomes root in a user namespace, if the machine allows it
 		attributes.Cloneflags |= syscall.CLONE_NEWUSER
 		attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
@@ -231,7 +236,7 @@ func (e Isolation) runWorker(ctx context.Context, role string, flags uintptr) er
 		return err
 	}
 	command.Stdout = os.Stdout
-	leaderPipe, err := command.StdinPipe() // it ends with the leader, should that be killed before Pdeathsig is set
+	leaderPipe, err := command.StdinPipe() // detects a leader that was killed before Pdeathsig was set
 	if err != nil {
 		return err
 	}
@@ -239,7 +244,7 @@ func (e Isolation) runWorker(ctx context.Context, role string, flags uintptr) er
 	if err := command.Start(); err != nil {
 		return explainPermission(err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = command.Process.Kill() }) // and with it all the others
+	stop := context.AfterFunc(ctx, func() { _ = command.Process.Kill() }) // the kernel kills its children with it
 	defer stop()
 	err = command.Wait()
 	var exitErr *exec.ExitError
@@ -252,11 +257,11 @@ func (e Isolation) runWorker(ctx context.Context, role string, flags uintptr) er
 	return err
 }
 
-// runWork is a worker's role.
+// runWork is a worker's role: it sets up the namespaces and runs the task.
 func (e Isolation) runWork(task func(context.Context, Workspace) error, ownNetwork bool) error {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1) // the leader is gone
+		os.Exit(1) // the leader has ended
 	}()
 	site, err := e.workspace()
 	if err != nil {
@@ -273,7 +278,7 @@ func (e Isolation) runWork(task func(context.Context, Workspace) error, ownNetwo
 		return err
 	}
 	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
-		return fmt.Errorf("mount /proc of our own processes: %w", err)
+		return fmt.Errorf("mount /proc of the worker: %w", err)
 	}
 	if ownNetwork {
 		if err := enableLoopback(); err != nil {
@@ -286,7 +291,7 @@ func (e Isolation) runWork(task func(context.Context, Workspace) error, ownNetwo
 	return task(context.Background(), site)
 }
 
-// newSelfCommand is this program once more, in another role and with the same arguments.
+// newSelfCommand starts this program in another role, with the same arguments.
 func newSelfCommand(role string, attributes *syscall.SysProcAttr) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -298,10 +303,10 @@ func newSelfCommand(role string, attributes *syscall.SysProcAttr) (*exec.Cmd, er
 	return command, nil
 }
 
-// explainPermission says what the likely reason is.
+// explainPermission adds the likely reason to a permission error.
 func explainPermission(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("namespaces of our own need root: %w", err)
+		return fmt.Errorf("namespaces need root: %w: start this as root", err)
 	}
 	return err
 }

@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// The program that the test starts is the test itself, with these variables.
+// The test starts itself as the isolated program, with these variables.
 const (
-	nameVariable    = "E2E_HARNESS_TEST"    // the enclosure's name
-	outcomeVariable = "E2E_HARNESS_OUTCOME" // what becomes of its work
+	nameVariable    = "E2E_HARNESS_TEST"    // the program's name
+	outcomeVariable = "E2E_HARNESS_OUTCOME" // how its work ends
 )
 
 func TestMain(m *testing.M) {
@@ -32,18 +32,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// leakyProgram is a program that leaves everything lying about: processes that have left their group, mounts, a network in
-// use, and something that no namespace holds.
+// leakyProgram returns a program that tries to leave things behind: processes outside its group, mounts, an open port
+// and a file outside its namespaces.
 func leakyProgram(name string) Isolation {
 	return Isolation{
 		Name:            name,
-		Prepare:         func(context.Context, Workspace) error { return nil },
 		NeedsOwnNetwork: func(context.Context, string) bool { return true },
 		RunIsolated: func(ctx context.Context, site Workspace) error {
 			if err := os.WriteFile(outsideFile(site), nil, 0o600); err != nil {
 				return err
 			}
-			if _, err := Start(filepath.Join(site.Dir, "sleep.log"), os.Environ(), "sh", "-c", "setsid sleep 1000."+name[len("life-"):]+" & exec sleep 1000"); err != nil {
+			script := "setsid sleep 1000." + name[len("life-"):] + " & exec sleep 1000"
+			if _, err := Start(filepath.Join(site.Dir, "sleep.log"), os.Environ(), "sh", "-c", script); err != nil {
 				return err
 			}
 			if err := syscall.Mount(name, filepath.Join(site.Dir, "tmp"), "tmpfs", 0, ""); err != nil {
@@ -53,14 +53,15 @@ func leakyProgram(name string) Isolation {
 			if err != nil {
 				return err
 			}
-			if err := os.WriteFile(filepath.Join(site.Dir, "ready"), []byte(listener.Addr().String()), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(site.Dir, "ready"), []byte(listener.Addr().String()),
+				0o600); err != nil {
 				return err
 			}
 			switch os.Getenv(outcomeVariable) {
 			case "ends":
 				return nil
 			case "fails":
-				return errors.New("as asked")
+				return errors.New("a planned failure")
 			}
 			select {}
 		},
@@ -74,14 +75,14 @@ func leakyProgram(name string) Isolation {
 	}
 }
 
-// outsideFile is what only a sweeper removes.
+// outsideFile is a file that only the sweeper removes.
 func outsideFile(site Workspace) string { return site.Dir + ".outside" }
 
-// TestIsolation: whichever way a program ends, nothing of it is left.
+// TestIsolation checks that the program leaves nothing behind, however it ends.
 func TestIsolation(t *testing.T) {
 	if os.Geteuid() != 0 {
 		if os.Getenv("CI") != "" {
-			t.Fatal("this test needs root, and may not be left out in CI")
+			t.Fatal("this test needs root and must run in CI")
 		}
 		t.Skip("needs root")
 	}
@@ -95,14 +96,14 @@ func TestIsolation(t *testing.T) {
 		name string
 		work string
 		end  func(*exec.Cmd) error
-		left int // how much of what no namespace holds is left for the next run
+		left int // number of files outside the namespaces that the next run must remove
 	}{
 		{name: "the work is done", work: "ends"},
 		{name: "the work fails", work: "fails"},
-		{name: "an interrupt of the group", end: group(syscall.SIGINT)},
-		{name: "a request to the group", end: group(syscall.SIGTERM)},
-		{name: "an interrupt of the leader", end: signal(syscall.SIGINT)},
-		{name: "a request to the leader", end: signal(syscall.SIGTERM)},
+		{name: "an interrupt to the group", end: group(syscall.SIGINT)},
+		{name: "SIGTERM to the group", end: group(syscall.SIGTERM)},
+		{name: "an interrupt to the leader", end: signal(syscall.SIGINT)},
+		{name: "SIGTERM to the leader", end: signal(syscall.SIGTERM)},
 		{name: "the terminal is closed", end: group(syscall.SIGHUP)},
 		{name: "the leader is killed", end: signal(syscall.SIGKILL)},
 		{name: "the group is killed", end: group(syscall.SIGKILL)},
@@ -114,7 +115,7 @@ func TestIsolation(t *testing.T) {
 			name := fmt.Sprintf("life-%d%02d", os.Getpid(), number)
 			site := startThenEnd(t, name, way.work, way.end)
 			checkNothingLeft(t, name, site, way.left)
-			if way.left > 0 { // the next run removes it, and its own
+			if way.left > 0 { // the next run removes the files of both
 				startThenEnd(t, name, "ends", nil)
 				checkNothingLeft(t, name, site, 0)
 			}
@@ -122,7 +123,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// startThenEnd starts the program, and ends it when its work has begun.
+// startThenEnd starts the program and ends it when its work has begun.
 func startThenEnd(t *testing.T, name, work string, end func(*exec.Cmd) error) Workspace {
 	t.Helper()
 	site, err := Isolation{Name: name}.workspace()
@@ -151,17 +152,17 @@ func startThenEnd(t *testing.T, name, work string, end func(*exec.Cmd) error) Wo
 	}
 	err = command.Wait()
 	if (err == nil) != (work == "ends") {
-		t.Errorf("it ended with %v: %s", err, output.String())
+		t.Errorf("the program ended with %v: %s", err, output.String())
 	}
 	return site
 }
 
-// checkNothingLeft looks for what may be left.
+// checkNothingLeft checks processes, mounts and files.
 func checkNothingLeft(t *testing.T, name string, site Workspace, left int) {
 	t.Helper()
 	eventually(t, func() error {
 		if found := processesOf(name); len(found) > 0 {
-			return fmt.Errorf("processes are left: %q", found)
+			return fmt.Errorf("processes are still running: %q", found)
 		}
 		mounts, err := os.ReadFile("/proc/self/mountinfo")
 		if err != nil || strings.Contains(string(mounts), name) {
@@ -169,15 +170,15 @@ func checkNothingLeft(t *testing.T, name string, site Workspace, left int) {
 		}
 		found, err := filepath.Glob(outsideFile(site))
 		if err != nil || len(found) != left {
-			return errors.Join(err, fmt.Errorf("what no namespace holds: %q, want %d", found, left))
+			return errors.Join(err, fmt.Errorf("files outside the namespaces: %q, want %d", found, left))
 		}
 		return nil
 	})
 }
 
-// processesOf are the command lines of those that belong to a program: by its name, or by the number in it.
+// processesOf returns the command lines of a program's processes, found by its name or number.
 func processesOf(name string) (found []string) {
-	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		line := strings.ReplaceAll(string(text), "\x00", " ")
@@ -188,10 +189,11 @@ func processesOf(name string) (found []string) {
 	return found
 }
 
-// killLeaderAndSweeper kills the leader with its sweeper, which stands in no group of the leader's.
+// killLeaderAndSweeper kills the leader's group and its sweeper, which is not in that group.
 func killLeaderAndSweeper(command *exec.Cmd) error {
 	found, err := childrenOf(command.Process.Pid)
-	for errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) { // a thread ended meanwhile, and another has its children
+	// a thread has just ended, and another one has its children
+	for errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		found, err = childrenOf(command.Process.Pid)
 	}
 	if err != nil {
@@ -205,7 +207,7 @@ func killLeaderAndSweeper(command *exec.Cmd) error {
 	return syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 }
 
-// childrenOf are a process's own, whichever of its threads started them.
+// childrenOf returns the children of all threads of a process.
 func childrenOf(process int) (found []int, err error) {
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", process))
 	if err != nil {
@@ -227,16 +229,10 @@ func childrenOf(process int) (found []int, err error) {
 	return found, nil
 }
 
-// eventually repeats a look until it holds.
-func eventually(t *testing.T, look func() error) {
+// eventually repeats a check until it succeeds.
+func eventually(t *testing.T, check func() error) {
 	t.Helper()
-	for started := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		err := look()
-		if err == nil {
-			return
-		}
-		if time.Since(started) > 20*time.Second {
-			t.Fatal(err)
-		}
+	if err := Poll(t.Context(), 20*time.Second, check); err != nil {
+		t.Fatal(err)
 	}
 }

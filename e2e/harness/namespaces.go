@@ -12,15 +12,15 @@ import (
 	"unsafe"
 )
 
-// makeMountsPrivate keeps what this process mounts from everybody else.
+// makeMountsPrivate hides the mounts of this process from other processes.
 func makeMountsPrivate() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make the mounts our own: %w", err)
+		return fmt.Errorf("make the mounts private: %w", err)
 	}
 	return nil
 }
 
-// enableLoopback brings up the loopback of a new network.
+// enableLoopback brings up the loopback interface of a new network namespace.
 func enableLoopback() error {
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -32,22 +32,23 @@ func enableLoopback() error {
 		flags uint16
 		_     [22]byte
 	}{name: [syscall.IFNAMSIZ]byte{'l', 'o'}, flags: syscall.IFF_UP | syscall.IFF_RUNNING}
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(socket), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))) //nolint:gosec // G103: as ioctl(2) wants it
+	pointer := uintptr(unsafe.Pointer(&request)) //nolint:gosec // G103: the argument of ioctl(2)
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(socket), syscall.SIOCSIFFLAGS, pointer)
 	if errno != 0 {
 		return fmt.Errorf("bring up the loopback: %w", errno)
 	}
 	return nil
 }
 
-// sysSetns is setns(2), which package syscall does not name everywhere.
+// sysSetns is the number of setns(2), which package syscall lacks on some processors.
 var sysSetns = map[string]uintptr{"amd64": 308, "arm64": 268}[runtime.GOARCH]
 
-// ListenInNetwork listens in another process's network, as its own programs would: at its loopback, say. proc is the folder of
-// that process below a /proc.
+// ListenInNetwork listens in the network namespace of another process, for example at its loopback. proc is the folder
+// of that process in a /proc.
 func ListenInNetwork(proc, address string) (listener net.Listener, err error) {
 	var group sync.WaitGroup
 	group.Go(func() {
-		runtime.LockOSThread() // a network is a thread's own; never unlocked, the thread ends with this goroutine
+		runtime.LockOSThread() // setns changes the thread, which ends with this goroutine because it is never unlocked
 		var network *os.File
 		if network, err = os.Open(proc + "/ns/net"); err != nil {
 			return
@@ -57,7 +58,7 @@ func ListenInNetwork(proc, address string) (listener net.Listener, err error) {
 			err = fmt.Errorf("enter the network of %s: %w", proc, errno)
 			return
 		}
-		listener, err = net.Listen("tcp", address) // a socket stays in the network that it was made in
+		listener, err = net.Listen("tcp", address) // a socket stays in the network where it was created
 	})
 	group.Wait()
 	return listener, err

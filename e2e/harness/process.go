@@ -1,7 +1,5 @@
 //go:build linux
 
-// Package stage holds what the runs on other people's machinery have in common: child processes, the sandbox operator and
-// the merchants' inbox on this host, the tools that are installed into the checkout, and the stories themselves.
 package harness
 
 import (
@@ -17,17 +15,20 @@ import (
 	"time"
 )
 
-// maxTailBytes is how much of a failed command's output is shown, in bytes.
+// maxTailBytes is how much of a failed command's output an error shows, in bytes.
 const maxTailBytes = 3000
 
-// Process is a child that runs beside us, as long as we do.
+// pollInterval is the pause between two checks of Poll.
+const pollInterval = 50 * time.Millisecond
+
+// Process is a child process that runs until this worker ends.
 type Process struct {
 	command *exec.Cmd
 	exited  chan struct{}
 	log     string
 }
 
-// Start starts a program whose output goes to a file. It ends with the worker that started it.
+// Start starts a program and writes its output to a file. The program ends with the worker that started it.
 func Start(log string, environment []string, name string, arguments ...string) (*Process, error) {
 	out, err := os.Create(log)
 	if err != nil {
@@ -47,38 +48,53 @@ func Start(log string, environment []string, name string, arguments ...string) (
 	return p, nil
 }
 
-// WaitReady waits until an address answers, whatever it says.
-func (p *Process) WaitReady(ctx context.Context, address string) error {
+// WaitReady waits until an address returns any HTTP response. It fails early if the process ends.
+func (p *Process) WaitReady(ctx context.Context, timeout time.Duration, address string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		<-p.exited
+		cancel(fmt.Errorf("%s ended before it responded", p.command.Path))
+	}()
 	client := &http.Client{Timeout: time.Second}
-	for {
+	err := Poll(ctx, timeout, func() error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
 			return err
 		}
-		ready, err := client.Do(request)
-		if err == nil {
-			return ready.Body.Close()
+		response, err := client.Do(request)
+		if err != nil {
+			return err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer: %w\n%s", address, ctx.Err(), fileTail(p.log))
-		case <-p.exited:
-			return fmt.Errorf("%s ended before it answered:\n%s", p.command.Path, fileTail(p.log))
-		case <-time.After(50 * time.Millisecond):
+		return response.Body.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("%s does not respond: %w\n%s", address, err, fileTail(p.log))
+	}
+	return nil
+}
+
+// Poll calls check until it succeeds. It returns the last error after the timeout or when ctx ends.
+func Poll(ctx context.Context, timeout time.Duration, check func() error) error {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(pollInterval) {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return errors.Join(context.Cause(ctx), err)
 		}
 	}
 }
 
-// Run runs a command to its end, or until ctx ends. Its output goes to a file, the end of which is the error's text.
+// Run runs a command until it ends or ctx ends. Its output goes to a file; an error shows the end of it.
 func Run(ctx context.Context, log, dir string, environment []string, name string, arguments ...string) error {
 	out, err := os.Create(log)
 	if err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, name, arguments...)
-	command.Dir, command.Env, command.Stdout, command.Stderr = dir, environment, out, out
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	command := groupCommand(ctx, dir, environment, name, arguments...)
+	command.Stdout, command.Stderr = out, out
 	err = errors.Join(command.Run(), out.Close())
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", command, err, fileTail(log))
@@ -86,13 +102,22 @@ func Run(ctx context.Context, log, dir string, environment []string, name string
 	return nil
 }
 
-// fileTail is the last part of a file.
+// groupCommand returns a command in a process group of its own, which is killed as a whole when ctx ends.
+func groupCommand(ctx context.Context, dir string, environment []string, name string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Dir, command.Env = dir, environment
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	return command
+}
+
+// fileTail returns the last part of a file, for the text of an error.
 func fileTail(path string) []byte {
-	text, _ := os.ReadFile(path) // it is for an error's text
+	text, _ := os.ReadFile(path) // without it the error is still useful
 	return bytes.TrimSpace(text[max(0, len(text)-maxTailBytes):])
 }
 
-// RunParallel does all side by side, and waits for all; the first to fail ends the others, and its error is returned.
+// RunParallel runs all tasks in parallel and waits for all. The first error cancels the other tasks and is returned.
 func RunParallel(ctx context.Context, all ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -4,37 +4,31 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"path/filepath"
-
-	"mobilegateway/e2e/harness"
 )
 
-// serveDeployControl listens for the changes that TestDeployWithPaymentsInFlight asks for, and returns its address.
-func (s *localStackRun) serveDeployControl() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	changes := map[string]func(*http.Request) error{"POST /programs": s.deployOtherPrograms, "POST /keys": s.addRingKeys}
+// serveDeployControl serves the changes that TestDeployWithPaymentsInFlight requests, and returns its address.
+func (s *suite) serveDeployControl() (string, error) {
 	mux := http.NewServeMux()
-	for route, change := range changes {
+	for route, change := range map[string]func(*http.Request) error{
+		"POST /programs": s.deployOtherPrograms,
+		"POST /keys":     func(r *http.Request) error { return s.deployment.AddRingKeys(r.Context()) },
+	} {
 		mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
-			s.logf("%s begins", route)
+			s.Logf("%s begins", route)
 			err := change(r)
-			s.logf("%s is done: %v", route, err)
+			s.Logf("%s ends: %v", route, err)
 			if err != nil {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 			}
 		})
 	}
-	harness.Serve(listener, mux)
-	return "http://" + listener.Addr().String(), nil
+	return listenAndServe(mux)
 }
 
-// deployOtherPrograms deploys other programs: the same sources under another build id, so that every program's bytes differ.
-func (s *localStackRun) deployOtherPrograms(r *http.Request) error {
+// deployOtherPrograms deploys the same sources with another build id, so that the bytes of every program differ.
+func (s *suite) deployOtherPrograms(r *http.Request) error {
 	before, err := s.server.codeHashes(r.Context())
 	if err != nil {
 		return err
@@ -52,13 +46,8 @@ func (s *localStackRun) deployOtherPrograms(r *http.Request) error {
 	}
 	for name, code := range after {
 		if before[name] == code || before[name] == "" {
-			return fmt.Errorf("%s was not replaced", name)
+			return fmt.Errorf("the deployment did not replace the program of %s", name)
 		}
 	}
 	return nil
-}
-
-// addRingKeys adds a key to every ring.
-func (s *localStackRun) addRingKeys(r *http.Request) error {
-	return s.deployment.AddRingKeys(r.Context())
 }

@@ -15,38 +15,39 @@ import (
 	"mobilegateway/internal/runtimeapi"
 )
 
-// maxEventBytes is the largest message of LocalStack's executor in bytes: an event of 6 MB, as a JSON string.
+// maxEventBytes limits a message of LocalStack's executor, in bytes: an event of 6 MB in a JSON string.
 const maxEventBytes = 16 << 20
 
-// environmentPool are the execution environments that LocalStack has started: each is one process of a function, driven by
-// the Runtime API of internal/runtimeapi. executor/gateway_executor.py is who asks.
+// environmentPool has the execution environments that LocalStack started through executor/gateway_executor.py. Each is
+// one process of a function, driven by the Runtime API of internal/runtimeapi.
 type environmentPool struct {
 	// logs is the folder of the functions' logs.
 	logs string
-	// variableOverrides is what every function's environment is given or, with an empty value, loses.
+	// variableOverrides are set in every function's environment; an empty value removes the variable.
 	variableOverrides map[string]string
 
 	mu      sync.Mutex
 	running map[string]*executionEnvironment
-	// eventCount counts the invocations of each function, and of each function by a schedule.
+	// eventCount counts the invocations of each function, scheduledCount those by a schedule.
 	eventCount, scheduledCount map[string]int
 }
 
-// executionEnvironment is one of them.
+// executionEnvironment is one execution environment.
 type executionEnvironment struct {
 	name     string // the function's folder below functions/, such as charge
 	function *runtimeapi.Function
 	log      io.Closer
 }
 
-// newEnvironments begins with none.
-func newEnvironments(logs string, extra map[string]string) *environmentPool {
+// newEnvironments returns an empty pool.
+func newEnvironments(logs string, variableOverrides map[string]string) *environmentPool {
 	return &environmentPool{
-		logs: logs, variableOverrides: extra, running: map[string]*executionEnvironment{}, eventCount: map[string]int{}, scheduledCount: map[string]int{},
+		logs: logs, variableOverrides: variableOverrides, running: map[string]*executionEnvironment{},
+		eventCount: map[string]int{}, scheduledCount: map[string]int{},
 	}
 }
 
-// handler is what the executor calls.
+// handler returns the API for the executor.
 func (e *environmentPool) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /environments/{id}", e.start)
@@ -55,7 +56,7 @@ func (e *environmentPool) handler() http.Handler {
 	return mux
 }
 
-// start prepares an environment; its process starts with the first event.
+// start creates an environment. Its process starts with the first event.
 func (e *environmentPool) start(w http.ResponseWriter, r *http.Request) {
 	var message struct {
 		Function, Bootstrap string
@@ -86,7 +87,7 @@ func (e *environmentPool) start(w http.ResponseWriter, r *http.Request) {
 	e.running[r.PathValue("id")] = started
 }
 
-// invoke hands an event to an environment and waits for the answer.
+// invoke passes an event to an environment and returns the function's response.
 func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 	var message struct{ ID, ARN, Trace, Payload string }
 	if !decodeMessage(w, r, &message) {
@@ -102,10 +103,12 @@ func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 	}
 	e.mu.Unlock()
 	if found == nil {
-		http.Error(w, "there is no such environment", http.StatusNotFound)
+		http.Error(w, "the environment does not exist", http.StatusNotFound)
 		return
 	}
-	result, err := found.function.InvokeEvent(r.Context(), runtimeapi.Event{ID: message.ID, ARN: message.ARN, Trace: message.Trace, Payload: []byte(message.Payload)})
+	result, err := found.function.InvokeEvent(r.Context(), runtimeapi.Event{
+		ID: message.ID, ARN: message.ARN, Trace: message.Trace, Payload: []byte(message.Payload),
+	})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
@@ -113,7 +116,7 @@ func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 	if result.FunctionError {
 		w.Header().Set("Function-Error", "yes")
 	}
-	_, _ = w.Write(result.Payload) // a LocalStack that is gone needs no answer
+	_, _ = w.Write(result.Payload) // an error means that LocalStack has ended
 }
 
 // stop ends an environment.
@@ -123,23 +126,19 @@ func (e *environmentPool) stop(_ http.ResponseWriter, r *http.Request) {
 	delete(e.running, r.PathValue("id"))
 	e.mu.Unlock()
 	if found != nil {
-		found.close()
+		found.function.Close()
+		_ = found.log.Close()
 	}
 }
 
-func (e *executionEnvironment) close() {
-	e.function.Close()
-	_ = e.log.Close()
-}
-
-// eventCounts tells how many events a function had, and how many of them from a schedule.
+// eventCounts returns how many events a function got, and how many of them by a schedule.
 func (e *environmentPool) eventCounts(name string) (all, scheduled int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.eventCount[name], e.scheduledCount[name]
 }
 
-// functionFolder is the folder of a deployed function: "gateway-ChargeFunction-0a1b2c3d" is charge.
+// functionFolder returns the folder of a deployed function: charge for "gateway-ChargeFunction-0a1b2c3d".
 func functionFolder(deployed string) string {
 	for part := range strings.SplitSeq(deployed, "-") {
 		if name, found := strings.CutSuffix(part, "Function"); found {

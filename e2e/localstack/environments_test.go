@@ -4,7 +4,8 @@ package main
 
 import "testing"
 
-func TestFunctionName(t *testing.T) {
+// TestFunctionFolder checks the folders of deployed names.
+func TestFunctionFolder(t *testing.T) {
 	for deployed, want := range map[string]string{
 		"gateway-ChargeFunction-34ec53e9": "charge", "gateway-SweepFunction-0": "sweep", "other": "other",
 	} {

@@ -1,11 +1,11 @@
 //go:build linux
 
-// Command localstack deploys the template to LocalStack with `sam deploy`, as it would be deployed to AWS, and plays the
-// stories against it: `make e2e-localstack`.
+// Command localstack deploys the template to LocalStack with `sam deploy`, as to AWS, and runs the stories against it:
+// `make e2e-localstack`.
 //
-// LocalStack brings API Gateway, DynamoDB with its streams, Secrets Manager, EventBridge and CloudFormation; nobody here
-// wrote those. The functions are the programs of `sam build`, run by internal/runtimeapi because LocalStack's own way
-// needs containers. Sandbox and inbox call the deployed API back.
+// LocalStack provides API Gateway, DynamoDB with streams, Secrets Manager, EventBridge and CloudFormation. The
+// functions are the programs of `sam build`. internal/runtimeapi runs them, because LocalStack's own executor needs
+// containers.
 package main
 
 import (
@@ -13,36 +13,31 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
 )
 
 func main() {
-	keepRunning := flag.Bool("hold", false, "deploy, tell where run.json is, and wait for an interrupt")
+	keepRunning := flag.Bool("keep-running", false, "deploy, print the path of run.json, and wait for an interrupt")
 	flag.Parse()
 	os.Exit(harness.Isolation{
-		Name: "e2e-localstack", Prepare: installTools,
+		Name: "e2e-localstack", Tools: []string{"sam", "localstack", "dynamodb"},
 		NeedsOwnNetwork: func(context.Context, string) bool { return !*keepRunning },
-		RunIsolated:     func(ctx context.Context, site harness.Workspace) error { return runSuite(ctx, site, *keepRunning) },
+		RunIsolated: func(ctx context.Context, site harness.Workspace) error {
+			return runSuite(ctx, site,
+				*keepRunning)
+		},
 	}.Main())
 }
 
-// installTools installs and fetches what is missing.
-func installTools(ctx context.Context, site harness.Workspace) error {
-	if err := harness.InstallTools(ctx, site.Root, "sam", "localstack", "dynamodb"); err != nil {
-		return err
-	}
-	return harness.FetchDependencies(ctx, site)
-}
-
-// runSuite does everything once.
+// runSuite deploys the stack and runs the stories.
 func runSuite(ctx context.Context, site harness.Workspace, keepRunning bool) error {
-	s := &localStackRun{Workspace: site, began: time.Now()}
+	s := &suite{Workspace: site}
 	if err := s.startServices(ctx); err != nil {
 		return err
 	}
@@ -50,77 +45,81 @@ func runSuite(ctx context.Context, site harness.Workspace, keepRunning bool) err
 		return err
 	}
 	if keepRunning {
-		s.logf("deployed; E2E_RUN_JSON=%s", s.runJSONPath())
+		s.Logf("deployed; E2E_RUN_JSON=%s", s.runJSONPath())
 		select {}
 	}
 	return s.runStories(ctx)
 }
 
-// localStackRun is all that runs.
-type localStackRun struct {
+// suite is one run.
+type suite struct {
 	harness.Workspace
-	began        time.Time
 	environments *environmentPool
 	stubs        *harness.Stubs
 	server       *localStackServer
 	stack        *deployedStack
 	deployment   local.Deployment
-	listener     net.Listener
+	listener     net.Listener // the API's public address
 }
 
-func (s *localStackRun) logf(format string, values ...any) {
-	fmt.Fprintf(os.Stdout, "[%4.0fs] %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, values...))
-}
-
-// startServices starts what the deployment needs, and builds it meanwhile.
-func (s *localStackRun) startServices(ctx context.Context) (err error) {
+// startServices starts the services, and builds the bundle while LocalStack starts.
+func (s *suite) startServices(ctx context.Context) (err error) {
 	logs := filepath.Join(s.Dir, "functions")
 	if err := os.Mkdir(logs, 0o700); err != nil {
 		return err
 	}
-	// A function refuses ALLOW_LOOPBACK where AWS_EXECUTION_ENV is set, as LocalStack sets it. Here the machine takes the one
-	// away and gives the other; no parameter of the template can do that.
+	// A function refuses ALLOW_LOOPBACK while AWS_EXECUTION_ENV is set, and LocalStack sets it. No template parameter
+	// can change that, so the execution environment does.
 	s.environments = newEnvironments(logs, map[string]string{
 		"AWS_EXECUTION_ENV": "", "ALLOW_LOOPBACK": "true", "SPEED": strconv.Itoa(harness.ScheduleSpeed),
 	})
-	executor, err := net.Listen("tcp", "127.0.0.1:0")
+	executorURL, err := listenAndServe(s.environments.handler())
 	if err != nil {
 		return err
 	}
-	harness.Serve(executor, s.environments.handler())
 	if s.stubs, err = harness.NewStubs(s.Dir, "127.0.0.1"); err != nil {
 		return err
 	}
 	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return err
 	}
-	if s.server, err = startServer(s.Workspace, "http://"+executor.Addr().String()); err != nil {
+	if s.server, err = startServer(s.Workspace, executorURL); err != nil {
 		return err
 	}
 	s.stack = newStack(s.Workspace, s.server, "http://"+s.listener.Addr().String())
 	if err := s.stack.build(ctx, s.bundleDir(), ""); err != nil {
 		return err
 	}
-	s.logf("built")
+	s.Logf("built the bundle")
 	if err := s.server.waitReady(ctx); err != nil {
 		return err
 	}
-	s.logf("LocalStack answers")
+	s.Logf("LocalStack responds")
 	return nil
 }
 
-// bundleDir is what is deployed first.
-func (s *localStackRun) bundleDir() string { return filepath.Join(s.Dir, "bundle") }
+// listenAndServe serves a handler on a free port and returns its address.
+func listenAndServe(handler http.Handler) (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	harness.Serve(listener, handler)
+	return "http://" + listener.Addr().String(), nil
+}
 
-// runJSONPath is where the stories find what they play against.
-func (s *localStackRun) runJSONPath() string { return filepath.Join(s.Dir, "run.json") }
+// bundleDir is the folder of the bundle that is deployed first.
+func (s *suite) bundleDir() string { return filepath.Join(s.Dir, "bundle") }
 
-// deployAndSeed deploys and furnishes the stack, and opens its front.
-func (s *localStackRun) deployAndSeed(ctx context.Context) (err error) {
+// runJSONPath is the run.json of the stories.
+func (s *suite) runJSONPath() string { return filepath.Join(s.Dir, "run.json") }
+
+// deployAndSeed deploys the stack, seeds it and serves its API.
+func (s *suite) deployAndSeed(ctx context.Context) (err error) {
 	if err := s.stack.deploy(ctx, s.bundleDir()); err != nil {
 		return err
 	}
-	s.logf("deployed: outputs %v", s.stack.sortedOutputs())
+	s.Logf("deployed the stack")
 	s.deployment, err = s.stack.deployment(s.stubs)
 	if err != nil {
 		return err
@@ -138,18 +137,19 @@ func (s *localStackRun) deployAndSeed(ctx context.Context) (err error) {
 	if err := s.startFastSchedule(ctx); err != nil {
 		return err
 	}
-	s.logf("secrets put, merchants onboarded")
+	s.Logf("wrote the secrets, onboarded the merchants")
 	return harness.WriteRunJSON(s.runJSONPath(), info)
 }
 
-// parallelStories is how many stories wait side by side; LocalStack works on fewer requests at once than the local run.
+// parallelStories is how many stories run in parallel. LocalStack handles fewer parallel requests than the local run.
 const parallelStories = "16"
 
-// slowStories are those in which the operator takes a minute.
+// slowStories match the stories in which the operator responds after a minute.
 const slowStories = "^TestGateway$/^stories$/-slow"
 
-// runStories tells the stories, and then changes the deployment under payments in flight; the slow stories go on beside all that.
-func (s *localStackRun) runStories(ctx context.Context) error {
+// runStories runs the stories, then changes the deployment while payments are in flight. The slow stories run beside
+// both.
+func (s *suite) runStories(ctx context.Context) error {
 	address, err := s.serveDeployControl()
 	if err != nil {
 		return err
@@ -157,18 +157,19 @@ func (s *localStackRun) runStories(ctx context.Context) error {
 	stories := harness.StorySuite{Target: "localstack", RunJSON: s.runJSONPath(), DeployURL: address}
 	err = harness.RunParallel(ctx,
 		func(ctx context.Context) error {
-			if err := stories.Run(ctx, s.Workspace, slowStories, ""); err != nil {
-				return err
+			err := stories.Run(ctx, s.Workspace, slowStories, "")
+			if err == nil {
+				s.Logf("the slow stories passed")
 			}
-			s.logf("the slow stories are told")
-			return nil
+			return err
 		},
 		func(ctx context.Context) error {
-			if err := stories.Run(ctx, s.Workspace, "^TestGateway$", slowStories, "-test.parallel="+parallelStories); err != nil {
+			err := stories.Run(ctx, s.Workspace, "^TestGateway$", slowStories, "-test.parallel="+parallelStories)
+			if err != nil {
 				return err
 			}
-			s.logf("the other stories are told")
-			return stories.Run(ctx, s.Workspace, "^TestChangeInFlight$", "")
+			s.Logf("the other stories passed")
+			return stories.Run(ctx, s.Workspace, "^TestDeployWithPaymentsInFlight$", "")
 		},
 	)
 	if err != nil {
@@ -176,7 +177,7 @@ func (s *localStackRun) runStories(ctx context.Context) error {
 	}
 	for _, name := range []string{"relay", "sweep"} {
 		all, scheduled := s.environments.eventCounts(name)
-		s.logf("%s: %d events, %d of them by LocalStack's own schedule", name, all, scheduled)
+		s.Logf("%s: %d events, %d of them by LocalStack's own schedule", name, all, scheduled)
 		if all == 0 || (name == "sweep" && scheduled == 0) {
 			return fmt.Errorf("LocalStack never invoked %s by itself", name)
 		}

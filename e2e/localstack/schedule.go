@@ -12,31 +12,25 @@ import (
 	"time"
 )
 
-// sweepInterval is the schedule's minute at the stories' speed. LocalStack's own rule goes on beside it, once a minute.
+// sweepInterval is the schedule's minute at the stories' speed. LocalStack's own schedule also runs, once a minute.
 const sweepInterval = time.Second
 
-// startFastSchedule invokes the scheduled function through LocalStack's Lambda at the stories' speed, until ctx ends.
-func (s *localStackRun) startFastSchedule(ctx context.Context) error {
+// startFastSchedule invokes the sweep through LocalStack's Lambda at the stories' speed, until ctx ends.
+func (s *suite) startFastSchedule(ctx context.Context) error {
 	name, err := s.server.deployedFunctionName(ctx, "SweepFunction")
 	if err != nil {
 		return err
 	}
 	go func() {
-		ticker := time.NewTicker(sweepInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				_, _ = s.server.callLambda(ctx, http.MethodPost, name+"/invocations", []byte("{}")) // the next one comes at once
-			}
+		for ; ctx.Err() == nil; time.Sleep(sweepInterval) {
+			// the next invocation follows soon
+			_, _ = s.server.callLambda(ctx, http.MethodPost, name+"/invocations", "{}")
 		}
 	}()
 	return nil
 }
 
-// deployedFunctionName finds the deployed name of a function of the template.
+// deployedFunctionName returns the deployed name of a function of the template.
 func (s *localStackServer) deployedFunctionName(ctx context.Context, logicalID string) (string, error) {
 	hashes, err := s.codeHashes(ctx)
 	for name := range hashes {
@@ -44,12 +38,12 @@ func (s *localStackServer) deployedFunctionName(ctx context.Context, logicalID s
 			return name, nil
 		}
 	}
-	return "", errors.Join(err, fmt.Errorf("there is no function %s", logicalID))
+	return "", errors.Join(err, fmt.Errorf("LocalStack has no function %s", logicalID))
 }
 
-// codeHashes are the hashes of the deployed programs by the functions' names.
+// codeHashes returns the hashes of the deployed programs by function.
 func (s *localStackServer) codeHashes(ctx context.Context) (map[string]string, error) {
-	text, err := s.callLambda(ctx, http.MethodGet, "", nil)
+	text, err := s.callLambda(ctx, http.MethodGet, "", "")
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +58,7 @@ func (s *localStackServer) codeHashes(ctx context.Context) (map[string]string, e
 	return hashes, err
 }
 
-// callLambda asks LocalStack's Lambda.
-func (s *localStackServer) callLambda(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+// callLambda calls LocalStack's Lambda.
+func (s *localStackServer) callLambda(ctx context.Context, method, path, body string) ([]byte, error) {
 	return s.call(ctx, "lambda", method, "/2015-03-31/functions/"+path, "", body)
 }

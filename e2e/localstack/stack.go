@@ -6,22 +6,19 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
-	"maps"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
-	"mobilegateway/shared/awsclient"
+	"mobilegateway/internal/samcli"
 )
 
-// stackName is the deployed stack's.
+// stackName is the name of the deployed stack.
 const stackName = "gateway"
 
 // deployedStack is template.yaml, built and deployed.
@@ -29,11 +26,10 @@ type deployedStack struct {
 	harness.Workspace
 	server     *localStackServer
 	parameters map[string]string
-	// outputs are the stack's own.
-	outputs map[string]string
+	outputs    map[string]string
 }
 
-// newStack describes a stack whose API is reached at an address.
+// newStack describes a stack with an API address.
 func newStack(site harness.Workspace, on *localStackServer, baseURL string) *deployedStack {
 	parameters := local.Parameters()
 	parameters["BaseUrl"] = baseURL
@@ -41,12 +37,12 @@ func newStack(site harness.Workspace, on *localStackServer, baseURL string) *dep
 	return &deployedStack{Workspace: site, server: on, parameters: parameters}
 }
 
-// build makes a bundle as `make build` does, its programs with a build id of their own where one is given.
+// build builds a bundle as `make build` does. Another build id gives every program other bytes.
 func (s *deployedStack) build(ctx context.Context, bundle, buildID string) error {
 	return harness.Build(ctx, s.Workspace, s.Root, bundle, buildID, s.parameters)
 }
 
-// deployTimeout bounds a deployment: of a failed update LocalStack does not roll back, and SAM would wait for ever.
+// deployTimeout bounds a deployment. LocalStack does not roll a failed update back, and SAM would wait forever.
 const deployTimeout = 4 * time.Minute
 
 // deploy deploys a bundle and reads the outputs.
@@ -58,19 +54,21 @@ func (s *deployedStack) deploy(ctx context.Context, bundle string) error {
 		environment = append(environment, name+"="+value)
 	}
 	arguments := append([]string{
-		"deploy", "--template-file", filepath.Join(bundle, "template.yaml"), "--stack-name", stackName, "--s3-bucket", bucket,
+		"deploy", "--template-file", filepath.Join(bundle, "template.yaml"), "--stack-name", stackName, "--s3-bucket",
+		bucket,
 		"--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar", "--parameter-overrides",
-	}, harness.ParameterOverrides(s.parameters)...)
-	if err := harness.Run(ctx, filepath.Join(s.Dir, "deploy.log"), s.Dir, environment, harness.SAMPath(s.Root), arguments...); err != nil {
+	}, samcli.ParameterOverrides(s.parameters)...)
+	log := filepath.Join(s.Dir, "deploy.log")
+	if err := harness.Run(ctx, log, s.Dir, environment, harness.SAMPath(s.Root), arguments...); err != nil {
 		return err
 	}
 	return s.readOutputs(ctx)
 }
 
-// readOutputs asks CloudFormation, whose answers are XML.
+// readOutputs reads the stack's outputs from CloudFormation, whose responses are XML.
 func (s *deployedStack) readOutputs(ctx context.Context) error {
-	query := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {stackName}}
-	text, err := s.server.call(ctx, "cloudformation", http.MethodPost, "/", "application/x-www-form-urlencoded", []byte(query.Encode()))
+	query := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {stackName}}.Encode()
+	text, err := s.server.call(ctx, "cloudformation", http.MethodPost, "/", "application/x-www-form-urlencoded", query)
 	if err != nil {
 		return err
 	}
@@ -87,12 +85,12 @@ func (s *deployedStack) readOutputs(ctx context.Context) error {
 	return nil
 }
 
-// maxParallelRequests is how many requests LocalStack works on at once; the rest wait. It is one Python process, and a function's
-// call that waits for it longer than two seconds is given up.
+// maxParallelRequests is how many requests LocalStack gets at once; the others wait. LocalStack is one Python process
+// and drops a function call that waits for more than two seconds.
 const maxParallelRequests = 12
 
-// limitedProxy stands where a custom domain would: what comes to it goes to the deployed stage. LocalStack serves the stage under
-// a path of its own.
+// limitedProxy forwards requests to the deployed stage, as a custom domain does. LocalStack serves the stage under a
+// path.
 func (s *deployedStack) limitedProxy() (http.Handler, error) {
 	output, err := url.Parse(s.outputs["BaseUrl"])
 	if err != nil {
@@ -103,12 +101,8 @@ func (s *deployedStack) limitedProxy() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport: &http.Transport{MaxIdleConnsPerHost: maxParallelRequests, IdleConnTimeout: time.Second},
-		// A client that hung up is not worth a line.
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	}
+	proxy := harness.NewProxy(target)
+	proxy.Transport = &http.Transport{MaxIdleConnsPerHost: maxParallelRequests, IdleConnTimeout: time.Second}
 	slots := make(chan struct{}, maxParallelRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		slots <- struct{}{}
@@ -117,18 +111,9 @@ func (s *deployedStack) limitedProxy() (http.Handler, error) {
 	}), nil
 }
 
-// deployment tells what is to be furnished with secrets and merchants.
+// deployment describes the stack for seeding.
 func (s *deployedStack) deployment(stubs *harness.Stubs) (local.Deployment, error) {
 	environment := s.server.environment()
-	client, err := awsclient.New(func(name string) string { return environment[name] })
-	return local.Deployment{
-		Client: client, MerchantTable: s.outputs["MerchantTable"], OperatorSecret: s.outputs["OperatorSecret"],
-		KeySecrets:    []string{s.outputs["TokenKeySecret"], s.outputs["CallbackKeySecret"], s.outputs["WebhookKeySecret"]},
-		WebhookSecret: s.outputs["WebhookKeySecret"],
-		BaseURL:       s.parameters["BaseUrl"], SandboxURL: stubs.SandboxURL, InboxURL: stubs.InboxURL,
-		SandboxToken: stubs.SandboxToken, Now: time.Now,
-	}, err
+	variable := func(name string) string { return environment[name] }
+	return harness.StackDeployment(s.outputs, variable, stubs, s.parameters["BaseUrl"])
 }
-
-// sortedOutputs is for the log.
-func (s *deployedStack) sortedOutputs() []string { return slices.Sorted(maps.Keys(s.outputs)) }

@@ -1,5 +1,5 @@
-// Verifies one notification with the official Standard Webhooks library: {"secret", "headers", "body"} on the standard
-// input, exit status 0 where the signature holds.
+// Verifies one notification with the official Standard Webhooks library. The standard input is {"secret", "headers",
+// "body"}. The exit status is 0 if the signature is valid.
 import { readFileSync } from "node:fs";
 import { Webhook } from "standardwebhooks";
 

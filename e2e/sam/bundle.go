@@ -5,34 +5,35 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"mobilegateway/deploy/bundle"
 	"mobilegateway/e2e/harness"
 )
 
-// programHashes are the hashes of a bundle's programs by the functions' names.
+// programHashes are the hashes of a bundle's programs by function.
 type programHashes map[string][sha256.Size]byte
 
-// checkBundle validates the template and builds it: what is built are static programs for arm64.
-func (r *suiteRunner) checkBundle(ctx context.Context) (first programHashes, err error) {
+// checkBundle validates the template, builds it and checks the programs.
+func (s *suite) checkBundle(ctx context.Context) (first programHashes, err error) {
 	err = harness.RunParallel(ctx,
 		func(ctx context.Context) error {
-			environment := append(harness.SAMEnvironment(r.Workspace, ""), "AWS_DEFAULT_REGION="+region)
-			log := filepath.Join(r.Dir, "validate.log")
-			if err := harness.Run(ctx, log, r.Root, environment, harness.SAMPath(r.Root), "validate", "--lint"); err != nil {
+			environment := append(harness.SAMEnvironment(s.Workspace, ""), "AWS_DEFAULT_REGION="+region)
+			log := filepath.Join(s.Dir, "validate.log")
+			if err := harness.Run(ctx, log, s.Root, environment, harness.SAMPath(s.Root), "validate",
+				"--lint"); err != nil {
 				return err
 			}
-			r.logf("sam validate --lint finds nothing")
+			s.Logf("sam validate --lint reports nothing")
 			return nil
 		},
 		func(ctx context.Context) (err error) {
-			first, err = r.buildAndHash(ctx, r.Root, r.bundleDir())
+			first, err = s.buildAndHash(ctx, s.Root, s.bundleDir())
 			if err == nil {
-				r.logf("%d static programs for arm64", len(first))
+				s.Logf("built %d static programs for arm64", len(first))
 			}
 			return err
 		},
@@ -40,13 +41,14 @@ func (r *suiteRunner) checkBundle(ctx context.Context) (first programHashes, err
 	return first, err
 }
 
-// checkReproducible builds twice more: the same bytes from another folder, and other bytes after an edit of shared code.
-func (r *suiteRunner) checkReproducible(ctx context.Context, first programHashes) error {
-	copied := filepath.Join(r.Dir, "checkout")
-	if err := copySources(r.Root, copied); err != nil {
+// checkReproducible builds the bundle twice more: in another folder, where all bytes must be equal, and after an edit
+// of shared code, where they must all differ.
+func (s *suite) checkReproducible(ctx context.Context, first programHashes) error {
+	copied := filepath.Join(s.Dir, "checkout")
+	if err := copySources(s.Root, copied); err != nil {
 		return err
 	}
-	second, err := r.buildAndHash(ctx, copied, filepath.Join(r.Dir, "second-bundle"))
+	second, err := s.buildAndHash(ctx, copied, filepath.Join(s.Dir, "second-bundle"))
 	if err != nil {
 		return err
 	}
@@ -55,25 +57,25 @@ func (r *suiteRunner) checkReproducible(ctx context.Context, first programHashes
 			return fmt.Errorf("%s has other bytes when built again in another folder", name)
 		}
 	}
-	r.logf("the same bytes from another folder")
-	const edit = "package assembly\n\nfunc init() { println(`edited`) }\n"
-	if err := os.WriteFile(filepath.Join(copied, "shared", "assembly", "edited.go"), []byte(edit), 0o600); err != nil {
+	s.Logf("a build in another folder has the same bytes")
+	const edit = "package wiring\n\nfunc init() { println(`edited`) }\n"
+	if err := os.WriteFile(filepath.Join(copied, "shared", "wiring", "edited.go"), []byte(edit), 0o600); err != nil {
 		return err
 	}
-	third, err := r.buildAndHash(ctx, copied, filepath.Join(r.Dir, "third-bundle"))
+	third, err := s.buildAndHash(ctx, copied, filepath.Join(s.Dir, "third-bundle"))
 	if err != nil {
 		return err
 	}
 	for name := range first {
 		if first[name] == third[name] {
-			return fmt.Errorf("%s is the old program after an edit of shared code", name)
+			return fmt.Errorf("%s is unchanged after an edit of shared code", name)
 		}
 	}
-	r.logf("an edit of shared code is built anew")
+	s.Logf("an edit of shared code changes every program")
 	return nil
 }
 
-// copySources copies what a bundle is made of.
+// copySources copies the sources of a bundle.
 func copySources(root, to string) error {
 	for _, part := range []string{"functions", "shared"} {
 		if err := os.CopyFS(filepath.Join(to, part), os.DirFS(filepath.Join(root, part))); err != nil {
@@ -92,43 +94,26 @@ func copySources(root, to string) error {
 	return nil
 }
 
-// buildAndHash builds a checkout and gives its programs' hashes.
-func (r *suiteRunner) buildAndHash(ctx context.Context, checkout, bundle string) (programHashes, error) {
-	if err := harness.Build(ctx, r.Workspace, checkout, bundle, "", nil); err != nil {
+// buildAndHash builds a checkout, checks its programs and returns their hashes.
+func (s *suite) buildAndHash(ctx context.Context, checkout, folder string) (programHashes, error) {
+	if err := harness.Build(ctx, s.Workspace, checkout, folder, "", nil); err != nil {
 		return nil, err
 	}
-	paths, err := filepath.Glob(filepath.Join(bundle, "*", "bootstrap"))
+	paths, err := filepath.Glob(filepath.Join(folder, "*", "bootstrap"))
 	if err != nil || len(paths) == 0 {
-		return nil, errors.Join(fmt.Errorf("%s holds no programs", bundle), err)
+		return nil, errors.Join(fmt.Errorf("%s contains no programs", folder), err)
 	}
-	found := programHashes{}
+	hashes := programHashes{}
 	for _, path := range paths {
-		if err := checkProgram(path); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		function := filepath.Base(filepath.Dir(path))
+		if err := bundle.Check(folder, []string{function}, "arm64"); err != nil {
+			return nil, err
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		found[filepath.Base(filepath.Dir(path))] = sha256.Sum256(content)
+		hashes[function] = sha256.Sum256(content)
 	}
-	return found, nil
-}
-
-// checkProgram: a package that is no program "builds" into an archive, and one with cgo needs libraries that Lambda lacks.
-func checkProgram(path string) error {
-	program, err := elf.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = program.Close() }()
-	if program.Machine != elf.EM_AARCH64 || program.Type != elf.ET_EXEC {
-		return fmt.Errorf("a %s for %s, want an executable for arm64", program.Type, program.Machine)
-	}
-	for _, segment := range program.Progs {
-		if segment.Type == elf.PT_INTERP || segment.Type == elf.PT_DYNAMIC {
-			return errors.New("it is not statically linked")
-		}
-	}
-	return nil
+	return hashes, nil
 }

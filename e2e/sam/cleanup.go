@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,46 +21,46 @@ import (
 	"mobilegateway/internal/repository"
 )
 
-// namePrefix begins all names that stand outside of our namespaces.
+// namePrefix begins the names of all resources outside the namespaces.
 const namePrefix = "gateway-e2e-"
 
-// resourceName is the name of what a checkout's runs put there.
+// resourceName is the name of a checkout's resources outside the namespaces.
 func resourceName(root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return namePrefix + hex.EncodeToString(sum[:4])
 }
 
-// removeLeftovers removes what no namespace holds: the row for the emulator, the control groups of our own engine's containers, and
-// our containers and images in an engine that is another's.
+// removeLeftovers removes everything outside the namespaces: emulator registrations, control groups of our engine, and
+// containers and images in the machine's engine.
 func removeLeftovers(site harness.Workspace) error {
 	return errors.Join(removeEmulators(), removeControlGroups(site.Root), removeContainers(site.Root))
 }
 
-// The kernel's registry of interpreters for foreign programs, and our row in it: arm64 programs, by the first bytes of
-// their ELF header, run by the emulator, which is opened once (F) so that containers need not have it.
+// The kernel's registry of interpreters, and our registration in it: programs with an ELF header for arm64 run in the
+// emulator. The flag F opens the emulator once, so that containers need not contain it.
 const (
 	binfmtDir    = "/proc/sys/fs/binfmt_misc"
 	arm64Pattern = `:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:` +
 		`\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:`
 )
 
-// emulatorPath is the program that runs others for arm64.
+// emulatorPath is the program that runs arm64 programs.
 func emulatorPath(root string) string {
 	return filepath.Join(engineRoot(root), "usr", "bin", "qemu-aarch64-static")
 }
 
-// mountBinfmt mounts the registry, where it is not mounted, in the mounts of this process alone.
+// mountBinfmt mounts the registry if it is not mounted, for this process only.
 func mountBinfmt() error {
 	if _, err := os.Stat(filepath.Join(binfmtDir, "register")); err == nil {
 		return nil
 	}
 	if err := syscall.Mount("binfmt_misc", binfmtDir, "binfmt_misc", 0, ""); err != nil {
-		return fmt.Errorf("mount binfmt_misc, which needs root: %w", err)
+		return fmt.Errorf("mount binfmt_misc: %w: start this as root", err)
 	}
 	return nil
 }
 
-// registerEmulator lets this machine run programs for arm64, where it is none itself, until the sweeper removes the row.
+// registerEmulator lets this machine run arm64 programs until the sweeper removes the registration.
 func registerEmulator(site harness.Workspace) error {
 	if runtime.GOARCH == "arm64" {
 		return nil
@@ -69,22 +70,13 @@ func registerEmulator(site harness.Workspace) error {
 	}
 	row := ":" + resourceName(site.Root) + arm64Pattern + emulatorPath(site.Root) + ":F"
 	if err := os.WriteFile(filepath.Join(binfmtDir, "register"), []byte(row), 0); err != nil {
-		return fmt.Errorf("register the emulator: %w", err)
+		return fmt.Errorf("register the arm64 emulator: %w", err)
 	}
 	return nil
 }
 
-// removeRow removes a row.
-func removeRow(row string) error {
-	err := os.WriteFile(row, []byte("-1"), 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// removeEmulators removes the rows of runs that are over: that of this checkout, whose lock we hold, and those of other
-// checkouts that are gone or whose lock is free.
+// removeEmulators removes the registrations of finished runs: this checkout's, whose lock we have, and those of
+// checkouts that are deleted or not locked.
 func removeEmulators() error {
 	if runtime.GOARCH == "arm64" {
 		return nil
@@ -96,14 +88,17 @@ func removeEmulators() error {
 	for _, row := range rows {
 		text, rowErr := os.ReadFile(row)
 		if rowErr == nil && !isRowInUse(string(text)) {
-			rowErr = removeRow(row)
+			rowErr = os.WriteFile(row, []byte("-1"), 0)
+			if errors.Is(rowErr, fs.ErrNotExist) { // another run's sweeper was faster
+				rowErr = nil
+			}
 		}
 		err = errors.Join(err, rowErr)
 	}
 	return err
 }
 
-// isRowInUse tells whether another checkout's run is at work with a row: it has its lock.
+// isRowInUse reports whether a registration belongs to another checkout that has its lock, so that its run is active.
 func isRowInUse(row string) bool {
 	_, after, _ := strings.Cut(row, "interpreter ")
 	path, _, _ := strings.Cut(after, "\n")
@@ -123,9 +118,9 @@ func isRowInUse(row string) bool {
 // controlGroupsTimeout is how long the processes of a killed run may take to leave their control groups.
 const controlGroupsTimeout = 10 * time.Second
 
-// removeControlGroups removes our engine's, in whichever version the machine has them.
+// removeControlGroups removes our engine's control groups, of version 1 and 2.
 func removeControlGroups(root string) error {
-	for started := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+	return harness.Poll(context.Background(), controlGroupsTimeout, func() error {
 		var remaining []string
 		for _, pattern := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
 			found, err := filepath.Glob(pattern + controlGroup(root))
@@ -138,53 +133,56 @@ func removeControlGroups(root string) error {
 			return nil
 		}
 		for _, folder := range remaining {
-			var groups []string
-			_ = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-				if err == nil && entry.IsDir() {
-					groups = append(groups, path)
-				}
-				return nil
-			})
-			for i := len(groups) - 1; i >= 0; i-- { // a group is removed after those in it
-				_ = syscall.Rmdir(groups[i])
-			}
+			removeFolders(folder)
 		}
-		if time.Since(started) > controlGroupsTimeout {
-			return fmt.Errorf("control groups are left: %v", remaining)
+		return fmt.Errorf("control groups remain: %v", remaining)
+	})
+}
+
+// removeFolders removes a tree of empty folders, the innermost first.
+func removeFolders(root string) {
+	var folders []string
+	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			folders = append(folders, path)
 		}
+		return nil
+	})
+	for _, folder := range slices.Backward(folders) {
+		_ = syscall.Rmdir(folder)
 	}
 }
 
-// removeContainers removes containers and images of ours from an engine that ran already. SAM may be removing the same.
+// removeContainers removes our containers and images from the machine's engine. SAM may remove the same ones.
 func removeContainers(root string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	host := os.Getenv("DOCKER_HOST")
-	if !engineRunning(ctx, root, host) {
+	machine := engine{root, os.Getenv("DOCKER_HOST")}
+	if machine.ping(ctx) != nil {
 		return nil
 	}
 	list := func(arguments ...string) ([]string, error) {
-		output, err := docker(ctx, root, host, arguments...).Output()
+		output, err := machine.docker(ctx, arguments...).Output()
 		return strings.Fields(string(output)), err
 	}
-	for ; ; time.Sleep(100 * time.Millisecond) {
-		var containers []string
+	return harness.Poll(ctx, time.Minute, func() error {
 		images, err := list("image", "ls", "--quiet", "--no-trunc", "--filter", "reference="+resourceName(root)+"/*")
+		if err != nil || len(images) == 0 {
+			return err
+		}
+		var containers []string
 		for _, image := range images {
-			found, rowErr := list("ps", "--all", "--quiet", "--filter", "ancestor="+image)
-			containers, err = append(containers, found...), errors.Join(err, rowErr)
-		}
-		if err == nil && len(images) == 0 {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return errors.Join(err, fmt.Errorf("the container engine keeps containers %v and images %v", containers, images))
+			found, err := list("ps", "--all", "--quiet", "--filter", "ancestor="+image)
+			if err != nil {
+				return err
+			}
+			containers = append(containers, found...)
 		}
 		if len(containers) > 0 {
-			_ = docker(ctx, root, host, append([]string{"rm", "--force"}, containers...)...).Run() // the next look tells
+			// the next check sees the result
+			_ = machine.docker(ctx, append([]string{"rm", "--force"}, containers...)...).Run()
 		}
-		if len(images) > 0 {
-			_ = docker(ctx, root, host, append([]string{"image", "rm", "--force"}, images...)...).Run()
-		}
-	}
+		_ = machine.docker(ctx, append([]string{"image", "rm", "--force"}, images...)...).Run()
+		return fmt.Errorf("the container engine still has containers %v and images %v", containers, images)
+	})
 }

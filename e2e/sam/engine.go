@@ -19,47 +19,51 @@ import (
 	"mobilegateway/e2e/harness"
 )
 
-// engineRoot is where the engine's packages are unpacked.
+// engine is a container engine. host is its address, or "" for the default of the docker client.
+type engine struct{ root, host string }
+
+// engineRoot is the folder of the engine's unpacked packages.
 func engineRoot(root string) string { return filepath.Join(harness.ToolsDir(root), "engine", "root") }
 
-// engineEnvironment finds the engine's programs and libraries.
-func engineEnvironment(root, host string) []string {
-	at := engineRoot(root)
-	libraries, _ := filepath.Glob(filepath.Join(at, "usr", "lib", "*-linux-gnu")) // the pattern is a good one
+// environment returns variables that lead to the engine's programs, libraries and address.
+func (e engine) environment() []string {
+	at := engineRoot(e.root)
+	libraries, _ := filepath.Glob(filepath.Join(at, "usr", "lib", "*-linux-gnu")) // the pattern is valid
 	environment := append(os.Environ(),
 		"PATH="+filepath.Join(at, "usr", "sbin")+":"+filepath.Join(at, "usr", "bin")+":"+os.Getenv("PATH"),
-		"LD_LIBRARY_PATH="+strings.Join(libraries, ":"), "XTABLES_LIBDIR="+filepath.Join(strings.Join(libraries, ""), "xtables"),
+		"LD_LIBRARY_PATH="+strings.Join(libraries, ":"),
+		"XTABLES_LIBDIR="+filepath.Join(strings.Join(libraries, ""), "xtables"),
 	)
-	if host != "" {
-		environment = append(environment, "DOCKER_HOST="+host)
+	if e.host != "" {
+		environment = append(environment, "DOCKER_HOST="+e.host)
 	}
 	return environment
 }
 
-// docker is a command of the engine's own client.
-func docker(ctx context.Context, root, host string, arguments ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, filepath.Join(engineRoot(root), "usr", "bin", "docker"), arguments...)
-	command.Env = engineEnvironment(root, host)
+// docker returns a command of the docker client.
+func (e engine) docker(ctx context.Context, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, filepath.Join(engineRoot(e.root), "usr", "bin", "docker"), arguments...)
+	command.Env = e.environment()
 	return command
 }
 
-// engineRunning tells whether an engine answers.
-func engineRunning(ctx context.Context, root, host string) bool {
+// ping fails if the engine does not respond.
+func (e engine) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	return docker(ctx, root, host, "info").Run() == nil
+	return e.docker(ctx, "info").Run()
 }
 
-// controlGroup is where our engine puts the groups of its containers, which outlive everything but the sweeper.
+// controlGroup is the parent of the control groups of our containers. Only the sweeper removes it.
 func controlGroup(root string) string { return "/" + resourceName(root) }
 
-// runDir is where an engine has its sockets, in our mounts a folder of our own.
+// runDir is the folder of the engine's sockets. It is private to this worker.
 const runDir = "/run"
 
-// mountPrivateRunAndEtc gives the engine a /run and an /etc of its own to write to, in our mounts alone.
+// mountPrivateRunAndEtc mounts a private /run and /etc, which the engine can write to.
 func mountPrivateRunAndEtc() error {
 	if err := syscall.Mount("run", runDir, "tmpfs", 0, ""); err != nil {
-		return fmt.Errorf("mount a %s of our own: %w", runDir, err)
+		return fmt.Errorf("mount a private %s: %w", runDir, err)
 	}
 	upper, scratch := runDir+"/etc", runDir+"/etc-work"
 	for _, folder := range []string{upper, scratch} {
@@ -67,85 +71,89 @@ func mountPrivateRunAndEtc() error {
 			return err
 		}
 	}
-	if err := syscall.Mount("etc", "/etc", "overlay", 0, "lowerdir=/etc,upperdir="+upper+",workdir="+scratch); err != nil {
-		return fmt.Errorf("mount an /etc of our own: %w", err)
+	if err := syscall.Mount("etc", "/etc", "overlay", 0,
+		"lowerdir=/etc,upperdir="+upper+",workdir="+scratch); err != nil {
+		return fmt.Errorf("mount a private /etc: %w", err)
 	}
 	return nil
 }
 
-// startEngine starts an engine in our own network and returns its address. What it keeps stands below the site's folder.
-func startEngine(ctx context.Context, site harness.Workspace) (host string, err error) {
+// startEngine starts an engine in this worker's network, with its data below the site's folder.
+func startEngine(ctx context.Context, site harness.Workspace) (engine, error) {
 	if err := mountPrivateRunAndEtc(); err != nil {
-		return "", err
+		return engine{}, err
 	}
-	settings := runDir + "/daemon.json" // none of the machine's
+	settings := runDir + "/daemon.json" // replaces the machine's settings
 	if err := os.WriteFile(settings, []byte("{}"), 0o600); err != nil {
-		return "", err
+		return engine{}, err
 	}
-	host = "unix://" + runDir + "/docker.sock"
+	e := engine{site.Root, "unix://" + runDir + "/docker.sock"}
 	log := filepath.Join(site.Dir, "dockerd.log")
-	_, err = harness.Start(log, engineEnvironment(site.Root, ""),
+	_, err := harness.Start(log, engine{root: site.Root}.environment(),
 		filepath.Join(engineRoot(site.Root), "usr", "sbin", "dockerd"),
-		"--data-root", filepath.Join(site.Dir, "docker"), "--exec-root", runDir+"/docker", "--pidfile", runDir+"/docker.pid", "-H", host,
-		"--config-file", settings,
+		"--data-root", filepath.Join(site.Dir, "docker"), "--exec-root", runDir+"/docker",
+		"--pidfile", runDir+"/docker.pid", "-H", e.host, "--config-file", settings,
 		"--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", controlGroup(site.Root),
-		"--userland-proxy=false") // the proxy accepts before the container listens, and SAM then answers 502
+		"--userland-proxy=false") // the proxy accepts before the container listens, and SAM then returns 502
 	if err != nil {
-		return "", err
+		return engine{}, err
 	}
-	for started := time.Now(); !engineRunning(ctx, site.Root, host); time.Sleep(100 * time.Millisecond) {
-		if time.Since(started) > 30*time.Second || ctx.Err() != nil {
-			text, _ := os.ReadFile(log)
-			return "", fmt.Errorf("the container engine does not start: %s", text[max(0, len(text)-3000):])
-		}
+	if err := harness.Poll(ctx, 30*time.Second, func() error { return e.ping(ctx) }); err != nil {
+		return engine{}, fmt.Errorf("the container engine does not start: %w: see %s", err, log)
 	}
-	return host, nil
+	return e, nil
 }
 
-// importImage makes a base image: a shell with the few commands of SAM's own Dockerfile, and the environment that the
-// functions are to find. SAM passes on no variable that the template does not declare; those of the image it keeps.
-func importImage(ctx context.Context, root, host, name string, environment map[string]string) error {
-	shell, err := os.ReadFile(filepath.Join(engineRoot(root), "bin", "busybox"))
+// importImage creates a base image: a shell with the few commands of SAM's own Dockerfile, and the functions'
+// variables. SAM passes only variables that the template declares, but it keeps the variables of the image.
+func (e engine) importImage(ctx context.Context, name string, environment map[string]string) error {
+	image, err := baseImageArchive(filepath.Join(engineRoot(e.root), "bin", "busybox"))
 	if err != nil {
-		return err
-	}
-	var image bytes.Buffer
-	w := tar.NewWriter(&image)
-	var errs []error
-	put := func(header *tar.Header, content []byte) {
-		header.Size = int64(len(content))
-		errs = append(errs, w.WriteHeader(header))
-		_, err := w.Write(content)
-		errs = append(errs, err)
-	}
-	for _, folder := range []string{"bin/", "opt/", "var/task/", "var/runtime/", "var/empty/"} {
-		put(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755}, nil)
-	}
-	put(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}, nil)
-	put(&tar.Header{Typeflag: tar.TypeReg, Name: "bin/busybox", Mode: 0o755}, shell)
-	for _, name := range []string{"sh", "mv", "chmod", "cp", "rm", "mkdir"} {
-		put(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox"}, nil)
-	}
-	if err := errors.Join(append(errs, w.Close())...); err != nil {
 		return err
 	}
 	arguments := []string{"import"}
 	for name, value := range environment {
 		arguments = append(arguments, "--change", "ENV "+name+"="+value)
 	}
-	command := docker(ctx, root, host, append(arguments, "-", name)...)
-	command.Stdin = &image
+	command := e.docker(ctx, append(arguments, "-", name)...)
+	command.Stdin = image
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("docker import: %w: %s", err, output)
 	}
 	return nil
 }
 
-// bridgeAddress is this host's address as a container sees it.
+// baseImageArchive returns the file system of the base image as a tar archive.
+func baseImageArchive(busybox string) (*bytes.Buffer, error) {
+	shell, err := os.ReadFile(busybox)
+	if err != nil {
+		return nil, err
+	}
+	var image bytes.Buffer
+	w := tar.NewWriter(&image)
+	headers := []*tar.Header{{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}}
+	for _, folder := range []string{"bin/", "opt/", "var/task/", "var/runtime/", "var/empty/"} {
+		headers = append(headers, &tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755})
+	}
+	for _, name := range []string{"sh", "mv", "chmod", "cp", "rm", "mkdir"} {
+		headers = append(headers, &tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox"})
+	}
+	headers = append(headers, &tar.Header{Typeflag: tar.TypeReg, Name: "bin/busybox", Mode: 0o755,
+		Size: int64(len(shell))})
+	for _, header := range headers {
+		if err := w.WriteHeader(header); err != nil {
+			return nil, err
+		}
+	}
+	_, err = w.Write(shell) // the content of the last header
+	return &image, errors.Join(err, w.Close())
+}
+
+// bridgeAddress returns this host's address as a container reaches it.
 func bridgeAddress() (string, error) {
 	bridge, err := net.InterfaceByName("docker0")
 	if err != nil {
-		return "", fmt.Errorf("the engine's bridge on this machine: %w", err)
+		return "", fmt.Errorf("the engine's network bridge docker0: %w", err)
 	}
 	addresses, err := bridge.Addrs()
 	for _, address := range addresses {
@@ -153,5 +161,5 @@ func bridgeAddress() (string, error) {
 			return network.IP.String(), nil
 		}
 	}
-	return "", errors.Join(err, errors.New("the engine's bridge has no IPv4 address"))
+	return "", errors.Join(err, errors.New("the engine's network bridge docker0 has no IPv4 address"))
 }

@@ -19,48 +19,54 @@ import (
 	"mobilegateway/e2e/harness"
 )
 
-// goldenEvent is a function's golden event, what stands in its answer, and what must have happened around it.
+// goldenEvent is one event for a function. Its output must contain wantOutput. key is the key at the operator, or the
+// order, that prepare and verify check before and after the invocation.
 type goldenEvent struct {
 	function, file, wantOutput string
-	order                      string // the order_id's end, where the event names one
-	prepare, verify            func(context.Context, *goldenRun) error
+	key                        string
+	prepare, verify            func(run *goldenRun, ctx context.Context, key string) error
 }
 
-// The payments of the golden events: the operator calls back for the one, and is silent about the other.
+// The keys of the golden events, with variables of the run. The operator sends a callback for the first payment only.
 const (
-	callbackOrder = "4711"
-	lookupOrder   = "4712"
+	chargeKey     = "golden-charge"
 	smsKey        = "golden-sms"
+	callbackOrder = "${merchant}_4711"
+	lookupOrder   = "${merchant}_4712"
 )
 
-// goldenEvents are all of them, in an order in which each finds what those before it did.
+// goldenEvents returns all golden events. Each relies on the effects of those before it.
 func goldenEvents() []goldenEvent {
+	const created, ok = `"statusCode": 201`, `"statusCode": 200`
 	return []goldenEvent{
-		{function: "ChargeFunction", file: "charge.json", wantOutput: `"statusCode": 201`, verify: wantOneEffect("golden-charge")},
-		{function: "PayFunction", file: "pay.json", order: callbackOrder, wantOutput: `"statusCode": 201`, verify: completePayment(callbackOrder)},
-		{function: "PayFunction", file: "pay.json", order: lookupOrder, wantOutput: `"statusCode": 201`, verify: completePayment(lookupOrder)},
-		{function: "SmsFunction", file: "sms.json", wantOutput: `"statusCode": 201`, verify: wantOneEffect(smsKey)},
-		{function: "TokenFunction", file: "token.json", wantOutput: `"statusCode": 200`},
-		{function: "ReceiptFunction", file: "receipt.json", wantOutput: `"statusCode": 200`, prepare: findCallback(smsKey), verify: wantOutboxEntry(smsKey)},
-		{function: "NotifFunction", file: "notif.json", order: callbackOrder, wantOutput: `"statusCode": 200`, prepare: findCallback(callbackOrder)},
-		// At once: for a minute what is to be told is the relay's, then the sweep's.
-		{function: "RelayFunction", file: "relay.json", order: callbackOrder, wantOutput: `"batchItemFailures": []`, prepare: wantOutboxEntry(callbackOrder), verify: wantOneNotification(callbackOrder)},
-		{function: "StatusFunction", file: "status.json", order: callbackOrder, wantOutput: `\"status\":\"successful\"`},
-		{function: "SweepFunction", file: "sweep.json", wantOutput: "\n{}", verify: wantSuccessful(lookupOrder)}, // on a line of its own
+		{"ChargeFunction", "charge.json", created, chargeKey, nil, (*goldenRun).wantOneEffect},
+		{"PayFunction", "pay.json", created, callbackOrder, nil, (*goldenRun).completePayment},
+		{"PayFunction", "pay.json", created, lookupOrder, nil, (*goldenRun).completePayment},
+		{"SmsFunction", "sms.json", created, smsKey, nil, (*goldenRun).wantOneEffect},
+		{"TokenFunction", "token.json", ok, "", nil, nil},
+		{"ReceiptFunction", "receipt.json", ok, smsKey, (*goldenRun).findCallback, (*goldenRun).wantOutboxEntry},
+		{"NotifFunction", "notif.json", ok, callbackOrder, (*goldenRun).findCallback, nil},
+		// The relay must follow at once: after a minute the sweep delivers the notification.
+		{
+			"RelayFunction", "relay.json", `"batchItemFailures": []`, callbackOrder,
+			(*goldenRun).wantOutboxEntry, (*goldenRun).wantOneNotification,
+		},
+		{"StatusFunction", "status.json", `\"status\":\"successful\"`, callbackOrder, nil, nil},
+		{"SweepFunction", "sweep.json", "\n{}", lookupOrder, nil, (*goldenRun).wantSuccessful}, // a line of its own
 	}
 }
 
-// goldenRun are the golden events on their way.
+// goldenRun is one run of the golden events.
 type goldenRun struct {
 	*fixture
-	variables map[string]string // what stands for ${name} in an event
+	variables map[string]string // replace ${name} in keys and events
 
 	mu     sync.Mutex
-	images []json.RawMessage // the ledger's, as its stream shows them
+	images []json.RawMessage // the ledger's items, from its stream
 }
 
-// Invoke implements dynamo.Invoker: it keeps what the stream shows.
-func (i *goldenRun) Invoke(_ context.Context, payload []byte) (result []byte, functionError bool, err error) {
+// Invoke implements dynamo.Invoker: it stores the images of the stream's records.
+func (g *goldenRun) Invoke(_ context.Context, payload []byte) (result []byte, functionError bool, err error) {
 	var event struct {
 		Records []struct {
 			DynamoDB struct{ NewImage json.RawMessage }
@@ -69,87 +75,86 @@ func (i *goldenRun) Invoke(_ context.Context, payload []byte) (result []byte, fu
 	if err := json.Unmarshal(payload, &event); err != nil {
 		return nil, false, err
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for _, record := range event.Records {
-		i.images = append(i.images, record.DynamoDB.NewImage)
+		g.images = append(g.images, record.DynamoDB.NewImage)
 	}
 	return []byte(`{"batchItemFailures":[]}`), false, nil
 }
 
-// latestImage is the latest that tells of something.
-func (i *goldenRun) latestImage(text string) (found json.RawMessage) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, image := range i.images {
-		if strings.Contains(string(image), text) {
-			found = image
-		}
-	}
-	return found
+// expand replaces ${name} by the run's variables.
+func (g *goldenRun) expand(text string) string {
+	return os.Expand(text, func(name string) string { return g.variables[name] })
 }
 
-// invokeGoldenEvents invokes every function of the template with its golden events, in containers of its own.
-func (p *suite) invokeGoldenEvents(ctx context.Context) error {
-	i := &goldenRun{fixture: p.goldens, variables: map[string]string{}}
-	shop, err := json.Marshal(p.goldens.info.MerchantCredentials) //nolint:gosec // G117: the demo merchant's own credentials, for its own events
+// invokeGoldenEvents invokes every function of the template with its golden events, each in a new container.
+func (s *suite) invokeGoldenEvents(ctx context.Context) error {
+	g := &goldenRun{fixture: s.goldens, variables: map[string]string{}}
+	shop, err := json.Marshal(g.info.MerchantCredentials) //nolint:gosec // G117: credentials of the demo merchant
 	if err == nil {
-		err = json.Unmarshal(shop, &i.variables)
+		err = json.Unmarshal(shop, &g.variables)
 	}
 	if err != nil {
 		return err
 	}
-	i.variables["inbox"] = i.info.InboxURL
-	go i.pumpStream(ctx, i, false)
-	for _, g := range goldenEvents() {
-		if err := i.invoke(ctx, g); err != nil {
-			return fmt.Errorf("sam local invoke %s with %s: %w", g.function, g.file, err)
+	g.variables["inbox"] = g.info.InboxURL
+	go g.pumpStream(ctx, g, false)
+	for _, event := range goldenEvents() {
+		if err := g.invoke(ctx, event); err != nil {
+			return fmt.Errorf("sam local invoke %s with %s: %w", event.function, event.file, err)
 		}
-		p.logf("sam local invoke %s with %s: %q", g.function, g.file, g.wantOutput)
+		s.Logf("sam local invoke %s with %s: %q", event.function, event.file, event.wantOutput)
 	}
 	return nil
 }
 
-// invoke invokes one.
-func (i *goldenRun) invoke(ctx context.Context, g goldenEvent) error {
-	i.variables["order"] = i.fullKey(g.order)
-	if g.prepare != nil {
-		if err := g.prepare(ctx, i); err != nil {
+// invoke runs one golden event with its checks.
+func (g *goldenRun) invoke(ctx context.Context, event goldenEvent) error {
+	key := g.expand(event.key)
+	g.variables["order"] = key
+	if event.prepare != nil {
+		if err := event.prepare(g, ctx, key); err != nil {
 			return err
 		}
 	}
-	event, err := i.writeEvent(g)
+	text, err := os.ReadFile(filepath.Join(g.Root, "e2e", "sam", "testdata", event.file))
 	if err != nil {
 		return err
 	}
-	output, err := i.invokeWithSAM(ctx, g, event)
+	path := filepath.Join(g.Dir, key+"-"+event.file)
+	if err := os.WriteFile(path, []byte(g.expand(string(text))), 0o600); err != nil {
+		return err
+	}
+	output, err := g.invokeWithSAM(ctx, event.function, path)
 	if err != nil {
 		return err
 	}
-	if err := g.checkOutput(output); err != nil { // SAM itself says nothing of a function's error
+	if err := event.checkOutput(output); err != nil { // SAM does not report a function's error itself
 		return fmt.Errorf("%w\n%s", err, output)
 	}
-	if g.verify == nil {
+	if event.verify == nil {
 		return nil
 	}
-	return g.verify(ctx, i)
+	return event.verify(g, ctx, key)
 }
 
-// maxInvokeAttempts is how often an event is sent that got no answer.
+// maxInvokeAttempts is how often an event is sent that got no response.
 const maxInvokeAttempts = 3
 
-// isRetryable are SAM's words for that: the engine accepted the event before the container listened, and lost it; or the
-// machine had no time for an emulated processor. Who calls a function sends the event again then, and so does this.
+// isRetryable reports whether SAM lost an event: the engine accepted it before the container listened, or the emulated
+// processor was too slow. Callers of a function retry then, and so does this test.
 func isRetryable(output string) bool {
 	return strings.Contains(output, "No response from invoke container") || strings.Contains(output, "timed out after")
 }
 
-// invokeWithSAM invokes a function and gives what SAM prints.
-func (i *goldenRun) invokeWithSAM(ctx context.Context, g goldenEvent, event string) (output string, err error) {
-	log := filepath.Join(i.Dir, fmt.Sprintf("invoke-%s%s.log", g.function, g.order))
-	environment, arguments := i.samLocalCommand("invoke", "--event", event)
+// invokeWithSAM invokes a function with an event file and returns SAM's output.
+func (g *goldenRun) invokeWithSAM(ctx context.Context, function, event string) (output string, err error) {
+	log := event + ".log"
+	environment, arguments := g.samLocalCommand("invoke", "--event", event)
 	for attempt := 0; attempt == 0 || attempt < maxInvokeAttempts && isRetryable(output); attempt++ {
-		if err := harness.Run(ctx, log, i.Root, environment, harness.SAMPath(i.Root), append(arguments, g.function)...); err != nil {
+		err := harness.Run(ctx, log, g.Root, environment, harness.SAMPath(g.Root), append(arguments, function)...)
+		if err != nil {
 			return "", err
 		}
 		text, err := os.ReadFile(log)
@@ -161,53 +166,21 @@ func (i *goldenRun) invokeWithSAM(ctx context.Context, g goldenEvent, event stri
 	return output, nil
 }
 
-// writeEvent writes the event with values in place of their names.
-func (i *goldenRun) writeEvent(g goldenEvent) (string, error) {
-	text, err := os.ReadFile(filepath.Join(i.Root, "e2e", "sam", "testdata", g.file))
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(i.Dir, g.order+g.file)
-	content := os.Expand(string(text), func(name string) string { return i.variables[name] })
-	return path, os.WriteFile(path, []byte(content), 0o600)
-}
-
-// checkOutput looks for the answer, and for none of the ways in which an invocation fails.
-func (g goldenEvent) checkOutput(output string) error {
-	compact := strings.ReplaceAll(strings.ReplaceAll(output, `":`, `": `), `":  `, `": `)
+// checkOutput checks that the output has the expected text and no error.
+func (e goldenEvent) checkOutput(output string) error {
 	for _, errorText := range []string{`"errorMessage"`, "timed out", "Error: "} {
 		if strings.Contains(output, errorText) {
-			return fmt.Errorf("there is %q in the output", errorText)
+			return fmt.Errorf("the output contains %q", errorText)
 		}
 	}
-	if !strings.Contains(compact, g.wantOutput) && !strings.Contains(output, g.wantOutput) {
-		return fmt.Errorf("there is no %s in the output", g.wantOutput)
+	spaced := strings.ReplaceAll(strings.ReplaceAll(output, `":`, `": `), `":  `, `": `)
+	if !strings.Contains(spaced, e.wantOutput) && !strings.Contains(output, e.wantOutput) {
+		return fmt.Errorf("the output does not contain %s", e.wantOutput)
 	}
 	return nil
 }
 
-// fullKey is an order_id by its end; the key of an SMS is whole.
-func (i *goldenRun) fullKey(key string) string {
-	if key == smsKey {
-		return key
-	}
-	return i.variables["merchant"] + "_" + key
-}
-
-// effectTimeout is how long what an invocation sets off may take.
-const effectTimeout = 20 * time.Second
-
-// eventually repeats a look until it holds.
-func eventually(ctx context.Context, check func() error) error {
-	for started := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		err := check()
-		if err == nil || time.Since(started) > effectTimeout || ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
-// callStub asks one of the partners for JSON, or tells it something.
+// callStub sends a request to a stub and decodes its JSON response into a value, if there is one.
 func callStub(ctx context.Context, method, address, body string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil {
@@ -221,7 +194,7 @@ func callStub(ctx context.Context, method, address, body string, into any) error
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode >= http.StatusBadRequest {
-		return errors.Join(err, fmt.Errorf("%s %s answers %d: %s", method, address, response.StatusCode, text))
+		return errors.Join(err, fmt.Errorf("%s %s returned %d: %s", method, address, response.StatusCode, text))
 	}
 	if into == nil {
 		return nil
@@ -229,84 +202,86 @@ func callStub(ctx context.Context, method, address, body string, into any) error
 	return json.Unmarshal(text, into)
 }
 
-// wantOneEffect: it really happened at the operator, once.
-func wantOneEffect(key string) func(context.Context, *goldenRun) error {
-	return func(ctx context.Context, i *goldenRun) error {
-		var effects []any
-		err := callStub(ctx, http.MethodGet, i.info.SandboxURL+"/sandbox/v1/effects?key="+url.QueryEscape(key), "", &effects)
-		if err == nil && len(effects) != 1 {
-			err = fmt.Errorf("%d effects under %s at the operator, want one", len(effects), key)
-		}
+// wantOneEffect checks that the operator applied the operation once.
+func (g *goldenRun) wantOneEffect(ctx context.Context, key string) error {
+	var effects []any
+	address := g.info.SandboxURL + "/sandbox/v1/effects?key=" + url.QueryEscape(key)
+	err := callStub(ctx, http.MethodGet, address, "", &effects)
+	if err == nil && len(effects) != 1 {
+		err = fmt.Errorf("%d effects at the operator under %s, want one", len(effects), key)
+	}
+	return err
+}
+
+// completePayment makes the payment successful at the operator, without a callback.
+func (g *goldenRun) completePayment(ctx context.Context, order string) error {
+	body := fmt.Sprintf(`{"key":%q,"status":"successful","silent":true}`, order)
+	return callStub(ctx, http.MethodPost, g.info.SandboxURL+"/sandbox/v1/settle", body, nil)
+}
+
+// findCallback reads the signed callback address at the operator into the variables.
+func (g *goldenRun) findCallback(ctx context.Context, key string) error {
+	var transactions []struct {
+		CallbackURL string `json:"callback_url"`
+	}
+	address := g.info.SandboxURL + "/sandbox/v1/transactions?key=" + url.QueryEscape(key)
+	if err := callStub(ctx, http.MethodGet, address, "", &transactions); err != nil {
 		return err
 	}
-}
-
-// completePayment: the purchaser pays, and the operator calls nobody back.
-func completePayment(order string) func(context.Context, *goldenRun) error {
-	return func(ctx context.Context, i *goldenRun) error {
-		body := fmt.Sprintf(`{"key":%q,"status":"successful","silent":true}`, i.fullKey(order))
-		return callStub(ctx, http.MethodPost, i.info.SandboxURL+"/sandbox/v1/settle", body, nil)
+	if len(transactions) != 1 {
+		return fmt.Errorf("%d transactions at the operator under %s, want one", len(transactions), key)
 	}
+	parts := strings.Split(transactions[0].CallbackURL, "/")
+	if len(parts) < 3 {
+		return fmt.Errorf("%q is not a callback address", transactions[0].CallbackURL)
+	}
+	g.variables["token"], g.variables["request_id"] = parts[len(parts)-1], parts[len(parts)-2]
+	return nil
 }
 
-// findCallback finds the address that the gateway signed for the operator.
-func findCallback(key string) func(context.Context, *goldenRun) error {
-	return func(ctx context.Context, i *goldenRun) error {
-		var transactions []struct {
-			CallbackURL string `json:"callback_url"`
+// effectTimeout is how long the effect of an invocation may take.
+const effectTimeout = 20 * time.Second
+
+// waitForImage waits until the stream's latest image of a key contains a text, and returns the image.
+func (g *goldenRun) waitForImage(ctx context.Context, key, text string) (latest string, err error) {
+	err = harness.Poll(ctx, effectTimeout, func() error {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for _, image := range g.images {
+			if strings.Contains(string(image), key) {
+				latest = string(image)
+			}
 		}
-		if err := callStub(ctx, http.MethodGet, i.info.SandboxURL+"/sandbox/v1/transactions?key="+url.QueryEscape(i.fullKey(key)), "", &transactions); err != nil {
-			return err
+		if !strings.Contains(latest, text) {
+			return fmt.Errorf("the ledger's stream shows no %s for %s: %s", text, key, latest)
 		}
-		if len(transactions) != 1 {
-			return fmt.Errorf("the operator knows %d transactions under %s", len(transactions), key)
-		}
-		parts := strings.Split(transactions[0].CallbackURL, "/")
-		if len(parts) < 3 {
-			return fmt.Errorf("%q is no callback address", transactions[0].CallbackURL)
-		}
-		i.variables["token"], i.variables["request_id"] = parts[len(parts)-1], parts[len(parts)-2]
 		return nil
-	}
+	})
+	return latest, err
 }
 
-// wantOutboxEntry: the stream shows that there is something to tell about a payment or an SMS. The image goes into the values.
-func wantOutboxEntry(key string) func(context.Context, *goldenRun) error {
-	return func(ctx context.Context, i *goldenRun) error {
-		return eventually(ctx, func() error {
-			image := i.latestImage(i.fullKey(key))
-			if !strings.Contains(string(image), `"ob"`) {
-				return fmt.Errorf("the ledger's stream shows nothing to tell about %s: %s", key, image)
-			}
-			i.variables["image"] = strings.TrimSuffix(strings.TrimPrefix(string(image), "{"), "}") // the golden event has more attributes
-			return nil
-		})
-	}
+// wantOutboxEntry waits until the stream shows an outbox entry for a key. The image becomes a variable.
+func (g *goldenRun) wantOutboxEntry(ctx context.Context, key string) error {
+	image, err := g.waitForImage(ctx, key, `"ob"`)
+	// The golden event adds more attributes to the image.
+	g.variables["image"] = strings.TrimSuffix(strings.TrimPrefix(image, "{"), "}")
+	return err
 }
 
-// wantOneNotification: the merchant was told of a payment, once.
-func wantOneNotification(order string) func(context.Context, *goldenRun) error {
-	return func(ctx context.Context, i *goldenRun) error {
-		return eventually(ctx, func() error {
-			var messages []struct{ Body string }
-			err := callStub(ctx, http.MethodGet, i.info.InboxURL+"/messages?order_id="+i.fullKey(order), "", &messages)
-			if err == nil && (len(messages) != 1 || !strings.Contains(messages[0].Body, `"successful"`)) {
-				err = fmt.Errorf("the merchant was told of %s: %v, want one success", order, messages)
-			}
-			return err
-		})
-	}
+// wantSuccessful waits until the stream shows a successful payment.
+func (g *goldenRun) wantSuccessful(ctx context.Context, order string) error {
+	_, err := g.waitForImage(ctx, order, `"successful"`)
+	return err
 }
 
-// wantSuccessful: the stream shows that a payment has become successful.
-func wantSuccessful(order string) func(context.Context, *goldenRun) error {
-	return func(ctx context.Context, i *goldenRun) error {
-		return eventually(ctx, func() error {
-			image := i.latestImage(i.fullKey(order))
-			if !strings.Contains(string(image), `"successful"`) {
-				return fmt.Errorf("the sweep did not settle %s: %s", order, image)
-			}
-			return nil
-		})
-	}
+// wantOneNotification waits until the merchant has got one notification of success.
+func (g *goldenRun) wantOneNotification(ctx context.Context, order string) error {
+	return harness.Poll(ctx, effectTimeout, func() error {
+		var messages []struct{ Body string }
+		err := callStub(ctx, http.MethodGet, g.info.InboxURL+"/messages?order_id="+order, "", &messages)
+		if err == nil && (len(messages) != 1 || !strings.Contains(messages[0].Body, `"successful"`)) {
+			err = fmt.Errorf("the merchant got the notifications %v for %s, want one success", messages, order)
+		}
+		return err
+	})
 }

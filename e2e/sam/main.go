@@ -1,84 +1,124 @@
 //go:build linux
 
-// Command sam builds the bundle with the SAM CLI, looks at what it built, and runs it as SAM does on a developer's
-// machine: `make e2e-sam`.
+// Command sam builds the bundle with the SAM CLI, checks it, and runs it on SAM local: `make e2e-sam`.
 //
-// The artifacts are those that would be deployed, for arm64 whatever this machine is. Where a container engine runs
-// already it is used. Else all runs in a network of its own, an engine among it.
+// It checks the programs that a deployment would contain, for arm64 on every machine. It uses the machine's container
+// engine if one runs, else its own engine in its own network. It never uses an AWS account.
 package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"mobilegateway/e2e/harness"
+	"mobilegateway/internal/local"
+	"mobilegateway/internal/template"
 )
 
 func main() {
 	os.Exit(harness.Isolation{
-		Name: "e2e-sam", Prepare: installTools, NeedsOwnNetwork: needsOwnEngine, RunIsolated: runSuite, Cleanup: removeLeftovers,
+		Name: "e2e-sam", Tools: []string{"sam", "dynamodb", "engine"},
+		NeedsOwnNetwork: needsOwnEngine, RunIsolated: runSuite, Cleanup: removeLeftovers,
 	}.Main())
 }
 
-// installTools installs and fetches what is missing.
-func installTools(ctx context.Context, site harness.Workspace) error {
-	if err := harness.InstallTools(ctx, site.Root, "sam", "dynamodb", "engine"); err != nil {
-		return err
-	}
-	return harness.FetchDependencies(ctx, site)
-}
-
-// needsOwnEngine tells whether we must start a container engine of our own.
+// needsOwnEngine reports whether the machine has no running container engine.
 func needsOwnEngine(ctx context.Context, root string) bool {
-	return !engineRunning(ctx, root, os.Getenv("DOCKER_HOST"))
+	return engine{root, os.Getenv("DOCKER_HOST")}.ping(ctx) != nil
 }
 
-// suiteRunner goes through the steps.
-type suiteRunner struct {
+// region is the region that SAM gives the functions.
+const region = "us-east-1"
+
+// suite is one run: two fixtures on one engine, one for the stories and one for the golden events.
+type suite struct {
 	harness.Workspace
-	began time.Time
+	engine      engine
+	hostAddress string // this host, as the containers reach it
+	dynamoURL   string // DynamoDB Local's address
+	template    *template.Template
+	stories     *fixture
+	goldens     *fixture
 }
 
-func (r *suiteRunner) logf(format string, values ...any) {
-	fmt.Fprintf(os.Stdout, "[%4.0fs] %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, values...))
-}
+// bundleDir is the folder of the checked bundle.
+func (s *suite) bundleDir() string { return filepath.Join(s.Dir, "bundle") }
 
-// bundleDir is where the checked artifacts are.
-func (r *suiteRunner) bundleDir() string { return filepath.Join(r.Dir, "bundle") }
-
-// runSuite does everything once. What only waits goes on beside what works.
+// runSuite runs all checks. The stories wait most of the time, so the other checks run beside them.
 func runSuite(ctx context.Context, site harness.Workspace) error {
-	r := &suiteRunner{Workspace: site, began: time.Now()}
-	first, err := r.checkBundle(ctx)
+	s := &suite{Workspace: site, engine: engine{site.Root, os.Getenv("DOCKER_HOST")}}
+	first, err := s.checkBundle(ctx)
 	if err != nil {
 		return err
 	}
 	if err := registerEmulator(site); err != nil {
 		return err
 	}
-	host := os.Getenv("DOCKER_HOST")
 	if site.HasOwnNetwork {
-		if host, err = startEngine(ctx, site); err != nil {
+		if s.engine, err = startEngine(ctx, site); err != nil {
 			return err
 		}
-		r.logf("a container engine of our own runs")
-	} else {
-		r.logf("a container engine runs here already")
 	}
-	p, err := r.newSuite(ctx, host)
+	s.Logf("a container engine runs (own engine: %v)", site.HasOwnNetwork)
+	if err := s.createFixtures(ctx); err != nil {
+		return err
+	}
+	return harness.RunParallel(ctx, s.runStories, func(ctx context.Context) error {
+		if err := s.invokeGoldenEvents(ctx); err != nil {
+			return err
+		}
+		return s.checkReproducible(ctx, first)
+	})
+}
+
+// createFixtures starts what both fixtures need and creates them.
+func (s *suite) createFixtures(ctx context.Context) (err error) {
+	if s.hostAddress, err = bridgeAddress(); err != nil {
+		return err
+	}
+	s.template, err = loadTemplate(s.Root)
 	if err != nil {
 		return err
 	}
-	return harness.RunParallel(ctx,
-		func(ctx context.Context) error { return p.runStories(ctx) },
-		func(ctx context.Context) error {
-			if err := p.invokeGoldenEvents(ctx); err != nil {
-				return err
-			}
-			return r.checkReproducible(ctx, first)
-		},
-	)
+	if s.dynamoURL, err = harness.StartDynamoDBLocal(ctx, s.Workspace, s.hostAddress); err != nil {
+		return err
+	}
+	if s.stories, err = s.newFixture(ctx, "stories"); err != nil {
+		return err
+	}
+	if s.goldens, err = s.newFixture(ctx, "goldens"); err != nil {
+		return err
+	}
+	s.Logf("created tables, secrets, operators and merchants")
+	return s.openInboxes()
+}
+
+// loadTemplate loads the template as SAM resolves it.
+func loadTemplate(root string) (*template.Template, error) {
+	return template.Load(filepath.Join(root, "template.yaml"), template.Options{
+		StackName: "local", Region: region, Parameters: local.Parameters(),
+	})
+}
+
+// runStories starts SAM's API and its Lambda, and runs the stories against them.
+func (s *suite) runStories(ctx context.Context) error {
+	eventSources, stop := context.WithCancel(ctx) // they outlive their start
+	defer stop()
+	err := harness.RunParallel(ctx, s.stories.startAPI, func(context.Context) error {
+		return s.stories.startEventSources(eventSources)
+	})
+	if err != nil {
+		return err
+	}
+	s.Logf("sam local start-api and start-lambda respond")
+	stories := harness.StorySuite{Target: "sam", RunJSON: filepath.Join(s.Dir, "run.json")}
+	if err := harness.WriteRunJSON(stories.RunJSON, s.stories.info); err != nil {
+		return err
+	}
+	if err := stories.Run(ctx, s.Workspace, "^TestGateway$/^stories$", "", "-test.parallel=16"); err != nil {
+		return err
+	}
+	s.Logf("the stories passed")
+	return nil
 }

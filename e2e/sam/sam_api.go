@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -23,34 +22,33 @@ import (
 // startTimeout is how long SAM may take to start all containers.
 const startTimeout = 2 * time.Minute
 
-// newClient makes a client for SAM and for the partners; a function answers within 60 seconds, after its container started.
+// newClient returns a client for SAM and the stubs. A function responds within 60 seconds after its container has
+// started.
 func newClient() *http.Client { return &http.Client{Timeout: startTimeout} }
 
-// startSAMLocal starts a `sam local` server, waits until it answers, and returns its address.
-func (s *fixture) startSAMLocal(ctx context.Context, command string, number int, arguments ...string) (string, error) {
+// startSAMLocal starts a `sam local` server, waits until it responds and returns its address.
+func (f *fixture) startSAMLocal(ctx context.Context, command string, number int, options ...string) (string, error) {
 	port, err := harness.FreePort("127.0.0.1")
 	if err != nil {
 		return "", err
 	}
-	environment, all := s.samLocalCommand(command, append([]string{"--port", port}, arguments...)...)
-	process, err := harness.Start(filepath.Join(s.Dir, fmt.Sprintf("%s-%d.log", command, number)), environment, harness.SAMPath(s.Root), all...)
+	environment, arguments := f.samLocalCommand(command, append([]string{"--port", port}, options...)...)
+	log := filepath.Join(f.Dir, fmt.Sprintf("%s-%d.log", command, number))
+	process, err := harness.Start(log, environment, harness.SAMPath(f.Root), arguments...)
 	if err != nil {
 		return "", err
 	}
-	starting, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	address := "http://127.0.0.1:" + port
-	return address, process.WaitReady(starting, address)
+	return address, process.WaitReady(ctx, startTimeout, address)
 }
 
-// containersPerFunction is how many containers a function has that waits for the operator. SAM gives it one, which takes no second
-// event before it has answered the first; where an operator is silent, that is 12 seconds. So SAM's API is started so many
-// times.
+// containersPerFunction is how many containers a function has that calls operators. SAM starts one, which handles one
+// event at a time, and a silent operator blocks it for 12 seconds. So SAM's API is started three times.
 const containersPerFunction = 3
 
-// startAPI starts SAM's API, with a container for every function, and again, with containers where they are asked for. Our
-// front stands before them all.
-func (s *fixture) startAPI(ctx context.Context) error {
+// startAPI starts SAM's API several times behind one load balancer. The first starts a container for every function,
+// the others start containers when they are needed.
+func (f *fixture) startAPI(ctx context.Context) error {
 	targets := make([]*url.URL, containersPerFunction)
 	var starts []func(context.Context) error
 	for number := range targets {
@@ -59,7 +57,7 @@ func (s *fixture) startAPI(ctx context.Context) error {
 			warm = "EAGER"
 		}
 		starts = append(starts, func(ctx context.Context) error {
-			address, err := s.startSAMLocal(ctx, "start-api", number, "--warm-containers", warm)
+			address, err := f.startSAMLocal(ctx, "start-api", number, "--warm-containers", warm)
 			if err != nil {
 				return err
 			}
@@ -70,104 +68,97 @@ func (s *fixture) startAPI(ctx context.Context) error {
 	if err := harness.RunParallel(ctx, starts...); err != nil {
 		return err
 	}
-	if !s.HasOwnNetwork {
+	if !f.HasOwnNetwork {
 		if err := warmUp(ctx, targets); err != nil {
 			return err
 		}
 	}
-	harness.Serve(s.listener, newLoadBalancer(targets))
+	harness.Serve(f.listener, newLoadBalancer(targets))
 	return nil
 }
 
-// warmUpRoutes are one of each function, with methods.
+// warmUpRoutes has one route of each function.
 func warmUpRoutes() []string {
 	return []string{
-		"POST /payment/v1/x/transactions/amount", "POST /mobilemoney/v1", "POST /smsmessaging/v1/outbound/x/requests", "POST /token",
-		"POST /callbacks/v1/payments/x/x/x", "POST /callbacks/v1/receipts/x/x/x", "GET /mobilemoney/v1/getStatus/x",
+		"POST /payment/v1/x/transactions/amount", "POST /mobilemoney/v1", "POST /smsmessaging/v1/outbound/x/requests",
+		"POST /token", "POST /callbacks/v1/payments/x/x/x", "POST /callbacks/v1/receipts/x/x/x",
+		"GET /mobilemoney/v1/getStatus/x",
 	}
 }
 
-// warmUp asks each function for something that it refuses, until it does: another's engine may accept an event before the
-// container listens, and SAM then answers 502.
+// warmUp sends each function invalid requests until it refuses one. The machine's engine may accept an event before the
+// container listens, and SAM then returns 502.
 func warmUp(ctx context.Context, targets []*url.URL) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	for _, target := range targets {
 		for _, route := range warmUpRoutes() {
 			method, path, _ := strings.Cut(route, " ")
-			for status := http.StatusBadGateway; status == http.StatusBadGateway; {
+			err := harness.Poll(ctx, startTimeout, func() error {
 				request, err := http.NewRequestWithContext(ctx, method, target.String()+path, strings.NewReader("{}"))
 				if err != nil {
 					return err
 				}
 				response, err := newClient().Do(request)
-				if err != nil {
-					return fmt.Errorf("%s: %w", route, err)
+				if err == nil && response.StatusCode == http.StatusBadGateway {
+					err = fmt.Errorf("SAM returns %d", response.StatusCode)
 				}
-				_ = response.Body.Close()
-				status = response.StatusCode
+				if response != nil {
+					_ = response.Body.Close()
+				}
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", route, err)
 			}
 		}
 	}
 	return nil
 }
 
-// loadBalancer passes requests on, to each container one at a time.
+// loadBalancer forwards requests to SAM's APIs so that each container has one request at a time.
 type loadBalancer struct {
-	apis []http.Handler
-	// pools are, for each function, the containers: whoever has a token may look for a free one.
-	pools map[string]containerPool
+	apis  []http.Handler
+	pools map[string]*containerPool // by poolName
 }
 
-// containerPool is where a function's requests go.
+// containerPool has the containers of a function, one per API. slots limits the requests to their number.
 type containerPool struct {
 	slots      chan struct{}
-	containers []chan struct{}
+	containers []sync.Mutex
 }
 
 func newLoadBalancer(targets []*url.URL) *loadBalancer {
-	f := &loadBalancer{pools: map[string]containerPool{}}
+	b := &loadBalancer{pools: map[string]*containerPool{}}
 	for _, target := range targets {
-		f.apis = append(f.apis, &httputil.ReverseProxy{
-			Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
-			// A client that hung up is not worth a line.
-			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-		})
+		b.apis = append(b.apis, harness.NewProxy(target))
 	}
 	for name, capacity := range map[string]int{
 		"payment": len(targets), "mobilemoney": len(targets), "smsmessaging": len(targets),
 		"GET": 1, "payments": 1, "receipts": 1, "token": 1, "": 1,
 	} {
-		p := containerPool{slots: make(chan struct{}, capacity)}
-		for range capacity {
-			p.containers = append(p.containers, make(chan struct{}, 1))
-		}
-		f.pools[name] = p
+		b.pools[name] = &containerPool{slots: make(chan struct{}, capacity), containers: make([]sync.Mutex, capacity)}
 	}
-	return f
+	return b
 }
 
-// ServeHTTP takes the first container that is free, so that the later ones start where they are needed alone.
-func (f *loadBalancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p, found := f.pools[poolName(r)]
+// ServeHTTP uses the first free container, so that later containers start only when they are needed.
+func (b *loadBalancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	pool, found := b.pools[poolName(r)]
 	if !found {
-		p = f.pools[""]
+		pool = b.pools[""]
 	}
-	p.slots <- struct{}{}
-	defer func() { <-p.slots }()
-	for number := 0; ; number = (number + 1) % len(p.containers) { // one is free, or just becoming so
-		select {
-		case p.containers[number] <- struct{}{}:
-			defer func() { <-p.containers[number] }()
-			f.apis[number].ServeHTTP(w, r)
+	pool.slots <- struct{}{}
+	defer func() { <-pool.slots }()
+	for number := 0; ; number = (number + 1) % len(pool.containers) { // one is free, or will be at once
+		if pool.containers[number].TryLock() {
+			defer pool.containers[number].Unlock()
+			b.apis[number].ServeHTTP(w, r)
 			return
-		default:
-			runtime.Gosched()
 		}
+		runtime.Gosched()
 	}
 }
 
-// poolName tells by the route which function a request is for.
+// poolName identifies the function of a request by its route.
 func poolName(r *http.Request) string {
 	parts := strings.Split(r.URL.EscapedPath()+"////", "/")
 	switch {
@@ -179,7 +170,7 @@ func poolName(r *http.Request) string {
 	return parts[1]
 }
 
-// lambdaClient is a function on `sam local start-lambda`, in one container as well.
+// lambdaClient invokes a function on `sam local start-lambda`, one event at a time.
 type lambdaClient struct {
 	address string
 	mu      sync.Mutex
@@ -200,7 +191,7 @@ func (l *lambdaClient) Invoke(ctx context.Context, payload []byte) (result []byt
 	defer func() { _ = response.Body.Close() }()
 	result, err = io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("sam local start-lambda answers %d: %s", response.StatusCode, result)
+		err = fmt.Errorf("sam local start-lambda returned %d: %s", response.StatusCode, result)
 	}
 	return result, response.Header.Get("X-Amz-Function-Error") != "", err
 }
@@ -208,25 +199,25 @@ func (l *lambdaClient) Invoke(ctx context.Context, payload []byte) (result []byt
 // sweepInterval is the schedule's minute at the stories' speed.
 const sweepInterval = time.Second
 
-// startEventSources starts SAM's Lambda, and does what SAM does not: it hands the stream's records to the relay, and wakes
-// the sweep.
-func (s *fixture) startEventSources(ctx context.Context) error {
-	address, err := s.startSAMLocal(ctx, "start-lambda", 0, "--warm-containers", "LAZY")
+// startEventSources starts SAM's Lambda and the event sources that SAM lacks: the ledger's stream for the relay, and
+// the schedule of the sweep.
+func (f *fixture) startEventSources(ctx context.Context) error {
+	address, err := f.startSAMLocal(ctx, "start-lambda", 0, "--warm-containers", "LAZY")
 	if err != nil {
 		return err
 	}
-	event, err := os.ReadFile(filepath.Join(s.Root, "e2e", "sam", "testdata", "sweep.json"))
+	event, err := os.ReadFile(filepath.Join(f.Root, "e2e", "sam", "testdata", "sweep.json"))
 	if err != nil {
 		return err
 	}
 	function := func(name string) *lambdaClient {
 		return &lambdaClient{address: address + "/2015-03-31/functions/" + name + "/invocations"}
 	}
-	go s.pumpStream(ctx, function("RelayFunction"), true)
+	go f.pumpStream(ctx, function("RelayFunction"), true)
 	go func() {
 		for sweep := function("SweepFunction"); ctx.Err() == nil; time.Sleep(sweepInterval) {
 			if result, failed, err := sweep.Invoke(ctx, event); (err != nil || failed) && ctx.Err() == nil {
-				s.logf("the sweep failed: %v %s", err, result)
+				f.Logf("the sweep failed: %v %s", err, result)
 			}
 		}
 	}()

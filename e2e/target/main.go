@@ -1,8 +1,8 @@
-// Command target plays the stories against a gateway that is deployed already: `make e2e TARGET=...`.
+// Command target runs the stories against a deployed gateway: `make e2e TARGET=...`.
 //
-// The target is a run.json, or the name of a stack. A stack is furnished first, once: secrets, the sandbox as every
-// operator, and two demo merchants; what they hold is kept in .local/e2e-target. It is never a stack of a stage whose
-// name begins with prod or live, nor one whose operators' secret knows another platform than the sandbox.
+// The target is a run.json or the name of a stack. It seeds a stack once with secrets, the sandbox as every operator,
+// and demo merchants, and stores their credentials in .local/e2e-target. It refuses a stage whose name begins with prod
+// or live, and a stack whose operators' secret contains another platform than the sandbox.
 package main
 
 import (
@@ -19,55 +19,73 @@ import (
 	"strings"
 	"syscall"
 
+	"mobilegateway/e2e/harness"
+	"mobilegateway/internal/local"
 	"mobilegateway/internal/samcli"
 )
 
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	stubs := flag.Bool("partners", false, "hold a sandbox operator and an inbox on this host, until an interrupt, and tell their variables")
+	stubs := flag.Bool("stubs", false, "serve a sandbox and an inbox on this host, and print their variables")
 	flag.Parse()
-	err := func() error {
-		root, err := os.Getwd()
-		switch {
-		case err != nil:
-			return err
-		case *stubs:
-			return serveStubs(ctx, filepath.Join(root, ".local", "e2e-target", "partners"), os.Stdout)
-		}
-		return runStories(ctx, root, os.Getenv, flag.Args())
-	}()
+	root, err := os.Getwd()
+	switch {
+	case err != nil:
+	case *stubs:
+		err = serveStubs(ctx, filepath.Join(root, ".local", "e2e-target", "stubs"))
+	default:
+		err = runStories(ctx, root, os.Getenv, flag.Args())
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)
 	}
 }
 
-// parallelStories is how many stories wait side by side: a small stack works on few requests at once.
+// serveStubs serves a sandbox operator and an inbox on this host until an interrupt, for a stack on LocalStack. It
+// prints the variables with which to seed that stack.
+func serveStubs(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	stubs, err := harness.NewStubs(dir, "127.0.0.1")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(os.Stdout, "export SANDBOX_URL=%s SANDBOX_TOKEN=%s INBOX_URL=%s\n",
+		stubs.SandboxURL, stubs.SandboxToken, stubs.InboxURL)
+	if err == nil {
+		<-ctx.Done()
+	}
+	return errors.Join(err, stubs.Close())
+}
+
+// parallelStories is how many stories run in parallel, because a small stack handles few requests at once.
 const parallelStories = "16"
 
-// Targets, as e2e/exceptions_test.go names them; "" is a local run.
+// Targets of e2e/target_limitations_test.go; "" is a local run.
 const (
 	targetStack      = "stack"
 	targetLocalStack = "localstack"
 )
 
-// runStories plays the stories against a target. arguments after it go to the tests.
+// runStories runs the stories against the target in arguments[0]. The other arguments go to the tests.
 func runStories(ctx context.Context, root string, variable func(string) string, arguments []string) error {
 	if len(arguments) == 0 || arguments[0] == "" {
-		return errors.New("which target? A run.json, or the name of a stack")
+		return errors.New("no target: give a run.json or the name of a stack")
 	}
+	path := arguments[0]
 	kind := targetStack
 	if variable("AWS_ENDPOINT_URL") != "" {
 		kind = targetLocalStack
 	}
-	path := arguments[0]
 	if strings.HasSuffix(path, ".json") {
-		own, err := isLocalRun(path)
+		isLocal, err := isLocalRun(path)
 		if err != nil {
 			return err
 		}
-		if own {
+		if isLocal {
 			kind = ""
 		}
 	} else {
@@ -77,7 +95,7 @@ func runStories(ctx context.Context, root string, variable func(string) string, 
 		}
 		outputs, err := samcli.StackOutputs(ctx, root, sam, path)
 		if err != nil {
-			return fmt.Errorf("the outputs of the stack %s: %w", path, err)
+			return fmt.Errorf("read the outputs of the stack %s: %w", path, err)
 		}
 		if path, err = seededRunJSON(ctx, root, variable, path, outputs); err != nil {
 			return err
@@ -95,22 +113,18 @@ func runStories(ctx context.Context, root string, variable func(string) string, 
 	return command.Run()
 }
 
-// isLocalRun tells whether a run.json is one of `make run`: it knows its processes.
+// isLocalRun reports whether a run.json belongs to `make run`: only that one has the process id of a run.
 func isLocalRun(path string) (bool, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return false, err
 	}
-	var info struct {
-		PIDs struct {
-			Run int `json:"run"`
-		} `json:"pids"`
-	}
+	var info local.Info
 	err = json.Unmarshal(text, &info)
 	return info.PIDs.Run != 0, err
 }
 
-// baseURL is where the stack's API is reached: BASE_URL, else the stage's own address, which LocalStack serves under a path.
+// baseURL returns the address of the stack's API: BASE_URL, else the stage's, which LocalStack serves under a path.
 func baseURL(outputs map[string]string, variable func(string) string) (string, error) {
 	if own := variable("BASE_URL"); own != "" {
 		return strings.TrimRight(own, "/"), nil

@@ -8,20 +8,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
+	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/file"
-	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/merchant"
 )
 
-// protectedStagePrefixes is how the names of stages begin that no test touches; deploy/sandbox.yaml refuses the same.
+// protectedStagePrefixes begin the names of stages that no test may use; deploy/sandbox.yaml refuses the same ones.
 func protectedStagePrefixes() []string { return []string{"prod", "live"} }
 
-// seededRunJSON gives the run.json of a stack with these outputs, which is made when there is none yet. What the stack is now
-// is looked at every time: it may have become somebody's since it was furnished.
-func seededRunJSON(ctx context.Context, root string, variable func(string) string, stack string, outputs map[string]string) (string, error) {
+// seededRunJSON returns the run.json of a stack with these outputs. It seeds the stack if there is no run.json yet. It
+// checks the stack every time, because the stack may have got real operators since then.
+func seededRunJSON(
+	ctx context.Context, root string, variable func(string) string, stack string, outputs map[string]string,
+) (string, error) {
 	if err := checkStageAllowed(outputs); err != nil {
 		return "", fmt.Errorf("the stack %s: %w", stack, err)
 	}
@@ -42,60 +42,56 @@ func seededRunJSON(ctx context.Context, root string, variable func(string) strin
 	}
 	info, err := d.Seed(ctx)
 	if errors.Is(err, merchant.ErrNameTaken) {
-		return "", fmt.Errorf("the stack %s was furnished before, and what its merchants hold is no more in %s: bring that file", stack, path)
+		return "", fmt.Errorf("the stack %s has its merchants, but their credentials in %s are gone: restore that file",
+			stack, path)
 	}
 	if err != nil {
 		return "", err
 	}
-	for _, shop := range []*local.MerchantCredentials{&info.MerchantCredentials, &info.SecondMerchant, &info.LimitedMerchant} {
-		shop.ServiceID, shop.ApplicationID, shop.ContactID = outputs["ServiceId"], outputs["ApplicationId"], outputs["ContactId"]
+	for _, shop := range []*local.MerchantCredentials{&info.MerchantCredentials, &info.SecondMerchant,
+		&info.LimitedMerchant} {
+		shop.ServiceID, shop.ApplicationID, shop.ContactID = outputs["ServiceId"], outputs["ApplicationId"],
+			outputs["ContactId"]
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}
-	text, err := json.MarshalIndent(info, "", "  ")
-	if err != nil {
-		return "", err
-	}
-	return path, file.Replace(path, append(text, '\n'))
+	return path, harness.WriteRunJSON(path, info)
 }
 
-// checkStageAllowed refuses what must not be tested.
+// checkStageAllowed refuses a protected stage.
 func checkStageAllowed(outputs map[string]string) error {
 	stage := outputs["Stage"]
 	if stage == "" {
-		return errors.New("it has no output Stage: it is no stack of this template, or an older one")
+		return errors.New("it is not a stack of this template, or an older one: it has no output Stage")
 	}
 	for _, prefix := range protectedStagePrefixes() {
 		if strings.HasPrefix(stage, prefix) {
-			return fmt.Errorf("its stage is %s: the stories write secrets and payments (make smoke does not)", stage)
+			return fmt.Errorf("its stage %s is protected: the stories write secrets and payments; use make smoke",
+				stage)
 		}
 	}
 	return nil
 }
 
-// deploymentOf is the stack as it is furnished.
+// deploymentOf describes the stack for seeding.
 func deploymentOf(outputs map[string]string, variable func(string) string) (local.Deployment, error) {
 	for _, name := range []string{"SANDBOX_URL", "SANDBOX_TOKEN", "INBOX_URL"} {
 		if variable(name) == "" {
-			return local.Deployment{}, fmt.Errorf("%s is not set: the sandbox operator and the inbox that the stack reaches", name)
+			return local.Deployment{}, fmt.Errorf("%s is not set: name a sandbox and an inbox that the stack reaches",
+				name)
 		}
 	}
 	base, err := baseURL(outputs, variable)
 	if err != nil {
 		return local.Deployment{}, err
 	}
-	client, err := awsclient.New(variable)
-	return local.Deployment{
-		Client: client, MerchantTable: outputs["MerchantTable"], OperatorSecret: outputs["OperatorSecret"],
-		KeySecrets:    []string{outputs["TokenKeySecret"], outputs["CallbackKeySecret"], outputs["WebhookKeySecret"]},
-		WebhookSecret: outputs["WebhookKeySecret"],
-		BaseURL:       base, SandboxURL: variable("SANDBOX_URL"), InboxURL: variable("INBOX_URL"),
-		SandboxToken: variable("SANDBOX_TOKEN"), Now: time.Now,
-	}, err
+	return harness.StackDeployment(outputs, variable, &harness.Stubs{
+		SandboxURL: variable("SANDBOX_URL"), SandboxToken: variable("SANDBOX_TOKEN"), InboxURL: variable("INBOX_URL"),
+	}, base)
 }
 
-// checkOnlySandbox refuses a stack that is somebody's: its operators' secret leads elsewhere than to the sandbox.
+// checkOnlySandbox refuses a stack whose operators' secret contains another platform than the sandbox.
 func checkOnlySandbox(secret []byte, sandbox string) error {
 	if len(secret) == 0 {
 		return nil
@@ -106,12 +102,13 @@ func checkOnlySandbox(secret []byte, sandbox string) error {
 		} `json:"accounts"`
 	}
 	if json.Unmarshal(secret, &platforms) != nil {
-		return errors.New("its operators' secret is not of the form")
+		return errors.New("its operators' secret does not have the expected form")
 	}
 	for name, operator := range platforms {
 		for _, account := range operator.Accounts {
 			if account.BaseURL != sandbox {
-				return fmt.Errorf("its operators' secret leads %s to another platform than this sandbox: it is no stack for tests", name)
+				return fmt.Errorf("its operators' secret has another platform than this sandbox for %s: "+
+					"use a stack for tests", name)
 			}
 		}
 	}

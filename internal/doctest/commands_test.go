@@ -22,15 +22,16 @@ type command struct {
 	page      string
 	line      int
 	arguments []string
-	inText    bool // in running text: what it needs besides may be left out
+	inText    bool // in running text, where required arguments may be missing
 }
 
-// commands are all command lines of a page that begin with make, go or gatewayctl, with what may stand before them in a line.
+// commands returns all command lines of a page without leading assignments, sudo, exec and prompts.
 func commands(p page) []command {
 	var found []command
 	add := func(line int, text string, mention bool) {
 		for _, arguments := range splitCommands(text) {
-			for len(arguments) > 0 && (assignmentPattern.MatchString(arguments[0]) || arguments[0] == "exec" || arguments[0] == "sudo" || arguments[0] == "$") {
+			for len(arguments) > 0 && (assignmentPattern.MatchString(arguments[0]) || arguments[0] == "exec" ||
+				arguments[0] == "sudo" || arguments[0] == "$") {
 				arguments = arguments[1:]
 			}
 			if len(arguments) > 0 {
@@ -72,8 +73,8 @@ var (
 	makeTargetPattern = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
 )
 
-// splitCommands makes the words of a line's commands as a shell does, without expansions: ";", "|" and "&" end a command, a comment
-// ends them all, and redirections are left out with what follows them.
+// splitCommands splits a line into commands and words as a shell does, without expansions. ";", "|" and "&" end a
+// command, and a comment ends the line. Redirections are dropped.
 func splitCommands(line string) [][]string {
 	var found [][]string
 	var arguments []string
@@ -83,9 +84,7 @@ func splitCommands(line string) [][]string {
 		if inside && !skip {
 			arguments = append(arguments, argument.String())
 		}
-		if inside {
-			skip = false
-		}
+		skip = skip && !inside
 		argument.Reset()
 		inside = false
 	}
@@ -123,7 +122,7 @@ func splitCommands(line string) [][]string {
 	return found
 }
 
-// TestCommands asks of every command line that what it starts is there.
+// TestCommands checks that the target, package or gatewayctl command of every command line exists.
 func TestCommands(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(rootDir, "Makefile"))
 	if err != nil {
@@ -156,11 +155,11 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	if checked < 20 {
-		t.Errorf("only %d commands were found: the pages are not read as they are written", checked)
+		t.Errorf("only %d commands were found: the test does not parse the pages correctly", checked)
 	}
 }
 
-// invalidMakeCommand finds words that are neither a target nor NAME=VALUE.
+// invalidMakeCommand reports an argument that is neither a target nor NAME=VALUE, "" for none.
 func invalidMakeCommand(arguments []string, targets map[string]bool) string {
 	for _, argument := range arguments {
 		if !strings.Contains(argument, "=") && !strings.HasPrefix(argument, "-") && !targets[argument] {
@@ -170,15 +169,16 @@ func invalidMakeCommand(arguments []string, targets map[string]bool) string {
 	return ""
 }
 
-// invalidGoCommand finds packages that are not there. What follows gatewayctl's package is a command line of its own.
+// invalidGoCommand reports a missing package, "" for none. The arguments of gatewayctl's package are a command line of
+// gatewayctl.
 func invalidGoCommand(t *testing.T, arguments []string, mention bool) string {
 	t.Helper()
 	for i, argument := range arguments {
 		if !strings.HasPrefix(argument, "./") || strings.ContainsAny(argument, "$<*") {
 			continue
 		}
-		if !anchorExists(strings.TrimSuffix(strings.TrimSuffix(argument, "..."), "/")) {
-			return "there is no " + argument
+		if !fileExists(strings.TrimSuffix(strings.TrimSuffix(argument, "..."), "/")) {
+			return "the tree has no " + argument
 		}
 		if argument == "./cmd/gatewayctl" && arguments[0] == "run" {
 			return invalidControlCommand(arguments[i+1:], mention)
@@ -187,38 +187,42 @@ func invalidGoCommand(t *testing.T, arguments []string, mention bool) string {
 	return ""
 }
 
-// errNoDeployment is where a command line that is right ends here.
+// errNoDeployment ends a valid command line.
 var errNoDeployment = errors.New("no deployment")
 
-// incompleteCommand are the tool's words for a command line that lacks something.
+// incompleteCommand has gatewayctl's messages for a command line with missing arguments.
 var incompleteCommand = []string{"missing flags", `expected "<`, "expected one of", "needs at least"}
 
-// invalidControlCommand gives a command line to the tool itself, without a deployment: only what is wrong with the line fails. A
-// mention may name a command alone, or a group of commands.
+// invalidControlCommand parses a command line with gatewayctl itself, without a deployment, and reports its error, ""
+// for none. With mention, required arguments may be missing.
 func invalidControlCommand(arguments []string, mention bool) string {
 	if slices.Contains(arguments, "...") || len(arguments) == 0 {
-		return "" // the page leaves the rest open
+		return "" // the page shows only a part of the command
 	}
-	arguments = slices.DeleteFunc(slices.Clone(arguments), func(argument string) bool { return argument == "--local" }) // there is no local run here
-	var notes bytes.Buffer
+	// the test has no local run
+	arguments = slices.DeleteFunc(slices.Clone(arguments), func(argument string) bool { return argument == "--local" })
+	var stderr bytes.Buffer
 	exit := gatewayctl.Run(context.Background(), arguments, gatewayctl.System{
-		Stdin:  strings.NewReader(`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"https://operator.example","access_token":"t"}}}}`),
-		Stdout: io.Discard, Stderr: &notes, Getenv: placeholderDeployment, User: "a reader", Now: time.Now, Rand: zeros{},
+		Stdin: strings.NewReader(`{"sandbox":{"current":"a1","accounts":{"a1":{` +
+			`"base_url":"https://operator.example","access_token":"t"}}}}`),
+		Stdout: io.Discard, Stderr: &stderr, Getenv: placeholderDeployment, User: "a reader", Now: time.Now,
+		Rand: zeros{},
 		Connect: func(gatewayctl.System, gatewayctl.Deployment) (*gatewayctl.Stores, error) {
 			return nil, errNoDeployment
 		},
 	})
-	missingTool := slices.ContainsFunc(incompleteCommand, func(text string) bool { return strings.Contains(notes.String(), text) })
-	if strings.Contains(notes.String(), "no such file") {
+	isIncomplete := slices.ContainsFunc(incompleteCommand,
+		func(text string) bool { return strings.Contains(stderr.String(), text) })
+	if strings.Contains(stderr.String(), "no such file") {
 		return "" // the reader's own file
 	}
-	if exit != gatewayctl.ExitUsage || mention && missingTool && !strings.Contains(notes.String(), "unexpected") {
+	if exit != gatewayctl.ExitUsage || mention && isIncomplete && !strings.Contains(stderr.String(), "unexpected") {
 		return ""
 	}
-	return strings.TrimSpace(notes.String())
+	return strings.TrimSpace(stderr.String())
 }
 
-// placeholderDeployment is the environment of a shell that knows the deployment's tables and secrets.
+// placeholderDeployment returns the variables of a shell that is configured for a deployment.
 func placeholderDeployment(variable string) string {
 	if strings.HasSuffix(variable, "_TABLE") || strings.HasSuffix(variable, "_SECRET") {
 		return "a-name"
@@ -229,29 +233,35 @@ func placeholderDeployment(variable string) string {
 	return ""
 }
 
-// zeros is randomness for commands that end before it matters.
+// zeros is a random source for commands that end before they use it.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
+// TestInvalidControlCommand checks which command lines are invalid.
 func TestInvalidControlCommand(t *testing.T) {
 	cases := map[string]bool{
-		"merchant list": true, "merchant show Shop": true, "merchant add Shop --country CI --operator orange": true, "operator set -": true,
-		"merchants list": false, "merchant paint Shop": false, "merchant show": false, "merchant list --paint": false, "keys list paint": false,
-		"merchant add Shop --country CI --operator nobody": false, "merchant": false, "operator set credentials.json": true,
+		"merchant list": true, "merchant show Shop": true, "merchant add Shop --country CI --operator orange": true,
+		"operator set -": true,
+		"merchants list": false, "merchant paint Shop": false, "merchant show": false, "merchant list --paint": false,
+		"keys list paint": false,
+		"merchant add Shop --country CI --operator unknown": false, "merchant": false,
+		"operator set credentials.json": true,
 	}
 	for line, want := range cases {
 		if reason := invalidControlCommand(splitCommands(line)[0], false); (reason == "") != want {
-			t.Errorf("%s: %q", line, reason)
+			t.Errorf("%s: error %q, want valid: %v", line, reason, want)
 		}
 	}
-	for line, want := range map[string]bool{"merchant": true, "merchant show": true, "endpoint enable": true, "merchant paint": false, "paint": false} {
+	for line, want := range map[string]bool{"merchant": true, "merchant show": true, "endpoint enable": true,
+		"merchant paint": false, "paint": false} {
 		if reason := invalidControlCommand(splitCommands(line)[0], true); (reason == "") != want {
-			t.Errorf("mention of %s: %q", line, reason)
+			t.Errorf("mention of %s: error %q, want valid: %v", line, reason, want)
 		}
 	}
 }
 
+// TestSplitCommands checks the words of a line with quotes, redirections and a comment.
 func TestSplitCommands(t *testing.T) {
 	var got []string
 	for _, arguments := range splitCommands(`A=1 b 'c d; |' "e f"g --h=i '' <in > out j&& k|l  # not; this`) {
@@ -262,7 +272,7 @@ func TestSplitCommands(t *testing.T) {
 	}
 }
 
-// requireTool finds a program that a test cannot do without. In CI its lack is a failure, elsewhere the test is passed over.
+// requireTool requires programs on the PATH. Without them the test fails in CI and is skipped elsewhere.
 func requireTool(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, name := range programs {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// copyCheckout copies the tree as a fresh clone has it, without what builds and runs made, and gives the copy's folder.
+// copyCheckout copies the tree without the output of builds and runs, as a fresh clone, and returns the folder.
 func copyCheckout(t *testing.T) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "mobilegateway")

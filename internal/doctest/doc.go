@@ -1,6 +1,6 @@
-// Package doctest holds what the documentation says to what the tree does: links lead somewhere, commands exist, the
-// README's commands end in a verified webhook, the samples for merchants judge genuine and forged notifications, and the
-// guides for a new country and a new operator are followed to the letter in a copy of the tree.
+// Package doctest checks the documentation against the tree. Links, commands, paths and numbers must be right. The
+// README's commands must end with a verified webhook. The samples for merchants must accept valid notifications and
+// refuse forged ones. The guides for a new country and a new operator must work in a copy of the tree.
 //
-// It has nothing that is not a test. Its invariant: a page that no longer holds fails here, by its line.
+// It contains only tests. Its invariant: a page that is wrong fails here, with its line.
 package doctest

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestGuides follows the guides for a country and an operator to the letter, each in a copy of the tree: its diffs are
-// applied, its files written, and the commands that it says to run pass.
+// TestGuides follows the guides for a country and an operator, each in a copy of the tree. It applies their diffs,
+// writes their files and runs their commands, which must pass.
 func TestGuides(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and tests a copy of the tree")
@@ -26,7 +26,7 @@ func TestGuides(t *testing.T) {
 				switch {
 				case isFile:
 					if formatted, err := format.Source([]byte(b.text)); err != nil || string(formatted) != b.text {
-						t.Errorf("%s:%d is not in gofmt's form: %v", name, b.line, err)
+						t.Errorf("%s:%d is not formatted by gofmt: %v", name, b.line, err)
 					}
 					writeFile(t, filepath.Join(folder, filepath.FromSlash(file)), b.text)
 				case b.language == "diff":
@@ -37,7 +37,7 @@ func TestGuides(t *testing.T) {
 				}
 			}
 			if commands == 0 {
-				t.Errorf("%s runs nothing", name)
+				t.Errorf("%s has no command to run", name)
 			}
 			t.Logf("followed in %s", time.Since(started).Round(time.Second))
 		})
@@ -54,7 +54,7 @@ func writeFile(t *testing.T, name, text string) {
 	}
 }
 
-// applyDiff applies a diff where its lines stand now: line numbers may be others, the lines around may not.
+// applyDiff applies a diff. Its line numbers may be out of date, its context lines may not.
 func applyDiff(t *testing.T, folder, name string, b block) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "git", "apply", "--whitespace=nowarn", "-")
@@ -64,8 +64,8 @@ func applyDiff(t *testing.T, folder, name string, b block) {
 	}
 }
 
-// runGuideCommands runs a block's commands. They share the build cache of this tree: with -trimpath a folder's name is no part of
-// what is built.
+// runGuideCommands runs the commands of a block. They share the build cache of this tree, because with -trimpath a
+// build does not depend on the folder's name.
 func runGuideCommands(t *testing.T, folder, name string, b block) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", b.text)

@@ -14,7 +14,7 @@ import (
 	"mobilegateway/shared/oneapi"
 )
 
-// tableRows are the rows of a page's tables in a section, cell by cell, without the rule below a head.
+// tableRows returns the rows of the tables in a section, without the rules below the headings.
 func tableRows(t *testing.T, name, title string) [][]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(rootDir, filepath.FromSlash(name)))
@@ -41,8 +41,8 @@ func tableRows(t *testing.T, name, title string) [][]string {
 	return rows
 }
 
-// TestErrorsAreDocumented compares the page's table of errors with the table that errors are rendered from: each id, with
-// every status that it can have, and something to do.
+// TestErrorsAreDocumented compares the page's table of errors with the table that renders errors: each id, all its
+// statuses, and an action.
 func TestErrorsAreDocumented(t *testing.T) {
 	want, got := map[string][]string{}, map[string][]string{}
 	add := func(to map[string][]string, id, status string) {
@@ -51,7 +51,8 @@ func TestErrorsAreDocumented(t *testing.T) {
 		}
 	}
 	for _, kind := range fault.Kinds() {
-		response := oneapi.Render(&fault.Fault{Kind: kind, OperatorException: &fault.OperatorException{MessageID: "SVC0270"}})
+		response := oneapi.Render(&fault.Fault{Kind: kind,
+			OperatorException: &fault.OperatorException{MessageID: "SVC0270"}})
 		add(want, response.MessageID, strconv.Itoa(response.Status))
 	}
 	for _, message := range oneapi.Messages() {
@@ -61,7 +62,7 @@ func TestErrorsAreDocumented(t *testing.T) {
 	}
 	for _, row := range tableRows(t, "docs/merchants.md", "Errors")[1:] {
 		if len(row) != 4 || row[2] == "" || row[3] == "" {
-			t.Errorf("row %q: an id, its statuses, its meaning, what to do", row)
+			t.Errorf("row %q: want an id, its statuses, its meaning and an action", row)
 			continue
 		}
 		for status := range strings.SplitSeq(row[1], ", ") {
@@ -77,16 +78,17 @@ func TestErrorsAreDocumented(t *testing.T) {
 	}
 	for id := range got {
 		if want[id] == nil {
-			t.Errorf("%s is no error of ours", id)
+			t.Errorf("the page has %s, which is not an error of the gateway", id)
 		}
 	}
 }
 
-// TestCountriesAreDocumented compares the page's countries with the table.
+// TestCountriesAreDocumented compares the page's countries with the country table.
 func TestCountriesAreDocumented(t *testing.T) {
 	var want []string
 	for _, c := range market.All() {
-		want = append(want, strings.Join([]string{c.Name, c.Alpha2, c.MCO, c.Currency, strconv.Itoa(c.Exponent), "`" + c.SenderPrefix() + "`"}, " "))
+		want = append(want, strings.Join([]string{c.Name, c.Alpha2, c.MCO, c.Currency, strconv.Itoa(c.Exponent), "`" +
+			c.SenderPrefix() + "`"}, " "))
 	}
 	var got []string
 	for _, row := range tableRows(t, "docs/merchants.md", "Countries")[1:] {
@@ -98,8 +100,8 @@ func TestCountriesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestContractListsCountries asks that docs/openapi.yaml has each country of the table wherever it has any: in the values
-// of the headers, and in every rule that hangs on one.
+// TestContractListsCountries checks that docs/openapi.yaml lists all countries if it lists any: in the values of
+// the headers and in the rules per country.
 func TestContractListsCountries(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(rootDir, "docs", "openapi.yaml"))
 	if err != nil {
@@ -126,27 +128,27 @@ func TestContractListsCountries(t *testing.T) {
 	}
 }
 
-// TestTestNumbersAreDocumented compares the digits of the page with those of the sandbox's own table of outcomes.
+// TestTestNumbersAreDocumented compares the page's test numbers with the sandbox's table of outcomes.
 func TestTestNumbersAreDocumented(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(rootDir, "internal", "sandbox", "outcome.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed := map[string]bool{}
+	documented := map[string]bool{}
 	for _, row := range tableRows(t, "docs/merchants.md", "Test numbers")[1:] {
-		printed[row[0]] = true
+		documented[row[0]] = true
 	}
 	count := 0
 	for line := range strings.Lines(string(source)) {
 		digits, is := strings.CutPrefix(strings.TrimSpace(line), `{"`)
 		if is && len(digits) > 4 && digits[4] == '"' {
 			count++
-			if !printed[digits[:4]] {
-				t.Errorf("%s is not printed", digits[:4])
+			if !documented[digits[:4]] {
+				t.Errorf("the page lacks the test number %s", digits[:4])
 			}
 		}
 	}
-	if count < 11 || len(printed) != count+1 {
-		t.Errorf("the sandbox has %d outcomes, the page %d rows", count, len(printed))
+	if count < 11 || len(documented) != count+1 {
+		t.Errorf("the sandbox has %d outcomes, the page %d rows", count, len(documented))
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// TestNumbers compares numbers that a page writes out with where they are set: constants, and variables of template.yaml.
+// TestNumbers compares numbers on a page with the constants and the variables of template.yaml that set them.
 func TestNumbers(t *testing.T) {
 	orange, found := operator.FindCapabilities("orange")
 	if !found {
-		t.Fatal("there is no operator orange")
+		t.Fatal("the operator orange is missing")
 	}
 	schedule := strings.Split(templateVariable(t, "DELIVERY_SCHEDULE"), ",")
 	for i := range schedule {
@@ -33,7 +33,8 @@ func TestNumbers(t *testing.T) {
 			fmt.Sprintf("For %d seconds a new notification", ledger.FastLease/time.Second),
 			fmt.Sprintf("due in %d seconds", ledger.FastLease/time.Second),
 			fmt.Sprintf("(%d hours, less 10 minutes)", orange.IdempotencyWindow/time.Hour),
-			"Processes keep secrets " + strings.Replace(templateVariable(t, "SECRET_CACHE_TTL"), "m", " minutes", 1) + " and profiles " + strings.Replace(templateVariable(t, "PROFILE_CACHE_TTL"), "s", " seconds", 1),
+			"Processes keep secrets " + strings.Replace(templateVariable(t, "SECRET_CACHE_TTL"), "m", " minutes", 1) +
+				" and profiles " + strings.Replace(templateVariable(t, "PROFILE_CACHE_TTL"), "s", " seconds", 1),
 		},
 		"docs/merchants.md": {
 			fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.DefaultMaxBodyBytes>>10, strictjson.MaxDepth),
@@ -56,7 +57,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// templateVariable is a variable's value in template.yaml, which gives it to every function alike.
+// templateVariable returns the value of a variable that template.yaml sets for every function.
 func templateVariable(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(rootDir, "template.yaml"))

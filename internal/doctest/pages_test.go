@@ -11,38 +11,38 @@ import (
 	"testing"
 )
 
-// rootDir is the folder of go.mod, from this package.
+// rootDir is the root of the tree, relative to this package.
 const rootDir = "../.."
 
-// ignored are the folders that .gitignore names, and git's own: what stands there is no part of the documentation.
+// ignored are folders without documentation: those in .gitignore, and git's own.
 var ignored = []string{".git", ".aws-sam", ".local", "bin", "dist", "node_modules"}
 
 // page is one Markdown file.
 type page struct {
-	name     string // from the top, with slashes
+	name     string // relative to the root, with slashes
 	blocks   []block
 	headings []heading
 	links    []lineText // targets of [text](target)
 	codes    []lineText // `inline code`
-	indented []lineText // lines that four spaces make code
+	indented []lineText // code lines indented by four spaces
 }
 
-// block is a fenced piece of code.
+// block is a fenced code block.
 type block struct {
-	line     int // of its first line of code
+	line     int // its first line of code
 	language string
 	section  string // the second-level heading above it
 	text     string
-	comment  string // the HTML comment in the line above the fence: <!-- comment -->
+	comment  string // the HTML comment above the fence: <!-- comment -->
 }
 
-// heading is a title with the anchor that GitHub gives it.
+// heading is a heading with GitHub's anchor.
 type heading struct {
 	anchor string
 	line   int
 }
 
-// lineText is a piece of a line.
+// lineText is a part of a line.
 type lineText struct {
 	line int
 	text string
@@ -56,7 +56,7 @@ var (
 	removedMarkup = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// pages are all Markdown files of the tree, read once.
+// pages returns all Markdown files of the tree. They are read once.
 var pages = sync.OnceValues(func() ([]page, error) {
 	var found []page
 	err := filepath.WalkDir(rootDir, func(name string, entry fs.DirEntry, err error) error {
@@ -80,7 +80,7 @@ var pages = sync.OnceValues(func() ([]page, error) {
 	return found, err
 })
 
-// allPages gives the pages to a test.
+// allPages returns all pages.
 func allPages(t *testing.T) []page {
 	t.Helper()
 	found, err := pages()
@@ -90,7 +90,7 @@ func allPages(t *testing.T) []page {
 	return found
 }
 
-// findPage gives a page to a test.
+// findPage returns one page.
 func findPage(t *testing.T, name string) page {
 	t.Helper()
 	for _, p := range allPages(t) {
@@ -98,11 +98,11 @@ func findPage(t *testing.T, name string) page {
 			return p
 		}
 	}
-	t.Fatalf("there is no %s", name)
+	t.Fatalf("the tree has no page %s", name)
 	return page{}
 }
 
-// parsePage takes a page apart. A block that is never closed reaches to the end.
+// parsePage parses a page. A block without an end reaches to the end of the page.
 func parsePage(name, text string) page {
 	p := page{name: name}
 	var open *block
@@ -149,7 +149,7 @@ func parsePage(name, text string) page {
 	return p
 }
 
-// anchorOf is the anchor that GitHub makes of a title; the second one of the same text gets "-1".
+// anchorOf returns GitHub's anchor of a title. The second one of the same text gets "-1".
 func anchorOf(title string, seen map[string]int) string {
 	title = link.ReplaceAllString(strings.ReplaceAll(title, "[", ""), "")
 	anchor := strings.ReplaceAll(removedMarkup.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
@@ -161,8 +161,10 @@ func anchorOf(title string, seen map[string]int) string {
 	return anchor
 }
 
+// TestParsePage checks headings, links, inline code and blocks of a page.
 func TestParsePage(t *testing.T) {
-	p := parsePage("x.md", "# A `b` & c: d\n\ntext [l](m.md#n) `code` [`o`](p)\n<!-- mark -->\n```go\n[x](y)\n# no title\n```\n## Z\n## Z\n")
+	p := parsePage("x.md", "# A `b` & c: d\n\ntext [l](m.md#n) `code` [`o`](p)\n<!-- mark -->\n"+
+		"```go\n[x](y)\n# no title\n```\n## Z\n## Z\n")
 	if p.headings[0].anchor != "a-b--c-d" || p.headings[1].anchor != "z" || p.headings[2].anchor != "z-1" {
 		t.Errorf("headings %+v", p.headings)
 	}

@@ -10,10 +10,11 @@ import (
 	"sync"
 )
 
-// debianPackages are the packages of Debian 12 that PHP's command line needs and a small machine lacks.
-var debianPackages = []string{"php8.2-cli", "php8.2-common", "libargon2-1", "libsodium23", "libedit2", "libpcre2-8-0", "libxml2"}
+// debianPackages are the packages of Debian 12 for PHP's command line.
+var debianPackages = []string{"php8.2-cli", "php8.2-common", "libargon2-1", "libsodium23", "libedit2", "libpcre2-8-0",
+	"libxml2"}
 
-// php gives the words that start PHP: the one on the PATH, else Debian's own, unpacked below .local/tools without being installed.
+// php returns the command for PHP: the program on the PATH, else Debian's, unpacked below .local/tools.
 var php = sync.OnceValues(func() ([]string, error) {
 	if found, err := exec.LookPath("php"); err == nil {
 		return []string{found, "-n"}, nil
@@ -37,20 +38,20 @@ var php = sync.OnceValues(func() ([]string, error) {
 	return []string{"env", "LD_LIBRARY_PATH=" + libraries[0], filepath.Join(folder, "usr", "bin", "php8.2"), "-n"}, nil
 })
 
-// unpackDebianPackages downloads the packages, into a folder that gets its name only when it is whole.
+// unpackDebianPackages downloads and unpacks the packages. The folder gets its name when it is complete.
 func unpackDebianPackages(folder string) error {
-	half := fmt.Sprintf("%s.%d", folder, os.Getpid())
-	defer func() { _ = os.RemoveAll(half) }() // gone already where all went well
-	if err := os.MkdirAll(half, 0o755); err != nil {
+	partial := fmt.Sprintf("%s.%d", folder, os.Getpid())
+	defer func() { _ = os.RemoveAll(partial) }() // it is renamed already after success
+	if err := os.MkdirAll(partial, 0o755); err != nil {
 		return err
 	}
 	script := "apt-cache policy " + debianPackages[0] + " | grep -q 'Candidate: [0-9]' || apt-get -qq update\n" +
 		"apt-get -qq -o APT::Sandbox::User=root download " + strings.Join(debianPackages, " ") + "\n" +
 		"for deb in *.deb; do dpkg -x $deb .; done; rm *.deb"
 	command := exec.Command("sh", "-euc", script)
-	command.Dir = half
+	command.Dir = partial
 	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("php cannot be unpacked: %w\n%s", err, output)
+		return fmt.Errorf("unpack php: %w\n%s", err, output)
 	}
-	return os.Rename(half, folder)
+	return os.Rename(partial, folder)
 }

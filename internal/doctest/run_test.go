@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The promise of the README: from a fresh clone to a verified webhook.
+// The limits of the README's quickstart: from a fresh clone to a verified webhook.
 const (
 	maxCommands = 5
 	maxDuration = 5 * time.Minute
@@ -22,8 +22,7 @@ const (
 
 const quickstartHeading = "From a clone to a verified webhook"
 
-// TestQuickstart runs the commands of the README, and then those of docs/getting-started.md's local part, as they are printed, by
-// bash, in a copy of the tree.
+// TestQuickstart runs the commands of the README and of docs/getting-started.md's local part in a copy of the tree.
 func TestQuickstart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a whole gateway from a clone")
@@ -31,23 +30,24 @@ func TestQuickstart(t *testing.T) {
 	requireTool(t, "bash", "make", "node", "npm", "curl")
 	blocks := sectionBlocks(findPage(t, "README.md"), quickstartHeading)
 	if len(blocks) != 2 || strings.TrimSpace(blocks[0].text) != "make run" {
-		t.Fatalf("%d blocks; the first is to be make run, the second what follows in another terminal", len(blocks))
+		t.Fatalf("%d blocks, want two: make run, and the commands for another terminal", len(blocks))
 	}
 	if n := len(countedCommands(blocks[1].text)) + 1; n > maxCommands {
-		t.Errorf("%d commands, more than %d", n, maxCommands)
+		t.Errorf("%d commands, want at most %d", n, maxCommands)
 	}
 	folder, port := copyCheckout(t), freePorts(t)
 	started := time.Now()
 	terminal := startRun(t, folder, blocks[0].text, port)
 	output := runBash(t, folder, blocks[1].text)
 	elapsed := time.Since(started)
-	for _, want := range []string{`"status":"successful"`, `"state":"cart-7"`, ": verified\n", "with another amount: refused"} {
+	for _, want := range []string{`"status":"successful"`, `"state":"cart-7"`, ": verified\n",
+		"with another amount: refused"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the commands do not show %q:\n%s", want, output)
 		}
 	}
 	if elapsed > maxDuration {
-		t.Errorf("%s, more than %s", elapsed, maxDuration)
+		t.Errorf("the quickstart took %s, want at most %s", elapsed, maxDuration)
 	}
 	t.Logf("from a clone to a verified webhook in %s", elapsed.Round(time.Second))
 	t.Run("the rest of the README", func(t *testing.T) { runFirstCharge(t, folder) })
@@ -60,25 +60,27 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
-// runFirstCharge runs the charge's command twice: the second time is a retry.
+// runFirstCharge runs the charge's command twice. The second response must be the stored one.
 func runFirstCharge(t *testing.T, folder string) {
 	const mark = "@@ the end of block @@"
 	blocks := sectionBlocks(findPage(t, "README.md"), "The first charge")
 	if len(blocks) != 3 {
-		t.Fatalf("%d blocks", len(blocks))
+		t.Fatalf("the first charge has %d blocks, want 3", len(blocks))
 	}
 	end := "echo '" + mark + "'\n"
-	displayed := strings.Split(runBash(t, folder, blocks[0].text+blocks[1].text+end+blocks[1].text+end+blocks[2].text), mark)
-	if !strings.HasPrefix(displayed[0], "HTTP/1.1 201") || strings.Contains(displayed[0], "Idempotent-Replayed") || !strings.Contains(displayed[1], "Idempotent-Replayed: true") {
+	displayed := strings.Split(runBash(t, folder,
+		blocks[0].text+blocks[1].text+end+blocks[1].text+end+blocks[2].text), mark)
+	if !strings.HasPrefix(displayed[0], "HTTP/1.1 201") || strings.Contains(displayed[0], "Idempotent-Replayed") ||
+		!strings.Contains(displayed[1], "Idempotent-Replayed: true") {
 		t.Errorf("the charge:\n%s\nagain:\n%s", displayed[0], displayed[1])
 	}
 	if strings.Count(displayed[2], `"kind":"charge"`) != 1 {
-		t.Errorf("effects %s", displayed[2])
+		t.Errorf("effects %s, want one charge", displayed[2])
 	}
 }
 
-// runMarkedBlocks runs the blocks of a page that a comment above them marks, one after another in one shell, and asks for what the
-// comment says that they show.
+// runMarkedBlocks runs the blocks of a page that have a run comment, in one shell, and checks the output that the
+// comment promises.
 func runMarkedBlocks(t *testing.T, name, folder string) {
 	const mark = "@@ the end of block @@"
 	var blocks []block
@@ -90,7 +92,7 @@ func runMarkedBlocks(t *testing.T, name, folder string) {
 		}
 	}
 	if len(blocks) < 5 {
-		t.Fatalf("%d blocks are to be run", len(blocks))
+		t.Fatalf("%s has %d blocks with a run comment, want at least 5", name, len(blocks))
 	}
 	outputs := strings.Split(runBash(t, folder, script.String()), mark)
 	for i, b := range blocks {
@@ -100,7 +102,7 @@ func runMarkedBlocks(t *testing.T, name, folder string) {
 	}
 }
 
-// sectionBlocks are the shell's blocks of a section.
+// sectionBlocks returns the shell blocks of a section.
 func sectionBlocks(p page, title string) []block {
 	var found []block
 	for _, b := range p.blocks {
@@ -111,8 +113,8 @@ func sectionBlocks(p page, title string) []block {
 	return found
 }
 
-// countedCommands counts as a person does who pastes them: a command ends with a line that is no continuation and leaves no
-// quote open.
+// countedCommands splits a text into the commands that a person pastes. A command ends at the end of a line, unless the
+// line ends with \ or | or has an open quote.
 func countedCommands(text string) []string {
 	var found []string
 	var open string
@@ -131,7 +133,7 @@ func countedCommands(text string) []string {
 	return found
 }
 
-// startRun starts the foreground command and returns when run.json is there. The run ends with the test.
+// startRun starts the foreground command and waits for run.json. The run ends with the test.
 func startRun(t *testing.T, folder, text string, port int) <-chan struct{} {
 	t.Helper()
 	run := exec.Command("bash", "-euc", text)
@@ -145,7 +147,7 @@ func startRun(t *testing.T, folder, text string, port int) <-chan struct{} {
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = run.Wait() // how it ended shows in its output
+		_ = run.Wait() // the output shows how it ended
 		close(ended)
 	}()
 	t.Cleanup(func() {
@@ -158,31 +160,31 @@ func startRun(t *testing.T, folder, text string, port int) <-chan struct{} {
 		}
 		select {
 		case <-ended:
-			t.Fatalf("the run ended at its start:\n%s", output.String())
+			t.Fatalf("the run ended before it was ready:\n%s", output.String())
 		default:
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the run does not start")
+			t.Fatal("the run has not written run.json in time")
 		}
 	}
 }
 
-// runBash runs a text as a terminal would, and gives its standard output. The run has other ports than make run has by itself, so
-// that a command which takes them for granted fails.
+// runBash runs a text in bash and returns its standard output. The run does not use the default ports, so that a
+// command that assumes them fails.
 func runBash(t *testing.T, folder, text string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", text)
 	command.Dir, command.Env = folder, environment()
-	var notes bytes.Buffer
-	command.Stderr = &notes
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {
-		t.Fatalf("%v:\n%s\n%s%s", err, text, output, notes.String())
+		t.Fatalf("%v:\n%s\n%s%s", err, text, output, stderr.String())
 	}
 	return string(output)
 }
 
-// environment is this process's without what would change a run.
+// environment returns the environment without the variables that change a run.
 func environment() []string {
 	var kept []string
 	for _, variable := range os.Environ() {
@@ -196,23 +198,20 @@ func environment() []string {
 	return kept
 }
 
-// freePorts finds the first of three ports in a row that nobody uses.
+// freePorts returns the first of three free ports in a row.
 func freePorts(t *testing.T) int {
 	t.Helper()
 	for port := 20000 + os.Getpid()%20000; port < 60000; port += 3 {
-		free := true
-		for i := range 3 {
-			listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i)))
-			if err != nil {
-				free = false
-				break
-			}
-			_ = listener.Close()
-		}
-		if free {
+		if portFree(port) && portFree(port+1) && portFree(port+2) {
 			return port
 		}
 	}
-	t.Fatal("no free ports")
+	t.Fatal("this machine has no three free ports in a row")
 	return 0
+}
+
+// portFree reports whether nothing listens on a port.
+func portFree(port int) bool {
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	return err == nil && listener.Close() == nil
 }

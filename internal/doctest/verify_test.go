@@ -15,7 +15,7 @@ import (
 	"mobilegateway/shared/webhook"
 )
 
-// verifySample is one language's program in docs/verify: how it is built, into a folder, and then started.
+// verifySample is the program of one language in docs/verify, with the commands that build and start it in a folder.
 type verifySample struct {
 	language     string
 	programs     []string
@@ -23,13 +23,16 @@ type verifySample struct {
 	startCommand func(to string) []string
 }
 
-// samples are the languages that docs/merchants.md promises.
+// samples are the languages of docs/merchants.md.
 var samples = []verifySample{
 	{"go", []string{"go"},
 		func(to string) []string { return []string{"go", "build", "-o", filepath.Join(to, "verify"), "./go"} },
 		func(to string) []string { return []string{filepath.Join(to, "verify")} }},
 	{"javascript", []string{"node"}, nil, func(string) []string { return []string{"node", "javascript/verify.mjs"} }},
-	{"python", []string{"python3"}, nil, func(string) []string { return []string{"python3", "-B", "python/verify.py"} }},
+	{"python", []string{"python3"}, nil, func(string) []string {
+		return []string{"python3", "-B",
+			"python/verify.py"}
+	}},
 	{"java", []string{"java", "javac"},
 		func(to string) []string {
 			return []string{"javac", "-Xlint:all", "-Werror", "-d", to, "java/Verify.java"}
@@ -40,18 +43,20 @@ var samples = []verifySample{
 	{"php", nil, nil, func(string) []string { return []string{"php/verify.php"} }}, // see php_test.go
 }
 
-// signedRequest is what reaches a merchant's server.
+// signedRequest is a delivery to a merchant's server.
 type signedRequest struct {
 	secret, id, timestamp, signature, body string
 }
 
-// deliveries are genuine notifications, signed by the gateway's own code, and forged ones, by what is forged.
+// deliveries returns notifications signed by the gateway's own code, and forged ones, by name.
 func deliveries() (valid, forged map[string]signedRequest) {
 	secret := webhook.DeriveSecret(keyring.Key{Number: 1, Value: bytes.Repeat([]byte{7}, 32)}, "merchant", 1)
 	old := webhook.DeriveSecret(keyring.Key{Number: 1, Value: bytes.Repeat([]byte{7}, 32)}, "merchant", 2)
-	const body = `{"meta":{"type":"payment-notif","channel":"web"},"status":"successful","amount":"1500","order-id":"DemoShop_1","state":"é<&>%20"}` + "\n"
+	const body = `{"meta":{"type":"payment-notif","channel":"web"},"status":"successful","amount":"1500",` +
+		`"order-id":"DemoShop_1","state":"é<&>%20"}` + "\n"
 	send := func(at time.Time, change func(*signedRequest), secrets ...webhook.Secret) signedRequest {
-		d := signedRequest{secret.Text(), "msg_1", strconv.FormatInt(at.Unix(), 10), webhook.Sign(secrets, "msg_1", at, []byte(body)), body}
+		d := signedRequest{secret.Text(), "msg_1", strconv.FormatInt(at.Unix(), 10), webhook.Sign(secrets, "msg_1", at,
+			[]byte(body)), body}
 		if change != nil {
 			change(&d)
 		}
@@ -59,20 +64,23 @@ func deliveries() (valid, forged map[string]signedRequest) {
 	}
 	now := time.Now()
 	valid = map[string]signedRequest{
-		"genuine":             send(now, nil, secret),
-		"during a rotation":   send(now, nil, old, secret),
-		"four minutes old":    send(now.Add(-4*time.Minute), nil, secret),
-		"with other versions": send(now, func(d *signedRequest) { d.signature = "v2,AAAA v1a,BBBB " + d.signature }, secret),
+		"signed":            send(now, nil, secret),
+		"during a rotation": send(now, nil, old, secret),
+		"four minutes old":  send(now.Add(-4*time.Minute), nil, secret),
+		"with other versions": send(now, func(d *signedRequest) { d.signature = "v2,AAAA v1a,BBBB " + d.signature },
+			secret),
 	}
 	forged = map[string]signedRequest{
-		"another amount":     send(now, func(d *signedRequest) { d.body = strings.Replace(d.body, "1500", "9500", 1) }, secret),
-		"a line end less":    send(now, func(d *signedRequest) { d.body = strings.TrimSpace(d.body) }, secret),
-		"another id":         send(now, func(d *signedRequest) { d.id = "msg_2" }, secret),
-		"another time":       send(now, func(d *signedRequest) { d.timestamp = strconv.FormatInt(now.Unix()-1, 10) }, secret),
+		"another amount": send(now, func(d *signedRequest) { d.body = strings.Replace(d.body, "1500", "9500", 1) },
+			secret),
+		"no final line end": send(now, func(d *signedRequest) { d.body = strings.TrimSpace(d.body) }, secret),
+		"another id":        send(now, func(d *signedRequest) { d.id = "msg_2" }, secret),
+		"another time": send(now, func(d *signedRequest) { d.timestamp = strconv.FormatInt(now.Unix()-1, 10) },
+			secret),
 		"ten minutes old":    send(now.Add(-10*time.Minute), nil, secret),
 		"ten minutes ahead":  send(now.Add(10*time.Minute), nil, secret),
 		"no time":            send(now, func(d *signedRequest) { d.timestamp = "" }, secret),
-		"another's secret":   send(now, nil, old),
+		"another secret":     send(now, nil, old),
 		"no signature":       send(now, func(d *signedRequest) { d.signature = "" }, secret),
 		"an empty signature": send(now, func(d *signedRequest) { d.signature = "v1," }, secret),
 		"half a signature":   send(now, func(d *signedRequest) { d.signature = d.signature[:20] }, secret),
@@ -81,7 +89,7 @@ func deliveries() (valid, forged map[string]signedRequest) {
 	return valid, forged
 }
 
-// TestSamples runs every sample against genuine and forged notifications. A language whose tools are not here fails in CI.
+// TestSamples runs every sample against valid and forged notifications. In CI all languages must be installed.
 func TestSamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs in five languages")
@@ -102,28 +110,30 @@ func TestSamples(t *testing.T) {
 				}
 			}
 			usage, err := verifyCommand(t, s.startCommand(to)...).CombinedOutput()
-			if err == nil || strings.Count(string(usage), "\n") != 1 || !strings.Contains(string(usage), " ID TIMESTAMP SIGNATURE < BODY") {
-				t.Errorf("without arguments: %v %q", err, usage)
+			if err == nil || strings.Count(string(usage), "\n") != 1 || !strings.Contains(string(usage),
+				" ID TIMESTAMP SIGNATURE < BODY") {
+				t.Errorf("without arguments it ended with %v and printed %q, want one line of usage", err, usage)
 			}
 			for name, d := range valid {
 				if output, err := s.verify(t, to, d); err != nil || output != "verified" {
-					t.Errorf("%s: %v %q", name, err, output)
+					t.Errorf("%s: the sample ended with %v and printed %q", name, err, output)
 				}
 			}
 			for name, d := range forged {
 				output, err := s.verify(t, to, d)
 				if err == nil || strings.Contains(output, "verified") || output == "" {
-					t.Errorf("%s: %v %q", name, err, output)
+					t.Errorf("%s: the sample ended with %v and printed %q", name, err, output)
 				}
-				if err != nil && (strings.Contains(output, "Traceback") || strings.Contains(output, "Exception") || strings.Contains(output, "Fatal error")) {
-					t.Errorf("%s is no refusal but a crash: %s", name, output)
+				if err != nil && (strings.Contains(output, "Traceback") || strings.Contains(output, "Exception") ||
+					strings.Contains(output, "Fatal error")) {
+					t.Errorf("%s: the sample crashed: %s", name, output)
 				}
 			}
 		})
 	}
 }
 
-// startPHP starts the sample with the PHP that is to be had. Without one it fails in CI, as need does.
+// startPHP returns the command of the PHP sample. Without PHP the test fails in CI and is skipped elsewhere.
 func startPHP(t *testing.T) func(string) []string {
 	t.Helper()
 	arguments, err := php()
@@ -136,7 +146,7 @@ func startPHP(t *testing.T) func(string) []string {
 	return func(string) []string { return append(slices.Clone(arguments), "php/verify.php") }
 }
 
-// verify starts a sample with a delivery and gives what it says.
+// verify runs a sample with a delivery and returns its output.
 func (s verifySample) verify(t *testing.T, to string, d signedRequest) (string, error) {
 	t.Helper()
 	command := verifyCommand(t, append(s.startCommand(to), d.id, d.timestamp, d.signature)...)
@@ -146,7 +156,7 @@ func (s verifySample) verify(t *testing.T, to string, d signedRequest) (string, 
 	return strings.TrimSpace(string(output)), err
 }
 
-// verifyCommand is a command in docs/verify.
+// verifyCommand returns a command in docs/verify.
 func verifyCommand(t *testing.T, arguments ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), arguments[0], arguments[1:]...)
@@ -154,7 +164,8 @@ func verifyCommand(t *testing.T, arguments ...string) *exec.Cmd {
 	return command
 }
 
-// TestSamplesAreDocumented compares the folders with the languages that are run, and with the merchants' page.
+// TestSamplesAreDocumented compares the folders of docs/verify with the tested languages and the links of the
+// merchants' page.
 func TestSamplesAreDocumented(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(rootDir, "docs", "verify"))
 	if err != nil {
@@ -175,6 +186,6 @@ func TestSamplesAreDocumented(t *testing.T) {
 		}
 	}
 	if len(folders) != len(languages) || linked != len(languages) {
-		t.Errorf("folders %v, languages that are run %v, %d of them linked", folders, languages, linked)
+		t.Errorf("folders %v, tested languages %v, %d of them linked", folders, languages, linked)
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -57,4 +59,13 @@ func StackOutputs(ctx context.Context, root, sam, stack string, arguments ...str
 		found[output.OutputKey] = output.OutputValue
 	}
 	return found, nil
+}
+
+// ParameterOverrides returns parameters for SAM's --parameter-overrides, in the form that accepts empty values too.
+func ParameterOverrides(parameters map[string]string) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		list = append(list, "ParameterKey="+name+",ParameterValue="+parameters[name])
+	}
+	return list
 }

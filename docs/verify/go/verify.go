@@ -24,7 +24,7 @@ func verify(secret, id, timestamp, signatures string, body []byte, now time.Time
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > 5*time.Minute {
-		return errors.New("the timestamp is not within 5 minutes")
+		return errors.New("the timestamp is more than 5 minutes away")
 	}
 	hash := hmac.New(sha256.New, key)
 	hash.Write([]byte(id + "." + timestamp + "."))

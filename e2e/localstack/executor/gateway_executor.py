@@ -1,8 +1,8 @@
 """A Lambda executor for LocalStack that needs no containers.
 
-LocalStack decides when an environment starts, what it is given and when it ends; the program that started LocalStack runs
-it, with the project's own Runtime API (environments.go). Here the one only tells the other, over the address in
-GATEWAY_EXECUTOR. LocalStack finds this folder on its PYTHONPATH, and the class by entry_points.txt.
+LocalStack decides when an environment starts and ends. The Go program that started LocalStack runs it, with the
+project's own Runtime API (environments.go). This class forwards the calls to the address in GATEWAY_EXECUTOR.
+LocalStack finds this folder on its PYTHONPATH, and the class by entry_points.txt.
 """
 
 import os
@@ -45,13 +45,13 @@ class Executor(RuntimeExecutor):
             "trace": payload["trace-id"],
             "payload": payload["payload"],
         }
-        answer = self.session.post(f"{self.address}/invocations", json=event)
-        answer.raise_for_status()
+        response = self.session.post(f"{self.address}/invocations", json=event)
+        response.raise_for_status()
         return InvocationResult(
             request_id=event["id"],
-            payload=answer.content,
-            is_error="Function-Error" in answer.headers,
-            logs="written by the program that runs it",
+            payload=response.content,
+            is_error="Function-Error" in response.headers,
+            logs="see the logs of the Go program",
         )
 
     def stop(self):

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// TestFront: no container ever has two requests of a function, and each request gets one.
-func TestFront(t *testing.T) {
+// TestLoadBalancer checks that each request is forwarded and that no container has two requests at once.
+func TestLoadBalancer(t *testing.T) {
 	var targets []*url.URL
 	var responded atomic.Int64
 	for range containersPerFunction {
 		var busy atomic.Int64
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			if busy.Add(1) > 1 {
-				t.Error("two requests at once")
+				t.Error("a container has two requests at once")
 			}
 			responded.Add(1)
 			busy.Add(-1)
@@ -31,16 +31,16 @@ func TestFront(t *testing.T) {
 		}
 		targets = append(targets, target)
 	}
-	f := newLoadBalancer(targets)
+	balancer := newLoadBalancer(targets)
 	const requests = 200
 	var group sync.WaitGroup
 	for range requests {
 		group.Go(func() {
-			f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mobilemoney/v1", nil))
+			balancer.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mobilemoney/v1", nil))
 		})
 	}
 	group.Wait()
 	if responded.Load() != requests {
-		t.Errorf("%d of %d requests were passed on", responded.Load(), requests)
+		t.Errorf("%d of %d requests were forwarded", responded.Load(), requests)
 	}
 }

@@ -1,8 +1,11 @@
-package main
+// Package bundle checks the programs of a built bundle before it is deployed. It builds nothing. A program that passes
+// is a static executable for the template's architecture, built with the flags of the Makefile.
+package bundle
 
 import (
 	"debug/buildinfo"
 	"debug/elf"
+	"errors"
 	"fmt"
 	"path/filepath"
 )
@@ -10,22 +13,22 @@ import (
 // elfMachines are the processors of the template's architectures.
 var elfMachines = map[string]elf.Machine{"arm64": elf.EM_AARCH64, "x86_64": elf.EM_X86_64}
 
-// requiredBuildFlags are what a deployed program was built with. The linker's are not recorded in one that was built with -trimpath;
-// that it has no symbols shows them.
+// requiredBuildFlags are the recorded flags of a deployed program. -trimpath hides the linker's flags, so the missing
+// symbol table proves those.
 var requiredBuildFlags = map[string]string{"-tags": "lambda.norpc", "-trimpath": "true", "CGO_ENABLED": "0"}
 
-// checkBundle looks at the program of each function: SAM ships whatever a build leaves, be it an archive, a program for
-// another processor, or one that was built by other flags.
-func checkBundle(bundle string, functions []string, architecture string) error {
+// Check checks the program of each function in the folder. SAM itself deploys any file that a build leaves: an archive,
+// a program for another processor, or one built with other flags.
+func Check(folder string, functions []string, architecture string) error {
 	for _, name := range functions {
-		if err := checkProgram(filepath.Join(bundle, name, "bootstrap"), elfMachines[architecture]); err != nil {
-			return fmt.Errorf("the program of %s is not to be deployed: %w", name, err)
+		if err := checkProgram(filepath.Join(folder, name, "bootstrap"), elfMachines[architecture]); err != nil {
+			return fmt.Errorf("the program of %s must not be deployed: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// checkProgram looks at one.
+// checkProgram checks one program.
 func checkProgram(path string, machine elf.Machine) error {
 	program, err := elf.Open(path)
 	if err != nil {
@@ -37,11 +40,11 @@ func checkProgram(path string, machine elf.Machine) error {
 	}
 	for _, part := range program.Progs {
 		if part.Type == elf.PT_INTERP || part.Type == elf.PT_DYNAMIC {
-			return fmt.Errorf("it is not statically linked")
+			return errors.New("it is not statically linked")
 		}
 	}
 	if program.Section(".symtab") != nil {
-		return fmt.Errorf("it was built without -ldflags=-s")
+		return errors.New("it was built without -ldflags=-s")
 	}
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
