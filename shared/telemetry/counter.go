@@ -1,54 +1,49 @@
 package telemetry
 
-// Counter is one of the things that are counted. Each is a metric of its own name, in Count.
+// Counter is one thing that is counted. Each counter is a CloudWatch metric of its own name, with the unit Count.
 type Counter int
 
-// The counters. Requests and Errors, and the times, are counted by themselves in Write.
-const (
-	RepeatedRequests        Counter = iota // a stored answer was given again
-	MismatchedRepeats                      // a repeat with another body was seen (decision "charge-repeat")
-	UnknownOutcomes                        // the outcome of an operator call is unknown
-	NotAppliedCalls                        // an operator call was certainly not applied
-	OperatorRefusals                       // the operator refused for good
-	StatusConflicts                        // a claim contradicts a final status or our amount
-	OperatorAuthFailures                   // the operator refused our credentials
-	DeliveredNotifications                 // a notification was accepted by the merchant
-	DeliveryAttemptFailures                // an attempt to notify failed
-	DeadLetters                            // a notification was given up
-	LookupFailures                         // a status lookup at the operator failed
-	StaleUnknownOutcomes                   // an unknown outcome that only a retry or a person can settle (decision "repeat-window")
-	UserSMSFailures                        // the purchaser's SMS of a payment was given up (decision "user-sms")
-	EndpointsDisabled                      // a merchant answered 410: its notifications there are parked (decision "notifications")
-	RateLimitedRequests                    // a request was over its merchant's rate (decision "merchant-limits")
-	DailyLimitRefusals                     // a charge or payment was over its merchant's amount of the day
-	LimitStoreFailures                     // the table of limits did not answer
-	InternalErrors                         // a request was answered 500: the fault is ours
-	counterCount
+// maxCounters bounds the number of counters. The program panics at its start when more are declared.
+const maxCounters = 32
+
+// counterNames holds the names of the metrics, in the order of declaration. newCounter fills it; nothing changes it
+// later.
+var counterNames [maxCounters]string
+
+// counterCount is the number of declared counters.
+var counterCount Counter
+
+// The counters. A line is all that a new one needs. Alarms refer to the names: never change one.
+// A log line lists counters in the order of this table. Write itself counts Requests and Errors, and measures times.
+var (
+	RepeatedRequests        = newCounter("RepeatedRequests")        // a stored response was sent again
+	MismatchedRepeats       = newCounter("MismatchedRepeats")       // retry with a new body (decision "charge-repeat")
+	UnknownOutcomes         = newCounter("UnknownOutcomes")         // the outcome of an operator call is unknown
+	NotAppliedCalls         = newCounter("NotAppliedCalls")         // an operator call was certainly not applied
+	OperatorRefusals        = newCounter("OperatorRefusals")        // a final refusal by the operator
+	StatusConflicts         = newCounter("StatusConflicts")         // a claim contradicts a final status or our amount
+	OperatorAuthFailures    = newCounter("OperatorAuthFailures")    // the operator refused our credentials
+	DeliveredNotifications  = newCounter("DeliveredNotifications")  // the merchant accepted a notification
+	DeliveryAttemptFailures = newCounter("DeliveryAttemptFailures") // a delivery attempt failed
+	DeadLetters             = newCounter("DeadLetters")             // a notification became a dead letter
+	LookupFailures          = newCounter("LookupFailures")          // a status lookup at the operator failed
+	StaleUnknownOutcomes    = newCounter("StaleUnknownOutcomes")    // see decision "repeat-window"
+	UserSMSFailures         = newCounter("UserSMSFailures")         // purchaser SMS given up (decision "user-sms")
+	EndpointsDisabled       = newCounter("EndpointsDisabled")       // 410 parks an endpoint (decision "notifications")
+	RateLimitedRequests     = newCounter("RateLimitedRequests")     // over a rate limit (decision "merchant-limits")
+	DailyLimitRefusals      = newCounter("DailyLimitRefusals")      // over a daily amount (decision "merchant-limits")
+	LimitStoreFailures      = newCounter("LimitStoreFailures")      // the table of limits did not respond
+	InternalErrors          = newCounter("InternalErrors")          // a request got 500: the fault is ours
 )
 
-// counterNames are the metrics' names, in the order of the constants. Alarms name them: change none.
-var counterNames = [counterCount]string{
-	RepeatedRequests:        "RepeatedRequests",
-	MismatchedRepeats:       "MismatchedRepeats",
-	UnknownOutcomes:         "UnknownOutcomes",
-	NotAppliedCalls:         "NotAppliedCalls",
-	OperatorRefusals:        "OperatorRefusals",
-	StatusConflicts:         "StatusConflicts",
-	OperatorAuthFailures:    "OperatorAuthFailures",
-	DeliveredNotifications:  "DeliveredNotifications",
-	DeliveryAttemptFailures: "DeliveryAttemptFailures",
-	DeadLetters:             "DeadLetters",
-	LookupFailures:          "LookupFailures",
-	StaleUnknownOutcomes:    "StaleUnknownOutcomes",
-	UserSMSFailures:         "UserSMSFailures",
-	EndpointsDisabled:       "EndpointsDisabled",
-	RateLimitedRequests:     "RateLimitedRequests",
-	DailyLimitRefusals:      "DailyLimitRefusals",
-	LimitStoreFailures:      "LimitStoreFailures",
-	InternalErrors:          "InternalErrors",
+// newCounter adds a metric to the table.
+func newCounter(name string) Counter {
+	counterNames[counterCount] = name
+	counterCount++
+	return counterCount - 1
 }
 
-// String is the metric's name, "" for a number that is no counter.
+// String returns the name of the metric, "" for a number that is not a counter.
 func (c Counter) String() string {
 	if c < 0 || c >= counterCount {
 		return ""
