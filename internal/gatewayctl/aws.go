@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -20,6 +19,7 @@ import (
 	"mobilegateway/shared/limit"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
+	"mobilegateway/shared/pause"
 	webhookdynamo "mobilegateway/shared/webhook/dynamo"
 )
 
@@ -43,19 +43,9 @@ func Connect(env System, p Deployment) (*Stores, error) {
 	}
 	// Without the table one thing alone cannot be done, giving an amount back: unknown resolve refuses an entry that may need it.
 	if p.LimitTable != "" {
-		stores.LimitCounter = &limit.DailyAmounts{Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: sleep}
+		stores.LimitCounter = &limit.DailyAmounts{Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: pause.For}
 	}
 	return stores, nil
-}
-
-// sleep waits, or gives the context's error.
-func sleep(ctx context.Context, wait time.Duration) error {
-	select {
-	case <-time.After(wait):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // secretsManagerStore is a Vault over Secrets Manager.

@@ -16,6 +16,7 @@ import (
 	"mobilegateway/internal/merchantmem"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
+	"mobilegateway/shared/pause"
 	"mobilegateway/shared/webhook"
 )
 
@@ -124,7 +125,7 @@ func newTestTool(t *testing.T) *testTool {
 
 // storesWith are the desk's, with a ledger.
 func (d *testTool) storesWith(in Ledger) *Stores {
-	amounts := &limit.DailyAmounts{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: sleep}
+	amounts := &limit.DailyAmounts{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: pause.For}
 	return &Stores{Merchants: d.merchants, Ledger: in, EndpointHealth: d.health, LimitCounter: amounts, Secrets: d.vault, Audit: d.audit}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/secret"
 )
 
 // Keys hands out the callback ring as its secret stands now.
@@ -17,7 +18,7 @@ type Keys struct {
 
 // New makes Keys over the secret CALLBACK_KEY_SECRET. life is the life of the secret's cache: a new key signs only
 // after it (decision "key-rings").
-func New(source keyring.SecretSource, cacheLifetime time.Duration, now func() time.Time) *Keys {
+func New(source secret.Reader, cacheLifetime time.Duration, now func() time.Time) *Keys {
 	return &Keys{keys: keyring.NewRefreshingRing(source, cacheLifetime, now), cacheLifetime: cacheLifetime, now: now}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/secret"
 )
 
 // Authenticator finds the merchant behind an Authorization header. It is safe for parallel use.
@@ -21,7 +22,7 @@ type Authenticator struct {
 // NewAuthenticator makes an Authenticator. tokenKeys is the secret TOKEN_KEY_SECRET (a *secret.Cache); cacheLife is how
 // long a profile, or that there is none, is believed without asking the store again: it bounds how late a revocation
 // works.
-func NewAuthenticator(store Store, tokenKeys keyring.SecretSource, cacheTTL time.Duration, now func() time.Time) *Authenticator {
+func NewAuthenticator(store Store, tokenKeys secret.Reader, cacheTTL time.Duration, now func() time.Time) *Authenticator {
 	return &Authenticator{
 		store: store,
 		keys:  keyring.NewRefreshingRing(tokenKeys, 0, now), // it never signs, so how old a key must be does not matter

@@ -1,38 +1,25 @@
 package wiring
 
 import (
-	"context"
 	"crypto/rand"
-	"time"
 
 	"mobilegateway/shared/limit"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
+	"mobilegateway/shared/pause"
 	"mobilegateway/shared/settings"
 )
 
-// RateLimiter holds merchants to their requests a second.
+// RateLimiter returns the limiter of each merchant's requests per second.
 func (d *Dependencies) RateLimiter() *limit.RateLimiter {
 	return limit.NewRateLimiter(d.limitStore(), d.Now)
 }
 
-// AmountLimiter holds merchants to their money a day.
+// AmountLimiter returns the limiter of each merchant's daily amounts.
 func (d *Dependencies) AmountLimiter() *limit.DailyAmounts {
-	return &limit.DailyAmounts{Store: d.limitStore(), Now: d.Now, Rand: rand.Reader, Sleep: sleep}
+	return &limit.DailyAmounts{Store: d.limitStore(), Now: d.Now, Rand: rand.Reader, Sleep: pause.For}
 }
 
-// limitStore is the table of limits, on the connections that the ledger has.
+// limitStore returns the store of limits; it shares its connections with the ledger.
 func (d *Dependencies) limitStore() *limitdynamo.Store {
 	return limitdynamo.New(d.aws.DynamoDB(), d.Env.Required(settings.LimitTable))
-}
-
-// sleep waits, or gives the context's error.
-func sleep(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
