@@ -79,8 +79,8 @@ func TestFirstServing(t *testing.T) {
 	}
 }
 
-// Every row's wording has each placeholder once in each language, fits with the longest values, and uses only characters
-// of the GSM 7-bit alphabet, in which 160 of them are one message.
+// Every row's wording has each placeholder once in each language, fits with the longest values, and uses only
+// characters of the GSM 7-bit alphabet, in which 160 of them are one message.
 func TestUserSMSFits(t *testing.T) {
 	longest := operator.UserSMSValues{
 		Amount:   "999999999999.999",
