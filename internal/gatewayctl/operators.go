@@ -44,10 +44,10 @@ func parseOperatorCredentials(text []byte) (map[string]operatorCredentials, erro
 // staticSecret is a value as a cached secret, for the drivers.
 type staticSecret []byte
 
-// Get implements drivers.Secrets.
+// Get implements secret.Reader.
 func (f staticSecret) Get(context.Context) (secret.Value, error) { return secret.Value{Bytes: f}, nil }
 
-// Refresh implements drivers.Secrets.
+// Refresh implements secret.Reader.
 func (f staticSecret) Refresh(context.Context) (secret.Value, error) {
 	return secret.Value{Bytes: f}, nil
 }
