@@ -27,7 +27,7 @@ func TestEveryOperatorHasADriver(t *testing.T) {
 			t.Errorf("%s: there is no driver %q", name, row.DriverName)
 		}
 		if _, offered := directory.StatusLookup(name); offered != row.HasStatusLookup {
-			t.Errorf("%s: its row declares a status lookup: %v; its driver has one: %v", name, row.HasStatusLookup, offered)
+			t.Errorf("%s: the row declares a lookup: %v; the driver has one: %v", name, row.HasStatusLookup, offered)
 		}
 		if _, _, offered := directory.UserSMSSender(name); offered == row.SendsUserSMS {
 			t.Errorf("%s: either the operator or its driver must send the purchaser's SMS", name)
