@@ -48,8 +48,9 @@ func TestGatewayRows(t *testing.T) {
 	for _, name := range []string{"sandbox", "orange", "mtn"} {
 		row, _ := operator.FindCapabilities(strings.ToUpper(name))
 		want := operator.Capabilities{
-			Operator: name, DriverName: "gateway", Countries: market.Alpha2s(),
-			Channels: []string{"web", "tpe", "ussd"}, IdempotencyWindow: 24 * time.Hour, HasStatusLookup: true, UserSMSTemplates: row.UserSMSTemplates,
+			Operator: name, DriverName: "gateway", IdempotencyWindow: 24 * time.Hour, HasStatusLookup: true,
+			Countries: market.Alpha2s(), Channels: []string{"web", "tpe", "ussd"},
+			UserSMSTemplates: row.UserSMSTemplates,
 		}
 		if diff := cmp.Diff(want, row); diff != "" {
 			t.Errorf("row of %s (-want +got):\n%s", name, diff)
