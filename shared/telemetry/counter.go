@@ -3,44 +3,50 @@ package telemetry
 // Counter is one thing that is counted. Each counter is a CloudWatch metric of its own name, with the unit Count.
 type Counter int
 
-// maxCounters bounds the number of counters. The program panics at its start when more are declared.
-const maxCounters = 32
-
-// counterNames holds the names of the metrics, in the order of declaration. newCounter fills it; nothing changes it
-// later.
-var counterNames [maxCounters]string
-
-// counterCount is the number of declared counters.
-var counterCount Counter
-
-// The counters. A line is all that a new one needs. Alarms refer to the names: never change one.
-// A log line lists counters in the order of this table. Write itself counts Requests and Errors, and measures times.
-var (
-	RepeatedRequests        = newCounter("RepeatedRequests")        // a stored response was sent again
-	MismatchedRepeats       = newCounter("MismatchedRepeats")       // retry with a new body (decision "charge-repeat")
-	UnknownOutcomes         = newCounter("UnknownOutcomes")         // the outcome of an operator call is unknown
-	NotAppliedCalls         = newCounter("NotAppliedCalls")         // an operator call was certainly not applied
-	OperatorRefusals        = newCounter("OperatorRefusals")        // a final refusal by the operator
-	StatusConflicts         = newCounter("StatusConflicts")         // a claim contradicts a final status or our amount
-	OperatorAuthFailures    = newCounter("OperatorAuthFailures")    // the operator refused our credentials
-	DeliveredNotifications  = newCounter("DeliveredNotifications")  // the merchant accepted a notification
-	DeliveryAttemptFailures = newCounter("DeliveryAttemptFailures") // a delivery attempt failed
-	DeadLetters             = newCounter("DeadLetters")             // a notification became a dead letter
-	LookupFailures          = newCounter("LookupFailures")          // a status lookup at the operator failed
-	StaleUnknownOutcomes    = newCounter("StaleUnknownOutcomes")    // see decision "repeat-window"
-	UserSMSFailures         = newCounter("UserSMSFailures")         // purchaser SMS given up (decision "user-sms")
-	EndpointsDisabled       = newCounter("EndpointsDisabled")       // 410 parks an endpoint (decision "notifications")
-	RateLimitedRequests     = newCounter("RateLimitedRequests")     // over a rate limit (decision "merchant-limits")
-	DailyLimitRefusals      = newCounter("DailyLimitRefusals")      // over a daily amount (decision "merchant-limits")
-	LimitStoreFailures      = newCounter("LimitStoreFailures")      // the table of limits did not respond
-	InternalErrors          = newCounter("InternalErrors")          // a request got 500: the fault is ours
+// The counters. A new one is a line here and its name below; log lines and metrics follow. A log line lists counters in
+// this order. Write itself counts Requests and Errors, and measures times.
+const (
+	RepeatedRequests        Counter = iota // a stored response was sent again
+	MismatchedRepeats                      // a retry had another body (decision "charge-repeat")
+	UnknownOutcomes                        // the outcome of an operator call is unknown
+	NotAppliedCalls                        // an operator call was certainly not applied
+	OperatorRefusals                       // a final refusal by the operator
+	StatusConflicts                        // a claim contradicts a final status or our amount
+	OperatorAuthFailures                   // the operator refused our credentials
+	DeliveredNotifications                 // the merchant accepted a notification
+	DeliveryAttemptFailures                // a delivery attempt failed
+	DeadLetters                            // a notification became a dead letter
+	LookupFailures                         // a status lookup at the operator failed
+	StaleUnknownOutcomes                   // only a retry or a person can end it (decision "repeat-window")
+	UserSMSFailures                        // a purchaser's SMS was given up (decision "user-sms")
+	EndpointsDisabled                      // a merchant's 410 parked an endpoint (decision "notifications")
+	RateLimitedRequests                    // a request over its merchant's rate limit (decision "merchant-limits")
+	DailyLimitRefusals                     // a charge or payment over its merchant's daily amount (decision "merchant-limits")
+	LimitStoreFailures                     // the table of limits did not respond
+	InternalErrors                         // a request got 500: the fault is ours
+	counterCount
 )
 
-// newCounter adds a metric to the table.
-func newCounter(name string) Counter {
-	counterNames[counterCount] = name
-	counterCount++
-	return counterCount - 1
+// counterNames are the names of the metrics. Alarms refer to them: never change one.
+var counterNames = [counterCount]string{
+	RepeatedRequests:        "RepeatedRequests",
+	MismatchedRepeats:       "MismatchedRepeats",
+	UnknownOutcomes:         "UnknownOutcomes",
+	NotAppliedCalls:         "NotAppliedCalls",
+	OperatorRefusals:        "OperatorRefusals",
+	StatusConflicts:         "StatusConflicts",
+	OperatorAuthFailures:    "OperatorAuthFailures",
+	DeliveredNotifications:  "DeliveredNotifications",
+	DeliveryAttemptFailures: "DeliveryAttemptFailures",
+	DeadLetters:             "DeadLetters",
+	LookupFailures:          "LookupFailures",
+	StaleUnknownOutcomes:    "StaleUnknownOutcomes",
+	UserSMSFailures:         "UserSMSFailures",
+	EndpointsDisabled:       "EndpointsDisabled",
+	RateLimitedRequests:     "RateLimitedRequests",
+	DailyLimitRefusals:      "DailyLimitRefusals",
+	LimitStoreFailures:      "LimitStoreFailures",
+	InternalErrors:          "InternalErrors",
 }
 
 // String returns the name of the metric, "" for a number that is not a counter.

@@ -33,7 +33,7 @@ type LogLine struct {
 	scheduleDelay  time.Duration
 	delayMeasured  bool
 	duration       time.Duration
-	counters       [maxCounters]int
+	counters       [counterCount]int
 }
 
 // NewLogLine begins the line of one request, message or background pass of an operation ("charge", "sweep"). started is
