@@ -64,10 +64,10 @@ func unknownOperatorError(name string) error {
 // staticSecret is a fixed value as a drivers.Secrets.
 type staticSecret []byte
 
-// Get implements drivers.Secrets.
+// Get implements secret.Reader.
 func (f staticSecret) Get(context.Context) (secret.Value, error) { return secret.Value{Bytes: f}, nil }
 
-// Refresh implements drivers.Secrets.
+// Refresh implements secret.Reader.
 func (f staticSecret) Refresh(ctx context.Context) (secret.Value, error) { return f.Get(ctx) }
 
 // maxCredentialsBytes is the size of the largest secret in bytes.

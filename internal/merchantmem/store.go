@@ -1,5 +1,5 @@
-// Package merchantmem keeps merchant profiles in memory, for tests and simulations. It counts reads, and can be made
-// to fail. It is safe for parallel use.
+// Package merchantmem keeps merchant profiles in memory, for tests and simulations. It counts reads and can inject
+// failures. It is safe for concurrent use.
 package merchantmem
 
 import (
@@ -22,14 +22,14 @@ type Store struct {
 
 var _ merchant.Registry = (*Store)(nil)
 
-// ReadCount is how many profiles were asked for.
+// ReadCount returns the number of calls of Profile.
 func (s *Store) ReadCount() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.readCount
 }
 
-// FailWith makes every call fail with err, until it is called with nil.
+// FailWith makes every later call fail with err; nil ends that.
 func (s *Store) FailWith(err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

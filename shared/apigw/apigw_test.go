@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/shared/apigw"
 )
 
@@ -21,15 +23,16 @@ const (
 
 // gatewayFixture is a gateway with its log, over one handler for all three operations.
 type gatewayFixture struct {
+	t           testing.TB
 	gateway     *apigw.Gateway
 	log         bytes.Buffer
-	lastRequest *apigw.Request // the last request that a handler saw
+	lastRequest *apigw.Request // the last request of a handler
 }
 
 type handler = func(ctx context.Context, r *apigw.Request) (apigw.Response, error)
 
-func newGatewayFixture(config apigw.Config, handle handler) *gatewayFixture {
-	s := &gatewayFixture{}
+func newGatewayFixture(t testing.TB, config apigw.Config, handle handler) *gatewayFixture {
+	s := &gatewayFixture{t: t}
 	clock := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	config.Now = func() time.Time {
 		clock = clock.Add(5 * time.Millisecond)
@@ -41,19 +44,20 @@ func newGatewayFixture(config apigw.Config, handle handler) *gatewayFixture {
 		s.lastRequest = r
 		return handle(ctx, r)
 	}
-	s.gateway = apigw.New(config,
-		apigw.Route{Method: "POST", Resource: chargeResource, Handle: recordAndHandle},
-		apigw.Route{Method: "POST", Resource: payResource, Handle: recordAndHandle},
-		apigw.Route{Method: "POST", Resource: smsResource, Handle: recordAndHandle},
-	)
+	var routes []apigw.Route
+	for _, resource := range []string{chargeResource, payResource, smsResource} {
+		routes = append(routes, apigw.Route{Method: "POST", Resource: resource, Handle: recordAndHandle})
+	}
+	s.gateway = apigw.New(config, routes...)
 	return s
 }
 
 func handleCreated(context.Context, *apigw.Request) (apigw.Response, error) {
-	return apigw.Response{Status: 201, Header: map[string]string{"Location": "https://api.example.test/1"}, Body: []byte(`{"state":"<&>"}`)}, nil
+	header := map[string]string{"Location": "https://api.example.test/1"}
+	return apigw.Response{Status: 201, Header: header, Body: []byte(`{"state":"<&>"}`)}, nil
 }
 
-// proxyResponse is API Gateway's side of an answer.
+// proxyResponse is a response as API Gateway reads it.
 type proxyResponse struct {
 	StatusCode      int               `json:"statusCode"`
 	Headers         map[string]string `json:"headers"`
@@ -61,33 +65,58 @@ type proxyResponse struct {
 	IsBase64Encoded bool              `json:"isBase64Encoded"`
 }
 
-func (s *gatewayFixture) invoke(t *testing.T, payload []byte) proxyResponse {
-	t.Helper()
-	return s.invokeWithContext(t, t.Context(), payload)
+func (s *gatewayFixture) invoke(payload []byte) proxyResponse {
+	s.t.Helper()
+	return s.invokeWithContext(s.t.Context(), payload)
 }
 
-func (s *gatewayFixture) invokeWithContext(t *testing.T, ctx context.Context, payload []byte) proxyResponse {
-	t.Helper()
+// invokeChanged invokes with a golden event after one change.
+func (s *gatewayFixture) invokeChanged(name string, change func(event map[string]any)) proxyResponse {
+	s.t.Helper()
+	var event map[string]any
+	if err := json.Unmarshal(readGoldenEvent(s.t, name), &event); err != nil {
+		s.t.Fatal(err)
+	}
+	change(event)
+	payload, err := json.Marshal(event)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.invoke(payload)
+}
+
+func (s *gatewayFixture) invokeWithContext(ctx context.Context, payload []byte) proxyResponse {
+	s.t.Helper()
 	s.log.Reset()
 	rendered, err := s.gateway.Invoke(ctx, payload)
 	if err != nil {
-		t.Fatalf("Lambda was given the error %v", err)
+		s.t.Fatalf("Invoke returned the error %v", err)
 	}
 	var decoded proxyResponse
-	err = json.Unmarshal(rendered, &decoded)
-	if err != nil {
-		t.Fatalf("answer %s: %v", rendered, err)
+	if err := json.Unmarshal(rendered, &decoded); err != nil {
+		s.t.Fatalf("response %s: %v", rendered, err)
 	}
 	return decoded
 }
 
-// readLogLine is the one telemetry line of the last invocation.
-func (s *gatewayFixture) readLogLine(t *testing.T) map[string]any {
-	t.Helper()
+// wantLine requires fields of the one telemetry line of the last invocation.
+func (s *gatewayFixture) wantLine(want map[string]any) {
+	s.t.Helper()
+	line, got := s.readLogLine(), map[string]any{}
+	for name := range want {
+		got[name] = line[name]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.t.Errorf("fields of the telemetry line (-want +got):\n%s", diff)
+	}
+}
+
+func (s *gatewayFixture) readLogLine() map[string]any {
+	s.t.Helper()
 	var decoded map[string]any
 	err := json.Unmarshal(s.log.Bytes(), &decoded)
 	if err != nil || bytes.Count(s.log.Bytes(), []byte("\n")) != 1 {
-		t.Fatalf("log %q: %v", s.log.String(), err)
+		s.t.Fatalf("log %q: %v", s.log.String(), err)
 	}
 	return decoded
 }
@@ -101,36 +130,22 @@ func readGoldenEvent(t testing.TB, name string) []byte {
 	return payload
 }
 
-// modifyGoldenEvent is a golden event with one change.
-func modifyGoldenEvent(t *testing.T, name string, change func(event map[string]any)) []byte {
-	t.Helper()
-	var event map[string]any
-	err := json.Unmarshal(readGoldenEvent(t, name), &event)
-	if err != nil {
-		t.Fatal(err)
-	}
-	change(event)
-	payload, err := json.Marshal(event)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return payload
-}
-
-// REST APIs hand the path over as it was sent, SAM's local API decoded: handlers see the same.
+// REST APIs pass the path as sent, SAM's local API decoded: handlers get the same request.
 func TestGoldenEventsOfAPIGatewayAndSAM(t *testing.T) {
 	tests := []struct{ name, resource, parameter, want, header, value, inBody string }{
-		{"charge", chargeResource, "endUserId", "acr:OperatorAPIToken", "GW-Token", "GW_TOKEN", `"referenceCode":"REF-0001"`},
+		{"charge", chargeResource, "endUserId", "acr:OperatorAPIToken",
+			"GW-Token", "GW_TOKEN", `"referenceCode":"REF-0001"`},
 		{"pay", payResource, "", "", "mno-name", "orange", `"order_id":"DemoShop_1001"`},
 		{"sms", smsResource, "senderAddress", "tel:+2250000", "x-operator-ise2", "ALIAS", `accept%C3%A9`},
 	}
 	for _, test := range tests {
 		for _, form := range []string{"rest", "sam"} {
 			t.Run(test.name+" "+form, func(t *testing.T) {
-				s := newGatewayFixture(apigw.Config{}, handleCreated)
-				rendered := s.invoke(t, readGoldenEvent(t, test.name+"-"+form))
-				if rendered.StatusCode != 201 || rendered.Body != `{"state":"<&>"}` || rendered.IsBase64Encoded {
-					t.Fatalf("answer %+v", rendered)
+				s := newGatewayFixture(t, apigw.Config{}, handleCreated)
+				rendered := s.invoke(readGoldenEvent(t, test.name+"-"+form))
+				rendered.Headers = nil
+				if diff := cmp.Diff(proxyResponse{StatusCode: 201, Body: `{"state":"<&>"}`}, rendered); diff != "" {
+					t.Fatalf("response (-want +got):\n%s", diff)
 				}
 				r := s.lastRequest
 				if r.Method != "POST" || r.Resource != test.resource || r.Params[test.parameter] != test.want {
@@ -145,9 +160,10 @@ func TestGoldenEventsOfAPIGatewayAndSAM(t *testing.T) {
 				if err := apigw.RequireJSON(r); err != nil {
 					t.Errorf("RequireJSON: %v", err)
 				}
-				if r.ID == "" || s.readLogLine(t)["RequestID"] != r.ID {
-					t.Errorf("request id %q, in the line %v", r.ID, s.readLogLine(t)["RequestID"])
+				if r.ID == "" {
+					t.Error("the request has no id")
 				}
+				s.wantLine(map[string]any{"RequestID": r.ID})
 			})
 		}
 	}
@@ -166,8 +182,10 @@ func TestParametersAreDecodedOnce(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newGatewayFixture(apigw.Config{}, handleCreated)
-			s.invoke(t, modifyGoldenEvent(t, "sms-rest", func(e map[string]any) { e["pathParameters"] = map[string]string{"senderAddress": test.sent} }))
+			s := newGatewayFixture(t, apigw.Config{}, handleCreated)
+			s.invokeChanged("sms-rest", func(e map[string]any) {
+				e["pathParameters"] = map[string]string{"senderAddress": test.sent}
+			})
 			if got := s.lastRequest.Params["senderAddress"]; got != test.want {
 				t.Errorf("%q became %q", test.sent, got)
 			}
@@ -188,7 +206,7 @@ func TestNoRoute(t *testing.T) {
 		"another resource":      set("resource", "/mobilemoney/v2"),
 		"catch-all":             set("resource", "/{proxy+}"),
 		"no resource":           set("resource", nil),
-		"percent alone":         parameter("100%"),
+		"only a percent sign":   parameter("100%"),
 		"percent and one digit": parameter("tel%3"),
 		"percent and letters":   parameter("tel%zz"),
 		"not UTF-8":             parameter("%FF"),
@@ -197,14 +215,15 @@ func TestNoRoute(t *testing.T) {
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newGatewayFixture(apigw.Config{}, handleCreated)
-			rendered := s.invoke(t, modifyGoldenEvent(t, "sms-rest", change))
-			if rendered.StatusCode != 404 || !strings.Contains(rendered.Body, `"900906"`) || s.lastRequest != nil {
-				t.Errorf("answer %+v, handler ran: %v", rendered, s.lastRequest != nil)
+			s := newGatewayFixture(t, apigw.Config{}, handleCreated)
+			rendered := s.invokeChanged("sms-rest", change)
+			if rendered.StatusCode != 404 || !strings.Contains(rendered.Body, `"900906"`) {
+				t.Errorf("response %+v, want 404 with 900906", rendered)
 			}
-			if line := s.readLogLine(t); line["Status"] != float64(404) || line["ErrorID"] != "900906" {
-				t.Errorf("line %v", line)
+			if s.lastRequest != nil {
+				t.Error("the handler ran")
 			}
+			s.wantLine(map[string]any{"Status": 404.0, "ErrorID": "900906"})
 		})
 	}
 }
@@ -227,38 +246,41 @@ func TestBodyLimit(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newGatewayFixture(apigw.Config{MaxBodyBytes: 8}, handleCreated)
-			rendered := s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) {
+			s := newGatewayFixture(t, apigw.Config{MaxBodyBytes: 8}, handleCreated)
+			rendered := s.invokeChanged("pay-rest", func(e map[string]any) {
 				e["body"], e["isBase64Encoded"] = test.body, test.base64
-			}))
+			})
 			if rendered.StatusCode != test.status {
-				t.Fatalf("answer %+v", rendered)
+				t.Fatalf("response %+v, want status %d", rendered, test.status)
 			}
 			if test.status == 201 && len(s.lastRequest.Body) > 8 {
 				t.Errorf("body %q", s.lastRequest.Body)
 			}
-			if test.status != 201 && (s.lastRequest != nil || !strings.Contains(rendered.Body, `"variables":["body"]`)) {
-				t.Errorf("answer %+v, handler ran: %v", rendered, s.lastRequest != nil)
+			if test.status != 201 && s.lastRequest != nil {
+				t.Error("the handler ran")
+			}
+			if test.status != 201 && !strings.Contains(rendered.Body, `"variables":["body"]`) {
+				t.Errorf("the error does not name the body: %s", rendered.Body)
 			}
 		})
 	}
 }
 
 func TestDefaultBodyLimit(t *testing.T) {
-	s := newGatewayFixture(apigw.Config{}, handleCreated)
+	s := newGatewayFixture(t, apigw.Config{}, handleCreated)
 	for size, want := range map[int]int{apigw.DefaultMaxBodyBytes: 201, apigw.DefaultMaxBodyBytes + 1: 413} {
-		rendered := s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) { e["body"] = strings.Repeat("x", size) }))
+		rendered := s.invokeChanged("pay-rest", func(e map[string]any) { e["body"] = strings.Repeat("x", size) })
 		if rendered.StatusCode != want {
-			t.Errorf("%d bytes are answered %d", size, rendered.StatusCode)
+			t.Errorf("%d bytes: status %d, want %d", size, rendered.StatusCode, want)
 		}
 	}
 }
 
 // Decision "order-of-refusals": the route comes before the size.
 func TestUnknownRoutePrecedesBodyLimit(t *testing.T) {
-	s := newGatewayFixture(apigw.Config{MaxBodyBytes: 1}, handleCreated)
-	rendered := s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) { e["httpMethod"] = "PUT" }))
+	s := newGatewayFixture(t, apigw.Config{MaxBodyBytes: 1}, handleCreated)
+	rendered := s.invokeChanged("pay-rest", func(e map[string]any) { e["httpMethod"] = "PUT" })
 	if rendered.StatusCode != 404 {
-		t.Errorf("answer %+v", rendered)
+		t.Errorf("response %+v, want 404", rendered)
 	}
 }

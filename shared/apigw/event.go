@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// event is what is read of API Gateway's event (REST API, payload format 1.0). Everything else in it is ignored.
+// event has the fields of API Gateway's event that are read (REST API, payload format 1.0). All others are ignored.
 type event struct {
 	Resource          string              `json:"resource"`
 	Path              string              `json:"path"`
@@ -31,7 +31,7 @@ type eventContext struct {
 	Stage      string `json:"stage"`
 }
 
-// proxyResponse is what API Gateway takes as the answer.
+// proxyResponse is the response format of API Gateway.
 type proxyResponse struct {
 	StatusCode      int               `json:"statusCode"`
 	Headers         map[string]string `json:"headers"`
@@ -45,7 +45,7 @@ func decodeEvent(payload []byte) (*event, error) {
 	return &decoded, err
 }
 
-// decodedBodySize is the size of the body in bytes, known without decoding it.
+// decodedBodySize returns the size of the body in bytes without decoding it.
 func (e *event) decodedBodySize() int {
 	if !e.IsBase64Encoded {
 		return len(e.Body)
@@ -60,10 +60,9 @@ func (e *event) decodeBody() ([]byte, error) {
 	return base64.StdEncoding.DecodeString(e.Body)
 }
 
-// decodePathParameters decodes the path parameters once, by the rules of paths: "+" stays "+". API Gateway hands them over as
-// they were sent (tel%3A%2B225...), SAM's local API already decoded (tel:+225...): decoding once serves both, since a
-// value of ours without "%" decodes to itself. false for broken percent-encoding, for what is not UTF-8 then, and for
-// control characters.
+// decodePathParameters decodes the path parameters once, by the rules of paths: "+" stays "+". API Gateway passes them
+// as sent (tel%3A%2B225...), SAM's local API already decoded (tel:+225...). One decoding fits both, because our values
+// without "%" decode to themselves. It returns false for broken percent-encoding, invalid UTF-8 and control characters.
 func (e *event) decodePathParameters() (map[string]string, bool) {
 	decoded := make(map[string]string, len(e.PathParameters))
 	for name, value := range e.PathParameters {
@@ -76,7 +75,7 @@ func (e *event) decodePathParameters() (map[string]string, bool) {
 	return decoded, true
 }
 
-// mergeHeaders collects every header's values under its name in lower case, in a fixed order of names.
+// mergeHeaders collects the values of each header under its name in lower case, in a fixed order of names.
 func (e *event) mergeHeaders() map[string][]string {
 	collected := make(map[string][]string, len(e.MultiValueHeaders))
 	for _, name := range slices.Sorted(maps.Keys(e.MultiValueHeaders)) {
@@ -94,9 +93,9 @@ func (e *event) mergeHeaders() map[string][]string {
 	return collected
 }
 
-// baseURL is where the API is reached, without a trailing slash: https, the domain that API Gateway says it answered
-// for, and the stage where the domain is API Gateway's own; a custom domain maps the stage (decision "base-url"). The
-// Host header plays no part: a client chooses it. "" where the event names no domain.
+// baseURL returns the address of the API without a trailing slash. It is https, the domain of the request context, and
+// the stage if the domain is API Gateway's own; a custom domain maps the stage (decision "base-url"). It ignores the
+// Host header, because a client chooses it. "" means that the event has no domain.
 func (e *event) baseURL() string {
 	domain := e.RequestContext.DomainName
 	if domain == "" {

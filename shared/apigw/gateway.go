@@ -1,11 +1,13 @@
-// Package apigw is the only place that knows API Gateway's event: it makes a Request of it, finds the route, limits the
-// body, runs the handler, renders errors through package oneapi, and writes one telemetry line.
+// Package apigw translates between API Gateway's events and requests. It finds the route, limits the body, runs the
+// handler, renders errors through package oneapi, and writes one telemetry line.
 //
-// It authenticates nobody and reads no body. Its invariant: every invocation ends in an answer and in a line, whatever
-// the event, the handler or a panic do; Lambda is never given an error, which would make API Gateway answer 502.
+// It does not authenticate and does not parse bodies. Its invariant: every invocation ends with one response and one
+// line, also after an invalid event, an error or a panic. Lambda never gets an error, because API Gateway would return
+// 502.
 package apigw
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +16,7 @@ import (
 	"maps"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,10 +27,10 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// DefaultMaxBodyBytes is the limit of a request's body in bytes where Config.MaxBodyBytes is 0 (decision "limits").
+// DefaultMaxBodyBytes is the default limit of a request's body in bytes (decision "limits").
 const DefaultMaxBodyBytes = 64 << 10
 
-// Response is the answer of a handler. Content-Type is application/json unless Header says another.
+// Response is the result of a handler. Content-Type is application/json unless Header has another.
 type Response struct {
 	Status int
 	Header map[string]string
@@ -35,33 +38,34 @@ type Response struct {
 }
 
 // Route is one method and resource, as template.yaml writes the resource
-// ("/payment/v1/{endUserId}/transactions/amount"). An error that Handle returns is rendered by package oneapi and its
-// Response ignored.
+// ("/payment/v1/{endUserId}/transactions/amount"). Package oneapi renders an error of Handle; the Response is ignored
+// then.
 type Route struct {
 	Method   string
 	Resource string
-	// FixedParams are the path parameters that have one valid value, after decoding; another makes an unknown route of it.
+	// FixedParams are path parameters with a single valid value, after decoding. Another value is an unknown route.
 	FixedParams map[string]string
 	Handle      func(ctx context.Context, r *Request) (Response, error)
 }
 
-// Config is what a gateway needs besides its routes.
+// Config configures a gateway.
 type Config struct {
-	// Operation names the function in the log and the metrics. A handler of several operations sets its own on the event.
+	// Operation names the function in the log and the metrics. A handler of several operations sets its own in the
+	// line.
 	Operation string
 	// StackName is the deployed stack's name, for the metrics.
 	StackName string
-	// BaseURL is the address of the API, with or without a trailing slash; "" takes it from each request (decision "base-url").
+	// BaseURL is the address of the API; "" takes it from each request (decision "base-url").
 	BaseURL string
 	// Now is the clock.
 	Now func() time.Time
-	// MaxBodyBytes is the limit of a body in bytes; 0 is DefaultMaxBodyBytes.
+	// MaxBodyBytes is the limit of a body in bytes; 0 means DefaultMaxBodyBytes.
 	MaxBodyBytes int
-	// Log takes the telemetry lines; nil drops them.
+	// Log receives the telemetry lines; nil drops them.
 	Log io.Writer
 }
 
-// Gateway answers API Gateway's events. It implements aws-lambda-go's lambda.Handler, for lambda.Start.
+// Gateway handles API Gateway's events. It implements aws-lambda-go's lambda.Handler.
 type Gateway struct {
 	config Config
 	routes []Route
@@ -70,18 +74,14 @@ type Gateway struct {
 
 // New makes the gateway of a function's routes.
 func New(config Config, routes ...Route) *Gateway {
-	if config.MaxBodyBytes == 0 {
-		config.MaxBodyBytes = DefaultMaxBodyBytes
-	}
-	if config.Log == nil {
-		config.Log = io.Discard
-	}
+	config.MaxBodyBytes = cmp.Or(config.MaxBodyBytes, DefaultMaxBodyBytes)
+	config.Log = cmp.Or[io.Writer](config.Log, io.Discard)
 	config.BaseURL = strings.TrimRight(config.BaseURL, "/")
 	return &Gateway{config: config, routes: routes}
 }
 
-// Invoke answers one event. It never returns an error. Requests are refused in the order of decision
-// "order-of-refusals": 404 for a route that is not ours or whose path is broken, 413, then what the handler says.
+// Invoke handles one event. It never returns an error. It refuses requests in the order of decision
+// "order-of-refusals": 404 for an unknown route or a broken path, 413, then the handler's errors.
 func (g *Gateway) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := g.config.Now()
 	line := telemetry.NewLogLine(g.config.Operation, started)
@@ -100,12 +100,12 @@ func (g *Gateway) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		line.Increment(telemetry.InternalErrors)
 	}
 	line.SetDuration(g.config.Now().Sub(started))
-	// A line that cannot be written must not cost the merchant the answer.
+	// The merchant gets the response even if the line cannot be written.
 	_ = line.Write(g.config.Log)
 	return encodeResponse(response), nil
 }
 
-// serve decodes the event, runs the handler, and turns a panic of either into an internal fault.
+// serve decodes the event and runs the handler. A panic becomes an internal fault.
 func (g *Gateway) serve(ctx context.Context, payload []byte, line *telemetry.LogLine) (response Response, err error) {
 	defer func() {
 		if panicValue := recover(); panicValue != nil {
@@ -114,7 +114,7 @@ func (g *Gateway) serve(ctx context.Context, payload []byte, line *telemetry.Log
 	}()
 	e, err := decodeEvent(payload)
 	if err != nil {
-		return Response{}, fault.NewInternal(errors.New("apigw: event is not of the form"))
+		return Response{}, fault.NewInternal(errors.New("apigw: the event does not have API Gateway's form"))
 	}
 	line.SetRequestID(e.RequestContext.RequestID)
 	request, handle, err := g.buildRequest(e)
@@ -127,12 +127,11 @@ func (g *Gateway) serve(ctx context.Context, payload []byte, line *telemetry.Log
 	}
 	response, err = handle(ctx, request)
 	if err == nil && (response.Status < 200 || response.Status > 599) {
-		return Response{}, fault.NewInternal(errors.New("apigw: handler gave no HTTP status"))
+		return Response{}, fault.NewInternal(errors.New("apigw: the handler returned no HTTP status"))
 	}
 	return response, err
 }
 
-// buildRequest finds the route and makes the request.
 func (g *Gateway) buildRequest(e *event) (*Request, func(context.Context, *Request) (Response, error), error) {
 	route, found := g.findRoute(e)
 	params, decoded := e.decodePathParameters()
@@ -146,26 +145,20 @@ func (g *Gateway) buildRequest(e *event) (*Request, func(context.Context, *Reque
 	if err != nil {
 		return nil, nil, fault.ForPart(fault.InvalidPart, strictjson.BodyPart)
 	}
-	base := g.config.BaseURL
-	if base == "" {
-		base = e.baseURL()
-	}
 	return &Request{
 		ID: e.RequestContext.RequestID, Method: e.HTTPMethod, Resource: e.Resource, Path: e.Path, Params: params,
-		Query: e.Query, Body: body, BaseURL: base, headers: e.mergeHeaders(),
+		Query: e.Query, Body: body, BaseURL: cmp.Or(g.config.BaseURL, e.baseURL()), headers: e.mergeHeaders(),
 	}, route.Handle, nil
 }
 
 func (g *Gateway) findRoute(e *event) (Route, bool) {
-	for _, route := range g.routes {
-		if route.Method == e.HTTPMethod && route.Resource == e.Resource {
-			return route, true
-		}
+	i := slices.IndexFunc(g.routes, func(r Route) bool { return r.Method == e.HTTPMethod && r.Resource == e.Resource })
+	if i < 0 {
+		return Route{}, false
 	}
-	return Route{}, false
+	return g.routes[i], true
 }
 
-// matchesFixedParams tells whether the parameters that have one valid value have it.
 func (r Route) matchesFixedParams(params map[string]string) bool {
 	for name, valid := range r.FixedParams {
 		if params[name] != valid {
@@ -175,7 +168,7 @@ func (r Route) matchesFixedParams(params map[string]string) bool {
 	return true
 }
 
-// describePanic names the type of what was panicked with, and the place; never its value, which may hold a client's.
+// describePanic returns the type and the place of a panic. It omits the value, which may contain a client's data.
 func describePanic(panicValue any) error {
 	const maxFrames = 32
 	callers := make([]uintptr, maxFrames)
@@ -193,11 +186,11 @@ func describePanic(panicValue any) error {
 	}
 }
 
-// encodeResponse writes API Gateway's answer.
 func encodeResponse(response Response) []byte {
 	header := map[string]string{"Content-Type": "application/json"}
 	maps.Copy(header, response.Header)
-	encoded, err := json.Marshal(proxyResponse{StatusCode: response.Status, Headers: header, Body: string(response.Body)})
+	proxied := proxyResponse{StatusCode: response.Status, Headers: header, Body: string(response.Body)}
+	encoded, err := json.Marshal(proxied)
 	if err != nil {
 		return []byte(`{"statusCode":500}`)
 	}

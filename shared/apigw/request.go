@@ -1,6 +1,7 @@
 package apigw
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -12,28 +13,28 @@ import (
 type Request struct {
 	// ID is API Gateway's request id.
 	ID string
-	// Method is the HTTP method, Resource the route as the template writes it, Path the path as it came.
+	// Method is the HTTP method, Resource the route as the template writes it, Path the path as sent.
 	Method   string
 	Resource string
 	Path     string
 	// Params are the path parameters, percent-decoded exactly once; "+" stays "+".
 	Params map[string]string
-	// Query are the query parameters, decoded; of a repeated one the last.
+	// Query are the query parameters, decoded; the last value of a repeated one.
 	Query map[string]string
 	// Body is at most the gateway's limit long.
 	Body []byte
 	// BaseURL is the address of the API without a trailing slash (decision "base-url").
 	BaseURL string
-	// LogLine takes what the handler knows for the log and the metrics.
+	// LogLine collects fields for the log and the metrics.
 	LogLine *telemetry.LogLine
-	// Deadline is when Lambda ends the invocation; zero when there is none. Handlers stop some time before it.
+	// Deadline is when Lambda ends the invocation; zero for none. Handlers stop some time before it.
 	Deadline time.Time
 
 	headers map[string][]string
 }
 
-// Header returns a header's value, found without regard to case, without spaces around it; "" where it was not sent. Of
-// a repeated header it is the last, as in API Gateway's own headers map.
+// Header returns a header's value without surrounding spaces, by its name without regard to case. It returns "" for an
+// absent header, and the last value of a repeated one, as API Gateway's own headers map does.
 func (r *Request) Header(name string) string {
 	values := r.headers[strings.ToLower(name)]
 	if len(values) == 0 {
@@ -42,18 +43,13 @@ func (r *Request) Header(name string) string {
 	return values[len(values)-1]
 }
 
-// HasConflictingHeader tells that a header was sent more than once with values that differ, so that it has no one reading.
+// HasConflictingHeader reports whether a header was sent with different values, so that its meaning is ambiguous.
 func (r *Request) HasConflictingHeader(name string) bool {
 	values := r.headers[strings.ToLower(name)]
-	for _, value := range values {
-		if value != values[0] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(values, func(value string) bool { return value != values[0] })
 }
 
-// SetHeader sets a header of a request that is made by hand, in tests of handlers.
+// SetHeader sets a header, for tests of handlers.
 func (r *Request) SetHeader(name, value string) {
 	if r.headers == nil {
 		r.headers = map[string][]string{}
@@ -61,8 +57,8 @@ func (r *Request) SetHeader(name, value string) {
 	r.headers[strings.ToLower(name)] = []string{strings.TrimSpace(value)}
 }
 
-// RequireJSON returns a UnsupportedMediaType fault (415) unless the Content-Type is application/json, with or without parameters.
-// A request without a Content-Type, or with two that differ, is refused too.
+// RequireJSON returns an UnsupportedMediaType fault (415) unless the Content-Type is application/json, with or without
+// parameters. It refuses an absent Content-Type, and two different ones.
 func RequireJSON(r *Request) error {
 	mediaType, _, _ := strings.Cut(r.Header("Content-Type"), ";")
 	if r.HasConflictingHeader("Content-Type") || !strings.EqualFold(strings.TrimSpace(mediaType), "application/json") {

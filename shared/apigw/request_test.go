@@ -10,10 +10,10 @@ import (
 
 func headersOf(t *testing.T, single map[string]string, multi map[string][]string) *apigw.Request {
 	t.Helper()
-	s := newGatewayFixture(apigw.Config{}, handleCreated)
-	s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) {
+	s := newGatewayFixture(t, apigw.Config{}, handleCreated)
+	s.invokeChanged("pay-rest", func(e map[string]any) {
 		e["headers"], e["multiValueHeaders"] = single, multi
-	}))
+	})
 	return s.lastRequest
 }
 
@@ -26,14 +26,14 @@ func TestHeaders(t *testing.T) {
 		repeated bool
 	}{
 		{"absent", nil, nil, "", false},
-		{"single map alone", map[string]string{"Lang": " fr "}, nil, "fr", false},
+		{"only the single map", map[string]string{"Lang": " fr "}, nil, "fr", false},
 		{"both maps", map[string]string{"lang": "fr"}, map[string][]string{"lang": {"fr"}}, "fr", false},
-		{"multi map alone", nil, map[string][]string{"LANG": {"fr"}}, "fr", false},
+		{"only the multi map", nil, map[string][]string{"LANG": {"fr"}}, "fr", false},
 		{"sent twice, equal", map[string]string{"lang": "fr"}, map[string][]string{"lang": {"fr", " fr"}}, "fr", false},
-		{"sent twice, different", map[string]string{"lang": "en"}, map[string][]string{"lang": {"fr", "en"}}, "en", true},
+		{"sent twice, unequal", map[string]string{"lang": "en"}, map[string][]string{"lang": {"fr", "en"}}, "en", true},
 		{"sent in two cases", nil, map[string][]string{"Lang": {"fr"}, "lang": {"en"}}, "en", true},
 		{"in two cases in the single map", map[string]string{"Lang": "fr", "lang": "en"}, nil, "en", true},
-		{"only in the single map", map[string]string{"lang": "fr"}, map[string][]string{"channel": {"web"}}, "fr", false},
+		{"not in the multi map", map[string]string{"lang": "fr"}, map[string][]string{"channel": {"web"}}, "fr", false},
 		{"sent empty", nil, map[string][]string{"lang": {""}}, "", false},
 		{"no values", nil, map[string][]string{"lang": {}}, "", false},
 	}
@@ -41,7 +41,8 @@ func TestHeaders(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := headersOf(t, test.single, test.multi)
 			if got := r.Header("lAnG"); got != test.want || r.HasConflictingHeader("LANG") != test.repeated {
-				t.Errorf("header %q, repeated %v", got, r.HasConflictingHeader("LANG"))
+				t.Errorf("header %q (conflicting: %v), want %q (%v)",
+					got, r.HasConflictingHeader("LANG"), test.want, test.repeated)
 			}
 		})
 	}
@@ -73,33 +74,34 @@ func TestRequireJSON(t *testing.T) {
 		}
 	}
 	if apigw.RequireJSON(&apigw.Request{}) == nil {
-		t.Error("no Content-Type is accepted")
+		t.Error("a request without Content-Type is accepted")
 	}
 	duplicate := headersOf(t, nil, map[string][]string{"Content-Type": {"text/plain", "application/json"}})
 	if apigw.RequireJSON(duplicate) == nil {
-		t.Error("two types are accepted")
+		t.Error("two different Content-Types are accepted")
 	}
 }
 
-// Decision "base-url": the parameter, else domain and stage of the request context; never the Host header, which the
-// golden event has from a stranger.
+// Decision "base-url": the parameter, else domain and stage of the request context. The golden event has a foreign Host
+// header, which is ignored.
 func TestBaseURL(t *testing.T) {
+	const ownDomain, chinaDomain = "x.execute-api.eu-west-3.amazonaws.com", "x.execute-api.cn-north-1.amazonaws.com.cn"
 	tests := []struct{ name, configured, domain, stage, want string }{
-		{"parameter", "https://pay.example.test", "x.execute-api.eu-west-3.amazonaws.com", "prod", "https://pay.example.test"},
+		{"parameter", "https://pay.example.test", ownDomain, "prod", "https://pay.example.test"},
 		{"parameter with slash", "https://pay.example.test/", "", "", "https://pay.example.test"},
-		{"API Gateway's domain", "", "x.execute-api.eu-west-3.amazonaws.com", "prod", "https://x.execute-api.eu-west-3.amazonaws.com/prod"},
-		{"in China", "", "x.execute-api.cn-north-1.amazonaws.com.cn", "prod", "https://x.execute-api.cn-north-1.amazonaws.com.cn/prod"},
+		{"API Gateway's domain", "", ownDomain, "prod", "https://" + ownDomain + "/prod"},
+		{"in China", "", chinaDomain, "prod", "https://" + chinaDomain + "/prod"},
 		{"custom domain", "", "pay.example.test", "prod", "https://pay.example.test"},
 		{"domain that only looks so", "", "amazonaws.com.example.test", "prod", "https://amazonaws.com.example.test"},
-		{"no stage", "", "x.execute-api.eu-west-3.amazonaws.com", "", "https://x.execute-api.eu-west-3.amazonaws.com"},
+		{"no stage", "", ownDomain, "", "https://" + ownDomain},
 		{"no domain", "", "", "prod", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newGatewayFixture(apigw.Config{BaseURL: test.configured}, handleCreated)
-			s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) {
+			s := newGatewayFixture(t, apigw.Config{BaseURL: test.configured}, handleCreated)
+			s.invokeChanged("pay-rest", func(e map[string]any) {
 				e["requestContext"] = map[string]string{"domainName": test.domain, "stage": test.stage}
-			}))
+			})
 			if s.lastRequest.BaseURL != test.want {
 				t.Errorf("base URL %q, want %q", s.lastRequest.BaseURL, test.want)
 			}
@@ -108,10 +110,10 @@ func TestBaseURL(t *testing.T) {
 }
 
 func TestQuery(t *testing.T) {
-	s := newGatewayFixture(apigw.Config{}, handleCreated)
-	s.invoke(t, modifyGoldenEvent(t, "pay-rest", func(e map[string]any) {
+	s := newGatewayFixture(t, apigw.Config{}, handleCreated)
+	s.invokeChanged("pay-rest", func(e map[string]any) {
 		e["queryStringParameters"] = map[string]string{"grant_type": "client_credentials"}
-	}))
+	})
 	if got := s.lastRequest.Query["grant_type"]; got != "client_credentials" {
 		t.Errorf("query %v", s.lastRequest.Query)
 	}

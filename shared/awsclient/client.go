@@ -1,9 +1,9 @@
-// Package awsclient makes the clients of the AWS services that the functions use, by hand: region and credentials from
-// the environment, one HTTP client with tight limits, and a small pool of Amazon's own roots.
+// Package awsclient makes the AWS service clients without the SDK's config loader. Region and credentials come from the
+// environment. One HTTP client has tight limits and a small pool of Amazon's own root certificates.
 //
-// It does not read configuration files, profiles or instance metadata: a function has none of them, and looking for them
+// It does not read configuration files, profiles or instance metadata. A function has none of them, and the loader
 // costs start-up time and two megabytes of program. Its invariant: every attempt ends within attemptTimeout, so that a
-// lost answer is asked for again while the request still has time.
+// call with a lost response is retried while the request still has time.
 package awsclient
 
 import (
@@ -22,33 +22,32 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 )
 
-// Limits of a call. Three attempts and two pauses take 4.7 s at worst.
+// Limits of a call. Three attempts and two backoffs take at most 4.7 s.
 const (
 	maxAttempts    = 3
 	attemptTimeout = 1500 * time.Millisecond
 	firstBackoff   = 50 * time.Millisecond // before the second attempt; three times as long before the third
 )
 
-// Client holds what the service clients share: configuration, connections and endpoints. It is safe for concurrent use.
+// Client has what the service clients share: configuration, connections and endpoints. It is safe for concurrent use.
 type Client struct {
 	config                 aws.Config
 	http                   *http.Client
-	dynamoDBEndpoint       string // endpoint from the environment, "" for the region's own
+	dynamoDBEndpoint       string // from the environment, "" for the region's own
 	secretsManagerEndpoint string
 
-	// The service clients are made on first use, and once: a function has several parts that call the same service.
+	// The service clients are made once, on first use.
 	dynamoDB       func() *dynamodb.Client
 	secretsManager func() *secretsmanager.Client
 }
 
 // New makes a client from the environment: AWS_REGION (else AWS_DEFAULT_REGION), the credentials that Lambda sets, and
-// the endpoints AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL_SECRETS_MANAGER or AWS_ENDPOINT_URL for both, as the SDK's
-// own loader reads them. env is os.Getenv in a bootstrap. It fails where no region is set or the embedded roots are
-// damaged. Nothing is sent.
+// AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL_SECRETS_MANAGER or AWS_ENDPOINT_URL for both, as in the SDK's loader. env
+// is os.Getenv in a bootstrap. It fails if no region is set or an embedded root is damaged. It sends nothing.
 func New(env func(string) string) (*Client, error) {
 	region := cmp.Or(env("AWS_REGION"), env("AWS_DEFAULT_REGION"))
 	if region == "" {
-		return nil, errors.New("AWS_REGION is not set")
+		return nil, errors.New("AWS_REGION is not set: set it to the region of the tables")
 	}
 	roots, err := amazonRoots()
 	if err != nil {
@@ -75,29 +74,33 @@ func New(env func(string) string) (*Client, error) {
 	return c, nil
 }
 
-// DynamoDB is the client of DynamoDB.
+// DynamoDB returns the client of DynamoDB.
 func (c *Client) DynamoDB() *dynamodb.Client { return c.dynamoDB() }
 
-// SecretsManager is the client of Secrets Manager.
+// SecretsManager returns the client of Secrets Manager.
 func (c *Client) SecretsManager() *secretsmanager.Client { return c.secretsManager() }
 
 func (c *Client) newDynamoDB() *dynamodb.Client {
 	return dynamodb.NewFromConfig(c.config, func(o *dynamodb.Options) {
-		if c.dynamoDBEndpoint != "" {
-			o.BaseEndpoint = aws.String(c.dynamoDBEndpoint)
-		}
+		o.BaseEndpoint = optionalText(c.dynamoDBEndpoint)
 	})
 }
 
 func (c *Client) newSecretsManager() *secretsmanager.Client {
 	return secretsmanager.NewFromConfig(c.config, func(o *secretsmanager.Options) {
-		if c.secretsManagerEndpoint != "" {
-			o.BaseEndpoint = aws.String(c.secretsManagerEndpoint)
-		}
+		o.BaseEndpoint = optionalText(c.secretsManagerEndpoint)
 	})
 }
 
-// credentials reads the environment at each retrieval: a frozen function may wake with new ones.
+// optionalText returns nil for "".
+func optionalText(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// credentials reads the environment at each retrieval, because a frozen function may wake with new credentials.
 func credentials(env func(string) string) aws.CredentialsProvider {
 	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		found := aws.Credentials{
@@ -107,14 +110,14 @@ func credentials(env func(string) string) aws.CredentialsProvider {
 			Source:          "environment",
 		}
 		if found.AccessKeyID == "" || found.SecretAccessKey == "" {
-			return aws.Credentials{}, errors.New("AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY is not set")
+			return aws.Credentials{}, errors.New("AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY is not set: set both")
 		}
 		return found, nil
 	})
 }
 
-// newRetryer is the SDK's standard retryer with short pauses: its own may wait a second and more, which a payment has
-// no time for. The pauses need no jitter: a function works on one request at a time.
+// newRetryer returns the SDK's standard retryer with short backoffs: its own may wait longer than a second, and a
+// payment does not have that time. They have no jitter, because a function handles one request at a time.
 func newRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = maxAttempts
@@ -127,8 +130,8 @@ func newRetryer() aws.Retryer {
 	})
 }
 
-// RunInitTasks runs the work of the init phase in parallel (open a connection, fetch a secret) and waits for all of it. What
-// fails is in the joined error, for the log alone: the first request simply does that work again.
+// RunInitTasks runs the tasks of the init phase in parallel (open a connection, fetch a secret) and waits for all of
+// them. The joined error is for the log only: the first request repeats failed work.
 func RunInitTasks(ctx context.Context, tasks ...func(context.Context) error) error {
 	errs := make([]error, len(tasks))
 	var group sync.WaitGroup
@@ -139,14 +142,12 @@ func RunInitTasks(ctx context.Context, tasks ...func(context.Context) error) err
 	return errors.Join(errs...)
 }
 
-// OpenDynamoDB opens a connection to DynamoDB and leaves it in the pool for the first call: a plain GET of the endpoint,
-// which the service answers with its health and for which nobody needs a permission. Any answer will do.
+// OpenDynamoDB opens a connection to DynamoDB and leaves it in the pool for the first call. It sends a plain GET to the
+// endpoint, which returns the service's health without any permission. Every response is a success.
 func (c *Client) OpenDynamoDB(ctx context.Context) error {
-	params := dynamodb.EndpointParameters{Region: aws.String(c.config.Region)}
-	if c.dynamoDBEndpoint != "" {
-		params.Endpoint = aws.String(c.dynamoDBEndpoint)
-	}
-	endpoint, err := dynamodb.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, params)
+	endpoint, err := dynamodb.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, dynamodb.EndpointParameters{
+		Region: aws.String(c.config.Region), Endpoint: optionalText(c.dynamoDBEndpoint),
+	})
 	if err != nil {
 		return fmt.Errorf("resolve the DynamoDB endpoint: %w", err)
 	}
@@ -158,7 +159,7 @@ func (c *Client) OpenDynamoDB(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open DynamoDB: %w", err)
 	}
-	defer func() { _ = response.Body.Close() }() // what matters is that it was read to its end
+	defer func() { _ = response.Body.Close() }() // only reading to the end matters
 	_, err = io.CopyN(io.Discard, response.Body, maxDrainBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("open DynamoDB: %w", err)

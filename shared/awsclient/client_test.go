@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,14 +15,17 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/google/go-cmp/cmp"
+
+	"mobilegateway/shared/dynamoitem"
 )
 
-// newEnvironment is a fake one with what Lambda always sets.
+// newEnvironment returns the variables that Lambda always sets, and some more.
 func newEnvironment(pairs ...string) map[string]string {
 	values := map[string]string{
-		"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "SECRET", "AWS_SESSION_TOKEN": "SESSION",
+		"AWS_REGION":        "eu-west-1",
+		"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "SECRET", "AWS_SESSION_TOKEN": "SESSION",
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		values[pairs[i]] = pairs[i+1]
@@ -38,12 +42,14 @@ func newClient(t *testing.T, values map[string]string) *Client {
 	return client
 }
 
-// newStubService answers every call with what fits both services, after what the test wants to happen first.
-func newStubService(t *testing.T, first func(n int32, w http.ResponseWriter, r *http.Request) (handled bool)) (*httptest.Server, *atomic.Int32) {
+// newStubService starts a server whose empty response fits both services. first may handle request number n itself.
+func newStubService(
+	t *testing.T, first func(n int32, w http.ResponseWriter, r *http.Request) (handled bool),
+) (*httptest.Server, *atomic.Int32) {
 	t.Helper()
 	calls := &atomic.Int32{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the client is gone
+		_, _ = io.Copy(io.Discard, r.Body) // the server detects a closed client only after this
 		if first(calls.Add(1), w, r) {
 			return
 		}
@@ -56,23 +62,27 @@ func newStubService(t *testing.T, first func(n int32, w http.ResponseWriter, r *
 
 func getItem(ctx context.Context, client *Client) error {
 	_, err := client.DynamoDB().GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String("ledger"), Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "1"}},
+		TableName: aws.String("ledger"), Key: dynamoitem.Key("1"),
 	})
 	return err
 }
 
 func getSecret(ctx context.Context, client *Client) error {
-	_, err := client.SecretsManager().GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String("operators")})
+	input := &secretsmanager.GetSecretValueInput{SecretId: aws.String("operators")}
+	_, err := client.SecretsManager().GetSecretValue(ctx, input)
 	return err
 }
 
+func openDynamoDB(ctx context.Context, client *Client) error { return client.OpenDynamoDB(ctx) }
+
 func TestRegionIsRequired(t *testing.T) {
-	if _, err := New(func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
-		t.Fatalf("got %v", err)
+	_, err := New(func(string) string { return "" })
+	if err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
+		t.Fatalf("without a region: %v", err)
 	}
 	values := newEnvironment("AWS_REGION", "", "AWS_DEFAULT_REGION", "af-south-1")
 	if client := newClient(t, values); client.config.Region != "af-south-1" {
-		t.Fatalf("got %q", client.config.Region)
+		t.Fatalf("AWS_DEFAULT_REGION gave the region %q", client.config.Region)
 	}
 }
 
@@ -82,25 +92,27 @@ func TestEndpoints(t *testing.T) {
 	own, ownCalls := newStubService(t, normal)
 	cases := []struct {
 		name     string
-		values   map[string]string
+		ownName  string // the variable with the service's own endpoint
 		call     func(context.Context, *Client) error
 		all, own int32
 	}{
-		{"DynamoDB by the common one", newEnvironment("AWS_ENDPOINT_URL", all.URL), getItem, 1, 0},
-		{"DynamoDB by its own", newEnvironment("AWS_ENDPOINT_URL", all.URL, "AWS_ENDPOINT_URL_DYNAMODB", own.URL), getItem, 0, 1},
-		{"secrets by the common one", newEnvironment("AWS_ENDPOINT_URL", all.URL, "AWS_ENDPOINT_URL_DYNAMODB", own.URL), getSecret, 1, 0},
-		{"secrets by their own", newEnvironment("AWS_ENDPOINT_URL", all.URL, "AWS_ENDPOINT_URL_SECRETS_MANAGER", own.URL), getSecret, 0, 1},
-		{"opening DynamoDB", newEnvironment("AWS_ENDPOINT_URL_DYNAMODB", own.URL), func(ctx context.Context, c *Client) error { return c.OpenDynamoDB(ctx) }, 0, 1},
+		{"DynamoDB by the common one", "", getItem, 1, 0},
+		{"DynamoDB by its own", "AWS_ENDPOINT_URL_DYNAMODB", getItem, 0, 1},
+		{"secrets by the common one", "AWS_ENDPOINT_URL_DYNAMODB", getSecret, 1, 0},
+		{"secrets by their own", "AWS_ENDPOINT_URL_SECRETS_MANAGER", getSecret, 0, 1},
+		{"opening DynamoDB", "AWS_ENDPOINT_URL_DYNAMODB", openDynamoDB, 0, 1},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			allCalls.Store(0)
 			ownCalls.Store(0)
-			if err := c.call(t.Context(), newClient(t, c.values)); err != nil {
+			environment := newEnvironment("AWS_ENDPOINT_URL", all.URL, c.ownName, own.URL)
+			if err := c.call(t.Context(), newClient(t, environment)); err != nil {
 				t.Fatal(err)
 			}
 			if allCalls.Load() != c.all || ownCalls.Load() != c.own {
-				t.Fatalf("%d calls to the common endpoint, %d to its own", allCalls.Load(), ownCalls.Load())
+				t.Fatalf("calls to the common endpoint: %d, want %d; to its own: %d, want %d",
+					allCalls.Load(), c.all, ownCalls.Load(), c.own)
 			}
 		})
 	}
@@ -113,14 +125,17 @@ func TestDefaultEndpointsAreRegional(t *testing.T) {
 		requestedHosts = append(requestedHosts, r.URL.Host)
 		return nil, context.Canceled
 	})
-	for _, call := range []func(context.Context, *Client) error{getItem, getSecret, func(ctx context.Context, c *Client) error { return c.OpenDynamoDB(ctx) }} {
+	for _, call := range []func(context.Context, *Client) error{getItem, getSecret, openDynamoDB} {
 		if call(t.Context(), client) == nil {
 			t.Fatal("a refused call succeeded")
 		}
 	}
-	text := strings.Join(requestedHosts, " ")
-	if !strings.HasPrefix(text, "dynamodb.eu-west-1.amazonaws.com") || !strings.Contains(text, "secretsmanager.eu-west-1.amazonaws.com") {
-		t.Fatalf("asked %s", text)
+	want := []string{"dynamodb", "secretsmanager", "dynamodb"}
+	for i, service := range want {
+		want[i] = service + ".eu-west-1.amazonaws.com"
+	}
+	if diff := cmp.Diff(want, slices.Compact(requestedHosts)); diff != "" {
+		t.Fatalf("requested hosts (-want +got):\n%s", diff)
 	}
 }
 
@@ -128,65 +143,54 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// What gets lost once is asked for again; what goes on being lost ends after three attempts.
+// A lost response is retried; a call that keeps failing ends after three attempts.
 func TestRetries(t *testing.T) {
-	cut := func(w http.ResponseWriter) {
+	type failure = func(w http.ResponseWriter, r *http.Request)
+	cut := func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, _ := http.NewResponseController(w).Hijack()
 		_ = conn.Close()
 	}
 	cases := []struct {
-		name  string
-		first func(n int32, w http.ResponseWriter, r *http.Request) bool
-		calls int32
-		fails bool
+		name    string
+		failure failure
+		times   int32 // how many attempts fail
+		calls   int32
+		fails   bool
 	}{
-		{"no answer", func(n int32, _ http.ResponseWriter, r *http.Request) bool {
-			if n == 1 {
-				<-r.Context().Done()
-			}
-			return n == 1
-		}, 2, false},
-		{"half an answer", func(n int32, w http.ResponseWriter, r *http.Request) bool {
-			if n == 1 {
-				w.Header().Set("Content-Length", "100")
-				_, _ = w.Write([]byte("{"))
-				_ = http.NewResponseController(w).Flush()
-				<-r.Context().Done()
-			}
-			return n == 1
-		}, 2, false},
-		{"a cut", func(n int32, w http.ResponseWriter, _ *http.Request) bool {
-			if n == 1 {
-				cut(w)
-			}
-			return n == 1
-		}, 2, false},
-		{"an internal error", func(n int32, w http.ResponseWriter, _ *http.Request) bool {
-			if n == 1 {
-				w.WriteHeader(http.StatusInternalServerError)
-			}
-			return n == 1
-		}, 2, false},
-		{"cuts for ever", func(_ int32, w http.ResponseWriter, _ *http.Request) bool {
-			cut(w)
-			return true
-		}, 3, true},
-		{"a redirect is not followed", func(_ int32, w http.ResponseWriter, r *http.Request) bool {
+		{"no response", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 1, 2, false},
+		{"half a response", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte("{"))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, 1, 2, false},
+		{"a cut", cut, 1, 2, false},
+		{"an internal error", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+		}, 1, 2, false},
+		{"a cut of every attempt", cut, 10, 3, true},
+		{"a redirect is not followed", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-			return true
-		}, 1, true},
+		}, 10, 1, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			server, calls := newStubService(t, c.first)
+			server, calls := newStubService(t, func(n int32, w http.ResponseWriter, r *http.Request) bool {
+				if n <= c.times {
+					c.failure(w, r)
+				}
+				return n <= c.times
+			})
 			client := newClient(t, newEnvironment("AWS_ENDPOINT_URL", server.URL))
 			if client.http.Timeout != attemptTimeout {
-				t.Fatalf("an attempt may take %s", client.http.Timeout)
+				t.Fatalf("the timeout of an attempt is %s, want %s", client.http.Timeout, attemptTimeout)
 			}
-			client.http.Timeout = 200 * time.Millisecond // the same, but faster
-			err := getItem(t.Context(), client)
-			if (err != nil) != c.fails || calls.Load() != c.calls {
-				t.Fatalf("%d calls, %v", calls.Load(), err)
+			client.http.Timeout = 200 * time.Millisecond // shorter than in production, for a fast test
+			if err := getItem(t.Context(), client); (err != nil) != c.fails {
+				t.Errorf("error %v, want one: %v", err, c.fails)
+			}
+			if calls.Load() != c.calls {
+				t.Errorf("%d attempts, want %d", calls.Load(), c.calls)
 			}
 		})
 	}
@@ -201,7 +205,7 @@ func TestDeadlineEndsRetries(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := getItem(ctx, client); !errors.Is(err, context.DeadlineExceeded) || calls.Load() != 1 {
-		t.Fatalf("%d calls, %v", calls.Load(), err)
+		t.Fatalf("after the deadline: %d calls, want 1; error %v", calls.Load(), err)
 	}
 }
 
@@ -210,11 +214,11 @@ func TestCredentialsAreReadEachTime(t *testing.T) {
 	provider := newClient(t, values).config.Credentials
 	got, err := provider.Retrieve(t.Context())
 	if err != nil || got.AccessKeyID != "AKID" || got.SecretAccessKey != "SECRET" || got.SessionToken != "SESSION" {
-		t.Fatalf("got %s, %v", got.AccessKeyID, err)
+		t.Fatalf("credentials of %q, %v", got.AccessKeyID, err)
 	}
 	values["AWS_ACCESS_KEY_ID"] = "OTHER"
 	if got, _ := provider.Retrieve(t.Context()); got.AccessKeyID != "OTHER" {
-		t.Fatalf("got %s", got.AccessKeyID)
+		t.Fatalf("a changed key was not read: %q", got.AccessKeyID)
 	}
 	values["AWS_SECRET_ACCESS_KEY"] = ""
 	if _, err := provider.Retrieve(t.Context()); err == nil {
@@ -247,7 +251,7 @@ func TestWarmConnectionIsReused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if opened.Load() != 1 {
-		t.Fatalf("%d connections", opened.Load())
+		t.Fatalf("%d connections were opened, want 1", opened.Load())
 	}
 }
 
@@ -260,9 +264,9 @@ func TestRunInitTasksRunsInParallelAndJoinsErrors(t *testing.T) {
 		func(context.Context) error { return nil },
 	)
 	if !errors.Is(err, first) || !errors.Is(err, second) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the joined error is %v", err)
 	}
 	if RunInitTasks(t.Context()) != nil {
-		t.Fatal("nothing failed")
+		t.Fatal("no tasks returned an error")
 	}
 }

@@ -16,13 +16,13 @@ import (
 // Limits of the connections.
 const (
 	dialTimeout = 1500 * time.Millisecond // TCP and TLS together
-	// idleTimeout is compared with the wall clock too (net/http): after a freeze that was longer, a connection is not used.
+	// idleTimeout also holds across a freeze, because net/http compares it with the wall clock too.
 	idleTimeout           = 20 * time.Second
 	maxIdleConnections    = 8
 	maxIdlePerHost        = 4
-	maxConnectionsPerHost = 32 // a host
+	maxConnectionsPerHost = 32
 	maxHeaderBytes        = 64 << 10
-	maxDrainBytes         = 4 << 10 // bytes of an answer read so that its connection can be used again
+	maxDrainBytes         = 4 << 10 // bytes of a response read to make its connection reusable
 	sessionCache          = 8
 )
 
@@ -31,7 +31,7 @@ const (
 //go:embed roots/*.pem
 var rootFiles embed.FS
 
-// amazonRoots parses the embedded roots. Reading the system's pool instead takes ten times as long.
+// amazonRoots parses the embedded roots. Loading the system's pool instead takes ten times as long.
 func amazonRoots() (*x509.CertPool, error) {
 	files, err := rootFiles.ReadDir("roots")
 	if err != nil {
@@ -50,7 +50,7 @@ func amazonRoots() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// newTransport makes the one pool of connections to AWS. No proxy, no compression: answers are small.
+// newTransport makes the connection pool for AWS, without proxy and without compression because responses are small.
 func newTransport(roots *x509.CertPool) *http.Transport {
 	dial := &dialer{amazonRootsTLS: newTLSConfig(roots), systemRootsTLS: newTLSConfig(nil)}
 	return &http.Transport{
@@ -65,7 +65,7 @@ func newTransport(roots *x509.CertPool) *http.Transport {
 	}
 }
 
-// newTLSConfig is the TLS configuration for one pool of roots; nil roots are the system's.
+// newTLSConfig returns the TLS configuration for a pool of roots; nil means the system's roots.
 func newTLSConfig(roots *x509.CertPool) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
@@ -74,8 +74,8 @@ func newTLSConfig(roots *x509.CertPool) *tls.Config {
 	}
 }
 
-// dialer opens TLS connections that are verified against Amazon's roots first. An endpoint that chains to another
-// authority (a private endpoint, a stand-in) is dialled again with the system's pool, and from then on all are.
+// dialer opens TLS connections and verifies them against Amazon's roots first. If the endpoint chains to another
+// authority (a private endpoint, a stub), it dials again with the system's pool, and uses that pool from then on.
 type dialer struct {
 	net            net.Dialer
 	amazonRootsTLS *tls.Config
@@ -102,7 +102,7 @@ func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn
 	return conn, err
 }
 
-// dialWithConfig opens one connection with one TLS configuration. A failure gives a nil interface, not a nil *tls.Conn.
+// dialWithConfig opens one connection. A failure returns a nil interface, not a nil *tls.Conn.
 func (d *dialer) dialWithConfig(ctx context.Context, config *tls.Config, network, address string) (net.Conn, error) {
 	tlsDialer := &tls.Dialer{NetDialer: &d.net, Config: config}
 	conn, err := tlsDialer.DialContext(ctx, network, address)

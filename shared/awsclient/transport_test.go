@@ -15,19 +15,20 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"testing"
 	"time"
 )
 
-// The SHA-256 fingerprints of the certificates, as Amazon Trust Services and Starfield publish them.
+// fingerprints are the SHA-256 fingerprints of the certificates, as Amazon Trust Services and Starfield publish them.
 var fingerprints = map[string]string{
-	"amazon-root-ca-1.pem":                                 "8ecde6884f3d87b1125ba31ac3fcb13d7016de7f57cc904fe1cb97c6ae98196e",
-	"amazon-root-ca-2.pem":                                 "1ba5b2aa8c65401a82960118f80bec4f62304d83cec4713a19c39c011ea46db4",
-	"amazon-root-ca-3.pem":                                 "18ce6cfe7bf14e60b2e347b8dfe868cb31d02ebb3ada271569f50343b46db3a4",
-	"amazon-root-ca-4.pem":                                 "e35d28419ed02025cfa69038cd623962458da5c695fbdea3c22b0bfb25897092",
-	"starfield-services-root-certificate-authority-g2.pem": "568d6905a2c88708a4b3025190edcfedb1974a606a13c6e5290fcb2ae63edab5",
-	"starfield-class-2-ca.pem":                             "1465fa205397b876faa6f0a9958e5590e40fcc7faa4fb7c2c8677521fb5fb658",
+	"amazon-root-ca-1.pem": "8ecde6884f3d87b1125ba31ac3fcb13d7016de7f57cc904fe1cb97c6ae98196e",
+	"amazon-root-ca-2.pem": "1ba5b2aa8c65401a82960118f80bec4f62304d83cec4713a19c39c011ea46db4",
+	"amazon-root-ca-3.pem": "18ce6cfe7bf14e60b2e347b8dfe868cb31d02ebb3ada271569f50343b46db3a4",
+	"amazon-root-ca-4.pem": "e35d28419ed02025cfa69038cd623962458da5c695fbdea3c22b0bfb25897092",
+	"starfield-services-root-certificate-authority-g2.pem": "568d6905a2c88708a4b3025190edcfed" +
+		"b1974a606a13c6e5290fcb2ae63edab5",
+	"starfield-class-2-ca.pem": "1465fa205397b876faa6f0a9958e5590" +
+		"e40fcc7faa4fb7c2c8677521fb5fb658",
 }
 
 func TestEmbeddedRoots(t *testing.T) {
@@ -101,7 +102,7 @@ func (a testCA) pool() *x509.CertPool {
 	return pool
 }
 
-// startServer starts an HTTPS server whose certificate is for an address.
+// startServer starts an HTTPS server with a certificate for an address.
 func (a testCA) startServer(ip string) *httptest.Server {
 	a.t.Helper()
 	key := newKey(a.t)
@@ -118,7 +119,7 @@ func (a testCA) startServer(ip string) *httptest.Server {
 	return server
 }
 
-// Amazon's pool comes first; an unknown authority is looked for in the system's pool, everything else is an error.
+// Amazon's pool comes first. An unknown authority is looked up in the system's pool. Any other failure is an error.
 func TestFallbackToTheSystemPool(t *testing.T) {
 	amazon, system, untrusted := newTestCA(t), newTestCA(t), newTestCA(t)
 	cases := []struct {
@@ -129,21 +130,17 @@ func TestFallbackToTheSystemPool(t *testing.T) {
 	}{
 		{"Amazon's", amazon.startServer("127.0.0.1"), true, false},
 		{"the system's", system.startServer("127.0.0.1"), true, true},
-		{"nobody's", untrusted.startServer("127.0.0.1"), false, false},
+		{"an unknown authority's", untrusted.startServer("127.0.0.1"), false, false},
 		{"Amazon's for another host", amazon.startServer("192.0.2.1"), false, false},
 		{"the system's for another host", system.startServer("192.0.2.1"), false, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			dial := &dialer{amazonRootsTLS: newTLSConfig(amazon.pool()), systemRootsTLS: newTLSConfig(system.pool())}
-			address, err := url.Parse(c.server.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range 2 { // the second one may resume the session, or go straight to the system's pool
-				conn, err := dial.dialTLS(t.Context(), "tcp", address.Host)
+			for range 2 { // the second may resume the session, or start with the system's pool
+				conn, err := dial.dialTLS(t.Context(), "tcp", c.server.Listener.Addr().String())
 				if (err == nil) != c.works || dial.useSystemRoots.Load() != c.useSystem {
-					t.Fatalf("%v, system %v", err, dial.useSystemRoots.Load())
+					t.Fatalf("error %v, system pool used: %v", err, dial.useSystemRoots.Load())
 				}
 				if err != nil {
 					if conn != nil {
@@ -170,6 +167,6 @@ func TestVerificationErrorIsKept(t *testing.T) {
 	}
 	var unknownAuthority x509.UnknownAuthorityError
 	if !errors.As(err, &unknownAuthority) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the verification error is lost: %v", err)
 	}
 }

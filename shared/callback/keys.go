@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/secret"
 )
 
 // Keys reads the callback keys from their secret and refreshes them.
@@ -17,7 +18,7 @@ type Keys struct {
 
 // New creates Keys over the secret CALLBACK_KEY_SECRET. A new key signs only after cacheLifetime, the lifetime of the
 // secret's cache (decision "key-rings").
-func New(source keyring.SecretSource, cacheLifetime time.Duration, now func() time.Time) *Keys {
+func New(source secret.Reader, cacheLifetime time.Duration, now func() time.Time) *Keys {
 	return &Keys{keys: keyring.NewRefreshingRing(source, cacheLifetime, now), cacheLifetime: cacheLifetime, now: now}
 }
 

@@ -9,32 +9,24 @@ import (
 	"mobilegateway/shared/secret"
 )
 
-// SecretSource is where a ring's secret comes from; *secret.Cache is one.
-type SecretSource interface {
-	// Get returns the secret, cached.
-	Get(ctx context.Context) (secret.Value, error)
-	// Refresh reads the secret anew, but not more often than its rate limit allows; then it is as Get.
-	Refresh(ctx context.Context) (secret.Value, error)
-}
-
-// RefreshingRing is a ring that follows its secret. It is safe for parallel use.
+// RefreshingRing is a ring that follows the changes of its secret. It is safe for concurrent use.
 type RefreshingRing struct {
-	source          SecretSource
+	source          secret.Reader
 	propagationTime time.Duration
 	now             func() time.Time
 
 	mutex      sync.Mutex
-	parsedText []byte // what ring was parsed from
+	parsedText []byte // ring was parsed from it
 	ring       *Ring
 }
 
-// NewRefreshingRing makes Keys over a secret. life is the time after which every running function has read a change of the
-// secret, which is the life of the secret cache.
-func NewRefreshingRing(source SecretSource, propagationTime time.Duration, now func() time.Time) *RefreshingRing {
+// NewRefreshingRing makes a ring over a secret. After propagationTime every running function has read a change of the
+// secret; it is the TTL of the secret cache.
+func NewRefreshingRing(source secret.Reader, propagationTime time.Duration, now func() time.Time) *RefreshingRing {
 	return &RefreshingRing{source: source, propagationTime: propagationTime, now: now}
 }
 
-// Current returns the ring as it is known now. It fails when the secret cannot be read and none was read before.
+// Current returns the current ring. It fails if the secret cannot be read and was never read before.
 func (k *RefreshingRing) Current(ctx context.Context) (*Ring, error) {
 	value, err := k.source.Get(ctx)
 	if err != nil {
@@ -43,7 +35,7 @@ func (k *RefreshingRing) Current(ctx context.Context) (*Ring, error) {
 	return k.parseCached(value)
 }
 
-// SigningKey returns the key to sign with (see Ring.Signing).
+// SigningKey returns the key to sign with (see Ring.SigningKey).
 func (k *RefreshingRing) SigningKey(ctx context.Context) (Key, error) {
 	ring, err := k.Current(ctx)
 	if err != nil {
@@ -52,8 +44,8 @@ func (k *RefreshingRing) SigningKey(ctx context.Context) (Key, error) {
 	return ring.SigningKey(k.now(), k.propagationTime), nil
 }
 
-// FindKey returns the key with a number. An unknown number causes one refresh of the secret, which the source limits in
-// rate, because a key may have been added a moment ago. An error means that nothing is known about the number.
+// FindKey returns the key with a number. An unknown number may belong to a new key, so it causes one refresh of the
+// secret, which the source limits in rate. After an error it is unknown whether the key exists.
 func (k *RefreshingRing) FindKey(ctx context.Context, number int) (Key, bool, error) {
 	ring, err := k.Current(ctx)
 	if err != nil {
@@ -66,16 +58,15 @@ func (k *RefreshingRing) FindKey(ctx context.Context, number int) (Key, bool, er
 	if err != nil {
 		return Key{}, false, err
 	}
-	ring, err = k.parseCached(value)
-	if err != nil {
+	if ring, err = k.parseCached(value); err != nil {
 		return Key{}, false, err
 	}
 	key, found := ring.FindKey(number)
 	return key, found, nil
 }
 
-// parseCached returns the ring of a secret's value, parsed once. A value that does not parse leaves the last good ring in
-// force: a slip of an editor must not stop the gateway.
+// parseCached returns the ring of a secret's value, parsed once. An invalid value leaves the last valid ring in use: a
+// mistake of an editor must not stop the gateway.
 func (k *RefreshingRing) parseCached(value secret.Value) (*Ring, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -89,7 +80,6 @@ func (k *RefreshingRing) parseCached(value secret.Value) (*Ring, error) {
 		}
 		return nil, err
 	}
-	k.parsedText = append([]byte(nil), value.Bytes...)
-	k.ring = ring
+	k.parsedText, k.ring = bytes.Clone(value.Bytes), ring
 	return ring, nil
 }

@@ -9,7 +9,7 @@ import (
 	"mobilegateway/shared/secret"
 )
 
-// stubSource is a secret whose value a test changes, behind the real cache.
+// stubSource is a secret that a test changes, behind the real cache.
 type stubSource struct {
 	text    []byte
 	fail    error
@@ -21,7 +21,7 @@ func (v *stubSource) Fetch(context.Context, string) (secret.Value, error) {
 	return secret.Value{Bytes: v.text}, v.fail
 }
 
-// clock is a time that a test moves.
+// clock is a time that a test advances.
 type clock struct{ at time.Time }
 
 func (c *clock) current() time.Time { return c.at }
@@ -31,7 +31,7 @@ func newKeys(v *stubSource, c *clock) *RefreshingRing {
 }
 
 func TestFindUnknownNumber(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	v, c := &stubSource{text: newStoredRing(t, start)}, &clock{at: start}
 	keys := newKeys(v, c)
 	if _, found, err := keys.FindKey(ctx, 1); !found || err != nil {
@@ -40,7 +40,7 @@ func TestFindUnknownNumber(t *testing.T) {
 	v.text = newStoredRing(t, start, start.Add(time.Minute))
 	c.at = start.Add(time.Minute)
 	if _, found, err := keys.FindKey(ctx, 2); !found || err != nil {
-		t.Fatalf("a key added a moment ago: %v, %v", found, err)
+		t.Fatalf("a key that was just added: %v, %v", found, err)
 	}
 	fetched := v.fetches
 	for range 10 {
@@ -62,7 +62,7 @@ func TestKnownNumberCausesNoFetch(t *testing.T) {
 	v, c := &stubSource{text: newStoredRing(t, start)}, &clock{at: start}
 	keys := newKeys(v, c)
 	for range 5 {
-		if _, found, err := keys.FindKey(context.Background(), 1); !found || err != nil {
+		if _, found, err := keys.FindKey(t.Context(), 1); !found || err != nil {
 			t.Fatalf("key 1: %v, %v", found, err)
 		}
 	}
@@ -74,16 +74,16 @@ func TestKnownNumberCausesNoFetch(t *testing.T) {
 func TestKeysWithoutASecret(t *testing.T) {
 	gone := errors.New("gone")
 	keys := newKeys(&stubSource{fail: gone}, &clock{at: start})
-	if _, err := keys.SigningKey(context.Background()); !errors.Is(err, gone) {
-		t.Errorf("Signing: %v", err)
+	if _, err := keys.SigningKey(t.Context()); !errors.Is(err, gone) {
+		t.Errorf("SigningKey: %v", err)
 	}
-	if _, _, err := keys.FindKey(context.Background(), 1); !errors.Is(err, gone) {
-		t.Errorf("Find: %v", err)
+	if _, _, err := keys.FindKey(t.Context(), 1); !errors.Is(err, gone) {
+		t.Errorf("FindKey: %v", err)
 	}
 }
 
 func TestInvalidSecretKeepsTheLastRing(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	v, c := &stubSource{text: newStoredRing(t, start)}, &clock{at: start}
 	keys := newKeys(v, c)
 	before, err := keys.SigningKey(ctx)
@@ -94,7 +94,7 @@ func TestInvalidSecretKeepsTheLastRing(t *testing.T) {
 	c.at = start.Add(2 * life)
 	after, err := keys.SigningKey(ctx)
 	if err != nil || after.Number != before.Number {
-		t.Errorf("Signing after a broken edit: key %d, %v", after.Number, err)
+		t.Errorf("after an invalid edit, key %d signs (%v), want %d", after.Number, err, before.Number)
 	}
 	broken := newKeys(&stubSource{text: []byte("{oops")}, c)
 	if _, err := broken.Current(ctx); err == nil {
@@ -103,7 +103,7 @@ func TestInvalidSecretKeepsTheLastRing(t *testing.T) {
 }
 
 func TestNewKeySignsAfterPropagationTime(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	v, c := &stubSource{text: newStoredRing(t, start)}, &clock{at: start.Add(time.Hour)}
 	keys := newKeys(v, c)
 	v.text = newStoredRing(t, start, c.at)

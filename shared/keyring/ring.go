@@ -1,8 +1,8 @@
-// Package keyring holds numbered signing keys: the ring format that all signing secrets share, the choice of the key
-// that signs, and the look-up of the key that verifies (decision "key-rings").
+// Package keyring manages numbered signing keys. It defines the stored format of all signing secrets, selects the key
+// that signs, and finds the key that verifies (decision "key-rings").
 //
-// It signs nothing itself. Its invariants: a number names the same key for ever, a key signs only when every running
-// function has had the time to learn of it, and a key leaves the ring only when another has long signed in its place.
+// It signs nothing itself. Its invariants: a number always names the same key. A key signs only after every running
+// function had the time to read it. A key leaves the ring only after its successor signs.
 package keyring
 
 import (
@@ -18,15 +18,15 @@ import (
 const (
 	// KeySize is the length of a key in bytes.
 	KeySize = 32
-	// MaxKeyNumber is the largest key number: signed things carry it in two bytes.
+	// MaxKeyNumber is the largest key number: signed texts carry it in two bytes.
 	MaxKeyNumber = 1<<16 - 1
 )
 
 // Key is one signing key.
 type Key struct {
-	// Number names the key in what it signed, from 1 to MaxKeyNumber.
+	// Number identifies the key in signed texts, from 1 to MaxKeyNumber.
 	Number int
-	// Value is the key itself, KeySize bytes. It is never logged.
+	// Value is the key, KeySize bytes. It is never logged.
 	Value []byte
 	// AddedAt is when the key entered the ring.
 	AddedAt time.Time
@@ -37,7 +37,7 @@ type Ring struct {
 	keys []Key // by ascending number
 }
 
-// storedRing is a ring as it is stored in a secret.
+// storedRing is the content of the secret.
 type storedRing struct {
 	Keys []storedKey `json:"keys"`
 }
@@ -48,15 +48,15 @@ type storedKey struct {
 	Added  time.Time `json:"added"`
 }
 
-// Parse reads a ring from its secret, {"keys":[{"number":1,"key":"<base64>","added":"<RFC 3339>"}]}. Fields that it
-// does not know are ignored. Its errors name a key's number at most, never its value.
+// Parse reads a ring from its secret, {"keys":[{"number":1,"key":"<base64>","added":"<RFC 3339>"}]}. It ignores unknown
+// fields. Its errors name a key's number at most, never its value.
 func Parse(text []byte) (*Ring, error) {
 	var stored storedRing
 	if err := json.Unmarshal(text, &stored); err != nil {
-		return nil, errors.New("the key ring is not the JSON that it should be") // the cause could quote the secret
+		return nil, errors.New("the key ring is not valid JSON of its form") // the cause could quote the secret
 	}
 	if len(stored.Keys) == 0 {
-		return nil, errors.New("the key ring has no keys")
+		return nil, errors.New("the key ring has no keys: add one")
 	}
 	ring := &Ring{}
 	for _, e := range stored.Keys {
@@ -64,7 +64,7 @@ func Parse(text []byte) (*Ring, error) {
 			return nil, err
 		}
 		if _, duplicate := ring.FindKey(e.Number); duplicate {
-			return nil, fmt.Errorf("key number %d stands twice in the ring", e.Number)
+			return nil, fmt.Errorf("key number %d is twice in the ring", e.Number)
 		}
 		ring.keys = append(ring.keys, Key{Number: e.Number, Value: e.Key, AddedAt: e.Added.UTC()})
 	}
@@ -79,23 +79,22 @@ func (e storedKey) validate() error {
 	case len(e.Key) != KeySize:
 		return fmt.Errorf("key %d is not %d bytes long", e.Number, KeySize)
 	case e.Added.IsZero():
-		return fmt.Errorf("key %d does not say when it was added", e.Number)
+		return fmt.Errorf("key %d has no time of addition", e.Number)
 	}
 	return nil
 }
 
 // FindKey returns the key with a number.
 func (r *Ring) FindKey(number int) (Key, bool) {
-	for _, key := range r.keys {
-		if key.Number == number {
-			return key, true
-		}
+	i := slices.IndexFunc(r.keys, func(key Key) bool { return key.Number == number })
+	if i < 0 {
+		return Key{}, false
 	}
-	return Key{}, false
+	return r.keys[i], true
 }
 
-// SigningKey returns the key to sign with: the one with the highest number among those that are at least life old, so
-// that every function has read it by now. Where none is, the lowest number signs: on a new ring there is no other.
+// SigningKey returns the key to sign with: the highest number among the keys that are at least propagationTime old, so
+// that every function has read it. If no key is that old, the lowest number signs: a new ring has no other.
 func (r *Ring) SigningKey(now time.Time, propagationTime time.Duration) Key {
 	for i := len(r.keys) - 1; i > 0; i-- {
 		if !r.keys[i].AddedAt.Add(propagationTime).After(now) {
@@ -105,8 +104,8 @@ func (r *Ring) SigningKey(now time.Time, propagationTime time.Duration) Key {
 	return r.keys[0]
 }
 
-// SigningEndedAt is when the last function stopped to sign with a key: once a later one was at least life old. It is
-// false where no later key is, and for a number that the ring does not have.
+// SigningEndedAt returns when the last function stopped signing with a key: propagationTime after the next key was
+// added. It returns false for the newest key and for an unknown number.
 func (r *Ring) SigningEndedAt(number int, propagationTime time.Duration) (at time.Time, found bool) {
 	if _, exists := r.FindKey(number); !exists {
 		return time.Time{}, false
@@ -119,9 +118,9 @@ func (r *Ring) SigningEndedAt(number int, propagationTime time.Duration) (at tim
 	return at, found
 }
 
-// RemoveKey takes a key out of a stored ring and returns the ring to store. Whether anything lives that the key signed is
-// the caller's to know. Errors: there is no such key, or it is the newest one, whose number the next key would be given
-// again.
+// RemoveKey removes a key from a stored ring and returns the ring to store. The caller must know that no valid
+// signature of the key is left. It refuses an unknown key, and the newest one, because the next key would get the same
+// number.
 func RemoveKey(text []byte, number int) ([]byte, error) {
 	ring, err := Parse(text)
 	if err != nil {
@@ -131,39 +130,39 @@ func RemoveKey(text []byte, number int) ([]byte, error) {
 		return nil, fmt.Errorf("the key ring has no key %d", number)
 	}
 	if number == ring.keys[len(ring.keys)-1].Number {
-		return nil, fmt.Errorf("key %d is the newest: add another first", number)
+		return nil, fmt.Errorf("key %d is the newest: add another key first", number)
 	}
-	var remaining storedRing
-	for _, key := range ring.keys {
-		if key.Number != number {
-			remaining.Keys = append(remaining.Keys, storedKey{Number: key.Number, Key: key.Value, Added: key.AddedAt})
-		}
-	}
-	return json.Marshal(remaining)
+	return encode(slices.DeleteFunc(ring.keys, func(key Key) bool { return key.Number == number }))
 }
 
-// AddKey adds a fresh random key with the next number to a stored ring and returns the ring to store. An empty text
-// begins a ring. Nothing is taken away: what an old key signed must stay verifiable.
+// AddKey adds a new random key with the next number to a stored ring and returns the ring to store. An empty text
+// begins a ring. It removes no key: old signatures must stay verifiable.
 func AddKey(text []byte, random io.Reader, now time.Time) ([]byte, error) {
-	var stored storedRing
+	var keys []Key
 	next := 1
 	if len(text) > 0 {
 		ring, err := Parse(text)
 		if err != nil {
 			return nil, err
 		}
-		for _, key := range ring.keys {
-			stored.Keys = append(stored.Keys, storedKey{Number: key.Number, Key: key.Value, Added: key.AddedAt})
-		}
-		next = ring.keys[len(ring.keys)-1].Number + 1
+		keys = ring.keys
+		next = keys[len(keys)-1].Number + 1
 	}
 	if next > MaxKeyNumber {
-		return nil, errors.New("the key ring is full")
+		return nil, errors.New("the key ring is full: its numbers are used up")
 	}
 	value := make([]byte, KeySize)
 	if _, err := io.ReadFull(random, value); err != nil {
 		return nil, fmt.Errorf("read random bytes: %w", err)
 	}
-	stored.Keys = append(stored.Keys, storedKey{Number: next, Key: value, Added: now.UTC().Truncate(time.Second)})
+	return encode(append(keys, Key{Number: next, Value: value, AddedAt: now.UTC().Truncate(time.Second)}))
+}
+
+// encode writes keys as the content of the secret.
+func encode(keys []Key) ([]byte, error) {
+	var stored storedRing
+	for _, key := range keys {
+		stored.Keys = append(stored.Keys, storedKey{Number: key.Number, Key: key.Value, Added: key.AddedAt})
+	}
 	return json.Marshal(stored)
 }

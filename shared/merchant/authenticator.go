@@ -8,29 +8,29 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/secret"
 )
 
-// Authenticator finds the merchant behind an Authorization header. It is safe for parallel use.
+// Authenticator finds the merchant behind an Authorization header. It is safe for concurrent use.
 type Authenticator struct {
-	store Store
-	keys  *keyring.RefreshingRing
-	cache *profileCache
-	now   func() time.Time
+	profiles *CachedStore
+	keys     *keyring.RefreshingRing
+	now      func() time.Time
 }
 
-// NewAuthenticator makes an Authenticator. tokenKeys is the secret TOKEN_KEY_SECRET (a *secret.Cache); cacheLife is how
-// long a profile, or that there is none, is believed without asking the store again: it bounds how late a revocation
-// works.
-func NewAuthenticator(store Store, tokenKeys keyring.SecretSource, cacheTTL time.Duration, now func() time.Time) *Authenticator {
+// NewAuthenticator makes an Authenticator. tokenKeys is the secret TOKEN_KEY_SECRET. A result of the store is cached
+// for cacheTTL, so a revocation takes effect after cacheTTL at the latest.
+func NewAuthenticator(
+	store Store, tokenKeys secret.Reader, cacheTTL time.Duration, now func() time.Time,
+) *Authenticator {
 	return &Authenticator{
-		store: store,
-		keys:  keyring.NewRefreshingRing(tokenKeys, 0, now), // it never signs, so how old a key must be does not matter
-		cache: newProfileCache(cacheTTL, now),
-		now:   now,
+		profiles: NewCachedStore(store, cacheTTL, now),
+		keys:     keyring.NewRefreshingRing(tokenKeys, 0, now), // no propagation time: it never signs
+		now:      now,
 	}
 }
 
-// The causes of a refusal, for the log.
+// The causes of a refusal, for the log only.
 var (
 	errMalformed       = errors.New("the token is malformed or its checksum is wrong")
 	errWrongSignature  = errors.New("the token's signature is wrong")
@@ -38,13 +38,13 @@ var (
 	errExpired         = errors.New("the token has expired")
 	errRevoked         = errors.New("the token is revoked or was never issued")
 	errSuspended       = errors.New("the merchant is suspended")
-	errUnknownMerchant = errors.New("the token names no merchant")
+	errUnknownMerchant = errors.New("the token belongs to an unknown merchant")
 )
 
 // Authenticate returns the merchant whose token an Authorization header carries. The scheme is compared without case.
-// Faults: MissingCredentials without a bearer token, InvalidCredentials for one that is malformed, forged, unknown, expired,
-// revoked or of a suspended merchant, Internal where the store or the key secret does not answer. It reads the store
-// at most once, and not at all for a wrong checksum or signature or while the profile is cached (decision
+// Faults: MissingCredentials without a bearer token. InvalidCredentials for a token that is malformed, forged, unknown,
+// expired, revoked or of a suspended merchant. Internal if the store or the key secret fails. It reads the store at
+// most once. It does not read for a wrong checksum or signature, or while the profile is cached (decision
 // "authentication").
 func (a *Authenticator) Authenticate(ctx context.Context, authorization string) (*Profile, error) {
 	token, found := parseBearer(authorization)
@@ -60,13 +60,12 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization string) 
 	}
 }
 
-// authenticateLongLived authenticates a long-lived token.
 func (a *Authenticator) authenticateLongLived(ctx context.Context, text string) (*Profile, error) {
 	token, ok := parseIssuedSecret(longLivedPrefix, text)
 	if !ok {
 		return nil, invalidCredentials(errMalformed)
 	}
-	profile, err := a.activeProfile(ctx, token.merchantID, func(*Profile) bool { return true })
+	profile, err := a.activeProfile(ctx, token.merchantID, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +75,6 @@ func (a *Authenticator) authenticateLongLived(ctx context.Context, text string) 
 	return profile, nil
 }
 
-// authenticateShortLived authenticates a short-lived token.
 func (a *Authenticator) authenticateShortLived(ctx context.Context, text string) (*Profile, error) {
 	token, ok := parseShortLivedToken(text)
 	if !ok {
@@ -93,9 +91,7 @@ func (a *Authenticator) authenticateShortLived(ctx context.Context, text string)
 	case !a.now().Before(token.expiresAt):
 		return nil, invalidCredentials(errExpired)
 	}
-	// A genuine token of a later generation than the cached profile's proves that the cached one is out of date.
-	isCurrent := func(p *Profile) bool { return p != nil && p.TokenGeneration >= token.generation }
-	profile, err := a.activeProfile(ctx, token.merchantID, isCurrent)
+	profile, err := a.activeProfile(ctx, token.merchantID, token.generation)
 	if err != nil {
 		return nil, err
 	}
@@ -105,16 +101,19 @@ func (a *Authenticator) authenticateShortLived(ctx context.Context, text string)
 	return profile, nil
 }
 
-// activeProfile returns an active merchant's profile, from the cache where that is fresh and good enough.
-func (a *Authenticator) activeProfile(ctx context.Context, id string, isCurrent func(*Profile) bool) (*Profile, error) {
-	profile, found := a.cache.get(id)
-	if !found || !isCurrent(profile) {
-		readAt := a.now().Round(0)
+// activeProfile returns an active merchant's profile with at most one read. A verified token of a later generation
+// proves that the cached profile is stale.
+func (a *Authenticator) activeProfile(ctx context.Context, id string, minGeneration int) (*Profile, error) {
+	profile, found := a.profiles.cached(id)
+	cachedGeneration := 0
+	if profile != nil {
+		cachedGeneration = profile.TokenGeneration
+	}
+	if !found || cachedGeneration < minGeneration {
 		var err error
-		if profile, err = a.store.Profile(ctx, id); err != nil {
+		if profile, err = a.profiles.refresh(ctx, id); err != nil {
 			return nil, fault.NewInternal(err)
 		}
-		a.cache.put(id, profile, readAt)
 	}
 	switch {
 	case profile == nil:
@@ -125,7 +124,7 @@ func (a *Authenticator) activeProfile(ctx context.Context, id string, isCurrent 
 	return profile, nil
 }
 
-// parseBearer takes the token out of an Authorization header (RFC 6750, 2.1).
+// parseBearer returns the token of an Authorization header (RFC 6750, 2.1).
 func parseBearer(authorization string) (token string, found bool) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(authorization), " ")
 	token = strings.TrimLeft(rest, " ")

@@ -1,7 +1,6 @@
 package merchant_test
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -23,32 +22,32 @@ func TestAuthorizationHeader(t *testing.T) {
 		{"absent", "", fault.MissingCredentials},
 		{"blank", "   ", fault.MissingCredentials},
 		{"another scheme", "Basic ZGVtbzpzZWNyZXQ=", fault.MissingCredentials},
-		{"the scheme alone", "Bearer", fault.MissingCredentials},
+		{"only the scheme", "Bearer", fault.MissingCredentials},
 		{"the scheme and a space", "Bearer ", fault.MissingCredentials},
-		{"the token alone", d.token, fault.MissingCredentials},
-		{"a scheme that only begins so", "Bearers " + d.token, fault.MissingCredentials},
-		{"as written by most", "Bearer " + d.token, 0},
+		{"only the token", d.token, fault.MissingCredentials},
+		{"a longer scheme", "Bearers " + d.token, fault.MissingCredentials},
+		{"the usual form", "Bearer " + d.token, 0},
 		{"lower case", "bearer " + d.token, 0},
 		{"upper case", "BEARER " + d.token, 0},
 		{"more spaces", "  Bearer   " + d.token + " ", 0},
 		{"two tokens", "Bearer " + d.token + " " + d.token, fault.InvalidCredentials},
-		{"something behind it", "Bearer " + d.token + ", Basic x", fault.InvalidCredentials},
+		{"text after it", "Bearer " + d.token + ", Basic x", fault.InvalidCredentials},
 		{"in upper case", "Bearer " + strings.ToUpper(d.token), fault.InvalidCredentials},
 		{"any word", "Bearer letmein", fault.InvalidCredentials},
 		{"very long", "Bearer gwl_" + strings.Repeat("a", 100_000), fault.InvalidCredentials},
 		{"very long and signed", "Bearer gws_" + strings.Repeat("a", 100_000), fault.InvalidCredentials},
-		{"the prefixes alone", "Bearer gws_", fault.InvalidCredentials},
+		{"only the prefixes", "Bearer gws_", fault.InvalidCredentials},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := d.authenticator.Authenticate(context.Background(), c.header)
+			p, err := d.authenticator.Authenticate(t.Context(), c.header)
 			switch {
 			case c.want == 0 && (err != nil || p.Name != "DemoShop"):
 				t.Errorf("refused: %v", err)
 			case c.want != 0 && fault.FromError(err).Kind != c.want:
 				t.Errorf("error = %v, want kind %d", err, c.want)
 			case err != nil && strings.Contains(err.Error(), d.token):
-				t.Error("the error shows the token")
+				t.Error("the error contains the token")
 			}
 		})
 	}
@@ -58,9 +57,7 @@ func TestAuthorizationHeader(t *testing.T) {
 func TestLongLivedTokenReadsProfileOnceWhileCached(t *testing.T) {
 	d := newAuthFixture(t)
 	d.wantAccepted(d.token, 1)
-	for range 5 {
-		d.wantAccepted(d.token, 1)
-	}
+	d.wantAccepted(d.token, 1)
 	d.currentTime = start.Add(cacheLife - time.Millisecond)
 	d.wantAccepted(d.token, 1)
 	d.currentTime = start.Add(cacheLife)
@@ -94,11 +91,7 @@ func TestAClientSecretIsNoAccessToken(t *testing.T) {
 
 func TestAnUnknownMerchantIsCachedToo(t *testing.T) {
 	d := newAuthFixture(t)
-	unknownMerchant := merchanttest.NewProfile(t, "Ghost", 50)
-	token, err := merchant.IssueToken(unknownMerchant, merchanttest.SeededReader(51), start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := issueToken(t, merchanttest.NewProfile(t, "Ghost", 50), 51)
 	d.wantRefused("Bearer "+token, fault.InvalidCredentials, 1)
 	d.wantRefused("Bearer "+token, fault.InvalidCredentials, 1)
 	d.currentTime = start.Add(cacheLife)
@@ -111,33 +104,30 @@ func TestTheCacheIsBoundedAndKeepsKnownMerchants(t *testing.T) {
 	const unknownIDs = 3000
 	tokens := make([]string, unknownIDs)
 	for i := range unknownIDs {
-		unknownMerchant := merchanttest.NewProfile(t, fmt.Sprintf("Ghost%d", i), int64(1000+i))
-		token, err := merchant.IssueToken(unknownMerchant, merchanttest.SeededReader(int64(i)), start)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tokens[i] = token
+		tokens[i] = issueToken(t, merchanttest.NewProfile(t, fmt.Sprintf("Ghost%d", i), int64(1000+i)), int64(i))
 		d.currentTime = d.currentTime.Add(time.Microsecond)
-		d.wantRefused("Bearer "+token, fault.InvalidCredentials, 2+i)
+		d.wantRefused("Bearer "+tokens[i], fault.InvalidCredentials, 2+i)
 	}
-	d.wantAccepted(d.token, 1+unknownIDs) // guessing pushed nobody out
+	d.wantAccepted(d.token, 1+unknownIDs) // guessed ids did not evict it
 	last := tokens[unknownIDs-1]
-	d.wantRefused("Bearer "+last, fault.InvalidCredentials, 1+unknownIDs)      // the newest stranger is remembered
-	d.wantRefused("Bearer "+tokens[0], fault.InvalidCredentials, 2+unknownIDs) // the oldest is forgotten
+	d.wantRefused("Bearer "+last, fault.InvalidCredentials, 1+unknownIDs)      // the newest unknown id is cached
+	d.wantRefused("Bearer "+tokens[0], fault.InvalidCredentials, 2+unknownIDs) // the oldest is evicted
 }
 
 func TestRevocationTakesEffectWithinCacheTTL(t *testing.T) {
 	cases := []struct {
 		name   string
 		change func(p *merchant.Profile)
-		long   bool // the long token survives it
-		short  bool // the short token survives it
+		long   bool // the long-lived token stays valid
+		short  bool // the short-lived token stays valid
 	}{
-		{"the token is revoked", func(p *merchant.Profile) { _ = merchant.RevokeToken(p, 1, start, start) }, false, true},
-		{"short tokens are revoked", func(p *merchant.Profile) { merchant.RevokeShortLivedTokens(p, start) }, true, false},
+		{"the token is revoked", func(p *merchant.Profile) {
+			_ = merchant.RevokeToken(p, 1, start, start)
+		}, false, true},
+		{"short tokens are revoked", func(p *merchant.Profile) { p.TokenGeneration++ }, true, false},
 		{"the merchant is suspended", func(p *merchant.Profile) { merchant.Suspend(p, start) }, false, false},
 		{"an unknown status", func(p *merchant.Profile) { p.Status = "?" }, false, false},
-		{"nothing of the kind", func(p *merchant.Profile) { p.Countries = nil }, true, true},
+		{"an unrelated change", func(p *merchant.Profile) { p.Countries = nil }, true, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -182,7 +172,7 @@ func TestShortLivedTokens(t *testing.T) {
 	d.currentTime = start.Add(time.Hour)
 	d.wantRefused("Bearer "+short, fault.InvalidCredentials, 2)
 	if !strings.HasPrefix(short, "gws_") || len(short) > 120 {
-		t.Errorf("the token has %d characters", len(short))
+		t.Errorf("the token %.4s... has %d characters, want gws_ and at most 120", short, len(short))
 	}
 }
 
@@ -230,14 +220,14 @@ func TestATokenOfANewerGenerationReadsTheProfileAgain(t *testing.T) {
 func TestStoreOrKeySecretUnavailable(t *testing.T) {
 	t.Run("the store", func(t *testing.T) {
 		d := newAuthFixture(t)
-		d.store.FailWith(errors.New("no answer"))
+		d.store.FailWith(errors.New("no response"))
 		d.wantRefused("Bearer "+d.token, fault.Internal, 1)
 		d.store.FailWith(nil)
 		d.wantAccepted(d.token, 2) // a failure is not cached
 	})
 	t.Run("the secret", func(t *testing.T) {
 		d := newAuthFixture(t)
-		d.keySource.fail = errors.New("no answer")
+		d.keySource.fail = errors.New("no response")
 		d.wantRefused("Bearer "+d.sign(d.profile, start.Add(time.Hour)), fault.Internal, 0)
 		d.wantAccepted(d.token, 1) // long tokens need no key
 	})
@@ -246,14 +236,11 @@ func TestStoreOrKeySecretUnavailable(t *testing.T) {
 func TestAnotherMerchantsToken(t *testing.T) {
 	d := newAuthFixture(t)
 	other := merchanttest.NewProfile(t, "OtherShop", 7)
-	token, err := merchant.IssueToken(other, merchanttest.SeededReader(8), start)
-	if err != nil {
+	token := issueToken(t, other, 8)
+	if err := d.store.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.store.Create(context.Background(), other); err != nil {
-		t.Fatal(err)
-	}
-	p, err := d.authenticator.Authenticate(context.Background(), "Bearer "+token)
+	p, err := d.authenticator.Authenticate(t.Context(), "Bearer "+token)
 	if err != nil || p.Name != "OtherShop" {
 		t.Errorf("Authenticate = %v, %v", p, err)
 	}
@@ -262,16 +249,18 @@ func TestAnotherMerchantsToken(t *testing.T) {
 func FuzzAuthenticate(f *testing.F) {
 	d := newAuthFixture(f)
 	short := d.sign(d.profile, start.Add(time.Hour))
-	for _, seed := range []string{"", "Bearer", "Bearer " + d.token, "bearer  " + short, "Basic x", "Bearer gwl_", "Bearer gws_AAAA"} {
+	for _, seed := range []string{
+		"", "Bearer", "Bearer " + d.token, "bearer  " + short, "Basic x", "Bearer gwl_", "Bearer gws_AAAA",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		p, err := d.authenticator.Authenticate(context.Background(), header)
+		p, err := d.authenticator.Authenticate(t.Context(), header)
 		switch {
 		case err == nil && !strings.Contains(header, d.token) && !strings.Contains(header, short):
 			t.Errorf("%q is accepted", header)
 		case err == nil && p == nil, err != nil && p != nil:
-			t.Errorf("%q gives both or neither", header)
+			t.Errorf("%q returns a profile and an error, or neither", header)
 		}
 	})
 }

@@ -2,34 +2,102 @@ package merchant
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
-// CachedStore is a Store that remembers what another one said, for a short life. Those who deliver read profiles through it;
-// those who authenticate have their own rules for when to ask anew.
+// Sizes of the cache, in profiles. Unknown ids have separate space, so that guessed ids cannot evict known merchants.
+const (
+	maxCachedProfiles = 1024
+	maxCachedMisses   = 256
+)
+
+// CachedStore is a Store that caches the results of another one for a short time. It is safe for concurrent use.
+// Delivery reads profiles through it; an Authenticator adds a rule for when to refresh.
 type CachedStore struct {
 	store Store
-	cache *profileCache
+	ttl   time.Duration
 	now   func() time.Time
+
+	mutex    sync.Mutex
+	profiles map[string]cacheEntry
+	missing  map[string]cacheEntry
+}
+
+// cacheEntry is one result of the store; profile is nil if there is none.
+type cacheEntry struct {
+	profile *Profile
+	readAt  time.Time
 }
 
 var _ Store = (*CachedStore)(nil)
 
-// NewCachedStore makes a Cached over a store. life bounds how late a change of a profile shows.
+// NewCachedStore makes a cache over a store. A change of a profile takes effect after ttl at the latest.
 func NewCachedStore(store Store, ttl time.Duration, now func() time.Time) *CachedStore {
-	return &CachedStore{store: store, cache: newProfileCache(ttl, now), now: now}
+	profiles, missing := map[string]cacheEntry{}, map[string]cacheEntry{}
+	return &CachedStore{store: store, ttl: ttl, now: now, profiles: profiles, missing: missing}
 }
 
-// Profile implements Store: at most one read.
+// Profile implements Store with at most one read.
 func (c *CachedStore) Profile(ctx context.Context, id string) (*Profile, error) {
-	if profile, found := c.cache.get(id); found {
+	if profile, found := c.cached(id); found {
 		return profile, nil
 	}
+	return c.refresh(ctx, id)
+}
+
+// cached returns the cached result for an id, and false if there is no fresh one.
+func (c *CachedStore) cached(id string) (profile *Profile, found bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, entries := range []map[string]cacheEntry{c.profiles, c.missing} {
+		if entry, exists := entries[id]; exists && c.isFresh(entry) {
+			return entry.profile, true
+		}
+	}
+	return nil, false
+}
+
+// refresh reads the store and caches the result. The age counts from before the read, so that it is never
+// underestimated.
+func (c *CachedStore) refresh(ctx context.Context, id string) (*Profile, error) {
 	readAt := c.now().Round(0)
 	profile, err := c.store.Profile(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	c.cache.put(id, profile, readAt)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	delete(c.profiles, id)
+	delete(c.missing, id)
+	entries, limit := c.profiles, maxCachedProfiles
+	if profile == nil {
+		entries, limit = c.missing, maxCachedMisses
+	}
+	if len(entries) >= limit {
+		c.evict(entries)
+	}
+	entries[id] = cacheEntry{profile: profile, readAt: readAt}
 	return profile, nil
+}
+
+// evict drops the stale entries, or the oldest one if all are fresh.
+func (c *CachedStore) evict(entries map[string]cacheEntry) {
+	sizeBefore, oldest := len(entries), ""
+	for id, entry := range entries {
+		if !c.isFresh(entry) {
+			delete(entries, id)
+		} else if oldest == "" || entry.readAt.Before(entries[oldest].readAt) {
+			oldest = id
+		}
+	}
+	if len(entries) == sizeBefore {
+		delete(entries, oldest)
+	}
+}
+
+// isFresh compares wall-clock times, because the monotonic clock stops while a function is frozen.
+func (c *CachedStore) isFresh(entry cacheEntry) bool {
+	age := c.now().Round(0).Sub(entry.readAt)
+	return age >= 0 && age < c.ttl
 }

@@ -1,7 +1,6 @@
 package merchant_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -10,7 +9,7 @@ import (
 )
 
 func TestCachedStore(t *testing.T) {
-	ctx, d := context.Background(), newAuthFixture(t)
+	ctx, d := t.Context(), newAuthFixture(t)
 	cached := merchant.NewCachedStore(d.store, cacheLife, d.now)
 	unknownMerchant := merchanttest.NewProfile(t, "Ghost", 50).ID
 	for range 3 {
@@ -18,7 +17,7 @@ func TestCachedStore(t *testing.T) {
 			t.Fatalf("Profile = %v, %v", p, err)
 		}
 		if p, err := cached.Profile(ctx, unknownMerchant); err != nil || p != nil {
-			t.Fatalf("of nobody: %v, %v", p, err)
+			t.Fatalf("Profile of an unknown id = %v, %v", p, err)
 		}
 	}
 	d.wantReads(2)
@@ -26,7 +25,7 @@ func TestCachedStore(t *testing.T) {
 	gone := errors.New("gone")
 	d.store.FailWith(gone)
 	if _, err := cached.Profile(ctx, d.profile.ID); !errors.Is(err, gone) {
-		t.Errorf("error = %v", err)
+		t.Errorf("error of the store = %v", err)
 	}
 	d.store.FailWith(nil)
 	if p, err := cached.Profile(ctx, d.profile.ID); err != nil || p == nil {

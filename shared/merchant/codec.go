@@ -5,82 +5,54 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"time"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
 )
 
-// rawField is one stored field as it was written.
-type rawField = json.RawMessage
-
-// storedProfile is a profile's document, {"id":...}. Every field name stands here once.
+// storedProfile is the stored JSON document of a profile.
 type storedProfile struct {
-	ID                string    `json:"id"`
-	Name              string    `json:"name"`
-	Status            string    `json:"status"`
-	Version           int64     `json:"version"`
-	TokenGeneration   int       `json:"generation"`
-	CreatedAt         time.Time `json:"created,omitzero"`
-	UpdatedAt         time.Time `json:"updated,omitzero"`
-	Operations        []string  `json:"operations,omitempty"`
-	Countries         []string  `json:"countries,omitempty"`
-	Operators         []string  `json:"operators,omitempty"`
-	HomeCountry       string    `json:"home_country,omitempty"`
-	OnBehalfOf        []string  `json:"on_behalf_of,omitempty"`
-	SenderNames       []string  `json:"sender_names,omitempty"`
-	NotificationHosts []string  `json:"notification_hosts,omitempty"`
-	NotifURL          string    `json:"notif_url,omitempty"`
-
-	RequestsPerSecond int              `json:"requests_per_second,omitempty"`
-	Burst             int              `json:"burst,omitempty"`
-	DailyAmounts      map[string]int64 `json:"daily_amounts,omitempty"` // minor units
-
-	Tokens         []Credential    `json:"tokens,omitempty"`
-	ClientSecrets  []Credential    `json:"client_secrets,omitempty"`
-	WebhookSecrets []WebhookSecret `json:"webhook_secrets,omitempty"`
-
+	*Profile
 	LastWebhookSecretMark *webhookSecretMark `json:"last_webhook_secret,omitempty"`
 }
 
-// webhookSecretMark is the highest version that was ever issued, as it was known at one stored change: a program that does not
-// know the mark leaves it behind when it stores later ones.
+// webhookSecretMark is the highest version of a webhook secret at one stored change. An older program does not know the
+// mark, and leaves it unchanged when it stores later changes.
 type webhookSecretMark struct {
 	Version        int   `json:"version"`
-	ProfileVersion int64 `json:"stored"` // the profile's own version, when it was stored with this mark
+	ProfileVersion int64 `json:"stored"` // Profile.Version of that change
 }
 
-// lastWebhookSecretVersion is the highest version that can have been issued. One stored change issues one secret at most, so
-// that the changes that the mark does not tell of are as many as it may be behind; without a mark all of them.
+// lastWebhookSecretVersion returns the highest version that can have been issued. A stored change issues at most one
+// secret, so the mark can be behind by the number of changes since it was stored; without a mark, by all of them.
 func (s storedProfile) lastWebhookSecretVersion() int {
 	var mark webhookSecretMark
 	if s.LastWebhookSecretMark != nil {
 		mark = *s.LastWebhookSecretMark
 	}
 	last := mark.Version + int(max(0, s.Version-mark.ProfileVersion))
-	for _, issuedSecrets := range s.WebhookSecrets {
-		last = max(last, issuedSecrets.Version)
+	for _, issued := range s.WebhookSecrets {
+		last = max(last, issued.Version)
 	}
 	return last
 }
 
-// storedFieldNames are the names of stored's fields.
-var storedFieldNames = []string{
-	"id", "name", "status", "version", "generation", "created", "updated", "operations", "countries", "operators",
-	"home_country", "on_behalf_of", "sender_names", "notification_hosts", "notif_url",
-	"requests_per_second", "burst", "daily_amounts", "tokens", "client_secrets", "webhook_secrets",
-	"last_webhook_secret",
-}
+// storedFieldNames returns the JSON names of all fields of storedProfile.
+var storedFieldNames = sync.OnceValue(func() []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[storedProfile]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+})
 
-// Encode writes a profile as the JSON document that stores keep: equal profiles give equal bytes. It holds hashes, no
-// secrets.
+// Encode writes a profile as the JSON document that stores keep: equal profiles give equal bytes. It contains hashes,
+// and no secrets.
 func Encode(p *Profile) ([]byte, error) {
-	document, err := json.Marshal(storedProfile{
-		ID: p.ID, Name: p.Name, Status: p.Status, Version: p.Version, TokenGeneration: p.TokenGeneration,
-		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
-		Operations: p.Operations, Countries: p.Countries, Operators: p.Operators, HomeCountry: p.HomeCountry,
-		OnBehalfOf: p.OnBehalfOf, SenderNames: p.SenderNames, NotificationHosts: p.NotificationHosts, NotifURL: p.NotifURL,
-		RequestsPerSecond: p.RequestsPerSecond, Burst: p.Burst, DailyAmounts: p.DailyAmounts,
-		Tokens: p.Tokens, ClientSecrets: p.ClientSecrets, WebhookSecrets: p.WebhookSecrets,
-		LastWebhookSecretMark: &webhookSecretMark{Version: p.LastWebhookSecretVersion, ProfileVersion: p.Version},
-	})
+	mark := webhookSecretMark{Version: p.LastWebhookSecretVersion, ProfileVersion: p.Version}
+	document, err := json.Marshal(storedProfile{Profile: p, LastWebhookSecretMark: &mark})
 	if err != nil || len(p.unknownFields) == 0 {
 		return document, err
 	}
@@ -91,41 +63,35 @@ func Encode(p *Profile) ([]byte, error) {
 	return bytes.Join([][]byte{document[:len(document)-1], unknownJSON[1:]}, []byte(",")), nil
 }
 
-// Decode reads a document that Encode wrote, by this version of the program or a newer one.
+// Decode reads a document that Encode wrote in this version of the program or another one.
 func Decode(document []byte) (*Profile, error) {
-	var s storedProfile
+	p := &Profile{}
+	s := storedProfile{Profile: p}
 	if err := json.Unmarshal(document, &s); err != nil {
 		return nil, fmt.Errorf("decode a merchant profile: %w", err)
 	}
-	var extra map[string]rawField
-	if err := json.Unmarshal(document, &extra); err != nil {
+	if err := json.Unmarshal(document, &p.unknownFields); err != nil {
 		return nil, fmt.Errorf("decode a merchant profile: %w", err)
 	}
-	for _, name := range storedFieldNames {
-		delete(extra, name)
-	}
-	return &Profile{
-		ID: s.ID, Name: s.Name, Status: s.Status, Version: s.Version, TokenGeneration: s.TokenGeneration,
-		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
-		Operations: s.Operations, Countries: s.Countries, Operators: s.Operators, HomeCountry: s.HomeCountry,
-		OnBehalfOf: s.OnBehalfOf, SenderNames: s.SenderNames, NotificationHosts: s.NotificationHosts, NotifURL: s.NotifURL,
-		RequestsPerSecond: s.RequestsPerSecond, Burst: s.Burst, DailyAmounts: s.DailyAmounts,
-		Tokens: s.Tokens, ClientSecrets: s.ClientSecrets, WebhookSecrets: s.WebhookSecrets,
-		LastWebhookSecretVersion: s.lastWebhookSecretVersion(), unknownFields: extra,
-	}, nil
+	maps.DeleteFunc(p.unknownFields, func(name string, _ json.RawMessage) bool {
+		return slices.Contains(storedFieldNames(), name)
+	})
+	p.CreatedAt, p.UpdatedAt = p.CreatedAt.UTC(), p.UpdatedAt.UTC()
+	p.LastWebhookSecretVersion = s.lastWebhookSecretVersion()
+	return p, nil
 }
 
-// Clone returns a copy that shares nothing with p, to be changed and stored.
+// Clone returns an independent copy of p, to be changed and stored.
 func (p *Profile) Clone() *Profile {
 	c := *p
 	for _, list := range []*[]string{
 		&c.Operations, &c.Countries, &c.Operators, &c.OnBehalfOf, &c.SenderNames, &c.NotificationHosts,
 	} {
-		*list = append([]string(nil), *list...)
+		*list = slices.Clone(*list)
 	}
 	c.DailyAmounts = maps.Clone(p.DailyAmounts)
-	c.Tokens = append([]Credential(nil), p.Tokens...)
-	c.ClientSecrets = append([]Credential(nil), p.ClientSecrets...)
-	c.WebhookSecrets = append([]WebhookSecret(nil), p.WebhookSecrets...)
-	return &c // extra is never changed in place
+	c.Tokens = slices.Clone(p.Tokens)
+	c.ClientSecrets = slices.Clone(p.ClientSecrets)
+	c.WebhookSecrets = slices.Clone(p.WebhookSecrets)
+	return &c // unknownFields is never changed in place
 }

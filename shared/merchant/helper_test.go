@@ -21,7 +21,7 @@ const (
 	secretLife = 5 * time.Minute
 )
 
-// authFixture is an authenticator with all that is around it, and a clock that a test moves.
+// authFixture is an authenticator with its dependencies, and a clock that a test advances.
 type authFixture struct {
 	t             testing.TB
 	currentTime   time.Time
@@ -30,10 +30,10 @@ type authFixture struct {
 	keys          *secret.Cache
 	authenticator *merchant.Authenticator
 	profile       *merchant.Profile
-	token         string // a live long token of profile
+	token         string // an active long-lived token of profile
 }
 
-// stubSource is the secret that holds the token keys.
+// stubSource is the secret with the token keys.
 type stubSource struct {
 	text    []byte
 	fail    error
@@ -52,28 +52,35 @@ func newAuthFixture(t testing.TB) *authFixture {
 	d.keys = secret.NewCache(d.keySource, "token-keys", secretLife, 30*time.Second, d.now)
 	d.authenticator = merchant.NewAuthenticator(d.store, d.keys, cacheLife, d.now)
 	d.profile = merchanttest.NewProfile(t, "DemoShop", 1)
-	token, err := merchant.IssueToken(d.profile, merchanttest.SeededReader(2), start)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.token = token
+	d.token = issueToken(t, d.profile, 2)
 	if err := d.store.Create(context.Background(), d.profile); err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
+// issueToken adds a long-lived token to a profile.
+func issueToken(t testing.TB, p *merchant.Profile, seed int64) string {
+	t.Helper()
+	token, err := merchant.IssueToken(p, merchanttest.SeededReader(seed), start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
 func (d *authFixture) now() time.Time { return d.currentTime }
 
 func (d *authFixture) addKey() {
-	text, err := keyring.AddKey(d.keySource.text, merchanttest.SeededReader(int64(100+len(d.keySource.text))), d.currentTime)
+	random := merchanttest.SeededReader(int64(100 + len(d.keySource.text)))
+	text, err := keyring.AddKey(d.keySource.text, random, d.currentTime)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	d.keySource.text = text
 }
 
-// sign makes a short-lived token for a profile with the newest key of the vault.
+// sign makes a short-lived token for a profile with the newest key.
 func (d *authFixture) sign(p *merchant.Profile, expires time.Time) string {
 	ring, err := keyring.Parse(d.keySource.text)
 	if err != nil {
@@ -91,7 +98,7 @@ func (d *authFixture) update(change func(p *merchant.Profile)) {
 	}
 }
 
-// wantAccepted wants a token to be accepted, with a number of reads so far.
+// wantAccepted requires that a token is accepted, after this number of reads in total.
 func (d *authFixture) wantAccepted(token string, reads int) {
 	d.t.Helper()
 	p, err := d.authenticator.Authenticate(context.Background(), "Bearer "+token)
@@ -101,7 +108,7 @@ func (d *authFixture) wantAccepted(token string, reads int) {
 	d.wantReads(reads)
 }
 
-// wantRefused wants a header to be refused, with a number of reads so far.
+// wantRefused requires a fault of a kind, after this number of reads in total.
 func (d *authFixture) wantRefused(authorization string, kind fault.Kind, reads int) {
 	d.t.Helper()
 	p, err := d.authenticator.Authenticate(context.Background(), authorization)

@@ -9,15 +9,14 @@ import (
 	"mobilegateway/shared/market"
 )
 
-// The most that a merchant's limit on requests can be: a table takes about 1000 writes a second of one item, and a limit
-// is one write a request. MaxBurst bounds what may come at once.
+// The highest rate limits. A table takes about 1000 writes per second of one item, and a limited request is one write.
 const (
 	MaxRequestsPerSecond = 1000
 	MaxBurst             = 10000
 )
 
-// RateLimit is how many requests the merchant may send a second, and how many of them at once. on is false where there is no
-// limit. A profile that names no burst has one of as many as a second has.
+// RateLimit returns how many requests the merchant may send per second, and how many at once. limited is false without
+// a limit. A profile without a burst may send the requests of one second at once.
 func (p *Profile) RateLimit() (perSecond, burst int, limited bool) {
 	if p.RequestsPerSecond <= 0 {
 		return 0, 0, false
@@ -28,31 +27,31 @@ func (p *Profile) RateLimit() (perSecond, burst int, limited bool) {
 	return p.RequestsPerSecond, p.Burst, true
 }
 
-// DailyAmountLimit is the most that the merchant's charges and payments of a day may come to in a currency, in minor units; on
-// is false where there is no limit.
+// DailyAmountLimit returns the limit of a day's charges and payments in a currency, in minor units. limited is false
+// without a limit.
 func (p *Profile) DailyAmountLimit(currency string) (minor int64, limited bool) {
 	minor, limited = p.DailyAmounts[currency]
 	return minor, limited
 }
 
-// validateLimits names the faults of the limits.
+// validateLimits returns the faults of the limits.
 func (p *Profile) validateLimits() []error {
 	var errs []error
 	if p.RequestsPerSecond < 0 || p.RequestsPerSecond > MaxRequestsPerSecond {
-		errs = append(errs, fmt.Errorf("requests per second must be from 0, for no limit, to %d", MaxRequestsPerSecond))
+		errs = append(errs, fmt.Errorf("requests per second must be from 0 (no limit) to %d", MaxRequestsPerSecond))
 	}
 	if p.Burst < 0 || p.Burst > MaxBurst {
-		errs = append(errs, fmt.Errorf("the burst must be from 0, for one second's, to %d", MaxBurst))
+		errs = append(errs, fmt.Errorf("the burst must be from 0 (as many as per second) to %d", MaxBurst))
 	}
 	if p.Burst > 0 && p.RequestsPerSecond == 0 {
-		errs = append(errs, errors.New("a burst needs requests per second"))
+		errs = append(errs, errors.New("a burst needs requests per second: set both"))
 	}
 	for _, currency := range slices.Sorted(maps.Keys(p.DailyAmounts)) {
 		if _, known := market.CurrencyExponent(currency); !known {
 			errs = append(errs, fmt.Errorf("daily amount: no country has the currency %q", currency))
 		}
 		if p.DailyAmounts[currency] <= 0 {
-			errs = append(errs, fmt.Errorf("daily amount: %s must be more than nothing", currency))
+			errs = append(errs, fmt.Errorf("daily amount: %s must be more than 0", currency))
 		}
 	}
 	return errs

@@ -8,14 +8,14 @@ import (
 	"mobilegateway/shared/merchant/merchanttest"
 )
 
-// decision "merchant-limits": off by default.
+// Decision "merchant-limits": no limits by default.
 func TestZeroLimitsMeanUnlimited(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	if _, _, limited := p.RateLimit(); limited {
-		t.Error("a rate")
+		t.Error("a new profile has a rate limit")
 	}
 	if _, limited := p.DailyAmountLimit("XOF"); limited {
-		t.Error("a daily amount")
+		t.Error("a new profile has a daily amount")
 	}
 }
 
@@ -23,17 +23,17 @@ func TestLimits(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	p.RequestsPerSecond, p.DailyAmounts = 5, map[string]int64{"XOF": 1000}
 	if perSecond, burst, limited := p.RateLimit(); perSecond != 5 || burst != 5 || !limited {
-		t.Errorf("%d a second, burst %d, %v", perSecond, burst, limited)
+		t.Errorf("%d per second, burst %d (limited: %v), want 5 and 5", perSecond, burst, limited)
 	}
 	p.Burst = 20
 	if _, burst, _ := p.RateLimit(); burst != 20 {
-		t.Errorf("burst %d", burst)
+		t.Errorf("burst %d, want 20", burst)
 	}
 	if limit, limited := p.DailyAmountLimit("XOF"); limit != 1000 || !limited {
-		t.Errorf("limit %d, %v", limit, limited)
+		t.Errorf("daily amount %d (limited: %v), want 1000", limit, limited)
 	}
 	if _, limited := p.DailyAmountLimit("XAF"); limited {
-		t.Error("a limit in another currency")
+		t.Error("the limit of XOF applies to XAF")
 	}
 	if err := p.Validate(false); err != nil {
 		t.Error(err)
@@ -45,11 +45,12 @@ func TestLimits(t *testing.T) {
 		`no country has the currency "EUR"`: func(p *merchant.Profile) {
 			p.DailyAmounts = map[string]int64{"EUR": 1}
 		},
-		"XOF must be more than nothing": func(p *merchant.Profile) { p.DailyAmounts = map[string]int64{"XOF": 0} },
+		"XOF must be more than 0": func(p *merchant.Profile) { p.DailyAmounts = map[string]int64{"XOF": 0} },
 	} {
 		c := p.Clone()
-		if change(c); c.Validate(false) == nil || !strings.Contains(c.Validate(false).Error(), name) {
-			t.Errorf("%s: %v", name, c.Validate(false))
+		change(c)
+		if err := c.Validate(false); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("error %v, want %q", err, name)
 		}
 	}
 }

@@ -14,23 +14,24 @@ import (
 const (
 	// MaxNameLength is the longest merchant name in characters: an order_id of 30 leaves nine for "_" and digits.
 	MaxNameLength = 20
-	// MaxActive is how many tokens, client secrets or webhook secrets are live at once: the one in use and its successor.
+	// MaxActive is the highest number of active tokens, client secrets or webhook secrets: one in use and its
+	// successor.
 	MaxActive = 2
 )
 
-// The refusals of the onboarding steps.
+// The errors of the onboarding steps.
 var (
 	ErrInvalidName        = errors.New("a merchant name is 1 to 20 letters and digits")
 	ErrTooManyActive      = errors.New("two are live already: revoke one, or replace the older")
-	ErrCredentialNotFound = errors.New("there is no credential with this number")
+	ErrCredentialNotFound = errors.New("no credential has this number: list the merchant's credentials")
 )
 
-// idEncoding spells ids in lower-case letters and the digits 2 to 7: fit for URLs, and free of the "_" that ends an id
+// idEncoding writes ids in lower-case letters and the digits 2 to 7: fit for URLs, and without the "_" that ends an id
 // in a token.
 var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// New makes the profile of a new merchant: active, with a random id, entitled to nothing and without tokens. Whether
-// the name is free only Registry.Create can tell. ErrInvalidName: the name breaks its rule (decision "merchant-names").
+// New makes the profile of a new merchant: active, with a random id, without entitlements and tokens. Registry.Create
+// checks that the name is free. ErrInvalidName: the name breaks its rule (decision "merchant-names").
 func New(name string, random io.Reader, now time.Time) (*Profile, error) {
 	if !ValidName(name) {
 		return nil, ErrInvalidName
@@ -45,40 +46,42 @@ func New(name string, random io.Reader, now time.Time) (*Profile, error) {
 	}, nil
 }
 
-// ValidName tells whether name is 1 to MaxNameLength letters (A to Z, in either case) and digits.
+// ValidName reports whether name is 1 to MaxNameLength letters (A to Z, in either case) and digits.
 func ValidName(name string) bool {
 	return name != "" && len(name) <= MaxNameLength && !strings.ContainsFunc(name, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	})
 }
 
-// NormalizeName is the form in which names are compared: two names with the same key are the same name.
+// NormalizeName returns the form in which names are compared: names with the same form are the same name.
 func NormalizeName(name string) string { return strings.ToLower(name) }
 
-// IssueToken adds a long-lived access token to the profile and returns it: the only time that it can be seen.
-// ErrTooManyActive: two are live.
+// IssueToken adds a long-lived access token to the profile and returns it. It cannot be displayed again.
+// ErrTooManyActive: two are active.
 func IssueToken(p *Profile, random io.Reader, now time.Time) (token string, err error) {
 	return issueCredential(p, &p.Tokens, longLivedPrefix, random, now, false)
 }
 
-// ReplaceToken is IssueToken, but where two are live it drops the older.
+// ReplaceToken is IssueToken, but drops the older token if two are active.
 func ReplaceToken(p *Profile, random io.Reader, now time.Time) (token string, err error) {
 	return issueCredential(p, &p.Tokens, longLivedPrefix, random, now, true)
 }
 
-// IssueClientSecret adds a client secret for the token endpoint, whose client id is the merchant's id, and returns it:
-// the only time that it can be seen. ErrTooManyActive: two are live.
+// IssueClientSecret adds a client secret for the token endpoint and returns it. The client id is the merchant's id. The
+// secret cannot be displayed again. ErrTooManyActive: two are active.
 func IssueClientSecret(p *Profile, random io.Reader, now time.Time) (secret string, err error) {
 	return issueCredential(p, &p.ClientSecrets, clientSecretPrefix, random, now, false)
 }
 
-// ReplaceClientSecret is IssueClientSecret, but where two are live it drops the older.
+// ReplaceClientSecret is IssueClientSecret, but drops the older secret if two are active.
 func ReplaceClientSecret(p *Profile, random io.Reader, now time.Time) (secret string, err error) {
 	return issueCredential(p, &p.ClientSecrets, clientSecretPrefix, random, now, true)
 }
 
-// issueCredential adds a credential to a list of the profile. Expired ones make room.
-func issueCredential(p *Profile, list *[]Credential, prefix string, random io.Reader, now time.Time, replace bool) (string, error) {
+// issueCredential adds a credential to a list of the profile, and removes the expired ones.
+func issueCredential(
+	p *Profile, list *[]Credential, prefix string, random io.Reader, now time.Time, replace bool,
+) (string, error) {
 	number := 1
 	for _, c := range *list {
 		number = max(number, c.Number+1)
@@ -99,14 +102,14 @@ func issueCredential(p *Profile, list *[]Credential, prefix string, random io.Re
 	return secret, nil
 }
 
-// RevokeToken ends a long-lived token at a time: now, or later to give the merchant time to change over.
-// ErrCredentialNotFound: there is none with this number.
+// RevokeToken ends a long-lived token at a time: now, or later to give the merchant time for the change.
+// ErrCredentialNotFound: no token has this number.
 func RevokeToken(p *Profile, number int, at, now time.Time) error {
 	return revokeCredential(p, p.Tokens, number, at, now)
 }
 
-// RevokeClientSecret ends a client secret at a time (see RevokeToken). Access tokens that it fetched live on until they
-// expire; RevokeShortLivedTokens ends them.
+// RevokeClientSecret ends a client secret at a time (see RevokeToken). Access tokens that were issued for it stay valid
+// until they expire; RevokeShortLivedTokens ends them.
 func RevokeClientSecret(p *Profile, number int, at, now time.Time) error {
 	return revokeCredential(p, p.ClientSecrets, number, at, now)
 }
@@ -129,7 +132,7 @@ func RevokeShortLivedTokens(p *Profile, now time.Time) {
 	p.UpdatedAt = storedTime(now)
 }
 
-// Suspend refuses every token of the merchant until Resume. Short-lived ones stay revoked after that.
+// Suspend refuses every token of the merchant until Resume. Short-lived ones stay revoked afterwards.
 func Suspend(p *Profile, now time.Time) {
 	p.Status = StatusSuspended
 	RevokeShortLivedTokens(p, now)
@@ -142,16 +145,15 @@ func Resume(p *Profile, now time.Time) {
 }
 
 // IssueWebhookSecret adds a signing secret for the merchant's notifications, derived from a key of the webhook key ring
-// (see webhook.DeriveSecret). Its version is one that no secret of the merchant ever had, or its secret would be one that
-// was revoked. Store the profile before the next is issued. Where two are live it drops the older only if told;
-// otherwise ErrTooManyActive.
+// (see webhook.DeriveSecret). Its version is new: a reused version would restore a revoked secret. Store the profile
+// before you issue the next one. If two are active, replace drops the older; otherwise the result is ErrTooManyActive.
 func IssueWebhookSecret(p *Profile, keyNumber int, replace bool, now time.Time) (WebhookSecret, error) {
 	active := p.WebhookSecrets
 	if len(active) >= MaxActive {
 		if !replace {
 			return WebhookSecret{}, ErrTooManyActive
 		}
-		active = active[:MaxActive-1] // the newest stands first
+		active = active[:MaxActive-1] // the newest is first
 	}
 	for _, s := range p.WebhookSecrets {
 		p.LastWebhookSecretVersion = max(p.LastWebhookSecretVersion, s.Version)
@@ -163,16 +165,16 @@ func IssueWebhookSecret(p *Profile, keyNumber int, replace bool, now time.Time) 
 	return issued, nil
 }
 
-// RevokeWebhookSecret stops signing with a secret. ErrCredentialNotFound: there is none with this version.
+// RevokeWebhookSecret stops signing with a secret. ErrCredentialNotFound: no secret has this version.
 func RevokeWebhookSecret(p *Profile, version int, now time.Time) error {
-	remaining := slices.DeleteFunc(slices.Clone(p.WebhookSecrets), func(s WebhookSecret) bool { return s.Version == version })
-	if len(remaining) == len(p.WebhookSecrets) {
+	i := slices.IndexFunc(p.WebhookSecrets, func(s WebhookSecret) bool { return s.Version == version })
+	if i < 0 {
 		return ErrCredentialNotFound
 	}
-	p.WebhookSecrets = remaining
+	p.WebhookSecrets = slices.Delete(slices.Clone(p.WebhookSecrets), i, i+1)
 	p.UpdatedAt = storedTime(now)
 	return nil
 }
 
-// storedTime is a time as profiles keep it: UTC, whole milliseconds.
+// storedTime returns a time as profiles store it: UTC, whole milliseconds.
 func storedTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

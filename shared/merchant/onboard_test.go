@@ -2,11 +2,14 @@ package merchant_test
 
 import (
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"mobilegateway/shared/merchant"
@@ -16,8 +19,8 @@ import (
 func TestNames(t *testing.T) {
 	cases := map[string]bool{
 		"A": true, "DemoShop": true, "shop24": true, "24": true, strings.Repeat("x", 20): true,
-		"": false, strings.Repeat("x", 21): false, "Demo_Shop": false, "Demo Shop": false, "Démo": false, "demo-shop": false,
-		"shop.": false, "shop\n": false, "ｓｈｏｐ": false, "магазин": false,
+		"": false, strings.Repeat("x", 21): false, "Demo_Shop": false, "Demo Shop": false, "Démo": false,
+		"demo-shop": false, "shop.": false, "shop\n": false, "ｓｈｏｐ": false, "магазин": false,
 	}
 	for name, want := range cases {
 		if merchant.ValidName(name) != want {
@@ -35,13 +38,17 @@ func TestNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(p.ID) != 16 || strings.ContainsAny(p.ID, "_/+=ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
-		t.Errorf("id %q", p.ID)
+		t.Errorf("id %q is not 16 characters of base32 in lower case", p.ID)
 	}
-	if !p.Active() || p.Version != 1 || p.TokenGeneration != 1 || !p.CreatedAt.Equal(start) {
-		t.Errorf("profile %+v", p)
+	want := &merchant.Profile{
+		ID: p.ID, Name: "DemoShop", Status: merchant.StatusActive, Version: 1, TokenGeneration: 1,
+		CreatedAt: start, UpdatedAt: start,
 	}
-	if p.Allows(merchant.OperationPay, "", "") || len(p.Tokens) != 0 {
-		t.Error("a new merchant is entitled to something")
+	if diff := cmp.Diff(want, p, cmpopts.IgnoreUnexported(merchant.Profile{})); diff != "" {
+		t.Errorf("a new profile is active without any entitlement (-want +got):\n%s", diff)
+	}
+	if p.Allows(merchant.OperationPay, "", "") {
+		t.Error("a new merchant may pay")
 	}
 	if _, err := merchant.New("DemoShop", strings.NewReader("few"), start); err == nil {
 		t.Error("an id was made of too few random bytes")
@@ -50,37 +57,17 @@ func TestNew(t *testing.T) {
 
 // credentials are the two kinds of issued secrets, which follow the same rules.
 var credentials = []struct {
-	name    string
-	prefix  string
-	issue   func(*merchant.Profile, int64) (string, error)
-	replace func(*merchant.Profile, int64) (string, error)
-	revoke  func(p *merchant.Profile, number int, at time.Time) error
-	list    func(*merchant.Profile) []merchant.Credential
+	name, prefix   string
+	issue, replace func(*merchant.Profile, io.Reader, time.Time) (string, error)
+	revoke         func(p *merchant.Profile, number int, at, now time.Time) error
+	list           func(*merchant.Profile) []merchant.Credential
 }{
 	{
-		"tokens", "gwl_",
-		func(p *merchant.Profile, seed int64) (string, error) {
-			return merchant.IssueToken(p, merchanttest.SeededReader(seed), start)
-		},
-		func(p *merchant.Profile, seed int64) (string, error) {
-			return merchant.ReplaceToken(p, merchanttest.SeededReader(seed), start)
-		},
-		func(p *merchant.Profile, number int, at time.Time) error {
-			return merchant.RevokeToken(p, number, at, start)
-		},
+		"tokens", "gwl_", merchant.IssueToken, merchant.ReplaceToken, merchant.RevokeToken,
 		func(p *merchant.Profile) []merchant.Credential { return p.Tokens },
 	},
 	{
-		"client secrets", "gwc_",
-		func(p *merchant.Profile, seed int64) (string, error) {
-			return merchant.IssueClientSecret(p, merchanttest.SeededReader(seed), start)
-		},
-		func(p *merchant.Profile, seed int64) (string, error) {
-			return merchant.ReplaceClientSecret(p, merchanttest.SeededReader(seed), start)
-		},
-		func(p *merchant.Profile, number int, at time.Time) error {
-			return merchant.RevokeClientSecret(p, number, at, start)
-		},
+		"client secrets", "gwc_", merchant.IssueClientSecret, merchant.ReplaceClientSecret, merchant.RevokeClientSecret,
 		func(p *merchant.Profile) []merchant.Credential { return p.ClientSecrets },
 	},
 }
@@ -88,31 +75,31 @@ var credentials = []struct {
 func TestRotation(t *testing.T) {
 	for _, kind := range credentials {
 		t.Run(kind.name, func(t *testing.T) {
-			p := merchanttest.NewProfile(t, "DemoShop", 1)
-			for seed := range int64(merchant.MaxActive) {
-				text, err := kind.issue(p, seed)
+			p, random := merchanttest.NewProfile(t, "DemoShop", 1), merchanttest.SeededReader(2)
+			for range merchant.MaxActive {
+				text, err := kind.issue(p, random, start)
 				if err != nil || !strings.HasPrefix(text, kind.prefix+p.ID+"_") || len(text) != 73 {
 					t.Fatalf("issue: %d characters, %v", len(text), err)
 				}
 			}
-			if _, err := kind.issue(p, 3); !errors.Is(err, merchant.ErrTooManyActive) {
+			if _, err := kind.issue(p, random, start); !errors.Is(err, merchant.ErrTooManyActive) {
 				t.Fatalf("a third: %v", err)
 			}
-			if _, err := kind.replace(p, 3); err != nil {
+			if _, err := kind.replace(p, random, start); err != nil {
 				t.Fatalf("replace: %v", err)
 			}
 			checkNumbers(t, kind.list(p), 2, 3)
-			if err := kind.revoke(p, 2, start); err != nil {
+			if err := kind.revoke(p, 2, start, start); err != nil {
 				t.Fatalf("revoke: %v", err)
 			}
-			if _, err := kind.issue(p, 4); err != nil {
-				t.Fatalf("an expired one does not make room: %v", err)
+			if _, err := kind.issue(p, random, start); err != nil {
+				t.Fatalf("issue after a revocation: %v", err)
 			}
 			checkNumbers(t, kind.list(p), 3, 4)
-			if err := kind.revoke(p, 1, start); !errors.Is(err, merchant.ErrCredentialNotFound) {
-				t.Errorf("revoking one that is gone: %v", err)
+			if err := kind.revoke(p, 1, start, start); !errors.Is(err, merchant.ErrCredentialNotFound) {
+				t.Errorf("revoke of a dropped credential: %v", err)
 			}
-			if _, err := kind.replace(merchanttest.NewProfile(t, "Other", 2), 1); err != nil {
+			if _, err := kind.replace(merchanttest.NewProfile(t, "Other", 2), random, start); err != nil {
 				t.Errorf("replace on a new profile: %v", err)
 			}
 		})
@@ -132,16 +119,14 @@ func checkNumbers(t *testing.T, list []merchant.Credential, want ...int) {
 
 func TestRevokingDoesNotProlong(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
-	if _, err := merchant.IssueToken(p, merchanttest.SeededReader(1), start); err != nil {
-		t.Fatal(err)
-	}
+	issueToken(t, p, 1)
 	for _, at := range []time.Time{start.Add(time.Hour), start.Add(2 * time.Hour)} {
 		if err := merchant.RevokeToken(p, 1, at, start); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !p.Tokens[0].ExpiresAt.Equal(start.Add(time.Hour)) {
-		t.Errorf("expires %v", p.Tokens[0].ExpiresAt)
+		t.Errorf("a later revocation moved the expiry to %v", p.Tokens[0].ExpiresAt)
 	}
 }
 
@@ -160,7 +145,7 @@ func TestOnlyHashesAreStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(document), token[21:64]) {
-			t.Fatal("the token stands in the profile")
+			t.Fatal("the profile contains the token")
 		}
 	})
 }
@@ -175,12 +160,14 @@ func TestWebhookSecrets(t *testing.T) {
 	if _, err := merchant.IssueWebhookSecret(p, 2, false, start); !errors.Is(err, merchant.ErrTooManyActive) {
 		t.Fatalf("a third: %v", err)
 	}
-	issued, err := merchant.IssueWebhookSecret(p, 2, true, start)
-	if err != nil || issued.Version != 3 || issued.KeyNumber != 2 {
-		t.Fatalf("replacing: %+v, %v", issued, err)
+	if _, err := merchant.IssueWebhookSecret(p, 2, true, start); err != nil {
+		t.Fatal(err)
 	}
-	if len(p.WebhookSecrets) != 2 || p.WebhookSecrets[0] != issued || p.WebhookSecrets[1].Version != 2 {
-		t.Fatalf("live: %+v", p.WebhookSecrets)
+	want := []merchant.WebhookSecret{
+		{Version: 3, KeyNumber: 2, CreatedAt: start}, {Version: 2, KeyNumber: 2, CreatedAt: start},
+	}
+	if diff := cmp.Diff(want, p.WebhookSecrets); diff != "" {
+		t.Fatalf("a third secret replaces the oldest (-want +got):\n%s", diff)
 	}
 	if err := merchant.RevokeWebhookSecret(p, 3, start); err != nil || len(p.WebhookSecrets) != 1 {
 		t.Fatalf("revoke: %v", err)
@@ -194,10 +181,10 @@ func TestSuspendAndResume(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	merchant.Suspend(p, start)
 	if p.Active() || p.Allows(merchant.OperationPay, "CI", "sandbox") {
-		t.Error("a suspended merchant may do something")
+		t.Error("a suspended merchant may still pay")
 	}
 	merchant.Resume(p, start)
 	if !p.Active() || p.TokenGeneration != 2 {
-		t.Errorf("after resuming: %s, generation %d", p.Status, p.TokenGeneration)
+		t.Errorf("after Resume: status %s, generation %d, want active and 2", p.Status, p.TokenGeneration)
 	}
 }

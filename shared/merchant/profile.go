@@ -1,11 +1,12 @@
-// Package merchant holds who may call the gateway: the merchants' profiles with what each is entitled to, the access
-// tokens that prove who calls, and the onboarding steps that issue, rotate and revoke them (decision "authentication").
+// Package merchant manages the merchants of the gateway: their profiles with entitlements, the access tokens that
+// authenticate them, and the onboarding steps that issue, rotate and revoke credentials (decision "authentication").
 //
-// It reads and writes no database itself; a Store does, and merchant/dynamo is one. Its invariants: a token or client
-// secret is stored as a hash alone, an id is never given twice, and a name is never given to another merchant.
+// It does not access a database itself; a Store does, and merchant/dynamo is one. Its invariants: a token or client
+// secret is stored only as a hash, an id is never reused, and a name never goes to another merchant.
 package merchant
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -26,102 +27,104 @@ const (
 	StatusSuspended = "suspended" // every token is refused; nothing is deleted
 )
 
-// Profile is one merchant. Profiles that an Authenticator or a Store handed out are shared: read them only, and change
-// a Clone.
+// Profile is one merchant. A profile from an Authenticator or a Store is shared: change only a Clone. The JSON names
+// are those of the stored document.
 type Profile struct {
-	// ID is random and never changes; signed tokens, database keys and webhook secrets carry it.
-	ID string
-	// Name is the MerchantName of order_id: letters and digits, at most MaxNameLength, never changed (decision "merchant-names").
-	Name string
+	// ID is random and never changes; signed tokens, database keys and webhook secrets contain it.
+	ID string `json:"id"`
+	// Name is the MerchantName of order_id: letters and digits, at most MaxNameLength. It never changes (decision
+	// "merchant-names").
+	Name string `json:"name"`
 	// Status is StatusActive or StatusSuspended; anything else counts as suspended.
-	Status string
-	// Version counts the stored changes from 1; a Store's Update compares it.
-	Version int64
-	// TokenGeneration is part of every short-lived token; raising it revokes them all.
-	TokenGeneration int
-	CreatedAt       time.Time
-	UpdatedAt       time.Time
+	Status string `json:"status"`
+	// Version counts the stored changes from 1; Registry.Update compares it.
+	Version int64 `json:"version"`
+	// TokenGeneration is part of every short-lived token; a higher one revokes them all.
+	TokenGeneration int       `json:"generation"`
+	CreatedAt       time.Time `json:"created,omitzero"`
+	UpdatedAt       time.Time `json:"updated,omitzero"`
 
-	// Operations, Countries (alpha-2) and Operators (as in mno-name, lower case) are what the merchant may use.
-	// Operators stand in the order of preference, for operations that name none.
-	Operations []string
-	Countries  []string
-	Operators  []string
-	// HomeCountry is the country of a charge that names none (decision "charge-country"); "" means the first of Countries.
-	HomeCountry string
+	// Operations, Countries (alpha-2) and Operators (as in mno-name, lower case) are the merchant's entitlements.
+	// Operators are in the order of preference, for operations without mno-name.
+	Operations []string `json:"operations,omitempty"`
+	Countries  []string `json:"countries,omitempty"`
+	Operators  []string `json:"operators,omitempty"`
+	// HomeCountry is the default country of a charge (decision "charge-country"); "" means the first of Countries.
+	HomeCountry string `json:"home_country,omitempty"`
 	// OnBehalfOf are the allowed values of a charge's onBehalfOf. An empty list allows none.
-	OnBehalfOf []string
+	OnBehalfOf []string `json:"on_behalf_of,omitempty"`
 	// SenderNames are the allowed values of an SMS's senderName. An empty list allows any (decision "sms-sender-name").
-	SenderNames []string
-	// NotificationHosts are the hosts that notif_url may name, each "host" or "host:port" (decision "pay-notif-url").
-	NotificationHosts []string
-	// NotifURL is the provisioned notification URL, for payments that bring none; "" for none.
-	NotifURL string
+	SenderNames []string `json:"sender_names,omitempty"`
+	// NotificationHosts are the allowed hosts of notif_url, each "host" or "host:port" (decision "pay-notif-url").
+	NotificationHosts []string `json:"notification_hosts,omitempty"`
+	// NotifURL is the provisioned notification URL, for payments without notif_url; "" for none.
+	NotifURL string `json:"notif_url,omitempty"`
 
-	// RequestsPerSecond is how many requests the merchant may send a second, and Burst how many at once beyond them; 0 for
-	// no limit. DailyAmounts are the most that its charges and payments of a UTC day may come to, by currency, in minor
-	// units; a currency that is not there has no limit (decision "merchant-limits").
-	RequestsPerSecond int
-	Burst             int
-	DailyAmounts      map[string]int64
+	// RequestsPerSecond is the rate limit, and Burst the number of requests at once beyond it; 0 means no limit.
+	// DailyAmounts limit the sum of charges and payments in a UTC day, by currency, in minor units. A currency without
+	// a value has no limit (decision "merchant-limits").
+	RequestsPerSecond int              `json:"requests_per_second,omitempty"`
+	Burst             int              `json:"burst,omitempty"`
+	DailyAmounts      map[string]int64 `json:"daily_amounts,omitempty"`
 
-	// Tokens are the long-lived access tokens, ClientSecrets those of the token endpoint: at most MaxActive of each.
-	Tokens        []Credential
-	ClientSecrets []Credential
-	// WebhookSecrets are what notifications are signed with, newest first: at most MaxActive.
-	WebhookSecrets []WebhookSecret
-	// LastWebhookSecretVersion is the highest version that a webhook secret of the merchant can ever have had, revoked ones
-	// included: the next gets a higher one, so that no secret is ever issued twice (decision "key-rings").
-	LastWebhookSecretVersion int
+	// Tokens are the long-lived access tokens, ClientSecrets the secrets for the token endpoint: at most MaxActive of
+	// each.
+	Tokens        []Credential `json:"tokens,omitempty"`
+	ClientSecrets []Credential `json:"client_secrets,omitempty"`
+	// WebhookSecrets sign notifications, newest first: at most MaxActive.
+	WebhookSecrets []WebhookSecret `json:"webhook_secrets,omitempty"`
+	// LastWebhookSecretVersion is the highest version that a webhook secret can ever have had, including revoked ones.
+	// The next secret gets a higher one, so that no secret is issued twice (decision "key-rings").
+	LastWebhookSecretVersion int `json:"-"`
 
-	// unknownFields holds stored fields that this version of the program does not know; they are written back as they were.
-	unknownFields map[string]rawField
+	// unknownFields are stored fields that this version of the program does not know; they are written back unchanged.
+	unknownFields map[string]json.RawMessage
 }
 
-// Credential is a secret that a merchant holds. The secret itself is shown once, when it is issued.
+// Credential is an issued secret of a merchant. The secret itself is displayed once, when it is issued.
 type Credential struct {
-	// Number names the credential among its kind, from 1, never reused within the profile.
+	// Number identifies the credential among its kind, from 1; it is never reused within the profile.
 	Number int `json:"number"`
-	// Hash is the SHA-256 of the whole secret in hex. The secret has 256 random bits: a slow hash would add nothing.
+	// Hash is the SHA-256 of the whole secret in hex. The secret has 256 random bits, so a slow hash would add nothing.
 	Hash      string    `json:"hash"`
 	CreatedAt time.Time `json:"created"`
-	// ExpiresAt is when it stops to work; zero for never.
+	// ExpiresAt is the end of its validity; zero for none.
 	ExpiresAt time.Time `json:"expires,omitzero"`
 }
 
-// isActive tells whether the credential works at a time.
+// isActive reports whether the credential is valid at a time.
 func (c Credential) isActive(now time.Time) bool {
 	return c.ExpiresAt.IsZero() || now.Before(c.ExpiresAt)
 }
 
-// WebhookSecret names one signing secret of the merchant's notifications. The secret itself is derived where it is
-// used, from the merchant's id, Version and the key KeyNumber of the webhook key ring, and stored nowhere.
+// WebhookSecret identifies one signing secret of the merchant's notifications. The secret itself is stored nowhere: it
+// is derived from the merchant's id, Version and the key KeyNumber of the webhook key ring.
 type WebhookSecret struct {
 	Version   int       `json:"version"`
 	KeyNumber int       `json:"key_number"`
 	CreatedAt time.Time `json:"created"`
 }
 
-// Active tells whether the merchant may call at all.
+// Active reports whether the merchant may call the API.
 func (p *Profile) Active() bool { return p.Status == StatusActive }
 
-// Allows tells whether the merchant may use an operation in a country with an operator. Country and operator are
-// compared without case; "" for either does not ask about it (charge and SMS name no operator).
+// Allows reports whether the merchant may use an operation in a country with an operator. Country and operator are
+// compared without case; "" for either skips its check (charge and SMS name no operator).
 func (p *Profile) Allows(operation, country, operator string) bool {
 	return p.Active() && slices.Contains(p.Operations, operation) &&
 		(country == "" || containsIgnoringCase(p.Countries, country)) &&
 		(operator == "" || containsIgnoringCase(p.Operators, operator))
 }
 
-// AllowsOnBehalfOf tells whether a charge may carry this onBehalfOf.
+// AllowsOnBehalfOf reports whether a charge may carry this onBehalfOf.
 func (p *Profile) AllowsOnBehalfOf(value string) bool { return slices.Contains(p.OnBehalfOf, value) }
 
-// AllowsSenderName tells whether an SMS may carry this senderName.
+// AllowsSenderName reports whether an SMS may carry this senderName.
 func (p *Profile) AllowsSenderName(name string) bool {
 	return len(p.SenderNames) == 0 || slices.Contains(p.SenderNames, name)
 }
 
-// DefaultCountry returns the alpha-2 code of the country of a charge that names none; "" for a merchant without countries.
+// DefaultCountry returns the country (alpha-2) of a charge that names none; "" for a merchant without countries.
 func (p *Profile) DefaultCountry() string {
 	if p.HomeCountry != "" || len(p.Countries) == 0 {
 		return p.HomeCountry
@@ -129,10 +132,14 @@ func (p *Profile) DefaultCountry() string {
 	return p.Countries[0]
 }
 
-// NotificationPolicy is the rule for this merchant's notif_url: one of its registered hosts, and none where it has
-// registered none. allowLoopback is true in the local run alone.
+// NotificationPolicy returns the rule for this merchant's notif_url: one of its registered hosts. Without registered
+// hosts no URL is allowed. allowLoopback is true only in the local run.
 func (p *Profile) NotificationPolicy(allowLoopback bool) outgoing.Policy {
-	return outgoing.Policy{AllowLoopback: allowLoopback, RegisteredHostsOnly: true, RegisteredHosts: p.NotificationHosts}
+	return hostPolicy(allowLoopback, p.NotificationHosts)
+}
+
+func hostPolicy(allowLoopback bool, hosts []string) outgoing.Policy {
+	return outgoing.Policy{AllowLoopback: allowLoopback, RegisteredHostsOnly: true, RegisteredHosts: hosts}
 }
 
 func containsIgnoringCase(values []string, value string) bool {

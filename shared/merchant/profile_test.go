@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"mobilegateway/internal/merchantmem"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/merchant/merchanttest"
@@ -23,12 +26,12 @@ func TestAllows(t *testing.T) {
 		operation, country, operator string
 		want                         bool
 	}{
-		{"all of it", "pay", "CI", "sandbox", true},
+		{"all entitlements", "pay", "CI", "sandbox", true},
 		{"the second country", "pay", "SN", "sandbox", true},
 		{"country without case", "pay", "ci", "sandbox", true},
 		{"operator without case", "pay", "CI", "Sandbox", true},
-		{"no operator asked", "sms", "CI", "", true},
-		{"nothing but the operation asked", "sms", "", "", true},
+		{"no operator", "sms", "CI", "", true},
+		{"only the operation", "sms", "", "", true},
 		{"another operation", "charge", "CI", "sandbox", false},
 		{"another country", "pay", "TN", "sandbox", false},
 		{"another operator", "pay", "CI", "orange", false},
@@ -47,31 +50,31 @@ func TestAllows(t *testing.T) {
 func TestListsOfAProfile(t *testing.T) {
 	p := &merchant.Profile{}
 	if p.AllowsOnBehalfOf("Shop") || !p.AllowsSenderName("Shop") || p.DefaultCountry() != "" {
-		t.Error("an empty profile: onBehalfOf none, senderName any, no home")
+		t.Error("an empty profile must allow no onBehalfOf and any senderName, and have no country")
 	}
 	p.OnBehalfOf, p.SenderNames, p.Countries = []string{"Shop"}, []string{"Shop"}, []string{"SN", "CI"}
 	if !p.AllowsOnBehalfOf("Shop") || p.AllowsOnBehalfOf("shop") || p.AllowsOnBehalfOf("") {
-		t.Error("onBehalfOf is compared exactly")
+		t.Error("onBehalfOf must be compared exactly")
 	}
 	if !p.AllowsSenderName("Shop") || p.AllowsSenderName("Bank") || p.DefaultCountry() != "SN" {
-		t.Error("listed sender names alone; the first country is home")
+		t.Error("only listed sender names are allowed, and the first country is the default")
 	}
 	if p.HomeCountry = "CI"; p.DefaultCountry() != "CI" {
-		t.Error("the home country named is home")
+		t.Error("HomeCountry must be the default country")
 	}
 }
 
 func TestNotificationPolicy(t *testing.T) {
 	p := &merchant.Profile{}
 	if outgoing.CheckNotificationURL("https://shop.example/", p.NotificationPolicy(false)) == nil {
-		t.Error("a merchant without registered hosts may be told anywhere")
+		t.Error("a URL is allowed without registered hosts")
 	}
 	p.NotificationHosts = []string{"shop.example"}
-	if err := outgoing.CheckNotificationURL("https://shop.example/told", p.NotificationPolicy(false)); err != nil {
+	if err := outgoing.CheckNotificationURL("https://shop.example/notify", p.NotificationPolicy(false)); err != nil {
 		t.Error(err)
 	}
 	if outgoing.CheckNotificationURL("http://127.0.0.1:3002/", p.NotificationPolicy(false)) == nil {
-		t.Error("loopback is allowed")
+		t.Error("a loopback URL is allowed in a deployment")
 	}
 	if err := outgoing.CheckNotificationURL("http://127.0.0.1:3002/", p.NotificationPolicy(true)); err != nil {
 		t.Error(err)
@@ -80,8 +83,9 @@ func TestNotificationPolicy(t *testing.T) {
 
 func TestValidateReportsEveryError(t *testing.T) {
 	good := merchanttest.NewProfile(t, "DemoShop", 1)
-	good.HomeCountry, good.SenderNames, good.NotificationHosts = "SN", []string{"DemoShop"}, []string{"shop.example", "a.example:8443"}
-	good.NotifURL = "https://a.example:8443/told"
+	good.HomeCountry, good.SenderNames = "SN", []string{"DemoShop"}
+	good.NotificationHosts = []string{"shop.example", "a.example:8443"}
+	good.NotifURL = "https://a.example:8443/notify"
 	if err := good.Validate(false); err != nil {
 		t.Errorf("a good profile: %v", err)
 	}
@@ -98,7 +102,7 @@ func TestValidateReportsEveryError(t *testing.T) {
 	}
 	err := bad.Validate(false)
 	if err == nil {
-		t.Fatal("no error")
+		t.Fatal("an invalid profile gave no error")
 	}
 	for _, word := range []string{
 		"merchant name", "the id", `"refund"`, `"ci"`, `"FR"`, `"SN"`, `"Orange"`, `""`, `"TwelveLetter"`, `"10.0.0.1"`,
@@ -136,7 +140,7 @@ func TestCodecKeepsUnknownFields(t *testing.T) {
 	}
 }
 
-// TestCodecRoundTrip fills every exported field and wants all of them back: a field forgotten in the codec fails here.
+// TestCodecRoundTrip fills every exported field and requires all of them back, so that a new field cannot be forgotten.
 func TestCodecRoundTrip(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	p.HomeCountry, p.SenderNames, p.NotificationHosts, p.NotifURL = "SN", []string{"a"}, []string{"b"}, "c"
@@ -158,21 +162,21 @@ func TestCodecRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := reflect.ValueOf(*read), value
-	for i := range want.NumField() {
-		if field := want.Type().Field(i); field.IsExported() && !reflect.DeepEqual(got.Field(i).Interface(), want.Field(i).Interface()) {
-			t.Errorf("%s = %v, want %v", field.Name, got.Field(i), want.Field(i))
-		}
+	if diff := cmp.Diff(p, read, cmpopts.IgnoreUnexported(merchant.Profile{})); diff != "" {
+		t.Errorf("a profile changed by Encode and Decode (-before +after):\n%s", diff)
+	}
+	if again, err := merchant.Encode(read); err != nil || string(again) != string(document) {
+		t.Errorf("Decode took a known field for an unknown one:\n%s\n%s", document, again)
 	}
 }
 
 func TestCloneIsIndependent(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	p.DailyAmounts = map[string]int64{"XOF": 1}
-	c := p.Clone()
+	before, c := p.Clone(), p.Clone()
 	c.DailyAmounts["XOF"] = 2
 	c.Countries[0], c.Operators[0], c.Operations[0] = "TN", "mtn", "x"
-	if p.Countries[0] != "CI" || p.Operators[0] != "sandbox" || p.Operations[0] != merchant.OperationCharge || p.DailyAmounts["XOF"] != 1 {
-		t.Error("a change of the clone shows in the profile")
+	if diff := cmp.Diff(before, p, cmpopts.IgnoreUnexported(merchant.Profile{})); diff != "" {
+		t.Errorf("a change of the clone changed the profile (-before +after):\n%s", diff)
 	}
 }

@@ -5,35 +5,35 @@ import (
 	"errors"
 )
 
-// Store is what authentication needs: one profile by its id.
+// Store reads profiles, for authentication.
 type Store interface {
-	// Profile reads a profile, strongly consistent. It returns nil when there is none. The caller must not change it.
+	// Profile reads a profile, strongly consistent. It returns nil for an unknown id. The caller must not change it.
 	Profile(ctx context.Context, id string) (*Profile, error)
 }
 
-// Registry is what onboarding needs beside.
+// Registry reads and writes profiles, for onboarding.
 type Registry interface {
 	Store
 
-	// Create stores a new profile (Version 1) and reserves its name for ever, both or neither. ErrNameTaken: another
-	// merchant has or had the name. ErrIDTaken: the id exists. Creating the very same profile again succeeds.
+	// Create stores a new profile (Version 1) and reserves its name permanently: both or neither. ErrNameTaken: another
+	// merchant has or had the name. ErrIDTaken: the id exists. A repeat with the same profile succeeds.
 	Create(ctx context.Context, p *Profile) error
 
-	// Update stores p where the stored profile still has p.Version, and then raises p.Version by one. ErrVersionConflict: it has
-	// another by now; read it again. ErrNotFound: there is no such profile. Name and ID must be as they were.
+	// Update stores p if the stored profile still has p.Version, and then adds one to p.Version. ErrVersionConflict: it
+	// has another version; read it again. ErrNotFound: the profile does not exist. Name and ID must be unchanged.
 	Update(ctx context.Context, p *Profile) error
 
-	// IDByName finds a merchant's id by its name, without regard to case; "" when nobody has the name.
+	// IDByName returns a merchant's id by its name, without regard to case; "" for an unknown name.
 	IDByName(ctx context.Context, name string) (string, error)
 
-	// IDs lists the ids of all merchants in no particular order. It reads the whole table: for people, not for requests.
+	// IDs lists the ids of all merchants in no particular order. It reads the whole table, so it is not for requests.
 	IDs(ctx context.Context) ([]string, error)
 }
 
-// The refusals of a Registry.
+// The errors of a Registry.
 var (
-	ErrNameTaken       = errors.New("the merchant name is taken")
+	ErrNameTaken       = errors.New("the merchant name is taken: choose another")
 	ErrIDTaken         = errors.New("the merchant id is taken")
-	ErrVersionConflict = errors.New("the profile was changed by another hand")
-	ErrNotFound        = errors.New("there is no such profile")
+	ErrVersionConflict = errors.New("another process changed the profile: read it again and repeat the change")
+	ErrNotFound        = errors.New("the profile does not exist")
 )

@@ -16,7 +16,7 @@ import (
 	"mobilegateway/shared/keyring"
 )
 
-// The prefixes of secrets, by which people and scanners recognise a leaked one.
+// The prefixes of secrets: people and scanners recognise a leaked secret by them.
 const (
 	longLivedPrefix    = "gwl_" // a long-lived access token
 	clientSecretPrefix = "gwc_" // a client secret of the token endpoint
@@ -32,13 +32,13 @@ const (
 	idLength             = 16                     // the same in base32 characters
 	shortLivedHeaderSize = 2 + 4 + 8              // key number, generation, expiry in Unix seconds
 	shortLivedSize       = shortLivedHeaderSize + idLength + sha256.Size
-	maxTokenLength       = 256 // characters of a token that are looked at at all
+	maxTokenLength       = 256 // characters; a longer token is refused unread
 )
 
-// strictBase64 decodes exactly one spelling of each value.
+// strictBase64 accepts exactly one spelling of each value.
 var strictBase64 = base64.RawURLEncoding.Strict()
 
-// issuedSecret is a long-lived token or a client secret taken apart: <prefix><merchant id>_<random>_<checksum>.
+// issuedSecret is the content of a long-lived token or client secret, <prefix><merchant id>_<random>_<checksum>.
 type issuedSecret struct {
 	merchantID string
 	secret     string
@@ -54,8 +54,8 @@ func newIssuedSecret(prefix, merchantID string, random io.Reader) (string, error
 	return body + "_" + checksum(body), nil
 }
 
-// parseIssuedSecret checks form and checksum. The checksum is no proof; it saves a database read for typing errors and
-// for what scanners try.
+// parseIssuedSecret checks form and checksum. The checksum is not a proof: it saves a database read for typing errors
+// and for guesses of scanners.
 func parseIssuedSecret(prefix, text string) (issuedSecret, bool) {
 	const length = 4 + idLength + 1 + randomLength + 1 + checksumLength
 	if len(text) != length || !strings.HasPrefix(text, prefix) {
@@ -76,18 +76,18 @@ func checksum(body string) string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body)))
 }
 
-// validID tells whether id has the form that New gives ids: it keeps anything else out of database keys.
+// validID reports whether id has the form of an id from New. It keeps any other text out of database keys.
 func validID(id string) bool {
 	return len(id) == idLength && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// hashSecret is what a profile keeps of an issued secret.
+// hashSecret returns the stored form of an issued secret.
 func hashSecret(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// matchesActive tells whether text is one of the live credentials. It compares all of them in constant time.
+// matchesActive reports whether text is an active credential. It compares with all of them in constant time.
 func matchesActive(credentials []Credential, text string, now time.Time) bool {
 	hash, found := []byte(hashSecret(text)), 0
 	for _, c := range credentials {
@@ -105,21 +105,22 @@ type shortLivedToken struct {
 	generation    int
 	expiresAt     time.Time // whole seconds
 	merchantID    string
-	signedPayload []byte // what the signature covers
+	signedPayload []byte
 	signature     []byte
 }
 
-// SignShortLivedToken makes a short-lived access token for a merchant, good until expires (whole seconds) or until the
-// generation of the profile is raised. Nothing is stored: any number may live at once (decision "access-tokens").
+// SignShortLivedToken makes a short-lived access token for a merchant. It is valid until expires (whole seconds), or
+// until the profile's generation is raised. Nothing is stored, so their number is not limited (decision
+// "access-tokens").
 func SignShortLivedToken(p *Profile, key keyring.Key, expires time.Time) string {
-	payload := binary.BigEndian.AppendUint16(nil, uint16(key.Number))           //nolint:gosec // a ring's numbers fit 16 bits
+	payload := binary.BigEndian.AppendUint16(nil, uint16(key.Number))           //nolint:gosec // at most MaxKeyNumber
 	payload = binary.BigEndian.AppendUint32(payload, uint32(p.TokenGeneration)) //nolint:gosec // counts revocations
 	payload = binary.BigEndian.AppendUint64(payload, uint64(expires.Unix()))    //nolint:gosec // after 1970
 	payload = append(payload, p.ID...)
 	return shortLivedPrefix + base64.RawURLEncoding.EncodeToString(append(payload, signature(key, payload)...))
 }
 
-// parseShortLivedToken checks the form alone; the signature is yet to be verified.
+// parseShortLivedToken checks only the form; the caller verifies the signature.
 func parseShortLivedToken(text string) (shortLivedToken, bool) {
 	encoded, found := strings.CutPrefix(text, shortLivedPrefix)
 	if !found {
@@ -132,7 +133,7 @@ func parseShortLivedToken(text string) (shortLivedToken, bool) {
 	t := shortLivedToken{
 		keyNumber:     int(binary.BigEndian.Uint16(raw)),
 		generation:    int(binary.BigEndian.Uint32(raw[2:])),
-		expiresAt:     time.Unix(int64(binary.BigEndian.Uint64(raw[6:])), 0), //nolint:gosec // a forged value fails the signature
+		expiresAt:     time.Unix(int64(binary.BigEndian.Uint64(raw[6:])), 0), //nolint:gosec // the signature covers it
 		merchantID:    string(raw[shortLivedHeaderSize : shortLivedHeaderSize+idLength]),
 		signedPayload: raw[:shortLivedHeaderSize+idLength],
 		signature:     raw[shortLivedHeaderSize+idLength:],
@@ -140,12 +141,12 @@ func parseShortLivedToken(text string) (shortLivedToken, bool) {
 	return t, validID(t.merchantID)
 }
 
-// verify tells whether the token was signed with key.
+// verify reports whether key signed the token.
 func (t shortLivedToken) verify(key keyring.Key) bool {
 	return hmac.Equal(t.signature, signature(key, t.signedPayload))
 }
 
-// signature covers the prefix too, so that nothing else signed with the key could pass for an access token.
+// signature covers the prefix too, so that no other text signed with the key is a valid access token.
 func signature(key keyring.Key, payload []byte) []byte {
 	hash := hmac.New(sha256.New, key.Value)
 	hash.Write([]byte(shortLivedPrefix))
@@ -153,14 +154,15 @@ func signature(key keyring.Key, payload []byte) []byte {
 	return hash.Sum(nil)
 }
 
-// IsWellFormedClientSecret tells whether a client secret has its form, a right checksum and the client id in it. It is no
-// proof; it saves a read of the store.
+// IsWellFormedClientSecret reports whether a client secret has its form, a correct checksum and the client id in it. It
+// is not a proof: it saves a read of the store.
 func IsWellFormedClientSecret(clientID, text string) bool {
 	secret, ok := parseIssuedSecret(clientSecretPrefix, text)
 	return ok && secret.merchantID == clientID
 }
 
-// VerifyClientSecret tells whether text is a live client secret of an active merchant. It compares in constant time.
+// VerifyClientSecret reports whether text is an active client secret of an active merchant. It compares in constant
+// time.
 func (p *Profile) VerifyClientSecret(text string, now time.Time) bool {
 	return matchesActive(p.ClientSecrets, text, now) && p.Active()
 }

@@ -14,15 +14,15 @@ import (
 // maxSenderNameLength is the longest senderName in characters (decision "sms-sender-name").
 const maxSenderNameLength = 11
 
-// Validate names every fault of a profile that a person filled in: entitlements that do not exist, a home country that is
-// not among the countries, a notification URL that could not be used. allowLoopback is true in the local run alone.
+// Validate returns every fault of a profile that a person filled in: unknown entitlements, a home country outside the
+// countries, an unusable notification URL. allowLoopback is true only in the local run.
 func (p *Profile) Validate(allowLoopback bool) error {
 	var errs []error
 	if !ValidName(p.Name) {
 		errs = append(errs, ErrInvalidName)
 	}
 	if !validID(p.ID) {
-		errs = append(errs, errors.New("the id is not one that New made"))
+		errs = append(errs, errors.New("the id does not have the form of a merchant id"))
 	}
 	errs = append(errs, p.validateEntitlements()...)
 	errs = append(errs, p.validateNotification(allowLoopback)...)
@@ -30,13 +30,12 @@ func (p *Profile) Validate(allowLoopback bool) error {
 	return errors.Join(errs...)
 }
 
-// validateEntitlements names the faults of what the merchant may use.
 func (p *Profile) validateEntitlements() []error {
 	var errs []error
 	addError := func(format string, values ...any) { errs = append(errs, fmt.Errorf(format, values...)) }
 	for _, operation := range p.Operations {
 		if !slices.Contains([]string{OperationCharge, OperationPay, OperationSMS}, operation) {
-			addError("operation %q is not one", operation)
+			addError("operation %q is not charge, pay or sms", operation)
 		}
 	}
 	for _, code := range p.Countries {
@@ -60,11 +59,11 @@ func (p *Profile) validateEntitlements() []error {
 	return errs
 }
 
-// validateNotification names the faults of the registered hosts and of the provisioned URL.
+// validateNotification returns the faults of the registered hosts and the provisioned URL.
 func (p *Profile) validateNotification(allowLoopback bool) []error {
 	var errs []error
 	for _, host := range p.NotificationHosts {
-		policy := outgoing.Policy{AllowLoopback: allowLoopback, RegisteredHostsOnly: true, RegisteredHosts: []string{host}}
+		policy := hostPolicy(allowLoopback, []string{host})
 		if err := outgoing.CheckNotificationURL("https://"+host+"/", policy); err != nil {
 			errs = append(errs, fmt.Errorf("notification host %q: %w", host, err))
 		}

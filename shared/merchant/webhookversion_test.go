@@ -27,9 +27,11 @@ func storeAndRead(t interface{ Fatal(...any) }, p *merchant.Profile) *merchant.P
 	return read
 }
 
-// storeWithOlderProgram writes a profile as the program did that knew nothing of the last version: what it does not know stays as it
-// was, and it numbers from the highest that is there.
-func storeWithOlderProgram(t interface{ Fatal(...any) }, p *merchant.Profile, change func(issuedSecrets []merchant.WebhookSecret) []merchant.WebhookSecret) *merchant.Profile {
+// storeWithOlderProgram writes a profile as an older program, which does not know the mark of the last version and
+// leaves it unchanged.
+func storeWithOlderProgram(
+	t interface{ Fatal(...any) }, p *merchant.Profile, change func([]merchant.WebhookSecret) []merchant.WebhookSecret,
+) *merchant.Profile {
 	text, err := merchant.Encode(p)
 	if err != nil {
 		t.Fatal(err)
@@ -49,26 +51,24 @@ func storeWithOlderProgram(t interface{ Fatal(...any) }, p *merchant.Profile, ch
 	return read
 }
 
-func olderProgramChange(issue bool) func([]merchant.WebhookSecret) []merchant.WebhookSecret {
-	return func(issuedSecrets []merchant.WebhookSecret) []merchant.WebhookSecret {
-		if !issue {
-			return nil
-		}
-		version := 1
-		for _, s := range issuedSecrets {
-			version = max(version, s.Version+1)
-		}
-		return append([]merchant.WebhookSecret{{Version: version, KeyNumber: 1}}, issuedSecrets[:min(1, len(issuedSecrets))]...)
+// issueByOlderProgram numbers a secret from the highest active version.
+func issueByOlderProgram(active []merchant.WebhookSecret) []merchant.WebhookSecret {
+	issued := merchant.WebhookSecret{Version: 1, KeyNumber: 1}
+	for _, s := range active {
+		issued.Version = max(issued.Version, s.Version+1)
 	}
+	return append([]merchant.WebhookSecret{issued}, active[:min(1, len(active))]...)
 }
 
-// A secret derives from its version: a version that is given twice is a revoked secret that is live again.
+func revokeByOlderProgram([]merchant.WebhookSecret) []merchant.WebhookSecret { return nil }
+
+// A secret is derived from its version, so a reused version would restore a revoked secret.
 func TestWebhookSecretVersionIsNeverReused(t *testing.T) {
 	p := storeAndRead(t, merchanttest.NewProfile(t, "DemoShop", 1))
 	for want := 1; want <= 4; want++ {
 		issued, err := merchant.IssueWebhookSecret(p, 1, false, start)
 		if err != nil || issued.Version != want {
-			t.Fatalf("issued %+v, %v; want version %d", issued, err, want)
+			t.Fatalf("issued version %d (%v), want %d", issued.Version, err, want)
 		}
 		p = storeAndRead(t, p)
 		if err := merchant.RevokeWebhookSecret(p, want, start); err != nil {
@@ -78,20 +78,22 @@ func TestWebhookSecretVersionIsNeverReused(t *testing.T) {
 	}
 }
 
-// Profiles that stood before the last version was kept: whatever was revoked of them is not issued again.
+// In a profile without the mark, no revoked version is issued again.
 func TestWebhookSecretVersionOfOlderProfile(t *testing.T) {
-	for name, field := range map[string]string{
-		"two live":            `"webhook_secrets":[{"version":2,"key_number":1,"created":"2026-03-01T00:00:00Z"},{"version":1,"key_number":1,"created":"2026-03-01T00:00:00Z"}],`,
-		"the second revoked":  `"webhook_secrets":[{"version":1,"key_number":1,"created":"2026-03-01T00:00:00Z"}],`,
-		"all of them revoked": ``,
+	for name, secrets := range map[string]string{
+		"two active": `[{"version":2,"key_number":1,"created":"2026-03-01T00:00:00Z"},` +
+			`{"version":1,"key_number":1,"created":"2026-03-01T00:00:00Z"}]`,
+		"the second revoked":  `[{"version":1,"key_number":1,"created":"2026-03-01T00:00:00Z"}]`,
+		"all of them revoked": `[]`,
 	} {
-		p, err := merchant.Decode([]byte(`{"id":"abcdefgh23456723","name":"DemoShop","status":"active",` + field + `"version":5,"generation":1}`))
+		p, err := merchant.Decode([]byte(`{"id":"abcdefgh23456723","name":"DemoShop","status":"active",` +
+			`"webhook_secrets":` + secrets + `,"version":5,"generation":1}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		issued, err := merchant.IssueWebhookSecret(p, 1, true, start)
 		if err != nil || issued.Version != 6 { // five changes were stored, and each may have issued one
-			t.Errorf("%s: issued %+v, %v", name, issued, err)
+			t.Errorf("%s: issued version %d (%v), want 6", name, issued.Version, err)
 		}
 		document, err := merchant.Encode(p)
 		if err != nil || !strings.Contains(string(document), `"last_webhook_secret":{"version":6,"stored":5}`) {
@@ -100,8 +102,8 @@ func TestWebhookSecretVersionOfOlderProfile(t *testing.T) {
 	}
 }
 
-// TestWebhookSecretVersionsWithMixedPrograms lets this program and the one before write the same profile in turns: this one never gives
-// a version that either gave before.
+// TestWebhookSecretVersionsWithMixedPrograms lets this program and an older one change the same profile in turns. This
+// program must never issue a version that either issued before.
 func TestWebhookSecretVersionsWithMixedPrograms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, err := merchant.New("DemoShop", merchanttest.SeededReader(1), start)
@@ -111,11 +113,12 @@ func TestWebhookSecretVersionsWithMixedPrograms(t *testing.T) {
 		p = storeAndRead(t, p)
 		given := map[int]bool{}
 		for range rapid.IntRange(1, 20).Draw(t, "changes") {
-			switch rapid.SampledFrom([]string{"issue", "revoke", "older issues", "older revokes", "other"}).Draw(t, "change") {
+			changes := []string{"issue", "revoke", "older issues", "older revokes", "other"}
+			switch rapid.SampledFrom(changes).Draw(t, "change") {
 			case "issue":
 				issued, err := merchant.IssueWebhookSecret(p, 1, true, start)
 				if err != nil || given[issued.Version] {
-					t.Fatalf("%+v, %v: given before", issued, err)
+					t.Fatalf("version %d was issued before (%v)", issued.Version, err)
 				}
 				given[issued.Version], p = true, storeAndRead(t, p)
 			case "revoke":
@@ -124,10 +127,10 @@ func TestWebhookSecretVersionsWithMixedPrograms(t *testing.T) {
 				}
 				p = storeAndRead(t, p)
 			case "older issues":
-				p = storeWithOlderProgram(t, p, olderProgramChange(true))
+				p = storeWithOlderProgram(t, p, issueByOlderProgram)
 				given[p.WebhookSecrets[0].Version] = true
 			case "older revokes":
-				p = storeWithOlderProgram(t, p, olderProgramChange(false))
+				p = storeWithOlderProgram(t, p, revokeByOlderProgram)
 			default:
 				p = storeAndRead(t, p)
 			}

@@ -2,18 +2,18 @@ package operator
 
 import "maps"
 
-// DriverDirectory finds the driver that speaks to an operator. It is made once, by a bootstrap, and never changes.
+// DriverDirectory finds the driver of an operator. It never changes.
 type DriverDirectory struct {
 	drivers map[string]Driver
 }
 
-// NewDriverDirectory makes a directory of drivers by the names that the rows of the table give them ("gateway").
+// NewDriverDirectory makes a directory of drivers by their names in the rows of the table ("gateway").
 func NewDriverDirectory(drivers map[string]Driver) *DriverDirectory {
 	return &DriverDirectory{drivers: maps.Clone(drivers)}
 }
 
-// Driver returns an operator's driver and its row of the table. The name is compared without case; false where the
-// operator is unknown or its driver is not in the directory.
+// Driver returns an operator's driver and row. The name is compared without case. It returns false for an unknown
+// operator, or if the directory lacks the driver.
 func (d *DriverDirectory) Driver(operatorName string) (Driver, Capabilities, bool) {
 	row, ok := FindCapabilities(operatorName)
 	if !ok {
@@ -23,7 +23,7 @@ func (d *DriverDirectory) Driver(operatorName string) (Driver, Capabilities, boo
 	return driver, row, ok
 }
 
-// StatusLookup returns the status lookup for an operator; false where its row declares none or its driver has none.
+// StatusLookup returns the status lookup for an operator; false if its row or its driver has none.
 func (d *DriverDirectory) StatusLookup(operatorName string) (StatusLookup, bool) {
 	driver, row, ok := d.Driver(operatorName)
 	if !ok || !row.HasStatusLookup {
@@ -33,7 +33,7 @@ func (d *DriverDirectory) StatusLookup(operatorName string) (StatusLookup, bool)
 	return reader, ok
 }
 
-// UserSMSSender returns what sends the purchaser's SMS for an operator; false where the operator sends it itself or its
+// UserSMSSender returns the sender of the purchaser's SMS for an operator; false if the operator sends it itself or the
 // driver cannot (decision "user-sms").
 func (d *DriverDirectory) UserSMSSender(operatorName string) (UserSMSSender, Capabilities, bool) {
 	driver, row, ok := d.Driver(operatorName)

@@ -7,7 +7,7 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// minimalStubDriver has none of the optional abilities.
+// minimalStubDriver implements only operator.Driver.
 type minimalStubDriver struct{}
 
 func (minimalStubDriver) CurrentAccountID(context.Context, string) (string, error) { return "a1", nil }
@@ -21,7 +21,7 @@ func (minimalStubDriver) SendSMS(context.Context, operator.SMSCall) operator.Res
 	return operator.Result{}
 }
 
-// stubDriver has all of them.
+// stubDriver implements the optional interfaces too.
 type stubDriver struct{ minimalStubDriver }
 
 func (stubDriver) LookUpPayment(context.Context, operator.StatusCall) operator.StatusResponse {
@@ -34,18 +34,18 @@ func (stubDriver) SendUserSMS(context.Context, operator.UserSMSCall) operator.Re
 func TestDriverDirectoryFindsDrivers(t *testing.T) {
 	drivers := map[string]operator.Driver{"gateway": stubDriver{}}
 	directory := operator.NewDriverDirectory(drivers)
-	delete(drivers, "gateway") // the directory holds its own copy
+	delete(drivers, "gateway") // the directory has its own copy
 	driver, row, ok := directory.Driver("ORANGE")
 	if !ok || driver == nil || row.Operator != "orange" {
-		t.Fatalf("got %v, %q, %v", driver, row.Operator, ok)
+		t.Fatalf("driver of ORANGE: %v, row %q, found %v", driver, row.Operator, ok)
 	}
 	if _, ok := directory.StatusLookup("mtn"); !ok {
-		t.Error("no status lookup")
+		t.Error("mtn has no status lookup")
 	}
 	if _, row, ok := directory.UserSMSSender("sandbox"); !ok || row.Operator != "sandbox" {
-		t.Error("no purchaser's SMS")
+		t.Error("the sandbox has no sender of the purchaser's SMS")
 	}
-	if _, _, ok := directory.Driver("nobody"); ok {
+	if _, _, ok := directory.Driver("unknown"); ok {
 		t.Error("an unknown operator has a driver")
 	}
 }
@@ -53,7 +53,7 @@ func TestDriverDirectoryFindsDrivers(t *testing.T) {
 func TestDriverDirectoryWithoutDriver(t *testing.T) {
 	empty := operator.NewDriverDirectory(nil)
 	if _, row, ok := empty.Driver("orange"); ok || row.Operator != "orange" {
-		t.Error("a driver that is not there was found")
+		t.Error("an empty directory returned a driver, or no row")
 	}
 	for name, directory := range map[string]*operator.DriverDirectory{
 		"no driver":    empty,

@@ -1,8 +1,8 @@
-// Package operator is the southbound side: the narrow interface that an operator's driver implements, the table of
-// operators with what each can do, and the outcomes that a call can have.
+// Package operator defines the interface that an operator's driver implements, the table of operators with their
+// capabilities, and the outcomes of a call.
 //
-// It decides nothing about transactions. Its invariant: an outcome is Done, Refused or Released only when that is
-// certain; everything else is Unknown, which is the zero value.
+// It decides nothing about transactions. Its invariant: an outcome is Succeeded, Refused or NotApplied only if that is
+// certain. Everything else is Unknown, the zero value.
 package operator
 
 import (
@@ -12,45 +12,45 @@ import (
 	"mobilegateway/shared/fault"
 )
 
-// Outcome says what became of a call (decision "outcomes").
+// Outcome is the result of a call (decision "outcomes").
 type Outcome int
 
-// The outcomes. The zero value is Unknown on purpose.
+// The outcomes. Unknown is the zero value on purpose.
 const (
 	Unknown    Outcome = iota // it may have been applied
 	Succeeded                 // a complete success
-	Refused                   // a final refusal by the operator: stored and replayed
+	Refused                   // a final refusal by the operator: stored and repeated
 	NotApplied                // certainly not applied
 )
 
-// Result is the part of an answer that is common to all calls.
+// Result is the part of a response that is common to all calls.
 type Result struct {
 	Outcome Outcome
-	// Fault is what the merchant is told when Outcome is not Done: OperatorError, IntegrationRejected, OperatorUnavailable or
-	// OutcomeUnknown, with the cause for the log.
+	// Fault is the error for the merchant unless Outcome is Succeeded: OperatorError, IntegrationRejected,
+	// OperatorUnavailable or OutcomeUnknown, with the cause for the log.
 	Fault *fault.Fault
-	// DuplicateKey is set with Unknown when the operator said that the key is a duplicate (SMS, 409 SVC0005): on a re-send the
-	// caller reads it as Done. With Done it says that the driver's own re-send met its first send.
+	// DuplicateKey is set with Unknown if the operator reports a duplicate key (SMS, 409 SVC0005). After a retry the
+	// caller reads it as Succeeded. With Succeeded it means that the driver's own retry met its first attempt.
 	DuplicateKey bool
-	// OperatorReference is the operator's own id of the transaction, with Done or Duplicate, "" where it gave none.
+	// OperatorReference is the operator's id of the transaction, with Succeeded or DuplicateKey; "" if there is none.
 	OperatorReference string
 }
 
-// Call is what every operation hands to a driver.
+// Call is the part of a call that is common to all operations.
 type Call struct {
 	Operator       string // name in the table
-	AccountID      string // which credentials to use: pinned in the entry; "" lets the driver choose and return it
+	AccountID      string // the credentials, pinned in the entry; "" selects the current ones
 	IdempotencyKey string // the upstream key: clientCorrelator (charge, SMS) or order_id (payment)
 	MCO            string // operator code of the country
 	Country        string // alpha-2
-	// MayRepeat is true when an earlier attempt under Key may have reached the operator.
+	// MayRepeat is true if an earlier attempt under IdempotencyKey may have reached the operator.
 	MayRepeat bool
-	// GWToken and GWAlias are the merchant's per-user values, passed on unchanged, never logged.
+	// GWToken and GWAlias are the merchant's per-user values: passed on unchanged, never logged.
 	GWToken string
 	GWAlias string
 }
 
-// ChargeCall is a one-time charge. Texts go up as the merchant sent them.
+// ChargeCall is a one-time charge. Texts are sent as the merchant wrote them.
 type ChargeCall struct {
 	Call
 	ReferenceCode string
@@ -76,7 +76,7 @@ type PayCall struct {
 	State     string
 }
 
-// PayResponse is what an operator answered to a payment; the page's fields for the web channel alone.
+// PayResponse is an operator's response to a payment. The page's fields are set only on the web channel.
 type PayResponse struct {
 	Result
 	PayToken   string
@@ -90,48 +90,48 @@ type SMSCall struct {
 	ISE2       string // X-Operator-ISE2: the end user's alias
 	Sender     string // tel:+digits
 	SenderName string
-	Message    string // as the merchant sent it: escaping untouched
+	Message    string // as the merchant sent it, with its escaping
 	NotifyURL  string // our callback
 }
 
-// StatusCall asks what became of a payment.
+// StatusCall looks up the status of a payment.
 type StatusCall struct {
 	Call
 	Channel string
 	Lang    string
 }
 
-// StatusResponse is what getStatus told. Known is false where the operator did not answer, or knows no such order.
+// StatusResponse is the result of a status lookup.
 type StatusResponse struct {
-	StatusKnown       bool
-	OrderNotFound     bool   // the operator answered that there is no such order
-	OperatorStatus    string // the operator's word; callers map it with ParsePaymentStatus
+	StatusKnown       bool   // false if the lookup failed, or the operator does not know the order
+	OrderNotFound     bool   // the operator reports that the order does not exist
+	OperatorStatus    string // as sent; callers map it with ParsePaymentStatus
 	Amount            string
 	Currency          string
 	MSISDN            string
 	OperatorReference string
-	Cause             error // why Known is false
+	Cause             error // set unless StatusKnown
 }
 
-// Driver is what every operator platform can do. A context's deadline is always set; a driver returns before it.
-// A driver keeps no state of a transaction, and re-sends nothing on its own but what its capabilities declare safe.
+// Driver is implemented for every operator platform. A context always has a deadline, and a driver returns before it. A
+// driver keeps no state of a transaction, and repeats on its own only what its capabilities declare safe.
 type Driver interface {
-	// CurrentAccountID tells which credentials a new call for the operator would use, so that the ledger pins them at the
-	// reservation. It calls nobody but, at times, the secret's source. An error is a *fault.Fault IntegrationRejected:
-	// the operator has no usable credentials, and nothing may be reserved.
+	// CurrentAccountID returns the id of the credentials for a new call, so that the reservation pins them. It makes no
+	// call except to the secret's source. An error is a *fault.Fault of kind IntegrationRejected: the operator has no
+	// usable credentials, and nothing may be reserved.
 	CurrentAccountID(ctx context.Context, operatorName string) (string, error)
 	Charge(ctx context.Context, call ChargeCall) Result
 	Pay(ctx context.Context, call PayCall) PayResponse
 	SendSMS(ctx context.Context, call SMSCall) Result
 }
 
-// StatusLookup is implemented by drivers whose operator offers a status lookup for payments.
+// StatusLookup is implemented by drivers of operators with a status lookup for payments.
 type StatusLookup interface {
 	LookUpPayment(ctx context.Context, call StatusCall) StatusResponse
 }
 
-// UserSMSCall is the SMS to a purchaser whose payment was successful (decision "user-sms"). Key is the order_id; the
-// per-user values of Call stay empty, the driver has its own.
+// UserSMSCall is the SMS to a purchaser after a successful payment (decision "user-sms"). IdempotencyKey is the
+// order_id. GWToken and GWAlias stay empty, because the driver has its own.
 type UserSMSCall struct {
 	Call
 	MSISDN string // the purchaser's number in E.164, with "+"
@@ -143,7 +143,7 @@ type UserSMSSender interface {
 	SendUserSMS(ctx context.Context, call UserSMSCall) Result
 }
 
-// OTPRule says what an operator makes of otp_code on the tpe and ussd channels.
+// OTPRule is an operator's rule for otp_code on the tpe and ussd channels.
 type OTPRule int
 
 // The rules. On the web channel otp_code is unused everywhere.
@@ -153,23 +153,23 @@ const (
 	OTPUnused
 )
 
-// Capabilities declare what an operator can do. They are data, one row an operator.
+// Capabilities declare what an operator can do. Each operator has one row.
 type Capabilities struct {
 	// Operator is the name in the mno-name header, lower case.
 	Operator string
-	// DriverName names the driver that speaks to it.
+	// DriverName is the name of its driver.
 	DriverName string
-	// Countries are the alpha-2 codes it serves, Channels its payment channels.
+	// Countries are the served countries (alpha-2), Channels the payment channels.
 	Countries []string
 	Channels  []string
-	// IdempotencyWindow is how long from the first send a repeat under the same key is safe; 0: never.
+	// IdempotencyWindow is the time after the first call in which a repeat under the same key is safe; 0 means never.
 	IdempotencyWindow time.Duration
-	// HasStatusLookup is true where the driver implements StatusLookup for it.
+	// HasStatusLookup is true if the driver implements StatusLookup for it.
 	HasStatusLookup bool
 	// OTPRule is the rule for otp_code on tpe and ussd.
 	OTPRule OTPRule
-	// SendsUserSMS is true where the operator itself sends the purchaser's SMS after a payment.
+	// SendsUserSMS is true if the operator itself sends the purchaser's SMS after a payment.
 	SendsUserSMS bool
-	// UserSMSTemplates is the wording of that SMS where the gateway sends it.
+	// UserSMSTemplates are the texts of that SMS if the gateway sends it.
 	UserSMSTemplates UserSMSTemplates
 }

@@ -6,8 +6,8 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// paymentStatuses are an operator's words for the state of a payment, in lower case. "Loaded" means that the purchaser has
-// the payment page open: nothing is decided, so it is pending (decision "pay-statuses").
+// paymentStatuses maps an operator's payment statuses, in lower case. "Loaded" means that the purchaser opened the
+// payment page: nothing is decided, so it is pending (decision "pay-statuses").
 var paymentStatuses = map[string]ledger.Status{
 	"initiated":  ledger.Pending,
 	"loaded":     ledger.Pending,
@@ -22,7 +22,7 @@ var paymentStatuses = map[string]ledger.Status{
 	"expired":    ledger.Expired,
 }
 
-// deliveryStatuses are the six delivery statuses of the OMA SMS family, by their lower-case form (decision "sms-receipts").
+// deliveryStatuses maps the six delivery statuses of the OMA SMS family, in lower case (decision "sms-receipts").
 var deliveryStatuses = map[string]ledger.Status{
 	"messagewaiting":                   ledger.MessageWaiting,
 	"deliveredtonetwork":               ledger.DeliveredToNetwork,
@@ -32,14 +32,15 @@ var deliveryStatuses = map[string]ledger.Status{
 	"deliverynotificationnotsupported": ledger.NotificationNotSupp,
 }
 
-// ParsePaymentStatus reads an operator's word for the state of a payment, without regard to case. An unknown word is false: it
-// says nothing about the payment.
+// ParsePaymentStatus maps an operator's payment status, without regard to case. It returns false for an unknown status,
+// which proves nothing about the payment.
 func ParsePaymentStatus(operatorStatus string) (ledger.Status, bool) {
 	status, ok := paymentStatuses[strings.ToLower(operatorStatus)]
 	return status, ok
 }
 
-// ParseDeliveryStatus reads a delivery status of an SMS receipt, without regard to case. An unknown word is false.
+// ParseDeliveryStatus maps the delivery status of an SMS receipt, without regard to case. It returns false for an
+// unknown one.
 func ParseDeliveryStatus(operatorStatus string) (ledger.Status, bool) {
 	status, ok := deliveryStatuses[strings.ToLower(operatorStatus)]
 	return status, ok

@@ -9,25 +9,27 @@ import (
 )
 
 func TestParsePaymentStatus(t *testing.T) {
-	words := map[ledger.Status][]string{
+	spellings := map[ledger.Status][]string{
 		ledger.Pending:    {"Initiated", "Loaded", "InProgress", "Pending"},
 		ledger.Successful: {"Success", "Successful"},
 		ledger.Failed:     {"Failed"},
 		ledger.Cancelled:  {"Canceled", "Cancelled", "Abandoned"},
 		ledger.Expired:    {"Expired"},
 	}
-	for want, forms := range words {
+	for want, forms := range spellings {
 		for _, form := range forms {
 			for _, operatorStatus := range []string{form, strings.ToLower(form), strings.ToUpper(form)} {
 				if got, ok := operator.ParsePaymentStatus(operatorStatus); !ok || got != want {
-					t.Errorf("%s: %q, %v", operatorStatus, got, ok)
+					t.Errorf("%s is mapped to %q (known: %v), want %q", operatorStatus, got, ok, want)
 				}
 			}
 		}
 	}
-	for _, operatorStatus := range []string{"", " pending", "success ", "succès", "null", "0", "unknown", "DeliveredToTerminal"} {
+	for _, operatorStatus := range []string{
+		"", " pending", "success ", "succès", "null", "0", "unknown", "DeliveredToTerminal",
+	} {
 		if got, ok := operator.ParsePaymentStatus(operatorStatus); ok || got != "" {
-			t.Errorf("%q was read as %q", operatorStatus, got)
+			t.Errorf("the unknown status %q is mapped to %q", operatorStatus, got)
 		}
 	}
 }
@@ -38,15 +40,16 @@ func TestParseDeliveryStatus(t *testing.T) {
 		ledger.DeliveryUncertain, ledger.DeliveryImpossible, ledger.NotificationNotSupp,
 	}
 	for _, want := range six {
-		for _, operatorStatus := range []string{string(want), strings.ToLower(string(want)), strings.ToUpper(string(want))} {
+		form := string(want)
+		for _, operatorStatus := range []string{form, strings.ToLower(form), strings.ToUpper(form)} {
 			if got, ok := operator.ParseDeliveryStatus(operatorStatus); !ok || got != want {
-				t.Errorf("%s: %q, %v", operatorStatus, got, ok)
+				t.Errorf("%s is mapped to %q (known: %v), want %q", operatorStatus, got, ok, want)
 			}
 		}
 	}
 	for _, operatorStatus := range []string{"", "Delivered", "pending"} {
 		if _, ok := operator.ParseDeliveryStatus(operatorStatus); ok {
-			t.Errorf("%q was read", operatorStatus)
+			t.Errorf("the unknown status %q is mapped", operatorStatus)
 		}
 	}
 }

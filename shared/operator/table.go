@@ -12,12 +12,12 @@ var allCountries = []string{"CI", "CD", "CM", "SN", "TN", "BF"}
 // allChannels are the payment channels of the specification.
 var allChannels = []string{"web", "tpe", "ussd"}
 
-// gatewayIdempotencyWindow is how long a platform that speaks the specification's own protocol keeps a key: a repeat within it has
-// no second effect (specification, Charge rule 2; decision "repeat-window").
+// gatewayIdempotencyWindow is how long a platform with the specification's own protocol keeps a key: a repeat within it
+// has no second effect (specification, Charge rule 2; decision "repeat-window").
 const gatewayIdempotencyWindow = 24 * time.Hour
 
-// capabilityTable is the list of operators. A new operator is a row, and a folder where it needs a driver of its own. orange and
-// mtn speak the same protocol as the sandbox, which stands in for both in the local run (decision "sandbox").
+// capabilityTable lists the operators. A new operator is a row, and a folder if it needs its own driver. orange and mtn
+// have the same protocol as the sandbox, which replaces both in the local run (decision "sandbox").
 var capabilityTable = []Capabilities{
 	{
 		Operator: "sandbox", DriverName: "gateway", Countries: allCountries, Channels: allChannels,
@@ -64,8 +64,9 @@ func Names() []string {
 	return names
 }
 
-// FirstServing picks the operator of a charge or an SMS, which carry no mno-name: the first of a merchant's operators, in its
-// order of preference, that is in the table and serves the country (alpha-2). false where there is none.
+// FirstServing selects the operator of a charge or an SMS, which have no mno-name. It returns the first of a merchant's
+// operators, in its order of preference, that is in the table and serves the country (alpha-2). It returns false if
+// there is none.
 func FirstServing(names []string, country string) (Capabilities, bool) {
 	for _, name := range names {
 		if row, ok := FindCapabilities(name); ok && row.ServesCountry(country) {

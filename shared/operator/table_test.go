@@ -4,7 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
@@ -35,23 +38,25 @@ func TestRowsAreComplete(t *testing.T) {
 			}
 		}
 		if row.IdempotencyWindow < 0 {
-			t.Errorf("%s: RepeatSafeFor is negative", name)
+			t.Errorf("%s: IdempotencyWindow is negative", name)
 		}
 	}
 }
 
-// The rows of the brief for the first three operators, so that a slip in one is seen.
+// The three rows with the gateway protocol, so that an accidental change is noticed.
 func TestGatewayRows(t *testing.T) {
 	for _, name := range []string{"sandbox", "orange", "mtn"} {
 		row, _ := operator.FindCapabilities(strings.ToUpper(name))
-		if row.DriverName != "gateway" || !slices.Equal(row.Countries, market.Alpha2s()) || len(row.Channels) != 3 {
-			t.Errorf("%s: %+v", name, row)
+		want := operator.Capabilities{
+			Operator: name, DriverName: "gateway", IdempotencyWindow: 24 * time.Hour, HasStatusLookup: true,
+			Countries: market.Alpha2s(), Channels: []string{"web", "tpe", "ussd"},
+			UserSMSTemplates: row.UserSMSTemplates,
 		}
-		if row.IdempotencyWindow.Hours() != 24 || !row.HasStatusLookup || row.OTPRule != operator.OTPOptional || row.SendsUserSMS {
-			t.Errorf("%s: %+v", name, row)
+		if diff := cmp.Diff(want, row); diff != "" {
+			t.Errorf("row of %s (-want +got):\n%s", name, diff)
 		}
 	}
-	if _, ok := operator.FindCapabilities("nobody"); ok {
+	if _, ok := operator.FindCapabilities("unknown"); ok {
 		t.Error("an unknown operator was found")
 	}
 }
@@ -65,7 +70,7 @@ func TestFirstServing(t *testing.T) {
 	}{
 		{"first that serves", []string{"mtn", "orange"}, "CI", "mtn"},
 		{"case of name and country", []string{"Orange"}, "ci", "orange"},
-		{"unknown ones are passed over", []string{"gone", "sandbox"}, "SN", "sandbox"},
+		{"unknown operators are skipped", []string{"gone", "sandbox"}, "SN", "sandbox"},
 		{"no such country", []string{"orange"}, "FR", ""},
 		{"none of the merchant's", nil, "CI", ""},
 	}
@@ -73,14 +78,14 @@ func TestFirstServing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			row, ok := operator.FirstServing(c.names, c.country)
 			if ok != (c.want != "") || row.Operator != c.want {
-				t.Fatalf("got %q, %v", row.Operator, ok)
+				t.Fatalf("operator %q (found: %v), want %q", row.Operator, ok, c.want)
 			}
 		})
 	}
 }
 
-// Every row's wording has each placeholder once in each language, fits with the longest values, and uses only characters
-// of the GSM 7-bit alphabet, in which 160 of them are one message.
+// Every template contains each placeholder once and fits with the longest values. It uses only the GSM 7-bit alphabet,
+// in which a message has 160 characters.
 func TestUserSMSFits(t *testing.T) {
 	longest := operator.UserSMSValues{
 		Amount:   "999999999999.999",
@@ -96,7 +101,7 @@ func TestUserSMSFits(t *testing.T) {
 		for _, template := range []string{row.UserSMSTemplates.FR, row.UserSMSTemplates.EN} {
 			for _, placeholder := range []string{"{amount}", "{currency}", "{merchant}", "{order_id}"} {
 				if strings.Count(template, placeholder) != 1 {
-					t.Errorf("%s: %s does not stand once in %q", name, placeholder, template)
+					t.Errorf("%s: %s is not exactly once in %q", name, placeholder, template)
 				}
 			}
 		}
@@ -127,11 +132,12 @@ func TestUserSMSText(t *testing.T) {
 	}
 	for lang, text := range want {
 		if got := row.UserSMSTemplates.Render(lang, values); got != text {
-			t.Errorf("%s: %q", lang, got)
+			t.Errorf("%s: %q, want %q", lang, got, text)
 		}
 	}
 	values.Merchant = strings.Repeat("é", 200)
-	if got := row.UserSMSTemplates.Render("fr", values); utf8.RuneCountInString(got) != operator.MaxUserSMSLength || !utf8.ValidString(got) {
-		t.Errorf("an impossible merchant gave %q", got)
+	got := row.UserSMSTemplates.Render("fr", values)
+	if utf8.RuneCountInString(got) != operator.MaxUserSMSLength || !utf8.ValidString(got) {
+		t.Errorf("a text over the limit is truncated to %q", got)
 	}
 }

@@ -8,8 +8,8 @@ import (
 // MaxUserSMSLength is the longest text of an SMS, in characters (specification, Limits).
 const MaxUserSMSLength = 160
 
-// UserSMSTemplates is an operator's wording of the purchaser's SMS by language. The placeholders are {amount}, {currency},
-// {merchant} and {order_id}; each stands once at most, so that the longest values still fit.
+// UserSMSTemplates are an operator's texts of the purchaser's SMS by language. The placeholders are {amount},
+// {currency}, {merchant} and {order_id}. Each occurs at most once, so that the longest values fit.
 type UserSMSTemplates struct {
 	FR string
 	EN string
@@ -23,8 +23,8 @@ type UserSMSValues struct {
 	OrderID  string
 }
 
-// Render writes the SMS in a payment's language: fr, anything else is English (decision "pay-lang"). It is never longer
-// than MaxUserSMSLength: a text that would be, which no valid order gives, is cut.
+// Render writes the SMS in a payment's language: fr, and English for anything else (decision "pay-lang"). A text longer
+// than MaxUserSMSLength, which no valid order gives, is truncated.
 func (w UserSMSTemplates) Render(lang string, values UserSMSValues) string {
 	template := w.EN
 	if lang == "fr" {

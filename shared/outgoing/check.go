@@ -3,6 +3,7 @@ package outgoing
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,13 +18,13 @@ const (
 	maxLabelLength = 63
 )
 
-// RefusalReason is why a URL was refused, in a few words that repeat nothing of it.
+// RefusalReason is the reason why a URL was refused. It contains no part of the URL.
 type RefusalReason string
 
-// Error returns the words.
+// Error implements error.
 func (r RefusalReason) Error() string { return "URL refused: " + string(r) }
 
-// The refusals.
+// The reasons.
 const (
 	RefusedFormat       RefusalReason = "not an absolute URL in ASCII of at most 2048 characters"
 	RefusedScheme       RefusalReason = "not https"
@@ -35,9 +36,10 @@ const (
 	RefusedUnregistered RefusalReason = "a host that is not registered"
 )
 
-// CheckNotificationURL tells whether the gateway may be asked to post to a URL: https, a public host name or a public address in its
-// usual notation, port 443 or registered, no user information, no fragment, and a registered host where the policy
-// wants one. It resolves no name; Client checks what it resolves to. The error is a Refusal.
+// CheckNotificationURL checks that the gateway may post to a URL. It requires https, a public host name or a public
+// address in its usual notation, and port 443 or a registered one. User information and a fragment are refused, and an
+// unregistered host if the policy requires registration. It resolves no name; the client does that. The error is a
+// RefusalReason.
 func CheckNotificationURL(rawURL string, policy Policy) error {
 	target, err := parseURL(rawURL, policy)
 	switch {
@@ -57,19 +59,20 @@ func CheckNotificationURL(rawURL string, policy Policy) error {
 	return nil
 }
 
-// CheckReturnURL tells whether the customer's browser may be sent to a URL (return_url, cancel_url). It is as Check, but
-// any port and a fragment are fine, and hosts are not registered: the gateway never calls it.
+// CheckReturnURL checks that the customer's browser may be sent to a URL (return_url, cancel_url). Unlike
+// CheckNotificationURL, it accepts every port, a fragment and unregistered hosts: the gateway itself never calls the
+// URL.
 func CheckReturnURL(rawURL string, policy Policy) error {
 	_, err := parseURL(rawURL, policy)
 	return err
 }
 
-// destination is where a URL leads.
+// destination is the parsed target of a URL.
 type destination struct {
 	url      *url.URL
 	host     string // lower case, without brackets
-	port     string // decimal; the scheme's own when none is given
-	loopback bool   // only where the policy allows it
+	port     string // decimal; the scheme's default if none is given
+	loopback bool   // only if the policy allows it
 }
 
 // parseURL applies the rules that are common to all URLs.
@@ -98,14 +101,15 @@ func parseURL(rawURL string, policy Policy) (destination, error) {
 	return target, nil
 }
 
-// isPrintableASCII refuses what parsers of URLs read in different ways: anything but printable ASCII, and the backslash.
+// isPrintableASCII refuses characters that URL parsers read differently: anything but printable ASCII, and the
+// backslash.
 func isPrintableASCII(rawURL string) bool {
 	return rawURL != "" && len(rawURL) <= MaxURLLength && !strings.ContainsFunc(rawURL, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '\\'
 	})
 }
 
-// effectivePort returns the port, which must be written as people write it.
+// effectivePort returns the port, which must be in its usual notation.
 func effectivePort(u *url.URL) (string, bool) {
 	port := u.Port()
 	if port == "" {
@@ -121,10 +125,10 @@ func effectivePort(u *url.URL) (string, bool) {
 	return port, err == nil && number > 0 && strconv.FormatUint(number, 10) == port
 }
 
-// checkHost judges a host. loopback is true for a loopback host that the policy allows.
+// checkHost checks a host. loopback is true for a loopback host that the policy allows.
 func checkHost(host string, bracketed bool, policy Policy) (loopback bool, err error) {
 	if bracketed || endsInNumber(host) {
-		address, err := netip.ParseAddr(host) // knows the usual notation alone: four decimal parts, no leading zeros
+		address, err := netip.ParseAddr(host) // accepts only four decimal parts without leading zeros
 		if err != nil || address.Is6() != bracketed || address.Zone() != "" {
 			return false, RefusedAddress
 		}
@@ -136,17 +140,14 @@ func checkHost(host string, bracketed bool, policy Policy) (loopback bool, err e
 		}
 		return false, nil
 	}
-	if host == "localhost" && policy.AllowLoopback {
-		return true, nil
-	}
-	if !isPublicHostName(host) {
+	if loopback = host == "localhost" && policy.AllowLoopback; !loopback && !isPublicHostName(host) {
 		return false, RefusedHost
 	}
-	return false, nil
+	return loopback, nil
 }
 
-// endsInNumber tells whether some programs would read a host as an IPv4 address: its last label is a number, decimal,
-// octal or hexadecimal (WHATWG URL Standard, "ends in a number"). A dot at the end does not matter.
+// endsInNumber reports whether some programs would read a host as an IPv4 address: its last label is a decimal, octal
+// or hexadecimal number (WHATWG URL Standard, "ends in a number"). A trailing dot does not matter.
 func endsInNumber(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := host[strings.LastIndex(host, ".")+1:]
@@ -156,28 +157,17 @@ func endsInNumber(host string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// privateSuffixes are top-level names that do not exist on the public Internet (IANA, Special-Use Domain Names; ICANN
-// for "internal").
+// privateSuffixes are top-level names outside the public Internet (IANA, Special-Use Domain Names; ICANN for
+// "internal").
 var privateSuffixes = []string{".localhost", ".local", ".internal", ".arpa", ".onion", ".localdomain"}
 
-// isPublicHostName tells whether host, in lower case, has the form of a name on the public Internet: at least two labels of
-// letters, digits and hyphens. Names of other scripts come in their "xn--" form.
+// isPublicHostName reports whether host, in lower case, has the form of a public name: at least two labels of letters,
+// digits and hyphens. Names in other scripts have their "xn--" form.
 func isPublicHostName(host string) bool {
-	for _, suffix := range privateSuffixes {
-		if strings.HasSuffix(host, suffix) {
-			return false
-		}
-	}
 	labels := strings.Split(host, ".")
-	if len(labels) < 2 || len(host) > maxHostLength {
-		return false
-	}
-	for _, label := range labels {
-		if !isHostLabel(label) {
-			return false
-		}
-	}
-	return true
+	return len(labels) >= 2 && len(host) <= maxHostLength &&
+		!slices.ContainsFunc(privateSuffixes, func(suffix string) bool { return strings.HasSuffix(host, suffix) }) &&
+		!slices.ContainsFunc(labels, func(label string) bool { return !isHostLabel(label) })
 }
 
 func isHostLabel(label string) bool {
@@ -185,14 +175,14 @@ func isHostLabel(label string) bool {
 		strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// isLoopback tells whether an address is loopback in its own family.
+// isLoopback reports whether an address is loopback in its own family.
 func isLoopback(address netip.Addr) bool { return address.IsLoopback() && !address.Is4In6() }
 
-// addressGuard holds IANA's registries of special addresses. It is never changed.
+// addressGuard checks against IANA's registries of special addresses. It is never changed.
 var addressGuard = ssrf.New(ssrf.WithAnyPort())
 
-// isPublicAddress tells whether an address belongs to the public Internet. IPv4 inside IPv6 (mapped, compatible, NAT64, 6to4,
-// Teredo) never does: nobody needs it here, and it would hide a private address.
+// isPublicAddress reports whether an address belongs to the public Internet. IPv4 inside IPv6 (mapped, compatible,
+// NAT64, 6to4, Teredo) never does, because it could hide a private address.
 func isPublicAddress(address netip.Addr) bool {
 	return address.IsValid() && address.Zone() == "" && addressGuard.SafeAddr(address) == nil
 }

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Limits of a connection that Client makes. The whole exchange is limited by the context of the request.
+// Limits of a connection. The context of the request limits the whole exchange.
 const (
 	dialTimeout      = 5 * time.Second
 	handshakeTimeout = 5 * time.Second
-	// idleTimeout is short: a function may be frozen at any time, and wakes with connections that are dead (decision
+	// idleTimeout is short, because a function can freeze at any time and wake with dead connections (decision
 	// "idle-connections").
 	idleTimeout        = 4 * time.Second
 	maxIdlePerHost     = 2
@@ -22,28 +22,28 @@ const (
 	maxHeaderBytes     = 16 << 10
 )
 
-// Causes of a failure that Client itself decides, to be found with errors.Is.
+// The client's own errors, for errors.Is.
 var (
-	// ErrForbiddenAddress: the name resolved to an address that must not be reached.
+	// ErrForbiddenAddress means that the name resolved to a forbidden address.
 	ErrForbiddenAddress = errors.New("the address is private or special")
-	// ErrNotHTTPS: the URL is not https.
+	// ErrNotHTTPS means that the URL is not https.
 	ErrNotHTTPS = errors.New("the connection would not be encrypted")
 )
 
-// NewClient makes an HTTP client for URLs that passed Check. It checks every address that it is about to connect to, uses
-// no proxy and no compression, and follows no redirect: it returns the redirect as the answer. Only AllowLoopback of
-// the policy matters here. The caller sets a deadline on each request and limits how much of an answer it reads.
+// NewClient makes an HTTP client for URLs that passed CheckNotificationURL. It checks every address before it connects,
+// uses neither proxy nor compression, and returns a redirect as the response. Only the policy's AllowLoopback matters
+// here. The caller sets a deadline on each request, and limits how much of a response it reads.
 func NewClient(policy Policy) *http.Client {
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: dialControl(policy)}
 	transport := &http.Transport{
-		Proxy:                  nil, // a proxy would dial unguarded
+		Proxy:                  nil, // a proxy would connect without our check
 		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    handshakeTimeout,
 		IdleConnTimeout:        idleTimeout,
 		MaxIdleConns:           maxIdleConnections,
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		MaxResponseHeaderBytes: maxHeaderBytes,
-		DisableCompression:     true, // an answer cannot grow in our memory
+		DisableCompression:     true, // a response cannot grow in our memory
 	}
 	return &http.Client{
 		Transport:     httpsTransport{next: transport, allowPlainLoopback: policy.AllowLoopback},
@@ -51,7 +51,7 @@ func NewClient(policy Policy) *http.Client {
 	}
 }
 
-// dialControl is called with each resolved address before the connection is made.
+// dialControl checks each resolved address before the connection is made.
 func dialControl(policy Policy) func(network, address string, _ syscall.RawConn) error {
 	return func(network, address string, _ syscall.RawConn) error {
 		target, err := netip.ParseAddrPort(address)
@@ -68,7 +68,7 @@ func dialControl(policy Policy) func(network, address string, _ syscall.RawConn)
 	}
 }
 
-// httpsTransport refuses plain http, but to a loopback host in the local run.
+// httpsTransport refuses plain http, except to a loopback host in the local run.
 type httpsTransport struct {
 	next               *http.Transport
 	allowPlainLoopback bool

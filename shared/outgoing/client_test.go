@@ -1,7 +1,6 @@
 package outgoing
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -9,10 +8,10 @@ import (
 	"testing"
 )
 
-// get returns an answer's status.
+// get returns the status of a response.
 func get(t *testing.T, client *http.Client, address string) (int, error) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +60,7 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 	t.Cleanup(server.Close)
 	status, err := get(t, NewClient(Policy{AllowLoopback: true}), server.URL)
 	if err != nil || status != http.StatusFound {
-		t.Errorf("status %d, error %v", status, err)
+		t.Errorf("status %d, error %v; want the redirect itself", status, err)
 	}
 }
 
@@ -85,7 +84,7 @@ func TestClientUsesNoProxy(t *testing.T) {
 func TestClientLimitsHeadersAndDisablesCompression(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept-Encoding") != "" {
-			t.Error("compression is asked for")
+			t.Error("the client requests compression")
 		}
 		if r.URL.Path == "/large" {
 			w.Header().Set("X-Large", strings.Repeat("a", 2*maxHeaderBytes))

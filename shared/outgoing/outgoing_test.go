@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// addresses are IP addresses in their usual notation, and whether a connection may reach them.
+// addresses lists IP addresses in their usual notation, and whether a connection may reach them.
 var addresses = []struct {
 	address string
 	public  bool
 	why     string
 }{
-	// IPv4: the public Internet, next to what is special.
+	// IPv4: the public Internet, next to special addresses.
 	{"1.1.1.1", true, "a public resolver"},
 	{"8.8.8.8", true, "a public resolver"},
 	{"41.66.0.1", true, "Africa"},
@@ -167,21 +167,23 @@ func TestDialControl(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			err := dialControl(c.policy)(c.network, c.address, nil)
 			if (err == nil) != c.want || (err != nil && !errors.Is(err, ErrForbiddenAddress)) {
-				t.Errorf("error = %v", err)
+				t.Errorf("error %v, want a refusal: %v", err, !c.want)
 			}
 		})
 	}
 }
 
 func TestCheckNotificationURL(t *testing.T) {
-	registered := Policy{RegisteredHosts: []string{"Shop.example", "pay.example:8443", "[2606:4700::1]:9443", "1.2.3.4"}}
+	registered := Policy{
+		RegisteredHosts: []string{"Shop.example", "pay.example:8443", "[2606:4700::1]:9443", "1.2.3.4"},
+	}
 	local := Policy{AllowLoopback: true, RegisteredHostsOnly: true}
 	cases := []struct {
 		name, url string
 		policy    Policy
 		want      error
 	}{
-		{"a plain URL", "https://shop.example/told?a=1&b=%20", Policy{}, nil},
+		{"a plain URL", "https://shop.example/notify?a=1&b=%20", Policy{}, nil},
 		{"no path", "https://shop.example", Policy{}, nil},
 		{"scheme and host in capitals", "HTTPS://SHOP.EXAMPLE/", Policy{}, nil},
 		{"the port written out", "https://shop.example:443/", Policy{}, nil},
@@ -192,11 +194,11 @@ func TestCheckNotificationURL(t *testing.T) {
 		{"a public IPv6 address", "https://[2606:4700:4700::1111]/", Policy{}, nil},
 
 		{"empty", "", Policy{}, RefusedFormat},
-		{"a path", "/told", Policy{}, RefusedFormat},
-		{"no scheme", "shop.example/told", Policy{}, RefusedFormat},
+		{"a path", "/notify", Policy{}, RefusedFormat},
+		{"no scheme", "shop.example/notify", Policy{}, RefusedFormat},
 		{"scheme-relative", "//shop.example/", Policy{}, RefusedScheme},
 		{"opaque", "https:shop.example", Policy{}, RefusedFormat},
-		{"no host", "https:///told", Policy{}, RefusedFormat},
+		{"no host", "https:///notify", Policy{}, RefusedFormat},
 		{"a port without a host", "https://:443/", Policy{}, RefusedHost},
 		{"too long", "https://shop.example/" + strings.Repeat("a", MaxURLLength), Policy{}, RefusedFormat},
 		{"as long as can be", "https://shop.example/" + strings.Repeat("a", MaxURLLength-21), Policy{}, nil},
@@ -228,7 +230,7 @@ func TestCheckNotificationURL(t *testing.T) {
 		{"a port with zeros", "https://shop.example:0443/", Policy{}, RefusedPort},
 		{"a port too large", "https://shop.example:65979/", Policy{}, RefusedPort},
 		{"an empty port", "https://shop.example:/", Policy{}, RefusedPort},
-		{"no number for a port", "https://shop.example:https/", Policy{}, RefusedFormat},
+		{"a port that is not a number", "https://shop.example:https/", Policy{}, RefusedFormat},
 
 		{"localhost", "https://localhost/", Policy{}, RefusedHost},
 		{"localhost in capitals", "https://LOCALHOST/", Policy{}, RefusedHost},
@@ -283,20 +285,21 @@ func TestCheckNotificationURL(t *testing.T) {
 		{"loopback written out", "https://[0000:0000:0000:0000:0000:0000:0000:0001]/", Policy{}, RefusedAddress},
 		{"a public IPv6 address, another port", "https://[2606:4700::1]:8443/", Policy{}, RefusedPort},
 
-		{"registered", "https://shop.example/told", registered, nil},
-		{"registered, in capitals", "https://SHOP.example/told", registered, nil},
-		{"registered with a port", "https://pay.example:8443/told", registered, nil},
+		{"registered", "https://shop.example/notify", registered, nil},
+		{"registered, in capitals", "https://SHOP.example/notify", registered, nil},
+		{"registered with a port", "https://pay.example:8443/notify", registered, nil},
 		{"a registered address", "https://1.2.3.4/", registered, nil},
 		{"a registered IPv6 address with a port", "https://[2606:4700::1]:9443/", registered, nil},
-		{"registered with another port", "https://pay.example/told", registered, RefusedUnregistered},
+		{"registered with another port", "https://pay.example/notify", registered, RefusedUnregistered},
 		{"registered without this port", "https://shop.example:8443/", registered, RefusedUnregistered},
 		{"below a registered host", "https://a.shop.example/", registered, RefusedUnregistered},
 		{"a longer name", "https://shop.example.evil.example/", registered, RefusedUnregistered},
 		{"a name with that end", "https://myshop.example/", registered, RefusedUnregistered},
 		{"the parent", "https://example/", registered, RefusedHost},
 		{"none registered", "https://shop.example/", Policy{RegisteredHostsOnly: true}, RefusedUnregistered},
-		{"registering cannot make it public", "https://10.0.0.1/", Policy{RegisteredHosts: []string{"10.0.0.1"}}, RefusedAddress},
-		{"nor make localhost so", "https://localhost/", Policy{RegisteredHosts: []string{"localhost"}}, RefusedHost},
+		{"a registered private address", "https://10.0.0.1/", Policy{RegisteredHosts: []string{"10.0.0.1"}},
+			RefusedAddress},
+		{"a registered localhost", "https://localhost/", Policy{RegisteredHosts: []string{"localhost"}}, RefusedHost},
 
 		{"loopback, allowed", "http://127.0.0.1:3002/inbox", local, nil},
 		{"localhost, allowed", "http://localhost:3002/inbox", local, nil},
@@ -313,7 +316,7 @@ func TestCheckNotificationURL(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if err := CheckNotificationURL(c.url, c.policy); !errors.Is(err, c.want) {
-				t.Errorf("Check(%q) = %v, want %v", c.url, err, c.want)
+				t.Errorf("CheckNotificationURL(%q) = %v, want %v", c.url, err, c.want)
 			}
 		})
 	}
@@ -339,7 +342,7 @@ func TestCheckReturnURL(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if err := CheckReturnURL(c.url, c.policy); !errors.Is(err, c.want) {
-				t.Errorf("CheckReturn(%q) = %v, want %v", c.url, err, c.want)
+				t.Errorf("CheckReturnURL(%q) = %v, want %v", c.url, err, c.want)
 			}
 		})
 	}
@@ -348,6 +351,6 @@ func TestCheckReturnURL(t *testing.T) {
 func TestRefusalsOmitTheURL(t *testing.T) {
 	err := CheckNotificationURL("https://user:hunter2@10.0.0.1/", Policy{})
 	if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "10.0") {
-		t.Errorf("error = %v", err)
+		t.Errorf("error %v, want one without the URL", err)
 	}
 }

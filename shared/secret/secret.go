@@ -1,7 +1,7 @@
-// Package secret keeps a secret at hand: fetched once, kept for a short life, and kept longer where a renewal fails.
+// Package secret caches a secret for a short time, and keeps the stale value while refreshes fail.
 //
-// It knows nothing of what a secret contains. Key rings live in one value (append-only), so a secret has one current
-// value and no previous one (decision "key-rings"). The invariant: once a value was fetched, Get never fails.
+// It does not read the content. A key ring is one append-only value, so a secret needs no previous value (decision
+// "key-rings"). Its invariant: after the first successful fetch, Get never fails.
 package secret
 
 import (
@@ -12,24 +12,34 @@ import (
 
 // Value is a secret as its source holds it.
 type Value struct {
-	// Bytes is the secret's bytes; callers must not change them.
+	// Bytes is the content; callers must not change it.
 	Bytes []byte
-	// Version is the source's id of this value, "" if it has none. It is no secret.
+	// Version is the source's id of this value, "" if it has none. It is not secret.
 	Version string
 }
 
-// Source fetches secrets. id is a name or an ARN. An error text never holds a secret.
+// Source fetches secrets. id is a name or an ARN. An error text never contains a secret.
 type Source interface {
 	Fetch(ctx context.Context, id string) (Value, error)
 }
 
-// fetchTimeout bounds one fetch, so that a source that hangs leaves a request time to go on with the stale value.
+// Reader reads one secret; *Cache is the one implementation that ships.
+type Reader interface {
+	// Get returns the value, from a cache while it is fresh.
+	Get(ctx context.Context) (Value, error)
+	// Refresh fetches the value even if it is fresh, for a refused token or an unknown key number. It is rate-limited.
+	Refresh(ctx context.Context) (Value, error)
+}
+
+var _ Reader = (*Cache)(nil)
+
+// fetchTimeout bounds one fetch, so that a request still has time to continue with the stale value.
 const fetchTimeout = 5 * time.Second
 
-// Cache holds one secret. It is safe for concurrent use; of concurrent callers one fetches and the others wait.
+// Cache caches one secret. It is safe for concurrent use: one caller fetches and the others wait.
 type Cache struct {
-	// OnRefreshFailure, if set before first use, is told of each failed renewal that left the stale value in use: for a log
-	// line and a counter. It must not call the cache.
+	// OnRefreshFailure, if set before first use, receives the error of each refresh that failed and left the stale
+	// value in use, for a log line and a counter. It must not call the cache.
 	OnRefreshFailure func(error)
 
 	source             Source
@@ -40,20 +50,20 @@ type Cache struct {
 
 	mu                sync.Mutex
 	value             Value
-	hasValue          bool          // value was fetched at least once
-	freshUntil        time.Time     // value needs no renewal before
-	lastForcedRefresh time.Time     // start of the last forced renewal
-	fetchDone         chan struct{} // closed when the fetch under way ends; nil if there is none
+	hasValue          bool          // at least one fetch succeeded
+	freshUntil        time.Time     // value needs no refresh before
+	lastForcedRefresh time.Time     // start of the last forced refresh
+	fetchDone         chan struct{} // closed when the running fetch ends; nil if none runs
 }
 
-// NewCache makes a cache of one secret. life is how long a value is used before it is renewed; refreshEvery is the least time
-// between two forced renewals, and between two attempts while renewals fail. Nothing is fetched yet.
+// NewCache makes a cache of one secret. ttl is the time after which a value is refreshed. minRefreshInterval is the
+// shortest time between two forced refreshes, and between two attempts while refreshes fail. It fetches nothing yet.
 func NewCache(source Source, id string, ttl, minRefreshInterval time.Duration, now func() time.Time) *Cache {
 	return &Cache{source: source, id: id, ttl: ttl, minRefreshInterval: minRefreshInterval, now: now}
 }
 
-// Get returns the value, renewed where its life is over. A renewal that fails returns the stale value; an error comes
-// only where no fetch has ever succeeded, or ctx ended while another caller was making the first one.
+// Get implements Reader. A failed refresh returns the stale value. An error means that no fetch has ever succeeded, or
+// that ctx ended while another caller made the first fetch.
 func (c *Cache) Get(ctx context.Context) (Value, error) {
 	for {
 		c.mu.Lock()
@@ -78,13 +88,13 @@ func (c *Cache) Get(ctx context.Context) (Value, error) {
 	}
 }
 
-// Refresh fetches the value even if it is fresh: for a token that was refused, or a key number that is not known. It is
-// rate-limited: within refreshEvery of the last forced renewal, and while another fetch is under way, it does what Get
-// does.
+// Refresh implements Reader. Within minRefreshInterval of the last forced refresh, and while another fetch runs, it
+// does the same as Get.
 func (c *Cache) Refresh(ctx context.Context) (Value, error) {
 	c.mu.Lock()
 	now := c.wallTime()
-	if c.fetchDone != nil || (!c.lastForcedRefresh.IsZero() && now.Before(c.lastForcedRefresh.Add(c.minRefreshInterval))) {
+	tooEarly := !c.lastForcedRefresh.IsZero() && now.Before(c.lastForcedRefresh.Add(c.minRefreshInterval))
+	if c.fetchDone != nil || tooEarly {
 		c.mu.Unlock()
 		return c.Get(ctx)
 	}
@@ -92,12 +102,12 @@ func (c *Cache) Refresh(ctx context.Context) (Value, error) {
 	return c.fetch(ctx)
 }
 
-// fetch renews the value. It is called with mu held and releases it; meanwhile flight tells others to wait.
+// fetch refreshes the value. The caller has locked mu, and fetch releases it; fetchDone makes other callers wait.
 func (c *Cache) fetch(ctx context.Context) (Value, error) {
 	fetchDone := make(chan struct{})
 	c.fetchDone = fetchDone
 	c.mu.Unlock()
-	defer func() { // deferred, so that a source that panics leaves nobody waiting
+	defer func() { // deferred: after a panic, other callers must not wait without limit
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.fetchDone = nil
@@ -110,7 +120,7 @@ func (c *Cache) fetch(ctx context.Context) (Value, error) {
 	return c.storeFetchResult(value, err)
 }
 
-// storeFetchResult stores what a fetch gave: the new value, or, after an error, the stale one for a while longer.
+// storeFetchResult stores the new value, or keeps the stale one for a short time after an error.
 func (c *Cache) storeFetchResult(value Value, err error) (Value, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,5 +138,5 @@ func (c *Cache) storeFetchResult(value Value, err error) (Value, error) {
 	return c.value, nil
 }
 
-// wallTime is the time without its monotonic part: that clock stands still while a function is frozen.
+// wallTime is the time without its monotonic part, which does not advance while a function is frozen.
 func (c *Cache) wallTime() time.Time { return c.now().Round(0) }

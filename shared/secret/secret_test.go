@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mobilegateway/shared/pause"
 	"mobilegateway/shared/secret"
 )
 
@@ -19,7 +20,7 @@ const (
 
 var errDown = errors.New("source is down")
 
-// stubSource counts its fetches and answers with their number, or with an error, after a delay.
+// stubSource returns the number of the fetch, or an error, after a delay.
 type stubSource struct {
 	mu      sync.Mutex
 	fetches int
@@ -32,12 +33,8 @@ func (s *stubSource) Fetch(ctx context.Context, id string) (secret.Value, error)
 	s.fetches++
 	n, down, delay := s.fetches, s.down, s.delay
 	s.mu.Unlock()
-	if delay > 0 {
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
-			return secret.Value{}, ctx.Err()
-		}
+	if err := pause.For(ctx, delay); err != nil {
+		return secret.Value{}, err
 	}
 	if down {
 		return secret.Value{}, errDown
@@ -51,9 +48,14 @@ func (s *stubSource) setDown(down bool) {
 	s.down = down
 }
 
-// The tests run in bubbles in which time.Now is a fake clock that moves when everyone waits.
-func newCache(s *stubSource) *secret.Cache {
+func newCache(s secret.Source) *secret.Cache {
 	return secret.NewCache(s, "key", life, refreshEvery, time.Now)
+}
+
+// inBubble runs a test with synctest: time.Now is a fake clock that advances when all goroutines wait.
+func inBubble(t *testing.T, s *stubSource, run func(t *testing.T, cache *secret.Cache)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { run(t, newCache(s)) })
 }
 
 func wantValue(t *testing.T, get func(context.Context) (secret.Value, error), want string) {
@@ -65,8 +67,7 @@ func wantValue(t *testing.T, get func(context.Context) (secret.Value, error), wa
 }
 
 func TestGetRefreshesAfterTTL(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cache := newCache(&stubSource{})
+	inBubble(t, &stubSource{}, func(t *testing.T, cache *secret.Cache) {
 		wantValue(t, cache.Get, "key1")
 		time.Sleep(life - time.Nanosecond)
 		wantValue(t, cache.Get, "key1")
@@ -76,10 +77,9 @@ func TestGetRefreshesAfterTTL(t *testing.T) {
 }
 
 func TestFirstFetchFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &stubSource{down: true}
-		cache := newCache(s)
-		cache.OnRefreshFailure = func(error) { t.Error("there is no stale value to speak of") }
+	s := &stubSource{down: true}
+	inBubble(t, s, func(t *testing.T, cache *secret.Cache) {
+		cache.OnRefreshFailure = func(error) { t.Error("a failed first fetch was reported as a failed refresh") }
 		if _, err := cache.Get(t.Context()); !errors.Is(err, errDown) {
 			t.Fatalf("got %v", err)
 		}
@@ -88,15 +88,14 @@ func TestFirstFetchFails(t *testing.T) {
 	})
 }
 
-// A failed renewal keeps the stale value, is told of, and is not tried again before refreshEvery.
+// A failed refresh keeps the stale value, is reported, and is not repeated before refreshEvery.
 func TestStaleValueIsKeptWhenRefreshFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, refreshErrors := &stubSource{}, 0
-		cache := newCache(s)
+	s, refreshErrors := &stubSource{}, 0
+	inBubble(t, s, func(t *testing.T, cache *secret.Cache) {
 		cache.OnRefreshFailure = func(err error) {
 			refreshErrors++
 			if !errors.Is(err, errDown) {
-				t.Errorf("told of %v", err)
+				t.Errorf("OnRefreshFailure received %v", err)
 			}
 		}
 		wantValue(t, cache.Get, "key1")
@@ -105,7 +104,7 @@ func TestStaleValueIsKeptWhenRefreshFails(t *testing.T) {
 		wantValue(t, cache.Get, "key1")
 		wantValue(t, cache.Get, "key1")
 		if s.fetches != 2 || refreshErrors != 1 {
-			t.Fatalf("%d fetches, told %d times", s.fetches, refreshErrors)
+			t.Fatalf("%d fetches and %d reported failures, want 2 and 1", s.fetches, refreshErrors)
 		}
 		time.Sleep(24 * time.Hour)
 		wantValue(t, cache.Get, "key1")
@@ -116,36 +115,33 @@ func TestStaleValueIsKeptWhenRefreshFails(t *testing.T) {
 }
 
 func TestRefreshIsRateLimited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &stubSource{}
-		cache := newCache(s)
+	s := &stubSource{}
+	inBubble(t, s, func(t *testing.T, cache *secret.Cache) {
 		wantValue(t, cache.Get, "key1")
-		wantValue(t, cache.Refresh, "key2") // fresh, and fetched all the same
+		wantValue(t, cache.Refresh, "key2") // fetches although the value is fresh
 		wantValue(t, cache.Refresh, "key2")
 		time.Sleep(refreshEvery - time.Nanosecond)
 		wantValue(t, cache.Refresh, "key2")
 		time.Sleep(time.Nanosecond)
 		s.setDown(true)
-		wantValue(t, cache.Refresh, "key2") // fails, and keeps what it has
+		wantValue(t, cache.Refresh, "key2") // fails, and keeps the value
 		wantValue(t, cache.Refresh, "key2")
 		if s.fetches != 3 {
-			t.Fatalf("%d fetches", s.fetches)
+			t.Fatalf("%d fetches are too many", s.fetches)
 		}
 	})
 }
 
 func TestRefreshFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cache := newCache(&stubSource{})
+	inBubble(t, &stubSource{}, func(t *testing.T, cache *secret.Cache) {
 		wantValue(t, cache.Refresh, "key1")
 		wantValue(t, cache.Get, "key1")
 	})
 }
 
 func TestConcurrentCallersShareOneFetch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &stubSource{delay: time.Second}
-		cache := newCache(s)
+	s := &stubSource{delay: time.Second}
+	inBubble(t, s, func(t *testing.T, cache *secret.Cache) {
 		var group sync.WaitGroup
 		for i := range 20 {
 			group.Go(func() {
@@ -153,24 +149,22 @@ func TestConcurrentCallersShareOneFetch(t *testing.T) {
 				if i%2 == 1 {
 					get = cache.Refresh
 				}
-				value, err := get(t.Context())
-				if err != nil || string(value.Bytes) != "key1" {
+				if value, err := get(t.Context()); err != nil || string(value.Bytes) != "key1" {
 					t.Errorf("got %q, %v", value.Bytes, err)
 				}
 			})
 		}
 		group.Wait()
 		if s.fetches != 1 {
-			t.Fatalf("%d fetches", s.fetches)
+			t.Fatalf("%d fetches are too many", s.fetches)
 		}
 	})
 }
 
-// Who waits for another's fetch gives up with its own context: with the stale value where there is one.
+// A caller that waits for another's fetch returns when its own context ends: with the stale value if there is one.
 func TestWaitingEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &stubSource{delay: 3 * time.Second}
-		cache := newCache(s)
+	s := &stubSource{delay: 3 * time.Second}
+	inBubble(t, s, func(t *testing.T, cache *secret.Cache) {
 		go func() { _, _ = cache.Get(context.Background()) }()
 		synctest.Wait()
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -183,19 +177,15 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 		synctest.Wait()
 		again, cancelAgain := context.WithTimeout(t.Context(), time.Second)
 		defer cancelAgain()
-		value, err := cache.Get(again)
-		if err != nil || string(value.Bytes) != "key1" {
-			t.Fatalf("got %q, %v", value.Bytes, err)
-		}
+		wantValue(t, func(context.Context) (secret.Value, error) { return cache.Get(again) }, "key1")
 		time.Sleep(5 * time.Second)
 	})
 }
 
-// A fetch whose caller gave up leaves the next in line to fetch; a source that hangs is given up after five seconds.
+// When the caller of a fetch is cancelled, the next caller fetches. A fetch ends after five seconds.
 func TestFirstCallerIsCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &stubSource{delay: 2 * time.Second}
-		cache := newCache(s)
+	s := &stubSource{delay: 2 * time.Second}
+	inBubble(t, s, func(t *testing.T, cache *secret.Cache) {
 		firstCaller, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		go func() { _, _ = cache.Get(firstCaller) }()
@@ -209,12 +199,12 @@ func TestFirstCallerIsCancelled(t *testing.T) {
 		start := time.Now()
 		wantValue(t, cache.Get, "key2")
 		if waited := time.Since(start); waited != 5*time.Second {
-			t.Fatalf("waited %s", waited)
+			t.Fatalf("a source without a response held the caller for %s, want 5s", waited)
 		}
 	})
 }
 
-// A clock whose monotonic part stood still while the function was frozen still ends the value's life.
+// The TTL ends although the monotonic clock stopped while the function was frozen.
 func TestTTLUsesTheWallClock(t *testing.T) {
 	now := time.Now()
 	cache := secret.NewCache(&stubSource{}, "key", life, refreshEvery, func() time.Time { return now })
@@ -235,7 +225,7 @@ func (p *panickingSource) Fetch(context.Context, string) (secret.Value, error) {
 }
 
 func TestPanicReleasesWaitingCallers(t *testing.T) {
-	cache := secret.NewCache(&panickingSource{}, "key", life, refreshEvery, time.Now)
+	cache := newCache(&panickingSource{})
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = cache.Get(t.Context())

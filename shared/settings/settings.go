@@ -1,8 +1,8 @@
 // Package settings reads the environment of a function: names, durations, lists of durations and switches.
 //
-// It keeps the names and defaults of all variables in one table, reads through a function so that tests need no process
-// environment, and reports every fault at once. It does not know which function needs which variable: a bootstrap asks
-// for what it uses. Its invariant: after Err has returned nil, every value handed out was within its limits.
+// One table has the names and defaults of all variables. A lookup function replaces the process environment in tests.
+// Err reports every fault at once. The package does not know which function needs which variable. Its invariant: if Err
+// returned nil, every returned value was within its limits.
 package settings
 
 import (
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Environment reads variables, collects faults, and scales durations by SPEED. It is made by FromEnv and is not safe
-// for concurrent use.
+// Environment reads variables, collects faults, and scales durations by SPEED. FromEnv makes it. It is not safe for
+// concurrent use.
 type Environment struct {
 	lookup func(string) string
 	speed  int64
@@ -25,11 +25,11 @@ type Environment struct {
 // maxSpeed bounds SPEED: at 3600 an hour passes in a second.
 const maxSpeed = 3600
 
-// minScaled is what a duration other than zero is never scaled below: a zero would change its meaning.
+// minScaled is the minimum of a scaled duration that is not zero, because zero would change its meaning.
 const minScaled = time.Millisecond
 
-// FromEnv begins to read. lookup is os.Getenv in a bootstrap. A SPEED that is not a whole number from 1 to 3600 is a
-// fault, reported by Err.
+// FromEnv makes an Environment. lookup is os.Getenv in a bootstrap. A SPEED that is not a whole number from 1 to 3600
+// is a fault.
 func FromEnv(lookup func(string) string) *Environment {
 	e := &Environment{lookup: lookup, speed: 1}
 	text := lookup(Speed)
@@ -45,10 +45,10 @@ func FromEnv(lookup func(string) string) *Environment {
 	return e
 }
 
-// Err returns every fault found so far as one error, nil if there is none. Call it after the last read.
+// Err returns every fault so far as one error, nil if there is none. Call it after the last read.
 func (e *Environment) Err() error { return errors.Join(e.errs...) }
 
-// Text returns a variable, or its default from the table where it is empty; "" is a proper value.
+// Text returns a variable, or its default from the table if it is empty. "" is a valid value.
 func (e *Environment) Text(name string) string {
 	if text := e.lookup(name); text != "" {
 		return text
@@ -56,24 +56,25 @@ func (e *Environment) Text(name string) string {
 	return definitions[name].defaultValue
 }
 
-// Required returns a variable that must not be empty; an empty one is a fault.
+// Required returns a variable. An empty one is a fault.
 func (e *Environment) Required(name string) string {
 	text := e.Text(name)
 	if text == "" {
-		e.addError(name, "is not set")
+		e.addError(name, "is not set: set it")
 	}
 	return text
 }
 
-// URL returns a variable that is empty or an absolute http or https URL without query and fragment, with trailing
-// slashes removed.
+// URL returns a variable without trailing slashes. It must be empty or an absolute http or https URL without query and
+// fragment.
 func (e *Environment) URL(name string) string {
 	text := strings.TrimRight(e.Text(name), "/")
 	if text == "" {
 		return ""
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
+		(u.Scheme != "http" && u.Scheme != "https") {
 		e.addError(name, "is not an absolute http or https URL")
 		return ""
 	}
@@ -81,12 +82,12 @@ func (e *Environment) URL(name string) string {
 }
 
 // Duration returns a variable in Go's notation ("90s", "24h"), or its default, within the limits of the table. SPEED
-// divides it unless its name ends in _TIMEOUT or _LEASE: those are facts about the outside world.
+// divides it unless its name ends in _TIMEOUT or _LEASE: those depend on the outside world.
 func (e *Environment) Duration(name string) time.Duration {
 	return e.duration(name, e.Text(name))
 }
 
-// Durations returns a comma-separated list of at least one duration, each read as Duration reads one.
+// Durations returns a comma-separated list of at least one duration, each by the rules of Duration.
 func (e *Environment) Durations(name string) []time.Duration {
 	var list []time.Duration
 	for item := range strings.SplitSeq(e.Text(name), ",") {
@@ -95,7 +96,7 @@ func (e *Environment) Durations(name string) []time.Duration {
 	return list
 }
 
-// Bool returns a switch: "true" is on; "false" and empty are off; anything else is a fault.
+// Bool returns a switch: "true" is on, "false" and empty are off, and anything else is a fault.
 func (e *Environment) Bool(name string) bool {
 	switch e.Text(name) {
 	case "true":
@@ -108,20 +109,20 @@ func (e *Environment) Bool(name string) bool {
 	}
 }
 
-// LoopbackAllowed returns ALLOW_LOOPBACK: whether notification and return URLs may be plain http on 127.0.0.1. It exists for
-// the local run alone: where the ledger is AWS's own, which no endpoint variable then says otherwise, or where Lambda names
-// its runtime, true is a fault and the function does not start (decision "outgoing-addresses").
+// LoopbackAllowed returns ALLOW_LOOPBACK: whether notification and return URLs may be plain http on 127.0.0.1. It is
+// only for the local run. It is a fault if DynamoDB is AWS's own (no endpoint variable is set) or if Lambda names its
+// runtime: then the function does not start (decision "outgoing-addresses").
 func (e *Environment) LoopbackAllowed() bool {
 	allowed := e.Bool(AllowLoopback)
 	local := e.lookup(dynamoDBEndpoint) != "" || e.lookup(defaultEndpoint) != ""
 	if allowed && (!local || e.lookup(executionEnvironment) != "") {
-		e.addError(AllowLoopback, "is true in a deployed function: it is for the local run, whose DynamoDB has an endpoint of its own")
+		e.addError(AllowLoopback, "is true in a deployed function: remove it, it is only for the local run")
 		return false
 	}
 	return allowed
 }
 
-// duration reads one duration of a variable, checks the variable's limits and scales it.
+// duration reads one duration of a variable, checks the limits and scales it.
 func (e *Environment) duration(name, text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -140,7 +141,7 @@ func (e *Environment) duration(name, text string) time.Duration {
 	return e.scale(name, d)
 }
 
-// scale divides a duration by SPEED where its name allows that.
+// scale divides a duration by SPEED if its name allows that.
 func (e *Environment) scale(name string, d time.Duration) time.Duration {
 	if d == 0 || strings.HasSuffix(name, "_TIMEOUT") || strings.HasSuffix(name, "_LEASE") {
 		return d
@@ -148,7 +149,7 @@ func (e *Environment) scale(name string, d time.Duration) time.Duration {
 	return max(d/time.Duration(e.speed), minScaled)
 }
 
-// addError keeps a fault. The variable's value stays out of it: it may be a secret that stands in the wrong place.
+// addError adds a fault. It omits the variable's value, which could be a secret in the wrong variable.
 func (e *Environment) addError(name, format string, args ...any) {
 	e.errs = append(e.errs, errors.New("setting "+name+" "+fmt.Sprintf(format, args...)))
 }

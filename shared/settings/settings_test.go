@@ -1,8 +1,8 @@
 package settings_test
 
 import (
+	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,11 +10,12 @@ import (
 	"mobilegateway/shared/settings"
 )
 
-// newEnvironment makes an environment of pairs.
+// newEnvironment makes an environment of texts "NAME=value".
 func newEnvironment(pairs ...string) *settings.Environment {
 	values := map[string]string{}
-	for i := 0; i < len(pairs); i += 2 {
-		values[pairs[i]] = pairs[i+1]
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		values[name] = value
 	}
 	return settings.FromEnv(func(name string) string { return values[name] })
 }
@@ -35,20 +36,22 @@ func TestDefaults(t *testing.T) {
 	}
 	for name, d := range want {
 		if got := env.Duration(name); got != d {
-			t.Errorf("%s is %s", name, got)
+			t.Errorf("%s is %s, want %s", name, got, d)
 		}
 	}
-	const minute, hour = time.Minute, time.Hour
-	polls := []time.Duration{minute, 2 * minute, 5 * minute, 15 * minute, 30 * minute, hour}
-	if got := env.Durations(settings.PollSchedule); !slices.Equal(got, polls) {
-		t.Errorf("polls: %v", got)
+	for name, want := range map[string]string{
+		settings.PollSchedule:     "[1m0s 2m0s 5m0s 15m0s 30m0s 1h0m0s]",
+		settings.DeliverySchedule: "[0s 5s 5m0s 30m0s 2h0m0s 5h0m0s 10h0m0s 14h0m0s 20h0m0s 24h0m0s]",
+	} {
+		if got := fmt.Sprint(env.Durations(name)); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
 	}
-	deliveries := []time.Duration{0, 5 * time.Second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour}
-	if got := env.Durations(settings.DeliverySchedule); !slices.Equal(got, deliveries) {
-		t.Errorf("deliveries: %v", got)
+	if url := env.URL(settings.BaseURL); url != "" {
+		t.Errorf("BASE_URL is %q by default", url)
 	}
-	if env.URL(settings.BaseURL) != "" || env.LoopbackAllowed() {
-		t.Error("texts")
+	if env.LoopbackAllowed() {
+		t.Error("loopback is allowed by default")
 	}
 	if err := env.Err(); err != nil {
 		t.Fatal(err)
@@ -56,7 +59,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestSpeedScalesAllButTimeoutsAndLeases(t *testing.T) {
-	env := newEnvironment(settings.Speed, "60", settings.ClaimRecheckInterval, "1s", settings.PollSchedule, "1m, 10m")
+	env := newEnvironment("SPEED=60", "CLAIM_RECHECK_INTERVAL=1s", "POLL_SCHEDULE=1m, 10m")
 	checks := []struct {
 		name string
 		got  time.Duration
@@ -67,12 +70,12 @@ func TestSpeedScalesAllButTimeoutsAndLeases(t *testing.T) {
 		{"zero stays", env.Duration(settings.TransactionRetention), 0},
 		{"a short one", env.Duration(settings.ClaimRecheckInterval), time.Second / 60},
 		{"a list", env.Durations(settings.PollSchedule)[1], 10 * time.Second},
-		{"a lease", newEnvironment(settings.Speed, "60", "SOME_LEASE", "5s").Duration("SOME_LEASE"), 5 * time.Second},
-		{"never to zero", newEnvironment(settings.Speed, "3600", "SOME_WAIT", "1ms").Duration("SOME_WAIT"), time.Millisecond},
+		{"a lease", newEnvironment("SPEED=60", "SOME_LEASE=5s").Duration("SOME_LEASE"), 5 * time.Second},
+		{"never to zero", newEnvironment("SPEED=3600", "SOME_WAIT=1ms").Duration("SOME_WAIT"), time.Millisecond},
 	}
 	for _, c := range checks {
 		if c.got != c.want {
-			t.Errorf("%s: %s", c.name, c.got)
+			t.Errorf("%s is scaled to %s, want %s", c.name, c.got, c.want)
 		}
 	}
 	if err := env.Err(); err != nil {
@@ -81,46 +84,56 @@ func TestSpeedScalesAllButTimeoutsAndLeases(t *testing.T) {
 }
 
 func TestInvalidValues(t *testing.T) {
+	type env = *settings.Environment
+	duration := func(name string) func(env) { return func(e env) { e.Duration(name) } }
+	url, loopback := func(e env) { e.URL(settings.BaseURL) }, func(e env) { e.LoopbackAllowed() }
 	cases := []struct {
 		name  string
-		pairs []string
-		read  func(*settings.Environment)
+		pairs string // NAME=value, separated by spaces
+		read  func(env)
 		want  string
 	}{
-		{"required", nil, func(e *settings.Environment) { e.Required(settings.LedgerTable) }, "LEDGER_TABLE is not set"},
-		{"not a duration", []string{"PROFILE_CACHE_TTL", "30"}, func(e *settings.Environment) { e.Duration(settings.ProfileCacheTTL) }, "PROFILE_CACHE_TTL is not a duration"},
-		{"negative", []string{"SOME_WAIT", "-1s"}, func(e *settings.Environment) { e.Duration("SOME_WAIT") }, "SOME_WAIT must be from 0s"},
-		{"too long", []string{"PROFILE_CACHE_TTL", "61s"}, func(e *settings.Environment) { e.Duration(settings.ProfileCacheTTL) }, "PROFILE_CACHE_TTL must be from 0s to 1m0s"},
-		{"too short", []string{"TRANSACTION_RETENTION", "24h"}, func(e *settings.Environment) { e.Duration(settings.TransactionRetention) }, "TRANSACTION_RETENTION must be at least 9600h"},
-		{"zero where it means nothing", []string{"OPERATOR_TIMEOUT", "0s"}, func(e *settings.Environment) { e.Duration(settings.OperatorTimeout) }, "OPERATOR_TIMEOUT must be at least 1s"},
-		{"list", []string{"POLL_SCHEDULE", "1m,,5m"}, func(e *settings.Environment) { e.Durations(settings.PollSchedule) }, "POLL_SCHEDULE is not a duration"},
-		{"flag", []string{"ALLOW_LOOPBACK", "yes"}, func(e *settings.Environment) { e.LoopbackAllowed() }, "ALLOW_LOOPBACK must be"},
-		{"loopback on AWS's own ledger", []string{"ALLOW_LOOPBACK", "true", "AWS_LAMBDA_FUNCTION_NAME", "charge"}, func(e *settings.Environment) { e.LoopbackAllowed() }, "ALLOW_LOOPBACK is true in a deployed function"},
-		{"loopback deployed", []string{"ALLOW_LOOPBACK", "true", "AWS_ENDPOINT_URL", "http://127.0.0.1:1", "AWS_EXECUTION_ENV", "AWS_Lambda_provided.al2023"}, func(e *settings.Environment) { e.LoopbackAllowed() }, "ALLOW_LOOPBACK is true in a deployed function"},
-		{"URL", []string{"BASE_URL", "ftp://x"}, func(e *settings.Environment) { e.URL(settings.BaseURL) }, "BASE_URL is not an absolute"},
-		{"URL with a query", []string{"BASE_URL", "https://x/?a=1"}, func(e *settings.Environment) { e.URL(settings.BaseURL) }, "BASE_URL is not an absolute"},
-		{"speed", []string{"SPEED", "0"}, func(*settings.Environment) {}, "SPEED must be a whole number"},
-		{"speed with a point", []string{"SPEED", "1.5"}, func(*settings.Environment) {}, "SPEED must be a whole number"},
+		{"required", "", func(e env) { e.Required(settings.LedgerTable) }, "LEDGER_TABLE is not set"},
+		{"not a duration", "PROFILE_CACHE_TTL=30", duration(settings.ProfileCacheTTL),
+			"PROFILE_CACHE_TTL is not a duration"},
+		{"negative", "SOME_WAIT=-1s", duration("SOME_WAIT"), "SOME_WAIT must be from 0s"},
+		{"too long", "PROFILE_CACHE_TTL=61s", duration(settings.ProfileCacheTTL),
+			"PROFILE_CACHE_TTL must be from 0s to 1m0s"},
+		{"too short", "TRANSACTION_RETENTION=24h", duration(settings.TransactionRetention),
+			"TRANSACTION_RETENTION must be at least 9600h"},
+		{"zero without a meaning", "OPERATOR_TIMEOUT=0s", duration(settings.OperatorTimeout),
+			"OPERATOR_TIMEOUT must be at least 1s"},
+		{"list", "POLL_SCHEDULE=1m,,5m", func(e env) { e.Durations(settings.PollSchedule) },
+			"POLL_SCHEDULE is not a duration"},
+		{"flag", "ALLOW_LOOPBACK=yes", loopback, "ALLOW_LOOPBACK must be"},
+		{"loopback with AWS's own ledger", "ALLOW_LOOPBACK=true AWS_LAMBDA_FUNCTION_NAME=charge", loopback,
+			"ALLOW_LOOPBACK is true in a deployed function"},
+		{"loopback in a deployment",
+			"ALLOW_LOOPBACK=true AWS_ENDPOINT_URL=http://127.0.0.1:1 AWS_EXECUTION_ENV=AWS_Lambda_go1.x",
+			loopback, "ALLOW_LOOPBACK is true in a deployed function"},
+		{"URL", "BASE_URL=ftp://x", url, "BASE_URL is not an absolute"},
+		{"URL with a query", "BASE_URL=https://x/?a=1", url, "BASE_URL is not an absolute"},
+		{"speed", "SPEED=0", func(env) {}, "SPEED must be a whole number"},
+		{"speed with a point", "SPEED=1.5", func(env) {}, "SPEED must be a whole number"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			env := newEnvironment(c.pairs...)
+			env := newEnvironment(strings.Fields(c.pairs)...)
 			c.read(env)
-			err := env.Err()
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("got %v", err)
+			if err := env.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want %q", err, c.want)
 			}
 		})
 	}
 }
 
 func TestErrorsNameEveryVariableAndNoValue(t *testing.T) {
-	env := newEnvironment("PROFILE_CACHE_TTL", "hunter2", "BASE_URL", "hunter2", "ALLOW_LOOPBACK", "hunter2", "SPEED", "hunter2")
+	env := newEnvironment("PROFILE_CACHE_TTL=hunter2", "BASE_URL=hunter2", "ALLOW_LOOPBACK=hunter2", "SPEED=hunter2")
 	env.Required(settings.MerchantTable)
 	env.Duration(settings.ProfileCacheTTL)
 	env.URL(settings.BaseURL)
 	if env.LoopbackAllowed() {
-		t.Error("loopback is on")
+		t.Error("an invalid ALLOW_LOOPBACK allows loopback")
 	}
 	text := env.Err().Error()
 	for _, name := range []string{"MERCHANT_TABLE", "PROFILE_CACHE_TTL", "BASE_URL", "ALLOW_LOOPBACK", "SPEED"} {
@@ -129,17 +142,19 @@ func TestErrorsNameEveryVariableAndNoValue(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "hunter2") {
-		t.Errorf("a value is in %q", text)
+		t.Errorf("the error quotes a value: %q", text)
 	}
 }
 
 func TestURLAndLoopback(t *testing.T) {
-	env := newEnvironment(settings.BaseURL, "https://pay.example.com/gateway/", settings.AllowLoopback, "true", "AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1")
+	env := newEnvironment(
+		"BASE_URL=https://pay.example.com/gateway/", "ALLOW_LOOPBACK=true",
+		"AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1")
 	if got := env.URL(settings.BaseURL); got != "https://pay.example.com/gateway" {
 		t.Errorf("got %q", got)
 	}
 	if !env.LoopbackAllowed() {
-		t.Error("loopback is off")
+		t.Error("ALLOW_LOOPBACK=true does not allow loopback")
 	}
 	if err := env.Err(); err != nil {
 		t.Fatal(err)

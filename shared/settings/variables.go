@@ -13,48 +13,48 @@ const (
 	CallbackKeySecret         = "CALLBACK_KEY_SECRET"         // name or ARN of the key ring of callback URLs
 	WebhookKeySecret          = "WEBHOOK_KEY_SECRET"          // name or ARN of the key ring of webhook secrets
 	BaseURL                   = "BASE_URL"                    // {base_url}; may be empty (decision "base-url")
-	CallbackBaseURL           = "CALLBACK_BASE_URL"           // base of the operators' callback addresses; empty: as BASE_URL
+	CallbackBaseURL           = "CALLBACK_BASE_URL"           // base of callback addresses; empty: as BASE_URL
 	ServiceID                 = "SERVICE_ID"                  // <SERVICE_ID_CONSTANT> (decision "constants")
 	ApplicationID             = "APPLICATION_ID"              // <APPLICATION_ID_CONSTANT>
 	ContactID                 = "CONTACT_ID"                  // <CONTACT_ID_CONSTANT>
-	ProfileCacheTTL           = "PROFILE_CACHE_TTL"           // how long a merchant's profile is kept
-	SecretCacheTTL            = "SECRET_CACHE_TTL"            // how long a secret is kept
+	ProfileCacheTTL           = "PROFILE_CACHE_TTL"           // TTL of a cached merchant profile
+	SecretCacheTTL            = "SECRET_CACHE_TTL"            // TTL of a cached secret
 	AccessTokenLifetime       = "ACCESS_TOKEN_LIFETIME"
-	LookupTimeout             = "LOOKUP_TIMEOUT"                   // longest wait for an answer to getStatus
-	OperatorTimeout           = "OPERATOR_TIMEOUT"                 // longest wait for an operator's answer
-	PaymentLifetime           = "PAYMENT_LIFETIME"                 // after this a pending payment may expire
-	PollSchedule              = "POLL_SCHEDULE"                    // waits between polls of getStatus; the last one repeats
+	LookupTimeout             = "LOOKUP_TIMEOUT"                   // longest wait for a response to getStatus
+	OperatorTimeout           = "OPERATOR_TIMEOUT"                 // longest wait for an operator's response
+	PaymentLifetime           = "PAYMENT_LIFETIME"                 // a pending payment may expire after it
+	PollSchedule              = "POLL_SCHEDULE"                    // waits between lookups; the last one repeats
 	DeliverySchedule          = "DELIVERY_SCHEDULE"                // waits before each attempt to notify a merchant
-	ClaimRecheckInterval      = "CLAIM_RECHECK_INTERVAL"           // wait before an unconfirmed claim is looked up again
-	OverduePaymentRecheck     = "OVERDUE_PAYMENT_RECHECK_INTERVAL" // wait before a payment past its lifetime is looked up again
-	SMSRetention              = "SMS_RETENTION"                    // how long SMS entries are kept
-	TransactionRetention      = "TRANSACTION_RETENTION"            // how long charges and payments are kept; 0s: for ever
-	WebhookTimeout            = "WEBHOOK_TIMEOUT"                  // longest wait for a merchant's answer
+	ClaimRecheckInterval      = "CLAIM_RECHECK_INTERVAL"           // wait between lookups of an unconfirmed claim
+	OverduePaymentRecheck     = "OVERDUE_PAYMENT_RECHECK_INTERVAL" // wait between lookups of an overdue payment
+	SMSRetention              = "SMS_RETENTION"                    // retention of SMS entries
+	TransactionRetention      = "TRANSACTION_RETENTION"            // retention of charges and payments; 0s: no limit
+	WebhookTimeout            = "WEBHOOK_TIMEOUT"                  // longest wait for a merchant's response
 	SweepInterval             = "SWEEP_INTERVAL"                   // time between two sweeps
-	WarmConnections           = "WARM_CONNECTIONS"                 // false: connections are opened by the first request, for measuring
-	AllowLoopback             = "ALLOW_LOOPBACK"                   // see Environment.Loopback
+	WarmConnections           = "WARM_CONNECTIONS"                 // false is only for measurements
+	AllowLoopback             = "ALLOW_LOOPBACK"                   // see Environment.LoopbackAllowed
 	Speed                     = "SPEED"                            // divisor of durations in the local run
-	executionEnvironment      = "AWS_EXECUTION_ENV"                // set by Lambda for most runtimes, never by the local run
-	dynamoDBEndpoint          = "AWS_ENDPOINT_URL_DYNAMODB"        // set wherever DynamoDB is not AWS's
+	executionEnvironment      = "AWS_EXECUTION_ENV"                // set by Lambda, never by the local run
+	dynamoDBEndpoint          = "AWS_ENDPOINT_URL_DYNAMODB"        // set if DynamoDB is not AWS's own
 	defaultEndpoint           = "AWS_ENDPOINT_URL"
 )
 
-// definition is what the table knows of a variable besides its name.
+// definition has the default and the limits of a variable.
 type definition struct {
-	// defaultValue is the default as it would be written.
+	// defaultValue is the default, as written in the environment.
 	defaultValue string
-	// minimum and most are the limits of a duration before SPEED; a most of 0 is no limit.
+	// minimum and maximum are the limits of a duration before SPEED; a maximum of 0 means no limit.
 	minimum, maximum time.Duration
-	// allowsZero allows 0s although least is more.
+	// allowsZero allows 0s in spite of minimum.
 	allowsZero bool
 }
 
 const day = 24 * time.Hour
 
-// definitions holds the defaults and limits. A variable without a row has the default "" and no limits. It is never
+// definitions has the defaults and limits. A variable without a row has the default "" and no limits. It is never
 // changed.
 var definitions = map[string]definition{
-	ProfileCacheTTL:       {defaultValue: "30s", maximum: time.Minute}, // a revocation holds everywhere within 60 s
+	ProfileCacheTTL:       {defaultValue: "30s", maximum: time.Minute}, // a revocation must take effect within 60 s
 	SecretCacheTTL:        {defaultValue: "5m", minimum: time.Second, maximum: time.Hour},
 	AccessTokenLifetime:   {defaultValue: "1h", minimum: time.Minute, maximum: day},
 	OperatorTimeout:       {defaultValue: "12s", minimum: time.Second, maximum: 20 * time.Second},

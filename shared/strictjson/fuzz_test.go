@@ -32,7 +32,7 @@ func FuzzParse(f *testing.F) {
 		}
 		canonical := reader.Canonical()
 		if !reflect.DeepEqual(decode(t, body), decode(t, canonical)) {
-			t.Fatalf("%s became %s", body, canonical)
+			t.Fatalf("the canonical form of %s has another meaning: %s", body, canonical)
 		}
 		if !utf8.Valid(canonical) {
 			t.Fatalf("%q is not UTF-8", canonical)
@@ -49,20 +49,19 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// decode is encoding/json's own reading.
+// decode reads a body with encoding/json.
 func decode(t *testing.T, body []byte) any {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var value any
-	err := decoder.Decode(&value)
-	if err != nil {
+	if err := decoder.Decode(&value); err != nil {
 		t.Fatalf("encoding/json refuses %q: %v", body, err)
 	}
 	return value
 }
 
-// Two bodies of one meaning have one canonical form, whatever their order of keys, spaces and escapes.
+// The canonical form does not depend on the order of keys, spaces and escapes.
 func TestEquivalentBodiesHaveOneCanonicalForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		object := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "object")
@@ -80,17 +79,17 @@ func TestEquivalentBodiesHaveOneCanonicalForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(first.Canonical(), second.Canonical()) {
-			t.Fatalf("%s and %s", first.Canonical(), second.Canonical())
+			t.Fatalf("the canonical forms differ: %s and %s", first.Canonical(), second.Canonical())
 		}
 	})
 }
 
 func TestMarshal(t *testing.T) {
-	type answer struct {
+	type response struct {
 		State string          `json:"state"`
 		Raw   json.RawMessage `json:"raw"`
 	}
-	got := string(strictjson.Marshal(answer{State: "a=1&b=<2>é", Raw: json.RawMessage(`500.00`)}))
+	got := string(strictjson.Marshal(response{State: "a=1&b=<2>é", Raw: json.RawMessage(`500.00`)}))
 	if want := `{"state":"a=1&b=<2>é","raw":500.00}`; got != want {
 		t.Errorf("Marshal = %s, want %s", got, want)
 	}
@@ -99,7 +98,7 @@ func TestMarshal(t *testing.T) {
 func TestMarshalPanicsOnUnsupportedValue(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("no panic")
+			t.Error("Marshal of a channel did not panic")
 		}
 	}()
 	strictjson.Marshal(make(chan int))

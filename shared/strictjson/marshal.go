@@ -6,15 +6,14 @@ import (
 	"fmt"
 )
 
-// Marshal writes an answer as encoding/json does, but without HTML escaping and without a trailing newline: a
-// merchant's "&" stays "&" (decision "pay-state"). It panics on a value that JSON cannot hold (a channel, a broken
-// json.RawMessage), which is a mistake of the program; answers are plain structs.
+// Marshal writes a value as encoding/json does, but without HTML escaping and without a trailing newline: a merchant's
+// "&" stays "&" (decision "pay-state"). It panics on a value that JSON cannot express (a channel, a broken
+// json.RawMessage), which is a program error.
 func Marshal(v any) []byte {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	if err != nil {
+	if err := encoder.Encode(v); err != nil {
 		panic(fmt.Sprintf("strictjson: %T cannot be written as JSON", v))
 	}
 	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))

@@ -1,9 +1,9 @@
-// Package strictjson reads the JSON of a request so that no two readers can understand it differently, and collects
-// the first fault in the order in which the caller asks for the parts.
+// Package strictjson reads JSON that has only one interpretation, and keeps the first fault in the order in which the
+// caller reads the parts.
 //
-// It knows no field of the specification. Its invariant: whatever Parse accepts has one reading: valid UTF-8, one
-// value, no key twice in an object, no half of a surrogate pair, at most MaxDepth levels; names match with their case
-// and numbers keep their text. The size of a body is limited by whoever receives it.
+// It does not know the fields of the specification. Its invariant: Parse accepts only valid UTF-8 with one value,
+// without duplicate keys and lone surrogates, of at most MaxDepth levels. Names match with their case and numbers keep
+// their text. The caller limits the size of a body.
 package strictjson
 
 import (
@@ -32,13 +32,16 @@ var (
 	errDuplicateKey  = errors.New("key twice in an object")
 )
 
-// Parse reads a body whose root is an object. Every error is a *fault.Fault of kind Invalid: its part is "body", or
-// for a key that stands twice in its object the path of the key ("amountTransaction.referenceCode", elements of arrays
-// as "list[0].key").
+// Parse reads a body whose root is an object. Every error is a *fault.Fault of kind InvalidPart. Its part is "body", or
+// the path of a duplicate key ("amountTransaction.referenceCode", elements of arrays as "list[0].key").
 func Parse(body []byte) (*Reader, error) {
-	cause := checkWellFormed(body)
-	if cause != nil {
-		return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: cause}
+	switch {
+	case !utf8.Valid(body):
+		return nil, invalidBody(errNotUTF8)
+	case !json.Valid(body):
+		return nil, invalidBody(errNotJSON)
+	case hasLoneSurrogate(body):
+		return nil, invalidBody(errLoneSurrogate)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -48,37 +51,27 @@ func Parse(body []byte) (*Reader, error) {
 	}
 	object, ok := root.(map[string]any)
 	if !ok {
-		return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: errNotObject}
+		return nil, invalidBody(errNotObject)
 	}
 	return &Reader{root: object}, nil
 }
 
-// checkWellFormed checks what can be said without building anything.
-func checkWellFormed(body []byte) error {
-	if !utf8.Valid(body) {
-		return errNotUTF8
-	}
-	if !json.Valid(body) {
-		return errNotJSON
-	}
-	if hasLoneSurrogate(body) {
-		return errLoneSurrogate
-	}
-	return nil
+func invalidBody(cause error) *fault.Fault {
+	return &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: cause}
 }
 
 // readValue reads the next value of valid JSON. path is its own path, depth the number of levels around it.
 func readValue(decoder *json.Decoder, path string, depth int) (any, *fault.Fault) {
 	token, err := decoder.Token()
 	if err != nil {
-		return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: errNotJSON}
+		return nil, invalidBody(errNotJSON)
 	}
 	opening, nested := token.(json.Delim)
 	if !nested {
 		return token, nil
 	}
 	if depth == MaxDepth {
-		return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: errTooDeep}
+		return nil, invalidBody(errTooDeep)
 	}
 	var value any
 	var failure *fault.Fault
@@ -90,9 +83,8 @@ func readValue(decoder *json.Decoder, path string, depth int) (any, *fault.Fault
 	if failure != nil {
 		return nil, failure
 	}
-	_, err = decoder.Token() // the closing bracket: json.Valid has seen it
-	if err != nil {
-		return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: errNotJSON}
+	if _, err := decoder.Token(); err != nil { // the closing bracket, which json.Valid has seen
+		return nil, invalidBody(errNotJSON)
 	}
 	return value, nil
 }
@@ -103,7 +95,7 @@ func readObject(decoder *json.Decoder, path string, depth int) (map[string]any, 
 		token, err := decoder.Token()
 		key, isKey := token.(string)
 		if err != nil || !isKey {
-			return nil, &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: errNotJSON}
+			return nil, invalidBody(errNotJSON)
 		}
 		keyPath := key
 		if path != "" {
@@ -133,8 +125,8 @@ func readArray(decoder *json.Decoder, path string, depth int) ([]any, *fault.Fau
 	return array, nil
 }
 
-// hasLoneSurrogate finds an escape \uD800 to \uDFFF in valid JSON that is not one of a pair. encoding/json would silently
-// put U+FFFD in its place, and two different texts would become one.
+// hasLoneSurrogate finds an escape \uD800 to \uDFFF in valid JSON that is not part of a pair. encoding/json would
+// silently replace it with U+FFFD, so that two different texts would become equal.
 func hasLoneSurrogate(body []byte) bool {
 	for i := 0; i < len(body); i++ {
 		if body[i] != '\\' {
@@ -157,7 +149,7 @@ func hasLoneSurrogate(body []byte) bool {
 	return false
 }
 
-// startsWithLowSurrogate is true where the bytes begin with an escape \uDC00 to \uDFFF.
+// startsWithLowSurrogate reports whether the bytes begin with an escape \uDC00 to \uDFFF.
 func startsWithLowSurrogate(rest []byte) bool {
 	if len(rest) < 6 || rest[0] != '\\' || rest[1] != 'u' {
 		return false
@@ -166,7 +158,7 @@ func startsWithLowSurrogate(rest []byte) bool {
 	return unit >= 0xDC00 && unit <= 0xDFFF
 }
 
-// parseHex4 reads four hexadecimal digits that valid JSON has there.
+// parseHex4 reads four hexadecimal digits, which valid JSON guarantees.
 func parseHex4(digits []byte) int {
 	unit, err := strconv.ParseUint(string(digits), 16, 32)
 	if err != nil {

@@ -36,12 +36,12 @@ func TestParseRefuses(t *testing.T) {
 		{"invalid UTF-8 in a text", "{\"a\":\"\xff\"}", "body"},
 		{"invalid UTF-8 in a key", "{\"\xc3\":1}", "body"},
 		{"surrogate in UTF-8", "{\"a\":\"\xed\xa0\x80\"}", "body"},
-		{"high surrogate alone", `{"a":"\ud83d"}`, "body"},
+		{"only a high surrogate", `{"a":"\ud83d"}`, "body"},
 		{"high surrogate before a letter", `{"a":"\ud83dx"}`, "body"},
 		{"high surrogate before an escape", `{"a":"\ud83d\n12345"}`, "body"},
 		{"two high surrogates", `{"a":"\ud83d\ud83d"}`, "body"},
 		{"two of the lowest low surrogates", `{"a":"\udc00\udc00"}`, "body"},
-		{"low surrogate alone", `{"a":"\uDE00"}`, "body"},
+		{"only a low surrogate", `{"a":"\uDE00"}`, "body"},
 		{"pair the wrong way round", `{"a":"\ude00\ud83d"}`, "body"},
 		{"half a pair in a key", `{"\ud800":1}`, "body"},
 		{"half a pair at the end", `{"a":["\ud800"]}`, "body"},
@@ -101,12 +101,12 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-// The cause of a refusal goes to the log: it must not quote the body.
+// The cause of a refusal is logged, so it must not quote the body.
 func TestFaultOmitsTheBody(t *testing.T) {
 	for _, body := range []string{`{"otp_code":"482913"`, `482913`, `{"a":"482913\ud800"}`, "{\"a\":\"482913\xff\"}"} {
 		_, err := strictjson.Parse([]byte(body))
 		if err == nil || strings.Contains(err.Error(), "482913") {
-			t.Errorf("Parse(%q) = %v", body, err)
+			t.Errorf("Parse(%q): error %v, want one without the body", body, err)
 		}
 	}
 }

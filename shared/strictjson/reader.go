@@ -3,6 +3,7 @@ package strictjson
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,10 +11,10 @@ import (
 	"mobilegateway/shared/fault"
 )
 
-// MaxNumberCharacters is the limit of an amount's text, far above what package money accepts.
+// MaxNumberCharacters is the limit of an amount's text, far above the limits of package money.
 const MaxNumberCharacters = 64
 
-// The causes of a refused part, for the log: what is wrong with it, never its value.
+// The causes of a refused part, for the log, without its value.
 var (
 	errWrongType        = errors.New("wrong JSON type")
 	errEmpty            = errors.New("empty")
@@ -22,34 +23,35 @@ var (
 	errItemCount        = errors.New("number of items")
 )
 
-// Reader gives out the parts of a body and keeps the first fault. Callers ask for the parts in the specification's
-// order, go on after a fault, and look at Fault once at the end. A path names object keys joined by points,
+// Reader returns the parts of a body and keeps the first fault. Callers read the parts in the specification's order,
+// continue after a fault, and check FirstFault once at the end. A path is object keys joined by points,
 // "amountTransaction.endUserId", and matches with its case.
 //
-// For every method: where a parent of the part is absent or null, the part is absent; where a parent is something
-// other than an object, the fault is Invalid and names the parent. A Reader belongs to one goroutine.
+// For every method: if a parent of the part is absent or null, the part is absent. If a parent is not an object, the
+// fault is InvalidPart and names the parent. A Reader belongs to one goroutine.
 type Reader struct {
 	root       map[string]any
 	firstFault *fault.Fault
 }
 
 // Text returns a required text of 1 to limit characters (Unicode code points) without control characters. Absent and
-// null are Missing; another type, an empty, a longer text and control characters are Invalid. After a fault it is "".
+// null are MissingPart. Another type, an empty or longer text and control characters are InvalidPart. After a fault it
+// returns "".
 func (r *Reader) Text(path string, limit int) string {
-	value, ok := r.requirePart(path)
-	if !ok {
-		return ""
-	}
-	return r.validText(path, value, limit, false)
+	return r.requiredText(path, limit, false)
 }
 
-// MultilineText is Text that also accepts tabulators and line ends, for the message of an SMS.
+// MultilineText is Text that also accepts tabs and line ends, for the message of an SMS.
 func (r *Reader) MultilineText(path string, limit int) string {
+	return r.requiredText(path, limit, true)
+}
+
+func (r *Reader) requiredText(path string, limit int, multiline bool) string {
 	value, ok := r.requirePart(path)
 	if !ok {
 		return ""
 	}
-	return r.validText(path, value, limit, true)
+	return r.validText(path, value, limit, multiline)
 }
 
 // UnicodeText returns a required text of 1 to maxBytes bytes of UTF-8 that may have any characters, control characters
@@ -73,14 +75,10 @@ func (r *Reader) UnicodeText(path string, maxBytes int) string {
 	return ""
 }
 
-// OptionalText returns a text that may be absent or null: "", false. A text that is there follows the rule of Text, so
-// that an empty one is Invalid: it must never pass for a key. After a fault it is "", false.
+// OptionalText returns a text that may be absent or null: "", false. A present text follows the rule of Text, so an
+// empty one is InvalidPart: it must never become a key. After a fault it returns "", false.
 func (r *Reader) OptionalText(path string, limit int) (text string, present bool) {
-	value, present, failure := r.lookUp(path)
-	if failure != nil {
-		r.RecordFault(failure)
-		return "", false
-	}
+	value, present := r.optionalPart(path)
 	if !present {
 		return "", false
 	}
@@ -88,15 +86,15 @@ func (r *Reader) OptionalText(path string, limit int) (text string, present bool
 	return text, text != ""
 }
 
-// IsEmptyText tells that the part is there as an empty text. It records no fault.
+// IsEmptyText reports whether the part is an empty text. It records no fault.
 func (r *Reader) IsEmptyText(path string) bool {
 	value, present, failure := r.lookUp(path)
 	return failure == nil && present && value == ""
 }
 
-// Number returns a required amount, sent as a JSON number or as a text: its characters, and the JSON value to echo.
-// It says nothing about the form of the number but that it has 1 to MaxNumberCharacters characters, none of them a
-// control character; package money reads it. Absent and null are Missing, everything else is Invalid.
+// Number returns a required amount, sent as a JSON number or as a text: its characters, and the JSON value to echo. It
+// checks only that there are 1 to MaxNumberCharacters characters without control characters; package money parses them.
+// Absent and null are MissingPart, everything else is InvalidPart.
 func (r *Reader) Number(path string) (text string, raw json.RawMessage) {
 	value, ok := r.requirePart(path)
 	if !ok {
@@ -116,22 +114,17 @@ func (r *Reader) Number(path string) (text string, raw json.RawMessage) {
 	return text, Marshal(text)
 }
 
-// OptionalNumber returns an amount that may be absent or null: "". One that is there follows the rule of Number.
+// OptionalNumber returns an amount that may be absent or null: "". A present one follows the rule of Number.
 func (r *Reader) OptionalNumber(path string) string {
-	_, present, failure := r.lookUp(path)
-	if failure != nil {
-		r.RecordFault(failure)
-		return ""
-	}
-	if !present {
+	if _, present := r.optionalPart(path); !present {
 		return ""
 	}
 	text, _ := r.Number(path)
 	return text
 }
 
-// TextList returns a required array of 1 to maxItems texts, each by the rule of Text. Absent and null are Missing,
-// everything else is Invalid and names the array. After a fault it is nil.
+// TextList returns a required array of 1 to maxItems texts, each by the rule of Text. Absent and null are MissingPart,
+// everything else is InvalidPart and names the array. After a fault it returns nil.
 func (r *Reader) TextList(path string, maxItems, limit int) []string {
 	value, ok := r.requirePart(path)
 	if !ok {
@@ -158,63 +151,55 @@ func (r *Reader) TextList(path string, maxItems, limit int) []string {
 	return texts
 }
 
-// HasObject tells whether the part is there and an object. Absent and null are false without a fault; another type is
-// false and Invalid.
+// HasObject reports whether the part is an object. Absent and null are false without a fault; another type is
+// InvalidPart.
 func (r *Reader) HasObject(path string) bool {
-	value, present, failure := r.lookUp(path)
-	if failure != nil {
-		r.RecordFault(failure)
-		return false
-	}
-	if !present {
-		return false
-	}
+	value, present := r.optionalPart(path)
 	_, ok := value.(map[string]any)
-	if !ok {
+	if present && !ok {
 		r.recordInvalid(path, errWrongType)
 	}
 	return ok
 }
 
-// RecordFault records a fault of the caller's own rules, if it is the first. nil changes nothing.
+// RecordFault records a fault of the caller's own rules if it is the first. nil changes nothing.
 func (r *Reader) RecordFault(f *fault.Fault) {
 	if r.firstFault == nil {
 		r.firstFault = f
 	}
 }
 
-// FirstFault is the first recorded fault, nil if there is none. Compare it with nil before it becomes an error.
+// FirstFault returns the first recorded fault, nil if there is none. Compare it with nil before it becomes an error.
 func (r *Reader) FirstFault() *fault.Fault { return r.firstFault }
 
-// Canonical writes the whole body in a form that only its meaning decides: keys sorted, texts decoded, no spaces,
-// numbers as they were written. Top-level keys named in without are left out. It is what fingerprints are made of
-// (decision "fingerprint").
+// Canonical writes the body in a form that depends only on its meaning: sorted keys, decoded texts, no spaces, and
+// numbers as sent. It omits the excluded top-level keys. Fingerprints are made of it (decision "fingerprint").
 func (r *Reader) Canonical(excludedKeys ...string) []byte {
-	kept := make(map[string]any, len(r.root))
-	for key, value := range r.root {
-		kept[key] = value
-	}
+	kept := maps.Clone(r.root)
 	for _, key := range excludedKeys {
 		delete(kept, key)
 	}
 	return Marshal(kept)
 }
 
-// requirePart finds a part, and records Missing where it is absent or null.
+// requirePart finds a part, and records MissingPart if it is absent or null.
 func (r *Reader) requirePart(path string) (value any, ok bool) {
 	value, present, failure := r.lookUp(path)
-	if failure != nil {
-		r.RecordFault(failure)
-		return nil, false
+	if failure == nil && !present {
+		failure = fault.ForPart(fault.MissingPart, path)
 	}
-	if !present {
-		r.RecordFault(fault.ForPart(fault.MissingPart, path))
-		return nil, false
-	}
-	return value, true
+	r.RecordFault(failure)
+	return value, present
 }
 
-// lookUp follows a path. null counts as absent, everywhere.
+// optionalPart finds a part that may be absent or null.
+func (r *Reader) optionalPart(path string) (value any, present bool) {
+	value, present, failure := r.lookUp(path)
+	r.RecordFault(failure)
+	return value, present
+}
+
+// lookUp follows a path. null counts as absent everywhere.
 func (r *Reader) lookUp(path string) (value any, present bool, failure *fault.Fault) {
 	value = any(r.root)
 	consumed := 0
@@ -235,7 +220,7 @@ func (r *Reader) lookUp(path string) (value any, present bool, failure *fault.Fa
 	return value, true, nil
 }
 
-// validText checks a text and records Invalid; "" after a fault.
+// validText checks a text and records InvalidPart; it returns "" after a fault.
 func (r *Reader) validText(path string, value any, limit int, multiline bool) string {
 	text, cause := validateText(value, limit, multiline)
 	if cause != nil {
@@ -245,7 +230,6 @@ func (r *Reader) validText(path string, value any, limit int, multiline bool) st
 	return text
 }
 
-// recordInvalid records that a part breaks its rule.
 func (r *Reader) recordInvalid(path string, cause error) {
 	r.RecordFault(&fault.Fault{Kind: fault.InvalidPart, Part: path, Cause: cause})
 }

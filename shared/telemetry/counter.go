@@ -1,32 +1,33 @@
 package telemetry
 
-// Counter is one of the things that are counted. Each is a metric of its own name, in Count.
+// Counter is one thing that is counted. Each counter is a CloudWatch metric of its own name, with the unit Count.
 type Counter int
 
-// The counters. Requests and Errors, and the times, are counted by themselves in Write.
+// The counters. A new one is a line here and its name below; log lines and metrics follow. A log line lists counters in
+// this order. Write itself counts Requests and Errors, and measures times.
 const (
-	RepeatedRequests        Counter = iota // a stored answer was given again
-	MismatchedRepeats                      // a repeat with another body was seen (decision "charge-repeat")
+	RepeatedRequests        Counter = iota // a stored response was sent again
+	MismatchedRepeats                      // a retry had another body (decision "charge-repeat")
 	UnknownOutcomes                        // the outcome of an operator call is unknown
 	NotAppliedCalls                        // an operator call was certainly not applied
-	OperatorRefusals                       // the operator refused for good
+	OperatorRefusals                       // a final refusal by the operator
 	StatusConflicts                        // a claim contradicts a final status or our amount
 	OperatorAuthFailures                   // the operator refused our credentials
-	DeliveredNotifications                 // a notification was accepted by the merchant
-	DeliveryAttemptFailures                // an attempt to notify failed
-	DeadLetters                            // a notification was given up
+	DeliveredNotifications                 // the merchant accepted a notification
+	DeliveryAttemptFailures                // a delivery attempt failed
+	DeadLetters                            // a notification became a dead letter
 	LookupFailures                         // a status lookup at the operator failed
-	StaleUnknownOutcomes                   // an unknown outcome that only a retry or a person can settle (decision "repeat-window")
-	UserSMSFailures                        // the purchaser's SMS of a payment was given up (decision "user-sms")
-	EndpointsDisabled                      // a merchant answered 410: its notifications there are parked (decision "notifications")
-	RateLimitedRequests                    // a request was over its merchant's rate (decision "merchant-limits")
-	DailyLimitRefusals                     // a charge or payment was over its merchant's amount of the day
-	LimitStoreFailures                     // the table of limits did not answer
-	InternalErrors                         // a request was answered 500: the fault is ours
+	StaleUnknownOutcomes                   // only a retry or a person can end it (decision "repeat-window")
+	UserSMSFailures                        // a purchaser's SMS was given up (decision "user-sms")
+	EndpointsDisabled                      // a merchant's 410 parked an endpoint (decision "notifications")
+	RateLimitedRequests                    // a request over its merchant's rate limit (decision "merchant-limits")
+	DailyLimitRefusals                     // a charge or payment over its merchant's daily amount (decision "merchant-limits")
+	LimitStoreFailures                     // the table of limits did not respond
+	InternalErrors                         // a request got 500: the fault is ours
 	counterCount
 )
 
-// counterNames are the metrics' names, in the order of the constants. Alarms name them: change none.
+// counterNames are the names of the metrics. Alarms refer to them: never change one.
 var counterNames = [counterCount]string{
 	RepeatedRequests:        "RepeatedRequests",
 	MismatchedRepeats:       "MismatchedRepeats",
@@ -48,7 +49,7 @@ var counterNames = [counterCount]string{
 	InternalErrors:          "InternalErrors",
 }
 
-// String is the metric's name, "" for a number that is no counter.
+// String returns the name of the metric, "" for a number that is not a counter.
 func (c Counter) String() string {
 	if c < 0 || c >= counterCount {
 		return ""

@@ -8,16 +8,16 @@ import (
 	"mobilegateway/shared/msisdn"
 )
 
-// Redacted stands where something was left out of a text.
+// Redacted replaces text that was removed.
 const Redacted = "***"
 
-// The measures of what is taken for a secret.
+// The sizes from which text counts as secret.
 const (
-	minTokenLength    = 20 // characters of a word with letters and digits that is taken for a token
-	minRedactedDigits = 4  // digits in a run that is taken for a one-time code or a number
+	minTokenLength    = 20 // characters of a word with letters and digits that counts as a token
+	minRedactedDigits = 4  // digits in a run that counts as a one-time code or a number
 )
 
-// filterWord lets a word of a closed vocabulary pass, and drops everything else.
+// filterWord returns a word of a closed vocabulary, and "" for anything else.
 func filterWord(text string) string {
 	if text == "" || len(text) > maxVocabularyWord || !isLetter(text[0]) || looksLikeCredential(text) {
 		return ""
@@ -25,7 +25,7 @@ func filterWord(text string) string {
 	return redactDigits(filterIdentifier(text, maxVocabularyWord))
 }
 
-// filterIdentifier lets letters, digits, "-", "_" and "." pass up to a length, and drops everything else.
+// filterIdentifier returns letters, digits, "-", "_" and "." up to a length, and "" for anything else.
 func filterIdentifier(text string, limit int) string {
 	if len(text) > limit || looksLikeCredential(text) {
 		return ""
@@ -38,7 +38,7 @@ func filterIdentifier(text string, limit int) string {
 	return text
 }
 
-// filterMerchantName lets what can be a merchant's name pass (decision "merchant-names").
+// filterMerchantName returns a possible merchant name, and "" for anything else (decision "merchant-names").
 func filterMerchantName(text string) string {
 	if len(text) > maxMerchantName {
 		return ""
@@ -51,28 +51,28 @@ func filterMerchantName(text string) string {
 	return maskPhoneNumber(text)
 }
 
-// redactKey bounds a key that a merchant chose, masks the telephone numbers in it and drops a credential. order says
-// that it may be an order_id: it then stays as it is, for operators find a payment's lines by it.
+// redactKey limits a key that a merchant chose, masks phone numbers in it and drops a credential. An order_id stays
+// unchanged if mayBeOrderID is set, because operations engineers search the log by it.
 func redactKey(text string, mayBeOrderID bool) string {
 	if looksLikeCredential(text) {
 		return Redacted
 	}
-	text = truncate(replaceUnprintable(text), 4*maxKey) // masked before it is cut, so that no half of a number is left
+	text = truncate(replaceUnprintable(text), 4*maxKey) // masked before truncation: no half of a number is left
 	if mayBeOrderID && isOrderID(text) || isUUID(text) {
 		return text
 	}
 	return truncate(maskPhoneNumbers(text), maxKey)
 }
 
-// isOrderID is true for <MerchantName>_<digits>, whatever the digits are: at most 30 characters, and a name that is no
-// number itself (decision "pay-order-id").
+// isOrderID reports whether text is <MerchantName>_<digits> of at most 30 characters. The name must not be a number
+// itself (decision "pay-order-id").
 func isOrderID(text string) bool {
 	name, number, found := strings.Cut(text, "_")
-	return found && len(text) <= maxOrderID && name != "" && filterMerchantName(name) == name && maskPhoneNumbers(name) == name &&
-		strings.ContainsFunc(name, unicode.IsLetter) && number != "" && strings.Trim(number, "0123456789") == ""
+	return found && len(text) <= maxOrderID && isDigits(number) && strings.ContainsFunc(name, unicode.IsLetter) &&
+		filterMerchantName(name) == name && maskPhoneNumbers(name) == name
 }
 
-// isUUID is true for the form of a transactionId and of a request_id.
+// isUUID reports whether text has the form of a transactionId or a request_id.
 func isUUID(text string) bool {
 	if len(text) != 36 {
 		return false
@@ -86,39 +86,32 @@ func isUUID(text string) bool {
 	return true
 }
 
-// filterErrorID lets SVCnnnn, POLnnnn and 900nnn pass.
+// filterErrorID returns SVCnnnn, POLnnnn and 900nnn, and "" for anything else.
 func filterErrorID(text string) string {
-	rest, known := strings.CutPrefix(text, "900")
-	length := 3
-	if !known {
-		rest, known = strings.CutPrefix(text, "SVC")
-		length = 4
+	for prefix, digits := range map[string]int{"SVC": 4, "POL": 4, "900": 3} {
+		number, found := strings.CutPrefix(text, prefix)
+		if found && len(number) == digits && isDigits(number) {
+			return text
+		}
 	}
-	if !known {
-		rest, known = strings.CutPrefix(text, "POL")
-	}
-	if !known || len(rest) != length || strings.Trim(rest, "0123456789") != "" {
-		return ""
-	}
-	return text
+	return ""
 }
 
-// maskPhoneNumber masks a text that is 8 to 15 digits, with or without "+" or "tel:+".
+// maskPhoneNumber masks text of 8 to 15 digits, with or without "+" or "tel:+".
 func maskPhoneNumber(text string) string {
 	number := strings.TrimPrefix(strings.TrimPrefix(text, "tel:"), "+")
-	if len(number) < 8 || len(number) > 15 || strings.Trim(number, "0123456789") != "" {
+	if len(number) < 8 || len(number) > 15 || !isDigits(number) {
 		return text
 	}
 	return msisdn.Mask(number)
 }
 
-// maskPhoneNumbers masks what may be a telephone number inside a text: every run of 8 digits and more, counted across what
-// people put between digits (spaces, "-", ".", "/", brackets, "+", "_", anything but a letter), so that it need not stand
-// alone nor be written in one piece. More than 15 digits in one piece are no telephone number, and stay. The last two
-// digits of a run are kept.
+// maskPhoneNumbers masks possible phone numbers inside text: every run of at least 8 digits. A run continues across
+// spaces, "-", ".", "/", brackets, "+", "_" and any other separator except a letter. More than 15 digits in one piece
+// are not a phone number, and stay. The last two digits of a run are kept.
 func maskPhoneNumbers(text string) string {
 	var kept strings.Builder
-	start, end, digits, pieces := -1, 0, 0, 0 // of the run: where it is, its digits, and in how many pieces they are
+	start, end, digits, pieces := -1, 0, 0, 0 // of the run: position, digits, and pieces
 	endRun := func() {
 		if start >= 0 && digits >= 8 && (digits <= 15 || pieces > 1) {
 			kept.WriteString(msisdn.Mask(text[start:end]))
@@ -147,8 +140,8 @@ func maskPhoneNumbers(text string) string {
 	return kept.String()
 }
 
-// looksLikeCredential knows credentials: our own tokens and secrets by their prefixes, wherever they stand, and the two schemes
-// of Authorization at the head.
+// looksLikeCredential detects credentials: our own tokens and secrets by their prefixes anywhere, and the two schemes
+// of Authorization at the start.
 func looksLikeCredential(text string) bool {
 	lower := strings.ToLower(text)
 	for _, prefix := range [...]string{"gwl_", "gws_", "gwc_", "whsec_"} {
@@ -159,11 +152,11 @@ func looksLikeCredential(text string) bool {
 	return strings.HasPrefix(lower, "bearer ") || strings.HasPrefix(lower, "basic ")
 }
 
-// redactCause keeps of an error's text what helps to find the cause, and nothing that could be a client's value.
+// redactCause keeps the words of an error text that help to find the cause, without values of a client.
 func redactCause(text string) string {
 	text = truncate(replaceUnprintable(text), 4*maxCause)
 	var kept strings.Builder
-	afterAuthScheme := false // the word before was Bearer or Basic
+	afterAuthScheme := false // the previous word was Bearer or Basic
 	for text != "" {
 		end := strings.IndexFunc(text, isSeparator)
 		if end < 0 {
@@ -186,10 +179,11 @@ func redactCause(text string) string {
 	return truncate(kept.String(), maxCause)
 }
 
-// isSeparator ends a word of an error's text. Those of URLs and tokens are no separators. All are one byte long.
+// isSeparator reports whether a character ends a word of an error text. Characters of URLs and tokens do not. All are
+// one byte long.
 func isSeparator(char rune) bool { return strings.ContainsRune(" \"'`,;()[]{}<>|", char) }
 
-// redactWord scrubs one word: of a URL, scheme and host are kept.
+// redactWord redacts one word; it keeps scheme and host of a URL.
 func redactWord(text string) string {
 	tail := ""
 	if trimmed := strings.TrimRight(text, ".:"); trimmed != text {
@@ -217,10 +211,11 @@ func redactWord(text string) string {
 	return redactDigits(text) + tail
 }
 
-// looksLikeToken is true for a word with a piece so long, and made of letters and digits, that it may be a token, a signature
-// or a key. Pieces are what stands between slashes, points and colons, so that the name of a Go function is none.
+// looksLikeToken reports whether a word contains a long piece of letters and digits, such as a token, a signature or a
+// key. Slashes, points and colons separate pieces, so that the name of a Go function is not a token.
 func looksLikeToken(text string) bool {
-	for piece := range strings.FieldsFuncSeq(text, func(char rune) bool { return char == '/' || char == '.' || char == ':' }) {
+	separates := func(char rune) bool { return strings.ContainsRune("/.:", char) }
+	for piece := range strings.FieldsFuncSeq(text, separates) {
 		letters := strings.ContainsFunc(piece, unicode.IsLetter)
 		if len(piece) >= minTokenLength && letters && strings.ContainsAny(piece, "0123456789") {
 			return true
@@ -229,8 +224,7 @@ func looksLikeToken(text string) bool {
 	return false
 }
 
-// redactDigits puts Removed in the place of every run of four digits and more, but where the run is an error code of the
-// OneAPI family.
+// redactDigits replaces every run of at least four digits with Redacted, except in OneAPI error codes.
 func redactDigits(text string) string {
 	var kept strings.Builder
 	for i := 0; i < len(text); {
@@ -252,16 +246,16 @@ func redactDigits(text string) string {
 	return kept.String()
 }
 
-// isErrorCode is true for the digits of SVCnnnn, POLnnnn and PDK_SMSW_nnnn, and for 9009nn.
+// isErrorCode reports whether a run of digits is part of SVCnnnn, POLnnnn or PDK_SMSW_nnnn, or is 9009nn.
 func isErrorCode(before, run string) bool {
 	if len(run) == 6 && strings.HasPrefix(run, "9009") {
 		return before == ""
 	}
-	family := strings.HasSuffix(before, "SVC") || strings.HasSuffix(before, "POL") || strings.HasSuffix(before, "PDK_SMSW_")
-	return len(run) == 4 && family
+	return len(run) == 4 &&
+		(strings.HasSuffix(before, "SVC") || strings.HasSuffix(before, "POL") || strings.HasSuffix(before, "PDK_SMSW_"))
 }
 
-// replaceUnprintable puts a space in the place of every character that is none to be printed.
+// replaceUnprintable replaces every unprintable character with a space.
 func replaceUnprintable(text string) string {
 	return strings.Map(func(char rune) rune {
 		if unicode.IsPrint(char) {
@@ -271,7 +265,7 @@ func replaceUnprintable(text string) string {
 	}, text)
 }
 
-// truncate cuts a text to a number of bytes, at the border of a character.
+// truncate shortens text to a number of bytes, at a character boundary.
 func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -282,3 +276,5 @@ func truncate(text string, limit int) string {
 func isLetter(char byte) bool { return char|0x20 >= 'a' && char|0x20 <= 'z' }
 
 func isDigit(char byte) bool { return char >= '0' && char <= '9' }
+
+func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }

@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +11,7 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// What must never stand in a log, in the forms in which it could come.
+// plantedSecrets must never appear in a log line, in any of these forms.
 var plantedSecrets = []string{
 	"gwl_m1x9_Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2RlZmdo_c0ffee",
 	"gws_eyJtIjoibTEiLCJnIjoxfQ.c2lnbmF0dXJlMTIz",
@@ -21,7 +22,7 @@ var plantedSecrets = []string{
 	"0701021001",
 }
 
-// Every setter that takes a text is fed with every canary, bare and inside a sentence.
+// Passes every planted secret to every setter of text, as it is and inside a sentence.
 func TestNoSecretReachesTheLogLine(t *testing.T) {
 	setters := map[string]func(*telemetry.LogLine, string){
 		"RequestID": (*telemetry.LogLine).SetRequestID,
@@ -34,13 +35,16 @@ func TestNoSecretReachesTheLogLine(t *testing.T) {
 		"ErrorID":   (*telemetry.LogLine).SetErrorID,
 		"MSISDN":    (*telemetry.LogLine).SetMSISDN,
 		"Cause":     func(e *telemetry.LogLine, text string) { e.SetCause(errors.New(text)) },
-		"wrapped":   func(e *telemetry.LogLine, text string) { e.SetCause(fault.NewInternal(fmt.Errorf("call: %s", text))) },
-		"part":      func(e *telemetry.LogLine, text string) { e.SetCause(fault.ForPart(fault.InvalidPart, text)) },
+		"wrapped": func(e *telemetry.LogLine, text string) {
+			e.SetCause(fault.NewInternal(errors.New("call: " + text)))
+		},
+		"part": func(e *telemetry.LogLine, text string) { e.SetCause(fault.ForPart(fault.InvalidPart, text)) },
 	}
 	sentences := []string{
 		"%s", "Bearer %s", "authorization: Bearer %s", "token=%s", "https://api.example.test/v1?token=%s",
 		"https://user:%s@api.example.test/", `Post "https://api.example.test/callbacks/v1/payments/orange/%s": EOF`,
-		`invalid body {"user_msisdn":"%s"}`, "tel:+%s", "/requests/%s/deliveryInfos", "number %s.", "x\n%s\tx", "a,%s;b",
+		`invalid body {"user_msisdn":"%s"}`, "tel:+%s", "/requests/%s/deliveryInfos", "number %s.",
+		"x\n%s\tx", "a,%s;b",
 	}
 	for name, set := range setters {
 		for _, sentence := range sentences {
@@ -55,7 +59,7 @@ func TestNoSecretReachesTheLogLine(t *testing.T) {
 	}
 }
 
-// A key is the merchant's own word and stands in the log, but no credential of ours and no number passes for one.
+// A merchant's key appears in the log, but our credentials and phone numbers do not.
 func TestMalformedKeysAreDropped(t *testing.T) {
 	for _, c := range []struct{ operation, key, want string }{
 		{"pay", "DemoShop_1234567890", "DemoShop_1234567890"},
@@ -94,7 +98,7 @@ func TestMalformedKeysAreDropped(t *testing.T) {
 		event := telemetry.NewLogLine(c.operation, started)
 		event.SetTransactionKey(c.key)
 		if got := decodeLine(t, event)["TransactionKey"]; got != c.want {
-			t.Errorf("%s: SetKey(%q) wrote %q, want %q", c.operation, c.key, got, c.want)
+			t.Errorf("%s: SetTransactionKey(%q) wrote %q, want %q", c.operation, c.key, got, c.want)
 		}
 	}
 }
@@ -106,29 +110,29 @@ func TestCauseHasNoOneTimeCode(t *testing.T) {
 			event := telemetry.NewLogLine("pay", started)
 			event.SetCause(fmt.Errorf(sentence, code))
 			if line := encodeLine(t, event); strings.Contains(line, code) {
-				t.Errorf("%q gives %s", fmt.Sprintf(sentence, code), line)
+				t.Errorf("cause %q wrote %s", fmt.Sprintf(sentence, code), line)
 			}
 		}
 	}
 }
 
 func TestCauseKeepsSafeText(t *testing.T) {
-	for text, want := range map[string]string{
-		"dial tcp 10.0.0.1:443: connect: connection refused":                                        "dial tcp 10.0.0.1:443: connect: connection refused",
-		"operator error operator POL1000":                                                           "operator error operator POL1000",
-		"operator refused us operator 900901":                                                       "operator refused us operator 900901",
-		"answer SVC0001, PDK_SMSW_0013":                                                             "answer SVC0001, PDK_SMSW_0013",
-		"missing in outboundSMSMessageRequest.senderAddress":                                        "missing in outboundSMSMessageRequest.senderAddress",
-		"panic runtime.boundsError in mobilegateway/functions/charge.(*Handler).settle line 120":    "panic runtime.boundsError in mobilegateway/functions/charge.(*Handler).settle line 120",
-		`Post "https://api.example.test:8443/payment/v1/x": context deadline exceeded`:              `Post "https://api.example.test:***": context deadline exceeded`,
-		"operation error DynamoDB: PutItem, StatusCode: 400, RequestID: 0QK1P8MO7JTVMNQ2UFGT5R6RDV": "operation error DynamoDB: PutItem, StatusCode: 400, RequestID: ***",
-		"path /v1/items?order=1":                                                                    "path /v1/items?***",
-		"":                                                                                          "",
+	for text, redacted := range map[string]string{ // "": nothing is redacted
+		"dial tcp 10.0.0.1:443: connect: connection refused":                                    "",
+		"operator error operator POL1000":                                                       "",
+		"the operator refused the credentials 900901":                                           "",
+		"response SVC0001, PDK_SMSW_0013":                                                       "",
+		"missing in outboundSMSMessageRequest.senderAddress":                                    "",
+		"panic runtime.boundsError in mobilegateway/functions/charge.(*Handler).Serve line 120": "",
+		"": "",
+		`Post "https://api.example.test:8443/payment/v1/x": EOF`:          `Post "https://api.example.test:***": EOF`,
+		"PutItem, StatusCode: 400, RequestID: 0QK1P8MO7JTVMNQ2UFGT5R6RDV": "PutItem, StatusCode: 400, RequestID: ***",
+		"path /v1/items?order=1": "path /v1/items?***",
 	} {
 		event := telemetry.NewLogLine("pay", started)
 		event.SetCause(errors.New(text))
 		got, _ := decodeLine(t, event)["Cause"].(string)
-		if got != want {
+		if want := cmp.Or(redacted, text); got != want {
 			t.Errorf("cause %q is written as %q, want %q", text, got, want)
 		}
 	}
@@ -138,18 +142,19 @@ func TestCauseIsTruncatedAndCanBeCleared(t *testing.T) {
 	event := telemetry.NewLogLine("pay", started)
 	event.SetCause(errors.New(strings.Repeat("é ", 5000)))
 	if got, ok := decodeLine(t, event)["Cause"].(string); !ok || len(got) > 512 {
-		t.Errorf("%d bytes, %v", len(got), ok)
+		t.Errorf("the cause has %d bytes (present: %v), want at most 512", len(got), ok)
 	}
 	event.SetCause(nil)
 	if got := decodeLine(t, event)["Cause"]; got != nil {
-		t.Errorf("Cause is %v", got)
+		t.Errorf("SetCause(nil) left the cause %v", got)
 	}
 }
 
 func TestVocabularyWordsAreFiltered(t *testing.T) {
 	for text, want := range map[string]any{
 		"orange": "orange", "mtn-ci": "mtn-ci", "sms.receipt": "sms.receipt",
-		"": nil, "1orange": nil, "two words": nil, "482913": nil, "oråge": nil, strings.Repeat("a", 41): nil, "a\nb": nil,
+		"": nil, "1orange": nil, "two words": nil, "482913": nil, "oråge": nil,
+		strings.Repeat("a", 41): nil, "a\nb": nil,
 	} {
 		event := telemetry.NewLogLine("charge", started)
 		event.SetOperator(text)
@@ -191,7 +196,7 @@ func FuzzCause(f *testing.F) {
 				run = 0
 			}
 			if run > 6 {
-				t.Fatalf("cause %q of %q", cause, text)
+				t.Fatalf("cause %q of %q has a run of more than 6 digits", cause, text)
 			}
 		}
 	})

@@ -15,12 +15,11 @@ import (
 
 var started = time.Date(2026, 11, 21, 10, 0, 0, 500_000_000, time.UTC)
 
-// encodeLine is the line of an event, without its newline.
+// encodeLine returns the written line, without its newline.
 func encodeLine(t *testing.T, event *telemetry.LogLine) string {
 	t.Helper()
 	var out bytes.Buffer
-	err := event.Write(&out)
-	if err != nil {
+	if err := event.Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	line, rest, ended := strings.Cut(out.String(), "\n")
@@ -30,12 +29,10 @@ func encodeLine(t *testing.T, event *telemetry.LogLine) string {
 	return line
 }
 
-// decodeLine decodes a line.
 func decodeLine(t *testing.T, event *telemetry.LogLine) map[string]any {
 	t.Helper()
 	var decoded map[string]any
-	err := json.Unmarshal([]byte(encodeLine(t, event)), &decoded)
-	if err != nil {
+	if err := json.Unmarshal([]byte(encodeLine(t, event)), &decoded); err != nil {
 		t.Fatal(err)
 	}
 	return decoded
@@ -73,11 +70,13 @@ func newFullLine() *telemetry.LogLine {
 
 func TestGoldenLine(t *testing.T) {
 	want := `{"_aws":{"Timestamp":1795255200500,"CloudWatchMetrics":[{"Namespace":"MobileGateway",` +
-		`"Dimensions":[["Stack","Operation"],["Stack","Operation","Operator"]],"Metrics":[{"Name":"Requests","Unit":"Count"},` +
-		`{"Name":"Errors","Unit":"Count"},{"Name":"UnknownOutcomes","Unit":"Count"},{"Name":"OperatorMillis","Unit":"Milliseconds"},` +
-		`{"Name":"DurationMillis","Unit":"Milliseconds"}]}]},"RequestID":"r-1","Stack":"gateway-dev","Operation":"pay","Merchant":"DemoShop",` +
-		`"TransactionKey":"DemoShop_1","Operator":"mtn","Country":"CM","Channel":"tpe","MSISDN":"***********01","Outcome":"unknown",` +
-		`"ErrorID":"SVC0001","Status":504,"Cause":"outcome unknown: read: timeout","Requests":1,"Errors":1,"UnknownOutcomes":1,` +
+		`"Dimensions":[["Stack","Operation"],["Stack","Operation","Operator"]],` +
+		`"Metrics":[{"Name":"Requests","Unit":"Count"},{"Name":"Errors","Unit":"Count"},` +
+		`{"Name":"UnknownOutcomes","Unit":"Count"},{"Name":"OperatorMillis","Unit":"Milliseconds"},` +
+		`{"Name":"DurationMillis","Unit":"Milliseconds"}]}]},"RequestID":"r-1","Stack":"gateway-dev",` +
+		`"Operation":"pay","Merchant":"DemoShop","TransactionKey":"DemoShop_1","Operator":"mtn","Country":"CM",` +
+		`"Channel":"tpe","MSISDN":"***********01","Outcome":"unknown","ErrorID":"SVC0001","Status":504,` +
+		`"Cause":"outcome unknown: read: timeout","Requests":1,"Errors":1,"UnknownOutcomes":1,` +
 		`"OperatorMillis":12000,"DurationMillis":12034}`
 	event := telemetry.NewLogLine("pay", started)
 	event.SetStackName("gateway-dev")
@@ -140,7 +139,7 @@ type directive struct {
 func checkDirective(t *testing.T, decoded map[string]any, d directive) {
 	t.Helper()
 	if d.Namespace != telemetry.Namespace || d.Dimensions == nil {
-		t.Errorf("directive %+v", d)
+		t.Errorf("namespace %q, dimensions %v", d.Namespace, d.Dimensions)
 	}
 	for _, dimension := range slices.Concat(d.Dimensions...) {
 		if text, ok := decoded[dimension].(string); !ok || text == "" {
@@ -159,13 +158,16 @@ func checkDirective(t *testing.T, decoded map[string]any, d directive) {
 	}
 	for name, value := range decoded {
 		if _, number := value.(float64); number && name != "Status" && !slices.Contains(names, name) {
-			t.Errorf("%s is in the line but no metric", name)
+			t.Errorf("the number %s is in the line but is not declared as a metric", name)
 		}
 	}
 }
 
 func TestEveryCounterIsWrittenUnderItsName(t *testing.T) {
-	for counter := telemetry.Counter(0); counter.String() != ""; counter++ {
+	for counter := telemetry.Counter(0); counter <= telemetry.InternalErrors; counter++ {
+		if counter.String() == "" {
+			t.Errorf("counter %d has no name", counter)
+		}
 		event := telemetry.NewLogLine("pay", started)
 		event.Add(counter, 3)
 		if got := decodeLine(t, event)[counter.String()]; got != float64(3) {
@@ -177,7 +179,7 @@ func TestEveryCounterIsWrittenUnderItsName(t *testing.T) {
 	event.Increment(telemetry.Counter(-1))
 	event.Increment(telemetry.Counter(1000))
 	if after := encodeLine(t, event); after != before {
-		t.Errorf("a counter that is none changed the line: %s", after)
+		t.Errorf("an invalid counter changed the line: %s", after)
 	}
 }
 
@@ -194,18 +196,22 @@ func TestStatusFrom500CountsAsError(t *testing.T) {
 func TestUnmeasuredMetricsAreOmitted(t *testing.T) {
 	event := telemetry.NewLogLine("sweep", started)
 	if got := decodeLine(t, event); got["OperatorMillis"] != nil || got["ScheduleDelayMillis"] != nil {
-		t.Errorf("measured nothing: %v", got)
+		t.Errorf("a metric that was not measured is in the line: %v", got)
 	}
 	event.AddOperatorTime(0)
 	event.SetScheduleDelay(-time.Second)
 	if got := decodeLine(t, event); got["OperatorMillis"] != float64(0) || got["ScheduleDelayMillis"] != float64(0) {
-		t.Errorf("measured zero: %v", got)
+		t.Errorf("a measured zero is not in the line: %v", got)
 	}
 	event.AddOperatorTime(1500 * time.Microsecond)
 	event.AddOperatorTime(600 * time.Microsecond)
 	event.SetScheduleDelay(time.Minute)
-	if got := decodeLine(t, event); got["OperatorMillis"] != float64(2) || got["ScheduleDelayMillis"] != float64(60000) {
-		t.Errorf("measured: %v", got)
+	got := decodeLine(t, event)
+	if millis := got["OperatorMillis"]; millis != float64(2) {
+		t.Errorf("OperatorMillis is %v, want the sum 2", millis)
+	}
+	if millis := got["ScheduleDelayMillis"]; millis != float64(60000) {
+		t.Errorf("ScheduleDelayMillis is %v, want 60000", millis)
 	}
 }
 
@@ -214,11 +220,11 @@ func TestSetRepeatedCountsOnce(t *testing.T) {
 	event.SetRepeated(true)
 	event.SetRepeated(true)
 	if got := decodeLine(t, event); got["RepeatedRequests"] != float64(1) || got["Repeated"] != true {
-		t.Errorf("Replays %v, Replayed %v", got["RepeatedRequests"], got["Repeated"])
+		t.Errorf("RepeatedRequests %v, Repeated %v", got["RepeatedRequests"], got["Repeated"])
 	}
 	event.SetRepeated(false)
 	if got := decodeLine(t, event); got["RepeatedRequests"] != nil || got["Repeated"] != nil {
-		t.Errorf("Replays %v, Replayed %v", got["RepeatedRequests"], got["Repeated"])
+		t.Errorf("RepeatedRequests %v, Repeated %v", got["RepeatedRequests"], got["Repeated"])
 	}
 }
 
@@ -226,12 +232,12 @@ func TestWriteIsOneCall(t *testing.T) {
 	calls := 0
 	err := newFullLine().Write(writerFunc(func(p []byte) (int, error) { calls++; return len(p), nil }))
 	if err != nil || calls != 1 {
-		t.Errorf("%d calls, %v", calls, err)
+		t.Errorf("%d calls of the writer (%v), want 1", calls, err)
 	}
 	broken := errors.New("broken")
 	err = newFullLine().Write(writerFunc(func([]byte) (int, error) { return 0, broken }))
 	if !errors.Is(err, broken) {
-		t.Errorf("a broken writer gives %v", err)
+		t.Errorf("Write to a broken writer: %v", err)
 	}
 }
 

@@ -3,15 +3,20 @@ package telemetry
 import (
 	"encoding/json"
 	"io"
-	"time"
+	"strconv"
 )
 
 // Namespace is the CloudWatch namespace of all metrics.
 const Namespace = "MobileGateway"
 
-// logDocument is the document as it is written. Metrics and dimensions are top-level fields, which the Embedded Metric Format
-// refers to by name.
-type logDocument struct {
+// The units of metrics.
+const (
+	unitCount  = "Count"
+	unitMillis = "Milliseconds"
+)
+
+// logFields are the fields of a log line that are not metrics, in their order in the document.
+type logFields struct {
 	AWS            metadata `json:"_aws"`
 	RequestID      string   `json:"RequestID,omitempty"`
 	StackName      string   `json:"Stack,omitempty"`
@@ -28,34 +33,6 @@ type logDocument struct {
 	Repeated       bool     `json:"Repeated,omitempty"`
 	ColdStart      bool     `json:"ColdStart,omitempty"`
 	Cause          string   `json:"Cause,omitempty"`
-	metricValues
-}
-
-// metricValues are the fields that metrics refer to. A pointer is nil where there is nothing to measure.
-type metricValues struct {
-	Requests                int    `json:"Requests"`
-	Errors                  int    `json:"Errors"`
-	RepeatedRequests        int    `json:"RepeatedRequests,omitempty"`
-	MismatchedRepeats       int    `json:"MismatchedRepeats,omitempty"`
-	UnknownOutcomes         int    `json:"UnknownOutcomes,omitempty"`
-	NotAppliedCalls         int    `json:"NotAppliedCalls,omitempty"`
-	OperatorRefusals        int    `json:"OperatorRefusals,omitempty"`
-	StatusConflicts         int    `json:"StatusConflicts,omitempty"`
-	OperatorAuthFailures    int    `json:"OperatorAuthFailures,omitempty"`
-	DeliveredNotifications  int    `json:"DeliveredNotifications,omitempty"`
-	DeliveryAttemptFailures int    `json:"DeliveryAttemptFailures,omitempty"`
-	DeadLetters             int    `json:"DeadLetters,omitempty"`
-	LookupFailures          int    `json:"LookupFailures,omitempty"`
-	StaleUnknownOutcomes    int    `json:"StaleUnknownOutcomes,omitempty"`
-	UserSMSFailures         int    `json:"UserSMSFailures,omitempty"`
-	EndpointsDisabled       int    `json:"EndpointsDisabled,omitempty"`
-	RateLimitedRequests     int    `json:"RateLimitedRequests,omitempty"`
-	DailyLimitRefusals      int    `json:"DailyLimitRefusals,omitempty"`
-	LimitStoreFailures      int    `json:"LimitStoreFailures,omitempty"`
-	InternalErrors          int    `json:"InternalErrors,omitempty"`
-	OperatorMillis          *int64 `json:"OperatorMillis,omitempty"`
-	ScheduleDelayMillis     *int64 `json:"ScheduleDelayMillis,omitempty"`
-	DurationMillis          int64  `json:"DurationMillis"`
 }
 
 // metadata is the head of the Embedded Metric Format.
@@ -75,88 +52,73 @@ type metric struct {
 	Unit string `json:"Unit"`
 }
 
-// Write writes the line with its newline in one call of w, so that lines of parallel work do not mix. Every event
-// counts as one of Requests, and with a status from 500 on as one of Errors; other counters appear where they are not
-// zero, OperatorMillis where the operator was called, ScheduleDelayMillis where SetScheduleDelay was.
+// metricSet collects metrics for the directive, and their values as the top-level fields of the document.
+type metricSet struct {
+	metrics []metric
+	values  []byte // JSON members, a comma before each
+}
+
+func (m *metricSet) add(name, unit string, value int64) {
+	m.metrics = append(m.metrics, metric{name, unit})
+	m.values = append(append(append(m.values, `,"`...), name...), `":`...)
+	m.values = strconv.AppendInt(m.values, value, 10)
+}
+
+// Write writes the line with its newline in one call of w, so that lines of parallel requests do not mix. Every line
+// counts one of Requests, and from status 500 on one of Errors. Other counters appear unless they are zero.
+// OperatorMillis and ScheduleDelayMillis appear if they were set.
 func (e *LogLine) Write(w io.Writer) error {
-	document := logDocument{
-		AWS:       metadata{Timestamp: e.started.UnixMilli(), CloudWatchMetrics: []directive{e.metricDirective()}},
-		RequestID: e.requestID, StackName: e.stack, Operation: e.operation, Merchant: e.merchant, TransactionKey: e.transactionKey, Operator: e.operator,
-		Country: e.country, Channel: e.channel, MSISDN: e.msisdn, Outcome: e.outcome, ErrorID: e.errorID,
-		Status: e.status, Repeated: e.repeated, ColdStart: e.coldStart, Cause: e.cause,
-		metricValues: e.metricValues(),
+	metrics := e.collectMetrics()
+	document := e.fields
+	document.AWS = metadata{
+		Timestamp: e.started.UnixMilli(),
+		CloudWatchMetrics: []directive{
+			{Namespace: Namespace, Dimensions: e.dimensions(), Metrics: metrics.metrics},
+		},
 	}
 	encoded, err := json.Marshal(document)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(encoded, '\n'))
+	encoded = append(encoded[:len(encoded)-1], metrics.values...) // the metrics go before the closing brace
+	_, err = w.Write(append(encoded, '}', '\n'))
 	return err
 }
 
-func (e *LogLine) metricValues() metricValues {
-	n := metricValues{
-		Requests:                1,
-		RepeatedRequests:        e.counters[RepeatedRequests],
-		MismatchedRepeats:       e.counters[MismatchedRepeats],
-		UnknownOutcomes:         e.counters[UnknownOutcomes],
-		NotAppliedCalls:         e.counters[NotAppliedCalls],
-		OperatorRefusals:        e.counters[OperatorRefusals],
-		StatusConflicts:         e.counters[StatusConflicts],
-		OperatorAuthFailures:    e.counters[OperatorAuthFailures],
-		DeliveredNotifications:  e.counters[DeliveredNotifications],
-		DeliveryAttemptFailures: e.counters[DeliveryAttemptFailures],
-		DeadLetters:             e.counters[DeadLetters],
-		LookupFailures:          e.counters[LookupFailures],
-		StaleUnknownOutcomes:    e.counters[StaleUnknownOutcomes],
-		UserSMSFailures:         e.counters[UserSMSFailures],
-		EndpointsDisabled:       e.counters[EndpointsDisabled],
-		RateLimitedRequests:     e.counters[RateLimitedRequests],
-		DailyLimitRefusals:      e.counters[DailyLimitRefusals],
-		LimitStoreFailures:      e.counters[LimitStoreFailures],
-		InternalErrors:          e.counters[InternalErrors],
-		OperatorMillis:          optionalMillis(e.operatorTime, e.operatorCalled),
-		ScheduleDelayMillis:     optionalMillis(e.scheduleDelay, e.delayMeasured),
-		DurationMillis:          e.duration.Milliseconds(),
+// collectMetrics collects exactly the metrics of this line, in their order in the document.
+func (e *LogLine) collectMetrics() metricSet {
+	m := metricSet{metrics: make([]metric, 0, 8), values: make([]byte, 0, 256)} // enough for most lines
+	m.add("Requests", unitCount, 1)
+	failed := int64(0)
+	if e.fields.Status >= 500 {
+		failed = 1
 	}
-	if e.status >= 500 {
-		n.Errors = 1
-	}
-	return n
-}
-
-// optionalMillis is nil where nothing was measured.
-func optionalMillis(elapsed time.Duration, measured bool) *int64 {
-	if !measured {
-		return nil
-	}
-	milliseconds := elapsed.Milliseconds()
-	return &milliseconds
-}
-
-// metricDirective tells CloudWatch which fields are metrics: exactly those that are in the line. A dimension without a value
-// would make the document invalid, so that its set is left out. Each set makes metrics of its own, which cost: there are
-// two, and no other field is a dimension.
-func (e *LogLine) metricDirective() directive {
-	d := directive{Namespace: Namespace, Dimensions: [][]string{}}
-	if e.stack != "" && e.operation != "" {
-		d.Dimensions = append(d.Dimensions, []string{"Stack", "Operation"})
-		if e.operator != "" {
-			d.Dimensions = append(d.Dimensions, []string{"Stack", "Operation", "Operator"})
-		}
-	}
-	d.Metrics = append(d.Metrics, metric{"Requests", "Count"}, metric{"Errors", "Count"})
+	m.add("Errors", unitCount, failed)
 	for counter, count := range e.counters {
 		if count != 0 {
-			d.Metrics = append(d.Metrics, metric{Counter(counter).String(), "Count"})
+			m.add(Counter(counter).String(), unitCount, int64(count))
 		}
 	}
 	if e.operatorCalled {
-		d.Metrics = append(d.Metrics, metric{"OperatorMillis", "Milliseconds"})
+		m.add("OperatorMillis", unitMillis, e.operatorTime.Milliseconds())
 	}
 	if e.delayMeasured {
-		d.Metrics = append(d.Metrics, metric{"ScheduleDelayMillis", "Milliseconds"})
+		m.add("ScheduleDelayMillis", unitMillis, e.scheduleDelay.Milliseconds())
 	}
-	d.Metrics = append(d.Metrics, metric{"DurationMillis", "Milliseconds"})
-	return d
+	m.add("DurationMillis", unitMillis, e.duration.Milliseconds())
+	return m
+}
+
+// dimensions returns the sets of dimensions of the metrics. It leaves out a set with an empty dimension, which would
+// make the document invalid. There are only two sets and no other dimensions, because each set makes metrics that cost
+// money.
+func (e *LogLine) dimensions() [][]string {
+	sets := [][]string{}
+	if e.fields.StackName != "" && e.fields.Operation != "" {
+		sets = append(sets, []string{"Stack", "Operation"})
+		if e.fields.Operator != "" {
+			sets = append(sets, []string{"Stack", "Operation", "Operator"})
+		}
+	}
+	return sets
 }

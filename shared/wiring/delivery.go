@@ -14,23 +14,23 @@ import (
 	webhookdynamo "mobilegateway/shared/webhook/dynamo"
 )
 
-// ledgerStore is what the ledger's table can do for those who change entries.
+// ledgerStore reads and writes entries of the ledger.
 type ledgerStore interface {
 	ledger.Writer
 	ledger.Reader
 }
 
-// Book is the ledger for those who read and change entries.
+// Book returns the ledger for functions that read and change entries.
 func (d *Dependencies) Book(s ledgerStore) *ledger.Book {
 	return &ledger.Book{Store: s, Reader: s, Now: d.Now, Rand: rand.Reader}
 }
 
-// Reconciler asks operators for a payment's status.
+// Reconciler returns the part that looks up payments at operators.
 func (d *Dependencies) Reconciler() *reconcile.Reconciler {
 	return &reconcile.Reconciler{Operators: d.OperatorDirectory(), LookupTimeout: d.Env.Duration(settings.LookupTimeout)}
 }
 
-// Courier delivers notifications and the purchaser's SMS.
+// Courier returns the part that delivers notifications and the purchaser's SMS.
 func (d *Dependencies) Courier() *delivery.Courier {
 	cacheTTL := d.Env.Duration(settings.SecretCacheTTL)
 	profiles := merchant.NewCachedStore(d.MerchantStore(), d.Env.Duration(settings.ProfileCacheTTL), d.Now)
@@ -43,7 +43,7 @@ func (d *Dependencies) Courier() *delivery.Courier {
 		Schedule:   webhook.Schedule(d.Env.Durations(settings.DeliverySchedule)),
 		Operators:  d.OperatorDirectory(),
 		SMSTimeout: d.Env.Duration(settings.OperatorTimeout),
-		// The purchaser's SMS is tried again as often as a pending payment is looked up, once through.
+		// Retries of the purchaser's SMS follow the poll schedule once, to its end.
 		SMSRetryDelays: d.Env.Durations(settings.PollSchedule),
 		Now:            d.Now,
 		Rand:           rand.Reader,

@@ -10,7 +10,7 @@ import (
 	"mobilegateway/shared/settings"
 )
 
-// RateLimiter holds merchants to their requests a second.
+// RateLimiter returns the limiter of each merchant's requests per second.
 func (d *Dependencies) RateLimiter() *limit.RateLimiter {
 	return limit.NewRateLimiter(d.limitStore(), d.Now)
 }
@@ -20,7 +20,7 @@ func (d *Dependencies) DailyAmounts() *dailyamount.Counter {
 	return &dailyamount.Counter{Store: d.limitStore(), Now: d.Now, Rand: rand.Reader, Sleep: pause.For}
 }
 
-// limitStore is the table of limits, on the connections that the ledger has.
+// limitStore returns the store of limits; it shares its connections with the ledger.
 func (d *Dependencies) limitStore() *limitdynamo.Store {
 	return limitdynamo.New(d.aws.DynamoDB(), d.Env.Required(settings.LimitTable))
 }

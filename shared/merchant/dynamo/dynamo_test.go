@@ -16,12 +16,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/internal/dynamotest"
+	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/merchant/dynamo"
 	"mobilegateway/shared/merchant/merchanttest"
 )
 
-// client talks to the server through a transport.
+// client returns a client that uses a transport.
 func client(endpoint string, transport http.RoundTripper) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		Region:       "eu-west-1",
@@ -35,14 +36,16 @@ func client(endpoint string, transport http.RoundTripper) *dynamodb.Client {
 
 var tables atomic.Int64
 
-// newTable makes an empty table as template.yaml has it.
+// newTable makes an empty table like that of template.yaml.
 func newTable(t *testing.T, c *dynamodb.Client) string {
 	t.Helper()
 	name := fmt.Sprintf("merchants%d", tables.Add(1))
-	_, err := c.CreateTable(context.Background(), &dynamodb.CreateTableInput{
+	_, err := c.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
 	})
 	if err != nil {
 		t.Fatalf("CreateTable: %v", err)
@@ -55,7 +58,7 @@ func TestRegistry(t *testing.T) {
 	merchanttest.Run(t, func(t *testing.T) merchant.Registry { return dynamo.NewRegistry(c, newTable(t, c)) })
 }
 
-// lostResponseTransport lets a request reach the server and loses the answer, as often as told.
+// lostResponseTransport passes each request to the server, and drops a number of responses.
 type lostResponseTransport struct{ remaining atomic.Int64 }
 
 func (l *lostResponseTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -68,7 +71,7 @@ func (l *lostResponseTransport) RoundTrip(r *http.Request) (*http.Response, erro
 }
 
 func TestLostResponseIsNotARefusal(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	wire := &lostResponseTransport{}
 	c := client(dynamotest.StartEndpoint(t), wire)
 	r := dynamo.NewRegistry(c, newTable(t, c))
@@ -112,7 +115,7 @@ func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestProfileCausesOneConsistentRead(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	wire := &countingTransport{}
 	c := client(dynamotest.StartEndpoint(t), wire)
 	r := dynamo.NewRegistry(c, newTable(t, c))
@@ -121,7 +124,7 @@ func TestProfileCausesOneConsistentRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := wire.others.Load()
-	if _, err := dynamo.New(c, "merchants-of-nobody").Profile(ctx, p.ID); err == nil {
+	if _, err := dynamo.New(c, "missing-table").Profile(ctx, p.ID); err == nil {
 		t.Error("a missing table gave no error")
 	}
 	wire.reads.Store(0)
@@ -129,12 +132,13 @@ func TestProfileCausesOneConsistentRead(t *testing.T) {
 		t.Fatalf("Profile = %v, %v", read, err)
 	}
 	if wire.reads.Load() != 1 || wire.others.Load() != before || !wire.consistent.Load() {
-		t.Errorf("%d reads, %d other calls, consistent %v", wire.reads.Load(), wire.others.Load()-before, wire.consistent.Load())
+		t.Errorf("%d reads, %d other calls (consistent: %v), want one consistent read",
+			wire.reads.Load(), wire.others.Load()-before, wire.consistent.Load())
 	}
 }
 
 func TestReadableAndUnknownAttributesAreKept(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	c := client(dynamotest.StartEndpoint(t), http.DefaultTransport)
 	name := newTable(t, c)
 	r := dynamo.NewRegistry(c, name)
@@ -142,10 +146,10 @@ func TestReadableAndUnknownAttributesAreKept(t *testing.T) {
 	if err := r.Create(ctx, p); err != nil {
 		t.Fatal(err)
 	}
-	key := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "merchant#" + p.ID}}
+	key := dynamoitem.Key("merchant#" + p.ID)
 	_, err := c.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: aws.String(name), Key: key, UpdateExpression: aws.String("SET later = :l"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":l": &types.AttributeValueMemberS{Value: "kept"}},
+		ExpressionAttributeValues: dynamoitem.Item{":l": dynamoitem.Text("kept")},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -159,11 +163,11 @@ func TestReadableAndUnknownAttributesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for attribute, want := range map[string]string{"name": "DemoShop", "status": "suspended", "later": "kept"} {
-		if got, _ := item.Item[attribute].(*types.AttributeValueMemberS); got == nil || got.Value != want {
-			t.Errorf("%s = %v, want %s", attribute, got, want)
+		if got := dynamoitem.ReadText(item.Item, attribute); got != want {
+			t.Errorf("attribute %s is %q, want %q", attribute, got, want)
 		}
 	}
-	if version, _ := item.Item["version"].(*types.AttributeValueMemberN); version == nil || version.Value != "2" {
-		t.Errorf("version = %v", version)
+	if version, err := dynamoitem.ReadNumber(item.Item, "version"); version != 2 || err != nil {
+		t.Errorf("attribute version is %d (%v), want 2", version, err)
 	}
 }

@@ -10,14 +10,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/merchant"
 )
 
 // Client is the part of the DynamoDB client that onboarding needs.
 type Client interface {
 	Getter
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (
+		*dynamodb.UpdateItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (
+		*dynamodb.TransactWriteItemsOutput, error)
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 }
 
@@ -34,24 +37,20 @@ func NewRegistry(client Client, table string) *Registry {
 	return &Registry{Store: New(client, table), client: client}
 }
 
-// Create implements merchant.Registry: one transaction, the name's reservation first.
+// Create implements merchant.Registry with one transaction, the name's reservation first.
 func (r *Registry) Create(ctx context.Context, p *merchant.Profile) error {
 	document, err := merchant.Encode(p)
 	if err != nil {
 		return err
 	}
-	mustNotExist := aws.String("attribute_not_exists(" + attributeKey + ")")
+	putNew := func(item dynamoitem.Item) types.TransactWriteItem {
+		return types.TransactWriteItem{Put: &types.Put{
+			TableName: aws.String(r.table), ConditionExpression: aws.String("attribute_not_exists(pk)"), Item: item,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}}
+	}
 	_, err = r.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{
-			{Put: &types.Put{
-				TableName: aws.String(r.table), ConditionExpression: mustNotExist, Item: nameReservationItem(p),
-				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-			}},
-			{Put: &types.Put{
-				TableName: aws.String(r.table), ConditionExpression: mustNotExist, Item: profileItem(p, document),
-				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-			}},
-		},
+		TransactItems: []types.TransactWriteItem{putNew(nameReservationItem(p)), putNew(profileItem(p, document))},
 	})
 	var cancelled *types.TransactionCanceledException
 	if errors.As(err, &cancelled) && len(cancelled.CancellationReasons) == 2 {
@@ -63,13 +62,14 @@ func (r *Registry) Create(ctx context.Context, p *merchant.Profile) error {
 	return nil
 }
 
-// createError finds out why a transaction was cancelled. What is there may be our own, whose answer was lost.
+// createError returns the reason of a cancelled transaction. An existing equal profile is our own write, whose response
+// was lost.
 func createError(p *merchant.Profile, document []byte, cancelled *types.TransactionCanceledException) error {
 	name, profile := cancelled.CancellationReasons[0], cancelled.CancellationReasons[1]
 	switch {
-	case conditionFailed(profile) && stringAttribute(profile.Item, attributeDocument) == string(document):
+	case conditionFailed(profile) && dynamoitem.ReadText(profile.Item, attributeDocument) == string(document):
 		return nil
-	case conditionFailed(name) && stringAttribute(name.Item, attributeID) != p.ID:
+	case conditionFailed(name) && dynamoitem.ReadText(name.Item, attributeID) != p.ID:
 		return merchant.ErrNameTaken
 	case conditionFailed(name), conditionFailed(profile):
 		return merchant.ErrIDTaken
@@ -81,8 +81,8 @@ func conditionFailed(reason types.CancellationReason) bool {
 	return aws.ToString(reason.Code) == "ConditionalCheckFailed"
 }
 
-// Update implements merchant.Registry: one conditional write. Attributes of the item that this version of the program
-// does not know stay.
+// Update implements merchant.Registry with one conditional write. It keeps attributes that this version of the program
+// does not know.
 func (r *Registry) Update(ctx context.Context, p *merchant.Profile) error {
 	next := p.Clone()
 	next.Version++
@@ -92,15 +92,17 @@ func (r *Registry) Update(ctx context.Context, p *merchant.Profile) error {
 	}
 	_, err = r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:           aws.String(r.table),
-		Key:                 itemKey(profilePrefix + p.ID),
+		Key:                 dynamoitem.Key(profilePrefix + p.ID),
 		UpdateExpression:    aws.String("SET #document = :document, #status = :status, #version = :next"),
 		ConditionExpression: aws.String("#version = :version AND #name = :name"),
 		ExpressionAttributeNames: map[string]string{
-			"#document": attributeDocument, "#status": attributeStatus, "#version": attributeVersion, "#name": attributeName,
+			"#document": attributeDocument, "#status": attributeStatus,
+			"#version": attributeVersion, "#name": attributeName,
 		},
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":document": stringValue(string(document)), ":status": stringValue(next.Status), ":name": stringValue(p.Name),
-			":version": numberValue(p.Version), ":next": numberValue(next.Version),
+		ExpressionAttributeValues: dynamoitem.Item{
+			":document": dynamoitem.Text(string(document)), ":status": dynamoitem.Text(next.Status),
+			":name":    dynamoitem.Text(p.Name),
+			":version": dynamoitem.Number(p.Version), ":next": dynamoitem.Number(next.Version),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
@@ -111,7 +113,7 @@ func (r *Registry) Update(ctx context.Context, p *merchant.Profile) error {
 	return nil
 }
 
-// updateError judges a refused write. What is there may be our own, whose answer was lost.
+// updateError maps the error of a write. An existing equal profile is our own write, whose response was lost.
 func updateError(err error, document []byte) error {
 	var conditionFailure *types.ConditionalCheckFailedException
 	switch {
@@ -121,39 +123,36 @@ func updateError(err error, document []byte) error {
 		return fmt.Errorf("update a merchant: %w", err)
 	case len(conditionFailure.Item) == 0:
 		return merchant.ErrNotFound
-	case stringAttribute(conditionFailure.Item, attributeDocument) == string(document):
+	case dynamoitem.ReadText(conditionFailure.Item, attributeDocument) == string(document):
 		return nil
 	}
 	return merchant.ErrVersionConflict
 }
 
-// IDByName implements merchant.Registry: one strongly consistent read.
+// IDByName implements merchant.Registry with one strongly consistent read.
 func (r *Registry) IDByName(ctx context.Context, name string) (string, error) {
 	item, err := r.get(ctx, namePrefix+merchant.NormalizeName(name))
-	if err != nil || item == nil {
-		return "", err
-	}
-	return stringAttribute(item, attributeID), nil
+	return dynamoitem.ReadText(item, attributeID), err
 }
 
-// IDs implements merchant.Registry: a scan, page by page.
+// IDs implements merchant.Registry with a scan, page by page.
 func (r *Registry) IDs(ctx context.Context) ([]string, error) {
 	var ids []string
-	var startKey map[string]types.AttributeValue
+	var startKey dynamoitem.Item
 	for {
 		page, err := r.client.Scan(ctx, &dynamodb.ScanInput{
 			TableName:                 aws.String(r.table),
 			ConsistentRead:            aws.Bool(true),
-			ProjectionExpression:      aws.String(attributeKey),
-			FilterExpression:          aws.String("begins_with(" + attributeKey + ", :prefix)"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":prefix": stringValue(profilePrefix)},
+			ProjectionExpression:      aws.String(dynamoitem.KeyAttribute),
+			FilterExpression:          aws.String("begins_with(pk, :prefix)"),
+			ExpressionAttributeValues: dynamoitem.Item{":prefix": dynamoitem.Text(profilePrefix)},
 			ExclusiveStartKey:         startKey,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("list the merchants: %w", err)
 		}
 		for _, item := range page.Items {
-			ids = append(ids, strings.TrimPrefix(stringAttribute(item, attributeKey), profilePrefix))
+			ids = append(ids, strings.TrimPrefix(dynamoitem.ReadText(item, dynamoitem.KeyAttribute), profilePrefix))
 		}
 		if startKey = page.LastEvaluatedKey; len(startKey) == 0 {
 			return ids, nil
@@ -161,19 +160,18 @@ func (r *Registry) IDs(ctx context.Context) ([]string, error) {
 	}
 }
 
-// nameReservationItem is the item that keeps a name.
-func nameReservationItem(p *merchant.Profile) map[string]types.AttributeValue {
-	item := itemKey(namePrefix + merchant.NormalizeName(p.Name))
-	item[attributeID] = stringValue(p.ID)
+// nameReservationItem returns the item that reserves a name.
+func nameReservationItem(p *merchant.Profile) dynamoitem.Item {
+	item := dynamoitem.Key(namePrefix + merchant.NormalizeName(p.Name))
+	item[attributeID] = dynamoitem.Text(p.ID)
 	return item
 }
 
-// profileItem is a profile's item.
-func profileItem(p *merchant.Profile, document []byte) map[string]types.AttributeValue {
-	item := itemKey(profilePrefix + p.ID)
-	item[attributeDocument] = stringValue(string(document))
-	item[attributeName] = stringValue(p.Name)
-	item[attributeStatus] = stringValue(p.Status)
-	item[attributeVersion] = numberValue(p.Version)
+func profileItem(p *merchant.Profile, document []byte) dynamoitem.Item {
+	item := dynamoitem.Key(profilePrefix + p.ID)
+	item[attributeDocument] = dynamoitem.Text(string(document))
+	item[attributeName] = dynamoitem.Text(p.Name)
+	item[attributeStatus] = dynamoitem.Text(p.Status)
+	item[attributeVersion] = dynamoitem.Number(p.Version)
 	return item
 }

@@ -1,8 +1,7 @@
-// Package merchanttest is the suite that every merchant.Registry must pass. It ships with nothing.
+// Package merchanttest is the conformance suite of merchant.Registry implementations. It is used only by tests.
 package merchanttest
 
 import (
-	"context"
 	"errors"
 	"io"
 	"math/rand"
@@ -12,18 +11,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/shared/merchant"
 )
 
-// now is the time of the suite; nothing in a registry depends on it.
+// now is the time of all changes in the suite.
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// SeededReader is a seeded source of bytes for tests.
+// SeededReader returns reproducible random bytes.
 func SeededReader(seed int64) io.Reader {
 	return rand.New(rand.NewSource(seed)) //nolint:gosec // reproducible on purpose
 }
 
-// NewProfile makes a profile that may do everything in Ivory Coast and Senegal with the sandbox.
+// NewProfile makes a profile that is entitled to all operations in Ivory Coast and Senegal with the sandbox.
 func NewProfile(t testing.TB, name string, seed int64) *merchant.Profile {
 	t.Helper()
 	p, err := merchant.New(name, SeededReader(seed), now)
@@ -36,116 +37,116 @@ func NewProfile(t testing.TB, name string, seed int64) *merchant.Profile {
 	return p
 }
 
-// Run runs the suite. Each case gets an empty registry from open.
+// Run runs the suite. Each case gets an empty registry from newRegistry.
 func Run(t *testing.T, newRegistry func(t *testing.T) merchant.Registry) {
 	cases := []struct {
 		name string
-		run  func(t *testing.T, r merchant.Registry)
+		run  func(f fixture)
 	}{
-		{"what is created is read back whole", createAndRead},
-		{"an unknown id gives nil", readUnknown},
-		{"a name is taken without regard to case, and for ever", nameTaken},
-		{"of parallel creations of a name one wins", concurrentCreate},
-		{"an id is not given twice", idTaken},
-		{"creating the same profile again succeeds", repeatCreate},
+		{"a created profile is read back unchanged", createAndRead},
+		{"an unknown id returns nil", readUnknown},
+		{"a name is reserved permanently, without regard to case", nameTaken},
+		{"one of several concurrent creations of a name succeeds", concurrentCreate},
+		{"an id is never reused", idTaken},
+		{"a repeated creation of the same profile succeeds", repeatCreate},
 		{"an update is fenced by the version", staleUpdateRefused},
-		{"an update repeated after a lost answer succeeds", repeatUpdate},
+		{"an update repeated after a lost response succeeds", repeatUpdate},
 		{"a profile that does not exist cannot be updated", updateMissing},
 		{"a name never changes", nameIsImmutable},
 		{"ids are listed and found by name", listAndFind},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) { c.run(t, newRegistry(t)) })
+		t.Run(c.name, func(t *testing.T) { c.run(fixture{T: t, registry: newRegistry(t)}) })
 	}
 }
 
-func createProfile(t *testing.T, r merchant.Registry, p *merchant.Profile) {
-	t.Helper()
-	if err := r.Create(context.Background(), p); err != nil {
-		t.Fatalf("Create: %v", err)
-	}
+// fixture is an empty registry, with calls that end the test on an unexpected error.
+type fixture struct {
+	*testing.T
+	registry merchant.Registry
 }
 
-func readProfile(t *testing.T, r merchant.Registry, id string) *merchant.Profile {
-	t.Helper()
-	p, err := r.Profile(context.Background(), id)
-	if err != nil {
-		t.Fatalf("Profile: %v", err)
-	}
+func (f fixture) create(name string, seed int64) *merchant.Profile {
+	f.Helper()
+	p := NewProfile(f, name, seed)
+	f.wantError(f.registry.Create(f.Context(), p), nil)
 	return p
 }
 
-func encodeProfile(t *testing.T, p *merchant.Profile) string {
-	t.Helper()
-	document, err := merchant.Encode(p)
-	if err != nil {
-		t.Fatalf("Encode: %v", err)
-	}
-	return string(document)
+func (f fixture) update(p *merchant.Profile) {
+	f.Helper()
+	f.wantError(f.registry.Update(f.Context(), p), nil)
 }
 
-func wantError(t *testing.T, got, want error) {
-	t.Helper()
+func (f fixture) read(id string) *merchant.Profile {
+	f.Helper()
+	p, err := f.registry.Profile(f.Context(), id)
+	f.wantError(err, nil)
+	return p
+}
+
+func (f fixture) wantError(got, want error) {
+	f.Helper()
 	if !errors.Is(got, want) {
-		t.Fatalf("error = %v, want %v", got, want)
+		f.Fatalf("error = %v, want %v", got, want)
 	}
 }
 
-func createAndRead(t *testing.T, r merchant.Registry) {
-	p := NewProfile(t, "DemoShop", 1)
+// wantID requires the id that a name is reserved for, "" for none.
+func (f fixture) wantID(name, want string) {
+	f.Helper()
+	if id, err := f.registry.IDByName(f.Context(), name); id != want || err != nil {
+		f.Errorf("IDByName(%s) = %q, %v; want %q", name, id, err, want)
+	}
+}
+
+func createAndRead(f fixture) {
+	p := NewProfile(f, "DemoShop", 1)
 	p.HomeCountry, p.SenderNames, p.NotificationHosts = "SN", []string{"Démo"}, []string{"shop.example:8443"}
-	p.NotifURL = "https://shop.example:8443/told?a=1&b=2"
-	if _, err := merchant.IssueToken(p, SeededReader(2), now); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := merchant.IssueClientSecret(p, SeededReader(3), now); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := merchant.IssueWebhookSecret(p, 7, false, now); err != nil {
-		t.Fatal(err)
-	}
-	createProfile(t, r, p)
-	if got, want := encodeProfile(t, readProfile(t, r, p.ID)), encodeProfile(t, p); got != want {
-		t.Errorf("read %s\nwant %s", got, want)
+	p.NotifURL = "https://shop.example:8443/notify?a=1&b=2"
+	_, tokenErr := merchant.IssueToken(p, SeededReader(2), now)
+	_, clientErr := merchant.IssueClientSecret(p, SeededReader(3), now)
+	_, webhookErr := merchant.IssueWebhookSecret(p, 7, false, now)
+	f.wantError(errors.Join(tokenErr, clientErr, webhookErr, f.registry.Create(f.Context(), p)), nil)
+	got, gotErr := merchant.Encode(f.read(p.ID))
+	want, wantErr := merchant.Encode(p)
+	f.wantError(errors.Join(gotErr, wantErr), nil)
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		f.Errorf("the stored profile differs (-created +read):\n%s", diff)
 	}
 }
 
-func readUnknown(t *testing.T, r merchant.Registry) {
-	if p := readProfile(t, r, NewProfile(t, "Nobody", 9).ID); p != nil {
-		t.Errorf("got %v, want nil", p)
+func readUnknown(f fixture) {
+	if p := f.read(NewProfile(f, "Unknown", 9).ID); p != nil {
+		f.Errorf("got %v, want nil", p)
 	}
 }
 
-func nameTaken(t *testing.T, r merchant.Registry) {
-	first := NewProfile(t, "DemoShop", 1)
-	createProfile(t, r, first)
+func nameTaken(f fixture) {
+	first := f.create("DemoShop", 1)
 	merchant.Suspend(first, now)
-	if err := r.Update(context.Background(), first); err != nil {
-		t.Fatal(err)
-	}
-	other := NewProfile(t, "demoSHOP", 2)
-	wantError(t, r.Create(context.Background(), other), merchant.ErrNameTaken)
-	if p := readProfile(t, r, other.ID); p != nil {
-		t.Error("the refused profile was stored")
+	f.update(first)
+	other := NewProfile(f, "demoSHOP", 2)
+	f.wantError(f.registry.Create(f.Context(), other), merchant.ErrNameTaken)
+	if p := f.read(other.ID); p != nil {
+		f.Error("the refused profile was stored")
 	}
 }
 
-func concurrentCreate(t *testing.T, r merchant.Registry) {
+func concurrentCreate(f fixture) {
 	const writers = 8
 	results := make([]error, writers)
 	var group sync.WaitGroup
 	for i := range writers {
-		p := NewProfile(t, "DemoShop", int64(i))
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			for range 20 { // a store may answer that a rival's transaction is under way
-				results[i] = r.Create(context.Background(), p)
+		p := NewProfile(f, "DemoShop", int64(i))
+		group.Go(func() {
+			for range 20 { // a store may refuse while another transaction is in progress
+				results[i] = f.registry.Create(f.Context(), p)
 				if results[i] == nil || errors.Is(results[i], merchant.ErrNameTaken) {
 					return
 				}
 			}
-		}()
+		})
 	}
 	group.Wait()
 	created := 0
@@ -153,96 +154,75 @@ func concurrentCreate(t *testing.T, r merchant.Registry) {
 		if err == nil {
 			created++
 		} else if !errors.Is(err, merchant.ErrNameTaken) {
-			t.Errorf("unexpected error %v", err)
+			f.Errorf("unexpected error %v", err)
 		}
 	}
 	if created != 1 {
-		t.Errorf("%d rivals got the name, want 1", created)
+		f.Errorf("%d creations got the name, want 1", created)
 	}
 }
 
-func idTaken(t *testing.T, r merchant.Registry) {
-	first := NewProfile(t, "First", 1)
-	createProfile(t, r, first)
-	second := NewProfile(t, "Second", 1)
-	wantError(t, r.Create(context.Background(), second), merchant.ErrIDTaken)
-	if id, err := r.IDByName(context.Background(), "Second"); id != "" || err != nil {
-		t.Errorf("the name of a refused profile is reserved: %q, %v", id, err)
+func idTaken(f fixture) {
+	f.create("First", 1)
+	f.wantError(f.registry.Create(f.Context(), NewProfile(f, "Second", 1)), merchant.ErrIDTaken)
+	f.wantID("Second", "")
+}
+
+func repeatCreate(f fixture) {
+	f.create("DemoShop", 1)
+	f.create("DemoShop", 1)
+}
+
+func staleUpdateRefused(f fixture) {
+	p := f.create("DemoShop", 1)
+	first, stale := f.read(p.ID), f.read(p.ID)
+	first.Countries = []string{"TN"}
+	f.update(first)
+	stale.Countries = []string{"BF"}
+	f.wantError(f.registry.Update(f.Context(), stale), merchant.ErrVersionConflict)
+	if first.Version != 2 || stale.Version != 1 {
+		f.Errorf("version %d after an update, %d after a refused one; want 2 and 1", first.Version, stale.Version)
+	}
+	if got := f.read(p.ID).Countries; !slices.Equal(got, []string{"TN"}) {
+		f.Errorf("stored countries = %v", got)
 	}
 }
 
-func repeatCreate(t *testing.T, r merchant.Registry) {
-	p := NewProfile(t, "DemoShop", 1)
-	createProfile(t, r, p)
-	createProfile(t, r, p)
-}
-
-func staleUpdateRefused(t *testing.T, r merchant.Registry) {
-	p := NewProfile(t, "DemoShop", 1)
-	createProfile(t, r, p)
-	mine, theirs := readProfile(t, r, p.ID), readProfile(t, r, p.ID)
-	mine.Countries = []string{"TN"}
-	if err := r.Update(context.Background(), mine); err != nil {
-		t.Fatalf("Update: %v", err)
-	}
-	if mine.Version != 2 {
-		t.Errorf("version after the update = %d, want 2", mine.Version)
-	}
-	theirs.Countries = []string{"BF"}
-	wantError(t, r.Update(context.Background(), theirs), merchant.ErrVersionConflict)
-	if theirs.Version != 1 {
-		t.Errorf("a refused update raised the version to %d", theirs.Version)
-	}
-	if got := readProfile(t, r, p.ID).Countries; !slices.Equal(got, []string{"TN"}) {
-		t.Errorf("stored countries = %v", got)
-	}
-}
-
-func repeatUpdate(t *testing.T, r merchant.Registry) {
-	p := NewProfile(t, "DemoShop", 1)
-	createProfile(t, r, p)
+func repeatUpdate(f fixture) {
+	p := f.create("DemoShop", 1)
 	merchant.Suspend(p, now)
-	again := p.Clone()
-	for _, attempt := range []*merchant.Profile{p, again} {
-		if err := r.Update(context.Background(), attempt); err != nil || attempt.Version != 2 {
-			t.Fatalf("Update: %v, version %d", err, attempt.Version)
+	for _, attempt := range []*merchant.Profile{p.Clone(), p} {
+		f.update(attempt)
+		if attempt.Version != 2 {
+			f.Fatalf("version %d, want 2", attempt.Version)
 		}
 	}
 }
 
-func updateMissing(t *testing.T, r merchant.Registry) {
-	wantError(t, r.Update(context.Background(), NewProfile(t, "Nobody", 1)), merchant.ErrNotFound)
+func updateMissing(f fixture) {
+	f.wantError(f.registry.Update(f.Context(), NewProfile(f, "Unknown", 1)), merchant.ErrNotFound)
 }
 
-func nameIsImmutable(t *testing.T, r merchant.Registry) {
-	p := NewProfile(t, "DemoShop", 1)
-	createProfile(t, r, p)
+func nameIsImmutable(f fixture) {
+	p := f.create("DemoShop", 1)
 	p.Name = "OtherShop"
-	wantError(t, r.Update(context.Background(), p), merchant.ErrVersionConflict)
+	f.wantError(f.registry.Update(f.Context(), p), merchant.ErrVersionConflict)
 }
 
-func listAndFind(t *testing.T, r merchant.Registry) {
+func listAndFind(f fixture) {
 	var want []string
 	for i, name := range []string{"One", "Two", "Three"} {
-		p := NewProfile(t, name, int64(i))
-		createProfile(t, r, p)
+		p := f.create(name, int64(i))
 		want = append(want, p.ID)
-		for _, spelling := range []string{name, strings.ToUpper(name)} {
-			if id, err := r.IDByName(context.Background(), spelling); id != p.ID || err != nil {
-				t.Errorf("IDOf(%s) = %q, %v", spelling, id, err)
-			}
-		}
+		f.wantID(name, p.ID)
+		f.wantID(strings.ToUpper(name), p.ID)
 	}
-	got, err := r.IDs(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f.wantID("Four", "")
+	got, err := f.registry.IDs(f.Context())
+	f.wantError(err, nil)
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("IDs = %v, want %v", got, want)
-	}
-	if id, err := r.IDByName(context.Background(), "Four"); id != "" || err != nil {
-		t.Errorf("IDOf of an unknown name = %q, %v", id, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.Errorf("IDs (-want +got):\n%s", diff)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"mobilegateway/shared/secret"
 )
 
-// noCredentials is no credentials.
+// noCredentials is an empty secret.
 type noCredentials struct{}
 
-// Get implements drivers.Secrets.
+// Get implements secret.Reader.
 func (noCredentials) Get(context.Context) (secret.Value, error) { return secret.Value{}, nil }
 
-// Refresh implements drivers.Secrets.
+// Refresh implements secret.Reader.
 func (noCredentials) Refresh(context.Context) (secret.Value, error) { return secret.Value{}, nil }
 
 func TestEveryOperatorHasADriver(t *testing.T) {
@@ -27,10 +27,10 @@ func TestEveryOperatorHasADriver(t *testing.T) {
 			t.Errorf("%s: there is no driver %q", name, row.DriverName)
 		}
 		if _, offered := directory.StatusLookup(name); offered != row.HasStatusLookup {
-			t.Errorf("%s: its row says %v of a status lookup, its driver %v", name, row.HasStatusLookup, offered)
+			t.Errorf("%s: the row declares a lookup: %v; the driver has one: %v", name, row.HasStatusLookup, offered)
 		}
 		if _, _, offered := directory.UserSMSSender(name); offered == row.SendsUserSMS {
-			t.Errorf("%s: nobody, or everybody, sends the purchaser's SMS", name)
+			t.Errorf("%s: either the operator or its driver must send the purchaser's SMS", name)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // chargePath is the path of the charge operation (specification, Endpoints).
 const chargePath = "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
 
-// chargedStatus is the one transactionOperationStatus of a success.
+// chargedStatus is the transactionOperationStatus of a success.
 const chargedStatus = "Charged"
 
 // chargeRequest is the charge request as the specification writes it.
@@ -44,15 +44,15 @@ type chargingMetaData struct {
 	ServiceID  string `json:"serviceId"`
 }
 
-// Charge charges the end user once per key. Done carries the operator's serverReferenceCode; a repeat of a key is
-// answered by the operator as the first call was (specification, Charge rule 2).
+// Charge charges the end user once per key. A success has the operator's serverReferenceCode. The operator responds to
+// a repeated key as to the first call (specification, Charge rule 2).
 func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.Result {
 	build := func(target account) (upstreamRequest, error) { return buildChargeRequest(target, call), nil }
 	return d.execute(ctx, call.Call, callProtocol{buildRequest: build, parseSuccess: parseChargeSuccess})
 }
 
-// buildChargeRequest makes the request. X-Operator-MCO tells a platform of several countries which one is meant; the
-// specification has no header for that, and others ignore it (decision "charge-country").
+// buildChargeRequest makes the request. X-Operator-MCO selects the country on a platform of several countries. The
+// specification has no header for that, and other platforms ignore it (decision "charge-country").
 func buildChargeRequest(target account, call operator.ChargeCall) upstreamRequest {
 	return upstreamRequest{
 		method: http.MethodPost,
@@ -83,6 +83,5 @@ func parseChargeSuccess(x exchange) (operator.Result, bool) {
 	}
 	reference := textField(response, "amountTransaction.serverReferenceCode")
 	status := textField(response, "amountTransaction.transactionOperationStatus")
-	parseSuccess := reference != "" && strings.EqualFold(status, chargedStatus)
-	return operator.Result{OperatorReference: reference}, parseSuccess
+	return operator.Result{OperatorReference: reference}, reference != "" && strings.EqualFold(status, chargedStatus)
 }

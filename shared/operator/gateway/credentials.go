@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,15 +10,17 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"mobilegateway/shared/secret"
 )
 
-// operatorAccounts is one operator in the credentials: its accounts by id, and the id that new calls use.
+// operatorAccounts is one operator in the credentials: its accounts by id, and the id for new calls.
 type operatorAccounts struct {
 	CurrentID string             `json:"current"`
 	Accounts  map[string]account `json:"accounts"`
 }
 
-// account is one set of credentials at an operator, as OPERATOR_CREDENTIALS_SECRET holds it.
+// account is one set of credentials at an operator, as OPERATOR_CREDENTIALS_SECRET has it.
 type account struct {
 	id            string
 	BaseURL       string          `json:"base_url"`
@@ -28,28 +31,28 @@ type account struct {
 	UserSMS       userSMSSettings `json:"user_sms"`
 }
 
-// userSMSSettings is what the purchaser's SMS is sent with. Sender is the sender address by alpha-2 code.
+// userSMSSettings configure the purchaser's SMS. Sender is the sender address by alpha-2 code.
 type userSMSSettings struct {
 	GWToken    string            `json:"gw_token"`
 	Sender     map[string]string `json:"sender"`
 	SenderName string            `json:"sender_name"`
 }
 
-// credentials reads accounts from the secret, parsing each of its values once.
+// credentials reads accounts from the secret. It parses each value once.
 type credentials struct {
-	secrets Secrets
+	secrets secret.Reader
 
 	mu     sync.Mutex
 	raw    []byte
 	parsed map[string]operatorAccounts
 }
 
-// findAccount returns an operator's account by its id, the current one for "". An account that the secret at hand does not
-// hold may be newer than it: the secret is then refreshed once (the cache limits the rate). Errors hold no secret.
+// findAccount returns an operator's account by its id, the current one for "". An account that the cached secret lacks
+// may be new, so the secret is refreshed once (the cache limits the rate). Errors contain no secret.
 func (c *credentials) findAccount(ctx context.Context, operatorName, id string) (account, error) {
 	value, err := c.secrets.Get(ctx)
 	if err != nil {
-		return account{}, errors.Join(errors.New("operator credentials cannot be had"), err)
+		return account{}, errors.Join(errors.New("the operators' credentials cannot be read"), err)
 	}
 	found, err := c.selectAccount(value.Bytes, operatorName, id)
 	if err == nil {
@@ -72,7 +75,7 @@ func (c *credentials) refreshAccount(ctx context.Context, operatorName string, u
 	return found, err == nil && found.AccessToken != used.AccessToken
 }
 
-// selectAccount finds a usable account in a value of the secret.
+// selectAccount returns a usable account of a value of the secret.
 func (c *credentials) selectAccount(raw []byte, operatorName, id string) (account, error) {
 	platforms, err := c.parse(raw)
 	if err != nil {
@@ -80,14 +83,12 @@ func (c *credentials) selectAccount(raw []byte, operatorName, id string) (accoun
 	}
 	p, ok := platforms[strings.ToLower(operatorName)]
 	if !ok {
-		return account{}, errors.New("no credentials for the operator")
+		return account{}, errors.New("the operator has no credentials: add an account")
 	}
-	if id == "" {
-		id = p.CurrentID
-	}
+	id = cmp.Or(id, p.CurrentID)
 	found, ok := p.Accounts[id]
 	if !ok {
-		return account{}, errors.New("the operator's account is not in the credentials")
+		return account{}, errors.New("the operator's account is not in the credentials: add it")
 	}
 	found.id = id
 	found.BaseURL = strings.TrimRight(found.BaseURL, "/")
@@ -97,7 +98,7 @@ func (c *credentials) selectAccount(raw []byte, operatorName, id string) (accoun
 	return found, nil
 }
 
-// parse decodes the secret, or returns what it decoded the last time for the same bytes.
+// parse decodes the secret, or returns the last result for the same bytes.
 func (c *credentials) parse(raw []byte) (map[string]operatorAccounts, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,14 +107,14 @@ func (c *credentials) parse(raw []byte) (map[string]operatorAccounts, error) {
 	}
 	var parsed map[string]operatorAccounts
 	if json.Unmarshal(raw, &parsed) != nil || parsed == nil {
-		return nil, errors.New("operator credentials are not the JSON they should be") // json's own error may quote them
+		return nil, errors.New("operator credentials are not valid JSON of their form") // err may quote them
 	}
 	c.raw, c.parsed = raw, parsed
 	return parsed, nil
 }
 
-// isUsableBaseURL reports whether a base URL is one that a token may be sent to: https, or plain http to this machine or a
-// private network, where stand-ins of operators run.
+// isUsableBaseURL reports whether a token may be sent to a base URL: https, or plain http to this machine or a private
+// network, where operator stubs run.
 func isUsableBaseURL(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {

@@ -21,24 +21,24 @@ import (
 const (
 	dialTimeout      = 5 * time.Second
 	handshakeTimeout = 5 * time.Second
-	// idleTimeout is how long a connection may be idle and still be used. net/http compares it with the wall clock as
-	// well as with a timer, so that it holds across a freeze (decision "idle-connections").
+	// idleTimeout is the longest idle time of a reused connection. net/http compares it with the wall clock and with a
+	// timer, so it holds across a freeze (decision "idle-connections").
 	idleTimeout           = 5 * time.Second
 	maxIdlePerHost        = 4
-	maxConnectionsPerHost = 64 // a host
+	maxConnectionsPerHost = 64
 	maxHeaderBytes        = 32 << 10
-	maxResponseBytes      = 256 << 10 // bytes of a body that are read
+	maxResponseBytes      = 256 << 10 // bytes
 	sessionCache          = 16
 )
 
 var (
-	// errResponseTooLong is the cause of an answer that is longer than maxAnswer.
-	errResponseTooLong = errors.New("the operator's answer is too long")
-	// errExchangeFailed stands for the ways an exchange can fail whose own texts are not for a log.
-	errExchangeFailed = errors.New("the exchange with the operator broke off")
+	// errResponseTooLong means that a body exceeds maxResponseBytes.
+	errResponseTooLong = errors.New("the operator's response is too long")
+	// errExchangeFailed replaces errors whose texts may not be logged.
+	errExchangeFailed = errors.New("the exchange with the operator failed")
 )
 
-// upstreamRequest is an upstream request before the parts that all have in common. header keeps the specification's spelling.
+// upstreamRequest is a request before the headers that all requests have. header keeps the specification's spelling.
 type upstreamRequest struct {
 	method string
 	path   string // escaped, below the base URL
@@ -46,23 +46,23 @@ type upstreamRequest struct {
 	body   []byte
 }
 
-// requestBuilder makes the request for an account; an error means that the account cannot make it.
+// requestBuilder makes the request for an account. An error means that this account cannot make it.
 type requestBuilder func(target account) (upstreamRequest, error)
 
-// exchange is what came of sending one request.
+// exchange is the result of sending one request.
 type exchange struct {
 	status int
 	header http.Header
 	body   []byte
-	// err is set where no whole answer came.
+	// err is set unless a complete response arrived.
 	err error
-	// mayHaveSent is false only where certainly no byte of the request was written.
+	// mayHaveSent is false only if certainly no byte of the request was written.
 	mayHaveSent bool
-	// connectionLost is true where a reused connection ended before the first byte of an answer.
+	// connectionLost is true if a reused connection ended before the first byte of a response.
 	connectionLost bool
 }
 
-// newTransport makes the connections: HTTP/1.1, no proxy, no compression, no redirects (a transport follows none).
+// newTransport makes the connection pool: HTTP/1.1, no proxy, no compression, no redirects (a transport follows none).
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return &http.Transport{
@@ -80,15 +80,15 @@ func newTransport() *http.Transport {
 	}
 }
 
-// connectionTrace notes what happened to a request on its connection. Its hooks run in several goroutines.
+// connectionTrace records what happens to a request on its connection. Its hooks run in several goroutines.
 type connectionTrace struct {
 	mayHaveSent      atomic.Bool
 	connectionReused atomic.Bool
 	responseStarted  atomic.Bool
 }
 
-// clientTrace makes the hooks. GetConn comes first in each try of the transport, which tries again only where it wrote
-// nothing (our requests are not idempotent by its rules); so GotConn after the last GetConn is what counts.
+// clientTrace makes the hooks. GetConn starts each attempt of the transport. The transport repeats only attempts that
+// wrote nothing, because our requests are not idempotent by its rules. So the GotConn after the last GetConn decides.
 func (w *connectionTrace) clientTrace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) { w.mayHaveSent.Store(false) },
@@ -112,7 +112,7 @@ func (d *Driver) send(ctx context.Context, target account, m upstreamRequest) ex
 		cut := w.mayHaveSent.Load() && w.connectionReused.Load() && !w.responseStarted.Load() && ctx.Err() == nil
 		return exchange{err: sanitizeError(err), mayHaveSent: w.mayHaveSent.Load(), connectionLost: cut}
 	}
-	defer func() { _ = response.Body.Close() }() // nothing is to be learned from it: the body was read or given up
+	defer func() { _ = response.Body.Close() }() // the body was read or abandoned
 	x := exchange{status: response.StatusCode, header: response.Header, mayHaveSent: true}
 	x.body, x.err = io.ReadAll(io.LimitReader(response.Body, maxResponseBytes+1))
 	if x.err == nil && len(x.body) > maxResponseBytes {
@@ -122,8 +122,8 @@ func (d *Driver) send(ctx context.Context, target account, m upstreamRequest) ex
 	return x
 }
 
-// sanitizeError keeps the errors whose texts hold no more than addresses, and replaces the others: some of net/http's quote
-// what the operator sent.
+// sanitizeError keeps errors whose texts contain at most addresses, and replaces the others. Some errors of net/http
+// quote the operator's data.
 func sanitizeError(err error) error {
 	var network *net.OpError
 	var certificate *tls.CertificateVerificationError
@@ -137,7 +137,7 @@ func sanitizeError(err error) error {
 	return errExchangeFailed
 }
 
-// newHTTPRequest makes the HTTP request of a message: the operator sees the path exactly as it is escaped here.
+// newHTTPRequest makes the HTTP request. The operator receives the path exactly as it is escaped here.
 func newHTTPRequest(ctx context.Context, target account, m upstreamRequest) (*http.Request, error) {
 	var body io.Reader
 	if m.body != nil {
@@ -145,7 +145,7 @@ func newHTTPRequest(ctx context.Context, target account, m upstreamRequest) (*ht
 	}
 	request, err := http.NewRequestWithContext(ctx, m.method, target.BaseURL+m.path, body)
 	if err != nil {
-		return nil, errors.New("the request's address is malformed") // the error would quote it
+		return nil, errors.New("the request's address is malformed") // err would quote it
 	}
 	request.Header.Set("Authorization", "Bearer "+target.AccessToken)
 	request.Header.Set("Accept", "application/json")
@@ -155,13 +155,13 @@ func newHTTPRequest(ctx context.Context, target account, m upstreamRequest) (*ht
 	}
 	for name, value := range m.header {
 		if value != "" {
-			request.Header[name] = []string{value} // not Set, which would respell it
+			request.Header[name] = []string{value} // Set would change the spelling
 		}
 	}
 	return request, nil
 }
 
-// unauthorized reports whether the operator refused the access token in its own words: a 401 with a requestError.
+// unauthorized reports whether the operator refused the access token: a 401 with a requestError.
 func (x exchange) unauthorized() bool {
 	if x.err != nil || x.status != http.StatusUnauthorized {
 		return false
@@ -170,8 +170,8 @@ func (x exchange) unauthorized() bool {
 	return isRequestError
 }
 
-// requestError reads the requestError that an answer carries. A body that two readers could read differently (a key twice)
-// carries none: a final refusal must be beyond doubt.
+// requestError reads the requestError of a response. An ambiguous body (a duplicate key) has none, because a final
+// refusal must be certain.
 func (x exchange) requestError() (*fault.OperatorException, bool) {
 	if _, err := strictjson.Parse(x.body); err != nil {
 		return nil, false

@@ -8,7 +8,7 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// seeds are answers of all kinds, beside the committed corpus in testdata/fuzz.
+// seeds are responses of all kinds, besides the committed corpus in testdata/fuzz.
 var seeds = []string{
 	``, `{}`, `null`, `[]`, `{"amountTransaction":null}`, `{"amountTransaction":[]}`,
 	`{"amountTransaction":{"serverReferenceCode":"s","transactionOperationStatus":"Charged"}}`,
@@ -20,7 +20,8 @@ var seeds = []string{
 	`{"requestError":{"policyException":{"messageId":"POL1000"}}}`,
 }
 
-// FuzzResponse reads any answer as each operation does: nothing panics, and no outcome is more certain than the answer.
+// FuzzResponse reads any response as each operation does. It must not panic, and no outcome may be more certain than
+// the response.
 func FuzzResponse(f *testing.F) {
 	for _, seed := range seeds {
 		for _, status := range []int{200, 201, 302, 400, 401, 403, 404, 409, 429, 500, 503} {
@@ -39,7 +40,7 @@ func FuzzResponse(f *testing.F) {
 			checkCertainty(t, name, status, body, result)
 			again := outcomeAfterRetry(result)
 			if again.Outcome == operator.NotApplied {
-				t.Errorf("%s: released after an unknown", name)
+				t.Errorf("%s: NotApplied after an unknown first attempt", name)
 			}
 		}
 		checkStatus(t, parseStatus(x, "DemoShop_42"))
@@ -54,15 +55,15 @@ func checkCertainty(t *testing.T, name string, status int, body string, result o
 	switch result.Outcome {
 	case operator.Succeeded:
 		if status < 200 || status > 299 {
-			t.Errorf("%s: done by %d", name, status)
+			t.Errorf("%s: Succeeded by status %d", name, status)
 		}
 	case operator.Refused:
 		if status < 400 || status > 499 || !strings.Contains(body, "requestError") {
-			t.Errorf("%s: refused by %d", name, status)
+			t.Errorf("%s: Refused by status %d", name, status)
 		}
 	case operator.NotApplied:
 		if (status < 400 || status > 499) && status != 503 || status == 409 {
-			t.Errorf("%s: released by %d", name, status)
+			t.Errorf("%s: NotApplied by status %d", name, status)
 		}
 	case operator.Unknown:
 	}
@@ -73,12 +74,15 @@ func checkCertainty(t *testing.T, name string, status int, body string, result o
 
 func checkStatus(t *testing.T, response operator.StatusResponse) {
 	t.Helper()
-	if response.StatusKnown != (response.Cause == nil) || (response.StatusKnown && (response.OperatorStatus == "" || response.OrderNotFound)) {
-		t.Errorf("status %+v", response)
+	if response.StatusKnown != (response.Cause == nil) {
+		t.Errorf("status known: %v, with the cause %v", response.StatusKnown, response.Cause)
+	}
+	if response.StatusKnown && (response.OperatorStatus == "" || response.OrderNotFound) {
+		t.Errorf("a known status is %q, order not found: %v", response.OperatorStatus, response.OrderNotFound)
 	}
 }
 
-// FuzzCredentials reads any secret: nothing panics, and what is found can be used.
+// FuzzCredentials reads any secret. It must not panic, and a returned account must be usable.
 func FuzzCredentials(f *testing.F) {
 	f.Add(`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1:1","access_token":"t"}}}}`)
 	f.Add(`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"https://op.example/x/","access_token":"t"}}}}`)
@@ -92,8 +96,9 @@ func FuzzCredentials(f *testing.F) {
 		if found.AccessToken == "" {
 			t.Error("an account without a token")
 		}
-		if _, err := newHTTPRequest(t.Context(), found, buildSMSRequest(found, operator.SMSCall{Sender: "tel:+1"})); err != nil {
-			t.Errorf("no request to %q can be made", found.BaseURL)
+		request := buildSMSRequest(found, operator.SMSCall{Sender: "tel:+1"})
+		if _, err := newHTTPRequest(t.Context(), found, request); err != nil {
+			t.Errorf("a request to the base URL %q is impossible", found.BaseURL)
 		}
 	})
 }

@@ -1,11 +1,10 @@
-// Package gateway is the driver for platforms that speak the specification's own protocol: it is the client of the three
-// operations, of the status lookup, and of the purchaser's SMS, towards a base URL and a token from the operators'
-// credentials.
+// Package gateway is the driver for platforms with the specification's own protocol. It sends the three operations, the
+// status lookup and the purchaser's SMS to the base URL of the operator's credentials.
 //
-// It keeps no state of a transaction and sends each call once. There are two exceptions, both under the same key: after
-// a cut of a reused connection before any answer, where the operator's row says that repeats are safe; and after a 401,
-// where the credentials turn out to have changed. Its invariant: an outcome is Done, Refused or Released only when the
-// answer, or the lack of a connection, proves it (decision "outcomes").
+// It keeps no state of a transaction and sends each call once, with two exceptions under the same key. The first is a
+// cut of a reused connection before any response, if the operator's row declares repeats safe. The second is a 401
+// after which the credentials turn out to have changed. Its invariant: an outcome is Succeeded, Refused or NotApplied
+// only if the response, or the lack of a connection, proves it (decision "outcomes").
 package gateway
 
 import (
@@ -22,19 +21,13 @@ import (
 const DriverName = "gateway"
 
 const (
-	// defaultTimeout bounds a call whose context has no deadline, against the interface's contract.
+	// defaultTimeout bounds a call without a deadline, which breaks the interface's contract.
 	defaultTimeout = 20 * time.Second
-	// minRetryTime is the least time that must be left for a re-send.
+	// minRetryTime is the shortest remaining time for a retry.
 	minRetryTime = 2 * time.Second
 )
 
-// Secrets gives the operators' credentials: *secret.Cache over OPERATOR_CREDENTIALS_SECRET.
-type Secrets interface {
-	Get(ctx context.Context) (secret.Value, error)
-	Refresh(ctx context.Context) (secret.Value, error)
-}
-
-// Driver speaks the protocol. It is safe for concurrent use.
+// Driver implements the protocol. It is safe for concurrent use.
 type Driver struct {
 	credentials *credentials
 	transport   http.RoundTripper
@@ -45,16 +38,16 @@ var (
 	_ operator.Driver        = (*Driver)(nil)
 	_ operator.StatusLookup  = (*Driver)(nil)
 	_ operator.UserSMSSender = (*Driver)(nil)
-	_ Secrets                = (*secret.Cache)(nil)
 )
 
-// New makes the driver with connections of its own. Nothing is fetched or opened yet.
-func New(secrets Secrets, now func() time.Time) *Driver {
+// New makes the driver with its own connections. secrets has the operators' credentials (OPERATOR_CREDENTIALS_SECRET).
+// It neither fetches nor connects yet.
+func New(secrets secret.Reader, now func() time.Time) *Driver {
 	return &Driver{credentials: &credentials{secrets: secrets}, transport: newTransport(), now: now}
 }
 
-// CurrentAccountID tells the id of the operator's current account. The error is a *fault.Fault IntegrationRejected where the
-// credentials cannot be had, or have no usable account for the operator.
+// CurrentAccountID implements operator.Driver. The error is a *fault.Fault of kind IntegrationRejected if the
+// credentials cannot be read or have no usable account for the operator.
 func (d *Driver) CurrentAccountID(ctx context.Context, operatorName string) (string, error) {
 	found, err := d.credentials.findAccount(ctx, operatorName, "")
 	if err != nil {
@@ -63,15 +56,16 @@ func (d *Driver) CurrentAccountID(ctx context.Context, operatorName string) (str
 	return found.id, nil
 }
 
-// callProtocol is what an operation has of its own: write makes its request for an account, complete reads its success, and
-// reportsDuplicates is true where the operator answers a repeated key with 409 instead of the first answer (SMS).
+// callProtocol is specific to an operation. buildRequest makes its request for an account, and parseSuccess reads its
+// success. reportsDuplicates is true if the operator responds to a repeated key with 409 instead of the first response
+// (SMS).
 type callProtocol struct {
 	buildRequest      requestBuilder
 	parseSuccess      successParser
 	reportsDuplicates bool
 }
 
-// execute makes one call and judges what came of it.
+// execute makes one call and classifies its result.
 func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol) operator.Result {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
@@ -89,9 +83,11 @@ func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol
 	return result
 }
 
-// exchangeWithRetry sends a request and returns the last exchange. earlier is true where an exchange before it may have reached
-// the operator. An error means that nothing was sent at all: there are no usable credentials.
-func (d *Driver) exchangeWithRetry(ctx context.Context, call operator.Call, build requestBuilder) (x exchange, retried bool, err error) {
+// exchangeWithRetry sends a request and returns the last exchange. retried is true if an earlier exchange may have
+// reached the operator. An error means that nothing was sent, because there are no usable credentials.
+func (d *Driver) exchangeWithRetry(
+	ctx context.Context, call operator.Call, build requestBuilder,
+) (x exchange, retried bool, err error) {
 	target, err := d.credentials.findAccount(ctx, call.Operator, call.AccountID)
 	if err != nil {
 		return exchange{}, false, err
@@ -119,15 +115,15 @@ func (d *Driver) exchangeWithRetry(ctx context.Context, call operator.Call, buil
 	return d.send(ctx, refreshed, request), retried, nil
 }
 
-// canRetry says whether a request that may have been applied may be sent once more at once: the operator's row calls
-// repeats under the same key safe, and there is time to hear the answer (decision "idle-connections").
+// canRetry reports whether a request that may have been applied may be repeated at once. The operator's row must
+// declare repeats under the same key safe, and there must be time for the response (decision "idle-connections").
 func (d *Driver) canRetry(ctx context.Context, call operator.Call) bool {
 	row, known := operator.FindCapabilities(call.Operator)
 	deadline, _ := ctx.Deadline()
 	return known && row.IdempotencyWindow > 0 && ctx.Err() == nil && deadline.Sub(d.now()) >= minRetryTime
 }
 
-// withDefaultTimeout gives a context without a deadline the default one.
+// withDefaultTimeout adds the default timeout to a context without a deadline.
 func withDefaultTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, set := ctx.Deadline(); set {
 		return context.WithCancel(ctx)

@@ -3,34 +3,41 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/operatortest"
 	"mobilegateway/shared/secret"
 )
 
-const sandbox = "sandbox"
+const (
+	sandbox        = "sandbox"
+	smsResourceURL = "https://op/smsmessaging/v1/outbound/tel%3A%2B2250000/requests/req-1/deliveryInfos"
+)
 
-// stubCredentials is a source of credentials whose token a test can change.
+// stubCredentials is a source of credentials with a token that a test can change.
 type stubCredentials struct {
 	mu             sync.Mutex
 	baseURL        string
 	token          string
 	refreshedToken string // the token that a refresh finds; "" for the same
 	down           bool
-	override       string // in place of proper credentials
+	override       string // replaces the credentials
 	refreshes      int
 }
 
 func (v *stubCredentials) value() (secret.Value, error) {
 	if v.down {
-		return secret.Value{}, fmt.Errorf("the vault is closed")
+		return secret.Value{}, errors.New("the secret cannot be read")
 	}
 	if v.override != "" {
 		return secret.Value{Bytes: []byte(v.override)}, nil
@@ -38,7 +45,9 @@ func (v *stubCredentials) value() (secret.Value, error) {
 	account := map[string]any{
 		"base_url": v.baseURL, "access_token": v.token,
 		"service_id": "SERVICE", "application_id": "APPLICATION", "contact_id": "CONTACT",
-		"user_sms": map[string]any{"gw_token": "service-gw-token", "sender": map[string]string{"CI": "tel:+2250000"}, "sender_name": "Gateway"},
+		"user_sms": map[string]any{
+			"gw_token": "service-gw-token", "sender": map[string]string{"CI": "tel:+2250000"}, "sender_name": "Gateway",
+		},
 	}
 	platform := map[string]any{"current": "a1", "accounts": map[string]any{"a1": account}}
 	raw, err := json.Marshal(map[string]any{sandbox: platform, "orange": platform, "elsewhere": platform})
@@ -61,13 +70,13 @@ func (v *stubCredentials) Refresh(context.Context) (secret.Value, error) {
 	return v.value()
 }
 
-// newDriver makes a driver for an operator at an address.
+// newDriver makes a driver with accounts at an address.
 func newDriver(baseURL string) (*gateway.Driver, *stubCredentials) {
 	v := &stubCredentials{baseURL: baseURL, token: "access-token-very-private"}
 	return gateway.New(v, time.Now), v
 }
 
-// requestError writes the error shape.
+// requestError returns the JSON of an error.
 func requestError(id string) string {
 	side := "policyException"
 	if id[:3] == "SVC" {
@@ -76,19 +85,20 @@ func requestError(id string) string {
 	return fmt.Sprintf(`{"requestError":{%q:{"messageId":%q,"text":"Text of %%1","variables":["one"]}}}`, side, id)
 }
 
-// successBody is a complete success of an operation.
+// successBody returns the complete success of an operation.
 func successBody(op operatortest.Operation) string {
 	switch op.Name {
 	case "charge":
 		return `{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"totalAmountCharged":500},` +
 			`"transactionOperationStatus":"Charged","serverReferenceCode":"srv-1","resourceURL":"https://op/1"}}`
 	case "web":
-		return `{"status":201,"message":"OK","pay_token":"pt-1","payment_url":"https://op.example/pay/pt-1","notif_token":"nt-1","state":"s"}`
+		return `{"status":201,"message":"OK","pay_token":"pt-1","payment_url":"https://op.example/pay/pt-1",` +
+			`"notif_token":"nt-1","state":"s"}`
 	case "sms":
-		return `{"outboundSMSMessageRequest":{"resourceURL":"https://op/smsmessaging/v1/outbound/tel%3A%2B2250000/requests/req-1/deliveryInfos"}}`
+		return `{"outboundSMSMessageRequest":{"resourceURL":"` + smsResourceURL + `"}}`
 	}
-	return `{"meta":{"type":"payment","source":"sandbox","channel":"` + op.Name + `"},"status":"pending","amount":"1500",` +
-		`"order-id":"` + op.IdempotencyKey + `","currency":"XOF","Transaction-id":"tx-1"}`
+	return `{"meta":{"type":"payment","source":"sandbox","channel":"` + op.Name + `"},"status":"pending",` +
+		`"amount":"1500","order-id":"` + op.IdempotencyKey + `","currency":"XOF","Transaction-id":"tx-1"}`
 }
 
 func success(op operatortest.Operation) operatortest.Responder {
@@ -113,7 +123,18 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// call makes an operation's sample call with plenty of time.
+// wantOutcome requires an outcome and, unless it is Succeeded, a kind of fault.
+func wantOutcome(t *testing.T, result operator.Result, outcome operator.Outcome, kind fault.Kind) {
+	t.Helper()
+	if result.Outcome != outcome || (result.Outcome == operator.Succeeded) != (result.Fault == nil) {
+		t.Fatalf("outcome %d, want %d; fault %v", result.Outcome, outcome, result.Fault)
+	}
+	if result.Fault != nil && result.Fault.Kind != kind {
+		t.Fatalf("fault of kind %d, want %d: %v", result.Fault.Kind, kind, result.Fault)
+	}
+}
+
+// call makes an operation's sample call with a long timeout.
 func call(t *testing.T, driver operator.Driver, op operatortest.Operation) operator.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
@@ -122,14 +143,14 @@ func call(t *testing.T, driver operator.Driver, op operatortest.Operation) opera
 	return result
 }
 
-// What a success gives.
+// A success returns the operator's reference.
 func TestReferences(t *testing.T) {
 	want := map[string]string{"charge": "srv-1", "web": "", "tpe": "tx-1", "ussd": "tx-1", "sms": "req-1"}
 	for _, op := range operatortest.Operations(sandbox, "a1") {
 		t.Run(op.Name, func(t *testing.T) {
 			peer := operatortest.NewStubOperator(t)
 			peer.SetResponses(success(op))
-			driver, _ := newDriver(peer.URL + "/") // a trailing slash is no part of the path
+			driver, _ := newDriver(peer.URL + "/") // the trailing slash is not part of the path
 			result := call(t, driver, op)
 			if result.Outcome != operator.Succeeded || result.OperatorReference != want[op.Name] {
 				t.Fatalf("got %d %q: %v", result.Outcome, result.OperatorReference, result.Fault)
@@ -143,8 +164,12 @@ func TestPage(t *testing.T) {
 	op := operatortest.Operations(sandbox, "")[1]
 	peer.SetResponses(success(op))
 	driver, _ := newDriver(peer.URL)
-	response := driver.Pay(t.Context(), operatortest.SamplePay(sandbox, "", "web")) // no deadline: the driver has its own
-	if response.PayToken != "pt-1" || response.PaymentURL != "https://op.example/pay/pt-1" || response.NotifToken != "nt-1" {
-		t.Fatalf("got %+v", response)
+	got := driver.Pay(t.Context(), operatortest.SamplePay(sandbox, "", "web")) // the driver adds a deadline
+	want := operator.PayResponse{
+		Result:   operator.Result{Outcome: operator.Succeeded},
+		PayToken: "pt-1", PaymentURL: "https://op.example/pay/pt-1", NotifToken: "nt-1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("the page (-want +got):\n%s", diff)
 	}
 }

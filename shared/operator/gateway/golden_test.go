@@ -14,14 +14,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/operatortest"
 )
 
-var update = flag.Bool("update", false, "write the golden requests anew")
+var update = flag.Bool("update", false, "write the golden requests again")
 
-// captureRequest listens once, takes one request, and returns its bytes as they came over the wire.
+// captureRequest receives one request and returns its bytes on the wire.
 func captureRequest(t *testing.T, send func(driver *gateway.Driver)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -101,7 +103,7 @@ func TestGoldenRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got != string(want) {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
+				t.Errorf("request (-want +got):\n%s", cmp.Diff(string(want), got))
 			}
 		})
 	}
@@ -135,18 +137,21 @@ func TestUserSMSOutcomes(t *testing.T) {
 				t.Fatalf("outcome %d, %d requests: %v", result.Outcome, len(peer.Requests()), result.Fault)
 			}
 			if result.DuplicateKey != (c.name == "duplicate") {
-				t.Error("duplicate")
+				t.Errorf("duplicate key: %v", result.DuplicateKey)
 			}
 		})
 	}
 }
 
 func TestPaymentStatus(t *testing.T) {
-	const body = `{"meta":{"type":"payment"},"status":"SUCCESSFUL","amount":1500,"order-id":"DemoShop_42","currency":"XOF",` +
-		`"user_msisdn":2250707070707,"Transaction-id":"tx-1"}`
+	const body = `{"meta":{"type":"payment"},"status":"SUCCESSFUL","amount":1500,"order-id":"DemoShop_42",` +
+		`"currency":"XOF","user_msisdn":2250707070707,"Transaction-id":"tx-1"}`
 	known := operator.StatusResponse{
-		StatusKnown: true, OperatorStatus: "SUCCESSFUL", Amount: "1500", Currency: "XOF", MSISDN: "2250707070707", OperatorReference: "tx-1",
+		StatusKnown: true, OperatorStatus: "SUCCESSFUL", Amount: "1500", Currency: "XOF", MSISDN: "2250707070707",
+		OperatorReference: "tx-1",
 	}
+	unknown, notFound := operator.StatusResponse{}, operator.StatusResponse{OrderNotFound: true}
+	onlyStatus := operator.StatusResponse{StatusKnown: true, OperatorStatus: "odd word"}
 	cases := []struct {
 		name string
 		step operatortest.Responder
@@ -154,15 +159,15 @@ func TestPaymentStatus(t *testing.T) {
 	}{
 		{"known", operatortest.Respond(200, body), known},
 		{"in payload", operatortest.Respond(200, `{"payload":`+body+`}`), known},
-		{"only a status", operatortest.Respond(200, `{"status":"odd word","order-id":"DemoShop_42"}`), operator.StatusResponse{StatusKnown: true, OperatorStatus: "odd word"}},
-		{"another order", operatortest.Respond(200, `{"status":"successful","order-id":"DemoShop_1"}`), operator.StatusResponse{}},
-		{"no order", operatortest.Respond(200, `{"status":"successful"}`), operator.StatusResponse{}},
-		{"no status", operatortest.Respond(200, `{"order-id":"DemoShop_42"}`), operator.StatusResponse{}},
-		{"status twice", operatortest.Respond(200, `{"status":"failed","status":"successful","order-id":"DemoShop_42"}`), operator.StatusResponse{}},
-		{"not found", operatortest.Respond(404, requestError("SVC0002")), operator.StatusResponse{OrderNotFound: true}},
-		{"no such route", operatortest.Respond(404, requestError("900906")), operator.StatusResponse{}},
-		{"down", operatortest.Respond(503, requestError("SVC0001")), operator.StatusResponse{}},
-		{"refused", operatortest.Respond(401, requestError("900901")), operator.StatusResponse{}},
+		{"only a status", operatortest.Respond(200, `{"status":"odd word","order-id":"DemoShop_42"}`), onlyStatus},
+		{"another order", operatortest.Respond(200, `{"status":"successful","order-id":"DemoShop_1"}`), unknown},
+		{"no order", operatortest.Respond(200, `{"status":"successful"}`), unknown},
+		{"no status", operatortest.Respond(200, `{"order-id":"DemoShop_42"}`), unknown},
+		{"twice", operatortest.Respond(200, `{"status":"FAILED","status":"x","order-id":"DemoShop_42"}`), unknown},
+		{"not found", operatortest.Respond(404, requestError("SVC0002")), notFound},
+		{"no such route", operatortest.Respond(404, requestError("900906")), unknown},
+		{"down", operatortest.Respond(503, requestError("SVC0001")), unknown},
+		{"refused", operatortest.Respond(401, requestError("900901")), unknown},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -171,11 +176,11 @@ func TestPaymentStatus(t *testing.T) {
 			driver, _ := newDriver(peer.URL)
 			got := driver.LookUpPayment(t.Context(), operatortest.SampleStatus(sandbox, ""))
 			if got.StatusKnown != (got.Cause == nil) {
-				t.Errorf("cause %v", got.Cause)
+				t.Errorf("status known: %v, with the cause %v", got.StatusKnown, got.Cause)
 			}
 			got.Cause = nil
-			if got != c.want {
-				t.Fatalf("got %+v", got)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Fatalf("status (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -184,7 +189,8 @@ func TestPaymentStatus(t *testing.T) {
 func TestPaymentStatusWithoutCredentials(t *testing.T) {
 	driver, v := newDriver("http://127.0.0.1:1")
 	v.down = true
-	if got := driver.LookUpPayment(t.Context(), operatortest.SampleStatus(sandbox, "")); got.StatusKnown || got.OrderNotFound || got.Cause == nil {
-		t.Fatalf("got %+v", got)
+	got := driver.LookUpPayment(t.Context(), operatortest.SampleStatus(sandbox, ""))
+	if got.StatusKnown || got.OrderNotFound || got.Cause == nil {
+		t.Fatalf("known %v, not found %v, cause %v; want only a cause", got.StatusKnown, got.OrderNotFound, got.Cause)
 	}
 }

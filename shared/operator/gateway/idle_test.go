@@ -24,9 +24,9 @@ func (f fixedCredentials) Get(context.Context) (secret.Value, error) {
 }
 func (f fixedCredentials) Refresh(ctx context.Context) (secret.Value, error) { return f.Get(ctx) }
 
-// A connection that was idle for up to five seconds is used again, after that a new one is opened. The test runs under
-// a fake clock, with pipes for connections. What net/http does besides, comparing the wall clock, cannot be shown here:
-// it is the same setting, IdleConnTimeout.
+// A connection is reused within five seconds of idle time; after that, a new one is opened. The test uses a fake clock
+// and pipes as connections. It does not cover net/http's comparison with the wall clock, which has the same
+// IdleConnTimeout.
 func TestIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var opened atomic.Int32
@@ -38,8 +38,8 @@ func TestIdleConnections(t *testing.T) {
 			return ours, nil
 		}
 		defer transport.CloseIdleConnections()
-		raw := fixedCredentials(`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1","access_token":"t"}}}}`)
-		driver := New(raw, time.Now)
+		const account = `{"base_url":"http://127.0.0.1","access_token":"t"}`
+		driver := New(fixedCredentials(`{"sandbox":{"current":"a1","accounts":{"a1":`+account+`}}}`), time.Now)
 		driver.transport = transport
 		steps := []struct {
 			idle time.Duration
@@ -47,19 +47,20 @@ func TestIdleConnections(t *testing.T) {
 		}{{0, 1}, {0, 1}, {4900 * time.Millisecond, 1}, {5100 * time.Millisecond, 2}, {time.Hour, 3}}
 		for _, step := range steps {
 			time.Sleep(step.idle)
-			result := driver.Charge(t.Context(), operator.ChargeCall{Call: operator.Call{Operator: "sandbox", IdempotencyKey: "k"}})
+			call := operator.Call{Operator: "sandbox", IdempotencyKey: "k"}
+			result := driver.Charge(t.Context(), operator.ChargeCall{Call: call})
 			if result.Outcome != operator.Succeeded {
 				t.Fatalf("outcome %d: %v", result.Outcome, result.Fault)
 			}
 			if opened.Load() != step.want {
-				t.Fatalf("after %s: %d connections", step.idle, opened.Load())
+				t.Fatalf("after %s of idle time: %d connections opened, want %d", step.idle, opened.Load(), step.want)
 			}
 			synctest.Wait() // until the connection is back in the pool
 		}
 	})
 }
 
-// serve answers every request on a connection with a charge.
+// serve responds to every request on a connection with a successful charge.
 func serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	reader := bufio.NewReader(conn)

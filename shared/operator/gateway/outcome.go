@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,13 +9,13 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// duplicateMessageID is the message id of a key that the operator has seen before.
+// duplicateMessageID is the message id of a repeated key.
 const duplicateMessageID = "SVC0005"
 
-// successParser reads a complete success out of a 2xx answer; false where a field that the operation needs is absent.
+// successParser reads a complete success from a 2xx response; false if a required field is absent.
 type successParser func(x exchange) (operator.Result, bool)
 
-// classifyExchange maps an exchange to its outcome: the table of decision "outcomes", in its order.
+// classifyExchange maps an exchange to its outcome, in the order of the table of decision "outcomes".
 func classifyExchange(x exchange, parseSuccess successParser) operator.Result {
 	if x.err != nil {
 		if !x.mayHaveSent {
@@ -29,25 +28,26 @@ func classifyExchange(x exchange, parseSuccess successParser) operator.Result {
 			result.Outcome = operator.Succeeded
 			return result
 		}
-		return outcomeUnknown(fmt.Errorf("the operator's answer %d lacks what a success carries", x.status))
+		return outcomeUnknown(fmt.Errorf("the operator's response %d lacks fields of a success", x.status))
 	}
 	exception, isRequestError := x.requestError()
 	if !isRequestError {
-		return outcomeUnknown(fmt.Errorf("the operator's answer %d carries no requestError", x.status))
+		return outcomeUnknown(fmt.Errorf("the operator's response %d has no requestError", x.status))
 	}
 	return classifyException(x, exception)
 }
 
-// classifyException maps an answer that carries a requestError.
+// classifyException maps a response with a requestError.
 func classifyException(x exchange, exception *fault.OperatorException) operator.Result {
-	cause := fmt.Errorf("the operator answered %d %s", x.status, exception.MessageID)
+	cause := fmt.Errorf("the operator responded %d %s", x.status, exception.MessageID)
 	isClientError := x.status >= 400 && x.status <= 499
 	switch {
 	case isClientError && isFinalRefusal(exception.MessageID):
 		f := &fault.Fault{Kind: fault.OperatorError, OperatorException: exception, Cause: cause}
 		return operator.Result{Outcome: operator.Refused, Fault: f}
 	case x.status == http.StatusConflict, isClientError && exception.MessageID == duplicateMessageID:
-		// The key is known there. With Retry-After it is still being worked on; without, it was sent before.
+		// The operator knows the key. With Retry-After the first call is still in progress; otherwise it was sent
+		// before.
 		result := outcomeUnknown(cause)
 		if exception.MessageID == duplicateMessageID && x.header.Get("Retry-After") == "" {
 			result.DuplicateKey, result.OperatorReference = true, smsRequestID(x.header.Get("Location"))
@@ -66,7 +66,7 @@ func classifyException(x exchange, exception *fault.OperatorException) operator.
 	}
 }
 
-// isFinalRefusal reports whether a message id refuses a transaction for good.
+// isFinalRefusal reports whether a message id is a final refusal of a transaction.
 func isFinalRefusal(id string) bool {
 	switch id {
 	case "POL0253", "POL1000", "POL0001", "SVC0270":
@@ -75,35 +75,32 @@ func isFinalRefusal(id string) bool {
 	return false
 }
 
-// concernsRequest reports whether a message id, SVC or POL and four digits, speaks of the request, which the merchant wrote; any
-// other (9009xx) speaks of our standing at the operator.
+// concernsRequest reports whether a message id (SVC or POL and four digits) concerns the merchant's request. Any other
+// (9009xx) concerns our credentials at the operator.
 func concernsRequest(id string) bool {
 	family := strings.HasPrefix(id, "SVC") || strings.HasPrefix(id, "POL")
 	return family && len(id) == 7 && strings.Trim(id[3:], "0123456789") == ""
 }
 
-// outcomeAfterRetry corrects an outcome that was reached on a re-send after an exchange that may have been applied: only a
-// success or a final refusal says anything about that one (decision "unknown-sticks"), and a duplicate says that it was
+// outcomeAfterRetry corrects the outcome of a retry after an exchange that may have been applied. Only a success or a
+// final refusal also applies to the first exchange (decision "unknown-sticks"). A duplicate proves that the first was
 // applied.
 func outcomeAfterRetry(result operator.Result) operator.Result {
 	switch {
 	case result.Outcome == operator.NotApplied:
-		return outcomeUnknown(fmt.Errorf("the first send was cut: %w", result.Fault.Cause))
+		return outcomeUnknown(fmt.Errorf("the connection of the first attempt was cut: %w", result.Fault.Cause))
 	case result.DuplicateKey:
-		return operator.Result{Outcome: operator.Succeeded, DuplicateKey: true, OperatorReference: result.OperatorReference}
+		result.Outcome, result.Fault = operator.Succeeded, nil
 	}
 	return result
 }
 
-// notApplied is an outcome that is certainly not applied.
+// notApplied returns an outcome that is certainly not applied.
 func notApplied(kind fault.Kind, cause error) operator.Result {
 	return operator.Result{Outcome: operator.NotApplied, Fault: &fault.Fault{Kind: kind, Cause: cause}}
 }
 
-// outcomeUnknown is an outcome that may have been applied.
+// outcomeUnknown returns an outcome that may have been applied.
 func outcomeUnknown(cause error) operator.Result {
-	if cause == nil {
-		cause = errors.New("the operator's answer says nothing")
-	}
 	return operator.Result{Outcome: operator.Unknown, Fault: &fault.Fault{Kind: fault.OutcomeUnknown, Cause: cause}}
 }

@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/operatortest"
 )
 
-// The table of decision "outcomes" for answers that carry a requestError, the same for every operation.
+// The table of decision "outcomes" for responses with a requestError. It is the same for every operation.
 func TestOutcomesOfRequestErrors(t *testing.T) {
 	cases := []struct {
 		name    string
@@ -55,25 +57,25 @@ func TestOutcomesOfRequestErrors(t *testing.T) {
 				peer.ClearRequests()
 				peer.SetResponses(operatortest.Respond(c.status, requestError(c.id)))
 				result := call(t, driver, op)
-				if result.Outcome != c.outcome || result.Fault == nil || result.Fault.Kind != c.kind {
-					t.Fatalf("got %d: %v", result.Outcome, result.Fault)
-				}
+				wantOutcome(t, result, c.outcome, c.kind)
 				if len(peer.Requests()) != 1 || result.DuplicateKey {
 					t.Errorf("%d requests, duplicate %v", len(peer.Requests()), result.DuplicateKey)
 				}
 				if c.kind != fault.OperatorError {
 					return
 				}
-				passed := result.Fault.OperatorException
-				if passed.MessageID != c.id || passed.HTTPStatus != c.status || len(passed.Variables) != 1 || passed.Variables[0] != "one" {
-					t.Errorf("passed on %+v", passed)
+				want := &fault.OperatorException{
+					MessageID: c.id, HTTPStatus: c.status, Text: "Text of %1", Variables: []string{"one"},
+				}
+				if diff := cmp.Diff(want, result.Fault.OperatorException); diff != "" {
+					t.Errorf("the operator's exception (-want +got):\n%s", diff)
 				}
 			})
 		}
 	}
 }
 
-// A key that the operator has seen: in flight with Retry-After, a duplicate without; only SMS has duplicates.
+// A known key is in progress with Retry-After, and a duplicate without. Only SMS reports duplicates.
 func TestDuplicates(t *testing.T) {
 	location := "https://op/smsmessaging/v1/outbound/tel%3A%2B1/requests/req-9/deliveryInfos"
 	cases := []struct {
@@ -94,17 +96,17 @@ func TestDuplicates(t *testing.T) {
 				peer.SetResponses(c.step)
 				result := call(t, driver, op)
 				if result.Outcome != operator.Unknown || result.DuplicateKey != (c.duplicate && op.Name == "sms") {
-					t.Fatalf("got %d, duplicate %v", result.Outcome, result.DuplicateKey)
+					t.Fatalf("outcome %d, want Unknown; duplicate %v", result.Outcome, result.DuplicateKey)
 				}
 				if result.DuplicateKey && result.OperatorReference != c.reference {
-					t.Errorf("reference %q", result.OperatorReference)
+					t.Errorf("reference %q, want %q", result.OperatorReference, c.reference)
 				}
 			})
 		}
 	}
 }
 
-// Answers 2xx: what makes a success complete, field by field.
+// A 2xx response is a success only with all required fields.
 func TestCompleteness(t *testing.T) {
 	const done, unknown = operator.Succeeded, operator.Unknown
 	cases := []struct {
@@ -119,10 +121,12 @@ func TestCompleteness(t *testing.T) {
 		{"charge", "empty serverReferenceCode", replacer(`"srv-1"`, `""`), unknown},
 		{"charge", "serverReferenceCode of another type", replacer(`"srv-1"`, `{}`), unknown},
 		{"charge", "another operation status", replacer(`"Charged"`, `"Processing"`), unknown},
-		{"charge", "a key twice", replacer(`"serverReferenceCode"`, `"serverReferenceCode":"srv-2","serverReferenceCode"`), unknown},
+		{"charge", "a key twice",
+			replacer(`"serverReferenceCode"`, `"serverReferenceCode":"srv-2","serverReferenceCode"`), unknown},
 		{"charge", "name in another case", replacer(`"serverReferenceCode"`, `"ServerReferenceCode"`), unknown},
 		{"charge", "trailing data", func(s string) string { return s + "x" }, unknown},
-		{"charge", "a requestError beside", replacer(`{"amountTransaction"`, `{"requestError":{},"amountTransaction"`), done},
+		{"charge", "an additional requestError",
+			replacer(`{"amountTransaction"`, `{"requestError":{},"amountTransaction"`), done},
 		{"web", "no pay_token", replacer(`"pay_token"`, `"x"`), unknown},
 		{"web", "no notif_token", replacer(`"notif_token"`, `"x"`), unknown},
 		{"web", "no payment_url", replacer(`"payment_url"`, `"x"`), unknown},
@@ -145,7 +149,7 @@ func TestCompleteness(t *testing.T) {
 		}, unknown},
 		{"sms", "no resourceURL", replacer(`"resourceURL"`, `"x"`), unknown},
 		{"sms", "resourceURL of another form", replacer(`/deliveryInfos`, ``), done},
-		{"sms", "empty resourceURL", replacer(`https://op/smsmessaging/v1/outbound/tel%3A%2B2250000/requests/req-1/deliveryInfos`, `/`), unknown},
+		{"sms", "empty resourceURL", replacer(smsResourceURL, `/`), unknown},
 	}
 	peer := operatortest.NewStubOperator(t)
 	driver, _ := newDriver(peer.URL)
@@ -162,7 +166,7 @@ func TestCompleteness(t *testing.T) {
 				for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusAccepted} {
 					peer.SetResponses(operatortest.Respond(status, body))
 					if result := call(t, driver, op); result.Outcome != c.want {
-						t.Fatalf("%d gave %d: %v", status, result.Outcome, result.Fault)
+						t.Fatalf("status %d: outcome %d, want %d: %v", status, result.Outcome, c.want, result.Fault)
 					}
 				}
 			})
@@ -174,12 +178,13 @@ func replacer(old, new string) func(string) string {
 	return func(s string) string { return strings.Replace(s, old, new, 1) }
 }
 
-// A requestError that can be read in two ways proves nothing.
+// An ambiguous requestError proves nothing.
 func TestAmbiguousRefusal(t *testing.T) {
 	peer := operatortest.NewStubOperator(t)
 	driver, _ := newDriver(peer.URL)
-	peer.SetResponses(operatortest.Respond(403, `{"requestError":{"policyException":{"messageId":"900908","messageId":"POL1000"}}}`))
+	const body = `{"requestError":{"policyException":{"messageId":"900908","messageId":"POL1000"}}}`
+	peer.SetResponses(operatortest.Respond(403, body))
 	if result := call(t, driver, operatortest.Operations(sandbox, "")[0]); result.Outcome != operator.Unknown {
-		t.Fatalf("got %d", result.Outcome)
+		t.Fatalf("outcome %d, want Unknown", result.Outcome)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // payPath is the path of the payment operation (specification, Endpoints).
 const payPath = "/mobilemoney/v1"
 
-// webChannel is the one channel whose answer is a page.
+// webChannel is the only channel with a payment page in the response.
 const webChannel = "web"
 
 // payRequest is the payment request as the specification writes it.
@@ -30,8 +30,8 @@ type payRequest struct {
 	State     string          `json:"state"`
 }
 
-// Pay starts a payment. Done carries the page's fields on the web channel, and the operator's Transaction-id on tpe and
-// ussd where it gives one.
+// Pay starts a payment. A success has the page's fields on the web channel. On tpe and ussd it has the operator's
+// Transaction-id, if there is one.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	var response operator.PayResponse
 	parseSuccess := func(x exchange) (operator.Result, bool) { return parseTerminalSuccess(x, call.IdempotencyKey) }
@@ -50,7 +50,8 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 	return response
 }
 
-// buildPayRequest makes the request. otp_code goes up on tpe and ussd alone (specification, Mobile money payment request).
+// buildPayRequest makes the request. It sends otp_code only on tpe and ussd (specification, Mobile money payment
+// request).
 func buildPayRequest(call operator.PayCall) upstreamRequest {
 	otp := call.OTP
 	if call.Channel == webChannel {
@@ -75,7 +76,7 @@ func buildPayRequest(call operator.PayCall) upstreamRequest {
 	}
 }
 
-// routingHeaders makes the headers that carry the routing information of a payment.
+// routingHeaders makes the headers with the routing of a payment.
 func routingHeaders(call operator.Call, channel, lang string) map[string]string {
 	return map[string]string{
 		"mno-name":     call.Operator,
@@ -85,11 +86,10 @@ func routingHeaders(call operator.Call, channel, lang string) map[string]string 
 	}
 }
 
-// amountJSON writes an amount as the decimal that the specification asks for, or as a text where JSON has no number of
-// that form ("007").
+// amountJSON writes an amount as the decimal that the specification requires, or as a text if it is not a JSON number
+// ("007").
 func amountJSON(amount string) json.RawMessage {
-	notANumber := strings.HasPrefix(amount, "-") || amount == ""
-	if !notANumber && json.Valid([]byte(amount)) && strings.Trim(amount, "0123456789.") == "" {
+	if json.Valid([]byte(amount)) && strings.Trim(amount, "0123456789.") == "" {
 		return json.RawMessage(amount)
 	}
 	return strictjson.Marshal(amount)
@@ -109,7 +109,7 @@ func parseWebSuccess(x exchange) (operator.PayResponse, bool) {
 	return page, page.PayToken != "" && page.PaymentURL != "" && page.NotifToken != ""
 }
 
-// parseTerminalSuccess reads a success of the tpe and ussd channels: a status word that is known, for our own order.
+// parseTerminalSuccess reads a success of the tpe and ussd channels: a known status of our own order.
 func parseTerminalSuccess(x exchange, orderID string) (operator.Result, bool) {
 	order, ok := parseOrderState(x)
 	_, known := operator.ParsePaymentStatus(order.status)
@@ -119,7 +119,7 @@ func parseTerminalSuccess(x exchange, orderID string) (operator.Result, bool) {
 	return operator.Result{OperatorReference: order.transactionID}, true
 }
 
-// orderState is the state of a payment as the tpe and ussd answers, getStatus and the notification carry it.
+// orderState is the state of a payment, as tpe and ussd responses, getStatus and the notification carry it.
 type orderState struct {
 	id            string
 	status        string
@@ -129,8 +129,8 @@ type orderState struct {
 	transactionID string
 }
 
-// parseOrderState reads an order. Its fields stand at the root, or in an object "payload": the specification names such an
-// object and shows neither form (decision "pay-terminal").
+// parseOrderState reads an order. Its fields are at the root, or in an object "payload": the specification names such
+// an object without its form (decision "pay-terminal").
 func parseOrderState(x exchange) (orderState, bool) {
 	response, err := strictjson.Parse(x.body)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"mobilegateway/shared/operator/operatortest"
 )
 
-// A reused connection that is cut before any answer: one re-send under the same key, whose answer counts as that of a
+// A cut of a reused connection before any response causes one retry under the same key. Its response is that of a
 // second attempt.
 func TestLostReusedConnectionIsRetried(t *testing.T) {
 	cases := []struct {
@@ -24,10 +25,10 @@ func TestLostReusedConnectionIsRetried(t *testing.T) {
 	}{
 		{"success", nil, operator.Succeeded, false},
 		{"final refusal", operatortest.Respond(403, requestError("POL1000")), operator.Refused, false},
-		{"503 proves nothing about the first", operatortest.Respond(503, requestError("SVC0001")), operator.Unknown, false},
-		{"400 neither", operatortest.Respond(400, requestError("SVC0002")), operator.Unknown, false},
+		{"503 proves nothing", operatortest.Respond(503, requestError("SVC0001")), operator.Unknown, false},
+		{"400 proves nothing", operatortest.Respond(400, requestError("SVC0002")), operator.Unknown, false},
 		{"cut again", operatortest.CloseConnection(), operator.Unknown, false},
-		{"in flight", operatortest.Respond(409, requestError("SVC0005"), "Retry-After", "1"), operator.Unknown, false},
+		{"pending", operatortest.Respond(409, requestError("SVC0005"), "Retry-After", "1"), operator.Unknown, false},
 		{"duplicate", operatortest.Respond(409, requestError("SVC0005")), operator.Unknown, true},
 	}
 	for _, op := range operatortest.Operations(sandbox, "") {
@@ -44,21 +45,23 @@ func TestLostReusedConnectionIsRetried(t *testing.T) {
 				result := call(t, driver, op)
 				want := c.outcome
 				if c.duplicate && op.Name == "sms" {
-					want = operator.Succeeded // the first send is what it is a duplicate of
+					want = operator.Succeeded // it is a duplicate of the first attempt
 				}
-				if result.Outcome != want || (result.Outcome == operator.Succeeded) != (result.Fault == nil) {
-					t.Fatalf("got %d: %v", result.Outcome, result.Fault)
+				kind := fault.OutcomeUnknown
+				if want == operator.Refused {
+					kind = fault.OperatorError
 				}
+				wantOutcome(t, result, want, kind)
 				requests := peer.Requests()
 				if len(requests) != 3 || requests[1].Body != requests[2].Body {
-					t.Fatalf("%d requests", len(requests))
+					t.Fatalf("%d requests, want three, the last two equal", len(requests))
 				}
 			})
 		}
 	}
 }
 
-// No re-send where repeats are not declared safe, where no time is left, and where an answer had begun.
+// No retry if repeats are not declared safe, if no time is left, or after the first byte of a response.
 func TestNoRetry(t *testing.T) {
 	cases := []struct {
 		name     string
@@ -68,8 +71,8 @@ func TestNoRetry(t *testing.T) {
 	}{
 		{"not declared safe", "elsewhere", 15 * time.Second, operatortest.CloseConnection()},
 		{"no time left", sandbox, 1900 * time.Millisecond, operatortest.CloseConnection()},
-		{"an answer had begun", sandbox, 15 * time.Second, operatortest.RespondRaw("HTTP/1.1 2")},
-		{"half an answer", sandbox, 15 * time.Second, operatortest.RespondTruncated(201, "{...}")},
+		{"a response had begun", sandbox, 15 * time.Second, operatortest.RespondRaw("HTTP/1.1 2")},
+		{"half a response", sandbox, 15 * time.Second, operatortest.RespondTruncated(201, "{...}")},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -89,27 +92,31 @@ func TestNoRetry(t *testing.T) {
 }
 
 func TestUnauthorized(t *testing.T) {
+	type steps = []operatortest.Responder
 	refused := operatortest.Respond(http.StatusUnauthorized, requestError("900901"))
+	forbidden, bare := operatortest.Respond(403, requestError("900908")), operatortest.Respond(401, "<html>")
+	const rejected, noOutcome = fault.IntegrationRejected, fault.OutcomeUnknown
 	cases := []struct {
-		name     string
-		steps    []operatortest.Responder
-		fresh    string
-		outcome  operator.Outcome
-		kind     fault.Kind
-		requests int
-		refreshs int
+		name      string
+		steps     steps
+		fresh     string
+		outcome   operator.Outcome
+		kind      fault.Kind
+		requests  int
+		refreshes int
 	}{
-		{"the token has changed", []operatortest.Responder{refused, nil}, "new-token", operator.Succeeded, 0, 2, 1},
-		{"it has not", []operatortest.Responder{refused}, "", operator.NotApplied, fault.IntegrationRejected, 1, 1},
-		{"the new one is refused too", []operatortest.Responder{refused}, "new-token", operator.NotApplied, fault.IntegrationRejected, 2, 1},
-		{"the second send is cut", []operatortest.Responder{refused, operatortest.CloseConnection()}, "new-token", operator.Unknown, fault.OutcomeUnknown, 2, 1},
-		{"a bare 401", []operatortest.Responder{operatortest.Respond(401, "<html>")}, "new-token", operator.Unknown, fault.OutcomeUnknown, 1, 0},
-		{"403 is not about the token", []operatortest.Responder{operatortest.Respond(403, requestError("900908"))}, "new-token", operator.NotApplied, fault.IntegrationRejected, 1, 0},
+		{"the token has changed", steps{refused, nil}, "new-token", operator.Succeeded, 0, 2, 1},
+		{"the token has not changed", steps{refused}, "", operator.NotApplied, rejected, 1, 1},
+		{"the new one is refused too", steps{refused}, "new-token", operator.NotApplied, rejected, 2, 1},
+		{"the second request is cut", steps{refused, operatortest.CloseConnection()}, "new-token",
+			operator.Unknown, noOutcome, 2, 1},
+		{"a bare 401", steps{bare}, "new-token", operator.Unknown, noOutcome, 1, 0},
+		{"403 does not concern the token", steps{forbidden}, "new-token", operator.NotApplied, rejected, 1, 0},
 	}
 	for _, op := range operatortest.Operations(sandbox, "a1") {
 		for _, c := range cases {
 			t.Run(op.Name+"/"+c.name, func(t *testing.T) {
-				steps := append([]operatortest.Responder(nil), c.steps...)
+				steps := slices.Clone(c.steps)
 				for i := range steps {
 					if steps[i] == nil {
 						steps[i] = success(op)
@@ -120,33 +127,32 @@ func TestUnauthorized(t *testing.T) {
 				driver, v := newDriver(peer.URL)
 				v.refreshedToken = c.fresh
 				result := call(t, driver, op)
-				if result.Outcome != c.outcome || (result.Fault != nil && result.Fault.Kind != c.kind) {
-					t.Fatalf("got %d: %v", result.Outcome, result.Fault)
-				}
+				wantOutcome(t, result, c.outcome, c.kind)
 				requests := peer.Requests()
-				if len(requests) != c.requests || v.refreshes != c.refreshs {
-					t.Fatalf("%d requests, %d refreshs", len(requests), v.refreshes)
+				if len(requests) != c.requests || v.refreshes != c.refreshes {
+					t.Fatalf("requests: %d, want %d; refreshes: %d, want %d",
+						len(requests), c.requests, v.refreshes, c.refreshes)
 				}
-				if last := requests[len(requests)-1].Header.Get("Authorization"); c.requests == 2 && last != "Bearer new-token" {
-					t.Error("the second send has the old token")
+				last := requests[len(requests)-1].Header.Get("Authorization")
+				if c.requests == 2 && last != "Bearer new-token" {
+					t.Error("the second request has the old token")
 				}
 			})
 		}
 	}
 }
 
-// A failed TLS handshake and a name that does not exist are no connections: nothing was sent.
+// After a failed TLS handshake or name resolution, nothing was sent.
 func TestNoConnection(t *testing.T) {
-	untrustedServer := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request came") }))
+	untrustedServer := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the untrusted server received a request")
+	}))
 	defer untrustedServer.Close()
 	untrustedServer.Config.ErrorLog = nil
-	for name, address := range map[string]string{"unknown authority": untrustedServer.URL, "no such name": "https://operator.invalid"} {
+	for _, address := range []string{untrustedServer.URL, "https://operator.invalid"} {
 		for _, op := range operatortest.Operations(sandbox, "") {
 			driver, _ := newDriver(address)
-			result := call(t, driver, op)
-			if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.OperatorUnavailable {
-				t.Errorf("%s %s: got %d: %v", name, op.Name, result.Outcome, result.Fault)
-			}
+			wantOutcome(t, call(t, driver, op), operator.NotApplied, fault.OperatorUnavailable)
 		}
 	}
 }
@@ -154,12 +160,13 @@ func TestNoConnection(t *testing.T) {
 // Without usable credentials nothing is sent, and the fault is ours.
 func TestCredentialsFail(t *testing.T) {
 	account := func(base, token string) string {
-		return `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"` + base + `","access_token":"` + token + `"}}}}`
+		return `{"sandbox":{"current":"a1","accounts":{"a1":` +
+			`{"base_url":"` + base + `","access_token":"` + token + `"}}}}`
 	}
 	cases := map[string]string{
 		"not JSON":             "hunter2",
 		"null":                 "null",
-		"of another shape":     `{"sandbox":"hunter2"}`,
+		"of another form":      `{"sandbox":"hunter2"}`,
 		"no operator":          `{}`,
 		"no current account":   `{"sandbox":{"accounts":{}}}`,
 		"no token":             account("https://op.example", ""),
@@ -168,7 +175,7 @@ func TestCredentialsFail(t *testing.T) {
 		"plain http by number": account("http://192.0.2.1", "hunter2"),
 		"password in the URL":  account("https://u:hunter2@op.example", "hunter2"),
 		"query in the URL":     account("https://op.example/?a=hunter2", "hunter2"),
-		"closed":               "",
+		"unreadable":           "",
 	}
 	for name, raw := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -176,11 +183,9 @@ func TestCredentialsFail(t *testing.T) {
 			v.override, v.down = raw, raw == ""
 			for _, op := range operatortest.Operations(sandbox, "") {
 				result := call(t, driver, op)
-				if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.IntegrationRejected {
-					t.Errorf("%s: got %d: %v", op.Name, result.Outcome, result.Fault)
-				}
+				wantOutcome(t, result, operator.NotApplied, fault.IntegrationRejected)
 				if strings.Contains(result.Fault.Error(), "hunter2") {
-					t.Errorf("a secret is in %q", result.Fault)
+					t.Errorf("the fault contains a secret: %q", result.Fault)
 				}
 			}
 			_, err := driver.CurrentAccountID(t.Context(), sandbox)
@@ -191,15 +196,15 @@ func TestCredentialsFail(t *testing.T) {
 	}
 }
 
-// An account that the secret at hand does not hold yet is looked for in a fresh one.
+// An account that the cached secret lacks causes one refresh.
 func TestUnknownAccountRefreshesTheSecret(t *testing.T) {
 	driver, v := newDriver("https://op.example")
 	v.override = `{}`
 	if _, err := driver.CurrentAccountID(t.Context(), sandbox); err == nil || v.refreshes != 1 {
-		t.Fatalf("%v, %d refreshs", err, v.refreshes)
+		t.Fatalf("%v, %d refreshes", err, v.refreshes)
 	}
 	v.override = ""
 	if name, err := driver.CurrentAccountID(t.Context(), "SANDBOX"); err != nil || name != "a1" || v.refreshes != 1 {
-		t.Fatalf("%q, %v, %d refreshs", name, err, v.refreshes)
+		t.Fatalf("%q, %v, %d refreshes", name, err, v.refreshes)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// recipient is the only authorized value of address: it refers to the header X-Operator-ISE2.
+// recipient is the only allowed value of address; it refers to the header X-Operator-ISE2.
 const recipient = "acr:X-Operator-ISE2"
 
 // smsRequest is the SMS request as the specification writes it.
@@ -36,15 +36,20 @@ type receiptRequest struct {
 	NotifyURL string `json:"notifyURL"`
 }
 
-// SendSMS sends a message once per key. Done carries the operator's request id. An operator that knows the key already
-// gives Unknown with Duplicate (decision "sms-duplicate").
+// SendSMS sends a message once per key. A success has the operator's request id. If the operator knows the key already,
+// the outcome is Unknown with DuplicateKey (decision "sms-duplicate").
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
 	build := func(target account) (upstreamRequest, error) { return buildSMSRequest(target, call), nil }
-	return d.execute(ctx, call.Call, callProtocol{buildRequest: build, parseSuccess: parseSMSSuccess, reportsDuplicates: true})
+	return d.executeSMS(ctx, call.Call, build)
 }
 
-// SendUserSMS sends the purchaser's SMS through the operator's own SMS operation, with the service's own token, sender and
-// name, and without a receipt (decision "user-sms"). Credentials without a sender for the country give Released.
+func (d *Driver) executeSMS(ctx context.Context, call operator.Call, build requestBuilder) operator.Result {
+	protocol := callProtocol{buildRequest: build, parseSuccess: parseSMSSuccess, reportsDuplicates: true}
+	return d.execute(ctx, call, protocol)
+}
+
+// SendUserSMS sends the purchaser's SMS through the operator's own SMS operation, with the service's token, sender and
+// name, and without a receipt (decision "user-sms"). Without a sender for the country the outcome is NotApplied.
 func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) operator.Result {
 	build := func(target account) (upstreamRequest, error) {
 		sender := target.UserSMS.Sender[strings.ToUpper(call.Country)]
@@ -61,10 +66,9 @@ func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) ope
 		sms.GWToken, sms.GWAlias = target.UserSMS.GWToken, call.MSISDN
 		return buildSMSRequest(target, sms), nil
 	}
-	return d.execute(ctx, call.Call, callProtocol{buildRequest: build, parseSuccess: parseSMSSuccess, reportsDuplicates: true})
+	return d.executeSMS(ctx, call.Call, build)
 }
 
-// buildSMSRequest makes the request.
 func buildSMSRequest(target account, call operator.SMSCall) upstreamRequest {
 	request := outboundSMS{
 		Address:                []string{recipient},
@@ -92,7 +96,7 @@ func buildSMSRequest(target account, call operator.SMSCall) upstreamRequest {
 	}
 }
 
-// parseSMSSuccess reads a success: a resourceURL that names the request.
+// parseSMSSuccess reads a success: a resourceURL with the id of the request.
 func parseSMSSuccess(x exchange) (operator.Result, bool) {
 	response, err := strictjson.Parse(x.body)
 	if err != nil {
@@ -103,7 +107,8 @@ func parseSMSSuccess(x exchange) (operator.Result, bool) {
 	return operator.Result{OperatorReference: id}, id != ""
 }
 
-// escapeRFC1738 escapes a text by RFC 1738: everything but letters, digits and "-", "_", ".", "~"; a space is %20, never "+".
+// escapeRFC1738 escapes text by RFC 1738: everything except letters, digits and "-", "_", ".", "~". A space is %20,
+// never "+".
 func escapeRFC1738(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }

@@ -13,8 +13,8 @@ import (
 // statusPath is the path of the status lookup, before the order_id (decision "pay-getstatus").
 const statusPath = "/mobilemoney/v1/getStatus/"
 
-// LookUpPayment asks what became of a payment. Known is true where the operator answered for this very order with a
-// status; NotFound where it answered in its own words that there is none.
+// LookUpPayment implements operator.StatusLookup. StatusKnown is true if the operator returned a status of this order,
+// OrderNotFound if a requestError says that the order does not exist.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
@@ -32,7 +32,7 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 	return parseStatus(x, call.IdempotencyKey)
 }
 
-// parseStatus reads what getStatus told.
+// parseStatus reads a response to getStatus.
 func parseStatus(x exchange, orderID string) operator.StatusResponse {
 	if x.err != nil {
 		return operator.StatusResponse{Cause: x.err}
@@ -40,16 +40,16 @@ func parseStatus(x exchange, orderID string) operator.StatusResponse {
 	if x.status < 200 || x.status > 299 {
 		exception, isRequestError := x.requestError()
 		if !isRequestError {
-			return operator.StatusResponse{Cause: fmt.Errorf("getStatus answered %d without a requestError", x.status)}
+			return operator.StatusResponse{Cause: fmt.Errorf("getStatus responded %d without a requestError", x.status)}
 		}
 		return operator.StatusResponse{
 			OrderNotFound: x.status == http.StatusNotFound && concernsRequest(exception.MessageID),
-			Cause:         fmt.Errorf("getStatus answered %d %s", x.status, exception.MessageID),
+			Cause:         fmt.Errorf("getStatus responded %d %s", x.status, exception.MessageID),
 		}
 	}
 	found, ok := parseOrderState(x)
 	if !ok || found.status == "" || found.id != orderID {
-		return operator.StatusResponse{Cause: errors.New("getStatus answered without this order's status")}
+		return operator.StatusResponse{Cause: errors.New("getStatus responded without this order's status")}
 	}
 	return operator.StatusResponse{
 		StatusKnown:       true,

@@ -6,7 +6,7 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// The private values of the sample calls: none of them may stand in a fault.
+// The private values of the sample calls: no fault may contain them.
 const (
 	SampleToken  = "gw-token-very-private"
 	SampleAlias  = "gw-alias-very-private"
@@ -14,45 +14,42 @@ const (
 	SampleMSISDN = "+2250707070707"
 )
 
-// Operation is one of the things that every driver can do.
+// Operation is an operation that every driver supports, with a sample call.
 type Operation struct {
 	// Name is charge, web, tpe, ussd or sms.
 	Name string
-	// IdempotencyKey is the upstream key of its sample call.
+	// IdempotencyKey is the upstream key of the sample call.
 	IdempotencyKey string
-	// Call makes the sample call. Page is set for the web channel alone.
-	Call func(ctx context.Context, driver operator.Driver) (result operator.Result, page operator.PayResponse)
+	// Call makes the sample call. page is set only for payments.
+	Call callFunc
 }
 
-// Operations are the sample calls for an operator of the table, in the order charge, web, tpe, ussd, sms.
+type callFunc = func(ctx context.Context, driver operator.Driver) (result operator.Result, page operator.PayResponse)
+
+// Operations returns the sample calls for an operator of the table, in the order charge, web, tpe, ussd, sms.
 func Operations(operatorName, account string) []Operation {
-	list := []Operation{chargeOperation(SampleCharge(operatorName, account))}
+	charge, sms := SampleCharge(operatorName, account), SampleSMS(operatorName, account)
+	callCharge := func(ctx context.Context, d operator.Driver) operator.Result { return d.Charge(ctx, charge) }
+	callSMS := func(ctx context.Context, d operator.Driver) operator.Result { return d.SendSMS(ctx, sms) }
+	list := []Operation{{"charge", charge.IdempotencyKey, withoutPage(callCharge)}}
 	for _, channel := range []string{"web", "tpe", "ussd"} {
-		list = append(list, payOperation(SamplePay(operatorName, account, channel)))
+		pay := SamplePay(operatorName, account, channel)
+		callPay := func(ctx context.Context, d operator.Driver) (operator.Result, operator.PayResponse) {
+			response := d.Pay(ctx, pay)
+			return response.Result, response
+		}
+		list = append(list, Operation{channel, pay.IdempotencyKey, callPay})
 	}
-	return append(list, smsOperation(SampleSMS(operatorName, account)))
+	return append(list, Operation{"sms", sms.IdempotencyKey, withoutPage(callSMS)})
 }
 
-func chargeOperation(call operator.ChargeCall) Operation {
-	return Operation{Name: "charge", IdempotencyKey: call.IdempotencyKey, Call: func(ctx context.Context, driver operator.Driver) (operator.Result, operator.PayResponse) {
-		return driver.Charge(ctx, call), operator.PayResponse{}
-	}}
+func withoutPage(call func(ctx context.Context, driver operator.Driver) operator.Result) callFunc {
+	return func(ctx context.Context, driver operator.Driver) (operator.Result, operator.PayResponse) {
+		return call(ctx, driver), operator.PayResponse{}
+	}
 }
 
-func payOperation(call operator.PayCall) Operation {
-	return Operation{Name: call.Channel, IdempotencyKey: call.IdempotencyKey, Call: func(ctx context.Context, driver operator.Driver) (operator.Result, operator.PayResponse) {
-		response := driver.Pay(ctx, call)
-		return response.Result, response
-	}}
-}
-
-func smsOperation(call operator.SMSCall) Operation {
-	return Operation{Name: "sms", IdempotencyKey: call.IdempotencyKey, Call: func(ctx context.Context, driver operator.Driver) (operator.Result, operator.PayResponse) {
-		return driver.SendSMS(ctx, call), operator.PayResponse{}
-	}}
-}
-
-// sampleCall is what all sample calls share: the Ivory Coast.
+// sampleCall is the common part of all sample calls, in Ivory Coast.
 func sampleCall(operatorName, account, key string) operator.Call {
 	return operator.Call{Operator: operatorName, AccountID: account, IdempotencyKey: key, MCO: "OCI", Country: "CI"}
 }

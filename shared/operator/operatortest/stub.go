@@ -1,16 +1,16 @@
-// Package operatortest is the conformance suite of operator drivers: whatever platform a driver speaks to, the outcomes
-// it reports must be certain, and nothing is sent twice that was not declared safe.
+// Package operatortest is the conformance suite of operator drivers. Every driver must report only certain outcomes,
+// and must not repeat a call unless repeats are declared safe.
 //
-// A driver is run against a scripted peer over real HTTP, which answers as the test says: well, badly, half or not at
-// all. The suite knows no dialect: the driver's own test gives it the platform's answers. It is used by tests alone.
+// A driver runs against a stub over real HTTP, which returns a valid, invalid, truncated or no response. The suite does
+// not depend on a protocol: the driver's own test supplies the platform's responses. It is used only by tests.
 package operatortest
 
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,21 +19,21 @@ import (
 // maxRecordedBytes bounds the body of a request that is recorded, in bytes.
 const maxRecordedBytes = 1 << 20
 
-// Request is a request as the peer saw it.
+// Request is a request as the stub received it.
 type Request struct {
 	Method string
-	// Path is the request target exactly as it was sent, escapes untouched.
+	// Path is the request target exactly as sent, with its escapes.
 	Path   string
 	Header http.Header
 	Body   string
 }
 
-// Responder answers one request. The request's body has been read.
+// Responder responds to one request, whose body has been read.
 type Responder func(w http.ResponseWriter, r *http.Request)
 
 // StubOperator is a scripted operator platform.
 type StubOperator struct {
-	// URL is the peer's base address.
+	// URL is the base address.
 	URL string
 
 	server *httptest.Server
@@ -44,12 +44,11 @@ type StubOperator struct {
 	requests   []Request
 }
 
-// NewStubOperator starts a peer that ends with the test.
+// NewStubOperator starts a stub that ends with the test.
 func NewStubOperator(t *testing.T) *StubOperator {
 	t.Helper()
 	p := &StubOperator{closed: make(chan struct{})}
-	p.server = httptest.NewUnstartedServer(http.HandlerFunc(p.serve))
-	p.server.Start()
+	p.server = httptest.NewServer(http.HandlerFunc(p.serve))
 	p.URL = p.server.URL
 	t.Cleanup(func() {
 		close(p.closed)
@@ -59,18 +58,18 @@ func NewStubOperator(t *testing.T) *StubOperator {
 	return p
 }
 
-// SetResponses sets what the next requests are answered, one step each; the last step answers all that follow.
+// SetResponses sets the responses to the next requests. The last one repeats.
 func (p *StubOperator) SetResponses(responders ...Responder) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.responders = responders
 }
 
-// Requests returns what came so far, oldest first.
+// Requests returns the received requests, oldest first.
 func (p *StubOperator) Requests() []Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]Request(nil), p.requests...)
+	return slices.Clone(p.requests)
 }
 
 // ClearRequests empties the list of requests.
@@ -83,23 +82,19 @@ func (p *StubOperator) ClearRequests() {
 func (p *StubOperator) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRecordedBytes))
 	if err != nil {
-		return // the driver gave up while it was writing
+		return // the driver closed the connection
 	}
-	responder := p.recordAndNext(Request{Method: r.Method, Path: r.RequestURI, Header: r.Header.Clone(), Body: string(body)})
-	if responder == nil {
-		http.Error(w, "the script is empty", http.StatusNotImplemented)
-		return
-	}
-	responder(w, r)
+	request := Request{Method: r.Method, Path: r.RequestURI, Header: r.Header.Clone(), Body: string(body)}
+	p.recordAndNext(request)(w, r)
 }
 
-// recordAndNext records a request and takes its step.
+// recordAndNext records a request and returns its response.
 func (p *StubOperator) recordAndNext(request Request) Responder {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests = append(p.requests, request)
 	if len(p.responders) == 0 {
-		return nil
+		return Respond(http.StatusNotImplemented, "the stub has no responses: call SetResponses")
 	}
 	responder := p.responders[0]
 	if len(p.responders) > 1 {
@@ -108,7 +103,7 @@ func (p *StubOperator) recordAndNext(request Request) Responder {
 	return responder
 }
 
-// Respond answers with a status, header pairs and a body.
+// Respond returns a response with a status, header pairs and a body.
 func Respond(status int, body string, header ...string) Responder {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -116,11 +111,11 @@ func Respond(status int, body string, header ...string) Responder {
 			w.Header().Set(header[i], header[i+1])
 		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body) // the driver may be gone: then there is nobody to tell
+		_, _ = io.WriteString(w, body) // the driver may have closed the connection
 	}
 }
 
-// NeverRespond never answers.
+// NeverRespond keeps the request open without a response.
 func (p *StubOperator) NeverRespond() Responder {
 	return func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -130,43 +125,30 @@ func (p *StubOperator) NeverRespond() Responder {
 	}
 }
 
-// CloseConnection closes the connection before a byte of an answer.
+// CloseConnection closes the connection before the first byte of a response.
 func CloseConnection() Responder {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		if conn := hijack(w); conn != nil {
-			_ = conn.Close()
-		}
-	}
+	return RespondRaw("")
 }
 
-// RespondRaw answers with these bytes in place of HTTP, and closes.
+// RespondRaw sends these bytes in place of HTTP, and closes the connection.
 func RespondRaw(text string) Responder {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		conn := hijack(w)
-		if conn == nil {
-			return
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return // the server is closing
 		}
 		_, _ = io.WriteString(conn, text)
 		_ = conn.Close()
 	}
 }
 
-// RespondTruncated sends the head of an answer and half of its body, and closes.
+// RespondTruncated sends the head of a response and half of its body, and closes the connection.
 func RespondTruncated(status int, body string) Responder {
-	head := fmt.Sprintf("HTTP/1.1 %d Half\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", status, len(body))
-	return RespondRaw(head + body[:len(body)/2])
+	const head = "HTTP/1.1 %d Half\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+	return RespondRaw(fmt.Sprintf(head, status, len(body)) + body[:len(body)/2])
 }
 
-// RespondOversized answers with a body of more than size bytes that is JSON to its end.
+// RespondOversized returns a body of valid JSON with more than size bytes.
 func RespondOversized(status, size int) Responder {
 	return Respond(status, `{"padding":"`+strings.Repeat("x", size)+`"}`)
-}
-
-// hijack takes the connection over; nil where the server is closing.
-func hijack(w http.ResponseWriter) net.Conn {
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return nil
-	}
-	return conn
 }

@@ -3,19 +3,22 @@ package operatortest
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 )
 
-// oversizedBytes is more than any answer that a driver may read into memory, in bytes.
+// oversizedBytes is more than any response that a driver may read into memory, in bytes.
 const oversizedBytes = 1 << 20
 
-// Times of a call: what one gets that is answered, and what one gets that is not.
+// Timeouts of a call with a response, and of one without.
 const (
 	longTimeout  = 15 * time.Second
 	shortTimeout = 150 * time.Millisecond
@@ -27,12 +30,12 @@ type Suite struct {
 	Operator string
 	// New makes the driver with an account for Operator at a base URL.
 	New func(t *testing.T, baseURL string) operator.Driver
-	// SuccessResponse, Refusal and NotApplied are the platform's answers to an operation's sample call: a complete success, a
-	// final refusal, and a refusal of which it is certain that nothing was applied.
+	// These are the platform's responses to an operation's sample call: a complete success, a final refusal, and a
+	// refusal that certainly applied nothing.
 	SuccessResponse    func(op Operation) Responder
 	RefusalResponse    func(op Operation) Responder
 	NotAppliedResponse func(op Operation) Responder
-	// Secrets are more texts that may stand in no fault, such as the account's access token.
+	// Secrets are more texts that no fault may contain, such as the account's access token.
 	Secrets []string
 }
 
@@ -43,8 +46,8 @@ func Run(t *testing.T, s Suite) {
 		t.Run(op.Name, func(t *testing.T) {
 			t.Run("certain", func(t *testing.T) { s.certainOutcomes(t, op) })
 			t.Run("uncertain", func(t *testing.T) { s.uncertainOutcomes(t, op) })
-			t.Run("silence", func(t *testing.T) { s.noResponse(t, op) })
-			t.Run("nobody listens", func(t *testing.T) { s.connectionRefused(t, op) })
+			t.Run("no response", func(t *testing.T) { s.noResponse(t, op) })
+			t.Run("connection refused", func(t *testing.T) { s.connectionRefused(t, op) })
 			t.Run("redirect is not followed", func(t *testing.T) { s.redirect(t, op) })
 			t.Run("no time left", func(t *testing.T) { s.deadlinePassed(t, op) })
 			t.Run("repeats send the same", func(t *testing.T) { s.repeatedCall(t, op) })
@@ -54,15 +57,16 @@ func Run(t *testing.T, s Suite) {
 	t.Run("lookup", s.statusLookup)
 }
 
-// account: the driver names the account that a new call would use, and a call may be pinned to it.
+// account: the driver returns the account for a new call, and a call can be pinned to it.
 func (s Suite) account(t *testing.T) {
 	stub := NewStubOperator(t)
 	driver := s.New(t, stub.URL)
 	name, err := driver.CurrentAccountID(t.Context(), s.Operator)
 	if err != nil || name == "" {
-		t.Fatalf("got %q, %v", name, err)
+		t.Fatalf("current account %q, %v", name, err)
 	}
-	if _, err := driver.CurrentAccountID(t.Context(), "nobody"); fault.FromError(err) == nil || fault.FromError(err).Kind != fault.IntegrationRejected {
+	_, err = driver.CurrentAccountID(t.Context(), "unknown")
+	if f := fault.FromError(err); f == nil || f.Kind != fault.IntegrationRejected {
 		t.Errorf("an operator without credentials: %v", err)
 	}
 	for _, op := range Operations(s.Operator, name) {
@@ -75,12 +79,12 @@ func (s Suite) account(t *testing.T) {
 		stub.ClearRequests()
 		result := s.runCall(t, driver, op)
 		if result.Outcome != operator.NotApplied || len(stub.Requests()) != 0 {
-			t.Errorf("%s with an account that is gone: outcome %d", op.Name, result.Outcome)
+			t.Errorf("%s with an unknown account: outcome %d, want NotApplied unsent", op.Name, result.Outcome)
 		}
 	}
 }
 
-// certainOutcomes: the three outcomes that an answer proves, each with one request.
+// certainOutcomes: the three outcomes that a response proves, each with one request.
 func (s Suite) certainOutcomes(t *testing.T, op Operation) {
 	cases := []struct {
 		name    string
@@ -100,7 +104,7 @@ func (s Suite) certainOutcomes(t *testing.T, op Operation) {
 	}
 }
 
-// uncertainOutcomes: whatever else comes back proves nothing, and is not sent again on a fresh connection.
+// uncertainOutcomes: any other response proves nothing, and the call is not repeated on a new connection.
 func (s Suite) uncertainOutcomes(t *testing.T, op Operation) {
 	stub := NewStubOperator(t)
 	cases := []struct {
@@ -108,11 +112,11 @@ func (s Suite) uncertainOutcomes(t *testing.T, op Operation) {
 		step Responder
 	}{
 		{"cut", CloseConnection()},
-		{"half an answer", RespondTruncated(http.StatusCreated, `{"half":"of an answer"}`)},
+		{"half a response", RespondTruncated(http.StatusCreated, `{"half":"of a response"}`)},
 		{"not HTTP", RespondRaw("\x00\x01 garbage\r\n\r\n")},
 		{"oversize", RespondOversized(http.StatusCreated, oversizedBytes)},
 		{"HTML", Respond(http.StatusOK, "<html>OK</html>", "Content-Type", "text/html")},
-		{"nothing", Respond(http.StatusOK, "")},
+		{"empty body", Respond(http.StatusOK, "")},
 		{"no content", Respond(http.StatusNoContent, "")},
 		{"empty object", Respond(http.StatusCreated, "{}")},
 		{"array", Respond(http.StatusCreated, "[]")},
@@ -134,20 +138,20 @@ func (s Suite) uncertainOutcomes(t *testing.T, op Operation) {
 	}
 }
 
-// noResponse: a request that arrived and is never answered may have been applied; the driver returns when its time is over.
+// noResponse: a request without a response may have been applied. The driver returns when the context ends.
 func (s Suite) noResponse(t *testing.T, op Operation) {
 	stub := NewStubOperator(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	neverRespond := stub.NeverRespond()
 	stub.SetResponses(func(w http.ResponseWriter, r *http.Request) {
-		cancel() // the call's time is over once the request is here
+		cancel() // the context ends once the request has arrived
 		neverRespond(w, r)
 	})
 	result, _ := op.Call(ctx, s.New(t, stub.URL))
 	s.checkFault(t, result)
 	if result.Outcome != operator.Unknown {
-		t.Errorf("outcome %d: %v", result.Outcome, result.Fault)
+		t.Errorf("outcome %d, want Unknown: %v", result.Outcome, result.Fault)
 	}
 	stub.SetResponses(neverRespond)
 	short, cancelShort := context.WithTimeout(t.Context(), shortTimeout)
@@ -155,7 +159,7 @@ func (s Suite) noResponse(t *testing.T, op Operation) {
 	result, _ = op.Call(short, s.New(t, stub.URL))
 	s.checkFault(t, result)
 	if result.Outcome == operator.Succeeded || result.Outcome == operator.Refused {
-		t.Errorf("outcome %d without an answer", result.Outcome)
+		t.Errorf("outcome %d without a response", result.Outcome)
 	}
 }
 
@@ -165,15 +169,15 @@ func (s Suite) connectionRefused(t *testing.T, op Operation) {
 	stub.server.Close()
 	result := s.expectOutcome(t, stub, op, operator.NotApplied)
 	if result.Fault.Kind != fault.OperatorUnavailable {
-		t.Errorf("fault %d", result.Fault.Kind)
+		t.Errorf("fault %d, want OperatorUnavailable", result.Fault.Kind)
 	}
 }
 
-// redirect: a redirect is an answer like any other; the request goes nowhere else.
+// redirect: a redirect is an unknown response and is not followed.
 func (s Suite) redirect(t *testing.T, op Operation) {
 	stub, redirectTarget := NewStubOperator(t), NewStubOperator(t)
 	redirectTarget.SetResponses(s.SuccessResponse(op))
-	for _, status := range []int{http.StatusMovedPermanently, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+	for _, status := range []int{301, 303, 307, 308} {
 		stub.ClearRequests()
 		stub.SetResponses(Respond(status, "{}", "Location", redirectTarget.URL))
 		s.expectOutcome(t, stub, op, operator.Unknown)
@@ -183,7 +187,7 @@ func (s Suite) redirect(t *testing.T, op Operation) {
 	}
 }
 
-// deadlinePassed: a call whose time is over before it starts sends nothing.
+// deadlinePassed: a call with an ended context sends nothing.
 func (s Suite) deadlinePassed(t *testing.T, op Operation) {
 	stub := NewStubOperator(t)
 	stub.SetResponses(s.SuccessResponse(op))
@@ -192,12 +196,12 @@ func (s Suite) deadlinePassed(t *testing.T, op Operation) {
 	cancel()
 	result, _ := op.Call(ctx, driver)
 	if result.Outcome == operator.Succeeded || len(stub.Requests()) != 0 {
-		t.Errorf("outcome %d, %d requests", result.Outcome, len(stub.Requests()))
+		t.Errorf("outcome %d after %d requests, want no request", result.Outcome, len(stub.Requests()))
 	}
 	s.checkFault(t, result)
 }
 
-// repeatedCall: the same call gives the same request, with the key in it.
+// repeatedCall: the same call sends the same request, which contains the key.
 func (s Suite) repeatedCall(t *testing.T, op Operation) {
 	stub := NewStubOperator(t)
 	stub.SetResponses(s.SuccessResponse(op))
@@ -240,32 +244,37 @@ func (s Suite) parallel(t *testing.T) {
 	}
 }
 
-// statusLookup: a status lookup that is not answered knows nothing.
+// statusLookup: a lookup without a valid response reports no status.
 func (s Suite) statusLookup(t *testing.T) {
 	stub := NewStubOperator(t)
 	reader, ok := s.New(t, stub.URL).(operator.StatusLookup)
 	row, _ := operator.FindCapabilities(s.Operator)
 	if ok != row.HasStatusLookup {
-		t.Fatalf("the row says %v, the driver %v", row.HasStatusLookup, ok)
+		t.Fatalf("the row declares a status lookup: %v; the driver has one: %v", row.HasStatusLookup, ok)
 	}
 	if !ok {
 		return
 	}
 	for name, responder := range map[string]Responder{
-		"silence": stub.NeverRespond(), "cut": CloseConnection(), "HTML": Respond(http.StatusOK, "<html>"), "empty": Respond(http.StatusOK, "{}"),
+		"no response": stub.NeverRespond(), "cut": CloseConnection(),
+		"HTML": Respond(http.StatusOK, "<html>"), "empty": Respond(http.StatusOK, "{}"),
 		"bare 404": Respond(http.StatusNotFound, ""), "bare 500": Respond(http.StatusInternalServerError, ""),
 	} {
 		stub.SetResponses(responder)
 		ctx, cancel := context.WithTimeout(t.Context(), shortTimeout)
 		response := reader.LookUpPayment(ctx, SampleStatus(s.Operator, ""))
 		cancel()
-		if response.StatusKnown || response.OrderNotFound || response.OperatorStatus != "" || response.Cause == nil {
-			t.Errorf("%s: %+v", name, response)
+		if response.Cause == nil {
+			t.Errorf("%s: the result has no cause", name)
+		}
+		response.Cause = nil
+		if diff := cmp.Diff(operator.StatusResponse{}, response); diff != "" {
+			t.Errorf("%s proves nothing (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-// expectOutcome makes a fresh driver's call, and checks its outcome and that it sent one request at most.
+// expectOutcome calls a new driver. It checks the outcome, and that the driver sent at most one request.
 func (s Suite) expectOutcome(t *testing.T, stub *StubOperator, op Operation, outcome operator.Outcome) operator.Result {
 	t.Helper()
 	result := s.runCall(t, s.New(t, stub.URL), op)
@@ -273,12 +282,12 @@ func (s Suite) expectOutcome(t *testing.T, stub *StubOperator, op Operation, out
 		t.Fatalf("outcome %d, want %d: %v", result.Outcome, outcome, result.Fault)
 	}
 	if sent := len(stub.Requests()); sent > 1 {
-		t.Fatalf("%d requests", sent)
+		t.Fatalf("one call sent %d requests", sent)
 	}
 	return result
 }
 
-// runCall makes a call with time enough and checks what holds of every result.
+// runCall makes a call and checks the rules of every result.
 func (s Suite) runCall(t *testing.T, driver operator.Driver, op Operation) operator.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
@@ -287,38 +296,36 @@ func (s Suite) runCall(t *testing.T, driver operator.Driver, op Operation) opera
 	s.checkFault(t, result)
 	complete := page.PayToken != "" && page.PaymentURL != "" && page.NotifToken != ""
 	if op.Name == "web" && complete != (result.Outcome == operator.Succeeded) {
-		t.Error("a page comes with Done, and with Done alone")
+		t.Error("a page must come with Succeeded, and only with Succeeded")
 	}
 	return result
 }
 
-// allowedFaultKinds are the kinds of faults that may come with an outcome.
+// allowedFaultKinds are the allowed kinds of faults for an outcome.
 var allowedFaultKinds = map[operator.Outcome][]fault.Kind{
 	operator.Unknown:    {fault.OutcomeUnknown},
 	operator.Refused:    {fault.OperatorError},
 	operator.NotApplied: {fault.OperatorError, fault.IntegrationRejected, fault.OperatorUnavailable},
 }
 
-// checkFault: a fault with every outcome but Done, of a kind that fits, and nothing private in it.
+// checkFault: every outcome except Succeeded has a fault of an allowed kind, without private values.
 func (s Suite) checkFault(t *testing.T, result operator.Result) {
 	t.Helper()
 	if result.Outcome == operator.Succeeded {
 		if result.Fault != nil {
-			t.Errorf("a fault with Done: %v", result.Fault)
+			t.Errorf("a fault with Succeeded: %v", result.Fault)
 		}
 		return
 	}
 	if result.Fault == nil || result.Fault.Cause == nil {
 		t.Fatal("no fault, or one without a cause")
 	}
-	allowed := false
-	for _, kind := range allowedFaultKinds[result.Outcome] {
-		allowed = allowed || result.Fault.Kind == kind
-	}
+	allowed := slices.Contains(allowedFaultKinds[result.Outcome], result.Fault.Kind)
 	if !allowed || (result.Fault.OperatorException != nil) != (result.Fault.Kind == fault.OperatorError) {
 		t.Errorf("outcome %d with fault kind %d", result.Outcome, result.Fault.Kind)
 	}
-	for _, secret := range append([]string{SampleToken, SampleAlias, SampleOTP, SampleMSISDN[1:], "ise2-very-private"}, s.Secrets...) {
+	private := []string{SampleToken, SampleAlias, SampleOTP, SampleMSISDN[1:], "ise2-very-private"}
+	for _, secret := range append(private, s.Secrets...) {
 		if strings.Contains(result.Fault.Error(), secret) {
 			t.Errorf("%q is in the fault's text", secret)
 		}

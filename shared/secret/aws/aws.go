@@ -1,4 +1,4 @@
-// Package aws fetches secrets from AWS Secrets Manager. It does not cache: package secret does.
+// Package aws fetches secrets from AWS Secrets Manager. Package secret does the caching.
 package aws
 
 import (
@@ -12,9 +12,10 @@ import (
 	"mobilegateway/shared/secret"
 )
 
-// SecretsManager is the one call of the Secrets Manager client that is used.
+// SecretsManager is the part of the Secrets Manager client that Source needs.
 type SecretsManager interface {
-	GetSecretValue(ctx context.Context, input *secretsmanager.GetSecretValueInput, options ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error)
+	GetSecretValue(context.Context, *secretsmanager.GetSecretValueInput, ...func(*secretsmanager.Options)) (
+		*secretsmanager.GetSecretValueOutput, error)
 }
 
 // Source is a secret.Source over Secrets Manager.
@@ -24,11 +25,11 @@ type Source struct {
 
 var _ secret.Source = (*Source)(nil)
 
-// New makes a source over a client (awsclient's Secrets).
+// New makes a source over a client.
 func New(api SecretsManager) *Source { return &Source{api: api} }
 
-// Fetch reads the version AWSCURRENT of a secret, by name or ARN: its string, or its bytes where it has no string. It
-// fails where the service does, or the secret is empty.
+// Fetch reads the version AWSCURRENT of a secret by name or ARN: its string, or its bytes if it has no string. It fails
+// if the service does, or if the secret is empty.
 func (s *Source) Fetch(ctx context.Context, id string) (secret.Value, error) {
 	output, err := s.api.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: sdk.String(id)})
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *Source) Fetch(ctx context.Context, id string) (secret.Value, error) {
 		value.Bytes = []byte(*output.SecretString)
 	}
 	if len(value.Bytes) == 0 {
-		return secret.Value{}, errors.New("fetch a secret: it is empty")
+		return secret.Value{}, errors.New("fetch a secret: it is empty; store a value")
 	}
 	return value, nil
 }

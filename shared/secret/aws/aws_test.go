@@ -8,48 +8,57 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/shared/secret"
 	"mobilegateway/shared/secret/aws"
 )
 
-// stubSecretsManager answers with one output or error, and notes what was asked for.
+// stubSecretsManager returns one output or error, and records the requested id.
 type stubSecretsManager struct {
 	out         *secretsmanager.GetSecretValueOutput
 	err         error
 	requestedID string
 }
 
-func (a *stubSecretsManager) GetSecretValue(_ context.Context, input *secretsmanager.GetSecretValueInput, _ ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error) {
+func (a *stubSecretsManager) GetSecretValue(
+	_ context.Context, input *secretsmanager.GetSecretValueInput, _ ...func(*secretsmanager.Options),
+) (*secretsmanager.GetSecretValueOutput, error) {
 	a.requestedID = sdk.ToString(input.SecretId)
 	return a.out, a.err
 }
 
 func TestFetch(t *testing.T) {
 	down := errors.New("service is down")
+	type output = secretsmanager.GetSecretValueOutput
 	cases := []struct {
-		name    string
-		api     *stubSecretsManager
-		want    string
-		version string
-		fails   bool
+		name string
+		out  *output
+		err  error
+		want secret.Value // no bytes: Fetch fails
 	}{
-		{"string", &stubSecretsManager{out: &secretsmanager.GetSecretValueOutput{SecretString: sdk.String("s"), VersionId: sdk.String("v1")}}, "s", "v1", false},
-		{"binary", &stubSecretsManager{out: &secretsmanager.GetSecretValueOutput{SecretBinary: []byte("b")}}, "b", "", false},
-		{"empty", &stubSecretsManager{out: &secretsmanager.GetSecretValueOutput{SecretString: sdk.String("")}}, "", "", true},
-		{"nothing", &stubSecretsManager{out: &secretsmanager.GetSecretValueOutput{}}, "", "", true},
-		{"error", &stubSecretsManager{err: down}, "", "", true},
+		{"string", &output{SecretString: sdk.String("s"), VersionId: sdk.String("v1")}, nil,
+			secret.Value{Bytes: []byte("s"), Version: "v1"}},
+		{"binary", &output{SecretBinary: []byte("b")}, nil, secret.Value{Bytes: []byte("b")}},
+		{"empty", &output{SecretString: sdk.String("")}, nil, secret.Value{}},
+		{"neither", &output{}, nil, secret.Value{}},
+		{"error", nil, down, secret.Value{}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			value, err := aws.New(c.api).Fetch(t.Context(), "operators")
-			if (err != nil) != c.fails || string(value.Bytes) != c.want || value.Version != c.version {
-				t.Fatalf("got %q, %q, %v", value.Bytes, value.Version, err)
+			api := &stubSecretsManager{out: c.out, err: c.err}
+			value, err := aws.New(api).Fetch(t.Context(), "operators")
+			if diff := cmp.Diff(c.want, value); diff != "" {
+				t.Errorf("the value differs (-want +got):\n%s", diff)
 			}
-			if c.api.requestedID != "operators" {
-				t.Errorf("asked for %q", c.api.requestedID)
+			if fails := c.want.Bytes == nil; (err != nil) != fails || c.err != nil && !errors.Is(err, c.err) {
+				t.Errorf("error %v, want one: %v", err, fails)
 			}
-			if c.api.err != nil && (!errors.Is(err, down) || !strings.HasPrefix(err.Error(), "fetch a secret")) {
-				t.Errorf("got %v", err)
+			if err != nil && !strings.HasPrefix(err.Error(), "fetch a secret") {
+				t.Errorf("the error %q does not name the action", err)
+			}
+			if api.requestedID != "operators" {
+				t.Errorf("Fetch requested %q", api.requestedID)
 			}
 		})
 	}

@@ -1,0 +1,53 @@
+// Package dynamoitem builds and reads the attributes of DynamoDB items.
+//
+// It does not know any table. Its invariant: an absent attribute reads as the zero value of its type, and an error
+// names the attribute, never its value.
+package dynamoitem
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Item is an item, or the key of one.
+type Item = map[string]types.AttributeValue
+
+// KeyAttribute is the partition key of every table of the gateway.
+const KeyAttribute = "pk"
+
+// Key returns the primary key of an item.
+func Key(value string) Item { return Item{KeyAttribute: Text(value)} }
+
+// Text returns a string attribute.
+func Text(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }
+
+// Number returns a number attribute.
+func Number(value int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(value, 10)}
+}
+
+// ReadText returns a string attribute, "" if it is absent or has another type.
+func ReadText(item Item, name string) string {
+	if value, isText := item[name].(*types.AttributeValueMemberS); isText {
+		return value.Value
+	}
+	return ""
+}
+
+// ReadNumber returns a number attribute, 0 if it is absent. Another type and a fraction are errors.
+func ReadNumber(item Item, name string) (int64, error) {
+	if item[name] == nil {
+		return 0, nil
+	}
+	value, isNumber := item[name].(*types.AttributeValueMemberN)
+	if !isNumber {
+		return 0, fmt.Errorf("attribute %s is not a number", name)
+	}
+	n, err := strconv.ParseInt(value.Value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("attribute %s is not a whole number", name)
+	}
+	return n, nil
+}
