@@ -25,9 +25,7 @@ func TestEffectsAreFoundByEitherForm(t *testing.T) {
 	hash := ledger.UpstreamKey("Shop", long, "")
 	hashedReference := ledger.UpstreamKey("Other", "", long)
 	for _, key := range []string{"Shop.abc", "Other.abc", "Shop~ref-7", hash, hashedReference} {
-		if response := r.charge(key, "5555"); response.status != 201 {
-			t.Fatalf("%s: %s", key, response.summary())
-		}
+		equal(t, "status of the response", r.charge(key, "5555").status, 201)
 	}
 	r.pay("tpe", "Shop_1", "0700005555")
 	r.sms("Shop_1", "5555")
@@ -56,32 +54,22 @@ func TestEffectsAreFoundByEitherForm(t *testing.T) {
 
 func TestEffectsResponse(t *testing.T) {
 	r := newTestSandbox(t)
-	if response := r.do("GET", "/sandbox/v1/effects?key=none", "", nil); response.body != "[]" {
-		t.Errorf("%s", response.body)
-	}
+	equal(t, "body", r.do("GET", "/sandbox/v1/effects?key=none", "", nil).body, "[]")
 	r.charge("Shop.c1", "5555")
 	want := `[{"kind":"charge","key":"Shop.c1","amount":"500","currency":"XOF","at":"2026-11-21T10:00:00Z"}]`
-	if response := r.do("GET", "/sandbox/v1/effects?key=c1", "", nil); response.body != want {
-		t.Errorf("%s", response.body)
-	}
+	equal(t, "body", r.do("GET", "/sandbox/v1/effects?key=c1", "", nil).body, want)
 	r.sms("Shop.s1", "5555")
 	want = `[{"kind":"sms","key":"Shop.s1","amount":"","currency":"","at":"2026-11-21T10:00:00Z","callback_url":"` + r.inbox.server.URL + `/receipts"}]`
-	if response := r.do("GET", "/sandbox/v1/effects?key=Shop.s1", "", nil); response.body != want {
-		t.Errorf("%s", response.body)
-	}
+	equal(t, "body", r.do("GET", "/sandbox/v1/effects?key=Shop.s1", "", nil).body, want)
 }
 
 func TestScripts(t *testing.T) {
 	r := newTestSandbox(t)
 	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"c1","calls":["lost","503","cut","garbage","html","empty","500","redirect","429","ok"]}`, 201, nil)
-	for i, want := range []string{"cut", "503 SVC0001", "cut", "200", "200", "201", "500", "302", "429 900800", "201", "201"} {
-		if response := r.charge("Shop.c1", "5555"); response.summary() != want {
-			t.Errorf("call %d: %s, want %s", i+1, response.summary(), want)
-		}
+	for _, want := range []string{"cut", "503 SVC0001", "cut", "200", "200", "201", "500", "302", "429 900800", "201", "201"} {
+		checkSummary(t, "call", r.charge("Shop.c1", "5555"), want)
 	}
-	if effects := r.effects("c1"); len(effects) != 1 {
-		t.Errorf("effects: %+v", effects)
-	}
+	r.checkEffects("c1", 1)
 	view := r.transactions("c1")[0]
 	if view.Calls != 11 || view.CallLog[0].Response != "cut" || view.CallLog[10].Response != "201" || view.State != charged {
 		t.Errorf("%+v", view)
@@ -111,13 +99,9 @@ func TestScriptedResponseModes(t *testing.T) {
 			r := newTestSandbox(t)
 			r.callControlPort("POST", "/sandbox/v1/script", fmt.Sprintf(`{"key":"Shop.c1","kind":"charge","calls":[%q]}`, c.word), 201, nil)
 			for _, want := range []string{c.first, c.again} {
-				if response := r.charge("Shop.c1", "5555"); response.summary() != want {
-					t.Errorf("%s, want %s", response.summary(), want)
-				}
+				checkSummary(t, "response", r.charge("Shop.c1", "5555"), want)
 			}
-			if effects := r.effects("c1"); len(effects) != c.effects {
-				t.Errorf("effects: %+v", effects)
-			}
+			r.checkEffects("c1", c.effects)
 		})
 	}
 }
@@ -127,9 +111,7 @@ func TestScriptKinds(t *testing.T) {
 	r := newTestSandbox(t)
 	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_1","calls":["ok"]}`, 201, nil)
 	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_1","kind":"getstatus","calls":["503","garbage","ok"]}`, 201, nil)
-	if response := r.pay("tpe", "Shop_1", "0700001005"); response.status != 201 {
-		t.Errorf("%s", response.summary())
-	}
+	equal(t, "status of the response", r.pay("tpe", "Shop_1", "0700001005").status, 201)
 	r.clock.Advance(time.Second)
 	for i, want := range []string{"503 SVC0001", "200", "200", "200"} {
 		response := r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "", payHeaders)
@@ -143,9 +125,7 @@ func TestScriptKinds(t *testing.T) {
 	}
 	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"x","calls":["cut"]}`, 201, nil)
 	r.callControlPort("DELETE", "/sandbox/v1/script?key=x", "", 204, nil)
-	if response := r.charge("Shop.x", "5555"); response.status != 201 {
-		t.Errorf("%s", response.summary())
-	}
+	equal(t, "status of the response", r.charge("Shop.x", "5555").status, 201)
 }
 
 func TestSlowScripts(t *testing.T) {
@@ -232,7 +212,8 @@ func TestTestPINAndSlotLimits(t *testing.T) {
 	r := newTestSandbox(t)
 	now := r.sandbox.now()
 	for i := range maxPINs {
-		r.sandbox.pins = append(r.sandbox.pins, &pin{PIN: fmt.Sprintf("%06d", i), ExpiresAt: now})
+		code := fmt.Sprintf("%06d", i)
+		r.sandbox.pins[code] = &pin{PIN: code, ExpiresAt: now}
 	}
 	r.callControlPort("POST", "/sandbox/v1/tests", "", 409, nil)
 	r.clock.Advance(pinRetention)
@@ -298,13 +279,9 @@ func TestInjectedDelay(t *testing.T) {
 	r := newTestSandbox(t)
 	r.callControlPort("PUT", "/sandbox/v1/steering", `{"delay":1,"max_delay_ms":500}`, 200, nil)
 	response := r.startCall(func() testResponse { return r.charge("Shop.c1", "5555") })
-	if effects := r.effects("c1"); len(effects) != 1 {
-		t.Errorf("applied at once: %+v", effects)
-	}
+	r.checkEffects("c1", 1)
 	r.clock.Advance(500 * time.Millisecond)
-	if a := <-response; a.status != 201 {
-		t.Errorf("%s", a.summary())
-	}
+	equal(t, "status of the response", (<-response).status, 201)
 }
 
 func TestPostFinalStatus(t *testing.T) {
@@ -341,9 +318,7 @@ func TestCallbackRetries(t *testing.T) {
 		t.Errorf("after each second: %s", got)
 	}
 	r.clock.Advance(time.Hour)
-	if got := r.inbox.statuses(t); got != "successful successful successful successful failed" {
-		t.Errorf("told %q", got)
-	}
+	r.checkCallbacks("successful successful successful successful failed")
 	callbacks := r.transactions("Shop_1")[0].Callbacks
 	if len(callbacks) != 2 || len(callbacks[0].Attempts) != 4 || callbacks[0].Attempts[2].Status != 302 || callbacks[1].Outcome != callbackDelivered {
 		t.Errorf("%+v", callbacks)

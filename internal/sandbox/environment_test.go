@@ -84,9 +84,7 @@ func TestControlPortWithTokens(t *testing.T) {
 			t.Errorf("%s: refused", call)
 		}
 	}
-	if response := r.do("GET", web.path(), "", nil); response.status != 200 {
-		t.Errorf("the page: %d", response.status)
-	}
+	equal(t, "the page", r.do("GET", web.path(), "", nil).status, 200)
 }
 
 // A token for tests opens what a merchant's engineer needs, and nothing besides; the control port's opens that too.

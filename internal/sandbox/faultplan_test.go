@@ -17,8 +17,9 @@ type seededRun struct {
 	answers, callbacks []string
 }
 
-// runSeededCalls makes charges and payments one after another under the steering, which is set anew, with fresh keys. pace is how much
-// time passes after each payment; the purchaser's SMS goes out as soon as the payment is told, or all at the end.
+// runSeededCalls makes charges and payments one after another under the steering, which is set anew, with fresh keys.
+// pace is how much time passes after each payment; the purchaser's SMS goes out as soon as the payment is told, or all
+// at the end.
 func runSeededCalls(r *testSandbox, name, steering string, pace time.Duration, smsLast bool) seededRun {
 	r.Helper()
 	r.callControlPort("PUT", "/sandbox/v1/steering", steering, 200, nil)
@@ -112,8 +113,8 @@ func TestSameSeedInjectsSameFaults(t *testing.T) {
 	}
 }
 
-// A rate decides about its own unkindness alone: what is steered besides changes nothing in it, nor do calls of another kind
-// or repeats of a key.
+// A rate decides about its own unkindness alone: what is steered besides changes nothing in it, nor do calls of another
+// kind or repeats of a key.
 func TestFaultRatesAreIndependent(t *testing.T) {
 	texts := func(steering string, between func(r *testSandbox, i int)) string {
 		r := newTestSandbox(t)

@@ -22,9 +22,7 @@ func readFile(t *testing.T, dir string) string {
 // restart closes a sandbox and opens another over its folder.
 func (r *testSandbox) restart(dir string) *testSandbox {
 	r.Helper()
-	if err := r.sandbox.Close(); err != nil {
-		r.Fatal(err)
-	}
+	r.close()
 	return startSandbox(r.T, dir, r.clock, r.inbox, 2)
 }
 
@@ -44,23 +42,13 @@ func TestStateSurvivesARestart(t *testing.T) {
 	if again := r.charge("Shop.c1", "5555"); again.body != charge.body {
 		t.Errorf("charge: %s", again.body)
 	}
-	if again := r.charge("Shop.c2", "5555"); again.summary() != "403 POL0253" {
-		t.Errorf("refused charge: %s", again.summary())
-	}
-	if again := r.sms("Shop.s1", "5555"); again.summary() != "409 SVC0005" {
-		t.Errorf("SMS: %s", again.summary())
-	}
+	checkSummary(t, "refused charge", r.charge("Shop.c2", "5555"), "403 POL0253")
+	checkSummary(t, "SMS", r.sms("Shop.s1", "5555"), "409 SVC0005")
 	r.clock.Advance(time.Second)
-	if status := r.status("Shop_1"); status != successful {
-		t.Errorf("payment: %s", status)
-	}
-	if response := r.confirm(web.path(), pin.MSISDN, pin.PIN); response.status != 303 {
-		t.Errorf("page: %s", response.summary())
-	}
+	equal(t, "payment", r.status("Shop_1"), successful)
+	equal(t, "page", r.confirm(web.path(), pin.MSISDN, pin.PIN).status, 303)
 	for key, want := range map[string]int{"c1": 1, "c2": 0, "Shop_1": 1, "Shop_2": 1, "s1": 1} {
-		if effects := r.effects(key); len(effects) != want {
-			t.Errorf("%s: %+v", key, effects)
-		}
+		r.checkEffects(key, want)
 	}
 	var slots []slot
 	r.callControlPort("GET", "/sandbox/v1/slots", "", 200, &slots)
@@ -74,9 +62,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 	if len(slots) != 0 {
 		t.Errorf("slots: %+v", slots)
 	}
-	if response := r.confirm(r.payWeb("Shop_3", "").path(), pin.MSISDN, pin.PIN); response.status != 403 {
-		t.Errorf("a used PIN: %s", response.summary())
-	}
+	equal(t, "a used PIN", r.confirm(r.payWeb("Shop_3", "").path(), pin.MSISDN, pin.PIN).status, 403)
 }
 
 // What was under way goes on: a slow call, a final status, a callback that was refused.
@@ -88,40 +74,28 @@ func TestTimersSurviveARestart(t *testing.T) {
 	r.clock.Advance(time.Second)
 	slow := r.startCall(func() testResponse { return r.charge("Shop.c1", "1004") })
 	r.clock.Advance(900 * time.Millisecond)
-	if statuses := r.inbox.statuses(t); statuses != successful {
-		t.Fatalf("told %q", statuses)
-	}
+	r.checkCallbacks(successful)
 	r2 := r.restart(dir)
 	if response := <-slow; !response.cut {
 		t.Errorf("slow call: %s", response.summary())
 	}
-	if response := r2.charge("Shop.c1", "1004"); response.summary() != "409 SVC0005" {
-		t.Errorf("in flight: %s", response.summary())
-	}
+	checkSummary(t, "in flight", r2.charge("Shop.c1", "1004"), "409 SVC0005")
 	r2.clock.Advance(time.Minute)
-	if statuses := r2.inbox.statuses(t); statuses != "successful successful" {
-		t.Errorf("told %q", statuses)
-	}
-	if effects := r2.effects("c1"); len(effects) != 1 {
-		t.Errorf("effects: %+v", effects)
-	}
+	r2.checkCallbacks("successful successful")
+	r2.checkEffects("c1", 1)
 }
 
 func TestPartialLastLineIsDropped(t *testing.T) {
 	dir := t.TempDir()
 	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
 	r.charge("Shop.c1", "5555")
-	if err := r.sandbox.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r.close()
 	path := filepath.Join(dir, journalFileName)
 	if err := os.WriteFile(path, []byte(readFile(t, dir)+`{"transaction":{"ki`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r = startSandbox(t, dir, r.clock, r.inbox, 2)
-	if effects := r.effects("c1"); len(effects) != 1 {
-		t.Errorf("effects: %+v", effects)
-	}
+	r.checkEffects("c1", 1)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
@@ -169,9 +143,8 @@ func TestConfigIsChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.scaleDuration(time.Minute) != time.Second || s.scaleDuration(time.Millisecond) != minDelay || s.config.SlowResponseDelay != time.Minute {
-		t.Errorf("%v %v %v", s.scaleDuration(time.Minute), s.scaleDuration(time.Millisecond), s.config.SlowResponseDelay)
-	}
+	equal(t, "a minute at speed 60", s.scaleDuration(time.Minute), time.Second)
+	equal(t, "a millisecond at speed 60", s.scaleDuration(time.Millisecond), minDelay)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}

@@ -74,9 +74,7 @@ func TestPageConfirm(t *testing.T) {
 		t.Fatalf("%d to %q", response.status, response.header.Get("Location"))
 	}
 	r.clock.Advance(0)
-	if statuses := r.inbox.statuses(t); statuses != successful {
-		t.Errorf("told %q", statuses)
-	}
+	r.checkCallbacks(successful)
 	var callback paymentPayload
 	if err := json.Unmarshal([]byte(r.inbox.bodies[0]), &callback); err != nil {
 		t.Fatal(err)
@@ -88,18 +86,14 @@ func TestPageConfirm(t *testing.T) {
 		t.Errorf("%v %s", r.effects("Shop_1"), r.status("Shop_1"))
 	}
 	for range 2 { // a second click changes nothing
-		if response := r.confirm(web.path(), p.MSISDN, p.PIN); response.status != 303 {
-			t.Errorf("again: %d", response.status)
-		}
+		equal(t, "again", r.confirm(web.path(), p.MSISDN, p.PIN).status, 303)
 	}
 	done := r.do("GET", web.path(), "", nil)
 	if done.status != 200 || !strings.Contains(done.body, html.EscapeString(returnURL)) || strings.Contains(done.body, "<form") {
 		t.Errorf("done page: %d %s", done.status, done.body)
 	}
 	r.clock.Advance(time.Hour)
-	if statuses := r.inbox.statuses(t); statuses != successful {
-		t.Errorf("told %q", statuses)
-	}
+	r.checkCallbacks(successful)
 }
 
 func TestPageCancel(t *testing.T) {
@@ -125,7 +119,7 @@ func TestUnconfirmedPageExpires(t *testing.T) {
 	if len(r.effects("Shop_1")) != 1 {
 		t.Error("no effect of what was applied")
 	}
-	r.clock.Advance(DefaultPageLifetime)
+	r.clock.Advance(defaultPageLifetime)
 	if len(r.effects("Shop_1")) != 0 || r.transactions("Shop_1")[0].Effects != 0 {
 		t.Errorf("effects of an expired payment: %v", r.effects("Shop_1"))
 	}
@@ -135,7 +129,7 @@ func TestUnconfirmedPageExpires(t *testing.T) {
 func TestPageOutcomesOfTheTypedNumber(t *testing.T) {
 	for _, c := range []struct {
 		digits, first, again string
-		told, status         string
+		callbacks, status    string
 		effects              int
 	}{
 		{"5555", "303", "303", "successful", "successful", 1},
@@ -154,17 +148,13 @@ func TestPageOutcomesOfTheTypedNumber(t *testing.T) {
 			r := newTestSandbox(t)
 			web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
 			for _, want := range []string{c.first, c.again} {
-				if response := r.confirm(web.path(), "+225 07-00-00 "+c.digits, p.PIN); response.summary() != want {
-					t.Errorf("%s, want %s", response.summary(), want)
-				}
+				checkSummary(t, "response", r.confirm(web.path(), "+225 07-00-00 "+c.digits, p.PIN), want)
 			}
 			r.clock.Advance(time.Minute)
-			if statuses := r.inbox.statuses(t); statuses != c.told || r.status("Shop_1") != c.status {
+			if statuses := r.inbox.statuses(t); statuses != c.callbacks || r.status("Shop_1") != c.status {
 				t.Errorf("told %q, %s", statuses, r.status("Shop_1"))
 			}
-			if effects := r.effects("Shop_1"); len(effects) != c.effects {
-				t.Errorf("effects %+v", effects)
-			}
+			r.checkEffects("Shop_1", c.effects)
 		})
 	}
 }
@@ -172,8 +162,8 @@ func TestPageOutcomesOfTheTypedNumber(t *testing.T) {
 // A number in the request decides, whatever is typed: what concerns the first answer happened at the request.
 func TestPageOutcomesOfTheRequestsNumber(t *testing.T) {
 	for _, c := range []struct {
-		digits, first, page, told string
-		before, effects           int
+		digits, first, page, callbacks string
+		before, effects                int
 	}{
 		{"1001", "201", "303", "failed", 0, 0},
 		{"1003", "201", "303", "", 0, 0},
@@ -185,20 +175,14 @@ func TestPageOutcomesOfTheRequestsNumber(t *testing.T) {
 	} {
 		t.Run(c.digits, func(t *testing.T) {
 			r := newTestSandbox(t)
-			if response := r.pay("web", "Shop_1", "0700"+c.digits); response.summary() != c.first {
-				t.Errorf("%s", response.summary())
-			}
+			checkSummary(t, "response", r.pay("web", "Shop_1", "0700"+c.digits), c.first)
 			web, p := r.payWeb("Shop_1", "0700"+c.digits), r.issuePIN("")
 			r.clock.Advance(time.Hour - time.Second)
-			if effects := r.effects("Shop_1"); len(effects) != c.before {
-				t.Errorf("effects before the page: %+v", effects)
-			}
+			r.checkEffects("Shop_1", c.before)
 			p = r.issuePIN("")
-			if response := r.confirm(web.path(), p.MSISDN, p.PIN); response.summary() != c.page {
-				t.Errorf("page: %s", response.summary())
-			}
+			checkSummary(t, "page", r.confirm(web.path(), p.MSISDN, p.PIN), c.page)
 			r.clock.Advance(time.Minute)
-			if statuses := r.inbox.statuses(t); statuses != c.told || len(r.effects("Shop_1")) != c.effects {
+			if statuses := r.inbox.statuses(t); statuses != c.callbacks || len(r.effects("Shop_1")) != c.effects {
 				t.Errorf("told %q, effects %+v", statuses, r.effects("Shop_1"))
 			}
 		})
@@ -210,16 +194,10 @@ func TestSlowPage(t *testing.T) {
 	web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
 	first := r.startCall(func() testResponse { return r.confirm(web.path(), "0700001004", p.PIN) })
 	r.clock.Advance(59 * time.Second)
-	if response := r.confirm(web.path(), "0700001004", p.PIN); response.status != 409 {
-		t.Errorf("meanwhile: %d", response.status)
-	}
-	if status := r.status("Shop_1"); status != pending {
-		t.Errorf("meanwhile: %s", status)
-	}
+	equal(t, "meanwhile", r.confirm(web.path(), "0700001004", p.PIN).status, 409)
+	equal(t, "meanwhile", r.status("Shop_1"), pending)
 	r.clock.Advance(time.Second)
-	if response := <-first; response.status != 303 {
-		t.Errorf("%s", response.summary())
-	}
+	equal(t, "status of the response", (<-first).status, 303)
 	if len(r.effects("Shop_1")) != 1 {
 		t.Errorf("%v", r.effects("Shop_1"))
 	}
@@ -234,20 +212,12 @@ func TestPINs(t *testing.T) {
 	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); response.status != 403 || !strings.Contains(response.body, `role="alert"`) {
 		t.Errorf("wrong: %d %s", response.status, response.body)
 	}
-	if response := r.confirm(web.path(), "x", p.PIN); response.status != 422 {
-		t.Errorf("bad number: %d", response.status)
-	}
+	equal(t, "bad number", r.confirm(web.path(), "x", p.PIN).status, 422)
 	r.clock.Advance(15 * time.Minute)
-	if response := r.confirm(web.path(), p.MSISDN, p.PIN); response.status != 403 {
-		t.Errorf("expired: %d", response.status)
-	}
+	equal(t, "expired", r.confirm(web.path(), p.MSISDN, p.PIN).status, 403)
 	p = r.issuePIN("")
-	if response := r.confirm(web.path(), "0700005555", p.PIN); response.status != 303 {
-		t.Errorf("live, with another number: %d", response.status)
-	}
-	if response := r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN); response.status != 403 {
-		t.Errorf("used: %d", response.status)
-	}
+	equal(t, "live, with another number", r.confirm(web.path(), "0700005555", p.PIN).status, 303)
+	equal(t, "used", r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN).status, 403)
 }
 
 // differentPIN is a well-formed PIN that nobody issued.
@@ -258,12 +228,12 @@ func differentPIN(p issuedPIN) string {
 	return "000001"
 }
 
-// A PIN that is not six digits is a slip of the hand, which the form tells: it costs none of the five tries, neither the
-// page's nor the number's.
+// A PIN that is not six digits is a slip of the hand, which the form tells: it costs none of the five tries, neither
+// the page's nor the number's.
 func TestMalformedPINIsNotCounted(t *testing.T) {
 	r := newTestSandbox(t)
 	web := r.payWeb("Shop_1", "")
-	p, texts := r.issuePIN(""), frenchText()
+	p, texts := r.issuePIN(""), r.sandbox.textFor("fr")
 	for _, code := range []string{"nope", "12345", "1234567", "12345x", "１２３４５６", "+12345", "-123456", "1234 5"} {
 		response := r.confirm(web.path(), p.MSISDN, code)
 		if response.status != 422 || !strings.Contains(html.UnescapeString(response.body), texts.BadPIN) {
@@ -273,9 +243,7 @@ func TestMalformedPINIsNotCounted(t *testing.T) {
 	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.wrongPINText(4)) {
 		t.Errorf("the first wrong PIN: %s", response.body)
 	}
-	if response := r.confirm(web.path(), p.MSISDN, " "+p.PIN[:3]+"\u00a0"+p.PIN[3:]+" "); response.status != 303 {
-		t.Errorf("the PIN with a space, as many write it: %d", response.status)
-	}
+	equal(t, "the PIN with a space, as many write it", r.confirm(web.path(), p.MSISDN, " "+p.PIN[:3]+"\u00a0"+p.PIN[3:]+" ").status, 303)
 }
 
 // After five wrong PINs neither the page nor the number takes a PIN that was issued before.
@@ -284,23 +252,15 @@ func TestWrongPINs(t *testing.T) {
 	web, other := r.payWeb("Shop_1", ""), r.payWeb("Shop_2", "")
 	p, q := r.issuePIN(""), r.issuePIN("")
 	for range 5 {
-		if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); response.status != 403 {
-			t.Fatalf("%d", response.status)
-		}
+		equal(t, "status of the response", r.confirm(web.path(), p.MSISDN, differentPIN(p)).status, 403)
 	}
-	texts := frenchText()
+	texts := r.sandbox.textFor("fr")
 	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.Locked) {
 		t.Errorf("a sixth wrong PIN, and none lives: %s", response.body)
 	}
-	if response := r.confirm(other.path(), p.MSISDN, p.PIN); response.status != 403 {
-		t.Errorf("the number's PIN elsewhere: %d", response.status)
-	}
-	if response := r.confirm(web.path(), q.MSISDN, q.PIN); response.status != 403 {
-		t.Errorf("an earlier PIN on the page: %d", response.status)
-	}
-	if response := r.confirm(other.path(), q.MSISDN, q.PIN); response.status != 303 {
-		t.Errorf("the other PIN elsewhere: %d", response.status)
-	}
+	equal(t, "the number's PIN elsewhere", r.confirm(other.path(), p.MSISDN, p.PIN).status, 403)
+	equal(t, "an earlier PIN on the page", r.confirm(web.path(), q.MSISDN, q.PIN).status, 403)
+	equal(t, "the other PIN elsewhere", r.confirm(other.path(), q.MSISDN, q.PIN).status, 303)
 	r.clock.Advance(time.Second)
 	p = r.issuePIN("")
 	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.wrongPINText(4)) {
@@ -323,12 +283,8 @@ func TestUnknownPage(t *testing.T) {
 func TestBadAction(t *testing.T) {
 	r := newTestSandbox(t)
 	web := r.payWeb("Shop_1", "")
-	if response := r.post(web.path(), url.Values{"msisdn": {"1"}}); response.status != 422 {
-		t.Errorf("%d", response.status)
-	}
-	if status := r.status("Shop_1"); status != pending {
-		t.Errorf("%s", status)
-	}
+	equal(t, "status of the response", r.post(web.path(), url.Values{"msisdn": {"1"}}).status, 422)
+	equal(t, "getStatus", r.status("Shop_1"), pending)
 }
 
 func textBetween(text, before, after string) string {
@@ -356,9 +312,7 @@ func FuzzPage(f *testing.F) {
 		if !wanted[response.status] {
 			t.Errorf("%d", response.status)
 		}
-		if effects := r.effects("Shop_1"); len(effects) != 0 {
-			t.Errorf("%v", effects)
-		}
+		r.checkEffects("Shop_1", 0)
 		if page := r.do("GET", web.path(), "", nil); page.status != 200 || !strings.HasSuffix(page.body, "</html>\n") {
 			t.Errorf("the page afterwards: %d %s", page.status, page.body)
 		}

@@ -83,7 +83,8 @@ func (r *testSandbox) tryWrongPINs(web webPayment, times int) testResponse {
 
 // Both languages say everything, with the same places to fill.
 func TestPageTextsAreComplete(t *testing.T) {
-	english, french := reflect.ValueOf(englishText()), reflect.ValueOf(frenchText())
+	texts := testPageTexts(t)
+	english, french := reflect.ValueOf(texts["en"]), reflect.ValueOf(texts["fr"])
 	for i := range english.NumField() {
 		name := english.Type().Field(i).Name
 		switch e := english.Field(i).Interface().(type) {
@@ -100,13 +101,14 @@ func TestPageTextsAreComplete(t *testing.T) {
 		}
 	}
 	for _, state := range []string{pending, successful, failed, cancelled, refused} {
-		if englishText().Status[state] == "" || state != pending && englishText().More[state] == "" {
+		if texts["en"].Status[state] == "" || state != pending && texts["en"].More[state] == "" {
 			t.Errorf("no text for %s", state)
 		}
 	}
 }
 
 func TestFormatAmountByLanguage(t *testing.T) {
+	texts := testPageTexts(t)
 	for _, c := range []struct{ amount, currency, english, french string }{
 		{"1500.00", "XOF", "1,500 XOF", "1 500 XOF"},
 		{"500", "XAF", "500 XAF", "500 XAF"},
@@ -116,7 +118,7 @@ func TestFormatAmountByLanguage(t *testing.T) {
 		{"1.0050", "XOF", "1.005 XOF", "1,005 XOF"}, // the operator takes it; the page hides nothing
 		{"999999999999", "XOF", "999,999,999,999 XOF", "999 999 999 999 XOF"},
 	} {
-		for want, text := range map[string]pageText{c.english: englishText(), c.french: frenchText()} {
+		for want, text := range map[string]pageText{c.english: texts["en"], c.french: texts["fr"]} {
 			got := strings.NewReplacer("\u202f", " ", "\u00a0", " ").Replace(text.formatAmount(c.amount, c.currency))
 			if got != want {
 				t.Errorf("%s %s: %q, want %q", c.amount, c.currency, got, want)
@@ -127,7 +129,8 @@ func TestFormatAmountByLanguage(t *testing.T) {
 
 // Each currency of the table has a name in both languages; any other stands there by its code, and nothing is empty.
 func TestCurrencyNames(t *testing.T) {
-	english, french := englishText().Currency, frenchText().Currency
+	texts := testPageTexts(t)
+	english, french := texts["en"].Currency, texts["fr"].Currency
 	for _, c := range market.All() {
 		if english[c.Currency] == "" || french[c.Currency] == "" {
 			t.Errorf("%s, %s: the page has no name for it (currency.go)", c.Name, c.Currency)
@@ -247,7 +250,8 @@ func TestPageStatuses(t *testing.T) {
 	}
 }
 
-// The countdown runs to the end of the PIN that was issued for the payment or its number, else to the end of the payment.
+// The countdown runs to the end of the PIN that was issued for the payment or its number, else to the end of the
+// payment.
 func TestCountdown(t *testing.T) {
 	r := newTestSandbox(t)
 	open := func(web webPayment) string { return html.UnescapeString(r.do("GET", web.path(), "", nil).body) }
@@ -277,9 +281,7 @@ func TestCountdown(t *testing.T) {
 	if page := open(bound); strings.Contains(page, "alert") || !strings.Contains(page, "10:30:00 UTC") {
 		t.Errorf("a new PIN:\n%s", page)
 	}
-	if response := r.confirm(bound.path(), "0700001234", p.PIN); response.status != 303 {
-		t.Errorf("its own PIN: %d", response.status)
-	}
+	equal(t, "its own PIN", r.confirm(bound.path(), "0700001234", p.PIN).status, 303)
 }
 
 func TestUnknownPageUsesBrowserLanguage(t *testing.T) {

@@ -44,9 +44,7 @@ func TestParallelEqualRequests(t *testing.T) {
 			if c.name == "web" {
 				want = 0 // the page was not confirmed
 			}
-			if effects := r.effects(c.key); len(effects) != want {
-				t.Errorf("effects: %+v", effects)
-			}
+			r.checkEffects(c.key, want)
 			if created != c.created || len(bodies) != 1 {
 				t.Errorf("%d times 201 with %d bodies, want %d with one", created, len(bodies), c.created)
 			}
@@ -142,9 +140,7 @@ func TestSlowCallIsAppliedAfterDisconnect(t *testing.T) {
 		t.Fatal("answered")
 	}
 	r.clock.Advance(time.Minute)
-	if effects := r.effects("k1"); len(effects) != 1 {
-		t.Errorf("effects: %+v", effects)
-	}
+	r.checkEffects("k1", 1)
 }
 
 // What was never applied binds nothing: another body may come under the key.
@@ -153,9 +149,7 @@ func TestUnappliedKeyIsReusable(t *testing.T) {
 	if response := r.pay("tpe", "Shop_1", "0700001009"); response.status != 503 || response.header.Get("Retry-After") == "" {
 		t.Fatalf("%s", response.summary())
 	}
-	if response := r.pay("tpe", "Shop_1", "0700005555"); response.status != 201 {
-		t.Errorf("%s", response.summary())
-	}
+	equal(t, "status of the response", r.pay("tpe", "Shop_1", "0700005555").status, 201)
 }
 
 func TestSMSDuplicateNamesTheFirst(t *testing.T) {

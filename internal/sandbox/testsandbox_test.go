@@ -1,20 +1,55 @@
 package sandbox
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// fakeClock runs what is due in the goroutine that advances it, so that a test sees all of it done when Advance returns.
+// equal reports a broken rule with the difference between the values.
+func equal(t testing.TB, rule string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", rule, diff)
+	}
+}
+
+// contains reports the texts that are missing in a longer one.
+func contains(t testing.TB, rule, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in\n%s", rule, want, text)
+		}
+	}
+}
+
+func checkSummary(t testing.TB, rule string, response testResponse, want string) {
+	t.Helper()
+	equal(t, rule, response.summary(), want)
+}
+
+func testPageTexts(t testing.TB) map[string]pageText {
+	t.Helper()
+	texts, err := parsePageTexts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
+
+// fakeClock runs due timers in the goroutine that advances it, so that they have finished when Advance returns.
 type fakeClock struct {
 	mu     sync.Mutex
 	more   *sync.Cond
@@ -73,7 +108,7 @@ func (c *fakeClock) Advance(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// count is how many timers are set, await blocks until there are more than so many: something is under way.
+// count returns the number of timers; await blocks until there are more than count.
 func (c *fakeClock) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +123,7 @@ func (c *fakeClock) await(count int) {
 	}
 }
 
-// inbox is where callbacks go: it answers the given statuses in turn, then 200.
+// inbox receives callbacks. It responds with responseStatuses in turn, then with 200.
 type inbox struct {
 	server           *httptest.Server
 	mu               sync.Mutex
@@ -117,7 +152,7 @@ func newInbox(t *testing.T) *inbox {
 	return in
 }
 
-// statuses are those of the callbacks that came, in order.
+// statuses are the statuses of the received callbacks, in order.
 func (in *inbox) statuses(t *testing.T) string {
 	t.Helper()
 	in.mu.Lock()
@@ -133,7 +168,7 @@ func (in *inbox) statuses(t *testing.T) string {
 		if err := json.Unmarshal([]byte(body), &payment); err != nil {
 			t.Fatalf("callback %q: %v", body, err)
 		}
-		modeName := payment.Status
+		status := payment.Status
 		if len(payment.Receipt.Info) > 0 {
 			var infos []deliveryInfo
 			if json.Unmarshal(payment.Receipt.Info, &infos) != nil {
@@ -142,9 +177,9 @@ func (in *inbox) statuses(t *testing.T) string {
 					t.Fatalf("receipt %q: %v", body, err)
 				}
 			}
-			modeName = infos[0].DeliveryStatus
+			status = infos[0].DeliveryStatus
 		}
-		texts = append(texts, modeName)
+		texts = append(texts, status)
 	}
 	return strings.Join(texts, " ")
 }
@@ -189,9 +224,7 @@ func startSandbox(t *testing.T, dir string, clock *fakeClock, in *inbox, seed by
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		equal(t, "error of Close", s.Close(), nil)
 		r.client.CloseIdleConnections()
 		server.Close()
 	})
@@ -202,7 +235,7 @@ func newTestSandbox(t *testing.T, changes ...func(*Config)) *testSandbox {
 	return startSandbox(t, "", newFakeClock(), newInbox(t), 1, changes...)
 }
 
-// testResponse is an answer; cut when the connection was closed before one.
+// testResponse is a response, or cut if the connection was closed before it.
 type testResponse struct {
 	status int
 	header http.Header
@@ -246,23 +279,20 @@ func (r *testSandbox) do(method, path, body string, headers map[string]string) t
 	return testResponse{status: httpResponse.StatusCode, header: httpResponse.Header, body: string(response)}
 }
 
-// startCall makes a call whose answer is waited for elsewhere, and returns once the sandbox has it under way.
+// startCall starts a call with a late response, and returns when the sandbox has set its timer.
 func (r *testSandbox) startCall(f func() testResponse) <-chan testResponse {
-	planned, before := make(chan testResponse, 1), r.clock.count()
-	go func() { planned <- f() }()
+	response, before := make(chan testResponse, 1), r.clock.count()
+	go func() { response <- f() }()
 	r.clock.await(before)
-	return planned
+	return response
 }
 
 func withHeaders(base map[string]string, changes ...string) map[string]string {
-	planned := map[string]string{}
-	for name, value := range base {
-		planned[name] = value
+	headers := maps.Clone(base)
+	for pair := range slices.Chunk(changes, 2) {
+		headers[pair[0]] = pair[1]
 	}
-	for i := 0; i < len(changes); i += 2 {
-		planned[changes[i]] = changes[i+1]
-	}
-	return planned
+	return headers
 }
 
 var chargeHeaders = map[string]string{
@@ -333,6 +363,26 @@ func (r *testSandbox) effects(key string) []Effect {
 	return effects
 }
 
+func (r *testSandbox) checkEffects(key string, count int) {
+	r.Helper()
+	if effects := r.effects(key); len(effects) != count {
+		r.Errorf("%d effects under %s, want %d: %+v", len(effects), key, count, effects)
+	}
+}
+
+// checkCallbacks compares the statuses of all callbacks so far, in order.
+func (r *testSandbox) checkCallbacks(want string) {
+	r.Helper()
+	equal(r, "callbacks", r.inbox.statuses(r.T), want)
+}
+
+func (r *testSandbox) close() {
+	r.Helper()
+	if err := r.sandbox.Close(); err != nil {
+		r.Fatal(err)
+	}
+}
+
 func (r *testSandbox) status(order string) string {
 	r.Helper()
 	response := r.do("GET", "/mobilemoney/v1/getStatus/"+order, "", payHeaders)
@@ -346,7 +396,7 @@ func (r *testSandbox) status(order string) string {
 	return response.summary()
 }
 
-// callControlPort calls the control port and decodes the answer.
+// callControlPort calls the control port and decodes the response.
 func (r *testSandbox) callControlPort(method, path, body string, status int, v any) {
 	r.Helper()
 	response := r.do(method, path, body, nil)
@@ -356,8 +406,7 @@ func (r *testSandbox) callControlPort(method, path, body string, status int, v a
 	if v == nil {
 		return
 	}
-	decoder := json.NewDecoder(bytes.NewReader([]byte(response.body)))
-	if err := decoder.Decode(v); err != nil {
+	if err := json.Unmarshal([]byte(response.body), v); err != nil {
 		r.Fatalf("%s %s: %v in %s", method, path, err, response.body)
 	}
 }
