@@ -71,9 +71,10 @@ func TestScripts(t *testing.T) {
 	}
 	r.checkEffects("c1", 1)
 	view := r.transactions("c1")[0]
-	if view.Calls != 11 || view.CallLog[0].Response != "cut" || view.CallLog[10].Response != "201" || view.State != charged {
-		t.Errorf("%+v", view)
-	}
+	equal(t, "number of calls", view.Calls, 11)
+	equal(t, "response to the first call", view.CallLog[0].Response, "cut")
+	equal(t, "response to the last call", view.CallLog[10].Response, "201")
+	equal(t, "state", view.State, charged)
 	var left []script
 	if r.callControlPort("GET", "/sandbox/v1/script", "", 200, &left); len(left) != 0 {
 		t.Errorf("left: %+v", left)
@@ -183,7 +184,7 @@ func TestControlRefusals(t *testing.T) {
 	if r.callControlPort("GET", "/sandbox/v1/steering", "", 200, &v); v.Duplicate != 1 {
 		t.Errorf("a refused body changes the steering: %+v", v)
 	}
-	for _, body := range []string{"", " ", "null", "{}", " {} \n"} { // tests ask for nothing in particular
+	for _, body := range []string{"", " ", "null", "{}", " {} \n"} { // all fields are optional
 		r.callControlPort("POST", "/sandbox/v1/tests", body, 200, nil)
 	}
 	r.callControlPort("PUT", "/sandbox/v1/steering", " {} \n", 200, nil)
@@ -207,7 +208,7 @@ func TestSlotsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// What a merchant's engineer can ask for has an end: a PIN is found among those that live, and slots are kept.
+// The number of PINs and of slots is limited.
 func TestTestPINAndSlotLimits(t *testing.T) {
 	r := newTestSandbox(t)
 	now := r.sandbox.now()
@@ -224,9 +225,7 @@ func TestTestPINAndSlotLimits(t *testing.T) {
 	}
 	r.clock.Advance(-pinRetention)
 	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T10:00:00Z"}`, 201, nil)
-	if len(r.sandbox.slots) != 2 {
-		t.Errorf("%d slots: those that are over go where there are too many", len(r.sandbox.slots))
-	}
+	equal(t, "ended slots are removed at the limit", len(r.sandbox.slots), 2)
 	for i := range maxSlots - 2 {
 		r.sandbox.slots = append(r.sandbox.slots, &slot{ID: fmt.Sprint(i), StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour)})
 	}
@@ -248,15 +247,13 @@ func TestFaultSettings(t *testing.T) {
 		return strings.Join(texts, " ")
 	}
 	first, second := run("a"), run("b")
-	if first != second || !strings.Contains(first, "cut") || !strings.Contains(first, "503") || !strings.Contains(first, "201") {
-		t.Errorf("%s\n%s", first, second)
-	}
+	equal(t, "faults with the same seed", second, first)
+	contains(t, "responses", first, "cut", "503", "201")
 	r.callControlPort("PUT", "/sandbox/v1/steering", `{}`, 200, nil)
 	for i := range 30 {
 		key := fmt.Sprint("Shop.a", i)
-		if r.charge(key, "5555").status != 201 || len(r.effects(key)) != 1 {
-			t.Errorf("%s: %v", key, r.effects(key))
-		}
+		equal(t, "repeat without faults: status of the response", r.charge(key, "5555").status, 201)
+		r.checkEffects(key, 1)
 	}
 }
 
@@ -270,9 +267,7 @@ func TestInjectedCallbackFaults(t *testing.T) {
 		t.Errorf("told %q", statuses)
 	}
 	r.pay("web", "Shop_1", "")
-	if r.status("Shop_1") != pending {
-		t.Errorf("a web payment needs its page: %s", r.status("Shop_1"))
-	}
+	equal(t, "getStatus", r.status("Shop_1"), pending)
 }
 
 func TestInjectedDelay(t *testing.T) {
@@ -289,9 +284,8 @@ func TestPostFinalStatus(t *testing.T) {
 	r.pay("tpe", "Shop_1", "0700001003")
 	var view transactionView
 	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}`, 200, &view)
-	if view.State != failed || r.status("Shop_1") != failed {
-		t.Errorf("%+v", view)
-	}
+	equal(t, "state", view.State, failed)
+	equal(t, "getStatus", r.status("Shop_1"), failed)
 	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"successful"}`, 200, nil)
 	r.clock.Advance(0)
 	if statuses := r.inbox.statuses(t); statuses != "failed successful" || r.status("Shop_1") != failed || len(r.effects("Shop_1")) != 0 {
@@ -304,7 +298,7 @@ func TestPostFinalStatus(t *testing.T) {
 	}
 }
 
-// A callback that is not answered 2xx comes again after 1, 2, 4 ... s, ten times in all; the next one waits for it.
+// A callback without a 2xx response comes again after 1, 2, 4 ... s, ten times in all. The next one waits for it.
 func TestCallbackRetries(t *testing.T) {
 	r := newTestSandbox(t)
 	r.inbox.responseStatuses = []int{503, 404, 302}
@@ -320,9 +314,10 @@ func TestCallbackRetries(t *testing.T) {
 	r.clock.Advance(time.Hour)
 	r.checkCallbacks("successful successful successful successful failed")
 	callbacks := r.transactions("Shop_1")[0].Callbacks
-	if len(callbacks) != 2 || len(callbacks[0].Attempts) != 4 || callbacks[0].Attempts[2].Status != 302 || callbacks[1].Outcome != callbackDelivered {
-		t.Errorf("%+v", callbacks)
-	}
+	equal(t, "number of callbacks", len(callbacks), 2)
+	equal(t, "attempts of the first callback", len(callbacks[0].Attempts), 4)
+	equal(t, "a redirect is not followed", callbacks[0].Attempts[2].Status, 302)
+	equal(t, "outcome of the second callback", callbacks[1].Outcome, callbackDelivered)
 }
 
 func TestCallbackIsGivenUp(t *testing.T) {

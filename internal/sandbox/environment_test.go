@@ -14,10 +14,10 @@ func TestFromEnvironment(t *testing.T) {
 		fault     string
 	}{
 		{"nothing", "", FaultSettings{}, ""},
-		{"a seed alone", "SANDBOX_SEED=7", FaultSettings{Seed: 7, Delay: 0.1, Duplicate: 0.1, Reorder: 0.1, LostResponse: 0.1, Unavailable: 0.1}, ""},
+		{"only a seed", "SANDBOX_SEED=7", FaultSettings{Seed: 7, Delay: 0.1, Duplicate: 0.1, Reorder: 0.1, LostResponse: 0.1, Unavailable: 0.1}, ""},
 		{"a seed and rates", "SANDBOX_SEED=7 SANDBOX_DELAY=0 SANDBOX_DUPLICATE=1 SANDBOX_REORDER=0 SANDBOX_LOST_ANSWER=0.5 SANDBOX_UNAVAILABLE=0",
 			FaultSettings{Seed: 7, Duplicate: 1, LostResponse: 0.5}, ""},
-		{"a rate alone", "SANDBOX_LOST_ANSWER=0.25 SANDBOX_MAX_DELAY_MS=300", FaultSettings{LostResponse: 0.25, MaxDelayMS: 300}, ""},
+		{"only a rate", "SANDBOX_LOST_ANSWER=0.25 SANDBOX_MAX_DELAY_MS=300", FaultSettings{LostResponse: 0.25, MaxDelayMS: 300}, ""},
 		{"a bad seed", "SANDBOX_SEED=-1", FaultSettings{}, "SANDBOX_SEED"},
 		{"a bad rate", "SANDBOX_REORDER=2", FaultSettings{}, "SANDBOX_REORDER"},
 		{"no number", "SANDBOX_DELAY=NaN", FaultSettings{}, "SANDBOX_DELAY"},
@@ -37,7 +37,7 @@ func TestFromEnvironment(t *testing.T) {
 	}
 }
 
-// The same seed gives the same unkindness: what starts with it, what is steered to it, and what is steered to it again.
+// The same seed gives the same faults: set at the start, or later at the control port.
 func TestSeedFromEnvironment(t *testing.T) {
 	texts := func(r *testSandbox) string {
 		var all []string
@@ -64,8 +64,8 @@ func TestSeedFromEnvironment(t *testing.T) {
 	}
 }
 
-// With tokens of its own, the control port answers nobody else; the operator API's token does not open it, and the page
-// needs none.
+// With its own tokens, the control port refuses every other caller, also with the operator API's token. The page needs
+// no token.
 func TestControlPortWithTokens(t *testing.T) {
 	r := newTestSandbox(t, func(c *Config) { c.ControlTokens = []string{"secret"} })
 	web := r.payWeb("Shop_1", "")
@@ -87,7 +87,7 @@ func TestControlPortWithTokens(t *testing.T) {
 	equal(t, "the page", r.do("GET", web.path(), "", nil).status, 200)
 }
 
-// A token for tests opens what a merchant's engineer needs, and nothing besides; the control port's opens that too.
+// A token for tests opens only tests and slots. A control token opens them too.
 func TestTestsTokenScope(t *testing.T) {
 	r := newTestSandbox(t, func(c *Config) {
 		c.ControlTokens, c.TestsTokens = []string{"control"}, []string{"tests", "tests before"}
@@ -118,7 +118,7 @@ func TestTestsTokenScope(t *testing.T) {
 	}
 }
 
-// A token for tests would guard nothing where the control port is open, and be too much where it opens more.
+// A token for tests needs a protected control port, and must not open more.
 func TestTokensMustDiffer(t *testing.T) {
 	for name, c := range map[string]Config{
 		"no control tokens":      {Tokens: []string{"t"}, TestsTokens: []string{"x"}},

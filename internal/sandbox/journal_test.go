@@ -45,27 +45,24 @@ func TestStateSurvivesARestart(t *testing.T) {
 	checkSummary(t, "refused charge", r.charge("Shop.c2", "5555"), "403 POL0253")
 	checkSummary(t, "SMS", r.sms("Shop.s1", "5555"), "409 SVC0005")
 	r.clock.Advance(time.Second)
-	equal(t, "payment", r.status("Shop_1"), successful)
+	equal(t, "getStatus", r.status("Shop_1"), successful)
 	equal(t, "page", r.confirm(web.path(), pin.MSISDN, pin.PIN).status, 303)
 	for key, want := range map[string]int{"c1": 1, "c2": 0, "Shop_1": 1, "Shop_2": 1, "s1": 1} {
 		r.checkEffects(key, want)
 	}
 	var slots []slot
 	r.callControlPort("GET", "/sandbox/v1/slots", "", 200, &slots)
-	if len(slots) != 1 || slots[0] != booked {
-		t.Errorf("slots: %+v", slots)
-	}
+	equal(t, "number of slots", len(slots), 1)
+	equal(t, "slot after a restart", slots[0], booked)
 	r.callControlPort("DELETE", "/sandbox/v1/slots/"+booked.ID, "", 204, nil)
 
 	r = r.restart(dir)
 	r.callControlPort("GET", "/sandbox/v1/slots", "", 200, &slots)
-	if len(slots) != 0 {
-		t.Errorf("slots: %+v", slots)
-	}
+	equal(t, "number of slots", len(slots), 0)
 	equal(t, "a used PIN", r.confirm(r.payWeb("Shop_3", "").path(), pin.MSISDN, pin.PIN).status, 403)
 }
 
-// What was under way goes on: a slow call, a final status, a callback that was refused.
+// The work in progress continues: a slow call, a final status, a callback that was refused.
 func TestTimersSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
 	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
@@ -128,9 +125,7 @@ func TestJournalIsCompacted(t *testing.T) {
 		t.Errorf("%d before, %d after, %v", before, after, err)
 	}
 	r.charge("Shop.c2", "5555")
-	if strings.Count(readFile(t, dir), "\n") != 2 {
-		t.Errorf("%s", readFile(t, dir))
-	}
+	equal(t, "records after a compaction", strings.Count(readFile(t, dir), "\n"), 2)
 }
 
 func TestConfigIsChecked(t *testing.T) {

@@ -70,7 +70,7 @@ func TestPaymentOutcomes(t *testing.T) {
 				equal(t, "getStatus", r.status("Shop_1"), c.status)
 				r.clock.Advance(48 * time.Hour)
 				r.checkEffects("Shop_1", c.effects)
-				equal(t, "getStatus after two days", r.status("Shop_1"), c.status)
+				equal(t, "getStatus", r.status("Shop_1"), c.status)
 			})
 		}
 	}
@@ -101,7 +101,7 @@ func TestSMSOutcomes(t *testing.T) {
 				checkSummary(t, "call", r.sms("Shop.s1", c.digits), want)
 			}
 			if before := r.inbox.statuses(t); (c.digits == "1008") != (before != "") {
-				t.Errorf("callbacks before the answer: %q", before)
+				t.Errorf("callbacks before the response: %q", before)
 			}
 			r.clock.Advance(5 * time.Second)
 			r.checkCallbacks(c.callbacks)
@@ -116,7 +116,7 @@ func TestNotEnoughCreditVariable(t *testing.T) {
 	equal(t, "body", r.sms("Shop.s1", "1002").body, want)
 }
 
-// 1004 answers after 60 s and is applied then, in all three operations; meanwhile the key is in flight.
+// 1004 responds after 60 s and is applied then, in all three operations. Until then repeats conflict.
 func TestSlowOutcome(t *testing.T) {
 	for _, c := range []struct {
 		name, key, again string
@@ -132,36 +132,34 @@ func TestSlowOutcome(t *testing.T) {
 			first := r.startCall(func() testResponse { return c.call(r) })
 			r.clock.Advance(59 * time.Second)
 			flight := c.call(r)
-			if flight.summary() != "409 SVC0005" || flight.header.Get("Retry-After") != "1" {
-				t.Errorf("in flight: %s, Retry-After %q", flight.summary(), flight.header.Get("Retry-After"))
-			}
+			equal(t, "call in flight", flight.summary(), "409 SVC0005")
+			equal(t, "Retry-After of a call in flight", flight.header.Get("Retry-After"), "1")
 			r.checkEffects(c.key, 0)
 			r.clock.Advance(time.Second)
 			checkSummary(t, "first", <-first, "201")
 			again := c.call(r)
-			if again.summary() != c.again || again.header.Get("Retry-After") != "" {
-				t.Errorf("again: %s, Retry-After %q", again.summary(), again.header.Get("Retry-After"))
-			}
+			equal(t, "repeat", again.summary(), c.again)
+			equal(t, "Retry-After of a repeat", again.header.Get("Retry-After"), "")
 			r.clock.Advance(10 * time.Second)
 			r.checkEffects(c.key, 1)
 		})
 	}
 }
 
-// 1008: while the callback is being received, the order is final and getStatus already says so.
+// 1008: getStatus reports the final status while the callback is being received.
 func TestCallbackBeforeResponse(t *testing.T) {
 	for _, channel := range []string{"tpe", "web"} {
 		r := newTestSandbox(t)
 		during := ""
 		r.inbox.before = func() { during = r.status("Shop_1") }
 		response := r.pay(channel, "Shop_1", "0700001008")
-		if response.status != 201 || during != successful || r.inbox.statuses(t) != successful {
-			t.Errorf("%s: answer %s, getStatus during the callback %q, callbacks %q", channel, response.summary(), during, r.inbox.statuses(t))
-		}
+		equal(t, "status of the response", response.status, 201)
+		equal(t, "getStatus during the callback", during, successful)
+		r.checkCallbacks(successful)
 	}
 }
 
-// 1008 with an address that fails: the answer comes all the same, the callback later.
+// 1008 with a failing address: the response comes all the same, the callback later.
 func TestFailedCallbackBeforeResponse(t *testing.T) {
 	r := newTestSandbox(t)
 	r.inbox.responseStatuses = []int{503}

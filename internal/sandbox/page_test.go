@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// webPayment is the answer of the web channel.
+// webPayment is the response on the web channel.
 type webPayment struct {
 	*testSandbox
 	webPaymentResponse
@@ -79,12 +79,11 @@ func TestPageConfirm(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.inbox.bodies[0]), &callback); err != nil {
 		t.Fatal(err)
 	}
-	if callback.NotifToken != web.NotifToken || callback.UserMSISDN != p.MSISDN || callback.Meta.Type != "payment-notif" {
-		t.Errorf("callback %+v", callback)
-	}
-	if len(r.effects("Shop_1")) != 1 || r.status("Shop_1") != successful {
-		t.Errorf("%v %s", r.effects("Shop_1"), r.status("Shop_1"))
-	}
+	equal(t, "notif_token of the callback", callback.NotifToken, web.NotifToken)
+	equal(t, "user_msisdn of the callback", callback.UserMSISDN, p.MSISDN)
+	equal(t, "type of the callback", callback.Meta.Type, "payment-notif")
+	r.checkEffects("Shop_1", 1)
+	equal(t, "getStatus", r.status("Shop_1"), successful)
 	for range 2 { // a second click changes nothing
 		equal(t, "again", r.confirm(web.path(), p.MSISDN, p.PIN).status, 303)
 	}
@@ -112,17 +111,14 @@ func TestPageCancel(t *testing.T) {
 	}
 }
 
-// A page that nobody confirmed in time is a payment that never was, though its creation was applied.
+// A payment whose page is not confirmed in time has no effect, though its creation was applied.
 func TestUnconfirmedPageExpires(t *testing.T) {
 	r := newTestSandbox(t)
 	r.pay("web", "Shop_1", "0700001005") // applied, and cut
-	if len(r.effects("Shop_1")) != 1 {
-		t.Error("no effect of what was applied")
-	}
+	r.checkEffects("Shop_1", 1)
 	r.clock.Advance(defaultPageLifetime)
-	if len(r.effects("Shop_1")) != 0 || r.transactions("Shop_1")[0].Effects != 0 {
-		t.Errorf("effects of an expired payment: %v", r.effects("Shop_1"))
-	}
+	r.checkEffects("Shop_1", 0)
+	equal(t, "number of effects of an expired payment", r.transactions("Shop_1")[0].Effects, 0)
 }
 
 // The number that is typed pays where the request names none; its digits decide. The last column is a second post.
@@ -159,7 +155,7 @@ func TestPageOutcomesOfTheTypedNumber(t *testing.T) {
 	}
 }
 
-// A number in the request decides, whatever is typed: what concerns the first answer happened at the request.
+// A number in the request selects the outcome, for any typed number. The first response was that of the request.
 func TestPageOutcomesOfTheRequestsNumber(t *testing.T) {
 	for _, c := range []struct {
 		digits, first, page, callbacks string
@@ -195,12 +191,10 @@ func TestSlowPage(t *testing.T) {
 	first := r.startCall(func() testResponse { return r.confirm(web.path(), "0700001004", p.PIN) })
 	r.clock.Advance(59 * time.Second)
 	equal(t, "meanwhile", r.confirm(web.path(), "0700001004", p.PIN).status, 409)
-	equal(t, "meanwhile", r.status("Shop_1"), pending)
+	equal(t, "getStatus", r.status("Shop_1"), pending)
 	r.clock.Advance(time.Second)
 	equal(t, "status of the response", (<-first).status, 303)
-	if len(r.effects("Shop_1")) != 1 {
-		t.Errorf("%v", r.effects("Shop_1"))
-	}
+	r.checkEffects("Shop_1", 1)
 }
 
 func TestPINs(t *testing.T) {
@@ -220,7 +214,7 @@ func TestPINs(t *testing.T) {
 	equal(t, "used", r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN).status, 403)
 }
 
-// differentPIN is a well-formed PIN that nobody issued.
+// differentPIN is a well-formed PIN that was not issued.
 func differentPIN(p issuedPIN) string {
 	if p.PIN != "000000" {
 		return "000000"
@@ -228,17 +222,15 @@ func differentPIN(p issuedPIN) string {
 	return "000001"
 }
 
-// A PIN that is not six digits is a slip of the hand, which the form tells: it costs none of the five tries, neither
-// the page's nor the number's.
+// A PIN that is not six digits is a fault of the form. It is not one of the five tries of the page or the number.
 func TestMalformedPINIsNotCounted(t *testing.T) {
 	r := newTestSandbox(t)
 	web := r.payWeb("Shop_1", "")
 	p, texts := r.issuePIN(""), r.sandbox.textFor("fr")
 	for _, code := range []string{"nope", "12345", "1234567", "12345x", "１２３４５６", "+12345", "-123456", "1234 5"} {
 		response := r.confirm(web.path(), p.MSISDN, code)
-		if response.status != 422 || !strings.Contains(html.UnescapeString(response.body), texts.BadPIN) {
-			t.Errorf("%q: %d %s", code, response.status, response.body)
-		}
+		equal(t, "status of the response", response.status, 422)
+		contains(t, "page", html.UnescapeString(response.body), texts.BadPIN)
 	}
 	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.wrongPINText(4)) {
 		t.Errorf("the first wrong PIN: %s", response.body)
@@ -266,9 +258,7 @@ func TestWrongPINs(t *testing.T) {
 	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.wrongPINText(4)) {
 		t.Errorf("a wrong PIN where a new one lives: %s", response.body)
 	}
-	if r.confirm(web.path(), p.MSISDN, p.PIN).status != 303 {
-		t.Errorf("a new PIN is refused")
-	}
+	equal(t, "status with a new PIN", r.confirm(web.path(), p.MSISDN, p.PIN).status, 303)
 }
 
 func TestUnknownPage(t *testing.T) {

@@ -27,7 +27,7 @@ func (r *testSandbox) payLang(order, lang, msisdn string) webPayment {
 	return web
 }
 
-// checkPageHeaders holds a page to its headers, and to having no script.
+// checkPageHeaders checks a page's headers, and that it has no script.
 func checkPageHeaders(t *testing.T, page testResponse) {
 	t.Helper()
 	policy := page.header.Get("Content-Security-Policy")
@@ -38,18 +38,12 @@ func checkPageHeaders(t *testing.T, page testResponse) {
 		wanted = append(wanted, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
 		_, rest, _ = strings.Cut(rest, "</style>")
 	}
-	for _, want := range wanted {
-		if !strings.Contains(policy, want) {
-			t.Errorf("policy %q lacks %s", policy, want)
-		}
-	}
+	contains(t, "Content-Security-Policy", policy, wanted...)
 	if strings.Contains(policy, "unsafe") || strings.Contains(page.body, "<script") || strings.Contains(page.body, " style=") {
 		t.Errorf("policy %q, page\n%s", policy, page.body)
 	}
 	for name, want := range map[string]string{"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"} {
-		if page.header.Get(name) != want {
-			t.Errorf("%s: %q", name, page.header.Get(name))
-		}
+		equal(t, name, page.header.Get(name), want)
 	}
 }
 
@@ -63,14 +57,12 @@ func TestPageSecurityHeaders(t *testing.T) {
 		}
 		for _, want := range []string{`name="msisdn"`, `name="pin"`, `name="action" value="confirm"`, `name="action" value="cancel"`,
 			"Shop &lt;Ltd&gt;", `<data value="1500.00 XOF">`, `<label for="pin">`, `role="alert"`, "&lt;script&gt;", `aria-invalid="true"`, `<html lang="` + used + `">`} {
-			if !strings.Contains(page.body, want) {
-				t.Errorf("%s: no %s in %s", lang, want, page.body)
-			}
+			contains(t, lang, page.body, want)
 		}
 	}
 }
 
-// tryWrongPINs types so many wrong PINs and returns the last answer.
+// tryWrongPINs types so many wrong PINs and returns the last response.
 func (r *testSandbox) tryWrongPINs(web webPayment, times int) testResponse {
 	r.Helper()
 	p := r.issuePIN("")
@@ -120,14 +112,12 @@ func TestFormatAmountByLanguage(t *testing.T) {
 	} {
 		for want, text := range map[string]pageText{c.english: texts["en"], c.french: texts["fr"]} {
 			got := strings.NewReplacer("\u202f", " ", "\u00a0", " ").Replace(text.formatAmount(c.amount, c.currency))
-			if got != want {
-				t.Errorf("%s %s: %q, want %q", c.amount, c.currency, got, want)
-			}
+			equal(t, c.amount+" "+c.currency, got, want)
 		}
 	}
 }
 
-// Each currency of the table has a name in both languages; any other stands there by its code, and nothing is empty.
+// Each currency of the table has a name in both languages; any other appears by its code, and nothing is empty.
 func TestCurrencyNames(t *testing.T) {
 	texts := testPageTexts(t)
 	english, french := texts["en"].Currency, texts["fr"].Currency
@@ -144,11 +134,7 @@ func TestCurrencyNames(t *testing.T) {
 		t.Fatalf("%d %v", response.status, err)
 	}
 	page := strings.ReplaceAll(r.do("GET", web.path(), "", nil).body, "\u00a0", " ")
-	for _, want := range []string{`<data value="1500.00 ZZZ">1,500 ZZZ</data></dd>`, "Pay 1,500 ZZZ</button>"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %s in\n%s", want, page)
-		}
-	}
+	contains(t, "unknown currency", page, `<data value="1500.00 ZZZ">1,500 ZZZ</data></dd>`, "Pay 1,500 ZZZ</button>")
 }
 
 // Every state of the page, in both languages: its status, its title, what it says, and whether it has a form.
@@ -235,15 +221,12 @@ func TestPageStatuses(t *testing.T) {
 			t.Run(c.name+", "+lang, func(t *testing.T) {
 				r := newTestSandbox(t)
 				page := c.act(r, r.payLang("Shop_1", lang, ""))
-				if page.status != c.status || !strings.Contains(html.UnescapeString(page.body), want) {
-					t.Errorf("%d, no %q in\n%s", page.status, want, textBetween(page.body, "<body>", "</body>"))
-				}
-				if strings.Contains(page.body, "<form") != c.form || !strings.Contains(page.body, `<html lang="`+lang+`">`) {
-					t.Errorf("form or language: %s", page.body)
-				}
-				if strings.Contains(page.body, `role="alert"`) != strings.HasPrefix(page.body[strings.Index(page.body, "<title>"):], map[string]string{"en": "<title>Error: ", "fr": "<title>Erreur\u00a0: "}[lang]) {
-					t.Errorf("an error is announced and in the title, or neither: %s", page.body)
-				}
+				equal(t, "status of the page", page.status, c.status)
+				contains(t, "page", html.UnescapeString(page.body), want)
+				equal(t, "the page has a form", strings.Contains(page.body, "<form"), c.form)
+				contains(t, "language", page.body, `<html lang="`+lang+`">`)
+				titled := strings.Contains(page.body, map[string]string{"en": "<title>Error: ", "fr": "<title>Erreur\u00a0: "}[lang])
+				equal(t, "an announced error is in the title", titled, strings.Contains(page.body, `role="alert"`))
 				checkPageHeaders(t, page)
 			})
 		}
@@ -264,11 +247,7 @@ func TestCountdown(t *testing.T) {
 		open(numbered): {"PIN valable jusqu’à", "10:15:00 UTC", "encore 10 min"},
 		open(plain):    {"You can pay until", "22 November 2026, 10:00 UTC", "23 h left", "--from:86100}", "clock hours"},
 	} {
-		for _, want := range wants {
-			if !strings.Contains(page, want) {
-				t.Errorf("no %q in\n%s", want, page)
-			}
-		}
+		contains(t, "countdown", page, wants...)
 	}
 	if response := r.confirm(plain.path(), p.MSISDN, p.PIN); response.status != 403 || !strings.Contains(response.body, "wrong") {
 		t.Errorf("another payment's PIN: %d", response.status)
@@ -288,32 +267,29 @@ func TestUnknownPageUsesBrowserLanguage(t *testing.T) {
 	r := newTestSandbox(t)
 	for accepted, want := range map[string]string{"fr-CI,fr;q=0.9": "Paiement introuvable", "en": "Payment not found", "": "Payment not found", "fr;q=1": "introuvable"} {
 		page := r.do("GET", "/pay/nothing", "", map[string]string{"Accept-Language": accepted})
-		if page.status != 404 || !strings.Contains(page.body, want) {
-			t.Errorf("%q: %d %s", accepted, page.status, page.body)
-		}
+		equal(t, "status of the page", page.status, 404)
+		contains(t, "page", page.body, want)
 		checkPageHeaders(t, page)
 	}
 }
 
-// Whoever confirms and cancels at once is told one thing: what the payment became.
+// Concurrent confirmations and cancellations all redirect by the final status.
 func TestConcurrentConfirmAndCancel(t *testing.T) {
 	r := newTestSandbox(t)
 	for round := range 20 {
 		order := "Shop_" + string(rune('a'+round))
 		web, p := r.payWeb(order, ""), r.issuePIN("")
-		answers := make(chan testResponse, 8)
-		for i := range cap(answers) {
+		responses := make(chan testResponse, 8)
+		for i := range cap(responses) {
 			go func() {
 				action := []string{"confirm", "cancel"}[i%2]
-				answers <- r.post(web.path(), url.Values{"action": {action}, "msisdn": {p.MSISDN}, "pin": {p.PIN}})
+				responses <- r.post(web.path(), url.Values{"action": {action}, "msisdn": {p.MSISDN}, "pin": {p.PIN}})
 			}()
 		}
 		addresses := map[string]bool{}
-		for range cap(answers) {
-			response := <-answers
-			if response.status != 303 {
-				t.Errorf("%d", response.status)
-			}
+		for range cap(responses) {
+			response := <-responses
+			equal(t, "status of the response", response.status, 303)
 			addresses[response.header.Get("Location")] = true
 		}
 		want := map[string]string{successful: returnURL, cancelled: cancelURL}[r.status(order)]
@@ -323,7 +299,7 @@ func TestConcurrentConfirmAndCancel(t *testing.T) {
 	}
 }
 
-// A slow confirmation leads to where the payment came, not to where it was going.
+// A slow confirmation redirects by the final status.
 func TestSlowConfirmationThatWasCancelled(t *testing.T) {
 	r := newTestSandbox(t)
 	web, p := r.payWeb("Shop_1", ""), r.issuePIN("")

@@ -41,8 +41,6 @@ func TestReadme(t *testing.T) {
 		called += method + " " + regexp.MustCompile(`/sandbox/v1/[a-z]+`).FindString(line) + "\n"
 	}
 	for _, route := range regexp.MustCompile(`"([A-Z]+ /sandbox/v1/[a-z]+)`).FindAllStringSubmatch(string(source), -1) {
-		if !strings.Contains(called, route[1]+"\n") {
-			t.Errorf("README.md has no curl of %s", route[1])
-		}
+		contains(t, "README.md has no curl of", called, route[1]+"\n")
 	}
 }
