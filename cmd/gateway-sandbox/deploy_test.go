@@ -25,7 +25,8 @@ func readStack(t *testing.T) string {
 
 // The stack refuses the names of production.
 func TestStackIsNeverInProduction(t *testing.T) {
-	found := regexp.MustCompile(`(?s)\n  Stage:\n    Type: String\n    AllowedPattern: "\^\(\?!([a-z|]+)\)(\[[^"]+)"`).FindStringSubmatch(readStack(t))
+	stage := `(?s)\n  Stage:\n    Type: String\n    AllowedPattern: "\^\(\?!([a-z|]+)\)(\[[^"]+)"`
+	found := regexp.MustCompile(stage).FindStringSubmatch(readStack(t))
 	if found == nil {
 		t.Fatal("the stage has no pattern of the known form")
 	}
@@ -74,8 +75,8 @@ func TestStackStartsTheProgram(t *testing.T) {
 	}
 	config.Faults = sandbox.FaultSettings{Seed: config.Faults.Seed}
 	want := sandbox.Config{
-		Dir: "/data", Tokens: []string{operatorToken}, ControlTokens: []string{controlToken}, TestsTokens: []string{testsToken},
-		BaseURL: "https://d1.cloudfront.net", Speed: 60, Faults: sandbox.FaultSettings{Seed: 7},
+		Tokens: []string{operatorToken}, ControlTokens: []string{controlToken}, TestsTokens: []string{testsToken},
+		Dir: "/data", BaseURL: "https://d1.cloudfront.net", Speed: 60, Faults: sandbox.FaultSettings{Seed: 7},
 	}
 	if diff := cmp.Diff(want, config); diff != "" {
 		t.Errorf("settings of the machine's script (-want +got):\n%s", diff)
@@ -89,12 +90,14 @@ func TestStackStartsTheProgram(t *testing.T) {
 				t.Errorf("the stack does not have %q exactly once", want)
 			}
 		}
-		if !regexp.MustCompile(`"secretsmanager:GetSecretValue", Resource: \[[^]]*!Ref ` + secret + `[],]`).MatchString(text) {
+		if !regexp.MustCompile(`"secretsmanager:GetSecretValue", Resource: \[[^]]*!Ref ` + secret +
+			`[],]`).MatchString(text) {
 			t.Errorf("the machine may not read %s", secret)
 		}
 	}
 	_, port, _ := strings.Cut(listen, ":")
-	for _, want := range []string{"FromPort: " + port + ", ToPort: " + port + ", SourcePrefixListId", "HTTPPort: " + port} {
+	for _, want := range []string{"FromPort: " + port + ", ToPort: " + port + ", SourcePrefixListId",
+		"HTTPPort: " + port} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q", want)
 		}

@@ -91,7 +91,7 @@ func parseConfig(
 	flags := flag.NewFlagSet("gateway-sandbox", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&listen, "listen", "127.0.0.1:3001", "address and port to listen on; port 0 for a free one")
-	flags.StringVar(&config.BaseURL, "base-url", "", "public base address, also of payment_url (default: the listen address)")
+	flags.StringVar(&config.BaseURL, "base-url", "", "public address, of payment_url too (default: the listen address)")
 	flags.StringVar(&config.Dir, "dir", "", "folder that keeps the operator's state (default: only memory)")
 	flags.Float64Var(&config.Speed, "speed", 1, "divides every delay and lifetime")
 	if err := flags.Parse(arguments); err != nil {

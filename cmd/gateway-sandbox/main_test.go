@@ -38,13 +38,17 @@ func TestConfigureRefuses(t *testing.T) {
 		{"a short token", "", "short", controlToken, "", "at least 24"},
 		{"open to all", "-listen 0.0.0.0:1", operatorToken, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
 		{"open by default", "-listen :1", operatorToken, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
-		{"behind another machine", "-base-url https://sandbox.example.com", operatorToken, "", "", "SANDBOX_CONTROL_TOKENS is needed"},
+		{"behind another machine", "-base-url https://sandbox.example.com", operatorToken, "", "",
+			"SANDBOX_CONTROL_TOKENS is needed"},
 		{"a bad address", "-base-url sandbox.example.com", operatorToken, controlToken, "", "base-url"},
 		{"an argument too many", "start", operatorToken, controlToken, "", "unknown argument"},
-		{"a short token for tests", "", operatorToken, controlToken, "short", "SANDBOX_TESTS_TOKENS: a token has at least 24"},
-		{"a token for tests beside an open port", "", operatorToken, "", testsToken, "SANDBOX_CONTROL_TOKENS is needed"},
+		{"a short token for tests", "", operatorToken, controlToken, "short",
+			"SANDBOX_TESTS_TOKENS: a token has at least 24"},
+		{"a token for tests beside an open port", "", operatorToken, "", testsToken,
+			"SANDBOX_CONTROL_TOKENS is needed"},
 		{"loopback", "-listen [::1]:1 -base-url http://localhost:1", operatorToken, "", "", ""},
-		{"public", "-listen :1 -base-url https://sandbox.example.com", operatorToken + "," + operatorToken, controlToken, "", ""},
+		{"public", "-listen :1 -base-url https://sandbox.example.com", operatorToken + "," + operatorToken,
+			controlToken, "", ""},
 		{"with a token for tests", "-listen :1 -base-url https://sandbox.example.com", operatorToken, controlToken,
 			testsToken + "," + testsToken, ""},
 	} {
@@ -155,7 +159,8 @@ func (p *program) call(method, path, bearer, body string) (int, string) {
 type staticCredentials struct{ url string }
 
 func (s staticCredentials) Get(context.Context) (secret.Value, error) {
-	return secret.Value{Bytes: fmt.Appendf(nil, `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":%q,"access_token":%q,
+	return secret.Value{Bytes: fmt.Appendf(nil,
+		`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":%q,"access_token":%q,
 		"service_id":"S","application_id":"A","contact_id":"C"}}}}`, s.url, operatorToken)}, nil
 }
 
@@ -183,7 +188,8 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	call.IdempotencyKey = "Shop_1"
 	paid := driver.Pay(t.Context(), operator.PayCall{
 		Call: call, Channel: "web", Lang: "fr", Amount: "1500", Currency: "XOF", State: "s",
-		ReturnURL: merchant.URL + "/return", CancelURL: merchant.URL + "/cancel", NotifyURL: merchant.URL, Reference: "Shop"})
+		ReturnURL: merchant.URL + "/return", CancelURL: merchant.URL +
+			"/cancel", NotifyURL: merchant.URL, Reference: "Shop"})
 	if paid.Outcome != operator.Succeeded || !strings.HasPrefix(paid.PaymentURL, p.url+"/pay/") {
 		t.Fatalf("pay: %+v", paid)
 	}

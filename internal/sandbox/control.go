@@ -110,7 +110,8 @@ func (s *Sandbox) transactionViewOf(t *transaction) transactionView {
 	v := transactionView{
 		Kind: t.Kind, Key: t.Key, State: t.State, OperatorID: t.OperatorID, Amount: t.Amount, Currency: t.Currency,
 		CallbackURL: t.CallbackURL, CreatedAt: t.CreatedAt,
-		Calls: t.CallCount, CallLog: append([]loggedCall{}, t.Calls...), Lookups: t.Lookups, Callbacks: append([]*callback{}, t.Callbacks...), Effects: len(s.effectsOf(t)),
+		Calls: t.CallCount, CallLog: append([]loggedCall{}, t.Calls...), Lookups: t.Lookups,
+		Callbacks: append([]*callback{}, t.Callbacks...), Effects: len(s.effectsOf(t)),
 	}
 	if t.Payment != nil {
 		v.Channel, v.NotifToken, v.PaymentURL = t.Payment.Channel, t.Payment.NotifToken, s.paymentURL(t.Payment)

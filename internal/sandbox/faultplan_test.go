@@ -21,13 +21,14 @@ type seededRun struct {
 // each payment. The SMS of the purchaser follows its payment, or all SMS come last.
 func runSeededCalls(r *testSandbox, name, steering string, pace time.Duration, smsLast bool) seededRun {
 	r.Helper()
-	r.callControlPort("PUT", "/sandbox/v1/steering", steering, 200, nil)
+	r.control("PUT /steering", steering, 200, nil)
 	var planned seededRun
 	messages := make([]string, 12)
 	send := func(i int) { messages[i] = r.sms(fmt.Sprint("Shop_", name, i), "5555").summary() }
 	for i := range messages {
 		planned.responses = append(planned.responses, r.charge(fmt.Sprint("Shop.", name, i), "5555").summary())
-		planned.responses = append(planned.responses, r.pay("ussd", fmt.Sprint("Shop_", name, i), "0700005555").summary())
+		planned.responses = append(planned.responses,
+			r.pay("ussd", fmt.Sprint("Shop_", name, i), "0700005555").summary())
 		r.clock.Advance(pace)
 		if !smsLast {
 			send(i)
@@ -74,7 +75,8 @@ func TestSameSeedInjectsSameFaults(t *testing.T) {
 			go f() // a late response, which this test need not wait for
 		}
 	})
-	steering := `{"seed":7,"delay":0.2,"max_delay_ms":300,"duplicate":0.3,"reorder":0.2,"lost_answer":0.2,"unavailable":0.1}`
+	steering := `{"seed":7,"delay":0.2,"max_delay_ms":300,"duplicate":0.3,"reorder":0.2,` +
+		`"lost_answer":0.2,"unavailable":0.1}`
 	var first seededRun
 	var late []time.Duration
 	for i, c := range []struct {
@@ -96,11 +98,13 @@ func TestSameSeedInjectsSameFaults(t *testing.T) {
 		equal(t, "delays with the same seed", sorted, late)
 	}
 	all := strings.Join(append(first.responses, first.callbacks...), "\n")
-	contains(t, "all faults", all, "cut", "503", "201", "successful successful", "before the response", deliveredToTerminal)
+	contains(t, "all faults", all, "cut", "503", "201", "successful successful", "before the response",
+		deliveredToTerminal)
 	if len(late) == 0 {
 		t.Error("no response was late")
 	}
-	if other := runSeededCalls(r, "z", strings.Replace(steering, "7", "8", 1), 0, false); slices.Equal(other.responses, first.responses) {
+	if other := runSeededCalls(r, "z", strings.Replace(steering, "7", "8", 1), 0, false); slices.Equal(other.responses,
+		first.responses) {
 		t.Error("another seed gives the same responses")
 	}
 }
@@ -109,7 +113,7 @@ func TestSameSeedInjectsSameFaults(t *testing.T) {
 func TestFaultRatesAreIndependent(t *testing.T) {
 	texts := func(steering string, between func(r *testSandbox, i int)) string {
 		r := newTestSandbox(t)
-		r.callControlPort("PUT", "/sandbox/v1/steering", steering, 200, nil)
+		r.control("PUT /steering", steering, 200, nil)
 		var all []string
 		for i := range 40 {
 			all = append(all, r.charge(fmt.Sprint("Shop.", i), "5555").summary())
@@ -121,8 +125,9 @@ func TestFaultRatesAreIndependent(t *testing.T) {
 	want := texts(`{"seed":3,"unavailable":0.3}`, nothing)
 	for name, got := range map[string]string{
 		"callbacks": texts(`{"seed":3,"unavailable":0.3,"reorder":0.5,"duplicate":0.5}`, nothing),
-		"payments":  texts(`{"seed":3,"unavailable":0.3}`, func(r *testSandbox, i int) { r.pay("ussd", fmt.Sprint("Shop_", i), "0700005555") }),
-		"repeats":   texts(`{"seed":3,"unavailable":0.3}`, func(r *testSandbox, i int) { r.charge("Shop.0", "5555") }),
+		"payments": texts(`{"seed":3,"unavailable":0.3}`,
+			func(r *testSandbox, i int) { r.pay("ussd", fmt.Sprint("Shop_", i), "0700005555") }),
+		"repeats": texts(`{"seed":3,"unavailable":0.3}`, func(r *testSandbox, i int) { r.charge("Shop.0", "5555") }),
 	} {
 		equal(t, "503 responses, with another rate for "+name, got, want)
 	}

@@ -36,7 +36,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 	r.sms("Shop.s1", "5555")
 	pin := r.issuePIN("")
 	var booked slot
-	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Shop"}`, 201, &booked)
+	r.control("POST /slots", `{"merchant":"Shop"}`, 201, &booked)
 
 	r = r.restart(dir)
 	if again := r.charge("Shop.c1", "5555"); again.body != charge.body {
@@ -51,13 +51,13 @@ func TestStateSurvivesARestart(t *testing.T) {
 		r.checkEffects(key, want)
 	}
 	var slots []slot
-	r.callControlPort("GET", "/sandbox/v1/slots", "", 200, &slots)
+	r.control("GET /slots", "", 200, &slots)
 	equal(t, "number of slots", len(slots), 1)
 	equal(t, "slot after a restart", slots[0], booked)
-	r.callControlPort("DELETE", "/sandbox/v1/slots/"+booked.ID, "", 204, nil)
+	r.control("DELETE /slots/"+booked.ID, "", 204, nil)
 
 	r = r.restart(dir)
-	r.callControlPort("GET", "/sandbox/v1/slots", "", 200, &slots)
+	r.control("GET /slots", "", 200, &slots)
 	equal(t, "number of slots", len(slots), 0)
 	equal(t, "a used PIN", r.confirm(r.payWeb("Shop_3", "").path(), pin.MSISDN, pin.PIN).status, 403)
 }
@@ -129,7 +129,8 @@ func TestJournalIsCompacted(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, config := range []Config{{}, {Tokens: []string{"t"}}, {BaseURL: "http://x"}, {Tokens: []string{""}, BaseURL: "http://x"}} {
+	for _, config := range []Config{{}, {Tokens: []string{"t"}}, {BaseURL: "http://x"},
+		{Tokens: []string{""}, BaseURL: "http://x"}} {
 		if _, err := New(config); err == nil {
 			t.Errorf("%+v", config)
 		}

@@ -88,7 +88,8 @@ func TestSMSOutcomes(t *testing.T) {
 		{"1002", "403 POL0001", "403 POL0001", "", 0},
 		{"1003", "201", "409 SVC0005", "", 1},
 		{"1005", "cut", "409 SVC0005", network + " " + terminal, 1},
-		{"1006", "201", "409 SVC0005", fmt.Sprint(network, " ", network, " ", network, " ", terminal, " ", terminal, " ", terminal), 1},
+		{"1006", "201", "409 SVC0005", fmt.Sprint(network, " ", network, " ", network, " ", terminal, " ", terminal,
+			" ", terminal), 1},
 		{"1007", "201", "409 SVC0005", terminal + " " + network, 1},
 		{"1008", "201", "409 SVC0005", network + " " + terminal, 1},
 		{"1009", "503 SVC0001", "503 SVC0001", "", 0},
@@ -112,7 +113,8 @@ func TestSMSOutcomes(t *testing.T) {
 
 func TestNotEnoughCreditVariable(t *testing.T) {
 	r := newTestSandbox(t)
-	want := `{"requestError":{"policyException":{"messageId":"POL0001","text":"A policy error occurred. Error code is %1","variables":["Not enough credit"]}}}`
+	want := `{"requestError":{"policyException":{"messageId":"POL0001",` +
+		`"text":"A policy error occurred. Error code is %1","variables":["Not enough credit"]}}}`
 	equal(t, "body", r.sms("Shop.s1", "1002").body, want)
 }
 

@@ -46,7 +46,7 @@ type issuedPIN struct {
 func (r *testSandbox) issuePIN(body string) issuedPIN {
 	r.Helper()
 	var p issuedPIN
-	r.callControlPort("POST", "/sandbox/v1/tests", body, 200, &p)
+	r.control("POST /tests", body, 200, &p)
 	return p
 }
 
@@ -88,7 +88,8 @@ func TestPageConfirm(t *testing.T) {
 		equal(t, "again", r.confirm(web.path(), p.MSISDN, p.PIN).status, 303)
 	}
 	done := r.do("GET", web.path(), "", nil)
-	if done.status != 200 || !strings.Contains(done.body, html.EscapeString(returnURL)) || strings.Contains(done.body, "<form") {
+	if done.status != 200 || !strings.Contains(done.body, html.EscapeString(returnURL)) ||
+		strings.Contains(done.body, "<form") {
 		t.Errorf("done page: %d %s", done.status, done.body)
 	}
 	r.clock.Advance(time.Hour)
@@ -106,7 +107,8 @@ func TestPageCancel(t *testing.T) {
 		}
 	}
 	r.clock.Advance(time.Hour)
-	if statuses := r.inbox.statuses(t); statuses != cancelled || r.status("Shop_1") != cancelled || len(r.effects("Shop_1")) != 0 {
+	if statuses := r.inbox.statuses(t); statuses != cancelled || r.status("Shop_1") != cancelled ||
+		len(r.effects("Shop_1")) != 0 {
 		t.Errorf("told %q, %s, %v", statuses, r.status("Shop_1"), r.effects("Shop_1"))
 	}
 }
@@ -203,7 +205,8 @@ func TestPINs(t *testing.T) {
 	if p.MSISDN != "+2250700004444" || !p.ExpiresAt.Equal(r.clock.Now().Add(15*time.Minute)) {
 		t.Errorf("%+v", p)
 	}
-	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); response.status != 403 || !strings.Contains(response.body, `role="alert"`) {
+	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); response.status != 403 ||
+		!strings.Contains(response.body, `role="alert"`) {
 		t.Errorf("wrong: %d %s", response.status, response.body)
 	}
 	equal(t, "bad number", r.confirm(web.path(), "x", p.PIN).status, 422)
@@ -232,10 +235,12 @@ func TestMalformedPINIsNotCounted(t *testing.T) {
 		equal(t, "status of the response", response.status, 422)
 		contains(t, "page", html.UnescapeString(response.body), texts.BadPIN)
 	}
-	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.wrongPINText(4)) {
+	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body,
+		texts.wrongPINText(4)) {
 		t.Errorf("the first wrong PIN: %s", response.body)
 	}
-	equal(t, "the PIN with a space, as many write it", r.confirm(web.path(), p.MSISDN, " "+p.PIN[:3]+"\u00a0"+p.PIN[3:]+" ").status, 303)
+	equal(t, "the PIN with a space, as many write it",
+		r.confirm(web.path(), p.MSISDN, " "+p.PIN[:3]+"\u00a0"+p.PIN[3:]+" ").status, 303)
 }
 
 // After five wrong PINs neither the page nor the number takes a PIN that was issued before.
@@ -255,7 +260,8 @@ func TestWrongPINs(t *testing.T) {
 	equal(t, "the other PIN elsewhere", r.confirm(other.path(), q.MSISDN, q.PIN).status, 303)
 	r.clock.Advance(time.Second)
 	p = r.issuePIN("")
-	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.wrongPINText(4)) {
+	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body,
+		texts.wrongPINText(4)) {
 		t.Errorf("a wrong PIN where a new one lives: %s", response.body)
 	}
 	equal(t, "status with a new PIN", r.confirm(web.path(), p.MSISDN, p.PIN).status, 303)
@@ -264,7 +270,8 @@ func TestWrongPINs(t *testing.T) {
 func TestUnknownPage(t *testing.T) {
 	r := newTestSandbox(t)
 	for _, method := range []string{"GET", "POST"} {
-		if response := r.do(method, "/pay/nothing", "", nil); response.status != 404 || !strings.Contains(response.body, "<html") {
+		if response := r.do(method, "/pay/nothing", "", nil); response.status != 404 ||
+			!strings.Contains(response.body, "<html") {
 			t.Errorf("%s: %d %s", method, response.status, response.body)
 		}
 	}
@@ -286,8 +293,10 @@ func textBetween(text, before, after string) string {
 // FuzzPage posts anything to the page: it never breaks, and without the PIN nothing is paid.
 func FuzzPage(f *testing.F) {
 	for _, seed := range [][3]string{
-		{"confirm", "+2250700005555", "000000"}, {"confirm", " 225 07.00-00", ""}, {"cancel", "", ""}, {"", "\x00", "\xff"},
-		{"confirm", "0700001009", "１２３４５６"}, {"CONFIRM", "<b>", "%00"}, {"confirm", strings.Repeat("1", 5000), strings.Repeat("é", 900)},
+		{"confirm", "+2250700005555", "000000"}, {"confirm", " 225 07.00-00", ""}, {"cancel", "", ""}, {"", "\x00",
+			"\xff"},
+		{"confirm", "0700001009", "１２３４５６"}, {"CONFIRM", "<b>", "%00"}, {"confirm", strings.Repeat("1", 5000),
+			strings.Repeat("é", 900)},
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}

@@ -19,7 +19,8 @@ import (
 // payLang makes a web payment in a language.
 func (r *testSandbox) payLang(order, lang, msisdn string) webPayment {
 	r.Helper()
-	response := r.do("POST", "/mobilemoney/v1", r.payJSON(order, msisdn, ""), withHeaders(payHeaders, "channel", "web", "lang", lang))
+	response := r.do("POST", "/mobilemoney/v1", r.payJSON(order, msisdn, ""),
+		withHeaders(payHeaders, "channel", "web", "lang", lang))
 	web := webPayment{testSandbox: r}
 	if err := json.Unmarshal([]byte(response.body), &web.webPaymentResponse); err != nil || response.status != 201 {
 		r.Fatalf("%d %v", response.status, err)
@@ -39,10 +40,12 @@ func checkPageHeaders(t *testing.T, page testResponse) {
 		_, rest, _ = strings.Cut(rest, "</style>")
 	}
 	contains(t, "Content-Security-Policy", policy, wanted...)
-	if strings.Contains(policy, "unsafe") || strings.Contains(page.body, "<script") || strings.Contains(page.body, " style=") {
+	if strings.Contains(policy, "unsafe") || strings.Contains(page.body, "<script") ||
+		strings.Contains(page.body, " style=") {
 		t.Errorf("policy %q, page\n%s", policy, page.body)
 	}
-	for name, want := range map[string]string{"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"} {
+	for name, want := range map[string]string{"Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
+		"X-Content-Type-Options": "nosniff"} {
 		equal(t, name, page.header.Get(name), want)
 	}
 }
@@ -52,11 +55,14 @@ func TestPageSecurityHeaders(t *testing.T) {
 		r := newTestSandbox(t)
 		page := r.confirm(r.payLang("Shop_1", lang, "").path(), `"><script>x</script>`, "1")
 		checkPageHeaders(t, page)
-		if policy := page.header.Get("Content-Security-Policy"); !strings.HasSuffix(policy, "form-action 'self' https:") {
+		if policy := page.header.Get("Content-Security-Policy"); !strings.HasSuffix(policy,
+			"form-action 'self' https:") {
 			t.Errorf("policy %q", policy)
 		}
-		for _, want := range []string{`name="msisdn"`, `name="pin"`, `name="action" value="confirm"`, `name="action" value="cancel"`,
-			"Shop &lt;Ltd&gt;", `<data value="1500.00 XOF">`, `<label for="pin">`, `role="alert"`, "&lt;script&gt;", `aria-invalid="true"`, `<html lang="` + used + `">`} {
+		for _, want := range []string{`name="msisdn"`, `name="pin"`, `name="action" value="confirm"`,
+			`name="action" value="cancel"`,
+			"Shop &lt;Ltd&gt;", `<data value="1500.00 XOF">`, `<label for="pin">`, `role="alert"`,
+			"&lt;script&gt;", `aria-invalid="true"`, `<html lang="` + used + `">`} {
 			contains(t, lang, page.body, want)
 		}
 	}
@@ -155,19 +161,29 @@ func TestPageStatuses(t *testing.T) {
 	}{
 		{"form", func(r *testSandbox, web webPayment) testResponse { return r.do("GET", web.path(), "", nil) }, 200,
 			"<title>Confirm your payment – ", "<title>Confirmez votre paiement – ", true},
-		{"nothing typed", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "", "") }, 422,
+		{"nothing typed", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "", "") },
+			422,
 			"<title>Error: Enter your mobile number.", "<title>Erreur : Saisissez votre numéro", true},
-		{"no PIN", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "0700005555", " ") }, 422,
+		{"no PIN", func(r *testSandbox, web webPayment) testResponse {
+			return r.confirm(web.path(), "0700005555",
+				" ")
+		}, 422,
 			"<title>Error: Enter the PIN.", "<title>Erreur : Saisissez le code PIN.", true},
 		{"malformed PIN", func(r *testSandbox, web webPayment) testResponse {
 			return r.confirm(web.path(), "07 00", r.issuePIN("").PIN[:5]+"x")
 		}, 422,
 			"<title>Error: Enter a PIN of six digits.", "<title>Erreur : Saisissez un code PIN de six chiffres.", true},
-		{"malformed both", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "call me", "nope") }, 422,
-			"<title>Error: Enter a mobile number of 4 to 15 digits.", "<title>Erreur : Saisissez un numéro de mobile de 4 à 15 chiffres.", true},
+		{"malformed both", func(r *testSandbox, web webPayment) testResponse {
+			return r.confirm(web.path(), "call me",
+				"nope")
+		}, 422,
+			"<title>Error: Enter a mobile number of 4 to 15 digits.",
+			"<title>Erreur : Saisissez un numéro de mobile de 4 à 15 chiffres.", true},
 		{"wrong PIN", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 1) }, 403,
-			"<title>Error: This PIN is wrong. You have 4 tries left.", "<title>Erreur : Ce code PIN est faux. Il vous reste 4 essais.", true},
-		{"wrong PIN, last try", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 4) }, 403,
+			"<title>Error: This PIN is wrong. You have 4 tries left.",
+			"<title>Erreur : Ce code PIN est faux. Il vous reste 4 essais.", true},
+		{"wrong PIN, last try", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 4) },
+			403,
 			"You have one try left.", "Il vous reste un essai.", true},
 		{"too many tries", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 5) }, 403,
 			"<title>Error: There were five wrong PINs.", "<title>Erreur : Cinq codes PIN étaient faux.", true},
@@ -195,12 +211,14 @@ func TestPageStatuses(t *testing.T) {
 			"<title>Error: Choose to pay", "<title>Erreur : Choisissez de payer", true},
 		{"pending", refusedBy("1003"), 200, "<title>Payment in progress", "<title>Paiement en cours", false},
 		{"successful", refusedBy("5555"), 200, "<title>Payment successful", "<title>Paiement réussi", false},
-		{"failed by the user", refusedBy("1001"), 200, "The payment was refused on your phone.", "Le paiement a été refusé sur votre téléphone.", false},
+		{"failed by the user", refusedBy("1001"), 200, "The payment was refused on your phone.",
+			"Le paiement a été refusé sur votre téléphone.", false},
 		{"failed for want of credit", refusedBy("1002"), 200, "<title>Payment failed", "<title>Paiement échoué", false},
 		{"refused by the operator", func(r *testSandbox, _ webPayment) testResponse {
 			lang := map[bool]string{true: "fr", false: "en"}[strings.HasSuffix(r.Name(), "fr")]
-			r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
-			r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_2", "", ""), withHeaders(payHeaders, "channel", "web", "lang", lang))
+			r.control("POST /script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
+			r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_2", "", ""),
+				withHeaders(payHeaders, "channel", "web", "lang", lang))
 			return r.do("GET", strings.TrimPrefix(r.transactions("Shop_2")[0].PaymentURL, r.url), "", nil)
 		}, 200, "<title>Payment refused", "<title>Paiement refusé", false},
 		{"cancelled", func(r *testSandbox, web webPayment) testResponse {
@@ -225,7 +243,8 @@ func TestPageStatuses(t *testing.T) {
 				contains(t, "page", html.UnescapeString(page.body), want)
 				equal(t, "the page has a form", strings.Contains(page.body, "<form"), c.form)
 				contains(t, "language", page.body, `<html lang="`+lang+`">`)
-				titled := strings.Contains(page.body, map[string]string{"en": "<title>Error: ", "fr": "<title>Erreur\u00a0: "}[lang])
+				titled := strings.Contains(page.body,
+					map[string]string{"en": "<title>Error: ", "fr": "<title>Erreur\u00a0: "}[lang])
 				equal(t, "an announced error is in the title", titled, strings.Contains(page.body, `role="alert"`))
 				checkPageHeaders(t, page)
 			})
@@ -238,22 +257,27 @@ func TestPageStatuses(t *testing.T) {
 func TestCountdown(t *testing.T) {
 	r := newTestSandbox(t)
 	open := func(web webPayment) string { return html.UnescapeString(r.do("GET", web.path(), "", nil).body) }
-	bound, numbered, plain := r.payLang("Shop_1", "en", ""), r.payLang("Shop_2", "fr", "0700005555"), r.payLang("Shop_3", "en", "")
+	bound, numbered, plain := r.payLang("Shop_1", "en", ""), r.payLang("Shop_2", "fr",
+		"0700005555"), r.payLang("Shop_3", "en", "")
 	p := r.issuePIN(`{"order_id":"Shop_1"}`)
 	r.issuePIN(`{"msisdn":"0700005555"}`)
 	r.clock.Advance(5 * time.Minute)
 	for page, wants := range map[string][]string{
-		open(bound):    {"PIN valid until", `datetime="2026-11-21T10:15:00Z"`, "10:15:00 UTC", "10 min left", "--from:600}"},
+		open(bound): {"PIN valid until", `datetime="2026-11-21T10:15:00Z"`, "10:15:00 UTC", "10 min left",
+			"--from:600}"},
 		open(numbered): {"PIN valable jusqu’à", "10:15:00 UTC", "encore 10 min"},
-		open(plain):    {"You can pay until", "22 November 2026, 10:00 UTC", "23 h left", "--from:86100}", "clock hours"},
+		open(plain): {"You can pay until", "22 November 2026, 10:00 UTC", "23 h left", "--from:86100}",
+			"clock hours"},
 	} {
 		contains(t, "countdown", page, wants...)
 	}
-	if response := r.confirm(plain.path(), p.MSISDN, p.PIN); response.status != 403 || !strings.Contains(response.body, "wrong") {
+	if response := r.confirm(plain.path(), p.MSISDN, p.PIN); response.status != 403 ||
+		!strings.Contains(response.body, "wrong") {
 		t.Errorf("another payment's PIN: %d", response.status)
 	}
 	r.clock.Advance(10 * time.Minute)
-	if page := open(bound); !strings.Contains(page, "This PIN has expired.") || !strings.Contains(page, "You can pay until") {
+	if page := open(bound); !strings.Contains(page, "This PIN has expired.") ||
+		!strings.Contains(page, "You can pay until") {
 		t.Errorf("the PIN has expired:\n%s", page)
 	}
 	p = r.issuePIN(`{"order_id":"Shop_1"}`)
@@ -265,7 +289,8 @@ func TestCountdown(t *testing.T) {
 
 func TestUnknownPageUsesBrowserLanguage(t *testing.T) {
 	r := newTestSandbox(t)
-	for accepted, want := range map[string]string{"fr-CI,fr;q=0.9": "Paiement introuvable", "en": "Payment not found", "": "Payment not found", "fr;q=1": "introuvable"} {
+	for accepted, want := range map[string]string{"fr-CI,fr;q=0.9": "Paiement introuvable", "en": "Payment not found",
+		"": "Payment not found", "fr;q=1": "introuvable"} {
 		page := r.do("GET", "/pay/nothing", "", map[string]string{"Accept-Language": accepted})
 		equal(t, "status of the page", page.status, 404)
 		contains(t, "page", page.body, want)
@@ -304,10 +329,11 @@ func TestSlowConfirmationThatWasCancelled(t *testing.T) {
 	r := newTestSandbox(t)
 	web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
 	first := r.startCall(func() testResponse { return r.confirm(web.path(), "0700001004", p.PIN) })
-	if page := r.post(web.path(), url.Values{"action": {"cancel"}}); page.status != 409 || !strings.Contains(page.body, "Paiement en cours") {
+	if page := r.post(web.path(), url.Values{"action": {"cancel"}}); page.status != 409 ||
+		!strings.Contains(page.body, "Paiement en cours") {
 		t.Errorf("meanwhile: %d %s", page.status, page.body)
 	}
-	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"cancelled"}`, 200, nil)
+	r.control("POST /settle", `{"key":"Shop_1","status":"cancelled"}`, 200, nil)
 	if response := <-first; response.status != 303 || response.header.Get("Location") != cancelURL {
 		t.Errorf("%s to %s", response.summary(), response.header.Get("Location"))
 	}

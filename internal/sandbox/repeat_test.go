@@ -69,11 +69,19 @@ func TestPaymentRepeat(t *testing.T) {
 		headers    map[string]string
 	}{
 		{"equal", "201", func(b string) string { return b }, payHeaders},
-		{"another amount", "409 SVC0005", func(b string) string { return strings.Replace(b, "1500.00", "1501", 1) }, payHeaders},
+		{"another amount", "409 SVC0005", func(b string) string { return strings.Replace(b, "1500.00", "1501", 1) },
+			payHeaders},
 		{"another way to write the same", "201", func(b string) string { return " " + b + "\n" }, payHeaders},
-		{"another channel", "409 SVC0005", func(b string) string { return b }, withHeaders(payHeaders, "channel", "ussd")},
-		{"another otp", "201", func(b string) string { return strings.Replace(b, `"otp_code":"1234"`, `"otp_code":"9"`, 1) }, payHeaders},
-		{"another callback address", "201", func(b string) string { return strings.Replace(b, "/callbacks", "/callbacks2", 1) }, payHeaders},
+		{"another channel", "409 SVC0005", func(b string) string { return b },
+			withHeaders(payHeaders, "channel", "ussd")},
+		{"another otp", "201", func(b string) string {
+			return strings.Replace(b, `"otp_code":"1234"`, `"otp_code":"9"`,
+				1)
+		}, payHeaders},
+		{"another callback address", "201", func(b string) string {
+			return strings.Replace(b, "/callbacks",
+				"/callbacks2", 1)
+		}, payHeaders},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newTestSandbox(t)
@@ -115,7 +123,8 @@ func TestOTPIsNeverKept(t *testing.T) {
 func TestSlowCallIsAppliedAfterDisconnect(t *testing.T) {
 	r := newTestSandbox(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, "POST", r.url+chargePath, strings.NewReader(chargeJSON("Shop.k1", "r", `"5"`)))
+	request, err := http.NewRequestWithContext(ctx, "POST", r.url+chargePath,
+		strings.NewReader(chargeJSON("Shop.k1", "r", `"5"`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +151,8 @@ func TestSlowCallIsAppliedAfterDisconnect(t *testing.T) {
 // A call that was not applied does not fix the body of its key.
 func TestUnappliedKeyIsReusable(t *testing.T) {
 	r := newTestSandbox(t)
-	if response := r.pay("tpe", "Shop_1", "0700001009"); response.status != 503 || response.header.Get("Retry-After") == "" {
+	if response := r.pay("tpe", "Shop_1", "0700001009"); response.status != 503 ||
+		response.header.Get("Retry-After") == "" {
 		t.Fatalf("%s", response.summary())
 	}
 	equal(t, "status of the response", r.pay("tpe", "Shop_1", "0700005555").status, 201)

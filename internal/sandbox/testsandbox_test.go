@@ -196,7 +196,8 @@ type testSandbox struct {
 }
 
 // startSandbox runs a sandbox over a folder ("": memory); the clock and the inbox may be those of an earlier one.
-func startSandbox(t *testing.T, dir string, clock *fakeClock, in *inbox, seed byte, changes ...func(*Config)) *testSandbox {
+func startSandbox(t *testing.T, dir string, clock *fakeClock, in *inbox, seed byte,
+	changes ...func(*Config)) *testSandbox {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
 	var mu sync.Mutex
@@ -302,14 +303,17 @@ var chargeHeaders = map[string]string{
 const chargePath = "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
 
 func chargeJSON(correlator, reference, amount string) string {
-	return `{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":{"amount":` + amount +
-		`,"currency":"XOF","description":"Ring tone"},"chargingMetaData":{"onBehalfOf":"Shop","serviceId":"S1"}},` +
-		`"transactionOperationStatus":"Charged","referenceCode":"` + reference + `","clientCorrelator":"` + correlator + `"}}`
+	return `{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":{` +
+		`"amount":` + amount + `,"currency":"XOF","description":"Ring tone"},` +
+		`"chargingMetaData":{"onBehalfOf":"Shop","serviceId":"S1"}},` +
+		`"transactionOperationStatus":"Charged","referenceCode":"` + reference + `","clientCorrelator":"` + correlator +
+		`"}}`
 }
 
 func (r *testSandbox) charge(key, digits string) testResponse {
 	r.Helper()
-	return r.do("POST", chargePath, chargeJSON(key, "ref-1", `"500"`), withHeaders(chargeHeaders, "gw-alias", "alias-"+digits))
+	return r.do("POST", chargePath, chargeJSON(key, "ref-1", `"500"`),
+		withHeaders(chargeHeaders, "gw-alias", "alias-"+digits))
 }
 
 var payHeaders = map[string]string{
@@ -353,13 +357,14 @@ func (r *testSandbox) smsJSON(correlator, message string) string {
 
 func (r *testSandbox) sms(key, digits string) testResponse {
 	r.Helper()
-	return r.do("POST", smsPath, r.smsJSON(key, "Hello%20you"), withHeaders(smsHeaders, "X-Operator-ISE2", "+225070000"+digits))
+	return r.do("POST", smsPath, r.smsJSON(key, "Hello%20you"),
+		withHeaders(smsHeaders, "X-Operator-ISE2", "+225070000"+digits))
 }
 
 func (r *testSandbox) effects(key string) []Effect {
 	r.Helper()
 	var effects []Effect
-	r.callControlPort("GET", "/sandbox/v1/effects?key="+key, "", 200, &effects)
+	r.control("GET /effects?key="+key, "", 200, &effects)
 	return effects
 }
 
@@ -396,24 +401,25 @@ func (r *testSandbox) status(order string) string {
 	return response.summary()
 }
 
-// callControlPort calls the control port and decodes the response.
-func (r *testSandbox) callControlPort(method, path, body string, status int, v any) {
+// control makes a call of the control port, such as "GET /effects", and decodes its response into v unless v is nil.
+func (r *testSandbox) control(call, body string, status int, v any) {
 	r.Helper()
-	response := r.do(method, path, body, nil)
+	method, path, _ := strings.Cut(call, " ")
+	response := r.do(method, "/sandbox/v1"+path, body, nil)
 	if response.status != status {
-		r.Fatalf("%s %s: %d %s", method, path, response.status, response.body)
+		r.Fatalf("%s %s: %d %s, want %d", call, body, response.status, response.body, status)
 	}
 	if v == nil {
 		return
 	}
 	if err := json.Unmarshal([]byte(response.body), v); err != nil {
-		r.Fatalf("%s %s: %v in %s", method, path, err, response.body)
+		r.Fatalf("%s: %v in %s", call, err, response.body)
 	}
 }
 
 func (r *testSandbox) transactions(key string) []transactionView {
 	r.Helper()
 	var views []transactionView
-	r.callControlPort("GET", "/sandbox/v1/transactions?key="+key, "", 200, &views)
+	r.control("GET /transactions?key="+key, "", 200, &views)
 	return views
 }
