@@ -27,44 +27,32 @@ var responseModes = []responseMode{
 	{name: "garbage", applies: true, faultyResponse: &response{
 		Status: http.StatusOK, ContentType: jsonType, Body: []byte("<html>OK{{\x00 not what you want"),
 	}},
-	{name: "html", applies: true, faultyResponse: htmlResponse(http.StatusOK, "It works!")},
+	{name: "html", applies: true, faultyResponse: htmlResponse(http.StatusOK, "", "It works!")},
 	{name: "empty", applies: true, faultyResponse: new(jsonResponse(http.StatusCreated, struct{}{}))},
 	{name: "lost", faultyResponse: &response{CloseConnection: true}},
-	{name: "503", faultyResponse: unavailableResponse()},
-	{name: "down", faultyResponse: unavailableResponse()},
-	{name: "500", faultyResponse: htmlResponse(http.StatusInternalServerError, "Internal Server Error")},
-	{name: "redirect", faultyResponse: redirectResponse()},
+	{name: "503", faultyResponse: retryableResponse(http.StatusServiceUnavailable, "5", "SVC0001", "PDK_SMSW_0013")},
+	{name: "down", faultyResponse: retryableResponse(http.StatusServiceUnavailable, "5", "SVC0001", "PDK_SMSW_0013")},
+	{name: "500", faultyResponse: htmlResponse(http.StatusInternalServerError, "", "Internal Server Error")},
+	{name: "redirect", faultyResponse: htmlResponse(http.StatusFound, "/elsewhere", "Found")},
 	{name: "400", faultyResponse: new(errorResponse(http.StatusBadRequest, "SVC0002", "scripted"))},
 	{name: "401", faultyResponse: new(errorResponse(http.StatusUnauthorized, "900901"))},
 	{name: "409", faultyResponse: new(inFlightResponse("scripted", "scripted"))},
-	{name: "429", faultyResponse: throttledResponse()},
+	{name: "429", faultyResponse: retryableResponse(http.StatusTooManyRequests, "1", "900800")},
 	{name: "POL0001", applies: true, refusalID: "POL0001"},
 	{name: "POL0253", applies: true, refusalID: "POL0253"},
 	{name: "POL1000", applies: true, refusalID: "POL1000"},
 	{name: "SVC0270", applies: true, refusalID: "SVC0270"},
 }
 
-func htmlResponse(status int, text string) *response {
+func htmlResponse(status int, location, text string) *response {
 	body := []byte("<!doctype html><html><body>" + text + "</body></html>\n")
-	return &response{Status: status, ContentType: htmlType, Body: body}
+	return &response{Status: status, Location: location, ContentType: htmlType, Body: body}
 }
 
-func redirectResponse() *response {
-	redirect := htmlResponse(http.StatusFound, "Found")
-	redirect.Location = "/elsewhere"
-	return redirect
-}
-
-func unavailableResponse() *response {
-	unavailable := errorResponse(http.StatusServiceUnavailable, "SVC0001", "PDK_SMSW_0013")
-	unavailable.RetryAfter = "5"
-	return &unavailable
-}
-
-func throttledResponse() *response {
-	throttled := errorResponse(http.StatusTooManyRequests, "900800")
-	throttled.RetryAfter = "1"
-	return &throttled
+func retryableResponse(status int, retryAfter, id string, variables ...string) *response {
+	refusal := errorResponse(status, id, variables...)
+	refusal.RetryAfter = retryAfter
+	return &refusal
 }
 
 // responseModeNames lists the modes without suffixes.
