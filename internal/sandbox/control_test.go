@@ -277,7 +277,7 @@ func TestInjectedCallbackFaults(t *testing.T) {
 	}
 	if statuses, want := r.inbox.statuses(t), strings.Join([]string{deliveredToTerminal, deliveredToTerminal,
 		deliveredToNetwork, deliveredToNetwork}, " "); statuses != want {
-		t.Errorf("told %q", statuses)
+		t.Errorf("callbacks %q, want %q", statuses, want)
 	}
 	r.pay("web", "Shop_1", "")
 	equal(t, "getStatus", r.status("Shop_1"), pending)
@@ -301,16 +301,14 @@ func TestPostFinalStatus(t *testing.T) {
 	equal(t, "getStatus", r.status("Shop_1"), failed)
 	r.control("POST /settle", `{"key":"Shop_1","status":"successful"}`, 200, nil)
 	r.clock.Advance(0)
-	if statuses := r.inbox.statuses(t); statuses != "failed successful" || r.status("Shop_1") != failed ||
-		len(r.effects("Shop_1")) != 0 {
-		t.Errorf("told %q, %s", statuses, r.status("Shop_1"))
-	}
+	r.checkCallbacks("failed successful")
+	equal(t, "getStatus", r.status("Shop_1"), failed)
+	r.checkEffects("Shop_1", 0)
 	r.control("POST /settle", `{"key":"Shop_1","status":"successful","force":true,"silent":true}`, 200, nil)
 	r.clock.Advance(time.Minute)
-	if statuses := r.inbox.statuses(t); statuses != "failed successful" || r.status("Shop_1") != successful ||
-		len(r.effects("Shop_1")) != 1 {
-		t.Errorf("told %q, %s", statuses, r.status("Shop_1"))
-	}
+	r.checkCallbacks("failed successful")
+	equal(t, "getStatus", r.status("Shop_1"), successful)
+	r.checkEffects("Shop_1", 1)
 }
 
 // A callback without a 2xx response comes again after 1, 2, 4 ... s, ten times in all. The next one waits for it.

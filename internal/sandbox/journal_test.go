@@ -173,7 +173,7 @@ func TestRealClock(t *testing.T) {
 	}
 	for range 2 {
 		if path := <-statuses; path != "/callbacks" {
-			t.Errorf("told %s", path)
+			t.Errorf("callback to %s", path)
 		}
 	}
 	if err := s.Close(); err != nil {

@@ -107,10 +107,9 @@ func TestPageCancel(t *testing.T) {
 		}
 	}
 	r.clock.Advance(time.Hour)
-	if statuses := r.inbox.statuses(t); statuses != cancelled || r.status("Shop_1") != cancelled ||
-		len(r.effects("Shop_1")) != 0 {
-		t.Errorf("told %q, %s, %v", statuses, r.status("Shop_1"), r.effects("Shop_1"))
-	}
+	r.checkCallbacks(cancelled)
+	equal(t, "getStatus", r.status("Shop_1"), cancelled)
+	r.checkEffects("Shop_1", 0)
 }
 
 // A payment whose page is not confirmed in time has no effect, though its creation was applied.
@@ -149,9 +148,8 @@ func TestPageOutcomesOfTheTypedNumber(t *testing.T) {
 				checkSummary(t, "response", r.confirm(web.path(), "+225 07-00-00 "+c.digits, p.PIN), want)
 			}
 			r.clock.Advance(time.Minute)
-			if statuses := r.inbox.statuses(t); statuses != c.callbacks || r.status("Shop_1") != c.status {
-				t.Errorf("told %q, %s", statuses, r.status("Shop_1"))
-			}
+			r.checkCallbacks(c.callbacks)
+			equal(t, "getStatus", r.status("Shop_1"), c.status)
 			r.checkEffects("Shop_1", c.effects)
 		})
 	}
@@ -180,9 +178,8 @@ func TestPageOutcomesOfTheRequestsNumber(t *testing.T) {
 			p = r.issuePIN("")
 			checkSummary(t, "page", r.confirm(web.path(), p.MSISDN, p.PIN), c.page)
 			r.clock.Advance(time.Minute)
-			if statuses := r.inbox.statuses(t); statuses != c.callbacks || len(r.effects("Shop_1")) != c.effects {
-				t.Errorf("told %q, effects %+v", statuses, r.effects("Shop_1"))
-			}
+			r.checkCallbacks(c.callbacks)
+			r.checkEffects("Shop_1", c.effects)
 		})
 	}
 }
@@ -205,10 +202,7 @@ func TestPINs(t *testing.T) {
 	if p.MSISDN != "+2250700004444" || !p.ExpiresAt.Equal(r.clock.Now().Add(15*time.Minute)) {
 		t.Errorf("%+v", p)
 	}
-	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); response.status != 403 ||
-		!strings.Contains(response.body, `role="alert"`) {
-		t.Errorf("wrong: %d %s", response.status, response.body)
-	}
+	r.checkPage("wrong", r.confirm(web.path(), p.MSISDN, differentPIN(p)), 403, `role="alert"`)
 	equal(t, "bad number", r.confirm(web.path(), "x", p.PIN).status, 422)
 	r.clock.Advance(15 * time.Minute)
 	equal(t, "expired", r.confirm(web.path(), p.MSISDN, p.PIN).status, 403)
@@ -270,10 +264,7 @@ func TestWrongPINs(t *testing.T) {
 func TestUnknownPage(t *testing.T) {
 	r := newTestSandbox(t)
 	for _, method := range []string{"GET", "POST"} {
-		if response := r.do(method, "/pay/nothing", "", nil); response.status != 404 ||
-			!strings.Contains(response.body, "<html") {
-			t.Errorf("%s: %d %s", method, response.status, response.body)
-		}
+		r.checkPage("response", r.do(method, "/pay/nothing", "", nil), 404, "<html")
 	}
 }
 

@@ -271,10 +271,7 @@ func TestCountdown(t *testing.T) {
 	} {
 		contains(t, "countdown", page, wants...)
 	}
-	if response := r.confirm(plain.path(), p.MSISDN, p.PIN); response.status != 403 ||
-		!strings.Contains(response.body, "wrong") {
-		t.Errorf("another payment's PIN: %d", response.status)
-	}
+	r.checkPage("another payment's PIN", r.confirm(plain.path(), p.MSISDN, p.PIN), 403, "wrong")
 	r.clock.Advance(10 * time.Minute)
 	if page := open(bound); !strings.Contains(page, "This PIN has expired.") ||
 		!strings.Contains(page, "You can pay until") {

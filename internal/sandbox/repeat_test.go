@@ -142,7 +142,7 @@ func TestSlowCallIsAppliedAfterDisconnect(t *testing.T) {
 	r.clock.await(0)
 	cancel()
 	if err := <-done; err == nil {
-		t.Fatal("answered")
+		t.Fatal("the cancelled call has a response")
 	}
 	r.clock.Advance(time.Minute)
 	r.checkEffects("k1", 1)

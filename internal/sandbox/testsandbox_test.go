@@ -245,6 +245,13 @@ func (r *testSandbox) checkCallbacks(want string) {
 	equal(r, "callbacks", r.inbox.statuses(r.T), want)
 }
 
+// checkPage checks a response's status and a text in its body.
+func (r *testSandbox) checkPage(rule string, page testResponse, status int, text string) {
+	r.Helper()
+	equal(r, rule+": status", page.status, status)
+	contains(r, rule, page.body, text)
+}
+
 func (r *testSandbox) close() {
 	r.Helper()
 	if err := r.sandbox.Close(); err != nil {
