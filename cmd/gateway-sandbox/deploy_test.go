@@ -7,9 +7,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mobilegateway/internal/sandbox"
 )
 
-// readStack is the text of the program's own stack.
+// readStack returns the text of the program's own stack.
 func readStack(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/sandbox.yaml")
@@ -21,21 +25,25 @@ func readStack(t *testing.T) string {
 
 // The stack refuses the names of production.
 func TestStackIsNeverInProduction(t *testing.T) {
-	found := regexp.MustCompile(`(?s)\n  Stage:\n    Type: String\n    AllowedPattern: "\^\(\?!([a-z|]+)\)(\[[^"]+)"`).FindStringSubmatch(readStack(t))
+	stage := `(?s)\n  Stage:\n    Type: String\n    AllowedPattern: "\^\(\?!([a-z|]+)\)(\[[^"]+)"`
+	found := regexp.MustCompile(stage).FindStringSubmatch(readStack(t))
 	if found == nil {
 		t.Fatal("the stage has no pattern of the known form")
 	}
-	// Go's expressions have no look-ahead: its two halves apart.
+	// Go's regular expressions have no look-ahead, so this tests both halves.
 	refused, allowed := regexp.MustCompile("^(?:"+found[1]+")"), regexp.MustCompile("^"+found[2])
-	for stage, want := range map[string]bool{"prod": false, "production": false, "prod2": false, "live": false, "dev": true, "staging": true, "Prod": false, "": false} {
+	for stage, want := range map[string]bool{
+		"prod": false, "production": false, "prod2": false, "live": false, "Prod": false, "": false,
+		"dev": true, "staging": true,
+	} {
 		if got := allowed.MatchString(stage) && !refused.MatchString(stage); got != want {
-			t.Errorf("%q: %v", stage, got)
+			t.Errorf("stage %q is allowed: %v, want %v", stage, got, want)
 		}
 	}
 }
 
-// The machine's script is one that a shell can read, and starts the program with flags that it has and an address that
-// CloudFront and the firewall know.
+// The machine's script is a valid shell script. It starts the program with known flags, and on the port of CloudFront
+// and the firewall.
 func TestStackStartsTheProgram(t *testing.T) {
 	text := readStack(t)
 	_, script, _ := strings.Cut(text, "#!/bin/bash\n")
@@ -53,32 +61,50 @@ func TestStackStartsTheProgram(t *testing.T) {
 	if line == nil {
 		t.Fatal("nothing is started")
 	}
-	flags := strings.NewReplacer("$(tail -n 1 /run/base-url)", "https://d1.cloudfront.net", "$data", "/data", "${Speed}", "60").Replace(line[1])
+	flags := strings.NewReplacer("$(tail -n 1 /run/base-url)", "https://d1.cloudfront.net", "$data", "/data",
+		"${Speed}", "60").Replace(line[1])
+	values := strings.NewReplacer(
+		"$tokens", operatorToken, "$control", controlToken, "$tests", testsToken, "${Seed}", "7")
 	variables := map[string]string{}
-	for _, opts := range regexp.MustCompile(`(?m)^(SANDBOX_[A-Z_]+)=(\S+)$`).FindAllStringSubmatch(script, -1) {
-		variables[opts[1]] = strings.NewReplacer("$tokens", operatorToken, "$control", controlToken, "$tests", testsToken, "${Seed}", "7").Replace(opts[2])
+	for _, pair := range regexp.MustCompile(`(?m)^(SANDBOX_[A-Z_]+)=(\S+)$`).FindAllStringSubmatch(script, -1) {
+		variables[pair[1]] = values.Replace(pair[2])
 	}
-	opts, config, err := parseConfig(strings.Fields(flags), lookupIn(variables), io.Discard)
-	if err != nil || len(config.Tokens) != 1 || len(config.ControlTokens) != 1 || len(config.TestsTokens) != 1 || config.Faults.Seed != 7 || config.Speed != 60 {
-		t.Errorf("%v %+v", err, config)
+	listen, config, err := parseConfig(strings.Fields(flags), lookupIn(variables), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Faults = sandbox.FaultSettings{Seed: config.Faults.Seed}
+	want := sandbox.Config{
+		Tokens: []string{operatorToken}, ControlTokens: []string{controlToken}, TestsTokens: []string{testsToken},
+		Dir: "/data", BaseURL: "https://d1.cloudfront.net", Speed: 60, Faults: sandbox.FaultSettings{Seed: 7},
+	}
+	if diff := cmp.Diff(want, config); diff != "" {
+		t.Errorf("settings of the machine's script (-want +got):\n%s", diff)
 	}
 	for _, secret := range []string{"Tokens", "ControlTokens", "TestsTokens"} {
-		for _, want := range []string{"\n  " + secret + ":\n    Type: AWS::SecretsManager::Secret\n", "$(again secret '${" + secret + "}')", "\n  " + secret + "Secret:\n"} {
+		for _, want := range []string{
+			"\n  " + secret + ":\n    Type: AWS::SecretsManager::Secret\n", "$(again secret '${" + secret + "}')",
+			"\n  " + secret + "Secret:\n",
+		} {
 			if strings.Count(text, want) != 1 {
-				t.Errorf("no %q, or more than one", want)
+				t.Errorf("the stack does not have %q exactly once", want)
 			}
 		}
-		if !regexp.MustCompile(`"secretsmanager:GetSecretValue", Resource: \[[^]]*!Ref ` + secret + `[],]`).MatchString(text) {
+		if !regexp.MustCompile(`"secretsmanager:GetSecretValue", Resource: \[[^]]*!Ref ` + secret +
+			`[],]`).MatchString(text) {
 			t.Errorf("the machine may not read %s", secret)
 		}
 	}
-	_, port, _ := strings.Cut(opts.listen, ":")
-	for _, want := range []string{"FromPort: " + port + ", ToPort: " + port + ", SourcePrefixListId", "HTTPPort: " + port} {
+	_, port, _ := strings.Cut(listen, ":")
+	for _, want := range []string{"FromPort: " + port + ", ToPort: " + port + ", SourcePrefixListId",
+		"HTTPPort: " + port} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if strings.Count(text, "SecurityGroupIngress") != 1 || strings.Count(text, "SourcePrefixListId") != 1 || strings.Contains(text, "CidrIpv6") {
-		t.Error("another way in than CloudFront's")
+	for part, want := range map[string]int{"SecurityGroupIngress": 1, "SourcePrefixListId": 1, "CidrIpv6": 0} {
+		if got := strings.Count(text, part); got != want {
+			t.Errorf("only CloudFront may reach the machine: %d times %s, want %d", got, part, want)
+		}
 	}
 }

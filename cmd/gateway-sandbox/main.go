@@ -1,10 +1,10 @@
-// Command gateway-sandbox runs the sandbox operator by itself, for gateways on other machines: its API, its payment page
-// and its control port (internal/sandbox). The local run has one of its own and does not need it.
+// Command gateway-sandbox runs the sandbox operator as its own program, for gateways on other machines: its API, its
+// payment page and its control port (internal/sandbox). The local run has its own sandbox and does not need it.
 //
-// Flags say where it listens, and under which address it is known; tokens come from the environment alone, where no list of
-// processes shows them: SANDBOX_TOKENS for the operator API, SANDBOX_CONTROL_TOKENS for the control port and
-// SANDBOX_TESTS_TOKENS for its tests and slots alone, each one or several with commas between. SANDBOX_SEED and its rates
-// make it unkind from the start. It ends on SIGTERM.
+// The flags set the address to listen on and the public address. Tokens come only from the environment, because lists
+// of processes show flags. SANDBOX_TOKENS are for the operator API, SANDBOX_CONTROL_TOKENS for the control port, and
+// SANDBOX_TESTS_TOKENS only for its tests and slots. Each is one token, or several with commas between them.
+// SANDBOX_SEED and the rates set the fault injection at the start. SIGTERM ends the program.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	"mobilegateway/internal/sandbox"
 )
 
-// Variables with the tokens. A token has at least minTokenLength characters.
+// Environment variables with the tokens. A token has at least minTokenLength characters.
 const (
 	operatorTokensVariable = "SANDBOX_TOKENS"
 	controlTokensVariable  = "SANDBOX_CONTROL_TOKENS"
@@ -33,7 +33,7 @@ const (
 	minTokenLength         = 24
 )
 
-// drainTimeout is how long calls under way get at the end. It is short: an unkind operator makes calls wait for a minute.
+// drainTimeout is the wait for calls in progress at the end. It is short, because injected faults last up to a minute.
 const drainTimeout = 2 * time.Second
 
 func main() {
@@ -46,21 +46,13 @@ func main() {
 	}
 }
 
-// options are the flags.
-type options struct {
-	listen  string
-	baseURL string
-	dir     string
-	speed   float64
-}
-
-// run serves until ctx ends. Its first line of output says where.
+// run serves until ctx ends. Its first line of output is the address.
 func run(ctx context.Context, arguments []string, lookupEnv func(string) (string, bool), out io.Writer) error {
-	opts, config, err := parseConfig(arguments, lookupEnv, out)
+	listen, config, err := parseConfig(arguments, lookupEnv, out)
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", opts.listen)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return err
 	}
@@ -68,14 +60,17 @@ func run(ctx context.Context, arguments []string, lookupEnv func(string) (string
 		config.BaseURL = "http://" + listener.Addr().String()
 	}
 	config.Logf = func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	config.Logf("gateway-sandbox: %s on %s", config.BaseURL, listener.Addr()) // before New, which resumes callbacks
 	operator, err := sandbox.New(config)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	server := &http.Server{Handler: withHealth(operator.Handler()), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: time.Minute}
+	server := &http.Server{
+		Handler:           withHealth(operator.Handler()),
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+	}
 	serveErr := make(chan error, 1)
 	go func() { serveErr <- server.Serve(listener) }()
-	config.Logf("gateway-sandbox: %s on %s", config.BaseURL, listener.Addr())
 	select {
 	case err = <-serveErr:
 	case <-ctx.Done():
@@ -88,65 +83,74 @@ func run(ctx context.Context, arguments []string, lookupEnv func(string) (string
 	return errors.Join(err, operator.Close())
 }
 
-// parseConfig reads flags and variables, and refuses what would leave the control port open to others.
-func parseConfig(arguments []string, lookupEnv func(string) (string, bool), out io.Writer) (options, sandbox.Config, error) {
-	var opts options
+// parseConfig reads flags and variables into the address to listen on and the sandbox's settings. It refuses a control
+// port without tokens that other machines can reach.
+func parseConfig(
+	arguments []string, lookupEnv func(string) (string, bool), out io.Writer,
+) (listen string, config sandbox.Config, err error) {
 	flags := flag.NewFlagSet("gateway-sandbox", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&opts.listen, "listen", "127.0.0.1:3001", "address and port to listen on; port 0 for a free one")
-	flags.StringVar(&opts.baseURL, "base-url", "", "public base address, of payment_url too (default: the one it listens on)")
-	flags.StringVar(&opts.dir, "dir", "", "folder that keeps what the operator knows (default: memory alone)")
-	flags.Float64Var(&opts.speed, "speed", 1, "divides every delay and lifetime")
+	flags.StringVar(&listen, "listen", "127.0.0.1:3001", "address and port to listen on; port 0 for a free one")
+	flags.StringVar(&config.BaseURL, "base-url", "", "public address, of payment_url too (default: the listen address)")
+	flags.StringVar(&config.Dir, "dir", "", "folder that keeps the operator's state (default: only memory)")
+	flags.Float64Var(&config.Speed, "speed", 1, "divides every delay and lifetime")
 	if err := flags.Parse(arguments); err != nil {
-		return opts, sandbox.Config{}, err
+		return "", config, err
 	}
-	steering, err := sandbox.FaultSettingsFromEnvironment(lookupEnv)
-	if err != nil {
-		return opts, sandbox.Config{}, err
-	}
-	config := sandbox.Config{Dir: opts.dir, BaseURL: strings.TrimRight(opts.baseURL, "/"), Speed: opts.speed, Faults: steering}
-	for name, list := range map[string]*[]string{operatorTokensVariable: &config.Tokens, controlTokensVariable: &config.ControlTokens, testsTokensVariable: &config.TestsTokens} {
-		*list, err = readTokens(lookupEnv, name)
-		if err != nil {
-			return opts, config, err
+	config.Faults, err = sandbox.FaultSettingsFromEnvironment(lookupEnv)
+	for _, list := range []struct {
+		variable string
+		tokens   *[]string
+	}{
+		{operatorTokensVariable, &config.Tokens},
+		{controlTokensVariable, &config.ControlTokens},
+		{testsTokensVariable, &config.TestsTokens},
+	} {
+		if err == nil {
+			*list.tokens, err = readTokens(lookupEnv, list.variable)
 		}
 	}
-	localOnly := isLoopbackAddress(opts.listen) && (opts.baseURL == "" || isLoopbackURL(opts.baseURL))
-	switch {
-	case flags.NArg() > 0:
-		return opts, config, fmt.Errorf("unknown argument %q", flags.Arg(0))
-	case len(config.Tokens) == 0:
-		return opts, config, fmt.Errorf("%s is needed: what gateways send as their access token", operatorTokensVariable)
-	case len(config.ControlTokens) == 0 && !localOnly:
-		return opts, config, fmt.Errorf("%s is needed where others than this machine can call", controlTokensVariable)
-	case len(config.ControlTokens) == 0 && len(config.TestsTokens) > 0:
-		return opts, config, fmt.Errorf("%s is needed beside %s: without it the control port answers everybody", controlTokensVariable, testsTokensVariable)
-	case opts.baseURL != "" && !isValidBaseURL(opts.baseURL):
-		return opts, config, fmt.Errorf("base-url must be an http or https address without query")
+	if err != nil {
+		return "", config, err
 	}
-	return opts, config, nil
+	public := !isLoopbackAddress(listen) || config.BaseURL != "" && !isLoopbackURL(config.BaseURL)
+	switch open := len(config.ControlTokens) == 0; {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unknown argument %q: remove it", flags.Arg(0))
+	case len(config.Tokens) == 0:
+		err = fmt.Errorf("%s is needed: set it to the access token of the gateways", operatorTokensVariable)
+	case open && public:
+		err = fmt.Errorf("%s is needed where other machines can call", controlTokensVariable)
+	case open && len(config.TestsTokens) > 0:
+		err = fmt.Errorf("%s is needed beside %s: without it the control port accepts every caller",
+			controlTokensVariable, testsTokensVariable)
+	case config.BaseURL != "" && !isValidBaseURL(config.BaseURL):
+		err = errors.New("base-url must be an http or https address without query")
+	}
+	config.BaseURL = strings.TrimRight(config.BaseURL, "/")
+	return listen, config, err
 }
 
-// readTokens reads a list; its error names no token.
-func readTokens(lookupEnv func(string) (string, bool), name string) ([]string, error) {
-	text, _ := lookupEnv(name)
+// readTokens reads a list of tokens. The error contains no token.
+func readTokens(lookupEnv func(string) (string, bool), variable string) ([]string, error) {
+	text, _ := lookupEnv(variable)
 	if text == "" {
 		return nil, nil
 	}
-	var all []string
-	for token := range strings.SplitSeq(text, ",") {
-		token = strings.TrimSpace(token)
-		if len(token) < minTokenLength {
-			return nil, fmt.Errorf("%s: a token has at least %d characters", name, minTokenLength)
+	tokens := strings.Split(text, ",")
+	for i, token := range tokens {
+		tokens[i] = strings.TrimSpace(token)
+		if len(tokens[i]) < minTokenLength {
+			return nil, fmt.Errorf("%s: a token has at least %d characters", variable, minTokenLength)
 		}
-		all = append(all, token)
 	}
-	return all, nil
+	return tokens, nil
 }
 
 func isValidBaseURL(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
+		u.RawQuery == "" && u.Fragment == "" && u.User == nil
 }
 
 func isLoopbackURL(address string) bool {
@@ -160,11 +164,10 @@ func isLoopbackAddress(listen string) bool {
 }
 
 func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// withHealth adds GET /healthz, for whoever watches the program.
+// withHealth adds GET /healthz, for health checks.
 func withHealth(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })

@@ -12,31 +12,37 @@ import (
 	"time"
 )
 
-// callback is one message to the address that came with a payment or an SMS. The callbacks of a transaction go out one
-// after the other: the next waits until the one before is delivered or given up.
+// callback is one message to the callback address of a payment or an SMS. A transaction's callbacks are sent one after
+// the other: the next one waits until the one before is delivered or given up.
 type callback struct {
 	Status        string          `json:"status"`
 	Body          json.RawMessage `json:"body"`
 	NextAttemptAt time.Time       `json:"next,omitzero"` // not before
-	Outcome       string          `json:"outcome"`       // "waiting", "delivered", "given up"
+	Outcome       string          `json:"outcome"`
 	Attempts      []attempt       `json:"attempts"`
 }
 
-// attempt is one post: the HTTP status of its answer, or 0 and what went wrong.
+// attempt is one delivery attempt: the HTTP status of its response, or 0 and an error.
 type attempt struct {
 	At     time.Time `json:"at"`
 	Status int       `json:"answer"`
 	Error  string    `json:"error,omitempty"`
 }
 
+// Outcomes of a callback.
 const (
-	callbackWaiting          = "waiting"
-	callbackDelivered        = "delivered"
-	callbackGivenUp          = "given up"
-	maxCallbackResponseBytes = 64 << 10 // bytes of an answer that are read
+	callbackWaiting   = "waiting"
+	callbackDelivered = "delivered"
+	callbackGivenUp   = "given up"
 )
 
-// queueCallbacks queues the callbacks of these statuses, step apart, where an address was given.
+const (
+	maxCallbackAttempts      = 10
+	firstCallbackRetry       = time.Second // doubles with each attempt
+	maxCallbackResponseBytes = 64 << 10    // more is not read
+)
+
+// queueCallbacks queues the callbacks of these statuses, step apart, if the request has a callback address.
 func (s *Sandbox) queueCallbacks(t *transaction, statuses []string, step time.Duration) {
 	if t.CallbackURL == "" {
 		return
@@ -51,17 +57,16 @@ func (s *Sandbox) queueCallbacks(t *transaction, statuses []string, step time.Du
 	at := s.now()
 	for i, status := range statuses {
 		at = at.Add(step)
-		c := callback{Status: status, Body: s.callbackBody(t, status, i), NextAttemptAt: at, Outcome: callbackWaiting}
+		c := callback{Status: status, Body: callbackBody(t, status, i), NextAttemptAt: at, Outcome: callbackWaiting}
 		t.Callbacks = append(t.Callbacks, &c)
 		if t.callbackFaults.drawDuplicate() {
-			again := c
-			t.Callbacks = append(t.Callbacks, &again)
+			t.Callbacks = append(t.Callbacks, new(c))
 		}
 	}
 	s.scheduleCallback(t)
 }
 
-func (s *Sandbox) callbackBody(t *transaction, status string, position int) []byte {
+func callbackBody(t *transaction, status string, position int) []byte {
 	if t.Kind == kindSMS {
 		return receiptBody(t, status, position%2 == 1)
 	}
@@ -77,7 +82,7 @@ func (t *transaction) nextCallback() *callback {
 	return nil
 }
 
-// scheduleCallback sets a timer for the next callback of a transaction, if none runs. It is called with the lock held.
+// scheduleCallback sets a timer for a transaction's next callback, if none runs. The caller holds the lock.
 func (s *Sandbox) scheduleCallback(t *transaction) {
 	c := t.nextCallback()
 	if c == nil || t.callbackTimerSet || t.callbackInFlight || t.callbacksBlocked {
@@ -92,12 +97,14 @@ func (s *Sandbox) scheduleCallback(t *transaction) {
 	})
 }
 
-// sendBlockedCallbacks sends what is held back now, in order, and waits for it within EarlyCallbackTimeout. What is not delivered then comes later.
+// sendBlockedCallbacks sends the callbacks that must come before a response, in order, within earlyCallbackTimeout.
+// Those that are not delivered by then follow later.
 func (s *Sandbox) sendBlockedCallbacks(ctx context.Context, t *transaction) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.EarlyCallbackTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), earlyCallbackTimeout)
 	defer cancel()
-	for s.deliverNextCallback(ctx, t) {
-		// one callback at a time
+	delivered := true
+	for delivered {
+		delivered = s.deliverNextCallback(ctx, t)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,17 +112,17 @@ func (s *Sandbox) sendBlockedCallbacks(ctx context.Context, t *transaction) {
 	s.saveTransaction(t)
 }
 
-// unblockCallbacks lets callbacks go that were held back for an early sender.
+// unblockCallbacks schedules the callbacks that waited for sendBlockedCallbacks.
 func (s *Sandbox) unblockCallbacks(t *transaction) {
 	t.callbacksBlocked = false
 	s.scheduleCallback(t)
 }
 
-// deliverNextCallback makes one attempt at the next callback and reports whether it was delivered.
+// deliverNextCallback makes one delivery attempt of the next callback and reports whether it was delivered.
 func (s *Sandbox) deliverNextCallback(ctx context.Context, t *transaction) bool {
 	s.mu.Lock()
 	c := t.nextCallback()
-	if c == nil || t.callbackInFlight || s.closed {
+	if c == nil || t.callbackInFlight || s.closed() {
 		s.mu.Unlock()
 		return false
 	}
@@ -141,18 +148,17 @@ func (s *Sandbox) recordAttempt(c *callback, status int, err error) {
 		a.Error = innerErrorText(err)
 	}
 	c.Attempts = append(c.Attempts, a)
-	failures := len(c.Attempts)
 	switch {
 	case status >= 200 && status < 300:
 		c.Outcome = callbackDelivered
-	case failures > len(s.config.CallbackRetries):
+	case len(c.Attempts) >= maxCallbackAttempts:
 		c.Outcome = callbackGivenUp
 	default:
-		c.NextAttemptAt = a.At.Add(s.scaleDuration(s.config.CallbackRetries[failures-1]))
+		c.NextAttemptAt = a.At.Add(s.scaleDuration(firstCallbackRetry << (len(c.Attempts) - 1)))
 	}
 }
 
-// innerErrorText is the inner error alone: the outer one quotes the address with its token.
+// innerErrorText is the text of the inner error, because the outer one quotes the address with its token.
 func innerErrorText(err error) string {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -161,13 +167,13 @@ func innerErrorText(err error) string {
 	return err.Error()
 }
 
-func (s *Sandbox) postCallback(ctx context.Context, address string, body []byte) (int, error) {
+func (s *Sandbox) postCallback(ctx context.Context, address string, body []byte) (status int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return 0, errors.New("bad address")
 	}
 	request.Header.Set("Content-Type", jsonType)
-	httpResponse, err := s.config.Client.Do(request)
+	httpResponse, err := s.client.Do(request)
 	if err != nil {
 		return 0, err
 	}

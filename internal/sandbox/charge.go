@@ -1,96 +1,82 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
 )
 
-// endUser is the only end user there is (specification, Charge request).
+// endUser is the only end user (specification, Charge request).
 const endUser = "acr:OperatorAPIToken"
 
-type chargingInformation struct {
-	Amount      json.RawMessage `json:"amount"`
-	Currency    string          `json:"currency"`
-	Description string          `json:"description"`
-}
-
-type chargingMetaData struct {
-	OnBehalfOf string `json:"onBehalfOf"`
-	ServiceID  string `json:"serviceId"`
-}
-
-type paymentAmount struct {
-	ChargingInformation chargingInformation `json:"chargingInformation"`
-	ChargingMetaData    chargingMetaData    `json:"chargingMetaData"`
-	TotalAmountCharged  json.RawMessage     `json:"totalAmountCharged,omitempty"`
-}
-
 type amountTransaction struct {
-	EndUserID                  string        `json:"endUserId"`
-	PaymentAmount              paymentAmount `json:"paymentAmount"`
-	TransactionOperationStatus string        `json:"transactionOperationStatus"`
-	ReferenceCode              string        `json:"referenceCode"`
-	ClientCorrelator           string        `json:"clientCorrelator,omitempty"`
-	ServerReferenceCode        string        `json:"serverReferenceCode,omitempty"`
-	ResourceURL                string        `json:"resourceURL,omitempty"`
+	EndUserID     string `json:"endUserId"`
+	PaymentAmount struct {
+		ChargingInformation struct {
+			Amount      json.RawMessage `json:"amount"`
+			Currency    string          `json:"currency"`
+			Description string          `json:"description"`
+		} `json:"chargingInformation"`
+		ChargingMetaData struct {
+			OnBehalfOf string `json:"onBehalfOf"`
+			ServiceID  string `json:"serviceId"`
+		} `json:"chargingMetaData"`
+		TotalAmountCharged json.RawMessage `json:"totalAmountCharged,omitempty"`
+	} `json:"paymentAmount"`
+	TransactionOperationStatus string `json:"transactionOperationStatus"`
+	ReferenceCode              string `json:"referenceCode"`
+	ClientCorrelator           string `json:"clientCorrelator,omitempty"`
+	ServerReferenceCode        string `json:"serverReferenceCode,omitempty"`
+	ResourceURL                string `json:"resourceURL,omitempty"`
 }
 
 type chargeBody struct {
 	AmountTransaction amountTransaction `json:"amountTransaction"`
 }
 
-// postCharge charges once a clientCorrelator; a repeat gets the earlier serverReferenceCode. A charge without a
-// correlator is known by its referenceCode.
+// postCharge charges once for each clientCorrelator; without one, for each referenceCode. A repeat gets the first
+// response again.
 func (s *Sandbox) postCharge(w http.ResponseWriter, r *http.Request) {
-	if r.PathValue("endUserId") != endUser {
-		errorResponse(http.StatusNotFound, "900906", nil).write(w)
-		return
-	}
 	var body chargeBody
-	raw, fault := readBody(w, r, &body)
-	if fault == nil {
-		fault = checkCharge(r, &body.AmountTransaction)
-	}
-	if fault != nil {
-		fault.write(w)
+	a := &body.AmountTransaction
+	raw, ok := readRequest(w, r, &body, func(c *requestChecker) { checkCharge(c, a) })
+	if !ok {
 		return
 	}
-	a := &body.AmountTransaction
-	key, part := a.ClientCorrelator, "amountTransaction.clientCorrelator"
-	if key == "" {
-		key, part = a.ReferenceCode, "amountTransaction.referenceCode"
+	part := "amountTransaction.clientCorrelator"
+	if a.ClientCorrelator == "" {
+		part = "amountTransaction.referenceCode"
 	}
+	alias := r.Header.Get("gw-alias")
 	s.handleCall(w, r, validRequest{
-		kind: kindCharge, key: key, messagePart: part, payer: r.Header.Get("gw-alias"),
-		fingerprint:     fingerprint(raw, r.Header.Get("gw-alias")),
-		fillTransaction: func(t *transaction) { s.fillCharge(t, a) },
+		kind: kindCharge, key: cmp.Or(a.ClientCorrelator, a.ReferenceCode), messagePart: part, payer: alias,
+		fingerprint:     fingerprint(raw, alias),
+		fillTransaction: func(t *transaction) { s.fillCharge(t, *a) },
 	})
 }
 
-func checkCharge(r *http.Request, a *amountTransaction) *response {
-	var c requestChecker
-	c.requireHeader(r, "gw-token")
-	c.requireHeader(r, "gw-alias")
+func checkCharge(c *requestChecker, a *amountTransaction) {
+	const paymentAmount = "amountTransaction.paymentAmount."
 	information, meta := a.PaymentAmount.ChargingInformation, a.PaymentAmount.ChargingMetaData
+	c.requireHeaders("gw-token", "gw-alias")
 	c.requireOneOf("amountTransaction.endUserId", a.EndUserID, endUser)
-	c.checkAmount("amountTransaction.paymentAmount.chargingInformation.amount", amountText(information.Amount))
-	c.checkCurrency("amountTransaction.paymentAmount.chargingInformation.currency", information.Currency)
-	c.require("amountTransaction.paymentAmount.chargingInformation.description", information.Description)
-	c.require("amountTransaction.paymentAmount.chargingMetaData.onBehalfOf", meta.OnBehalfOf)
-	c.require("amountTransaction.paymentAmount.chargingMetaData.serviceId", meta.ServiceID)
+	c.checkAmount(paymentAmount+"chargingInformation.amount", amountText(information.Amount))
+	c.checkCurrency(paymentAmount+"chargingInformation.currency", information.Currency)
+	c.require(paymentAmount+"chargingInformation.description", information.Description)
+	c.require(paymentAmount+"chargingMetaData.onBehalfOf", meta.OnBehalfOf)
+	c.require(paymentAmount+"chargingMetaData.serviceId", meta.ServiceID)
 	c.requireOneOf("amountTransaction.transactionOperationStatus", a.TransactionOperationStatus, "Charged")
 	c.require("amountTransaction.referenceCode", a.ReferenceCode)
-	return c.firstFault
 }
 
-// fillCharge writes the charge and its answer: the request's fields and what the operator adds.
-func (s *Sandbox) fillCharge(t *transaction, a *amountTransaction) {
+// fillCharge copies a charge and makes its response: the request's fields and the operator's own.
+func (s *Sandbox) fillCharge(t *transaction, a amountTransaction) {
 	information := a.PaymentAmount.ChargingInformation
 	t.Amount, t.Currency = amountText(information.Amount), information.Currency
-	echo := *a
-	echo.PaymentAmount.TotalAmountCharged = information.Amount
-	echo.ServerReferenceCode = t.OperatorID
-	echo.ResourceURL = s.config.BaseURL + "/payment/v1/" + url.QueryEscape(endUser) + "/transactions/amount/" + t.OperatorID
-	t.Response = createdResponse(echo.ResourceURL, chargeBody{echo})
+	a.PaymentAmount.TotalAmountCharged = information.Amount
+	a.ServerReferenceCode = t.OperatorID
+	path := "/payment/v1/" + url.QueryEscape(endUser) + "/transactions/amount/" + t.OperatorID
+	a.ResourceURL = s.config.BaseURL + path
+	t.Response = createdResponse(a.ResourceURL, chargeBody{a})
 }

@@ -9,26 +9,32 @@ import (
 	"time"
 )
 
-// The control port is for tests and people. Without ControlTokens it asks for no credentials: the sandbox then listens on
-// the local machine alone.
-
-// readControlBody reads a JSON body, one value and no more; false means that the fault was answered. The body is optional but
-// with PUT, which replaces what is there: nothing, or null, would replace it by nothing unasked.
-func readControlBody(w http.ResponseWriter, r *http.Request, v any) bool {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-	if err == nil {
-		err = decodeControlBody(bytes.Trim(raw, " \t\r\n"), r.Method == http.MethodPut, v)
+// handleControl makes a handler of the control port from f, which runs under the lock. It reads the JSON body of a POST
+// or a PUT into T. The body of a POST may be absent; a PUT needs an object, because it replaces the earlier one.
+func handleControl[T any](s *Sandbox, f func(r *http.Request, body T) response) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var body T
+		if r.Method == http.MethodPost || r.Method == http.MethodPut {
+			raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+			if err == nil {
+				err = decodeControlBody(bytes.Trim(raw, " \t\r\n"), r.Method == http.MethodPut, &body)
+			}
+			if err != nil {
+				controlError(http.StatusBadRequest, "body: "+err.Error()).write(w)
+				return
+			}
+		}
+		s.mu.Lock()
+		result := f(r, body)
+		s.mu.Unlock()
+		result.write(w)
 	}
-	if err != nil {
-		writeControlError(w, http.StatusBadRequest, "body: "+err.Error())
-		return false
-	}
-	return true
 }
 
+// decodeControlBody reads exactly one JSON value.
 func decodeControlBody(raw []byte, required bool, v any) error {
 	if required && !bytes.HasPrefix(raw, []byte("{")) {
-		return errors.New("a JSON object is needed")
+		return errors.New("a JSON object is required")
 	}
 	if len(raw) == 0 {
 		return nil
@@ -41,31 +47,29 @@ func decodeControlBody(raw []byte, required bool, v any) error {
 	}
 	_, err = decoder.Token()
 	if !errors.Is(err, io.EOF) {
-		return errors.New("something stands behind the JSON value")
+		return errors.New("more text follows the JSON value")
 	}
 	return nil
 }
 
-func writeControlError(w http.ResponseWriter, status int, message string) {
-	writeJSON(w, status, map[string]string{"error": message})
+func controlError(status int, message string) response {
+	return jsonResponse(status, map[string]string{"error": message})
 }
 
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	response{Status: status, ContentType: jsonType, Body: encode(v)}.write(w)
+func respondUnknownControlPath(w http.ResponseWriter, _ *http.Request) {
+	controlError(http.StatusNotFound, "the control port has no such method and path").write(w)
 }
 
-// getEffects lists what really happened under ?key=, in either form of the key; everything without one.
-func (s *Sandbox) getEffects(w http.ResponseWriter, r *http.Request) {
+// listEffects lists the effects under ?key=, in either form of the key; without a key all effects.
+func (s *Sandbox) listEffects(r *http.Request, _ struct{}) response {
 	effects := []Effect{}
-	s.mu.Lock()
-	for _, t := range s.transactions.findByKey(r.URL.Query().Get("key")) {
+	for _, t := range s.transactions.list(r.URL.Query().Get("key")) {
 		effects = append(effects, s.effectsOf(t)...)
 	}
-	s.mu.Unlock()
-	writeJSON(w, http.StatusOK, effects)
+	return jsonResponse(http.StatusOK, effects)
 }
 
-// effectsOf are a transaction's effects: none of a payment whose page nobody confirmed in time.
+// effectsOf returns a transaction's effects. A payment whose page was not confirmed in time has none.
 func (s *Sandbox) effectsOf(t *transaction) []Effect {
 	if t.Payment != nil && t.Payment.Channel == "web" && s.paymentExpired(t) {
 		return nil
@@ -73,7 +77,7 @@ func (s *Sandbox) effectsOf(t *transaction) []Effect {
 	return t.Effects
 }
 
-// transactionView is what the control port tells of a transaction.
+// transactionView is a transaction at the control port.
 type transactionView struct {
 	Kind        string       `json:"kind"`
 	Key         string       `json:"key"`
@@ -93,72 +97,59 @@ type transactionView struct {
 	Effects     int          `json:"effects"`
 }
 
-// getTransactions lists what the operator knows under ?key=, pending and never applied ones too: the state, each call
-// with its answer, and each callback with its attempts.
-func (s *Sandbox) getTransactions(w http.ResponseWriter, r *http.Request) {
+// listTransactions lists the transactions under ?key=, also pending and never applied ones.
+func (s *Sandbox) listTransactions(r *http.Request, _ struct{}) response {
 	views := []transactionView{}
-	s.mu.Lock()
-	for _, t := range s.transactions.findByKey(r.URL.Query().Get("key")) {
+	for _, t := range s.transactions.list(r.URL.Query().Get("key")) {
 		views = append(views, s.transactionViewOf(t))
 	}
-	body := encode(views) // under the lock, for it reads callbacks that may change; written without it
-	s.mu.Unlock()
-	response{Status: http.StatusOK, ContentType: jsonType, Body: body}.write(w)
+	return jsonResponse(http.StatusOK, views)
 }
 
 func (s *Sandbox) transactionViewOf(t *transaction) transactionView {
 	v := transactionView{
 		Kind: t.Kind, Key: t.Key, State: t.State, OperatorID: t.OperatorID, Amount: t.Amount, Currency: t.Currency,
-		CallbackURL: t.CallbackURL, CreatedAt: t.CreatedAt, Calls: t.CallCount, CallLog: append([]loggedCall{}, t.Calls...),
-		Lookups: t.Lookups, Callbacks: append([]*callback{}, t.Callbacks...), Effects: len(s.effectsOf(t)),
+		CallbackURL: t.CallbackURL, CreatedAt: t.CreatedAt,
+		Calls: t.CallCount, CallLog: append([]loggedCall{}, t.Calls...), Lookups: t.Lookups,
+		Callbacks: append([]*callback{}, t.Callbacks...), Effects: len(s.effectsOf(t)),
 	}
 	if t.Payment != nil {
-		v.Channel = t.Payment.Channel
-		v.NotifToken = t.Payment.NotifToken
-	}
-	if t.Payment != nil && t.Payment.PayToken != "" {
-		v.PaymentURL = s.config.BaseURL + "/pay/" + t.Payment.PayToken
+		v.Channel, v.NotifToken, v.PaymentURL = t.Payment.Channel, t.Payment.NotifToken, s.paymentURL(t.Payment)
 	}
 	return v
 }
 
-// finalStatusRequest is the body of POST /sandbox/v1/settle.
+// finalStatusRequest is the body of `POST /sandbox/v1/settle`.
 type finalStatusRequest struct {
 	Key    string `json:"key"`    // an order_id
 	Status string `json:"status"` // successful, failed or cancelled
-	// Force changes a status that is final already, as no operator should; otherwise only the callback contradicts.
+	// Force changes a status that is final already, as no operator should. Without it only the callback contradicts.
 	Force bool `json:"force"`
-	// NoCallback sends no callback: only getStatus tells.
+	// NoCallback sends no callback, so that only getStatus reports the status.
 	NoCallback bool `json:"silent"`
 }
 
-// postFinalStatus gives a pending payment its final status now, whatever its digits say. A payment that has one gets a
-// callback that contradicts it.
-func (s *Sandbox) postFinalStatus(w http.ResponseWriter, r *http.Request) {
-	var v finalStatusRequest
-	if !readControlBody(w, r, &v) {
-		return
-	}
+// setFinalStatus finalizes a pending payment now, independently of its digits. For a payment with a final
+// status it sends a contradicting callback.
+func (s *Sandbox) setFinalStatus(_ *http.Request, v finalStatusRequest) response {
 	if v.Status != successful && v.Status != failed && v.Status != cancelled {
-		writeControlError(w, http.StatusBadRequest, "status is successful, failed or cancelled")
-		return
+		return controlError(http.StatusBadRequest, "status is not successful, failed or cancelled")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := s.transactions.byKey[[2]string{kindPayment, v.Key}]
+	t := s.transactions.find(kindPayment, v.Key)
 	if t == nil || t.State == absent || t.State == received || t.State == refused {
-		writeControlError(w, http.StatusNotFound, "no accepted payment of that order_id")
-		return
+		return controlError(http.StatusNotFound, "no accepted payment has this order_id")
 	}
 	statuses := []string{v.Status}
 	if v.NoCallback {
 		statuses = nil
 	}
 	if t.State == pending || v.Force {
-		s.finalizePayment(t, behaviour{FinalStatus: v.Status, StatusDescription: "Payment is " + v.Status, CallbackStatuses: statuses})
+		s.finalizePayment(t, behaviour{
+			FinalStatus: v.Status, StatusDescription: "Payment is " + v.Status, CallbackStatuses: statuses,
+		})
 	} else {
 		s.queueCallbacks(t, statuses, 0)
 	}
 	s.saveTransaction(t)
-	writeJSON(w, http.StatusOK, s.transactionViewOf(t))
+	return jsonResponse(http.StatusOK, s.transactionViewOf(t))
 }

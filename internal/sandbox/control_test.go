@@ -25,9 +25,7 @@ func TestEffectsAreFoundByEitherForm(t *testing.T) {
 	hash := ledger.UpstreamKey("Shop", long, "")
 	hashedReference := ledger.UpstreamKey("Other", "", long)
 	for _, key := range []string{"Shop.abc", "Other.abc", "Shop~ref-7", hash, hashedReference} {
-		if response := r.charge(key, "5555"); response.status != 201 {
-			t.Fatalf("%s: %s", key, response.summary())
-		}
+		equal(t, "status of the response", r.charge(key, "5555").status, 201)
 	}
 	r.pay("tpe", "Shop_1", "0700005555")
 	r.sms("Shop_1", "5555")
@@ -56,38 +54,32 @@ func TestEffectsAreFoundByEitherForm(t *testing.T) {
 
 func TestEffectsResponse(t *testing.T) {
 	r := newTestSandbox(t)
-	if response := r.do("GET", "/sandbox/v1/effects?key=none", "", nil); response.body != "[]" {
-		t.Errorf("%s", response.body)
-	}
+	equal(t, "body", r.do("GET", "/sandbox/v1/effects?key=none", "", nil).body, "[]")
 	r.charge("Shop.c1", "5555")
 	want := `[{"kind":"charge","key":"Shop.c1","amount":"500","currency":"XOF","at":"2026-11-21T10:00:00Z"}]`
-	if response := r.do("GET", "/sandbox/v1/effects?key=c1", "", nil); response.body != want {
-		t.Errorf("%s", response.body)
-	}
+	equal(t, "body", r.do("GET", "/sandbox/v1/effects?key=c1", "", nil).body, want)
 	r.sms("Shop.s1", "5555")
-	want = `[{"kind":"sms","key":"Shop.s1","amount":"","currency":"","at":"2026-11-21T10:00:00Z","callback_url":"` + r.inbox.server.URL + `/receipts"}]`
-	if response := r.do("GET", "/sandbox/v1/effects?key=Shop.s1", "", nil); response.body != want {
-		t.Errorf("%s", response.body)
-	}
+	want = `[{"kind":"sms","key":"Shop.s1","amount":"","currency":"","at":"2026-11-21T10:00:00Z","callback_url":"` +
+		r.inbox.server.URL + `/receipts"}]`
+	equal(t, "body", r.do("GET", "/sandbox/v1/effects?key=Shop.s1", "", nil).body, want)
 }
 
 func TestScripts(t *testing.T) {
 	r := newTestSandbox(t)
-	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"c1","calls":["lost","503","cut","garbage","html","empty","500","redirect","429","ok"]}`, 201, nil)
-	for i, want := range []string{"cut", "503 SVC0001", "cut", "200", "200", "201", "500", "302", "429 900800", "201", "201"} {
-		if response := r.charge("Shop.c1", "5555"); response.summary() != want {
-			t.Errorf("call %d: %s, want %s", i+1, response.summary(), want)
-		}
+	r.control("POST /script",
+		`{"key":"c1","calls":["lost","503","cut","garbage","html","empty","500","redirect","429","ok"]}`, 201, nil)
+	for _, want := range []string{"cut", "503 SVC0001", "cut", "200", "200", "201", "500", "302", "429 900800", "201",
+		"201"} {
+		checkSummary(t, "call", r.charge("Shop.c1", "5555"), want)
 	}
-	if effects := r.effects("c1"); len(effects) != 1 {
-		t.Errorf("effects: %+v", effects)
-	}
+	r.checkEffects("c1", 1)
 	view := r.transactions("c1")[0]
-	if view.Calls != 11 || view.CallLog[0].Response != "cut" || view.CallLog[10].Response != "201" || view.State != charged {
-		t.Errorf("%+v", view)
-	}
+	equal(t, "number of calls", view.Calls, 11)
+	equal(t, "response to the first call", view.CallLog[0].Response, "cut")
+	equal(t, "response to the last call", view.CallLog[10].Response, "201")
+	equal(t, "state", view.State, charged)
 	var left []script
-	if r.callControlPort("GET", "/sandbox/v1/script", "", 200, &left); len(left) != 0 {
+	if r.control("GET /script", "", 200, &left); len(left) != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }
@@ -109,15 +101,11 @@ func TestScriptedResponseModes(t *testing.T) {
 	} {
 		t.Run(c.word, func(t *testing.T) {
 			r := newTestSandbox(t)
-			r.callControlPort("POST", "/sandbox/v1/script", fmt.Sprintf(`{"key":"Shop.c1","kind":"charge","calls":[%q]}`, c.word), 201, nil)
+			r.control("POST /script", fmt.Sprintf(`{"key":"Shop.c1","kind":"charge","calls":[%q]}`, c.word), 201, nil)
 			for _, want := range []string{c.first, c.again} {
-				if response := r.charge("Shop.c1", "5555"); response.summary() != want {
-					t.Errorf("%s, want %s", response.summary(), want)
-				}
+				checkSummary(t, "response", r.charge("Shop.c1", "5555"), want)
 			}
-			if effects := r.effects("c1"); len(effects) != c.effects {
-				t.Errorf("effects: %+v", effects)
-			}
+			r.checkEffects("c1", c.effects)
 		})
 	}
 }
@@ -125,11 +113,9 @@ func TestScriptedResponseModes(t *testing.T) {
 // A script overrules the digits, a payment's refusal is final, and getStatus has scripts of its own.
 func TestScriptKinds(t *testing.T) {
 	r := newTestSandbox(t)
-	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_1","calls":["ok"]}`, 201, nil)
-	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_1","kind":"getstatus","calls":["503","garbage","ok"]}`, 201, nil)
-	if response := r.pay("tpe", "Shop_1", "0700001005"); response.status != 201 {
-		t.Errorf("%s", response.summary())
-	}
+	r.control("POST /script", `{"key":"Shop_1","calls":["ok"]}`, 201, nil)
+	r.control("POST /script", `{"key":"Shop_1","kind":"getstatus","calls":["503","garbage","ok"]}`, 201, nil)
+	equal(t, "status of the response", r.pay("tpe", "Shop_1", "0700001005").status, 201)
 	r.clock.Advance(time.Second)
 	for i, want := range []string{"503 SVC0001", "200", "200", "200"} {
 		response := r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "", payHeaders)
@@ -137,23 +123,25 @@ func TestScriptKinds(t *testing.T) {
 			t.Errorf("lookup %d: %s %s", i+1, response.summary(), response.body)
 		}
 	}
-	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
-	if response := r.pay("tpe", "Shop_2", "0700005555"); response.summary() != "403 POL0253" || r.status("Shop_2") != failed {
+	r.control("POST /script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
+	if response := r.pay("tpe", "Shop_2", "0700005555"); response.summary() != "403 POL0253" ||
+		r.status("Shop_2") != failed {
 		t.Errorf("%s %s", response.summary(), r.status("Shop_2"))
 	}
-	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"x","calls":["cut"]}`, 201, nil)
-	r.callControlPort("DELETE", "/sandbox/v1/script?key=x", "", 204, nil)
-	if response := r.charge("Shop.x", "5555"); response.status != 201 {
-		t.Errorf("%s", response.summary())
-	}
+	r.control("POST /script", `{"key":"x","calls":["cut"]}`, 201, nil)
+	r.control("DELETE /script?key=x", "", 204, nil)
+	equal(t, "status of the response", r.charge("Shop.x", "5555").status, 201)
 }
 
 func TestSlowScripts(t *testing.T) {
 	r := newTestSandbox(t)
-	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"c1","calls":["slow"]}`, 201, nil)
-	r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_1","kind":"getstatus","calls":["slow"]}`, 201, nil)
+	r.control("POST /script", `{"key":"c1","calls":["slow"]}`, 201, nil)
+	r.control("POST /script", `{"key":"Shop_1","kind":"getstatus","calls":["slow"]}`, 201, nil)
 	first := r.startCall(func() testResponse { return r.charge("Shop.c1", "5555") })
-	lookup := r.startCall(func() testResponse { return r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "", payHeaders) })
+	lookup := r.startCall(func() testResponse {
+		return r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "",
+			payHeaders)
+	})
 	r.clock.Advance(time.Minute)
 	if a, b := <-first, <-lookup; a.status != 201 || b.summary() != "404 SVC0002" {
 		t.Errorf("%s, %s", a.summary(), b.summary())
@@ -162,55 +150,57 @@ func TestSlowScripts(t *testing.T) {
 
 func TestControlRefusals(t *testing.T) {
 	r := newTestSandbox(t)
-	r.callControlPort("PUT", "/sandbox/v1/steering", `{"duplicate":1}`, 200, nil)
-	for _, c := range []struct{ method, path, body string }{
-		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":["fine"]}`},
-		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":["slow-applied"]}`},
-		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":[]}`},
-		{"POST", "/sandbox/v1/script", `{"calls":["ok"]}`},
-		{"POST", "/sandbox/v1/script", `{"key":"c1","kind":"x","calls":["ok"]}`},
-		{"POST", "/sandbox/v1/script", `not json`},
-		{"PUT", "/sandbox/v1/steering", `{"delay":1.5}`},
-		{"PUT", "/sandbox/v1/steering", `{"delay":-1}`},
-		{"PUT", "/sandbox/v1/steering", `{"max_delay_ms":-1}`},
-		{"PUT", "/sandbox/v1/steering", `{"nonsense":1}`},
-		{"PUT", "/sandbox/v1/steering", ""},
-		{"PUT", "/sandbox/v1/steering", " \n"},
-		{"PUT", "/sandbox/v1/steering", `null`},
-		{"PUT", "/sandbox/v1/steering", `[]`},
-		{"PUT", "/sandbox/v1/steering", `7`},
-		{"PUT", "/sandbox/v1/steering", `{"delay":0.5}garbage`},
-		{"PUT", "/sandbox/v1/steering", `{"delay":0.5}{"delay":0}`},
-		{"PUT", "/sandbox/v1/steering", `{"delay":0.5}}`},
-		{"POST", "/sandbox/v1/tests", `{}garbage`},
-		{"POST", "/sandbox/v1/tests", `"x"`},
-		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop"},`},
-		{"POST", "/sandbox/v1/script", `{"key":"c1","calls":["ok"]} {}`},
-		{"POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}x`},
-		{"POST", "/sandbox/v1/tests", strings.Repeat(" ", maxBodyBytes) + `{}`},
-		{"POST", "/sandbox/v1/slots", `{}`},
-		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-01-01T00:00:00Z","ends_at":"2026-01-02T00:00:00Z"}`},
-		{"POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-11-21T08:00:00Z","ends_at":"2026-11-21T10:00:00Z"}`},
-		{"POST", "/sandbox/v1/tests", `{"country":"FR"}`},
-		{"POST", "/sandbox/v1/slots", `{"merchant":"` + strings.Repeat("x", 101) + `"}`},
-		{"POST", "/sandbox/v1/tests", `{"msisdn":"12x"}`},
-		{"POST", "/sandbox/v1/tests", `{"order_id":"` + strings.Repeat("1", 31) + `"}`},
-		{"POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"expired"}`},
+	r.control("PUT /steering", `{"duplicate":1}`, 200, nil)
+	for _, c := range []struct{ call, body string }{
+		{"POST /script", `{"key":"c1","calls":["fine"]}`},
+		{"POST /script", `{"key":"c1","calls":["slow-applied"]}`},
+		{"POST /script", `{"key":"c1","calls":[]}`},
+		{"POST /script", `{"calls":["ok"]}`},
+		{"POST /script", `{"key":"c1","kind":"x","calls":["ok"]}`},
+		{"POST /script", `not json`},
+		{"PUT /steering", `{"delay":1.5}`},
+		{"PUT /steering", `{"delay":-1}`},
+		{"PUT /steering", `{"max_delay_ms":-1}`},
+		{"PUT /steering", `{"nonsense":1}`},
+		{"PUT /steering", ""},
+		{"PUT /steering", " \n"},
+		{"PUT /steering", `null`},
+		{"PUT /steering", `[]`},
+		{"PUT /steering", `7`},
+		{"PUT /steering", `{"delay":0.5}garbage`},
+		{"PUT /steering", `{"delay":0.5}{"delay":0}`},
+		{"PUT /steering", `{"delay":0.5}}`},
+		{"POST /tests", `{}garbage`},
+		{"POST /tests", `"x"`},
+		{"POST /slots", `{"merchant":"Shop"},`},
+		{"POST /script", `{"key":"c1","calls":["ok"]} {}`},
+		{"POST /settle", `{"key":"Shop_1","status":"failed"}x`},
+		{"POST /tests", strings.Repeat(" ", maxBodyBytes) + `{}`},
+		{"POST /slots", `{}`},
+		{"POST /slots", `{"merchant":"Shop","starts_at":"2026-01-01T00:00:00Z","ends_at":"2026-01-02T00:00:00Z"}`},
+		{"POST /slots", `{"merchant":"Shop","starts_at":"2026-11-21T08:00:00Z","ends_at":"2026-11-21T10:00:00Z"}`},
+		{"POST /tests", `{"country":"FR"}`},
+		{"POST /slots", `{"merchant":"` + strings.Repeat("x", 101) + `"}`},
+		{"POST /tests", `{"msisdn":"12x"}`},
+		{"POST /tests", `{"order_id":"` + strings.Repeat("1", 31) + `"}`},
+		{"POST /settle", `{"key":"Shop_1","status":"expired"}`},
 	} {
-		r.callControlPort(c.method, c.path, c.body, 400, nil)
+		r.control(c.call, c.body, 400, nil)
 	}
 	var v FaultSettings
-	if r.callControlPort("GET", "/sandbox/v1/steering", "", 200, &v); v.Duplicate != 1 {
+	if r.control("GET /steering", "", 200, &v); v.Duplicate != 1 {
 		t.Errorf("a refused body changes the steering: %+v", v)
 	}
-	for _, body := range []string{"", " ", "null", "{}", " {} \n"} { // tests ask for nothing in particular
-		r.callControlPort("POST", "/sandbox/v1/tests", body, 200, nil)
+	for _, body := range []string{"", " ", "null", "{}", " {} \n"} { // all fields are optional
+		r.control("POST /tests", body, 200, nil)
 	}
-	r.callControlPort("PUT", "/sandbox/v1/steering", " {} \n", 200, nil)
-	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}`, 404, nil)
-	r.callControlPort("DELETE", "/sandbox/v1/slots/none", "", 404, nil)
-	for _, c := range []struct{ method, path string }{{"GET", "/sandbox/v1/nothing"}, {"GET", "/sandbox"}, {"PUT", "/sandbox/v1/slots"}} {
-		if response := r.do(c.method, c.path, "", nil); response.status != 404 || !strings.HasPrefix(response.body, `{"error":"`) {
+	r.control("PUT /steering", " {} \n", 200, nil)
+	r.control("POST /settle", `{"key":"Shop_1","status":"failed"}`, 404, nil)
+	r.control("DELETE /slots/none", "", 404, nil)
+	for _, c := range []struct{ method, path string }{{"GET", "/sandbox/v1/nothing"}, {"GET", "/sandbox"},
+		{"PUT", "/sandbox/v1/slots"}} {
+		if response := r.do(c.method, c.path, "", nil); response.status != 404 ||
+			!strings.HasPrefix(response.body, `{"error":"`) {
 			t.Errorf("%s %s: %d %s", c.method, c.path, response.status, response.body)
 		}
 	}
@@ -218,48 +208,50 @@ func TestControlRefusals(t *testing.T) {
 
 func TestSlotsDoNotOverlap(t *testing.T) {
 	r := newTestSandbox(t)
-	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T10:00:00+01:00"}`, 201, nil)
-	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Other","starts_at":"2026-12-01T09:59:00Z","ends_at":"2026-12-01T11:00:00Z"}`, 409, nil)
-	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Other","starts_at":"2026-12-01T10:00:00Z"}`, 201, nil)
+	r.control("POST /slots", `{"merchant":"Shop","starts_at":"2026-12-01T10:00:00+01:00"}`, 201, nil)
+	r.control("POST /slots", `{"merchant":"Other","starts_at":"2026-12-01T09:59:00Z","ends_at":"2026-12-01T11:00:00Z"}`,
+		409, nil)
+	r.control("POST /slots", `{"merchant":"Other","starts_at":"2026-12-01T10:00:00Z"}`, 201, nil)
 	var slots []slot
-	if r.callControlPort("GET", "/sandbox/v1/slots", "", 200, &slots); len(slots) != 2 {
+	if r.control("GET /slots", "", 200, &slots); len(slots) != 2 {
 		t.Errorf("%+v", slots)
 	}
 }
 
-// What a merchant's engineer can ask for has an end: a PIN is found among those that live, and slots are kept.
+// The number of PINs and of slots is limited.
 func TestTestPINAndSlotLimits(t *testing.T) {
 	r := newTestSandbox(t)
 	now := r.sandbox.now()
 	for i := range maxPINs {
-		r.sandbox.pins = append(r.sandbox.pins, &pin{PIN: fmt.Sprintf("%06d", i), ExpiresAt: now})
+		code := fmt.Sprintf("%06d", i)
+		r.sandbox.pins[code] = &pin{PIN: code, ExpiresAt: now}
 	}
-	r.callControlPort("POST", "/sandbox/v1/tests", "", 409, nil)
+	r.control("POST /tests", "", 409, nil)
 	r.clock.Advance(pinRetention)
-	r.callControlPort("POST", "/sandbox/v1/tests", "", 200, nil)
+	r.control("POST /tests", "", 200, nil)
 	for i := range maxSlots {
 		over := now.Add(time.Duration(i-maxSlots+2) * time.Hour)
-		r.sandbox.slots = append(r.sandbox.slots, &slot{ID: fmt.Sprint(i), StartsAt: over.Add(-time.Hour), EndsAt: over})
+		r.sandbox.slots = append(r.sandbox.slots, &slot{ID: fmt.Sprint(i), StartsAt: over.Add(-time.Hour),
+			EndsAt: over})
 	}
 	r.clock.Advance(-pinRetention)
-	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T10:00:00Z"}`, 201, nil)
-	if len(r.sandbox.slots) != 2 {
-		t.Errorf("%d slots: those that are over go where there are too many", len(r.sandbox.slots))
-	}
+	r.control("POST /slots", `{"merchant":"Shop","starts_at":"2026-12-01T10:00:00Z"}`, 201, nil)
+	equal(t, "ended slots are removed at the limit", len(r.sandbox.slots), 2)
 	for i := range maxSlots - 2 {
-		r.sandbox.slots = append(r.sandbox.slots, &slot{ID: fmt.Sprint(i), StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour)})
+		r.sandbox.slots = append(r.sandbox.slots, &slot{ID: fmt.Sprint(i), StartsAt: now.Add(-time.Hour),
+			EndsAt: now.Add(time.Hour)})
 	}
-	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Shop","starts_at":"2026-12-01T12:00:00Z"}`, 409, nil)
+	r.control("POST /slots", `{"merchant":"Shop","starts_at":"2026-12-01T12:00:00Z"}`, 409, nil)
 }
 
 func TestFaultSettings(t *testing.T) {
 	r := newTestSandbox(t)
 	var v FaultSettings
-	if r.callControlPort("GET", "/sandbox/v1/steering", "", 200, &v); v != (FaultSettings{MaxDelayMS: defaultMaxDelayMS}) {
+	if r.control("GET /steering", "", 200, &v); v != (FaultSettings{MaxDelayMS: defaultMaxDelayMS}) {
 		t.Errorf("%+v", v)
 	}
 	run := func(prefix string) string {
-		r.callControlPort("PUT", "/sandbox/v1/steering", `{"seed":7,"lost_answer":0.3,"unavailable":0.3}`, 200, nil)
+		r.control("PUT /steering", `{"seed":7,"lost_answer":0.3,"unavailable":0.3}`, 200, nil)
 		var texts []string
 		for i := range 30 {
 			texts = append(texts, r.charge(fmt.Sprint("Shop.", prefix, i), "5555").summary())
@@ -267,67 +259,59 @@ func TestFaultSettings(t *testing.T) {
 		return strings.Join(texts, " ")
 	}
 	first, second := run("a"), run("b")
-	if first != second || !strings.Contains(first, "cut") || !strings.Contains(first, "503") || !strings.Contains(first, "201") {
-		t.Errorf("%s\n%s", first, second)
-	}
-	r.callControlPort("PUT", "/sandbox/v1/steering", `{}`, 200, nil)
+	equal(t, "faults with the same seed", second, first)
+	contains(t, "responses", first, "cut", "503", "201")
+	r.control("PUT /steering", `{}`, 200, nil)
 	for i := range 30 {
 		key := fmt.Sprint("Shop.a", i)
-		if r.charge(key, "5555").status != 201 || len(r.effects(key)) != 1 {
-			t.Errorf("%s: %v", key, r.effects(key))
-		}
+		equal(t, "repeat without faults: status of the response", r.charge(key, "5555").status, 201)
+		r.checkEffects(key, 1)
 	}
 }
 
 func TestInjectedCallbackFaults(t *testing.T) {
 	r := newTestSandbox(t)
-	r.callControlPort("PUT", "/sandbox/v1/steering", `{"duplicate":1,"reorder":1}`, 200, nil)
+	r.control("PUT /steering", `{"duplicate":1,"reorder":1}`, 200, nil)
 	if response := r.sms("Shop.s1", "5555"); response.status != 201 {
 		t.Fatal(response.summary())
 	}
-	if statuses, want := r.inbox.statuses(t), strings.Join([]string{deliveredToTerminal, deliveredToTerminal, deliveredToNetwork, deliveredToNetwork}, " "); statuses != want {
-		t.Errorf("told %q", statuses)
+	if statuses, want := r.inbox.statuses(t), strings.Join([]string{deliveredToTerminal, deliveredToTerminal,
+		deliveredToNetwork, deliveredToNetwork}, " "); statuses != want {
+		t.Errorf("callbacks %q, want %q", statuses, want)
 	}
 	r.pay("web", "Shop_1", "")
-	if r.status("Shop_1") != pending {
-		t.Errorf("a web payment needs its page: %s", r.status("Shop_1"))
-	}
+	equal(t, "getStatus", r.status("Shop_1"), pending)
 }
 
 func TestInjectedDelay(t *testing.T) {
 	r := newTestSandbox(t)
-	r.callControlPort("PUT", "/sandbox/v1/steering", `{"delay":1,"max_delay_ms":500}`, 200, nil)
+	r.control("PUT /steering", `{"delay":1,"max_delay_ms":500}`, 200, nil)
 	response := r.startCall(func() testResponse { return r.charge("Shop.c1", "5555") })
-	if effects := r.effects("c1"); len(effects) != 1 {
-		t.Errorf("applied at once: %+v", effects)
-	}
+	r.checkEffects("c1", 1)
 	r.clock.Advance(500 * time.Millisecond)
-	if a := <-response; a.status != 201 {
-		t.Errorf("%s", a.summary())
-	}
+	equal(t, "status of the response", (<-response).status, 201)
 }
 
 func TestPostFinalStatus(t *testing.T) {
 	r := newTestSandbox(t)
 	r.pay("tpe", "Shop_1", "0700001003")
 	var view transactionView
-	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"failed"}`, 200, &view)
-	if view.State != failed || r.status("Shop_1") != failed {
-		t.Errorf("%+v", view)
-	}
-	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"successful"}`, 200, nil)
+	r.control("POST /settle", `{"key":"Shop_1","status":"failed"}`, 200, &view)
+	equal(t, "state", view.State, failed)
+	equal(t, "getStatus", r.status("Shop_1"), failed)
+	r.control("POST /settle", `{"key":"Shop_1","status":"successful"}`, 200, nil)
 	r.clock.Advance(0)
-	if statuses := r.inbox.statuses(t); statuses != "failed successful" || r.status("Shop_1") != failed || len(r.effects("Shop_1")) != 0 {
-		t.Errorf("told %q, %s", statuses, r.status("Shop_1"))
-	}
-	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"successful","force":true,"silent":true}`, 200, nil)
+	r.checkCallbacks("failed successful")
+	equal(t, "getStatus", r.status("Shop_1"), failed)
+	r.checkEffects("Shop_1", 0)
+	r.control("POST /settle", `{"key":"Shop_1","status":"successful","force":true,"silent":true}`, 200, nil)
 	r.clock.Advance(time.Minute)
-	if statuses := r.inbox.statuses(t); statuses != "failed successful" || r.status("Shop_1") != successful || len(r.effects("Shop_1")) != 1 {
-		t.Errorf("told %q, %s", statuses, r.status("Shop_1"))
-	}
+	r.checkCallbacks("failed successful")
+	equal(t, "getStatus", r.status("Shop_1"), successful)
+	r.checkEffects("Shop_1", 1)
 }
 
-// A callback that is not answered 2xx comes again after 1, 2, 4 ... s, ten times in all; the next one waits for it.
+// A callback without a 2xx response comes again after 1, 2, 4 ... s, ten times in all. The next one waits for it.
 func TestCallbackRetries(t *testing.T) {
 	r := newTestSandbox(t)
 	r.inbox.responseStatuses = []int{503, 404, 302}
@@ -341,13 +325,12 @@ func TestCallbackRetries(t *testing.T) {
 		t.Errorf("after each second: %s", got)
 	}
 	r.clock.Advance(time.Hour)
-	if got := r.inbox.statuses(t); got != "successful successful successful successful failed" {
-		t.Errorf("told %q", got)
-	}
+	r.checkCallbacks("successful successful successful successful failed")
 	callbacks := r.transactions("Shop_1")[0].Callbacks
-	if len(callbacks) != 2 || len(callbacks[0].Attempts) != 4 || callbacks[0].Attempts[2].Status != 302 || callbacks[1].Outcome != callbackDelivered {
-		t.Errorf("%+v", callbacks)
-	}
+	equal(t, "number of callbacks", len(callbacks), 2)
+	equal(t, "attempts of the first callback", len(callbacks[0].Attempts), 4)
+	equal(t, "a redirect is not followed", callbacks[0].Attempts[2].Status, 302)
+	equal(t, "outcome of the second callback", callbacks[1].Outcome, callbackDelivered)
 }
 
 func TestCallbackIsGivenUp(t *testing.T) {
@@ -356,7 +339,8 @@ func TestCallbackIsGivenUp(t *testing.T) {
 	r.inbox.server.Close()
 	r.clock.Advance(time.Hour)
 	c := r.transactions("Shop_1")[0].Callbacks[0]
-	if len(c.Attempts) != 10 || c.Outcome != callbackGivenUp || c.Attempts[0].Error == "" || strings.Contains(c.Attempts[0].Error, "/callbacks") {
+	if len(c.Attempts) != 10 || c.Outcome != callbackGivenUp || c.Attempts[0].Error == "" ||
+		strings.Contains(c.Attempts[0].Error, "/callbacks") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -366,7 +350,8 @@ func TestDummyNumbers(t *testing.T) {
 	for _, country := range market.All() {
 		p := r.issuePIN(fmt.Sprintf(`{"country":%q}`, strings.ToLower(country.Alpha2)))
 		national, ok := strings.CutPrefix(p.MSISDN, "+"+country.CallingCode)
-		if !ok || len(national) != country.NationalLengths[0] || msisdn.LastFourDigits(p.MSISDN) < "2000" || len(p.PIN) != 6 {
+		if !ok || len(national) != country.NationalLengths[0] || msisdn.LastFourDigits(p.MSISDN) < "2000" ||
+			len(p.PIN) != 6 {
 			t.Errorf("%s: %+v", country.Alpha2, p)
 		}
 	}

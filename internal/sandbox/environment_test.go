@@ -14,10 +14,14 @@ func TestFromEnvironment(t *testing.T) {
 		fault     string
 	}{
 		{"nothing", "", FaultSettings{}, ""},
-		{"a seed alone", "SANDBOX_SEED=7", FaultSettings{Seed: 7, Delay: 0.1, Duplicate: 0.1, Reorder: 0.1, LostResponse: 0.1, Unavailable: 0.1}, ""},
-		{"a seed and rates", "SANDBOX_SEED=7 SANDBOX_DELAY=0 SANDBOX_DUPLICATE=1 SANDBOX_REORDER=0 SANDBOX_LOST_ANSWER=0.5 SANDBOX_UNAVAILABLE=0",
+		{"only a seed", "SANDBOX_SEED=7", FaultSettings{Seed: 7, Delay: 0.1, Duplicate: 0.1, Reorder: 0.1,
+			LostResponse: 0.1, Unavailable: 0.1}, ""},
+		{"a seed and rates",
+			"SANDBOX_SEED=7 SANDBOX_DELAY=0 SANDBOX_DUPLICATE=1 SANDBOX_REORDER=0 SANDBOX_LOST_ANSWER=0.5 " +
+				"SANDBOX_UNAVAILABLE=0",
 			FaultSettings{Seed: 7, Duplicate: 1, LostResponse: 0.5}, ""},
-		{"a rate alone", "SANDBOX_LOST_ANSWER=0.25 SANDBOX_MAX_DELAY_MS=300", FaultSettings{LostResponse: 0.25, MaxDelayMS: 300}, ""},
+		{"only a rate", "SANDBOX_LOST_ANSWER=0.25 SANDBOX_MAX_DELAY_MS=300",
+			FaultSettings{LostResponse: 0.25, MaxDelayMS: 300}, ""},
 		{"a bad seed", "SANDBOX_SEED=-1", FaultSettings{}, "SANDBOX_SEED"},
 		{"a bad rate", "SANDBOX_REORDER=2", FaultSettings{}, "SANDBOX_REORDER"},
 		{"no number", "SANDBOX_DELAY=NaN", FaultSettings{}, "SANDBOX_DELAY"},
@@ -29,15 +33,20 @@ func TestFromEnvironment(t *testing.T) {
 				name, value, _ := strings.Cut(pair, "=")
 				set[name] = value
 			}
-			got, err := FaultSettingsFromEnvironment(func(name string) (string, bool) { value, ok := set[name]; return value, ok })
-			if got != c.want || (err != nil) != (c.fault != "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+			got, err := FaultSettingsFromEnvironment(func(name string) (string, bool) {
+				value,
+					ok := set[name]
+				return value, ok
+			})
+			if got != c.want || (err != nil) != (c.fault != "") || err != nil &&
+				!strings.Contains(err.Error(), c.fault) {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
 	}
 }
 
-// The same seed gives the same unkindness: what starts with it, what is steered to it, and what is steered to it again.
+// The same seed gives the same faults: set at the start, or later at the control port.
 func TestSeedFromEnvironment(t *testing.T) {
 	texts := func(r *testSandbox) string {
 		var all []string
@@ -49,7 +58,7 @@ func TestSeedFromEnvironment(t *testing.T) {
 	steering := FaultSettings{Seed: 7, LostResponse: 0.3, Unavailable: 0.3}
 	begun := newTestSandbox(t, func(c *Config) { c.Faults = steering })
 	steered := newTestSandbox(t)
-	steered.callControlPort("PUT", "/sandbox/v1/steering", string(encode(steering)), 200, nil)
+	steered.control("PUT /steering", string(encode(steering)), 200, nil)
 	other := newTestSandbox(t, func(c *Config) { c.Faults = steering; c.Faults.Seed = 8 })
 	first := texts(begun)
 	if second := texts(steered); first != second {
@@ -64,70 +73,77 @@ func TestSeedFromEnvironment(t *testing.T) {
 	}
 }
 
-// With tokens of its own, the control port answers nobody else; the operator API's token does not open it, and the page
-// needs none.
+// The calls of the control port; true for those that a token for tests opens.
+var controlCalls = map[string]bool{
+	"POST /sandbox/v1/tests":       true,
+	"GET /sandbox/v1/slots":        true,
+	"POST /sandbox/v1/slots":       true,
+	"DELETE /sandbox/v1/slots/1":   true,
+	"GET /sandbox/v1/effects":      false,
+	"GET /sandbox/v1/transactions": false,
+	"POST /sandbox/v1/settle":      false,
+	"GET /sandbox/v1/steering":     false,
+	"PUT /sandbox/v1/steering":     false,
+	"GET /sandbox/v1/script":       false,
+	"POST /sandbox/v1/script":      false,
+	"DELETE /sandbox/v1/script":    false,
+	"GET /sandbox/v1/tests":        false,
+	"PUT /sandbox/v1/slots":        false,
+	"GET /sandbox/v1/slots/1":      false,
+	"GET /sandbox":                 false,
+	"GET /sandbox/v1/nothing":      false,
+}
+
+// refuses reports whether a call with an Authorization header is refused for its token.
+func (r *testSandbox) refuses(call, authorization string) bool {
+	r.Helper()
+	method, path, _ := strings.Cut(call, " ")
+	return r.do(method, path, "{}", map[string]string{"Authorization": authorization}).status == http.StatusUnauthorized
+}
+
+// With its own tokens, the control port refuses every other caller, also with the operator API's token. The page needs
+// no token.
 func TestControlPortWithTokens(t *testing.T) {
 	r := newTestSandbox(t, func(c *Config) { c.ControlTokens = []string{"secret"} })
 	web := r.payWeb("Shop_1", "")
-	for _, call := range []string{
-		"GET /sandbox/v1/effects", "GET /sandbox/v1/transactions", "POST /sandbox/v1/settle", "POST /sandbox/v1/tests",
-		"GET /sandbox/v1/slots", "POST /sandbox/v1/slots", "DELETE /sandbox/v1/slots/1", "GET /sandbox/v1/steering",
-		"PUT /sandbox/v1/steering", "GET /sandbox/v1/script", "POST /sandbox/v1/script", "DELETE /sandbox/v1/script",
-	} {
-		method, path, _ := strings.Cut(call, " ")
-		for _, token := range []string{"", "Bearer ", "Bearer current", "Bearer secrets", "Basic secret"} {
-			if response := r.do(method, path, "", map[string]string{"Authorization": token}); response.status != http.StatusUnauthorized {
-				t.Errorf("%s with %q: %d", call, token, response.status)
-			}
+	for call := range controlCalls {
+		for _, wrong := range []string{"", "Bearer ", "Bearer current", "Bearer secrets", "Basic secret"} {
+			equal(t, call+" is refused with "+wrong, r.refuses(call, wrong), true)
 		}
-		if response := r.do(method, path, "{}", map[string]string{"Authorization": "Bearer secret"}); response.status == http.StatusUnauthorized {
-			t.Errorf("%s: refused", call)
-		}
+		equal(t, call+" is refused with its token", r.refuses(call, "Bearer secret"), false)
 	}
-	if response := r.do("GET", web.path(), "", nil); response.status != 200 {
-		t.Errorf("the page: %d", response.status)
-	}
+	equal(t, "status of the page", r.do("GET", web.path(), "", nil).status, 200)
 }
 
-// A token for tests opens what a merchant's engineer needs, and nothing besides; the control port's opens that too.
+// A token for tests opens only tests and slots. A control token opens them too.
 func TestTestsTokenScope(t *testing.T) {
 	r := newTestSandbox(t, func(c *Config) {
 		c.ControlTokens, c.TestsTokens = []string{"control"}, []string{"tests", "tests before"}
 	})
 	r.payWeb("Shop_1", "")
-	for call, open := range map[string]bool{
-		"POST /sandbox/v1/tests": true, "GET /sandbox/v1/slots": true, "POST /sandbox/v1/slots": true, "DELETE /sandbox/v1/slots/1": true,
-		"GET /sandbox/v1/effects": false, "GET /sandbox/v1/transactions": false, "POST /sandbox/v1/settle": false,
-		"GET /sandbox/v1/steering": false, "PUT /sandbox/v1/steering": false, "GET /sandbox/v1/script": false,
-		"POST /sandbox/v1/script": false, "DELETE /sandbox/v1/script": false, "GET /sandbox/v1/tests": false, "PUT /sandbox/v1/slots": false,
-		"GET /sandbox/v1/slots/1": false, "GET /sandbox": false, "GET /sandbox/v1/nothing": false, "GET /mobilemoney/v1/getStatus/Shop_1": false,
-	} {
-		method, path, _ := strings.Cut(call, " ")
-		for _, token := range []string{"tests", "tests before"} {
-			response := r.do(method, path, "{}", map[string]string{"Authorization": "Bearer " + token})
-			if open == (response.status == http.StatusUnauthorized) {
-				t.Errorf("%s with %q: %s", call, token, response.summary())
-			}
+	equal(t, "the operator API is refused", r.refuses("GET /mobilemoney/v1/getStatus/Shop_1", "Bearer tests"), true)
+	for call, open := range controlCalls {
+		for _, token := range []string{"Bearer tests", "Bearer tests before"} {
+			equal(t, call+" is refused with "+token, r.refuses(call, token), !open)
 		}
-		for _, token := range []string{"", "Bearer current", "Bearer test", "Basic tests"} {
-			if response := r.do(method, path, "{}", map[string]string{"Authorization": token}); open && response.status != http.StatusUnauthorized {
-				t.Errorf("%s with %q: %s", call, token, response.summary())
-			}
+		for _, wrong := range []string{"", "Bearer current", "Bearer test", "Basic tests"} {
+			equal(t, call+" is refused with "+wrong, r.refuses(call, wrong), true)
 		}
-		if response := r.do(method, path, "{}", map[string]string{"Authorization": "Bearer control"}); open && response.status == http.StatusUnauthorized {
-			t.Errorf("%s with the control port's token: %s", call, response.summary())
-		}
+		equal(t, call+" is refused with a control token", r.refuses(call, "Bearer control"), false)
 	}
 }
 
-// A token for tests would guard nothing where the control port is open, and be too much where it opens more.
+// A token for tests needs a protected control port, and must not open more.
 func TestTokensMustDiffer(t *testing.T) {
 	for name, c := range map[string]Config{
-		"no control tokens":      {Tokens: []string{"t"}, TestsTokens: []string{"x"}},
-		"the control port's":     {Tokens: []string{"t"}, ControlTokens: []string{"c", "x"}, TestsTokens: []string{"x"}},
-		"the operator API's":     {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{"x", "t"}},
-		"empty":                  {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{""}},
-		"fine":                   {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{"x", "y"}},
+		"no control tokens": {Tokens: []string{"t"}, TestsTokens: []string{"x"}},
+		"the control port's": {Tokens: []string{"t"}, ControlTokens: []string{"c", "x"},
+			TestsTokens: []string{"x"}},
+		"the operator API's": {Tokens: []string{"t"}, ControlTokens: []string{"c"},
+			TestsTokens: []string{"x", "t"}},
+		"empty": {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{""}},
+		"fine": {Tokens: []string{"t"}, ControlTokens: []string{"c"},
+			TestsTokens: []string{"x", "y"}},
 		"none, as it always was": {Tokens: []string{"t"}, ControlTokens: []string{"c"}},
 		"none, and an open port": {Tokens: []string{"t"}},
 	} {

@@ -1,94 +1,198 @@
 package sandbox
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"strconv"
 	"time"
 )
 
-// What happens must not hang on timing: callbacks go out and the purchaser's SMS come in when they get to it, between
-// whatever calls there are. So nothing is drawn from one row of numbers. Each call has numbers of its own, found by the seed,
-// the kind, the place of its key among the keys of that kind, and which call it is under that key; the callbacks of a
-// transaction have theirs, found by the seed, the kind and the place. Only calls side by side come in an order that no seed
-// decides.
+// FaultSettings is the seeded fault injection. All rates are 0 by default, and again after a restart. The same seed
+// with the same sequence of calls gives the same faults, independently of the time between the calls. Concurrent calls
+// have no such order. Delay, Unavailable and LostResponse do not apply to scripted calls and to outcomes of the digits.
+type FaultSettings struct {
+	// Seed selects the random numbers. Setting it, also to the same value, starts their sequence again.
+	Seed uint64 `json:"seed"`
+	// Delay is the share of calls that are applied at once and get their response up to MaxDelayMS milliseconds later.
+	Delay      float64 `json:"delay"`
+	MaxDelayMS int     `json:"max_delay_ms"`
+	// Duplicate is the share of callbacks that are sent twice.
+	Duplicate float64 `json:"duplicate"`
+	// Reorder is the share of transactions with callbacks before the response, an SMS's receipts in reverse order.
+	Reorder float64 `json:"reorder"`
+	// LostResponse is the share of calls that are applied and whose connection is then cut.
+	LostResponse float64 `json:"lost_answer"`
+	// Unavailable is the share of calls with the response 503 that are not applied.
+	Unavailable float64 `json:"unavailable"`
+}
 
-// faultPlan is a steering, and how many keys of each kind had their first call since it was set. The sandbox's lock guards it.
+const (
+	defaultMaxDelayMS = 2000
+	maxDelayLimitMS   = 60_000
+	seededFaultRate   = 0.1 // of each fault where the environment sets only a seed
+)
+
+// faultRate is one rate, with its JSON field and its environment variable.
+type faultRate struct {
+	field, variable string
+	value           *float64
+}
+
+func (v *FaultSettings) rates() []faultRate {
+	return []faultRate{
+		{"delay", "SANDBOX_DELAY", &v.Delay},
+		{"duplicate", "SANDBOX_DUPLICATE", &v.Duplicate},
+		{"reorder", "SANDBOX_REORDER", &v.Reorder},
+		{"lost_answer", "SANDBOX_LOST_ANSWER", &v.LostResponse},
+		{"unavailable", "SANDBOX_UNAVAILABLE", &v.Unavailable},
+	}
+}
+
+func isRate(value float64) bool { return value >= 0 && value <= 1 }
+
+func isMaxDelay(milliseconds int) bool { return milliseconds >= 0 && milliseconds <= maxDelayLimitMS }
+
+func (v *FaultSettings) validate() error {
+	for _, rate := range v.rates() {
+		if !isRate(*rate.value) {
+			return fmt.Errorf("the fault rate %s is not between 0 and 1", rate.field)
+		}
+	}
+	if !isMaxDelay(v.MaxDelayMS) {
+		return fmt.Errorf("max_delay_ms is not between 0 and %d", maxDelayLimitMS)
+	}
+	return nil
+}
+
+// FaultSettingsFromEnvironment reads the fault injection at the start of a sandbox, by default none. SANDBOX_SEED
+// without rates sets every rate to seededFaultRate; a rate's own variable overrules that. The error names the variable.
+func FaultSettingsFromEnvironment(lookup func(string) (string, bool)) (FaultSettings, error) {
+	var v FaultSettings
+	var err error
+	seed, _ := lookup("SANDBOX_SEED")
+	v.Seed, err = strconv.ParseUint(cmp.Or(seed, "0"), 10, 64)
+	if err != nil {
+		return FaultSettings{}, fmt.Errorf("SANDBOX_SEED must be a whole number")
+	}
+	for _, rate := range v.rates() {
+		text, _ := lookup(rate.variable)
+		switch {
+		case text != "":
+			*rate.value, err = strconv.ParseFloat(text, 64)
+			if err != nil || !isRate(*rate.value) {
+				return FaultSettings{}, fmt.Errorf("%s must be a rate between 0 and 1", rate.variable)
+			}
+		case seed != "":
+			*rate.value = seededFaultRate
+		}
+	}
+	delay, _ := lookup("SANDBOX_MAX_DELAY_MS")
+	v.MaxDelayMS, err = strconv.Atoi(cmp.Or(delay, "0"))
+	if err != nil || !isMaxDelay(v.MaxDelayMS) {
+		return FaultSettings{}, fmt.Errorf("SANDBOX_MAX_DELAY_MS must be between 0 and %d", maxDelayLimitMS)
+	}
+	return v, nil
+}
+
+func (s *Sandbox) showFaultSettings(*http.Request, struct{}) response {
+	return jsonResponse(http.StatusOK, s.faultPlan.FaultSettings)
+}
+
+// replaceFaultSettings replaces all settings.
+func (s *Sandbox) replaceFaultSettings(r *http.Request, v FaultSettings) response {
+	err := v.validate()
+	if err != nil {
+		return controlError(http.StatusBadRequest, err.Error())
+	}
+	s.faultPlan = newFaultPlan(v)
+	return s.showFaultSettings(r, struct{}{})
+}
+
+// faultPlan is settings with the number of keys of each kind that had their first call since. The sandbox's lock
+// guards it.
+//
+// Timing must not decide which faults occur: callbacks and the purchaser's SMS come at any time between the calls. So
+// each call has its own random numbers. They depend on the seed, the kind, the position of its key among the keys of
+// that kind, and the number of the call under that key. The callbacks of a transaction have their own in the same way.
 type faultPlan struct {
 	FaultSettings
 	keyCount map[string]int
 }
 
 func newFaultPlan(v FaultSettings) *faultPlan {
-	if v.MaxDelayMS == 0 {
-		v.MaxDelayMS = defaultMaxDelayMS
-	}
+	v.MaxDelayMS = cmp.Or(v.MaxDelayMS, defaultMaxDelayMS)
 	return &faultPlan{FaultSettings: v, keyCount: map[string]int{}}
 }
 
-// generator are the numbers that stand under a name, the same ones under the same name and seed.
+// generator returns random numbers, the same ones for the same seed and name.
 func (m *faultPlan) generator(name string) *rand.Rand {
 	key := sha256.Sum256(fmt.Appendf(nil, "%d %s", m.Seed, name))
-	return rand.New(rand.NewChaCha8(key)) //nolint:gosec // it has to be repeatable, and guards nothing
+	return rand.New(rand.NewChaCha8(key)) //nolint:gosec // it must be repeatable, and guards nothing
 }
 
-// drawFault draws in any case, so that a rate decides about nothing but its own unkindness.
+// drawFault takes a number at every rate, also 0, so that a rate changes only its own fault.
 func drawFault(random *rand.Rand, rate float64) bool { return random.Float64() < rate }
 
-// faultSequence is whose turn it is: the place of a transaction in a mood, and how many of its calls were drawn there.
+// faultSequence is the position of a transaction in a fault plan, and the number of its calls there.
 type faultSequence struct {
 	plan     *faultPlan
 	kind     string
-	position int // from 1; 0: its payment's first call came before this process
+	position int // from 1; 0: the first call of its payment came before this process
 	calls    int
 }
 
-// callbackFaults is what a transaction's callbacks are drawn from, under the steering that it began with. Nil is kind.
+// callbackFaults draws the faults of a transaction's callbacks, with the plan of its first call. nil draws none.
 type callbackFaults struct {
 	*faultPlan
 	random *rand.Rand
 }
 
-// assignFaultSequence gives a transaction its place at its first call under a steering. The purchaser's SMS, which nobody knows when
-// the gateway sends, takes its payment's.
+// assignFaultSequence assigns a transaction its position at its first call under a plan. The purchaser's SMS takes the
+// position of its payment, because the gateway may send it at any time.
 func (s *Sandbox) assignFaultSequence(t *transaction) {
 	if t.faultSequence.plan == s.faultPlan {
 		return
 	}
 	t.faultSequence = faultSequence{plan: s.faultPlan, kind: t.Kind}
-	if paid := s.transactions.byKey[[2]string{kindPayment, t.Key}]; t.Kind == kindSMS && paid != nil {
-		t.faultSequence.kind, t.faultSequence.position = "purchaser's sms", paid.faultSequence.position
+	if payment := s.transactions.find(kindPayment, t.Key); t.Kind == kindSMS && payment != nil {
+		t.faultSequence.kind, t.faultSequence.position = "purchaser's sms", payment.faultSequence.position
 		return
 	}
 	s.faultPlan.keyCount[t.Kind]++
 	t.faultSequence.position = s.faultPlan.keyCount[t.Kind]
 }
 
-// drawResponseMode draws how a call is answered, and how late.
-func (s *Sandbox) drawResponseMode(t *transaction) (responseMode, time.Duration) {
-	t.faultSequence.calls++
-	random := s.faultPlan.generator(fmt.Sprintf("call %s %d %d", t.faultSequence.kind, t.faultSequence.position, t.faultSequence.calls))
-	late, down, lost := drawFault(random, s.faultPlan.Delay), drawFault(random, s.faultPlan.Unavailable), drawFault(random, s.faultPlan.LostResponse)
-	var delay time.Duration
+// drawResponseMode draws the response mode of a call and the delay of its response.
+func (s *Sandbox) drawResponseMode(t *transaction) (mode responseMode, delay time.Duration) {
+	sequence := &t.faultSequence
+	sequence.calls++
+	random := s.faultPlan.generator(fmt.Sprintf("call %s %d %d", sequence.kind, sequence.position, sequence.calls))
+	late := drawFault(random, s.faultPlan.Delay)
+	unavailable := drawFault(random, s.faultPlan.Unavailable)
+	lost := drawFault(random, s.faultPlan.LostResponse)
 	if late {
 		delay = time.Duration(random.IntN(s.faultPlan.MaxDelayMS)+1) * time.Millisecond
 	}
-	modeName := "ok"
+	name := "ok"
 	switch {
-	case down:
-		modeName = "503"
+	case unavailable:
+		name = "503"
 	case lost:
-		modeName = "cut"
+		name = "cut"
 	}
-	mode, _ := parseResponseMode(modeName)
+	mode, _ = parseResponseMode(name)
 	return mode, delay
 }
 
-// drawCallbackFaults draws whether a transaction's callbacks come early, and keeps the numbers for the callbacks themselves.
+// drawCallbackFaults draws whether a transaction's callbacks come first, and prepares drawDuplicate.
 func (s *Sandbox) drawCallbackFaults(t *transaction) {
-	t.callbackFaults = &callbackFaults{s.faultPlan, s.faultPlan.generator(fmt.Sprintf("callbacks %s %d", t.faultSequence.kind, t.faultSequence.position))}
+	name := fmt.Sprintf("callbacks %s %d", t.faultSequence.kind, t.faultSequence.position)
+	t.callbackFaults = &callbackFaults{s.faultPlan, s.faultPlan.generator(name)}
 	t.CallbacksFirst = drawFault(t.callbackFaults.random, s.faultPlan.Reorder)
 }
 
-// drawDuplicate draws whether the next callback comes twice.
-func (l *callbackFaults) drawDuplicate() bool { return l != nil && drawFault(l.random, l.Duplicate) }
+// drawDuplicate draws whether the next callback is sent twice.
+func (f *callbackFaults) drawDuplicate() bool { return f != nil && drawFault(f.random, f.Duplicate) }

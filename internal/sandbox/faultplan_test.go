@@ -9,25 +9,26 @@ import (
 	"time"
 )
 
-// latest is the longest delay that a round draws: what waits no longer is an answer that comes late.
-const latest = 300 * time.Millisecond
+// maxInjectedDelay is the longest delay that a round draws. Timers up to it are late responses.
+const maxInjectedDelay = 300 * time.Millisecond
 
-// seededRun is what one pass over the calls gave: the answers, and the callbacks by payment and SMS.
+// seededRun is the responses and callbacks of one round of calls.
 type seededRun struct {
-	answers, callbacks []string
+	responses, callbacks []string
 }
 
-// runSeededCalls makes charges and payments one after another under the steering, which is set anew, with fresh keys. pace is how much
-// time passes after each payment; the purchaser's SMS goes out as soon as the payment is told, or all at the end.
+// runSeededCalls sets the steering and makes charges and payments in sequence, with fresh keys. pace is the time after
+// each payment. The SMS of the purchaser follows its payment, or all SMS come last.
 func runSeededCalls(r *testSandbox, name, steering string, pace time.Duration, smsLast bool) seededRun {
 	r.Helper()
-	r.callControlPort("PUT", "/sandbox/v1/steering", steering, 200, nil)
+	r.control("PUT /steering", steering, 200, nil)
 	var planned seededRun
 	messages := make([]string, 12)
 	send := func(i int) { messages[i] = r.sms(fmt.Sprint("Shop_", name, i), "5555").summary() }
 	for i := range messages {
-		planned.answers = append(planned.answers, r.charge(fmt.Sprint("Shop.", name, i), "5555").summary())
-		planned.answers = append(planned.answers, r.pay("ussd", fmt.Sprint("Shop_", name, i), "0700005555").summary())
+		planned.responses = append(planned.responses, r.charge(fmt.Sprint("Shop.", name, i), "5555").summary())
+		planned.responses = append(planned.responses,
+			r.pay("ussd", fmt.Sprint("Shop_", name, i), "0700005555").summary())
 		r.clock.Advance(pace)
 		if !smsLast {
 			send(i)
@@ -46,35 +47,36 @@ func runSeededCalls(r *testSandbox, name, steering string, pace time.Duration, s
 			for _, c := range view.Callbacks {
 				statuses = append(statuses, c.Status)
 				if view.Kind == kindPayment && len(c.Attempts) > 0 && c.Attempts[0].At.Equal(view.CreatedAt) {
-					statuses = append(statuses, "before the answer")
+					statuses = append(statuses, "before the response")
 				}
 			}
 			planned.callbacks = append(planned.callbacks, strings.Join(statuses, " "))
 		}
 	}
-	planned.answers = append(planned.answers, messages...)
+	planned.responses = append(planned.responses, messages...)
 	return planned
 }
 
-// The same seed and the same calls one after another give the same unkindness, whatever the time between them, and
-// whenever callbacks go out and the purchaser's SMS come in.
+// The same seed and the same sequence of calls give the same faults, for any time between the calls, the callbacks and
+// the SMS of the purchasers.
 func TestSameSeedInjectsSameFaults(t *testing.T) {
 	var mu sync.Mutex
 	var delays []time.Duration
 	r := newTestSandbox(t, func(c *Config) {
 		timers := c.After
 		c.After = func(d time.Duration, f func()) {
-			if d <= 0 || d > latest {
+			if d <= 0 || d > maxInjectedDelay {
 				timers(d, f)
 				return
 			}
 			mu.Lock()
 			delays = append(delays, d)
 			mu.Unlock()
-			go f() // an answer that comes late: the calls of this test are not worth the wait
+			go f() // a late response, which this test need not wait for
 		}
 	})
-	steering := `{"seed":7,"delay":0.2,"max_delay_ms":300,"duplicate":0.3,"reorder":0.2,"lost_answer":0.2,"unavailable":0.1}`
+	steering := `{"seed":7,"delay":0.2,"max_delay_ms":300,"duplicate":0.3,"reorder":0.2,` +
+		`"lost_answer":0.2,"unavailable":0.1}`
 	var first seededRun
 	var late []time.Duration
 	for i, c := range []struct {
@@ -83,41 +85,35 @@ func TestSameSeedInjectsSameFaults(t *testing.T) {
 	}{{5 * time.Second, false}, {0, true}, {700 * time.Millisecond, true}, {300 * time.Millisecond, false}} {
 		got := runSeededCalls(r, string(rune('a'+i)), steering, c.pace, c.smsLast)
 		mu.Lock()
-		slices.Sort(delays) // the purchasers' SMS came in another order
-		mode := delays
+		slices.Sort(delays) // the SMS of the purchasers came in another order
+		sorted := delays
 		delays = nil
 		mu.Unlock()
 		if i == 0 {
-			first, late = got, mode
+			first, late = got, sorted
 			continue
 		}
-		if !slices.Equal(got.answers, first.answers) || !slices.Equal(mode, late) {
-			t.Errorf("round %d: answers %v, late by %v\nfirst: %v, %v", i+1, got.answers, mode, first.answers, late)
-		}
-		if !slices.Equal(got.callbacks, first.callbacks) {
-			t.Errorf("round %d: callbacks %q\nfirst: %q", i+1, got.callbacks, first.callbacks)
-		}
+		equal(t, "responses with the same seed", got.responses, first.responses)
+		equal(t, "callbacks with the same seed", got.callbacks, first.callbacks)
+		equal(t, "delays with the same seed", sorted, late)
 	}
-	all := strings.Join(append(first.answers, first.callbacks...), "\n")
-	for _, want := range []string{"cut", "503", "201", "successful successful", "before the answer", deliveredToTerminal} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no %q in\n%s", want, all)
-		}
-	}
+	all := strings.Join(append(first.responses, first.callbacks...), "\n")
+	contains(t, "all faults", all, "cut", "503", "201", "successful successful", "before the response",
+		deliveredToTerminal)
 	if len(late) == 0 {
-		t.Error("nothing came late")
+		t.Error("no response was late")
 	}
-	if other := runSeededCalls(r, "z", strings.Replace(steering, "7", "8", 1), 0, false); slices.Equal(other.answers, first.answers) {
-		t.Error("another seed, the same answers")
+	if other := runSeededCalls(r, "z", strings.Replace(steering, "7", "8", 1), 0, false); slices.Equal(other.responses,
+		first.responses) {
+		t.Error("another seed gives the same responses")
 	}
 }
 
-// A rate decides about its own unkindness alone: what is steered besides changes nothing in it, nor do calls of another kind
-// or repeats of a key.
+// A rate changes only its own fault. Other rates, calls of another kind and repeats of a key do not change it.
 func TestFaultRatesAreIndependent(t *testing.T) {
 	texts := func(steering string, between func(r *testSandbox, i int)) string {
 		r := newTestSandbox(t)
-		r.callControlPort("PUT", "/sandbox/v1/steering", steering, 200, nil)
+		r.control("PUT /steering", steering, 200, nil)
 		var all []string
 		for i := range 40 {
 			all = append(all, r.charge(fmt.Sprint("Shop.", i), "5555").summary())
@@ -129,14 +125,13 @@ func TestFaultRatesAreIndependent(t *testing.T) {
 	want := texts(`{"seed":3,"unavailable":0.3}`, nothing)
 	for name, got := range map[string]string{
 		"callbacks": texts(`{"seed":3,"unavailable":0.3,"reorder":0.5,"duplicate":0.5}`, nothing),
-		"payments":  texts(`{"seed":3,"unavailable":0.3}`, func(r *testSandbox, i int) { r.pay("ussd", fmt.Sprint("Shop_", i), "0700005555") }),
-		"repeats":   texts(`{"seed":3,"unavailable":0.3}`, func(r *testSandbox, i int) { r.charge("Shop.0", "5555") }),
+		"payments": texts(`{"seed":3,"unavailable":0.3}`,
+			func(r *testSandbox, i int) { r.pay("ussd", fmt.Sprint("Shop_", i), "0700005555") }),
+		"repeats": texts(`{"seed":3,"unavailable":0.3}`, func(r *testSandbox, i int) { r.charge("Shop.0", "5555") }),
 	} {
-		if got != want {
-			t.Errorf("%s: %s\nwant %s", name, got, want)
-		}
+		equal(t, "503 responses, with another rate for "+name, got, want)
 	}
-	if !strings.Contains(want, "503") || strings.ReplaceAll(texts(`{"seed":3,"unavailable":0.3,"lost_answer":0.5}`, nothing), "cut", "201") != want {
-		t.Errorf("a lost answer changes who is unavailable: %s", want)
-	}
+	contains(t, "injected 503", want, "503")
+	cut := texts(`{"seed":3,"unavailable":0.3,"lost_answer":0.5}`, nothing)
+	equal(t, "503 responses, with lost responses", strings.ReplaceAll(cut, "cut", "201"), want)
 }

@@ -7,32 +7,32 @@ import (
 	"mobilegateway/shared/msisdn"
 )
 
-// validRequest is an operator call that has passed the checks.
+// validRequest is a valid call of the operator API.
 type validRequest struct {
 	kind        string
 	key         string
-	messagePart string // where the key stands in the request, for SVC0005
-	payer       string // who pays: the last four digits decide
+	messagePart string // the part of the request with the key, for SVC0005
+	payer       string // its last four digits select the outcome
 	fingerprint string // of the body without otp_code and notif_url, and of the headers that route
 	callbackURL string
-	otpCode     string // echoed, never kept
-	// fillTransaction writes what the request says into a new transaction, with the answer that it gets when it is applied.
+	otpCode     string // goes into the response and is never kept
+	// fillTransaction copies the request into a new transaction, with the response that it gets when it is applied.
 	fillTransaction func(t *transaction)
 }
 
-// plannedResponse is what a call gets, and what has to happen before.
+// plannedResponse is the response to a call, and the events before it.
 type plannedResponse struct {
 	response       response
-	ready          <-chan struct{} // closed when the call is applied; nil: nothing to wait for
-	delay          time.Duration   // unkindness: answered so much later
-	callbacksFirst *transaction    // its callbacks go out first
+	ready          <-chan struct{} // wait until it is closed; nil: do not wait
+	delay          time.Duration   // wait so long instead
+	callbacksFirst *transaction    // send its callbacks first
 }
 
-// handleCall is the one way in for charge, payment and SMS: it decides under the lock, so that of any number of parallel
-// calls under a key one is applied, and answers without it.
+// handleCall handles charge, payment and SMS. It decides under the lock, so that of any number of parallel calls under
+// a key one is applied. It responds without the lock.
 func (s *Sandbox) handleCall(w http.ResponseWriter, r *http.Request, in validRequest) {
 	s.mu.Lock()
-	if s.closed {
+	if s.closed() {
 		s.mu.Unlock()
 		closeConnection(w)
 		return
@@ -43,19 +43,17 @@ func (s *Sandbox) handleCall(w http.ResponseWriter, r *http.Request, in validReq
 	s.saveTransaction(t)
 	s.mu.Unlock()
 	s.config.Logf("sandbox: %s %s %s", in.kind, in.key, planned.response.logText())
+	if s.awaitResponse(w, r, planned) {
+		planned.response.write(w)
+	}
+}
+
+// awaitResponse waits for the events before a response. It returns false, and closes the connection, when the sandbox
+// closes or the client is gone. A call with a later effect is applied all the same.
+func (s *Sandbox) awaitResponse(w http.ResponseWriter, r *http.Request, planned plannedResponse) bool {
 	if planned.callbacksFirst != nil {
 		s.sendBlockedCallbacks(r.Context(), planned.callbacksFirst)
 	}
-	if !s.waitUntilReady(r, planned) {
-		closeConnection(w)
-		return
-	}
-	planned.response.write(w)
-}
-
-// waitUntilReady waits for what an answer waits for; false when the sandbox closes or the client is gone. What is to be applied
-// later is applied all the same.
-func (s *Sandbox) waitUntilReady(r *http.Request, planned plannedResponse) bool {
 	wait := planned.ready
 	if planned.delay > 0 {
 		late := make(chan struct{})
@@ -69,76 +67,66 @@ func (s *Sandbox) waitUntilReady(r *http.Request, planned plannedResponse) bool 
 	case <-wait:
 		return true
 	case <-r.Context().Done():
-		return false
 	case <-s.ctx.Done():
-		return false
 	}
+	closeConnection(w)
+	return false
 }
 
-// decideResponse is called with the lock held.
+// decideResponse applies a call, at most once under a key, and plans its response. The caller holds the lock.
 func (s *Sandbox) decideResponse(t *transaction, in validRequest) plannedResponse {
 	if t.State == received {
 		return plannedResponse{response: inFlightResponse(in.key, in.messagePart)}
 	}
 	s.assignFaultSequence(t)
 	m, scripted := s.nextScriptedMode(in.kind, in.key)
-	if t.State != absent {
-		return s.respondToRepeat(t, in, m, scripted)
-	}
-	b := behaviourFor(in.kind, msisdn.LastFourDigits(in.payer))
-	if !scripted && b.FirstResponse != "" {
-		m, _ = parseResponseMode(b.FirstResponse)
+	outcome := behaviourFor(in.kind, msisdn.LastFourDigits(in.payer))
+	if !scripted && t.State == absent && outcome.FirstResponse != "" {
+		m, _ = parseResponseMode(outcome.FirstResponse)
 		scripted = true
 	}
 	planned := plannedResponse{}
 	if !scripted {
 		m, planned.delay = s.drawResponseMode(t)
 	}
-	if !m.applies {
-		planned.response = *m.faultyResponse
-		return planned
-	}
-	s.recordRequest(t, in, m)
-	if m.appliesLater {
-		planned.ready = t.nextChange()
-	} else {
-		s.applyCall(t)
+	switch {
+	case t.State != absent && m.faultyResponse == nil:
+		planned.response = s.repeatResponse(t, in)
+	case t.State == absent && m.applies:
+		s.recordRequest(t, in, m)
+		if m.appliesLater {
+			planned.ready = t.nextChange()
+		} else {
+			s.applyCall(t)
+		}
 		if t.callbacksBlocked {
 			planned.callbacksFirst = t
 		}
+		planned.response = s.correctResponse(t, in.otpCode)
 	}
-	planned.response = s.correctResponse(t, in.otpCode)
 	if m.faultyResponse != nil {
 		planned.response = *m.faultyResponse
 	}
 	return planned
 }
 
-// respondToRepeat answers a repeat: the truth about what was applied, unless a script or unkindness spoils it. Nothing happens.
-func (s *Sandbox) respondToRepeat(t *transaction, in validRequest, m responseMode, scripted bool) plannedResponse {
-	planned := plannedResponse{}
-	if !scripted {
-		m, planned.delay = s.drawResponseMode(t)
-	}
+// repeatResponse is the correct response to a repeat of an applied call. The repeat has no effect.
+func (s *Sandbox) repeatResponse(t *transaction, in validRequest) response {
 	switch {
-	case m.faultyResponse != nil:
-		planned.response = *m.faultyResponse
 	case t.State == refused:
-		planned.response = t.Response
+		return t.Response
 	case t.Kind == kindPayment && t.Fingerprint != in.fingerprint:
-		planned.response = duplicateResponse(in.key, in.messagePart, "")
+		return duplicateResponse(in.key, in.messagePart, "")
 	case t.Kind == kindSMS:
-		planned.response = duplicateResponse(in.key, in.messagePart, t.Response.Location)
-	default:
-		if in.callbackURL != "" {
-			t.CallbackURL = in.callbackURL // the address is signed anew when its key is rotated
-		}
-		planned.response = s.correctResponse(t, in.otpCode)
+		return duplicateResponse(in.key, in.messagePart, t.Response.Location)
 	}
-	return planned
+	if in.callbackURL != "" {
+		t.CallbackURL = in.callbackURL // its signature changes with the gateway's key
+	}
+	return s.correctResponse(t, in.otpCode)
 }
 
-// recordRequest writes down what was asked, before any of it is applied.
+// recordRequest records a new call before it is applied.
 func (s *Sandbox) recordRequest(t *transaction, in validRequest, m responseMode) {
 	t.Fingerprint = in.fingerprint
 	t.LastFourDigits = msisdn.LastFourDigits(in.payer)
@@ -149,10 +137,9 @@ func (s *Sandbox) recordRequest(t *transaction, in validRequest, m responseMode)
 	t.RefusalID = m.refusalID
 	s.drawCallbackFaults(t)
 	in.fillTransaction(t)
-	s.transactions.indexPage(t)
 	if m.appliesLater {
 		t.State = received
-		t.ApplyAt = t.CreatedAt.Add(s.config.SlowResponseDelay)
+		t.ApplyAt = t.CreatedAt.Add(slowResponseDelay)
 		s.applyLater(t)
 	}
 }
@@ -170,7 +157,7 @@ func (s *Sandbox) applyLater(t *transaction) {
 	})
 }
 
-// applyCall is the moment in which a call takes effect. It is called once a transaction, with the lock held.
+// applyCall records the effect of a call, once for each transaction. The caller holds the lock.
 func (s *Sandbox) applyCall(t *transaction) {
 	b := t.behaviour()
 	now := s.now()
@@ -193,14 +180,14 @@ func (s *Sandbox) applyCall(t *transaction) {
 		if !b.NeverSent {
 			t.recordEffect(now)
 		}
-		s.queueCallbacks(t, b.CallbackStatuses, s.scaleDuration(s.config.ConfirmDelay/2))
+		s.queueCallbacks(t, b.CallbackStatuses, s.scaleDuration(confirmDelay/2))
 	case kindPayment:
 		s.acceptPayment(t, b)
 	}
 }
 
-// acceptPayment accepts a payment. It is applied at once, as an effect, where the first answer is spoilt (outcomes 1004,
-// 1005, 1010); otherwise the effect is the money that moves when it becomes successful.
+// acceptPayment accepts a payment. After a faulty first response (outcomes 1004, 1005, 1010) it is an effect at once.
+// Otherwise the effect comes when it becomes successful.
 func (s *Sandbox) acceptPayment(t *transaction, b behaviour) {
 	t.State = pending
 	if t.FaultyFirstResponse && b.FinalStatus == successful {
@@ -209,14 +196,13 @@ func (s *Sandbox) acceptPayment(t *transaction, b behaviour) {
 	web := t.Payment.Channel == "web"
 	switch {
 	case b.FinalStatus == pending:
-	case b.CallbacksFirst && (!web || !t.CallbacksFirst):
+	case b.CallbacksFirst && (!web || !t.CallbacksFirst): // fault injection waits for the page
 		t.callbacksBlocked = true
 		s.finalizePayment(t, b)
 	case !web:
-		t.FinalizeAt = s.now().Add(s.scaleDuration(s.config.ConfirmDelay))
+		t.FinalizeAt = s.now().Add(s.scaleDuration(confirmDelay))
 		s.finalizeLater(t)
 	}
-	// On the web channel the page decides, but for outcome 1008, whose callback comes before this very answer.
 }
 
 func (s *Sandbox) finalizeLater(t *transaction) {
@@ -231,7 +217,7 @@ func (s *Sandbox) finalizeLater(t *transaction) {
 	})
 }
 
-// finalizePayment gives a payment its final status and queues what is told about it. Money that did not move is no effect.
+// finalizePayment sets the final status of a payment and queues its callbacks. Only a successful payment is an effect.
 func (s *Sandbox) finalizePayment(t *transaction, b behaviour) {
 	t.State = b.FinalStatus
 	t.FinalAt = s.now()

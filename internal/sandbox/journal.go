@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,15 +10,16 @@ import (
 	"path/filepath"
 )
 
-// journalFileName is the file under Config.Dir: one JSON record a line, the last record of a thing holds. It is written
-// through to the system with each change, so that it survives the end of the process at any moment.
+// journalFileName is the file under Config.Dir. It has one JSON record a line; a later record of the same thing
+// replaces the earlier one. Each change is written to the operating system at once, so it survives the end of the
+// process.
 const journalFileName = "sandbox.jsonl"
 
-// compactionThreshold is how many bytes the file grows before it is written anew without what is out of date; at least that,
-// and at least three times what it held then.
+// compactionThreshold is the least growth in bytes before a compaction. The file also grows to four times its size
+// after the last compaction.
 const compactionThreshold = 64 << 20
 
-// journalRecord is one line: one of its fields is set.
+// journalRecord is one line. Exactly one of its fields is set.
 type journalRecord struct {
 	Transaction *transaction `json:"transaction,omitempty"`
 	PIN         *pin         `json:"pin,omitempty"`
@@ -27,7 +27,7 @@ type journalRecord struct {
 	FreedSlotID string       `json:"slot_gone,omitempty"`
 }
 
-// journal is the open file; nil where there is none.
+// journal is the open file. A nil journal keeps nothing.
 type journal struct {
 	path                string
 	file                *os.File
@@ -41,10 +41,6 @@ func (j *journal) append(r journalRecord) error {
 	return err
 }
 
-func (j *journal) needsCompaction() bool {
-	return j.size-j.sizeAfterCompaction > max(compactionThreshold, 3*j.sizeAfterCompaction)
-}
-
 func (j *journal) close() error {
 	if j == nil {
 		return nil
@@ -52,50 +48,52 @@ func (j *journal) close() error {
 	return j.file.Close()
 }
 
-// saveTransaction keeps a transaction. A file that cannot be written is told once a change in the log; the sandbox goes on.
-func (s *Sandbox) saveTransaction(t *transaction) { s.appendToJournal(journalRecord{Transaction: t}) }
+func (s *Sandbox) saveTransaction(t *transaction) { s.save(journalRecord{Transaction: t}) }
 
-func (s *Sandbox) appendToJournal(r journalRecord) {
-	if s.journal == nil || s.closed {
+// save appends a record. If that fails, the sandbox logs it and continues.
+func (s *Sandbox) save(r journalRecord) {
+	if s.journal == nil || s.closed() {
 		return
 	}
 	err := s.journal.append(r)
-	if err == nil && s.journal.needsCompaction() {
+	growth := s.journal.size - s.journal.sizeAfterCompaction
+	if err == nil && growth > max(compactionThreshold, 3*s.journal.sizeAfterCompaction) {
 		err = s.compactJournal()
 	}
 	if err != nil {
-		s.config.Logf("sandbox: cannot keep state: %v", err)
+		s.config.Logf("sandbox: cannot write the journal: %v", err)
 	}
 }
 
-// openJournal reads the file, writes it anew without what is out of date, and takes up what was under way.
+// openJournal reads the file, compacts it, and resumes the work in progress. Without Config.Dir it does nothing.
 func (s *Sandbox) openJournal() error {
 	if s.config.Dir == "" {
 		return nil
 	}
-	err := os.MkdirAll(s.config.Dir, 0o700)
-	if err != nil {
-		return fmt.Errorf("sandbox: %w", err)
-	}
-	s.journal = &journal{path: filepath.Join(s.config.Dir, journalFileName)}
-	err = s.loadJournal()
-	if err != nil {
-		return fmt.Errorf("sandbox: reading %s: %w", s.journal.path, err)
-	}
-	err = s.compactJournal()
-	if err != nil {
-		return fmt.Errorf("sandbox: %w", err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	err := os.MkdirAll(s.config.Dir, 0o700)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.config.Dir, journalFileName)
+	err = s.loadJournal(path)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	s.journal = &journal{path: path}
+	err = s.compactJournal()
+	if err != nil {
+		return err
+	}
 	for _, t := range s.transactions.all {
 		s.resumeTimers(t)
 	}
 	return nil
 }
 
-func (s *Sandbox) loadJournal() error {
-	file, err := os.Open(s.journal.path)
+func (s *Sandbox) loadJournal(path string) error {
+	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -107,13 +105,13 @@ func (s *Sandbox) loadJournal() error {
 	for number := 1; ; number++ {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return nil // what stands after the last line end was never written whole
+			return nil // text after the last line end is an incomplete record
 		}
 		if err != nil {
 			return err
 		}
 		var r journalRecord
-		err = json.Unmarshal(bytes.TrimSpace(line), &r)
+		err = json.Unmarshal(line, &r)
 		if err != nil {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
@@ -124,11 +122,9 @@ func (s *Sandbox) loadJournal() error {
 func (s *Sandbox) restoreRecord(r journalRecord) {
 	switch {
 	case r.Transaction != nil:
-		t := s.transactions.findOrCreate(r.Transaction.Kind, r.Transaction.Key)
-		*t = *r.Transaction
-		s.transactions.indexPage(t)
+		*s.transactions.findOrCreate(r.Transaction.Kind, r.Transaction.Key) = *r.Transaction
 	case r.PIN != nil:
-		s.storePIN(r.PIN)
+		s.pins[r.PIN.PIN] = r.PIN
 	case r.Slot != nil:
 		s.slots = append(s.slots, r.Slot)
 	case r.FreedSlotID != "":
@@ -136,7 +132,7 @@ func (s *Sandbox) restoreRecord(r journalRecord) {
 	}
 }
 
-// resumeTimers sets the timers that a transaction had when the sandbox ended.
+// resumeTimers sets a transaction's timers again.
 func (s *Sandbox) resumeTimers(t *transaction) {
 	switch {
 	case t.State == received:
@@ -147,10 +143,11 @@ func (s *Sandbox) resumeTimers(t *transaction) {
 	s.scheduleCallback(t)
 }
 
-// compactJournal writes what is known to a new file and puts it in the place of the old one.
+// compactJournal writes the state to a new file, which replaces the old one.
 func (s *Sandbox) compactJournal() error {
 	next := &journal{path: s.journal.path}
-	file, err := os.OpenFile(next.path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+	newPath := next.path + ".new"
+	file, err := os.OpenFile(newPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -161,7 +158,7 @@ func (s *Sandbox) compactJournal() error {
 			return errors.Join(err, file.Close())
 		}
 	}
-	err = os.Rename(next.path+".new", next.path)
+	err = os.Rename(newPath, next.path)
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
@@ -173,16 +170,15 @@ func (s *Sandbox) compactJournal() error {
 	return err
 }
 
-// liveRecords are all that is worth keeping: PINs until a while after they expire, the rest for ever.
+// liveRecords returns the whole state, without the PINs that are forgotten.
 func (s *Sandbox) liveRecords() []journalRecord {
+	s.forgetPINs()
 	var all []journalRecord
 	for _, t := range s.transactions.all {
 		all = append(all, journalRecord{Transaction: t})
 	}
 	for _, p := range s.pins {
-		if !s.pinForgotten(p, s.now()) {
-			all = append(all, journalRecord{PIN: p})
-		}
+		all = append(all, journalRecord{PIN: p})
 	}
 	for _, v := range s.slots {
 		all = append(all, journalRecord{Slot: v})

@@ -22,9 +22,7 @@ func readFile(t *testing.T, dir string) string {
 // restart closes a sandbox and opens another over its folder.
 func (r *testSandbox) restart(dir string) *testSandbox {
 	r.Helper()
-	if err := r.sandbox.Close(); err != nil {
-		r.Fatal(err)
-	}
+	r.close()
 	return startSandbox(r.T, dir, r.clock, r.inbox, 2)
 }
 
@@ -38,48 +36,33 @@ func TestStateSurvivesARestart(t *testing.T) {
 	r.sms("Shop.s1", "5555")
 	pin := r.issuePIN("")
 	var booked slot
-	r.callControlPort("POST", "/sandbox/v1/slots", `{"merchant":"Shop"}`, 201, &booked)
+	r.control("POST /slots", `{"merchant":"Shop"}`, 201, &booked)
 
 	r = r.restart(dir)
 	if again := r.charge("Shop.c1", "5555"); again.body != charge.body {
 		t.Errorf("charge: %s", again.body)
 	}
-	if again := r.charge("Shop.c2", "5555"); again.summary() != "403 POL0253" {
-		t.Errorf("refused charge: %s", again.summary())
-	}
-	if again := r.sms("Shop.s1", "5555"); again.summary() != "409 SVC0005" {
-		t.Errorf("SMS: %s", again.summary())
-	}
+	checkSummary(t, "refused charge", r.charge("Shop.c2", "5555"), "403 POL0253")
+	checkSummary(t, "SMS", r.sms("Shop.s1", "5555"), "409 SVC0005")
 	r.clock.Advance(time.Second)
-	if status := r.status("Shop_1"); status != successful {
-		t.Errorf("payment: %s", status)
-	}
-	if response := r.confirm(web.path(), pin.MSISDN, pin.PIN); response.status != 303 {
-		t.Errorf("page: %s", response.summary())
-	}
+	equal(t, "getStatus", r.status("Shop_1"), successful)
+	equal(t, "page", r.confirm(web.path(), pin.MSISDN, pin.PIN).status, 303)
 	for key, want := range map[string]int{"c1": 1, "c2": 0, "Shop_1": 1, "Shop_2": 1, "s1": 1} {
-		if effects := r.effects(key); len(effects) != want {
-			t.Errorf("%s: %+v", key, effects)
-		}
+		r.checkEffects(key, want)
 	}
 	var slots []slot
-	r.callControlPort("GET", "/sandbox/v1/slots", "", 200, &slots)
-	if len(slots) != 1 || slots[0] != booked {
-		t.Errorf("slots: %+v", slots)
-	}
-	r.callControlPort("DELETE", "/sandbox/v1/slots/"+booked.ID, "", 204, nil)
+	r.control("GET /slots", "", 200, &slots)
+	equal(t, "number of slots", len(slots), 1)
+	equal(t, "slot after a restart", slots[0], booked)
+	r.control("DELETE /slots/"+booked.ID, "", 204, nil)
 
 	r = r.restart(dir)
-	r.callControlPort("GET", "/sandbox/v1/slots", "", 200, &slots)
-	if len(slots) != 0 {
-		t.Errorf("slots: %+v", slots)
-	}
-	if response := r.confirm(r.payWeb("Shop_3", "").path(), pin.MSISDN, pin.PIN); response.status != 403 {
-		t.Errorf("a used PIN: %s", response.summary())
-	}
+	r.control("GET /slots", "", 200, &slots)
+	equal(t, "number of slots", len(slots), 0)
+	equal(t, "a used PIN", r.confirm(r.payWeb("Shop_3", "").path(), pin.MSISDN, pin.PIN).status, 403)
 }
 
-// What was under way goes on: a slow call, a final status, a callback that was refused.
+// The work in progress continues: a slow call, a final status, a callback that was refused.
 func TestTimersSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
 	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
@@ -88,40 +71,28 @@ func TestTimersSurviveARestart(t *testing.T) {
 	r.clock.Advance(time.Second)
 	slow := r.startCall(func() testResponse { return r.charge("Shop.c1", "1004") })
 	r.clock.Advance(900 * time.Millisecond)
-	if statuses := r.inbox.statuses(t); statuses != successful {
-		t.Fatalf("told %q", statuses)
-	}
+	r.checkCallbacks(successful)
 	r2 := r.restart(dir)
 	if response := <-slow; !response.cut {
 		t.Errorf("slow call: %s", response.summary())
 	}
-	if response := r2.charge("Shop.c1", "1004"); response.summary() != "409 SVC0005" {
-		t.Errorf("in flight: %s", response.summary())
-	}
+	checkSummary(t, "in flight", r2.charge("Shop.c1", "1004"), "409 SVC0005")
 	r2.clock.Advance(time.Minute)
-	if statuses := r2.inbox.statuses(t); statuses != "successful successful" {
-		t.Errorf("told %q", statuses)
-	}
-	if effects := r2.effects("c1"); len(effects) != 1 {
-		t.Errorf("effects: %+v", effects)
-	}
+	r2.checkCallbacks("successful successful")
+	r2.checkEffects("c1", 1)
 }
 
 func TestPartialLastLineIsDropped(t *testing.T) {
 	dir := t.TempDir()
 	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
 	r.charge("Shop.c1", "5555")
-	if err := r.sandbox.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r.close()
 	path := filepath.Join(dir, journalFileName)
 	if err := os.WriteFile(path, []byte(readFile(t, dir)+`{"transaction":{"ki`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r = startSandbox(t, dir, r.clock, r.inbox, 2)
-	if effects := r.effects("c1"); len(effects) != 1 {
-		t.Errorf("effects: %+v", effects)
-	}
+	r.checkEffects("c1", 1)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
@@ -154,13 +125,12 @@ func TestJournalIsCompacted(t *testing.T) {
 		t.Errorf("%d before, %d after, %v", before, after, err)
 	}
 	r.charge("Shop.c2", "5555")
-	if strings.Count(readFile(t, dir), "\n") != 2 {
-		t.Errorf("%s", readFile(t, dir))
-	}
+	equal(t, "records after a compaction", strings.Count(readFile(t, dir), "\n"), 2)
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, config := range []Config{{}, {Tokens: []string{"t"}}, {BaseURL: "http://x"}, {Tokens: []string{""}, BaseURL: "http://x"}} {
+	for _, config := range []Config{{}, {Tokens: []string{"t"}}, {BaseURL: "http://x"},
+		{Tokens: []string{""}, BaseURL: "http://x"}} {
 		if _, err := New(config); err == nil {
 			t.Errorf("%+v", config)
 		}
@@ -169,9 +139,8 @@ func TestConfigIsChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.scaleDuration(time.Minute) != time.Second || s.scaleDuration(time.Millisecond) != minDelay || s.config.SlowResponseDelay != time.Minute {
-		t.Errorf("%v %v %v", s.scaleDuration(time.Minute), s.scaleDuration(time.Millisecond), s.config.SlowResponseDelay)
-	}
+	equal(t, "a minute at speed 60", s.scaleDuration(time.Minute), time.Second)
+	equal(t, "a millisecond at speed 60", s.scaleDuration(time.Millisecond), minDelay)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -204,7 +173,7 @@ func TestRealClock(t *testing.T) {
 	}
 	for range 2 {
 		if path := <-statuses; path != "/callbacks" {
-			t.Errorf("told %s", path)
+			t.Errorf("callback to %s", path)
 		}
 	}
 	if err := s.Close(); err != nil {

@@ -1,102 +1,91 @@
 package sandbox
 
-// behaviour is one row of the outcomes on demand: how the first call under a key is answered, and what happens then.
+import "cmp"
+
+// behaviour is one cell of the table of outcomes on demand.
 type behaviour struct {
-	// FirstResponse is the manner of the first call's answer, a word of the manners table; "" answers well.
+	// FirstResponse names the response mode of the first call under a key; "" is the correct response.
 	FirstResponse string
-	// RefusalID is the message id of a refusal at once (charge, SMS); "" for none.
+	// RefusalID is the message id of a refusal of a charge or an SMS, or "".
 	RefusalID string
-	// FinalStatus is the status a payment comes to: "" is successful, pending stays so for ever. Why is its statusDescription.
+	// FinalStatus is the status that a payment gets. A payment with pending stays pending.
 	FinalStatus       string
 	StatusDescription string
 	// CallbackStatuses are the statuses of the callbacks, in the order in which they are sent.
 	CallbackStatuses []string
-	// CallbacksFirst sends the callbacks before the operator's own answer.
+	// CallbacksFirst sends the callbacks before the response.
 	CallbacksFirst bool
 	// NeverSent is an SMS that is accepted and never sent.
 	NeverSent bool
 }
 
-// Statuses of a payment and of an SMS's delivery as the sandbox says them.
-const (
-	pending    = "pending"
-	successful = "successful"
-	failed     = "failed"
-	cancelled  = "cancelled"
-
-	deliveredToNetwork  = "DeliveredToNetwork"
-	deliveredToTerminal = "DeliveredToTerminal"
-	deliveryImpossible  = "DeliveryImpossible"
-	messageWaiting      = "MessageWaiting"
-)
-
-// The statusDescriptions of payments that fail, which the page has words for.
+// The statusDescriptions of payments that fail. The page has texts for them.
 const (
 	descriptionRefused  = "Payment operation refused by user"
 	descriptionNoCredit = "User has insufficient credit for transaction"
 )
 
-// outcomeRow is the behaviours of one ending, by operation; nil behaves as any other number.
-type outcomeRow struct {
-	digits           string
-	pay, charge, sms *behaviour
+// outcomes are the outcomes on demand by the payer's last four digits and the kind (decision "sandbox"). They contain
+// only the differences from an ordinary number: see behaviourFor.
+var outcomes = map[string]map[string]behaviour{
+	"1001": {
+		kindPayment: {FinalStatus: failed, StatusDescription: descriptionRefused},
+		kindCharge:  {RefusalID: "POL0253"},
+		kindSMS:     {CallbackStatuses: []string{deliveryImpossible}, NeverSent: true},
+	},
+	"1002": {
+		kindPayment: {FinalStatus: failed, StatusDescription: descriptionNoCredit},
+		kindCharge:  {RefusalID: "POL1000"},
+		kindSMS:     {RefusalID: "POL0001"},
+	},
+	"1003": {
+		kindPayment: {FinalStatus: pending, CallbackStatuses: []string{}},
+		kindSMS:     {CallbackStatuses: []string{}},
+	},
+	"1004": firstResponse("slow"),
+	"1005": firstResponse("cut"),
+	"1006": {
+		kindPayment: {CallbackStatuses: []string{successful, successful, successful}},
+		kindSMS: {CallbackStatuses: []string{
+			deliveredToNetwork, deliveredToNetwork, deliveredToNetwork,
+			deliveredToTerminal, deliveredToTerminal, deliveredToTerminal,
+		}},
+	},
+	"1007": {
+		kindPayment: {CallbackStatuses: []string{successful, failed}},
+		kindSMS:     {CallbackStatuses: []string{deliveredToTerminal, deliveredToNetwork}},
+	},
+	"1008": {
+		kindPayment: {CallbacksFirst: true},
+		kindSMS:     {CallbacksFirst: true},
+	},
+	"1009": firstResponse("down"),
+	"1010": firstResponse("garbage"),
+	"1011": {
+		kindPayment: {CallbackStatuses: []string{}},
+	},
 }
 
-// outcomeTable are the outcomes on demand, in the order of the table that is the contract (decision "sandbox"). A row names only
-// what differs from an ordinary number: see usual.
-func outcomeTable() []outcomeRow {
-	three := []string{successful, successful, successful}
-	first := func(manner string) *behaviour { return &behaviour{FirstResponse: manner} }
-	return []outcomeRow{
-		{"1001", &behaviour{FinalStatus: failed, StatusDescription: descriptionRefused, CallbackStatuses: []string{failed}},
-			&behaviour{RefusalID: "POL0253"},
-			&behaviour{CallbackStatuses: []string{deliveryImpossible}, NeverSent: true}},
-		{"1002", &behaviour{FinalStatus: failed, StatusDescription: descriptionNoCredit, CallbackStatuses: []string{failed}},
-			&behaviour{RefusalID: "POL1000"},
-			&behaviour{RefusalID: "POL0001"}},
-		{"1003", &behaviour{FinalStatus: pending, CallbackStatuses: []string{}}, nil, &behaviour{CallbackStatuses: []string{}}},
-		{"1004", first("slow"), first("slow"), first("slow")},
-		{"1005", first("cut"), first("cut"), first("cut")},
-		{"1006", &behaviour{CallbackStatuses: three}, nil,
-			&behaviour{CallbackStatuses: []string{deliveredToNetwork, deliveredToNetwork, deliveredToNetwork, deliveredToTerminal, deliveredToTerminal, deliveredToTerminal}}},
-		{"1007", &behaviour{CallbackStatuses: []string{successful, failed}}, nil, &behaviour{CallbackStatuses: []string{deliveredToTerminal, deliveredToNetwork}}},
-		{"1008", &behaviour{CallbacksFirst: true}, nil, &behaviour{CallbacksFirst: true}},
-		{"1009", first("down"), first("down"), first("down")},
-		{"1010", first("garbage"), first("garbage"), first("garbage")},
-		{"1011", &behaviour{CallbackStatuses: []string{}}, nil, nil},
-	}
+func firstResponse(mode string) map[string]behaviour {
+	b := behaviour{FirstResponse: mode}
+	return map[string]behaviour{kindPayment: b, kindCharge: b, kindSMS: b}
 }
 
-// behaviourFor is what happens to the paying party with these last four digits.
+// behaviourFor returns the outcome of a payer with these last four digits.
 func behaviourFor(kind, digits string) behaviour {
-	for _, r := range outcomeTable() {
-		if r.digits != digits {
-			continue
-		}
-		found := map[string]*behaviour{kindPayment: r.pay, kindCharge: r.charge, kindSMS: r.sms}[kind]
-		if found != nil {
-			return completeBehaviour(kind, *found)
-		}
-	}
-	return completeBehaviour(kind, behaviour{})
-}
-
-// completeBehaviour fills what a row leaves open with what happens to any other number.
-func completeBehaviour(kind string, b behaviour) behaviour {
+	b := outcomes[digits][kind]
+	var ordinaryStatuses []string
 	switch kind {
 	case kindPayment:
-		if b.FinalStatus == "" {
-			b.FinalStatus = successful
-		}
-		if b.CallbackStatuses == nil {
-			b.CallbackStatuses = []string{b.FinalStatus}
-		}
+		b.FinalStatus = cmp.Or(b.FinalStatus, successful)
+		ordinaryStatuses = []string{b.FinalStatus}
 	case kindSMS:
-		if b.CallbackStatuses == nil {
-			b.CallbackStatuses = []string{deliveredToNetwork, deliveredToTerminal}
-		}
+		ordinaryStatuses = []string{deliveredToNetwork, deliveredToTerminal}
 	}
-	if b.StatusDescription == "" && b.FinalStatus == successful {
+	if b.CallbackStatuses == nil {
+		b.CallbackStatuses = ordinaryStatuses
+	}
+	if b.FinalStatus == successful {
 		b.StatusDescription = "Payment was successful"
 	}
 	return b

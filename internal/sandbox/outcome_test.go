@@ -2,11 +2,14 @@ package sandbox
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 )
 
-// Each row of the outcomes on demand is played at the wire: the first call, a repeat, what is told, what is listed.
+// These tests check each row of the outcomes on demand on the wire: the first call, a repeat, the callbacks, the
+// effects.
 
 func TestChargeOutcomes(t *testing.T) {
 	for _, c := range []struct {
@@ -28,14 +31,10 @@ func TestChargeOutcomes(t *testing.T) {
 	} {
 		t.Run(c.digits, func(t *testing.T) {
 			r := newTestSandbox(t)
-			for i, want := range []string{c.first, c.again, c.again} {
-				if response := r.charge("Shop.c1", c.digits); response.summary() != want {
-					t.Errorf("call %d: %s, want %s", i+1, response.summary(), want)
-				}
+			for _, want := range []string{c.first, c.again, c.again} {
+				checkSummary(t, "call", r.charge("Shop.c1", c.digits), want)
 			}
-			if effects := r.effects("c1"); len(effects) != c.effects {
-				t.Errorf("effects: %+v, want %d", effects, c.effects)
-			}
+			r.checkEffects("c1", c.effects)
 		})
 	}
 }
@@ -44,7 +43,7 @@ func TestPaymentOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		digits, first, again string
 		effectsAtOnce        int
-		told, status         string
+		callbacks, status    string
 		effects              int
 	}{
 		{"5555", "201", "201", 0, "successful", "successful", 1},
@@ -62,28 +61,16 @@ func TestPaymentOutcomes(t *testing.T) {
 		for _, channel := range []string{"tpe", "ussd"} {
 			t.Run(channel+" "+c.digits, func(t *testing.T) {
 				r := newTestSandbox(t)
-				for i, want := range []string{c.first, c.again} {
-					if response := r.pay(channel, "Shop_1", "070000"+c.digits); response.summary() != want {
-						t.Errorf("call %d: %s, want %s", i+1, response.summary(), want)
-					}
+				for _, want := range []string{c.first, c.again} {
+					checkSummary(t, "call", r.pay(channel, "Shop_1", "070000"+c.digits), want)
 				}
-				if effects := r.effects("Shop_1"); len(effects) != c.effectsAtOnce {
-					t.Errorf("effects at once: %+v, want %d", effects, c.effectsAtOnce)
-				}
+				r.checkEffects("Shop_1", c.effectsAtOnce)
 				r.clock.Advance(time.Second)
-				if statuses := r.inbox.statuses(t); statuses != c.told {
-					t.Errorf("told %q, want %q", statuses, c.told)
-				}
-				if status := r.status("Shop_1"); status != c.status {
-					t.Errorf("getStatus %q, want %q", status, c.status)
-				}
+				r.checkCallbacks(c.callbacks)
+				equal(t, "getStatus", r.status("Shop_1"), c.status)
 				r.clock.Advance(48 * time.Hour)
-				if effects := r.effects("Shop_1"); len(effects) != c.effects {
-					t.Errorf("effects: %+v, want %d", effects, c.effects)
-				}
-				if status := r.status("Shop_1"); status != c.status {
-					t.Errorf("getStatus after two days %q, want %q", status, c.status)
-				}
+				r.checkEffects("Shop_1", c.effects)
+				equal(t, "getStatus", r.status("Shop_1"), c.status)
 			})
 		}
 	}
@@ -93,7 +80,7 @@ func TestSMSOutcomes(t *testing.T) {
 	network, terminal := deliveredToNetwork, deliveredToTerminal
 	for _, c := range []struct {
 		digits, first, again string
-		told                 string
+		callbacks            string
 		effects              int
 	}{
 		{"5555", "201", "409 SVC0005", network + " " + terminal, 1},
@@ -101,7 +88,8 @@ func TestSMSOutcomes(t *testing.T) {
 		{"1002", "403 POL0001", "403 POL0001", "", 0},
 		{"1003", "201", "409 SVC0005", "", 1},
 		{"1005", "cut", "409 SVC0005", network + " " + terminal, 1},
-		{"1006", "201", "409 SVC0005", fmt.Sprint(network, " ", network, " ", network, " ", terminal, " ", terminal, " ", terminal), 1},
+		{"1006", "201", "409 SVC0005", fmt.Sprint(network, " ", network, " ", network, " ", terminal, " ", terminal,
+			" ", terminal), 1},
 		{"1007", "201", "409 SVC0005", terminal + " " + network, 1},
 		{"1008", "201", "409 SVC0005", network + " " + terminal, 1},
 		{"1009", "503 SVC0001", "503 SVC0001", "", 0},
@@ -110,34 +98,27 @@ func TestSMSOutcomes(t *testing.T) {
 	} {
 		t.Run(c.digits, func(t *testing.T) {
 			r := newTestSandbox(t)
-			for i, want := range []string{c.first, c.again, c.again} {
-				if response := r.sms("Shop.s1", c.digits); response.summary() != want {
-					t.Errorf("call %d: %s, want %s", i+1, response.summary(), want)
-				}
+			for _, want := range []string{c.first, c.again, c.again} {
+				checkSummary(t, "call", r.sms("Shop.s1", c.digits), want)
 			}
 			if before := r.inbox.statuses(t); (c.digits == "1008") != (before != "") {
-				t.Errorf("told before the answer: %q", before)
+				t.Errorf("callbacks before the response: %q", before)
 			}
 			r.clock.Advance(5 * time.Second)
-			if statuses := r.inbox.statuses(t); statuses != c.told {
-				t.Errorf("told %q, want %q", statuses, c.told)
-			}
-			if effects := r.effects("s1"); len(effects) != c.effects {
-				t.Errorf("effects: %+v, want %d", effects, c.effects)
-			}
+			r.checkCallbacks(c.callbacks)
+			r.checkEffects("s1", c.effects)
 		})
 	}
 }
 
 func TestNotEnoughCreditVariable(t *testing.T) {
 	r := newTestSandbox(t)
-	want := `{"requestError":{"policyException":{"messageId":"POL0001","text":"A policy error occurred. Error code is %1","variables":["Not enough credit"]}}}`
-	if response := r.sms("Shop.s1", "1002"); response.body != want {
-		t.Errorf("%s", response.body)
-	}
+	want := `{"requestError":{"policyException":{"messageId":"POL0001",` +
+		`"text":"A policy error occurred. Error code is %1","variables":["Not enough credit"]}}}`
+	equal(t, "body", r.sms("Shop.s1", "1002").body, want)
 }
 
-// 1004 answers after 60 s and is applied then, in all three operations; meanwhile the key is in flight.
+// 1004 responds after 60 s and is applied then, in all three operations. Until then repeats conflict.
 func TestSlowOutcome(t *testing.T) {
 	for _, c := range []struct {
 		name, key, again string
@@ -153,58 +134,46 @@ func TestSlowOutcome(t *testing.T) {
 			first := r.startCall(func() testResponse { return c.call(r) })
 			r.clock.Advance(59 * time.Second)
 			flight := c.call(r)
-			if flight.summary() != "409 SVC0005" || flight.header.Get("Retry-After") != "1" {
-				t.Errorf("in flight: %s, Retry-After %q", flight.summary(), flight.header.Get("Retry-After"))
-			}
-			if effects := r.effects(c.key); len(effects) != 0 {
-				t.Errorf("effects before: %+v", effects)
-			}
+			equal(t, "call in flight", flight.summary(), "409 SVC0005")
+			equal(t, "Retry-After of a call in flight", flight.header.Get("Retry-After"), "1")
+			r.checkEffects(c.key, 0)
 			r.clock.Advance(time.Second)
-			if response := <-first; response.summary() != "201" {
-				t.Errorf("first: %s", response.summary())
-			}
+			checkSummary(t, "first", <-first, "201")
 			again := c.call(r)
-			if again.summary() != c.again || again.header.Get("Retry-After") != "" {
-				t.Errorf("again: %s, Retry-After %q", again.summary(), again.header.Get("Retry-After"))
-			}
+			equal(t, "repeat", again.summary(), c.again)
+			equal(t, "Retry-After of a repeat", again.header.Get("Retry-After"), "")
 			r.clock.Advance(10 * time.Second)
-			if effects := r.effects(c.key); len(effects) != 1 {
-				t.Errorf("effects: %+v", effects)
-			}
+			r.checkEffects(c.key, 1)
 		})
 	}
 }
 
-// 1008: while the callback is being received, the order is final and getStatus already says so.
+// 1008: getStatus reports the final status while the callback is being received.
 func TestCallbackBeforeResponse(t *testing.T) {
 	for _, channel := range []string{"tpe", "web"} {
 		r := newTestSandbox(t)
 		during := ""
 		r.inbox.before = func() { during = r.status("Shop_1") }
 		response := r.pay(channel, "Shop_1", "0700001008")
-		if response.status != 201 || during != successful || r.inbox.statuses(t) != successful {
-			t.Errorf("%s: answer %s, getStatus during the callback %q, told %q", channel, response.summary(), during, r.inbox.statuses(t))
-		}
+		equal(t, "status of the response", response.status, 201)
+		equal(t, "getStatus during the callback", during, successful)
+		r.checkCallbacks(successful)
 	}
 }
 
-// 1008 with an address that fails: the answer comes all the same, the callback later.
+// 1008 with a failing address: the response comes all the same, the callback later.
 func TestFailedCallbackBeforeResponse(t *testing.T) {
 	r := newTestSandbox(t)
 	r.inbox.responseStatuses = []int{503}
-	if response := r.pay("tpe", "Shop_1", "0700001008"); response.status != 201 {
-		t.Fatalf("%s", response.summary())
-	}
+	equal(t, "status of the response", r.pay("tpe", "Shop_1", "0700001008").status, 201)
 	r.clock.Advance(time.Second)
-	if statuses := r.inbox.statuses(t); statuses != "successful successful" {
-		t.Errorf("told %q", statuses)
-	}
+	r.checkCallbacks("successful successful")
 }
 
 func TestEveryRowHasItsOwnDigits(t *testing.T) {
-	for i, r := range outcomeTable() {
-		if want := fmt.Sprint(1001 + i); r.digits != want {
-			t.Errorf("row %d is %s, want %s", i, r.digits, want)
-		}
+	var want []string
+	for i := range 11 {
+		want = append(want, fmt.Sprint(1001+i))
 	}
+	equal(t, "digits of the outcomes", slices.Sorted(maps.Keys(outcomes)), want)
 }

@@ -9,45 +9,45 @@ import (
 	"mobilegateway/shared/msisdn"
 )
 
-const htmlType = "text/html; charset=utf-8"
-
 var (
-	numberPattern = regexp.MustCompile(`^\+?[0-9]{4,15}$`)
-	pinPattern    = regexp.MustCompile(`^[0-9]{6}$`)
+	numberPattern     = regexp.MustCompile(`^\+?[0-9]{4,15}$`)
+	pinPattern        = regexp.MustCompile(`^[0-9]{6}$`)
+	numberSeparators  = strings.NewReplacer(" ", "", "-", "", ".", "", "\u00a0", "")
+	pinCodeSeparators = strings.NewReplacer(" ", "", "\u00a0", "")
 )
 
-// parseNumber reads a number as people type it: spaces, hyphens and points between the digits do not count.
-func parseNumber(text string) (string, bool) {
-	number := strings.NewReplacer(" ", "", "-", "", ".", "", "\u00a0", "").Replace(text)
+// parseNumber reads a typed number. Spaces, hyphens and points between the digits are ignored.
+func parseNumber(text string) (number string, valid bool) {
+	number = numberSeparators.Replace(text)
 	return number, numberPattern.MatchString(number)
 }
 
-// parsePIN reads a PIN as people type it: spaces between the digits do not count.
-func parsePIN(text string) (string, bool) {
-	code := strings.NewReplacer(" ", "", "\u00a0", "").Replace(text)
+// parsePIN reads a typed PIN. Spaces between the digits are ignored.
+func parsePIN(text string) (code string, valid bool) {
+	code = pinCodeSeparators.Replace(text)
 	return code, pinPattern.MatchString(code)
 }
 
 func plainNumber(number string) string { return strings.TrimPrefix(number, "+") }
 
-// getPage shows the payment's form, or what came of it.
+// getPage shows a payment's form, or its status.
 func (s *Sandbox) getPage(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	t := s.transactions.byPayToken[r.PathValue("token")]
-	var planned response
+	t := s.transactions.findPage(r.PathValue("token"))
+	var page response
 	switch {
 	case t == nil:
-		planned = s.notFoundPage(r)
+		page = s.notFoundPage(r)
 	case t.statusFinal() || t.Payment.Confirmed || s.paymentExpired(t):
-		planned = s.statusPage(t)
+		page = s.statusPage(t)
 	default:
-		planned = s.formPage(t, http.StatusOK, t.Payment.RequestedMSISDN)
+		page = s.formPage(t, http.StatusOK, t.Payment.RequestedMSISDN)
 	}
 	s.mu.Unlock()
-	s.writePage(w, t, planned)
+	s.writePage(w, t, page)
 }
 
-// payableUntil is when the page stops to take a payment: when the gateway gives up waiting for one.
+// payableUntil is the end of a payment's page, when the gateway stops to wait for the payment.
 func (s *Sandbox) payableUntil(t *transaction) time.Time {
 	return t.CreatedAt.Add(s.scaleDuration(s.config.PageLifetime))
 }
@@ -56,9 +56,9 @@ func (s *Sandbox) paymentExpired(t *transaction) bool {
 	return t.State == pending && !t.Payment.Confirmed && !s.now().Before(s.payableUntil(t))
 }
 
-// postPage takes the form: a confirmed or cancelled payment ends in a redirect to the merchant, and so does every later
-// post, which changes nothing. Where it leads is decided last, by what the payment has become: of a confirmation and a
-// cancellation side by side, both tell the same.
+// postPage takes the form. A confirmed or cancelled payment ends in a redirect to the merchant. Each later post ends
+// there too, and changes nothing. The payment's status decides the address last: a concurrent confirmation and
+// cancellation lead to the same one.
 func (s *Sandbox) postPage(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
 	err := r.ParseForm()
@@ -67,20 +67,16 @@ func (s *Sandbox) postPage(w http.ResponseWriter, r *http.Request) {
 		action = ""
 	}
 	s.mu.Lock()
-	t := s.transactions.byPayToken[r.PathValue("token")]
+	t := s.transactions.findPage(r.PathValue("token"))
 	if t == nil {
 		s.mu.Unlock()
 		s.writePage(w, nil, s.notFoundPage(r))
 		return
 	}
-	planned := s.decidePageResponse(t, action, r)
+	planned := s.decidePageResponse(t, action, r.PostForm.Get("msisdn"), r.PostForm.Get("pin"))
 	s.saveTransaction(t)
 	s.mu.Unlock()
-	if planned.callbacksFirst != nil {
-		s.sendBlockedCallbacks(r.Context(), planned.callbacksFirst)
-	}
-	if !s.waitUntilReady(r, planned) {
-		closeConnection(w)
+	if !s.awaitResponse(w, r, planned) {
 		return
 	}
 	if planned.response.Status == http.StatusSeeOther {
@@ -91,87 +87,88 @@ func (s *Sandbox) postPage(w http.ResponseWriter, r *http.Request) {
 	s.writePage(w, t, planned.response)
 }
 
-// decidePageResponse is called with the lock held.
-func (s *Sandbox) decidePageResponse(t *transaction, action string, r *http.Request) plannedResponse {
-	input, code := r.PostForm.Get("msisdn"), r.PostForm.Get("pin")
-	if rest, plus := strings.CutPrefix(input, " "); plus {
-		input = "+" + rest // a plus that nobody escaped: form decoding makes a space of it
+// decidePageResponse confirms or cancels a payment and plans the response. The caller holds the lock.
+func (s *Sandbox) decidePageResponse(t *transaction, action, input, typedCode string) plannedResponse {
+	if rest, spaced := strings.CutPrefix(input, " "); spaced {
+		input = "+" + rest // an unescaped plus, which form decoding turns into a space
 	}
+	slowConfirmation := t.Payment.Confirmed && !t.FinalizeAt.IsZero()
 	switch {
-	case t.statusFinal():
+	case t.statusFinal() || t.Payment.Confirmed && !slowConfirmation:
 		return plannedResponse{response: merchantRedirect(t)}
-	case t.Payment.Confirmed && !t.FinalizeAt.IsZero():
-		planned := s.statusPage(t)
-		planned.Status = http.StatusConflict // a slow confirmation is under way
-		return plannedResponse{response: planned}
-	case t.Payment.Confirmed:
-		return plannedResponse{response: merchantRedirect(t)}
+	case slowConfirmation:
+		page := s.statusPage(t)
+		page.Status = http.StatusConflict
+		return plannedResponse{response: page}
 	case s.paymentExpired(t):
 		return plannedResponse{response: s.statusPage(t)}
 	case action == "cancel":
-		s.finalizePayment(t, behaviour{FinalStatus: cancelled, StatusDescription: "Payment was cancelled by the customer", CallbackStatuses: []string{cancelled}})
+		s.finalizePayment(t, behaviour{
+			FinalStatus: cancelled, StatusDescription: "Payment was cancelled by the customer",
+			CallbackStatuses: []string{cancelled},
+		})
 		return plannedResponse{response: merchantRedirect(t)}
 	case action == "confirm":
-		return s.confirmPayment(t, input, code)
+		return s.confirmPayment(t, input, typedCode)
 	}
-	texts, _ := textFor(t.Payment.Lang)
-	return plannedResponse{response: s.formPage(t, http.StatusUnprocessableEntity, input, pageFault{"", texts.BadAction})}
+	fault := pageFault{"", s.textFor(t.Payment.Lang).BadAction}
+	return plannedResponse{response: s.formPage(t, http.StatusUnprocessableEntity, input, fault)}
 }
 
-// confirmPayment is a purchaser who agrees. Without a user_msisdn in the request the number that was typed pays, and its digits
-// decide; with one, what its digits decide about the first answer was done when the payment was accepted.
+// confirmPayment takes a payer's confirmation. The digits of the typed number select the outcome, unless the request
+// has a user_msisdn. Its digits have had their effect on the first response already.
 func (s *Sandbox) confirmPayment(t *transaction, input, typedCode string) plannedResponse {
-	texts, _ := textFor(t.Payment.Lang)
+	refuse := func(status int, faults ...pageFault) plannedResponse {
+		return plannedResponse{response: s.formPage(t, status, input, faults...)}
+	}
+	texts := s.textFor(t.Payment.Lang)
 	number, code, faults := texts.checkForm(input, typedCode)
 	if len(faults) > 0 {
-		return plannedResponse{response: s.formPage(t, http.StatusUnprocessableEntity, input, faults...)}
+		return refuse(http.StatusUnprocessableEntity, faults...)
 	}
+	digits := t.LastFourDigits
 	b := t.behaviour()
 	b.FirstResponse = ""
 	if t.Payment.RequestedMSISDN == "" {
-		b = behaviourFor(kindPayment, msisdn.LastFourDigits(number))
+		digits = msisdn.LastFourDigits(number)
+		b = behaviourFor(kindPayment, digits)
 	}
 	down := b.FirstResponse == "down"
 	if fault := s.checkPIN(t, number, code, !down); fault != "" {
-		return plannedResponse{response: s.formPage(t, http.StatusForbidden, input, pageFault{"pin", fault})}
+		return refuse(http.StatusForbidden, pageFault{"pin", fault})
 	}
 	if down {
-		return plannedResponse{response: s.formPage(t, http.StatusServiceUnavailable, input, pageFault{"", texts.Down})}
+		return refuse(http.StatusServiceUnavailable, pageFault{"", texts.Down})
 	}
-	if t.Payment.RequestedMSISDN == "" {
-		t.LastFourDigits = msisdn.LastFourDigits(number)
-	}
+	t.LastFourDigits = digits
 	t.Payment.TypedMSISDN = number
 	t.Payment.Confirmed = true
 	return s.applyConfirmation(t, b)
 }
 
-// checkForm reads what was typed: all that is missing or malformed is told at once. A slip of the hand costs no try: one is
-// spent by a PIN of six digits that is wrong.
+// checkForm reads the typed texts and returns every missing or malformed one. These are not tries of a PIN.
 func (p pageText) checkForm(input, typedCode string) (number, code string, faults []pageFault) {
-	number, numberOK := parseNumber(input)
-	code, codeOK := parsePIN(typedCode)
-	switch {
-	case strings.TrimSpace(input) == "":
-		faults = append(faults, pageFault{"msisdn", p.NoNumber})
-	case !numberOK:
-		faults = append(faults, pageFault{"msisdn", p.BadNumber})
+	check := func(field, text string, valid bool, missing, malformed string) {
+		switch {
+		case strings.TrimSpace(text) == "":
+			faults = append(faults, pageFault{field, missing})
+		case !valid:
+			faults = append(faults, pageFault{field, malformed})
+		}
 	}
-	switch {
-	case strings.TrimSpace(typedCode) == "":
-		faults = append(faults, pageFault{"pin", p.NoPIN})
-	case !codeOK:
-		faults = append(faults, pageFault{"pin", p.BadPIN})
-	}
+	number, numberValid := parseNumber(input)
+	code, codeValid := parsePIN(typedCode)
+	check("msisdn", input, numberValid, p.NoNumber, p.BadNumber)
+	check("pin", typedCode, codeValid, p.NoPIN, p.BadPIN)
 	return number, code, faults
 }
 
-// applyConfirmation does what the behaviour of the paying number is, after a good PIN.
+// applyConfirmation applies the outcome of the paying number after a good PIN.
 func (s *Sandbox) applyConfirmation(t *transaction, b behaviour) plannedResponse {
 	planned := plannedResponse{response: merchantRedirect(t)}
 	switch {
 	case b.FirstResponse == "slow":
-		t.FinalizeAt = s.now().Add(s.config.SlowResponseDelay)
+		t.FinalizeAt = s.now().Add(slowResponseDelay)
 		planned.ready = t.nextChange()
 		s.finalizeLater(t)
 		return planned
@@ -188,7 +185,7 @@ func (s *Sandbox) applyConfirmation(t *transaction, b behaviour) plannedResponse
 	return planned
 }
 
-// merchantRedirect sends the purchaser to the merchant: to cancel_url after a cancellation, else to return_url.
+// merchantRedirect leads to the merchant's cancel_url after a cancellation, else to its return_url.
 func merchantRedirect(t *transaction) response {
 	address := t.Payment.ReturnURL
 	if t.State == cancelled {

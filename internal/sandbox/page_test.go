@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// webPayment is the answer of the web channel.
+// webPayment is the response on the web channel.
 type webPayment struct {
 	*testSandbox
 	webPaymentResponse
@@ -46,7 +46,7 @@ type issuedPIN struct {
 func (r *testSandbox) issuePIN(body string) issuedPIN {
 	r.Helper()
 	var p issuedPIN
-	r.callControlPort("POST", "/sandbox/v1/tests", body, 200, &p)
+	r.control("POST /tests", body, 200, &p)
 	return p
 }
 
@@ -74,32 +74,26 @@ func TestPageConfirm(t *testing.T) {
 		t.Fatalf("%d to %q", response.status, response.header.Get("Location"))
 	}
 	r.clock.Advance(0)
-	if statuses := r.inbox.statuses(t); statuses != successful {
-		t.Errorf("told %q", statuses)
-	}
+	r.checkCallbacks(successful)
 	var callback paymentPayload
 	if err := json.Unmarshal([]byte(r.inbox.bodies[0]), &callback); err != nil {
 		t.Fatal(err)
 	}
-	if callback.NotifToken != web.NotifToken || callback.UserMSISDN != p.MSISDN || callback.Meta.Type != "payment-notif" {
-		t.Errorf("callback %+v", callback)
-	}
-	if len(r.effects("Shop_1")) != 1 || r.status("Shop_1") != successful {
-		t.Errorf("%v %s", r.effects("Shop_1"), r.status("Shop_1"))
-	}
+	equal(t, "notif_token of the callback", callback.NotifToken, web.NotifToken)
+	equal(t, "user_msisdn of the callback", callback.UserMSISDN, p.MSISDN)
+	equal(t, "type of the callback", callback.Meta.Type, "payment-notif")
+	r.checkEffects("Shop_1", 1)
+	equal(t, "getStatus", r.status("Shop_1"), successful)
 	for range 2 { // a second click changes nothing
-		if response := r.confirm(web.path(), p.MSISDN, p.PIN); response.status != 303 {
-			t.Errorf("again: %d", response.status)
-		}
+		equal(t, "again", r.confirm(web.path(), p.MSISDN, p.PIN).status, 303)
 	}
 	done := r.do("GET", web.path(), "", nil)
-	if done.status != 200 || !strings.Contains(done.body, html.EscapeString(returnURL)) || strings.Contains(done.body, "<form") {
+	if done.status != 200 || !strings.Contains(done.body, html.EscapeString(returnURL)) ||
+		strings.Contains(done.body, "<form") {
 		t.Errorf("done page: %d %s", done.status, done.body)
 	}
 	r.clock.Advance(time.Hour)
-	if statuses := r.inbox.statuses(t); statuses != successful {
-		t.Errorf("told %q", statuses)
-	}
+	r.checkCallbacks(successful)
 }
 
 func TestPageCancel(t *testing.T) {
@@ -113,29 +107,26 @@ func TestPageCancel(t *testing.T) {
 		}
 	}
 	r.clock.Advance(time.Hour)
-	if statuses := r.inbox.statuses(t); statuses != cancelled || r.status("Shop_1") != cancelled || len(r.effects("Shop_1")) != 0 {
-		t.Errorf("told %q, %s, %v", statuses, r.status("Shop_1"), r.effects("Shop_1"))
-	}
+	r.checkCallbacks(cancelled)
+	equal(t, "getStatus", r.status("Shop_1"), cancelled)
+	r.checkEffects("Shop_1", 0)
 }
 
-// A page that nobody confirmed in time is a payment that never was, though its creation was applied.
+// A payment whose page is not confirmed in time has no effect, though its creation was applied.
 func TestUnconfirmedPageExpires(t *testing.T) {
 	r := newTestSandbox(t)
 	r.pay("web", "Shop_1", "0700001005") // applied, and cut
-	if len(r.effects("Shop_1")) != 1 {
-		t.Error("no effect of what was applied")
-	}
-	r.clock.Advance(DefaultPageLifetime)
-	if len(r.effects("Shop_1")) != 0 || r.transactions("Shop_1")[0].Effects != 0 {
-		t.Errorf("effects of an expired payment: %v", r.effects("Shop_1"))
-	}
+	r.checkEffects("Shop_1", 1)
+	r.clock.Advance(defaultPageLifetime)
+	r.checkEffects("Shop_1", 0)
+	equal(t, "number of effects of an expired payment", r.transactions("Shop_1")[0].Effects, 0)
 }
 
 // The number that is typed pays where the request names none; its digits decide. The last column is a second post.
 func TestPageOutcomesOfTheTypedNumber(t *testing.T) {
 	for _, c := range []struct {
 		digits, first, again string
-		told, status         string
+		callbacks, status    string
 		effects              int
 	}{
 		{"5555", "303", "303", "successful", "successful", 1},
@@ -154,26 +145,21 @@ func TestPageOutcomesOfTheTypedNumber(t *testing.T) {
 			r := newTestSandbox(t)
 			web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
 			for _, want := range []string{c.first, c.again} {
-				if response := r.confirm(web.path(), "+225 07-00-00 "+c.digits, p.PIN); response.summary() != want {
-					t.Errorf("%s, want %s", response.summary(), want)
-				}
+				checkSummary(t, "response", r.confirm(web.path(), "+225 07-00-00 "+c.digits, p.PIN), want)
 			}
 			r.clock.Advance(time.Minute)
-			if statuses := r.inbox.statuses(t); statuses != c.told || r.status("Shop_1") != c.status {
-				t.Errorf("told %q, %s", statuses, r.status("Shop_1"))
-			}
-			if effects := r.effects("Shop_1"); len(effects) != c.effects {
-				t.Errorf("effects %+v", effects)
-			}
+			r.checkCallbacks(c.callbacks)
+			equal(t, "getStatus", r.status("Shop_1"), c.status)
+			r.checkEffects("Shop_1", c.effects)
 		})
 	}
 }
 
-// A number in the request decides, whatever is typed: what concerns the first answer happened at the request.
+// A number in the request selects the outcome, for any typed number. The first response was that of the request.
 func TestPageOutcomesOfTheRequestsNumber(t *testing.T) {
 	for _, c := range []struct {
-		digits, first, page, told string
-		before, effects           int
+		digits, first, page, callbacks string
+		before, effects                int
 	}{
 		{"1001", "201", "303", "failed", 0, 0},
 		{"1003", "201", "303", "", 0, 0},
@@ -185,22 +171,15 @@ func TestPageOutcomesOfTheRequestsNumber(t *testing.T) {
 	} {
 		t.Run(c.digits, func(t *testing.T) {
 			r := newTestSandbox(t)
-			if response := r.pay("web", "Shop_1", "0700"+c.digits); response.summary() != c.first {
-				t.Errorf("%s", response.summary())
-			}
+			checkSummary(t, "response", r.pay("web", "Shop_1", "0700"+c.digits), c.first)
 			web, p := r.payWeb("Shop_1", "0700"+c.digits), r.issuePIN("")
 			r.clock.Advance(time.Hour - time.Second)
-			if effects := r.effects("Shop_1"); len(effects) != c.before {
-				t.Errorf("effects before the page: %+v", effects)
-			}
+			r.checkEffects("Shop_1", c.before)
 			p = r.issuePIN("")
-			if response := r.confirm(web.path(), p.MSISDN, p.PIN); response.summary() != c.page {
-				t.Errorf("page: %s", response.summary())
-			}
+			checkSummary(t, "page", r.confirm(web.path(), p.MSISDN, p.PIN), c.page)
 			r.clock.Advance(time.Minute)
-			if statuses := r.inbox.statuses(t); statuses != c.told || len(r.effects("Shop_1")) != c.effects {
-				t.Errorf("told %q, effects %+v", statuses, r.effects("Shop_1"))
-			}
+			r.checkCallbacks(c.callbacks)
+			r.checkEffects("Shop_1", c.effects)
 		})
 	}
 }
@@ -210,19 +189,11 @@ func TestSlowPage(t *testing.T) {
 	web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
 	first := r.startCall(func() testResponse { return r.confirm(web.path(), "0700001004", p.PIN) })
 	r.clock.Advance(59 * time.Second)
-	if response := r.confirm(web.path(), "0700001004", p.PIN); response.status != 409 {
-		t.Errorf("meanwhile: %d", response.status)
-	}
-	if status := r.status("Shop_1"); status != pending {
-		t.Errorf("meanwhile: %s", status)
-	}
+	equal(t, "meanwhile", r.confirm(web.path(), "0700001004", p.PIN).status, 409)
+	equal(t, "getStatus", r.status("Shop_1"), pending)
 	r.clock.Advance(time.Second)
-	if response := <-first; response.status != 303 {
-		t.Errorf("%s", response.summary())
-	}
-	if len(r.effects("Shop_1")) != 1 {
-		t.Errorf("%v", r.effects("Shop_1"))
-	}
+	equal(t, "status of the response", (<-first).status, 303)
+	r.checkEffects("Shop_1", 1)
 }
 
 func TestPINs(t *testing.T) {
@@ -231,26 +202,16 @@ func TestPINs(t *testing.T) {
 	if p.MSISDN != "+2250700004444" || !p.ExpiresAt.Equal(r.clock.Now().Add(15*time.Minute)) {
 		t.Errorf("%+v", p)
 	}
-	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); response.status != 403 || !strings.Contains(response.body, `role="alert"`) {
-		t.Errorf("wrong: %d %s", response.status, response.body)
-	}
-	if response := r.confirm(web.path(), "x", p.PIN); response.status != 422 {
-		t.Errorf("bad number: %d", response.status)
-	}
+	r.checkPage("wrong", r.confirm(web.path(), p.MSISDN, differentPIN(p)), 403, `role="alert"`)
+	equal(t, "bad number", r.confirm(web.path(), "x", p.PIN).status, 422)
 	r.clock.Advance(15 * time.Minute)
-	if response := r.confirm(web.path(), p.MSISDN, p.PIN); response.status != 403 {
-		t.Errorf("expired: %d", response.status)
-	}
+	equal(t, "expired", r.confirm(web.path(), p.MSISDN, p.PIN).status, 403)
 	p = r.issuePIN("")
-	if response := r.confirm(web.path(), "0700005555", p.PIN); response.status != 303 {
-		t.Errorf("live, with another number: %d", response.status)
-	}
-	if response := r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN); response.status != 403 {
-		t.Errorf("used: %d", response.status)
-	}
+	equal(t, "live, with another number", r.confirm(web.path(), "0700005555", p.PIN).status, 303)
+	equal(t, "used", r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN).status, 403)
 }
 
-// differentPIN is a well-formed PIN that nobody issued.
+// differentPIN is a well-formed PIN that was not issued.
 func differentPIN(p issuedPIN) string {
 	if p.PIN != "000000" {
 		return "000000"
@@ -258,24 +219,22 @@ func differentPIN(p issuedPIN) string {
 	return "000001"
 }
 
-// A PIN that is not six digits is a slip of the hand, which the form tells: it costs none of the five tries, neither the
-// page's nor the number's.
+// A PIN that is not six digits is a fault of the form. It is not one of the five tries of the page or the number.
 func TestMalformedPINIsNotCounted(t *testing.T) {
 	r := newTestSandbox(t)
 	web := r.payWeb("Shop_1", "")
-	p, texts := r.issuePIN(""), frenchText()
+	p, texts := r.issuePIN(""), r.sandbox.textFor("fr")
 	for _, code := range []string{"nope", "12345", "1234567", "12345x", "１２３４５６", "+12345", "-123456", "1234 5"} {
 		response := r.confirm(web.path(), p.MSISDN, code)
-		if response.status != 422 || !strings.Contains(html.UnescapeString(response.body), texts.BadPIN) {
-			t.Errorf("%q: %d %s", code, response.status, response.body)
-		}
+		equal(t, "status of the response", response.status, 422)
+		contains(t, "page", html.UnescapeString(response.body), texts.BadPIN)
 	}
-	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.wrongPINText(4)) {
+	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body,
+		texts.wrongPINText(4)) {
 		t.Errorf("the first wrong PIN: %s", response.body)
 	}
-	if response := r.confirm(web.path(), p.MSISDN, " "+p.PIN[:3]+"\u00a0"+p.PIN[3:]+" "); response.status != 303 {
-		t.Errorf("the PIN with a space, as many write it: %d", response.status)
-	}
+	equal(t, "the PIN with a space, as many write it",
+		r.confirm(web.path(), p.MSISDN, " "+p.PIN[:3]+"\u00a0"+p.PIN[3:]+" ").status, 303)
 }
 
 // After five wrong PINs neither the page nor the number takes a PIN that was issued before.
@@ -284,51 +243,36 @@ func TestWrongPINs(t *testing.T) {
 	web, other := r.payWeb("Shop_1", ""), r.payWeb("Shop_2", "")
 	p, q := r.issuePIN(""), r.issuePIN("")
 	for range 5 {
-		if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); response.status != 403 {
-			t.Fatalf("%d", response.status)
-		}
+		equal(t, "status of the response", r.confirm(web.path(), p.MSISDN, differentPIN(p)).status, 403)
 	}
-	texts := frenchText()
+	texts := r.sandbox.textFor("fr")
 	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.Locked) {
 		t.Errorf("a sixth wrong PIN, and none lives: %s", response.body)
 	}
-	if response := r.confirm(other.path(), p.MSISDN, p.PIN); response.status != 403 {
-		t.Errorf("the number's PIN elsewhere: %d", response.status)
-	}
-	if response := r.confirm(web.path(), q.MSISDN, q.PIN); response.status != 403 {
-		t.Errorf("an earlier PIN on the page: %d", response.status)
-	}
-	if response := r.confirm(other.path(), q.MSISDN, q.PIN); response.status != 303 {
-		t.Errorf("the other PIN elsewhere: %d", response.status)
-	}
+	equal(t, "the number's PIN elsewhere", r.confirm(other.path(), p.MSISDN, p.PIN).status, 403)
+	equal(t, "an earlier PIN on the page", r.confirm(web.path(), q.MSISDN, q.PIN).status, 403)
+	equal(t, "the other PIN elsewhere", r.confirm(other.path(), q.MSISDN, q.PIN).status, 303)
 	r.clock.Advance(time.Second)
 	p = r.issuePIN("")
-	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body, texts.wrongPINText(4)) {
+	if response := r.confirm(web.path(), p.MSISDN, differentPIN(p)); !strings.Contains(response.body,
+		texts.wrongPINText(4)) {
 		t.Errorf("a wrong PIN where a new one lives: %s", response.body)
 	}
-	if r.confirm(web.path(), p.MSISDN, p.PIN).status != 303 {
-		t.Errorf("a new PIN is refused")
-	}
+	equal(t, "status with a new PIN", r.confirm(web.path(), p.MSISDN, p.PIN).status, 303)
 }
 
 func TestUnknownPage(t *testing.T) {
 	r := newTestSandbox(t)
 	for _, method := range []string{"GET", "POST"} {
-		if response := r.do(method, "/pay/nothing", "", nil); response.status != 404 || !strings.Contains(response.body, "<html") {
-			t.Errorf("%s: %d %s", method, response.status, response.body)
-		}
+		r.checkPage("response", r.do(method, "/pay/nothing", "", nil), 404, "<html")
 	}
 }
 
 func TestBadAction(t *testing.T) {
 	r := newTestSandbox(t)
 	web := r.payWeb("Shop_1", "")
-	if response := r.post(web.path(), url.Values{"msisdn": {"1"}}); response.status != 422 {
-		t.Errorf("%d", response.status)
-	}
-	if status := r.status("Shop_1"); status != pending {
-		t.Errorf("%s", status)
-	}
+	equal(t, "status of the response", r.post(web.path(), url.Values{"msisdn": {"1"}}).status, 422)
+	equal(t, "getStatus", r.status("Shop_1"), pending)
 }
 
 func textBetween(text, before, after string) string {
@@ -340,8 +284,10 @@ func textBetween(text, before, after string) string {
 // FuzzPage posts anything to the page: it never breaks, and without the PIN nothing is paid.
 func FuzzPage(f *testing.F) {
 	for _, seed := range [][3]string{
-		{"confirm", "+2250700005555", "000000"}, {"confirm", " 225 07.00-00", ""}, {"cancel", "", ""}, {"", "\x00", "\xff"},
-		{"confirm", "0700001009", "１２３４５６"}, {"CONFIRM", "<b>", "%00"}, {"confirm", strings.Repeat("1", 5000), strings.Repeat("é", 900)},
+		{"confirm", "+2250700005555", "000000"}, {"confirm", " 225 07.00-00", ""}, {"cancel", "", ""}, {"", "\x00",
+			"\xff"},
+		{"confirm", "0700001009", "１２３４５６"}, {"CONFIRM", "<b>", "%00"}, {"confirm", strings.Repeat("1", 5000),
+			strings.Repeat("é", 900)},
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}
@@ -356,9 +302,7 @@ func FuzzPage(f *testing.F) {
 		if !wanted[response.status] {
 			t.Errorf("%d", response.status)
 		}
-		if effects := r.effects("Shop_1"); len(effects) != 0 {
-			t.Errorf("%v", effects)
-		}
+		r.checkEffects("Shop_1", 0)
 		if page := r.do("GET", web.path(), "", nil); page.status != 200 || !strings.HasSuffix(page.body, "</html>\n") {
 			t.Errorf("the page afterwards: %d %s", page.status, page.body)
 		}

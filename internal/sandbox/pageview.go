@@ -3,7 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // the page's template and its style
+	_ "embed" // the page's template and style
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// pageSource is the page's template: html/template escapes every value for the place it stands in. pageStyle stands in
-// the page under its hash in the Content-Security-Policy: no other style is applied.
+// pageSource is the template, which escapes every value. pageStyle is in the page and its hash in the
+// Content-Security-Policy, which allows no other style.
 var (
 	//go:embed page.html
 	pageSource string
@@ -23,16 +23,17 @@ var (
 	pageStyle string
 )
 
-// pageView is what the template shows.
+// pageView is the data of the template.
 type pageView struct {
-	Lang, Title, Heading string
-	HeadingStyle         string // good or bad, of the heading; "" for neither
-	Text                 pageText
-	Style, Clock         template.CSS // Clock: how many seconds the countdown has; "" for none
+	Title, Heading string
+	HeadingStyle   string // good, bad, or "" for neither
+	Text           pageText
+	Style          template.CSS
+	Clock          template.CSS // the length of the countdown in seconds, or ""
 
 	Merchant, OrderID, Amount, Currency string
-	PlainAmount                         string // for programs: as it was sent
-	// Action is the page's own address, without the fragment of a link that was followed: a page with one moves no focus.
+	PlainAmount                         string // for programs: as in the request
+	// Action is the page's own address without a fragment. A page with a fragment would not move the focus.
 	Action string
 
 	Messages []string
@@ -40,17 +41,17 @@ type pageView struct {
 
 	Form                            bool
 	MSISDN, ConfirmText             string
-	UntilText, UntilISO, UntilLabel string // the end of validity and what ends then
+	UntilText, UntilISO, UntilLabel string // the end of validity, and the thing that ends
 	TimeLeft, TimeUpText            string
 	Hours                           bool // the countdown is an hour or longer
 	BackURL                         string
-	ReloadLink                      bool // a link to this page: it may say something else now
+	ReloadLink                      bool // a link to this page, whose status may change
 }
 
-// pageFault is one thing that has to be put right; Field is "" where it is no field's.
+// pageFault is a fault that the payer must correct. Field is "" if it belongs to no field.
 type pageFault struct{ Field, Message string }
 
-// Fault is what is wrong with a field, "" for nothing.
+// Fault returns the fault of a field, or "".
 func (v pageView) Fault(field string) string {
 	for _, f := range v.Faults {
 		if f.Field == field {
@@ -60,57 +61,68 @@ func (v pageView) Fault(field string) string {
 	return ""
 }
 
-// view is what every page about a payment shows.
+func (s *Sandbox) parsePage() (err error) {
+	s.pageTexts, err = parsePageTexts()
+	if err != nil {
+		return err
+	}
+	s.pageTemplate, err = template.New("page").Parse(pageSource)
+	return err
+}
+
+// paymentView is the part of the view that every page about a payment has.
 func (s *Sandbox) paymentView(t *transaction, heading string) pageView {
-	texts, lang := textFor(t.Payment.Lang)
+	texts := s.textFor(t.Payment.Lang)
 	v := pageView{
-		Lang: lang, Text: texts, Heading: heading,
-		Merchant: t.Payment.Reference, OrderID: t.Key, Action: t.Payment.PayToken,
-		Amount: texts.formatAmount(t.Amount, t.Currency), Currency: texts.Currency[t.Currency], PlainAmount: t.Amount + " " + t.Currency,
+		Text: texts, Heading: heading, Merchant: t.Payment.Reference, OrderID: t.Key, Action: t.Payment.PayToken,
+		Amount: texts.formatAmount(t.Amount, t.Currency), Currency: texts.Currency[t.Currency],
+		PlainAmount: t.Amount + " " + t.Currency,
 	}
 	v.Title = strings.Join([]string{heading, v.Merchant, v.Amount, texts.Sandbox}, " – ")
 	return v
 }
 
-// formPage is the form, with what has to be put right. It counts down to the end of the PIN that was issued for this
-// payment or its number, where there is one, else to the end of the payment.
+// formPage is the form with its faults. It counts down to the end of the PIN that was issued for this payment or its
+// number. Without such a PIN it counts down to the end of the payment.
 func (s *Sandbox) formPage(t *transaction, status int, input string, faults ...pageFault) response {
-	texts, _ := textFor(t.Payment.Lang)
+	texts := s.textFor(t.Payment.Lang)
 	v := s.paymentView(t, texts.Pay)
 	v.Form, v.MSISDN, v.Faults = true, input, faults
 	v.ConfirmText = fmt.Sprintf(texts.Confirm, v.Amount)
-	now := s.now()
-	until, what, over := s.payableUntil(t), texts.PaymentUntil, texts.PaymentOver
-	if p := s.latestPINFor(t, input); p != nil {
-		if now.Before(p.ExpiresAt) {
-			until, what, over = p.ExpiresAt, texts.PINUntil, texts.PINOver
-		} else if len(v.Faults) == 0 {
-			v.Faults = []pageFault{{"pin", texts.ExpiredPIN}}
-		}
+	now, pinFault := s.now(), ""
+	until, label, over := s.payableUntil(t), texts.PaymentUntil, texts.PaymentOver
+	switch p := s.latestPINFor(t, input); {
+	case p == nil && t.Payment.waitsForNewPIN():
+		pinFault = texts.Locked
+	case p != nil && now.Before(p.ExpiresAt):
+		until, label, over = p.ExpiresAt, texts.PINUntil, texts.PINOver
+	case p != nil:
+		pinFault = texts.ExpiredPIN
 	}
-	if len(v.Faults) == 0 && t.Payment.waitsForNewPIN() && s.latestPINFor(t, input) == nil {
-		v.Faults = []pageFault{{"pin", texts.Locked}}
+	if len(v.Faults) == 0 && pinFault != "" {
+		v.Faults = []pageFault{{"pin", pinFault}}
 	}
-	v.countDown(until, now, what, over)
+	v.countDown(until, now, label, over)
 	if len(v.Faults) > 0 {
 		v.Title = fmt.Sprintf(texts.Error, v.Faults[0].Message) + " – " + v.Title
 	}
 	return s.renderPage(status, v)
 }
 
-// countDown shows until when something is valid. The clock runs in the style: without script, and hidden from screen
-// readers, which read the time of day.
-func (v *pageView) countDown(until, now time.Time, what, over string) {
+// countDown shows the time until an end. The clock runs in the style, without a script. Screen readers read the time of
+// day instead of the clock.
+func (v *pageView) countDown(until, now time.Time, label, over string) {
 	left := until.Sub(now)
 	v.UntilText, v.UntilISO = v.Text.formatTime(until, now), until.Format(time.RFC3339)
-	v.UntilLabel, v.TimeUpText, v.TimeLeft = what, over, v.Text.formatTimeLeft(left)
+	v.UntilLabel, v.TimeUpText, v.TimeLeft = label, over, v.Text.formatTimeLeft(left)
 	v.Hours = left >= time.Hour
-	v.Clock = template.CSS(fmt.Sprintf(":root{--from:%d}", int((left+time.Second-1)/time.Second))) //nolint:gosec // a number alone
+	seconds := int((left + time.Second - 1) / time.Second)
+	v.Clock = template.CSS(fmt.Sprintf(":root{--from:%d}", seconds)) //nolint:gosec // only a number
 }
 
-// statusPage tells what the payment became, and leads back to the merchant.
+// statusPage shows the status of a payment and a link to the merchant.
 func (s *Sandbox) statusPage(t *transaction) response {
-	texts, _ := textFor(t.Payment.Lang)
+	texts := s.textFor(t.Payment.Lang)
 	if t.State == pending && !t.Payment.Confirmed {
 		v := s.paymentView(t, texts.Expired)
 		v.HeadingStyle, v.Messages, v.BackURL = "bad", []string{texts.ExpiredMore}, t.Payment.CancelURL
@@ -125,52 +137,54 @@ func (s *Sandbox) statusPage(t *transaction) response {
 		v.HeadingStyle, v.Messages = "good", []string{texts.More[t.State]}
 	default:
 		v.HeadingStyle = "bad"
-		if description := texts.Why[t.Payment.StatusDescription]; description != "" {
-			v.Messages = []string{description}
+		if reason := texts.Why[t.Payment.StatusDescription]; reason != "" {
+			v.Messages = []string{reason}
 		}
 		v.Messages = append(v.Messages, texts.More[t.State])
 	}
 	return s.renderPage(http.StatusOK, v)
 }
 
-// goneView is the page where there is no payment, in the language that the browser prefers.
+// notFoundPage is the page without a payment, in the language that the browser prefers.
 func (s *Sandbox) notFoundPage(r *http.Request) response {
-	wanted, _, _ := strings.Cut(r.Header.Get("Accept-Language"), ",")
-	wanted, _, _ = strings.Cut(strings.TrimSpace(wanted), ";")
-	wanted, _, _ = strings.Cut(wanted, "-")
-	texts, lang := textFor(wanted)
+	preferred := strings.TrimSpace(r.Header.Get("Accept-Language"))
+	if end := strings.IndexAny(preferred, ",;-"); end >= 0 {
+		preferred = preferred[:end]
+	}
+	texts := s.textFor(preferred)
 	return s.renderPage(http.StatusNotFound, pageView{
-		Lang: lang, Text: texts, Heading: texts.Gone, HeadingStyle: "bad", Messages: []string{texts.GoneMore},
+		Text: texts, Heading: texts.Gone, HeadingStyle: "bad", Messages: []string{texts.GoneMore},
 		Title: texts.Gone + " – " + texts.Sandbox,
 	})
 }
 
 func (s *Sandbox) renderPage(status int, v pageView) response {
-	v.Style = template.CSS(pageStyle) //nolint:gosec // it is this package's own
+	v.Style = template.CSS(pageStyle) //nolint:gosec // this package's own style
 	var page bytes.Buffer
 	err := s.pageTemplate.Execute(&page, v)
 	if err != nil {
 		s.config.Logf("sandbox: payment page: %v", err)
 		return response{Status: http.StatusInternalServerError, ContentType: htmlType}
 	}
-	return response{Status: status, ContentType: htmlType, Body: page.Bytes(), styles: []string{pageStyle, string(v.Clock)}}
+	styles := []string{pageStyle, string(v.Clock)}
+	return response{Status: status, ContentType: htmlType, Body: page.Bytes(), styles: styles}
 }
 
-// writePage adds the headers of a page: no script, no frame, no cache, no referrer, and no style but its own.
-func (s *Sandbox) writePage(w http.ResponseWriter, t *transaction, a response) {
-	policy := []string{"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"}
-	if len(a.styles) > 0 {
-		policy = append(policy, "style-src"+styleHashes(a.styles))
+// writePage writes a page with its headers: no script, frame, cache or referrer, and no style but its own.
+func (s *Sandbox) writePage(w http.ResponseWriter, t *transaction, page response) {
+	policy := "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
+	if len(page.styles) > 0 {
+		policy += "style-src" + styleHashes(page.styles) + "; "
 	}
 	header := w.Header()
-	header.Set("Content-Security-Policy", strings.Join(append(policy, formAction(t)), "; "))
+	header.Set("Content-Security-Policy", policy+formAction(t))
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Robots-Tag", "noindex, nofollow")
-	s.config.Logf("sandbox: page %s", a.logText())
-	a.write(w)
+	s.config.Logf("sandbox: page %s", page.logText())
+	page.write(w)
 }
 
 func styleHashes(styles []string) string {
@@ -184,9 +198,9 @@ func styleHashes(styles []string) string {
 	return sources
 }
 
-// formAction lets the form post here and be sent on to the merchant. Browsers hold every redirect that follows a form to
-// this list, those of the merchant's own site too (to its www name, to a login), so that it names the merchant's schemes
-// and not its hosts: else a purchaser who has paid would be left on a page that does not move.
+// formAction allows the form to post here and to redirect to the merchant. Browsers apply this list to every redirect
+// after a form, also to those of the merchant's own site. So it names the merchant's schemes and not its hosts: with
+// hosts, a payer who has paid could stay on a page that does not move.
 func formAction(t *transaction) string {
 	if t == nil {
 		return "form-action 'none'"

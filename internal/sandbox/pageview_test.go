@@ -19,7 +19,8 @@ import (
 // payLang makes a web payment in a language.
 func (r *testSandbox) payLang(order, lang, msisdn string) webPayment {
 	r.Helper()
-	response := r.do("POST", "/mobilemoney/v1", r.payJSON(order, msisdn, ""), withHeaders(payHeaders, "channel", "web", "lang", lang))
+	response := r.do("POST", "/mobilemoney/v1", r.payJSON(order, msisdn, ""),
+		withHeaders(payHeaders, "channel", "web", "lang", lang))
 	web := webPayment{testSandbox: r}
 	if err := json.Unmarshal([]byte(response.body), &web.webPaymentResponse); err != nil || response.status != 201 {
 		r.Fatalf("%d %v", response.status, err)
@@ -27,7 +28,7 @@ func (r *testSandbox) payLang(order, lang, msisdn string) webPayment {
 	return web
 }
 
-// checkPageHeaders holds a page to its headers, and to having no script.
+// checkPageHeaders checks a page's headers, and that it has no script.
 func checkPageHeaders(t *testing.T, page testResponse) {
 	t.Helper()
 	policy := page.header.Get("Content-Security-Policy")
@@ -38,18 +39,14 @@ func checkPageHeaders(t *testing.T, page testResponse) {
 		wanted = append(wanted, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
 		_, rest, _ = strings.Cut(rest, "</style>")
 	}
-	for _, want := range wanted {
-		if !strings.Contains(policy, want) {
-			t.Errorf("policy %q lacks %s", policy, want)
-		}
-	}
-	if strings.Contains(policy, "unsafe") || strings.Contains(page.body, "<script") || strings.Contains(page.body, " style=") {
+	contains(t, "Content-Security-Policy", policy, wanted...)
+	if strings.Contains(policy, "unsafe") || strings.Contains(page.body, "<script") ||
+		strings.Contains(page.body, " style=") {
 		t.Errorf("policy %q, page\n%s", policy, page.body)
 	}
-	for name, want := range map[string]string{"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"} {
-		if page.header.Get(name) != want {
-			t.Errorf("%s: %q", name, page.header.Get(name))
-		}
+	for name, want := range map[string]string{"Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
+		"X-Content-Type-Options": "nosniff"} {
+		equal(t, name, page.header.Get(name), want)
 	}
 }
 
@@ -58,19 +55,20 @@ func TestPageSecurityHeaders(t *testing.T) {
 		r := newTestSandbox(t)
 		page := r.confirm(r.payLang("Shop_1", lang, "").path(), `"><script>x</script>`, "1")
 		checkPageHeaders(t, page)
-		if policy := page.header.Get("Content-Security-Policy"); !strings.HasSuffix(policy, "form-action 'self' https:") {
+		if policy := page.header.Get("Content-Security-Policy"); !strings.HasSuffix(policy,
+			"form-action 'self' https:") {
 			t.Errorf("policy %q", policy)
 		}
-		for _, want := range []string{`name="msisdn"`, `name="pin"`, `name="action" value="confirm"`, `name="action" value="cancel"`,
-			"Shop &lt;Ltd&gt;", `<data value="1500.00 XOF">`, `<label for="pin">`, `role="alert"`, "&lt;script&gt;", `aria-invalid="true"`, `<html lang="` + used + `">`} {
-			if !strings.Contains(page.body, want) {
-				t.Errorf("%s: no %s in %s", lang, want, page.body)
-			}
+		for _, want := range []string{`name="msisdn"`, `name="pin"`, `name="action" value="confirm"`,
+			`name="action" value="cancel"`,
+			"Shop &lt;Ltd&gt;", `<data value="1500.00 XOF">`, `<label for="pin">`, `role="alert"`,
+			"&lt;script&gt;", `aria-invalid="true"`, `<html lang="` + used + `">`} {
+			contains(t, lang, page.body, want)
 		}
 	}
 }
 
-// tryWrongPINs types so many wrong PINs and returns the last answer.
+// tryWrongPINs types so many wrong PINs and returns the last response.
 func (r *testSandbox) tryWrongPINs(web webPayment, times int) testResponse {
 	r.Helper()
 	p := r.issuePIN("")
@@ -83,7 +81,8 @@ func (r *testSandbox) tryWrongPINs(web webPayment, times int) testResponse {
 
 // Both languages say everything, with the same places to fill.
 func TestPageTextsAreComplete(t *testing.T) {
-	english, french := reflect.ValueOf(englishText()), reflect.ValueOf(frenchText())
+	texts := testPageTexts(t)
+	english, french := reflect.ValueOf(texts["en"]), reflect.ValueOf(texts["fr"])
 	for i := range english.NumField() {
 		name := english.Type().Field(i).Name
 		switch e := english.Field(i).Interface().(type) {
@@ -100,13 +99,14 @@ func TestPageTextsAreComplete(t *testing.T) {
 		}
 	}
 	for _, state := range []string{pending, successful, failed, cancelled, refused} {
-		if englishText().Status[state] == "" || state != pending && englishText().More[state] == "" {
+		if texts["en"].Status[state] == "" || state != pending && texts["en"].More[state] == "" {
 			t.Errorf("no text for %s", state)
 		}
 	}
 }
 
 func TestFormatAmountByLanguage(t *testing.T) {
+	texts := testPageTexts(t)
 	for _, c := range []struct{ amount, currency, english, french string }{
 		{"1500.00", "XOF", "1,500 XOF", "1 500 XOF"},
 		{"500", "XAF", "500 XAF", "500 XAF"},
@@ -116,18 +116,17 @@ func TestFormatAmountByLanguage(t *testing.T) {
 		{"1.0050", "XOF", "1.005 XOF", "1,005 XOF"}, // the operator takes it; the page hides nothing
 		{"999999999999", "XOF", "999,999,999,999 XOF", "999 999 999 999 XOF"},
 	} {
-		for want, text := range map[string]pageText{c.english: englishText(), c.french: frenchText()} {
+		for want, text := range map[string]pageText{c.english: texts["en"], c.french: texts["fr"]} {
 			got := strings.NewReplacer("\u202f", " ", "\u00a0", " ").Replace(text.formatAmount(c.amount, c.currency))
-			if got != want {
-				t.Errorf("%s %s: %q, want %q", c.amount, c.currency, got, want)
-			}
+			equal(t, c.amount+" "+c.currency, got, want)
 		}
 	}
 }
 
-// Each currency of the table has a name in both languages; any other stands there by its code, and nothing is empty.
+// Each currency of the table has a name in both languages; any other appears by its code, and nothing is empty.
 func TestCurrencyNames(t *testing.T) {
-	english, french := englishText().Currency, frenchText().Currency
+	texts := testPageTexts(t)
+	english, french := texts["en"].Currency, texts["fr"].Currency
 	for _, c := range market.All() {
 		if english[c.Currency] == "" || french[c.Currency] == "" {
 			t.Errorf("%s, %s: the page has no name for it (currency.go)", c.Name, c.Currency)
@@ -141,11 +140,7 @@ func TestCurrencyNames(t *testing.T) {
 		t.Fatalf("%d %v", response.status, err)
 	}
 	page := strings.ReplaceAll(r.do("GET", web.path(), "", nil).body, "\u00a0", " ")
-	for _, want := range []string{`<data value="1500.00 ZZZ">1,500 ZZZ</data></dd>`, "Pay 1,500 ZZZ</button>"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %s in\n%s", want, page)
-		}
-	}
+	contains(t, "unknown currency", page, `<data value="1500.00 ZZZ">1,500 ZZZ</data></dd>`, "Pay 1,500 ZZZ</button>")
 }
 
 // Every state of the page, in both languages: its status, its title, what it says, and whether it has a form.
@@ -166,19 +161,29 @@ func TestPageStatuses(t *testing.T) {
 	}{
 		{"form", func(r *testSandbox, web webPayment) testResponse { return r.do("GET", web.path(), "", nil) }, 200,
 			"<title>Confirm your payment – ", "<title>Confirmez votre paiement – ", true},
-		{"nothing typed", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "", "") }, 422,
+		{"nothing typed", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "", "") },
+			422,
 			"<title>Error: Enter your mobile number.", "<title>Erreur : Saisissez votre numéro", true},
-		{"no PIN", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "0700005555", " ") }, 422,
+		{"no PIN", func(r *testSandbox, web webPayment) testResponse {
+			return r.confirm(web.path(), "0700005555",
+				" ")
+		}, 422,
 			"<title>Error: Enter the PIN.", "<title>Erreur : Saisissez le code PIN.", true},
 		{"malformed PIN", func(r *testSandbox, web webPayment) testResponse {
 			return r.confirm(web.path(), "07 00", r.issuePIN("").PIN[:5]+"x")
 		}, 422,
 			"<title>Error: Enter a PIN of six digits.", "<title>Erreur : Saisissez un code PIN de six chiffres.", true},
-		{"malformed both", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "call me", "nope") }, 422,
-			"<title>Error: Enter a mobile number of 4 to 15 digits.", "<title>Erreur : Saisissez un numéro de mobile de 4 à 15 chiffres.", true},
+		{"malformed both", func(r *testSandbox, web webPayment) testResponse {
+			return r.confirm(web.path(), "call me",
+				"nope")
+		}, 422,
+			"<title>Error: Enter a mobile number of 4 to 15 digits.",
+			"<title>Erreur : Saisissez un numéro de mobile de 4 à 15 chiffres.", true},
 		{"wrong PIN", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 1) }, 403,
-			"<title>Error: This PIN is wrong. You have 4 tries left.", "<title>Erreur : Ce code PIN est faux. Il vous reste 4 essais.", true},
-		{"wrong PIN, last try", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 4) }, 403,
+			"<title>Error: This PIN is wrong. You have 4 tries left.",
+			"<title>Erreur : Ce code PIN est faux. Il vous reste 4 essais.", true},
+		{"wrong PIN, last try", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 4) },
+			403,
 			"You have one try left.", "Il vous reste un essai.", true},
 		{"too many tries", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 5) }, 403,
 			"<title>Error: There were five wrong PINs.", "<title>Erreur : Cinq codes PIN étaient faux.", true},
@@ -206,12 +211,14 @@ func TestPageStatuses(t *testing.T) {
 			"<title>Error: Choose to pay", "<title>Erreur : Choisissez de payer", true},
 		{"pending", refusedBy("1003"), 200, "<title>Payment in progress", "<title>Paiement en cours", false},
 		{"successful", refusedBy("5555"), 200, "<title>Payment successful", "<title>Paiement réussi", false},
-		{"failed by the user", refusedBy("1001"), 200, "The payment was refused on your phone.", "Le paiement a été refusé sur votre téléphone.", false},
+		{"failed by the user", refusedBy("1001"), 200, "The payment was refused on your phone.",
+			"Le paiement a été refusé sur votre téléphone.", false},
 		{"failed for want of credit", refusedBy("1002"), 200, "<title>Payment failed", "<title>Paiement échoué", false},
 		{"refused by the operator", func(r *testSandbox, _ webPayment) testResponse {
 			lang := map[bool]string{true: "fr", false: "en"}[strings.HasSuffix(r.Name(), "fr")]
-			r.callControlPort("POST", "/sandbox/v1/script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
-			r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_2", "", ""), withHeaders(payHeaders, "channel", "web", "lang", lang))
+			r.control("POST /script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
+			r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_2", "", ""),
+				withHeaders(payHeaders, "channel", "web", "lang", lang))
 			return r.do("GET", strings.TrimPrefix(r.transactions("Shop_2")[0].PaymentURL, r.url), "", nil)
 		}, 200, "<title>Payment refused", "<title>Paiement refusé", false},
 		{"cancelled", func(r *testSandbox, web webPayment) testResponse {
@@ -232,86 +239,79 @@ func TestPageStatuses(t *testing.T) {
 			t.Run(c.name+", "+lang, func(t *testing.T) {
 				r := newTestSandbox(t)
 				page := c.act(r, r.payLang("Shop_1", lang, ""))
-				if page.status != c.status || !strings.Contains(html.UnescapeString(page.body), want) {
-					t.Errorf("%d, no %q in\n%s", page.status, want, textBetween(page.body, "<body>", "</body>"))
-				}
-				if strings.Contains(page.body, "<form") != c.form || !strings.Contains(page.body, `<html lang="`+lang+`">`) {
-					t.Errorf("form or language: %s", page.body)
-				}
-				if strings.Contains(page.body, `role="alert"`) != strings.HasPrefix(page.body[strings.Index(page.body, "<title>"):], map[string]string{"en": "<title>Error: ", "fr": "<title>Erreur\u00a0: "}[lang]) {
-					t.Errorf("an error is announced and in the title, or neither: %s", page.body)
-				}
+				equal(t, "status of the page", page.status, c.status)
+				contains(t, "page", html.UnescapeString(page.body), want)
+				equal(t, "the page has a form", strings.Contains(page.body, "<form"), c.form)
+				contains(t, "language", page.body, `<html lang="`+lang+`">`)
+				titled := strings.Contains(page.body,
+					map[string]string{"en": "<title>Error: ", "fr": "<title>Erreur\u00a0: "}[lang])
+				equal(t, "an announced error is in the title", titled, strings.Contains(page.body, `role="alert"`))
 				checkPageHeaders(t, page)
 			})
 		}
 	}
 }
 
-// The countdown runs to the end of the PIN that was issued for the payment or its number, else to the end of the payment.
+// The countdown runs to the end of the PIN that was issued for the payment or its number, else to the end of the
+// payment.
 func TestCountdown(t *testing.T) {
 	r := newTestSandbox(t)
 	open := func(web webPayment) string { return html.UnescapeString(r.do("GET", web.path(), "", nil).body) }
-	bound, numbered, plain := r.payLang("Shop_1", "en", ""), r.payLang("Shop_2", "fr", "0700005555"), r.payLang("Shop_3", "en", "")
+	bound, numbered, plain := r.payLang("Shop_1", "en", ""), r.payLang("Shop_2", "fr",
+		"0700005555"), r.payLang("Shop_3", "en", "")
 	p := r.issuePIN(`{"order_id":"Shop_1"}`)
 	r.issuePIN(`{"msisdn":"0700005555"}`)
 	r.clock.Advance(5 * time.Minute)
 	for page, wants := range map[string][]string{
-		open(bound):    {"PIN valid until", `datetime="2026-11-21T10:15:00Z"`, "10:15:00 UTC", "10 min left", "--from:600}"},
+		open(bound): {"PIN valid until", `datetime="2026-11-21T10:15:00Z"`, "10:15:00 UTC", "10 min left",
+			"--from:600}"},
 		open(numbered): {"PIN valable jusqu’à", "10:15:00 UTC", "encore 10 min"},
-		open(plain):    {"You can pay until", "22 November 2026, 10:00 UTC", "23 h left", "--from:86100}", "clock hours"},
+		open(plain): {"You can pay until", "22 November 2026, 10:00 UTC", "23 h left", "--from:86100}",
+			"clock hours"},
 	} {
-		for _, want := range wants {
-			if !strings.Contains(page, want) {
-				t.Errorf("no %q in\n%s", want, page)
-			}
-		}
+		contains(t, "countdown", page, wants...)
 	}
-	if response := r.confirm(plain.path(), p.MSISDN, p.PIN); response.status != 403 || !strings.Contains(response.body, "wrong") {
-		t.Errorf("another payment's PIN: %d", response.status)
-	}
+	r.checkPage("another payment's PIN", r.confirm(plain.path(), p.MSISDN, p.PIN), 403, "wrong")
 	r.clock.Advance(10 * time.Minute)
-	if page := open(bound); !strings.Contains(page, "This PIN has expired.") || !strings.Contains(page, "You can pay until") {
+	if page := open(bound); !strings.Contains(page, "This PIN has expired.") ||
+		!strings.Contains(page, "You can pay until") {
 		t.Errorf("the PIN has expired:\n%s", page)
 	}
 	p = r.issuePIN(`{"order_id":"Shop_1"}`)
 	if page := open(bound); strings.Contains(page, "alert") || !strings.Contains(page, "10:30:00 UTC") {
 		t.Errorf("a new PIN:\n%s", page)
 	}
-	if response := r.confirm(bound.path(), "0700001234", p.PIN); response.status != 303 {
-		t.Errorf("its own PIN: %d", response.status)
-	}
+	equal(t, "its own PIN", r.confirm(bound.path(), "0700001234", p.PIN).status, 303)
 }
 
 func TestUnknownPageUsesBrowserLanguage(t *testing.T) {
 	r := newTestSandbox(t)
-	for accepted, want := range map[string]string{"fr-CI,fr;q=0.9": "Paiement introuvable", "en": "Payment not found", "": "Payment not found", "fr;q=1": "introuvable"} {
+	for accepted, want := range map[string]string{"fr-CI,fr;q=0.9": "Paiement introuvable", "en": "Payment not found",
+		"": "Payment not found", "fr;q=1": "introuvable"} {
 		page := r.do("GET", "/pay/nothing", "", map[string]string{"Accept-Language": accepted})
-		if page.status != 404 || !strings.Contains(page.body, want) {
-			t.Errorf("%q: %d %s", accepted, page.status, page.body)
-		}
+		equal(t, "status of the page", page.status, 404)
+		contains(t, "page", page.body, want)
 		checkPageHeaders(t, page)
 	}
 }
 
-// Whoever confirms and cancels at once is told one thing: what the payment became.
+// Concurrent confirmations and cancellations all redirect by the final status.
 func TestConcurrentConfirmAndCancel(t *testing.T) {
 	r := newTestSandbox(t)
 	for round := range 20 {
 		order := "Shop_" + string(rune('a'+round))
 		web, p := r.payWeb(order, ""), r.issuePIN("")
-		answers := make(chan testResponse, 8)
-		for i := range cap(answers) {
+		responses := make(chan testResponse, 8)
+		for i := range cap(responses) {
 			go func() {
 				action := []string{"confirm", "cancel"}[i%2]
-				answers <- r.post(web.path(), url.Values{"action": {action}, "msisdn": {p.MSISDN}, "pin": {p.PIN}})
+				responses <- r.post(web.path(), url.Values{"action": {action}, "msisdn": {p.MSISDN}, "pin": {p.PIN}})
 			}()
 		}
 		addresses := map[string]bool{}
-		for range cap(answers) {
-			response := <-answers
-			if response.status != 303 {
-				t.Errorf("%d", response.status)
-			}
+		for range cap(responses) {
+			response := <-responses
+			equal(t, "status of the response", response.status, 303)
 			addresses[response.header.Get("Location")] = true
 		}
 		want := map[string]string{successful: returnURL, cancelled: cancelURL}[r.status(order)]
@@ -321,15 +321,16 @@ func TestConcurrentConfirmAndCancel(t *testing.T) {
 	}
 }
 
-// A slow confirmation leads to where the payment came, not to where it was going.
+// A slow confirmation redirects by the final status.
 func TestSlowConfirmationThatWasCancelled(t *testing.T) {
 	r := newTestSandbox(t)
 	web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
 	first := r.startCall(func() testResponse { return r.confirm(web.path(), "0700001004", p.PIN) })
-	if page := r.post(web.path(), url.Values{"action": {"cancel"}}); page.status != 409 || !strings.Contains(page.body, "Paiement en cours") {
+	if page := r.post(web.path(), url.Values{"action": {"cancel"}}); page.status != 409 ||
+		!strings.Contains(page.body, "Paiement en cours") {
 		t.Errorf("meanwhile: %d %s", page.status, page.body)
 	}
-	r.callControlPort("POST", "/sandbox/v1/settle", `{"key":"Shop_1","status":"cancelled"}`, 200, nil)
+	r.control("POST /settle", `{"key":"Shop_1","status":"cancelled"}`, 200, nil)
 	if response := <-first; response.status != 303 || response.header.Get("Location") != cancelURL {
 		t.Errorf("%s to %s", response.summary(), response.header.Get("Location"))
 	}

@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"mobilegateway/shared/market"
 )
@@ -24,15 +26,11 @@ type paymentBody struct {
 // maxIDLength is the longest order_id and reference in characters (specification, Limits).
 const maxIDLength = 30
 
-// postPayment accepts a payment once an order_id. An equal repeat gets the stored answer, another body a 409.
+// postPayment accepts a payment once for each order_id. An equal repeat gets the first response, another body a 409.
 func (s *Sandbox) postPayment(w http.ResponseWriter, r *http.Request) {
 	var body paymentBody
-	raw, fault := readBody(w, r, &body)
-	if fault == nil {
-		fault = checkPayment(r, &body)
-	}
-	if fault != nil {
-		fault.write(w)
+	raw, ok := readRequest(w, r, &body, func(c *requestChecker) { checkPayment(c, &body) })
+	if !ok {
 		return
 	}
 	o := paymentDetails{
@@ -60,58 +58,44 @@ func (s *Sandbox) postPayment(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func checkPayment(r *http.Request, body *paymentBody) *response {
-	var c requestChecker
-	c.requireHeader(r, "mno-name")
-	if _, ok := market.ByAlpha2(r.Header.Get("country-code")); !ok {
-		c.requireOneOf("country-code", r.Header.Get("country-code"), market.Alpha2s()...)
+func checkPayment(c *requestChecker, body *paymentBody) {
+	c.requireHeaders("mno-name")
+	if _, ok := market.ByAlpha2(c.Header.Get("country-code")); !ok {
+		c.requireOneOf("country-code", c.Header.Get("country-code"), market.Alpha2s()...)
 	}
-	c.requireOneOf("channel", r.Header.Get("channel"), "web", "tpe", "ussd")
-	if len(r.Header.Get("lang")) != 2 {
-		c.fail(invalidPartResponse(http.StatusBadRequest, "lang"))
-	}
+	c.requireOneOf("channel", c.Header.Get("channel"), "web", "tpe", "ussd")
+	c.check("lang", len(c.Header.Get("lang")) == 2)
 	c.checkCurrency("currency", body.Currency)
-	if body.OrderID == "" || len(body.OrderID) > maxIDLength {
-		c.fail(invalidPartResponse(http.StatusBadRequest, "order_id"))
-	}
+	c.check("order_id", body.OrderID != "" && len(body.OrderID) <= maxIDLength)
 	c.checkAmount("amount", amountText(body.Amount))
 	c.checkURL("return_url", body.ReturnURL)
 	c.checkURL("cancel_url", body.CancelURL)
 	c.checkURL("notif_url", body.NotifURL)
-	if body.Reference == "" || len([]rune(body.Reference)) > maxIDLength {
-		c.fail(invalidPartResponse(http.StatusBadRequest, "reference"))
-	}
-	if r.Header.Get("channel") != "web" {
-		c.require("user_msisdn", body.UserMSISDN)
-	}
-	if body.State == nil {
-		c.fail(invalidPartResponse(http.StatusBadRequest, "state"))
-	}
-	return c.firstFault
+	c.check("reference", body.Reference != "" && utf8.RuneCountInString(body.Reference) <= maxIDLength)
+	c.check("user_msisdn", body.UserMSISDN != "" || c.Header.Get("channel") == "web")
+	c.check("state", body.State != nil)
 }
 
-type paymentMeta struct {
-	Type    string `json:"type"`
-	Source  string `json:"source"`
-	Channel string `json:"channel"`
-}
-
-// paymentPayload is the specification's payload in its order, then what platforms of this family add.
+// paymentPayload is the specification's payload in its order, then the additions of real platforms.
 type paymentPayload struct {
-	Meta              paymentMeta `json:"meta"`
-	Status            string      `json:"status"`
-	Amount            string      `json:"amount"`
-	OrderID           string      `json:"order-id"`
-	Currency          string      `json:"currency"`
-	Reference         string      `json:"reference"`
-	CountryCode       string      `json:"country-code"`
-	State             string      `json:"state"`
-	UserMSISDN        string      `json:"user_msisdn,omitempty"`
-	OTPCode           string      `json:"otp_code,omitempty"`
-	TransactionID     string      `json:"Transaction-id"`
-	NotifToken        string      `json:"notif_token,omitempty"`
-	Date              string      `json:"date"`
-	StatusDescription string      `json:"statusDescription"`
+	Meta struct {
+		Type    string `json:"type"`
+		Source  string `json:"source"`
+		Channel string `json:"channel"`
+	} `json:"meta"`
+	Status            string `json:"status"`
+	Amount            string `json:"amount"`
+	OrderID           string `json:"order-id"`
+	Currency          string `json:"currency"`
+	Reference         string `json:"reference"`
+	CountryCode       string `json:"country-code"`
+	State             string `json:"state"`
+	UserMSISDN        string `json:"user_msisdn,omitempty"`
+	OTPCode           string `json:"otp_code,omitempty"`
+	TransactionID     string `json:"Transaction-id"`
+	NotifToken        string `json:"notif_token,omitempty"`
+	Date              string `json:"date"`
+	StatusDescription string `json:"statusDescription"`
 }
 
 type webPaymentResponse struct {
@@ -123,24 +107,24 @@ type webPaymentResponse struct {
 	State      string `json:"state"`
 }
 
-func paymentPayloadOf(t *transaction, kind, status string) paymentPayload {
+// paymentPayloadOf describes a payment with a status, which may contradict the payment's own.
+func paymentPayloadOf(t *transaction, payloadType, status string) paymentPayload {
 	o := t.Payment
-	msisdn := o.RequestedMSISDN
-	if msisdn == "" {
-		msisdn = o.TypedMSISDN
-	}
 	date, description := t.CreatedAt, "Payment is waiting for approval"
-	if status != pending {
+	switch {
+	case status == pending:
+	case status == t.State:
 		date, description = t.FinalAt, o.StatusDescription
+	default:
+		date, description = t.FinalAt, "Payment is "+status
 	}
-	if status != t.State && status != pending {
-		description = "Payment is " + status // a contradicting callback
-	}
-	return paymentPayload{
-		Meta: paymentMeta{kind, o.Operator, o.Channel}, Status: status, Amount: t.Amount, OrderID: t.Key,
-		Currency: t.Currency, Reference: o.Reference, CountryCode: o.CountryCode, State: o.State, UserMSISDN: msisdn,
+	p := paymentPayload{
+		Status: status, Amount: t.Amount, OrderID: t.Key, Currency: t.Currency, Reference: o.Reference,
+		CountryCode: o.CountryCode, State: o.State, UserMSISDN: cmp.Or(o.RequestedMSISDN, o.TypedMSISDN),
 		TransactionID: t.OperatorID, Date: date.Format("2006-01-02 15:04:05"), StatusDescription: description,
 	}
+	p.Meta.Type, p.Meta.Source, p.Meta.Channel = payloadType, o.Operator, o.Channel
+	return p
 }
 
 // notificationBody is the callback of a payment (specification, Payment notification to the merchant).
@@ -150,16 +134,23 @@ func notificationBody(t *transaction, status string) []byte {
 	return encode(p)
 }
 
-// correctResponse is what a call gets whose answer is not spoilt. A payment's does not change with its status.
+// paymentURL is the address of a web payment's page; "" on the other channels.
+func (s *Sandbox) paymentURL(o *paymentDetails) string {
+	if o.PayToken == "" {
+		return ""
+	}
+	return s.config.BaseURL + "/pay/" + o.PayToken
+}
+
+// correctResponse is the response to an applied call. A payment's does not change with its status.
 func (s *Sandbox) correctResponse(t *transaction, otp string) response {
 	if t.Kind != kindPayment || t.State == refused {
 		return t.Response
 	}
-	if t.Payment.Channel == "web" {
+	o := t.Payment
+	if o.Channel == "web" {
 		return createdResponse("", webPaymentResponse{
-			Status: http.StatusCreated, Message: "OK", PayToken: t.Payment.PayToken,
-			PaymentURL: s.config.BaseURL + "/pay/" + t.Payment.PayToken,
-			NotifToken: t.Payment.NotifToken, State: t.Payment.State,
+			http.StatusCreated, "OK", o.PayToken, s.paymentURL(o), o.NotifToken, o.State,
 		})
 	}
 	p := paymentPayloadOf(t, "payment", pending)
@@ -167,33 +158,30 @@ func (s *Sandbox) correctResponse(t *transaction, otp string) response {
 	return createdResponse("", p)
 }
 
-// getStatus tells a payment's status: 404 for an order that was never accepted, or is not yet.
+// getStatus returns a payment's status: 404 for an order that was never accepted, or is not yet.
 func (s *Sandbox) getStatus(w http.ResponseWriter, r *http.Request) {
 	order := r.PathValue("order_id")
 	s.mu.Lock()
-	m, scripted := s.nextScriptedMode(kindLookup, order)
-	t := s.transactions.byKey[[2]string{kindPayment, order}]
-	planned := *invalidPartResponse(http.StatusNotFound, "order_id")
+	m, _ := s.nextScriptedMode(kindLookup, order)
+	t := s.transactions.find(kindPayment, order)
+	planned := plannedResponse{response: invalidPartResponse(http.StatusNotFound, "order_id")}
 	if t != nil {
 		t.Lookups++
 	}
 	if t != nil && t.State != absent && t.State != received {
-		planned = statusResponse(t)
-	}
-	if scripted && m.faultyResponse != nil {
-		planned = *m.faultyResponse
+		planned.response = statusResponse(t)
 	}
 	s.mu.Unlock()
-	s.config.Logf("sandbox: getStatus %s %s", order, planned.logText())
-	if scripted && m.appliesLater {
-		late := make(chan struct{})
-		s.config.After(s.config.SlowResponseDelay, func() { close(late) })
-		if !s.waitUntilReady(r, plannedResponse{ready: late}) {
-			closeConnection(w)
-			return
-		}
+	if m.faultyResponse != nil {
+		planned.response = *m.faultyResponse
 	}
-	planned.write(w)
+	if m.appliesLater {
+		planned.delay = slowResponseDelay
+	}
+	s.config.Logf("sandbox: getStatus %s %s", order, planned.response.logText())
+	if s.awaitResponse(w, r, planned) {
+		planned.response.write(w)
+	}
 }
 
 func statusResponse(t *transaction) response {
@@ -201,5 +189,5 @@ func statusResponse(t *transaction) response {
 	if status == refused {
 		status = failed
 	}
-	return response{Status: http.StatusOK, ContentType: jsonType, Body: encode(paymentPayloadOf(t, "payment", status))}
+	return jsonResponse(http.StatusOK, paymentPayloadOf(t, "payment", status))
 }

@@ -1,209 +1,168 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	"mobilegateway/shared/market"
 )
 
-// pin is what a payment is confirmed with: issued with a dummy number, good once, for a while, with any number.
+// pin confirms one payment on the page, with any number. It is issued with a dummy number.
 type pin struct {
 	PIN           string    `json:"pin"`
 	MSISDN        string    `json:"msisdn"`
-	OrderID       string    `json:"order_id,omitempty"` // good for this payment alone; "": for any
+	OrderID       string    `json:"order_id,omitempty"` // valid for this payment only; "": for any
 	IssuedAt      time.Time `json:"issued_at"`
 	ExpiresAt     time.Time `json:"expires_at"`
 	Used          bool      `json:"used,omitempty"`
 	WrongAttempts int       `json:"wrong,omitempty"` // wrong PINs that came with its number
 }
 
-// pinRetention is for how long an expired PIN is remembered, so that the page can say that it has expired.
-const pinRetention = 24 * time.Hour
+const (
+	// pinRetention is how long an expired PIN is kept, so that the page can report that it has expired.
+	pinRetention = 24 * time.Hour
+	// maxPINs limits the PINs that are kept, so that six random digits are seldom one of them.
+	maxPINs = 20_000
+	// maxWrongPINs is the number of wrong PINs that end a number's PIN, or that a page takes before it needs a new PIN.
+	maxWrongPINs = 5
+)
 
-// maxPINs is how many PINs are known at once: so few that six digits taken at random are seldom one of them.
-const maxPINs = 20_000
+func (p *pin) usable(now time.Time) bool { return !p.Used && !p.lost() && now.Before(p.ExpiresAt) }
 
-// maxWrongPINs is how many wrong PINs a number's PIN and a payment page bear.
-const maxWrongPINs = 5
+// lost reports whether too many wrong PINs came with the PIN's number.
+func (p *pin) lost() bool { return p.WrongAttempts >= maxWrongPINs }
 
-func (p *pin) usable(now time.Time) bool {
-	return !p.Used && p.WrongAttempts < maxWrongPINs && now.Before(p.ExpiresAt)
+func (p *pin) hasNumber(number string) bool { return plainNumber(p.MSISDN) == plainNumber(number) }
+
+func (p *pin) isFor(t *transaction) bool { return p.OrderID == "" || p.OrderID == t.Key }
+
+// forgetPINs removes the PINs that expired more than pinRetention ago.
+func (s *Sandbox) forgetPINs() {
+	oldest := s.now().Add(-s.scaleDuration(pinRetention))
+	maps.DeleteFunc(s.pins, func(_ string, p *pin) bool { return !oldest.Before(p.ExpiresAt) })
 }
 
-// pinForgotten tells whether a PIN has been expired for so long that nothing need be known of it.
-func (s *Sandbox) pinForgotten(p *pin, now time.Time) bool {
-	return !now.Before(p.ExpiresAt.Add(s.scaleDuration(pinRetention)))
-}
-
-// testPINRequest is the body of POST /sandbox/v1/tests; none is as good as an empty one.
+// testPINRequest is the body of POST /sandbox/v1/tests. All fields are optional.
 type testPINRequest struct {
-	MSISDN  string `json:"msisdn"`
-	Country string `json:"country"`
-	OrderID string `json:"order_id"`
+	MSISDN  string `json:"msisdn"`   // the number to issue instead of a dummy number
+	Country string `json:"country"`  // the dummy number's; CI by default
+	OrderID string `json:"order_id"` // only this payment takes the PIN, and its page counts down to the PIN's end
 }
 
-// postTestPIN issues a PIN and a dummy number: an ordinary one of the country in the body ({"country":"SN"}, by default
-// CI), or the number that the body asks for ({"msisdn":"..."}). With {"order_id":"..."} the PIN is good for that payment
-// alone, and its page counts down to the PIN's end.
-func (s *Sandbox) postTestPIN(w http.ResponseWriter, r *http.Request) {
-	var body testPINRequest
-	if !readControlBody(w, r, &body) {
-		return
-	}
-	if body.Country == "" {
-		body.Country = market.All()[0].Alpha2
-	}
-	country, known := market.ByAlpha2(body.Country)
-	number, wellFormed := "", true
-	if body.MSISDN != "" {
-		number, wellFormed = parseNumber(body.MSISDN)
-	}
+// issueTestPIN issues a PIN and a dummy number, whose digits select no special outcome.
+func (s *Sandbox) issueTestPIN(_ *http.Request, body testPINRequest) response {
+	country, known := market.ByAlpha2(cmp.Or(body.Country, market.All()[0].Alpha2))
+	number, valid := parseNumber(body.MSISDN)
 	switch {
 	case !known:
-		writeControlError(w, http.StatusBadRequest, "country is not one of the table")
-		return
-	case !wellFormed:
-		writeControlError(w, http.StatusBadRequest, "msisdn is 4 to 15 digits, with or without +")
-		return
+		return controlError(http.StatusBadRequest, "country is not one of the table")
+	case body.MSISDN != "" && !valid:
+		return controlError(http.StatusBadRequest, "msisdn is 4 to 15 digits, with or without +")
 	case len(body.OrderID) > maxIDLength:
-		writeControlError(w, http.StatusBadRequest, "order_id has at most 30 characters")
-		return
+		return controlError(http.StatusBadRequest, "order_id has at most 30 characters")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if number == "" {
+	if body.MSISDN == "" {
 		number = s.dummyNumber(country)
 	}
-	p := s.issuePIN(number, body.OrderID)
-	if p == nil {
-		writeControlError(w, http.StatusConflict, "too many PINs at once: they are forgotten a day after their end")
-		return
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"pin": p.PIN, "msisdn": p.MSISDN, "expires_at": p.ExpiresAt})
-}
-
-// issuePIN makes and keeps a PIN, with the lock held; nil where there are too many.
-func (s *Sandbox) issuePIN(number, order string) *pin {
-	now := s.now()
-	s.pins = slices.DeleteFunc(s.pins, func(old *pin) bool { return s.pinForgotten(old, now) })
+	s.forgetPINs()
 	if len(s.pins) >= maxPINs {
-		return nil
+		return controlError(http.StatusConflict, "too many PINs: each is deleted a day after its end")
 	}
-	p := &pin{PIN: s.newPINCode(now), MSISDN: number, OrderID: order, IssuedAt: now, ExpiresAt: now.Add(s.scaleDuration(s.config.PINLifetime))}
-	s.storePIN(p)
-	s.appendToJournal(journalRecord{PIN: p})
-	return p
+	now := s.now()
+	p := &pin{
+		PIN: s.newPINCode(now), MSISDN: number, OrderID: body.OrderID,
+		IssuedAt: now, ExpiresAt: now.Add(s.scaleDuration(pinLifetime)),
+	}
+	s.pins[p.PIN] = p
+	s.save(journalRecord{PIN: p})
+	return jsonResponse(http.StatusOK, map[string]any{"pin": p.PIN, "msisdn": p.MSISDN, "expires_at": p.ExpiresAt})
 }
 
-// newPINCode is six digits that no live PIN has.
+// newPINCode returns six digits that no usable PIN has.
 func (s *Sandbox) newPINCode(now time.Time) string {
 	for {
-		text := fmt.Sprintf("%06d", binary.BigEndian.Uint32(s.randomBytes(4))%1_000_000)
-		if p := s.findPIN(text); p == nil || !p.usable(now) {
-			return text
+		code := fmt.Sprintf("%06d", binary.BigEndian.Uint32(s.randomBytes(4))%1_000_000)
+		if p := s.pins[code]; p == nil || !p.usable(now) {
+			return code
 		}
 	}
 }
 
-// dummyNumber is a number of the country that no row of the outcomes ends in.
+// dummyNumber returns a number of the country without the digits of an outcome on demand.
 func (s *Sandbox) dummyNumber(country market.Country) string {
 	lead, digits := "7", country.NationalLengths[0]
 	if country.Alpha2 == "CI" {
-		lead = "07" // the one number plan of the table whose national numbers begin with 0
+		lead = "07" // only in this number plan the national numbers begin with 0
 	}
 	ending := 2000 + binary.BigEndian.Uint32(s.randomBytes(4))%8000
 	return fmt.Sprintf("+%s%s%0*d", country.CallingCode, lead, digits-len(lead), ending)
 }
 
-// storePIN keeps a PIN in the place of an earlier one of the same digits.
-func (s *Sandbox) storePIN(p *pin) {
-	for i, old := range s.pins {
-		if old.PIN == p.PIN {
-			s.pins[i] = p
-			return
-		}
-	}
-	s.pins = append(s.pins, p)
-}
-
-func (s *Sandbox) findPIN(text string) *pin {
-	for _, p := range s.pins {
-		if p.PIN == text {
-			return p
-		}
-	}
-	return nil
-}
-
-// latestPINFor is the PIN that was issued last for a payment or for the number that pays it, expired ones too; nil where there
-// is none that the payment would take.
+// latestPINFor returns the PIN that expires last among those that a payment takes, also an expired one. It was issued
+// for the payment or for its number. nil: there is none.
 func (s *Sandbox) latestPINFor(t *transaction, input string) *pin {
-	number, ok := parseNumber(input)
-	var last *pin
+	number, valid := parseNumber(input)
+	var latest *pin
 	for _, p := range s.pins {
-		fits := p.OrderID == t.Key || p.OrderID == "" && ok && plainNumber(p.MSISDN) == plainNumber(number)
-		fits = fits && p.ExpiresAt.After(t.CreatedAt)
-		if fits && !p.Used && p.WrongAttempts < maxWrongPINs && !t.Payment.issuedBeforeLock(p) && (last == nil || p.ExpiresAt.After(last.ExpiresAt)) {
-			last = p
+		issuedFor := p.OrderID == t.Key || p.OrderID == "" && valid && p.hasNumber(number)
+		taken := !p.Used && !p.lost() && p.ExpiresAt.After(t.CreatedAt) && !t.Payment.issuedBeforeLock(p)
+		if issuedFor && taken && (latest == nil || p.ExpiresAt.After(latest.ExpiresAt)) {
+			latest = p
 		}
 	}
-	return last
+	return latest
 }
 
-// issuedBeforeLock tells whether a PIN was issued before the page's fifth wrong one.
+// issuedBeforeLock reports whether a PIN was issued before the page's fifth wrong one.
 func (o *paymentDetails) issuedBeforeLock(p *pin) bool {
 	return !o.LockedAt.IsZero() && !p.IssuedAt.After(o.LockedAt)
 }
 
-// waitsForNewPIN tells whether the page waits for a new PIN, and no other was tried since.
+// waitsForNewPIN reports whether the page needs a new PIN, and got no wrong one since.
 func (o *paymentDetails) waitsForNewPIN() bool { return !o.LockedAt.IsZero() && o.WrongPINs == 0 }
 
-// checkPIN takes a PIN for a payment page, with the lock held. It returns "", or what to tell the purchaser: that it is
-// wrong, used, expired, or issued before the fifth wrong one. A wrong one counts against the page and against the PINs of
-// the number; one that was good once does not.
-func (s *Sandbox) checkPIN(t *transaction, number, text string, consume bool) string {
-	texts, _ := textFor(t.Payment.Lang)
-	now := s.now()
-	p := s.findPIN(text)
+// checkPIN checks a PIN for a payment page, and consumes it on request. It returns "", or the fault to show. Only a PIN
+// that was never valid for the payment counts as a wrong one.
+func (s *Sandbox) checkPIN(t *transaction, number, code string, consume bool) string {
+	texts := s.textFor(t.Payment.Lang)
+	p := s.pins[code]
 	switch {
-	case p == nil || p.OrderID != "" && p.OrderID != t.Key:
-		left := s.countWrongPIN(t, number, now)
-		if left == 0 {
-			return texts.Locked
-		}
-		return texts.wrongPINText(left)
+	case p == nil || !p.isFor(t):
+		return texts.wrongPINText(s.countWrongPIN(t, number))
 	case p.Used:
 		return texts.UsedPIN
-	case !now.Before(p.ExpiresAt):
+	case !s.now().Before(p.ExpiresAt):
 		return texts.ExpiredPIN
-	case p.WrongAttempts >= maxWrongPINs || t.Payment.issuedBeforeLock(p):
+	case p.lost() || t.Payment.issuedBeforeLock(p):
 		return texts.Locked
 	}
 	if consume {
 		p.Used = true
-		s.appendToJournal(journalRecord{PIN: p})
+		s.save(journalRecord{PIN: p})
 	}
 	return ""
 }
 
-// noUsablePINLeft tells whether five wrong PINs have ended every PIN that a page would take: there is nothing left to try.
+// noUsablePINLeft reports whether five wrong PINs have ended every PIN that a page would take.
 func (s *Sandbox) noUsablePINLeft(t *transaction, number string, now time.Time) bool {
 	lost := !t.Payment.LockedAt.IsZero()
 	for _, p := range s.pins {
-		if p.usable(now) && !t.Payment.issuedBeforeLock(p) && (p.OrderID == "" || p.OrderID == t.Key) {
+		if p.usable(now) && p.isFor(t) && !t.Payment.issuedBeforeLock(p) {
 			return false
 		}
-		lost = lost || p.WrongAttempts >= maxWrongPINs && plainNumber(p.MSISDN) == plainNumber(number)
+		lost = lost || p.lost() && p.hasNumber(number)
 	}
 	return lost
 }
 
-// countWrongPIN notes a wrong PIN and returns how many tries are left; 0 when the page or the number's PIN has had five.
-func (s *Sandbox) countWrongPIN(t *transaction, number string, now time.Time) int {
+// countWrongPIN counts a wrong PIN against the page and the number's PINs. It returns the number of tries that are
+// left.
+func (s *Sandbox) countWrongPIN(t *transaction, number string) int {
+	now := s.now()
 	if s.noUsablePINLeft(t, number, now) {
 		return 0
 	}
@@ -214,10 +173,10 @@ func (s *Sandbox) countWrongPIN(t *transaction, number string, now time.Time) in
 		o.WrongPINs, o.LockedAt = 0, now
 	}
 	for _, p := range s.pins {
-		if plainNumber(p.MSISDN) == plainNumber(number) && p.usable(now) {
+		if p.hasNumber(number) && p.usable(now) {
 			p.WrongAttempts++
 			left = min(left, maxWrongPINs-p.WrongAttempts)
-			s.appendToJournal(journalRecord{PIN: p})
+			s.save(journalRecord{PIN: p})
 		}
 	}
 	return left

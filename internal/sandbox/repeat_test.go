@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A hundred equal requests at once have one effect and, but for the SMS's duplicates, one answer.
+// A hundred concurrent equal requests have one effect and, except for the SMS's duplicates, one response.
 func TestParallelEqualRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, key string
@@ -44,12 +44,9 @@ func TestParallelEqualRequests(t *testing.T) {
 			if c.name == "web" {
 				want = 0 // the page was not confirmed
 			}
-			if effects := r.effects(c.key); len(effects) != want {
-				t.Errorf("effects: %+v", effects)
-			}
-			if created != c.created || len(bodies) != 1 {
-				t.Errorf("%d times 201 with %d bodies, want %d with one", created, len(bodies), c.created)
-			}
+			r.checkEffects(c.key, want)
+			equal(t, "responses with 201", created, c.created)
+			equal(t, "different bodies", len(bodies), 1)
 			if views := r.transactions(c.key); len(views) != 1 || views[0].Calls != 100 {
 				t.Errorf("transactions: %+v", views)
 			}
@@ -61,9 +58,8 @@ func TestChargeRepeatIgnoresItsBody(t *testing.T) {
 	r := newTestSandbox(t)
 	first := r.charge("Shop.k1", "5555")
 	again := r.do("POST", chargePath, chargeJSON("Shop.k1", "ref-2", `700`), chargeHeaders)
-	if again.status != 201 || again.body != first.body {
-		t.Errorf("%d %s", again.status, again.body)
-	}
+	equal(t, "status of a repeat", again.status, 201)
+	equal(t, "body of a repeat", again.body, first.body)
 }
 
 func TestPaymentRepeat(t *testing.T) {
@@ -73,11 +69,19 @@ func TestPaymentRepeat(t *testing.T) {
 		headers    map[string]string
 	}{
 		{"equal", "201", func(b string) string { return b }, payHeaders},
-		{"another amount", "409 SVC0005", func(b string) string { return strings.Replace(b, "1500.00", "1501", 1) }, payHeaders},
+		{"another amount", "409 SVC0005", func(b string) string { return strings.Replace(b, "1500.00", "1501", 1) },
+			payHeaders},
 		{"another way to write the same", "201", func(b string) string { return " " + b + "\n" }, payHeaders},
-		{"another channel", "409 SVC0005", func(b string) string { return b }, withHeaders(payHeaders, "channel", "ussd")},
-		{"another otp", "201", func(b string) string { return strings.Replace(b, `"otp_code":"1234"`, `"otp_code":"9"`, 1) }, payHeaders},
-		{"another callback address", "201", func(b string) string { return strings.Replace(b, "/callbacks", "/callbacks2", 1) }, payHeaders},
+		{"another channel", "409 SVC0005", func(b string) string { return b },
+			withHeaders(payHeaders, "channel", "ussd")},
+		{"another otp", "201", func(b string) string {
+			return strings.Replace(b, `"otp_code":"1234"`, `"otp_code":"9"`,
+				1)
+		}, payHeaders},
+		{"another callback address", "201", func(b string) string {
+			return strings.Replace(b, "/callbacks",
+				"/callbacks2", 1)
+		}, payHeaders},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newTestSandbox(t)
@@ -100,9 +104,7 @@ func TestOTPIsNeverKept(t *testing.T) {
 	dir := t.TempDir()
 	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
 	response := r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_1", "0700005555", "otp-98765"), payHeaders)
-	if !strings.Contains(response.body, `"otp_code":"otp-98765"`) {
-		t.Errorf("not echoed: %s", response.body)
-	}
+	contains(t, "otp_code in the response", response.body, `"otp_code":"otp-98765"`)
 	r.clock.Advance(time.Minute)
 	if status := r.do("GET", "/mobilemoney/getstatus/v1/Shop_1", "", payHeaders); strings.Contains(status.body, "otp") {
 		t.Errorf("in getStatus: %s", status.body)
@@ -121,7 +123,8 @@ func TestOTPIsNeverKept(t *testing.T) {
 func TestSlowCallIsAppliedAfterDisconnect(t *testing.T) {
 	r := newTestSandbox(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, "POST", r.url+chargePath, strings.NewReader(chargeJSON("Shop.k1", "r", `"5"`)))
+	request, err := http.NewRequestWithContext(ctx, "POST", r.url+chargePath,
+		strings.NewReader(chargeJSON("Shop.k1", "r", `"5"`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,23 +142,20 @@ func TestSlowCallIsAppliedAfterDisconnect(t *testing.T) {
 	r.clock.await(0)
 	cancel()
 	if err := <-done; err == nil {
-		t.Fatal("answered")
+		t.Fatal("the cancelled call has a response")
 	}
 	r.clock.Advance(time.Minute)
-	if effects := r.effects("k1"); len(effects) != 1 {
-		t.Errorf("effects: %+v", effects)
-	}
+	r.checkEffects("k1", 1)
 }
 
-// What was never applied binds nothing: another body may come under the key.
+// A call that was not applied does not fix the body of its key.
 func TestUnappliedKeyIsReusable(t *testing.T) {
 	r := newTestSandbox(t)
-	if response := r.pay("tpe", "Shop_1", "0700001009"); response.status != 503 || response.header.Get("Retry-After") == "" {
+	if response := r.pay("tpe", "Shop_1", "0700001009"); response.status != 503 ||
+		response.header.Get("Retry-After") == "" {
 		t.Fatalf("%s", response.summary())
 	}
-	if response := r.pay("tpe", "Shop_1", "0700005555"); response.status != 201 {
-		t.Errorf("%s", response.summary())
-	}
+	equal(t, "status of the response", r.pay("tpe", "Shop_1", "0700005555").status, 201)
 }
 
 func TestSMSDuplicateNamesTheFirst(t *testing.T) {
@@ -165,7 +165,5 @@ func TestSMSDuplicateNamesTheFirst(t *testing.T) {
 		t.Errorf("%q, %q", first.header.Get("Location"), again.header.Get("Location"))
 	}
 	want := `"variables":["Shop.s1","outboundSMSMessageRequest.clientCorrelator"]`
-	if !strings.Contains(again.body, want) {
-		t.Errorf("%s", again.body)
-	}
+	contains(t, "body", again.body, want)
 }

@@ -4,31 +4,42 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
-	"strings"
+
+	"mobilegateway/shared/oneapi"
 )
 
-const jsonType = "application/json"
+const (
+	jsonType = "application/json"
+	htmlType = "text/html; charset=utf-8"
+)
 
-// response is what the operator answers, or would have answered.
+// response is an HTTP response, sent or kept for repeats.
 type response struct {
 	Status      int             `json:"status"`
 	ContentType string          `json:"type,omitempty"`
 	Location    string          `json:"location,omitempty"`
 	RetryAfter  string          `json:"retry_after,omitempty"`
 	Body        json.RawMessage `json:"body,omitempty"`
-	// CloseConnection answers nothing: the connection is closed.
+	// CloseConnection closes the connection instead.
 	CloseConnection bool `json:"-"`
 
-	styles []string // of a page: its policy allows these and no other
+	styles []string // the only styles that a page's policy allows
 }
 
-// createdResponse is a success with its address, "" for none.
+func jsonResponse(status int, v any) response {
+	return response{Status: status, ContentType: jsonType, Body: encode(v)}
+}
+
+// createdResponse is a success with the address of the result, which may be "".
 func createdResponse(location string, body any) response {
-	return response{Status: http.StatusCreated, ContentType: jsonType, Location: location, Body: encode(body)}
+	created := jsonResponse(http.StatusCreated, body)
+	created.Location = location
+	return created
 }
 
-// encode writes JSON without escaping for HTML: the merchant's state goes back byte for byte.
+// encode writes JSON without escaping for HTML, because the merchant's state goes back byte for byte.
 func encode(v any) []byte {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
@@ -40,69 +51,51 @@ func encode(v any) []byte {
 	return bytes.TrimRight(buffer.Bytes(), "\n")
 }
 
-// faultTexts are the texts of the message ids that the sandbox uses (decision "error-table").
-var faultTexts = map[string]string{
-	"SVC0001": "A service error occurred. Error code is %1",
-	"SVC0002": "Invalid input value for message part %1",
-	"SVC0003": "Invalid input value for message part %1, valid values are %2",
-	"SVC0004": "No valid addresses provided in message part %1",
-	"SVC0005": "Correlator %1 specified in message part %2 is a duplicate",
-	"SVC0270": "Charging operation failed, the charge was not applied",
-	"SVC0280": "Message too long; maximum length is %1 characters",
-	"POL0001": "A policy error occurred. Error code is %1",
-	"POL0253": "Payment operation refused by user",
-	"POL1000": "User has insufficient credit for transaction",
-	"900800":  "Message throttled out",
-	"900901":  "Invalid Credentials",
-	"900902":  "Missing Credentials",
-	"900906":  "No matching resource found",
-}
-
 type exception struct {
 	MessageID string   `json:"messageId"`
 	Text      string   `json:"text"`
 	Variables []string `json:"variables"`
 }
 
-// errorResponse is a requestError: a serviceException for SVC, a policyException for POL and 9009xx.
-func errorResponse(status int, id string, variables []string) response {
-	side := "policyException"
-	if strings.HasPrefix(id, "SVC") {
-		side = "serviceException"
-	}
-	if variables == nil {
-		variables = []string{}
-	}
-	body := map[string]map[string]exception{"requestError": {side: {id, faultTexts[id], variables}}}
-	return response{Status: status, ContentType: jsonType, Body: encode(body)}
+// errorResponse is a requestError with a message of the gateway's table (decision "error-table").
+func errorResponse(status int, id string, variables ...string) response {
+	messages := oneapi.Messages()
+	message := messages[slices.IndexFunc(messages, func(m oneapi.Message) bool { return m.ID == id })]
+	body := exception{id, message.Text, append([]string{}, variables...)}
+	return jsonResponse(status, map[string]any{"requestError": map[oneapi.Exception]exception{message.Exception: body}})
 }
 
-// finalRefusal is what an operator answers when it refuses for good.
+func invalidPartResponse(status int, part string) response {
+	return errorResponse(status, "SVC0002", part)
+}
+
+// finalRefusal is the operator's permanent refusal with a message id.
 func finalRefusal(id string) response {
 	switch id {
 	case "POL0001":
-		return errorResponse(http.StatusForbidden, id, []string{"Not enough credit"})
+		return errorResponse(http.StatusForbidden, id, "Not enough credit")
 	case "SVC0270":
-		return errorResponse(http.StatusBadRequest, id, nil)
+		return errorResponse(http.StatusBadRequest, id)
 	}
-	return errorResponse(http.StatusForbidden, id, nil)
+	return errorResponse(http.StatusForbidden, id)
 }
 
-// inFlightResponse says that the key is being worked on. Retry-After tells it from a duplicate, which has a Location instead.
+// inFlightResponse is the conflict with a call in progress. It has a Retry-After, and a duplicate has a Location
+// instead.
 func inFlightResponse(key, part string) response {
-	a := duplicateResponse(key, part, "")
-	a.RetryAfter = "1"
-	return a
+	conflict := duplicateResponse(key, part, "")
+	conflict.RetryAfter = "1"
+	return conflict
 }
 
-// duplicateResponse says that the key was used; location is what came of it, "" for nothing to show.
+// duplicateResponse is the conflict with an earlier call under the key. location is its result's address, or "".
 func duplicateResponse(key, part, location string) response {
-	a := errorResponse(http.StatusConflict, "SVC0005", []string{key, part})
-	a.Location = location
-	return a
+	conflict := errorResponse(http.StatusConflict, "SVC0005", key, part)
+	conflict.Location = location
+	return conflict
 }
 
-// logText names the answer in the log of calls.
+// logText is the response in the log of calls: its status, or "cut".
 func (a response) logText() string {
 	if a.CloseConnection {
 		return "cut"
@@ -110,7 +103,7 @@ func (a response) logText() string {
 	return strconv.Itoa(a.Status)
 }
 
-// write sends the answer, or cuts the connection before a byte of it.
+// write sends the response, or closes the connection before its first byte.
 func (a response) write(w http.ResponseWriter) {
 	if a.CloseConnection {
 		closeConnection(w)
@@ -129,7 +122,7 @@ func (a response) write(w http.ResponseWriter) {
 		set("WWW-Authenticate", `Bearer realm="sandbox"`)
 	}
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body) // the client may be gone: that is its affair
+	_, _ = w.Write(a.Body) // an error means that the client is gone
 }
 
 func closeConnection(w http.ResponseWriter) {

@@ -2,94 +2,78 @@ package sandbox
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// responseMode is how one call is answered.
+// responseMode is the way in which one call is handled.
 type responseMode struct {
-	// applies is true where the call takes effect all the same.
+	name string
+	// applies: the call takes effect, also when its response is faulty.
 	applies bool
-	// appliesLater applies only when the slow answer's time has passed.
+	// appliesLater: the call takes effect, and gets its response, after slowResponseDelay.
 	appliesLater bool
-	// faultyResponse is what is answered instead of the true answer; nil gives the true one.
+	// faultyResponse replaces the correct response; nil keeps it.
 	faultyResponse *response
-	// refusalID is the message id of a refusal that is final and kept; "" for none.
+	// refusalID is the message id of a permanent refusal, or "".
 	refusalID string
 }
 
-// responseModeNames are the words of a script, in the order of the documentation.
-func responseModeNames() []string {
-	return []string{"ok", "slow", "cut", "garbage", "html", "empty", "lost", "503", "down", "500", "redirect", "400",
-		"401", "409", "429", "POL0001", "POL0253", "POL1000", "SVC0270"}
+// responseModes are the modes of scripts and of outcomes on demand, in the order of the documentation.
+var responseModes = []responseMode{
+	{name: "ok", applies: true},
+	{name: "slow", applies: true, appliesLater: true},
+	{name: "cut", applies: true, faultyResponse: &response{CloseConnection: true}},
+	{name: "garbage", applies: true, faultyResponse: &response{
+		Status: http.StatusOK, ContentType: jsonType, Body: []byte("<html>OK{{\x00 not what you want"),
+	}},
+	{name: "html", applies: true, faultyResponse: htmlResponse(http.StatusOK, "", "It works!")},
+	{name: "empty", applies: true, faultyResponse: new(jsonResponse(http.StatusCreated, struct{}{}))},
+	{name: "lost", faultyResponse: &response{CloseConnection: true}},
+	{name: "503", faultyResponse: retryableResponse(http.StatusServiceUnavailable, "5", "SVC0001", "PDK_SMSW_0013")},
+	{name: "down", faultyResponse: retryableResponse(http.StatusServiceUnavailable, "5", "SVC0001", "PDK_SMSW_0013")},
+	{name: "500", faultyResponse: htmlResponse(http.StatusInternalServerError, "", "Internal Server Error")},
+	{name: "redirect", faultyResponse: htmlResponse(http.StatusFound, "/elsewhere", "Found")},
+	{name: "400", faultyResponse: new(errorResponse(http.StatusBadRequest, "SVC0002", "scripted"))},
+	{name: "401", faultyResponse: new(errorResponse(http.StatusUnauthorized, "900901"))},
+	{name: "409", faultyResponse: new(inFlightResponse("scripted", "scripted"))},
+	{name: "429", faultyResponse: retryableResponse(http.StatusTooManyRequests, "1", "900800")},
+	{name: "POL0001", applies: true, refusalID: "POL0001"},
+	{name: "POL0253", applies: true, refusalID: "POL0253"},
+	{name: "POL1000", applies: true, refusalID: "POL1000"},
+	{name: "SVC0270", applies: true, refusalID: "SVC0270"},
 }
 
-// parseResponseMode reads a word. A spoilt answer may be followed by "-applied" or "-unapplied" to say what else becomes of the
-// call; without it a call with a spoilt 2xx and a cut one are applied, any other is not.
-func parseResponseMode(modeName string) (responseMode, bool) {
-	base, applied := strings.CutSuffix(modeName, "-applied")
-	base, unapplied := strings.CutSuffix(base, "-unapplied")
-	m, ok := baseResponseMode(base)
-	if (applied || unapplied) && m.faultyResponse == nil {
+func htmlResponse(status int, location, text string) *response {
+	body := []byte("<!doctype html><html><body>" + text + "</body></html>\n")
+	return &response{Status: status, Location: location, ContentType: htmlType, Body: body}
+}
+
+func retryableResponse(status int, retryAfter, id string, variables ...string) *response {
+	refusal := errorResponse(status, id, variables...)
+	refusal.RetryAfter = retryAfter
+	return &refusal
+}
+
+// responseModeNames lists the modes without suffixes.
+func responseModeNames() []string {
+	var names []string
+	for _, m := range responseModes {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// parseResponseMode finds a mode by its name; false for an unknown one. A faulty mode may end in "-applied" or
+// "-unapplied", which overrules whether the call takes effect.
+func parseResponseMode(text string) (responseMode, bool) {
+	name, applied := strings.CutSuffix(text, "-applied")
+	name, unapplied := strings.CutSuffix(name, "-unapplied")
+	i := slices.IndexFunc(responseModes, func(m responseMode) bool { return m.name == name })
+	if i < 0 || (applied || unapplied) && responseModes[i].faultyResponse == nil {
 		return responseMode{}, false
 	}
+	m := responseModes[i]
 	m.applies = m.applies && !unapplied || applied
-	return m, ok
-}
-
-func baseResponseMode(modeName string) (responseMode, bool) {
-	switch modeName {
-	case "ok":
-		return responseMode{applies: true}, true
-	case "slow":
-		return responseMode{applies: true, appliesLater: true}, true
-	case "cut":
-		return responseMode{applies: true, faultyResponse: &response{CloseConnection: true}}, true
-	case "lost":
-		return responseMode{faultyResponse: &response{CloseConnection: true}}, true
-	case "POL0001", "POL0253", "POL1000", "SVC0270":
-		return responseMode{applies: true, refusalID: modeName}, true
-	}
-	faulty, applies := faultyResponse(modeName)
-	return responseMode{applies: applies, faultyResponse: faulty}, faulty != nil
-}
-
-// faultyResponse is what a word answers instead of the truth, and whether the call is applied nevertheless.
-func faultyResponse(modeName string) (*response, bool) {
-	page := func(status int, text string) *response {
-		return &response{Status: status, ContentType: "text/html; charset=utf-8", Body: []byte("<!doctype html><html><body>" + text + "</body></html>\n")}
-	}
-	fault := func(status int, id string, variables ...string) *response {
-		a := errorResponse(status, id, variables)
-		return &a
-	}
-	switch modeName {
-	case "garbage":
-		return &response{Status: http.StatusOK, ContentType: jsonType, Body: []byte("<html>OK{{\x00 not what you want")}, true
-	case "html":
-		return page(http.StatusOK, "It works!"), true
-	case "empty":
-		return &response{Status: http.StatusCreated, ContentType: jsonType, Body: []byte("{}")}, true
-	case "503", "down":
-		a := fault(http.StatusServiceUnavailable, "SVC0001", "PDK_SMSW_0013")
-		a.RetryAfter = "5"
-		return a, false
-	case "500":
-		return page(http.StatusInternalServerError, "Internal Server Error"), false
-	case "redirect":
-		a := page(http.StatusFound, "Found")
-		a.Location = "/elsewhere"
-		return a, false
-	case "400":
-		return fault(http.StatusBadRequest, "SVC0002", "scripted"), false
-	case "401":
-		return fault(http.StatusUnauthorized, "900901"), false
-	case "409":
-		a := inFlightResponse("scripted", "scripted")
-		return &a, false
-	case "429":
-		a := fault(http.StatusTooManyRequests, "900800")
-		a.RetryAfter = "1"
-		return a, false
-	}
-	return nil, false
+	return m, true
 }

@@ -1,15 +1,16 @@
-// Package sandbox is an operator platform to try the gateway against: it speaks the specification's own protocol on the
-// southbound side, keeps what it did under each key, calls back, shows the payment page, and misbehaves on demand.
+// Package sandbox is an operator stub for trying the gateway. It serves the specification's protocol, a payment page
+// and a control port. It keeps its work under each key, sends callbacks, and misbehaves on demand.
 //
-// Who pays decides what happens: the last four digits of user_msisdn (pay), gw-alias (charge) or X-Operator-ISE2 (SMS)
-// pick a row of the table in outcome.go (decision "sandbox"). A control port lists what really happened, and lets tests
-// script single calls, steer a seeded unkindness and settle payments by hand.
+// The last four digits of user_msisdn (pay), gw-alias (charge) or X-Operator-ISE2 (SMS) select a row of the table in
+// outcome.go (decision "sandbox"). The control port lists the effects, scripts single calls, sets the fault injection,
+// and gives payments a final status.
 //
-// It is no part of what ships, checks no entitlement and moves no money. Its invariant: a key has at most one effect,
-// whatever is sent under it, in whatever order, at whatever time; an effect is listed if and only if it happened.
+// It is not part of the deployed gateway, checks no entitlement and moves no money. Its invariant: a key has at most
+// one effect, for all requests under it, in any order, at any time. An effect is listed if and only if it happened.
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -23,127 +24,120 @@ import (
 	"time"
 )
 
-// Defaults of Config. Delays and lifetimes are divided by Speed, timeouts are not.
+// Delays and lifetimes. Speed divides the first group; the second group are timeouts, which never scale.
 const (
-	DefaultConfirmDelay         = time.Second      // a tpe or ussd payment's final status after its acceptance
-	DefaultPINLifetime          = 15 * time.Minute // specification, Limits
-	DefaultPageLifetime         = 24 * time.Hour   // how long the page takes a payment; the gateway's own waiting time
-	DefaultSlowResponseDelay    = 60 * time.Second // outcome 1004; a timeout: never scaled
-	DefaultEarlyCallbackTimeout = 4 * time.Second  // how long outcome 1008 waits for its callback; a timeout: never scaled
-	callbackTimeout             = 10 * time.Second // one callback attempt
-	minDelay                    = 10 * time.Millisecond
+	confirmDelay        = time.Second      // from the acceptance of a tpe or ussd payment to its final status
+	pinLifetime         = 15 * time.Minute // specification, Limits
+	defaultPageLifetime = 24 * time.Hour   // the gateway's own wait for a web payment
+	minDelay            = 10 * time.Millisecond
+
+	slowResponseDelay    = 60 * time.Second // outcome 1004
+	earlyCallbackTimeout = 4 * time.Second  // the wait of outcome 1008 for its callback
+	callbackTimeout      = 10 * time.Second // one delivery attempt of a callback
 )
 
-// DefaultCallbackRetries are the waits after each failed attempt of a callback: with the first attempt, ten in all.
-func DefaultCallbackRetries() []time.Duration {
-	var waits []time.Duration
-	for i := range 9 {
-		waits = append(waits, time.Second<<i)
-	}
-	return waits
-}
-
-// Config is what a sandbox needs. Tokens and BaseURL are required, the rest has defaults.
+// Config is the settings of a sandbox. Tokens and BaseURL are required, the rest has defaults.
 type Config struct {
-	// Dir is the folder in which what the operator knows is kept across restarts, in one file. "": memory alone.
+	// Dir is the folder of the journal, which keeps the state across restarts. Without it the state is in memory only.
 	Dir string
-	// Tokens are the bearer tokens that are accepted, several at once so that they can be rotated.
+	// Tokens are the bearer tokens of the operator API. It accepts several, for rotation.
 	Tokens []string
-	// ControlTokens are the bearer tokens that the control port asks for; none: it answers everybody, which is for the local
-	// machine alone.
+	// ControlTokens are the bearer tokens of the control port. Without them it accepts every caller, which is only for
+	// the local machine.
 	ControlTokens []string
-	// TestsTokens are narrower ones, for merchants' engineers: they issue a PIN with its dummy number, and book, list and free
-	// slots. They are none of Tokens or ControlTokens, and need the latter.
+	// TestsTokens open only tests and slots of the control port, for merchants' engineers. They need ControlTokens, and
+	// differ from those and from Tokens.
 	TestsTokens []string
-	// Faults is the unkindness to begin with; none by default.
+	// Faults is the fault injection at the start; none by default.
 	Faults FaultSettings
-	// BaseURL is the sandbox's own address without a trailing slash: the base of payment_url and resourceURL.
+	// BaseURL is the sandbox's own address, the base of payment_url and resourceURL.
 	BaseURL string
-	// Speed divides every delay and lifetime, as make run SPEED= does; 0 means 1. Timeouts never scale.
+	// Speed divides every delay and lifetime, as make run SPEED= does; 1 by default. Timeouts never scale.
 	Speed float64
-	// Now is the clock, After starts f in a goroutine once d has passed. The real ones by default; tests give their own.
+	// PageLifetime is how long the payment page takes a payment; 24 hours by default.
+	PageLifetime time.Duration
+	// Now is the clock, and After starts f in a goroutine after d. Both are the real ones by default.
 	Now   func() time.Time
 	After func(d time.Duration, f func())
-	// Rand is where identifiers and tokens come from; crypto/rand by default.
+	// Rand is the source of identifiers and tokens; crypto/rand by default.
 	Rand io.Reader
-	// Logf gets one line a call and a callback, without numbers, tokens or bodies; nil: no log.
+	// Logf writes one line for each call and callback, without phone numbers, tokens or bodies; nothing by default.
 	Logf func(format string, args ...any)
-	// Client posts callbacks. By default one with a timeout of 10 s that follows no redirect.
-	Client *http.Client
-	// ConfirmDelay, PINLifetime, PageLifetime, SlowResponseDelay, EarlyCallbackTimeout and Retries: see the defaults of the same names.
-	ConfirmDelay         time.Duration
-	PINLifetime          time.Duration
-	PageLifetime         time.Duration
-	SlowResponseDelay    time.Duration
-	EarlyCallbackTimeout time.Duration
-	CallbackRetries      []time.Duration
 }
 
 // Sandbox is one operator platform. It serves the operator names sandbox, orange and mtn alike.
 type Sandbox struct {
 	config       Config
-	ctx          context.Context // ends with Close: what is waiting or posting stops
+	ctx          context.Context // Close cancels it, under mu
 	cancel       context.CancelFunc
-	timers       sync.WaitGroup // what timers started
+	timers       sync.WaitGroup // functions that timers have started
+	client       *http.Client   // posts callbacks
 	pageTemplate *template.Template
+	pageTexts    map[string]pageText // by language
 
-	mu           sync.Mutex // guards all that follows
-	closed       bool
+	mu           sync.Mutex // guards all fields below
 	journal      *journal
 	transactions transactionIndex
-	pins         []*pin
+	pins         map[string]*pin // by its digits
 	slots        []*slot
 	scripts      []*script
 	faultPlan    *faultPlan
 }
 
-// New opens the sandbox: it reads what an earlier one kept under Dir and goes on with what was under way. The error
-// says which setting is missing, or what is wrong with the file.
+// New opens a sandbox. It reads the journal under Dir and resumes the work in progress. The error names the setting
+// that is missing, or the fault in the journal.
 func New(config Config) (*Sandbox, error) {
 	err := config.validate()
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	withDefaults(&config)
-	page, err := template.New("page").Parse(pageSource)
+	setDefaults(&config)
+	s := &Sandbox{
+		config:       config,
+		client:       &http.Client{Timeout: callbackTimeout, CheckRedirect: refuseRedirect},
+		transactions: transactionIndex{byKey: map[[2]string]*transaction{}},
+		pins:         map[string]*pin{},
+		faultPlan:    newFaultPlan(config.Faults),
+	}
+	err = s.parsePage()
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: payment page: %w", err)
 	}
-	s := &Sandbox{config: config, pageTemplate: page, transactions: newTransactionIndex(), faultPlan: newFaultPlan(config.Faults)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	err = s.openJournal()
 	if err != nil {
 		s.cancel()
-		return nil, err
+		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	return s, nil
 }
 
-// validate tells what is missing or contradicts itself. It quotes no token.
+func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// validate returns an error for a setting that is missing or contradicts another. The error quotes no token.
 func (c *Config) validate() error {
 	if len(c.Tokens) == 0 || c.BaseURL == "" {
 		return errors.New("the settings Tokens and BaseURL are required")
 	}
 	privileged := slices.Concat(c.Tokens, c.ControlTokens)
+	isPrivileged := func(token string) bool { return slices.Contains(privileged, token) }
 	switch {
 	case slices.Contains(privileged, "") || slices.Contains(c.TestsTokens, ""):
-		return errors.New("a token is empty")
+		return errors.New("a token is empty: remove it or give it a value")
 	case len(c.TestsTokens) > 0 && len(c.ControlTokens) == 0:
-		return errors.New("the setting TestsTokens needs ControlTokens: without these the control port answers everybody")
-	case slices.ContainsFunc(c.TestsTokens, func(token string) bool { return slices.Contains(privileged, token) }):
-		return errors.New("a token for tests is another one than those that open more")
+		return errors.New("TestsTokens is set, and the control port is open to every caller: set ControlTokens")
+	case slices.ContainsFunc(c.TestsTokens, isPrivileged):
+		return errors.New("a token is in TestsTokens and in Tokens or ControlTokens: use another one for tests")
 	}
-	err := c.Faults.validate()
-	if err != nil {
-		return fmt.Errorf("steering: %w", err)
-	}
-	return nil
+	return c.Faults.validate()
 }
 
-func withDefaults(c *Config) {
+func setDefaults(c *Config) {
 	if c.Speed <= 0 {
 		c.Speed = 1
 	}
+	c.PageLifetime = cmp.Or(c.PageLifetime, defaultPageLifetime)
+	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -156,48 +150,28 @@ func withDefaults(c *Config) {
 	if c.Logf == nil {
 		c.Logf = func(string, ...any) {}
 	}
-	if c.Client == nil {
-		c.Client = &http.Client{
-			Timeout:       callbackTimeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}
-	}
-	if c.CallbackRetries == nil {
-		c.CallbackRetries = DefaultCallbackRetries()
-	}
-	setDefault(&c.ConfirmDelay, DefaultConfirmDelay)
-	setDefault(&c.PINLifetime, DefaultPINLifetime)
-	setDefault(&c.PageLifetime, DefaultPageLifetime)
-	setDefault(&c.SlowResponseDelay, DefaultSlowResponseDelay)
-	setDefault(&c.EarlyCallbackTimeout, DefaultEarlyCallbackTimeout)
-	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 }
 
-func setDefault(d *time.Duration, value time.Duration) {
-	if *d <= 0 {
-		*d = value
-	}
-}
-
-// Close ends what is under way and closes the file. What was accepted goes on when a sandbox opens the same Dir again.
+// Close stops the work in progress and closes the journal. A sandbox that opens the same Dir resumes that work.
 func (s *Sandbox) Close() error {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	s.closed = true
+	alreadyClosed := s.closed()
 	s.cancel()
 	s.mu.Unlock()
+	if alreadyClosed {
+		return nil
+	}
 	s.timers.Wait()
 	return s.journal.close()
 }
 
-// runAfter runs f once d has passed, unless the sandbox is closed by then.
+func (s *Sandbox) closed() bool { return s.ctx.Err() != nil }
+
+// runAfter runs f after d, unless the sandbox is closed by then.
 func (s *Sandbox) runAfter(d time.Duration, f func()) {
 	s.config.After(max(d, 0), func() {
 		s.mu.Lock()
-		if s.closed {
+		if s.closed() {
 			s.mu.Unlock()
 			return
 		}
@@ -208,44 +182,57 @@ func (s *Sandbox) runAfter(d time.Duration, f func()) {
 	})
 }
 
-// scaleDuration is a delay or a lifetime at the sandbox's speed.
+// scaleDuration divides a delay or a lifetime by the sandbox's speed.
 func (s *Sandbox) scaleDuration(d time.Duration) time.Duration {
 	return max(time.Duration(float64(d)/s.config.Speed), minDelay)
 }
 
-// now is the clock in UTC with the precision that is kept.
+// now is the clock in UTC, with the precision of the journal.
 func (s *Sandbox) now() time.Time { return s.config.Now().UTC().Truncate(time.Millisecond) }
 
-// Handler serves the operator API, the payment page and the control port. Paths may come percent-encoded, once.
+// Handler serves the operator API, the payment page and the control port. Paths may be percent-encoded, once.
 func (s *Sandbox) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST /payment/v1/{endUserId}/transactions/amount", s.requireOperatorToken(s.postCharge))
-	mux.Handle("POST /mobilemoney/v1", s.requireOperatorToken(s.postPayment))
-	mux.Handle("GET /mobilemoney/v1/getStatus/{order_id}", s.requireOperatorToken(s.getStatus))
-	mux.Handle("GET /mobilemoney/getstatus/v1/{order_id}", s.requireOperatorToken(s.getStatus))
-	mux.Handle("POST /smsmessaging/v1/outbound/{sender}/requests", s.requireOperatorToken(s.postSMS))
-	mux.Handle("GET /smsmessaging/v1/outbound/{sender}/requests/{id}/deliveryInfos", s.requireOperatorToken(s.getDeliveryInfos))
+	operator := func(pattern string, next http.HandlerFunc) {
+		mux.Handle(pattern, closeAfterResponse(requireToken(s.config.Tokens, next)))
+	}
+	operator("POST /payment/v1/"+endUser+"/transactions/amount", s.postCharge)
+	operator("POST /payment/v1/{endUserId}/transactions/amount", respondNotFound)
+	operator("POST /mobilemoney/v1", s.postPayment)
+	operator("GET /mobilemoney/v1/getStatus/{order_id}", s.getStatus)
+	operator("GET /mobilemoney/getstatus/v1/{order_id}", s.getStatus)
+	operator("POST /smsmessaging/v1/outbound/{sender}/requests", s.postSMS)
+	operator("GET /smsmessaging/v1/outbound/{sender}/requests/{id}/deliveryInfos", s.getDeliveryInfos)
+
 	mux.HandleFunc("GET /pay/{token}", s.getPage)
 	mux.HandleFunc("POST /pay/{token}", s.postPage)
-	mux.Handle("GET /sandbox/v1/effects", s.requireControlToken(s.getEffects))
-	mux.Handle("GET /sandbox/v1/transactions", s.requireControlToken(s.getTransactions))
-	mux.Handle("POST /sandbox/v1/settle", s.requireControlToken(s.postFinalStatus))
-	mux.Handle("POST /sandbox/v1/tests", s.requireTestsToken(s.postTestPIN))
-	mux.Handle("GET /sandbox/v1/slots", s.requireTestsToken(s.getSlots))
-	mux.Handle("POST /sandbox/v1/slots", s.requireTestsToken(s.postSlot))
-	mux.Handle("DELETE /sandbox/v1/slots/{id}", s.requireTestsToken(s.deleteSlot))
-	mux.Handle("GET /sandbox/v1/steering", s.requireControlToken(s.getFaultSettings))
-	mux.Handle("PUT /sandbox/v1/steering", s.requireControlToken(s.putFaultSettings))
-	mux.Handle("GET /sandbox/v1/script", s.requireControlToken(s.getScripts))
-	mux.Handle("POST /sandbox/v1/script", s.requireControlToken(s.postScript))
-	mux.Handle("DELETE /sandbox/v1/script", s.requireControlToken(s.deleteScripts))
-	unknown := s.requireControlToken(func(w http.ResponseWriter, _ *http.Request) {
-		writeControlError(w, http.StatusNotFound, "the control port has no such method and path")
-	})
-	mux.Handle("/sandbox", unknown)
-	mux.Handle("/sandbox/", unknown)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		errorResponse(http.StatusNotFound, "900906", nil).write(w)
-	})
+
+	control := func(pattern string, next http.HandlerFunc) {
+		mux.Handle(pattern, s.requireControlToken(nil, next))
+	}
+	control("GET /sandbox/v1/effects", handleControl(s, s.listEffects))
+	control("GET /sandbox/v1/transactions", handleControl(s, s.listTransactions))
+	control("POST /sandbox/v1/settle", handleControl(s, s.setFinalStatus))
+	control("GET /sandbox/v1/steering", handleControl(s, s.showFaultSettings))
+	control("PUT /sandbox/v1/steering", handleControl(s, s.replaceFaultSettings))
+	control("GET /sandbox/v1/script", handleControl(s, s.listScripts))
+	control("POST /sandbox/v1/script", handleControl(s, s.addScript))
+	control("DELETE /sandbox/v1/script", handleControl(s, s.deleteScripts))
+	control("/sandbox", respondUnknownControlPath)
+	control("/sandbox/", respondUnknownControlPath)
+
+	tests := func(pattern string, next http.HandlerFunc) {
+		mux.Handle(pattern, s.requireControlToken(s.config.TestsTokens, next))
+	}
+	tests("POST /sandbox/v1/tests", handleControl(s, s.issueTestPIN))
+	tests("GET /sandbox/v1/slots", handleControl(s, s.listSlots))
+	tests("POST /sandbox/v1/slots", handleControl(s, s.bookSlot))
+	tests("DELETE /sandbox/v1/slots/{id}", handleControl(s, s.freeSlot))
+
+	mux.HandleFunc("/", respondNotFound)
 	return mux
+}
+
+func respondNotFound(w http.ResponseWriter, _ *http.Request) {
+	errorResponse(http.StatusNotFound, "900906").write(w)
 }

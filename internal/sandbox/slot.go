@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// slot is a booked time for an end-to-end test (specification, What the service does). Slots are a calendar: they do not
-// overlap, and nothing else depends on them.
+// slot is a booked time for an end-to-end test (specification, What the service does). Slots are only a calendar: they
+// do not overlap, and nothing else depends on them.
 type slot struct {
 	ID       string    `json:"id"`
 	Merchant string    `json:"merchant"`
@@ -16,25 +16,19 @@ type slot struct {
 }
 
 const (
-	defaultSlotLength = time.Hour // where ends_at is absent
+	defaultSlotLength = time.Hour // without ends_at
 	maxSlotLength     = 8 * time.Hour
 	maxSlots          = 10_000
-	maxMerchantBytes  = 100 // bytes of a slot's merchant
+	maxMerchantBytes  = 100
 )
 
-func (s *Sandbox) getSlots(w http.ResponseWriter, _ *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	writeJSON(w, http.StatusOK, append([]*slot{}, s.slots...))
+func (s *Sandbox) listSlots(*http.Request, struct{}) response {
+	return jsonResponse(http.StatusOK, append([]*slot{}, s.slots...))
 }
 
-// postSlot books {"merchant","starts_at","ends_at"}: starts_at is now where absent, ends_at an hour later. 409 names the
-// slot that is in the way.
-func (s *Sandbox) postSlot(w http.ResponseWriter, r *http.Request) {
-	var v slot
-	if !readControlBody(w, r, &v) {
-		return
-	}
+// bookSlot books {"merchant","starts_at","ends_at"}: by default from now, for an hour. A 409 names the conflicting
+// slot.
+func (s *Sandbox) bookSlot(_ *http.Request, v slot) response {
 	if v.StartsAt.IsZero() {
 		v.StartsAt = s.now()
 	}
@@ -43,69 +37,51 @@ func (s *Sandbox) postSlot(w http.ResponseWriter, r *http.Request) {
 	}
 	v.StartsAt, v.EndsAt = v.StartsAt.UTC(), v.EndsAt.UTC()
 	length := v.EndsAt.Sub(v.StartsAt)
-	if v.Merchant == "" || len(v.Merchant) > maxMerchantBytes || length <= 0 || length > maxSlotLength {
-		writeControlError(w, http.StatusBadRequest, "a slot has a merchant of up to 100 bytes and lasts up to 8 hours")
-		return
+	overlaps := func(other *slot) bool {
+		return v.StartsAt.Before(other.EndsAt) && other.StartsAt.Before(v.EndsAt)
 	}
-	if !v.EndsAt.After(s.now()) {
-		writeControlError(w, http.StatusBadRequest, "the slot would be over: ends_at is in the future")
-		return
+	switch {
+	case v.Merchant == "" || len(v.Merchant) > maxMerchantBytes || length <= 0 || length > maxSlotLength:
+		return controlError(http.StatusBadRequest, "a slot has a merchant of up to 100 bytes and lasts up to 8 hours")
+	case !v.EndsAt.After(s.now()):
+		return controlError(http.StatusBadRequest, "ends_at is in the past: choose a later time")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if conflict := s.bookingConflict(&v); conflict != "" {
-		writeControlError(w, http.StatusConflict, conflict)
-		return
-	}
-	v.ID = s.newUUID()
-	s.slots = append(s.slots, &v)
-	s.appendToJournal(journalRecord{Slot: &v})
-	writeJSON(w, http.StatusCreated, v)
-}
-
-func (s *Sandbox) deleteSlot(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.removeSlot(r.PathValue("id")) {
-		writeControlError(w, http.StatusNotFound, "no such slot")
-		return
-	}
-	s.appendToJournal(journalRecord{FreedSlotID: r.PathValue("id")})
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// bookingConflict is why there is no room for a slot, "" where there is, with the lock held.
-func (s *Sandbox) bookingConflict(v *slot) string {
-	for _, other := range s.slots {
-		if v.StartsAt.Before(other.EndsAt) && other.StartsAt.Before(v.EndsAt) {
-			return "taken by slot " + other.ID
-		}
+	if i := slices.IndexFunc(s.slots, overlaps); i >= 0 {
+		return controlError(http.StatusConflict, "taken by slot "+s.slots[i].ID)
 	}
 	if len(s.slots) >= maxSlots {
 		s.removeEndedSlots()
 	}
 	if len(s.slots) >= maxSlots {
-		return "too many slots: free some"
+		return controlError(http.StatusConflict, "too many slots: free some")
 	}
-	return ""
+	v.ID = s.newUUID()
+	s.slots = append(s.slots, &v)
+	s.save(journalRecord{Slot: &v})
+	return jsonResponse(http.StatusCreated, v)
 }
 
-// removeEndedSlots forgets the slots that are over.
+func (s *Sandbox) freeSlot(r *http.Request, _ struct{}) response {
+	id := r.PathValue("id")
+	if !s.removeSlot(id) {
+		return controlError(http.StatusNotFound, "no slot has this id")
+	}
+	s.save(journalRecord{FreedSlotID: id})
+	return response{Status: http.StatusNoContent}
+}
+
 func (s *Sandbox) removeEndedSlots() {
-	now := s.now()
-	var gone []string
-	s.slots = slices.DeleteFunc(s.slots, func(v *slot) bool {
-		over := !v.EndsAt.After(now)
-		if over {
-			gone = append(gone, v.ID)
+	now, before := s.now(), slices.Clone(s.slots)
+	ended := func(v *slot) bool { return !v.EndsAt.After(now) }
+	s.slots = slices.DeleteFunc(s.slots, ended)
+	for _, v := range before {
+		if ended(v) {
+			s.save(journalRecord{FreedSlotID: v.ID})
 		}
-		return over
-	})
-	for _, id := range gone {
-		s.appendToJournal(journalRecord{FreedSlotID: id})
 	}
 }
 
+// removeSlot reports whether there was such a slot.
 func (s *Sandbox) removeSlot(id string) bool {
 	before := len(s.slots)
 	s.slots = slices.DeleteFunc(s.slots, func(v *slot) bool { return v.ID == id })

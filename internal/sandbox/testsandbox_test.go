@@ -1,152 +1,51 @@
 package sandbox
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// fakeClock runs what is due in the goroutine that advances it, so that a test sees all of it done when Advance returns.
-type fakeClock struct {
-	mu     sync.Mutex
-	more   *sync.Cond
-	now    time.Time
-	timers []fakeTimer
-}
-
-type fakeTimer struct {
-	at time.Time
-	f  func()
-}
-
-func newFakeClock() *fakeClock {
-	c := &fakeClock{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
-	c.more = sync.NewCond(&c.mu)
-	return c
-}
-
-func (c *fakeClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *fakeClock) After(d time.Duration, f func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.timers = append(c.timers, fakeTimer{c.now.Add(d), f})
-	c.more.Broadcast()
-}
-
-// Advance moves the clock and runs the timers on the way in their order.
-func (c *fakeClock) Advance(d time.Duration) {
-	c.mu.Lock()
-	target := c.now.Add(d)
-	for {
-		first := -1
-		for i, timer := range c.timers {
-			if !timer.at.After(target) && (first < 0 || timer.at.Before(c.timers[first].at)) {
-				first = i
-			}
-		}
-		if first < 0 {
-			break
-		}
-		timer := c.timers[first]
-		c.timers = append(c.timers[:first], c.timers[first+1:]...)
-		if timer.at.After(c.now) {
-			c.now = timer.at
-		}
-		c.mu.Unlock()
-		timer.f()
-		c.mu.Lock()
-	}
-	c.now = target
-	c.mu.Unlock()
-}
-
-// count is how many timers are set, await blocks until there are more than so many: something is under way.
-func (c *fakeClock) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.timers)
-}
-
-func (c *fakeClock) await(count int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for len(c.timers) <= count {
-		c.more.Wait()
-	}
-}
-
-// inbox is where callbacks go: it answers the given statuses in turn, then 200.
-type inbox struct {
-	server           *httptest.Server
-	mu               sync.Mutex
-	bodies           []string
-	responseStatuses []int
-	before           func() // runs while a callback is being received
-}
-
-func newInbox(t *testing.T) *inbox {
-	in := &inbox{}
-	in.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		in.mu.Lock()
-		in.bodies = append(in.bodies, string(body))
-		status, before := http.StatusOK, in.before
-		if len(in.responseStatuses) > 0 {
-			status, in.responseStatuses = in.responseStatuses[0], in.responseStatuses[1:]
-		}
-		in.mu.Unlock()
-		if before != nil {
-			before()
-		}
-		w.WriteHeader(status)
-	}))
-	t.Cleanup(in.server.Close)
-	return in
-}
-
-// statuses are those of the callbacks that came, in order.
-func (in *inbox) statuses(t *testing.T) string {
+// equal reports a broken rule with the difference between the values.
+func equal(t testing.TB, rule string, got, want any) {
 	t.Helper()
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	var texts []string
-	for _, body := range in.bodies {
-		var payment struct {
-			Status  string `json:"status"`
-			Receipt struct {
-				Info json.RawMessage `json:"deliveryInfo"`
-			} `json:"deliveryInfoNotification"`
-		}
-		if err := json.Unmarshal([]byte(body), &payment); err != nil {
-			t.Fatalf("callback %q: %v", body, err)
-		}
-		modeName := payment.Status
-		if len(payment.Receipt.Info) > 0 {
-			var infos []deliveryInfo
-			if json.Unmarshal(payment.Receipt.Info, &infos) != nil {
-				infos = make([]deliveryInfo, 1)
-				if err := json.Unmarshal(payment.Receipt.Info, &infos[0]); err != nil {
-					t.Fatalf("receipt %q: %v", body, err)
-				}
-			}
-			modeName = infos[0].DeliveryStatus
-		}
-		texts = append(texts, modeName)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", rule, diff)
 	}
-	return strings.Join(texts, " ")
+}
+
+// contains reports the texts that are missing in a longer one.
+func contains(t testing.TB, rule, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in\n%s", rule, want, text)
+		}
+	}
+}
+
+func checkSummary(t testing.TB, rule string, response testResponse, want string) {
+	t.Helper()
+	equal(t, rule, response.summary(), want)
+}
+
+func testPageTexts(t testing.TB) map[string]pageText {
+	t.Helper()
+	texts, err := parsePageTexts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
 }
 
 // testSandbox is a sandbox behind a real server, with a fake clock and an inbox.
@@ -161,7 +60,8 @@ type testSandbox struct {
 }
 
 // startSandbox runs a sandbox over a folder ("": memory); the clock and the inbox may be those of an earlier one.
-func startSandbox(t *testing.T, dir string, clock *fakeClock, in *inbox, seed byte, changes ...func(*Config)) *testSandbox {
+func startSandbox(t *testing.T, dir string, clock *fakeClock, in *inbox, seed byte,
+	changes ...func(*Config)) *testSandbox {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
 	var mu sync.Mutex
@@ -189,9 +89,7 @@ func startSandbox(t *testing.T, dir string, clock *fakeClock, in *inbox, seed by
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		equal(t, "error of Close", s.Close(), nil)
 		r.client.CloseIdleConnections()
 		server.Close()
 	})
@@ -202,7 +100,7 @@ func newTestSandbox(t *testing.T, changes ...func(*Config)) *testSandbox {
 	return startSandbox(t, "", newFakeClock(), newInbox(t), 1, changes...)
 }
 
-// testResponse is an answer; cut when the connection was closed before one.
+// testResponse is a response, or cut if the connection was closed before it.
 type testResponse struct {
 	status int
 	header http.Header
@@ -246,23 +144,20 @@ func (r *testSandbox) do(method, path, body string, headers map[string]string) t
 	return testResponse{status: httpResponse.StatusCode, header: httpResponse.Header, body: string(response)}
 }
 
-// startCall makes a call whose answer is waited for elsewhere, and returns once the sandbox has it under way.
+// startCall starts a call with a late response, and returns when the sandbox has set its timer.
 func (r *testSandbox) startCall(f func() testResponse) <-chan testResponse {
-	planned, before := make(chan testResponse, 1), r.clock.count()
-	go func() { planned <- f() }()
+	response, before := make(chan testResponse, 1), r.clock.count()
+	go func() { response <- f() }()
 	r.clock.await(before)
-	return planned
+	return response
 }
 
 func withHeaders(base map[string]string, changes ...string) map[string]string {
-	planned := map[string]string{}
-	for name, value := range base {
-		planned[name] = value
+	headers := maps.Clone(base)
+	for pair := range slices.Chunk(changes, 2) {
+		headers[pair[0]] = pair[1]
 	}
-	for i := 0; i < len(changes); i += 2 {
-		planned[changes[i]] = changes[i+1]
-	}
-	return planned
+	return headers
 }
 
 var chargeHeaders = map[string]string{
@@ -272,14 +167,17 @@ var chargeHeaders = map[string]string{
 const chargePath = "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
 
 func chargeJSON(correlator, reference, amount string) string {
-	return `{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":{"amount":` + amount +
-		`,"currency":"XOF","description":"Ring tone"},"chargingMetaData":{"onBehalfOf":"Shop","serviceId":"S1"}},` +
-		`"transactionOperationStatus":"Charged","referenceCode":"` + reference + `","clientCorrelator":"` + correlator + `"}}`
+	return `{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{"chargingInformation":{` +
+		`"amount":` + amount + `,"currency":"XOF","description":"Ring tone"},` +
+		`"chargingMetaData":{"onBehalfOf":"Shop","serviceId":"S1"}},` +
+		`"transactionOperationStatus":"Charged","referenceCode":"` + reference + `","clientCorrelator":"` + correlator +
+		`"}}`
 }
 
 func (r *testSandbox) charge(key, digits string) testResponse {
 	r.Helper()
-	return r.do("POST", chargePath, chargeJSON(key, "ref-1", `"500"`), withHeaders(chargeHeaders, "gw-alias", "alias-"+digits))
+	return r.do("POST", chargePath, chargeJSON(key, "ref-1", `"500"`),
+		withHeaders(chargeHeaders, "gw-alias", "alias-"+digits))
 }
 
 var payHeaders = map[string]string{
@@ -323,14 +221,42 @@ func (r *testSandbox) smsJSON(correlator, message string) string {
 
 func (r *testSandbox) sms(key, digits string) testResponse {
 	r.Helper()
-	return r.do("POST", smsPath, r.smsJSON(key, "Hello%20you"), withHeaders(smsHeaders, "X-Operator-ISE2", "+225070000"+digits))
+	return r.do("POST", smsPath, r.smsJSON(key, "Hello%20you"),
+		withHeaders(smsHeaders, "X-Operator-ISE2", "+225070000"+digits))
 }
 
 func (r *testSandbox) effects(key string) []Effect {
 	r.Helper()
 	var effects []Effect
-	r.callControlPort("GET", "/sandbox/v1/effects?key="+key, "", 200, &effects)
+	r.control("GET /effects?key="+key, "", 200, &effects)
 	return effects
+}
+
+func (r *testSandbox) checkEffects(key string, count int) {
+	r.Helper()
+	if effects := r.effects(key); len(effects) != count {
+		r.Errorf("%d effects under %s, want %d: %+v", len(effects), key, count, effects)
+	}
+}
+
+// checkCallbacks compares the statuses of all callbacks so far, in order.
+func (r *testSandbox) checkCallbacks(want string) {
+	r.Helper()
+	equal(r, "callbacks", r.inbox.statuses(r.T), want)
+}
+
+// checkPage checks a response's status and a text in its body.
+func (r *testSandbox) checkPage(rule string, page testResponse, status int, text string) {
+	r.Helper()
+	equal(r, rule+": status", page.status, status)
+	contains(r, rule, page.body, text)
+}
+
+func (r *testSandbox) close() {
+	r.Helper()
+	if err := r.sandbox.Close(); err != nil {
+		r.Fatal(err)
+	}
 }
 
 func (r *testSandbox) status(order string) string {
@@ -346,25 +272,25 @@ func (r *testSandbox) status(order string) string {
 	return response.summary()
 }
 
-// callControlPort calls the control port and decodes the answer.
-func (r *testSandbox) callControlPort(method, path, body string, status int, v any) {
+// control makes a call of the control port, such as "GET /effects", and decodes its response into v unless v is nil.
+func (r *testSandbox) control(call, body string, status int, v any) {
 	r.Helper()
-	response := r.do(method, path, body, nil)
+	method, path, _ := strings.Cut(call, " ")
+	response := r.do(method, "/sandbox/v1"+path, body, nil)
 	if response.status != status {
-		r.Fatalf("%s %s: %d %s", method, path, response.status, response.body)
+		r.Fatalf("%s %s: %d %s, want %d", call, body, response.status, response.body, status)
 	}
 	if v == nil {
 		return
 	}
-	decoder := json.NewDecoder(bytes.NewReader([]byte(response.body)))
-	if err := decoder.Decode(v); err != nil {
-		r.Fatalf("%s %s: %v in %s", method, path, err, response.body)
+	if err := json.Unmarshal([]byte(response.body), v); err != nil {
+		r.Fatalf("%s: %v in %s", call, err, response.body)
 	}
 }
 
 func (r *testSandbox) transactions(key string) []transactionView {
 	r.Helper()
 	var views []transactionView
-	r.callControlPort("GET", "/sandbox/v1/transactions?key="+key, "", 200, &views)
+	r.control("GET /transactions?key="+key, "", 200, &views)
 	return views
 }

@@ -1,27 +1,36 @@
 package sandbox
 
-import "time"
+import (
+	"strings"
+	"time"
 
-// The kinds of transactions, which are the kinds of effects too.
+	"mobilegateway/shared/ledger"
+)
+
+// The kinds of transactions, which are also the kinds of effects.
 const (
 	kindCharge  = "charge"
 	kindPayment = "payment"
 	kindSMS     = "sms"
-	kindLookup  = "getstatus" // no transaction: what scripts call a getStatus of a payment
+	kindLookup  = "getstatus" // only in scripts: a getStatus of a payment
 )
 
-// States of a transaction. A payment's last states are its statuses.
+// States of a transaction. The last ones are a payment's, and they are its statuses on the wire.
 const (
-	absent   = "absent"   // calls came, nothing was ever applied
-	received = "received" // will be applied when the slow answer's time has passed
-	charged  = "charged"  // a charge that was applied
-	accepted = "accepted" // an SMS that was taken
-	refused  = "refused"  // refused for good
-	// pending, successful, failed, cancelled: a payment.
+	absent   = "absent"   // calls came, and none was applied
+	received = "received" // to be applied after the delay of a slow response
+	charged  = "charged"  // an applied charge
+	accepted = "accepted" // an accepted SMS
+	refused  = "refused"  // refused permanently
+
+	pending    = "pending"
+	successful = "successful"
+	failed     = "failed"
+	cancelled  = "cancelled"
 )
 
-// transaction is all that the operator knows under a kind and a key. It never holds an otp_code or a gw-token, nor the
-// alias of a charge.
+// transaction is the operator's state under a kind and a key. It never contains an otp_code, a gw-token, or the alias
+// of a charge.
 type transaction struct {
 	Kind           string    `json:"kind"`
 	Key            string    `json:"key"`
@@ -31,38 +40,38 @@ type transaction struct {
 	CreatedAt      time.Time `json:"created_at,omitzero"`
 	FinalAt        time.Time `json:"final_at,omitzero"`
 
-	// FaultyFirstResponse: the first answer was spoilt or slow, so a payment counts as applied before the purchaser confirms.
+	// FaultyFirstResponse: the first response was faulty or slow. Such a payment is applied before the payer confirms.
 	FaultyFirstResponse bool `json:"odd,omitempty"`
-	// RefusalID and Early are what the first call's manner and unkindness decided on top of the digits.
+	// RefusalID and CallbacksFirst come from the response mode and the fault injection, on top of the digits.
 	RefusalID      string `json:"refusal,omitempty"`
 	CallbacksFirst bool   `json:"early,omitempty"`
 
-	OperatorID  string          `json:"operator_id,omitempty"` // serverReferenceCode, Transaction-id or the SMS request id
+	OperatorID  string          `json:"operator_id,omitempty"` // serverReferenceCode, Transaction-id or SMS request id
 	Amount      string          `json:"amount,omitempty"`
 	Currency    string          `json:"currency,omitempty"`
 	CallbackURL string          `json:"callback_url,omitempty"`
-	Response    response        `json:"answer"` // charge, SMS, and refused payments
+	Response    response        `json:"answer"` // of a charge, an SMS and a refused payment
 	Payment     *paymentDetails `json:"payment,omitempty"`
 	Message     *smsDetails     `json:"message,omitempty"`
 
-	ApplyAt    time.Time `json:"apply_at,omitzero"`  // while received
-	FinalizeAt time.Time `json:"settle_at,omitzero"` // when a pending payment becomes what its digits say
+	ApplyAt    time.Time `json:"apply_at,omitzero"`  // in the state received
+	FinalizeAt time.Time `json:"settle_at,omitzero"` // of a pending payment that needs no more confirmation
 
-	Calls     []loggedCall `json:"calls,omitempty"` // the latest, oldest first
+	Calls     []loggedCall `json:"calls,omitempty"` // the latest maxLoggedCalls, oldest first
 	CallCount int          `json:"call_count"`
 	Lookups   int          `json:"lookups,omitempty"` // getStatus calls
 	Callbacks []*callback  `json:"callbacks,omitempty"`
 	Effects   []Effect     `json:"effects,omitempty"`
 
-	changed          chan struct{}   // closed and renewed when the state changes
-	callbackTimerSet bool            // a timer for the next callback runs
-	callbackInFlight bool            // a callback is being posted
-	callbacksBlocked bool            // callbacks wait for an early sender
-	faultSequence    faultSequence   // of its calls, in the unkindness
-	callbackFaults   *callbackFaults // of its callbacks
+	changed          chan struct{} // closed at the next change of the state; nil: no call waits
+	callbackTimerSet bool          // a timer for the next callback runs
+	callbackInFlight bool          // a callback is being posted
+	callbacksBlocked bool          // callbacks wait for sendBlockedCallbacks
+	faultSequence    faultSequence
+	callbackFaults   *callbackFaults
 }
 
-// paymentDetails is what a payment has besides.
+// paymentDetails is the part of a transaction that only payments have.
 type paymentDetails struct {
 	Operator          string `json:"operator"` // mno-name in lower case
 	CountryCode       string `json:"country"`
@@ -78,53 +87,50 @@ type paymentDetails struct {
 	NotifToken        string `json:"notif_token,omitempty"`
 	StatusDescription string `json:"why,omitempty"`
 
-	// Confirmed: a good PIN was given on the page. Wrong counts wrong PINs since LockedAt, when the fifth one came:
-	// after that only a PIN issued later is taken.
+	// Confirmed: the page got a good PIN. The fifth wrong PIN sets LockedAt: then the page takes only a PIN that was
+	// issued later. WrongPINs counts from there again.
 	Confirmed bool      `json:"confirmed,omitempty"`
 	WrongPINs int       `json:"wrong,omitempty"`
 	LockedAt  time.Time `json:"locked_at,omitzero"`
 }
 
-// smsDetails is what an SMS has besides.
+// smsDetails is the part of a transaction that only SMS have.
 type smsDetails struct {
 	Sender       string `json:"sender"`
 	Address      string `json:"address"`
 	CallbackData string `json:"callback_data,omitempty"`
 }
 
-// Effect is one thing that really happened: money moved once, or a message was sent once.
+// Effect is one movement of money, or one message that was sent.
 type Effect struct {
 	// Kind is charge, payment or sms.
 	Kind string `json:"kind"`
-	// Key is the key as the operator knows it: <Name>.<clientCorrelator>, <Name>~<referenceCode>, <Name>!<hash> or an order_id.
+	// Key is the operator's: <Name>.<clientCorrelator>, <Name>~<referenceCode>, <Name>!<hash> or an order_id.
 	Key string `json:"key"`
-	// Amount and Currency are as they were sent; "" for an SMS.
+	// Amount and Currency are those of the request, empty for an SMS.
 	Amount   string `json:"amount"`
 	Currency string `json:"currency"`
 	// At is RFC 3339 in UTC.
 	At time.Time `json:"at"`
-	// CallbackURL is where the operator was asked to tell; "" and left out where no address was given.
+	// CallbackURL is the callback address of the request, if it has one.
 	CallbackURL string `json:"callback_url,omitempty"`
 }
 
-// loggedCall is one call as it was answered.
+// loggedCall is one call with its response.
 type loggedCall struct {
 	At       time.Time `json:"at"`
 	Response string    `json:"answer"` // HTTP status, or "cut"
 }
 
-// maxLoggedCalls bounds the calls and the attempts of a callback that are kept in the log of one transaction.
-const maxLoggedCalls = 100
+const maxLoggedCalls = 100 // of one transaction
 
 func (t *transaction) logCall(at time.Time, a response) {
 	t.CallCount++
 	t.Calls = append(t.Calls, loggedCall{At: at, Response: a.logText()})
-	if len(t.Calls) > maxLoggedCalls {
-		t.Calls = t.Calls[len(t.Calls)-maxLoggedCalls:]
-	}
+	t.Calls = t.Calls[max(0, len(t.Calls)-maxLoggedCalls):]
 }
 
-// statusFinal is true for a payment whose status can only be contradicted.
+// statusFinal reports whether a payment has its final status, which only a callback may contradict.
 func (t *transaction) statusFinal() bool {
 	switch t.State {
 	case successful, failed, cancelled, refused:
@@ -135,13 +141,12 @@ func (t *transaction) statusFinal() bool {
 
 // recordEffect records the effect, once.
 func (t *transaction) recordEffect(at time.Time) {
-	if len(t.Effects) > 0 {
-		return
+	if len(t.Effects) == 0 {
+		t.Effects = []Effect{{t.Kind, t.Key, t.Amount, t.Currency, at, t.CallbackURL}}
 	}
-	t.Effects = append(t.Effects, Effect{Kind: t.Kind, Key: t.Key, Amount: t.Amount, Currency: t.Currency, At: at, CallbackURL: t.CallbackURL})
 }
 
-// notifyWaiters tells everyone who waits that the state changed.
+// notifyWaiters ends the wait of every call that has called nextChange.
 func (t *transaction) notifyWaiters() {
 	if t.changed != nil {
 		close(t.changed)
@@ -149,7 +154,7 @@ func (t *transaction) notifyWaiters() {
 	}
 }
 
-// nextChange returns a channel that is closed at the next change.
+// nextChange returns a channel that the next notifyWaiters closes.
 func (t *transaction) nextChange() <-chan struct{} {
 	if t.changed == nil {
 		t.changed = make(chan struct{})
@@ -157,7 +162,7 @@ func (t *transaction) nextChange() <-chan struct{} {
 	return t.changed
 }
 
-// behaviour is what the paying party's digits decide, with what was decided at the first call.
+// behaviour is the outcome of the payer's digits, with the decisions of the first call.
 func (t *transaction) behaviour() behaviour {
 	b := behaviourFor(t.Kind, t.LastFourDigits)
 	b.CallbacksFirst = b.CallbacksFirst || t.CallbacksFirst
@@ -167,57 +172,82 @@ func (t *transaction) behaviour() behaviour {
 	return b
 }
 
-// transactionIndex is every transaction, found by its kind and key, by the merchant's own form of the key, or by its page.
+// transactionIndex contains every transaction, in the order of arrival and by kind and key.
 type transactionIndex struct {
-	all        []*transaction
-	byKey      map[[2]string]*transaction
-	byKeyForm  map[string][]*transaction
-	hashedKeys []*transaction
-	byPayToken map[string]*transaction
+	all   []*transaction
+	byKey map[[2]string]*transaction
 }
 
-func newTransactionIndex() transactionIndex {
-	return transactionIndex{byKey: map[[2]string]*transaction{}, byKeyForm: map[string][]*transaction{}, byPayToken: map[string]*transaction{}}
-}
+// find returns the transaction of a kind and an operator's key, or nil.
+func (x *transactionIndex) find(kind, key string) *transaction { return x.byKey[[2]string{kind, key}] }
 
-// findOrCreate returns the transaction of a kind and a key, a new absent one if there is none.
-func (b *transactionIndex) findOrCreate(kind, key string) *transaction {
-	t := b.byKey[[2]string{kind, key}]
+// findOrCreate returns the transaction of a kind and an operator's key, a new absent one if there is none.
+func (x *transactionIndex) findOrCreate(kind, key string) *transaction {
+	t := x.find(kind, key)
 	if t == nil {
 		t = &transaction{Kind: kind, Key: key, State: absent}
-		b.add(t)
+		x.all = append(x.all, t)
+		x.byKey[[2]string{kind, key}] = t
 	}
 	return t
 }
 
-func (b *transactionIndex) add(t *transaction) {
-	b.all = append(b.all, t)
-	b.byKey[[2]string{t.Kind, t.Key}] = t
-	for _, form := range lookupForms(t.Kind, t.Key) {
-		b.byKeyForm[form] = append(b.byKeyForm[form], t)
+// findPage returns the payment with a pay_token, or nil.
+func (x *transactionIndex) findPage(payToken string) *transaction {
+	for _, t := range x.all {
+		if t.Payment != nil && t.Payment.PayToken == payToken {
+			return t
+		}
 	}
-	if isHashedKey(t.Kind, t.Key) {
-		b.hashedKeys = append(b.hashedKeys, t)
-	}
-	b.indexPage(t)
+	return nil
 }
 
-func (b *transactionIndex) indexPage(t *transaction) {
-	if t.Payment != nil && t.Payment.PayToken != "" {
-		b.byPayToken[t.Payment.PayToken] = t
-	}
-}
-
-// findByKey finds what stands under a key in either form, in the order of arrival; all of it for "".
-func (b *transactionIndex) findByKey(key string) []*transaction {
+// list returns the transactions under a key in either form, or all for "".
+func (x *transactionIndex) list(key string) []*transaction {
 	if key == "" {
-		return b.all
+		return x.all
 	}
-	found := append([]*transaction(nil), b.byKeyForm[key]...)
-	for _, t := range b.hashedKeys {
-		if hashMatches(t.Key, key) {
+	var found []*transaction
+	for _, t := range x.all {
+		if matchesKey(t.Kind, t.Key, key) {
 			found = append(found, t)
 		}
 	}
 	return found
+}
+
+// matchesKey reports whether wanted means an operator's key: the key itself, or the merchant's own key in it.
+//
+// The operator's key of a charge or an SMS is the merchant's name, a sign and the merchant's key. The sign is "."
+// before a clientCorrelator, "~" before a referenceCode, and "!" before a hash of either (decision "upstream-key"). An
+// order_id is used unchanged, also for the purchaser's SMS.
+func matchesKey(kind, key, wanted string) bool {
+	if key == wanted {
+		return true
+	}
+	name, sign, ownKey, ok := splitKey(key)
+	if kind == kindPayment || !ok || sign != '!' {
+		return kind != kindPayment && ok && ownKey == wanted
+	}
+	texts := []string{wanted}
+	if prefix, _, rest, ok := splitKey(wanted); ok && prefix == name && rest != "" {
+		texts = append(texts, rest) // a full form that was too long to be sent unchanged
+	}
+	for _, text := range texts {
+		if ledger.UpstreamKey(name, text, "") == key || ledger.UpstreamKey(name, "", text) == key {
+			return true
+		}
+	}
+	return false
+}
+
+const lettersAndDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// splitKey splits an operator's key at its first sign; false if no merchant's name is in front of it.
+func splitKey(key string) (name string, sign byte, ownKey string, ok bool) {
+	i := strings.IndexAny(key, ".~!")
+	if i <= 0 || strings.Trim(key[:i], lettersAndDigits) != "" {
+		return "", 0, "", false
+	}
+	return key[:i], key[i], key[i+1:], true
 }
