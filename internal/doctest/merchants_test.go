@@ -139,13 +139,10 @@ func TestTestNumbersAreDocumented(t *testing.T) {
 		documented[row[0]] = true
 	}
 	count := 0
-	for line := range strings.Lines(string(source)) {
-		digits, is := strings.CutPrefix(strings.TrimSpace(line), `{"`)
-		if is && len(digits) > 4 && digits[4] == '"' {
-			count++
-			if !documented[digits[:4]] {
-				t.Errorf("the page lacks the test number %s", digits[:4])
-			}
+	for _, row := range regexp.MustCompile(`(?m)^\t"(\d{4})": `).FindAllStringSubmatch(string(source), -1) {
+		count++
+		if !documented[row[1]] {
+			t.Errorf("the page lacks the test number %s", row[1])
 		}
 	}
 	if count < 11 || len(documented) != count+1 {

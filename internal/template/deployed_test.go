@@ -151,7 +151,7 @@ func TestStageURL(t *testing.T) {
 		t.Error("the condition HasClosedStage does not close the stage's own address")
 	}
 	if !bytes.Contains(readTemplate(t), []byte("\n    Value: !If\n      - HasClosedStage\n      - !Sub \"https://${DomainName}\"\n")) {
-		t.Error("the output BaseUrl names a stage that does not answer")
+		t.Error("the output BaseUrl names a stage that is closed")
 	}
 }
 
