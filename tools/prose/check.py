@@ -196,9 +196,7 @@ def add_string(page, line, text, raw):
     for at, part in enumerate(text.split("\n")):
         if at > 0:
             page.end()
-        page.join(line + at, mask(" ".join(part.split())))
-        if not raw:
-            line -= at
+        page.join(line + (at if raw else 0), mask(" ".join(part.split())))
 
 
 # Test data, and the rules themselves.
