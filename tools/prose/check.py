@@ -94,8 +94,8 @@ class Page:
 
 
 # The marker of a comment, by the name or the extension of a file. Markdown is prose as a whole.
-MARKERS = dict.fromkeys(("Makefile", ".gitignore", ".shellcheckrc", ".cfnlintrc", ".yaml", ".yml", ".toml", ".sh", ".py",
-                         ".txtar", ".txt"), "#") | dict.fromkeys((".mjs", ".ts", ".java", ".php"), "//")
+MARKERS = dict.fromkeys(("Makefile", ".gitignore", ".shellcheckrc", ".cfnlintrc", ".yaml", ".yml", ".toml", ".sh",
+                         ".py", ".txtar", ".txt"), "#") | dict.fromkeys((".mjs", ".ts", ".java", ".php"), "//")
 SHEBANG = re.compile(r"(?a)#!.*\b(ba)?sh\b")
 # A YAML field that people read, with its text or with the sign of a block that follows; and such a field in braces.
 DESCRIBED = re.compile(r"(?a)(\s*(?:- )?)(?:Description|AlarmDescription|description|summary|title): *(.*)$")
