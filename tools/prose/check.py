@@ -13,9 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).parent
 Finding = collections.namedtuple("Finding", "path line rule message")
-
 
 # Code, a decision anchor, a documentation link, a comment, an address, or a command-line flag.
 NOT_PROSE = re.compile("|".join((
@@ -227,7 +225,7 @@ def read_text(name):
 
 def read_rows(file, fields):
     """Reads a file of rows whose fields are separated by " | ", without blank lines and comments."""
-    rows = [line.split(" | ") for line in Path(file).read_text().splitlines() if line and not line.startswith("#")]
+    rows = [line.split(" | ") for line in read_text(file).splitlines() if line and not line.startswith("#")]
     for row in rows:
         if len(row) != fields:
             fail(f"{file}: {row} has {len(row)} fields, not {fields}")
@@ -236,12 +234,13 @@ def read_rows(file, fields):
 
 def run_vale(pages):
     """Returns the findings of vale, each with its place in the tree."""
-    program = run("go", "tool", "-n", "-modfile=tools/prose/vale/go.mod", "vale").strip()
+    program = run("go", "tool", "-n", "-modfile=tools/prose/vale/go.mod", "vale",
+                  hint="check that the Go module proxy can be reached").strip()
     with tempfile.TemporaryDirectory() as folder:
         for i, page in enumerate(pages):
             Path(folder, f"{i}.md").write_text("".join(text + "\n\n" for text in page.texts()))
-        alerts = json.loads(run(program, "--config", HERE.absolute() / "vale.ini", "--no-global", "--no-exit",
-                                "--output=JSON", ".", folder=folder))
+        alerts = json.loads(run(program, "--config", os.path.abspath("tools/prose/vale.ini"), "--no-global",
+                                "--no-exit", "--output=JSON", ".", folder=folder))
     return [Finding(page.name, page.source(alert["Line"] // 2, alert["Span"][0]),
                     alert["Check"].removeprefix("Prose.").lower(), alert["Message"])
             for i, page in enumerate(pages) for alert in alerts.get(f"{i}.md", ())]
@@ -305,11 +304,11 @@ def print_counts(found):
         print(f"{counts[row]:6} {row}")
 
 
-def run(*command, folder=".", input=""):
+def run(*command, folder=".", input="", hint="see its output"):
     """Returns what a command prints; ends the program when the command fails."""
     done = subprocess.run(command, cwd=folder, input=input, capture_output=True, encoding="utf-8")
     if done.returncode:
-        fail(f"{' '.join(map(str, command[:4]))} failed:\n{done.stdout}{done.stderr}")
+        fail(f"{' '.join(map(str, command[:4]))} failed: {hint}:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
@@ -323,7 +322,7 @@ def main():
     parser.add_argument("--count", action="store_true", help="print the findings of each rule in each directory")
     parser.add_argument("paths", nargs="*", metavar="path")
     options = parser.parse_args()
-    os.chdir(HERE.parents[1])
+    os.chdir(Path(__file__).absolute().parents[2])
     pages = read_pages(options.paths)
     planted, names = read_rows("tools/prose/planted.txt", 4), read_rows("tools/prose/names.txt", 3)
     found = run_vale(pages + plant(planted))
