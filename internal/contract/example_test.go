@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/internal/contract"
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/delivery"
@@ -52,21 +54,25 @@ func checker(t *testing.T) *contract.Checker {
 // ids matches the values that differ between two runs of one request.
 var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|gws_[^"]+`)
 
-// TestExamples sends each example of a request. The response must equal the example of the same name, except for ids.
-func TestExamples(t *testing.T) {
-	contractChecker := checker(t)
+// eachExample runs a test for each example of a request, with a new gateway.
+func eachExample(t *testing.T, run func(*testing.T, *gateway, contract.Operation, string, contract.Example)) {
 	for _, o := range operations(t) {
 		for _, body := range o.Body {
 			for name, example := range body.Examples {
-				t.Run(o.ID+"/"+name, func(t *testing.T) {
-					g := newGatewayFor(t, o)
-					response := g.send(g.call(o, example))
-					checkResponse(t, contractChecker, o, response)
-					compareWithExample(t, o, name, response)
-				})
+				t.Run(o.ID+"/"+name, func(t *testing.T) { run(t, newGatewayFor(t, o), o, name, example) })
 			}
 		}
 	}
+}
+
+// TestExamples sends each example of a request. The response must equal the example of the same name, except for ids.
+func TestExamples(t *testing.T) {
+	contractChecker := checker(t)
+	eachExample(t, func(t *testing.T, g *gateway, o contract.Operation, name string, example contract.Example) {
+		response := g.send(g.call(o, example))
+		checkResponse(t, contractChecker, o, response)
+		compareWithExample(t, o, name, response)
+	})
 }
 
 // compareWithExample compares a response with the example of a name. If the status has only one example, it compares
@@ -81,9 +87,9 @@ func compareWithExample(t *testing.T, o contract.Operation, name string, respons
 	if !found && len(examples) == 1 {
 		example = examples[slices.Collect(maps.Keys(examples))[0]]
 	}
-	want := encode(t, example.Value)
-	if !same(t, ids.ReplaceAllString(response.Body, "ID"), ids.ReplaceAllString(want, "ID")) {
-		t.Errorf("the response differs from the example; got\n%s\nwant\n%s", response.Body, want)
+	want := decode(t, ids.ReplaceAllString(encode(t, example.Value), "ID"))
+	if diff := cmp.Diff(want, decode(t, ids.ReplaceAllString(response.Body, "ID"))); diff != "" {
+		t.Errorf("the response differs from the example (-example +response):\n%s", diff)
 	}
 }
 
@@ -134,22 +140,15 @@ func TestLookupExamples(t *testing.T) {
 // TestReplays sends each example twice. The second response must have the headers of the contract.
 func TestReplays(t *testing.T) {
 	contractChecker := checker(t)
-	for _, o := range operations(t) {
-		for _, body := range o.Body {
-			for name, example := range body.Examples {
-				t.Run(o.ID+"/"+name, func(t *testing.T) {
-					g := newGatewayFor(t, o)
-					g.send(g.call(o, example))
-					again := g.send(g.call(o, example))
-					checkResponse(t, contractChecker, o, again)
-					replayed := again.Header["Idempotent-Replayed"] == "true"
-					if replayed != (o.ID == "charge" || o.ID == "pay") {
-						t.Errorf("Idempotent-Replayed is %v", replayed)
-					}
-				})
-			}
+	eachExample(t, func(t *testing.T, g *gateway, o contract.Operation, _ string, example contract.Example) {
+		g.send(g.call(o, example))
+		again := g.send(g.call(o, example))
+		checkResponse(t, contractChecker, o, again)
+		replayed := again.Header["Idempotent-Replayed"] == "true"
+		if replayed != (o.ID == "charge" || o.ID == "pay") {
+			t.Errorf("Idempotent-Replayed is %v", replayed)
 		}
-	}
+	})
 }
 
 // TestErrorTable compares the code's table of errors with the examples of the document.
