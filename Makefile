@@ -52,7 +52,8 @@ scripts: ## Check every shell script with shellcheck, and every workflow with ac
 	@tools/scripts/check
 
 prose: ## vale and the table of names over pages, comments, texts and declared names (FILES="path ..." COUNT=1)
-	@go run ./tools/prose $(if $(COUNT),-count) $(FILES)
+	@python3 -B -m unittest discover -s tools/prose -p '*_test.py'
+	@python3 -B tools/prose/check.py $(if $(COUNT),--count) $(FILES)
 
 fmt: ## Give all Go files gofmt's form
 	git ls-files -z -co --exclude-standard '*.go' | xargs -0 gofmt -w

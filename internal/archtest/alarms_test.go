@@ -1,8 +1,6 @@
 package archtest
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -71,7 +69,8 @@ func TestConflictAlarmCoversAllFunctions(t *testing.T) {
 	compareLists(t, "watched for conflicts", operations(t, telemetry.StatusConflicts), counting)
 }
 
-// TestInternalErrorAlarmCoversAllFunctions requires that the alarm of internal errors watches each function with a route.
+// TestInternalErrorAlarmCoversAllFunctions requires that the alarm of internal errors watches each function with a
+// route.
 func TestInternalErrorAlarmCoversAllFunctions(t *testing.T) {
 	found := loadTemplate(t)
 	var routed []string
@@ -127,16 +126,12 @@ func TestThrottleAlarmCoversAllTables(t *testing.T) {
 
 // TestAlarmsAreDocumented compares the alarms with the headings of docs/operations.md.
 func TestAlarmsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(loadTree(t).Root, "docs", "operations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	inTemplate := map[string]bool{}
 	for _, w := range alarmMetrics(t) {
 		inTemplate[w.Alarm] = true
 	}
 	var explained []string
-	for line := range strings.Lines(string(page)) {
+	for line := range strings.Lines(readTreeFile(t, "docs/operations.md")) {
 		name, found := strings.CutPrefix(strings.TrimSpace(line), "### ")
 		if found && strings.HasSuffix(name, "Alarm") {
 			explained = append(explained, name)
@@ -152,8 +147,9 @@ func TestAlarmsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestFilledAlarmsCoverSeveralPeriods requires that an alarm which fills missing values evaluates more than the last period, and
-// at least five minutes: metrics from log lines arrive late, so the value of the last period is often a filled 0.
+// TestFilledAlarmsCoverSeveralPeriods requires that an alarm which fills missing values evaluates more than the last
+// period, and at least five minutes. Metrics from log lines arrive late, so the value of the last period is often a
+// filled 0.
 func TestFilledAlarmsCoverSeveralPeriods(t *testing.T) {
 	filled := 0
 	for name, properties := range alarmProperties(t) {
@@ -201,17 +197,13 @@ func alarmMetrics(t *testing.T) []alarmMetric {
 // alarmProperties returns the properties of each alarm of template.yaml, by its logical id.
 func alarmProperties(t *testing.T) map[string]*yaml.Node {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(loadTree(t).Root, "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var document struct {
 		Resources map[string]struct {
 			Type       string    `yaml:"Type"`
 			Properties yaml.Node `yaml:"Properties"`
 		} `yaml:"Resources"`
 	}
-	if err := yaml.Unmarshal(text, &document); err != nil {
+	if err := yaml.Unmarshal([]byte(readTreeFile(t, "template.yaml")), &document); err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]*yaml.Node{}
@@ -225,28 +217,19 @@ func alarmProperties(t *testing.T) map[string]*yaml.Node {
 
 // findAlarmMetrics returns each mapping with a MetricName below a node.
 func findAlarmMetrics(alarm string, n *yaml.Node) []alarmMetric {
-	var found []alarmMetric
-	if n.Kind == yaml.MappingNode {
-		w := alarmMetric{Alarm: alarm, Dimensions: map[string]string{}}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			switch key, value := n.Content[i].Value, n.Content[i+1]; key {
-			case "Namespace":
-				w.Namespace = value.Value
-			case "MetricName":
-				w.Name = value.Value
-			case "Dimensions":
-				for _, dimension := range value.Content {
-					pair := map[string]yaml.Node{}
-					if dimension.Decode(&pair) == nil {
-						w.Dimensions[pair["Name"].Value] = pair["Value"].Value
-					}
-				}
-			}
-		}
-		if w.Name != "" {
-			return []alarmMetric{w}
-		}
+	var metric struct {
+		Namespace  string              `yaml:"Namespace"`
+		Name       string              `yaml:"MetricName"`
+		Dimensions []map[string]string `yaml:"Dimensions"`
 	}
+	if n.Kind == yaml.MappingNode && n.Decode(&metric) == nil && metric.Name != "" {
+		found := alarmMetric{alarm, metric.Namespace, metric.Name, map[string]string{}}
+		for _, dimension := range metric.Dimensions {
+			found.Dimensions[dimension["Name"]] = dimension["Value"]
+		}
+		return []alarmMetric{found}
+	}
+	var found []alarmMetric
 	for _, inner := range n.Content {
 		found = append(found, findAlarmMetrics(alarm, inner)...)
 	}

@@ -1,8 +1,6 @@
 package archtest
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +10,8 @@ import (
 // decisionsPage is the page with the anchor of each decision.
 const decisionsPage = "docs/unspecified.md"
 
-// findAnchors returns the anchors that a text names: the word, then one or more quoted anchors, over several comment lines.
+// findAnchors returns the anchors that a text names: the word, then one or more quoted anchors, over several comment
+// lines.
 func findAnchors(text string) []string {
 	text = lineBreaks.ReplaceAllString(text, " ")
 	var found []string
@@ -38,14 +37,9 @@ var (
 // TestAnchors compares the anchors of docs/unspecified.md with those that other files name: each named anchor exists,
 // and code, a test or the template names each existing anchor.
 func TestAnchors(t *testing.T) {
-	top := loadTree(t).Root
-	page, err := os.ReadFile(filepath.Join(top, decisionsPage))
-	if err != nil {
-		t.Fatal(err)
-	}
-	places := map[string]int{}
-	for _, found := range heading.FindAllStringSubmatch(string(page), -1) {
-		places[found[1]]++
+	headings := map[string]int{}
+	for _, found := range heading.FindAllStringSubmatch(readTreeFile(t, decisionsPage), -1) {
+		headings[found[1]]++
 	}
 	used := map[string]bool{}
 	for _, f := range trackedFiles(t) {
@@ -54,12 +48,12 @@ func TestAnchors(t *testing.T) {
 		}
 		for _, anchor := range findAnchors(string(f.Text)) {
 			used[anchor] = used[anchor] || !strings.HasSuffix(f.Name, ".md")
-			if places[anchor] == 0 {
+			if headings[anchor] == 0 {
 				t.Errorf("%s names the decision %q, which %s does not have", f.Name, anchor, decisionsPage)
 			}
 		}
 	}
-	for anchor, times := range places {
+	for anchor, times := range headings {
 		if times > 1 {
 			t.Errorf("%s has the anchor %q %d times", decisionsPage, anchor, times)
 		}
@@ -67,7 +61,7 @@ func TestAnchors(t *testing.T) {
 			t.Errorf("no code, test or template names the decision %q of %s", anchor, decisionsPage)
 		}
 	}
-	if len(places) == 0 {
+	if len(headings) == 0 {
 		t.Errorf("%s has no anchor", decisionsPage)
 	}
 }

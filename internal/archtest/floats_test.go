@@ -21,7 +21,8 @@ func findFloats(s *goPackage) []violation {
 			return
 		}
 		if seen, ok := s.Info.Types[expression]; ok && containsFloat(seen.Type, 0) {
-			found = append(found, violation{expression.Pos(), "a floating-point number: " + types.ExprString(expression)})
+			message := "a floating-point number: " + types.ExprString(expression)
+			found = append(found, violation{expression.Pos(), message})
 		}
 	})
 	return found
@@ -31,8 +32,8 @@ func findFloats(s *goPackage) []violation {
 // deep.
 const maxDepth = 6
 
-// containsFloat reports whether a type contains floating-point numbers: as itself, in its elements, in its results, or in a
-// struct of ours.
+// containsFloat reports whether a type contains floating-point numbers: as itself, in its elements, in its results, or
+// in a struct of ours.
 func containsFloat(of types.Type, at int) bool {
 	if at > maxDepth {
 		return false
@@ -40,25 +41,21 @@ func containsFloat(of types.Type, at int) bool {
 	switch u := types.Unalias(of).(type) {
 	case *types.Basic:
 		return u.Info()&(types.IsFloat|types.IsComplex) != 0
-	case *types.Pointer:
-		return containsFloat(u.Elem(), at+1)
-	case *types.Slice:
-		return containsFloat(u.Elem(), at+1)
-	case *types.Array:
-		return containsFloat(u.Elem(), at+1)
 	case *types.Map:
 		return containsFloat(u.Key(), at+1) || containsFloat(u.Elem(), at+1)
+	case interface{ Elem() types.Type }: // a pointer, slice, array or channel
+		return containsFloat(u.Elem(), at+1)
 	case *types.Signature:
 		return containsFloat(u.Results(), at+1)
 	case *types.Tuple:
-		for i := range u.Len() {
-			if containsFloat(u.At(i).Type(), at+1) {
+		for value := range u.Variables() {
+			if containsFloat(value.Type(), at+1) {
 				return true
 			}
 		}
 	case *types.Struct:
-		for i := range u.NumFields() {
-			if containsFloat(u.Field(i).Type(), at+1) {
+		for field := range u.Fields() {
+			if containsFloat(field.Type(), at+1) {
 				return true
 			}
 		}

@@ -27,7 +27,8 @@ func importViolation(s *goPackage, imported string) string {
 		return ""
 	case !s.isConformanceSuite() && strings.HasSuffix(target, "test") && s.inFolders("shared", "functions", "cmd"):
 		return "only tests import a conformance suite"
-	case s.inFolders("functions") && pathMatches(target, "functions") && functionFolder(s.Path) != functionFolder(target):
+	case s.inFolders("functions") && pathMatches(target, "functions") &&
+		functionFolder(s.Path) != functionFolder(target):
 		return "a function does not import another function"
 	default:
 		return ""
@@ -39,7 +40,8 @@ func functionFolder(below string) string {
 	return strings.Join(strings.SplitN(below, "/", 3)[:2], "/")
 }
 
-// isStandardLibrary reports whether a package is of the standard library: its first element has no dot, and it is not ours.
+// isStandardLibrary reports whether a package is of the standard library: its first element has no dot, and it is not
+// ours.
 func isStandardLibrary(imported string) bool {
 	first, _, _ := strings.Cut(imported, "/")
 	return !strings.Contains(first, ".") && !isOwnPackage(imported)

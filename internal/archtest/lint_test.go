@@ -2,7 +2,6 @@ package archtest
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,15 +9,15 @@ import (
 	"testing"
 )
 
-// suppressionDirectives are the words that suppress a finding of a linter or scanner, and the place for the exception instead. The
-// words are concatenated, so that this file does not contain them.
+// suppressionDirectives are the words that suppress a finding of a linter or scanner, and the place for the exception
+// instead. The words are concatenated, so that this file does not contain them.
 func suppressionDirectives() map[string]string {
 	return map[string]string{
 		"#" + "nosec":             "an exception of gosec is a //nolint with its reason",
 		"//lint:" + "ignore":      "an exception of staticcheck is a //nolint with its reason",
 		"//lint:" + "file-":       "an exception of staticcheck is a //nolint with its reason, at its line",
-		"gitleaks:" + "allow":     "an exception of the secret scan stands in .gitleaks.toml with its reason",
-		"checkov:" + "skip":       "an exception of checkov stands in the resource's Metadata with its reason",
+		"gitleaks:" + "allow":     "an exception of the secret scan belongs to .gitleaks.toml with its reason",
+		"checkov:" + "skip":       "an exception of checkov belongs to the resource's Metadata with its reason",
 		"shellcheck " + "disable": "",
 	}
 }
@@ -45,7 +44,8 @@ func mayNameSuppressions(name string) bool {
 	return slices.Contains([]string{".golangci.yml", ".gitleaks.toml", ".shellcheckrc", "tools/scripts/check"}, name)
 }
 
-// TestLintCoversEveryFile finds Go files that neither Linux nor Windows builds: `make lint` checks only what these build.
+// TestLintCoversEveryFile finds Go files that neither Linux nor Windows builds: `make lint` checks only what these
+// build.
 func TestLintCoversEveryFile(t *testing.T) {
 	seen := map[string]bool{}
 	var left []string
@@ -73,18 +73,15 @@ func TestLintCoversEveryFile(t *testing.T) {
 
 // TestMakefile compares the targets of the Makefile with its help, its .PHONY, and the targets that pages name.
 func TestMakefile(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(loadTree(t).Root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readTreeFile(t, "Makefile")
 	var targets []string
-	for _, row := range regexp.MustCompile(`(?m)^([a-z0-9-]+):(.*)$`).FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^([a-z0-9-]+):(.*)$`).FindAllStringSubmatch(text, -1) {
 		targets = append(targets, row[1])
 		if !regexp.MustCompile(` ## [A-Za-z].{10,}$`).MatchString(row[2]) {
 			t.Errorf("Makefile: %s has no help: ## and a sentence", row[1])
 		}
 	}
-	phony := regexp.MustCompile(`(?m)^\.PHONY: (.*)$`).FindStringSubmatch(string(text))
+	phony := regexp.MustCompile(`(?m)^\.PHONY: (.*)$`).FindStringSubmatch(text)
 	if phony == nil {
 		t.Fatal("Makefile has no .PHONY")
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestNoMachineSpecificText forbids in each file, lock files included, what is true on one machine only: paths outside the checkout,
-// and the hosts of package registries, which each machine configures for itself.
+// TestNoMachineSpecificText forbids text that is true on one machine only in each file, lock files included: paths
+// outside the checkout, and the hosts of package registries. Each machine configures its registries itself.
 func TestNoMachineSpecificText(t *testing.T) {
 	for _, f := range trackedFiles(t) {
 		for _, forbidden := range forbiddenTexts() {
@@ -44,12 +44,12 @@ func lineNumber(text []byte, forbidden string) int {
 	return bytes.Count(text[:at], []byte("\n")) + 1
 }
 
-// trackedFiles reads all files of the tree but binary files and those that .gitignore names. It does not run git, so that an
-// archive of the tree can be checked too.
+// trackedFiles reads all files of the tree but binary files and those that .gitignore names. It does not run git, so
+// that an archive of the tree can be checked too.
 func trackedFiles(t *testing.T) []*parsedFile {
 	t.Helper()
 	top := loadTree(t).Root
-	ignored := readGitignore(t, top)
+	ignored := readGitignore(t)
 	var files []*parsedFile
 	err := filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -82,16 +82,12 @@ func trackedFiles(t *testing.T) []*parsedFile {
 	return files
 }
 
-// readGitignore reads .gitignore and returns whether it matches a path. It understands names, patterns of names, "**/" before
-// a path, and the slash after a folder.
-func readGitignore(t *testing.T, top string) func(string, bool) bool {
+// readGitignore reads .gitignore and returns whether it matches a path. It understands names, patterns of names, "**/"
+// before a path, and the slash after a folder.
+func readGitignore(t *testing.T) func(string, bool) bool {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(top, ".gitignore"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	folders, names := []string{".git"}, []string{".git"} // in a linked work tree, .git is a file
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(readTreeFile(t, ".gitignore")) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue

@@ -35,8 +35,8 @@ func findUndocumented(s *goPackage) []violation {
 	return found
 }
 
-// undocumentedInGroup checks a declaration of types, constants or variables. Constants and variables may share the comment of their
-// group, or have one at the end of the line.
+// undocumentedInGroup checks a declaration of types, constants or variables. Constants and variables may share the
+// comment of their group, or have one at the end of the line.
 func undocumentedInGroup(d *ast.GenDecl) []violation {
 	var found []violation
 	for _, spec := range d.Specs {

@@ -101,6 +101,16 @@ func loadTree(t *testing.T) *packageTree {
 	return found
 }
 
+// readTreeFile returns the text of a file of the tree.
+func readTreeFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(loadTree(t).Root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // isOwnPackage reports whether an import path is of this module.
 func isOwnPackage(path string) bool {
 	return path == modulePath || strings.HasPrefix(path, modulePath+"/")

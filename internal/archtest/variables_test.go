@@ -55,7 +55,8 @@ func (s *goPackage) checkDeclaration(general *ast.GenDecl) []violation {
 				found = append(found, violation{name.Pos(), name.Name + " has no value where it is declared"})
 			}
 			if name.IsExported() && sharesMemory(object.Type()) {
-				found = append(found, violation{name.Pos(), "importers can change " + name.Name + ": export a function"})
+				message := "importers can change " + name.Name + ": export a function"
+				found = append(found, violation{name.Pos(), message})
 			}
 		}
 	}

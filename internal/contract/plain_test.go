@@ -71,12 +71,8 @@ func disjoint(t *testing.T, d *contract.Document, path string, parts []any) {
 	t.Helper()
 	owned := map[string]bool{}
 	for _, part := range parts {
-		inlined, err := d.Inline(part)
-		if err != nil {
-			t.Fatal(err)
-		}
 		mine := map[string]bool{}
-		propertiesOf(inlined, mine)
+		propertiesOf(inline(t, d, part), mine)
 		for name := range mine {
 			if owned[name] {
 				t.Errorf("%s: two parts of allOf have %s", path, name)

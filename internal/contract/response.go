@@ -6,14 +6,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // Checker checks responses against the contract. It is safe for concurrent use.
 type Checker struct {
 	operations []Operation
-	mutex      sync.Mutex
-	schemas    map[string]*Schema // compiled, by operation and status
+	schemas    map[string]*Schema // by operation, status and media type
 }
 
 // NewChecker returns a checker for a document.
@@ -22,7 +20,18 @@ func NewChecker(d *Document) (*Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Checker{operations: operations, schemas: map[string]*Schema{}}, nil
+	c := &Checker{operations, map[string]*Schema{}}
+	for _, o := range operations {
+		for status, response := range o.Responses {
+			for mediaType, content := range response.Body {
+				name := o.ID + " " + status + " " + mediaType
+				if c.schemas[name], err = Compile(content.Schema); err != nil {
+					return nil, fmt.Errorf("%s: %w", name, err)
+				}
+			}
+		}
+	}
+	return c, nil
 }
 
 // FindOperation returns the operation of a method and an escaped path, or false if the contract has none.
@@ -81,13 +90,9 @@ func (c *Checker) CheckResponse(method, path string, status int, header http.Hea
 		}
 	}
 	mediaType, _, _ := strings.Cut(header.Get("Content-Type"), ";")
-	content, documented := response.Body[mediaType]
+	schema, documented := c.schemas[o.ID+" "+strconv.Itoa(status)+" "+mediaType]
 	if !documented {
 		return fmt.Errorf("%s %d: the contract does not have the media type %q", o.ID, status, mediaType)
-	}
-	schema, err := c.compiled(o.ID+" "+strconv.Itoa(status), content.Schema)
-	if err != nil {
-		return err
 	}
 	if err := schema.ValidateJSON(body); err != nil {
 		return fmt.Errorf("%s %d: %w", o.ID, status, err)
@@ -108,20 +113,4 @@ func checkHeader(p Parameter, values []string) error {
 		return err
 	}
 	return schema.Validate(strings.Join(values, ", "))
-}
-
-// compiled returns the compiled schema of a name. It compiles each schema once, because the stories check thousands of
-// responses.
-func (c *Checker) compiled(name string, source Object) (*Schema, error) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if found := c.schemas[name]; found != nil {
-		return found, nil
-	}
-	schema, err := Compile(source)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	c.schemas[name] = schema
-	return schema, nil
 }

@@ -214,10 +214,7 @@ var operationOf = map[string]string{"charge": "charge", "pay": "pay", "sms": "se
 // Only TestBodies checks paths that the code builds ("payload." and a name).
 func TestRules(t *testing.T) {
 	exports := exported(t)
-	all := map[string]contract.Operation{}
-	for _, o := range operations(t) {
-		all[o.ID] = o
-	}
+	all := operationsByID(t)
 	for folder, id := range operationOf {
 		found := rulesOf(t, check(t, exports, folder), folder)
 		if len(found) == 0 && folder != "receipt" && folder != "token" {
@@ -310,12 +307,9 @@ func TestWords(t *testing.T) {
 		"paymentStatuses":  "#/components/schemas/PaymentReportFields/properties/status",
 		"deliveryStatuses": "#/components/schemas/DeliveryReportInfo/properties/deliveryStatus",
 	} {
-		schema, err := d.Inline(contract.Object{"$ref": reference})
-		if err != nil {
-			t.Fatal(err)
-		}
+		schema := inline(t, d, contract.Object{"$ref": reference})
 		var documented []string
-		for _, word := range asList(schema.(contract.Object)["enum"]) {
+		for _, word := range asList(schema["enum"]) {
 			documented = append(documented, strings.ToLower(word.(string)))
 		}
 		slices.Sort(documented)

@@ -1,186 +1,179 @@
-// Package main checks the language of the tree. vale applies the rules of styles/ to comments, texts and pages.
-// names.txt lists the words that no name declared in Go may have. README.md explains how to run it and how to add
-// an exception.
+// Package main prints the texts and the declared names of Go files for check.py, one JSON object a line.
 //
-//	go run ./tools/prose [-count] [path ...]
+//	git ls-files '*.go' | go run ./tools/prose
 package main
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"flag"
+	"bufio"
+	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
+	"reflect"
+	"strconv"
 )
 
-// finding is one offence.
-type finding struct {
-	path    string
-	line    int
-	rule    string
-	message string
+// item is a group of comments, a concatenation of strings, a help text, or a declared name.
+type item struct {
+	File  string `json:"file"`
+	Kind  string `json:"kind"` // "comments", "strings", "help", "func", "type", or "name" for all other names
+	Texts []text `json:"texts"`
 }
 
-// options are the arguments of the command line.
-type options struct {
-	count bool
-	vale  string
-	rules string
-	paths []string
+// text is a comment with its markers, a string without its quotes, or a name.
+type text struct {
+	Line int    `json:"line"`
+	Text string `json:"text"`
+	Raw  bool   `json:"raw"` // in back quotes
 }
-
-// errFound ends a run whose findings have been printed.
-var errFound = errors.New("found")
 
 func main() {
-	var o options
-	flag.BoolVar(&o.count, "count", false, "print the number of findings of each rule in each directory")
-	flag.StringVar(&o.vale, "vale", "", "the vale program; by default the version that vale/go.mod pins")
-	flag.StringVar(&o.rules, "rules", "tools/prose", "the folder of the rules")
-	flag.Parse()
-	o.paths = flag.Args()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := check(ctx, o, os.Stdout)
-	stop()
-	if err != nil {
-		if !errors.Is(err, errFound) {
-			fmt.Fprintf(os.Stderr, "prose: the check could not run: %v\n", err)
-		}
+	if err := printItems(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// check prints the findings of the given paths, or of the whole tree.
-func check(ctx context.Context, o options, out io.Writer) error {
-	pages, err := pagesOf(ctx, o.paths)
-	if err != nil {
-		return err
-	}
-	planted, err := readPlanted(filepath.Join(o.rules, "planted.txt"))
-	if err != nil {
-		return err
-	}
-	found, err := runVale(ctx, o, append(pages, planted.pages()...))
-	if err != nil {
-		return err
-	}
-	if found, err = planted.remove(found); err != nil {
-		return err
-	}
-	names, err := readNames(filepath.Join(o.rules, "names.txt"))
-	if err != nil {
-		return err
-	}
-	for _, p := range pages {
-		found = append(found, checkNames(names, p)...)
-	}
-	allowed, err := readExceptions(filepath.Join(o.rules, "exceptions.txt"))
-	if err != nil {
-		return err
-	}
-	found = allowed.remove(found)
-	if len(o.paths) == 0 {
-		found = append(found, allowed.unused()...)
-	}
-	slices.SortFunc(found, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.path, b.path), a.line-b.line, cmp.Compare(a.rule+a.message, b.rule+b.message))
-	})
-	found = slices.Compact(found)
-	report(out, found, o.count)
-	if len(found) > 0 {
-		fmt.Fprintf(out, "prose: %d findings: rewrite each as its message says (rules: tools/prose/README.md)\n",
-			len(found))
-		return errFound
-	}
-	fmt.Fprintf(out, "prose: 0 findings in %d files; vale found all %d planted offences\n", len(pages), len(planted))
-	return nil
-}
-
-// report prints one finding a line, or how many each rule has in each directory.
-func report(out io.Writer, found []finding, count bool) {
-	if !count {
-		for _, f := range found {
-			fmt.Fprintf(out, "%s:%d: %s: %s\n", f.path, f.line, f.rule, f.message)
-		}
-		return
-	}
-	counts := map[string]int{}
-	for _, f := range found {
-		counts[f.rule+" "+filepath.Dir(f.path)]++
-		counts[f.rule+" total"]++
-	}
-	rows := make([]string, 0, len(counts))
-	for row := range counts {
-		rows = append(rows, row)
-	}
-	slices.Sort(rows)
-	for _, row := range rows {
-		fmt.Fprintf(out, "%6d %s\n", counts[row], row)
-	}
-}
-
-// notChecked are test data, and the rules themselves.
-var notChecked = regexp.MustCompile(`(^|/)testdata/|^tools/prose/.*\.(txt|yml|ini)$`)
-
-// pagesOf reads the prose of the files that git knows below the paths.
-func pagesOf(ctx context.Context, paths []string) ([]*page, error) {
-	arguments := []string{"ls-files", "-z", "--cached", "--others", "--exclude-standard"}
-	if len(paths) > 0 {
-		arguments = append(append(arguments, "--error-unmatch", "--"), paths...)
-	}
-	out, err := exec.CommandContext(ctx, "git", arguments...).Output()
-	if err != nil {
-		return nil, fmt.Errorf("git ls-files: %w", failure(err))
-	}
-	var pages []*page
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		if notChecked.MatchString(name) {
-			continue
-		}
-		text, err := os.ReadFile(name)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted, and not yet committed
-		}
+// printItems prints the items of the files whose names are the lines of the input.
+func printItems(names io.Reader, out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	lines := bufio.NewScanner(names)
+	for lines.Scan() {
+		items, err := read(lines.Text(), nil)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		p, err := read(name, string(text))
-		if err != nil {
-			return nil, err
-		}
-		if p != nil {
-			pages = append(pages, p)
+		for _, i := range items {
+			if err := encoder.Encode(i); err != nil {
+				return err
+			}
 		}
 	}
-	if len(pages) == 0 {
-		return nil, fmt.Errorf("no file with prose is below %q", paths)
-	}
-	return pages, nil
+	return lines.Err()
 }
 
-// rowsOf reads a file of rows whose fields are separated by " | ", without blank lines and comments.
-func rowsOf(name string, fields int) ([][]string, error) {
-	text, err := os.ReadFile(name)
+// reader collects the items of one file.
+type reader struct {
+	name  string
+	files *token.FileSet
+	items []item
+	read  map[ast.Node]bool // expressions whose strings are collected
+}
+
+// read returns the items of a file. A source that is not nil replaces the file's content.
+func read(name string, source any) ([]item, error) {
+	r := &reader{name: name, files: token.NewFileSet(), read: map[ast.Node]bool{}}
+	file, err := parser.ParseFile(r.files, name, source, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
-	var rows [][]string
-	for line := range strings.SplitSeq(string(text), "\n") {
-		if line != "" && !strings.HasPrefix(line, "#") {
-			row := strings.Split(line, " | ")
-			if len(row) != fields {
-				return nil, fmt.Errorf("%s: %q has %d fields, not %d", name, line, len(row), fields)
+	for _, group := range file.Comments {
+		var texts []text
+		for _, comment := range group.List {
+			texts = append(texts, r.text(comment, comment.Text))
+		}
+		r.add("comments", texts...)
+	}
+	ast.Inspect(file, r.visit)
+	return r.items, nil
+}
+
+func (r *reader) add(kind string, texts ...text) {
+	if len(texts) > 0 {
+		r.items = append(r.items, item{r.name, kind, texts})
+	}
+}
+
+func (r *reader) text(n ast.Node, content string) text {
+	return text{Line: r.files.Position(n.Pos()).Line, Text: content}
+}
+
+// visit collects the names that a node declares, and its strings. The path of an import is not a string for people.
+func (r *reader) visit(n ast.Node) bool {
+	kind, names := declaredBy(n)
+	for _, name := range names {
+		r.add(kind, r.text(name, name.Name))
+	}
+	switch n := n.(type) {
+	case *ast.ImportSpec:
+		return false
+	case *ast.Field:
+		if n.Tag != nil {
+			r.read[n.Tag] = true
+			tag, _ := strconv.Unquote(n.Tag.Value)
+			if help := reflect.StructTag(tag).Get("help"); help != "" {
+				r.add("help", r.text(n.Tag, help))
 			}
-			rows = append(rows, row)
+		}
+	case ast.Expr:
+		r.add("strings", r.strings(n)...)
+	}
+	return true
+}
+
+// strings returns the strings of a literal or a concatenation, each only once.
+func (r *reader) strings(n ast.Expr) []text {
+	if r.read[n] {
+		return nil
+	}
+	r.read[n] = true
+	switch n := n.(type) {
+	case *ast.BinaryExpr:
+		if n.Op == token.ADD {
+			return append(r.strings(n.X), r.strings(n.Y)...)
+		}
+	case *ast.BasicLit:
+		if content, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+			found := r.text(n, content)
+			found.Raw = n.Value[0] == '`'
+			return []text{found}
 		}
 	}
-	return rows, nil
+	return nil
+}
+
+// declaredBy returns the kind of the names that a node declares, and the names.
+func declaredBy(n ast.Node) (kind string, names []*ast.Ident) {
+	switch n := n.(type) {
+	case *ast.File:
+		return "name", identifiers(n.Name)
+	case *ast.FuncDecl:
+		return "func", identifiers(n.Name)
+	case *ast.TypeSpec:
+		return "type", identifiers(n.Name)
+	case *ast.ValueSpec:
+		return "name", n.Names
+	case *ast.Field:
+		if _, method := n.Type.(*ast.FuncType); method {
+			return "func", n.Names
+		}
+		return "name", n.Names
+	case *ast.ImportSpec:
+		return "name", identifiers(n.Name)
+	case *ast.AssignStmt:
+		if n.Tok == token.DEFINE {
+			return "name", identifiers(n.Lhs...)
+		}
+	case *ast.RangeStmt:
+		if n.Tok == token.DEFINE {
+			return "name", identifiers(n.Key, n.Value)
+		}
+	case *ast.LabeledStmt:
+		return "name", identifiers(n.Label)
+	}
+	return "", nil
+}
+
+// identifiers returns the expressions that are identifiers.
+func identifiers[E ast.Expr](expressions ...E) []*ast.Ident {
+	var found []*ast.Ident
+	for _, expression := range expressions {
+		if ident, ok := ast.Expr(expression).(*ast.Ident); ok && ident != nil {
+			found = append(found, ident)
+		}
+	}
+	return found
 }

@@ -29,8 +29,8 @@ func TestCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(page), definition)
-	shown, rest, _ := strings.Cut(rest, ";\n")
-	if !reflect.DeepEqual(decode(t, shown), values(t, document.Root())) {
+	embedded, rest, _ := strings.Cut(rest, ";\n")
+	if !reflect.DeepEqual(decode(t, embedded), values(t, document.Root())) {
 		t.Error("docs/reference.html is not made from docs/openapi.yaml: run make reference")
 	}
 	_, rest, _ = strings.Cut(rest, options)
