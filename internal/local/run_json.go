@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -108,11 +107,7 @@ func (r *Gateway) rewriteOnChange(changed <-chan struct{}, write func() error) {
 func (r *Gateway) writeInfo(path string) error {
 	info := r.info
 	info.PIDs = r.pids()
-	text, err := json.MarshalIndent(info, "", "  ")
-	if err != nil {
-		return err
-	}
-	return file.Replace(path, append(text, '\n'))
+	return file.ReplaceJSON(path, info)
 }
 
 // shellEnvironment returns Environment in a shell's syntax.

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"time"
 
 	"mobilegateway/internal/local/file"
@@ -109,14 +107,8 @@ func (p *Pump) findStream(ctx context.Context) error {
 	if table.Table.LatestStreamArn == "" {
 		return errors.New("the table has no stream")
 	}
-	text, err := os.ReadFile(p.Checkpoint)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err == nil {
-		if err := json.Unmarshal(text, &p.state); err != nil {
-			return fmt.Errorf("checkpoint %s is damaged: %w; delete it to read the stream again", p.Checkpoint, err)
-		}
+	if err := file.ReadJSON(p.Checkpoint, &p.state); err != nil {
+		return fmt.Errorf("read the checkpoint: %w; delete it to read the stream again", err)
 	}
 	if p.state.Stream != table.Table.LatestStreamArn {
 		p.state = checkpoint{Stream: table.Table.LatestStreamArn, Shards: map[string]string{}}
@@ -241,13 +233,4 @@ func (p *Pump) matchesFilters(raw map[string]any) bool {
 		}
 	}
 	return len(p.Stream.Filters) == 0
-}
-
-// saveCheckpoint replaces the checkpoint file.
-func (p *Pump) saveCheckpoint() error {
-	text, err := json.Marshal(p.state)
-	if err != nil {
-		return err
-	}
-	return file.Replace(p.Checkpoint, text)
 }
