@@ -22,18 +22,12 @@ type lanes struct {
 	pending map[string][]*record // by shard: read and not yet passed by the checkpoint, oldest first
 }
 
-func newLanes(p *Pump) *lanes {
-	l := &lanes{pump: p, pending: map[string][]*record{}}
-	for range max(p.Stream.ParallelizationFactor, 1) {
-		l.queues = append(l.queues, make(chan []*record, laneLength))
-	}
-	return l
-}
-
 // start starts the lanes. They end with ctx; the returned function waits for that.
 func (l *lanes) start(ctx context.Context) (wait func()) {
 	var group sync.WaitGroup
-	for _, queue := range l.queues {
+	for range max(l.pump.Stream.ParallelizationFactor, 1) {
+		queue := make(chan []*record, laneLength)
+		l.queues = append(l.queues, queue)
 		group.Go(func() { l.deliver(ctx, queue) })
 	}
 	return group.Wait

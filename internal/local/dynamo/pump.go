@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"mobilegateway/internal/local/file"
@@ -62,19 +63,17 @@ type record struct {
 
 // Run reads until ctx ends. It logs failed calls and continues.
 func (p *Pump) Run(ctx context.Context) {
-	p.lanes = newLanes(p)
+	p.lanes = &lanes{pump: p, pending: map[string][]*record{}}
 	defer p.lanes.start(ctx)()
 	for ctx.Err() == nil {
 		busy, err := p.readShards(ctx)
-		wait := idlePause
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err != nil && ctx.Err() == nil:
 			p.Logf("stream of %s: %v", p.Table, err)
-			wait = faultPause
+			_ = pause.For(ctx, faultPause) // the loop checks ctx
+		case !busy:
+			_ = pause.For(ctx, idlePause)
 		}
-		if busy && err == nil {
-			continue
-		}
-		_ = pause.For(ctx, wait) // the loop checks ctx
 	}
 }
 
@@ -188,8 +187,7 @@ func (p *Pump) iterator(ctx context.Context, shard string) (string, error) {
 	}
 	var out struct{ ShardIterator string }
 	err := p.Client.call(ctx, streamService, "GetShardIterator", in, &out)
-	var refused *Error
-	if errors.As(err, &refused) && refused.Kind == "TrimmedDataAccessException" {
+	if isKind(err, "TrimmedDataAccessException") {
 		delete(p.lastRead, shard) // the records after it are trimmed: start at the oldest one left
 		in["ShardIteratorType"] = "TRIM_HORIZON"
 		delete(in, "SequenceNumber")
@@ -227,10 +225,6 @@ func newRecord(raw map[string]any) *record {
 
 // matchesFilters reports whether a record matches a filter, or there is none.
 func (p *Pump) matchesFilters(raw map[string]any) bool {
-	for _, filter := range p.Stream.Filters {
-		if filter.Matches(raw) {
-			return true
-		}
-	}
-	return len(p.Stream.Filters) == 0
+	matches := func(filter template.Filter) bool { return filter.Matches(raw) }
+	return len(p.Stream.Filters) == 0 || slices.ContainsFunc(p.Stream.Filters, matches)
 }
