@@ -163,11 +163,9 @@ func (c *chargeClient) charge(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	for name, value := range map[string]string{
-		"Authorization": "Bearer " + c.info.AccessToken, "Content-Type": "application/json",
-		"gw-token": c.info.GWToken, "gw-alias": c.info.GWAlias,
-	} {
-		request.Header.Set(name, value)
+	request.Header = http.Header{
+		"Authorization": {"Bearer " + c.info.AccessToken}, "Content-Type": {"application/json"},
+		"Gw-Token": {c.info.GWToken}, "Gw-Alias": {c.info.GWAlias},
 	}
 	response, err := c.http.Do(request)
 	if err != nil {

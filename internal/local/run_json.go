@@ -47,12 +47,7 @@ type PIDs struct {
 }
 
 // notifyProcessChange requests a new run.json after a process started or ended.
-func (r *Gateway) notifyProcessChange() {
-	select {
-	case r.processesChanged <- struct{}{}:
-	default: // a write is due already
-	}
-}
+func (r *Gateway) notifyProcessChange() { offer(r.processesChanged, struct{}{}) }
 
 // pids lists the running processes.
 func (r *Gateway) pids() PIDs {
