@@ -13,7 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/template"
@@ -50,21 +51,12 @@ func buildWithLock(
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var group sync.WaitGroup
-	slots := make(chan struct{}, runtime.NumCPU())
+	builds, ctx := errgroup.WithContext(ctx)
+	builds.SetLimit(runtime.NumCPU())
 	for _, f := range functions {
-		group.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			if err := buildProgram(ctx, root, filepath.Join(folder, f.Name), f, stamp); err != nil {
-				stop(err) // only the first error is returned: an error in shared code occurs in every function
-			}
-		})
+		builds.Go(func() error { return buildProgram(ctx, root, filepath.Join(folder, f.Name), f, stamp) })
 	}
-	group.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err := builds.Wait(); err != nil { // only the first one: an error in shared code occurs in every function
 		return err
 	}
 	return afterBuild()
