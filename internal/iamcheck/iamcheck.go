@@ -8,7 +8,6 @@ package iamcheck
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -23,8 +22,8 @@ func Compare(t *template.Template, record []awscalls.Call) []string {
 	faults = append(faults, checkOwnRoles(t)...)
 	faults = append(faults, MissingPermissions(t, record)...)
 	serviceOnly := requiredByServices(t)
-	for permission := range maps.Keys(serviceOnly) {
-		faults = append(faults, checkServicePermission(permission, serviceOnly[permission], granted)...)
+	for permission, rule := range serviceOnly {
+		faults = append(faults, checkServicePermission(permission, rule, granted)...)
 	}
 	called := map[awscalls.Call]bool{}
 	for _, call := range record {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/local/apigateway"
+	"mobilegateway/internal/localtest"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/template"
 )
@@ -100,23 +101,7 @@ func newTestServer(t *testing.T, change func(*template.Template)) *testServer {
 // do sends a request and returns status, headers and body of the response.
 func (r *testServer) do(t *testing.T, method, path, body string, header http.Header) (int, http.Header, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if header != nil {
-		request.Header = header
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, response.Header, string(text)
+	return localtest.Send(t, method, r.url+path, body, header)
 }
 
 // wantCalls checks how many times functions were invoked.
