@@ -85,7 +85,11 @@ func Send(t testing.TB, method, address, body string, header http.Header) (int, 
 	if header != nil {
 		request.Header = header
 	}
-	response, err := http.DefaultTransport.RoundTrip(request)
+	client := http.Client{
+		Timeout:       time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
