@@ -31,7 +31,10 @@ func requests() []requestKind {
 		{name: "charge, repeated", function: "charge", newEvent: charge, repeated: true, status: 201, calls: repeated},
 		{name: "pay (web), first", function: "pay", newEvent: payWeb, status: 201, calls: first},
 		{name: "pay (ussd), first", function: "pay", newEvent: payUSSD, status: 201, calls: first},
-		{name: "pay (ussd), repeated", function: "pay", newEvent: payUSSD, repeated: true, status: 201, calls: repeated},
+		{
+			name: "pay (ussd), repeated", function: "pay", newEvent: payUSSD, repeated: true, status: 201,
+			calls: repeated,
+		},
 		{name: "sms, first", function: "sms", newEvent: sms, status: 201, calls: first},
 		{name: "sms, repeated", function: "sms", newEvent: sms, repeated: true, status: 409, calls: repeated},
 	}

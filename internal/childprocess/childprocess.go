@@ -7,8 +7,9 @@ import (
 	"runtime"
 )
 
-// Start starts a command in its own process group, so that an interrupt from the keyboard reaches only the parent, which
-// then stops its children. onExit gets the result of Wait. On Linux the kernel kills the child if the parent dies first.
+// Start starts a command in its own process group, so that an interrupt from the keyboard reaches only the parent. The
+// parent then stops its children. onExit gets the result of Wait. On Linux the kernel kills the child if the parent
+// dies first.
 //
 // The child starts from a thread that lives as long as the child: the kernel sends the "parent died" signal when the
 // thread ends, not the process.

@@ -257,7 +257,8 @@ func TestTokenEndpoint(t *testing.T) {
 				path, response.StatusCode, decoded.ExpiresIn, err)
 		}
 		info.AccessToken = decoded.AccessToken
-		status, _, text := localtest.Send(t, "GET", info.BaseURL+"/mobilemoney/v1/getStatus/DemoShop_1", "", payHeaders(info, "web"))
+		lookup := info.BaseURL + "/mobilemoney/v1/getStatus/DemoShop_1"
+		status, _, text := localtest.Send(t, "GET", lookup, "", payHeaders(info, "web"))
 		if status != 404 {
 			t.Errorf("a lookup of an unknown order with the token gets %d %s, want 404", status, text)
 		}

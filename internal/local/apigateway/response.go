@@ -17,8 +17,8 @@ type proxyResponse struct {
 	body   []byte
 }
 
-// parseProxyResponse reads a function's response as API Gateway does. valid is false for API Gateway's "malformed Lambda
-// proxy response".
+// parseProxyResponse reads a function's response as API Gateway does. valid is false for API Gateway's "malformed
+// Lambda proxy response".
 func parseProxyResponse(payload []byte) (response proxyResponse, valid bool) {
 	var raw struct {
 		StatusCode        int                 `json:"statusCode"`
