@@ -18,6 +18,8 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 	go.yaml.in/yaml/v3 v3.0.4
+	golang.org/x/sync v0.19.0
+	golang.org/x/time v0.14.0
 	pgregory.net/rapid v1.3.0
 )
 

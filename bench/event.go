@@ -17,22 +17,26 @@ type requestKind struct {
 	repeated bool
 	// status is the expected status of the response; 0 accepts any.
 	status int
-	// operator, writes and reads are the calls of one request, once its process has read merchant and secrets. A write
-	// is PutItem, a read is GetItem. No other operation is allowed.
-	operator, writes, reads int
+	// calls are those of one request, once its process has read merchant and secrets.
+	calls callCounts
 }
 
 // requests lists the kinds, with the numbers of calls that docs/architecture.md promises.
 func requests() []requestKind {
+	first, repeated := callCounts{operator: 1, writes: 2}, callCounts{writes: 1}
+	firstCharge := callCounts{operator: 1, writes: 3}
 	return []requestKind{
 		{name: baseline, function: baseline, newEvent: emptyEvent},
-		{name: "charge, first", function: "charge", newEvent: charge, status: 201, operator: 1, writes: 3},
-		{name: "charge, repeated", function: "charge", newEvent: charge, repeated: true, status: 201, writes: 1},
-		{name: "pay (web), first", function: "pay", newEvent: payWeb, status: 201, operator: 1, writes: 2},
-		{name: "pay (ussd), first", function: "pay", newEvent: payUSSD, status: 201, operator: 1, writes: 2},
-		{name: "pay (ussd), repeated", function: "pay", newEvent: payUSSD, repeated: true, status: 201, writes: 1},
-		{name: "sms, first", function: "sms", newEvent: sms, status: 201, operator: 1, writes: 2},
-		{name: "sms, repeated", function: "sms", newEvent: sms, repeated: true, status: 409, writes: 1},
+		{name: "charge, first", function: "charge", newEvent: charge, status: 201, calls: firstCharge},
+		{name: "charge, repeated", function: "charge", newEvent: charge, repeated: true, status: 201, calls: repeated},
+		{name: "pay (web), first", function: "pay", newEvent: payWeb, status: 201, calls: first},
+		{name: "pay (ussd), first", function: "pay", newEvent: payUSSD, status: 201, calls: first},
+		{
+			name: "pay (ussd), repeated", function: "pay", newEvent: payUSSD, repeated: true, status: 201,
+			calls: repeated,
+		},
+		{name: "sms, first", function: "sms", newEvent: sms, status: 201, calls: first},
+		{name: "sms, repeated", function: "sms", newEvent: sms, repeated: true, status: 409, calls: repeated},
 	}
 }
 

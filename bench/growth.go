@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"mobilegateway/internal/local"
 )
@@ -130,26 +131,14 @@ type chargeClient struct {
 // sendRound sends count charges, each under a key of its own, and returns how many succeeded per second. It returns the
 // error of the first charge that fails.
 func (c *chargeClient) sendRound(ctx context.Context, name string, count int) (float64, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	numbers := make(chan int)
-	var clients sync.WaitGroup
-	for range growthClients {
-		clients.Go(func() {
-			for number := range numbers {
-				if err := c.charge(ctx, fmt.Sprintf("%s-%d", name, number)); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
+	charges, ctx := errgroup.WithContext(ctx)
+	charges.SetLimit(growthClients)
 	began := time.Now()
 	for number := range count {
-		numbers <- number
+		charges.Go(func() error { return c.charge(ctx, fmt.Sprintf("%s-%d", name, number)) })
 	}
-	close(numbers)
-	clients.Wait()
-	return float64(count) / time.Since(began).Seconds(), context.Cause(ctx)
+	err := charges.Wait()
+	return float64(count) / time.Since(began).Seconds(), err
 }
 
 // charge sends one charge and expects status 201.
@@ -163,11 +152,9 @@ func (c *chargeClient) charge(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	for name, value := range map[string]string{
-		"Authorization": "Bearer " + c.info.AccessToken, "Content-Type": "application/json",
-		"gw-token": c.info.GWToken, "gw-alias": c.info.GWAlias,
-	} {
-		request.Header.Set(name, value)
+	request.Header = http.Header{
+		"Authorization": {"Bearer " + c.info.AccessToken}, "Content-Type": {"application/json"},
+		"Gw-Token": {c.info.GWToken}, "Gw-Alias": {c.info.GWAlias},
 	}
 	response, err := c.http.Do(request)
 	if err != nil {

@@ -34,17 +34,15 @@ type programCost struct {
 	warm      time.Duration // the same with these connections
 }
 
-// requestCost has the measurements of one kind of request.
+// requestCost has the measurements of one kind of request. Its cpu is that of one request.
 type requestCost struct {
 	name   string
 	p50    time.Duration // from the event to the response
 	waited time.Duration // median time in calls of DynamoDB and the operator
-	cpu    time.Duration // of the function's process, user and system
-	memory int64         // peak of its process, bytes
-	calls  callCounts
+	batchResult
 }
 
-// callCounts are the calls of one request.
+// callCounts are the calls of one request. A write is PutItem, a read is GetItem.
 type callCounts struct{ writes, reads, others, operator int }
 
 // measureAll makes all measurements once.
@@ -147,19 +145,17 @@ func (s *fixture) measureRequest(ctx context.Context, kind requestKind, from, nu
 	if err != nil {
 		return requestCost{}, err
 	}
-	return requestCost{
-		name: kind.name, p50: median(all.durations), waited: median(all.waits),
-		cpu: (all.cpu - firstOnly.cpu) / time.Duration(number), memory: all.memory, calls: all.calls,
-	}, nil
+	all.cpu = (all.cpu - firstOnly.cpu) / time.Duration(number)
+	return requestCost{kind.name, median(all.durations), median(all.waits), all}, nil
 }
 
 // batchResult has the measurements of one process.
 type batchResult struct {
 	durations []time.Duration
 	waits     []time.Duration // in calls, by request
-	cpu       time.Duration
-	memory    int64
-	calls     callCounts // of one request; all requests make the same calls
+	cpu       time.Duration   // of the function's process, user and system
+	memory    int64           // peak of its process, bytes
+	calls     callCounts      // of one request; all requests make the same calls
 }
 
 // runBatch sends a request for which the process reads merchant and secrets, and then number measured ones.

@@ -11,7 +11,7 @@
 package dynoxide
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,11 +20,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"mobilegateway/internal/childprocess"
 )
 
 const (
@@ -118,8 +119,8 @@ func launch(ctx context.Context, binary, dbPath string, port int) (*Server, erro
 	s := &Server{port: port, exited: make(chan struct{}), output: &outputHead{}}
 	s.command = exec.CommandContext(context.WithoutCancel(ctx), binary, arguments...)
 	s.command.Stdout, s.command.Stderr = s.output, s.output
-	tieToParent(s.command)
-	if err := s.startProcess(); err != nil {
+	// Its output shows how the child ended.
+	if err := childprocess.Start(s.command, func(error) { close(s.exited) }); err != nil {
 		return nil, fmt.Errorf("dynoxide: start %s: %w", binary, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -129,23 +130,6 @@ func launch(ctx context.Context, binary, dbPath string, port int) (*Server, erro
 		return nil, err
 	}
 	return s, nil
-}
-
-// startProcess starts the child from a thread that lives as long as the child: the kernel sends the "parent died"
-// signal when the thread ends, not the process.
-func (s *Server) startProcess() error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := s.command.Start()
-		started <- err
-		if err == nil {
-			_ = s.command.Wait() // its output shows how it ended
-			close(s.exited)
-		}
-	}()
-	return <-started
 }
 
 // waitUntilReady returns when the child responds. It trusts a response only after the child has printed that it
@@ -222,12 +206,6 @@ func (h *outputHead) contains(text string) bool {
 func (h *outputHead) lastLine() string {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	line := "it printed nothing"
-	scanner := bufio.NewScanner(strings.NewReader(h.text.String()))
-	for scanner.Scan() {
-		if text := strings.TrimSpace(scanner.Text()); text != "" {
-			line = text
-		}
-	}
-	return line
+	text := strings.TrimSpace(h.text.String())
+	return cmp.Or(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), "it printed nothing")
 }

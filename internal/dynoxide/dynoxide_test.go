@@ -6,12 +6,27 @@ import (
 	"testing"
 )
 
-func TestStartRespondsAndStops(t *testing.T) {
-	server, err := Start(t.Context(), "", 0)
+// start starts a server that stops when the test ends.
+func start(t *testing.T, dbPath string) *Server {
+	t.Helper()
+	server, err := Start(t.Context(), dbPath, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
+	return server
+}
+
+// wantOneLine checks that an error is one line that contains a text.
+func wantOneLine(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error is %v, want one line with %q", err, text)
+	}
+}
+
+func TestStartRespondsAndStops(t *testing.T) {
+	server := start(t, "")
 	if server.PID() <= 0 {
 		t.Fatalf("PID = %d", server.PID())
 	}
@@ -26,39 +41,23 @@ func TestStartRespondsAndStops(t *testing.T) {
 }
 
 func TestTwoServersAtOnce(t *testing.T) {
-	first, err := Start(t.Context(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(first.Stop)
-	second, err := Start(t.Context(), filepath.Join(t.TempDir(), "data.db"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(second.Stop)
+	first := start(t, "")
+	second := start(t, filepath.Join(t.TempDir(), "data.db"))
 	if first.Endpoint() == second.Endpoint() {
 		t.Fatal("both have the same address")
 	}
 }
 
 func TestPortInUseSaysWhatToDo(t *testing.T) {
-	first, err := Start(t.Context(), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(first.Stop)
-	_, err = Start(t.Context(), "", first.port)
-	if err == nil || !strings.Contains(err.Error(), "the port is in use") || strings.Contains(err.Error(), "\n") {
-		t.Fatalf("error = %v", err)
-	}
+	first := start(t, "")
+	_, err := Start(t.Context(), "", first.port)
+	wantOneLine(t, err, "the port is in use")
 }
 
 func TestNpmMissingSaysWhatToDo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := installInto(t.Context(), filepath.Join(t.TempDir(), "tool"))
-	if err == nil || !strings.Contains(err.Error(), "npm is not on the PATH") || strings.Contains(err.Error(), "\n") {
-		t.Fatalf("error = %v", err)
-	}
+	wantOneLine(t, err, "npm is not on the PATH")
 }
 
 func TestLockFileNamesNoRegistry(t *testing.T) {

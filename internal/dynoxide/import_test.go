@@ -31,11 +31,7 @@ func TestImport(t *testing.T) {
 	if err := Import(t.Context(), source, schema, file); err != nil {
 		t.Fatal(err)
 	}
-	server, err := Start(t.Context(), file, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	server := start(t, file)
 	scan := strings.NewReader(`{"TableName":"Things","Select":"COUNT"}`)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.Endpoint(), scan)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/repository"
 )
 
@@ -41,9 +42,9 @@ func install(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return "", fmt.Errorf("dynoxide: %w", err)
 	}
-	unlock, err := lock(folder + ".lock")
+	unlock, err := file.Lock(folder + ".lock")
 	if err != nil {
-		return "", fmt.Errorf("dynoxide: lock the installation: %w", err)
+		return "", fmt.Errorf("dynoxide: %w", err)
 	}
 	defer unlock()
 	if isFile(engine(folder)) {
@@ -57,7 +58,11 @@ func install(ctx context.Context) (string, error) {
 
 // engine is the path of the server's binary in an installation.
 func engine(tool string) string {
-	return filepath.Join(tool, "node_modules", "@dynoxide", platform(), binaryName())
+	name := "dynoxide"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	return filepath.Join(tool, "node_modules", "@dynoxide", platform(), name)
 }
 
 // installInto runs npm ci, checks that there is a binary for this machine and makes the empty data file. It does so in
@@ -127,13 +132,6 @@ func platform() string {
 		machine = "x64"
 	}
 	return system + "-" + machine
-}
-
-func binaryName() string {
-	if runtime.GOOS == "windows" {
-		return "dynoxide.exe"
-	}
-	return "dynoxide"
 }
 
 func isFile(path string) bool {

@@ -8,7 +8,6 @@ package iamcheck
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -23,8 +22,8 @@ func Compare(t *template.Template, record []awscalls.Call) []string {
 	faults = append(faults, checkOwnRoles(t)...)
 	faults = append(faults, MissingPermissions(t, record)...)
 	serviceOnly := requiredByServices(t)
-	for permission := range maps.Keys(serviceOnly) {
-		faults = append(faults, checkServicePermission(permission, serviceOnly[permission], granted)...)
+	for permission, rule := range serviceOnly {
+		faults = append(faults, checkServicePermission(permission, rule, granted)...)
 	}
 	called := map[awscalls.Call]bool{}
 	for _, call := range record {
@@ -70,7 +69,7 @@ func grantedPermissions(t *template.Template) (granted map[awscalls.Call]string,
 			continue // checkOwnRoles reports it
 		}
 		for _, statement := range role.Statements {
-			for _, permission := range permissionsOf(f.LogicalID, statement) {
+			for _, permission := range permissionsOf(f.LogicalID, statement.Actions, statement.Resources) {
 				if _, duplicate := granted[permission]; duplicate {
 					faults = append(faults, permissionText(permission)+" is granted twice")
 				}
@@ -102,11 +101,11 @@ func checkOwnRoles(t *template.Template) []string {
 	return faults
 }
 
-// permissionsOf lists the permissions of a statement.
-func permissionsOf(function string, statement template.Statement) []awscalls.Call {
+// permissionsOf lists each action on each resource.
+func permissionsOf(function string, actions, resources []string) []awscalls.Call {
 	var found []awscalls.Call
-	for _, action := range statement.Actions {
-		for _, resource := range statement.Resources {
+	for _, action := range actions {
+		for _, resource := range resources {
 			found = append(found, awscalls.Call{Function: function, Action: action, Resource: resource})
 		}
 	}

@@ -1,11 +1,9 @@
 package iamcheck_test
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,25 +32,15 @@ func (g *gateway) post(t *testing.T, path, body string, header map[string]string
 
 func (g *gateway) mustSend(t *testing.T, status int, method, address, body string, header map[string]string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+g.info.AccessToken)
-	request.Header.Set("Content-Type", "application/json")
+	all := http.Header{"Authorization": {"Bearer " + g.info.AccessToken}, "Content-Type": {"application/json"}}
 	for name, value := range header {
-		request.Header.Set(name, value)
+		all.Set(name, value)
 	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
+	got, response, text := localtest.Send(t, method, address, body, all)
+	if got != status {
+		t.Fatalf("%s %s: status %d, want %d: %s", method, address, got, status, text)
 	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != status {
-		t.Fatalf("%s %s: status %d, want %d: %s, %v", method, address, response.StatusCode, status, text, err)
-	}
-	return response.Header.Get("Location")
+	return response.Get("Location")
 }
 
 // charge sends a charge and looks it up.
@@ -111,18 +99,10 @@ func (g *gateway) exceedLimits(t *testing.T, notify string) {
 func (g *gateway) fetchToken(t *testing.T) {
 	t.Helper()
 	address := g.info.BaseURL + "/token?grant_type=client_credentials"
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.SetBasicAuth(g.info.ClientID, g.info.ClientSecret)
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		t.Errorf("/token responds %d, want 200", response.StatusCode)
+	credentials := &http.Request{Header: http.Header{}}
+	credentials.SetBasicAuth(g.info.ClientID, g.info.ClientSecret)
+	if status, _, _ := localtest.Send(t, http.MethodPost, address, "", credentials.Header); status != http.StatusOK {
+		t.Errorf("/token responds %d, want 200", status)
 	}
 }
 

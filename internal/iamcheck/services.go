@@ -61,10 +61,8 @@ func requiredByServices(t *template.Template) map[awscalls.Call]servicePermissio
 	serviceOnly := map[awscalls.Call]servicePermission{}
 	for _, rule := range servicePermissions() {
 		for _, f := range t.Functions {
-			for _, action := range rule.actions {
-				for _, resource := range rule.resources(f) {
-					serviceOnly[awscalls.Call{Function: f.LogicalID, Action: action, Resource: resource}] = rule
-				}
+			for _, permission := range permissionsOf(f.LogicalID, rule.actions, rule.resources(f)) {
+				serviceOnly[permission] = rule
 			}
 		}
 	}

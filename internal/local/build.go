@@ -7,15 +7,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/template"
@@ -52,21 +51,12 @@ func buildWithLock(
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var group sync.WaitGroup
-	slots := make(chan struct{}, runtime.NumCPU())
+	builds, ctx := errgroup.WithContext(ctx)
+	builds.SetLimit(runtime.NumCPU())
 	for _, f := range functions {
-		group.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			if err := buildProgram(ctx, root, filepath.Join(folder, f.Name), f, stamp); err != nil {
-				stop(err) // only the first error is returned: an error in shared code occurs in every function
-			}
-		})
+		builds.Go(func() error { return buildProgram(ctx, root, filepath.Join(folder, f.Name), f, stamp) })
 	}
-	group.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err := builds.Wait(); err != nil { // only the first one: an error in shared code occurs in every function
 		return err
 	}
 	return afterBuild()
@@ -125,9 +115,10 @@ func buildProgram(ctx context.Context, root, folder string, f template.Function,
 // sourceStamp is a hash of the programs' sources, the compiler's version and the flags.
 func sourceStamp(root string) (string, error) {
 	sum := sha256.New()
-	_, _ = io.WriteString(sum, runtime.Version()+strings.Join(deployFlags(), " "))
+	fmt.Fprint(sum, runtime.Version(), deployFlags())
+	sources := os.DirFS(root)
 	for _, part := range []string{"go.mod", "go.sum", "functions", "shared"} {
-		err := filepath.WalkDir(filepath.Join(root, part), func(path string, entry fs.DirEntry, err error) error {
+		err := fs.WalkDir(sources, part, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
@@ -137,26 +128,13 @@ func sourceStamp(root string) (string, error) {
 			if !entry.Type().IsRegular() || strings.HasSuffix(path, "_test.go") {
 				return nil
 			}
-			return hashFile(sum, root, path)
+			content, err := fs.ReadFile(sources, path)
+			fmt.Fprintf(sum, "\n%s %d\n%s", path, len(content), content)
+			return err
 		})
 		if err != nil {
 			return "", fmt.Errorf("read the sources: %w", err)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// hashFile adds a file's path in the checkout and its content to a hash.
-func hashFile(sum hash.Hash, root, path string) error {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	name, err := filepath.Rel(root, path)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(sum, "\n%s %d\n", name, len(content))
-	sum.Write(content)
-	return nil
 }

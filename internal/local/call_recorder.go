@@ -21,14 +21,8 @@ func (r *Gateway) startCallRecorder(context.Context) error {
 	for _, secret := range r.template.Secrets {
 		resources[secret.Name] = secret.LogicalID
 	}
-	accessKey, _ := awsCredentials(r.config.Dir)
 	recordChanged := make(chan struct{}, 1)
-	r.recorder = awscalls.New(callers, resources, accessKey, func() {
-		select {
-		case recordChanged <- struct{}{}:
-		default: // a write is due already
-		}
-	})
+	r.recorder = awscalls.New(callers, resources, accessKey(r.config.Dir), func() { offer(recordChanged, struct{}{}) })
 	r.onClose(func() {
 		if err := r.writeCallRecord(); err != nil {
 			r.console.printf("%v", err)

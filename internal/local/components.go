@@ -87,14 +87,15 @@ func (r *Gateway) startDynamoDB(ctx context.Context) error {
 	if err := r.startDynamoDBProxy(); err != nil {
 		return err
 	}
-	accessKey, secretKey := awsCredentials(r.config.Dir)
-	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey, secretKey, r.config.Now)
+	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), secretKey, r.config.Now)
+	var err error
 	if r.config.Reset {
-		if err := r.dynamoClient.DeleteTables(ctx, r.template.Tables); err != nil {
-			return fmt.Errorf("DynamoDB at %s: %w", r.dynamoURL, err)
-		}
+		err = r.dynamoClient.DeleteTables(ctx, r.template.Tables)
 	}
-	if err := r.dynamoClient.EnsureTables(ctx, r.template.Tables); err != nil {
+	if err == nil {
+		err = r.dynamoClient.EnsureTables(ctx, r.template.Tables)
+	}
+	if err != nil {
 		return fmt.Errorf("DynamoDB at %s: %w", r.dynamoURL, err)
 	}
 	return nil

@@ -5,10 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -69,26 +66,15 @@ type issuedCredentials struct {
 // readDemoState reads demo.json, and creates it with a new token for the sandbox if it is missing.
 func (r *Gateway) readDemoState() (demoState, error) {
 	var state demoState
-	text, err := os.ReadFile(r.dataPath("demo.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		state.SandboxToken = rand.Text()
-		return state, r.writeDemoState(state)
+	if err := file.ReadJSON(r.dataPath("demo.json"), &state); err != nil || state.SandboxToken != "" {
+		return state, err
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &state)
-	}
-	if err != nil {
-		return state, fmt.Errorf("%s: %w", r.dataPath("demo.json"), err)
-	}
-	return state, nil
+	state.SandboxToken = rand.Text()
+	return state, r.writeDemoState(state)
 }
 
 func (r *Gateway) writeDemoState(state demoState) error {
-	text, err := json.MarshalIndent(state, "", " ")
-	if err != nil {
-		return err
-	}
-	return file.Replace(r.dataPath("demo.json"), text)
+	return file.ReplaceJSON(r.dataPath("demo.json"), state)
 }
 
 // seed seeds the run's own tables and secrets.

@@ -2,14 +2,13 @@ package local_test
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/internal/localtest"
 	"mobilegateway/shared/awsclient"
 )
 
@@ -20,7 +19,7 @@ type platforms map[string]struct {
 }
 
 // readOperatorSecret returns a client of a run's secrets, the name of the operators' secret and its value.
-func readOperatorSecret(t *testing.T, r *local.Gateway) (*secretsmanager.Client, string, platforms) {
+func readOperatorSecret(t *testing.T, r *localtest.Gateway) (*secretsmanager.Client, string, platforms) {
 	t.Helper()
 	environment := r.Environment()
 	client, err := awsclient.New(func(name string) string { return environment[name] })
@@ -43,20 +42,8 @@ func readOperatorSecret(t *testing.T, r *local.Gateway) (*secretsmanager.Client,
 // TestOperatorAccountsSurviveRestart adds accounts as gatewayctl operator set does, makes one of them current, and
 // starts again, where the sandbox has another port.
 func TestOperatorAccountsSurviveRestart(t *testing.T) {
-	checkout, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	begin := func() *local.Gateway {
-		r, err := local.Start(t.Context(), local.Config{Root: checkout, Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(r.Close)
-		return r
-	}
-	first := begin()
+	options := localtest.Options{Dir: t.TempDir()}
+	first := localtest.Start(t, options)
 	client, name, value := readOperatorSecret(t, first)
 	theirs := map[string]any{
 		"base_url": "https://orange.example", "access_token": "t", "a_later_field": map[string]any{"n": "1"},
@@ -76,7 +63,7 @@ func TestOperatorAccountsSurviveRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.Close()
-	second := begin()
+	second := localtest.Start(t, options)
 	_, _, value = readOperatorSecret(t, second)
 	for operator, want := range map[string]struct{ current, added string }{
 		"orange": {"theirs", "theirs"}, "mtn": {"local", "second"}, "sandbox": {"local", "local"},

@@ -2,7 +2,7 @@ package local
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"strconv"
@@ -55,18 +55,20 @@ func isDurationList(value string) bool {
 	return true
 }
 
-// awsCredentials returns the credentials for local calls of AWS services. Each folder has its own access key, because
-// some databases separate data by access key.
-func awsCredentials(dir string) (accessKey, secretKey string) {
+// accessKey returns the access key for local calls of AWS services. Each folder has its own, because some databases
+// separate data by access key.
+func accessKey(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
-	return "LOCAL" + strings.ToUpper(hex.EncodeToString(sum[:6])), "local"
+	return fmt.Sprintf("LOCAL%X", sum[:6])
 }
+
+// secretKey belongs to every access key.
+const secretKey = "local"
 
 // functionAccessKey is a function's own access key; the recorder identifies the function by it. Some databases accept
 // only letters and digits.
 func functionAccessKey(dir, logicalID string) string {
-	accessKey, _ := awsCredentials(dir)
-	return accessKey + strings.ToUpper(logicalID)
+	return accessKey(dir) + strings.ToUpper(logicalID)
 }
 
 // tablePrefix separates the tables of several runs in one database. The embedded database serves only one run.
@@ -74,16 +76,14 @@ func (c Config) tablePrefix() string {
 	if c.DynamoDB == "" {
 		return ""
 	}
-	accessKey, _ := awsCredentials(c.Dir)
-	return accessKey + "-"
+	return accessKey(c.Dir) + "-"
 }
 
 // awsEnvironment returns the variables with which a process reaches the local services instead of AWS.
 func (r *Gateway) awsEnvironment() map[string]string {
-	accessKey, secretKey := awsCredentials(r.config.Dir)
 	return map[string]string{
 		"AWS_REGION": region, "AWS_DEFAULT_REGION": region,
-		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey,
+		"AWS_ACCESS_KEY_ID": accessKey(r.config.Dir), "AWS_SECRET_ACCESS_KEY": secretKey,
 		"AWS_ENDPOINT_URL_DYNAMODB":        r.dynamoProxyURL,
 		"AWS_ENDPOINT_URL_SECRETS_MANAGER": r.secretsURL,
 	}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -73,11 +75,7 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 		r.startInbox, r.seed, r.startSandbox, r.startFunctions, r.startAPI, r.startEventSources, r.publishRunFiles,
 	}
 	for _, step := range steps {
-		err := step(ctx)
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
+		if err := cmp.Or(step(ctx), ctx.Err()); err != nil {
 			r.Close()
 			return nil, err
 		}
@@ -88,8 +86,8 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 // Close stops everything in the reverse order of its start, and returns when all children have ended.
 func (r *Gateway) Close() {
 	r.closeOnce.Do(func() {
-		for i := len(r.closers) - 1; i >= 0; i-- {
-			r.closers[i]()
+		for _, stop := range slices.Backward(r.closers) {
+			stop()
 		}
 	})
 }
@@ -193,10 +191,13 @@ func (r *Gateway) serve(listener net.Listener, handler http.Handler) {
 }
 
 // reportFailure reports that an essential part has ended.
-func (r *Gateway) reportFailure(err error) {
+func (r *Gateway) reportFailure(err error) { offer(r.failed, err) }
+
+// offer sends a value unless the channel is full. Its receiver then has enough to react to.
+func offer[T any](channel chan<- T, value T) {
 	select {
-	case r.failed <- err:
-	default: // one is enough
+	case channel <- value:
+	default:
 	}
 }
 

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -48,12 +47,7 @@ type PIDs struct {
 }
 
 // notifyProcessChange requests a new run.json after a process started or ended.
-func (r *Gateway) notifyProcessChange() {
-	select {
-	case r.processesChanged <- struct{}{}:
-	default: // a write is due already
-	}
-}
+func (r *Gateway) notifyProcessChange() { offer(r.processesChanged, struct{}{}) }
 
 // pids lists the running processes.
 func (r *Gateway) pids() PIDs {
@@ -108,11 +102,7 @@ func (r *Gateway) rewriteOnChange(changed <-chan struct{}, write func() error) {
 func (r *Gateway) writeInfo(path string) error {
 	info := r.info
 	info.PIDs = r.pids()
-	text, err := json.MarshalIndent(info, "", "  ")
-	if err != nil {
-		return err
-	}
-	return file.Replace(path, append(text, '\n'))
+	return file.ReplaceJSON(path, info)
 }
 
 // shellEnvironment returns Environment in a shell's syntax.

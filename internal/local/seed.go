@@ -72,10 +72,8 @@ func (d Deployment) Seed(ctx context.Context) (Info, error) {
 	if err := d.updateSecret(ctx, d.OperatorSecret, stored, credentials); err != nil {
 		return info, err
 	}
-	for _, name := range d.KeySecrets {
-		if err := d.ensureKeyRing(ctx, name); err != nil {
-			return info, err
-		}
+	if err := d.addKeys(ctx, func(ring []byte) bool { return len(ring) == 0 }); err != nil {
+		return info, err
 	}
 	merchants, err := d.onboardMerchants(ctx)
 	if err != nil {
@@ -85,36 +83,31 @@ func (d Deployment) Seed(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// ensureKeyRing adds the first key to a key ring without keys.
-func (d Deployment) ensureKeyRing(ctx context.Context, name string) error {
-	stored, err := d.SecretValue(ctx, name)
-	if err != nil || len(stored) > 0 {
-		return err
-	}
-	return d.addKey(ctx, name, nil)
-}
-
 // AddRingKeys adds a key to every key ring, as rotation does. A new key signs once every function has had the time to
 // read it.
 func (d Deployment) AddRingKeys(ctx context.Context) error {
+	return d.addKeys(ctx, func([]byte) bool { return true })
+}
+
+// addKeys adds a key to the key rings that needsKey selects by their stored value.
+func (d Deployment) addKeys(ctx context.Context, needsKey func(ring []byte) bool) error {
 	for _, name := range d.KeySecrets {
 		stored, err := d.SecretValue(ctx, name)
 		if err != nil {
 			return err
 		}
-		if err := d.addKey(ctx, name, stored); err != nil {
+		if !needsKey(stored) {
+			continue
+		}
+		ring, err := keyring.AddKey(stored, rand.Reader, d.Now())
+		if err != nil {
+			return err
+		}
+		if err := d.updateSecret(ctx, name, stored, ring); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (d Deployment) addKey(ctx context.Context, name string, stored []byte) error {
-	ring, err := keyring.AddKey(stored, rand.Reader, d.Now())
-	if err != nil {
-		return err
-	}
-	return d.updateSecret(ctx, name, stored, ring)
 }
 
 // SecretValue returns a secret's value, nil if it has none yet.

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +72,33 @@ func Start(t testing.TB, options Options) *Gateway {
 		}
 	})
 	return &Gateway{Gateway: gateway, Dir: options.Dir}
+}
+
+// Send sends a request and returns the response with its whole body. It follows no redirect. If there is no response,
+// the test fails.
+func Send(t testing.TB, method, address, body string, header http.Header) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header != nil {
+		request.Header = header
+	}
+	client := http.Client{
+		Timeout:       time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(text)
 }
 
 // copyCallRecord copies a run's record to the folder of CallsDirVariable, if any.

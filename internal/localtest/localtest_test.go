@@ -3,7 +3,6 @@ package localtest_test
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -21,28 +20,6 @@ import (
 
 // waitTimeout bounds the wait for asynchronous events.
 const waitTimeout = 20 * time.Second
-
-// send sends a request and returns status and body of the response.
-func send(t *testing.T, method, address, body string, header http.Header) (int, string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if header != nil {
-		request.Header = header
-	}
-	response, err := http.DefaultTransport.RoundTrip(request) // follows no redirect
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(text)
-}
 
 // eventually polls a condition until it is true.
 func eventually(t *testing.T, description string, condition func() bool) {
@@ -91,27 +68,27 @@ func TestPaymentToNotification(t *testing.T) {
 	body := `{"currency":"XOF","order_id":"` + order + `","amount":"1000","return_url":"` + info.InboxURL +
 		`/back","cancel_url":"` + info.InboxURL + `/no","notif_url":"` + info.InboxURL +
 		`/n","reference":"R","state":"a%26<b>"}`
-	status, text := send(t, "POST", info.BaseURL+"/mobilemoney/v1", body, payHeaders(info, "web"))
+	status, _, text := localtest.Send(t, "POST", info.BaseURL+"/mobilemoney/v1", body, payHeaders(info, "web"))
 	var decoded struct {
 		PaymentURL string `json:"payment_url"`
 	}
 	if err := json.Unmarshal([]byte(text), &decoded); err != nil || status != 201 {
 		t.Fatalf("%d %s", status, text)
 	}
-	_, text = send(t, "POST", info.SandboxURL+"/sandbox/v1/tests", "", nil)
+	_, _, text = localtest.Send(t, "POST", info.SandboxURL+"/sandbox/v1/tests", "", nil)
 	var test struct{ PIN, MSISDN string }
 	if err := json.Unmarshal([]byte(text), &test); err != nil {
 		t.Fatal(err)
 	}
 	form := url.Values{"msisdn": {test.MSISDN}, "pin": {test.PIN}, "action": {"confirm"}}
 	formType := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
-	status, text = send(t, "POST", decoded.PaymentURL, form.Encode(), formType)
+	status, _, text = localtest.Send(t, "POST", decoded.PaymentURL, form.Encode(), formType)
 	if status != 302 && status != 303 {
 		t.Fatalf("the page responded %d %s, want a redirect", status, text)
 	}
 	var got []struct{ Body string }
 	eventually(t, "a notification", func() bool {
-		_, text := send(t, "GET", info.InboxURL+"/messages?order_id="+order, "", nil)
+		_, _, text := localtest.Send(t, "GET", info.InboxURL+"/messages?order_id="+order, "", nil)
 		return json.Unmarshal([]byte(text), &got) == nil && len(got) > 0
 	})
 	for _, want := range []string{`"status":"successful"`, `"state":"a%26<b>"`} {
@@ -119,7 +96,7 @@ func TestPaymentToNotification(t *testing.T) {
 			t.Errorf("the notification is %s, want %s in it", got[0].Body, want)
 		}
 	}
-	if _, page := send(t, "GET", info.InboxURL+"/", "", nil); !strings.Contains(page, ">verified<") {
+	if _, _, page := localtest.Send(t, "GET", info.InboxURL+"/", "", nil); !strings.Contains(page, ">verified<") {
 		t.Errorf("the inbox does not verify the signature:\n%s", page)
 	}
 }
@@ -143,7 +120,7 @@ func TestDataSurvivesRestartAndKill(t *testing.T) {
 			`"transactionOperationStatus":"Charged",` +
 			`"referenceCode":"` + correlator + `","clientCorrelator":"` + correlator + `"}}`
 		address := info.BaseURL + "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
-		status, text := send(t, "POST", address, body, http.Header{
+		status, _, text := localtest.Send(t, "POST", address, body, http.Header{
 			"Authorization": {"Bearer " + info.AccessToken}, "Content-Type": {"application/json"},
 			"Gw-Token": {info.GWToken}, "Gw-Alias": {info.GWAlias},
 		})
@@ -248,7 +225,7 @@ func TestSecondMerchantCountryRefused(t *testing.T) {
 		header.Set("Country-Code", "tn")
 		body := `{"currency":"TND","order_id":"` + merchant + `_7","amount":"1.500","return_url":"` + info.InboxURL +
 			`/","cancel_url":"` + info.InboxURL + `/","reference":"R","state":"s","user_msisdn":"21620123456"}`
-		if status, text := send(t, "POST", info.BaseURL+"/mobilemoney/v1", body, header); status != want {
+		if status, _, text := localtest.Send(t, "POST", info.BaseURL+"/mobilemoney/v1", body, header); status != want {
 			t.Errorf("a payment in Tunisia of %s gets %d %s, want %d", merchant, status, text, want)
 		}
 	}
@@ -280,7 +257,8 @@ func TestTokenEndpoint(t *testing.T) {
 				path, response.StatusCode, decoded.ExpiresIn, err)
 		}
 		info.AccessToken = decoded.AccessToken
-		status, text := send(t, "GET", info.BaseURL+"/mobilemoney/v1/getStatus/DemoShop_1", "", payHeaders(info, "web"))
+		lookup := info.BaseURL + "/mobilemoney/v1/getStatus/DemoShop_1"
+		status, _, text := localtest.Send(t, "GET", lookup, "", payHeaders(info, "web"))
 		if status != 404 {
 			t.Errorf("a lookup of an unknown order with the token gets %d %s, want 404", status, text)
 		}
@@ -289,7 +267,7 @@ func TestTokenEndpoint(t *testing.T) {
 
 func TestCloseLeavesNoProcess(t *testing.T) {
 	r := localtest.Start(t, localtest.Options{})
-	send(t, "POST", r.Info().BaseURL+"/token", "", nil)
+	localtest.Send(t, "POST", r.Info().BaseURL+"/token", "", nil)
 	pids := readRunJSON(t, r.Dir).PIDs
 	r.Close()
 	all := slices.Concat(pids.Functions["token"], pids.Functions["sweep"])

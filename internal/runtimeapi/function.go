@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"slices"
 	"sync"
 	"time"
@@ -84,7 +85,7 @@ type Result struct {
 // Function runs one bootstrap program. It is safe for concurrent use.
 type Function struct {
 	spec        Spec
-	log         *lockedWriter
+	log         *log.Logger
 	slots       chan struct{}
 	invocations sync.WaitGroup
 
@@ -106,11 +107,7 @@ func NewFunction(spec Spec) *Function {
 	if spec.OnProcessChange == nil {
 		spec.OnProcessChange = func() {}
 	}
-	return &Function{
-		spec:  spec,
-		log:   &lockedWriter{out: spec.Log},
-		slots: make(chan struct{}, spec.MaxProcesses),
-	}
+	return &Function{spec: spec, log: log.New(spec.Log, "", 0), slots: make(chan struct{}, spec.MaxProcesses)}
 }
 
 // Invoke sends an event to the function and waits for its response. If functionError is true, the response is an error
@@ -193,7 +190,7 @@ func (f *Function) runInvocation(event Event) Result {
 			return errorResult("Runtime.ExitError", event.ID, err.Error())
 		}
 		r, accepted := p.invoke(event, coldStarted, f.spec)
-		if !accepted && !coldStarted && !f.isClosed() {
+		if !accepted && !coldStarted {
 			p.kill()
 			<-p.exited
 			continue
@@ -201,12 +198,6 @@ func (f *Function) runInvocation(event Event) Result {
 		f.releaseProcess(p)
 		return r
 	}
-}
-
-func (f *Function) isClosed() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.closed
 }
 
 // acquireProcess returns the most recently used idle process, or starts one.
@@ -232,7 +223,7 @@ func (f *Function) acquireProcess() (p *process, coldStarted bool, err error) {
 
 // releaseProcess makes a process idle. It waits for the end of a dying one, so that there are at most MaxProcesses.
 func (f *Function) releaseProcess(p *process) {
-	if p.isStopping() {
+	if p.killed.Load() {
 		<-p.exited
 		return
 	}

@@ -1,13 +1,16 @@
 package runtimeapi
 
-import "bytes"
+import (
+	"bytes"
+	"log"
+)
 
 // maxLine is the maximum length of a line; longer ones are split, as by Lambda.
 const maxLine = 256 << 10
 
 // lineWriter passes the output of a process on, one line with its newline per Write.
 type lineWriter struct {
-	out     *lockedWriter
+	out     *log.Logger // serializes the lines of several processes; a failing log does not stop the function
 	pending []byte
 }
 
@@ -19,7 +22,7 @@ func (w *lineWriter) Write(data []byte) (int, error) {
 		if end < 0 {
 			break
 		}
-		_, _ = w.out.Write(w.pending[:end+1]) // a failing log must not stop the function
+		w.out.Print(string(w.pending[:end+1]))
 		w.pending = w.pending[end+1:]
 	}
 	if len(w.pending) > maxLine {
@@ -33,6 +36,6 @@ func (w *lineWriter) flush() {
 	if len(w.pending) == 0 {
 		return
 	}
-	_, _ = w.out.Write(append(w.pending, '\n'))
+	w.out.Print(string(w.pending))
 	w.pending = nil
 }

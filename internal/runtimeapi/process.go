@@ -2,15 +2,17 @@ package runtimeapi
 
 import (
 	"fmt"
-	"io"
+	"log"
 	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"mobilegateway/internal/childprocess"
 )
 
 // process is one running bootstrap with its own Runtime API, whose address identifies it.
@@ -19,14 +21,15 @@ type process struct {
 	server  *http.Server
 	started time.Time
 	pending chan *invocation
+	killed  atomic.Bool
 	exited  chan struct{} // closed once the process has ended and its output is written
 
-	mu         sync.Mutex
-	firstPoll  time.Time   // when it first requested an event
-	current    *invocation // the event that it handles
-	initError  []byte      // the error document of its failed start
-	killed     bool
-	exitReason string
+	exitReason string // set before exited is closed
+
+	mu        sync.Mutex
+	firstPoll time.Time   // when it first requested an event
+	current   *invocation // the event that it handles
+	initError []byte      // the error document of its failed start
 }
 
 // invocation is an event on its way through a process.
@@ -37,7 +40,7 @@ type invocation struct {
 }
 
 // startProcess starts a bootstrap and its Runtime API.
-func startProcess(spec Spec, log *lockedWriter) (*process, error) {
+func startProcess(spec Spec, log *log.Logger) (*process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the Runtime API: %w", err)
@@ -47,39 +50,20 @@ func startProcess(spec Spec, log *lockedWriter) (*process, error) {
 	p.command = exec.Command(spec.Bootstrap)
 	p.command.Dir = filepath.Dir(spec.Bootstrap)
 	p.command.Env = processEnvironment(spec, listener.Addr().String())
-	p.command.SysProcAttr = processAttributes()
 	p.command.WaitDelay = time.Second // do not wait longer for a grandchild that keeps the output open
 	stdout, stderr := &lineWriter{out: log}, &lineWriter{out: log}
 	p.command.Stdout, p.command.Stderr = stdout, stderr
 	p.started = time.Now()
-	if err := p.startAndWait(func() {
+	if err := childprocess.Start(p.command, func(err error) {
 		stdout.flush()
 		stderr.flush()
+		p.markExited(err)
 	}); err != nil {
 		_ = listener.Close()
 		return nil, fmt.Errorf("start %s: %w", spec.Bootstrap, err)
 	}
 	go func() { _ = p.server.Serve(listener) }() // ends with the process
 	return p, nil
-}
-
-// startAndWait starts the program from a thread that lives as long as the program: the kernel sends the "parent died"
-// signal when the thread ends, not the process. onOutputDone is called after the last output.
-func (p *process) startAndWait(onOutputDone func()) error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.command.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		err = p.command.Wait()
-		onOutputDone()
-		p.markExited(err)
-	}()
-	return <-started
 }
 
 // processEnvironment returns the function's own variables and those of the Lambda runtime. It omits AWS_EXECUTION_ENV,
@@ -112,46 +96,33 @@ func processEnvironment(spec Spec, address string) []string {
 
 // markExited records the end of the process.
 func (p *process) markExited(err error) {
-	p.mu.Lock()
 	p.exitReason = "exit status 0"
 	if err != nil {
 		p.exitReason = err.Error()
 	}
-	p.mu.Unlock()
 	_ = p.server.Close()
 	close(p.exited)
 }
 
 // kill kills the process and its children. Further calls do nothing.
 func (p *process) kill() {
-	p.mu.Lock()
-	p.killed = true
-	p.mu.Unlock()
+	p.killed.Store(true)
 	select {
 	case <-p.exited: // another process may have its id now
 	default:
-		killGroup(p.command.Process)
+		childprocess.KillGroup(p.command.Process)
 	}
-}
-
-// isStopping reports whether kill was called.
-func (p *process) isStopping() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.killed
 }
 
 // invoke sends an event to the process and waits for the result. accepted is false if the process never requested the
 // event. Then it did not run, and the result has the reason.
 func (p *process) invoke(event Event, coldStarted bool, spec Spec) (result Result, accepted bool) {
 	d := &invocation{event: event, timeout: spec.Timeout, result: make(chan Result, 1)}
-	initTimer := time.NewTimer(spec.InitTimeout)
-	defer initTimer.Stop()
 	select {
 	case p.pending <- d:
 	case <-p.exited:
 		return p.startErrorResult(event.ID), false
-	case <-initTimer.C:
+	case <-time.After(spec.InitTimeout):
 		p.kill()
 		<-p.exited
 		text := fmt.Sprintf("no request for an event within %s", spec.InitTimeout)
@@ -168,12 +139,10 @@ func (p *process) invoke(event Event, coldStarted bool, spec Spec) (result Resul
 
 // awaitResult waits for the result of an event that the process received.
 func (p *process) awaitResult(d *invocation) Result {
-	timeoutTimer := time.NewTimer(d.timeout)
-	defer timeoutTimer.Stop()
 	select {
 	case r := <-d.result:
 		return r
-	case <-timeoutTimer.C:
+	case <-time.After(d.timeout):
 		p.kill()
 		<-p.exited
 	case <-p.exited:
@@ -183,11 +152,11 @@ func (p *process) awaitResult(d *invocation) Result {
 		return r
 	default:
 	}
-	if p.isStopping() {
+	if p.killed.Load() {
 		text := fmt.Sprintf("Task timed out after %.2f seconds", d.timeout.Seconds())
 		return errorResult("Sandbox.Timedout", d.event.ID, text)
 	}
-	return errorResult("Runtime.ExitError", d.event.ID, "Runtime exited: "+p.exitError())
+	return errorResult("Runtime.ExitError", d.event.ID, "Runtime exited: "+p.exitReason)
 }
 
 // startErrorResult returns the result for a process that ended before it requested the event.
@@ -198,30 +167,11 @@ func (p *process) startErrorResult(id string) Result {
 	if document != nil {
 		return Result{Payload: document, FunctionError: true}
 	}
-	return errorResult("Runtime.ExitError", id, "Runtime exited: "+p.exitError())
-}
-
-func (p *process) exitError() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.exitReason
+	return errorResult("Runtime.ExitError", id, "Runtime exited: "+p.exitReason)
 }
 
 func (p *process) coldStart() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.firstPoll.Sub(p.started)
-}
-
-// lockedWriter serializes the Writes of several processes to one log.
-type lockedWriter struct {
-	mu  sync.Mutex
-	out io.Writer
-}
-
-// Write implements io.Writer.
-func (w *lockedWriter) Write(line []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.out.Write(line)
 }

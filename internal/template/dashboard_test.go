@@ -33,9 +33,7 @@ func readDashboard(t *testing.T) []byte {
 			} `yaml:"Dashboard"`
 		} `yaml:"Resources"`
 	}
-	if err := yaml.Unmarshal(readTemplate(t), &deployed); err != nil {
-		t.Fatal(err)
-	}
+	decodeTemplate(t, &deployed)
 	body := []byte(deployed.Resources.Dashboard.Properties.DashboardBody.Value)
 	return regexp.MustCompile(`\$\{[A-Za-z:]+\}`).ReplaceAll(body, []byte("x"))
 }

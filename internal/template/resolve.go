@@ -3,7 +3,10 @@ package template
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,31 +28,27 @@ type document struct {
 	Resources  yaml.Node `yaml:"Resources"`
 }
 
-// mappingPair is one entry of a mapping.
-type mappingPair struct {
-	key   string
-	value *yaml.Node
-}
-
-// mappingPairs lists a mapping's entries in the order of the file.
-func mappingPairs(n *yaml.Node) []mappingPair {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
+// entries yields a mapping's keys and values in the order of the file; nil has none.
+func entries(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
+	return func(yield func(string, *yaml.Node) bool) {
+		if n == nil || n.Kind != yaml.MappingNode {
+			return
+		}
+		for entry := range slices.Chunk(n.Content, 2) {
+			if !yield(entry[0].Value, entry[1]) {
+				return
+			}
+		}
 	}
-	var list []mappingPair
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		list = append(list, mappingPair{key: n.Content[i].Value, value: n.Content[i+1]})
-	}
-	return list
 }
 
 // valueAt returns the value below nested mappings, one key for each; nil if a key is missing.
 func valueAt(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		var value *yaml.Node
-		for _, pair := range mappingPairs(n) {
-			if pair.key == key {
-				value = pair.value
+		for name, found := range entries(n) {
+			if name == key {
+				value = found
 			}
 		}
 		n = value
@@ -92,9 +91,7 @@ func newResolver(root *document, options Options) (*resolver, error) {
 		}
 		r.parameters[name] = value
 	}
-	for name, value := range r.parameters {
-		r.references[name] = value
-	}
+	maps.Copy(r.references, r.parameters)
 	for name, value := range map[string]string{
 		"StackName": cmp.Or(options.StackName, "local"), "Region": r.region, "AccountId": accountID,
 		"Partition": "aws", "URLSuffix": "amazonaws.com",
@@ -107,23 +104,23 @@ func newResolver(root *document, options Options) (*resolver, error) {
 // nameResources sets what a reference to each resource resolves to. That is the name in the template, else the logical
 // id, with the prefix if it is a table.
 func (r *resolver) nameResources(resources *yaml.Node, tablePrefix string) error {
-	for _, resource := range mappingPairs(resources) {
-		r.references[resource.key] = resource.key
-		if kind := valueAt(resource.value, "Type"); kind != nil {
-			r.resourceTypes[resource.key] = kind.Value
+	for id, resource := range entries(resources) {
+		r.references[id] = id
+		if kind := valueAt(resource, "Type"); kind != nil {
+			r.resourceTypes[id] = kind.Value
 		}
-		if r.resourceTypes[resource.key] == "AWS::DynamoDB::Table" {
-			r.references[resource.key] = tablePrefix + resource.key
+		if r.resourceTypes[id] == "AWS::DynamoDB::Table" {
+			r.references[id] = tablePrefix + id
 		}
 	}
-	for _, resource := range mappingPairs(resources) {
+	for id, resource := range entries(resources) {
 		for _, property := range []string{"TableName", "Name", "LogGroupName", "FunctionName"} {
-			if n := valueAt(resource.value, "Properties", property); n != nil {
-				r.references[resource.key] = r.text(n)
+			if n := valueAt(resource, "Properties", property); n != nil {
+				r.references[id] = r.text(n)
 			}
 		}
 		if r.err != nil {
-			return fmt.Errorf("%s: %w", resource.key, r.err)
+			return fmt.Errorf("%s: %w", id, r.err)
 		}
 	}
 	return nil

@@ -20,8 +20,8 @@ func (t *Template) addAPI(properties *yaml.Node, r *resolver) {
 			}
 		}
 	}
-	for _, response := range mappingPairs(valueAt(properties, "GatewayResponses")) {
-		t.GatewayResponses[response.key] = r.readGatewayResponse(response.value)
+	for kind, response := range entries(valueAt(properties, "GatewayResponses")) {
+		t.GatewayResponses[kind] = r.readGatewayResponse(response)
 	}
 }
 
@@ -32,13 +32,13 @@ func (r *resolver) readGatewayResponse(n *yaml.Node) GatewayResponse {
 		Body:    r.text(valueAt(n, "ResponseTemplates", "application/json")),
 		Headers: map[string]string{},
 	}
-	for _, header := range mappingPairs(valueAt(n, "ResponseParameters", "Headers")) {
-		value := r.text(header.value)
+	for name, header := range entries(valueAt(n, "ResponseParameters", "Headers")) {
+		value := r.text(header)
 		if len(value) < 2 || value[0] != '\'' || value[len(value)-1] != '\'' {
-			r.fail(header.value, "the header value is not a static text in single quotes")
+			r.fail(header, "the header value is not a static text in single quotes")
 			continue
 		}
-		response.Headers[header.key] = value[1 : len(value)-1]
+		response.Headers[name] = value[1 : len(value)-1]
 	}
 	return response
 }
@@ -52,8 +52,8 @@ func (t *Template) addFunction(id string, properties *yaml.Node, root *document,
 		}
 		f.Timeout = time.Duration(r.number(valueAt(section, "Timeout"), f.Timeout.Seconds())) * time.Second
 		f.MemoryMB = int(r.number(valueAt(section, "MemorySize"), float64(f.MemoryMB)))
-		for _, variable := range mappingPairs(valueAt(section, "Environment", "Variables")) {
-			f.Environment[variable.key] = r.text(variable.value)
+		for name, value := range entries(valueAt(section, "Environment", "Variables")) {
+			f.Environment[name] = r.text(value)
 		}
 	}
 	name, below := strings.CutPrefix(path.Clean(f.CodeURI), "functions/")
@@ -69,8 +69,8 @@ func (t *Template) addFunction(id string, properties *yaml.Node, root *document,
 	}
 	f.Role = r.resourceAt(properties, "Role")
 	f.LogGroup = r.resourceAt(properties, "LoggingConfig", "LogGroup")
-	for _, event := range mappingPairs(valueAt(properties, "Events")) {
-		t.addEvent(&f, event.value, r)
+	for _, event := range entries(valueAt(properties, "Events")) {
+		t.addEvent(&f, event, r)
 	}
 	t.Functions = append(t.Functions, f)
 }

@@ -54,19 +54,19 @@ func (r *resolver) readStatement(n *yaml.Node) Statement {
 		}
 		statement.Condition, n = n.Content[0].Value, n.Content[1]
 	}
-	for _, element := range mappingPairs(n) {
-		switch element.key {
+	for name, element := range entries(n) {
+		switch name {
 		case "Effect":
-			if element.value.Value != "Allow" {
-				r.fail(element.value, "only Allow is supported")
+			if element.Value != "Allow" {
+				r.fail(element, "only Allow is supported")
 			}
 		case "Action":
-			statement.Actions = readList(element.value, r.plainText)
+			statement.Actions = readList(element, r.plainText)
 		case "Resource":
-			statement.Resources = readList(element.value, r.resource)
+			statement.Resources = readList(element, r.resource)
 		case "Sid", "Condition": // a condition only restricts
 		default:
-			r.fail(element.value, "%s is not supported", element.key)
+			r.fail(element, "%s is not supported", name)
 		}
 	}
 	if len(statement.Actions) == 0 || len(statement.Resources) == 0 {

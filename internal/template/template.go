@@ -149,10 +149,10 @@ func Parse(text []byte, options Options) (*Template, error) {
 		return nil, err
 	}
 	t := &Template{Parameters: r.parameters, GatewayResponses: map[string]GatewayResponse{}}
-	for _, resource := range mappingPairs(&root.Resources) {
-		t.addResource(resource, &root, r)
+	for id, resource := range entries(&root.Resources) {
+		t.addResource(id, valueAt(resource, "Properties"), &root, r)
 		if r.err != nil {
-			return nil, fmt.Errorf("%s: %w", resource.key, r.err)
+			return nil, fmt.Errorf("%s: %w", id, r.err)
 		}
 	}
 	if len(t.Functions) == 0 {
@@ -162,19 +162,18 @@ func Parse(text []byte, options Options) (*Template, error) {
 }
 
 // addResource reads one resource. It skips the types that no caller needs.
-func (t *Template) addResource(resource mappingPair, root *document, r *resolver) {
-	properties := valueAt(resource.value, "Properties")
-	switch r.resourceTypes[resource.key] {
+func (t *Template) addResource(id string, properties *yaml.Node, root *document, r *resolver) {
+	switch r.resourceTypes[id] {
 	case "AWS::Serverless::Api":
 		t.addAPI(properties, r)
 	case "AWS::Serverless::Function":
-		t.addFunction(resource.key, properties, root, r)
+		t.addFunction(id, properties, root, r)
 	case "AWS::DynamoDB::Table":
-		t.addTable(resource.key, properties, r)
+		t.addTable(id, properties, r)
 	case "AWS::IAM::Role":
-		t.Roles = append(t.Roles, r.readRole(resource.key, properties))
+		t.Roles = append(t.Roles, r.readRole(id, properties))
 	case "AWS::SecretsManager::Secret":
-		t.Secrets = append(t.Secrets, Secret{LogicalID: resource.key, Name: r.references[resource.key]})
+		t.Secrets = append(t.Secrets, Secret{LogicalID: id, Name: r.references[id]})
 	}
 }
 

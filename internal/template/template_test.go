@@ -1,7 +1,6 @@
 package template_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,13 +15,24 @@ import (
 
 const repositoryRoot = "../.."
 
-func loadTemplate(t *testing.T) *template.Template {
+func loadTemplate(t *testing.T) *template.Template { return loadWith(t, template.Options{}) }
+
+func loadWith(t *testing.T, options template.Options) *template.Template {
 	t.Helper()
-	deployed, err := template.Load(filepath.Join(repositoryRoot, "template.yaml"), template.Options{})
+	deployed, err := template.Load(filepath.Join(repositoryRoot, "template.yaml"), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return deployed
+}
+
+func parse(t *testing.T, text string, options template.Options) *template.Template {
+	t.Helper()
+	parsed, err := template.Parse([]byte(text), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
 }
 
 func TestFunctionsMatchPrograms(t *testing.T) {
@@ -70,13 +80,9 @@ func TestRoutesOfTheSpecification(t *testing.T) {
 }
 
 func TestReferencesInTheEnvironmentAreResolved(t *testing.T) {
-	deployed, err := template.Load(filepath.Join(repositoryRoot, "template.yaml"), template.Options{
+	charge := loadWith(t, template.Options{
 		Parameters: map[string]string{"BaseUrl": "http://127.0.0.1:3000"}, StackName: "here",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	charge := deployed.Function("charge")
+	}).Function("charge")
 	want := map[string]string{
 		"LEDGER_TABLE": "LedgerTable", "OPERATOR_CREDENTIALS_SECRET": "here/operators",
 		"BASE_URL": "http://127.0.0.1:3000", "OPERATOR_TIMEOUT": "12s", "GOMAXPROCS": "1", "SERVICE_ID": "SERVICE",
@@ -140,15 +146,12 @@ func TestGatewayResponsesHaveTheErrorShape(t *testing.T) {
 
 // TestPermissionsMatchEnvironment: a role may read a secret exactly if its function has the secret in its environment.
 func TestPermissionsMatchEnvironment(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(repositoryRoot, "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := string(readTemplate(t))
 	for _, f := range loadTemplate(t).Functions {
-		role := textSection(string(text), strings.TrimSuffix(f.LogicalID, "Function")+"Role:")
+		role := textSection(text, strings.TrimSuffix(f.LogicalID, "Function")+"Role:")
 		for _, secret := range []string{"OperatorSecret", "TokenKeySecret", "CallbackKeySecret", "WebhookKeySecret"} {
 			inRole := strings.Contains(role, "secretsmanager:GetSecretValue\", Resource: !Ref "+secret)
-			inEnvironment := strings.Contains(textSection(string(text), f.LogicalID+":"), "!Ref "+secret)
+			inEnvironment := strings.Contains(textSection(text, f.LogicalID+":"), "!Ref "+secret)
 			if inRole != inEnvironment {
 				t.Errorf("%s: the role may read %s: %v; it is in the environment: %v",
 					f.LogicalID, secret, inRole, inEnvironment)
@@ -179,7 +182,7 @@ const minimalTemplate = `Resources:
 `
 
 func TestStreamAndScheduleEvents(t *testing.T) {
-	actual, err := template.Parse([]byte(minimalTemplate+`
+	actual := parse(t, minimalTemplate+`
       Events:
         Tick: {Type: Schedule, Properties: {Schedule: rate(1 minute)}}
         Ledger:
@@ -194,10 +197,7 @@ func TestStreamAndScheduleEvents(t *testing.T) {
             MaximumRetryAttempts: 3
             FilterCriteria: {Filters: [{Pattern: '{"dynamodb":{"NewImage":{"fast":{"S":["1"]}}}}'}]}
   T: {Type: "AWS::DynamoDB::Table", Properties: {TableName: named}}
-`), template.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+`, template.Options{})
 	f := actual.Function("f")
 	if difference := cmp.Diff([]string{"rate(1 minute)"}, f.Schedules); difference != "" {
 		t.Errorf("the schedules differ (-want +got):\n%s", difference)
@@ -266,10 +266,7 @@ Conditions: {Has: !Not [!Equals [!Ref P, ""]]}
         Variables: {A: !If [Has, !Sub "https://${P}", other], B: {"Fn::If": [Has, !If [Has, x, y], z]}}
 `
 	for value, want := range map[string]string{"": "other z", "here": "https://here x"} {
-		actual, err := template.Parse([]byte(text), template.Options{Parameters: map[string]string{"P": value}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		actual := parse(t, text, template.Options{Parameters: map[string]string{"P": value}})
 		if environment := actual.Functions[0].Environment; environment["A"]+" "+environment["B"] != want {
 			t.Errorf("%q gives %v", value, environment)
 		}
@@ -279,13 +276,8 @@ Conditions: {Has: !Not [!Equals [!Ref P, ""]]}
 // checkEnvironment compares a variable of the functions that have it with what some parameters give it.
 func checkEnvironment(t *testing.T, variable string, parameters map[string]string, want string) {
 	t.Helper()
-	path := filepath.Join(repositoryRoot, "template.yaml")
-	deployed, err := template.Load(path, template.Options{Parameters: parameters})
-	if err != nil {
-		t.Fatal(err)
-	}
 	checked := 0
-	for _, f := range deployed.Functions {
+	for _, f := range loadWith(t, template.Options{Parameters: parameters}).Functions {
 		actual, has := f.Environment[variable]
 		if has {
 			checked++
@@ -342,10 +334,7 @@ func TestParametersAndPseudoParameters(t *testing.T) {
 	text := "Parameters: {P: {Type: String, Default: p}, Q: {Type: String}}\n" + minimalTemplate +
 		"      Environment: {Variables: {A: !Sub \"${P}-${AWS::StackName}-${AWS::Region}\", B: {Ref: P}}}\n"
 	options := template.Options{StackName: "s", Region: "r", Parameters: map[string]string{"Q": "q"}}
-	actual, err := template.Parse([]byte(text), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	actual := parse(t, text, options)
 	want := map[string]string{"A": "p-s-r", "B": "p"}
 	if difference := cmp.Diff(want, actual.Functions[0].Environment); difference != "" {
 		t.Errorf("the environment differs (-want +got):\n%s", difference)

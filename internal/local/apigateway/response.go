@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -17,11 +17,9 @@ type proxyResponse struct {
 	body   []byte
 }
 
-// errMalformedResponse is API Gateway's "malformed Lambda proxy response".
-var errMalformedResponse = errors.New("the function's response is not a proxy response")
-
-// parseProxyResponse reads a function's response as API Gateway does.
-func parseProxyResponse(payload []byte) (proxyResponse, error) {
+// parseProxyResponse reads a function's response as API Gateway does. valid is false for API Gateway's "malformed
+// Lambda proxy response".
+func parseProxyResponse(payload []byte) (response proxyResponse, valid bool) {
 	var raw struct {
 		StatusCode        int                 `json:"statusCode"`
 		Headers           map[string]any      `json:"headers"`
@@ -30,13 +28,13 @@ func parseProxyResponse(payload []byte) (proxyResponse, error) {
 		IsBase64Encoded   bool                `json:"isBase64Encoded"`
 	}
 	if err := json.Unmarshal(payload, &raw); err != nil || raw.StatusCode < 100 || raw.StatusCode > 599 {
-		return proxyResponse{}, errMalformedResponse
+		return proxyResponse{}, false
 	}
-	response := proxyResponse{status: raw.StatusCode, header: http.Header{}, body: []byte(raw.Body)}
+	response = proxyResponse{status: raw.StatusCode, header: http.Header{}, body: []byte(raw.Body)}
 	if raw.IsBase64Encoded {
 		decoded, err := base64.StdEncoding.DecodeString(raw.Body)
 		if err != nil {
-			return proxyResponse{}, errMalformedResponse
+			return proxyResponse{}, false
 		}
 		response.body = decoded
 	}
@@ -50,7 +48,7 @@ func parseProxyResponse(payload []byte) (proxyResponse, error) {
 		response.header.Set("Content-Type", "application/json") // API Gateway's default
 	}
 	response.header.Del("Content-Length")
-	return response, nil
+	return response, true
 }
 
 // gatewayResponse returns a response of the API itself: the template's one of that type, else the default of its
@@ -84,9 +82,7 @@ func errorTypeHeader(responseType string) string {
 
 // writeTo sends the response.
 func (response proxyResponse) writeTo(w http.ResponseWriter) {
-	for name, values := range response.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), response.header)
 	w.WriteHeader(response.status)
 	_, _ = w.Write(response.body) // the client may have gone
 }

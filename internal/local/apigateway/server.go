@@ -18,6 +18,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/template"
 )
@@ -61,7 +63,7 @@ type Config struct {
 type Server struct {
 	config Config
 	routes []route
-	bucket *tokenBucket
+	limit  *rate.Limiter // of the stage, over all callers
 }
 
 // New returns a Server for a template.
@@ -69,10 +71,12 @@ func New(config Config) *Server {
 	if config.LogRequest == nil {
 		config.LogRequest = func(AccessLogEntry) {}
 	}
+	throttle, limit := config.Template.Throttle, rate.Inf
+	if throttle.RequestsPerSecond > 0 {
+		limit = rate.Limit(throttle.RequestsPerSecond)
+	}
 	return &Server{
-		config: config,
-		routes: newRoutes(config.Template.Routes),
-		bucket: newTokenBucket(config.Template.Throttle, config.Now()),
+		config: config, routes: newRoutes(config.Template.Routes), limit: rate.NewLimiter(limit, throttle.Burst),
 	}
 }
 
@@ -98,15 +102,14 @@ func (f *Server) handle(r *http.Request, id string, entry *AccessLogEntry) proxy
 		return f.gatewayResponse("MISSING_AUTHENTICATION_TOKEN", http.StatusForbidden)
 	}
 	entry.Resource = match.Resource
-	if !f.bucket.take(f.config.Now()) {
+	if !f.limit.AllowN(f.config.Now(), 1) {
 		return f.gatewayResponse("THROTTLED", http.StatusTooManyRequests)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBodyBytes))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		tooLargeResponse := f.gatewayResponse("REQUEST_TOO_LARGE", http.StatusRequestEntityTooLarge)
-		tooLargeResponse.header.Set("Connection", "close") // the rest of the body is not read
-		return tooLargeResponse
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		response := f.gatewayResponse("REQUEST_TOO_LARGE", http.StatusRequestEntityTooLarge)
+		response.header.Set("Connection", "close") // the rest of the body is not read
+		return response
 	}
 	if err != nil {
 		return f.gatewayResponse("BAD_REQUEST_BODY", http.StatusBadRequest)
@@ -128,11 +131,8 @@ func (f *Server) invoke(r *http.Request, function Invoker, event runtimeapi.Even
 	if errors.Is(err, context.DeadlineExceeded) {
 		return f.gatewayResponse("INTEGRATION_TIMEOUT", http.StatusGatewayTimeout)
 	}
-	if err != nil || result.FunctionError {
-		return f.gatewayResponse("DEFAULT_5XX", http.StatusBadGateway)
-	}
-	response, err := parseProxyResponse(result.Payload)
-	if err != nil {
+	response, valid := parseProxyResponse(result.Payload)
+	if err != nil || result.FunctionError || !valid {
 		return f.gatewayResponse("DEFAULT_5XX", http.StatusBadGateway)
 	}
 	return response

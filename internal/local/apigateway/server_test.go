@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/local/apigateway"
+	"mobilegateway/internal/localtest"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/template"
 )
@@ -100,30 +101,14 @@ func newTestServer(t *testing.T, change func(*template.Template)) *testServer {
 // do sends a request and returns status, headers and body of the response.
 func (r *testServer) do(t *testing.T, method, path, body string, header http.Header) (int, http.Header, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if header != nil {
-		request.Header = header
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, response.Header, string(text)
+	return localtest.Send(t, method, r.url+path, body, header)
 }
 
-// wantCalls checks how many times functions were invoked.
-func (r *testServer) wantCalls(t *testing.T, want int) {
+// wantNoCall checks that no function was invoked.
+func (r *testServer) wantNoCall(t *testing.T) {
 	t.Helper()
-	if r.function.calls != want {
-		t.Errorf("functions were invoked %d times, want %d", r.function.calls, want)
+	if r.function.calls != 0 {
+		t.Errorf("functions were invoked %d times, want no call", r.function.calls)
 	}
 }
 
@@ -228,7 +213,7 @@ func TestRoutes(t *testing.T) {
 				if kind := header.Get("Content-Type"); kind != "application/json" {
 					t.Errorf("the response has Content-Type %q, want JSON", kind)
 				}
-				r.wantCalls(t, 0)
+				r.wantNoCall(t)
 				return
 			}
 			if status != 201 {
@@ -280,7 +265,7 @@ func TestBodyTooLarge(t *testing.T) {
 	if status != 413 || !strings.Contains(body, "SVC0002") {
 		t.Errorf("the response is %d %s, want 413 with the code SVC0002", status, body)
 	}
-	r.wantCalls(t, 0)
+	r.wantNoCall(t)
 	if status, _, _ := r.do(t, "POST", "/token", strings.Repeat("x", apigateway.MaxBodyBytes), nil); status != 201 {
 		t.Errorf("a body at the limit gets status %d, want 201", status)
 	}
@@ -368,7 +353,7 @@ func TestNetHTTPRejections(t *testing.T) {
 			if id := response.Header.Get("X-Amzn-Requestid"); id != "" {
 				t.Errorf("the response has the request id %q: a handler sent it", id)
 			}
-			r.wantCalls(t, 0)
+			r.wantNoCall(t)
 		})
 	}
 }
@@ -386,6 +371,6 @@ func TestClientDisconnect(t *testing.T) {
 	if err == nil && response.StatusCode != 400 {
 		t.Errorf("half a body gets status %d, want 400", response.StatusCode)
 	}
-	r.wantCalls(t, 0)
+	r.wantNoCall(t)
 	_ = connection.Close()
 }

@@ -68,13 +68,7 @@ func (r *Recorder) Calls() []Call {
 const FileName = "aws-calls.json"
 
 // Write replaces a file with the current set.
-func (r *Recorder) Write(path string) error {
-	text, err := json.MarshalIndent(r.Calls(), "", "  ")
-	if err != nil {
-		return err
-	}
-	return file.Replace(path, append(text, '\n'))
-}
+func (r *Recorder) Write(path string) error { return file.ReplaceJSON(path, r.Calls()) }
 
 // Read reads a file of Write.
 func Read(path string) ([]Call, error) {

@@ -30,11 +30,8 @@ func (p *Pump) deliverBatch(ctx context.Context, batch []*record) error {
 			return nil
 		}
 		left, batchFailed := p.invoke(ctx, batch)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || len(left) == 0 {
 			return ctx.Err()
-		}
-		if len(left) == 0 {
-			return nil
 		}
 		if batchFailed && p.Stream.BisectOnError && len(left) > 1 {
 			middle := len(left) / 2
@@ -77,16 +74,13 @@ func (p *Pump) invoke(ctx context.Context, batch []*record) (left []*record, bat
 	if err != nil || functionError {
 		return batch, true
 	}
-	if !p.Stream.ReportsItemFailures {
+	if !p.Stream.ReportsItemFailures || len(result) == 0 {
 		return nil, false
 	}
 	var response struct {
 		BatchItemFailures []struct {
 			ItemIdentifier string `json:"itemIdentifier"`
 		} `json:"batchItemFailures"`
-	}
-	if len(result) == 0 || string(result) == "null" {
-		return nil, false
 	}
 	if err := json.Unmarshal(result, &response); err != nil {
 		return batch, true

@@ -8,10 +8,12 @@ package dynamo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -48,11 +50,16 @@ type Error struct {
 	// Kind is the exception's name, such as ResourceNotFoundException.
 	Kind    string
 	Message string
-	Status  int
 }
 
 // Error returns kind and message.
 func (e *Error) Error() string { return e.Kind + ": " + e.Message }
+
+// isKind reports whether an error is the service's exception of a name.
+func isKind(err error, kind string) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Kind == kind
+}
 
 // NewClient returns a client for an endpoint, which must not end in a slash.
 func NewClient(endpoint, region, accessKey, secretKey string, now func() time.Time) *Client {
@@ -103,12 +110,6 @@ func decodeError(status int, text []byte) error {
 		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(text, &document) // without a body, the status is the error
-	kind := document.Type
-	if i := strings.LastIndex(kind, "#"); i >= 0 {
-		kind = kind[i+1:]
-	}
-	if kind == "" {
-		kind = fmt.Sprintf("HTTP %d", status)
-	}
-	return &Error{Kind: kind, Message: document.Message, Status: status}
+	kind := document.Type[strings.LastIndex(document.Type, "#")+1:]
+	return &Error{Kind: cmp.Or(kind, fmt.Sprintf("HTTP %d", status)), Message: document.Message}
 }

@@ -49,6 +49,21 @@ func newEngine(t *testing.T) engine {
 	}
 }
 
+// newTable returns an engine with the table.
+func newTable(t *testing.T) engine {
+	t.Helper()
+	e := newEngine(t)
+	e.ensure(t)
+	return e
+}
+
+func (e engine) ensure(t *testing.T) {
+	t.Helper()
+	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (e engine) put(t *testing.T, key, fast string) {
 	t.Helper()
 	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: key}}
@@ -78,9 +93,7 @@ func table() template.Table {
 func TestTablesAreMadeOnceAndComparedAfter(t *testing.T) {
 	e := newEngine(t)
 	for range 2 {
-		if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
-			t.Fatal(err)
-		}
+		e.ensure(t)
 	}
 	e.put(t, "kept", "")
 	changes := map[string]func(*template.Table){
@@ -99,9 +112,7 @@ func TestTablesAreMadeOnceAndComparedAfter(t *testing.T) {
 	if err := e.client.DeleteTables(t.Context(), []template.Table{table()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
-		t.Fatal(err)
-	}
+	e.ensure(t)
 	got, err := e.sdk.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("Table")})
 	if err != nil || got.Count != 0 {
 		t.Errorf("after deleting: %d items, %v", got.Count, err)
@@ -202,10 +213,7 @@ func run(t *testing.T, p *dynamo.Pump, r *relay, key string, n int) {
 }
 
 func TestRecordsComeInOrderFilteredAndInBatches(t *testing.T) {
-	e := newEngine(t)
-	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
-		t.Fatal(err)
-	}
+	e := newTable(t)
 	var want []string
 	for i := range 25 {
 		key := fmt.Sprintf("k%02d", i)
@@ -227,10 +235,7 @@ func TestRecordsComeInOrderFilteredAndInBatches(t *testing.T) {
 }
 
 func TestThePumpGoesOnWhereItStopped(t *testing.T) {
-	e := newEngine(t)
-	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
-		t.Fatal(err)
-	}
+	e := newTable(t)
 	checkpoint := filepath.Join(t.TempDir(), "checkpoint")
 	e.put(t, "a", "1")
 	first := &relay{steps: []step{takeAll}}
@@ -271,10 +276,7 @@ func TestFailedRecordsAreTriedAgain(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := newEngine(t)
-			if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
-				t.Fatal(err)
-			}
+			e := newTable(t)
 			for _, key := range []string{"a", "b", "c", "d"} {
 				e.put(t, key, "1")
 			}
@@ -288,10 +290,7 @@ func TestFailedRecordsAreTriedAgain(t *testing.T) {
 }
 
 func TestRecordsThatAreTooOldAreLeftOut(t *testing.T) {
-	e := newEngine(t)
-	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
-		t.Fatal(err)
-	}
+	e := newTable(t)
 	e.put(t, "old", "1")
 	r := &relay{steps: []step{takeAll}}
 	p := newPump(t, e, r, filepath.Join(t.TempDir(), "checkpoint"))
@@ -308,10 +307,7 @@ func TestRecordsThatAreTooOldAreLeftOut(t *testing.T) {
 // TestAMinuteIsOneMoment: DynamoDB Local rounds the creation time of a record down to the minute. A record created at
 // the end of a minute must not count as too old.
 func TestAMinuteIsOneMoment(t *testing.T) {
-	e := newEngine(t)
-	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
-		t.Fatal(err)
-	}
+	e := newTable(t)
 	e.put(t, "young", "1")
 	r := &relay{steps: []step{takeAll}}
 	p := newPump(t, e, r, filepath.Join(t.TempDir(), "checkpoint"))
@@ -322,10 +318,7 @@ func TestAMinuteIsOneMoment(t *testing.T) {
 
 // TestShardsAreNotListedInEachRound: an engine may read its whole stream for DescribeStream.
 func TestShardsAreNotListedInEachRound(t *testing.T) {
-	e := newEngine(t)
-	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
-		t.Fatal(err)
-	}
+	e := newTable(t)
 	target, err := url.Parse(e.endpoint)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"slices"
 	"sync"
+
+	"mobilegateway/internal/local/file"
 )
 
 // laneLength is how many pages a lane queues before the pump stops reading.
@@ -20,18 +22,12 @@ type lanes struct {
 	pending map[string][]*record // by shard: read and not yet passed by the checkpoint, oldest first
 }
 
-func newLanes(p *Pump) *lanes {
-	l := &lanes{pump: p, pending: map[string][]*record{}}
-	for range max(p.Stream.ParallelizationFactor, 1) {
-		l.queues = append(l.queues, make(chan []*record, laneLength))
-	}
-	return l
-}
-
 // start starts the lanes. They end with ctx; the returned function waits for that.
 func (l *lanes) start(ctx context.Context) (wait func()) {
 	var group sync.WaitGroup
-	for _, queue := range l.queues {
+	for range max(l.pump.Stream.ParallelizationFactor, 1) {
+		queue := make(chan []*record, laneLength)
+		l.queues = append(l.queues, queue)
 		group.Go(func() { l.deliver(ctx, queue) })
 	}
 	return group.Wait
@@ -89,24 +85,20 @@ func (l *lanes) deliver(ctx context.Context, queue chan []*record) {
 func (l *lanes) markDone(batch []*record) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	moved := false
 	for _, r := range batch {
 		r.done = true
 	}
+	moved := false
 	for shard, pending := range l.pending {
-		through := slices.IndexFunc(pending, func(r *record) bool { return !r.done })
-		if through < 0 {
-			through = len(pending)
+		for len(pending) > 0 && pending[0].done {
+			l.pump.state.Shards[shard] = pending[0].sequence
+			pending = pending[1:]
+			moved = true
 		}
-		if through == 0 {
-			continue
-		}
-		l.pump.state.Shards[shard] = pending[through-1].sequence
-		l.pending[shard] = pending[through:]
-		moved = true
+		l.pending[shard] = pending
 	}
 	if !moved {
 		return nil
 	}
-	return l.pump.saveCheckpoint()
+	return file.ReplaceJSON(l.pump.Checkpoint, l.pump.state)
 }

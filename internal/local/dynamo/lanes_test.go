@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"mobilegateway/internal/template"
 )
 
 // holding is a stub of a function that blocks on one item until release is closed.
@@ -32,10 +30,7 @@ func (h *holding) Invoke(ctx context.Context, payload []byte) ([]byte, bool, err
 
 // TestSlowItemDelaysOnlyItself blocks on one item and expects the items of the other lanes.
 func TestSlowItemDelaysOnlyItself(t *testing.T) {
-	e := newEngine(t)
-	if err := e.client.EnsureTables(t.Context(), []template.Table{table()}); err != nil {
-		t.Fatal(err)
-	}
+	e := newTable(t)
 	e.put(t, "slow", "1")
 	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"} {
 		e.put(t, key, "1")

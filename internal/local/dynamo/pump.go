@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
+	"slices"
 	"time"
 
 	"mobilegateway/internal/local/file"
@@ -64,19 +63,17 @@ type record struct {
 
 // Run reads until ctx ends. It logs failed calls and continues.
 func (p *Pump) Run(ctx context.Context) {
-	p.lanes = newLanes(p)
+	p.lanes = &lanes{pump: p, pending: map[string][]*record{}}
 	defer p.lanes.start(ctx)()
 	for ctx.Err() == nil {
 		busy, err := p.readShards(ctx)
-		wait := idlePause
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err != nil && ctx.Err() == nil:
 			p.Logf("stream of %s: %v", p.Table, err)
-			wait = faultPause
+			_ = pause.For(ctx, faultPause) // the loop checks ctx
+		case !busy:
+			_ = pause.For(ctx, idlePause)
 		}
-		if busy && err == nil {
-			continue
-		}
-		_ = pause.For(ctx, wait) // the loop checks ctx
 	}
 }
 
@@ -109,14 +106,8 @@ func (p *Pump) findStream(ctx context.Context) error {
 	if table.Table.LatestStreamArn == "" {
 		return errors.New("the table has no stream")
 	}
-	text, err := os.ReadFile(p.Checkpoint)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err == nil {
-		if err := json.Unmarshal(text, &p.state); err != nil {
-			return fmt.Errorf("checkpoint %s is damaged: %w; delete it to read the stream again", p.Checkpoint, err)
-		}
+	if err := file.ReadJSON(p.Checkpoint, &p.state); err != nil {
+		return fmt.Errorf("read the checkpoint: %w; delete it to read the stream again", err)
 	}
 	if p.state.Stream != table.Table.LatestStreamArn {
 		p.state = checkpoint{Stream: table.Table.LatestStreamArn, Shards: map[string]string{}}
@@ -196,8 +187,7 @@ func (p *Pump) iterator(ctx context.Context, shard string) (string, error) {
 	}
 	var out struct{ ShardIterator string }
 	err := p.Client.call(ctx, streamService, "GetShardIterator", in, &out)
-	var refused *Error
-	if errors.As(err, &refused) && refused.Kind == "TrimmedDataAccessException" {
+	if isKind(err, "TrimmedDataAccessException") {
 		delete(p.lastRead, shard) // the records after it are trimmed: start at the oldest one left
 		in["ShardIteratorType"] = "TRIM_HORIZON"
 		delete(in, "SequenceNumber")
@@ -235,19 +225,6 @@ func newRecord(raw map[string]any) *record {
 
 // matchesFilters reports whether a record matches a filter, or there is none.
 func (p *Pump) matchesFilters(raw map[string]any) bool {
-	for _, filter := range p.Stream.Filters {
-		if filter.Matches(raw) {
-			return true
-		}
-	}
-	return len(p.Stream.Filters) == 0
-}
-
-// saveCheckpoint replaces the checkpoint file.
-func (p *Pump) saveCheckpoint() error {
-	text, err := json.Marshal(p.state)
-	if err != nil {
-		return err
-	}
-	return file.Replace(p.Checkpoint, text)
+	matches := func(filter template.Filter) bool { return filter.Matches(raw) }
+	return len(p.Stream.Filters) == 0 || slices.ContainsFunc(p.Stream.Filters, matches)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,21 +17,6 @@ const (
 	tableTimeout      = 30 * time.Second
 	tablePollInterval = 50 * time.Millisecond
 )
-
-// createTable is the request of CreateTable.
-type createTable struct {
-	TableName              string
-	AttributeDefinitions   []template.Attribute
-	KeySchema              []template.KeyElement
-	BillingMode            string
-	GlobalSecondaryIndexes []template.Index     `json:",omitempty"`
-	StreamSpecification    *streamSpecification `json:",omitempty"`
-}
-
-type streamSpecification struct {
-	StreamEnabled  bool
-	StreamViewType string
-}
 
 // tableDescription has the fields of DescribeTable's response that are used.
 type tableDescription struct {
@@ -58,14 +44,10 @@ func (c *Client) ensureTable(ctx context.Context, table template.Table) error {
 	defer cancel()
 	for {
 		found, err := c.describe(ctx, table.Name)
-		var refused *Error
 		switch {
-		case errors.As(err, &refused) && refused.Kind == "ResourceNotFoundException":
+		case isKind(err, "ResourceNotFoundException"):
 			err := c.call(ctx, tableService, "CreateTable", createRequest(table), &struct{}{})
-			if errors.As(err, &refused) && refused.Kind == "ResourceInUseException" {
-				err = nil // another process created it
-			}
-			if err != nil {
+			if err != nil && !isKind(err, "ResourceInUseException") { // else another process created it
 				return err
 			}
 		case err != nil:
@@ -87,32 +69,32 @@ func (c *Client) describe(ctx context.Context, name string) (tableDescription, e
 
 // createRequest is the request that creates a table of the template. It has no time to live: no local engine deletes
 // items in time, and the gateway compares the time itself.
-func createRequest(table template.Table) createTable {
-	create := createTable{
-		TableName: table.Name, AttributeDefinitions: table.Attributes, KeySchema: table.Key,
-		BillingMode: "PAY_PER_REQUEST", GlobalSecondaryIndexes: table.Indexes,
+func createRequest(table template.Table) map[string]any {
+	create := map[string]any{
+		"TableName": table.Name, "AttributeDefinitions": table.Attributes, "KeySchema": table.Key,
+		"BillingMode": "PAY_PER_REQUEST",
+	}
+	if len(table.Indexes) > 0 {
+		create["GlobalSecondaryIndexes"] = table.Indexes
 	}
 	if table.StreamView != "" {
-		create.StreamSpecification = &streamSpecification{StreamEnabled: true, StreamViewType: table.StreamView}
+		create["StreamSpecification"] = map[string]any{"StreamEnabled": true, "StreamViewType": table.StreamView}
 	}
 	return create
 }
 
-// errOtherSchema is the error of a table that another template created.
-var errOtherSchema = errors.New("another template created it; start with empty data (make run RESET=1)")
-
 // checkSchema compares the key, the names of the indexes and whether there is a stream.
 func (d tableDescription) checkSchema(table template.Table) error {
-	if !slices.Equal(d.Table.KeySchema, table.Key) || len(d.Table.GlobalSecondaryIndexes) != len(table.Indexes) {
-		return errOtherSchema
-	}
+	found, wanted := map[string]bool{}, map[string]bool{}
 	for _, index := range d.Table.GlobalSecondaryIndexes {
-		if !slices.ContainsFunc(table.Indexes, func(i template.Index) bool { return i.IndexName == index.IndexName }) {
-			return errOtherSchema
-		}
+		found[index.IndexName] = true
 	}
-	if table.StreamView != "" && d.Table.LatestStreamArn == "" {
-		return errOtherSchema
+	for _, index := range table.Indexes {
+		wanted[index.IndexName] = true
+	}
+	if !slices.Equal(d.Table.KeySchema, table.Key) || !maps.Equal(found, wanted) ||
+		table.StreamView != "" && d.Table.LatestStreamArn == "" {
+		return errors.New("another template created it; start with empty data (make run RESET=1)")
 	}
 	return nil
 }
@@ -124,11 +106,10 @@ func (c *Client) DeleteTables(ctx context.Context, tables []template.Table) erro
 	for _, table := range tables {
 		for {
 			err := c.call(ctx, tableService, "DeleteTable", map[string]string{"TableName": table.Name}, &struct{}{})
-			var refused *Error
-			if errors.As(err, &refused) && refused.Kind == "ResourceNotFoundException" {
+			if isKind(err, "ResourceNotFoundException") {
 				break
 			}
-			if err != nil && (refused == nil || refused.Kind != "ResourceInUseException") {
+			if err != nil && !isKind(err, "ResourceInUseException") {
 				return fmt.Errorf("table %s: %w", table.Name, err)
 			}
 			if pause.For(ctx, tablePollInterval) != nil {

@@ -3,10 +3,37 @@
 package file
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
+
+// ReadJSON decodes a file into a value. A missing file leaves the value as it is.
+func ReadJSON(path string, value any) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, value); err != nil {
+		return fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return nil
+}
+
+// ReplaceJSON is Replace with the JSON of a value, indented, and a newline.
+func ReplaceJSON(path string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return Replace(path, append(text, '\n'))
+}
 
 // Replace writes a new file of mode 0600 and renames it to path.
 func Replace(path string, content []byte) error {

@@ -2,7 +2,6 @@ package inbox_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/local/inbox"
+	"mobilegateway/internal/localtest"
 	"mobilegateway/shared/webhook"
 )
 
@@ -34,30 +34,9 @@ func openInbox(t *testing.T, path string) (*inbox.Inbox, string) {
 	return i, server.URL
 }
 
-func send(t *testing.T, method, address, body string, header http.Header) (int, http.Header, string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if header != nil {
-		request.Header = header
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, response.Header, string(text)
-}
-
 func messages(t *testing.T, address string) []inbox.Message {
 	t.Helper()
-	status, _, text := send(t, "GET", address, "", nil)
+	status, _, text := localtest.Send(t, "GET", address, "", nil)
 	var list []inbox.Message
 	if err := json.Unmarshal([]byte(text), &list); err != nil || status != 200 || list == nil {
 		t.Fatalf("%d %s: %v", status, text, err)
@@ -72,7 +51,7 @@ func TestMessagesAreStoredAndListed(t *testing.T) {
 		t.Errorf("an empty inbox lists %v", got)
 	}
 	for _, body := range []string{order, `{"order-id":"Demo_2"}`, "not JSON"} {
-		status, _, _ := send(t, "POST", url+"/notifications/DemoShop", body, http.Header{"Webhook-Id": {"w"}})
+		status, _, _ := localtest.Send(t, "POST", url+"/notifications/DemoShop", body, http.Header{"Webhook-Id": {"w"}})
 		if status != 200 {
 			t.Fatalf("the status is %d, want 200", status)
 		}
@@ -95,7 +74,7 @@ func TestMessagesAreStoredAndListed(t *testing.T) {
 	if got := messages(t, again+"/messages"); len(got) != 3 {
 		t.Errorf("after a restart there are %d messages, want 3", len(got))
 	}
-	send(t, "POST", again+"/", order, nil)
+	localtest.Send(t, "POST", again+"/", order, nil)
 	_, third := openInbox(t, path)
 	if got := messages(t, third+"/messages"); len(got) != 4 {
 		t.Errorf("after one more message there are %d messages, want 4", len(got))
@@ -151,8 +130,8 @@ func TestPageShowsSignatureStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i, url := openInbox(t, filepath.Join(t.TempDir(), "inbox.jsonl"))
 			i.SetSecrets(secret.Text())
-			send(t, "POST", url+"/n", order, c.header)
-			status, header, page := send(t, "GET", url+"/", "", nil)
+			localtest.Send(t, "POST", url+"/n", order, c.header)
+			status, header, page := localtest.Send(t, "GET", url+"/", "", nil)
 			if status != 200 || !strings.Contains(page, c.want) {
 				t.Errorf("status %d, want %q in the page:\n%s", status, c.want, page)
 			}
@@ -169,10 +148,10 @@ func TestPageShowsSignatureStatus(t *testing.T) {
 
 func TestOtherPaths(t *testing.T) {
 	_, url := openInbox(t, filepath.Join(t.TempDir(), "inbox.jsonl"))
-	if status, _, _ := send(t, "GET", url+"/elsewhere", "", nil); status != 404 {
+	if status, _, _ := localtest.Send(t, "GET", url+"/elsewhere", "", nil); status != 404 {
 		t.Errorf("GET of an unknown path responds %d, want 404", status)
 	}
-	if status, _, _ := send(t, "POST", url+"/", strings.Repeat("x", 1<<20+1), nil); status != 400 {
+	if status, _, _ := localtest.Send(t, "POST", url+"/", strings.Repeat("x", 1<<20+1), nil); status != 400 {
 		t.Errorf("a notification over the limit gets %d, want 400", status)
 	}
 }

@@ -13,11 +13,12 @@ const maxRequestBytes = 256 << 10
 
 // serviceError is an error in the service's own form.
 type serviceError struct {
-	kind, message string
+	Kind    string `json:"__type"`
+	Message string `json:"message"`
 }
 
 // Error returns kind and message.
-func (e *serviceError) Error() string { return e.kind + ": " + e.message }
+func (e *serviceError) Error() string { return e.Kind + ": " + e.Message }
 
 // The service's errors that the operations need.
 var (
@@ -46,14 +47,12 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.As(err, &serviceErr):
 		w.WriteHeader(http.StatusBadRequest)
-		response = map[string]string{"__type": serviceErr.kind, "message": serviceErr.message}
+		response = serviceErr
 	case err != nil:
 		w.WriteHeader(http.StatusInternalServerError)
-		response = map[string]string{
-			"__type": "InternalServiceError", "message": "An error occurred on the server side.",
-		}
+		response = &serviceError{"InternalServiceError", "An error occurred on the server side."}
 	}
-	body, _ := json.Marshal(response) // the operations' responses are plain structs
+	body, _ := json.Marshal(response) // the responses are plain structs
 	_, _ = w.Write(body)
 }
 
@@ -64,28 +63,33 @@ func (s *Store) dispatch(r *http.Request) (any, error) {
 		return nil, errUnknownOperation
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxRequestBytes))
-	if err != nil {
-		return nil, errInvalidParameter
-	}
 	var in request
-	if err := json.Unmarshal(body, &in); err != nil {
+	if err != nil || json.Unmarshal(body, &in) != nil {
 		return nil, errInvalidParameter
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch name {
-	case "GetSecretValue":
-		return s.getSecretValue(in)
-	case "DescribeSecret":
-		return s.describeSecret(in)
-	case "PutSecretValue":
-		return s.putSecretValue(in)
-	case "UpdateSecretVersionStage":
-		return s.updateSecretVersionStage(in)
 	case "CreateSecret":
 		return s.createSecret(in)
 	case "ListSecrets":
-		return s.listSecrets()
+		return s.listSecrets(), nil
 	}
-	return nil, errUnknownOperation
+	operation, known := secretOperations[name]
+	if !known {
+		return nil, errUnknownOperation
+	}
+	secret := s.findSecret(in.SecretID)
+	if secret == nil {
+		return nil, errNoSecret
+	}
+	return operation(s, secret, in)
+}
+
+// secretOperations are the operations on one existing secret.
+var secretOperations = map[string]func(*Store, *storedSecret, request) (any, error){
+	"GetSecretValue":           (*Store).getSecretValue,
+	"DescribeSecret":           (*Store).describeSecret,
+	"PutSecretValue":           (*Store).putSecretValue,
+	"UpdateSecretVersionStage": (*Store).updateSecretVersionStage,
 }

@@ -39,38 +39,26 @@ type describeResponse struct {
 	VersionIdsToStages map[string][]string `json:",omitempty"`
 }
 
-func (s *Store) getSecretValue(in request) (any, error) {
-	secret := s.findSecret(in.SecretID)
-	if secret == nil {
-		return nil, errNoSecret
-	}
-	var v *secretVersion
-	switch {
-	case in.VersionID != "":
+func (*Store) getSecretValue(secret *storedSecret, in request) (any, error) {
+	v := secret.withStage(cmp.Or(in.VersionStage, stageCurrent))
+	if in.VersionID != "" {
 		v = secret.withID(in.VersionID)
-		if v != nil && in.VersionStage != "" && !slices.Contains(v.Stages, in.VersionStage) {
-			v = nil
-		}
-	case in.VersionStage != "":
-		v = secret.withStage(in.VersionStage)
-	default:
-		v = secret.withStage(stageCurrent)
 	}
-	if v == nil {
+	if v == nil || in.VersionStage != "" && !slices.Contains(v.Stages, in.VersionStage) {
 		return nil, errNoValue
 	}
-	return valueResponse{
-		ARN: secret.ARN, Name: secret.Name, VersionID: v.ID, SecretString: v.Text, SecretBinary: v.Binary,
-		VersionStages: v.Stages, CreatedDate: unixSeconds(v.Created),
-	}, nil
+	response := secret.response(v)
+	response.SecretString, response.SecretBinary, response.CreatedDate = v.Text, v.Binary, unixSeconds(v.Created)
+	return response, nil
 }
 
-func (s *Store) describeSecret(in request) (any, error) {
-	secret := s.findSecret(in.SecretID)
-	if secret == nil {
-		return nil, errNoSecret
-	}
+func (*Store) describeSecret(secret *storedSecret, _ request) (any, error) {
 	return secret.describe(), nil
+}
+
+// response returns what all responses have about a version.
+func (s *storedSecret) response(v *secretVersion) valueResponse {
+	return valueResponse{ARN: s.ARN, Name: s.Name, VersionID: v.ID, VersionStages: v.Stages}
 }
 
 func (s *storedSecret) describe() describeResponse {
@@ -86,12 +74,12 @@ func (s *storedSecret) describe() describeResponse {
 	return d
 }
 
-func (s *Store) listSecrets() (any, error) {
-	list := struct{ SecretList []describeResponse }{SecretList: []describeResponse{}}
+func (s *Store) listSecrets() any {
+	list := []describeResponse{}
 	for _, secret := range s.secrets {
-		list.SecretList = append(list.SecretList, secret.describe())
+		list = append(list, secret.describe())
 	}
-	return list, nil
+	return map[string]any{"SecretList": list}
 }
 
 func (s *Store) createSecret(in request) (any, error) {
@@ -102,20 +90,17 @@ func (s *Store) createSecret(in request) (any, error) {
 		return nil, errSecretExists
 	}
 	secret := s.addSecret(in.Name)
-	if in.SecretString == nil && in.SecretBinary == nil {
-		return valueResponse{ARN: secret.ARN, Name: secret.Name}, s.save()
+	response := valueResponse{ARN: secret.ARN, Name: secret.Name}
+	if in.SecretString != nil || in.SecretBinary != nil {
+		v := s.newVersion(in)
+		s.addVersion(secret, v, []string{stageCurrent})
+		response.VersionID = v.ID
 	}
-	v := s.newVersion(in)
-	s.addVersion(secret, v, []string{stageCurrent})
-	return valueResponse{ARN: secret.ARN, Name: secret.Name, VersionID: v.ID}, s.save()
+	return response, s.save()
 }
 
 // putSecretValue adds a value. The same request token with the same value changes nothing; another value is an error.
-func (s *Store) putSecretValue(in request) (any, error) {
-	secret := s.findSecret(in.SecretID)
-	if secret == nil {
-		return nil, errNoSecret
-	}
+func (s *Store) putSecretValue(secret *storedSecret, in request) (any, error) {
 	if (in.SecretString == nil) == (in.SecretBinary == nil) {
 		return nil, errInvalidParameter
 	}
@@ -124,41 +109,32 @@ func (s *Store) putSecretValue(in request) (any, error) {
 		if !existing.sameValue(v) {
 			return nil, errVersionExists
 		}
-		return valueResponse{
-			ARN: secret.ARN, Name: secret.Name, VersionID: existing.ID, VersionStages: existing.Stages,
-		}, nil
+		return secret.response(existing), nil
 	}
 	stages := in.VersionStages
 	if len(stages) == 0 || len(secret.Versions) == 0 && !slices.Contains(stages, stageCurrent) {
 		stages = append(slices.Clone(stages), stageCurrent)
 	}
 	s.addVersion(secret, v, stages)
-	return valueResponse{ARN: secret.ARN, Name: secret.Name, VersionID: v.ID, VersionStages: v.Stages}, s.save()
+	return secret.response(v), s.save()
 }
 
 // updateSecretVersionStage moves, adds or removes a label. RemoveFromVersionId must name the version that loses it.
-func (s *Store) updateSecretVersionStage(in request) (any, error) {
-	secret := s.findSecret(in.SecretID)
-	if secret == nil {
-		return nil, errNoSecret
-	}
+func (s *Store) updateSecretVersionStage(secret *storedSecret, in request) (any, error) {
 	labelled := secret.withStage(in.VersionStage)
-	if in.VersionStage == "" || (in.MoveToVersionID == "" && in.VersionStage == stageCurrent) {
+	to, removes := secret.withID(in.MoveToVersionID), in.MoveToVersionID == ""
+	switch {
+	case in.VersionStage == "", removes && in.VersionStage == stageCurrent:
 		return nil, errInvalidParameter
-	}
-	if labelled != nil && labelled.ID != in.RemoveFromVersionID && labelled.ID != in.MoveToVersionID {
+	case removes && labelled == nil:
 		return nil, errInvalidRequest
-	}
-	if in.MoveToVersionID == "" {
-		if labelled == nil {
-			return nil, errInvalidRequest
-		}
+	case labelled != nil && labelled.ID != in.RemoveFromVersionID && labelled.ID != in.MoveToVersionID:
+		return nil, errInvalidRequest
+	case removes:
 		labelled.removeStage(in.VersionStage)
-	} else {
-		to := secret.withID(in.MoveToVersionID)
-		if to == nil {
-			return nil, errNoVersion
-		}
+	case to == nil:
+		return nil, errNoVersion
+	default:
 		secret.moveStage(in.VersionStage, to)
 	}
 	secret.Changed = s.now().UTC()

@@ -40,6 +40,16 @@ func open(t *testing.T, path string) *secrets.Store {
 	return store
 }
 
+// openWithSecret returns a store with a secret s without a value, and a client of it.
+func openWithSecret(t *testing.T, path string) (*secrets.Store, *secretsmanager.Client) {
+	t.Helper()
+	store := open(t, path)
+	if err := store.Ensure("s"); err != nil {
+		t.Fatal(err)
+	}
+	return store, newClient(t, store)
+}
+
 // newClient returns the SDK's client, configured like the functions'.
 func newClient(t *testing.T, store *secrets.Store) *secretsmanager.Client {
 	t.Helper()
@@ -153,11 +163,7 @@ func TestBinaryValuesAndVersionsByID(t *testing.T) {
 }
 
 func TestServiceErrors(t *testing.T) {
-	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
-	client := newClient(t, store)
-	if err := store.Ensure("s"); err != nil {
-		t.Fatal(err)
-	}
+	_, client := openWithSecret(t, filepath.Join(t.TempDir(), "secrets.json"))
 	put(t, client, "value")
 	first, err := client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
 		SecretId: aws.String("s"), SecretString: aws.String("x"),
@@ -205,11 +211,7 @@ func wantErrorKind(t *testing.T, what string, err error, kind string) {
 }
 
 func TestSecretWithoutValue(t *testing.T) {
-	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
-	client := newClient(t, store)
-	if err := store.Ensure("s"); err != nil {
-		t.Fatal(err)
-	}
+	store, client := openWithSecret(t, filepath.Join(t.TempDir(), "secrets.json"))
 	_, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s")})
 	wantErrorKind(t, "no value yet", err, "ResourceNotFoundException")
 	put(t, client, "first")
@@ -223,11 +225,7 @@ func TestSecretWithoutValue(t *testing.T) {
 
 func TestFilePersistence(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.json")
-	store := open(t, path)
-	if err := store.Ensure("s"); err != nil {
-		t.Fatal(err)
-	}
-	client := newClient(t, store)
+	_, client := openWithSecret(t, path)
 	put(t, client, "a")
 	put(t, client, "b")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -246,11 +244,7 @@ func TestFilePersistence(t *testing.T) {
 
 // TestConcurrentReadsAndWrites: a later call does not change a response. The race detector checks it.
 func TestConcurrentReadsAndWrites(t *testing.T) {
-	store := open(t, filepath.Join(t.TempDir(), "secrets.json"))
-	if err := store.Ensure("s"); err != nil {
-		t.Fatal(err)
-	}
-	client := newClient(t, store)
+	_, client := openWithSecret(t, filepath.Join(t.TempDir(), "secrets.json"))
 	put(t, client, "0")
 	var group sync.WaitGroup
 	for i := range 4 {

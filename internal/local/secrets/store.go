@@ -6,11 +6,7 @@
 package secrets
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -56,15 +52,8 @@ type secretVersion struct {
 // Open reads the file, or starts without secrets. newID returns a new UUID.
 func Open(path string, now func() time.Time, newID func() string) (*Store, error) {
 	s := &Store{path: path, now: now, newID: newID}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	}
-	if err != nil {
+	if err := file.ReadJSON(path, &s.secrets); err != nil {
 		return nil, fmt.Errorf("read the secrets: %w", err)
-	}
-	if err := json.Unmarshal(text, &s.secrets); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", path, err)
 	}
 	return s, nil
 }
@@ -128,39 +117,25 @@ func (v *secretVersion) removeStage(stage string) {
 
 // withStage finds the version with a label; nil if there is none.
 func (s *storedSecret) withStage(stage string) *secretVersion {
-	for _, v := range s.Versions {
-		if slices.Contains(v.Stages, stage) {
-			return v
-		}
-	}
-	return nil
+	return find(s.Versions, func(v *secretVersion) bool { return slices.Contains(v.Stages, stage) })
 }
 
 // withID finds a version; nil if there is none.
 func (s *storedSecret) withID(id string) *secretVersion {
-	for _, v := range s.Versions {
-		if v.ID == id {
-			return v
-		}
-	}
-	return nil
+	return find(s.Versions, func(v *secretVersion) bool { return v.ID == id })
 }
 
 // findSecret finds a secret by its name or ARN; nil if there is none.
 func (s *Store) findSecret(id string) *storedSecret {
-	for _, secret := range s.secrets {
-		if secret.Name == id || secret.ARN == id {
-			return secret
-		}
+	return find(s.secrets, func(secret *storedSecret) bool { return secret.Name == id || secret.ARN == id })
+}
+
+func find[T any](list []*T, matches func(*T) bool) *T {
+	if i := slices.IndexFunc(list, matches); i >= 0 {
+		return list[i]
 	}
 	return nil
 }
 
 // save replaces the file.
-func (s *Store) save() error {
-	text, err := json.MarshalIndent(s.secrets, "", " ")
-	if err != nil {
-		return err
-	}
-	return file.Replace(s.path, text)
-}
+func (s *Store) save() error { return file.ReplaceJSON(s.path, s.secrets) }

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package childprocess
+
+import (
+	"os"
+	"syscall"
+)
+
+// attributes returns nil: this kernel cannot tie a child to its parent, so the parent must stop its children.
+func attributes() *syscall.SysProcAttr { return nil }
+
+// KillGroup kills a child.
+func KillGroup(child *os.Process) { _ = child.Kill() }

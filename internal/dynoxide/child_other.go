@@ -1,8 +1,0 @@
-//go:build !linux
-
-package dynoxide
-
-import "os/exec"
-
-// tieToParent does nothing on this system: the parent must call Stop.
-func tieToParent(*exec.Cmd) {}
