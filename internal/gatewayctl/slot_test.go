@@ -48,7 +48,7 @@ func TestSlots(t *testing.T) {
 	checkEqual(t, "start if not given", query[[]slot](d, "slot book ShopA"+confirmFlags)[0].StartsAt, d.now)
 	for _, flags := range []string{"", confirmFlags} {
 		d.expectExit("slot book ShopA --start 2026-03-02T10:59:00Z"+flags, ExitFailed, "taken by slot "+booked)
-		d.expectExit("slot free nothing"+flags, ExitFailed, "no such slot")
+		d.expectExit("slot free nothing"+flags, ExitFailed, "no slot has this id")
 	}
 	d.expectExit("slot book ShopX"+confirmFlags, ExitFailed, "no merchant")
 	for _, flags := range []string{"", confirmFlags} {
