@@ -44,7 +44,7 @@ func Connect(env System, p Deployment) (*Stores, error) {
 	// Only a refund of a daily amount needs this table. Without it unknown resolve refuses entries that may need a
 	// refund.
 	if p.LimitTable != "" {
-		stores.LimitCounter = &dailyamount.Counter{
+		stores.DailyAmounts = &dailyamount.Counter{
 			Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: pause.For,
 		}
 	}

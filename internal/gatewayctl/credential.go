@@ -116,14 +116,10 @@ func issueCredential(s *session, p *merchant.Profile, kind credentialKind,
 		}
 		output.EndingNumbers = append(output.EndingNumbers, old.Number)
 	}
-	err = s.changes.execute(Action{"issue a " + kind.name, p.Name}, func() (string, error) {
-		return output.auditDetail(), s.changes.updateMerchant(p)
-	})
-	if err != nil {
-		return err
-	}
-	output.Secret = s.changes.revealSecret(secret)
-	return s.showView(output)
+	output.Secret = s.revealSecret(secret)
+	return s.executeAndShow("issue a "+kind.name, p.Name, func() (string, error) {
+		return output.auditDetail(), s.stores.Merchants.Update(s, p)
+	}, func() error { return s.showView(output) })
 }
 
 type credentialRevoke struct {

@@ -47,21 +47,13 @@ type deliveryView struct {
 
 // Run lists the notifications whose status came in the range, by the creation of their transactions.
 func (c *deliveriesList) Run(s *session) error {
-	from, to, err := c.bounds()
-	if err != nil {
-		return err
-	}
-	p, err := s.findMerchant(c.Name)
-	if err != nil {
-		return err
-	}
 	var views []deliveryView
-	for e, err := range s.entriesBetween(p.ID, from.Add(-replayLookback), to) {
+	for e, err := range s.entriesInRange(c.Name, c.timeRange, replayLookback) {
 		if err != nil {
 			return err
 		}
 		for _, v := range deliveryViews(e) {
-			if !v.At.Before(from) && v.At.Before(to) && (c.State == "all" || c.State == v.State) {
+			if c.contains(v.At) && (c.State == "all" || c.State == v.State) {
 				views = append(views, v)
 			}
 		}
@@ -247,12 +239,8 @@ func failureText(reason string, code int) string {
 
 // findNotifiedEntry returns the payment or the SMS with an id.
 func findNotifiedEntry(s *session, id string) (*ledger.Entry, error) {
-	stores, err := s.openStores()
-	if err != nil {
-		return nil, err
-	}
 	for _, kind := range []ledger.Kind{ledger.Payment, ledger.SMS} {
-		e, err := stores.Ledger.Get(s, ledger.Key{Kind: kind, ID: id})
+		e, err := s.stores.Ledger.Get(s, ledger.Key{Kind: kind, ID: id})
 		if err != nil || e != nil {
 			return e, err
 		}

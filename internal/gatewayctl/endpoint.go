@@ -21,8 +21,8 @@ type endpointArguments struct {
 	URL string `name:"url" placeholder:"URL" help:"The exact URL; the merchant's own notif_url if not given."`
 }
 
-// readHealth reads the endpoint's health.
-func (c endpointArguments) readHealth(s *session, p *merchant.Profile) (webhook.Health, error) {
+// ProvideHealth reads the endpoint's health for the Run methods below endpoint (kong's provider).
+func (c endpointArguments) ProvideHealth(s *session, p *merchant.Profile) (webhook.Health, error) {
 	address := cmp.Or(c.URL, p.NotifURL)
 	if address == "" {
 		return webhook.Health{}, fmt.Errorf("%s has no notif_url of its own: name the URL with --url", p.Name)
@@ -55,11 +55,7 @@ func showEndpoint(s *session, p *merchant.Profile, h webhook.Health) error {
 type endpointShow struct{ endpointArguments }
 
 // Run shows the endpoint.
-func (c *endpointShow) Run(s *session, p *merchant.Profile) error {
-	h, err := c.readHealth(s, p)
-	if err != nil {
-		return err
-	}
+func (c *endpointShow) Run(s *session, p *merchant.Profile, h webhook.Health) error {
 	return showEndpoint(s, p, h)
 }
 
@@ -67,26 +63,22 @@ type endpointEnable struct{ endpointArguments }
 
 // Run enables the endpoint first, so that queued notifications are not parked again. After an interrupt, deliveries
 // replay --dead-letters queues the rest.
-func (c *endpointEnable) Run(s *session, p *merchant.Profile) error {
-	h, err := c.readHealth(s, p)
-	if err != nil {
-		return err
-	}
+func (c *endpointEnable) Run(s *session, p *merchant.Profile, h webhook.Health) error {
 	if h.Enabled() {
 		return errors.New("the endpoint is enabled already: deliveries replay --dead-letters sends what is parked")
 	}
 	enabled := h.AfterEnable(s.Now())
-	err = s.changes.execute(Action{"enable an endpoint", p.Name + " " + h.URL}, func() (string, error) {
-		if err := s.changes.saveEndpointState(enabled); err != nil {
+	return s.executeAndShow("enable an endpoint", p.Name+" "+h.URL, func() (string, error) {
+		saved, err := s.stores.EndpointHealth.SaveDisabled(s, enabled)
+		if err == nil && !saved {
+			err = errors.New("the endpoint was changed meanwhile: run the command again")
+		}
+		if err != nil {
 			return "nothing", err
 		}
 		queued, err := c.queueParked(s, h.Endpoint, h.DisabledAt.Add(-replayLookback))
 		return plural(queued, "notification") + " queued", err
-	})
-	if err != nil {
-		return err
-	}
-	return showEndpoint(s, p, enabled)
+	}, func() error { return showEndpoint(s, p, enabled) })
 }
 
 // queueParked queues the endpoint's parked notifications of transactions since a time.
@@ -99,12 +91,9 @@ func (c *endpointEnable) queueParked(s *session, endpoint webhook.Endpoint, sinc
 		if head := e.OutboxHead(); e.NotifyURL != endpoint.URL || head == nil || !head.Parked {
 			continue
 		}
-		_, err := s.changes.changeEntry(e.Key, func(e *ledger.Entry) error {
-			if e.Unpark(ledger.Timestamp(s.Now())) {
-				return nil
-			}
-			return ledger.ErrUnchanged
-		})
+		_, err := s.changeEntry(e.Key, changeIf(func(e *ledger.Entry) bool {
+			return e.Unpark(ledger.Timestamp(s.Now()))
+		}))
 		if err != nil {
 			return queued, fmt.Errorf("%s: %w", e.Key, err)
 		}

@@ -42,7 +42,7 @@ type exportPosition struct {
 // Run writes the transactions in the order of creation, a page at a time, in constant memory. It writes only whole
 // pages, so that a continued export has each transaction once.
 func (c *exportCommand) Run(s *session) error {
-	from, to, err := c.bounds()
+	from, to, err := c.times().bounds()
 	if err != nil {
 		return err
 	}
@@ -123,27 +123,18 @@ func (x *exportRun) openOutput() (*os.File, error) {
 		return nil, usageError("%s is the cursor of another export: choose another --output", x.cursorFile())
 	}
 	x.position = found
-	file, err := os.OpenFile(x.Output, os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(x.Output, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	x.output = file
-	if err = truncateAndSeek(file, found.Bytes); err == nil {
+	if err = file.Truncate(found.Bytes); err == nil {
 		err = x.savePosition()
 	}
 	if err != nil {
 		_ = file.Close() // the first error is the cause
 	}
 	return file, err
-}
-
-// truncateAndSeek truncates a file, and continues at its new end.
-func truncateAndSeek(file *os.File, to int64) error {
-	if err := file.Truncate(to); err != nil {
-		return err
-	}
-	_, err := file.Seek(to, io.SeekStart)
-	return err
 }
 
 // savePosition replaces the cursor file atomically.
@@ -251,7 +242,7 @@ func (x *exportRun) writeJSONObject(text *bytes.Buffer, v entryView) error {
 // closeArray writes the end of the array. The position does not include it: a continued export truncates it again.
 func (x *exportRun) closeArray() error {
 	if file, ok := x.output.(*os.File); ok {
-		if err := truncateAndSeek(file, x.position.Bytes); err != nil {
+		if err := file.Truncate(x.position.Bytes); err != nil {
 			return err
 		}
 	}

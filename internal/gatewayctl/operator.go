@@ -133,13 +133,9 @@ func (c *operatorSet) Run(s *session) error {
 	if err := errors.Join(checkCurrentAccounts(s, value, stored), checkCredentialsSize(value)); err != nil {
 		return usageError("%w", err)
 	}
-	err = s.changes.execute(Action{"set operators' credentials", "operators"}, func() (string, error) {
-		return "operators " + joinComma(slices.Sorted(maps.Keys(given))), s.changes.putSecret(current, value)
-	})
-	if err != nil {
-		return err
-	}
-	return showList(s, accountViews(stored))
+	return s.executeAndShow("set operators' credentials", "operators", func() (string, error) {
+		return "operators " + joinComma(slices.Sorted(maps.Keys(given))), s.stores.Secrets.Put(s, current, value)
+	}, func() error { return showList(s, accountViews(stored)) })
 }
 
 // merge adds or renews the given accounts.
@@ -259,16 +255,16 @@ func (c *operatorCheck) checkAccount(
 	}
 	ctx, cancel := context.WithTimeout(s, c.Timeout)
 	defer cancel()
-	lookupResult := reader.LookUpPayment(ctx, operator.StatusCall{
+	found := reader.LookUpPayment(ctx, operator.StatusCall{
 		Call: operator.Call{
 			Operator: account.Operator, AccountID: account.Account, IdempotencyKey: checkOrderID,
 			Country: row.Countries[0],
 		},
 		Channel: row.Channels[0], Lang: "en",
 	})
-	result := accountCheck{accountView: account, OK: lookupResult.OrderNotFound || lookupResult.StatusKnown}
-	if !result.OK && lookupResult.Cause != nil {
-		result.Error = lookupResult.Cause.Error()
+	result := accountCheck{accountView: account, OK: found.OrderNotFound || found.StatusKnown}
+	if !result.OK && found.Cause != nil {
+		result.Error = found.Cause.Error()
 	}
 	return result
 }

@@ -25,9 +25,5 @@ func readSecret(s *session, name, variable string) (StoredSecret, error) {
 	if name == "" {
 		return StoredSecret{}, usageError("%s is not set: name the deployment's secret, or use --local", variable)
 	}
-	stores, err := s.openStores()
-	if err != nil {
-		return StoredSecret{}, err
-	}
-	return stores.Secrets.Get(s, name)
+	return s.stores.Secrets.Get(s, name)
 }

@@ -141,7 +141,7 @@ func newTestTool(t *testing.T) *testTool {
 // storesWith returns the stores with another ledger.
 func (d *testTool) storesWith(in Ledger) *Stores {
 	amounts := &dailyamount.Counter{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: pause.For}
-	return &Stores{Merchants: d.merchants, Ledger: in, EndpointHealth: d.health, LimitCounter: amounts,
+	return &Stores{Merchants: d.merchants, Ledger: in, EndpointHealth: d.health, DailyAmounts: amounts,
 		Secrets: d.vault, Audit: d.audit}
 }
 

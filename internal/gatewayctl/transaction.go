@@ -11,18 +11,6 @@ import (
 	"mobilegateway/shared/msisdn"
 )
 
-type paymentCommands struct {
-	Show paymentShow `cmd:"" help:"Show a payment's history."`
-}
-
-type chargeCommands struct {
-	Show chargeShow `cmd:"" help:"Show a charge's history."`
-}
-
-type smsCommands struct {
-	Show smsShow `cmd:"" help:"Show an SMS's history."`
-}
-
 type paymentShow struct {
 	OrderID string `arg:"" help:"The order_id."`
 }
@@ -89,11 +77,7 @@ func showEntry(s *session, key ledger.Key) error {
 
 // findEntry returns an entry that must exist.
 func (s *session) findEntry(key ledger.Key) (*ledger.Entry, error) {
-	stores, err := s.openStores()
-	if err != nil {
-		return nil, err
-	}
-	e, err := stores.Ledger.Get(s, key)
+	e, err := s.stores.Ledger.Get(s, key)
 	if err == nil && e == nil {
 		err = fmt.Errorf("there is no %s %s: find its id with gatewayctl list", kindLabel(key.Kind), key.ID)
 	}

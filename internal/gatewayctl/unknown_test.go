@@ -173,7 +173,7 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 	e := d.mustReadEntry(key)
 	e.CountsDailyAmount, e.SentAt = true, d.now
 	d.ledger.Overwrite(e)
-	amounts := d.storesWith(d.ledger).LimitCounter
+	amounts := d.storesWith(d.ledger).DailyAmounts
 	limitedTo := func(minor int64) *merchant.Profile {
 		return &merchant.Profile{DailyAmounts: map[string]int64{e.Currency: minor}}
 	}
@@ -199,7 +199,7 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 	d.ledger.Overwrite(limited)
 	d.connect = func(System, Deployment) (*Stores, error) {
 		stores := d.storesWith(d.ledger)
-		stores.LimitCounter = nil
+		stores.DailyAmounts = nil
 		return stores, nil
 	}
 	d.expectExit("unknown resolve charge "+again.ID+" --as not-applied"+confirmFlags, ExitUsage, "LIMIT_TABLE")
