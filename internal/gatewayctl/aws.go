@@ -115,15 +115,6 @@ func (v secretsManagerStore) Put(ctx context.Context, current StoredSecret, valu
 	return secretError("write", current.Name, err)
 }
 
-// CheckPut implements SecretStore.
-func (v secretsManagerStore) CheckPut(ctx context.Context, current StoredSecret) error {
-	revision, err := v.readRevision(ctx, current.Name)
-	if err == nil && revision != current.Revision {
-		err = secretChangedError(current.Name)
-	}
-	return err
-}
-
 // secretError explains the error of a request about a secret, nil for none.
 func secretError(verb, name string, err error) error {
 	var none *secrettypes.ResourceNotFoundException

@@ -169,12 +169,14 @@ func TestConcurrentSecretChangeIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.CheckPut(t.Context(), current); err != nil {
-		t.Errorf("CheckPut of an unchanged secret: %v", err)
+	dryRun := readOnlySecrets{store}
+	if err := dryRun.Put(t.Context(), current, []byte("mine")); err != nil {
+		t.Errorf("dry run of Put to an unchanged secret: %v", err)
 	}
 	d.mustRun("keys add tokens"+confirmFlags, nil)
 	for what, err := range map[string]error{
-		"Put": store.Put(t.Context(), current, []byte("mine")), "CheckPut": store.CheckPut(t.Context(), current),
+		"Put":            store.Put(t.Context(), current, []byte("mine")),
+		"dry run of Put": dryRun.Put(t.Context(), current, []byte("mine")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 			t.Errorf("%s over a concurrent change: %v", what, err)

@@ -137,14 +137,6 @@ func (c *deliveriesShow) Run(s *session) error {
 		table{{"to", cmp.Or(e.NotifyURL, "no URL")}, {}}, listRows(h.Notifications), table{{}}, eventRows(events)))
 }
 
-// deadReasonText returns why the notification was a dead letter before the replay.
-func (r replayView) deadReasonText() string {
-	if r.DeadReasonBefore == "" {
-		return ""
-	}
-	return ", dead letter before: " + r.DeadReasonBefore
-}
-
 // attemptViews lists an entry's attempts in the order of time, with those before a replay.
 func attemptViews(e *ledger.Entry) []attemptView {
 	views := []attemptView{}
@@ -190,17 +182,19 @@ func firstDelivered(e *ledger.Entry, status ledger.Status) time.Time {
 func notificationEvents(e *ledger.Entry) []historyEvent {
 	var events []historyEvent
 	for _, a := range attemptViews(e) {
-		event := historyEvent{At: a.At, What: "delivered"}
-		event.Detail = fmt.Sprintf("%s, webhook-id %s, attempt %d", a.Status, a.WebhookID, a.Number)
+		what, detail := "delivered", fmt.Sprintf("%s, webhook-id %s, attempt %d", a.Status, a.WebhookID, a.Number)
 		if a.Result != deliveryDelivered {
-			event.What = "delivery attempt failed"
-			event.Detail = fmt.Sprintf("%s, attempt %d: %s", a.Status, a.Number, failureText(a.Result, a.Code))
+			what = "delivery attempt failed"
+			detail = fmt.Sprintf("%s, attempt %d: %s", a.Status, a.Number, failureText(a.Result, a.Code))
 		}
-		events = append(events, event)
+		events = append(events, historyEvent{a.At, what, detail})
 	}
 	for _, r := range replayViews(e) {
-		events = append(events, historyEvent{r.At, "replayed", fmt.Sprintf("%s, webhook-id %s, after %s%s",
-			r.Status, r.WebhookID, plural(r.AttemptsBefore, "attempt"), r.deadReasonText())})
+		detail := fmt.Sprintf("%s, webhook-id %s, after %s", r.Status, r.WebhookID, plural(r.AttemptsBefore, "attempt"))
+		if r.DeadReasonBefore != "" {
+			detail += ", dead letter before: " + r.DeadReasonBefore
+		}
+		events = append(events, historyEvent{r.At, "replayed", detail})
 	}
 	for _, n := range e.Outbox {
 		detail := outboxDetail(n)

@@ -64,7 +64,11 @@ type readOnlySecrets struct{ SecretStore }
 
 // Put checks that the secret has not changed since it was read.
 func (r readOnlySecrets) Put(ctx context.Context, current StoredSecret, _ []byte) error {
-	return r.CheckPut(ctx, current)
+	stored, err := r.Get(ctx, current.Name)
+	if err == nil && stored.Revision != current.Revision {
+		err = secretChangedError(current.Name)
+	}
+	return err
 }
 
 type readOnlyAmounts struct{}

@@ -96,10 +96,7 @@ func (s *session) pagesBetween(merchantID string, from, to time.Time, cursor str
 		for at := from.UTC().Truncate(day); at.Before(to); at = at.Add(day) {
 			for more := true; more; more = cursor != "" {
 				keys, next, err := s.stores.Ledger.Day(s, merchantID, at, cursor, pageSize)
-				var entries []*ledger.Entry
-				if err == nil {
-					entries, err = s.readEntries(keys)
-				}
+				entries, err := s.readEntries(keys, err)
 				cursor = next
 				if !yield(entryPage{at, entries, next}, err) || err != nil {
 					return
@@ -152,8 +149,11 @@ func (s *session) entriesInRange(nameOrID string, r timeRange, lookback time.Dur
 }
 
 // readEntries reads entries concurrently and returns them in the order of their keys. It skips those that no longer
-// exist.
-func (s *session) readEntries(keys []ledger.Key) ([]*ledger.Entry, error) {
+// exist. It returns keysErr, the error of reading the keys, at once.
+func (s *session) readEntries(keys []ledger.Key, keysErr error) ([]*ledger.Entry, error) {
+	if keysErr != nil {
+		return nil, keysErr
+	}
 	found, faults := make([]*ledger.Entry, len(keys)), make([]error, len(keys))
 	var group sync.WaitGroup
 	for reader := range parallelReads {

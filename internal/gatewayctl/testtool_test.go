@@ -36,21 +36,12 @@ func (v *memorySecretStore) Get(_ context.Context, name string) (StoredSecret, e
 
 func (v *memorySecretStore) Put(_ context.Context, current StoredSecret, value []byte) error {
 	if strconv.Itoa(v.revisions[current.Name]) != current.Revision {
-		return errSecretChanged
+		return secretChangedError(current.Name)
 	}
 	v.values[current.Name], v.puts = value, v.puts+1
 	v.revisions[current.Name]++
 	return nil
 }
-
-func (v *memorySecretStore) CheckPut(_ context.Context, current StoredSecret) error {
-	if strconv.Itoa(v.revisions[current.Name]) != current.Revision {
-		return errSecretChanged
-	}
-	return nil
-}
-
-var errSecretChanged = errors.New("the secret was changed meanwhile")
 
 // memoryAudit is an AuditLog in memory. It refuses records whose outcome is failAt.
 type memoryAudit struct {

@@ -27,20 +27,21 @@ type transactionArgument struct {
 	Correlator string `placeholder:"TEXT" help:"With --merchant: the clientCorrelator."`
 }
 
-// show shows the entry. merchantKey returns the id of the merchant's own key; it is used if hasKey and no id is given.
-func (c transactionArgument) show(
-	s *session, kind ledger.Kind, hasKey bool, merchantKey func(merchantID string) string,
-) error {
+// show shows the entry. reference is the merchant's own key of a charge that has no clientCorrelator.
+func (c transactionArgument) show(s *session, kind ledger.Kind, reference string) error {
 	id := c.ID
-	switch {
-	case id == "" && (c.Merchant == "" || !hasKey):
-		return usageError(`expected "<id>", or --merchant with --correlator (a charge: or --reference)`)
-	case id == "":
+	if id == "" {
+		if c.Merchant == "" || c.Correlator == "" && reference == "" {
+			return usageError(`expected "<id>", or --merchant with --correlator (a charge: or --reference)`)
+		}
 		p, err := s.findMerchant(c.Merchant)
 		if err != nil {
 			return err
 		}
-		id = merchantKey(p.ID)
+		id = ledger.SMSID(p.ID, c.Correlator)
+		if kind == ledger.Charge {
+			id = ledger.ChargeID(p.ID, c.Correlator, reference)
+		}
 	}
 	return showEntry(s, ledger.Key{Kind: kind, ID: id})
 }
@@ -51,20 +52,12 @@ type chargeShow struct {
 }
 
 // Run shows the charge.
-func (c *chargeShow) Run(s *session) error {
-	return c.show(s, ledger.Charge, c.Correlator != "" || c.Reference != "", func(merchantID string) string {
-		return ledger.ChargeID(merchantID, c.Correlator, c.Reference)
-	})
-}
+func (c *chargeShow) Run(s *session) error { return c.show(s, ledger.Charge, c.Reference) }
 
 type smsShow struct{ transactionArgument }
 
 // Run shows the SMS.
-func (c *smsShow) Run(s *session) error {
-	return c.show(s, ledger.SMS, c.Correlator != "", func(merchantID string) string {
-		return ledger.SMSID(merchantID, c.Correlator)
-	})
-}
+func (c *smsShow) Run(s *session) error { return c.show(s, ledger.SMS, "") }
 
 // showEntry shows one entry: its facts, and its events in the order of time.
 func showEntry(s *session, key ledger.Key) error {
@@ -175,23 +168,18 @@ type entryHistory struct {
 	Events []historyEvent `json:"events"`
 }
 
-// entryHistoryOf lists an entry's events in the order of time. Those without a time come last.
+// entryHistoryOf lists an entry's events in the order of time. The response, which has no time, comes last.
 func entryHistoryOf(e *ledger.Entry) entryHistory {
 	h := entryHistory{entryView: entryViewOf(e)}
 	addEvent := func(at time.Time, what, detail string) {
-		h.Events = append(h.Events, historyEvent{at, what, detail})
-	}
-	addTimer := func(at time.Time, what string) {
 		if !at.IsZero() {
-			addEvent(at, what, "")
+			h.Events = append(h.Events, historyEvent{at, what, detail})
 		}
 	}
 	addEvent(e.CreatedAt, "created", "")
-	if !e.SentAt.IsZero() {
-		addEvent(e.SentAt, "first sent", "to "+e.Operator+" with account "+e.Account)
-	}
+	addEvent(e.SentAt, "first sent", "to "+e.Operator+" with account "+e.Account)
 	if e.ResponseStatus != 0 {
-		addEvent(time.Time{}, "response sent", strconv.Itoa(e.ResponseStatus))
+		h.Events = append(h.Events, historyEvent{What: "response sent", Detail: strconv.Itoa(e.ResponseStatus)})
 	}
 	for _, c := range e.Conflicts {
 		addEvent(c.At, "conflict",
@@ -201,9 +189,7 @@ func entryHistoryOf(e *ledger.Entry) entryHistory {
 		addEvent(e.Claim.At, "claim", fmt.Sprintf("the operator's callback claims %s; next status lookup at %s",
 			e.Claim.Status, formatTime(e.Claim.CheckAt)))
 	}
-	if !e.FinalAt.IsZero() {
-		addEvent(e.FinalAt, "final", string(e.Status))
-	}
+	addEvent(e.FinalAt, "final", string(e.Status))
 	if e.Manual.Outcome != "" {
 		addEvent(e.Manual.At, "resolved manually",
 			fmt.Sprintf("%s, by %s: %s", e.Manual.Outcome, e.Manual.Who, e.Manual.Reason))
@@ -213,9 +199,9 @@ func entryHistoryOf(e *ledger.Entry) entryHistory {
 	if e.State == ledger.Reserved {
 		addEvent(e.LeaseUntil, "lease ends", "")
 	}
-	addTimer(e.PollAt, "next lookup")
-	addTimer(e.UserSMSAt, "next user SMS")
-	addTimer(e.ExpireAt, "expires")
+	addEvent(e.PollAt, "next lookup", "")
+	addEvent(e.UserSMSAt, "next user SMS", "")
+	addEvent(e.ExpireAt, "expires", "")
 	sortEvents(h.Events)
 	return h
 }

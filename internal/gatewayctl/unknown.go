@@ -71,10 +71,7 @@ func (s *session) dueEntries(yield func(*ledger.Entry, error) bool) {
 				"To list all of a merchant: unknown list MERCHANT --from DAY --to DAY.\n",
 				shard, plural(len(keys), "entry"))
 		}
-		var entries []*ledger.Entry
-		if err == nil {
-			entries, err = s.readEntries(keys)
-		}
+		entries, err := s.readEntries(keys, err)
 		if !yieldEntries(entries, err, yield) {
 			return
 		}
