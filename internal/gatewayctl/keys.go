@@ -151,24 +151,18 @@ func (c *keysRetire) checkUnused(s *session, signingEnded time.Time) error {
 	if c.Ring == "tokens" {
 		return nil
 	}
-	users, err := c.merchantsUsingKey(s)
+	profiles, err := s.allMerchants()
+	var users []string // suspended merchants included
+	for _, p := range profiles {
+		for _, w := range p.WebhookSecrets {
+			if w.KeyNumber == c.Number {
+				users = append(users, fmt.Sprintf("%s (version %d)", p.Name, w.Version))
+			}
+		}
+	}
 	if err == nil && len(users) > 0 {
 		err = fmt.Errorf("the webhook secrets of %s are derived from key %d: run webhook-secret rotate, "+
 			"and revoke the old version when they use the new one", joinComma(users), c.Number)
 	}
 	return err
-}
-
-// merchantsUsingKey lists the merchants with a webhook secret of the key, suspended merchants included.
-func (c *keysRetire) merchantsUsingKey(s *session) ([]string, error) {
-	profiles, err := s.allMerchants()
-	var names []string
-	for _, p := range profiles {
-		for _, w := range p.WebhookSecrets {
-			if w.KeyNumber == c.Number {
-				names = append(names, fmt.Sprintf("%s (version %d)", p.Name, w.Version))
-			}
-		}
-	}
-	return names, err
 }

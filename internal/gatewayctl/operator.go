@@ -46,14 +46,19 @@ func parseOperatorCredentials(text []byte) (credentialsByOperator, error) {
 	return operators, nil
 }
 
-// readOperatorCredentials reads and parses the deployment's credentials.
-func readOperatorCredentials(s *session) (StoredSecret, credentialsByOperator, error) {
-	current, err := readSecret(s, s.OperatorSecret, "OPERATOR_CREDENTIALS_SECRET")
-	if err != nil {
-		return current, nil, err
+// storedCredentials are the deployment's credentials, and the secret that has them.
+type storedCredentials struct {
+	secret    StoredSecret
+	operators credentialsByOperator
+}
+
+// ProvideCredentials reads the credentials for the Run methods below operator (kong's provider).
+func (operatorCommands) ProvideCredentials(s *session) (stored storedCredentials, err error) {
+	stored.secret, err = readSecret(s, s.OperatorSecret, "OPERATOR_CREDENTIALS_SECRET")
+	if err == nil {
+		stored.operators, err = parseOperatorCredentials(stored.secret.Value)
 	}
-	operators, err := parseOperatorCredentials(current.Value)
-	return current, operators, err
+	return stored, err
 }
 
 // unknownOperatorError refuses an operator's name.
@@ -109,7 +114,7 @@ func checkCredentialsSize(text []byte) error {
 
 // Run merges the file into the secret. It adds or renews the file's accounts and makes its current accounts current.
 // The other accounts stay.
-func (c *operatorSet) Run(s *session) error {
+func (c *operatorSet) Run(s *session, current storedCredentials) error {
 	text, err := c.readFile(s)
 	if err != nil {
 		return err
@@ -118,10 +123,7 @@ func (c *operatorSet) Run(s *session) error {
 	if err != nil {
 		return usageError("%w", err)
 	}
-	current, stored, err := readOperatorCredentials(s)
-	if err != nil {
-		return err
-	}
+	stored := current.operators
 	if c.Replace {
 		stored = credentialsByOperator{}
 	}
@@ -134,7 +136,7 @@ func (c *operatorSet) Run(s *session) error {
 		return usageError("%w", err)
 	}
 	return s.executeAndShow("set operators' credentials", "operators", func() (string, error) {
-		return "operators " + joinComma(slices.Sorted(maps.Keys(given))), s.stores.Secrets.Put(s, current, value)
+		return "operators " + joinComma(slices.Sorted(maps.Keys(given))), s.stores.Secrets.Put(s, current.secret, value)
 	}, func() error { return showList(s, accountViews(stored)) })
 }
 
@@ -192,12 +194,8 @@ func accountViews(operators credentialsByOperator) []accountView {
 type operatorList struct{}
 
 // Run lists the accounts.
-func (c *operatorList) Run(s *session) error {
-	_, operators, err := readOperatorCredentials(s)
-	if err != nil {
-		return err
-	}
-	return showList(s, accountViews(operators))
+func (c *operatorList) Run(s *session, stored storedCredentials) error {
+	return showList(s, accountViews(stored.operators))
 }
 
 type operatorCheck struct {
@@ -218,20 +216,16 @@ type accountCheck struct {
 var errAccountCheck = errors.New("an account does not work: see its error, and renew it with operator set")
 
 // Run checks the accounts. An account works if the operator responds that the order does not exist.
-func (c *operatorCheck) Run(s *session) error {
-	current, operators, err := readOperatorCredentials(s)
-	if err != nil {
-		return err
-	}
+func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 	for _, name := range c.Names {
-		if _, found := operators[name]; !found {
+		if _, found := stored.operators[name]; !found {
 			return fmt.Errorf("there are no credentials for operator %q: add them with operator set", name)
 		}
 	}
-	directory := drivers.NewDirectory(staticSecret(current.Value), s.Now)
+	directory := drivers.NewDirectory(staticSecret(stored.secret.Value), s.Now)
 	var results []accountCheck
 	var failed error
-	for _, account := range accountViews(operators) {
+	for _, account := range accountViews(stored.operators) {
 		if len(c.Names) > 0 && !slices.Contains(c.Names, account.Operator) {
 			continue
 		}
