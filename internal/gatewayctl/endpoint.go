@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/webhook"
 )
 
@@ -28,7 +27,11 @@ type endpoint struct {
 }
 
 // ProvideEndpoint returns the endpoint for the Run methods below endpoint (kong's provider).
-func (c endpointArguments) ProvideEndpoint(s *session, p *merchant.Profile) (endpoint, error) {
+func (c endpointArguments) ProvideEndpoint(s *session) (endpoint, error) {
+	p, err := s.findMerchant(c.Name)
+	if err != nil {
+		return endpoint{}, err
+	}
 	address := cmp.Or(c.URL, p.NotifURL)
 	if address == "" {
 		return endpoint{}, fmt.Errorf("%s has no notif_url of its own: name the URL with --url", p.Name)

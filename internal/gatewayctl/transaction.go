@@ -168,7 +168,7 @@ type entryHistory struct {
 	Events []historyEvent `json:"events"`
 }
 
-// entryHistoryOf lists an entry's events in the order of time. The response, which has no time, comes last.
+// entryHistoryOf lists an entry's events in the order of time. Those without a time come last.
 func entryHistoryOf(e *ledger.Entry) entryHistory {
 	h := entryHistory{entryView: entryViewOf(e)}
 	addEvent := func(at time.Time, what, detail string) {
@@ -195,7 +195,8 @@ func entryHistoryOf(e *ledger.Entry) entryHistory {
 			fmt.Sprintf("%s, by %s: %s", e.Manual.Outcome, e.Manual.Who, e.Manual.Reason))
 	}
 	h.Events = append(h.Events, notificationEvents(e)...)
-	addEvent(e.UpdatedAt, "last written", fmt.Sprintf("version %d, %s", e.Version, e.State))
+	h.Events = append(h.Events,
+		historyEvent{e.UpdatedAt, "last written", fmt.Sprintf("version %d, %s", e.Version, e.State)})
 	if e.State == ledger.Reserved {
 		addEvent(e.LeaseUntil, "lease ends", "")
 	}
