@@ -59,6 +59,9 @@ type auditCommand struct {
 
 // Run lists the records, the oldest first.
 func (c *auditCommand) Run(s *session) error {
+	if err := s.openStores(); err != nil {
+		return err
+	}
 	records, err := s.stores.Audit.Records(s)
 	if err != nil {
 		return err

@@ -18,6 +18,15 @@ const (
 // execute makes one command's change: with --yes between the two writes of its audit record, else as a dry run on
 // readOnly stores. done describes the result, also of a change that failed half way. No text has a secret.
 func (s *session) execute(action, subject string, change func() (done string, err error)) error {
+	if s.Yes && s.Reason == "" {
+		return usageError("--yes needs --reason: the audit record keeps it")
+	}
+	if s.Yes && len(s.Reason) > maxReasonBytes {
+		return usageError("--reason is longer than %d bytes: shorten it", maxReasonBytes)
+	}
+	if err := s.openStores(); err != nil {
+		return err
+	}
 	if !s.Yes {
 		done, err := change()
 		if err == nil {
@@ -25,12 +34,6 @@ func (s *session) execute(action, subject string, change func() (done string, er
 				action, subject, done)
 		}
 		return err
-	}
-	if s.Reason == "" {
-		return usageError("--yes needs --reason: the audit record keeps it")
-	}
-	if len(s.Reason) > maxReasonBytes {
-		return usageError("--reason is longer than %d bytes: shorten it", maxReasonBytes)
 	}
 	record := newRecord(s, action, subject)
 	if err := s.stores.Audit.Record(s, record); err != nil {

@@ -123,7 +123,7 @@ type deliveryHistory struct {
 
 // Run shows the notifications of one transaction, each attempt and each replay.
 func (c *deliveriesShow) Run(s *session) error {
-	e, err := findNotifiedEntry(s, c.ID)
+	e, err := s.findEntry(c.ID, ledger.Payment, ledger.SMS)
 	if err != nil {
 		return err
 	}
@@ -229,15 +229,4 @@ func failureText(reason string, code int) string {
 		return reason
 	}
 	return fmt.Sprintf("%s %d", reason, code)
-}
-
-// findNotifiedEntry returns the payment or the SMS with an id.
-func findNotifiedEntry(s *session, id string) (*ledger.Entry, error) {
-	for _, kind := range []ledger.Kind{ledger.Payment, ledger.SMS} {
-		e, err := s.stores.Ledger.Get(s, ledger.Key{Kind: kind, ID: id})
-		if err != nil || e != nil {
-			return e, err
-		}
-	}
-	return nil, fmt.Errorf("there is no payment and no SMS %s: check the id, or find it with gatewayctl list", id)
 }

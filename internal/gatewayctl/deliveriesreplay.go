@@ -86,7 +86,7 @@ func (c *deliveriesReplay) Run(s *session) error {
 // findKeys lists the transactions with a notification to send again.
 func (c *deliveriesReplay) findKeys(s *session) (keys []ledger.Key, err error) {
 	if c.ID != "" {
-		e, err := findNotifiedEntry(s, c.ID)
+		e, err := s.findEntry(c.ID, ledger.Payment, ledger.SMS)
 		if err == nil && c.firstReplayable(e) != "" {
 			keys = []ledger.Key{e.Key}
 		}

@@ -52,9 +52,9 @@ type Stores struct {
 	Audit          AuditLog
 }
 
-// System is the tool's environment. User is the person at the keyboard. Connect opens the stores of a deployment; it is
-// not called for commands with the tag storeless. It receives the variables and the deployment as the command line
-// changed them (--local).
+// System is the tool's environment. User is the person at the keyboard. Connect opens the stores of a deployment;
+// commands that need none never call it. It receives the variables and the deployment as the command line changed them
+// (--local).
 type System struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -112,7 +112,7 @@ type commandLine struct {
 	Export     exportCommand             `cmd:"" help:"Export a merchant's transactions for reconciliation."`
 	Slot       slotCommands              `cmd:"" help:"Bookable test times at the sandbox operator."`
 	Audit      auditCommand              `cmd:"" help:"List the changes: who made them, when and why."`
-	Completion kongcompletion.Completion `cmd:"" storeless:"" help:"Activate shell completion, or print its code (-c)."`
+	Completion kongcompletion.Completion `cmd:"" help:"Activate shell completion, or print its code (-c)."`
 }
 
 // exitCode is the parser's panic that ends the program, after --help for example. Run recovers it.
@@ -153,13 +153,7 @@ func Run(ctx context.Context, arguments []string, system System) (code int) {
 	}
 	grammar.Reason, grammar.Who = strings.TrimSpace(grammar.Reason), strings.TrimSpace(grammar.Who)
 	s := &session{Context: ctx, System: system, commandLine: &grammar}
-	if !parsed.Selected().Tag.Has("storeless") {
-		err = s.openStores()
-	}
-	if err == nil {
-		err = parsed.Run(s)
-	}
-	return exitWith(err)
+	return exitWith(parsed.Run(s))
 }
 
 // newParser returns the parser of the command line. Flags with a variable take its value if they are not given.
@@ -216,11 +210,15 @@ type session struct {
 	context.Context
 	System
 	*commandLine
-	stores *Stores // readOnly in a dry run
+	stores *Stores // set by openStores; readOnly in a dry run
 }
 
-// openStores connects to the deployment.
+// openStores connects to the deployment once. It is called after the command line is checked, so that a wrong line is
+// reported without a deployment.
 func (s *session) openStores() (err error) {
+	if s.stores != nil {
+		return nil
+	}
 	s.stores, err = s.Connect(s.System, s.Deployment)
 	if err == nil && !s.Yes {
 		s.stores = s.stores.readOnly()
@@ -233,6 +231,9 @@ func (s *session) auditUser() string { return cmp.Or(s.commandLine.Who, s.System
 
 // findMerchant returns a copy of the profile with a name or an id.
 func (s *session) findMerchant(nameOrID string) (*merchant.Profile, error) {
+	if err := s.openStores(); err != nil {
+		return nil, err
+	}
 	id, err := s.stores.Merchants.IDByName(s, nameOrID)
 	if err != nil {
 		return nil, err

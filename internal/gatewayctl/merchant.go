@@ -191,6 +191,9 @@ func (c *merchantShow) Run(s *session, p *merchant.Profile) error {
 
 // allMerchants returns the profiles of all merchants in no order.
 func (s *session) allMerchants() ([]*merchant.Profile, error) {
+	if err := s.openStores(); err != nil {
+		return nil, err
+	}
 	ids, err := s.stores.Merchants.IDs(s)
 	if err != nil {
 		return nil, err

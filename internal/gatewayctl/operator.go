@@ -52,8 +52,11 @@ type storedCredentials struct {
 	operators credentialsByOperator
 }
 
-// ProvideCredentials reads the credentials for the Run methods below operator (kong's provider).
-func (operatorCommands) ProvideCredentials(s *session) (stored storedCredentials, err error) {
+// ProvideCredentials returns the credentials for the Run methods below operator (kong's provider).
+func (operatorCommands) ProvideCredentials(s *session) (storedCredentials, error) { return readCredentials(s) }
+
+// readCredentials reads and parses the credentials.
+func readCredentials(s *session) (stored storedCredentials, err error) {
 	stored.secret, err = readSecret(s, s.OperatorSecret, "OPERATOR_CREDENTIALS_SECRET")
 	if err == nil {
 		stored.operators, err = parseOperatorCredentials(stored.secret.Value)
@@ -114,7 +117,7 @@ func checkCredentialsSize(text []byte) error {
 
 // Run merges the file into the secret. It adds or renews the file's accounts and makes its current accounts current.
 // The other accounts stay.
-func (c *operatorSet) Run(s *session, current storedCredentials) error {
+func (c *operatorSet) Run(s *session) error {
 	text, err := c.readFile(s)
 	if err != nil {
 		return err
@@ -122,6 +125,10 @@ func (c *operatorSet) Run(s *session, current storedCredentials) error {
 	given, err := parseOperatorCredentials(text)
 	if err != nil {
 		return usageError("%w", err)
+	}
+	current, err := readCredentials(s)
+	if err != nil {
+		return err
 	}
 	stored := current.operators
 	if c.Replace {

@@ -23,5 +23,8 @@ func readSecret(s *session, name, variable string) (StoredSecret, error) {
 	if name == "" {
 		return StoredSecret{}, usageError("%s is not set: name the deployment's secret, or use --local", variable)
 	}
+	if err := s.openStores(); err != nil {
+		return StoredSecret{}, err
+	}
 	return s.stores.Secrets.Get(s, name)
 }

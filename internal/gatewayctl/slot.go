@@ -17,7 +17,7 @@ import (
 
 type slotCommands struct {
 	Book slotBook `cmd:"" help:"Book a time for a merchant's end-to-end test."`
-	List slotList `cmd:"" storeless:"" help:"List the booked times."`
+	List slotList `cmd:"" help:"List the booked times."`
 	Free slotFree `cmd:"" help:"Free a booked time."`
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"mobilegateway/shared/ledger"
@@ -17,7 +18,7 @@ type paymentShow struct {
 
 // Run shows the payment.
 func (c *paymentShow) Run(s *session) error {
-	return showEntry(s, ledger.Key{Kind: ledger.Payment, ID: c.OrderID})
+	return showEntry(s, ledger.Payment, c.OrderID)
 }
 
 // transactionArgument names a charge or an SMS by its id, or by its merchant's own key.
@@ -43,7 +44,7 @@ func (c transactionArgument) show(s *session, kind ledger.Kind, reference string
 			id = ledger.ChargeID(p.ID, c.Correlator, reference)
 		}
 	}
-	return showEntry(s, ledger.Key{Kind: kind, ID: id})
+	return showEntry(s, kind, id)
 }
 
 type chargeShow struct {
@@ -60,21 +61,28 @@ type smsShow struct{ transactionArgument }
 func (c *smsShow) Run(s *session) error { return c.show(s, ledger.SMS, "") }
 
 // showEntry shows one entry: its facts, and its events in the order of time.
-func showEntry(s *session, key ledger.Key) error {
-	e, err := s.findEntry(key)
+func showEntry(s *session, kind ledger.Kind, id string) error {
+	e, err := s.findEntry(id, kind)
 	if err != nil {
 		return err
 	}
 	return showHistory(s, e)
 }
 
-// findEntry returns an entry that must exist.
-func (s *session) findEntry(key ledger.Key) (*ledger.Entry, error) {
-	e, err := s.stores.Ledger.Get(s, key)
-	if err == nil && e == nil {
-		err = fmt.Errorf("there is no %s %s: find its id with gatewayctl list", kindLabel(key.Kind), key.ID)
+// findEntry returns the entry with an id and the first of the kinds that has it. It must exist.
+func (s *session) findEntry(id string, kinds ...ledger.Kind) (*ledger.Entry, error) {
+	if err := s.openStores(); err != nil {
+		return nil, err
 	}
-	return e, err
+	var labels []string
+	for _, kind := range kinds {
+		e, err := s.stores.Ledger.Get(s, ledger.Key{Kind: kind, ID: id})
+		if err != nil || e != nil {
+			return e, err
+		}
+		labels = append(labels, kindLabel(kind))
+	}
+	return nil, fmt.Errorf("there is no %s %s: find its id with gatewayctl list", strings.Join(labels, " and no "), id)
 }
 
 // kindLabel returns a kind's name for people.

@@ -40,6 +40,9 @@ func (c *unknownList) Run(s *session) error {
 	if c.Merchant == "" && !(c.From.IsZero() && c.To.IsZero()) {
 		return usageError(`expected "<merchant>" before --from and --to`)
 	}
+	if err := s.openStores(); err != nil {
+		return err
+	}
 	entries := iter.Seq2[*ledger.Entry, error](s.dueEntries)
 	if c.Merchant != "" {
 		entries = s.entriesInRange(c.Merchant, c.times(), 0)
@@ -91,7 +94,7 @@ const resolveByLookup = "lookup"
 // Run resolves the entry by the operator's status or manually (decision "unknown-by-hand").
 func (c *unknownResolve) Run(s *session) error {
 	key := ledger.Key{Kind: ledger.Kind(c.Kind), ID: c.ID}
-	e, err := s.findEntry(key)
+	e, err := s.findEntry(c.ID, key.Kind)
 	if err != nil {
 		return err
 	}
