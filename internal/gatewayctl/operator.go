@@ -53,7 +53,9 @@ type storedCredentials struct {
 }
 
 // ProvideCredentials returns the credentials for the Run methods below operator (kong's provider).
-func (operatorCommands) ProvideCredentials(s *session) (storedCredentials, error) { return readCredentials(s) }
+func (operatorCommands) ProvideCredentials(s *session) (storedCredentials, error) {
+	return readCredentials(s)
+}
 
 // readCredentials reads and parses the credentials.
 func readCredentials(s *session) (stored storedCredentials, err error) {
