@@ -41,14 +41,14 @@ type AuditLog interface {
 }
 
 // newRecord returns the started record of a change.
-func newRecord(s *session, a Action) Record {
+func newRecord(s *session, action, subject string) Record {
 	at := s.Now().UTC().Truncate(time.Millisecond)
 	random := make([]byte, 6)
 	_, _ = io.ReadFull(s.Rand, random) // it only distinguishes changes of one millisecond
 	return Record{
 		ID: at.Format("20060102T150405.000Z") + "-" + hex.EncodeToString(random), At: at, Who: s.auditUser(),
-		Credential: s.Getenv("AWS_ACCESS_KEY_ID"),
-		What:       a.Name, Subject: a.Subject, Why: s.Reason, Outcome: OutcomeStarted,
+		Credential: s.Getenv("AWS_ACCESS_KEY_ID"), What: action, Subject: subject, Why: s.Reason,
+		Outcome: OutcomeStarted,
 	}
 }
 
@@ -58,8 +58,11 @@ type auditCommand struct {
 }
 
 // Run lists the records, the oldest first.
-func (c *auditCommand) Run(s *session, stores *Stores) error {
-	records, err := stores.Audit.Records(s)
+func (c *auditCommand) Run(s *session) error {
+	if err := s.openStores(); err != nil {
+		return err
+	}
+	records, err := s.stores.Audit.Records(s)
 	if err != nil {
 		return err
 	}

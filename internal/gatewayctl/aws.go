@@ -44,7 +44,7 @@ func Connect(env System, p Deployment) (*Stores, error) {
 	// Only a refund of a daily amount needs this table. Without it unknown resolve refuses entries that may need a
 	// refund.
 	if p.LimitTable != "" {
-		stores.LimitCounter = &dailyamount.Counter{
+		stores.DailyAmounts = &dailyamount.Counter{
 			Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: pause.For,
 		}
 	}
@@ -113,15 +113,6 @@ func (v secretsManagerStore) Put(ctx context.Context, current StoredSecret, valu
 		return secretChangedError(current.Name)
 	}
 	return secretError("write", current.Name, err)
-}
-
-// CheckPut implements SecretStore.
-func (v secretsManagerStore) CheckPut(ctx context.Context, current StoredSecret) error {
-	revision, err := v.readRevision(ctx, current.Name)
-	if err == nil && revision != current.Revision {
-		err = secretChangedError(current.Name)
-	}
-	return err
 }
 
 // secretError explains the error of a request about a secret, nil for none.

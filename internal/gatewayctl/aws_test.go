@@ -3,6 +3,7 @@ package gatewayctl
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
@@ -30,6 +31,9 @@ import (
 // each call of the tool, by the template's names.
 func newLocalAWSTool(t *testing.T) (*testTool, *awsclient.Client, *awscalls.Recorder) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts a database")
+	}
 	d := newTestTool(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -63,14 +67,10 @@ func newLocalAWSTool(t *testing.T) (*testTool, *awsclient.Client, *awscalls.Reco
 	} {
 		d.variables[name] = value
 	}
-	variable := func(name string) string {
-		if name == "AWS_ACCESS_KEY_ID" {
-			return "OTHER" // the test's own calls are not the tool's
-		}
-		return d.variables[name]
-	}
+	own := maps.Clone(d.variables)
+	own["AWS_ACCESS_KEY_ID"] = "OTHER" // the test's own calls are not the tool's
 	d.connect = Connect
-	client, err := awsclient.New(variable)
+	client, err := awsclient.New(func(name string) string { return own[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,20 +80,19 @@ func newLocalAWSTool(t *testing.T) (*testTool, *awsclient.Client, *awscalls.Reco
 
 func makeTables(t *testing.T, client *awsclient.Client) {
 	t.Helper()
-	ctx := context.Background()
-	_, err := client.DynamoDB().CreateTable(ctx, ledgerdynamo.Schema("ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx := t.Context()
+	schemas := []*dynamodb.CreateTableInput{ledgerdynamo.Schema("ledger")}
 	for _, name := range []string{"merchants", "limits"} {
-		_, err = client.DynamoDB().CreateTable(ctx, &dynamodb.CreateTableInput{
+		schemas = append(schemas, &dynamodb.CreateTableInput{
 			TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
 			AttributeDefinitions: []types.AttributeDefinition{
 				{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
 			},
 			KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
 		})
-		if err != nil {
+	}
+	for _, schema := range schemas {
+		if _, err := client.DynamoDB().CreateTable(ctx, schema); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,21 +106,16 @@ func makeTables(t *testing.T, client *awsclient.Client) {
 
 // TestCommandsOnLocalAWS sets up a new deployment: keys, a merchant, a rotation, a replay and the audit.
 func TestCommandsOnLocalAWS(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a database")
-	}
 	d, client, _ := newLocalAWSTool(t)
 	for _, ring := range []string{"tokens", "callbacks", "webhooks", "webhooks"} {
-		d.mustRun("keys add "+ring+confirmFlags, nil)
+		d.apply("keys add " + ring)
 	}
 	checkEqual(t, "webhook keys", len(query[[]keyView](d, "keys list webhooks")), 2)
 	d.expectExit("operator list --operator-secret none", ExitFailed, "there is no secret none")
-	d.input = `{"sandbox":{"current":"a","accounts":{"a":{"base_url":"https://o.example","access_token":"t"}}}}`
-	d.mustRun("operator set -"+confirmFlags, nil)
+	d.useSandboxOperator()
 
 	shop := d.onboardShop()
-	d.mustRun("token rotate ShopA"+confirmFlags, nil)
-	d.mustRun("host add ShopA b.example"+confirmFlags, nil)
+	d.apply("token rotate ShopA", "host add ShopA b.example")
 	d.expectExit("merchant add shopa --country ci --operator sandbox"+confirmFlags, ExitFailed,
 		merchant.ErrNameTaken.Error())
 	const count = 30
@@ -159,22 +153,21 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 }
 
 func TestConcurrentSecretChangeIsRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a database")
-	}
 	d, client, _ := newLocalAWSTool(t)
 	store := secretsManagerStore{client.SecretsManager()}
-	d.mustRun("keys add tokens"+confirmFlags, nil)
+	d.apply("keys add tokens")
 	current, err := store.Get(t.Context(), "token-keys")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.CheckPut(t.Context(), current); err != nil {
-		t.Errorf("CheckPut of an unchanged secret: %v", err)
+	dryRun := readOnlySecrets{store}
+	if err := dryRun.Put(t.Context(), current, []byte("mine")); err != nil {
+		t.Errorf("dry run of Put to an unchanged secret: %v", err)
 	}
-	d.mustRun("keys add tokens"+confirmFlags, nil)
+	d.apply("keys add tokens")
 	for what, err := range map[string]error{
-		"Put": store.Put(t.Context(), current, []byte("mine")), "CheckPut": store.CheckPut(t.Context(), current),
+		"Put":            store.Put(t.Context(), current, []byte("mine")),
+		"dry run of Put": dryRun.Put(t.Context(), current, []byte("mine")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 			t.Errorf("%s over a concurrent change: %v", what, err)
@@ -185,9 +178,6 @@ func TestConcurrentSecretChangeIsRefused(t *testing.T) {
 // TestAnAuditRecordIsWrittenOnce: a record never replaces another one, and a write whose response was lost can be
 // retried.
 func TestAnAuditRecordIsWrittenOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a database")
-	}
 	_, client, _ := newLocalAWSTool(t)
 	audit := auditTable{client.DynamoDB(), "merchants"}
 	started := Record{ID: "1", Who: "ama", Why: `"outcome":"started"`, Outcome: OutcomeStarted}

@@ -29,20 +29,15 @@ func (r racingHealth) Health(ctx context.Context, at webhook.Endpoint) (webhook.
 
 // TestDryRunFindsConcurrentChange: a dry run reports the refusal that the real run reports, and changes nothing.
 func TestDryRunFindsConcurrentChange(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
 	d.health[at] = webhook.Health{Endpoint: at, DisabledAt: d.now, DisabledVersion: 1}
-	d.connect = func(System, Deployment) (*Stores, error) {
-		stores := d.storesWith(d.ledger)
-		stores.Secrets, stores.EndpointHealth = racingSecrets{d.vault}, racingHealth{d.health}
-		return stores, nil
-	}
+	d.changeStores(func(s *Stores) {
+		s.Secrets, s.EndpointHealth = racingSecrets{d.vault}, racingHealth{d.health}
+	})
 	puts := d.vault.puts
-	for _, flags := range []string{"", confirmFlags} {
-		d.expectExit("keys add tokens"+flags, ExitFailed, "was changed meanwhile")
-		d.expectExit("endpoint enable ShopA"+flags, ExitFailed, "was changed meanwhile")
-	}
+	d.expectBoth("keys add tokens", ExitFailed, "was changed meanwhile")
+	d.expectBoth("endpoint enable ShopA", ExitFailed, "was changed meanwhile")
 	if d.vault.puts != puts || d.health[at].Enabled() {
 		t.Errorf("a refused change was stored: %d secrets, endpoint enabled %v", d.vault.puts-puts,
 			d.health[at].Enabled())
@@ -51,11 +46,6 @@ func TestDryRunFindsConcurrentChange(t *testing.T) {
 
 // TestDryRunWithoutSecret: a dry run refuses a secret that the deployment does not have.
 func TestDryRunWithoutSecret(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a database")
-	}
 	d, _, _ := newLocalAWSTool(t)
-	for _, flags := range []string{"", confirmFlags} {
-		d.expectExit("keys add tokens --token-key-secret none"+flags, ExitFailed, "there is no secret none")
-	}
+	d.expectBoth("keys add tokens --token-key-secret none", ExitFailed, "there is no secret none")
 }

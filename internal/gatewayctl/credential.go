@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	"mobilegateway/shared/merchant"
@@ -29,10 +28,13 @@ type clientSecretCommands struct {
 type credentialKind struct {
 	name        string
 	credentials func(*merchant.Profile) []merchant.Credential
-	issue       func(*merchant.Profile, io.Reader, time.Time) (string, error)
-	replace     func(*merchant.Profile, io.Reader, time.Time) (string, error)
+	issue       issueFunc
+	replace     issueFunc
 	revoke      func(p *merchant.Profile, number int, at, now time.Time) error
 }
+
+// issueFunc adds a credential to a profile and returns its secret.
+type issueFunc func(p *merchant.Profile, random io.Reader, now time.Time) (secret string, err error)
 
 // ProvideKind returns the kind for the Run methods below token (kong's provider).
 func (tokenCommands) ProvideKind() credentialKind {
@@ -54,15 +56,6 @@ type issuedCredential struct {
 	Secret        string    `json:"secret" row:"secret"`
 	EndingNumbers []int     `json:"ended" row:"ended"` // numbers of those that end at EndAt
 	EndAt         time.Time `json:"end_at,omitzero" row:"end at"`
-}
-
-// auditDetail returns the text for the audit record.
-func (i issuedCredential) auditDetail() string {
-	text := "number " + strconv.Itoa(i.Number)
-	for _, old := range i.EndingNumbers {
-		text += fmt.Sprintf("; %d ends at %s", old, formatTime(i.EndAt))
-	}
-	return text
 }
 
 type credentialIssue struct{ merchantArgument }
@@ -92,8 +85,8 @@ func (c *credentialRotate) Run(s *session, p *merchant.Profile, kind credentialK
 
 // issueCredential issues a credential, stores the profile and shows the secret. The others end at endAt, unless it is
 // zero.
-func issueCredential(s *session, p *merchant.Profile, kind credentialKind,
-	issue func(*merchant.Profile, io.Reader, time.Time) (string, error), endAt time.Time,
+func issueCredential(
+	s *session, p *merchant.Profile, kind credentialKind, issue issueFunc, endAt time.Time,
 ) error {
 	secret, err := issue(p, s.Rand, s.Now())
 	if errors.Is(err, merchant.ErrTooManyActive) {
@@ -105,8 +98,10 @@ func issueCredential(s *session, p *merchant.Profile, kind credentialKind,
 	all := kind.credentials(p)
 	newest, others := all[len(all)-1], all[:len(all)-1]
 	output := issuedCredential{
-		Merchant: p.Name, ClientID: p.ID, Number: newest.Number, EndingNumbers: []int{}, EndAt: endAt,
+		Merchant: p.Name, ClientID: p.ID, Number: newest.Number, Secret: s.revealSecret(secret),
+		EndingNumbers: []int{}, EndAt: endAt,
 	}
+	detail := fmt.Sprint("number ", newest.Number)
 	for _, old := range others {
 		if endAt.IsZero() {
 			break
@@ -115,15 +110,11 @@ func issueCredential(s *session, p *merchant.Profile, kind credentialKind,
 			return err
 		}
 		output.EndingNumbers = append(output.EndingNumbers, old.Number)
+		detail += fmt.Sprintf("; %d ends at %s", old.Number, formatTime(endAt))
 	}
-	err = s.changes.execute(Action{"issue a " + kind.name, p.Name}, func() (string, error) {
-		return output.auditDetail(), s.changes.updateMerchant(p)
-	})
-	if err != nil {
-		return err
-	}
-	output.Secret = s.changes.revealSecret(secret)
-	return s.showView(output)
+	return s.executeAndShow("issue a "+kind.name, p.Name, func() (string, error) {
+		return detail, s.stores.Merchants.Update(s, p)
+	}, func() error { return s.showView(output) })
 }
 
 type credentialRevoke struct {

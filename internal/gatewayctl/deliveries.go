@@ -47,21 +47,13 @@ type deliveryView struct {
 
 // Run lists the notifications whose status came in the range, by the creation of their transactions.
 func (c *deliveriesList) Run(s *session) error {
-	from, to, err := c.bounds()
-	if err != nil {
-		return err
-	}
-	p, err := s.findMerchant(c.Name)
-	if err != nil {
-		return err
-	}
 	var views []deliveryView
-	for e, err := range s.entriesBetween(p.ID, from.Add(-replayLookback), to) {
+	for e, err := range s.entriesInRange(c.Name, c.timeRange, replayLookback) {
 		if err != nil {
 			return err
 		}
 		for _, v := range deliveryViews(e) {
-			if !v.At.Before(from) && v.At.Before(to) && (c.State == "all" || c.State == v.State) {
+			if c.contains(v.At) && (c.State == "all" || c.State == v.State) {
 				views = append(views, v)
 			}
 		}
@@ -131,7 +123,7 @@ type deliveryHistory struct {
 
 // Run shows the notifications of one transaction, each attempt and each replay.
 func (c *deliveriesShow) Run(s *session) error {
-	e, err := findNotifiedEntry(s, c.ID)
+	e, err := s.findEntry(c.ID, ledger.Payment, ledger.SMS)
 	if err != nil {
 		return err
 	}
@@ -143,14 +135,6 @@ func (c *deliveriesShow) Run(s *session) error {
 	sortEvents(events)
 	return s.show(h, slices.Concat(
 		table{{"to", cmp.Or(e.NotifyURL, "no URL")}, {}}, listRows(h.Notifications), table{{}}, eventRows(events)))
-}
-
-// deadReasonText returns why the notification was a dead letter before the replay.
-func (r replayView) deadReasonText() string {
-	if r.DeadReasonBefore == "" {
-		return ""
-	}
-	return ", dead letter before: " + r.DeadReasonBefore
 }
 
 // attemptViews lists an entry's attempts in the order of time, with those before a replay.
@@ -198,17 +182,19 @@ func firstDelivered(e *ledger.Entry, status ledger.Status) time.Time {
 func notificationEvents(e *ledger.Entry) []historyEvent {
 	var events []historyEvent
 	for _, a := range attemptViews(e) {
-		event := historyEvent{At: a.At, What: "delivered"}
-		event.Detail = fmt.Sprintf("%s, webhook-id %s, attempt %d", a.Status, a.WebhookID, a.Number)
+		what, detail := "delivered", fmt.Sprintf("%s, webhook-id %s, attempt %d", a.Status, a.WebhookID, a.Number)
 		if a.Result != deliveryDelivered {
-			event.What = "delivery attempt failed"
-			event.Detail = fmt.Sprintf("%s, attempt %d: %s", a.Status, a.Number, failureText(a.Result, a.Code))
+			what = "delivery attempt failed"
+			detail = fmt.Sprintf("%s, attempt %d: %s", a.Status, a.Number, failureText(a.Result, a.Code))
 		}
-		events = append(events, event)
+		events = append(events, historyEvent{a.At, what, detail})
 	}
 	for _, r := range replayViews(e) {
-		events = append(events, historyEvent{r.At, "replayed", fmt.Sprintf("%s, webhook-id %s, after %s%s",
-			r.Status, r.WebhookID, plural(r.AttemptsBefore, "attempt"), r.deadReasonText())})
+		detail := fmt.Sprintf("%s, webhook-id %s, after %s", r.Status, r.WebhookID, plural(r.AttemptsBefore, "attempt"))
+		if r.DeadReasonBefore != "" {
+			detail += ", dead letter before: " + r.DeadReasonBefore
+		}
+		events = append(events, historyEvent{r.At, "replayed", detail})
 	}
 	for _, n := range e.Outbox {
 		detail := outboxDetail(n)
@@ -243,19 +229,4 @@ func failureText(reason string, code int) string {
 		return reason
 	}
 	return fmt.Sprintf("%s %d", reason, code)
-}
-
-// findNotifiedEntry returns the payment or the SMS with an id.
-func findNotifiedEntry(s *session, id string) (*ledger.Entry, error) {
-	stores, err := s.openStores()
-	if err != nil {
-		return nil, err
-	}
-	for _, kind := range []ledger.Kind{ledger.Payment, ledger.SMS} {
-		e, err := stores.Ledger.Get(s, ledger.Key{Kind: kind, ID: id})
-		if err != nil || e != nil {
-			return e, err
-		}
-	}
-	return nil, fmt.Errorf("there is no payment and no SMS %s: check the id, or find it with gatewayctl list", id)
 }

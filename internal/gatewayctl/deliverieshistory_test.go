@@ -23,7 +23,7 @@ func (d *testTool) addRetriedPayment() *ledger.Entry {
 func (d *testTool) addReplayedPayment() *ledger.Entry {
 	e := d.addRetriedPayment()
 	d.now = d.now.Add(time.Hour)
-	d.mustRun("deliveries replay "+e.ID+confirmFlags, nil)
+	d.apply("deliveries replay " + e.ID)
 	return d.mustReadEntry(e.Key)
 }
 
@@ -93,7 +93,7 @@ func TestReplayOfDeadLetter(t *testing.T) {
 	e.Outbox[0].DeliveredAt, e.Outbox[0].Attempts, e.Outbox[0].DeadReason = time.Time{}, 10, "attempts"
 	d.ledger.Overwrite(e)
 	d.now = d.now.Add(time.Hour)
-	d.mustRun("deliveries replay "+e.ID+confirmFlags, nil)
+	d.apply("deliveries replay " + e.ID)
 	for _, command := range []string{"deliveries show ", "payment show "} {
 		d.expectOutput(command+e.ID, "dead letter before: attempts")
 		if _, out, _ := d.run(command + e.ID); strings.Contains(out, "delivered") {
@@ -107,8 +107,7 @@ func TestReplayOfDeadLetter(t *testing.T) {
 }
 
 func TestDeliveriesList(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	d.addDeliveredPayment(shop, 1, d.now)
 	d.addDeliveredPayment(shop, 2, d.now.Add(-time.Hour))
 	dead := d.addDeliveredPayment(shop, 3, d.now.Add(-day))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"mobilegateway/shared/ledger"
 )
@@ -48,7 +47,7 @@ func (c *deliveriesReplay) Run(s *session) error {
 	if (c.ID == "") == (c.Merchant == "") || c.ID != "" && (!c.From.IsZero() || !c.To.IsZero()) {
 		return usageError(`expected "<id>", or --merchant with --from and --to`)
 	}
-	keys, from, to, err := c.findKeys(s)
+	keys, err := c.findKeys(s)
 	if err != nil {
 		return err
 	}
@@ -56,9 +55,13 @@ func (c *deliveriesReplay) Run(s *session) error {
 		return errors.New("there is nothing to send again: deliveries show lists a transaction's notifications")
 	}
 	result := replayResult{Failed: []string{}}
-	err = s.changes.execute(Action{"replay deliveries", cmp.Or(c.ID, c.Merchant)}, func() (string, error) {
+	err = s.execute("replay deliveries", cmp.Or(c.ID, c.Merchant), func() (string, error) {
+		replay := changeIf(func(e *ledger.Entry) bool {
+			id := c.firstReplayable(e)
+			return id != "" && e.ReplayNotification(id, ledger.Timestamp(s.Now()))
+		})
 		for i, key := range keys {
-			if err := c.replayEntry(s, key, from, to); err != nil {
+			if _, err := s.changeEntry(key, replay); err != nil {
 				result.Failed = append(result.Failed, key.String()+": "+err.Error())
 			} else {
 				result.Queued++
@@ -72,7 +75,7 @@ func (c *deliveriesReplay) Run(s *session) error {
 		}
 		done := fmt.Sprintf("%d of %s queued", result.Queued, plural(len(keys), "transaction"))
 		if c.Merchant != "" {
-			done = fmt.Sprintf("%s to %s: %s", formatTime(from), formatTime(to), done)
+			done = fmt.Sprintf("%s to %s: %s", formatTime(c.From.Time), formatTime(c.end()), done)
 		}
 		return done, result.err(s.Err())
 	})
@@ -80,37 +83,30 @@ func (c *deliveriesReplay) Run(s *session) error {
 	return errors.Join(err, s.show(result, rows))
 }
 
-// findKeys lists the transactions with a notification to send again. The range is open for a single id.
-func (c *deliveriesReplay) findKeys(s *session) (keys []ledger.Key, from, to time.Time, err error) {
+// findKeys lists the transactions with a notification to send again.
+func (c *deliveriesReplay) findKeys(s *session) (keys []ledger.Key, err error) {
 	if c.ID != "" {
-		e, err := findNotifiedEntry(s, c.ID)
-		if err == nil && c.firstReplayable(e, from, to) != "" {
+		e, err := s.findEntry(c.ID, ledger.Payment, ledger.SMS)
+		if err == nil && c.firstReplayable(e) != "" {
 			keys = []ledger.Key{e.Key}
 		}
-		return keys, from, to, err
+		return keys, err
 	}
-	if from, to, err = c.bounds(); err != nil {
-		return nil, from, to, err
-	}
-	p, err := s.findMerchant(c.Merchant)
-	if err != nil {
-		return nil, from, to, err
-	}
-	for e, err := range s.entriesBetween(p.ID, from.Add(-replayLookback), to) {
+	for e, err := range s.entriesInRange(c.Merchant, c.timeRange, replayLookback) {
 		if err != nil {
-			return nil, from, to, err
+			return nil, err
 		}
-		if c.firstReplayable(e, from, to) != "" {
+		if c.firstReplayable(e) != "" {
 			keys = append(keys, e.Key)
 		}
 	}
-	return keys, from, to, nil
+	return keys, nil
 }
 
 // firstReplayable returns the id of the range's earliest notification that is delivered, dead or parked, "" for none. A
-// replay sends it and all after it. A zero to leaves the range open.
-func (c *deliveriesReplay) firstReplayable(e *ledger.Entry, from, to time.Time) string {
-	within := func(n ledger.Notification) bool { return !n.At.Before(from) && (to.IsZero() || n.At.Before(to)) }
+// replay sends it and all after it. The range is open for a single id.
+func (c *deliveriesReplay) firstReplayable(e *ledger.Entry) string {
+	within := func(n ledger.Notification) bool { return c.contains(n.At) }
 	if i := slices.IndexFunc(e.Delivered, within); i >= 0 && !c.DeadLetters {
 		return e.Delivered[i].ID
 	}
@@ -120,15 +116,4 @@ func (c *deliveriesReplay) firstReplayable(e *ledger.Entry, from, to time.Time) 
 		}
 	}
 	return ""
-}
-
-// replayEntry replays one transaction.
-func (c *deliveriesReplay) replayEntry(s *session, key ledger.Key, from, to time.Time) error {
-	_, err := s.changes.changeEntry(key, func(e *ledger.Entry) error {
-		if id := c.firstReplayable(e, from, to); id != "" && e.ReplayNotification(id, ledger.Timestamp(s.Now())) {
-			return nil
-		}
-		return ledger.ErrUnchanged
-	})
-	return err
 }

@@ -2,7 +2,6 @@ package gatewayctl
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,11 +11,7 @@ import (
 // TestEveryCommandHasAnExample compares the tool's page with the tool: each command has an example, and each exit code
 // a row.
 func TestEveryCommandHasAnExample(t *testing.T) {
-	text, err := os.ReadFile("../../docs/gatewayctl.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(text)
+	page := readFile(t, "../../docs/gatewayctl.md")
 	env := &environment{processVariable: func(string) string { return "" }}
 	parser, err := newParser(&commandLine{}, System{Getenv: env.get}, env)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/webhook"
 )
 
@@ -21,13 +20,24 @@ type endpointArguments struct {
 	URL string `name:"url" placeholder:"URL" help:"The exact URL; the merchant's own notif_url if not given."`
 }
 
-// readHealth reads the endpoint's health.
-func (c endpointArguments) readHealth(s *session, p *merchant.Profile) (webhook.Health, error) {
+// endpoint is a merchant's URL with its health.
+type endpoint struct {
+	webhook.Health
+	merchantName string
+}
+
+// ProvideEndpoint returns the endpoint for the Run methods below endpoint (kong's provider).
+func (c endpointArguments) ProvideEndpoint(s *session) (endpoint, error) {
+	p, err := s.findMerchant(c.Name)
+	if err != nil {
+		return endpoint{}, err
+	}
 	address := cmp.Or(c.URL, p.NotifURL)
 	if address == "" {
-		return webhook.Health{}, fmt.Errorf("%s has no notif_url of its own: name the URL with --url", p.Name)
+		return endpoint{}, fmt.Errorf("%s has no notif_url of its own: name the URL with --url", p.Name)
 	}
-	return s.stores.EndpointHealth.Health(s, webhook.Endpoint{MerchantID: p.ID, URL: address})
+	health, err := s.stores.EndpointHealth.Health(s, webhook.Endpoint{MerchantID: p.ID, URL: address})
+	return endpoint{health, p.Name}, err
 }
 
 // endpointView is an endpoint's health.
@@ -44,53 +54,43 @@ type endpointView struct {
 	DisabledAt time.Time `json:"disabled_at,omitzero" row:"disabled"`
 }
 
-func showEndpoint(s *session, p *merchant.Profile, h webhook.Health) error {
+func showEndpoint(s *session, at endpoint) error {
 	return s.showView(endpointView{
-		Merchant: p.Name, URL: h.URL, Server: h.Server().Origin, Enabled: h.Enabled(), FastPath: h.AllowsFastPath(),
-		Failures: h.Failures, LastError: h.LastReason, LastStatus: h.LastStatus, ChangedAt: h.ChangedAt,
-		DisabledAt: h.DisabledAt,
+		Merchant: at.merchantName, URL: at.URL, Server: at.Server().Origin, Enabled: at.Enabled(),
+		FastPath: at.AllowsFastPath(), Failures: at.Failures, LastError: at.LastReason, LastStatus: at.LastStatus,
+		ChangedAt: at.ChangedAt, DisabledAt: at.DisabledAt,
 	})
 }
 
 type endpointShow struct{ endpointArguments }
 
 // Run shows the endpoint.
-func (c *endpointShow) Run(s *session, p *merchant.Profile) error {
-	h, err := c.readHealth(s, p)
-	if err != nil {
-		return err
-	}
-	return showEndpoint(s, p, h)
-}
+func (c *endpointShow) Run(s *session, at endpoint) error { return showEndpoint(s, at) }
 
 type endpointEnable struct{ endpointArguments }
 
 // Run enables the endpoint first, so that queued notifications are not parked again. After an interrupt, deliveries
 // replay --dead-letters queues the rest.
-func (c *endpointEnable) Run(s *session, p *merchant.Profile) error {
-	h, err := c.readHealth(s, p)
-	if err != nil {
-		return err
-	}
-	if h.Enabled() {
+func (c *endpointEnable) Run(s *session, at endpoint) error {
+	if at.Enabled() {
 		return errors.New("the endpoint is enabled already: deliveries replay --dead-letters sends what is parked")
 	}
-	enabled := h.AfterEnable(s.Now())
-	err = s.changes.execute(Action{"enable an endpoint", p.Name + " " + h.URL}, func() (string, error) {
-		if err := s.changes.saveEndpointState(enabled); err != nil {
+	enabled := endpoint{at.AfterEnable(s.Now()), at.merchantName}
+	return s.executeAndShow("enable an endpoint", at.merchantName+" "+at.URL, func() (string, error) {
+		saved, err := s.stores.EndpointHealth.SaveDisabled(s, enabled.Health)
+		if err == nil && !saved {
+			err = errors.New("the endpoint was changed meanwhile: run the command again")
+		}
+		if err != nil {
 			return "nothing", err
 		}
-		queued, err := c.queueParked(s, h.Endpoint, h.DisabledAt.Add(-replayLookback))
+		queued, err := queueParked(s, at.Endpoint, at.DisabledAt.Add(-replayLookback))
 		return plural(queued, "notification") + " queued", err
-	})
-	if err != nil {
-		return err
-	}
-	return showEndpoint(s, p, enabled)
+	}, func() error { return showEndpoint(s, enabled) })
 }
 
 // queueParked queues the endpoint's parked notifications of transactions since a time.
-func (c *endpointEnable) queueParked(s *session, endpoint webhook.Endpoint, since time.Time) (int, error) {
+func queueParked(s *session, endpoint webhook.Endpoint, since time.Time) (int, error) {
 	queued := 0
 	for e, err := range s.entriesBetween(endpoint.MerchantID, since, s.Now()) {
 		if err = cmp.Or(err, s.Err()); err != nil {
@@ -99,12 +99,9 @@ func (c *endpointEnable) queueParked(s *session, endpoint webhook.Endpoint, sinc
 		if head := e.OutboxHead(); e.NotifyURL != endpoint.URL || head == nil || !head.Parked {
 			continue
 		}
-		_, err := s.changes.changeEntry(e.Key, func(e *ledger.Entry) error {
-			if e.Unpark(ledger.Timestamp(s.Now())) {
-				return nil
-			}
-			return ledger.ErrUnchanged
-		})
+		_, err := s.changeEntry(e.Key, changeIf(func(e *ledger.Entry) bool {
+			return e.Unpark(ledger.Timestamp(s.Now()))
+		}))
 		if err != nil {
 			return queued, fmt.Errorf("%s: %w", e.Key, err)
 		}

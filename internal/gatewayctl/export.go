@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/internal/local/file"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 )
@@ -42,7 +43,7 @@ type exportPosition struct {
 // Run writes the transactions in the order of creation, a page at a time, in constant memory. It writes only whole
 // pages, so that a continued export has each transaction once.
 func (c *exportCommand) Run(s *session) error {
-	from, to, err := c.bounds()
+	from, to, err := c.times().bounds()
 	if err != nil {
 		return err
 	}
@@ -55,15 +56,14 @@ func (c *exportCommand) Run(s *session) error {
 	}
 	run := &exportRun{exportCommand: c, session: s, output: s.Stdout, position: exportPosition{Cursor: c.Cursor}}
 	run.position.Command = run.description(p)
-	var file *os.File
 	if c.Output != "" {
-		if file, err = run.openOutput(); err != nil {
+		if err := run.openOutput(); err != nil {
 			return err
 		}
 	}
 	err = run.writePages(p.ID, from, to)
-	if file != nil {
-		err = errors.Join(err, file.Close())
+	if run.file != nil {
+		err = errors.Join(err, run.file.Close())
 	}
 	if errors.Is(err, errUsage) {
 		return err // an invalid cursor: nothing was written
@@ -101,48 +101,39 @@ type exportRun struct {
 	*exportCommand
 	*session
 	output      io.Writer
+	file        *os.File // the output if it is a file
 	position    exportPosition
 	written     int  // transactions
 	pageWritten bool // a page was written
 }
 
 // openOutput opens a new file, or one to continue, truncated to its last whole page.
-func (x *exportRun) openOutput() (*os.File, error) {
+func (x *exportRun) openOutput() error {
 	text, err := os.ReadFile(x.cursorFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(x.Output); err == nil {
-			return nil, usageError("%s exists and is not a resumable export: use another name, or delete it", x.Output)
+			return usageError("%s exists and is not a resumable export: use another name, or delete it", x.Output)
 		}
 		text, err = json.Marshal(x.position)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var found exportPosition
 	if json.Unmarshal(text, &found) != nil || found.Command != x.position.Command {
-		return nil, usageError("%s is the cursor of another export: choose another --output", x.cursorFile())
+		return usageError("%s is the cursor of another export: choose another --output", x.cursorFile())
 	}
 	x.position = found
-	file, err := os.OpenFile(x.Output, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
+	if x.file, err = os.OpenFile(x.Output, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+		return err
 	}
-	x.output = file
-	if err = truncateAndSeek(file, found.Bytes); err == nil {
+	x.output = x.file
+	if err = x.file.Truncate(found.Bytes); err == nil {
 		err = x.savePosition()
 	}
 	if err != nil {
-		_ = file.Close() // the first error is the cause
+		_ = x.file.Close() // the first error is the cause
 	}
-	return file, err
-}
-
-// truncateAndSeek truncates a file, and continues at its new end.
-func truncateAndSeek(file *os.File, to int64) error {
-	if err := file.Truncate(to); err != nil {
-		return err
-	}
-	_, err := file.Seek(to, io.SeekStart)
 	return err
 }
 
@@ -152,11 +143,7 @@ func (x *exportRun) savePosition() error {
 	if err != nil {
 		return err
 	}
-	next := x.cursorFile() + ".new"
-	if err := os.WriteFile(next, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, x.cursorFile())
+	return file.Replace(x.cursorFile(), text)
 }
 
 // writePages writes the remaining pages and closes a JSON array, also after an interrupt: every output can be parsed.
@@ -233,25 +220,23 @@ func (x *exportRun) writePage(p entryPage) error {
 
 // writeJSONObject writes a transaction as a line, or as an element of the array, which the first element opens.
 func (x *exportRun) writeJSONObject(text *bytes.Buffer, v entryView) error {
-	if x.Format == formatJSON {
-		separator := ",\n"
-		if x.position.Bytes == 0 && text.Len() == 0 {
-			separator = "[\n"
-		}
-		text.WriteString(separator)
-	}
 	document, err := json.Marshal(v)
-	text.Write(document)
-	if x.Format != formatJSON {
-		text.WriteByte('\n')
+	switch {
+	case x.Format != formatJSON:
+		document = append(document, '\n')
+	case x.position.Bytes == 0 && text.Len() == 0:
+		text.WriteString("[\n")
+	default:
+		text.WriteString(",\n")
 	}
+	text.Write(document)
 	return err
 }
 
 // closeArray writes the end of the array. The position does not include it: a continued export truncates it again.
 func (x *exportRun) closeArray() error {
-	if file, ok := x.output.(*os.File); ok {
-		if err := truncateAndSeek(file, x.position.Bytes); err != nil {
+	if x.file != nil {
+		if err := x.file.Truncate(x.position.Bytes); err != nil {
 			return err
 		}
 	}

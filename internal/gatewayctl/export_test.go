@@ -69,9 +69,7 @@ func exportGenerated(t *testing.T, format string, count int) uint64 {
 	t.Helper()
 	d := newTestTool(t)
 	many := &generatedLedger{Store: d.ledger, shop: d.onboardShop(), count: count, at: d.now}
-	d.connect = func(System, Deployment) (*Stores, error) {
-		return d.storesWith(many), nil
-	}
+	d.changeStores(func(s *Stores) { s.Ledger = many })
 	name, begins := filepath.Join(t.TempDir(), "out"), "pay,ShopA_%d,"
 	if format == formatJSON {
 		begins = `{"kind":"pay","id":"ShopA_%d",`

@@ -3,8 +3,6 @@ package gatewayctl
 import (
 	"encoding/csv"
 	"encoding/json"
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -65,8 +63,7 @@ func (d *testTool) failEveryRead(n int) {
 func TestExportContinues(t *testing.T) {
 	for _, format := range []string{"csv", "json", "ndjson"} {
 		t.Run(format, func(t *testing.T) {
-			d := newTestTool(t)
-			shop := d.onboardShop()
+			d, shop := newShopTool(t)
 			const count = 3*pageSize + 7
 			for i := range count {
 				d.addDeliveredPayment(shop, i, d.now.Add(time.Duration(i%3)*day).Add(time.Duration(i)*time.Second))
@@ -80,23 +77,18 @@ func TestExportContinues(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "out")
 			d.failEveryRead(3)
 			d.expectExit(line+" --output "+file, ExitFailed, "injected")
-			half, err := os.ReadFile(file)
-			if ids := exportedIDs(t, format, string(half)); err != nil || len(ids) == 0 || len(ids) > count {
-				t.Errorf("half of it: %d transactions, %v", len(ids), err)
+			half := readFile(t, file)
+			if ids := exportedIDs(t, format, half); len(ids) == 0 || len(ids) > count {
+				t.Errorf("half of it: %d transactions", len(ids))
 			}
-			torn, _ := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
-			_, err = torn.WriteString("a torn page")
-			if err := errors.Join(err, torn.Close()); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, file, half+"a torn page")
 			d.expectExit("export ShopA --from 2026-03-01 --to 2026-03-02 --format "+format+" --output "+file,
 				ExitUsage, "another export")
 			for code := ExitFailed; code != ExitDone; {
 				code, _, _ = d.run(line + " --output " + file)
 			}
-			text, err := os.ReadFile(file)
-			if err != nil || string(text) != whole {
-				t.Fatalf("%d bytes in pieces, %d whole (%v)", len(text), len(whole), err)
+			if text := readFile(t, file); text != whole {
+				t.Fatalf("%d bytes in pieces, %d whole", len(text), len(whole))
 			}
 			if format == "csv" && !strings.Contains(whole, ",'=c1,'=1+1,") {
 				t.Error("a formula is not marked as text")
@@ -110,8 +102,7 @@ func TestExportContinues(t *testing.T) {
 func TestExportPrintsItsCursor(t *testing.T) {
 	for _, format := range []string{"csv", "json", "ndjson"} {
 		t.Run(format, func(t *testing.T) {
-			d := newTestTool(t)
-			shop := d.onboardShop()
+			d, shop := newShopTool(t)
 			for i := range 2*pageSize + 1 {
 				d.addDeliveredPayment(shop, i, d.now.Add(time.Duration(i)*time.Second))
 			}
@@ -137,8 +128,7 @@ func TestExportPrintsItsCursor(t *testing.T) {
 }
 
 func TestExportOfEmptyRange(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
+	d, _ := newShopTool(t)
 	heading := strings.Join(csvColumns, ",") + "\n"
 	for format, want := range map[string]string{"csv": heading, "json": "[]\n", "ndjson": ""} {
 		line := "export ShopA --from 2026-03-01 --to 2026-03-02 --format " + format
@@ -179,28 +169,20 @@ func TestExportResumedAfterLastPage(t *testing.T) {
 	d.failEveryRead(1)
 	d.expectExit(line, ExitFailed, "injected")
 	d.ledger.InjectFaults(nil)
-	text, err := os.ReadFile(file + ".cursor")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.mustRun(line, nil)
-	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var at exportPosition
-	if err := json.Unmarshal(text, &at); err != nil {
-		t.Fatal(err)
-	}
-	at.Cursor, at.Bytes = "2026-03-02/", int64(len(whole)-len("\n]\n"))
-	if text, err = json.Marshal(at); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.WriteFile(file+".cursor", text, 0o600), os.Truncate(file, at.Bytes)); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, file+".cursor")), &at); err != nil {
 		t.Fatal(err)
 	}
 	d.mustRun(line, nil)
-	if again, err := os.ReadFile(file); err != nil || string(again) != string(whole) {
-		t.Errorf("%q, want %q (%v)", again, whole, err)
+	whole := readFile(t, file)
+	pages := strings.TrimSuffix(whole, "\n]\n")
+	at.Cursor, at.Bytes = "2026-03-02/", int64(len(pages))
+	text, err := json.Marshal(at)
+	if err != nil {
+		t.Fatal(err)
 	}
+	writeFile(t, file+".cursor", string(text))
+	writeFile(t, file, pages)
+	d.mustRun(line, nil)
+	checkEqual(t, "the file of both runs", readFile(t, file), whole)
 }

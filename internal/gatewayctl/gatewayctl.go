@@ -47,7 +47,7 @@ type Stores struct {
 	Merchants      merchant.Registry
 	Ledger         Ledger
 	EndpointHealth webhook.HealthStore
-	LimitCounter   *dailyamount.Counter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
+	DailyAmounts   *dailyamount.Counter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
 	Secrets        SecretStore
 	Audit          AuditLog
 }
@@ -89,24 +89,30 @@ type commandLine struct {
 	Reason string `placeholder:"REASON" help:"The reason, for the audit record; --yes needs it."`
 	Who    string `variable:"GATEWAYCTL_WHO" placeholder:"NAME" help:"Your name for the audit record."`
 
-	Merchant      merchantCommands          `cmd:"" help:"Merchants: add, show, list, change, suspend, resume."`
-	Host          hostCommands              `cmd:"" help:"Hosts that a merchant's notif_url may name."`
-	Token         tokenCommands             `cmd:"" help:"Long-lived access tokens of a merchant."`
-	ClientSecret  clientSecretCommands      `cmd:"" help:"Client secrets of a merchant, for the token endpoint."`
-	WebhookSecret webhookSecretCommands     `cmd:"" help:"Secrets that sign a merchant's notifications."`
-	Keys          keysCommands              `cmd:"" help:"Rings of signing keys."`
-	Operator      operatorCommands          `cmd:"" help:"Operators' credentials."`
-	Payment       paymentCommands           `cmd:"" help:"Mobile money payments."`
-	Charge        chargeCommands            `cmd:"" help:"Charges."`
-	SMS           smsCommands               `cmd:"" name:"sms" help:"SMS."`
-	List          listCommand               `cmd:"" help:"List a merchant's transactions of today or other UTC days."`
-	Deliveries    deliveriesCommands        `cmd:"" help:"Notifications to merchants."`
-	Endpoint      endpointCommands          `cmd:"" help:"URLs at which merchants are notified."`
-	Unknown       unknownCommands           `cmd:"" help:"Transactions whose outcome is unknown."`
-	Export        exportCommand             `cmd:"" help:"Export a merchant's transactions for reconciliation."`
-	Slot          slotCommands              `cmd:"" help:"Bookable test times at the sandbox operator."`
-	Audit         auditCommand              `cmd:"" help:"List the changes: who made them, when and why."`
-	Completion    kongcompletion.Completion `cmd:"" help:"Activate shell completion, or print its code (-c)."`
+	Merchant      merchantCommands      `cmd:"" help:"Merchants: add, show, list, change, suspend, resume."`
+	Host          hostCommands          `cmd:"" help:"Hosts that a merchant's notif_url may name."`
+	Token         tokenCommands         `cmd:"" help:"Long-lived access tokens of a merchant."`
+	ClientSecret  clientSecretCommands  `cmd:"" help:"Client secrets of a merchant, for the token endpoint."`
+	WebhookSecret webhookSecretCommands `cmd:"" help:"Secrets that sign a merchant's notifications."`
+	Keys          keysCommands          `cmd:"" help:"Rings of signing keys."`
+	Operator      operatorCommands      `cmd:"" help:"Operators' credentials."`
+	Payment       struct {
+		Show paymentShow `cmd:"" help:"Show a payment's history."`
+	} `cmd:"" help:"Mobile money payments."`
+	Charge struct {
+		Show chargeShow `cmd:"" help:"Show a charge's history."`
+	} `cmd:"" help:"Charges."`
+	SMS struct {
+		Show smsShow `cmd:"" help:"Show an SMS's history."`
+	} `cmd:"" name:"sms" help:"SMS."`
+	List       listCommand               `cmd:"" help:"List a merchant's transactions of today or other UTC days."`
+	Deliveries deliveriesCommands        `cmd:"" help:"Notifications to merchants."`
+	Endpoint   endpointCommands          `cmd:"" help:"URLs at which merchants are notified."`
+	Unknown    unknownCommands           `cmd:"" help:"Transactions whose outcome is unknown."`
+	Export     exportCommand             `cmd:"" help:"Export a merchant's transactions for reconciliation."`
+	Slot       slotCommands              `cmd:"" help:"Bookable test times at the sandbox operator."`
+	Audit      auditCommand              `cmd:"" help:"List the changes: who made them, when and why."`
+	Completion kongcompletion.Completion `cmd:"" help:"Activate shell completion, or print its code (-c)."`
 }
 
 // exitCode is the parser's panic that ends the program, after --help for example. Run recovers it.
@@ -147,15 +153,7 @@ func Run(ctx context.Context, arguments []string, system System) (code int) {
 	}
 	grammar.Reason, grammar.Who = strings.TrimSpace(grammar.Reason), strings.TrimSpace(grammar.Who)
 	s := &session{Context: ctx, System: system, commandLine: &grammar}
-	s.changes = &dryRun{session: s}
-	if grammar.Yes {
-		s.changes = &applied{session: s}
-	}
-	err = parsed.BindToProvider(s.openStores)
-	if err == nil {
-		err = parsed.Run(s)
-	}
-	return exitWith(err)
+	return exitWith(parsed.Run(s))
 }
 
 // newParser returns the parser of the command line. Flags with a variable take its value if they are not given.
@@ -207,24 +205,25 @@ func reportError(stderr io.Writer, out *trackedWriter, asJSON bool, err error) i
 	return ExitFailed
 }
 
-// session is one run of the tool. Commands change things only through changes.
+// session is one run of the tool. Commands change things only within execute.
 type session struct {
 	context.Context
 	System
 	*commandLine
-	changes changes
-
-	stores *Stores
+	stores *Stores // set by openStores; readOnly in a dry run
 }
 
-// openStores connects to the deployment once and returns its stores.
-func (s *session) openStores() (*Stores, error) {
+// openStores connects to the deployment once. It is called after the command line is checked, so that a wrong line is
+// reported without a deployment.
+func (s *session) openStores() (err error) {
 	if s.stores != nil {
-		return s.stores, nil
+		return nil
 	}
-	stores, err := s.Connect(s.System, s.Deployment)
-	s.stores = stores
-	return stores, err
+	s.stores, err = s.Connect(s.System, s.Deployment)
+	if err == nil && !s.Yes {
+		s.stores = s.stores.readOnly()
+	}
+	return err
 }
 
 // auditUser returns the name for audit records.
@@ -232,15 +231,14 @@ func (s *session) auditUser() string { return cmp.Or(s.commandLine.Who, s.System
 
 // findMerchant returns a copy of the profile with a name or an id.
 func (s *session) findMerchant(nameOrID string) (*merchant.Profile, error) {
-	stores, err := s.openStores()
+	if err := s.openStores(); err != nil {
+		return nil, err
+	}
+	id, err := s.stores.Merchants.IDByName(s, nameOrID)
 	if err != nil {
 		return nil, err
 	}
-	id, err := stores.Merchants.IDByName(s, nameOrID)
-	if err != nil {
-		return nil, err
-	}
-	profile, err := stores.Merchants.Profile(s, cmp.Or(id, nameOrID))
+	profile, err := s.stores.Merchants.Profile(s, cmp.Or(id, nameOrID))
 	if err != nil {
 		return nil, err
 	}

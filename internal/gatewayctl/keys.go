@@ -25,8 +25,8 @@ type ringArgument struct {
 	Ring string `arg:"" enum:"tokens,callbacks,webhooks" help:"The ring: tokens, callbacks or webhooks."`
 }
 
-// readSecret reads the ring's secret.
-func (c ringArgument) readSecret(s *session) (StoredSecret, error) {
+// ProvideSecret reads the ring's secret for the Run methods below keys (kong's provider).
+func (c ringArgument) ProvideSecret(s *session) (StoredSecret, error) {
 	switch c.Ring {
 	case "tokens":
 		return readSecret(s, s.TokenKeySecret, "TOKEN_KEY_SECRET")
@@ -74,11 +74,7 @@ func (c ringArgument) keyViews(s *session, value []byte) ([]keyView, error) {
 type keysAdd struct{ ringArgument }
 
 // Run adds a key and shows when it signs. The older keys stay valid for verification.
-func (c *keysAdd) Run(s *session) error {
-	current, err := c.readSecret(s)
-	if err != nil {
-		return err
-	}
+func (c *keysAdd) Run(s *session, current StoredSecret) error {
 	value, err := keyring.AddKey(current.Value, s.Rand, s.Now())
 	if err != nil {
 		return err
@@ -88,26 +84,20 @@ func (c *keysAdd) Run(s *session) error {
 		return err
 	}
 	newest := views[len(views)-1]
-	err = s.changes.execute(Action{"add a key", "ring " + c.Ring}, func() (string, error) {
+	return s.executeAndShow("add a key", "ring "+c.Ring, func() (string, error) {
 		return fmt.Sprintf("key %d, signs from %s", newest.Number, formatTime(newest.SignsFrom)),
-			s.changes.putSecret(current, value)
+			s.stores.Secrets.Put(s, current, value)
+	}, func() error {
+		wait := newest.SignsFrom.Sub(newest.Added)
+		fmt.Fprintf(s.Stderr, "Key %d signs in %s, when every function has read it.\n", newest.Number, wait)
+		return showList(s, views)
 	})
-	if err != nil {
-		return err
-	}
-	wait := newest.SignsFrom.Sub(newest.Added)
-	fmt.Fprintf(s.Stderr, "Key %d signs in %s, when every function has read it.\n", newest.Number, wait)
-	return showList(s, views)
 }
 
 type keysList struct{ ringArgument }
 
 // Run lists the ring.
-func (c *keysList) Run(s *session) error {
-	current, err := c.readSecret(s)
-	if err != nil {
-		return err
-	}
+func (c *keysList) Run(s *session, current StoredSecret) error {
 	views, err := c.keyViews(s, current.Value)
 	if err != nil {
 		return err
@@ -121,13 +111,9 @@ type keysRetire struct {
 }
 
 // Run removes a key from its ring, or reports what still depends on it (decision "key-rings").
-func (c *keysRetire) Run(s *session) error {
+func (c *keysRetire) Run(s *session, current StoredSecret) error {
 	if c.Ring == "callbacks" {
 		return errors.New("callback keys are never retired: operators keep callback URLs with their numbers")
-	}
-	current, err := c.readSecret(s)
-	if err != nil {
-		return err
 	}
 	value, err := keyring.RemoveKey(current.Value, c.Number)
 	if err != nil {
@@ -145,14 +131,10 @@ func (c *keysRetire) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	err = s.changes.execute(Action{"retire a key", "ring " + c.Ring}, func() (string, error) {
+	return s.executeAndShow("retire a key", "ring "+c.Ring, func() (string, error) {
 		detail := fmt.Sprintf("key %d, last signed before %s", c.Number, formatTime(ended))
-		return detail, s.changes.putSecret(current, value)
-	})
-	if err != nil {
-		return err
-	}
-	return showList(s, views)
+		return detail, s.stores.Secrets.Put(s, current, value)
+	}, func() error { return showList(s, views) })
 }
 
 // checkUnused refuses if something that the key signed may still be valid. signingEnded is when the last function could
@@ -169,24 +151,18 @@ func (c *keysRetire) checkUnused(s *session, signingEnded time.Time) error {
 	if c.Ring == "tokens" {
 		return nil
 	}
-	users, err := c.merchantsUsingKey(s)
+	profiles, err := s.allMerchants()
+	var users []string // suspended merchants included
+	for _, p := range profiles {
+		for _, w := range p.WebhookSecrets {
+			if w.KeyNumber == c.Number {
+				users = append(users, fmt.Sprintf("%s (version %d)", p.Name, w.Version))
+			}
+		}
+	}
 	if err == nil && len(users) > 0 {
 		err = fmt.Errorf("the webhook secrets of %s are derived from key %d: run webhook-secret rotate, "+
 			"and revoke the old version when they use the new one", joinComma(users), c.Number)
 	}
 	return err
-}
-
-// merchantsUsingKey lists the merchants with a webhook secret of the key, suspended merchants included.
-func (c *keysRetire) merchantsUsingKey(s *session) ([]string, error) {
-	profiles, err := s.allMerchants()
-	var names []string
-	for _, p := range profiles {
-		for _, w := range p.WebhookSecrets {
-			if w.KeyNumber == c.Number {
-				names = append(names, fmt.Sprintf("%s (version %d)", p.Name, w.Version))
-			}
-		}
-	}
-	return names, err
 }

@@ -33,13 +33,11 @@ func TestKeys(t *testing.T) {
 
 // decision "key-rings".
 func TestRetire(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
+	d, _ := newShopTool(t)
 	for _, ring := range []string{"tokens", "callbacks", "webhooks"} {
-		d.mustRun("keys add "+ring+confirmFlags, nil)
+		d.apply("keys add " + ring)
 	}
-	d.mustRun("keys add tokens"+confirmFlags, nil)
-	d.mustRun("keys add callbacks"+confirmFlags, nil)
+	d.apply("keys add tokens", "keys add callbacks")
 	code, _, stderr := d.run("keys add webhooks" + confirmFlags)
 	if code != ExitDone || !strings.Contains(stderr, "signs in 5m0s") {
 		t.Errorf("keys add does not print when the key signs: %s", stderr)
@@ -59,12 +57,11 @@ func TestRetire(t *testing.T) {
 	checkEqual(t, "number of the key left", keys[0].Number, 2)
 	checkEqual(t, "number of a new key", query[[]keyView](d, "keys add tokens"+confirmFlags)[1].Number, 3)
 
-	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
+	d.apply("merchant suspend ShopA")
 	d.expectExit("keys retire webhooks 1"+confirmFlags, ExitFailed, "ShopA (version 1)")
-	d.mustRun("webhook-secret rotate ShopA"+confirmFlags, nil)
+	d.apply("webhook-secret rotate ShopA")
 	d.expectExit("keys retire webhooks 1"+confirmFlags, ExitFailed, "ShopA (version 1)")
-	d.mustRun("webhook-secret revoke ShopA 1"+confirmFlags, nil)
-	d.mustRun("keys retire webhooks 1"+confirmFlags, nil)
+	d.apply("webhook-secret revoke ShopA 1", "keys retire webhooks 1")
 	d.expectOutput("webhook-secret show ShopA"+confirmFlags, "whsec_")
 }
 

@@ -4,8 +4,7 @@ import "testing"
 
 // decision "merchant-limits".
 func TestLimits(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	if shop.RequestsPerSecond != 0 || len(shop.DailyAmounts) != 0 {
 		t.Errorf("a new merchant has limits: %d, %v", shop.RequestsPerSecond, shop.DailyAmounts)
 	}
@@ -15,7 +14,7 @@ func TestLimits(t *testing.T) {
 	}
 	check := func(flags string, want rates) {
 		t.Helper()
-		d.mustRun("merchant change ShopA "+flags+confirmFlags, nil)
+		d.apply("merchant change ShopA " + flags)
 		view := query[merchantView](d, "merchant show ShopA")
 		checkEqual(t, "limits after "+flags, rates{view.RequestsPerSecond, view.Burst, view.DailyAmounts}, want)
 	}

@@ -46,23 +46,14 @@ func (c *listCommand) Validate() error {
 
 // Run lists the transactions in the order of creation. For very many transactions use export.
 func (c *listCommand) Run(s *session) error {
-	from := c.Day.Time
-	if from.IsZero() {
-		from = s.Now().UTC().Truncate(day)
-	}
-	to := from.Add(day)
-	if !c.From.IsZero() || !c.To.IsZero() {
-		var err error
-		if from, to, err = c.bounds(); err != nil {
-			return err
+	if c.From.IsZero() && c.To.IsZero() {
+		if c.Day.IsZero() {
+			c.Day.Time = s.Now().UTC().Truncate(day)
 		}
-	}
-	p, err := s.findMerchant(c.Name)
-	if err != nil {
-		return err
+		c.From, c.To = c.Day, c.Day
 	}
 	var views []entryView
-	for e, err := range s.entriesBetween(p.ID, from, to) {
+	for e, err := range s.entriesInRange(c.Name, c.times(), 0) {
 		if err != nil {
 			return err
 		}
@@ -105,10 +96,7 @@ func (s *session) pagesBetween(merchantID string, from, to time.Time, cursor str
 		for at := from.UTC().Truncate(day); at.Before(to); at = at.Add(day) {
 			for more := true; more; more = cursor != "" {
 				keys, next, err := s.stores.Ledger.Day(s, merchantID, at, cursor, pageSize)
-				var entries []*ledger.Entry
-				if err == nil {
-					entries, err = s.readEntries(keys)
-				}
+				entries, err := s.readEntries(keys, err)
 				cursor = next
 				if !yield(entryPage{at, entries, next}, err) || err != nil {
 					return
@@ -122,22 +110,50 @@ func (s *session) pagesBetween(merchantID string, from, to time.Time, cursor str
 func (s *session) entriesBetween(merchantID string, from, to time.Time) iter.Seq2[*ledger.Entry, error] {
 	return func(yield func(*ledger.Entry, error) bool) {
 		for p, err := range s.pagesBetween(merchantID, from, to, "") {
-			if err != nil {
-				yield(nil, err)
+			if !yieldEntries(p.entries, err, yield) {
 				return
-			}
-			for _, e := range p.entries {
-				if !yield(e, nil) {
-					return
-				}
 			}
 		}
 	}
 }
 
+// yieldEntries yields each entry, or else the error. more is false if that ends the iteration.
+func yieldEntries(entries []*ledger.Entry, err error, yield func(*ledger.Entry, error) bool) (more bool) {
+	if err != nil {
+		yield(nil, err)
+		return false
+	}
+	for _, e := range entries {
+		if !yield(e, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// entriesInRange reads the entries that a merchant created in a range, or in the time lookback before it.
+func (s *session) entriesInRange(nameOrID string, r timeRange, lookback time.Duration) iter.Seq2[*ledger.Entry, error] {
+	return func(yield func(*ledger.Entry, error) bool) {
+		from, to, err := r.bounds()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		p, err := s.findMerchant(nameOrID)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		s.entriesBetween(p.ID, from.Add(-lookback), to)(yield)
+	}
+}
+
 // readEntries reads entries concurrently and returns them in the order of their keys. It skips those that no longer
-// exist.
-func (s *session) readEntries(keys []ledger.Key) ([]*ledger.Entry, error) {
+// exist. It returns keysErr, the error of reading the keys, at once.
+func (s *session) readEntries(keys []ledger.Key, keysErr error) ([]*ledger.Entry, error) {
+	if keysErr != nil {
+		return nil, keysErr
+	}
 	found, faults := make([]*ledger.Entry, len(keys)), make([]error, len(keys))
 	var group sync.WaitGroup
 	for reader := range parallelReads {

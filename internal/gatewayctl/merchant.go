@@ -157,38 +157,28 @@ func (c *merchantAdd) Run(s *session) error {
 		return err
 	}
 	var output onboardingResult
-	err = s.changes.execute(Action{"add a merchant", c.Name}, func() (string, error) {
-		output, err = c.onboard(s, profile)
-		return "id " + s.changes.revealSecret(profile.ID), err
-	})
-	if err != nil {
-		return err
-	}
-	return s.showView(output)
+	return s.executeAndShow("add a merchant", c.Name, func() (string, error) {
+		output, err = onboard(s, profile)
+		return "id " + s.revealSecret(profile.ID), err
+	}, func() error { return s.showView(output) })
 }
 
 // onboard issues the secrets and stores the profile.
-func (c *merchantAdd) onboard(s *session, p *merchant.Profile) (onboardingResult, error) {
-	token, err := merchant.IssueToken(p, s.Rand, s.Now())
-	if err != nil {
-		return onboardingResult{}, err
+func onboard(s *session, p *merchant.Profile) (output onboardingResult, err error) {
+	token, tokenErr := merchant.IssueToken(p, s.Rand, s.Now())
+	clientSecret, clientSecretErr := merchant.IssueClientSecret(p, s.Rand, s.Now())
+	webhookSecret, webhookSecretErr := issueWebhookSecret(s, p, false)
+	if err := errors.Join(tokenErr, clientSecretErr, webhookSecretErr); err != nil {
+		return output, err
 	}
-	clientSecret, err := merchant.IssueClientSecret(p, s.Rand, s.Now())
-	if err != nil {
-		return onboardingResult{}, err
-	}
-	webhookSecret, err := issueWebhookSecret(s, p, false)
-	if err != nil {
-		return onboardingResult{}, err
-	}
-	if err := s.changes.createMerchant(p); err != nil {
-		return onboardingResult{}, err
+	if err := s.stores.Merchants.Create(s, p); err != nil {
+		return output, err
 	}
 	view := merchantViewOf(p, s.Now())
-	view.ID = s.changes.revealSecret(p.ID) // the id of a dry run is never used
+	view.ID = s.revealSecret(p.ID) // the id of a dry run is never used
 	return onboardingResult{
-		merchantView: view, AccessToken: s.changes.revealSecret(token), ClientID: view.ID,
-		ClientSecret: s.changes.revealSecret(clientSecret), WebhookSecret: s.changes.revealSecret(webhookSecret),
+		merchantView: view, AccessToken: s.revealSecret(token), ClientID: view.ID,
+		ClientSecret: s.revealSecret(clientSecret), WebhookSecret: webhookSecret.Secret,
 	}, nil
 }
 
@@ -201,17 +191,16 @@ func (c *merchantShow) Run(s *session, p *merchant.Profile) error {
 
 // allMerchants returns the profiles of all merchants in no order.
 func (s *session) allMerchants() ([]*merchant.Profile, error) {
-	stores, err := s.openStores()
-	if err != nil {
+	if err := s.openStores(); err != nil {
 		return nil, err
 	}
-	ids, err := stores.Merchants.IDs(s)
+	ids, err := s.stores.Merchants.IDs(s)
 	if err != nil {
 		return nil, err
 	}
 	var profiles []*merchant.Profile
 	for _, id := range ids {
-		p, err := stores.Merchants.Profile(s, id)
+		p, err := s.stores.Merchants.Profile(s, id)
 		if err != nil {
 			return nil, err
 		}
@@ -313,11 +302,7 @@ func changeProfile(s *session, p *merchant.Profile, what string, change func() e
 	if len(differences) == 0 {
 		return errNoChange
 	}
-	err := s.changes.execute(Action{what, p.Name}, func() (string, error) {
-		return strings.Join(details, "; "), s.changes.updateMerchant(p)
-	})
-	if err != nil {
-		return err
-	}
-	return showList(s, differences)
+	return s.executeAndShow(what, p.Name, func() (string, error) {
+		return strings.Join(details, "; "), s.stores.Merchants.Update(s, p)
+	}, func() error { return showList(s, differences) })
 }

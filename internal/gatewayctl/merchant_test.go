@@ -13,8 +13,7 @@ import (
 )
 
 func TestDryRunChangesNothing(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	d.addDeliveredPayment(shop, 1, d.now)
 	d.input = `{"sandbox":{"current":"a","accounts":{"a":{"base_url":"https://o.example","access_token":"t"}}}}`
 	puts, records := d.vault.puts, len(d.audit.records)
@@ -48,7 +47,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 // A dry run shows a placeholder for the id that the real run would create.
 func TestADryRunShowsNoID(t *testing.T) {
 	d := newTestTool(t)
-	d.mustRun("keys add webhooks"+confirmFlags, nil)
+	d.apply("keys add webhooks")
 	output := query[onboardingResult](d, "merchant add ShopA --country ci --operator sandbox")
 	checkEqual(t, "id", output.ID, "(shown with --yes)")
 	checkEqual(t, "client id", output.ClientID, "(shown with --yes)")
@@ -96,8 +95,7 @@ func TestOnboarding(t *testing.T) {
 }
 
 func TestChangeSuspendResume(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	line := "merchant change ShopA --country sn,ci --host b.example --notif-url https://b.example/n" + confirmFlags
 	checkEqual(t, "differences", query[[]fieldChange](d, line), []fieldChange{
 		{"countries", "CI", "SN, CI"}, {"home country", "CI", "SN"},
@@ -107,34 +105,31 @@ func TestChangeSuspendResume(t *testing.T) {
 	view := query[merchantView](d, "merchant show "+shop.ID)
 	checkEqual(t, "countries", joinComma(view.Countries), "SN, CI")
 	d.expectExit("merchant change ShopA --country sn,ci"+confirmFlags, ExitFailed, "nothing would change")
-	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
+	d.apply("merchant suspend ShopA")
 	view = query[merchantView](d, "merchant show ShopA")
 	checkEqual(t, "status of a suspended merchant", view.Status, merchant.StatusSuspended)
 	checkEqual(t, "token generation", view.Generation, 2)
-	d.mustRun("merchant resume ShopA"+confirmFlags, nil)
+	d.apply("merchant resume ShopA")
 	all := query[[]merchantView](d, "merchant list")
 	checkEqual(t, "merchants", len(all), 1)
 	checkEqual(t, "status of a resumed merchant", all[0].Status, merchant.StatusActive)
 }
 
 func TestHosts(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
+	d, _ := newShopTool(t)
 	d.expectExit("host add ShopA 10.0.0.1"+confirmFlags, ExitUsage, "10.0.0.1")
 	d.expectExit("host add ShopA 127.0.0.1:8080"+confirmFlags, ExitUsage, "127.0.0.1")
 	d.expectExit("host add ShopA shop.example"+confirmFlags, ExitFailed, "nothing would change")
 	d.expectExit("host remove ShopA shop.example"+confirmFlags, ExitUsage, "notif_url")
-	d.mustRun("host add ShopA b.example c.example:8443"+confirmFlags, nil)
-	d.mustRun("host remove ShopA b.example"+confirmFlags, nil)
+	d.apply("host add ShopA b.example c.example:8443", "host remove ShopA b.example")
 	checkEqual(t, "hosts", query[[]string](d, "host list ShopA"), []string{"shop.example", "c.example:8443"})
 }
 
 func TestAudit(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
+	d, _ := newShopTool(t)
 	d.now = d.now.Add(48 * time.Hour)
 	d.audit.outcomes = nil
-	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
+	d.apply("merchant suspend ShopA")
 	checkEqual(t, "outcomes in the order of writing", d.audit.outcomes, []string{OutcomeStarted, OutcomeDone})
 	d.now = d.now.Add(time.Second)
 	d.audit.failAt = OutcomeStarted
@@ -153,8 +148,7 @@ func TestAudit(t *testing.T) {
 func TestCredentials(t *testing.T) {
 	for _, kind := range []string{"token", "client-secret"} {
 		t.Run(kind, func(t *testing.T) {
-			d := newTestTool(t)
-			shop := d.onboardShop()
+			d, shop := newShopTool(t)
 			second := query[issuedCredential](d, kind+" issue ShopA"+confirmFlags)
 			if second.Number != 2 || !strings.Contains(second.Secret, shop.ID) {
 				t.Fatalf("issued number %d, %q", second.Number, second.Secret)
@@ -185,15 +179,14 @@ func TestCredentials(t *testing.T) {
 			checkEqual(t, "live in the overlap", live(), []bool{true, true})
 			d.now = d.now.Add(time.Hour)
 			checkEqual(t, "live after the overlap", live(), []bool{false, true})
-			d.mustRun(kind+" revoke ShopA 3"+confirmFlags, nil)
+			d.apply(kind + " revoke ShopA 3")
 			checkEqual(t, "live after the revocation", live(), []bool{false, false})
 			d.expectExit(kind+" revoke ShopA 9"+confirmFlags, ExitFailed, "no credential")
 			d.expectExit(kind+" revoke ShopA"+confirmFlags, ExitUsage, "number")
 			d.expectExit(kind+" rotate ShopA --overlap=-1s"+confirmFlags, ExitUsage, "--overlap")
 			d.expectExit(kind+" revoke ShopA 3 --after=-1s"+confirmFlags, ExitUsage, "--after")
 			d.now = d.now.Add(time.Second)
-			d.mustRun(kind+" issue ShopA"+confirmFlags, nil)
-			d.mustRun(kind+" revoke ShopA 4 --after 2h"+confirmFlags, nil)
+			d.apply(kind+" issue ShopA", kind+" revoke ShopA 4 --after 2h")
 			views := query[[]credentialView](d, kind+" list ShopA")
 			checkEqual(t, "expiry", views[len(views)-1].Expires, d.now.Add(2*time.Hour))
 		})
@@ -201,11 +194,10 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestWebhookSecrets(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	first := query[webhookSecretOutput](d, "webhook-secret show ShopA"+confirmFlags)
 	checkEqual(t, "secret of the onboarding", first.Secret, shop.WebhookSecret)
-	d.mustRun("keys add webhooks"+confirmFlags, nil)
+	d.apply("keys add webhooks")
 	d.now = d.now.Add(5 * time.Minute)
 	second := query[webhookSecretOutput](d, "webhook-secret rotate ShopA"+confirmFlags)
 	checkEqual(t, "version after the rotation", second.Version, 2)
@@ -216,7 +208,7 @@ func TestWebhookSecrets(t *testing.T) {
 		{2, 2, d.now}, {1, 1, d.now.Add(-5 * time.Minute)},
 	})
 	d.expectExit("webhook-secret rotate ShopA"+confirmFlags, ExitFailed, "two are live")
-	d.mustRun("webhook-secret revoke ShopA 1"+confirmFlags, nil)
+	d.apply("webhook-secret revoke ShopA 1")
 	d.expectExit("webhook-secret show ShopA 1"+confirmFlags, ExitFailed, "no credential")
 }
 
@@ -230,7 +222,7 @@ func TestARevokedWebhookSecretStaysRevoked(t *testing.T) {
 	} {
 		for _, line := range lines {
 			if !strings.Contains(line, "rotate") {
-				d.mustRun(line+confirmFlags, nil)
+				d.apply(line)
 				continue
 			}
 			issued := query[webhookSecretOutput](d, line+confirmFlags)
@@ -244,8 +236,7 @@ func TestARevokedWebhookSecretStaysRevoked(t *testing.T) {
 
 // Without a webhook secret no notification is sent: the tool needs --last, and prints a warning.
 func TestRevokingTheLastWebhookSecret(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
+	d, _ := newShopTool(t)
 	for _, flags := range []string{"", confirmFlags} {
 		d.expectExit("webhook-secret revoke ShopA 1"+flags, ExitFailed, "rotate first")
 		for _, want := range []string{"no notification", "unsigned", "webhook-secret rotate"} {
@@ -258,8 +249,7 @@ func TestRevokingTheLastWebhookSecret(t *testing.T) {
 }
 
 func TestRevokeNeedsTokenNumber(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
+	d, _ := newShopTool(t)
 	before := len(d.audit.records)
 	for _, words := range []string{"1 --short-lived", "--short-lived --after 1h", "1 --short-lived --after 1h",
 		"--after=0s --short-lived"} {
@@ -269,23 +259,19 @@ func TestRevokeNeedsTokenNumber(t *testing.T) {
 	checkEqual(t, "expiry after refused commands", view.Tokens[0].Expires, time.Time{})
 	checkEqual(t, "token generation after refused commands", view.Generation, 1)
 	checkEqual(t, "audit records of refused commands", len(d.audit.records)-before, 0)
-	d.mustRun("token revoke ShopA --short-lived"+confirmFlags, nil)
+	d.apply("token revoke ShopA --short-lived")
 }
 
 func TestSuspendingTwice(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
+	d, _ := newShopTool(t)
 	d.expectExit("merchant resume ShopA"+confirmFlags, ExitFailed, "nothing would change")
-	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
-	for _, flags := range []string{"", confirmFlags} {
-		d.expectExit("merchant suspend ShopA"+flags, ExitFailed, "nothing would change")
-	}
+	d.apply("merchant suspend ShopA")
+	d.expectBoth("merchant suspend ShopA", ExitFailed, "nothing would change")
 	checkEqual(t, "token generation", query[merchantView](d, "merchant show ShopA").Generation, 2)
 }
 
 func TestBlankReasons(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
+	d, _ := newShopTool(t)
 	for _, why := range []string{"", "   ", "\t\n", "\u00a0"} {
 		code, _, stderr := d.runArguments("merchant", "suspend", "ShopA", "--yes", "--reason", why)
 		if code != ExitUsage || !strings.Contains(stderr, "--reason") {
@@ -303,13 +289,8 @@ func TestBlankReasons(t *testing.T) {
 }
 
 func TestAuditRecordsFailureCause(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
-	d.connect = func(System, Deployment) (*Stores, error) {
-		stores := d.storesWith(d.ledger)
-		stores.Merchants = failingRegistry{stores.Merchants}
-		return stores, nil
-	}
+	d, _ := newShopTool(t)
+	d.changeStores(func(s *Stores) { s.Merchants = failingRegistry{s.Merchants} })
 	d.expectExit("merchant suspend ShopA"+confirmFlags, ExitFailed, "the table does not respond")
 	records := query[[]Record](d, "audit --subject ShopA")
 	i := slices.IndexFunc(records, func(r Record) bool { return r.What == "suspend a merchant" })

@@ -46,14 +46,24 @@ func parseOperatorCredentials(text []byte) (credentialsByOperator, error) {
 	return operators, nil
 }
 
-// readOperatorCredentials reads and parses the deployment's credentials.
-func readOperatorCredentials(s *session) (StoredSecret, credentialsByOperator, error) {
-	current, err := readSecret(s, s.OperatorSecret, "OPERATOR_CREDENTIALS_SECRET")
-	if err != nil {
-		return current, nil, err
+// storedCredentials are the deployment's credentials, and the secret that has them.
+type storedCredentials struct {
+	secret    StoredSecret
+	operators credentialsByOperator
+}
+
+// ProvideCredentials returns the credentials for the Run methods below operator (kong's provider).
+func (operatorCommands) ProvideCredentials(s *session) (storedCredentials, error) {
+	return readCredentials(s)
+}
+
+// readCredentials reads and parses the credentials.
+func readCredentials(s *session) (stored storedCredentials, err error) {
+	stored.secret, err = readSecret(s, s.OperatorSecret, "OPERATOR_CREDENTIALS_SECRET")
+	if err == nil {
+		stored.operators, err = parseOperatorCredentials(stored.secret.Value)
 	}
-	operators, err := parseOperatorCredentials(current.Value)
-	return current, operators, err
+	return stored, err
 }
 
 // unknownOperatorError refuses an operator's name.
@@ -118,10 +128,11 @@ func (c *operatorSet) Run(s *session) error {
 	if err != nil {
 		return usageError("%w", err)
 	}
-	current, stored, err := readOperatorCredentials(s)
+	current, err := readCredentials(s)
 	if err != nil {
 		return err
 	}
+	stored := current.operators
 	if c.Replace {
 		stored = credentialsByOperator{}
 	}
@@ -133,13 +144,9 @@ func (c *operatorSet) Run(s *session) error {
 	if err := errors.Join(checkCurrentAccounts(s, value, stored), checkCredentialsSize(value)); err != nil {
 		return usageError("%w", err)
 	}
-	err = s.changes.execute(Action{"set operators' credentials", "operators"}, func() (string, error) {
-		return "operators " + joinComma(slices.Sorted(maps.Keys(given))), s.changes.putSecret(current, value)
-	})
-	if err != nil {
-		return err
-	}
-	return showList(s, accountViews(stored))
+	return s.executeAndShow("set operators' credentials", "operators", func() (string, error) {
+		return "operators " + joinComma(slices.Sorted(maps.Keys(given))), s.stores.Secrets.Put(s, current.secret, value)
+	}, func() error { return showList(s, accountViews(stored)) })
 }
 
 // merge adds or renews the given accounts.
@@ -196,12 +203,8 @@ func accountViews(operators credentialsByOperator) []accountView {
 type operatorList struct{}
 
 // Run lists the accounts.
-func (c *operatorList) Run(s *session) error {
-	_, operators, err := readOperatorCredentials(s)
-	if err != nil {
-		return err
-	}
-	return showList(s, accountViews(operators))
+func (c *operatorList) Run(s *session, stored storedCredentials) error {
+	return showList(s, accountViews(stored.operators))
 }
 
 type operatorCheck struct {
@@ -222,20 +225,16 @@ type accountCheck struct {
 var errAccountCheck = errors.New("an account does not work: see its error, and renew it with operator set")
 
 // Run checks the accounts. An account works if the operator responds that the order does not exist.
-func (c *operatorCheck) Run(s *session) error {
-	current, operators, err := readOperatorCredentials(s)
-	if err != nil {
-		return err
-	}
+func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 	for _, name := range c.Names {
-		if _, found := operators[name]; !found {
+		if _, found := stored.operators[name]; !found {
 			return fmt.Errorf("there are no credentials for operator %q: add them with operator set", name)
 		}
 	}
-	directory := drivers.NewDirectory(staticSecret(current.Value), s.Now)
+	directory := drivers.NewDirectory(staticSecret(stored.secret.Value), s.Now)
 	var results []accountCheck
 	var failed error
-	for _, account := range accountViews(operators) {
+	for _, account := range accountViews(stored.operators) {
 		if len(c.Names) > 0 && !slices.Contains(c.Names, account.Operator) {
 			continue
 		}
@@ -259,16 +258,16 @@ func (c *operatorCheck) checkAccount(
 	}
 	ctx, cancel := context.WithTimeout(s, c.Timeout)
 	defer cancel()
-	lookupResult := reader.LookUpPayment(ctx, operator.StatusCall{
+	found := reader.LookUpPayment(ctx, operator.StatusCall{
 		Call: operator.Call{
 			Operator: account.Operator, AccountID: account.Account, IdempotencyKey: checkOrderID,
 			Country: row.Countries[0],
 		},
 		Channel: row.Channels[0], Lang: "en",
 	})
-	result := accountCheck{accountView: account, OK: lookupResult.OrderNotFound || lookupResult.StatusKnown}
-	if !result.OK && lookupResult.Cause != nil {
-		result.Error = lookupResult.Cause.Error()
+	result := accountCheck{accountView: account, OK: found.OrderNotFound || found.StatusKnown}
+	if !result.OK && found.Cause != nil {
+		result.Error = found.Cause.Error()
 	}
 	return result
 }

@@ -56,7 +56,7 @@ func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 				return platform.lastRequest
 			}
 			d.input = string(credentials)
-			d.mustRun("operator set -"+confirmFlags, nil)
+			d.apply("operator set -")
 			expected := want(checkOrderID, row.Countries[0])
 			platform.lastRequest = ""
 			d.run("operator check " + name)
@@ -94,11 +94,11 @@ func TestOperators(t *testing.T) {
 		return `{"base_url":"` + platform.URL + `","access_token":"` + token + `","later":1}`
 	}
 	d.input = `{"Orange":{"current":"a1","accounts":{"a1":` + account("good") + `}}}`
-	d.mustRun("operator set -"+confirmFlags, nil)
+	d.apply("operator set -")
 	d.mustRun("operator check", nil)
 	d.input = `{"orange":{"current":"a2","accounts":{"a2":` + account("bad") +
 		`}},"mtn":{"current":"m","accounts":{"m":` + account("good") + `}}}`
-	d.mustRun("operator set -"+confirmFlags, nil)
+	d.apply("operator set -")
 	if !strings.Contains(string(d.vault.values["operators"]), `"later":1`) {
 		t.Error("a field that the tool does not know was lost")
 	}

@@ -8,8 +8,7 @@ import (
 
 // With --json the standard output is one JSON document, also after an error.
 func TestErrorsAreJSONToo(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
+	d, _ := newShopTool(t)
 	for _, c := range []struct {
 		line  string
 		usage bool
@@ -45,8 +44,7 @@ func TestErrorsAreJSONToo(t *testing.T) {
 
 // A result that was written before the failure is the only document.
 func TestPartialOutputIsNotFollowedByErrorJSON(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
+	d, _ := newShopTool(t)
 	d.useSandboxOperator()
 	code, out, stderr := d.run("operator check --timeout 1s --json")
 	var results []accountCheck

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,11 +21,7 @@ var arnPattern = regexp.MustCompile(`^arn:aws:[a-z]+:eu-west-1:123456789012:` +
 // policyPermissions are the permissions for tables and secrets in the page's policy.
 func policyPermissions(t *testing.T) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/gatewayctl.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(page), "```json\n")
+	_, rest, _ := strings.Cut(readFile(t, "../../docs/gatewayctl.md"), "```json\n")
 	text, _, _ := strings.Cut(rest, "```")
 	var policy struct {
 		Statement []struct {
@@ -57,18 +52,14 @@ func policyPermissions(t *testing.T) []string {
 
 // TestPolicyMatchesCalls runs a command of each kind: the page's policy allows their calls, and no others.
 func TestPolicyMatchesCalls(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a database")
-	}
 	d, client, record := newLocalAWSTool(t)
 	d.variables["LIMIT_TABLE"] = "limits"
 	for _, ring := range []string{"tokens", "callbacks", "webhooks"} {
-		d.mustRun("keys add "+ring+confirmFlags, nil)
+		d.apply("keys add " + ring)
 	}
-	d.input = `{"sandbox":{"current":"a","accounts":{"a":{"base_url":"https://o.example","access_token":"t"}}}}`
-	d.mustRun("operator set -"+confirmFlags, nil)
+	d.useSandboxOperator()
 	shop := d.onboardShop()
-	d.mustRun("merchant suspend ShopA"+confirmFlags, nil)
+	d.apply("merchant suspend ShopA")
 	e := d.addDeliveredPayment(shop, 1, d.now)
 	e.Version, e.CountsDailyAmount, e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = 1, true, ledger.Unknown,
 		ledger.Pending, time.Time{}, nil, d.now.Add(time.Minute)
@@ -78,7 +69,7 @@ func TestPolicyMatchesCalls(t *testing.T) {
 	}
 	d.mustRun("list ShopA --day 2026-03-01", nil)
 	d.mustRun("unknown list", nil)
-	d.mustRun("unknown resolve pay ShopA_1 --as failed"+confirmFlags, nil)
+	d.apply("unknown resolve pay ShopA_1 --as failed")
 	d.mustRun("endpoint show ShopA", nil)
 	d.mustRun("audit", nil)
 	called := map[string]bool{}

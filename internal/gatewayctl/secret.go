@@ -16,8 +16,6 @@ type SecretStore interface {
 	Get(ctx context.Context, name string) (StoredSecret, error)
 	// Put makes value the current one if the secret has not changed since current was read.
 	Put(ctx context.Context, current StoredSecret, value []byte) error
-	// CheckPut returns the error that Put would return, and stores nothing.
-	CheckPut(ctx context.Context, current StoredSecret) error
 }
 
 // readSecret reads a secret of the deployment. variable is where its name comes from.
@@ -25,9 +23,8 @@ func readSecret(s *session, name, variable string) (StoredSecret, error) {
 	if name == "" {
 		return StoredSecret{}, usageError("%s is not set: name the deployment's secret, or use --local", variable)
 	}
-	stores, err := s.openStores()
-	if err != nil {
+	if err := s.openStores(); err != nil {
 		return StoredSecret{}, err
 	}
-	return stores.Secrets.Get(s, name)
+	return s.stores.Secrets.Get(s, name)
 }

@@ -2,7 +2,6 @@ package gatewayctl
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,45 +40,35 @@ const (
 
 // slotClient calls the sandbox's control port.
 type slotClient struct {
-	context.Context
-	address, token string
+	*session
+	address string
 }
 
-func (s *session) newSlotClient() (*slotClient, error) {
+// ProvideClient returns the client for the Run methods below slot (kong's provider).
+func (slotCommands) ProvideClient(s *session) (*slotClient, error) {
 	address, err := url.Parse(s.SandboxURL)
 	if err != nil || address.Host == "" {
 		return nil, usageError("SANDBOX_URL is not the address of a sandbox: set it, or use --local")
 	}
-	endpoint := strings.TrimRight(s.SandboxURL, "/") + "/sandbox/v1/slots"
-	return &slotClient{s, endpoint, s.Getenv(controlTokenVariable)}, nil
+	return &slotClient{s, strings.TrimRight(s.SandboxURL, "/") + "/sandbox/v1/slots"}, nil
 }
 
 // call sends one request and decodes the response into result, unless that is nil.
-func (c *slotClient) call(method, address string, body, result any) error {
-	ctx, cancel := context.WithTimeout(c, slotTimeout)
-	defer cancel()
-	var content io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		content = bytes.NewReader(text)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, address, content)
+func (c *slotClient) call(method, address string, body []byte, result any) error {
+	request, err := http.NewRequestWithContext(c, method, address, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
+	if token := c.Getenv(controlTokenVariable); token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := (&http.Client{}).Do(request)
-	if err != nil {
-		return fmt.Errorf("the sandbox does not respond, check SANDBOX_URL: %w", err)
+	var text []byte
+	response, err := (&http.Client{Timeout: slotTimeout}).Do(request)
+	if err == nil {
+		defer func() { _ = response.Body.Close() }() // it was only read
+		text, err = io.ReadAll(io.LimitReader(response.Body, maxSlotResponseBytes))
 	}
-	defer func() { _ = response.Body.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxSlotResponseBytes))
 	if err != nil {
 		return fmt.Errorf("the sandbox does not respond, check SANDBOX_URL: %w", err)
 	}
@@ -100,30 +89,34 @@ func (c *slotClient) call(method, address string, body, result any) error {
 }
 
 func (c *slotClient) list() (slots []slot, err error) {
-	return slots, c.call(http.MethodGet, c.address, nil, &slots)
+	err = c.call(http.MethodGet, c.address, nil, &slots)
+	return slots, err
 }
 
+// book books a slot. A dry run only checks that no other slot has the same time.
 func (c *slotClient) book(requested slot) (booked slot, err error) {
-	return booked, c.call(http.MethodPost, c.address, requested, &booked)
-}
-
-func (c *slotClient) free(id string) error {
-	return c.call(http.MethodDelete, c.address+"/"+url.PathEscape(id), nil, nil)
-}
-
-// checkBookable returns an error if another slot has the same time.
-func (c *slotClient) checkBookable(requested slot) error {
-	booked, err := c.list()
-	for _, other := range booked {
+	if c.Yes {
+		body, err := json.Marshal(requested)
+		if err == nil {
+			err = c.call(http.MethodPost, c.address, body, &booked)
+		}
+		return booked, err
+	}
+	slots, err := c.list()
+	for _, other := range slots {
 		if requested.StartsAt.Before(other.EndsAt) && other.StartsAt.Before(requested.EndsAt) {
-			return fmt.Errorf("taken by slot %s of %s until %s", other.ID, other.Merchant, formatTime(other.EndsAt))
+			return booked, fmt.Errorf("taken by slot %s of %s until %s",
+				other.ID, other.Merchant, formatTime(other.EndsAt))
 		}
 	}
-	return err
+	return requested, err
 }
 
-// checkExists returns an error if there is no slot with an id.
-func (c *slotClient) checkExists(id string) error {
+// free frees a slot. A dry run only checks that it exists.
+func (c *slotClient) free(id string) error {
+	if c.Yes {
+		return c.call(http.MethodDelete, c.address+"/"+url.PathEscape(id), nil, nil)
+	}
 	booked, err := c.list()
 	if err == nil && !slices.ContainsFunc(booked, func(other slot) bool { return other.ID == id }) {
 		err = fmt.Errorf("there is no such slot %q: slot list shows all", id)
@@ -146,7 +139,7 @@ func (c *slotBook) Validate() error {
 }
 
 // Run books the slot for a merchant of the gateway, under its name.
-func (c *slotBook) Run(s *session, p *merchant.Profile) error {
+func (c *slotBook) Run(s *session, p *merchant.Profile, slots *slotClient) error {
 	starts := c.Start.Time
 	if starts.IsZero() {
 		starts = s.Now().UTC().Truncate(time.Second)
@@ -155,28 +148,16 @@ func (c *slotBook) Run(s *session, p *merchant.Profile) error {
 	if !requested.EndsAt.After(s.Now()) {
 		return usageError("the slot would be over: it ends at %s; choose a later --start", formatTime(requested.EndsAt))
 	}
-	slots, err := s.newSlotClient()
-	if err != nil {
-		return err
-	}
-	err = s.changes.execute(Action{"book a slot", p.Name}, func() (string, error) {
-		requested, err = s.changes.bookSlot(slots, requested)
+	return s.executeAndShow("book a slot", p.Name, func() (_ string, err error) {
+		requested, err = slots.book(requested)
 		return fmt.Sprintf("%s to %s", formatTime(requested.StartsAt), formatTime(requested.EndsAt)), err
-	})
-	if err != nil {
-		return err
-	}
-	return showList(s, []slot{requested})
+	}, func() error { return showList(s, []slot{requested}) })
 }
 
 type slotList struct{}
 
 // Run lists the slots.
-func (c *slotList) Run(s *session) error {
-	slots, err := s.newSlotClient()
-	if err != nil {
-		return err
-	}
+func (c *slotList) Run(s *session, slots *slotClient) error {
 	booked, err := slots.list()
 	if err != nil {
 		return err
@@ -194,16 +175,8 @@ type freedSlot struct {
 }
 
 // Run frees the slot.
-func (c *slotFree) Run(s *session) error {
-	slots, err := s.newSlotClient()
-	if err != nil {
-		return err
-	}
-	err = s.changes.execute(Action{"free a slot", c.ID}, func() (string, error) {
-		return "freed", s.changes.freeSlot(slots, c.ID)
-	})
-	if err != nil {
-		return err
-	}
-	return s.showView(freedSlot{c.ID})
+func (c *slotFree) Run(s *session, slots *slotClient) error {
+	return s.executeAndShow("free a slot", c.ID,
+		func() (string, error) { return "freed", slots.free(c.ID) },
+		func() error { return s.showView(freedSlot{c.ID}) })
 }

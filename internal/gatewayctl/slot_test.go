@@ -1,9 +1,7 @@
 package gatewayctl
 
 import (
-	"encoding/json"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,8 +29,7 @@ func (d *testTool) startSandbox(controlTokens ...string) *httptest.Server {
 
 // decision "sandbox".
 func TestSlots(t *testing.T) {
-	d := newTestTool(t)
-	d.onboardShop()
+	d, _ := newShopTool(t)
 	d.expectExit("slot list", ExitUsage, "SANDBOX_URL")
 	d.variables["SANDBOX_URL"] = d.startSandbox().URL
 	const line = "slot book ShopA --start 2026-03-02T09:00:00Z --duration 2h"
@@ -46,15 +43,11 @@ func TestSlots(t *testing.T) {
 		d.mustRun("slot book ShopA --start 2026-03-04 --duration 8h"+flags, nil)
 	}
 	checkEqual(t, "start if not given", query[[]slot](d, "slot book ShopA"+confirmFlags)[0].StartsAt, d.now)
-	for _, flags := range []string{"", confirmFlags} {
-		d.expectExit("slot book ShopA --start 2026-03-02T10:59:00Z"+flags, ExitFailed, "taken by slot "+booked)
-		d.expectExit("slot free nothing"+flags, ExitFailed, "no slot has this id")
-	}
+	d.expectBoth("slot book ShopA --start 2026-03-02T10:59:00Z", ExitFailed, "taken by slot "+booked)
+	d.expectBoth("slot free nothing", ExitFailed, "no such slot")
 	d.expectExit("slot book ShopX"+confirmFlags, ExitFailed, "no merchant")
-	for _, flags := range []string{"", confirmFlags} {
-		d.expectExit("slot book ShopA --start 2026-03-01T10:00:00Z --duration 2h"+flags, ExitUsage, "over")
-		d.expectExit("slot book ShopA --start 2026-03-03 --duration 8h0m1s"+flags, ExitUsage, "8 hours")
-	}
+	d.expectBoth("slot book ShopA --start 2026-03-01T10:00:00Z --duration 2h", ExitUsage, "over")
+	d.expectBoth("slot book ShopA --start 2026-03-03 --duration 8h0m1s", ExitUsage, "8 hours")
 	d.expectExit("slot book ShopA --start soon", ExitUsage, "soon")
 	d.expectExit("slot book ShopA --duration 0s", ExitUsage, "--duration")
 	d.mustRun("slot free "+booked, nil)
@@ -86,17 +79,9 @@ func TestLocal(t *testing.T) {
 		given = map[string]string{"table": p.MerchantTable, "key": env.Getenv("AWS_ACCESS_KEY_ID"), "url": p.SandboxURL}
 		return memory(env, p)
 	}
-	place := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	run, err := json.Marshal(map[string]string{"sandbox_url": d.startSandbox().URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	place("aws.env", "export AWS_ACCESS_KEY_ID='LOCALKEY'\nexport MERCHANT_TABLE='local-merchants'\n")
-	place("run.json", string(run))
+	writeFile(t, filepath.Join(folder, "aws.env"),
+		"export AWS_ACCESS_KEY_ID='LOCALKEY'\nexport MERCHANT_TABLE='local-merchants'\n")
+	writeFile(t, filepath.Join(folder, "run.json"), `{"sandbox_url": "`+d.startSandbox().URL+`"}`)
 	d.onboardShop() // without --local
 	if given["table"] != "merchants" || given["url"] != "" {
 		t.Errorf("without --local: %v", given)
@@ -111,6 +96,6 @@ func TestLocal(t *testing.T) {
 	if given["table"] != "mine" {
 		t.Errorf("--merchant-table does not override the local run: %v", given)
 	}
-	place("run.json", "{")
+	writeFile(t, filepath.Join(folder, "run.json"), "{")
 	d.expectExit("slot list --local", ExitUsage, "")
 }

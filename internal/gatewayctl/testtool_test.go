@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand"
+	"os"
 	"reflect"
 	"strconv"
 	"strings"
@@ -36,21 +37,12 @@ func (v *memorySecretStore) Get(_ context.Context, name string) (StoredSecret, e
 
 func (v *memorySecretStore) Put(_ context.Context, current StoredSecret, value []byte) error {
 	if strconv.Itoa(v.revisions[current.Name]) != current.Revision {
-		return errSecretChanged
+		return secretChangedError(current.Name)
 	}
 	v.values[current.Name], v.puts = value, v.puts+1
 	v.revisions[current.Name]++
 	return nil
 }
-
-func (v *memorySecretStore) CheckPut(_ context.Context, current StoredSecret) error {
-	if strconv.Itoa(v.revisions[current.Name]) != current.Revision {
-		return errSecretChanged
-	}
-	return nil
-}
-
-var errSecretChanged = errors.New("the secret was changed meanwhile")
 
 // memoryAudit is an AuditLog in memory. It refuses records whose outcome is failAt.
 type memoryAudit struct {
@@ -132,17 +124,24 @@ func newTestTool(t *testing.T) *testTool {
 			"CALLBACK_KEY_SECRET": "callback-keys", "WEBHOOK_KEY_SECRET": "webhook-keys", "AWS_ACCESS_KEY_ID": "KEYID",
 		},
 	}
-	d.connect = func(System, Deployment) (*Stores, error) {
-		return d.storesWith(d.ledger), nil
-	}
+	d.changeStores(func(*Stores) {})
 	return d
 }
 
-// storesWith returns the stores with another ledger.
-func (d *testTool) storesWith(in Ledger) *Stores {
+// stores returns the stores in memory.
+func (d *testTool) stores() *Stores {
 	amounts := &dailyamount.Counter{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: pause.For}
-	return &Stores{Merchants: d.merchants, Ledger: in, EndpointHealth: d.health, LimitCounter: amounts,
+	return &Stores{Merchants: d.merchants, Ledger: d.ledger, EndpointHealth: d.health, DailyAmounts: amounts,
 		Secrets: d.vault, Audit: d.audit}
+}
+
+// changeStores makes the tool connect to changed stores.
+func (d *testTool) changeStores(change func(*Stores)) {
+	d.connect = func(System, Deployment) (*Stores, error) {
+		stores := d.stores()
+		change(stores)
+		return stores, nil
+	}
 }
 
 // nowFunc returns the clock.
@@ -150,23 +149,13 @@ func (d *testTool) nowFunc() func() time.Time { return func() time.Time { return
 
 // run runs the tool with arguments separated by spaces.
 func (d *testTool) run(line string) (code int, out, stderr string) {
-	return d.runIn(context.Background(), line)
-}
-
-func (d *testTool) runIn(ctx context.Context, line string) (code int, out, stderr string) {
-	d.t.Helper()
-	return d.runArgumentsIn(ctx, strings.Fields(line)...)
+	return d.runArguments(strings.Fields(line)...)
 }
 
 // runArguments runs the tool with arguments.
 func (d *testTool) runArguments(arguments ...string) (code int, out, stderr string) {
-	d.t.Helper()
-	return d.runArgumentsIn(context.Background(), arguments...)
-}
-
-func (d *testTool) runArgumentsIn(ctx context.Context, arguments ...string) (code int, out, stderr string) {
 	var o, n bytes.Buffer
-	code = Run(ctx, arguments, System{
+	code = Run(context.Background(), arguments, System{
 		Stdin: strings.NewReader(d.input), Stdout: &o, Stderr: &n,
 		Getenv: func(name string) string { return d.variables[name] },
 		User:   "ama@host", Now: d.nowFunc(), Rand: d.random, Connect: d.connect,
@@ -185,6 +174,14 @@ func (d *testTool) mustRun(line string, result any) {
 		if err := json.Unmarshal([]byte(out), result); err != nil {
 			d.t.Fatalf("%s: %v in %s", line, err, out)
 		}
+	}
+}
+
+// apply runs commands that must succeed, with --yes.
+func (d *testTool) apply(lines ...string) {
+	d.t.Helper()
+	for _, line := range lines {
+		d.mustRun(line+confirmFlags, nil)
 	}
 }
 
@@ -229,19 +226,49 @@ func (d *testTool) expectExit(line string, want int, text string) {
 	}
 }
 
+// expectBoth is expectExit of the dry run and of the change.
+func (d *testTool) expectBoth(line string, want int, text string) {
+	d.t.Helper()
+	d.expectExit(line, want, text)
+	d.expectExit(line+confirmFlags, want, text)
+}
+
 // confirmFlags makes a command's change happen.
 const confirmFlags = " --yes --reason test"
+
+// newShopTool returns a tool whose deployment has the merchant ShopA.
+func newShopTool(t *testing.T) (*testTool, onboardingResult) {
+	t.Helper()
+	d := newTestTool(t)
+	return d, d.onboardShop()
+}
 
 // onboardShop onboards the merchant ShopA, with the key that its webhook secret needs.
 func (d *testTool) onboardShop() onboardingResult {
 	d.t.Helper()
 	if len(d.vault.values["webhook-keys"]) == 0 {
-		d.mustRun("keys add webhooks"+confirmFlags, nil)
+		d.apply("keys add webhooks")
 	}
 	var output onboardingResult
 	d.mustRun("merchant add ShopA --country ci --operator sandbox --notif-url https://shop.example/n"+confirmFlags,
 		&output)
 	return output
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // addDeliveredPayment stores a payment whose success was delivered.
@@ -250,11 +277,10 @@ func (d *testTool) addDeliveredPayment(shop onboardingResult, number int, at tim
 	key := ledger.Key{Kind: ledger.Payment, ID: id}
 	e := &ledger.Entry{
 		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Version: 3, State: ledger.Done, Status: ledger.Successful,
-		CreatedAt: at, SentAt: at, UpdatedAt: at.Add(time.Second), FinalAt: at.Add(time.Second), Operator: "sandbox",
-		Account: "a1",
-		Country: "CI", Channel: "ussd", AmountMinor: 1000, Currency: "XOF", UpstreamKey: id, MSISDN: "0707072000",
-		ResponseStatus: 201,
-		NotifyURL:      "https://shop.example/n", Delivered: []ledger.Notification{{
+		CreatedAt: at, SentAt: at, UpdatedAt: at.Add(time.Second), FinalAt: at.Add(time.Second),
+		Operator: "sandbox", Account: "a1", Country: "CI", Channel: "ussd", AmountMinor: 1000, Currency: "XOF",
+		UpstreamKey: id, MSISDN: "0707072000", ResponseStatus: 201,
+		NotifyURL: "https://shop.example/n", Delivered: []ledger.Notification{{
 			ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful, At: at.Add(time.Second),
 			Attempts: 1, DeliveredAt: at.Add(2 * time.Second),
 		}},

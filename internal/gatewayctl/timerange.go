@@ -44,9 +44,9 @@ type dayRange struct {
 	To   utcDay `placeholder:"DAY" help:"The last UTC day of creation."`
 }
 
-// bounds returns when the range begins and when it ends: its last day is in it.
-func (r dayRange) bounds() (from, to time.Time, err error) {
-	return timeRange{moment{r.From.Time, true}, moment{r.To.Time, true}}.bounds()
+// times returns the range as times: its last day is in it.
+func (r dayRange) times() timeRange {
+	return timeRange{moment{r.From.Time, true}, moment{r.To.Time, true}}
 }
 
 // timeRange are the flags of a range of times.
@@ -55,17 +55,26 @@ type timeRange struct {
 	To   moment `placeholder:"TIME" help:"The last UTC day, or the RFC 3339 time before which the range ends."`
 }
 
-// bounds returns when the range begins and when it ends. A day as the end is in the range, a time is not.
+// end returns when the range ends. A day as the end is in the range, a time is not.
+func (r timeRange) end() time.Time {
+	if r.To.wholeDay {
+		return r.To.Add(day)
+	}
+	return r.To.Time
+}
+
+// contains reports whether a time is in the range. A flag that is not given leaves it open.
+func (r timeRange) contains(at time.Time) bool {
+	return !at.Before(r.From.Time) && (r.To.IsZero() || at.Before(r.end()))
+}
+
+// bounds returns when the range begins and when it ends, if it has both and is not empty.
 func (r timeRange) bounds() (from, to time.Time, err error) {
 	if r.From.IsZero() || r.To.IsZero() {
 		return from, to, usageError("missing flags: a range needs --from and --to")
 	}
-	from, to = r.From.Time, r.To.Time
-	if r.To.wholeDay {
-		to = to.Add(day)
+	if !r.end().After(r.From.Time) {
+		return from, to, usageError("the range is empty: --to must be after --from %s", formatTime(r.From.Time))
 	}
-	if !to.After(from) {
-		return from, to, usageError("the range is empty: --to must be after --from %s", formatTime(from))
-	}
-	return from, to, nil
+	return r.From.Time, r.end(), nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"mobilegateway/shared/ledger"
@@ -11,25 +12,13 @@ import (
 	"mobilegateway/shared/msisdn"
 )
 
-type paymentCommands struct {
-	Show paymentShow `cmd:"" help:"Show a payment's history."`
-}
-
-type chargeCommands struct {
-	Show chargeShow `cmd:"" help:"Show a charge's history."`
-}
-
-type smsCommands struct {
-	Show smsShow `cmd:"" help:"Show an SMS's history."`
-}
-
 type paymentShow struct {
 	OrderID string `arg:"" help:"The order_id."`
 }
 
 // Run shows the payment.
 func (c *paymentShow) Run(s *session) error {
-	return showEntry(s, ledger.Key{Kind: ledger.Payment, ID: c.OrderID})
+	return showEntry(s, ledger.Payment, c.OrderID)
 }
 
 // transactionArgument names a charge or an SMS by its id, or by its merchant's own key.
@@ -39,22 +28,23 @@ type transactionArgument struct {
 	Correlator string `placeholder:"TEXT" help:"With --merchant: the clientCorrelator."`
 }
 
-// show shows the entry. merchantKey returns the id of the merchant's own key; it is used if hasKey and no id is given.
-func (c transactionArgument) show(
-	s *session, kind ledger.Kind, hasKey bool, merchantKey func(merchantID string) string,
-) error {
+// show shows the entry. reference is the merchant's own key of a charge that has no clientCorrelator.
+func (c transactionArgument) show(s *session, kind ledger.Kind, reference string) error {
 	id := c.ID
-	switch {
-	case id == "" && (c.Merchant == "" || !hasKey):
-		return usageError(`expected "<id>", or --merchant with --correlator (a charge: or --reference)`)
-	case id == "":
+	if id == "" {
+		if c.Merchant == "" || c.Correlator == "" && reference == "" {
+			return usageError(`expected "<id>", or --merchant with --correlator (a charge: or --reference)`)
+		}
 		p, err := s.findMerchant(c.Merchant)
 		if err != nil {
 			return err
 		}
-		id = merchantKey(p.ID)
+		id = ledger.SMSID(p.ID, c.Correlator)
+		if kind == ledger.Charge {
+			id = ledger.ChargeID(p.ID, c.Correlator, reference)
+		}
 	}
-	return showEntry(s, ledger.Key{Kind: kind, ID: id})
+	return showEntry(s, kind, id)
 }
 
 type chargeShow struct {
@@ -63,41 +53,36 @@ type chargeShow struct {
 }
 
 // Run shows the charge.
-func (c *chargeShow) Run(s *session) error {
-	return c.show(s, ledger.Charge, c.Correlator != "" || c.Reference != "", func(merchantID string) string {
-		return ledger.ChargeID(merchantID, c.Correlator, c.Reference)
-	})
-}
+func (c *chargeShow) Run(s *session) error { return c.show(s, ledger.Charge, c.Reference) }
 
 type smsShow struct{ transactionArgument }
 
 // Run shows the SMS.
-func (c *smsShow) Run(s *session) error {
-	return c.show(s, ledger.SMS, c.Correlator != "", func(merchantID string) string {
-		return ledger.SMSID(merchantID, c.Correlator)
-	})
-}
+func (c *smsShow) Run(s *session) error { return c.show(s, ledger.SMS, "") }
 
 // showEntry shows one entry: its facts, and its events in the order of time.
-func showEntry(s *session, key ledger.Key) error {
-	e, err := s.findEntry(key)
+func showEntry(s *session, kind ledger.Kind, id string) error {
+	e, err := s.findEntry(id, kind)
 	if err != nil {
 		return err
 	}
 	return showHistory(s, e)
 }
 
-// findEntry returns an entry that must exist.
-func (s *session) findEntry(key ledger.Key) (*ledger.Entry, error) {
-	stores, err := s.openStores()
-	if err != nil {
+// findEntry returns the entry with an id and the first of the kinds that has it. It must exist.
+func (s *session) findEntry(id string, kinds ...ledger.Kind) (*ledger.Entry, error) {
+	if err := s.openStores(); err != nil {
 		return nil, err
 	}
-	e, err := stores.Ledger.Get(s, key)
-	if err == nil && e == nil {
-		err = fmt.Errorf("there is no %s %s: find its id with gatewayctl list", kindLabel(key.Kind), key.ID)
+	var labels []string
+	for _, kind := range kinds {
+		e, err := s.stores.Ledger.Get(s, ledger.Key{Kind: kind, ID: id})
+		if err != nil || e != nil {
+			return e, err
+		}
+		labels = append(labels, kindLabel(kind))
 	}
-	return e, err
+	return nil, fmt.Errorf("there is no %s %s: find its id with gatewayctl list", strings.Join(labels, " and no "), id)
 }
 
 // kindLabel returns a kind's name for people.
@@ -195,19 +180,14 @@ type entryHistory struct {
 func entryHistoryOf(e *ledger.Entry) entryHistory {
 	h := entryHistory{entryView: entryViewOf(e)}
 	addEvent := func(at time.Time, what, detail string) {
-		h.Events = append(h.Events, historyEvent{at, what, detail})
-	}
-	addTimer := func(at time.Time, what string) {
 		if !at.IsZero() {
-			addEvent(at, what, "")
+			h.Events = append(h.Events, historyEvent{at, what, detail})
 		}
 	}
 	addEvent(e.CreatedAt, "created", "")
-	if !e.SentAt.IsZero() {
-		addEvent(e.SentAt, "first sent", "to "+e.Operator+" with account "+e.Account)
-	}
+	addEvent(e.SentAt, "first sent", "to "+e.Operator+" with account "+e.Account)
 	if e.ResponseStatus != 0 {
-		addEvent(time.Time{}, "response sent", strconv.Itoa(e.ResponseStatus))
+		h.Events = append(h.Events, historyEvent{What: "response sent", Detail: strconv.Itoa(e.ResponseStatus)})
 	}
 	for _, c := range e.Conflicts {
 		addEvent(c.At, "conflict",
@@ -217,21 +197,20 @@ func entryHistoryOf(e *ledger.Entry) entryHistory {
 		addEvent(e.Claim.At, "claim", fmt.Sprintf("the operator's callback claims %s; next status lookup at %s",
 			e.Claim.Status, formatTime(e.Claim.CheckAt)))
 	}
-	if !e.FinalAt.IsZero() {
-		addEvent(e.FinalAt, "final", string(e.Status))
-	}
+	addEvent(e.FinalAt, "final", string(e.Status))
 	if e.Manual.Outcome != "" {
 		addEvent(e.Manual.At, "resolved manually",
 			fmt.Sprintf("%s, by %s: %s", e.Manual.Outcome, e.Manual.Who, e.Manual.Reason))
 	}
 	h.Events = append(h.Events, notificationEvents(e)...)
-	addEvent(e.UpdatedAt, "last written", fmt.Sprintf("version %d, %s", e.Version, e.State))
+	h.Events = append(h.Events,
+		historyEvent{e.UpdatedAt, "last written", fmt.Sprintf("version %d, %s", e.Version, e.State)})
 	if e.State == ledger.Reserved {
 		addEvent(e.LeaseUntil, "lease ends", "")
 	}
-	addTimer(e.PollAt, "next lookup")
-	addTimer(e.UserSMSAt, "next user SMS")
-	addTimer(e.ExpireAt, "expires")
+	addEvent(e.PollAt, "next lookup", "")
+	addEvent(e.UserSMSAt, "next user SMS", "")
+	addEvent(e.ExpireAt, "expires", "")
 	sortEvents(h.Events)
 	return h
 }

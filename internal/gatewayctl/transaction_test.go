@@ -23,21 +23,24 @@ func (d *testTool) mustReadEntry(key ledger.Key) *ledger.Entry {
 
 // addUnknownCharge stores a charge whose outcome is unknown.
 func (d *testTool) addUnknownCharge(shop onboardingResult, correlator string) ledger.Key {
-	key := ledger.Key{Kind: ledger.Charge, ID: ledger.ChargeID(shop.ID, correlator, "")}
-	e := &ledger.Entry{
-		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Owner: "o", State: ledger.Unknown, EverUnknown: true,
-		CreatedAt: d.now, Version: 2,
+	return d.addUnknown(shop, &ledger.Entry{
+		Key:         ledger.Key{Kind: ledger.Charge, ID: ledger.ChargeID(shop.ID, correlator, "")},
 		AmountMinor: 150, Exponent: 2, Currency: "USD", Correlator: correlator, ReferenceCode: "=1+1",
-		PollAt: d.now.Add(time.Hour), Operator: "sandbox",
-	}
+	})
+}
+
+// addUnknown stores an entry whose outcome is unknown.
+func (d *testTool) addUnknown(shop onboardingResult, e *ledger.Entry) ledger.Key {
+	e.MerchantID, e.Merchant, e.Owner, e.Operator = shop.ID, shop.Name, "o", "sandbox"
+	e.State, e.EverUnknown, e.Version = ledger.Unknown, true, 2
+	e.CreatedAt, e.PollAt = d.now, d.now.Add(time.Hour)
 	e.Reschedule()
 	d.ledger.Overwrite(e)
-	return key
+	return e.Key
 }
 
 func TestShowAndList(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	e := d.addDeliveredPayment(shop, 1, d.now)
 	e.Conflicts = []ledger.Conflict{{Status: ledger.Failed, Reason: "final", Source: "callback",
 		At: d.now.Add(3 * time.Second)}}
@@ -65,8 +68,7 @@ func TestShowAndList(t *testing.T) {
 
 // list shows today, a day or a range of days.
 func TestList(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	d.addDeliveredPayment(shop, 1, d.now)
 	d.addDeliveredPayment(shop, 2, d.now.Add(day))
 	d.addUnknownCharge(shop, "c1")
@@ -90,8 +92,7 @@ func TestList(t *testing.T) {
 }
 
 func TestReplayOfARange(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	const count = 1000
 	for i := range count {
 		d.addDeliveredPayment(shop, i, d.now.Add(time.Duration(i)*time.Second))
@@ -123,8 +124,7 @@ func TestReplayOfARange(t *testing.T) {
 }
 
 func TestPartiallyFailedReplay(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	for i := range 3 {
 		d.addDeliveredPayment(shop, i, d.now)
 	}
@@ -162,8 +162,7 @@ func TestTimeRangesAreConsistent(t *testing.T) {
 }
 
 func TestEndpoint(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
 	d.expectExit("endpoint enable ShopA"+confirmFlags, ExitFailed, "enabled")
 	if _, out, _ := d.run("endpoint show ShopA"); strings.Contains(out, "last status") {
@@ -176,7 +175,7 @@ func TestEndpoint(t *testing.T) {
 		nil
 	d.ledger.Overwrite(parked)
 	d.now = d.now.Add(48 * time.Hour)
-	d.mustRun("merchant add ShopB --country ci --operator sandbox"+confirmFlags, nil)
+	d.apply("merchant add ShopB --country ci --operator sandbox")
 	for _, command := range []string{"endpoint show", "endpoint enable"} {
 		d.expectExit(command+" ShopB", ExitFailed, "no notif_url of its own")
 	}

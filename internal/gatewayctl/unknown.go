@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -39,16 +40,21 @@ func (c *unknownList) Run(s *session) error {
 	if c.Merchant == "" && !(c.From.IsZero() && c.To.IsZero()) {
 		return usageError(`expected "<merchant>" before --from and --to`)
 	}
-	find := c.listFromIndex
-	if c.Merchant != "" {
-		find = c.listFromDays
-	}
-	entries, err := find(s)
-	if err != nil {
+	if err := s.openStores(); err != nil {
 		return err
 	}
+	entries := iter.Seq2[*ledger.Entry, error](s.dueEntries)
+	if c.Merchant != "" {
+		entries = s.entriesInRange(c.Merchant, c.times(), 0)
+	}
 	var views []unknownView
-	for _, e := range entries {
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		if !e.OutcomeUncertain(s.Now()) {
+			continue
+		}
 		row, _ := operator.FindCapabilities(e.Operator)
 		views = append(views, unknownView{
 			entryView: entryViewOf(e), Age: s.Now().Sub(e.CreatedAt).Truncate(time.Second).String(),
@@ -59,54 +65,20 @@ func (c *unknownList) Run(s *session) error {
 	return showList(s, views)
 }
 
-// listFromIndex returns the unknown entries in the first page of each shard of the due index.
-func (c *unknownList) listFromIndex(s *session) (found []*ledger.Entry, err error) {
-	stores, err := s.openStores()
-	if err != nil {
-		return nil, err
-	}
+// dueEntries reads the entries in the first page of each shard of the due index.
+func (s *session) dueEntries(yield func(*ledger.Entry, error) bool) {
 	for shard := range ledger.DueShards {
-		keys, err := stores.Ledger.DueKeys(s, shard, s.Now().Add(365*day), ledgerdynamo.MaxPage)
-		if err != nil {
-			return nil, err
-		}
+		keys, err := s.stores.Ledger.DueKeys(s, shard, s.Now().Add(365*day), ledgerdynamo.MaxPage)
 		if len(keys) == ledgerdynamo.MaxPage {
 			fmt.Fprintf(s.Stderr, "Shard %d of the index has more than %s, and the later ones are not read. "+
 				"To list all of a merchant: unknown list MERCHANT --from DAY --to DAY.\n",
 				shard, plural(len(keys), "entry"))
 		}
-		entries, err := s.readEntries(keys)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			if e.OutcomeUncertain(s.Now()) {
-				found = append(found, e)
-			}
+		entries, err := s.readEntries(keys, err)
+		if !yieldEntries(entries, err, yield) {
+			return
 		}
 	}
-	return found, nil
-}
-
-// listFromDays returns the unknown entries of a merchant's days.
-func (c *unknownList) listFromDays(s *session) (found []*ledger.Entry, err error) {
-	from, to, err := c.bounds()
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.findMerchant(c.Merchant)
-	if err != nil {
-		return nil, err
-	}
-	for e, err := range s.entriesBetween(p.ID, from, to) {
-		if err != nil {
-			return nil, err
-		}
-		if e.OutcomeUncertain(s.Now()) {
-			found = append(found, e)
-		}
-	}
-	return found, nil
 }
 
 type unknownResolve struct {
@@ -122,23 +94,22 @@ const resolveByLookup = "lookup"
 // Run resolves the entry by the operator's status or manually (decision "unknown-by-hand").
 func (c *unknownResolve) Run(s *session) error {
 	key := ledger.Key{Kind: ledger.Kind(c.Kind), ID: c.ID}
-	e, err := s.findEntry(key)
+	e, err := s.findEntry(c.ID, key.Kind)
 	if err != nil {
 		return err
 	}
-	if e.CountsDailyAmount && s.stores.LimitCounter == nil {
+	if e.CountsDailyAmount && s.stores.DailyAmounts == nil {
 		return usageError("the amount of %s counts against the merchant's daily limit and may need a refund: "+
 			"name the table of limits with LIMIT_TABLE or --limit-table", c.ID)
 	}
-	reconciler := &reconcile.Reconciler{LookupTimeout: c.Timeout}
-	change, err := c.resolution(s, e, reconciler)
+	change, err := c.resolution(s, e)
 	if err != nil {
 		return err
 	}
 	var resolved *ledger.Entry
-	err = s.changes.execute(Action{"resolve as " + c.As, key.String() + " of " + e.Merchant}, func() (string, error) {
+	return s.executeAndShow("resolve as "+c.As, key.String()+" of "+e.Merchant, func() (string, error) {
 		var limitRefundErr, failed error
-		resolved, limitRefundErr, failed = s.changes.resolveEntry(key, change)
+		resolved, limitRefundErr, failed = s.resolveEntry(key, change)
 		if failed != nil {
 			return "nothing", failed
 		}
@@ -146,18 +117,12 @@ func (c *unknownResolve) Run(s *session) error {
 			fmt.Fprintln(s.Stderr, "The amount still counts against the merchant's daily limit:", limitRefundErr)
 		}
 		return string(resolved.State) + " " + string(resolved.Status), nil
-	})
-	if err != nil {
-		return err
-	}
-	return showHistory(s, resolved)
+	}, func() error { return showHistory(s, resolved) })
 }
 
 // resolution returns the change that resolves the entry. It is applied to the stored entry, which may have changed
-// since e was read. For a payment it sets the reconciler's operators.
-func (c *unknownResolve) resolution(
-	s *session, e *ledger.Entry, reconciler *reconcile.Reconciler,
-) (entryChange, error) {
+// since e was read.
+func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, error) {
 	manually := c.As != resolveByLookup
 	if e.Kind != ledger.Payment {
 		if manually {
@@ -170,12 +135,12 @@ func (c *unknownResolve) resolution(
 	if err != nil {
 		return nil, err
 	}
-	reconciler.Operators = drivers.NewDirectory(staticSecret(current.Value), s.Now)
+	operators := drivers.NewDirectory(staticSecret(current.Value), s.Now)
 	if manually {
-		_, _, userSMS := reconciler.Operators.UserSMSSender(e.Operator)
+		_, _, userSMS := operators.UserSMSSender(e.Operator)
 		return c.manualResolution(s, userSMS), nil
 	}
-	return c.lookUpResolution(s, e, reconciler)
+	return lookUpResolution(s, e, &reconcile.Reconciler{Operators: operators, LookupTimeout: c.Timeout})
 }
 
 // manualResolution returns the change of a person's decision. userSMS is whether the payer is due an SMS.
@@ -201,9 +166,7 @@ func (c *unknownResolve) manualResolution(s *session, userSMS bool) entryChange 
 }
 
 // lookUpResolution looks up the payment at its operator, and returns the change that applies its final status.
-func (c *unknownResolve) lookUpResolution(
-	s *session, e *ledger.Entry, reconciler *reconcile.Reconciler,
-) (entryChange, error) {
+func lookUpResolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconciler) (entryChange, error) {
 	if e.StatusFinal() {
 		return nil, fmt.Errorf("%w: %s", ledger.ErrOutcomeKnown, e.Status)
 	}

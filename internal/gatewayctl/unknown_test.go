@@ -13,15 +13,10 @@ import (
 
 // addUnknownSMS stores an SMS whose outcome is unknown.
 func (d *testTool) addUnknownSMS(shop onboardingResult, correlator string) ledger.Key {
-	key := ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(shop.ID, correlator)}
-	e := &ledger.Entry{
-		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Owner: "o", State: ledger.Unknown, EverUnknown: true,
-		CreatedAt: d.now, Version: 2, Correlator: correlator, PollAt: d.now.Add(time.Hour), Operator: "sandbox",
-		NotifyURL: "https://shop.example/r",
-	}
-	e.Reschedule()
-	d.ledger.Overwrite(e)
-	return key
+	return d.addUnknown(shop, &ledger.Entry{
+		Key:        ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(shop.ID, correlator)},
+		Correlator: correlator, NotifyURL: "https://shop.example/r",
+	})
 }
 
 // addUnknownPayment stores a payment whose outcome is unknown.
@@ -37,7 +32,7 @@ func (d *testTool) addUnknownPayment(shop onboardingResult) ledger.Key {
 // useSandboxOperator sets an account of the sandbox whose address refuses connections.
 func (d *testTool) useSandboxOperator() {
 	d.input = `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1:1","access_token":"t"}}}}`
-	d.mustRun("operator set -"+confirmFlags, nil)
+	d.apply("operator set -")
 }
 
 // resolution is the part of an entry that a manual resolution sets.
@@ -56,8 +51,7 @@ func resolutionOf(e *ledger.Entry) resolution {
 }
 
 func TestUnknownList(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	d.addUnknownCharge(shop, "c1")
 	d.addUnknownPayment(shop)
 	d.addDeliveredPayment(shop, 2, d.now)
@@ -76,8 +70,7 @@ func TestUnknownList(t *testing.T) {
 
 // decision "unknown-by-hand".
 func TestUnknown(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	charge, payment := d.addUnknownCharge(shop, "c1"), d.addUnknownPayment(shop)
 	d.addDeliveredPayment(shop, 2, d.now)
 	d.useSandboxOperator()
@@ -91,13 +84,13 @@ func TestUnknown(t *testing.T) {
 	d.mustRun("unknown resolve pay ShopA_1 --as successful", nil)
 	checkEqual(t, "a dry run made the status final", d.mustReadEntry(payment).StatusFinal(), false)
 	d.expectExit("unknown resolve pay ShopA_1 --as successful --yes", ExitUsage, "--reason")
-	d.mustRun("unknown resolve pay ShopA_1 --as successful"+confirmFlags, nil)
+	d.apply("unknown resolve pay ShopA_1 --as successful")
 	e := d.mustReadEntry(payment)
 	checkEqual(t, "payment", resolutionOf(e), resolution{ledger.Done, ledger.Successful, 201, 1, "successful",
 		"ama@host", "test"})
 	checkEqual(t, "SMS to the payer", e.UserSMS, ledger.UserSMSDue)
 	d.expectOutput("payment show ShopA_1", "resolved manually", "successful, by ama@host: test")
-	d.mustRun("unknown resolve charge "+charge.ID+" --as not-applied"+confirmFlags, nil)
+	d.apply("unknown resolve charge " + charge.ID + " --as not-applied")
 	e = d.mustReadEntry(charge)
 	checkEqual(t, "charge", resolutionOf(e), resolution{ledger.Refused, "", 400, 0, "not-applied", "ama@host", "test"})
 	checkEqual(t, "charge is due", e.DueAt, time.Time{})
@@ -111,8 +104,7 @@ func TestUnknown(t *testing.T) {
 
 // decision "unknown-by-hand".
 func TestUnknownChargeAndMessages(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	charge, sent, unsent := d.addUnknownCharge(shop, "c1"), d.addUnknownSMS(shop, "m1"), d.addUnknownSMS(shop, "m2")
 	for _, c := range []struct {
 		key  ledger.Key
@@ -124,7 +116,7 @@ func TestUnknownChargeAndMessages(t *testing.T) {
 		{unsent, "not-applied", resolution{State: ledger.Done, Status: ledger.DeliveryImpossible, Notifications: 1}},
 	} {
 		c.want.Outcome, c.want.Who, c.want.Reason = c.as, "ama@host", "test"
-		d.mustRun("unknown resolve "+string(c.key.Kind)+" "+c.key.ID+" --as "+c.as+confirmFlags, nil)
+		d.apply("unknown resolve " + string(c.key.Kind) + " " + c.key.ID + " --as " + c.as)
 		checkEqual(t, c.key.String()+" as "+c.as, resolutionOf(d.mustReadEntry(c.key)), c.want)
 	}
 	line := "unknown resolve sms " + unsent.ID + " --as applied" + confirmFlags
@@ -156,9 +148,7 @@ func TestResolveIsFenced(t *testing.T) {
 	other := d.mustReadEntry(payment)
 	other.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, Source: "getStatus"}, d.now)
 	race := &racingLedger{Store: d.ledger, other: other}
-	d.connect = func(System, Deployment) (*Stores, error) {
-		return d.storesWith(race), nil
-	}
+	d.changeStores(func(s *Stores) { s.Ledger = race })
 	d.expectExit("unknown resolve pay ShopA_1 --as successful"+confirmFlags, ExitFailed, "outcome is known: failed")
 	e := d.mustReadEntry(payment)
 	checkEqual(t, "resolution", resolutionOf(e), resolution{ledger.Done, ledger.Failed, 201, 1, "", "", ""})
@@ -173,7 +163,7 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 	e := d.mustReadEntry(key)
 	e.CountsDailyAmount, e.SentAt = true, d.now
 	d.ledger.Overwrite(e)
-	amounts := d.storesWith(d.ledger).LimitCounter
+	amounts := d.stores().DailyAmounts
 	limitedTo := func(minor int64) *merchant.Profile {
 		return &merchant.Profile{DailyAmounts: map[string]int64{e.Currency: minor}}
 	}
@@ -189,7 +179,7 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 	if over(e.AmountMinor) == nil {
 		t.Error("a dry run refunded the amount")
 	}
-	d.mustRun("unknown resolve charge "+key.ID+" --as not-applied"+confirmFlags, nil)
+	d.apply("unknown resolve charge " + key.ID + " --as not-applied")
 	if err := over(e.AmountMinor); err != nil {
 		t.Errorf("the amount was not refunded: %v", err)
 	}
@@ -197,19 +187,14 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 	limited := d.mustReadEntry(again)
 	limited.CountsDailyAmount = true
 	d.ledger.Overwrite(limited)
-	d.connect = func(System, Deployment) (*Stores, error) {
-		stores := d.storesWith(d.ledger)
-		stores.LimitCounter = nil
-		return stores, nil
-	}
+	d.changeStores(func(s *Stores) { s.DailyAmounts = nil })
 	d.expectExit("unknown resolve charge "+again.ID+" --as not-applied"+confirmFlags, ExitUsage, "LIMIT_TABLE")
 	checkEqual(t, "resolved without LIMIT_TABLE", resolutionOf(d.mustReadEntry(again)),
 		resolution{State: ledger.Unknown})
 }
 
 func TestResolvePaymentThatMayStillFinish(t *testing.T) {
-	d := newTestTool(t)
-	shop := d.onboardShop()
+	d, shop := newShopTool(t)
 	d.useSandboxOperator()
 	e := d.addDeliveredPayment(shop, 1, d.now)
 	e.Status, e.FinalAt, e.Delivered, e.PollAt, e.ReservedAt = ledger.Pending, time.Time{}, nil,
@@ -218,7 +203,7 @@ func TestResolvePaymentThatMayStillFinish(t *testing.T) {
 	d.ledger.Overwrite(e)
 	d.expectExit("unknown resolve pay ShopA_1 --as failed"+confirmFlags, ExitFailed, ledger.ErrStillPending.Error())
 	d.now = d.now.Add(25 * time.Hour)
-	d.mustRun("unknown resolve pay ShopA_1 --as failed"+confirmFlags, nil)
+	d.apply("unknown resolve pay ShopA_1 --as failed")
 	checkEqual(t, "payment", resolutionOf(d.mustReadEntry(e.Key)),
 		resolution{ledger.Done, ledger.Failed, 201, 1, "failed", "ama@host", "test"})
 }

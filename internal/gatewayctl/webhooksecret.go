@@ -3,6 +3,7 @@ package gatewayctl
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/merchant"
@@ -28,19 +29,19 @@ func readWebhookRing(s *session) (*keyring.Ring, error) {
 	return keyring.Parse(current.Value)
 }
 
-// issueWebhookSecret adds a version to a profile, derived from the key that signs now, and returns its text. It does
-// not store the profile. replace drops the older of two live versions.
-func issueWebhookSecret(s *session, p *merchant.Profile, replace bool) (string, error) {
+// issueWebhookSecret adds a version to a profile, derived from the key that signs now. It does not store the profile.
+// replace drops the older of two live versions.
+func issueWebhookSecret(s *session, p *merchant.Profile, replace bool) (output webhookSecretOutput, err error) {
 	ring, err := readWebhookRing(s)
 	if err != nil {
-		return "", err
+		return output, err
 	}
 	key := ring.SigningKey(s.Now(), s.SecretCache)
-	version, err := merchant.IssueWebhookSecret(p, key.Number, replace, s.Now())
+	issued, err := merchant.IssueWebhookSecret(p, key.Number, replace, s.Now())
 	if err != nil {
-		return "", err
+		return output, err
 	}
-	return webhook.DeriveSecret(key, p.ID, version.Version).Text(), nil
+	return newWebhookSecretOutput(s, p, key, issued.Version), nil
 }
 
 // webhookSecretOutput is a webhook secret in clear text.
@@ -48,6 +49,10 @@ type webhookSecretOutput struct {
 	Merchant string `json:"merchant" row:"merchant"`
 	Version  int    `json:"version" row:"version"`
 	Secret   string `json:"webhook_secret" row:"webhook secret"`
+}
+
+func newWebhookSecretOutput(s *session, p *merchant.Profile, key keyring.Key, version int) webhookSecretOutput {
+	return webhookSecretOutput{p.Name, version, s.revealSecret(webhook.DeriveSecret(key, p.ID, version).Text())}
 }
 
 type webhookShow struct {
@@ -61,24 +66,21 @@ func (c *webhookShow) Run(s *session, p *merchant.Profile) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range p.WebhookSecrets {
-		if c.Version != 0 && w.Version != c.Version {
-			continue
-		}
-		key, found := ring.FindKey(w.KeyNumber)
-		if !found {
-			return fmt.Errorf("the webhook key ring has no key %d: run webhook-secret rotate", w.KeyNumber)
-		}
-		err := s.changes.execute(Action{"show a webhook secret", p.Name}, func() (string, error) {
-			return fmt.Sprintf("version %d", w.Version), nil
-		})
-		if err != nil {
-			return err
-		}
-		text := webhook.DeriveSecret(key, p.ID, w.Version).Text()
-		return s.showView(webhookSecretOutput{p.Name, w.Version, s.changes.revealSecret(text)})
+	i := slices.IndexFunc(p.WebhookSecrets, func(w merchant.WebhookSecret) bool {
+		return c.Version == 0 || w.Version == c.Version
+	})
+	if i < 0 {
+		return merchant.ErrCredentialNotFound
 	}
-	return merchant.ErrCredentialNotFound
+	w := p.WebhookSecrets[i]
+	key, found := ring.FindKey(w.KeyNumber)
+	if !found {
+		return fmt.Errorf("the webhook key ring has no key %d: run webhook-secret rotate", w.KeyNumber)
+	}
+	output := newWebhookSecretOutput(s, p, key, w.Version)
+	return s.executeAndShow("show a webhook secret", p.Name,
+		func() (string, error) { return fmt.Sprintf("version %d", w.Version), nil },
+		func() error { return s.showView(output) })
 }
 
 type webhookRotate struct {
@@ -88,18 +90,13 @@ type webhookRotate struct {
 
 // Run adds a version.
 func (c *webhookRotate) Run(s *session, p *merchant.Profile) error {
-	text, err := issueWebhookSecret(s, p, c.Force)
+	output, err := issueWebhookSecret(s, p, c.Force)
 	if err != nil {
 		return err
 	}
-	newest := p.WebhookSecrets[0]
-	err = s.changes.execute(Action{"rotate the webhook secret", p.Name}, func() (string, error) {
-		return fmt.Sprint("signs with ", merchantViewOf(p, s.Now()).WebhookSecrets), s.changes.updateMerchant(p)
-	})
-	if err != nil {
-		return err
-	}
-	return s.showView(webhookSecretOutput{p.Name, newest.Version, s.changes.revealSecret(text)})
+	return s.executeAndShow("rotate the webhook secret", p.Name, func() (string, error) {
+		return fmt.Sprint("signs with ", merchantViewOf(p, s.Now()).WebhookSecrets), s.stores.Merchants.Update(s, p)
+	}, func() error { return s.showView(output) })
 }
 
 type webhookRevoke struct {

@@ -64,7 +64,7 @@ func (s *Sandbox) bookSlot(_ *http.Request, v slot) response {
 func (s *Sandbox) freeSlot(r *http.Request, _ struct{}) response {
 	id := r.PathValue("id")
 	if !s.removeSlot(id) {
-		return controlError(http.StatusNotFound, "no slot has this id")
+		return controlError(http.StatusNotFound, "there is no such slot")
 	}
 	s.save(journalRecord{FreedSlotID: id})
 	return response{Status: http.StatusNoContent}
