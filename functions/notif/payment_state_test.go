@@ -103,7 +103,7 @@ func TestNotificationContents(t *testing.T) {
 	})
 	k.AssertCommitted(t, newEvent(t, k))
 	after := k.AssertEntry(t, e, successful)
-	reported := []string{after.PurchaserMSISDN(), after.OperatorReference}
+	reported := []string{after.PayerMSISDN(), after.OperatorReference}
 	if diff := cmp.Diff([]string{"0701020304", "op-9"}, reported); diff != "" {
 		t.Errorf("MSISDN and operator reference (-want +got):\n%s", diff)
 	}

@@ -135,7 +135,7 @@ func entryViewOf(e *ledger.Entry) entryView {
 		Kind: e.Kind, ID: e.ID, Merchant: e.Merchant, CreatedAt: e.CreatedAt, State: e.State, Status: e.Status,
 		FinalAt: e.FinalAt, Currency: e.Currency, Country: e.Country, Operator: e.Operator, Account: e.Account,
 		Channel: e.Channel, Correlator: e.Correlator, ReferenceCode: e.ReferenceCode, UpstreamKey: e.UpstreamKey,
-		OperatorReference: e.OperatorReference, PaymentID: e.TransactionID, MSISDN: msisdn.Mask(e.PurchaserMSISDN()),
+		OperatorReference: e.OperatorReference, PaymentID: e.TransactionID, MSISDN: msisdn.Mask(e.PayerMSISDN()),
 		NotifyURL: e.NotifyURL, ResponseStatus: e.ResponseStatus, EverUnknown: e.EverUnknown, UserSMS: e.UserSMS,
 		Conflicts: len(e.Conflicts),
 	}

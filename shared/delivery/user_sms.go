@@ -17,7 +17,7 @@ import (
 func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry) EntryChange {
 	notifier, capabilities, found := c.Operators.UserSMSSender(e.Operator)
 	country, _ := market.ByAlpha2(e.Country)
-	number, numberValid := parsePurchaserMSISDN(e.PurchaserMSISDN(), country)
+	number, numberValid := parsePurchaserMSISDN(e.PayerMSISDN(), country)
 	if !found || !numberValid {
 		return func(e *ledger.Entry) bool { return e.RecordUserSMS(ledger.UserSMSFailed, time.Time{}) }
 	}

@@ -94,15 +94,15 @@ func (e *Entry) applyFinal(r StatusReport, now time.Time) {
 		e.State = Done
 	}
 	e.enqueue(r.Status, now)
-	if r.Status == Successful && r.UserSMS && e.PurchaserMSISDN() != "" {
+	if r.Status == Successful && r.UserSMS && e.PayerMSISDN() != "" {
 		e.UserSMS, e.UserSMSAt, e.UserSMSAttempts = UserSMSDue, now.Add(FastLease), 0
 	}
 	e.Reschedule()
 }
 
-// PurchaserMSISDN is the payer's number for the SMS about a success: user_msisdn as sent, or else the number that the
+// PayerMSISDN is the payer's number for the SMS about a success: user_msisdn as sent, or else the number that the
 // operator reported; "" for none (decision "user-sms").
-func (e *Entry) PurchaserMSISDN() string { return cmp.Or(e.MSISDN, e.MSISDNReported) }
+func (e *Entry) PayerMSISDN() string { return cmp.Or(e.MSISDN, e.MSISDNReported) }
 
 // AddClaim keeps a callback's claim until a lookup confirms it; the first is at claim.CheckAt. Applied: the claim was
 // stored. A success replaces every other claim, and no claim replaces it. The replaced or refused claim is kept as a

@@ -131,7 +131,7 @@ func TestConflictsAreBounded(t *testing.T) {
 	}
 }
 
-func TestPurchaserSMSNeedsANumber(t *testing.T) {
+func TestPayerSMSNeedsANumber(t *testing.T) {
 	for _, c := range []struct {
 		name, sent, reported string
 		owed                 bool
@@ -147,8 +147,8 @@ func TestPurchaserSMSNeedsANumber(t *testing.T) {
 		if e.UserSMS != c.want {
 			t.Errorf("%s: the payer's SMS is %q, want %q", c.name, e.UserSMS, c.want)
 		}
-		if c.want == ledger.UserSMSDue && e.PurchaserMSISDN() != c.reported {
-			t.Errorf("%s: to %q", c.name, e.PurchaserMSISDN())
+		if c.want == ledger.UserSMSDue && e.PayerMSISDN() != c.reported {
+			t.Errorf("%s: to %q", c.name, e.PayerMSISDN())
 		}
 	}
 }
