@@ -163,7 +163,8 @@ func (a *exportSession) seedPayments(profile *merchant.Profile, folder string) s
 // tableDescription returns a table of the template in the form of DescribeTable.
 func tableDescription(table *template.Table) ([]byte, error) {
 	return json.Marshal(map[string]any{"Table": map[string]any{
-		"TableName": table.Name, "TableStatus": "ACTIVE", "KeySchema": table.Key, "AttributeDefinitions": table.Attributes,
+		"TableName": table.Name, "TableStatus": "ACTIVE", "KeySchema": table.Key,
+		"AttributeDefinitions":   table.Attributes,
 		"GlobalSecondaryIndexes": table.Indexes,
 		"StreamSpecification":    map[string]any{"StreamEnabled": true, "StreamViewType": table.StreamView},
 	}})

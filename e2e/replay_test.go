@@ -51,7 +51,8 @@ func (e *ctlSession) replayThousand() {
 	}
 	e.eventually(func() error {
 		var delivered []struct{ State string }
-		if e.mustRun("deliveries list Hotel"+span+next+" --state delivered", &delivered); len(delivered) != replayCount {
+		e.mustRun("deliveries list Hotel"+span+next+" --state delivered", &delivered)
+		if len(delivered) != replayCount {
 			return fmt.Errorf("%d deliveries are listed as delivered, want all", len(delivered))
 		}
 		return nil

@@ -74,7 +74,8 @@ func operations(counted map[string]callCounts) []operation {
 	first := func(name string) functionRun { return functionRun{counted[name], true} }
 	return []operation{
 		{"charge", []functionRun{first("charge, first")}, 1, 3, callCounts{}},
-		{"payment, with callback and notification", []functionRun{first("pay (ussd), first"), callback, relay}, 2, 7, callCounts{}},
+		{"payment, with callback and notification", []functionRun{first("pay (ussd), first"), callback, relay}, 2, 7,
+			callCounts{}},
 		{"SMS", []functionRun{first("sms, first")}, 1, 3, callCounts{}},
 		{"SMS, with two receipts and their notifications", []functionRun{first("sms, first"), receipt, relay, receipt,
 			relay}, 1, 7, callCounts{}},

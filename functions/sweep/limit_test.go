@@ -17,7 +17,8 @@ func TestDailyAmountRefunded(t *testing.T) {
 		t.Run(statusText, func(t *testing.T) {
 			s := newFixture(t)
 			e := s.StorePendingPayment("DemoShop_1", counted)
-			if err := s.Pipeline.DailyAmounts.Reserve(context.Background(), operationtest.DemoProfile(), e); err != nil {
+			err := s.Pipeline.DailyAmounts.Reserve(context.Background(), operationtest.DemoProfile(), e)
+			if err != nil {
 				t.Fatal(err)
 			}
 			s.Operator.SetStatus(statusText)

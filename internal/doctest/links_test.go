@@ -12,7 +12,8 @@ import (
 )
 
 // languages are the allowed tags of a block.
-var languages = []string{"console", "diff", "go", "http", "java", "javascript", "json", "mermaid", "php", "python", "sh", "text",
+var languages = []string{"console", "diff", "go", "http", "java", "javascript", "json", "mermaid", "php", "python",
+	"sh", "text",
 	"yaml"}
 
 // TestLinks checks every relative link, and its anchor if it leads to a page.

@@ -224,7 +224,9 @@ func TestMalformedPINIsNotCounted(t *testing.T) {
 	r := newTestSandbox(t)
 	web := r.payWeb("Shop_1", "")
 	p, texts := r.issuePIN(""), r.sandbox.textFor("fr")
-	for _, code := range []string{"nope", "12345", "1234567", "12345x", "１２３４５６", "+12345", "-123456", "1234 5"} {
+	for _, code := range []string{
+		"nope", "12345", "1234567", "12345x", "１２３４５６", "+12345", "-123456", "1234 5",
+	} {
 		response := r.confirm(web.path(), p.MSISDN, code)
 		equal(t, "status of the response", response.status, 422)
 		contains(t, "page", html.UnescapeString(response.body), texts.BadPIN)
@@ -286,7 +288,8 @@ func FuzzPage(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"confirm", "+2250700005555", "000000"}, {"confirm", " 225 07.00-00", ""}, {"cancel", "", ""}, {"", "\x00",
 			"\xff"},
-		{"confirm", "0700001009", "１２３４５６"}, {"CONFIRM", "<b>", "%00"}, {"confirm", strings.Repeat("1", 5000),
+		{"confirm", "0700001009", "１２３４５６"},
+		{"CONFIRM", "<b>", "%00"}, {"confirm", strings.Repeat("1", 5000),
 			strings.Repeat("é", 900)},
 	} {
 		f.Add(seed[0], seed[1], seed[2])

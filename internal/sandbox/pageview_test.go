@@ -172,7 +172,8 @@ func TestPageStatuses(t *testing.T) {
 		{"malformed PIN", func(r *testSandbox, web webPayment) testResponse {
 			return r.confirm(web.path(), "07 00", r.issuePIN("").PIN[:5]+"x")
 		}, 422,
-			"<title>Error: Enter a PIN of six digits.", "<title>Erreur : Saisissez un code PIN de six chiffres.", true},
+			"<title>Error: Enter a PIN of six digits.",
+			"<title>Erreur : Saisissez un code PIN de six chiffres.", true},
 		{"malformed both", func(r *testSandbox, web webPayment) testResponse {
 			return r.confirm(web.path(), "call me",
 				"nope")
@@ -213,7 +214,8 @@ func TestPageStatuses(t *testing.T) {
 		{"successful", refusedBy("5555"), 200, "<title>Payment successful", "<title>Paiement réussi", false},
 		{"failed by the user", refusedBy("1001"), 200, "The payment was refused on your phone.",
 			"Le paiement a été refusé sur votre téléphone.", false},
-		{"failed for want of credit", refusedBy("1002"), 200, "<title>Payment failed", "<title>Paiement échoué", false},
+		{"failed for want of credit", refusedBy("1002"), 200,
+			"<title>Payment failed", "<title>Paiement échoué", false},
 		{"refused by the operator", func(r *testSandbox, _ webPayment) testResponse {
 			lang := map[bool]string{true: "fr", false: "en"}[strings.HasSuffix(r.Name(), "fr")]
 			r.control("POST /script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)

@@ -154,7 +154,8 @@ func TestStageURL(t *testing.T) {
 	if api.Closed.Tag != "!If" || api.Closed.Content[0].Value != "HasClosedStage" {
 		t.Error("the condition HasClosedStage does not close the stage's own address")
 	}
-	if !bytes.Contains(readTemplate(t), []byte("\n    Value: !If\n      - HasClosedStage\n      - !Sub \"https://${DomainName}\"\n")) {
+	output := "\n    Value: !If\n      - HasClosedStage\n      - !Sub \"https://${DomainName}\"\n"
+	if !bytes.Contains(readTemplate(t), []byte(output)) {
 		t.Error("the output BaseUrl names a stage that is closed")
 	}
 }

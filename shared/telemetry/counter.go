@@ -21,7 +21,7 @@ const (
 	UserSMSFailures                        // a purchaser's SMS was given up (decision "user-sms")
 	EndpointsDisabled                      // a merchant's 410 parked an endpoint (decision "notifications")
 	RateLimitedRequests                    // a request over its merchant's rate limit (decision "merchant-limits")
-	DailyLimitRefusals                     // a charge or payment over its merchant's daily amount (decision "merchant-limits")
+	DailyLimitRefusals                     // a request over the daily amount (decision "merchant-limits")
 	LimitStoreFailures                     // the table of limits did not respond
 	InternalErrors                         // a request got 500: the fault is ours
 	counterCount

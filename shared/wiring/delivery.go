@@ -27,7 +27,9 @@ func (d *Dependencies) Book(s ledgerStore) *ledger.Book {
 
 // Reconciler returns the part that looks up payments at operators.
 func (d *Dependencies) Reconciler() *reconcile.Reconciler {
-	return &reconcile.Reconciler{Operators: d.OperatorDirectory(), LookupTimeout: d.Env.Duration(settings.LookupTimeout)}
+	return &reconcile.Reconciler{
+		Operators: d.OperatorDirectory(), LookupTimeout: d.Env.Duration(settings.LookupTimeout),
+	}
 }
 
 // Courier returns the part that delivers notifications and the purchaser's SMS.
