@@ -129,7 +129,9 @@ func checkTLS(t *testing.T, address string) {
 
 // checkOldTLSRefused checks that a handshake with TLS 1.1 fails. nil roots are the system's.
 func checkOldTLSRefused(host string, roots *x509.CertPool) error {
-	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	config := &tls.Config{ //nolint:gosec // the test expects a refusal
+		RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
+	}
 	old, err := tls.Dial("tcp", host, config)
 	if err != nil {
 		return nil //nolint:nilerr // the refusal is expected

@@ -122,7 +122,7 @@ exec '%s' -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp '%s/*' \
 func prepareFolders(root, dir string) error {
 	java, err := exec.LookPath("java")
 	if err != nil {
-		return fmt.Errorf("Java is missing: %w: install Java 17 or newer for DynamoDB Local", err)
+		return fmt.Errorf("install Java 17 or newer for DynamoDB Local: %w", err)
 	}
 	library := filepath.Join(dir, "root", "var", "lib", "localstack", "lib")
 	jars := filepath.Join(harness.ToolsDir(root), "dynamodb-local", "lib")

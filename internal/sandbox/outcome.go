@@ -21,8 +21,8 @@ type behaviour struct {
 
 // The statusDescriptions of payments that fail. The page has texts for them.
 const (
-	descriptionRefused  = "Payment operation refused by user"
-	descriptionNoCredit = "User has insufficient credit for transaction"
+	descriptionRefused    = "Payment operation refused by user"
+	descriptionLowBalance = "User has insufficient credit for transaction"
 )
 
 // outcomes are the outcomes on demand by the payer's last four digits and the kind (decision "sandbox"). They contain
@@ -34,7 +34,7 @@ var outcomes = map[string]map[string]behaviour{
 		kindSMS:     {CallbackStatuses: []string{deliveryImpossible}, NeverSent: true},
 	},
 	"1002": {
-		kindPayment: {FinalStatus: failed, StatusDescription: descriptionNoCredit},
+		kindPayment: {FinalStatus: failed, StatusDescription: descriptionLowBalance},
 		kindCharge:  {RefusalID: "POL1000"},
 		kindSMS:     {RefusalID: "POL0001"},
 	},
