@@ -84,7 +84,7 @@ func (s *relayFixture) assertWrites(t *testing.T, want int) {
 	}
 }
 
-// One write stores the delivered notification and the purchaser's SMS.
+// One write stores the delivered notification and the payer's SMS.
 func TestNotificationDelivered(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
@@ -201,7 +201,7 @@ func TestLeftToTheSweep(t *testing.T) {
 		s.relayEntries(t, e)
 		s.AssertDelivered(t, e)
 	})
-	t.Run("the purchaser's SMS is sent nevertheless", func(t *testing.T) {
+	t.Run("the payer's SMS is sent nevertheless", func(t *testing.T) {
 		s := newFixture(t)
 		s.ProfileStore.SetError(errors.New("down"))
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)

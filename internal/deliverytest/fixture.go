@@ -24,7 +24,7 @@ import (
 	"mobilegateway/shared/webhook"
 )
 
-// MSISDN is the purchaser's number in the fixture's payments. No log line may contain it.
+// MSISDN is the payer's number in the fixture's payments. No log line may contain it.
 const MSISDN = "0709998877"
 
 // The intervals of a deployment.
