@@ -41,8 +41,8 @@ func TestCallbackBeforePaymentResponse(t *testing.T) {
 		}
 		want := summary{State: ledger.Done, Status: ledger.Pending, Claim: ledger.Successful, Due: true}
 		after := k.AssertEntry(t, reservation, want)
-		if wait := after.DueAt.Sub(k.Clock.Now()); wait != deliverytest.ClaimRecheckDelay {
-			t.Errorf("the claim is due in %s, want %s", wait, deliverytest.ClaimRecheckDelay)
+		if wait := after.DueAt.Sub(k.Clock.Now()); wait != deliverytest.ClaimRecheckInterval {
+			t.Errorf("the claim is due in %s, want %s", wait, deliverytest.ClaimRecheckInterval)
 		}
 	})
 }

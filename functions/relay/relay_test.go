@@ -113,7 +113,7 @@ func TestWriteCount(t *testing.T) {
 	s := newFixture(t)
 	handler := &notif.CallbackHandler{
 		Verifier: s.CallbackKeys, Book: s.Book, Reconciler: s.Reconciler, DailyAmounts: s.Pipeline.DailyAmounts,
-		ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: s.Clock.Now,
+		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: s.Clock.Now,
 	}
 	s.Serve("notif", handler.Route())
 	ctx := s.InvocationContext(t, timeout)

@@ -29,10 +29,10 @@ const MSISDN = "0709998877"
 
 // The intervals of a deployment.
 const (
-	PaymentLifetime   = 24 * time.Hour
-	UnresponsiveRetry = time.Hour
-	ClaimRecheckDelay = 5 * time.Second
-	SweepInterval     = time.Minute
+	PaymentLifetime      = 24 * time.Hour
+	UnresponsiveRetry    = time.Hour
+	ClaimRecheckInterval = 5 * time.Second
+	SweepInterval        = time.Minute
 )
 
 // PollSchedule returns the default of POLL_SCHEDULE.

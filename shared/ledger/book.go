@@ -32,8 +32,8 @@ type Book struct {
 
 // Reserve reserves e's key; e needs LeaseUntil. With NewReservation and TakenOver the result is the caller's
 // reservation: call the operator with its fields, not with those of e. With any other verdict it is the entry that has
-// the key. resendWindow returns an operator's resend window; nil means never. e is not changed. A first request costs one
-// write, a repeat one call, a takeover two.
+// the key. resendWindow returns how long after the first send the operator may get a second one; nil means never. e is
+// not changed. A first request costs one write, a repeat one call, a takeover two.
 func (b *Book) Reserve(
 	ctx context.Context, e *Entry, resendWindow func(operator string) time.Duration,
 ) (*Entry, Verdict, error) {
