@@ -227,7 +227,8 @@ func TestClaims(t *testing.T) {
 				want.UserSMS = ledger.UserSMSDue
 			}
 			after := k.AssertEntry(t, e, want)
-			if wait := after.DueAt.Sub(k.Clock.Now()); c.waitingStatus != "" && wait != deliverytest.ClaimRecheckInterval {
+			wait := after.DueAt.Sub(k.Clock.Now())
+			if c.waitingStatus != "" && wait != deliverytest.ClaimRecheckInterval {
 				t.Errorf("the claim is due in %s, want %s", wait, deliverytest.ClaimRecheckInterval)
 			}
 			if counted, _ := k.LastLine(t)["StatusConflicts"].(float64); int(counted) != c.conflicts {
