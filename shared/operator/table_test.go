@@ -38,7 +38,7 @@ func TestRowsAreComplete(t *testing.T) {
 			}
 		}
 		if row.ResendWindow < 0 {
-			t.Errorf("%s: IdempotencyWindow is negative", name)
+			t.Errorf("%s: ResendWindow is negative", name)
 		}
 	}
 }
