@@ -179,13 +179,13 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	p := startProgram(t, path, dir)
 	driver := gateway.New(staticCredentials{p.url}, time.Now)
 	call := operator.Call{Operator: "sandbox", AccountID: "a1", MCO: "OCI", Country: "CI",
-		GWToken: "t", GWAlias: "alias-5555", IdempotencyKey: "Shop.c1"}
+		GWToken: "t", GWAlias: "alias-5555", UpstreamKey: "Shop.c1"}
 	charged := driver.Charge(t.Context(), operator.ChargeCall{
 		Call: call, ReferenceCode: "r1", Amount: "500", Currency: "XOF", Description: "d", OnBehalfOf: "Shop"})
 	if charged.Outcome != operator.Succeeded {
 		t.Fatalf("charge: %+v", charged)
 	}
-	call.IdempotencyKey = "Shop_1"
+	call.UpstreamKey = "Shop_1"
 	paid := driver.Pay(t.Context(), operator.PayCall{
 		Call: call, Channel: "web", Lang: "fr", Amount: "1500", Currency: "XOF", State: "s",
 		ReturnURL: merchant.URL + "/return", CancelURL: merchant.URL +

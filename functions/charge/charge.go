@@ -49,8 +49,8 @@ func (o *Operation) Route() apigw.Route {
 // refusal of the operator (POL0253, POL1000, POL0001, SVC0270), which is stored too. Else it returns a fault of the
 // order of refusals, of the key (409), of the daily amount (403 POL0001) or of the operator call (502, 503, 504).
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	// Decode and authenticate.
-	profile, doc, err := o.Pipeline.AuthenticateAndDecode(ctx, req)
+	// Authenticate and read the body.
+	profile, doc, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
 	if err != nil {
 		return apigw.Response{}, err
 	}

@@ -265,7 +265,7 @@ func TestUpstreamKey(t *testing.T) {
 				e.RemoveBodyPart(correlator)
 			}
 			w.Send(t, e).AssertStatus(t, 201)
-			key := w.Driver.Calls()[0].Call.IdempotencyKey
+			key := w.Driver.Calls()[0].Call.UpstreamKey
 			if len(key) > 64 || !strings.HasPrefix(key, c.want) || (len(key) != len(c.want) && c.want != "DemoShop!") {
 				t.Errorf("key %s, want %s", key, c.want)
 			}

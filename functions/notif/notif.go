@@ -37,9 +37,9 @@ type CallbackHandler struct {
 	Book         *ledger.Book
 	Reconciler   *reconcile.Reconciler
 	DailyAmounts *dailyamount.Counter
-	// ClaimRecheckDelay is the wait before the sweep looks up an unconfirmed claim.
-	ClaimRecheckDelay time.Duration
-	Now               func() time.Time
+	// ClaimRecheckInterval is the wait before the sweep first looks up an unconfirmed claim.
+	ClaimRecheckInterval time.Duration
+	Now                  func() time.Time
 }
 
 // Route returns the function's route in the gateway.
@@ -203,6 +203,6 @@ func (i *CallbackHandler) confirmClaim(
 func (i *CallbackHandler) pendingClaim(r reconcile.OperatorReport, now time.Time) ledger.Claim {
 	return ledger.Claim{
 		Status: r.Status, OperatorReference: r.OperatorReference, MSISDN: r.MSISDN,
-		CheckAt: now.Add(i.ClaimRecheckDelay),
+		CheckAt: now.Add(i.ClaimRecheckInterval),
 	}
 }

@@ -29,7 +29,7 @@ var successful = summary{
 func serveCallbacks(k *deliverytest.DeliveryFixture) *deliverytest.DeliveryFixture {
 	handler := &notif.CallbackHandler{
 		Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, DailyAmounts: k.Pipeline.DailyAmounts,
-		ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: k.Clock.Now,
+		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: k.Clock.Now,
 	}
 	k.Serve("notif", handler.Route())
 	return k
@@ -227,8 +227,9 @@ func TestClaims(t *testing.T) {
 				want.UserSMS = ledger.UserSMSDue
 			}
 			after := k.AssertEntry(t, e, want)
-			if wait := after.DueAt.Sub(k.Clock.Now()); c.waitingStatus != "" && wait != deliverytest.ClaimRecheckDelay {
-				t.Errorf("the claim is due in %s, want %s", wait, deliverytest.ClaimRecheckDelay)
+			wait := after.DueAt.Sub(k.Clock.Now())
+			if c.waitingStatus != "" && wait != deliverytest.ClaimRecheckInterval {
+				t.Errorf("the claim is due in %s, want %s", wait, deliverytest.ClaimRecheckInterval)
 			}
 			if counted, _ := k.LastLine(t)["StatusConflicts"].(float64); int(counted) != c.conflicts {
 				t.Errorf("%v conflicts counted, want %d", counted, c.conflicts)

@@ -41,8 +41,8 @@ func TestCallbackBeforePaymentResponse(t *testing.T) {
 		}
 		want := summary{State: ledger.Done, Status: ledger.Pending, Claim: ledger.Successful, Due: true}
 		after := k.AssertEntry(t, reservation, want)
-		if wait := after.DueAt.Sub(k.Clock.Now()); wait != deliverytest.ClaimRecheckDelay {
-			t.Errorf("the claim is due in %s, want %s", wait, deliverytest.ClaimRecheckDelay)
+		if wait := after.DueAt.Sub(k.Clock.Now()); wait != deliverytest.ClaimRecheckInterval {
+			t.Errorf("the claim is due in %s, want %s", wait, deliverytest.ClaimRecheckInterval)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func TestNotificationContents(t *testing.T) {
 	}
 	want := operator.StatusCall{
 		Call: operator.Call{
-			Operator: "sandbox", AccountID: "a1", IdempotencyKey: order, MCO: "OCI", Country: "CI",
+			Operator: "sandbox", AccountID: "a1", UpstreamKey: order, MCO: "OCI", Country: "CI",
 		},
 		Channel: "web", Lang: "fr",
 	}
@@ -117,7 +117,7 @@ func TestNotificationContents(t *testing.T) {
 		t.Errorf("getStatus request (-want +got):\n%s", diff)
 	}
 	if wait := after.UserSMSAt.Sub(k.Clock.Now()); wait != ledger.FastLease {
-		t.Errorf("the purchaser's SMS is due in %s, want %s", wait, ledger.FastLease)
+		t.Errorf("the payer's SMS is due in %s, want %s", wait, ledger.FastLease)
 	}
 	if wait := after.DueAt.Sub(k.Clock.Now()); wait != time.Minute {
 		t.Errorf("the entry is due in %s, want 1m", wait)

@@ -53,8 +53,8 @@ func (o *Operation) Route() apigw.Route {
 // of refusals, of the order_id (409) or of the daily amount (403 POL0001). The faults of the operator call are 502
 // and 503, and 504 on the web channel.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	// Decode and authenticate.
-	profile, doc, err := o.Pipeline.AuthenticateAndDecode(ctx, req)
+	// Authenticate and read the body.
+	profile, doc, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
 	if err != nil {
 		return apigw.Response{}, err
 	}

@@ -200,7 +200,7 @@ func TestRouting(t *testing.T) {
 }
 
 // decision "pay-terminal": national or international form, echoed as sent.
-func TestPurchaser(t *testing.T) {
+func TestPayer(t *testing.T) {
 	for _, number := range []string{"0709998877", "2250709998877", "+2250709998877", "002250709998877"} {
 		t.Run("decision pay-terminal: user_msisdn "+number, func(t *testing.T) {
 			response := newFixture(t).Send(t, ussdEvent(t).SetBodyPart("user_msisdn", number)).AssertStatus(t, 201)
@@ -236,7 +236,7 @@ func TestAmounts(t *testing.T) {
 			w := newFixture(t)
 			e := loadEvent(t, "ussd").SetHeader("country-code", c.country).SetHeader("channel", "tpe").
 				SetBodyPart("currency", c.currency).SetBodyPart("amount", json.RawMessage(c.amount))
-			response := w.Send(t, e.SetBodyPart("user_msisdn", purchaserNumbers[c.country]))
+			response := w.Send(t, e.SetBodyPart("user_msisdn", payerNumbers[c.country]))
 			if c.minor == 0 {
 				response.AssertError(t, 400, "SVC0002", "amount")
 				w.AssertNoSideEffects(t)
@@ -251,8 +251,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// purchaserNumbers has a valid number for each country.
-var purchaserNumbers = map[string]string{
+// payerNumbers has a valid number for each country.
+var payerNumbers = map[string]string{
 	"CI": "0701020304", "CD": "0812345678", "CM": "650000000", "SN": "770000000", "TN": "20000000", "BF": "70000000",
 }
 

@@ -84,7 +84,7 @@ func (o *Operation) readParams(
 	p.cancelURL = o.readReturnURL(doc, partCancelURL)
 	p.notifURL = o.readNotificationURL(doc, profile)
 	p.reference = doc.Text(partReference, maxReferenceLength)
-	p.readPurchaser(req, doc)
+	p.readPayer(req, doc)
 	p.state = doc.UnicodeText(partState, maxStateBytes)
 	if f := doc.FirstFault(); f != nil {
 		return nil, f
@@ -154,9 +154,9 @@ func (p *paymentParams) readAmount(doc *strictjson.Reader) {
 	}
 }
 
-// readPurchaser reads the purchaser's number, which a terminal must send, and the one-time code by the operator's rule
+// readPayer reads the payer's number, which a terminal must send, and the one-time code by the operator's rule
 // (decision "pay-otp"). The web channel has no use for a code and does not read it.
-func (p *paymentParams) readPurchaser(req *apigw.Request, doc *strictjson.Reader) {
+func (p *paymentParams) readPayer(req *apigw.Request, doc *strictjson.Reader) {
 	var present bool
 	p.msisdn, present = optionalText(doc, partMSISDN, maxMSISDNLength)
 	req.LogLine.SetMSISDN(p.msisdn)

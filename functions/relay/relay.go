@@ -1,6 +1,6 @@
 // Package relay is the fast path of the outbox. The ledger table's stream invokes it when the first notification of an
 // outbox has had no attempt yet. That can be a final payment status, or any SMS delivery receipt, also an intermediate
-// one. The relay notifies the merchant, and the purchaser of a payment by SMS.
+// one. The relay notifies the merchant, and the payer of a payment by SMS.
 //
 // It posts without a claim: for a short time after the write, a new notification belongs to the relay. It does not
 // retry: the sweep delivers what the relay did not. Its invariants: it leaves an old stream image to the sweep; a
@@ -38,7 +38,7 @@ const (
 )
 
 // MaxBatchWait bounds how long a batch delays the next one of the stream, and how long the relay waits for the operator
-// to accept the purchaser's SMS. The sweep retries a slower SMS under the same key.
+// to accept the payer's SMS. The sweep retries a slower SMS under the same key.
 const MaxBatchWait = 2 * time.Second
 
 // Relay delivers the notifications of stream records.
@@ -150,7 +150,7 @@ func (r *Relay) deliverRecord(ctx context.Context, id string, image json.RawMess
 	}
 }
 
-// deliverEntry concurrently posts the first notification of the outbox and sends the purchaser's SMS. It stores both
+// deliverEntry concurrently posts the first notification of the outbox and sends the payer's SMS. It stores both
 // results in one write. If the endpoint cannot be read, is disabled or has no fast path, the post is left to the sweep
 // and the SMS is sent.
 func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *telemetry.LogLine) error {
@@ -211,7 +211,7 @@ func (r *Relay) acquireSlot(merchantID string) (releaseSlot func(), acquired boo
 	}, true
 }
 
-// sendUserSMS sends the purchaser's SMS. A panic in its goroutine would end the process, so it recovers. The outcome is
+// sendUserSMS sends the payer's SMS. A panic in its goroutine would end the process, so it recovers. The outcome is
 // then unknown: the sweep retries under the same key.
 func (r *Relay) sendUserSMS(ctx context.Context, entry *ledger.Entry) (change delivery.EntryChange) {
 	defer func() {

@@ -84,7 +84,7 @@ func (s *relayFixture) assertWrites(t *testing.T, want int) {
 	}
 }
 
-// One write stores the delivered notification and the purchaser's SMS.
+// One write stores the delivered notification and the payer's SMS.
 func TestNotificationDelivered(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
@@ -113,7 +113,7 @@ func TestWriteCount(t *testing.T) {
 	s := newFixture(t)
 	handler := &notif.CallbackHandler{
 		Verifier: s.CallbackKeys, Book: s.Book, Reconciler: s.Reconciler, DailyAmounts: s.Pipeline.DailyAmounts,
-		ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: s.Clock.Now,
+		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: s.Clock.Now,
 	}
 	s.Serve("notif", handler.Route())
 	ctx := s.InvocationContext(t, timeout)
@@ -201,7 +201,7 @@ func TestLeftToTheSweep(t *testing.T) {
 		s.relayEntries(t, e)
 		s.AssertDelivered(t, e)
 	})
-	t.Run("the purchaser's SMS is sent nevertheless", func(t *testing.T) {
+	t.Run("the payer's SMS is sent nevertheless", func(t *testing.T) {
 		s := newFixture(t)
 		s.ProfileStore.SetError(errors.New("down"))
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)

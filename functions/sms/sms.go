@@ -52,8 +52,8 @@ func (o *Operation) Route() apigw.Route {
 // gets the stored refusal, and a retry of a sent one gets 409 with the first one's Location. Else it returns a fault
 // of the order of refusals, of the key or of the operator call (502, 503, 504).
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	// Decode and authenticate.
-	profile, doc, err := o.Pipeline.AuthenticateAndDecode(ctx, req)
+	// Authenticate and read the body.
+	profile, doc, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
 	if err != nil {
 		return apigw.Response{}, err
 	}

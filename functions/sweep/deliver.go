@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// userSMSLease is the lease of the claim of one attempt to send the purchaser's SMS.
+	// userSMSLease is the lease of the claim of one attempt to send the payer's SMS.
 	userSMSLease = time.Minute
 	// maxFailingServerAttempts bounds the concurrent attempts at a failing server, maxSlowServerAttempts those at a
 	// slow one. So a merchant's dead server, with any number of due notifications, does not delay other merchants.
@@ -116,7 +116,7 @@ func maxConcurrentAttempts(target delivery.Target) int {
 // merchantAttempts counts a merchant's attempts in a sweep: those in progress, and those that were slow.
 type merchantAttempts struct{ running, slowCount int }
 
-// sendUserSMS claims the purchaser's SMS, sends it and stores the result.
+// sendUserSMS claims the payer's SMS, sends it and stores the result.
 func (p *pass) sendUserSMS(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
 	claimed := false

@@ -219,7 +219,7 @@ func TestStoreFailure(t *testing.T) {
 	s.AssertDelivered(t, e)
 }
 
-// The purchaser's SMS is claimed, sent once, and retried on its own schedule (decision "user-sms").
+// The payer's SMS is claimed, sent once, and retried on its own schedule (decision "user-sms").
 func TestUserSMS(t *testing.T) {
 	sms := func(state ledger.UserSMSState) summary {
 		return summary{State: ledger.Done, Status: ledger.Successful, UserSMS: state}
@@ -254,8 +254,8 @@ func TestUserSMS(t *testing.T) {
 		s.AssertEntry(t, e, sms(ledger.UserSMSUnknown))
 		s.AssertMetric(t, "UserSMSFailures", 1)
 		for _, call := range s.Operator.UserSMSCalls() {
-			if call.IdempotencyKey != "DemoShop_1" {
-				t.Errorf("sent under the key %s, want the order_id", call.IdempotencyKey)
+			if call.UpstreamKey != "DemoShop_1" {
+				t.Errorf("sent under the key %s, want the order_id", call.UpstreamKey)
 			}
 		}
 	})

@@ -145,7 +145,7 @@ func TestExpiry(t *testing.T) {
 // decision "pay-claims": the sweep confirms a claim by a lookup.
 func TestClaims(t *testing.T) {
 	claim := func(s *sweepFixture, status ledger.Status) func(*ledger.Entry) {
-		checkAt := s.Clock.Now().Add(deliverytest.ClaimRecheckDelay)
+		checkAt := s.Clock.Now().Add(deliverytest.ClaimRecheckInterval)
 		return func(e *ledger.Entry) {
 			e.AddClaim(ledger.Claim{Status: status, OperatorReference: "op-claim", CheckAt: checkAt}, s.Clock.Now())
 		}
@@ -167,7 +167,7 @@ func TestClaims(t *testing.T) {
 			s := newFixture(t)
 			e := s.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.PollAttempts = 20 }, claim(s, c.claimed))
 			s.Operator.SetStatus("pending")
-			assertWait(t, s.advanceUntilDue(t, e), deliverytest.ClaimRecheckDelay)
+			assertWait(t, s.advanceUntilDue(t, e), deliverytest.ClaimRecheckInterval)
 			s.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.Pending, Claim: c.claimed, Due: true})
 			s.Operator.SetStatus(c.status)
 			assertWait(t, s.advanceUntilDue(t, e), 2*time.Minute) // a claim restarts the schedule

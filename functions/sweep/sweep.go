@@ -1,5 +1,5 @@
 // Package sweep processes the due entries each minute. It marks lapsed leases, looks payments up, confirms claims,
-// expires payments, delivers notifications and sends the purchaser's SMS. It is the fallback of all other functions.
+// expires payments, delivers notifications and sends the payer's SMS. It is the fallback of all other functions.
 //
 // Its cost is proportional to the number of due entries. Its invariants: it reads an entry before it acts on it,
 // because the index lags. A write claims each lookup, post and SMS before it is made, so that concurrent sweeps make it
@@ -149,7 +149,7 @@ func (p *pass) processEntry(ctx context.Context, key ledger.Key) {
 	}
 }
 
-// runSteps runs the steps in order while there is time. A failed step does not stop the next ones: the purchaser gets
+// runSteps runs the steps in order while there is time. A failed step does not stop the next ones: the payer gets
 // the SMS even if the merchant's secrets cannot be read.
 func (p *pass) runSteps(ctx context.Context, key ledger.Key, line *telemetry.LogLine) error {
 	entry, err := p.Book.Reader.Get(ctx, key)

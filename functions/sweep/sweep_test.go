@@ -214,7 +214,7 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a merchant without secrets: no attempt is counted, and the purchaser gets the SMS", func(t *testing.T) {
+	t.Run("a merchant without secrets: no attempt is counted, and the payer gets the SMS", func(t *testing.T) {
 		s := newFixture(t)
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
 			e.Outbox[0].NextAttemptAt, e.UserSMSAt = e.CreatedAt, e.CreatedAt

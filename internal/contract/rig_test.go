@@ -76,7 +76,7 @@ func newGateway(t testing.TB) *gateway {
 	lookup := &status.StatusHandler{Merchants: k.Merchants, Reader: k.Ledger, Now: k.Clock.Now}
 	payments := &notif.CallbackHandler{
 		Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, DailyAmounts: k.Pipeline.DailyAmounts,
-		ClaimRecheckDelay: deliverytest.ClaimRecheckDelay, Now: k.Clock.Now,
+		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: k.Clock.Now,
 	}
 	receipts := &receipt.ReceiptHandler{Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now}
 	k.Serve("contract", append(lookup.Routes(),

@@ -24,15 +24,15 @@ import (
 	"mobilegateway/shared/webhook"
 )
 
-// MSISDN is the purchaser's number in the fixture's payments. No log line may contain it.
+// MSISDN is the payer's number in the fixture's payments. No log line may contain it.
 const MSISDN = "0709998877"
 
 // The intervals of a deployment.
 const (
-	PaymentLifetime   = 24 * time.Hour
-	UnresponsiveRetry = time.Hour
-	ClaimRecheckDelay = 5 * time.Second
-	SweepInterval     = time.Minute
+	PaymentLifetime      = 24 * time.Hour
+	UnresponsiveRetry    = time.Hour
+	ClaimRecheckInterval = 5 * time.Second
+	SweepInterval        = time.Minute
 )
 
 // PollSchedule returns the default of POLL_SCHEDULE.

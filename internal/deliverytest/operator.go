@@ -10,7 +10,7 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// Operator is a driver with a status lookup and the purchaser's SMS, whose responses a test sets. Its embedded Driver
+// Operator is a driver with a status lookup and the payer's SMS, whose responses a test sets. Its embedded Driver
 // is nil: no test here calls an operation.
 type Operator struct {
 	operator.Driver
@@ -60,7 +60,7 @@ func (o *Operator) SetLookupFunc(respond func(operator.StatusCall) operator.Stat
 	o.lookupFunc = respond
 }
 
-// SetUserSMSFunc sets the function that returns the results of the purchaser's SMS; nil means success. It may be called
+// SetUserSMSFunc sets the function that returns the results of the payer's SMS; nil means success. It may be called
 // concurrently.
 func (o *Operator) SetUserSMSFunc(result func(operator.UserSMSCall) operator.Result) {
 	o.mutex.Lock()
@@ -75,7 +75,7 @@ func (o *Operator) Lookups() []StatusLookup {
 	return slices.Clone(o.lookups)
 }
 
-// UserSMSCalls returns the attempts to send a purchaser's SMS so far.
+// UserSMSCalls returns the attempts to send a payer's SMS so far.
 func (o *Operator) UserSMSCalls() []operator.UserSMSCall {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -106,5 +106,5 @@ func (o *Operator) SendUserSMS(_ context.Context, call operator.UserSMSCall) ope
 	return result(call)
 }
 
-// MinimalDriver is a driver without a status lookup and without the purchaser's SMS.
+// MinimalDriver is a driver without a status lookup and without the payer's SMS.
 type MinimalDriver struct{ operator.Driver }

@@ -32,7 +32,7 @@ func TestNumbers(t *testing.T) {
 			fmt.Sprintf("reads %d shards of the `due` index", ledger.DueShards),
 			fmt.Sprintf("For %d seconds a new notification", ledger.FastLease/time.Second),
 			fmt.Sprintf("due in %d seconds", ledger.FastLease/time.Second),
-			fmt.Sprintf("(%d hours, less 10 minutes)", orange.IdempotencyWindow/time.Hour),
+			fmt.Sprintf("(%d hours, less 10 minutes)", orange.ResendWindow/time.Hour),
 			"Processes keep secrets " + strings.Replace(templateVariable(t, "SECRET_CACHE_TTL"), "m", " minutes", 1) +
 				" and profiles " + strings.Replace(templateVariable(t, "PROFILE_CACHE_TTL"), "s", " seconds", 1),
 		},
@@ -40,7 +40,7 @@ func TestNumbers(t *testing.T) {
 			fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.DefaultMaxBodyBytes>>10, strictjson.MaxDepth),
 			"after " + strings.Join(schedule[1:last], ", ") + " and " + schedule[last],
 			"Respond 2xx within " + strings.Replace(templateVariable(t, "WEBHOOK_TIMEOUT"), "s", " seconds", 1),
-			fmt.Sprintf("for up to %d hours", orange.IdempotencyWindow/time.Hour-1),
+			fmt.Sprintf("for up to %d hours", orange.ResendWindow/time.Hour-1),
 			"no confirmation within " + strings.Replace(templateVariable(t, "PAYMENT_LIFETIME"), "h", " hours", 1),
 		},
 	}

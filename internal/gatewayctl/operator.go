@@ -260,7 +260,7 @@ func (c *operatorCheck) checkAccount(
 	defer cancel()
 	found := reader.LookUpPayment(ctx, operator.StatusCall{
 		Call: operator.Call{
-			Operator: account.Operator, AccountID: account.Account, IdempotencyKey: checkOrderID,
+			Operator: account.Operator, AccountID: account.Account, UpstreamKey: checkOrderID,
 			Country: row.Countries[0],
 		},
 		Channel: row.Channels[0], Lang: "en",

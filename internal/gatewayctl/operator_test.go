@@ -50,7 +50,7 @@ func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 			row, _ := operator.FindCapabilities(name)
 			want := func(order, country string) string {
 				own.LookUpPayment(t.Context(), operator.StatusCall{
-					Call:    operator.Call{Operator: name, AccountID: "a1", IdempotencyKey: order, Country: country},
+					Call:    operator.Call{Operator: name, AccountID: "a1", UpstreamKey: order, Country: country},
 					Channel: row.Channels[0], Lang: "en",
 				})
 				return platform.lastRequest

@@ -82,9 +82,9 @@ func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	response := operator.PayResponse{Result: d.handle(ctx, SentCall{Kind: "pay", Call: call.Call, Pay: call})}
 	if call.Channel == "web" && response.Outcome == operator.Succeeded {
-		response.PayToken = "pt-" + call.IdempotencyKey
-		response.PaymentURL = "https://pay.example.com/page?a=1&token=pt-" + call.IdempotencyKey
-		response.NotifToken = "nt-" + call.IdempotencyKey
+		response.PayToken = "pt-" + call.UpstreamKey
+		response.PaymentURL = "https://pay.example.com/page?a=1&token=pt-" + call.UpstreamKey
+		response.NotifToken = "nt-" + call.UpstreamKey
 	}
 	return response
 }
@@ -106,7 +106,7 @@ func (d *Driver) handle(ctx context.Context, sent SentCall) operator.Result {
 
 	result := behaviour(func() { d.recordEffect(sent) })
 	if result.Outcome == operator.Succeeded {
-		result.OperatorReference = "op-" + sent.Call.IdempotencyKey
+		result.OperatorReference = "op-" + sent.Call.UpstreamKey
 	}
 	return result
 }
@@ -114,7 +114,7 @@ func (d *Driver) handle(ctx context.Context, sent SentCall) operator.Result {
 func (d *Driver) recordEffect(sent SentCall) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	effect := sent.Kind + " " + sent.Call.IdempotencyKey
+	effect := sent.Kind + " " + sent.Call.UpstreamKey
 	if !slices.Contains(d.effects, effect) {
 		d.effects = append(d.effects, effect)
 	}

@@ -192,8 +192,8 @@ func (w *Fixture) AssertSingleEffect(t testing.TB, effect string, calls int) {
 		t.Errorf("%d calls, want %d", len(sent), calls)
 	}
 	for _, call := range sent {
-		if call.Kind+" "+call.Call.IdempotencyKey != effect {
-			t.Errorf("called with %s %s, want %s", call.Kind, call.Call.IdempotencyKey, effect)
+		if call.Kind+" "+call.Call.UpstreamKey != effect {
+			t.Errorf("called with %s %s, want %s", call.Kind, call.Call.UpstreamKey, effect)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (s *Sandbox) replaceFaultSettings(r *http.Request, v FaultSettings) respons
 // faultPlan is settings with the number of keys of each kind that had their first call since. The sandbox's lock
 // guards it.
 //
-// Timing must not decide which faults occur: callbacks and the purchaser's SMS come at any time between the calls. So
+// Timing must not decide which faults occur: callbacks and the payer's SMS come at any time between the calls. So
 // each call has its own random numbers. They depend on the seed, the kind, the position of its key among the keys of
 // that kind, and the number of the call under that key. The callbacks of a transaction have their own in the same way.
 type faultPlan struct {
@@ -150,7 +150,7 @@ type callbackFaults struct {
 	random *rand.Rand
 }
 
-// assignFaultSequence assigns a transaction its position at its first call under a plan. The purchaser's SMS takes the
+// assignFaultSequence assigns a transaction its position at its first call under a plan. The payer's SMS takes the
 // position of its payment, because the gateway may send it at any time.
 func (s *Sandbox) assignFaultSequence(t *transaction) {
 	if t.faultSequence.plan == s.faultPlan {

@@ -18,7 +18,7 @@ type seededRun struct {
 }
 
 // runSeededCalls sets the steering and makes charges and payments in sequence, with fresh keys. pace is the time after
-// each payment. The SMS of the purchaser follows its payment, or all SMS come last.
+// each payment. The SMS of the payer follows its payment, or all SMS come last.
 func runSeededCalls(r *testSandbox, name, steering string, pace time.Duration, smsLast bool) seededRun {
 	r.Helper()
 	r.control("PUT /steering", steering, 200, nil)
@@ -58,7 +58,7 @@ func runSeededCalls(r *testSandbox, name, steering string, pace time.Duration, s
 }
 
 // The same seed and the same sequence of calls give the same faults, for any time between the calls, the callbacks and
-// the SMS of the purchasers.
+// the SMS of the payers.
 func TestSameSeedInjectsSameFaults(t *testing.T) {
 	var mu sync.Mutex
 	var delays []time.Duration
@@ -85,7 +85,7 @@ func TestSameSeedInjectsSameFaults(t *testing.T) {
 	}{{5 * time.Second, false}, {0, true}, {700 * time.Millisecond, true}, {300 * time.Millisecond, false}} {
 		got := runSeededCalls(r, string(rune('a'+i)), steering, c.pace, c.smsLast)
 		mu.Lock()
-		slices.Sort(delays) // the SMS of the purchasers came in another order
+		slices.Sort(delays) // the SMS of the payers came in another order
 		sorted := delays
 		delays = nil
 		mu.Unlock()

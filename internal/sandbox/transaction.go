@@ -220,7 +220,7 @@ func (x *transactionIndex) list(key string) []*transaction {
 //
 // The operator's key of a charge or an SMS is the merchant's name, a sign and the merchant's key. The sign is "."
 // before a clientCorrelator, "~" before a referenceCode, and "!" before a hash of either (decision "upstream-key"). An
-// order_id is used unchanged, also for the purchaser's SMS.
+// order_id is used unchanged, also for the payer's SMS.
 func matchesKey(kind, key, wanted string) bool {
 	if key == wanted {
 		return true

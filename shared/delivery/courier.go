@@ -1,5 +1,5 @@
 // Package delivery makes delivery attempts for the relay and the sweep: it posts an entry's notification to the
-// merchant, and sends the purchaser's SMS through the operator.
+// merchant, and sends the payer's SMS through the operator.
 //
 // It neither claims nor writes an entry: an attempt returns the change to apply. Its invariant: each attempt is signed,
 // goes to the URL pinned in the entry, and carries the notification's own id.
@@ -39,7 +39,7 @@ type Courier struct {
 	Health   webhook.HealthStore
 	Sender   *webhook.Sender
 	Schedule webhook.Schedule
-	// Operators send the purchaser's SMS. SMSTimeout bounds one attempt; SMSRetryDelays has the wait before each retry.
+	// Operators send the payer's SMS. SMSTimeout bounds one attempt; SMSRetryDelays has the wait before each retry.
 	Operators      *operator.DriverDirectory
 	SMSTimeout     time.Duration
 	SMSRetryDelays []time.Duration

@@ -12,12 +12,12 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// SendUserSMS makes one attempt to send the purchaser's SMS and returns the change of its entry (decision "user-sms").
+// SendUserSMS makes one attempt to send the payer's SMS and returns the change of its entry (decision "user-sms").
 // Its idempotency key is the order_id, so that the operator sends one SMS for any number of attempts.
 func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry) EntryChange {
 	notifier, capabilities, found := c.Operators.UserSMSSender(e.Operator)
 	country, _ := market.ByAlpha2(e.Country)
-	number, numberValid := parsePurchaserMSISDN(e.PayerMSISDN(), country)
+	number, numberValid := parsePayerMSISDN(e.PayerMSISDN(), country)
 	if !found || !numberValid {
 		return func(e *ledger.Entry) bool { return e.RecordUserSMS(ledger.UserSMSFailed, time.Time{}) }
 	}
@@ -25,7 +25,7 @@ func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry) EntryChange 
 	defer cancel()
 	result := notifier.SendUserSMS(ctx, operator.UserSMSCall{
 		Call: operator.Call{
-			Operator: e.Operator, AccountID: e.Account, IdempotencyKey: e.UpstreamKey,
+			Operator: e.Operator, AccountID: e.Account, UpstreamKey: e.UpstreamKey,
 			MCO: country.MCO, Country: e.Country, MayRepeat: e.UserSMSAttempts > 0,
 		},
 		MSISDN: number.E164(),
@@ -36,9 +36,9 @@ func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry) EntryChange 
 	return c.userSMSChange(result, e.UserSMSAttempts)
 }
 
-// parsePurchaserMSISDN parses the purchaser's number: one of the payment's country, or an international number of
-// another country, which a purchaser from abroad may have entered on the payment page.
-func parsePurchaserMSISDN(text string, country market.Country) (msisdn.Number, bool) {
+// parsePayerMSISDN parses the payer's number: one of the payment's country, or an international number of
+// another country, which a payer from abroad may have entered on the payment page.
+func parsePayerMSISDN(text string, country market.Country) (msisdn.Number, bool) {
 	countries := []market.Country{country}
 	if strings.HasPrefix(text, "+") {
 		countries = append(countries, market.All()...)

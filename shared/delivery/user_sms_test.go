@@ -12,7 +12,7 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// sendUserSMS makes one attempt to send the purchaser's SMS, and returns the changed entry.
+// sendUserSMS makes one attempt to send the payer's SMS, and returns the changed entry.
 func sendUserSMS(k *deliverytest.DeliveryFixture, e *ledger.Entry) *ledger.Entry {
 	changed := e.Clone()
 	k.Courier.SendUserSMS(context.Background(), e)(changed)
@@ -36,7 +36,7 @@ func TestUserSMSText(t *testing.T) {
 		if after := sendUserSMS(k, e); after.UserSMS != ledger.UserSMSSent {
 			t.Errorf("the SMS is %q, want sent", after.UserSMS)
 		}
-		want.IdempotencyKey, want.AccountID = "DemoShop_1", "a1"
+		want.UpstreamKey, want.AccountID = "DemoShop_1", "a1"
 		if diff := cmp.Diff(want, k.Operator.UserSMSCalls()[0]); diff != "" {
 			t.Errorf("call of the operator (-want +got):\n%s", diff)
 		}

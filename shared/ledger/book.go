@@ -32,10 +32,10 @@ type Book struct {
 
 // Reserve reserves e's key; e needs LeaseUntil. With NewReservation and TakenOver the result is the caller's
 // reservation: call the operator with its fields, not with those of e. With any other verdict it is the entry that has
-// the key. repeatSafe returns an operator's repeat window; nil means never. e is not changed. A first request costs one
-// write, a repeat one call, a takeover two.
+// the key. resendWindow returns how long after the first send the operator may get a second one; nil means never. e is
+// not changed. A first request costs one write, a repeat one call, a takeover two.
 func (b *Book) Reserve(
-	ctx context.Context, e *Entry, repeatSafe func(operator string) time.Duration,
+	ctx context.Context, e *Entry, resendWindow func(operator string) time.Duration,
 ) (*Entry, Verdict, error) {
 	now := Timestamp(b.Now())
 	owner, err := b.token()
@@ -56,18 +56,18 @@ func (b *Book) Reserve(
 	if existing == nil {
 		return fresh, NewReservation, nil
 	}
-	return b.takeOver(ctx, existing, fresh, repeatSafe)
+	return b.takeOver(ctx, existing, fresh, resendWindow)
 }
 
 // takeOver decides on fresh, and takes existing over if that is allowed. After a lost race it decides once more, on the
 // entry that won.
 func (b *Book) takeOver(
-	ctx context.Context, existing, fresh *Entry, repeatSafe func(string) time.Duration,
+	ctx context.Context, existing, fresh *Entry, resendWindow func(string) time.Duration,
 ) (*Entry, Verdict, error) {
 	for range 2 {
 		var window time.Duration
-		if repeatSafe != nil {
-			window = repeatSafe(existing.Operator)
+		if resendWindow != nil {
+			window = resendWindow(existing.Operator)
 		}
 		verdict := Decide(existing, fresh, fresh.UpdatedAt, window)
 		if verdict == NewReservation { // it expired after the put: the next request gets the key

@@ -104,7 +104,7 @@ type Entry struct {
 	// stays bound to its body (decision "released").
 	ReleasedBefore bool
 	CreatedAt      time.Time // the first reservation
-	// SentAt is the earliest time at which an attempt that may have been applied can have been sent. The repeat window
+	// SentAt is the earliest time at which an attempt that may have been applied can have been sent. The resend window
 	// starts at it (decision "repeat-window"). A release moves it, because earlier attempts were certainly not applied.
 	SentAt time.Time
 	// ReservedAt is the last reservation. A payment's lifetime starts at it, because the operator accepted it after
@@ -181,7 +181,7 @@ type Entry struct {
 	UserSMSAt       time.Time
 	UserSMSAttempts int
 	// PollAt is the next lookup of a payment that is pending or unknown. For another unknown entry it is the next time
-	// that the sweep lists it for an operator of the service. PollAttempts counts both.
+	// that the sweep lists it for a person. PollAttempts counts both.
 	PollAt       time.Time
 	PollAttempts int
 	// Manual is the manual resolution of an unknown outcome, if there was one.

@@ -25,9 +25,9 @@ func (v Verdict) String() string {
 }
 
 // Decide compares a request with the entry that has its key. TakenOver means that the caller may try to take existing
-// over. An entry past its retention counts as absent. repeatSafeFor is how long after SentAt existing's operator treats
+// over. An entry past its retention counts as absent. resendWindow is how long after SentAt existing's operator treats
 // a repeat under the same upstream key as the same transaction; 0 for never (decision "repeat-window").
-func Decide(existing, incoming *Entry, now time.Time, repeatSafeFor time.Duration) Verdict {
+func Decide(existing, incoming *Entry, now time.Time, resendWindow time.Duration) Verdict {
 	if existing == nil || existing.PastRetention(now) {
 		return NewReservation
 	}
@@ -38,7 +38,7 @@ func Decide(existing, incoming *Entry, now time.Time, repeatSafeFor time.Duratio
 		return InFlight
 	}
 	repeat := StillUnknown
-	if now.Sub(existing.SentAt) < repeatSafeFor {
+	if now.Sub(existing.SentAt) < resendWindow {
 		repeat = TakenOver
 	}
 	same := existing.Fingerprint == incoming.Fingerprint

@@ -14,7 +14,7 @@ const (
 	stillUnknown, takenOver = ledger.StillUnknown, ledger.TakenOver
 )
 
-// verdicts are those on the same body and on another one, each within the repeat window and past it.
+// verdicts are those on the same body and on another one, each within the resend window and past it.
 type verdicts [4]ledger.Verdict
 
 // all is one verdict for every body and time.
@@ -77,7 +77,7 @@ var (
 	sameStored       = verdicts{stored, stored, taken, taken}
 )
 
-// TestDecide walks through every state of every kind, with the same and another body, within the repeat window and past
+// TestDecide walks through every state of every kind, with the same and another body, within the resend window and past
 // it (decisions "charge-repeat", "charge-unknown", "pay-repeat", "pay-unknown", "sms-duplicate", "released").
 func TestDecide(t *testing.T) {
 	for kind, own := range decided {

@@ -59,9 +59,9 @@ func checkRate(ctx context.Context, req *apigw.Request, profile *merchant.Profil
 	return &fault.Fault{Kind: fault.RateLimited, RetryAfter: int((wait + time.Second - 1) / time.Second)}
 }
 
-// AuthenticateAndDecode authenticates the merchant and decodes the body. It checks in the order of refusals:
+// AuthenticateAndReadBody authenticates the merchant and reads the JSON body. It checks in the order of refusals:
 // credentials, rate, media type, JSON.
-func (p *Pipeline) AuthenticateAndDecode(
+func (p *Pipeline) AuthenticateAndReadBody(
 	ctx context.Context, req *apigw.Request,
 ) (*merchant.Profile, *strictjson.Reader, error) {
 	profile, err := Authenticate(ctx, req, p.Merchants, p.RateLimiter)

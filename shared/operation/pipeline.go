@@ -28,7 +28,7 @@ const (
 	leaseMargin = 5 * time.Second
 	// storeMargin is the rest of the invocation after an operator call, to store its outcome and to respond.
 	storeMargin = 5 * time.Second
-	// resendMargin is how long before the end of the operator's idempotency window the last retry is sent: the request
+	// resendMargin is how long before the end of the operator's resend window the last retry is sent: the request
 	// itself takes time, and clocks differ (decision "repeat-window").
 	resendMargin = 10 * time.Minute
 )
@@ -93,7 +93,7 @@ func (p *Pipeline) Reserve(
 		return nil, nil, &fault.Fault{Kind: fault.RequestInProgress, Part: key.Part, Value: key.Value}
 	case ledger.StillUnknown:
 		return nil, nil, fault.New(fault.OutcomeUnknown)
-	default: // ledger.Taken
+	default: // ledger.KeyTaken
 		return nil, entry, &fault.Fault{Kind: fault.DuplicateKey, Part: key.Part, Value: key.Value}
 	}
 }
@@ -109,13 +109,14 @@ func (p *Pipeline) operatorAccount(ctx context.Context, name string) (string, er
 
 var errNoDriver = errors.New("the operator has no driver")
 
-// resendWindow is how long after its first send a transaction may be sent again to its operator.
+// resendWindow is how long after its first send a transaction may be sent again to its operator: the operator's resend
+// window without resendMargin.
 func resendWindow(name string) time.Duration {
 	capabilities, found := operator.FindCapabilities(name)
 	if !found {
 		return 0
 	}
-	return max(0, capabilities.IdempotencyWindow-resendMargin)
+	return max(0, capabilities.ResendWindow-resendMargin)
 }
 
 // SendFunc sends one operator call. common is filled in from the reservation.
@@ -139,7 +140,7 @@ func (p *Pipeline) CallOperator(
 	defer cancel()
 	country, _ := market.ByAlpha2(reservation.Country)
 	result := send(callCtx, driver, operator.Call{
-		Operator: reservation.Operator, AccountID: reservation.Account, IdempotencyKey: reservation.UpstreamKey,
+		Operator: reservation.Operator, AccountID: reservation.Account, UpstreamKey: reservation.UpstreamKey,
 		MCO: country.MCO, Country: reservation.Country, MayRepeat: reservation.EverUnknown,
 	})
 	req.LogLine.AddOperatorTime(p.Now().Sub(start))

@@ -33,7 +33,7 @@ func (d *DriverDirectory) StatusLookup(operatorName string) (StatusLookup, bool)
 	return reader, ok
 }
 
-// UserSMSSender returns the sender of the purchaser's SMS for an operator; false if the operator sends it itself or the
+// UserSMSSender returns the sender of the payer's SMS for an operator; false if the operator sends it itself or the
 // driver cannot (decision "user-sms").
 func (d *DriverDirectory) UserSMSSender(operatorName string) (UserSMSSender, Capabilities, bool) {
 	driver, row, ok := d.Driver(operatorName)

@@ -43,7 +43,7 @@ func TestDriverDirectoryFindsDrivers(t *testing.T) {
 		t.Error("mtn has no status lookup")
 	}
 	if _, row, ok := directory.UserSMSSender("sandbox"); !ok || row.Operator != "sandbox" {
-		t.Error("the sandbox has no sender of the purchaser's SMS")
+		t.Error("the sandbox has no sender of the payer's SMS")
 	}
 	if _, _, ok := directory.Driver("unknown"); ok {
 		t.Error("an unknown operator has a driver")
@@ -63,7 +63,7 @@ func TestDriverDirectoryWithoutDriver(t *testing.T) {
 			t.Errorf("%s: has a status lookup", name)
 		}
 		if _, _, ok := directory.UserSMSSender("orange"); ok {
-			t.Errorf("%s: sends the purchaser's SMS", name)
+			t.Errorf("%s: sends the payer's SMS", name)
 		}
 	}
 }

@@ -38,12 +38,12 @@ type Result struct {
 
 // Call is the part of a call that is common to all operations.
 type Call struct {
-	Operator       string // name in the table
-	AccountID      string // the credentials, pinned in the entry; "" selects the current ones
-	IdempotencyKey string // the upstream key: clientCorrelator (charge, SMS) or order_id (payment)
-	MCO            string // operator code of the country
-	Country        string // alpha-2
-	// MayRepeat is true if an earlier attempt under IdempotencyKey may have reached the operator.
+	Operator    string // name in the table
+	AccountID   string // the credentials, pinned in the entry; "" selects the current ones
+	UpstreamKey string // Entry.UpstreamKey: ledger.UpstreamKey (charge, SMS) or the order_id (payment)
+	MCO         string // operator code of the country
+	Country     string // alpha-2
+	// MayRepeat is true if an earlier attempt under UpstreamKey may have reached the operator.
 	MayRepeat bool
 	// GWToken and GWAlias are the merchant's per-user values: passed on unchanged, never logged.
 	GWToken string
@@ -130,15 +130,15 @@ type StatusLookup interface {
 	LookUpPayment(ctx context.Context, call StatusCall) StatusResponse
 }
 
-// UserSMSCall is the SMS to a purchaser after a successful payment (decision "user-sms"). IdempotencyKey is the
-// order_id. GWToken and GWAlias stay empty, because the driver has its own.
+// UserSMSCall is the SMS to a payer after a successful payment (decision "user-sms"). UpstreamKey is the order_id.
+// GWToken and GWAlias stay empty, because the driver has its own.
 type UserSMSCall struct {
 	Call
-	MSISDN string // the purchaser's number in E.164, with "+"
+	MSISDN string // the payer's number in E.164, with "+"
 	Text   string // plain text of at most 160 characters; the driver escapes it
 }
 
-// UserSMSSender is implemented by drivers that can send the purchaser's SMS.
+// UserSMSSender is implemented by drivers that can send the payer's SMS.
 type UserSMSSender interface {
 	SendUserSMS(ctx context.Context, call UserSMSCall) Result
 }
@@ -162,13 +162,14 @@ type Capabilities struct {
 	// Countries are the served countries (alpha-2), Channels the payment channels.
 	Countries []string
 	Channels  []string
-	// IdempotencyWindow is the time after the first call in which a repeat under the same key is safe; 0 means never.
-	IdempotencyWindow time.Duration
+	// ResendWindow is how long after the first send the operator treats a second send under the same key as the first
+	// one; 0 means never. The gateway stops 10 minutes before it ends (decision "repeat-window").
+	ResendWindow time.Duration
 	// HasStatusLookup is true if the driver implements StatusLookup for it.
 	HasStatusLookup bool
 	// OTPRule is the rule for otp_code on tpe and ussd.
 	OTPRule OTPRule
-	// SendsUserSMS is true if the operator itself sends the purchaser's SMS after a payment.
+	// SendsUserSMS is true if the operator itself sends the payer's SMS after a payment.
 	SendsUserSMS bool
 	// UserSMSTemplates are the texts of that SMS if the gateway sends it.
 	UserSMSTemplates UserSMSTemplates

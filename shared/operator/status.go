@@ -6,7 +6,7 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// paymentStatuses maps an operator's payment statuses, in lower case. "Loaded" means that the purchaser opened the
+// paymentStatuses maps an operator's payment statuses, in lower case. "Loaded" means that the payer opened the
 // payment page: nothing is decided, so it is pending (decision "pay-statuses").
 var paymentStatuses = map[string]ledger.Status{
 	"initiated":  ledger.Pending,

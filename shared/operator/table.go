@@ -12,16 +12,16 @@ var allCountries = []string{"CI", "CD", "CM", "SN", "TN", "BF"}
 // allChannels are the payment channels of the specification.
 var allChannels = []string{"web", "tpe", "ussd"}
 
-// gatewayIdempotencyWindow is how long a platform with the specification's own protocol keeps a key: a repeat within it
+// gatewayResendWindow is how long a platform with the specification's own protocol keeps a key: a second send within it
 // has no second effect (specification, Charge rule 2; decision "repeat-window").
-const gatewayIdempotencyWindow = 24 * time.Hour
+const gatewayResendWindow = 24 * time.Hour
 
 // capabilityTable lists the operators. A new operator is a row, and a folder if it needs its own driver. orange and mtn
 // have the same protocol as the sandbox, which replaces both in the local run (decision "sandbox").
 var capabilityTable = []Capabilities{
 	{
 		Operator: "sandbox", DriverName: "gateway", Countries: allCountries, Channels: allChannels,
-		IdempotencyWindow: gatewayIdempotencyWindow, HasStatusLookup: true, OTPRule: OTPOptional,
+		ResendWindow: gatewayResendWindow, HasStatusLookup: true, OTPRule: OTPOptional,
 		UserSMSTemplates: UserSMSTemplates{
 			FR: "Sandbox : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
 			EN: "Sandbox: your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
@@ -29,7 +29,7 @@ var capabilityTable = []Capabilities{
 	},
 	{
 		Operator: "orange", DriverName: "gateway", Countries: allCountries, Channels: allChannels,
-		IdempotencyWindow: gatewayIdempotencyWindow, HasStatusLookup: true, OTPRule: OTPOptional,
+		ResendWindow: gatewayResendWindow, HasStatusLookup: true, OTPRule: OTPOptional,
 		UserSMSTemplates: UserSMSTemplates{
 			FR: "Orange Money : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
 			EN: "Orange Money: your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
@@ -37,7 +37,7 @@ var capabilityTable = []Capabilities{
 	},
 	{
 		Operator: "mtn", DriverName: "gateway", Countries: allCountries, Channels: allChannels,
-		IdempotencyWindow: gatewayIdempotencyWindow, HasStatusLookup: true, OTPRule: OTPOptional,
+		ResendWindow: gatewayResendWindow, HasStatusLookup: true, OTPRule: OTPOptional,
 		UserSMSTemplates: UserSMSTemplates{
 			FR: "MTN MoMo : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
 			EN: "MTN MoMo: your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",

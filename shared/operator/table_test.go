@@ -37,8 +37,8 @@ func TestRowsAreComplete(t *testing.T) {
 				t.Errorf("%s: channel %s", name, channel)
 			}
 		}
-		if row.IdempotencyWindow < 0 {
-			t.Errorf("%s: IdempotencyWindow is negative", name)
+		if row.ResendWindow < 0 {
+			t.Errorf("%s: ResendWindow is negative", name)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func TestGatewayRows(t *testing.T) {
 	for _, name := range []string{"sandbox", "orange", "mtn"} {
 		row, _ := operator.FindCapabilities(strings.ToUpper(name))
 		want := operator.Capabilities{
-			Operator: name, DriverName: "gateway", IdempotencyWindow: 24 * time.Hour, HasStatusLookup: true,
+			Operator: name, DriverName: "gateway", ResendWindow: 24 * time.Hour, HasStatusLookup: true,
 			Countries: market.Alpha2s(), Channels: []string{"web", "tpe", "ussd"},
 			UserSMSTemplates: row.UserSMSTemplates,
 		}

@@ -8,7 +8,7 @@ import (
 // MaxUserSMSLength is the longest text of an SMS, in characters (specification, Limits).
 const MaxUserSMSLength = 160
 
-// UserSMSTemplates are an operator's texts of the purchaser's SMS by language. The placeholders are {amount},
+// UserSMSTemplates are an operator's texts of the payer's SMS by language. The placeholders are {amount},
 // {currency}, {merchant} and {order_id}. Each occurs at most once, so that the longest values fit.
 type UserSMSTemplates struct {
 	FR string

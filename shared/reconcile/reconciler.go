@@ -1,5 +1,5 @@
-// Package reconcile finds out the status of a payment: it reads what an operator reports, polls getStatus, and
-// translates both into a report for the ledger. The callback function, the sweep and gatewayctl all use it.
+// Package reconcile finds out the status of a payment: it reads what an operator reports, looks the payment up,
+// and translates both into a report for the ledger. The callback function, the sweep and gatewayctl all use it.
 //
 // It stores nothing. Its invariant: a lookup never reports a final status that the operator's own getStatus has not
 // returned (decision "pay-claims").
@@ -31,7 +31,7 @@ type OperatorReport struct {
 	MSISDN            string
 }
 
-// Reconciler polls operators.
+// Reconciler looks payments up at their operators, and translates what operators report.
 type Reconciler struct {
 	Operators *operator.DriverDirectory
 	// LookupTimeout bounds one lookup.
@@ -64,7 +64,7 @@ func (r *Reconciler) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
 	country, _ := market.ByAlpha2(e.Country)
 	response := reader.LookUpPayment(ctx, operator.StatusCall{
 		Call: operator.Call{
-			Operator: e.Operator, AccountID: e.Account, IdempotencyKey: e.UpstreamKey,
+			Operator: e.Operator, AccountID: e.Account, UpstreamKey: e.UpstreamKey,
 			MCO: country.MCO, Country: e.Country,
 		},
 		Channel: e.Channel,

@@ -25,7 +25,7 @@ const (
 	PaymentLifetime           = "PAYMENT_LIFETIME"                 // a pending payment may expire after it
 	PollSchedule              = "POLL_SCHEDULE"                    // waits between lookups; the last one repeats
 	DeliverySchedule          = "DELIVERY_SCHEDULE"                // waits before each attempt to notify a merchant
-	ClaimRecheckInterval      = "CLAIM_RECHECK_INTERVAL"           // wait between lookups of an unconfirmed claim
+	ClaimRecheckInterval      = "CLAIM_RECHECK_INTERVAL"           // wait before an unconfirmed claim is looked up
 	OverduePaymentRecheck     = "OVERDUE_PAYMENT_RECHECK_INTERVAL" // wait between lookups of an overdue payment
 	SMSRetention              = "SMS_RETENTION"                    // retention of SMS entries
 	TransactionRetention      = "TRANSACTION_RETENTION"            // retention of charges and payments; 0s: no limit

@@ -18,7 +18,7 @@ const (
 	DeadLetters                            // a notification became a dead letter
 	LookupFailures                         // a status lookup at the operator failed
 	StaleUnknownOutcomes                   // only a retry or a person can end it (decision "repeat-window")
-	UserSMSFailures                        // a purchaser's SMS was given up (decision "user-sms")
+	UserSMSFailures                        // a payer's SMS was given up (decision "user-sms")
 	EndpointsDisabled                      // a merchant's 410 parked an endpoint (decision "notifications")
 	RateLimitedRequests                    // a request over its merchant's rate limit (decision "merchant-limits")
 	DailyLimitRefusals                     // a request over the daily amount (decision "merchant-limits")

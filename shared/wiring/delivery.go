@@ -32,7 +32,7 @@ func (d *Dependencies) Reconciler() *reconcile.Reconciler {
 	}
 }
 
-// Courier returns the part that delivers notifications and the purchaser's SMS.
+// Courier returns the part that delivers notifications and the payer's SMS.
 func (d *Dependencies) Courier() *delivery.Courier {
 	cacheTTL := d.Env.Duration(settings.SecretCacheTTL)
 	profiles := merchant.NewCachedStore(d.MerchantStore(), d.Env.Duration(settings.ProfileCacheTTL), d.Now)
@@ -45,7 +45,7 @@ func (d *Dependencies) Courier() *delivery.Courier {
 		Schedule:   webhook.Schedule(d.Env.Durations(settings.DeliverySchedule)),
 		Operators:  d.OperatorDirectory(),
 		SMSTimeout: d.Env.Duration(settings.OperatorTimeout),
-		// Retries of the purchaser's SMS follow the poll schedule once, to its end.
+		// Retries of the payer's SMS follow the poll schedule once, to its end.
 		SMSRetryDelays: d.Env.Durations(settings.PollSchedule),
 		Now:            d.Now,
 		Rand:           rand.Reader,

@@ -13,12 +13,12 @@ func main() { wiring.Run(lambda.Start, newHandler) }
 
 func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
 	handler := &notif.CallbackHandler{
-		Verifier:          parts.CallbackKeys(),
-		Book:              parts.Book(parts.LedgerStore()),
-		Reconciler:        parts.Reconciler(),
-		DailyAmounts:      parts.DailyAmounts(),
-		ClaimRecheckDelay: parts.Env.Duration(settings.ClaimRecheckInterval),
-		Now:               parts.Now,
+		Verifier:             parts.CallbackKeys(),
+		Book:                 parts.Book(parts.LedgerStore()),
+		Reconciler:           parts.Reconciler(),
+		DailyAmounts:         parts.DailyAmounts(),
+		ClaimRecheckInterval: parts.Env.Duration(settings.ClaimRecheckInterval),
+		Now:                  parts.Now,
 	}
 	return parts.APIHandler("notif", "", handler.Route())
 }

@@ -30,7 +30,7 @@ func TestEveryOperatorHasADriver(t *testing.T) {
 			t.Errorf("%s: the row declares a lookup: %v; the driver has one: %v", name, row.HasStatusLookup, offered)
 		}
 		if _, _, offered := directory.UserSMSSender(name); offered == row.SendsUserSMS {
-			t.Errorf("%s: either the operator or its driver must send the purchaser's SMS", name)
+			t.Errorf("%s: either the operator or its driver must send the payer's SMS", name)
 		}
 	}
 }

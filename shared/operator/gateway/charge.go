@@ -70,7 +70,7 @@ func buildChargeRequest(target account, call operator.ChargeCall) upstreamReques
 			},
 			TransactionOperationStatus: chargedStatus,
 			ReferenceCode:              call.ReferenceCode,
-			ClientCorrelator:           call.IdempotencyKey,
+			ClientCorrelator:           call.UpstreamKey,
 		}}),
 	}
 }

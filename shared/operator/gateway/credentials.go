@@ -31,7 +31,7 @@ type account struct {
 	UserSMS       userSMSSettings `json:"user_sms"`
 }
 
-// userSMSSettings configure the purchaser's SMS. Sender is the sender address by alpha-2 code.
+// userSMSSettings configure the payer's SMS. Sender is the sender address by alpha-2 code.
 type userSMSSettings struct {
 	GWToken    string            `json:"gw_token"`
 	Sender     map[string]string `json:"sender"`

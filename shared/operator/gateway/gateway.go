@@ -1,5 +1,5 @@
 // Package gateway is the driver for platforms with the specification's own protocol. It sends the three operations, the
-// status lookup and the purchaser's SMS to the base URL of the operator's credentials.
+// status lookup and the payer's SMS to the base URL of the operator's credentials.
 //
 // It keeps no state of a transaction and sends each call once, with two exceptions under the same key. The first is a
 // cut of a reused connection before any response, if the operator's row declares repeats safe. The second is a 401
@@ -120,7 +120,7 @@ func (d *Driver) exchangeWithRetry(
 func (d *Driver) canRetry(ctx context.Context, call operator.Call) bool {
 	row, known := operator.FindCapabilities(call.Operator)
 	deadline, _ := ctx.Deadline()
-	return known && row.IdempotencyWindow > 0 && ctx.Err() == nil && deadline.Sub(d.now()) >= minRetryTime
+	return known && row.ResendWindow > 0 && ctx.Err() == nil && deadline.Sub(d.now()) >= minRetryTime
 }
 
 // withDefaultTimeout adds the default timeout to a context without a deadline.

@@ -98,7 +98,7 @@ func successBody(op operatortest.Operation) string {
 		return `{"outboundSMSMessageRequest":{"resourceURL":"` + smsResourceURL + `"}}`
 	}
 	return `{"meta":{"type":"payment","source":"sandbox","channel":"` + op.Name + `"},"status":"pending",` +
-		`"amount":"1500","order-id":"` + op.IdempotencyKey + `","currency":"XOF","Transaction-id":"tx-1"}`
+		`"amount":"1500","order-id":"` + op.UpstreamKey + `","currency":"XOF","Transaction-id":"tx-1"}`
 }
 
 func success(op operatortest.Operation) operatortest.Responder {

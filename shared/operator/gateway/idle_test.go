@@ -47,7 +47,7 @@ func TestIdleConnections(t *testing.T) {
 		}{{0, 1}, {0, 1}, {4900 * time.Millisecond, 1}, {5100 * time.Millisecond, 2}, {time.Hour, 3}}
 		for _, step := range steps {
 			time.Sleep(step.idle)
-			call := operator.Call{Operator: "sandbox", IdempotencyKey: "k"}
+			call := operator.Call{Operator: "sandbox", UpstreamKey: "k"}
 			result := driver.Charge(t.Context(), operator.ChargeCall{Call: call})
 			if result.Outcome != operator.Succeeded {
 				t.Fatalf("outcome %d: %v", result.Outcome, result.Fault)

@@ -34,7 +34,7 @@ type payRequest struct {
 // Transaction-id, if there is one.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	var response operator.PayResponse
-	parseSuccess := func(x exchange) (operator.Result, bool) { return parseTerminalSuccess(x, call.IdempotencyKey) }
+	parseSuccess := func(x exchange) (operator.Result, bool) { return parseTerminalSuccess(x, call.UpstreamKey) }
 	if call.Channel == webChannel {
 		parseSuccess = func(x exchange) (operator.Result, bool) {
 			page, ok := parseWebSuccess(x)
@@ -63,7 +63,7 @@ func buildPayRequest(call operator.PayCall) upstreamRequest {
 		header: routingHeaders(call.Call, call.Channel, call.Lang),
 		body: strictjson.Marshal(payRequest{
 			Currency:  call.Currency,
-			OrderID:   call.IdempotencyKey,
+			OrderID:   call.UpstreamKey,
 			Amount:    amountJSON(call.Amount),
 			ReturnURL: call.ReturnURL,
 			CancelURL: call.CancelURL,

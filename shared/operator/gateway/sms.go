@@ -48,7 +48,7 @@ func (d *Driver) executeSMS(ctx context.Context, call operator.Call, build reque
 	return d.execute(ctx, call, protocol)
 }
 
-// SendUserSMS sends the purchaser's SMS through the operator's own SMS operation, with the service's token, sender and
+// SendUserSMS sends the payer's SMS through the operator's own SMS operation, with the service's token, sender and
 // name, and without a receipt (decision "user-sms"). Without a sender for the country the outcome is NotApplied.
 func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) operator.Result {
 	build := func(target account) (upstreamRequest, error) {
@@ -75,7 +75,7 @@ func buildSMSRequest(target account, call operator.SMSCall) upstreamRequest {
 		SenderAddress:          call.Sender,
 		OutboundSMSTextMessage: textMessage{call.Message},
 		SenderName:             call.SenderName,
-		ClientCorrelator:       call.IdempotencyKey,
+		ClientCorrelator:       call.UpstreamKey,
 	}
 	if call.NotifyURL != "" {
 		request.ReceiptRequest = &receiptRequest{call.NotifyURL}

@@ -21,7 +21,7 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 	build := func(account) (upstreamRequest, error) {
 		return upstreamRequest{
 			method: http.MethodGet,
-			path:   statusPath + url.PathEscape(call.IdempotencyKey),
+			path:   statusPath + url.PathEscape(call.UpstreamKey),
 			header: routingHeaders(call.Call, call.Channel, call.Lang),
 		}, nil
 	}
@@ -29,7 +29,7 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 	if err != nil {
 		return operator.StatusResponse{Cause: err}
 	}
-	return parseStatus(x, call.IdempotencyKey)
+	return parseStatus(x, call.UpstreamKey)
 }
 
 // parseStatus reads a response to getStatus.

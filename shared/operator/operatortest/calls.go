@@ -18,8 +18,8 @@ const (
 type Operation struct {
 	// Name is charge, web, tpe, ussd or sms.
 	Name string
-	// IdempotencyKey is the upstream key of the sample call.
-	IdempotencyKey string
+	// UpstreamKey is the upstream key of the sample call.
+	UpstreamKey string
 	// Call makes the sample call. page is set only for payments.
 	Call callFunc
 }
@@ -31,16 +31,16 @@ func Operations(operatorName, account string) []Operation {
 	charge, sms := SampleCharge(operatorName, account), SampleSMS(operatorName, account)
 	callCharge := func(ctx context.Context, d operator.Driver) operator.Result { return d.Charge(ctx, charge) }
 	callSMS := func(ctx context.Context, d operator.Driver) operator.Result { return d.SendSMS(ctx, sms) }
-	list := []Operation{{"charge", charge.IdempotencyKey, withoutPage(callCharge)}}
+	list := []Operation{{"charge", charge.UpstreamKey, withoutPage(callCharge)}}
 	for _, channel := range []string{"web", "tpe", "ussd"} {
 		pay := SamplePay(operatorName, account, channel)
 		callPay := func(ctx context.Context, d operator.Driver) (operator.Result, operator.PayResponse) {
 			response := d.Pay(ctx, pay)
 			return response.Result, response
 		}
-		list = append(list, Operation{channel, pay.IdempotencyKey, callPay})
+		list = append(list, Operation{channel, pay.UpstreamKey, callPay})
 	}
-	return append(list, Operation{"sms", sms.IdempotencyKey, withoutPage(callSMS)})
+	return append(list, Operation{"sms", sms.UpstreamKey, withoutPage(callSMS)})
 }
 
 func withoutPage(call func(ctx context.Context, driver operator.Driver) operator.Result) callFunc {
@@ -51,7 +51,7 @@ func withoutPage(call func(ctx context.Context, driver operator.Driver) operator
 
 // sampleCall is the common part of all sample calls, in Ivory Coast.
 func sampleCall(operatorName, account, key string) operator.Call {
-	return operator.Call{Operator: operatorName, AccountID: account, IdempotencyKey: key, MCO: "OCI", Country: "CI"}
+	return operator.Call{Operator: operatorName, AccountID: account, UpstreamKey: key, MCO: "OCI", Country: "CI"}
 }
 
 // SampleCharge is a sample charge of 500 XOF.
@@ -100,7 +100,7 @@ func SampleSMS(operatorName, account string) operator.SMSCall {
 	return call
 }
 
-// SampleUserSMS is a sample of the purchaser's SMS.
+// SampleUserSMS is a sample of the payer's SMS.
 func SampleUserSMS(operatorName, account string) operator.UserSMSCall {
 	return operator.UserSMSCall{
 		Call:   sampleCall(operatorName, account, "DemoShop_42"),

@@ -212,7 +212,7 @@ func (s Suite) repeatedCall(t *testing.T, op Operation) {
 	if len(requests) != 2 || requests[0].Body != requests[1].Body || requests[0].Path != requests[1].Path {
 		t.Fatalf("the requests differ: %d of them", len(requests))
 	}
-	if !strings.Contains(requests[0].Body+requests[0].Path, op.IdempotencyKey) {
+	if !strings.Contains(requests[0].Body+requests[0].Path, op.UpstreamKey) {
 		t.Error("the key is not in the request")
 	}
 }
