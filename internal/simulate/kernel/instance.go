@@ -1,0 +1,158 @@
+package kernel
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Instance is one instance of a function, or of a program of a person. It has its own clock and randomness. It can
+// crash: each further outside call then ends its goroutine. It can freeze: its tasks wait until it thaws.
+type Instance struct {
+	Name string
+	// Skew is how much its clock is ahead.
+	Skew time.Duration
+
+	kernel  *Kernel
+	number  int
+	crashed bool
+	frozen  bool
+	running atomic.Int64 // tasks that have not ended
+	random  uint64
+}
+
+// ErrCrashed is the result of an invocation whose instance crashed.
+var ErrCrashed = errors.New("the instance crashed")
+
+// NewInstance makes an instance. Its random values depend only on its number.
+func (k *Kernel) NewInstance(name string) *Instance {
+	i := &Instance{Name: name, kernel: k, number: len(k.instances) + 1}
+	i.random = mix(uint64(i.number)) //nolint:gosec // any number will do; the sequences of two instances do not meet
+	k.instances = append(k.instances, i)
+	return i
+}
+
+func (i *Instance) id() int {
+	if i == nil {
+		return 0
+	}
+	return i.number
+}
+
+func (i *Instance) waitsFrozen() bool { return i != nil && i.frozen && !i.crashed }
+
+// Number is the instance's number, from 1.
+func (i *Instance) Number() int { return i.number }
+
+// Crashed reports whether the instance has crashed.
+func (i *Instance) Crashed() bool { return i.crashed }
+
+// Crash ends the instance: its parked tasks end, and its running one at its next outside call.
+func (i *Instance) Crash() {
+	i.crashed = true
+	k := i.kernel
+	ours := func(p *parked) bool { return p.instance == i }
+	for _, p := range k.timed {
+		if ours(p) {
+			k.ready = append(k.ready, p)
+		}
+	}
+	k.timed = slices.DeleteFunc(k.timed, ours)
+}
+
+// Busy reports whether a task of the instance has not ended.
+func (i *Instance) Busy() bool { return i.running.Load() > 0 }
+
+// Freeze stops the instance's tasks, Thaw lets them continue.
+func (i *Instance) Freeze() { i.frozen = true }
+
+// Thaw is the end of Freeze.
+func (i *Instance) Thaw() { i.frozen = false }
+
+// Now is the instance's clock.
+func (i *Instance) Now() time.Time { return time.Now().Add(i.Skew) }
+
+// Read fills buffer with the instance's random values.
+func (i *Instance) Read(buffer []byte) (int, error) {
+	var word [8]byte
+	for start := 0; start < len(buffer); start += len(word) {
+		i.random += 0x9e3779b97f4a7c15
+		binary.BigEndian.PutUint64(word[:], mix(i.random))
+		copy(buffer[start:], word[:])
+	}
+	return len(buffer), nil
+}
+
+// mix is the finalizer of SplitMix64: it spreads a number over 64 bits.
+func mix(z uint64) uint64 {
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+	return z ^ (z >> 31)
+}
+
+// Start runs a task in a goroutine, which begins when the kernel resumes it. In a crashed instance it also ends the
+// calling goroutine. The task still begins, because another goroutine may wait for its end.
+func (i *Instance) Start(task func()) {
+	i.running.Add(1)
+	i.kernel.start(runnable{p: i.park("start", time.Time{}), task: task})
+	i.Exit()
+}
+
+// runnable is a task that has not begun.
+type runnable struct {
+	p    *parked
+	task func()
+}
+
+// begin runs the task once it is resumed, also in a crashed instance: there it ends at its first outside call, and
+// others may wait for its end.
+func (r runnable) begin() {
+	defer r.p.instance.running.Add(-1)
+	<-r.p.resume
+	r.task()
+}
+
+// Gate parks the calling task until the kernel resumes it. The task then makes the outside call that name describes.
+// In a crashed instance it ends the goroutine and does not return.
+func (i *Instance) Gate(name string) { i.wait(name, time.Time{}) }
+
+// Sleep lets the instance's task wait. It returns the context's error if the context ends first.
+func (i *Instance) Sleep(ctx context.Context, wait time.Duration) error {
+	until, err := time.Now().Add(wait), error(nil)
+	if deadline, limited := ctx.Deadline(); limited && deadline.Before(until) {
+		until, err = deadline, context.DeadlineExceeded
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	i.wait("wait", until)
+	return err
+}
+
+func (i *Instance) wait(name string, until time.Time) {
+	if i.crashed {
+		runtime.Goexit()
+	}
+	<-i.park(name, until).resume
+	if i.crashed {
+		runtime.Goexit()
+	}
+}
+
+// park takes the calling task, or one that is about to start, into the kernel's lists.
+func (i *Instance) park(name string, until time.Time) *parked {
+	p := &parked{name: name, instance: i, at: until, resume: make(chan struct{})}
+	i.kernel.add(p)
+	return p
+}
+
+// Exit ends the calling goroutine of a crashed instance; it does nothing otherwise.
+func (i *Instance) Exit() {
+	if i.crashed {
+		runtime.Goexit()
+	}
+}

@@ -1,0 +1,254 @@
+// Package kernel schedules the tasks of a simulated history: it decides which outside call happens next, and when time
+// passes. It runs inside a bubble of testing/synctest, so that the code under test sees a simulated clock.
+//
+// A task runs until its next outside call, where it parks. Then the kernel waits until every goroutine of the bubble is
+// blocked, and resumes one. So one task runs at a time, and the same choices give the same history. The kernel has no
+// operator, no table and no rule of the gateway. Its invariant: nothing happens outside a task between two choices.
+package kernel
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+)
+
+// Chooser makes the choices of a history; zero is the harmless one.
+type Chooser interface {
+	Choose(label string, count int) int
+	Happens(label string, perMille int) bool
+}
+
+// maxIdleSteps bounds how long the kernel waits for tasks that wait for a timer of their own.
+const maxIdleSteps = 3600
+
+// Kernel schedules one history.
+type Kernel struct {
+	// Observe, if set, is called between two steps, when every task is parked. An error ends the history.
+	Observe func() error
+	// MaxSteps ends a history that does not end by itself; 0 for no bound.
+	MaxSteps int
+	// Select, if set, chooses the next task or event instead of the Chooser. Exhaustive mode uses it.
+	Select Selector
+
+	choose    Chooser
+	mutex     sync.Mutex
+	arrivals  []*parked // parked since the last step, in no order
+	ready     []*parked // parked, in the order of their arrival
+	timed     []*parked // parked until a time, in the order of their times
+	instances []*Instance
+	steps     int
+	signal    chan struct{}   // a task has parked
+	idle      []chan runnable // goroutines that have ended a task
+}
+
+// parked is a task that waits to be resumed.
+type parked struct {
+	name     string
+	instance *Instance // nil for an event of the world
+	at       time.Time // the time from which it can be resumed; zero for at once
+	sequence int
+	resume   chan struct{}
+	run      func() // of an event, instead of a task
+}
+
+// New makes a kernel. Call it inside a bubble.
+func New(choose Chooser) *Kernel {
+	return &Kernel{choose: choose, signal: make(chan struct{}, 1)}
+}
+
+// Steps returns the number of resumed tasks and events so far.
+func (k *Kernel) Steps() int { return k.steps }
+
+// At schedules an event of the world. It may start tasks, and runs when no task does.
+func (k *Kernel) At(at time.Time, name string, run func()) {
+	k.add(&parked{name: name, at: at, run: run})
+}
+
+// Run schedules until no task and no event is left, or Observe returns an error, or MaxSteps is reached. Then it ends
+// all tasks.
+func (k *Kernel) Run() error {
+	err := k.run()
+	k.stop()
+	return err
+}
+
+func (k *Kernel) run() error {
+	for idle := 0; ; {
+		synctest.Wait()
+		k.collect()
+		if k.Observe != nil {
+			if err := k.Observe(); err != nil {
+				return err
+			}
+		}
+		next := k.choosePending()
+		switch {
+		case next != nil:
+			idle = 0
+			k.resume(next)
+			if k.steps++; k.MaxSteps > 0 && k.steps > k.MaxSteps {
+				return fmt.Errorf("the history did not end within %d steps", k.MaxSteps)
+			}
+		case len(k.timed) > 0:
+			k.advance(time.Until(k.timed[0].at))
+		case k.runningTasks() == 0:
+			return nil
+		default: // a task waits for a timer of its own
+			if idle++; idle > maxIdleSteps {
+				return fmt.Errorf("%d tasks wait for something that does not come", k.runningTasks())
+			}
+			k.advance(time.Second)
+		}
+	}
+}
+
+// advance lets time pass, or less if a task parks meanwhile.
+func (k *Kernel) advance(wait time.Duration) {
+	select {
+	case <-k.signal:
+		k.signal <- struct{}{} // not consumed: collect empties it
+		return
+	default:
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-k.signal:
+	}
+}
+
+// add takes a parked task or event in.
+func (k *Kernel) add(p *parked) {
+	k.mutex.Lock()
+	k.arrivals = append(k.arrivals, p)
+	k.mutex.Unlock()
+	select {
+	case k.signal <- struct{}{}:
+	default:
+	}
+}
+
+// collect sorts the arrivals into the lists. Tasks that parked between two steps are put in an order of their own,
+// because several may have run at once after a common wait.
+func (k *Kernel) collect() {
+	select {
+	case <-k.signal:
+	default:
+	}
+	slices.SortStableFunc(k.arrivals, func(a, b *parked) int {
+		return cmp.Or(cmp.Compare(a.instance.id(), b.instance.id()), cmp.Compare(a.name, b.name))
+	})
+	for _, p := range k.arrivals {
+		k.steps++
+		p.sequence = k.steps
+		if p.at.IsZero() {
+			k.ready = append(k.ready, p)
+			continue
+		}
+		place, _ := slices.BinarySearchFunc(k.timed, p, func(a, b *parked) int {
+			return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.sequence, b.sequence))
+		})
+		k.timed = slices.Insert(k.timed, place, p)
+	}
+	k.arrivals = k.arrivals[:0]
+	now := time.Now()
+	due := 0
+	for due < len(k.timed) && !k.timed[due].at.After(now) {
+		due++
+	}
+	k.ready = append(k.ready, k.timed[:due]...)
+	k.timed = slices.Delete(k.timed, 0, due)
+}
+
+// choosePending removes and returns the next task or event; nil if none can run. Tasks of frozen instances wait.
+func (k *Kernel) choosePending() *parked {
+	if k.Select != nil {
+		return k.selectPending()
+	}
+	enabled := make([]int, 0, len(k.ready))
+	for i, p := range k.ready {
+		if !p.instance.waitsFrozen() {
+			enabled = append(enabled, i)
+		}
+	}
+	if len(enabled) == 0 {
+		return nil
+	}
+	place := enabled[k.choose.Choose("next", len(enabled))]
+	next := k.ready[place]
+	k.ready = slices.Delete(k.ready, place, place+1)
+	return next
+}
+
+// runningTasks counts the tasks that have not ended. Those of frozen instances do not count: nothing resumes them.
+func (k *Kernel) runningTasks() int {
+	running := 0
+	for _, instance := range k.instances {
+		if !instance.waitsFrozen() {
+			running += int(instance.running.Load())
+		}
+	}
+	return running
+}
+
+// start runs a task in a goroutine. Goroutines are used again, because their stacks have grown.
+func (k *Kernel) start(r runnable) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if count := len(k.idle); count > 0 {
+		k.idle[count-1] <- r
+		k.idle = k.idle[:count-1]
+		return
+	}
+	next := make(chan runnable, 1)
+	next <- r
+	go func() {
+		for r := range next {
+			r.begin()
+			k.mutex.Lock()
+			k.idle = append(k.idle, next)
+			k.mutex.Unlock()
+		}
+	}()
+}
+
+// resume continues a task, or runs an event.
+func (k *Kernel) resume(p *parked) {
+	if p.run != nil {
+		p.run()
+		return
+	}
+	close(p.resume)
+}
+
+// stop ends all tasks.
+func (k *Kernel) stop() {
+	for _, instance := range k.instances {
+		instance.crashed = true
+	}
+	for range maxIdleSteps {
+		synctest.Wait()
+		k.collect()
+		pending := append(slices.Clone(k.ready), k.timed...)
+		k.ready, k.timed = nil, nil
+		for _, p := range pending {
+			if p.run == nil {
+				close(p.resume)
+				synctest.Wait()
+			}
+		}
+		if k.runningTasks() == 0 {
+			for _, goroutine := range k.idle {
+				close(goroutine)
+			}
+			return
+		}
+		if len(pending) == 0 {
+			time.Sleep(time.Minute) // for timers of their own
+		}
+	}
+}
