@@ -62,7 +62,7 @@ func newFixture(ctx context.Context, root string, wait delays) (*fixture, error)
 		return nil, err
 	}
 	programs := append(deployment.Functions, template.Function{Name: baseline, CodeURI: "bench/hello/"})
-	if err := local.Build(ctx, root, s.folder, programs); err != nil {
+	if err := local.Build(ctx, root, s.folder, programs, func() error { return nil }); err != nil {
 		return nil, err
 	}
 	if err := s.startServices(ctx, deployment); err != nil {
@@ -95,7 +95,7 @@ func (s *fixture) startServices(ctx context.Context, deployment *template.Templa
 	if err != nil {
 		return err
 	}
-	d := local.DeploymentOf(deployment, client, time.Now)
+	d := local.DeploymentOf(deployment.References, client, time.Now)
 	d.SandboxURL, d.SandboxToken, d.InboxURL = s.serve(s.operator), "operator-token", "http://127.0.0.1"
 	info, err := d.Seed(ctx)
 	s.merchant = info.MerchantCredentials
@@ -105,7 +105,7 @@ func (s *fixture) startServices(ctx context.Context, deployment *template.Templa
 // startDynamoDB starts an engine in memory with the template's tables. They have no stream: the engine slows down as a
 // stream grows, and no function reads it here.
 func (s *fixture) startDynamoDB(ctx context.Context, tables []template.Table) (http.Handler, error) {
-	engine, err := dynoxide.Start(ctx, "", 0)
+	engine, err := dynoxide.Start(ctx, "")
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ type report struct {
 	starts    int
 	requests  int
 	delays    delays
-	programs  []programCost
+	programs  []programCost // the minimal function first
 	kinds     []requestCost
 	firstWarm time.Duration // a process's first charge, with connections from the init phase
 	firstCold time.Duration // the same without
@@ -124,7 +125,7 @@ func (s *fixture) firstCharge(ctx context.Context, warm bool, from, times int) (
 		if err != nil {
 			return 0, err
 		}
-		duration, err := invokeAndCheck(ctx, f, charge(s, from+i), 201)
+		duration, err := invokeAndCheck(ctx, f, charge(s, from+i), http.StatusCreated)
 		f.Close()
 		if err != nil {
 			return 0, err
@@ -158,10 +159,13 @@ type batchResult struct {
 	calls     callCounts      // of one request; all requests make the same calls
 }
 
-// runBatch sends a request for which the process reads merchant and secrets, and then number measured ones.
+// runBatch sends a request for which the process reads merchant and secrets, and then number measured ones. If only the
+// repeats are measured, another process sends the requests before.
 func (s *fixture) runBatch(ctx context.Context, kind requestKind, from, number int) (batchResult, error) {
 	if kind.repeated {
-		if err := s.sendOriginals(ctx, kind, from, number); err != nil {
+		original := kind
+		original.repeated, original.status = false, http.StatusCreated
+		if _, err := s.runBatch(ctx, original, from, number); err != nil {
 			return batchResult{}, err
 		}
 	}
@@ -177,21 +181,6 @@ func (s *fixture) runBatch(ctx context.Context, kind requestKind, from, number i
 	f.Close()
 	b.cpu = childrenCPU() - before
 	return b, err
-}
-
-// sendOriginals sends a batch's requests once, by another process, so that only the repeats are measured.
-func (s *fixture) sendOriginals(ctx context.Context, kind requestKind, from, number int) error {
-	f, err := s.newFunction(kind.function, true)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for i := range number + 1 {
-		if _, err := invokeAndCheck(ctx, f, kind.newEvent(s, from+i), 201); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // sendBatch sends the requests of a batch and counts the calls of each.
@@ -212,8 +201,8 @@ func (s *fixture) sendBatch(
 		if i > 1 && called != b.calls {
 			return b, fmt.Errorf("request %d made the calls %+v, the one before %+v", i, called, b.calls)
 		}
-		b.calls, b.durations = called, append(b.durations, duration)
-		b.waits = append(b.waits, waited)
+		b.calls = called
+		b.durations, b.waits = append(b.durations, duration), append(b.waits, waited)
 	}
 	return b, nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -39,7 +40,7 @@ func (r *report) markdown() string {
 		r.delays.table, r.delays.secrets, r.delays.operator)
 	r.programTable(&b)
 	r.requestTable(&b)
-	charge := r.program("charge")
+	charge := r.programs[slices.IndexFunc(r.programs, func(p programCost) bool { return p.name == "charge" })]
 	fmt.Fprintf(&b, "The first charge of a new process takes %s ms if the init phase opened its connections, "+
 		"else %s ms.\nThe init phase then costs %s ms more and the first request %s ms less.\n"+
 		"No connection here uses TLS; with TLS an early connection saves far more.\n",
@@ -49,7 +50,7 @@ func (r *report) markdown() string {
 
 // programTable writes a row for each program.
 func (r *report) programTable(b *strings.Builder) {
-	hello := r.program(baseline)
+	hello := r.programs[0]
 	b.WriteString("| Program | Size, MB | to hello | Exec to first poll, ms | to hello " +
 		"| with connections of the init phase, ms |\n|---|---|---|---|---|---|\n")
 	for _, p := range r.programs {
@@ -70,16 +71,6 @@ func (r *report) requestTable(b *strings.Builder) {
 			millis(k.p50), millis(k.waited), millis(k.cpu), float64(k.memory)/1e6)
 	}
 	b.WriteString("\n")
-}
-
-// program finds a program's row.
-func (r *report) program(name string) programCost {
-	for _, p := range r.programs {
-		if p.name == name {
-			return p
-		}
-	}
-	return programCost{}
 }
 
 // millis formats a time in milliseconds.

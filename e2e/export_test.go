@@ -130,8 +130,9 @@ func newExportSession(t *testing.T) *exportSession {
 // seedPayments writes the payments into a data file at the path of the run's database. It returns the table's name.
 func (a *exportSession) seedPayments(profile *merchant.Profile, folder string) string {
 	a.t.Helper()
-	declared, err := template.Load(filepath.Join("..", "template.yaml"), template.Options{StackName: "local",
-		Region: "us-east-1", Parameters: local.Parameters()})
+	declared, err := template.Load(filepath.Join("..", "template.yaml"), template.Options{
+		Parameters: local.Parameters(),
+	})
 	if err != nil {
 		a.t.Fatal(err)
 	}

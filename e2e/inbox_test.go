@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"mobilegateway/e2e/harness"
 )
 
 // message is one notification in the inbox.
@@ -40,19 +43,12 @@ func (g *target) inboxMessages(order string) ([]message, error) {
 	if order != "" {
 		address += "?order_id=" + url.QueryEscape(order)
 	}
-	request, err := http.NewRequest(http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := exchange(newClient(), request)
+	text, _, err := harness.Call(context.Background(), http.MethodGet, address, "", nil)
 	if err != nil {
 		return nil, err
 	}
 	var found []message
-	if response.status != http.StatusOK {
-		return nil, response.errorf("the inbox refused the request")
-	}
-	return found, json.Unmarshal(response.body, &found)
+	return found, json.Unmarshal(text, &found)
 }
 
 // statusesOf returns the status of each message.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,7 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"mobilegateway/internal/local"
 	"mobilegateway/internal/localtest"
+	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"
 )
 
@@ -50,40 +53,28 @@ func startKillTarget(t *testing.T) *killTarget {
 	k.target = mustReadTarget(t, filepath.Join(run.Dir, "run.json"))
 	environment := run.Environment()
 	k.operator.forwardTo(t, k.SandboxURL)
-	redirectOperator(t, environment["AWS_ENDPOINT_URL_SECRETS_MANAGER"], environment["OPERATOR_CREDENTIALS_SECRET"],
-		k.SandboxURL, k.operator.URL)
+	redirectOperator(t, environment, k.SandboxURL, k.operator.URL)
 	k.table.forwardTo(t, environment["AWS_ENDPOINT_URL_DYNAMODB"])
 	return k
 }
 
-// redirectOperator replaces an address in the operators' credentials.
-func redirectOperator(t *testing.T, endpoint, name, from, to string) {
+// redirectOperator replaces an address in the operators' credentials of a run.
+func redirectOperator(t *testing.T, environment map[string]string, from, to string) {
 	t.Helper()
-	call := func(action string, body, into any) {
-		content, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request, err := http.NewRequest(http.MethodPost, endpoint, bytes.NewReader(content))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("X-Amz-Target", "secretsmanager."+action)
-		request.Header.Set("Content-Type", "application/x-amz-json-1.1")
-		response, err := exchange(newClient(), request)
-		if err != nil || response.status != http.StatusOK {
-			t.Fatal(response.errorf("%s: %v", action, err))
-		}
-		if err := json.Unmarshal(response.body, into); err != nil {
-			t.Fatal(err)
-		}
+	client, err := awsclient.New(func(name string) string { return environment[name] })
+	if err != nil {
+		t.Fatal(err)
 	}
-	var stored struct{ SecretString string }
-	call("GetSecretValue", map[string]string{"SecretId": name}, &stored)
-	moved := strings.ReplaceAll(stored.SecretString, from, to)
-	call("PutSecretValue", map[string]string{
-		"SecretId": name, "SecretString": moved, "ClientRequestToken": "e2e-" + strings.Repeat("0", 32),
-	}, &struct{}{})
+	name := environment["OPERATOR_CREDENTIALS_SECRET"]
+	stored, err := local.Deployment{Client: client}.SecretValue(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := strings.ReplaceAll(string(stored), from, to)
+	if _, err := client.SecretsManager().PutSecretValue(t.Context(),
+		&secretsmanager.PutSecretValueInput{SecretId: &name, SecretString: &moved}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // requestMatcher reports whether a request is the one to intercept.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
 )
 
@@ -35,24 +37,16 @@ func (g *target) sandboxControl(method, path string, body, into any) error {
 	if body == nil {
 		content = nil
 	}
-	request, err := http.NewRequest(method, g.SandboxURL+"/sandbox/v1/"+path, bytes.NewReader(content))
-	if err != nil {
-		return err
-	}
+	header := http.Header{}
 	if token := os.Getenv("SANDBOX_CONTROL_TOKEN"); token != "" { // a deployed sandbox requires it
-		request.Header.Set("Authorization", "Bearer "+token)
+		header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := exchange(newClient(), request)
-	if err != nil {
+	address := g.SandboxURL + "/sandbox/v1/" + path
+	text, _, err := harness.Call(context.Background(), method, address, string(content), header)
+	if err != nil || into == nil {
 		return err
 	}
-	if response.status >= 300 {
-		return response.errorf("the sandbox's control port refused the request")
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(response.body, into)
+	return json.Unmarshal(text, into)
 }
 
 // effectsOf lists the effects under a key, of one kind or, with "", of all.

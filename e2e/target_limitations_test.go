@@ -27,7 +27,7 @@ var targetLimitations = []targetLimitation{
 
 // notificationTimeout is how long a test waits for a notification. It exceeds ledger.FastLease, after which the sweep
 // delivers what the relay did not. TestNotificationLatency checks the speed.
-const notificationTimeout = 75 * time.Second
+const notificationTimeout = 150 * time.Second
 
 // waitFactors multiplies the waits of the stories on a target.
 var waitFactors = map[string]time.Duration{

@@ -98,22 +98,19 @@ func parseConfig(
 		return "", config, err
 	}
 	config.Faults, err = sandbox.FaultSettingsFromEnvironment(lookupEnv)
-	for _, list := range []struct {
-		variable string
-		tokens   *[]string
-	}{
-		{operatorTokensVariable, &config.Tokens},
-		{controlTokensVariable, &config.ControlTokens},
-		{testsTokensVariable, &config.TestsTokens},
-	} {
-		if err == nil {
-			*list.tokens, err = readTokens(lookupEnv, list.variable)
-		}
+	tokensOf := func(variable string) []string {
+		tokens, listErr := readTokens(lookupEnv, variable)
+		err = errors.Join(err, listErr)
+		return tokens
 	}
+	config.Tokens, config.ControlTokens = tokensOf(operatorTokensVariable), tokensOf(controlTokensVariable)
+	config.TestsTokens = tokensOf(testsTokensVariable)
 	if err != nil {
 		return "", config, err
 	}
-	public := !isLoopbackAddress(listen) || config.BaseURL != "" && !isLoopbackURL(config.BaseURL)
+	host, _, _ := net.SplitHostPort(listen) // "" for a wrong address, which Listen reports
+	base, baseErr := url.Parse(config.BaseURL)
+	public := !isLoopback(host) || config.BaseURL != "" && (baseErr != nil || !isLoopback(base.Hostname()))
 	switch open := len(config.ControlTokens) == 0; {
 	case flags.NArg() > 0:
 		err = fmt.Errorf("unknown argument %q: remove it", flags.Arg(0))
@@ -124,7 +121,7 @@ func parseConfig(
 	case open && len(config.TestsTokens) > 0:
 		err = fmt.Errorf("%s is needed beside %s: without it the control port accepts every caller",
 			controlTokensVariable, testsTokensVariable)
-	case config.BaseURL != "" && !isValidBaseURL(config.BaseURL):
+	case config.BaseURL != "" && (baseErr != nil || !isValidBaseURL(base)):
 		err = errors.New("base-url must be an http or https address without query")
 	}
 	config.BaseURL = strings.TrimRight(config.BaseURL, "/")
@@ -147,20 +144,9 @@ func readTokens(lookupEnv func(string) (string, bool), variable string) ([]strin
 	return tokens, nil
 }
 
-func isValidBaseURL(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
+func isValidBaseURL(u *url.URL) bool {
+	return (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
 		u.RawQuery == "" && u.Fragment == "" && u.User == nil
-}
-
-func isLoopbackURL(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && isLoopback(u.Hostname())
-}
-
-func isLoopbackAddress(listen string) bool {
-	host, _, err := net.SplitHostPort(listen)
-	return err == nil && isLoopback(host)
 }
 
 func isLoopback(host string) bool {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -155,16 +154,11 @@ func (p *program) call(method, path, bearer, body string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// staticCredentials is OPERATOR_CREDENTIALS_SECRET with one account.
-type staticCredentials struct{ url string }
-
-func (s staticCredentials) Get(context.Context) (secret.Value, error) {
-	return secret.Value{Bytes: fmt.Appendf(nil,
-		`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":%q,"access_token":%q,
-		"service_id":"S","application_id":"A","contact_id":"C"}}}}`, s.url, operatorToken)}, nil
+// credentials is OPERATOR_CREDENTIALS_SECRET with one account.
+func credentials(url string) secret.Static {
+	return fmt.Appendf(nil, `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":%q,"access_token":%q,
+		"service_id":"S","application_id":"A","contact_id":"C"}}}}`, url, operatorToken)
 }
-
-func (s staticCredentials) Refresh(ctx context.Context) (secret.Value, error) { return s.Get(ctx) }
 
 // TestGatewayDriverAgainstSandbox uses the program as a gateway and a merchant's engineer do. It makes a charge, and a
 // web payment with a PIN of the control port, its callback and its status. Both survive a restart.
@@ -177,7 +171,7 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	}))
 	defer merchant.Close()
 	p := startProgram(t, path, dir)
-	driver := gateway.New(staticCredentials{p.url}, time.Now)
+	driver := gateway.New(credentials(p.url), nil, time.Now)
 	call := operator.Call{Operator: "sandbox", AccountID: "a1", MCO: "OCI", Country: "CI",
 		GWToken: "t", GWAlias: "alias-5555", UpstreamKey: "Shop.c1"}
 	charged := driver.Charge(t.Context(), operator.ChargeCall{
@@ -216,7 +210,7 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	p.stop()
 
 	p = startProgram(t, path, dir)
-	driver = gateway.New(staticCredentials{p.url}, time.Now)
+	driver = gateway.New(credentials(p.url), nil, time.Now)
 	found := driver.LookUpPayment(t.Context(), operator.StatusCall{Call: call, Channel: "web", Lang: "fr"})
 	if found.OperatorStatus != "successful" {
 		t.Errorf("status after a restart: %+v", found)

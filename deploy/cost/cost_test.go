@@ -31,7 +31,8 @@ func TestPageIsCurrent(t *testing.T) {
 
 // TestOperationPrice compares a charge with three writes and one operator call to a manual sum.
 func TestOperationPrice(t *testing.T) {
-	c := operation{"charge", []functionRun{{callCounts{writes: 3, operator: 1}, true}}, 2, 3, callCounts{}}.price()
+	run := functionRun{callCounts: callCounts{writes: 3, operator: 1}, viaAPI: true}
+	c := operation{"charge", []functionRun{run}, 2, 3}.price()
 	want := costParts{
 		api:      3.50,
 		lambda:   0.20 + 0.01333334*0.25*(10+15+500),
@@ -46,7 +47,8 @@ func TestOperationPrice(t *testing.T) {
 
 // TestLimitPrice compares the additional cost of a limit to a manual sum: no request, no invocation and no log line.
 func TestLimitPrice(t *testing.T) {
-	c := operation{"an amount limit", nil, 4, 0, callCounts{writes: 1}}.price()
+	run := functionRun{callCounts: callCounts{writes: 1}, isPart: true}
+	c := operation{"an amount limit", []functionRun{run}, 4, 0}.price()
 	want := costParts{lambda: 0.01333334 * 0.25 * 5, database: 0.625 * 4, rest: 3 * 0.01}
 	if math.Abs(c.total()-want.total()) > 1e-9 || c.api != 0 || c.logs != 0 || c.database != want.database {
 		t.Errorf("%+v, want %+v", c, want)

@@ -51,6 +51,7 @@ type callCounts struct{ writes, reads, operator, merchant float64 }
 type functionRun struct {
 	callCounts
 	viaAPI bool // it responds to a request
+	isPart bool // its calls are part of an invocation of another row
 }
 
 // operation is a row of the table: all invocations from the request to the end, and costs that bench does not count.
@@ -60,31 +61,29 @@ type operation struct {
 	// itemUnits are the write units of one write: the item's size in KB, rounded up. indexUnits are those of the two
 	// indexes over the operation's life: "day" once, "due" once to set or remove the due date and twice to change it.
 	itemUnits, indexUnits float64
-	// limitCalls are calls that an invocation of another row makes in addition if its merchant has limits.
-	limitCalls callCounts
 }
 
 // operations returns the rows. counted has the calls that bench counted per request.
 func operations(counted map[string]callCounts) []operation {
 	// A notification's write records its delivery. With the callback's write that makes the four writes of a payment
 	// that TestWriteCount of functions/relay counts.
-	callback := functionRun{callCounts{writes: 1, reads: 1, operator: 1}, true}
-	receipt := functionRun{callCounts{writes: 1, reads: 1}, true}
-	relay := functionRun{callCounts{writes: 1, merchant: 1}, false}
-	first := func(name string) functionRun { return functionRun{counted[name], true} }
+	callback := functionRun{callCounts: callCounts{writes: 1, reads: 1, operator: 1}, viaAPI: true}
+	receipt := functionRun{callCounts: callCounts{writes: 1, reads: 1}, viaAPI: true}
+	relay := functionRun{callCounts: callCounts{writes: 1, merchant: 1}}
+	limit := functionRun{callCounts: callCounts{writes: 1}, isPart: true}
+	first := func(name string) functionRun { return functionRun{callCounts: counted[name], viaAPI: true} }
 	return []operation{
-		{"charge", []functionRun{first("charge, first")}, 1, 3, callCounts{}},
-		{"payment, with callback and notification", []functionRun{first("pay (ussd), first"), callback, relay}, 2, 7,
-			callCounts{}},
-		{"SMS", []functionRun{first("sms, first")}, 1, 3, callCounts{}},
-		{"SMS, with two receipts and their notifications", []functionRun{first("sms, first"), receipt, relay, receipt,
-			relay}, 1, 7, callCounts{}},
-		{"a repeat", []functionRun{first("pay (ussd), repeated")}, 2, 0, callCounts{}},
-		{"a lookup", []functionRun{{callCounts{reads: 1}, true}}, 0, 0, callCounts{}},
-		{"a token", []functionRun{{callCounts{}, true}}, 0, 0, callCounts{}},
-		{"under a rate limit: a request, besides", nil, 1, 0, callCounts{writes: 1}},
+		{"charge", []functionRun{first("charge, first")}, 1, 3},
+		{"payment, with callback and notification", []functionRun{first("pay (ussd), first"), callback, relay}, 2, 7},
+		{"SMS", []functionRun{first("sms, first")}, 1, 3},
+		{"SMS, with two receipts and their notifications",
+			[]functionRun{first("sms, first"), receipt, relay, receipt, relay}, 1, 7},
+		{"a repeat", []functionRun{first("pay (ussd), repeated")}, 2, 0},
+		{"a lookup", []functionRun{{callCounts: callCounts{reads: 1}, viaAPI: true}}, 0, 0},
+		{"a token", []functionRun{{viaAPI: true}}, 0, 0},
+		{"under a rate limit: a request, besides", []functionRun{limit}, 1, 0},
 		// One transaction writes the day's sum and the charge's mark; a transaction takes twice the units.
-		{"under an amount limit: a charge or payment, besides", nil, 4, 0, callCounts{writes: 1}},
+		{"under an amount limit: a charge or payment, besides", []functionRun{limit}, 4, 0},
 	}
 }
 
@@ -95,21 +94,22 @@ func (c costParts) total() float64 { return c.api + c.lambda + c.database + c.lo
 
 // price returns the price of an operation.
 func (o operation) price() costParts {
-	var c costParts
+	c := costParts{database: writeUnit * o.indexUnits}
 	for _, r := range o.runs {
-		milliseconds := computeMS + databaseMS*(r.writes+r.reads) + operatorMS*r.operator + merchantMS*r.merchant
-		c.lambda += invocation + gigabyteMS*memoryGB*milliseconds
+		milliseconds := databaseMS*(r.writes+r.reads) + operatorMS*r.operator + merchantMS*r.merchant
+		c.lambda += gigabyteMS * memoryGB * milliseconds
 		c.database += writeUnit*r.writes*o.itemUnits + readUnit*r.reads
-		c.logs += logIngestKB * logLinesKB
-		c.rest += keyUse*keyUsesShared*(r.writes+r.reads) + outgoingKB*transferKB*(1+r.operator+r.merchant)
+		c.rest += keyUse*keyUsesShared*(r.writes+r.reads) + outgoingKB*transferKB*(r.operator+r.merchant)
+		if !r.isPart {
+			c.lambda += invocation + gigabyteMS*memoryGB*computeMS
+			c.logs += logIngestKB * logLinesKB
+			c.rest += outgoingKB * transferKB
+		}
 		if r.viaAPI {
 			c.api += apiRequest
 			c.logs += logIngestKB * accessLogKB
 		}
 	}
-	c.database += writeUnit * (o.indexUnits + o.limitCalls.writes*o.itemUnits)
-	c.lambda += gigabyteMS * memoryGB * databaseMS * o.limitCalls.writes
-	c.rest += keyUse * keyUsesShared * o.limitCalls.writes
 	return c
 }
 

@@ -18,7 +18,7 @@ import (
 func packages() []string {
 	return []string{
 		"./shared/ledger/dynamo", "./shared/merchant/dynamo", "./shared/webhook/dynamo", "./shared/limit/dynamo",
-		"./functions/sweep", "./internal/local/dynamo",
+		"./functions/sweep", "./internal/local/dynamo", "./internal/simulate/tables",
 	}
 }
 

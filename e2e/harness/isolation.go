@@ -24,7 +24,7 @@ import (
 //
 // It is several processes of one program. The leader is the process that the user started. A worker is the first
 // process of its own namespaces: the kernel ends it and all its children with the leader, and its mounts and network
-// are private. The sweeper removes what is outside the namespaces. It is not in the leader's process group or session.
+// are private. The sweeper removes leftovers outside the namespaces. It has its own session.
 type Isolation struct {
 	// Name is the name of the program and of its folder below .local. The program empties the folder first and writes
 	// to no other place.

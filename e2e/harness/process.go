@@ -10,9 +10,10 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // maxTailBytes is how much of a failed command's output an error shows, in bytes.
@@ -35,9 +36,9 @@ func Start(log string, environment []string, name string, arguments ...string) (
 		return nil, err
 	}
 	defer func() { _ = out.Close() }()
-	p := &Process{command: exec.Command(name, arguments...), exited: make(chan struct{}), log: log}
-	p.command.Env, p.command.Stdout, p.command.Stderr = environment, out, out
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command := groupCommand(context.Background(), "", environment, name, arguments...)
+	command.Stdout, command.Stderr = out, out
+	p := &Process{command: command, exited: make(chan struct{}), log: log}
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -119,16 +120,9 @@ func fileTail(path string) []byte {
 
 // RunParallel runs all tasks in parallel and waits for all. The first error cancels the other tasks and is returned.
 func RunParallel(ctx context.Context, all ...func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var group sync.WaitGroup
+	group, ctx := errgroup.WithContext(ctx)
 	for _, task := range all {
-		group.Go(func() {
-			if err := task(ctx); err != nil {
-				cancel(err)
-			}
-		})
+		group.Go(func() error { return task(ctx) })
 	}
-	group.Wait()
-	return context.Cause(ctx)
+	return group.Wait()
 }

@@ -34,26 +34,23 @@ func (s StorySuite) Run(ctx context.Context, site Workspace, run, skip string, a
 	arguments = append([]string{"-test.timeout=15m", "-test.run=" + run, "-test.skip=" + skip}, arguments...)
 	environment := append(append(os.Environ(), s.Variables...),
 		"E2E_RUN_JSON="+s.RunJSON, "E2E_TARGET="+s.Target, "E2E_DEPLOY_CONTROL_URL="+s.DeployURL)
-	err := runAndPrint(groupCommand(ctx, filepath.Join(site.Root, "e2e"), environment, storyBinary(site), arguments...))
-	if err != nil {
-		return fmt.Errorf("the stories %s on %q: %w", run, s.Target, err)
-	}
-	return nil
+	command := groupCommand(ctx, filepath.Join(site.Root, "e2e"), environment, storyBinary(site), arguments...)
+	return runAndPrint(command, fmt.Sprintf("the stories %s on %q", run, s.Target))
 }
 
 // RunTests runs the tests of packages with more variables in their environment.
 func RunTests(ctx context.Context, site Workspace, variables []string, packages ...string) error {
 	arguments := append([]string{"test", "-count=1", "-timeout=5m"}, packages...)
-	err := runAndPrint(groupCommand(ctx, site.Root, append(os.Environ(), variables...), "go", arguments...))
-	if err != nil {
-		return fmt.Errorf("the package tests: %w", err)
-	}
-	return nil
+	command := groupCommand(ctx, site.Root, append(os.Environ(), variables...), "go", arguments...)
+	return runAndPrint(command, "the package tests")
 }
 
-// runAndPrint runs a command and prints its output in one piece, because others print in parallel.
-func runAndPrint(command *exec.Cmd) error {
+// runAndPrint runs a command and prints its output in one piece, because others print in parallel. name is for errors.
+func runAndPrint(command *exec.Cmd, name string) error {
 	output, err := command.CombinedOutput()
 	_, _ = os.Stdout.Write(output)
-	return err
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }

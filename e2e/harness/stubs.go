@@ -4,18 +4,21 @@
 package harness
 
 import (
+	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/local/inbox"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/awsclient"
@@ -76,6 +79,16 @@ func (s *Stubs) Close() error {
 	return errors.Join(s.operator.Close(), s.inbox.Close())
 }
 
+// ListenAndServe serves a handler on a free port of a host until the program ends. It returns the address.
+func ListenAndServe(host string, handler http.Handler) (string, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return "", err
+	}
+	Serve(listener, handler)
+	return listenerURL(listener), nil
+}
+
 // Serve serves a handler until the program ends.
 func Serve(listener net.Listener, handler http.Handler) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
@@ -93,25 +106,36 @@ func NewProxy(to *url.URL) *httputil.ReverseProxy {
 	}
 }
 
-// StackDeployment describes a stack to seed by its outputs. variable returns the AWS settings to use.
+// StackDeployment describes a stack to seed. names are as for local.DeploymentOf; variable returns the AWS settings.
 func StackDeployment(
-	outputs map[string]string, variable func(string) string, stubs *Stubs, baseURL string,
+	names map[string]string, variable func(string) string, stubs *Stubs, baseURL string,
 ) (local.Deployment, error) {
 	client, err := awsclient.New(variable)
-	return local.Deployment{
-		Client: client, MerchantTable: outputs["MerchantTable"], OperatorSecret: outputs["OperatorSecret"],
-		KeySecrets:    []string{outputs["TokenKeySecret"], outputs["CallbackKeySecret"], outputs["WebhookKeySecret"]},
-		WebhookSecret: outputs["WebhookKeySecret"],
-		BaseURL:       baseURL, SandboxURL: stubs.SandboxURL, InboxURL: stubs.InboxURL,
-		SandboxToken: stubs.SandboxToken, Now: time.Now,
-	}, err
+	d := local.DeploymentOf(names, client, time.Now)
+	d.BaseURL, d.SandboxURL, d.InboxURL = baseURL, stubs.SandboxURL, stubs.InboxURL
+	d.SandboxToken = stubs.SandboxToken
+	return d, err
 }
 
-// WriteRunJSON writes a run.json in the form of the local run.
-func WriteRunJSON(path string, info local.Info) error {
-	text, err := json.MarshalIndent(info, "", "  ")
+// callTimeout bounds a Call. A function responds within 60 seconds after its container has started.
+const callTimeout = 2 * time.Minute
+
+// Call sends a request and returns the body and the headers of the response. A status of 400 or more is an error.
+func Call(ctx context.Context, method, address, body string, header http.Header) ([]byte, http.Header, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	return file.Replace(path, append(text, '\n'))
+	maps.Copy(request.Header, header)
+	client := http.Client{Timeout: callTimeout}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s %s returned %d: %s", method, address, response.StatusCode, text)
+	}
+	return text, response.Header, err
 }

@@ -60,8 +60,7 @@ func SAMPath(root string) string { return filepath.Join(ToolsDir(root), "sam-cli
 func SAMEnvironment(site Workspace, buildID string) []string {
 	samDir := filepath.Join(site.Dir, "sam")
 	withoutAWS := slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		return strings.HasPrefix(variable,
-			"AWS_")
+		return strings.HasPrefix(variable, "AWS_")
 	})
 	return append(withoutAWS,
 		"PYTHONDONTWRITEBYTECODE=1", "SAM_CLI_TELEMETRY=0",

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+
+	"mobilegateway/e2e/harness"
 )
 
 // serveDeployControl serves the changes that TestDeployWithPaymentsInFlight requests, and returns its address.
@@ -24,7 +26,7 @@ func (s *suite) serveDeployControl() (string, error) {
 			}
 		})
 	}
-	return listenAndServe(mux)
+	return harness.ListenAndServe("127.0.0.1", mux)
 }
 
 // deployOtherPrograms deploys the same sources with another build id, so that the bytes of every program differ.

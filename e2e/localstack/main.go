@@ -13,13 +13,13 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
+	"mobilegateway/internal/local/file"
 )
 
 func main() {
@@ -29,8 +29,7 @@ func main() {
 		Name: "e2e-localstack", Tools: []string{"sam", "localstack", "dynamodb"},
 		NeedsOwnNetwork: func(context.Context, string) bool { return !*keepRunning },
 		RunIsolated: func(ctx context.Context, site harness.Workspace) error {
-			return runSuite(ctx, site,
-				*keepRunning)
+			return runSuite(ctx, site, *keepRunning)
 		},
 	}.Main())
 }
@@ -73,7 +72,7 @@ func (s *suite) startServices(ctx context.Context) (err error) {
 	s.environments = newEnvironments(logs, map[string]string{
 		"AWS_EXECUTION_ENV": "", "ALLOW_LOOPBACK": "true", "SPEED": strconv.Itoa(harness.ScheduleSpeed),
 	})
-	executorURL, err := listenAndServe(s.environments.handler())
+	executorURL, err := harness.ListenAndServe("127.0.0.1", s.environments.handler())
 	if err != nil {
 		return err
 	}
@@ -96,16 +95,6 @@ func (s *suite) startServices(ctx context.Context) (err error) {
 	}
 	s.Logf("LocalStack responds")
 	return nil
-}
-
-// listenAndServe serves a handler on a free port and returns its address.
-func listenAndServe(handler http.Handler) (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	harness.Serve(listener, handler)
-	return "http://" + listener.Addr().String(), nil
 }
 
 // bundleDir is the folder of the bundle that is deployed first.
@@ -138,7 +127,7 @@ func (s *suite) deployAndSeed(ctx context.Context) (err error) {
 		return err
 	}
 	s.Logf("wrote the secrets, onboarded the merchants")
-	return harness.WriteRunJSON(s.runJSONPath(), info)
+	return file.ReplaceJSON(s.runJSONPath(), info)
 }
 
 // parallelStories is how many stories run in parallel. LocalStack handles fewer parallel requests than the local run.

@@ -5,12 +5,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"mobilegateway/e2e/harness"
@@ -79,25 +77,13 @@ func (s *localStackServer) waitReady(ctx context.Context) error {
 
 // call calls a service of LocalStack, which reads the service's name from the signature but does not verify it.
 func (s *localStackServer) call(ctx context.Context, service, method, path, contentType, body string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20260101/"+region+"/"+service+
+	header := http.Header{}
+	header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20260101/"+region+"/"+service+
 		"/aws4_request, SignedHeaders=host, Signature=0")
 	if contentType != "" {
-		request.Header.Set("Content-Type", contentType)
+		header.Set("Content-Type", contentType)
 	}
-	client := &http.Client{Timeout: time.Minute} // the response of an invocation arrives at its end
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode >= http.StatusBadRequest {
-		err = fmt.Errorf("%s returned %d: %s", service, response.StatusCode, text)
-	}
+	text, _, err := harness.Call(ctx, method, s.url+path, body, header)
 	return text, err
 }
 

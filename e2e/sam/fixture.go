@@ -54,9 +54,9 @@ func (s *suite) newFixture(ctx context.Context, name string) (f *fixture, err er
 		"AWS_REGION": region, "AWS_ACCESS_KEY_ID": name, "AWS_SECRET_ACCESS_KEY": "secret",
 		"AWS_ENDPOINT_URL_DYNAMODB": s.dynamoURL, "AWS_ENDPOINT_URL_SECRETS_MANAGER": secretsURL,
 	}
-	names := map[string]string{"MerchantTable": "MerchantTable"} // SAM resolves a reference to the logical id
-	for _, secret := range secretNames() {
-		names[secret] = secret
+	names := map[string]string{} // SAM resolves a reference to the logical id
+	for id := range s.template.References {
+		names[id] = id
 	}
 	variable := func(name string) string { return settings[name] }
 	deployment, err := harness.StackDeployment(names, variable, f.stubs, f.baseURL())
@@ -73,29 +73,18 @@ func (s *suite) newFixture(ctx context.Context, name string) (f *fixture, err er
 	})
 }
 
-// operatorSecret is the secret of the operators' credentials. The other secrets are key rings.
-const operatorSecret = "OperatorSecret"
-
-// secretNames are the secrets' names: SAM resolves a reference to the logical id.
-func secretNames() []string {
-	return []string{operatorSecret, "TokenKeySecret", "CallbackKeySecret", "WebhookKeySecret"}
-}
-
 // serveSecrets starts a stub of Secrets Manager and returns its address.
 func (f *fixture) serveSecrets() (string, error) {
 	store, err := secrets.Open(filepath.Join(f.Dir, f.name, "secrets.json"), time.Now, runtimeapi.NewRequestID)
 	if err != nil {
 		return "", err
 	}
-	if err := store.Ensure(secretNames()...); err != nil {
-		return "", err
+	for _, secret := range f.template.Secrets {
+		if err := store.Ensure(secret.LogicalID); err != nil {
+			return "", err
+		}
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(f.hostAddress, "0"))
-	if err != nil {
-		return "", err
-	}
-	harness.Serve(listener, store)
-	return "http://" + listener.Addr().String(), nil
+	return harness.ListenAndServe(f.hostAddress, store)
 }
 
 // dynamoClient returns a client of the fixture's own database.

@@ -5,9 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -182,22 +180,9 @@ func (e goldenEvent) checkOutput(output string) error {
 
 // callStub sends a request to a stub and decodes its JSON response into a value, if there is one.
 func callStub(ctx context.Context, method, address, body string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
-	if err != nil {
+	text, _, err := harness.Call(ctx, method, address, body, http.Header{"Content-Type": {"application/json"}})
+	if err != nil || into == nil {
 		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := newClient().Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode >= http.StatusBadRequest {
-		return errors.Join(err, fmt.Errorf("%s %s returned %d: %s", method, address, response.StatusCode, text))
-	}
-	if into == nil {
-		return nil
 	}
 	return json.Unmarshal(text, into)
 }

@@ -13,6 +13,7 @@ import (
 
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
+	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/template"
 )
 
@@ -96,9 +97,7 @@ func (s *suite) createFixtures(ctx context.Context) (err error) {
 
 // loadTemplate loads the template as SAM resolves it.
 func loadTemplate(root string) (*template.Template, error) {
-	return template.Load(filepath.Join(root, "template.yaml"), template.Options{
-		StackName: "local", Region: region, Parameters: local.Parameters(),
-	})
+	return template.Load(filepath.Join(root, "template.yaml"), template.Options{Parameters: local.Parameters()})
 }
 
 // runStories starts SAM's API and its Lambda, and runs the stories against them.
@@ -113,7 +112,7 @@ func (s *suite) runStories(ctx context.Context) error {
 	}
 	s.Logf("sam local start-api and start-lambda respond")
 	stories := harness.StorySuite{Target: "sam", RunJSON: filepath.Join(s.Dir, "run.json")}
-	if err := harness.WriteRunJSON(stories.RunJSON, s.stories.info); err != nil {
+	if err := file.ReplaceJSON(stories.RunJSON, s.stories.info); err != nil {
 		return err
 	}
 	if err := stories.Run(ctx, s.Workspace, "^TestGateway$/^stories$", "", "-test.parallel=16"); err != nil {

@@ -3,10 +3,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -21,10 +20,6 @@ import (
 
 // startTimeout is how long SAM may take to start all containers.
 const startTimeout = 2 * time.Minute
-
-// newClient returns a client for SAM and the stubs. A function responds within 60 seconds after its container has
-// started.
-func newClient() *http.Client { return &http.Client{Timeout: startTimeout} }
 
 // startSAMLocal starts a `sam local` server, waits until it responds and returns its address.
 func (f *fixture) startSAMLocal(ctx context.Context, command string, number int, options ...string) (string, error) {
@@ -89,6 +84,7 @@ func warmUpRoutes() []string {
 // warmUp sends each function invalid requests until it refuses one. The machine's engine may accept an event before the
 // container listens, and SAM then returns 502.
 func warmUp(ctx context.Context, targets []*url.URL) error {
+	client := &http.Client{Timeout: startTimeout}
 	for _, target := range targets {
 		for _, route := range warmUpRoutes() {
 			method, path, _ := strings.Cut(route, " ")
@@ -97,14 +93,14 @@ func warmUp(ctx context.Context, targets []*url.URL) error {
 				if err != nil {
 					return err
 				}
-				response, err := newClient().Do(request)
-				if err == nil && response.StatusCode == http.StatusBadGateway {
+				response, err := client.Do(request)
+				if err != nil {
+					return err
+				}
+				if response.StatusCode == http.StatusBadGateway {
 					err = fmt.Errorf("SAM returns %d", response.StatusCode)
 				}
-				if response != nil {
-					_ = response.Body.Close()
-				}
-				return err
+				return errors.Join(err, response.Body.Close())
 			})
 			if err != nil {
 				return fmt.Errorf("%s: %w", route, err)
@@ -180,20 +176,8 @@ type lambdaClient struct {
 func (l *lambdaClient) Invoke(ctx context.Context, payload []byte) (result []byte, functionError bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.address, bytes.NewReader(payload))
-	if err != nil {
-		return nil, false, err
-	}
-	response, err := newClient().Do(request)
-	if err != nil {
-		return nil, false, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	result, err = io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("sam local start-lambda returned %d: %s", response.StatusCode, result)
-	}
-	return result, response.Header.Get("X-Amz-Function-Error") != "", err
+	result, header, err := harness.Call(ctx, http.MethodPost, l.address, string(payload), nil)
+	return result, header.Get("X-Amz-Function-Error") != "", err
 }
 
 // sweepInterval is the schedule's minute at the stories' speed.

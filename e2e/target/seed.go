@@ -11,6 +11,7 @@ import (
 
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
+	"mobilegateway/internal/local/file"
 	"mobilegateway/shared/merchant"
 )
 
@@ -56,7 +57,7 @@ func seededRunJSON(
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}
-	return path, harness.WriteRunJSON(path, info)
+	return path, file.ReplaceJSON(path, info)
 }
 
 // checkStageAllowed refuses a protected stage.

@@ -19,15 +19,9 @@ import (
 	"mobilegateway/shared/resource"
 )
 
-// Method and Resource are the route of the operation, as in template.yaml.
-const (
-	Method   = "POST"
-	Resource = "/payment/v1/{endUserId}/transactions/amount"
-)
-
 // References binds a merchant's referenceCode to one charge. The ledger's store implements it.
 type References interface {
-	ClaimReference(ctx context.Context, merchantID, referenceCode, chargeID string) (ownerChargeID string, err error)
+	ClaimReference(ctx context.Context, charge *ledger.Entry) (ownerChargeID string, err error)
 }
 
 // Operation is the charge operation and its dependencies. ServiceID is the deployment's service identifier. Retention
@@ -39,10 +33,12 @@ type Operation struct {
 	Retention  time.Duration
 }
 
-// Route returns the operation's route.
+// Route returns the operation's route, as in template.yaml.
 func (o *Operation) Route() apigw.Route {
 	params := map[string]string{"endUserId": resource.EndUserID}
-	return apigw.Route{Method: Method, Resource: Resource, FixedParams: params, Handle: o.Handle}
+	return apigw.Route{
+		Method: "POST", Resource: "/payment/v1/{endUserId}/transactions/amount", FixedParams: params, Handle: o.Handle,
+	}
 }
 
 // Handle charges in seven steps. It returns 201 with the charge, or replays the stored response. It returns a final
@@ -118,7 +114,7 @@ func (o *Operation) reserve(
 	if reservation == nil {
 		return nil, existing, err
 	}
-	owner, err := o.References.ClaimReference(ctx, reservation.MerchantID, reservation.ReferenceCode, reservation.ID)
+	owner, err := o.References.ClaimReference(ctx, reservation)
 	if err == nil && owner == reservation.ID {
 		return reservation, nil, o.Pipeline.ReserveDailyAmount(ctx, req, profile, reservation)
 	}
@@ -148,7 +144,7 @@ func (o *Operation) newEntry(
 	profile *merchant.Profile, params *chargeParams, capabilities operator.Capabilities,
 ) *ledger.Entry {
 	id := ledger.ChargeID(profile.ID, params.correlator, params.reference)
-	e := &ledger.Entry{
+	return &ledger.Entry{
 		Key:           ledger.Key{Kind: ledger.Charge, ID: id},
 		Fingerprint:   ledger.Fingerprint(params.canonical, params.gwAlias, params.country.Alpha2),
 		Correlator:    params.correlator,
@@ -160,11 +156,8 @@ func (o *Operation) newEntry(
 		Exponent:      params.country.Exponent,
 		Currency:      params.currency,
 		AmountAsSent:  params.amountText,
+		ExpireAt:      o.Pipeline.ExpireAt(o.Retention),
 	}
-	if o.Retention > 0 {
-		e.ExpireAt = o.Pipeline.Now().Add(o.Retention)
-	}
-	return e
 }
 
 // success is the outcome of a charge that the operator applied.

@@ -11,6 +11,7 @@ import (
 	"mobilegateway/functions/charge"
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/strictjson"
 )
 
 // The parts of a charge, in the specification's order.
@@ -57,13 +58,8 @@ func TestGolden(t *testing.T) {
 		operationtest.GoldenResponse(t, "testdata/answer-without-correlator.json", response)
 	})
 	t.Run("the call of the operator", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, newEvent(t)).AssertStatus(t, 201)
-		sent, err := json.Marshal(w.Driver.Calls()[0].Charge)
-		if err != nil {
-			t.Fatal(err)
-		}
-		operationtest.Golden(t, "testdata/upstream.json", sent)
+		w, _ := suite.SendFirst(t)
+		operationtest.Golden(t, "testdata/upstream.json", strictjson.Marshal(w.Driver.Calls()[0].Charge))
 	})
 }
 
@@ -146,8 +142,7 @@ func TestEcho(t *testing.T) {
 }
 
 func TestCallCounts(t *testing.T) {
-	w := newFixture(t)
-	first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
+	w, first := suite.SendFirst(t)
 	w.AssertCallCounts(t, 1, 1, 1, 1)
 	w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
 	w.AssertCallCounts(t, 2, 1, 1, 1)

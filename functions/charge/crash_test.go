@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 )
@@ -56,10 +56,8 @@ func TestCrashes(t *testing.T) { suite.CheckCrashes(t) }
 
 // decision "unknown-sticks": a charge that may have been sent is not released because the store fails on the retry.
 func TestReferenceFailsOnRetry(t *testing.T) {
-	w := newFixture(t)
-	w.Driver.SetBehaviours(operationtest.LoseResponse)
-	w.Send(t, newEvent(t)).AssertUnknown(t)
-	w.FailNextStoreCall(ledgermem.ClaimReference, ledgermem.FailedBeforeApply)
+	w := suite.LoseFirst(t)
+	w.Ledger.FailNext(storetest.ClaimReference, storetest.FailedBeforeApply)
 	w.Send(t, newEvent(t)).AssertUnknown(t)
 	w.Send(t, otherBodyEvent(t)).AssertUnknown(t)
 	w.Send(t, newEvent(t)).AssertStatus(t, 201)

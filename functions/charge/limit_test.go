@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/ledgermem"
-	"mobilegateway/internal/limitmem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 )
@@ -58,7 +57,7 @@ func TestNoDailyLimit(t *testing.T) {
 	w := newFixtureWithDailyLimit(t, 1)
 	w.Send(t, newEvent(t).SetHeader("X-Operator-MCO", "OCM").SetBodyPart(currency, "XAF")).AssertStatus(t, 201)
 	w.Send(t, newEvent(t).SetHeader("Authorization", operationtest.OtherToken)).AssertStatus(t, 201)
-	if w.LimitStore.AmountWrites()+w.LimitStore.RateWrites(operationtest.DemoProfile().ID) != 0 {
+	if w.LimitStore.WriteCount() != 0 {
 		t.Error("the table of limits was written")
 	}
 }
@@ -114,9 +113,7 @@ func TestDailyAmountRefunded(t *testing.T) {
 		w.AssertDailySum(t, 500)
 	})
 	t.Run("a charge that was reserved without a limit is not counted later", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w := suite.LoseFirst(t)
 		w.SetDailyLimit(1)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.AssertDailySum(t, 0)
@@ -125,12 +122,12 @@ func TestDailyAmountRefunded(t *testing.T) {
 
 // Nothing is sent while the table of limits does not respond: 503, and the same request may be retried.
 func TestLimitStoreFailure(t *testing.T) {
-	for name, injectedFault := range map[string]limitmem.Fault{
-		"the count was not applied": limitmem.Error, "the response was lost": limitmem.LostResponse,
+	for name, injectedFault := range map[string]storetest.Fault{
+		"the count was not applied": storetest.FailedBeforeApply, "the response was lost": storetest.LostResponse,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixtureWithDailyLimit(t, 600)
-			w.LimitStore.SetFaults(func() limitmem.Fault { return injectedFault })
+			w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return injectedFault })
 			response := w.Send(t, newEvent(t))
 			response.AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 			if response.Header["Retry-After"] == "" {
@@ -142,7 +139,7 @@ func TestLimitStoreFailure(t *testing.T) {
 			if w.LastLine(t)["LimitStoreFailures"] == nil {
 				t.Errorf("the failure is not counted: %v", w.LastLine(t))
 			}
-			w.LimitStore.SetFaults(nil)
+			w.LimitStore.InjectFaults(nil)
 			w.Send(t, newEvent(t)).AssertStatus(t, 201)
 			w.AssertDailySum(t, 500)
 			w.AssertSingleEffect(t, expectedEffect, 1)
@@ -152,20 +149,20 @@ func TestLimitStoreFailure(t *testing.T) {
 		w := newFixtureWithDailyLimit(t, 600)
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
 		w.Send(t, newEvent(t)).AssertUnknown(t)
-		w.LimitStore.SetFaults(func() limitmem.Fault { return limitmem.Error })
+		w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 		w.Send(t, newEvent(t)).AssertUnknown(t)
-		w.LimitStore.SetFaults(nil)
+		w.LimitStore.InjectFaults(nil)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.AssertSingleEffect(t, expectedEffect, 2)
 	})
 	t.Run("a failed refund stays counted, and the response is the same", func(t *testing.T) {
 		w := newFixtureWithDailyLimit(t, 600)
 		calls := 0
-		w.LimitStore.SetFaults(func() limitmem.Fault {
+		w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault {
 			if calls++; calls > 1 {
-				return limitmem.Error
+				return storetest.FailedBeforeApply
 			}
-			return limitmem.None
+			return storetest.NoFault
 		})
 		w.Driver.SetBehaviours(operationtest.RefuseFinally("POL1000"))
 		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
@@ -174,11 +171,11 @@ func TestLimitStoreFailure(t *testing.T) {
 	})
 	t.Run("a refusal that cannot be stored is an error, and nothing is sent", func(t *testing.T) {
 		w := newFixtureWithDailyLimit(t, 1)
-		w.Ledger.InjectFaults(func(call ledgermem.Call) ledgermem.InjectedFault {
-			if call.Operation == ledgermem.Replace {
-				return ledgermem.FailedBeforeApply
+		w.Ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
+			if call.Operation == storetest.Replace {
+				return storetest.FailedBeforeApply
 			}
-			return ledgermem.NoFault
+			return storetest.NoFault
 		})
 		w.Send(t, newEvent(t)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
 		w.Ledger.InjectFaults(nil)
@@ -234,19 +231,18 @@ func TestDailyAmountInParallel(t *testing.T) {
 // A rate costs one write for each request. A daily amount costs one transaction for a first request, and another one
 // for a refund. Limits that are off cost nothing.
 func TestLimitWriteCount(t *testing.T) {
-	w := newFixture(t)
-	w.Send(t, newEvent(t)).AssertStatus(t, 201)
-	if w.LimitStore.RateWrites(operationtest.DemoProfile().ID)+w.LimitStore.AmountWrites() != 0 {
+	w, _ := suite.SendFirst(t)
+	if w.LimitStore.WriteCount() != 0 {
 		t.Error("limits that are off are written")
 	}
 	w = newFixtureWithDailyLimit(t, 2000)
 	w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.RequestsPerSecond = 100 })
-	demo := operationtest.DemoProfile().ID
 	assertWrites := func(name string, e *operationtest.Event, wantRates, wantAmounts int) {
 		t.Helper()
-		rates, amounts := w.LimitStore.RateWrites(demo), w.LimitStore.AmountWrites()
+		rates, amounts := -w.LimitStore.CallCount(storetest.UpdateRate), -w.LimitStore.CallCount(storetest.Adjust)
 		w.Send(t, e)
-		rates, amounts = w.LimitStore.RateWrites(demo)-rates, w.LimitStore.AmountWrites()-amounts
+		rates += w.LimitStore.CallCount(storetest.UpdateRate)
+		amounts += w.LimitStore.CallCount(storetest.Adjust)
 		if rates != wantRates || amounts != wantAmounts {
 			t.Errorf("%s: %d writes of the rate, %d of amounts; want %d, %d",
 				name, rates, amounts, wantRates, wantAmounts)
@@ -286,7 +282,7 @@ func TestRate(t *testing.T) {
 	w.Clock.Advance(time.Second)
 	w.Send(t, newEvent(t)).AssertStatus(t, 201)
 	w.Clock.Advance(time.Second)
-	w.LimitStore.SetFaults(func() limitmem.Fault { return limitmem.Error })
+	w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 	w.Send(t, newEvent(t)).AssertStatus(t, 201) // requests are admitted while the table does not respond
 	w.AssertCounted(t, "LimitStoreFailures")
 }

@@ -3,8 +3,8 @@ package charge_test
 import (
 	"testing"
 
-	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 )
 
@@ -25,9 +25,7 @@ func resolveManually(t *testing.T, w *operationtest.Fixture, outcome string) {
 // decision "unknown-by-hand".
 func TestResolvedManuallyAsApplied(t *testing.T) {
 	unknown := func(t *testing.T) *operationtest.Fixture {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w := suite.LoseFirst(t)
 		resolveManually(t, w, ledger.ManuallyApplied)
 		return w
 	}
@@ -50,7 +48,7 @@ func TestResolvedManuallyAsApplied(t *testing.T) {
 	})
 	t.Run("decision unknown-by-hand: a response that cannot be stored is not sent", func(t *testing.T) {
 		w := unknown(t)
-		w.FailNextStoreCall(ledgermem.Replace, ledgermem.FailedBeforeApply)
+		w.Ledger.FailNext(storetest.Replace, storetest.FailedBeforeApply)
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.AssertSingleEffect(t, expectedEffect, 1)

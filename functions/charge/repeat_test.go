@@ -19,8 +19,7 @@ func otherBodyEvent(t testing.TB) *operationtest.Event {
 // decision "charge-repeat".
 func TestRepeat(t *testing.T) {
 	t.Run("decision charge-repeat: the first response is replayed, nothing is charged", func(t *testing.T) {
-		w := newFixture(t)
-		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w, first := suite.SendFirst(t)
 		w.Clock.Advance(1000 * time.Hour)
 		w.Send(t, newEvent(t).SetHeader("gw-token", "renewed")).AssertRepeatOf(t, first)
 		w.AssertSingleEffect(t, expectedEffect, 1)
@@ -38,16 +37,14 @@ func TestRepeat(t *testing.T) {
 		"another country's currency": newEvent(t).SetHeader("X-Operator-MCO", "OCM").SetBodyPart(currency, "XAF"),
 	} {
 		t.Run("decision charge-repeat: "+name+" replays the first response and is counted", func(t *testing.T) {
-			w := newFixture(t)
-			first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
+			w, first := suite.SendFirst(t)
 			w.Send(t, e).AssertRepeatOf(t, first)
 			w.AssertSingleEffect(t, expectedEffect, 1)
 			w.AssertCounted(t, "MismatchedRepeats")
 		})
 	}
 	t.Run("decision charge-repeat: an invalid body is refused even on a repeat", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w, _ := suite.SendFirst(t)
 		w.Send(t, newEvent(t).SetBodyPart(amount, "0")).AssertError(t, 400, "SVC0002", amount)
 	})
 	t.Run("decision charge-repeat: without a correlator the reference is the key", func(t *testing.T) {
@@ -75,14 +72,12 @@ func TestReference(t *testing.T) {
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	}
 	t.Run("decision charge-reference: a new correlator", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w, _ := suite.SendFirst(t)
 		taken(t, w, newEvent(t).SetBodyPart(correlator, "c-2"))
 		taken(t, w, newEvent(t).SetBodyPart(correlator, "c-2"))
 	})
 	t.Run("decision charge-reference: no correlator after one with it", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w, _ := suite.SendFirst(t)
 		taken(t, w, newEvent(t).RemoveBodyPart(correlator))
 	})
 	t.Run("decision charge-reference: a correlator after one without it", func(t *testing.T) {
@@ -92,8 +87,7 @@ func TestReference(t *testing.T) {
 		w.AssertSingleEffect(t, "charge DemoShop~REF-1001", 1)
 	})
 	t.Run("decision charge-reference: the new correlator is released for any body", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w, _ := suite.SendFirst(t)
 		taken(t, w, newEvent(t).SetBodyPart(correlator, "c-2"))
 		w.Send(t, otherBodyEvent(t).SetBodyPart(correlator, "c-2").SetBodyPart(reference, "REF-2")).AssertStatus(t, 201)
 		if got := fmt.Sprint(w.Driver.Effects()); got != "[charge DemoShop.c-1001 charge DemoShop.c-2]" {
@@ -101,8 +95,7 @@ func TestReference(t *testing.T) {
 		}
 	})
 	t.Run("decision charge-reference: it counts three writes and no call", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w, _ := suite.SendFirst(t)
 		taken(t, w, newEvent(t).SetBodyPart(correlator, "c-2"))
 		w.AssertCallCounts(t, 2, 2, 2, 1)
 	})
@@ -137,9 +130,7 @@ func TestRefusal(t *testing.T) {
 // decision "charge-unknown" and "unknown-sticks".
 func TestUnknownOutcome(t *testing.T) {
 	t.Run("decision charge-unknown: a retry sends again under the same key", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w := suite.LoseFirst(t)
 		w.AssertCounted(t, "UnknownOutcomes")
 		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
@@ -171,17 +162,13 @@ func TestUnknownOutcome(t *testing.T) {
 		w.AssertCallCounts(t, 3, 2, 3, 2)
 	})
 	t.Run("decision charge-repeat: another body while unknown is 504 and never sent", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w := suite.LoseFirst(t)
 		w.Send(t, otherBodyEvent(t)).AssertUnknown(t)
 		w.AssertSingleEffect(t, expectedEffect, 1)
 		w.AssertCounted(t, "MismatchedRepeats")
 	})
 	t.Run("decision repeat-window: after it an unknown is never sent again", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w := suite.LoseFirst(t)
 		w.Clock.Advance(24*time.Hour - 10*time.Minute - time.Millisecond) // the margin of a send and of clocks
 		w.Driver.SetBehaviours(operationtest.LoseResponse)
 		w.Send(t, newEvent(t)).AssertUnknown(t)
@@ -191,9 +178,7 @@ func TestUnknownOutcome(t *testing.T) {
 		w.AssertSingleEffect(t, expectedEffect, 2)
 	})
 	t.Run("decision fingerprint: the account is pinned", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w := suite.LoseFirst(t)
 		w.Driver.SetAccount("a2", nil)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		if got := w.Driver.Calls()[1].Call.AccountID; got != "a1" {

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/limitmem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 )
 
@@ -21,13 +21,6 @@ func storeCountedPayment(t *testing.T, k *deliverytest.DeliveryFixture, changes 
 	return e
 }
 
-func assertDailyAmount(t *testing.T, k *deliverytest.DeliveryFixture, want int64) {
-	t.Helper()
-	if got := k.LimitStore.Sum("demo0001", "XOF"); got != want {
-		t.Errorf("the merchant's daily amount is %d, want %d", got, want)
-	}
-}
-
 // decision "merchant-limits": the amount of a payment that is final and not successful is refunded, once.
 func TestDailyAmountRefunded(t *testing.T) {
 	for status, want := range map[string]int64{"successful": 500, "failed": 0, "cancelled": 0, "expired": 0} {
@@ -37,24 +30,22 @@ func TestDailyAmountRefunded(t *testing.T) {
 			for range 3 {
 				sendStatus(t, k, status)
 			}
-			assertDailyAmount(t, k, want)
+			k.AssertDailySum(t, want)
 		})
 	}
 	t.Run("a callback is committed without a response of the table", func(t *testing.T) {
 		k := newFixture(t, "failed")
 		storeCountedPayment(t, k)
-		k.LimitStore.SetFaults(func() limitmem.Fault { return limitmem.Error })
+		k.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 		sendStatus(t, k, "failed")
-		assertDailyAmount(t, k, 500)
-		if line := k.LastLine(t); line["LimitStoreFailures"] != 1.0 {
-			t.Errorf("the failed refund is not counted: %v", line)
-		}
+		k.AssertDailySum(t, 500)
+		k.AssertCounted(t, "LimitStoreFailures")
 	})
 	t.Run("without a limit the table is not called", func(t *testing.T) {
 		k := newFixture(t, "failed")
 		k.StorePendingPayment(order)
 		sendStatus(t, k, "failed")
-		if writes := k.LimitStore.AmountWrites(); writes != 0 {
+		if writes := k.LimitStore.CallCount(storetest.Adjust); writes != 0 {
 			t.Errorf("%d calls of the table of limits, want none", writes)
 		}
 	})
@@ -70,12 +61,12 @@ func TestLateSuccessReservesAmountAgain(t *testing.T) {
 	if err := k.Pipeline.DailyAmounts.Refund(context.Background(), e); err != nil {
 		t.Fatal(err)
 	}
-	k.LimitStore.SetFaults(func() limitmem.Fault { return limitmem.Error })
+	k.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 	k.Send(t, newEvent(t, k)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 	// The sweep looks up the claim if the operator does not send it again.
 	k.AssertEntry(t, e, summary{State: ledger.Released, Status: ledger.Pending, Claim: ledger.Successful, Due: true})
-	k.LimitStore.SetFaults(nil)
+	k.LimitStore.InjectFaults(nil)
 	k.AssertCommitted(t, newEvent(t, k))
 	k.AssertEntry(t, e, successful)
-	assertDailyAmount(t, k, 500)
+	k.AssertDailySum(t, 500)
 }

@@ -22,12 +22,6 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// Method and Resource are the route of the function, as in template.yaml.
-const (
-	Method   = "POST"
-	Resource = "/callbacks/v1/payments/{operator}/{orderId}/{token}"
-)
-
 // maxTextLength is the limit of each text of a callback, in characters.
 const maxTextLength = 255
 
@@ -42,9 +36,11 @@ type CallbackHandler struct {
 	Now                  func() time.Time
 }
 
-// Route returns the function's route in the gateway.
+// Route returns the function's route, as in template.yaml.
 func (i *CallbackHandler) Route() apigw.Route {
-	return apigw.Route{Method: Method, Resource: Resource, Handle: i.Handle}
+	return apigw.Route{
+		Method: "POST", Resource: "/callbacks/v1/payments/{operator}/{orderId}/{token}", Handle: i.Handle,
+	}
 }
 
 // Handle verifies, decodes, confirms and stores a callback. It responds 200 if the callback is stored, now or before,

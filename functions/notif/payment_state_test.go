@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 )
@@ -76,11 +76,11 @@ func TestCallbackForEveryState(t *testing.T) {
 
 // decision "callbacks": 503 if the callback could not be stored, so that the operator sends it again.
 func TestStoreFailure(t *testing.T) {
-	for _, operation := range []ledgermem.Operation{ledgermem.Get, ledgermem.Replace} {
+	for _, operation := range []storetest.Operation{storetest.Get, storetest.Replace} {
 		t.Run(string(operation), func(t *testing.T) {
 			k := newFixture(t, "Successful")
 			e := k.StorePendingPayment(order)
-			k.FailNextLedgerCall(operation)
+			k.Ledger.FailNext(operation, storetest.FailedBeforeApply)
 			response := k.Send(t, newEvent(t, k))
 			response.AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 			if response.Header["Retry-After"] == "" {

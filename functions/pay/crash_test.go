@@ -18,6 +18,8 @@ func newSuite(channel string) operationtest.Suite {
 	}
 }
 
+var webSuite = newSuite("web")
+
 // forEachChannel runs a check on the web channel and on a terminal's.
 func forEachChannel(t *testing.T, check func(*testing.T, string)) {
 	t.Helper()

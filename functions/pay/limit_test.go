@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/limitmem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 )
 
@@ -65,7 +65,7 @@ func TestSuccessClaimedWhileReservingAmount(t *testing.T) {
 	w.Driver.SetBehaviours(operationtest.RespondUnavailable)
 	w.Send(t, secondOrder(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 	w.Send(t, webEvent(t)).AssertStatus(t, 201)
-	w.LimitStore.SetFaults(func() limitmem.Fault {
+	w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault {
 		for _, e := range w.Ledger.All() {
 			if e.ID == "DemoShop_2002" {
 				e.AddClaim(ledger.Claim{Status: ledger.Successful, CheckAt: w.Clock.Now()}, w.Clock.Now())
@@ -73,7 +73,7 @@ func TestSuccessClaimedWhileReservingAmount(t *testing.T) {
 				w.Ledger.Overwrite(e)
 			}
 		}
-		return limitmem.None
+		return storetest.NoFault
 	})
 	w.Send(t, secondOrder(t)).AssertUnknown(t)
 }

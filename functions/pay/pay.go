@@ -22,12 +22,6 @@ import (
 	"mobilegateway/shared/payment"
 )
 
-// Method and Resource are the route of the operation, as in template.yaml.
-const (
-	Method   = "POST"
-	Resource = "/mobilemoney/v1"
-)
-
 // Operation is the payment operation and its dependencies.
 type Operation struct {
 	Pipeline *operation.Pipeline
@@ -43,9 +37,9 @@ type Operation struct {
 	Retention time.Duration
 }
 
-// Route returns the operation's route.
+// Route returns the operation's route, as in template.yaml.
 func (o *Operation) Route() apigw.Route {
-	return apigw.Route{Method: Method, Resource: Resource, Handle: o.Handle}
+	return apigw.Route{Method: "POST", Resource: "/mobilemoney/v1", Handle: o.Handle}
 }
 
 // Handle creates a payment in seven steps. It returns 201 with the page of the web channel or the pending payment of
@@ -109,7 +103,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	return buildResponse(updated, params, false), nil
 }
 
-// callOutcomes returns what is stored for each end of the call. A payment that is refused at once is failed, and the
+// callOutcomes returns the outcome to store for each end of the call. A payment that is refused at once is failed; the
 // response already reports that to the merchant. An unknown outcome is pending on a terminal; on the web there is no
 // page to show (decision "pay-unknown").
 func (o *Operation) callOutcomes(
@@ -155,7 +149,7 @@ func buildResponse(e *ledger.Entry, params *paymentParams, replayed bool) apigw.
 // newEntry prepares the reservation of a payment.
 func (o *Operation) newEntry(params *paymentParams) *ledger.Entry {
 	country, operatorName := params.country.Alpha2, params.capabilities.Operator
-	e := &ledger.Entry{
+	return &ledger.Entry{
 		Key:               ledger.Key{Kind: ledger.Payment, ID: params.orderID},
 		Fingerprint:       ledger.Fingerprint(params.canonical, country, operatorName, params.channel),
 		UpstreamKey:       params.orderID,
@@ -173,9 +167,6 @@ func (o *Operation) newEntry(params *paymentParams) *ledger.Entry {
 		MerchantReference: params.reference,
 		MSISDN:            params.msisdn,
 		NotifyURL:         params.notifURL,
+		ExpireAt:          o.Pipeline.ExpireAt(o.Retention),
 	}
-	if o.Retention > 0 {
-		e.ExpireAt = o.Pipeline.Now().Add(o.Retention)
-	}
-	return e
 }

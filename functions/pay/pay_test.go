@@ -9,6 +9,7 @@ import (
 	"mobilegateway/functions/pay"
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/strictjson"
 )
 
 const (
@@ -39,11 +40,7 @@ func TestGolden(t *testing.T) {
 			golden := loadEvent(t, channel)
 			operationtest.Golden(t, "testdata/request-"+channel+".json", []byte(golden.Body()))
 			operationtest.GoldenResponse(t, "testdata/answer-"+channel+".json", w.Send(t, golden))
-			sent, err := json.Marshal(w.Driver.Calls()[0].Pay)
-			if err != nil {
-				t.Fatal(err)
-			}
-			operationtest.Golden(t, "testdata/upstream-"+channel+".json", sent)
+			operationtest.Golden(t, "testdata/upstream-"+channel+".json", strictjson.Marshal(w.Driver.Calls()[0].Pay))
 		})
 	}
 }
@@ -208,8 +205,7 @@ func TestPayer(t *testing.T) {
 		})
 	}
 	t.Run("decision pay-terminal: optional on the web", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, webEvent(t)).AssertStatus(t, 201)
+		w, _ := webSuite.SendFirst(t)
 		e := orderEvent(t, "DemoShop_2").SetBodyPart("user_msisdn", operationtest.MSISDN)
 		w.Send(t, e).AssertStatus(t, 201)
 		if got := w.Driver.Calls()[1].Pay.MSISDN; got != operationtest.MSISDN {
@@ -296,8 +292,7 @@ func TestNotifURL(t *testing.T) {
 		newFixture(t).Send(t, e).AssertError(t, 400, "SVC0002", "notif_url")
 	})
 	t.Run("decision callbacks: the operator gets the gateway's URL", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, webEvent(t)).AssertStatus(t, 201)
+		w, _ := webSuite.SendFirst(t)
 		want := operationtest.BaseURL + "/callbacks/v1/payments/orange/" + order + "/"
 		if got := w.Driver.Calls()[0].Pay.NotifyURL; !strings.HasPrefix(got, want) {
 			t.Errorf("callback %s, want %s and a token", got, want)

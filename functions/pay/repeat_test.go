@@ -18,8 +18,7 @@ func TestRepeat(t *testing.T) {
 		"another unknown header": webEvent(t).SetHeader("X-Trace", "2"),
 	} {
 		t.Run("decision pay-repeat: "+name+" replays", func(t *testing.T) {
-			w := newFixture(t)
-			first := w.Send(t, webEvent(t)).AssertStatus(t, 201)
+			w, first := webSuite.SendFirst(t)
 			w.Clock.Advance(time.Hour)
 			w.Send(t, e).AssertRepeatOf(t, first)
 			w.AssertSingleEffect(t, expectedEffect, 1)
@@ -36,8 +35,7 @@ func TestRepeat(t *testing.T) {
 		"notif_url":    webEvent(t).SetBodyPart("notif_url", "https://shop.example.com/other"),
 	} {
 		t.Run("decision pay-repeat: another "+name+" is 409", func(t *testing.T) {
-			w := newFixture(t)
-			w.Send(t, webEvent(t)).AssertStatus(t, 201)
+			w, _ := webSuite.SendFirst(t)
 			response := w.Send(t, e)
 			response.AssertError(t, 409, "SVC0005", order, "order_id")
 			response.AssertHeader(t, "Retry-After", "")
@@ -149,23 +147,17 @@ func TestUnknownOutcome(t *testing.T) {
 		w.Send(t, ussdEvent(t).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
 	})
 	t.Run("decision repeat-window: the web never sends after it", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		w.Send(t, webEvent(t)).AssertStatus(t, 504)
+		w := webSuite.LoseFirst(t)
 		w.Clock.Advance(24 * time.Hour)
 		w.Send(t, webEvent(t)).AssertUnknown(t)
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 	t.Run("decision pay-unknown: another body while unknown", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		w.Send(t, webEvent(t)).AssertStatus(t, 504)
+		w := webSuite.LoseFirst(t)
 		w.Send(t, webEvent(t).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
 	})
 	t.Run("decision pay-unknown: a callback ended it in the meantime", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		w.Send(t, webEvent(t)).AssertStatus(t, 504)
+		w := webSuite.LoseFirst(t)
 		updated := w.OnlyEntry(t, ledger.Payment)
 		updated.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Successful, Source: "callback"}, w.Clock.Now())
 		w.Ledger.Overwrite(updated)

@@ -105,7 +105,7 @@ func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader) 
 	validate.OneOf(doc, partCountry, strings.ToUpper(p.countryText), market.Alpha2s())
 	p.channel = validate.RequiredHeaderOneOf(req, doc, partChannel, p.capabilities.Channels...)
 	lang := validate.RequiredHeader(req, doc, partLang)
-	if lang != "" && (len(lang) != langLength || !consistsOf(lang, isLetter)) {
+	if lang != "" && (len(lang) != langLength || !consistsOf(lang, asciiLetters)) {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, partLang))
 	}
 	p.lang = "en"
@@ -127,20 +127,19 @@ func operatorsServing(country market.Country) []string {
 func (p *paymentParams) readOrderID(doc *strictjson.Reader) {
 	p.orderID = doc.Text(partOrderID, maxOrderLength)
 	name, number, _ := strings.Cut(p.orderID, "_")
-	if p.orderID != "" && (!consistsOf(name, isLetterOrDigit) || !consistsOf(number, isDigit)) {
+	if p.orderID != "" && (!consistsOf(name, asciiLetters+asciiDigits) || !consistsOf(number, asciiDigits)) {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, partOrderID))
 	}
 	p.merchantName = name
 }
 
-// consistsOf reports whether a text is not empty and all its bytes are allowed.
-func consistsOf(text string, allowed func(byte) bool) bool {
-	return text != "" && !slices.ContainsFunc([]byte(text), func(c byte) bool { return !allowed(c) })
-}
+const (
+	asciiDigits  = "0123456789"
+	asciiLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
 
-func isDigit(c byte) bool         { return '0' <= c && c <= '9' }
-func isLetter(c byte) bool        { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-func isLetterOrDigit(c byte) bool { return isDigit(c) || isLetter(c) }
+// consistsOf reports whether a text is not empty and all its characters are in a set.
+func consistsOf(text, set string) bool { return text != "" && strings.Trim(text, set) == "" }
 
 func (p *paymentParams) readAmount(doc *strictjson.Reader) {
 	p.amountText, _ = doc.Number(partAmount)

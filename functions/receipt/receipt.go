@@ -18,12 +18,6 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// Method and Resource are the route of the function, as in template.yaml.
-const (
-	Method   = "POST"
-	Resource = "/callbacks/v1/receipts/{operator}/{requestId}/{token}"
-)
-
 // maxDeliveryInfos bounds the delivery infos of one receipt; a message has one recipient.
 const maxDeliveryInfos = 16
 
@@ -40,9 +34,11 @@ type ReceiptHandler struct {
 	Now      func() time.Time
 }
 
-// Route returns the function's route in the gateway.
+// Route returns the function's route, as in template.yaml.
 func (i *ReceiptHandler) Route() apigw.Route {
-	return apigw.Route{Method: Method, Resource: Resource, Handle: i.Handle}
+	return apigw.Route{
+		Method: "POST", Resource: "/callbacks/v1/receipts/{operator}/{requestId}/{token}", Handle: i.Handle,
+	}
 }
 
 // Handle verifies, decodes and stores a receipt. It responds 200 if the receipt is stored, now or before. It responds

@@ -11,8 +11,8 @@ import (
 
 	"mobilegateway/functions/receipt"
 	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
@@ -65,6 +65,8 @@ func TestObjectOrArray(t *testing.T) {
 		"an array":            `[{"deliveryStatus":"DeliveredToTerminal"}]`,
 		"with unknown fields": `{"address":"tel:+2250709998877","deliveryStatus":"DeliveredToTerminal","x":[1]}`,
 		"in another case":     `{"deliveryStatus":"DELIVEREDtoterminal"}`,
+		"as many as allowed": `[` + strings.Repeat(`{"deliveryStatus":"DeliveredToTerminal"},`, 15) +
+			`{"deliveryStatus":"DeliveredToTerminal"}]`,
 	}
 	for name, form := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -173,44 +175,20 @@ func TestNotificationContents(t *testing.T) {
 }
 
 func TestForgedAndForeignReceipts(t *testing.T) {
-	cases := []struct {
-		name  string
-		event func(*deliverytest.DeliveryFixture) *operationtest.Event
-		reads int
-	}{
-		{"no token", func(k *deliverytest.DeliveryFixture) *operationtest.Event {
-			return newEvent(t, k).SetPathParameter("token", "x")
-		}, 0},
-		{"another message's token", func(k *deliverytest.DeliveryFixture) *operationtest.Event {
-			return newEvent(t, k).SetPathParameter("requestId", "another")
-		}, 0},
-		{"another operator's token", func(k *deliverytest.DeliveryFixture) *operationtest.Event {
-			return newEvent(t, k).SetPathParameter("operator", "mtn")
-		}, 0},
-		{"a payment's token", func(k *deliverytest.DeliveryFixture) *operationtest.Event {
-			return newEvent(t, k).SetPathParameter("token", k.SignPath(t, callback.PaymentPath("sandbox", message)))
-		}, 0},
-		{"an operator that the message does not belong to", func(k *deliverytest.DeliveryFixture) *operationtest.Event {
-			return newEventFor(t, k, "mtn", message)
-		}, 1},
-		{"an unknown message", func(k *deliverytest.DeliveryFixture) *operationtest.Event {
-			return newEventFor(t, k, "sandbox", "another")
-		}, 1},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			k := newFixture(t)
-			k.StoreMessage(message)
-			k.Send(t, c.event(k)).AssertError(t, 404, "900906")
-			assertCalls(t, k, c.reads)
-		})
-	}
+	deliverytest.CheckForged(t, func(t testing.TB) *deliverytest.DeliveryFixture {
+		k := newFixture(t)
+		k.StoreMessage(message)
+		return k
+	}, deliverytest.ForgedCallback{
+		NewEvent: newEventFor, ID: message, IDParameter: "requestId",
+		Path: callback.ReceiptPath, OtherPath: callback.PaymentPath,
+	})
 }
 
 // assertCalls checks the number of reads of the ledger, and that it was not written.
 func assertCalls(t *testing.T, k *deliverytest.DeliveryFixture, reads int) {
 	t.Helper()
-	got := [2]int{k.Ledger.CallCount(ledgermem.Get), k.Ledger.WriteCount()}
+	got := [2]int{k.Ledger.CallCount(storetest.Get), k.Ledger.WriteCount()}
 	if want := [2]int{reads, 0}; got != want {
 		t.Errorf("reads and writes of the ledger %v, want %v", got, want)
 	}
@@ -250,10 +228,10 @@ func TestMalformed(t *testing.T) {
 }
 
 func TestStoreFailure(t *testing.T) {
-	for _, operation := range []ledgermem.Operation{ledgermem.Get, ledgermem.Replace} {
+	for _, operation := range []storetest.Operation{storetest.Get, storetest.Replace} {
 		k := newFixture(t)
 		e := k.StoreMessage(message)
-		k.FailNextLedgerCall(operation)
+		k.Ledger.FailNext(operation, storetest.FailedBeforeApply)
 		k.Send(t, newEvent(t, k)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 		k.AssertCommitted(t, newEvent(t, k))
 		k.AssertEntry(t, e, delivered)

@@ -15,8 +15,8 @@ import (
 	local "mobilegateway/internal/local/dynamo"
 
 	"mobilegateway/functions/relay"
-	"mobilegateway/internal/deliverytest"
 	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/operationtest"
 	"mobilegateway/internal/template"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
@@ -98,7 +98,7 @@ func newFixtureOnTable(b *testing.B) (*relayFixture, *ledger.Book) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	server, err := dynoxide.Start(context.Background(), "", 0)
+	server, err := dynoxide.Start(context.Background(), "")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func newFixtureOnTable(b *testing.B) (*relayFixture, *ledger.Book) {
 		b.Fatal(err)
 	}
 	store := dynamo.New(client, "ledger")
-	book := &ledger.Book{Store: store, Reader: store, Now: time.Now, Rand: &deliverytest.UniqueReader{}}
+	book := &ledger.Book{Store: store, Reader: store, Now: time.Now, Rand: &operationtest.UniqueReader{}}
 	s.relay.Book, s.relay.Now = book, time.Now
 	s.Courier.Now = time.Now
 	streamReader := &local.Pump{

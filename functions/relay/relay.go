@@ -2,12 +2,13 @@
 // outbox has had no attempt yet. That can be a final payment status, or any SMS delivery receipt, also an intermediate
 // one. The relay notifies the merchant, and the payer of a payment by SMS.
 //
-// It posts without a claim: for a short time after the write, a new notification belongs to the relay. It does not
-// retry: the sweep delivers what the relay did not. Its invariants: it leaves an old stream image to the sweep; a
-// failed delivery never fails the batch.
+// It posts a final status without a claim: for a short time after the write, a new notification belongs to the relay.
+// It does not retry: the sweep delivers what the relay did not. Its invariants: it leaves an old stream image to the
+// sweep; it claims the post of a status that another one may follow; a failed delivery never fails the batch.
 package relay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/task"
 	"mobilegateway/shared/telemetry"
 )
 
@@ -33,6 +35,9 @@ const (
 	// maxInFlightPerMerchant bounds the records of one merchant: four batches. A merchant can use a new server, without
 	// known health, for each order. The bound leaves room for other merchants if all of them hang.
 	maxInFlightPerMerchant = 100
+	// clockMargin is how long before the end of its fast lease a post must be written. The sweep claims after the
+	// lease, by a clock that may be ahead.
+	clockMargin = 5 * time.Second
 	// leftToSweep is the outcome of a record whose entry stays due for the sweep.
 	leftToSweep = "left-to-sweep"
 )
@@ -51,8 +56,10 @@ type Relay struct {
 	StackName string
 	// MaxBatchWait bounds how long an invocation waits for its batch; 0 means no bound.
 	MaxBatchWait time.Duration
-	Now          func() time.Time
-	Log          io.Writer
+	// Start starts the goroutines of a batch; nil means the go statement.
+	Start task.Starter
+	Now   func() time.Time
+	Log   io.Writer
 
 	inFlight atomic.Int64
 
@@ -85,11 +92,28 @@ func (r *Relay) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		return nil, err
 	}
 	done := make(chan struct{})
-	if r.inFlight.Load() < maxInFlight {
-		go r.deliverBatch(ctx, batch, done)
+	if r.inFlight.Load() >= maxInFlight {
+		r.leaveToSweep(batch)
+	} else {
+		r.inFlight.Add(int64(len(batch.Records)))
+		r.Start.Start(func() { r.deliverBatch(ctx, batch, done) })
 		r.waitForBatch(done)
 	}
 	return json.Marshal(batchResponse{BatchItemFailures: []struct{}{}})
+}
+
+// leaveToSweep writes one log line for each record of a batch that is not taken up.
+func (r *Relay) leaveToSweep(batch streamEvent) {
+	for _, record := range batch.Records {
+		r.logRecord(record.EventID, func(line *telemetry.LogLine) error {
+			entry, err := r.DecodeImage(record.DynamoDB.NewImage)
+			if err == nil {
+				describeEntry(line, entry)
+				line.SetOutcome(leftToSweep)
+			}
+			return err
+		})
+	}
 }
 
 // deliverBatch delivers the records of a batch and closes done. It may outlive its invocation, but not the invocation's
@@ -105,8 +129,7 @@ func (r *Relay) deliverBatch(ctx context.Context, batch streamEvent, done chan<-
 	}
 	var group sync.WaitGroup
 	for _, record := range batch.Records {
-		r.inFlight.Add(1)
-		group.Go(func() {
+		r.Start.Go(&group, func() {
 			defer r.inFlight.Add(-1)
 			r.deliverRecord(ctx, record.EventID, record.DynamoDB.NewImage)
 		})
@@ -131,6 +154,11 @@ func (r *Relay) waitForBatch(done <-chan struct{}) {
 
 // deliverRecord delivers the entry of one record and writes one log line.
 func (r *Relay) deliverRecord(ctx context.Context, id string, image json.RawMessage) {
+	r.logRecord(id, func(line *telemetry.LogLine) error { return r.deliverEntry(ctx, image, line) })
+}
+
+// logRecord processes a record and writes one log line. After an error the entry is left to the sweep.
+func (r *Relay) logRecord(id string, process func(line *telemetry.LogLine) error) {
 	started := r.Now()
 	line := telemetry.NewLogLine("relay", started)
 	line.SetStackName(r.StackName)
@@ -144,7 +172,7 @@ func (r *Relay) deliverRecord(ctx context.Context, id string, image json.RawMess
 		line.SetDuration(r.Now().Sub(started))
 		_ = line.Write(r.Log)
 	}()
-	if err := r.deliverEntry(ctx, image, line); err != nil {
+	if err := process(line); err != nil {
 		line.SetCause(err)
 		line.SetOutcome(leftToSweep)
 	}
@@ -158,9 +186,7 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 	if err != nil {
 		return err
 	}
-	line.SetMerchant(entry.Merchant)
-	line.SetTransactionKey(entry.ID)
-	line.SetOperator(entry.Operator)
+	describeEntry(line, entry)
 	notification := entry.OutboxHead()
 	if !entry.WakesRelay() || notification.NextAttemptAt.Sub(r.Now()) < ledger.FastMargin {
 		line.SetOutcome("not-ours")
@@ -175,20 +201,54 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 	var postChange, smsChange delivery.EntryChange
 	var group sync.WaitGroup
 	if entry.UserSMS == ledger.UserSMSDue {
-		group.Go(func() { smsChange = r.sendUserSMS(ctx, entry) })
+		r.Start.Go(&group, func() { smsChange = r.sendUserSMS(ctx, entry) })
 	}
 	target, targetErr := r.Courier.FindTarget(ctx, entry)
 	if targetErr == nil && target.AllowsFastPath() {
-		postChange = r.Courier.PostNotification(ctx, entry, *notification, 1, target, line)
-		line.SetOutcome("posted")
-	} else {
+		claim := entry.HeadClaim()
+		if !notification.Status.Final() {
+			entry, claim, err = r.claimIntermediate(ctx, entry)
+		}
+		if claim != nil {
+			notAfter := notification.NextAttemptAt.Add(-clockMargin)
+			postChange = r.Courier.PostNotification(ctx, entry, *claim, target, notAfter, line)
+		}
+	}
+	line.SetOutcome("posted")
+	if postChange == nil {
 		line.SetOutcome(leftToSweep)
 	}
 	group.Wait()
-	if err := r.storeResults(ctx, entry, line, postChange, smsChange); err != nil {
-		return err
+	return cmp.Or(err, r.storeResults(ctx, entry, line, postChange, smsChange), targetErr)
+}
+
+// claimIntermediate claims the post of a status that another one may follow. Without it, a repeated record of the
+// stream could post the earlier status after the later one (decision "notification-order"). claim is nil if the post
+// was claimed or made before.
+func (r *Relay) claimIntermediate(
+	ctx context.Context, image *ledger.Entry,
+) (entry *ledger.Entry, claim *ledger.DeliveryClaim, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	id, now := image.OutboxHead().ID, ledger.Timestamp(r.Now())
+	entry, err = r.Book.ApplyChange(ctx, image, func(e *ledger.Entry) bool {
+		claim = nil
+		if head := e.OutboxHead(); head != nil && head.ID == id {
+			claim = e.ClaimFastDelivery(now)
+		}
+		return claim != nil
+	})
+	if err != nil {
+		return image, nil, err
 	}
-	return targetErr
+	return entry, claim, nil
+}
+
+// describeEntry sets the fields of a log line that name an entry.
+func describeEntry(line *telemetry.LogLine, entry *ledger.Entry) {
+	line.SetMerchant(entry.Merchant)
+	line.SetTransactionKey(entry.ID)
+	line.SetOperator(entry.Operator)
 }
 
 // acquireSlot reserves one of a merchant's slots. acquired is false if all are in use.
@@ -211,15 +271,18 @@ func (r *Relay) acquireSlot(merchantID string) (releaseSlot func(), acquired boo
 	}, true
 }
 
-// sendUserSMS sends the payer's SMS. A panic in its goroutine would end the process, so it recovers. The outcome is
-// then unknown: the sweep retries under the same key.
+// sendUserSMS sends the payer's SMS, while the fast lease lasts. A panic in its goroutine would end the process, so it
+// recovers. The outcome is then unknown: the sweep retries under the same key.
 func (r *Relay) sendUserSMS(ctx context.Context, entry *ledger.Entry) (change delivery.EntryChange) {
 	defer func() {
 		if recover() != nil {
 			change = nil
 		}
 	}()
-	return r.Courier.SendUserSMS(ctx, entry)
+	if entry.UserSMSAt.Sub(r.Now()) < clockMargin {
+		return nil
+	}
+	return r.Courier.SendUserSMS(ctx, entry, entry.UserSMSClaim())
 }
 
 // storeResults stores the changes of the attempts in one write. It writes nothing if they change nothing, as after a

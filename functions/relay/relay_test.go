@@ -16,8 +16,8 @@ import (
 	"mobilegateway/functions/notif"
 	"mobilegateway/functions/relay"
 	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
@@ -94,7 +94,7 @@ func TestNotificationDelivered(t *testing.T) {
 		t.Errorf("notification %+v, wakes the relay: %v", after.Delivered[0], after.WakesRelay())
 	}
 	s.assertWrites(t, 1)
-	if reads, healthWrites := s.Ledger.CallCount(ledgermem.Get), s.HealthStore.Writes(); reads+healthWrites != 0 {
+	if reads, healthWrites := s.Ledger.CallCount(storetest.Get), s.HealthStore.WriteCount(); reads+healthWrites != 0 {
 		t.Errorf("%d reads of the ledger and %d writes of health, want none", reads, healthWrites)
 	}
 	s.AssertReceived(t, 1)
@@ -171,15 +171,17 @@ func TestLeftToTheSweep(t *testing.T) {
 		}, unchanged},
 		{"an image that is long overdue", func(s *relayFixture) { s.Clock.Advance(time.Hour) }, unchanged},
 		{"a notification with an attempt", none, func(e *ledger.Entry, now time.Time) {
-			failed := ledger.FailedAttempt{Number: 1, HTTPStatus: 500, Reason: "server"}
-			e.RecordFailedAttempt(e.OutboxHead().ID, failed, now.Add(time.Hour))
+			failed := ledger.FailedAttempt{HTTPStatus: 500, Reason: "server"}
+			e.RecordFailedAttempt(*e.HeadClaim(), failed, now.Add(time.Hour))
 		}},
-		{"a parked notification", none, func(e *ledger.Entry, _ time.Time) { e.Park() }},
-		{"a dead letter", none, func(e *ledger.Entry, _ time.Time) { e.DeadLetter(e.OutboxHead().ID, "server") }},
+		{"a parked notification", none, func(e *ledger.Entry, now time.Time) { e.Park(now) }},
+		{"a dead letter", none, func(e *ledger.Entry, now time.Time) {
+			e.DeadLetter(e.OutboxHead().ID, "server", now)
+		}},
 		{"an empty outbox", none, func(e *ledger.Entry, _ time.Time) { e.Outbox = nil }},
 		{"a closed fast path", health(webhook.Health{Failures: 5}), unchanged},
 		{"a disabled endpoint", health(webhook.Health{DisabledAt: time.Now()}), unchanged},
-		{"health that cannot be read", func(s *relayFixture) { s.HealthStore.SetError(errors.New("down")) }, unchanged},
+		{"health that cannot be read", func(s *relayFixture) { s.HealthStore.FailWith(errors.New("down")) }, unchanged},
 		{"secrets that cannot be read", func(s *relayFixture) { s.ProfileStore.SetMissing(true) }, unchanged},
 	}
 	for _, c := range cases {
@@ -347,7 +349,7 @@ func TestEntryChangedDuringDelivery(t *testing.T) {
 func TestStoreFailure(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreFinalPayment("DemoShop_1", ledger.Failed)
-	s.FailNextLedgerCall(ledgermem.Replace)
+	s.Ledger.FailNext(storetest.Replace, storetest.FailedBeforeApply)
 	s.relayEntries(t, e)
 	s.AssertEntry(t, e, failureQueued)
 	if !strings.Contains(s.LogLines.String(), `"Outcome":"left-to-sweep"`) {

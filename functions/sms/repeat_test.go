@@ -30,8 +30,7 @@ func assertDuplicate(t testing.TB, response operationtest.Response, location str
 // decision "sms-duplicate".
 func TestDuplicate(t *testing.T) {
 	t.Run("decision sms-duplicate: nothing is sent, Location names the first", func(t *testing.T) {
-		w := newFixture(t)
-		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w, first := suite.SendFirst(t)
 		assertDuplicate(t, w.Send(t, newEvent(t)), first.Header["Location"])
 		assertDuplicate(t, w.Send(t, otherBodyEvent(t)), first.Header["Location"])
 		otherISE2 := newEvent(t).SetHeader("X-Operator-ISE2", "another")
@@ -39,14 +38,12 @@ func TestDuplicate(t *testing.T) {
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 	t.Run("decision sms-duplicate: of another sender, Location names the first's", func(t *testing.T) {
-		w := newFixture(t)
-		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w, first := suite.SendFirst(t)
 		other := newEvent(t).SetPathParameter("senderAddress", "tel:+22599").SetBodyPart(sender, "tel:+22599")
 		assertDuplicate(t, w.Send(t, other), first.Header["Location"])
 	})
 	t.Run("decision sms-duplicate: two merchants may use the same correlator", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w, _ := suite.SendFirst(t)
 		w.Send(t, newEvent(t).SetHeader("Authorization", operationtest.OtherToken)).AssertStatus(t, 201)
 		if got := fmt.Sprint(w.Driver.Effects()); got != "[sms DemoShop.s-1001 sms OtherShop.s-1001]" {
 			t.Errorf("effects %s", got)
@@ -62,8 +59,7 @@ func TestDuplicate(t *testing.T) {
 		w.AssertCallCounts(t, 3, 0, 1, 1)
 	})
 	t.Run("decision retention: after it the correlator is free", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+		w, _ := suite.SendFirst(t)
 		w.Clock.Advance(retention + time.Second)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 	})
@@ -103,27 +99,42 @@ func TestUnknownOutcome(t *testing.T) {
 		w.Send(t, newEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 	})
-	t.Run("another body while unknown is 409 and never sent", func(t *testing.T) {
+	t.Run("decision sms-duplicate: a duplicate proves nothing before a send may have arrived", func(t *testing.T) {
 		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		w.Driver.SetBehaviours(operationtest.ReportDuplicate, operationtest.ReportDuplicate,
+			operationtest.RespondUnavailable, operationtest.ReportDuplicate, operationtest.LoseRequest,
+			operationtest.ReportDuplicate)
+		for range 5 {
+			w.Send(t, newEvent(t)).AssertUnknown(t)
+			if e := w.OnlyEntry(t, ledger.SMS); e.State != ledger.Unknown || e.PollAt.IsZero() {
+				t.Errorf("state %s, listed at %s: want it unknown and listed for a person", e.State, e.PollAt)
+			}
+		}
+		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+	})
+	t.Run("decision sms-duplicate: after a crash a duplicate is our own", func(t *testing.T) {
+		w := newFixture(t)
+		w.Driver.SetBehaviours(operationtest.ReportDuplicate, operationtest.PanicAfter, operationtest.ReportDuplicate)
 		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w.Send(t, newEvent(t))
+		w.Clock.Advance(time.Minute) // the lease lapses
+		w.Send(t, newEvent(t)).AssertStatus(t, 201)
+	})
+	t.Run("another body while unknown is 409 and never sent", func(t *testing.T) {
+		w := suite.LoseFirst(t)
 		assertDuplicate(t, w.Send(t, otherBodyEvent(t)), "")
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 	for _, header := range []string{"gw-alias", "X-Operator-ISE2"} {
 		t.Run("decision fingerprint: another "+header+" while unknown is never sent", func(t *testing.T) {
-			w := newFixture(t)
-			w.Driver.SetBehaviours(operationtest.LoseResponse)
-			w.Send(t, newEvent(t)).AssertUnknown(t)
+			w := suite.LoseFirst(t)
 			assertDuplicate(t, w.Send(t, newEvent(t).SetHeader(header, "another")), "")
 			w.Send(t, newEvent(t).SetHeader("gw-token", "renewed")).AssertStatus(t, 201)
 			w.AssertSingleEffect(t, expectedEffect, 2)
 		})
 	}
 	t.Run("decision sms-receipts: a receipt proves that it was sent", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
-		w.Send(t, newEvent(t)).AssertUnknown(t)
+		w := suite.LoseFirst(t)
 		e := w.OnlyEntry(t, ledger.SMS)
 		e.ApplyReceipt(ledger.DeliveredToNetwork, w.Clock.Now())
 		w.Ledger.Overwrite(e)

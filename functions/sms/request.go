@@ -12,6 +12,7 @@ import (
 	"mobilegateway/shared/msisdn"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
+	"mobilegateway/shared/resource"
 	"mobilegateway/shared/smstext"
 	"mobilegateway/shared/strictjson"
 	"mobilegateway/shared/validate"
@@ -177,41 +178,18 @@ func (p *smsParams) operatorCall(common operator.Call, callbackURL string) opera
 	}
 }
 
-// The body of the response, in the order of the specification.
-type (
-	smsResponse struct {
-		OutboundSMSMessageRequest outboundRequest `json:"outboundSMSMessageRequest"`
-	}
-	outboundRequest struct {
-		Address                []string        `json:"address"`
-		SenderAddress          string          `json:"senderAddress"`
-		OutboundSMSTextMessage textMessage     `json:"outboundSMSTextMessage"`
-		SenderName             string          `json:"senderName"`
-		ClientCorrelator       string          `json:"clientCorrelator"`
-		ReceiptRequest         *receiptRequest `json:"receiptRequest,omitempty"`
-		ResourceURL            string          `json:"resourceURL"`
-	}
-	textMessage struct {
-		Message string `json:"message"`
-	}
-	receiptRequest struct {
-		NotifyURL    string `json:"notifyURL,omitempty"`
-		CallbackData string `json:"callbackData,omitempty"`
-	}
-)
-
 // responseBody echoes the request and adds the URL of its resource.
 func (p *smsParams) responseBody(location string) []byte {
-	body := outboundRequest{
+	body := resource.Message{
 		Address:                []string{recipientAddress},
 		SenderAddress:          p.sender,
-		OutboundSMSTextMessage: textMessage{p.text},
+		OutboundSMSTextMessage: resource.TextMessage{Message: p.text},
 		SenderName:             p.senderName,
 		ClientCorrelator:       p.correlator,
 		ResourceURL:            location,
 	}
 	if p.hasReceipt {
-		body.ReceiptRequest = &receiptRequest{p.notifyURL, p.callbackData}
+		body.ReceiptRequest = &resource.ReceiptRequest{NotifyURL: p.notifyURL, CallbackData: p.callbackData}
 	}
-	return strictjson.Marshal(smsResponse{body})
+	return body.Body()
 }

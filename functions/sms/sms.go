@@ -21,12 +21,6 @@ import (
 	"mobilegateway/shared/resource"
 )
 
-// Method and Resource are the route of the operation, as in template.yaml.
-const (
-	Method   = "POST"
-	Resource = "/smsmessaging/v1/outbound/{senderAddress}/requests"
-)
-
 // Operation is the SMS operation and its dependencies.
 type Operation struct {
 	Pipeline *operation.Pipeline
@@ -43,9 +37,9 @@ type Operation struct {
 	Retention time.Duration
 }
 
-// Route returns the operation's route.
+// Route returns the operation's route, as in template.yaml.
 func (o *Operation) Route() apigw.Route {
-	return apigw.Route{Method: Method, Resource: Resource, Handle: o.Handle}
+	return apigw.Route{Method: "POST", Resource: "/smsmessaging/v1/outbound/{senderAddress}/requests", Handle: o.Handle}
 }
 
 // Handle sends a message in seven steps. It returns 201 with the message's resource. A retry of a refused message
@@ -90,7 +84,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result {
 			return driver.SendSMS(ctx, params.operatorCall(common, callbackURL))
 		})
-	if result.DuplicateKey && reservation.EverUnknown {
+	if result.DuplicateKey && reservation.EverUnknown && !reservation.NothingSent {
 		// The operator has the key from our own earlier attempt, so the message was sent (decision "outcomes").
 		result.Outcome = operator.Succeeded
 	}
@@ -114,7 +108,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 func (o *Operation) newEntry(
 	profile *merchant.Profile, params *smsParams, capabilities operator.Capabilities,
 ) *ledger.Entry {
-	e := &ledger.Entry{
+	return &ledger.Entry{
 		Key:          ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(profile.ID, params.correlator)},
 		Fingerprint:  ledger.Fingerprint(params.canonical, params.gwAlias, params.ise2, params.country.Alpha2),
 		Correlator:   params.correlator,
@@ -125,11 +119,8 @@ func (o *Operation) newEntry(
 		Sender:       params.sender,
 		NotifyURL:    params.notifyURL,
 		CallbackData: params.callbackData,
+		ExpireAt:     o.Pipeline.ExpireAt(o.Retention),
 	}
-	if o.Retention > 0 {
-		e.ExpireAt = o.Pipeline.Now().Add(o.Retention)
-	}
-	return e
 }
 
 // addLocation adds the URL of the first message to the fault of its repeat (decision "sms-duplicate").

@@ -1,7 +1,6 @@
 package sms_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"mobilegateway/functions/sms"
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/strictjson"
 )
 
 // The parts of an SMS, in the specification's order.
@@ -61,13 +61,8 @@ func TestGolden(t *testing.T) {
 		operationtest.GoldenResponse(t, "testdata/answer-without-receipt.json", response)
 	})
 	t.Run("the call of the operator", func(t *testing.T) {
-		w := newFixture(t)
-		w.Send(t, newEvent(t)).AssertStatus(t, 201)
-		sent, err := json.Marshal(w.Driver.Calls()[0].SMS)
-		if err != nil {
-			t.Fatal(err)
-		}
-		operationtest.Golden(t, "testdata/upstream.json", sent)
+		w, _ := suite.SendFirst(t)
+		operationtest.Golden(t, "testdata/upstream.json", strictjson.Marshal(w.Driver.Calls()[0].SMS))
 	})
 }
 
@@ -110,8 +105,7 @@ func TestCallbackBase(t *testing.T) {
 }
 
 func TestCallCounts(t *testing.T) {
-	w := newFixture(t)
-	w.Send(t, newEvent(t)).AssertStatus(t, 201)
+	w, _ := suite.SendFirst(t)
 	w.AssertCallCounts(t, 1, 0, 1, 1)
 	w.Send(t, newEvent(t)).AssertStatus(t, 409)
 	w.AssertCallCounts(t, 2, 0, 1, 1)

@@ -20,15 +20,6 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// The routes, as in template.yaml. The two getStatus paths are the same lookup (decision "pay-getstatus").
-const (
-	Method               = "GET"
-	ChargeResource       = "/payment/v1/{endUserId}/transactions/amount/{transactionId}"
-	PaymentResource      = "/mobilemoney/v1/getStatus/{orderId}"
-	PaymentResourceAlias = "/mobilemoney/getstatus/v1/{orderId}"
-	DeliveryInfoResource = "/smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos"
-)
-
 // maxIDBytes is the longest id that is looked up, in bytes. No id of ours is longer, and the table limits its keys.
 const maxIDBytes = 255
 
@@ -40,14 +31,19 @@ type StatusHandler struct {
 	Now         func() time.Time
 }
 
-// Routes returns the routes of the lookups.
+// Routes returns the routes of the lookups, as in template.yaml. The two getStatus paths are the same lookup (decision
+// "pay-getstatus").
 func (h *StatusHandler) Routes() []apigw.Route {
 	chargeParams := map[string]string{"endUserId": resource.EndUserID}
+	const (
+		charge        = "/payment/v1/{endUserId}/transactions/amount/{transactionId}"
+		deliveryInfos = "/smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos"
+	)
 	return []apigw.Route{
-		{Method: Method, Resource: ChargeResource, FixedParams: chargeParams, Handle: h.GetCharge},
-		{Method: Method, Resource: PaymentResource, Handle: h.GetPayment},
-		{Method: Method, Resource: PaymentResourceAlias, Handle: h.GetPayment},
-		{Method: Method, Resource: DeliveryInfoResource, Handle: h.GetDeliveryInfos},
+		{Method: "GET", Resource: charge, FixedParams: chargeParams, Handle: h.GetCharge},
+		{Method: "GET", Resource: "/mobilemoney/v1/getStatus/{orderId}", Handle: h.GetPayment},
+		{Method: "GET", Resource: "/mobilemoney/getstatus/v1/{orderId}", Handle: h.GetPayment},
+		{Method: "GET", Resource: deliveryInfos, Handle: h.GetDeliveryInfos},
 	}
 }
 
@@ -85,11 +81,11 @@ func (h *StatusHandler) GetCharge(ctx context.Context, req *apigw.Request) (apig
 	}
 	switch {
 	case entry.ResponseStatus == 0:
-		return jsonResponse(http.StatusOK, chargeBody(entry, req.BaseURL)), nil
+		return apigw.Response{Status: http.StatusOK, Body: chargeBody(entry, req.BaseURL)}, nil
 	case entry.State == ledger.Done:
-		return jsonResponse(http.StatusOK, entry.ResponseBody), nil
+		return apigw.Response{Status: http.StatusOK, Body: entry.ResponseBody}, nil
 	default:
-		return jsonResponse(entry.ResponseStatus, entry.ResponseBody), nil
+		return apigw.Response{Status: entry.ResponseStatus, Body: entry.ResponseBody}, nil
 	}
 }
 
@@ -100,7 +96,7 @@ func (h *StatusHandler) GetPayment(ctx context.Context, req *apigw.Request) (api
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	return jsonResponse(http.StatusOK, payment.ResponseBody(entry, entry.Status)), nil
+	return apigw.Response{Status: http.StatusOK, Body: payment.ResponseBody(entry, entry.Status)}, nil
 }
 
 // GetDeliveryInfos returns the delivery status of an SMS (decision "sms-delivery-infos"). There is no resource under a
@@ -121,29 +117,17 @@ func (h *StatusHandler) GetDeliveryInfos(ctx context.Context, req *apigw.Request
 	case status == "":
 		status = ledger.MessageWaiting
 	}
-	return jsonResponse(http.StatusOK, strictjson.Marshal(deliveryInfosResponse{deliveryInfoList{
-		DeliveryInfo: []deliveryInfo{{Address: entry.Address, DeliveryStatus: status}},
+	body := strictjson.Marshal(map[string]deliveryInfoList{"deliveryInfoList": {
+		DeliveryInfo: []resource.DeliveryInfo{{Address: entry.Address, DeliveryStatus: status}},
 		ResourceURL:  resource.MessageURL(req.BaseURL, entry.Sender, entry.ID),
-	}})), nil
+	}})
+	return apigw.Response{Status: http.StatusOK, Body: body}, nil
 }
 
-func jsonResponse(status int, body []byte) apigw.Response {
-	return apigw.Response{Status: status, Header: map[string]string{"Content-Type": "application/json"}, Body: body}
+type deliveryInfoList struct {
+	DeliveryInfo []resource.DeliveryInfo `json:"deliveryInfo"`
+	ResourceURL  string                  `json:"resourceURL"`
 }
-
-type (
-	deliveryInfosResponse struct {
-		DeliveryInfoList deliveryInfoList `json:"deliveryInfoList"`
-	}
-	deliveryInfoList struct {
-		DeliveryInfo []deliveryInfo `json:"deliveryInfo"`
-		ResourceURL  string         `json:"resourceURL"`
-	}
-	deliveryInfo struct {
-		Address        string        `json:"address"`
-		DeliveryStatus ledger.Status `json:"deliveryStatus"`
-	}
-)
 
 // chargeBody is the body of a charge that has no stored response: its outcome is not known, or it was manually
 // resolved as applied (decision "unknown-by-hand").

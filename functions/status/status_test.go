@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"mobilegateway/functions/status"
-	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/payment"
 )
@@ -91,8 +91,8 @@ func TestCharge(t *testing.T) {
 			t.Errorf("got %s", response.Body)
 		}
 		w.AssertCallCounts(t, 0, 0, 0, 0)
-		if w.Ledger.CallCount(ledgermem.Get) != 1 {
-			t.Errorf("%d reads", w.Ledger.CallCount(ledgermem.Get))
+		if w.Ledger.CallCount(storetest.Get) != 1 {
+			t.Errorf("%d reads", w.Ledger.CallCount(storetest.Get))
 		}
 	})
 	t.Run("decision charge-get: refused, the stored refusal", func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestPayment(t *testing.T) {
 		w := newFixture(t)
 		w.Ledger.Overwrite(paymentWithStatus(w, ledger.Done, ledger.Pending))
 		one := w.Send(t, paymentEvent(t))
-		alias := paymentEvent(t).SetField("resource", status.PaymentResourceAlias)
+		alias := paymentEvent(t).SetField("resource", "/mobilemoney/getstatus/v1/{orderId}")
 		two := w.Send(t, alias.SetHeader("mno-name", "x").SetHeader("channel", "y"))
 		if one.AssertStatus(t, 200); one.Body != two.Body {
 			t.Errorf("the paths differ: %s and %s", one.Body, two.Body)
@@ -248,9 +248,9 @@ func TestNotFound(t *testing.T) {
 		found.State, found.ExpireAt = ledger.Done, w.Clock.Now()
 		w.Ledger.Overwrite(found)
 		missing("decision retention: expired, even if the table has not deleted it")
-		reads := w.Ledger.CallCount(ledgermem.Get)
+		reads := w.Ledger.CallCount(storetest.Get)
 		w.Send(t, event.SetPathParameter(parameter, strings.Repeat("a", 256))).AssertError(t, 404, "SVC0002", part)
-		if w.Ledger.CallCount(ledgermem.Get) != reads {
+		if w.Ledger.CallCount(storetest.Get) != reads {
 			t.Error("the table is read with a key that it cannot have")
 		}
 		for _, id := range []string{"%2F..%2F", "é", "'--", " "} {
@@ -264,7 +264,7 @@ func TestRefusals(t *testing.T) {
 		t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, _, _ string,
 	) {
 		w.Ledger.Overwrite(found)
-		w.Ledger.InjectFaults(func(ledgermem.Call) ledgermem.InjectedFault { return ledgermem.FailedBeforeApply })
+		w.Ledger.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 		w.Send(t, event).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
 		w.Merchants.SetError(errors.New("the table is gone"))
 		w.Send(t, event).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")

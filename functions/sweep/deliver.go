@@ -9,130 +9,139 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
+// maxFailingServerPlaces bounds the concurrent attempts at a failing server, maxSlowServerPlaces those at a slow one,
+// by the server's stored health.
 const (
-	// userSMSLease is the lease of the claim of one attempt to send the payer's SMS.
-	userSMSLease = time.Minute
-	// maxFailingServerAttempts bounds the concurrent attempts at a failing server, maxSlowServerAttempts those at a
-	// slow one. So a merchant's dead server, with any number of due notifications, does not delay other merchants.
-	maxFailingServerAttempts = 2
-	maxSlowServerAttempts    = workers / 4
-	// slowAttemptThreshold is the duration from which an attempt counts as slow. A merchant can use a new server,
-	// without known health, for each order. After maxSlowServerAttempts slow attempts in a sweep, all servers of the
-	// merchant together have maxSlowServerAttempts slots.
-	slowAttemptThreshold = 3 * time.Second
-	// A notification without a slot is postponed by this number of sweeps.
-	failingPostponedSweeps = 5
-	slowPostponedSweeps    = 1
+	maxFailingServerPlaces = 2
+	maxSlowServerPlaces    = 8
 )
 
-// deliverNotification claims the first notification of the outbox, posts it and stores the result. At a disabled
-// endpoint it parks the notification: no attempt is due until the endpoint is enabled again (decision "notifications").
-func (p *pass) deliverNotification(
-	ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine,
-) (*ledger.Entry, error) {
-	now := ledger.Timestamp(p.Now())
-	notification := entry.OutboxHead()
-	if notification == nil || notification.DeadReason != "" || notification.Parked ||
-		notification.NextAttemptAt.After(now) {
-		return entry, nil
-	}
-	target, err := p.Courier.FindTarget(ctx, entry)
+// parkedAlarmAge is how long a parked notification counts for the alarm of stalled work: a merchant that is gone must
+// not keep it on.
+const parkedAlarmAge = 7 * 24 * time.Hour
+
+// deliveryAct claims the first notification of the outbox, posts it and stores the result. At a disabled endpoint it
+// parks the notification: no attempt is due until the endpoint is enabled again (decision "notifications").
+type deliveryAct struct{ *pass }
+
+func (a deliveryAct) due(e *ledger.Entry, now time.Time) bool { return e.DeliveryDue(now) }
+
+func (a deliveryAct) possibleSince(e *ledger.Entry) time.Time { return e.OutboxHead().At }
+
+func (a deliveryAct) postpone(e *ledger.Entry, now, next time.Time) bool {
+	return e.PostponeDelivery(now, next)
+}
+
+func (a deliveryAct) prepare(ctx context.Context, e *ledger.Entry) (need, doFunc, error) {
+	target, err := a.Courier.FindTarget(ctx, e)
 	if err != nil {
-		return entry, err
+		return need{}, nil, err
 	}
 	if !target.Enabled() {
-		return p.applyChange(ctx, entry, func(e *ledger.Entry) bool { return e.Park() })
+		return need{}, a.park, nil
 	}
-	release, acquired := p.acquireServerSlot(target)
-	if !acquired {
-		return p.applyChange(ctx, entry, func(e *ledger.Entry) bool {
-			return e.Postpone(notification.ID, now, now.Add(postponedSweeps(target)*p.SweepInterval))
-		})
-	}
-	startedAt := p.Now()
-	defer func() { release(p.Now().Sub(startedAt)) }()
-	var claimed *ledger.Notification
-	entry, err = p.applyChange(ctx, entry, func(e *ledger.Entry) bool {
-		claimed = e.ClaimDelivery(now, now.Add(ledger.FastLease))
-		return claimed != nil
-	})
-	if err != nil || claimed == nil {
-		return entry, err
-	}
-	return p.applyChange(ctx, entry, p.Courier.PostNotification(ctx, entry, *claimed, claimed.Attempts, target, line))
-}
-
-// postponedSweeps returns the number of sweeps until a notification without a slot is due again.
-func postponedSweeps(target delivery.Target) time.Duration {
-	if target.Failures == 0 {
-		return slowPostponedSweeps
-	}
-	return failingPostponedSweeps
-}
-
-// acquireServerSlot reserves a slot for one attempt. A server without a fast path has few slots for all its URLs, and a
-// merchant with slow attempts has few for all its servers. release frees the slot; elapsed is the duration of the
-// attempt.
-func (p *pass) acquireServerSlot(target delivery.Target) (release func(elapsed time.Duration), acquired bool) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
 	server := target.Server()
-	if p.attemptsByServer[server] >= maxConcurrentAttempts(target) {
-		return nil, false
-	}
-	attempts := p.attemptsByMerchant[target.MerchantID]
-	if attempts == nil {
-		attempts = &merchantAttempts{}
-		p.attemptsByMerchant[target.MerchantID] = attempts
-	}
-	if attempts.slowCount >= maxSlowServerAttempts && attempts.running >= maxSlowServerAttempts {
-		return nil, false
-	}
-	p.attemptsByServer[server]++
-	attempts.running++
-	return func(elapsed time.Duration) {
-		p.mutex.Lock()
-		defer p.mutex.Unlock()
-		p.attemptsByServer[server]--
-		attempts.running--
-		if elapsed > slowAttemptThreshold {
-			attempts.slowCount++
-		}
-	}, true
-}
-
-// maxConcurrentAttempts returns the number of slots of a server.
-func maxConcurrentAttempts(target delivery.Target) int {
+	needed := need{dependencies: []dependency{
+		{serverOf, server.MerchantID + " " + server.Origin}, {merchantOf, server.MerchantID},
+	}}
 	switch {
 	case target.AllowsFastPath():
-		return workers
 	case target.Failures == 0:
-		return maxSlowServerAttempts
+		needed.most = maxSlowServerPlaces
 	default:
-		return maxFailingServerAttempts
+		needed.most = maxFailingServerPlaces
 	}
+	return needed, func(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
+		return a.post(ctx, entry, target, line)
+	}, nil
 }
 
-// merchantAttempts counts a merchant's attempts in a sweep: those in progress, and those that were slow.
-type merchantAttempts struct{ running, slowCount int }
+func (a deliveryAct) park(ctx context.Context, entry *ledger.Entry, _ *telemetry.LogLine) (*ledger.Entry, error) {
+	now := ledger.Timestamp(a.Now())
+	return a.applyChange(ctx, entry, func(e *ledger.Entry) bool { return e.Park(now) })
+}
 
-// sendUserSMS claims the payer's SMS, sends it and stores the result.
-func (p *pass) sendUserSMS(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
-	now := ledger.Timestamp(p.Now())
-	claimed := false
-	entry, err := p.applyChange(ctx, entry, func(e *ledger.Entry) bool {
-		claimed = e.ClaimUserSMS(now, now.Add(userSMSLease))
-		return claimed
-	})
-	if err != nil || !claimed {
-		return entry, err
-	}
+func (a deliveryAct) post(
+	ctx context.Context, entry *ledger.Entry, target delivery.Target, line *telemetry.LogLine,
+) (*ledger.Entry, error) {
+	now := ledger.Timestamp(a.Now())
+	var claim *ledger.DeliveryClaim
 	changed := false
-	smsChange := p.Courier.SendUserSMS(ctx, entry)
-	entry, err = p.applyChange(ctx, entry, func(e *ledger.Entry) bool {
-		changed = smsChange(e)
+	entry, err := a.applyChange(ctx, entry, func(e *ledger.Entry) bool {
+		claim, changed = e.ClaimDelivery(now)
 		return changed
 	})
+	if err != nil || claim == nil {
+		if err == nil && changed {
+			line.Increment(telemetry.DeadLetters)
+		}
+		return entry, err
+	}
+	result := a.Courier.PostNotification(ctx, entry, *claim, target, time.Time{}, line)
+	return a.applyChange(ctx, entry, result)
+}
+
+// parkedAct reads the endpoint of a parked notification again. It may have been enabled while the notification was
+// being parked; then the notification is due again.
+type parkedAct struct{ *pass }
+
+func (a parkedAct) due(e *ledger.Entry, now time.Time) bool { return e.ParkedCheckDue(now) }
+
+func (a parkedAct) possibleSince(e *ledger.Entry) time.Time { return e.OutboxHead().At }
+
+func (a parkedAct) postpone(e *ledger.Entry, now, _ time.Time) bool {
+	return e.PostponeParkedCheck(now)
+}
+
+func (a parkedAct) prepare(ctx context.Context, e *ledger.Entry) (need, doFunc, error) {
+	enabled, err := a.Courier.EndpointEnabled(ctx, e)
+	return need{}, func(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
+		now := ledger.Timestamp(a.Now())
+		if age := now.Sub(a.possibleSince(entry)); !enabled && age <= parkedAlarmAge {
+			line.SetStalledAge(age)
+		}
+		return a.applyChange(ctx, entry, func(e *ledger.Entry) bool {
+			if !e.ParkedCheckDue(now) {
+				return false
+			}
+			if enabled {
+				return e.Unpark(now)
+			}
+			return e.PostponeParkedCheck(now)
+		})
+	}, err
+}
+
+// userSMSAct claims the payer's SMS, sends it and stores the result.
+type userSMSAct struct{ *pass }
+
+func (a userSMSAct) due(e *ledger.Entry, now time.Time) bool { return e.UserSMSAttemptDue(now) }
+
+func (a userSMSAct) possibleSince(e *ledger.Entry) time.Time { return e.FinalAt }
+
+func (a userSMSAct) postpone(e *ledger.Entry, now, next time.Time) bool {
+	return e.PostponeUserSMS(now, next)
+}
+
+func (a userSMSAct) prepare(_ context.Context, e *ledger.Entry) (need, doFunc, error) {
+	return need{dependencies: []dependency{{userSMSOf, e.Operator}}}, a.send, nil
+}
+
+func (a userSMSAct) send(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
+	now := ledger.Timestamp(a.Now())
+	var claim *ledger.UserSMSClaim
+	changed := false
+	entry, err := a.applyChange(ctx, entry, func(e *ledger.Entry) bool {
+		claim, changed = e.ClaimUserSMS(now)
+		return changed
+	})
+	if err == nil && claim != nil {
+		result := a.Courier.SendUserSMS(ctx, entry, *claim)
+		entry, err = a.applyChange(ctx, entry, func(e *ledger.Entry) bool {
+			changed = result(e)
+			return changed
+		})
+	}
 	if err == nil && changed && (entry.UserSMS == ledger.UserSMSFailed || entry.UserSMS == ledger.UserSMSUnknown) {
 		line.Increment(telemetry.UserSMSFailures)
 	}

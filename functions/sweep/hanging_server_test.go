@@ -16,7 +16,7 @@ import (
 // few attempts of this merchant run concurrently.
 func TestHangingServersOfOneMerchant(t *testing.T) {
 	s := newFixture(t)
-	const first, more = 32, 48
+	const first, more = 16, 64
 	var entered sync.WaitGroup
 	entered.Add(first)
 	var count atomic.Int64

@@ -57,8 +57,8 @@ func TestExpiredEntriesAreUnindexed(t *testing.T) {
 	message.ApplyOutcome("owner", outcome, ledger.Timestamp(s.Clock.Now()))
 	s.StoreEntry(message)
 	s.runSweepAfter(t, 2*time.Hour)
-	shard := ledger.DueShard(message.Key)
-	keys, err := s.Ledger.DueKeys(s.InvocationContext(t, timeout), shard, s.Clock.Now(), 10)
+	query := ledger.DueQuery{Shard: ledger.DueShard(message.Key), Before: s.Clock.Now(), Limit: 10}
+	keys, _, err := s.Ledger.DueKeys(s.InvocationContext(t, timeout), query)
 	if err != nil || len(keys) != 0 {
 		t.Errorf("due keys %v, %v, want none", keys, err)
 	}

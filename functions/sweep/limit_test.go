@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/limitmem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 )
 
@@ -31,7 +31,7 @@ func TestDailyAmountRefunded(t *testing.T) {
 	t.Run("the table does not respond", func(t *testing.T) {
 		s := newFixture(t)
 		e := s.StorePendingPayment("DemoShop_1", counted)
-		s.LimitStore.SetFaults(func() limitmem.Fault { return limitmem.Error })
+		s.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 		s.Operator.SetStatus("failed")
 		s.advanceUntilDue(t, e)
 		s.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.Failed, Outbox: 1, Due: true})
@@ -44,7 +44,7 @@ func TestDailyAmountRefunded(t *testing.T) {
 		s.Operator.SetStatus("failed")
 		s.runSweep(t)
 		s.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.Failed, Outbox: 1, Due: true})
-		if writes := s.LimitStore.AmountWrites(); writes != 0 {
+		if writes := s.LimitStore.CallCount(storetest.Adjust); writes != 0 {
 			t.Errorf("%d writes of amounts, want none", writes)
 		}
 	})

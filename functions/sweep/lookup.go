@@ -9,79 +9,111 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// lookUpPayment looks a payment up at its operator and applies the response (decisions "pay-poll" and "pay-claims"). A
+// lapseAct marks a reservation whose lease has lapsed as unknown, because it may have been sent (decision "leases").
+// The lookup of a payment is due at once. Another entry is due for a person's list after StaleAfter.
+type lapseAct struct{ *pass }
+
+func (a lapseAct) due(e *ledger.Entry, now time.Time) bool { return e.LapseDue(now) }
+
+func (a lapseAct) prepare(context.Context, *ledger.Entry) (need, doFunc, error) {
+	return need{}, a.lapse, nil
+}
+
+func (a lapseAct) possibleSince(e *ledger.Entry) time.Time { return e.LeaseUntil }
+
+func (a lapseAct) postpone(*ledger.Entry, time.Time, time.Time) bool { return false } // it needs only its own write
+
+func (a lapseAct) lapse(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
+	now := ledger.Timestamp(a.Now())
+	next := now
+	if entry.Kind != ledger.Payment {
+		next = now.Add(ledger.StaleAfter)
+	}
+	lapsed := false
+	entry, err := a.applyChange(ctx, entry, func(e *ledger.Entry) bool {
+		lapsed = e.MarkLapsed(now, next)
+		return lapsed
+	})
+	if err == nil && lapsed && entry.State == ledger.Unknown {
+		line.Increment(telemetry.UnknownOutcomes)
+	}
+	return entry, err
+}
+
+// listAct counts an unknown charge or SMS for the alarm. There is no lookup for it: it waits for the merchant's retry
+// or a person (decision "repeat-window").
+type listAct struct{ *pass }
+
+func (a listAct) due(e *ledger.Entry, now time.Time) bool {
+	return e.Kind != ledger.Payment && e.LookupDue(now)
+}
+
+func (a listAct) prepare(context.Context, *ledger.Entry) (need, doFunc, error) {
+	return need{}, func(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
+		entry, claimed, err := a.claimLookup(ctx, entry)
+		if err == nil && claimed {
+			line.Increment(telemetry.StaleUnknownOutcomes)
+		}
+		return entry, err
+	}, nil
+}
+
+func (a listAct) possibleSince(e *ledger.Entry) time.Time { return e.ReservedAt }
+
+func (a listAct) postpone(*ledger.Entry, time.Time, time.Time) bool { return false } // it needs only its own write
+
+// lookupAct looks a payment up at its operator and applies the response (decisions "pay-poll" and "pay-claims"). A
 // final status is stored. After the end of the payment's lifetime, another response expires it. Otherwise it is polled
-// again later. The write of the next poll time claims this lookup.
-func (p *pass) lookUpPayment(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
+// again later. The write of the next poll time claims the lookup.
+type lookupAct struct{ *pass }
+
+func (a lookupAct) due(e *ledger.Entry, now time.Time) bool {
+	return e.Kind == ledger.Payment && e.LookupDue(now)
+}
+
+func (a lookupAct) prepare(_ context.Context, e *ledger.Entry) (need, doFunc, error) {
+	return need{dependencies: []dependency{{lookupOf, e.Operator}}}, a.lookUp, nil
+}
+
+func (a lookupAct) possibleSince(e *ledger.Entry) time.Time { return e.ReservedAt }
+
+func (a lookupAct) postpone(e *ledger.Entry, now, next time.Time) bool {
+	return e.PostponeLookup(now, next)
+}
+
+func (a lookupAct) lookUp(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
+	now := ledger.Timestamp(a.Now())
+	entry, claimed, err := a.claimLookup(ctx, entry)
+	if err != nil || !claimed {
+		return entry, err
+	}
+	start := a.Now()
+	lookup := a.Reconciler.LookUp(ctx, entry)
+	line.AddOperatorTime(a.Now().Sub(start))
+	if lookup.Supported && !lookup.Responded {
+		line.Increment(telemetry.LookupFailures)
+		line.SetCause(lookup.Cause)
+	}
+	if lookup.Responded {
+		entry, err = a.applyLookup(ctx, entry, lookup, line)
+	}
+	if err == nil && a.needsManualResolution(entry, lookup, now) {
+		line.Increment(telemetry.StaleUnknownOutcomes)
+	}
+	return entry, err
+}
+
+// claimLookup claims the lookup, or the listing, of an entry by the write of its next time.
+func (p *pass) claimLookup(ctx context.Context, entry *ledger.Entry) (stored *ledger.Entry, claimed bool, err error) {
 	now := ledger.Timestamp(p.Now())
-	if !entry.LookupDue(now) {
-		return entry, nil
-	}
-	if !p.acquireLookupSlot(entry.Operator) {
-		return entry, nil // still due for the next sweep
-	}
-	defer p.releaseLookupSlot(entry.Operator)
-	claimed := false
-	entry, err := p.applyChange(ctx, entry, func(e *ledger.Entry) bool {
+	stored, err = p.applyChange(ctx, entry, func(e *ledger.Entry) bool {
 		claimed = e.LookupDue(now)
 		if claimed {
 			e.ReschedulePoll(p.nextPollAt(e, now))
 		}
 		return claimed
 	})
-	if err != nil || !claimed {
-		return entry, err
-	}
-	if entry.Kind != ledger.Payment {
-		// There is no lookup for it: it waits for the merchant's retry or a person (decision "repeat-window").
-		line.Increment(telemetry.StaleUnknownOutcomes)
-		return entry, nil
-	}
-	start := p.Now()
-	lookup := p.Reconciler.LookUp(ctx, entry)
-	line.AddOperatorTime(p.Now().Sub(start))
-	p.setResponsive(entry.Operator, lookup.Responded)
-	if lookup.Supported && !lookup.Responded {
-		line.Increment(telemetry.LookupFailures)
-		line.SetCause(lookup.Cause)
-	}
-	if lookup.Responded {
-		entry, err = p.applyLookup(ctx, entry, lookup, line)
-	}
-	if err == nil && p.needsManualResolution(entry, lookup, now) {
-		line.Increment(telemetry.StaleUnknownOutcomes)
-	}
-	return entry, err
-}
-
-// maxUnresponsiveLookups bounds the concurrent lookups at an operator whose last lookup had no response. So an operator
-// that is down delays neither the payments of other operators nor notifications.
-const maxUnresponsiveLookups = workers / 4
-
-// acquireLookupSlot reserves a slot for a lookup. It is false if the operator is unresponsive and its few slots are in
-// use.
-func (p *pass) acquireLookupSlot(operator string) bool {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.unresponsiveOperators[operator] && p.lookupsByOperator[operator] >= maxUnresponsiveLookups {
-		return false
-	}
-	p.lookupsByOperator[operator]++
-	return true
-}
-
-// releaseLookupSlot frees a slot.
-func (p *pass) releaseLookupSlot(operator string) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.lookupsByOperator[operator]--
-}
-
-// setResponsive records whether an operator responded.
-func (p *pass) setResponsive(operator string, responded bool) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.unresponsiveOperators[operator] = !responded
+	return stored, claimed, err
 }
 
 // applyLookup applies the response to a lookup and stores the result.

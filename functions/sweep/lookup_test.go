@@ -231,3 +231,40 @@ func TestOperatorWithoutLookup(t *testing.T) {
 		t.Error("the payment is not counted as a stale unknown outcome")
 	}
 }
+
+// Each alarm of an outcome that needs a person ends by the person's act, or by the proof that the operator gave.
+func TestAlarmsEnd(t *testing.T) {
+	t.Run("a released payment with an unconfirmed claim of success", func(t *testing.T) {
+		s := newFixture(t)
+		s.Operator.SetStatus("pending")
+		e := s.NewReservedPayment("DemoShop_1")
+		e.ApplyOutcome("owner", ledger.CallOutcome{State: ledger.Released}, s.Clock.Now())
+		e.AddClaim(ledger.Claim{Status: ledger.Successful, CheckAt: s.Clock.Now()}, s.Clock.Now())
+		s.StoreEntry(e)
+		s.runSweepAfter(t, deliverytest.PaymentLifetime)
+		s.AssertMetric(t, "StaleUnknownOutcomes", 1)
+		resolution := ledger.ManualResolution{Outcome: "failed", Who: "ama", Reason: "their statement"}
+		s.StoreEntry(s.MustGet(t, e), func(e *ledger.Entry) {
+			if err := e.ResolveManually(ledger.ManualOutcome{ManualResolution: resolution}, s.Clock.Now()); err != nil {
+				t.Fatal(err)
+			}
+		})
+		s.runSweepAfter(t, 24*time.Hour)
+		s.AssertMetric(t, "StaleUnknownOutcomes", 1)
+		s.AssertEntry(t, e, summary{State: ledger.Released, Status: ledger.Pending, Conflicts: 1})
+	})
+	t.Run("an SMS whose receipt came before its refusal", func(t *testing.T) {
+		s := newFixture(t)
+		e := s.NewMessage("m-1")
+		e.ApplyReceipt(ledger.DeliveredToTerminal, s.Clock.Now())
+		e.ApplyOutcome("owner", ledger.CallOutcome{State: ledger.Refused, ResponseStatus: 403}, s.Clock.Now())
+		s.StoreEntry(e)
+		for range 3 {
+			s.runSweepAfter(t, time.Hour)
+		}
+		s.AssertMetric(t, "StaleUnknownOutcomes", 0)
+		s.AssertEntry(t, e, summary{
+			State: ledger.Done, Status: ledger.DeliveredToTerminal, Delivered: 1, Conflicts: 1,
+		})
+	})
+}

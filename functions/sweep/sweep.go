@@ -1,15 +1,14 @@
 // Package sweep processes the due entries each minute. It marks lapsed leases, looks payments up, confirms claims,
 // expires payments, delivers notifications and sends the payer's SMS. It is the fallback of all other functions.
 //
-// Its cost is proportional to the number of due entries. Its invariants: it reads an entry before it acts on it,
-// because the index lags. A write claims each lookup, post and SMS before it is made, so that concurrent sweeps make it
-// once. The mark of a lapsed lease needs no claim: each write is conditional on the version that was read.
+// It is a fair queue (decision "fair-queue"). Its cost is proportional to the number of due entries. Its invariants: it
+// reads an entry before it acts on it, because the index lags. A write claims each lookup, post and SMS before it is
+// made, so that concurrent sweeps make it once. Each entry that it looked at moves on, also if nothing could be done.
+// Workers only use the stores; each call of another system takes one of that system's bounded places.
 package sweep
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -18,20 +17,19 @@ import (
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/reconcile"
-	"mobilegateway/shared/telemetry"
-	"mobilegateway/shared/webhook"
+	"mobilegateway/shared/task"
 )
 
 const (
-	// maxKeysPerShard bounds the due entries of a shard in one sweep, oldest first; the next sweep processes the rest.
-	maxKeysPerShard = 1000
-	// workers is the number of entries processed concurrently. Workers nearly always wait for other systems.
+	// workers is the number of entries that are read and changed concurrently. Workers make no outside calls.
 	workers = 32
-	// startMargin is the remaining invocation time below which no step starts: the longest delivery and its write.
+	// startMargin is the remaining invocation time below which no act starts: the longest delivery and its write.
 	startMargin = 20 * time.Second
 	// storeMargin is the part of the invocation's time that is left for the write; storeTimeout bounds the write.
 	storeMargin  = 3 * time.Second
 	storeTimeout = 2 * time.Second
+	// undecodableWait is how long an item that cannot be processed leaves the queue.
+	undecodableWait = time.Hour
 )
 
 // Sweep processes due entries. It is safe for concurrent use.
@@ -51,22 +49,23 @@ type Sweep struct {
 	UnresponsiveRetry time.Duration
 	// SweepInterval is the time between two sweeps.
 	SweepInterval time.Duration
-	Now           func() time.Time
-	Log           io.Writer
+	// Start starts the goroutines of a pass; nil means the go statement.
+	Start task.Starter
+	Now   func() time.Time
+	Log   io.Writer
 }
 
 // pass is one run of the sweep.
 type pass struct {
 	*Sweep
-	mutex                 sync.Mutex
-	attemptsByServer      map[webhook.Server]int       // delivery attempts in progress
-	attemptsByMerchant    map[string]*merchantAttempts // by merchant id
-	lookupsByOperator     map[string]int               // lookups in progress
-	unresponsiveOperators map[string]bool              // true after a lookup without a response
-}
+	startedAt time.Time
+	capacity  placeTable
+	calls     sync.WaitGroup // the goroutines with outside calls
 
-// step does one kind of work on an entry, if it is due, and returns the stored entry.
-type step func(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error)
+	mutex    sync.Mutex
+	ready    []ledger.Key // to be processed by the workers in this round
+	returned []ledger.Key // to be processed in the next round
+}
 
 // Invoke implements lambda.Handler of aws-lambda-go: it runs one sweep and ignores the event. It returns an error, for
 // the alarm, if a shard cannot be read; the other shards are processed.
@@ -76,131 +75,75 @@ func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-storeMargin))
 		defer cancel()
 	}
-	p := &pass{
-		Sweep: s, attemptsByServer: map[webhook.Server]int{}, attemptsByMerchant: map[string]*merchantAttempts{},
-		lookupsByOperator: map[string]int{}, unresponsiveOperators: map[string]bool{},
+	p := &pass{Sweep: s, startedAt: s.Now()}
+	readers := newShardReaders(p.startedAt)
+	for more := true; more && !p.outOfTime(ctx); {
+		var keys []ledger.Key
+		keys, more = p.readPages(ctx, readers)
+		p.runWorkers(ctx, append(keys, p.takeReturned()...))
+		if !more {
+			p.calls.Wait()
+			more = p.hasReturned()
+		}
 	}
-	due := make(chan ledger.Key)
+	p.calls.Wait()
+	s.Courier.Sender.CloseIdle()
+	return []byte(`{}`), readErrors(readers)
+}
+
+// runWorkers processes keys concurrently. It returns when the workers are done; outside calls may still run.
+func (p *pass) runWorkers(ctx context.Context, keys []ledger.Key) {
+	p.ready = keys
 	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			for key := range due {
-				p.processEntry(ctx, key)
+	for range min(workers, len(keys)) {
+		p.Start.Go(&group, func() {
+			for key, found := p.nextKey(ctx); found; key, found = p.nextKey(ctx) {
+				p.process(ctx, key, nil)
 			}
 		})
 	}
-	err := p.enqueueDue(ctx, due)
-	close(due)
 	group.Wait()
-	s.Courier.Sender.CloseIdle()
-	return []byte(`{}`), err
 }
 
-// enqueueDue queries all shards concurrently, once each, and sends the keys of due entries to the workers.
-func (p *pass) enqueueDue(ctx context.Context, due chan<- ledger.Key) error {
-	errs := make([]error, ledger.DueShards)
-	var group sync.WaitGroup
-	for shard := range ledger.DueShards {
-		group.Go(func() { errs[shard] = p.enqueueShard(ctx, shard, due) })
+// nextKey takes the next key of the round, while there is time.
+func (p *pass) nextKey(ctx context.Context) (key ledger.Key, found bool) {
+	if p.outOfTime(ctx) {
+		return key, false
 	}
-	group.Wait()
-	return errors.Join(errs...)
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if len(p.ready) == 0 {
+		return key, false
+	}
+	key, p.ready = p.ready[0], p.ready[1:]
+	return key, true
 }
 
-func (p *pass) enqueueShard(ctx context.Context, shard int, due chan<- ledger.Key) error {
-	keys, err := p.Queue.DueKeys(ctx, shard, p.Now(), maxKeysPerShard)
-	if err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if p.outOfTime(ctx) {
-			return nil
-		}
-		due <- key
-	}
-	return nil
+// returnKeys lets the workers process keys again, in the next round.
+func (p *pass) returnKeys(keys []ledger.Key) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.returned = append(p.returned, keys...)
 }
 
-// outOfTime reports whether too little of the invocation's time is left to start another step.
+func (p *pass) hasReturned() bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return len(p.returned) > 0
+}
+
+func (p *pass) takeReturned() []ledger.Key {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	keys := p.returned
+	p.returned = nil
+	return keys
+}
+
+// outOfTime reports whether too little of the invocation's time is left to start another act.
 func (p *pass) outOfTime(ctx context.Context) bool {
 	deadline, hasDeadline := ctx.Deadline()
 	return hasDeadline && deadline.Sub(p.Now()) < startMargin-storeMargin
-}
-
-// processEntry processes one due entry and writes one log line.
-func (p *pass) processEntry(ctx context.Context, key ledger.Key) {
-	if p.outOfTime(ctx) {
-		return
-	}
-	started := p.Now()
-	line := telemetry.NewLogLine("sweep", started)
-	line.SetStackName(p.StackName)
-	line.SetTransactionKey(key.ID)
-	defer func() {
-		// A panic must not stop the other entries.
-		if panicValue := recover(); panicValue != nil {
-			line.SetCause(fmt.Errorf("panic %T", panicValue))
-		}
-		line.SetDuration(p.Now().Sub(started))
-		_ = line.Write(p.Log)
-	}()
-	if err := p.runSteps(ctx, key, line); err != nil {
-		line.SetCause(err)
-	}
-}
-
-// runSteps runs the steps in order while there is time. A failed step does not stop the next ones: the payer gets
-// the SMS even if the merchant's secrets cannot be read.
-func (p *pass) runSteps(ctx context.Context, key ledger.Key, line *telemetry.LogLine) error {
-	entry, err := p.Book.Reader.Get(ctx, key)
-	if err != nil || entry == nil {
-		return err
-	}
-	if now := ledger.Timestamp(p.Now()); entry.PastRetention(now) {
-		_, err := p.applyChange(ctx, entry, func(e *ledger.Entry) bool { return e.ClearTimers(now) })
-		return err
-	}
-	line.SetMerchant(entry.Merchant)
-	line.SetOperator(entry.Operator)
-	line.SetCountry(entry.Country)
-	line.SetChannel(entry.Channel)
-	if entry.DueAt.IsZero() || entry.DueAt.After(p.Now()) {
-		line.SetOutcome("not-due") // the index lags, or a concurrent sweep was faster
-		return nil
-	}
-	line.SetScheduleDelay(p.Now().Sub(entry.DueAt))
-	var errs []error
-	for _, step := range []step{p.lapseLease, p.lookUpPayment, p.deliverNotification, p.sendUserSMS} {
-		if p.outOfTime(ctx) {
-			break
-		}
-		next, err := step(ctx, entry, line)
-		errs = append(errs, err)
-		if next != nil {
-			entry = next
-		}
-	}
-	line.SetOutcome(string(entry.State))
-	return errors.Join(errs...)
-}
-
-// lapseLease marks a reservation whose lease has lapsed as unknown, because it may have been sent (decision "leases").
-// The lookup of a payment is due at once. Another entry is due for a person's list after StaleAfter.
-func (p *pass) lapseLease(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
-	now := ledger.Timestamp(p.Now())
-	next := now
-	if entry.Kind != ledger.Payment {
-		next = now.Add(ledger.StaleAfter)
-	}
-	lapsed := false
-	entry, err := p.applyChange(ctx, entry, func(e *ledger.Entry) bool {
-		lapsed = e.MarkLapsed(now, next)
-		return lapsed
-	})
-	if err == nil && lapsed && entry.State == ledger.Unknown {
-		line.Increment(telemetry.UnknownOutcomes)
-	}
-	return entry, err
 }
 
 // applyChange applies a pure change to an entry and stores it, if change reports that it changed the entry. The write

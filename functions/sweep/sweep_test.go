@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/webhook"
@@ -28,7 +27,7 @@ func TestNothingDue(t *testing.T) {
 				s.StoreEntry(e)
 			}
 			s.runSweepAfter(t, time.Hour)
-			if queries := s.Ledger.CallCount(ledgermem.DueKeys); queries != ledger.DueShards {
+			if queries := s.Ledger.CallCount(storetest.DueKeys); queries != ledger.DueShards {
 				t.Errorf("%d queries, want %d", queries, ledger.DueShards)
 			}
 			s.assertIdle(t)
@@ -43,9 +42,9 @@ func TestNothingDue(t *testing.T) {
 func (s *sweepFixture) assertIdle(t *testing.T) {
 	t.Helper()
 	got := map[string]int{
-		"entries read": s.Ledger.CallCount(ledgermem.Get), "entries written": s.Ledger.WriteCount(),
+		"entries read": s.Ledger.CallCount(storetest.Get), "entries written": s.Ledger.WriteCount(),
 		"notifications": len(s.MerchantServer.Received("")), "lookups": len(s.Operator.Lookups()),
-		"health writes": s.HealthStore.Writes(), "profile reads": s.ProfileStore.Reads(),
+		"health writes": s.HealthStore.WriteCount(), "profile reads": s.ProfileStore.Reads(),
 	}
 	for what, count := range got {
 		if count != 0 {
@@ -60,7 +59,7 @@ func TestLapsedLease(t *testing.T) {
 		s := newFixture(t)
 		s.Operator.SetStatus("Successful")
 		e := s.StoreEntry(s.NewReservedPayment("DemoShop_1"))
-		s.runSweepAfter(t, 24*time.Second)
+		s.runSweepAfter(t, 24*time.Second+ledger.LapseMargin)
 		s.assertIdle(t)
 		s.runSweepAfter(t, time.Second)
 		if after := s.AssertEntry(t, e, finalSummary(ledger.Successful)); !after.EverUnknown {
@@ -76,8 +75,8 @@ func TestLapsedLease(t *testing.T) {
 		e := s.StoreEntry(s.NewReservedPayment("DemoShop_1"), func(e *ledger.Entry) {
 			e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, Source: "callback"}, s.Clock.Now())
 		})
-		s.runSweepAfter(t, 25*time.Second)
-		s.AssertEntry(t, e, finalSummary(ledger.Failed))
+		s.runSweepAfter(t, 25*time.Second+ledger.LapseMargin)
+		s.AssertEntry(t, e, deliveredFailure)
 		s.AssertMetric(t, "UnknownOutcomes", 0)
 		if lookups := len(s.Operator.Lookups()); lookups != 0 {
 			t.Errorf("%d lookups, want none", lookups)
@@ -89,7 +88,7 @@ func TestLapsedLease(t *testing.T) {
 			e := s.NewMessage("m-1")
 			e.Kind = kind
 			s.StoreEntry(e)
-			s.runSweepAfter(t, 25*time.Second)
+			s.runSweepAfter(t, 25*time.Second+ledger.LapseMargin)
 			s.AssertEntry(t, e, summary{State: ledger.Unknown, Due: true})
 			s.AssertMetric(t, "StaleUnknownOutcomes", 0)
 			for listed, wait := range []time.Duration{ledger.StaleAfter, time.Hour, time.Hour} {
@@ -176,12 +175,12 @@ func TestInvocationDeadline(t *testing.T) {
 // A failing read or write, a panic of the driver, or a merchant without secrets does not affect other entries.
 func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 	brokenEntry := ledger.Key{Kind: ledger.Payment, ID: "DemoShop_666"}
-	failCalls := func(s *sweepFixture, operation ledgermem.Operation) {
-		s.Ledger.InjectFaults(func(call ledgermem.Call) ledgermem.InjectedFault {
+	failCalls := func(s *sweepFixture, operation storetest.Operation) {
+		s.Ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
 			if call.Operation == operation && call.Key == brokenEntry {
-				return ledgermem.FailedBeforeApply
+				return storetest.FailedBeforeApply
 			}
-			return ledgermem.NoFault
+			return storetest.NoFault
 		})
 	}
 	cases := []struct {
@@ -189,10 +188,10 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 		fail func(*sweepFixture)
 	}{
 		{"a failing read", func(s *sweepFixture) {
-			failCalls(s, ledgermem.Get)
+			failCalls(s, storetest.Get)
 		}},
 		{"a failing write", func(s *sweepFixture) {
-			failCalls(s, ledgermem.Replace)
+			failCalls(s, storetest.Replace)
 		}},
 		{"a panic of the driver", func(s *sweepFixture) {
 			s.Operator.SetLookupFunc(func(operator.StatusCall) operator.StatusResponse { panic("canary") })
@@ -229,11 +228,13 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 			t.Errorf("%d attempts counted, want none", attempts)
 		}
 		s.AssertReceived(t, 0)
-		if delay := s.LogLines.MaxMetric("ScheduleDelayMillis"); delay < 20*60_000 {
-			t.Errorf("the largest schedule delay is %d ms, want at least 20 minutes", delay)
+		if age := s.LogLines.MaxMetric("StalledMillis"); age < 15*60_000 {
+			t.Errorf("the longest stall is %d ms, want at least 15 minutes", age)
 		}
 		s.ProfileStore.SetMissing(false)
-		s.runSweep(t)
+		if wait := s.advanceUntilDue(t, e); wait > 5*time.Minute {
+			t.Errorf("postponed by %s, want 5 minutes at most", wait)
+		}
 		s.AssertDelivered(t, e)
 	})
 }
@@ -242,7 +243,7 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 func TestShardReadFailure(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreDueNotification("DemoShop_1")
-	s.FailNextLedgerCall(ledgermem.DueKeys)
+	s.Ledger.FailNext(storetest.DueKeys, storetest.FailedBeforeApply)
 	if _, err := s.sweep.Invoke(s.InvocationContext(t, timeout), nil); err == nil {
 		t.Error("the failed query is not an error")
 	}
@@ -270,9 +271,13 @@ type laggingQueue struct {
 	keys []ledger.Key
 }
 
-func (l laggingQueue) DueKeys(_ context.Context, shard int, _ time.Time, _ int) ([]ledger.Key, error) {
-	otherShard := func(key ledger.Key) bool { return ledger.DueShard(key) != shard }
-	return slices.DeleteFunc(slices.Clone(l.keys), otherShard), nil
+func (l laggingQueue) DueKeys(_ context.Context, query ledger.DueQuery) (page []ledger.DueKey, _ string, _ error) {
+	for _, key := range l.keys {
+		if ledger.DueShard(key) == query.Shard {
+			page = append(page, ledger.DueKey{Key: key})
+		}
+	}
+	return page, "", nil
 }
 
 // Few attempts at a dead server run concurrently, and the other notifications are postponed, so that no other merchant
@@ -302,7 +307,7 @@ func TestDeadMerchantServerDoesNotBlockOthers(t *testing.T) {
 		switch {
 		case notification.Attempts == 1:
 			tried++
-		case notification.NextAttemptAt.Equal(s.Clock.Now().Add(5 * time.Minute)):
+		case notification.NextAttemptAt.Equal(s.Clock.Now().Add(time.Minute)):
 			postponed++
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/deliverytest"
 	"mobilegateway/internal/dynamotest"
+	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 )
@@ -60,7 +60,7 @@ func newFixtureOnTable(t testing.TB) (*sweepFixture, *countingTransport, *dynamo
 	}
 	s := newFixture(t)
 	store := dynamo.New(client, "ledger")
-	s.Book = &ledger.Book{Store: store, Reader: store, Now: s.Clock.Now, Rand: &deliverytest.UniqueReader{}}
+	s.Book = &ledger.Book{Store: store, Reader: store, Now: s.Clock.Now, Rand: &operationtest.UniqueReader{}}
 	s.sweep.Queue, s.sweep.Book = store, s.Book
 	return s, counted, client
 }

@@ -27,13 +27,6 @@ type refusal struct {
 	fault       *fault.Fault
 }
 
-// refusalBody is the body of a refusal: the fields of RFC 6749 and the requestError of this API.
-type refusalBody struct {
-	Error            string          `json:"error"`
-	ErrorDescription string          `json:"error_description"`
-	RequestError     json.RawMessage `json:"requestError"`
-}
-
 func invalidRequest(part, description string) *refusal {
 	return &refusal{codeInvalidRequest, description, http.StatusBadRequest, fault.ForPart(fault.InvalidPart, part)}
 }
@@ -53,20 +46,15 @@ func serverError(cause error) *refusal {
 	return &refusal{codeServerError, description, http.StatusInternalServerError, fault.NewInternal(cause)}
 }
 
-// response returns the response of a refusal and records the refusal in the request's log line.
+// response returns the response of a refusal, with the fields of RFC 6749 and the requestError of this API. It records
+// the refusal in the request's log line.
 func (r *refusal) response(req *apigw.Request) apigw.Response {
 	gatewayError := oneapi.Render(r.fault)
 	req.LogLine.SetErrorID(gatewayError.MessageID)
 	req.LogLine.SetCause(r.fault)
-	var body struct {
-		RequestError json.RawMessage `json:"requestError"`
-	}
-	if err := json.Unmarshal(gatewayError.Body, &body); err != nil {
-		body.RequestError = json.RawMessage("{}") // unreachable: oneapi always renders an object
-	}
-	response := apigw.Response{Status: r.status, Header: noStoreHeaders(), Body: strictjson.Marshal(refusalBody{
-		Error: r.code, ErrorDescription: r.description, RequestError: body.RequestError,
-	})}
+	body := map[string]any{"error": r.code, "error_description": r.description}
+	_ = json.Unmarshal(gatewayError.Body, &body) // adds requestError; oneapi always renders an object
+	response := apigw.Response{Status: r.status, Header: noStoreHeaders(), Body: strictjson.Marshal(body)}
 	if r.status == http.StatusUnauthorized {
 		response.Header["WWW-Authenticate"] = `Basic realm="gateway", charset="UTF-8"`
 	}

@@ -17,12 +17,6 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// Method and Resource are the route of the operation, as in template.yaml. "/token/" has the same route.
-const (
-	Method   = "POST"
-	Resource = "/token"
-)
-
 // Operation is the token endpoint. TokenLifetime is the lifetime of an access token (ACCESS_TOKEN_LIFETIME).
 type Operation struct {
 	Store         merchant.Store
@@ -31,9 +25,9 @@ type Operation struct {
 	Now           func() time.Time
 }
 
-// Route returns the operation's route in the gateway.
+// Route returns the operation's route, as in template.yaml. "/token/" has the same route.
 func (o *Operation) Route() apigw.Route {
-	return apigw.Route{Method: Method, Resource: Resource, Handle: o.Handle}
+	return apigw.Route{Method: "POST", Resource: "/token", Handle: o.Handle}
 }
 
 // tokenResponse is the body of a successful response (RFC 6749, 5.1).

@@ -8,13 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"mobilegateway/internal/merchantmem"
+	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/merchant"
@@ -30,14 +29,14 @@ type fakeSecretSource struct {
 	err  error
 }
 
-func (v *fakeSecretSource) Fetch(context.Context, string) (secret.Value, error) {
-	return secret.Value{Bytes: v.text}, v.err
+func (v *fakeSecretSource) Fetch(context.Context, string) ([]byte, error) {
+	return v.text, v.err
 }
 
 // tokenFixture is the token function behind a gateway, with everything in memory.
 type tokenFixture struct {
 	t       testing.TB
-	store   *merchantmem.Store
+	store   *storetest.Merchants
 	secrets *fakeSecretSource
 	cache   *secret.Cache
 	gateway *apigw.Gateway
@@ -52,14 +51,14 @@ func newFixture(t testing.TB) *tokenFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &tokenFixture{t: t, store: &merchantmem.Store{}, secrets: &fakeSecretSource{text: text}}
+	d := &tokenFixture{t: t, store: storetest.NewMerchants(), secrets: &fakeSecretSource{text: text}}
 	now := func() time.Time { return start }
 	d.cache = secret.NewCache(d.secrets, "token-keys", 5*time.Minute, 30*time.Second, now)
 	ring := keyring.NewRefreshingRing(d.cache, 5*time.Minute, now)
 	operation := &Operation{Store: d.store, Keys: ring, TokenLifetime: time.Hour, Now: now}
 	d.gateway = apigw.New(apigw.Config{Operation: "token", Now: now, Log: &d.log}, operation.Route())
 	d.profile = merchanttest.NewProfile(t, "DemoShop", 1)
-	if d.secret, err = merchant.IssueClientSecret(d.profile, merchanttest.SeededReader(2), start); err != nil {
+	if d.secret, err = merchant.ClientSecret.Issue(d.profile, merchanttest.SeededReader(2), start); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.store.Create(context.Background(), d.profile); err != nil {
@@ -95,7 +94,7 @@ type tokenResult struct {
 func (d *tokenFixture) send(c tokenCall) tokenResult {
 	d.t.Helper()
 	if c.path == "" {
-		c.path = Resource
+		c.path = "/token"
 	}
 	headers := map[string]string{}
 	if c.authorization != "" {
@@ -105,7 +104,7 @@ func (d *tokenFixture) send(c tokenCall) tokenResult {
 		headers["Content-Type"] = c.contentType
 	}
 	event, err := json.Marshal(map[string]any{
-		"resource": Resource, "path": c.path, "httpMethod": Method, "headers": headers,
+		"resource": "/token", "path": c.path, "httpMethod": "POST", "headers": headers,
 		"queryStringParameters": c.query, "body": c.body, "requestContext": map[string]string{"requestId": "r-1"},
 	})
 	if err != nil {
@@ -176,7 +175,7 @@ func TestIssuesToken(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			before := d.store.ReadCount()
+			before := d.store.CallCount(storetest.ReadProfile)
 			a := d.send(c.call)
 			if a.Status != 200 || a.Body.TokenType != "Bearer" || a.Body.ExpiresIn != 3600 {
 				t.Fatalf("response %d %s, want 200 and a bearer token for 3600 s", a.Status, a.Raw)
@@ -184,7 +183,7 @@ func TestIssuesToken(t *testing.T) {
 			assertHeaders(t, a, map[string]string{
 				"Cache-Control": "no-store", "Pragma": "no-cache", "Content-Type": "application/json",
 			})
-			if reads := d.store.ReadCount() - before; reads != 1 {
+			if reads := d.store.CallCount(storetest.ReadProfile) - before; reads != 1 {
 				t.Errorf("%d reads of profiles, want 1", reads)
 			}
 			justBeforeEnd := func() time.Time { return start.Add(time.Hour - time.Second) }
@@ -212,7 +211,7 @@ func TestRefusals(t *testing.T) {
 	id := d.profile.ID
 	good := basicAuth(id, d.secret)
 	other := merchanttest.NewProfile(t, "OtherShop", 5)
-	otherSecret, err := merchant.IssueClientSecret(other, merchanttest.SeededReader(6), start)
+	otherSecret, err := merchant.ClientSecret.Issue(other, merchanttest.SeededReader(6), start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +256,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			before := d.store.ReadCount()
+			before := d.store.CallCount(storetest.ReadProfile)
 			a := d.send(c.call)
 			status := 400
 			if c.code == unauthorized {
@@ -273,7 +272,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("WWW-Authenticate %q in a response with %d", challenge, status)
 			}
 			assertHeaders(t, a, map[string]string{"Cache-Control": "no-store"})
-			if reads := d.store.ReadCount() - before; reads != c.reads {
+			if reads := d.store.CallCount(storetest.ReadProfile) - before; reads != c.reads {
 				t.Errorf("%d reads of profiles, want %d", reads, c.reads)
 			}
 		})
@@ -288,7 +287,7 @@ func TestRefusals(t *testing.T) {
 func TestRevokedSecretIsRefused(t *testing.T) {
 	cases := map[string]func(p *merchant.Profile){
 		"a suspended merchant": func(p *merchant.Profile) { merchant.Suspend(p, start) },
-		"a revoked secret":     func(p *merchant.Profile) { _ = merchant.RevokeClientSecret(p, 1, start, start) },
+		"a revoked secret":     func(p *merchant.Profile) { _ = merchant.ClientSecret.Revoke(p, 1, start, start) },
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -335,13 +334,7 @@ func TestGoldenBodies(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			want, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := d.send(c).Raw; got != strings.TrimSpace(string(want)) {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
+			operationtest.Golden(t, "testdata/"+name+".json", []byte(d.send(c).Raw))
 		})
 	}
 }

@@ -18,14 +18,15 @@ type alarmMetric struct {
 }
 
 // nonCounterMetrics are the metrics of a log line that are not counters.
-var nonCounterMetrics = []string{"Requests", "Errors", "OperatorMillis", "ScheduleDelayMillis", "DurationMillis"}
+var nonCounterMetrics = []string{"Requests", "Errors", "OperatorMillis", "ScheduleDelayMillis",
+	"StalledMillis", "DurationMillis"}
 
 // metricsRequiringAlarm are the metrics that a person must act on: each has an alarm.
 var metricsRequiringAlarm = []string{
 	telemetry.DeadLetters.String(), telemetry.StatusConflicts.String(), telemetry.StaleUnknownOutcomes.String(),
 	telemetry.LookupFailures.String(), telemetry.OperatorAuthFailures.String(), telemetry.UserSMSFailures.String(),
 	telemetry.EndpointsDisabled.String(), telemetry.InternalErrors.String(),
-	"ScheduleDelayMillis",
+	"ScheduleDelayMillis", "StalledMillis", telemetry.UndecodableEntries.String(),
 }
 
 // TestAlarmMetricsAreEmitted compares the metrics of the alarms with those that the telemetry writes: an alarm on

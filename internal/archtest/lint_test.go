@@ -50,7 +50,8 @@ func TestLintCoversEveryFile(t *testing.T) {
 	seen := map[string]bool{}
 	var left []string
 	for _, system := range []string{"linux", "windows"} {
-		rows, err := listPackages(loadTree(t).Root, []string{"CGO_ENABLED=0", "GOOS=" + system}, "-e", "./...")
+		environment := []string{"CGO_ENABLED=0", "GOOS=" + system}
+		rows, err := listPackages(loadTree(t).Root, environment, "-e", "-tags=knownbad", "./...")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -159,11 +159,11 @@ type settingsGraph struct {
 	settings   map[string][]string
 }
 
-// callGraph reads the bootstraps and the packages that wire them.
+// callGraph reads the functions, their bootstraps and the packages that wire them.
 func callGraph(packages []*goPackage) *settingsGraph {
 	g := &settingsGraph{map[string][]string{}, map[string][]string{}}
 	for _, s := range packages {
-		if !s.isBootstrap() && !s.inFolders("shared/wiring", "shared/settings") {
+		if !s.inFolders("functions", "shared/wiring", "shared/settings") {
 			continue
 		}
 		for _, f := range s.Files {

@@ -9,6 +9,7 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,17 +35,15 @@ func Load(path string) (*Document, error) {
 		return nil, fmt.Errorf("read the contract: %w", err)
 	}
 	var node yaml.Node
-	if err := yaml.Unmarshal(text, &node); err != nil {
+	d := &Document{}
+	err = yaml.Unmarshal(text, &node)
+	if err == nil {
+		err = cmp.Or(refuseAnchors(&node), node.Decode(&d.root))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := refuseAnchors(&node); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	var root Object
-	if err := node.Decode(&root); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return &Document{root: root}, nil
+	return d, nil
 }
 
 // refuseAnchors returns an error with the line of the first anchor or alias. Generators of clients do not read them.

@@ -16,8 +16,8 @@ import (
 	"mobilegateway/functions/token"
 	"mobilegateway/internal/contract"
 	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/merchantmem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
@@ -64,8 +64,8 @@ type gateway struct {
 type keyRing []byte
 
 // Fetch implements secret.Source.
-func (v keyRing) Fetch(context.Context, string) (secret.Value, error) {
-	return secret.Value{Bytes: v}, nil
+func (v keyRing) Fetch(context.Context, string) ([]byte, error) {
+	return v, nil
 }
 
 // newGateway returns a gateway with an empty ledger.
@@ -109,9 +109,9 @@ func (g *gateway) token(now func() time.Time) *token.Operation {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	store := &merchantmem.Store{}
+	store := storetest.NewMerchants()
 	g.client = merchanttest.NewProfile(g.t, "DemoShop", 1)
-	if g.password, err = merchant.IssueClientSecret(g.client, merchanttest.SeededReader(2), now()); err != nil {
+	if g.password, err = merchant.ClientSecret.Issue(g.client, merchanttest.SeededReader(2), now()); err != nil {
 		g.t.Fatal(err)
 	}
 	if err := store.Create(context.Background(), g.client); err != nil {

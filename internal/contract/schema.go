@@ -22,7 +22,11 @@ type Schema struct {
 
 // Compile compiles a schema without references. The compiled schema also checks formats.
 func Compile(source Object) (*Schema, error) {
-	whole, err := canonical(source)
+	encoded, err := json.Marshal(source)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
 	if err != nil {
 		return nil, err
 	}
@@ -37,15 +41,6 @@ func Compile(source Object) (*Schema, error) {
 		return nil, err
 	}
 	return &Schema{compiled: compiled, source: source}, nil
-}
-
-// canonical converts a value to the types of the validator.
-func canonical(value any) (any, error) {
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	return jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
 }
 
 // Validate checks a value, encoded as JSON, against the schema.

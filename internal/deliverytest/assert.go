@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/ledger"
 )
@@ -79,16 +78,4 @@ func (k *DeliveryFixture) SignPath(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	return ring.Sign(path)
-}
-
-// FailNextLedgerCall makes the next call of one ledger operation fail without effect.
-func (k *DeliveryFixture) FailNextLedgerCall(operation ledgermem.Operation) {
-	pending := true
-	k.Ledger.InjectFaults(func(call ledgermem.Call) ledgermem.InjectedFault {
-		if pending && call.Operation == operation {
-			pending = false
-			return ledgermem.FailedBeforeApply
-		}
-		return ledgermem.NoFault
-	})
 }

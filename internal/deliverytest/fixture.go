@@ -7,14 +7,13 @@ package deliverytest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
@@ -49,10 +48,9 @@ type DeliveryFixture struct {
 	Book           *ledger.Book
 	Reconciler     *reconcile.Reconciler
 	Courier        *delivery.Courier
-	HealthStore    *MemoryHealthStore
+	HealthStore    *storetest.EndpointHealth
 	MerchantServer *MerchantServer
 	ProfileStore   *ProfileStore
-	LogLines       *LogBuffer
 }
 
 // New returns a fixture whose operator has every capability.
@@ -66,18 +64,19 @@ func New(t testing.TB) *DeliveryFixture {
 func NewWithDriver(t testing.TB, o *Operator, driver operator.Driver) *DeliveryFixture {
 	t.Helper()
 	k := &DeliveryFixture{
-		Fixture: operationtest.New(t), Operator: o, HealthStore: NewMemoryHealthStore(),
-		MerchantServer: NewMerchantServer(t), ProfileStore: &ProfileStore{}, LogLines: &LogBuffer{},
+		Fixture: operationtest.New(t), Operator: o,
+		MerchantServer: NewMerchantServer(t), ProfileStore: &ProfileStore{},
 	}
+	k.HealthStore = storetest.NewEndpointHealth(k.Clock.Now)
 	k.MerchantServer.now = k.Clock.Now
 	o.now = k.Clock.Now
-	client := outgoing.NewClient(outgoing.Policy{AllowLoopback: true})
+	client := outgoing.NewClient(outgoing.Policy{AllowLoopback: true}, nil)
 	directory := operator.NewDriverDirectory(map[string]operator.Driver{"gateway": driver})
-	k.Book = &ledger.Book{Store: k.Ledger, Reader: k.Ledger, Now: k.Clock.Now, Rand: &UniqueReader{}}
+	k.Book = &ledger.Book{Store: k.Ledger, Reader: k.Ledger, Now: k.Clock.Now, Rand: &operationtest.UniqueReader{}}
 	k.Reconciler = &reconcile.Reconciler{Operators: directory, LookupTimeout: 5 * time.Second}
 	k.Courier = &delivery.Courier{
 		Profiles:       k.ProfileStore,
-		Keys:           keyring.NewRefreshingRing(webhookSecret{}, time.Minute, k.Clock.Now),
+		Keys:           keyring.NewRefreshingRing(operationtest.RingSecret(webhookKey()), time.Minute, k.Clock.Now),
 		Health:         k.HealthStore,
 		Sender:         webhook.NewSender(client, 15*time.Second, k.Clock.Now),
 		Schedule:       webhook.DefaultSchedule(),
@@ -85,7 +84,7 @@ func NewWithDriver(t testing.TB, o *Operator, driver operator.Driver) *DeliveryF
 		SMSTimeout:     12 * time.Second,
 		SMSRetryDelays: PollSchedule(),
 		Now:            k.Clock.Now,
-		Rand:           &UniqueReader{},
+		Rand:           &operationtest.UniqueReader{},
 	}
 	t.Cleanup(func() {
 		for _, secret := range []string{MSISDN, MSISDN[1:], "whsec_", "canary-state"} {
@@ -204,13 +203,4 @@ func (k *DeliveryFixture) MustHead(t testing.TB, e *ledger.Entry) ledger.Notific
 		t.Fatalf("the outbox of %s is empty, want a notification", e.Key)
 	}
 	return *head
-}
-
-// UniqueReader returns bytes that never repeat and are the same in each run. It is safe for concurrent use.
-type UniqueReader struct{ count atomic.Int64 }
-
-// Read implements io.Reader.
-func (r *UniqueReader) Read(p []byte) (int, error) {
-	copy(p, fmt.Sprintf("%08d", r.count.Add(1)))
-	return len(p), nil
 }

@@ -3,33 +3,26 @@ package deliverytest
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
-	"fmt"
 	"sync/atomic"
+	"time"
 
+	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/secret"
 	"mobilegateway/shared/webhook"
 )
 
-// webhookSecret is the secret of the webhook key ring, which has one key.
-type webhookSecret struct{}
-
+// webhookKey is the one key of the webhook key ring.
 func webhookKey() keyring.Key {
-	return keyring.Key{Number: 1, Value: bytes.Repeat([]byte{9}, keyring.KeySize)}
+	added := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	return keyring.Key{Number: 1, Value: bytes.Repeat([]byte{9}, keyring.KeySize), AddedAt: added}
 }
 
-// Get implements keyring.SecretSource.
-func (webhookSecret) Get(context.Context) (secret.Value, error) {
-	const format = `{"keys":[{"number":1,"key":%q,"added":"2026-01-01T00:00:00Z"}]}`
-	key := base64.StdEncoding.EncodeToString(webhookKey().Value)
-	return secret.Value{Bytes: fmt.Appendf(nil, format, key)}, nil
+// WebhookKeys returns the webhook key ring.
+func WebhookKeys() *keyring.RefreshingRing {
+	return keyring.NewRefreshingRing(operationtest.RingSecret(webhookKey()), time.Minute, time.Now)
 }
-
-// Refresh implements keyring.SecretSource.
-func (r webhookSecret) Refresh(ctx context.Context) (secret.Value, error) { return r.Get(ctx) }
 
 // WebhookSecret returns the text of the secret that signs a merchant's notifications.
 func WebhookSecret(merchantID string, version int) string {

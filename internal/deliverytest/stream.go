@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 )
@@ -35,7 +36,7 @@ func StreamEvent(t testing.TB, entries ...*ledger.Entry) []byte {
 	return event
 }
 
-func mapImage(t testing.TB, item map[string]types.AttributeValue) map[string]any {
+func mapImage(t testing.TB, item dynamoitem.Item) map[string]any {
 	t.Helper()
 	members := map[string]any{}
 	for name, value := range item {
@@ -44,6 +45,7 @@ func mapImage(t testing.TB, item map[string]types.AttributeValue) map[string]any
 	return members
 }
 
+// valueImage returns the image of a value of a type that the ledger stores.
 func valueImage(t testing.TB, value types.AttributeValue) map[string]any {
 	t.Helper()
 	switch v := value.(type) {
@@ -55,14 +57,6 @@ func valueImage(t testing.TB, value types.AttributeValue) map[string]any {
 		return map[string]any{"B": v.Value}
 	case *types.AttributeValueMemberBOOL:
 		return map[string]any{"BOOL": v.Value}
-	case *types.AttributeValueMemberM:
-		return map[string]any{"M": mapImage(t, v.Value)}
-	case *types.AttributeValueMemberL:
-		list := []any{}
-		for _, element := range v.Value {
-			list = append(list, valueImage(t, element))
-		}
-		return map[string]any{"L": list}
 	}
 	t.Fatalf("no image is defined for a value of type %T", value)
 	return nil

@@ -26,25 +26,18 @@ func copyCheckout(t *testing.T) string {
 		if entry.IsDir() {
 			return os.MkdirAll(filepath.Join(to, relative), 0o755)
 		}
-		if !entry.Type().IsRegular() {
-			return nil
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			return err
 		}
-		return copyFile(name, filepath.Join(to, relative))
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, relative), text, info.Mode().Perm())
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return to
-}
-
-func copyFile(from, to string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	status, err := os.Stat(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, text, status.Mode().Perm())
 }

@@ -37,7 +37,7 @@ func TestNumbers(t *testing.T) {
 				" and profiles " + strings.Replace(templateVariable(t, "PROFILE_CACHE_TTL"), "s", " seconds", 1),
 		},
 		"docs/merchants.md": {
-			fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.DefaultMaxBodyBytes>>10, strictjson.MaxDepth),
+			fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.MaxBodyBytes>>10, strictjson.MaxDepth),
 			"after " + strings.Join(schedule[1:last], ", ") + " and " + schedule[last],
 			"Respond 2xx within " + strings.Replace(templateVariable(t, "WEBHOOK_TIMEOUT"), "s", " seconds", 1),
 			fmt.Sprintf("for up to %d hours", orange.ResendWindow/time.Hour-1),

@@ -34,7 +34,7 @@ func StartEndpoint(t testing.TB) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	server, err := dynoxide.Start(ctx, "", 0)
+	server, err := dynoxide.Start(ctx, "")
 	if err != nil {
 		t.Fatal(err)
 	}

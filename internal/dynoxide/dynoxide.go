@@ -48,21 +48,28 @@ type Server struct {
 	stop    sync.Once
 }
 
-// Start runs a server on 127.0.0.1 with its data in the file dbPath ("": in memory), on a port (0: a free one), and
-// returns when it responds. No other process may have the file open. ctx bounds the start only, including the
-// installation; the server runs until Stop. An error is one line that says what to do.
-func Start(ctx context.Context, dbPath string, port int) (*Server, error) {
+// Start runs a server on a free port of 127.0.0.1, with its data in the file dbPath ("": in memory). It returns when
+// the server responds. No other process may have the file open. ctx bounds the start only, including the installation;
+// the server runs until Stop. An error is one line that says what to do.
+func Start(ctx context.Context, dbPath string) (server *Server, err error) {
+	tool, err := install(ctx)
+	if err == nil && dbPath != "" {
+		err = prepareStorage(ctx, tool, dbPath)
+	}
+	if err == nil {
+		server, err = launchOnFreePort(ctx, engine(tool), dbPath)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dynoxide: %w", err)
+	}
+	return server, nil
+}
+
+// StartAgain runs a server on the port of one that has ended, with the same file.
+func StartAgain(ctx context.Context, dbPath string, port int) (*Server, error) {
 	tool, err := install(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if dbPath != "" {
-		if err := prepareStorage(ctx, tool, dbPath); err != nil {
-			return nil, err
-		}
-	}
-	if port == 0 {
-		return launchOnFreePort(ctx, engine(tool), dbPath)
+		return nil, fmt.Errorf("dynoxide: %w", err)
 	}
 	return launch(ctx, engine(tool), dbPath, port)
 }
@@ -83,7 +90,7 @@ func launchOnFreePort(ctx context.Context, binary, dbPath string) (server *Serve
 }
 
 // Endpoint is the server's address as AWS_ENDPOINT_URL_DYNAMODB takes it.
-func (s *Server) Endpoint() string { return "http://" + s.address() }
+func (s *Server) Endpoint() string { return "http://127.0.0.1:" + strconv.Itoa(s.port) }
 
 // PID is the process ID of the child.
 func (s *Server) PID() int { return s.command.Process.Pid }
@@ -106,9 +113,7 @@ func (s *Server) Stop() {
 	<-s.exited
 }
 
-func (s *Server) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
-
-var errPortInUse = errors.New("dynoxide: the port is in use: choose another, or 0 for a free one")
+var errPortInUse = errors.New("the port is in use: start again")
 
 // launch runs the binary and waits until it responds.
 func launch(ctx context.Context, binary, dbPath string, port int) (*Server, error) {
@@ -121,7 +126,7 @@ func launch(ctx context.Context, binary, dbPath string, port int) (*Server, erro
 	s.command.Stdout, s.command.Stderr = s.output, s.output
 	// Its output shows how the child ended.
 	if err := childprocess.Start(s.command, func(error) { close(s.exited) }); err != nil {
-		return nil, fmt.Errorf("dynoxide: start %s: %w", binary, err)
+		return nil, fmt.Errorf("start %s: %w", binary, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -136,17 +141,17 @@ func launch(ctx context.Context, binary, dbPath string, port int) (*Server, erro
 // listens: another server may be on the port.
 func (s *Server) waitUntilReady(ctx context.Context) error {
 	for {
-		if s.output.contains("listening on") && s.responds(ctx) {
+		if strings.Contains(s.output.String(), "listening on") && s.responds(ctx) {
 			return nil
 		}
 		select {
 		case <-s.exited:
-			if s.output.contains("in use") {
+			if strings.Contains(s.output.String(), "in use") {
 				return fmt.Errorf("%w (%d)", errPortInUse, s.port)
 			}
-			return fmt.Errorf("dynoxide: the server ended at its start: %s", s.output.lastLine())
+			return fmt.Errorf("the server ended at its start: %s", lastLine(s.output.String()))
 		case <-ctx.Done():
-			return fmt.Errorf("dynoxide: the server did not respond on port %d: %w", s.port, ctx.Err())
+			return fmt.Errorf("the server did not respond on port %d: %w", s.port, ctx.Err())
 		case <-time.After(probeInterval):
 		}
 	}
@@ -171,7 +176,7 @@ func (s *Server) responds(ctx context.Context) bool {
 func freePort(ctx context.Context) (int, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("dynoxide: find a free port: %w", err)
+		return 0, fmt.Errorf("find a free port: %w", err)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
 	return port, listener.Close()
@@ -196,16 +201,15 @@ func (h *outputHead) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (h *outputHead) contains(text string) bool {
+// String returns what is kept so far.
+func (h *outputHead) String() string {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return strings.Contains(h.text.String(), text)
+	return h.text.String()
 }
 
-// lastLine returns the last line that is not blank.
-func (h *outputHead) lastLine() string {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	text := strings.TrimSpace(h.text.String())
+// lastLine returns the last line of an output that is not blank.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
 	return cmp.Or(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), "it printed nothing")
 }

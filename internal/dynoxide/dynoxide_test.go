@@ -9,7 +9,7 @@ import (
 // start starts a server that stops when the test ends.
 func start(t *testing.T, dbPath string) *Server {
 	t.Helper()
-	server, err := Start(t.Context(), dbPath, 0)
+	server, err := Start(t.Context(), dbPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestTwoServersAtOnce(t *testing.T) {
 
 func TestPortInUseSaysWhatToDo(t *testing.T) {
 	first := start(t, "")
-	_, err := Start(t.Context(), "", first.port)
+	_, err := launch(t.Context(), engine(installed(t)), "", first.port)
 	wantOneLine(t, err, "the port is in use")
 }
 

@@ -13,7 +13,7 @@ import (
 func Import(ctx context.Context, source, schema, dbPath string) error {
 	tool, err := install(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("dynoxide: %w", err)
 	}
 	arguments := []string{"import", "--source", source, "--schema", schema, "--output", dbPath}
 	command := exec.CommandContext(ctx, engine(tool), arguments...)

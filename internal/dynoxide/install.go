@@ -30,30 +30,24 @@ const otherServer = "set AWS_ENDPOINT_URL_DYNAMODB to another DynamoDB-compatibl
 func install(ctx context.Context) (string, error) {
 	root, err := repository.Root()
 	if err != nil {
-		return "", fmt.Errorf("dynoxide: %w", err)
-	}
-	folder, err := toolFolder(root)
-	if err != nil {
 		return "", err
 	}
+	folder := toolFolder(root)
 	if isFile(engine(folder)) {
 		return folder, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
-		return "", fmt.Errorf("dynoxide: %w", err)
+		return "", err
 	}
 	unlock, err := file.Lock(folder + ".lock")
 	if err != nil {
-		return "", fmt.Errorf("dynoxide: %w", err)
-	}
-	defer unlock()
-	if isFile(engine(folder)) {
-		return folder, nil
-	}
-	if err := installInto(ctx, folder); err != nil {
 		return "", err
 	}
-	return folder, nil
+	defer unlock()
+	if !isFile(engine(folder)) {
+		err = installInto(ctx, folder)
+	}
+	return folder, err
 }
 
 // engine is the path of the server's binary in an installation.
@@ -70,11 +64,11 @@ func engine(tool string) string {
 func installInto(ctx context.Context, folder string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return errors.New("dynoxide: npm is not on the PATH: install Node.js with npm, " + otherServer)
+		return errors.New("npm is not on the PATH: install Node.js with npm, " + otherServer)
 	}
 	fresh, err := os.MkdirTemp(filepath.Dir(folder), "installing-")
 	if err != nil {
-		return fmt.Errorf("dynoxide: %w", err)
+		return err
 	}
 	defer func() { _ = os.RemoveAll(fresh) }()
 	files, err := fs.Sub(pins, "npm")
@@ -82,44 +76,33 @@ func installInto(ctx context.Context, folder string) error {
 		err = os.CopyFS(fresh, files)
 	}
 	if err != nil {
-		return fmt.Errorf("dynoxide: %w", err)
+		return err
 	}
 	command := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 	command.Dir = fresh
-	output := &outputHead{}
-	command.Stdout, command.Stderr = output, output
-	if err := command.Run(); err != nil {
-		return fmt.Errorf("dynoxide: npm ci failed (%w): check that npm reaches its registry, then try again; "+
-			"it printed: %s", err, output.lastLine())
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci failed (%w): check that npm reaches its registry, then try again; it printed: %s",
+			err, lastLine(string(output)))
 	}
 	if !isFile(engine(fresh)) {
-		return fmt.Errorf("dynoxide: there is no server for %s: %s", platform(), otherServer)
+		return fmt.Errorf("there is no server for %s: %s", platform(), otherServer)
 	}
 	if err := makeEmptyStorage(ctx, fresh); err != nil {
 		return err
 	}
 	_ = os.RemoveAll(folder)
-	if err := os.Rename(fresh, folder); err != nil {
-		return fmt.Errorf("dynoxide: %w", err)
-	}
-	return nil
+	return os.Rename(fresh, folder)
 }
 
 // toolFolder is the folder of this installation. Other pinned files have another folder.
-func toolFolder(root string) (string, error) {
+func toolFolder(root string) string {
 	all := sha256.New()
-	err := fs.WalkDir(pins, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := pins.ReadFile(path)
+	entries, _ := pins.ReadDir("npm") // the files are in the program
+	for _, entry := range entries {
+		content, _ := pins.ReadFile("npm/" + entry.Name())
 		_, _ = all.Write(content) // a hash never fails
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("dynoxide: %w", err)
 	}
-	return filepath.Join(root, ".local", "tools", "dynoxide-"+hex.EncodeToString(all.Sum(nil)[:6])), nil
+	return filepath.Join(root, ".local", "tools", "dynoxide-"+hex.EncodeToString(all.Sum(nil)[:6]))
 }
 
 // platform is the name of this machine in the package names.

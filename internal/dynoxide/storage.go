@@ -26,37 +26,30 @@ const (
 // a copy of the installation's empty one. An older file, or one from Import, gets both once. No process may have the
 // file open. If the file is not a database, the error's text contains "database".
 func prepareStorage(ctx context.Context, tool, path string) error {
-	version, err := storageVersion()
-	if err != nil {
-		return err
-	}
 	found, err := fileVersion(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return createStorage(tool, path)
 	case err != nil:
-		return fmt.Errorf("dynoxide: read the database %s: %w", path, err)
-	case found == version:
+		return fmt.Errorf("read the database %s: %w", path, err)
+	case found == storageVersion():
 		return nil
 	}
-	return runStorageSQL(ctx, tool, path, version)
+	return runStorageSQL(ctx, tool, path)
 }
 
 // createStorage copies the installation's empty data file.
 func createStorage(tool, path string) error {
 	empty, err := os.ReadFile(emptyStorage(tool))
 	if err != nil {
-		return fmt.Errorf("dynoxide: %w", err)
+		return err
 	}
 	for _, suffix := range []string{"-wal", "-shm"} { // SQLite would replay the log of a file that was deleted
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("dynoxide: %w", err)
+			return err
 		}
 	}
-	if err := file.Replace(path, empty); err != nil {
-		return fmt.Errorf("dynoxide: %w", err)
-	}
-	return nil
+	return file.Replace(path, empty)
 }
 
 // makeEmptyStorage makes the empty data file of an installation: the engine creates its tables, then storage.sql runs.
@@ -66,38 +59,29 @@ func makeEmptyStorage(ctx context.Context, tool string) error {
 		return err
 	}
 	server.Stop()
-	version, err := storageVersion()
-	if err != nil {
-		return err
-	}
-	return runStorageSQL(ctx, tool, emptyStorage(tool), version)
+	return runStorageSQL(ctx, tool, emptyStorage(tool))
 }
 
 func emptyStorage(tool string) string { return filepath.Join(tool, "empty.db") }
 
-// runStorageSQL runs npm/storage.sql on a data file and marks the file with the version.
-func runStorageSQL(ctx context.Context, tool, path string, version uint32) error {
+// runStorageSQL runs npm/storage.sql on a data file and marks the file with storageVersion.
+func runStorageSQL(ctx context.Context, tool, path string) error {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		return errors.New("dynoxide: node is not on the PATH: install Node.js with npm, " + otherServer)
+		return errors.New("node is not on the PATH: install Node.js with npm, " + otherServer)
 	}
 	script := filepath.Join(tool, "prepare.js")
-	command := exec.CommandContext(ctx, node, script, path, strconv.FormatUint(uint64(version), 10))
-	output := &outputHead{}
-	command.Stdout, command.Stderr = output, output
-	if err := command.Run(); err != nil {
-		return fmt.Errorf("dynoxide: %s (%w)", output.lastLine(), err)
+	command := exec.CommandContext(ctx, node, script, path, strconv.FormatUint(uint64(storageVersion()), 10))
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s (%w)", lastLine(string(output)), err)
 	}
 	return nil
 }
 
 // storageVersion identifies the content of npm/storage.sql. SQLite reads the number as signed, so it has 31 bits.
-func storageVersion() (uint32, error) {
-	text, err := pins.ReadFile("npm/storage.sql")
-	if err != nil {
-		return 0, fmt.Errorf("dynoxide: %w", err)
-	}
-	return crc32.ChecksumIEEE(text) >> 1, nil
+func storageVersion() uint32 {
+	text, _ := pins.ReadFile("npm/storage.sql") // it is in the program
+	return crc32.ChecksumIEEE(text) >> 1
 }
 
 // fileVersion reads the version from a data file's header. A file that is too short for one has version 0.

@@ -138,6 +138,6 @@ func TestDamagedFileIsReported(t *testing.T) {
 	if err := os.WriteFile(path, []byte("this text is not a database"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Start(t.Context(), path, 0)
+	_, err := Start(t.Context(), path)
 	wantOneLine(t, err, "file is not a database")
 }

@@ -16,6 +16,7 @@ import (
 
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/dynamoitem"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
@@ -71,8 +72,7 @@ func (v secretsManagerStore) Get(ctx context.Context, name string) (StoredSecret
 	}
 	current.Revision = revision
 	out, err := v.client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String(name)})
-	var none *secrettypes.ResourceNotFoundException
-	if errors.As(err, &none) {
+	if _, absent := errors.AsType[*secrettypes.ResourceNotFoundException](err); absent {
 		return current, nil // it has no value yet
 	}
 	if err != nil {
@@ -108,8 +108,7 @@ func (v secretsManagerStore) Put(ctx context.Context, current StoredSecret, valu
 		SecretId: aws.String(current.Name), SecretString: aws.String(string(value)),
 		ClientRequestToken: aws.String(current.Revision),
 	})
-	var other *secrettypes.ResourceExistsException
-	if errors.As(err, &other) {
+	if _, changed := errors.AsType[*secrettypes.ResourceExistsException](err); changed {
 		return secretChangedError(current.Name)
 	}
 	return secretError("write", current.Name, err)
@@ -117,11 +116,10 @@ func (v secretsManagerStore) Put(ctx context.Context, current StoredSecret, valu
 
 // secretError explains the error of a request about a secret, nil for none.
 func secretError(verb, name string, err error) error {
-	var none *secrettypes.ResourceNotFoundException
-	switch {
-	case errors.As(err, &none):
+	if _, absent := errors.AsType[*secrettypes.ResourceNotFoundException](err); absent {
 		return fmt.Errorf("there is no secret %s: deploy the stack that creates it", name)
-	case err != nil:
+	}
+	if err != nil {
 		return fmt.Errorf("%s secret %s: %w", verb, name, err)
 	}
 	return nil
@@ -139,9 +137,8 @@ type auditTable struct {
 
 var _ AuditLog = auditTable{}
 
-// The item of a record: its key, and the record as a JSON document.
+// The item of a record: the prefix of its key, and the record as a JSON document.
 const (
-	auditKey      = "pk"
 	auditPrefix   = "audit#"
 	auditDocument = "document"
 )
@@ -149,33 +146,30 @@ const (
 // Record implements AuditLog by one conditional PutItem: the item must not exist, or be the started record. If the
 // stored record already equals r, an earlier PutItem succeeded but its response was lost.
 func (a auditTable) Record(ctx context.Context, r Record) error {
-	started := r
-	started.Outcome, started.Detail = OutcomeStarted, ""
 	document, err := json.Marshal(r)
-	first, startedErr := json.Marshal(started)
-	if err := errors.Join(err, startedErr); err != nil {
+	if err != nil {
 		return err
 	}
+	item := dynamoitem.Key(auditPrefix + r.ID)
+	item[auditDocument] = dynamoitem.Text(string(document))
 	put := &dynamodb.PutItemInput{
-		TableName:           aws.String(a.table),
-		ConditionExpression: aws.String("attribute_not_exists(" + auditKey + ")"),
-		Item: map[string]types.AttributeValue{
-			auditKey:      &types.AttributeValueMemberS{Value: auditPrefix + r.ID},
-			auditDocument: &types.AttributeValueMemberS{Value: string(document)},
-		},
+		TableName: aws.String(a.table), Item: item,
+		ConditionExpression:                 aws.String("attribute_not_exists(" + dynamoitem.KeyAttribute + ")"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if r.Outcome != OutcomeStarted {
-		put.ConditionExpression = aws.String(auditDocument + " = :started")
-		put.ExpressionAttributeValues = map[string]types.AttributeValue{
-			":started": &types.AttributeValueMemberS{Value: string(first)},
+		started := r
+		started.Outcome, started.Detail = OutcomeStarted, ""
+		first, err := json.Marshal(started)
+		if err != nil {
+			return err
 		}
+		put.ConditionExpression = aws.String(auditDocument + " = :started")
+		put.ExpressionAttributeValues = dynamoitem.Item{":started": dynamoitem.Text(string(first))}
 	}
 	_, err = a.client.PutItem(ctx, put)
-	var other *types.ConditionalCheckFailedException
-	if errors.As(err, &other) {
-		stored, _ := other.Item[auditDocument].(*types.AttributeValueMemberS)
-		if stored != nil && stored.Value == string(document) {
+	if other, found := errors.AsType[*types.ConditionalCheckFailedException](err); found {
+		if dynamoitem.ReadText(other.Item, auditDocument) == string(document) {
 			return nil
 		}
 		return fmt.Errorf("the audit table has another record under %s: run gatewayctl audit and compare", r.ID)
@@ -191,10 +185,8 @@ func (a auditTable) Records(ctx context.Context) ([]Record, error) {
 	records := []Record{}
 	pages := dynamodb.NewScanPaginator(a.client, &dynamodb.ScanInput{
 		TableName: aws.String(a.table), ConsistentRead: aws.Bool(true),
-		FilterExpression: aws.String("begins_with(" + auditKey + ", :prefix)"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":prefix": &types.AttributeValueMemberS{Value: auditPrefix},
-		},
+		FilterExpression:          aws.String("begins_with(" + dynamoitem.KeyAttribute + ", :prefix)"),
+		ExpressionAttributeValues: dynamoitem.Item{":prefix": dynamoitem.Text(auditPrefix)},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -203,8 +195,7 @@ func (a auditTable) Records(ctx context.Context) ([]Record, error) {
 		}
 		for _, item := range page.Items {
 			var record Record
-			document, _ := item[auditDocument].(*types.AttributeValueMemberS)
-			if document == nil || json.Unmarshal([]byte(document.Value), &record) != nil {
+			if json.Unmarshal([]byte(dynamoitem.ReadText(item, auditDocument)), &record) != nil {
 				return nil, errors.New("an audit record is not valid JSON: inspect the items audit# of its table")
 			}
 			records = append(records, record)

@@ -11,14 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/dynamotest"
 	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/shared/awsclient"
@@ -35,22 +30,18 @@ func newLocalAWSTool(t *testing.T) (*testTool, *awsclient.Client, *awscalls.Reco
 		t.Skip("it starts a database")
 	}
 	d := newTestTool(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	tables, err := dynoxide.Start(ctx, "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(tables.Stop)
 	versions := 0
 	vault, err := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), time.Now, func() string {
 		versions++
 		return fmt.Sprintf("00000000-0000-4000-8000-%012d", versions)
 	})
+	if err == nil {
+		err = vault.Ensure("operators", "token-keys", "callback-keys", "webhook-keys")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := url.Parse(tables.Endpoint())
+	engine, err := url.Parse(dynamotest.StartEndpoint(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,25 +71,13 @@ func newLocalAWSTool(t *testing.T) (*testTool, *awsclient.Client, *awscalls.Reco
 
 func makeTables(t *testing.T, client *awsclient.Client) {
 	t.Helper()
-	ctx := t.Context()
-	schemas := []*dynamodb.CreateTableInput{ledgerdynamo.Schema("ledger")}
-	for _, name := range []string{"merchants", "limits"} {
-		schemas = append(schemas, &dynamodb.CreateTableInput{
-			TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
-			AttributeDefinitions: []types.AttributeDefinition{
-				{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
-			},
-			KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
-		})
-	}
-	for _, schema := range schemas {
-		if _, err := client.DynamoDB().CreateTable(ctx, schema); err != nil {
-			t.Fatal(err)
+	for _, name := range []string{"ledger", "merchants", "limits"} {
+		schema := ledgerdynamo.Schema(name)
+		if name != "ledger" { // only the key
+			schema.AttributeDefinitions = schema.AttributeDefinitions[:1]
+			schema.GlobalSecondaryIndexes, schema.StreamSpecification = nil, nil
 		}
-	}
-	for _, name := range []string{"operators", "token-keys", "callback-keys", "webhook-keys"} {
-		_, err := client.SecretsManager().CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: aws.String(name)})
-		if err != nil {
+		if _, err := client.DynamoDB().CreateTable(t.Context(), schema); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/webhook"
 )
 
@@ -17,13 +18,15 @@ func (r racingSecrets) Get(ctx context.Context, name string) (StoredSecret, erro
 }
 
 // racingHealth is a HealthStore in which another person changes an endpoint after each read.
-type racingHealth struct{ memoryHealth }
+type racingHealth struct {
+	*storetest.EndpointHealth
+}
 
 func (r racingHealth) Health(ctx context.Context, at webhook.Endpoint) (webhook.Health, error) {
-	h, err := r.memoryHealth.Health(ctx, at)
+	h, err := r.EndpointHealth.Health(ctx, at)
 	changed := h
 	changed.DisabledVersion++
-	r.memoryHealth[at] = changed
+	r.StoreHealth(changed)
 	return h, err
 }
 
@@ -31,17 +34,15 @@ func (r racingHealth) Health(ctx context.Context, at webhook.Endpoint) (webhook.
 func TestDryRunFindsConcurrentChange(t *testing.T) {
 	d, shop := newShopTool(t)
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
-	d.health[at] = webhook.Health{Endpoint: at, DisabledAt: d.now, DisabledVersion: 1}
+	d.health.StoreHealth(webhook.Health{Endpoint: at, DisabledAt: d.now, DisabledVersion: 1})
 	d.changeStores(func(s *Stores) {
 		s.Secrets, s.EndpointHealth = racingSecrets{d.vault}, racingHealth{d.health}
 	})
 	puts := d.vault.puts
 	d.expectBoth("keys add tokens", ExitFailed, "was changed meanwhile")
 	d.expectBoth("endpoint enable ShopA", ExitFailed, "was changed meanwhile")
-	if d.vault.puts != puts || d.health[at].Enabled() {
-		t.Errorf("a refused change was stored: %d secrets, endpoint enabled %v", d.vault.puts-puts,
-			d.health[at].Enabled())
-	}
+	checkEqual(t, "secrets stored by a refused change", d.vault.puts-puts, 0)
+	checkEqual(t, "endpoint is enabled by a refused change", d.health.Stored(at).Enabled(), false)
 }
 
 // TestDryRunWithoutSecret: a dry run refuses a secret that the deployment does not have.

@@ -24,29 +24,14 @@ type clientSecretCommands struct {
 	List   credentialList   `cmd:"" help:"List the client secrets, without their values."`
 }
 
-// credentialKind is the difference between tokens and client secrets.
-type credentialKind struct {
-	name        string
-	credentials func(*merchant.Profile) []merchant.Credential
-	issue       issueFunc
-	replace     issueFunc
-	revoke      func(p *merchant.Profile, number int, at, now time.Time) error
-}
-
 // issueFunc adds a credential to a profile and returns its secret.
 type issueFunc func(p *merchant.Profile, random io.Reader, now time.Time) (secret string, err error)
 
 // ProvideKind returns the kind for the Run methods below token (kong's provider).
-func (tokenCommands) ProvideKind() credentialKind {
-	return credentialKind{"token", func(p *merchant.Profile) []merchant.Credential { return p.Tokens },
-		merchant.IssueToken, merchant.ReplaceToken, merchant.RevokeToken}
-}
+func (tokenCommands) ProvideKind() merchant.CredentialKind { return merchant.LongLivedToken }
 
 // ProvideKind returns the kind for the Run methods below client-secret (kong's provider).
-func (clientSecretCommands) ProvideKind() credentialKind {
-	return credentialKind{"client secret", func(p *merchant.Profile) []merchant.Credential { return p.ClientSecrets },
-		merchant.IssueClientSecret, merchant.ReplaceClientSecret, merchant.RevokeClientSecret}
-}
+func (clientSecretCommands) ProvideKind() merchant.CredentialKind { return merchant.ClientSecret }
 
 // issuedCredential is a new credential, shown once.
 type issuedCredential struct {
@@ -61,8 +46,8 @@ type issuedCredential struct {
 type credentialIssue struct{ merchantArgument }
 
 // Run issues a credential beside those that exist.
-func (c *credentialIssue) Run(s *session, p *merchant.Profile, kind credentialKind) error {
-	return issueCredential(s, p, kind, kind.issue, time.Time{})
+func (c *credentialIssue) Run(s *session, p *merchant.Profile, kind merchant.CredentialKind) error {
+	return issueCredential(s, p, kind, kind.Issue, time.Time{})
 }
 
 type credentialRotate struct {
@@ -75,10 +60,10 @@ type credentialRotate struct {
 func (c *credentialRotate) Validate() error { return checkNotNegative("--overlap", c.Overlap) }
 
 // Run issues a credential and ends the others after the overlap.
-func (c *credentialRotate) Run(s *session, p *merchant.Profile, kind credentialKind) error {
-	issue := kind.issue
+func (c *credentialRotate) Run(s *session, p *merchant.Profile, kind merchant.CredentialKind) error {
+	issue := kind.Issue
 	if c.Force {
-		issue = kind.replace
+		issue = kind.Replace
 	}
 	return issueCredential(s, p, kind, issue, s.Now().Add(c.Overlap).UTC().Truncate(time.Millisecond))
 }
@@ -86,7 +71,7 @@ func (c *credentialRotate) Run(s *session, p *merchant.Profile, kind credentialK
 // issueCredential issues a credential, stores the profile and shows the secret. The others end at endAt, unless it is
 // zero.
 func issueCredential(
-	s *session, p *merchant.Profile, kind credentialKind, issue issueFunc, endAt time.Time,
+	s *session, p *merchant.Profile, kind merchant.CredentialKind, issue issueFunc, endAt time.Time,
 ) error {
 	secret, err := issue(p, s.Rand, s.Now())
 	if errors.Is(err, merchant.ErrTooManyActive) {
@@ -95,7 +80,7 @@ func issueCredential(
 	if err != nil {
 		return err
 	}
-	all := kind.credentials(p)
+	all := kind.List(p)
 	newest, others := all[len(all)-1], all[:len(all)-1]
 	output := issuedCredential{
 		Merchant: p.Name, ClientID: p.ID, Number: newest.Number, Secret: s.revealSecret(secret),
@@ -106,13 +91,13 @@ func issueCredential(
 		if endAt.IsZero() {
 			break
 		}
-		if err := kind.revoke(p, old.Number, endAt, s.Now()); err != nil {
+		if err := kind.Revoke(p, old.Number, endAt, s.Now()); err != nil {
 			return err
 		}
 		output.EndingNumbers = append(output.EndingNumbers, old.Number)
 		detail += fmt.Sprintf("; %d ends at %s", old.Number, formatTime(endAt))
 	}
-	return s.executeAndShow("issue a "+kind.name, p.Name, func() (string, error) {
+	return s.executeAndShow("issue a "+kind.Name, p.Name, func() (string, error) {
 		return detail, s.stores.Merchants.Update(s, p)
 	}, func() error { return s.showView(output) })
 }
@@ -135,13 +120,13 @@ func (c *credentialRevoke) Validate() error {
 }
 
 // Run revokes one credential.
-func (c *credentialRevoke) Run(s *session, p *merchant.Profile, kind credentialKind) error {
+func (c *credentialRevoke) Run(s *session, p *merchant.Profile, kind merchant.CredentialKind) error {
 	at := s.Now()
 	if c.After != nil {
 		at = at.Add(*c.After)
 	}
-	return changeProfile(s, p, fmt.Sprintf("revoke %s %d", kind.name, *c.Number), func() error {
-		return kind.revoke(p, *c.Number, at, s.Now())
+	return changeProfile(s, p, fmt.Sprintf("revoke %s %d", kind.Name, *c.Number), func() error {
+		return kind.Revoke(p, *c.Number, at, s.Now())
 	})
 }
 
@@ -162,7 +147,7 @@ func (c *tokenRevoke) Validate() error {
 }
 
 // Run ends one token, or the short-lived ones.
-func (c *tokenRevoke) Run(s *session, p *merchant.Profile, kind credentialKind) error {
+func (c *tokenRevoke) Run(s *session, p *merchant.Profile, kind merchant.CredentialKind) error {
 	if !c.ShortLived {
 		return c.credentialRevoke.Run(s, p, kind)
 	}
@@ -183,8 +168,8 @@ func checkNotNegative(flag string, value time.Duration) error {
 type credentialList struct{ merchantArgument }
 
 // Run lists the credentials of one kind.
-func (c *credentialList) Run(s *session, p *merchant.Profile, kind credentialKind) error {
-	views := credentialViews(kind.credentials(p), s.Now())
+func (c *credentialList) Run(s *session, p *merchant.Profile, kind merchant.CredentialKind) error {
+	views := credentialViews(kind.List(p), s.Now())
 	slices.SortFunc(views, func(a, b credentialView) int { return a.Number - b.Number })
 	return showList(s, views)
 }

@@ -48,15 +48,13 @@ type deliveryView struct {
 // Run lists the notifications whose status came in the range, by the creation of their transactions.
 func (c *deliveriesList) Run(s *session) error {
 	var views []deliveryView
-	for e, err := range s.entriesInRange(c.Name, c.timeRange, replayLookback) {
+	for e, err := range s.entriesUntil(c.Name, c.timeRange) {
 		if err != nil {
 			return err
 		}
-		for _, v := range deliveryViews(e) {
-			if c.contains(v.At) && (c.State == "all" || c.State == v.State) {
-				views = append(views, v)
-			}
-		}
+		views = append(views, slices.DeleteFunc(deliveryViews(e), func(v deliveryView) bool {
+			return !c.contains(v.At) || c.State != "all" && c.State != v.State
+		})...)
 	}
 	return showList(s, views)
 }

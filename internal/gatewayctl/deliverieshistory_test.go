@@ -45,7 +45,7 @@ func TestReplayKeepsEarlierAttempts(t *testing.T) {
 	d := newTestTool(t)
 	e := d.addReplayedPayment()
 	failed := ledger.FailedAttempt{Number: 1, At: d.now.Add(time.Second), HTTPStatus: 500, Reason: "server"}
-	e.RecordFailedAttempt(e.OutboxHead().ID, failed, d.now.Add(time.Minute))
+	e.RecordFailedAttempt(*e.HeadClaim(), failed, d.now.Add(time.Minute))
 	d.ledger.Overwrite(e)
 	id, first := e.Outbox[0].ID, d.now.Add(2*time.Second-time.Hour)
 	history := query[deliveryHistory](d, "deliveries show "+e.ID)

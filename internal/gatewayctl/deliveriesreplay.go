@@ -10,9 +10,6 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// replayLookback is the longest time between a transaction's creation and a status that a time range finds.
-const replayLookback = 4 * day
-
 // progressEvery is the number of transactions between two lines of progress.
 const progressEvery = 100
 
@@ -92,7 +89,7 @@ func (c *deliveriesReplay) findKeys(s *session) (keys []ledger.Key, err error) {
 		}
 		return keys, err
 	}
-	for e, err := range s.entriesInRange(c.Merchant, c.timeRange, replayLookback) {
+	for e, err := range s.entriesUntil(c.Merchant, c.timeRange) {
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/webhook"
 )
 
@@ -23,7 +24,7 @@ type endpointArguments struct {
 // endpoint is a merchant's URL with its health.
 type endpoint struct {
 	webhook.Health
-	merchantName string
+	merchant *merchant.Profile
 }
 
 // ProvideEndpoint returns the endpoint for the Run methods below endpoint (kong's provider).
@@ -37,7 +38,7 @@ func (c endpointArguments) ProvideEndpoint(s *session) (endpoint, error) {
 		return endpoint{}, fmt.Errorf("%s has no notif_url of its own: name the URL with --url", p.Name)
 	}
 	health, err := s.stores.EndpointHealth.Health(s, webhook.Endpoint{MerchantID: p.ID, URL: address})
-	return endpoint{health, p.Name}, err
+	return endpoint{health, p}, err
 }
 
 // endpointView is an endpoint's health.
@@ -56,7 +57,7 @@ type endpointView struct {
 
 func showEndpoint(s *session, at endpoint) error {
 	return s.showView(endpointView{
-		Merchant: at.merchantName, URL: at.URL, Server: at.Server().Origin, Enabled: at.Enabled(),
+		Merchant: at.merchant.Name, URL: at.URL, Server: at.Server().Origin, Enabled: at.Enabled(),
 		FastPath: at.AllowsFastPath(), Failures: at.Failures, LastError: at.LastReason, LastStatus: at.LastStatus,
 		ChangedAt: at.ChangedAt, DisabledAt: at.DisabledAt,
 	})
@@ -69,22 +70,24 @@ func (c *endpointShow) Run(s *session, at endpoint) error { return showEndpoint(
 
 type endpointEnable struct{ endpointArguments }
 
-// Run enables the endpoint first, so that queued notifications are not parked again. After an interrupt, deliveries
-// replay --dead-letters queues the rest.
+// Run enables the endpoint first, so that queued notifications are not parked again. Then it queues what is parked, of
+// transactions of any age. After an interrupt a second run queues the rest.
 func (c *endpointEnable) Run(s *session, at endpoint) error {
-	if at.Enabled() {
-		return errors.New("the endpoint is enabled already: deliveries replay --dead-letters sends what is parked")
+	enabled := at
+	if !at.Enabled() {
+		enabled.Health = at.AfterEnable(s.Now())
 	}
-	enabled := endpoint{at.AfterEnable(s.Now()), at.merchantName}
-	return s.executeAndShow("enable an endpoint", at.merchantName+" "+at.URL, func() (string, error) {
-		saved, err := s.stores.EndpointHealth.SaveDisabled(s, enabled.Health)
-		if err == nil && !saved {
-			err = errors.New("the endpoint was changed meanwhile: run the command again")
+	return s.executeAndShow("enable an endpoint", at.merchant.Name+" "+at.URL, func() (string, error) {
+		if !at.Enabled() {
+			saved, err := s.stores.EndpointHealth.SaveDisabled(s, enabled.Health)
+			if err == nil && !saved {
+				err = errors.New("the endpoint was changed meanwhile: run the command again")
+			}
+			if err != nil {
+				return "nothing", err
+			}
 		}
-		if err != nil {
-			return "nothing", err
-		}
-		queued, err := queueParked(s, at.Endpoint, at.DisabledAt.Add(-replayLookback))
+		queued, err := queueParked(s, at.Endpoint, firstDay(at.merchant, s.Now()))
 		return plural(queued, "notification") + " queued", err
 	}, func() error { return showEndpoint(s, enabled) })
 }

@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 )
 
 // generatedLedger is a ledger that generates its many payments of the first day on each read. It fails once, at the
 // half, and records the largest heap.
 type generatedLedger struct {
-	*ledgermem.Store
+	*storetest.Ledger
 	shop   onboardingResult
 	count  int
 	at     time.Time
@@ -68,7 +68,7 @@ func (c *generatedLedger) Get(_ context.Context, key ledger.Key) (*ledger.Entry,
 func exportGenerated(t *testing.T, format string, count int) uint64 {
 	t.Helper()
 	d := newTestTool(t)
-	many := &generatedLedger{Store: d.ledger, shop: d.onboardShop(), count: count, at: d.now}
+	many := &generatedLedger{Ledger: d.ledger, shop: d.onboardShop(), count: count, at: d.now}
 	d.changeStores(func(s *Stores) { s.Ledger = many })
 	name, begins := filepath.Join(t.TempDir(), "out"), "pay,ShopA_%d,"
 	if format == formatJSON {

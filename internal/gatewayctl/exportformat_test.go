@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/storetest"
 )
 
 // exportedIDs parses a whole export and returns the ids in its order.
@@ -49,14 +49,14 @@ func exportedIDs(t *testing.T, format, text string) []string {
 // failEveryRead makes every nth read of a day fail.
 func (d *testTool) failEveryRead(n int) {
 	calls := 0
-	d.ledger.InjectFaults(func(c ledgermem.Call) ledgermem.InjectedFault {
-		if c.Operation != ledgermem.Day {
-			return ledgermem.NoFault
+	d.ledger.InjectFaults(func(c storetest.Call) storetest.Fault {
+		if c.Operation != storetest.Day {
+			return storetest.NoFault
 		}
 		if calls++; calls%n == 0 {
-			return ledgermem.FailedBeforeApply
+			return storetest.FailedBeforeApply
 		}
-		return ledgermem.NoFault
+		return storetest.NoFault
 	})
 }
 

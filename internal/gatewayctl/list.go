@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 )
 
 // Limits of reading.
@@ -53,7 +54,7 @@ func (c *listCommand) Run(s *session) error {
 		c.From, c.To = c.Day, c.Day
 	}
 	var views []entryView
-	for e, err := range s.entriesInRange(c.Name, c.times(), 0) {
+	for e, err := range s.entriesInRange(c.Name, c.times()) {
 		if err != nil {
 			return err
 		}
@@ -106,45 +107,76 @@ func (s *session) pagesBetween(merchantID string, from, to time.Time, cursor str
 	}
 }
 
-// entriesBetween is pagesBetween, entry by entry.
+// progressDays is the time between two lines of progress of a long walk through the days.
+const progressDays = 30 * day
+
+// entriesBetween reads the entries of pagesBetween, with progress.
 func (s *session) entriesBetween(merchantID string, from, to time.Time) iter.Seq2[*ledger.Entry, error] {
-	return func(yield func(*ledger.Entry, error) bool) {
+	return entriesOf(func(yield func(entryPage, error) bool) {
 		for p, err := range s.pagesBetween(merchantID, from, to, "") {
-			if !yieldEntries(p.entries, err, yield) {
+			if read := p.day.Sub(from.UTC().Truncate(day)); read > 0 && read%progressDays == 0 && p.next == "" {
+				fmt.Fprintln(s.Stderr, "read to", p.day.Format(time.DateOnly))
+			}
+			if !yield(p, err) {
 				return
+			}
+		}
+	})
+}
+
+// entriesOf yields the entries of pages, one by one. It ends at the first error.
+func entriesOf(pages iter.Seq2[entryPage, error]) iter.Seq2[*ledger.Entry, error] {
+	return func(yield func(*ledger.Entry, error) bool) {
+		for p, err := range pages {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, e := range p.entries {
+				if !yield(e, nil) {
+					return
+				}
 			}
 		}
 	}
 }
 
-// yieldEntries yields each entry, or else the error. more is false if that ends the iteration.
-func yieldEntries(entries []*ledger.Entry, err error, yield func(*ledger.Entry, error) bool) (more bool) {
-	if err != nil {
-		yield(nil, err)
-		return false
-	}
-	for _, e := range entries {
-		if !yield(e, nil) {
-			return false
-		}
-	}
-	return true
+// entriesInRange reads the entries that a merchant created in a range.
+func (s *session) entriesInRange(nameOrID string, r timeRange) iter.Seq2[*ledger.Entry, error] {
+	return s.entriesFrom(nameOrID, r, func(_ *merchant.Profile, from time.Time) time.Time { return from })
 }
 
-// entriesInRange reads the entries that a merchant created in a range, or in the time lookback before it.
-func (s *session) entriesInRange(nameOrID string, r timeRange, lookback time.Duration) iter.Seq2[*ledger.Entry, error] {
+// entriesUntil reads the entries that a merchant created before the end of a range, the oldest first. A status may come
+// long after the creation: by a person, or by a lookup of an operator that was down.
+func (s *session) entriesUntil(nameOrID string, r timeRange) iter.Seq2[*ledger.Entry, error] {
+	return s.entriesFrom(nameOrID, r, firstDay)
+}
+
+// firstDay is the earliest day of the transactions with a status at or after a time: when the merchant was added, but
+// at least some days before the time.
+func firstDay(p *merchant.Profile, from time.Time) time.Time {
+	const usual = 4 * day
+	first := from.Add(-usual)
+	if !p.CreatedAt.IsZero() && p.CreatedAt.Before(first) {
+		return p.CreatedAt
+	}
+	return first
+}
+
+func (s *session) entriesFrom(
+	nameOrID string, r timeRange, start func(p *merchant.Profile, from time.Time) time.Time,
+) iter.Seq2[*ledger.Entry, error] {
 	return func(yield func(*ledger.Entry, error) bool) {
 		from, to, err := r.bounds()
+		var p *merchant.Profile
+		if err == nil {
+			p, err = s.findMerchant(nameOrID)
+		}
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		p, err := s.findMerchant(nameOrID)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		s.entriesBetween(p.ID, from.Add(-lookback), to)(yield)
+		s.entriesBetween(p.ID, start(p, from), to)(yield)
 	}
 }
 

@@ -165,8 +165,8 @@ func (c *merchantAdd) Run(s *session) error {
 
 // onboard issues the secrets and stores the profile.
 func onboard(s *session, p *merchant.Profile) (output onboardingResult, err error) {
-	token, tokenErr := merchant.IssueToken(p, s.Rand, s.Now())
-	clientSecret, clientSecretErr := merchant.IssueClientSecret(p, s.Rand, s.Now())
+	token, tokenErr := merchant.LongLivedToken.Issue(p, s.Rand, s.Now())
+	clientSecret, clientSecretErr := merchant.ClientSecret.Issue(p, s.Rand, s.Now())
 	webhookSecret, webhookSecretErr := issueWebhookSecret(s, p, false)
 	if err := errors.Join(tokenErr, clientSecretErr, webhookSecretErr); err != nil {
 		return output, err

@@ -29,7 +29,7 @@ type merchantView struct {
 
 	RequestsPerSecond int               `json:"requests_per_second" row:"requests per second"`
 	Burst             int               `json:"burst" row:"burst"`
-	DailyAmounts      map[string]string `json:"daily_amounts" row:"amounts per day"`
+	DailyAmounts      map[string]string `json:"daily_amounts" row:"amounts per day"` // decimal, by currency
 
 	Tokens         []credentialView `json:"tokens" row:"tokens"`
 	ClientSecrets  []credentialView `json:"client_secrets" row:"client secrets"`
@@ -73,12 +73,16 @@ func merchantViewOf(p *merchant.Profile, now time.Time) merchantView {
 		Operations: nonNil(p.Operations), Countries: nonNil(p.Countries), HomeCountry: p.DefaultCountry(),
 		Operators: nonNil(p.Operators), OnBehalfOf: nonNil(p.OnBehalfOf), SenderNames: nonNil(p.SenderNames),
 		NotificationHosts: nonNil(p.NotificationHosts), NotifURL: p.NotifURL,
-		RequestsPerSecond: p.RequestsPerSecond, Burst: burst, DailyAmounts: dailyAmounts(p),
+		RequestsPerSecond: p.RequestsPerSecond, Burst: burst, DailyAmounts: map[string]string{},
 		Tokens: credentialViews(p.Tokens, now), ClientSecrets: credentialViews(p.ClientSecrets, now),
 		WebhookSecrets: []webhookView{},
 	}
 	for _, w := range p.WebhookSecrets {
 		view.WebhookSecrets = append(view.WebhookSecrets, webhookView(w))
+	}
+	for currency, minor := range p.DailyAmounts {
+		exponent, _ := market.CurrencyExponent(currency)
+		view.DailyAmounts[currency] = money.Format(minor, exponent)
 	}
 	return view
 }
@@ -90,14 +94,4 @@ func credentialViews(credentials []merchant.Credential, now time.Time) []credent
 		views = append(views, credentialView{Number: c.Number, Created: c.CreatedAt, Expires: c.ExpiresAt, Live: live})
 	}
 	return views
-}
-
-// dailyAmounts returns the limits as decimal amounts, by currency.
-func dailyAmounts(p *merchant.Profile) map[string]string {
-	amounts := map[string]string{}
-	for currency, minor := range p.DailyAmounts {
-		exponent, _ := market.CurrencyExponent(currency)
-		amounts[currency] = money.Format(minor, exponent)
-	}
-	return amounts
 }

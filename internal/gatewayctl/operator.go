@@ -53,12 +53,7 @@ type storedCredentials struct {
 }
 
 // ProvideCredentials returns the credentials for the Run methods below operator (kong's provider).
-func (operatorCommands) ProvideCredentials(s *session) (storedCredentials, error) {
-	return readCredentials(s)
-}
-
-// readCredentials reads and parses the credentials.
-func readCredentials(s *session) (stored storedCredentials, err error) {
+func (operatorCommands) ProvideCredentials(s *session) (stored storedCredentials, err error) {
 	stored.secret, err = readSecret(s, s.OperatorSecret, "OPERATOR_CREDENTIALS_SECRET")
 	if err == nil {
 		stored.operators, err = parseOperatorCredentials(stored.secret.Value)
@@ -70,15 +65,6 @@ func readCredentials(s *session) (stored storedCredentials, err error) {
 func unknownOperatorError(name string) error {
 	return fmt.Errorf("operator %q is not one of %s", name, joinComma(operator.Names()))
 }
-
-// staticSecret is a fixed value as a drivers.Secrets.
-type staticSecret []byte
-
-// Get implements secret.Reader.
-func (f staticSecret) Get(context.Context) (secret.Value, error) { return secret.Value{Bytes: f}, nil }
-
-// Refresh implements secret.Reader.
-func (f staticSecret) Refresh(ctx context.Context) (secret.Value, error) { return f.Get(ctx) }
 
 // maxCredentialsBytes is the size of the largest secret in bytes.
 const maxCredentialsBytes = 64 << 10
@@ -128,7 +114,7 @@ func (c *operatorSet) Run(s *session) error {
 	if err != nil {
 		return usageError("%w", err)
 	}
-	current, err := readCredentials(s)
+	current, err := operatorCommands{}.ProvideCredentials(s)
 	if err != nil {
 		return err
 	}
@@ -162,7 +148,7 @@ func (o credentialsByOperator) merge(given credentialsByOperator) {
 
 // checkCurrentAccounts lets each operator's own driver validate the current account.
 func checkCurrentAccounts(s *session, value []byte, operators credentialsByOperator) error {
-	directory := drivers.NewDirectory(staticSecret(value), s.Now)
+	directory := drivers.NewDirectory(secret.Static(value), nil, s.Now)
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(operators)) {
 		driver, _, known := directory.Driver(name)
@@ -231,7 +217,7 @@ func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 			return fmt.Errorf("there are no credentials for operator %q: add them with operator set", name)
 		}
 	}
-	directory := drivers.NewDirectory(staticSecret(stored.secret.Value), s.Now)
+	directory := drivers.NewDirectory(secret.Static(stored.secret.Value), nil, s.Now)
 	var results []accountCheck
 	var failed error
 	for _, account := range accountViews(stored.operators) {

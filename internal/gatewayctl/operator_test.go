@@ -10,6 +10,7 @@ import (
 
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
+	"mobilegateway/shared/secret"
 )
 
 // statusServer is an operator's server that has no orders and records the last request.
@@ -43,7 +44,7 @@ func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			own, offered := drivers.NewDirectory(staticSecret(credentials), d.nowFunc()).StatusLookup(name)
+			own, offered := drivers.NewDirectory(secret.Static(credentials), nil, d.nowFunc()).StatusLookup(name)
 			if !offered {
 				t.Skip("it offers no status lookup")
 			}

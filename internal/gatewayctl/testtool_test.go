@@ -15,13 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/ledgermem"
-	"mobilegateway/internal/limitmem"
-	"mobilegateway/internal/merchantmem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/pause"
-	"mobilegateway/shared/webhook"
 )
 
 // memorySecretStore is a SecretStore in memory. A revision counts the changes.
@@ -68,44 +65,17 @@ func (a *memoryAudit) Records(context.Context) ([]Record, error) {
 	return records, nil
 }
 
-// memoryHealth is a HealthStore in memory.
-type memoryHealth map[webhook.Endpoint]webhook.Health
-
-func (m memoryHealth) Health(_ context.Context, at webhook.Endpoint) (webhook.Health, error) {
-	h := m[at]
-	h.Endpoint = at
-	return h, nil
-}
-
-func (m memoryHealth) SaveHealth(_ context.Context, h webhook.Health) (bool, error) {
-	if m[h.Endpoint].Version != h.Version {
-		return false, nil
-	}
-	h.Version++
-	m[h.Endpoint] = h
-	return true, nil
-}
-
-func (m memoryHealth) SaveDisabled(_ context.Context, h webhook.Health) (bool, error) {
-	if m[h.Endpoint].DisabledVersion != h.DisabledVersion {
-		return false, nil
-	}
-	h.DisabledVersion++
-	m[h.Endpoint] = h
-	return true, nil
-}
-
 // testTool is a deployment in memory and the person at the keyboard.
 type testTool struct {
 	t         *testing.T
 	now       time.Time
 	input     string
-	merchants *merchantmem.Store
-	ledger    *ledgermem.Store
+	merchants *storetest.Merchants
+	ledger    *storetest.Ledger
 	vault     *memorySecretStore
 	audit     *memoryAudit
-	health    memoryHealth
-	limits    *limitmem.Store
+	health    *storetest.EndpointHealth
+	limits    *storetest.Limits
 	random    *rand.Rand
 	connect   func(System, Deployment) (*Stores, error)
 	variables map[string]string
@@ -113,17 +83,18 @@ type testTool struct {
 
 func newTestTool(t *testing.T) *testTool {
 	d := &testTool{
-		t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), merchants: &merchantmem.Store{},
-		ledger: ledgermem.New(),
+		t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), merchants: storetest.NewMerchants(),
+		ledger: storetest.NewLedger(),
 		vault:  &memorySecretStore{map[string][]byte{}, map[string]int{}, 0},
 		audit:  &memoryAudit{records: map[string]Record{}},
-		health: memoryHealth{}, limits: &limitmem.Store{}, random: rand.New(rand.NewSource(1)),
+		limits: storetest.NewLimits(), random: rand.New(rand.NewSource(1)),
 		variables: map[string]string{
 			"LEDGER_TABLE": "ledger", "MERCHANT_TABLE": "merchants", "OPERATOR_CREDENTIALS_SECRET": "operators",
 			"TOKEN_KEY_SECRET":    "token-keys",
 			"CALLBACK_KEY_SECRET": "callback-keys", "WEBHOOK_KEY_SECRET": "webhook-keys", "AWS_ACCESS_KEY_ID": "KEYID",
 		},
 	}
+	d.health = storetest.NewEndpointHealth(d.nowFunc())
 	d.changeStores(func(*Stores) {})
 	return d
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/webhook"
 )
@@ -128,11 +128,11 @@ func TestPartiallyFailedReplay(t *testing.T) {
 	for i := range 3 {
 		d.addDeliveredPayment(shop, i, d.now)
 	}
-	d.ledger.InjectFaults(func(c ledgermem.Call) ledgermem.InjectedFault {
-		if c.Operation == ledgermem.Replace && c.Key.ID == "ShopA_1" {
-			return ledgermem.FailedBeforeApply
+	d.ledger.InjectFaults(func(c storetest.Call) storetest.Fault {
+		if c.Operation == storetest.Replace && c.Key.ID == "ShopA_1" {
+			return storetest.FailedBeforeApply
 		}
-		return ledgermem.NoFault
+		return storetest.NoFault
 	})
 	d.expectExit("deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+confirmFlags, ExitFailed,
 		"pay#ShopA_1")
@@ -164,12 +164,11 @@ func TestTimeRangesAreConsistent(t *testing.T) {
 func TestEndpoint(t *testing.T) {
 	d, shop := newShopTool(t)
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
-	d.expectExit("endpoint enable ShopA"+confirmFlags, ExitFailed, "enabled")
 	if _, out, _ := d.run("endpoint show ShopA"); strings.Contains(out, "last status") {
 		t.Errorf("endpoint show has a status without a response: %s", out)
 	}
-	d.health[at] = webhook.Health{Endpoint: at, Version: 4, Failures: 7, LastReason: "gone", LastStatus: 410,
-		DisabledAt: d.now}
+	d.health.StoreHealth(webhook.Health{Endpoint: at, Version: 4, Failures: 7, LastReason: "gone", LastStatus: 410,
+		DisabledAt: d.now})
 	parked := d.addDeliveredPayment(shop, 1, d.now)
 	parked.Outbox, parked.Delivered = []ledger.Notification{{ID: "w", Status: "successful", At: d.now, Parked: true}},
 		nil
@@ -183,11 +182,45 @@ func TestEndpoint(t *testing.T) {
 	checkEqual(t, "enabled before", view.Enabled, false)
 	checkEqual(t, "last status", view.LastStatus, 410)
 	d.mustRun("endpoint enable ShopA", nil)
-	if d.health[at].Enabled() || !d.mustReadEntry(parked.Key).Outbox[0].Parked {
+	if d.health.Stored(at).Enabled() || !d.mustReadEntry(parked.Key).Outbox[0].Parked {
 		t.Error("a dry run enabled the endpoint")
 	}
 	view = query[endpointView](d, "endpoint enable ShopA"+confirmFlags)
 	checkEqual(t, "enabled after", view.Enabled, true)
-	checkEqual(t, "stored as enabled", d.health[at].Enabled(), true)
+	checkEqual(t, "stored as enabled", d.health.Stored(at).Enabled(), true)
 	checkEqual(t, "still parked", d.mustReadEntry(parked.Key).Outbox[0].Parked, false)
+}
+
+// Enabling finds the parked notifications of transactions of any age, and a second run continues the first.
+func TestEndpointEnableOldTransactions(t *testing.T) {
+	d, shop := newShopTool(t)
+	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
+	park := func(number int) *ledger.Entry {
+		e := d.addDeliveredPayment(shop, number, d.now)
+		e.Outbox = []ledger.Notification{{ID: "w", Status: "successful", At: d.now, Parked: true}}
+		e.Delivered = nil
+		d.ledger.Overwrite(e)
+		return e
+	}
+	first, second := park(1), park(2)
+	d.now = d.now.Add(70 * 24 * time.Hour)
+	d.health.StoreHealth(webhook.Health{Endpoint: at, Version: 4, LastReason: "gone", LastStatus: 410,
+		DisabledAt: d.now})
+	failing := true
+	d.ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
+		if failing && call.Operation == storetest.Replace && call.Key == second.Key {
+			return storetest.FailedBeforeApply
+		}
+		return storetest.NoFault
+	})
+	d.expectExit("endpoint enable ShopA"+confirmFlags, ExitFailed, "injected")
+	failing = false
+	d.mustRun("endpoint enable ShopA"+confirmFlags, nil)
+	for _, e := range []*ledger.Entry{first, second} {
+		if d.mustReadEntry(e.Key).Outbox[0].Parked {
+			t.Errorf("%s is still parked", e.Key)
+		}
+	}
+	checkEqual(t, "parked ones left", len(query[[]deliveryView](d,
+		"deliveries list ShopA --from 2026-03-01 --to 2026-12-01 --state parked")), 0)
 }

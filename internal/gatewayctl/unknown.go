@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/reconcile"
+	"mobilegateway/shared/secret"
 )
 
 type unknownCommands struct {
@@ -43,9 +43,9 @@ func (c *unknownList) Run(s *session) error {
 	if err := s.openStores(); err != nil {
 		return err
 	}
-	entries := iter.Seq2[*ledger.Entry, error](s.dueEntries)
+	entries := entriesOf(s.duePages)
 	if c.Merchant != "" {
-		entries = s.entriesInRange(c.Merchant, c.times(), 0)
+		entries = s.entriesInRange(c.Merchant, c.times())
 	}
 	var views []unknownView
 	for e, err := range entries {
@@ -65,18 +65,21 @@ func (c *unknownList) Run(s *session) error {
 	return showList(s, views)
 }
 
-// dueEntries reads the entries in the first page of each shard of the due index.
-func (s *session) dueEntries(yield func(*ledger.Entry, error) bool) {
+// duePages reads the pages of the due index.
+func (s *session) duePages(yield func(entryPage, error) bool) {
 	for shard := range ledger.DueShards {
-		keys, err := s.stores.Ledger.DueKeys(s, shard, s.Now().Add(365*day), ledgerdynamo.MaxPage)
-		if len(keys) == ledgerdynamo.MaxPage {
-			fmt.Fprintf(s.Stderr, "Shard %d of the index has more than %s, and the later ones are not read. "+
-				"To list all of a merchant: unknown list MERCHANT --from DAY --to DAY.\n",
-				shard, plural(len(keys), "entry"))
-		}
-		entries, err := s.readEntries(keys, err)
-		if !yieldEntries(entries, err, yield) {
-			return
+		query := ledger.DueQuery{Shard: shard, Before: s.Now().Add(365 * day), Limit: ledgerdynamo.MaxPage}
+		for more := true; more; more = query.Cursor != "" {
+			page, next, err := s.stores.Ledger.DueKeys(s, query)
+			query.Cursor = next
+			var keys []ledger.Key
+			for _, found := range page {
+				keys = append(keys, found.Key)
+			}
+			entries, err := s.readEntries(keys, err)
+			if !yield(entryPage{entries: entries}, err) {
+				return
+			}
 		}
 	}
 }
@@ -135,7 +138,7 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 	if err != nil {
 		return nil, err
 	}
-	operators := drivers.NewDirectory(staticSecret(current.Value), s.Now)
+	operators := drivers.NewDirectory(secret.Static(current.Value), nil, s.Now)
 	if manually {
 		_, _, userSMS := operators.UserSMSSender(e.Operator)
 		return c.manualResolution(s, userSMS), nil

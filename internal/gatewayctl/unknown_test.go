@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 )
@@ -125,14 +125,14 @@ func TestUnknownChargeAndMessages(t *testing.T) {
 
 // racingLedger is a ledger in which another process writes just after our last read before a write.
 type racingLedger struct {
-	*ledgermem.Store
+	*storetest.Ledger
 	reads int
 	other *ledger.Entry
 }
 
 // Get implements ledger.Reader.
 func (r *racingLedger) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) {
-	e, err := r.Store.Get(ctx, key)
+	e, err := r.Ledger.Get(ctx, key)
 	if r.reads++; r.reads == 2 {
 		r.other.Version = e.Version + 1
 		r.Overwrite(r.other)
@@ -147,7 +147,7 @@ func TestResolveIsFenced(t *testing.T) {
 	d.useSandboxOperator()
 	other := d.mustReadEntry(payment)
 	other.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, Source: "getStatus"}, d.now)
-	race := &racingLedger{Store: d.ledger, other: other}
+	race := &racingLedger{Ledger: d.ledger, other: other}
 	d.changeStores(func(s *Stores) { s.Ledger = race })
 	d.expectExit("unknown resolve pay ShopA_1 --as successful"+confirmFlags, ExitFailed, "outcome is known: failed")
 	e := d.mustReadEntry(payment)

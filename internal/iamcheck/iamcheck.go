@@ -23,7 +23,13 @@ func Compare(t *template.Template, record []awscalls.Call) []string {
 	faults = append(faults, MissingPermissions(t, record)...)
 	serviceOnly := requiredByServices(t)
 	for permission, rule := range serviceOnly {
-		faults = append(faults, checkServicePermission(permission, rule, granted)...)
+		switch when, found := granted[permission]; {
+		case !found:
+			faults = append(faults, permissionText(permission)+" is not allowed: "+rule.reason)
+		case when != rule.condition:
+			faults = append(faults, fmt.Sprintf("%s is allowed under the condition %q, but needed under %q",
+				permissionText(permission), when, rule.condition))
+		}
 	}
 	called := map[awscalls.Call]bool{}
 	for _, call := range record {
@@ -110,21 +116,6 @@ func permissionsOf(function string, actions, resources []string) []awscalls.Call
 		}
 	}
 	return found
-}
-
-// checkServicePermission checks that a permission for a service exists and has the condition of its row.
-func checkServicePermission(
-	permission awscalls.Call, rule servicePermission, granted map[awscalls.Call]string,
-) []string {
-	when, found := granted[permission]
-	switch {
-	case !found:
-		return []string{permissionText(permission) + " is not allowed: " + rule.reason}
-	case when != rule.condition:
-		return []string{fmt.Sprintf("%s is allowed under the condition %q, but needed under %q",
-			permissionText(permission), when, rule.condition)}
-	}
-	return nil
 }
 
 // permissionText formats a permission.

@@ -27,13 +27,8 @@ func deployFlags() []string {
 
 // Build builds the functions' programs for this machine with the deploy flags, as <folder>/<name>/bootstrap. It skips
 // the programs whose sources have not changed, because Go links a program without a build id each time. Parallel builds
-// of one folder wait for each other.
-func Build(ctx context.Context, root, folder string, functions []template.Function) error {
-	return buildWithLock(ctx, root, folder, functions, func() error { return nil })
-}
-
-// buildWithLock is Build. It calls afterBuild before another build can change the programs.
-func buildWithLock(
+// of one folder wait for each other. Build calls afterBuild before another build can change the programs.
+func Build(
 	ctx context.Context, root, folder string, functions []template.Function, afterBuild func() error,
 ) error {
 	if _, err := exec.LookPath("go"); err != nil {

@@ -2,8 +2,6 @@ package local
 
 import (
 	"context"
-	"fmt"
-	neturl "net/url"
 	"path/filepath"
 
 	"mobilegateway/internal/local/awscalls"
@@ -34,16 +32,4 @@ func (r *Gateway) startCallRecorder(context.Context) error {
 
 func (r *Gateway) writeCallRecord() error {
 	return r.recorder.Write(filepath.Join(r.config.Dir, awscalls.FileName))
-}
-
-// startDynamoDBProxy puts the recorder in front of the database, for the functions and for tools. Creating tables and
-// reading streams replaces AWS itself, so these calls go to the database directly.
-func (r *Gateway) startDynamoDBProxy() error {
-	endpoint, err := neturl.Parse(r.dynamoURL)
-	if err != nil {
-		return fmt.Errorf("DynamoDB at %s: %w", r.dynamoURL, err)
-	}
-	r.dynamoProxyURL = listenerURL(r.listeners.dynamoProxy)
-	r.serve(r.listeners.dynamoProxy, r.recorder.ProxyDynamoDB(endpoint))
-	return nil
 }

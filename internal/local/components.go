@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"mobilegateway/internal/dynoxide"
@@ -41,7 +41,7 @@ func (r *Gateway) readTemplate(context.Context) (err error) {
 
 func (r *Gateway) build(ctx context.Context) error {
 	shared := filepath.Join(r.config.Root, ".local", "bin")
-	return buildWithLock(ctx, r.config.Root, shared, r.template.Functions, func() error {
+	return Build(ctx, r.config.Root, shared, r.template.Functions, func() error {
 		return linkPrograms(shared, r.programsDir(), r.template.Functions)
 	})
 }
@@ -60,36 +60,33 @@ func (r *Gateway) startSecrets(context.Context) (err error) {
 			return err
 		}
 	}
-	r.secretsURL = listenerURL(r.listeners.secrets)
 	r.serve(r.listeners.secrets, r.recorder.WrapSecretsManager(r.secrets))
 	return nil
 }
 
-// startDynamoDB starts the embedded database, or uses the configured one, and creates the tables.
+// startDynamoDB starts the embedded database, or uses the configured one, and creates the tables. Functions and tools
+// reach it through the recorder. Creating tables and reading streams replaces AWS itself, so these calls go to it
+// directly.
 func (r *Gateway) startDynamoDB(ctx context.Context) error {
 	r.dynamoURL = strings.TrimRight(r.config.DynamoDB, "/")
 	if r.dynamoURL == "" {
-		engine, err := dynoxide.Start(ctx, r.dataPath("ledger.db"), 0)
+		engine, err := dynoxide.Start(ctx, r.dataPath("ledger.db"))
 		if err != nil && strings.Contains(err.Error(), "database") {
 			return withResetHint(err)
 		}
 		if err != nil {
 			return err
 		}
-		stopping := make(chan struct{})
-		r.onClose(func() {
-			close(stopping)
-			engine.Stop()
-		})
-		go r.watchDynamoDB(engine, stopping)
+		r.onClose(engine.Stop)
+		r.runUntilClose(func(ctx context.Context) { r.watchDynamoDB(ctx, engine) })
 		r.dynamoURL, r.dynamoPID = engine.Endpoint(), engine.PID()
 	}
-	if err := r.startDynamoDBProxy(); err != nil {
-		return err
-	}
 	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), secretKey, r.config.Now)
-	var err error
-	if r.config.Reset {
+	endpoint, err := url.Parse(r.dynamoURL)
+	if err == nil {
+		r.serve(r.listeners.dynamoProxy, r.recorder.ProxyDynamoDB(endpoint))
+	}
+	if err == nil && r.config.Reset {
 		err = r.dynamoClient.DeleteTables(ctx, r.template.Tables)
 	}
 	if err == nil {
@@ -101,12 +98,11 @@ func (r *Gateway) startDynamoDB(ctx context.Context) error {
 	return nil
 }
 
-// watchDynamoDB reports a database that ended by itself.
-func (r *Gateway) watchDynamoDB(engine *dynoxide.Server, stopping <-chan struct{}) {
-	<-engine.Exited()
+// watchDynamoDB reports a database that ended by itself before ctx.
+func (r *Gateway) watchDynamoDB(ctx context.Context, engine *dynoxide.Server) {
 	select {
-	case <-stopping:
-	default:
+	case <-ctx.Done():
+	case <-engine.Exited():
 		r.reportFailure(errors.New("the database ended by itself: start again; " +
 			"if it ends again, begin with empty data (make run RESET=1)"))
 	}
@@ -168,30 +164,23 @@ func (r *Gateway) startAPI(context.Context) error {
 
 // startEventSources starts the event sources: the tables' streams and the schedules.
 func (r *Gateway) startEventSources(context.Context) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	var group sync.WaitGroup
 	for _, f := range r.template.Functions {
 		function := r.functions[f.LogicalID]
 		for _, stream := range f.Streams {
 			table := r.template.Table(stream.Table)
 			if table == nil {
-				cancel()
 				return fmt.Errorf("%s: the stream of %s: template.yaml has no such table", f.LogicalID, stream.Table)
 			}
 			pump := &dynamo.Pump{
 				Client: r.dynamoClient, Table: table.Name, Stream: stream, Function: function,
 				Checkpoint: r.dataPath("stream-" + f.Name + ".json"), Now: r.config.Now, Logf: r.console.printf,
 			}
-			group.Go(func() { pump.Run(ctx) })
+			r.runUntilClose(pump.Run)
 		}
 		if len(f.Schedules) > 0 {
-			group.Go(func() { r.invokeOnSchedule(ctx, f, function) })
+			r.runUntilClose(func(ctx context.Context) { r.invokeOnSchedule(ctx, f, function) })
 		}
 	}
-	r.onClose(func() {
-		cancel()
-		group.Wait()
-	})
 	return nil
 }
 

@@ -6,6 +6,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -60,19 +61,15 @@ func FromEnvironment(lookup func(string) (string, bool), root string) (Config, e
 	if err != nil {
 		return Config{}, err
 	}
-	dir := get("LOCAL_DIR")
-	if dir == "" {
-		dir = filepath.Join(root, ".local")
-	}
 	reset := get("RESET")
 	if reset != "" && reset != "0" && reset != "1" {
 		return Config{}, errors.New("RESET must be 1, 0 or not set")
 	}
 	config := Config{
-		Root: root, Dir: dir, Port: port, Speed: speed, Reset: reset == "1", DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
+		Root: root, Dir: cmp.Or(get("LOCAL_DIR"), filepath.Join(root, ".local")), Port: port, Speed: speed,
+		Reset: reset == "1", DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
 	}
-	config.FaultPlan, err = sandbox.FaultSettingsFromEnvironment(lookup)
-	if err != nil {
+	if config.FaultPlan, err = sandbox.FaultSettingsFromEnvironment(lookup); err != nil {
 		return Config{}, err
 	}
 	config.EnvOverrides, err = durationOverrides(lookup, root)
@@ -104,8 +101,7 @@ func durationOverrides(lookup func(string) (string, bool), root string) (map[str
 	}
 	found := map[string]string{}
 	for name, value := range known {
-		set, isSet := lookup(name)
-		if isSet && isDurationList(value) {
+		if set, isSet := lookup(name); isSet && isDurationList(value) {
 			found[name] = set
 		}
 	}
@@ -114,9 +110,7 @@ func durationOverrides(lookup func(string) (string, bool), root string) (map[str
 
 // withDefaults sets the defaults and makes the folders absolute.
 func (c Config) withDefaults() (Config, error) {
-	if c.Speed == 0 {
-		c.Speed = 1
-	}
+	c.Speed = cmp.Or(c.Speed, 1)
 	if c.Out == nil {
 		c.Out = io.Discard
 	}

@@ -88,7 +88,7 @@ func (r *Gateway) seed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := DeploymentOf(r.template, client, r.config.Now)
+	d := DeploymentOf(r.template.References, client, r.config.Now)
 	d.BaseURL, d.SandboxURL = listenerURL(r.listeners.api), listenerURL(r.listeners.sandbox)
 	d.InboxURL, d.SandboxToken = listenerURL(r.listeners.inbox), state.SandboxToken
 	d.demo, d.saveDemo = state, r.writeDemoState
@@ -150,11 +150,11 @@ func operatorCredentials(address, token string) map[string]storedOperator {
 
 // issueCredentials issues the credentials of a new profile.
 func issueCredentials(profile *merchant.Profile, ring *keyring.Ring, now time.Time) (issuedCredentials, error) {
-	token, err := merchant.IssueToken(profile, rand.Reader, now)
+	token, err := merchant.LongLivedToken.Issue(profile, rand.Reader, now)
 	if err != nil {
 		return issuedCredentials{}, err
 	}
-	secret, err := merchant.IssueClientSecret(profile, rand.Reader, now)
+	secret, err := merchant.ClientSecret.Issue(profile, rand.Reader, now)
 	if err != nil {
 		return issuedCredentials{}, err
 	}

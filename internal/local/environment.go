@@ -84,8 +84,8 @@ func (r *Gateway) awsEnvironment() map[string]string {
 	return map[string]string{
 		"AWS_REGION": region, "AWS_DEFAULT_REGION": region,
 		"AWS_ACCESS_KEY_ID": accessKey(r.config.Dir), "AWS_SECRET_ACCESS_KEY": secretKey,
-		"AWS_ENDPOINT_URL_DYNAMODB":        r.dynamoProxyURL,
-		"AWS_ENDPOINT_URL_SECRETS_MANAGER": r.secretsURL,
+		"AWS_ENDPOINT_URL_DYNAMODB":        listenerURL(r.listeners.dynamoProxy),
+		"AWS_ENDPOINT_URL_SECRETS_MANAGER": listenerURL(r.listeners.secrets),
 	}
 }
 

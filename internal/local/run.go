@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -34,18 +35,16 @@ type Gateway struct {
 	template *template.Template
 	console  *console
 
-	listeners      listeners
-	recorder       *awscalls.Recorder
-	dynamoURL      string // of the database itself
-	dynamoProxyURL string // of the recorder in front of it
-	dynamoPID      int    // 0 if the run did not start the database
-	dynamoClient   *dynamo.Client
-	secretsURL     string
-	secrets        *secrets.Store
-	sandbox        *sandbox.Sandbox
-	inbox          *inbox.Inbox
-	functions      map[string]*runtimeapi.Function // by logical id
-	failed         chan error
+	listeners    listeners
+	recorder     *awscalls.Recorder
+	dynamoURL    string // of the database itself
+	dynamoPID    int    // 0 if the run did not start the database
+	dynamoClient *dynamo.Client
+	secrets      *secrets.Store
+	sandbox      *sandbox.Sandbox
+	inbox        *inbox.Inbox
+	functions    map[string]*runtimeapi.Function // by logical id
+	failed       chan error
 
 	info             Info
 	sandboxToken     string
@@ -111,7 +110,7 @@ func (r *Gateway) Environment() map[string]string {
 	environment := r.awsEnvironment()
 	for _, f := range r.template.Functions {
 		for name, value := range f.Environment {
-			if isTableOrSecretVariable(name) {
+			if strings.HasSuffix(name, "_TABLE") || strings.HasSuffix(name, "_SECRET") {
 				environment[name] = value
 			}
 		}
@@ -187,6 +186,17 @@ func (r *Gateway) serve(listener net.Listener, handler http.Handler) {
 		if server.Shutdown(ctx) != nil {
 			_ = server.Close()
 		}
+	})
+}
+
+// runUntilClose runs a task in parallel. Close cancels its context and waits for its end.
+func (r *Gateway) runUntilClose(task func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() { task(ctx) })
+	r.onClose(func() {
+		cancel()
+		group.Wait()
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"mobilegateway/internal/local/file"
 )
@@ -79,23 +78,17 @@ func (r *Gateway) publishRunFiles(context.Context) error {
 
 // rewriteOnChange calls write after each change, until Close.
 func (r *Gateway) rewriteOnChange(changed <-chan struct{}, write func() error) {
-	stop := make(chan struct{})
-	var writer sync.WaitGroup
-	writer.Go(func() {
+	r.runUntilClose(func(ctx context.Context) {
 		for {
 			select {
 			case <-changed:
 				if err := write(); err != nil {
 					r.console.printf("%v", err)
 				}
-			case <-stop:
+			case <-ctx.Done():
 				return
 			}
 		}
-	})
-	r.onClose(func() {
-		close(stop)
-		writer.Wait()
 	})
 }
 
@@ -113,9 +106,4 @@ func (r *Gateway) shellEnvironment() []byte {
 		fmt.Fprintf(&text, "export %s='%s'\n", name, environment[name])
 	}
 	return []byte(text.String())
-}
-
-// isTableOrSecretVariable reports whether a variable has the name of a table or a secret.
-func isTableOrSecretVariable(name string) bool {
-	return strings.HasSuffix(name, "_TABLE") || strings.HasSuffix(name, "_SECRET")
 }

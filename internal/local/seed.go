@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
-	"mobilegateway/internal/template"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/merchant"
@@ -42,16 +41,14 @@ type Deployment struct {
 	saveDemo func(demoState) error // stores it before each new profile; nil: it is not stored
 }
 
-// DeploymentOf returns the Deployment of a template's table and secrets. The caller sets the addresses and the token.
-func DeploymentOf(t *template.Template, client *awsclient.Client, now func() time.Time) Deployment {
-	d := Deployment{
-		Client: client, Now: now, MerchantTable: t.Table("MerchantTable").Name,
-		OperatorSecret: t.SecretName("OperatorSecret"), WebhookSecret: t.SecretName("WebhookKeySecret"),
+// DeploymentOf returns the Deployment of a stack. names are the names or ARNs of its resources by logical id: a stack's
+// outputs or a template's references. The caller sets the addresses and the token.
+func DeploymentOf(names map[string]string, client *awsclient.Client, now func() time.Time) Deployment {
+	return Deployment{
+		Client: client, Now: now, MerchantTable: names["MerchantTable"], OperatorSecret: names["OperatorSecret"],
+		KeySecrets:    []string{names["TokenKeySecret"], names["CallbackKeySecret"], names["WebhookKeySecret"]},
+		WebhookSecret: names["WebhookKeySecret"],
 	}
-	for _, id := range []string{"TokenKeySecret", "CallbackKeySecret", "WebhookKeySecret"} {
-		d.KeySecrets = append(d.KeySecrets, t.SecretName(id))
-	}
-	return d
 }
 
 // Seed writes the secrets, onboards the demo merchants and returns the content of run.json. A key ring with keys keeps
@@ -115,8 +112,7 @@ func (d Deployment) SecretValue(ctx context.Context, name string) ([]byte, error
 	stored, err := d.Client.SecretsManager().GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{
 		SecretId: aws.String(name),
 	})
-	var notFound *types.ResourceNotFoundException
-	if errors.As(err, &notFound) {
+	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
 		return nil, nil
 	}
 	if err != nil {

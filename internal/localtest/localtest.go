@@ -4,7 +4,7 @@ package localtest
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"io"
 	"net/http"
 	"os"
@@ -111,10 +111,5 @@ func copyCallRecord(recordPath string) error {
 	if err != nil {
 		return err
 	}
-	copied, err := os.CreateTemp(folder, "*.json")
-	if err != nil {
-		return err
-	}
-	_, err = copied.Write(text)
-	return errors.Join(err, copied.Close())
+	return os.WriteFile(filepath.Join(folder, rand.Text()+".json"), text, 0o600)
 }

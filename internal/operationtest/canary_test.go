@@ -11,8 +11,8 @@ import (
 	"mobilegateway/functions/pay"
 	"mobilegateway/functions/sms"
 	"mobilegateway/functions/status"
-	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 )
@@ -88,7 +88,7 @@ func newFixture(t testing.TB) *operationtest.Fixture {
 // assertNoCanaryLogged checks that no canary was logged.
 func assertNoCanaryLogged(t testing.TB, w *operationtest.Fixture) {
 	t.Helper()
-	for line := range strings.SplitSeq(w.Log(), "\n") {
+	for line := range strings.SplitSeq(w.LogLines.String(), "\n") {
 		for _, canary := range canaries {
 			if strings.Contains(line, canary) {
 				t.Errorf("%q is in the line %s", canary, line)
@@ -172,14 +172,14 @@ func TestCanaryFailures(t *testing.T) {
 				assertNoCanaryLogged(t, w)
 			})
 		}
-		for _, point := range []ledgermem.Operation{ledgermem.Insert, ledgermem.ClaimReference, ledgermem.Replace} {
+		for _, point := range []storetest.Operation{storetest.Insert, storetest.ClaimReference, storetest.Replace} {
 			t.Run(s.name+": the store in "+string(point), func(t *testing.T) {
 				w := newFixture(t)
-				w.Ledger.InjectFaults(func(call ledgermem.Call) ledgermem.InjectedFault {
+				w.Ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
 					if call.Operation == point {
-						return ledgermem.FailedBeforeApply
+						return storetest.FailedBeforeApply
 					}
-					return ledgermem.NoFault
+					return storetest.NoFault
 				})
 				w.Send(t, operationtest.LoadEvent(t, s.event))
 				w.Merchants.SetError(cause)

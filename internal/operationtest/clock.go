@@ -1,7 +1,7 @@
 package operationtest
 
 import (
-	"encoding/binary"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,14 +32,11 @@ func (c *Clock) Advance(by time.Duration) {
 	c.now = c.now.Add(by)
 }
 
-// uniqueReader returns bytes that never repeat and are the same in every run.
-type uniqueReader struct{ count atomic.Uint64 }
+// UniqueReader returns bytes that never repeat and are the same in each run. It is safe for concurrent use.
+type UniqueReader struct{ count atomic.Int64 }
 
 // Read implements io.Reader.
-func (r *uniqueReader) Read(p []byte) (int, error) {
-	clear(p)
-	var number [8]byte
-	binary.BigEndian.PutUint64(number[:], r.count.Add(1))
-	copy(p, number[:])
+func (r *UniqueReader) Read(p []byte) (int, error) {
+	copy(p, fmt.Sprintf("%08d", r.count.Add(1)))
 	return len(p), nil
 }

@@ -11,9 +11,8 @@ import (
 // CrashingWriter is the fixture's ledger with a crash point before and after each of its writes.
 type CrashingWriter struct {
 	ledger.Writer
-	mutex      sync.Mutex
-	crashPoint string
-	onCrash    func()
+	mutex   sync.Mutex
+	onCrash map[string]func()
 }
 
 // SetCrashPoint sets a function that runs once, the next time that a point is reached: "before Insert", "after
@@ -21,17 +20,13 @@ type CrashingWriter struct {
 func (s *CrashingWriter) SetCrashPoint(point string, onCrash func()) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.crashPoint, s.onCrash = point, onCrash
+	s.onCrash = map[string]func(){point: onCrash}
 }
 
 func (s *CrashingWriter) hitCrashPoint(point string) {
 	s.mutex.Lock()
-	onCrash := s.onCrash
-	if s.crashPoint != point {
-		onCrash = nil
-	} else {
-		s.onCrash = nil
-	}
+	onCrash := s.onCrash[point]
+	delete(s.onCrash, point)
 	s.mutex.Unlock()
 	if onCrash != nil {
 		onCrash()
@@ -53,12 +48,10 @@ func (s *CrashingWriter) Replace(ctx context.Context, e *ledger.Entry) (*ledger.
 }
 
 // ClaimReference implements ledger.Writer.
-func (s *CrashingWriter) ClaimReference(
-	ctx context.Context, merchantID, referenceCode, chargeID string,
-) (string, error) {
+func (s *CrashingWriter) ClaimReference(ctx context.Context, charge *ledger.Entry) (string, error) {
 	s.hitCrashPoint("before ClaimReference")
 	defer s.hitCrashPoint("after ClaimReference")
-	return s.Writer.ClaimReference(ctx, merchantID, referenceCode, chargeID)
+	return s.Writer.ClaimReference(ctx, charge)
 }
 
 // checkCrashPoints lets the function crash before and after each write of the ledger, once by a panic and once by a

@@ -7,15 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"mobilegateway/internal/ledgermem"
-	"mobilegateway/internal/limitmem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
@@ -47,15 +46,15 @@ const (
 // Fixture has all dependencies of a request.
 type Fixture struct {
 	Clock        *Clock
-	Ledger       *ledgermem.Store
+	Ledger       *storetest.Ledger
 	Writer       *CrashingWriter // the ledger as the operations get it
 	Merchants    *Merchants
 	Driver       *Driver
-	LimitStore   *limitmem.Store // no merchant has a limit until a test sets one
+	LimitStore   *storetest.Limits // no merchant has a limit until a test sets one
 	Pipeline     *operation.Pipeline
 	CallbackKeys *callback.Keys
+	LogLines     *LogBuffer
 
-	log     logBuffer
 	gateway *apigw.Gateway
 }
 
@@ -74,23 +73,25 @@ func singleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
 func New(t testing.TB) *Fixture {
 	t.Helper()
 	w := &Fixture{
-		Clock: newClock(), Ledger: ledgermem.New(), Merchants: newMerchants(), Driver: &Driver{account: "a1"},
+		Clock: newClock(), Ledger: storetest.NewLedger(), Merchants: newMerchants(), Driver: &Driver{account: "a1"},
+		LimitStore: storetest.NewLimits(), LogLines: &LogBuffer{},
 	}
 	w.Writer = &CrashingWriter{Writer: w.Ledger}
 	w.Pipeline = &operation.Pipeline{
 		Merchants:       w.Merchants,
-		Book:            &ledger.Book{Store: w.Writer, Now: w.Clock.Now, Rand: &uniqueReader{}},
+		Book:            &ledger.Book{Store: w.Writer, Now: w.Clock.Now, Rand: &UniqueReader{}},
 		Operators:       singleDriverDirectory(w.Driver),
 		OperatorTimeout: OperatorTimeout,
 		Now:             w.Clock.Now,
 	}
-	w.LimitStore = &limitmem.Store{}
 	w.Pipeline.RateLimiter = limit.NewRateLimiter(w.LimitStore, w.Clock.Now)
 	w.Pipeline.DailyAmounts = &dailyamount.Counter{
-		Store: w.LimitStore, Now: w.Clock.Now, Rand: &uniqueReader{},
+		Store: w.LimitStore, Now: w.Clock.Now, Rand: &UniqueReader{},
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
-	w.CallbackKeys = callback.New(callbackSecret{w.Clock.Now().Add(-time.Hour)}, time.Minute, w.Clock.Now)
+	added := w.Clock.Now().Add(-time.Hour)
+	key := keyring.Key{Number: 1, Value: bytes.Repeat([]byte{7}, keyring.KeySize), AddedAt: added}
+	w.CallbackKeys = callback.New(RingSecret(key), time.Minute, w.Clock.Now)
 	t.Cleanup(func() { w.checkNoSecrets(t) })
 	return w
 }
@@ -103,7 +104,7 @@ func (w *Fixture) NewRequest() *apigw.Request {
 
 // Serve puts the routes behind a gateway.
 func (w *Fixture) Serve(name string, routes ...apigw.Route) *Fixture {
-	w.gateway = apigw.New(apigw.Config{Operation: name, BaseURL: BaseURL, Now: w.Clock.Now, Log: &w.log}, routes...)
+	w.gateway = apigw.New(apigw.Config{Operation: name, BaseURL: BaseURL, Now: w.Clock.Now, Log: w.LogLines}, routes...)
 	return w
 }
 
@@ -134,18 +135,14 @@ func (w *Fixture) Invoke(t testing.TB, event []byte) Response {
 	return response
 }
 
-// Log returns every logged line.
-func (w *Fixture) Log() string { return w.log.String() }
-
 // LastLine returns the last logged line.
 func (w *Fixture) LastLine(t testing.TB) map[string]any {
 	t.Helper()
-	logLines := strings.Split(strings.TrimSpace(w.Log()), "\n")
-	var line map[string]any
-	if err := json.Unmarshal([]byte(logLines[len(logLines)-1]), &line); err != nil {
-		t.Fatalf("not a telemetry line: %v", err)
+	lines := w.LogLines.decoded()
+	if len(lines) == 0 {
+		t.Fatalf("no telemetry line: %s", w.LogLines)
 	}
-	return line
+	return lines[len(lines)-1]
 }
 
 // OnlyEntry returns the one entry of a kind in the ledger.
@@ -167,8 +164,8 @@ func (w *Fixture) OnlyEntry(t testing.TB, kind ledger.Kind) *ledger.Entry {
 func (w *Fixture) AssertCallCounts(t testing.TB, insert, claim, replace, calls int) {
 	t.Helper()
 	got := [4]int{
-		w.Ledger.CallCount(ledgermem.Insert), w.Ledger.CallCount(ledgermem.ClaimReference),
-		w.Ledger.CallCount(ledgermem.Replace), len(w.Driver.Calls()),
+		w.Ledger.CallCount(storetest.Insert), w.Ledger.CallCount(storetest.ClaimReference),
+		w.Ledger.CallCount(storetest.Replace), len(w.Driver.Calls()),
 	}
 	if want := [4]int{insert, claim, replace, calls}; got != want {
 		t.Errorf("Insert, ClaimReference, Replace, operator calls: %v, want %v", got, want)
@@ -198,18 +195,6 @@ func (w *Fixture) AssertSingleEffect(t testing.TB, effect string, calls int) {
 	}
 }
 
-// FailNextStoreCall injects a fault into the next call of one operation of the ledger's store.
-func (w *Fixture) FailNextStoreCall(operation ledgermem.Operation, injected ledgermem.InjectedFault) {
-	done := false
-	w.Ledger.InjectFaults(func(call ledgermem.Call) ledgermem.InjectedFault {
-		if done || call.Operation != operation {
-			return ledgermem.NoFault
-		}
-		done = true
-		return injected
-	})
-}
-
 // SetDailyLimit sets DemoShop's daily amount in XOF, in minor units.
 func (w *Fixture) SetDailyLimit(minor int64) {
 	w.Merchants.UpdateProfile(DemoToken, func(p *merchant.Profile) { p.DailyAmounts = map[string]int64{"XOF": minor} })
@@ -234,7 +219,7 @@ func (w *Fixture) AssertCounted(t testing.TB, metric string) {
 // checkNoSecrets searches the log and the stored entries for secrets.
 func (w *Fixture) checkNoSecrets(t testing.TB) {
 	t.Helper()
-	logged := w.Log()
+	logged := w.LogLines.String()
 	for _, secret := range []string{GWToken, GWAlias[5:], OTP, MSISDN[1:], "canary-access", "canary body"} {
 		if strings.Contains(logged, secret) {
 			t.Errorf("the log contains the secret %s:\n%s", secret, logged)
@@ -250,35 +235,9 @@ func (w *Fixture) checkNoSecrets(t testing.TB) {
 	}
 }
 
-// logBuffer collects the log lines of parallel requests.
-type logBuffer struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
+// RingSecret returns the secret of a key ring that has one key.
+func RingSecret(key keyring.Key) secret.Static {
+	const format = `{"keys":[{"number":%d,"key":%q,"added":%q}]}`
+	value := base64.StdEncoding.EncodeToString(key.Value)
+	return fmt.Appendf(nil, format, key.Number, value, key.AddedAt.Format(time.RFC3339))
 }
-
-// Write implements io.Writer.
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.Write(p)
-}
-
-// String returns everything that was written.
-func (l *logBuffer) String() string {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.String()
-}
-
-// callbackSecret is the secret of the callback keys. Its one key was added at a given time.
-type callbackSecret struct{ added time.Time }
-
-// Get implements keyring.SecretSource.
-func (r callbackSecret) Get(context.Context) (secret.Value, error) {
-	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
-	text := fmt.Sprintf(`{"keys":[{"number":1,"key":%q,"added":%q}]}`, key, r.added.Format(time.RFC3339))
-	return secret.Value{Bytes: []byte(text)}, nil
-}
-
-// Refresh implements keyring.SecretSource.
-func (r callbackSecret) Refresh(ctx context.Context) (secret.Value, error) { return r.Get(ctx) }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 )
 
@@ -24,6 +24,22 @@ type Suite struct {
 	Writes     []string // the ledger's writes of one request, in order
 	// Replays is true if a repeat of a successful request replays its response, false if it is a 409 with a Location.
 	Replays bool
+}
+
+// SendFirst sends the golden request, which succeeds, and returns the fixture and the response.
+func (s Suite) SendFirst(t testing.TB) (*Fixture, Response) {
+	t.Helper()
+	w := s.NewFixture(t)
+	return w, w.Send(t, s.NewEvent(t)).AssertStatus(t, 201)
+}
+
+// LoseFirst sends the golden request, whose response by the operator is lost: it is applied, and the merchant gets 504.
+func (s Suite) LoseFirst(t testing.TB) *Fixture {
+	t.Helper()
+	w := s.NewFixture(t)
+	w.Driver.SetBehaviours(LoseResponse)
+	w.Send(t, s.NewEvent(t)).AssertUnknown(t)
+	return w
 }
 
 // CheckInFlight repeats a request while the operator is called: the repeat is 409 with Retry-After, and nothing is sent
@@ -96,10 +112,10 @@ func (s Suite) CheckCrashes(t *testing.T) {
 	t.Helper()
 	s.checkCrashPoints(t)
 	for _, write := range s.Writes {
-		for _, injected := range []ledgermem.InjectedFault{ledgermem.FailedBeforeApply, ledgermem.LostResponse} {
+		for _, injected := range []storetest.Fault{storetest.FailedBeforeApply, storetest.LostResponse} {
 			t.Run(fmt.Sprintf("crash points: fault %d in %s, then the retry", injected, write), func(t *testing.T) {
 				w := s.NewFixture(t)
-				w.FailNextStoreCall(ledgermem.Operation(write), injected)
+				w.Ledger.FailNext(storetest.Operation(write), injected)
 				w.Send(t, s.NewEvent(t)).AssertServerError(t)
 				s.checkRetry(t, w)
 			})

@@ -49,8 +49,7 @@ func (p *process) nextInvocation(w http.ResponseWriter, r *http.Request) {
 // invocationResponse receives the response to the current event.
 func (p *process) invocationResponse(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxResponse))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		result := errorResult("Function.ResponseSizeTooLarge", r.PathValue("id"),
 			"Response payload size exceeded maximum allowed payload size")
 		p.completeInvocation(w, r, result, http.StatusRequestEntityTooLarge)

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	smithyrand "github.com/aws/smithy-go/rand"
 )
 
 // withDefaults sets the fields that the caller left empty.
@@ -18,11 +20,8 @@ func (e Event) withDefaults(function string) Event {
 
 // NewRequestID returns a random UUID (RFC 9562, version 4).
 func NewRequestID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	id, _ := smithyrand.NewUUID(rand.Reader).GetUUID() // rand.Reader never fails since Go 1.24
+	return id
 }
 
 // NewTrace returns an X-Ray trace header that is not sampled.

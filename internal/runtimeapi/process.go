@@ -3,6 +3,7 @@ package runtimeapi
 import (
 	"fmt"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"os/exec"
@@ -69,7 +70,9 @@ func startProcess(spec Spec, log *log.Logger) (*process, error) {
 // processEnvironment returns the function's own variables and those of the Lambda runtime. It omits AWS_EXECUTION_ENV,
 // which marks the real service.
 func processEnvironment(spec Spec, address string) []string {
-	runtimeVariables := map[string]string{
+	all := map[string]string{}
+	maps.Copy(all, spec.Env)
+	maps.Copy(all, map[string]string{
 		"AWS_LAMBDA_RUNTIME_API":          address,
 		"AWS_LAMBDA_FUNCTION_NAME":        spec.Name,
 		"AWS_LAMBDA_FUNCTION_VERSION":     "$LATEST",
@@ -81,14 +84,9 @@ func processEnvironment(spec Spec, address string) []string {
 		"_HANDLER":                        "bootstrap",
 		"PATH":                            "/usr/local/bin:/usr/bin:/bin",
 		"TZ":                              ":UTC",
-	}
+	})
 	var list []string
-	for name, value := range spec.Env {
-		if _, reserved := runtimeVariables[name]; !reserved {
-			list = append(list, name+"="+value)
-		}
-	}
-	for name, value := range runtimeVariables {
+	for name, value := range all {
 		list = append(list, name+"="+value)
 	}
 	return list

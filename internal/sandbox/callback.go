@@ -102,9 +102,7 @@ func (s *Sandbox) scheduleCallback(t *transaction) {
 func (s *Sandbox) sendBlockedCallbacks(ctx context.Context, t *transaction) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), earlyCallbackTimeout)
 	defer cancel()
-	delivered := true
-	for delivered {
-		delivered = s.deliverNextCallback(ctx, t)
+	for s.deliverNextCallback(ctx, t) { // until all are delivered, or one is not
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +158,7 @@ func (s *Sandbox) recordAttempt(c *callback, status int, err error) {
 
 // innerErrorText is the text of the inner error, because the outer one quotes the address with its token.
 func innerErrorText(err error) string {
-	var outer *url.Error
-	if errors.As(err, &outer) {
+	if outer, isURLError := errors.AsType[*url.Error](err); isURLError {
 		return outer.Err.Error()
 	}
 	return err.Error()

@@ -41,12 +41,10 @@ func decodeControlBody(raw []byte, required bool, v any) error {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
-	err := decoder.Decode(v)
-	if err != nil {
+	if err := decoder.Decode(v); err != nil {
 		return err
 	}
-	_, err = decoder.Token()
-	if !errors.Is(err, io.EOF) {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("more text follows the JSON value")
 	}
 	return nil

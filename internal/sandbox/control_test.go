@@ -118,7 +118,7 @@ func TestScriptKinds(t *testing.T) {
 	equal(t, "status of the response", r.pay("tpe", "Shop_1", "0700001005").status, 201)
 	r.clock.Advance(time.Second)
 	for i, want := range []string{"503 SVC0001", "200", "200", "200"} {
-		response := r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "", payHeaders)
+		response := r.lookup("Shop_1")
 		if response.summary() != want || (i >= 2) != strings.Contains(response.body, `"status":"successful"`) {
 			t.Errorf("lookup %d: %s %s", i+1, response.summary(), response.body)
 		}
@@ -138,10 +138,7 @@ func TestSlowScripts(t *testing.T) {
 	r.control("POST /script", `{"key":"c1","calls":["slow"]}`, 201, nil)
 	r.control("POST /script", `{"key":"Shop_1","kind":"getstatus","calls":["slow"]}`, 201, nil)
 	first := r.startCall(func() testResponse { return r.charge("Shop.c1", "5555") })
-	lookup := r.startCall(func() testResponse {
-		return r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "",
-			payHeaders)
-	})
+	lookup := r.startCall(func() testResponse { return r.lookup("Shop_1") })
 	r.clock.Advance(time.Minute)
 	if a, b := <-first, <-lookup; a.status != 201 || b.summary() != "404 SVC0002" {
 		t.Errorf("%s, %s", a.summary(), b.summary())

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"mobilegateway/shared/strictjson"
 )
 
 func TestFromEnvironment(t *testing.T) {
@@ -34,13 +36,12 @@ func TestFromEnvironment(t *testing.T) {
 				set[name] = value
 			}
 			got, err := FaultSettingsFromEnvironment(func(name string) (string, bool) {
-				value,
-					ok := set[name]
+				value, ok := set[name]
 				return value, ok
 			})
-			if got != c.want || (err != nil) != (c.fault != "") || err != nil &&
-				!strings.Contains(err.Error(), c.fault) {
-				t.Errorf("%+v, %v", got, err)
+			equal(t, "settings", got, c.want)
+			if (err != nil) != (c.fault != "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("the error is %v, want one about %q", err, c.fault)
 			}
 		})
 	}
@@ -58,7 +59,7 @@ func TestSeedFromEnvironment(t *testing.T) {
 	steering := FaultSettings{Seed: 7, LostResponse: 0.3, Unavailable: 0.3}
 	begun := newTestSandbox(t, func(c *Config) { c.Faults = steering })
 	steered := newTestSandbox(t)
-	steered.control("PUT /steering", string(encode(steering)), 200, nil)
+	steered.control("PUT /steering", string(strictjson.Marshal(steering)), 200, nil)
 	other := newTestSandbox(t, func(c *Config) { c.Faults = steering; c.Faults.Seed = 8 })
 	first := texts(begun)
 	if second := texts(steered); first != second {
@@ -136,16 +137,13 @@ func TestTestsTokenScope(t *testing.T) {
 // A token for tests needs a protected control port, and must not open more.
 func TestTokensMustDiffer(t *testing.T) {
 	for name, c := range map[string]Config{
-		"no control tokens": {Tokens: []string{"t"}, TestsTokens: []string{"x"}},
-		"the control port's": {Tokens: []string{"t"}, ControlTokens: []string{"c", "x"},
-			TestsTokens: []string{"x"}},
-		"the operator API's": {Tokens: []string{"t"}, ControlTokens: []string{"c"},
-			TestsTokens: []string{"x", "t"}},
-		"empty": {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{""}},
-		"fine": {Tokens: []string{"t"}, ControlTokens: []string{"c"},
-			TestsTokens: []string{"x", "y"}},
-		"none, as it always was": {Tokens: []string{"t"}, ControlTokens: []string{"c"}},
-		"none, and an open port": {Tokens: []string{"t"}},
+		"no control tokens":   {Tokens: []string{"t"}, TestsTokens: []string{"x"}},
+		"the control port's":  {Tokens: []string{"t"}, ControlTokens: []string{"c", "x"}, TestsTokens: []string{"x"}},
+		"the operator API's":  {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{"x", "t"}},
+		"empty":               {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{""}},
+		"fine":                {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{"x", "y"}},
+		"no tokens for tests": {Tokens: []string{"t"}, ControlTokens: []string{"c"}},
+		"an open port":        {Tokens: []string{"t"}},
 	} {
 		c.BaseURL = "http://x"
 		s, err := New(c)

@@ -103,8 +103,7 @@ func (s *Sandbox) showFaultSettings(*http.Request, struct{}) response {
 
 // replaceFaultSettings replaces all settings.
 func (s *Sandbox) replaceFaultSettings(r *http.Request, v FaultSettings) response {
-	err := v.validate()
-	if err != nil {
+	if err := v.validate(); err != nil {
 		return controlError(http.StatusBadRequest, err.Error())
 	}
 	s.faultPlan = newFaultPlan(v)

@@ -1,13 +1,14 @@
 package sandbox
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+
+	"mobilegateway/shared/strictjson"
 )
 
 // journalFileName is the file under Config.Dir. It has one JSON record a line; a later record of the same thing
@@ -36,7 +37,7 @@ type journal struct {
 }
 
 func (j *journal) append(r journalRecord) error {
-	n, err := j.file.Write(append(encode(r), '\n'))
+	n, err := j.file.Write(append(strictjson.Marshal(r), '\n'))
 	j.size += int64(n)
 	return err
 }
@@ -72,51 +73,44 @@ func (s *Sandbox) openJournal() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := os.MkdirAll(s.config.Dir, 0o700)
-	if err != nil {
+	if err := os.MkdirAll(s.config.Dir, 0o700); err != nil {
 		return err
 	}
 	path := filepath.Join(s.config.Dir, journalFileName)
-	err = s.loadJournal(path)
-	if err != nil {
+	if err := s.loadJournal(path); err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
 	s.journal = &journal{path: path}
-	err = s.compactJournal()
-	if err != nil {
+	if err := s.compactJournal(); err != nil {
 		return err
 	}
 	for _, t := range s.transactions.all {
-		s.resumeTimers(t)
+		switch {
+		case t.State == received:
+			s.applyLater(t)
+		case t.State == pending && !t.FinalizeAt.IsZero():
+			s.finalizeLater(t)
+		}
+		s.scheduleCallback(t)
 	}
 	return nil
 }
 
 func (s *Sandbox) loadJournal(path string) error {
-	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	defer func() { _ = file.Close() }()
-	lines := bufio.NewReader(file)
-	for number := 1; ; number++ {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil // text after the last line end is an incomplete record
-		}
-		if err != nil {
-			return err
-		}
+	number := 0
+	for line := range bytes.Lines(text[:bytes.LastIndexByte(text, '\n')+1]) { // without an incomplete last record
+		number++
 		var r journalRecord
-		err = json.Unmarshal(line, &r)
-		if err != nil {
+		if err := json.Unmarshal(line, &r); err != nil {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
 		s.restoreRecord(r)
 	}
+	return nil
 }
 
 func (s *Sandbox) restoreRecord(r journalRecord) {
@@ -132,17 +126,6 @@ func (s *Sandbox) restoreRecord(r journalRecord) {
 	}
 }
 
-// resumeTimers sets a transaction's timers again.
-func (s *Sandbox) resumeTimers(t *transaction) {
-	switch {
-	case t.State == received:
-		s.applyLater(t)
-	case t.State == pending && !t.FinalizeAt.IsZero():
-		s.finalizeLater(t)
-	}
-	s.scheduleCallback(t)
-}
-
 // compactJournal writes the state to a new file, which replaces the old one.
 func (s *Sandbox) compactJournal() error {
 	next := &journal{path: s.journal.path}
@@ -153,13 +136,11 @@ func (s *Sandbox) compactJournal() error {
 	}
 	next.file = file
 	for _, r := range s.liveRecords() {
-		err = next.append(r)
-		if err != nil {
+		if err := next.append(r); err != nil {
 			return errors.Join(err, file.Close())
 		}
 	}
-	err = os.Rename(newPath, next.path)
-	if err != nil {
+	if err := os.Rename(newPath, next.path); err != nil {
 		return errors.Join(err, file.Close())
 	}
 	next.sizeAfterCompaction = next.size

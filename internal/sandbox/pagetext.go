@@ -33,22 +33,18 @@ type pageText struct {
 	Gone, GoneMore                     string
 	Status, More                       map[string]string // by state
 	Why                                map[string]string // by statusDescription
-	Currency                           map[string]string `json:"-"` // by code
+	Currency                           map[string]string // by code
 	Group, Point, DateForm, MonthNames string
 }
 
 // parsePageTexts reads the texts by language: en and fr.
 func parsePageTexts() (map[string]pageText, error) {
 	var texts map[string]pageText
-	err := json.Unmarshal(pageTextSource, &texts)
-	if err != nil {
+	if err := json.Unmarshal(pageTextSource, &texts); err != nil {
 		return nil, err
 	}
 	for lang, text := range texts {
-		text.Lang, text.Currency = lang, map[string]string{}
-		for _, name := range currencyNames() {
-			text.Currency[name.code] = map[string]string{"en": name.english, "fr": name.french}[lang]
-		}
+		text.Lang = lang
 		texts[lang] = text
 	}
 	return texts, nil

@@ -61,15 +61,6 @@ func (v pageView) Fault(field string) string {
 	return ""
 }
 
-func (s *Sandbox) parsePage() (err error) {
-	s.pageTexts, err = parsePageTexts()
-	if err != nil {
-		return err
-	}
-	s.pageTemplate, err = template.New("page").Parse(pageSource)
-	return err
-}
-
 // paymentView is the part of the view that every page about a payment has.
 func (s *Sandbox) paymentView(t *transaction, heading string) pageView {
 	texts := s.textFor(t.Payment.Lang)
@@ -161,8 +152,7 @@ func (s *Sandbox) notFoundPage(r *http.Request) response {
 func (s *Sandbox) renderPage(status int, v pageView) response {
 	v.Style = template.CSS(pageStyle) //nolint:gosec // this package's own style
 	var page bytes.Buffer
-	err := s.pageTemplate.Execute(&page, v)
-	if err != nil {
+	if err := s.pageTemplate.Execute(&page, v); err != nil {
 		s.config.Logf("sandbox: payment page: %v", err)
 		return response{Status: http.StatusInternalServerError, ContentType: htmlType}
 	}

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"html"
 	"maps"
 	"net/url"
@@ -15,18 +14,6 @@ import (
 
 	"mobilegateway/shared/market"
 )
-
-// payLang makes a web payment in a language.
-func (r *testSandbox) payLang(order, lang, msisdn string) webPayment {
-	r.Helper()
-	response := r.do("POST", "/mobilemoney/v1", r.payJSON(order, msisdn, ""),
-		withHeaders(payHeaders, "channel", "web", "lang", lang))
-	web := webPayment{testSandbox: r}
-	if err := json.Unmarshal([]byte(response.body), &web.webPaymentResponse); err != nil || response.status != 201 {
-		r.Fatalf("%d %v", response.status, err)
-	}
-	return web
-}
 
 // checkPageHeaders checks a page's headers, and that it has no script.
 func checkPageHeaders(t *testing.T, page testResponse) {
@@ -129,118 +116,100 @@ func TestCurrencyNames(t *testing.T) {
 	english, french := texts["en"].Currency, texts["fr"].Currency
 	for _, c := range market.All() {
 		if english[c.Currency] == "" || french[c.Currency] == "" {
-			t.Errorf("%s, %s: the page has no name for it (currency.go)", c.Name, c.Currency)
+			t.Errorf("%s, %s: the page has no name for it (pagetext.json)", c.Name, c.Currency)
 		}
 	}
 	r := newTestSandbox(t)
 	body := strings.Replace(r.payJSON("Shop_1", "", ""), `"XOF"`, `"ZZZ"`, 1)
-	response := r.do("POST", "/mobilemoney/v1", body, withHeaders(payHeaders, "channel", "web", "lang", "en"))
-	web := webPayment{testSandbox: r}
-	if err := json.Unmarshal([]byte(response.body), &web.webPaymentResponse); err != nil || response.status != 201 {
-		t.Fatalf("%d %v", response.status, err)
-	}
-	page := strings.ReplaceAll(r.do("GET", web.path(), "", nil).body, "\u00a0", " ")
+	page := strings.ReplaceAll(r.postWeb(body, "en").get().body, "\u00a0", " ")
 	contains(t, "unknown currency", page, `<data value="1500.00 ZZZ">1,500 ZZZ</data></dd>`, "Pay 1,500 ZZZ</button>")
 }
 
 // Every state of the page, in both languages: its status, its title, what it says, and whether it has a form.
 func TestPageStatuses(t *testing.T) {
-	refusedBy := func(digits string) func(r *testSandbox, web webPayment) testResponse {
-		return func(r *testSandbox, web webPayment) testResponse {
-			r.confirm(web.path(), "070000"+digits, r.issuePIN("").PIN)
-			return r.do("GET", web.path(), "", nil)
+	typed := func(number, code string) func(w webPayment) testResponse {
+		return func(w webPayment) testResponse { return w.confirm(w.path(), number, code) }
+	}
+	wrongPINs := func(times int) func(w webPayment) testResponse {
+		return func(w webPayment) testResponse { return w.tryWrongPINs(w, times) }
+	}
+	paidBy := func(digits string) func(w webPayment) testResponse {
+		return func(w webPayment) testResponse {
+			w.confirm(w.path(), "070000"+digits, w.issuePIN("").PIN)
+			return w.get()
 		}
 	}
 	for _, c := range []struct {
 		name    string
-		act     func(r *testSandbox, web webPayment) testResponse
+		act     func(w webPayment) testResponse
 		status  int
 		english string
 		french  string
 		form    bool
 	}{
-		{"form", func(r *testSandbox, web webPayment) testResponse { return r.do("GET", web.path(), "", nil) }, 200,
-			"<title>Confirm your payment – ", "<title>Confirmez votre paiement – ", true},
-		{"nothing typed", func(r *testSandbox, web webPayment) testResponse { return r.confirm(web.path(), "", "") },
-			422,
-			"<title>Error: Enter your mobile number.", "<title>Erreur : Saisissez votre numéro", true},
-		{"no PIN", func(r *testSandbox, web webPayment) testResponse {
-			return r.confirm(web.path(), "0700005555",
-				" ")
-		}, 422,
-			"<title>Error: Enter the PIN.", "<title>Erreur : Saisissez le code PIN.", true},
-		{"malformed PIN", func(r *testSandbox, web webPayment) testResponse {
-			return r.confirm(web.path(), "07 00", r.issuePIN("").PIN[:5]+"x")
-		}, 422,
-			"<title>Error: Enter a PIN of six digits.",
+		{"form", webPayment.get, 200, "<title>Confirm your payment – ", "<title>Confirmez votre paiement – ", true},
+		{"nothing typed", typed("", ""), 422, "<title>Error: Enter your mobile number.",
+			"<title>Erreur : Saisissez votre numéro", true},
+		{"no PIN", typed("0700005555", " "), 422, "<title>Error: Enter the PIN.",
+			"<title>Erreur : Saisissez le code PIN.", true},
+		{"malformed PIN", typed("07 00", "12345x"), 422, "<title>Error: Enter a PIN of six digits.",
 			"<title>Erreur : Saisissez un code PIN de six chiffres.", true},
-		{"malformed both", func(r *testSandbox, web webPayment) testResponse {
-			return r.confirm(web.path(), "call me",
-				"nope")
-		}, 422,
-			"<title>Error: Enter a mobile number of 4 to 15 digits.",
+		{"malformed both", typed("call me", "nope"), 422, "<title>Error: Enter a mobile number of 4 to 15 digits.",
 			"<title>Erreur : Saisissez un numéro de mobile de 4 à 15 chiffres.", true},
-		{"wrong PIN", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 1) }, 403,
-			"<title>Error: This PIN is wrong. You have 4 tries left.",
+		{"wrong PIN", wrongPINs(1), 403, "<title>Error: This PIN is wrong. You have 4 tries left.",
 			"<title>Erreur : Ce code PIN est faux. Il vous reste 4 essais.", true},
-		{"wrong PIN, last try", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 4) },
-			403,
-			"You have one try left.", "Il vous reste un essai.", true},
-		{"too many tries", func(r *testSandbox, web webPayment) testResponse { return r.tryWrongPINs(web, 5) }, 403,
-			"<title>Error: There were five wrong PINs.", "<title>Erreur : Cinq codes PIN étaient faux.", true},
-		{"too many tries, looked at again", func(r *testSandbox, web webPayment) testResponse {
-			r.tryWrongPINs(web, 5)
-			return r.do("GET", web.path(), "", nil)
-		}, 200,
-			"There were five wrong PINs.", "Cinq codes PIN étaient faux.", true},
-		{"PIN expired", func(r *testSandbox, web webPayment) testResponse {
-			p := r.issuePIN("")
-			r.clock.Advance(15 * time.Minute)
-			r.issuePIN("") // another one, which must not make the first one unknown
-			return r.confirm(web.path(), p.MSISDN, p.PIN)
+		{"wrong PIN, last try", wrongPINs(4), 403, "You have one try left.", "Il vous reste un essai.", true},
+		{"too many tries", wrongPINs(5), 403, "<title>Error: There were five wrong PINs.",
+			"<title>Erreur : Cinq codes PIN étaient faux.", true},
+		{"too many tries, looked at again", func(w webPayment) testResponse {
+			w.tryWrongPINs(w, 5)
+			return w.get()
+		}, 200, "There were five wrong PINs.", "Cinq codes PIN étaient faux.", true},
+		{"PIN expired", func(w webPayment) testResponse {
+			p := w.issuePIN("")
+			w.clock.Advance(15 * time.Minute)
+			w.issuePIN("") // another one, which must not make the first one unknown
+			return w.confirm(w.path(), p.MSISDN, p.PIN)
 		}, 403, "<title>Error: This PIN has expired.", "<title>Erreur : Ce code PIN a expiré.", true},
-		{"PIN used", func(r *testSandbox, web webPayment) testResponse {
-			p := r.issuePIN("")
-			r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN)
-			return r.confirm(web.path(), p.MSISDN, p.PIN)
+		{"PIN used", func(w webPayment) testResponse {
+			p := w.issuePIN("")
+			w.confirm(w.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN)
+			return w.confirm(w.path(), p.MSISDN, p.PIN)
 		}, 403, "<title>Error: This PIN was used already.", "<title>Erreur : Ce code PIN a déjà servi.", true},
-		{"down", func(r *testSandbox, web webPayment) testResponse {
-			return r.confirm(web.path(), "0700001009", r.issuePIN("").PIN)
-		}, 503,
-			"<title>Error: The service is not available.", "<title>Erreur : Le service est indisponible.", true},
-		{"neither button", func(r *testSandbox, web webPayment) testResponse { return r.post(web.path(), nil) }, 422,
+		{"down", func(w webPayment) testResponse {
+			return w.confirm(w.path(), "0700001009", w.issuePIN("").PIN)
+		}, 503, "<title>Error: The service is not available.", "<title>Erreur : Le service est indisponible.", true},
+		{"neither button", func(w webPayment) testResponse { return w.post(w.path(), nil) }, 422,
 			"<title>Error: Choose to pay", "<title>Erreur : Choisissez de payer", true},
-		{"pending", refusedBy("1003"), 200, "<title>Payment in progress", "<title>Paiement en cours", false},
-		{"successful", refusedBy("5555"), 200, "<title>Payment successful", "<title>Paiement réussi", false},
-		{"failed by the user", refusedBy("1001"), 200, "The payment was refused on your phone.",
+		{"pending", paidBy("1003"), 200, "<title>Payment in progress", "<title>Paiement en cours", false},
+		{"successful", paidBy("5555"), 200, "<title>Payment successful", "<title>Paiement réussi", false},
+		{"failed by the user", paidBy("1001"), 200, "The payment was refused on your phone.",
 			"Le paiement a été refusé sur votre téléphone.", false},
-		{"failed for want of credit", refusedBy("1002"), 200,
-			"<title>Payment failed", "<title>Paiement échoué", false},
-		{"refused by the operator", func(r *testSandbox, _ webPayment) testResponse {
-			lang := map[bool]string{true: "fr", false: "en"}[strings.HasSuffix(r.Name(), "fr")]
-			r.control("POST /script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
-			r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_2", "", ""),
+		{"failed for want of credit", paidBy("1002"), 200, "<title>Payment failed", "<title>Paiement échoué", false},
+		{"refused by the operator", func(w webPayment) testResponse {
+			lang := map[bool]string{true: "fr", false: "en"}[strings.HasSuffix(w.Name(), "fr")]
+			w.control("POST /script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
+			w.do("POST", "/mobilemoney/v1", w.payJSON("Shop_2", "", ""),
 				withHeaders(payHeaders, "channel", "web", "lang", lang))
-			return r.do("GET", strings.TrimPrefix(r.transactions("Shop_2")[0].PaymentURL, r.url), "", nil)
+			return w.do("GET", strings.TrimPrefix(w.transactions("Shop_2")[0].PaymentURL, w.url), "", nil)
 		}, 200, "<title>Payment refused", "<title>Paiement refusé", false},
-		{"cancelled", func(r *testSandbox, web webPayment) testResponse {
-			r.post(web.path(), url.Values{"action": {"cancel"}})
-			return r.do("GET", web.path(), "", nil)
+		{"cancelled", func(w webPayment) testResponse {
+			w.post(w.path(), url.Values{"action": {"cancel"}})
+			return w.get()
 		}, 200, "<title>Payment cancelled", "<title>Paiement annulé", false},
-		{"expired", func(r *testSandbox, web webPayment) testResponse {
-			r.clock.Advance(24 * time.Hour)
-			return r.do("GET", web.path(), "", nil)
+		{"expired", func(w webPayment) testResponse {
+			w.clock.Advance(24 * time.Hour)
+			return w.get()
 		}, 410, "<title>Payment expired", "<title>Paiement expiré", false},
-		{"expired under the form", func(r *testSandbox, web webPayment) testResponse {
-			r.clock.Advance(24 * time.Hour)
-			p := r.issuePIN("")
-			return r.confirm(web.path(), p.MSISDN, p.PIN)
+		{"expired under the form", func(w webPayment) testResponse {
+			w.clock.Advance(24 * time.Hour)
+			p := w.issuePIN("")
+			return w.confirm(w.path(), p.MSISDN, p.PIN)
 		}, 410, "<title>Payment expired", "<title>Paiement expiré", false},
 	} {
 		for lang, want := range map[string]string{"en": c.english, "fr": c.french} {
 			t.Run(c.name+", "+lang, func(t *testing.T) {
-				r := newTestSandbox(t)
-				page := c.act(r, r.payLang("Shop_1", lang, ""))
+				page := c.act(newTestSandbox(t).payLang("Shop_1", lang, ""))
 				equal(t, "status of the page", page.status, c.status)
 				contains(t, "page", html.UnescapeString(page.body), want)
 				equal(t, "the page has a form", strings.Contains(page.body, "<form"), c.form)
@@ -258,9 +227,9 @@ func TestPageStatuses(t *testing.T) {
 // payment.
 func TestCountdown(t *testing.T) {
 	r := newTestSandbox(t)
-	open := func(web webPayment) string { return html.UnescapeString(r.do("GET", web.path(), "", nil).body) }
-	bound, numbered, plain := r.payLang("Shop_1", "en", ""), r.payLang("Shop_2", "fr",
-		"0700005555"), r.payLang("Shop_3", "en", "")
+	open := func(web webPayment) string { return html.UnescapeString(web.get().body) }
+	bound, plain := r.payLang("Shop_1", "en", ""), r.payLang("Shop_3", "en", "")
+	numbered := r.payLang("Shop_2", "fr", "0700005555")
 	p := r.issuePIN(`{"order_id":"Shop_1"}`)
 	r.issuePIN(`{"msisdn":"0700005555"}`)
 	r.clock.Advance(5 * time.Minute)

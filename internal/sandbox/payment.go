@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"mobilegateway/shared/market"
+	"mobilegateway/shared/strictjson"
 )
 
 type paymentBody struct {
@@ -131,7 +132,7 @@ func paymentPayloadOf(t *transaction, payloadType, status string) paymentPayload
 func notificationBody(t *transaction, status string) []byte {
 	p := paymentPayloadOf(t, "payment-notif", status)
 	p.NotifToken = t.Payment.NotifToken
-	return encode(p)
+	return strictjson.Marshal(p)
 }
 
 // paymentURL is the address of a web payment's page; "" on the other channels.
@@ -169,7 +170,11 @@ func (s *Sandbox) getStatus(w http.ResponseWriter, r *http.Request) {
 		t.Lookups++
 	}
 	if t != nil && t.State != absent && t.State != received {
-		planned.response = statusResponse(t)
+		status := t.State
+		if status == refused {
+			status = failed
+		}
+		planned.response = jsonResponse(http.StatusOK, paymentPayloadOf(t, "payment", status))
 	}
 	s.mu.Unlock()
 	if m.faultyResponse != nil {
@@ -182,12 +187,4 @@ func (s *Sandbox) getStatus(w http.ResponseWriter, r *http.Request) {
 	if s.awaitResponse(w, r, planned) {
 		planned.response.write(w)
 	}
-}
-
-func statusResponse(t *transaction) response {
-	status := t.State
-	if status == refused {
-		status = failed
-	}
-	return jsonResponse(http.StatusOK, paymentPayloadOf(t, "payment", status))
 }

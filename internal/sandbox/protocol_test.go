@@ -59,7 +59,7 @@ func TestGoldenBodies(t *testing.T) {
 	r.checkGolden("receipt_object", r.inbox.bodies[0])
 	r.checkGolden("receipt_array", r.inbox.bodies[1])
 	r.checkGolden("notification", r.inbox.bodies[2])
-	r.checkGolden("get_status", r.do("GET", "/mobilemoney/v1/getStatus/Shop_1", "", payHeaders).body)
+	r.checkGolden("get_status", r.lookup("Shop_1").body)
 	r.checkGolden("duplicate", r.sms("Shop.s1", "5555").body)
 	r.checkGolden("down", r.charge("Shop.c3", "1009").body)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"mobilegateway/shared/strictjson"
 )
 
 // maxBodyBytes is the longest request body in bytes, of the operator API and of the control port.
@@ -48,9 +51,9 @@ func requireToken(tokens []string, next http.Handler) http.Handler {
 		scheme, token, _ := strings.Cut(header, " ")
 		switch {
 		case header == "":
-			errorResponse(http.StatusUnauthorized, "900902").write(w)
+			errorResponse("900902").write(w)
 		case !strings.EqualFold(scheme, "Bearer") || !containsToken(tokens, strings.TrimSpace(token)):
-			errorResponse(http.StatusUnauthorized, "900901").write(w)
+			errorResponse("900901").write(w)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -116,7 +119,7 @@ func (c *requestChecker) requireHeaders(names ...string) {
 
 func (c *requestChecker) requireOneOf(part, value string, valid ...string) {
 	if !slices.Contains(valid, value) {
-		c.fail(errorResponse(http.StatusBadRequest, "SVC0003", part, strings.Join(valid, ", ")))
+		c.fail(errorResponse("SVC0003", part, strings.Join(valid, ", ")))
 	}
 }
 
@@ -151,15 +154,14 @@ func fingerprint(raw []byte, headers ...string) string {
 	_ = decoder.Decode(&body) // readRequest has decoded it before
 	delete(body, "otp_code")
 	delete(body, "notif_url")
-	sum := sha256.Sum256(append(encode(headers), encode(body)...))
+	sum := sha256.Sum256(append(strictjson.Marshal(headers), strictjson.Marshal(body)...))
 	return hex.EncodeToString(sum[:])
 }
 
 // randomBytes reads n bytes. It panics where the machine's source of randomness fails.
 func (s *Sandbox) randomBytes(n int) []byte {
 	b := make([]byte, n)
-	_, err := io.ReadFull(s.config.Rand, b)
-	if err != nil {
+	if _, err := io.ReadFull(s.config.Rand, b); err != nil {
 		panic("sandbox: no random bytes")
 	}
 	return b
@@ -173,6 +175,5 @@ func (s *Sandbox) newUUID() string {
 	b := s.randomBytes(16)
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
-	text := hex.EncodeToString(b)
-	return strings.Join([]string{text[:8], text[8:12], text[12:16], text[16:20], text[20:]}, "-")
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

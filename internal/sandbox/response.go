@@ -1,13 +1,13 @@
 package sandbox
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
 
 	"mobilegateway/shared/oneapi"
+	"mobilegateway/shared/strictjson"
 )
 
 const (
@@ -29,7 +29,7 @@ type response struct {
 }
 
 func jsonResponse(status int, v any) response {
-	return response{Status: status, ContentType: jsonType, Body: encode(v)}
+	return response{Status: status, ContentType: jsonType, Body: strictjson.Marshal(v)}
 }
 
 // createdResponse is a success with the address of the result, which may be "".
@@ -39,45 +39,33 @@ func createdResponse(location string, body any) response {
 	return created
 }
 
-// encode writes JSON without escaping for HTML, because the merchant's state goes back byte for byte.
-func encode(v any) []byte {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	if err != nil {
-		return nil // the sandbox's own structs always encode
-	}
-	return bytes.TrimRight(buffer.Bytes(), "\n")
-}
-
 type exception struct {
 	MessageID string   `json:"messageId"`
 	Text      string   `json:"text"`
 	Variables []string `json:"variables"`
 }
 
-// errorResponse is a requestError with a message of the gateway's table (decision "error-table").
-func errorResponse(status int, id string, variables ...string) response {
+// errorResponse is a requestError with a message and its status of the gateway's table (decision "error-table").
+func errorResponse(id string, variables ...string) response {
 	messages := oneapi.Messages()
 	message := messages[slices.IndexFunc(messages, func(m oneapi.Message) bool { return m.ID == id })]
 	body := exception{id, message.Text, append([]string{}, variables...)}
-	return jsonResponse(status, map[string]any{"requestError": map[oneapi.Exception]exception{message.Exception: body}})
+	requestError := map[oneapi.Exception]exception{message.Exception: body}
+	return jsonResponse(message.Status, map[string]any{"requestError": requestError})
 }
 
 func invalidPartResponse(status int, part string) response {
-	return errorResponse(status, "SVC0002", part)
+	refusal := errorResponse("SVC0002", part)
+	refusal.Status = status
+	return refusal
 }
 
 // finalRefusal is the operator's permanent refusal with a message id.
 func finalRefusal(id string) response {
-	switch id {
-	case "POL0001":
-		return errorResponse(http.StatusForbidden, id, "Not enough credit")
-	case "SVC0270":
-		return errorResponse(http.StatusBadRequest, id)
+	if id == "POL0001" {
+		return errorResponse(id, "Not enough credit")
 	}
-	return errorResponse(http.StatusForbidden, id)
+	return errorResponse(id)
 }
 
 // inFlightResponse is the conflict with a call in progress. It has a Retry-After, and a duplicate has a Location
@@ -90,7 +78,7 @@ func inFlightResponse(key, part string) response {
 
 // duplicateResponse is the conflict with an earlier call under the key. location is its result's address, or "".
 func duplicateResponse(key, part, location string) response {
-	conflict := errorResponse(http.StatusConflict, "SVC0005", key, part)
+	conflict := errorResponse("SVC0005", key, part)
 	conflict.Location = location
 	return conflict
 }

@@ -34,8 +34,8 @@ var responseModes = []responseMode{
 	{name: "down", faultyResponse: retryableResponse(http.StatusServiceUnavailable, "5", "SVC0001", "PDK_SMSW_0013")},
 	{name: "500", faultyResponse: htmlResponse(http.StatusInternalServerError, "", "Internal Server Error")},
 	{name: "redirect", faultyResponse: htmlResponse(http.StatusFound, "/elsewhere", "Found")},
-	{name: "400", faultyResponse: new(errorResponse(http.StatusBadRequest, "SVC0002", "scripted"))},
-	{name: "401", faultyResponse: new(errorResponse(http.StatusUnauthorized, "900901"))},
+	{name: "400", faultyResponse: new(errorResponse("SVC0002", "scripted"))},
+	{name: "401", faultyResponse: new(errorResponse("900901"))},
 	{name: "409", faultyResponse: new(inFlightResponse("scripted", "scripted"))},
 	{name: "429", faultyResponse: retryableResponse(http.StatusTooManyRequests, "1", "900800")},
 	{name: "POL0001", applies: true, refusalID: "POL0001"},
@@ -50,8 +50,8 @@ func htmlResponse(status int, location, text string) *response {
 }
 
 func retryableResponse(status int, retryAfter, id string, variables ...string) *response {
-	refusal := errorResponse(status, id, variables...)
-	refusal.RetryAfter = retryAfter
+	refusal := errorResponse(id, variables...)
+	refusal.Status, refusal.RetryAfter = status, retryAfter
 	return &refusal
 }
 

@@ -87,25 +87,26 @@ type Sandbox struct {
 // New opens a sandbox. It reads the journal under Dir and resumes the work in progress. The error names the setting
 // that is missing, or the fault in the journal.
 func New(config Config) (*Sandbox, error) {
-	err := config.validate()
-	if err != nil {
+	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	setDefaults(&config)
+	texts, textErr := parsePageTexts()
+	page, pageErr := template.New("page").Parse(pageSource)
+	if err := errors.Join(textErr, pageErr); err != nil {
+		return nil, fmt.Errorf("sandbox: payment page: %w", err)
+	}
 	s := &Sandbox{
 		config:       config,
 		client:       &http.Client{Timeout: callbackTimeout, CheckRedirect: refuseRedirect},
 		transactions: transactionIndex{byKey: map[[2]string]*transaction{}},
 		pins:         map[string]*pin{},
 		faultPlan:    newFaultPlan(config.Faults),
-	}
-	err = s.parsePage()
-	if err != nil {
-		return nil, fmt.Errorf("sandbox: payment page: %w", err)
+		pageTexts:    texts,
+		pageTemplate: page,
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	err = s.openJournal()
-	if err != nil {
+	if err := s.openJournal(); err != nil {
 		s.cancel()
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
@@ -234,5 +235,5 @@ func (s *Sandbox) Handler() http.Handler {
 }
 
 func respondNotFound(w http.ResponseWriter, _ *http.Request) {
-	errorResponse(http.StatusNotFound, "900906").write(w)
+	errorResponse("900906").write(w)
 }

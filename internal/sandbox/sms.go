@@ -9,6 +9,7 @@ import (
 
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/smstext"
+	"mobilegateway/shared/strictjson"
 )
 
 const smsAddress = "acr:X-Operator-ISE2" // specification, SMS request
@@ -72,7 +73,9 @@ func (s *Sandbox) postSMS(w http.ResponseWriter, r *http.Request) {
 func checkSMS(c *requestChecker, m *outboundSMS) {
 	checkAddress := func(status int, value string, valid bool) {
 		if !valid {
-			c.fail(errorResponse(status, "SVC0004", value))
+			refusal := errorResponse("SVC0004", value)
+			refusal.Status = status
+			c.fail(refusal)
 		}
 	}
 	c.requireHeaders("X-OAPI-Application-Id", "X-OAPI-Contact-Id")
@@ -90,7 +93,7 @@ func checkSMS(c *requestChecker, m *outboundSMS) {
 	checkAddress(http.StatusNotFound, c.PathValue("sender"), c.PathValue("sender") == m.SenderAddress)
 	c.require("outboundSMSMessageRequest.outboundSMSTextMessage.message", m.OutboundSMSTextMessage.Message)
 	if _, characters := smstext.Decode(m.OutboundSMSTextMessage.Message); characters > smstext.MaxCharacters {
-		c.fail(errorResponse(http.StatusBadRequest, "SVC0280", strconv.Itoa(smstext.MaxCharacters)))
+		c.fail(errorResponse("SVC0280", strconv.Itoa(smstext.MaxCharacters)))
 	}
 	c.require("outboundSMSMessageRequest.senderName", m.SenderName)
 	c.require("outboundSMSMessageRequest.clientCorrelator", m.ClientCorrelator)
@@ -114,7 +117,7 @@ func receiptBody(t *transaction, status string, array bool) []byte {
 	if array {
 		notification.DeliveryInfo = []deliveryInfo{info}
 	}
-	return encode(map[string]any{"deliveryInfoNotification": notification})
+	return strictjson.Marshal(map[string]any{"deliveryInfoNotification": notification})
 }
 
 // getDeliveryInfos returns an SMS's delivery status: 404 for one that was never accepted.

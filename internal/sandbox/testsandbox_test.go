@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mobilegateway/shared/strictjson"
 )
 
 // equal reports a broken rule with the difference between the values.
@@ -197,7 +199,7 @@ func (r *testSandbox) payJSON(order, msisdn, otp string) string {
 	if otp != "" {
 		body["otp_code"] = otp
 	}
-	return string(encode(body))
+	return string(strictjson.Marshal(body))
 }
 
 func (r *testSandbox) pay(channel, order, msisdn string) testResponse {
@@ -259,9 +261,14 @@ func (r *testSandbox) close() {
 	}
 }
 
+func (r *testSandbox) lookup(order string) testResponse {
+	r.Helper()
+	return r.do("GET", "/mobilemoney/v1/getStatus/"+order, "", payHeaders)
+}
+
 func (r *testSandbox) status(order string) string {
 	r.Helper()
-	response := r.do("GET", "/mobilemoney/v1/getStatus/"+order, "", payHeaders)
+	response := r.lookup(order)
 	var body paymentPayload
 	if response.status == 200 {
 		if err := json.Unmarshal([]byte(response.body), &body); err != nil {

@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -132,11 +134,7 @@ func (t *transaction) logCall(at time.Time, a response) {
 
 // statusFinal reports whether a payment has its final status, which only a callback may contradict.
 func (t *transaction) statusFinal() bool {
-	switch t.State {
-	case successful, failed, cancelled, refused:
-		return true
-	}
-	return false
+	return slices.Contains([]string{successful, failed, cancelled, refused}, t.State)
 }
 
 // recordEffect records the effect, once.
@@ -166,9 +164,7 @@ func (t *transaction) nextChange() <-chan struct{} {
 func (t *transaction) behaviour() behaviour {
 	b := behaviourFor(t.Kind, t.LastFourDigits)
 	b.CallbacksFirst = b.CallbacksFirst || t.CallbacksFirst
-	if t.RefusalID != "" {
-		b.RefusalID = t.RefusalID
-	}
+	b.RefusalID = cmp.Or(t.RefusalID, b.RefusalID)
 	return b
 }
 

@@ -14,7 +14,7 @@ import (
 
 // ownMetrics lists the names of the metrics in the functions' log lines.
 func ownMetrics() []string {
-	names := []string{"Requests", "Errors", "OperatorMillis", "ScheduleDelayMillis", "DurationMillis"}
+	names := []string{"Requests", "Errors", "OperatorMillis", "ScheduleDelayMillis", "StalledMillis", "DurationMillis"}
 	for counter := telemetry.Counter(0); counter.String() != ""; counter++ {
 		names = append(names, counter.String())
 	}

@@ -118,7 +118,7 @@ func TestGradualDeploymentTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if parsed.Parameters["Deployment"] == "" {
+	if parsed.References["Deployment"] == "" {
 		t.Error("the gradual template has no parameter Deployment")
 	}
 	published := bytes.Count(gradual, []byte("\n      AutoPublishCodeSha256: !Ref Release\n"))

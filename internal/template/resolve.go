@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -67,8 +66,7 @@ func items(n *yaml.Node) []*yaml.Node {
 // resolver resolves values with intrinsic functions. It keeps the first error in err, so that a reader checks it once
 // per resource; what it returns after an error has no meaning.
 type resolver struct {
-	parameters    map[string]string
-	references    map[string]string // what !Ref resolves to: parameters, pseudo parameters and resources
+	references    map[string]string // Template.References
 	resourceTypes map[string]string // by logical id
 	conditions    yaml.Node
 	region        string
@@ -77,21 +75,20 @@ type resolver struct {
 
 func newResolver(root *document, options Options) (*resolver, error) {
 	r := &resolver{
-		parameters: map[string]string{}, references: map[string]string{}, resourceTypes: map[string]string{},
+		references: map[string]string{}, resourceTypes: map[string]string{},
 		conditions: root.Conditions, region: cmp.Or(options.Region, "us-east-1"),
 	}
 	for name, parameter := range root.Parameters {
 		if parameter.Default != nil {
-			r.parameters[name] = *parameter.Default
+			r.references[name] = *parameter.Default
 		}
 	}
 	for name, value := range options.Parameters {
 		if _, known := root.Parameters[name]; !known {
 			return nil, fmt.Errorf("the template has no parameter %s", name)
 		}
-		r.parameters[name] = value
+		r.references[name] = value
 	}
-	maps.Copy(r.references, r.parameters)
 	for name, value := range map[string]string{
 		"StackName": cmp.Or(options.StackName, "local"), "Region": r.region, "AccountId": accountID,
 		"Partition": "aws", "URLSuffix": "amazonaws.com",

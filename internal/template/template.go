@@ -25,7 +25,9 @@ type Template struct {
 	Tables           []Table
 	Secrets          []Secret
 	Roles            []Role
-	Parameters       map[string]string // values by name: the given ones, else the defaults
+	// References are what !Ref resolves to: parameters' values (the given ones, else the defaults), pseudo parameters,
+	// and resources' names by logical id.
+	References map[string]string
 }
 
 // Throttle is the stage's rate limit over all callers. Zero values mean no limit.
@@ -148,7 +150,7 @@ func Parse(text []byte, options Options) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Template{Parameters: r.parameters, GatewayResponses: map[string]GatewayResponse{}}
+	t := &Template{References: r.references, GatewayResponses: map[string]GatewayResponse{}}
 	for id, resource := range entries(&root.Resources) {
 		t.addResource(id, valueAt(resource, "Properties"), &root, r)
 		if r.err != nil {
@@ -190,14 +192,6 @@ func (t *Template) Table(logicalID string) *Table {
 // Role finds a role by its logical id; nil if there is none.
 func (t *Template) Role(logicalID string) *Role {
 	return find(t.Roles, func(role Role) bool { return role.LogicalID == logicalID })
-}
-
-// SecretName returns the name of a secret by its logical id; "" if there is none.
-func (t *Template) SecretName(logicalID string) string {
-	if secret := find(t.Secrets, func(s Secret) bool { return s.LogicalID == logicalID }); secret != nil {
-		return secret.Name
-	}
-	return ""
 }
 
 func find[T any](list []T, matches func(T) bool) *T {

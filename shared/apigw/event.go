@@ -2,7 +2,6 @@ package apigw
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
@@ -14,7 +13,6 @@ import (
 // event has the fields of API Gateway's event that are read (REST API, payload format 1.0). All others are ignored.
 type event struct {
 	Resource          string              `json:"resource"`
-	Path              string              `json:"path"`
 	HTTPMethod        string              `json:"httpMethod"`
 	Headers           map[string]string   `json:"headers"`
 	MultiValueHeaders map[string][]string `json:"multiValueHeaders"`
@@ -37,12 +35,6 @@ type proxyResponse struct {
 	Headers         map[string]string `json:"headers"`
 	Body            string            `json:"body"`
 	IsBase64Encoded bool              `json:"isBase64Encoded"`
-}
-
-func decodeEvent(payload []byte) (*event, error) {
-	var decoded event
-	err := json.Unmarshal(payload, &decoded)
-	return &decoded, err
 }
 
 // decodedBodySize returns the size of the body in bytes without decoding it.

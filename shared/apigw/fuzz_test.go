@@ -23,7 +23,7 @@ func FuzzEvent(f *testing.F) {
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		s := newGatewayFixture(t, apigw.Config{}, func(_ context.Context, r *apigw.Request) (apigw.Response, error) {
-			if len(r.Body) > apigw.DefaultMaxBodyBytes {
+			if len(r.Body) > apigw.MaxBodyBytes {
 				t.Fatal("body over the limit")
 			}
 			for _, value := range r.Params {

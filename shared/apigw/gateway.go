@@ -11,11 +11,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -27,8 +25,8 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// DefaultMaxBodyBytes is the default limit of a request's body in bytes (decision "limits").
-const DefaultMaxBodyBytes = 64 << 10
+// MaxBodyBytes is the limit of a request's body in bytes (decision "limits").
+const MaxBodyBytes = 64 << 10
 
 // Response is the result of a handler. Content-Type is application/json unless Header has another.
 type Response struct {
@@ -59,8 +57,6 @@ type Config struct {
 	BaseURL string
 	// Now is the clock.
 	Now func() time.Time
-	// MaxBodyBytes is the limit of a body in bytes; 0 means DefaultMaxBodyBytes.
-	MaxBodyBytes int
 	// Log receives the telemetry lines; nil drops them.
 	Log io.Writer
 }
@@ -74,7 +70,6 @@ type Gateway struct {
 
 // New makes the gateway of a function's routes.
 func New(config Config, routes ...Route) *Gateway {
-	config.MaxBodyBytes = cmp.Or(config.MaxBodyBytes, DefaultMaxBodyBytes)
 	config.Log = cmp.Or[io.Writer](config.Log, io.Discard)
 	config.BaseURL = strings.TrimRight(config.BaseURL, "/")
 	return &Gateway{config: config, routes: routes}
@@ -83,12 +78,15 @@ func New(config Config, routes ...Route) *Gateway {
 // Invoke handles one event. It never returns an error. It refuses requests in the order of decision
 // "order-of-refusals": 404 for an unknown route or a broken path, 413, then the handler's errors.
 func (g *Gateway) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	started := g.config.Now()
-	line := telemetry.NewLogLine(g.config.Operation, started)
+	line := telemetry.NewLogLine(g.config.Operation, g.config.Now())
 	line.SetStackName(g.config.StackName)
 	line.SetColdStart(!g.warm.Swap(true))
 
-	response, err := g.serve(ctx, payload, line)
+	var response Response
+	err := telemetry.CatchPanic(func() (err error) {
+		response, err = g.serve(ctx, payload, line)
+		return err
+	})
 	if err != nil {
 		rendered := oneapi.Render(err)
 		response = Response{Status: rendered.Status, Header: rendered.Header, Body: rendered.Body}
@@ -99,21 +97,14 @@ func (g *Gateway) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if response.Status == http.StatusInternalServerError {
 		line.Increment(telemetry.InternalErrors)
 	}
-	line.SetDuration(g.config.Now().Sub(started))
-	// The merchant gets the response even if the line cannot be written.
-	_ = line.Write(g.config.Log)
+	line.Finish(g.config.Now(), g.config.Log)
 	return encodeResponse(response), nil
 }
 
-// serve decodes the event and runs the handler. A panic becomes an internal fault.
-func (g *Gateway) serve(ctx context.Context, payload []byte, line *telemetry.LogLine) (response Response, err error) {
-	defer func() {
-		if panicValue := recover(); panicValue != nil {
-			response, err = Response{}, fault.NewInternal(describePanic(panicValue))
-		}
-	}()
-	e, err := decodeEvent(payload)
-	if err != nil {
+// serve decodes the event and runs the handler.
+func (g *Gateway) serve(ctx context.Context, payload []byte, line *telemetry.LogLine) (Response, error) {
+	e := &event{}
+	if json.Unmarshal(payload, e) != nil {
 		return Response{}, fault.NewInternal(errors.New("apigw: the event does not have API Gateway's form"))
 	}
 	line.SetRequestID(e.RequestContext.RequestID)
@@ -125,7 +116,7 @@ func (g *Gateway) serve(ctx context.Context, payload []byte, line *telemetry.Log
 	if deadline, ok := ctx.Deadline(); ok {
 		request.Deadline = deadline
 	}
-	response, err = handle(ctx, request)
+	response, err := handle(ctx, request)
 	if err == nil && (response.Status < 200 || response.Status > 599) {
 		return Response{}, fault.NewInternal(errors.New("apigw: the handler returned no HTTP status"))
 	}
@@ -133,12 +124,12 @@ func (g *Gateway) serve(ctx context.Context, payload []byte, line *telemetry.Log
 }
 
 func (g *Gateway) buildRequest(e *event) (*Request, func(context.Context, *Request) (Response, error), error) {
-	route, found := g.findRoute(e)
+	i := slices.IndexFunc(g.routes, func(r Route) bool { return r.Method == e.HTTPMethod && r.Resource == e.Resource })
 	params, decoded := e.decodePathParameters()
-	if !found || !decoded || !route.matchesFixedParams(params) {
+	if i < 0 || !decoded || !g.routes[i].matchesFixedParams(params) {
 		return nil, nil, fault.New(fault.RouteNotFound)
 	}
-	if e.decodedBodySize() > g.config.MaxBodyBytes {
+	if e.decodedBodySize() > MaxBodyBytes {
 		return nil, nil, fault.ForPart(fault.BodyTooLarge, strictjson.BodyPart)
 	}
 	body, err := e.decodeBody()
@@ -146,17 +137,9 @@ func (g *Gateway) buildRequest(e *event) (*Request, func(context.Context, *Reque
 		return nil, nil, fault.ForPart(fault.InvalidPart, strictjson.BodyPart)
 	}
 	return &Request{
-		ID: e.RequestContext.RequestID, Method: e.HTTPMethod, Resource: e.Resource, Path: e.Path, Params: params,
-		Query: e.Query, Body: body, BaseURL: cmp.Or(g.config.BaseURL, e.baseURL()), headers: e.mergeHeaders(),
-	}, route.Handle, nil
-}
-
-func (g *Gateway) findRoute(e *event) (Route, bool) {
-	i := slices.IndexFunc(g.routes, func(r Route) bool { return r.Method == e.HTTPMethod && r.Resource == e.Resource })
-	if i < 0 {
-		return Route{}, false
-	}
-	return g.routes[i], true
+		Params: params, Query: e.Query, Body: body, BaseURL: cmp.Or(g.config.BaseURL, e.baseURL()),
+		headers: e.mergeHeaders(),
+	}, g.routes[i].Handle, nil
 }
 
 func (r Route) matchesFixedParams(params map[string]string) bool {
@@ -166,24 +149,6 @@ func (r Route) matchesFixedParams(params map[string]string) bool {
 		}
 	}
 	return true
-}
-
-// describePanic returns the type and the place of a panic. It omits the value, which may contain a client's data.
-func describePanic(panicValue any) error {
-	const maxFrames = 32
-	callers := make([]uintptr, maxFrames)
-	frames := runtime.CallersFrames(callers[:runtime.Callers(0, callers)])
-	afterPanic := false
-	for {
-		frame, more := frames.Next()
-		if afterPanic && !strings.HasPrefix(frame.Function, "runtime.") {
-			return fmt.Errorf("panic %T in %s line %d", panicValue, frame.Function, frame.Line)
-		}
-		afterPanic = afterPanic || frame.Function == "runtime.gopanic"
-		if !more {
-			return fmt.Errorf("panic %T", panicValue)
-		}
-	}
 }
 
 func encodeResponse(response Response) []byte {

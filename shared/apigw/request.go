@@ -11,17 +11,11 @@ import (
 
 // Request is one request of the API. It belongs to the goroutine of its handler.
 type Request struct {
-	// ID is API Gateway's request id.
-	ID string
-	// Method is the HTTP method, Resource the route as the template writes it, Path the path as sent.
-	Method   string
-	Resource string
-	Path     string
 	// Params are the path parameters, percent-decoded exactly once; "+" stays "+".
 	Params map[string]string
 	// Query are the query parameters, decoded; the last value of a repeated one.
 	Query map[string]string
-	// Body is at most the gateway's limit long.
+	// Body is at most MaxBodyBytes long.
 	Body []byte
 	// BaseURL is the address of the API without a trailing slash (decision "base-url").
 	BaseURL string

@@ -29,12 +29,11 @@ const (
 	firstBackoff   = 50 * time.Millisecond // before the second attempt; three times as long before the third
 )
 
-// Client has what the service clients share: configuration, connections and endpoints. It is safe for concurrent use.
+// Client has the service clients and their connections. It is safe for concurrent use.
 type Client struct {
-	config                 aws.Config
-	http                   *http.Client
-	dynamoDBEndpoint       string // from the environment, "" for the region's own
-	secretsManagerEndpoint string
+	region           string
+	http             *http.Client
+	dynamoDBEndpoint *string // from the environment, nil for the region's own
 
 	// The service clients are made once, on first use.
 	dynamoDB       func() *dynamodb.Client
@@ -59,19 +58,20 @@ func New(env func(string) string) (*Client, error) {
 		Timeout:       attemptTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	c := &Client{
-		config: aws.Config{
-			Region:      region,
-			Credentials: credentials(env),
-			HTTPClient:  client,
-			Retryer:     newRetryer,
-		},
-		http:                   client,
-		dynamoDBEndpoint:       cmp.Or(env("AWS_ENDPOINT_URL_DYNAMODB"), defaultEndpoint),
-		secretsManagerEndpoint: cmp.Or(env("AWS_ENDPOINT_URL_SECRETS_MANAGER"), defaultEndpoint),
-	}
-	c.dynamoDB, c.secretsManager = sync.OnceValue(c.newDynamoDB), sync.OnceValue(c.newSecretsManager)
-	return c, nil
+	config := aws.Config{Region: region, Credentials: credentials(env), HTTPClient: client, Retryer: newRetryer}
+	dynamoDBEndpoint := optionalText(cmp.Or(env("AWS_ENDPOINT_URL_DYNAMODB"), defaultEndpoint))
+	secretsManagerEndpoint := optionalText(cmp.Or(env("AWS_ENDPOINT_URL_SECRETS_MANAGER"), defaultEndpoint))
+	return &Client{
+		region: region, http: client, dynamoDBEndpoint: dynamoDBEndpoint,
+		dynamoDB: sync.OnceValue(func() *dynamodb.Client {
+			return dynamodb.NewFromConfig(config, func(o *dynamodb.Options) { o.BaseEndpoint = dynamoDBEndpoint })
+		}),
+		secretsManager: sync.OnceValue(func() *secretsmanager.Client {
+			return secretsmanager.NewFromConfig(config, func(o *secretsmanager.Options) {
+				o.BaseEndpoint = secretsManagerEndpoint
+			})
+		}),
+	}, nil
 }
 
 // DynamoDB returns the client of DynamoDB.
@@ -79,18 +79,6 @@ func (c *Client) DynamoDB() *dynamodb.Client { return c.dynamoDB() }
 
 // SecretsManager returns the client of Secrets Manager.
 func (c *Client) SecretsManager() *secretsmanager.Client { return c.secretsManager() }
-
-func (c *Client) newDynamoDB() *dynamodb.Client {
-	return dynamodb.NewFromConfig(c.config, func(o *dynamodb.Options) {
-		o.BaseEndpoint = optionalText(c.dynamoDBEndpoint)
-	})
-}
-
-func (c *Client) newSecretsManager() *secretsmanager.Client {
-	return secretsmanager.NewFromConfig(c.config, func(o *secretsmanager.Options) {
-		o.BaseEndpoint = optionalText(c.secretsManagerEndpoint)
-	})
-}
 
 // optionalText returns nil for "".
 func optionalText(text string) *string {
@@ -146,7 +134,7 @@ func RunInitTasks(ctx context.Context, tasks ...func(context.Context) error) err
 // endpoint, which returns the service's health without any permission. Every response is a success.
 func (c *Client) OpenDynamoDB(ctx context.Context) error {
 	endpoint, err := dynamodb.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, dynamodb.EndpointParameters{
-		Region: aws.String(c.config.Region), Endpoint: optionalText(c.dynamoDBEndpoint),
+		Region: aws.String(c.region), Endpoint: c.dynamoDBEndpoint,
 	})
 	if err != nil {
 		return fmt.Errorf("resolve the DynamoDB endpoint: %w", err)

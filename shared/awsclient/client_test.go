@@ -81,8 +81,8 @@ func TestRegionIsRequired(t *testing.T) {
 		t.Fatalf("without a region: %v", err)
 	}
 	values := newEnvironment("AWS_REGION", "", "AWS_DEFAULT_REGION", "af-south-1")
-	if client := newClient(t, values); client.config.Region != "af-south-1" {
-		t.Fatalf("AWS_DEFAULT_REGION gave the region %q", client.config.Region)
+	if client := newClient(t, values); client.region != "af-south-1" {
+		t.Fatalf("AWS_DEFAULT_REGION gave the region %q", client.region)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestDeadlineEndsRetries(t *testing.T) {
 
 func TestCredentialsAreReadEachTime(t *testing.T) {
 	values := newEnvironment()
-	provider := newClient(t, values).config.Credentials
+	provider := credentials(func(name string) string { return values[name] })
 	got, err := provider.Retrieve(t.Context())
 	if err != nil || got.AccessKeyID != "AKID" || got.SecretAccessKey != "SECRET" || got.SessionToken != "SESSION" {
 		t.Fatalf("credentials of %q, %v", got.AccessKeyID, err)

@@ -10,29 +10,26 @@ import (
 )
 
 // Keys reads the callback keys from their secret and refreshes them.
-type Keys struct {
-	keys          *keyring.RefreshingRing
-	cacheLifetime time.Duration
-	now           func() time.Time
-}
+type Keys struct{ keys *keyring.RefreshingRing }
 
 // New creates Keys over the secret CALLBACK_KEY_SECRET. A new key signs only after cacheLifetime, the lifetime of the
 // secret's cache (decision "key-rings").
 func New(source secret.Reader, cacheLifetime time.Duration, now func() time.Time) *Keys {
-	return &Keys{keys: keyring.NewRefreshingRing(source, cacheLifetime, now), cacheLifetime: cacheLifetime, now: now}
+	return &Keys{keys: keyring.NewRefreshingRing(source, cacheLifetime, now)}
 }
 
 // Ring returns the ring to sign with. It fails if the secret could never be read.
 func (k *Keys) Ring(ctx context.Context) (*Ring, error) {
-	ring, err := k.keys.Current(ctx)
+	key, err := k.keys.SigningKey(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Ring{ring: ring, signingKey: ring.SigningKey(k.now(), k.cacheLifetime)}, nil
+	return &Ring{signingKey: key}, nil
 }
 
-// Verify is Ring.Verify, but refreshes the secret for an unknown key number, at a limited rate. It reads no database.
-// After an error the token may be valid: the operator should retry.
+// Verify reports whether any key signed the token for the path, in constant time. It refreshes the secret for an
+// unknown key number, at a limited rate. It reads no database. After an error the token may be valid: the operator
+// should retry.
 func (k *Keys) Verify(ctx context.Context, path, token string) (bool, error) {
 	number, tag, ok := parseToken(token)
 	if !ok {

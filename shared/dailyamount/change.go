@@ -19,9 +19,10 @@ type StoreFunc func(change func(*ledger.Entry) bool) (*ledger.Entry, error)
 // StoreChange stores a change that may end a payment, and keeps the merchant's daily amount in step.
 //
 // The amount of a payment that ends as not applied is refunded after the change is stored: a crash between the two
-// leaves too much counted, never too little. A late success of a released payment, whose amount was refunded, is
-// counted again before it is stored; if that fails, it is not stored (ErrNotReserved). After a refundErr the
-// amount stays counted; the change is stored all the same.
+// leaves too much counted, never too little. A late success of a payment that was released, whose amount was refunded,
+// is counted again before it is stored; if that fails, it is not stored (ErrNotReserved). That holds also after a
+// takeover, whose owner may have died before it counted. After a refundErr the amount stays counted; the change is
+// stored all the same.
 func (c *Counter) StoreChange(
 	ctx context.Context, store StoreFunc, change func(*ledger.Entry) bool,
 ) (updated *ledger.Entry, refundErr, err error) {
@@ -30,7 +31,7 @@ func (c *Counter) StoreChange(
 	updated, err = store(func(e *ledger.Entry) bool {
 		before := e.Clone()
 		changed = change(e)
-		if changed && e.CountsDailyAmount && before.NotApplied() && !e.NotApplied() {
+		if changed && e.CountsDailyAmount && mayBeUncounted(before) && !mayBeUncounted(e) {
 			released, changed = before, false
 		}
 		return changed
@@ -42,6 +43,12 @@ func (c *Counter) StoreChange(
 		refundErr = c.Refund(ctx, updated)
 	}
 	return updated, refundErr, err
+}
+
+// mayBeUncounted is true if an operator may have applied the entry although its amount is not counted. Such an entry is
+// released, or was released before and has no final status since.
+func mayBeUncounted(e *ledger.Entry) bool {
+	return e.NotApplied() || e.ReleasedBefore && !e.StatusFinal()
 }
 
 // reviveAndStore counts the amount of a payment that was released and is applied after all, and stores the change then.

@@ -25,7 +25,7 @@ const (
 	// wait is jittered by ±50 % so that colliding requests spread out.
 	minBackoff = 10 * time.Millisecond
 	maxBackoff = 160 * time.Millisecond
-	// gracePeriod is how long after its end a day is still counted, because clocks differ.
+	// gracePeriod is how long after its end amounts of a day are still refunded, because clocks differ.
 	gracePeriod = time.Hour
 	// retention is how long after its end the items of a day are kept.
 	retention = 48 * time.Hour
@@ -71,12 +71,16 @@ func (c *Counter) Reserve(ctx context.Context, profile *merchant.Profile, reserv
 	return c.reserve(ctx, reservation, reservation.Version, maxSum)
 }
 
-// reserve counts an amount on the day on which the entry was first sent. version is the entry's version on which the
-// caller acts, or which it is about to store: a refund by an earlier version has no effect afterwards.
+// reserve counts an amount on the day on which the entry was first sent (SentAt). After that day it is counted there
+// too, and never refused. version is the entry's version on which the caller acts, or which it is about to store: a
+// refund by an earlier version has no effect afterwards.
 func (c *Counter) reserve(ctx context.Context, e *ledger.Entry, version, maxSum int64) error {
 	adjustment, dayOpen := c.newAdjustment(e, version)
-	if !dayOpen {
-		return nil
+	switch {
+	case !c.Now().Before(adjustment.ExpireAt):
+		return nil // the table has deleted the day
+	case !dayOpen:
+		maxSum = unlimited
 	}
 	adjustment.NewAmount = e.AmountMinor
 	result, err := c.adjust(ctx, adjustment, maxSum)
@@ -106,7 +110,7 @@ func (c *Counter) refund(ctx context.Context, e *ledger.Entry) error {
 	if !dayOpen {
 		return nil
 	}
-	adjustment.OldAmount = e.AmountMinor // the likely one
+	adjustment.OldAmount = e.AmountMinor // the likely one; without it only the fence is written
 	_, err := c.adjust(ctx, adjustment, unlimited)
 	return err
 }
@@ -140,9 +144,7 @@ func (c *Counter) adjust(ctx context.Context, a Adjustment, maxSum int64) (Adjus
 			}
 		case err != nil || result.Applied || result.Existing == nil || result.Existing.Fence > a.Fence:
 			return result, err
-		case a.NewAmount == 0 && result.Existing.Amount == 0:
-			return AdjustmentResult{Applied: true}, nil
-		default:
+		default: // also 0 for an amount that is not counted: the fence keeps a delayed reservation out
 			a.OldAmount = result.Existing.Amount
 		}
 	}

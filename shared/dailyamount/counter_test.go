@@ -5,12 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"mobilegateway/internal/limitmem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
@@ -19,13 +20,13 @@ import (
 // counterFixture is a Counter over a store in memory, at 10:00 of the day.
 type counterFixture struct {
 	*dailyamount.Counter
-	store  *limitmem.Store
+	store  *storetest.Limits
 	now    time.Time
 	sleeps []time.Duration
 }
 
 func newCounterFixture() *counterFixture {
-	c := &counterFixture{store: &limitmem.Store{}, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+	c := &counterFixture{store: storetest.NewLimits(), now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
 	c.Counter = &dailyamount.Counter{
 		Store: c.store, Now: func() time.Time { return c.now }, Rand: rand.Reader,
 		Sleep: func(ctx context.Context, wait time.Duration) error {
@@ -152,7 +153,7 @@ func TestChangedAmountForSameKey(t *testing.T) {
 	c.assertSum(t, 0)
 }
 
-// Each day, currency and merchant has its own sum, and a day that is over counts nothing.
+// Each day, currency and merchant has its own sum. A day that is over refunds nothing, and refuses nothing.
 func TestDays(t *testing.T) {
 	c := newCounterFixture()
 	today, otherCurrency, otherMerchant := c.entry("a", 1000), c.entry("b", 1000), c.entry("c", 1000)
@@ -165,11 +166,67 @@ func TestDays(t *testing.T) {
 	c.mustRefund(t, today)
 	c.assertSum(t, 1000)
 	c.now = c.now.Add(time.Hour)
-	writes := c.store.AmountWrites()
+	writes := c.store.CallCount(storetest.Adjust)
 	c.mustRefund(t, today)
+	if c.store.CallCount(storetest.Adjust) != writes {
+		t.Error("a day that is over is refunded")
+	}
+	c.mustReserve(t, today, 0) // its first attempt died before it was counted
+	c.assertSum(t, 2000)
+	c.now, writes = c.now.Add(48*time.Hour), c.store.CallCount(storetest.Adjust)
 	c.mustReserve(t, today, 0)
-	if c.store.AmountWrites() != writes {
-		t.Error("a day that is over is written")
+	if c.store.CallCount(storetest.Adjust) != writes {
+		t.Error("a day whose items are deleted is written")
+	}
+}
+
+// A refund of an amount that is not counted leaves a fence: a delayed reservation of an earlier version does not count.
+func TestRefundBeforeDelayedReservation(t *testing.T) {
+	c := newCounterFixture()
+	e := c.entry("a", 600)
+	refunded := e.Clone()
+	refunded.Version = 2
+	c.mustRefund(t, refunded)
+	if err := c.Reserve(context.Background(), profileWithLimit(1000), e); err == nil {
+		t.Error("a reservation that was refunded before is counted")
+	}
+	c.assertSum(t, 0)
+	later := e.Clone()
+	later.Version = 3
+	c.mustReserve(t, later, 1000)
+	c.assertSum(t, 600)
+}
+
+// A late success counts a payment that was released, also if a takeover died before it counted the amount.
+func TestLateSuccessAfterRelease(t *testing.T) {
+	for name, takenOver := range map[string]bool{"released": false, "taken over": true} {
+		for _, at := range []time.Duration{time.Minute, 16 * time.Hour} {
+			t.Run(fmt.Sprint(name, ", after ", at), func(t *testing.T) {
+				c := newCounterFixture()
+				e := c.entry("a", 600)
+				e.State, e.Status, e.Version = ledger.Released, ledger.Pending, 2
+				if takenOver {
+					e.State, e.ReleasedBefore, e.Version = ledger.Reserved, true, 3
+				}
+				c.now = c.now.Add(at)
+				store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+					next := e.Clone()
+					if change(next) {
+						next.Version++
+						e = next
+					}
+					return e, nil
+				}
+				_, refundErr, err := c.StoreChange(context.Background(), store, func(e *ledger.Entry) bool {
+					report := ledger.StatusReport{Status: ledger.Successful, Source: "callback"}
+					return e.ApplyFinalStatus(report, c.now) == ledger.Applied
+				})
+				if err != nil || refundErr != nil || e.Status != ledger.Successful {
+					t.Fatalf("status %s, %v, %v", e.Status, refundErr, err)
+				}
+				c.assertSum(t, 600)
+			})
+		}
 	}
 }
 
@@ -192,10 +249,10 @@ func TestAmountWriteCount(t *testing.T) {
 		{"a refund without a limit", 1, func() { c.mustRefund(t, b) }, 0},
 	}
 	for _, step := range steps {
-		before := c.store.AmountWrites()
+		before := c.store.CallCount(storetest.Adjust)
 		a.Version = step.version
 		step.run()
-		if got := c.store.AmountWrites() - before; got != step.writes {
+		if got := c.store.CallCount(storetest.Adjust) - before; got != step.writes {
 			t.Errorf("%s: %d writes, want %d", step.name, got, step.writes)
 		}
 	}
@@ -203,24 +260,25 @@ func TestAmountWriteCount(t *testing.T) {
 
 func TestConflictRetries(t *testing.T) {
 	c := newCounterFixture()
+	c.Rand = strings.NewReader(strings.Repeat("\xff", 100)) // the longest waits
 	conflicts := 5
-	c.store.SetFaults(func() limitmem.Fault {
+	c.store.InjectFaults(func(storetest.Call) storetest.Fault {
 		conflicts--
 		if conflicts >= 0 {
-			return limitmem.Conflict
+			return storetest.ConcurrentWrite
 		}
-		return limitmem.None
+		return storetest.NoFault
 	})
 	c.mustReserve(t, c.entry("a", 1), 10)
 	if len(c.sleeps) != 5 {
 		t.Errorf("waited %v, want one wait for each of 5 conflicts", c.sleeps)
 	}
 	for i, wait := range c.sleeps {
-		if base := min(10*time.Millisecond<<i, 160*time.Millisecond); wait < base/2 || wait > base*3/2 {
-			t.Errorf("wait %d is %s, want %s ±50 %%", i+1, wait, base)
+		if want := min(15*time.Millisecond<<i, 240*time.Millisecond); wait != want {
+			t.Errorf("wait %d is %s, want %s", i+1, wait, want)
 		}
 	}
-	c.store.SetFaults(func() limitmem.Fault { return limitmem.Conflict })
+	c.store.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.ConcurrentWrite })
 	if err := c.Reserve(context.Background(), profileWithLimit(10), c.entry("b", 1)); err == nil {
 		t.Error("counted after conflicts without end")
 	}
@@ -229,8 +287,8 @@ func TestConflictRetries(t *testing.T) {
 	if err := c.Reserve(cancelled, profileWithLimit(10), c.entry("b", 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
-	c.store.SetFaults(func() limitmem.Fault { return limitmem.Error })
-	if err := c.Refund(context.Background(), released(c.entry("a", 1))); !errors.Is(err, limitmem.ErrInjected) {
+	c.store.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
+	if err := c.Refund(context.Background(), released(c.entry("a", 1))); !errors.Is(err, storetest.ErrInjected) {
 		t.Errorf("error %v, want the store's", err)
 	}
 }

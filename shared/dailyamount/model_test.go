@@ -2,17 +2,16 @@ package dailyamount_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
-	"mobilegateway/internal/ledgermem"
-	"mobilegateway/internal/limitmem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
@@ -169,29 +168,13 @@ func (d *dayModel) reportFinalStatus(t *rapid.T) {
 	if p.applied {
 		report.Status = ledger.Successful
 	}
-	book := &ledger.Book{Store: d.Ledger, Reader: d.Ledger, Now: d.Clock.Now, Rand: &uniqueReader{}}
+	book := &ledger.Book{Store: d.Ledger, Reader: d.Ledger, Now: d.Clock.Now, Rand: rand.Reader}
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
-		return book.ChangeKnown(context.Background(), existing, func(e *ledger.Entry) error {
-			if !change(e) {
-				return ledger.ErrUnchanged
-			}
-			return nil
-		})
+		return book.ApplyChange(context.Background(), existing, change)
 	}
 	_, _, _ = d.Pipeline.DailyAmounts.StoreChange(context.Background(), store, func(e *ledger.Entry) bool {
 		return e.ApplyFinalStatus(report, ledger.Timestamp(d.Clock.Now())) != ledger.Unchanged
 	})
-}
-
-// uniqueReader returns bytes that never repeat: the writer tokens of reports must differ from those of attempts.
-type uniqueReader struct{}
-
-var reads atomic.Int64
-
-// Read implements io.Reader.
-func (*uniqueReader) Read(p []byte) (int, error) {
-	copy(p, fmt.Sprintf("%16d", reads.Add(1)))
-	return len(p), nil
 }
 
 // checkBounds checks that every payment that the operator applied is counted, and none is counted twice.
@@ -255,15 +238,16 @@ func (d *dayModel) runSteps(t *rapid.T) {
 
 // injectFaults makes half of the calls of both tables fail.
 func (d *dayModel) injectFaults(t *rapid.T) {
-	limitFaults := rapid.SampledFrom([]limitmem.Fault{
-		limitmem.None, limitmem.None, limitmem.None, limitmem.Error, limitmem.LostResponse, limitmem.Conflict,
+	limitFaults := rapid.SampledFrom([]storetest.Fault{
+		storetest.NoFault, storetest.NoFault, storetest.NoFault,
+		storetest.FailedBeforeApply, storetest.LostResponse, storetest.ConcurrentWrite,
 	})
-	d.LimitStore.SetFaults(func() limitmem.Fault { return limitFaults.Draw(t, "limit fault") })
-	ledgerFaults := rapid.SampledFrom([]ledgermem.InjectedFault{
-		ledgermem.NoFault, ledgermem.NoFault, ledgermem.NoFault,
-		ledgermem.FailedBeforeApply, ledgermem.LostResponse, ledgermem.RetriedAfterLostResponse,
+	d.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return limitFaults.Draw(t, "limit fault") })
+	ledgerFaults := rapid.SampledFrom([]storetest.Fault{
+		storetest.NoFault, storetest.NoFault, storetest.NoFault,
+		storetest.FailedBeforeApply, storetest.LostResponse, storetest.RetriedAfterLostResponse,
 	})
-	d.Ledger.InjectFaults(func(ledgermem.Call) ledgermem.InjectedFault { return ledgerFaults.Draw(t, "ledger fault") })
+	d.Ledger.InjectFaults(func(storetest.Call) storetest.Fault { return ledgerFaults.Draw(t, "ledger fault") })
 }
 
 // checkExactSum compares the sum with the entries that may be applied.

@@ -73,17 +73,27 @@ func (c *Courier) FindTarget(ctx context.Context, e *ledger.Entry) (Target, erro
 	return Target{Health: health, secrets: secrets}, err
 }
 
-// PostNotification makes one delivery attempt and returns the change of its entry. attemptNumber counts from 1. A 410
-// whose endpoint could not be stored as disabled counts as any other failure: a notification that is parked at an
-// enabled endpoint would never be queued again.
+// EndpointEnabled reports whether the endpoint of an entry's notifications is enabled.
+func (c *Courier) EndpointEnabled(ctx context.Context, e *ledger.Entry) (bool, error) {
+	health, err := c.Health.Health(ctx, webhook.Endpoint{MerchantID: e.MerchantID, URL: e.NotifyURL})
+	return err == nil && health.Enabled(), err
+}
+
+// PostNotification makes one delivery attempt under a claim and returns the change of its entry. Without an attempt,
+// because notAfter has passed, the change is nil; a zero notAfter is none. A 410 whose endpoint could not be stored as
+// disabled counts as any other failure: the endpoint is still enabled.
 func (c *Courier) PostNotification(
-	ctx context.Context, e *ledger.Entry, n ledger.Notification, attemptNumber int, target Target,
+	ctx context.Context, e *ledger.Entry, claim ledger.DeliveryClaim, target Target, notAfter time.Time,
 	line *telemetry.LogLine,
 ) EntryChange {
+	n := claim.Notification
 	result := c.Sender.Deliver(ctx, webhook.Request{
-		URL: e.NotifyURL, ID: n.ID, Body: NotificationBody(e, n), Secrets: target.secrets,
+		URL: e.NotifyURL, ID: n.ID, Body: NotificationBody(e, n), Secrets: target.secrets, NotAfter: notAfter,
 	})
 	line.AddOperatorTime(result.Duration)
+	if result.Outcome == webhook.NotSent {
+		return nil
+	}
 	now := ledger.Timestamp(c.Now())
 	healthErr := c.saveHealth(ctx, target.Health, result, now)
 	if healthErr != nil {
@@ -94,18 +104,18 @@ func (c *Courier) PostNotification(
 		return func(e *ledger.Entry) bool { return e.MarkDelivered(n.ID, now) }
 	}
 	line.Increment(telemetry.DeliveryAttemptFailures)
-	failed := ledger.FailedAttempt{Number: attemptNumber, At: now, HTTPStatus: result.Status, Reason: result.Reason}
-	next, attemptsLeft := c.Schedule.NextAttempt(attemptNumber, now, result.RetryAfter, c.Rand)
+	failed := ledger.FailedAttempt{At: now, HTTPStatus: result.Status, Reason: result.Reason}
+	next, attemptsLeft := c.Schedule.NextAttempt(claim.Attempts+1, now, result.RetryAfter, c.Rand)
 	switch {
 	case result.Outcome == webhook.Gone && healthErr == nil:
 		line.Increment(telemetry.EndpointsDisabled)
-		return func(e *ledger.Entry) bool { return e.RecordFailedAttempt(n.ID, failed, now) && e.Park() }
+		return func(e *ledger.Entry) bool { return e.RecordFailedAttempt(claim, failed, now) && e.Park(now) }
 	case attemptsLeft:
-		return func(e *ledger.Entry) bool { return e.RecordFailedAttempt(n.ID, failed, next) }
+		return func(e *ledger.Entry) bool { return e.RecordFailedAttempt(claim, failed, next) }
 	default:
 		line.Increment(telemetry.DeadLetters)
 		return func(e *ledger.Entry) bool {
-			return e.RecordFailedAttempt(n.ID, failed, now) && e.DeadLetter(n.ID, failed.Reason)
+			return e.RecordFailedAttempt(claim, failed, now) && e.DeadLetter(n.ID, failed.Reason, now)
 		}
 	}
 }

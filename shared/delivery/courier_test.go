@@ -36,7 +36,10 @@ func post(
 	t.Helper()
 	line := telemetry.NewLogLine("sweep", k.Clock.Now())
 	changed := e.Clone()
-	k.Courier.PostNotification(context.Background(), e, *e.OutboxHead(), number, to, line)(changed)
+	claim := *e.HeadClaim()
+	claim.Attempts = number - 1
+	changed.OutboxHead().Attempts = claim.Attempts
+	k.Courier.PostNotification(context.Background(), e, claim, to, time.Time{}, line)(changed)
 	if err := line.Write(k.LogLines); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +137,7 @@ func TestResponseHandling(t *testing.T) {
 			k := deliverytest.New(t)
 			k.MerchantServer.RespondWith("/demo", c.status, c.header...)
 			e := postFailed(t, k, "DemoShop_1", "/demo", c.attemptNumber)
-			gone, head := c.status == 410, e.OutboxHead()
+			gone, head := c.status == 410, &e.Outbox[0]
 			k.AssertMetric(t, "DeliveryAttemptFailures", 1)
 			deadLetters, failures := 0, 1
 			if c.deadReason != "" {
@@ -155,8 +158,8 @@ func TestResponseHandling(t *testing.T) {
 			if diff := cmp.Diff(want, *head); diff != "" || head.LastReason == "" {
 				t.Errorf("reason %q, notification (-want +got):\n%s", head.LastReason, diff)
 			}
-			if c.minWait == 0 && !e.DueAt.IsZero() {
-				t.Errorf("due at %s, want no further attempt", e.DueAt)
+			if c.minWait == 0 && e.DeliveryDue(k.Clock.Now().Add(1000*time.Hour)) {
+				t.Error("a further attempt is due, want none")
 			}
 			if wait := head.NextAttemptAt.Sub(k.Clock.Now()); c.minWait > 0 && (wait < c.minWait || wait > c.maxWait) {
 				t.Errorf("next attempt after %s, want %s to %s", wait, c.minWait, c.maxWait)
@@ -185,9 +188,9 @@ func TestHealthOfParallelFailures(t *testing.T) {
 	if health := k.HealthStore.Stored(endpoint(k)); health.Failures != 5 || health.AllowsFastPath() {
 		t.Errorf("after 5 failures: %+v, want a closed fast path", health)
 	}
-	writes := k.HealthStore.Writes()
+	writes := k.HealthStore.WriteCount()
 	postFailed(t, k, "DemoShop_9", "/demo", 1)
-	if k.HealthStore.Writes() != writes {
+	if k.HealthStore.WriteCount() != writes {
 		t.Error("another failure was stored, but the fast path is closed already")
 	}
 	k.MerchantServer.RespondWith("/demo", 200)
@@ -200,7 +203,7 @@ func TestHealthOfParallelFailures(t *testing.T) {
 func TestHealthyEndpointCausesNoWrites(t *testing.T) {
 	k := deliverytest.New(t)
 	postFailed(t, k, "DemoShop_1", "/demo", 1)
-	if writes := k.HealthStore.Writes(); writes != 0 {
+	if writes := k.HealthStore.WriteCount(); writes != 0 {
 		t.Errorf("%d writes of health after a success, want none", writes)
 	}
 }
@@ -225,7 +228,7 @@ func TestGoneIsAlwaysStored(t *testing.T) {
 	k.MerchantServer.RespondWith("/demo", 410)
 	e = storeFailed(k, "DemoShop_1", "/demo")
 	target := mustFindTarget(t, k, e)
-	k.HealthStore.SetError(errors.New("down"))
+	k.HealthStore.FailWith(errors.New("down"))
 	head := post(t, k, e, 1, target).OutboxHead()
 	if head.Parked || head.NextAttemptAt.IsZero() || head.LastReason != webhook.ReasonGone {
 		t.Errorf("the 410 was not stored: notification %+v, want a retry", head)
@@ -242,7 +245,7 @@ func TestFindTarget(t *testing.T) {
 	}{
 		{"profiles cannot be read", func(k *deliverytest.DeliveryFixture) { k.ProfileStore.SetError(down) }, down},
 		{"an unknown merchant", func(k *deliverytest.DeliveryFixture) { k.ProfileStore.SetMissing(true) }, nil},
-		{"health cannot be read", func(k *deliverytest.DeliveryFixture) { k.HealthStore.SetError(down) }, down},
+		{"health cannot be read", func(k *deliverytest.DeliveryFixture) { k.HealthStore.FailWith(down) }, down},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package delivery
 import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/payment"
+	"mobilegateway/shared/resource"
 	"mobilegateway/shared/strictjson"
 )
 
@@ -12,22 +13,13 @@ func NotificationBody(e *ledger.Entry, n ledger.Notification) []byte {
 	if e.Kind == ledger.Payment {
 		return payment.NotificationBody(e, n.Status)
 	}
-	return strictjson.Marshal(deliveryNotification{deliveryInfoNotification{
+	return strictjson.Marshal(map[string]deliveryInfoNotification{"deliveryInfoNotification": {
 		CallbackData: e.CallbackData,
-		DeliveryInfo: deliveryInfo{Address: e.Address, DeliveryStatus: n.Status},
+		DeliveryInfo: resource.DeliveryInfo{Address: e.Address, DeliveryStatus: n.Status},
 	}})
 }
 
-type (
-	deliveryNotification struct {
-		DeliveryInfoNotification deliveryInfoNotification `json:"deliveryInfoNotification"`
-	}
-	deliveryInfoNotification struct {
-		CallbackData string       `json:"callbackData,omitempty"`
-		DeliveryInfo deliveryInfo `json:"deliveryInfo"`
-	}
-	deliveryInfo struct {
-		Address        string        `json:"address"`
-		DeliveryStatus ledger.Status `json:"deliveryStatus"`
-	}
-)
+type deliveryInfoNotification struct {
+	CallbackData string                `json:"callbackData,omitempty"`
+	DeliveryInfo resource.DeliveryInfo `json:"deliveryInfo"`
+}

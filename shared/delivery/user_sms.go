@@ -3,7 +3,6 @@ package delivery
 import (
 	"context"
 	"strings"
-	"time"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
@@ -12,28 +11,38 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// SendUserSMS makes one attempt to send the payer's SMS and returns the change of its entry (decision "user-sms").
-// Its idempotency key is the order_id, so that the operator sends one SMS for any number of attempts.
-func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry) EntryChange {
+// SendUserSMS makes one attempt to send the payer's SMS under a claim and returns the change of its entry (decision
+// "user-sms"). Its idempotency key is the order_id, so that the operator sends one SMS for any number of attempts. Once
+// an attempt may have reached the operator, nothing is sent after the operator's resend window: the SMS is unknown.
+func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry, claim ledger.UserSMSClaim) EntryChange {
+	end := func(state ledger.UserSMSState) EntryChange {
+		return func(e *ledger.Entry) bool {
+			return e.RecordUserSMS(claim, ledger.UserSMSOutcome{State: state})
+		}
+	}
 	notifier, capabilities, found := c.Operators.UserSMSSender(e.Operator)
 	country, _ := market.ByAlpha2(e.Country)
 	number, numberValid := parsePayerMSISDN(e.PayerMSISDN(), country)
 	if !found || !numberValid {
-		return func(e *ledger.Entry) bool { return e.RecordUserSMS(ledger.UserSMSFailed, time.Time{}) }
+		return end(ledger.UserSMSFailed)
+	}
+	if claim.MayHaveBeenSent && c.Now().Sub(e.FinalAt) >= capabilities.SafeResendWindow() {
+		return end(ledger.UserSMSUnknown)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.SMSTimeout)
 	defer cancel()
 	result := notifier.SendUserSMS(ctx, operator.UserSMSCall{
 		Call: operator.Call{
 			Operator: e.Operator, AccountID: e.Account, UpstreamKey: e.UpstreamKey,
-			MCO: country.MCO, Country: e.Country, MayRepeat: e.UserSMSAttempts > 0,
+			MCO: country.MCO, Country: e.Country, MayRepeat: claim.MayHaveBeenSent,
 		},
 		MSISDN: number.E164(),
 		Text: capabilities.UserSMSTemplates.Render(e.Lang, operator.UserSMSValues{
 			Amount: money.Format(e.AmountMinor, e.Exponent), Currency: e.Currency, Merchant: e.Merchant, OrderID: e.ID,
 		}),
 	})
-	return c.userSMSChange(result, e.UserSMSAttempts)
+	outcome := c.userSMSOutcome(result, claim)
+	return func(e *ledger.Entry) bool { return e.RecordUserSMS(claim, outcome) }
 }
 
 // parsePayerMSISDN parses the payer's number: one of the payment's country, or an international number of
@@ -51,22 +60,24 @@ func parsePayerMSISDN(text string, country market.Country) (msisdn.Number, bool)
 	return msisdn.Number{}, false
 }
 
-// userSMSChange returns the change for the result of an attempt. A duplicate key on a retry means that an earlier
-// attempt sent the SMS. An SMS that was not applied, or whose outcome is unknown, is retried under the same key until
-// the schedule ends.
-func (c *Courier) userSMSChange(result operator.Result, attemptsMade int) EntryChange {
-	state, next := ledger.UserSMSDue, time.Time{}
-	switch {
-	case result.Outcome == operator.Succeeded, result.DuplicateKey && attemptsMade > 0:
-		state = ledger.UserSMSSent
-	case result.Outcome == operator.Refused:
-		state = ledger.UserSMSFailed
-	case attemptsMade < len(c.SMSRetryDelays):
-		next = ledger.Timestamp(c.Now()).Add(c.SMSRetryDelays[attemptsMade])
-	case result.Outcome == operator.NotApplied:
-		state = ledger.UserSMSFailed
-	default:
-		state = ledger.UserSMSUnknown
+// userSMSOutcome returns the outcome of an attempt. A duplicate key means that an earlier attempt sent the SMS, if one
+// may have reached the operator. An SMS that was not applied, or whose outcome is unknown, is retried under the same
+// key until the schedule ends.
+func (c *Courier) userSMSOutcome(result operator.Result, claim ledger.UserSMSClaim) ledger.UserSMSOutcome {
+	outcome := ledger.UserSMSOutcome{
+		State: ledger.UserSMSDue, MaybeSent: result.Outcome == operator.Unknown && !result.DuplicateKey,
 	}
-	return func(e *ledger.Entry) bool { return e.RecordUserSMS(state, next) }
+	switch {
+	case result.Outcome == operator.Succeeded, result.DuplicateKey && claim.MayHaveBeenSent:
+		outcome.State = ledger.UserSMSSent
+	case result.Outcome == operator.Refused:
+		outcome.State = ledger.UserSMSFailed
+	case claim.Attempts < len(c.SMSRetryDelays):
+		outcome.NextAttemptAt = ledger.Timestamp(c.Now()).Add(c.SMSRetryDelays[claim.Attempts])
+	case result.Outcome == operator.NotApplied && !claim.MayHaveBeenSent:
+		outcome.State = ledger.UserSMSFailed
+	default:
+		outcome.State = ledger.UserSMSUnknown
+	}
+	return outcome
 }

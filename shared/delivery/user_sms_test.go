@@ -15,7 +15,7 @@ import (
 // sendUserSMS makes one attempt to send the payer's SMS, and returns the changed entry.
 func sendUserSMS(k *deliverytest.DeliveryFixture, e *ledger.Entry) *ledger.Entry {
 	changed := e.Clone()
-	k.Courier.SendUserSMS(context.Background(), e)(changed)
+	k.Courier.SendUserSMS(context.Background(), e, e.UserSMSClaim())(changed)
 	return changed
 }
 
@@ -79,7 +79,8 @@ func TestUserSMSOutcomes(t *testing.T) {
 		{"not applied", operator.Result{Outcome: operator.NotApplied}, 0, ledger.UserSMSDue, schedule[0]},
 		{"unknown again", operator.Result{}, 2, ledger.UserSMSDue, schedule[2]},
 		{"the last wait of the schedule", operator.Result{}, last - 1, ledger.UserSMSDue, schedule[last-1]},
-		{"not applied at the end", operator.Result{Outcome: operator.NotApplied}, last, ledger.UserSMSFailed, 0},
+		{"unproven earlier, not applied at the end", operator.Result{Outcome: operator.NotApplied}, last,
+			ledger.UserSMSUnknown, 0},
 		{"unknown at the end", operator.Result{}, last, ledger.UserSMSUnknown, 0},
 	}
 	for _, c := range cases {
@@ -87,7 +88,7 @@ func TestUserSMSOutcomes(t *testing.T) {
 			k := deliverytest.New(t)
 			k.Operator.SetUserSMSFunc(func(operator.UserSMSCall) operator.Result { return c.result })
 			after := sendUserSMS(k, k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
-				e.UserSMSAttempts = c.attemptsMade
+				e.UserSMSAttempts, e.UserSMSMaybeSent = c.attemptsMade, c.attemptsMade > 0
 			}))
 			if after.UserSMS != c.want {
 				t.Errorf("the SMS is %q, want %q", after.UserSMS, c.want)
@@ -99,6 +100,46 @@ func TestUserSMSOutcomes(t *testing.T) {
 				t.Errorf("MayRepeat %v after %d attempts", call.MayRepeat, c.attemptsMade)
 			}
 		})
+	}
+}
+
+// A duplicate proves nothing if no earlier attempt can have reached the operator: it may be another transaction's key.
+func TestUserSMSDuplicateWithoutEarlierSend(t *testing.T) {
+	k := deliverytest.New(t)
+	k.Operator.SetUserSMSFunc(func(operator.UserSMSCall) operator.Result { return operator.Result{DuplicateKey: true} })
+	e := k.StoreFinalPayment("DemoShop_1", ledger.Successful)
+	for range len(k.Courier.SMSRetryDelays) {
+		if e = sendUserSMS(k, e); e.UserSMS != ledger.UserSMSDue {
+			t.Fatalf("the SMS is %q after duplicates only, want due", e.UserSMS)
+		}
+	}
+	if e = sendUserSMS(k, e); e.UserSMS != ledger.UserSMSUnknown {
+		t.Errorf("the SMS is %q after the last attempt, want unknown", e.UserSMS)
+	}
+}
+
+// decision "repeat-window": after the operator's resend window nothing is sent that may have been sent before.
+func TestUserSMSResendWindow(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		maybeSent bool
+		age       time.Duration
+		want      ledger.UserSMSState
+		calls     int
+	}{
+		{"inside the window", true, 24*time.Hour - 10*time.Minute - time.Second, ledger.UserSMSSent, 1},
+		{"ten minutes before its end", true, 24*time.Hour - 10*time.Minute, ledger.UserSMSUnknown, 0},
+		{"a first send, at any age", false, 48 * time.Hour, ledger.UserSMSSent, 1},
+	} {
+		k := deliverytest.New(t)
+		e := k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
+			e.UserSMSMaybeSent = c.maybeSent
+		})
+		k.Clock.Advance(c.age)
+		if after := sendUserSMS(k, e); after.UserSMS != c.want || len(k.Operator.UserSMSCalls()) != c.calls {
+			t.Errorf("%s: %q after %d calls, want %q after %d",
+				c.name, after.UserSMS, len(k.Operator.UserSMSCalls()), c.want, c.calls)
+		}
 	}
 }
 

@@ -1,14 +1,19 @@
-// Package dynamoitem builds and reads the attributes of DynamoDB items.
+// Package dynamoitem builds and reads DynamoDB items and their attributes.
 //
 // It does not know any table. Its invariant: an absent attribute reads as the zero value of its type, and an error
 // names the attribute, never its value.
 package dynamoitem
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 )
 
 // Item is an item, or the key of one.
@@ -50,4 +55,30 @@ func ReadNumber(item Item, name string) (int64, error) {
 		return 0, fmt.Errorf("attribute %s is not a whole number", name)
 	}
 	return n, nil
+}
+
+// Getter is the part of the DynamoDB client that reads one item.
+type Getter interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+}
+
+// Get reads an item by its key in one strongly consistent read; nil if there is none.
+func Get(ctx context.Context, client Getter, table, key string) (Item, error) {
+	output, err := client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: aws.String(table), Key: Key(key), ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return output.Item, nil
+}
+
+// DescribeError names the action that failed and its cause. An error of the service is reduced to its code, because its
+// message may quote the request.
+func DescribeError(action string, err error) error {
+	var service smithy.APIError
+	if errors.As(err, &service) {
+		return fmt.Errorf("%s: the table returned %s", action, service.ErrorCode())
+	}
+	return fmt.Errorf("%s: %w", action, err)
 }

@@ -16,9 +16,9 @@ type stubSource struct {
 	fetches int
 }
 
-func (v *stubSource) Fetch(context.Context, string) (secret.Value, error) {
+func (v *stubSource) Fetch(context.Context, string) ([]byte, error) {
 	v.fetches++
-	return secret.Value{Bytes: v.text}, v.fail
+	return v.text, v.fail
 }
 
 // clock is a time that a test advances.
@@ -116,5 +116,38 @@ func TestNewKeySignsAfterPropagationTime(t *testing.T) {
 		if err != nil || key.Number != step.want {
 			t.Errorf("%v after it was added key %d signs (%v), want %d", step.after, key.Number, err, step.want)
 		}
+	}
+}
+
+// decision "key-rings": without a current ring, an unknown number may be a new key's: an error, not a refusal.
+func TestUnknownNumberInAStaleRing(t *testing.T) {
+	newer := newStoredRing(t, start, start.Add(time.Minute))
+	becomeUnreadable := func(v *stubSource) { v.fail = errors.New("gone") }
+	for _, c := range []struct {
+		name  string
+		age   time.Duration // of the last valid ring
+		spoil func(*stubSource)
+		want  error
+	}{
+		{"read within the propagation time", life - time.Second, becomeUnreadable, nil},
+		{"not renewed since", life, becomeUnreadable, ErrStaleRing},
+		{"an invalid edit since", life, func(v *stubSource) { v.text = []byte("{oops") }, ErrStaleRing},
+		{"renewed", 2 * life, func(*stubSource) {}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, now := &stubSource{text: newer}, &clock{at: start}
+			keys := newKeys(v, now)
+			if _, err := keys.Current(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c.spoil(v)
+			now.at = start.Add(c.age)
+			if _, found, err := keys.FindKey(t.Context(), 3); found || !errors.Is(err, c.want) {
+				t.Errorf("key 3: found %v, error %v, want %v", found, err, c.want)
+			}
+			if _, found, err := keys.FindKey(t.Context(), 2); !found || err != nil {
+				t.Errorf("key 2, which is in the ring: found %v, error %v", found, err)
+			}
+		})
 	}
 }

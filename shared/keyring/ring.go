@@ -22,14 +22,14 @@ const (
 	MaxKeyNumber = 1<<16 - 1
 )
 
-// Key is one signing key.
+// Key is one signing key. The JSON names are those of the secret.
 type Key struct {
 	// Number identifies the key in signed texts, from 1 to MaxKeyNumber.
-	Number int
+	Number int `json:"number"`
 	// Value is the key, KeySize bytes. It is never logged.
-	Value []byte
+	Value []byte `json:"key"`
 	// AddedAt is when the key entered the ring.
-	AddedAt time.Time
+	AddedAt time.Time `json:"added"`
 }
 
 // Ring is an immutable set of keys, at least one.
@@ -39,13 +39,7 @@ type Ring struct {
 
 // storedRing is the content of the secret.
 type storedRing struct {
-	Keys []storedKey `json:"keys"`
-}
-
-type storedKey struct {
-	Number int       `json:"number"`
-	Key    []byte    `json:"key"`
-	Added  time.Time `json:"added"`
+	Keys []Key `json:"keys"`
 }
 
 // Parse reads a ring from its secret, {"keys":[{"number":1,"key":"<base64>","added":"<RFC 3339>"}]}. It ignores unknown
@@ -59,27 +53,28 @@ func Parse(text []byte) (*Ring, error) {
 		return nil, errors.New("the key ring has no keys: add one")
 	}
 	ring := &Ring{}
-	for _, e := range stored.Keys {
-		if err := e.validate(); err != nil {
+	for _, key := range stored.Keys {
+		if err := key.validate(); err != nil {
 			return nil, err
 		}
-		if _, duplicate := ring.FindKey(e.Number); duplicate {
-			return nil, fmt.Errorf("key number %d is twice in the ring", e.Number)
+		if _, duplicate := ring.FindKey(key.Number); duplicate {
+			return nil, fmt.Errorf("key number %d is twice in the ring", key.Number)
 		}
-		ring.keys = append(ring.keys, Key{Number: e.Number, Value: e.Key, AddedAt: e.Added.UTC()})
+		key.AddedAt = key.AddedAt.UTC()
+		ring.keys = append(ring.keys, key)
 	}
 	slices.SortFunc(ring.keys, func(a, b Key) int { return a.Number - b.Number })
 	return ring, nil
 }
 
-func (e storedKey) validate() error {
+func (k Key) validate() error {
 	switch {
-	case e.Number < 1 || e.Number > MaxKeyNumber:
-		return fmt.Errorf("key number %d is not between 1 and %d", e.Number, MaxKeyNumber)
-	case len(e.Key) != KeySize:
-		return fmt.Errorf("key %d is not %d bytes long", e.Number, KeySize)
-	case e.Added.IsZero():
-		return fmt.Errorf("key %d has no time of addition", e.Number)
+	case k.Number < 1 || k.Number > MaxKeyNumber:
+		return fmt.Errorf("key number %d is not between 1 and %d", k.Number, MaxKeyNumber)
+	case len(k.Value) != KeySize:
+		return fmt.Errorf("key %d is not %d bytes long", k.Number, KeySize)
+	case k.AddedAt.IsZero():
+		return fmt.Errorf("key %d has no time of addition", k.Number)
 	}
 	return nil
 }
@@ -132,7 +127,8 @@ func RemoveKey(text []byte, number int) ([]byte, error) {
 	if number == ring.keys[len(ring.keys)-1].Number {
 		return nil, fmt.Errorf("key %d is the newest: add another key first", number)
 	}
-	return encode(slices.DeleteFunc(ring.keys, func(key Key) bool { return key.Number == number }))
+	kept := slices.DeleteFunc(ring.keys, func(key Key) bool { return key.Number == number })
+	return json.Marshal(storedRing{Keys: kept})
 }
 
 // AddKey adds a new random key with the next number to a stored ring and returns the ring to store. An empty text
@@ -155,14 +151,6 @@ func AddKey(text []byte, random io.Reader, now time.Time) ([]byte, error) {
 	if _, err := io.ReadFull(random, value); err != nil {
 		return nil, fmt.Errorf("read random bytes: %w", err)
 	}
-	return encode(append(keys, Key{Number: next, Value: value, AddedAt: now.UTC().Truncate(time.Second)}))
-}
-
-// encode writes keys as the content of the secret.
-func encode(keys []Key) ([]byte, error) {
-	var stored storedRing
-	for _, key := range keys {
-		stored.Keys = append(stored.Keys, storedKey{Number: key.Number, Key: key.Value, Added: key.AddedAt})
-	}
-	return json.Marshal(stored)
+	added := Key{Number: next, Value: value, AddedAt: now.UTC().Truncate(time.Second)}
+	return json.Marshal(storedRing{Keys: append(keys, added)})
 }

@@ -2,6 +2,7 @@ package keyring
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/rand"
 	"strings"
 	"testing"
@@ -131,7 +132,7 @@ func TestAddKeyKeepsExistingKeys(t *testing.T) {
 }
 
 func TestAddKeyRefuses(t *testing.T) {
-	full, err := encode([]Key{{Number: MaxKeyNumber, Value: make([]byte, KeySize), AddedAt: start}})
+	full, err := json.Marshal(storedRing{[]Key{{Number: MaxKeyNumber, Value: make([]byte, KeySize), AddedAt: start}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,11 +96,8 @@ func (b *Book) takeOver(
 // Unknown. A former owner's success is stored too. It costs one write, and one more for each write in between. After
 // ErrContended, ErrNotFound or the store's error the result is not known: respond as to Unknown.
 func (b *Book) StoreOutcome(ctx context.Context, reservation *Entry, outcome CallOutcome) (*Entry, error) {
-	return b.ChangeKnown(ctx, reservation, func(e *Entry) error {
-		if !e.ApplyOutcome(reservation.Owner, outcome, Timestamp(b.Now())) {
-			return ErrUnchanged
-		}
-		return nil
+	return b.ApplyChange(ctx, reservation, func(e *Entry) bool {
+		return e.ApplyOutcome(reservation.Owner, outcome, Timestamp(b.Now()))
 	})
 }
 
@@ -156,6 +153,17 @@ func (b *Book) ChangeKnown(ctx context.Context, known *Entry, change func(*Entry
 		known = current
 	}
 	return nil, ErrContended
+}
+
+// ApplyChange is ChangeKnown for a change that cannot fail. change reports whether it changed the entry; if not,
+// nothing is stored.
+func (b *Book) ApplyChange(ctx context.Context, known *Entry, change func(*Entry) bool) (*Entry, error) {
+	return b.ChangeKnown(ctx, known, func(e *Entry) error {
+		if !change(e) {
+			return ErrUnchanged
+		}
+		return nil
+	})
 }
 
 // token draws a random token.

@@ -8,19 +8,19 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 )
 
 // bench is a book over an in-memory store, with a clock that the test sets.
 type bench struct {
 	*ledger.Book
-	store *ledgermem.Store
+	store *storetest.Ledger
 	clock atomic.Int64 // milliseconds after start
 }
 
 func newBench() *bench {
-	b := &bench{store: ledgermem.New()}
+	b := &bench{store: storetest.NewLedger()}
 	b.Book = &ledger.Book{Store: b.store, Reader: b.store, Now: b.now, Rand: &counter{}}
 	return b
 }
@@ -64,25 +64,13 @@ func (b *bench) storeOutcome(t *testing.T, e *ledger.Entry, s ledger.CallOutcome
 	return updated
 }
 
-// inject makes the first calls of an operation fail.
-func (b *bench) inject(o ledgermem.Operation, faults ...ledgermem.InjectedFault) {
-	b.store.InjectFaults(func(call ledgermem.Call) ledgermem.InjectedFault {
-		if call.Operation != o || len(faults) == 0 {
-			return ledgermem.NoFault
-		}
-		next := faults[0]
-		faults = faults[1:]
-		return next
-	})
-}
-
-type faults []ledgermem.InjectedFault
+type faults []storetest.Fault
 
 const (
-	sentAgain  = ledgermem.RetriedAfterLostResponse
-	concurrent = ledgermem.ConcurrentWrite
-	lost       = ledgermem.LostResponse
-	failed     = ledgermem.FailedBeforeApply
+	sentAgain  = storetest.RetriedAfterLostResponse
+	concurrent = storetest.ConcurrentWrite
+	lost       = storetest.LostResponse
+	failed     = storetest.FailedBeforeApply
 )
 
 type failing struct{}

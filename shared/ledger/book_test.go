@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/ledgertest"
 )
@@ -29,16 +29,16 @@ func TestReserveAndStoreOutcomeCountTheirCalls(t *testing.T) {
 	if updated.Version != 2 || updated.Writer == e.Writer || updated.Owner != e.Owner {
 		t.Errorf("stored: version %d, %s", updated.Version, summary(updated))
 	}
-	before := b.store.WriteCount() + b.store.CallCount(ledgermem.Get)
+	before := b.store.WriteCount() + b.store.CallCount(storetest.Get)
 	again := b.reserve(t, ledger.Charge, "g", ledger.StoredResponse)
 	if string(again.ResponseBody) != "done" {
 		t.Errorf("stored response: %s", summary(again))
 	}
-	if calls := b.store.WriteCount() + b.store.CallCount(ledgermem.Get) - before; calls != 1 {
+	if calls := b.store.WriteCount() + b.store.CallCount(storetest.Get) - before; calls != 1 {
 		t.Errorf("a repeat cost %d calls, want 1", calls)
 	}
-	if b.store.CallCount(ledgermem.Replace) != 1 {
-		t.Errorf("%d replaces", b.store.CallCount(ledgermem.Replace))
+	if b.store.CallCount(storetest.Replace) != 1 {
+		t.Errorf("%d replaces", b.store.CallCount(storetest.Replace))
 	}
 }
 
@@ -149,18 +149,18 @@ func TestReserveUnderFaults(t *testing.T) {
 	cases := []struct {
 		name   string
 		before func(*testing.T, *bench)
-		on     ledgermem.Operation
+		on     storetest.Operation
 		faults faults
 		want   ledger.Verdict
 		failed bool
 	}{
-		{"insert sent again", nil, ledgermem.Insert, faults{sentAgain}, ledger.NewReservation, false},
-		{"insert fails", nil, ledgermem.Insert, faults{failed}, 0, true},
-		{"insert with a lost response", nil, ledgermem.Insert, faults{lost}, 0, true},
-		{"takeover sent again", lapse, ledgermem.Replace, faults{sentAgain}, ledger.TakenOver, false},
-		{"takeover after another write", lapse, ledgermem.Replace, faults{concurrent}, ledger.TakenOver, false},
-		{"takeover after two writes", lapse, ledgermem.Replace, faults{concurrent, concurrent}, ledger.InFlight, false},
-		{"takeover fails", lapse, ledgermem.Replace, faults{failed}, 0, true},
+		{"insert sent again", nil, storetest.Insert, faults{sentAgain}, ledger.NewReservation, false},
+		{"insert fails", nil, storetest.Insert, faults{failed}, 0, true},
+		{"insert with a lost response", nil, storetest.Insert, faults{lost}, 0, true},
+		{"takeover sent again", lapse, storetest.Replace, faults{sentAgain}, ledger.TakenOver, false},
+		{"takeover after another write", lapse, storetest.Replace, faults{concurrent}, ledger.TakenOver, false},
+		{"takeover after two writes", lapse, storetest.Replace, faults{concurrent, concurrent}, ledger.InFlight, false},
+		{"takeover fails", lapse, storetest.Replace, faults{failed}, 0, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -168,9 +168,9 @@ func TestReserveUnderFaults(t *testing.T) {
 			if c.before != nil {
 				c.before(t, b)
 			}
-			b.inject(c.on, c.faults...)
+			b.store.FailNext(c.on, c.faults...)
 			_, verdict, err := b.Reserve(context.Background(), b.request(ledger.Charge, "f"), anHour)
-			if verdict != c.want || ledgermem.IsInjected(err) != c.failed {
+			if verdict != c.want || errors.Is(err, storetest.ErrInjected) != c.failed {
 				t.Fatalf("Reserve = %v, %v; want %v", verdict, err, c.want)
 			}
 		})
@@ -180,7 +180,7 @@ func TestReserveUnderFaults(t *testing.T) {
 // TestStoreOutcomeAfterACallback: the callback's write came between the reservation and its outcome, and each keeps
 // what the other wrote. The callback did not take the reservation over, although it wrote the next version.
 func TestStoreOutcomeAfterACallback(t *testing.T) {
-	for _, fault := range (faults{ledgermem.NoFault, sentAgain, concurrent}) {
+	for _, fault := range (faults{storetest.NoFault, sentAgain, concurrent}) {
 		b := newBench()
 		request := b.request(ledger.Payment, "f")
 		request.NotifyURL = "https://shop.example/"
@@ -192,7 +192,7 @@ func TestStoreOutcomeAfterACallback(t *testing.T) {
 		if _, err := b.Change(context.Background(), e.Key, callback); err != nil {
 			t.Fatal(err)
 		}
-		b.inject(ledgermem.Replace, ledgermem.NoFault, fault)
+		b.store.FailNext(storetest.Replace, storetest.NoFault, fault)
 		updated := b.storeOutcome(t, e, done)
 		assertSummary(t, fmt.Sprint("fault ", fault), updated, "done successful 201:done notify:successful due:1m0s")
 	}
@@ -208,13 +208,13 @@ func TestStoreOutcomeUnderFaults(t *testing.T) {
 		{"sent again", faults{sentAgain}, nil},
 		{"after other writes", faults{concurrent, concurrent, sentAgain}, nil},
 		{"after too many writes", many, ledger.ErrContended},
-		{"fails", faults{failed}, ledgermem.ErrInjected},
+		{"fails", faults{failed}, storetest.ErrInjected},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench()
 			e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
-			b.inject(ledgermem.Replace, c.faults...)
+			b.store.FailNext(storetest.Replace, c.faults...)
 			updated, err := b.StoreOutcome(context.Background(), e, done)
 			if !errors.Is(err, c.want) || (err == nil && updated.State != ledger.Done) {
 				t.Fatalf("error %v, want %v", err, c.want)
@@ -224,8 +224,8 @@ func TestStoreOutcomeUnderFaults(t *testing.T) {
 	t.Run("again after a lost response", func(t *testing.T) {
 		b := newBench()
 		e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
-		b.inject(ledgermem.Replace, lost)
-		if _, err := b.StoreOutcome(context.Background(), e, done); !ledgermem.IsInjected(err) {
+		b.store.FailNext(storetest.Replace, lost)
+		if _, err := b.StoreOutcome(context.Background(), e, done); !errors.Is(err, storetest.ErrInjected) {
 			t.Fatal(err)
 		}
 		if updated := b.storeOutcome(t, e, done); updated.State != ledger.Done || updated.Version != 2 {
@@ -242,7 +242,7 @@ func TestStoreOutcomeOfAFormerOwner(t *testing.T) {
 	if e := b.storeOutcome(t, first, refused); e.Owner != second.Owner {
 		t.Errorf("a former owner's refusal: owner %q, want %q", e.Owner, second.Owner)
 	}
-	assertSummary(t, "a former owner's refusal", b.storeOutcome(t, first, refused), "reserved ever-unknown due:1m30s")
+	assertSummary(t, "a former owner's refusal", b.storeOutcome(t, first, refused), "reserved ever-unknown due:2m30s")
 	assertSummary(t, "a former owner's success", b.storeOutcome(t, first, done), "done 201:done ever-unknown")
 	assertSummary(t, "its successor's unknown", b.storeOutcome(t, second, unknown), "done 201:done ever-unknown")
 }
@@ -265,7 +265,7 @@ func TestChange(t *testing.T) {
 		t.Errorf("its own error: %v", err)
 	}
 	b.wait(time.Second)
-	b.inject(ledgermem.Replace, concurrent)
+	b.store.FailNext(storetest.Replace, concurrent)
 	times := 0
 	changed, err := b.Change(ctx, e.Key, func(e *ledger.Entry) error {
 		times++
@@ -276,8 +276,8 @@ func TestChange(t *testing.T) {
 		!changed.UpdatedAt.Equal(b.now()) {
 		t.Errorf("after a conflict: %d times, version %d, %s, %v", times, changed.Version, summary(changed), err)
 	}
-	b.inject(ledgermem.Get, failed)
-	if _, err := b.Change(ctx, e.Key, nil); !ledgermem.IsInjected(err) {
+	b.store.FailNext(storetest.Get, failed)
+	if _, err := b.Change(ctx, e.Key, nil); !errors.Is(err, storetest.ErrInjected) {
 		t.Errorf("a read that fails: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 func (e *Entry) Reschedule() {
 	e.DueAt = time.Time{}
 	if e.State == Reserved {
-		e.dueBy(e.LeaseUntil)
+		e.dueBy(e.LeaseUntil.Add(LapseMargin))
 	}
 	if e.pollable() {
 		e.dueBy(e.PollAt)
@@ -18,7 +18,7 @@ func (e *Entry) Reschedule() {
 	if e.claimOpen() {
 		e.dueBy(e.Claim.CheckAt)
 	}
-	if head := e.activeHead(); head != nil {
+	if head := e.OutboxHead(); head != nil {
 		e.dueBy(head.NextAttemptAt)
 	}
 	if e.UserSMS == UserSMSDue {
@@ -69,11 +69,25 @@ func (e *Entry) LookupDue(now time.Time) bool {
 	return e.pollable() && due(e.PollAt) || e.claimOpen() && due(e.Claim.CheckAt)
 }
 
+// PostponeLookup moves due lookups to next, because they cannot be made now. It returns whether one was due.
+func (e *Entry) PostponeLookup(now, next time.Time) bool {
+	if !e.LookupDue(now) {
+		return false
+	}
+	for _, at := range []*time.Time{&e.PollAt, &e.Claim.CheckAt} {
+		if !at.IsZero() && !at.After(now) {
+			*at = next
+		}
+	}
+	e.Reschedule()
+	return true
+}
+
 // WakesRelay is true if the stream must wake the relay for this version. The head of the outbox is active and was never
 // attempted, and no earlier version has woken the relay for it. The stream's filter reads an attribute with this value.
 func (e *Entry) WakesRelay() bool {
 	head := e.activeHead()
-	return head != nil && head.Attempts == 0 && !head.RelayNotified
+	return head != nil && head.Attempts == 0 && e.OpenClaims == 0 && !head.RelayNotified
 }
 
 // DueShard is the partition of the due index that a key belongs to, from 0 to DueShards-1.

@@ -12,7 +12,8 @@ func TestDueIsTheEarliestTimer(t *testing.T) {
 	timers := func() *ledger.Entry {
 		return &ledger.Entry{
 			Key: ledger.Key{Kind: ledger.Payment, ID: "Shop_1"}, State: ledger.Done, Status: ledger.Pending,
-			LeaseUntil: at(1), PollAt: at(2), Claim: ledger.Claim{Status: ledger.Successful, CheckAt: at(3)},
+			LeaseUntil: at(1).Add(-ledger.LapseMargin), PollAt: at(2),
+			Claim:   ledger.Claim{Status: ledger.Successful, CheckAt: at(3)},
 			Outbox:  []ledger.Notification{{ID: "1", NextAttemptAt: at(4)}, {ID: "2", NextAttemptAt: at(-9)}},
 			UserSMS: ledger.UserSMSDue, UserSMSAt: at(5),
 		}
@@ -28,8 +29,9 @@ func TestDueIsTheEarliestTimer(t *testing.T) {
 		{"a claim, also while reserved", func(e *ledger.Entry) { e.State, e.LeaseUntil = ledger.Reserved, at(9) },
 			at(3)},
 		{"no claim", func(e *ledger.Entry) { e.PollAt, e.Claim.Status = time.Time{}, "" }, at(4)},
-		{"a parked head", func(e *ledger.Entry) { e.Status, e.Outbox[0].Parked = ledger.Failed, true }, at(5)},
-		{"a dead head", func(e *ledger.Entry) { e.Status, e.Outbox[0].DeadReason = ledger.Failed, "why" }, at(5)},
+		{"a parked head's check", func(e *ledger.Entry) { e.Status, e.Outbox[0].Parked = ledger.Failed, true }, at(4)},
+		{"one behind a dead one", func(e *ledger.Entry) { e.Status, e.Outbox[0].DeadReason = ledger.Failed, "why" },
+			at(-9)},
 		{"nothing", func(e *ledger.Entry) { e.Status, e.Outbox, e.UserSMS = ledger.Failed, nil, ledger.UserSMSSent },
 			time.Time{}},
 		{"an unknown charge", func(e *ledger.Entry) {

@@ -100,6 +100,10 @@ type Entry struct {
 	LeaseUntil time.Time // while Reserved
 	// EverUnknown is true after an attempt with an unknown outcome, until a proof that nothing was ever sent.
 	EverUnknown bool
+	// NothingSent qualifies EverUnknown: the operator responded to every attempt that it knew the key, or had not
+	// applied it. So no send of ours can have reached it, and the key is another transaction's (decision
+	// "sms-duplicate").
+	NothingSent bool
 	// ReleasedBefore is true if an earlier attempt of the same request was released. It may have been sent, so the key
 	// stays bound to its body (decision "released").
 	ReleasedBefore bool
@@ -167,19 +171,27 @@ type Entry struct {
 	Claim     Claim
 	Conflicts []Conflict
 
-	// Outbox has the undelivered notifications, oldest first; only the first is ever attempted. Delivered has the
-	// delivered ones, oldest first, at most MaxDelivered: those that ReplayNotification can send again.
+	// Outbox has the undelivered notifications, oldest first; only the first that is not a dead letter is attempted.
+	// Delivered has the delivered ones, oldest first, at most MaxDelivered: those that ReplayNotification can send
+	// again.
 	Outbox    []Notification
 	Delivered []Notification
+	// OpenClaims counts the claims of the head's next attempt that have no recorded outcome. It is a field of its own,
+	// as Replays is.
+	OpenClaims int
 	// FailedAttempts are the failed delivery attempts, oldest first, at most MaxAttempts.
 	FailedAttempts []FailedAttempt
 	// Replays are the manual replays of notifications, oldest first, at most MaxReplays. They are a field of their own:
 	// an older version keeps an unknown attribute, but would lose a new member of Delivered.
 	Replays []ReplayRecord
-	// UserSMS is the state of the payer's SMS. While due, UserSMSAt is its next attempt; UserSMSAttempts counts them.
-	UserSMS         UserSMSState
-	UserSMSAt       time.Time
-	UserSMSAttempts int
+	// UserSMS is the state of the payer's SMS. While due, UserSMSAt is its next attempt. UserSMSAttempts counts the
+	// attempts with a recorded outcome, UserSMSClaims the claims since without one. UserSMSMaybeSent is true after an
+	// attempt that may have reached the operator.
+	UserSMS          UserSMSState
+	UserSMSAt        time.Time
+	UserSMSAttempts  int
+	UserSMSClaims    int
+	UserSMSMaybeSent bool
 	// PollAt is the next lookup of a payment that is pending or unknown. For another unknown entry it is the next time
 	// that the sweep lists it for a person. PollAttempts counts both.
 	PollAt       time.Time
@@ -219,9 +231,9 @@ type Notification struct {
 	ID            string    `json:"id"`
 	Status        Status    `json:"su"`
 	At            time.Time `json:"at"`           // when the status changed
-	Attempts      int       `json:"n"`            // attempts so far; 0: the relay makes the first
+	Attempts      int       `json:"n"`            // attempts with an outcome; 0: the relay makes the first
 	RelayNotified bool      `json:"rn,omitempty"` // an earlier version has woken the relay for it
-	NextAttemptAt time.Time `json:"nx,omitzero"`  // no attempt before
+	NextAttemptAt time.Time `json:"nx,omitzero"`  // no attempt before; of a parked one, no check of its endpoint
 	DeadReason    string    `json:"dr,omitempty"` // set once it is a dead letter
 	Parked        bool      `json:"pd,omitempty"` // its endpoint is disabled, and its clock is stopped
 	LastStatus    int       `json:"ls,omitzero"`  // HTTP status of the last attempt, 0 for none

@@ -86,6 +86,16 @@ func claimOf(s ledger.Status) ledger.Claim {
 		CheckAt: start.Add(5 * time.Second)}
 }
 
+// claimOfAttempt is a claim of an attempt at the head of an outbox, made when the attempts before it had outcomes.
+func claimOfAttempt(e *ledger.Entry, number int) ledger.DeliveryClaim {
+	return ledger.DeliveryClaim{
+		Notification: ledger.Notification{ID: e.OutboxHead().ID, Attempts: number - 1}, OpenClaims: e.OpenClaims,
+	}
+}
+
+// makeAttempts sets the number of attempts at the head that have an outcome.
+func makeAttempts(e *ledger.Entry, number int) { e.OutboxHead().Attempts = number }
+
 func failedAttempt(number, status int, reason string) ledger.FailedAttempt {
 	return ledger.FailedAttempt{Number: number, At: start, HTTPStatus: status, Reason: reason}
 }
@@ -107,7 +117,8 @@ func summary(e *ledger.Entry) string {
 		add(true, "conflict:%s/%s", c.Status, c.Reason)
 	}
 	for _, n := range e.Outbox {
-		add(true, "notify:%s", n.Status)
+		add(n.DeadReason == "", "notify:%s", n.Status)
+		add(n.DeadReason != "", "dead:%s", n.Status)
 	}
 	for _, n := range e.Delivered {
 		add(true, "delivered:%s", n.Status)

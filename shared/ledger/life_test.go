@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mobilegateway/internal/ledgermem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 )
 
@@ -32,11 +32,11 @@ func TestLifeKeepsItsInvariants(t *testing.T) {
 			l.resolveManually}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			l.clock.Add(rapid.Int64Range(0, 40_000).Draw(t, "wait"))
-			fault := rapid.SampledFrom([]ledgermem.InjectedFault{
-				ledgermem.NoFault, ledgermem.NoFault, ledgermem.RetriedAfterLostResponse, ledgermem.ConcurrentWrite,
-				ledgermem.LostResponse, ledgermem.FailedBeforeApply,
+			fault := rapid.SampledFrom([]storetest.Fault{
+				storetest.NoFault, storetest.NoFault, storetest.RetriedAfterLostResponse, storetest.ConcurrentWrite,
+				storetest.LostResponse, storetest.FailedBeforeApply,
 			}).Draw(t, "fault")
-			l.inject(ledgermem.Replace, fault)
+			l.store.FailNext(storetest.Replace, fault)
 			rapid.SampledFrom(steps).Draw(t, "step")(t)
 			l.check(t)
 		}
@@ -127,19 +127,21 @@ func (l *life) deliver(t *rapid.T) {
 		}
 		switch what {
 		case 0:
-			e.ClaimDelivery(l.now(), l.now().Add(time.Minute))
+			e.ClaimDelivery(l.now())
 		case 1:
-			e.RecordFailedAttempt(head.ID, failedAttempt(head.Attempts+1, 500, "status"), l.now().Add(time.Minute))
+			if claim := e.HeadClaim(); claim != nil {
+				e.RecordFailedAttempt(*claim, failedAttempt(claim.Attempts+1, 500, "status"), l.now().Add(time.Minute))
+			}
 		case 2:
 			e.MarkDelivered(head.ID, l.now())
 		case 3:
-			e.Park()
+			e.Park(l.now())
 		case 4:
 			e.Unpark(l.now())
 		case 5:
-			e.DeadLetter(head.ID, "attempts")
+			e.DeadLetter(head.ID, "attempts", l.now())
 		default:
-			e.RecordUserSMS(ledger.UserSMSSent, l.now())
+			e.RecordUserSMS(e.UserSMSClaim(), ledger.UserSMSOutcome{State: ledger.UserSMSSent})
 		}
 	})
 }

@@ -43,8 +43,12 @@ var (
 // clock of the engineer's machine decides.
 const manualMargin = 2 * time.Minute
 
-// OutcomeUncertain is true if the outcome is unknown, the lease has lapsed, or no lookup has confirmed a claim.
+// OutcomeUncertain is true if the outcome is unknown, the lease has lapsed, or no lookup has confirmed a claim. An
+// earlier version left an SMS unknown that has a final status.
 func (e *Entry) OutcomeUncertain(now time.Time) bool {
+	if e.Kind == SMS && e.State == Unknown {
+		return true
+	}
 	return !e.StatusFinal() && (e.State == Unknown || e.LeaseLapsed(now) || e.Claim.Status != "")
 }
 
@@ -101,7 +105,8 @@ func (e *Entry) resolveCallManually(m ManualOutcome, now time.Time) error {
 }
 
 // resolvePaymentManually is ResolveManually for a payment. One that was released was certainly not applied, so only a
-// success changes it.
+// success changes its status. A failure ends an open claim of success: the payment stays released, and the claim is
+// kept as a conflict.
 func (e *Entry) resolvePaymentManually(m ManualOutcome, now time.Time) error {
 	status := Status(m.Outcome)
 	switch {
@@ -109,6 +114,9 @@ func (e *Entry) resolvePaymentManually(m ManualOutcome, now time.Time) error {
 		return ErrInvalidResolution
 	case e.StatusFinal():
 		return ErrOutcomeKnown
+	case e.State == Released && e.Claim.Status != "" && status != Successful:
+		e.rejectClaim(now)
+		return nil
 	case e.State == Done && !e.OutcomeUncertain(now) && now.Sub(e.ReservedAt) < m.Lifetime:
 		return ErrStillPending
 	case e.ApplyFinalStatus(StatusReport{Status: status, Source: sourceManual, UserSMS: m.UserSMS}, now) != Applied:

@@ -54,6 +54,14 @@ func TestResolveManually(t *testing.T) {
 			"done cancelled 201:done notify:cancelled due:25h1m0s"},
 		{"a claim is kept as a conflict", payment, both(accepted, claimed(ledger.Successful)), "failed", soon, nil,
 			"done failed 201:done conflict:successful/unconfirmed notify:failed due:1h1m0s"},
+		{"a claim on a released payment ends", payment, both(outcome(released), claimed(ledger.Successful)), "failed",
+			late, nil, "released pending conflict:successful/unconfirmed"},
+		{"a success of a released payment", payment, both(outcome(released), claimed(ledger.Successful)), "successful",
+			late, nil, "done successful notify:successful user-sms:due due:25h1m0s"},
+		{"an sms of an earlier version, unknown with a receipt", sms, func(e *ledger.Entry) {
+			receipt(ledger.DeliveredToTerminal)(e)
+			e.State = ledger.Unknown
+		}, "applied", soon, nil, "done DeliveredToTerminal 201: notify:DeliveredToTerminal due:1m0s"},
 
 		{"one in flight", charge, inFlight, "applied", time.Second, ledger.ErrAttemptInFlight, ""},
 		{"a charge that is done", charge, accepted, "not-applied", soon, ledger.ErrOutcomeKnown, ""},

@@ -15,24 +15,80 @@ func id(e *ledger.Entry, s ledger.Status) string { return ledger.NotificationID(
 
 func TestClaimDelivery(t *testing.T) {
 	e := message(ledger.MessageWaiting)
-	lease := start.Add(ledger.FastLease)
-	if e.ClaimDelivery(lease.Add(-time.Millisecond), lease) != nil {
+	now := start.Add(ledger.FastLease)
+	if claim, changed := e.ClaimDelivery(now.Add(-time.Millisecond)); claim != nil || changed {
 		t.Error("claimed during the relay's lease")
 	}
-	next := lease.Add(time.Minute)
-	claimed := e.ClaimDelivery(lease, next)
-	if claimed == nil || claimed.Attempts != 1 || !e.DueAt.Equal(next) || e.WakesRelay() {
-		t.Fatalf("claimed %+v, due %s", claimed, e.DueAt)
+	id := e.OutboxHead().ID
+	for i, lease := range []time.Duration{
+		time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 30 * time.Minute,
+		30 * time.Minute,
+	} {
+		claim, changed := e.ClaimDelivery(now)
+		if claim == nil || !changed || claim.Attempts != 0 || claim.OpenClaims != i+1 || claim.ID != id {
+			t.Fatalf("claim %d without an outcome: %+v", i+1, claim)
+		}
+		if wait := e.DueAt.Sub(now); wait != lease || e.WakesRelay() {
+			t.Errorf("claim %d: lease %s, want %s; wakes the relay: %v", i+1, wait, lease, e.WakesRelay())
+		}
+		if again, _ := e.ClaimDelivery(now); again != nil {
+			t.Error("claimed twice")
+		}
+		now = e.DueAt
 	}
-	if e.ClaimDelivery(lease, next) != nil {
-		t.Error("claimed twice")
-	}
-	if again := e.ClaimDelivery(next, next.Add(time.Minute)); again == nil || again.Attempts != 2 ||
-		again.ID != claimed.ID {
-		t.Errorf("the next attempt: %+v", again)
-	}
-	if message().ClaimDelivery(lease, next) != nil {
+	if claim, changed := message().ClaimDelivery(now); claim != nil || changed {
 		t.Error("claimed from an empty outbox")
+	}
+}
+
+// decision "notifications": claims without an outcome cost no attempt, and end in a dead letter with its own reason.
+func TestClaimsWithoutOutcome(t *testing.T) {
+	e := message(ledger.MessageWaiting, ledger.DeliveredToNetwork)
+	first, began := id(e, ledger.MessageWaiting), e.DueAt
+	now := began
+	for claims := 0; ; claims++ {
+		claim, changed := e.ClaimDelivery(now)
+		if !changed {
+			t.Fatalf("nothing to claim after %d claims", claims)
+		}
+		if claim == nil {
+			if claims != ledger.MaxOpenClaims {
+				t.Errorf("given up after %d claims, want %d", claims, ledger.MaxOpenClaims)
+			}
+			break
+		}
+		now = e.DueAt
+	}
+	if dead := e.Outbox[0]; dead.DeadReason != ledger.ReasonNoOutcome || dead.Attempts != 0 {
+		t.Errorf("%+v, want a dead letter without an attempt", dead)
+	}
+	if age := now.Sub(began); age < 20*time.Hour || age > 26*time.Hour {
+		t.Errorf("given up after %s, want about 23 hours", age)
+	}
+	if head := e.OutboxHead(); head.Status != ledger.DeliveredToNetwork || e.OpenClaims != 0 || e.DueAt.IsZero() {
+		t.Errorf("head %+v, %d open claims, due %s: want the next status", head, e.OpenClaims, e.DueAt)
+	}
+	if !e.MarkDelivered(first, now) || e.OutboxHead().Status != ledger.DeliveredToNetwork {
+		t.Error("a late 2xx of the dead letter does not count")
+	}
+}
+
+// Only the failure of the last claim counts; a success of any claim does.
+func TestFailureOfAnEarlierClaim(t *testing.T) {
+	e := message(ledger.MessageWaiting)
+	first, _ := e.ClaimDelivery(e.DueAt)
+	second, _ := e.ClaimDelivery(e.DueAt)
+	if e.RecordFailedAttempt(*first, failedAttempt(1, 500, "late"), start) {
+		t.Error("the failure of a claim was recorded after another claim")
+	}
+	if !e.RecordFailedAttempt(*second, failedAttempt(1, 500, ""), start) || e.OutboxHead().Attempts != 1 {
+		t.Error("the failure of the last claim was not recorded")
+	}
+	if e.RecordFailedAttempt(*second, failedAttempt(1, 500, ""), start) {
+		t.Error("a failure was recorded twice")
+	}
+	if !e.MarkDelivered(first.ID, start) || e.Delivered[0].Attempts != 2 {
+		t.Error("the success of an earlier claim does not count")
 	}
 }
 
@@ -69,19 +125,31 @@ func TestDeliveredIsBounded(t *testing.T) {
 	}
 }
 
-func TestPostpone(t *testing.T) {
+func TestPostponeDelivery(t *testing.T) {
 	e := message(ledger.MessageWaiting)
-	head, due := id(e, ledger.MessageWaiting), start.Add(ledger.FastLease)
+	due := start.Add(ledger.FastLease)
 	next := due.Add(5 * time.Minute)
-	if e.Postpone(head, due.Add(-time.Millisecond), next) || e.Postpone("another", due, next) {
-		t.Error("postponed one that is not due, or not the head")
+	if e.PostponeDelivery(due.Add(-time.Millisecond), next) {
+		t.Error("postponed one that is not due")
 	}
-	if !e.Postpone(head, due, next) || e.OutboxHead().Attempts != 0 || !e.DueAt.Equal(next) {
+	if !e.PostponeDelivery(due, next) || e.OutboxHead().Attempts != 0 || !e.DueAt.Equal(next) {
 		t.Errorf("%d attempts, %s", e.OutboxHead().Attempts, summary(e))
 	}
-	e.Park()
-	if e.Postpone(head, next.Add(time.Hour), next.Add(2*time.Hour)) {
+	e.Park(start)
+	if e.PostponeDelivery(next.Add(time.Hour), next.Add(2*time.Hour)) {
 		t.Error("postponed a parked one")
+	}
+}
+
+// The wait of a postponed act grows with its age, between a minute and five.
+func TestPostponement(t *testing.T) {
+	for age, want := range map[time.Duration]time.Duration{
+		-time.Hour: time.Minute, 0: time.Minute, 2 * time.Minute: time.Minute, 6 * time.Minute: 3 * time.Minute,
+		10 * time.Minute: 5 * time.Minute, 24 * time.Hour: 5 * time.Minute,
+	} {
+		if got := ledger.Postponement(start, start.Add(age)); got != want {
+			t.Errorf("at age %s: %s, want %s", age, got, want)
+		}
 	}
 }
 
@@ -89,7 +157,7 @@ func TestRecordFailedAttempt(t *testing.T) {
 	next := start.Add(time.Hour)
 	e := message(ledger.MessageWaiting)
 	head := id(e, ledger.MessageWaiting)
-	if !e.RecordFailedAttempt(head, failedAttempt(1, 503, strings.Repeat("y", 500)), next) {
+	if !e.RecordFailedAttempt(*e.HeadClaim(), failedAttempt(0, 503, strings.Repeat("y", 500)), next) {
 		t.Fatal("the relay's own failure was not recorded")
 	}
 	if n := e.OutboxHead(); n.Attempts != 1 || n.LastStatus != 503 || len(n.LastReason) > 255 {
@@ -98,11 +166,8 @@ func TestRecordFailedAttempt(t *testing.T) {
 	if !e.DueAt.Equal(next) || e.WakesRelay() {
 		t.Errorf("due %s, wakes the relay: %v", e.DueAt, e.WakesRelay())
 	}
-	e.ClaimDelivery(next, next.Add(time.Minute))
-	if e.RecordFailedAttempt(head, failedAttempt(1, 500, "late"), start) {
-		t.Error("an earlier attempt's failure was recorded while a later one is in flight")
-	}
-	if !e.RecordFailedAttempt(head, failedAttempt(2, 0, "timeout"), next.Add(time.Hour)) ||
+	claim, _ := e.ClaimDelivery(next)
+	if !e.RecordFailedAttempt(*claim, failedAttempt(0, 0, "timeout"), next.Add(time.Hour)) ||
 		e.OutboxHead().Attempts != 2 {
 		t.Errorf("the second failure was not recorded: %d attempts", e.OutboxHead().Attempts)
 	}
@@ -111,89 +176,184 @@ func TestRecordFailedAttempt(t *testing.T) {
 	if diff := cmp.Diff([]ledger.FailedAttempt{first, second}, e.FailedAttempts); diff != "" {
 		t.Errorf("remembered attempts (-want +got):\n%s", diff)
 	}
-	for i := range 2 * ledger.MaxAttempts {
-		e.RecordFailedAttempt(head, failedAttempt(3+i, 0, ""), next)
+	for range 2 * ledger.MaxAttempts {
+		e.RecordFailedAttempt(*e.HeadClaim(), failedAttempt(0, 0, ""), next)
 	}
 	if len(e.FailedAttempts) != ledger.MaxAttempts || e.FailedAttempts[0].Number != 3+ledger.MaxAttempts {
 		t.Errorf("%d remembered, from number %d", len(e.FailedAttempts), e.FailedAttempts[0].Number)
 	}
-	if e.RecordFailedAttempt("another", failedAttempt(3, 500, ""), next) {
+	another := *e.HeadClaim()
+	another.ID = "another than " + head
+	if e.RecordFailedAttempt(another, failedAttempt(0, 500, ""), next) {
 		t.Error("another notification's failure was recorded")
 	}
 }
 
+// decision "notification-order": a dead letter does not block the later statuses.
 func TestDeadLetter(t *testing.T) {
 	e := message(ledger.MessageWaiting, ledger.DeliveredToNetwork)
-	head := id(e, ledger.MessageWaiting)
-	if e.DeadLetter(head, "") || !e.DeadLetter(head, "attempts") || e.DeadLetter(head, "again") {
+	head, now := id(e, ledger.MessageWaiting), start.Add(time.Hour)
+	before := *e.HeadClaim()
+	if e.DeadLetter(head, "", now) || !e.DeadLetter(head, "attempts", now) || e.DeadLetter(head, "again", now) {
 		t.Error("a dead letter needs a reason, once")
 	}
-	if e.OutboxHead().DeadReason != "attempts" || !e.DueAt.IsZero() || e.WakesRelay() {
-		t.Errorf("reason %q, %s", e.OutboxHead().DeadReason, summary(e))
+	assertSummary(t, "the next status is due", e,
+		"done DeliveredToNetwork 201:done dead:MessageWaiting notify:DeliveredToNetwork due:1h1m0s")
+	if e.Outbox[0].DeadReason != "attempts" || !e.WakesRelay() {
+		t.Errorf("reason %q, wakes the relay: %v", e.Outbox[0].DeadReason, e.WakesRelay())
 	}
-	if e.ClaimDelivery(start.Add(time.Hour), start) != nil ||
-		e.RecordFailedAttempt(head, failedAttempt(9, 500, ""), start) {
+	if e.RecordFailedAttempt(before, failedAttempt(9, 500, ""), start) {
 		t.Error("a dead letter was attempted")
 	}
-	if e.Park() || e.Unpark(start) {
+	if !e.MarkDelivered(e.OutboxHead().ID, now) || e.OutboxHead() != nil || !e.DueAt.IsZero() {
+		t.Errorf("after the last: %s", summary(e))
+	}
+	if e.Park(start) || e.Unpark(start) {
 		t.Error("a dead letter was parked")
 	}
-	if !e.MarkDelivered(head, start) || e.Delivered[0].DeadReason != "" || !e.WakesRelay() {
+	e.ApplyReceipt(ledger.DeliveredToTerminal, now)
+	if next := e.OutboxHead(); next == nil || next.Status != ledger.DeliveredToTerminal || !e.WakesRelay() {
+		t.Errorf("a status behind a dead letter is not due: %s", summary(e))
+	}
+	if !e.MarkDelivered(head, start) || e.Delivered[1].DeadReason != "" {
 		t.Error("a late 2xx does not count")
 	}
 }
 
 func TestParkStopsTheClock(t *testing.T) {
 	e := message(ledger.MessageWaiting)
-	if !e.Park() || e.Park() || e.WakesRelay() || !e.DueAt.IsZero() ||
-		e.ClaimDelivery(start.Add(time.Hour), start) != nil {
+	if !e.Park(start) || e.Park(start) || e.WakesRelay() {
 		t.Errorf("parked: %s", summary(e))
+	}
+	if claim, changed := e.ClaimDelivery(start.Add(time.Hour)); claim != nil || changed {
+		t.Error("a parked one was claimed")
 	}
 	now := start.Add(48 * time.Hour)
 	if !e.Unpark(now) || e.Unpark(now) || !e.WakesRelay() || !e.DueAt.Equal(now.Add(ledger.FastLease)) {
 		t.Errorf("unparked at attempt 0: %s", summary(e))
 	}
-	e.RecordFailedAttempt(e.OutboxHead().ID, failedAttempt(1, 410, "gone"), now)
-	e.Park()
+	e.RecordFailedAttempt(*e.HeadClaim(), failedAttempt(1, 410, "gone"), now)
+	e.Park(now)
 	if !e.Unpark(now) || e.WakesRelay() || !e.DueAt.Equal(now) || e.OutboxHead().Attempts != 1 {
 		t.Errorf("unparked at attempt 1: %s", summary(e))
 	}
-	if empty := message(); empty.Park() || empty.Unpark(now) {
+	if empty := message(); empty.Park(now) || empty.Unpark(now) {
 		t.Error("an empty outbox was parked")
 	}
 }
 
-func TestRecordUserSMS(t *testing.T) {
-	due := func() *ledger.Entry {
-		e := pendingPayment()
-		e.ApplyFinalStatus(final(ledger.Successful), start)
-		e.MarkDelivered(e.OutboxHead().ID, start)
-		return e
+// A parked notification is checked after an hour, and later once a day.
+func TestParkedCheck(t *testing.T) {
+	e := message(ledger.MessageWaiting)
+	e.Park(start)
+	now := start
+	for _, want := range []time.Duration{time.Hour, time.Hour, time.Hour, 90 * time.Minute} {
+		if wait := e.DueAt.Sub(now); wait != want {
+			t.Fatalf("checked after %s, want %s", wait, want)
+		}
+		if now = e.DueAt; e.PostponeParkedCheck(now.Add(-1)) || !e.ParkedCheckDue(now) || !e.PostponeParkedCheck(now) {
+			t.Fatal("the check is not due at its time only")
+		}
 	}
-	if e := due(); !e.DueAt.Equal(start.Add(ledger.FastLease)) {
+	now = start.Add(1000 * time.Hour)
+	if e.PostponeParkedCheck(now); e.DueAt.Sub(now) != 24*time.Hour {
+		t.Errorf("after 1,000 hours checked after %s, want a day", e.DueAt.Sub(now))
+	}
+}
+
+func dueUserSMS() *ledger.Entry {
+	e := pendingPayment()
+	e.ApplyFinalStatus(final(ledger.Successful), start)
+	e.MarkDelivered(e.OutboxHead().ID, start)
+	return e
+}
+
+func TestRecordUserSMS(t *testing.T) {
+	if e := dueUserSMS(); !e.DueAt.Equal(start.Add(ledger.FastLease)) {
 		t.Errorf("due %s", e.DueAt)
 	}
 	for _, end := range []ledger.UserSMSState{ledger.UserSMSSent, ledger.UserSMSFailed, ledger.UserSMSUnknown} {
-		e := due()
-		if !e.RecordUserSMS(end, time.Time{}) || e.UserSMS != end || !e.DueAt.IsZero() || e.UserSMSAttempts != 0 {
+		e := dueUserSMS()
+		outcome := ledger.UserSMSOutcome{State: end}
+		recorded := e.RecordUserSMS(e.UserSMSClaim(), outcome)
+		if !recorded || e.UserSMS != end || !e.DueAt.IsZero() || e.UserSMSAttempts != 1 {
 			t.Errorf("%s: %s", end, summary(e))
 		}
-		if e.RecordUserSMS(ledger.UserSMSDue, start) {
+		if e.RecordUserSMS(e.UserSMSClaim(), ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: start}) {
 			t.Errorf("%s: due again", end)
 		}
 	}
-	e, at := due(), start.Add(time.Hour)
-	if !e.RecordUserSMS(ledger.UserSMSDue, at) || !e.DueAt.Equal(at) || e.UserSMSAttempts != 0 {
+	e, at := dueUserSMS(), start.Add(time.Hour)
+	again := ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: at}
+	if !e.RecordUserSMS(e.UserSMSClaim(), again) || !e.DueAt.Equal(at) || e.UserSMSAttempts != 1 {
 		t.Errorf("due again: %s", summary(e))
 	}
-	if e.ClaimUserSMS(at.Add(-time.Millisecond), at.Add(time.Minute)) {
+	if claim, changed := e.ClaimUserSMS(at.Add(-time.Millisecond)); claim != nil || changed {
 		t.Error("claimed before it was due")
 	}
-	if !e.ClaimUserSMS(at, at.Add(time.Minute)) || e.UserSMSAttempts != 1 || !e.DueAt.Equal(at.Add(time.Minute)) {
-		t.Errorf("claimed: %d attempts, %s", e.UserSMSAttempts, summary(e))
+	claim, _ := e.ClaimUserSMS(at)
+	if claim == nil || claim.MayHaveBeenSent || !e.DueAt.Equal(at.Add(time.Minute)) {
+		t.Errorf("claim %+v, %s", claim, summary(e))
 	}
-	if e.ClaimUserSMS(at, at.Add(time.Minute)) {
+	if twice, _ := e.ClaimUserSMS(at); twice != nil {
 		t.Error("claimed twice")
+	}
+	if next := at.Add(3 * time.Minute); !e.PostponeUserSMS(at.Add(time.Minute), next) || !e.DueAt.Equal(next) {
+		t.Errorf("postponed: %s", summary(e))
+	}
+	second, _ := e.ClaimUserSMS(e.DueAt)
+	if second == nil || !second.MayHaveBeenSent || e.RecordUserSMS(*claim, again) {
+		t.Errorf("a second claim: %+v; the first one's failure must not count", second)
+	}
+	if !e.RecordUserSMS(*claim, ledger.UserSMSOutcome{State: ledger.UserSMSSent}) || e.UserSMS != ledger.UserSMSSent {
+		t.Error("the first one's success does not count")
+	}
+}
+
+// decision "user-sms": claims without an outcome cost no attempt; after many the SMS is unknown.
+func TestUserSMSClaimsWithoutOutcome(t *testing.T) {
+	e := dueUserSMS()
+	for claims := 0; e.UserSMS == ledger.UserSMSDue; claims++ {
+		claim, changed := e.ClaimUserSMS(e.UserSMSAt)
+		if !changed || (claim == nil) != (claims == ledger.MaxOpenClaims) {
+			t.Fatalf("claim %d: %+v, changed: %v", claims, claim, changed)
+		}
+	}
+	if e.UserSMS != ledger.UserSMSUnknown || e.UserSMSAttempts != 0 || !e.DueAt.IsZero() {
+		t.Errorf("%d attempts, %s; want it unknown", e.UserSMSAttempts, summary(e))
+	}
+}
+
+// An earlier attempt may have reached the operator: one without an outcome, one without proof, or the relay's own.
+func TestUserSMSMayHaveBeenSent(t *testing.T) {
+	noProof := ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: start, MaybeSent: true}
+	notApplied := ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: start}
+	record := func(outcome ledger.UserSMSOutcome) func(*ledger.Entry) {
+		return func(e *ledger.Entry) { e.RecordUserSMS(e.UserSMSClaim(), outcome) }
+	}
+	claim := func(e *ledger.Entry) { e.ClaimUserSMS(e.UserSMSAt) }
+	withoutURL := func(e *ledger.Entry) { e.NotifyURL = "" }
+	for name, c := range map[string]struct {
+		before []func(*ledger.Entry)
+		want   bool
+	}{
+		"the relay's first":                         {nil, false},
+		"the sweep's, which may follow the relay's": {[]func(*ledger.Entry){claim}, true},
+		"the sweep's, without a relay":              {[]func(*ledger.Entry){withoutURL, claim}, false},
+		"after a claim without an outcome":          {[]func(*ledger.Entry){withoutURL, claim, claim}, true},
+		"after an attempt without proof":            {[]func(*ledger.Entry){record(noProof), claim}, true},
+		"after one that was not applied":            {[]func(*ledger.Entry){record(notApplied), claim}, false},
+		"after both": {
+			[]func(*ledger.Entry){record(noProof), claim, record(notApplied), claim}, true,
+		},
+	} {
+		e := dueUserSMS()
+		for _, step := range c.before {
+			step(e)
+		}
+		if got := e.UserSMSClaim().MayHaveBeenSent; got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
 	}
 }
 

@@ -25,6 +25,8 @@ type CallOutcome struct {
 	ResponseBody      []byte
 	OperatorReference string
 	NotifToken        string
+	// NothingSent goes with Unknown: this attempt sent nothing, because the operator knew the key or did not apply it.
+	NothingSent bool
 	// UnbindBody goes with Released. Nothing that may have been applied was sent under this key, so it binds no body:
 	// the referenceCode is taken, or the amount is over its merchant's limit. An earlier release still binds its body,
 	// because that attempt may have been sent.
@@ -58,6 +60,7 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 		next.Status, next.Conflicts, next.Extra = e.Status, e.Clone().Conflicts, e.Extra
 	}
 	next.EverUnknown = e.EverUnknown || e.State == Unknown || e.State == Reserved
+	next.NothingSent = e.NothingSent && e.State != Reserved
 	next.markRelayNotified()
 	next.Version, next.Owner, next.State = e.Version+1, owner, Reserved
 	next.LeaseUntil, next.ReservedAt, next.UpdatedAt = incoming.LeaseUntil, now, now
@@ -98,7 +101,7 @@ func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) b
 	case outcome.State == Released && e.releasable(outcome.UnbindBody):
 		e.State, e.PollAt = Released, time.Time{}
 		if outcome.UnbindBody {
-			e.EverUnknown = false // nothing that may have been applied was ever sent
+			e.EverUnknown, e.NothingSent = false, false // nothing that may have been applied was ever sent
 		}
 		if outcome.UnbindBody && !e.ReleasedBefore {
 			e.Fingerprint = ""
@@ -132,14 +135,15 @@ func (e *Entry) applySuccess(outcome CallOutcome, now time.Time) bool {
 }
 
 // applyUnknown makes the entry unknown. It is done if the operator has reported already and the merchant has a
-// response.
+// response, or if a receipt proves that a message was sent. A refusal is then a conflict.
 func (e *Entry) applyUnknown(outcome CallOutcome, now time.Time) {
+	e.NothingSent = outcome.NothingSent && (e.NothingSent || !e.EverUnknown)
 	e.State, e.EverUnknown = Unknown, true
 	if outcome.State == Unknown {
 		e.storeResponse(outcome)
-		if e.reportedByOperator() && (e.ResponseStatus != 0 || e.Kind == SMS) {
-			e.State = Done // a receipt proves that the message was sent
-		}
+	}
+	if e.reportedByOperator() && (e.Kind == SMS || outcome.State == Unknown && e.ResponseStatus != 0) {
+		e.State = Done
 	}
 	if outcome.State == Refused {
 		e.addConflict(Conflict{Status: Failed, Reason: reasonFinal, Source: sourceResponse, At: now})
@@ -194,13 +198,13 @@ func (e *Entry) storeResponse(outcome CallOutcome) {
 	e.NotifToken = cmp.Or(e.NotifToken, outcome.NotifToken)
 }
 
-// MarkLapsed applies the end of a reservation's lease: the entry is unknown, and the sweep processes it at next. If the
-// operator has reported already, it is done. It returns whether the entry changed.
+// MarkLapsed applies the end of a reservation's lease, LapseMargin later: the entry is unknown, and the sweep processes
+// it at next. If the operator has reported already, it is done. It returns whether the entry changed.
 func (e *Entry) MarkLapsed(now, next time.Time) bool {
-	if !e.LeaseLapsed(now) {
+	if !e.LapseDue(now) {
 		return false
 	}
-	e.State, e.EverUnknown, e.PollAt = Unknown, true, next
+	e.State, e.EverUnknown, e.NothingSent, e.PollAt = Unknown, true, false, next
 	if e.reportedByOperator() {
 		e.State, e.PollAt = Done, time.Time{}
 	}

@@ -11,7 +11,8 @@ import (
 
 func TestBeginReservation(t *testing.T) {
 	for kind, want := range map[ledger.Kind]string{
-		ledger.Charge: "reserved due:30s", ledger.SMS: "reserved due:30s", ledger.Payment: "reserved pending due:30s",
+		ledger.Charge: "reserved due:1m30s", ledger.SMS: "reserved due:1m30s",
+		ledger.Payment: "reserved pending due:1m30s",
 	} {
 		e := reserved(kind)
 		assertSummary(t, string(kind), e, want)
@@ -54,7 +55,7 @@ func runOutcomes(t *testing.T, cases []outcomeCase) {
 func TestOutcomeByTheOwner(t *testing.T) {
 	charge, payment, sms := ledger.Charge, ledger.Payment, ledger.SMS
 	everUnknown := func(e *ledger.Entry) { e.EverUnknown = true }
-	lapsed := func(e *ledger.Entry) { e.MarkLapsed(e.LeaseUntil, e.LeaseUntil) }
+	lapsed := func(e *ledger.Entry) { e.MarkLapsed(e.LeaseUntil.Add(ledger.LapseMargin), e.LeaseUntil) }
 	undated := done
 	undated.FirstPollAt = time.Time{}
 	runOutcomes(t, []outcomeCase{
@@ -118,9 +119,9 @@ func TestOutcomeAfterAReport(t *testing.T) {
 		{"an sms done keeps the receipt's status", sms, received, with(done, ledger.MessageWaiting), true,
 			"done DeliveredToTerminal 201:done notify:DeliveredToTerminal due:1m0s"},
 		{"an sms refused against a receipt is a conflict", sms, received, with(refused, ledger.DeliveryImpossible),
-			true, "unknown DeliveredToTerminal ever-unknown conflict:failed/final notify:DeliveredToTerminal due:1m0s"},
-		{"an sms released against a receipt stays unknown", sms, received, released, true,
-			"unknown DeliveredToTerminal ever-unknown notify:DeliveredToTerminal due:1m0s"},
+			true, "done DeliveredToTerminal ever-unknown conflict:failed/final notify:DeliveredToTerminal due:1m0s"},
+		{"an sms released against a receipt was sent", sms, received, released, true,
+			"done DeliveredToTerminal ever-unknown notify:DeliveredToTerminal due:1m0s"},
 	})
 }
 
@@ -142,10 +143,14 @@ func TestOutcomeByAFormerOwner(t *testing.T) {
 	charge := ledger.Charge
 	runOutcomes(t, []outcomeCase{
 		{"success while the successor is at work", charge, takeOver, done, true, "done 201:done ever-unknown"},
-		{"refusal while the successor is at work", charge, takeOver, refused, false, "reserved ever-unknown due:30s"},
-		{"unknown while the successor is at work", charge, takeOver, unknown, false, "reserved ever-unknown due:30s"},
-		{"release while the successor is at work", charge, takeOver, released, false, "reserved ever-unknown due:30s"},
-		{"unbind while the successor is at work", charge, takeOver, unbound, false, "reserved ever-unknown due:30s"},
+		{"refusal while the successor is at work", charge, takeOver, refused, false,
+			"reserved ever-unknown due:1m30s"},
+		{"unknown while the successor is at work", charge, takeOver, unknown, false,
+			"reserved ever-unknown due:1m30s"},
+		{"release while the successor is at work", charge, takeOver, released, false,
+			"reserved ever-unknown due:1m30s"},
+		{"unbind while the successor is at work", charge, takeOver, unbound, false,
+			"reserved ever-unknown due:1m30s"},
 		{"success after the successor's success", charge, after(successors), done, false,
 			"done 201:successor's ever-unknown"},
 		{"success after the successor's unknown", charge, after(unknown), done, true, "done 201:done ever-unknown"},
@@ -237,7 +242,7 @@ func TestTakeOver(t *testing.T) {
 			c.want(want)
 			want.Version, want.Owner, want.State, want.PollAt, want.PollAttempts = 8, "successor", ledger.Reserved,
 				time.Time{}, 0
-			want.LeaseUntil, want.DueAt, want.ReservedAt, want.UpdatedAt = end, end, now, now
+			want.LeaseUntil, want.DueAt, want.ReservedAt, want.UpdatedAt = end, end.Add(ledger.LapseMargin), now, now
 			before := e.Clone()
 			if diff := cmp.Diff(want, e.TakeOver(incoming, "successor", now)); diff != "" {
 				t.Errorf("after the takeover (-want +got):\n%s", diff)
@@ -269,17 +274,18 @@ func TestMarkLapsed(t *testing.T) {
 		ledger.Payment: "unknown pending ever-unknown due:1h0m0s",
 	} {
 		e := reserved(kind)
-		if e.MarkLapsed(e.LeaseUntil.Add(-time.Millisecond), next) {
-			t.Errorf("%s: lapsed before its lease ended", kind)
+		at := e.LeaseUntil.Add(ledger.LapseMargin)
+		if e.MarkLapsed(at.Add(-time.Millisecond), next) {
+			t.Errorf("%s: lapsed before the margin after its lease ended", kind)
 		}
-		if !e.MarkLapsed(e.LeaseUntil, next) || !e.LookupDue(next) || e.MarkLapsed(next, next) {
+		if !e.MarkLapsed(at, next) || !e.LookupDue(next) || e.MarkLapsed(next, next) {
 			t.Errorf("%s: not lapsed exactly once, or not due for a lookup", kind)
 		}
 		assertSummary(t, string(kind), e, want)
 	}
 	e := reserved(ledger.Payment)
 	finalStatus(ledger.Successful)(e)
-	if !e.MarkLapsed(e.LeaseUntil, next) || e.State != ledger.Done || e.LookupDue(next) {
+	if !e.MarkLapsed(e.LeaseUntil.Add(ledger.LapseMargin), next) || e.State != ledger.Done || e.LookupDue(next) {
 		t.Errorf("after its final status: %s", summary(e))
 	}
 }

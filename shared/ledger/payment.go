@@ -95,7 +95,7 @@ func (e *Entry) applyFinal(r StatusReport, now time.Time) {
 	}
 	e.enqueue(r.Status, now)
 	if r.Status == Successful && r.UserSMS && e.PayerMSISDN() != "" {
-		e.UserSMS, e.UserSMSAt, e.UserSMSAttempts = UserSMSDue, now.Add(FastLease), 0
+		e.UserSMS, e.UserSMSAt = UserSMSDue, now.Add(FastLease)
 	}
 	e.Reschedule()
 }

@@ -9,25 +9,27 @@ import (
 const MaxReplays = 24
 
 // ReplayNotification sends a notification again from its first attempt, under its own id: one that waits, is parked, is
-// a dead letter, or was delivered. All notifications delivered after a delivered one go again too, in order, so that
-// the latest status is the last one that the merchant gets. Replays keeps their values from before. It returns whether
-// there is such a notification.
+// a dead letter, or was delivered. All later ones that were delivered or given up go again too, in order, so that the
+// latest status is the last one that the merchant gets. Earlier dead letters stay dead letters. Replays keeps the
+// values from before. It returns whether there is such a notification.
 func (e *Entry) ReplayNotification(id string, now time.Time) bool {
 	hasID := func(n Notification) bool { return n.ID == id }
-	if at := slices.IndexFunc(e.Delivered, hasID); at >= 0 {
-		e.Outbox = slices.Concat(e.Delivered[at:], e.Outbox)
-		e.Delivered = slices.Clone(e.Delivered[:at])
-	}
-	at := slices.IndexFunc(e.Outbox, hasID)
+	all := slices.Concat(e.Delivered, e.Outbox)
+	at := slices.IndexFunc(all, hasID)
 	if at < 0 {
 		return false
 	}
+	first := all[at].Status.progress()
+	again := func(n Notification) bool { return n.Status.progress() >= first }
+	e.Delivered = slices.DeleteFunc(slices.Clone(e.Delivered), again)
+	e.Outbox = slices.DeleteFunc(all, func(n Notification) bool { return !n.DeliveredAt.IsZero() && !again(n) })
+	slices.SortStableFunc(e.Outbox, func(a, b Notification) int { return a.Status.progress() - b.Status.progress() })
 	for i := range e.Outbox {
 		n := &e.Outbox[i]
-		if i < at && n.active() {
-			continue // it is being attempted, and comes before id
+		if !again(*n) && (n.active() || n.DeadReason != "") {
+			continue // it comes before id
 		}
-		if i == at || n.Attempts > 0 || !n.active() {
+		if n.ID == id || n.Attempts > 0 || !n.active() {
 			e.Replays = append(e.Replays, ReplayRecord{
 				Status: n.Status, At: now, Attempts: n.Attempts, DeliveredAt: n.DeliveredAt, DeadReason: n.DeadReason,
 			})
@@ -35,7 +37,7 @@ func (e *Entry) ReplayNotification(id string, now time.Time) bool {
 		n.Attempts, n.DeadReason, n.Parked, n.NextAttemptAt, n.DeliveredAt = 0, "", false, time.Time{}, time.Time{}
 	}
 	e.trimReplays()
-	if e.Outbox[0].NextAttemptAt.IsZero() {
+	if e.OutboxHead().NextAttemptAt.IsZero() {
 		e.scheduleHead(now)
 	}
 	e.Reschedule()

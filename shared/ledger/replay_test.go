@@ -20,8 +20,10 @@ func TestReplayNotification(t *testing.T) {
 			}
 		}
 	}
-	dead := func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts") }
-	attempted := func(e *ledger.Entry) { e.RecordFailedAttempt(id(e, waiting), failedAttempt(3, 500, ""), now) }
+	dead := func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts", start) }
+	attempted := func(e *ledger.Entry) {
+		e.RecordFailedAttempt(claimOfAttempt(e, 1), failedAttempt(1, 500, ""), now)
+	}
 	const allQueued = " notify:MessageWaiting notify:DeliveredToNetwork notify:DeliveredToTerminal"
 	for _, c := range []struct {
 		name       string
@@ -32,8 +34,17 @@ func TestReplayNotification(t *testing.T) {
 		wakesRelay bool
 	}{
 		{"a dead one", dead, waiting, true, allQueued + " due:1h1m0s", true},
-		{"one behind a dead one", dead, terminal, true, allQueued + " due:1h1m0s", true},
-		{"a parked one", func(e *ledger.Entry) { e.Park() }, waiting, true, allQueued + " due:1h1m0s", true},
+		{"one behind a dead one", dead, terminal, true,
+			" dead:MessageWaiting notify:DeliveredToNetwork notify:DeliveredToTerminal due:1m0s", true},
+		{"a dead one before a delivered one", func(e *ledger.Entry) {
+			dead(e)
+			deliver(network)(e)
+		}, waiting, true, allQueued + " due:1h1m0s", true},
+		{"a delivered one behind a dead one", func(e *ledger.Entry) {
+			dead(e)
+			deliver(network, terminal)(e)
+		}, network, true, " dead:MessageWaiting notify:DeliveredToNetwork notify:DeliveredToTerminal due:1h1m0s", true},
+		{"a parked one", func(e *ledger.Entry) { e.Park(start) }, waiting, true, allQueued + " due:1h1m0s", true},
 		{"one that is being attempted", attempted, waiting, true, allQueued + " due:1h1m0s", true},
 		{"one behind one that is being attempted", attempted, network, true, allQueued + " due:1h0m0s", false},
 		{"the last delivered", deliver(waiting, network, terminal), terminal, true,
@@ -71,8 +82,8 @@ func TestReplayRemembersWhatWasBefore(t *testing.T) {
 		want   []ledger.ReplayRecord
 	}{
 		{"delivered at the second attempt", func(e *ledger.Entry) {
-			e.RecordFailedAttempt(id(e, waiting), failedAttempt(1, 503, "status"), start)
-			e.ClaimDelivery(start, at)
+			e.RecordFailedAttempt(claimOfAttempt(e, 1), failedAttempt(1, 503, "status"), start)
+			e.ClaimDelivery(start)
 			e.MarkDelivered(id(e, waiting), delivered)
 		}, waiting, []ledger.ReplayRecord{record(waiting, 2, delivered, "")}},
 		{"two delivered", func(e *ledger.Entry) {
@@ -82,11 +93,11 @@ func TestReplayRemembersWhatWasBefore(t *testing.T) {
 			record(waiting, 1, delivered, ""), record(network, 1, delivered.Add(time.Second), ""),
 		}},
 		{"a dead letter", func(e *ledger.Entry) {
-			e.RecordFailedAttempt(id(e, waiting), failedAttempt(10, 503, "status"), start)
-			e.DeadLetter(id(e, waiting), "attempts")
+			makeAttempts(e, 10)
+			e.DeadLetter(id(e, waiting), "attempts", start)
 		}, waiting, []ledger.ReplayRecord{record(waiting, 10, never, "attempts")}},
-		{"behind a dead letter", func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts") }, network,
-			[]ledger.ReplayRecord{record(waiting, 0, never, "attempts"), record(network, 0, never, "")}},
+		{"behind a dead letter", func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts", start) }, network,
+			[]ledger.ReplayRecord{record(network, 0, never, "")}},
 		{"never attempted", func(*ledger.Entry) {}, waiting, []ledger.ReplayRecord{record(waiting, 0, never, "")}},
 		{"no such one", func(*ledger.Entry) {}, ledger.DeliveryImpossible, nil},
 	} {

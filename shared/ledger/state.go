@@ -21,6 +21,13 @@ func (e *Entry) LeaseLapsed(now time.Time) bool {
 	return e.State == Reserved && !now.Before(e.LeaseUntil)
 }
 
+// LapseMargin is how long after its lease's end the sweep marks a reservation as lapsed. A sweep whose clock is ahead
+// by less than that does not touch a live reservation. A merchant's retry does not wait for it.
+const LapseMargin = time.Minute
+
+// LapseDue is true if the sweep may mark the reservation as lapsed.
+func (e *Entry) LapseDue(now time.Time) bool { return e.LeaseLapsed(now.Add(-LapseMargin)) }
+
 // PastRetention is true from ExpireAt on: the entry counts as absent, even if the table has not deleted it yet.
 func (e *Entry) PastRetention(now time.Time) bool {
 	return !e.ExpireAt.IsZero() && !now.Before(e.ExpireAt)

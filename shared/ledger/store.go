@@ -21,9 +21,10 @@ type Writer interface {
 	// is stored, else the existing entry; ErrNotFound if there is none.
 	Replace(ctx context.Context, e *Entry) (existing *Entry, err error)
 
-	// ClaimReference binds a merchant's referenceCode to a charge in one conditional put. The reference must be free,
-	// or bound to this charge. It returns the id of the charge that owns the reference afterwards.
-	ClaimReference(ctx context.Context, merchantID, referenceCode, chargeID string) (ownerChargeID string, err error)
+	// ClaimReference binds the referenceCode of a charge to it in one conditional put. The reference must be free,
+	// bound to this charge, or expired at the charge's UpdatedAt. It expires with the charge. It returns the id of the
+	// charge that owns the reference afterwards.
+	ClaimReference(ctx context.Context, charge *Entry) (ownerChargeID string, err error)
 }
 
 // Reader is the part of a store that reads entries.
@@ -32,11 +33,33 @@ type Reader interface {
 	Get(ctx context.Context, key Key) (*Entry, error)
 }
 
+// ErrUndecodable is wrapped by the error of a read whose item is not an entry that this version can decode.
+var ErrUndecodable = errors.New("the stored entry cannot be decoded")
+
+// DueQuery selects a page of a shard's due entries, oldest first: those due between From and Before, both included,
+// after Cursor. A zero From and an empty Cursor are the start.
+type DueQuery struct {
+	Shard        int
+	From, Before time.Time
+	Cursor       string
+	Limit        int
+}
+
+// DueKey is the key of a due entry, with its time in the index.
+type DueKey struct {
+	Key
+	DueAt time.Time
+}
+
 // DueQueue is the part of a store that the sweep reads.
 type DueQueue interface {
-	// DueKeys lists up to limit keys of a shard that are due at or before a time, oldest first. It costs one query of
-	// the sparse index. The index lags: read the entry before acting.
-	DueKeys(ctx context.Context, shard int, before time.Time, limit int) ([]Key, error)
+	// DueKeys lists one page; next is the cursor of the following page, "" at the end. It costs one query of the sparse
+	// index. The index lags: read the entry before acting.
+	DueKeys(ctx context.Context, query DueQuery) (keys []DueKey, next string, err error)
+
+	// MoveDue moves the due time of an item without decoding it, if it is due at now. It is for an entry that cannot be
+	// decoded or changed, so that it does not stay at the head of the queue. A concurrent write is not lost.
+	MoveDue(ctx context.Context, key Key, now, dueAt time.Time) error
 }
 
 // DayIndex is the part of a store that lists, exports and replays by time.

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mobilegateway/internal/limitmem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/limit"
 )
 
@@ -47,7 +47,7 @@ func mustTake(t testing.TB, r *limit.RateLimiter, merchant string, perSecond, bu
 
 // decision "merchant-limits": a burst, and then so many a second.
 func TestRate(t *testing.T) {
-	store, at := &limitmem.Store{}, newFakeClock()
+	store, at := storetest.NewLimits(), newFakeClock()
 	r := limit.NewRateLimiter(store, at.Now)
 	for i := range 3 {
 		if wait := mustTake(t, r, "m1", 2, 3); wait != 0 {
@@ -78,35 +78,100 @@ func TestRate(t *testing.T) {
 
 // One write a request; none for a process that knows already that the bucket is empty.
 func TestRateWriteCount(t *testing.T) {
-	store, at := &limitmem.Store{}, newFakeClock()
+	store, at := storetest.NewLimits(), newFakeClock()
 	r := limit.NewRateLimiter(store, at.Now)
 	for range 5 {
 		mustTake(t, r, "m1", 10, 5)
 	}
-	if got := store.RateWrites("m1"); got != 5 {
+	if got := store.CallCount(storetest.UpdateRate); got != 5 {
 		t.Errorf("%d writes for the burst", got)
 	}
 	mustTake(t, r, "m1", 10, 5)
-	if got := store.RateWrites("m1"); got != 5 {
+	if got := store.CallCount(storetest.UpdateRate); got != 5 {
 		t.Errorf("%d writes after a refusal", got)
 	}
 	for range 20 {
 		at.Advance(100 * time.Millisecond)
 		mustTake(t, r, "m1", 10, 5)
 	}
-	if got := store.RateWrites("m1"); got != 25 {
+	if got := store.CallCount(storetest.UpdateRate); got != 25 {
 		t.Errorf("%d writes for 25 requests", got)
 	}
 	fresh := limit.NewRateLimiter(store, at.Now) // it assumes a full bucket, and writes once more
 	mustTake(t, fresh, "m1", 10, 5)
-	if got := store.RateWrites("m1"); got > 27 {
+	if got := store.CallCount(storetest.UpdateRate); got > 27 {
 		t.Errorf("%d writes for a process that knew nothing", got)
+	}
+}
+
+// contestedStore is a store in which another process always writes first.
+type contestedStore struct {
+	fullAt  int64
+	updates []limit.RateUpdate
+}
+
+// UpdateRate implements limit.RateStore.
+func (s *contestedStore) UpdateRate(
+	_ context.Context, _ string, u limit.RateUpdate,
+) (stored int64, updated bool, err error) {
+	s.updates = append(s.updates, u)
+	return s.fullAt, false, nil
+}
+
+// The second write of a request depends on the time that the first one found.
+func TestRateUpdates(t *testing.T) {
+	const interval, tolerance, skew = 500_000, 1_000_000, 5_000_000 // of 2 a second and a burst of 3, in microseconds
+	at := newFakeClock()
+	now := at.Now().UnixMicro()
+	for name, c := range map[string]struct {
+		found int64 // after now
+		wait  int64
+		want  limit.RateUpdate
+	}{
+		"full":               {-1, interval, limit.RateUpdate{Max: now - 1, AllowAbsent: true, Set: now + interval}},
+		"just not full":      {0, interval, limit.RateUpdate{Min: now, Max: now + tolerance, Add: interval}},
+		"one left":           {tolerance, interval, limit.RateUpdate{Min: now, Max: now + tolerance, Add: interval}},
+		"empty":              {tolerance + 1, 1, limit.RateUpdate{}},
+		"as far as possible": {tolerance + interval + skew, interval + skew, limit.RateUpdate{}},
+		"further than possible": {tolerance + interval + skew + 1, interval, limit.RateUpdate{
+			Min: now + tolerance + interval + skew + 1, Max: now + tolerance + interval + skew + 1,
+			Set: now + interval,
+		}},
+	} {
+		store := &contestedStore{fullAt: now + c.found}
+		wait := mustTake(t, limit.NewRateLimiter(store, at.Now), "m1", 2, 3)
+		if want := time.Duration(c.wait) * time.Microsecond; wait != want {
+			t.Errorf("%s: waits %s, want %s", name, wait, want)
+		}
+		if c.want == (limit.RateUpdate{}) {
+			continue
+		}
+		c.want.ExpireAt = at.Now().Add(24 * time.Hour)
+		if len(store.updates) != 3 || store.updates[1] != c.want {
+			t.Errorf("%s: writes %+v; want 3, the second one %+v", name, store.updates, c.want)
+		}
+	}
+}
+
+// A process remembers 1,024 merchants. A forgotten one costs one more write.
+func TestRememberedMerchants(t *testing.T) {
+	for others, want := range map[int]int{1: 2, 1023: 2, 1024: 3} {
+		store := storetest.NewLimits()
+		r := limit.NewRateLimiter(store, newFakeClock().Now)
+		mustTake(t, r, "m1", 1, 2)
+		for i := range others {
+			mustTake(t, r, fmt.Sprint("other", i), 1, 2)
+		}
+		mustTake(t, r, "m1", 1, 2)
+		if got := store.CallCount(storetest.UpdateRate) - others; got != want {
+			t.Errorf("%d other merchants: %d writes for two requests, want %d", others, got, want)
+		}
 	}
 }
 
 // decision "merchant-limits": a merchant's limit is its own.
 func TestRatesAreIndependent(t *testing.T) {
-	store, at := &limitmem.Store{}, newFakeClock()
+	store, at := storetest.NewLimits(), newFakeClock()
 	r := limit.NewRateLimiter(store, at.Now)
 	var group sync.WaitGroup
 	for range 50 {
@@ -126,7 +191,7 @@ func TestRatesAreIndependent(t *testing.T) {
 // A clock that is far ahead locks a merchant out for no longer than the assumed skew.
 func TestClockAhead(t *testing.T) {
 	for _, ahead := range []time.Duration{2 * time.Second, time.Minute, 24 * time.Hour} {
-		store, at := &limitmem.Store{}, newFakeClock()
+		store, at := storetest.NewLimits(), newFakeClock()
 		failures := limit.NewRateLimiter(store, func() time.Time { return at.Now().Add(ahead) })
 		right := limit.NewRateLimiter(store, at.Now)
 		mustTake(t, right, "m1", 1, 2)
@@ -143,7 +208,7 @@ func TestClockAhead(t *testing.T) {
 }
 
 func TestLowerLimitAppliesImmediately(t *testing.T) {
-	store, at := &limitmem.Store{}, newFakeClock()
+	store, at := storetest.NewLimits(), newFakeClock()
 	r := limit.NewRateLimiter(store, at.Now)
 	for range 100 {
 		mustTake(t, r, "m1", 1, 100)
@@ -157,13 +222,13 @@ func TestLowerLimitAppliesImmediately(t *testing.T) {
 }
 
 func TestRateStoreFailure(t *testing.T) {
-	store, at := &limitmem.Store{}, newFakeClock()
+	store, at := storetest.NewLimits(), newFakeClock()
 	r := limit.NewRateLimiter(store, at.Now)
-	store.SetFaults(func() limitmem.Fault { return limitmem.Error })
-	if _, err := r.Take(context.Background(), "m1", 1, 1); !errors.Is(err, limitmem.ErrInjected) {
+	store.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
+	if _, err := r.Take(context.Background(), "m1", 1, 1); !errors.Is(err, storetest.ErrInjected) {
 		t.Errorf("error %v", err)
 	}
-	store.SetFaults(func() limitmem.Fault { return limitmem.Conflict })
+	store.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.ConcurrentWrite })
 	if wait := mustTake(t, r, "m1", 1, 1); wait != time.Second {
 		t.Errorf("a full partition waits %s", wait)
 	}
@@ -175,7 +240,7 @@ func TestRateItemRetention(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		perSecond, burst := rapid.IntRange(1, 50).Draw(t, "per second"), rapid.IntRange(1, 20).Draw(t, "burst")
 		skew := time.Duration(rapid.IntRange(0, 2000).Draw(t, "skew in ms")) * time.Millisecond
-		store, at := &limitmem.Store{}, newFakeClock()
+		store, at := storetest.NewLimits(), newFakeClock()
 		processes := []*limit.RateLimiter{
 			limit.NewRateLimiter(store, at.Now), limit.NewRateLimiter(store, at.Now),
 			limit.NewRateLimiter(store, func() time.Time { return at.Now().Add(-skew) }),
@@ -207,7 +272,7 @@ func TestRateItemRetention(t *testing.T) {
 
 func Example() {
 	at := newFakeClock()
-	rate := limit.NewRateLimiter(&limitmem.Store{}, at.Now)
+	rate := limit.NewRateLimiter(storetest.NewLimits(), at.Now)
 	for range 3 {
 		wait, err := rate.Take(context.Background(), "m1", 1, 2)
 		fmt.Println(wait, err)

@@ -61,15 +61,15 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization string) 
 }
 
 func (a *Authenticator) authenticateLongLived(ctx context.Context, text string) (*Profile, error) {
-	token, ok := parseIssuedSecret(longLivedPrefix, text)
+	merchantID, ok := parseIssuedSecret(longLivedPrefix, text)
 	if !ok {
 		return nil, invalidCredentials(errMalformed)
 	}
-	profile, err := a.activeProfile(ctx, token.merchantID, 0)
+	profile, err := a.activeProfile(ctx, merchantID, 0)
 	if err != nil {
 		return nil, err
 	}
-	if !matchesActive(profile.Tokens, token.secret, a.now()) {
+	if !matchesActive(profile.Tokens, text, a.now()) {
 		return nil, invalidCredentials(errRevoked)
 	}
 	return profile, nil
@@ -82,6 +82,8 @@ func (a *Authenticator) authenticateShortLived(ctx context.Context, text string)
 	}
 	key, found, err := a.keys.FindKey(ctx, token.keyNumber)
 	switch {
+	case errors.Is(err, keyring.ErrStaleRing): // a forged number must cause no 500; a merchant can get another token
+		return nil, invalidCredentials(errUnknownKey)
 	case err != nil:
 		return nil, fault.NewInternal(err)
 	case !found:

@@ -81,7 +81,7 @@ func TestBadChecksumCausesNoRead(t *testing.T) {
 
 func TestAClientSecretIsNoAccessToken(t *testing.T) {
 	d := newAuthFixture(t)
-	secret, err := merchant.IssueClientSecret(d.profile, merchanttest.SeededReader(3), start)
+	secret, err := merchant.ClientSecret.Issue(d.profile, merchanttest.SeededReader(3), start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestRevocationTakesEffectWithinCacheTTL(t *testing.T) {
 		short  bool // the short-lived token stays valid
 	}{
 		{"the token is revoked", func(p *merchant.Profile) {
-			_ = merchant.RevokeToken(p, 1, start, start)
+			_ = merchant.LongLivedToken.Revoke(p, 1, start, start)
 		}, false, true},
 		{"short tokens are revoked", func(p *merchant.Profile) { p.TokenGeneration++ }, true, false},
 		{"the merchant is suspended", func(p *merchant.Profile) { merchant.Suspend(p, start) }, false, false},
@@ -151,7 +151,7 @@ func TestRevocationTakesEffectWithinCacheTTL(t *testing.T) {
 func TestTokenExpires(t *testing.T) {
 	d := newAuthFixture(t)
 	d.update(func(p *merchant.Profile) {
-		if err := merchant.RevokeToken(p, 1, start.Add(time.Minute), start); err != nil {
+		if err := merchant.LongLivedToken.Revoke(p, 1, start.Add(time.Minute), start); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/merchantmem"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/merchant"
@@ -25,7 +25,7 @@ const (
 type authFixture struct {
 	t             testing.TB
 	currentTime   time.Time
-	store         *merchantmem.Store
+	store         *storetest.Merchants
 	keySource     *stubSource
 	keys          *secret.Cache
 	authenticator *merchant.Authenticator
@@ -40,14 +40,14 @@ type stubSource struct {
 	fetches int
 }
 
-func (v *stubSource) Fetch(context.Context, string) (secret.Value, error) {
+func (v *stubSource) Fetch(context.Context, string) ([]byte, error) {
 	v.fetches++
-	return secret.Value{Bytes: v.text}, v.fail
+	return v.text, v.fail
 }
 
 func newAuthFixture(t testing.TB) *authFixture {
 	t.Helper()
-	d := &authFixture{t: t, currentTime: start, store: &merchantmem.Store{}, keySource: &stubSource{}}
+	d := &authFixture{t: t, currentTime: start, store: storetest.NewMerchants(), keySource: &stubSource{}}
 	d.addKey()
 	d.keys = secret.NewCache(d.keySource, "token-keys", secretLife, 30*time.Second, d.now)
 	d.authenticator = merchant.NewAuthenticator(d.store, d.keys, cacheLife, d.now)
@@ -62,7 +62,7 @@ func newAuthFixture(t testing.TB) *authFixture {
 // issueToken adds a long-lived token to a profile.
 func issueToken(t testing.TB, p *merchant.Profile, seed int64) string {
 	t.Helper()
-	token, err := merchant.IssueToken(p, merchanttest.SeededReader(seed), start)
+	token, err := merchant.LongLivedToken.Issue(p, merchanttest.SeededReader(seed), start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func (d *authFixture) wantRefused(authorization string, kind fault.Kind, reads i
 
 func (d *authFixture) wantReads(reads int) {
 	d.t.Helper()
-	if got := d.store.ReadCount(); got != reads {
+	if got := d.store.CallCount(storetest.ReadProfile); got != reads {
 		d.t.Fatalf("%d reads of the store so far, want %d", got, reads)
 	}
 }

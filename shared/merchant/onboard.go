@@ -56,33 +56,40 @@ func ValidName(name string) bool {
 // NormalizeName returns the form in which names are compared: names with the same form are the same name.
 func NormalizeName(name string) string { return strings.ToLower(name) }
 
-// IssueToken adds a long-lived access token to the profile and returns it. It cannot be displayed again.
-// ErrTooManyActive: two are active.
-func IssueToken(p *Profile, random io.Reader, now time.Time) (token string, err error) {
-	return issueCredential(p, &p.Tokens, longLivedPrefix, random, now, false)
+// CredentialKind is a kind of credentials that a merchant has up to MaxActive of.
+type CredentialKind struct {
+	Name   string // in English, for messages
+	prefix string
+	list   func(*Profile) *[]Credential
 }
 
-// ReplaceToken is IssueToken, but drops the older token if two are active.
-func ReplaceToken(p *Profile, random io.Reader, now time.Time) (token string, err error) {
-	return issueCredential(p, &p.Tokens, longLivedPrefix, random, now, true)
+// The kinds of credentials. They are never changed.
+var (
+	// LongLivedToken is an access token that is valid until it is revoked.
+	LongLivedToken = CredentialKind{"token", longLivedPrefix, func(p *Profile) *[]Credential { return &p.Tokens }}
+	// ClientSecret is a secret for the token endpoint. The client id is the merchant's id. Access tokens that were
+	// issued for it stay valid after its end until they expire; RevokeShortLivedTokens ends them.
+	ClientSecret = CredentialKind{
+		"client secret", clientSecretPrefix, func(p *Profile) *[]Credential { return &p.ClientSecrets },
+	}
+)
+
+// List returns the merchant's credentials of the kind, the oldest first. The caller must not change them.
+func (k CredentialKind) List(p *Profile) []Credential { return *k.list(p) }
+
+// Issue adds a credential to the profile and returns its secret, which cannot be displayed again. It removes expired
+// ones. ErrTooManyActive: two are active.
+func (k CredentialKind) Issue(p *Profile, random io.Reader, now time.Time) (secret string, err error) {
+	return k.issue(p, random, now, false)
 }
 
-// IssueClientSecret adds a client secret for the token endpoint and returns it. The client id is the merchant's id. The
-// secret cannot be displayed again. ErrTooManyActive: two are active.
-func IssueClientSecret(p *Profile, random io.Reader, now time.Time) (secret string, err error) {
-	return issueCredential(p, &p.ClientSecrets, clientSecretPrefix, random, now, false)
+// Replace is Issue, but drops the older credential if two are active.
+func (k CredentialKind) Replace(p *Profile, random io.Reader, now time.Time) (secret string, err error) {
+	return k.issue(p, random, now, true)
 }
 
-// ReplaceClientSecret is IssueClientSecret, but drops the older secret if two are active.
-func ReplaceClientSecret(p *Profile, random io.Reader, now time.Time) (secret string, err error) {
-	return issueCredential(p, &p.ClientSecrets, clientSecretPrefix, random, now, true)
-}
-
-// issueCredential adds a credential to a list of the profile, and removes the expired ones.
-func issueCredential(
-	p *Profile, list *[]Credential, prefix string, random io.Reader, now time.Time, replace bool,
-) (string, error) {
-	number := 1
+func (k CredentialKind) issue(p *Profile, random io.Reader, now time.Time, replace bool) (string, error) {
+	list, number := k.list(p), 1
 	for _, c := range *list {
 		number = max(number, c.Number+1)
 	}
@@ -93,7 +100,7 @@ func issueCredential(
 		}
 		active = active[len(active)-MaxActive+1:]
 	}
-	secret, err := newIssuedSecret(prefix, p.ID, random)
+	secret, err := newIssuedSecret(k.prefix, p.ID, random)
 	if err != nil {
 		return "", err
 	}
@@ -102,19 +109,10 @@ func issueCredential(
 	return secret, nil
 }
 
-// RevokeToken ends a long-lived token at a time: now, or later to give the merchant time for the change.
-// ErrCredentialNotFound: no token has this number.
-func RevokeToken(p *Profile, number int, at, now time.Time) error {
-	return revokeCredential(p, p.Tokens, number, at, now)
-}
-
-// RevokeClientSecret ends a client secret at a time (see RevokeToken). Access tokens that were issued for it stay valid
-// until they expire; RevokeShortLivedTokens ends them.
-func RevokeClientSecret(p *Profile, number int, at, now time.Time) error {
-	return revokeCredential(p, p.ClientSecrets, number, at, now)
-}
-
-func revokeCredential(p *Profile, list []Credential, number int, at, now time.Time) error {
+// Revoke ends a credential at a time: now, or later to give the merchant time for the change. ErrCredentialNotFound: no
+// credential of the kind has this number.
+func (k CredentialKind) Revoke(p *Profile, number int, at, now time.Time) error {
+	list := k.List(p)
 	i := slices.IndexFunc(list, func(c Credential) bool { return c.Number == number })
 	if i < 0 {
 		return ErrCredentialNotFound

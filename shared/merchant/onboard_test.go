@@ -2,7 +2,6 @@ package merchant_test
 
 import (
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -55,51 +54,36 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// credentials are the two kinds of issued secrets, which follow the same rules.
-var credentials = []struct {
-	name, prefix   string
-	issue, replace func(*merchant.Profile, io.Reader, time.Time) (string, error)
-	revoke         func(p *merchant.Profile, number int, at, now time.Time) error
-	list           func(*merchant.Profile) []merchant.Credential
-}{
-	{
-		"tokens", "gwl_", merchant.IssueToken, merchant.ReplaceToken, merchant.RevokeToken,
-		func(p *merchant.Profile) []merchant.Credential { return p.Tokens },
-	},
-	{
-		"client secrets", "gwc_", merchant.IssueClientSecret, merchant.ReplaceClientSecret, merchant.RevokeClientSecret,
-		func(p *merchant.Profile) []merchant.Credential { return p.ClientSecrets },
-	},
-}
-
 func TestRotation(t *testing.T) {
-	for _, kind := range credentials {
-		t.Run(kind.name, func(t *testing.T) {
+	for prefix, kind := range map[string]merchant.CredentialKind{
+		"gwl_": merchant.LongLivedToken, "gwc_": merchant.ClientSecret,
+	} {
+		t.Run(kind.Name, func(t *testing.T) {
 			p, random := merchanttest.NewProfile(t, "DemoShop", 1), merchanttest.SeededReader(2)
 			for range merchant.MaxActive {
-				text, err := kind.issue(p, random, start)
-				if err != nil || !strings.HasPrefix(text, kind.prefix+p.ID+"_") || len(text) != 73 {
+				text, err := kind.Issue(p, random, start)
+				if err != nil || !strings.HasPrefix(text, prefix+p.ID+"_") || len(text) != 73 {
 					t.Fatalf("issue: %d characters, %v", len(text), err)
 				}
 			}
-			if _, err := kind.issue(p, random, start); !errors.Is(err, merchant.ErrTooManyActive) {
+			if _, err := kind.Issue(p, random, start); !errors.Is(err, merchant.ErrTooManyActive) {
 				t.Fatalf("a third: %v", err)
 			}
-			if _, err := kind.replace(p, random, start); err != nil {
+			if _, err := kind.Replace(p, random, start); err != nil {
 				t.Fatalf("replace: %v", err)
 			}
-			checkNumbers(t, kind.list(p), 2, 3)
-			if err := kind.revoke(p, 2, start, start); err != nil {
+			checkNumbers(t, kind.List(p), 2, 3)
+			if err := kind.Revoke(p, 2, start, start); err != nil {
 				t.Fatalf("revoke: %v", err)
 			}
-			if _, err := kind.issue(p, random, start); err != nil {
+			if _, err := kind.Issue(p, random, start); err != nil {
 				t.Fatalf("issue after a revocation: %v", err)
 			}
-			checkNumbers(t, kind.list(p), 3, 4)
-			if err := kind.revoke(p, 1, start, start); !errors.Is(err, merchant.ErrCredentialNotFound) {
+			checkNumbers(t, kind.List(p), 3, 4)
+			if err := kind.Revoke(p, 1, start, start); !errors.Is(err, merchant.ErrCredentialNotFound) {
 				t.Errorf("revoke of a dropped credential: %v", err)
 			}
-			if _, err := kind.replace(merchanttest.NewProfile(t, "Other", 2), random, start); err != nil {
+			if _, err := kind.Replace(merchanttest.NewProfile(t, "Other", 2), random, start); err != nil {
 				t.Errorf("replace on a new profile: %v", err)
 			}
 		})
@@ -121,7 +105,7 @@ func TestRevokingDoesNotProlong(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	issueToken(t, p, 1)
 	for _, at := range []time.Time{start.Add(time.Hour), start.Add(2 * time.Hour)} {
-		if err := merchant.RevokeToken(p, 1, at, start); err != nil {
+		if err := merchant.LongLivedToken.Revoke(p, 1, at, start); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,7 +120,7 @@ func TestOnlyHashesAreStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := merchant.IssueToken(p, merchanttest.SeededReader(rapid.Int64().Draw(t, "token")), start)
+		token, err := merchant.LongLivedToken.Issue(p, merchanttest.SeededReader(rapid.Int64().Draw(t, "token")), start)
 		if err != nil {
 			t.Fatal(err)
 		}

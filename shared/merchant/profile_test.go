@@ -8,15 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"mobilegateway/internal/merchantmem"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/merchant/merchanttest"
 	"mobilegateway/shared/outgoing"
 )
-
-func TestMemoryRegistry(t *testing.T) {
-	merchanttest.Run(t, func(*testing.T) merchant.Registry { return &merchantmem.Store{} })
-}
 
 func TestAllows(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
@@ -145,8 +140,8 @@ func TestCodecRoundTrip(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	p.HomeCountry, p.SenderNames, p.NotificationHosts, p.NotifURL = "SN", []string{"a"}, []string{"b"}, "c"
 	p.RequestsPerSecond, p.Burst, p.DailyAmounts = 5, 10, map[string]int64{"XOF": 1_000_000}
-	_, _ = merchant.IssueToken(p, merchanttest.SeededReader(1), start)
-	_, _ = merchant.IssueClientSecret(p, merchanttest.SeededReader(1), start)
+	_, _ = merchant.LongLivedToken.Issue(p, merchanttest.SeededReader(1), start)
+	_, _ = merchant.ClientSecret.Issue(p, merchanttest.SeededReader(1), start)
 	_, _ = merchant.IssueWebhookSecret(p, 1, false, start)
 	value := reflect.ValueOf(*p)
 	for i := range value.NumField() {

@@ -38,13 +38,8 @@ const (
 // strictBase64 accepts exactly one spelling of each value.
 var strictBase64 = base64.RawURLEncoding.Strict()
 
-// issuedSecret is the content of a long-lived token or client secret, <prefix><merchant id>_<random>_<checksum>.
-type issuedSecret struct {
-	merchantID string
-	secret     string
-}
-
-// newIssuedSecret makes a secret of 256 random bits.
+// newIssuedSecret makes a long-lived token or client secret, <prefix><merchant id>_<random>_<checksum>, of 256 random
+// bits.
 func newIssuedSecret(prefix, merchantID string, random io.Reader) (string, error) {
 	value := make([]byte, randomSize)
 	if _, err := io.ReadFull(random, value); err != nil {
@@ -54,22 +49,22 @@ func newIssuedSecret(prefix, merchantID string, random io.Reader) (string, error
 	return body + "_" + checksum(body), nil
 }
 
-// parseIssuedSecret checks form and checksum. The checksum is not a proof: it saves a database read for typing errors
-// and for guesses of scanners.
-func parseIssuedSecret(prefix, text string) (issuedSecret, bool) {
+// parseIssuedSecret checks form and checksum, and returns the id of the merchant. The checksum is not a proof: it saves
+// a database read for typing errors and for guesses of scanners.
+func parseIssuedSecret(prefix, text string) (merchantID string, ok bool) {
 	const length = 4 + idLength + 1 + randomLength + 1 + checksumLength
 	if len(text) != length || !strings.HasPrefix(text, prefix) {
-		return issuedSecret{}, false
+		return "", false
 	}
 	body, sum := text[:length-1-checksumLength], text[length-checksumLength:]
 	id := body[4 : 4+idLength]
 	if text[len(body)] != '_' || body[4+idLength] != '_' || !validID(id) || sum != checksum(body) {
-		return issuedSecret{}, false
+		return "", false
 	}
 	if _, err := strictBase64.DecodeString(body[4+idLength+1:]); err != nil {
-		return issuedSecret{}, false
+		return "", false
 	}
-	return issuedSecret{merchantID: id, secret: text}, true
+	return id, true
 }
 
 func checksum(body string) string {
@@ -157,8 +152,8 @@ func signature(key keyring.Key, payload []byte) []byte {
 // IsWellFormedClientSecret reports whether a client secret has its form, a correct checksum and the client id in it. It
 // is not a proof: it saves a read of the store.
 func IsWellFormedClientSecret(clientID, text string) bool {
-	secret, ok := parseIssuedSecret(clientSecretPrefix, text)
-	return ok && secret.merchantID == clientID
+	id, ok := parseIssuedSecret(clientSecretPrefix, text)
+	return ok && id == clientID
 }
 
 // VerifyClientSecret reports whether text is an active client secret of an active merchant. It compares in constant

@@ -52,14 +52,9 @@ var messages = []Message{
 func Messages() []Message { return slices.Clone(messages) }
 
 // findMessage finds a row of the table.
-func findMessage(id string) (Message, bool) {
-	return find(messages, func(m Message) bool { return m.ID == id })
-}
-
-// find returns the first row of a table that matches.
-func find[T any](table []T, match func(T) bool) (row T, found bool) {
-	if i := slices.IndexFunc(table, match); i >= 0 {
-		return table[i], true
+func findMessage(id string) (message Message, found bool) {
+	if i := slices.IndexFunc(messages, func(m Message) bool { return m.ID == id }); i >= 0 {
+		return messages[i], true
 	}
-	return row, false
+	return Message{}, false
 }

@@ -144,25 +144,21 @@ func (r kindRendering) variableValues(f *fault.Fault) []string {
 	}
 }
 
-// The wire form of an error. Exactly one member of requestError is set; variables is never null.
-type (
-	wireBody struct {
-		RequestError map[Exception]wireException `json:"requestError"`
-	}
-	wireException struct {
-		MessageID string   `json:"messageId"`
-		Text      string   `json:"text"`
-		Variables []string `json:"variables"`
-	}
-)
+// wireException is the wire form of an error. Exactly one member of requestError is set; Variables is never null.
+type wireException struct {
+	MessageID string   `json:"messageId"`
+	Text      string   `json:"text"`
+	Variables []string `json:"variables"`
+}
 
 // newErrorResponse makes a response of its parts.
 func newErrorResponse(id, text string, exception Exception, status int, variables []string) ErrorResponse {
-	body := map[Exception]wireException{exception: {MessageID: id, Text: text, Variables: variables}}
+	wire := wireException{MessageID: id, Text: text, Variables: variables}
+	body := map[string]map[Exception]wireException{"requestError": {exception: wire}}
 	return ErrorResponse{
 		Status:    status,
 		Header:    map[string]string{"Content-Type": "application/json"},
-		Body:      strictjson.Marshal(wireBody{RequestError: body}),
+		Body:      strictjson.Marshal(body),
 		MessageID: id,
 	}
 }

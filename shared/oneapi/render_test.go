@@ -3,19 +3,15 @@ package oneapi_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/oneapi"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // one has a fault of each kind as the operations make them.
 var one = map[fault.Kind]*fault.Fault{
@@ -50,13 +46,6 @@ var one = map[fault.Kind]*fault.Fault{
 	}},
 }
 
-// golden is a response as testdata has it.
-type golden struct {
-	Status int               `json:"status"`
-	Header map[string]string `json:"header"`
-	Body   json.RawMessage   `json:"body"`
-}
-
 func TestGoldenResponseOfEveryKind(t *testing.T) {
 	for _, kind := range fault.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -66,30 +55,11 @@ func TestGoldenResponseOfEveryKind(t *testing.T) {
 			}
 			response := oneapi.Render(f)
 			checkShape(t, response)
-			got, err := json.Marshal(golden{response.Status, response.Header, response.Body})
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkGolden(t, strings.ReplaceAll(kind.String(), " ", "-"), got)
+			path := "testdata/" + strings.ReplaceAll(kind.String(), " ", "-") + ".json"
+			operationtest.GoldenResponse(t, path, operationtest.Response{
+				Status: response.Status, Header: response.Header, Body: string(response.Body),
+			})
 		})
-	}
-}
-
-func checkGolden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".json")
-	if *update {
-		err := os.WriteFile(path, append(got, '\n'), 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != strings.TrimSuffix(string(want), "\n") {
-		t.Errorf("response:\n%s\nwant:\n%s", got, want)
 	}
 }
 

@@ -28,9 +28,6 @@ const (
 	leaseMargin = 5 * time.Second
 	// storeMargin is the rest of the invocation after an operator call, to store its outcome and to respond.
 	storeMargin = 5 * time.Second
-	// resendMargin is how long before the end of the operator's resend window the last retry is sent: the request
-	// itself takes time, and clocks differ (decision "repeat-window").
-	resendMargin = 10 * time.Minute
 )
 
 // Pipeline has the dependencies of the steps. It has no state of its own and is safe for concurrent use.
@@ -44,6 +41,14 @@ type Pipeline struct {
 	// OperatorTimeout bounds one operator call. The invocation's deadline bounds it further.
 	OperatorTimeout time.Duration
 	Now             func() time.Time
+}
+
+// ExpireAt returns when an entry that is reserved now expires; a retention of 0 keeps it without limit.
+func (p *Pipeline) ExpireAt(retention time.Duration) time.Time {
+	if retention <= 0 {
+		return time.Time{}
+	}
+	return p.Now().Add(retention)
 }
 
 // SelectOperator selects the operator of a country for a merchant, for requests that name none (charge and SMS,
@@ -109,14 +114,10 @@ func (p *Pipeline) operatorAccount(ctx context.Context, name string) (string, er
 
 var errNoDriver = errors.New("the operator has no driver")
 
-// resendWindow is how long after its first send a transaction may be sent again to its operator: the operator's resend
-// window without resendMargin.
+// resendWindow is how long after its first send a transaction may be sent again to its operator.
 func resendWindow(name string) time.Duration {
-	capabilities, found := operator.FindCapabilities(name)
-	if !found {
-		return 0
-	}
-	return max(0, capabilities.ResendWindow-resendMargin)
+	capabilities, _ := operator.FindCapabilities(name)
+	return capabilities.SafeResendWindow()
 }
 
 // SendFunc sends one operator call. common is filled in from the reservation.
@@ -171,14 +172,16 @@ func (p *Pipeline) RecordOutcome(
 	logOutcome(req.LogLine, updated, result)
 	req.LogLine.Add(telemetry.StatusConflicts, max(0, len(updated.Conflicts)-len(reservation.Conflicts)))
 	p.refundDailyAmount(ctx, req, updated)
-	switch {
-	case updated.ResponseStatus != 0:
+	if updated.ResponseStatus != 0 {
 		return updated, nil
-	case updated.State == ledger.Released && result.Fault != nil:
-		return nil, result.Fault
-	default:
-		return nil, unknownOutcomeFault(result.Fault)
 	}
+	if result.Fault == nil {
+		return nil, fault.New(fault.OutcomeUnknown)
+	}
+	if updated.State == ledger.Released {
+		return nil, result.Fault
+	}
+	return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: result.Fault}
 }
 
 // logOutcome logs and counts the outcome. A refusal of the gateway's own credentials has an alarm of its own.
@@ -220,14 +223,7 @@ func (o CallOutcomes) callOutcome(reservation *ledger.Entry, result operator.Res
 	default:
 		outcome := o.Unknown
 		outcome.State = ledger.Unknown
+		outcome.NothingSent = result.DuplicateKey || result.Outcome == operator.NotApplied
 		return outcome
 	}
-}
-
-func unknownOutcomeFault(f *fault.Fault) error {
-	unknown := fault.New(fault.OutcomeUnknown)
-	if f != nil {
-		unknown.Cause = f
-	}
-	return unknown
 }

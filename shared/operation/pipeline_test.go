@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/ledgermem"
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
@@ -89,7 +89,7 @@ func TestReserveFails(t *testing.T) {
 		want    fault.Kind
 	}{
 		{"the store fails", func(w *operationtest.Fixture) {
-			w.Ledger.InjectFaults(func(ledgermem.Call) ledgermem.InjectedFault { return ledgermem.FailedBeforeApply })
+			w.Ledger.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 		}, fault.Internal},
 		{"no account", func(w *operationtest.Fixture) {
 			w.Driver.SetAccount("", fault.New(fault.IntegrationRejected))
@@ -191,7 +191,7 @@ func TestRecordOutcome(t *testing.T) {
 func TestRecordOutcomeWhenStoreFails(t *testing.T) {
 	w := operationtest.New(t)
 	reservation := mustReserve(t, w)
-	w.Ledger.InjectFaults(func(ledgermem.Call) ledgermem.InjectedFault { return ledgermem.LostResponse })
+	w.Ledger.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.LostResponse })
 	result := operator.Result{Outcome: operator.Succeeded}
 	_, err := w.Pipeline.RecordOutcome(
 		context.Background(), w.NewRequest(), reservation, result, operation.CallOutcomes{})
@@ -208,12 +208,48 @@ func TestMismatchedRepeatsAreCounted(t *testing.T) {
 	if _, _, err := reserve(w, req, "f2"); kindOf(err) != fault.RequestInProgress {
 		t.Errorf("fault %v, want request in progress", err)
 	}
+	assertCounted(t, req, "MismatchedRepeats", true)
+}
+
+// assertCounted checks whether a request counted a metric once or not at all.
+func assertCounted(t testing.TB, req *apigw.Request, metric string, want bool) {
+	t.Helper()
 	var line bytes.Buffer
 	if err := req.LogLine.Write(&line); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(line.String(), `"MismatchedRepeats":1`) {
-		t.Errorf("the repeat is not counted: %s", line.String())
+	counted := strings.Contains(line.String(), `"`+metric+`":`)
+	if once := strings.Contains(line.String(), `"`+metric+`":1`); counted != want || once != want {
+		t.Errorf("%s: counted %v, once %v; want %v: %s", metric, counted, once, want, line.String())
+	}
+}
+
+// Each alarm counts only its own failures.
+func TestOutcomeMetrics(t *testing.T) {
+	credentials := &fault.Fault{Kind: fault.IntegrationRejected}
+	for name, c := range map[string]struct {
+		result operator.Result
+		table  storetest.Fault
+		counts string
+	}{
+		"success":             {operator.Result{Outcome: operator.Succeeded}, storetest.NoFault, ""},
+		"operator down":       {operationtest.RespondUnavailable(nil), storetest.NoFault, ""},
+		"credentials refused": {operator.Result{Fault: credentials}, storetest.NoFault, "OperatorAuthFailures"},
+		"amount cannot be refunded": {
+			operationtest.RespondUnavailable(nil), storetest.FailedBeforeApply, "LimitStoreFailures",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := operationtest.New(t)
+			reservation, req := mustReserve(t, w), w.NewRequest()
+			reservation.CountsDailyAmount, reservation.Conflicts = true, []ledger.Conflict{{Reason: "earlier"}}
+			w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return c.table })
+			_, _ = w.Pipeline.RecordOutcome(
+				context.Background(), req, reservation, c.result, operation.CallOutcomes{})
+			for _, metric := range []string{"OperatorAuthFailures", "LimitStoreFailures", "StatusConflicts"} {
+				assertCounted(t, req, metric, metric == c.counts)
+			}
+		})
 	}
 }
 

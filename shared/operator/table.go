@@ -19,30 +19,21 @@ const gatewayResendWindow = 24 * time.Hour
 // capabilityTable lists the operators. A new operator is a row, and a folder if it needs its own driver. orange and mtn
 // have the same protocol as the sandbox, which replaces both in the local run (decision "sandbox").
 var capabilityTable = []Capabilities{
-	{
-		Operator: "sandbox", DriverName: "gateway", Countries: allCountries, Channels: allChannels,
+	specificationOperator("sandbox", "Sandbox"),
+	specificationOperator("orange", "Orange Money"),
+	specificationOperator("mtn", "MTN MoMo"),
+}
+
+// specificationOperator is the row of a platform with the specification's own protocol. brand begins the payer's SMS.
+func specificationOperator(name, brand string) Capabilities {
+	return Capabilities{
+		Operator: name, DriverName: "gateway", Countries: allCountries, Channels: allChannels,
 		ResendWindow: gatewayResendWindow, HasStatusLookup: true, OTPRule: OTPOptional,
 		UserSMSTemplates: UserSMSTemplates{
-			FR: "Sandbox : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
-			EN: "Sandbox: your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
+			FR: brand + " : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
+			EN: brand + ": your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
 		},
-	},
-	{
-		Operator: "orange", DriverName: "gateway", Countries: allCountries, Channels: allChannels,
-		ResendWindow: gatewayResendWindow, HasStatusLookup: true, OTPRule: OTPOptional,
-		UserSMSTemplates: UserSMSTemplates{
-			FR: "Orange Money : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
-			EN: "Orange Money: your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
-		},
-	},
-	{
-		Operator: "mtn", DriverName: "gateway", Countries: allCountries, Channels: allChannels,
-		ResendWindow: gatewayResendWindow, HasStatusLookup: true, OTPRule: OTPOptional,
-		UserSMSTemplates: UserSMSTemplates{
-			FR: "MTN MoMo : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
-			EN: "MTN MoMo: your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
-		},
-	},
+	}
 }
 
 // FindCapabilities returns an operator's row by its name, compared without case.
@@ -75,6 +66,13 @@ func FirstServing(names []string, country string) (Capabilities, bool) {
 	}
 	return Capabilities{}, false
 }
+
+// resendMargin is how long before the end of the operator's resend window the last retry is sent: the request itself
+// takes time, and clocks differ (decision "repeat-window").
+const resendMargin = 10 * time.Minute
+
+// SafeResendWindow is how long after its first send a transaction may be sent again: ResendWindow without the margin.
+func (c Capabilities) SafeResendWindow() time.Duration { return max(0, c.ResendWindow-resendMargin) }
 
 // ServesCountry reports whether the operator works in a country, by alpha-2 code without regard to case.
 func (c Capabilities) ServesCountry(country string) bool {

@@ -33,9 +33,22 @@ var (
 // NewClient makes an HTTP client for URLs that passed CheckNotificationURL. It checks every address before it connects,
 // uses neither proxy nor compression, and returns a redirect as the response. Only the policy's AllowLoopback matters
 // here. The caller sets a deadline on each request, and limits how much of a response it reads.
-func NewClient(policy Policy) *http.Client {
+//
+// transport replaces the connections, and with them the check of addresses; it is nil except in a simulation.
+func NewClient(policy Policy, transport http.RoundTripper) *http.Client {
+	if transport == nil {
+		transport = newTransport(policy)
+	}
+	return &http.Client{
+		Transport:     httpsTransport{next: transport, allowPlainLoopback: policy.AllowLoopback},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// newTransport makes connections that check every address.
+func newTransport(policy Policy) *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: dialControl(policy)}
-	transport := &http.Transport{
+	return &http.Transport{
 		Proxy:                  nil, // a proxy would connect without our check
 		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    handshakeTimeout,
@@ -44,10 +57,6 @@ func NewClient(policy Policy) *http.Client {
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     true, // a response cannot grow in our memory
-	}
-	return &http.Client{
-		Transport:     httpsTransport{next: transport, allowPlainLoopback: policy.AllowLoopback},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
@@ -70,7 +79,7 @@ func dialControl(policy Policy) func(network, address string, _ syscall.RawConn)
 
 // httpsTransport refuses plain http, except to a loopback host in the local run.
 type httpsTransport struct {
-	next               *http.Transport
+	next               http.RoundTripper
 	allowPlainLoopback bool
 }
 
@@ -90,4 +99,8 @@ func (t httpsTransport) RoundTrip(request *http.Request) (*http.Response, error)
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections work.
-func (t httpsTransport) CloseIdleConnections() { t.next.CloseIdleConnections() }
+func (t httpsTransport) CloseIdleConnections() {
+	if pool, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		pool.CloseIdleConnections()
+	}
+}

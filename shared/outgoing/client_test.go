@@ -28,21 +28,21 @@ func TestClientReachesLoopbackOnlyWhereAllowed(t *testing.T) {
 	t.Cleanup(server.Close)
 	port := server.URL[strings.LastIndex(server.URL, ":"):]
 
-	if _, err := get(t, NewClient(Policy{}), server.URL); !errors.Is(err, ErrNotHTTPS) {
+	if _, err := get(t, NewClient(Policy{}, nil), server.URL); !errors.Is(err, ErrNotHTTPS) {
 		t.Errorf("plain http: %v", err)
 	}
 	for _, host := range []string{"127.0.0.1", "localhost", "0x7f000001", "127.1"} {
-		if _, err := get(t, NewClient(Policy{}), "https://"+host+port); err == nil {
+		if _, err := get(t, NewClient(Policy{}, nil), "https://"+host+port); err == nil {
 			t.Errorf("%s was reached", host)
 		}
 	}
-	if _, err := get(t, NewClient(Policy{}), "https://localhost"+port); !errors.Is(err, ErrForbiddenAddress) {
+	if _, err := get(t, NewClient(Policy{}, nil), "https://localhost"+port); !errors.Is(err, ErrForbiddenAddress) {
 		t.Errorf("a name that resolves to loopback: %v", err)
 	}
 	if called != 0 {
 		t.Fatal("the server was called")
 	}
-	local := NewClient(Policy{AllowLoopback: true})
+	local := NewClient(Policy{AllowLoopback: true}, nil)
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		if _, err := get(t, local, "http://"+host+port); err != nil {
 			t.Errorf("%s, allowed: %v", host, err)
@@ -58,7 +58,7 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 		http.Redirect(w, r, "http://169.254.169.254/latest/meta-data/", http.StatusFound)
 	}))
 	t.Cleanup(server.Close)
-	status, err := get(t, NewClient(Policy{AllowLoopback: true}), server.URL)
+	status, err := get(t, NewClient(Policy{AllowLoopback: true}, nil), server.URL)
 	if err != nil || status != http.StatusFound {
 		t.Errorf("status %d, error %v; want the redirect itself", status, err)
 	}
@@ -73,7 +73,7 @@ func TestClientUsesNoProxy(t *testing.T) {
 	}
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
-	if _, err := get(t, NewClient(Policy{AllowLoopback: true}), server.URL); err != nil {
+	if _, err := get(t, NewClient(Policy{AllowLoopback: true}, nil), server.URL); err != nil {
 		t.Error(err)
 	}
 	if called {
@@ -91,7 +91,7 @@ func TestClientLimitsHeadersAndDisablesCompression(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	client := NewClient(Policy{AllowLoopback: true})
+	client := NewClient(Policy{AllowLoopback: true}, nil)
 	if _, err := get(t, client, server.URL+"/small"); err != nil {
 		t.Error(err)
 	}

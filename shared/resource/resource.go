@@ -1,5 +1,5 @@
-// Package resource has the parts of the REST resources that one function creates and another returns: their URLs and
-// the body of a charge.
+// Package resource has the parts of the REST resources that one function creates and another returns: their URLs, and
+// the bodies of a charge and an SMS.
 //
 // It reads no request and stores nothing. Its invariant: a resource looks the same in the response that creates it
 // and in its lookup.
@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"net/url"
 
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/strictjson"
 )
 
@@ -22,9 +23,12 @@ const (
 	StatusProcessing = "Processing"
 )
 
+// ChargesPath is the path of the charge operation (specification, Endpoints).
+const ChargesPath = "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
+
 // ChargeURL is the resourceURL of a charge (decision "charge-success").
 func ChargeURL(base, id string) string {
-	return base + "/payment/v1/acr%3AOperatorAPIToken/transactions/amount/" + id
+	return base + ChargesPath + "/" + id
 }
 
 // MessageURL is the resourceURL of an SMS (decision "sms-success"). sender is tel:+digits; the URL has it encoded.
@@ -32,16 +36,17 @@ func MessageURL(base, sender, id string) string {
 	return base + "/smsmessaging/v1/outbound/" + url.QueryEscape(sender) + "/requests/" + id + "/deliveryInfos"
 }
 
-// Charge is the body of a charge's response, in the order of the specification. The lookup of a charge without an
-// outcome leaves out what is only known from the operator or the request.
+// Charge is the body of a charge, in the order of the specification. A request to an operator has no
+// serverReferenceCode, totalAmountCharged and resourceURL. The lookup of a charge without an outcome leaves out what is
+// only known from the operator or the request.
 type Charge struct {
 	EndUserID                  string        `json:"endUserId"`
 	PaymentAmount              PaymentAmount `json:"paymentAmount"`
 	TransactionOperationStatus string        `json:"transactionOperationStatus"`
 	ReferenceCode              string        `json:"referenceCode"`
-	ServerReferenceCode        string        `json:"serverReferenceCode"`
+	ServerReferenceCode        string        `json:"serverReferenceCode,omitempty"`
 	ClientCorrelator           string        `json:"clientCorrelator,omitempty"`
-	ResourceURL                string        `json:"resourceURL"`
+	ResourceURL                string        `json:"resourceURL,omitempty"`
 }
 
 // PaymentAmount is the amount of a charge and its purpose.
@@ -64,7 +69,40 @@ type ChargingMetaData struct {
 	ServiceID  string `json:"serviceId"`
 }
 
-// Body writes the response's JSON. It fills in the end user.
+// Message is the body of an SMS, in the order of the specification. A request to an operator has no resourceURL.
+type Message struct {
+	Address                []string        `json:"address"`
+	SenderAddress          string          `json:"senderAddress"`
+	OutboundSMSTextMessage TextMessage     `json:"outboundSMSTextMessage"`
+	SenderName             string          `json:"senderName"`
+	ClientCorrelator       string          `json:"clientCorrelator"`
+	ReceiptRequest         *ReceiptRequest `json:"receiptRequest,omitempty"`
+	ResourceURL            string          `json:"resourceURL,omitempty"`
+}
+
+// TextMessage is the text of an SMS, with its escaping.
+type TextMessage struct {
+	Message string `json:"message"`
+}
+
+// ReceiptRequest requests delivery notifications of an SMS.
+type ReceiptRequest struct {
+	NotifyURL    string `json:"notifyURL,omitempty"`
+	CallbackData string `json:"callbackData,omitempty"`
+}
+
+// Body writes the JSON.
+func (m Message) Body() []byte {
+	return strictjson.Marshal(map[string]Message{"outboundSMSMessageRequest": m})
+}
+
+// DeliveryInfo is the delivery status of an SMS, in its lookup and in its notification.
+type DeliveryInfo struct {
+	Address        string        `json:"address"`
+	DeliveryStatus ledger.Status `json:"deliveryStatus"`
+}
+
+// Body writes the JSON. It fills in the end user.
 func (c Charge) Body() []byte {
 	c.EndUserID = EndUserID
 	return strictjson.Marshal(map[string]Charge{"amountTransaction": c})

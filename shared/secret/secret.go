@@ -10,38 +10,44 @@ import (
 	"time"
 )
 
-// Value is a secret as its source holds it.
-type Value struct {
-	// Bytes is the content; callers must not change it.
-	Bytes []byte
-	// Version is the source's id of this value, "" if it has none. It is not secret.
-	Version string
-}
-
-// Source fetches secrets. id is a name or an ARN. An error text never contains a secret.
+// Source fetches secrets. id is a name or an ARN. Callers must not change the content. An error text never contains a
+// secret.
 type Source interface {
-	Fetch(ctx context.Context, id string) (Value, error)
+	Fetch(ctx context.Context, id string) ([]byte, error)
 }
 
-// Reader reads one secret; *Cache is the one implementation that ships.
+// Reader reads one secret. Callers must not change the content.
 type Reader interface {
 	// Get returns the value, from a cache while it is fresh.
-	Get(ctx context.Context) (Value, error)
+	Get(ctx context.Context) ([]byte, error)
 	// Refresh fetches the value even if it is fresh, for a refused token or an unknown key number. It is rate-limited.
-	Refresh(ctx context.Context) (Value, error)
+	Refresh(ctx context.Context) ([]byte, error)
+	// FetchedAt returns when the last fetch that succeeded began; zero if the value comes from no cache.
+	FetchedAt() time.Time
 }
 
-var _ Reader = (*Cache)(nil)
+var (
+	_ Reader = (*Cache)(nil)
+	_ Reader = Static(nil)
+)
+
+// Static is a secret that never changes.
+type Static []byte
+
+// Get implements Reader.
+func (s Static) Get(context.Context) ([]byte, error) { return s, nil }
+
+// Refresh implements Reader.
+func (s Static) Refresh(context.Context) ([]byte, error) { return s, nil }
+
+// FetchedAt implements Reader.
+func (s Static) FetchedAt() time.Time { return time.Time{} }
 
 // fetchTimeout bounds one fetch, so that a request still has time to continue with the stale value.
 const fetchTimeout = 5 * time.Second
 
 // Cache caches one secret. It is safe for concurrent use: one caller fetches and the others wait.
 type Cache struct {
-	// OnRefreshFailure, if set before first use, receives the error of each refresh that failed and left the stale
-	// value in use, for a log line and a counter. It must not call the cache.
-	OnRefreshFailure func(error)
-
 	source             Source
 	id                 string
 	ttl                time.Duration
@@ -49,8 +55,9 @@ type Cache struct {
 	now                func() time.Time
 
 	mu                sync.Mutex
-	value             Value
+	value             []byte
 	hasValue          bool          // at least one fetch succeeded
+	fetchedAt         time.Time     // start of the last fetch that succeeded
 	freshUntil        time.Time     // value needs no refresh before
 	lastForcedRefresh time.Time     // start of the last forced refresh
 	fetchDone         chan struct{} // closed when the running fetch ends; nil if none runs
@@ -64,7 +71,7 @@ func NewCache(source Source, id string, ttl, minRefreshInterval time.Duration, n
 
 // Get implements Reader. A failed refresh returns the stale value. An error means that no fetch has ever succeeded, or
 // that ctx ended while another caller made the first fetch.
-func (c *Cache) Get(ctx context.Context) (Value, error) {
+func (c *Cache) Get(ctx context.Context) ([]byte, error) {
 	for {
 		c.mu.Lock()
 		if c.hasValue && c.wallTime().Before(c.freshUntil) {
@@ -83,14 +90,14 @@ func (c *Cache) Get(ctx context.Context) (Value, error) {
 			if hasValue {
 				return value, nil
 			}
-			return Value{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }
 
 // Refresh implements Reader. Within minRefreshInterval of the last forced refresh, and while another fetch runs, it
 // does the same as Get.
-func (c *Cache) Refresh(ctx context.Context) (Value, error) {
+func (c *Cache) Refresh(ctx context.Context) ([]byte, error) {
 	c.mu.Lock()
 	now := c.wallTime()
 	tooEarly := !c.lastForcedRefresh.IsZero() && now.Before(c.lastForcedRefresh.Add(c.minRefreshInterval))
@@ -102,8 +109,15 @@ func (c *Cache) Refresh(ctx context.Context) (Value, error) {
 	return c.fetch(ctx)
 }
 
+// FetchedAt implements Reader.
+func (c *Cache) FetchedAt() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fetchedAt
+}
+
 // fetch refreshes the value. The caller has locked mu, and fetch releases it; fetchDone makes other callers wait.
-func (c *Cache) fetch(ctx context.Context) (Value, error) {
+func (c *Cache) fetch(ctx context.Context) ([]byte, error) {
 	fetchDone := make(chan struct{})
 	c.fetchDone = fetchDone
 	c.mu.Unlock()
@@ -116,25 +130,24 @@ func (c *Cache) fetch(ctx context.Context) (Value, error) {
 
 	fetchCtx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
+	startedAt := c.wallTime()
 	value, err := c.source.Fetch(fetchCtx, c.id)
-	return c.storeFetchResult(value, err)
+	return c.storeFetchResult(value, err, startedAt)
 }
 
 // storeFetchResult stores the new value, or keeps the stale one for a short time after an error.
-func (c *Cache) storeFetchResult(value Value, err error) (Value, error) {
+func (c *Cache) storeFetchResult(value []byte, err error, startedAt time.Time) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
-		c.value, c.hasValue, c.freshUntil = value, true, c.wallTime().Add(c.ttl)
+		c.value, c.hasValue, c.fetchedAt = value, true, startedAt
+		c.freshUntil = c.wallTime().Add(c.ttl)
 		return value, nil
 	}
 	if !c.hasValue {
-		return Value{}, err
+		return nil, err
 	}
 	c.freshUntil = c.wallTime().Add(min(c.ttl, c.minRefreshInterval))
-	if c.OnRefreshFailure != nil {
-		c.OnRefreshFailure(err)
-	}
 	return c.value, nil
 }
 

@@ -24,6 +24,7 @@ const (
 	DailyLimitRefusals                     // a request over the daily amount (decision "merchant-limits")
 	LimitStoreFailures                     // the table of limits did not respond
 	InternalErrors                         // a request got 500: the fault is ours
+	UndecodableEntries                     // a due entry could not be decoded
 	counterCount
 )
 
@@ -47,6 +48,7 @@ var counterNames = [counterCount]string{
 	DailyLimitRefusals:      "DailyLimitRefusals",
 	LimitStoreFailures:      "LimitStoreFailures",
 	InternalErrors:          "InternalErrors",
+	UndecodableEntries:      "UndecodableEntries",
 }
 
 // String returns the name of the metric, "" for a number that is not a counter.

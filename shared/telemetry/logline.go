@@ -32,6 +32,7 @@ type LogLine struct {
 	operatorCalled bool
 	scheduleDelay  time.Duration
 	delayMeasured  bool
+	stalledAge     time.Duration
 	duration       time.Duration
 	counters       [counterCount]int
 }
@@ -114,6 +115,10 @@ func (e *LogLine) SetScheduleDelay(delay time.Duration) {
 	e.delayMeasured = true
 	e.scheduleDelay = max(delay, 0)
 }
+
+// SetStalledAge sets how long due work could have been done and was not, because something that it needs is missing;
+// the longest of several counts.
+func (e *LogLine) SetStalledAge(age time.Duration) { e.stalledAge = max(e.stalledAge, age) }
 
 // SetDuration sets the total duration.
 func (e *LogLine) SetDuration(elapsed time.Duration) { e.duration = elapsed }

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,7 +20,8 @@ const (
 
 // filterWord returns a word of a closed vocabulary, and "" for anything else.
 func filterWord(text string) string {
-	if text == "" || len(text) > maxVocabularyWord || !isLetter(text[0]) || looksLikeCredential(text) {
+	if text == "" || len(text) > maxVocabularyWord || !strings.Contains(asciiLetters, text[:1]) ||
+		looksLikeCredential(text) {
 		return ""
 	}
 	return redactDigits(filterIdentifier(text, maxVocabularyWord))
@@ -27,26 +29,16 @@ func filterWord(text string) string {
 
 // filterIdentifier returns letters, digits, "-", "_" and "." up to a length, and "" for anything else.
 func filterIdentifier(text string, limit int) string {
-	if len(text) > limit || looksLikeCredential(text) {
+	if len(text) > limit || looksLikeCredential(text) || !consistsOf(text, asciiLetters+asciiDigits+"-_.") {
 		return ""
-	}
-	for i := range len(text) {
-		if !isLetter(text[i]) && !isDigit(text[i]) && !strings.ContainsRune("-_.", rune(text[i])) {
-			return ""
-		}
 	}
 	return text
 }
 
 // filterMerchantName returns a possible merchant name, and "" for anything else (decision "merchant-names").
 func filterMerchantName(text string) string {
-	if len(text) > maxMerchantName {
+	if len(text) > maxMerchantName || !consistsOf(text, asciiLetters+asciiDigits) {
 		return ""
-	}
-	for i := range len(text) {
-		if !isLetter(text[i]) && !isDigit(text[i]) {
-			return ""
-		}
 	}
 	return maskPhoneNumber(text)
 }
@@ -74,16 +66,11 @@ func isOrderID(text string) bool {
 
 // isUUID reports whether text has the form of a transactionId or a request_id.
 func isUUID(text string) bool {
-	if len(text) != 36 {
-		return false
-	}
-	for i := range len(text) {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (text[i] == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(text[i])) {
-			return false
-		}
-	}
-	return true
+	groups := strings.Split(text, "-")
+	lengths := []int{8, 4, 4, 4, 12}
+	return slices.EqualFunc(groups, lengths, func(group string, length int) bool {
+		return len(group) == length && consistsOf(group, asciiDigits+"abcdefABCDEF")
+	})
 }
 
 // filterErrorID returns SVCnnnn, POLnnnn and 900nnn, and "" for anything else.
@@ -217,7 +204,7 @@ func looksLikeToken(text string) bool {
 	separates := func(char rune) bool { return strings.ContainsRune("/.:", char) }
 	for piece := range strings.FieldsFuncSeq(text, separates) {
 		letters := strings.ContainsFunc(piece, unicode.IsLetter)
-		if len(piece) >= minTokenLength && letters && strings.ContainsAny(piece, "0123456789") {
+		if len(piece) >= minTokenLength && letters && strings.ContainsAny(piece, asciiDigits) {
 			return true
 		}
 	}
@@ -229,7 +216,7 @@ func redactDigits(text string) string {
 	var kept strings.Builder
 	for i := 0; i < len(text); {
 		end := i
-		for end < len(text) && isDigit(text[end]) {
+		for end < len(text) && strings.Contains(asciiDigits, text[end:end+1]) {
 			end++
 		}
 		switch {
@@ -273,8 +260,12 @@ func truncate(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "")
 }
 
-func isLetter(char byte) bool { return char|0x20 >= 'a' && char|0x20 <= 'z' }
+const (
+	asciiDigits  = "0123456789"
+	asciiLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
 
-func isDigit(char byte) bool { return char >= '0' && char <= '9' }
+// consistsOf reports whether all characters of a text are in a set. It is true for an empty text.
+func consistsOf(text, set string) bool { return strings.Trim(text, set) == "" }
 
-func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+func isDigits(text string) bool { return text != "" && consistsOf(text, asciiDigits) }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
+	"time"
 )
 
 // Namespace is the CloudWatch namespace of all metrics.
@@ -64,9 +65,16 @@ func (m *metricSet) add(name, unit string, value int64) {
 	m.values = strconv.AppendInt(m.values, value, 10)
 }
 
+// Finish sets the duration from the start of the line to now and writes the line. It drops a line that cannot be
+// written, because the work is done.
+func (e *LogLine) Finish(now time.Time, w io.Writer) {
+	e.SetDuration(now.Sub(e.started))
+	_ = e.Write(w)
+}
+
 // Write writes the line with its newline in one call of w, so that lines of parallel requests do not mix. Every line
 // counts one of Requests, and from status 500 on one of Errors. Other counters appear unless they are zero.
-// OperatorMillis and ScheduleDelayMillis appear if they were set.
+// OperatorMillis, ScheduleDelayMillis and StalledMillis appear if they were set.
 func (e *LogLine) Write(w io.Writer) error {
 	metrics := e.collectMetrics()
 	document := e.fields
@@ -104,6 +112,9 @@ func (e *LogLine) collectMetrics() metricSet {
 	}
 	if e.delayMeasured {
 		m.add("ScheduleDelayMillis", unitMillis, e.scheduleDelay.Milliseconds())
+	}
+	if e.stalledAge > 0 {
+		m.add("StalledMillis", unitMillis, e.stalledAge.Milliseconds())
 	}
 	m.add("DurationMillis", unitMillis, e.duration.Milliseconds())
 	return m

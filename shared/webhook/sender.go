@@ -29,6 +29,7 @@ const (
 	Failed    Outcome = iota // try again, on the schedule
 	Delivered                // 2xx
 	Gone                     // 410: disable the endpoint
+	NotSent                  // NotAfter had passed: no byte of the body was sent
 )
 
 // Request is one notification to post.
@@ -41,6 +42,9 @@ type Request struct {
 	Body []byte
 	// Secrets sign it, newest first; at least one.
 	Secrets []Secret
+	// NotAfter is when the request must have been written, by the wall clock; zero for no bound. A function that froze
+	// in the middle of an attempt must not finish it later.
+	NotAfter time.Time
 }
 
 // Result is the result of an attempt.
@@ -84,12 +88,24 @@ func (s *Sender) post(ctx context.Context, r Request, at time.Time) Result {
 	if len(r.Secrets) == 0 {
 		return Result{Reason: ReasonUnsigned} // merchants must never receive an unsigned notification
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	timeout := s.timeout
+	if !r.NotAfter.IsZero() {
+		timeout = min(timeout, r.NotAfter.Sub(at))
+	}
+	if timeout <= 0 {
+		return Result{Outcome: NotSent}
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(r.Body))
+	body := func() (io.ReadCloser, error) {
+		return io.NopCloser(&timelyReader{bytes.NewReader(r.Body), r.NotAfter, s.now}), nil
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, nil)
 	if err != nil {
 		return Result{Reason: ReasonURL}
 	}
+	request.GetBody, request.ContentLength = body, int64(len(r.Body))
+	request.Body, _ = body()
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "mobilegateway-webhook/1")
 	request.Header.Set(HeaderID, r.ID)
@@ -97,6 +113,9 @@ func (s *Sender) post(ctx context.Context, r Request, at time.Time) Result {
 	request.Header.Set(HeaderSignature, Sign(r.Secrets, r.ID, at, r.Body))
 
 	response, err := s.client.Do(request)
+	if errors.Is(err, errLate) {
+		return Result{Outcome: NotSent}
+	}
 	if err != nil {
 		return Result{Reason: failureReason(err)}
 	}
@@ -106,6 +125,25 @@ func (s *Sender) post(ctx context.Context, r Request, at time.Time) Result {
 	_ = response.Body.Close()
 	bodyTimer.Stop()
 	return s.classify(response)
+}
+
+// errLate ends a request whose NotAfter has passed before its body was sent.
+var errLate = errors.New("webhook: the time of the attempt is over")
+
+// timelyReader reads a body, and fails once notAfter has passed by the wall clock. The clock is read last before the
+// bytes leave, because the timers of a frozen function do not advance.
+type timelyReader struct {
+	body     io.Reader
+	notAfter time.Time
+	now      func() time.Time
+}
+
+// Read implements io.Reader.
+func (r *timelyReader) Read(p []byte) (int, error) {
+	if !r.notAfter.IsZero() && r.now().After(r.notAfter) {
+		return 0, errLate
+	}
+	return r.body.Read(p)
 }
 
 // classify maps the status of a response to a result.

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 // deliver makes one attempt with a sender as in the local run and a stopped clock.
 func deliver(t *testing.T, timeout time.Duration, r Request) Result {
 	t.Helper()
-	client := outgoing.NewClient(outgoing.Policy{AllowLoopback: true})
+	client := outgoing.NewClient(outgoing.Policy{AllowLoopback: true}, nil)
 	return NewSender(client, timeout, func() time.Time { return start }).Deliver(t.Context(), r)
 }
 
@@ -240,9 +241,47 @@ func TestEndlessResponseBodyIsTruncated(t *testing.T) {
 func TestCallerDeadlineIsRespected(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	sender := NewSender(outgoing.NewClient(outgoing.Policy{AllowLoopback: true}), time.Minute, time.Now)
+	sender := NewSender(outgoing.NewClient(outgoing.Policy{AllowLoopback: true}, nil), time.Minute, time.Now)
 	result := sender.Deliver(ctx, newRequest(newServer(t, respondWith(200, ""))))
 	if result.Outcome != Failed || result.Status != 0 {
 		t.Errorf("result %+v after the caller's cancellation, want a failure without a response", result)
+	}
+}
+
+// frozenTransport freezes the function after the connection is open and before the request is written.
+type frozenTransport struct{ freeze func() }
+
+func (f frozenTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	f.freeze()
+	return http.DefaultTransport.RoundTrip(request)
+}
+
+// A body is not sent after NotAfter by the wall clock, also if the function froze in the middle of the attempt.
+func TestNotAfter(t *testing.T) {
+	for name, c := range map[string]struct {
+		notAfter, freeze time.Duration
+		want             Outcome
+	}{
+		"no bound":               {0, time.Hour, Delivered},
+		"in time":                {time.Minute, time.Minute, Delivered},
+		"frozen for longer":      {time.Minute, time.Minute + 1, NotSent},
+		"passed before it began": {-time.Second, 0, NotSent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var received atomic.Bool
+			r := newRequest(newServer(t, func(_ http.ResponseWriter, got *http.Request) {
+				_, err := io.ReadAll(got.Body)
+				received.Store(err == nil)
+			}))
+			now := start
+			if c.notAfter != 0 {
+				r.NotAfter = start.Add(c.notAfter)
+			}
+			client := &http.Client{Transport: frozenTransport{func() { now = now.Add(c.freeze) }}}
+			result := NewSender(client, 5*time.Second, func() time.Time { return now }).Deliver(t.Context(), r)
+			if result.Outcome != c.want || received.Load() != (c.want == Delivered) {
+				t.Errorf("outcome %d, received %v; want %d", result.Outcome, received.Load(), c.want)
+			}
+		})
 	}
 }

@@ -1,8 +1,6 @@
 package wiring
 
 import (
-	"crypto/rand"
-
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
@@ -22,7 +20,7 @@ type ledgerStore interface {
 
 // Book returns the ledger for functions that read and change entries.
 func (d *Dependencies) Book(s ledgerStore) *ledger.Book {
-	return &ledger.Book{Store: s, Reader: s, Now: d.Now, Rand: rand.Reader}
+	return &ledger.Book{Store: s, Reader: s, Now: d.Now, Rand: d.Rand}
 }
 
 // Reconciler returns the part that looks up payments at operators.
@@ -35,12 +33,15 @@ func (d *Dependencies) Reconciler() *reconcile.Reconciler {
 // Courier returns the part that delivers notifications and the payer's SMS.
 func (d *Dependencies) Courier() *delivery.Courier {
 	cacheTTL := d.Env.Duration(settings.SecretCacheTTL)
+	health := webhookdynamo.New(d.DynamoDB(), d.Env.Required(settings.LedgerTable), d.Now)
+	health.Start = d.Start
 	profiles := merchant.NewCachedStore(d.MerchantStore(), d.Env.Duration(settings.ProfileCacheTTL), d.Now)
-	sender := webhook.NewSender(outgoing.NewClient(d.OutgoingPolicy()), d.Env.Duration(settings.WebhookTimeout), d.Now)
+	client := outgoing.NewClient(d.OutgoingPolicy(), d.MerchantTransport)
+	sender := webhook.NewSender(client, d.Env.Duration(settings.WebhookTimeout), d.Now)
 	return &delivery.Courier{
 		Profiles:   profiles,
 		Keys:       keyring.NewRefreshingRing(d.secretCache(settings.WebhookKeySecret), cacheTTL, d.Now),
-		Health:     webhookdynamo.New(d.aws.DynamoDB(), d.Env.Required(settings.LedgerTable), d.Now),
+		Health:     health,
 		Sender:     sender,
 		Schedule:   webhook.Schedule(d.Env.Durations(settings.DeliverySchedule)),
 		Operators:  d.OperatorDirectory(),
@@ -48,6 +49,6 @@ func (d *Dependencies) Courier() *delivery.Courier {
 		// Retries of the payer's SMS follow the poll schedule once, to its end.
 		SMSRetryDelays: d.Env.Durations(settings.PollSchedule),
 		Now:            d.Now,
-		Rand:           rand.Reader,
+		Rand:           d.Rand,
 	}
 }

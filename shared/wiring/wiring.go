@@ -7,7 +7,6 @@ package wiring
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log"
 	"os"
@@ -16,8 +15,11 @@ import (
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/callback"
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/limit"
+	limitdynamo "mobilegateway/shared/limit/dynamo"
 	"mobilegateway/shared/merchant"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
 	"mobilegateway/shared/operation"
@@ -25,7 +27,6 @@ import (
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/outgoing"
 	"mobilegateway/shared/secret"
-	secretaws "mobilegateway/shared/secret/aws"
 	"mobilegateway/shared/settings"
 )
 
@@ -38,9 +39,8 @@ const (
 
 // Dependencies makes the parts of one function. Env is exported for settings that only one function has.
 type Dependencies struct {
+	Outside
 	Env          *settings.Environment
-	Now          func() time.Time
-	aws          *awsclient.Client
 	secretCaches map[string]*secret.Cache
 	directory    *operator.DriverDirectory // made on first use
 	// initTasks run in the init phase. warmsDynamoDB is set once they include the connection to DynamoDB.
@@ -48,15 +48,21 @@ type Dependencies struct {
 	warmsDynamoDB bool
 }
 
-// LoadDependencies reads the process environment and uses the system's clock. It fails if the AWS clients cannot be
+// NewDependencies makes the parts of a function over an outside world. getenv reads the function's environment.
+func NewDependencies(outside Outside, getenv func(string) string) *Dependencies {
+	return &Dependencies{
+		Outside: outside, Env: settings.FromEnv(getenv), secretCaches: map[string]*secret.Cache{},
+	}
+}
+
+// LoadDependencies reads the process environment and uses the real outside world. It fails if the AWS clients cannot be
 // made.
 func LoadDependencies() (*Dependencies, error) {
 	client, err := awsclient.New(os.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start: %w", err)
 	}
-	env := settings.FromEnv(os.Getenv)
-	return &Dependencies{Env: env, Now: time.Now, aws: client, secretCaches: map[string]*secret.Cache{}}, nil
+	return NewDependencies(realOutside(client), os.Getenv), nil
 }
 
 // Handler handles invocations. lambda.Handler of aws-lambda-go is the same interface.
@@ -83,7 +89,7 @@ func (d *Dependencies) secretCache(variableName string) *secret.Cache {
 	if cache, found := d.secretCaches[variableName]; found {
 		return cache
 	}
-	source, ttl := secretaws.New(d.aws.SecretsManager()), d.Env.Duration(settings.SecretCacheTTL)
+	source, ttl := d.SecretSource(), d.Env.Duration(settings.SecretCacheTTL)
 	cache := secret.NewCache(source, d.Env.Required(variableName), ttl, minRefreshInterval, d.Now)
 	d.secretCaches[variableName] = cache
 	d.initTasks = append(d.initTasks, func(ctx context.Context) error {
@@ -102,7 +108,7 @@ func (d *Dependencies) Authenticator() *merchant.Authenticator {
 // MerchantStore returns the store of merchant profiles.
 func (d *Dependencies) MerchantStore() *merchantdynamo.Store {
 	d.warmDynamoDB()
-	return merchantdynamo.New(d.aws.DynamoDB(), d.Env.Required(settings.MerchantTable))
+	return merchantdynamo.New(d.DynamoDB(), d.Env.Required(settings.MerchantTable))
 }
 
 // TokenKeySecret returns the secret with the key ring that signs short-lived tokens.
@@ -111,7 +117,7 @@ func (d *Dependencies) TokenKeySecret() *secret.Cache { return d.secretCache(set
 // LedgerStore returns the store of transactions.
 func (d *Dependencies) LedgerStore() *dynamo.Store {
 	d.warmDynamoDB()
-	return dynamo.New(d.aws.DynamoDB(), d.Env.Required(settings.LedgerTable))
+	return dynamo.New(d.DynamoDB(), d.Env.Required(settings.LedgerTable))
 }
 
 // warmDynamoDB makes the init phase open the first connection to DynamoDB.
@@ -120,7 +126,22 @@ func (d *Dependencies) warmDynamoDB() {
 		return
 	}
 	d.warmsDynamoDB = true
-	d.initTasks = append(d.initTasks, d.aws.OpenDynamoDB)
+	d.initTasks = append(d.initTasks, d.OpenDynamoDB)
+}
+
+// RateLimiter returns the limiter of each merchant's requests per second.
+func (d *Dependencies) RateLimiter() *limit.RateLimiter {
+	return limit.NewRateLimiter(d.limitStore(), d.Now)
+}
+
+// DailyAmounts keeps merchants within their daily amounts.
+func (d *Dependencies) DailyAmounts() *dailyamount.Counter {
+	return &dailyamount.Counter{Store: d.limitStore(), Now: d.Now, Rand: d.Rand, Sleep: d.Sleep}
+}
+
+// limitStore returns the store of limits; it shares its connections with the ledger.
+func (d *Dependencies) limitStore() *limitdynamo.Store {
+	return limitdynamo.New(d.DynamoDB(), d.Env.Required(settings.LimitTable))
 }
 
 // CallbackKeys returns the keys of callback addresses.
@@ -136,7 +157,8 @@ func (d *Dependencies) OutgoingPolicy() outgoing.Policy {
 // OperatorDirectory returns the drivers of all operators. All parts of a function share them, with their connections.
 func (d *Dependencies) OperatorDirectory() *operator.DriverDirectory {
 	if d.directory == nil {
-		d.directory = drivers.NewDirectory(d.secretCache(settings.OperatorCredentialsSecret), d.Now)
+		credentials := d.secretCache(settings.OperatorCredentialsSecret)
+		d.directory = drivers.NewDirectory(credentials, d.OperatorTransport, d.Now)
 	}
 	return d.directory
 }
@@ -145,7 +167,7 @@ func (d *Dependencies) OperatorDirectory() *operator.DriverDirectory {
 func (d *Dependencies) Pipeline(store ledger.Writer) *operation.Pipeline {
 	return &operation.Pipeline{
 		Merchants:       d.Authenticator(),
-		Book:            &ledger.Book{Store: store, Now: d.Now, Rand: rand.Reader},
+		Book:            &ledger.Book{Store: store, Now: d.Now, Rand: d.Rand},
 		Operators:       d.OperatorDirectory(),
 		RateLimiter:     d.RateLimiter(),
 		DailyAmounts:    d.DailyAmounts(),
@@ -168,7 +190,7 @@ func (d *Dependencies) StackName() string { return d.Env.Required(settings.Stack
 // APIHandler returns the handler of an API function. baseURL is "" for a function whose responses contain no address.
 // Call it last: it validates the environment and runs the init tasks.
 func (d *Dependencies) APIHandler(operation, baseURL string, routes ...apigw.Route) (Handler, error) {
-	config := apigw.Config{Operation: operation, StackName: d.StackName(), BaseURL: baseURL, Now: d.Now, Log: os.Stdout}
+	config := apigw.Config{Operation: operation, StackName: d.StackName(), BaseURL: baseURL, Now: d.Now, Log: d.Log}
 	if err := d.ValidateAndWarm(); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"mobilegateway/internal/contract"
 	"mobilegateway/internal/local"
+	"mobilegateway/internal/local/file"
 )
 
 // stopTimeout limits how long the script may take to end after an interrupt.
@@ -76,9 +77,5 @@ func writeContract(root, path string, info local.Info) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(bound, "", " ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, text, 0o600)
+	return file.ReplaceJSON(path, bound)
 }

@@ -1,4 +1,4 @@
-// Command bootstrap runs the delivery receipt function on Lambda. It only wires dependencies.
+// Command bootstrap runs the delivery receipt function on Lambda.
 package main
 
 import (
@@ -8,11 +8,4 @@ import (
 	"mobilegateway/shared/wiring"
 )
 
-func main() { wiring.Run(lambda.Start, newHandler) }
-
-func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
-	handler := &receipt.ReceiptHandler{
-		Verifier: parts.CallbackKeys(), Book: parts.Book(parts.LedgerStore()), Now: parts.Now,
-	}
-	return parts.APIHandler("receipt", "", handler.Route())
-}
+func main() { wiring.Run(lambda.Start, receipt.New) }

@@ -8,11 +8,4 @@ import (
 	"mobilegateway/shared/wiring"
 )
 
-func main() { wiring.Run(lambda.Start, newHandler) }
-
-func newHandler(parts *wiring.Dependencies) (wiring.Handler, error) {
-	handler := &status.StatusHandler{
-		Merchants: parts.Authenticator(), RateLimiter: parts.RateLimiter(), Reader: parts.LedgerStore(), Now: parts.Now,
-	}
-	return parts.APIHandler("status", parts.BaseURL(), handler.Routes()...)
-}
+func main() { wiring.Run(lambda.Start, status.New) }

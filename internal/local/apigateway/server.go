@@ -62,7 +62,6 @@ type Config struct {
 // Server is the HTTP handler. It is safe for concurrent use.
 type Server struct {
 	config Config
-	routes []route
 	limit  *rate.Limiter // of the stage, over all callers
 }
 
@@ -75,9 +74,7 @@ func New(config Config) *Server {
 	if throttle.RequestsPerSecond > 0 {
 		limit = rate.Limit(throttle.RequestsPerSecond)
 	}
-	return &Server{
-		config: config, routes: newRoutes(config.Template.Routes), limit: rate.NewLimiter(limit, throttle.Burst),
-	}
+	return &Server{config: config, limit: rate.NewLimiter(limit, throttle.Burst)}
 }
 
 // ServeHTTP implements http.Handler.
@@ -97,7 +94,7 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // handle routes, throttles, reads the body and invokes, in the order of API Gateway.
 func (f *Server) handle(r *http.Request, id string, entry *AccessLogEntry) proxyResponse {
-	match, found := matchRoute(f.routes, r.Method, r.URL.EscapedPath())
+	match, found := matchRoute(f.config.Template.Routes, r.Method, r.URL.EscapedPath())
 	if !found {
 		return f.gatewayResponse("MISSING_AUTHENTICATION_TOKEN", http.StatusForbidden)
 	}

@@ -203,7 +203,7 @@ func TestUnreachableServiceDropsConnection(t *testing.T) {
 }
 
 func TestSDKThroughProxy(t *testing.T) {
-	engine, err := dynoxide.Start(t.Context(), "", 0)
+	engine, err := dynoxide.Start(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

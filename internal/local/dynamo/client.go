@@ -22,6 +22,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/smithy-go"
 )
 
 // The two services that share an endpoint.
@@ -45,20 +46,10 @@ type Client struct {
 	now      func() time.Time
 }
 
-// Error is an error response of the service.
-type Error struct {
-	// Kind is the exception's name, such as ResourceNotFoundException.
-	Kind    string
-	Message string
-}
-
-// Error returns kind and message.
-func (e *Error) Error() string { return e.Kind + ": " + e.Message }
-
-// isKind reports whether an error is the service's exception of a name.
+// isKind reports whether an error is the service's exception of a name, such as ResourceNotFoundException.
 func isKind(err error, kind string) bool {
-	var refused *Error
-	return errors.As(err, &refused) && refused.Kind == kind
+	refused, isRefused := errors.AsType[*smithy.GenericAPIError](err)
+	return isRefused && refused.Code == kind
 }
 
 // NewClient returns a client for an endpoint, which must not end in a slash.
@@ -71,7 +62,7 @@ func NewClient(endpoint, region, accessKey, secretKey string, now func() time.Ti
 }
 
 // call performs one operation. in holds its JSON parameters, and out receives its response. An error response of the
-// service is returned as an *Error.
+// service is a *smithy.GenericAPIError.
 func (c *Client) call(ctx context.Context, service, operation string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -111,5 +102,5 @@ func decodeError(status int, text []byte) error {
 	}
 	_ = json.Unmarshal(text, &document) // without a body, the status is the error
 	kind := document.Type[strings.LastIndex(document.Type, "#")+1:]
-	return &Error{Kind: cmp.Or(kind, fmt.Sprintf("HTTP %d", status)), Message: document.Message}
+	return &smithy.GenericAPIError{Code: cmp.Or(kind, fmt.Sprintf("HTTP %d", status)), Message: document.Message}
 }

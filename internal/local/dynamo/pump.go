@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"mobilegateway/internal/local/file"
@@ -43,7 +44,10 @@ type Pump struct {
 	listed   time.Time // when shards was read; the zero time once a shard has ended
 	state    checkpoint
 	lastRead map[string]string // sequence number of the last record that is in a lane, by shard
-	lanes    *lanes
+	queues   []chan []*record  // of the lanes
+
+	mutex   sync.Mutex
+	pending map[string][]*record // by shard: read and not yet passed by the checkpoint, oldest first
 }
 
 // checkpoint is the position in a stream. A shard that has ended stays in it, so it is not read again.
@@ -58,13 +62,19 @@ type record struct {
 	key      string
 	sequence string
 	created  time.Time
-	done     bool // processed, dropped or filtered out; guarded by lanes.mutex
+	done     bool // processed, dropped or filtered out; guarded by Pump.mutex
 }
 
 // Run reads until ctx ends. It logs failed calls and continues.
 func (p *Pump) Run(ctx context.Context) {
-	p.lanes = &lanes{pump: p, pending: map[string][]*record{}}
-	defer p.lanes.start(ctx)()
+	var lanes sync.WaitGroup
+	defer lanes.Wait()
+	p.pending = map[string][]*record{}
+	for range max(p.Stream.ParallelizationFactor, 1) {
+		queue := make(chan []*record, laneLength)
+		p.queues = append(p.queues, queue)
+		lanes.Go(func() { p.deliver(ctx, queue) })
+	}
 	for ctx.Err() == nil {
 		busy, err := p.readShards(ctx)
 		switch {
@@ -194,20 +204,6 @@ func (p *Pump) iterator(ctx context.Context, shard string) (string, error) {
 		err = p.Client.call(ctx, streamService, "GetShardIterator", in, &out)
 	}
 	return out.ShardIterator, err
-}
-
-// enqueue puts the records of a page into the lanes, in order.
-func (p *Pump) enqueue(ctx context.Context, shard string, page []map[string]any) error {
-	var records, matching []*record
-	for _, raw := range page {
-		r := newRecord(raw)
-		records = append(records, r)
-		if p.matchesFilters(raw) {
-			matching = append(matching, r)
-		}
-	}
-	p.lastRead[shard] = records[len(records)-1].sequence
-	return p.lanes.enqueue(ctx, shard, records, matching)
 }
 
 // newRecord reads the fields that the pump needs.

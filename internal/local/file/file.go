@@ -3,6 +3,7 @@
 package file
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,10 +43,7 @@ func Replace(path string, content []byte) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	_, err = temporary.Write(content)
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
+	if err = cmp.Or(err, temporary.Close()); err == nil {
 		err = os.Rename(temporary.Name(), path)
 	}
 	if err != nil {

@@ -43,12 +43,10 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Amzn-Requestid", s.newID())
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 	response, err := s.dispatch(r)
-	var serviceErr *serviceError
-	switch {
-	case errors.As(err, &serviceErr):
+	if refused, isRefused := errors.AsType[*serviceError](err); isRefused {
 		w.WriteHeader(http.StatusBadRequest)
-		response = serviceErr
-	case err != nil:
+		response = refused
+	} else if err != nil {
 		w.WriteHeader(http.StatusInternalServerError)
 		response = &serviceError{"InternalServiceError", "An error occurred on the server side."}
 	}

@@ -3,6 +3,7 @@ package secrets
 import (
 	"bytes"
 	"cmp"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -106,7 +107,7 @@ func (s *Store) putSecretValue(secret *storedSecret, in request) (any, error) {
 	}
 	v := s.newVersion(in)
 	if existing := secret.withID(v.ID); existing != nil {
-		if !existing.sameValue(v) {
+		if !reflect.DeepEqual(existing.Text, v.Text) || !bytes.Equal(existing.Binary, v.Binary) {
 			return nil, errVersionExists
 		}
 		return secret.response(existing), nil
@@ -144,14 +145,6 @@ func (s *Store) updateSecretVersionStage(secret *storedSecret, in request) (any,
 // newVersion returns the version of a request. The request's token is the version's id.
 func (s *Store) newVersion(in request) *secretVersion {
 	return &secretVersion{ID: cmp.Or(in.ClientRequestToken, s.newID()), Text: in.SecretString, Binary: in.SecretBinary}
-}
-
-// sameValue reports whether two versions have the same value.
-func (v *secretVersion) sameValue(other *secretVersion) bool {
-	if v.Text != nil && other.Text != nil {
-		return *v.Text == *other.Text
-	}
-	return v.Text == nil && other.Text == nil && bytes.Equal(v.Binary, other.Binary)
 }
 
 // unixSeconds returns a date in the protocol's form.

@@ -10,12 +10,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 )
 
 // Names of the attributes that keys, indexes, conditions and the stream's filter use.
 const (
-	attributeKey         = "pk"
 	attributeVersion     = "v"
 	attributeExpireAt    = "expire_at" // the table's time to live; items of other kinds have it too
 	attributeDueShard    = "ds"
@@ -28,7 +28,7 @@ const (
 
 // derived are the attributes that each write computes from the entry, and no read decodes, with their long names.
 var derived = map[string]string{
-	attributeKey: "key", attributeDueShard: "due_shard", attributeMerchantDay: "merchant_day",
+	dynamoitem.KeyAttribute: "key", attributeDueShard: "due_shard", attributeMerchantDay: "merchant_day",
 	attributeDaySort: "day_sort", attributeWakesRelay: "wakes_relay",
 }
 
@@ -47,6 +47,7 @@ var fields = []field{
 	text("su", "status", func(e *entry) *ledger.Status { return &e.Status }),
 	timestamp("lu", "lease_until", func(e *entry) *time.Time { return &e.LeaseUntil }),
 	flag("eu", "ever_unknown", func(e *entry) *bool { return &e.EverUnknown }),
+	flag("ns", "nothing_sent", func(e *entry) *bool { return &e.NothingSent }),
 	flag("rb", "released_before", func(e *entry) *bool { return &e.ReleasedBefore }),
 	timestamp("ca", "created_at", func(e *entry) *time.Time { return &e.CreatedAt }),
 	timestamp("sa", "sent_at", func(e *entry) *time.Time { return &e.SentAt }),
@@ -86,11 +87,14 @@ var fields = []field{
 	list("cf", "conflicts", func(e *entry) *[]ledger.Conflict { return &e.Conflicts }),
 	list("ob", "outbox", func(e *entry) *[]ledger.Notification { return &e.Outbox }),
 	list("dl", "delivered", func(e *entry) *[]ledger.Notification { return &e.Delivered }),
+	number("oc", "open_claims", func(e *entry) *int { return &e.OpenClaims }),
 	list("fl", "failed_attempts", func(e *entry) *[]ledger.FailedAttempt { return &e.FailedAttempts }),
 	list("rp", "replays", func(e *entry) *[]ledger.ReplayRecord { return &e.Replays }),
 	text("us", "user_sms", func(e *entry) *ledger.UserSMSState { return &e.UserSMS }),
 	timestamp("usa", "user_sms_at", func(e *entry) *time.Time { return &e.UserSMSAt }),
 	number("usn", "user_sms_attempts", func(e *entry) *int { return &e.UserSMSAttempts }),
+	number("usc", "user_sms_claims", func(e *entry) *int { return &e.UserSMSClaims }),
+	flag("usm", "user_sms_maybe_sent", func(e *entry) *bool { return &e.UserSMSMaybeSent }),
 	timestamp("pa", "poll_at", func(e *entry) *time.Time { return &e.PollAt }),
 	number("pn", "poll_attempts", func(e *entry) *int { return &e.PollAttempts }),
 	document("mx", "manual", func(e *entry) *ledger.ManualResolution { return &e.Manual }, isZero),
@@ -108,9 +112,9 @@ var fieldsByName = func() map[string]field {
 
 // Encode makes the item of an entry: its fields that are not empty, the attributes of keys and indexes, and the
 // attributes of a later version that Extra contains. A field that cannot be encoded is an error, and a fault of ours.
-func Encode(e *ledger.Entry) (map[string]types.AttributeValue, error) {
-	item := make(map[string]types.AttributeValue, len(fields))
-	if extra, ok := e.Extra.(map[string]types.AttributeValue); ok {
+func Encode(e *ledger.Entry) (dynamoitem.Item, error) {
+	item := make(dynamoitem.Item, len(fields))
+	if extra, ok := e.Extra.(dynamoitem.Item); ok {
 		maps.Copy(item, extra)
 	}
 	for _, f := range fields {
@@ -122,29 +126,29 @@ func Encode(e *ledger.Entry) (map[string]types.AttributeValue, error) {
 			item[f.name] = value
 		}
 	}
-	item[attributeKey] = textValue(e.Key.String())
+	item[dynamoitem.KeyAttribute] = dynamoitem.Text(e.Key.String())
 	if !e.DueAt.IsZero() {
 		item[attributeDueShard] = dueShard(ledger.DueShard(e.Key))
 	}
 	if partition := ledger.MerchantDay(e.MerchantID, e.CreatedAt); partition != "" {
-		item[attributeMerchantDay] = textValue(partition)
-		item[attributeDaySort] = textValue(e.DaySort())
+		item[attributeMerchantDay] = dynamoitem.Text(partition)
+		item[attributeDaySort] = dynamoitem.Text(e.DaySort())
 	}
 	if e.WakesRelay() {
-		item[attributeWakesRelay] = textValue(WakeValue)
+		item[attributeWakesRelay] = dynamoitem.Text(WakeValue)
 	}
 	return item, nil
 }
 
 // Decode reads an entry from an item, or from a stream's image of one. Unknown attributes go to Extra. An item without
 // an entry, or with one of our attributes in another type, is an error whose text contains no value.
-func Decode(item map[string]types.AttributeValue) (*ledger.Entry, error) {
-	key, err := decodeKey(item[attributeKey])
+func Decode(item dynamoitem.Item) (*ledger.Entry, error) {
+	key, err := decodeKey(item)
 	if err != nil {
 		return nil, err
 	}
 	e := &ledger.Entry{Key: key}
-	extra := map[string]types.AttributeValue{}
+	extra := dynamoitem.Item{}
 	for name, value := range item {
 		if derived[name] != "" {
 			continue
@@ -164,13 +168,9 @@ func Decode(item map[string]types.AttributeValue) (*ledger.Entry, error) {
 	return e, nil
 }
 
-// decodeKey reads kind#id.
-func decodeKey(value types.AttributeValue) (ledger.Key, error) {
-	s, ok := value.(*types.AttributeValueMemberS)
-	if !ok {
-		return ledger.Key{}, errNoKey
-	}
-	kind, id, _ := strings.Cut(s.Value, "#")
+// decodeKey reads kind#id from the key attribute.
+func decodeKey(item dynamoitem.Item) (ledger.Key, error) {
+	kind, id, _ := strings.Cut(dynamoitem.ReadText(item, dynamoitem.KeyAttribute), "#")
 	if kind == "" || id == "" {
 		return ledger.Key{}, errNoKey
 	}
@@ -179,4 +179,4 @@ func decodeKey(value types.AttributeValue) (ledger.Key, error) {
 
 var errNoKey = errors.New("ledger: the item has no entry's key")
 
-func dueShard(shard int) types.AttributeValue { return textValue(strconv.Itoa(shard)) }
+func dueShard(shard int) types.AttributeValue { return dynamoitem.Text(strconv.Itoa(shard)) }

@@ -12,14 +12,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/internal/deliverytest"
+	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/ledger/ledgertest"
 )
 
-type item = map[string]types.AttributeValue
+type item = dynamoitem.Item
 
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+func text(s string) types.AttributeValue { return dynamoitem.Text(s) }
 
 func encode(t *testing.T, e *ledger.Entry) item {
 	t.Helper()
@@ -84,8 +86,8 @@ func TestDerivedAttributesAreSparse(t *testing.T) {
 			}
 		}
 	}
-	if n, _ := small(cases[4].change)["expire_at"].(*types.AttributeValueMemberN); n == nil || n.Value != "1800000000" {
-		t.Errorf("expire_at is not in seconds: %#v", n)
+	if n, err := dynamoitem.ReadNumber(small(cases[4].change), "expire_at"); n != 1_800_000_000 || err != nil {
+		t.Errorf("expire_at is %d (%v), want seconds", n, err)
 	}
 }
 
@@ -154,26 +156,15 @@ func TestDecodeImage(t *testing.T) {
 // TestImageIsWhatTheStreamCarries encodes an entry as a stream's event does, and reads it back.
 func TestImageIsWhatTheStreamCarries(t *testing.T) {
 	e := ledgertest.Full(t)
-	image := map[string]map[string]any{}
-	for name, value := range encode(t, e) {
-		switch v := value.(type) {
-		case *types.AttributeValueMemberS:
-			image[name] = map[string]any{"S": v.Value}
-		case *types.AttributeValueMemberN:
-			image[name] = map[string]any{"N": v.Value}
-		case *types.AttributeValueMemberB:
-			image[name] = map[string]any{"B": v.Value}
-		case *types.AttributeValueMemberBOOL:
-			image[name] = map[string]any{"BOOL": v.Value}
-		default:
-			t.Fatalf("%s is %T", name, value)
+	var event struct {
+		Records []struct {
+			DynamoDB struct{ NewImage json.RawMessage }
 		}
 	}
-	raw, err := json.Marshal(image)
-	if err != nil {
+	if err := json.Unmarshal(deliverytest.StreamEvent(t, e), &event); err != nil {
 		t.Fatal(err)
 	}
-	decoded, err := dynamo.DecodeImage(raw)
+	decoded, err := dynamo.DecodeImage(event.Records[0].DynamoDB.NewImage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +208,7 @@ func FuzzDecodeImage(f *testing.F) {
 
 func TestSchemaCoversTheDerivedAttributes(t *testing.T) {
 	e := ledgertest.Full(t)
-	e.Outbox = []ledger.Notification{{ID: "1"}}
+	e.Outbox, e.OpenClaims = []ledger.Notification{{ID: "1"}}, 0
 	encoded := encode(t, e)
 	for _, definition := range dynamo.Schema("table").AttributeDefinitions {
 		_, isText := encoded[*definition.AttributeName].(*types.AttributeValueMemberS)
@@ -226,8 +217,7 @@ func TestSchemaCoversTheDerivedAttributes(t *testing.T) {
 			t.Errorf("%s is %#v", *definition.AttributeName, encoded[*definition.AttributeName])
 		}
 	}
-	wakes, _ := encoded[dynamo.WakeAttribute].(*types.AttributeValueMemberS)
-	if wakes == nil || wakes.Value != dynamo.WakeValue {
-		t.Errorf("the attribute that wakes the relay is %#v", encoded[dynamo.WakeAttribute])
+	if got := dynamoitem.ReadText(encoded, dynamo.WakeAttribute); got != dynamo.WakeValue {
+		t.Errorf("the attribute that wakes the relay is %q", got)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"mobilegateway/shared/dynamoitem"
 )
 
 // field maps one field of an entry to one attribute of its item. encode returns nil for an empty field: it is not
@@ -55,14 +57,14 @@ func newField[T any, V types.AttributeValue](
 // text is a field of type S.
 func text[T ~string](name, longName string, at func(*entry) *T) field {
 	return newField(name, longName, at, isZero,
-		func(text T) (types.AttributeValue, error) { return textValue(string(text)), nil },
+		func(text T) (types.AttributeValue, error) { return dynamoitem.Text(string(text)), nil },
 		func(value *types.AttributeValueMemberS) (T, error) { return T(value.Value), nil })
 }
 
 // number is a field of type N that contains a whole number.
 func number[T int | int64](name, longName string, at func(*entry) *T) field {
 	return newField(name, longName, at, isZero,
-		func(n T) (types.AttributeValue, error) { return numberValue(int64(n)), nil },
+		func(n T) (types.AttributeValue, error) { return dynamoitem.Number(int64(n)), nil },
 		func(value *types.AttributeValueMemberN) (T, error) {
 			n, err := parseNumber(value)
 			return T(n), err
@@ -96,7 +98,9 @@ func timestamp(name, longName string, at func(*entry) *time.Time) field {
 func timeIn(unit time.Duration, name, longName string, at func(*entry) *time.Time) field {
 	milliseconds := unit.Milliseconds()
 	return newField(name, longName, at, time.Time.IsZero,
-		func(t time.Time) (types.AttributeValue, error) { return numberValue(t.UnixMilli() / milliseconds), nil },
+		func(t time.Time) (types.AttributeValue, error) {
+			return dynamoitem.Number(t.UnixMilli() / milliseconds), nil
+		},
 		func(value *types.AttributeValueMemberN) (time.Time, error) {
 			n, err := parseNumber(value)
 			return time.UnixMilli(n * milliseconds).UTC(), err
@@ -109,7 +113,7 @@ func document[T any](name, longName string, at func(*entry) *T, empty func(T) bo
 	return newField(name, longName, at, empty,
 		func(value T) (types.AttributeValue, error) {
 			encoded, err := json.Marshal(value)
-			return textValue(string(encoded)), err
+			return dynamoitem.Text(string(encoded)), err
 		},
 		func(value *types.AttributeValueMemberS) (decoded T, err error) {
 			if json.Unmarshal([]byte(value.Value), &decoded) != nil {
@@ -135,12 +139,6 @@ var (
 	errNotJSON   = errors.New("not the expected JSON")
 	errNotNumber = errors.New("not a whole number")
 )
-
-func textValue(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func numberValue(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
 
 func parseNumber(value *types.AttributeValueMemberN) (int64, error) {
 	n, err := strconv.ParseInt(value.Value, 10, 64)

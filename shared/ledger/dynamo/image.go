@@ -26,12 +26,12 @@ func DecodeImage(image []byte) (*ledger.Entry, error) {
 var errImage = errors.New("ledger: not the image of an item")
 
 // imageMap reads an object of named values.
-func imageMap(content json.RawMessage, depth int) (map[string]types.AttributeValue, error) {
+func imageMap(content json.RawMessage, depth int) (item, error) {
 	var raw map[string]json.RawMessage
 	if json.Unmarshal(content, &raw) != nil {
 		return nil, errImage
 	}
-	item := make(map[string]types.AttributeValue, len(raw))
+	item := make(item, len(raw))
 	for name, value := range raw {
 		decoded, err := imageValue(value, depth)
 		if err != nil {
@@ -65,46 +65,42 @@ func imageValue(raw json.RawMessage, depth int) (types.AttributeValue, error) {
 	if depth > maxImageDepth || json.Unmarshal(raw, &typed) != nil || len(typed) != 1 {
 		return nil, errImage
 	}
-	var value types.AttributeValue
-	var target any
 	for kind, content := range typed {
-		switch kind {
-		case "S":
-			v := &types.AttributeValueMemberS{}
-			value, target = v, &v.Value
-		case "N":
-			v := &types.AttributeValueMemberN{}
-			value, target = v, &v.Value
-		case "B":
-			v := &types.AttributeValueMemberB{}
-			value, target = v, &v.Value
-		case "BOOL":
-			v := &types.AttributeValueMemberBOOL{}
-			value, target = v, &v.Value
-		case "NULL":
-			v := &types.AttributeValueMemberNULL{}
-			value, target = v, &v.Value
-		case "SS":
-			v := &types.AttributeValueMemberSS{}
-			value, target = v, &v.Value
-		case "NS":
-			v := &types.AttributeValueMemberNS{}
-			value, target = v, &v.Value
-		case "BS":
-			v := &types.AttributeValueMemberBS{}
-			value, target = v, &v.Value
-		case "M":
+		switch decode := scalarTypes[kind]; {
+		case decode != nil:
+			return decode(content)
+		case kind == "M":
 			members, err := imageMap(content, depth+1)
 			return &types.AttributeValueMemberM{Value: members}, err
-		case "L":
+		case kind == "L":
 			items, err := imageList(content, depth+1)
 			return &types.AttributeValueMemberL{Value: items}, err
 		default:
 			return nil, fmt.Errorf("%w: a value of type %.4q", errImage, kind)
 		}
-		if json.Unmarshal(content, target) != nil {
-			return nil, fmt.Errorf("%w: a value of type %s", errImage, kind)
-		}
 	}
-	return value, nil
+	return nil, errImage
+}
+
+// scalarTypes decode the values that contain no other values, by their type.
+var scalarTypes = map[string]func(json.RawMessage) (types.AttributeValue, error){
+	"S":    scalar(func(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }),
+	"N":    scalar(func(v string) types.AttributeValue { return &types.AttributeValueMemberN{Value: v} }),
+	"B":    scalar(func(v []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: v} }),
+	"BOOL": scalar(func(v bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: v} }),
+	"NULL": scalar(func(v bool) types.AttributeValue { return &types.AttributeValueMemberNULL{Value: v} }),
+	"SS":   scalar(func(v []string) types.AttributeValue { return &types.AttributeValueMemberSS{Value: v} }),
+	"NS":   scalar(func(v []string) types.AttributeValue { return &types.AttributeValueMemberNS{Value: v} }),
+	"BS":   scalar(func(v [][]byte) types.AttributeValue { return &types.AttributeValueMemberBS{Value: v} }),
+}
+
+// scalar returns the decoder of one type of values.
+func scalar[T any](wrap func(T) types.AttributeValue) func(json.RawMessage) (types.AttributeValue, error) {
+	return func(content json.RawMessage) (types.AttributeValue, error) {
+		var value T
+		if json.Unmarshal(content, &value) != nil {
+			return nil, fmt.Errorf("%w: a value of type %T", errImage, value)
+		}
+		return wrap(value), nil
+	}
 }

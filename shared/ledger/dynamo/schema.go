@@ -4,6 +4,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"mobilegateway/shared/dynamoitem"
 )
 
 // Names of the indexes. Both contain keys only.
@@ -41,13 +43,13 @@ func Schema(table string) *dynamodb.CreateTableInput {
 		TableName:   aws.String(table),
 		BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
-			attribute(attributeKey, types.ScalarAttributeTypeS),
+			attribute(dynamoitem.KeyAttribute, types.ScalarAttributeTypeS),
 			attribute(attributeMerchantDay, types.ScalarAttributeTypeS),
 			attribute(attributeDaySort, types.ScalarAttributeTypeS),
 			attribute(attributeDueShard, types.ScalarAttributeTypeS),
 			attribute(attributeDueAt, types.ScalarAttributeTypeN),
 		},
-		KeySchema: []types.KeySchemaElement{key(attributeKey, types.KeyTypeHash)},
+		KeySchema: []types.KeySchemaElement{key(dynamoitem.KeyAttribute, types.KeyTypeHash)},
 		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{
 			index(IndexDay, attributeMerchantDay, attributeDaySort),
 			index(IndexDue, attributeDueShard, attributeDueAt),

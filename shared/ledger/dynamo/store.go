@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -20,20 +21,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 
+	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 )
 
 type (
-	item    = map[string]types.AttributeValue
+	item    = dynamoitem.Item
 	options = func(*dynamodb.Options)
 )
 
 // Client is the part of the SDK's client that the store uses.
 type Client interface {
+	dynamoitem.Getter
 	PutItem(ctx context.Context, in *dynamodb.PutItemInput, options ...options) (*dynamodb.PutItemOutput, error)
-	GetItem(ctx context.Context, in *dynamodb.GetItemInput, options ...options) (*dynamodb.GetItemOutput, error)
 	Query(ctx context.Context, in *dynamodb.QueryInput, options ...options) (*dynamodb.QueryOutput, error)
 }
 
@@ -55,13 +56,13 @@ func New(client Client, table string) *Store { return &Store{client: client, tab
 
 // Insert implements ledger.Writer: the condition is "absent, or expired at the new entry's UpdatedAt".
 func (s *Store) Insert(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
-	const condition = "attribute_not_exists(" + attributeKey + ") OR " + attributeExpireAt + " <= :value"
-	return s.putEntry(ctx, "inserting", e, condition, numberValue(e.UpdatedAt.Unix()))
+	const condition = "attribute_not_exists(" + dynamoitem.KeyAttribute + ") OR " + attributeExpireAt + " <= :value"
+	return s.putEntry(ctx, "inserting", e, condition, dynamoitem.Number(e.UpdatedAt.Unix()))
 }
 
 // Replace implements ledger.Writer: the condition is the version before.
 func (s *Store) Replace(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
-	return s.putEntry(ctx, "replacing", e, attributeVersion+" = :value", numberValue(e.Version-1))
+	return s.putEntry(ctx, "replacing", e, attributeVersion+" = :value", dynamoitem.Number(e.Version-1))
 }
 
 // putEntry sends a conditional put, and returns the stored entry if the condition is false. If that entry is our own
@@ -69,10 +70,10 @@ func (s *Store) Replace(ctx context.Context, e *ledger.Entry) (*ledger.Entry, er
 func (s *Store) putEntry(
 	ctx context.Context, verb string, e *ledger.Entry, condition string, value types.AttributeValue,
 ) (*ledger.Entry, error) {
-	action := verb + " a " + string(e.Kind)
+	action := "ledger: " + verb + " a " + string(e.Kind)
 	encoded, err := Encode(e)
 	if err != nil {
-		return nil, describeError(action, err)
+		return nil, dynamoitem.DescribeError(action, err)
 	}
 	_, err = s.client.PutItem(ctx, s.conditionalPut(encoded, condition, value))
 	stored, refused := conflictingItem(err)
@@ -80,13 +81,13 @@ func (s *Store) putEntry(
 	case err == nil:
 		return nil, nil
 	case !refused:
-		return nil, describeError(action, err)
+		return nil, dynamoitem.DescribeError(action, err)
 	case stored == nil:
 		return nil, ledger.ErrNotFound
 	}
 	existing, err := Decode(stored)
 	if err != nil {
-		return nil, describeError(action, err)
+		return nil, dynamoitem.DescribeError(action, err)
 	}
 	if e.Writer != "" && existing.Writer == e.Writer && existing.Version == e.Version {
 		return nil, nil
@@ -112,63 +113,128 @@ func conflictingItem(err error) (stored item, refused bool) {
 	return failed.Item, true
 }
 
-// ClaimReference implements ledger.Writer: the condition is "absent, or of this charge".
-func (s *Store) ClaimReference(ctx context.Context, merchantID, referenceCode, chargeID string) (string, error) {
+// ClaimReference implements ledger.Writer: the condition is "absent, of this charge, or expired".
+func (s *Store) ClaimReference(ctx context.Context, charge *ledger.Entry) (string, error) {
 	const (
-		action    = "claiming a reference"
-		condition = "attribute_not_exists(" + attributeKey + ") OR " + attributeChargeID + " = :value"
+		action    = "ledger: claiming a reference"
+		condition = "attribute_not_exists(" + dynamoitem.KeyAttribute + ") OR " + attributeChargeID + " = :value OR " +
+			attributeExpireAt + " <= :now"
 	)
-	key := ledger.Key{Kind: ledger.Reference, ID: ledger.ReferenceID(merchantID, referenceCode)}
-	claim := item{attributeKey: textValue(key.String()), attributeChargeID: textValue(chargeID)}
-	_, err := s.client.PutItem(ctx, s.conditionalPut(claim, condition, textValue(chargeID)))
+	key := ledger.Key{Kind: ledger.Reference, ID: ledger.ReferenceID(charge.MerchantID, charge.ReferenceCode)}
+	claim := dynamoitem.Key(key.String())
+	claim[attributeChargeID] = dynamoitem.Text(charge.ID)
+	if !charge.ExpireAt.IsZero() {
+		claim[attributeExpireAt] = dynamoitem.Number(charge.ExpireAt.Unix())
+	}
+	put := s.conditionalPut(claim, condition, dynamoitem.Text(charge.ID))
+	put.ExpressionAttributeValues[":now"] = dynamoitem.Number(charge.UpdatedAt.Unix())
+	_, err := s.client.PutItem(ctx, put)
 	if err == nil {
-		return chargeID, nil
+		return charge.ID, nil
 	}
 	stored, refused := conflictingItem(err)
 	if !refused {
-		return "", describeError(action, err)
+		return "", dynamoitem.DescribeError(action, err)
 	}
-	owner, ok := stored[attributeChargeID].(*types.AttributeValueMemberS)
-	if !ok {
-		return "", describeError(action, errors.New("the stored reference names no charge"))
+	owner := dynamoitem.ReadText(stored, attributeChargeID)
+	if owner == "" {
+		return "", dynamoitem.DescribeError(action, errors.New("the stored reference names no charge"))
 	}
-	return owner.Value, nil
+	return owner, nil
 }
 
 // Get implements ledger.Reader.
 func (s *Store) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) {
-	action := "reading a " + string(key.Kind)
-	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String(s.table), ConsistentRead: aws.Bool(true),
-		Key: item{attributeKey: textValue(key.String())},
-	})
+	action := "ledger: reading a " + string(key.Kind)
+	stored, err := dynamoitem.Get(ctx, s.client, s.table, key.String())
 	if err != nil {
-		return nil, describeError(action, err)
+		return nil, dynamoitem.DescribeError(action, err)
 	}
-	if len(out.Item) == 0 {
+	if len(stored) == 0 {
 		return nil, nil
 	}
-	e, err := Decode(out.Item)
+	e, err := Decode(stored)
 	if err != nil {
-		return nil, describeError(action, err)
+		return nil, dynamoitem.DescribeError(action, fmt.Errorf("%w: %w", ledger.ErrUndecodable, err))
 	}
 	return e, nil
 }
 
 // DueKeys implements ledger.DueQueue: one query of the index "due".
-func (s *Store) DueKeys(ctx context.Context, shard int, before time.Time, limit int) ([]ledger.Key, error) {
-	keys, _, err := s.queryKeys(ctx, &dynamodb.QueryInput{
+func (s *Store) DueKeys(ctx context.Context, query ledger.DueQuery) ([]ledger.DueKey, string, error) {
+	action := "ledger: listing the due entries of shard " + strconv.Itoa(query.Shard)
+	in := &dynamodb.QueryInput{
 		IndexName:              aws.String(IndexDue),
 		KeyConditionExpression: aws.String(attributeDueShard + " = :shard AND " + attributeDueAt + " <= :before"),
 		ExpressionAttributeValues: item{
-			":shard":  dueShard(shard),
-			":before": numberValue(before.UnixMilli()),
+			":shard":  dueShard(query.Shard),
+			":before": dynamoitem.Number(query.Before.UnixMilli()),
 		},
-	}, limit)
-	if err != nil {
-		return nil, describeError("listing the due entries of shard "+strconv.Itoa(shard), err)
 	}
-	return keys, nil
+	if !query.From.IsZero() {
+		in.KeyConditionExpression = aws.String(
+			attributeDueShard + " = :shard AND " + attributeDueAt + " BETWEEN :from AND :before")
+		in.ExpressionAttributeValues[":from"] = dynamoitem.Number(query.From.UnixMilli())
+	}
+	if query.Cursor != "" {
+		dueAt, key, _ := strings.Cut(query.Cursor, "#")
+		in.ExclusiveStartKey = item{
+			dynamoitem.KeyAttribute: dynamoitem.Text(key), attributeDueShard: dueShard(query.Shard),
+			attributeDueAt: &types.AttributeValueMemberN{Value: dueAt},
+		}
+	}
+	items, last, err := s.query(ctx, in, query.Limit)
+	if err != nil {
+		return nil, "", dynamoitem.DescribeError(action, err)
+	}
+	var keys []ledger.DueKey
+	for _, found := range items {
+		// An item of another form is skipped: it must not hide the others.
+		if key, dueAt, ok := decodeDueKey(found); ok {
+			keys = append(keys, ledger.DueKey{Key: key, DueAt: dueAt})
+		}
+	}
+	key, dueAt, ok := decodeDueKey(last)
+	if !ok {
+		return keys, "", nil
+	}
+	return keys, strconv.FormatInt(dueAt.UnixMilli(), 10) + "#" + key.String(), nil
+}
+
+// decodeDueKey reads the key and the due time of an item of the index "due".
+func decodeDueKey(of item) (ledger.Key, time.Time, bool) {
+	key, err := decodeKey(of)
+	number, isNumber := of[attributeDueAt].(*types.AttributeValueMemberN)
+	if err != nil || !isNumber {
+		return ledger.Key{}, time.Time{}, false
+	}
+	milliseconds, err := parseNumber(number)
+	return key, time.UnixMilli(milliseconds).UTC(), err == nil
+}
+
+// MoveDue implements ledger.DueQueue by a read and a conditional put of the item as it was read. The conditions are its
+// version and due time: a write in between wins.
+func (s *Store) MoveDue(ctx context.Context, key ledger.Key, now, dueAt time.Time) error {
+	action := "ledger: moving a due " + string(key.Kind)
+	stored, err := dynamoitem.Get(ctx, s.client, s.table, key.String())
+	if err != nil {
+		return dynamoitem.DescribeError(action, err)
+	}
+	_, storedDueAt, ok := decodeDueKey(stored)
+	if !ok || storedDueAt.After(now) {
+		return nil
+	}
+	put := s.conditionalPut(maps.Clone(stored), attributeDueAt+" = :value", stored[attributeDueAt])
+	put.Item[attributeDueAt] = dynamoitem.Number(dueAt.UnixMilli())
+	if version := stored[attributeVersion]; version != nil {
+		put.ConditionExpression = aws.String(*put.ConditionExpression + " AND " + attributeVersion + " = :version")
+		put.ExpressionAttributeValues[":version"] = version
+	}
+	_, err = s.client.PutItem(ctx, put)
+	if _, refused := conflictingItem(err); err == nil || refused {
+		return nil
+	}
+	return dynamoitem.DescribeError(action, err)
 }
 
 // Day implements ledger.DayIndex: one query of the index "day". The last page may be empty. A cursor that Day did not
@@ -176,8 +242,8 @@ func (s *Store) DueKeys(ctx context.Context, shard int, before time.Time, limit 
 func (s *Store) Day(
 	ctx context.Context, merchantID string, day time.Time, cursor string, limit int,
 ) (keys []ledger.Key, next string, err error) {
-	const action = "listing a merchant's day"
-	partition := textValue(ledger.MerchantDay(merchantID, day))
+	const action = "ledger: listing a merchant's day"
+	partition := dynamoitem.Text(ledger.MerchantDay(merchantID, day))
 	in := &dynamodb.QueryInput{
 		IndexName:                 aws.String(IndexDay),
 		KeyConditionExpression:    aws.String(attributeMerchantDay + " = :day"),
@@ -185,19 +251,19 @@ func (s *Store) Day(
 	}
 	if cursor != "" {
 		if in.ExclusiveStartKey, err = startKey(partition, cursor); err != nil {
-			return nil, "", describeError(action, err)
+			return nil, "", dynamoitem.DescribeError(action, err)
 		}
 	}
 	keys, last, err := s.queryKeys(ctx, in, limit)
 	if err != nil {
-		return nil, "", describeError(action, err)
+		return nil, "", dynamoitem.DescribeError(action, err)
 	}
-	if sort, ok := last[attributeDaySort].(*types.AttributeValueMemberS); ok {
-		key, err := decodeKey(last[attributeKey])
+	if sort := dynamoitem.ReadText(last, attributeDaySort); sort != "" {
+		key, err := decodeKey(last)
 		if err != nil {
-			return nil, "", describeError(action, err)
+			return nil, "", dynamoitem.DescribeError(action, err)
 		}
-		next = sort.Value + "#" + key.String()
+		next = sort + "#" + key.String()
 	}
 	return keys, next, nil
 }
@@ -205,11 +271,13 @@ func (s *Store) Day(
 // startKey makes the key after which a page begins from a cursor of Day: a DaySort and a key.
 func startKey(partition types.AttributeValue, cursor string) (item, error) {
 	sort, key, _ := strings.Cut(cursor, "#")
-	_, notKey := decodeKey(textValue(key))
+	start := dynamoitem.Key(key)
+	_, notKey := decodeKey(start)
 	if _, err := time.Parse(ledger.DaySortLayout, sort); err != nil || notKey != nil {
 		return nil, errors.New("not a cursor of this list")
 	}
-	return item{attributeKey: textValue(key), attributeMerchantDay: partition, attributeDaySort: textValue(sort)}, nil
+	start[attributeMerchantDay], start[attributeDaySort] = partition, dynamoitem.Text(sort)
+	return start, nil
 }
 
 // MaxPage is the maximum number of keys that one DueKeys or Day requests.
@@ -219,27 +287,26 @@ const MaxPage = 1000
 func (s *Store) queryKeys(
 	ctx context.Context, in *dynamodb.QueryInput, limit int,
 ) (keys []ledger.Key, last item, err error) {
-	in.TableName, in.Limit = aws.String(s.table), aws.Int32(int32(min(max(limit, 1), MaxPage)))
-	out, err := s.client.Query(ctx, in)
+	items, last, err := s.query(ctx, in, limit)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, found := range out.Items {
-		key, err := decodeKey(found[attributeKey])
+	for _, found := range items {
+		key, err := decodeKey(found)
 		if err != nil {
 			return nil, nil, err
 		}
 		keys = append(keys, key)
 	}
-	return keys, out.LastEvaluatedKey, nil
+	return keys, last, nil
 }
 
-// describeError names the action that failed and its cause, without any value of a client. An error of the service is
-// reduced to its code, because its message may quote the request.
-func describeError(action string, err error) error {
-	var service smithy.APIError
-	if errors.As(err, &service) {
-		return fmt.Errorf("ledger: %s: the table returned %s", action, service.ErrorCode())
+// query sends a query, and returns its items and the key after which the next page begins.
+func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput, limit int) (items []item, last item, err error) {
+	in.TableName, in.Limit = aws.String(s.table), aws.Int32(int32(min(max(limit, 1), MaxPage)))
+	out, err := s.client.Query(ctx, in)
+	if err != nil {
+		return nil, nil, err
 	}
-	return fmt.Errorf("ledger: %s: %w", action, err)
+	return out.Items, out.LastEvaluatedKey, nil
 }

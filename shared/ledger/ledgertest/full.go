@@ -1,3 +1,4 @@
+// Package ledgertest makes entries for the tests of packages that store them. Only tests use it.
 package ledgertest
 
 import (
@@ -7,6 +8,9 @@ import (
 
 	"mobilegateway/shared/ledger"
 )
+
+// Now is the time of the entries.
+func Now() time.Time { return time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC) }
 
 // Full is an entry in which reflection sets every field to a value of its own, so that no store forgets a new field. A
 // field of an unknown type fails the test. Extra stays nil, because its content depends on the store.

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,6 +17,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/limit"
 )
 
@@ -49,7 +49,6 @@ func New(client Client, table string) *Store { return &Store{client: client, tab
 // id>#<currency>#<day>" or "mark#<day>#<kind>#<transaction id>". Each item also has expire_at, the table's time to
 // live, in seconds.
 const (
-	attributeKey    = "pk"
 	attributeFullAt = "full_at" // of a rate: microseconds since 1970
 	attributeSum    = "spent"   // of a day: minor units
 	attributeAmount = "amount"  // of a transaction: minor units
@@ -60,18 +59,19 @@ const (
 func (s *Store) UpdateRate(ctx context.Context, merchantID string, u limit.RateUpdate) (int64, bool, error) {
 	input := &dynamodb.UpdateItemInput{
 		TableName:           aws.String(s.table),
-		Key:                 primaryKey("rate#" + merchantID),
+		Key:                 dynamoitem.Key("rate#" + merchantID),
 		UpdateExpression:    aws.String("SET full_at = :to, expire_at = :expire"),
 		ConditionExpression: aws.String("full_at BETWEEN :least AND :most"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":to": number(u.Set), ":least": number(u.Min), ":most": number(u.Max), ":expire": unixSeconds(u.ExpireAt),
+		ExpressionAttributeValues: dynamoitem.Item{
+			":to": dynamoitem.Number(u.Set), ":least": dynamoitem.Number(u.Min), ":most": dynamoitem.Number(u.Max),
+			":expire": unixSeconds(u.ExpireAt),
 		},
 		ReturnValues:                        types.ReturnValueUpdatedNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if u.Set == 0 {
 		input.UpdateExpression = aws.String("SET full_at = full_at + :to, expire_at = :expire")
-		input.ExpressionAttributeValues[":to"] = number(u.Add)
+		input.ExpressionAttributeValues[":to"] = dynamoitem.Number(u.Add)
 	}
 	if u.AllowAbsent {
 		input.ConditionExpression = aws.String("attribute_not_exists(full_at) OR full_at BETWEEN :least AND :most")
@@ -80,14 +80,14 @@ func (s *Store) UpdateRate(ctx context.Context, merchantID string, u limit.RateU
 	var conditionErr *types.ConditionalCheckFailedException
 	switch {
 	case errors.As(err, &conditionErr):
-		stored, err := readNumber(conditionErr.Item, attributeFullAt)
+		stored, err := dynamoitem.ReadNumber(conditionErr.Item, attributeFullAt)
 		return stored, false, err
 	case isThrottled(err):
 		return 0, false, limit.ErrThrottled
 	case err != nil:
-		return 0, false, storeError("updating a rate", err)
+		return 0, false, dynamoitem.DescribeError("limit: updating a rate", err)
 	}
-	stored, err := readNumber(out.Attributes, attributeFullAt)
+	stored, err := dynamoitem.ReadNumber(out.Attributes, attributeFullAt)
 	return stored, true, err
 }
 
@@ -107,7 +107,7 @@ func (s *Store) Adjust(ctx context.Context, a dailyamount.Adjustment) (dailyamou
 	case isThrottled(err):
 		return dailyamount.AdjustmentResult{}, dailyamount.ErrConflict
 	case err != nil:
-		return dailyamount.AdjustmentResult{}, storeError("adjusting a daily amount", err)
+		return dailyamount.AdjustmentResult{}, dynamoitem.DescribeError("limit: adjusting a daily amount", err)
 	}
 	return dailyamount.AdjustmentResult{Applied: true}, nil
 }
@@ -127,7 +127,7 @@ func (s *Store) updateFence(ctx context.Context, u *types.Update) (dailyamount.A
 	case errors.As(err, &conflict), isThrottled(err):
 		return dailyamount.AdjustmentResult{}, dailyamount.ErrConflict
 	case err != nil:
-		return dailyamount.AdjustmentResult{}, storeError("updating a counted amount", err)
+		return dailyamount.AdjustmentResult{}, dynamoitem.DescribeError("limit: updating a counted amount", err)
 	}
 	return dailyamount.AdjustmentResult{Applied: true}, nil
 }
@@ -137,10 +137,10 @@ func (s *Store) updateFence(ctx context.Context, u *types.Update) (dailyamount.A
 func (s *Store) daySumUpdate(a dailyamount.Adjustment) *types.Update {
 	update := &types.Update{
 		TableName: aws.String(s.table),
-		Key:       primaryKey("day#" + a.MerchantID + "#" + a.Currency + "#" + a.Day),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":by": number(a.NewAmount - a.OldAmount), ":expire": unixSeconds(a.ExpireAt),
-			":none": number(0), ":most": number(a.MaxSumBefore),
+		Key:       dynamoitem.Key("day#" + a.MerchantID + "#" + a.Currency + "#" + a.Day),
+		ExpressionAttributeValues: dynamoitem.Item{
+			":by": dynamoitem.Number(a.NewAmount - a.OldAmount), ":expire": unixSeconds(a.ExpireAt),
+			":none": dynamoitem.Number(0), ":most": dynamoitem.Number(a.MaxSumBefore),
 		},
 		UpdateExpression:    aws.String("SET spent = if_not_exists(spent, :none) + :by, expire_at = :expire"),
 		ConditionExpression: aws.String("attribute_not_exists(spent) OR spent <= :most"),
@@ -152,7 +152,7 @@ func (s *Store) daySumUpdate(a dailyamount.Adjustment) *types.Update {
 		delete(update.ExpressionAttributeValues, ":none")
 		update.UpdateExpression = aws.String("SET spent = spent + :by, expire_at = :expire")
 		update.ConditionExpression = aws.String("spent >= :most")
-		update.ExpressionAttributeValues[":most"] = number(a.OldAmount - a.NewAmount)
+		update.ExpressionAttributeValues[":most"] = dynamoitem.Number(a.OldAmount - a.NewAmount)
 	case a.MaxSumBefore < 0:
 		update.ConditionExpression = aws.String("spent <= :most")
 	}
@@ -167,12 +167,12 @@ func (s *Store) recordUpdate(a dailyamount.Adjustment) *types.Update {
 	}
 	return &types.Update{
 		TableName:           aws.String(s.table),
-		Key:                 primaryKey("mark#" + a.Day + "#" + a.TransactionKey),
+		Key:                 dynamoitem.Key("mark#" + a.Day + "#" + a.TransactionKey),
 		UpdateExpression:    aws.String("SET amount = :to, fence = :fence, expire_at = :expire"),
 		ConditionExpression: aws.String(condition),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":from": number(a.OldAmount), ":to": number(a.NewAmount),
-			":fence": number(a.Fence), ":expire": unixSeconds(a.ExpireAt),
+		ExpressionAttributeValues: dynamoitem.Item{
+			":from": dynamoitem.Number(a.OldAmount), ":to": dynamoitem.Number(a.NewAmount),
+			":fence": dynamoitem.Number(a.Fence), ":expire": unixSeconds(a.ExpireAt),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
@@ -189,51 +189,28 @@ func rejectionResult(cancelled *types.TransactionCanceledException) (dailyamount
 		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
 			return dailyamount.AdjustmentResult{}, dailyamount.ErrConflict
 		default:
-			return dailyamount.AdjustmentResult{}, refusedError("adjusting a daily amount", code)
+			err := fmt.Errorf("limit: adjusting a daily amount: the table returned %s", code)
+			return dailyamount.AdjustmentResult{}, err
 		}
 	}
 	if aws.ToString(record.Code) == codeConditionFailed {
 		return existingRecord(record.Item)
 	}
-	sum, err := readNumber(day.Item, attributeSum)
+	sum, err := dynamoitem.ReadNumber(day.Item, attributeSum)
 	return dailyamount.AdjustmentResult{DaySum: sum}, err
 }
 
 // existingRecord reads the record that refused a write. A missing item counts nothing.
-func existingRecord(item map[string]types.AttributeValue) (dailyamount.AdjustmentResult, error) {
-	amount, err := readNumber(item, attributeAmount)
+func existingRecord(item dynamoitem.Item) (dailyamount.AdjustmentResult, error) {
+	amount, err := dynamoitem.ReadNumber(item, attributeAmount)
 	if err != nil {
 		return dailyamount.AdjustmentResult{}, err
 	}
-	fence, err := readNumber(item, attributeFence)
+	fence, err := dynamoitem.ReadNumber(item, attributeFence)
 	return dailyamount.AdjustmentResult{Existing: &dailyamount.CountedAmount{Amount: amount, Fence: fence}}, err
 }
 
-func primaryKey(key string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{attributeKey: &types.AttributeValueMemberS{Value: key}}
-}
-
-func number(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
-func unixSeconds(t time.Time) types.AttributeValue { return number(t.Unix()) }
-
-// readNumber reads a number of an item, 0 if it is missing.
-func readNumber(item map[string]types.AttributeValue, name string) (int64, error) {
-	if item[name] == nil {
-		return 0, nil
-	}
-	value, isNumber := item[name].(*types.AttributeValueMemberN)
-	if !isNumber {
-		return 0, fmt.Errorf("limit: attribute %s is not a number", name)
-	}
-	n, err := strconv.ParseInt(value.Value, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("limit: attribute %s is not a whole number", name)
-	}
-	return n, nil
-}
+func unixSeconds(t time.Time) types.AttributeValue { return dynamoitem.Number(t.Unix()) }
 
 // isThrottled reports whether the table has no capacity left for the request, or an item's partition has none.
 func isThrottled(err error) bool {
@@ -246,18 +223,4 @@ func isThrottled(err error) bool {
 		return true
 	}
 	return false
-}
-
-// storeError names the action that failed and the cause. It quotes no value of a request: of a service error it has
-// only the code.
-func storeError(action string, err error) error {
-	var apiErr smithy.APIError
-	if errors.As(err, &apiErr) {
-		return refusedError(action, apiErr.ErrorCode())
-	}
-	return fmt.Errorf("limit: %s: %w", action, err)
-}
-
-func refusedError(action, code string) error {
-	return fmt.Errorf("limit: %s: the table refused with %s", action, code)
 }

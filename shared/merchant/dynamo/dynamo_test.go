@@ -1,19 +1,12 @@
 package dynamo_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/dynamotest"
 	"mobilegateway/shared/dynamoitem"
@@ -22,133 +15,80 @@ import (
 	"mobilegateway/shared/merchant/merchanttest"
 )
 
-// client returns a client that uses a transport.
-func client(endpoint string, transport http.RoundTripper) *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{
-		Region:       "eu-west-1",
-		BaseEndpoint: aws.String(endpoint),
-		HTTPClient:   &http.Client{Transport: transport},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
-		}),
-	})
-}
-
-var tables atomic.Int64
-
-// newTable makes an empty table like that of template.yaml.
-func newTable(t *testing.T, c *dynamodb.Client) string {
+// newRegistry returns a registry over an empty table, and the table.
+func newRegistry(t *testing.T) (*dynamo.Registry, *dynamotest.Table) {
 	t.Helper()
-	name := fmt.Sprintf("merchants%d", tables.Add(1))
-	_, err := c.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
-		},
-		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
-	})
-	if err != nil {
-		t.Fatalf("CreateTable: %v", err)
-	}
-	return name
-}
-
-func TestRegistry(t *testing.T) {
-	c := client(dynamotest.StartEndpoint(t), http.DefaultTransport)
-	merchanttest.Run(t, func(t *testing.T) merchant.Registry { return dynamo.NewRegistry(c, newTable(t, c)) })
-}
-
-// lostResponseTransport passes each request to the server, and drops a number of responses.
-type lostResponseTransport struct{ remaining atomic.Int64 }
-
-func (l *lostResponseTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if err == nil && l.remaining.Add(-1) >= 0 {
-		_ = response.Body.Close()
-		return nil, errors.New("connection reset by peer")
-	}
-	return response, err
+	table := dynamotest.NewTable(t, dynamotest.KeySchema())
+	return dynamo.NewRegistry(table.Client, table.Name), table
 }
 
 func TestLostResponseIsNotARefusal(t *testing.T) {
 	ctx := t.Context()
-	wire := &lostResponseTransport{}
-	c := client(dynamotest.StartEndpoint(t), wire)
-	r := dynamo.NewRegistry(c, newTable(t, c))
+	r, table := newRegistry(t)
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 
-	wire.remaining.Store(1)
+	table.Transport.LoseResponses(1)
 	if err := r.Create(ctx, p); err != nil {
 		t.Fatalf("Create: %v", err)
 	}
-	wire.remaining.Store(1)
+	table.Transport.LoseResponses(1)
 	p.Countries = []string{"TN"}
 	if err := r.Update(ctx, p); err != nil || p.Version != 2 {
 		t.Fatalf("Update: %v, version %d", err, p.Version)
 	}
-	wire.remaining.Store(1)
+	table.Transport.LoseResponses(1)
 	read, err := r.Profile(ctx, p.ID)
 	if err != nil || read.Version != 2 || read.Countries[0] != "TN" {
 		t.Fatalf("Profile = %+v, %v", read, err)
 	}
 }
 
-// countingTransport counts requests by operation.
-type countingTransport struct {
-	reads, others atomic.Int64
-	consistent    atomic.Bool
+// recordingGetter keeps the inputs of the reads.
+type recordingGetter struct {
+	dynamoitem.Getter
+	inputs []*dynamodb.GetItemInput
 }
 
-func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
-		c.reads.Add(1)
-		text, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
-		}
-		r.Body = io.NopCloser(bytes.NewReader(text))
-		c.consistent.Store(strings.Contains(string(text), `"ConsistentRead":true`))
-	} else {
-		c.others.Add(1)
-	}
-	return http.DefaultTransport.RoundTrip(r)
+func (g *recordingGetter) GetItem(
+	ctx context.Context, in *dynamodb.GetItemInput, options ...func(*dynamodb.Options),
+) (*dynamodb.GetItemOutput, error) {
+	g.inputs = append(g.inputs, in)
+	return g.Getter.GetItem(ctx, in, options...)
 }
 
 func TestProfileCausesOneConsistentRead(t *testing.T) {
 	ctx := t.Context()
-	wire := &countingTransport{}
-	c := client(dynamotest.StartEndpoint(t), wire)
-	r := dynamo.NewRegistry(c, newTable(t, c))
+	r, table := newRegistry(t)
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	if err := r.Create(ctx, p); err != nil {
 		t.Fatal(err)
 	}
-	before := wire.others.Load()
-	if _, err := dynamo.New(c, "missing-table").Profile(ctx, p.ID); err == nil {
+	if _, err := dynamo.New(table.Client, "missing-table").Profile(ctx, p.ID); err == nil {
 		t.Error("a missing table gave no error")
 	}
-	wire.reads.Store(0)
-	if read, err := r.Profile(ctx, p.ID); err != nil || read.Name != "DemoShop" {
+	table.Transport.TakeCounts()
+	getter := &recordingGetter{Getter: table.Client}
+	if read, err := dynamo.New(getter, table.Name).Profile(ctx, p.ID); err != nil || read.Name != "DemoShop" {
 		t.Fatalf("Profile = %v, %v", read, err)
 	}
-	if wire.reads.Load() != 1 || wire.others.Load() != before || !wire.consistent.Load() {
-		t.Errorf("%d reads, %d other calls (consistent: %v), want one consistent read",
-			wire.reads.Load(), wire.others.Load()-before, wire.consistent.Load())
+	if diff := cmp.Diff(map[string]int{"GetItem": 1}, table.Transport.TakeCounts()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if !aws.ToBool(getter.inputs[0].ConsistentRead) {
+		t.Error("the read is not strongly consistent")
 	}
 }
 
 func TestReadableAndUnknownAttributesAreKept(t *testing.T) {
 	ctx := t.Context()
-	c := client(dynamotest.StartEndpoint(t), http.DefaultTransport)
-	name := newTable(t, c)
-	r := dynamo.NewRegistry(c, name)
+	r, table := newRegistry(t)
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	if err := r.Create(ctx, p); err != nil {
 		t.Fatal(err)
 	}
 	key := dynamoitem.Key("merchant#" + p.ID)
-	_, err := c.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: aws.String(name), Key: key, UpdateExpression: aws.String("SET later = :l"),
+	_, err := table.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &table.Name, Key: key, UpdateExpression: aws.String("SET later = :l"),
 		ExpressionAttributeValues: dynamoitem.Item{":l": dynamoitem.Text("kept")},
 	})
 	if err != nil {
@@ -158,7 +98,7 @@ func TestReadableAndUnknownAttributesAreKept(t *testing.T) {
 	if err := r.Update(ctx, p); err != nil {
 		t.Fatal(err)
 	}
-	item, err := c.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(name), Key: key})
+	item, err := table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &table.Name, Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 // Client is the part of the DynamoDB client that onboarding needs.
 type Client interface {
-	Getter
+	dynamoitem.Getter
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (
 		*dynamodb.UpdateItemOutput, error)
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (

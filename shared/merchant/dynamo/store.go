@@ -9,9 +9,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/merchant"
 )
@@ -28,21 +25,16 @@ const (
 	namePrefix    = "name#"
 )
 
-// Getter is the part of the DynamoDB client that reading profiles needs.
-type Getter interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-}
-
 // Store reads profiles, for requests. It is a separate type so that a function links only the calls that it needs.
 type Store struct {
-	client Getter
+	client dynamoitem.Getter
 	table  string
 }
 
 var _ merchant.Store = (*Store)(nil)
 
 // New makes a Store over a table (MERCHANT_TABLE).
-func New(client Getter, table string) *Store { return &Store{client: client, table: table} }
+func New(client dynamoitem.Getter, table string) *Store { return &Store{client: client, table: table} }
 
 // Profile implements merchant.Store: one strongly consistent read.
 func (s *Store) Profile(ctx context.Context, id string) (*merchant.Profile, error) {
@@ -62,13 +54,9 @@ func (s *Store) Profile(ctx context.Context, id string) (*merchant.Profile, erro
 
 // get reads one item; nil if there is none.
 func (s *Store) get(ctx context.Context, key string) (dynamoitem.Item, error) {
-	output, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      aws.String(s.table),
-		Key:            dynamoitem.Key(key),
-		ConsistentRead: aws.Bool(true),
-	})
+	item, err := dynamoitem.Get(ctx, s.client, s.table, key)
 	if err != nil {
 		return nil, fmt.Errorf("read from the merchant table: %w", err)
 	}
-	return output.Item, nil
+	return item, nil
 }

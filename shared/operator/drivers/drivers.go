@@ -5,6 +5,7 @@
 package drivers
 
 import (
+	"net/http"
 	"time"
 
 	"mobilegateway/shared/operator"
@@ -12,10 +13,12 @@ import (
 	"mobilegateway/shared/secret"
 )
 
-// NewDirectory returns the drivers of all operators. secrets has their credentials (OPERATOR_CREDENTIALS_SECRET). A new
-// driver is a line.
-func NewDirectory(secrets secret.Reader, now func() time.Time) *operator.DriverDirectory {
+// NewDirectory returns the drivers of all operators. secrets has their credentials (OPERATOR_CREDENTIALS_SECRET).
+// transport sends their requests; nil for connections of their own. A new driver is a line.
+func NewDirectory(
+	secrets secret.Reader, transport http.RoundTripper, now func() time.Time,
+) *operator.DriverDirectory {
 	return operator.NewDriverDirectory(map[string]operator.Driver{
-		gateway.DriverName: gateway.New(secrets, now),
+		gateway.DriverName: gateway.New(secrets, transport, now),
 	})
 }

@@ -1,7 +1,6 @@
 package drivers_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,17 +9,8 @@ import (
 	"mobilegateway/shared/secret"
 )
 
-// noCredentials is an empty secret.
-type noCredentials struct{}
-
-// Get implements secret.Reader.
-func (noCredentials) Get(context.Context) (secret.Value, error) { return secret.Value{}, nil }
-
-// Refresh implements secret.Reader.
-func (noCredentials) Refresh(context.Context) (secret.Value, error) { return secret.Value{}, nil }
-
 func TestEveryOperatorHasADriver(t *testing.T) {
-	directory := drivers.NewDirectory(noCredentials{}, time.Now)
+	directory := drivers.NewDirectory(secret.Static(nil), nil, time.Now)
 	for _, name := range operator.Names() {
 		_, row, found := directory.Driver(name)
 		if !found {

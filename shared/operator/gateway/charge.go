@@ -6,43 +6,9 @@ import (
 	"strings"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/resource"
 	"mobilegateway/shared/strictjson"
 )
-
-// chargePath is the path of the charge operation (specification, Endpoints).
-const chargePath = "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
-
-// chargedStatus is the transactionOperationStatus of a success.
-const chargedStatus = "Charged"
-
-// chargeRequest is the charge request as the specification writes it.
-type chargeRequest struct {
-	AmountTransaction amountTransaction `json:"amountTransaction"`
-}
-
-type amountTransaction struct {
-	EndUserID                  string        `json:"endUserId"`
-	PaymentAmount              paymentAmount `json:"paymentAmount"`
-	TransactionOperationStatus string        `json:"transactionOperationStatus"`
-	ReferenceCode              string        `json:"referenceCode"`
-	ClientCorrelator           string        `json:"clientCorrelator"`
-}
-
-type paymentAmount struct {
-	ChargingInformation chargingInformation `json:"chargingInformation"`
-	ChargingMetaData    chargingMetaData    `json:"chargingMetaData"`
-}
-
-type chargingInformation struct {
-	Amount      string `json:"amount"`
-	Currency    string `json:"currency"`
-	Description string `json:"description"`
-}
-
-type chargingMetaData struct {
-	OnBehalfOf string `json:"onBehalfOf"`
-	ServiceID  string `json:"serviceId"`
-}
 
 // Charge charges the end user once per key. A success has the operator's serverReferenceCode. The operator responds to
 // a repeated key as to the first call (specification, Charge rule 2).
@@ -56,32 +22,30 @@ func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.
 func buildChargeRequest(target account, call operator.ChargeCall) upstreamRequest {
 	return upstreamRequest{
 		method: http.MethodPost,
-		path:   chargePath,
+		path:   resource.ChargesPath,
 		header: map[string]string{
 			"gw-token":       call.GWToken,
 			"gw-alias":       call.GWAlias,
 			"X-Operator-MCO": call.MCO,
 		},
-		body: strictjson.Marshal(chargeRequest{amountTransaction{
-			EndUserID: "acr:OperatorAPIToken",
-			PaymentAmount: paymentAmount{
-				chargingInformation{Amount: call.Amount, Currency: call.Currency, Description: call.Description},
-				chargingMetaData{OnBehalfOf: call.OnBehalfOf, ServiceID: target.ServiceID},
+		body: resource.Charge{
+			PaymentAmount: resource.PaymentAmount{
+				ChargingInformation: resource.ChargingInformation{
+					Amount: strictjson.Marshal(call.Amount), Currency: call.Currency, Description: call.Description,
+				},
+				ChargingMetaData: &resource.ChargingMetaData{OnBehalfOf: call.OnBehalfOf, ServiceID: target.ServiceID},
 			},
-			TransactionOperationStatus: chargedStatus,
+			TransactionOperationStatus: resource.StatusCharged,
 			ReferenceCode:              call.ReferenceCode,
 			ClientCorrelator:           call.UpstreamKey,
-		}}),
+		}.Body(),
 	}
 }
 
 // parseChargeSuccess reads a success: serverReferenceCode, and the operation status Charged.
-func parseChargeSuccess(x exchange) (operator.Result, bool) {
-	response, err := strictjson.Parse(x.body)
-	if err != nil {
-		return operator.Result{}, false
-	}
+func parseChargeSuccess(response *strictjson.Reader) (operator.Result, bool) {
 	reference := textField(response, "amountTransaction.serverReferenceCode")
 	status := textField(response, "amountTransaction.transactionOperationStatus")
-	return operator.Result{OperatorReference: reference}, reference != "" && strings.EqualFold(status, chargedStatus)
+	charged := reference != "" && strings.EqualFold(status, resource.StatusCharged)
+	return operator.Result{OperatorReference: reference}, charged
 }

@@ -54,7 +54,7 @@ func (c *credentials) findAccount(ctx context.Context, operatorName, id string) 
 	if err != nil {
 		return account{}, errors.Join(errors.New("the operators' credentials cannot be read"), err)
 	}
-	found, err := c.selectAccount(value.Bytes, operatorName, id)
+	found, err := c.selectAccount(value, operatorName, id)
 	if err == nil {
 		return found, nil
 	}
@@ -62,7 +62,7 @@ func (c *credentials) findAccount(ctx context.Context, operatorName, id string) 
 	if refreshErr != nil {
 		return account{}, err
 	}
-	return c.selectAccount(value.Bytes, operatorName, id)
+	return c.selectAccount(value, operatorName, id)
 }
 
 // refreshAccount refreshes the secret after a 401 and reports whether the account's token has changed.
@@ -71,7 +71,7 @@ func (c *credentials) refreshAccount(ctx context.Context, operatorName string, u
 	if err != nil {
 		return account{}, false
 	}
-	found, err := c.selectAccount(value.Bytes, operatorName, used.id)
+	found, err := c.selectAccount(value, operatorName, used.id)
 	return found, err == nil && found.AccessToken != used.AccessToken
 }
 

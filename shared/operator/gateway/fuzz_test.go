@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/strictjson"
 )
 
 // seeds are responses of all kinds, besides the committed corpus in testdata/fuzz.
@@ -32,8 +33,11 @@ func FuzzResponse(f *testing.F) {
 		x := exchange{status: status, header: http.Header{}, body: []byte(body), mayHaveSent: true}
 		readers := map[string]successParser{
 			"charge": parseChargeSuccess, "sms": parseSMSSuccess,
-			"web": func(x exchange) (operator.Result, bool) { page, ok := parseWebSuccess(x); return page.Result, ok },
-			"tpe": func(x exchange) (operator.Result, bool) { return parseTerminalSuccess(x, "DemoShop_42") },
+			"web": func(r *strictjson.Reader) (operator.Result, bool) {
+				page, ok := parseWebSuccess(r)
+				return page.Result, ok
+			},
+			"tpe": func(r *strictjson.Reader) (operator.Result, bool) { return parseTerminalSuccess(r, "DemoShop_42") },
 		}
 		for name, parseSuccess := range readers {
 			result := classifyExchange(x, parseSuccess)

@@ -40,10 +40,13 @@ var (
 	_ operator.UserSMSSender = (*Driver)(nil)
 )
 
-// New makes the driver with its own connections. secrets has the operators' credentials (OPERATOR_CREDENTIALS_SECRET).
-// It neither fetches nor connects yet.
-func New(secrets secret.Reader, now func() time.Time) *Driver {
-	return &Driver{credentials: &credentials{secrets: secrets}, transport: newTransport(), now: now}
+// New makes the driver. secrets has the operators' credentials (OPERATOR_CREDENTIALS_SECRET). transport sends the
+// requests; nil for connections of the driver's own. It neither fetches nor connects yet.
+func New(secrets secret.Reader, transport http.RoundTripper, now func() time.Time) *Driver {
+	if transport == nil {
+		transport = newTransport()
+	}
+	return &Driver{credentials: &credentials{secrets: secrets}, transport: transport, now: now}
 }
 
 // CurrentAccountID implements operator.Driver. The error is a *fault.Fault of kind IntegrationRejected if the

@@ -16,7 +16,6 @@ import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/operatortest"
-	"mobilegateway/shared/secret"
 )
 
 const (
@@ -35,12 +34,12 @@ type stubCredentials struct {
 	refreshes      int
 }
 
-func (v *stubCredentials) value() (secret.Value, error) {
+func (v *stubCredentials) value() ([]byte, error) {
 	if v.down {
-		return secret.Value{}, errors.New("the secret cannot be read")
+		return nil, errors.New("the secret cannot be read")
 	}
 	if v.override != "" {
-		return secret.Value{Bytes: []byte(v.override)}, nil
+		return []byte(v.override), nil
 	}
 	account := map[string]any{
 		"base_url": v.baseURL, "access_token": v.token,
@@ -51,16 +50,18 @@ func (v *stubCredentials) value() (secret.Value, error) {
 	}
 	platform := map[string]any{"current": "a1", "accounts": map[string]any{"a1": account}}
 	raw, err := json.Marshal(map[string]any{sandbox: platform, "orange": platform, "elsewhere": platform})
-	return secret.Value{Bytes: raw}, err
+	return raw, err
 }
 
-func (v *stubCredentials) Get(context.Context) (secret.Value, error) {
+func (v *stubCredentials) Get(context.Context) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.value()
 }
 
-func (v *stubCredentials) Refresh(context.Context) (secret.Value, error) {
+func (v *stubCredentials) FetchedAt() time.Time { return time.Time{} }
+
+func (v *stubCredentials) Refresh(context.Context) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.refreshes++
@@ -73,7 +74,7 @@ func (v *stubCredentials) Refresh(context.Context) (secret.Value, error) {
 // newDriver makes a driver with accounts at an address.
 func newDriver(baseURL string) (*gateway.Driver, *stubCredentials) {
 	v := &stubCredentials{baseURL: baseURL, token: "access-token-very-private"}
-	return gateway.New(v, time.Now), v
+	return gateway.New(v, nil, time.Now), v
 }
 
 // requestError returns the JSON of an error.
@@ -139,7 +140,7 @@ func call(t *testing.T, driver operator.Driver, op operatortest.Operation) opera
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
-	result, _ := op.Call(ctx, driver)
+	result := op.Call(ctx, driver).Result
 	return result
 }
 

@@ -16,14 +16,6 @@ import (
 	"mobilegateway/shared/secret"
 )
 
-// fixedCredentials is a secret that never changes.
-type fixedCredentials string
-
-func (f fixedCredentials) Get(context.Context) (secret.Value, error) {
-	return secret.Value{Bytes: []byte(f)}, nil
-}
-func (f fixedCredentials) Refresh(ctx context.Context) (secret.Value, error) { return f.Get(ctx) }
-
 // A connection is reused within five seconds of idle time; after that, a new one is opened. The test uses a fake clock
 // and pipes as connections. It does not cover net/http's comparison with the wall clock, which has the same
 // IdleConnTimeout.
@@ -39,7 +31,7 @@ func TestIdleConnections(t *testing.T) {
 		}
 		defer transport.CloseIdleConnections()
 		const account = `{"base_url":"http://127.0.0.1","access_token":"t"}`
-		driver := New(fixedCredentials(`{"sandbox":{"current":"a1","accounts":{"a1":`+account+`}}}`), time.Now)
+		driver := New(secret.Static(`{"sandbox":{"current":"a1","accounts":{"a1":`+account+`}}}`), nil, time.Now)
 		driver.transport = transport
 		steps := []struct {
 			idle time.Duration

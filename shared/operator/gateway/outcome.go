@@ -7,13 +7,14 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/strictjson"
 )
 
 // duplicateMessageID is the message id of a repeated key.
 const duplicateMessageID = "SVC0005"
 
-// successParser reads a complete success from a 2xx response; false if a required field is absent.
-type successParser func(x exchange) (operator.Result, bool)
+// successParser reads a complete success from the body of a 2xx response; false if a required field is absent.
+type successParser func(response *strictjson.Reader) (operator.Result, bool)
 
 // classifyExchange maps an exchange to its outcome, in the order of the table of decision "outcomes".
 func classifyExchange(x exchange, parseSuccess successParser) operator.Result {
@@ -24,9 +25,11 @@ func classifyExchange(x exchange, parseSuccess successParser) operator.Result {
 		return outcomeUnknown(x.err)
 	}
 	if x.status >= 200 && x.status <= 299 {
-		if result, ok := parseSuccess(x); ok {
-			result.Outcome = operator.Succeeded
-			return result
+		if response, err := strictjson.Parse(x.body); err == nil {
+			if result, ok := parseSuccess(response); ok {
+				result.Outcome = operator.Succeeded
+				return result
+			}
 		}
 		return outcomeUnknown(fmt.Errorf("the operator's response %d lacks fields of a success", x.status))
 	}

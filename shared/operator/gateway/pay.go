@@ -33,21 +33,21 @@ type payRequest struct {
 // Pay starts a payment. A success has the page's fields on the web channel. On tpe and ussd it has the operator's
 // Transaction-id, if there is one.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	var response operator.PayResponse
-	parseSuccess := func(x exchange) (operator.Result, bool) { return parseTerminalSuccess(x, call.UpstreamKey) }
-	if call.Channel == webChannel {
-		parseSuccess = func(x exchange) (operator.Result, bool) {
-			page, ok := parseWebSuccess(x)
-			response = page
-			return page.Result, ok
+	var page operator.PayResponse
+	parseSuccess := func(response *strictjson.Reader) (operator.Result, bool) {
+		if call.Channel != webChannel {
+			return parseTerminalSuccess(response, call.UpstreamKey)
 		}
+		var ok bool
+		page, ok = parseWebSuccess(response)
+		return page.Result, ok
 	}
 	build := func(account) (upstreamRequest, error) { return buildPayRequest(call), nil }
-	response.Result = d.execute(ctx, call.Call, callProtocol{buildRequest: build, parseSuccess: parseSuccess})
-	if response.Outcome != operator.Succeeded {
-		return operator.PayResponse{Result: response.Result}
+	page.Result = d.execute(ctx, call.Call, callProtocol{buildRequest: build, parseSuccess: parseSuccess})
+	if page.Outcome != operator.Succeeded {
+		return operator.PayResponse{Result: page.Result}
 	}
-	return response
+	return page
 }
 
 // buildPayRequest makes the request. It sends otp_code only on tpe and ussd (specification, Mobile money payment
@@ -96,11 +96,7 @@ func amountJSON(amount string) json.RawMessage {
 }
 
 // parseWebSuccess reads a success of the web channel: pay_token, payment_url and notif_token (decision "pay-web").
-func parseWebSuccess(x exchange) (operator.PayResponse, bool) {
-	response, err := strictjson.Parse(x.body)
-	if err != nil {
-		return operator.PayResponse{}, false
-	}
+func parseWebSuccess(response *strictjson.Reader) (operator.PayResponse, bool) {
 	page := operator.PayResponse{
 		PayToken:   textField(response, "pay_token"),
 		PaymentURL: urlField(response, "payment_url"),
@@ -110,13 +106,10 @@ func parseWebSuccess(x exchange) (operator.PayResponse, bool) {
 }
 
 // parseTerminalSuccess reads a success of the tpe and ussd channels: a known status of our own order.
-func parseTerminalSuccess(x exchange, orderID string) (operator.Result, bool) {
-	order, ok := parseOrderState(x)
+func parseTerminalSuccess(response *strictjson.Reader, orderID string) (operator.Result, bool) {
+	order := parseOrderState(response)
 	_, known := operator.ParsePaymentStatus(order.status)
-	if !ok || !known || order.id != orderID {
-		return operator.Result{}, false
-	}
-	return operator.Result{OperatorReference: order.transactionID}, true
+	return operator.Result{OperatorReference: order.transactionID}, known && order.id == orderID
 }
 
 // orderState is the state of a payment, as tpe and ussd responses, getStatus and the notification carry it.
@@ -131,11 +124,7 @@ type orderState struct {
 
 // parseOrderState reads an order. Its fields are at the root, or in an object "payload": the specification names such
 // an object without its form (decision "pay-terminal").
-func parseOrderState(x exchange) (orderState, bool) {
-	response, err := strictjson.Parse(x.body)
-	if err != nil {
-		return orderState{}, false
-	}
+func parseOrderState(response *strictjson.Reader) orderState {
 	prefix := ""
 	if response.HasObject("payload") {
 		prefix = "payload."
@@ -147,5 +136,5 @@ func parseOrderState(x exchange) (orderState, bool) {
 		currency:      textField(response, prefix+"currency"),
 		msisdn:        scalarField(response, prefix+"user_msisdn"),
 		transactionID: scalarField(response, prefix+"Transaction-id"),
-	}, true
+	}
 }

@@ -83,7 +83,7 @@ func TestNoRetry(t *testing.T) {
 			call(t, driver, op)
 			ctx, cancel := context.WithTimeout(t.Context(), c.time)
 			defer cancel()
-			result, _ := op.Call(ctx, driver)
+			result := op.Call(ctx, driver).Result
 			if result.Outcome != operator.Unknown || len(peer.Requests()) != 2 {
 				t.Fatalf("outcome %d, %d requests", result.Outcome, len(peer.Requests()))
 			}

@@ -8,33 +8,12 @@ import (
 	"strings"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/resource"
 	"mobilegateway/shared/strictjson"
 )
 
 // recipient is the only allowed value of address; it refers to the header X-Operator-ISE2.
 const recipient = "acr:X-Operator-ISE2"
-
-// smsRequest is the SMS request as the specification writes it.
-type smsRequest struct {
-	OutboundSMSMessageRequest outboundSMS `json:"outboundSMSMessageRequest"`
-}
-
-type outboundSMS struct {
-	Address                []string        `json:"address"`
-	SenderAddress          string          `json:"senderAddress"`
-	OutboundSMSTextMessage textMessage     `json:"outboundSMSTextMessage"`
-	SenderName             string          `json:"senderName"`
-	ClientCorrelator       string          `json:"clientCorrelator"`
-	ReceiptRequest         *receiptRequest `json:"receiptRequest,omitempty"`
-}
-
-type textMessage struct {
-	Message string `json:"message"`
-}
-
-type receiptRequest struct {
-	NotifyURL string `json:"notifyURL"`
-}
 
 // SendSMS sends a message once per key. A success has the operator's request id. If the operator knows the key already,
 // the outcome is Unknown with DuplicateKey (decision "sms-duplicate").
@@ -70,15 +49,15 @@ func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) ope
 }
 
 func buildSMSRequest(target account, call operator.SMSCall) upstreamRequest {
-	request := outboundSMS{
+	request := resource.Message{
 		Address:                []string{recipient},
 		SenderAddress:          call.Sender,
-		OutboundSMSTextMessage: textMessage{call.Message},
+		OutboundSMSTextMessage: resource.TextMessage{Message: call.Message},
 		SenderName:             call.SenderName,
 		ClientCorrelator:       call.UpstreamKey,
 	}
 	if call.NotifyURL != "" {
-		request.ReceiptRequest = &receiptRequest{call.NotifyURL}
+		request.ReceiptRequest = &resource.ReceiptRequest{NotifyURL: call.NotifyURL}
 	}
 	return upstreamRequest{
 		method: http.MethodPost,
@@ -92,16 +71,12 @@ func buildSMSRequest(target account, call operator.SMSCall) upstreamRequest {
 			"X-Operator-MCO":        call.MCO,
 			"X-Operator-ISE2":       call.ISE2,
 		},
-		body: strictjson.Marshal(smsRequest{request}),
+		body: request.Body(),
 	}
 }
 
 // parseSMSSuccess reads a success: a resourceURL with the id of the request.
-func parseSMSSuccess(x exchange) (operator.Result, bool) {
-	response, err := strictjson.Parse(x.body)
-	if err != nil {
-		return operator.Result{}, false
-	}
+func parseSMSSuccess(response *strictjson.Reader) (operator.Result, bool) {
 	text, _ := response.OptionalText("outboundSMSMessageRequest.resourceURL", maxURLLength)
 	id := smsRequestID(text)
 	return operator.Result{OperatorReference: id}, id != ""

@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/strictjson"
 )
 
 // statusPath is the path of the status lookup, before the order_id (decision "pay-getstatus").
@@ -47,8 +48,11 @@ func parseStatus(x exchange, orderID string) operator.StatusResponse {
 			Cause:         fmt.Errorf("getStatus responded %d %s", x.status, exception.MessageID),
 		}
 	}
-	found, ok := parseOrderState(x)
-	if !ok || found.status == "" || found.id != orderID {
+	var found orderState
+	if response, err := strictjson.Parse(x.body); err == nil {
+		found = parseOrderState(response)
+	}
+	if found.status == "" || found.id != orderID {
 		return operator.StatusResponse{Cause: errors.New("getStatus responded without this order's status")}
 	}
 	return operator.StatusResponse{

@@ -20,33 +20,26 @@ type Operation struct {
 	Name string
 	// UpstreamKey is the upstream key of the sample call.
 	UpstreamKey string
-	// Call makes the sample call. page is set only for payments.
-	Call callFunc
+	// Call makes the sample call. The page's fields are set only for payments.
+	Call func(ctx context.Context, driver operator.Driver) operator.PayResponse
 }
-
-type callFunc = func(ctx context.Context, driver operator.Driver) (result operator.Result, page operator.PayResponse)
 
 // Operations returns the sample calls for an operator of the table, in the order charge, web, tpe, ussd, sms.
 func Operations(operatorName, account string) []Operation {
 	charge, sms := SampleCharge(operatorName, account), SampleSMS(operatorName, account)
-	callCharge := func(ctx context.Context, d operator.Driver) operator.Result { return d.Charge(ctx, charge) }
-	callSMS := func(ctx context.Context, d operator.Driver) operator.Result { return d.SendSMS(ctx, sms) }
-	list := []Operation{{"charge", charge.UpstreamKey, withoutPage(callCharge)}}
+	callCharge := func(ctx context.Context, d operator.Driver) operator.PayResponse {
+		return operator.PayResponse{Result: d.Charge(ctx, charge)}
+	}
+	callSMS := func(ctx context.Context, d operator.Driver) operator.PayResponse {
+		return operator.PayResponse{Result: d.SendSMS(ctx, sms)}
+	}
+	list := []Operation{{"charge", charge.UpstreamKey, callCharge}}
 	for _, channel := range []string{"web", "tpe", "ussd"} {
 		pay := SamplePay(operatorName, account, channel)
-		callPay := func(ctx context.Context, d operator.Driver) (operator.Result, operator.PayResponse) {
-			response := d.Pay(ctx, pay)
-			return response.Result, response
-		}
+		callPay := func(ctx context.Context, d operator.Driver) operator.PayResponse { return d.Pay(ctx, pay) }
 		list = append(list, Operation{channel, pay.UpstreamKey, callPay})
 	}
-	return append(list, Operation{"sms", sms.UpstreamKey, withoutPage(callSMS)})
-}
-
-func withoutPage(call func(ctx context.Context, driver operator.Driver) operator.Result) callFunc {
-	return func(ctx context.Context, driver operator.Driver) (operator.Result, operator.PayResponse) {
-		return call(ctx, driver), operator.PayResponse{}
-	}
+	return append(list, Operation{"sms", sms.UpstreamKey, callSMS})
 }
 
 // sampleCall is the common part of all sample calls, in Ivory Coast.

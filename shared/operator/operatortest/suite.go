@@ -148,7 +148,7 @@ func (s Suite) noResponse(t *testing.T, op Operation) {
 		cancel() // the context ends once the request has arrived
 		neverRespond(w, r)
 	})
-	result, _ := op.Call(ctx, s.New(t, stub.URL))
+	result := op.Call(ctx, s.New(t, stub.URL)).Result
 	s.checkFault(t, result)
 	if result.Outcome != operator.Unknown {
 		t.Errorf("outcome %d, want Unknown: %v", result.Outcome, result.Fault)
@@ -156,7 +156,7 @@ func (s Suite) noResponse(t *testing.T, op Operation) {
 	stub.SetResponses(neverRespond)
 	short, cancelShort := context.WithTimeout(t.Context(), shortTimeout)
 	defer cancelShort()
-	result, _ = op.Call(short, s.New(t, stub.URL))
+	result = op.Call(short, s.New(t, stub.URL)).Result
 	s.checkFault(t, result)
 	if result.Outcome == operator.Succeeded || result.Outcome == operator.Refused {
 		t.Errorf("outcome %d without a response", result.Outcome)
@@ -194,7 +194,7 @@ func (s Suite) deadlinePassed(t *testing.T, op Operation) {
 	driver := s.New(t, stub.URL)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	result, _ := op.Call(ctx, driver)
+	result := op.Call(ctx, driver).Result
 	if result.Outcome == operator.Succeeded || len(stub.Requests()) != 0 {
 		t.Errorf("outcome %d after %d requests, want no request", result.Outcome, len(stub.Requests()))
 	}
@@ -230,7 +230,7 @@ func (s Suite) parallel(t *testing.T) {
 			group.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 				defer cancel()
-				if result, _ := op.Call(ctx, driver); result.Outcome != operator.Succeeded {
+				if result := op.Call(ctx, driver); result.Outcome != operator.Succeeded {
 					t.Errorf("%s: %v", op.Name, result.Fault)
 				}
 			})
@@ -292,13 +292,13 @@ func (s Suite) runCall(t *testing.T, driver operator.Driver, op Operation) opera
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 	defer cancel()
-	result, page := op.Call(ctx, driver)
-	s.checkFault(t, result)
+	page := op.Call(ctx, driver)
+	s.checkFault(t, page.Result)
 	complete := page.PayToken != "" && page.PaymentURL != "" && page.NotifToken != ""
-	if op.Name == "web" && complete != (result.Outcome == operator.Succeeded) {
+	if op.Name == "web" && complete != (page.Outcome == operator.Succeeded) {
 		t.Error("a page must come with Succeeded, and only with Succeeded")
 	}
-	return result
+	return page.Result
 }
 
 // allowedFaultKinds are the allowed kinds of faults for an outcome.

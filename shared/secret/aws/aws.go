@@ -30,17 +30,17 @@ func New(api SecretsManager) *Source { return &Source{api: api} }
 
 // Fetch reads the version AWSCURRENT of a secret by name or ARN: its string, or its bytes if it has no string. It fails
 // if the service does, or if the secret is empty.
-func (s *Source) Fetch(ctx context.Context, id string) (secret.Value, error) {
+func (s *Source) Fetch(ctx context.Context, id string) ([]byte, error) {
 	output, err := s.api.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: sdk.String(id)})
 	if err != nil {
-		return secret.Value{}, fmt.Errorf("fetch a secret: %w", err)
+		return nil, fmt.Errorf("fetch a secret: %w", err)
 	}
-	value := secret.Value{Bytes: output.SecretBinary, Version: sdk.ToString(output.VersionId)}
+	content := output.SecretBinary
 	if output.SecretString != nil {
-		value.Bytes = []byte(*output.SecretString)
+		content = []byte(*output.SecretString)
 	}
-	if len(value.Bytes) == 0 {
-		return secret.Value{}, errors.New("fetch a secret: it is empty; store a value")
+	if len(content) == 0 {
+		return nil, errors.New("fetch a secret: it is empty; store a value")
 	}
-	return value, nil
+	return content, nil
 }

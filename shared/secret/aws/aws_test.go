@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/shared/secret"
 	"mobilegateway/shared/secret/aws"
 )
 
@@ -35,14 +34,13 @@ func TestFetch(t *testing.T) {
 		name string
 		out  *output
 		err  error
-		want secret.Value // no bytes: Fetch fails
+		want []byte // nil: Fetch fails
 	}{
-		{"string", &output{SecretString: sdk.String("s"), VersionId: sdk.String("v1")}, nil,
-			secret.Value{Bytes: []byte("s"), Version: "v1"}},
-		{"binary", &output{SecretBinary: []byte("b")}, nil, secret.Value{Bytes: []byte("b")}},
-		{"empty", &output{SecretString: sdk.String("")}, nil, secret.Value{}},
-		{"neither", &output{}, nil, secret.Value{}},
-		{"error", nil, down, secret.Value{}},
+		{"string", &output{SecretString: sdk.String("s")}, nil, []byte("s")},
+		{"binary", &output{SecretBinary: []byte("b")}, nil, []byte("b")},
+		{"empty", &output{SecretString: sdk.String("")}, nil, nil},
+		{"neither", &output{}, nil, nil},
+		{"error", nil, down, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,7 +49,7 @@ func TestFetch(t *testing.T) {
 			if diff := cmp.Diff(c.want, value); diff != "" {
 				t.Errorf("the value differs (-want +got):\n%s", diff)
 			}
-			if fails := c.want.Bytes == nil; (err != nil) != fails || c.err != nil && !errors.Is(err, c.err) {
+			if fails := c.want == nil; (err != nil) != fails || c.err != nil && !errors.Is(err, c.err) {
 				t.Errorf("error %v, want one: %v", err, fails)
 			}
 			if err != nil && !strings.HasPrefix(err.Error(), "fetch a secret") {

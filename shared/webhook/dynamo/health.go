@@ -11,7 +11,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -19,17 +18,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"mobilegateway/shared/dynamoitem"
+	"mobilegateway/shared/task"
 	"mobilegateway/shared/webhook"
 )
 
 // Client is the part of the DynamoDB client that this package calls.
 type Client interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	dynamoitem.Getter
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 }
 
 // Store stores health.
 type Store struct {
+	// Start starts the goroutine of a read; nil means the go statement.
+	Start task.Starter
+
 	client Client
 	table  string
 	now    func() time.Time
@@ -44,7 +48,6 @@ func New(client Client, table string, now func() time.Time) *Store {
 
 // The item's attributes.
 const (
-	attributeKey      = "pk"
 	attributeMerchant = "merchant_id"
 	attributeURL      = "url" // the origin in a server's item
 	attributeVersion  = "version"
@@ -71,10 +74,10 @@ func serverKey(s webhook.Server) string { return hashedKey("server#", s.Merchant
 
 // Health implements webhook.HealthStore by two concurrent, strongly consistent reads.
 func (s *Store) Health(ctx context.Context, endpoint webhook.Endpoint) (webhook.Health, error) {
-	var server, disabled map[string]types.AttributeValue
+	var server, disabled dynamoitem.Item
 	var serverErr, disabledErr error
 	var group sync.WaitGroup
-	group.Go(func() { server, serverErr = s.get(ctx, serverKey(endpoint.Server())) })
+	s.Start.Go(&group, func() { server, serverErr = s.get(ctx, serverKey(endpoint.Server())) })
 	disabled, disabledErr = s.get(ctx, urlKey(endpoint))
 	group.Wait()
 	health := webhook.Health{Endpoint: endpoint}
@@ -97,26 +100,22 @@ func (s *Store) Health(ctx context.Context, endpoint webhook.Endpoint) (webhook.
 }
 
 // get reads an item; nil if there is none.
-func (s *Store) get(ctx context.Context, key string) (map[string]types.AttributeValue, error) {
-	output, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      aws.String(s.table),
-		Key:            map[string]types.AttributeValue{attributeKey: stringValue(key)},
-		ConsistentRead: aws.Bool(true),
-	})
+func (s *Store) get(ctx context.Context, key string) (dynamoitem.Item, error) {
+	item, err := dynamoitem.Get(ctx, s.client, s.table, key)
 	if err != nil {
 		return nil, fmt.Errorf("endpoint health: read the item: %w", err)
 	}
-	return output.Item, nil
+	return item, nil
 }
 
 // SaveHealth implements webhook.HealthStore by one conditional put of the server's item, which expires.
 func (s *Store) SaveHealth(ctx context.Context, h webhook.Health) (bool, error) {
 	server := h.Server()
 	item := commonAttributes(serverKey(server), server.MerchantID, server.Origin, h)
-	item[attributeFailures] = numberValue(int64(h.Failures))
-	item[attributeExpireAt] = numberValue(h.ChangedAt.Add(webhook.HealthRetention).Unix())
+	item[attributeFailures] = dynamoitem.Number(int64(h.Failures))
+	item[attributeExpireAt] = dynamoitem.Number(h.ChangedAt.Add(webhook.HealthRetention).Unix())
 	if h.Slow {
-		item[attributeSlow] = numberValue(1)
+		item[attributeSlow] = dynamoitem.Number(1)
 	}
 	return s.put(ctx, item, h.Version)
 }
@@ -126,37 +125,37 @@ func (s *Store) SaveHealth(ctx context.Context, h webhook.Health) (bool, error) 
 func (s *Store) SaveDisabled(ctx context.Context, h webhook.Health) (bool, error) {
 	item := commonAttributes(urlKey(h.Endpoint), h.MerchantID, h.URL, h)
 	if h.Enabled() {
-		item[attributeExpireAt] = numberValue(h.ChangedAt.Add(webhook.HealthRetention).Unix())
+		item[attributeExpireAt] = dynamoitem.Number(h.ChangedAt.Add(webhook.HealthRetention).Unix())
 	} else {
-		item[attributeDisabled] = numberValue(h.DisabledAt.UnixMilli())
+		item[attributeDisabled] = dynamoitem.Number(h.DisabledAt.UnixMilli())
 	}
 	return s.put(ctx, item, h.DisabledVersion)
 }
 
 // commonAttributes returns the attributes that both kinds of items have.
-func commonAttributes(key, merchantID, url string, h webhook.Health) map[string]types.AttributeValue {
-	item := map[string]types.AttributeValue{
-		attributeKey:      stringValue(key),
-		attributeMerchant: stringValue(merchantID),
-		attributeURL:      stringValue(url),
-		attributeStatus:   numberValue(int64(h.LastStatus)),
-		attributeChanged:  numberValue(h.ChangedAt.UnixMilli()),
+func commonAttributes(key, merchantID, url string, h webhook.Health) dynamoitem.Item {
+	item := dynamoitem.Item{
+		dynamoitem.KeyAttribute: dynamoitem.Text(key),
+		attributeMerchant:       dynamoitem.Text(merchantID),
+		attributeURL:            dynamoitem.Text(url),
+		attributeStatus:         dynamoitem.Number(int64(h.LastStatus)),
+		attributeChanged:        dynamoitem.Number(h.ChangedAt.UnixMilli()),
 	}
 	if h.LastReason != "" {
-		item[attributeReason] = stringValue(h.LastReason)
+		item[attributeReason] = dynamoitem.Text(h.LastReason)
 	}
 	return item
 }
 
 // put stores an item if the stored one has this version or does not exist. It is false if another write came first.
-func (s *Store) put(ctx context.Context, item map[string]types.AttributeValue, version int64) (bool, error) {
-	item[attributeVersion] = numberValue(version + 1)
+func (s *Store) put(ctx context.Context, item dynamoitem.Item, version int64) (bool, error) {
+	item[attributeVersion] = dynamoitem.Number(version + 1)
 	_, err := s.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName:                 aws.String(s.table),
 		Item:                      item,
 		ConditionExpression:       aws.String("attribute_not_exists(pk) OR #version = :version"),
 		ExpressionAttributeNames:  map[string]string{"#version": attributeVersion},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":version": numberValue(version)},
+		ExpressionAttributeValues: dynamoitem.Item{":version": dynamoitem.Number(version)},
 	})
 	if _, failed := errors.AsType[*types.ConditionalCheckFailedException](err); failed {
 		return false, nil
@@ -167,28 +166,16 @@ func (s *Store) put(ctx context.Context, item map[string]types.AttributeValue, v
 	return true, nil
 }
 
-func stringValue(value string) types.AttributeValue {
-	return &types.AttributeValueMemberS{Value: value}
-}
-
-func numberValue(value int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(value, 10)}
-}
-
 // itemReader reads attributes and keeps the first error. An absent attribute is the zero value of its type.
 type itemReader struct {
-	item map[string]types.AttributeValue
+	item dynamoitem.Item
 	err  error
 }
 
 func (r *itemReader) number(name string) int64 {
-	value, isType := r.item[name].(*types.AttributeValueMemberN)
-	if !isType {
-		return 0
-	}
-	n, err := strconv.ParseInt(value.Value, 10, 64)
+	n, err := dynamoitem.ReadNumber(r.item, name)
 	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("endpoint health: attribute %s is not an integer", name)
+		r.err = fmt.Errorf("endpoint health: %w", err)
 	}
 	return n
 }
@@ -204,8 +191,8 @@ func (r *itemReader) timestamp(name string) time.Time {
 // readLastFailure reads the reason, status and time of the last failed attempt.
 func (r *itemReader) readLastFailure(h *webhook.Health) {
 	h.LastStatus = int(r.number(attributeStatus))
-	if reason, found := r.item[attributeReason].(*types.AttributeValueMemberS); found {
-		h.LastReason = reason.Value
+	if reason := dynamoitem.ReadText(r.item, attributeReason); reason != "" {
+		h.LastReason = reason
 	}
 	h.ChangedAt = r.timestamp(attributeChanged)
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"net/http"
-	"strconv"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -19,35 +17,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/dynamotest"
+	"mobilegateway/shared/dynamoitem"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/webhook"
 	"mobilegateway/shared/webhook/dynamo"
 )
 
-const table = "ledger"
-
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// newStore starts a server with an empty ledger table; each request passes through transport.
-func newStore(t *testing.T, transport http.RoundTripper) (*dynamo.Store, *dynamodb.Client) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	client := dynamodb.New(dynamodb.Options{
-		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.StartEndpoint(t)),
-		HTTPClient: &http.Client{Transport: transport},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
-		}),
-		RetryMaxAttempts: 1,
-	})
-	if _, err := client.CreateTable(ctx, ledgerdynamo.Schema(table)); err != nil {
-		t.Fatal(err)
-	}
-	return dynamo.New(client, table, func() time.Time { return now }), client
+// healthTable is an empty ledger table with its store of health.
+type healthTable struct {
+	*dynamo.Store
+	*dynamotest.Table
 }
 
-func mustRead(t *testing.T, s *dynamo.Store, e webhook.Endpoint) webhook.Health {
+func newTable(t *testing.T) healthTable {
+	t.Helper()
+	table := dynamotest.NewTable(t, ledgerdynamo.Schema(""))
+	return healthTable{dynamo.New(table.Client, table.Name, func() time.Time { return now }), table}
+}
+
+func mustRead(t *testing.T, s healthTable, e webhook.Endpoint) webhook.Health {
 	t.Helper()
 	health, err := s.Health(context.Background(), e)
 	if err != nil {
@@ -57,14 +47,14 @@ func mustRead(t *testing.T, s *dynamo.Store, e webhook.Endpoint) webhook.Health 
 }
 
 // assertHealth compares the stored health of an endpoint.
-func assertHealth(t *testing.T, s *dynamo.Store, want webhook.Health) {
+func assertHealth(t *testing.T, s healthTable, want webhook.Health) {
 	t.Helper()
 	if diff := cmp.Diff(want, mustRead(t, s, want.Endpoint)); diff != "" {
 		t.Errorf("stored health (-want +got):\n%s", diff)
 	}
 }
 
-func mustSave(t *testing.T, s *dynamo.Store, h webhook.Health) bool {
+func mustSave(t *testing.T, s healthTable, h webhook.Health) bool {
 	t.Helper()
 	saved, err := s.SaveHealth(context.Background(), h)
 	if err != nil {
@@ -74,7 +64,7 @@ func mustSave(t *testing.T, s *dynamo.Store, h webhook.Health) bool {
 }
 
 func TestHealth(t *testing.T) {
-	s, client := newStore(t, http.DefaultTransport)
+	s := newTable(t)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/notif?a=1&b=é"}
 	assertHealth(t, s, webhook.Health{Endpoint: shop})
 	full := webhook.Health{
@@ -106,15 +96,15 @@ func TestHealth(t *testing.T) {
 	} {
 		assertHealth(t, s, webhook.Health{Endpoint: other})
 	}
-	want := strconv.FormatInt(now.Add(webhook.HealthRetention).Unix(), 10)
-	if got := onlyItem(t, client)[ledgerdynamo.TimeToLive].(*types.AttributeValueMemberN).Value; got != want {
-		t.Errorf("the item expires at %s, want %s", got, want)
+	want := now.Add(webhook.HealthRetention).Unix()
+	if got, err := dynamoitem.ReadNumber(onlyItem(t, s), ledgerdynamo.TimeToLive); got != want || err != nil {
+		t.Errorf("the item expires at %d (%v), want %d", got, err, want)
 	}
 }
 
 // decision "notifications": a 410 disables one URL, without a time limit. The health of its server expires.
 func TestDisabled(t *testing.T) {
-	s, client := newStore(t, http.DefaultTransport)
+	s := newTable(t)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
 	gone := webhook.Health{Endpoint: shop, LastReason: "gone", LastStatus: 410, ChangedAt: now, DisabledAt: now}
 	ctx := context.Background()
@@ -123,7 +113,7 @@ func TestDisabled(t *testing.T) {
 	}
 	gone.DisabledVersion = 1
 	assertHealth(t, s, gone)
-	if _, expires := onlyItem(t, client)[ledgerdynamo.TimeToLive]; expires {
+	if _, expires := onlyItem(t, s)[ledgerdynamo.TimeToLive]; expires {
 		t.Error("the item of a disabled URL expires")
 	}
 	other := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/b"}
@@ -135,14 +125,14 @@ func TestDisabled(t *testing.T) {
 		t.Fatal(saved, err)
 	}
 	assertHealth(t, s, webhook.Health{Endpoint: shop, DisabledVersion: 2})
-	if _, expires := onlyItem(t, client)[ledgerdynamo.TimeToLive]; !expires {
+	if _, expires := onlyItem(t, s)[ledgerdynamo.TimeToLive]; !expires {
 		t.Error("the item of an enabled URL does not expire")
 	}
 }
 
 // Expired failures are ignored before the table deletes their item, and the item can be replaced.
 func TestFailuresExpire(t *testing.T) {
-	s, _ := newStore(t, http.DefaultTransport)
+	s := newTable(t)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
 	expired := now.Add(-webhook.HealthRetention)
 	mustSave(t, s, webhook.Health{Endpoint: shop, Failures: 5, Slow: true, ChangedAt: expired})
@@ -155,23 +145,21 @@ func TestFailuresExpire(t *testing.T) {
 
 // An earlier version stored failures in the item of a disabled URL. They are not read; that the URL is disabled is.
 func TestItemsOfEarlierVersion(t *testing.T) {
-	s, client := newStore(t, http.DefaultTransport)
+	s := newTable(t)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
 	sum := sha256.Sum256([]byte(shop.MerchantID + "\x00" + shop.URL))
-	whole := func(n int64) types.AttributeValue {
-		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-	}
-	item := map[string]types.AttributeValue{
-		"pk":       &types.AttributeValueMemberS{Value: "endpoint#" + hex.EncodeToString(sum[:])},
-		"version":  whole(7),
-		"failures": whole(9), "slow": whole(1), "last_status": whole(500), "changed_at": whole(now.UnixMilli()),
+	item := dynamoitem.Key("endpoint#" + hex.EncodeToString(sum[:]))
+	for name, value := range map[string]int64{
+		"version": 7, "failures": 9, "slow": 1, "last_status": 500, "changed_at": now.UnixMilli(),
+	} {
+		item[name] = dynamoitem.Number(value)
 	}
 	for _, disabled := range []bool{false, true} {
 		if disabled {
-			item["disabled_at"] = whole(now.UnixMilli())
+			item["disabled_at"] = dynamoitem.Number(now.UnixMilli())
 		}
-		put := &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}
-		if _, err := client.PutItem(context.Background(), put); err != nil {
+		put := &dynamodb.PutItemInput{TableName: &s.Name, Item: item}
+		if _, err := s.Client.PutItem(context.Background(), put); err != nil {
 			t.Fatal(err)
 		}
 		got := mustRead(t, s, shop)
@@ -182,9 +170,9 @@ func TestItemsOfEarlierVersion(t *testing.T) {
 }
 
 // onlyItem returns the only item of the table. It checks that no index has it and that it does not wake the relay.
-func onlyItem(t *testing.T, client *dynamodb.Client) map[string]types.AttributeValue {
+func onlyItem(t *testing.T, s healthTable) dynamoitem.Item {
 	t.Helper()
-	out, err := client.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(table)})
+	out, err := s.Client.Scan(context.Background(), &dynamodb.ScanInput{TableName: &s.Name})
 	if err != nil || len(out.Items) != 1 {
 		t.Fatalf("%d items, %v", len(out.Items), err)
 	}
@@ -197,7 +185,7 @@ func onlyItem(t *testing.T, client *dynamodb.Client) map[string]types.AttributeV
 }
 
 func TestConcurrentSaveHasOneWinner(t *testing.T) {
-	s, _ := newStore(t, http.DefaultTransport)
+	s := newTable(t)
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/"}
 	var mutex sync.Mutex
 	won := 0
@@ -217,38 +205,25 @@ func TestConcurrentSaveHasOneWinner(t *testing.T) {
 	}
 }
 
-// lostResponseTransport sends requests and, while on, loses the responses.
-type lostResponseTransport struct{ on bool }
-
-func (l *lostResponseTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if l.on && err == nil {
-		_ = response.Body.Close()
-		return nil, errors.New("connection reset by peer")
-	}
-	return response, err
-}
-
 func TestErrors(t *testing.T) {
-	line := &lostResponseTransport{}
-	s, client := newStore(t, line)
+	s := newTable(t)
 	ctx := context.Background()
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/canary"}
-	line.on = true
+	s.Transport.LoseResponses(math.MaxInt)
 	if _, err := s.Health(ctx, shop); err == nil || strings.Contains(err.Error(), "canary") {
 		t.Errorf("error %v", err)
 	}
 	if saved, err := s.SaveHealth(ctx, webhook.Health{Endpoint: shop, ChangedAt: now}); saved || err == nil {
 		t.Errorf("saved %v, %v", saved, err)
 	}
-	line.on = false
+	s.Transport.LoseResponses(0)
 	if got := mustRead(t, s, shop); got.Version != 1 {
 		t.Errorf("read %+v, want the write whose response was lost", got)
 	}
-	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: aws.String(table), UpdateExpression: aws.String("SET failures = :x"),
-		Key:                       map[string]types.AttributeValue{"pk": onlyItem(t, client)["pk"]},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":x": &types.AttributeValueMemberN{Value: "1.5"}},
+	_, err := s.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.Name, UpdateExpression: aws.String("SET failures = :x"),
+		Key:                       dynamoitem.Item{"pk": onlyItem(t, s)["pk"]},
+		ExpressionAttributeValues: dynamoitem.Item{":x": &types.AttributeValueMemberN{Value: "1.5"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,4 @@
-// Package limittest is the conformance suite of a store of limits.
-package limittest
+package dynamo_test
 
 import (
 	"context"
@@ -11,20 +10,34 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/limit"
 )
 
-// Store is a store of rates and of daily amounts.
-type Store interface {
+// limitStore is a store of rates and of daily amounts.
+type limitStore interface {
 	limit.RateStore
 	dailyamount.Store
 }
 
-// Run runs the suite. open returns an empty store for each case.
-func Run(t *testing.T, open func(t *testing.T) Store) {
+// TestStore runs the conformance suite on a DynamoDB.
+func TestStore(t *testing.T) {
+	checkConformance(t, func(t *testing.T) limitStore {
+		store, _ := newStore(t)
+		return store
+	})
+}
+
+// TestStoreOfModel runs the suite on the model of the tables, as the tests of other packages use it.
+func TestStoreOfModel(t *testing.T) {
+	checkConformance(t, func(*testing.T) limitStore { return storetest.NewLimits() })
+}
+
+// checkConformance runs the suite. open returns an empty store for each case.
+func checkConformance(t *testing.T, open func(t *testing.T) limitStore) {
 	t.Helper()
-	checks := map[string]func(*testing.T, Store){
+	checks := map[string]func(*testing.T, limitStore){
 		"a rate":                          checkRate,
 		"a rate's other merchant":         checkRateOfOtherMerchant,
 		"other days and currencies":       checkOtherDaysAndCurrencies,
@@ -47,7 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 // farFuture is when the items of the suite expire, so that no table deletes them during a test.
 func farFuture() time.Time { return time.Date(2100, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
-func checkRate(t *testing.T, s Store) {
+func checkRate(t *testing.T, s limitStore) {
 	const fullAt = 1_790_000_000_000_000
 	steps := []struct {
 		name    string
@@ -67,14 +80,14 @@ func checkRate(t *testing.T, s Store) {
 	}
 }
 
-func checkRateOfOtherMerchant(t *testing.T, s Store) {
+func checkRateOfOtherMerchant(t *testing.T, s limitStore) {
 	for _, id := range []string{"m1", "m2"} {
 		assertUpdateRate(t, s, "first write of "+id, id, limit.RateUpdate{AllowAbsent: true, Set: 5}, 5, true)
 	}
 }
 
 func assertUpdateRate(
-	t *testing.T, s Store, name, merchantID string, update limit.RateUpdate, wantStored int64, wantUpdated bool,
+	t *testing.T, s limitStore, name, merchantID string, update limit.RateUpdate, wantStored int64, wantUpdated bool,
 ) {
 	t.Helper()
 	update.ExpireAt = farFuture()
@@ -96,7 +109,7 @@ func newAdjustment(key string, oldAmount, newAmount, fence, maxSumBefore int64) 
 const applied = "applied"
 
 // assertAdjust compares the result of an adjustment: "applied", "sum N" or "existing AMOUNT FENCE".
-func assertAdjust(t *testing.T, s Store, adjustment dailyamount.Adjustment, want string) {
+func assertAdjust(t *testing.T, s limitStore, adjustment dailyamount.Adjustment, want string) {
 	t.Helper()
 	result, err := s.Adjust(context.Background(), adjustment)
 	got := fmt.Sprintf("sum %d", result.DaySum)
@@ -162,7 +175,7 @@ func adjustmentSteps() map[string][]adjustmentStep {
 	}
 }
 
-func checkOtherDaysAndCurrencies(t *testing.T, s Store) {
+func checkOtherDaysAndCurrencies(t *testing.T, s limitStore) {
 	assertAdjust(t, s, newAdjustment("a", 0, 300, 1, 0), applied)
 	day, currency := newAdjustment("a", 0, 300, 1, 0), newAdjustment("b", 0, 300, 1, 0)
 	merchant := newAdjustment("c", 0, 300, 1, 0)
@@ -173,7 +186,7 @@ func checkOtherDaysAndCurrencies(t *testing.T, s Store) {
 }
 
 // adjustUntilNoConflict repeats an adjustment until no other conflicts with it, and returns whether it was applied.
-func adjustUntilNoConflict(t *testing.T, s Store, adjustment dailyamount.Adjustment) bool {
+func adjustUntilNoConflict(t *testing.T, s limitStore, adjustment dailyamount.Adjustment) bool {
 	for {
 		result, err := s.Adjust(context.Background(), adjustment)
 		if errors.Is(err, dailyamount.ErrConflict) {
@@ -187,7 +200,7 @@ func adjustUntilNoConflict(t *testing.T, s Store, adjustment dailyamount.Adjustm
 }
 
 // checkParallelAdjustments checks that exactly as many amounts fit as the limit allows.
-func checkParallelAdjustments(t *testing.T, s Store) {
+func checkParallelAdjustments(t *testing.T, s limitStore) {
 	var group sync.WaitGroup
 	var count atomic.Int64
 	for i := range 20 {
@@ -205,7 +218,7 @@ func checkParallelAdjustments(t *testing.T, s Store) {
 }
 
 // checkParallelSameKey checks that parallel adjustments count one transaction once.
-func checkParallelSameKey(t *testing.T, s Store) {
+func checkParallelSameKey(t *testing.T, s limitStore) {
 	var group sync.WaitGroup
 	for range 10 {
 		group.Go(func() { adjustUntilNoConflict(t, s, newAdjustment("a", 0, 100, 1, math.MaxInt64)) })

@@ -1,4 +1,4 @@
-package deliverytest
+package operationtest
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// LogBuffer collects log lines. It is safe for concurrent use.
+// LogBuffer collects the log lines of parallel requests and passes. It is safe for concurrent use.
 type LogBuffer struct {
 	mutex sync.Mutex
 	text  bytes.Buffer

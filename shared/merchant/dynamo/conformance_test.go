@@ -1,10 +1,7 @@
-// Package merchanttest is the conformance suite of merchant.Registry implementations. It is used only by tests.
-package merchanttest
+package dynamo_test
 
 import (
 	"errors"
-	"io"
-	"math/rand"
 	"slices"
 	"strings"
 	"sync"
@@ -13,32 +10,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/merchant/merchanttest"
 )
 
 // now is the time of all changes in the suite.
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// SeededReader returns reproducible random bytes.
-func SeededReader(seed int64) io.Reader {
-	return rand.New(rand.NewSource(seed)) //nolint:gosec // reproducible on purpose
+// TestRegistry runs the conformance suite on a DynamoDB.
+func TestRegistry(t *testing.T) {
+	checkConformance(t, func(t *testing.T) merchant.Registry {
+		registry, _ := newRegistry(t)
+		return registry
+	})
 }
 
-// NewProfile makes a profile that is entitled to all operations in Ivory Coast and Senegal with the sandbox.
-func NewProfile(t testing.TB, name string, seed int64) *merchant.Profile {
-	t.Helper()
-	p, err := merchant.New(name, SeededReader(seed), now)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
-	p.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
-	p.Countries, p.Operators = []string{"CI", "SN"}, []string{"sandbox"}
-	p.OnBehalfOf = []string{"Shop"}
-	return p
+// TestRegistryOfModel runs the suite on the model of the tables, as the tests of other packages use it.
+func TestRegistryOfModel(t *testing.T) {
+	checkConformance(t, func(*testing.T) merchant.Registry { return storetest.NewMerchants() })
 }
 
-// Run runs the suite. Each case gets an empty registry from newRegistry.
-func Run(t *testing.T, newRegistry func(t *testing.T) merchant.Registry) {
+// checkConformance runs the suite. Each case gets an empty registry from open.
+func checkConformance(t *testing.T, open func(t *testing.T) merchant.Registry) {
 	cases := []struct {
 		name string
 		run  func(f fixture)
@@ -56,7 +50,7 @@ func Run(t *testing.T, newRegistry func(t *testing.T) merchant.Registry) {
 		{"ids are listed and found by name", listAndFind},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) { c.run(fixture{T: t, registry: newRegistry(t)}) })
+		t.Run(c.name, func(t *testing.T) { c.run(fixture{T: t, registry: open(t)}) })
 	}
 }
 
@@ -68,7 +62,7 @@ type fixture struct {
 
 func (f fixture) create(name string, seed int64) *merchant.Profile {
 	f.Helper()
-	p := NewProfile(f, name, seed)
+	p := merchanttest.NewProfile(f, name, seed)
 	f.wantError(f.registry.Create(f.Context(), p), nil)
 	return p
 }
@@ -101,11 +95,11 @@ func (f fixture) wantID(name, want string) {
 }
 
 func createAndRead(f fixture) {
-	p := NewProfile(f, "DemoShop", 1)
+	p := merchanttest.NewProfile(f, "DemoShop", 1)
 	p.HomeCountry, p.SenderNames, p.NotificationHosts = "SN", []string{"Démo"}, []string{"shop.example:8443"}
 	p.NotifURL = "https://shop.example:8443/notify?a=1&b=2"
-	_, tokenErr := merchant.IssueToken(p, SeededReader(2), now)
-	_, clientErr := merchant.IssueClientSecret(p, SeededReader(3), now)
+	_, tokenErr := merchant.LongLivedToken.Issue(p, merchanttest.SeededReader(2), now)
+	_, clientErr := merchant.ClientSecret.Issue(p, merchanttest.SeededReader(3), now)
 	_, webhookErr := merchant.IssueWebhookSecret(p, 7, false, now)
 	f.wantError(errors.Join(tokenErr, clientErr, webhookErr, f.registry.Create(f.Context(), p)), nil)
 	got, gotErr := merchant.Encode(f.read(p.ID))
@@ -117,7 +111,7 @@ func createAndRead(f fixture) {
 }
 
 func readUnknown(f fixture) {
-	if p := f.read(NewProfile(f, "Unknown", 9).ID); p != nil {
+	if p := f.read(merchanttest.NewProfile(f, "Unknown", 9).ID); p != nil {
 		f.Errorf("got %v, want nil", p)
 	}
 }
@@ -126,7 +120,7 @@ func nameTaken(f fixture) {
 	first := f.create("DemoShop", 1)
 	merchant.Suspend(first, now)
 	f.update(first)
-	other := NewProfile(f, "demoSHOP", 2)
+	other := merchanttest.NewProfile(f, "demoSHOP", 2)
 	f.wantError(f.registry.Create(f.Context(), other), merchant.ErrNameTaken)
 	if p := f.read(other.ID); p != nil {
 		f.Error("the refused profile was stored")
@@ -138,7 +132,7 @@ func concurrentCreate(f fixture) {
 	results := make([]error, writers)
 	var group sync.WaitGroup
 	for i := range writers {
-		p := NewProfile(f, "DemoShop", int64(i))
+		p := merchanttest.NewProfile(f, "DemoShop", int64(i))
 		group.Go(func() {
 			for range 20 { // a store may refuse while another transaction is in progress
 				results[i] = f.registry.Create(f.Context(), p)
@@ -164,7 +158,7 @@ func concurrentCreate(f fixture) {
 
 func idTaken(f fixture) {
 	f.create("First", 1)
-	f.wantError(f.registry.Create(f.Context(), NewProfile(f, "Second", 1)), merchant.ErrIDTaken)
+	f.wantError(f.registry.Create(f.Context(), merchanttest.NewProfile(f, "Second", 1)), merchant.ErrIDTaken)
 	f.wantID("Second", "")
 }
 
@@ -200,7 +194,7 @@ func repeatUpdate(f fixture) {
 }
 
 func updateMissing(f fixture) {
-	f.wantError(f.registry.Update(f.Context(), NewProfile(f, "Unknown", 1)), merchant.ErrNotFound)
+	f.wantError(f.registry.Update(f.Context(), merchanttest.NewProfile(f, "Unknown", 1)), merchant.ErrNotFound)
 }
 
 func nameIsImmutable(f fixture) {

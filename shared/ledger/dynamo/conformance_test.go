@@ -1,6 +1,4 @@
-// Package ledgertest is the conformance suite of the ledger's stores: every store passes it, in memory or in a table.
-// Only tests use it.
-package ledgertest
+package dynamo_test
 
 import (
 	"context"
@@ -13,11 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/ledger/ledgertest"
 )
 
-// Store has all methods of a store.
-type Store interface {
+// ledgerStore has all methods of a store.
+type ledgerStore interface {
 	ledger.Writer
 	ledger.Reader
 	ledger.DueQueue
@@ -27,11 +27,20 @@ type Store interface {
 // parallel is the number of writers that race for one key.
 const parallel = 100
 
-// Now is the time of the suite's entries.
-func Now() time.Time { return time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC) }
+// TestConformance runs the suite on a DynamoDB, with one table for all cases.
+func TestConformance(t *testing.T) {
+	store, _ := newStore(t)
+	checkConformance(t, func() ledgerStore { return store })
+}
 
-// Run runs the suite. open returns the store to test: empty at first, and possibly the same one for every case.
-func Run(t *testing.T, open func(t *testing.T) Store) {
+// TestConformanceOfModel runs the suite on the model of the tables, as the tests of other packages use it.
+func TestConformanceOfModel(t *testing.T) {
+	checkConformance(t, func() ledgerStore { return storetest.NewLedger() })
+}
+
+// checkConformance runs the suite. open returns the store to test: empty at first, and possibly the same one for every
+// case.
+func checkConformance(t *testing.T, open func() ledgerStore) {
 	t.Helper()
 	cases := []struct {
 		name string
@@ -48,21 +57,23 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"an own replace with a lost response counts as stored", replaceAgain},
 		{"replace of a missing entry is not found", replaceMissing},
 		{"a reference belongs to its first charge", references},
+		{"a reference expires with its charge", expiringReferences},
 		{"of parallel inserts one wins", insertRace},
 		{"of parallel replaces one wins", replaceRace},
 		{"of parallel claims of a reference one wins", referenceRace},
 		{"due keys are sparse, sharded and in order", dueKeys},
+		{"a due time moves without decoding", moveDue},
 		{"a day lists page by page", dayPages},
 		{"a store shares no memory with its callers", sharesNoMemory},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) { c.run(t, &harness{Store: open(t), test: t.Name()}) })
+		t.Run(c.name, func(t *testing.T) { c.run(t, &harness{ledgerStore: open(), test: t.Name()}) })
 	}
 }
 
 // harness is a store under test. It makes new keys for it.
 type harness struct {
-	Store
+	ledgerStore
 	test string
 	keys int
 }
@@ -75,9 +86,9 @@ func (h *harness) key(kind ledger.Kind) ledger.Key {
 
 // reserved returns a small first reservation.
 func (h *harness) reserved(kind ledger.Kind, writer string) *ledger.Entry {
-	lease := Now().Add(25 * time.Second)
+	lease := ledgertest.Now().Add(25 * time.Second)
 	e := &ledger.Entry{Key: h.key(kind), MerchantID: "m-" + writer, Operator: "sandbox", LeaseUntil: lease}
-	e.BeginReservation(writer, Now())
+	e.BeginReservation(writer, ledgertest.Now())
 	e.Writer = writer
 	return e
 }
@@ -142,7 +153,7 @@ func get(t *testing.T, s *harness, k ledger.Key) *ledger.Entry {
 }
 
 func everyFieldRoundTrips(t *testing.T, s *harness) {
-	e := Full(t)
+	e := ledgertest.Full(t)
 	e.Key = s.key(ledger.Payment)
 	e.Version = 1
 	mustInsert(t, s, e)
@@ -153,7 +164,9 @@ func everyFieldRoundTrips(t *testing.T, s *harness) {
 }
 
 func emptyFieldsStayEmpty(t *testing.T, s *harness) {
-	e := &ledger.Entry{Key: s.key(ledger.Charge), Version: 1, Writer: "w", State: ledger.Done, UpdatedAt: Now()}
+	e := &ledger.Entry{
+		Key: s.key(ledger.Charge), Version: 1, Writer: "w", State: ledger.Done, UpdatedAt: ledgertest.Now(),
+	}
 	mustInsert(t, s, e)
 	requireEqual(t, get(t, s, e.Key), e)
 }
@@ -165,7 +178,7 @@ func getMissing(t *testing.T, s *harness) {
 }
 
 func insertTaken(t *testing.T, s *harness) {
-	first := Full(t)
+	first := ledgertest.Full(t)
 	first.Key, first.Version, first.ExpireAt = s.key(ledger.Payment), 1, time.Time{}
 	mustInsert(t, s, first)
 	second := s.reserved(ledger.Payment, "other")
@@ -191,7 +204,7 @@ func emptyWriter(t *testing.T, s *harness) {
 
 func insertExpired(t *testing.T, s *harness) {
 	first := s.reserved(ledger.SMS, "first")
-	first.ExpireAt = Now().Add(90 * 24 * time.Hour)
+	first.ExpireAt = ledgertest.Now().Add(90 * 24 * time.Hour)
 	mustInsert(t, s, first)
 	second := s.reserved(ledger.SMS, "second")
 	second.Key = first.Key
@@ -238,7 +251,7 @@ func references(t *testing.T, s *harness) {
 	merchant, code := s.key(ledger.Reference).ID, "ref#1 é"
 	claim := func(merchantID, referenceCode, chargeID, want string) {
 		t.Helper()
-		owner, err := s.ClaimReference(context.Background(), merchantID, referenceCode, chargeID)
+		owner, err := s.ClaimReference(context.Background(), chargeOf(merchantID, referenceCode, chargeID))
 		if err != nil || owner != want {
 			t.Fatalf("ClaimReference(%s) = %q, %v; want %q", chargeID, owner, err, want)
 		}
@@ -248,6 +261,34 @@ func references(t *testing.T, s *harness) {
 	claim(merchant, code, "charge-2", "charge-1")
 	claim(merchant, code+"x", "charge-2", "charge-2")
 	claim(merchant+"x", code, "charge-3", "charge-3")
+}
+
+// expiringReferences checks that a reference expires with its charge, which the table deletes later.
+func expiringReferences(t *testing.T, s *harness) {
+	merchant := s.key(ledger.Reference).ID
+	expireAt := ledgertest.Now().Add(time.Hour)
+	for _, step := range []struct {
+		name, chargeID string
+		now, expireAt  time.Time
+		want           string
+	}{
+		{"first", "charge-1", ledgertest.Now(), expireAt, "charge-1"},
+		{"before it expires", "charge-2", expireAt.Add(-time.Second), time.Time{}, "charge-1"},
+		{"once it has expired", "charge-2", expireAt, time.Time{}, "charge-2"},
+		{"without an end", "charge-1", expireAt.Add(1000 * time.Hour), expireAt, "charge-2"},
+	} {
+		charge := chargeOf(merchant, "reference", step.chargeID)
+		charge.UpdatedAt, charge.ExpireAt = step.now, step.expireAt
+		if owner, err := s.ClaimReference(context.Background(), charge); err != nil || owner != step.want {
+			t.Errorf("%s: %q, %v, want %q", step.name, owner, err, step.want)
+		}
+	}
+}
+
+// chargeOf is a charge with a referenceCode.
+func chargeOf(merchantID, referenceCode, chargeID string) *ledger.Entry {
+	key := ledger.Key{Kind: ledger.Charge, ID: chargeID}
+	return &ledger.Entry{Key: key, MerchantID: merchantID, ReferenceCode: referenceCode, UpdatedAt: ledgertest.Now()}
 }
 
 // race runs parallel writers at once, and fails unless exactly one of them won.
@@ -298,7 +339,7 @@ func referenceRace(t *testing.T, s *harness) {
 	merchant := s.key(ledger.Reference).ID
 	race(t, func(i int) (bool, error) {
 		id := "charge-" + strconv.Itoa(i)
-		owner, err := s.ClaimReference(context.Background(), merchant, "reference", id)
+		owner, err := s.ClaimReference(context.Background(), chargeOf(merchant, "reference", id))
 		return owner == id, err
 	})
 }

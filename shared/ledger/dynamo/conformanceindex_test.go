@@ -1,4 +1,4 @@
-package ledgertest
+package dynamo_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/ledger/ledgertest"
 )
 
 // manyKeys exceeds the suite's entries in one shard of the due index.
@@ -19,11 +20,21 @@ const manyKeys = 1000
 // due lists those of the given keys that are due in a shard.
 func due(t *testing.T, s *harness, shard int, before time.Time, of []ledger.Key) []ledger.Key {
 	t.Helper()
-	keys, err := s.DueKeys(context.Background(), shard, before, manyKeys)
-	if err != nil {
-		t.Fatal(err)
+	var keys []ledger.Key
+	query := ledger.DueQuery{Shard: shard, Before: before, Limit: manyKeys}
+	for more := true; more; more = query.Cursor != "" {
+		page, next, err := s.DueKeys(context.Background(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range page {
+			if slices.Contains(of, found.Key) {
+				keys = append(keys, found.Key)
+			}
+		}
+		query.Cursor = next
 	}
-	return slices.DeleteFunc(keys, func(k ledger.Key) bool { return !slices.Contains(of, k) })
+	return keys
 }
 
 func dueKeys(t *testing.T, s *harness) {
@@ -31,7 +42,7 @@ func dueKeys(t *testing.T, s *harness) {
 	for ledger.DueShard(early.Key) != ledger.DueShard(late.Key) {
 		early.Key = s.key(ledger.Payment)
 	}
-	late.DueAt, early.DueAt = Now().Add(9*time.Second), Now().Add(-time.Second)
+	late.DueAt, early.DueAt = ledgertest.Now().Add(9*time.Second), ledgertest.Now().Add(-time.Second)
 	mustInsert(t, s, late)
 	mustInsert(t, s, early)
 	shard := ledger.DueShard(late.Key)
@@ -54,14 +65,71 @@ func dueKeys(t *testing.T, s *harness) {
 	if got := due(t, s, (shard+1)%ledger.DueShards, late.DueAt, both); len(got) != 0 {
 		t.Errorf("another shard lists %v", got)
 	}
-	if keys, err := s.DueKeys(context.Background(), shard, late.DueAt, 1); err != nil || len(keys) != 1 {
-		t.Errorf("limit 1 gives %v, %v", keys, err)
+	one := ledger.DueQuery{Shard: shard, Before: late.DueAt, Limit: 1}
+	if keys, next, err := s.DueKeys(context.Background(), one); err != nil || len(keys) != 1 || next == "" {
+		t.Errorf("limit 1 gives %v, cursor %q, %v", keys, next, err)
 	}
+	dueFrom(t, s, early, late)
 	cleared := following(early, "cleared")
 	cleared.DueAt = time.Time{}
 	mustReplace(t, s, cleared)
 	if got := due(t, s, shard, late.DueAt, both); !slices.Equal(got, both[1:]) {
 		t.Errorf("after the first is cleared: %v", got)
+	}
+}
+
+// dueFrom checks a query with a start, its due times, and its pages of one key.
+func dueFrom(t *testing.T, s *harness, early, late *ledger.Entry) {
+	t.Helper()
+	query := ledger.DueQuery{Shard: ledger.DueShard(late.Key), From: early.DueAt, Before: late.DueAt, Limit: 1}
+	var got []ledger.DueKey
+	for more := true; more; more = query.Cursor != "" {
+		page, next, err := s.DueKeys(context.Background(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range page {
+			if found.Key == early.Key || found.Key == late.Key {
+				got = append(got, found)
+			}
+		}
+		query.Cursor = next
+	}
+	want := []ledger.DueKey{{Key: early.Key, DueAt: early.DueAt}, {Key: late.Key, DueAt: late.DueAt}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pages of one key from the first's time (-want +got):\n%s", diff)
+	}
+	query.From, query.Cursor, query.Limit = early.DueAt.Add(time.Millisecond), "", manyKeys
+	page, _, err := s.DueKeys(context.Background(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(page, func(found ledger.DueKey) bool { return found.Key == early.Key }) {
+		t.Errorf("a query that starts after %s lists it", early.DueAt)
+	}
+}
+
+// moveDue checks that only a due item is moved, and that its entry stays as it is.
+func moveDue(t *testing.T, s *harness) {
+	e := s.reserved(ledger.Payment, "moved")
+	e.DueAt = ledgertest.Now().Add(time.Second)
+	mustInsert(t, s, e)
+	later, ctx := ledgertest.Now().Add(time.Hour), context.Background()
+	for _, step := range []struct {
+		name      string
+		now, want time.Time
+	}{
+		{"not due yet", ledgertest.Now(), e.DueAt}, {"due", e.DueAt, later}, {"moved before", e.DueAt, later},
+	} {
+		if err := s.MoveDue(ctx, e.Key, step.now, later); err != nil {
+			t.Fatal(err)
+		}
+		want := e.Clone()
+		want.DueAt = step.want
+		requireEqual(t, get(t, s, e.Key), want)
+	}
+	if err := s.MoveDue(ctx, s.key(ledger.Payment), later, later); err != nil {
+		t.Errorf("an item that does not exist: %v", err)
 	}
 }
 
@@ -110,7 +178,7 @@ func dayPages(t *testing.T, s *harness) {
 }
 
 func sharesNoMemory(t *testing.T, s *harness) {
-	e := Full(t)
+	e := ledgertest.Full(t)
 	e.Key, e.Version = s.key(ledger.Payment), 1
 	want := e.Clone()
 	mustInsert(t, s, e)

@@ -1,0 +1,13 @@
+package status
+
+import (
+	"mobilegateway/shared/wiring"
+)
+
+// New builds the lookup function from its environment. One error names every fault of it.
+func New(parts *wiring.Dependencies) (wiring.Handler, error) {
+	handler := &StatusHandler{
+		Merchants: parts.Authenticator(), RateLimiter: parts.RateLimiter(), Reader: parts.LedgerStore(), Now: parts.Now,
+	}
+	return parts.APIHandler("status", parts.BaseURL(), handler.Routes()...)
+}

@@ -1,0 +1,27 @@
+package sweep
+
+import (
+	"mobilegateway/shared/settings"
+	"mobilegateway/shared/wiring"
+)
+
+// New builds the scheduled function from its environment. One error names every fault of it.
+func New(parts *wiring.Dependencies) (wiring.Handler, error) {
+	store := parts.LedgerStore()
+	handler := &Sweep{
+		Queue:             store,
+		Book:              parts.Book(store),
+		Reconciler:        parts.Reconciler(),
+		DailyAmounts:      parts.DailyAmounts(),
+		Courier:           parts.Courier(),
+		StackName:         parts.StackName(),
+		PollSchedule:      parts.Env.Durations(settings.PollSchedule),
+		PaymentLifetime:   parts.Env.Duration(settings.PaymentLifetime),
+		UnresponsiveRetry: parts.Env.Duration(settings.OverduePaymentRecheck),
+		SweepInterval:     parts.Env.Duration(settings.SweepInterval),
+		Start:             parts.Start,
+		Now:               parts.Now,
+		Log:               parts.Log,
+	}
+	return handler, parts.ValidateAndWarm()
+}

@@ -1,0 +1,129 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"mobilegateway/internal/simulate/tables"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/ledger/dynamo"
+)
+
+// Ledger is the ledger's store. Any number of goroutines may use it.
+type Ledger struct {
+	Faults
+	store            *dynamo.Store
+	client           *tables.Client
+	concurrentWrites int
+}
+
+var (
+	_ ledger.Writer   = (*Ledger)(nil)
+	_ ledger.Reader   = (*Ledger)(nil)
+	_ ledger.DueQueue = (*Ledger)(nil)
+	_ ledger.DayIndex = (*Ledger)(nil)
+)
+
+// NewLedger makes an empty ledger without faults.
+func NewLedger() *Ledger {
+	client := newClient()
+	return &Ledger{store: dynamo.New(client, table), client: client}
+}
+
+// Insert implements ledger.Writer.
+func (l *Ledger) Insert(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
+	return run(ctx, &l.Faults, Call{Operation: Insert, Key: e.Key}, func() (*ledger.Entry, error) {
+		return l.store.Insert(ctx, e)
+	})
+}
+
+// Replace implements ledger.Writer.
+func (l *Ledger) Replace(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
+	call := Call{Operation: Replace, Key: e.Key}
+	call.writeConcurrently = func() error { return l.writeConcurrently(ctx, e.Key) }
+	return run(ctx, &l.Faults, call, func() (*ledger.Entry, error) { return l.store.Replace(ctx, e) })
+}
+
+// writeConcurrently is another write of the same content.
+func (l *Ledger) writeConcurrently(ctx context.Context, key ledger.Key) error {
+	stored, err := l.store.Get(ctx, key)
+	if err != nil || stored == nil {
+		return err
+	}
+	l.concurrentWrites++
+	stored.Version++
+	stored.Writer = fmt.Sprintf("another-%d", l.concurrentWrites)
+	_, err = l.store.Replace(ctx, stored)
+	return err
+}
+
+// ClaimReference implements ledger.Writer.
+func (l *Ledger) ClaimReference(ctx context.Context, charge *ledger.Entry) (string, error) {
+	return run(ctx, &l.Faults, Call{Operation: ClaimReference, Key: charge.Key}, func() (string, error) {
+		return l.store.ClaimReference(ctx, charge)
+	})
+}
+
+// Get implements ledger.Reader.
+func (l *Ledger) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) {
+	return run(ctx, &l.Faults, Call{Operation: Get, Key: key}, func() (*ledger.Entry, error) {
+		return l.store.Get(ctx, key)
+	})
+}
+
+// DueKeys implements ledger.DueQueue. This index never lags.
+func (l *Ledger) DueKeys(ctx context.Context, query ledger.DueQuery) (page []ledger.DueKey, next string, err error) {
+	page, err = run(ctx, &l.Faults, Call{Operation: DueKeys}, func() (keys []ledger.DueKey, err error) {
+		keys, next, err = l.store.DueKeys(ctx, query)
+		return keys, err
+	})
+	return page, next, err
+}
+
+// MoveDue implements ledger.DueQueue.
+func (l *Ledger) MoveDue(ctx context.Context, key ledger.Key, now, dueAt time.Time) error {
+	_, err := run(ctx, &l.Faults, Call{Operation: MoveDue, Key: key}, func() (struct{}, error) {
+		return struct{}{}, l.store.MoveDue(ctx, key, now, dueAt)
+	})
+	return err
+}
+
+// Day implements ledger.DayIndex.
+func (l *Ledger) Day(
+	ctx context.Context, merchantID string, day time.Time, cursor string, limit int,
+) (page []ledger.Key, next string, err error) {
+	page, err = run(ctx, &l.Faults, Call{Operation: Day}, func() (keys []ledger.Key, err error) {
+		keys, next, err = l.store.Day(ctx, merchantID, day, cursor, limit)
+		return keys, err
+	})
+	return page, next, err
+}
+
+// All returns every entry in the order of the keys.
+func (l *Ledger) All() []*ledger.Entry {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	var entries []*ledger.Entry
+	for key, item := range l.client.Database.Items(table) {
+		e, err := dynamo.Decode(item)
+		mustSucceed("decode "+key, err)
+		if e.Kind != ledger.Reference {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// Overwrite stores an entry without any condition, for tests that begin in the middle of a life.
+func (l *Ledger) Overwrite(e *ledger.Entry) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	item, err := dynamo.Encode(e)
+	mustSucceed("encode "+e.Key.String(), err)
+	_, err = l.client.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item})
+	mustSucceed("store "+e.Key.String(), err)
+}

@@ -1,0 +1,104 @@
+package dailyamount_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/storetest"
+	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/ledger"
+)
+
+// setState is a change that stores a state.
+func setState(state ledger.State) func(*ledger.Entry) bool {
+	return func(e *ledger.Entry) bool {
+		e.State = state
+		return true
+	}
+}
+
+// A change that ends a payment as not applied refunds its amount, and a late success counts it again.
+func TestStoreChange(t *testing.T) {
+	errStore := errors.New("the ledger does not respond")
+	cases := []struct {
+		name          string
+		before, after ledger.State
+		winner        ledger.State // the state that another write stores before a late success
+		ledger        error
+		table         storetest.Fault
+		wantErr       error
+		wantRefundErr error
+		want          int64
+	}{
+		{name: "released", before: ledger.Unknown, after: ledger.Released},
+		{name: "done", before: ledger.Unknown, after: ledger.Done, want: 600},
+		{name: "not stored", before: ledger.Unknown, after: ledger.Released, ledger: errStore,
+			wantErr: errStore, want: 600},
+		{name: "not refunded", before: ledger.Unknown, after: ledger.Released, table: storetest.FailedBeforeApply,
+			wantRefundErr: storetest.ErrInjected, want: 600},
+		{name: "late success", before: ledger.Released, after: ledger.Done, want: 600},
+		{name: "late success that is not counted", before: ledger.Released, after: ledger.Done,
+			table: storetest.FailedBeforeApply, wantErr: dailyamount.ErrNotReserved},
+		{name: "late success after another write", before: ledger.Released, after: ledger.Done, winner: ledger.Refused},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			f := newCounterFixture()
+			stored := f.entry("a", 600)
+			f.mustReserve(t, stored, 1000)
+			stored.State = c.before
+			if err := f.Refund(context.Background(), stored); err != nil {
+				t.Fatal(err)
+			}
+			f.store.InjectFaults(func(storetest.Call) storetest.Fault { return c.table })
+			attempts := 0
+			store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+				if attempts++; attempts == 2 && c.winner != "" {
+					stored.State, stored.Version = c.winner, stored.Version+1
+					return stored, nil
+				}
+				if next := stored.Clone(); change(next) && c.ledger == nil {
+					next.Version++
+					stored = next
+				}
+				return stored, c.ledger
+			}
+			_, refundErr, err := f.StoreChange(context.Background(), store, setState(c.after))
+			if !errors.Is(err, c.wantErr) || !errors.Is(refundErr, c.wantRefundErr) {
+				t.Errorf("error %v, error of the refund %v; want %v, %v", err, refundErr, c.wantErr, c.wantRefundErr)
+			}
+			f.assertSum(t, c.want)
+			if err == nil && c.after == ledger.Done && c.before == ledger.Released && c.winner == "" {
+				f.store.InjectFaults(nil)
+				f.mustRefund(t, f.entry("a", 600)) // a delayed refund by the version before the success
+				f.assertSum(t, c.want)
+			}
+		})
+	}
+}
+
+// lastAdjustment is a store that keeps the last adjustment.
+type lastAdjustment struct {
+	dailyamount.Store
+	dailyamount.Adjustment
+}
+
+// Adjust implements dailyamount.Store.
+func (s *lastAdjustment) Adjust(
+	ctx context.Context, a dailyamount.Adjustment,
+) (dailyamount.AdjustmentResult, error) {
+	s.Adjustment = a
+	return s.Store.Adjust(ctx, a)
+}
+
+func TestItemsExpireTwoDaysAfterTheirDay(t *testing.T) {
+	c := newCounterFixture()
+	store := &lastAdjustment{Store: c.store}
+	c.Store = store
+	c.mustReserve(t, c.entry("a", 1), 10)
+	if want := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC); !store.ExpireAt.Equal(want) {
+		t.Errorf("the items expire at %s, want %s", store.ExpireAt, want)
+	}
+}

@@ -1,0 +1,131 @@
+package operation_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
+	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operation"
+)
+
+func newAuthorizedRequest(w *operationtest.Fixture) *apigw.Request {
+	req := w.NewRequest()
+	req.Body = []byte("{}")
+	req.SetHeader("Authorization", operationtest.DemoToken)
+	req.SetHeader("Content-Type", "application/json")
+	return req
+}
+
+func TestAuthenticateAndReadBody(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*apigw.Request)
+		want   fault.Kind
+	}{
+		"no credentials": {func(r *apigw.Request) { r.SetHeader("Authorization", "") }, fault.MissingCredentials},
+		"not JSON":       {func(r *apigw.Request) { r.SetHeader("Content-Type", "") }, fault.UnsupportedMediaType},
+		"broken JSON":    {func(r *apigw.Request) { r.Body = []byte("{") }, fault.InvalidPart},
+	} {
+		w := operationtest.New(t)
+		req := newAuthorizedRequest(w)
+		c.change(req)
+		profile, doc, err := w.Pipeline.AuthenticateAndReadBody(context.Background(), req)
+		if profile != nil || doc != nil || kindOf(err) != c.want {
+			t.Errorf("%s: profile %v, body %v, error %v; want only %s", name, profile, doc, err, c.want)
+		}
+	}
+	w := operationtest.New(t)
+	profile, doc, err := w.Pipeline.AuthenticateAndReadBody(context.Background(), newAuthorizedRequest(w))
+	if err != nil || profile.Name != "DemoShop" || doc == nil {
+		t.Errorf("profile %v, body %v, error %v; want DemoShop's request", profile, doc, err)
+	}
+}
+
+// decision "merchant-limits": a merchant over its rate waits for whole seconds, and a table that does not respond
+// limits no merchant.
+func TestAuthenticateChecksRate(t *testing.T) {
+	w := operationtest.New(t)
+	w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.RequestsPerSecond = 1 })
+	authenticate := func() *fault.Fault {
+		_, _, err := w.Pipeline.AuthenticateAndReadBody(context.Background(), newAuthorizedRequest(w))
+		return fault.FromError(err)
+	}
+	if f := authenticate(); f != nil {
+		t.Errorf("the first request: fault %v, want none", f)
+	}
+	for range 2 {
+		if f := authenticate(); f == nil || f.Kind != fault.RateLimited || f.RetryAfter != 1 {
+			t.Errorf("fault %+v, want rate limited for 1 s", f)
+		}
+		w.Clock.Advance(time.Millisecond)
+	}
+	w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
+	w.Clock.Advance(time.Minute)
+	if f := authenticate(); f != nil {
+		t.Errorf("the table does not respond: fault %v, want none", f)
+	}
+}
+
+// decision "merchant-limits": nothing is sent that could not be counted.
+func TestReserveDailyAmount(t *testing.T) {
+	const none = fault.Kind(-1)
+	failReplace := func(call storetest.Call) storetest.Fault {
+		if call.Operation == storetest.Replace {
+			return storetest.FailedBeforeApply
+		}
+		return storetest.NoFault
+	}
+	cases := []struct {
+		name       string
+		limit      int64
+		table      storetest.Fault
+		ledger     func(storetest.Call) storetest.Fault
+		superseded bool
+		want       fault.Kind
+		state      ledger.State
+	}{
+		{"it fits", 500, storetest.NoFault, nil, false, none, ledger.Reserved},
+		{"over the limit", 499, storetest.NoFault, nil, false, fault.DailyLimitExceeded, ledger.Released},
+		{"the refusal is not stored", 499, storetest.NoFault, failReplace, false, fault.Internal, ledger.Reserved},
+		{"another attempt succeeded", 499, storetest.NoFault, nil, true, fault.OutcomeUnknown, ledger.Done},
+		{"no table", 500, storetest.FailedBeforeApply, nil, false, fault.OperatorUnavailable, ledger.Released},
+		{"no table and no ledger", 500, storetest.FailedBeforeApply, failReplace, false, fault.OutcomeUnknown,
+			ledger.Reserved},
+		{"no table, another attempt succeeded", 500, storetest.FailedBeforeApply, nil, true, fault.OutcomeUnknown,
+			ledger.Done},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w := operationtest.New(t)
+			e := newEntry("f")
+			e.AmountMinor, e.Currency = 500, "XOF"
+			profile := operationtest.DemoProfile()
+			profile.DailyAmounts = map[string]int64{"XOF": c.limit}
+			ctx, req := context.Background(), w.NewRequest()
+			reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, e, operation.IdempotencyKey{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.superseded {
+				done := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
+				if _, err := w.Pipeline.Book.StoreOutcome(ctx, reservation, done); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return c.table })
+			w.Ledger.InjectFaults(c.ledger)
+			got := fault.FromError(w.Pipeline.ReserveDailyAmount(ctx, req, profile, reservation))
+			if got == nil && c.want != none || got != nil && got.Kind != c.want {
+				t.Errorf("fault %v, want %s", got, c.want)
+			}
+			if got := w.OnlyEntry(t, ledger.Charge).State; got != c.state {
+				t.Errorf("state %s, want %s", got, c.state)
+			}
+		})
+	}
+}
