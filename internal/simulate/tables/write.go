@@ -1,0 +1,287 @@
+package tables
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// maxTransactItems is the service's limit.
+const maxTransactItems = 100
+
+// write is one validated write, alone or of a transaction.
+type write struct {
+	table     *table
+	key       string
+	condition *expression
+	scope     *scope
+	returnOld bool // in the error of a failed condition
+	// compute returns the item's next version, nil for none.
+	compute func(old Item) (*stored, error)
+	changed []string // the attributes that an update names
+}
+
+// newWrite checks the parts that all writes have.
+func (db *Database) newWrite(
+	tableName *string, keyOrItem Item, isKey bool, condition *expression,
+	onFailure types.ReturnValuesOnConditionCheckFailure,
+) (*write, error) {
+	t, err := db.table(tableName)
+	if err != nil {
+		return nil, err
+	}
+	key, err := t.keyValue(keyOrItem, isKey)
+	if err != nil {
+		return nil, err
+	}
+	return &write{
+		table: t, key: key, condition: condition,
+		returnOld: onFailure == types.ReturnValuesOnConditionCheckFailureAllOld,
+	}, nil
+}
+
+func (db *Database) newPut(p *types.Put) (*write, error) {
+	condition, err := db.Expressions.parse(kindCondition, p.ConditionExpression)
+	if err != nil {
+		return nil, err
+	}
+	s, err := bind(p.ExpressionAttributeNames, p.ExpressionAttributeValues, condition)
+	if err != nil {
+		return nil, err
+	}
+	w, err := db.newWrite(p.TableName, p.Item, false, condition, p.ReturnValuesOnConditionCheckFailure)
+	if err != nil {
+		return nil, err
+	}
+	w.scope = s
+	version, err := w.table.newStored(w.key, maps.Clone(p.Item))
+	w.compute = func(Item) (*stored, error) { return version, nil }
+	return w, err
+}
+
+func (db *Database) newUpdate(u *types.Update) (*write, error) {
+	condition, err := db.Expressions.parse(kindCondition, u.ConditionExpression)
+	if err != nil {
+		return nil, err
+	}
+	update, err := db.Expressions.parse(kindUpdate, u.UpdateExpression)
+	if err != nil {
+		return nil, err
+	}
+	s, err := bind(u.ExpressionAttributeNames, u.ExpressionAttributeValues, condition, update)
+	if err != nil {
+		return nil, err
+	}
+	w, err := db.newWrite(u.TableName, u.Key, true, condition, u.ReturnValuesOnConditionCheckFailure)
+	if err != nil {
+		return nil, err
+	}
+	w.scope = s
+	if update == nil {
+		update = &expression{}
+	}
+	if err := update.checkUpdates(s, w.table.key); err != nil {
+		return nil, err
+	}
+	w.compute = func(old Item) (*stored, error) {
+		next, changed, err := update.update(s, old, u.Key)
+		if err != nil {
+			return nil, err
+		}
+		w.changed = changed
+		return w.table.newStored(w.key, next)
+	}
+	return w, nil
+}
+
+func (db *Database) newDelete(d *types.Delete) (*write, error) {
+	condition, err := db.Expressions.parse(kindCondition, d.ConditionExpression)
+	if err != nil {
+		return nil, err
+	}
+	s, err := bind(d.ExpressionAttributeNames, d.ExpressionAttributeValues, condition)
+	if err != nil {
+		return nil, err
+	}
+	w, err := db.newWrite(d.TableName, d.Key, true, condition, d.ReturnValuesOnConditionCheckFailure)
+	if err != nil {
+		return nil, err
+	}
+	w.scope = s
+	w.compute = func(Item) (*stored, error) { return nil, nil }
+	return w, nil
+}
+
+// evaluate checks the condition and computes the next version. A false condition is a
+// *types.ConditionalCheckFailedException.
+func (w *write) evaluate() (old, next *stored, err error) {
+	old = w.table.items[w.key]
+	if !w.condition.matches(w.scope, old.itemOrNil()) {
+		failed := &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed")}
+		if w.returnOld {
+			failed.Item = old.copy()
+		}
+		return old, nil, failed
+	}
+	next, err = w.compute(old.itemOrNil())
+	return old, next, err
+}
+
+// apply performs a single write.
+func (db *Database) apply(w *write) (old, next *stored, err error) {
+	if old, next, err = w.evaluate(); err == nil {
+		db.commit(w.table, w.key, next)
+	}
+	return old, next, err
+}
+
+// PutItem implements the operation.
+func (db *Database) PutItem(in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+	w, err := db.newPut(&types.Put{
+		TableName: in.TableName, Item: in.Item, ConditionExpression: in.ConditionExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
+	})
+	if err != nil {
+		return nil, err
+	}
+	old, next, err := db.apply(w)
+	if err != nil {
+		return nil, err
+	}
+	return &dynamodb.PutItemOutput{Attributes: returned(in.ReturnValues, old, next, nil)}, nil
+}
+
+// UpdateItem implements the operation.
+func (db *Database) UpdateItem(in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+	w, err := db.newUpdate(&types.Update{
+		TableName: in.TableName, Key: in.Key,
+		ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
+	})
+	if err != nil {
+		return nil, err
+	}
+	old, next, err := db.apply(w)
+	if err != nil {
+		return nil, err
+	}
+	return &dynamodb.UpdateItemOutput{Attributes: returned(in.ReturnValues, old, next, w.changed)}, nil
+}
+
+// DeleteItem implements the operation.
+func (db *Database) DeleteItem(in *dynamodb.DeleteItemInput) (*dynamodb.DeleteItemOutput, error) {
+	w, err := db.newDelete(&types.Delete{
+		TableName: in.TableName, Key: in.Key, ConditionExpression: in.ConditionExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
+	})
+	if err != nil {
+		return nil, err
+	}
+	old, next, err := db.apply(w)
+	if err != nil {
+		return nil, err
+	}
+	return &dynamodb.DeleteItemOutput{Attributes: returned(in.ReturnValues, old, next, nil)}, nil
+}
+
+// returned selects what a write returns.
+func returned(want types.ReturnValue, old, next *stored, changed []string) Item {
+	switch want {
+	case types.ReturnValueAllOld:
+		return old.copy()
+	case types.ReturnValueAllNew:
+		return next.copy()
+	case types.ReturnValueUpdatedOld:
+		return old.selected(changed)
+	case types.ReturnValueUpdatedNew:
+		return next.selected(changed)
+	}
+	return nil
+}
+
+// TransactWriteItems implements the operation. A repeat with the token of an applied transaction succeeds without
+// effect for ten minutes. The model does not compare the repeated request with the first one.
+func (db *Database) TransactWriteItems(
+	in *dynamodb.TransactWriteItemsInput,
+) (*dynamodb.TransactWriteItemsOutput, error) {
+	if len(in.TransactItems) == 0 || len(in.TransactItems) > maxTransactItems {
+		return nil, validationError("Member must have length between 1 and 100: transactItems")
+	}
+	writes := make([]*write, len(in.TransactItems))
+	for i, item := range in.TransactItems {
+		w, err := db.newTransactWrite(item)
+		if err != nil {
+			return nil, err
+		}
+		for _, earlier := range writes[:i] {
+			if earlier.table == w.table && earlier.key == w.key {
+				return nil, validationError("Transaction request cannot include multiple operations on one item")
+			}
+		}
+		writes[i] = w
+	}
+	if db.isRepeated(in.ClientRequestToken) {
+		return &dynamodb.TransactWriteItemsOutput{}, nil
+	}
+	versions := make([]*stored, len(writes))
+	reasons := make([]types.CancellationReason, len(writes))
+	cancelled := false
+	for i, w := range writes {
+		_, next, err := w.evaluate()
+		versions[i], reasons[i] = next, cancellationReason(err)
+		cancelled = cancelled || err != nil
+	}
+	if cancelled {
+		return nil, cancelledError(reasons)
+	}
+	for i, w := range writes {
+		db.commit(w.table, w.key, versions[i])
+	}
+	db.rememberToken(in.ClientRequestToken)
+	return &dynamodb.TransactWriteItemsOutput{}, nil
+}
+
+func (db *Database) newTransactWrite(item types.TransactWriteItem) (*write, error) {
+	switch {
+	case item.Put != nil:
+		return db.newPut(item.Put)
+	case item.Update != nil:
+		return db.newUpdate(item.Update)
+	case item.Delete != nil:
+		return db.newDelete(item.Delete)
+	case item.ConditionCheck != nil:
+		notModelled("a condition check")
+	}
+	return nil, validationError("TransactItems can only contain one of Check, Put, Update or Delete")
+}
+
+// cancellationReason describes the outcome of one write of a transaction.
+func cancellationReason(err error) types.CancellationReason {
+	switch failure := err.(type) { //nolint:errorlint // evaluate wraps no error
+	case nil:
+		return types.CancellationReason{Code: aws.String("None")}
+	case *types.ConditionalCheckFailedException:
+		return types.CancellationReason{
+			Code: aws.String("ConditionalCheckFailed"), Message: failure.Message, Item: failure.Item,
+		}
+	}
+	return types.CancellationReason{Code: aws.String("ValidationError"), Message: aws.String(errorMessage(err))}
+}
+
+func cancelledError(reasons []types.CancellationReason) error {
+	codes := make([]string, len(reasons))
+	for i, reason := range reasons {
+		codes[i] = aws.ToString(reason.Code)
+	}
+	return &types.TransactionCanceledException{
+		Message: aws.String("Transaction cancelled, please refer cancellation reasons for specific reasons [" +
+			strings.Join(codes, ", ") + "]"),
+		CancellationReasons: reasons,
+	}
+}
