@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, LOCAL_DIR and every duration of template.yaml: make run SPEED=60 RESET=1
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser prose deploy e2e smoke contract reference ci clean
+.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate mutate deploy e2e smoke contract reference ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -55,6 +55,10 @@ prose: ## vale and the table of names over pages, comments, texts and declared n
 	@python3 -B -m unittest discover -s tools/prose -p '*_test.py'
 	@python3 -B tools/prose/check.py $(if $(COUNT),--count) $(FILES)
 
+mutate: ## Mutate the packages that protect money, and run the simulator on what their tests miss (PACKAGES="path ...")
+	@python3 -B -m unittest discover -s tools/mutate -p '*_test.py'
+	@python3 -B tools/mutate/mutate.py $(PACKAGES)
+
 fmt: ## Give all Go files gofmt's form
 	git ls-files -z -co --exclude-standard '*.go' | xargs -0 gofmt -w
 
@@ -96,6 +100,15 @@ smoke: ## Run the safe checks of a deployment, also of production (BASE_URL=http
 
 e2e-browser: ## Pay on the payment page in a headless Chromium with axe-core (SCREENSHOTS=1 renews docs/screenshots)
 	@e2e/browser/install && E2E_BROWSER=1 go test -count=1 -timeout 5m -parallel 4 ./e2e/browser
+
+chaos: ## Fail parts of a local run under load, then count orders and effects (CHAOS_MINUTES=20 CHAOS_SEED=n)
+	@CHAOS_MINUTES=$(or $(CHAOS_MINUTES),20) CHAOS_SEED=$(CHAOS_SEED) \
+	  go test -count=1 -v -timeout 0 ./e2e/chaos -run '^TestChaos$$'
+
+simulate: ## Run the functions through hostile histories in a simulated world (SEEDS=10000 FIRST=n SEED=n EXHAUSTIVE=1)
+	@go test -count=1 -v -timeout 0 ./internal/simulate $(if $(EXHAUSTIVE),-run '^TestExhaustive$$' \
+	  -exhaustive $(EXHAUSTIVE),-run '^TestSeeds$$' \
+	  $(if $(SEED),-seed $(SEED),-seeds $(or $(SEEDS),10000) -first $(or $(FIRST),$$(date +%s%N))))
 
 contract: ## Compare a local run with docs/openapi.yaml by schemathesis: thousands of cases, valid and invalid
 	@go build -o .local/bin/contract ./tools/schemathesis && exec .local/bin/contract

@@ -1,0 +1,184 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"mobilegateway/internal/simulate/outside"
+	"mobilegateway/internal/simulate/tables"
+	"mobilegateway/internal/simulate/tape"
+	"mobilegateway/shared/keyring"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/market"
+	"mobilegateway/shared/merchant"
+	merchantdynamo "mobilegateway/shared/merchant/dynamo"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/settings"
+	"mobilegateway/shared/webhook"
+)
+
+// The names of the tables and secrets of a world.
+const (
+	ledgerTable    = "ledger"
+	merchantTable  = "merchants"
+	limitTable     = "limits"
+	operatorSecret = "operators"
+	tokenSecret    = "token-keys"
+	callbackSecret = "callback-keys"
+	webhookSecret  = "webhook-keys"
+)
+
+// bubbleStart is the time at which each bubble of testing/synctest begins.
+var bubbleStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// operatorToken is the access token of the gateway at every operator.
+const operatorToken = "operator-access-token"
+
+// dailyLimit is the daily amount of the second shop in each currency, in minor units.
+const dailyLimit = 1_000
+
+// shop is a merchant of a world.
+type shop struct {
+	outside.Shop
+	host    string // of its server
+	profile *merchant.Profile
+	token   string
+	secret  string // signs its notifications
+	limited bool
+}
+
+// blueprint is what every world begins with. It is made once, and never changed.
+type blueprint struct {
+	database *tables.Database
+	secrets  map[string][]byte
+	shops    []*shop
+}
+
+// environment is the environment of every function.
+func environment(name string) string {
+	return map[string]string{
+		settings.StackName: "simulated", settings.LedgerTable: ledgerTable, settings.MerchantTable: merchantTable,
+		settings.LimitTable: limitTable, settings.OperatorCredentialsSecret: operatorSecret,
+		settings.TokenKeySecret: tokenSecret, settings.CallbackKeySecret: callbackSecret,
+		settings.WebhookKeySecret: webhookSecret, settings.BaseURL: outside.APIBaseURL,
+		settings.ServiceID: "SERVICE-1", settings.ApplicationID: "APP-1", settings.ContactID: "CONTACT-1",
+		settings.WarmConnections: "false",
+	}[name]
+}
+
+// newBlueprint makes the tables, the secrets and the merchants.
+func newBlueprint() (*blueprint, error) {
+	b := &blueprint{database: tables.New(time.Now), secrets: map[string][]byte{}}
+	if err := createTables(b.database); err != nil {
+		return nil, err
+	}
+	random := &reader{tape.FromSeed(1)}
+	for _, name := range []string{tokenSecret, callbackSecret, webhookSecret} {
+		ring, err := keyring.AddKey(nil, random, bubbleStart.Add(-24*time.Hour))
+		if err != nil {
+			return nil, err
+		}
+		b.secrets[name] = ring
+	}
+	b.secrets[operatorSecret] = operatorCredentials(operatorToken)
+	for _, name := range []string{"OpenShop", "LimitShop"} {
+		added, err := b.addShop(name, random)
+		if err != nil {
+			return nil, fmt.Errorf("add %s: %w", name, err)
+		}
+		b.shops = append(b.shops, added)
+	}
+	return b, nil
+}
+
+func createTables(database *tables.Database) error {
+	ledger := ledgerdynamo.Schema(ledgerTable)
+	ledger.StreamSpecification = &types.StreamSpecification{
+		StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage,
+	}
+	if err := database.CreateTable(ledger, ledgerdynamo.TimeToLive); err != nil {
+		return err
+	}
+	for _, name := range []string{merchantTable, limitTable} {
+		err := database.CreateTable(&dynamodb.CreateTableInput{
+			TableName: aws.String(name),
+			AttributeDefinitions: []types.AttributeDefinition{
+				{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
+			},
+			KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+		}, ledgerdynamo.TimeToLive)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// senders are the operators' sender addresses of the payer's SMS by country.
+func senders() map[string]string {
+	all := map[string]string{}
+	for _, country := range market.All() {
+		all[country.Alpha2] = country.SenderPrefix() + "0000"
+	}
+	return all
+}
+
+func operatorNames() []string { return operator.Names() }
+
+func operatorHost(name string) string { return name + ".operator.example.net" }
+
+// addShop onboards a merchant. The one with the name LimitShop has a daily amount.
+func (b *blueprint) addShop(name string, random *reader) (*shop, error) {
+	now := bubbleStart.Add(-time.Hour)
+	profile, err := merchant.New(name, random, now)
+	if err != nil {
+		return nil, err
+	}
+	s := &shop{profile: profile, host: name + ".example.com", limited: name == "LimitShop"}
+	profile.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
+	profile.Countries, profile.Operators, profile.OnBehalfOf = market.Alpha2s(), operator.Names(), []string{name}
+	profile.NotificationHosts, profile.NotifURL = []string{s.host}, "https://"+s.host+"/provisioned"
+	if s.limited {
+		profile.DailyAmounts = map[string]int64{}
+		for _, country := range market.All() {
+			profile.DailyAmounts[country.Currency] = dailyLimit
+		}
+	}
+	if s.token, err = merchant.LongLivedToken.Issue(profile, random, now); err != nil {
+		return nil, err
+	}
+	ring, err := keyring.Parse(b.secrets[webhookSecret])
+	if err != nil {
+		return nil, err
+	}
+	key := ring.SigningKey(now, 0)
+	issued, err := merchant.IssueWebhookSecret(profile, key.Number, false, now)
+	if err != nil {
+		return nil, err
+	}
+	s.secret = webhook.DeriveSecret(key, profile.ID, issued.Version).Text()
+	s.Shop = outside.Shop{
+		Name: name, ServiceID: "SERVICE-1", ApplicationID: "APP-1", ContactID: "CONTACT-1", OnBehalfOf: name,
+		SenderName: "SHOP",
+		NotifyURL:  "https://" + s.host + "/notify", Operators: operator.Names(),
+		Countries: market.Alpha2s(),
+	}
+	registry := merchantdynamo.NewRegistry(tables.NewClient(b.database), merchantTable)
+	return s, registry.Create(context.Background(), profile)
+}
+
+// reader draws bytes from a tape.
+type reader struct{ tape *tape.Tape }
+
+// Read implements io.Reader.
+func (r *reader) Read(buffer []byte) (int, error) {
+	for i := range buffer {
+		buffer[i] = byte(r.tape.Choose("byte", 256)) //nolint:gosec // below 256
+	}
+	return len(buffer), nil
+}

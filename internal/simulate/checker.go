@@ -1,0 +1,208 @@
+package simulate
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/internal/simulate/outside"
+	"mobilegateway/internal/simulate/tables"
+	"mobilegateway/shared/ledger"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+)
+
+// checker checks the invariants of a history.
+type checker struct {
+	world   *World
+	entries map[string]*ledger.Entry // by stored key, as they are now
+	keys    []string                 // of entries, in the order of their insertion
+	// byUpstream has the stored keys by kind and key at the operator, owners the instances that made reservations.
+	byUpstream map[string]string
+	owners     map[string]*instance
+	due        dueList
+	amounts    *amounts
+	secrets    [][]byte             // texts that no log line may contain
+	maybeSent  map[string]time.Time // when a call may have been applied, by kind and key at the operator
+	furthest   map[string]int       // the progress of the statuses that a merchant received, by merchant and order
+	listed     map[string]time.Time // by entry: when it was last listed for a person
+}
+
+func newChecker(w *World) *checker {
+	c := &checker{
+		world: w, entries: map[string]*ledger.Entry{}, listed: map[string]time.Time{},
+		maybeSent: map[string]time.Time{}, furthest: map[string]int{}, byUpstream: map[string]string{},
+		owners: map[string]*instance{},
+	}
+	c.amounts = newAmounts(c)
+	for _, s := range w.shops {
+		c.secrets = append(c.secrets, []byte(s.token), []byte(s.secret))
+	}
+	for _, text := range []string{operatorToken, "914263", "gw-token-", "alias-", "platform-gw-token"} {
+		c.secrets = append(c.secrets, []byte(text))
+	}
+	return c
+}
+
+// fail reports a violation of a numbered invariant of docs/reliability.md.
+func (c *checker) fail(invariant int, format string, values ...any) {
+	c.world.fail("invariant %d: %s", invariant, fmt.Sprintf(format, values...))
+}
+
+// storedKinds are the prefixes of the keys of transactions. Other items of the ledger's table are references, and the
+// health of servers and endpoints.
+var storedKinds = []string{string(ledger.Charge) + "#", string(ledger.Payment) + "#", string(ledger.SMS) + "#"}
+
+// change checks one committed change of the ledger's table.
+func (c *checker) change(change *tables.Change) {
+	item := change.New()
+	isEntry := slices.ContainsFunc(storedKinds, func(prefix string) bool {
+		return strings.HasPrefix(change.Key, prefix)
+	})
+	switch {
+	case !isEntry || change.Key == undecodableKey:
+		return
+	case item == nil:
+		if change.Expired {
+			delete(c.entries, change.Key)
+			return
+		}
+		c.fail(2, "%s was deleted", change.Key)
+		return
+	}
+	after, err := ledgerdynamo.Decode(item)
+	if err != nil {
+		c.fail(2, "%s cannot be decoded: %s", change.Key, err)
+		return
+	}
+	before := c.entries[change.Key]
+	if before == nil {
+		c.keys = append(c.keys, change.Key)
+	}
+	c.entries[change.Key] = after
+	c.byUpstream[effectKinds[after.Kind]+" "+after.UpstreamKey] = change.Key
+	c.due.add(change.Key, after.DueAt)
+	if c.world.hasStory {
+		c.world.logf("stored %s v%d: %s/%s%s", change.Key, after.Version, after.State, after.Status, outboxText(after))
+	}
+	if before != nil && !before.PastRetention(time.Now().Add(maxSkew)) {
+		if change.Old()[newerAttribute] != nil && item[newerAttribute] == nil {
+			c.fail(2, "%s: an older version lost the attribute of a newer one", change.Key)
+		}
+		c.transition(change.Key, before, after)
+		c.deadLetters(change.Key, before, after)
+		c.amounts.transition(change.Key, before, after)
+	}
+	if after.State == ledger.Reserved && (before == nil || before.Owner != after.Owner) {
+		c.owners[change.Key] = c.world.writer
+	}
+}
+
+func outboxText(e *ledger.Entry) string {
+	text := ""
+	for _, n := range e.Outbox {
+		text += fmt.Sprintf(" [%s n=%d next %s dead %q parked %v]", n.Status, n.Attempts,
+			n.NextAttemptAt.Sub(bubbleStart), n.DeadReason, n.Parked)
+	}
+	if !e.DueAt.IsZero() {
+		text += " due " + e.DueAt.Sub(bubbleStart).String()
+	}
+	return text
+}
+
+// transition checks that a final state does not change (invariant 2), and that no reservation in use is given up.
+func (c *checker) transition(key string, before, after *ledger.Entry) {
+	if after.Version != before.Version+1 {
+		c.fail(2, "%s: version %d follows %d", key, after.Version, before.Version)
+	}
+	if before.StatusFinal() && after.Status != before.Status {
+		c.fail(2, "%s: the final status %s became %s", key, before.Status, after.Status)
+	}
+	final := before.State == ledger.Done || before.State == ledger.Refused
+	if final && after.State != before.State {
+		c.fail(2, "%s: the state %s became %s", key, before.State, after.State)
+	}
+	if before.ResponseStatus != 0 && (after.ResponseStatus != before.ResponseStatus ||
+		!bytes.Equal(after.ResponseBody, before.ResponseBody)) {
+		c.fail(3, "%s: the stored response changed", key)
+	}
+	isDone := after.State == ledger.Done && before.State != ledger.Done && after.Manual.Outcome == ""
+	if isDone && after.Kind != ledger.Payment && !c.hasEffect(after) && !c.world.lied(after.UpstreamKey) &&
+		!c.maybeSent[effectKinds[after.Kind]+" "+after.UpstreamKey].After(after.CreatedAt.Add(-maxSkew)) {
+		c.fail(1, "%s is done, and has no effect", key)
+	}
+	lapsed := before.State == ledger.Reserved && after.State == ledger.Unknown
+	if writer := c.world.writer; lapsed && writer != nil && writer.function == functionSweep && c.inUse(key) {
+		c.fail(7, "%s: the sweep marked a reservation as unknown while its attempt was running", key)
+	}
+}
+
+// operatorCall remembers a call whose response leaves open whether it was applied.
+func (c *checker) operatorCall(kind, key string, response outside.Exchange) {
+	cut := response.Failure != outside.NoFailure && response.Failure != outside.ConnectionRefused
+	if cut || response.Delay > 0 || response.Status == 500 || response.Status == 200 {
+		c.maybeSent[kind+" "+key] = time.Now()
+	}
+}
+
+// inUse reports whether the attempt that owns a reservation is still running.
+func (c *checker) inUse(key string) bool {
+	owner := c.owners[key]
+	return owner != nil && owner.busy && !owner.overdue && !owner.doomed && !owner.Crashed()
+}
+
+// deadLetters checks that a notification becomes a dead letter only after its whole schedule, or after many claims
+// without an outcome (invariant 8).
+func (c *checker) deadLetters(key string, before, after *ledger.Entry) {
+	for _, n := range after.Outbox {
+		wasDead := slices.ContainsFunc(before.Outbox, func(b ledger.Notification) bool {
+			return b.ID == n.ID && b.DeadReason != ""
+		})
+		since := n.At
+		for _, replay := range after.Replays {
+			if replay.At.After(since) {
+				since = replay.At
+			}
+		}
+		if n.DeadReason == "" || wasDead || n.DeadReason == ledger.ReasonNoOutcome {
+			continue
+		}
+		if age := time.Since(since); age < deadLetterAge {
+			c.fail(8, "%s: the notification of %s is dead after %s", key, n.Status, age)
+		}
+	}
+}
+
+// response checks that an order's response is the same each time (invariant 3).
+func (c *checker) response(o *order, r outside.Response) {
+	if !isKnown(r) {
+		return
+	}
+	for _, earlier := range o.responses {
+		if isKnown(earlier) && (earlier.Status != r.Status || earlier.Body != r.Body) && !isSentSMS(earlier, r) {
+			c.fail(3, "%s %s %d: first %d %s, then %d %s", o.shop.Name, o.function, o.number,
+				earlier.Status, earlier.Body, r.Status, r.Body)
+		}
+	}
+}
+
+// isKnown reports whether a response reports the outcome of the request: a success, or the operator's final refusal.
+func isKnown(r outside.Response) bool {
+	isRefusal := r.Status == 403 && !strings.Contains(r.Body, "Daily amount limit exceeded")
+	return r.Status == 201 || r.Status == 200 || isRefusal || r.Status == 409 && r.Location != ""
+}
+
+// isSentSMS reports whether two responses are the success of an SMS and the reference to it.
+func isSentSMS(a, b outside.Response) bool { return a.Location != "" && b.Location != "" }
+
+// callback checks that the gateway never returns 404 for a correct callback, and 2xx for a forged one (invariant 5). An
+// operator that denied a payment may call back for two payments under one key.
+func (c *checker) callback(callback outside.Callback, status int) {
+	if callback.Content == outside.CallbackForged && status >= 200 && status < 300 {
+		c.fail(5, "a forged callback for %s got %d", callback.Key, status)
+	}
+	if callback.Content == outside.NoFault && status == 404 && !c.world.lied(callback.Key) {
+		c.fail(8, "a correct callback for %s got 404", callback.Key)
+	}
+}

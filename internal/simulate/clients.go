@@ -1,0 +1,127 @@
+package simulate
+
+import (
+	"time"
+
+	"mobilegateway/internal/simulate/outside"
+)
+
+// order is what a merchant wants: one charge, payment or SMS, under one idempotency key.
+type order struct {
+	shop      *shop
+	function  string
+	number    int
+	event     []byte
+	otherBody []byte // the same key with another body
+	attempts  int
+	responses []outside.Response // to requests with the order's own body
+	calls     []*call
+}
+
+// retryWaits are the waits of a client between two requests.
+var retryWaits = []time.Duration{
+	2 * time.Second, 0, 30 * time.Second, 5 * time.Minute, time.Hour, 20 * time.Hour, 26 * time.Hour,
+}
+
+// maxRequests bounds the requests of one order.
+const maxRequests = 6
+
+// drawOrder draws an order, and schedules its first request and its duplicates.
+func (w *World) drawOrder(number int, length time.Duration) {
+	functions := []string{functionCharge, functionPay, functionSMS}
+	w.drawOrderOf(functions[w.tape.Choose("kind of order", len(functions))], number, length)
+}
+
+// drawOrderOf draws an order of one function.
+func (w *World) drawOrderOf(kind string, number int, length time.Duration) {
+	s := w.shops[w.tape.Choose("shop", len(w.shops))]
+	if w.hasDeniedAddresses && w.tape.Choose("denied address", 2) == 1 {
+		denied, addresses := *s, deniedAddresses
+		if kind == functionPay {
+			addresses = append(addresses, foreignAddresses...)
+		}
+		denied.NotifyURL = addresses[w.tape.Choose("address", len(addresses))]
+		s = &denied
+	}
+	o := w.newOrder(s, kind, 10*number+w.tape.Choose("content", 10))
+	starts := []time.Duration{0, length / 4, length / 2, length * 3 / 4}
+	start := bubbleStart.Add(starts[w.tape.Choose("start", len(starts))])
+	start = start.Add(time.Duration(w.tape.Choose("second of the start", 60)) * time.Second)
+	w.kernel.At(start, "order", func() { w.request(o, o.event) })
+	for range w.tape.Choose("duplicates", 3) {
+		body := o.event
+		if w.tape.Choose("another body", 4) == 3 {
+			body = o.otherBody
+		}
+		at := start.Add(retryWaits[w.tape.Choose("time of the duplicate", len(retryWaits))])
+		w.kernel.At(at, "duplicate", func() { w.request(o, body) })
+	}
+}
+
+// deniedAddresses are addresses to which the gateway must never send a notification. foreignAddresses are those to
+// which it must send no notification of a payment: their hosts are not registered.
+var (
+	deniedAddresses = []string{
+		"https://169.254.169.254/latest/meta-data", "https://127.0.0.1/", "https://[::1]/n", "https://10.0.0.7/n",
+		"http://OpenShop.example.com/notify", "https://OpenShop.example.com@10.0.0.7/n", "https://localhost/n",
+		"https://[::ffff:10.0.0.7]/n", "https://OpenShop.example.com:8443/notify", "https://2130706433/n",
+	}
+	foreignAddresses = []string{
+		"https://other.example.com/n", "https://OpenShop.example.com.evil.example.net/n",
+	}
+)
+
+// newOrder makes an order. number selects its content.
+func (w *World) newOrder(s *shop, function string, number int) *order {
+	o := &order{shop: s, function: function, number: number}
+	build := map[string]func(int) outside.Request{functionCharge: s.Charge, functionPay: s.Pay, functionSMS: s.SMS}
+	request := build[function](number)
+	o.event = request.Event(s.token)
+	request.Text += "2"
+	o.otherBody = request.Event(s.token)
+	w.orders = append(w.orders, o)
+	return o
+}
+
+// request sends a request of an order. The merchant repeats it until it knows the outcome, or gives up.
+func (w *World) request(o *order, body []byte) {
+	o.attempts++
+	w.counts.Requests++
+	own := &body[0] == &o.event[0]
+	w.logf("%s requests %s %d (own body: %v)", o.shop.Name, o.function, o.number, own)
+	made := &call{start: w.kernel.Steps(), lost: true}
+	if !own {
+		made.body = 1
+	}
+	o.calls = append(o.calls, made)
+	w.invoke(o.function, body, func(r result) {
+		lost := r.lost || w.faultsOn() && w.tape.Happens("response lost", w.rates.lostResponse)
+		response := outside.Response{Status: 504}
+		if !r.lost && r.err == nil {
+			var err error
+			if response, err = outside.ReadResponse(r.payload); err != nil {
+				w.fail("%s: %s", o.function, err)
+				return
+			}
+		}
+		if lost && !r.lost {
+			w.count("response lost")
+		}
+		w.logf("%s %s %d: response %d %s, lost %v", o.shop.Name, o.function, o.number, response.Status,
+			response.MessageID, lost)
+		made.end, made.lost, made.response = w.kernel.Steps(), lost, response
+		if !lost && own {
+			w.checker.response(o, response)
+			o.responses = append(o.responses, response)
+		}
+		if own && (lost || needsRetry(response)) && o.attempts < maxRequests {
+			wait := retryWaits[w.tape.Choose("wait before the retry", len(retryWaits))]
+			w.kernel.At(time.Now().Add(wait), "retry", func() { w.request(o, body) })
+		}
+	})
+}
+
+// needsRetry reports whether a client sends the request again: the outcome is unknown, or the gateway requests it.
+func needsRetry(r outside.Response) bool {
+	return r.Status >= 500 || r.Status == 429 || r.Status == 409 && r.RetryAfter != ""
+}

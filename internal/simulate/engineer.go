@@ -1,0 +1,205 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"mobilegateway/internal/gatewayctl"
+	"mobilegateway/internal/simulate/outside"
+	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/ledger"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	limitdynamo "mobilegateway/shared/limit/dynamo"
+	merchantdynamo "mobilegateway/shared/merchant/dynamo"
+	"mobilegateway/shared/webhook"
+	webhookdynamo "mobilegateway/shared/webhook/dynamo"
+)
+
+// functionEngineer is the name of the instances that run gatewayctl.
+const functionEngineer = "gatewayctl"
+
+// engineerRound lets the engineer do what docs/operations.md says about everything that waits for a person.
+func (w *World) engineerRound() {
+	w.engineer(w.findCommands(), nil)
+}
+
+// engineer runs commands of gatewayctl, one after the other, and then done, if it is set.
+func (w *World) engineer(commands [][]string, done func()) {
+	if len(commands) == 0 {
+		return
+	}
+	i := &instance{Instance: w.kernel.NewInstance(functionEngineer), function: functionEngineer}
+	i.Start(func() {
+		for _, command := range commands {
+			w.runCommand(i, command)
+		}
+		if done != nil {
+			done()
+		}
+	})
+}
+
+// runCommand runs gatewayctl over the models.
+func (w *World) runCommand(i *instance, arguments []string) {
+	var out bytes.Buffer
+	code := gatewayctl.Run(context.Background(), append(arguments, "--yes", "--reason", "simulated"), gatewayctl.System{
+		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Getenv: w.environment, User: "engineer",
+		Now: i.Now, Rand: i,
+		Connect: func(gatewayctl.System, gatewayctl.Deployment) (*gatewayctl.Stores, error) {
+			return w.storesOf(i), nil
+		},
+	})
+	w.counts.Commands++
+	if w.hasStory {
+		w.logf("engineer: gatewayctl %s: exit %d: %s", strings.Join(arguments, " "), code,
+			strings.ReplaceAll(strings.TrimSpace(out.String()), "\n", " | "))
+	}
+}
+
+// storesOf are the stores of one run of gatewayctl.
+func (w *World) storesOf(i *instance) *gatewayctl.Stores {
+	client := w.tableClient(i)
+	return &gatewayctl.Stores{
+		Merchants: merchantdynamo.NewRegistry(client, merchantTable), Ledger: ledgerdynamo.New(client, ledgerTable),
+		EndpointHealth: webhookdynamo.New(client, ledgerTable, i.Now),
+		DailyAmounts: &dailyamount.Counter{
+			Store: limitdynamo.New(client, limitTable), Now: i.Now, Rand: i, Sleep: i.Sleep,
+		},
+		Secrets: controlSecrets{w, i}, Audit: auditLog{},
+	}
+}
+
+// controlSecrets is the secret store of gatewayctl.
+type controlSecrets struct {
+	world    *World
+	instance *instance
+}
+
+// Get implements gatewayctl.SecretStore.
+func (s controlSecrets) Get(_ context.Context, name string) (gatewayctl.StoredSecret, error) {
+	s.world.gate(s.instance, "secret "+name)
+	value, err := s.world.secrets.Fetch(time.Now(), name, s.world.tape)
+	sum := sha256.Sum256(value)
+	return gatewayctl.StoredSecret{Name: name, Value: value, Revision: hex.EncodeToString(sum[:])}, err
+}
+
+// Put implements gatewayctl.SecretStore.
+func (s controlSecrets) Put(_ context.Context, current gatewayctl.StoredSecret, value []byte) error {
+	s.world.gate(s.instance, "put secret "+current.Name)
+	s.world.secrets.Set(time.Now(), current.Name, value)
+	return nil
+}
+
+// auditLog discards audit records.
+type auditLog struct{}
+
+// Record implements gatewayctl.AuditLog.
+func (auditLog) Record(context.Context, gatewayctl.Record) error { return nil }
+
+// Records implements gatewayctl.AuditLog.
+func (auditLog) Records(context.Context) ([]gatewayctl.Record, error) { return nil, nil }
+
+// findCommands returns the documented commands for all that is listed, disabled, parked or dead.
+func (w *World) findCommands() [][]string {
+	var commands [][]string
+	for _, key := range w.checker.keys {
+		if e := w.checker.entries[key]; e != nil && w.checker.isListed(e) {
+			if as := w.truth(e); as != "" {
+				commands = append(commands, []string{"unknown", "resolve", string(e.Kind), e.ID, "--as", as})
+			}
+		}
+	}
+	for _, s := range w.shops {
+		for _, address := range []string{s.NotifyURL, s.profile.NotifURL} {
+			if !w.isEnabled(s.profile.ID, address) {
+				commands = append(commands, []string{"endpoint", "enable", s.Name, "--url", address})
+			}
+		}
+	}
+	for _, s := range w.shops {
+		if since := w.checker.undeliveredSince(s); !since.IsZero() {
+			commands = append(commands, []string{
+				"deliveries", "replay", "--merchant", s.Name, "--from", since.Format(time.DateOnly),
+				"--to", time.Now().Format(time.DateOnly), "--dead-letters",
+			})
+		}
+	}
+	return commands
+}
+
+// isListed reports whether an entry was listed for a person lately, and its outcome is still uncertain.
+func (c *checker) isListed(e *ledger.Entry) bool {
+	at, listed := c.listed[e.ID]
+	uncertain := e.OutcomeUncertain(time.Now()) || e.Kind == ledger.Payment && !e.StatusFinal()
+	return listed && time.Since(at) <= listedBound && uncertain
+}
+
+// undeliveredSince returns the time of the earliest status of a merchant whose notification is dead or parked, zero for
+// none.
+func (c *checker) undeliveredSince(s *shop) time.Time {
+	var first time.Time
+	for _, key := range c.keys {
+		e := c.entries[key]
+		if e == nil || e.MerchantID != s.profile.ID {
+			continue
+		}
+		for _, n := range e.Outbox {
+			if (n.DeadReason != "" || n.Parked) && (first.IsZero() || n.At.Before(first)) {
+				first = n.At
+			}
+		}
+	}
+	return first
+}
+
+// isEnabled reports whether an endpoint is enabled.
+func (w *World) isEnabled(merchantID, address string) bool {
+	store := webhookdynamo.New(w.bareClient, ledgerTable, time.Now)
+	health, err := store.Health(context.Background(), webhook.Endpoint{MerchantID: merchantID, URL: address})
+	if err != nil {
+		w.fail("read the health of %s: %s", address, err)
+	}
+	return health.Enabled()
+}
+
+// truth is the value of --as that agrees with the operator's books, "" while the operator itself may still decide.
+func (w *World) truth(e *ledger.Entry) string {
+	applied := w.checker.hasEffect(e)
+	if w.operators[operatorHost(e.Operator)].IsDelayed(effectKinds[e.Kind], e.UpstreamKey) {
+		return ""
+	}
+	if e.Kind != ledger.Payment {
+		return map[bool]string{true: ledger.ManuallyApplied, false: ledger.ManuallyNotApplied}[applied]
+	}
+	if applied {
+		return string(ledger.Successful)
+	}
+	status, at, found := w.operators[operatorHost(e.Operator)].FinalStatus(e.UpstreamKey)
+	switch {
+	case found && at.After(time.Now()):
+		return ""
+	case found && status == string(ledger.Cancelled):
+		return status
+	}
+	return string(ledger.Failed)
+}
+
+// hasEffect reports whether an operator has applied an entry: since it was created, because an operator may know its
+// key from an entry before.
+func (c *checker) hasEffect(e *ledger.Entry) bool {
+	effect, found := c.effectOf(e)
+	return found && !effect.LastAt.Before(e.CreatedAt.Add(-maxSkew))
+}
+
+// effectOf returns the effect of an entry's key.
+func (c *checker) effectOf(e *ledger.Entry) (outside.Effect, bool) {
+	o := c.world.operators[operatorHost(e.Operator)]
+	if o == nil {
+		return outside.Effect{}, false
+	}
+	return o.EffectOf(effectKinds[e.Kind], e.UpstreamKey)
+}

@@ -1,0 +1,276 @@
+package simulate
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/internal/simulate/kernel"
+	"mobilegateway/internal/simulate/outside"
+	"mobilegateway/internal/simulate/tables"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/secret"
+	"mobilegateway/shared/wiring"
+)
+
+// exploredInstance is the instance of an actor. seen is a hash of all that its code has seen: the results of its calls
+// and the times. Two instances of an actor with equal hashes continue in the same way.
+type exploredInstance struct {
+	*kernel.Instance
+	function string
+	handler  wiring.Handler
+	parts    *wiring.Dependencies
+	seen     uint64
+}
+
+// access is an outside call as other actors may notice it. It has no resource if no other actor can.
+type access struct {
+	resources resources
+	writes    bool
+}
+
+// newInstance makes an instance of a function, "" for a program of a person.
+func (x *explorer) newInstance(function string) *exploredInstance {
+	i := &exploredInstance{Instance: x.world.kernel.NewInstance(function), function: function}
+	i.parts = wiring.NewDependencies(x.outsideOf(i), environment)
+	if function == "" {
+		i.Name = "person"
+		return i
+	}
+	handler, err := constructors[function](i.parts)
+	if err != nil {
+		panic(err) // the environment is ours
+	}
+	i.handler = handler
+	return i
+}
+
+// outsideOf connects an instance with the models. Short waits take no time, so that many orders of the same calls lead
+// to the same state.
+func (x *explorer) outsideOf(i *exploredInstance) wiring.Outside {
+	client := tables.NewClient(x.world.database)
+	client.Gate = func(ctx context.Context, call tables.Call) tables.Decision { return x.tableGate(ctx, i, call) }
+	client.Late = func(call tables.Call, apply func()) { x.applyLate(i, call, apply) }
+	var database wiring.DynamoDB = seeingClient{client, x, i}
+	if x.scope.Bug != nil {
+		database = x.scope.Bug(database)
+	}
+	return wiring.Outside{
+		DynamoDB:          func() wiring.DynamoDB { return database },
+		SecretSource:      func() secret.Source { return exploredSecrets{x} },
+		OpenDynamoDB:      func(context.Context) error { return nil },
+		OperatorTransport: exploredTransport{x, i, resourceOperator},
+		MerchantTransport: exploredTransport{x, i, resourceMerchant},
+		Now:               i.Now,
+		Rand:              i,
+		Sleep: func(ctx context.Context, wait time.Duration) error {
+			if wait < time.Second {
+				return ctx.Err()
+			}
+			return i.Sleep(ctx, wait)
+		},
+		Start: i.Start,
+		Log:   logWriter{x.world, &instance{Instance: i.Instance, function: i.function}},
+	}
+}
+
+// gate parks the calling task before an outside call.
+func (x *explorer) gate(i *exploredInstance, name string, a access) {
+	x.accesses[name] = a
+	i.Gate(name)
+	i.see(uint64(time.Now().UnixNano()))
+	if x.scope.Full && x.fault("crash before "+name, 1) > 0 {
+		x.crash(i, "before "+name)
+	}
+}
+
+// crash ends the calling task's instance.
+func (x *explorer) crash(i *exploredInstance, where string) {
+	x.world.logf("%s: crashes %s", i.Name, where)
+	i.Crash()
+	i.Exit()
+}
+
+// crashAfter offers the crash after a call with an effect. A crash before the next one is the same.
+func (x *explorer) crashAfter(i *exploredInstance, name string) {
+	if x.fault("crash after "+name, 1) > 0 {
+		x.crash(i, "after "+name)
+	}
+}
+
+// see adds a result to what an instance has seen.
+func (i *exploredInstance) see(digest uint64) {
+	i.seen = (i.seen ^ digest ^ digest>>29) * 0x9e3779b97f4a7c15
+	i.seen ^= i.seen >> 32
+}
+
+// exploredSecrets reads secrets. No actor changes one, so no other actor can notice a fetch.
+type exploredSecrets struct{ x *explorer }
+
+// Fetch implements secret.Source.
+func (s exploredSecrets) Fetch(_ context.Context, id string) ([]byte, error) {
+	value, found := s.x.world.secrets.Current(id)
+	if !found {
+		return nil, outside.ErrSecretUnreadable
+	}
+	return value, nil
+}
+
+// tableFate is what happens to all attempts of a table's call.
+type tableFate int
+
+// The fates. A call whose attempts all fail without effect is one fault, because the SDK repeats single failures.
+const (
+	fateNormal        tableFate = iota
+	fateLost                    // a write: applied, and the response is lost; the SDK sends it again
+	fateFailed                  // not applied, and the caller gets an error
+	fateAppliedFailed           // a write: applied, and the caller gets an error
+	fateLate                    // a write: the caller gets an error, and it is applied later
+	fates                       //
+	fatesOfRead       = fateLost + 1
+)
+
+var fateNames = [...]string{"", "response lost", "fails", "applied, then fails", "fails, applied later"}
+
+// fateKey is the context key of a call's fate.
+type fateKey struct{}
+
+// tableGate parks a task before a call of a table and decides its fate. Every attempt comes here.
+func (x *explorer) tableGate(ctx context.Context, i *exploredInstance, call tables.Call) tables.Decision {
+	fate, counts := ctx.Value(fateKey{}).(*tableFate)
+	if !counts || call.Table == merchantTable || call.Operation == "Query" {
+		return tables.Decision{}
+	}
+	name := "table " + call.String()
+	if call.Attempt == 1 {
+		x.gate(i, name, access{tableResources(call), call.Writes})
+		*fate = x.chooseFate(name, call.Writes)
+	}
+	switch {
+	case *fate == fateNormal:
+		return tables.Decision{}
+	case *fate == fateLost && call.Attempt == 1:
+		return tables.Decision{Outcome: tables.AppliedThenCut}
+	case *fate == fateLost:
+		x.gate(i, name, access{tableResources(call), call.Writes})
+		return tables.Decision{}
+	case *fate == fateAppliedFailed && call.Attempt == 1:
+		return tables.Decision{Outcome: tables.AppliedThenCut}
+	case *fate == fateLate && call.Attempt == 1:
+		return tables.Decision{Outcome: tables.AppliedLate}
+	}
+	return tables.Decision{Outcome: tables.NotAppliedCut}
+}
+
+// chooseFate chooses the fate of a call.
+func (x *explorer) chooseFate(name string, writes bool) tableFate {
+	var fate tableFate
+	if writes {
+		fate = tableFate(x.fault("fate of "+name, int(fates)-1))
+	} else if x.fault("fate of "+name, 1) > 0 {
+		fate = fateFailed
+	}
+	if fate != fateNormal {
+		x.world.logf("%s: %s", name, fateNames[fate])
+	}
+	return fate
+}
+
+// tableResources are the resources of a call.
+func tableResources(call tables.Call) resources {
+	var all resources
+	for _, target := range call.Items {
+		kind, _, _ := strings.Cut(target.Key, "#")
+		switch {
+		case target.Table == limitTable:
+			all |= resourceLimit
+		case kind == string(ledger.Reference):
+			all |= resourceReference
+		case kind == "endpoint" || kind == "server":
+			all |= resourceHealth
+		default:
+			all |= resourceEntry
+		}
+	}
+	return all
+}
+
+// applyLate applies a write at any later moment.
+func (x *explorer) applyLate(i *exploredInstance, call tables.Call, apply func()) {
+	name := "late " + call.String()
+	x.accesses[name] = access{tableResources(call), true}
+	late := i.seen
+	x.late = append(x.late, late)
+	x.world.kernel.At(time.Time{}, name, func() {
+		x.late = slices.DeleteFunc(x.late, func(other uint64) bool { return other == late })
+		x.world.logf("%s", name)
+		apply()
+	})
+}
+
+// exploredTransport sends the HTTP requests of an instance.
+type exploredTransport struct {
+	x        *explorer
+	instance *exploredInstance
+	resource resources
+}
+
+// RoundTrip implements http.RoundTripper. A request that was on its way has its effect also if its sender stalled.
+func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	var body []byte
+	if request.Body != nil {
+		var err error
+		if body, err = io.ReadAll(request.Body); err != nil {
+			return nil, err
+		}
+		_ = request.Body.Close()
+	}
+	if err := request.Context().Err(); err != nil {
+		return nil, err
+	}
+	name := routeCall(request)
+	t.x.gate(t.instance, name, access{t.resource, true})
+	response := t.x.serve(request, body)
+	if request.Method == http.MethodPost {
+		t.x.crashAfter(t.instance, name)
+	}
+	wait := response.Delay
+	if response.Failure == outside.NoResponse {
+		wait = time.Hour
+	}
+	if wait > 0 {
+		_ = t.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
+	}
+	t.instance.see(uint64(time.Now().UnixNano()))
+	t.instance.see(uint64(response.Status)<<8 | uint64(response.Failure)) //nolint:gosec // both are small
+	t.instance.see(hashBytes(response.Body))
+	return response.Result(request)
+}
+
+// serve passes a request to the model of its host.
+func (x *explorer) serve(request *http.Request, body []byte) exchange {
+	if server := x.world.servers[request.URL.Host]; server != nil {
+		return server.Serve(time.Now(), request, body, x)
+	}
+	o := x.world.operators[request.URL.Host]
+	if o == nil {
+		x.world.fail("a request to the unknown host %s", request.URL.Host)
+		return exchange{Failure: outside.ConnectionRefused}
+	}
+	x.operator = o
+	response := o.Serve(time.Now(), request, body, x)
+	x.world.logf("operator %s: %s: %s", o.Name, routeCall(request), describe(response))
+	return response
+}
+
+// errorDigest hashes an error and the items in it.
+func errorDigest(err error) uint64 {
+	if err == nil {
+		return 1
+	}
+	digest := hashBytes([]byte(err.Error()))
+	return digest + conditionItems(err)
+}

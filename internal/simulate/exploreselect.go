@@ -1,0 +1,260 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/internal/simulate/kernel"
+	"mobilegateway/internal/simulate/tables"
+	"mobilegateway/shared/ledger"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+)
+
+// letTimePass lets the kernel advance to the first timed task.
+const letTimePass = -1
+
+// alternative is one way to continue: a task or an event, or a jump of the time.
+type alternative struct {
+	place  int // among the ready ones; letTimePass
+	order  int // for a canonical order
+	name   string
+	task   *kernel.Instance
+	jumpTo time.Time
+}
+
+func wakesRelay(change *tables.Change) bool {
+	_, wakes := change.New()[ledgerdynamo.WakeAttribute]
+	return wakes
+}
+
+// selectNext implements kernel.Selector: it lets the search choose among everything that can happen next.
+func (x *explorer) selectNext(ready []kernel.Waiting, firstTimed time.Time) int {
+	if x.search.frozen {
+		return letTimePass // the run ends before the next step
+	}
+	if !x.jumpTo.IsZero() {
+		if time.Now().Before(x.jumpTo) {
+			return letTimePass
+		}
+		x.jumpTo = time.Time{}
+	}
+	all := x.alternatives(ready, firstTimed)
+	for _, a := range all {
+		if x.happensAtOnce(a) {
+			return a.place
+		}
+	}
+	if x.preparing != nil {
+		return x.prepareNext(all, ready, firstTimed)
+	}
+	if len(all) == 0 {
+		if x.anyInFlight() {
+			return letTimePass // a task waits for a timer of its own
+		}
+		return slices.IndexFunc(ready, func(r kernel.Waiting) bool { return r.Name == eventQuiet })
+	}
+	if !x.scope.Full {
+		for _, a := range all {
+			if x.isAlone(a, all) {
+				return a.place
+			}
+		}
+	}
+	if !x.search.enter(x.stateHash(), x.budget) {
+		return letTimePass
+	}
+	chosen := all[x.search.choose("next", len(all))]
+	if !chosen.jumpTo.IsZero() {
+		x.passTime(chosen.jumpTo)
+	}
+	return chosen.place
+}
+
+// prepareNext runs the first actors, one after the other.
+func (x *explorer) prepareNext(all []alternative, ready []kernel.Waiting, firstTimed time.Time) int {
+	if x.preparing[0].ended {
+		if x.preparing = x.preparing[1:]; len(x.preparing) == 0 {
+			x.preparing = nil
+		}
+		return x.selectNext(ready, firstTimed)
+	}
+	for _, a := range all {
+		if a.task == x.preparing[0].Instance || a.name == x.preparing[0].name {
+			return a.place
+		}
+	}
+	return letTimePass
+}
+
+// alternatives lists everything that can happen next, in an order that depends only on the state.
+func (x *explorer) alternatives(ready []kernel.Waiting, firstTimed time.Time) []alternative {
+	var all []alternative
+	for place, r := range ready {
+		a := alternative{place: place, name: r.Name, task: r.Instance}
+		switch {
+		case r.Instance != nil:
+			a.order = r.Instance.Number()
+		case r.Name == eventQuiet:
+			continue
+		default:
+			starts := x.actorNamed(r.Name)
+			if starts != nil && !starts.enabled() {
+				continue
+			}
+			if starts != nil {
+				a.order = 1000 + starts.Number()
+			}
+		}
+		all = append(all, a)
+	}
+	slices.SortStableFunc(all, func(a, b alternative) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name))
+	})
+	if !firstTimed.IsZero() && x.preparing == nil {
+		all = append(all, alternative{place: letTimePass, name: "time"})
+	}
+	return append(all, x.possibleJumps(firstTimed)...)
+}
+
+func (x *explorer) actorNamed(name string) *actor {
+	for _, a := range x.actors {
+		if a.name == name && !a.started {
+			return a
+		}
+	}
+	return nil
+}
+
+// happensAtOnce reports whether an alternative is a step inside an instance, or continues a chosen one.
+func (x *explorer) happensAtOnce(a alternative) bool {
+	switch {
+	case a.place == letTimePass:
+		return false
+	case a.task == nil:
+		return a.name == eventContinues
+	case a.task.Crashed():
+		return true
+	}
+	_, isCall := x.accesses[a.name]
+	return !isCall && a.name != "wait" // a start of a goroutine, or the end of a wait
+}
+
+// isAlone reports whether no other actor can ever notice when a call happens, and no time can pass before it.
+func (x *explorer) isAlone(a alternative, all []alternative) bool {
+	timePasses := func(other alternative) bool { return other.place == letTimePass }
+	if a.task == nil || x.budget > 0 || len(x.late) > 0 || slices.ContainsFunc(all, timePasses) {
+		return false
+	}
+	resources := x.accesses[a.name].resources
+	for _, other := range x.actors {
+		isCaller := other.Instance == a.task
+		switch {
+		case isCaller && other.stalled:
+			return false
+		case isCaller || other.over():
+		case other.footprint&(resources|waitsForCallback) != 0:
+			return false
+		}
+	}
+	return true
+}
+
+// possibleJumps lists the times to which time may pass: the entry's next timer, and when a person may resolve it. Every
+// invocation in progress stalls then, which is a fault.
+func (x *explorer) possibleJumps(firstTimed time.Time) []alternative {
+	isPossible := x.preparing == nil && x.jumps < max(1, x.scope.Jumps) && len(x.late) == 0
+	if !isPossible || x.stallCost() > x.budget || x.allEnded() {
+		return nil
+	}
+	times := []time.Time{x.world.firstDue()}
+	for _, e := range x.world.checker.entries {
+		if e.State == ledger.Reserved {
+			times = append(times, e.LeaseUntil.Add(manualMargin))
+		}
+	}
+	var jumps []alternative
+	for _, at := range times {
+		if at.After(time.Now()) && (firstTimed.IsZero() || !firstTimed.Before(at)) {
+			jumps = append(jumps, alternative{place: letTimePass, name: "time passes", jumpTo: at})
+		}
+	}
+	return jumps
+}
+
+// manualMargin is how long after a lease a person waits before a manual resolution, and a little more.
+const manualMargin = 2*time.Minute + time.Second
+
+// stallCost is the number of invocations that stall if time passes now.
+func (x *explorer) stallCost() int {
+	cost := 0
+	for _, a := range x.actors {
+		if a.inFlight() && !a.stalled {
+			cost++
+		}
+	}
+	return cost
+}
+
+// allEnded reports whether all actors have ended, so that time changes nothing any more.
+func (x *explorer) allEnded() bool {
+	return !slices.ContainsFunc(x.actors, func(a *actor) bool { return !a.over() })
+}
+
+func (x *explorer) anyInFlight() bool { return slices.ContainsFunc(x.actors, (*actor).inFlight) }
+
+// passTime lets time pass to a time. Each invocation in progress stalls.
+func (x *explorer) passTime(at time.Time) {
+	x.budget -= x.stallCost()
+	for _, a := range x.actors {
+		if a.inFlight() {
+			if !a.stalled {
+				x.world.logf("FAULT: %s stalls", a.name)
+			}
+			a.stalled = true
+		}
+	}
+	x.jumps++
+	x.world.logf("-- time passes to %s", at.Sub(bubbleStart))
+	x.jump(at)
+	x.world.kernel.At(at, eventContinues, func() {})
+}
+
+// jump makes the next steps wait for a time.
+func (x *explorer) jump(at time.Time) { x.jumpTo = at }
+
+// beginQuiet ends the explored part. The faults are over, and everything must come to its end.
+func (x *explorer) beginQuiet() {
+	w := x.world
+	x.quiet = true
+	w.kernel.Select = nil
+	end := x.outsideHash()
+	if x.search.ends[end] && !x.search.isReplay {
+		x.search.frozen = true
+		return
+	}
+	x.search.ends[end] = true
+	w.logf("-- the quiet end")
+	if x.quietFor > quietEnd {
+		w.faultsEnd = time.Now()
+		w.planRounds()
+	} else {
+		w.calmFrom, w.lastRound, w.end = time.Now(), time.Now().Add(x.quietFor/2), time.Now().Add(x.quietFor)
+		w.kernel.At(w.lastRound, "round of the engineer", w.engineerRound)
+	}
+	for _, record := range x.records {
+		w.stream.pending[record.Shard] = append(w.stream.pending[record.Shard], record)
+		w.scheduleBatch(record.Shard)
+	}
+	for _, callback := range x.callbacks {
+		w.callback(x.operator, callback)
+	}
+	if x.operator != nil {
+		w.scheduleOperator(x.operator)
+	}
+	w.scheduleSweep()
+	if len(w.orders[0].responses) == 0 && strings.HasPrefix(x.scope.Actors, "RR") {
+		w.kernel.At(time.Now().Add(10*time.Minute), "retry", func() { w.request(x.order, x.order.event) })
+	}
+}

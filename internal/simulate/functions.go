@@ -1,0 +1,220 @@
+package simulate
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"mobilegateway/functions/charge"
+	"mobilegateway/functions/notif"
+	"mobilegateway/functions/pay"
+	"mobilegateway/functions/receipt"
+	"mobilegateway/functions/relay"
+	"mobilegateway/functions/sms"
+	"mobilegateway/functions/status"
+	"mobilegateway/functions/sweep"
+	"mobilegateway/internal/simulate/kernel"
+	"mobilegateway/internal/simulate/tables"
+	"mobilegateway/shared/secret"
+	"mobilegateway/shared/settings"
+	"mobilegateway/shared/wiring"
+)
+
+// The functions of a world.
+const (
+	functionCharge  = "charge"
+	functionPay     = "pay"
+	functionSMS     = "sms"
+	functionNotif   = "notif"
+	functionReceipt = "receipt"
+	functionStatus  = "status"
+	functionRelay   = "relay"
+	functionSweep   = "sweep"
+)
+
+// functionTimeouts are the timeouts of template.yaml.
+var functionTimeouts = map[string]time.Duration{functionSweep: time.Minute}
+
+const defaultTimeout = 20 * time.Second
+
+// constructors build the functions as they ship.
+var constructors = map[string]func(*wiring.Dependencies) (wiring.Handler, error){
+	functionCharge: charge.New, functionPay: pay.New, functionSMS: sms.New, functionNotif: notif.New,
+	functionReceipt: receipt.New, functionStatus: status.New, functionRelay: relay.New, functionSweep: sweep.New,
+}
+
+// instance is one instance of a function. It handles one invocation at a time.
+type instance struct {
+	*kernel.Instance
+	function string
+	handler  wiring.Handler
+	busy     bool
+	frozen   bool // for a time, within an invocation
+	doomed   bool // it crashes before it does anything else outside
+	overdue  bool // it was frozen when its time was over, so it is still running
+	newer    bool // it is of a newer version
+}
+
+// result is the result of an invocation. lost is true if the instance crashed or timed out.
+type result struct {
+	payload []byte
+	err     error
+	lost    bool
+}
+
+// invoke runs a function with a payload, in an idle instance or a new one. done runs once, after the end.
+func (w *World) invoke(function string, payload []byte, done func(result)) {
+	i := w.pickInstance(function)
+	i.busy = true
+	i.Thaw()
+	timeout, limited := functionTimeouts[function]
+	if !limited {
+		timeout = defaultTimeout
+	}
+	deadline := time.Now().Add(timeout)
+	finished := false
+	finish := func(r result) {
+		if finished {
+			return
+		}
+		finished, i.busy = true, false
+		r.lost = r.lost || i.doomed || i.Crashed()
+		if i.doomed || i.overdue {
+			w.crash(i)
+		}
+		i.Freeze()
+		w.logf("%s: invocation ended, lost %v", i.Name, r.lost)
+		if !i.overdue {
+			done(r)
+		}
+	}
+	w.kernel.At(deadline, function+" timeout", func() {
+		switch {
+		case finished:
+		case i.frozen:
+			w.logf("%s: its caller gives up, while it is frozen", i.Name)
+			i.overdue = true
+			done(result{lost: true})
+		default:
+			w.logf("%s: timed out", i.Name)
+			w.crash(i)
+			finish(result{lost: true})
+		}
+	})
+	w.logf("%s: invoked", i.Name)
+	i.Start(func() {
+		defer func() { finish(result{lost: true}) }()
+		ctx, cancel := context.WithDeadline(context.Background(), deadline)
+		defer cancel()
+		response, err := i.handler.Invoke(ctx, payload)
+		finish(result{payload: response, err: err})
+	})
+}
+
+// pickInstance returns an idle instance, or a new one.
+func (w *World) pickInstance(function string) *instance {
+	var idle []*instance
+	for _, i := range w.pool[function] {
+		if !i.busy && !i.Crashed() {
+			idle = append(idle, i)
+		}
+	}
+	if len(idle) > 0 && !w.tape.Happens("cold start", w.rates.coldStart) {
+		return idle[w.tape.Choose("instance", len(idle))]
+	}
+	return w.newInstance(function)
+}
+
+// newInstance starts an instance with its own clock and caches.
+func (w *World) newInstance(function string) *instance {
+	i := &instance{Instance: w.kernel.NewInstance(function), function: function}
+	i.Skew = w.drawSkew()
+	i.newer = w.hasNewerVersion && w.tape.Choose("newer version", 2) == 1
+	handler, err := constructors[function](wiring.NewDependencies(w.outsideOf(i), w.environment))
+	if err != nil {
+		panic(err) // the environment is ours
+	}
+	i.handler = handler
+	w.pool[function] = append(w.pool[function], i)
+	return i
+}
+
+// drawSkew draws how much a clock is wrong.
+func (w *World) drawSkew() time.Duration {
+	skews := []time.Duration{0, time.Second, -time.Second, 20 * time.Second, -20 * time.Second}
+	if w.rates.skew == 0 {
+		return 0
+	}
+	return skews[w.tape.Choose("clock skew", len(skews))]
+}
+
+// environment is the environment of every function.
+func (w *World) environment(name string) string {
+	if name == settings.SMSRetention && w.smsRetention != 0 {
+		return w.smsRetention.String()
+	}
+	return environment(name)
+}
+
+// tableClient is the client of one instance.
+func (w *World) tableClient(i *instance) client {
+	model := tables.NewClient(w.database)
+	model.Gate = func(_ context.Context, call tables.Call) tables.Decision { return w.tableGate(i, call) }
+	model.Sleep = func(ctx context.Context, wait time.Duration) { _ = i.Sleep(ctx, wait) }
+	model.Late = func(call tables.Call, apply func()) { w.applyLate(i, call, apply) }
+	return client{model, w, i}
+}
+
+// outsideOf connects an instance with the models.
+func (w *World) outsideOf(i *instance) wiring.Outside {
+	tableClient := w.tableClient(i)
+	return wiring.Outside{
+		DynamoDB:          func() wiring.DynamoDB { return tableClient },
+		SecretSource:      func() secret.Source { return secretSource{w, i} },
+		OpenDynamoDB:      func(context.Context) error { return nil },
+		OperatorTransport: transport{w, i, w.serveOperator, true},
+		MerchantTransport: transport{w, i, w.serveMerchant, false},
+		Now:               i.Now,
+		Rand:              i,
+		Sleep:             i.Sleep,
+		Start:             i.Start,
+		Log:               logWriter{w, i},
+	}
+}
+
+// secretSource reads secrets for one instance.
+type secretSource struct {
+	world    *World
+	instance *instance
+}
+
+// Fetch implements secret.Source.
+func (s secretSource) Fetch(ctx context.Context, id string) ([]byte, error) {
+	s.world.gate(s.instance, "secret "+id)
+	value, err := s.world.secrets.Fetch(time.Now(), id, s.world.tape)
+	if err == context.DeadlineExceeded { //nolint:errorlint // the model's own value
+		_ = s.instance.Sleep(ctx, time.Hour)
+	}
+	return value, err
+}
+
+// transport sends the HTTP requests of one instance.
+type transport struct {
+	world    *World
+	instance *instance
+	serve    func(*http.Request, []byte) exchange
+	// sendsLate is true if a request that was about to be sent is sent also after a freeze that outlasted its context.
+	sendsLate bool
+}
+
+// logWriter checks and counts the log lines of one instance.
+type logWriter struct {
+	world    *World
+	instance *instance
+}
+
+// Write implements io.Writer.
+func (l logWriter) Write(line []byte) (int, error) {
+	l.world.checkLogLine(l.instance, line)
+	return len(line), nil
+}

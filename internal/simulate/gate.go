@@ -1,0 +1,116 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"mobilegateway/internal/simulate/outside"
+)
+
+// siteName names an outside call of a function.
+type siteName struct{ function, call string }
+
+// Site is an outside call of a function: how often it was made, and how often the instance crashed before and after it.
+type Site struct {
+	Function, Call       string
+	Calls, Before, After int
+}
+
+// site returns the counts of an outside call.
+func (w *World) site(function, call string) *Site {
+	name := siteName{function, call}
+	found := w.sites[name]
+	if found == nil {
+		found = &Site{Function: function, Call: call}
+		w.sites[name] = found
+	}
+	return found
+}
+
+// sortedSites returns all outside calls in the order of their names.
+func (w *World) sortedSites() []*Site {
+	sites := make([]*Site, 0, len(w.sites))
+	for _, site := range w.sites {
+		sites = append(sites, site)
+	}
+	slices.SortFunc(sites, func(a, b *Site) int {
+		return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.Call, b.Call))
+	})
+	return sites
+}
+
+// gate parks the calling task, and decides about crashes and freezes around the call.
+func (w *World) gate(i *instance, call string) {
+	if i.doomed {
+		w.crash(i)
+	}
+	i.Gate(call)
+	site := w.site(i.function, call)
+	site.Calls++
+	if !w.faultsOn() {
+		return
+	}
+	if w.tape.Happens("crash", w.rates.crash) {
+		if w.tape.Choose("crash after the call", 2) == 0 {
+			site.Before++
+			w.count("crash before a call")
+			w.logf("%s: crashes before %s", i.Name, call)
+			w.crash(i)
+			i.Exit()
+		}
+		site.After++
+		w.count("crash after a call")
+		w.logf("%s: crashes after %s", i.Name, call)
+		i.doomed = true
+	}
+	if w.tape.Happens("freeze", w.rates.freeze) {
+		w.freeze(i, call)
+	}
+}
+
+// freeze stops all tasks of an instance for a time, and then lets the calling one continue: perhaps after the lease of
+// its reservation.
+func (w *World) freeze(i *instance, call string) {
+	if i.frozen {
+		return
+	}
+	waits := []time.Duration{10 * time.Second, 45 * time.Second, 3 * time.Minute}
+	wait := waits[w.tape.Choose("length of the freeze", len(waits))]
+	w.count("freeze for " + wait.String())
+	w.logf("%s: freezes for %s before %s", i.Name, wait, call)
+	i.frozen = true
+	i.Freeze()
+	w.kernel.At(time.Now().Add(wait), "thaw", func() {
+		w.logf("%s: thaws", i.Name)
+		i.frozen = false
+		i.Thaw()
+		if i.overdue {
+			w.kernel.At(time.Now().Add(30*time.Second), "end of a zombie", func() { w.crash(i) })
+		}
+	})
+	i.Gate("thawed " + call)
+}
+
+func (w *World) crash(i *instance) {
+	w.amountsMayStay = true
+	i.Crash()
+}
+
+// count counts a fault of the world's own.
+func (w *World) count(kind string) { w.faultsBy[kind]++ }
+
+// faultCounts returns the counts of all faults by kind.
+func (w *World) faultCounts() map[string]int {
+	for _, source := range []*outside.Faults{w.faults, w.confined} {
+		if source == nil {
+			continue
+		}
+		for group, faults := range source.Taken {
+			for fault, number := range faults {
+				w.faultsBy[string(group)+": "+string(fault)] += number
+			}
+		}
+	}
+	return w.faultsBy
+}

@@ -1,0 +1,257 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"mobilegateway/internal/simulate/outside"
+	"mobilegateway/shared/dynamoitem"
+	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/ledger"
+)
+
+// window is a time in which something is broken.
+type window struct{ from, to time.Time }
+
+func (w window) contains(at time.Time) bool { return !at.Before(w.from) && at.Before(w.to) }
+
+// hazard is one kind of trouble that a history can have, beside the faults with a rate.
+type hazard struct {
+	name string
+	plan func(w *World, length time.Duration)
+}
+
+// hazards are all kinds. A history has about one of them.
+var hazards = []hazard{
+	{"a rotation of keys", (*World).planRotations},
+	{"a rotation of operators' tokens", (*World).planTokenRotation},
+	{"an unreadable secret", (*World).planUnreadableSecret},
+	{"an unreadable profile", (*World).planUnreadableProfile},
+	{"a suspended merchant", (*World).planSuspension},
+	{"a hanging operator", (*World).planHangingOperator},
+	{"the stream off", (*World).planStreamOff},
+	{"poison records", (*World).planPoisonRecords},
+	{"an undecodable item", (*World).planUndecodableItem},
+	{"deletion of expired items", (*World).planDeletions},
+	{"an engineer at work", (*World).planEarlyEngineer},
+	{"a newer version", (*World).planNewerVersion},
+	{"denied addresses", (*World).planDeniedAddresses},
+	{"sweeps started twice", (*World).planDoubleSweeps},
+	{"a short retention", (*World).planShortRetention},
+}
+
+// hazardRarity is one in how many histories each hazard occurs.
+const hazardRarity = 12
+
+// drawHazards draws the hazards of a history.
+func (w *World) drawHazards(length time.Duration) {
+	for _, h := range hazards {
+		if w.tape.Choose("has "+h.name, hazardRarity) == hazardRarity-1 {
+			w.count("hazard: " + h.name)
+			h.plan(w, length)
+		}
+	}
+}
+
+// drawStart draws when something begins.
+func (w *World) drawStart(length time.Duration) time.Time {
+	const parts = 8
+	return bubbleStart.Add(length / parts * time.Duration(w.tape.Choose("start of a hazard", parts)))
+}
+
+// drawWindow draws when something is broken. The world is calm only after the end.
+func (w *World) drawWindow(length time.Duration, lengths ...time.Duration) window {
+	from := w.drawStart(length)
+	to := from.Add(lengths[w.tape.Choose("length of a hazard", len(lengths))])
+	w.brokenUntil(to)
+	return window{from, to}
+}
+
+// brokenUntil records that something is broken until a time.
+func (w *World) brokenUntil(at time.Time) {
+	if at.After(w.calmFrom) {
+		w.calmFrom = at
+	}
+}
+
+// rings are the secrets with key rings.
+var rings = []string{callbackSecret, webhookSecret, tokenSecret}
+
+func (w *World) planRotations(length time.Duration) {
+	for range 1 + w.tape.Choose("rotations", 3) {
+		ring := rings[w.tape.Choose("ring", len(rings))]
+		w.kernel.At(w.drawStart(length), "rotation", func() {
+			current, _ := w.secrets.Current(ring)
+			next, err := keyring.AddKey(current, &reader{w.tape}, time.Now())
+			if err != nil {
+				w.fail("add a key: %s", err)
+				return
+			}
+			w.logf("%s: a new key", ring)
+			w.secrets.Set(time.Now(), ring, next)
+		})
+	}
+}
+
+// planTokenRotation changes the access token of every operator. The old one stays valid for an hour, or for a second.
+func (w *World) planTokenRotation(length time.Duration) {
+	overlap := []time.Duration{time.Hour, time.Second}[w.tape.Choose("overlap of access tokens", 2)]
+	const next = "operator-access-token-2"
+	w.kernel.At(w.drawStart(length), "token rotation", func() {
+		w.logf("operators: a new access token")
+		w.secrets.Set(time.Now(), operatorSecret, operatorCredentials(next))
+		w.setAccessTokens(next, operatorToken)
+		w.kernel.At(time.Now().Add(overlap), "end of the old token", func() { w.setAccessTokens(next) })
+	})
+}
+
+func (w *World) setAccessTokens(tokens ...string) {
+	for _, name := range w.shops[0].Operators {
+		w.operators[operatorHost(name)].AccessTokens = tokens
+	}
+}
+
+func (w *World) planUnreadableSecret(length time.Duration) {
+	all := append(slices.Clone(rings), operatorSecret)
+	broken := w.drawWindow(length, 10*time.Minute, 3*time.Hour, 26*time.Hour)
+	w.secrets.SetUnreadable(all[w.tape.Choose("secret", len(all))], broken.from, broken.to)
+}
+
+func (w *World) planUnreadableProfile(length time.Duration) {
+	s := w.shops[w.tape.Choose("shop", len(w.shops))]
+	w.unreadable[s.profile.ID] = w.drawWindow(length, time.Hour, 24*time.Hour, 3*24*time.Hour)
+}
+
+func (w *World) planSuspension(length time.Duration) {
+	s := w.shops[w.tape.Choose("shop", len(w.shops))]
+	suspended := w.drawWindow(length, 5*time.Minute, 10*time.Hour)
+	w.kernel.At(suspended.from, "suspension", func() { w.engineer([][]string{{"merchant", "suspend", s.Name}}, nil) })
+	w.kernel.At(suspended.to, "resumption", func() { w.engineer([][]string{{"merchant", "resume", s.Name}}, nil) })
+}
+
+// planHangingOperator lets the calls of one kind at an operator hang for days.
+func (w *World) planHangingOperator(length time.Duration) {
+	w.planOutage(w.shops[0].Operators[w.tape.Choose("operator", len(w.shops[0].Operators))], length)
+}
+
+// outageKinds and outageFaults are the kinds of calls that an outage concerns, "" for all, and what happens to them.
+var (
+	outageKinds = []string{
+		outside.KindPayerSMS, outside.KindLookup, outside.KindSMS, outside.KindCharge, outside.KindPayment, "",
+	}
+	outageFaults = []outside.Fault{
+		outside.HangBefore, outside.HangAfter, outside.ServerErrorBefore, outside.SlowAfter,
+	}
+)
+
+func (w *World) planOutage(operatorName string, length time.Duration) {
+	broken := w.drawWindow(length, time.Hour, 24*time.Hour, 3*24*time.Hour)
+	o := w.operators[operatorHost(operatorName)]
+	o.Outages = append(o.Outages, outside.Outage{
+		Kind: outageKinds[w.tape.Choose("kind of outage", len(outageKinds))], From: broken.from, To: broken.to,
+		Fault: outageFaults[w.tape.Choose("fault of outage", len(outageFaults))],
+	})
+}
+
+func (w *World) planStreamOff(length time.Duration) {
+	w.streamOff = w.drawWindow(length, time.Hour, 23*time.Hour)
+}
+
+// poisonRecords are records that no version of the gateway has written.
+var poisonRecords = []string{
+	`{"Records":[{"eventID":"1","dynamodb":{"NewImage":{"pk":{"S":"pay#poison"},"wr":{"S":"1"},"v":{"N":"x"}}}}]}`,
+	`{"Records":[{"eventID":"2","dynamodb":{"NewImage":{"pk":{"N":"7"}}}}]}`,
+	`{"Records":[{"eventID":"3","dynamodb":{}},{"eventID":"4"}]}`,
+	`{"Records":[{"eventID":"5","dynamodb":{"NewImage":"text"}}]}`,
+}
+
+func (w *World) planPoisonRecords(length time.Duration) {
+	for range 1 + w.tape.Choose("poison records", 3) {
+		record := []byte(poisonRecords[w.tape.Choose("poison record", len(poisonRecords))])
+		w.kernel.At(w.drawStart(length), "poison record", func() {
+			w.invoke(functionRelay, record, func(r result) {
+				if r.err != nil {
+					w.fail("invariant 8: a poison record fails its batch: %s", r.err)
+				}
+			})
+		})
+	}
+}
+
+// An item of the ledger's table that cannot be decoded, and is due.
+const (
+	undecodableID  = "undecodable"
+	undecodableKey = "charge#" + undecodableID
+)
+
+func (w *World) planUndecodableItem(length time.Duration) {
+	w.kernel.At(w.drawStart(length), "undecodable item", func() {
+		w.undecodable = true
+		item := dynamoitem.Key(undecodableKey)
+		item["ds"] = dynamoitem.Text(strconv.Itoa(ledger.DueShard(ledger.Key{Kind: ledger.Charge, ID: undecodableID})))
+		item["da"] = dynamoitem.Number(time.Now().UnixMilli())
+		item["v"] = dynamoitem.Text("not a number")
+		_, err := w.database.PutItem(&dynamodb.PutItemInput{TableName: aws.String(ledgerTable), Item: item})
+		if err != nil {
+			w.fail("store an undecodable item: %s", err)
+		}
+	})
+}
+
+// planDeletions deletes expired items some days late, or soon after their expiry.
+func (w *World) planDeletions(time.Duration) {
+	interval := []time.Duration{6 * time.Hour, 47 * time.Hour}[w.tape.Choose("interval of deletions", 2)]
+	for at := bubbleStart.Add(interval); at.Before(w.end); at = at.Add(interval) {
+		w.kernel.At(at, "deletions", func() {
+			for _, table := range []string{ledgerTable, limitTable} {
+				for _, key := range w.database.Expirable(table) {
+					w.database.Expire(table, key)
+				}
+			}
+		})
+	}
+}
+
+// planEarlyEngineer lets the engineer work also while faults happen.
+func (w *World) planEarlyEngineer(length time.Duration) {
+	for range 1 + w.tape.Choose("rounds", 3) {
+		w.kernel.At(w.drawStart(length).Add(30*time.Minute), "engineer", w.engineerRound)
+	}
+}
+
+func (w *World) planNewerVersion(time.Duration) { w.hasNewerVersion = true }
+
+func (w *World) planDeniedAddresses(time.Duration) { w.hasDeniedAddresses = true }
+
+func (w *World) planDoubleSweeps(time.Duration) { w.rates.doubleSweep = 200 }
+
+// planShortRetention lets SMS expire within the history, and operators remember keys for longer.
+func (w *World) planShortRetention(time.Duration) {
+	w.smsRetention = []time.Duration{time.Hour, 30 * time.Hour}[w.tape.Choose("retention of SMS", 2)]
+	for _, name := range w.shops[0].Operators {
+		w.operators[operatorHost(name)].KeyWindow = 60 * 24 * time.Hour
+	}
+}
+
+// operatorCredentials is the operators' secret: one account for each operator, with a host of its own.
+func operatorCredentials(accessToken string) []byte {
+	all := map[string]any{}
+	for _, name := range operatorNames() {
+		all[name] = map[string]any{"current": "a1", "accounts": map[string]any{"a1": map[string]any{
+			"base_url": "https://" + operatorHost(name), "access_token": accessToken,
+			"service_id": "SERVICE-1", "application_id": "APP-1", "contact_id": "CONTACT-1",
+			"user_sms": map[string]any{"gw_token": "platform-gw-token", "sender": senders(), "sender_name": "Gateway"},
+		}}}
+	}
+	encoded, err := json.Marshal(all)
+	if err != nil {
+		panic(fmt.Sprintf("encode the operators' credentials: %s", err)) // texts always marshal
+	}
+	return encoded
+}

@@ -1,0 +1,131 @@
+package knownbad
+
+// notificationVariants break the outbox, the relay and the payer's SMS.
+var notificationVariants = []variant{
+	{
+		name: "receipt-not-notified", breaks: "a delivery status is stored without its notification", invariants: []int{8},
+		edits: []edit{{"shared/ledger/receipt.go", "e.enqueue(status, now)\n", "_ = e.enqueue\n"}},
+	},
+	{
+		name: "delivered-before-the-post", breaks: "a notification counts as delivered before it is posted", invariants: []int{8},
+		edits: []edit{{
+			deliverFile, "claim, changed = e.ClaimDelivery(now)",
+			"claim, changed = e.ClaimDelivery(now)\n\t\tif claim != nil {\n\t\t\te.MarkDelivered(claim.ID, now)\n\t\t}",
+		}},
+	},
+	{
+		name: "failure-is-delivered", breaks: "any response of a merchant's server counts as delivered", invariants: []int{8},
+		edits: []edit{{
+			courierFile, "if result.Outcome == webhook.Delivered {\n\t\tline", "if result.Status != 0 {\n\t\tline",
+		}},
+	},
+	{
+		name: "attempts-never-counted", breaks: "a notification is posted without limit", invariants: []int{0, 8},
+		edits: []edit{{
+			outboxFile, "head.Attempts, head.NextAttemptAt, e.OpenClaims = a.Number, next, 0",
+			"head.NextAttemptAt, e.OpenClaims = next, 0",
+		}},
+	},
+	{
+		name: "claims-counted-as-attempts", breaks: "a claim without an outcome costs an attempt", invariants: []int{8},
+		edits: []edit{{
+			outboxFile, "a.Number, a.Status, a.Reason = claim.Attempts+1,",
+			"a.Number, a.Status, a.Reason = claim.Attempts+claim.OpenClaims+1,",
+		}},
+	},
+	{
+		name: "dead-letter-dropped", breaks: "a notification that was given up disappears", invariants: []int{8},
+		world: kindOfOrder(2).with(choices{"has faults of merchant's server": 1, "has server down for a time": last, "rate": last, "start": 0,
+			"length of the faults": last, "merchant: start of the failure": 0, "merchant: length of the failure": last}).with(choices{"merchant: kind of failure": 1}),
+		edits: []edit{{
+			outboxFile, "head.DeadReason, head.NextAttemptAt, head.Parked = reason, time.Time{}, false\n",
+			"e.Outbox = e.Outbox[1:]\n",
+		}},
+	},
+	{
+		name: "dead-letter-blocks", breaks: "a dead letter keeps the later notifications from being delivered",
+		invariants: []int{8},
+		world: kindOfOrder(2).with(choices{"has faults of merchant's server": 1, "has server down for a time": last, "rate": last, "start": 0,
+			"length of the faults": last, "merchant: start of the failure": 0, "merchant: length of the failure": last}).with(choices{"merchant: kind of failure": 1}),
+		edits: []edit{{
+			outboxFile, "return slices.IndexFunc(e.Outbox, func(n Notification) bool { return n.DeadReason == \"\" })",
+			"return min(0, len(e.Outbox)-1)",
+		}},
+	},
+	{
+		name: "newest-first", breaks: "a later status is delivered before an earlier one", invariants: []int{4},
+		edits: []edit{{
+			outboxFile, "return slices.IndexFunc(e.Outbox, func(n Notification) bool { return n.DeadReason == \"\" })",
+			"for i := len(e.Outbox) - 1; i >= 0; i-- {\n\t\tif e.Outbox[i].DeadReason == \"\" {\n\t\t\treturn i\n\t\t}\n\t}\n\treturn -1",
+		}},
+	},
+	{
+		name: "next-not-scheduled", breaks: "the notification behind a delivered one is never due", invariants: []int{8},
+		edits: []edit{{outboxFile, "if at == head {\n\t\te.scheduleHead(now)", "if at != head {\n\t\te.scheduleHead(now)"}},
+	},
+	{
+		name: "failure-not-rescheduled", breaks: "a failed attempt has no next one", invariants: []int{8},
+		edits: []edit{{
+			outboxFile, "head.Attempts, head.NextAttemptAt, e.OpenClaims = a.Number, next, 0",
+			"head.Attempts, head.NextAttemptAt, e.OpenClaims = a.Number, time.Time{}, 0",
+		}},
+	},
+	{
+		name: "never-unparked", breaks: "a parked notification stays parked after its endpoint was enabled", invariants: []int{8},
+		world: kindOfOrder(2).with(choices{"has faults of merchant's server": 1, "has server down for a time": last, "rate": last, "start": 0,
+			"length of the faults": last, "merchant: start of the failure": 0, "merchant: length of the failure": last}).with(choices{"merchant: kind of failure": last}),
+		edits: []edit{{deliverFile, "if enabled {\n\t\t\t\treturn e.Unpark(now)", "if !enabled && a.SweepInterval < 0 {\n\t\t\t\treturn e.Unpark(now)"}},
+	},
+	{
+		name: "old-image-posted", breaks: "the relay posts an old stream image", invariants: []int{4},
+		edits: []edit{{
+			"functions/relay/relay.go", "|| notification.NextAttemptAt.Sub(r.Now()) < ledger.FastMargin {", "|| notification == nil {",
+		}},
+	},
+	{
+		name: "post-after-the-lease", breaks: "a relay that froze in the middle of a post finishes it after its fast lease",
+		invariants: []int{4},
+		world:      kindOfOrder(2).with(choices{"rate of freezes": last, "length of the freeze": last}),
+		edits: []edit{{
+			"functions/relay/relay.go", "*claim, target, notAfter, line)",
+			"*claim, target, notAfter.Add(1000*time.Hour), line)",
+		}},
+	},
+	{
+		name: "relay-woken-twice", breaks: "each write before the delivery wakes the relay again", invariants: []int{4},
+		edits: []edit{{outboxFile, "head.RelayNotified = true", "head.RelayNotified = false"}},
+	},
+	{
+		name: "image-stored-unconditionally", breaks: "the relay stores its old stream image over newer writes",
+		invariants: []int{2},
+		edits: []edit{{
+			"functions/relay/relay.go", "stored, err := r.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {",
+			"if newer, _ := r.Book.Find(ctx, entry.Key); newer != nil {\n\t\tentry.Version = newer.Version\n\t}\n\t" +
+				"stored, err := r.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {",
+		}},
+	},
+	{
+		name: "user-sms-new-key", breaks: "each attempt at the payer's SMS has another key", invariants: []int{1},
+		world: kindOfOrder(1).with(choices{"has a hanging operator": last, "kind of outage": 0, "fault of outage": 1, "start of a hazard": 0}),
+		edits: []edit{{
+			userSMSFile, "UpstreamKey: e.UpstreamKey,", "UpstreamKey: e.UpstreamKey + strings.Repeat(\"r\", claim.Attempts),",
+		}},
+	},
+	{
+		name: "user-sms-after-window", breaks: "the payer's SMS is sent again after the operator has forgotten its key",
+		invariants: []int{1},
+		world: kindOfOrder(1).with(choices{"has a hanging operator": last, "kind of outage": 0, "fault of outage": 1,
+			"length of a hazard": last, "start of a hazard": 0, "length of the faults": last}),
+		edits: []edit{{
+			userSMSFile, "if claim.MayHaveBeenSent && c.Now().Sub(e.FinalAt) >= capabilities.SafeResendWindow() {",
+			"if claim.MayHaveBeenSent && capabilities.SafeResendWindow() < 0 {",
+		}},
+	},
+	{
+		name: "user-sms-not-rescheduled", breaks: "a failed SMS to the payer has no next attempt", invariants: []int{8},
+		edits: []edit{{
+			"shared/ledger/user_sms.go", "if outcome.State == UserSMSDue {\n\t\te.UserSMSAt = outcome.NextAttemptAt",
+			"if outcome.State == UserSMSDue {\n\t\te.UserSMSAt = time.Time{}",
+		}},
+	},
+}

@@ -1,0 +1,173 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/internal/simulate/outside"
+	"mobilegateway/internal/simulate/tables"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+)
+
+type exchange = outside.Exchange
+
+// RoundTrip implements http.RoundTripper: it parks, lets the model serve the request, and waits for the response.
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	var body []byte
+	if request.Body != nil {
+		var err error
+		if body, err = io.ReadAll(request.Body); err != nil {
+			return nil, err
+		}
+		_ = request.Body.Close()
+	}
+	before := request.Context().Err()
+	t.world.gate(t.instance, routeCall(request))
+	after := request.Context().Err()
+	if before != nil || after != nil && !t.sendsLate {
+		return nil, cmp.Or(before, after)
+	}
+	response := t.serve(request, body)
+	wait := response.Delay
+	if response.Failure == outside.NoResponse {
+		wait = time.Hour
+	}
+	if wait > 0 {
+		_ = t.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
+	}
+	return response.Result(request)
+}
+
+// routes are the parts of paths that name a request, and the names of the calls.
+var routes = []struct{ part, call string }{
+	{"/transactions/amount", "http charge"}, {"/requests", "http sms"}, {"/getStatus", "http getStatus"},
+	{"/mobilemoney/v1", "http payment"},
+}
+
+// routeCall names a request without its ids.
+func routeCall(request *http.Request) string {
+	for _, route := range routes {
+		if strings.Contains(request.URL.Path, route.part) {
+			return route.call
+		}
+	}
+	return "http notification"
+}
+
+// serveOperator passes a request to the operator of its host.
+func (w *World) serveOperator(request *http.Request, body []byte) exchange {
+	o := w.operators[request.URL.Host]
+	if o == nil {
+		w.fail("a request to the unknown operator %s", request.URL.Host)
+		return exchange{Failure: outside.ConnectionRefused}
+	}
+	response := o.Serve(time.Now(), request, body, w.tape)
+	if w.hasStory {
+		w.logf("operator %s: %s: %s", o.Name, routeCall(request), describe(response))
+	}
+	w.scheduleOperator(o)
+	return response
+}
+
+// serveMerchant passes a notification to the merchant's server.
+func (w *World) serveMerchant(request *http.Request, body []byte) exchange {
+	server := w.servers[request.URL.Host]
+	if server == nil {
+		w.fail("invariant 5: a notification to the denied address %s", request.URL)
+		return exchange{Failure: outside.ConnectionRefused}
+	}
+	return server.Serve(time.Now(), request, body, w.tape)
+}
+
+func describe(response exchange) string {
+	if response.Failure != outside.NoFailure {
+		return fmt.Sprintf("no response (%d)", response.Failure)
+	}
+	return fmt.Sprint(response.Status)
+}
+
+// tableOutcomes are the faults of a table's call, the most frequent ones first.
+var tableOutcomes = []tables.Outcome{
+	tables.AppliedResponseLost, tables.NotAppliedTimeout, tables.AppliedThenCut, tables.NotAppliedCut,
+	tables.InternalError, tables.AppliedInternalError, tables.Throttled, tables.AppliedLate,
+}
+
+// outcomeNames are the names of the faults in stories and counts.
+var outcomeNames = map[tables.Outcome]string{
+	tables.AppliedResponseLost: "applied, no response", tables.NotAppliedTimeout: "not applied, no response",
+	tables.AppliedThenCut: "applied, connection cut", tables.NotAppliedCut: "not applied, connection cut",
+	tables.InternalError: "not applied, 500", tables.AppliedInternalError: "applied, 500",
+	tables.Throttled: "throttled", tables.AppliedLate: "applied late", tables.Conflict: "transaction conflict",
+}
+
+// tableGate parks a task before an attempt at a table, and decides the attempt's fate.
+func (w *World) tableGate(i *instance, call tables.Call) tables.Decision {
+	w.gate(i, tableCall(call))
+	w.writer = i
+	decision := tables.Decision{}
+	if w.isUnreadable(call) {
+		w.count("table: unreadable profile")
+		decision.Outcome = tables.InternalError
+		return decision
+	}
+	if !w.faultsOn() {
+		return decision
+	}
+	if (call.Index != "" || !call.Writes && !call.Consistent) && w.tape.Happens("index lags", w.rates.lag) {
+		decision.Lag = tables.Lag{Writes: 1 + w.tape.Choose("hidden writes", 3), Age: 5 * time.Second}
+	}
+	if !w.tape.Happens("table fault", w.rates.table) {
+		return decision
+	}
+	decision.Outcome = tableOutcomes[w.tape.Choose("kind of table fault", len(tableOutcomes))]
+	if call.Operation == "TransactWriteItems" && w.tape.Choose("transaction conflict", 3) == 2 {
+		decision.Outcome = tables.Conflict
+		decision.ConflictAt = w.tape.Choose("conflict at", len(call.Items))
+	}
+	w.amountsMayStay = w.amountsMayStay || call.Table == limitTable
+	w.count("table: " + outcomeNames[decision.Outcome])
+	w.logf("%s: %s: %s", i.Name, call, outcomeNames[decision.Outcome])
+	return decision
+}
+
+// isUnreadable reports whether a call needs a profile that cannot be read.
+func (w *World) isUnreadable(call tables.Call) bool {
+	if call.Table != merchantTable || len(w.unreadable) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(call.Items, func(target tables.Target) bool {
+		broken, found := w.unreadable[strings.TrimPrefix(target.Key, "merchant#")]
+		return found && broken.contains(time.Now())
+	})
+}
+
+// tableCall names a call of a table without its keys.
+func tableCall(call tables.Call) string {
+	name := tableCalls[call.Operation+call.Table+call.Index]
+	if name == "" {
+		return "table " + call.Operation + " " + call.Table + call.Index
+	}
+	return name
+}
+
+// tableCalls are the names of the most frequent calls.
+var tableCalls = map[string]string{
+	"Queryledger" + ledgerdynamo.IndexDue: "table Query due", "GetItem" + ledgerTable: "table GetItem ledger",
+	"PutItem" + ledgerTable: "table PutItem ledger", "GetItem" + merchantTable: "table GetItem merchants",
+}
+
+// applyLate applies a write some time after its client gave up, or never.
+func (w *World) applyLate(i *instance, call tables.Call, apply func()) {
+	waits := []time.Duration{100 * time.Millisecond, time.Second, 3 * time.Second, time.Minute}
+	wait := waits[w.tape.Choose("late write", len(waits))]
+	w.kernel.At(time.Now().Add(wait), "late write", func() {
+		w.logf("late write applied: %s", call)
+		w.writer = i
+		apply()
+	})
+}
