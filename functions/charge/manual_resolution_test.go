@@ -13,8 +13,8 @@ func resolveManually(t *testing.T, w *operationtest.Fixture, outcome string) {
 	t.Helper()
 	e := w.OnlyEntry(t, ledger.Charge)
 	resolution := ledger.ManualOutcome{
-		ManualResolution: ledger.ManualResolution{Outcome: outcome},
-		ResponseStatus:   400, ResponseBody: []byte(`{"requestError":{}}`),
+		ManualResolution: ledger.ManualResolution{Outcome: outcome}, Owner: e.Owner,
+		ResponseStatus: 400, ResponseBody: []byte(`{"requestError":{}}`),
 	}
 	if err := e.ResolveManually(resolution, w.Clock.Now()); err != nil {
 		t.Fatal(err)

@@ -245,7 +245,9 @@ func TestAlarmsEnd(t *testing.T) {
 		s.AssertMetric(t, "StaleUnknownOutcomes", 1)
 		resolution := ledger.ManualResolution{Outcome: "failed", Who: "ama", Reason: "their statement"}
 		s.StoreEntry(s.MustGet(t, e), func(e *ledger.Entry) {
-			if err := e.ResolveManually(ledger.ManualOutcome{ManualResolution: resolution}, s.Clock.Now()); err != nil {
+			if err := e.ResolveManually(ledger.ManualOutcome{
+				ManualResolution: resolution, Owner: e.Owner,
+			}, s.Clock.Now()); err != nil {
 				t.Fatal(err)
 			}
 		})

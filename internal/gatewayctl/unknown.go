@@ -124,12 +124,13 @@ func (c *unknownResolve) Run(s *session) error {
 }
 
 // resolution returns the change that resolves the entry. It is applied to the stored entry, which may have changed
-// since e was read.
+// since e was read. A manual resolution that e itself does not allow is refused before the person confirms it.
 func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, error) {
 	manually := c.As != resolveByLookup
 	if e.Kind != ledger.Payment {
 		if manually {
-			return c.manualResolution(s, false), nil
+			change := c.manualResolution(s, e.Owner, false)
+			return change, change(e.Clone())
 		}
 		return nil, usageError("no operator has a status lookup for a %s: use --as applied or --as not-applied",
 			kindLabel(e.Kind))
@@ -141,19 +142,21 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 	operators := drivers.NewDirectory(secret.Static(current.Value), nil, s.Now)
 	if manually {
 		_, _, userSMS := operators.UserSMSSender(e.Operator)
-		return c.manualResolution(s, userSMS), nil
+		change := c.manualResolution(s, e.Owner, userSMS)
+		return change, change(e.Clone())
 	}
 	return lookUpResolution(s, e, &reconcile.Reconciler{Operators: operators, LookupTimeout: c.Timeout})
 }
 
-// manualResolution returns the change of a person's decision. userSMS is whether the payer is due an SMS.
-func (c *unknownResolve) manualResolution(s *session, userSMS bool) entryChange {
+// manualResolution returns the change of a person's decision about the attempt of an owner. userSMS is whether the
+// payer is due an SMS.
+func (c *unknownResolve) manualResolution(s *session, owner string, userSMS bool) entryChange {
 	refusal := oneapi.Render(&fault.Fault{
 		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
 	})
 	resolution := ledger.ManualOutcome{
-		ManualResolution: ledger.ManualResolution{Outcome: c.As, Who: s.auditUser(), Reason: s.Reason},
-		ResponseStatus:   refusal.Status, ResponseBody: refusal.Body, UserSMS: userSMS, Lifetime: s.PaymentLifetime,
+		ManualResolution: ledger.ManualResolution{Outcome: c.As, Who: s.auditUser(), Reason: s.Reason}, Owner: owner,
+		ResponseStatus: refusal.Status, ResponseBody: refusal.Body, UserSMS: userSMS, Lifetime: s.PaymentLifetime,
 	}
 	return func(e *ledger.Entry) error {
 		err := e.ResolveManually(resolution, ledger.Timestamp(s.Now()))

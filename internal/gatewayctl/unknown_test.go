@@ -156,6 +156,17 @@ func TestResolveIsFenced(t *testing.T) {
 	checkEqual(t, "reads before the change", race.reads, 2)
 }
 
+// A statement of the operator is about the attempts before it. A retry of the merchant may have been applied since.
+func TestResolveIsNotForALaterAttempt(t *testing.T) {
+	d, shop := newShopTool(t)
+	charge := d.addUnknownCharge(shop, "c1")
+	later := d.mustReadEntry(charge)
+	later.Owner = "later"
+	d.changeStores(func(s *Stores) { s.Ledger = &racingLedger{Ledger: d.ledger, other: later} })
+	d.expectExit("unknown resolve charge "+charge.ID+" --as not-applied"+confirmFlags, ExitFailed, "a later attempt")
+	checkEqual(t, "resolution", resolutionOf(d.mustReadEntry(charge)), resolution{State: ledger.Unknown})
+}
+
 // decision "merchant-limits": an amount that was not applied is refunded to the daily limit.
 func TestResolveRefundsDailyLimit(t *testing.T) {
 	d := newTestTool(t)

@@ -47,11 +47,7 @@ func (x *explorer) personActs(a *actor) []personAct {
 			}
 		}
 		if m, known := x.truth(e); known && e.Clone().ResolveManually(m, now) == nil {
-			seen, owner := e.ReservedAt, e.Owner
 			acts = append(acts, personAct{"resolves as " + m.Outcome, change(func(e *ledger.Entry) error {
-				if !e.ReservedAt.Equal(seen) || e.Owner != owner {
-					return ledger.ErrAttemptInFlight // what the person found out is about an earlier attempt
-				}
 				return e.ResolveManually(m, ledger.Timestamp(time.Now()))
 			})})
 		}
@@ -74,7 +70,7 @@ func (x *explorer) personActs(a *actor) []personAct {
 
 // truth is the manual outcome that is true at the operator. A person waits until no request is in progress.
 func (x *explorer) truth(e *ledger.Entry) (ledger.ManualOutcome, bool) {
-	m := ledger.ManualOutcome{ResponseStatus: 400, ResponseBody: []byte(`{}`), Lifetime: 72 * time.Hour}
+	m := ledger.ManualOutcome{Owner: e.Owner, ResponseStatus: 400, ResponseBody: []byte(`{}`), Lifetime: 72 * time.Hour}
 	for _, a := range x.actors {
 		if a.inFlight() && a.function == x.order.function {
 			return m, false

@@ -22,6 +22,8 @@ type ManualResolution struct {
 // ManualOutcome is a manual resolution with the values that it needs.
 type ManualOutcome struct {
 	ManualResolution
+	// Owner is the attempt that the person decided about. The decision does not apply to a later attempt.
+	Owner string
 	// ResponseStatus and ResponseBody are the response to repeats of a charge that was not applied.
 	ResponseStatus int
 	ResponseBody   []byte
@@ -34,6 +36,7 @@ type ManualOutcome struct {
 // The reasons against a manual resolution. The entry is then unchanged.
 var (
 	ErrAttemptInFlight   = errors.New("an attempt is in flight: wait until its lease has ended")
+	ErrLaterAttempt      = errors.New("a later attempt was made meanwhile: ask the operator about it, and decide again")
 	ErrOutcomeKnown      = errors.New("its outcome is known")
 	ErrStillPending      = errors.New("it is pending, and its operator may still end it")
 	ErrInvalidResolution = errors.New("this resolution does not apply to it")
@@ -53,7 +56,7 @@ func (e *Entry) OutcomeUncertain(now time.Time) bool {
 }
 
 // ResolveManually ends an unknown outcome by an engineer's decision (decision "unknown-by-hand"). It never changes a
-// known outcome, or one with an attempt in flight.
+// known outcome, one with an attempt in flight, or that of a later attempt than the person decided about.
 //
 //   - A payment gets its final status, and the merchant is notified.
 //   - An applied charge is Done; the merchant's own repeat makes its response. One that was not applied is Refused.
@@ -61,8 +64,11 @@ func (e *Entry) OutcomeUncertain(now time.Time) bool {
 //
 // After an error nothing may be stored.
 func (e *Entry) ResolveManually(m ManualOutcome, now time.Time) error {
-	if e.Leased(now.Add(-manualMargin)) {
+	switch {
+	case e.Leased(now.Add(-manualMargin)):
 		return ErrAttemptInFlight
+	case e.Owner != m.Owner:
+		return ErrLaterAttempt
 	}
 	resolve := e.resolveCallManually
 	if e.Kind == Payment {

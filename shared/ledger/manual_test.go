@@ -13,7 +13,7 @@ import (
 // manuallyResolved is a resolution as gatewayctl makes it.
 func manuallyResolved(outcome string) ledger.ManualOutcome {
 	return ledger.ManualOutcome{
-		ManualResolution: ledger.ManualResolution{Outcome: outcome, Who: "ama", Reason: "their books"},
+		ManualResolution: ledger.ManualResolution{Outcome: outcome, Who: "ama", Reason: "their books"}, Owner: "owner",
 		ResponseStatus:   400, ResponseBody: []byte("SVC0270"), UserSMS: true, Lifetime: 24 * time.Hour,
 	}
 }
@@ -64,6 +64,8 @@ func TestResolveManually(t *testing.T) {
 		}, "applied", soon, nil, "done DeliveredToTerminal 201: notify:DeliveredToTerminal due:1m0s"},
 
 		{"one in flight", charge, inFlight, "applied", time.Second, ledger.ErrAttemptInFlight, ""},
+		{"a later attempt than the one decided about", charge, both(uncertain, func(e *ledger.Entry) { e.Owner = "later" }),
+			"not-applied", soon, ledger.ErrLaterAttempt, ""},
 		{"a charge that is done", charge, accepted, "not-applied", soon, ledger.ErrOutcomeKnown, ""},
 		{"a message that was received", sms, both(receipt(ledger.DeliveredToTerminal), accepted), "not-applied", soon,
 			ledger.ErrOutcomeKnown, ""},
