@@ -88,10 +88,10 @@ func (k *Kernel) run() error {
 		switch {
 		case next != nil:
 			idle = 0
-			k.resume(next)
 			if k.steps++; k.MaxSteps > 0 && k.steps > k.MaxSteps {
 				return fmt.Errorf("the history did not end within %d steps", k.MaxSteps)
 			}
+			k.resume(next) // last: the task runs beside the kernel until the next Wait
 		case len(k.timed) > 0:
 			k.advance(time.Until(k.timed[0].at))
 		case k.runningTasks() == 0:

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ type platform struct {
 	now      time.Time
 	url      string
 	closed   chan struct{}
+	serving  sync.Mutex // around the operator
 	requests int
 }
 
@@ -63,10 +65,22 @@ func newPlatform(t *testing.T, faults *Faults, chooser Chooser) *platform {
 	return p
 }
 
-func (p *platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *platform) serve(r *http.Request) Exchange {
+	p.serving.Lock()
+	defer p.serving.Unlock()
 	body, _ := io.ReadAll(r.Body)
 	p.requests++
-	e := p.operator.Serve(p.now, r, body, p.chooser)
+	return p.operator.Serve(p.now, r, body, p.chooser)
+}
+
+// awaitServed waits until no request is being served.
+func (p *platform) awaitServed() {
+	p.serving.Lock()
+	defer p.serving.Unlock()
+}
+
+func (p *platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e := p.serve(r)
 	switch e.Failure {
 	case NoResponse:
 		select {
@@ -168,6 +182,7 @@ func (c driverCall) sendTo(t *testing.T, p *platform, fault Fault) operator.Resu
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
+	defer p.awaitServed()
 	return c.send(ctx, driver)
 }
 
