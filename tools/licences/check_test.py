@@ -88,9 +88,9 @@ class Planted(InFolder):
         self.assertRegex("".join(findings), "planted .*not allowed")
 
     def test_go(self):
-        texts = run("go", "list", "-m", "-modfile=tools/classify/go.mod", "-f", "{{.Dir}}/assets/License",
-                    "github.com/google/licenseclassifier/v2", folder=TOP).strip()
-        self.write("LICENSE", Path(texts, "AGPL-3.0/license.txt").read_text())
+        classifier = json.loads(run("go", "mod", "download", "-modfile=tools/classify/go.mod", "-json",
+                                    "github.com/google/licenseclassifier/v2", folder=TOP))
+        self.write("LICENSE", Path(classifier["Dir"], "assets/License/AGPL-3.0/license.txt").read_text())
         self.write("COPYING", "Do as you please.")
         file, unknown = self.top / "LICENSE", self.top / "COPYING"
         os.chdir(TOP)
