@@ -4,7 +4,8 @@
 // It is a fair queue (decision "fair-queue"). Its cost is proportional to the number of due entries. Its invariants: it
 // reads an entry before it acts on it, because the index lags. A write claims each lookup, post and SMS before it is
 // made, so that concurrent sweeps make it once. Each entry that it looked at moves on, also if nothing could be done.
-// Workers only use the stores; each call of another system takes one of that system's bounded places.
+// Workers only use the stores; each call of another system takes one of that system's bounded places. An entry without
+// a place waits in line while that system is well, and is postponed otherwise.
 package sweep
 
 import (

@@ -1,5 +1,5 @@
-// Package dynamotest starts an empty DynamoDB for a test: the embedded database, or a reference that the environment
-// names. So the same tests check both.
+// Package dynamotest starts an empty DynamoDB for a test: the embedded database (package dynoxide), or a reference that
+// the environment names. So the same tests check both.
 package dynamotest
 
 import (

@@ -1,7 +1,7 @@
 // Package storetest has the shipping stores over tables in memory, for tests. It injects faults into their calls: an
 // error, a lost response, a concurrent write.
 //
-// It has no rules of its own: package tables is the model of the service, and the stores are the deployed ones.
+// It has no rules of its own: internal/simulate/tables is the model of DynamoDB, and the stores are the deployed ones.
 package storetest
 
 import (

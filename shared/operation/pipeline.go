@@ -2,8 +2,8 @@
 // the outcome.
 //
 // Each operation shows its seven steps in one function of its own package; the steps that are the same in all three are
-// here. Its invariant: no response is sent that is not stored, and no request is sent to an operator without a
-// reservation.
+// here. Its invariant: no request is sent to an operator without a reservation, and no outcome of a call is reported
+// before it is stored. If it cannot be stored, the merchant gets 504 and retries.
 package operation
 
 import (

@@ -1,8 +1,10 @@
 // Package wiring builds the parts of a function from its environment: clients, stores, keys and the request pipeline.
-// Each bootstrap calls the methods for the parts that its function needs.
+// The New of each function (functions/*/wire.go) calls the methods for the parts that it needs. Its bootstrap passes
+// New to Run.
 //
-// It decides nothing about a request. Its invariant: an incomplete or invalid environment stops the start, with one
-// error that names every fault.
+// Outside has what a function reaches outside its own memory: Run uses the real world, the simulator a model of it. The
+// package decides nothing about a request. Its invariant: an incomplete or invalid environment stops the start, with
+// one error that names every fault.
 package wiring
 
 import (

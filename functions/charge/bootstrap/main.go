@@ -1,4 +1,4 @@
-// Command bootstrap wires the charge function for Lambda.
+// Command bootstrap runs the charge function on Lambda.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command bootstrap wires the mobile money function for Lambda.
+// Command bootstrap runs the mobile money function on Lambda.
 package main
 
 import (

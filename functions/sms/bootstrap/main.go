@@ -1,4 +1,4 @@
-// Command bootstrap wires the SMS function for Lambda.
+// Command bootstrap runs the SMS function on Lambda.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command bootstrap wires the lookup function for Lambda.
+// Command bootstrap runs the lookup function on Lambda.
 package main
 
 import (
