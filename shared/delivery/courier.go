@@ -27,7 +27,7 @@ const (
 	maxSaveHealthAttempts = 8
 )
 
-// Profiles reads merchants' profiles; *merchant.Cached implements it.
+// Profiles reads merchants' profiles; *merchant.CachedStore implements it.
 type Profiles interface {
 	Profile(ctx context.Context, id string) (*merchant.Profile, error)
 }

@@ -14,8 +14,12 @@ import (
 func manuallyResolved(outcome string) ledger.ManualOutcome {
 	return ledger.ManualOutcome{
 		ManualResolution: ledger.ManualResolution{Outcome: outcome, Who: "ama", Reason: "their books"}, Owner: "owner",
-		ResponseStatus:   400, ResponseBody: []byte("SVC0270"), UserSMS: true, Lifetime: 24 * time.Hour,
+		ResponseStatus: 400, ResponseBody: []byte("SVC0270"), UserSMS: true, Lifetime: 24 * time.Hour,
 	}
+}
+
+func ownedBy(owner string) func(*ledger.Entry) {
+	return func(e *ledger.Entry) { e.Owner = owner }
 }
 
 // decision "unknown-by-hand".
@@ -64,8 +68,8 @@ func TestResolveManually(t *testing.T) {
 		}, "applied", soon, nil, "done DeliveredToTerminal 201: notify:DeliveredToTerminal due:1m0s"},
 
 		{"one in flight", charge, inFlight, "applied", time.Second, ledger.ErrAttemptInFlight, ""},
-		{"a later attempt than the one decided about", charge, both(uncertain, func(e *ledger.Entry) { e.Owner = "later" }),
-			"not-applied", soon, ledger.ErrLaterAttempt, ""},
+		{"a later attempt than the decision is about", charge, both(uncertain, ownedBy("later")), "not-applied", soon,
+			ledger.ErrLaterAttempt, ""},
 		{"a charge that is done", charge, accepted, "not-applied", soon, ledger.ErrOutcomeKnown, ""},
 		{"a message that was received", sms, both(receipt(ledger.DeliveredToTerminal), accepted), "not-applied", soon,
 			ledger.ErrOutcomeKnown, ""},

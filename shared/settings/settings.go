@@ -28,7 +28,7 @@ const maxSpeed = 3600
 // minScaled is the minimum of a scaled duration that is not zero, because zero would change its meaning.
 const minScaled = time.Millisecond
 
-// FromEnv makes an Environment. lookup is os.Getenv in a bootstrap. A SPEED that is not a whole number from 1 to 3600
+// FromEnv makes an Environment. lookup is os.Getenv on Lambda. A SPEED that is not a whole number from 1 to 3600
 // is a fault.
 func FromEnv(lookup func(string) string) *Environment {
 	e := &Environment{lookup: lookup, speed: 1}
