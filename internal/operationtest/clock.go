@@ -14,10 +14,6 @@ type Clock struct {
 	now   time.Time
 }
 
-func newClock() *Clock {
-	return &Clock{now: time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC)}
-}
-
 // Now is the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mutex.Lock()
