@@ -37,7 +37,6 @@ curl -i -X POST '%[1]s/smsmessaging/v1/outbound/tel%%3A%%2B2250000/requests' %[7
 		chargeExample(i, key), pay, payExample(i, key), sms, smsExample(key))
 }
 
-// headerOptions returns curl's options for headers.
 func headerOptions(headers ...string) string {
 	return "-H '" + strings.Join(headers, "' -H '") + "'"
 }

@@ -103,7 +103,7 @@ func (r *Gateway) watchDynamoDB(ctx context.Context, engine *dynoxide.Server) {
 	select {
 	case <-ctx.Done():
 	case <-engine.Exited():
-		r.reportFailure(errors.New("the database ended by itself: start again; " +
+		offer(r.failed, errors.New("the database ended by itself: start again; "+
 			"if it ends again, begin with empty data (make run RESET=1)"))
 	}
 }
@@ -142,7 +142,8 @@ func (r *Gateway) startFunctions(context.Context) error {
 		function := runtimeapi.NewFunction(runtimeapi.Spec{
 			Name: f.LogicalID, Bootstrap: filepath.Join(r.programsDir(), f.Name, "bootstrap"),
 			Env: r.functionEnvironment(f), Timeout: f.Timeout, Memory: f.MemoryMB,
-			Log: &functionLog{name: f.Name, file: out, console: r.console}, OnProcessChange: r.notifyProcessChange,
+			Log:             &functionLog{name: f.Name, file: out, console: r.console},
+			OnProcessChange: func() { offer(r.processesChanged, struct{}{}) },
 		})
 		r.functions[f.LogicalID] = function
 		r.onClose(function.Close)
@@ -204,7 +205,6 @@ func (r *Gateway) invokeOnSchedule(ctx context.Context, f template.Function, fun
 	}
 }
 
-// scheduledEvent returns the event of a schedule.
 func scheduledEvent(now time.Time) []byte {
 	return fmt.Appendf(nil, `{"version":"0","id":%q,"detail-type":"Scheduled Event","source":"aws.events",`+
 		`"account":"000000000000","time":%q,"region":%q,"resources":[],"detail":{}}`,

@@ -76,7 +76,6 @@ func FromEnvironment(lookup func(string) (string, bool), root string) (Config, e
 	return config, err
 }
 
-// readInteger reads a whole number between two limits.
 func readInteger(get func(string) string, name string, fallback, minimum, maximum int) (int, error) {
 	text := get(name)
 	if text == "" {
@@ -108,12 +107,9 @@ func durationOverrides(lookup func(string) (string, bool), root string) (map[str
 	return found, nil
 }
 
-// withDefaults sets the defaults and makes the folders absolute.
 func (c Config) withDefaults() (Config, error) {
 	c.Speed = cmp.Or(c.Speed, 1)
-	if c.Out == nil {
-		c.Out = io.Discard
-	}
+	c.Out = cmp.Or(c.Out, io.Discard)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

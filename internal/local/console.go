@@ -18,14 +18,12 @@ type console struct {
 	out io.Writer
 }
 
-// printf writes one line with the time.
 func (c *console) printf(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, _ = fmt.Fprintf(c.out, c.now().Format("15:04:05.000")+" "+format+"\n", args...)
 }
 
-// logRequest writes one request.
 func (c *console) logRequest(l apigateway.AccessLogEntry) {
 	if l.Resource == "" {
 		c.printf("unknown route %d", l.Status)

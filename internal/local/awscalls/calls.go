@@ -83,7 +83,6 @@ func Read(path string) ([]Call, error) {
 	return list, nil
 }
 
-// addCalls adds calls to the set.
 func (r *Recorder) addCalls(function string, permissions []permission) {
 	changed := false
 	r.mu.Lock()
@@ -108,11 +107,6 @@ func (r *Recorder) logicalResource(p permission) string {
 		return name + "/index/" + p.index
 	}
 	return name
-}
-
-// callingFunction returns the function that signed a request; "" for any other caller.
-func (r *Recorder) callingFunction(request *http.Request) string {
-	return r.functionsByKey[accessKeyOf(request.Header)]
 }
 
 // accessKeyOf returns the access key of a signature: Credential=<key>/<date>/<region>/<service>/aws4_request.

@@ -32,8 +32,8 @@ func (r *Recorder) ProxyDynamoDB(endpoint *url.URL) http.Handler {
 		ErrorLog:     log.New(io.Discard, "", 0),
 	}
 	return r.record(tablePermissions, http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if r.callingFunction(request) != "" {
-			key, authorization := accessKeyOf(request.Header), request.Header.Get("Authorization")
+		if key := accessKeyOf(request.Header); r.functionsByKey[key] != "" {
+			authorization := request.Header.Get("Authorization")
 			request.Header.Set("Authorization",
 				strings.Replace(authorization, "Credential="+key+"/", "Credential="+r.runAccessKey+"/", 1))
 		}
@@ -49,7 +49,7 @@ func (r *Recorder) WrapSecretsManager(next http.Handler) http.Handler {
 // record returns a handler that records the functions' calls before next handles them.
 func (r *Recorder) record(permissions func(target string, body []byte) []permission, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if function := r.callingFunction(request); function != "" {
+		if function := r.functionsByKey[accessKeyOf(request.Header)]; function != "" {
 			body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxRequestBytes))
 			if err != nil {
 				http.Error(w, "the request is too large or incomplete", http.StatusRequestEntityTooLarge)

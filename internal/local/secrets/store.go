@@ -31,7 +31,6 @@ type Store struct {
 	secrets []*storedSecret
 }
 
-// storedSecret is one secret.
 type storedSecret struct {
 	Name     string           `json:"name"`
 	ARN      string           `json:"arn"`
@@ -137,5 +136,4 @@ func find[T any](list []*T, matches func(*T) bool) *T {
 	return nil
 }
 
-// save replaces the file.
 func (s *Store) save() error { return file.ReplaceJSON(s.path, s.secrets) }
