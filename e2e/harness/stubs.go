@@ -95,7 +95,6 @@ func Serve(listener net.Listener, handler http.Handler) {
 	go func() { _ = server.Serve(listener) }()
 }
 
-// listenerURL returns the address of a listener.
 func listenerURL(listener net.Listener) string { return "http://" + listener.Addr().String() }
 
 // NewProxy returns a handler that forwards requests to an address. It logs no error: clients hang up on purpose.

@@ -34,7 +34,6 @@ func main() {
 	}.Main())
 }
 
-// runSuite deploys the stack and runs the stories.
 func runSuite(ctx context.Context, site harness.Workspace, keepRunning bool) error {
 	s := &suite{Workspace: site}
 	if err := s.startServices(ctx); err != nil {
@@ -50,7 +49,6 @@ func runSuite(ctx context.Context, site harness.Workspace, keepRunning bool) err
 	return s.runStories(ctx)
 }
 
-// suite is one run.
 type suite struct {
 	harness.Workspace
 	environments *environmentPool
@@ -69,9 +67,13 @@ func (s *suite) startServices(ctx context.Context) (err error) {
 	}
 	// A function refuses ALLOW_LOOPBACK while AWS_EXECUTION_ENV is set, and LocalStack sets it. No template parameter
 	// can change that, so the execution environment does.
-	s.environments = newEnvironments(logs, map[string]string{
+	overrides := map[string]string{
 		"AWS_EXECUTION_ENV": "", "ALLOW_LOOPBACK": "true", "SPEED": strconv.Itoa(harness.ScheduleSpeed),
-	})
+	}
+	s.environments = &environmentPool{
+		logs: logs, variableOverrides: overrides, running: map[string]*executionEnvironment{},
+		eventCount: map[string]int{}, scheduledCount: map[string]int{},
+	}
 	executorURL, err := harness.ListenAndServe("127.0.0.1", s.environments.handler())
 	if err != nil {
 		return err
@@ -100,10 +102,8 @@ func (s *suite) startServices(ctx context.Context) (err error) {
 // bundleDir is the folder of the bundle that is deployed first.
 func (s *suite) bundleDir() string { return filepath.Join(s.Dir, "bundle") }
 
-// runJSONPath is the run.json of the stories.
 func (s *suite) runJSONPath() string { return filepath.Join(s.Dir, "run.json") }
 
-// deployAndSeed deploys the stack, seeds it and serves its API.
 func (s *suite) deployAndSeed(ctx context.Context) (err error) {
 	if err := s.stack.deploy(ctx, s.bundleDir()); err != nil {
 		return err
@@ -146,18 +146,13 @@ func (s *suite) runStories(ctx context.Context) error {
 	stories := harness.StorySuite{Target: "localstack", RunJSON: s.runJSONPath(), DeployURL: address}
 	err = harness.RunParallel(ctx,
 		func(ctx context.Context) error {
-			err := stories.Run(ctx, s.Workspace, slowStories, "")
-			if err == nil {
-				s.Logf("the slow stories passed")
-			}
-			return err
+			return stories.Run(ctx, s.Workspace, slowStories, "")
 		},
 		func(ctx context.Context) error {
 			err := stories.Run(ctx, s.Workspace, "^TestGateway$", slowStories, "-test.parallel="+parallelStories)
 			if err != nil {
 				return err
 			}
-			s.Logf("the other stories passed")
 			return stories.Run(ctx, s.Workspace, "^TestDeployWithPaymentsInFlight$", "")
 		},
 	)

@@ -58,7 +58,6 @@ func (s *localStackServer) codeHashes(ctx context.Context) (map[string]string, e
 	return hashes, err
 }
 
-// callLambda calls LocalStack's Lambda.
 func (s *localStackServer) callLambda(ctx context.Context, method, path, body string) ([]byte, error) {
 	return s.call(ctx, "lambda", method, "/2015-03-31/functions/"+path, "", body)
 }

@@ -17,11 +17,9 @@ import (
 // region is the region that LocalStack simulates.
 const region = "us-east-1"
 
-// services are the services of LocalStack that the stack needs.
 const services = "apigateway,cloudformation,cloudwatch,dynamodb,dynamodbstreams,events,iam,kms,lambda,logs," +
 	"s3,secretsmanager,sqs,sts"
 
-// localStackServer is a running LocalStack.
 type localStackServer struct {
 	process *harness.Process
 	url     string

@@ -18,7 +18,6 @@ import (
 	"mobilegateway/internal/samcli"
 )
 
-// stackName is the name of the deployed stack.
 const stackName = "gateway"
 
 // deployedStack is template.yaml, built and deployed.
@@ -45,7 +44,6 @@ func (s *deployedStack) build(ctx context.Context, bundle, buildID string) error
 // deployTimeout bounds a deployment. LocalStack does not roll a failed update back, and SAM would wait forever.
 const deployTimeout = 4 * time.Minute
 
-// deploy deploys a bundle and reads the outputs.
 func (s *deployedStack) deploy(ctx context.Context, bundle string) error {
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
@@ -111,7 +109,6 @@ func (s *deployedStack) limitedProxy() (http.Handler, error) {
 	}), nil
 }
 
-// deployment describes the stack for seeding.
 func (s *deployedStack) deployment(stubs *harness.Stubs) (local.Deployment, error) {
 	environment := s.server.environment()
 	variable := func(name string) string { return environment[name] }

@@ -76,7 +76,6 @@ func (s *suite) checkReproducible(ctx context.Context, first programHashes) erro
 	return nil
 }
 
-// buildAndHash builds a checkout, checks its programs and returns their hashes.
 func (s *suite) buildAndHash(ctx context.Context, checkout, folder string) (programHashes, error) {
 	if err := harness.Build(ctx, s.Workspace, checkout, folder, "", nil); err != nil {
 		return nil, err

@@ -30,7 +30,6 @@ type fixture struct {
 // baseImage is the fixture's base image. SAM builds its own under another tag of the same repository.
 func (f *fixture) baseImage() string { return resourceName(f.Root) + "/" + f.name + ":al2023" }
 
-// baseURL is the API's public address.
 func (f *fixture) baseURL() string { return "http://" + f.listener.Addr().String() }
 
 // newFixture creates a fixture. Containers reach all of it at the bridge's address.
@@ -108,7 +107,6 @@ func (f *fixture) pumpStream(ctx context.Context, to dynamo.Invoker, filtered bo
 	}
 }
 
-// samLocalCommand returns the environment and the arguments of a `sam local` command.
 func (f *fixture) samLocalCommand(command string, arguments ...string) (environment, all []string) {
 	parameters := local.Parameters()
 	parameters["BaseUrl"] = f.baseURL()

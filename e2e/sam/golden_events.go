@@ -54,7 +54,6 @@ func goldenEvents() []goldenEvent {
 	}
 }
 
-// goldenRun is one run of the golden events.
 type goldenRun struct {
 	*fixture
 	variables map[string]string // replace ${name} in keys and events
@@ -107,7 +106,6 @@ func (s *suite) invokeGoldenEvents(ctx context.Context) error {
 	return nil
 }
 
-// invoke runs one golden event with its checks.
 func (g *goldenRun) invoke(ctx context.Context, event goldenEvent) error {
 	key := g.expand(event.key)
 	g.variables["order"] = key
@@ -164,7 +162,6 @@ func (g *goldenRun) invokeWithSAM(ctx context.Context, function, event string) (
 	return output, nil
 }
 
-// checkOutput checks that the output has the expected text and no error.
 func (e goldenEvent) checkOutput(output string) error {
 	for _, errorText := range []string{`"errorMessage"`, "timed out", "Error: "} {
 		if strings.Contains(output, errorText) {
