@@ -26,13 +26,13 @@ func requests() []requestKind {
 	first, repeated := callCounts{operator: 1, writes: 2}, callCounts{writes: 1}
 	firstCharge := callCounts{operator: 1, writes: 3}
 	return []requestKind{
-		{name: baseline, function: baseline, newEvent: emptyEvent},
+		{name: baseline, function: baseline, newEvent: func(*fixture, int) []byte { return []byte("{}") }},
 		{name: "charge, first", function: "charge", newEvent: charge, status: 201, calls: firstCharge},
 		{name: "charge, repeated", function: "charge", newEvent: charge, repeated: true, status: 201, calls: repeated},
-		{name: "pay (web), first", function: "pay", newEvent: payWeb, status: 201, calls: first},
-		{name: "pay (ussd), first", function: "pay", newEvent: payUSSD, status: 201, calls: first},
+		{name: "pay (web), first", function: "pay", newEvent: pay("web"), status: 201, calls: first},
+		{name: "pay (ussd), first", function: "pay", newEvent: pay("ussd"), status: 201, calls: first},
 		{
-			name: "pay (ussd), repeated", function: "pay", newEvent: payUSSD, repeated: true, status: 201,
+			name: "pay (ussd), repeated", function: "pay", newEvent: pay("ussd"), repeated: true, status: 201,
 			calls: repeated,
 		},
 		{name: "sms, first", function: "sms", newEvent: sms, status: 201, calls: first},
@@ -40,7 +40,6 @@ func requests() []requestKind {
 	}
 }
 
-// proxyEvent returns API Gateway's event of a request.
 func (s *fixture) proxyEvent(resource, path string, parameters, headers map[string]string, body any) []byte {
 	text, _ := json.Marshal(body) // maps of plain values
 	all := map[string]string{"Authorization": "Bearer " + s.merchant.AccessToken, "Content-Type": "application/json"}
@@ -59,8 +58,6 @@ func (s *fixture) proxyEvent(resource, path string, parameters, headers map[stri
 	})
 	return event
 }
-
-func emptyEvent(*fixture, int) []byte { return []byte("{}") }
 
 func charge(s *fixture, number int) []byte {
 	return s.proxyEvent(
@@ -86,18 +83,16 @@ func chargeBody(merchant local.MerchantCredentials, key string) map[string]any {
 	}}
 }
 
-func payWeb(s *fixture, number int) []byte { return pay(s, number, "web") }
-
-func payUSSD(s *fixture, number int) []byte { return pay(s, number, "ussd") }
-
-func pay(s *fixture, number int, channel string) []byte {
-	return s.proxyEvent("/mobilemoney/v1", "/mobilemoney/v1", nil,
-		map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": channel, "lang": "fr"},
-		map[string]string{
-			"currency": "XOF", "order_id": fmt.Sprintf("%s_%d", s.merchant.Merchant, number), "amount": "500",
-			"return_url": "http://127.0.0.1/return", "cancel_url": "http://127.0.0.1/cancel",
-			"reference": s.merchant.Merchant, "user_msisdn": "0700000000", "state": "s",
-		})
+func pay(channel string) func(*fixture, int) []byte {
+	return func(s *fixture, number int) []byte {
+		return s.proxyEvent("/mobilemoney/v1", "/mobilemoney/v1", nil,
+			map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": channel, "lang": "fr"},
+			map[string]string{
+				"currency": "XOF", "order_id": fmt.Sprintf("%s_%d", s.merchant.Merchant, number), "amount": "500",
+				"return_url": "http://127.0.0.1/return", "cancel_url": "http://127.0.0.1/cancel",
+				"reference": s.merchant.Merchant, "user_msisdn": "0700000000", "state": "s",
+			})
+	}
 }
 
 func sms(s *fixture, number int) []byte {

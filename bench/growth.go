@@ -107,7 +107,6 @@ func (g *growth) check() error {
 		"want at least %.1f; look for work that grows with the data", g.charges, last.rate/first.rate, minRateRatio)
 }
 
-// markdown writes the table.
 func (g *growth) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured with %s: %d rounds of %d charges, %d at a time.\n\n",
@@ -122,7 +121,6 @@ func (g *growth) markdown() string {
 	return b.String()
 }
 
-// chargeClient sends charges to a local run over HTTP.
 type chargeClient struct {
 	info local.Info
 	http *http.Client
@@ -141,7 +139,6 @@ func (c *chargeClient) sendRound(ctx context.Context, name string, count int) (f
 	return float64(count) / time.Since(began).Seconds(), err
 }
 
-// charge sends one charge and expects status 201.
 func (c *chargeClient) charge(ctx context.Context, key string) error {
 	body, err := json.Marshal(chargeBody(c.info.MerchantCredentials, key))
 	if err != nil {

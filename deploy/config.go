@@ -34,7 +34,6 @@ func readConfig(root string, o deployOptions) (samconfig, error) {
 	return c, nil
 }
 
-// stackName returns the name of a section's stack.
 func (c samconfig) stackName(section string) string {
 	name, _ := nestedValue(c.file, section, "global", "parameters", "stack_name").(string)
 	return name
