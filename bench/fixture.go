@@ -90,9 +90,10 @@ func (s *fixture) startServices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := local.DeploymentOf(s.deployment.References, client, time.Now)
-	d.SandboxURL, d.SandboxToken, d.InboxURL = s.serve(s.operator), "operator-token", "http://127.0.0.1"
-	info, err := d.Seed(ctx)
+	info, err := local.Deployment{
+		Client: client, Names: s.deployment.References, Now: time.Now,
+		SandboxURL: s.serve(s.operator), SandboxToken: "operator-token", InboxURL: "http://127.0.0.1",
+	}.Seed(ctx)
 	s.merchant = info.MerchantCredentials
 	return err
 }

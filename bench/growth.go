@@ -3,11 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"mobilegateway/internal/local"
+	"mobilegateway/shared/resource"
 )
 
 // The load on the local run: growthRounds rounds of the same number of charges, growthClients at a time.
@@ -140,12 +139,8 @@ func (c *chargeClient) sendRound(ctx context.Context, name string, count int) (f
 }
 
 func (c *chargeClient) charge(ctx context.Context, key string) error {
-	body, err := json.Marshal(chargeBody(c.info.MerchantCredentials, key))
-	if err != nil {
-		return err
-	}
-	address := c.info.BaseURL + "/payment/v1/" + url.PathEscape("acr:OperatorAPIToken") + "/transactions/amount"
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	body := bytes.NewReader(chargeBody(c.info.MerchantCredentials, key))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.info.BaseURL+resource.ChargesPath, body)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 
 	"mobilegateway/e2e/harness"
@@ -54,9 +55,10 @@ type suite struct {
 	environments *environmentPool
 	stubs        *harness.Stubs
 	server       *localStackServer
-	stack        *deployedStack
-	deployment   local.Deployment
 	listener     net.Listener // the API's public address
+	parameters   map[string]string
+	outputs      map[string]string // of the stack
+	deployment   local.Deployment
 }
 
 // startServices starts the services, and builds the bundle while LocalStack starts.
@@ -87,8 +89,10 @@ func (s *suite) startServices(ctx context.Context) (err error) {
 	if s.server, err = startServer(s.Workspace, executorURL); err != nil {
 		return err
 	}
-	s.stack = newStack(s.Workspace, s.server, "http://"+s.listener.Addr().String())
-	if err := s.stack.build(ctx, s.bundleDir(), ""); err != nil {
+	s.parameters = local.Parameters()
+	s.parameters["BaseUrl"] = "http://" + s.listener.Addr().String()
+	s.parameters["Architecture"] = map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
+	if err := s.build(ctx, s.bundleDir(), ""); err != nil {
 		return err
 	}
 	s.Logf("built the bundle")
@@ -105,11 +109,13 @@ func (s *suite) bundleDir() string { return filepath.Join(s.Dir, "bundle") }
 func (s *suite) runJSONPath() string { return filepath.Join(s.Dir, "run.json") }
 
 func (s *suite) deployAndSeed(ctx context.Context) (err error) {
-	if err := s.stack.deploy(ctx, s.bundleDir()); err != nil {
+	if err := s.deploy(ctx, s.bundleDir()); err != nil {
 		return err
 	}
 	s.Logf("deployed the stack")
-	s.deployment, err = s.stack.deployment(s.stubs)
+	environment := s.server.environment()
+	variable := func(name string) string { return environment[name] }
+	s.deployment, err = harness.StackDeployment(s.outputs, variable, s.stubs, s.parameters["BaseUrl"])
 	if err != nil {
 		return err
 	}
@@ -118,7 +124,7 @@ func (s *suite) deployAndSeed(ctx context.Context) (err error) {
 		return err
 	}
 	s.stubs.SetWebhookSecrets(info)
-	handler, err := s.stack.limitedProxy()
+	handler, err := s.limitedProxy()
 	if err != nil {
 		return err
 	}

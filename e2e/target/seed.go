@@ -30,7 +30,7 @@ func seededRunJSON(
 	if err != nil {
 		return "", err
 	}
-	current, err := d.SecretValue(ctx, d.OperatorSecret)
+	current, err := d.SecretValue(ctx, d.Names["OperatorSecret"])
 	if err != nil {
 		return "", err
 	}

@@ -87,12 +87,12 @@ func (r *Gateway) seed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := DeploymentOf(r.template.References, client, r.config.Now)
-	d.BaseURL, d.SandboxURL = listenerURL(r.listeners.api), listenerURL(r.listeners.sandbox)
-	d.InboxURL, d.SandboxToken = listenerURL(r.listeners.inbox), state.SandboxToken
-	d.demo, d.saveDemo = state, r.writeDemoState
 	r.sandboxToken = state.SandboxToken
-	r.info, err = d.Seed(ctx)
+	r.info, err = Deployment{
+		Client: client, Names: r.template.References, Now: r.config.Now, SandboxToken: state.SandboxToken,
+		BaseURL: listenerURL(r.listeners.api), SandboxURL: listenerURL(r.listeners.sandbox),
+		InboxURL: listenerURL(r.listeners.inbox), demo: state, saveDemo: r.writeDemoState,
+	}.Seed(ctx)
 	if err != nil {
 		return withResetHint(err)
 	}
