@@ -48,7 +48,7 @@ const (
 type Fixture struct {
 	Clock        *Clock
 	Ledger       *storetest.Ledger
-	Writer       *CrashingWriter // the ledger as the operations get it
+	Writer       *storetest.Ledger // the same ledger, as the operations get it
 	Merchants    *Merchants
 	Driver       *Driver
 	LimitStore   *storetest.Limits // no merchant has a limit until a test sets one
@@ -79,7 +79,7 @@ func New(t testing.TB) *Fixture {
 		Merchants: &Merchants{profiles: map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}},
 		LogLines:  &LogBuffer{},
 	}
-	w.Writer = &CrashingWriter{Writer: w.Ledger}
+	w.Writer = w.Ledger
 	w.Pipeline = &operation.Pipeline{
 		Merchants:       w.Merchants,
 		Book:            &ledger.Book{Store: w.Writer, Now: w.Clock.Now, Rand: &UniqueReader{}},
