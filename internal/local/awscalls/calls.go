@@ -83,11 +83,11 @@ func Read(path string) ([]Call, error) {
 	return list, nil
 }
 
-func (r *Recorder) addCalls(function string, permissions []permission) {
+func (r *Recorder) addCalls(function string, calls []Call) {
 	changed := false
 	r.mu.Lock()
-	for _, p := range permissions {
-		call := Call{Function: function, Action: p.action, Resource: r.logicalResource(p)}
+	for _, call := range calls {
+		call.Function = function
 		changed = changed || !r.seen[call]
 		r.seen[call] = true
 	}
@@ -95,18 +95,6 @@ func (r *Recorder) addCalls(function string, permissions []permission) {
 	if changed {
 		r.onChange()
 	}
-}
-
-// logicalResource returns the resource of a permission in the form of Call.Resource.
-func (r *Recorder) logicalResource(p permission) string {
-	name := p.resource
-	if id, known := r.logicalIDs[name]; known {
-		name = id
-	}
-	if p.index != "" {
-		return name + "/index/" + p.index
-	}
-	return name
 }
 
 // accessKeyOf returns the access key of a signature: Credential=<key>/<date>/<region>/<service>/aws4_request.

@@ -31,7 +31,7 @@ func (r *Recorder) ProxyDynamoDB(endpoint *url.URL) http.Handler {
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     log.New(io.Discard, "", 0),
 	}
-	return r.record(tablePermissions, http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+	return r.record(r.tableCalls, http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if key := accessKeyOf(request.Header); r.functionsByKey[key] != "" {
 			authorization := request.Header.Get("Authorization")
 			request.Header.Set("Authorization",
@@ -43,11 +43,11 @@ func (r *Recorder) ProxyDynamoDB(endpoint *url.URL) http.Handler {
 
 // WrapSecretsManager returns a handler that records calls and passes them to the local Secrets Manager.
 func (r *Recorder) WrapSecretsManager(next http.Handler) http.Handler {
-	return r.record(secretPermissions, next)
+	return r.record(r.secretCalls, next)
 }
 
 // record returns a handler that records the functions' calls before next handles them.
-func (r *Recorder) record(permissions func(target string, body []byte) []permission, next http.Handler) http.Handler {
+func (r *Recorder) record(callsOf func(target string, body []byte) []Call, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if function := r.functionsByKey[accessKeyOf(request.Header)]; function != "" {
 			body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxRequestBytes))
@@ -56,7 +56,7 @@ func (r *Recorder) record(permissions func(target string, body []byte) []permiss
 				return
 			}
 			request.Body = io.NopCloser(bytes.NewReader(body))
-			r.addCalls(function, permissions(request.Header.Get("X-Amz-Target"), body))
+			r.addCalls(function, callsOf(request.Header.Get("X-Amz-Target"), body))
 		}
 		next.ServeHTTP(w, request)
 	})
