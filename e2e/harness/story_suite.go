@@ -22,11 +22,6 @@ type StorySuite struct {
 
 func storyBinary(site Workspace) string { return filepath.Join(site.Dir, "stories.test") }
 
-func buildStories(ctx context.Context, site Workspace) error {
-	log := filepath.Join(site.Dir, "stories.log")
-	return Run(ctx, log, site.Root, os.Environ(), "go", "test", "-c", "-o", storyBinary(site), "./e2e")
-}
-
 // Run runs the tests that match run and do not match skip, and logs that they passed; "" skips none. arguments are more
 // flags of the test binary.
 func (s StorySuite) Run(ctx context.Context, site Workspace, run, skip string, arguments ...string) error {

@@ -36,7 +36,7 @@ func (s *suite) deployOtherPrograms(r *http.Request) error {
 		return err
 	}
 	bundle := filepath.Join(s.Dir, "second-bundle")
-	if err := s.build(r.Context(), bundle, "second"); err != nil {
+	if err := harness.Build(r.Context(), s.Workspace, s.Root, bundle, "second", s.parameters); err != nil {
 		return err
 	}
 	if err := s.deploy(r.Context(), bundle); err != nil {

@@ -92,7 +92,7 @@ func (s *suite) startServices(ctx context.Context) (err error) {
 	s.parameters = local.Parameters()
 	s.parameters["BaseUrl"] = "http://" + s.listener.Addr().String()
 	s.parameters["Architecture"] = map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
-	if err := s.build(ctx, s.bundleDir(), ""); err != nil {
+	if err := harness.Build(ctx, s.Workspace, s.Root, s.bundleDir(), "", s.parameters); err != nil {
 		return err
 	}
 	s.Logf("built the bundle")

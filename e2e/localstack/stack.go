@@ -18,11 +18,6 @@ import (
 
 const stackName = "gateway"
 
-// build builds a bundle as `make build` does. Another build id gives every program other bytes.
-func (s *suite) build(ctx context.Context, bundle, buildID string) error {
-	return harness.Build(ctx, s.Workspace, s.Root, bundle, buildID, s.parameters)
-}
-
 // deployTimeout bounds a deployment. LocalStack does not roll a failed update back, and SAM would wait forever.
 const deployTimeout = 4 * time.Minute
 
