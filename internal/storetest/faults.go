@@ -158,3 +158,9 @@ func run[T any](ctx context.Context, f *Faults, call Call, apply func() (T, erro
 	}
 	return apply()
 }
+
+// runError is run for a call that returns only an error.
+func runError(ctx context.Context, f *Faults, call Call, apply func() error) error {
+	_, err := run(ctx, f, call, func() (struct{}, error) { return struct{}{}, apply() })
+	return err
+}
