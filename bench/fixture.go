@@ -67,7 +67,6 @@ func newFixture(ctx context.Context, root string, wait delays) (*fixture, error)
 	return s, nil
 }
 
-// startServices starts DynamoDB, Secrets Manager and the operator, and seeds the demo merchants.
 func (s *fixture) startServices(ctx context.Context) error {
 	dynamoDB, err := s.startDynamoDB(ctx, s.deployment.Tables)
 	if err != nil {
@@ -91,7 +90,7 @@ func (s *fixture) startServices(ctx context.Context) error {
 		return err
 	}
 	info, err := local.Deployment{
-		Client: client, Names: s.deployment.References, Now: time.Now,
+		Client: client, Names: s.deployment.References,
 		SandboxURL: s.serve(s.operator), SandboxToken: "operator-token", InboxURL: "http://127.0.0.1",
 	}.Seed(ctx)
 	s.merchant = info.MerchantCredentials

@@ -111,7 +111,7 @@ func StackDeployment(
 ) (local.Deployment, error) {
 	client, err := awsclient.New(variable)
 	return local.Deployment{
-		Client: client, Names: names, Now: time.Now, BaseURL: baseURL,
+		Client: client, Names: names, BaseURL: baseURL,
 		SandboxURL: stubs.SandboxURL, SandboxToken: stubs.SandboxToken, InboxURL: stubs.InboxURL,
 	}, err
 }

@@ -51,7 +51,7 @@ func (r *Gateway) programsDir() string {
 }
 
 func (r *Gateway) startSecrets(context.Context) (err error) {
-	r.secrets, err = secrets.Open(r.dataPath("secrets.json"), r.config.Now, runtimeapi.NewRequestID)
+	r.secrets, err = secrets.Open(r.dataPath("secrets.json"), time.Now, runtimeapi.NewRequestID)
 	if err != nil {
 		return withResetHint(err)
 	}
@@ -81,7 +81,7 @@ func (r *Gateway) startDynamoDB(ctx context.Context) error {
 		r.runUntilClose(func(ctx context.Context) { r.watchDynamoDB(ctx, engine) })
 		r.dynamoURL, r.dynamoPID = engine.Endpoint(), engine.PID()
 	}
-	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), secretKey, r.config.Now)
+	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), secretKey, time.Now)
 	endpoint, err := url.Parse(r.dynamoURL)
 	if err == nil {
 		r.serve(r.listeners.dynamoProxy, r.recorder.ProxyDynamoDB(endpoint))
@@ -111,7 +111,7 @@ func (r *Gateway) watchDynamoDB(ctx context.Context, engine *dynoxide.Server) {
 func (r *Gateway) startSandbox(context.Context) (err error) {
 	r.sandbox, err = sandbox.New(sandbox.Config{
 		Dir: r.dataPath("sandbox"), Tokens: []string{r.sandboxToken}, BaseURL: listenerURL(r.listeners.sandbox),
-		Speed: float64(r.config.Speed), Now: r.config.Now, Faults: r.config.FaultPlan,
+		Speed: float64(r.config.Speed), Now: time.Now, Faults: r.config.FaultPlan,
 	})
 	if err != nil {
 		return withResetHint(err)
@@ -122,7 +122,7 @@ func (r *Gateway) startSandbox(context.Context) (err error) {
 }
 
 func (r *Gateway) startInbox(context.Context) (err error) {
-	r.inbox, err = inbox.Open(r.dataPath("inbox.jsonl"), r.config.Now)
+	r.inbox, err = inbox.Open(r.dataPath("inbox.jsonl"), time.Now)
 	if err != nil {
 		return withResetHint(err)
 	}
@@ -157,13 +157,12 @@ func (r *Gateway) startAPI(context.Context) error {
 		invokers[id] = function
 	}
 	r.serve(r.listeners.api, apigateway.New(apigateway.Config{
-		Template: r.template, Functions: invokers, Address: r.listeners.api.Addr().String(), Now: r.config.Now,
+		Template: r.template, Functions: invokers, Address: r.listeners.api.Addr().String(), Now: time.Now,
 		LogRequest: r.console.logRequest,
 	}))
 	return nil
 }
 
-// startEventSources starts the event sources: the tables' streams and the schedules.
 func (r *Gateway) startEventSources(context.Context) error {
 	for _, f := range r.template.Functions {
 		function := r.functions[f.LogicalID]
@@ -174,7 +173,7 @@ func (r *Gateway) startEventSources(context.Context) error {
 			}
 			pump := &dynamo.Pump{
 				Client: r.dynamoClient, Table: table.Name, Stream: stream, Function: function,
-				Checkpoint: r.dataPath("stream-" + f.Name + ".json"), Now: r.config.Now, Logf: r.console.printf,
+				Checkpoint: r.dataPath("stream-" + f.Name + ".json"), Now: time.Now, Logf: r.console.printf,
 			}
 			r.runUntilClose(pump.Run)
 		}
@@ -190,7 +189,7 @@ func (r *Gateway) invokeOnSchedule(ctx context.Context, f template.Function, fun
 	ticker := time.NewTicker(scheduleInterval)
 	defer ticker.Stop()
 	for {
-		_, functionError, err := function.Invoke(ctx, scheduledEvent(r.config.Now()))
+		_, functionError, err := function.Invoke(ctx, scheduledEvent(time.Now()))
 		if ctx.Err() != nil {
 			return
 		}

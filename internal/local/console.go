@@ -12,8 +12,6 @@ import (
 
 // console writes lines for the person at the terminal. It never shows a token, a number or a body.
 type console struct {
-	now func() time.Time
-
 	mu  sync.Mutex
 	out io.Writer
 }
@@ -21,7 +19,7 @@ type console struct {
 func (c *console) printf(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = fmt.Fprintf(c.out, c.now().Format("15:04:05.000")+" "+format+"\n", args...)
+	_, _ = fmt.Fprintf(c.out, time.Now().Format("15:04:05.000")+" "+format+"\n", args...)
 }
 
 func (c *console) logRequest(l apigateway.AccessLogEntry) {

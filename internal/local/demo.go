@@ -89,7 +89,7 @@ func (r *Gateway) seed(ctx context.Context) error {
 	}
 	r.sandboxToken = state.SandboxToken
 	r.info, err = Deployment{
-		Client: client, Names: r.template.References, Now: r.config.Now, SandboxToken: state.SandboxToken,
+		Client: client, Names: r.template.References, SandboxToken: state.SandboxToken,
 		BaseURL: listenerURL(r.listeners.api), SandboxURL: listenerURL(r.listeners.sandbox),
 		InboxURL: listenerURL(r.listeners.inbox), demo: state, saveDemo: r.writeDemoState,
 	}.Seed(ctx)

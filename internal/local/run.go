@@ -67,7 +67,7 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 		config: config, functions: map[string]*runtimeapi.Function{},
 		failed: make(chan error, 8), processesChanged: make(chan struct{}, 1),
 	}
-	r.console = &console{out: r.config.Out, now: r.config.Now}
+	r.console = &console{out: r.config.Out}
 	steps := []func(context.Context) error{
 		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startCallRecorder, r.startSecrets, r.startDynamoDB,
 		r.startInbox, r.seed, r.startSandbox, r.startFunctions, r.startAPI, r.startEventSources, r.publishRunFiles,

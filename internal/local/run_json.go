@@ -94,7 +94,6 @@ func (r *Gateway) writeInfo(path string) error {
 	return file.ReplaceJSON(path, info)
 }
 
-// shellEnvironment returns Environment in a shell's syntax.
 func (r *Gateway) shellEnvironment() []byte {
 	var text strings.Builder
 	environment := r.Environment()

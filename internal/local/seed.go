@@ -30,8 +30,6 @@ type Deployment struct {
 	BaseURL, SandboxURL, InboxURL string
 	// SandboxToken is the access token that the sandbox accepts.
 	SandboxToken string
-	// Now is the clock.
-	Now func() time.Time
 
 	demo     demoState             // what an earlier Seed issued
 	saveDemo func(demoState) error // stores it before each new profile; nil: it is not stored
@@ -83,7 +81,7 @@ func (d Deployment) addKeys(ctx context.Context, needsKey func(ring []byte) bool
 		if !needsKey(stored) {
 			continue
 		}
-		ring, err := keyring.AddKey(stored, rand.Reader, d.Now())
+		ring, err := keyring.AddKey(stored, rand.Reader, time.Now())
 		if err != nil {
 			return err
 		}
@@ -163,13 +161,13 @@ func (d Deployment) ensureMerchant(
 		}
 		return changed, registry.Update(ctx, changed)
 	}
-	profile, err = merchant.New(demo.name, rand.Reader, d.Now())
+	profile, err = merchant.New(demo.name, rand.Reader, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	demo.grantPermissions(profile)
 	demo.setNotificationURL(profile, d.InboxURL)
-	issued, err := issueCredentials(profile, ring, d.Now())
+	issued, err := issueCredentials(profile, ring, time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ type Handler interface {
 func Run(start func(handler any), build func(*Dependencies) (Handler, error)) {
 	client, err := awsclient.New(os.Getenv)
 	if err != nil {
-		log.Fatalf("cannot start: %v", err)
+		log.Fatal(fmt.Errorf("cannot start: %w", err))
 	}
 	handler, err := build(NewDependencies(realOutside(client), os.Getenv))
 	if err != nil {

@@ -7,11 +7,8 @@
 package awscalls
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -69,19 +66,6 @@ const FileName = "aws-calls.json"
 
 // Write replaces a file with the current set.
 func (r *Recorder) Write(path string) error { return file.ReplaceJSON(path, r.Calls()) }
-
-// Read reads a file of Write.
-func Read(path string) ([]Call, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var list []Call
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return list, nil
-}
 
 func (r *Recorder) addCalls(function string, calls []Call) {
 	changed := false

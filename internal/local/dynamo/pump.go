@@ -106,7 +106,6 @@ func (p *Pump) readShards(ctx context.Context) (busy bool, err error) {
 	return busy, nil
 }
 
-// findStream finds the table's stream and loads its checkpoint.
 func (p *Pump) findStream(ctx context.Context) error {
 	table, err := p.Client.describe(ctx, p.Table)
 	if err != nil {

@@ -81,7 +81,6 @@ func (s *Store) addSecret(name string) *storedSecret {
 	return secret
 }
 
-// addVersion adds a value and moves the labels to it.
 func (s *Store) addVersion(secret *storedSecret, v *secretVersion, stages []string) {
 	v.Created = s.now().UTC()
 	secret.Versions = append(secret.Versions, v)
