@@ -34,7 +34,6 @@ type growth struct {
 	rounds  []round
 }
 
-// round is what one round measured.
 type round struct {
 	rate float64       // charges per second
 	cpu  time.Duration // CPU time per charge, of all processes of the run

@@ -16,7 +16,6 @@ import (
 	"mobilegateway/internal/runtimeapi"
 )
 
-// report has all measurements of one run.
 type report struct {
 	starts    int
 	requests  int

@@ -16,7 +16,6 @@ type samconfig struct {
 	parameters parameters
 }
 
-// readConfig reads samconfig.toml and the section of the options' environment.
 func readConfig(root string, o deployOptions) (samconfig, error) {
 	c := samconfig{root: root, section: o.configSection(), parameters: parameters{}}
 	if _, err := toml.DecodeFile(filepath.Join(root, "samconfig.toml"), &c.file); err != nil {

@@ -77,7 +77,6 @@ func (e *environmentPool) start(w http.ResponseWriter, r *http.Request) {
 	e.running[r.PathValue("id")] = started
 }
 
-// invoke passes an event to an environment and returns the function's response.
 func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 	var message struct{ ID, ARN, Trace, Payload string }
 	if !decodeMessage(w, r, &message) {

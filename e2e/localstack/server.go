@@ -64,7 +64,6 @@ func startServer(site harness.Workspace, executor string) (*localStackServer, er
 // seconds.
 const bucket = "bundles"
 
-// waitReady waits until LocalStack responds, and creates the bucket.
 func (s *localStackServer) waitReady(ctx context.Context) error {
 	if err := s.process.WaitReady(ctx, time.Minute, s.url+"/_localstack/health"); err != nil {
 		return err

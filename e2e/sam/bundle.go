@@ -17,7 +17,6 @@ import (
 // programHashes are the hashes of a bundle's programs by function.
 type programHashes map[string][sha256.Size]byte
 
-// checkBundle validates the template, builds it and checks the programs.
 func (s *suite) checkBundle(ctx context.Context) (first programHashes, err error) {
 	err = harness.RunParallel(ctx,
 		func(ctx context.Context) error {

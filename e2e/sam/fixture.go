@@ -72,7 +72,6 @@ func (s *suite) newFixture(ctx context.Context, name string) (f *fixture, err er
 	})
 }
 
-// serveSecrets starts a stub of Secrets Manager and returns its address.
 func (f *fixture) serveSecrets() (string, error) {
 	store, err := secrets.Open(filepath.Join(f.Dir, f.name, "secrets.json"), time.Now, runtimeapi.NewRequestID)
 	if err != nil {
@@ -86,7 +85,6 @@ func (f *fixture) serveSecrets() (string, error) {
 	return harness.ListenAndServe(f.hostAddress, store)
 }
 
-// dynamoClient returns a client of the fixture's own database.
 func (f *fixture) dynamoClient() *dynamo.Client {
 	return dynamo.NewClient(f.dynamoURL, region, f.name, "secret", time.Now)
 }

@@ -98,7 +98,6 @@ func loadTemplate(root string) (*template.Template, error) {
 	return template.Load(filepath.Join(root, "template.yaml"), template.Options{Parameters: local.Parameters()})
 }
 
-// runStories starts SAM's API and its Lambda, and runs the stories against them.
 func (s *suite) runStories(ctx context.Context) error {
 	eventSources, stop := context.WithCancel(ctx) // they outlive their start
 	defer stop()

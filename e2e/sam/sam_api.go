@@ -21,7 +21,6 @@ import (
 // startTimeout is how long SAM may take to start all containers.
 const startTimeout = 2 * time.Minute
 
-// startSAMLocal starts a `sam local` server, waits until it responds and returns its address.
 func (f *fixture) startSAMLocal(ctx context.Context, command string, number int, options ...string) (string, error) {
 	port, err := harness.FreePort("127.0.0.1")
 	if err != nil {
