@@ -75,7 +75,9 @@ func chargeBody(merchant local.MerchantCredentials, key string) []byte {
 			ChargingInformation: resource.ChargingInformation{
 				Amount: json.RawMessage(`"500"`), Currency: "XOF", Description: "A song",
 			},
-			ChargingMetaData: &resource.ChargingMetaData{OnBehalfOf: merchant.OnBehalfOf, ServiceID: merchant.ServiceID},
+			ChargingMetaData: &resource.ChargingMetaData{
+				OnBehalfOf: merchant.OnBehalfOf, ServiceID: merchant.ServiceID,
+			},
 		},
 		TransactionOperationStatus: resource.StatusCharged, ReferenceCode: "REF-" + key, ClientCorrelator: key,
 	}.Body()

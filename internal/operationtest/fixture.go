@@ -73,11 +73,11 @@ func singleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
 // events.
 func New(t testing.TB) *Fixture {
 	t.Helper()
+	profiles := map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}
 	w := &Fixture{
 		Clock:  &Clock{now: time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC)},
 		Ledger: storetest.NewLedger(), Driver: &Driver{account: "a1"}, LimitStore: storetest.NewLimits(),
-		Merchants: &Merchants{profiles: map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}},
-		LogLines:  &LogBuffer{},
+		Merchants: &Merchants{profiles: profiles}, LogLines: &LogBuffer{},
 	}
 	w.Writer = w.Ledger
 	w.Pipeline = &operation.Pipeline{

@@ -69,8 +69,8 @@ func (s Suite) CheckInFlight(t *testing.T, during func(*Fixture)) {
 	w.AssertSingleEffect(t, s.Effect, 1)
 }
 
-// sendBlocked sends the golden request until it is in the operator's call. finish continues with a behaviour and returns
-// the response.
+// sendBlocked sends the golden request until it is in the operator's call. finish continues with a behaviour and
+// returns the response.
 func (s Suite) sendBlocked(t *testing.T, w *Fixture, behaviour Behaviour) (finish func() Response) {
 	t.Helper()
 	entered, release, first := make(chan struct{}), make(chan struct{}), make(chan Response)

@@ -95,8 +95,8 @@ func (f *Faults) FailWith(err error) {
 	f.err = err
 }
 
-// SetCrashPoint sets a function that runs once, outside the store's lock, the next time that a point is reached: "before
-// Insert", "after Replace".
+// SetCrashPoint sets a function that runs once, outside the store's lock, the next time that a point is reached:
+// "before Insert", "after Replace".
 func (f *Faults) SetCrashPoint(point string, onCrash func()) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
