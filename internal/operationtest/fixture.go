@@ -75,10 +75,10 @@ func New(t testing.TB) *Fixture {
 	t.Helper()
 	profiles := map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}
 	w := &Fixture{
-		Clock:  &Clock{now: time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC)},
-		Ledger: storetest.NewLedger(), Driver: &Driver{account: "a1"}, LimitStore: storetest.NewLimits(),
-		Merchants: &Merchants{profiles: profiles}, LogLines: &LogBuffer{},
+		Clock: &Clock{}, Ledger: storetest.NewLedger(), LimitStore: storetest.NewLimits(), LogLines: &LogBuffer{},
+		Merchants: &Merchants{profiles: profiles}, Driver: &Driver{account: "a1"},
 	}
+	w.Clock.unixNano.Store(time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC).UnixNano())
 	w.Writer = w.Ledger
 	w.Pipeline = &operation.Pipeline{
 		Merchants:       w.Merchants,
