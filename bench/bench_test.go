@@ -61,7 +61,7 @@ func checkSizes(t *testing.T, s *fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range s.functions {
+	for _, f := range s.deployment.Functions {
 		size, err := s.programSize(f.Name)
 		if err != nil {
 			t.Fatal(err)

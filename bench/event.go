@@ -6,6 +6,8 @@ import (
 	"maps"
 
 	"mobilegateway/internal/local"
+	"mobilegateway/shared/resource"
+	"mobilegateway/shared/strictjson"
 )
 
 // requestKind is a kind of request to measure, with the calls that it may make.
@@ -26,13 +28,13 @@ func requests() []requestKind {
 	first, repeated := callCounts{operator: 1, writes: 2}, callCounts{writes: 1}
 	firstCharge := callCounts{operator: 1, writes: 3}
 	return []requestKind{
-		{name: baseline, function: baseline, newEvent: emptyEvent},
+		{name: baseline, function: baseline, newEvent: func(*fixture, int) []byte { return []byte("{}") }},
 		{name: "charge, first", function: "charge", newEvent: charge, status: 201, calls: firstCharge},
 		{name: "charge, repeated", function: "charge", newEvent: charge, repeated: true, status: 201, calls: repeated},
-		{name: "pay (web), first", function: "pay", newEvent: payWeb, status: 201, calls: first},
-		{name: "pay (ussd), first", function: "pay", newEvent: payUSSD, status: 201, calls: first},
+		{name: "pay (web), first", function: "pay", newEvent: pay("web"), status: 201, calls: first},
+		{name: "pay (ussd), first", function: "pay", newEvent: pay("ussd"), status: 201, calls: first},
 		{
-			name: "pay (ussd), repeated", function: "pay", newEvent: payUSSD, repeated: true, status: 201,
+			name: "pay (ussd), repeated", function: "pay", newEvent: pay("ussd"), repeated: true, status: 201,
 			calls: repeated,
 		},
 		{name: "sms, first", function: "sms", newEvent: sms, status: 201, calls: first},
@@ -40,9 +42,7 @@ func requests() []requestKind {
 	}
 }
 
-// proxyEvent returns API Gateway's event of a request.
-func (s *fixture) proxyEvent(resource, path string, parameters, headers map[string]string, body any) []byte {
-	text, _ := json.Marshal(body) // maps of plain values
+func (s *fixture) proxyEvent(resource, path string, parameters, headers map[string]string, body []byte) []byte {
 	all := map[string]string{"Authorization": "Bearer " + s.merchant.AccessToken, "Content-Type": "application/json"}
 	maps.Copy(all, headers)
 	multi := map[string][]string{}
@@ -51,7 +51,7 @@ func (s *fixture) proxyEvent(resource, path string, parameters, headers map[stri
 	}
 	event, _ := json.Marshal(map[string]any{
 		"resource": resource, "path": path, "httpMethod": "POST", "headers": all, "multiValueHeaders": multi,
-		"queryStringParameters": nil, "pathParameters": parameters, "body": string(text), "isBase64Encoded": false,
+		"queryStringParameters": nil, "pathParameters": parameters, "body": string(body), "isBase64Encoded": false,
 		"requestContext": map[string]any{
 			"requestId": "bench", "domainName": "bench.execute-api.eu-west-1.amazonaws.com", "stage": "dev",
 			"resourcePath": resource, "httpMethod": "POST",
@@ -60,44 +60,39 @@ func (s *fixture) proxyEvent(resource, path string, parameters, headers map[stri
 	return event
 }
 
-func emptyEvent(*fixture, int) []byte { return []byte("{}") }
-
 func charge(s *fixture, number int) []byte {
 	return s.proxyEvent(
-		"/payment/v1/{endUserId}/transactions/amount", "/payment/v1/acr%3AOperatorAPIToken/transactions/amount",
+		"/payment/v1/{endUserId}/transactions/amount", resource.ChargesPath,
 		map[string]string{"endUserId": "acr%3AOperatorAPIToken"},
 		map[string]string{"gw-token": "user-token", "gw-alias": "2250700000000"},
 		chargeBody(s.merchant, fmt.Sprintf("charge-%d", number)))
 }
 
 // chargeBody is the body of a charge of 500 XOF under an idempotency key.
-func chargeBody(merchant local.MerchantCredentials, key string) map[string]any {
-	return map[string]any{"amountTransaction": map[string]any{
-		"endUserId": "acr:OperatorAPIToken",
-		"paymentAmount": map[string]any{
-			"chargingInformation": map[string]string{"amount": "500", "currency": "XOF", "description": "A song"},
-			"chargingMetaData": map[string]string{
-				"onBehalfOf": merchant.OnBehalfOf, "serviceId": merchant.ServiceID,
+func chargeBody(merchant local.MerchantCredentials, key string) []byte {
+	return resource.Charge{
+		PaymentAmount: resource.PaymentAmount{
+			ChargingInformation: resource.ChargingInformation{
+				Amount: json.RawMessage(`"500"`), Currency: "XOF", Description: "A song",
+			},
+			ChargingMetaData: &resource.ChargingMetaData{
+				OnBehalfOf: merchant.OnBehalfOf, ServiceID: merchant.ServiceID,
 			},
 		},
-		"transactionOperationStatus": "Charged",
-		"referenceCode":              "REF-" + key,
-		"clientCorrelator":           key,
-	}}
+		TransactionOperationStatus: resource.StatusCharged, ReferenceCode: "REF-" + key, ClientCorrelator: key,
+	}.Body()
 }
 
-func payWeb(s *fixture, number int) []byte { return pay(s, number, "web") }
-
-func payUSSD(s *fixture, number int) []byte { return pay(s, number, "ussd") }
-
-func pay(s *fixture, number int, channel string) []byte {
-	return s.proxyEvent("/mobilemoney/v1", "/mobilemoney/v1", nil,
-		map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": channel, "lang": "fr"},
-		map[string]string{
-			"currency": "XOF", "order_id": fmt.Sprintf("%s_%d", s.merchant.Merchant, number), "amount": "500",
-			"return_url": "http://127.0.0.1/return", "cancel_url": "http://127.0.0.1/cancel",
-			"reference": s.merchant.Merchant, "user_msisdn": "0700000000", "state": "s",
-		})
+func pay(channel string) func(*fixture, int) []byte {
+	return func(s *fixture, number int) []byte {
+		return s.proxyEvent("/mobilemoney/v1", "/mobilemoney/v1", nil,
+			map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": channel, "lang": "fr"},
+			strictjson.Marshal(map[string]string{
+				"currency": "XOF", "order_id": fmt.Sprintf("%s_%d", s.merchant.Merchant, number), "amount": "500",
+				"return_url": "http://127.0.0.1/return", "cancel_url": "http://127.0.0.1/cancel",
+				"reference": s.merchant.Merchant, "user_msisdn": "0700000000", "state": "s",
+			}))
+	}
 }
 
 func sms(s *fixture, number int) []byte {
@@ -109,9 +104,9 @@ func sms(s *fixture, number int) []byte {
 			"X-OAPI-Resource-Type": "SMS_OSM", "gw-alias": "2250700000000", "gw-token": "user-token",
 			"X-Operator-MCO": "OCI", "X-Operator-ISE2": "2250700000000",
 		},
-		map[string]any{"outboundSMSMessageRequest": map[string]any{
-			"address": []string{"acr:X-Operator-ISE2"}, "senderAddress": "tel:+22500",
-			"outboundSMSTextMessage": map[string]string{"message": "Your%20order%20is%20paid"},
-			"senderName":             "Bench", "clientCorrelator": fmt.Sprintf("sms-%d", number),
-		}})
+		resource.Message{
+			Address: []string{"acr:X-Operator-ISE2"}, SenderAddress: "tel:+22500", SenderName: "Bench",
+			OutboundSMSTextMessage: resource.TextMessage{Message: "Your%20order%20is%20paid"},
+			ClientCorrelator:       fmt.Sprintf("sms-%d", number),
+		}.Body())
 }

@@ -30,22 +30,17 @@ const maxIdleConnections = 16
 // delays are how long a call waits before the service handles it.
 type delays struct{ table, secrets, operator time.Duration }
 
-// typicalDelays are about what a function sees in a region: DynamoDB, Secrets Manager, and a quick operator.
-func typicalDelays() delays {
-	return delays{table: 3 * time.Millisecond, secrets: 10 * time.Millisecond, operator: 30 * time.Millisecond}
-}
-
 // fixture has the programs, the services that they call, and the merchant whose requests they get. DynamoDB and Secrets
 // Manager are those of the local run, behind a delay.
 type fixture struct {
-	functions []template.Function // in the template's order
-	folder    string              // of the built programs
-	delays    delays
-	dynamo    *meter
-	operator  *meter
-	merchant  local.MerchantCredentials
-	endpoints map[string]string
-	closers   []func()
+	deployment *template.Template
+	folder     string // of the built programs
+	delays     delays
+	dynamo     *meter
+	operator   *meter
+	merchant   local.MerchantCredentials
+	endpoints  map[string]string
+	closers    []func()
 }
 
 // newFixture builds the programs, starts the services and seeds them. The caller must close the fixture.
@@ -56,7 +51,7 @@ func newFixture(ctx context.Context, root string, wait delays) (*fixture, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &fixture{functions: deployment.Functions, folder: filepath.Join(root, ".local", "bench"), delays: wait}
+	s := &fixture{deployment: deployment, folder: filepath.Join(root, ".local", "bench"), delays: wait}
 	// The builder compares only the sources of what ships. The minimal function is not among them: build it each time.
 	if err := os.RemoveAll(filepath.Join(s.folder, baseline)); err != nil {
 		return nil, err
@@ -65,20 +60,19 @@ func newFixture(ctx context.Context, root string, wait delays) (*fixture, error)
 	if err := local.Build(ctx, root, s.folder, programs, func() error { return nil }); err != nil {
 		return nil, err
 	}
-	if err := s.startServices(ctx, deployment); err != nil {
+	if err := s.startServices(ctx); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// startServices starts DynamoDB, Secrets Manager and the operator, and seeds the demo merchants.
-func (s *fixture) startServices(ctx context.Context, deployment *template.Template) error {
-	dynamoDB, err := s.startDynamoDB(ctx, deployment.Tables)
+func (s *fixture) startServices(ctx context.Context) error {
+	dynamoDB, err := s.startDynamoDB(ctx, s.deployment.Tables)
 	if err != nil {
 		return err
 	}
-	secretsManager, err := s.newSecretsManager(deployment.Secrets)
+	secretsManager, err := s.newSecretsManager(s.deployment.Secrets)
 	if err != nil {
 		return err
 	}
@@ -95,9 +89,10 @@ func (s *fixture) startServices(ctx context.Context, deployment *template.Templa
 	if err != nil {
 		return err
 	}
-	d := local.DeploymentOf(deployment.References, client, time.Now)
-	d.SandboxURL, d.SandboxToken, d.InboxURL = s.serve(s.operator), "operator-token", "http://127.0.0.1"
-	info, err := d.Seed(ctx)
+	info, err := local.Deployment{
+		Client: client, Names: s.deployment.References,
+		SandboxURL: s.serve(s.operator), SandboxToken: "operator-token", InboxURL: "http://127.0.0.1",
+	}.Seed(ctx)
 	s.merchant = info.MerchantCredentials
 	return err
 }
@@ -143,33 +138,28 @@ func (s *fixture) newSecretsManager(list []template.Secret) (http.Handler, error
 	return store, nil
 }
 
-// close stops the services.
 func (s *fixture) close() {
 	for _, stop := range s.closers {
 		stop()
 	}
 }
 
-// serve starts a server and returns its address.
 func (s *fixture) serve(handler http.Handler) string {
 	server := httptest.NewServer(handler)
 	s.closers = append(s.closers, server.Close)
 	return server.URL
 }
 
-// programPath is the path of a built program.
 func (s *fixture) programPath(name string) string { return filepath.Join(s.folder, name, "bootstrap") }
 
 // newFunction returns a function that runs a program in the environment of template.yaml. The minimal function has the
 // environment of the first one. warm sets whether it opens its connections in the init phase.
 func (s *fixture) newFunction(name string, warm bool) (*runtimeapi.Function, error) {
-	found := s.functions[0]
-	for _, f := range s.functions {
-		if f.Name == name {
-			found = f
-		}
+	found := s.deployment.Function(name)
+	if name == baseline {
+		found = &s.deployment.Functions[0]
 	}
-	if found.Name != name && name != baseline {
+	if found == nil {
 		return nil, fmt.Errorf("template.yaml has no function %s", name)
 	}
 	environment := maps.Clone(found.Environment)

@@ -3,11 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"mobilegateway/internal/local"
+	"mobilegateway/shared/resource"
 )
 
 // The load on the local run: growthRounds rounds of the same number of charges, growthClients at a time.
@@ -35,7 +34,6 @@ type growth struct {
 	rounds  []round
 }
 
-// round is what one round measured.
 type round struct {
 	rate float64       // charges per second
 	cpu  time.Duration // CPU time per charge, of all processes of the run
@@ -107,7 +105,6 @@ func (g *growth) check() error {
 		"want at least %.1f; look for work that grows with the data", g.charges, last.rate/first.rate, minRateRatio)
 }
 
-// markdown writes the table.
 func (g *growth) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured with %s: %d rounds of %d charges, %d at a time.\n\n",
@@ -122,7 +119,6 @@ func (g *growth) markdown() string {
 	return b.String()
 }
 
-// chargeClient sends charges to a local run over HTTP.
 type chargeClient struct {
 	info local.Info
 	http *http.Client
@@ -141,14 +137,9 @@ func (c *chargeClient) sendRound(ctx context.Context, name string, count int) (f
 	return float64(count) / time.Since(began).Seconds(), err
 }
 
-// charge sends one charge and expects status 201.
 func (c *chargeClient) charge(ctx context.Context, key string) error {
-	body, err := json.Marshal(chargeBody(c.info.MerchantCredentials, key))
-	if err != nil {
-		return err
-	}
-	address := c.info.BaseURL + "/payment/v1/" + url.PathEscape("acr:OperatorAPIToken") + "/transactions/amount"
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	body := bytes.NewReader(chargeBody(c.info.MerchantCredentials, key))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.info.BaseURL+resource.ChargesPath, body)
 	if err != nil {
 		return err
 	}

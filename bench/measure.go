@@ -16,7 +16,6 @@ import (
 	"mobilegateway/internal/runtimeapi"
 )
 
-// report has all measurements of one run.
 type report struct {
 	starts    int
 	requests  int
@@ -27,7 +26,6 @@ type report struct {
 	firstCold time.Duration // the same without
 }
 
-// programCost has the size and start-up time of a program.
 type programCost struct {
 	name      string
 	size      int64         // bytes
@@ -46,11 +44,10 @@ type requestCost struct {
 // callCounts are the calls of one request. A write is PutItem, a read is GetItem.
 type callCounts struct{ writes, reads, others, operator int }
 
-// measureAll makes all measurements once.
 func measureAll(ctx context.Context, s *fixture, starts, number int) (*report, error) {
 	r := &report{starts: starts, requests: number, delays: s.delays}
 	names := []string{baseline}
-	for _, f := range s.functions {
+	for _, f := range s.deployment.Functions {
 		names = append(names, f.Name)
 	}
 	polls, err := s.measureStarts(ctx, names, starts, false)
@@ -82,7 +79,6 @@ func measureAll(ctx context.Context, s *fixture, starts, number int) (*report, e
 	return r, err
 }
 
-// programSize is the size of a program in bytes.
 func (s *fixture) programSize(name string) (int64, error) {
 	info, err := os.Stat(s.programPath(name))
 	if err != nil {
@@ -271,7 +267,6 @@ func peakMemory(pids []int) (int64, error) {
 	return 0, errors.New("the system does not report the peak memory (VmHWM)")
 }
 
-// median returns the median, 0 without times.
 func median(times []time.Duration) time.Duration {
 	if len(times) == 0 {
 		return 0

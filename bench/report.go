@@ -31,7 +31,6 @@ func machine() string {
 	return fmt.Sprintf("%s on %s/%s, %d processors", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 }
 
-// markdown writes the tables.
 func (r *report) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured with %s: %d starts of each program in turn, %d requests of each kind.\n",
@@ -48,7 +47,6 @@ func (r *report) markdown() string {
 	return b.String()
 }
 
-// programTable writes a row for each program.
 func (r *report) programTable(b *strings.Builder) {
 	hello := r.programs[0]
 	b.WriteString("| Program | Size, MB | to hello | Exec to first poll, ms | to hello " +
@@ -61,7 +59,6 @@ func (r *report) programTable(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// requestTable writes a row for each kind of request.
 func (r *report) requestTable(b *strings.Builder) {
 	b.WriteString("| Request | DynamoDB writes | reads | queries, scans | operator calls | p50, ms " +
 		"| of it waiting, ms | CPU, ms | peak memory, MB |\n|---|---|---|---|---|---|---|---|---|\n")
@@ -73,10 +70,8 @@ func (r *report) requestTable(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// millis formats a time in milliseconds.
 func millis(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
 
-// replaceBetween replaces the text between two marks of a file.
 func replaceBetween(path string, between marks, text string) error {
 	old, err := os.ReadFile(path)
 	if err != nil {

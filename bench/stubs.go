@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// delayCalls delays each request and passes it on.
 func delayCalls(delay time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(delay)

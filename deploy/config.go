@@ -16,7 +16,6 @@ type samconfig struct {
 	parameters parameters
 }
 
-// readConfig reads samconfig.toml and the section of the options' environment.
 func readConfig(root string, o deployOptions) (samconfig, error) {
 	c := samconfig{root: root, section: o.configSection(), parameters: parameters{}}
 	if _, err := toml.DecodeFile(filepath.Join(root, "samconfig.toml"), &c.file); err != nil {
@@ -34,7 +33,6 @@ func readConfig(root string, o deployOptions) (samconfig, error) {
 	return c, nil
 }
 
-// stackName returns the name of a section's stack.
 func (c samconfig) stackName(section string) string {
 	name, _ := nestedValue(c.file, section, "global", "parameters", "stack_name").(string)
 	return name

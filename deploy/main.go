@@ -38,7 +38,6 @@ func main() {
 	}
 }
 
-// deployOptions are the options of the command line.
 type deployOptions struct {
 	environment      string // dev, staging or prod
 	stack            string // "" for the stack of samconfig.toml
@@ -60,7 +59,6 @@ func switchFlag(set *bool) func(string) error {
 	}
 }
 
-// parseOptions parses the command line.
 func parseOptions(arguments []string, out io.Writer) (deployOptions, error) {
 	o := deployOptions{parameters: parameters{}}
 	flags := flag.NewFlagSet("deploy", flag.ContinueOnError)
@@ -101,7 +99,6 @@ func (o deployOptions) configSection() string {
 	return o.environment
 }
 
-// run builds, checks and deploys the checkout at root.
 func run(ctx context.Context, root string, arguments []string, out io.Writer) error {
 	o, err := parseOptions(arguments, out)
 	if err != nil {
@@ -113,7 +110,7 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 	}
 	if o.gradual {
 		text = enableGradualLines(text)
-		o.parameters["Release"] = time.Now().UTC().Format(releaseLayout)
+		o.parameters["Release"] = time.Now().UTC().Format("0601021504") // to the minute
 	}
 	config, err := readConfig(root, o)
 	if err != nil {
@@ -143,7 +140,6 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 	return buildAndDeploy(ctx, root, sam, text, known.functions(), given, o)
 }
 
-// buildAndDeploy builds, checks and deploys with all parameters.
 func buildAndDeploy(
 	ctx context.Context, root, sam string, text []byte, functions []string, given parameters, o deployOptions,
 ) error {

@@ -12,9 +12,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// releaseLayout is the time format of the parameter Release, to the minute.
-const releaseLayout = "0601021504"
-
 // parameters are the template's parameters by name.
 type parameters map[string]string
 
@@ -111,7 +108,6 @@ type templateFile struct {
 	} `yaml:"Resources"`
 }
 
-// declaration is a parameter's declaration.
 type declaration struct {
 	Default        string   `yaml:"Default"`
 	AllowedPattern string   `yaml:"AllowedPattern"`
@@ -120,7 +116,6 @@ type declaration struct {
 	MaxValue       *int     `yaml:"MaxValue"`
 }
 
-// readTemplate parses a template.
 func readTemplate(text []byte) (templateFile, error) {
 	var t templateFile
 	if err := yaml.Unmarshal(text, &t); err != nil {
@@ -129,7 +124,6 @@ func readTemplate(text []byte) (templateFile, error) {
 	return t, nil
 }
 
-// checkParameter checks that the template accepts a value.
 func (t templateFile) checkParameter(name, value string) error {
 	known, found := t.Parameters[name]
 	if !found {

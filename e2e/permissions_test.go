@@ -9,6 +9,7 @@ import (
 
 	"mobilegateway/internal/iamcheck"
 	"mobilegateway/internal/local/awscalls"
+	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/localtest"
 	"mobilegateway/internal/template"
 )
@@ -50,8 +51,8 @@ func permissionDifferences(folder string, whole bool) ([]string, error) {
 	}
 	var made []awscalls.Call
 	for _, name := range files {
-		one, err := awscalls.Read(name)
-		if err != nil {
+		var one []awscalls.Call
+		if err := file.ReadJSON(name, &one); err != nil {
 			return nil, err
 		}
 		made = append(made, one...)

@@ -28,7 +28,6 @@ func Check(folder string, functions []string, architecture string) error {
 	return nil
 }
 
-// checkProgram checks one program.
 func checkProgram(path string, machine elf.Machine) error {
 	program, err := elf.Open(path)
 	if err != nil {

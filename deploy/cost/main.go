@@ -92,7 +92,6 @@ type costParts struct{ api, lambda, database, logs, rest float64 }
 
 func (c costParts) total() float64 { return c.api + c.lambda + c.database + c.logs + c.rest }
 
-// price returns the price of an operation.
 func (o operation) price() costParts {
 	c := costParts{database: writeUnit * o.indexUnits}
 	for _, r := range o.runs {
@@ -113,7 +112,6 @@ func (o operation) price() costParts {
 	return c
 }
 
-// formatTable returns the table in Markdown.
 func formatTable(all []operation) string {
 	var b strings.Builder
 	b.WriteString("| A million of | API Gateway | Lambda | DynamoDB | Logs | Transfer, KMS | US dollars |\n")
@@ -130,7 +128,6 @@ func formatTable(all []operation) string {
 var countsRow = regexp.MustCompile(`(?m)^\| ([a-z][a-z ()]+, (?:first|repeated))` +
 	strings.Repeat(` \| (\d+)`, 4) + ` \|`)
 
-// parseCounts parses the calls that bench counted.
 func parseCounts(text string) (map[string]callCounts, error) {
 	found := map[string]callCounts{}
 	for _, match := range countsRow.FindAllStringSubmatch(text, -1) {
@@ -148,7 +145,6 @@ func parseCounts(text string) (map[string]callCounts, error) {
 	return found, nil
 }
 
-// fillTable returns the page with the current table.
 func fillTable(text, bench string) (string, error) {
 	known, err := parseCounts(bench)
 	if err != nil {
@@ -169,7 +165,6 @@ func main() {
 	}
 }
 
-// updatePage writes the current table into the page.
 func updatePage() error {
 	text, err := os.ReadFile(pagePath)
 	if err != nil {

@@ -20,37 +20,32 @@ type StorySuite struct {
 	Variables []string
 }
 
-// storyBinary is the path of the compiled tests.
 func storyBinary(site Workspace) string { return filepath.Join(site.Dir, "stories.test") }
 
-// buildStories compiles the tests.
-func buildStories(ctx context.Context, site Workspace) error {
-	log := filepath.Join(site.Dir, "stories.log")
-	return Run(ctx, log, site.Root, os.Environ(), "go", "test", "-c", "-o", storyBinary(site), "./e2e")
-}
-
-// Run runs the tests that match run and do not match skip; "" skips none. arguments are more flags of the test binary.
+// Run runs the tests that match run and do not match skip, and logs that they passed; "" skips none. arguments are more
+// flags of the test binary.
 func (s StorySuite) Run(ctx context.Context, site Workspace, run, skip string, arguments ...string) error {
 	arguments = append([]string{"-test.timeout=15m", "-test.run=" + run, "-test.skip=" + skip}, arguments...)
 	environment := append(append(os.Environ(), s.Variables...),
 		"E2E_RUN_JSON="+s.RunJSON, "E2E_TARGET="+s.Target, "E2E_DEPLOY_CONTROL_URL="+s.DeployURL)
 	command := groupCommand(ctx, filepath.Join(site.Root, "e2e"), environment, storyBinary(site), arguments...)
-	return runAndPrint(command, fmt.Sprintf("the stories %s on %q", run, s.Target))
+	return runAndPrint(site, command, fmt.Sprintf("the stories %s on %q", run, s.Target))
 }
 
-// RunTests runs the tests of packages with more variables in their environment.
+// RunTests runs the tests of packages with more variables in their environment, and logs that they passed.
 func RunTests(ctx context.Context, site Workspace, variables []string, packages ...string) error {
 	arguments := append([]string{"test", "-count=1", "-timeout=5m"}, packages...)
 	command := groupCommand(ctx, site.Root, append(os.Environ(), variables...), "go", arguments...)
-	return runAndPrint(command, "the package tests")
+	return runAndPrint(site, command, "the package tests")
 }
 
-// runAndPrint runs a command and prints its output in one piece, because others print in parallel. name is for errors.
-func runAndPrint(command *exec.Cmd, name string) error {
+// runAndPrint runs tests and prints their output in one piece, because others print in parallel.
+func runAndPrint(site Workspace, command *exec.Cmd, name string) error {
 	output, err := command.CombinedOutput()
 	_, _ = os.Stdout.Write(output)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	site.Logf("%s passed", name)
 	return nil
 }

@@ -95,7 +95,6 @@ func Serve(listener net.Listener, handler http.Handler) {
 	go func() { _ = server.Serve(listener) }()
 }
 
-// listenerURL returns the address of a listener.
 func listenerURL(listener net.Listener) string { return "http://" + listener.Addr().String() }
 
 // NewProxy returns a handler that forwards requests to an address. It logs no error: clients hang up on purpose.
@@ -106,15 +105,15 @@ func NewProxy(to *url.URL) *httputil.ReverseProxy {
 	}
 }
 
-// StackDeployment describes a stack to seed. names are as for local.DeploymentOf; variable returns the AWS settings.
+// StackDeployment describes a stack to seed. names are as in local.Deployment; variable returns the AWS settings.
 func StackDeployment(
 	names map[string]string, variable func(string) string, stubs *Stubs, baseURL string,
 ) (local.Deployment, error) {
 	client, err := awsclient.New(variable)
-	d := local.DeploymentOf(names, client, time.Now)
-	d.BaseURL, d.SandboxURL, d.InboxURL = baseURL, stubs.SandboxURL, stubs.InboxURL
-	d.SandboxToken = stubs.SandboxToken
-	return d, err
+	return local.Deployment{
+		Client: client, Names: names, BaseURL: baseURL,
+		SandboxURL: stubs.SandboxURL, SandboxToken: stubs.SandboxToken, InboxURL: stubs.InboxURL,
+	}, err
 }
 
 // callTimeout bounds a Call. A function responds within 60 seconds after its container has started.

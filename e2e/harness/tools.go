@@ -37,7 +37,8 @@ func (e Isolation) prepare(ctx context.Context, site Workspace) error {
 	if err != nil {
 		return err
 	}
-	return buildStories(ctx, site)
+	log := filepath.Join(site.Dir, "stories.log")
+	return Run(ctx, log, site.Root, os.Environ(), "go", "test", "-c", "-o", storyBinary(site), "./e2e")
 }
 
 // installNodeLibrary installs the JavaScript library of the stories (e2e/inbox_test.go) if its lock file is newer.

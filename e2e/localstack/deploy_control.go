@@ -36,10 +36,10 @@ func (s *suite) deployOtherPrograms(r *http.Request) error {
 		return err
 	}
 	bundle := filepath.Join(s.Dir, "second-bundle")
-	if err := s.stack.build(r.Context(), bundle, "second"); err != nil {
+	if err := harness.Build(r.Context(), s.Workspace, s.Root, bundle, "second", s.parameters); err != nil {
 		return err
 	}
-	if err := s.stack.deploy(r.Context(), bundle); err != nil {
+	if err := s.deploy(r.Context(), bundle); err != nil {
 		return err
 	}
 	after, err := s.server.codeHashes(r.Context())

@@ -32,22 +32,12 @@ type environmentPool struct {
 	eventCount, scheduledCount map[string]int
 }
 
-// executionEnvironment is one execution environment.
 type executionEnvironment struct {
 	name     string // the function's folder below functions/, such as charge
 	function *runtimeapi.Function
 	log      io.Closer
 }
 
-// newEnvironments returns an empty pool.
-func newEnvironments(logs string, variableOverrides map[string]string) *environmentPool {
-	return &environmentPool{
-		logs: logs, variableOverrides: variableOverrides, running: map[string]*executionEnvironment{},
-		eventCount: map[string]int{}, scheduledCount: map[string]int{},
-	}
-}
-
-// handler returns the API for the executor.
 func (e *environmentPool) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /environments/{id}", e.start)
@@ -87,7 +77,6 @@ func (e *environmentPool) start(w http.ResponseWriter, r *http.Request) {
 	e.running[r.PathValue("id")] = started
 }
 
-// invoke passes an event to an environment and returns the function's response.
 func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 	var message struct{ ID, ARN, Trace, Payload string }
 	if !decodeMessage(w, r, &message) {
@@ -119,7 +108,6 @@ func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(result.Payload) // an error means that LocalStack has ended
 }
 
-// stop ends an environment.
 func (e *environmentPool) stop(_ http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	found := e.running[r.PathValue("id")]
@@ -148,7 +136,6 @@ func functionFolder(deployed string) string {
 	return deployed
 }
 
-// decodeMessage decodes a message of the executor.
 func decodeMessage(w http.ResponseWriter, r *http.Request, into any) bool {
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxEventBytes)).Decode(into)
 	if err != nil {

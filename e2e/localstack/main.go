@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 
 	"mobilegateway/e2e/harness"
@@ -34,7 +35,6 @@ func main() {
 	}.Main())
 }
 
-// runSuite deploys the stack and runs the stories.
 func runSuite(ctx context.Context, site harness.Workspace, keepRunning bool) error {
 	s := &suite{Workspace: site}
 	if err := s.startServices(ctx); err != nil {
@@ -50,15 +50,15 @@ func runSuite(ctx context.Context, site harness.Workspace, keepRunning bool) err
 	return s.runStories(ctx)
 }
 
-// suite is one run.
 type suite struct {
 	harness.Workspace
 	environments *environmentPool
 	stubs        *harness.Stubs
 	server       *localStackServer
-	stack        *deployedStack
-	deployment   local.Deployment
 	listener     net.Listener // the API's public address
+	parameters   map[string]string
+	outputs      map[string]string // of the stack
+	deployment   local.Deployment
 }
 
 // startServices starts the services, and builds the bundle while LocalStack starts.
@@ -69,9 +69,13 @@ func (s *suite) startServices(ctx context.Context) (err error) {
 	}
 	// A function refuses ALLOW_LOOPBACK while AWS_EXECUTION_ENV is set, and LocalStack sets it. No template parameter
 	// can change that, so the execution environment does.
-	s.environments = newEnvironments(logs, map[string]string{
+	overrides := map[string]string{
 		"AWS_EXECUTION_ENV": "", "ALLOW_LOOPBACK": "true", "SPEED": strconv.Itoa(harness.ScheduleSpeed),
-	})
+	}
+	s.environments = &environmentPool{
+		logs: logs, variableOverrides: overrides, running: map[string]*executionEnvironment{},
+		eventCount: map[string]int{}, scheduledCount: map[string]int{},
+	}
 	executorURL, err := harness.ListenAndServe("127.0.0.1", s.environments.handler())
 	if err != nil {
 		return err
@@ -85,8 +89,10 @@ func (s *suite) startServices(ctx context.Context) (err error) {
 	if s.server, err = startServer(s.Workspace, executorURL); err != nil {
 		return err
 	}
-	s.stack = newStack(s.Workspace, s.server, "http://"+s.listener.Addr().String())
-	if err := s.stack.build(ctx, s.bundleDir(), ""); err != nil {
+	s.parameters = local.Parameters()
+	s.parameters["BaseUrl"] = "http://" + s.listener.Addr().String()
+	s.parameters["Architecture"] = map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
+	if err := harness.Build(ctx, s.Workspace, s.Root, s.bundleDir(), "", s.parameters); err != nil {
 		return err
 	}
 	s.Logf("built the bundle")
@@ -100,16 +106,16 @@ func (s *suite) startServices(ctx context.Context) (err error) {
 // bundleDir is the folder of the bundle that is deployed first.
 func (s *suite) bundleDir() string { return filepath.Join(s.Dir, "bundle") }
 
-// runJSONPath is the run.json of the stories.
 func (s *suite) runJSONPath() string { return filepath.Join(s.Dir, "run.json") }
 
-// deployAndSeed deploys the stack, seeds it and serves its API.
 func (s *suite) deployAndSeed(ctx context.Context) (err error) {
-	if err := s.stack.deploy(ctx, s.bundleDir()); err != nil {
+	if err := s.deploy(ctx, s.bundleDir()); err != nil {
 		return err
 	}
 	s.Logf("deployed the stack")
-	s.deployment, err = s.stack.deployment(s.stubs)
+	environment := s.server.environment()
+	variable := func(name string) string { return environment[name] }
+	s.deployment, err = harness.StackDeployment(s.outputs, variable, s.stubs, s.parameters["BaseUrl"])
 	if err != nil {
 		return err
 	}
@@ -118,7 +124,7 @@ func (s *suite) deployAndSeed(ctx context.Context) (err error) {
 		return err
 	}
 	s.stubs.SetWebhookSecrets(info)
-	handler, err := s.stack.limitedProxy()
+	handler, err := s.limitedProxy()
 	if err != nil {
 		return err
 	}
@@ -146,18 +152,13 @@ func (s *suite) runStories(ctx context.Context) error {
 	stories := harness.StorySuite{Target: "localstack", RunJSON: s.runJSONPath(), DeployURL: address}
 	err = harness.RunParallel(ctx,
 		func(ctx context.Context) error {
-			err := stories.Run(ctx, s.Workspace, slowStories, "")
-			if err == nil {
-				s.Logf("the slow stories passed")
-			}
-			return err
+			return stories.Run(ctx, s.Workspace, slowStories, "")
 		},
 		func(ctx context.Context) error {
 			err := stories.Run(ctx, s.Workspace, "^TestGateway$", slowStories, "-test.parallel="+parallelStories)
 			if err != nil {
 				return err
 			}
-			s.Logf("the other stories passed")
 			return stories.Run(ctx, s.Workspace, "^TestDeployWithPaymentsInFlight$", "")
 		},
 	)

@@ -30,7 +30,6 @@ func (s *suite) startFastSchedule(ctx context.Context) error {
 	return nil
 }
 
-// deployedFunctionName returns the deployed name of a function of the template.
 func (s *localStackServer) deployedFunctionName(ctx context.Context, logicalID string) (string, error) {
 	hashes, err := s.codeHashes(ctx)
 	for name := range hashes {
@@ -41,7 +40,6 @@ func (s *localStackServer) deployedFunctionName(ctx context.Context, logicalID s
 	return "", errors.Join(err, fmt.Errorf("LocalStack has no function %s", logicalID))
 }
 
-// codeHashes returns the hashes of the deployed programs by function.
 func (s *localStackServer) codeHashes(ctx context.Context) (map[string]string, error) {
 	text, err := s.callLambda(ctx, http.MethodGet, "", "")
 	if err != nil {
@@ -58,7 +56,6 @@ func (s *localStackServer) codeHashes(ctx context.Context) (map[string]string, e
 	return hashes, err
 }
 
-// callLambda calls LocalStack's Lambda.
 func (s *localStackServer) callLambda(ctx context.Context, method, path, body string) ([]byte, error) {
 	return s.call(ctx, "lambda", method, "/2015-03-31/functions/"+path, "", body)
 }

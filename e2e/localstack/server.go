@@ -17,11 +17,9 @@ import (
 // region is the region that LocalStack simulates.
 const region = "us-east-1"
 
-// services are the services of LocalStack that the stack needs.
 const services = "apigateway,cloudformation,cloudwatch,dynamodb,dynamodbstreams,events,iam,kms,lambda,logs," +
 	"s3,secretsmanager,sqs,sts"
 
-// localStackServer is a running LocalStack.
 type localStackServer struct {
 	process *harness.Process
 	url     string
@@ -66,7 +64,6 @@ func startServer(site harness.Workspace, executor string) (*localStackServer, er
 // seconds.
 const bucket = "bundles"
 
-// waitReady waits until LocalStack responds, and creates the bucket.
 func (s *localStackServer) waitReady(ctx context.Context) error {
 	if err := s.process.WaitReady(ctx, time.Minute, s.url+"/_localstack/health"); err != nil {
 		return err

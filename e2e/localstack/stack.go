@@ -9,44 +9,19 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"mobilegateway/e2e/harness"
-	"mobilegateway/internal/local"
 	"mobilegateway/internal/samcli"
 )
 
-// stackName is the name of the deployed stack.
 const stackName = "gateway"
-
-// deployedStack is template.yaml, built and deployed.
-type deployedStack struct {
-	harness.Workspace
-	server     *localStackServer
-	parameters map[string]string
-	outputs    map[string]string
-}
-
-// newStack describes a stack with an API address.
-func newStack(site harness.Workspace, on *localStackServer, baseURL string) *deployedStack {
-	parameters := local.Parameters()
-	parameters["BaseUrl"] = baseURL
-	parameters["Architecture"] = map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
-	return &deployedStack{Workspace: site, server: on, parameters: parameters}
-}
-
-// build builds a bundle as `make build` does. Another build id gives every program other bytes.
-func (s *deployedStack) build(ctx context.Context, bundle, buildID string) error {
-	return harness.Build(ctx, s.Workspace, s.Root, bundle, buildID, s.parameters)
-}
 
 // deployTimeout bounds a deployment. LocalStack does not roll a failed update back, and SAM would wait forever.
 const deployTimeout = 4 * time.Minute
 
-// deploy deploys a bundle and reads the outputs.
-func (s *deployedStack) deploy(ctx context.Context, bundle string) error {
+func (s *suite) deploy(ctx context.Context, bundle string) error {
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
 	environment := append(harness.SAMEnvironment(s.Workspace, ""), "SAM_CLI_POLL_DELAY=1")
@@ -66,7 +41,7 @@ func (s *deployedStack) deploy(ctx context.Context, bundle string) error {
 }
 
 // readOutputs reads the stack's outputs from CloudFormation, whose responses are XML.
-func (s *deployedStack) readOutputs(ctx context.Context) error {
+func (s *suite) readOutputs(ctx context.Context) error {
 	query := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {stackName}}.Encode()
 	text, err := s.server.call(ctx, "cloudformation", http.MethodPost, "/", "application/x-www-form-urlencoded", query)
 	if err != nil {
@@ -91,7 +66,7 @@ const maxParallelRequests = 12
 
 // limitedProxy forwards requests to the deployed stage, as a custom domain does. LocalStack serves the stage under a
 // path.
-func (s *deployedStack) limitedProxy() (http.Handler, error) {
+func (s *suite) limitedProxy() (http.Handler, error) {
 	output, err := url.Parse(s.outputs["BaseUrl"])
 	if err != nil {
 		return nil, err
@@ -109,11 +84,4 @@ func (s *deployedStack) limitedProxy() (http.Handler, error) {
 		defer func() { <-slots }()
 		proxy.ServeHTTP(w, r)
 	}), nil
-}
-
-// deployment describes the stack for seeding.
-func (s *deployedStack) deployment(stubs *harness.Stubs) (local.Deployment, error) {
-	environment := s.server.environment()
-	variable := func(name string) string { return environment[name] }
-	return harness.StackDeployment(s.outputs, variable, stubs, s.parameters["BaseUrl"])
 }

@@ -17,7 +17,6 @@ import (
 // programHashes are the hashes of a bundle's programs by function.
 type programHashes map[string][sha256.Size]byte
 
-// checkBundle validates the template, builds it and checks the programs.
 func (s *suite) checkBundle(ctx context.Context) (first programHashes, err error) {
 	err = harness.RunParallel(ctx,
 		func(ctx context.Context) error {
@@ -76,7 +75,6 @@ func (s *suite) checkReproducible(ctx context.Context, first programHashes) erro
 	return nil
 }
 
-// buildAndHash builds a checkout, checks its programs and returns their hashes.
 func (s *suite) buildAndHash(ctx context.Context, checkout, folder string) (programHashes, error) {
 	if err := harness.Build(ctx, s.Workspace, checkout, folder, "", nil); err != nil {
 		return nil, err

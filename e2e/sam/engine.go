@@ -40,14 +40,12 @@ func (e engine) environment() []string {
 	return environment
 }
 
-// docker returns a command of the docker client.
 func (e engine) docker(ctx context.Context, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, filepath.Join(engineRoot(e.root), "usr", "bin", "docker"), arguments...)
 	command.Env = e.environment()
 	return command
 }
 
-// ping fails if the engine does not respond.
 func (e engine) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

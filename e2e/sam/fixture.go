@@ -30,7 +30,6 @@ type fixture struct {
 // baseImage is the fixture's base image. SAM builds its own under another tag of the same repository.
 func (f *fixture) baseImage() string { return resourceName(f.Root) + "/" + f.name + ":al2023" }
 
-// baseURL is the API's public address.
 func (f *fixture) baseURL() string { return "http://" + f.listener.Addr().String() }
 
 // newFixture creates a fixture. Containers reach all of it at the bridge's address.
@@ -73,7 +72,6 @@ func (s *suite) newFixture(ctx context.Context, name string) (f *fixture, err er
 	})
 }
 
-// serveSecrets starts a stub of Secrets Manager and returns its address.
 func (f *fixture) serveSecrets() (string, error) {
 	store, err := secrets.Open(filepath.Join(f.Dir, f.name, "secrets.json"), time.Now, runtimeapi.NewRequestID)
 	if err != nil {
@@ -87,7 +85,6 @@ func (f *fixture) serveSecrets() (string, error) {
 	return harness.ListenAndServe(f.hostAddress, store)
 }
 
-// dynamoClient returns a client of the fixture's own database.
 func (f *fixture) dynamoClient() *dynamo.Client {
 	return dynamo.NewClient(f.dynamoURL, region, f.name, "secret", time.Now)
 }
@@ -108,7 +105,6 @@ func (f *fixture) pumpStream(ctx context.Context, to dynamo.Invoker, filtered bo
 	}
 }
 
-// samLocalCommand returns the environment and the arguments of a `sam local` command.
 func (f *fixture) samLocalCommand(command string, arguments ...string) (environment, all []string) {
 	parameters := local.Parameters()
 	parameters["BaseUrl"] = f.baseURL()

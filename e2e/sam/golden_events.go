@@ -54,7 +54,6 @@ func goldenEvents() []goldenEvent {
 	}
 }
 
-// goldenRun is one run of the golden events.
 type goldenRun struct {
 	*fixture
 	variables map[string]string // replace ${name} in keys and events
@@ -107,7 +106,6 @@ func (s *suite) invokeGoldenEvents(ctx context.Context) error {
 	return nil
 }
 
-// invoke runs one golden event with its checks.
 func (g *goldenRun) invoke(ctx context.Context, event goldenEvent) error {
 	key := g.expand(event.key)
 	g.variables["order"] = key
@@ -146,7 +144,6 @@ func isRetryable(output string) bool {
 	return strings.Contains(output, "No response from invoke container") || strings.Contains(output, "timed out after")
 }
 
-// invokeWithSAM invokes a function with an event file and returns SAM's output.
 func (g *goldenRun) invokeWithSAM(ctx context.Context, function, event string) (output string, err error) {
 	log := event + ".log"
 	environment, arguments := g.samLocalCommand("invoke", "--event", event)
@@ -164,7 +161,6 @@ func (g *goldenRun) invokeWithSAM(ctx context.Context, function, event string) (
 	return output, nil
 }
 
-// checkOutput checks that the output has the expected text and no error.
 func (e goldenEvent) checkOutput(output string) error {
 	for _, errorText := range []string{`"errorMessage"`, "timed out", "Error: "} {
 		if strings.Contains(output, errorText) {
@@ -187,7 +183,6 @@ func callStub(ctx context.Context, method, address, body string, into any) error
 	return json.Unmarshal(text, into)
 }
 
-// wantOneEffect checks that the operator applied the operation once.
 func (g *goldenRun) wantOneEffect(ctx context.Context, key string) error {
 	var effects []any
 	address := g.info.SandboxURL + "/sandbox/v1/effects?key=" + url.QueryEscape(key)
@@ -253,13 +248,11 @@ func (g *goldenRun) wantOutboxEntry(ctx context.Context, key string) error {
 	return err
 }
 
-// wantSuccessful waits until the stream shows a successful payment.
 func (g *goldenRun) wantSuccessful(ctx context.Context, order string) error {
 	_, err := g.waitForImage(ctx, order, `"successful"`)
 	return err
 }
 
-// wantOneNotification waits until the merchant has got one notification of success.
 func (g *goldenRun) wantOneNotification(ctx context.Context, order string) error {
 	return harness.Poll(ctx, effectTimeout, func() error {
 		var messages []struct{ Body string }

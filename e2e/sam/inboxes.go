@@ -37,7 +37,6 @@ func (s *suite) openInboxes() error {
 	return nil
 }
 
-// openInbox opens both inboxes in a container.
 func (s *suite) openInbox(id string) error {
 	pid, err := s.engine.docker(context.Background(), "inspect", "--format", "{{.State.Pid}}", id).Output()
 	if err != nil {

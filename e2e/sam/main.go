@@ -43,7 +43,6 @@ type suite struct {
 	goldens     *fixture
 }
 
-// bundleDir is the folder of the checked bundle.
 func (s *suite) bundleDir() string { return filepath.Join(s.Dir, "bundle") }
 
 // runSuite runs all checks. The stories wait most of the time, so the other checks run beside them.
@@ -73,7 +72,6 @@ func runSuite(ctx context.Context, site harness.Workspace) error {
 	})
 }
 
-// createFixtures starts what both fixtures need and creates them.
 func (s *suite) createFixtures(ctx context.Context) (err error) {
 	if s.hostAddress, err = bridgeAddress(); err != nil {
 		return err
@@ -100,7 +98,6 @@ func loadTemplate(root string) (*template.Template, error) {
 	return template.Load(filepath.Join(root, "template.yaml"), template.Options{Parameters: local.Parameters()})
 }
 
-// runStories starts SAM's API and its Lambda, and runs the stories against them.
 func (s *suite) runStories(ctx context.Context) error {
 	eventSources, stop := context.WithCancel(ctx) // they outlive their start
 	defer stop()
@@ -115,9 +112,5 @@ func (s *suite) runStories(ctx context.Context) error {
 	if err := file.ReplaceJSON(stories.RunJSON, s.stories.info); err != nil {
 		return err
 	}
-	if err := stories.Run(ctx, s.Workspace, "^TestGateway$/^stories$", "", "-test.parallel=16"); err != nil {
-		return err
-	}
-	s.Logf("the stories passed")
-	return nil
+	return stories.Run(ctx, s.Workspace, "^TestGateway$/^stories$", "", "-test.parallel=16")
 }

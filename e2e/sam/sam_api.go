@@ -21,7 +21,6 @@ import (
 // startTimeout is how long SAM may take to start all containers.
 const startTimeout = 2 * time.Minute
 
-// startSAMLocal starts a `sam local` server, waits until it responds and returns its address.
 func (f *fixture) startSAMLocal(ctx context.Context, command string, number int, options ...string) (string, error) {
 	port, err := harness.FreePort("127.0.0.1")
 	if err != nil {
@@ -73,12 +72,10 @@ func (f *fixture) startAPI(ctx context.Context) error {
 }
 
 // warmUpRoutes has one route of each function.
-func warmUpRoutes() []string {
-	return []string{
-		"POST /payment/v1/x/transactions/amount", "POST /mobilemoney/v1", "POST /smsmessaging/v1/outbound/x/requests",
-		"POST /token", "POST /callbacks/v1/payments/x/x/x", "POST /callbacks/v1/receipts/x/x/x",
-		"GET /mobilemoney/v1/getStatus/x",
-	}
+var warmUpRoutes = []string{
+	"POST /payment/v1/x/transactions/amount", "POST /mobilemoney/v1", "POST /smsmessaging/v1/outbound/x/requests",
+	"POST /token", "POST /callbacks/v1/payments/x/x/x", "POST /callbacks/v1/receipts/x/x/x",
+	"GET /mobilemoney/v1/getStatus/x",
 }
 
 // warmUp sends each function invalid requests until it refuses one. The machine's engine may accept an event before the
@@ -86,7 +83,7 @@ func warmUpRoutes() []string {
 func warmUp(ctx context.Context, targets []*url.URL) error {
 	client := &http.Client{Timeout: startTimeout}
 	for _, target := range targets {
-		for _, route := range warmUpRoutes() {
+		for _, route := range warmUpRoutes {
 			method, path, _ := strings.Cut(route, " ")
 			err := harness.Poll(ctx, startTimeout, func() error {
 				request, err := http.NewRequestWithContext(ctx, method, target.String()+path, strings.NewReader("{}"))

@@ -64,21 +64,15 @@ func serveStubs(ctx context.Context, dir string) error {
 // parallelStories is how many stories run in parallel, because a small stack handles few requests at once.
 const parallelStories = "16"
 
-// Targets of e2e/target_limitations_test.go; "" is a local run.
-const (
-	targetStack      = "stack"
-	targetLocalStack = "localstack"
-)
-
 // runStories runs the stories against the target in arguments[0]. The other arguments go to the tests.
 func runStories(ctx context.Context, root string, variable func(string) string, arguments []string) error {
 	if len(arguments) == 0 || arguments[0] == "" {
 		return errors.New("no target: give a run.json or the name of a stack")
 	}
 	path := arguments[0]
-	kind := targetStack
+	kind := "stack" // a target of e2e/target_limitations_test.go; "" is a local run
 	if variable("AWS_ENDPOINT_URL") != "" {
-		kind = targetLocalStack
+		kind = "localstack"
 	}
 	if strings.HasSuffix(path, ".json") {
 		isLocal, err := isLocalRun(path)

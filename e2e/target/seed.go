@@ -16,7 +16,7 @@ import (
 )
 
 // protectedStagePrefixes begin the names of stages that no test may use; deploy/sandbox.yaml refuses the same ones.
-func protectedStagePrefixes() []string { return []string{"prod", "live"} }
+var protectedStagePrefixes = []string{"prod", "live"}
 
 // seededRunJSON returns the run.json of a stack with these outputs. It seeds the stack if there is no run.json yet. It
 // checks the stack every time, because the stack may have got real operators since then.
@@ -30,7 +30,7 @@ func seededRunJSON(
 	if err != nil {
 		return "", err
 	}
-	current, err := d.SecretValue(ctx, d.OperatorSecret)
+	current, err := d.SecretValue(ctx, d.Names["OperatorSecret"])
 	if err != nil {
 		return "", err
 	}
@@ -60,13 +60,12 @@ func seededRunJSON(
 	return path, file.ReplaceJSON(path, info)
 }
 
-// checkStageAllowed refuses a protected stage.
 func checkStageAllowed(outputs map[string]string) error {
 	stage := outputs["Stage"]
 	if stage == "" {
 		return errors.New("it is not a stack of this template, or an older one: it has no output Stage")
 	}
-	for _, prefix := range protectedStagePrefixes() {
+	for _, prefix := range protectedStagePrefixes {
 		if strings.HasPrefix(stage, prefix) {
 			return fmt.Errorf("its stage %s is protected: the stories write secrets and payments; use make smoke",
 				stage)
@@ -75,7 +74,6 @@ func checkStageAllowed(outputs map[string]string) error {
 	return nil
 }
 
-// deploymentOf describes the stack for seeding.
 func deploymentOf(outputs map[string]string, variable func(string) string) (local.Deployment, error) {
 	for _, name := range []string{"SANDBOX_URL", "SANDBOX_TOKEN", "INBOX_URL"} {
 		if variable(name) == "" {

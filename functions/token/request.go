@@ -23,7 +23,6 @@ const (
 	formType          = "application/x-www-form-urlencoded"
 )
 
-// tokenParams are the grant type and the client credentials of a request.
 type tokenParams struct {
 	grantType      string
 	clientID       string
@@ -115,7 +114,6 @@ func parseBasicAuth(authorization string) (id, secret string, ok bool) {
 	return plainID, plainSecret, idErr == nil && secretErr == nil
 }
 
-// checkGrant refuses every grant type except client_credentials.
 func (g *tokenParams) checkGrant() *refusal {
 	switch g.grantType {
 	case clientCredentials:

@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 )
@@ -21,11 +20,15 @@ func StreamEvent(t testing.TB, entries ...*ledger.Entry) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
+		image := map[string]any{}
+		for name, value := range item {
+			image[name] = valueImage(t, value)
+		}
 		records = append(records, map[string]any{
 			"eventID": fmt.Sprintf("%032x", i), "eventName": "MODIFY", "eventSource": "aws:dynamodb",
 			"dynamodb": map[string]any{
-				"Keys": map[string]any{"pk": valueImage(t, item["pk"])}, "SequenceNumber": fmt.Sprint(100 + i),
-				"NewImage": mapImage(t, item), "StreamViewType": "NEW_IMAGE",
+				"Keys": map[string]any{"pk": image["pk"]}, "SequenceNumber": fmt.Sprint(100 + i),
+				"NewImage": image, "StreamViewType": "NEW_IMAGE",
 			},
 		})
 	}
@@ -34,15 +37,6 @@ func StreamEvent(t testing.TB, entries ...*ledger.Entry) []byte {
 		t.Fatal(err)
 	}
 	return event
-}
-
-func mapImage(t testing.TB, item dynamoitem.Item) map[string]any {
-	t.Helper()
-	members := map[string]any{}
-	for name, value := range item {
-		members[name] = valueImage(t, value)
-	}
-	return members
 }
 
 // valueImage returns the image of a value of a type that the ledger stores.

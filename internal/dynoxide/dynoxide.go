@@ -172,7 +172,6 @@ func (s *Server) responds(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// freePort finds a port that no process listens on.
 func freePort(ctx context.Context) (int, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

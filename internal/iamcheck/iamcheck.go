@@ -31,17 +31,14 @@ func Compare(t *template.Template, record []awscalls.Call) []string {
 				permissionText(permission), when, rule.condition))
 		}
 	}
-	called := map[awscalls.Call]bool{}
-	for _, call := range record {
-		called[call] = true
-	}
 	for permission, when := range granted {
 		_, isServicePermission := serviceOnly[permission]
+		isCalled := slices.Contains(record, permission)
 		switch {
-		case isServicePermission && called[permission]:
+		case isServicePermission && isCalled:
 			faults = append(faults, permissionText(permission)+
 				" is in the table of services, but a function calls it: delete the row")
-		case !isServicePermission && !called[permission]:
+		case !isServicePermission && !isCalled:
 			faults = append(faults, permissionText(permission)+
 				" is allowed, but no call needs it: remove it from template.yaml")
 		case !isServicePermission && when != "":
@@ -107,7 +104,6 @@ func checkOwnRoles(t *template.Template) []string {
 	return faults
 }
 
-// permissionsOf lists each action on each resource.
 func permissionsOf(function string, actions, resources []string) []awscalls.Call {
 	var found []awscalls.Call
 	for _, action := range actions {
@@ -118,7 +114,6 @@ func permissionsOf(function string, actions, resources []string) []awscalls.Call
 	return found
 }
 
-// permissionText formats a permission.
 func permissionText(c awscalls.Call) string {
 	return strings.Join([]string{c.Function, c.Action, c.Resource}, " ")
 }

@@ -11,6 +11,7 @@ import (
 	"mobilegateway/internal/iamcheck"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/awscalls"
+	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/localtest"
 	"mobilegateway/internal/template"
 )
@@ -145,8 +146,8 @@ func TestRolesMatchObservedCalls(t *testing.T) {
 // checkStored checks that the record remains after the run.
 func checkStored(t *testing.T, run *localtest.Gateway) {
 	t.Helper()
-	called, err := awscalls.Read(filepath.Join(run.Dir, awscalls.FileName))
-	if err != nil {
+	var called []awscalls.Call
+	if err := file.ReadJSON(filepath.Join(run.Dir, awscalls.FileName), &called); err != nil {
 		t.Fatal(err)
 	}
 	if len(called) != len(run.RecordedCalls()) {

@@ -15,7 +15,6 @@ type servicePermission struct {
 	reason    string
 }
 
-// servicePermissions is the table of these permissions.
 func servicePermissions() []servicePermission {
 	return []servicePermission{
 		{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // WriteBanner prints the addresses, the demo merchant's token and three curl lines that work as printed. Their
@@ -11,7 +12,7 @@ import (
 // a duplicate.
 func (r *Gateway) WriteBanner(out io.Writer) {
 	i := r.info
-	key := r.config.Now().UnixMilli()
+	key := time.Now().UnixMilli()
 	common := headerOptions("Authorization: Bearer "+i.AccessToken, "Content-Type: application/json")
 	user := headerOptions("gw-token: "+i.GWToken, "gw-alias: "+i.GWAlias)
 	pay := headerOptions("mno-name: sandbox", "country-code: CI", "channel: web", "lang: fr")
@@ -37,7 +38,6 @@ curl -i -X POST '%[1]s/smsmessaging/v1/outbound/tel%%3A%%2B2250000/requests' %[7
 		chargeExample(i, key), pay, payExample(i, key), sms, smsExample(key))
 }
 
-// headerOptions returns curl's options for headers.
 func headerOptions(headers ...string) string {
 	return "-H '" + strings.Join(headers, "' -H '") + "'"
 }

@@ -21,9 +21,7 @@ import (
 )
 
 // deployFlags are the build flags of the deployed programs (see the Makefile's build target).
-func deployFlags() []string {
-	return []string{"-tags=lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid="}
-}
+var deployFlags = []string{"-tags=lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid="}
 
 // Build builds the functions' programs for this machine with the deploy flags, as <folder>/<name>/bootstrap. It skips
 // the programs whose sources have not changed, because Go links a program without a build id each time. Parallel builds
@@ -93,7 +91,7 @@ func buildProgram(ctx context.Context, root, folder string, f template.Function,
 		return err
 	}
 	next := program + ".next"
-	arguments := append([]string{"build", "-o", next}, deployFlags()...)
+	arguments := append([]string{"build", "-o", next}, deployFlags...)
 	command := exec.CommandContext(ctx, "go", append(arguments, "./"+filepath.Clean(f.CodeURI))...)
 	command.Dir = root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -110,7 +108,7 @@ func buildProgram(ctx context.Context, root, folder string, f template.Function,
 // sourceStamp is a hash of the programs' sources, the compiler's version and the flags.
 func sourceStamp(root string) (string, error) {
 	sum := sha256.New()
-	fmt.Fprint(sum, runtime.Version(), deployFlags())
+	fmt.Fprint(sum, runtime.Version(), deployFlags)
 	sources := os.DirFS(root)
 	for _, part := range []string{"go.mod", "go.sum", "functions", "shared"} {
 		err := fs.WalkDir(sources, part, func(path string, entry fs.DirEntry, err error) error {

@@ -51,7 +51,7 @@ func (r *Gateway) programsDir() string {
 }
 
 func (r *Gateway) startSecrets(context.Context) (err error) {
-	r.secrets, err = secrets.Open(r.dataPath("secrets.json"), r.config.Now, runtimeapi.NewRequestID)
+	r.secrets, err = secrets.Open(r.dataPath("secrets.json"), time.Now, runtimeapi.NewRequestID)
 	if err != nil {
 		return withResetHint(err)
 	}
@@ -81,7 +81,7 @@ func (r *Gateway) startDynamoDB(ctx context.Context) error {
 		r.runUntilClose(func(ctx context.Context) { r.watchDynamoDB(ctx, engine) })
 		r.dynamoURL, r.dynamoPID = engine.Endpoint(), engine.PID()
 	}
-	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), secretKey, r.config.Now)
+	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), secretKey, time.Now)
 	endpoint, err := url.Parse(r.dynamoURL)
 	if err == nil {
 		r.serve(r.listeners.dynamoProxy, r.recorder.ProxyDynamoDB(endpoint))
@@ -103,7 +103,7 @@ func (r *Gateway) watchDynamoDB(ctx context.Context, engine *dynoxide.Server) {
 	select {
 	case <-ctx.Done():
 	case <-engine.Exited():
-		r.reportFailure(errors.New("the database ended by itself: start again; " +
+		offer(r.failed, errors.New("the database ended by itself: start again; "+
 			"if it ends again, begin with empty data (make run RESET=1)"))
 	}
 }
@@ -111,7 +111,7 @@ func (r *Gateway) watchDynamoDB(ctx context.Context, engine *dynoxide.Server) {
 func (r *Gateway) startSandbox(context.Context) (err error) {
 	r.sandbox, err = sandbox.New(sandbox.Config{
 		Dir: r.dataPath("sandbox"), Tokens: []string{r.sandboxToken}, BaseURL: listenerURL(r.listeners.sandbox),
-		Speed: float64(r.config.Speed), Now: r.config.Now, Faults: r.config.FaultPlan,
+		Speed: float64(r.config.Speed), Now: time.Now, Faults: r.config.FaultPlan,
 	})
 	if err != nil {
 		return withResetHint(err)
@@ -122,7 +122,7 @@ func (r *Gateway) startSandbox(context.Context) (err error) {
 }
 
 func (r *Gateway) startInbox(context.Context) (err error) {
-	r.inbox, err = inbox.Open(r.dataPath("inbox.jsonl"), r.config.Now)
+	r.inbox, err = inbox.Open(r.dataPath("inbox.jsonl"), time.Now)
 	if err != nil {
 		return withResetHint(err)
 	}
@@ -142,7 +142,8 @@ func (r *Gateway) startFunctions(context.Context) error {
 		function := runtimeapi.NewFunction(runtimeapi.Spec{
 			Name: f.LogicalID, Bootstrap: filepath.Join(r.programsDir(), f.Name, "bootstrap"),
 			Env: r.functionEnvironment(f), Timeout: f.Timeout, Memory: f.MemoryMB,
-			Log: &functionLog{name: f.Name, file: out, console: r.console}, OnProcessChange: r.notifyProcessChange,
+			Log:             &functionLog{name: f.Name, file: out, console: r.console},
+			OnProcessChange: func() { offer(r.processesChanged, struct{}{}) },
 		})
 		r.functions[f.LogicalID] = function
 		r.onClose(function.Close)
@@ -156,13 +157,12 @@ func (r *Gateway) startAPI(context.Context) error {
 		invokers[id] = function
 	}
 	r.serve(r.listeners.api, apigateway.New(apigateway.Config{
-		Template: r.template, Functions: invokers, Address: r.listeners.api.Addr().String(), Now: r.config.Now,
+		Template: r.template, Functions: invokers, Address: r.listeners.api.Addr().String(), Now: time.Now,
 		LogRequest: r.console.logRequest,
 	}))
 	return nil
 }
 
-// startEventSources starts the event sources: the tables' streams and the schedules.
 func (r *Gateway) startEventSources(context.Context) error {
 	for _, f := range r.template.Functions {
 		function := r.functions[f.LogicalID]
@@ -173,7 +173,7 @@ func (r *Gateway) startEventSources(context.Context) error {
 			}
 			pump := &dynamo.Pump{
 				Client: r.dynamoClient, Table: table.Name, Stream: stream, Function: function,
-				Checkpoint: r.dataPath("stream-" + f.Name + ".json"), Now: r.config.Now, Logf: r.console.printf,
+				Checkpoint: r.dataPath("stream-" + f.Name + ".json"), Now: time.Now, Logf: r.console.printf,
 			}
 			r.runUntilClose(pump.Run)
 		}
@@ -189,7 +189,7 @@ func (r *Gateway) invokeOnSchedule(ctx context.Context, f template.Function, fun
 	ticker := time.NewTicker(scheduleInterval)
 	defer ticker.Stop()
 	for {
-		_, functionError, err := function.Invoke(ctx, scheduledEvent(r.config.Now()))
+		_, functionError, err := function.Invoke(ctx, scheduledEvent(time.Now()))
 		if ctx.Err() != nil {
 			return
 		}
@@ -204,7 +204,6 @@ func (r *Gateway) invokeOnSchedule(ctx context.Context, f template.Function, fun
 	}
 }
 
-// scheduledEvent returns the event of a schedule.
 func scheduledEvent(now time.Time) []byte {
 	return fmt.Appendf(nil, `{"version":"0","id":%q,"detail-type":"Scheduled Event","source":"aws.events",`+
 		`"account":"000000000000","time":%q,"region":%q,"resources":[],"detail":{}}`,

@@ -13,7 +13,6 @@ import (
 	"maps"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"mobilegateway/internal/sandbox"
 )
@@ -38,8 +37,6 @@ type Config struct {
 	FaultPlan sandbox.FaultSettings
 	// Out receives one line per request; nil discards them.
 	Out io.Writer
-	// Now is the clock; nil is time.Now.
-	Now func() time.Time
 }
 
 // DefaultPort is the API's port if PORT is not set.
@@ -76,7 +73,6 @@ func FromEnvironment(lookup func(string) (string, bool), root string) (Config, e
 	return config, err
 }
 
-// readInteger reads a whole number between two limits.
 func readInteger(get func(string) string, name string, fallback, minimum, maximum int) (int, error) {
 	text := get(name)
 	if text == "" {
@@ -89,7 +85,6 @@ func readInteger(get func(string) string, name string, fallback, minimum, maximu
 	return value, nil
 }
 
-// durationOverrides returns the functions' durations that the environment overrides.
 func durationOverrides(lookup func(string) (string, bool), root string) (map[string]string, error) {
 	deployed, err := loadTemplate(root, "", nil)
 	if err != nil {
@@ -108,15 +103,9 @@ func durationOverrides(lookup func(string) (string, bool), root string) (map[str
 	return found, nil
 }
 
-// withDefaults sets the defaults and makes the folders absolute.
 func (c Config) withDefaults() (Config, error) {
 	c.Speed = cmp.Or(c.Speed, 1)
-	if c.Out == nil {
-		c.Out = io.Discard
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
+	c.Out = cmp.Or(c.Out, io.Discard)
 	for _, folder := range []*string{&c.Root, &c.Dir} {
 		absolute, err := filepath.Abs(*folder)
 		if err != nil {

@@ -12,20 +12,16 @@ import (
 
 // console writes lines for the person at the terminal. It never shows a token, a number or a body.
 type console struct {
-	now func() time.Time
-
 	mu  sync.Mutex
 	out io.Writer
 }
 
-// printf writes one line with the time.
 func (c *console) printf(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = fmt.Fprintf(c.out, c.now().Format("15:04:05.000")+" "+format+"\n", args...)
+	_, _ = fmt.Fprintf(c.out, time.Now().Format("15:04:05.000")+" "+format+"\n", args...)
 }
 
-// logRequest writes one request.
 func (c *console) logRequest(l apigateway.AccessLogEntry) {
 	if l.Resource == "" {
 		c.printf("unknown route %d", l.Status)

@@ -56,7 +56,6 @@ type demoState struct {
 	Merchants    map[string]issuedCredentials `json:"merchants"` // by name
 }
 
-// issuedCredentials are a merchant's issued secrets.
 type issuedCredentials struct {
 	ID           string `json:"id"`
 	AccessToken  string `json:"access_token"`
@@ -88,12 +87,12 @@ func (r *Gateway) seed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := DeploymentOf(r.template.References, client, r.config.Now)
-	d.BaseURL, d.SandboxURL = listenerURL(r.listeners.api), listenerURL(r.listeners.sandbox)
-	d.InboxURL, d.SandboxToken = listenerURL(r.listeners.inbox), state.SandboxToken
-	d.demo, d.saveDemo = state, r.writeDemoState
 	r.sandboxToken = state.SandboxToken
-	r.info, err = d.Seed(ctx)
+	r.info, err = Deployment{
+		Client: client, Names: r.template.References, SandboxToken: state.SandboxToken,
+		BaseURL: listenerURL(r.listeners.api), SandboxURL: listenerURL(r.listeners.sandbox),
+		InboxURL: listenerURL(r.listeners.inbox), demo: state, saveDemo: r.writeDemoState,
+	}.Seed(ctx)
 	if err != nil {
 		return withResetHint(err)
 	}
@@ -148,7 +147,6 @@ func operatorCredentials(address, token string) map[string]storedOperator {
 	return operators
 }
 
-// issueCredentials issues the credentials of a new profile.
 func issueCredentials(profile *merchant.Profile, ring *keyring.Ring, now time.Time) (issuedCredentials, error) {
 	token, err := merchant.LongLivedToken.Issue(profile, rand.Reader, now)
 	if err != nil {
@@ -164,7 +162,6 @@ func issueCredentials(profile *merchant.Profile, ring *keyring.Ring, now time.Ti
 	return issuedCredentials{ID: profile.ID, AccessToken: token, ClientSecret: secret}, profile.Validate(true)
 }
 
-// grantPermissions sets what the demo merchant may use.
 func (d demoMerchant) grantPermissions(p *merchant.Profile) {
 	p.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
 	p.Countries, p.Operators = d.countries, operator.Names()
@@ -185,7 +182,6 @@ func (d demoMerchant) setNotificationURL(p *merchant.Profile, inbox string) {
 	}
 }
 
-// runCredentials returns what run.json has about a merchant.
 func (d demoMerchant) runCredentials(
 	p *merchant.Profile, issued issuedCredentials, ring *keyring.Ring,
 ) MerchantCredentials {

@@ -36,7 +36,6 @@ func Parameters() map[string]string {
 	}
 }
 
-// loadTemplate reads the checkout's template with the local run's parameters.
 func loadTemplate(root, tablePrefix string, parameters map[string]string) (*template.Template, error) {
 	all := Parameters()
 	maps.Copy(all, parameters)
@@ -45,7 +44,6 @@ func loadTemplate(root, tablePrefix string, parameters map[string]string) (*temp
 	})
 }
 
-// isDurationList reports whether a value is a duration or a list of them.
 func isDurationList(value string) bool {
 	for item := range strings.SplitSeq(value, ",") {
 		if _, err := time.ParseDuration(strings.TrimSpace(item)); err != nil {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"mobilegateway/internal/local"
 )
@@ -31,7 +30,7 @@ func TestFromEnvironment(t *testing.T) {
 		Root: root, Port: 4000, Speed: 60, Reset: true, Dir: "/tmp/there", DynamoDB: "http://x",
 		EnvOverrides: map[string]string{"POLL_SCHEDULE": "1s,2s"},
 	}
-	if difference := cmp.Diff(want, config, cmpopts.IgnoreFields(local.Config{}, "Now")); difference != "" {
+	if difference := cmp.Diff(want, config); difference != "" {
 		t.Errorf("the settings differ (-want +got):\n%s", difference)
 	}
 	plain, err := local.FromEnvironment(lookupFrom(nil), root)
@@ -42,7 +41,7 @@ func TestFromEnvironment(t *testing.T) {
 		Root: root, Port: local.DefaultPort, Speed: 1, Dir: filepath.Join(root, ".local"),
 		EnvOverrides: map[string]string{},
 	}
-	if difference := cmp.Diff(want, plain, cmpopts.IgnoreFields(local.Config{}, "Now")); difference != "" {
+	if difference := cmp.Diff(want, plain); difference != "" {
 		t.Errorf("the defaults differ (-want +got):\n%s", difference)
 	}
 }

@@ -54,7 +54,6 @@ type Gateway struct {
 	closers   []func()
 }
 
-// listeners are the open ports.
 type listeners struct{ api, sandbox, inbox, secrets, dynamoProxy net.Listener }
 
 // Start starts everything and returns when everything responds. ctx bounds only the start; the run ends with Close. An
@@ -68,7 +67,7 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 		config: config, functions: map[string]*runtimeapi.Function{},
 		failed: make(chan error, 8), processesChanged: make(chan struct{}, 1),
 	}
-	r.console = &console{out: r.config.Out, now: r.config.Now}
+	r.console = &console{out: r.config.Out}
 	steps := []func(context.Context) error{
 		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startCallRecorder, r.startSecrets, r.startDynamoDB,
 		r.startInbox, r.seed, r.startSandbox, r.startFunctions, r.startAPI, r.startEventSources, r.publishRunFiles,
@@ -177,7 +176,7 @@ func (r *Gateway) serve(listener net.Listener, handler http.Handler) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			r.reportFailure(err)
+			offer(r.failed, err)
 		}
 	}()
 	r.onClose(func() {
@@ -200,9 +199,6 @@ func (r *Gateway) runUntilClose(task func(context.Context)) {
 	})
 }
 
-// reportFailure reports that an essential part has ended.
-func (r *Gateway) reportFailure(err error) { offer(r.failed, err) }
-
 // offer sends a value unless the channel is full. Its receiver then has enough to react to.
 func offer[T any](channel chan<- T, value T) {
 	select {
@@ -211,5 +207,4 @@ func offer[T any](channel chan<- T, value T) {
 	}
 }
 
-// listenerURL returns a listener's base address.
 func listenerURL(listener net.Listener) string { return "http://" + listener.Addr().String() }

@@ -45,10 +45,6 @@ type PIDs struct {
 	DynamoDB  int              `json:"dynamodb,omitempty"`
 }
 
-// notifyProcessChange requests a new run.json after a process started or ended.
-func (r *Gateway) notifyProcessChange() { offer(r.processesChanged, struct{}{}) }
-
-// pids lists the running processes.
 func (r *Gateway) pids() PIDs {
 	pids := PIDs{Run: os.Getpid(), Functions: map[string][]int{}, DynamoDB: r.dynamoPID}
 	for _, f := range r.template.Functions {
@@ -98,7 +94,6 @@ func (r *Gateway) writeInfo(path string) error {
 	return file.ReplaceJSON(path, info)
 }
 
-// shellEnvironment returns Environment in a shell's syntax.
 func (r *Gateway) shellEnvironment() []byte {
 	var text strings.Builder
 	environment := r.Environment()

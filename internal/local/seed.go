@@ -23,32 +23,16 @@ import (
 type Deployment struct {
 	// Client reaches the stack's tables and secrets.
 	Client *awsclient.Client
-	// MerchantTable is the table's name.
-	MerchantTable string
-	// OperatorSecret is the name or ARN of the operators' credentials, KeySecrets those of the key rings. WebhookSecret
-	// is the key ring that signs notifications. The secrets must exist; they need no value.
-	OperatorSecret string
-	KeySecrets     []string
-	WebhookSecret  string
+	// Names are the names or ARNs of its resources by logical id: a stack's outputs or a template's references. The
+	// secrets must exist; they need no value.
+	Names map[string]string
 	// BaseURL, SandboxURL and InboxURL are the addresses for run.json. Operators' credentials contain SandboxURL.
 	BaseURL, SandboxURL, InboxURL string
 	// SandboxToken is the access token that the sandbox accepts.
 	SandboxToken string
-	// Now is the clock.
-	Now func() time.Time
 
 	demo     demoState             // what an earlier Seed issued
 	saveDemo func(demoState) error // stores it before each new profile; nil: it is not stored
-}
-
-// DeploymentOf returns the Deployment of a stack. names are the names or ARNs of its resources by logical id: a stack's
-// outputs or a template's references. The caller sets the addresses and the token.
-func DeploymentOf(names map[string]string, client *awsclient.Client, now func() time.Time) Deployment {
-	return Deployment{
-		Client: client, Now: now, MerchantTable: names["MerchantTable"], OperatorSecret: names["OperatorSecret"],
-		KeySecrets:    []string{names["TokenKeySecret"], names["CallbackKeySecret"], names["WebhookKeySecret"]},
-		WebhookSecret: names["WebhookKeySecret"],
-	}
 }
 
 // Seed writes the secrets, onboards the demo merchants and returns the content of run.json. A key ring with keys keeps
@@ -58,7 +42,7 @@ func (d Deployment) Seed(ctx context.Context) (Info, error) {
 	info := Info{
 		BaseURL: d.BaseURL, SandboxURL: d.SandboxURL, InboxURL: d.InboxURL, PIDs: PIDs{Functions: map[string][]int{}},
 	}
-	stored, err := d.SecretValue(ctx, d.OperatorSecret)
+	stored, err := d.SecretValue(ctx, d.Names["OperatorSecret"])
 	if err != nil {
 		return info, err
 	}
@@ -66,7 +50,7 @@ func (d Deployment) Seed(ctx context.Context) (Info, error) {
 	if err != nil {
 		return info, err
 	}
-	if err := d.updateSecret(ctx, d.OperatorSecret, stored, credentials); err != nil {
+	if err := d.updateSecret(ctx, d.Names["OperatorSecret"], stored, credentials); err != nil {
 		return info, err
 	}
 	if err := d.addKeys(ctx, func(ring []byte) bool { return len(ring) == 0 }); err != nil {
@@ -88,7 +72,8 @@ func (d Deployment) AddRingKeys(ctx context.Context) error {
 
 // addKeys adds a key to the key rings that needsKey selects by their stored value.
 func (d Deployment) addKeys(ctx context.Context, needsKey func(ring []byte) bool) error {
-	for _, name := range d.KeySecrets {
+	for _, secret := range []string{"TokenKeySecret", "CallbackKeySecret", "WebhookKeySecret"} {
+		name := d.Names[secret]
 		stored, err := d.SecretValue(ctx, name)
 		if err != nil {
 			return err
@@ -96,7 +81,7 @@ func (d Deployment) addKeys(ctx context.Context, needsKey func(ring []byte) bool
 		if !needsKey(stored) {
 			continue
 		}
-		ring, err := keyring.AddKey(stored, rand.Reader, d.Now())
+		ring, err := keyring.AddKey(stored, rand.Reader, time.Now())
 		if err != nil {
 			return err
 		}
@@ -137,7 +122,7 @@ func (d Deployment) updateSecret(ctx context.Context, name string, stored, value
 
 // onboardMerchants creates the demo merchants that are missing and sends the notifications of all to the inbox.
 func (d Deployment) onboardMerchants(ctx context.Context) ([]MerchantCredentials, error) {
-	text, err := d.SecretValue(ctx, d.WebhookSecret)
+	text, err := d.SecretValue(ctx, d.Names["WebhookKeySecret"])
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +133,7 @@ func (d Deployment) onboardMerchants(ctx context.Context) ([]MerchantCredentials
 	if d.demo.Merchants == nil {
 		d.demo.Merchants = map[string]issuedCredentials{}
 	}
-	registry := merchantdynamo.NewRegistry(d.Client.DynamoDB(), d.MerchantTable)
+	registry := merchantdynamo.NewRegistry(d.Client.DynamoDB(), d.Names["MerchantTable"])
 	var merchants []MerchantCredentials
 	for _, demo := range demoMerchants() {
 		profile, err := d.ensureMerchant(ctx, registry, ring, demo)
@@ -176,13 +161,13 @@ func (d Deployment) ensureMerchant(
 		}
 		return changed, registry.Update(ctx, changed)
 	}
-	profile, err = merchant.New(demo.name, rand.Reader, d.Now())
+	profile, err = merchant.New(demo.name, rand.Reader, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	demo.grantPermissions(profile)
 	demo.setNotificationURL(profile, d.InboxURL)
-	issued, err := issueCredentials(profile, ring, d.Now())
+	issued, err := issueCredentials(profile, ring, time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -180,12 +180,3 @@ func PanicAfter(apply func()) operator.Result {
 	apply()
 	panic("the driver panicked")
 }
-
-// BlockUntilReleased sends to entered when the call arrives, waits for release, and continues with another behaviour.
-func BlockUntilReleased(entered chan<- struct{}, release <-chan struct{}, next Behaviour) Behaviour {
-	return func(apply func()) operator.Result {
-		entered <- struct{}{}
-		<-release
-		return next(apply)
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -53,12 +52,9 @@ func (e *Event) SetHeader(name, value string) *Event { return e.SetHeaderValues(
 func (e *Event) SetHeaderValues(name string, values ...string) *Event {
 	single := e.object("headers")
 	several := e.object("multiValueHeaders")
-	for _, known := range slices.Collect(maps.Keys(single)) {
-		if strings.EqualFold(known, name) {
-			delete(single, known)
-			delete(several, known)
-		}
-	}
+	isSameName := func(known string, _ any) bool { return strings.EqualFold(known, name) }
+	maps.DeleteFunc(single, isSameName)
+	maps.DeleteFunc(several, isSameName)
 	if len(values) > 0 {
 		single[name] = values[len(values)-1]
 		several[name] = values

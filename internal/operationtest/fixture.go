@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ const (
 type Fixture struct {
 	Clock        *Clock
 	Ledger       *storetest.Ledger
-	Writer       *CrashingWriter // the ledger as the operations get it
+	Writer       *storetest.Ledger // the same ledger, as the operations get it
 	Merchants    *Merchants
 	Driver       *Driver
 	LimitStore   *storetest.Limits // no merchant has a limit until a test sets one
@@ -72,11 +73,13 @@ func singleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
 // events.
 func New(t testing.TB) *Fixture {
 	t.Helper()
+	profiles := map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}
 	w := &Fixture{
-		Clock: newClock(), Ledger: storetest.NewLedger(), Merchants: newMerchants(), Driver: &Driver{account: "a1"},
-		LimitStore: storetest.NewLimits(), LogLines: &LogBuffer{},
+		Clock: &Clock{}, Ledger: storetest.NewLedger(), LimitStore: storetest.NewLimits(), LogLines: &LogBuffer{},
+		Merchants: &Merchants{profiles: profiles}, Driver: &Driver{account: "a1"},
 	}
-	w.Writer = &CrashingWriter{Writer: w.Ledger}
+	w.Clock.unixNano.Store(time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC).UnixNano())
+	w.Writer = w.Ledger
 	w.Pipeline = &operation.Pipeline{
 		Merchants:       w.Merchants,
 		Book:            &ledger.Book{Store: w.Writer, Now: w.Clock.Now, Rand: &UniqueReader{}},
@@ -148,12 +151,7 @@ func (w *Fixture) LastLine(t testing.TB) map[string]any {
 // OnlyEntry returns the one entry of a kind in the ledger.
 func (w *Fixture) OnlyEntry(t testing.TB, kind ledger.Kind) *ledger.Entry {
 	t.Helper()
-	var found []*ledger.Entry
-	for _, e := range w.Ledger.All() {
-		if e.Kind == kind {
-			found = append(found, e)
-		}
-	}
+	found := slices.DeleteFunc(w.Ledger.All(), func(e *ledger.Entry) bool { return e.Kind != kind })
 	if len(found) != 1 {
 		t.Fatalf("%d entries of kind %s, want 1", len(found), kind)
 	}
@@ -216,7 +214,6 @@ func (w *Fixture) AssertCounted(t testing.TB, metric string) {
 	}
 }
 
-// checkNoSecrets searches the log and the stored entries for secrets.
 func (w *Fixture) checkNoSecrets(t testing.TB) {
 	t.Helper()
 	logged := w.LogLines.String()

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"mobilegateway/shared/strictjson"
 )
 
 // updateGolden is set by `go test -update`, which writes the golden files instead of comparing them.
@@ -31,18 +33,11 @@ func Golden(t testing.TB, path string, got []byte) {
 // GoldenResponse compares the status, headers and body of a response with a file.
 func GoldenResponse(t testing.TB, path string, response Response) {
 	t.Helper()
-	document := struct {
+	Golden(t, path, strictjson.Marshal(struct {
 		Status int               `json:"status"`
 		Header map[string]string `json:"header"`
 		Body   json.RawMessage   `json:"body"`
-	}{response.Status, response.Header, json.RawMessage(response.Body)}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(document); err != nil {
-		t.Fatal(err)
-	}
-	Golden(t, path, text.Bytes())
+	}{response.Status, response.Header, json.RawMessage(response.Body)}))
 }
 
 func writeGolden(t testing.TB, path string, text []byte) {

@@ -50,10 +50,6 @@ func OtherProfile() *merchant.Profile {
 	}
 }
 
-func newMerchants() *Merchants {
-	return &Merchants{profiles: map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}}
-}
-
 // Authenticate implements operation.Authenticator.
 func (m *Merchants) Authenticate(_ context.Context, authorization string) (*merchant.Profile, error) {
 	m.mutex.Lock()

@@ -8,6 +8,7 @@ import (
 
 	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
 )
 
 // LeaseDuration is longer than any lease.
@@ -47,11 +48,7 @@ func (s Suite) LoseFirst(t testing.TB) *Fixture {
 func (s Suite) CheckInFlight(t *testing.T, during func(*Fixture)) {
 	t.Helper()
 	w := s.NewFixture(t)
-	entered, release, first := make(chan struct{}), make(chan struct{}), make(chan Response)
-	w.Driver.SetBehaviours(BlockUntilReleased(entered, release, Succeed))
-	golden := s.NewEvent(t)
-	go func() { first <- w.Send(t, golden) }()
-	<-entered
+	finish := s.sendBlocked(t, w, Succeed)
 	for name, e := range map[string]*Event{"the same request": s.NewEvent(t), "another body": s.OtherEvent(t)} {
 		t.Run("decision in-flight: "+name, func(t *testing.T) {
 			response := w.Send(t, e)
@@ -62,8 +59,7 @@ func (s Suite) CheckInFlight(t *testing.T, during func(*Fixture)) {
 	if during != nil {
 		during(w)
 	}
-	close(release)
-	response := (<-first).AssertStatus(t, 201)
+	response := finish().AssertStatus(t, 201)
 	repeat := w.Send(t, s.NewEvent(t))
 	if s.Replays {
 		repeat.AssertRepeatOf(t, response)
@@ -71,6 +67,25 @@ func (s Suite) CheckInFlight(t *testing.T, during func(*Fixture)) {
 		repeat.AssertStatus(t, 409)
 	}
 	w.AssertSingleEffect(t, s.Effect, 1)
+}
+
+// sendBlocked sends the golden request until it is in the operator's call. finish continues with a behaviour and
+// returns the response.
+func (s Suite) sendBlocked(t *testing.T, w *Fixture, behaviour Behaviour) (finish func() Response) {
+	t.Helper()
+	entered, release, first := make(chan struct{}), make(chan struct{}), make(chan Response)
+	w.Driver.SetBehaviours(func(apply func()) operator.Result {
+		close(entered)
+		<-release
+		return behaviour(apply)
+	})
+	golden := s.NewEvent(t)
+	go func() { first <- w.Send(t, golden) }()
+	<-entered
+	return func() Response {
+		close(release)
+		return <-first
+	}
 }
 
 // CheckParallel sends 100 requests at once, with one body and with two: there is one effect and one response, and the
@@ -144,19 +159,41 @@ func (s Suite) CheckCrashes(t *testing.T) {
 	}
 }
 
+// checkCrashPoints lets the function crash before and after each write of the ledger, once by a panic and once by a
+// call that returns only after the retry.
+func (s Suite) checkCrashPoints(t *testing.T) {
+	t.Helper()
+	for _, write := range s.Writes {
+		for _, point := range []string{"before " + write, "after " + write} {
+			t.Run("crash points: a panic "+point, func(t *testing.T) {
+				w := s.NewFixture(t)
+				w.Writer.SetCrashPoint(point, func() { panic("the function crashed") })
+				w.Send(t, s.NewEvent(t)).AssertStatus(t, 500)
+				s.checkRetry(t, w)
+			})
+			t.Run("crash points: no return "+point, func(t *testing.T) {
+				w, e := s.NewFixture(t), s.NewEvent(t)
+				reached, release, delayed := make(chan struct{}), make(chan struct{}), make(chan Response)
+				w.Writer.SetCrashPoint(point, func() { close(reached); <-release })
+				go func() { delayed <- w.Send(t, e) }()
+				<-reached
+				s.checkRetry(t, w)
+				close(release)
+				<-delayed
+				w.AssertSingleEffect(t, s.Effect, len(w.Driver.Calls()))
+			})
+		}
+	}
+}
+
 // checkDelayedReturn blocks the first invocation in the operator's call until a second one has recorded the outcome.
 func (s Suite) checkDelayedReturn(t *testing.T, behaviour Behaviour) {
 	t.Helper()
 	w := s.NewFixture(t)
-	entered, release, first := make(chan struct{}), make(chan struct{}), make(chan Response)
-	w.Driver.SetBehaviours(BlockUntilReleased(entered, release, behaviour))
-	golden := s.NewEvent(t)
-	go func() { first <- w.Send(t, golden) }()
-	<-entered
+	finish := s.sendBlocked(t, w, behaviour)
 	w.Clock.Advance(LeaseDuration)
 	response := w.Send(t, s.NewEvent(t)).AssertStatus(t, 201)
-	close(release)
-	if late := (<-first).AssertStatus(t, 201); late.Body != response.Body {
+	if late := finish().AssertStatus(t, 201); late.Body != response.Body {
 		t.Errorf("the delayed response is %s, want %s", late.Body, response.Body)
 	}
 	if s.Replays {

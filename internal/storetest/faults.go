@@ -65,6 +65,7 @@ type Faults struct {
 	injector func(Call) Fault
 	err      error
 	counts   map[Operation]int
+	onCrash  map[string]func()
 }
 
 // InjectFaults makes every later call get its fault from injector; nil for none. injector runs under the store's lock
@@ -94,6 +95,24 @@ func (f *Faults) FailWith(err error) {
 	f.err = err
 }
 
+// SetCrashPoint sets a function that runs once, outside the store's lock, the next time that a point is reached:
+// "before Insert", "after Replace".
+func (f *Faults) SetCrashPoint(point string, onCrash func()) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.onCrash = map[string]func(){point: onCrash}
+}
+
+func (f *Faults) hitCrashPoint(point string) {
+	f.mutex.Lock()
+	onCrash := f.onCrash[point]
+	delete(f.onCrash, point)
+	f.mutex.Unlock()
+	if onCrash != nil {
+		onCrash()
+	}
+}
+
 // CallCount is the number of calls of an operation, faults included.
 func (f *Faults) CallCount(o Operation) int {
 	f.mutex.Lock()
@@ -112,6 +131,8 @@ func (f *Faults) WriteCount() int {
 
 // run runs one call under the lock, with its fault. With an injected error the result is the zero value.
 func run[T any](ctx context.Context, f *Faults, call Call, apply func() (T, error)) (result T, err error) {
+	f.hitCrashPoint("before " + string(call.Operation))
+	defer f.hitCrashPoint("after " + string(call.Operation))
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if f.counts == nil {
@@ -136,4 +157,10 @@ func run[T any](ctx context.Context, f *Faults, call Call, apply func() (T, erro
 		return result, fmt.Errorf("%w in %s", ErrInjected, call.Operation)
 	}
 	return apply()
+}
+
+// runError is run for a call that returns only an error.
+func runError(ctx context.Context, f *Faults, call Call, apply func() error) error {
+	_, err := run(ctx, f, call, func() (struct{}, error) { return struct{}{}, apply() })
+	return err
 }

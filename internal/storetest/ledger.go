@@ -86,10 +86,8 @@ func (l *Ledger) DueKeys(ctx context.Context, query ledger.DueQuery) (page []led
 
 // MoveDue implements ledger.DueQueue.
 func (l *Ledger) MoveDue(ctx context.Context, key ledger.Key, now, dueAt time.Time) error {
-	_, err := run(ctx, &l.Faults, Call{Operation: MoveDue, Key: key}, func() (struct{}, error) {
-		return struct{}{}, l.store.MoveDue(ctx, key, now, dueAt)
-	})
-	return err
+	call := Call{Operation: MoveDue, Key: key}
+	return runError(ctx, &l.Faults, call, func() error { return l.store.MoveDue(ctx, key, now, dueAt) })
 }
 
 // Day implements ledger.DayIndex.

@@ -29,18 +29,12 @@ func (m *Merchants) Profile(ctx context.Context, id string) (*merchant.Profile, 
 
 // Create implements merchant.Registry.
 func (m *Merchants) Create(ctx context.Context, p *merchant.Profile) error {
-	_, err := run(ctx, &m.Faults, Call{Operation: CreateProfile}, func() (struct{}, error) {
-		return struct{}{}, m.registry.Create(ctx, p)
-	})
-	return err
+	return runError(ctx, &m.Faults, Call{Operation: CreateProfile}, func() error { return m.registry.Create(ctx, p) })
 }
 
 // Update implements merchant.Registry.
 func (m *Merchants) Update(ctx context.Context, p *merchant.Profile) error {
-	_, err := run(ctx, &m.Faults, Call{Operation: UpdateProfile}, func() (struct{}, error) {
-		return struct{}{}, m.registry.Update(ctx, p)
-	})
-	return err
+	return runError(ctx, &m.Faults, Call{Operation: UpdateProfile}, func() error { return m.registry.Update(ctx, p) })
 }
 
 // IDByName implements merchant.Registry.

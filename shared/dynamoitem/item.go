@@ -76,8 +76,7 @@ func Get(ctx context.Context, client Getter, table, key string) (Item, error) {
 // DescribeError names the action that failed and its cause. An error of the service is reduced to its code, because its
 // message may quote the request.
 func DescribeError(action string, err error) error {
-	var service smithy.APIError
-	if errors.As(err, &service) {
+	if service, isAPIError := errors.AsType[smithy.APIError](err); isAPIError {
 		return fmt.Errorf("%s: the table returned %s", action, service.ErrorCode())
 	}
 	return fmt.Errorf("%s: %w", action, err)

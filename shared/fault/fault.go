@@ -101,8 +101,7 @@ func FromError(err error) *Fault {
 	if err == nil {
 		return nil
 	}
-	var f *Fault
-	if errors.As(err, &f) {
+	if f, isFault := errors.AsType[*Fault](err); isFault {
 		return f
 	}
 	return NewInternal(err)

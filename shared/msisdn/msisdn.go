@@ -23,17 +23,10 @@ var (
 )
 
 // Number is a subscriber's number. The zero value means none. Numbers compare with ==.
-type Number struct {
-	callingCode string
-	national    string
-}
+type Number struct{ e164 string }
 
 // E164 writes the number in the international form of ITU-T E.164: "+", calling code, national number.
-func (n Number) E164() string { return "+" + n.callingCode + n.national }
-
-// National writes the national (significant) number: without a trunk zero, but with a leading zero that is part of the
-// number, as in Ivory Coast and Burkina Faso.
-func (n Number) National() string { return n.national }
+func (n Number) E164() string { return n.e164 }
 
 // Parse reads a number of country c in the international form, with "+", "00" or the bare calling code, or in the
 // national form. The national form may have one trunk zero, unless the country's own numbers begin with zero
@@ -61,7 +54,7 @@ func Parse(text string, c market.Country) (Number, error) {
 	if !matchesNumberPlan(national, c) {
 		return Number{}, ErrLength
 	}
-	return Number{callingCode: c.CallingCode, national: national}, nil
+	return Number{e164: "+" + c.CallingCode + national}, nil
 }
 
 // matchesNumberPlan is true for a national number with a length of the country, and with a leading zero only where

@@ -4,6 +4,7 @@ import (
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/outgoing"
 	"mobilegateway/shared/reconcile"
@@ -12,14 +13,8 @@ import (
 	webhookdynamo "mobilegateway/shared/webhook/dynamo"
 )
 
-// ledgerStore reads and writes entries of the ledger.
-type ledgerStore interface {
-	ledger.Writer
-	ledger.Reader
-}
-
 // Book returns the ledger for functions that read and change entries.
-func (d *Dependencies) Book(s ledgerStore) *ledger.Book {
+func (d *Dependencies) Book(s *dynamo.Store) *ledger.Book {
 	return &ledger.Book{Store: s, Reader: s, Now: d.Now, Rand: d.Rand}
 }
 

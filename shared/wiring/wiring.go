@@ -57,29 +57,19 @@ func NewDependencies(outside Outside, getenv func(string) string) *Dependencies 
 	}
 }
 
-// LoadDependencies reads the process environment and uses the real outside world. It fails if the AWS clients cannot be
-// made.
-func LoadDependencies() (*Dependencies, error) {
-	client, err := awsclient.New(os.Getenv)
-	if err != nil {
-		return nil, fmt.Errorf("cannot start: %w", err)
-	}
-	return NewDependencies(realOutside(client), os.Getenv), nil
-}
-
 // Handler handles invocations. lambda.Handler of aws-lambda-go is the same interface.
 type Handler interface {
 	Invoke(ctx context.Context, payload []byte) ([]byte, error)
 }
 
-// Run builds a function and starts the runtime's loop, which does not return while the function lives. An error is
-// logged and ends the process; Lambda reports it.
+// Run builds a function from the process environment over the real outside world, and starts the runtime's loop, which
+// does not return while the function lives. An error is logged and ends the process; Lambda reports it.
 func Run(start func(handler any), build func(*Dependencies) (Handler, error)) {
-	dependencies, err := LoadDependencies()
+	client, err := awsclient.New(os.Getenv)
 	if err != nil {
-		log.Fatal(err)
+		log.Fatal(fmt.Errorf("cannot start: %w", err))
 	}
-	handler, err := build(dependencies)
+	handler, err := build(NewDependencies(realOutside(client), os.Getenv))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,12 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
 )
 
-// proxyResponse is the response to the client.
 type proxyResponse struct {
 	status int
 	header http.Header
@@ -78,11 +76,4 @@ func errorTypeHeader(responseType string) string {
 		name.WriteString(part[:1] + strings.ToLower(part[1:]))
 	}
 	return name.String() + "Exception"
-}
-
-// writeTo sends the response.
-func (response proxyResponse) writeTo(w http.ResponseWriter) {
-	maps.Copy(w.Header(), response.header)
-	w.WriteHeader(response.status)
-	_, _ = w.Write(response.body) // the client may have gone
 }

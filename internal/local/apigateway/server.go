@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"time"
 
@@ -46,7 +47,7 @@ type AccessLogEntry struct {
 	Duration time.Duration
 }
 
-// Config configures a Server. All fields but LogRequest are required.
+// Config configures a Server. All fields are required.
 type Config struct {
 	Template *template.Template
 	// Functions are the programs by logical id. A route without its function responds 502.
@@ -67,9 +68,6 @@ type Server struct {
 
 // New returns a Server for a template.
 func New(config Config) *Server {
-	if config.LogRequest == nil {
-		config.LogRequest = func(AccessLogEntry) {}
-	}
 	throttle, limit := config.Template.Throttle, rate.Inf
 	if throttle.RequestsPerSecond > 0 {
 		limit = rate.Limit(throttle.RequestsPerSecond)
@@ -84,7 +82,9 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Amzn-Requestid", id)
 	entry := AccessLogEntry{Method: r.Method}
 	response := f.handle(r, id, &entry)
-	response.writeTo(w)
+	maps.Copy(w.Header(), response.header)
+	w.WriteHeader(response.status)
+	_, _ = w.Write(response.body) // the client may have gone
 	entry.Status, entry.Duration = response.status, f.config.Now().Sub(started)
 	if entry.Resource == "" {
 		entry.Method = "" // an unknown route's method is the client's text

@@ -7,11 +7,8 @@
 package awscalls
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -70,25 +67,11 @@ const FileName = "aws-calls.json"
 // Write replaces a file with the current set.
 func (r *Recorder) Write(path string) error { return file.ReplaceJSON(path, r.Calls()) }
 
-// Read reads a file of Write.
-func Read(path string) ([]Call, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var list []Call
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return list, nil
-}
-
-// addCalls adds calls to the set.
-func (r *Recorder) addCalls(function string, permissions []permission) {
+func (r *Recorder) addCalls(function string, calls []Call) {
 	changed := false
 	r.mu.Lock()
-	for _, p := range permissions {
-		call := Call{Function: function, Action: p.action, Resource: r.logicalResource(p)}
+	for _, call := range calls {
+		call.Function = function
 		changed = changed || !r.seen[call]
 		r.seen[call] = true
 	}
@@ -96,23 +79,6 @@ func (r *Recorder) addCalls(function string, permissions []permission) {
 	if changed {
 		r.onChange()
 	}
-}
-
-// logicalResource returns the resource of a permission in the form of Call.Resource.
-func (r *Recorder) logicalResource(p permission) string {
-	name := p.resource
-	if id, known := r.logicalIDs[name]; known {
-		name = id
-	}
-	if p.index != "" {
-		return name + "/index/" + p.index
-	}
-	return name
-}
-
-// callingFunction returns the function that signed a request; "" for any other caller.
-func (r *Recorder) callingFunction(request *http.Request) string {
-	return r.functionsByKey[accessKeyOf(request.Header)]
 }
 
 // accessKeyOf returns the access key of a signature: Credential=<key>/<date>/<region>/<service>/aws4_request.

@@ -19,6 +19,7 @@ import (
 
 	"mobilegateway/internal/dynoxide"
 	"mobilegateway/internal/local/awscalls"
+	"mobilegateway/internal/local/file"
 	"mobilegateway/shared/awsclient"
 )
 
@@ -182,7 +183,8 @@ func TestSecretCallsAreRecordedOnce(t *testing.T) {
 	if err := recorder.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	read, err := awscalls.Read(path)
+	var read []awscalls.Call
+	err := file.ReadJSON(path, &read)
 	if difference := cmp.Diff(want, read); err != nil || difference != "" {
 		t.Errorf("the stored record differs (-want +got):\n%s%v", difference, err)
 	}

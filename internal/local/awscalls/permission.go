@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// permission is the permission that a call needs: an action on a resource, under the name in the request.
-type permission struct{ action, resource, index string }
-
 // anyResource is the resource of a call that names none.
 const anyResource = "*"
 
@@ -28,9 +25,10 @@ var transactionActions = map[string]string{
 	"ConditionCheck": "dynamodb:ConditionCheckItem", "Get": "dynamodb:GetItem",
 }
 
-// tablePermissions returns the permissions that a request to DynamoDB needs. target is X-Amz-Target, such as
-// DynamoDB_20120810.GetItem. A request without a table needs its permission for every resource, so it is recorded too.
-func tablePermissions(target string, body []byte) []permission {
+// tableCalls returns the calls of a request to DynamoDB, one for each permission that it needs. target is X-Amz-Target,
+// such as DynamoDB_20120810.GetItem. A request without a table needs its permission for every resource, so it is
+// recorded too.
+func (r *Recorder) tableCalls(target string, body []byte) []Call {
 	_, operation, found := strings.Cut(target, ".")
 	if !found {
 		return nil // not a call: an early connection or a health check
@@ -38,25 +36,29 @@ func tablePermissions(target string, body []byte) []permission {
 	var in tableRequest
 	_ = json.Unmarshal(body, &in) // the fields before an error count
 	action := "dynamodb:" + operation
-	var needed []permission
+	var needed []Call
 	for _, table := range slices.Sorted(maps.Keys(in.RequestItems)) {
-		needed = append(needed, permission{action: action, resource: table})
+		needed = append(needed, Call{Action: action, Resource: r.logicalID(table)})
 	}
 	for _, item := range in.TransactItems {
 		for kind, operand := range item {
 			if name, known := transactionActions[kind]; known {
-				needed = append(needed, permission{action: name, resource: operand.TableName})
+				needed = append(needed, Call{Action: name, Resource: r.logicalID(operand.TableName)})
 			}
 		}
 	}
 	if len(needed) > 0 {
 		return needed
 	}
-	return []permission{{action: action, resource: cmp.Or(in.TableName, anyResource), index: in.IndexName}}
+	resource := r.logicalID(cmp.Or(in.TableName, anyResource))
+	if in.IndexName != "" {
+		resource += "/index/" + in.IndexName
+	}
+	return []Call{{Action: action, Resource: resource}}
 }
 
-// secretPermissions returns the permission that a request to Secrets Manager needs.
-func secretPermissions(target string, body []byte) []permission {
+// secretCalls returns the call of a request to Secrets Manager.
+func (r *Recorder) secretCalls(target string, body []byte) []Call {
 	service, operation, found := strings.Cut(target, ".")
 	if !found {
 		return nil
@@ -66,5 +68,9 @@ func secretPermissions(target string, body []byte) []permission {
 		Name     string
 	}
 	_ = json.Unmarshal(body, &in)
-	return []permission{{action: service + ":" + operation, resource: cmp.Or(in.SecretID, in.Name, anyResource)}}
+	secret := r.logicalID(cmp.Or(in.SecretID, in.Name, anyResource))
+	return []Call{{Action: service + ":" + operation, Resource: secret}}
 }
+
+// logicalID returns the logical id of a table or a secret, else the name itself.
+func (r *Recorder) logicalID(name string) string { return cmp.Or(r.logicalIDs[name], name) }

@@ -31,9 +31,9 @@ func (r *Recorder) ProxyDynamoDB(endpoint *url.URL) http.Handler {
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     log.New(io.Discard, "", 0),
 	}
-	return r.record(tablePermissions, http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if r.callingFunction(request) != "" {
-			key, authorization := accessKeyOf(request.Header), request.Header.Get("Authorization")
+	return r.record(r.tableCalls, http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if key := accessKeyOf(request.Header); r.functionsByKey[key] != "" {
+			authorization := request.Header.Get("Authorization")
 			request.Header.Set("Authorization",
 				strings.Replace(authorization, "Credential="+key+"/", "Credential="+r.runAccessKey+"/", 1))
 		}
@@ -43,20 +43,20 @@ func (r *Recorder) ProxyDynamoDB(endpoint *url.URL) http.Handler {
 
 // WrapSecretsManager returns a handler that records calls and passes them to the local Secrets Manager.
 func (r *Recorder) WrapSecretsManager(next http.Handler) http.Handler {
-	return r.record(secretPermissions, next)
+	return r.record(r.secretCalls, next)
 }
 
 // record returns a handler that records the functions' calls before next handles them.
-func (r *Recorder) record(permissions func(target string, body []byte) []permission, next http.Handler) http.Handler {
+func (r *Recorder) record(callsOf func(target string, body []byte) []Call, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if function := r.callingFunction(request); function != "" {
+		if function := r.functionsByKey[accessKeyOf(request.Header)]; function != "" {
 			body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxRequestBytes))
 			if err != nil {
 				http.Error(w, "the request is too large or incomplete", http.StatusRequestEntityTooLarge)
 				return
 			}
 			request.Body = io.NopCloser(bytes.NewReader(body))
-			r.addCalls(function, permissions(request.Header.Get("X-Amz-Target"), body))
+			r.addCalls(function, callsOf(request.Header.Get("X-Amz-Target"), body))
 		}
 		next.ServeHTTP(w, request)
 	})

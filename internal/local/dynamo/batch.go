@@ -96,7 +96,6 @@ func (p *Pump) invoke(ctx context.Context, batch []*record) (left []*record, bat
 	return batch[first:], false
 }
 
-// encodeEvent encodes the function's event for a batch.
 func (p *Pump) encodeEvent(batch []*record) []byte {
 	var records []map[string]any
 	for _, r := range batch {

@@ -34,7 +34,6 @@ const (
 // maxResponse bounds a response in bytes; a page of a stream has at most 1 MB of records.
 const maxResponse = 16 << 20
 
-// callTimeout bounds one call.
 const callTimeout = 10 * time.Second
 
 // Client calls a DynamoDB endpoint. It is safe for concurrent use.
@@ -94,7 +93,6 @@ func (c *Client) call(ctx context.Context, service, operation string, in, out an
 	return json.Unmarshal(text, out)
 }
 
-// decodeError decodes an error response.
 func decodeError(status int, text []byte) error {
 	var document struct {
 		Type    string `json:"__type"`

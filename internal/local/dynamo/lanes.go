@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/template"
 )
 
 // laneLength is how many pages a lane queues before the pump stops reading.
@@ -20,7 +21,8 @@ func (p *Pump) enqueue(ctx context.Context, shard string, page []map[string]any)
 	for _, raw := range page {
 		r := newRecord(raw)
 		records = append(records, r)
-		if p.matchesFilters(raw) {
+		matches := func(filter template.Filter) bool { return filter.Matches(raw) }
+		if len(p.Stream.Filters) == 0 || slices.ContainsFunc(p.Stream.Filters, matches) {
 			matching = append(matching, r)
 		} else {
 			others = append(others, r)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -107,7 +106,6 @@ func (p *Pump) readShards(ctx context.Context) (busy bool, err error) {
 	return busy, nil
 }
 
-// findStream finds the table's stream and loads its checkpoint.
 func (p *Pump) findStream(ctx context.Context) error {
 	table, err := p.Client.describe(ctx, p.Table)
 	if err != nil {
@@ -206,7 +204,6 @@ func (p *Pump) iterator(ctx context.Context, shard string) (string, error) {
 	return out.ShardIterator, err
 }
 
-// newRecord reads the fields that the pump needs.
 func newRecord(raw map[string]any) *record {
 	r := &record{raw: raw}
 	change, _ := raw["dynamodb"].(map[string]any)
@@ -217,10 +214,4 @@ func newRecord(raw map[string]any) *record {
 		r.created = time.Unix(int64(created), 0)
 	}
 	return r
-}
-
-// matchesFilters reports whether a record matches a filter, or there is none.
-func (p *Pump) matchesFilters(raw map[string]any) bool {
-	matches := func(filter template.Filter) bool { return filter.Matches(raw) }
-	return len(p.Stream.Filters) == 0 || slices.ContainsFunc(p.Stream.Filters, matches)
 }

@@ -92,7 +92,6 @@ func (i *Inbox) Handler() http.Handler {
 	return mux
 }
 
-// receiveNotification stores a notification.
 func (i *Inbox) receiveNotification(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err != nil {

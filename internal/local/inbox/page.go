@@ -38,7 +38,6 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("inbox").Parse(pageSource))
 })
 
-// servePage shows the messages, newest first.
 func (i *Inbox) servePage(w http.ResponseWriter, _ *http.Request) {
 	messages := i.snapshot()
 	slices.Reverse(messages)

@@ -54,7 +54,6 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// dispatch runs the operation of X-Amz-Target.
 func (s *Store) dispatch(r *http.Request) (any, error) {
 	name, found := strings.CutPrefix(r.Header.Get("X-Amz-Target"), "secretsmanager.")
 	if r.Method != http.MethodPost || !found {
@@ -87,7 +86,7 @@ func (s *Store) dispatch(r *http.Request) (any, error) {
 // secretOperations are the operations on one existing secret.
 var secretOperations = map[string]func(*Store, *storedSecret, request) (any, error){
 	"GetSecretValue":           (*Store).getSecretValue,
-	"DescribeSecret":           (*Store).describeSecret,
+	"DescribeSecret":           func(_ *Store, s *storedSecret, _ request) (any, error) { return s.describe(), nil },
 	"PutSecretValue":           (*Store).putSecretValue,
 	"UpdateSecretVersionStage": (*Store).updateSecretVersionStage,
 }

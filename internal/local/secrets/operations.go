@@ -53,10 +53,6 @@ func (*Store) getSecretValue(secret *storedSecret, in request) (any, error) {
 	return response, nil
 }
 
-func (*Store) describeSecret(secret *storedSecret, _ request) (any, error) {
-	return secret.describe(), nil
-}
-
 // response returns what all responses have about a version.
 func (s *storedSecret) response(v *secretVersion) valueResponse {
 	return valueResponse{ARN: s.ARN, Name: s.Name, VersionID: v.ID, VersionStages: v.Stages}

@@ -31,7 +31,6 @@ type Store struct {
 	secrets []*storedSecret
 }
 
-// storedSecret is one secret.
 type storedSecret struct {
 	Name     string           `json:"name"`
 	ARN      string           `json:"arn"`
@@ -82,7 +81,6 @@ func (s *Store) addSecret(name string) *storedSecret {
 	return secret
 }
 
-// addVersion adds a value and moves the labels to it.
 func (s *Store) addVersion(secret *storedSecret, v *secretVersion, stages []string) {
 	v.Created = s.now().UTC()
 	secret.Versions = append(secret.Versions, v)
@@ -137,5 +135,4 @@ func find[T any](list []*T, matches func(*T) bool) *T {
 	return nil
 }
 
-// save replaces the file.
 func (s *Store) save() error { return file.ReplaceJSON(s.path, s.secrets) }

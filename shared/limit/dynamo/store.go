@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -214,13 +215,7 @@ func unixSeconds(t time.Time) types.AttributeValue { return dynamoitem.Number(t.
 
 // isThrottled reports whether the table has no capacity left for the request, or an item's partition has none.
 func isThrottled(err error) bool {
-	var apiErr smithy.APIError
-	if !errors.As(err, &apiErr) {
-		return false
-	}
-	switch apiErr.ErrorCode() {
-	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
-		return true
-	}
-	return false
+	throttling := []string{"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"}
+	apiErr, isAPIError := errors.AsType[smithy.APIError](err)
+	return isAPIError && slices.Contains(throttling, apiErr.ErrorCode())
 }
