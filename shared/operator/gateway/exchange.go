@@ -49,7 +49,6 @@ type upstreamRequest struct {
 // requestBuilder makes the request for an account. An error means that this account cannot make it.
 type requestBuilder func(target account) (upstreamRequest, error)
 
-// exchange is the result of sending one request.
 type exchange struct {
 	status int
 	header http.Header
@@ -100,7 +99,6 @@ func (w *connectionTrace) clientTrace() *httptrace.ClientTrace {
 	}
 }
 
-// send makes one exchange.
 func (d *Driver) send(ctx context.Context, target account, m upstreamRequest) exchange {
 	var w connectionTrace
 	request, err := newHTTPRequest(httptrace.WithClientTrace(ctx, w.clientTrace()), target, m)

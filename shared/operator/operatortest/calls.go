@@ -93,15 +93,6 @@ func SampleSMS(operatorName, account string) operator.SMSCall {
 	return call
 }
 
-// SampleUserSMS is a sample of the payer's SMS.
-func SampleUserSMS(operatorName, account string) operator.UserSMSCall {
-	return operator.UserSMSCall{
-		Call:   sampleCall(operatorName, account, "DemoShop_42"),
-		MSISDN: SampleMSISDN,
-		Text:   "Votre paiement de 1500 XOF à Demo+Shop est confirmé. Réf. DemoShop_42",
-	}
-}
-
 // SampleStatus is a sample status lookup.
 func SampleStatus(operatorName, account string) operator.StatusCall {
 	return operator.StatusCall{Call: sampleCall(operatorName, account, "DemoShop_42"), Channel: "tpe", Lang: "fr"}

@@ -84,23 +84,17 @@ func (p *StubOperator) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the driver closed the connection
 	}
-	request := Request{Method: r.Method, Path: r.RequestURI, Header: r.Header.Clone(), Body: string(body)}
-	p.recordAndNext(request)(w, r)
-}
-
-// recordAndNext records a request and returns its response.
-func (p *StubOperator) recordAndNext(request Request) Responder {
+	respond := Respond(http.StatusNotImplemented, "the stub has no responses: call SetResponses")
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.requests = append(p.requests, request)
-	if len(p.responders) == 0 {
-		return Respond(http.StatusNotImplemented, "the stub has no responses: call SetResponses")
+	p.requests = append(p.requests, Request{r.Method, r.RequestURI, r.Header.Clone(), string(body)})
+	if len(p.responders) > 0 {
+		respond = p.responders[0]
 	}
-	responder := p.responders[0]
 	if len(p.responders) > 1 {
 		p.responders = p.responders[1:]
 	}
-	return responder
+	p.mu.Unlock()
+	respond(w, r)
 }
 
 // Respond returns a response with a status, header pairs and a body.
