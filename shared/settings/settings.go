@@ -138,11 +138,6 @@ func (e *Environment) duration(name, text string) time.Duration {
 		e.addError(name, "must be at least %s", limits.minimum)
 		return 0
 	}
-	return e.scale(name, d)
-}
-
-// scale divides a duration by SPEED if its name allows that.
-func (e *Environment) scale(name string, d time.Duration) time.Duration {
 	if d == 0 || strings.HasSuffix(name, "_TIMEOUT") || strings.HasSuffix(name, "_LEASE") {
 		return d
 	}
