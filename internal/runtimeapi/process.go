@@ -40,7 +40,6 @@ type invocation struct {
 	result  chan Result // buffered: one result
 }
 
-// startProcess starts a bootstrap and its Runtime API.
 func startProcess(spec Spec, log *log.Logger) (*process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -92,7 +91,6 @@ func processEnvironment(spec Spec, address string) []string {
 	return list
 }
 
-// markExited records the end of the process.
 func (p *process) markExited(err error) {
 	p.exitReason = "exit status 0"
 	if err != nil {
