@@ -157,7 +157,6 @@ func (c *tokenRevoke) Run(s *session, p *merchant.Profile, kind merchant.Credent
 	})
 }
 
-// checkNotNegative refuses a negative duration of a flag.
 func checkNotNegative(flag string, value time.Duration) error {
 	if value < 0 {
 		return fmt.Errorf("%s is negative: give a duration such as 24h", flag)

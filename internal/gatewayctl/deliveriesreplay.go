@@ -20,7 +20,6 @@ type deliveriesReplay struct {
 	DeadLetters bool `help:"Only dead letters, not what was delivered."`
 }
 
-// replayResult is the result of a replay.
 type replayResult struct {
 	Queued int      `json:"queued"`
 	Failed []string `json:"failed"`

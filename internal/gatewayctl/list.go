@@ -36,8 +36,8 @@ func (c kindFlag) matches(e *ledger.Entry) bool { return c.Kind == "all" || c.Ki
 
 // Validate refuses an unknown status and a day beside a range.
 func (c *listCommand) Validate() error {
-	if c.Status != "" && !slices.Contains(statusAndStateNames(), c.Status) {
-		return fmt.Errorf("--status %q is not one of %s", c.Status, joinComma(statusAndStateNames()))
+	if c.Status != "" && !slices.Contains(statusesAndStates, c.Status) {
+		return fmt.Errorf("--status %q is not one of %s", c.Status, joinComma(statusesAndStates))
 	}
 	if !c.Day.IsZero() && !(c.From.IsZero() && c.To.IsZero()) {
 		return errors.New("--day excludes --from and --to: use the day or the range")
@@ -65,22 +65,14 @@ func (c *listCommand) Run(s *session) error {
 	return showList(s, views)
 }
 
-// statusAndStateNames returns the values of --status: the statuses of payments and SMS, and the states.
-func statusAndStateNames() []string {
-	var names []string
-	for _, status := range []ledger.Status{
-		ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired,
-		ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal, ledger.DeliveryUncertain,
-		ledger.DeliveryImpossible, ledger.NotificationNotSupp,
-	} {
-		names = append(names, string(status))
-	}
-	for _, state := range []ledger.State{
-		ledger.Reserved, ledger.Done, ledger.Refused, ledger.Unknown, ledger.Released,
-	} {
-		names = append(names, string(state))
-	}
-	return names
+// statusesAndStates are the values of --status: the statuses of payments, those of SMS, and the states.
+var statusesAndStates = []string{
+	string(ledger.Pending), string(ledger.Successful), string(ledger.Failed), string(ledger.Cancelled),
+	string(ledger.Expired),
+	string(ledger.MessageWaiting), string(ledger.DeliveredToNetwork), string(ledger.DeliveredToTerminal),
+	string(ledger.DeliveryUncertain), string(ledger.DeliveryImpossible), string(ledger.NotificationNotSupp),
+	string(ledger.Reserved), string(ledger.Done), string(ledger.Refused), string(ledger.Unknown),
+	string(ledger.Released),
 }
 
 // entryPage is a page of a day's entries. next is the cursor of the next page, "" on the day's last page.

@@ -90,7 +90,6 @@ type limits struct {
 // noLimit removes a currency's limit.
 const noLimit = "none"
 
-// apply sets the given limits of a profile.
 func (c limits) apply(p *merchant.Profile) error {
 	if c.RequestsPerSecond != nil {
 		p.RequestsPerSecond = *c.RequestsPerSecond

@@ -112,7 +112,6 @@ func cellText(value reflect.Value) string {
 	return joinComma(texts)
 }
 
-// writeJSON writes an indented JSON document.
 func writeJSON(to io.Writer, value any) error {
 	encoder := json.NewEncoder(to)
 	encoder.SetEscapeHTML(false)
