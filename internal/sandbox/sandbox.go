@@ -74,7 +74,7 @@ type Sandbox struct {
 	pageTexts map[string]pageText // by language
 
 	mu           sync.Mutex // guards all fields below
-	journal      *journal
+	journal      *journal   // nil: the state is in memory only
 	transactions transactionIndex
 	pins         map[string]*pin // by its digits
 	slots        []*slot
@@ -159,7 +159,10 @@ func (s *Sandbox) Close() error {
 		return nil
 	}
 	s.timers.Wait()
-	return s.journal.close()
+	if s.journal == nil {
+		return nil
+	}
+	return s.journal.Close()
 }
 
 func (s *Sandbox) closed() bool { return s.ctx.Err() != nil }

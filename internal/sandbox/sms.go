@@ -62,7 +62,7 @@ func (s *Sandbox) postSMS(w http.ResponseWriter, r *http.Request) {
 		kind: kindSMS, key: m.ClientCorrelator, messagePart: "outboundSMSMessageRequest.clientCorrelator",
 		payer: recipient, fingerprint: fingerprint(raw, recipient), callbackURL: receipt.NotifyURL,
 		fillTransaction: func(t *transaction) {
-			t.Message = &smsDetails{Sender: m.SenderAddress, Address: m.Address[0], CallbackData: receipt.CallbackData}
+			t.Message = &smsDetails{Address: m.Address[0], CallbackData: receipt.CallbackData}
 			m.ResourceURL = s.config.BaseURL + "/smsmessaging/v1/outbound/" + url.QueryEscape(m.SenderAddress) +
 				"/requests/" + t.OperatorID + "/deliveryInfos"
 			t.Response = createdResponse(m.ResourceURL, body)
