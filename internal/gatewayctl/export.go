@@ -136,13 +136,7 @@ func (x *exportRun) openOutput() error {
 }
 
 // savePosition replaces the cursor file atomically.
-func (x *exportRun) savePosition() error {
-	text, err := json.Marshal(x.position)
-	if err != nil {
-		return err
-	}
-	return file.Replace(x.cursorFile(), text)
-}
+func (x *exportRun) savePosition() error { return file.ReplaceJSON(x.cursorFile(), x.position) }
 
 // writePages writes the remaining pages and closes a JSON array, also after an interrupt: every output can be parsed.
 func (x *exportRun) writePages(merchantID string, from, to time.Time) error {

@@ -54,7 +54,7 @@ func (c *listCommand) Run(s *session) error {
 		c.From, c.To = c.Day, c.Day
 	}
 	var views []entryView
-	for e, err := range s.entriesInRange(c.Name, c.times()) {
+	for e, err := range s.entriesInRange(c.Name, c.times(), nil) {
 		if err != nil {
 			return err
 		}
@@ -133,19 +133,9 @@ func entriesOf(pages iter.Seq2[entryPage, error]) iter.Seq2[*ledger.Entry, error
 	}
 }
 
-// entriesInRange reads the entries that a merchant created in a range.
-func (s *session) entriesInRange(nameOrID string, r timeRange) iter.Seq2[*ledger.Entry, error] {
-	return s.entriesFrom(nameOrID, r, func(_ *merchant.Profile, from time.Time) time.Time { return from })
-}
-
-// entriesUntil reads the entries that a merchant created before the end of a range, the oldest first. A status may come
-// long after the creation: by a person, or by a lookup of an operator that was down.
-func (s *session) entriesUntil(nameOrID string, r timeRange) iter.Seq2[*ledger.Entry, error] {
-	return s.entriesFrom(nameOrID, r, firstDay)
-}
-
 // firstDay is the earliest day of the transactions with a status at or after a time: when the merchant was added, but
-// at least some days before the time.
+// at least some days before the time. A status may come long after the creation: by a person, or by a lookup of an
+// operator that was down.
 func firstDay(p *merchant.Profile, from time.Time) time.Time {
 	const usual = 4 * day
 	first := from.Add(-usual)
@@ -155,7 +145,9 @@ func firstDay(p *merchant.Profile, from time.Time) time.Time {
 	return first
 }
 
-func (s *session) entriesFrom(
+// entriesInRange reads the entries that a merchant created in a range, the oldest first. start, if it is not nil,
+// replaces the beginning of the range.
+func (s *session) entriesInRange(
 	nameOrID string, r timeRange, start func(p *merchant.Profile, from time.Time) time.Time,
 ) iter.Seq2[*ledger.Entry, error] {
 	return func(yield func(*ledger.Entry, error) bool) {
@@ -168,7 +160,10 @@ func (s *session) entriesFrom(
 			yield(nil, err)
 			return
 		}
-		s.entriesBetween(p.ID, start(p, from), to)(yield)
+		if start != nil {
+			from = start(p, from)
+		}
+		s.entriesBetween(p.ID, from, to)(yield)
 	}
 }
 

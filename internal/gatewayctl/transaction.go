@@ -161,11 +161,8 @@ func sortEvents(events []historyEvent) {
 }
 
 // eventRows are the events for people.
-func eventRows(events []historyEvent) (rows table) {
-	for _, e := range events {
-		rows = append(rows, []string{formatTime(e.At), e.What, e.Detail})
-	}
-	return rows
+func eventRows(events []historyEvent) table {
+	return mapAll(events, func(e historyEvent) []string { return []string{formatTime(e.At), e.What, e.Detail} })
 }
 
 // entryHistory is an entry with all its events.

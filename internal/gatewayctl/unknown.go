@@ -44,7 +44,7 @@ func (c *unknownList) Run(s *session) error {
 	}
 	entries := entriesOf(s.duePages)
 	if c.Merchant != "" {
-		entries = s.entriesInRange(c.Merchant, c.times())
+		entries = s.entriesInRange(c.Merchant, c.times(), nil)
 	}
 	var views []unknownView
 	for e, err := range entries {
@@ -71,10 +71,7 @@ func (s *session) duePages(yield func(entryPage, error) bool) {
 		for more := true; more; more = query.Cursor != "" {
 			page, next, err := s.stores.Ledger.DueKeys(s, query)
 			query.Cursor = next
-			var keys []ledger.Key
-			for _, found := range page {
-				keys = append(keys, found.Key)
-			}
+			keys := mapAll(page, func(found ledger.DueKey) ledger.Key { return found.Key })
 			entries, err := s.readEntries(keys, err)
 			if !yield(entryPage{entries: entries}, err) {
 				return
