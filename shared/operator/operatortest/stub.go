@@ -44,10 +44,10 @@ type StubOperator struct {
 	requests   []Request
 }
 
-// NewStubOperator starts a stub that ends with the test.
-func NewStubOperator(t *testing.T) *StubOperator {
+// NewStubOperator starts a stub that ends with the test. The responders are those of SetResponses.
+func NewStubOperator(t *testing.T, responders ...Responder) *StubOperator {
 	t.Helper()
-	p := &StubOperator{closed: make(chan struct{})}
+	p := &StubOperator{closed: make(chan struct{}), responders: responders}
 	p.server = httptest.NewServer(http.HandlerFunc(p.serve))
 	p.URL = p.server.URL
 	t.Cleanup(func() {

@@ -161,8 +161,7 @@ func (s Suite) connectionRefused(t *testing.T, op Operation) {
 
 // redirect: a redirect is an unknown response and is not followed.
 func (s Suite) redirect(t *testing.T, op Operation) {
-	stub, redirectTarget := NewStubOperator(t), NewStubOperator(t)
-	redirectTarget.SetResponses(s.SuccessResponse(op))
+	stub, redirectTarget := NewStubOperator(t), NewStubOperator(t, s.SuccessResponse(op))
 	for _, status := range []int{301, 303, 307, 308} {
 		stub.ClearRequests()
 		stub.SetResponses(Respond(status, "{}", "Location", redirectTarget.URL))
@@ -175,8 +174,7 @@ func (s Suite) redirect(t *testing.T, op Operation) {
 
 // deadlinePassed: a call with an ended context sends nothing.
 func (s Suite) deadlinePassed(t *testing.T, op Operation) {
-	stub := NewStubOperator(t)
-	stub.SetResponses(s.SuccessResponse(op))
+	stub := NewStubOperator(t, s.SuccessResponse(op))
 	driver := s.New(t, stub.URL)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -189,8 +187,7 @@ func (s Suite) deadlinePassed(t *testing.T, op Operation) {
 
 // repeatedCall: the same call sends the same request, which contains the key.
 func (s Suite) repeatedCall(t *testing.T, op Operation) {
-	stub := NewStubOperator(t)
-	stub.SetResponses(s.SuccessResponse(op))
+	stub := NewStubOperator(t, s.SuccessResponse(op))
 	driver := s.New(t, stub.URL)
 	s.runCall(t, driver, op)
 	s.runCall(t, driver, op)
