@@ -135,10 +135,6 @@ func parseShortLivedToken(text string) (shortLivedToken, bool) {
 	return t, validID(t.merchantID)
 }
 
-func (t shortLivedToken) verify(key keyring.Key) bool {
-	return hmac.Equal(t.signature, signature(key, t.signedPayload))
-}
-
 // signature covers the prefix too, so that no other text signed with the key is a valid access token.
 func signature(key keyring.Key, payload []byte) []byte {
 	hash := hmac.New(sha256.New, key.Value)

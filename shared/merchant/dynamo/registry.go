@@ -49,8 +49,10 @@ func (r *Registry) Create(ctx context.Context, p *merchant.Profile) error {
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		}}
 	}
+	reservation := dynamoitem.Key(namePrefix + merchant.NormalizeName(p.Name))
+	reservation[attributeID] = dynamoitem.Text(p.ID)
 	_, err = r.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{putNew(nameReservationItem(p)), putNew(profileItem(p, document))},
+		TransactItems: []types.TransactWriteItem{putNew(reservation), putNew(profileItem(p, document))},
 	})
 	cancelled, found := errors.AsType[*types.TransactionCanceledException](err)
 	if found && len(cancelled.CancellationReasons) == 2 {
@@ -155,13 +157,6 @@ func (r *Registry) IDs(ctx context.Context) ([]string, error) {
 		}
 	}
 	return ids, nil
-}
-
-// nameReservationItem returns the item that reserves a name.
-func nameReservationItem(p *merchant.Profile) dynamoitem.Item {
-	item := dynamoitem.Key(namePrefix + merchant.NormalizeName(p.Name))
-	item[attributeID] = dynamoitem.Text(p.ID)
-	return item
 }
 
 func profileItem(p *merchant.Profile, document []byte) dynamoitem.Item {
