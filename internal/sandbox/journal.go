@@ -115,12 +115,19 @@ func (s *Sandbox) restoreRecord(r journalRecord) {
 	}
 }
 
-// compactJournal replaces the file by the state. After an error the next save tries again.
+// compactJournal replaces the file by the state, without the PINs that are forgotten. After an error the next save tries again.
 func (s *Sandbox) compactJournal() error {
 	path := filepath.Join(s.config.Dir, journalFileName)
 	var text []byte
-	for _, r := range s.liveRecords() {
-		text = append(text, r.line()...)
+	for _, t := range s.transactions.all {
+		text = append(text, journalRecord{Transaction: t}.line()...)
+	}
+	s.forgetPINs()
+	for _, p := range s.pins {
+		text = append(text, journalRecord{PIN: p}.line()...)
+	}
+	for _, v := range s.slots {
+		text = append(text, journalRecord{Slot: v}.line()...)
 	}
 	if err := file.Replace(path, text); err != nil {
 		return err
@@ -135,20 +142,4 @@ func (s *Sandbox) compactJournal() error {
 	size := int64(len(text))
 	s.journal = &journal{next, size, size}
 	return err
-}
-
-// liveRecords returns the whole state, without the PINs that are forgotten.
-func (s *Sandbox) liveRecords() []journalRecord {
-	s.forgetPINs()
-	var all []journalRecord
-	for _, t := range s.transactions.all {
-		all = append(all, journalRecord{Transaction: t})
-	}
-	for _, p := range s.pins {
-		all = append(all, journalRecord{PIN: p})
-	}
-	for _, v := range s.slots {
-		all = append(all, journalRecord{Slot: v})
-	}
-	return all
 }

@@ -83,11 +83,9 @@ func (a *Authenticator) authenticateShortLived(ctx context.Context, text string)
 	}
 	key, found, err := a.keys.FindKey(ctx, token.keyNumber)
 	switch {
-	case errors.Is(err, keyring.ErrStaleRing): // a forged number must cause no 500; a merchant can get another token
-		return nil, invalidCredentials(errUnknownKey)
-	case err != nil:
+	case err != nil && !errors.Is(err, keyring.ErrStaleRing):
 		return nil, fault.NewInternal(err)
-	case !found:
+	case !found: // also in a stale ring: a forged number must cause no 500, and a merchant can get another token
 		return nil, invalidCredentials(errUnknownKey)
 	case !hmac.Equal(token.signature, signature(key, token.signedPayload)):
 		return nil, invalidCredentials(errWrongSignature)
