@@ -141,9 +141,7 @@ func setDefaults(c *Config) {
 	if c.After == nil {
 		c.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
 	}
-	if c.Rand == nil {
-		c.Rand = rand.Reader
-	}
+	c.Rand = cmp.Or(c.Rand, rand.Reader)
 	if c.Logf == nil {
 		c.Logf = func(string, ...any) {}
 	}

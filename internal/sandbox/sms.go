@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -53,10 +54,7 @@ func (s *Sandbox) postSMS(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	var receipt receiptRequest
-	if m.ReceiptRequest != nil {
-		receipt = *m.ReceiptRequest
-	}
+	receipt := cmp.Or(m.ReceiptRequest, &receiptRequest{})
 	recipient := r.Header.Get("X-Operator-ISE2")
 	s.handleCall(w, r, validRequest{
 		kind: kindSMS, key: m.ClientCorrelator, messagePart: "outboundSMSMessageRequest.clientCorrelator",

@@ -137,11 +137,7 @@ func sanitizeError(err error) error {
 
 // newHTTPRequest makes the HTTP request. The operator receives the path exactly as it is escaped here.
 func newHTTPRequest(ctx context.Context, target account, m upstreamRequest) (*http.Request, error) {
-	var body io.Reader
-	if m.body != nil {
-		body = bytes.NewReader(m.body)
-	}
-	request, err := http.NewRequestWithContext(ctx, m.method, target.BaseURL+m.path, body)
+	request, err := http.NewRequestWithContext(ctx, m.method, target.BaseURL+m.path, bytes.NewReader(m.body))
 	if err != nil {
 		return nil, errors.New("the request's address is malformed") // err would quote it
 	}
