@@ -128,7 +128,9 @@ func (p *process) invoke(event Event, coldStarted bool, spec Spec) (result Resul
 	result = p.awaitResult(d)
 	result.Duration = time.Since(started)
 	if coldStarted {
-		result.ColdStart = p.coldStart()
+		p.mu.Lock()
+		result.ColdStart = p.firstPoll.Sub(p.started)
+		p.mu.Unlock()
 	}
 	return result, true
 }
@@ -164,10 +166,4 @@ func (p *process) startErrorResult(id string) Result {
 		return Result{Payload: document, FunctionError: true}
 	}
 	return errorResult("Runtime.ExitError", id, "Runtime exited: "+p.exitReason)
-}
-
-func (p *process) coldStart() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.firstPoll.Sub(p.started)
 }

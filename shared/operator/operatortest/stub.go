@@ -33,10 +33,8 @@ type Responder func(w http.ResponseWriter, r *http.Request)
 
 // StubOperator is a scripted operator platform.
 type StubOperator struct {
-	// URL is the base address.
-	URL string
+	*httptest.Server // URL is the base address
 
-	server *httptest.Server
 	closed chan struct{}
 
 	mu         sync.Mutex
@@ -48,12 +46,11 @@ type StubOperator struct {
 func NewStubOperator(t *testing.T, responders ...Responder) *StubOperator {
 	t.Helper()
 	p := &StubOperator{closed: make(chan struct{}), responders: responders}
-	p.server = httptest.NewServer(http.HandlerFunc(p.serve))
-	p.URL = p.server.URL
+	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(func() {
 		close(p.closed)
-		p.server.CloseClientConnections()
-		p.server.Close()
+		p.CloseClientConnections()
+		p.Close()
 	})
 	return p
 }

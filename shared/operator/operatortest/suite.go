@@ -152,7 +152,7 @@ func (s Suite) noResponse(t *testing.T, op Operation) {
 // connectionRefused: without a connection nothing was sent.
 func (s Suite) connectionRefused(t *testing.T, op Operation) {
 	stub := NewStubOperator(t)
-	stub.server.Close()
+	stub.Close()
 	result := s.expectOutcome(t, stub, op, operator.NotApplied)
 	if result.Fault.Kind != fault.OperatorUnavailable {
 		t.Errorf("fault %d, want OperatorUnavailable", result.Fault.Kind)
