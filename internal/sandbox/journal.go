@@ -115,8 +115,8 @@ func (s *Sandbox) restoreRecord(r journalRecord) {
 	}
 }
 
-// compactJournal replaces the file by the state, without the PINs that are forgotten. After an error the next save tries
-// again.
+// compactJournal replaces the file by the state, without the PINs that are forgotten. After an error the next save
+// tries again.
 func (s *Sandbox) compactJournal() error {
 	path := filepath.Join(s.config.Dir, journalFileName)
 	var text []byte
