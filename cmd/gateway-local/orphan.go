@@ -44,7 +44,6 @@ func cancelWhenOrphaned(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, cancel
 }
 
-// hasTerminal reports whether the process has a controlling terminal.
 func hasTerminal() bool {
 	terminal, err := os.OpenFile("/dev/tty", os.O_RDONLY|syscall.O_NOCTTY, 0)
 	if err != nil {

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -56,9 +57,7 @@ func run(ctx context.Context, arguments []string, lookupEnv func(string) (string
 	if err != nil {
 		return err
 	}
-	if config.BaseURL == "" {
-		config.BaseURL = "http://" + listener.Addr().String()
-	}
+	config.BaseURL = cmp.Or(config.BaseURL, "http://"+listener.Addr().String())
 	config.Logf = func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	config.Logf("gateway-sandbox: %s on %s", config.BaseURL, listener.Addr()) // before New, which resumes callbacks
 	operator, err := sandbox.New(config)

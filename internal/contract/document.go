@@ -224,6 +224,3 @@ func newOperation(raw Object) (Operation, error) {
 	decoded.Body, decoded.Raw = decoded.RequestBody.Content, raw
 	return decoded.Operation, nil
 }
-
-func text(object Object, key string) string { value, _ := object[key].(string); return value }
-func list(object Object, key string) []any  { value, _ := object[key].([]any); return value }

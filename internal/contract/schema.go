@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -84,23 +82,6 @@ func checkBytes(schema Object, value any, path string) error {
 	return nil
 }
 
-// binder replaces the extensions of schemas by rules of JSON Schema.
-type binder struct {
-	header       map[string]string // by names in lower case
-	provisioned  map[string][]string
-	merchantOnly bool // keeps x-by-header and x-any-case, for a reader that sees the header later
-}
-
-// ForRequest replaces the extensions of a schema without references by rules of JSON Schema.
-// header has the request's headers by names in lower case, provisioned the values that the onboarding set.
-//
-// x-by-header becomes the schema of the header's value, x-any-case a pattern in any case, and x-provisioned the values
-// of its name. An unknown value of the header adds nothing, because the header itself is invalid then.
-func ForRequest(schema Object, header map[string]string, provisioned map[string][]string) Object {
-	bound, _ := binder{header: header, provisioned: provisioned}.bind(schema).(Object)
-	return bound
-}
-
 // ForMerchant returns the contract of one merchant: the whole document without references, with the merchant's base URL
 // and the values that its onboarding set. It keeps x-by-header and x-any-case.
 func (d *Document) ForMerchant(baseURL string, provisioned map[string][]string) (Object, error) {
@@ -110,7 +91,7 @@ func (d *Document) ForMerchant(baseURL string, provisioned map[string][]string) 
 		if err != nil {
 			return nil, err
 		}
-		whole[part] = binder{provisioned: provisioned, merchantOnly: true}.bind(inlined)
+		whole[part] = limitProvisioned(inlined, provisioned)
 	}
 	components, _ := d.root["components"].(Object)
 	whole["components"] = Object{"securitySchemes": components["securitySchemes"]}
@@ -118,61 +99,27 @@ func (d *Document) ForMerchant(baseURL string, provisioned map[string][]string) 
 	return whole, nil
 }
 
-func (b binder) bind(value any) any {
-	switch value := value.(type) {
+// limitProvisioned copies a part of the document, and limits each string with x-provisioned to the values of its name.
+func limitProvisioned(part any, provisioned map[string][]string) any {
+	switch part := part.(type) {
 	case []any:
-		copied := make([]any, len(value))
-		for i, inner := range value {
-			copied[i] = b.bind(inner)
+		copied := make([]any, len(part))
+		for i, inner := range part {
+			copied[i] = limitProvisioned(inner, provisioned)
 		}
 		return copied
 	case Object:
-		return b.object(value)
-	default:
-		return value
-	}
-}
-
-func (b binder) object(value Object) Object {
-	copied := Object{}
-	for key, inner := range value {
-		if b.merchantOnly || key != "x-by-header" {
-			copied[key] = b.bind(inner)
+		copied := Object{}
+		for key, inner := range part {
+			copied[key] = limitProvisioned(inner, provisioned)
 		}
-	}
-	if name := text(value, "x-provisioned"); len(b.provisioned[name]) > 0 {
-		limitValues(copied, name, b.provisioned[name])
-	}
-	if b.merchantOnly {
+		if name, _ := part["x-provisioned"].(string); len(provisioned[name]) > 0 {
+			limitValues(copied, name, provisioned[name])
+		}
 		return copied
+	default:
+		return part
 	}
-	if free, _ := value["x-any-case"].(bool); free {
-		copied["pattern"] = anyCase(list(value, "enum"))
-		copied["type"] = "string"
-		delete(copied, "enum")
-	}
-	if rule, has := value["x-by-header"].(Object); has {
-		if more := b.schemaByHeader(rule); len(more) > 0 {
-			copied["allOf"] = append(append([]any{}, list(copied, "allOf")...), more)
-		}
-	}
-	return copied
-}
-
-// schemaByHeader returns the schema of the header's value, compared without regard to case. It is nil if there is none.
-func (b binder) schemaByHeader(rule Object) Object {
-	value := b.header[strings.ToLower(text(rule, "name"))]
-	if absent := b.provisioned[text(rule, "absent")]; value == "" && len(absent) == 1 {
-		value = absent[0]
-	}
-	schemas, _ := rule["schemas"].(Object)
-	for name, schema := range schemas {
-		if strings.EqualFold(name, value) {
-			found, _ := b.bind(schema).(Object)
-			return found
-		}
-	}
-	return nil
 }
 
 // limitValues limits a string to the values that the onboarding set. order_prefix limits only the beginning.
@@ -189,23 +136,4 @@ func limitValues(schema Object, name string, values []string) {
 		options[i] = value
 	}
 	schema["enum"] = options
-}
-
-// anyCase returns a pattern that matches the words in any case.
-func anyCase(words []any) string {
-	var pattern strings.Builder
-	for i, word := range words {
-		if i > 0 {
-			pattern.WriteByte('|')
-		}
-		for _, letter := range fmt.Sprint(word) {
-			upper, lower := strings.ToUpper(string(letter)), strings.ToLower(string(letter))
-			if upper == lower {
-				pattern.WriteString(regexp.QuoteMeta(lower))
-			} else {
-				pattern.WriteString("[" + upper + lower + "]")
-			}
-		}
-	}
-	return "^(" + pattern.String() + ")$"
 }

@@ -40,7 +40,6 @@ type AuditLog interface {
 	Records(ctx context.Context) ([]Record, error)
 }
 
-// newRecord returns the started record of a change.
 func newRecord(s *session, action, subject string) Record {
 	at := s.Now().UTC().Truncate(time.Millisecond)
 	random := make([]byte, 6)

@@ -52,7 +52,6 @@ func (s *session) execute(action, subject string, change func() (done string, er
 	return failed
 }
 
-// executeAndShow makes a change and then shows its result.
 func (s *session) executeAndShow(
 	action, subject string, change func() (done string, err error), show func() error,
 ) error {

@@ -24,9 +24,6 @@ type clientSecretCommands struct {
 	List   credentialList   `cmd:"" help:"List the client secrets, without their values."`
 }
 
-// issueFunc adds a credential to a profile and returns its secret.
-type issueFunc func(p *merchant.Profile, random io.Reader, now time.Time) (secret string, err error)
-
 // ProvideKind returns the kind for the Run methods below token (kong's provider).
 func (tokenCommands) ProvideKind() merchant.CredentialKind { return merchant.LongLivedToken }
 
@@ -71,7 +68,8 @@ func (c *credentialRotate) Run(s *session, p *merchant.Profile, kind merchant.Cr
 // issueCredential issues a credential, stores the profile and shows the secret. The others end at endAt, unless it is
 // zero.
 func issueCredential(
-	s *session, p *merchant.Profile, kind merchant.CredentialKind, issue issueFunc, endAt time.Time,
+	s *session, p *merchant.Profile, kind merchant.CredentialKind,
+	issue func(*merchant.Profile, io.Reader, time.Time) (secret string, err error), endAt time.Time,
 ) error {
 	secret, err := issue(p, s.Rand, s.Now())
 	if errors.Is(err, merchant.ErrTooManyActive) {
@@ -157,7 +155,6 @@ func (c *tokenRevoke) Run(s *session, p *merchant.Profile, kind merchant.Credent
 	})
 }
 
-// checkNotNegative refuses a negative duration of a flag.
 func checkNotNegative(flag string, value time.Duration) error {
 	if value < 0 {
 		return fmt.Errorf("%s is negative: give a duration such as 24h", flag)

@@ -48,7 +48,7 @@ type deliveryView struct {
 // Run lists the notifications whose status came in the range, by the creation of their transactions.
 func (c *deliveriesList) Run(s *session) error {
 	var views []deliveryView
-	for e, err := range s.entriesUntil(c.Name, c.timeRange) {
+	for e, err := range s.entriesInRange(c.Name, c.timeRange, firstDay) {
 		if err != nil {
 			return err
 		}
@@ -125,10 +125,10 @@ func (c *deliveriesShow) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	h := deliveryHistory{e.NotifyURL, []notificationHistoryView{}, attemptViews(e), replayViews(e)}
-	for _, v := range deliveryViews(e) {
-		h.Notifications = append(h.Notifications, notificationHistoryView{v, firstDelivered(e, v.Status)})
-	}
+	notifications := mapAll(deliveryViews(e), func(v deliveryView) notificationHistoryView {
+		return notificationHistoryView{v, firstDelivered(e, v.Status)}
+	})
+	h := deliveryHistory{e.NotifyURL, notifications, attemptViews(e), replayViews(e)}
 	events := notificationEvents(e)
 	sortEvents(events)
 	return s.show(h, slices.Concat(
@@ -158,12 +158,10 @@ func attemptViews(e *ledger.Entry) []attemptView {
 
 // replayViews lists an entry's replays in the order of time.
 func replayViews(e *ledger.Entry) []replayView {
-	views := []replayView{}
-	for _, r := range e.Replays {
+	return mapAll(e.Replays, func(r ledger.ReplayRecord) replayView {
 		id := ledger.NotificationID(e.Key, r.Status)
-		views = append(views, replayView{id, r.Status, r.At, r.Attempts, r.DeliveredAt, r.DeadReason})
-	}
-	return views
+		return replayView{id, r.Status, r.At, r.Attempts, r.DeliveredAt, r.DeadReason}
+	})
 }
 
 // firstDelivered returns when a status was first delivered, zero for never.

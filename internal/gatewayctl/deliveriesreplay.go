@@ -20,7 +20,6 @@ type deliveriesReplay struct {
 	DeadLetters bool `help:"Only dead letters, not what was delivered."`
 }
 
-// replayResult is the result of a replay.
 type replayResult struct {
 	Queued int      `json:"queued"`
 	Failed []string `json:"failed"`
@@ -89,7 +88,7 @@ func (c *deliveriesReplay) findKeys(s *session) (keys []ledger.Key, err error) {
 		}
 		return keys, err
 	}
-	for e, err := range s.entriesUntil(c.Merchant, c.timeRange) {
+	for e, err := range s.entriesInRange(c.Merchant, c.timeRange, firstDay) {
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,6 @@ func (c endpointArguments) ProvideEndpoint(s *session) (endpoint, error) {
 	return endpoint{health, p}, err
 }
 
-// endpointView is an endpoint's health.
 type endpointView struct {
 	Merchant   string    `json:"merchant" row:"merchant"`
 	URL        string    `json:"url" row:"url"`

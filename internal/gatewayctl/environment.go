@@ -27,7 +27,6 @@ type environment struct {
 	readError       error // why the local run's variables cannot be read
 }
 
-// get returns a variable's value.
 func (e *environment) get(name string) string {
 	return cmp.Or(e.localRun[name], e.processVariable(name))
 }

@@ -27,7 +27,6 @@ type exportCommand struct {
 	Cursor string `placeholder:"CURSOR" help:"Without --output: continue at the cursor that was printed."`
 }
 
-// csvColumns are the columns of a CSV export.
 var csvColumns = []string{"kind", "id", "transaction_id", "created_at", "final_at", "state", "status", "amount",
 	"currency", "country", "operator", "channel", "client_correlator", "reference_code", "operator_reference",
 	"upstream_key", "ever_unknown", "conflicts"}
@@ -96,7 +95,6 @@ func (c *exportCommand) description(p *merchant.Profile) string {
 
 func (c *exportCommand) cursorFile() string { return c.Output + ".cursor" }
 
-// exportRun is one run of an export.
 type exportRun struct {
 	*exportCommand
 	*session
@@ -138,13 +136,7 @@ func (x *exportRun) openOutput() error {
 }
 
 // savePosition replaces the cursor file atomically.
-func (x *exportRun) savePosition() error {
-	text, err := json.Marshal(x.position)
-	if err != nil {
-		return err
-	}
-	return file.Replace(x.cursorFile(), text)
-}
+func (x *exportRun) savePosition() error { return file.ReplaceJSON(x.cursorFile(), x.position) }
 
 // writePages writes the remaining pages and closes a JSON array, also after an interrupt: every output can be parsed.
 func (x *exportRun) writePages(merchantID string, from, to time.Time) error {

@@ -61,9 +61,6 @@ type hostList struct{ merchantArgument }
 
 // Run lists the hosts.
 func (c *hostList) Run(s *session, p *merchant.Profile) error {
-	rows := table{{"HOST"}}
-	for _, host := range p.NotificationHosts {
-		rows = append(rows, []string{host})
-	}
-	return s.show(nonNil(p.NotificationHosts), rows)
+	rows := mapAll(p.NotificationHosts, func(host string) []string { return []string{host} })
+	return s.show(nonNil(p.NotificationHosts), append(table{{"HOST"}}, rows...))
 }

@@ -36,8 +36,8 @@ func (c kindFlag) matches(e *ledger.Entry) bool { return c.Kind == "all" || c.Ki
 
 // Validate refuses an unknown status and a day beside a range.
 func (c *listCommand) Validate() error {
-	if c.Status != "" && !slices.Contains(statusAndStateNames(), c.Status) {
-		return fmt.Errorf("--status %q is not one of %s", c.Status, joinComma(statusAndStateNames()))
+	if c.Status != "" && !slices.Contains(statusesAndStates, c.Status) {
+		return fmt.Errorf("--status %q is not one of %s", c.Status, joinComma(statusesAndStates))
 	}
 	if !c.Day.IsZero() && !(c.From.IsZero() && c.To.IsZero()) {
 		return errors.New("--day excludes --from and --to: use the day or the range")
@@ -54,7 +54,7 @@ func (c *listCommand) Run(s *session) error {
 		c.From, c.To = c.Day, c.Day
 	}
 	var views []entryView
-	for e, err := range s.entriesInRange(c.Name, c.times()) {
+	for e, err := range s.entriesInRange(c.Name, c.times(), nil) {
 		if err != nil {
 			return err
 		}
@@ -65,22 +65,14 @@ func (c *listCommand) Run(s *session) error {
 	return showList(s, views)
 }
 
-// statusAndStateNames returns the values of --status: the statuses of payments and SMS, and the states.
-func statusAndStateNames() []string {
-	var names []string
-	for _, status := range []ledger.Status{
-		ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired,
-		ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal, ledger.DeliveryUncertain,
-		ledger.DeliveryImpossible, ledger.NotificationNotSupp,
-	} {
-		names = append(names, string(status))
-	}
-	for _, state := range []ledger.State{
-		ledger.Reserved, ledger.Done, ledger.Refused, ledger.Unknown, ledger.Released,
-	} {
-		names = append(names, string(state))
-	}
-	return names
+// statusesAndStates are the values of --status: the statuses of payments, those of SMS, and the states.
+var statusesAndStates = []string{
+	string(ledger.Pending), string(ledger.Successful), string(ledger.Failed), string(ledger.Cancelled),
+	string(ledger.Expired),
+	string(ledger.MessageWaiting), string(ledger.DeliveredToNetwork), string(ledger.DeliveredToTerminal),
+	string(ledger.DeliveryUncertain), string(ledger.DeliveryImpossible), string(ledger.NotificationNotSupp),
+	string(ledger.Reserved), string(ledger.Done), string(ledger.Refused), string(ledger.Unknown),
+	string(ledger.Released),
 }
 
 // entryPage is a page of a day's entries. next is the cursor of the next page, "" on the day's last page.
@@ -141,19 +133,9 @@ func entriesOf(pages iter.Seq2[entryPage, error]) iter.Seq2[*ledger.Entry, error
 	}
 }
 
-// entriesInRange reads the entries that a merchant created in a range.
-func (s *session) entriesInRange(nameOrID string, r timeRange) iter.Seq2[*ledger.Entry, error] {
-	return s.entriesFrom(nameOrID, r, func(_ *merchant.Profile, from time.Time) time.Time { return from })
-}
-
-// entriesUntil reads the entries that a merchant created before the end of a range, the oldest first. A status may come
-// long after the creation: by a person, or by a lookup of an operator that was down.
-func (s *session) entriesUntil(nameOrID string, r timeRange) iter.Seq2[*ledger.Entry, error] {
-	return s.entriesFrom(nameOrID, r, firstDay)
-}
-
 // firstDay is the earliest day of the transactions with a status at or after a time: when the merchant was added, but
-// at least some days before the time.
+// at least some days before the time. A status may come long after the creation: by a person, or by a lookup of an
+// operator that was down.
 func firstDay(p *merchant.Profile, from time.Time) time.Time {
 	const usual = 4 * day
 	first := from.Add(-usual)
@@ -163,7 +145,9 @@ func firstDay(p *merchant.Profile, from time.Time) time.Time {
 	return first
 }
 
-func (s *session) entriesFrom(
+// entriesInRange reads the entries that a merchant created in a range, the oldest first. start, if it is not nil,
+// replaces the beginning of the range.
+func (s *session) entriesInRange(
 	nameOrID string, r timeRange, start func(p *merchant.Profile, from time.Time) time.Time,
 ) iter.Seq2[*ledger.Entry, error] {
 	return func(yield func(*ledger.Entry, error) bool) {
@@ -176,7 +160,10 @@ func (s *session) entriesFrom(
 			yield(nil, err)
 			return
 		}
-		s.entriesBetween(p.ID, start(p, from), to)(yield)
+		if start != nil {
+			from = start(p, from)
+		}
+		s.entriesBetween(p.ID, from, to)(yield)
 	}
 }
 

@@ -43,8 +43,8 @@ func (c entitlements) apply(p *merchant.Profile) error {
 		given []string
 		to    *[]string
 	}{
-		{c.Operations, &p.Operations}, {mapTexts(c.Countries, strings.ToUpper), &p.Countries},
-		{mapTexts(c.Operators, strings.ToLower), &p.Operators}, {c.OnBehalfOf, &p.OnBehalfOf},
+		{c.Operations, &p.Operations}, {mapAll(c.Countries, strings.ToUpper), &p.Countries},
+		{mapAll(c.Operators, strings.ToLower), &p.Operators}, {c.OnBehalfOf, &p.OnBehalfOf},
 		{c.SenderNames, &p.SenderNames}, {c.Hosts, &p.NotificationHosts},
 	} {
 		if len(part.given) > 0 {
@@ -72,14 +72,6 @@ func (c entitlements) apply(p *merchant.Profile) error {
 	return nil
 }
 
-func mapTexts(texts []string, change func(string) string) []string {
-	var changed []string
-	for _, text := range texts {
-		changed = append(changed, change(text))
-	}
-	return changed
-}
-
 // limits are the flags of a profile's limits. A limit that is not given stays.
 type limits struct {
 	RequestsPerSecond *int     `placeholder:"N" help:"Requests per second that the merchant may send; 0 for no limit."`
@@ -90,7 +82,6 @@ type limits struct {
 // noLimit removes a currency's limit.
 const noLimit = "none"
 
-// apply sets the given limits of a profile.
 func (c limits) apply(p *merchant.Profile) error {
 	if c.RequestsPerSecond != nil {
 		p.RequestsPerSecond = *c.RequestsPerSecond
@@ -219,10 +210,7 @@ func (c *merchantList) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	var views []merchantView
-	for _, p := range profiles {
-		views = append(views, merchantViewOf(p, s.Now()))
-	}
+	views := mapAll(profiles, func(p *merchant.Profile) merchantView { return merchantViewOf(p, s.Now()) })
 	slices.SortFunc(views, func(a, b merchantView) int {
 		return cmp.Compare(merchant.NormalizeName(a.Name), merchant.NormalizeName(b.Name))
 	})

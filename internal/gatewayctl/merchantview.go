@@ -75,10 +75,7 @@ func merchantViewOf(p *merchant.Profile, now time.Time) merchantView {
 		NotificationHosts: nonNil(p.NotificationHosts), NotifURL: p.NotifURL,
 		RequestsPerSecond: p.RequestsPerSecond, Burst: burst, DailyAmounts: map[string]string{},
 		Tokens: credentialViews(p.Tokens, now), ClientSecrets: credentialViews(p.ClientSecrets, now),
-		WebhookSecrets: []webhookView{},
-	}
-	for _, w := range p.WebhookSecrets {
-		view.WebhookSecrets = append(view.WebhookSecrets, webhookView(w))
+		WebhookSecrets: mapAll(p.WebhookSecrets, func(w merchant.WebhookSecret) webhookView { return webhookView(w) }),
 	}
 	for currency, minor := range p.DailyAmounts {
 		exponent, _ := market.CurrencyExponent(currency)
@@ -88,10 +85,8 @@ func merchantViewOf(p *merchant.Profile, now time.Time) merchantView {
 }
 
 func credentialViews(credentials []merchant.Credential, now time.Time) []credentialView {
-	views := []credentialView{}
-	for _, c := range credentials {
+	return mapAll(credentials, func(c merchant.Credential) credentialView {
 		live := c.ExpiresAt.IsZero() || c.ExpiresAt.After(now)
-		views = append(views, credentialView{Number: c.Number, Created: c.CreatedAt, Expires: c.ExpiresAt, Live: live})
-	}
-	return views
+		return credentialView{Number: c.Number, Created: c.CreatedAt, Expires: c.ExpiresAt, Live: live}
+	})
 }

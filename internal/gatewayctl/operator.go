@@ -61,7 +61,6 @@ func (operatorCommands) ProvideCredentials(s *session) (stored storedCredentials
 	return stored, err
 }
 
-// unknownOperatorError refuses an operator's name.
 func unknownOperatorError(name string) error {
 	return fmt.Errorf("operator %q is not one of %s", name, joinComma(operator.Names()))
 }
@@ -74,7 +73,6 @@ type operatorSet struct {
 	Replace bool   `help:"Drop the accounts that the file does not name. Live transactions need theirs."`
 }
 
-// readFile reads the file.
 func (c *operatorSet) readFile(s *session) ([]byte, error) {
 	from := s.Stdin
 	if c.File != "-" {
@@ -201,7 +199,6 @@ type operatorCheck struct {
 // checkOrderID is an order_id that cannot exist: a merchant's name has no hyphen.
 const checkOrderID = "check-gatewayctl_1"
 
-// accountCheck is the result of one account's check.
 type accountCheck struct {
 	accountView
 	OK    bool   `json:"ok" col:"OK"`

@@ -112,7 +112,6 @@ func cellText(value reflect.Value) string {
 	return joinComma(texts)
 }
 
-// writeJSON writes an indented JSON document.
 func writeJSON(to io.Writer, value any) error {
 	encoder := json.NewEncoder(to)
 	encoder.SetEscapeHTML(false)
@@ -160,6 +159,15 @@ func joinComma(texts []string) string { return strings.Join(texts, ", ") }
 
 // nonNil returns a list that is [] in JSON if it is empty.
 func nonNil(texts []string) []string { return append([]string{}, texts...) }
+
+// mapAll returns the result of change for each item. A result without items is [] in JSON.
+func mapAll[T, V any](items []T, change func(T) V) []V {
+	changed := []V{}
+	for _, item := range items {
+		changed = append(changed, change(item))
+	}
+	return changed
+}
 
 // plural returns a number with its noun.
 func plural(n int, noun string) string {

@@ -38,7 +38,6 @@ const (
 	maxSlotLength        = 8 * time.Hour // the sandbox's own limit
 )
 
-// slotClient calls the sandbox's control port.
 type slotClient struct {
 	*session
 	address string
@@ -169,7 +168,6 @@ type slotFree struct {
 	ID string `arg:"" help:"The slot's id in the list."`
 }
 
-// freedSlot is the result of freeing a slot.
 type freedSlot struct {
 	ID string `json:"freed" row:"freed"`
 }

@@ -85,7 +85,6 @@ func (s *session) findEntry(id string, kinds ...ledger.Kind) (*ledger.Entry, err
 	return nil, fmt.Errorf("there is no %s %s: find its id with gatewayctl list", strings.Join(labels, " and no "), id)
 }
 
-// kindLabel returns a kind's name for people.
 func kindLabel(kind ledger.Kind) string {
 	switch kind {
 	case ledger.Payment:
@@ -96,7 +95,6 @@ func kindLabel(kind ledger.Kind) string {
 	return string(kind)
 }
 
-// showHistory shows an entry's facts and its events.
 func showHistory(s *session, e *ledger.Entry) error {
 	view := entryHistoryOf(e)
 	return s.show(view, append(append(viewRows(view), []string{""}), eventRows(view.Events)...))
@@ -163,11 +161,8 @@ func sortEvents(events []historyEvent) {
 }
 
 // eventRows are the events for people.
-func eventRows(events []historyEvent) (rows table) {
-	for _, e := range events {
-		rows = append(rows, []string{formatTime(e.At), e.What, e.Detail})
-	}
-	return rows
+func eventRows(events []historyEvent) table {
+	return mapAll(events, func(e historyEvent) []string { return []string{formatTime(e.At), e.What, e.Detail} })
 }
 
 // entryHistory is an entry with all its events.

@@ -27,7 +27,6 @@ type unknownList struct {
 	dayRange
 }
 
-// unknownView is an entry whose outcome is unknown.
 type unknownView struct {
 	entryView
 	Age             string `json:"age" col:"AGE"`
@@ -45,7 +44,7 @@ func (c *unknownList) Run(s *session) error {
 	}
 	entries := entriesOf(s.duePages)
 	if c.Merchant != "" {
-		entries = s.entriesInRange(c.Merchant, c.times())
+		entries = s.entriesInRange(c.Merchant, c.times(), nil)
 	}
 	var views []unknownView
 	for e, err := range entries {
@@ -72,10 +71,7 @@ func (s *session) duePages(yield func(entryPage, error) bool) {
 		for more := true; more; more = query.Cursor != "" {
 			page, next, err := s.stores.Ledger.DueKeys(s, query)
 			query.Cursor = next
-			var keys []ledger.Key
-			for _, found := range page {
-				keys = append(keys, found.Key)
-			}
+			keys := mapAll(page, func(found ledger.DueKey) ledger.Key { return found.Key })
 			entries, err := s.readEntries(keys, err)
 			if !yield(entryPage{entries: entries}, err) {
 				return
@@ -126,26 +122,23 @@ func (c *unknownResolve) Run(s *session) error {
 // resolution returns the change that resolves the entry. It is applied to the stored entry, which may have changed
 // since e was read. A manual resolution that e itself does not allow is refused before the person confirms it.
 func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, error) {
-	manually := c.As != resolveByLookup
-	if e.Kind != ledger.Payment {
-		if manually {
-			change := c.manualResolution(s, e.Owner, false)
-			return change, change(e.Clone())
+	userSMS := false
+	if e.Kind == ledger.Payment {
+		current, err := readSecret(s, s.OperatorSecret, "OPERATOR_CREDENTIALS_SECRET")
+		if err != nil {
+			return nil, err
 		}
+		operators := drivers.NewDirectory(secret.Static(current.Value), nil, s.Now)
+		if c.As == resolveByLookup {
+			return lookUpResolution(s, e, &reconcile.Reconciler{Operators: operators, LookupTimeout: c.Timeout})
+		}
+		_, _, userSMS = operators.UserSMSSender(e.Operator)
+	} else if c.As == resolveByLookup {
 		return nil, usageError("no operator has a status lookup for a %s: use --as applied or --as not-applied",
 			kindLabel(e.Kind))
 	}
-	current, err := readSecret(s, s.OperatorSecret, "OPERATOR_CREDENTIALS_SECRET")
-	if err != nil {
-		return nil, err
-	}
-	operators := drivers.NewDirectory(secret.Static(current.Value), nil, s.Now)
-	if manually {
-		_, _, userSMS := operators.UserSMSSender(e.Operator)
-		change := c.manualResolution(s, e.Owner, userSMS)
-		return change, change(e.Clone())
-	}
-	return lookUpResolution(s, e, &reconcile.Reconciler{Operators: operators, LookupTimeout: c.Timeout})
+	change := c.manualResolution(s, e.Owner, userSMS)
+	return change, change(e.Clone())
 }
 
 // manualResolution returns the change of a person's decision about the attempt of an owner. userSMS is whether the

@@ -1,7 +1,6 @@
 package runtimeapi
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -17,8 +16,8 @@ func (p *process) routes() http.Handler {
 	mux := http.NewServeMux()
 	const base = "/2018-06-01/runtime/"
 	mux.HandleFunc("GET "+base+"invocation/next", p.nextInvocation)
-	mux.HandleFunc("POST "+base+"invocation/{id}/response", p.invocationResponse)
-	mux.HandleFunc("POST "+base+"invocation/{id}/error", p.invocationError)
+	mux.HandleFunc("POST "+base+"invocation/{id}/response", p.receiveResult(false))
+	mux.HandleFunc("POST "+base+"invocation/{id}/error", p.receiveResult(true))
 	mux.HandleFunc("POST "+base+"init/error", p.receiveInitError)
 	return mux
 }
@@ -46,28 +45,21 @@ func (p *process) nextInvocation(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// invocationResponse receives the response to the current event.
-func (p *process) invocationResponse(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxResponse))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		result := errorResult("Function.ResponseSizeTooLarge", r.PathValue("id"),
-			"Response payload size exceeded maximum allowed payload size")
-		p.completeInvocation(w, r, result, http.StatusRequestEntityTooLarge)
-		return
+// receiveResult receives the response to the current event, or the error document for it.
+func (p *process) receiveResult(functionError bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxResponse))
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+			result := errorResult("Function.ResponseSizeTooLarge", r.PathValue("id"),
+				"Response payload size exceeded maximum allowed payload size")
+			p.completeInvocation(w, r, result, http.StatusRequestEntityTooLarge)
+			return
+		}
+		if err != nil {
+			return // incomplete: the exit of the process or its timeout ends the invocation
+		}
+		p.completeInvocation(w, r, Result{Payload: body, FunctionError: functionError}, http.StatusAccepted)
 	}
-	if err != nil {
-		return // incomplete: the exit of the process or its timeout ends the invocation
-	}
-	p.completeInvocation(w, r, Result{Payload: body}, http.StatusAccepted)
-}
-
-// invocationError receives the error document for the current event.
-func (p *process) invocationError(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxResponse))
-	if err != nil {
-		return
-	}
-	p.completeInvocation(w, r, Result{Payload: body, FunctionError: true}, http.StatusAccepted)
 }
 
 // completeInvocation ends the current event if the path has its id.
@@ -80,12 +72,10 @@ func (p *process) completeInvocation(w http.ResponseWriter, r *http.Request, res
 	}
 	p.mu.Unlock()
 	if !known {
-		writeJSON(w, http.StatusBadRequest, map[string]string{
-			"errorType": "InvalidRequestID", "errorMessage": "Invalid request ID",
-		})
+		writeJSON(w, http.StatusBadRequest, `{"errorType":"InvalidRequestID","errorMessage":"Invalid request ID"}`)
 		return
 	}
-	writeJSON(w, status, map[string]string{"status": "OK"})
+	writeJSON(w, status, `{"status":"OK"}`)
 	d.result <- result
 }
 
@@ -98,13 +88,11 @@ func (p *process) receiveInitError(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.initError = body
 	p.mu.Unlock()
-	writeJSON(w, http.StatusAccepted, map[string]string{"status": "OK"})
+	writeJSON(w, http.StatusAccepted, `{"status":"OK"}`)
 }
 
-// writeJSON sends a small JSON document.
-func writeJSON(w http.ResponseWriter, status int, document map[string]string) {
-	body, _ := json.Marshal(document) // strings always marshal
+func writeJSON(w http.ResponseWriter, status int, document string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body)
+	_, _ = io.WriteString(w, document)
 }

@@ -101,9 +101,7 @@ func NewFunction(spec Spec) *Function {
 	spec.InitTimeout = cmp.Or(spec.InitTimeout, InitTimeout)
 	spec.Memory = cmp.Or(spec.Memory, DefaultMemory)
 	spec.MaxProcesses = cmp.Or(spec.MaxProcesses, DefaultMaxProcesses)
-	if spec.Log == nil {
-		spec.Log = io.Discard
-	}
+	spec.Log = cmp.Or[io.Writer](spec.Log, io.Discard)
 	if spec.OnProcessChange == nil {
 		spec.OnProcessChange = func() {}
 	}

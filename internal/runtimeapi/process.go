@@ -40,7 +40,6 @@ type invocation struct {
 	result  chan Result // buffered: one result
 }
 
-// startProcess starts a bootstrap and its Runtime API.
 func startProcess(spec Spec, log *log.Logger) (*process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -92,7 +91,6 @@ func processEnvironment(spec Spec, address string) []string {
 	return list
 }
 
-// markExited records the end of the process.
 func (p *process) markExited(err error) {
 	p.exitReason = "exit status 0"
 	if err != nil {
@@ -130,7 +128,9 @@ func (p *process) invoke(event Event, coldStarted bool, spec Spec) (result Resul
 	result = p.awaitResult(d)
 	result.Duration = time.Since(started)
 	if coldStarted {
-		result.ColdStart = p.coldStart()
+		p.mu.Lock()
+		result.ColdStart = p.firstPoll.Sub(p.started)
+		p.mu.Unlock()
 	}
 	return result, true
 }
@@ -166,10 +166,4 @@ func (p *process) startErrorResult(id string) Result {
 		return Result{Payload: document, FunctionError: true}
 	}
 	return errorResult("Runtime.ExitError", id, "Runtime exited: "+p.exitReason)
-}
-
-func (p *process) coldStart() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.firstPoll.Sub(p.started)
 }

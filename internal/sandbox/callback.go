@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 )
@@ -143,7 +142,7 @@ func (s *Sandbox) deliverNextCallback(ctx context.Context, t *transaction) bool 
 func (s *Sandbox) recordAttempt(c *callback, status int, err error) {
 	a := attempt{At: s.now(), Status: status}
 	if err != nil {
-		a.Error = innerErrorText(err)
+		a.Error = err.Error()
 	}
 	c.Attempts = append(c.Attempts, a)
 	switch {
@@ -156,14 +155,6 @@ func (s *Sandbox) recordAttempt(c *callback, status int, err error) {
 	}
 }
 
-// innerErrorText is the text of the inner error, because the outer one quotes the address with its token.
-func innerErrorText(err error) string {
-	if outer, isURLError := errors.AsType[*url.Error](err); isURLError {
-		return outer.Err.Error()
-	}
-	return err.Error()
-}
-
 func (s *Sandbox) postCallback(ctx context.Context, address string, body []byte) (status int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
@@ -172,7 +163,7 @@ func (s *Sandbox) postCallback(ctx context.Context, address string, body []byte)
 	request.Header.Set("Content-Type", jsonType)
 	httpResponse, err := s.client.Do(request)
 	if err != nil {
-		return 0, err
+		return 0, errors.Unwrap(err) // the outer error quotes the address with its token
 	}
 	defer func() { _ = httpResponse.Body.Close() }()
 	_, err = io.Copy(io.Discard, io.LimitReader(httpResponse.Body, maxCallbackResponseBytes))

@@ -101,7 +101,6 @@ func (s *Sandbox) showFaultSettings(*http.Request, struct{}) response {
 	return jsonResponse(http.StatusOK, s.faultPlan.FaultSettings)
 }
 
-// replaceFaultSettings replaces all settings.
 func (s *Sandbox) replaceFaultSettings(r *http.Request, v FaultSettings) response {
 	if err := v.validate(); err != nil {
 		return controlError(http.StatusBadRequest, err.Error())

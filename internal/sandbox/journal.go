@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"mobilegateway/internal/local/file"
 	"mobilegateway/shared/strictjson"
 )
 
@@ -28,25 +29,13 @@ type journalRecord struct {
 	FreedSlotID string       `json:"slot_gone,omitempty"`
 }
 
-// journal is the open file. A nil journal keeps nothing.
+func (r journalRecord) line() []byte { return append(strictjson.Marshal(r), '\n') }
+
+// journal is the open file.
 type journal struct {
-	path                string
-	file                *os.File
+	*os.File
 	size                int64
 	sizeAfterCompaction int64
-}
-
-func (j *journal) append(r journalRecord) error {
-	n, err := j.file.Write(append(strictjson.Marshal(r), '\n'))
-	j.size += int64(n)
-	return err
-}
-
-func (j *journal) close() error {
-	if j == nil {
-		return nil
-	}
-	return j.file.Close()
 }
 
 func (s *Sandbox) saveTransaction(t *transaction) { s.save(journalRecord{Transaction: t}) }
@@ -56,7 +45,8 @@ func (s *Sandbox) save(r journalRecord) {
 	if s.journal == nil || s.closed() {
 		return
 	}
-	err := s.journal.append(r)
+	n, err := s.journal.Write(r.line())
+	s.journal.size += int64(n)
 	growth := s.journal.size - s.journal.sizeAfterCompaction
 	if err == nil && growth > max(compactionThreshold, 3*s.journal.sizeAfterCompaction) {
 		err = s.compactJournal()
@@ -80,7 +70,6 @@ func (s *Sandbox) openJournal() error {
 	if err := s.loadJournal(path); err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
-	s.journal = &journal{path: path}
 	if err := s.compactJournal(); err != nil {
 		return err
 	}
@@ -126,43 +115,32 @@ func (s *Sandbox) restoreRecord(r journalRecord) {
 	}
 }
 
-// compactJournal writes the state to a new file, which replaces the old one.
+// compactJournal replaces the file by the state, without the PINs that are forgotten. After an error the next save
+// tries again.
 func (s *Sandbox) compactJournal() error {
-	next := &journal{path: s.journal.path}
-	newPath := next.path + ".new"
-	file, err := os.OpenFile(newPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+	path := filepath.Join(s.config.Dir, journalFileName)
+	var text []byte
+	for _, t := range s.transactions.all {
+		text = append(text, journalRecord{Transaction: t}.line()...)
+	}
+	s.forgetPINs()
+	for _, p := range s.pins {
+		text = append(text, journalRecord{PIN: p}.line()...)
+	}
+	for _, v := range s.slots {
+		text = append(text, journalRecord{Slot: v}.line()...)
+	}
+	if err := file.Replace(path, text); err != nil {
+		return err
+	}
+	next, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}
-	next.file = file
-	for _, r := range s.liveRecords() {
-		if err := next.append(r); err != nil {
-			return errors.Join(err, file.Close())
-		}
+	if s.journal != nil {
+		err = s.journal.Close()
 	}
-	if err := os.Rename(newPath, next.path); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	next.sizeAfterCompaction = next.size
-	if s.journal.file != nil {
-		err = s.journal.file.Close()
-	}
-	s.journal = next
+	size := int64(len(text))
+	s.journal = &journal{next, size, size}
 	return err
-}
-
-// liveRecords returns the whole state, without the PINs that are forgotten.
-func (s *Sandbox) liveRecords() []journalRecord {
-	s.forgetPINs()
-	var all []journalRecord
-	for _, t := range s.transactions.all {
-		all = append(all, journalRecord{Transaction: t})
-	}
-	for _, p := range s.pins {
-		all = append(all, journalRecord{PIN: p})
-	}
-	for _, v := range s.slots {
-		all = append(all, journalRecord{Slot: v})
-	}
-	return all
 }

@@ -15,7 +15,7 @@ var pageTextSource []byte
 
 // pageText is the text of the payment page in one language. A text with %s or %d is a format.
 type pageText struct {
-	Lang                               string `json:"-"`
+	Lang                               string // the language itself
 	Brand, Sandbox, Footer             string
 	Pay, Confirm, Cancel               string // Confirm: the amount
 	Merchant, Order, Amount            string
@@ -38,16 +38,9 @@ type pageText struct {
 }
 
 // parsePageTexts reads the texts by language: en and fr.
-func parsePageTexts() (map[string]pageText, error) {
-	var texts map[string]pageText
-	if err := json.Unmarshal(pageTextSource, &texts); err != nil {
-		return nil, err
-	}
-	for lang, text := range texts {
-		text.Lang = lang
-		texts[lang] = text
-	}
-	return texts, nil
+func parsePageTexts() (texts map[string]pageText, err error) {
+	err = json.Unmarshal(pageTextSource, &texts)
+	return texts, err
 }
 
 // textFor returns the texts in French for fr, else in English (decision "pay-lang").

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// pageSource is the template, which escapes every value. pageStyle is in the page and its hash in the
-// Content-Security-Policy, which allows no other style.
+// pageTemplate escapes every value. pageStyle is in the page and its hash in the Content-Security-Policy, which allows
+// no other style.
 var (
 	//go:embed page.html
-	pageSource string
+	pageSource   string
+	pageTemplate = template.Must(template.New("page").Parse(pageSource))
 	//go:embed page.css
 	pageStyle string
 )
 
-// pageView is the data of the template.
 type pageView struct {
 	Title, Heading string
 	HeadingStyle   string // good, bad, or "" for neither
@@ -152,7 +152,7 @@ func (s *Sandbox) notFoundPage(r *http.Request) response {
 func (s *Sandbox) renderPage(status int, v pageView) response {
 	v.Style = template.CSS(pageStyle) //nolint:gosec // this package's own style
 	var page bytes.Buffer
-	if err := s.pageTemplate.Execute(&page, v); err != nil {
+	if err := pageTemplate.Execute(&page, v); err != nil {
 		s.config.Logf("sandbox: payment page: %v", err)
 		return response{Status: http.StatusInternalServerError, ContentType: htmlType}
 	}

@@ -97,17 +97,16 @@ func (a response) write(w http.ResponseWriter) {
 		closeConnection(w)
 		return
 	}
-	header := w.Header()
-	set := func(name, value string) {
-		if value != "" {
-			header.Set(name, value)
-		}
+	header := map[string]string{
+		"Content-Type": a.ContentType, "Location": a.Location, "Retry-After": a.RetryAfter,
 	}
-	set("Content-Type", a.ContentType)
-	set("Location", a.Location)
-	set("Retry-After", a.RetryAfter)
 	if a.Status == http.StatusUnauthorized {
-		set("WWW-Authenticate", `Bearer realm="sandbox"`)
+		header["WWW-Authenticate"] = `Bearer realm="sandbox"`
+	}
+	for name, value := range header {
+		if value != "" {
+			w.Header().Set(name, value)
+		}
 	}
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body) // an error means that the client is gone

@@ -15,7 +15,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
 	"net/http"
 	"slices"
@@ -67,16 +66,15 @@ type Config struct {
 
 // Sandbox is one operator platform. It serves the operator names sandbox, orange and mtn alike.
 type Sandbox struct {
-	config       Config
-	ctx          context.Context // Close cancels it, under mu
-	cancel       context.CancelFunc
-	timers       sync.WaitGroup // functions that timers have started
-	client       *http.Client   // posts callbacks
-	pageTemplate *template.Template
-	pageTexts    map[string]pageText // by language
+	config    Config
+	ctx       context.Context // Close cancels it, under mu
+	cancel    context.CancelFunc
+	timers    sync.WaitGroup      // functions that timers have started
+	client    *http.Client        // posts callbacks
+	pageTexts map[string]pageText // by language
 
 	mu           sync.Mutex // guards all fields below
-	journal      *journal
+	journal      *journal   // nil: the state is in memory only
 	transactions transactionIndex
 	pins         map[string]*pin // by its digits
 	slots        []*slot
@@ -91,9 +89,8 @@ func New(config Config) (*Sandbox, error) {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	setDefaults(&config)
-	texts, textErr := parsePageTexts()
-	page, pageErr := template.New("page").Parse(pageSource)
-	if err := errors.Join(textErr, pageErr); err != nil {
+	texts, err := parsePageTexts()
+	if err != nil {
 		return nil, fmt.Errorf("sandbox: payment page: %w", err)
 	}
 	s := &Sandbox{
@@ -103,7 +100,6 @@ func New(config Config) (*Sandbox, error) {
 		pins:         map[string]*pin{},
 		faultPlan:    newFaultPlan(config.Faults),
 		pageTexts:    texts,
-		pageTemplate: page,
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.openJournal(); err != nil {
@@ -145,9 +141,7 @@ func setDefaults(c *Config) {
 	if c.After == nil {
 		c.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
 	}
-	if c.Rand == nil {
-		c.Rand = rand.Reader
-	}
+	c.Rand = cmp.Or(c.Rand, rand.Reader)
 	if c.Logf == nil {
 		c.Logf = func(string, ...any) {}
 	}
@@ -163,7 +157,10 @@ func (s *Sandbox) Close() error {
 		return nil
 	}
 	s.timers.Wait()
-	return s.journal.close()
+	if s.journal == nil {
+		return nil
+	}
+	return s.journal.Close()
 }
 
 func (s *Sandbox) closed() bool { return s.ctx.Err() != nil }

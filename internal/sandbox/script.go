@@ -36,7 +36,6 @@ func (s *Sandbox) addScript(_ *http.Request, v script) response {
 	return jsonResponse(http.StatusCreated, v)
 }
 
-// listScripts lists the rest of each script.
 func (s *Sandbox) listScripts(*http.Request, struct{}) response {
 	return jsonResponse(http.StatusOK, append([]*script{}, s.scripts...))
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -53,16 +54,13 @@ func (s *Sandbox) postSMS(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	var receipt receiptRequest
-	if m.ReceiptRequest != nil {
-		receipt = *m.ReceiptRequest
-	}
+	receipt := cmp.Or(m.ReceiptRequest, &receiptRequest{})
 	recipient := r.Header.Get("X-Operator-ISE2")
 	s.handleCall(w, r, validRequest{
 		kind: kindSMS, key: m.ClientCorrelator, messagePart: "outboundSMSMessageRequest.clientCorrelator",
 		payer: recipient, fingerprint: fingerprint(raw, recipient), callbackURL: receipt.NotifyURL,
 		fillTransaction: func(t *transaction) {
-			t.Message = &smsDetails{Sender: m.SenderAddress, Address: m.Address[0], CallbackData: receipt.CallbackData}
+			t.Message = &smsDetails{Address: m.Address[0], CallbackData: receipt.CallbackData}
 			m.ResourceURL = s.config.BaseURL + "/smsmessaging/v1/outbound/" + url.QueryEscape(m.SenderAddress) +
 				"/requests/" + t.OperatorID + "/deliveryInfos"
 			t.Response = createdResponse(m.ResourceURL, body)

@@ -98,7 +98,6 @@ type paymentDetails struct {
 
 // smsDetails is the part of a transaction that only SMS have.
 type smsDetails struct {
-	Sender       string `json:"sender"`
 	Address      string `json:"address"`
 	CallbackData string `json:"callback_data,omitempty"`
 }

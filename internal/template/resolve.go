@@ -203,7 +203,6 @@ func (r *resolver) attribute(n *yaml.Node, reference string) string {
 // subPlaceholder is one ${...} of !Sub.
 var subPlaceholder = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
 
-// substitute resolves !Sub.
 func (r *resolver) substitute(n *yaml.Node) string {
 	return subPlaceholder.ReplaceAllStringFunc(n.Value, func(match string) string {
 		name := match[2 : len(match)-1]

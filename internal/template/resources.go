@@ -75,7 +75,6 @@ func (t *Template) addFunction(id string, properties *yaml.Node, root *document,
 	t.Functions = append(t.Functions, f)
 }
 
-// addEvent reads an event source of a function.
 func (t *Template) addEvent(f *Function, n *yaml.Node, r *resolver) {
 	properties := valueAt(n, "Properties")
 	switch kind := r.text(valueAt(n, "Type")); kind {
@@ -94,7 +93,6 @@ func (t *Template) addEvent(f *Function, n *yaml.Node, r *resolver) {
 	}
 }
 
-// readStream reads a stream event.
 func (r *resolver) readStream(event, properties *yaml.Node) Stream {
 	arn := ownResource(valueAt(properties, "Stream"))
 	if arn == nil || arn.Tag != "!GetAtt" || !strings.HasSuffix(arn.Value, ".StreamArn") {
@@ -125,7 +123,6 @@ func (r *resolver) readStream(event, properties *yaml.Node) Stream {
 	return stream
 }
 
-// addTable reads a table.
 func (t *Template) addTable(id string, properties *yaml.Node, r *resolver) {
 	table := Table{
 		LogicalID: id, Name: r.references[id],

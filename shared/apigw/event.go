@@ -37,14 +37,6 @@ type proxyResponse struct {
 	IsBase64Encoded bool              `json:"isBase64Encoded"`
 }
 
-// decodedBodySize returns the size of the body in bytes without decoding it.
-func (e *event) decodedBodySize() int {
-	if !e.IsBase64Encoded {
-		return len(e.Body)
-	}
-	return base64.StdEncoding.DecodedLen(len(e.Body)) - strings.Count(e.Body[max(0, len(e.Body)-2):], "=")
-}
-
 func (e *event) decodeBody() ([]byte, error) {
 	if !e.IsBase64Encoded {
 		return []byte(e.Body), nil

@@ -129,10 +129,10 @@ func (g *Gateway) buildRequest(e *event) (*Request, func(context.Context, *Reque
 	if i < 0 || !decoded || !g.routes[i].matchesFixedParams(params) {
 		return nil, nil, fault.New(fault.RouteNotFound)
 	}
-	if e.decodedBodySize() > MaxBodyBytes {
+	body, err := e.decodeBody()
+	if len(body) > MaxBodyBytes {
 		return nil, nil, fault.ForPart(fault.BodyTooLarge, strictjson.BodyPart)
 	}
-	body, err := e.decodeBody()
 	if err != nil {
 		return nil, nil, fault.ForPart(fault.InvalidPart, strictjson.BodyPart)
 	}

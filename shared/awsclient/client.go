@@ -31,13 +31,13 @@ const (
 
 // Client has the service clients and their connections. It is safe for concurrent use.
 type Client struct {
+	// DynamoDB and SecretsManager return the service clients, which are made once, on first use.
+	DynamoDB       func() *dynamodb.Client
+	SecretsManager func() *secretsmanager.Client
+
 	region           string
 	http             *http.Client
 	dynamoDBEndpoint *string // from the environment, nil for the region's own
-
-	// The service clients are made once, on first use.
-	dynamoDB       func() *dynamodb.Client
-	secretsManager func() *secretsmanager.Client
 }
 
 // New makes a client from the environment: AWS_REGION (else AWS_DEFAULT_REGION), the credentials that Lambda sets, and
@@ -63,22 +63,16 @@ func New(env func(string) string) (*Client, error) {
 	secretsManagerEndpoint := optionalText(cmp.Or(env("AWS_ENDPOINT_URL_SECRETS_MANAGER"), defaultEndpoint))
 	return &Client{
 		region: region, http: client, dynamoDBEndpoint: dynamoDBEndpoint,
-		dynamoDB: sync.OnceValue(func() *dynamodb.Client {
+		DynamoDB: sync.OnceValue(func() *dynamodb.Client {
 			return dynamodb.NewFromConfig(config, func(o *dynamodb.Options) { o.BaseEndpoint = dynamoDBEndpoint })
 		}),
-		secretsManager: sync.OnceValue(func() *secretsmanager.Client {
+		SecretsManager: sync.OnceValue(func() *secretsmanager.Client {
 			return secretsmanager.NewFromConfig(config, func(o *secretsmanager.Options) {
 				o.BaseEndpoint = secretsManagerEndpoint
 			})
 		}),
 	}, nil
 }
-
-// DynamoDB returns the client of DynamoDB.
-func (c *Client) DynamoDB() *dynamodb.Client { return c.dynamoDB() }
-
-// SecretsManager returns the client of Secrets Manager.
-func (c *Client) SecretsManager() *secretsmanager.Client { return c.secretsManager() }
 
 // optionalText returns nil for "".
 func optionalText(text string) *string {

@@ -102,12 +102,6 @@ func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn
 	return conn, err
 }
 
-// dialWithConfig opens one connection. A failure returns a nil interface, not a nil *tls.Conn.
 func (d *dialer) dialWithConfig(ctx context.Context, config *tls.Config, network, address string) (net.Conn, error) {
-	tlsDialer := &tls.Dialer{NetDialer: &d.net, Config: config}
-	conn, err := tlsDialer.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return conn, nil
+	return (&tls.Dialer{NetDialer: &d.net, Config: config}).DialContext(ctx, network, address)
 }

@@ -14,7 +14,7 @@ import (
 // storedProfile is the stored JSON document of a profile.
 type storedProfile struct {
 	*Profile
-	LastWebhookSecretMark *webhookSecretMark `json:"last_webhook_secret,omitempty"`
+	LastWebhookSecretMark webhookSecretMark `json:"last_webhook_secret,omitzero"`
 }
 
 // webhookSecretMark is the highest version of a webhook secret at one stored change. An older program does not know the
@@ -27,10 +27,7 @@ type webhookSecretMark struct {
 // lastWebhookSecretVersion returns the highest version that can have been issued. A stored change issues at most one
 // secret, so the mark can be behind by the number of changes since it was stored; without a mark, by all of them.
 func (s storedProfile) lastWebhookSecretVersion() int {
-	var mark webhookSecretMark
-	if s.LastWebhookSecretMark != nil {
-		mark = *s.LastWebhookSecretMark
-	}
+	mark := s.LastWebhookSecretMark
 	last := mark.Version + int(max(0, s.Version-mark.ProfileVersion))
 	for _, issued := range s.WebhookSecrets {
 		last = max(last, issued.Version)
@@ -52,7 +49,7 @@ var storedFieldNames = sync.OnceValue(func() []string {
 // and no secrets.
 func Encode(p *Profile) ([]byte, error) {
 	mark := webhookSecretMark{Version: p.LastWebhookSecretVersion, ProfileVersion: p.Version}
-	document, err := json.Marshal(storedProfile{Profile: p, LastWebhookSecretMark: &mark})
+	document, err := json.Marshal(storedProfile{Profile: p, LastWebhookSecretMark: mark})
 	if err != nil || len(p.unknownFields) == 0 {
 		return document, err
 	}

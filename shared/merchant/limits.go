@@ -34,7 +34,6 @@ func (p *Profile) DailyAmountLimit(currency string) (minor int64, limited bool) 
 	return minor, limited
 }
 
-// validateLimits returns the faults of the limits.
 func (p *Profile) validateLimits() []error {
 	var errs []error
 	if p.RequestsPerSecond < 0 || p.RequestsPerSecond > MaxRequestsPerSecond {

@@ -92,7 +92,6 @@ type Credential struct {
 	ExpiresAt time.Time `json:"expires,omitzero"`
 }
 
-// isActive reports whether the credential is valid at a time.
 func (c Credential) isActive(now time.Time) bool {
 	return c.ExpiresAt.IsZero() || now.Before(c.ExpiresAt)
 }
@@ -135,11 +134,9 @@ func (p *Profile) DefaultCountry() string {
 // NotificationPolicy returns the rule for this merchant's notif_url: one of its registered hosts. Without registered
 // hosts no URL is allowed. allowLoopback is true only in the local run.
 func (p *Profile) NotificationPolicy(allowLoopback bool) outgoing.Policy {
-	return hostPolicy(allowLoopback, p.NotificationHosts)
-}
-
-func hostPolicy(allowLoopback bool, hosts []string) outgoing.Policy {
-	return outgoing.Policy{AllowLoopback: allowLoopback, RegisteredHostsOnly: true, RegisteredHosts: hosts}
+	return outgoing.Policy{
+		AllowLoopback: allowLoopback, RegisteredHostsOnly: true, RegisteredHosts: p.NotificationHosts,
+	}
 }
 
 func containsIgnoringCase(values []string, value string) bool {

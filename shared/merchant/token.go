@@ -94,7 +94,6 @@ func matchesActive(credentials []Credential, text string, now time.Time) bool {
 	return found == 1
 }
 
-// shortLivedToken is the content of a short-lived token.
 type shortLivedToken struct {
 	keyNumber     int
 	generation    int
@@ -134,11 +133,6 @@ func parseShortLivedToken(text string) (shortLivedToken, bool) {
 		signature:     raw[shortLivedHeaderSize+idLength:],
 	}
 	return t, validID(t.merchantID)
-}
-
-// verify reports whether key signed the token.
-func (t shortLivedToken) verify(key keyring.Key) bool {
-	return hmac.Equal(t.signature, signature(key, t.signedPayload))
 }
 
 // signature covers the prefix too, so that no other text signed with the key is a valid access token.

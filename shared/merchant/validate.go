@@ -63,7 +63,8 @@ func (p *Profile) validateEntitlements() []error {
 func (p *Profile) validateNotification(allowLoopback bool) []error {
 	var errs []error
 	for _, host := range p.NotificationHosts {
-		policy := hostPolicy(allowLoopback, []string{host})
+		policy := p.NotificationPolicy(allowLoopback)
+		policy.RegisteredHosts = []string{host}
 		if err := outgoing.CheckNotificationURL("https://"+host+"/", policy); err != nil {
 			errs = append(errs, fmt.Errorf("notification host %q: %w", host, err))
 		}

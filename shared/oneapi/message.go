@@ -51,7 +51,6 @@ var messages = []Message{
 // Messages returns a copy of the table of messages, for documentation and for tests of API Gateway's own responses.
 func Messages() []Message { return slices.Clone(messages) }
 
-// findMessage finds a row of the table.
 func findMessage(id string) (message Message, found bool) {
 	if i := slices.IndexFunc(messages, func(m Message) bool { return m.ID == id }); i >= 0 {
 		return messages[i], true

@@ -30,18 +30,16 @@ type ErrorResponse struct {
 	MessageID string
 }
 
-// variableLayout is the source of a kind's variables.
-type variableLayout int
+// variableLayout makes a kind's variables of its row's internal code, the message part and the value.
+type variableLayout func(code, part, value string) []string
 
-const (
-	noVariables           variableLayout = iota
-	codeOnly                             // the row's internal code
-	partOnly                             // the message part
-	partThenValue                        // the message part and the valid values
-	valueOnly                            // the value
-	valueThenPart                        // the key and its message part
-	codeThenValueThenPart                // the row's code, the value and the part
-)
+func noVariables(_, _, _ string) []string                     { return []string{} }
+func codeOnly(code, _, _ string) []string                     { return []string{code} }
+func partOnly(_, part, _ string) []string                     { return []string{part} }
+func partThenValue(_, part, value string) []string            { return []string{part, value} }
+func valueOnly(_, _, value string) []string                   { return []string{value} }
+func valueThenPart(_, part, value string) []string            { return []string{value, part} }
+func codeThenValueThenPart(code, part, value string) []string { return []string{code, value, part} }
 
 // kindRendering is a row of the table of kinds.
 type kindRendering struct {
@@ -112,7 +110,9 @@ func Render(err error) ErrorResponse {
 		f, row = fault.New(fault.Internal), kindRenderings[fault.Internal]
 	}
 	message, _ := findMessage(row.messageID)
-	response := newErrorResponse(message.ID, message.Text, message.Exception, row.status, row.variableValues(f))
+	part, value := truncatePrintable(f.Part, maxGatewayVariable), truncatePrintable(f.Value, maxGatewayVariable)
+	variables := row.layout(row.pdkCode, part, value)
+	response := newErrorResponse(message.ID, message.Text, message.Exception, row.status, variables)
 	maps.Copy(response.Header, row.header)
 	if f.Kind == fault.RateLimited && f.RetryAfter > 0 {
 		response.Header[headerRetryAfter] = strconv.Itoa(f.RetryAfter)
@@ -123,27 +123,6 @@ func Render(err error) ErrorResponse {
 	return response
 }
 
-// variableValues makes a kind's variables.
-func (r kindRendering) variableValues(f *fault.Fault) []string {
-	name, content := truncatePrintable(f.Part, maxGatewayVariable), truncatePrintable(f.Value, maxGatewayVariable)
-	switch r.layout {
-	case codeOnly:
-		return []string{r.pdkCode}
-	case partOnly:
-		return []string{name}
-	case partThenValue:
-		return []string{name, content}
-	case valueOnly:
-		return []string{content}
-	case codeThenValueThenPart:
-		return []string{r.pdkCode, content, name}
-	case valueThenPart:
-		return []string{content, name}
-	default:
-		return []string{}
-	}
-}
-
 // wireException is the wire form of an error. Exactly one member of requestError is set; Variables is never null.
 type wireException struct {
 	MessageID string   `json:"messageId"`
@@ -151,7 +130,6 @@ type wireException struct {
 	Variables []string `json:"variables"`
 }
 
-// newErrorResponse makes a response of its parts.
 func newErrorResponse(id, text string, exception Exception, status int, variables []string) ErrorResponse {
 	wire := wireException{MessageID: id, Text: text, Variables: variables}
 	body := map[string]map[Exception]wireException{"requestError": {exception: wire}}

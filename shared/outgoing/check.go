@@ -51,7 +51,7 @@ func CheckNotificationURL(rawURL string, policy Policy) error {
 		return nil
 	case policy.isRegistered(target.host, target.port):
 		return nil
-	case policy.requiresRegisteredHost():
+	case policy.RegisteredHostsOnly || len(policy.RegisteredHosts) > 0:
 		return RefusedUnregistered
 	case target.port != httpsPort:
 		return RefusedPort
@@ -132,13 +132,11 @@ func checkHost(host string, bracketed bool, policy Policy) (loopback bool, err e
 		if err != nil || address.Is6() != bracketed || address.Zone() != "" {
 			return false, RefusedAddress
 		}
-		if policy.AllowLoopback && isLoopback(address) {
-			return true, nil
-		}
-		if !isPublicAddress(address) {
+		loopback = policy.AllowLoopback && isLoopback(address)
+		if !loopback && !isPublicAddress(address) {
 			return false, RefusedAddress
 		}
-		return false, nil
+		return loopback, nil
 	}
 	if loopback = host == "localhost" && policy.AllowLoopback; !loopback && !isPublicHostName(host) {
 		return false, RefusedHost

@@ -67,10 +67,7 @@ func dialControl(policy Policy) func(network, address string, _ syscall.RawConn)
 		if err != nil || (network != "tcp4" && network != "tcp6") {
 			return ErrForbiddenAddress
 		}
-		if policy.AllowLoopback && isLoopback(target.Addr()) {
-			return nil
-		}
-		if !isPublicAddress(target.Addr()) {
+		if allowed := policy.AllowLoopback && isLoopback(target.Addr()); !allowed && !isPublicAddress(target.Addr()) {
 			return ErrForbiddenAddress
 		}
 		return nil

@@ -27,11 +27,6 @@ type Policy struct {
 // httpsPort is the only port that needs no registration.
 const httpsPort = "443"
 
-func (p Policy) requiresRegisteredHost() bool {
-	return p.RegisteredHostsOnly || len(p.RegisteredHosts) > 0
-}
-
-// isRegistered reports whether a host is registered with this port.
 func (p Policy) isRegistered(host, port string) bool {
 	return slices.ContainsFunc(p.RegisteredHosts, func(entry string) bool {
 		entryHost, entryPort, err := net.SplitHostPort(entry)

@@ -6,6 +6,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -50,10 +51,7 @@ func (e *Environment) Err() error { return errors.Join(e.errs...) }
 
 // Text returns a variable, or its default from the table if it is empty. "" is a valid value.
 func (e *Environment) Text(name string) string {
-	if text := e.lookup(name); text != "" {
-		return text
-	}
-	return definitions[name].defaultValue
+	return cmp.Or(e.lookup(name), definitions[name].defaultValue)
 }
 
 // Required returns a variable. An empty one is a fault.
@@ -138,11 +136,6 @@ func (e *Environment) duration(name, text string) time.Duration {
 		e.addError(name, "must be at least %s", limits.minimum)
 		return 0
 	}
-	return e.scale(name, d)
-}
-
-// scale divides a duration by SPEED if its name allows that.
-func (e *Environment) scale(name string, d time.Duration) time.Duration {
 	if d == 0 || strings.HasSuffix(name, "_TIMEOUT") || strings.HasSuffix(name, "_LEASE") {
 		return d
 	}

@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"mobilegateway/shared/fault"
@@ -132,37 +134,22 @@ func hasLoneSurrogate(body []byte) bool {
 		if body[i] != '\\' {
 			continue
 		}
+		if unit := escapedUnit(body[i:]); utf16.IsSurrogate(unit) {
+			if utf16.DecodeRune(unit, escapedUnit(body[i+6:])) == unicode.ReplacementChar {
+				return true
+			}
+			i += 6
+		}
 		i++ // the escaped character: valid JSON has one
-		if body[i] != 'u' {
-			continue
-		}
-		unit := parseHex4(body[i+1 : i+5])
-		i += 4
-		if unit < 0xD800 || unit > 0xDFFF {
-			continue
-		}
-		if unit >= 0xDC00 || !startsWithLowSurrogate(body[i+1:]) {
-			return true
-		}
-		i += 6
 	}
 	return false
 }
 
-// startsWithLowSurrogate reports whether the bytes begin with an escape \uDC00 to \uDFFF.
-func startsWithLowSurrogate(rest []byte) bool {
-	if len(rest) < 6 || rest[0] != '\\' || rest[1] != 'u' {
-		return false
-	}
-	unit := parseHex4(rest[2:6])
-	return unit >= 0xDC00 && unit <= 0xDFFF
-}
-
-// parseHex4 reads four hexadecimal digits, which valid JSON guarantees.
-func parseHex4(digits []byte) int {
-	unit, err := strconv.ParseUint(string(digits), 16, 32)
-	if err != nil {
+// escapedUnit returns the UTF-16 unit of valid JSON that begins with an escape \uXXXX, 0 for other JSON.
+func escapedUnit(text []byte) rune {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0
 	}
-	return int(unit)
+	unit, _ := strconv.ParseUint(string(text[2:6]), 16, 16) // valid JSON has four digits here
+	return rune(unit)
 }

@@ -49,11 +49,13 @@ func (r *Registry) Create(ctx context.Context, p *merchant.Profile) error {
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		}}
 	}
+	reservation := dynamoitem.Key(namePrefix + merchant.NormalizeName(p.Name))
+	reservation[attributeID] = dynamoitem.Text(p.ID)
 	_, err = r.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{putNew(nameReservationItem(p)), putNew(profileItem(p, document))},
+		TransactItems: []types.TransactWriteItem{putNew(reservation), putNew(profileItem(p, document))},
 	})
-	var cancelled *types.TransactionCanceledException
-	if errors.As(err, &cancelled) && len(cancelled.CancellationReasons) == 2 {
+	cancelled, found := errors.AsType[*types.TransactionCanceledException](err)
+	if found && len(cancelled.CancellationReasons) == 2 {
 		return createError(p, document, cancelled)
 	}
 	if err != nil {
@@ -138,33 +140,23 @@ func (r *Registry) IDByName(ctx context.Context, name string) (string, error) {
 // IDs implements merchant.Registry with a scan, page by page.
 func (r *Registry) IDs(ctx context.Context) ([]string, error) {
 	var ids []string
-	var startKey dynamoitem.Item
-	for {
-		page, err := r.client.Scan(ctx, &dynamodb.ScanInput{
-			TableName:                 aws.String(r.table),
-			ConsistentRead:            aws.Bool(true),
-			ProjectionExpression:      aws.String(dynamoitem.KeyAttribute),
-			FilterExpression:          aws.String("begins_with(pk, :prefix)"),
-			ExpressionAttributeValues: dynamoitem.Item{":prefix": dynamoitem.Text(profilePrefix)},
-			ExclusiveStartKey:         startKey,
-		})
+	pages := dynamodb.NewScanPaginator(r.client, &dynamodb.ScanInput{
+		TableName:                 aws.String(r.table),
+		ConsistentRead:            aws.Bool(true),
+		ProjectionExpression:      aws.String(dynamoitem.KeyAttribute),
+		FilterExpression:          aws.String("begins_with(pk, :prefix)"),
+		ExpressionAttributeValues: dynamoitem.Item{":prefix": dynamoitem.Text(profilePrefix)},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("list the merchants: %w", err)
 		}
 		for _, item := range page.Items {
 			ids = append(ids, strings.TrimPrefix(dynamoitem.ReadText(item, dynamoitem.KeyAttribute), profilePrefix))
 		}
-		if startKey = page.LastEvaluatedKey; len(startKey) == 0 {
-			return ids, nil
-		}
 	}
-}
-
-// nameReservationItem returns the item that reserves a name.
-func nameReservationItem(p *merchant.Profile) dynamoitem.Item {
-	item := dynamoitem.Key(namePrefix + merchant.NormalizeName(p.Name))
-	item[attributeID] = dynamoitem.Text(p.ID)
-	return item
+	return ids, nil
 }
 
 func profileItem(p *merchant.Profile, document []byte) dynamoitem.Item {

@@ -49,7 +49,6 @@ type upstreamRequest struct {
 // requestBuilder makes the request for an account. An error means that this account cannot make it.
 type requestBuilder func(target account) (upstreamRequest, error)
 
-// exchange is the result of sending one request.
 type exchange struct {
 	status int
 	header http.Header
@@ -100,7 +99,6 @@ func (w *connectionTrace) clientTrace() *httptrace.ClientTrace {
 	}
 }
 
-// send makes one exchange.
 func (d *Driver) send(ctx context.Context, target account, m upstreamRequest) exchange {
 	var w connectionTrace
 	request, err := newHTTPRequest(httptrace.WithClientTrace(ctx, w.clientTrace()), target, m)
@@ -139,11 +137,7 @@ func sanitizeError(err error) error {
 
 // newHTTPRequest makes the HTTP request. The operator receives the path exactly as it is escaped here.
 func newHTTPRequest(ctx context.Context, target account, m upstreamRequest) (*http.Request, error) {
-	var body io.Reader
-	if m.body != nil {
-		body = bytes.NewReader(m.body)
-	}
-	request, err := http.NewRequestWithContext(ctx, m.method, target.BaseURL+m.path, body)
+	request, err := http.NewRequestWithContext(ctx, m.method, target.BaseURL+m.path, bytes.NewReader(m.body))
 	if err != nil {
 		return nil, errors.New("the request's address is malformed") // err would quote it
 	}

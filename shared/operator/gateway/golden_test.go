@@ -79,7 +79,7 @@ func TestGoldenRequests(t *testing.T) {
 			driver.SendSMS(ctx, call)
 		},
 		"user-sms": func(ctx context.Context, driver *gateway.Driver) {
-			driver.SendUserSMS(ctx, operatortest.SampleUserSMS(sandbox, ""))
+			driver.SendUserSMS(ctx, sampleUserSMS(""))
 		},
 		"get-status": func(ctx context.Context, driver *gateway.Driver) {
 			driver.LookUpPayment(ctx, operatortest.SampleStatus(sandbox, ""))
@@ -109,6 +109,15 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
+// sampleUserSMS is a sample of the payer's SMS.
+func sampleUserSMS(account string) operator.UserSMSCall {
+	return operator.UserSMSCall{
+		Call:   operatortest.SampleStatus(sandbox, account).Call,
+		MSISDN: operatortest.SampleMSISDN,
+		Text:   "Votre paiement de 1500 XOF à Demo+Shop est confirmé. Réf. DemoShop_42",
+	}
+}
+
 func TestUserSMSOutcomes(t *testing.T) {
 	const sent = `{"outboundSMSMessageRequest":{"resourceURL":"https://op/requests/req-1/deliveryInfos"}}`
 	cases := []struct {
@@ -130,7 +139,7 @@ func TestUserSMSOutcomes(t *testing.T) {
 			peer := operatortest.NewStubOperator(t)
 			peer.SetResponses(c.step)
 			driver, _ := newDriver(peer.URL)
-			call := operatortest.SampleUserSMS(sandbox, "a1")
+			call := sampleUserSMS("a1")
 			call.Country = c.country
 			result := driver.SendUserSMS(t.Context(), call)
 			if result.Outcome != c.outcome || len(peer.Requests()) != c.sends {

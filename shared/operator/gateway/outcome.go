@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"mobilegateway/shared/fault"
@@ -12,6 +13,9 @@ import (
 
 // duplicateMessageID is the message id of a repeated key.
 const duplicateMessageID = "SVC0005"
+
+// finalRefusals are the message ids of a final refusal of a transaction.
+var finalRefusals = []string{"POL0253", "POL1000", "POL0001", "SVC0270"}
 
 // successParser reads a complete success from the body of a 2xx response; false if a required field is absent.
 type successParser func(response *strictjson.Reader) (operator.Result, bool)
@@ -45,7 +49,7 @@ func classifyException(x exchange, exception *fault.OperatorException) operator.
 	cause := fmt.Errorf("the operator responded %d %s", x.status, exception.MessageID)
 	isClientError := x.status >= 400 && x.status <= 499
 	switch {
-	case isClientError && isFinalRefusal(exception.MessageID):
+	case isClientError && slices.Contains(finalRefusals, exception.MessageID):
 		f := &fault.Fault{Kind: fault.OperatorError, OperatorException: exception, Cause: cause}
 		return operator.Result{Outcome: operator.Refused, Fault: f}
 	case x.status == http.StatusConflict, isClientError && exception.MessageID == duplicateMessageID:
@@ -67,15 +71,6 @@ func classifyException(x exchange, exception *fault.OperatorException) operator.
 	default:
 		return outcomeUnknown(cause)
 	}
-}
-
-// isFinalRefusal reports whether a message id is a final refusal of a transaction.
-func isFinalRefusal(id string) bool {
-	switch id {
-	case "POL0253", "POL1000", "POL0001", "SVC0270":
-		return true
-	}
-	return false
 }
 
 // concernsRequest reports whether a message id (SVC or POL and four digits) concerns the merchant's request. Any other

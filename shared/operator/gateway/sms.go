@@ -19,12 +19,11 @@ const recipient = "acr:X-Operator-ISE2"
 // the outcome is Unknown with DuplicateKey (decision "sms-duplicate").
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
 	build := func(target account) (upstreamRequest, error) { return buildSMSRequest(target, call), nil }
-	return d.executeSMS(ctx, call.Call, build)
+	return d.execute(ctx, call.Call, smsProtocol(build))
 }
 
-func (d *Driver) executeSMS(ctx context.Context, call operator.Call, build requestBuilder) operator.Result {
-	protocol := callProtocol{buildRequest: build, parseSuccess: parseSMSSuccess, reportsDuplicates: true}
-	return d.execute(ctx, call, protocol)
+func smsProtocol(build requestBuilder) callProtocol {
+	return callProtocol{buildRequest: build, parseSuccess: parseSMSSuccess, reportsDuplicates: true}
 }
 
 // SendUserSMS sends the payer's SMS through the operator's own SMS operation, with the service's token, sender and
@@ -45,7 +44,7 @@ func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) ope
 		sms.GWToken, sms.GWAlias = target.UserSMS.GWToken, call.MSISDN
 		return buildSMSRequest(target, sms), nil
 	}
-	return d.executeSMS(ctx, call.Call, build)
+	return d.execute(ctx, call.Call, smsProtocol(build))
 }
 
 func buildSMSRequest(target account, call operator.SMSCall) upstreamRequest {

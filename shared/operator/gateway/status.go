@@ -33,7 +33,6 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 	return parseStatus(x, call.UpstreamKey)
 }
 
-// parseStatus reads a response to getStatus.
 func parseStatus(x exchange, orderID string) operator.StatusResponse {
 	if x.err != nil {
 		return operator.StatusResponse{Cause: x.err}

@@ -44,12 +44,15 @@ func Operations(operatorName, account string) []Operation {
 
 // sampleCall is the common part of all sample calls, in Ivory Coast.
 func sampleCall(operatorName, account, key string) operator.Call {
-	return operator.Call{Operator: operatorName, AccountID: account, UpstreamKey: key, MCO: "OCI", Country: "CI"}
+	return operator.Call{
+		Operator: operatorName, AccountID: account, UpstreamKey: key, MCO: "OCI", Country: "CI",
+		GWToken: SampleToken, GWAlias: SampleAlias,
+	}
 }
 
 // SampleCharge is a sample charge of 500 XOF.
 func SampleCharge(operatorName, account string) operator.ChargeCall {
-	call := operator.ChargeCall{
+	return operator.ChargeCall{
 		Call:          sampleCall(operatorName, account, "DemoShop.c-1"),
 		ReferenceCode: "REF-1",
 		Amount:        "500",
@@ -57,8 +60,6 @@ func SampleCharge(operatorName, account string) operator.ChargeCall {
 		Description:   `Café & "thé" <1>`,
 		OnBehalfOf:    "Demo Shop",
 	}
-	call.GWToken, call.GWAlias = SampleToken, SampleAlias
-	return call
 }
 
 // SamplePay is a sample payment of 1500 XOF on a channel.
@@ -81,24 +82,13 @@ func SamplePay(operatorName, account, channel string) operator.PayCall {
 
 // SampleSMS is a sample message with a receipt.
 func SampleSMS(operatorName, account string) operator.SMSCall {
-	call := operator.SMSCall{
+	return operator.SMSCall{
 		Call:       sampleCall(operatorName, account, "DemoShop.s-1"),
 		ISE2:       "ise2-very-private",
 		Sender:     "tel:+2250000",
 		SenderName: "Demo",
 		Message:    "Bonjour%20%C3%A0%20tous",
 		NotifyURL:  "https://gateway.example.com/callbacks/v1/receipts/" + operatorName + "/1/token",
-	}
-	call.GWToken, call.GWAlias = SampleToken, SampleAlias
-	return call
-}
-
-// SampleUserSMS is a sample of the payer's SMS.
-func SampleUserSMS(operatorName, account string) operator.UserSMSCall {
-	return operator.UserSMSCall{
-		Call:   sampleCall(operatorName, account, "DemoShop_42"),
-		MSISDN: SampleMSISDN,
-		Text:   "Votre paiement de 1500 XOF à Demo+Shop est confirmé. Réf. DemoShop_42",
 	}
 }
 

@@ -33,10 +33,8 @@ type Responder func(w http.ResponseWriter, r *http.Request)
 
 // StubOperator is a scripted operator platform.
 type StubOperator struct {
-	// URL is the base address.
-	URL string
+	*httptest.Server // URL is the base address
 
-	server *httptest.Server
 	closed chan struct{}
 
 	mu         sync.Mutex
@@ -44,16 +42,15 @@ type StubOperator struct {
 	requests   []Request
 }
 
-// NewStubOperator starts a stub that ends with the test.
-func NewStubOperator(t *testing.T) *StubOperator {
+// NewStubOperator starts a stub that ends with the test. The responders are those of SetResponses.
+func NewStubOperator(t *testing.T, responders ...Responder) *StubOperator {
 	t.Helper()
-	p := &StubOperator{closed: make(chan struct{})}
-	p.server = httptest.NewServer(http.HandlerFunc(p.serve))
-	p.URL = p.server.URL
+	p := &StubOperator{closed: make(chan struct{}), responders: responders}
+	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(func() {
 		close(p.closed)
-		p.server.CloseClientConnections()
-		p.server.Close()
+		p.CloseClientConnections()
+		p.Close()
 	})
 	return p
 }
@@ -84,23 +81,17 @@ func (p *StubOperator) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the driver closed the connection
 	}
-	request := Request{Method: r.Method, Path: r.RequestURI, Header: r.Header.Clone(), Body: string(body)}
-	p.recordAndNext(request)(w, r)
-}
-
-// recordAndNext records a request and returns its response.
-func (p *StubOperator) recordAndNext(request Request) Responder {
+	respond := Respond(http.StatusNotImplemented, "the stub has no responses: call SetResponses")
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.requests = append(p.requests, request)
-	if len(p.responders) == 0 {
-		return Respond(http.StatusNotImplemented, "the stub has no responses: call SetResponses")
+	p.requests = append(p.requests, Request{r.Method, r.RequestURI, r.Header.Clone(), string(body)})
+	if len(p.responders) > 0 {
+		respond = p.responders[0]
 	}
-	responder := p.responders[0]
 	if len(p.responders) > 1 {
 		p.responders = p.responders[1:]
 	}
-	return responder
+	p.mu.Unlock()
+	respond(w, r)
 }
 
 // Respond returns a response with a status, header pairs and a body.

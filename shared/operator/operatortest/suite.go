@@ -44,8 +44,7 @@ func Run(t *testing.T, s Suite) {
 	t.Run("account", s.account)
 	for _, op := range Operations(s.Operator, "") {
 		t.Run(op.Name, func(t *testing.T) {
-			t.Run("certain", func(t *testing.T) { s.certainOutcomes(t, op) })
-			t.Run("uncertain", func(t *testing.T) { s.uncertainOutcomes(t, op) })
+			t.Run("outcomes", func(t *testing.T) { s.outcomes(t, op) })
 			t.Run("no response", func(t *testing.T) { s.noResponse(t, op) })
 			t.Run("connection refused", func(t *testing.T) { s.connectionRefused(t, op) })
 			t.Run("redirect is not followed", func(t *testing.T) { s.redirect(t, op) })
@@ -84,33 +83,20 @@ func (s Suite) account(t *testing.T) {
 	}
 }
 
-// certainOutcomes: the three outcomes that a response proves, each with one request.
-func (s Suite) certainOutcomes(t *testing.T, op Operation) {
-	cases := []struct {
-		name    string
-		step    Responder
-		outcome operator.Outcome
-	}{
-		{"success", s.SuccessResponse(op), operator.Succeeded},
-		{"refusal", s.RefusalResponse(op), operator.Refused},
-		{"not applied", s.NotAppliedResponse(op), operator.NotApplied},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			stub := NewStubOperator(t)
-			stub.SetResponses(c.step)
-			s.expectOutcome(t, stub, op, c.outcome)
-		})
-	}
-}
-
-// uncertainOutcomes: any other response proves nothing, and the call is not repeated on a new connection.
-func (s Suite) uncertainOutcomes(t *testing.T, op Operation) {
+// outcomes: three responses prove an outcome. Any other response proves nothing, and the call is not repeated on a new
+// connection.
+func (s Suite) outcomes(t *testing.T, op Operation) {
 	stub := NewStubOperator(t)
+	certain := map[string]operator.Outcome{
+		"success": operator.Succeeded, "refusal": operator.Refused, "not applied": operator.NotApplied,
+	}
 	cases := []struct {
 		name string
 		step Responder
 	}{
+		{"success", s.SuccessResponse(op)},
+		{"refusal", s.RefusalResponse(op)},
+		{"not applied", s.NotAppliedResponse(op)},
 		{"cut", CloseConnection()},
 		{"half a response", RespondTruncated(http.StatusCreated, `{"half":"of a response"}`)},
 		{"not HTTP", RespondRaw("\x00\x01 garbage\r\n\r\n")},
@@ -133,7 +119,7 @@ func (s Suite) uncertainOutcomes(t *testing.T, op Operation) {
 		t.Run(c.name, func(t *testing.T) {
 			stub.ClearRequests()
 			stub.SetResponses(c.step)
-			s.expectOutcome(t, stub, op, operator.Unknown)
+			s.expectOutcome(t, stub, op, certain[c.name]) // Unknown for all others
 		})
 	}
 }
@@ -166,7 +152,7 @@ func (s Suite) noResponse(t *testing.T, op Operation) {
 // connectionRefused: without a connection nothing was sent.
 func (s Suite) connectionRefused(t *testing.T, op Operation) {
 	stub := NewStubOperator(t)
-	stub.server.Close()
+	stub.Close()
 	result := s.expectOutcome(t, stub, op, operator.NotApplied)
 	if result.Fault.Kind != fault.OperatorUnavailable {
 		t.Errorf("fault %d, want OperatorUnavailable", result.Fault.Kind)
@@ -175,8 +161,7 @@ func (s Suite) connectionRefused(t *testing.T, op Operation) {
 
 // redirect: a redirect is an unknown response and is not followed.
 func (s Suite) redirect(t *testing.T, op Operation) {
-	stub, redirectTarget := NewStubOperator(t), NewStubOperator(t)
-	redirectTarget.SetResponses(s.SuccessResponse(op))
+	stub, redirectTarget := NewStubOperator(t), NewStubOperator(t, s.SuccessResponse(op))
 	for _, status := range []int{301, 303, 307, 308} {
 		stub.ClearRequests()
 		stub.SetResponses(Respond(status, "{}", "Location", redirectTarget.URL))
@@ -189,8 +174,7 @@ func (s Suite) redirect(t *testing.T, op Operation) {
 
 // deadlinePassed: a call with an ended context sends nothing.
 func (s Suite) deadlinePassed(t *testing.T, op Operation) {
-	stub := NewStubOperator(t)
-	stub.SetResponses(s.SuccessResponse(op))
+	stub := NewStubOperator(t, s.SuccessResponse(op))
 	driver := s.New(t, stub.URL)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -203,8 +187,7 @@ func (s Suite) deadlinePassed(t *testing.T, op Operation) {
 
 // repeatedCall: the same call sends the same request, which contains the key.
 func (s Suite) repeatedCall(t *testing.T, op Operation) {
-	stub := NewStubOperator(t)
-	stub.SetResponses(s.SuccessResponse(op))
+	stub := NewStubOperator(t, s.SuccessResponse(op))
 	driver := s.New(t, stub.URL)
 	s.runCall(t, driver, op)
 	s.runCall(t, driver, op)

@@ -44,7 +44,6 @@ func data[T any](value T, response *http.Response, err error) T {
 	return value
 }
 
-// amount returns an amount as a string.
 func amount(text string) gateway.Amount { return gateway.StringAsAmount(&text) }
 
 func main() {
