@@ -59,16 +59,14 @@ type blueprint struct {
 	shops    []*shop
 }
 
-// environment is the environment of every function.
-func environment(name string) string {
-	return map[string]string{
-		settings.StackName: "simulated", settings.LedgerTable: ledgerTable, settings.MerchantTable: merchantTable,
-		settings.LimitTable: limitTable, settings.OperatorCredentialsSecret: operatorSecret,
-		settings.TokenKeySecret: tokenSecret, settings.CallbackKeySecret: callbackSecret,
-		settings.WebhookKeySecret: webhookSecret, settings.BaseURL: outside.APIBaseURL,
-		settings.ServiceID: "SERVICE-1", settings.ApplicationID: "APP-1", settings.ContactID: "CONTACT-1",
-		settings.WarmConnections: "false",
-	}[name]
+// variables are the environment of every function.
+var variables = map[string]string{
+	settings.StackName: "simulated", settings.LedgerTable: ledgerTable, settings.MerchantTable: merchantTable,
+	settings.LimitTable: limitTable, settings.OperatorCredentialsSecret: operatorSecret,
+	settings.TokenKeySecret: tokenSecret, settings.CallbackKeySecret: callbackSecret,
+	settings.WebhookKeySecret: webhookSecret, settings.BaseURL: outside.APIBaseURL,
+	settings.ServiceID: "SERVICE-1", settings.ApplicationID: "APP-1", settings.ContactID: "CONTACT-1",
+	settings.WarmConnections: "false",
 }
 
 // newBlueprint makes the tables, the secrets and the merchants.

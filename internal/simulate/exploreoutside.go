@@ -35,7 +35,7 @@ type access struct {
 // newInstance makes an instance of a function, "" for a program of a person.
 func (x *explorer) newInstance(function string) *exploredInstance {
 	i := &exploredInstance{Instance: x.world.kernel.NewInstance(function), function: function}
-	i.parts = wiring.NewDependencies(x.outsideOf(i), environment)
+	i.parts = wiring.NewDependencies(x.outsideOf(i), x.world.environment)
 	if function == "" {
 		i.Name = "person"
 		return i

@@ -153,7 +153,7 @@ func (w *World) environment(name string) string {
 	if name == settings.SMSRetention && w.smsRetention != 0 {
 		return w.smsRetention.String()
 	}
-	return environment(name)
+	return variables[name]
 }
 
 // tableClient is the client of one instance.

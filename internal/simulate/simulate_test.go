@@ -1,29 +1,21 @@
 package simulate
 
 import (
-	"flag"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"mobilegateway/internal/simulate/tape"
 )
 
-var (
-	seedCount  = flag.Int("seeds", 100, "number of histories of TestSeeds")
-	firstSeed  = flag.Uint64("first", 1, "first seed of TestSeeds")
-	oneSeed    = flag.Uint64("seed", 0, "run one seed with its story")
-	storyCount = flag.Int("shown", 1, "number of failing seeds that TestSeeds shrinks and shows")
-)
-
-// maxShrinkRuns bounds the histories that are run to shrink a failing one.
-const maxShrinkRuns = 300
-
-// TestMain collects garbage seldom: histories are short, and leave nothing behind.
+// TestMain collects garbage seldom: histories are short, and leave nothing behind. It uses one processor: tasks that
+// wake up at once, as those that waited for one fetch of a secret, then run one after the other. Their order is
+// the same in each run, unless the runtime preempts one of them, as it may on a machine under load.
 func TestMain(m *testing.M) {
+	processors = runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(2000)
 	os.Exit(m.Run())
 }
@@ -33,52 +25,6 @@ func runHistory(t *testing.T, choices *tape.Tape, options Options) (result Resul
 	t.Helper()
 	synctest.Test(t, func(*testing.T) { result = Run(choices, options) })
 	return result
-}
-
-// TestSeeds runs many histories of drawn faults. The table of docs/reliability.md is its output.
-func TestSeeds(t *testing.T) {
-	if *oneSeed != 0 {
-		result := runHistory(t, tape.FromSeed(*oneSeed), Options{Story: true})
-		logStory(t, result)
-		return
-	}
-	started := time.Now()
-	var report Report
-	for seed := *firstSeed; seed < *firstSeed+uint64(*seedCount); seed++ {
-		result := runHistory(t, tape.FromSeed(seed), Options{})
-		report.Add(result)
-		if result.Violation == nil {
-			continue
-		}
-		t.Errorf("seed %d: %s", seed, result.Violation)
-		if report.Violations <= *storyCount {
-			showShrunk(t, result)
-		}
-		t.Logf("run it again: go test ./internal/simulate -run TestSeeds -seed %d -v", seed)
-	}
-	elapsed := time.Since(started)
-	t.Logf("%d histories in %s: %.0f a second\n%s", *seedCount, elapsed.Round(time.Millisecond),
-		float64(*seedCount)/elapsed.Seconds(), &report)
-}
-
-// showShrunk looks for the simplest history with the same kind of violation, and logs its story.
-func showShrunk(t *testing.T, failed Result) {
-	t.Helper()
-	const kind = len("invariant 1:") // the violation's number
-	prefix := failed.Violation.Error()[:min(kind, len(failed.Violation.Error()))]
-	runs := 0
-	shortest := tape.Shrink(failed.Choices, maxShrinkRuns, func(choices []int) bool {
-		runs++
-		result := runHistory(t, tape.FromChoices(choices), Options{})
-		return result.Violation != nil && result.Violation.Error()[:min(kind, len(result.Violation.Error()))] == prefix
-	})
-	before, after := nonZero(failed.Choices), nonZero(shortest)
-	t.Logf("shrunk from %d to %d choices that are not zero, in %d runs:", before, after, runs)
-	logStory(t, runHistory(t, tape.FromChoices(shortest), Options{Story: true}))
-}
-
-func nonZero(choices []int) int {
-	return len(slices.DeleteFunc(slices.Clone(choices), func(choice int) bool { return choice == 0 }))
 }
 
 // logStory logs the story of a history.

@@ -95,25 +95,15 @@ func mix(z uint64) uint64 {
 }
 
 // Start runs a task in a goroutine, which begins when the kernel resumes it. In a crashed instance it also ends the
-// calling goroutine. The task still begins, because another goroutine may wait for its end.
+// calling goroutine. The task still begins, because another goroutine may wait for its end; it ends at its first
+// outside call.
 func (i *Instance) Start(task func()) {
 	i.running.Add(1)
-	i.kernel.start(runnable{p: i.park("start", time.Time{}), task: task})
+	i.kernel.add(&parked{name: "start", instance: i, run: func() {
+		defer i.running.Add(-1)
+		task()
+	}})
 	i.Exit()
-}
-
-// runnable is a task that has not begun.
-type runnable struct {
-	p    *parked
-	task func()
-}
-
-// begin runs the task once it is resumed, also in a crashed instance: there it ends at its first outside call, and
-// others may wait for its end.
-func (r runnable) begin() {
-	defer r.p.instance.running.Add(-1)
-	<-r.p.resume
-	r.task()
 }
 
 // Gate parks the calling task until the kernel resumes it. The task then makes the outside call that name describes.
@@ -137,17 +127,14 @@ func (i *Instance) wait(name string, until time.Time) {
 	if i.crashed {
 		runtime.Goexit()
 	}
-	<-i.park(name, until).resume
+	p := i.kernel.newParked()
+	p.name, p.instance, p.at = name, i, until
+	i.kernel.add(p)
+	<-p.resume
+	i.kernel.reuse(p)
 	if i.crashed {
 		runtime.Goexit()
 	}
-}
-
-// park takes the calling task, or one that is about to start, into the kernel's lists.
-func (i *Instance) park(name string, until time.Time) *parked {
-	p := &parked{name: name, instance: i, at: until, resume: make(chan struct{})}
-	i.kernel.add(p)
-	return p
 }
 
 // Exit ends the calling goroutine of a crashed instance; it does nothing otherwise.

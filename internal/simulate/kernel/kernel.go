@@ -34,24 +34,29 @@ type Kernel struct {
 	Select Selector
 
 	choose    Chooser
-	mutex     sync.Mutex
-	arrivals  []*parked // parked since the last step, in no order
 	ready     []*parked // parked, in the order of their arrival
 	timed     []*parked // parked until a time, in the order of their times
+	enabled   []int     // the places of those in ready that can be resumed
 	instances []*Instance
 	steps     int
-	signal    chan struct{}   // a task has parked
-	idle      []chan runnable // goroutines that have ended a task
+	timer     *time.Timer   // of advance
+	signal    chan struct{} // a task has parked while time passes
+
+	mutex      sync.Mutex
+	arrivals   []*parked // parked since the last step, in no order
+	timePasses bool
+	unused     []*parked     // resumed, to be used again
+	idle       []chan func() // goroutines that have ended a task
 }
 
-// parked is a task that waits to be resumed.
+// parked is a task that waits to be resumed, one that has not begun, or an event of the world.
 type parked struct {
 	name     string
-	instance *Instance // nil for an event of the world
+	instance *Instance // nil for an event
 	at       time.Time // the time from which it can be resumed; zero for at once
 	sequence int
-	resume   chan struct{}
-	run      func() // of an event, instead of a task
+	resume   chan struct{} // of a task that waits
+	run      func()        // of the others
 }
 
 // New makes a kernel. Call it inside a bubble.
@@ -107,38 +112,51 @@ func (k *Kernel) run() error {
 
 // advance lets time pass, or less if a task parks meanwhile.
 func (k *Kernel) advance(wait time.Duration) {
+	if k.timer == nil {
+		k.timer = time.NewTimer(wait)
+	} else {
+		k.timer.Reset(wait)
+	}
+	k.setTimePasses(true)
+	select {
+	case <-k.timer.C:
+	case <-k.signal:
+	}
+	k.setTimePasses(false)
+	k.timer.Stop()
+}
+
+func (k *Kernel) setTimePasses(passes bool) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.timePasses = passes
 	select {
 	case <-k.signal:
-		k.signal <- struct{}{} // not consumed: collect empties it
-		return
 	default:
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-k.signal:
+	if passes && len(k.arrivals) > 0 {
+		k.signal <- struct{}{}
 	}
 }
 
 // add takes a parked task or event in.
 func (k *Kernel) add(p *parked) {
 	k.mutex.Lock()
+	defer k.mutex.Unlock()
 	k.arrivals = append(k.arrivals, p)
-	k.mutex.Unlock()
-	select {
-	case k.signal <- struct{}{}:
-	default:
+	if k.timePasses {
+		select {
+		case k.signal <- struct{}{}:
+		default:
+		}
 	}
 }
 
 // collect sorts the arrivals into the lists. Tasks that parked between two steps are put in an order of their own,
 // because several may have run at once after a common wait.
 func (k *Kernel) collect() {
-	select {
-	case <-k.signal:
-	default:
-	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
 	slices.SortStableFunc(k.arrivals, func(a, b *parked) int {
 		return cmp.Or(cmp.Compare(a.instance.id(), b.instance.id()), cmp.Compare(a.name, b.name))
 	})
@@ -169,16 +187,16 @@ func (k *Kernel) choosePending() *parked {
 	if k.Select != nil {
 		return k.selectPending()
 	}
-	enabled := make([]int, 0, len(k.ready))
+	k.enabled = k.enabled[:0]
 	for i, p := range k.ready {
 		if !p.instance.waitsFrozen() {
-			enabled = append(enabled, i)
+			k.enabled = append(k.enabled, i)
 		}
 	}
-	if len(enabled) == 0 {
+	if len(k.enabled) == 0 {
 		return nil
 	}
-	place := enabled[k.choose.Choose("next", len(enabled))]
+	place := k.enabled[k.choose.Choose("next", len(k.enabled))]
 	next := k.ready[place]
 	k.ready = slices.Delete(k.ready, place, place+1)
 	return next
@@ -195,20 +213,20 @@ func (k *Kernel) runningTasks() int {
 	return running
 }
 
-// start runs a task in a goroutine. Goroutines are used again, because their stacks have grown.
-func (k *Kernel) start(r runnable) {
+// begin runs a task in a goroutine. Goroutines are used again, because their stacks have grown.
+func (k *Kernel) begin(task func()) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if count := len(k.idle); count > 0 {
-		k.idle[count-1] <- r
-		k.idle = k.idle[:count-1]
+	if last := len(k.idle) - 1; last >= 0 {
+		k.idle[last] <- task
+		k.idle = k.idle[:last]
 		return
 	}
-	next := make(chan runnable, 1)
-	next <- r
+	next := make(chan func(), 1)
+	next <- task
 	go func() {
-		for r := range next {
-			r.begin()
+		for run := range next {
+			run()
 			k.mutex.Lock()
 			k.idle = append(k.idle, next)
 			k.mutex.Unlock()
@@ -216,13 +234,36 @@ func (k *Kernel) start(r runnable) {
 	}()
 }
 
-// resume continues a task, or runs an event.
+// resume continues or begins a task, or runs an event.
 func (k *Kernel) resume(p *parked) {
-	if p.run != nil {
+	switch {
+	case p.run == nil:
+		p.resume <- struct{}{}
+	case p.instance != nil:
+		k.begin(p.run)
+	default:
 		p.run()
-		return
 	}
-	close(p.resume)
+}
+
+// newParked returns one for a task that waits.
+func (k *Kernel) newParked() *parked {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	last := len(k.unused) - 1
+	if last < 0 {
+		return &parked{resume: make(chan struct{}, 1)}
+	}
+	p := k.unused[last]
+	k.unused = k.unused[:last]
+	return p
+}
+
+// reuse keeps one that was resumed.
+func (k *Kernel) reuse(p *parked) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.unused = append(k.unused, p)
 }
 
 // stop ends all tasks.
@@ -236,8 +277,8 @@ func (k *Kernel) stop() {
 		pending := append(slices.Clone(k.ready), k.timed...)
 		k.ready, k.timed = nil, nil
 		for _, p := range pending {
-			if p.run == nil {
-				close(p.resume)
+			if p.instance != nil {
+				k.resume(p)
 				synctest.Wait()
 			}
 		}

@@ -6,6 +6,11 @@
 // the harmless choice everywhere, so a history becomes simpler when its choices become zero or fewer (see Shrink).
 package tape
 
+import "slices"
+
+// firstCapacity is the first capacity of a list of choices.
+const firstCapacity = 256
+
 // Choice is one recorded choice: Value of Count alternatives.
 type Choice struct {
 	Label string
@@ -53,6 +58,9 @@ func (t *Tape) Choose(label string, count int) int {
 		if forced, isForced := t.forced[label]; isForced {
 			value = min(forced, count-1)
 		}
+	}
+	if len(t.choices) == cap(t.choices) {
+		t.choices = slices.Grow(t.choices, max(len(t.choices), firstCapacity)) // append grows a long list slowly
 	}
 	t.choices = append(t.choices, Choice{Label: label, Count: count, Value: value})
 	return value

@@ -1,0 +1,152 @@
+package simulate
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/simulate/tape"
+)
+
+var (
+	seedCount   = flag.Int("seeds", 100, "number of histories of TestSeeds")
+	firstSeed   = flag.Uint64("first", 1, "first seed of TestSeeds")
+	oneSeed     = flag.Uint64("seed", 0, "run one seed with its story")
+	storyCount  = flag.Int("shown", 1, "number of failing seeds that TestSeeds shrinks and shows")
+	workerCount = flag.Int("workers", 0, "processes of TestSeeds; 0 for GOMAXPROCS, 1 for its own process")
+	maxFailures = flag.Int("failures", 20, "number of failing seeds after which TestSeeds stops; 0 for no bound")
+)
+
+// maxShrinkRuns bounds the histories that are run to shrink a failing one.
+const maxShrinkRuns = 300
+
+// progressInterval is the time between two lines about the progress of TestSeeds.
+const progressInterval = 10 * time.Second
+
+// TestSeeds runs many histories of drawn faults. The table of docs/reliability.md is its output.
+func TestSeeds(t *testing.T) {
+	if *isWorker {
+		serveSeeds(t)
+		return
+	}
+	if *oneSeed != 0 {
+		result := runHistory(t, tape.FromSeed(*oneSeed), Options{Story: true})
+		logStory(t, result)
+		return
+	}
+	started, startedCPU := time.Now(), cpuTime(t)
+	var report Report
+	var failed []Result
+	runSeeds(t, *firstSeed, *seedCount, *workerCount, &report, func(seed uint64, result Result) bool {
+		if result.Violation == nil {
+			return true
+		}
+		t.Errorf("seed %d: %s", seed, result.Violation)
+		t.Logf("run it again: go test ./internal/simulate -run TestSeeds -seed %d -v", seed)
+		if len(failed) < *storyCount {
+			failed = append(failed, result)
+		}
+		return report.Violations != *maxFailures
+	})
+	elapsed, cpu := time.Since(started), cpuTime(t)-startedCPU
+	if report.Histories < *seedCount {
+		t.Errorf("stopped after %d failing seeds: %d of %d histories",
+			report.Violations, report.Histories, *seedCount)
+	}
+	for _, result := range failed {
+		showShrunk(t, result)
+	}
+	number := float64(report.Histories)
+	t.Logf("%d histories of the seeds from %d in %s: %.0f a second, %.0f per CPU-second\n%s", report.Histories,
+		*firstSeed, elapsed.Round(time.Millisecond), number/elapsed.Seconds(), number/cpu.Seconds(), &report)
+}
+
+// cpuTime is the CPU time that the process and its ended workers have used.
+func cpuTime(t *testing.T) (total time.Duration) {
+	t.Helper()
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var usage syscall.Rusage
+		if err := syscall.Getrusage(who, &usage); err != nil {
+			t.Fatal(err)
+		}
+		total += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	}
+	return total
+}
+
+// runSeeds runs the histories of consecutive seeds in parallel workers. It adds each result to the report and passes it
+// to use, in the order of the seeds, until use returns false. So the outcome does not depend on the number of workers.
+func runSeeds(
+	t *testing.T, first uint64, count, workers int, report *Report, use func(seed uint64, result Result) bool,
+) {
+	t.Helper()
+	var stopped atomic.Bool
+	results := startWorkers(t, &seedRange{first: first, count: uint64(max(count, 0))}, workers, &stopped)
+	started, progress := time.Now(), time.NewTicker(progressInterval)
+	defer progress.Stop()
+	early := map[uint64]Result{} // those that came before the result of an earlier seed
+	for next := first; ; {
+		select {
+		case r, isOpen := <-results:
+			if !isOpen {
+				return
+			}
+			early[r.Seed] = r.Result
+		case <-progress.C:
+			fmt.Fprintf(os.Stderr, "%d of %d histories, %.0f a second, %d violations\n", report.Histories, count,
+				float64(report.Histories)/time.Since(started).Seconds(), report.Violations)
+		}
+		for result, found := early[next]; found && !stopped.Load(); result, found = early[next] {
+			delete(early, next)
+			report.Add(result)
+			stopped.Store(!use(next, result))
+			next++
+		}
+	}
+}
+
+// TestWorkersGiveSameReport runs seeds with different numbers of workers: the reports are equal.
+func TestWorkersGiveSameReport(t *testing.T) {
+	const count, last = 24, 20
+	var reports []string
+	for _, workers := range []int{1, 3} {
+		var report Report
+		var seeds []uint64
+		runSeeds(t, 1, count, workers, &report, func(seed uint64, _ Result) bool {
+			seeds = append(seeds, seed)
+			return seed != last
+		})
+		if len(seeds) != last || !slices.IsSorted(seeds) {
+			t.Errorf("%d workers: the results of the seeds %v, want 1 to %d in order", workers, seeds, last)
+		}
+		reports = append(reports, report.String())
+	}
+	if reports[0] != reports[1] {
+		t.Errorf("one worker reports %s, three report %s", reports[0], reports[1])
+	}
+}
+
+// showShrunk looks for the simplest history with the same kind of violation, and logs its story.
+func showShrunk(t *testing.T, failed Result) {
+	t.Helper()
+	const kind = len("invariant 1:") // the violation's number
+	prefix := failed.Violation.Error()[:min(kind, len(failed.Violation.Error()))]
+	runs := 0
+	shortest := tape.Shrink(failed.Choices, maxShrinkRuns, func(choices []int) bool {
+		runs++
+		result := runHistory(t, tape.FromChoices(choices), Options{})
+		return result.Violation != nil && result.Violation.Error()[:min(kind, len(result.Violation.Error()))] == prefix
+	})
+	before, after := nonZero(failed.Choices), nonZero(shortest)
+	t.Logf("shrunk from %d to %d choices that are not zero, in %d runs:", before, after, runs)
+	logStory(t, runHistory(t, tape.FromChoices(shortest), Options{Story: true}))
+}
+
+func nonZero(choices []int) int {
+	return len(slices.DeleteFunc(slices.Clone(choices), func(choice int) bool { return choice == 0 }))
+}
