@@ -193,7 +193,7 @@ func TestDailyAmountAfterACrash(t *testing.T) {
 	for _, at := range []string{"after Insert", "after ClaimReference", "before Replace", "after Replace"} {
 		t.Run(at, func(t *testing.T) {
 			w := newFixtureWithDailyLimit(t, 600)
-			w.Writer.SetCrashPoint(at, func() { panic("the function crashed") })
+			w.Ledger.SetCrashPoint(at, func() { panic("the function crashed") })
 			w.Send(t, newEvent(t)).AssertStatus(t, 500)
 			w.Clock.Advance(operationtest.LeaseDuration)
 			w.Send(t, newEvent(t)).AssertStatus(t, 201)

@@ -81,7 +81,7 @@ func newGateway(t testing.TB) *gateway {
 	receipts := &receipt.ReceiptHandler{Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now}
 	k.Serve("contract", append(lookup.Routes(),
 		(&charge.Operation{
-			Pipeline: k.Pipeline, References: k.Fixture.Writer, ServiceID: operationtest.ServiceID,
+			Pipeline: k.Pipeline, References: k.Fixture.Ledger, ServiceID: operationtest.ServiceID,
 		}).Route(),
 		(&pay.Operation{Pipeline: k.Pipeline, CallbackKeys: k.CallbackKeys, FirstPollDelay: time.Minute}).Route(),
 		(&sms.Operation{

@@ -48,7 +48,6 @@ const (
 type Fixture struct {
 	Clock        *Clock
 	Ledger       *storetest.Ledger
-	Writer       *storetest.Ledger // the same ledger, as the operations get it
 	Merchants    *Merchants
 	Driver       *Driver
 	LimitStore   *storetest.Limits // no merchant has a limit until a test sets one
@@ -79,10 +78,9 @@ func New(t testing.TB) *Fixture {
 		Merchants: &Merchants{profiles: profiles}, Driver: &Driver{account: "a1"},
 	}
 	w.Clock.unixNano.Store(time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC).UnixNano())
-	w.Writer = w.Ledger
 	w.Pipeline = &operation.Pipeline{
 		Merchants:       w.Merchants,
-		Book:            &ledger.Book{Store: w.Writer, Now: w.Clock.Now, Rand: &UniqueReader{}},
+		Book:            &ledger.Book{Store: w.Ledger, Now: w.Clock.Now, Rand: &UniqueReader{}},
 		Operators:       singleDriverDirectory(w.Driver),
 		OperatorTimeout: OperatorTimeout,
 		Now:             w.Clock.Now,

@@ -167,14 +167,14 @@ func (s Suite) checkCrashPoints(t *testing.T) {
 		for _, point := range []string{"before " + write, "after " + write} {
 			t.Run("crash points: a panic "+point, func(t *testing.T) {
 				w := s.NewFixture(t)
-				w.Writer.SetCrashPoint(point, func() { panic("the function crashed") })
+				w.Ledger.SetCrashPoint(point, func() { panic("the function crashed") })
 				w.Send(t, s.NewEvent(t)).AssertStatus(t, 500)
 				s.checkRetry(t, w)
 			})
 			t.Run("crash points: no return "+point, func(t *testing.T) {
 				w, e := s.NewFixture(t), s.NewEvent(t)
 				reached, release, delayed := make(chan struct{}), make(chan struct{}), make(chan Response)
-				w.Writer.SetCrashPoint(point, func() { close(reached); <-release })
+				w.Ledger.SetCrashPoint(point, func() { close(reached); <-release })
 				go func() { delayed <- w.Send(t, e) }()
 				<-reached
 				s.checkRetry(t, w)
