@@ -72,6 +72,7 @@ func (x *explorer) outsideOf(i *exploredInstance) wiring.Outside {
 			}
 			return i.Sleep(ctx, wait)
 		},
+		Await: i.Await,
 		Start: i.Start,
 		Log:   logWriter{x.world, &instance{Instance: i.Instance, function: i.function}},
 	}

@@ -107,6 +107,7 @@ func (w *World) invoke(function string, payload []byte, done func(result)) {
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
 		defer cancel()
 		response, err := i.handler.Invoke(ctx, payload)
+		i.Gate("end") // handlers whose timers fire together end one after the other
 		finish(result{payload: response, err: err})
 	})
 }
@@ -177,6 +178,7 @@ func (w *World) outsideOf(i *instance) wiring.Outside {
 		Now:               i.Now,
 		Rand:              i,
 		Sleep:             i.Sleep,
+		Await:             i.Await,
 		Start:             i.Start,
 		Log:               logWriter{w, i},
 	}

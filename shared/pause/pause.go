@@ -1,4 +1,4 @@
-// Package pause waits. Code that must be testable without waiting takes For as a value.
+// Package pause waits. Code that must be testable without waiting takes For or Until as a value.
 package pause
 
 import (
@@ -12,6 +12,16 @@ func For(ctx context.Context, d time.Duration) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Until waits until done is closed, or returns ctx's error once ctx has ended.
+func Until(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

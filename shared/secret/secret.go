@@ -8,6 +8,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"mobilegateway/shared/pause"
 )
 
 // Source fetches secrets. id is a name or an ARN. Callers must not change the content. An error text never contains a
@@ -48,6 +50,9 @@ const fetchTimeout = 5 * time.Second
 
 // Cache caches one secret. It is safe for concurrent use: one caller fetches and the others wait.
 type Cache struct {
+	// Await waits for the fetch of another caller; NewCache sets pause.Until.
+	Await func(ctx context.Context, done <-chan struct{}) error
+
 	source             Source
 	id                 string
 	ttl                time.Duration
@@ -66,7 +71,9 @@ type Cache struct {
 // NewCache makes a cache of one secret. ttl is the time after which a value is refreshed. minRefreshInterval is the
 // shortest time between two forced refreshes, and between two attempts while refreshes fail. It fetches nothing yet.
 func NewCache(source Source, id string, ttl, minRefreshInterval time.Duration, now func() time.Time) *Cache {
-	return &Cache{source: source, id: id, ttl: ttl, minRefreshInterval: minRefreshInterval, now: now}
+	return &Cache{
+		Await: pause.Until, source: source, id: id, ttl: ttl, minRefreshInterval: minRefreshInterval, now: now,
+	}
 }
 
 // Get implements Reader. A failed refresh returns the stale value. An error means that no fetch has ever succeeded, or
@@ -84,13 +91,11 @@ func (c *Cache) Get(ctx context.Context) ([]byte, error) {
 		}
 		value, hasValue := c.value, c.hasValue
 		c.mu.Unlock()
-		select {
-		case <-fetchDone:
-		case <-ctx.Done():
-			if hasValue {
-				return value, nil
-			}
-			return nil, ctx.Err()
+		switch err := c.Await(ctx, fetchDone); {
+		case err != nil && hasValue:
+			return value, nil
+		case err != nil:
+			return nil, err
 		}
 	}
 }

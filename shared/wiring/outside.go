@@ -39,6 +39,8 @@ type Outside struct {
 	Rand              io.Reader
 	// Sleep waits, or returns the context's error.
 	Sleep func(ctx context.Context, wait time.Duration) error
+	// Await waits until done is closed, or returns the context's error. Several goroutines may wait for one channel.
+	Await func(ctx context.Context, done <-chan struct{}) error
 	// Start starts goroutines; nil for the go statement.
 	Start task.Starter
 	Log   io.Writer
@@ -53,6 +55,7 @@ func realOutside(client *awsclient.Client) Outside {
 		Now:          time.Now,
 		Rand:         rand.Reader,
 		Sleep:        pause.For,
+		Await:        pause.Until,
 		Log:          os.Stdout,
 	}
 }

@@ -83,6 +83,7 @@ func (d *Dependencies) secretCache(variableName string) *secret.Cache {
 	}
 	source, ttl := d.SecretSource(), d.Env.Duration(settings.SecretCacheTTL)
 	cache := secret.NewCache(source, d.Env.Required(variableName), ttl, minRefreshInterval, d.Now)
+	cache.Await = d.Await
 	d.secretCaches[variableName] = cache
 	d.initTasks = append(d.initTasks, func(ctx context.Context) error {
 		_, err := cache.Get(ctx)

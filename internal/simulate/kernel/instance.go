@@ -123,12 +123,32 @@ func (i *Instance) Sleep(ctx context.Context, wait time.Duration) error {
 	return err
 }
 
-func (i *Instance) wait(name string, until time.Time) {
+// Await parks the instance's task until done is closed. It returns the context's error if the context ends first. Tasks
+// that wait for one channel continue one after the other, as the kernel chooses.
+func (i *Instance) Await(ctx context.Context, done <-chan struct{}) error {
+	isDone := func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}
+	i.park("await", time.Time{}, func() bool { return isDone() || ctx.Err() != nil })
+	if isDone() {
+		return nil
+	}
+	return ctx.Err()
+}
+
+func (i *Instance) wait(name string, until time.Time) { i.park(name, until, nil) }
+
+func (i *Instance) park(name string, at time.Time, until func() bool) {
 	if i.crashed {
 		runtime.Goexit()
 	}
 	p := i.kernel.newParked()
-	p.name, p.instance, p.at = name, i, until
+	p.name, p.instance, p.at, p.until = name, i, at, until
 	i.kernel.add(p)
 	<-p.resume
 	i.kernel.reuse(p)

@@ -52,11 +52,17 @@ type Kernel struct {
 // parked is a task that waits to be resumed, one that has not begun, or an event of the world.
 type parked struct {
 	name     string
-	instance *Instance // nil for an event
-	at       time.Time // the time from which it can be resumed; zero for at once
+	instance *Instance   // nil for an event
+	at       time.Time   // the time from which it can be resumed; zero for at once
+	until    func() bool // reports whether it can be resumed; nil for at once
 	sequence int
 	resume   chan struct{} // of a task that waits
 	run      func()        // of the others
+}
+
+// canResume reports whether a task or an event of the ready ones can be resumed. A crashed one always can, to end.
+func (p *parked) canResume() bool {
+	return !p.instance.waitsFrozen() && (p.until == nil || p.instance.crashed || p.until())
 }
 
 // New makes a kernel. Call it inside a bubble.
@@ -189,7 +195,7 @@ func (k *Kernel) choosePending() *parked {
 	}
 	k.enabled = k.enabled[:0]
 	for i, p := range k.ready {
-		if !p.instance.waitsFrozen() {
+		if p.canResume() {
 			k.enabled = append(k.enabled, i)
 		}
 	}

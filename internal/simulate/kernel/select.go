@@ -19,9 +19,12 @@ type Selector func(ready []Waiting, firstTimed time.Time) int
 
 // selectPending lets Select choose. It removes and returns the next task or event, nil to let time pass.
 func (k *Kernel) selectPending() *parked {
-	ready := make([]Waiting, len(k.ready))
+	var ready []Waiting
+	k.enabled = k.enabled[:0]
 	for i, p := range k.ready {
-		ready[i] = Waiting{p.name, p.instance}
+		if p.until == nil || p.canResume() {
+			ready, k.enabled = append(ready, Waiting{p.name, p.instance}), append(k.enabled, i)
+		}
 	}
 	var firstTimed time.Time
 	if len(k.timed) > 0 {
@@ -32,6 +35,7 @@ func (k *Kernel) selectPending() *parked {
 		k.collect() // the selector may have added events
 		return nil
 	}
+	place = k.enabled[place]
 	next := k.ready[place]
 	k.ready = slices.Delete(k.ready, place, place+1)
 	return next
