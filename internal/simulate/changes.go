@@ -103,27 +103,30 @@ func (w *World) rotateToken(s *shop, i *instance) {
 // shortLife is the lifetime of short-lived tokens.
 const shortLife = time.Hour
 
-// useShortLivedToken lets a merchant get a short-lived token. An engineer revokes it, or its lifetime ends.
-func (w *World) useShortLivedToken(s *shop, _ *instance) {
-	w.kernel.At(time.Now(), "token request", func() {
-		mustRefuse := w.mustRefuse(s, s.clientSecret)
-		w.invoke(functionToken, outside.TokenEvent(s.profile.ID, s.clientSecret), func(r result) {
-			issued := struct {
-				Token string `json:"access_token"`
-			}{}
-			response, err := outside.ReadResponse(r.payload)
-			if r.lost || r.err != nil || err != nil || response.Status != 200 ||
-				!w.readOutput([]byte(response.Body), &issued) {
-				return
-			}
-			if mustRefuse {
-				w.checker.fail(5, "a suspended merchant got a token")
-			}
-			w.checker.addSecrets(issued.Token)
-			w.tokens[s.Name], w.shortLived[s.Name] = issued.Token, shortLivedToken{issued.Token, time.Now()}
-			w.refused[issued.Token] = time.Now().Add(shortLife)
-		})
+// requestToken lets a merchant get a short-lived token, which half of its next requests then have.
+func (w *World) requestToken(s *shop) {
+	mustRefuse := w.mustRefuse(s, s.clientSecret)
+	w.invoke(functionToken, outside.TokenEvent(s.profile.ID, s.clientSecret), func(r result) {
+		issued := struct {
+			Token string `json:"access_token"`
+		}{}
+		response, err := outside.ReadResponse(r.payload)
+		if r.lost || r.err != nil || err != nil || response.Status != 200 ||
+			!w.readOutput([]byte(response.Body), &issued) {
+			return
+		}
+		if mustRefuse {
+			w.checker.fail(5, "a suspended merchant got a token")
+		}
+		w.checker.addSecrets(issued.Token)
+		w.tokens[s.Name], w.shortLived[s.Name] = issued.Token, shortLivedToken{issued.Token, time.Now()}
+		w.refused[issued.Token] = time.Now().Add(shortLife)
 	})
+}
+
+// useShortLivedToken lets a merchant use a short-lived token. An engineer revokes it, or its lifetime ends.
+func (w *World) useShortLivedToken(s *shop, _ *instance) {
+	w.kernel.At(time.Now(), "token request", func() { w.requestToken(s) })
 	if w.tape.Choose("the short-lived token is revoked", 2) == 0 {
 		return
 	}

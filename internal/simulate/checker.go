@@ -29,13 +29,15 @@ type checker struct {
 	maybeSent  map[string]time.Time // when a call may have been applied, by kind and key at the operator
 	furthest   map[string]reached   // what a merchant received last, by merchant and order
 	listed     map[string]time.Time // by entry: when it was last listed for a person
+	// unknownSince is when a charge or an SMS became unknown last, by stored key.
+	unknownSince map[string]time.Time
 }
 
 func newChecker(w *World) *checker {
 	c := &checker{
 		world: w, entries: map[string]*ledger.Entry{}, listed: map[string]time.Time{},
 		maybeSent: map[string]time.Time{}, furthest: map[string]reached{}, byUpstream: map[string]string{},
-		owners: map[string]*instance{},
+		owners: map[string]*instance{}, unknownSince: map[string]time.Time{},
 	}
 	c.amounts = newAmounts(c)
 	for _, s := range w.shops {
@@ -92,6 +94,7 @@ func (c *checker) change(change *tables.Change) {
 		}
 		c.transition(change.Key, before, after)
 		c.notified(change.Key, before, after)
+		c.flagged(change.Key, before, after)
 		c.deadLetters(change.Key, before, after)
 		c.amounts.transition(change.Key, before, after)
 	}

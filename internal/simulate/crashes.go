@@ -60,9 +60,24 @@ func (w *World) planLimitCrashes(length time.Duration) {
 		w.drawOrderOfShop(limited, functionPay, extraOrders+number, length)
 	}
 	w.drawOrderOfShop(limited, functionSMS, extraOrders, length)
-	w.kernel.At(w.drawStart(length), "rate limit", func() {
-		w.runEngineer(func(i *instance) { w.limitRequests(limited, i) })
-	})
+	if w.tape.Choose("and its rate is limited", 4) == 3 {
+		w.kernel.At(w.drawStart(length), "rate limit", func() {
+			w.runEngineer(func(i *instance) { w.limitRequests(limited, i) })
+		})
+	}
+}
+
+// planShortLivedTokens lets merchants use short-lived tokens. Crashes may be frequent around the key ring of tokens.
+func (w *World) planShortLivedTokens(length time.Duration) {
+	if w.tape.Choose("crashes around tokens", 2) == 1 {
+		w.crashOften(func(function, call string) bool {
+			return function == functionToken || strings.HasSuffix(call, " "+tokenSecret)
+		})
+	}
+	for range 1 + w.tape.Choose("short-lived tokens", 3) {
+		s := w.shops[w.tape.Choose("shop", len(w.shops))]
+		w.kernel.At(w.drawStart(length), "token request", func() { w.requestToken(s) })
+	}
 }
 
 // planToolCrashes lets the engineer work while faults happen, and crash often. Outcomes are unknown, and notifications
@@ -72,8 +87,9 @@ func (w *World) planToolCrashes(length time.Duration) {
 	w.faults.Set(outside.OperatorCalls, outside.HangBefore, 150)
 	w.faults.Set(outside.OperatorCalls, outside.HangAfter, 150)
 	w.faults.Set(outside.Notifications, outside.EndpointGone, 200)
-	for number := range 3 {
-		w.drawOrderOfShop(w.limitedShop(), functionCharge, extraOrders+number, length)
+	w.faults.Set(outside.Payers, outside.PayerNever, 400)
+	for number, function := range []string{functionCharge, functionPay, functionPay} {
+		w.drawOrderOfShop(w.limitedShop(), function, extraOrders+number, length)
 	}
 	w.planEarlyEngineer(length)
 	w.planChanges(length)

@@ -14,6 +14,7 @@ func (c *checker) markListed(line []byte) {
 		Key string `json:"TransactionKey"`
 	}
 	if json.Unmarshal(line, &fields) == nil {
+		c.listedInTime(fields.Key)
 		c.listed[fields.Key] = time.Now()
 	}
 }

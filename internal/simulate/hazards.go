@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -25,8 +26,8 @@ func (w window) contains(at time.Time) bool { return !at.Before(w.from) && at.Be
 type hazard struct {
 	name string
 	plan func(w *World, length time.Duration)
-	// isCostly is true for a hazard whose histories take long. It is rarer.
-	isCostly bool
+	// rarity is one in how many histories it occurs, 0 for hazardRarity. A hazard whose histories take long is rarer.
+	rarity int
 }
 
 // hazards are all kinds. A history has about one of them.
@@ -35,7 +36,7 @@ var hazards = []hazard{
 	{name: "a rotation of operators' tokens", plan: (*World).planTokenRotation},
 	{name: "an unreadable secret", plan: (*World).planUnreadableSecret},
 	{name: "an unreadable profile", plan: (*World).planUnreadableProfile},
-	{name: "a suspended merchant", plan: (*World).planSuspension, isCostly: true},
+	{name: "a suspended merchant", plan: (*World).planSuspension, rarity: 60},
 	{name: "a hanging operator", plan: (*World).planHangingOperator},
 	{name: "the stream off", plan: (*World).planStreamOff},
 	{name: "poison records", plan: (*World).planPoisonRecords},
@@ -47,24 +48,19 @@ var hazards = []hazard{
 	{name: "sweeps started twice", plan: (*World).planDoubleSweeps},
 	{name: "a short retention", plan: (*World).planShortRetention},
 	{name: "crashes at a few calls", plan: (*World).planCrashProneCalls},
-	{name: "changes by an engineer", plan: (*World).planChanges, isCostly: true},
-	{name: "crashes at the table of limits", plan: (*World).planLimitCrashes, isCostly: true},
-	{name: "crashes of gatewayctl", plan: (*World).planToolCrashes, isCostly: true},
+	{name: "changes by an engineer", plan: (*World).planChanges, rarity: 60},
+	{name: "crashes at the table of limits", plan: (*World).planLimitCrashes, rarity: 24},
+	{name: "short-lived tokens", plan: (*World).planShortLivedTokens},
+	{name: "crashes of gatewayctl", plan: (*World).planToolCrashes, rarity: 40},
 }
 
-// hazardRarity is one in how many histories each hazard occurs, costlyRarity that of a costly one.
-const (
-	hazardRarity = 12
-	costlyRarity = 60
-)
+// hazardRarity is one in how many histories most hazards occur.
+const hazardRarity = 12
 
 // drawHazards draws the hazards of a history.
 func (w *World) drawHazards(length time.Duration) {
 	for _, h := range hazards {
-		rarity := hazardRarity
-		if h.isCostly {
-			rarity = costlyRarity
-		}
+		rarity := cmp.Or(h.rarity, hazardRarity)
 		if w.tape.Choose("has "+h.name, rarity) == rarity-1 {
 			w.count("hazard: " + h.name)
 			h.plan(w, length)
