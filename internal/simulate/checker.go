@@ -161,7 +161,7 @@ func (c *checker) mistakesEarlier(e *ledger.Entry) bool {
 // operatorCall remembers a call whose response leaves open whether it was applied.
 func (c *checker) operatorCall(kind, key string, response outside.Exchange) {
 	cut := response.Failure != outside.NoFailure && response.Failure != outside.ConnectionRefused
-	hasNoReason := response.Status >= 500 && !bytes.Contains(response.Body, []byte("requestError"))
+	hasNoReason := response.Status >= 300 && !bytes.Contains(response.Body, []byte("requestError"))
 	if cut || response.Delay > 0 || hasNoReason || response.Status == 200 {
 		c.maybeSent[kind+" "+key] = time.Now()
 	}
