@@ -49,7 +49,9 @@ type shop struct {
 	profile *merchant.Profile
 	token   string
 	secret  string // signs its notifications
-	limited bool
+	// clientSecret is what the merchant gets short-lived tokens for.
+	clientSecret string
+	limited      bool
 }
 
 // blueprint is what every world begins with. It is made once, and never changed.
@@ -148,6 +150,9 @@ func (b *blueprint) addShop(name string, random *reader) (*shop, error) {
 		}
 	}
 	if s.token, err = merchant.LongLivedToken.Issue(profile, random, now); err != nil {
+		return nil, err
+	}
+	if s.clientSecret, err = merchant.ClientSecret.Issue(profile, random, now); err != nil {
 		return nil, err
 	}
 	ring, err := keyring.Parse(b.secrets[webhookSecret])

@@ -3,6 +3,7 @@ package simulate
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -23,25 +24,26 @@ type checker struct {
 	owners     map[string]*instance
 	due        dueList
 	amounts    *amounts
-	secrets    [][]byte             // texts that no log line may contain
+	secrets    [][]byte             // texts that no log line may contain, and no body of another party
+	numbers    [][]byte             // telephone numbers, which no log line may contain
 	maybeSent  map[string]time.Time // when a call may have been applied, by kind and key at the operator
-	furthest   map[string]int       // the progress of the statuses that a merchant received, by merchant and order
+	furthest   map[string]reached   // what a merchant received last, by merchant and order
 	listed     map[string]time.Time // by entry: when it was last listed for a person
+	// unknownSince is when a charge or an SMS became unknown last, by stored key.
+	unknownSince map[string]time.Time
 }
 
 func newChecker(w *World) *checker {
 	c := &checker{
 		world: w, entries: map[string]*ledger.Entry{}, listed: map[string]time.Time{},
-		maybeSent: map[string]time.Time{}, furthest: map[string]int{}, byUpstream: map[string]string{},
-		owners: map[string]*instance{},
+		maybeSent: map[string]time.Time{}, furthest: map[string]reached{}, byUpstream: map[string]string{},
+		owners: map[string]*instance{}, unknownSince: map[string]time.Time{},
 	}
 	c.amounts = newAmounts(c)
 	for _, s := range w.shops {
-		c.secrets = append(c.secrets, []byte(s.token), []byte(s.secret))
+		c.addSecrets(s.token, s.secret, s.clientSecret)
 	}
-	for _, text := range []string{operatorToken, "914263", "gw-token-", "alias-", "platform-gw-token"} {
-		c.secrets = append(c.secrets, []byte(text))
-	}
+	c.addSecrets(operatorToken, oneTimeCode, "gw-token-", "alias-", "platform-gw-token")
 	return c
 }
 
@@ -91,6 +93,8 @@ func (c *checker) change(change *tables.Change) {
 			c.fail(2, "%s: an older version lost the attribute of a newer one", change.Key)
 		}
 		c.transition(change.Key, before, after)
+		c.notified(change.Key, before, after)
+		c.flagged(change.Key, before, after)
 		c.deadLetters(change.Key, before, after)
 		c.amounts.transition(change.Key, before, after)
 	}
@@ -129,19 +133,36 @@ func (c *checker) transition(key string, before, after *ledger.Entry) {
 	}
 	isDone := after.State == ledger.Done && before.State != ledger.Done && after.Manual.Outcome == ""
 	if isDone && after.Kind != ledger.Payment && !c.hasEffect(after) && !c.world.lied(after.UpstreamKey) &&
-		!c.maybeSent[effectKinds[after.Kind]+" "+after.UpstreamKey].After(after.CreatedAt.Add(-maxSkew)) {
+		!c.mistakesEarlier(after) {
 		c.fail(1, "%s is done, and has no effect", key)
 	}
-	lapsed := before.State == ledger.Reserved && after.State == ledger.Unknown
-	if writer := c.world.writer; lapsed && writer != nil && writer.function == functionSweep && c.inUse(key) {
+	writer := c.world.writer
+	lapsed := before.State == ledger.Reserved && after.State == ledger.Unknown && writer != nil &&
+		writer.function == functionSweep
+	taken := before.State == ledger.Reserved && after.State == ledger.Reserved && before.Owner != after.Owner
+	if taken || lapsed {
+		c.maybeSent[effectKinds[after.Kind]+" "+after.UpstreamKey] = time.Now() // an attempt ended without an outcome
+	}
+	if lapsed && c.inUse(key) {
 		c.fail(7, "%s: the sweep marked a reservation as unknown while its attempt was running", key)
 	}
+}
+
+// mistakesEarlier reports whether an SMS may be done without an effect of its own. Its key was used before, the earlier
+// SMS has expired here, and the operator still knows its key. An attempt of this SMS ended without an outcome, so it
+// may have been sent. If the operator then reports a duplicate, it may mean either SMS (decision "sms-duplicate").
+// The retention of SMS must be longer than the time for which operators know their keys.
+func (c *checker) mistakesEarlier(e *ledger.Entry) bool {
+	_, hasEarlier := c.effectOf(e)
+	return e.Kind == ledger.SMS && hasEarlier &&
+		c.maybeSent[effectKinds[e.Kind]+" "+e.UpstreamKey].After(e.CreatedAt.Add(-maxSkew))
 }
 
 // operatorCall remembers a call whose response leaves open whether it was applied.
 func (c *checker) operatorCall(kind, key string, response outside.Exchange) {
 	cut := response.Failure != outside.NoFailure && response.Failure != outside.ConnectionRefused
-	if cut || response.Delay > 0 || response.Status == 500 || response.Status == 200 {
+	hasNoReason := response.Status >= 300 && !bytes.Contains(response.Body, []byte("requestError"))
+	if cut || response.Delay > 0 || hasNoReason || response.Status == 200 {
 		c.maybeSent[kind+" "+key] = time.Now()
 	}
 }
@@ -150,6 +171,33 @@ func (c *checker) operatorCall(kind, key string, response outside.Exchange) {
 func (c *checker) inUse(key string) bool {
 	owner := c.owners[key]
 	return owner != nil && owner.busy && !owner.overdue && !owner.doomed && !owner.Crashed()
+}
+
+// notified checks that a new status has its notification, and that a notification counts as delivered only after its
+// server acknowledged it (invariant 8). A refusal is the response itself, and MessageWaiting is that of the request.
+func (c *checker) notified(key string, before, after *ledger.Entry) {
+	isReported := after.Status != before.Status && after.NotifyURL != "" && after.State != ledger.Refused &&
+		after.Status != ledger.Pending && after.Status != ledger.MessageWaiting
+	hasStatus := func(n ledger.Notification) bool { return n.Status == after.Status }
+	if isReported && !slices.ContainsFunc(after.Outbox, hasStatus) && !slices.ContainsFunc(after.Delivered, hasStatus) {
+		c.fail(8, "%s became %s without a notification", key, after.Status)
+	}
+	for _, n := range after.Delivered {
+		isNew := !slices.ContainsFunc(before.Delivered, func(b ledger.Notification) bool { return b.ID == n.ID })
+		if isNew && !c.acknowledged(after, n.ID) {
+			c.fail(8, "%s: the notification of %s counts as delivered, and was not acknowledged", key, n.Status)
+		}
+	}
+}
+
+// acknowledged reports whether the server of an entry acknowledged a notification.
+func (c *checker) acknowledged(e *ledger.Entry, id string) bool {
+	address, err := url.Parse(e.NotifyURL)
+	if err != nil {
+		return false
+	}
+	server := c.world.servers[address.Host]
+	return server != nil && server.Acknowledged(id)
 }
 
 // deadLetters checks that a notification becomes a dead letter only after its whole schedule, or after many claims
@@ -202,7 +250,17 @@ func (c *checker) callback(callback outside.Callback, status int) {
 	if callback.Content == outside.CallbackForged && status >= 200 && status < 300 {
 		c.fail(5, "a forged callback for %s got %d", callback.Key, status)
 	}
-	if callback.Content == outside.NoFault && status == 404 && !c.world.lied(callback.Key) {
+	if callback.Content == outside.NoFault && status == 404 && !c.world.lied(callback.Key) && !c.hasExpired(callback) {
 		c.fail(8, "a correct callback for %s got 404", callback.Key)
 	}
+}
+
+// hasExpired reports whether a callback is about an SMS whose retention is over, or was when the callback came: there
+// is nothing left that it could change.
+func (c *checker) hasExpired(callback outside.Callback) bool {
+	if callback.Kind != outside.KindSMS || c.world.smsRetention == 0 {
+		return false
+	}
+	e := c.entries[c.byUpstream[callback.Kind+" "+callback.Key]]
+	return e == nil || e.PastRetention(time.Now().Add(maxSkew))
 }

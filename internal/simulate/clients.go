@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"strings"
 	"time"
 
 	"mobilegateway/internal/simulate/outside"
@@ -11,11 +12,14 @@ type order struct {
 	shop      *shop
 	function  string
 	number    int
+	wanted    outside.Request
+	start     time.Time // of the first request
 	event     []byte
 	otherBody []byte // the same key with another body
 	attempts  int
 	responses []outside.Response // to requests with the order's own body
 	calls     []*call
+	facts     []fact // what the merchant has learned about the order's end
 }
 
 // retryWaits are the waits of a client between two requests.
@@ -34,7 +38,11 @@ func (w *World) drawOrder(number int, length time.Duration) {
 
 // drawOrderOf draws an order of one function.
 func (w *World) drawOrderOf(kind string, number int, length time.Duration) {
-	s := w.shops[w.tape.Choose("shop", len(w.shops))]
+	w.drawOrderOfShop(w.shops[w.tape.Choose("shop", len(w.shops))], kind, number, length)
+}
+
+// drawOrderOfShop draws an order of one function and merchant.
+func (w *World) drawOrderOfShop(s *shop, kind string, number int, length time.Duration) {
 	if w.hasDeniedAddresses && w.tape.Choose("denied address", 2) == 1 {
 		denied, addresses := *s, deniedAddresses
 		if kind == functionPay {
@@ -47,11 +55,12 @@ func (w *World) drawOrderOf(kind string, number int, length time.Duration) {
 	starts := []time.Duration{0, length / 4, length / 2, length * 3 / 4}
 	start := bubbleStart.Add(starts[w.tape.Choose("start", len(starts))])
 	start = start.Add(time.Duration(w.tape.Choose("second of the start", 60)) * time.Second)
-	w.kernel.At(start, "order", func() { w.request(o, o.event) })
+	o.start = start
+	w.kernel.At(start, "order", func() { w.request(o, ownBody) })
 	for range w.tape.Choose("duplicates", 3) {
-		body := o.event
+		body := ownBody
 		if w.tape.Choose("another body", 4) == 3 {
-			body = o.otherBody
+			body = anotherBody
 		}
 		at := start.Add(retryWaits[w.tape.Choose("time of the duplicate", len(retryWaits))])
 		w.kernel.At(at, "duplicate", func() { w.request(o, body) })
@@ -71,30 +80,59 @@ var (
 	}
 )
 
-// newOrder makes an order. number selects its content.
+// The bodies of an order's requests.
+const (
+	ownBody     = 0
+	anotherBody = 1 // under the same key
+)
+
+// newOrder makes an order. number selects its content. The other body has another text, or another amount.
 func (w *World) newOrder(s *shop, function string, number int) *order {
-	o := &order{shop: s, function: function, number: number}
 	build := map[string]func(int) outside.Request{functionCharge: s.Charge, functionPay: s.Pay, functionSMS: s.SMS}
-	request := build[function](number)
-	o.event = request.Event(s.token)
-	request.Text += "2"
-	o.otherBody = request.Event(s.token)
+	o := &order{shop: s, function: function, number: number, wanted: build[function](number)}
+	o.event = o.wanted.Event(s.token)
+	o.otherBody = o.other(w.hasOtherAmounts).Event(s.token)
+	if function == functionPay {
+		w.checker.addNumber(o.wanted.Payer)
+	}
 	w.orders = append(w.orders, o)
 	return o
 }
 
+// other is the request with another text, or with another amount.
+func (o *order) other(hasOtherAmounts bool) outside.Request {
+	other := o.wanted
+	if hasOtherAmounts && o.number%2 == 1 && o.function != functionSMS {
+		other.Amount = "1" + other.Amount
+		return other
+	}
+	other.Text += "2"
+	return other
+}
+
+// newEvent makes the event of a request. Every second request has the merchant's new token, if there is one.
+func (w *World) newEvent(o *order, body int) (event []byte, token string) {
+	token = w.tokens[o.shop.Name]
+	switch {
+	case token != "" && o.attempts%2 == 0 && body == ownBody:
+		return o.wanted.Event(token), token
+	case body == ownBody:
+		return o.event, o.shop.token
+	}
+	return o.otherBody, o.shop.token
+}
+
 // request sends a request of an order. The merchant repeats it until it knows the outcome, or gives up.
-func (w *World) request(o *order, body []byte) {
+func (w *World) request(o *order, body int) {
 	o.attempts++
 	w.counts.Requests++
-	own := &body[0] == &o.event[0]
+	own := body == ownBody
 	w.logf("%s requests %s %d (own body: %v)", o.shop.Name, o.function, o.number, own)
-	made := &call{start: w.kernel.Steps(), lost: true}
-	if !own {
-		made.body = 1
-	}
+	made := &call{body: body, start: w.kernel.Steps(), lost: true}
 	o.calls = append(o.calls, made)
-	w.invoke(o.function, body, func(r result) {
+	event, token := w.newEvent(o, body)
+	mustRefuse := w.mustRefuse(o.shop, token)
+	w.invoke(o.function, event, func(r result) {
 		lost := r.lost || w.faultsOn() && w.tape.Happens("response lost", w.rates.lostResponse)
 		response := outside.Response{Status: 504}
 		if !r.lost && r.err == nil {
@@ -109,10 +147,17 @@ func (w *World) request(o *order, body []byte) {
 		}
 		w.logf("%s %s %d: response %d %s, lost %v", o.shop.Name, o.function, o.number, response.Status,
 			response.MessageID, lost)
+		if !r.lost && mustRefuse && isKnown(response) {
+			w.checker.fail(5, "a request with a revoked token got %d", response.Status)
+		}
+		echo := strings.ReplaceAll(response.Body, oneTimeCode, "") // a response may repeat it (decision "pay-otp")
+		w.checker.checkBody(o.shop, []byte(echo))
+		w.checker.unaffectedResponse(o, r.lost, response)
 		made.end, made.lost, made.response = w.kernel.Steps(), lost, response
 		if !lost && own {
 			w.checker.response(o, response)
 			o.responses = append(o.responses, response)
+			w.checker.learn(o, 0, o.factOf(response)) // a repeat gets the first response, also after later ones
 		}
 		if own && (lost || needsRetry(response)) && o.attempts < maxRequests {
 			wait := retryWaits[w.tape.Choose("wait before the retry", len(retryWaits))]

@@ -47,4 +47,5 @@ func (w *World) drawConfined(length time.Duration) {
 	for number := range 2 + w.tape.Choose("orders", 5) {
 		w.drawOrder(number, length)
 	}
+	w.drawReads()
 }

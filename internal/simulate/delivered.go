@@ -14,27 +14,37 @@ func (c *checker) checkReceipt(s *shop, receipt outside.Receipt) {
 	if !receipt.Signed {
 		c.fail(5, "a notification for %s is not signed as it should", receipt.Order)
 	}
+	c.checkBody(s, receipt.Body)
+	c.learnFrom(s, receipt)
 	name := s.Name + " " + receipt.Order
-	if progress[receipt.Status] < c.furthest[name] && !c.wasReplayed(s, receipt.Order, receipt.At) {
+	last := c.furthest[name]
+	rank := progress[receipt.Status]
+	switch {
+	case rank >= last.rank:
+	case c.wasReplayed(s, receipt.Order, last.at):
+	default:
 		c.fail(4, "%s: %s came after a later status", receipt.Order, receipt.Status)
 	}
-	c.furthest[name] = max(c.furthest[name], progress[receipt.Status])
+	c.furthest[name] = reached{rank, receipt.At}
 }
 
-// wasReplayed reports whether a notification of a merchant's order was replayed before a time, or the order's key was
-// used again after its entry had expired.
-func (c *checker) wasReplayed(s *shop, order string, at time.Time) bool {
+// reached is the progress of a status that a merchant received last.
+type reached struct {
+	rank int
+	at   time.Time
+}
+
+// wasReplayed reports whether a notification of a merchant's order was replayed since a time, or the order's key was
+// used again since then, because its entry had expired.
+func (c *checker) wasReplayed(s *shop, order string, since time.Time) bool {
+	since = since.Add(-maxSkew)
 	for _, key := range c.keys {
 		e := c.entries[key]
 		if e == nil || e.MerchantID != s.profile.ID || e.CallbackData != order && e.ID != order {
 			continue
 		}
-		for _, replay := range e.Replays {
-			if !replay.At.After(at.Add(maxSkew)) {
-				return true
-			}
-		}
-		if c.world.smsRetention != 0 && e.Kind == ledger.SMS {
+		isReused := c.world.smsRetention != 0 && e.Kind == ledger.SMS && e.CreatedAt.After(since)
+		if isReused || lastReplay(e).After(since) {
 			return true
 		}
 	}
@@ -55,6 +65,10 @@ func (c *checker) checkUnaffected() {
 		if e == nil || c.world.affected(e) {
 			continue
 		}
+		if _, at, found := c.world.operators[operatorHost(e.Operator)].FinalStatus(e.UpstreamKey); found &&
+			e.Kind == ledger.Payment && e.FinalAt.Sub(at) > unaffectedBound {
+			c.fail(9, "%s of an unaffected merchant became final %s late", key, e.FinalAt.Sub(at))
+		}
 		for _, n := range e.Delivered {
 			if late := n.DeliveredAt.Sub(n.At); late > bound {
 				c.fail(9, "%s: the notification of %s of an unaffected merchant is %s late", key, n.Status, late)
@@ -69,13 +83,27 @@ func (c *checker) checkUnaffected() {
 	}
 }
 
+// unaffectedResponse checks that a request of a merchant with which all is well gets a response of the gateway's normal
+// work (invariant 9).
+func (c *checker) unaffectedResponse(o *order, lost bool, r outside.Response) {
+	if c.world.affected == nil {
+		return
+	}
+	if e := c.entries[o.key().String()]; e != nil && !c.world.affected(e) && (lost || r.Status >= 500) {
+		c.fail(9, "a request for %s of an unaffected merchant got %d, lost %v", e.Key, r.Status, lost)
+	}
+}
+
 // checkLogLine checks that a log line has no secret (invariant 5), and follows the list for a person.
 func (w *World) checkLogLine(i *instance, line []byte) {
-	for _, secret := range w.checker.secrets {
-		if bytes.Contains(line, secret) {
-			w.fail("invariant 5: %s logged %q: %s", i.Name, secret, line)
+	for _, hidden := range [][][]byte{w.checker.secrets, w.checker.numbers} {
+		for _, text := range hidden {
+			if bytes.Contains(line, text) {
+				w.fail("invariant 5: %s logged %q: %s", i.Name, text, line)
+			}
 		}
 	}
+	w.checkAlarms(i, line)
 	if w.hasStory {
 		_, text, _ := bytes.Cut(line, []byte(`},"`)) // without the declarations of its metrics
 		w.logf("%s log: %s", i.Name, bytes.TrimSpace(text))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"time"
 
@@ -24,30 +25,35 @@ const functionEngineer = "gatewayctl"
 
 // engineerRound lets the engineer do what docs/operations.md says about everything that waits for a person.
 func (w *World) engineerRound() {
-	w.engineer(w.findCommands(), nil)
+	if !time.Now().Before(w.lastRound) {
+		w.restoreItem()
+	}
+	w.engineer(w.findCommands())
 }
 
-// engineer runs commands of gatewayctl, one after the other, and then done, if it is set.
-func (w *World) engineer(commands [][]string, done func()) {
+// engineer runs commands of gatewayctl, one after the other.
+func (w *World) engineer(commands [][]string) {
 	if len(commands) == 0 {
 		return
 	}
-	i := &instance{Instance: w.kernel.NewInstance(functionEngineer), function: functionEngineer}
-	i.Start(func() {
+	w.runEngineer(func(i *instance) {
 		for _, command := range commands {
-			w.runCommand(i, command)
-		}
-		if done != nil {
-			done()
+			w.runCommand(i, command...)
 		}
 	})
 }
 
-// runCommand runs gatewayctl over the models.
-func (w *World) runCommand(i *instance, arguments []string) {
-	var out bytes.Buffer
+// runEngineer runs a task of the engineer, in an instance of its own.
+func (w *World) runEngineer(task func(i *instance)) {
+	i := &instance{Instance: w.kernel.NewInstance(functionEngineer), function: functionEngineer}
+	i.Start(func() { task(i) })
+}
+
+// runCommand runs gatewayctl over the models. It returns the standard output, and whether the command succeeded.
+func (w *World) runCommand(i *instance, arguments ...string) (output []byte, done bool) {
+	var out, messages bytes.Buffer
 	code := gatewayctl.Run(context.Background(), append(arguments, "--yes", "--reason", "simulated"), gatewayctl.System{
-		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Getenv: w.environment, User: "engineer",
+		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &messages, Getenv: w.environment, User: "engineer",
 		Now: i.Now, Rand: i,
 		Connect: func(gatewayctl.System, gatewayctl.Deployment) (*gatewayctl.Stores, error) {
 			return w.storesOf(i), nil
@@ -56,8 +62,9 @@ func (w *World) runCommand(i *instance, arguments []string) {
 	w.counts.Commands++
 	if w.hasStory {
 		w.logf("engineer: gatewayctl %s: exit %d: %s", strings.Join(arguments, " "), code,
-			strings.ReplaceAll(strings.TrimSpace(out.String()), "\n", " | "))
+			strings.ReplaceAll(strings.TrimSpace(messages.String()+out.String()), "\n", " | "))
 	}
+	return out.Bytes(), code == gatewayctl.ExitDone
 }
 
 // storesOf are the stores of one run of gatewayctl.
@@ -83,13 +90,24 @@ type controlSecrets struct {
 func (s controlSecrets) Get(_ context.Context, name string) (gatewayctl.StoredSecret, error) {
 	s.world.gate(s.instance, "secret "+name)
 	value, err := s.world.secrets.Fetch(time.Now(), name, s.world.tape)
+	return gatewayctl.StoredSecret{Name: name, Value: value, Revision: revision(value)}, err
+}
+
+// errSecretChanged is the error of a Put after another change.
+var errSecretChanged = errors.New("the secret was changed meanwhile: run the command again")
+
+// revision identifies a version of a secret.
+func revision(value []byte) string {
 	sum := sha256.Sum256(value)
-	return gatewayctl.StoredSecret{Name: name, Value: value, Revision: hex.EncodeToString(sum[:])}, err
+	return hex.EncodeToString(sum[:])
 }
 
 // Put implements gatewayctl.SecretStore.
 func (s controlSecrets) Put(_ context.Context, current gatewayctl.StoredSecret, value []byte) error {
 	s.world.gate(s.instance, "put secret "+current.Name)
+	if stored, _ := s.world.secrets.Current(current.Name); revision(stored) != current.Revision {
+		return errSecretChanged
+	}
 	s.world.secrets.Set(time.Now(), current.Name, value)
 	return nil
 }

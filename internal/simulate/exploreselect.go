@@ -255,6 +255,6 @@ func (x *explorer) beginQuiet() {
 	}
 	w.scheduleSweep()
 	if len(w.orders[0].responses) == 0 && strings.HasPrefix(x.scope.Actors, "RR") {
-		w.kernel.At(time.Now().Add(10*time.Minute), "retry", func() { w.request(x.order, x.order.event) })
+		w.kernel.At(time.Now().Add(10*time.Minute), "retry", func() { w.request(x.order, ownBody) })
 	}
 }

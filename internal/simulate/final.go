@@ -14,6 +14,7 @@ func (c *checker) markListed(line []byte) {
 		Key string `json:"TransactionKey"`
 	}
 	if json.Unmarshal(line, &fields) == nil {
+		c.listedInTime(fields.Key)
 		c.listed[fields.Key] = time.Now()
 	}
 }
@@ -33,7 +34,14 @@ func (c *checker) effect(o *outside.Operator, effect outside.Effect) {
 			c.fail(1, "%s %s has %d effects at %s", effect.Kind, effect.Key, effect.Count, o.Name)
 		}
 	}
-	if effect.Kind == outside.KindPayerSMS || lied {
+	if effect.Kind == outside.KindPayerSMS {
+		e := c.entries[c.byUpstream[outside.KindPayment+" "+effect.Key]]
+		if e == nil || e.Status != ledger.Successful {
+			c.fail(1, "the payer of %s got an SMS, and its payment is not successful", effect.Key)
+		}
+		return
+	}
+	if lied {
 		return
 	}
 	e := c.entries[c.byUpstream[effect.Kind+" "+effect.Key]]
@@ -102,6 +110,11 @@ func (c *checker) checkEffect(e *ledger.Entry) {
 		c.fail(1, "%s is %s/%s, and has an effect", e.Key, e.State, e.Status)
 	case isOurs && e.Kind != ledger.SMS && e.AmountMinor != effect.AmountMinor:
 		c.fail(6, "%s: the amount %d was applied as %d", e.Key, e.AmountMinor, effect.AmountMinor)
+	case isOurs && e.Kind != ledger.SMS && (e.Currency != effect.Currency || e.Merchant != effect.Merchant):
+		c.fail(6, "%s of %s in %s was applied for %s in %s", e.Key, e.Merchant, e.Currency, effect.Merchant,
+			effect.Currency)
+	case isOurs && e.Kind == ledger.Payment && e.MSISDN != effect.MSISDN:
+		c.fail(6, "%s: the payer %s was charged, not %s", e.Key, effect.MSISDN, e.MSISDN)
 	}
 }
 

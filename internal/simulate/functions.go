@@ -13,6 +13,7 @@ import (
 	"mobilegateway/functions/sms"
 	"mobilegateway/functions/status"
 	"mobilegateway/functions/sweep"
+	"mobilegateway/functions/token"
 	"mobilegateway/internal/simulate/kernel"
 	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/secret"
@@ -28,6 +29,7 @@ const (
 	functionNotif   = "notif"
 	functionReceipt = "receipt"
 	functionStatus  = "status"
+	functionToken   = "token"
 	functionRelay   = "relay"
 	functionSweep   = "sweep"
 )
@@ -40,7 +42,8 @@ const defaultTimeout = 20 * time.Second
 // constructors build the functions as they ship.
 var constructors = map[string]func(*wiring.Dependencies) (wiring.Handler, error){
 	functionCharge: charge.New, functionPay: pay.New, functionSMS: sms.New, functionNotif: notif.New,
-	functionReceipt: receipt.New, functionStatus: status.New, functionRelay: relay.New, functionSweep: sweep.New,
+	functionReceipt: receipt.New, functionStatus: status.New, functionToken: token.New,
+	functionRelay: relay.New, functionSweep: sweep.New,
 }
 
 // instance is one instance of a function. It handles one invocation at a time.

@@ -51,7 +51,7 @@ func (w *World) gate(i *instance, call string) {
 	if !w.faultsOn() {
 		return
 	}
-	if w.tape.Happens("crash", w.rates.crash) {
+	if w.tape.Happens("crash", w.crashRate(i.function, call)) {
 		if w.tape.Choose("crash after the call", 2) == 0 {
 			site.Before++
 			w.count("crash before a call")
@@ -79,6 +79,8 @@ func (w *World) freeze(i *instance, call string) {
 	wait := waits[w.tape.Choose("length of the freeze", len(waits))]
 	w.count("freeze for " + wait.String())
 	w.logf("%s: freezes for %s before %s", i.Name, wait, call)
+	// A write that is sent after its time limit has no response: its caller does not refund, as after a crash.
+	w.amountsMayStay = w.amountsMayStay || countsAmounts(i.function)
 	i.frozen = true
 	i.Freeze()
 	w.kernel.At(time.Now().Add(wait), "thaw", func() {
@@ -93,7 +95,7 @@ func (w *World) freeze(i *instance, call string) {
 }
 
 func (w *World) crash(i *instance) {
-	w.amountsMayStay = true
+	w.amountsMayStay = w.amountsMayStay || countsAmounts(i.function)
 	i.Crash()
 }
 

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -25,34 +26,42 @@ func (w window) contains(at time.Time) bool { return !at.Before(w.from) && at.Be
 type hazard struct {
 	name string
 	plan func(w *World, length time.Duration)
+	// rarity is one in how many histories it occurs, 0 for hazardRarity. A hazard whose histories take long is rarer.
+	rarity int
 }
 
 // hazards are all kinds. A history has about one of them.
 var hazards = []hazard{
-	{"a rotation of keys", (*World).planRotations},
-	{"a rotation of operators' tokens", (*World).planTokenRotation},
-	{"an unreadable secret", (*World).planUnreadableSecret},
-	{"an unreadable profile", (*World).planUnreadableProfile},
-	{"a suspended merchant", (*World).planSuspension},
-	{"a hanging operator", (*World).planHangingOperator},
-	{"the stream off", (*World).planStreamOff},
-	{"poison records", (*World).planPoisonRecords},
-	{"an undecodable item", (*World).planUndecodableItem},
-	{"deletion of expired items", (*World).planDeletions},
-	{"an engineer at work", (*World).planEarlyEngineer},
-	{"a newer version", (*World).planNewerVersion},
-	{"denied addresses", (*World).planDeniedAddresses},
-	{"sweeps started twice", (*World).planDoubleSweeps},
-	{"a short retention", (*World).planShortRetention},
+	{name: "a rotation of keys", plan: (*World).planRotations},
+	{name: "a rotation of operators' tokens", plan: (*World).planTokenRotation},
+	{name: "an unreadable secret", plan: (*World).planUnreadableSecret},
+	{name: "an unreadable profile", plan: (*World).planUnreadableProfile},
+	{name: "a suspended merchant", plan: (*World).planSuspension, rarity: 60},
+	{name: "a hanging operator", plan: (*World).planHangingOperator},
+	{name: "the stream off", plan: (*World).planStreamOff},
+	{name: "poison records", plan: (*World).planPoisonRecords},
+	{name: "an undecodable item", plan: (*World).planUndecodableItem},
+	{name: "deletion of expired items", plan: (*World).planDeletions},
+	{name: "an engineer at work", plan: (*World).planEarlyEngineer},
+	{name: "a newer version", plan: (*World).planNewerVersion},
+	{name: "denied addresses", plan: (*World).planDeniedAddresses},
+	{name: "sweeps started twice", plan: (*World).planDoubleSweeps},
+	{name: "a short retention", plan: (*World).planShortRetention},
+	{name: "crashes at a few calls", plan: (*World).planCrashProneCalls},
+	{name: "changes by an engineer", plan: (*World).planChanges, rarity: 60},
+	{name: "crashes at the table of limits", plan: (*World).planLimitCrashes, rarity: 24},
+	{name: "short-lived tokens", plan: (*World).planShortLivedTokens},
+	{name: "crashes of gatewayctl", plan: (*World).planToolCrashes, rarity: 40},
 }
 
-// hazardRarity is one in how many histories each hazard occurs.
+// hazardRarity is one in how many histories most hazards occur.
 const hazardRarity = 12
 
 // drawHazards draws the hazards of a history.
 func (w *World) drawHazards(length time.Duration) {
 	for _, h := range hazards {
-		if w.tape.Choose("has "+h.name, hazardRarity) == hazardRarity-1 {
+		rarity := cmp.Or(h.rarity, hazardRarity)
+		if w.tape.Choose("has "+h.name, rarity) == rarity-1 {
 			w.count("hazard: " + h.name)
 			h.plan(w, length)
 		}
@@ -113,7 +122,11 @@ func (w *World) planTokenRotation(length time.Duration) {
 
 func (w *World) setAccessTokens(tokens ...string) {
 	for _, name := range w.shops[0].Operators {
-		w.operators[operatorHost(name)].AccessTokens = tokens
+		o := w.operators[operatorHost(name)]
+		o.AccessTokens = nil
+		for _, token := range tokens {
+			o.AccessTokens = append(o.AccessTokens, accessToken(token, name))
+		}
 	}
 }
 
@@ -131,8 +144,12 @@ func (w *World) planUnreadableProfile(length time.Duration) {
 func (w *World) planSuspension(length time.Duration) {
 	s := w.shops[w.tape.Choose("shop", len(w.shops))]
 	suspended := w.drawWindow(length, 5*time.Minute, 10*time.Hour)
-	w.kernel.At(suspended.from, "suspension", func() { w.engineer([][]string{{"merchant", "suspend", s.Name}}, nil) })
-	w.kernel.At(suspended.to, "resumption", func() { w.engineer([][]string{{"merchant", "resume", s.Name}}, nil) })
+	w.kernel.At(suspended.from, "suspension", func() {
+		w.runEngineer(func(i *instance) { w.suspend(s, i) })
+	})
+	w.kernel.At(suspended.to, "resumption", func() {
+		w.runEngineer(func(i *instance) { w.resume(s, i) })
+	})
 }
 
 // planHangingOperator lets the calls of one kind at an operator hang for days.
@@ -239,12 +256,15 @@ func (w *World) planShortRetention(time.Duration) {
 	}
 }
 
+// accessToken is the access token at an operator: no two operators have the same.
+func accessToken(token, operatorName string) string { return token + "-at-" + operatorName }
+
 // operatorCredentials is the operators' secret: one account for each operator, with a host of its own.
-func operatorCredentials(accessToken string) []byte {
+func operatorCredentials(token string) []byte {
 	all := map[string]any{}
 	for _, name := range operatorNames() {
 		all[name] = map[string]any{"current": "a1", "accounts": map[string]any{"a1": map[string]any{
-			"base_url": "https://" + operatorHost(name), "access_token": accessToken,
+			"base_url": "https://" + operatorHost(name), "access_token": accessToken(token, name),
 			"service_id": "SERVICE-1", "application_id": "APP-1", "contact_id": "CONTACT-1",
 			"user_sms": map[string]any{"gw_token": "platform-gw-token", "sender": senders(), "sender_name": "Gateway"},
 		}}}

@@ -66,6 +66,7 @@ func (w *World) serveOperator(request *http.Request, body []byte) exchange {
 		w.fail("a request to the unknown operator %s", request.URL.Host)
 		return exchange{Failure: outside.ConnectionRefused}
 	}
+	w.checker.checkOperatorBody(o, body)
 	response := o.Serve(time.Now(), request, body, w.tape)
 	if w.hasStory {
 		w.logf("operator %s: %s: %s", o.Name, routeCall(request), describe(response))

@@ -34,6 +34,7 @@ func (w *World) drawHistory() {
 	length := lengths[w.tape.Choose("length of the faults", len(lengths))]
 	w.faultsEnd = bubbleStart.Add(length)
 	w.end = w.faultsEnd.Add(quietTime)
+	w.hasOtherAmounts = true
 	if w.tape.Choose("only one merchant and one operator have faults", 10) == 9 {
 		w.drawConfined(length)
 		return
@@ -46,6 +47,7 @@ func (w *World) drawHistory() {
 	for number := range 1 + w.tape.Choose("orders", 3) {
 		w.drawOrder(number, length)
 	}
+	w.drawReads()
 }
 
 // drawRates draws which faults a history has, and how often.

@@ -36,6 +36,7 @@ var regressions = []regression{
 	{"8 unconfirmed claim of a released payment", planUnconfirmedClaims, 19, "still listed"},
 	{"9 count past midnight", planMidnight, 25, "is counted"},
 	{"10 fast clock of the sweep", planSkew, 170, "while its attempt was running"},
+	{"11 refund after a lost response", planLostRefund, 29, "is still counted"},
 }
 
 // TestRegressions runs the history that showed each defect. With -search it looks for one in the code as it is.
@@ -211,4 +212,13 @@ func planSkew(w *World) {
 	for number := range 8 {
 		w.drawOrder(number, length)
 	}
+}
+
+func planLostRefund(w *World) {
+	w.begin(time.Hour)
+	w.rates = rates{table: 60}
+	w.faults.Set(outside.Payers, outside.PayerFails, 900)
+	w.faults.Set(outside.CallbackTimes, outside.CallbackNever, 900)
+	w.faults.Set(outside.Notifications, outside.ServerErrorBefore, 900)
+	w.drawOrderOfShop(w.limitedShop(), functionPay, 0, time.Minute)
 }

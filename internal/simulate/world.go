@@ -36,22 +36,23 @@ var loadBlueprint = sync.OnceValues(newBlueprint)
 
 // World is one history.
 type World struct {
-	tape      *tape.Tape
-	kernel    *kernel.Kernel
-	database  *tables.Database
-	secrets   *outside.Secrets
-	operators map[string]*outside.Operator       // by host
-	servers   map[string]*outside.MerchantServer // by host
-	shops     []*shop
-	orders    []*order
-	rates     rates
-	faults    *outside.Faults
-	confined  *outside.Faults // of the one merchant and the one operator with faults
-	faultsEnd time.Time
-	calmFrom  time.Time // nothing is broken any more
-	lastRound time.Time // of the engineer
-	end       time.Time
-	pool      map[string][]*instance
+	tape       *tape.Tape
+	kernel     *kernel.Kernel
+	database   *tables.Database
+	secrets    *outside.Secrets
+	operators  map[string]*outside.Operator       // by host
+	servers    map[string]*outside.MerchantServer // by host
+	shops      []*shop
+	orders     []*order
+	rates      rates
+	crashProne crashProne
+	faults     *outside.Faults
+	confined   *outside.Faults // of the one merchant and the one operator with faults
+	faultsEnd  time.Time
+	calmFrom   time.Time // nothing is broken any more
+	lastRound  time.Time // of the engineer
+	end        time.Time
+	pool       map[string][]*instance
 
 	stream       stream
 	nextSweep    time.Time // zero: none is scheduled
@@ -67,10 +68,16 @@ type World struct {
 	undecodable        bool // the ledger's table has an item that cannot be decoded
 	hasNewerVersion    bool
 	hasDeniedAddresses bool
+	hasOtherAmounts    bool // the other body of some orders has another amount, not another text
 	smsRetention       time.Duration
+	tokens             map[string]string          // the new access tokens, by merchant
+	shortLived         map[string]shortLivedToken // the last ones, by merchant
+	refused            map[string]time.Time       // when a token was revoked
+	suspended          map[string]time.Time       // when a merchant was suspended
 	// affected reports whether something that an entry depends on is broken; nil if everything may be.
 	affected func(*ledger.Entry) bool
-	// amountsMayStay is true after a crash or a failed write of the table of limits: an amount may stay counted.
+	// amountsMayStay is true after a crash or a freeze of a function that counts amounts, or a failed write of the
+	// table of limits: an amount may stay counted.
 	amountsMayStay bool
 
 	counts   Counts
@@ -143,7 +150,8 @@ func newWorld(b *blueprint, choices *tape.Tape) *World {
 		faults: &outside.Faults{}, operators: map[string]*outside.Operator{},
 		servers: map[string]*outside.MerchantServer{}, pool: map[string][]*instance{},
 		operatorNext: map[string]time.Time{}, unreadable: map[string]window{}, faultsBy: map[string]int{},
-		sites: map[siteName]*Site{},
+		sites: map[siteName]*Site{}, tokens: map[string]string{}, refused: map[string]time.Time{},
+		suspended: map[string]time.Time{}, shortLived: map[string]shortLivedToken{},
 	}
 	w.bareClient = tables.NewClient(w.database)
 	w.kernel.MaxSteps = maxSteps
@@ -153,9 +161,9 @@ func newWorld(b *blueprint, choices *tape.Tape) *World {
 		w.secrets.Set(bubbleStart.Add(-time.Hour), name, value)
 	}
 	for _, name := range b.shops[0].Operators {
-		o := &outside.Operator{Name: name, Faults: w.faults, AccessTokens: []string{operatorToken}}
+		o := &outside.Operator{Name: name, Faults: w.faults, AccessTokens: []string{accessToken(operatorToken, name)}}
 		o.OnEffect = func(effect outside.Effect) { w.checker.effect(o, effect) }
-		o.OnCall = w.checker.operatorCall
+		o.OnCall, o.OnOtherContent = w.checker.operatorCall, w.checker.otherContent
 		o.Trace = w.logText
 		w.operators[operatorHost(name)] = o
 	}

@@ -23,23 +23,27 @@ type StoreFunc func(change func(*ledger.Entry) bool) (*ledger.Entry, error)
 // is counted again before it is stored; if that fails, it is not stored (ErrNotReserved). That holds also after a
 // takeover, whose owner may have died before it counted. After a refundErr the amount stays counted; the change is
 // stored all the same.
+//
+// A write of the change may be stored although its response was lost and another write came first. The change then
+// finds nothing to do, and the amount is refunded all the same: a second refund does nothing.
 func (c *Counter) StoreChange(
 	ctx context.Context, store StoreFunc, change func(*ledger.Entry) bool,
 ) (updated *ledger.Entry, refundErr, err error) {
 	var released *ledger.Entry // the entry before its late success, which is not stored yet
-	changed := false
+	sent := false              // a write of the change was sent: it may be stored although another write came first
 	updated, err = store(func(e *ledger.Entry) bool {
 		before := e.Clone()
-		changed = change(e)
+		changed := change(e)
 		if changed && e.CountsDailyAmount && mayBeUncounted(before) && !mayBeUncounted(e) {
 			released, changed = before, false
 		}
+		sent = sent || changed
 		return changed
 	})
 	if err == nil && released != nil {
 		return c.reviveAndStore(ctx, released, store, change)
 	}
-	if err == nil && changed {
+	if err == nil && sent {
 		refundErr = c.Refund(ctx, updated)
 	}
 	return updated, refundErr, err

@@ -79,6 +79,31 @@ func TestStoreChange(t *testing.T) {
 	}
 }
 
+// The write of a refusal was stored, its response was lost, and another write came first. The change is then applied
+// again, to an entry that is refused already. The amount is refunded all the same.
+func TestStoreChangeAfterALostResponse(t *testing.T) {
+	f := newCounterFixture()
+	stored := f.entry("a", 600)
+	f.mustReserve(t, stored, 1000)
+	refuse := func(e *ledger.Entry) bool {
+		changed := e.State != ledger.Refused
+		e.State = ledger.Refused
+		return changed
+	}
+	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+		change(stored)
+		stored.Version += 2 // the refusal, and the other write
+		if change(stored) {
+			t.Error("the entry was refused twice")
+		}
+		return stored, nil
+	}
+	if _, refundErr, err := f.StoreChange(context.Background(), store, refuse); err != nil || refundErr != nil {
+		t.Fatal(err, refundErr)
+	}
+	f.assertSum(t, 0)
+}
+
 // lastAdjustment is a store that keeps the last adjustment.
 type lastAdjustment struct {
 	dailyamount.Store

@@ -19,6 +19,7 @@ type call struct {
 	kind        string
 	key         string
 	fingerprint string // of a payment: another one under the same key is a conflict
+	details     string // everything that decides what is applied
 	amount      string
 	minor       int64
 	currency    string
@@ -51,6 +52,7 @@ func readCharge(header http.Header, d document) (call, bool) {
 		kind: KindCharge, key: d.text("amountTransaction.clientCorrelator"), amount: d.text(information + "amount"),
 		currency: d.text(information + "currency"), msisdn: valueOf(header, "gw-alias"),
 	}
+	in.details = strings.Join([]string{in.amount, in.currency, in.msisdn, d.text(information + "description")}, "\x00")
 	country, known := market.ByMCO(valueOf(header, "X-Operator-MCO"))
 	if country.ChargesInMinorUnits {
 		country.Exponent = 0
@@ -70,6 +72,7 @@ func readPayment(header http.Header, d document) (call, bool) {
 	in.fingerprint = strings.Join([]string{
 		in.operator, in.channel, in.country, in.amount, in.currency, in.msisdn, in.reference, in.state,
 	}, "\x00")
+	in.details = in.fingerprint
 	country, known := market.ByAlpha2(in.country)
 	hasPayer := in.channel == channelWeb || in.msisdn != ""
 	return in, known && in.readAmount(country) && in.callbackURL != "" && hasPayer
@@ -84,6 +87,7 @@ func readSMS(header http.Header, d document) (call, bool) {
 	if sign := strings.IndexAny(in.key, keySigns); sign >= 0 && in.key[sign] == '_' {
 		in.kind = KindPayerSMS // the gateway sends it under the order_id
 	}
+	in.details = strings.Join([]string{in.msisdn, d.text(root + "outboundSMSTextMessage.message")}, "\x00")
 	isAddressed := in.msisdn != "" && strings.HasPrefix(d.text(root+"senderAddress"), "tel:+")
 	return in, isAddressed && valueOf(header, "gw-token") != ""
 }

@@ -119,6 +119,18 @@ func (r Request) Event(token string) []byte {
 	}
 }
 
+// StatusEvent makes the event of a lookup of the request's transaction. id is the id of a charge or an SMS.
+func (r Request) StatusEvent(token, id string) []byte {
+	switch r.Kind {
+	case KindCharge:
+		return ChargeStatusEvent(token, id)
+	case KindPayment:
+		return PaymentStatusEvent(token, r.Key)
+	default:
+		return DeliveryInfosEvent(token, r.sender(), id)
+	}
+}
+
 func (r Request) chargeBody() object {
 	return object{"amountTransaction": withoutEmpty(object{
 		"endUserId": endUser,

@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -86,6 +87,13 @@ func CallbackEvent(address string, body []byte) ([]byte, error) {
 		parameters[2*i+1] = value
 	}
 	return newEvent(http.MethodPost, resource, body, parameters, nil), nil
+}
+
+// TokenEvent makes the event of a request for a short-lived token.
+func TokenEvent(clientID, clientSecret string) []byte {
+	credentials := base64.StdEncoding.EncodeToString([]byte(clientID + ":" + clientSecret))
+	return newEvent(http.MethodPost, "/token", []byte("grant_type=client_credentials"), nil,
+		[]string{"Content-Type", "application/x-www-form-urlencoded", "Authorization", "Basic " + credentials})
 }
 
 // PaymentStatusEvent makes the event of a merchant's getStatus.

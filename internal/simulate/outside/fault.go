@@ -21,6 +21,7 @@ const (
 	GarbageAfter      Fault = "garbage after the effect"
 	ServerErrorBefore Fault = "500 before the effect"
 	ServerErrorAfter  Fault = "500 after the effect"
+	ProxyErrorAfter   Fault = "503 of a proxy after the effect"
 	SlowAfter         Fault = "slow"
 	Unavailable       Fault = "503"
 	Throttled         Fault = "429"
@@ -90,7 +91,7 @@ var groupFaults = map[Group][]Fault{
 	OperatorCalls: {
 		ConnectRefused, ResetBefore, ResetAfter, StaleBefore, StaleAfter, HangBefore, HangAfter, HangLate,
 		TruncatedAfter, GarbageBefore, GarbageAfter, ServerErrorBefore, ServerErrorAfter, SlowAfter, Unavailable,
-		Throttled, Unauthorized, Rejected, Redirected, FinalRefusal, LieUnavailable, LieDuplicate,
+		Throttled, Unauthorized, Rejected, Redirected, FinalRefusal, ProxyErrorAfter, LieUnavailable, LieDuplicate,
 	},
 	Lookups: {
 		ConnectRefused, ResetBefore, StaleBefore, HangBefore, TruncatedAfter, GarbageBefore, ServerErrorBefore,
@@ -144,6 +145,7 @@ var faultTable = map[Fault]faultRow{
 	GarbageAfter:      {response: new(newResponse(200, "<html>OK{{\x00 not JSON"))},
 	ServerErrorBefore: {effect: effectNever, response: new(newResponse(500, "<html>Internal Server Error"))},
 	ServerErrorAfter:  {response: new(newResponse(500, "<html>Internal Server Error"))},
+	ProxyErrorAfter:   {response: new(newResponse(503, "<html>Service Unavailable"))},
 	Unavailable:       {effect: effectNever, response: new(requestError(503, "SVC0001", "PDK_SMSW_0013"))},
 	Throttled:         {effect: effectNever, response: new(requestError(429, "900800", "", "Retry-After", "1"))},
 	Unauthorized:      {effect: effectNever, response: new(requestError(401, "900901", ""))},

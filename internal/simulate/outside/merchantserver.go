@@ -26,6 +26,7 @@ type Receipt struct {
 	Order    string // order-id of a payment, callbackData of an SMS
 	Status   string
 	BodyHash [sha256.Size]byte
+	Body     []byte
 	At       time.Time
 	// Signed is true if the signature is valid. The gateway must never send an unsigned notification.
 	Signed bool
@@ -129,7 +130,7 @@ func readReceipt(request *http.Request, body []byte) Receipt {
 	const delivery = "deliveryInfoNotification."
 	notification := parseDocument(body)
 	return Receipt{
-		ID: request.Header.Get("webhook-id"), BodyHash: sha256.Sum256(body),
+		ID: request.Header.Get("webhook-id"), BodyHash: sha256.Sum256(body), Body: body,
 		Order:  notification.text("order-id") + notification.text(delivery+"callbackData"),
 		Status: notification.text("status") + notification.text(delivery+"deliveryInfo.deliveryStatus"),
 	}
@@ -161,6 +162,11 @@ func (s *MerchantServer) verify(now time.Time, header http.Header, body []byte) 
 
 // Received lists the notifications that reached the server, in the order of their arrival.
 func (s *MerchantServer) Received() []Receipt { return slices.Clone(s.received) }
+
+// Acknowledged reports whether a notification with an id got a 2xx response.
+func (s *MerchantServer) Acknowledged(id string) bool {
+	return slices.ContainsFunc(s.received, func(r Receipt) bool { return r.ID == id && r.Acknowledged })
+}
 
 // String describes the receipt in a story.
 func (r Receipt) String() string {

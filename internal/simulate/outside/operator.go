@@ -44,11 +44,14 @@ type Operator struct {
 	Trace func(string)
 	// OnCall receives each call with an effect and its response; nil discards them.
 	OnCall func(kind, key string, response Exchange)
+	// OnOtherContent receives each call under a key that has come with another content; nil discards them.
+	OnOtherContent func(kind, key string)
 	// OnEffect receives each effect after it was counted; nil discards them.
 	OnEffect func(Effect)
 
 	count        int // of transactions, for their ids
 	transactions map[effectKey]*transaction
+	contents     map[effectKey]string // of the first call that came
 	arrivals     []arrival
 	undecided    []*transaction // payments without an effect yet
 	queue        []Callback
@@ -114,6 +117,9 @@ func (o *Operator) Serve(now time.Time, request *http.Request, body []byte, c Ch
 	case request.Method == http.MethodPost:
 		if in, ok := readCall(path, request.Header, body); ok {
 			response := o.serveCall(now, in, c)
+			if response.Failure != ConnectionRefused {
+				o.compareContent(in)
+			}
 			if o.OnCall != nil {
 				o.OnCall(in.kind, in.key, response)
 			}
@@ -122,6 +128,20 @@ func (o *Operator) Serve(now time.Time, request *http.Request, body []byte, c Ch
 	}
 	o.trace("refused a malformed request to "+path, effectKey{})
 	return requestError(http.StatusBadRequest, "SVC0002", "request")
+}
+
+// compareContent compares a call with the first one under its key.
+func (o *Operator) compareContent(in call) {
+	key := effectKey{in.kind, in.key}
+	first, found := o.contents[key]
+	switch {
+	case !found && o.contents == nil:
+		o.contents = map[effectKey]string{key: in.details}
+	case !found:
+		o.contents[key] = in.details
+	case first != in.details && o.OnOtherContent != nil:
+		o.OnOtherContent(in.kind, in.key)
+	}
 }
 
 // serveCall handles a charge, a payment or an SMS.

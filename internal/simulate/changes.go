@@ -1,0 +1,226 @@
+package simulate
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"mobilegateway/internal/simulate/outside"
+)
+
+// profileAge is the greatest age of a profile that a function uses, and a margin for the difference of two clocks.
+const profileAge = time.Minute + maxSkew
+
+// change is one kind of change that an engineer makes with gatewayctl while merchants and operators are at work.
+type change struct {
+	name string
+	make func(w *World, s *shop, i *instance)
+}
+
+// changes are all kinds. Each ends well by itself: what it limits or revokes does not keep an order from its end.
+var changes = []change{
+	{"a new webhook secret", (*World).rotateWebhookSecret},
+	{"a new token", (*World).rotateToken},
+	{"a rate limit", (*World).limitRequests},
+	{"a new key", (*World).addKey},
+	{"another host", (*World).addHost},
+	{"a replay of one delivery", (*World).replayDelivery},
+	{"a suspension", (*World).suspendShortly},
+	{"a short-lived token", (*World).useShortLivedToken},
+}
+
+// planChanges draws changes by an engineer.
+func (w *World) planChanges(length time.Duration) {
+	for range 1 + w.tape.Choose("changes", 4) {
+		drawn := changes[w.tape.Choose("kind of change", len(changes))]
+		s := w.shops[w.tape.Choose("shop", len(w.shops))]
+		at := w.drawStart(length).Add(time.Duration(w.tape.Choose("minute of a change", 30)) * time.Minute)
+		w.kernel.At(at, "change by an engineer", func() {
+			w.count("change: " + drawn.name)
+			w.runEngineer(func(i *instance) { drawn.make(w, s, i) })
+		})
+	}
+}
+
+// later runs another command of a change after some time.
+func (w *World) later(wait time.Duration, task func(i *instance)) {
+	w.brokenUntil(time.Now().Add(wait))
+	w.kernel.At(time.Now().Add(wait), "rest of a change", func() { w.runEngineer(task) })
+}
+
+// drawOverlap draws how long the old and the new version of something are both valid.
+func (w *World) drawOverlap() time.Duration {
+	return []time.Duration{time.Hour, 5 * time.Minute, 30 * time.Hour}[w.tape.Choose("overlap of a change", 3)]
+}
+
+// rotateWebhookSecret issues a new webhook secret of a merchant, and revokes the old one later. The merchant's server
+// then refuses the old one.
+func (w *World) rotateWebhookSecret(s *shop, i *instance) {
+	output, done := w.runCommand(i, "webhook-secret", "rotate", s.Name, "--json")
+	var issued struct {
+		Version int    `json:"version"`
+		Secret  string `json:"webhook_secret"`
+	}
+	if !done || !w.readOutput(output, &issued) {
+		return
+	}
+	server := w.servers[s.host]
+	server.Secrets = append(server.Secrets, issued.Secret)
+	w.checker.addSecrets(issued.Secret)
+	w.later(w.drawOverlap(), func(i *instance) {
+		if _, done := w.runCommand(i, "webhook-secret", "revoke", s.Name, strconv.Itoa(issued.Version-1)); !done {
+			return
+		}
+		const inFlight = 10 * time.Minute // longer than a freeze
+		w.kernel.At(latest(time.Now(), w.calmFrom).Add(inFlight), "end of the old webhook secret", func() {
+			server.Secrets = server.Secrets[1:]
+		})
+	})
+}
+
+// rotateToken issues a new access token of a merchant, and revokes the old one later. Half of the merchant's requests
+// then have the new one. A request with the old one must be refused.
+func (w *World) rotateToken(s *shop, i *instance) {
+	output, done := w.runCommand(i, "token", "issue", s.Name, "--json")
+	var issued struct {
+		Number int    `json:"number"`
+		Secret string `json:"secret"`
+	}
+	if !done || !w.readOutput(output, &issued) {
+		return
+	}
+	w.tokens[s.Name] = issued.Secret
+	w.checker.addSecrets(issued.Secret)
+	old := issued.Number - 1
+	w.later(w.drawOverlap(), func(i *instance) {
+		if _, done := w.runCommand(i, "token", "revoke", s.Name, strconv.Itoa(old)); done && old == 1 {
+			w.refused[s.token] = time.Now()
+		}
+	})
+}
+
+// shortLife is the lifetime of short-lived tokens.
+const shortLife = time.Hour
+
+// requestToken lets a merchant get a short-lived token, which half of its next requests then have.
+func (w *World) requestToken(s *shop) {
+	mustRefuse := w.mustRefuse(s, s.clientSecret)
+	w.invoke(functionToken, outside.TokenEvent(s.profile.ID, s.clientSecret), func(r result) {
+		issued := struct {
+			Token string `json:"access_token"`
+		}{}
+		response, err := outside.ReadResponse(r.payload)
+		if r.lost || r.err != nil || err != nil || response.Status != 200 ||
+			!w.readOutput([]byte(response.Body), &issued) {
+			return
+		}
+		if mustRefuse {
+			w.checker.fail(5, "a suspended merchant got a token")
+		}
+		w.checker.addSecrets(issued.Token)
+		w.tokens[s.Name], w.shortLived[s.Name] = issued.Token, shortLivedToken{issued.Token, time.Now()}
+		w.refused[issued.Token] = time.Now().Add(shortLife)
+	})
+}
+
+// useShortLivedToken lets a merchant use a short-lived token. An engineer revokes it, or its lifetime ends.
+func (w *World) useShortLivedToken(s *shop, _ *instance) {
+	w.kernel.At(time.Now(), "token request", func() { w.requestToken(s) })
+	if w.tape.Choose("the short-lived token is revoked", 2) == 0 {
+		return
+	}
+	w.later(w.drawOverlap(), func(i *instance) {
+		began := time.Now()
+		if _, done := w.runCommand(i, "token", "revoke", s.Name, "--short-lived"); done {
+			w.refuseShortLived(s, began)
+		}
+	})
+}
+
+// shortLivedToken is a token that a merchant got from the token function.
+type shortLivedToken struct {
+	text     string
+	issuedAt time.Time
+}
+
+// refuseShortLived records that the last short-lived token of a merchant is revoked, by a command that began at a time.
+func (w *World) refuseShortLived(s *shop, began time.Time) {
+	token := w.shortLived[s.Name]
+	if token.issuedAt.Before(began) && w.refused[token.text].After(time.Now()) {
+		w.refused[token.text] = time.Now()
+	}
+}
+
+// limitRequests limits a merchant to one request a second for some time.
+func (w *World) limitRequests(s *shop, i *instance) {
+	w.runCommand(i, "merchant", "change", s.Name, "--requests-per-second", "1", "--burst", "1")
+	w.later(w.drawOverlap(), func(i *instance) {
+		w.runCommand(i, "merchant", "change", s.Name, "--requests-per-second", "0")
+	})
+}
+
+// addKey adds a key to one of the rings.
+func (w *World) addKey(_ *shop, i *instance) {
+	all := []string{"callbacks", "webhooks", "tokens"}
+	w.runCommand(i, "keys", "add", all[w.tape.Choose("ring", len(all))])
+}
+
+// addHost registers another host of a merchant.
+func (w *World) addHost(s *shop, i *instance) {
+	w.runCommand(i, "host", "add", s.Name, "second."+strings.ToLower(s.Name)+".example.com")
+}
+
+// replayDelivery sends the notifications of one transaction again, also those that were delivered.
+func (w *World) replayDelivery(s *shop, i *instance) {
+	for _, key := range w.checker.keys {
+		e := w.checker.entries[key]
+		if e != nil && e.MerchantID == s.profile.ID && len(e.Delivered) > 0 {
+			w.runCommand(i, "deliveries", "replay", e.ID)
+			return
+		}
+	}
+}
+
+// suspendShortly suspends a merchant, and ends the suspension later.
+func (w *World) suspendShortly(s *shop, i *instance) {
+	w.suspend(s, i)
+	w.later(w.drawOverlap(), func(i *instance) { w.resume(s, i) })
+}
+
+// suspend suspends a merchant. All of its tokens are refused a minute later.
+func (w *World) suspend(s *shop, i *instance) {
+	began := time.Now()
+	if _, done := w.runCommand(i, "merchant", "suspend", s.Name); done {
+		w.suspended[s.Name] = time.Now()
+		w.refuseShortLived(s, began)
+	}
+}
+
+// resume ends a suspension.
+func (w *World) resume(s *shop, i *instance) {
+	delete(w.suspended, s.Name)
+	defer delete(w.suspended, s.Name)
+	w.runCommand(i, "merchant", "resume", s.Name)
+}
+
+// mustRefuse reports whether a request that begins now must be refused: its token was revoked, or its merchant was
+// suspended, longer ago than the greatest age of a profile.
+func (w *World) mustRefuse(s *shop, token string) bool {
+	now := time.Now()
+	for _, since := range []time.Time{w.refused[token], w.suspended[s.Name]} {
+		if !since.IsZero() && now.Sub(since) > profileAge {
+			return true
+		}
+	}
+	return false
+}
+
+// readOutput decodes the output of a command.
+func (w *World) readOutput(output []byte, into any) bool {
+	if err := json.Unmarshal(output, into); err != nil {
+		w.fail("read the output of gatewayctl: %s", err)
+		return false
+	}
+	return true
+}
