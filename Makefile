@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, LOCAL_DIR and every duration of template.yaml: make run SPEED=60 RESET=1
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate backlog mutate deploy e2e smoke contract reference ci clean
+.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate knownbad backlog mutate deploy e2e smoke contract reference ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -110,6 +110,10 @@ simulate: ## Run the functions through hostile histories in a simulated world (S
 	@go test -count=1 -v -timeout 0 ./internal/simulate $(if $(EXHAUSTIVE),-run '^TestExhaustive$$' \
 	  -exhaustive $(EXHAUSTIVE),-run '^TestSeeds$$' \
 	  $(if $(SEED),-seed $(SEED),-seeds $(or $(SEEDS),10000) -first $(or $(FIRST),$$(date +%s%N))))
+
+knownbad: ## Let the simulator find every deliberate bug, by a recorded seed or a search (SEEDS=n RECORD=1 ONLY=regexp)
+	@go test -count=1 -v -timeout 0 ./internal/simulate/knownbad -run '^TestKnownBad$$' \
+	  -seeds $(or $(SEEDS),3000) -only '$(ONLY)' -record=$(if $(RECORD),true,false)
 
 backlog: ## Sweep 100,000 due entries, with an operator, a server and a profile that fail: others are not late
 	@go test -count=1 -v -timeout 10m ./functions/sweep -run '^TestUnaffectedMerchantsAreNotLate$$' -backlog 100000

@@ -7,6 +7,15 @@
 // serves all. The program itself has the build tag knownbad, because it is useless without the overlay. Build-tagged
 // copies of whole files would not follow the code; a text that no longer matches fails a test.
 //
+// "make knownbad" hunts for all variants, and prints which seed found each of them. It tries the seeds of
+// testdata/seeds.txt first. A seed becomes stale when the simulator draws other choices. That only costs a search from
+// seed 1, so record new seeds after such a change:
+//
+//	make knownbad RECORD=1
+//
+// A variant's histories may have forced choices in common. Their labels are those of package simulate; a label that no
+// history draws fails a test.
+//
 // Its invariants: each text matches exactly once, the overlay compiles, and a seed counts only if the code that ships
 // passes it.
 package knownbad

@@ -22,7 +22,8 @@ var sweepVariants = []variant{
 	},
 	{
 		name: "poll-time-never-moves", breaks: "a lookup does not move the time of the next one", invariants: []int{0, 7},
-		edits: []edit{{paymentFile, "e.PollAt = next\n\te.PollAttempts++", "e.PollAttempts++"}},
+		excluded: "seed 5 finds it, but its history makes 200,000 steps in minutes before it is stopped",
+		edits:    []edit{{paymentFile, "e.PollAt = next\n\te.PollAttempts++", "e.PollAttempts++"}},
 	},
 	{
 		name: "unknown-never-due", breaks: "an unknown charge or SMS has no time for a person's list", invariants: []int{7},
@@ -59,9 +60,10 @@ var sweepVariants = []variant{
 	{
 		name: "lapse-without-margin", breaks: "a sweep whose clock is ahead marks a live reservation as lapsed",
 		invariants: []int{7},
+		world:      calls(0, outside.HangBefore, outside.HangAfter, outside.HangLate).with(choices{"second of the start": 50, "orders": last}),
 		edits: []edit{{
 			"shared/ledger/state.go", "return e.LeaseLapsed(now.Add(-LapseMargin))", "return e.LeaseLapsed(now)",
-		}},
+		}, {dueFile, "e.dueBy(e.LeaseUntil.Add(LapseMargin))", "e.dueBy(e.LeaseUntil)"}},
 	},
 	{
 		name: "half-of-the-shards", breaks: "the sweep reads only half of the shards", invariants: []int{0, 7},
@@ -69,6 +71,8 @@ var sweepVariants = []variant{
 	},
 	{
 		name: "acts-without-claim", breaks: "the sweep posts without a claim", invariants: []int{4, 8},
+		world: kindOfOrder(2).with(choices{"has sweeps started twice": last, "rate of late records": last, "lateness of the stream": 2,
+			"rate of freezes": last, "length of the freeze": 0, "orders": last}),
 		edits: []edit{{
 			deliverFile, "claim, changed = e.ClaimDelivery(now)\n\t\treturn changed", "claim = e.HeadClaim()\n\t\treturn now.IsZero()",
 		}},

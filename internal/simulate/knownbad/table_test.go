@@ -12,7 +12,7 @@ type variant struct {
 	name       string
 	breaks     string  // what the bug breaks
 	invariants []int   // the numbers of the invariants that it violates; 0 is a history that does not end
-	edits      []edit  // almost always one
+	edits      []edit  // almost always one; further ones remove a second defence
 	world      choices // what its histories have in common; nil for those that make simulate runs
 	excluded   string  // why the simulator need not find it; "" for a variant that it must find
 }
@@ -41,6 +41,14 @@ func faultsOf(group outside.Group, faults ...outside.Fault) choices {
 	return forced
 }
 
+// serverDown is a history of an SMS whose merchant's server fails for days, in one way: 1 responds 500, last 410.
+func serverDown(failure int) choices {
+	return kindOfOrder(2).with(faultsOf(outside.MerchantServers, outside.ServerDown)).with(choices{
+		string(outside.MerchantServers): last, "start": 0, "length of the faults": last, "merchant: start of the failure": 0,
+		"merchant: length of the failure": last, "merchant: kind of failure": failure,
+	})
+}
+
 // with adds forced choices.
 func (c choices) with(more choices) choices {
 	all := maps.Clone(c)
@@ -53,6 +61,15 @@ type edit struct{ file, original, bad string }
 
 // variants is the table: all deliberate bugs.
 var variants = slices.Concat(outcomeVariants, ledgerVariants, callVariants, notificationVariants, sweepVariants)
+
+// requiredVariants are the classic mistakes of a payment gateway. The table must have them, and the simulator must find
+// each of them.
+var requiredVariants = []string{
+	"no-fencing", "blind-retry", "timeout-is-not-applied", "lapsed-lease-is-free", "delete-on-error",
+	"outbox-after-the-state", "unconditional-write", "replay-keyed-by-body", "no-rescheduling", "old-image-posted",
+	"claims-counted-as-attempts", "duplicate-without-a-send", "refund-without-fence", "forged-token-accepted",
+	"token-in-log", "endpoint-never-enabled", "not-found-is-failed",
+}
 
 // The files with several variants.
 const (
