@@ -14,7 +14,7 @@ import (
 func manuallyResolved(outcome string) ledger.ManualOutcome {
 	return ledger.ManualOutcome{
 		ManualResolution: ledger.ManualResolution{Outcome: outcome, Who: "ama", Reason: "their books"}, Owner: "owner",
-		ResponseStatus:   400, ResponseBody: []byte("SVC0270"), UserSMS: true, Lifetime: 24 * time.Hour,
+		ResponseStatus: 400, ResponseBody: []byte("SVC0270"), UserSMS: true, Lifetime: 24 * time.Hour,
 	}
 }
 
@@ -31,7 +31,8 @@ func TestResolveManually(t *testing.T) {
 			}
 		}
 	}
-	const soon, late = time.Hour, 25 * time.Hour
+	const soon, late, lifetime = time.Hour, 25 * time.Hour, 24 * time.Hour
+	const leaseEnd = 30*time.Second + 2*time.Minute // clocks differ by 2 minutes at most
 	for _, c := range []struct {
 		name    string
 		kind    ledger.Kind
@@ -63,6 +64,15 @@ func TestResolveManually(t *testing.T) {
 			e.State = ledger.Unknown
 		}, "applied", soon, nil, "done DeliveredToTerminal 201: notify:DeliveredToTerminal due:1m0s"},
 
+		{"a charge whose lease ended 2 minutes ago", charge, inFlight, "not-applied", leaseEnd, nil,
+			"refused 400:SVC0270"},
+		{"a payment at the end of its lifetime", payment, accepted, "cancelled", lifetime, nil,
+			"done cancelled 201:done notify:cancelled due:24h1m0s"},
+
+		{"a charge whose lease ended less than 2 minutes ago", charge, inFlight, "not-applied",
+			leaseEnd - time.Millisecond, ledger.ErrAttemptInFlight, ""},
+		{"a payment just before the end of its lifetime", payment, accepted, "cancelled", lifetime - time.Millisecond,
+			ledger.ErrStillPending, ""},
 		{"one in flight", charge, inFlight, "applied", time.Second, ledger.ErrAttemptInFlight, ""},
 		{"a later attempt than the one decided about", charge, both(uncertain, func(e *ledger.Entry) { e.Owner = "later" }),
 			"not-applied", soon, ledger.ErrLaterAttempt, ""},
