@@ -177,7 +177,7 @@ func (c *crowd) runPass(t *testing.T) {
 func TestUnaffectedMerchantsAreNotLate(t *testing.T) {
 	entries := 100_000
 	if testing.Short() {
-		entries = 10_000
+		entries = 4_000
 	}
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
@@ -267,9 +267,13 @@ func (u *unmovable) MoveDue(context.Context, ledger.Key, time.Time, time.Time) e
 // decision "fair-queue": everything due is reached in a bounded number of passes, also if nothing moves. Here a pass
 // gets through a seventh.
 func TestEverythingDueIsReached(t *testing.T) {
+	entries := 32_000
+	if testing.Short() {
+		entries = 20_000 // still two pages of each shard
+	}
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
-		const entries, passes = 32_000, 40
+		const passes = 40
 		for i := range entries {
 			e := &ledger.Entry{Key: ledger.Key{Kind: ledger.Payment, ID: "Shop_" + strconv.Itoa(i)}}
 			e.DueAt = ledger.Timestamp(time.Now().Add(-time.Duration(i) * time.Second))
