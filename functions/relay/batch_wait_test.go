@@ -43,15 +43,21 @@ func TestBatchWait(t *testing.T) {
 // waitUntilDelivered waits until an entry has a delivered notification.
 func (s *relayFixture) waitUntilDelivered(t *testing.T, e *ledger.Entry) {
 	t.Helper()
+	waitUntil(t, e.ID+" is delivered", func() bool { return len(s.MustGet(t, e).Delivered) > 0 })
+}
+
+// waitUntil waits until a condition is true.
+func waitUntil(t *testing.T, what string, condition func() bool) {
+	t.Helper()
 	deadline := time.NewTimer(10 * time.Second)
 	defer deadline.Stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for len(s.MustGet(t, e).Delivered) == 0 {
+	for !condition() {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("%s is not delivered", e.ID)
+			t.Fatalf("after 10 seconds it is not true that %s", what)
 		}
 	}
 }
@@ -73,6 +79,9 @@ func TestInFlightLimitPerMerchant(t *testing.T) {
 	s.relayEntries(t, other)
 	defer close(release)
 	s.waitUntilDelivered(t, other)
+	waitUntil(t, "100 records hang and 140 are left to the sweep", func() bool {
+		return s.LogLines.LineCount() == 140+1 && len(s.MerchantServer.Received("/hang")) == 100
+	})
 }
 
 // An attempt leaves time to store its result (decision "notifications").
