@@ -167,7 +167,7 @@ func TestLeftToTheSweep(t *testing.T) {
 		change  func(e *ledger.Entry, now time.Time)
 	}{
 		{"an image with less than 20 s of the lease left", func(s *relayFixture) {
-			s.Clock.Advance(ledger.FastLease - ledger.FastMargin + time.Millisecond)
+			s.Clock.Advance(40*time.Second + time.Millisecond)
 		}, unchanged},
 		{"an image that is long overdue", func(s *relayFixture) { s.Clock.Advance(time.Hour) }, unchanged},
 		{"a notification with an attempt", none, func(e *ledger.Entry, now time.Time) {
@@ -199,7 +199,7 @@ func TestLeftToTheSweep(t *testing.T) {
 	t.Run("with exactly 20 s left it posts", func(t *testing.T) {
 		s := newFixture(t)
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Failed)
-		s.Clock.Advance(ledger.FastLease - ledger.FastMargin)
+		s.Clock.Advance(40 * time.Second)
 		s.relayEntries(t, e)
 		s.AssertDelivered(t, e)
 	})

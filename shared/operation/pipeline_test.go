@@ -204,11 +204,25 @@ func TestRecordOutcomeWhenStoreFails(t *testing.T) {
 func TestMismatchedRepeatsAreCounted(t *testing.T) {
 	w := operationtest.New(t)
 	mustReserve(t, w)
-	req := w.NewRequest()
-	if _, _, err := reserve(w, req, "f2"); kindOf(err) != fault.RequestInProgress {
-		t.Errorf("fault %v, want request in progress", err)
+	for fingerprint, want := range map[string]bool{"f": false, "f2": true} {
+		req := w.NewRequest()
+		if _, _, err := reserve(w, req, fingerprint); kindOf(err) != fault.RequestInProgress {
+			t.Errorf("fault %v, want request in progress", err)
+		}
+		assertCounted(t, req, "MismatchedRepeats", want)
 	}
-	assertCounted(t, req, "MismatchedRepeats", true)
+}
+
+// decision "retention": an entry without a retention is kept without limit.
+func TestExpireAt(t *testing.T) {
+	w := operationtest.New(t)
+	for retention, want := range map[time.Duration]time.Time{
+		0: {}, -time.Hour: {}, time.Hour: w.Clock.Now().Add(time.Hour),
+	} {
+		if got := w.Pipeline.ExpireAt(retention); !got.Equal(want) {
+			t.Errorf("a retention of %s ends at %s, want %s", retention, got, want)
+		}
+	}
 }
 
 // assertCounted checks whether a request counted a metric once or not at all.
