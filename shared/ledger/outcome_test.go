@@ -240,6 +240,34 @@ func TestASuccessorFindsItsOutcomeStored(t *testing.T) {
 	}
 }
 
+// decision "merchant-limits": the amount is refunded only if the entry certainly moved no money.
+func TestNotApplied(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind  ledger.Kind
+		steps []func(*ledger.Entry)
+		want  bool
+	}{
+		"in flight":                       {ledger.Charge, nil, false},
+		"done":                            {ledger.Charge, []func(*ledger.Entry){outcome(done)}, false},
+		"unknown":                         {ledger.Charge, []func(*ledger.Entry){outcome(unknown)}, false},
+		"refused":                         {ledger.Charge, []func(*ledger.Entry){outcome(refused)}, true},
+		"released":                        {ledger.Charge, []func(*ledger.Entry){outcome(released)}, true},
+		"a pending payment":               {ledger.Payment, []func(*ledger.Entry){outcome(done)}, false},
+		"a successful payment":            {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Successful)}, false},
+		"a failed payment":                {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Failed)}, true},
+		"an expired payment":              {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Expired)}, true},
+		"an SMS that cannot be delivered": {ledger.SMS, []func(*ledger.Entry){receipt(ledger.DeliveryImpossible)}, false},
+	} {
+		e := reserved(c.kind)
+		for _, step := range c.steps {
+			step(e)
+		}
+		if got := e.NotApplied(); got != c.want {
+			t.Errorf("%s: %v, want %v: %s", name, got, c.want, summary(e))
+		}
+	}
+}
+
 func TestOutcomeAgainChangesNothing(t *testing.T) {
 	for _, first := range []ledger.CallOutcome{done, refused, released} {
 		e := reserved(ledger.Charge)
