@@ -2,8 +2,8 @@
 // test is built once for all mutants of a package.
 //
 // It reads mutants as JSON from standard input and changes the files in the current folder. It prints the ids of those
-// that it cannot put in: constants, and additions of texts. The program appends the id of each mutant that it reaches
-// to the file that MUTANTS_REACHED names.
+// that it cannot put in: constants, additions of texts, and calls of recover. The program appends the id of each mutant
+// that it reaches to the file that MUTANTS_REACHED names.
 package main
 
 import (
@@ -262,13 +262,23 @@ func (s *source) operatorOf(node ast.Node) (at token.Pos, isSwitchable bool) {
 		if slices.Contains([]token.Token{token.ADD, token.SUB, token.MUL, token.QUO, token.REM}, n.Op) {
 			return n.OpPos, integer(n)
 		}
-		return n.OpPos, s.info.Types[n].Value == nil
+		return n.OpPos, s.info.Types[n].Value == nil && !callsRecover(n)
 	case *ast.UnaryExpr:
 		return n.OpPos, n.Op == token.SUB && integer(n)
 	case *ast.IncDecStmt:
 		return n.TokPos, true
 	}
 	return token.NoPos, false
+}
+
+// callsRecover reports whether an expression calls recover, which has no effect in a function that choice adds.
+func callsRecover(e ast.Expr) (found bool) {
+	ast.Inspect(e, func(node ast.Node) bool {
+		name, isName := node.(*ast.Ident)
+		found = found || isName && name.Name == "recover"
+		return true
+	})
+	return found
 }
 
 // render returns a part of the file, with a choice in each place that has mutants.
