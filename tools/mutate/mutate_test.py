@@ -1,6 +1,11 @@
+import json
+import os
+import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
-from mutate import Mutant, compare, function_at, mutate, place, table
+from mutate import Mutant, compare, function_at, mutate, operator_at, place, table
 
 SOURCE = b"""package p
 
@@ -18,6 +23,34 @@ func (b *Book) Take(n int) bool {
 func none() { n-- }
 """
 LINES = SOURCE.split(b"\n")
+
+
+PROGRAM = b"""package main
+
+import "fmt"
+
+const size = 2 * 3
+
+func f(n int) (result int) {
+\tdefer func() {
+\t\tif recover() != nil {
+\t\t\tresult = -n
+\t\t}
+\t}()
+\tn++
+\tif n-size >= 1 == (n > 2) {
+\t\tpanic("recovered")
+\t}
+\treturn n % 4
+}
+
+func main() { fmt.Println(f(0), f(1), f(2), f(6), f(7), "a"+"b") }
+"""
+OPERATORS = (
+    (5, b"*", "ARITHMETIC_BASE"), (9, b"!=", "CONDITIONALS_NEGATION"), (10, b"-", "INVERT_NEGATIVES"),
+    (13, b"++", "INCREMENT_DECREMENT"), (14, b"-", "ARITHMETIC_BASE"), (14, b">=", "CONDITIONALS_BOUNDARY"),
+    (14, b">=", "CONDITIONALS_NEGATION"), (14, b"==", "CONDITIONALS_NEGATION"), (14, b"> 2", "CONDITIONALS_BOUNDARY"),
+    (17, b"%", "ARITHMETIC_BASE"), (20, b"+", "ARITHMETIC_BASE"))
 
 
 def mutant(line, operator, kind):
@@ -39,6 +72,35 @@ class MutateTest(unittest.TestCase):
                     (n + 1, text) for n, text in enumerate(changed) if text != LINES[n]])
         with self.assertRaises(ValueError):
             mutate(SOURCE, Mutant("shared/p/p.go", 1, 1, "ARITHMETIC_BASE"))
+
+    def test_instrument(self):
+        """A program with a choice behaves as one that is built with the mutation."""
+        def go(*command, **options):
+            return subprocess.run(command, text=True, capture_output=True, **options)
+
+        lines = PROGRAM.split(b"\n")
+        mutants = [Mutant("p/main.go", line, lines[line - 1].index(operator) + 1, kind)
+                   for line, operator, kind in OPERATORS]
+        places = [{"id": i, "file": m.file, "line": m.line, "column": m.column, "operator": operator_at(PROGRAM, m)[1]}
+                  for i, m in enumerate(mutants)]
+        with tempfile.TemporaryDirectory() as folder:
+            file, tool = Path(folder, "p/main.go"), str(Path(folder, "instrument"))
+            file.parent.mkdir()
+            Path(folder, "go.mod").write_text("module mobilegateway\n\ngo 1.26\n")
+            file.write_bytes(PROGRAM)
+            built = go("go", "build", "-o", tool, "./instrument", cwd=Path(__file__).parent)
+            self.assertEqual("", built.stderr)
+            done = go(tool, input=json.dumps(places), cwd=folder)
+            self.assertEqual(("[0,1,10]\n", ""), (done.stdout, done.stderr))
+            self.assertEqual("", go("go", "build", "-o", "all", "./p", cwd=folder).stderr)
+            for i, one in enumerate(mutants):
+                if i in (0, 1, 10):
+                    continue
+                file.write_bytes(mutate(PROGRAM, one))
+                want = go("go", "run", "./p", cwd=folder).stdout
+                got = go("./all", cwd=folder, env=os.environ | {"MUTANT": str(i)}).stdout
+                self.assertEqual(want, got, one)
+                self.assertNotEqual(go("./all", cwd=folder).stdout, got, one)
 
     def test_function_at(self):
         for line, name in ((3, ""), (8, "Take"), (14, "none")):
