@@ -105,6 +105,9 @@ func TestNotificationDelivered(t *testing.T) {
 	if !strings.Contains(s.LogLines.String(), `"Stack":"`+stack+`","Operation":"relay"`) {
 		t.Errorf("the line does not name the stack: %s", s.LogLines)
 	}
+	if line := s.LogLines.String(); !strings.Contains(line, `"Outcome":"posted"`) || strings.Contains(line, `"Cause"`) {
+		t.Errorf("the line does not say that it was posted, or names a cause: %s", line)
+	}
 }
 
 // From the request to the delivered notification a payment costs four writes: reservation, outcome, final status,
