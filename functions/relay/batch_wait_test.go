@@ -72,15 +72,22 @@ func TestInFlightLimitPerMerchant(t *testing.T) {
 	for i := range 240 {
 		hanging = append(hanging, s.storeFailed(fmt.Sprint("DemoShop_", i), "/hang"))
 	}
-	for i := 0; i < len(hanging); i += 20 {
-		s.relayEntries(t, hanging[i:i+20]...)
+	relayHanging := func(from, to int) {
+		for ; from < to; from += 20 {
+			s.relayEntries(t, hanging[from:from+20]...)
+		}
 	}
+	relayHanging(0, 60)
+	quick := s.StoreFinalPayment("DemoShop_1000", ledger.Failed) // its slot is free again
+	s.relayEntries(t, quick)
+	s.waitUntilDelivered(t, quick)
+	relayHanging(60, len(hanging))
 	other := s.StoreFinalPayment("OtherShop_1", ledger.Failed, func(e *ledger.Entry) { e.MerchantID = "othr0002" })
 	s.relayEntries(t, other)
 	defer close(release)
 	s.waitUntilDelivered(t, other)
 	waitUntil(t, "100 records hang and 140 are left to the sweep", func() bool {
-		return s.LogLines.LineCount() == 140+1 && len(s.MerchantServer.Received("/hang")) == 100
+		return s.LogLines.LineCount() == 140+2 && len(s.MerchantServer.Received("/hang")) == 100
 	})
 }
 
