@@ -163,6 +163,20 @@ func TestFrozenBeforePost(t *testing.T) {
 	}
 }
 
+// The relay sends the payer's SMS only while at least 5 seconds of its lease are left: the sweep claims it after that.
+func TestUserSMSLease(t *testing.T) {
+	for left, want := range map[time.Duration]int{5 * time.Second: 1, 5*time.Second - time.Millisecond: 0} {
+		s := newFixture(t)
+		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
+			e.UserSMSAt = ledger.Timestamp(s.Clock.Now()).Add(left)
+		})
+		s.relayEntries(t, e)
+		if sent := len(s.Operator.UserSMSCalls()); sent != want {
+			t.Errorf("with %s left %d SMS are sent, want %d", left, sent, want)
+		}
+	}
+}
+
 // frozenHealth freezes the function while it reads health.
 type frozenHealth struct {
 	webhook.HealthStore
