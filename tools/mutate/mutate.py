@@ -34,6 +34,7 @@ ENVIRONMENT = os.environ | {"GOFLAGS": "-trimpath -ldflags=-w"}
 LISTING = os.environ | {"GOFLAGS": "-run=^$ -trimpath"}  # gremlins runs no mutant that no test covers: it only lists
 TIMEOUT = 600  # seconds, of a build and its tests
 SLOWEST, FLOOR = 8, 10  # a mutant may run for this multiple of the clean run, and for this many seconds at least
+QUICK = 1  # seconds: tests that take longer run only if the quick ones let a mutant live
 MEMORY = 12 << 30  # bytes of address space: a mutant that never stops allocating must not stop the machine
 NOT_VIABLE, DOES_NOT_END, LIVES, KILLED_HERE = "not viable", "does not end", "lives", "killed"
 KILLED = ("own", "simulator", NOT_VIABLE)
@@ -118,12 +119,12 @@ class Suite:
     without an active mutant."""
 
     def __init__(self, folder, *arguments):
-        self.folder, self.arguments = folder, arguments
+        self.folder, self.arguments, self.stages = folder, arguments, [[]]
         self.build("suite.test")
         record = (WORK / "reached").absolute()
         record.unlink(missing_ok=True)
         self.timeout, began = TIMEOUT, time.monotonic()
-        self.known = self.failures("suite.test", MUTANTS_REACHED=str(record))
+        self.known = self.failures("suite.test", "-test.v", MUTANTS_REACHED=str(record))
         self.timeout = max(FLOOR, SLOWEST * (time.monotonic() - began))
         if DOES_NOT_END in self.known:
             sys.exit(f"mutate: cannot measure: the tests of {folder} do not end")
@@ -136,12 +137,24 @@ class Suite:
             sys.exit(f"mutate: cannot measure: {self.folder} does not compile:\n{output}")
         return status == 0
 
-    def failures(self, program, **variables):
+    def new_failures(self, program, **variables):
+        """Returns the failures of the first stage with one that is not known."""
+        for stage in self.stages:
+            if new := self.failures(program, *stage, **variables) - self.known:
+                return new
+        return set()
+
+    def failures(self, program, *arguments, **variables):
         """Returns the tests and seeds that fail."""
         if not (TREE / self.folder / program).exists():
             return set()  # a folder without tests
-        status, output = run(f"./{program}", "-test.short", *self.arguments,
+        status, output = run(f"./{program}", "-test.short", *self.arguments, *arguments,
                              folder=TREE / self.folder, timeout=self.timeout, **variables)
+        slow = [name for name, seconds in re.findall(r"(?m)^--- PASS: (\w+) \(([\d.]+)s\)", output)
+                if float(seconds) > QUICK]
+        if slow and self.folder != SIMULATOR and "-test.v" in arguments:
+            chosen = f"^({'|'.join(slow)})$"
+            self.stages = [["-test.skip", chosen], ["-test.run", chosen]]
         if status in (0, 1):
             return set(re.findall(r"seed \d+|--- FAIL: \w+", output))
         return {DOES_NOT_END if status is None else "panic"}
@@ -152,13 +165,11 @@ class Suite:
         if not row["fixed"]:
             if row["id"] not in self.reached:
                 return False, LIVES
-            new = self.failures("suite.test", MUTANT=str(row["id"])) - self.known
-            return True, KILLED_HERE if new else LIVES
+            return True, KILLED_HERE if self.new_failures("suite.test", MUTANT=str(row["id"])) else LIVES
         with mutated(row):
             if not self.build("fixed.test"):
                 return False, NOT_VIABLE
-            new = self.failures("fixed.test") - self.known
-        return True, KILLED_HERE if new else LIVES
+            return True, KILLED_HERE if self.new_failures("fixed.test") else LIVES
 
 
 @contextlib.contextmanager
@@ -205,10 +216,10 @@ def list_mutants(package, first):
     return rows
 
 
-def measure(rows, simulator, earlier):
-    """Sets the result of each mutant of a package. One that was killed earlier is not run again. simulator creates the
-    simulator; without one only the package's own tests run."""
-    killed = {place(row): row["result"] for row in earlier if row["result"] in KILLED}
+def measure(rows, simulator, earlier, save):
+    """Sets the result of each mutant of a package, and saves it. One that was killed earlier is not run again.
+    simulator creates the simulator; without one only the package's own tests run."""
+    killed = {place(row): row["result"] for row in earlier if row.get("result") in KILLED}
     suites = {}
     for row in rows:
         if result := killed.get(place(row)):
@@ -225,6 +236,7 @@ def measure(rows, simulator, earlier):
             reached_there, result = simulator().judge(row)
             reached, by = reached or reached_there, "simulator"
         row["result"] = {LIVES: "survived" if reached else "uncovered", KILLED_HERE: by}.get(result, result)
+        save()
         if result == LIVES:
             print(f"{row['file']}:{row['line']}:{row['column']}: {row['type']} {row['result']}", flush=True)
 
@@ -295,9 +307,9 @@ def main():
         earlier = json.loads(file.read_text()) if options.again and file.exists() else []
         results[package] = [row for row in rows if row["file"].startswith(f"{package}/")]
         print(f"{package}: {len(results[package])} mutants", flush=True)
-        measure(results[package], simulator, earlier)
+        measure(results[package], simulator, earlier,
+                lambda: file.write_text(json.dumps(results[package], indent=1) + "\n"))
         seconds[package] = time.monotonic() - began
-        file.write_text(json.dumps(results[package], indent=1) + "\n")
         print(table({package: results[package]}, seconds, explanations)[0][-1], flush=True)
     lines, found = table(results, seconds, explanations)
     print(*lines, sep="\n")
