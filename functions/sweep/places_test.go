@@ -121,7 +121,8 @@ func TestWaitingLine(t *testing.T) {
 			}
 			next, postponed := table.release(taken[0], c.elapsed)
 			if len(next) != c.next || len(postponed) != c.postponed {
-				t.Errorf("%d continue and %d are postponed, want %d and %d", len(next), len(postponed), c.next, c.postponed)
+				t.Errorf("%d continue and %d are postponed, want %d and %d",
+					len(next), len(postponed), c.next, c.postponed)
 			}
 			for i, waiting := range next {
 				if want := fmt.Sprint("wait-", i-1); i > 0 && waiting.key.ID != want {

@@ -63,15 +63,15 @@ func TestNeedsManualResolution(t *testing.T) {
 		lookup reconcile.LookupResult
 		want   bool
 	}{
-		"pending, just before the end":    {ledger.Done, ledger.Pending, "", true, day - 1, silent, false},
-		"pending, at the end":             {ledger.Done, ledger.Pending, "", true, day, responded, true},
-		"final":                           {ledger.Done, ledger.Failed, "", true, day, silent, false},
-		"released":                        {ledger.Released, ledger.Pending, "", false, day, silent, false},
-		"released with a claim":           {ledger.Released, ledger.Pending, ledger.Successful, false, day, silent, true},
-		"unknown, just before 15 minutes": {ledger.Unknown, ledger.Pending, "", true, stale - 1, silent, false},
-		"unknown, after 15 minutes":       {ledger.Unknown, ledger.Pending, "", true, stale, silent, true},
-		"unknown, with a response":        {ledger.Unknown, ledger.Pending, "", true, stale, responded, false},
-		"accepted, without a response":    {ledger.Done, ledger.Pending, "", true, stale, silent, false},
+		"pending, before the end":      {ledger.Done, ledger.Pending, "", true, day - 1, silent, false},
+		"pending, at the end":          {ledger.Done, ledger.Pending, "", true, day, responded, true},
+		"final":                        {ledger.Done, ledger.Failed, "", true, day, silent, false},
+		"released":                     {ledger.Released, ledger.Pending, "", false, day, silent, false},
+		"released, claimed":            {ledger.Released, ledger.Pending, ledger.Successful, false, day, silent, true},
+		"unknown, before 15 minutes":   {ledger.Unknown, ledger.Pending, "", true, stale - 1, silent, false},
+		"unknown, after 15 minutes":    {ledger.Unknown, ledger.Pending, "", true, stale, silent, true},
+		"unknown, with a response":     {ledger.Unknown, ledger.Pending, "", true, stale, responded, false},
+		"accepted, without a response": {ledger.Done, ledger.Pending, "", true, stale, silent, false},
 	} {
 		e := &ledger.Entry{
 			Key: ledger.Key{Kind: ledger.Payment}, State: c.state, Status: c.status,

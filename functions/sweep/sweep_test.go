@@ -215,6 +215,9 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 			if lines := s.LogLines.LineCount(); lines != 41 {
 				t.Errorf("%d log lines for 41 entries", lines)
 			}
+			if causes := strings.Count(s.LogLines.String(), `"Cause"`); causes != 1 {
+				t.Errorf("%d lines name a cause, want only that of the broken entry: %s", causes, s.LogLines)
+			}
 		})
 	}
 	t.Run("a merchant without secrets: no attempt is counted, and the payer gets the SMS", func(t *testing.T) {

@@ -247,16 +247,16 @@ func TestNotApplied(t *testing.T) {
 		steps []func(*ledger.Entry)
 		want  bool
 	}{
-		"in flight":                       {ledger.Charge, nil, false},
-		"done":                            {ledger.Charge, []func(*ledger.Entry){outcome(done)}, false},
-		"unknown":                         {ledger.Charge, []func(*ledger.Entry){outcome(unknown)}, false},
-		"refused":                         {ledger.Charge, []func(*ledger.Entry){outcome(refused)}, true},
-		"released":                        {ledger.Charge, []func(*ledger.Entry){outcome(released)}, true},
-		"a pending payment":               {ledger.Payment, []func(*ledger.Entry){outcome(done)}, false},
-		"a successful payment":            {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Successful)}, false},
-		"a failed payment":                {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Failed)}, true},
-		"an expired payment":              {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Expired)}, true},
-		"an SMS that cannot be delivered": {ledger.SMS, []func(*ledger.Entry){receipt(ledger.DeliveryImpossible)}, false},
+		"in flight":            {ledger.Charge, nil, false},
+		"done":                 {ledger.Charge, []func(*ledger.Entry){outcome(done)}, false},
+		"unknown":              {ledger.Charge, []func(*ledger.Entry){outcome(unknown)}, false},
+		"refused":              {ledger.Charge, []func(*ledger.Entry){outcome(refused)}, true},
+		"released":             {ledger.Charge, []func(*ledger.Entry){outcome(released)}, true},
+		"a pending payment":    {ledger.Payment, []func(*ledger.Entry){outcome(done)}, false},
+		"a successful payment": {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Successful)}, false},
+		"a failed payment":     {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Failed)}, true},
+		"an expired payment":   {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Expired)}, true},
+		"an undelivered SMS":   {ledger.SMS, []func(*ledger.Entry){receipt(ledger.DeliveryImpossible)}, false},
 	} {
 		e := reserved(c.kind)
 		for _, step := range c.steps {
