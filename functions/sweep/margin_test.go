@@ -10,6 +10,7 @@ import (
 
 	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/webhook"
 )
 
@@ -72,5 +73,19 @@ func TestWritesAfterPostponement(t *testing.T) {
 	s.runSweep(t)
 	if writes := s.Ledger.CallCount(storetest.Replace); writes != 3 {
 		t.Errorf("%d writes, want 3: one postpones the notification, two claim and record the SMS", writes)
+	}
+}
+
+// A lookup counts only its own conflict, not those of earlier reports.
+func TestOnlyNewConflictsAreCounted(t *testing.T) {
+	s := newFixture(t)
+	s.Operator.SetLookupResult(operator.StatusResponse{StatusKnown: true, OperatorStatus: "Successful", Amount: "1"})
+	e := s.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) {
+		e.Conflicts = []ledger.Conflict{{Status: ledger.Failed, Reason: "amount", Source: "callback", At: e.CreatedAt}}
+	})
+	s.advanceUntilDue(t, e)
+	s.AssertMetric(t, "StatusConflicts", 1)
+	if kept := len(s.MustGet(t, e).Conflicts); kept != 2 {
+		t.Errorf("%d conflicts are kept, want 2", kept)
 	}
 }
