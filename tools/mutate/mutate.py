@@ -150,11 +150,13 @@ class Suite:
             return set()  # a folder without tests
         status, output = run(f"./{program}", "-test.short", *self.arguments, *arguments,
                              folder=TREE / self.folder, timeout=self.timeout, **variables)
-        slow = [name for name, seconds in re.findall(r"(?m)^--- PASS: (\w+) \(([\d.]+)s\)", output)
-                if float(seconds) > QUICK]
+        durations = {name: float(seconds) for name, seconds in
+                     re.findall(r"(?m)^--- PASS: (\w+) \(([\d.]+)s\)", output)}
+        slow = [name for name, seconds in durations.items() if seconds > QUICK]
         if slow and self.folder != SIMULATOR and "-test.v" in arguments:
-            chosen = f"^({'|'.join(slow)})$"
-            self.stages = [["-test.skip", chosen], ["-test.run", chosen]]
+            chosen, quick = f"^({'|'.join(slow)})$", sum(s for s in durations.values() if s <= QUICK)
+            self.stages = [["-test.skip", chosen, "-test.timeout", f"{max(FLOOR, SLOWEST * quick):.0f}s"],
+                           ["-test.run", chosen]]
         if status in (0, 1):
             return set(re.findall(r"seed \d+|--- FAIL: \w+", output))
         return {DOES_NOT_END if status is None else "panic"}
@@ -222,8 +224,9 @@ def measure(rows, simulator, earlier, save):
     killed = {place(row): row["result"] for row in earlier if row.get("result") in KILLED}
     suites = {}
     for row in rows:
-        if result := killed.get(place(row)):
-            row["result"] = result
+        row["result"] = killed.get(place(row))
+    for row in rows:
+        if row["result"]:
             continue
         folder = os.path.dirname(row["file"])
         if folder not in suites:
