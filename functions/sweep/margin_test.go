@@ -89,3 +89,14 @@ func TestOnlyNewConflictsAreCounted(t *testing.T) {
 		t.Errorf("%d conflicts are kept, want 2", kept)
 	}
 }
+
+// decision "notifications": a dead letter whose claims have no outcome counts for the alarm.
+func TestDeadLetterWithoutOutcome(t *testing.T) {
+	s := newFixture(t)
+	e := s.StoreDueNotification("DemoShop_1")
+	e.OpenClaims = ledger.MaxOpenClaims
+	s.StoreEntry(e)
+	s.runSweep(t)
+	s.AssertReceived(t, 0)
+	s.AssertMetric(t, "DeadLetters", 1)
+}
