@@ -43,15 +43,21 @@ func TestBatchWait(t *testing.T) {
 // waitUntilDelivered waits until an entry has a delivered notification.
 func (s *relayFixture) waitUntilDelivered(t *testing.T, e *ledger.Entry) {
 	t.Helper()
+	waitUntil(t, e.ID+" is delivered", func() bool { return len(s.MustGet(t, e).Delivered) > 0 })
+}
+
+// waitUntil waits until a condition is true.
+func waitUntil(t *testing.T, what string, condition func() bool) {
+	t.Helper()
 	deadline := time.NewTimer(10 * time.Second)
 	defer deadline.Stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for len(s.MustGet(t, e).Delivered) == 0 {
+	for !condition() {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("%s is not delivered", e.ID)
+			t.Fatalf("after 10 seconds it is not true that %s", what)
 		}
 	}
 }
@@ -66,13 +72,23 @@ func TestInFlightLimitPerMerchant(t *testing.T) {
 	for i := range 240 {
 		hanging = append(hanging, s.storeFailed(fmt.Sprint("DemoShop_", i), "/hang"))
 	}
-	for i := 0; i < len(hanging); i += 20 {
-		s.relayEntries(t, hanging[i:i+20]...)
+	relayHanging := func(from, to int) {
+		for ; from < to; from += 20 {
+			s.relayEntries(t, hanging[from:from+20]...)
+		}
 	}
+	relayHanging(0, 60)
+	quick := s.StoreFinalPayment("DemoShop_1000", ledger.Failed) // its slot is free again
+	s.relayEntries(t, quick)
+	s.waitUntilDelivered(t, quick)
+	relayHanging(60, len(hanging))
 	other := s.StoreFinalPayment("OtherShop_1", ledger.Failed, func(e *ledger.Entry) { e.MerchantID = "othr0002" })
 	s.relayEntries(t, other)
 	defer close(release)
 	s.waitUntilDelivered(t, other)
+	waitUntil(t, "100 records hang and 140 are left to the sweep", func() bool {
+		return s.LogLines.LineCount() == 140+2 && len(s.MerchantServer.Received("/hang")) == 100
+	})
 }
 
 // An attempt leaves time to store its result (decision "notifications").
@@ -144,6 +160,20 @@ func TestFrozenBeforePost(t *testing.T) {
 				t.Errorf("%d failed attempts are counted, want none", attempts)
 			}
 		})
+	}
+}
+
+// The relay sends the payer's SMS only while at least 5 seconds of its lease are left: the sweep claims it after that.
+func TestUserSMSLease(t *testing.T) {
+	for left, want := range map[time.Duration]int{5 * time.Second: 1, 5*time.Second - time.Millisecond: 0} {
+		s := newFixture(t)
+		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
+			e.UserSMSAt = ledger.Timestamp(s.Clock.Now()).Add(left)
+		})
+		s.relayEntries(t, e)
+		if sent := len(s.Operator.UserSMSCalls()); sent != want {
+			t.Errorf("with %s left %d SMS are sent, want %d", left, sent, want)
+		}
 	}
 }
 

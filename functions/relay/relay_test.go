@@ -105,6 +105,9 @@ func TestNotificationDelivered(t *testing.T) {
 	if !strings.Contains(s.LogLines.String(), `"Stack":"`+stack+`","Operation":"relay"`) {
 		t.Errorf("the line does not name the stack: %s", s.LogLines)
 	}
+	if line := s.LogLines.String(); !strings.Contains(line, `"Outcome":"posted"`) || strings.Contains(line, `"Cause"`) {
+		t.Errorf("the line does not say that it was posted, or names a cause: %s", line)
+	}
 }
 
 // From the request to the delivered notification a payment costs four writes: reservation, outcome, final status,
@@ -167,7 +170,7 @@ func TestLeftToTheSweep(t *testing.T) {
 		change  func(e *ledger.Entry, now time.Time)
 	}{
 		{"an image with less than 20 s of the lease left", func(s *relayFixture) {
-			s.Clock.Advance(ledger.FastLease - ledger.FastMargin + time.Millisecond)
+			s.Clock.Advance(40*time.Second + time.Millisecond)
 		}, unchanged},
 		{"an image that is long overdue", func(s *relayFixture) { s.Clock.Advance(time.Hour) }, unchanged},
 		{"a notification with an attempt", none, func(e *ledger.Entry, now time.Time) {
@@ -199,7 +202,7 @@ func TestLeftToTheSweep(t *testing.T) {
 	t.Run("with exactly 20 s left it posts", func(t *testing.T) {
 		s := newFixture(t)
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Failed)
-		s.Clock.Advance(ledger.FastLease - ledger.FastMargin)
+		s.Clock.Advance(40 * time.Second)
 		s.relayEntries(t, e)
 		s.AssertDelivered(t, e)
 	})

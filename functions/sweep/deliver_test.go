@@ -315,3 +315,25 @@ func TestSlowMerchantServer(t *testing.T) {
 	s.runSweepAfter(t, time.Minute)
 	s.AssertDelivered(t, entries...)
 }
+
+// A parked notification counts as stalled for 7 days: a merchant that is gone must not keep the alarm on.
+func TestParkedStall(t *testing.T) {
+	const week, none = 7 * 24 * time.Hour, -1
+	for age, want := range map[time.Duration]int{week: int(week.Milliseconds()), week + time.Millisecond: none} {
+		s := newFixture(t)
+		now := ledger.Timestamp(s.Clock.Now())
+		s.HealthStore.StoreHealth(webhook.Health{Endpoint: endpoint(s), DisabledVersion: 1, DisabledAt: now.Add(-age)})
+		e := s.StoreEntry(s.StoreDueNotification("DemoShop_1"), func(e *ledger.Entry) {
+			e.Park(now)
+			e.OutboxHead().At, e.OutboxHead().NextAttemptAt = now.Add(-age), now
+			e.Reschedule()
+		})
+		s.runSweep(t)
+		if got := s.LogLines.MaxMetric("StalledMillis"); got != want {
+			t.Errorf("after %s: stalled for %d ms, want %d", age, got, want)
+		}
+		if wait := s.nextAttempt(t, e); wait != 24*time.Hour {
+			t.Errorf("after %s: the next check is after %s, want a day", age, wait)
+		}
+	}
+}

@@ -180,6 +180,9 @@ var backlog = flag.Int("backlog", 10_000, "number of due entries")
 // hanging and one merchant's profile unreadable, other merchants' notifications are at most 2 minutes late.
 func TestUnaffectedMerchantsAreNotLate(t *testing.T) {
 	entries := *backlog
+	if testing.Short() {
+		entries = 4_000
+	}
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
 		began := time.Now()
@@ -268,9 +271,13 @@ func (u *unmovable) MoveDue(context.Context, ledger.Key, time.Time, time.Time) e
 // decision "fair-queue": everything due is reached in a bounded number of passes, also if nothing moves. Here a pass
 // gets through a seventh.
 func TestEverythingDueIsReached(t *testing.T) {
+	entries := 32_000
+	if testing.Short() {
+		entries = 20_000 // still two pages of each shard
+	}
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
-		const entries, passes = 32_000, 40
+		const passes = 40
 		for i := range entries {
 			e := &ledger.Entry{Key: ledger.Key{Kind: ledger.Payment, ID: "Shop_" + strconv.Itoa(i)}}
 			e.DueAt = ledger.Timestamp(time.Now().Add(-time.Duration(i) * time.Second))

@@ -12,6 +12,22 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
+// Workers make no outside calls: more servers may hang than there are workers.
+func TestHangingServersOfManyMerchants(t *testing.T) {
+	s := newFixture(t)
+	release := make(chan struct{})
+	s.MerchantServer.RespondFunc("/hang", func(http.ResponseWriter, *http.Request) { <-release })
+	for i := range 64 {
+		s.StoreDueNotification(fmt.Sprint("DemoShop_", i), func(e *ledger.Entry) {
+			e.MerchantID, e.NotifyURL = fmt.Sprint("hang00", i), s.MerchantServer.URL+"/hang"
+			e.CreatedAt = e.CreatedAt.Add(-time.Hour)
+		})
+	}
+	s.Clock.Advance(time.Second)
+	other := s.StoreDueNotification("OtherShop_1000", func(e *ledger.Entry) { e.MerchantID = "othr0002" })
+	s.runWhileHanging(t, other, release)
+}
+
 // A merchant whose orders each have another hanging server does not delay other merchants: after some slow attempts,
 // few attempts of this merchant run concurrently.
 func TestHangingServersOfOneMerchant(t *testing.T) {

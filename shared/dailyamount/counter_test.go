@@ -225,6 +225,12 @@ func TestLateSuccessAfterRelease(t *testing.T) {
 					t.Fatalf("status %s, %v, %v", e.Status, refundErr, err)
 				}
 				c.assertSum(t, 600)
+				delayed := released(e) // the refund of the release, which comes only now
+				delayed.Status, delayed.Version = ledger.Pending, 2
+				if err := c.Refund(context.Background(), delayed); err != nil {
+					t.Error(err)
+				}
+				c.assertSum(t, 600)
 			})
 		}
 	}

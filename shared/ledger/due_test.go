@@ -49,6 +49,72 @@ func TestDueIsTheEarliestTimer(t *testing.T) {
 	}
 }
 
+// An entry past its retention is not due.
+func TestDueEndsWithTheRetention(t *testing.T) {
+	for expireAt, want := range map[time.Time]time.Time{
+		start.Add(time.Minute):                    {},
+		start.Add(time.Minute + time.Millisecond): start.Add(time.Minute),
+	} {
+		e := pendingPayment()
+		e.ExpireAt = expireAt
+		if e.Reschedule(); !e.DueAt.Equal(want) {
+			t.Errorf("kept until %s: due %s, want %s", expireAt, e.DueAt, want)
+		}
+	}
+}
+
+// An entry leaves the due index at the end of its retention, with each of its timers.
+func TestClearTimers(t *testing.T) {
+	end := start.Add(time.Hour)
+	for name, e := range map[string]*ledger.Entry{
+		"a reservation": reserved(ledger.Charge), "a lookup": pendingPayment(), "the payer's SMS": dueUserSMS(),
+		"a notification": message(ledger.MessageWaiting, ledger.DeliveredToNetwork),
+		"a claim": func() *ledger.Entry {
+			e := pendingPayment()
+			e.PollAt = time.Time{}
+			claimed(ledger.Successful)(e)
+			return e
+		}(),
+	} {
+		e.ExpireAt = end
+		if e.ClearTimers(end.Add(-time.Millisecond)) || e.DueAt.IsZero() {
+			t.Errorf("%s: cleared before the end of the retention", name)
+		}
+		if !e.ClearTimers(end) || !e.DueAt.IsZero() || e.ClearTimers(end) {
+			t.Errorf("%s: due %s, want it cleared once", name, e.DueAt)
+		}
+	}
+}
+
+// A lookup that is due moves, and the timers that are not due stay.
+func TestPostponeLookup(t *testing.T) {
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	next := at(600)
+	for name, c := range map[string]struct {
+		poll, check, wantPoll, wantCheck time.Time
+		postponed                        bool
+	}{
+		"nothing is due":      {poll: at(61), check: at(61), wantPoll: at(61), wantCheck: at(61)},
+		"the poll is due":     {at(60), at(61), next, at(61), true},
+		"the claim is due":    {at(61), at(60), at(61), next, true},
+		"both are due":        {at(60), at(1), next, next, true},
+		"only a claim exists": {time.Time{}, at(60), time.Time{}, next, true},
+	} {
+		e := pendingPayment()
+		e.PollAt, e.Claim = c.poll, ledger.Claim{Status: ledger.Successful, CheckAt: c.check}
+		e.Reschedule()
+		if got := e.PostponeLookup(at(60), next); got != c.postponed {
+			t.Errorf("%s: postponed %v, want %v", name, got, c.postponed)
+		}
+		if !e.PollAt.Equal(c.wantPoll) || !e.Claim.CheckAt.Equal(c.wantCheck) {
+			t.Errorf("%s: poll at %s, check at %s", name, e.PollAt, e.Claim.CheckAt)
+		}
+		if before := e.DueAt; before.Before(at(60)) || c.postponed && before.Equal(at(60)) {
+			t.Errorf("%s: still due at %s", name, before)
+		}
+	}
+}
+
 func TestWakesRelay(t *testing.T) {
 	cases := map[string]struct {
 		outbox []ledger.Notification
@@ -56,6 +122,7 @@ func TestWakesRelay(t *testing.T) {
 	}{
 		"empty":                {nil, false},
 		"new":                  {[]ledger.Notification{{}}, true},
+		"notified":             {[]ledger.Notification{{RelayNotified: true}}, false},
 		"attempted":            {[]ledger.Notification{{Attempts: 1}, {}}, false},
 		"dead":                 {[]ledger.Notification{{DeadReason: "why"}}, false},
 		"parked":               {[]ledger.Notification{{Parked: true}}, false},

@@ -35,7 +35,8 @@ func TestResolveManually(t *testing.T) {
 			}
 		}
 	}
-	const soon, late = time.Hour, 25 * time.Hour
+	const soon, late, lifetime = time.Hour, 25 * time.Hour, 24 * time.Hour
+	const leaseEnd = 30*time.Second + 2*time.Minute // clocks differ by 2 minutes at most
 	for _, c := range []struct {
 		name    string
 		kind    ledger.Kind
@@ -67,6 +68,15 @@ func TestResolveManually(t *testing.T) {
 			e.State = ledger.Unknown
 		}, "applied", soon, nil, "done DeliveredToTerminal 201: notify:DeliveredToTerminal due:1m0s"},
 
+		{"a charge whose lease ended 2 minutes ago", charge, inFlight, "not-applied", leaseEnd, nil,
+			"refused 400:SVC0270"},
+		{"a payment at the end of its lifetime", payment, accepted, "cancelled", lifetime, nil,
+			"done cancelled 201:done notify:cancelled due:24h1m0s"},
+
+		{"a charge whose lease ended less than 2 minutes ago", charge, inFlight, "not-applied",
+			leaseEnd - time.Millisecond, ledger.ErrAttemptInFlight, ""},
+		{"a payment just before the end of its lifetime", payment, accepted, "cancelled", lifetime - time.Millisecond,
+			ledger.ErrStillPending, ""},
 		{"one in flight", charge, inFlight, "applied", time.Second, ledger.ErrAttemptInFlight, ""},
 		{"a later attempt than the decision is about", charge, both(uncertain, ownedBy("later")), "not-applied", soon,
 			ledger.ErrLaterAttempt, ""},

@@ -41,6 +41,48 @@ func TestClaimDelivery(t *testing.T) {
 	}
 }
 
+// The relay claims the first attempt once, and only during its lease. The sweep's claim counts it.
+func TestClaimFastDelivery(t *testing.T) {
+	end := start.Add(ledger.FastLease)
+	for name, c := range map[string]struct {
+		before func(*ledger.Entry)
+		now    time.Time
+		want   bool
+	}{
+		"new":                {func(*ledger.Entry) {}, start, true},
+		"in the last moment": {func(*ledger.Entry) {}, end.Add(-time.Millisecond), true},
+		"after the lease":    {func(*ledger.Entry) {}, end, false},
+		"attempted":          {func(e *ledger.Entry) { makeAttempts(e, 1) }, start, false},
+		"claimed":            {func(e *ledger.Entry) { e.ClaimFastDelivery(start) }, start, false},
+		"parked":             {func(e *ledger.Entry) { e.Park(start) }, start, false},
+		"delivered":          {func(e *ledger.Entry) { e.MarkDelivered(e.OutboxHead().ID, start) }, start, false},
+		"replayed after a claim": {func(e *ledger.Entry) {
+			e.ClaimFastDelivery(start)
+			e.ReplayNotification(e.OutboxHead().ID, start)
+		}, start, true},
+	} {
+		e := message(ledger.MessageWaiting)
+		c.before(e)
+		before := e.Clone()
+		claim := e.ClaimFastDelivery(c.now)
+		if (claim != nil) != c.want {
+			t.Errorf("%s: claim %+v, want one: %v", name, claim, c.want)
+		}
+		if claim == nil {
+			if diff := cmp.Diff(before, e); diff != "" {
+				t.Errorf("%s: changed without a claim:\n%s", name, diff)
+			}
+			continue
+		}
+		if claim.OpenClaims != 1 || e.OpenClaims != 1 || e.WakesRelay() || !e.DueAt.Equal(end) {
+			t.Errorf("%s: claim %+v, wakes the relay: %v, %s", name, claim, e.WakesRelay(), summary(e))
+		}
+		if later, _ := e.ClaimDelivery(end); later == nil || later.OpenClaims != 2 {
+			t.Errorf("%s: the sweep's claim %+v, want the second", name, later)
+		}
+	}
+}
+
 // decision "notifications": claims without an outcome cost no attempt, and end in a dead letter with its own reason.
 func TestClaimsWithoutOutcome(t *testing.T) {
 	e := message(ledger.MessageWaiting, ledger.DeliveredToNetwork)
@@ -258,102 +300,6 @@ func TestParkedCheck(t *testing.T) {
 	now = start.Add(1000 * time.Hour)
 	if e.PostponeParkedCheck(now); e.DueAt.Sub(now) != 24*time.Hour {
 		t.Errorf("after 1,000 hours checked after %s, want a day", e.DueAt.Sub(now))
-	}
-}
-
-func dueUserSMS() *ledger.Entry {
-	e := pendingPayment()
-	e.ApplyFinalStatus(final(ledger.Successful), start)
-	e.MarkDelivered(e.OutboxHead().ID, start)
-	return e
-}
-
-func TestRecordUserSMS(t *testing.T) {
-	if e := dueUserSMS(); !e.DueAt.Equal(start.Add(ledger.FastLease)) {
-		t.Errorf("due %s", e.DueAt)
-	}
-	for _, end := range []ledger.UserSMSState{ledger.UserSMSSent, ledger.UserSMSFailed, ledger.UserSMSUnknown} {
-		e := dueUserSMS()
-		outcome := ledger.UserSMSOutcome{State: end}
-		recorded := e.RecordUserSMS(e.UserSMSClaim(), outcome)
-		if !recorded || e.UserSMS != end || !e.DueAt.IsZero() || e.UserSMSAttempts != 1 {
-			t.Errorf("%s: %s", end, summary(e))
-		}
-		if e.RecordUserSMS(e.UserSMSClaim(), ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: start}) {
-			t.Errorf("%s: due again", end)
-		}
-	}
-	e, at := dueUserSMS(), start.Add(time.Hour)
-	again := ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: at}
-	if !e.RecordUserSMS(e.UserSMSClaim(), again) || !e.DueAt.Equal(at) || e.UserSMSAttempts != 1 {
-		t.Errorf("due again: %s", summary(e))
-	}
-	if claim, changed := e.ClaimUserSMS(at.Add(-time.Millisecond)); claim != nil || changed {
-		t.Error("claimed before it was due")
-	}
-	claim, _ := e.ClaimUserSMS(at)
-	if claim == nil || claim.MayHaveBeenSent || !e.DueAt.Equal(at.Add(time.Minute)) {
-		t.Errorf("claim %+v, %s", claim, summary(e))
-	}
-	if twice, _ := e.ClaimUserSMS(at); twice != nil {
-		t.Error("claimed twice")
-	}
-	if next := at.Add(3 * time.Minute); !e.PostponeUserSMS(at.Add(time.Minute), next) || !e.DueAt.Equal(next) {
-		t.Errorf("postponed: %s", summary(e))
-	}
-	second, _ := e.ClaimUserSMS(e.DueAt)
-	if second == nil || !second.MayHaveBeenSent || e.RecordUserSMS(*claim, again) {
-		t.Errorf("a second claim: %+v; the first one's failure must not count", second)
-	}
-	if !e.RecordUserSMS(*claim, ledger.UserSMSOutcome{State: ledger.UserSMSSent}) || e.UserSMS != ledger.UserSMSSent {
-		t.Error("the first one's success does not count")
-	}
-}
-
-// decision "user-sms": claims without an outcome cost no attempt; after many the SMS is unknown.
-func TestUserSMSClaimsWithoutOutcome(t *testing.T) {
-	e := dueUserSMS()
-	for claims := 0; e.UserSMS == ledger.UserSMSDue; claims++ {
-		claim, changed := e.ClaimUserSMS(e.UserSMSAt)
-		if !changed || (claim == nil) != (claims == ledger.MaxOpenClaims) {
-			t.Fatalf("claim %d: %+v, changed: %v", claims, claim, changed)
-		}
-	}
-	if e.UserSMS != ledger.UserSMSUnknown || e.UserSMSAttempts != 0 || !e.DueAt.IsZero() {
-		t.Errorf("%d attempts, %s; want it unknown", e.UserSMSAttempts, summary(e))
-	}
-}
-
-// An earlier attempt may have reached the operator: one without an outcome, one without proof, or the relay's own.
-func TestUserSMSMayHaveBeenSent(t *testing.T) {
-	noProof := ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: start, MaybeSent: true}
-	notApplied := ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: start}
-	record := func(outcome ledger.UserSMSOutcome) func(*ledger.Entry) {
-		return func(e *ledger.Entry) { e.RecordUserSMS(e.UserSMSClaim(), outcome) }
-	}
-	claim := func(e *ledger.Entry) { e.ClaimUserSMS(e.UserSMSAt) }
-	withoutURL := func(e *ledger.Entry) { e.NotifyURL = "" }
-	for name, c := range map[string]struct {
-		before []func(*ledger.Entry)
-		want   bool
-	}{
-		"the relay's first":                         {nil, false},
-		"the sweep's, which may follow the relay's": {[]func(*ledger.Entry){claim}, true},
-		"the sweep's, without a relay":              {[]func(*ledger.Entry){withoutURL, claim}, false},
-		"after a claim without an outcome":          {[]func(*ledger.Entry){withoutURL, claim, claim}, true},
-		"after an attempt without proof":            {[]func(*ledger.Entry){record(noProof), claim}, true},
-		"after one that was not applied":            {[]func(*ledger.Entry){record(notApplied), claim}, false},
-		"after both": {
-			[]func(*ledger.Entry){record(noProof), claim, record(notApplied), claim}, true,
-		},
-	} {
-		e := dueUserSMS()
-		for _, step := range c.before {
-			step(e)
-		}
-		if got := e.UserSMSClaim().MayHaveBeenSent; got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
 	}
 }
 

@@ -56,7 +56,7 @@ func TestOutcomeByTheOwner(t *testing.T) {
 	charge, payment, sms := ledger.Charge, ledger.Payment, ledger.SMS
 	everUnknown := func(e *ledger.Entry) { e.EverUnknown = true }
 	lapsed := func(e *ledger.Entry) { e.MarkLapsed(e.LeaseUntil.Add(ledger.LapseMargin), e.LeaseUntil) }
-	undated := done
+	undated, bare := done, ledger.CallOutcome{State: ledger.Done}
 	undated.FirstPollAt = time.Time{}
 	runOutcomes(t, []outcomeCase{
 		{"charge done", charge, nil, done, true, "done 201:done"},
@@ -73,6 +73,9 @@ func TestOutcomeByTheOwner(t *testing.T) {
 		{"done after the sweep marked it lapsed", charge, lapsed, done, true, "done 201:done ever-unknown"},
 		{"refused after the sweep marked it lapsed", charge, lapsed, refused, true, "refused 403:refused ever-unknown"},
 		{"released after the sweep marked it lapsed", charge, lapsed, released, true, "unknown ever-unknown due:15m1s"},
+
+		{"a success without a response, again", charge, outcome(bare), bare, false, "done"},
+		{"a response after a success without one", charge, outcome(bare), done, true, "done 201:done"},
 
 		{"payment done is pending", payment, nil, done, true, "done pending 201:done due:1m0s"},
 		{"payment done without a time is polled", payment, nil, undated, true, "done pending 201:done due:1m1s"},
@@ -118,6 +121,9 @@ func TestOutcomeAfterAReport(t *testing.T) {
 			"done pending 201:done claim:successful due:5s"},
 		{"an sms done keeps the receipt's status", sms, received, with(done, ledger.MessageWaiting), true,
 			"done DeliveredToTerminal 201:done notify:DeliveredToTerminal due:1m0s"},
+		{"an sms done keeps another final receipt", sms, receipt(ledger.DeliveryUncertain),
+			with(done, ledger.DeliveredToTerminal), true,
+			"done DeliveryUncertain 201:done notify:DeliveryUncertain due:1m0s"},
 		{"an sms refused against a receipt is a conflict", sms, received, with(refused, ledger.DeliveryImpossible),
 			true, "done DeliveredToTerminal ever-unknown conflict:failed/final notify:DeliveredToTerminal due:1m0s"},
 		{"an sms released against a receipt was sent", sms, received, released, true,
@@ -182,6 +188,41 @@ func TestUnbindAfterARelease(t *testing.T) {
 	}
 }
 
+// decision "sms-duplicate": the operator proves that nothing was sent only if every attempt has its response.
+func TestNothingSent(t *testing.T) {
+	nothing := unknown
+	nothing.NothingSent = true
+	again := func(o ledger.CallOutcome) func(*ledger.Entry) {
+		return func(e *ledger.Entry) {
+			takeOver(e)
+			e.ApplyOutcome("successor", o, start.Add(time.Minute))
+		}
+	}
+	lapse := func(e *ledger.Entry) { e.MarkLapsed(e.LeaseUntil.Add(ledger.LapseMargin), start) }
+	for name, c := range map[string]struct {
+		steps []func(*ledger.Entry)
+		want  bool
+	}{
+		"nothing":                   {[]func(*ledger.Entry){outcome(nothing)}, true},
+		"perhaps":                   {[]func(*ledger.Entry){outcome(unknown)}, false},
+		"perhaps, then nothing":     {[]func(*ledger.Entry){outcome(unknown), again(nothing)}, false},
+		"nothing twice":             {[]func(*ledger.Entry){outcome(nothing), again(nothing)}, true},
+		"nothing, then perhaps":     {[]func(*ledger.Entry){outcome(nothing), again(unknown)}, false},
+		"nothing, then in flight":   {[]func(*ledger.Entry){outcome(nothing), takeOver}, true},
+		"nothing, then a lapse":     {[]func(*ledger.Entry){outcome(nothing), takeOver, lapse}, false},
+		"a lapse, taken over":       {[]func(*ledger.Entry){outcome(nothing), takeOver, again(nothing)}, false},
+		"nothing, then it is freed": {[]func(*ledger.Entry){outcome(nothing), again(unbound)}, false},
+	} {
+		e := reserved(ledger.SMS)
+		for _, step := range c.steps {
+			step(e)
+		}
+		if e.NothingSent != c.want {
+			t.Errorf("%s: %v, want %v: %s", name, e.NothingSent, c.want, summary(e))
+		}
+	}
+}
+
 func TestASuccessorFindsItsOutcomeStored(t *testing.T) {
 	e := reserved(ledger.Charge)
 	takeOver(e)
@@ -196,6 +237,34 @@ func TestASuccessorFindsItsOutcomeStored(t *testing.T) {
 	e.ApplyOutcome("successor", refused, start.Add(2*time.Minute))
 	if !e.ApplyOutcome("owner", done, start) || e.ApplyOutcome("owner", done, start) {
 		t.Error("the conflict is not kept exactly once")
+	}
+}
+
+// decision "merchant-limits": the amount is refunded only if the entry certainly moved no money.
+func TestNotApplied(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind  ledger.Kind
+		steps []func(*ledger.Entry)
+		want  bool
+	}{
+		"in flight":            {ledger.Charge, nil, false},
+		"done":                 {ledger.Charge, []func(*ledger.Entry){outcome(done)}, false},
+		"unknown":              {ledger.Charge, []func(*ledger.Entry){outcome(unknown)}, false},
+		"refused":              {ledger.Charge, []func(*ledger.Entry){outcome(refused)}, true},
+		"released":             {ledger.Charge, []func(*ledger.Entry){outcome(released)}, true},
+		"a pending payment":    {ledger.Payment, []func(*ledger.Entry){outcome(done)}, false},
+		"a successful payment": {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Successful)}, false},
+		"a failed payment":     {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Failed)}, true},
+		"an expired payment":   {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Expired)}, true},
+		"an undelivered SMS":   {ledger.SMS, []func(*ledger.Entry){receipt(ledger.DeliveryImpossible)}, false},
+	} {
+		e := reserved(c.kind)
+		for _, step := range c.steps {
+			step(e)
+		}
+		if got := e.NotApplied(); got != c.want {
+			t.Errorf("%s: %v, want %v: %s", name, got, c.want, summary(e))
+		}
 	}
 }
 

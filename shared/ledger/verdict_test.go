@@ -136,7 +136,8 @@ func TestDecideOnNothingAndOnAReference(t *testing.T) {
 
 func TestVerdictNames(t *testing.T) {
 	for v, want := range map[ledger.Verdict]string{
-		ledger.NewReservation: "NewReservation", ledger.StillUnknown: "StillUnknown", 99: "Verdict?", -1: "Verdict?",
+		ledger.NewReservation: "NewReservation", ledger.StillUnknown: "StillUnknown",
+		ledger.StillUnknown + 1: "Verdict?", 99: "Verdict?", -1: "Verdict?",
 	} {
 		if v.String() != want {
 			t.Errorf("%d is %s, want %s", int(v), v, want)

@@ -188,6 +188,34 @@ func TestRecordOutcome(t *testing.T) {
 	}
 }
 
+// decision "sms-duplicate": nothing was sent only if every attempt proved it.
+func TestNothingSent(t *testing.T) {
+	duplicate, lost := operator.Result{DuplicateKey: true}, operationtest.LoseRequest(nil)
+	down := operationtest.RespondUnavailable(nil)
+	for name, c := range map[string]struct {
+		results []operator.Result
+		want    bool
+	}{
+		"the key was known":                      {[]operator.Result{duplicate}, true},
+		"no response":                            {[]operator.Result{lost}, false},
+		"the key was known, then not applied":    {[]operator.Result{duplicate, down}, true},
+		"the key was known, then no response":    {[]operator.Result{duplicate, lost}, false},
+		"no response, and then the key is known": {[]operator.Result{lost, duplicate}, false},
+	} {
+		w := operationtest.New(t)
+		for _, result := range c.results {
+			_, err := w.Pipeline.RecordOutcome(context.Background(), w.NewRequest(), mustReserve(t, w), result,
+				operation.CallOutcomes{})
+			if kindOf(err) != fault.OutcomeUnknown {
+				t.Errorf("%s: fault %v, want an unknown outcome", name, err)
+			}
+		}
+		if got := w.OnlyEntry(t, ledger.Charge).NothingSent; got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestRecordOutcomeWhenStoreFails(t *testing.T) {
 	w := operationtest.New(t)
 	reservation := mustReserve(t, w)
@@ -204,11 +232,25 @@ func TestRecordOutcomeWhenStoreFails(t *testing.T) {
 func TestMismatchedRepeatsAreCounted(t *testing.T) {
 	w := operationtest.New(t)
 	mustReserve(t, w)
-	req := w.NewRequest()
-	if _, _, err := reserve(w, req, "f2"); kindOf(err) != fault.RequestInProgress {
-		t.Errorf("fault %v, want request in progress", err)
+	for fingerprint, want := range map[string]bool{"f": false, "f2": true} {
+		req := w.NewRequest()
+		if _, _, err := reserve(w, req, fingerprint); kindOf(err) != fault.RequestInProgress {
+			t.Errorf("fault %v, want request in progress", err)
+		}
+		assertCounted(t, req, "MismatchedRepeats", want)
 	}
-	assertCounted(t, req, "MismatchedRepeats", true)
+}
+
+// decision "retention": an entry without a retention is kept without limit.
+func TestExpireAt(t *testing.T) {
+	w := operationtest.New(t)
+	for retention, want := range map[time.Duration]time.Time{
+		0: {}, -time.Hour: {}, time.Hour: w.Clock.Now().Add(time.Hour),
+	} {
+		if got := w.Pipeline.ExpireAt(retention); !got.Equal(want) {
+			t.Errorf("a retention of %s ends at %s, want %s", retention, got, want)
+		}
+	}
 }
 
 // assertCounted checks whether a request counted a metric once or not at all.

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand"
 	"strings"
 	"testing"
@@ -18,6 +19,9 @@ func TestDefaultScheduleLength(t *testing.T) {
 	}
 	if len(DefaultSchedule()) != 10 || total.Round(time.Hour) != 76*time.Hour {
 		t.Errorf("%d attempts in %v, want 10 in about 76h", len(DefaultSchedule()), total)
+	}
+	if longest := total * 6 / 5; HealthRetention <= longest {
+		t.Errorf("failures are kept for %v, want longer than all attempts: %v", HealthRetention, longest)
 	}
 }
 
@@ -65,6 +69,16 @@ func TestJitterBounds(t *testing.T) {
 	})
 }
 
+// The jitter is uniform over all waits from four fifths to six fifths, both included.
+func TestJitterValues(t *testing.T) {
+	for drawn, want := range map[uint64]time.Duration{0: 40, 1: 41, 10: 50, 20: 60, 21: 40} {
+		random := bytes.NewReader(binary.BigEndian.AppendUint64(nil, drawn))
+		if got := withJitter(50, random); got != want {
+			t.Errorf("a wait of 50 with %d is %d, want %d", drawn, got, want)
+		}
+	}
+}
+
 func TestJitterDistribution(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	early, late := 0, 0
@@ -102,11 +116,19 @@ func TestHealth(t *testing.T) {
 	if _, changed := h.AfterAttempt(failed, start); changed {
 		t.Error("the sixth failure is written")
 	}
+	if slower, changed := h.AfterAttempt(Result{Reason: ReasonTimeout, Duration: time.Minute}, start); !changed ||
+		!slower.Slow || slower.Failures != 6 {
+		t.Errorf("after a slow sixth failure: changed %v, health %+v", changed, slower)
+	}
 	recovered, changed := h.AfterAttempt(delivered, start)
 	if diff := cmp.Diff(Health{ChangedAt: start}, recovered); diff != "" || !changed {
 		t.Errorf("after a success: changed %v, health (-want +got):\n%s", changed, diff)
 	}
-	slow := Result{Outcome: Delivered, Status: 200, Duration: slowThreshold + time.Millisecond}
+	slow := Result{Outcome: Delivered, Status: 200, Duration: 3 * time.Second}
+	if _, changed := (Health{}).AfterAttempt(slow, start); changed {
+		t.Error("a response after 3 seconds counts as slow, want only later ones")
+	}
+	slow.Duration += time.Millisecond
 	slowServer, changed := Health{}.AfterAttempt(slow, start)
 	if diff := cmp.Diff(Health{ChangedAt: start, Slow: true}, slowServer); diff != "" || !changed {
 		t.Errorf("after a slow response: changed %v, health (-want +got):\n%s", changed, diff)

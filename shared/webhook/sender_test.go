@@ -107,6 +107,7 @@ func TestClassifyResponse(t *testing.T) {
 		{202, "60", Result{Outcome: Delivered}},
 		{204, "", Result{Outcome: Delivered}},
 		{299, "", Result{Outcome: Delivered}},
+		{300, "", Result{Reason: ReasonRedirect}},
 		{301, "", Result{Reason: ReasonRedirect}},
 		{302, "", Result{Reason: ReasonRedirect}},
 		{304, "", Result{Reason: ReasonRedirect}},
@@ -116,6 +117,7 @@ func TestClassifyResponse(t *testing.T) {
 		{401, "", Result{Reason: ReasonClient}},
 		{404, "", Result{Reason: ReasonClient}},
 		{410, "", Result{Outcome: Gone, Reason: ReasonGone}},
+		{499, "", Result{Reason: ReasonClient}},
 		{429, "", Result{Reason: ReasonThrottled}},
 		{429, "120", Result{Reason: ReasonThrottled, RetryAfter: 2 * time.Minute}},
 		{429, "Sun, 01 Mar 2026 13:00:00 GMT", Result{Reason: ReasonThrottled, RetryAfter: time.Hour}},
@@ -258,13 +260,15 @@ func (f frozenTransport) RoundTrip(request *http.Request) (*http.Response, error
 
 // A body is not sent after NotAfter by the wall clock, also if the function froze in the middle of the attempt.
 func TestNotAfter(t *testing.T) {
+	const unbounded = time.Duration(-1)
 	for name, c := range map[string]struct {
 		notAfter, freeze time.Duration
 		want             Outcome
 	}{
-		"no bound":               {0, time.Hour, Delivered},
+		"no bound":               {unbounded, time.Hour, Delivered},
 		"in time":                {time.Minute, time.Minute, Delivered},
 		"frozen for longer":      {time.Minute, time.Minute + 1, NotSent},
+		"passed as it began":     {0, 0, NotSent},
 		"passed before it began": {-time.Second, 0, NotSent},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +278,7 @@ func TestNotAfter(t *testing.T) {
 				received.Store(err == nil)
 			}))
 			now := start
-			if c.notAfter != 0 {
+			if c.notAfter != unbounded {
 				r.NotAfter = start.Add(c.notAfter)
 			}
 			client := &http.Client{Transport: frozenTransport{func() { now = now.Add(c.freeze) }}}

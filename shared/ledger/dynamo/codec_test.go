@@ -186,6 +186,19 @@ func TestDecodeImageRefusesWithoutQuoting(t *testing.T) {
 	}
 }
 
+// An image of a later version may nest values up to a depth; deeper ones are refused.
+func TestDecodeImageDepth(t *testing.T) {
+	for name, form := range map[string][2]string{"lists": {`{"L":[`, `]}`}, "maps": {`{"M":{"a":`, `}}`}} {
+		for nested, want := range map[int]bool{1: true, 32: true, 33: false} {
+			value := strings.Repeat(form[0], nested) + `{"S":"x"}` + strings.Repeat(form[1], nested)
+			_, err := dynamo.DecodeImage([]byte(`{"pk":{"S":"pay#1"},"v":{"N":"1"},"a":` + value + `}`))
+			if (err == nil) != want {
+				t.Errorf("%d %s: %v, want it read: %v", nested, name, err, want)
+			}
+		}
+	}
+}
+
 // FuzzDecodeImage: no image makes it panic, and an entry that it reads can be written and read again.
 func FuzzDecodeImage(f *testing.F) {
 	f.Add(goldenImage(f))

@@ -167,3 +167,43 @@ func TestItemOverTheSizeLimitIsAnError(t *testing.T) {
 		t.Fatalf("Insert = %v, want an error", existing)
 	}
 }
+
+// interleaved makes another write just before a put.
+type interleaved struct {
+	dynamo.Client
+	before func()
+}
+
+func (i interleaved) PutItem(
+	ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options),
+) (*dynamodb.PutItemOutput, error) {
+	i.before()
+	return i.Client.PutItem(ctx, in, options...)
+}
+
+// A write that comes between the read and the put of MoveDue is not lost, also if it leaves the due time as it is.
+func TestMoveDueLosesAgainstAWrite(t *testing.T) {
+	ctx := context.Background()
+	store, table := newStore(t)
+	book := newBook(store)
+	reservation, _, err := book.Reserve(ctx, charge("1"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func() {
+		if _, err := book.Change(ctx, reservation.Key, func(e *ledger.Entry) error {
+			e.OperatorReference = "op-1"
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	slow := dynamo.New(interleaved{table.Client, write}, table.Name)
+	if err := slow.MoveDue(ctx, reservation.Key, reservation.DueAt, reservation.DueAt.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	e, err := store.Get(ctx, reservation.Key)
+	if err != nil || e.OperatorReference != "op-1" || e.Version != 2 || !e.DueAt.Equal(reservation.DueAt) {
+		t.Errorf("%+v, %v; want the other write, due as before", e, err)
+	}
+}

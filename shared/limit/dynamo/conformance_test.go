@@ -142,6 +142,8 @@ func adjustmentSteps() map[string][]adjustmentStep {
 			{newAdjustment("a", 0, 300, 3, 0), applied},
 			{newAdjustment("a", 300, 500, 3, 300), applied},
 			{newAdjustment("b", 0, 1, 1, 499), "sum 500"},
+			{newAdjustment("a", 500, 400, 4, 0), applied},
+			{newAdjustment("b", 0, 1, 1, 399), "sum 400"},
 		},
 		"the remaining amount": {
 			{newAdjustment("a", 0, 300, 1, -1), "sum 0"},

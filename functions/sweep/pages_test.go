@@ -1,0 +1,55 @@
+package sweep
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+// emptyFirst is a queue whose first page has no keys that can be decoded, but a cursor.
+type emptyFirst struct{ ledger.DueQueue }
+
+func (emptyFirst) DueKeys(_ context.Context, query ledger.DueQuery) (page []ledger.DueKey, cursor string, err error) {
+	if query.Cursor == "" {
+		return nil, "next", nil
+	}
+	return []ledger.DueKey{{Key: keyOf("Shop_1"), DueAt: query.Before}}, "", nil
+}
+
+// A page without keys does not end a shard, at any start point.
+func TestEmptyPage(t *testing.T) {
+	for _, start := range []int64{0, startPoints / 2} {
+		r := newShardReaders(time.Unix(1_800_000_000, 0))[0]
+		first := r.read(t.Context(), emptyFirst{}, start)
+		second := r.read(t.Context(), emptyFirst{}, start)
+		if len(first) != 0 || len(second) != 1 || !r.done || r.err != nil {
+			t.Errorf("start %d: pages %v and %v, done %v, %v", start, first, second, r.done, r.err)
+		}
+	}
+}
+
+// Every second pass starts at the oldest key. The others start at points that are spread over the whole range.
+func TestStartPoints(t *testing.T) {
+	p := &pass{Sweep: &Sweep{SweepInterval: time.Minute}}
+	const passes = 64
+	points := []int64{0, startPoints}
+	for number := range passes {
+		p.startedAt = time.Unix(1_800_000_000, 0).Add(time.Duration(number) * time.Minute)
+		point := p.startPoint()
+		if (point == 0) != (number%2 == 0) || point >= startPoints {
+			t.Errorf("pass %d starts at %d", number, point)
+		}
+		if number%2 == 1 {
+			points = append(points, point)
+		}
+	}
+	slices.Sort(points)
+	for i, point := range points[1:] {
+		if gap := point - points[i]; gap > startPoints/12 {
+			t.Errorf("no pass starts between %d and %d of %d", points[i], point, startPoints)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package sweep
+
+import (
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/reconcile"
+)
+
+// scheduled is a pass with a lifetime of a day, and its time.
+func scheduled() (*pass, time.Time) {
+	return &pass{Sweep: &Sweep{
+		PollSchedule:    []time.Duration{time.Minute, 2 * time.Minute, time.Hour},
+		PaymentLifetime: 24 * time.Hour, UnresponsiveRetry: 30 * time.Minute,
+	}}, time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+}
+
+// decision "pay-poll": the next lookup of a payment, and the next listing of an entry without a lookup.
+func TestNextPollAt(t *testing.T) {
+	p, now := scheduled()
+	const day = 24 * time.Hour
+	for name, c := range map[string]struct {
+		kind     ledger.Kind
+		age      time.Duration
+		attempts int
+		want     time.Duration
+	}{
+		"after the first lookup":               {ledger.Payment, time.Minute, 0, 2 * time.Minute},
+		"after the second":                     {ledger.Payment, 3 * time.Minute, 1, time.Hour},
+		"the last wait repeats":                {ledger.Payment, time.Hour, 7, time.Hour},
+		"the last one ends with the lifetime":  {ledger.Payment, day - time.Hour, 7, time.Hour},
+		"no later than the end":                {ledger.Payment, day - time.Hour + 1, 7, time.Hour - 1},
+		"just before the end":                  {ledger.Payment, day - 1, 7, 1},
+		"at the end":                           {ledger.Payment, day, 7, 30 * time.Minute},
+		"after the end":                        {ledger.Payment, 3 * day, 7, 30 * time.Minute},
+		"a charge, hourly":                     {ledger.Charge, time.Minute, 0, time.Hour},
+		"a charge, hourly until it is a day":   {ledger.Charge, day, 0, time.Hour},
+		"a charge, daily after that":           {ledger.Charge, day + 1, 0, day},
+		"an SMS, hourly":                       {ledger.SMS, 23 * time.Hour, 40, time.Hour},
+		"an SMS that is older than its listed": {ledger.SMS, 9 * day, 40, day},
+	} {
+		e := &ledger.Entry{
+			Key: ledger.Key{Kind: c.kind}, ReservedAt: now.Add(-c.age), PollAttempts: c.attempts, State: ledger.Unknown,
+		}
+		if got := p.nextPollAt(e, now).Sub(now); got != c.want {
+			t.Errorf("%s: after %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// A person must look at a payment at the end of its lifetime. An unknown one without a response comes after 15 minutes.
+func TestNeedsManualResolution(t *testing.T) {
+	p, now := scheduled()
+	const day, stale = 24 * time.Hour, 15 * time.Minute
+	silent, responded := reconcile.LookupResult{}, reconcile.LookupResult{Responded: true}
+	for name, c := range map[string]struct {
+		state  ledger.State
+		status ledger.Status
+		claim  ledger.Status
+		polled bool
+		age    time.Duration
+		lookup reconcile.LookupResult
+		want   bool
+	}{
+		"pending, before the end":      {ledger.Done, ledger.Pending, "", true, day - 1, silent, false},
+		"pending, at the end":          {ledger.Done, ledger.Pending, "", true, day, responded, true},
+		"final":                        {ledger.Done, ledger.Failed, "", true, day, silent, false},
+		"released":                     {ledger.Released, ledger.Pending, "", false, day, silent, false},
+		"released, claimed":            {ledger.Released, ledger.Pending, ledger.Successful, false, day, silent, true},
+		"unknown, before 15 minutes":   {ledger.Unknown, ledger.Pending, "", true, stale - 1, silent, false},
+		"unknown, after 15 minutes":    {ledger.Unknown, ledger.Pending, "", true, stale, silent, true},
+		"unknown, with a response":     {ledger.Unknown, ledger.Pending, "", true, stale, responded, false},
+		"accepted, without a response": {ledger.Done, ledger.Pending, "", true, stale, silent, false},
+	} {
+		e := &ledger.Entry{
+			Key: ledger.Key{Kind: ledger.Payment}, State: c.state, Status: c.status,
+			Claim: ledger.Claim{Status: c.claim}, ReservedAt: now.Add(-c.age),
+		}
+		if c.polled {
+			e.PollAt = now.Add(time.Hour)
+		}
+		if got := p.needsManualResolution(e, c.lookup, now); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
