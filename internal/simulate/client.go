@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,7 +35,12 @@ func (c client) PutItem(
 		newer.Item[newerAttribute] = dynamoitem.Text("a value of a newer version")
 		in = &newer
 	}
-	return c.Client.PutItem(ctx, in, options...)
+	out, err := c.Client.PutItem(ctx, in, options...)
+	if _, isCondition := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !isCondition {
+		// The write may be stored, and the function does not know it: that is like a crash before it refunds.
+		c.world.amountsMayStay = c.world.amountsMayStay || countsAmounts(c.instance.function)
+	}
+	return out, err
 }
 
 // Query queries an index, or a table.

@@ -76,8 +76,8 @@ type World struct {
 	suspended          map[string]time.Time       // when a merchant was suspended
 	// affected reports whether something that an entry depends on is broken; nil if everything may be.
 	affected func(*ledger.Entry) bool
-	// amountsMayStay is true after a crash or a freeze of a function that counts amounts, or a failed write of the
-	// table of limits: an amount may stay counted.
+	// amountsMayStay is true after a crash or a freeze of a function that counts amounts, or after a write
+	// without a response: an amount may stay counted.
 	amountsMayStay bool
 
 	counts   Counts
