@@ -36,7 +36,7 @@ type ManualOutcome struct {
 // The reasons against a manual resolution. The entry is then unchanged.
 var (
 	ErrAttemptInFlight   = errors.New("an attempt is in flight: wait until its lease has ended")
-	ErrLaterAttempt      = errors.New("a later attempt was made meanwhile: decide again by a newer statement of the operator")
+	ErrLaterAttempt      = errors.New("a later attempt was made: decide again by a newer statement of the operator")
 	ErrOutcomeKnown      = errors.New("its outcome is known")
 	ErrStillPending      = errors.New("it is pending, and its operator may still end it")
 	ErrInvalidResolution = errors.New("this resolution does not apply to it")
