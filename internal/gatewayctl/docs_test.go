@@ -12,13 +12,12 @@ import (
 // a row.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	page := readFile(t, "../../docs/gatewayctl.md")
-	env := &environment{processVariable: func(string) string { return "" }}
-	parser, err := newParser(&commandLine{}, System{Getenv: env.get}, env)
+	tool, err := NewTool()
 	if err != nil {
 		t.Fatal(err)
 	}
 	leaves := 0
-	for _, command := range parser.Model.Leaves(true) {
+	for _, command := range tool.parser.Model.Leaves(true) {
 		leaves++
 		line := "    gatewayctl " + commandName(command)
 		if !strings.Contains(page, line+" ") && !strings.Contains(page, line+"\n") {

@@ -126,42 +126,57 @@ func usageError(format string, values ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errUsage}, values...)...)
 }
 
-// Run runs the tool with the arguments after its name and returns the exit code.
-func Run(ctx context.Context, arguments []string, system System) (code int) {
+// Tool is the parsed grammar of the command line, which takes longer to make than most commands take. It runs one
+// command at a time.
+type Tool struct {
+	grammar commandLine
+	parser  *kong.Kong
+	env     *environment // of the command that runs
+}
+
+// Run runs a command with the arguments after the tool's name and returns the exit code.
+func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code int) {
 	defer func() {
 		if ended, ok := recover().(exitCode); ok {
 			code = int(ended)
 		}
 	}()
-	var grammar commandLine
+	t.env = &environment{processVariable: system.Getenv}
 	out := &trackedWriter{Writer: system.Stdout}
-	env := &environment{processVariable: system.Getenv}
-	system.Stdout, system.Getenv = out, env.get
-	exitWith := func(err error) int { return reportError(system.Stderr, out, grammar.JSON, err) }
-	parser, err := newParser(&grammar, system, env)
-	if err != nil {
-		return exitWith(err)
-	}
-	kongcompletion.Register(parser, kongcompletion.WithPredictor("file", complete.PredictFiles("*")))
-	parsed, err := parser.Parse(arguments)
-	if env.readError != nil {
-		err = env.readError
+	system.Stdout, system.Getenv = out, t.env.get
+	t.parser.Stdout, t.parser.Stderr = system.Stdout, system.Stderr
+	exitWith := func(err error) int { return reportError(system.Stderr, out, t.grammar.JSON, err) }
+	kongcompletion.Register(t.parser, kongcompletion.WithPredictor("file", complete.PredictFiles("*")))
+	parsed, err := t.parser.Parse(arguments)
+	if t.env.readError != nil {
+		err = t.env.readError
 	}
 	if err != nil {
-		grammar.JSON = slices.Contains(arguments, "--json") // a failed parse may not have set it
+		t.grammar.JSON = slices.Contains(arguments, "--json") // a failed parse may not have set it
 		return exitWith(usageError("%w", err))
 	}
-	grammar.Reason, grammar.Who = strings.TrimSpace(grammar.Reason), strings.TrimSpace(grammar.Who)
-	s := &session{Context: ctx, System: system, commandLine: &grammar}
-	return exitWith(parsed.Run(s))
+	t.grammar.Reason, t.grammar.Who = strings.TrimSpace(t.grammar.Reason), strings.TrimSpace(t.grammar.Who)
+	return exitWith(parsed.Run(&session{Context: ctx, System: system, commandLine: &t.grammar}))
 }
 
-// newParser returns the parser of the command line. Flags with a variable take its value if they are not given.
-func newParser(grammar *commandLine, system System, env *environment) (*kong.Kong, error) {
-	return kong.New(grammar,
+// Run makes the tool and runs one command.
+func Run(ctx context.Context, arguments []string, system System) int {
+	tool, err := NewTool()
+	if err != nil {
+		fmt.Fprintln(system.Stderr, "gatewayctl:", err)
+		return ExitFailed
+	}
+	return tool.Run(ctx, arguments, system)
+}
+
+// NewTool makes the tool. Flags with a variable take its value if they are not given. It fails only if the grammar is
+// wrong.
+func NewTool() (*Tool, error) {
+	t := &Tool{}
+	var err error
+	t.parser, err = kong.New(&t.grammar,
 		kong.Name("gatewayctl"),
 		kong.Description("Manages merchants and operates the gateway. A change is a dry run, unless --yes is given."),
-		kong.Writers(system.Stdout, system.Stderr),
 		kong.Exit(func(code int) { panic(exitCode(code)) }),
 		kong.Vars{
 			"daily_amount_help": "Limit of charges and payments per UTC day: XOF=1000000; XOF=none for no limit.",
@@ -178,13 +193,14 @@ func newParser(grammar *commandLine, system System, env *environment) (*kong.Kon
 			return help
 		}),
 		kong.Resolvers(kong.ResolverFunc(func(parsed *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-			env.loadLocalRun(parsed)
-			if value := system.Getenv(flag.Tag.Get("variable")); flag.Tag.Has("variable") && value != "" {
+			t.env.loadLocalRun(parsed)
+			if value := t.env.get(flag.Tag.Get("variable")); flag.Tag.Has("variable") && value != "" {
 				return value, nil
 			}
 			return nil, nil
 		})),
 	)
+	return t, err
 }
 
 // reportError writes an error for people and, with --json, for programs, and returns the exit code. If the command

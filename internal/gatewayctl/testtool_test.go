@@ -67,6 +67,7 @@ func (a *memoryAudit) Records(context.Context) ([]Record, error) {
 
 // testTool is a deployment in memory and the person at the keyboard.
 type testTool struct {
+	*Tool
 	t         *testing.T
 	now       time.Time
 	input     string
@@ -82,8 +83,12 @@ type testTool struct {
 }
 
 func newTestTool(t *testing.T) *testTool {
+	tool, err := NewTool()
+	if err != nil {
+		t.Fatal(err)
+	}
 	d := &testTool{
-		t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), merchants: storetest.NewMerchants(),
+		Tool: tool, t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), merchants: storetest.NewMerchants(),
 		ledger: storetest.NewLedger(),
 		vault:  &memorySecretStore{map[string][]byte{}, map[string]int{}, 0},
 		audit:  &memoryAudit{records: map[string]Record{}},
@@ -126,7 +131,7 @@ func (d *testTool) run(line string) (code int, out, stderr string) {
 // runArguments runs the tool with arguments.
 func (d *testTool) runArguments(arguments ...string) (code int, out, stderr string) {
 	var o, n bytes.Buffer
-	code = Run(context.Background(), arguments, System{
+	code = d.Run(context.Background(), arguments, System{
 		Stdin: strings.NewReader(d.input), Stdout: &o, Stderr: &n,
 		Getenv: func(name string) string { return d.variables[name] },
 		User:   "ama@host", Now: d.nowFunc(), Rand: d.random, Connect: d.connect,
