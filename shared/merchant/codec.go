@@ -50,10 +50,20 @@ var storedFieldNames = sync.OnceValue(func() []string {
 func Encode(p *Profile) ([]byte, error) {
 	mark := webhookSecretMark{Version: p.LastWebhookSecretVersion, ProfileVersion: p.Version}
 	document, err := json.Marshal(storedProfile{Profile: p, LastWebhookSecretMark: mark})
-	if err != nil || len(p.unknownFields) == 0 {
+	if err != nil || len(p.stored) == 0 {
 		return document, err
 	}
-	unknownJSON, err := json.Marshal(p.unknownFields) // sorted by name
+	var unknown map[string]json.RawMessage
+	if err := json.Unmarshal(p.stored, &unknown); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(unknown, func(name string, _ json.RawMessage) bool {
+		return slices.Contains(storedFieldNames(), name)
+	})
+	if len(unknown) == 0 {
+		return document, nil
+	}
+	unknownJSON, err := json.Marshal(unknown) // sorted by name
 	if err != nil {
 		return nil, err
 	}
@@ -62,17 +72,11 @@ func Encode(p *Profile) ([]byte, error) {
 
 // Decode reads a document that Encode wrote in this version of the program or another one.
 func Decode(document []byte) (*Profile, error) {
-	p := &Profile{}
+	p := &Profile{stored: document}
 	s := storedProfile{Profile: p}
 	if err := json.Unmarshal(document, &s); err != nil {
 		return nil, fmt.Errorf("decode a merchant profile: %w", err)
 	}
-	if err := json.Unmarshal(document, &p.unknownFields); err != nil {
-		return nil, fmt.Errorf("decode a merchant profile: %w", err)
-	}
-	maps.DeleteFunc(p.unknownFields, func(name string, _ json.RawMessage) bool {
-		return slices.Contains(storedFieldNames(), name)
-	})
 	p.CreatedAt, p.UpdatedAt = p.CreatedAt.UTC(), p.UpdatedAt.UTC()
 	p.LastWebhookSecretVersion = s.lastWebhookSecretVersion()
 	return p, nil
@@ -90,5 +94,5 @@ func (p *Profile) Clone() *Profile {
 	c.Tokens = slices.Clone(p.Tokens)
 	c.ClientSecrets = slices.Clone(p.ClientSecrets)
 	c.WebhookSecrets = slices.Clone(p.WebhookSecrets)
-	return &c // unknownFields is never changed in place
+	return &c // stored is never changed in place
 }

@@ -6,7 +6,6 @@
 package merchant
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -77,8 +76,9 @@ type Profile struct {
 	// The next secret gets a higher one, so that no secret is issued twice (decision "key-rings").
 	LastWebhookSecretVersion int `json:"-"`
 
-	// unknownFields are stored fields that this version of the program does not know; they are written back unchanged.
-	unknownFields map[string]json.RawMessage
+	// stored is the document that the profile was decoded from. Encode writes the fields back that this version of the
+	// program does not know.
+	stored []byte
 }
 
 // Credential is an issued secret of a merchant. The secret itself is displayed once, when it is issued.
