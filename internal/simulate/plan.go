@@ -27,6 +27,10 @@ var faultGroups = []outside.Group{
 	outside.CallbackContents, outside.Notifications, outside.MerchantServers, outside.SecretFetches,
 }
 
+// orderCounts are the numbers of orders in a history, the more frequent ones more often. Most promises are about one
+// order; several share a merchant's amounts and the queue.
+var orderCounts = []int{1, 1, 1, 2, 2, 3}
+
 // drawHistory draws the rates, the orders and the windows of a history. About half of the kinds of faults are off in
 // each history, so that each history is hostile in its own way.
 func (w *World) drawHistory() {
@@ -44,7 +48,7 @@ func (w *World) drawHistory() {
 	for _, s := range w.shops {
 		w.planHealth(s, length)
 	}
-	for number := range 1 + w.tape.Choose("orders", 3) {
+	for number := range orderCounts[w.tape.Choose("orders", len(orderCounts))] {
 		w.drawOrder(number, length)
 	}
 	w.drawReads()
