@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -54,11 +55,12 @@ type shop struct {
 	limited      bool
 }
 
-// blueprint is what every world begins with. It is made once, and never changed.
+// blueprint is what every world begins with. It is made once, and only its tools change.
 type blueprint struct {
 	database *tables.Database
 	secrets  map[string][]byte
 	shops    []*shop
+	tools    sync.Pool // of gatewayctl, that no command uses: to make one takes longer than a command
 }
 
 // variables are the environment of every function.

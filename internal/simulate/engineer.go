@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"mobilegateway/internal/gatewayctl"
@@ -50,12 +49,9 @@ func (w *World) runEngineer(task func(i *instance)) {
 	i.Start(func() { task(i) })
 }
 
-// tools are those that no command uses. To make one takes longer than a command.
-var tools sync.Pool
-
 // runCommand runs gatewayctl over the models. It returns the standard output, and whether the command succeeded.
 func (w *World) runCommand(i *instance, arguments ...string) (output []byte, done bool) {
-	tool, isUsed := tools.Get().(*gatewayctl.Tool)
+	tool, isUsed := w.tools.Get().(*gatewayctl.Tool)
 	if !isUsed {
 		var err error
 		if tool, err = gatewayctl.NewTool(); err != nil {
@@ -70,7 +66,7 @@ func (w *World) runCommand(i *instance, arguments ...string) (output []byte, don
 			return w.storesOf(i), nil
 		},
 	})
-	tools.Put(tool)
+	w.tools.Put(tool)
 	w.counts.Commands++
 	if w.hasStory {
 		w.logf("engineer: gatewayctl %s: exit %d: %s", strings.Join(arguments, " "), code,

@@ -43,6 +43,7 @@ type World struct {
 	operators  map[string]*outside.Operator       // by host
 	servers    map[string]*outside.MerchantServer // by host
 	shops      []*shop
+	tools      *sync.Pool // the blueprint's
 	orders     []*order
 	rates      rates
 	crashProne crashProne
@@ -146,7 +147,7 @@ func Run(choices *tape.Tape, options Options) Result {
 
 func newWorld(b *blueprint, choices *tape.Tape) *World {
 	w := &World{
-		tape: choices, kernel: kernel.New(choices), database: b.database.Clone(), shops: b.shops,
+		tape: choices, kernel: kernel.New(choices), database: b.database.Clone(), shops: b.shops, tools: &b.tools,
 		faults: &outside.Faults{}, operators: map[string]*outside.Operator{},
 		servers: map[string]*outside.MerchantServer{}, pool: map[string][]*instance{},
 		operatorNext: map[string]time.Time{}, unreadable: map[string]window{}, faultsBy: map[string]int{},
