@@ -53,3 +53,18 @@ func TestStartPoints(t *testing.T) {
 		}
 	}
 }
+
+// An act starts while the longest delivery and its write still fit into the invocation.
+func TestOutOfTime(t *testing.T) {
+	deadline := time.Now().Add(time.Hour)
+	ctx, cancel := context.WithDeadline(t.Context(), deadline)
+	defer cancel()
+	for remaining, want := range map[time.Duration]bool{
+		startMargin - storeMargin: false, startMargin - storeMargin - time.Nanosecond: true,
+	} {
+		p := &pass{Sweep: &Sweep{Now: func() time.Time { return deadline.Add(-remaining) }}}
+		if got := p.outOfTime(ctx); got != want {
+			t.Errorf("with %s left: out of time %v, want %v", remaining, got, want)
+		}
+	}
+}
