@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -57,33 +58,23 @@ func serveOperator(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
-	_, _ = w.Write(successResponse(r, body))
+	_, _ = io.WriteString(w, successResponse(r, body))
 }
 
 // successResponse is the operator's response as the specification writes it.
-func successResponse(r *http.Request, body []byte) []byte {
-	var response any
+func successResponse(r *http.Request, body []byte) string {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/payment/"):
-		response = map[string]any{"amountTransaction": map[string]string{
-			"serverReferenceCode": "operator-1", "transactionOperationStatus": "Charged",
-		}}
+		return `{"amountTransaction":{"serverReferenceCode":"operator-1","transactionOperationStatus":"Charged"}}`
 	case strings.HasPrefix(r.URL.Path, "/smsmessaging/"):
-		response = map[string]any{"outboundSMSMessageRequest": map[string]string{
-			"resourceURL": "http://operator/requests/1/deliveryInfos",
-		}}
+		return `{"outboundSMSMessageRequest":{"resourceURL":"http://operator/requests/1/deliveryInfos"}}`
 	case r.Header.Get("channel") == "web":
-		response = map[string]any{
-			"status": 201, "message": "OK", "pay_token": "token", "payment_url": "http://127.0.0.1/page",
-			"notif_token": "notification", "state": "state",
-		}
-	default:
-		var order struct {
-			ID string `json:"order_id"`
-		}
-		_ = json.Unmarshal(body, &order) // the function rejects a response with an empty id
-		response = map[string]any{"order-id": order.ID, "status": "pending", "Transaction-id": "operator-1"}
+		return `{"status":201,"message":"OK","pay_token":"token","payment_url":"http://127.0.0.1/page",` +
+			`"notif_token":"notification","state":"state"}`
 	}
-	text, _ := json.Marshal(response) // maps of plain values
-	return text
+	var order struct {
+		ID string `json:"order_id"`
+	}
+	_ = json.Unmarshal(body, &order) // the function rejects a response with an empty id
+	return fmt.Sprintf(`{"order-id":%q,"status":"pending","Transaction-id":"operator-1"}`, order.ID)
 }

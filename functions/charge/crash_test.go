@@ -66,12 +66,12 @@ func TestReferenceFailsOnRetry(t *testing.T) {
 
 func TestNoOperatorAccount(t *testing.T) {
 	w := newFixture(t)
-	w.Driver.SetAccount("", errors.New("the secret is gone"))
+	w.Driver.AccountErr = errors.New("the secret is gone")
 	w.Send(t, newEvent(t)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
-	w.Driver.SetAccount("", &fault.Fault{Kind: fault.IntegrationRejected, Cause: errors.New("no account")})
+	w.Driver.AccountErr = &fault.Fault{Kind: fault.IntegrationRejected, Cause: errors.New("no account")}
 	w.Send(t, newEvent(t)).AssertError(t, 502, "SVC0001", "PDK_SMSW_0002")
 	w.AssertNoSideEffects(t)
-	w.Merchants.SetError(errors.New("the table is gone"))
+	w.Merchants.Err = errors.New("the table is gone")
 	w.Send(t, newEvent(t)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
 	w.AssertNoSideEffects(t)
 }

@@ -37,7 +37,7 @@ func headerSteps() []operationtest.Step {
 		{
 			operationtest.NotAllowedPart("unknown "+mco, mco, allMCOs, func(e *e) { e.SetHeader(mco, "OXX") }),
 			operationtest.NotAllowedPart("lower case "+mco, mco, allMCOs, func(e *e) { e.SetHeader(mco, "oci") }),
-			operationtest.InvalidPart("two values of "+mco, mco, func(e *e) { e.SetHeaderValues(mco, "OCI", "OSN") }),
+			operationtest.InvalidPart("two values of "+mco, mco, func(e *e) { e.SetHeader(mco, "OCI", "OSN") }),
 		},
 	}
 }
@@ -177,7 +177,7 @@ func TestErrorShape(t *testing.T) {
 	operationtest.GoldenResponse(t, "testdata/error-missing.json", response)
 	response = newFixture(t).Send(t, newEvent(t).SetBodyPart(serviceID, "<x>"))
 	operationtest.GoldenResponse(t, "testdata/error-constant.json", response)
-	response = newFixture(t).Send(t, newEvent(t).SetHeaderValues("Authorization"))
+	response = newFixture(t).Send(t, newEvent(t).SetHeader("Authorization"))
 	operationtest.GoldenResponse(t, "testdata/error-credentials.json", response)
 	if response.Header["WWW-Authenticate"] == "" {
 		t.Error("401 without WWW-Authenticate")

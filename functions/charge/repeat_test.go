@@ -179,7 +179,7 @@ func TestUnknownOutcome(t *testing.T) {
 	})
 	t.Run("decision fingerprint: the account is pinned", func(t *testing.T) {
 		w := suite.LoseFirst(t)
-		w.Driver.SetAccount("a2", nil)
+		w.Driver.Account = "a2"
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		if got := w.Driver.Calls()[1].Call.AccountID; got != "a1" {
 			t.Errorf("account %s", got)

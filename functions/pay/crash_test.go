@@ -43,7 +43,7 @@ func TestCrashes(t *testing.T) {
 
 func TestNoOperatorAccount(t *testing.T) {
 	w := newFixture(t)
-	w.Driver.SetAccount("", errors.New("the secret is gone"))
+	w.Driver.AccountErr = errors.New("the secret is gone")
 	w.Send(t, webEvent(t)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
 	w.AssertNoSideEffects(t)
 }

@@ -184,8 +184,8 @@ func TestLeftToTheSweep(t *testing.T) {
 		{"an empty outbox", none, func(e *ledger.Entry, _ time.Time) { e.Outbox = nil }},
 		{"a closed fast path", health(webhook.Health{Failures: 5}), unchanged},
 		{"a disabled endpoint", health(webhook.Health{DisabledAt: time.Now()}), unchanged},
-		{"health that cannot be read", func(s *relayFixture) { s.HealthStore.FailWith(errors.New("down")) }, unchanged},
-		{"secrets that cannot be read", func(s *relayFixture) { s.ProfileStore.SetMissing(true) }, unchanged},
+		{"health that cannot be read", func(s *relayFixture) { s.HealthStore.Err = errors.New("down") }, unchanged},
+		{"secrets that cannot be read", func(s *relayFixture) { s.ProfileStore.Missing = true }, unchanged},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestLeftToTheSweep(t *testing.T) {
 	})
 	t.Run("the payer's SMS is sent nevertheless", func(t *testing.T) {
 		s := newFixture(t)
-		s.ProfileStore.SetError(errors.New("down"))
+		s.ProfileStore.Err = errors.New("down")
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
 		s.relayEntries(t, e)
 		after := s.AssertEntry(t, e, deliverytest.EntrySummary{
@@ -268,11 +268,11 @@ func TestUserSMSInParallelWithPost(t *testing.T) {
 		close(postStarted)
 		<-smsStarted
 	})
-	s.Operator.SetUserSMSFunc(func(operator.UserSMSCall) operator.Result {
+	s.Operator.UserSMSFunc = func(operator.UserSMSCall) operator.Result {
 		close(smsStarted)
 		<-postStarted
 		return operator.Result{Outcome: operator.Succeeded}
-	})
+	}
 	e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
 	s.relayEntries(t, e)
 	s.AssertEntry(t, e, successDelivered)
@@ -299,7 +299,7 @@ func TestUserSMSFailure(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := newFixture(t)
-			s.Operator.SetUserSMSFunc(c.result)
+			s.Operator.UserSMSFunc = c.result
 			e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
 			s.relayEntries(t, e)
 			want := successDelivered

@@ -184,7 +184,7 @@ func TestISE2(t *testing.T) {
 		want   string
 	}{
 		"sent": {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "ise2-7") }, "ise2-7"},
-		"absent": {func(e *operationtest.Event) { e.SetHeaderValues("X-Operator-ISE2") },
+		"absent": {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2") },
 			operationtest.GWAlias},
 		"empty": {func(e *operationtest.Event) { e.SetHeader("X-Operator-ISE2", "") }, operationtest.GWAlias},
 	} {

@@ -266,11 +266,11 @@ func TestRefusals(t *testing.T) {
 		w.Ledger.Overwrite(found)
 		w.Ledger.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 		w.Send(t, event).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
-		w.Merchants.SetError(errors.New("the table is gone"))
+		w.Merchants.Err = errors.New("the table is gone")
 		w.Send(t, event).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
-		w.Merchants.SetError(nil)
+		w.Merchants.Err = nil
 		w.Send(t, event.SetHeader("Authorization", "Bearer unknown")).AssertError(t, 401, "900901")
-		w.Send(t, event.SetHeaderValues("Authorization")).AssertError(t, 401, "900902")
+		w.Send(t, event.SetHeader("Authorization")).AssertError(t, 401, "900902")
 		w.Send(t, event.SetField("httpMethod", "DELETE")).AssertError(t, 404, "900906")
 	})
 }

@@ -208,13 +208,13 @@ func TestRelayLease(t *testing.T) {
 func TestStoreFailure(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreDueNotification("DemoShop_1")
-	s.HealthStore.FailWith(errors.New("down"))
+	s.HealthStore.Err = errors.New("down")
 	s.runSweep(t)
 	s.AssertReceived(t, 0)
 	if attempts := s.MustHead(t, e).Attempts; attempts != 0 {
 		t.Errorf("%d attempts counted, want none", attempts)
 	}
-	s.HealthStore.FailWith(nil)
+	s.HealthStore.Err = nil
 	assertWait(t, s.advanceUntilDue(t, e), time.Minute)
 	s.AssertDelivered(t, e)
 }
@@ -228,7 +228,7 @@ func TestUserSMS(t *testing.T) {
 	type respondFunc = func(operator.UserSMSCall) operator.Result
 	newPayment := func(t *testing.T, respond respondFunc) (*sweepFixture, *ledger.Entry) {
 		s := newFixture(t)
-		s.Operator.SetUserSMSFunc(respond)
+		s.Operator.UserSMSFunc = respond
 		withoutNotification := func(e *ledger.Entry) { e.NotifyURL, e.Outbox = "", nil }
 		return s, s.StoreFinalPayment("DemoShop_1", ledger.Successful, withoutNotification)
 	}
@@ -270,11 +270,11 @@ func TestUserSMS(t *testing.T) {
 	t.Run("a slow SMS never delays the notification", func(t *testing.T) {
 		s := newFixture(t)
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
-		s.Operator.SetUserSMSFunc(func(operator.UserSMSCall) operator.Result {
+		s.Operator.UserSMSFunc = func(operator.UserSMSCall) operator.Result {
 			s.AssertReceived(t, 1)
 			s.AssertDelivered(t, e)
 			return operator.Result{Outcome: operator.Succeeded}
-		})
+		}
 		s.advanceUntilDue(t, e)
 		want := sms(ledger.UserSMSSent)
 		want.Delivered = 1

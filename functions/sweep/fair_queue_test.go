@@ -100,9 +100,9 @@ func newCrowd() *crowd {
 		Reconciler:   &reconcile.Reconciler{Operators: directory, LookupTimeout: 5 * time.Second},
 		DailyAmounts: &dailyamount.Counter{Store: storetest.NewLimits(), Now: time.Now, Sleep: pause.For},
 		Courier: &delivery.Courier{
-			Profiles: &profiles{}, Keys: deliverytest.WebhookKeys(), Health: storetest.NewEndpointHealth(time.Now),
-			Sender:   webhook.NewSender(&http.Client{Transport: c}, 15*time.Second, time.Now),
-			Schedule: webhook.DefaultSchedule(), Operators: directory, SMSTimeout: 12 * time.Second,
+			Profiles: &profiles{}, Keys: deliverytest.WebhookKeys(time.Now), SMSTimeout: 12 * time.Second,
+			Health: storetest.NewEndpointHealth(time.Now), Schedule: webhook.DefaultSchedule(), Operators: directory,
+			Sender:         webhook.NewSender(&http.Client{Transport: c}, 15*time.Second, time.Now),
 			SMSRetryDelays: deliverytest.PollSchedule(), Now: time.Now, Rand: &operationtest.UniqueReader{},
 		},
 		PollSchedule: deliverytest.PollSchedule(), PaymentLifetime: deliverytest.PaymentLifetime,

@@ -69,7 +69,7 @@ func TestWritesAfterPostponement(t *testing.T) {
 	s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
 		e.Outbox[0].NextAttemptAt, e.UserSMSAt = e.CreatedAt, e.CreatedAt
 	})
-	s.ProfileStore.SetMissing(true)
+	s.ProfileStore.Missing = true
 	s.runSweep(t)
 	if writes := s.Ledger.CallCount(storetest.Replace); writes != 3 {
 		t.Errorf("%d writes, want 3: one postpones the notification, two claim and record the SMS", writes)

@@ -48,7 +48,7 @@ func (s *sweepFixture) assertIdle(t *testing.T) {
 	got := map[string]int{
 		"entries read": s.Ledger.CallCount(storetest.Get), "entries written": s.Ledger.WriteCount(),
 		"notifications": len(s.MerchantServer.Received("")), "lookups": len(s.Operator.Lookups()),
-		"health writes": s.HealthStore.WriteCount(), "profile reads": s.ProfileStore.Reads(),
+		"health writes": s.HealthStore.WriteCount(), "profile reads": int(s.ProfileStore.Reads.Load()),
 	}
 	for what, count := range got {
 		if count != 0 {
@@ -198,7 +198,7 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 			failCalls(s, storetest.Replace)
 		}},
 		{"a panic of the driver", func(s *sweepFixture) {
-			s.Operator.SetLookupFunc(func(operator.StatusCall) operator.StatusResponse { panic("canary") })
+			s.Operator.LookupFunc = func(operator.StatusCall) operator.StatusResponse { panic("canary") }
 		}},
 	}
 	for _, c := range cases {
@@ -225,7 +225,7 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
 			e.Outbox[0].NextAttemptAt, e.UserSMSAt = e.CreatedAt, e.CreatedAt
 		})
-		s.ProfileStore.SetMissing(true)
+		s.ProfileStore.Missing = true
 		for range 20 {
 			s.runSweepAfter(t, time.Minute)
 		}
@@ -238,7 +238,7 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 		if age := s.LogLines.MaxMetric("StalledMillis"); age < 15*60_000 {
 			t.Errorf("the longest stall is %d ms, want at least 15 minutes", age)
 		}
-		s.ProfileStore.SetMissing(false)
+		s.ProfileStore.Missing = false
 		if wait := s.advanceUntilDue(t, e); wait > 5*time.Minute {
 			t.Errorf("postponed by %s, want 5 minutes at most", wait)
 		}

@@ -24,12 +24,12 @@ func TestUnresponsiveOperatorIsBounded(t *testing.T) {
 	s.MerchantServer.RespondFunc("/demo", func(http.ResponseWriter, *http.Request) {
 		once.Do(func() { close(delivered) })
 	})
-	s.Operator.SetLookupFunc(func(operator.StatusCall) operator.StatusResponse {
+	s.Operator.LookupFunc = func(operator.StatusCall) operator.StatusResponse {
 		if calls.Add(1) > failingAtOnce {
 			<-delivered
 		}
 		return operator.StatusResponse{Cause: errors.New("no response")}
-	})
+	}
 	for i := range 320 {
 		s.StorePendingPayment(fmt.Sprint("DemoShop_", i), func(e *ledger.Entry) { e.PollAt = e.CreatedAt })
 	}

@@ -306,7 +306,7 @@ func TestRevokedSecretIsRefused(t *testing.T) {
 
 func TestStoreFailures(t *testing.T) {
 	cases := map[string]func(d *tokenFixture){
-		"the store":  func(d *tokenFixture) { d.store.FailWith(errors.New("no response")) },
+		"the store":  func(d *tokenFixture) { d.store.Err = errors.New("no response") },
 		"the secret": func(d *tokenFixture) { d.secrets.err = errors.New("no response") },
 	}
 	for name, fail := range cases {

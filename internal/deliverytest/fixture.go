@@ -15,7 +15,6 @@ import (
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/delivery"
-	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
@@ -76,7 +75,7 @@ func NewWithDriver(t testing.TB, o *Operator, driver operator.Driver) *DeliveryF
 	k.Reconciler = &reconcile.Reconciler{Operators: directory, LookupTimeout: 5 * time.Second}
 	k.Courier = &delivery.Courier{
 		Profiles:       k.ProfileStore,
-		Keys:           keyring.NewRefreshingRing(operationtest.RingSecret(webhookKey()), time.Minute, k.Clock.Now),
+		Keys:           WebhookKeys(k.Clock.Now),
 		Health:         k.HealthStore,
 		Sender:         webhook.NewSender(client, 15*time.Second, k.Clock.Now),
 		Schedule:       webhook.DefaultSchedule(),

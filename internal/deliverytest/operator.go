@@ -14,10 +14,14 @@ import (
 // is nil: no test here calls an operation.
 type Operator struct {
 	operator.Driver
+
+	// LookupFunc returns the getStatus responses, UserSMSFunc the results of the payer's SMS. nil: there is no
+	// response to a lookup, and every SMS succeeds. Set them between invocations. They may be called concurrently.
+	LookupFunc  func(operator.StatusCall) operator.StatusResponse
+	UserSMSFunc func(operator.UserSMSCall) operator.Result
+
 	mutex        sync.Mutex
 	now          func() time.Time
-	lookupFunc   func(operator.StatusCall) operator.StatusResponse
-	userSMSFunc  func(operator.UserSMSCall) operator.Result
 	lookups      []StatusLookup
 	userSMSCalls []operator.UserSMSCall
 }
@@ -40,7 +44,7 @@ func (o *Operator) SetStatus(status string) {
 
 // SetLookupResult sets the getStatus response.
 func (o *Operator) SetLookupResult(response operator.StatusResponse) {
-	o.SetLookupFunc(func(operator.StatusCall) operator.StatusResponse { return response })
+	o.LookupFunc = func(operator.StatusCall) operator.StatusResponse { return response }
 }
 
 // NoResponse is the result of a getStatus request without a response.
@@ -51,21 +55,6 @@ func NoResponse() operator.StatusResponse {
 // NoSuchOrder is the getStatus response for an unknown order.
 func NoSuchOrder() operator.StatusResponse {
 	return operator.StatusResponse{OrderNotFound: true, Cause: errors.New("404")}
-}
-
-// SetLookupFunc sets the function that returns getStatus responses. It may be called concurrently.
-func (o *Operator) SetLookupFunc(respond func(operator.StatusCall) operator.StatusResponse) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	o.lookupFunc = respond
-}
-
-// SetUserSMSFunc sets the function that returns the results of the payer's SMS; nil means success. It may be called
-// concurrently.
-func (o *Operator) SetUserSMSFunc(result func(operator.UserSMSCall) operator.Result) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	o.userSMSFunc = result
 }
 
 // Lookups returns the getStatus requests so far.
@@ -86,24 +75,22 @@ func (o *Operator) UserSMSCalls() []operator.UserSMSCall {
 func (o *Operator) LookUpPayment(_ context.Context, call operator.StatusCall) operator.StatusResponse {
 	o.mutex.Lock()
 	o.lookups = append(o.lookups, StatusLookup{StatusCall: call, CalledAt: o.now()})
-	respond := o.lookupFunc
 	o.mutex.Unlock()
-	if respond == nil {
+	if o.LookupFunc == nil {
 		return NoResponse()
 	}
-	return respond(call)
+	return o.LookupFunc(call)
 }
 
 // SendUserSMS implements operator.UserSMSSender.
 func (o *Operator) SendUserSMS(_ context.Context, call operator.UserSMSCall) operator.Result {
 	o.mutex.Lock()
 	o.userSMSCalls = append(o.userSMSCalls, call)
-	result := o.userSMSFunc
 	o.mutex.Unlock()
-	if result == nil {
+	if o.UserSMSFunc == nil {
 		return operator.Result{Outcome: operator.Succeeded}
 	}
-	return result(call)
+	return o.UserSMSFunc(call)
 }
 
 // MinimalDriver is a driver without a status lookup and without the payer's SMS.

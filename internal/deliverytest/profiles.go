@@ -20,8 +20,8 @@ func webhookKey() keyring.Key {
 }
 
 // WebhookKeys returns the webhook key ring.
-func WebhookKeys() *keyring.RefreshingRing {
-	return keyring.NewRefreshingRing(operationtest.RingSecret(webhookKey()), time.Minute, time.Now)
+func WebhookKeys(now func() time.Time) *keyring.RefreshingRing {
+	return keyring.NewRefreshingRing(operationtest.RingSecret(webhookKey()), time.Minute, now)
 }
 
 // WebhookSecret returns the text of the secret that signs a merchant's notifications.
@@ -31,27 +31,18 @@ func WebhookSecret(merchantID string, version int) string {
 
 var _ delivery.Profiles = (*ProfileStore)(nil)
 
-// ProfileStore has every merchant, each with two webhook secrets. Its reads can be made to fail.
+// ProfileStore has every merchant, each with two webhook secrets. Set Err and Missing between invocations.
 type ProfileStore struct {
-	reads   atomic.Int64
-	err     error
-	missing bool
+	Reads   atomic.Int64 // their number so far
+	Err     error        // if set, every read fails
+	Missing bool         // if true, every merchant is unknown
 }
-
-// SetError makes every read fail; nil ends that.
-func (p *ProfileStore) SetError(err error) { p.err = err }
-
-// SetMissing makes every merchant unknown, or ends that.
-func (p *ProfileStore) SetMissing(missing bool) { p.missing = missing }
-
-// Reads returns the number of reads.
-func (p *ProfileStore) Reads() int { return int(p.reads.Load()) }
 
 // Profile implements delivery.Profiles.
 func (p *ProfileStore) Profile(_ context.Context, id string) (*merchant.Profile, error) {
-	p.reads.Add(1)
-	if p.err != nil || p.missing {
-		return nil, p.err
+	p.Reads.Add(1)
+	if p.Err != nil || p.Missing {
+		return nil, p.Err
 	}
 	return &merchant.Profile{
 		ID: id, Name: "DemoShop", Status: merchant.StatusActive,

@@ -12,9 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/shared/dynamoitem"
+	"mobilegateway/shared/ledger/dynamo"
 )
 
 // NewClient returns a client of an endpoint whose requests pass through a transport. It retries without a wait.
@@ -30,18 +29,6 @@ func NewClient(endpoint string, transport http.RoundTripper) *dynamodb.Client {
 	})
 }
 
-// KeySchema is the schema of the tables of merchants and limits, which declare only the partition key.
-func KeySchema() *dynamodb.CreateTableInput {
-	key := aws.String(dynamoitem.KeyAttribute)
-	return &dynamodb.CreateTableInput{
-		BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: key, AttributeType: types.ScalarAttributeTypeS},
-		},
-		KeySchema: []types.KeySchemaElement{{AttributeName: key, KeyType: types.KeyTypeHash}},
-	}
-}
-
 // Table is an empty table in a DynamoDB of its own. Requests of Client pass through Transport.
 type Table struct {
 	Client    *dynamodb.Client
@@ -49,25 +36,26 @@ type Table struct {
 	Transport *Transport
 }
 
-// NewTable creates a table of a schema. It stops with its DynamoDB when the test ends.
-func NewTable(t testing.TB, schema *dynamodb.CreateTableInput) *Table {
+// NewTable creates a table of the ledger's schema; the other stores need only its key. It stops with its DynamoDB when
+// the test ends.
+func NewTable(t testing.TB) *Table {
 	t.Helper()
-	transport := &Transport{}
+	transport := &Transport{counts: map[string]int{}}
 	table := &Table{Client: NewClient(StartEndpoint(t), transport), Name: "table", Transport: transport}
-	schema.TableName = &table.Name
-	if _, err := table.Client.CreateTable(context.Background(), schema); err != nil {
+	if _, err := table.Client.CreateTable(context.Background(), dynamo.Schema(table.Name)); err != nil {
 		t.Fatalf("create a table: %v", err)
 	}
 	transport.TakeCounts()
 	return table
 }
 
-// Transport counts requests, and loses responses after the requests were applied. The zero value is ready for use. It
-// is safe for concurrent use.
+// Transport counts requests, and loses responses after the requests were applied. It is safe for concurrent use.
 type Transport struct {
+	// Losses is the number of the next responses that get lost. Set it between requests.
+	Losses int
+
 	mutex  sync.Mutex
 	counts map[string]int
-	losses int
 }
 
 // TakeCounts returns the requests since the last call, by operation.
@@ -75,15 +63,8 @@ func (c *Transport) TakeCounts() map[string]int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	counts := c.counts
-	c.counts = nil
+	c.counts = map[string]int{}
 	return counts
-}
-
-// LoseResponses makes the responses to the next requests get lost; 0 ends that.
-func (c *Transport) LoseResponses(count int) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.losses = count
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -91,15 +72,12 @@ func (c *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := http.DefaultTransport.RoundTrip(r)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.counts == nil {
-		c.counts = map[string]int{}
-	}
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	c.counts[operation]++
-	if err != nil || c.losses == 0 {
+	if err != nil || c.Losses == 0 {
 		return response, err
 	}
-	c.losses--
+	c.Losses--
 	_ = response.Body.Close() // no caller reads a lost response
 	return nil, errors.New("connection reset by peer")
 }

@@ -107,7 +107,7 @@ func TestCanaryRequests(t *testing.T) {
 				for _, header := range s.headers {
 					w.Send(t, fresh().SetHeader(header, canary))
 					w.Send(t, fresh().SetHeader(header, "Bearer "+canary))
-					w.Send(t, fresh().SetHeaderValues(header, canary, "other"))
+					w.Send(t, fresh().SetHeader(header, canary, "other"))
 				}
 				for _, part := range s.parts {
 					for _, value := range []any{canary, "x " + canary, []any{canary}, map[string]any{canary: canary}} {
@@ -182,10 +182,10 @@ func TestCanaryFailures(t *testing.T) {
 					return storetest.NoFault
 				})
 				w.Send(t, operationtest.LoadEvent(t, s.event))
-				w.Merchants.SetError(cause)
+				w.Merchants.Err = cause
 				w.Send(t, operationtest.LoadEvent(t, s.event)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
-				w.Driver.SetAccount("", errors.Join(cause))
-				w.Merchants.SetError(nil)
+				w.Driver.AccountErr = errors.Join(cause)
+				w.Merchants.Err = nil
 				w.Send(t, operationtest.LoadEvent(t, s.event))
 				assertNoCanaryLogged(t, w)
 			})

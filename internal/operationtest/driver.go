@@ -28,12 +28,14 @@ type Behaviour func(apply func()) operator.Result
 
 // Driver is a stub operator with scripted behaviours. It succeeds after the last one.
 type Driver struct {
+	// Account is the account of new calls. AccountErr, if set, prevents them. Set both between requests.
+	Account    string
+	AccountErr error
+
 	mutex      sync.Mutex
 	behaviours []Behaviour
 	sent       []SentCall
 	effects    []string
-	account    string
-	accountErr error
 }
 
 var _ operator.Driver = (*Driver)(nil)
@@ -43,13 +45,6 @@ func (d *Driver) SetBehaviours(steps ...Behaviour) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.behaviours = steps
-}
-
-// SetAccount changes the account of new calls, or sets the error that prevents one.
-func (d *Driver) SetAccount(account string, failure error) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	d.account, d.accountErr = account, failure
 }
 
 // Calls returns the calls so far.
@@ -68,9 +63,7 @@ func (d *Driver) Effects() []string {
 
 // CurrentAccountID implements operator.Driver.
 func (d *Driver) CurrentAccountID(context.Context, string) (string, error) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	return d.account, d.accountErr
+	return d.Account, d.AccountErr
 }
 
 // Charge implements operator.Driver.

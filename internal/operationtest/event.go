@@ -45,11 +45,8 @@ func decodeObject(t testing.TB, text []byte) map[string]any {
 	return decoded
 }
 
-// SetHeader sets a header.
-func (e *Event) SetHeader(name, value string) *Event { return e.SetHeaderValues(name, value) }
-
-// SetHeaderValues sets a repeated header. Without a value the header is not sent.
-func (e *Event) SetHeaderValues(name string, values ...string) *Event {
+// SetHeader sets a header. Several values repeat it; without a value it is not sent.
+func (e *Event) SetHeader(name string, values ...string) *Event {
 	single := e.object("headers")
 	several := e.object("multiValueHeaders")
 	isSameName := func(known string, _ any) bool { return strings.EqualFold(known, name) }
@@ -74,19 +71,17 @@ func (e *Event) SetField(name string, value any) *Event {
 	return e
 }
 
-// SetBodyPart sets a part of the body, "a.b.c". A json.RawMessage is sent as it is. The path "" sets nothing.
+// SetBodyPart sets a part of the body, "a.b.c". A json.RawMessage is sent as it is.
 func (e *Event) SetBodyPart(path string, value any) *Event {
-	if parent, key := e.parent(path); parent != nil {
-		parent[key] = value
-	}
+	parent, key := e.parent(path)
+	parent[key] = value
 	return e
 }
 
 // RemoveBodyPart removes a part of the body.
 func (e *Event) RemoveBodyPart(path string) *Event {
-	if parent, key := e.parent(path); parent != nil {
-		delete(parent, key)
-	}
+	parent, key := e.parent(path)
+	delete(parent, key)
 	return e
 }
 
@@ -126,9 +121,6 @@ func (e *Event) object(name string) map[string]any {
 
 // parent returns the object with the last key of a path, and creates the missing objects before it.
 func (e *Event) parent(path string) (parent map[string]any, key string) {
-	if path == "" {
-		return nil, ""
-	}
 	keys := strings.Split(path, ".")
 	point := e.body
 	for _, key := range keys[:len(keys)-1] {

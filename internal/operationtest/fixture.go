@@ -58,16 +58,6 @@ type Fixture struct {
 	gateway *apigw.Gateway
 }
 
-// singleDriverDirectory uses one driver for all operators of the table.
-func singleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
-	drivers := map[string]operator.Driver{}
-	for _, name := range operator.Names() {
-		row, _ := operator.FindCapabilities(name)
-		drivers[row.DriverName] = driver
-	}
-	return operator.NewDriverDirectory(drivers)
-}
-
 // New creates a fixture. At the end of the test its log and its ledger are searched for the secrets of the golden
 // events.
 func New(t testing.TB) *Fixture {
@@ -75,13 +65,13 @@ func New(t testing.TB) *Fixture {
 	profiles := map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}
 	w := &Fixture{
 		Clock: &Clock{}, Ledger: storetest.NewLedger(), LimitStore: storetest.NewLimits(), LogLines: &LogBuffer{},
-		Merchants: &Merchants{profiles: profiles}, Driver: &Driver{account: "a1"},
+		Merchants: &Merchants{profiles: profiles}, Driver: &Driver{Account: "a1"},
 	}
 	w.Clock.unixNano.Store(time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC).UnixNano())
 	w.Pipeline = &operation.Pipeline{
 		Merchants:       w.Merchants,
 		Book:            &ledger.Book{Store: w.Ledger, Now: w.Clock.Now, Rand: &UniqueReader{}},
-		Operators:       singleDriverDirectory(w.Driver),
+		Operators:       operator.NewDriverDirectory(map[string]operator.Driver{"gateway": w.Driver}),
 		OperatorTimeout: OperatorTimeout,
 		Now:             w.Clock.Now,
 	}

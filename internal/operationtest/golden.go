@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
-	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/shared/strictjson"
 )
@@ -14,19 +15,22 @@ import (
 // updateGolden is set by `go test -update`, which writes the golden files instead of comparing them.
 var updateGolden = flag.Bool("update", false, "write the golden files")
 
-// Golden compares a JSON text with a file, which has it indented. Only the spaces between values may differ.
-func Golden(t testing.TB, path string, got []byte) {
+// Golden compares a JSON text with a file. Only the spaces between values may differ.
+func Golden(t testing.TB, path string, text []byte) {
 	t.Helper()
+	got := indentJSON(t, text)
 	if *updateGolden {
-		writeGolden(t, path, got)
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		return
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if compactJSON(t, got) != compactJSON(t, want) {
-		t.Errorf("%s:\n got %s\nwant %s", path, compactJSON(t, got), compactJSON(t, want))
+	if diff := cmp.Diff(indentJSON(t, want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 }
 
@@ -40,26 +44,11 @@ func GoldenResponse(t testing.TB, path string, response Response) {
 	}{response.Status, response.Header, json.RawMessage(response.Body)}))
 }
 
-func writeGolden(t testing.TB, path string, text []byte) {
+func indentJSON(t testing.TB, text []byte) string {
 	t.Helper()
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, bytes.TrimSpace(text), "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	indented.WriteByte('\n')
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, indented.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func compactJSON(t testing.TB, text []byte) string {
-	t.Helper()
-	var compacted bytes.Buffer
-	if err := json.Compact(&compacted, text); err != nil {
 		t.Fatalf("not JSON: %q", text)
 	}
-	return compacted.String()
+	return indented.String() + "\n"
 }

@@ -2,8 +2,6 @@ package operationtest
 
 import (
 	"context"
-	"maps"
-	"sync"
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/market"
@@ -17,11 +15,12 @@ const (
 	OtherToken = "Bearer canary-access-other-77ab12"
 )
 
-// Merchants is an authenticator with a table of tokens.
+// Merchants is an authenticator with a table of tokens. It may be changed only between requests.
 type Merchants struct {
-	mutex    sync.Mutex
+	// Err, if set, fails every authentication with an internal error.
+	Err error
+
 	profiles map[string]*merchant.Profile
-	err      error
 }
 
 // DemoProfile is DemoShop's profile: every operation, country and operator.
@@ -52,12 +51,10 @@ func OtherProfile() *merchant.Profile {
 
 // Authenticate implements operation.Authenticator.
 func (m *Merchants) Authenticate(_ context.Context, authorization string) (*merchant.Profile, error) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
 	profile, found := m.profiles[authorization]
 	switch {
-	case m.err != nil:
-		return nil, fault.NewInternal(m.err)
+	case m.Err != nil:
+		return nil, fault.NewInternal(m.Err)
 	case authorization == "":
 		return nil, fault.New(fault.MissingCredentials)
 	case !found:
@@ -68,17 +65,7 @@ func (m *Merchants) Authenticate(_ context.Context, authorization string) (*merc
 
 // UpdateProfile replaces the profile behind a token by a changed copy.
 func (m *Merchants) UpdateProfile(token string, change func(*merchant.Profile)) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
 	changed := *m.profiles[token]
 	change(&changed)
-	m.profiles = maps.Clone(m.profiles)
 	m.profiles[token] = &changed
-}
-
-// SetError makes every later authentication fail with an internal error; nil ends that.
-func (m *Merchants) SetError(failure error) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.err = failure
 }

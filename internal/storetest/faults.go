@@ -61,9 +61,11 @@ var ErrInjected = errors.New("storetest: injected fault: no response from the ta
 
 // Faults counts the calls of a store, and injects their faults. Any number of goroutines may use it.
 type Faults struct {
+	// Err, if set, fails every call before it is applied. Set it between calls.
+	Err error
+
 	mutex    sync.Mutex
 	injector func(Call) Fault
-	err      error
 	counts   map[Operation]int
 	onCrash  map[string]func()
 }
@@ -86,13 +88,6 @@ func (f *Faults) FailNext(operation Operation, faults ...Fault) {
 		faults = faults[1:]
 		return next
 	})
-}
-
-// FailWith makes every later call fail with err before it is applied; nil ends that.
-func (f *Faults) FailWith(err error) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.err = err
 }
 
 // SetCrashPoint sets a function that runs once, outside the store's lock, the next time that a point is reached:
@@ -144,8 +139,8 @@ func run[T any](ctx context.Context, f *Faults, call Call, apply func() (T, erro
 		fault = f.injector(call)
 	}
 	switch {
-	case f.err != nil:
-		return result, f.err
+	case f.Err != nil:
+		return result, f.Err
 	case fault == LostResponse, fault == RetriedAfterLostResponse:
 		_, _ = apply() // its response is lost
 	case fault == ConcurrentWrite && call.writeConcurrently != nil:

@@ -228,7 +228,7 @@ func TestGoneIsAlwaysStored(t *testing.T) {
 	k.MerchantServer.RespondWith("/demo", 410)
 	e = storeFailed(k, "DemoShop_1", "/demo")
 	target := mustFindTarget(t, k, e)
-	k.HealthStore.FailWith(errors.New("down"))
+	k.HealthStore.Err = errors.New("down")
 	head := post(t, k, e, 1, target).OutboxHead()
 	if head.Parked || head.NextAttemptAt.IsZero() || head.LastReason != webhook.ReasonGone {
 		t.Errorf("the 410 was not stored: notification %+v, want a retry", head)
@@ -243,9 +243,9 @@ func TestFindTarget(t *testing.T) {
 		prepare func(*deliverytest.DeliveryFixture)
 		want    error // nil: any
 	}{
-		{"profiles cannot be read", func(k *deliverytest.DeliveryFixture) { k.ProfileStore.SetError(down) }, down},
-		{"an unknown merchant", func(k *deliverytest.DeliveryFixture) { k.ProfileStore.SetMissing(true) }, nil},
-		{"health cannot be read", func(k *deliverytest.DeliveryFixture) { k.HealthStore.FailWith(down) }, down},
+		{"profiles cannot be read", func(k *deliverytest.DeliveryFixture) { k.ProfileStore.Err = down }, down},
+		{"an unknown merchant", func(k *deliverytest.DeliveryFixture) { k.ProfileStore.Missing = true }, nil},
+		{"health cannot be read", func(k *deliverytest.DeliveryFixture) { k.HealthStore.Err = down }, down},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestFindTarget(t *testing.T) {
 	}
 	t.Run("a disabled endpoint needs no secrets", func(t *testing.T) {
 		k := deliverytest.New(t)
-		k.ProfileStore.SetMissing(true)
+		k.ProfileStore.Missing = true
 		k.HealthStore.StoreHealth(webhook.Health{Endpoint: endpoint(k), Version: 1, DisabledAt: k.Clock.Now()})
 		if mustFindTarget(t, k, storeFailed(k, "DemoShop_1", "/demo")).Enabled() {
 			t.Error("the endpoint is enabled")

@@ -86,7 +86,7 @@ func TestUserSMSOutcomes(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			k := deliverytest.New(t)
-			k.Operator.SetUserSMSFunc(func(operator.UserSMSCall) operator.Result { return c.result })
+			k.Operator.UserSMSFunc = func(operator.UserSMSCall) operator.Result { return c.result }
 			after := sendUserSMS(k, k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
 				e.UserSMSAttempts, e.UserSMSMaybeSent = c.attemptsMade, c.attemptsMade > 0
 			}))
@@ -106,7 +106,7 @@ func TestUserSMSOutcomes(t *testing.T) {
 // A duplicate proves nothing if no earlier attempt can have reached the operator: it may be another transaction's key.
 func TestUserSMSDuplicateWithoutEarlierSend(t *testing.T) {
 	k := deliverytest.New(t)
-	k.Operator.SetUserSMSFunc(func(operator.UserSMSCall) operator.Result { return operator.Result{DuplicateKey: true} })
+	k.Operator.UserSMSFunc = func(operator.UserSMSCall) operator.Result { return operator.Result{DuplicateKey: true} }
 	e := k.StoreFinalPayment("DemoShop_1", ledger.Successful)
 	for range len(k.Courier.SMSRetryDelays) {
 		if e = sendUserSMS(k, e); e.UserSMS != ledger.UserSMSDue {

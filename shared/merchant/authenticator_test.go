@@ -220,9 +220,9 @@ func TestATokenOfANewerGenerationReadsTheProfileAgain(t *testing.T) {
 func TestStoreOrKeySecretUnavailable(t *testing.T) {
 	t.Run("the store", func(t *testing.T) {
 		d := newAuthFixture(t)
-		d.store.FailWith(errors.New("no response"))
+		d.store.Err = errors.New("no response")
 		d.wantRefused("Bearer "+d.token, fault.Internal, 1)
-		d.store.FailWith(nil)
+		d.store.Err = nil
 		d.wantAccepted(d.token, 2) // a failure is not cached
 	})
 	t.Run("the secret", func(t *testing.T) {

@@ -23,11 +23,11 @@ func TestCachedStore(t *testing.T) {
 	d.wantReads(2)
 	d.currentTime = d.currentTime.Add(cacheLife)
 	gone := errors.New("gone")
-	d.store.FailWith(gone)
+	d.store.Err = gone
 	if _, err := cached.Profile(ctx, d.profile.ID); !errors.Is(err, gone) {
 		t.Errorf("error of the store = %v", err)
 	}
-	d.store.FailWith(nil)
+	d.store.Err = nil
 	if p, err := cached.Profile(ctx, d.profile.ID); err != nil || p == nil {
 		t.Errorf("after a failure: %v, %v", p, err)
 	}

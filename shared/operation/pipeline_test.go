@@ -92,9 +92,9 @@ func TestReserveFails(t *testing.T) {
 			w.Ledger.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 		}, fault.Internal},
 		{"no account", func(w *operationtest.Fixture) {
-			w.Driver.SetAccount("", fault.New(fault.IntegrationRejected))
+			w.Driver.AccountErr = fault.New(fault.IntegrationRejected)
 		}, fault.IntegrationRejected},
-		{"no credentials", func(w *operationtest.Fixture) { w.Driver.SetAccount("", errors.New("gone")) },
+		{"no credentials", func(w *operationtest.Fixture) { w.Driver.AccountErr = errors.New("gone") },
 			fault.Internal},
 		{"no driver", func(w *operationtest.Fixture) { w.Pipeline.Operators = operator.NewDriverDirectory(nil) },
 			fault.Internal},

@@ -24,7 +24,7 @@ import (
 // newStore returns a store over an empty table, and the table.
 func newStore(t *testing.T) (*dynamo.Store, *dynamotest.Table) {
 	t.Helper()
-	table := dynamotest.NewTable(t, dynamo.Schema(""))
+	table := dynamotest.NewTable(t)
 	return dynamo.New(table.Client, table.Name), table
 }
 
@@ -75,22 +75,22 @@ func TestLostResponses(t *testing.T) {
 	ctx := context.Background()
 	store, table := newStore(t)
 	book := newBook(store)
-	table.Transport.LoseResponses(1)
+	table.Transport.Losses = 1
 	reservation, verdict, err := book.Reserve(ctx, charge("1"), nil)
 	if err != nil || verdict != ledger.NewReservation {
 		t.Fatalf("Reserve = %v, %v; want NewReservation", verdict, err)
 	}
-	table.Transport.LoseResponses(1)
+	table.Transport.Losses = 1
 	if owner, err := store.ClaimReference(ctx, reservation); err != nil ||
 		owner != reservation.ID {
 		t.Fatalf("ClaimReference = %v, %v", owner, err)
 	}
-	table.Transport.LoseResponses(1)
+	table.Transport.Losses = 1
 	updated, err := book.StoreOutcome(ctx, reservation, ledger.CallOutcome{State: ledger.Unknown})
 	if err != nil || updated.Version != 2 {
 		t.Fatalf("StoreOutcome = version %d, %v; want version 2", updated.Version, err)
 	}
-	table.Transport.LoseResponses(1)
+	table.Transport.Losses = 1
 	taken, verdict, err := book.Reserve(ctx, charge("1"), func(string) time.Duration { return time.Hour })
 	if err != nil || verdict != ledger.TakenOver || taken.Version != 3 {
 		t.Fatalf("Reserve = version %d, %v, %v; want version 3, taken over", taken.Version, verdict, err)

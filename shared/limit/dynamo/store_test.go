@@ -20,7 +20,7 @@ import (
 // newStore returns a store over an empty table, and the transport of its requests.
 func newStore(t *testing.T) (*dynamo.Store, *dynamotest.Transport) {
 	t.Helper()
-	table := dynamotest.NewTable(t, dynamotest.KeySchema())
+	table := dynamotest.NewTable(t)
 	return dynamo.New(table.Client, table.Name), table.Transport
 }
 
@@ -129,7 +129,7 @@ func TestLostResponseIsCountedOnce(t *testing.T) {
 	count := dailyamount.Adjustment{
 		Key: newKey("k"), NewAmount: 5, Fence: 1, MaxSumBefore: 100, ExpireAt: time.Now().Add(time.Hour),
 	}
-	wire.LoseResponses(1)
+	wire.Losses = 1
 	first, err := s.Adjust(ctx, count)
 	if err != nil || !first.Applied && (first.Existing == nil || first.Existing.Amount != 5) {
 		t.Errorf("%+v, %v", first, err)

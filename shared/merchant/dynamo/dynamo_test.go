@@ -18,7 +18,7 @@ import (
 // newRegistry returns a registry over an empty table, and the table.
 func newRegistry(t *testing.T) (*dynamo.Registry, *dynamotest.Table) {
 	t.Helper()
-	table := dynamotest.NewTable(t, dynamotest.KeySchema())
+	table := dynamotest.NewTable(t)
 	return dynamo.NewRegistry(table.Client, table.Name), table
 }
 
@@ -27,16 +27,16 @@ func TestLostResponseIsNotARefusal(t *testing.T) {
 	r, table := newRegistry(t)
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 
-	table.Transport.LoseResponses(1)
+	table.Transport.Losses = 1
 	if err := r.Create(ctx, p); err != nil {
 		t.Fatalf("Create: %v", err)
 	}
-	table.Transport.LoseResponses(1)
+	table.Transport.Losses = 1
 	p.Countries = []string{"TN"}
 	if err := r.Update(ctx, p); err != nil || p.Version != 2 {
 		t.Fatalf("Update: %v, version %d", err, p.Version)
 	}
-	table.Transport.LoseResponses(1)
+	table.Transport.Losses = 1
 	read, err := r.Profile(ctx, p.ID)
 	if err != nil || read.Version != 2 || read.Countries[0] != "TN" {
 		t.Fatalf("Profile = %+v, %v", read, err)

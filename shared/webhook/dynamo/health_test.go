@@ -33,7 +33,7 @@ type healthTable struct {
 
 func newTable(t *testing.T) healthTable {
 	t.Helper()
-	table := dynamotest.NewTable(t, ledgerdynamo.Schema(""))
+	table := dynamotest.NewTable(t)
 	return healthTable{dynamo.New(table.Client, table.Name, func() time.Time { return now }), table}
 }
 
@@ -209,14 +209,14 @@ func TestErrors(t *testing.T) {
 	s := newTable(t)
 	ctx := context.Background()
 	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/canary"}
-	s.Transport.LoseResponses(math.MaxInt)
+	s.Transport.Losses = math.MaxInt
 	if _, err := s.Health(ctx, shop); err == nil || strings.Contains(err.Error(), "canary") {
 		t.Errorf("error %v", err)
 	}
 	if saved, err := s.SaveHealth(ctx, webhook.Health{Endpoint: shop, ChangedAt: now}); saved || err == nil {
 		t.Errorf("saved %v, %v", saved, err)
 	}
-	s.Transport.LoseResponses(0)
+	s.Transport.Losses = 0
 	if got := mustRead(t, s, shop); got.Version != 1 {
 		t.Errorf("read %+v, want the write whose response was lost", got)
 	}
