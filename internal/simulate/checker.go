@@ -237,7 +237,7 @@ func (c *checker) response(o *order, r outside.Response) {
 
 // isKnown reports whether a response reports the outcome of the request: a success, or the operator's final refusal.
 func isKnown(r outside.Response) bool {
-	isRefusal := r.Status == 403 && !strings.Contains(r.Body, "Daily amount limit exceeded")
+	isRefusal := r.Status == 403 && !isOverLimit(r)
 	return r.Status == 201 || r.Status == 200 || isRefusal || r.Status == 409 && r.Location != ""
 }
 

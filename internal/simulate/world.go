@@ -71,6 +71,8 @@ type World struct {
 	hasDeniedAddresses bool
 	hasOtherAmounts    bool // the other body of some orders has another amount, not another text
 	smsRetention       time.Duration
+	hasSharedKeys      bool                       // two merchants use the same keys for some orders
+	hasLargeAmounts    bool                       // some amounts are more than half of the daily limit
 	tokens             map[string]string          // the new access tokens, by merchant
 	shortLived         map[string]shortLivedToken // the last ones, by merchant
 	refused            map[string]time.Time       // when a token was revoked
