@@ -31,6 +31,8 @@ type checker struct {
 	listed     map[string]time.Time // by entry: when it was last listed for a person
 	// unknownSince is when a charge or an SMS became unknown last, by stored key.
 	unknownSince map[string]time.Time
+	// calls are the times of the last outside calls, by function, call and entry.
+	calls map[string][]time.Time
 }
 
 func newChecker(w *World) *checker {
@@ -38,6 +40,7 @@ func newChecker(w *World) *checker {
 		world: w, entries: map[string]*ledger.Entry{}, listed: map[string]time.Time{},
 		maybeSent: map[string]time.Time{}, furthest: map[string]reached{}, byUpstream: map[string]string{},
 		owners: map[string]*instance{}, unknownSince: map[string]time.Time{},
+		calls: map[string][]time.Time{},
 	}
 	c.amounts = newAmounts(c)
 	for _, s := range w.shops {
@@ -158,8 +161,9 @@ func (c *checker) mistakesEarlier(e *ledger.Entry) bool {
 		c.maybeSent[effectKinds[e.Kind]+" "+e.UpstreamKey].After(e.CreatedAt.Add(-maxSkew))
 }
 
-// operatorCall remembers a call whose response leaves open whether it was applied.
+// operatorCall counts a call, and remembers it if its response leaves open whether it was applied.
 func (c *checker) operatorCall(kind, key string, response outside.Exchange) {
+	c.countCall(kind + " " + key)
 	cut := response.Failure != outside.NoFailure && response.Failure != outside.ConnectionRefused
 	hasNoReason := response.Status >= 300 && !bytes.Contains(response.Body, []byte("requestError"))
 	if cut || response.Delay > 0 || hasNoReason || response.Status == 200 {

@@ -32,6 +32,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if before != nil || after != nil && !t.sendsLate {
 		return nil, cmp.Or(before, after)
 	}
+	t.world.checker.countRequest(t.instance.function, request)
 	response := t.serve(request, body)
 	wait := response.Delay
 	if response.Failure == outside.NoResponse {
