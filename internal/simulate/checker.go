@@ -31,6 +31,8 @@ type checker struct {
 	listed     map[string]time.Time // by entry: when it was last listed for a person
 	// unknownSince is when a charge or an SMS became unknown last, by stored key.
 	unknownSince map[string]time.Time
+	// accepted are the callbacks that got 2xx since the last step.
+	accepted []outside.Callback
 	// calls are the times of the last outside calls, by function, call and entry.
 	calls map[string][]time.Time
 }
@@ -97,6 +99,8 @@ func (c *checker) change(change *tables.Change) {
 		}
 		c.transition(change.Key, before, after)
 		c.notified(change.Key, before, after)
+		c.kept(change.Key, before, after)
+		c.expired(change.Key, before, after)
 		c.flagged(change.Key, before, after)
 		c.deadLetters(change.Key, before, after)
 		c.amounts.transition(change.Key, before, after)
@@ -248,14 +252,17 @@ func isKnown(r outside.Response) bool {
 // isSentSMS reports whether two responses are the success of an SMS and the reference to it.
 func isSentSMS(a, b outside.Response) bool { return a.Location != "" && b.Location != "" }
 
-// callback checks that the gateway never returns 404 for a correct callback, and 2xx for a forged one (invariant 5). An
-// operator that denied a payment may call back for two payments under one key.
+// callback checks that the gateway never returns 404 for a correct callback, and 2xx for a forged one (invariant 5) or
+// for one that is not stored. An operator that denied a payment may call back for two payments under one key.
 func (c *checker) callback(callback outside.Callback, status int) {
 	if callback.Content == outside.CallbackForged && status >= 200 && status < 300 {
 		c.fail(5, "a forged callback for %s got %d", callback.Key, status)
 	}
 	if callback.Content == outside.NoFault && status == 404 && !c.world.lied(callback.Key) && !c.hasExpired(callback) {
 		c.fail(8, "a correct callback for %s got 404", callback.Key)
+	}
+	if status >= 200 && status < 300 {
+		c.accepted = append(c.accepted, callback)
 	}
 }
 

@@ -117,6 +117,11 @@ func (w *World) tableGate(i *instance, call tables.Call) tables.Decision {
 		decision.Outcome = tables.InternalError
 		return decision
 	}
+	if call.Writes && call.Table == ledgerTable && w.readOnly.contains(time.Now()) {
+		w.count("table: no write of the ledger")
+		decision.Outcome = tables.InternalError
+		return decision
+	}
 	if !w.faultsOn() {
 		return decision
 	}

@@ -105,8 +105,7 @@ var ledgerVariants = []variant{
 	},
 	{
 		name: "expires-early", breaks: "a payment expires while its operator may still end it", invariants: []int{1},
-		world:    kindOfOrder(1).with(faultsOf(outside.Payers, outside.PayerLate)).with(choices{"length of the faults": 2, "operator: time of the payer": 2}),
-		excluded: "the checker excuses an effect that comes after the end of its payment, also after an end of our own",
+		world: kindOfOrder(1).with(faultsOf(outside.Payers, outside.PayerLate)).with(choices{"length of the faults": 2, "operator: time of the payer": 2}),
 		edits: []edit{{
 			paymentFile, "if now.Sub(e.ReservedAt) < lifetime || e.Claim.Status", "if now.Sub(e.ReservedAt) < lifetime/24 || e.Claim.Status",
 		}},

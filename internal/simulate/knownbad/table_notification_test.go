@@ -45,8 +45,7 @@ var notificationVariants = []variant{
 	},
 	{
 		name: "dead-letter-dropped", breaks: "a notification that was given up disappears", invariants: []int{8},
-		world:    serverDown(1),
-		excluded: "no invariant requires that a notification stays in the outbox until it is delivered",
+		world: serverDown(1),
 		edits: []edit{{
 			outboxFile, "head.DeadReason, head.NextAttemptAt, head.Parked = reason, time.Time{}, false\n",
 			"e.Outbox = e.Outbox[1:]\n",
