@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// maxCallsPerHour bounds the outside calls of one kind that a function makes for one entry within an hour. The lookups
-// for the callbacks of a payment come closest: its operator sends at most three, ten times each.
-const maxCallsPerHour = 45
+// callBounds bound the outside calls of one kind that a function makes for one entry within some time. The lookups for
+// the callbacks of a payment come closest to the first bound: its operator sends at most three, ten times each. Within
+// a day a notification has at most 50 claims without an outcome and ten attempts, and may be replayed.
+var callBounds = []struct {
+	calls  int
+	within time.Duration
+}{{45, time.Hour}, {120, 24 * time.Hour}}
 
-// countCall checks that no function makes the same call again and again (invariant 7). Without the bound such a history
-// would take minutes. name is that of the call and its entry.
+// countCall checks that no function makes the same call again and again (invariant 7). A history with such a bug would
+// take minutes without the bounds. name is that of the call and its entry.
 func (c *checker) countCall(name string) {
-	const window = time.Hour
 	times := append(c.calls[name], time.Now())
-	if len(times) > maxCallsPerHour {
-		first := times[len(times)-1-maxCallsPerHour]
-		if time.Since(first) < window {
-			c.fail(7, "%s: %d calls within %s", name, maxCallsPerHour+1, time.Since(first))
+	for _, bound := range callBounds {
+		if first := len(times) - 1 - bound.calls; first >= 0 && time.Since(times[first]) < bound.within {
+			c.fail(7, "%s: %d calls within %s", name, bound.calls+1, time.Since(times[first]))
 		}
-		times = times[1:]
 	}
 	c.calls[name] = times
 }
