@@ -19,9 +19,9 @@ type checker struct {
 	world   *World
 	entries map[string]*ledger.Entry // by stored key, as they are now
 	keys    []string                 // of entries, in the order of their insertion
-	// byUpstream has the stored keys by kind and key at the operator, owners the instances that made reservations.
+	// byUpstream has the stored keys by kind and key at the operator, owners the attempts that made reservations.
 	byUpstream map[string]string
-	owners     map[string]*instance
+	owners     map[string]attempt
 	due        dueList
 	amounts    *amounts
 	secrets    [][]byte             // texts that no log line may contain, and no body of another party
@@ -41,7 +41,7 @@ func newChecker(w *World) *checker {
 	c := &checker{
 		world: w, entries: map[string]*ledger.Entry{}, listed: map[string]time.Time{},
 		maybeSent: map[string]time.Time{}, furthest: map[string]reached{}, byUpstream: map[string]string{},
-		owners: map[string]*instance{}, unknownSince: map[string]time.Time{},
+		owners: map[string]attempt{}, unknownSince: map[string]time.Time{},
 		calls: map[string][]time.Time{},
 	}
 	c.amounts = newAmounts(c)
@@ -106,7 +106,7 @@ func (c *checker) change(change *tables.Change) {
 		c.amounts.transition(change.Key, before, after)
 	}
 	if after.State == ledger.Reserved && (before == nil || before.Owner != after.Owner) {
-		c.owners[change.Key] = c.world.writer
+		c.owners[change.Key] = c.newAttempt()
 	}
 }
 
@@ -122,7 +122,8 @@ func outboxText(e *ledger.Entry) string {
 	return text
 }
 
-// transition checks that a final state does not change (invariant 2), and that no reservation in use is given up.
+// transition checks that a final state does not change (invariant 2). It checks that no reservation in use is given up;
+// a retry may take one over if the clocks differ.
 func (c *checker) transition(key string, before, after *ledger.Entry) {
 	if after.Version != before.Version+1 {
 		c.fail(2, "%s: version %d follows %d", key, after.Version, before.Version)
@@ -153,6 +154,9 @@ func (c *checker) transition(key string, before, after *ledger.Entry) {
 	if lapsed && c.inUse(key) {
 		c.fail(7, "%s: the sweep marked a reservation as unknown while its attempt was running", key)
 	}
+	if taken && c.world.rates.skew == 0 && c.inUse(key) {
+		c.fail(7, "%s: a retry took a reservation over while its attempt was running", key)
+	}
 }
 
 // mistakesEarlier reports whether an SMS may be done without an effect of its own. Its key was used before, the earlier
@@ -175,10 +179,25 @@ func (c *checker) operatorCall(kind, key string, response outside.Exchange) {
 	}
 }
 
+// attempt is an invocation that made a reservation.
+type attempt struct {
+	*instance
+	number int // of the instance's invocations
+}
+
+// newAttempt is the invocation that wrote last.
+func (c *checker) newAttempt() attempt {
+	if c.world.writer == nil {
+		return attempt{}
+	}
+	return attempt{c.world.writer, c.world.writer.invocations}
+}
+
 // inUse reports whether the attempt that owns a reservation is still running.
 func (c *checker) inUse(key string) bool {
 	owner := c.owners[key]
-	return owner != nil && owner.busy && !owner.overdue && !owner.doomed && !owner.Crashed()
+	return owner.instance != nil && owner.busy && owner.invocations == owner.number && !owner.overdue &&
+		!owner.doomed && !owner.Crashed()
 }
 
 // notified checks that a new status has its notification, and that a notification counts as delivered only after its
