@@ -94,6 +94,18 @@ var callVariants = []variant{
 		}},
 	},
 	{
+		name: "payment-callback-unstored", breaks: "a callback of a payment that could not be stored gets 200",
+		invariants: []int{8},
+		world: kindOfOrder(1).with(faultsOf(outside.CallbackTimes, outside.CallbackLate)).with(choices{
+			"has a table that fails": last, "failing table": last, "start of a hazard": 1, "length of a hazard": 1,
+			"length of the faults": 0, "operator: delay of the callback": 0, "start": 0, "orders": last,
+		}),
+		edits: []edit{{
+			notifFile, "return callback.Response(i.storeClaim(ctx, req, entry, claim))",
+			"_ = i.storeClaim(ctx, req, entry, claim)\n\treturn callback.Response(nil)",
+		}},
+	},
+	{
 		name: "token-in-log", breaks: "the access token of the gateway is in a log line", invariants: []int{5},
 		edits: []edit{{
 			"shared/operator/gateway/exchange.go", "return exchange{err: sanitizeError(err), mayHaveSent",

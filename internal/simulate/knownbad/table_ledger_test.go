@@ -62,6 +62,22 @@ var ledgerVariants = []variant{
 		}},
 	},
 	{
+		name: "correlator-without-merchant", breaks: "two merchants share one space of charges", invariants: []int{3},
+		world: kindOfOrder(0).with(choices{"content": 8}),
+		edits: []edit{{
+			"shared/ledger/id.go", "return derive(\"charge/correlator\", merchantID, correlator)",
+			"return derive(\"charge/correlator\", correlator)",
+		}},
+	},
+	{
+		name: "reference-without-merchant", breaks: "two merchants share one space of referenceCodes", invariants: []int{3},
+		world: kindOfOrder(0).with(choices{"content": 8}),
+		edits: []edit{{
+			"shared/ledger/id.go", "return derive(\"reference\", merchantID, referenceCode)",
+			"return derive(\"reference\", referenceCode)",
+		}},
+	},
+	{
 		name: "upstream-key-without-merchant", breaks: "two merchants share the keys at the operator", invariants: []int{1, 6},
 		edits: []edit{{
 			"shared/ledger/id.go", "key := merchantName + \".\" + correlator", "key := \".\" + correlator",
