@@ -33,6 +33,7 @@ type checker struct {
 	unknownSince map[string]time.Time
 	// accepted are the callbacks that got 2xx since the last step.
 	accepted []outside.Callback
+	released map[ledger.Key]bool // entries that were ever released
 	// calls are the times of the last outside calls, by function, call and entry.
 	calls map[string][]time.Time
 }
@@ -42,7 +43,7 @@ func newChecker(w *World) *checker {
 		world: w, entries: map[string]*ledger.Entry{}, listed: map[string]time.Time{},
 		maybeSent: map[string]time.Time{}, furthest: map[string]reached{}, byUpstream: map[string]string{},
 		owners: map[string]attempt{}, unknownSince: map[string]time.Time{},
-		calls: map[string][]time.Time{},
+		calls: map[string][]time.Time{}, released: map[ledger.Key]bool{},
 	}
 	c.amounts = newAmounts(c)
 	for _, s := range w.shops {
@@ -88,6 +89,9 @@ func (c *checker) change(change *tables.Change) {
 		c.keys = append(c.keys, change.Key)
 	}
 	c.entries[change.Key] = after
+	if after.State == ledger.Released {
+		c.released[after.Key] = true
+	}
 	c.byUpstream[effectKinds[after.Kind]+" "+after.UpstreamKey] = change.Key
 	c.due.add(change.Key, after.DueAt)
 	if c.world.hasStory {

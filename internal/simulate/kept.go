@@ -28,7 +28,7 @@ func (c *checker) checkAccepted() {
 }
 
 // checkStored checks that a callback which got 2xx is stored (invariant 8). An SMS has the reported status, or a later
-// one. A payment has it as its status, as a claim or as a conflict. A released payment needs no report of a failure.
+// one. A payment has it as its status, as a claim or as a conflict. One that was released needs no report of a failure.
 func (c *checker) checkStored(callback outside.Callback) {
 	e := c.entries[c.byUpstream[callback.Kind+" "+callback.Key]]
 	isReused := callback.Kind == outside.KindSMS && c.world.smsRetention != 0
@@ -40,15 +40,16 @@ func (c *checker) checkStored(callback outside.Callback) {
 		if progress[string(e.Status)] < progress[callback.Status] {
 			c.fail(8, "%s is %s, and its receipt %s got 2xx", e.Key, e.Status, callback.Status)
 		}
-	case !keepsReport(e, ledger.Status(callback.Status)):
+	case !c.keepsReport(e, ledger.Status(callback.Status)):
 		c.fail(8, "%s is %s/%s, and its callback %s got 2xx", e.Key, e.State, e.Status, callback.Status)
 	}
 }
 
-// keepsReport reports whether a payment has kept a reported status.
-func keepsReport(e *ledger.Entry, reported ledger.Status) bool {
+// keepsReport reports whether a payment has kept a reported status. A callback that began while the payment was
+// released may end after its success.
+func (c *checker) keepsReport(e *ledger.Entry, reported ledger.Status) bool {
 	return !reported.Final() || e.Status == reported || e.Claim.Status == reported ||
-		e.State == ledger.Released && reported != ledger.Successful ||
+		c.released[e.Key] && reported != ledger.Successful ||
 		slices.ContainsFunc(e.Conflicts, func(conflict ledger.Conflict) bool { return conflict.Status == reported })
 }
 
