@@ -16,9 +16,10 @@ type amounts struct {
 	checker *checker
 	// sums are the stored sums by "merchant#currency#day", and marked are the sums of their marks.
 	sums, marked map[string]int64
-	marks        map[string]int64     // the stored amounts by "day#kind#id"
-	counted      map[string]int64     // by "kind#id", over all days
-	ended        map[string]time.Time // by "kind#id": when it ended as not applied
+	marks        map[string]int64       // the stored amounts by "day#kind#id"
+	counted      map[string]int64       // by "kind#id", over all days
+	ended        map[string]time.Time   // by "kind#id": when it ended as not applied
+	history      map[string][]storedSum // of each sum
 	// changed are the sums that have changed since the last check, raised those that have grown, each with the
 	// transactions that grew it.
 	changed []string
@@ -29,7 +30,7 @@ type amounts struct {
 func newAmounts(c *checker) *amounts {
 	return &amounts{
 		checker: c, sums: map[string]int64{}, marked: map[string]int64{}, marks: map[string]int64{},
-		counted: map[string]int64{}, ended: map[string]time.Time{},
+		counted: map[string]int64{}, ended: map[string]time.Time{}, history: map[string][]storedSum{},
 	}
 }
 
@@ -44,6 +45,7 @@ func (a *amounts) change(change *tables.Change) {
 			a.raised = append(a.raised, day)
 		}
 		a.sums[day] = sum
+		a.history[day] = append(a.history[day], storedSum{a.checker.world.kernel.Steps(), sum})
 		a.changed = append(a.changed, day)
 	}
 	if mark, isMark := strings.CutPrefix(change.Key, "mark#"); isMark {
@@ -143,9 +145,21 @@ func countsAmounts(function string) bool {
 	return true
 }
 
-// transition remembers when an entry ended as not applied.
+// transition remembers when an entry ended as not applied. It checks that the amount of a payment is counted before the
+// payment becomes successful, also after a lie of its operator. The table may have deleted the day.
 func (a *amounts) transition(key string, before, after *ledger.Entry) {
 	if after.NotApplied() && !before.NotApplied() {
 		a.ended[key] = time.Now()
 	}
+	isSuccess := after.Kind == ledger.Payment && after.Status == ledger.Successful && before.Status != after.Status
+	counted := a.counted[key]
+	if isSuccess && after.CountsDailyAmount && counted < after.AmountMinor && !isDayDeleted(after) {
+		a.checker.fail(6, "%s became successful with %d, and %d is counted", key, after.AmountMinor, counted)
+	}
+}
+
+// isDayDeleted reports whether the items of an entry's day may be deleted: two days after its end.
+func isDayDeleted(e *ledger.Entry) bool {
+	day := e.SentAt.UTC().Truncate(24 * time.Hour)
+	return time.Now().After(day.Add(3*24*time.Hour - maxSkew))
 }

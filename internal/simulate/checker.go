@@ -19,9 +19,9 @@ type checker struct {
 	world   *World
 	entries map[string]*ledger.Entry // by stored key, as they are now
 	keys    []string                 // of entries, in the order of their insertion
-	// byUpstream has the stored keys by kind and key at the operator, owners the instances that made reservations.
+	// byUpstream has the stored keys by kind and key at the operator, owners the attempts that made reservations.
 	byUpstream map[string]string
-	owners     map[string]*instance
+	owners     map[string]attempt
 	due        dueList
 	amounts    *amounts
 	secrets    [][]byte             // texts that no log line may contain, and no body of another party
@@ -31,13 +31,19 @@ type checker struct {
 	listed     map[string]time.Time // by entry: when it was last listed for a person
 	// unknownSince is when a charge or an SMS became unknown last, by stored key.
 	unknownSince map[string]time.Time
+	// accepted are the callbacks that got 2xx since the last step.
+	accepted []outside.Callback
+	released map[ledger.Key]bool // entries that were ever released
+	// calls are the times of the last outside calls, by function, call and entry.
+	calls map[string][]time.Time
 }
 
 func newChecker(w *World) *checker {
 	c := &checker{
 		world: w, entries: map[string]*ledger.Entry{}, listed: map[string]time.Time{},
 		maybeSent: map[string]time.Time{}, furthest: map[string]reached{}, byUpstream: map[string]string{},
-		owners: map[string]*instance{}, unknownSince: map[string]time.Time{},
+		owners: map[string]attempt{}, unknownSince: map[string]time.Time{},
+		calls: map[string][]time.Time{}, released: map[ledger.Key]bool{},
 	}
 	c.amounts = newAmounts(c)
 	for _, s := range w.shops {
@@ -83,6 +89,9 @@ func (c *checker) change(change *tables.Change) {
 		c.keys = append(c.keys, change.Key)
 	}
 	c.entries[change.Key] = after
+	if after.State == ledger.Released {
+		c.released[after.Key] = true
+	}
 	c.byUpstream[effectKinds[after.Kind]+" "+after.UpstreamKey] = change.Key
 	c.due.add(change.Key, after.DueAt)
 	if c.world.hasStory {
@@ -94,12 +103,14 @@ func (c *checker) change(change *tables.Change) {
 		}
 		c.transition(change.Key, before, after)
 		c.notified(change.Key, before, after)
+		c.kept(change.Key, before, after)
+		c.expired(change.Key, before, after)
 		c.flagged(change.Key, before, after)
 		c.deadLetters(change.Key, before, after)
 		c.amounts.transition(change.Key, before, after)
 	}
 	if after.State == ledger.Reserved && (before == nil || before.Owner != after.Owner) {
-		c.owners[change.Key] = c.world.writer
+		c.owners[change.Key] = c.newAttempt()
 	}
 }
 
@@ -115,7 +126,8 @@ func outboxText(e *ledger.Entry) string {
 	return text
 }
 
-// transition checks that a final state does not change (invariant 2), and that no reservation in use is given up.
+// transition checks that a final state does not change (invariant 2). It checks that no reservation in use is given up;
+// a retry may take one over if the clocks differ.
 func (c *checker) transition(key string, before, after *ledger.Entry) {
 	if after.Version != before.Version+1 {
 		c.fail(2, "%s: version %d follows %d", key, after.Version, before.Version)
@@ -146,6 +158,9 @@ func (c *checker) transition(key string, before, after *ledger.Entry) {
 	if lapsed && c.inUse(key) {
 		c.fail(7, "%s: the sweep marked a reservation as unknown while its attempt was running", key)
 	}
+	if taken && c.world.rates.skew == 0 && c.inUse(key) {
+		c.fail(7, "%s: a retry took a reservation over while its attempt was running", key)
+	}
 }
 
 // mistakesEarlier reports whether an SMS may be done without an effect of its own. Its key was used before, the earlier
@@ -158,8 +173,9 @@ func (c *checker) mistakesEarlier(e *ledger.Entry) bool {
 		c.maybeSent[effectKinds[e.Kind]+" "+e.UpstreamKey].After(e.CreatedAt.Add(-maxSkew))
 }
 
-// operatorCall remembers a call whose response leaves open whether it was applied.
+// operatorCall counts a call, and remembers it if its response leaves open whether it was applied.
 func (c *checker) operatorCall(kind, key string, response outside.Exchange) {
+	c.countCall(kind + " " + key)
 	cut := response.Failure != outside.NoFailure && response.Failure != outside.ConnectionRefused
 	hasNoReason := response.Status >= 300 && !bytes.Contains(response.Body, []byte("requestError"))
 	if cut || response.Delay > 0 || hasNoReason || response.Status == 200 {
@@ -167,10 +183,25 @@ func (c *checker) operatorCall(kind, key string, response outside.Exchange) {
 	}
 }
 
+// attempt is an invocation that made a reservation.
+type attempt struct {
+	*instance
+	number int // of the instance's invocations
+}
+
+// newAttempt is the invocation that wrote last.
+func (c *checker) newAttempt() attempt {
+	if c.world.writer == nil {
+		return attempt{}
+	}
+	return attempt{c.world.writer, c.world.writer.invocations}
+}
+
 // inUse reports whether the attempt that owns a reservation is still running.
 func (c *checker) inUse(key string) bool {
 	owner := c.owners[key]
-	return owner != nil && owner.busy && !owner.overdue && !owner.doomed && !owner.Crashed()
+	return owner.instance != nil && owner.busy && owner.invocations == owner.number && !owner.overdue &&
+		!owner.doomed && !owner.Crashed()
 }
 
 // notified checks that a new status has its notification, and that a notification counts as delivered only after its
@@ -237,21 +268,24 @@ func (c *checker) response(o *order, r outside.Response) {
 
 // isKnown reports whether a response reports the outcome of the request: a success, or the operator's final refusal.
 func isKnown(r outside.Response) bool {
-	isRefusal := r.Status == 403 && !strings.Contains(r.Body, "Daily amount limit exceeded")
+	isRefusal := r.Status == 403 && !isOverLimit(r)
 	return r.Status == 201 || r.Status == 200 || isRefusal || r.Status == 409 && r.Location != ""
 }
 
 // isSentSMS reports whether two responses are the success of an SMS and the reference to it.
 func isSentSMS(a, b outside.Response) bool { return a.Location != "" && b.Location != "" }
 
-// callback checks that the gateway never returns 404 for a correct callback, and 2xx for a forged one (invariant 5). An
-// operator that denied a payment may call back for two payments under one key.
+// callback checks that the gateway never returns 404 for a correct callback, and 2xx for a forged one (invariant 5) or
+// for one that is not stored. An operator that denied a payment may call back for two payments under one key.
 func (c *checker) callback(callback outside.Callback, status int) {
 	if callback.Content == outside.CallbackForged && status >= 200 && status < 300 {
 		c.fail(5, "a forged callback for %s got %d", callback.Key, status)
 	}
 	if callback.Content == outside.NoFault && status == 404 && !c.world.lied(callback.Key) && !c.hasExpired(callback) {
 		c.fail(8, "a correct callback for %s got 404", callback.Key)
+	}
+	if status >= 200 && status < 300 {
+		c.accepted = append(c.accepted, callback)
 	}
 }
 

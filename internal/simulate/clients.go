@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/simulate/outside"
+	"mobilegateway/shared/money"
 )
 
 // order is what a merchant wants: one charge, payment or SMS, under one idempotency key.
@@ -57,6 +58,11 @@ func (w *World) drawOrderOfShop(s *shop, kind string, number int, length time.Du
 	start = start.Add(time.Duration(w.tape.Choose("second of the start", 60)) * time.Second)
 	o.start = start
 	w.kernel.At(start, "order", func() { w.request(o, ownBody) })
+	if w.hasSharedKeys && kind != functionPay && o.number%10 >= firstSharedKey {
+		twin := w.newOrder(w.otherShop(s), kind, o.number)
+		twin.start = start
+		w.kernel.At(start, "order under the same key", func() { w.request(twin, ownBody) })
+	}
 	for range w.tape.Choose("duplicates", 3) {
 		body := ownBody
 		if w.tape.Choose("another body", 4) == 3 {
@@ -65,6 +71,20 @@ func (w *World) drawOrderOfShop(s *shop, kind string, number int, length time.Du
 		at := start.Add(retryWaits[w.tape.Choose("time of the duplicate", len(retryWaits))])
 		w.kernel.At(at, "duplicate", func() { w.request(o, body) })
 	}
+}
+
+// firstSharedKey is the last digit of an order's number from which another merchant has a charge or an SMS under the
+// same clientCorrelator and referenceCode. A charge with the digit 9 has no clientCorrelator.
+const firstSharedKey = 8
+
+// otherShop is another merchant.
+func (w *World) otherShop(s *shop) *shop {
+	for _, other := range w.shops {
+		if other.Name != s.Name {
+			return other
+		}
+	}
+	return s
 }
 
 // deniedAddresses are addresses to which the gateway must never send a notification. foreignAddresses are those to
@@ -86,10 +106,17 @@ const (
 	anotherBody = 1 // under the same key
 )
 
+// largeAmountInterval is the interval of the numbers whose orders are for more than half of the merchant's daily limit.
+// The countries of these orders have one currency, so that two of them do not fit into one day.
+const largeAmountInterval = 3
+
 // newOrder makes an order. number selects its content. The other body has another text, or another amount.
 func (w *World) newOrder(s *shop, function string, number int) *order {
 	build := map[string]func(int) outside.Request{functionCharge: s.Charge, functionPay: s.Pay, functionSMS: s.SMS}
 	o := &order{shop: s, function: function, number: number, wanted: build[function](number)}
+	if w.hasLargeAmounts && s.limited && number%largeAmountInterval == 0 && function != functionSMS {
+		o.wanted.Amount = money.Format(dailyLimit/2+int64(number), o.wanted.Country.Exponent)
+	}
 	o.event = o.wanted.Event(s.token)
 	o.otherBody = o.other(w.hasOtherAmounts).Event(s.token)
 	if function == functionPay {
@@ -153,6 +180,12 @@ func (w *World) request(o *order, body int) {
 		echo := strings.ReplaceAll(response.Body, oneTimeCode, "") // a response may repeat it (decision "pay-otp")
 		w.checker.checkBody(o.shop, []byte(echo))
 		w.checker.unaffectedResponse(o, r.lost, response)
+		if !r.lost && own {
+			w.checker.ownKey(o, response)
+			if isOverLimit(response) {
+				w.checker.amounts.refusal(o, made.start)
+			}
+		}
 		made.end, made.lost, made.response = w.kernel.Steps(), lost, response
 		if !lost && own {
 			w.checker.response(o, response)

@@ -45,6 +45,7 @@ func (w *World) followChanges() {
 			w.scheduleBatch(change.Shard)
 		}
 	}
+	w.checker.checkAccepted()
 	if len(changes) > 0 {
 		w.checker.amounts.check()
 		w.scheduleSweep()

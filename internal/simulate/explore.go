@@ -293,6 +293,7 @@ func (x *explorer) observe() error {
 			}
 		}
 	}
+	w.checker.checkAccepted()
 	if len(changes) > 0 {
 		w.checker.amounts.check()
 	}

@@ -118,7 +118,8 @@ func (c *checker) checkEffect(e *ledger.Entry) {
 	}
 }
 
-// expiredBefore reports whether a payment had ended, by its operator's own word, before its payer paid after all.
+// expiredBefore reports whether a payment had ended, by its operator's own word or after its lifetime, before its payer
+// paid after all. A payment that ends too early is found when it ends (see expired).
 func (c *checker) expiredBefore(e *ledger.Entry, effect outside.Effect) bool {
 	return e.Kind == ledger.Payment && e.StatusFinal() && effect.LastAt.After(e.FinalAt.Add(-maxSkew))
 }

@@ -56,6 +56,8 @@ type instance struct {
 	doomed   bool // it crashes before it does anything else outside
 	overdue  bool // it was frozen when its time was over, so it is still running
 	newer    bool // it is of a newer version
+	// invocations is the number of invocations that it has begun.
+	invocations int
 }
 
 // result is the result of an invocation. lost is true if the instance crashed or timed out.
@@ -69,6 +71,7 @@ type result struct {
 func (w *World) invoke(function string, payload []byte, done func(result)) {
 	i := w.pickInstance(function)
 	i.busy = true
+	i.invocations++
 	i.Thaw()
 	timeout, limited := functionTimeouts[function]
 	if !limited {

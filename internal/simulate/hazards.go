@@ -35,7 +35,7 @@ var hazards = []hazard{
 	{name: "a rotation of keys", plan: (*World).planRotations},
 	{name: "a rotation of operators' tokens", plan: (*World).planTokenRotation},
 	{name: "an unreadable secret", plan: (*World).planUnreadableSecret},
-	{name: "an unreadable profile", plan: (*World).planUnreadableProfile},
+	{name: "a table that fails", plan: (*World).planFailingTable},
 	{name: "a suspended merchant", plan: (*World).planSuspension, rarity: 60},
 	{name: "a hanging operator", plan: (*World).planHangingOperator},
 	{name: "the stream off", plan: (*World).planStreamOff},
@@ -136,9 +136,14 @@ func (w *World) planUnreadableSecret(length time.Duration) {
 	w.secrets.SetUnreadable(all[w.tape.Choose("secret", len(all))], broken.from, broken.to)
 }
 
-func (w *World) planUnreadableProfile(length time.Duration) {
-	s := w.shops[w.tape.Choose("shop", len(w.shops))]
-	w.unreadable[s.profile.ID] = w.drawWindow(length, time.Hour, 24*time.Hour, 3*24*time.Hour)
+// planFailingTable makes the profile of one merchant unreadable, or lets all writes of the ledger fail.
+func (w *World) planFailingTable(length time.Duration) {
+	at := w.tape.Choose("failing table", len(w.shops)+1)
+	if at == len(w.shops) {
+		w.readOnly = w.drawWindow(length, time.Minute, 20*time.Minute, 3*time.Hour)
+		return
+	}
+	w.unreadable[w.shops[at].profile.ID] = w.drawWindow(length, time.Hour, 24*time.Hour, 3*24*time.Hour)
 }
 
 func (w *World) planSuspension(length time.Duration) {

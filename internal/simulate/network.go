@@ -32,6 +32,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if before != nil || after != nil && !t.sendsLate {
 		return nil, cmp.Or(before, after)
 	}
+	t.world.checker.countRequest(t.instance.function, request)
 	response := t.serve(request, body)
 	wait := response.Delay
 	if response.Failure == outside.NoResponse {
@@ -113,6 +114,11 @@ func (w *World) tableGate(i *instance, call tables.Call) tables.Decision {
 	decision := tables.Decision{}
 	if w.isUnreadable(call) {
 		w.count("table: unreadable profile")
+		decision.Outcome = tables.InternalError
+		return decision
+	}
+	if call.Writes && call.Table == ledgerTable && w.readOnly.contains(time.Now()) {
+		w.count("table: no write of the ledger")
 		decision.Outcome = tables.InternalError
 		return decision
 	}

@@ -38,7 +38,7 @@ func (w *World) drawHistory() {
 	length := lengths[w.tape.Choose("length of the faults", len(lengths))]
 	w.faultsEnd = bubbleStart.Add(length)
 	w.end = w.faultsEnd.Add(quietTime)
-	w.hasOtherAmounts = true
+	w.hasOtherAmounts, w.hasSharedKeys, w.hasLargeAmounts = true, true, true
 	if w.tape.Choose("only one merchant and one operator have faults", 10) == 9 {
 		w.drawConfined(length)
 		return

@@ -65,11 +65,14 @@ type World struct {
 
 	// The changes by hazards.
 	unreadable         map[string]window // profiles, by merchant id
+	readOnly           window            // the ledger's table
 	streamOff          window
 	undecodable        bool // the ledger's table has an item that cannot be decoded
 	hasNewerVersion    bool
 	hasDeniedAddresses bool
 	hasOtherAmounts    bool // the other body of some orders has another amount, not another text
+	hasSharedKeys      bool // two merchants use the same keys for some orders
+	hasLargeAmounts    bool // some amounts are more than half of the daily limit
 	smsRetention       time.Duration
 	tokens             map[string]string          // the new access tokens, by merchant
 	shortLived         map[string]shortLivedToken // the last ones, by merchant

@@ -21,9 +21,8 @@ var sweepVariants = []variant{
 		edits: []edit{{dueFile, "e.dueBy(e.UserSMSAt)", "e.dueBy(time.Time{})"}},
 	},
 	{
-		name: "poll-time-never-moves", breaks: "a lookup does not move the time of the next one", invariants: []int{0, 7},
-		excluded: "seed 5 finds it, but its history makes 200,000 steps in minutes before it is stopped",
-		edits:    []edit{{paymentFile, "e.PollAt = next\n\te.PollAttempts++", "e.PollAttempts++"}},
+		name: "poll-time-never-moves", breaks: "a lookup does not move the time of the next one", invariants: []int{7},
+		edits: []edit{{paymentFile, "e.PollAt = next\n\te.PollAttempts++", "e.PollAttempts++"}},
 	},
 	{
 		name: "unknown-never-due", breaks: "an unknown charge or SMS has no time for a person's list", invariants: []int{7},
