@@ -165,12 +165,14 @@ func (c *checker) transition(key string, before, after *ledger.Entry) {
 
 // mistakesEarlier reports whether an SMS may be done without an effect of its own. Its key was used before, the earlier
 // SMS has expired here, and the operator still knows its key. An attempt of this SMS ended without an outcome, so it
-// may have been sent. If the operator then reports a duplicate, it may mean either SMS (decision "sms-duplicate").
+// may have been sent. If the operator then reports a duplicate, it may mean either SMS (decision "sms-duplicate"), and
+// so may a late receipt under the key.
 // The retention of SMS must be longer than the time for which operators know their keys.
 func (c *checker) mistakesEarlier(e *ledger.Entry) bool {
 	_, hasEarlier := c.effectOf(e)
-	return e.Kind == ledger.SMS && hasEarlier &&
-		c.maybeSent[effectKinds[e.Kind]+" "+e.UpstreamKey].After(e.CreatedAt.Add(-maxSkew))
+	isReceipt := c.world.writer != nil && c.world.writer.function == functionReceipt
+	return e.Kind == ledger.SMS && hasEarlier && (isReceipt ||
+		c.maybeSent[effectKinds[e.Kind]+" "+e.UpstreamKey].After(e.CreatedAt.Add(-maxSkew)))
 }
 
 // operatorCall counts a call, and remembers it if its response leaves open whether it was applied.

@@ -39,6 +39,22 @@ var regressions = []regression{
 	{"11 refund after a lost response", planLostRefund, 29, "is still counted"},
 }
 
+// TestSuccessAmongReleases runs two histories of an operator that responds 503 to what it applied. A late success was
+// stored after a retry had been released, and no day counted it.
+func TestSuccessAmongReleases(t *testing.T) {
+	const last = 1 << 20
+	world := map[string]int{
+		"only one merchant and one operator have faults": 0, "shop": 1, "kind of order": 1, "the operator lies": last,
+		"has faults of operator call": 1, "rate": last, "has lie: 503 for what was applied": last, "duplicates": last,
+		"another body": 0,
+	}
+	for _, seed := range []uint64{430, 638} {
+		if result := runHistory(t, tape.FromSeed(seed).Force(world), Options{}); result.Violation != nil {
+			t.Errorf("seed %d: %s", seed, result.Violation)
+		}
+	}
+}
+
 // TestRegressions runs the history that showed each defect. With -search it looks for one in the code as it is.
 func TestRegressions(t *testing.T) {
 	for _, r := range regressions {

@@ -16,6 +16,9 @@ var ErrNotReserved = errors.New("daily amount: the amount could not be counted")
 // several times, each time to the entry as it is then.
 type StoreFunc func(change func(*ledger.Entry) bool) (*ledger.Entry, error)
 
+// maxRevivals bounds how often a late success is counted because its payment was released again meanwhile.
+const maxRevivals = 4
+
 // StoreChange stores a change that may end a payment, and keeps the merchant's daily amount in step.
 //
 // The amount of a payment that ends as not applied is refunded after the change is stored: a crash between the two
@@ -25,25 +28,39 @@ type StoreFunc func(change func(*ledger.Entry) bool) (*ledger.Entry, error)
 // stored all the same.
 //
 // A write of the change may be stored although its response was lost and another write came first. The change then
-// finds nothing to do, and the amount is refunded all the same: a second refund does nothing.
+// finds nothing to do, and the amount is refunded all the same: a second refund does nothing. A payment may also be
+// taken over and released again between the count and its write; it is then counted once more.
 func (c *Counter) StoreChange(
 	ctx context.Context, store StoreFunc, change func(*ledger.Entry) bool,
 ) (updated *ledger.Entry, refundErr, err error) {
 	var released *ledger.Entry // the entry before its late success, which is not stored yet
 	sent := false              // a write of the change was sent: it may be stored although another write came first
-	updated, err = store(func(e *ledger.Entry) bool {
-		before := e.Clone()
-		changed := change(e)
-		if changed && e.CountsDailyAmount && mayBeUncounted(before) && !mayBeUncounted(e) {
-			released, changed = before, false
+	counted := int64(-1)       // the version for which the amount was counted again
+	for range maxRevivals {
+		released = nil
+		updated, err = store(func(e *ledger.Entry) bool {
+			before := e.Clone()
+			changed := change(e)
+			isLateSuccess := changed && e.CountsDailyAmount && mayBeUncounted(before) && !mayBeUncounted(e)
+			if released = nil; isLateSuccess && before.Version != counted {
+				released, changed = before, false
+			}
+			sent = sent || changed
+			return changed
+		})
+		if err != nil || released == nil {
+			break
 		}
-		sent = sent || changed
-		return changed
-	})
-	if err == nil && released != nil {
-		return c.reviveAndStore(ctx, released, store, change)
+		// The operator has applied the payment, so the amount is never refused.
+		if err = c.reserve(ctx, released, released.Version+1, unlimited); err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", ErrNotReserved, err)
+		}
+		counted = released.Version
 	}
-	if err == nil && sent {
+	switch {
+	case err == nil && released != nil:
+		return nil, nil, fmt.Errorf("%w: it is released again and again", ErrNotReserved)
+	case err == nil && (sent || counted >= 0):
 		refundErr = c.Refund(ctx, updated)
 	}
 	return updated, refundErr, err
@@ -53,19 +70,4 @@ func (c *Counter) StoreChange(
 // released, or was released before and has no final status since.
 func mayBeUncounted(e *ledger.Entry) bool {
 	return e.NotApplied() || e.ReleasedBefore && !e.StatusFinal()
-}
-
-// reviveAndStore counts the amount of a payment that was released and is applied after all, and stores the change then.
-// The operator has applied the payment, so the amount is never refused.
-func (c *Counter) reviveAndStore(
-	ctx context.Context, released *ledger.Entry, store StoreFunc, change func(*ledger.Entry) bool,
-) (updated *ledger.Entry, refundErr, err error) {
-	if err := c.reserve(ctx, released, released.Version+1, unlimited); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrNotReserved, err)
-	}
-	updated, err = store(change)
-	if err == nil && updated.NotApplied() { // another write came first
-		refundErr = c.refund(ctx, updated)
-	}
-	return updated, refundErr, err
 }

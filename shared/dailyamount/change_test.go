@@ -104,6 +104,52 @@ func TestStoreChangeAfterALostResponse(t *testing.T) {
 	f.assertSum(t, 0)
 }
 
+// The late success of a released payment was counted. Before it was stored, a retry took the payment over and was
+// released too, with a refund. The success is counted once more, and is then stored.
+func TestLateSuccessAfterAnotherRelease(t *testing.T) {
+	f := newCounterFixture()
+	stored := f.entry("a", 600)
+	f.mustReserve(t, stored, 1000)
+	stored.State = ledger.Released
+	f.mustRefund(t, stored)
+	writes := 0
+	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+		if writes++; writes == 2 {
+			stored.Version += 2 // the retry's reservation and its release
+			f.mustReserve(t, stored, 1000)
+			f.mustRefund(t, stored)
+		}
+		if next := stored.Clone(); change(next) {
+			next.Version++
+			stored = next
+		}
+		return stored, nil
+	}
+	updated, refundErr, err := f.StoreChange(context.Background(), store, setState(ledger.Done))
+	if err != nil || refundErr != nil || updated.State != ledger.Done || writes != 3 {
+		t.Fatalf("%v, %v after %d writes: %s", err, refundErr, writes, updated.State)
+	}
+	f.assertSum(t, 600)
+}
+
+// If such releases do not end, the success is not stored: the operator repeats its callback, or a lookup finds it.
+func TestLateSuccessAmongReleases(t *testing.T) {
+	f := newCounterFixture()
+	stored := f.entry("a", 600)
+	stored.State = ledger.Released
+	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+		stored.Version++
+		if change(stored.Clone()) {
+			t.Error("a success was stored uncounted")
+		}
+		return stored, nil
+	}
+	_, _, err := f.StoreChange(context.Background(), store, setState(ledger.Done))
+	if !errors.Is(err, dailyamount.ErrNotReserved) {
+		t.Errorf("error %v, want %v", err, dailyamount.ErrNotReserved)
+	}
+}
+
 // lastAdjustment is a store that keeps the last adjustment.
 type lastAdjustment struct {
 	dailyamount.Store
