@@ -25,8 +25,8 @@ var (
 	huntResult  = flag.String("result", "", "file for the result of TestHunt")
 )
 
-// TestHunt runs histories with one variant until one of its invariants is violated. TestKnownBad starts it, in a program
-// that was built with the overlay.
+// TestHunt runs histories with one variant until one of its invariants is violated. TestKnownBad starts it, in a
+// program that was built with the overlay.
 func TestHunt(t *testing.T) {
 	at := slices.IndexFunc(variants, func(v variant) bool { return v.name == *huntVariant })
 	if at < 0 {

@@ -147,8 +147,8 @@ func buildVariants(t *testing.T) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(folder, "knownbad.test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "knownbad", "-overlay", overlay, "-o", program,
-		".")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "knownbad", "-overlay", overlay,
+		"-o", program, ".")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the overlay does not compile: %v\n%s", err, output)
 	}
@@ -162,7 +162,8 @@ func hunt(t *testing.T, program string, v variant, known uint64) (finding, error
 	var found finding
 	result := filepath.Join(t.TempDir(), v.name+".json")
 	command := exec.CommandContext(t.Context(), program, "-test.run", "^TestHunt$", "-test.timeout", "0",
-		"-variant", v.name, "-known", strconv.FormatUint(known, 10), "-seeds", strconv.Itoa(*seedCount), "-result", result)
+		"-variant", v.name, "-known", strconv.FormatUint(known, 10), "-seeds", strconv.Itoa(*seedCount),
+		"-result", result)
 	command.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=2000") // histories are short, and leave nothing behind
 	if output, err := command.CombinedOutput(); err != nil {
 		return found, fmt.Errorf("the histories did not end: %w\n%s", err, output)

@@ -61,7 +61,8 @@ func offset(at token.Pos) int { return int(at) - 1 }
 // locate returns where an edit applies, and the function around it.
 func (f *sourceFile) locate(e edit) (insertion, *ast.FuncDecl, error) {
 	if count := strings.Count(f.text, e.original); count != 1 {
-		return insertion{}, nil, fmt.Errorf("%s has the original text %d times, want once: %s", e.file, count, e.original)
+		return insertion{}, nil, fmt.Errorf("%s has the original text %d times, want once: %s", e.file, count,
+			e.original)
 	}
 	start := strings.Index(f.text, e.original)
 	end := start + len(e.original)
@@ -71,7 +72,8 @@ func (f *sourceFile) locate(e edit) (insertion, *ast.FuncDecl, error) {
 			return insertion{start, end, e.bad}, function, nil
 		}
 	}
-	return insertion{}, nil, fmt.Errorf("%s: the original text is not in the body of a function: %s", e.file, e.original)
+	return insertion{}, nil, fmt.Errorf("%s: the original text is not in the body of a function: %s", e.file,
+		e.original)
 }
 
 // addVariant adds a bad copy of a function, and lets the function call it while the variant is active.

@@ -7,13 +7,16 @@ var callVariants = []variant{
 	{
 		name: "minor-units-as-major", breaks: "an amount in minor units is read as major units", invariants: []int{6},
 		edits: []edit{{
-			"functions/charge/request.go", "if p.country.ChargesInMinorUnits {", "if p.country.ChargesInMinorUnits && p.minor > 0 {",
+			"functions/charge/request.go", "if p.country.ChargesInMinorUnits {",
+			"if p.country.ChargesInMinorUnits && p.minor > 0 {",
 		}},
 	},
 	{
-		name: "refund-of-applied-amount", breaks: "the amount of a success is taken out of its day", invariants: []int{6},
+		name: "refund-of-applied-amount", breaks: "the amount of a success is taken out of its day",
+		invariants: []int{6},
 		edits: []edit{{
-			counterFile, "if !e.CountsDailyAmount || !e.NotApplied() {", "if !e.CountsDailyAmount || e.State == ledger.Reserved {",
+			counterFile, "if !e.CountsDailyAmount || !e.NotApplied() {",
+			"if !e.CountsDailyAmount || e.State == ledger.Reserved {",
 		}},
 	},
 	{
@@ -30,18 +33,23 @@ var callVariants = []variant{
 	},
 	{
 		name: "daily-limit-ignored", breaks: "no amount is over the limit of its day", invariants: []int{6},
-		world: kindOfOrder(0).with(choices{"shop": 1, "orders": last, "duplicates": last, "another body": last, "time of the duplicate": 1}),
+		world: kindOfOrder(0).with(choices{"shop": 1, "orders": last, "duplicates": last, "another body": last,
+			"time of the duplicate": 1}),
 		edits: []edit{{counterFile, "if !limited || reservation.EverUnknown {", "if limited {"}},
 	},
 	{
 		name: "sum-not-per-day", breaks: "the sum of a month counts as that of a day", invariants: []int{6},
 		world: kindOfOrder(0).with(choices{"shop": 1, "orders": last, "length of the faults": last}),
-		edits: []edit{{counterFile, "Day: sent.Format(time.DateOnly), TransactionKey", "Day: sent.Format(\"2006-01\"), TransactionKey"}},
+		edits: []edit{{counterFile, "Day: sent.Format(time.DateOnly), TransactionKey",
+			"Day: sent.Format(\"2006-01\"), TransactionKey"}},
 	},
 	{
-		name: "refund-without-fence", breaks: "a late refund takes out an amount that was counted again", invariants: []int{6},
-		world: calls(0, outside.Unavailable, outside.ConnectRefused, outside.Throttled).with(choices{"shop": 1, "rate of freezes": last,
-			"length of the freeze": 0, "rate of crashes": 0, "duplicates": last, "another body": 0, "time of the duplicate": 0, "orders": last}),
+		name: "refund-without-fence", breaks: "a late refund takes out an amount that was counted again",
+		invariants: []int{6},
+		world: calls(0, outside.Unavailable, outside.ConnectRefused, outside.Throttled).with(choices{"shop": 1,
+			"rate of freezes":      last,
+			"length of the freeze": 0, "rate of crashes": 0, "duplicates": last, "another body": 0,
+			"time of the duplicate": 0, "orders": last}),
 		edits: []edit{{
 			"shared/limit/dynamo/store.go", "condition := \"amount = :from AND fence <= :fence\"",
 			"condition := \"amount = :from AND (fence <= :fence OR fence > :fence)\"",
@@ -50,14 +58,26 @@ var callVariants = []variant{
 	{
 		name: "late-success-uncounted", breaks: "a success that comes after the release is not counted again",
 		invariants: []int{6},
-		world:      calls(1, outside.LieUnavailable).with(choices{"the operator lies": last, "shop": 1, "wait before the retry": last}),
+		world: calls(1, outside.LieUnavailable).with(choices{"the operator lies": last, "shop": 1,
+			"wait before the retry": last}),
 		edits: []edit{{
-			"shared/dailyamount/change.go", "if changed && e.CountsDailyAmount && mayBeUncounted(before)",
-			"if changed && e.Version < 0 && mayBeUncounted(before)",
+			"shared/dailyamount/change.go", "isLateSuccess := changed && e.CountsDailyAmount && mayBeUncounted(before)",
+			"isLateSuccess := changed && e.Version < 0 && mayBeUncounted(before)",
 		}},
 	},
 	{
-		name: "retry-after-midnight-uncounted", breaks: "an amount is counted on no day after midnight", invariants: []int{6},
+		name: "late-success-counted-once", breaks: "a payment that was released again meanwhile ends uncounted",
+		invariants: []int{6},
+		world: calls(1, outside.LieUnavailable).with(choices{"the operator lies": last, "shop": 1, "duplicates": last,
+			"another body": 0}),
+		edits: []edit{{
+			"shared/dailyamount/change.go", "isLateSuccess && before.Version != counted {",
+			"isLateSuccess && counted < 0 {",
+		}},
+	},
+	{
+		name: "retry-after-midnight-uncounted", breaks: "an amount is counted on no day after midnight",
+		invariants: []int{6},
 		world: calls(0, outside.HangAfter).with(choices{"shop": 1, "rate of crashes": last, "length of the faults": 2,
 			"start": last, "wait before the retry": 5}),
 		edits: []edit{{counterFile, "case !dayOpen:\n\t\tmaxSum = unlimited", "case !dayOpen:\n\t\treturn nil"}},
@@ -65,22 +85,26 @@ var callVariants = []variant{
 	{
 		name: "stale-ring-404", breaks: "an authentic callback under a new key is refused while its key cannot be read",
 		invariants: []int{8},
-		world:      kindOfOrder(1).with(choices{"has a rotation of keys": last, "has an unreadable secret": last, "ring": 0, "secret": 0}),
-		edits:      []edit{{"shared/keyring/refreshing.go", "if !found && k.stale() {", "if found && k.stale() {"}},
+		world: kindOfOrder(1).with(choices{"has a rotation of keys": last, "has an unreadable secret": last,
+			"ring": 0, "secret": 0}),
+		edits: []edit{{"shared/keyring/refreshing.go", "if !found && k.stale() {", "if found && k.stale() {"}},
 	},
 	{
 		name: "forged-token-accepted", breaks: "a callback needs no valid token", invariants: []int{5},
 		edits: []edit{{
-			"shared/callback/keys.go", "return hmac.Equal(tag, pathMAC(key, path)), nil", "return len(tag) == len(pathMAC(key, path)), nil",
+			"shared/callback/keys.go", "return hmac.Equal(tag, pathMAC(key, path)), nil",
+			"return len(tag) == len(pathMAC(key, path)), nil",
 		}},
 	},
 	{
 		name: "callback-404-on-error", breaks: "a correct callback is refused for good while the ledger cannot be read",
 		invariants: []int{8},
-		world:      kindOfOrder(2).with(choices{"rate of table faults": last, "kind of table fault": 1, "orders": last}),
+		world: kindOfOrder(2).with(choices{"rate of table faults": last, "kind of table fault": 1,
+			"orders": last}),
 		edits: []edit{{
 			"shared/callback/request.go", "entry, err := book.Find(ctx, key)\n\tif err != nil {",
-			"entry, err := book.Find(ctx, key)\n\tif err != nil {\n\t\treturn nil, fault.New(fault.RouteNotFound)\n\t}\n\tif err != nil {",
+			"entry, err := book.Find(ctx, key)\n\tif err != nil {\n\t\treturn nil, " +
+				"fault.New(fault.RouteNotFound)\n\t}\n\tif err != nil {",
 		}},
 	},
 	{
@@ -115,14 +139,16 @@ var callVariants = []variant{
 	{
 		name: "end-user-token-in-log", breaks: "the token of an end user is in a log line", invariants: []int{5},
 		edits: []edit{{
-			"functions/charge/charge.go", "req.LogLine.SetTransactionKey(key.Value)", "req.LogLine.SetTransactionKey(params.gwToken)",
+			"functions/charge/charge.go", "req.LogLine.SetTransactionKey(key.Value)",
+			"req.LogLine.SetTransactionKey(params.gwToken)",
 		}},
 	},
 	{
 		name: "wrong-signing-secret", breaks: "a notification is signed with a secret that its merchant does not have",
 		invariants: []int{5},
 		edits: []edit{{
-			courierFile, "webhook.DeriveSecret(key, merchantID, named.Version)", "webhook.DeriveSecret(key, merchantID, named.Version+1)",
+			courierFile, "webhook.DeriveSecret(key, merchantID, named.Version)",
+			"webhook.DeriveSecret(key, merchantID, named.Version+1)",
 		}},
 	},
 	{
@@ -130,9 +156,11 @@ var callVariants = []variant{
 		edits: []edit{{"shared/webhook/sign.go", "hash.Write(body)", "hash.Write(nil)"}},
 	},
 	{
-		name: "unsigned-notification", breaks: "a notification is posted before its secrets can be read", invariants: []int{5},
+		name: "unsigned-notification", breaks: "a notification is posted before its secrets can be read",
+		invariants: []int{5},
 		edits: []edit{
-			{courierFile, "return Target{Health: health, secrets: secrets}, err", "return Target{Health: health, secrets: secrets}, nil"},
+			{courierFile, "return Target{Health: health, secrets: secrets}, err",
+				"return Target{Health: health, secrets: secrets}, nil"},
 			{"shared/webhook/sender.go", "if len(r.Secrets) == 0 {", "if r.URL == \"\" {"},
 		},
 	},

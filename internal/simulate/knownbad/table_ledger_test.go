@@ -12,7 +12,8 @@ var ledgerVariants = []variant{
 		}},
 	},
 	{
-		name: "unconditional-insert", breaks: "a repeat overwrites the entry of the first request", invariants: []int{1, 2},
+		name: "unconditional-insert", breaks: "a repeat overwrites the entry of the first request",
+		invariants: []int{1, 2},
 		edits: []edit{{
 			storeFile, "return s.putEntry(ctx, \"inserting\", e, condition,",
 			"return s.putEntry(ctx, \"inserting\", e, condition + \" OR \" + attributeVersion + \" >= :value\" +" +
@@ -20,7 +21,8 @@ var ledgerVariants = []variant{
 		}},
 	},
 	{
-		name: "any-writer-is-us", breaks: "another's write of the same version counts as our own", invariants: []int{1, 2, 3, 7, 8},
+		name: "any-writer-is-us", breaks: "another's write of the same version counts as our own",
+		invariants: []int{1, 2, 3, 7, 8},
 		edits: []edit{{
 			storeFile, "if e.Writer != \"\" && existing.Writer == e.Writer && existing.Version == e.Version {",
 			"if existing.Version == e.Version {",
@@ -39,7 +41,8 @@ var ledgerVariants = []variant{
 		}},
 	},
 	{
-		name: "replay-keyed-by-body", breaks: "the same key with another body is another message", invariants: []int{1, 3},
+		name: "replay-keyed-by-body", breaks: "the same key with another body is another message",
+		invariants: []int{1, 3},
 		edits: []edit{{
 			"functions/sms/sms.go", "ledger.SMSID(profile.ID, params.correlator)",
 			"ledger.SMSID(profile.ID, params.correlator+string(params.canonical))",
@@ -48,7 +51,8 @@ var ledgerVariants = []variant{
 	{
 		name: "other-body-executes", breaks: "the same key with another body takes an unknown payment over",
 		invariants: []int{3},
-		world:      calls(1, outside.HangAfter, outside.ResetAfter, outside.ServerErrorBefore).with(choices{"duplicates": last, "another body": last}),
+		world: calls(1, outside.HangAfter, outside.ResetAfter,
+			outside.ServerErrorBefore).with(choices{"duplicates": last, "another body": last}),
 		edits: []edit{{
 			"shared/ledger/verdict.go", "same := existing.Fingerprint == incoming.Fingerprint", "same := true",
 		}},
@@ -70,21 +74,24 @@ var ledgerVariants = []variant{
 		}},
 	},
 	{
-		name: "reference-without-merchant", breaks: "two merchants share one space of referenceCodes", invariants: []int{3},
-		world: kindOfOrder(0).with(choices{"content": 8}),
+		name: "reference-without-merchant", breaks: "two merchants share one space of referenceCodes",
+		invariants: []int{3},
+		world:      kindOfOrder(0).with(choices{"content": 8}),
 		edits: []edit{{
 			"shared/ledger/id.go", "return derive(\"reference\", merchantID, referenceCode)",
 			"return derive(\"reference\", referenceCode)",
 		}},
 	},
 	{
-		name: "upstream-key-without-merchant", breaks: "two merchants share the keys at the operator", invariants: []int{1, 6},
+		name: "upstream-key-without-merchant", breaks: "two merchants share the keys at the operator",
+		invariants: []int{1, 6},
 		edits: []edit{{
 			"shared/ledger/id.go", "key := merchantName + \".\" + correlator", "key := \".\" + correlator",
 		}},
 	},
 	{
-		name: "response-rebuilt", breaks: "a repeat gets a response of now instead of the stored one", invariants: []int{3},
+		name: "response-rebuilt", breaks: "a repeat gets a response of now instead of the stored one",
+		invariants: []int{3},
 		edits: []edit{{
 			"functions/pay/pay.go", "response := operation.StoredResponse(e, \"\", replayed)",
 			"response := operation.StoredResponse(e, \"\", replayed)\nif replayed && params.channel != channelWeb {\n" +
@@ -93,9 +100,11 @@ var ledgerVariants = []variant{
 	},
 	{
 		name: "final-status-overwritten", breaks: "a contradicting report changes a final status", invariants: []int{2},
-		world: kindOfOrder(1).with(faultsOf(outside.Payers, outside.LieReversed)).with(choices{"the operator lies": last}),
+		world: kindOfOrder(1).with(faultsOf(outside.Payers,
+			outside.LieReversed)).with(choices{"the operator lies": last}),
 		edits: []edit{{
-			paymentFile, "if e.StatusFinal() {\n\t\tif e.Status == r.Status {", "if e.StatusFinal() {\n\t\tif e.Status != r.Status {\n" +
+			paymentFile, "if e.StatusFinal() {\n\t\tif e.Status == r.Status {",
+			"if e.StatusFinal() {\n\t\tif e.Status != r.Status {\n" +
 				"e.applyFinal(r, now)\nreturn Applied\n}\nif e.Status == r.Status {",
 		}},
 	},
@@ -111,26 +120,35 @@ var ledgerVariants = []variant{
 		edits: []edit{{notifFile, "case !lookup.Supported:", "case !lookup.StatusFinal || report.Status.Final():"}},
 	},
 	{
-		name: "not-found-is-failed", breaks: "a payment that getStatus does not find yet is failed", invariants: []int{1, 6},
-		world: kindOfOrder(1).with(faultsOf(outside.Lookups, outside.NotFoundYet)),
+		name: "not-found-is-failed", breaks: "a payment that getStatus does not find yet is failed",
+		invariants: []int{1, 6},
+		world:      kindOfOrder(1).with(faultsOf(outside.Lookups, outside.NotFoundYet)),
 		edits: []edit{{
 			lookupFile, "if lookup.StatusFinal {\n\t\t\teffect = e.ApplyFinalStatus(",
-			"if lookup.NotFound {\n\t\t\teffect = e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, Source: \"getStatus\"}, now)\n" +
+			"if lookup.NotFound {\n\t\t\teffect = e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, " +
+				"Source: \"getStatus\"}, now)\n" +
 				"} else if lookup.StatusFinal {\n\t\t\teffect = e.ApplyFinalStatus(",
 		}},
 	},
 	{
 		name: "expires-early", breaks: "a payment expires while its operator may still end it", invariants: []int{1},
-		world: kindOfOrder(1).with(faultsOf(outside.Payers, outside.PayerLate)).with(choices{"length of the faults": 2, "operator: time of the payer": 2}),
+		world: kindOfOrder(1).with(faultsOf(outside.Payers,
+			outside.PayerLate)).with(choices{"length of the faults": 2, "operator: time of the payer": 2}),
 		edits: []edit{{
-			paymentFile, "if now.Sub(e.ReservedAt) < lifetime || e.Claim.Status", "if now.Sub(e.ReservedAt) < lifetime/24 || e.Claim.Status",
+			paymentFile, "if now.Sub(e.ReservedAt) < lifetime || e.Claim.Status",
+			"if now.Sub(e.ReservedAt) < lifetime/24 || e.Claim.Status",
 		}},
 	},
 	{
-		name: "expires-without-response", breaks: "a payment expires although its operator does not respond", invariants: []int{1, 2},
-		world: kindOfOrder(1).with(faultsOf(outside.Payers, outside.PayerLate)).with(choices{"length of the faults": last, "operator: time of the payer": 2, "start": 0}).
+		name: "expires-without-response", breaks: "a payment expires although its operator does not respond",
+		invariants: []int{1, 2},
+		world: kindOfOrder(1).with(faultsOf(outside.Payers,
+			outside.PayerLate)).with(choices{"length of the faults": last, "operator: time of the payer": 2,
+			"start": 0}).
 			with(faultsOf(outside.Lookups, outside.ConnectRefused, outside.ResetBefore, outside.StaleBefore,
-				outside.HangBefore, outside.TruncatedAfter, outside.GarbageBefore, outside.ServerErrorBefore)).with(faultsOf(outside.CallbackTimes, outside.CallbackNever)),
-		edits: []edit{{lookupFile, "if lookup.Responded {\n\t\tentry, err =", "if lookup.Supported {\n\t\tentry, err ="}},
+				outside.HangBefore, outside.TruncatedAfter, outside.GarbageBefore,
+				outside.ServerErrorBefore)).with(faultsOf(outside.CallbackTimes, outside.CallbackNever)),
+		edits: []edit{{lookupFile, "if lookup.Responded {\n\t\tentry, err =",
+			"if lookup.Supported {\n\t\tentry, err ="}},
 	},
 }

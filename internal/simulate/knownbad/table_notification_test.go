@@ -11,18 +11,21 @@ var repeatedRecords = kindOfOrder(2).with(choices{
 // notificationVariants break the outbox, the relay and the payer's SMS.
 var notificationVariants = []variant{
 	{
-		name: "receipt-not-notified", breaks: "a delivery status is stored without its notification", invariants: []int{8},
-		edits: []edit{{"shared/ledger/receipt.go", "e.enqueue(status, now)\n", "_ = e.enqueue\n"}},
+		name: "receipt-not-notified", breaks: "a delivery status is stored without its notification",
+		invariants: []int{8},
+		edits:      []edit{{"shared/ledger/receipt.go", "e.enqueue(status, now)\n", "_ = e.enqueue\n"}},
 	},
 	{
-		name: "delivered-before-the-post", breaks: "a notification counts as delivered before it is posted", invariants: []int{8},
+		name: "delivered-before-the-post", breaks: "a notification counts as delivered before it is posted",
+		invariants: []int{8},
 		edits: []edit{{
 			deliverFile, "claim, changed = e.ClaimDelivery(now)",
 			"claim, changed = e.ClaimDelivery(now)\n\t\tif claim != nil {\n\t\t\te.MarkDelivered(claim.ID, now)\n\t\t}",
 		}},
 	},
 	{
-		name: "failure-is-delivered", breaks: "any response of a merchant's server counts as delivered", invariants: []int{8},
+		name: "failure-is-delivered", breaks: "any response of a merchant's server counts as delivered",
+		invariants: []int{8},
 		edits: []edit{{
 			courierFile, "if result.Outcome == webhook.Delivered {\n\t\tline", "if result.Status != 0 {\n\t\tline",
 		}},
@@ -64,12 +67,15 @@ var notificationVariants = []variant{
 		name: "newest-first", breaks: "a later status is delivered before an earlier one", invariants: []int{4},
 		edits: []edit{{
 			outboxFile, "return slices.IndexFunc(e.Outbox, func(n Notification) bool { return n.DeadReason == \"\" })",
-			"for i := len(e.Outbox) - 1; i >= 0; i-- {\n\t\tif e.Outbox[i].DeadReason == \"\" {\n\t\t\treturn i\n\t\t}\n\t}\n\treturn -1",
+			"for i := len(e.Outbox) - 1; i >= 0; i-- {\n\t\tif e.Outbox[i].DeadReason == \"\" {\n\t\t\treturn " +
+				"i\n\t\t}\n\t}\n\treturn -1",
 		}},
 	},
 	{
-		name: "next-not-scheduled", breaks: "the notification behind a delivered one is never due", invariants: []int{8},
-		edits: []edit{{outboxFile, "if at == head {\n\t\te.scheduleHead(now)", "if at != head {\n\t\te.scheduleHead(now)"}},
+		name: "next-not-scheduled", breaks: "the notification behind a delivered one is never due",
+		invariants: []int{8},
+		edits: []edit{{outboxFile, "if at == head {\n\t\te.scheduleHead(now)",
+			"if at != head {\n\t\te.scheduleHead(now)"}},
 	},
 	{
 		name: "failure-not-rescheduled", breaks: "a failed attempt has no next one", invariants: []int{8},
@@ -79,17 +85,20 @@ var notificationVariants = []variant{
 		}},
 	},
 	{
-		name: "never-unparked", breaks: "a parked notification stays parked after its endpoint was enabled", invariants: []int{8},
-		world:    serverDown(last),
-		excluded: "the notification must be parked within the seconds in which a person enables its endpoint",
-		edits:    []edit{{deliverFile, "if enabled {\n\t\t\t\treturn e.Unpark(now)", "if !enabled && a.SweepInterval < 0 {\n\t\t\t\treturn e.Unpark(now)"}},
+		name: "never-unparked", breaks: "a parked notification stays parked after its endpoint was enabled",
+		invariants: []int{8},
+		world:      serverDown(last),
+		excluded:   "the notification must be parked within the seconds in which a person enables its endpoint",
+		edits: []edit{{deliverFile, "if enabled {\n\t\t\t\treturn e.Unpark(now)",
+			"if !enabled && a.SweepInterval < 0 {\n\t\t\t\treturn e.Unpark(now)"}},
 	},
 	{
 		name: "endpoint-never-enabled", breaks: "the command that enables an endpoint leaves it disabled",
 		invariants: []int{10},
 		world:      serverDown(last),
 		edits: []edit{{
-			"shared/webhook/health.go", "h.LastReason, h.LastStatus, h.ChangedAt, h.DisabledAt = \"\", 0, now, time.Time{}",
+			"shared/webhook/health.go", "h.LastReason, h.LastStatus, h.ChangedAt, h.DisabledAt = \"\", 0, now, " +
+				"time.Time{}",
 			"h.LastReason, h.LastStatus, h.ChangedAt = \"\", 0, now",
 		}},
 	},
@@ -97,9 +106,11 @@ var notificationVariants = []variant{
 		name: "old-image-posted", breaks: "the relay posts an old stream image", invariants: []int{4},
 		world: repeatedRecords.with(choices{"lateness of the stream": 3}),
 		edits: []edit{{
-			"functions/relay/relay.go", "|| notification.NextAttemptAt.Sub(r.Now()) < ledger.FastMargin {", "|| notification == nil {",
+			"functions/relay/relay.go", "|| notification.NextAttemptAt.Sub(r.Now()) < ledger.FastMargin {",
+			"|| notification == nil {",
 		}, {
-			"functions/relay/relay.go", "notAfter := notification.NextAttemptAt.Add(-clockMargin)", "notAfter := r.Now().Add(time.Hour)",
+			"functions/relay/relay.go", "notAfter := notification.NextAttemptAt.Add(-clockMargin)",
+			"notAfter := r.Now().Add(time.Hour)",
 		}, postsWithoutClaim},
 	},
 	{
@@ -118,10 +129,13 @@ var notificationVariants = []variant{
 	},
 	{
 		name: "user-sms-new-key", breaks: "each attempt at the payer's SMS has another key", invariants: []int{1},
-		world: kindOfOrder(1).with(choices{"has a hanging operator": last, "kind of outage": 0, "fault of outage": 1, "operator": 1,
-			"length of a hazard": last, "start of a hazard": 0, "length of the faults": last, "content": 1, "orders": 0}),
+		world: kindOfOrder(1).with(choices{"has a hanging operator": last, "kind of outage": 0,
+			"fault of outage": 1, "operator": 1,
+			"length of a hazard": last, "start of a hazard": 0, "length of the faults": last, "content": 1,
+			"orders": 0}),
 		edits: []edit{{
-			userSMSFile, "UpstreamKey: e.UpstreamKey,", "UpstreamKey: e.UpstreamKey + strings.Repeat(\"r\", claim.Attempts),",
+			userSMSFile, "UpstreamKey: e.UpstreamKey,",
+			"UpstreamKey: e.UpstreamKey + strings.Repeat(\"r\", claim.Attempts),",
 		}},
 	},
 	{

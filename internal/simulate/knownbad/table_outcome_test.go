@@ -12,9 +12,12 @@ var forgottenSMS = kindOfOrder(2).with(choices{
 // outcomeVariants break what the gateway concludes from an attempt, and who may make the next one.
 var outcomeVariants = []variant{
 	{
-		name: "no-fencing", breaks: "the outcome of a former owner ends its successor's reservation", invariants: []int{1, 3, 6},
-		world: calls(0, outside.Unavailable, outside.ConnectRefused, outside.Throttled, outside.ResetAfter, outside.HangAfter,
-			outside.ServerErrorAfter, outside.GarbageAfter).with(choices{"rate of table faults": last, "kind of table fault": 0, "orders": last,
+		name: "no-fencing", breaks: "the outcome of a former owner ends its successor's reservation",
+		invariants: []int{1, 3, 6},
+		world: calls(0, outside.Unavailable, outside.ConnectRefused, outside.Throttled, outside.ResetAfter,
+			outside.HangAfter,
+			outside.ServerErrorAfter, outside.GarbageAfter).with(choices{"rate of table faults": last,
+			"kind of table fault": 0, "orders": last,
 			"duplicates": last, "time of the duplicate": 1, "another body": 0}),
 		edits: []edit{{
 			outcomeFile, "if e.Owner != owner || (e.State != Reserved && e.State != Unknown) {",
@@ -32,14 +35,16 @@ var outcomeVariants = []variant{
 	},
 	{
 		name: "lapsed-lease-is-free", breaks: "a lapsed reservation counts as never sent", invariants: []int{1, 6},
-		world: calls(0, outside.Unavailable).with(choices{"rate of crashes": last, "time of the duplicate": 2, "wait before the retry": 2}),
+		world: calls(0, outside.Unavailable).with(choices{"rate of crashes": last, "time of the duplicate": 2,
+			"wait before the retry": 2}),
 		edits: []edit{{
 			outcomeFile, "next.EverUnknown = e.EverUnknown || e.State == Unknown || e.State == Reserved",
 			"next.EverUnknown = e.EverUnknown || e.State == Unknown",
 		}},
 	},
 	{
-		name: "release-after-unknown", breaks: "a later \"not applied\" releases what an earlier attempt may have applied",
+		name: "release-after-unknown", breaks: "a later \"not applied\" releases what an earlier attempt may have " +
+			"applied",
 		invariants: []int{1, 6},
 		world:      calls(0, outside.HangAfter, outside.Unavailable),
 		edits: []edit{
@@ -59,19 +64,22 @@ var outcomeVariants = []variant{
 		edits: []edit{{
 			pipelineFile, "logOutcome(req.LogLine, updated, result)",
 			"if updated.State == ledger.Unknown {\n" +
-				"_, _ = p.Book.ApplyChange(ctx, updated, func(e *ledger.Entry) bool { e.ExpireAt = p.Now(); return true })\n}\n" +
+				"_, _ = p.Book.ApplyChange(ctx, updated, func(e *ledger.Entry) bool { e.ExpireAt = p.Now(); " +
+				"return true })\n}\n" +
 				"logOutcome(req.LogLine, updated, result)",
 		}},
 	},
 	{
-		name: "first-outcome-wins", breaks: "a success that comes after another outcome is dropped", invariants: []int{1, 3, 7, 10},
+		name: "first-outcome-wins", breaks: "a success that comes after another outcome is dropped",
+		invariants: []int{1, 3, 7, 10},
 		edits: []edit{{
 			outcomeFile, "case e.State == Refused:\n\t\treturn e.addConflict",
 			"case e.State != Reserved:\n\t\treturn e.addConflict",
 		}},
 	},
 	{
-		name: "blind-retry", breaks: "a request that may have been applied is sent again, and only the second response counts",
+		name: "blind-retry", breaks: "a request that may have been applied is sent again, and only the second " +
+			"response counts",
 		invariants: []int{1, 6},
 		world:      calls(0, outside.ResetAfter, outside.Unavailable),
 		edits: []edit{{
@@ -80,9 +88,10 @@ var outcomeVariants = []variant{
 		}},
 	},
 	{
-		name: "retry-result-only", breaks: "the outcome of a retry hides that of the cut attempt before", invariants: []int{1, 6},
-		world: calls(0, outside.StaleAfter, outside.Unavailable),
-		edits: []edit{{gatewayFile, "if retried {\n\t\treturn outcomeAfterRetry(result)\n\t}", "_ = retried"}},
+		name: "retry-result-only", breaks: "the outcome of a retry hides that of the cut attempt before",
+		invariants: []int{1, 6},
+		world:      calls(0, outside.StaleAfter, outside.Unavailable),
+		edits:      []edit{{gatewayFile, "if retried {\n\t\treturn outcomeAfterRetry(result)\n\t}", "_ = retried"}},
 	},
 	{
 		name: "resend-after-window", breaks: "a request is sent again after the operator has forgotten its key",
@@ -92,7 +101,8 @@ var outcomeVariants = []variant{
 		}},
 	},
 	{
-		name: "upstream-key-per-attempt", breaks: "a second attempt has another key at the operator", invariants: []int{1},
+		name: "upstream-key-per-attempt", breaks: "a second attempt has another key at the operator",
+		invariants: []int{1},
 		edits: []edit{{
 			pipelineFile, "country, _ := market.ByAlpha2(reservation.Country)",
 			"country, _ := market.ByAlpha2(reservation.Country)\n\tif reservation.EverUnknown {\n" +
@@ -100,9 +110,11 @@ var outcomeVariants = []variant{
 		}},
 	},
 	{
-		name: "timeout-is-not-applied", breaks: "a call without a response counts as not applied", invariants: []int{1, 6},
-		world: calls(0, outside.HangAfter, outside.ResetAfter),
-		edits: []edit{{classifyFile, "return outcomeUnknown(x.err)", "return notApplied(fault.OperatorUnavailable, x.err)"}},
+		name: "timeout-is-not-applied", breaks: "a call without a response counts as not applied",
+		invariants: []int{1, 6},
+		world:      calls(0, outside.HangAfter, outside.ResetAfter),
+		edits: []edit{{classifyFile, "return outcomeUnknown(x.err)",
+			"return notApplied(fault.OperatorUnavailable, x.err)"}},
 	},
 	{
 		name: "server-error-is-not-applied", breaks: "a 500 counts as not applied", invariants: []int{1, 6},
@@ -115,12 +127,14 @@ var outcomeVariants = []variant{
 	{
 		name: "garbage-is-success", breaks: "any 2xx response counts as a success", invariants: []int{1},
 		edits: []edit{{
-			classifyFile, "return outcomeUnknown(fmt.Errorf(\"the operator's response %d lacks fields of a success\", x.status))",
+			classifyFile, "return outcomeUnknown(fmt.Errorf(\"the operator's response %d lacks fields of a " +
+				"success\", x.status))",
 			"return operator.Result{Outcome: operator.Succeeded}",
 		}},
 	},
 	{
-		name: "duplicate-without-a-send", breaks: "a duplicate counts as sent although no send of ours reached the operator",
+		name:       "duplicate-without-a-send",
+		breaks:     "a duplicate counts as sent although no send of ours reached the operator",
 		invariants: []int{1},
 		world:      forgottenSMS,
 		edits: []edit{{
@@ -129,18 +143,21 @@ var outcomeVariants = []variant{
 		}},
 	},
 	{
-		name: "duplicate-is-success", breaks: "a duplicate of a key that only another could have sent counts as our success",
+		name: "duplicate-is-success", breaks: "a duplicate of a key that only another could have sent counts as " +
+			"our success",
 		invariants: []int{1},
 		world:      forgottenSMS,
 		edits: []edit{{
-			classifyFile, "result.DuplicateKey, result.OperatorReference = true, smsRequestID(x.header.Get(\"Location\"))",
+			classifyFile, "result.DuplicateKey, result.OperatorReference = true, " +
+				"smsRequestID(x.header.Get(\"Location\"))",
 			"result.Outcome, result.Fault = operator.Succeeded, nil",
 		}},
 	},
 	{
 		name: "lease-shorter-than-call", breaks: "a lease ends while its own call may still be in progress",
 		invariants: []int{7},
-		world:      calls(0, outside.HangAfter, outside.SlowAfter).with(choices{"duplicates": last, "time of the duplicate": 0, "another body": 0}),
+		world: calls(0, outside.HangAfter, outside.SlowAfter).with(choices{"duplicates": last,
+			"time of the duplicate": 0, "another body": 0}),
 		edits: []edit{{
 			pipelineFile, "e.LeaseUntil = req.Deadline.Add(leaseMargin)", "e.LeaseUntil = p.Now().Add(time.Second)",
 		}},

@@ -44,7 +44,8 @@ func faultsOf(group outside.Group, faults ...outside.Fault) choices {
 // serverDown is a history of an SMS whose merchant's server fails for days, in one way: 1 responds 500, last 410.
 func serverDown(failure int) choices {
 	return kindOfOrder(2).with(faultsOf(outside.MerchantServers, outside.ServerDown)).with(choices{
-		string(outside.MerchantServers): last, "start": 0, "length of the faults": last, "merchant: start of the failure": 0,
+		string(outside.MerchantServers): last, "start": 0, "length of the faults": last,
+		"merchant: start of the failure":  0,
 		"merchant: length of the failure": last, "merchant: kind of failure": failure,
 	})
 }
