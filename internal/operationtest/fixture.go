@@ -58,6 +58,16 @@ type Fixture struct {
 	gateway *apigw.Gateway
 }
 
+// singleDriverDirectory uses one driver for all operators of the table, also for those with a protocol of their own.
+func singleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
+	drivers := map[string]operator.Driver{}
+	for _, name := range operator.Names() {
+		row, _ := operator.FindCapabilities(name)
+		drivers[row.DriverName] = driver
+	}
+	return operator.NewDriverDirectory(drivers)
+}
+
 // New creates a fixture. At the end of the test its log and its ledger are searched for the secrets of the golden
 // events.
 func New(t testing.TB) *Fixture {
@@ -71,7 +81,7 @@ func New(t testing.TB) *Fixture {
 	w.Pipeline = &operation.Pipeline{
 		Merchants:       w.Merchants,
 		Book:            &ledger.Book{Store: w.Ledger, Now: w.Clock.Now, Rand: &UniqueReader{}},
-		Operators:       operator.NewDriverDirectory(map[string]operator.Driver{"gateway": w.Driver}),
+		Operators:       singleDriverDirectory(w.Driver),
 		OperatorTimeout: OperatorTimeout,
 		Now:             w.Clock.Now,
 	}
