@@ -159,8 +159,7 @@ func (r *Relay) deliverRecord(ctx context.Context, id string, image json.RawMess
 
 // logRecord processes a record and writes one log line. After an error the entry is left to the sweep.
 func (r *Relay) logRecord(id string, process func(line *telemetry.LogLine) error) {
-	started := r.Now()
-	line := telemetry.NewLogLine("relay", started)
+	line := telemetry.NewLogLine("relay", r.Now())
 	line.SetStackName(r.StackName)
 	line.SetRequestID(id)
 	defer func() {
@@ -169,8 +168,7 @@ func (r *Relay) logRecord(id string, process func(line *telemetry.LogLine) error
 			line.SetCause(fmt.Errorf("panic %T", panicValue))
 			line.SetOutcome(leftToSweep)
 		}
-		line.SetDuration(r.Now().Sub(started))
-		_ = line.Write(r.Log)
+		line.Finish(r.Now(), r.Log)
 	}()
 	if err := process(line); err != nil {
 		line.SetCause(err)

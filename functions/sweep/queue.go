@@ -35,11 +35,10 @@ func (p *pass) acts() []act {
 // work is the work on one due entry in a pass. It belongs to one goroutine at a time.
 type work struct {
 	*pass
-	key     ledger.Key
-	entry   *ledger.Entry
-	started time.Time
-	line    *telemetry.LogLine
-	errs    []error
+	key   ledger.Key
+	entry *ledger.Entry
+	line  *telemetry.LogLine
+	errs  []error
 	// reserved is a place that the key has got from a waiting line, until an act uses it.
 	reserved *place
 	// inCall is true in a goroutine that may make outside calls.
@@ -50,8 +49,8 @@ type work struct {
 
 // process does all that is due on an entry, and writes one log line. reserved is nil for a worker.
 func (p *pass) process(ctx context.Context, key ledger.Key, reserved *place) {
-	w := &work{pass: p, key: key, started: p.Now(), reserved: reserved, inCall: reserved != nil}
-	w.line = telemetry.NewLogLine("sweep", w.started)
+	w := &work{pass: p, key: key, reserved: reserved, inCall: reserved != nil}
+	w.line = telemetry.NewLogLine("sweep", p.Now())
 	w.line.SetStackName(p.StackName)
 	w.line.SetTransactionKey(key.ID)
 	w.guard(func() {
@@ -76,8 +75,7 @@ func (w *work) guard(part func(), ctx context.Context) {
 			return
 		}
 		w.line.SetCause(errors.Join(w.errs...))
-		w.line.SetDuration(w.Now().Sub(w.started))
-		_ = w.line.Write(w.Log)
+		w.line.Finish(w.Now(), w.Log)
 	}()
 	part()
 }
