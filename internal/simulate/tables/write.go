@@ -24,70 +24,66 @@ type write struct {
 	changed []string // the attributes that an update names
 }
 
-// newWrite checks the parts that all writes have.
-func (db *Database) newWrite(
-	tableName *string, keyOrItem Item, isKey bool, condition *expression,
-	onFailure types.ReturnValuesOnConditionCheckFailure,
-) (*write, error) {
-	t, err := db.table(tableName)
-	if err != nil {
-		return nil, err
+// request has the parts that all writes have.
+type request struct {
+	table             *string
+	keyOrItem         Item
+	isKey             bool
+	condition, update *string
+	names             map[string]string
+	values            Item
+	onFailure         types.ReturnValuesOnConditionCheckFailure
+}
+
+// newWrite checks the parts that all writes have. update is nil for a write without one.
+func (db *Database) newWrite(r request) (w *write, update *expression, err error) {
+	w = &write{returnOld: r.onFailure == types.ReturnValuesOnConditionCheckFailureAllOld}
+	if w.condition, err = db.Expressions.parse(kindCondition, r.condition); err != nil {
+		return nil, nil, err
 	}
-	key, err := t.keyValue(keyOrItem, isKey)
-	if err != nil {
-		return nil, err
+	if update, err = db.Expressions.parse(kindUpdate, r.update); err != nil {
+		return nil, nil, err
 	}
-	return &write{
-		table: t, key: key, condition: condition,
-		returnOld: onFailure == types.ReturnValuesOnConditionCheckFailureAllOld,
-	}, nil
+	if w.scope, err = bind(r.names, r.values, w.condition, update); err != nil {
+		return nil, nil, err
+	}
+	if w.table, err = db.table(r.table); err != nil {
+		return nil, nil, err
+	}
+	w.key, err = w.table.keyValue(r.keyOrItem, r.isKey)
+	return w, update, err
 }
 
 func (db *Database) newPut(p *types.Put) (*write, error) {
-	condition, err := db.Expressions.parse(kindCondition, p.ConditionExpression)
+	w, _, err := db.newWrite(request{
+		table: p.TableName, keyOrItem: p.Item, condition: p.ConditionExpression, names: p.ExpressionAttributeNames,
+		values: p.ExpressionAttributeValues, onFailure: p.ReturnValuesOnConditionCheckFailure,
+	})
 	if err != nil {
 		return nil, err
 	}
-	s, err := bind(p.ExpressionAttributeNames, p.ExpressionAttributeValues, condition)
-	if err != nil {
-		return nil, err
-	}
-	w, err := db.newWrite(p.TableName, p.Item, false, condition, p.ReturnValuesOnConditionCheckFailure)
-	if err != nil {
-		return nil, err
-	}
-	w.scope = s
 	version, err := w.table.newStored(w.key, maps.Clone(p.Item))
 	w.compute = func(Item) (*stored, error) { return version, nil }
 	return w, err
 }
 
 func (db *Database) newUpdate(u *types.Update) (*write, error) {
-	condition, err := db.Expressions.parse(kindCondition, u.ConditionExpression)
+	w, update, err := db.newWrite(request{
+		table: u.TableName, keyOrItem: u.Key, isKey: true, condition: u.ConditionExpression, update: u.UpdateExpression,
+		names: u.ExpressionAttributeNames, values: u.ExpressionAttributeValues,
+		onFailure: u.ReturnValuesOnConditionCheckFailure,
+	})
 	if err != nil {
 		return nil, err
 	}
-	update, err := db.Expressions.parse(kindUpdate, u.UpdateExpression)
-	if err != nil {
-		return nil, err
-	}
-	s, err := bind(u.ExpressionAttributeNames, u.ExpressionAttributeValues, condition, update)
-	if err != nil {
-		return nil, err
-	}
-	w, err := db.newWrite(u.TableName, u.Key, true, condition, u.ReturnValuesOnConditionCheckFailure)
-	if err != nil {
-		return nil, err
-	}
-	w.scope = s
 	if update == nil {
 		update = &expression{}
 	}
-	if err := update.checkUpdates(s, w.table.key); err != nil {
+	if err := update.checkUpdates(w.scope, w.table.key); err != nil {
 		return nil, err
 	}
 	w.compute = func(old Item) (*stored, error) {
-		next, changed, err := update.update(s, old, u.Key)
+		next, changed, err := update.update(w.scope, old, u.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -98,19 +94,14 @@ func (db *Database) newUpdate(u *types.Update) (*write, error) {
 }
 
 func (db *Database) newDelete(d *types.Delete) (*write, error) {
-	condition, err := db.Expressions.parse(kindCondition, d.ConditionExpression)
+	w, _, err := db.newWrite(request{
+		table: d.TableName, keyOrItem: d.Key, isKey: true, condition: d.ConditionExpression,
+		names: d.ExpressionAttributeNames, values: d.ExpressionAttributeValues,
+		onFailure: d.ReturnValuesOnConditionCheckFailure,
+	})
 	if err != nil {
 		return nil, err
 	}
-	s, err := bind(d.ExpressionAttributeNames, d.ExpressionAttributeValues, condition)
-	if err != nil {
-		return nil, err
-	}
-	w, err := db.newWrite(d.TableName, d.Key, true, condition, d.ReturnValuesOnConditionCheckFailure)
-	if err != nil {
-		return nil, err
-	}
-	w.scope = s
 	w.compute = func(Item) (*stored, error) { return nil, nil }
 	return w, nil
 }
