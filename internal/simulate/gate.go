@@ -1,8 +1,6 @@
 package simulate
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"mobilegateway/internal/simulate/outside"
@@ -26,18 +24,6 @@ func (w *World) site(function, call string) *Site {
 		w.sites[name] = found
 	}
 	return found
-}
-
-// sortedSites returns all outside calls in the order of their names.
-func (w *World) sortedSites() []*Site {
-	sites := make([]*Site, 0, len(w.sites))
-	for _, site := range w.sites {
-		sites = append(sites, site)
-	}
-	slices.SortFunc(sites, func(a, b *Site) int {
-		return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.Call, b.Call))
-	})
-	return sites
 }
 
 // gate parks the calling task, and decides about crashes and freezes around the call.

@@ -9,6 +9,8 @@ package simulate
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -144,7 +146,7 @@ func Run(choices *tape.Tape, options Options) Result {
 	w.counts.Steps = w.kernel.Steps()
 	return Result{
 		Violation: w.violation, Choices: choices.Values(), Story: w.story, Counts: w.counts,
-		Simulated: time.Since(bubbleStart), Faults: w.faultCounts(), Sites: w.sortedSites(),
+		Simulated: time.Since(bubbleStart), Faults: w.faultCounts(), Sites: slices.Collect(maps.Values(w.sites)),
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"mobilegateway/internal/simulate/tape"
 )
 
 // Instance is one instance of a function, or of a program of a person. It has its own clock and randomness. It can
@@ -31,7 +33,7 @@ var ErrCrashed = errors.New("the instance crashed")
 // NewInstance makes an instance. Its random values depend only on its number.
 func (k *Kernel) NewInstance(name string) *Instance {
 	i := &Instance{Name: name, kernel: k, number: len(k.instances) + 1}
-	i.random = mix(uint64(i.number)) //nolint:gosec // any number will do; the sequences of two instances do not meet
+	i.random = tape.Mix(uint64(i.number)) //nolint:gosec // any number will do; two sequences do not meet
 	k.instances = append(k.instances, i)
 	return i
 }
@@ -80,18 +82,11 @@ func (i *Instance) Now() time.Time { return time.Now().Add(i.Skew) }
 func (i *Instance) Read(buffer []byte) (int, error) {
 	var word [8]byte
 	for start := 0; start < len(buffer); start += len(word) {
-		i.random += 0x9e3779b97f4a7c15
-		binary.BigEndian.PutUint64(word[:], mix(i.random))
+		i.random += tape.Increment
+		binary.BigEndian.PutUint64(word[:], tape.Mix(i.random))
 		copy(buffer[start:], word[:])
 	}
 	return len(buffer), nil
-}
-
-// mix is the finalizer of SplitMix64: it spreads a number over 64 bits.
-func mix(z uint64) uint64 {
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
-	return z ^ (z >> 31)
 }
 
 // Start runs a task in a goroutine, which begins when the kernel resumes it. In a crashed instance it also ends the

@@ -88,8 +88,15 @@ func (t *Tape) Values() []int {
 
 // next is the generator SplitMix64: fast, and good enough for choices.
 func (t *Tape) next() uint64 {
-	t.state += 0x9e3779b97f4a7c15
-	z := t.state
+	t.state += Increment
+	return Mix(t.state)
+}
+
+// Increment is what SplitMix64 adds to its state before each value.
+const Increment = 0x9e3779b97f4a7c15
+
+// Mix is the finalizer of SplitMix64: it spreads a number over 64 bits.
+func Mix(z uint64) uint64 {
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
 	return z ^ (z >> 31)
