@@ -39,6 +39,10 @@ var functionTimeouts = map[string]time.Duration{functionSweep: time.Minute}
 
 const defaultTimeout = 20 * time.Second
 
+// maxIdle is the longest time that an instance is kept between invocations. Lambda ends an idle instance within hours,
+// so what it had begun does not continue after that.
+const maxIdle = 6 * time.Hour
+
 // constructors build the functions as they ship.
 var constructors = map[string]func(*wiring.Dependencies) (wiring.Handler, error){
 	functionCharge: charge.New, functionPay: pay.New, functionSMS: sms.New, functionNotif: notif.New,
@@ -58,6 +62,7 @@ type instance struct {
 	newer    bool // it is of a newer version
 	// invocations is the number of invocations that it has begun.
 	invocations int
+	ended       time.Time // when its last invocation ended
 }
 
 // result is the result of an invocation. lost is true if the instance crashed or timed out.
@@ -89,6 +94,7 @@ func (w *World) invoke(function string, payload []byte, done func(result)) {
 			w.crash(i)
 		}
 		i.Freeze()
+		i.ended = time.Now()
 		w.logf("%s: invocation ended, lost %v", i.Name, r.lost)
 		if !i.overdue {
 			done(r)
@@ -118,14 +124,22 @@ func (w *World) invoke(function string, payload []byte, done func(result)) {
 	})
 }
 
-// pickInstance returns an idle instance, or a new one.
+// pickInstance returns an idle instance, or a new one. It ends each instance that was idle for too long.
 func (w *World) pickInstance(function string) *instance {
-	var idle []*instance
+	var kept, idle []*instance
 	for _, i := range w.pool[function] {
-		if !i.busy && !i.Crashed() {
+		switch {
+		case i.Crashed():
+			continue
+		case !i.busy && time.Since(i.ended) > maxIdle:
+			i.Crash()
+			continue
+		case !i.busy:
 			idle = append(idle, i)
 		}
+		kept = append(kept, i)
 	}
+	w.pool[function] = kept
 	if len(idle) > 0 && !w.tape.Happens("cold start", w.rates.coldStart) {
 		return idle[w.tape.Choose("instance", len(idle))]
 	}
