@@ -57,13 +57,13 @@ func Parse(text []byte) (*Ring, error) {
 		if err := key.validate(); err != nil {
 			return nil, err
 		}
-		if _, duplicate := ring.FindKey(key.Number); duplicate {
+		at, duplicate := slices.BinarySearchFunc(ring.keys, key.Number, func(k Key, n int) int { return k.Number - n })
+		if duplicate {
 			return nil, fmt.Errorf("key number %d is twice in the ring", key.Number)
 		}
 		key.AddedAt = key.AddedAt.UTC()
-		ring.keys = append(ring.keys, key)
+		ring.keys = slices.Insert(ring.keys, at, key)
 	}
-	slices.SortFunc(ring.keys, func(a, b Key) int { return a.Number - b.Number })
 	return ring, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -12,136 +13,134 @@ import (
 	"mobilegateway/shared/dynamoitem"
 )
 
-// field maps one field of an entry to one attribute of its item. encode returns nil for an empty field: it is not
-// stored.
+// field maps one field of an entry to one attribute of its item. The type of the field decides the type of the
+// attribute: S for a string, N for an integer or a time in milliseconds since 1970, BOOL, B for bytes. Any other type
+// is a document: an S that contains JSON. A later version must not add members to a document, because an older version
+// would lose them: it must add an attribute.
 type field struct {
 	name     string // as stored
 	longName string // for people: in errors and in docs/operations.md
-	encode   func(*entry) (types.AttributeValue, error)
-	decode   func(*entry, types.AttributeValue) error
+	// pointer points to the entry's field.
+	pointer func(*entry) any
 }
-
-// newField makes a field whose attribute has the type V. Errors name the attribute and contain no value.
-func newField[T any, V types.AttributeValue](
-	name, longName string, at func(*entry) *T, empty func(T) bool,
-	encode func(T) (types.AttributeValue, error), decode func(V) (T, error),
-) field {
-	return field{
-		name:     name,
-		longName: longName,
-		encode: func(e *entry) (types.AttributeValue, error) {
-			if empty(*at(e)) {
-				return nil, nil
-			}
-			value, err := encode(*at(e))
-			if err != nil {
-				return nil, fmt.Errorf("attribute %s (%s): %w", name, longName, err)
-			}
-			return value, nil
-		},
-		decode: func(e *entry, value types.AttributeValue) error {
-			typed, ok := value.(V)
-			if !ok {
-				return fmt.Errorf("attribute %s (%s) has another type than ours", name, longName)
-			}
-			decoded, err := decode(typed)
-			if err != nil {
-				return fmt.Errorf("attribute %s (%s): %w", name, longName, err)
-			}
-			*at(e) = decoded
-			return nil
-		},
-	}
-}
-
-// text is a field of type S.
-func text[T ~string](name, longName string, at func(*entry) *T) field {
-	return newField(name, longName, at, isZero,
-		func(text T) (types.AttributeValue, error) { return dynamoitem.Text(string(text)), nil },
-		func(value *types.AttributeValueMemberS) (T, error) { return T(value.Value), nil })
-}
-
-// number is a field of type N that contains a whole number.
-func number[T int | int64](name, longName string, at func(*entry) *T) field {
-	return newField(name, longName, at, isZero,
-		func(n T) (types.AttributeValue, error) { return dynamoitem.Number(int64(n)), nil },
-		func(value *types.AttributeValueMemberN) (T, error) {
-			n, err := parseNumber(value)
-			return T(n), err
-		})
-}
-
-// flag is a field of type BOOL; false is not stored.
-func flag(name, longName string, at func(*entry) *bool) field {
-	return newField(name, longName, at, isZero,
-		func(flag bool) (types.AttributeValue, error) {
-			return &types.AttributeValueMemberBOOL{Value: flag}, nil
-		},
-		func(value *types.AttributeValueMemberBOOL) (bool, error) { return value.Value, nil })
-}
-
-// binary is a field of type B.
-func binary(name, longName string, at func(*entry) *[]byte) field {
-	return newField(name, longName, at, isEmpty,
-		func(bytes []byte) (types.AttributeValue, error) {
-			return &types.AttributeValueMemberB{Value: bytes}, nil
-		},
-		func(value *types.AttributeValueMemberB) ([]byte, error) { return value.Value, nil })
-}
-
-// timestamp is a time of type N, in milliseconds since 1970.
-func timestamp(name, longName string, at func(*entry) *time.Time) field {
-	return timeIn(time.Millisecond, name, longName, at)
-}
-
-// timeIn is a time of type N, in units since 1970. The table's time to live needs seconds.
-func timeIn(unit time.Duration, name, longName string, at func(*entry) *time.Time) field {
-	milliseconds := unit.Milliseconds()
-	return newField(name, longName, at, time.Time.IsZero,
-		func(t time.Time) (types.AttributeValue, error) {
-			return dynamoitem.Number(t.UnixMilli() / milliseconds), nil
-		},
-		func(value *types.AttributeValueMemberN) (time.Time, error) {
-			n, err := parseNumber(value)
-			return time.UnixMilli(n * milliseconds).UTC(), err
-		})
-}
-
-// document is a field of type S that contains JSON. A later version must not add members to it, because an older
-// version would lose them: it must add an attribute.
-func document[T any](name, longName string, at func(*entry) *T, empty func(T) bool) field {
-	return newField(name, longName, at, empty,
-		func(value T) (types.AttributeValue, error) {
-			encoded, err := json.Marshal(value)
-			return dynamoitem.Text(string(encoded)), err
-		},
-		func(value *types.AttributeValueMemberS) (decoded T, err error) {
-			if json.Unmarshal([]byte(value.Value), &decoded) != nil {
-				return decoded, errNotJSON
-			}
-			return decoded, nil
-		})
-}
-
-// list is a document that is an array; an empty one is not stored.
-func list[T any](name, longName string, at func(*entry) *[]T) field {
-	return document(name, longName, at, isEmpty)
-}
-
-func isZero[T comparable](value T) bool {
-	var zero T
-	return value == zero
-}
-
-func isEmpty[T any](values []T) bool { return len(values) == 0 }
 
 var (
+	errOtherType = errors.New("of another type than ours")
 	errNotJSON   = errors.New("not the expected JSON")
 	errNotNumber = errors.New("not a whole number")
 )
 
-func parseNumber(value *types.AttributeValueMemberN) (int64, error) {
-	n, err := strconv.ParseInt(value.Value, 10, 64)
+// fail names the attribute, and contains no value.
+func (f field) fail(err error) error {
+	return fmt.Errorf("attribute %s (%s): %w", f.name, f.longName, err)
+}
+
+// encode returns the attribute's value, nil for an empty field: it is not stored.
+func (f field) encode(e *entry) (types.AttributeValue, error) {
+	pointer := f.pointer(e)
+	if isEmpty(pointer) {
+		return nil, nil
+	}
+	switch value := pointer.(type) {
+	case *string:
+		return dynamoitem.Text(*value), nil
+	case *int:
+		return dynamoitem.Number(int64(*value)), nil
+	case *int64:
+		return dynamoitem.Number(*value), nil
+	case *time.Time:
+		return dynamoitem.Number(value.UnixMilli() / f.unit()), nil
+	case *bool:
+		return &types.AttributeValueMemberBOOL{Value: *value}, nil
+	case *[]byte:
+		return &types.AttributeValueMemberB{Value: *value}, nil
+	}
+	encoded, err := json.Marshal(pointer)
+	if err != nil {
+		return nil, f.fail(err)
+	}
+	return dynamoitem.Text(string(encoded)), nil
+}
+
+// isEmpty reports whether a field is empty: its type's zero value, or without elements.
+func isEmpty(pointer any) bool {
+	switch value := pointer.(type) {
+	case *string:
+		return *value == ""
+	case *time.Time:
+		return value.IsZero()
+	}
+	value := reflect.ValueOf(pointer).Elem()
+	if value.Kind() == reflect.Slice {
+		return value.Len() == 0
+	}
+	return value.IsZero()
+}
+
+// unit is the unit of a time, in milliseconds. The table's time to live needs seconds.
+func (f field) unit() int64 {
+	if f.name == attributeExpireAt {
+		return time.Second.Milliseconds()
+	}
+	return 1
+}
+
+// decode sets the entry's field.
+func (f field) decode(e *entry, value types.AttributeValue) error {
+	err := errOtherType
+	switch value := value.(type) {
+	case *types.AttributeValueMemberS:
+		err = decodeText(f.pointer(e), value.Value)
+	case *types.AttributeValueMemberN:
+		err = f.decodeNumber(f.pointer(e), value.Value)
+	case *types.AttributeValueMemberBOOL:
+		if flag, ok := f.pointer(e).(*bool); ok {
+			*flag, err = value.Value, nil
+		}
+	case *types.AttributeValueMemberB:
+		if bytes, ok := f.pointer(e).(*[]byte); ok {
+			*bytes, err = value.Value, nil
+		}
+	}
+	if err != nil {
+		return f.fail(err)
+	}
+	return nil
+}
+
+// decodeText sets a string or a document.
+func decodeText(pointer any, text string) error {
+	switch field := pointer.(type) {
+	case *string:
+		*field = text
+	case *int, *int64, *time.Time, *bool, *[]byte:
+		return errOtherType
+	default:
+		if json.Unmarshal([]byte(text), pointer) != nil {
+			return errNotJSON
+		}
+	}
+	return nil
+}
+
+// decodeNumber sets an integer or a time.
+func (f field) decodeNumber(pointer any, text string) error {
+	n, err := parseNumber(text)
+	switch field := pointer.(type) {
+	case *int:
+		*field = int(n)
+	case *int64:
+		*field = n
+	case *time.Time:
+		*field = time.UnixMilli(n * f.unit()).UTC()
+	default:
+		return errOtherType
+	}
+	return err
+}
+
+func parseNumber(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0, errNotNumber
 	}

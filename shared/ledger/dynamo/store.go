@@ -208,7 +208,7 @@ func decodeDueKey(of item) (ledger.Key, time.Time, bool) {
 	if err != nil || !isNumber {
 		return ledger.Key{}, time.Time{}, false
 	}
-	milliseconds, err := parseNumber(number)
+	milliseconds, err := parseNumber(number.Value)
 	return key, time.UnixMilli(milliseconds).UTC(), err == nil
 }
 
