@@ -18,8 +18,8 @@ import (
 // and leaves a path at a state that it knows (see search).
 //
 // Three rules keep it small, each without a loss. Single failures that the SDK repeats count only if all repeats fail.
-// A crash before a call is the crash after the last call with an effect. A call happens at once if no other actor of
-// the world can reach its resource. Time passes in small steps to a timeout or a callback, or to the entry's next
+// A crash before a call is the crash after the last call with an effect, or after the last wait. A call happens at once
+// if no other actor of the world can reach its resource. Time passes in small steps to a timeout or a callback, or to the entry's next
 // timer. The invocations in progress have then stalled, and each one counts as a fault.
 
 // Scope is a small world.

@@ -193,7 +193,7 @@ func (x *explorer) sendCallback(a *actor) {
 		w.logf("callback %s: response %d", callback.Status, status)
 		w.checker.callback(callback, status)
 		x.operator.Report(time.Now(), callback, status)
-		if x.moreCallbacks > 0 && !a.Crashed() {
+		if x.moreCallbacks > 0 && !r.lost { // else the others come in the quiet end
 			x.moreCallbacks--
 			x.offer(a)
 		}

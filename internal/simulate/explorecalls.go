@@ -110,6 +110,7 @@ func (x *explorer) sleep(ctx context.Context, i *exploredInstance, wait time.Dur
 	i.calls.now++
 	defer i.endCall()
 	err := i.Sleep(ctx, wait)
+	x.crashAfter(i, "a wait")
 	i.see(errorDigest(err))
 	return err
 }

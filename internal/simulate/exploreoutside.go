@@ -123,7 +123,7 @@ func (x *explorer) crash(i *exploredInstance, where string) {
 	i.Exit()
 }
 
-// crashAfter offers the crash after a call with an effect. A crash before the next one is the same.
+// crashAfter offers the crash after a call with an effect, or after a wait. A crash before the next one is the same.
 func (x *explorer) crashAfter(i *exploredInstance, name string) {
 	if x.fault("crash after "+name, 1) > 0 {
 		x.crash(i, "after "+name)
@@ -284,6 +284,7 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 	}
 	if wait > 0 {
 		_ = t.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
+		t.x.crashAfter(t.instance, "the wait for "+name)
 	}
 	t.instance.see(uint64(time.Now().UnixNano()))
 	t.instance.see(uint64(response.Status)<<8 | uint64(response.Failure)) //nolint:gosec // both are small
