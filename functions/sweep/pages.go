@@ -29,10 +29,12 @@ type shardReader struct {
 
 // newShardReaders returns one reader for each shard.
 func newShardReaders(now time.Time) []*shardReader {
-	readers := make([]*shardReader, ledger.DueShards)
-	for shard := range readers {
+	all := make([]shardReader, ledger.DueShards)
+	readers := make([]*shardReader, len(all))
+	for shard := range all {
 		query := ledger.DueQuery{Shard: shard, Before: now, Limit: pageSize}
-		readers[shard] = &shardReader{query: query, first: true}
+		all[shard] = shardReader{query: query, first: true}
+		readers[shard] = &all[shard]
 	}
 	return readers
 }

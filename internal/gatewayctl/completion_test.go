@@ -17,7 +17,9 @@ func TestCompletion(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Setenv("COMP_LINE", line)
 			t.Setenv("COMP_POINT", strconv.Itoa(len(line)))
-			if code, out, _ := newTestTool(t).run(""); code != ExitDone || !strings.Contains(out, want) {
+			d := newTestTool(t)
+			d.variables["COMP_LINE"] = line
+			if code, out, _ := d.run(""); code != ExitDone || !strings.Contains(out, want) {
 				t.Errorf("completion of %q: exit %d, %q lacks %q", line, code, out, want)
 			}
 		})

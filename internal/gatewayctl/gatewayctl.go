@@ -134,6 +134,9 @@ type Tool struct {
 	env     *environment // of the command that runs
 }
 
+// completionVariable has the line to complete, when a shell runs the tool for a completion.
+const completionVariable = "COMP_LINE"
+
 // Run runs a command with the arguments after the tool's name and returns the exit code.
 func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code int) {
 	defer func() {
@@ -146,7 +149,9 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 	system.Stdout, system.Getenv = out, t.env.get
 	t.parser.Stdout, t.parser.Stderr = system.Stdout, system.Stderr
 	exitWith := func(err error) int { return reportError(system.Stderr, out, t.grammar.JSON, err) }
-	kongcompletion.Register(t.parser, kongcompletion.WithPredictor("file", complete.PredictFiles("*")))
+	if t.env.get(completionVariable) != "" {
+		kongcompletion.Register(t.parser, kongcompletion.WithPredictor("file", complete.PredictFiles("*")))
+	}
 	parsed, err := t.parser.Parse(arguments)
 	if t.env.readError != nil {
 		err = t.env.readError

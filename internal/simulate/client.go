@@ -50,7 +50,7 @@ func (c client) Query(
 	shard, isDueQuery := in.ExpressionAttributeValues[":shard"].(*types.AttributeValueMemberS)
 	if isDueQuery && aws.ToString(in.IndexName) == ledgerdynamo.IndexDue && c.world.skipsEmptyShards() &&
 		c.world.isShardEmpty(shard.Value) {
-		return &dynamodb.QueryOutput{}, nil
+		return c.world.noItems, nil
 	}
 	return c.Client.Query(ctx, in, options...)
 }

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"mobilegateway/internal/simulate/outside"
@@ -19,8 +20,10 @@ func (c *checker) addSecrets(texts ...string) {
 
 // addNumber remembers a complete telephone number that no log line may contain.
 func (c *checker) addNumber(number string) {
-	if digits := strings.TrimPrefix(number, "+"); digits != "" {
-		c.numbers = append(c.numbers, []byte(digits))
+	digits := []byte(strings.TrimPrefix(number, "+"))
+	isKnown := slices.ContainsFunc(c.numbers, func(known []byte) bool { return bytes.Equal(known, digits) })
+	if len(digits) > 0 && !isKnown {
+		c.numbers = append(c.numbers, digits)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 // and leaves a path at a state that it knows (see search).
 //
 // Three rules keep it small, each without a loss. Single failures that the SDK repeats count only if all repeats fail.
-// A crash before a call is the crash after the last call with an effect. A call happens at once if no other actor of
-// the world can reach its resource. Time passes in small steps to a timeout or a callback, or to the entry's next
+// A crash before a call is the crash after the last call with an effect, or after the last wait. A call happens at once
+// if no other actor of the world can reach its resource. Time passes in small steps to a timeout or a callback, or to the entry's next
 // timer. The invocations in progress have then stalled, and each one counts as a fault.
 
 // Scope is a small world.
@@ -89,6 +89,8 @@ type explorer struct {
 	operator      *outside.Operator // that has got a request
 	callbacks     []outside.Callback
 	moreCallbacks int
+	lastRequest   *actor
+	requests      uint64 // that have started
 	records       []*tables.Change
 	accesses      map[string]access
 	late          []uint64 // writes to be applied later
@@ -109,6 +111,10 @@ func Explore(scope Scope, maxRuns int, run func(func())) Exploration {
 	for more := true; more && (maxRuns == 0 || s.runs < maxRuns); more = s.next() {
 		s.begin()
 		run(func() { e.Violation = exploreOnce(scope, s, quietEnd, nil) })
+		if s.recorded.isMissing {
+			s.repeat()
+			run(func() { e.Violation = exploreOnce(scope, s, quietEnd, nil) })
+		}
 		if e.Violation != nil {
 			e.Long++
 			run(func() { e.Violation = replayPath(scope, s, &e.Story) })
@@ -171,7 +177,7 @@ func (x *explorer) prepare() {
 	}[x.scope.Kind]
 	s := *w.shops[0]
 	s.Operators = []string{"sandbox"}
-	x.order = w.newOrder(&s, function, payChannels[x.scope.Kind])
+	x.order = x.newOrder(&s, function)
 	w.faults.Even = true
 	for group, faults := range exploredFaults {
 		for _, fault := range faults {
@@ -187,6 +193,22 @@ func (x *explorer) prepare() {
 		x.preparing = append(x.preparing, x.addCallback("first callback"))
 	}
 	x.addActors()
+}
+
+// newOrder makes the order of the world. The first run of a search makes it, the others begin with its copy.
+func (x *explorer) newOrder(s *shop, function string) *order {
+	w := x.world
+	if x.search.order == nil {
+		made := *w.newOrder(s, function, payChannels[x.scope.Kind])
+		x.search.order = &made
+		return w.orders[0]
+	}
+	o := *x.search.order
+	if function == functionPay {
+		w.checker.addNumber(o.wanted.Payer)
+	}
+	w.orders = append(w.orders, &o)
+	return &o
 }
 
 // exploredCredentials is the operators' secret with one operator only: the functions parse it in each run.

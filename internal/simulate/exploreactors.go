@@ -102,11 +102,17 @@ func (x *explorer) addActors() {
 	}
 }
 
-// addRequest adds a request of the order. The second one waits for nothing.
+// addRequest adds a request of the order. The second one starts after the first one, which loses nothing: the requests
+// are equal, and what they draw depends on the order in which they start.
 func (x *explorer) addRequest(name string) *actor {
 	w, o := x.world, x.order
 	a := x.newActor(actorFirst, name, o.function)
+	before := x.lastRequest
+	x.lastRequest = a
+	a.enabled = func() bool { return x.scope.Full || before == nil || before.started }
 	a.start = func() {
+		x.requests++
+		a.drawFrom(firstRequest + x.requests)
 		x.invoke(a, o.event, func(r result) {
 			if r.lost || r.err != nil {
 				return
@@ -187,7 +193,7 @@ func (x *explorer) sendCallback(a *actor) {
 		w.logf("callback %s: response %d", callback.Status, status)
 		w.checker.callback(callback, status)
 		x.operator.Report(time.Now(), callback, status)
-		if x.moreCallbacks > 0 && !a.Crashed() {
+		if x.moreCallbacks > 0 && !r.lost { // else the others come in the quiet end
 			x.moreCallbacks--
 			x.offer(a)
 		}
@@ -224,8 +230,7 @@ func (x *explorer) invoke(a *actor, payload []byte, done func(result)) {
 	x.run(a, done, func() result {
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
 		defer cancel()
-		response, err := a.handler.Invoke(ctx, payload)
-		return result{payload: response, err: err}
+		return x.handle(ctx, a.exploredInstance, payload)
 	})
 }
 

@@ -1,7 +1,9 @@
 package simulate
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
 	"net/http"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"mobilegateway/internal/simulate/kernel"
 	"mobilegateway/internal/simulate/outside"
 	"mobilegateway/internal/simulate/tables"
+	"mobilegateway/internal/simulate/tape"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/secret"
 	"mobilegateway/shared/wiring"
@@ -20,10 +23,15 @@ import (
 // and the times. Two instances of an actor with equal hashes continue in the same way.
 type exploredInstance struct {
 	*kernel.Instance
-	function string
-	handler  wiring.Handler
-	parts    *wiring.Dependencies
-	seen     uint64
+	function   string
+	handler    wiring.Handler
+	parts      *wiring.Dependencies
+	client     seeingClient
+	log        exploredLog
+	transports map[resources]exploredTransport
+	seen       uint64
+	random     uint64
+	calls      calls
 }
 
 // access is an outside call as other actors may notice it. It has no resource if no other actor can.
@@ -35,17 +43,32 @@ type access struct {
 // newInstance makes an instance of a function, "" for a program of a person.
 func (x *explorer) newInstance(function string) *exploredInstance {
 	i := &exploredInstance{Instance: x.world.kernel.NewInstance(function), function: function}
+	i.drawFrom(uint64(i.Number())) //nolint:gosec // positive
 	i.parts = wiring.NewDependencies(x.outsideOf(i), x.world.environment)
 	if function == "" {
 		i.Name = "person"
-		return i
 	}
-	handler, err := constructors[function](i.parts)
-	if err != nil {
-		panic(err) // the environment is ours
-	}
-	i.handler = handler
 	return i
+}
+
+// firstRequest is added to the number of a request, so that it draws other values than an instance.
+const firstRequest = 1000
+
+// drawFrom sets where the random values of an instance begin. Instances with other numbers draw other values.
+func (i *exploredInstance) drawFrom(number uint64) {
+	i.random = tape.Mix(number)
+	i.calls.of = number
+}
+
+// Read fills buffer with the instance's random values.
+func (i *exploredInstance) Read(buffer []byte) (int, error) {
+	var word [8]byte
+	for start := 0; start < len(buffer); start += len(word) {
+		i.random += tape.Increment
+		binary.BigEndian.PutUint64(word[:], tape.Mix(i.random))
+		copy(buffer[start:], word[:])
+	}
+	return len(buffer), nil
 }
 
 // outsideOf connects an instance with the models. Short waits take no time, so that many orders of the same calls lead
@@ -54,7 +77,12 @@ func (x *explorer) outsideOf(i *exploredInstance) wiring.Outside {
 	client := tables.NewClient(x.world.database)
 	client.Gate = func(ctx context.Context, call tables.Call) tables.Decision { return x.tableGate(ctx, i, call) }
 	client.Late = func(call tables.Call, apply func()) { x.applyLate(i, call, apply) }
-	var database wiring.DynamoDB = seeingClient{client, x, i}
+	i.client = seeingClient{client, x, i}
+	i.log = exploredLog{x, i, logWriter{x.world, &instance{Instance: i.Instance, function: i.function}}}
+	i.transports = map[resources]exploredTransport{
+		resourceOperator: {x, i, resourceOperator}, resourceMerchant: {x, i, resourceMerchant},
+	}
+	var database wiring.DynamoDB = i.client
 	if x.scope.Bug != nil {
 		database = x.scope.Bug(database)
 	}
@@ -62,19 +90,19 @@ func (x *explorer) outsideOf(i *exploredInstance) wiring.Outside {
 		DynamoDB:          func() wiring.DynamoDB { return database },
 		SecretSource:      func() secret.Source { return exploredSecrets{x} },
 		OpenDynamoDB:      func(context.Context) error { return nil },
-		OperatorTransport: exploredTransport{x, i, resourceOperator},
-		MerchantTransport: exploredTransport{x, i, resourceMerchant},
+		OperatorTransport: i.transports[resourceOperator],
+		MerchantTransport: i.transports[resourceMerchant],
 		Now:               i.Now,
 		Rand:              i,
 		Sleep: func(ctx context.Context, wait time.Duration) error {
 			if wait < time.Second {
 				return ctx.Err()
 			}
-			return i.Sleep(ctx, wait)
+			return x.sleep(ctx, i, wait)
 		},
 		Await: i.Await,
 		Start: i.Start,
-		Log:   logWriter{x.world, &instance{Instance: i.Instance, function: i.function}},
+		Log:   i.log,
 	}
 }
 
@@ -95,7 +123,7 @@ func (x *explorer) crash(i *exploredInstance, where string) {
 	i.Exit()
 }
 
-// crashAfter offers the crash after a call with an effect. A crash before the next one is the same.
+// crashAfter offers the crash after a call with an effect, or after a wait. A crash before the next one is the same.
 func (x *explorer) crashAfter(i *exploredInstance, name string) {
 	if x.fault("crash after "+name, 1) > 0 {
 		x.crash(i, "after "+name)
@@ -232,6 +260,18 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 	if err := request.Context().Err(); err != nil {
 		return nil, err
 	}
+	if t.instance.isRecorded() {
+		sent := request.Clone(context.Background())
+		t.x.record(request.Context(), t.instance, func(ctx context.Context, i *exploredInstance) {
+			again := sent.Clone(ctx)
+			again.Body = io.NopCloser(bytes.NewReader(body))
+			if response, err := i.transports[t.resource].RoundTrip(again); err == nil {
+				_ = response.Body.Close()
+			}
+		})
+	}
+	t.instance.calls.now++
+	defer t.instance.endCall()
 	name := routeCall(request)
 	t.x.gate(t.instance, name, access{t.resource, true})
 	response := t.x.serve(request, body)
@@ -244,6 +284,7 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 	}
 	if wait > 0 {
 		_ = t.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
+		t.x.crashAfter(t.instance, "the wait for "+name)
 	}
 	t.instance.see(uint64(time.Now().UnixNano()))
 	t.instance.see(uint64(response.Status)<<8 | uint64(response.Failure)) //nolint:gosec // both are small

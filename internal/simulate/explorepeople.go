@@ -23,6 +23,9 @@ func (x *explorer) addPerson() {
 	a.enabled = func() bool { return len(x.personActs(a)) > 0 }
 	a.start = func() {
 		acts := x.personActs(a)
+		if x.operator != nil {
+			x.operator.Advance(time.Now()) // a payer may have decided meanwhile
+		}
 		act := acts[x.search.choose("which act", len(acts))]
 		x.world.logf("person: %s", act.name)
 		x.run(a, func(r result) {

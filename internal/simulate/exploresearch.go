@@ -22,13 +22,28 @@ type search struct {
 	depth      int // the longest path
 	// isReplay is true for the repetition of one path: known ends are run again.
 	isReplay bool
+	order    *order // as each run begins with it
+	recorded recorded
+	entered  []entered // by the run, to take back
+	begun    int       // the length of the path when the run began
 }
 
-func newSearch() *search { return &search{states: map[uint64]int8{}, ends: map[uint64]bool{}} }
+// entered is a state that a run entered, with what was known of it before.
+type entered struct {
+	state  uint64
+	before int8
+	known  bool
+}
+
+func newSearch() *search {
+	return &search{states: map[uint64]int8{}, ends: map[uint64]bool{}, recorded: newRecorded()}
+}
 
 // begin starts the next run.
 func (s *search) begin() {
 	s.place, s.frozen = 0, false
+	s.recorded.isOff, s.recorded.isMissing = false, false
+	s.entered, s.begun = s.entered[:0], len(s.path)
 	s.runs++
 }
 
@@ -55,19 +70,18 @@ func (s *search) choose(label string, count int) int {
 // isRepeating reports whether the run still repeats an earlier one.
 func (s *search) isRepeating() bool { return s.place < len(s.path) }
 
-// enter reports whether a state must be explored: it is new, or was explored with fewer faults left.
+// enter reports whether a state must be explored: it is new, or was explored with fewer faults left. A run that repeats
+// an earlier one does not enter the states of that one again.
 func (s *search) enter(state uint64, faultsLeft int) bool {
 	if s.frozen {
 		return false
-	}
-	if s.isRepeating() {
-		return true
 	}
 	before, known := s.states[state]
 	if known && int(before) >= faultsLeft && !s.keepsPaths {
 		s.frozen = true
 		return false
 	}
+	s.entered = append(s.entered, entered{state, before, known})
 	s.states[state] = int8(faultsLeft) //nolint:gosec // below ten
 	return true
 }

@@ -62,7 +62,7 @@ func (x *explorer) selectNext(ready []kernel.Waiting, firstTimed time.Time) int 
 			}
 		}
 	}
-	if !x.search.enter(x.stateHash(), x.budget) {
+	if !x.search.isRepeating() && !x.search.enter(x.stateHash(), x.budget) {
 		return letTimePass
 	}
 	chosen := all[x.search.choose("next", len(all))]

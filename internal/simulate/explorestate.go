@@ -147,8 +147,13 @@ type seeingClient struct {
 	i *exploredInstance
 }
 
-// call runs a call with a fate, and notes its result.
-func (c seeingClient) call(ctx context.Context, writes string, run func(context.Context) (uint64, error)) {
+// call runs a call with a fate, and notes its result. repeat makes the same call in another instance.
+func (c seeingClient) call(
+	ctx context.Context, writes string, repeat repeatCall, run func(context.Context) (uint64, error),
+) {
+	c.x.record(ctx, c.i, repeat)
+	c.i.calls.now++
+	defer c.i.endCall()
 	digest, err := run(context.WithValue(ctx, fateKey{}, new(tableFate)))
 	c.i.see(uint64(time.Now().UnixNano()))
 	c.i.see(digest)
@@ -162,7 +167,8 @@ func (c seeingClient) call(ctx context.Context, writes string, run func(context.
 func (c seeingClient) PutItem(
 	ctx context.Context, in *dynamodb.PutItemInput, _ ...options,
 ) (out *dynamodb.PutItemOutput, err error) {
-	c.call(ctx, "PutItem "+*in.TableName, func(ctx context.Context) (uint64, error) {
+	repeat := func(ctx context.Context, i *exploredInstance) { _, _ = i.client.PutItem(ctx, in) }
+	c.call(ctx, "PutItem "+*in.TableName, repeat, func(ctx context.Context) (uint64, error) {
 		out, err = c.Client.PutItem(ctx, in)
 		return 0, err
 	})
@@ -173,7 +179,8 @@ func (c seeingClient) PutItem(
 func (c seeingClient) GetItem(
 	ctx context.Context, in *dynamodb.GetItemInput, _ ...options,
 ) (out *dynamodb.GetItemOutput, err error) {
-	c.call(ctx, "", func(ctx context.Context) (uint64, error) {
+	repeat := func(ctx context.Context, i *exploredInstance) { _, _ = i.client.GetItem(ctx, in) }
+	c.call(ctx, "", repeat, func(ctx context.Context) (uint64, error) {
 		if out, err = c.Client.GetItem(ctx, in); err != nil {
 			return 0, err
 		}
@@ -186,7 +193,8 @@ func (c seeingClient) GetItem(
 func (c seeingClient) UpdateItem(
 	ctx context.Context, in *dynamodb.UpdateItemInput, _ ...options,
 ) (out *dynamodb.UpdateItemOutput, err error) {
-	c.call(ctx, "UpdateItem "+*in.TableName, func(ctx context.Context) (uint64, error) {
+	repeat := func(ctx context.Context, i *exploredInstance) { _, _ = i.client.UpdateItem(ctx, in) }
+	c.call(ctx, "UpdateItem "+*in.TableName, repeat, func(ctx context.Context) (uint64, error) {
 		if out, err = c.Client.UpdateItem(ctx, in); err != nil {
 			return 0, err
 		}
@@ -199,7 +207,8 @@ func (c seeingClient) UpdateItem(
 func (c seeingClient) TransactWriteItems(
 	ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...options,
 ) (out *dynamodb.TransactWriteItemsOutput, err error) {
-	c.call(ctx, "TransactWriteItems", func(ctx context.Context) (uint64, error) {
+	repeat := func(ctx context.Context, i *exploredInstance) { _, _ = i.client.TransactWriteItems(ctx, in) }
+	c.call(ctx, "TransactWriteItems", repeat, func(ctx context.Context) (uint64, error) {
 		out, err = c.Client.TransactWriteItems(ctx, in)
 		return 0, err
 	})
@@ -211,7 +220,8 @@ func (c seeingClient) TransactWriteItems(
 func (c seeingClient) Query(
 	ctx context.Context, in *dynamodb.QueryInput, _ ...options,
 ) (out *dynamodb.QueryOutput, err error) {
-	c.call(ctx, "", func(ctx context.Context) (uint64, error) {
+	repeat := func(ctx context.Context, i *exploredInstance) { _, _ = i.client.Query(ctx, in) }
+	c.call(ctx, "", repeat, func(ctx context.Context) (uint64, error) {
 		if out, err = c.Client.Query(ctx, in); err != nil {
 			return 0, err
 		}

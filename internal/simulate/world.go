@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"mobilegateway/internal/simulate/kernel"
 	"mobilegateway/internal/simulate/outside"
 	"mobilegateway/internal/simulate/tables"
@@ -60,7 +62,8 @@ type World struct {
 	stream       stream
 	nextSweep    time.Time // zero: none is scheduled
 	bareClient   *tables.Client
-	writer       *instance // that made the last call of a table
+	noItems      *dynamodb.QueryOutput // the result of a query of an empty shard
+	writer       *instance             // that made the last call of a table
 	operatorNext map[string]time.Time
 	checker      *checker
 	violation    error
@@ -159,7 +162,7 @@ func newWorld(b *blueprint, choices *tape.Tape) *World {
 		sites: map[siteName]*Site{}, tokens: map[string]string{}, refused: map[string]time.Time{},
 		suspended: map[string]time.Time{}, shortLived: map[string]shortLivedToken{},
 	}
-	w.bareClient = tables.NewClient(w.database)
+	w.bareClient, w.noItems = tables.NewClient(w.database), &dynamodb.QueryOutput{}
 	w.kernel.MaxSteps = maxSteps
 	w.checker = newChecker(w)
 	w.secrets = &outside.Secrets{Faults: w.faults, Trace: w.logText}

@@ -9,6 +9,7 @@ package kernel
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing/synctest"
@@ -23,6 +24,9 @@ type Chooser interface {
 
 // maxIdleSteps bounds how long the kernel waits for tasks that wait for a timer of their own.
 const maxIdleSteps = 3600
+
+// stackSpace makes a stack of 16 KB, the largest size that the runtime keeps for the next goroutines.
+const stackSpace = 12 << 10
 
 // Kernel schedules one history.
 type Kernel struct {
@@ -231,6 +235,7 @@ func (k *Kernel) begin(task func()) {
 	next := make(chan func(), 1)
 	next <- task
 	go func() {
+		growStack()
 		for run := range next {
 			run()
 			k.mutex.Lock()
@@ -238,6 +243,14 @@ func (k *Kernel) begin(task func()) {
 			k.mutex.Unlock()
 		}
 	}()
+}
+
+// growStack makes the goroutine's stack large enough for most tasks at once, while there is nothing to copy.
+//
+//go:noinline
+func growStack() {
+	var space [stackSpace]byte
+	runtime.KeepAlive(&space)
 }
 
 // resume continues or begins a task, or runs an event.

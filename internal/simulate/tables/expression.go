@@ -98,9 +98,12 @@ func (e *expression) checkUpdates(s *scope, keyAttribute string) error {
 	return nil
 }
 
-// project returns a copy of the attributes of item that a projection names; nil selects all. item has attributes of
-// version.
+// project returns the attributes of item that a projection names; nil selects all. item has attributes of version. The
+// result is a copy if it has binary attributes; the values of all others never change.
 func (e *expression) project(s *scope, version *stored, item Item) Item {
+	if e == nil && len(version.binary) == 0 {
+		return item
+	}
 	if e == nil {
 		return version.copyBinary(maps.Clone(item))
 	}

@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"maps"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -62,7 +61,7 @@ func (db *Database) newPut(p *types.Put) (*write, error) {
 	if err != nil {
 		return nil, err
 	}
-	version, err := w.table.newStored(w.key, maps.Clone(p.Item))
+	version, err := w.table.newStored(w.key, p.Item)
 	w.compute = func(Item) (*stored, error) { return version, nil }
 	return w, err
 }

@@ -9,7 +9,7 @@ package tape
 import "slices"
 
 // firstCapacity is the first capacity of a list of choices.
-const firstCapacity = 256
+const firstCapacity = 1024
 
 // Choice is one recorded choice: Value of Count alternatives.
 type Choice struct {

@@ -109,10 +109,13 @@ var fieldsByName = func() map[string]field {
 	return byName
 }()
 
+// usualAttributes is a number of attributes that few items exceed. A map for all fields would be twice as large.
+const usualAttributes = 48
+
 // Encode makes the item of an entry: its fields that are not empty, the attributes of keys and indexes, and the
 // attributes of a later version that Extra contains. A field that cannot be encoded is an error, and a fault of ours.
 func Encode(e *ledger.Entry) (dynamoitem.Item, error) {
-	item := make(dynamoitem.Item, len(fields))
+	item := make(dynamoitem.Item, usualAttributes)
 	if extra, ok := e.Extra.(dynamoitem.Item); ok {
 		maps.Copy(item, extra)
 	}

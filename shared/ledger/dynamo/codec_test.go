@@ -153,6 +153,19 @@ func TestDecodeImage(t *testing.T) {
 	}
 }
 
+// TestDecodeImageText reads one text in its forms: JSON has several for most texts.
+func TestDecodeImageText(t *testing.T) {
+	for value, want := range map[string]string{
+		`{"S":"DemoShop"}`: "DemoShop", `{"S":""}`: "", `{"S":"é"}`: "é", `{ "S" : "DemoShop" }`: "DemoShop",
+		`{"S":"a\u0041\"b\\"}`: `aA"b\`, "{\"S\":\"a\xff\"}": "a\ufffd", `{"\u0053":"DemoShop"}`: "DemoShop",
+	} {
+		e, err := dynamo.DecodeImage([]byte(`{"pk":{"S":"pay#1"},"v":{"N":"1"},"m":` + value + `}`))
+		if err != nil || e.Merchant != want {
+			t.Errorf("%s: %+v, %v, want the text %q", value, e, err, want)
+		}
+	}
+}
+
 // TestImageIsWhatTheStreamCarries encodes an entry as a stream's event does, and reads it back.
 func TestImageIsWhatTheStreamCarries(t *testing.T) {
 	e := ledgertest.Full(t)

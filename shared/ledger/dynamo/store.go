@@ -162,7 +162,6 @@ func (s *Store) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) 
 
 // DueKeys implements ledger.DueQueue: one query of the index "due".
 func (s *Store) DueKeys(ctx context.Context, query ledger.DueQuery) ([]ledger.DueKey, string, error) {
-	action := "ledger: listing the due entries of shard " + strconv.Itoa(query.Shard)
 	in := &dynamodb.QueryInput{
 		IndexName:              aws.String(IndexDue),
 		KeyConditionExpression: aws.String(attributeDueShard + " = :shard AND " + attributeDueAt + " <= :before"),
@@ -185,7 +184,11 @@ func (s *Store) DueKeys(ctx context.Context, query ledger.DueQuery) ([]ledger.Du
 	}
 	items, last, err := s.query(ctx, in, query.Limit)
 	if err != nil {
+		action := "ledger: listing the due entries of shard " + strconv.Itoa(query.Shard)
 		return nil, "", dynamoitem.DescribeError(action, err)
+	}
+	if len(items) == 0 && len(last) == 0 {
+		return nil, "", nil // as most shards are
 	}
 	var keys []ledger.DueKey
 	for _, found := range items {
