@@ -108,7 +108,8 @@ func (o createdMerchant) withToken(token string) local.MerchantCredentials {
 // issuedSecret is a new credential in gatewayctl's output.
 type issuedSecret struct {
 	Number  int       `json:"number"`
-	Secret  string    `json:"secret"`
+	Token   string    `json:"access_token"`
+	Secret  string    `json:"client_secret"`
 	Version int       `json:"version"`
 	Webhook string    `json:"webhook_secret"`
 	EndAt   time.Time `json:"end_at"`

@@ -101,7 +101,7 @@ func (e *ctlSession) tokenRotation() {
 	made := e.createMerchant("Bravo", newFaultyServer(e.t).URL+"/hook")
 	var second issuedSecret
 	e.mustRun("token rotate Bravo --overlap "+rotationOverlap.String()+confirmFlags, &second)
-	e.eventually(func() error { return e.chargeOnce(made.withToken(second.Secret), 201) })
+	e.eventually(func() error { return e.chargeOnce(made.withToken(second.Token), 201) })
 	if err := e.chargeOnce(made.MerchantCredentials, 201); err != nil && time.Now().Before(second.EndAt) {
 		e.t.Errorf("the old token within the overlap: %v", err)
 	}
@@ -109,7 +109,7 @@ func (e *ctlSession) tokenRotation() {
 	if time.Now().Before(second.EndAt) {
 		e.t.Error("the old token expired before the end of the overlap")
 	}
-	if err := e.chargeOnce(made.withToken(second.Secret), 201); err != nil {
+	if err := e.chargeOnce(made.withToken(second.Token), 201); err != nil {
 		e.t.Errorf("the new token after the overlap: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/strictjson"
 )
@@ -36,9 +37,16 @@ func invalidClient(kind fault.Kind, description string) *refusal {
 	return &refusal{codeInvalidClient, description, http.StatusUnauthorized, clientFault}
 }
 
-// authenticationFailed is the same for a wrong secret, an unknown client and a suspended one.
+// authenticationFailed is the same for a wrong secret and an unknown client.
 func authenticationFailed() *refusal {
 	return invalidClient(fault.InvalidCredentials, "client authentication failed")
+}
+
+// merchantSuspended differs from authenticationFailed by one header. Use it only after the client secret has matched.
+func merchantSuspended() *refusal {
+	refused := authenticationFailed()
+	refused.fault.Reason = merchant.ReasonSuspended
+	return refused
 }
 
 func serverError(cause error) *refusal {
@@ -55,6 +63,9 @@ func (r *refusal) response(req *apigw.Request) apigw.Response {
 	body := map[string]any{"error": r.code, "error_description": r.description}
 	_ = json.Unmarshal(gatewayError.Body, &body) // adds requestError; oneapi always renders an object
 	response := apigw.Response{Status: r.status, Header: noStoreHeaders(), Body: strictjson.Marshal(body)}
+	if reason := gatewayError.Header[oneapi.HeaderErrorReason]; reason != "" {
+		response.Header[oneapi.HeaderErrorReason] = reason
+	}
 	if r.status == http.StatusUnauthorized {
 		response.Header["WWW-Authenticate"] = `Basic realm="gateway", charset="UTF-8"`
 	}

@@ -2,7 +2,7 @@
 // "token-endpoint").
 //
 // It makes one strongly consistent read of the merchant's profile and writes nothing: its tokens are signed. Its
-// invariant: it issues a token only for a live client secret.
+// invariant: it issues a token only for a live client secret of an active merchant.
 package token
 
 import (
@@ -83,6 +83,9 @@ func (o *Operation) authenticateClient(
 		return nil, authenticationFailed()
 	}
 	req.LogLine.SetMerchant(profile.Name)
+	if !profile.Active() {
+		return nil, merchantSuspended()
+	}
 	return profile, nil
 }
 

@@ -300,8 +300,25 @@ func TestRevokedSecretIsRefused(t *testing.T) {
 			if a.Status != 401 || a.Body.Error != "invalid_client" {
 				t.Errorf("response %d %s, want 401 invalid_client", a.Status, a.Raw)
 			}
+			reason := ""
+			if name == "a suspended merchant" {
+				reason = "merchant-suspended"
+			}
+			assertHeaders(t, a, map[string]string{"X-Error-Reason": reason})
+			wrong := d.send(tokenCall{authorization: basicAuth(d.profile.ID, otherSecretOf(t, d)), body: grantForm})
+			assertHeaders(t, wrong, map[string]string{"X-Error-Reason": ""})
 		})
 	}
+}
+
+// otherSecretOf returns a well-formed client secret that the merchant does not have.
+func otherSecretOf(t *testing.T, d *tokenFixture) string {
+	t.Helper()
+	secret, err := merchant.ClientSecret.Issue(d.profile.Clone(), merchanttest.SeededReader(77), start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
 }
 
 func TestStoreFailures(t *testing.T) {

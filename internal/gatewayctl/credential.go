@@ -30,12 +30,13 @@ func (tokenCommands) ProvideKind() merchant.CredentialKind { return merchant.Lon
 // ProvideKind returns the kind for the Run methods below client-secret (kong's provider).
 func (clientSecretCommands) ProvideKind() merchant.CredentialKind { return merchant.ClientSecret }
 
-// issuedCredential is a new credential, shown once.
+// issuedCredential is a new credential, shown once: an access token or a client secret, by the names of merchant add.
 type issuedCredential struct {
 	Merchant      string    `json:"merchant" row:"merchant"`
 	ClientID      string    `json:"client_id" row:"client id"`
 	Number        int       `json:"number" row:"number"`
-	Secret        string    `json:"secret" row:"secret"`
+	AccessToken   string    `json:"access_token,omitempty" row:"access token"`
+	ClientSecret  string    `json:"client_secret,omitempty" row:"client secret"`
 	EndingNumbers []int     `json:"ended" row:"ended"` // numbers of those that end at EndAt
 	EndAt         time.Time `json:"end_at,omitzero" row:"end at"`
 }
@@ -81,9 +82,13 @@ func issueCredential(
 	all := kind.List(p)
 	newest, others := all[len(all)-1], all[:len(all)-1]
 	output := issuedCredential{
-		Merchant: p.Name, ClientID: p.ID, Number: newest.Number, Secret: s.revealSecret(secret),
-		EndingNumbers: []int{}, EndAt: endAt,
+		Merchant: p.Name, ClientID: p.ID, Number: newest.Number, EndingNumbers: []int{}, EndAt: endAt,
 	}
+	value := &output.AccessToken
+	if kind.Name == merchant.ClientSecret.Name {
+		value = &output.ClientSecret
+	}
+	*value = s.revealSecret(secret)
 	detail := fmt.Sprint("number ", newest.Number)
 	for _, old := range others {
 		if endAt.IsZero() {

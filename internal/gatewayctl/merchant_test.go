@@ -150,8 +150,8 @@ func TestCredentials(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			d, shop := newShopTool(t)
 			second := query[issuedCredential](d, kind+" issue ShopA"+confirmFlags)
-			if second.Number != 2 || !strings.Contains(second.Secret, shop.ID) {
-				t.Fatalf("issued number %d, %q", second.Number, second.Secret)
+			if second.Number != 2 || !strings.Contains(second.AccessToken+second.ClientSecret, shop.ID) {
+				t.Fatalf("issued %+v", second)
 			}
 			for _, r := range d.audit.records {
 				if strings.HasPrefix(r.What, "issue") && r.Detail != "number 2" {

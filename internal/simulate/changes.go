@@ -84,14 +84,14 @@ func (w *World) rotateWebhookSecret(s *shop, i *instance) {
 func (w *World) rotateToken(s *shop, i *instance) {
 	output, done := w.runCommand(i, "token", "issue", s.Name, "--json")
 	var issued struct {
-		Number int    `json:"number"`
-		Secret string `json:"secret"`
+		Number      int    `json:"number"`
+		AccessToken string `json:"access_token"`
 	}
 	if !done || !w.readOutput(output, &issued) {
 		return
 	}
-	w.tokens[s.Name] = issued.Secret
-	w.checker.addSecrets(issued.Secret)
+	w.tokens[s.Name] = issued.AccessToken
+	w.checker.addSecrets(issued.AccessToken)
 	old := issued.Number - 1
 	w.later(w.drawOverlap(), func(i *instance) {
 		if _, done := w.runCommand(i, "token", "revoke", s.Name, strconv.Itoa(old)); done && old == 1 {

@@ -50,6 +50,8 @@ type Fault struct {
 	RetryAfter int
 	// OperatorException is set only with OperatorError.
 	OperatorException *OperatorException
+	// Reason is one word for the merchant beside the specified body, the header X-Error-Reason; "" for none.
+	Reason string
 	// Location is the resource that already exists, for DuplicateKey (decision "sms-duplicate"); "" for none.
 	Location string
 	// Cause is for the log, never for the client.

@@ -148,6 +148,53 @@ func TestRevocationTakesEffectWithinCacheTTL(t *testing.T) {
 	}
 }
 
+// TestNewTokenWorksAtOnce: an unknown token causes one read of a cached profile in five seconds.
+func TestNewTokenWorksAtOnce(t *testing.T) {
+	d := newAuthFixture(t)
+	d.wantAccepted(d.token, 1)
+	unknown, second := issueToken(t, d.profile.Clone(), 4), ""
+	d.update(func(p *merchant.Profile) { second = issueToken(t, p, 3) })
+	d.wantAccepted(second, 2)
+	d.wantAccepted(d.token, 2)
+	d.currentTime = start.Add(4999 * time.Millisecond)
+	d.wantRefused("Bearer "+unknown, fault.InvalidCredentials, 2)
+	d.currentTime = start.Add(5 * time.Second)
+	d.wantRefused("Bearer "+unknown, fault.InvalidCredentials, 3)
+	d.wantRefused("Bearer "+unknown, fault.InvalidCredentials, 3)
+	d.wantAccepted(second, 3)
+	d.currentTime = start.Add(10 * time.Second)
+	d.store.Err = errors.New("no response")
+	d.wantRefused("Bearer "+unknown, fault.InvalidCredentials, 4) // not 500
+	d.wantAccepted(second, 4)
+	d.store.Err = nil
+	d.wantRefused("Bearer "+unknown, fault.InvalidCredentials, 4) // the failed read counts
+	d.wantAccepted(second, 4)
+}
+
+// TestFirstReadIsFresh: the request that reads the profile does not read it again.
+func TestFirstReadIsFresh(t *testing.T) {
+	d := newAuthFixture(t)
+	unknown := issueToken(t, d.profile.Clone(), 4)
+	d.wantRefused("Bearer "+unknown, fault.InvalidCredentials, 1)
+}
+
+// TestReasonOfSuspension: only a token that matches learns that its merchant is suspended.
+func TestReasonOfSuspension(t *testing.T) {
+	d := newAuthFixture(t)
+	unknown := issueToken(t, d.profile.Clone(), 4)
+	revoked := d.sign(d.profile, start.Add(time.Hour))
+	d.update(func(p *merchant.Profile) { merchant.Suspend(p, start) })
+	current := d.sign(d.profile, start.Add(time.Hour))
+	for token, want := range map[string]string{
+		d.token: merchant.ReasonSuspended, current: merchant.ReasonSuspended, unknown: "", revoked: "",
+	} {
+		_, err := d.authenticator.Authenticate(t.Context(), "Bearer "+token)
+		if f := fault.FromError(err); f == nil || f.Kind != fault.InvalidCredentials || f.Reason != want {
+			t.Errorf("fault %+v, want InvalidCredentials with the reason %q", f, want)
+		}
+	}
+}
+
 func TestTokenExpires(t *testing.T) {
 	d := newAuthFixture(t)
 	d.update(func(p *merchant.Profile) {

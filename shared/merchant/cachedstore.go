@@ -12,6 +12,9 @@ const (
 	maxCachedMisses   = 256
 )
 
+// freshReadInterval is the shortest time between two reads of a merchant's profile that only unknown tokens cause.
+const freshReadInterval = 5 * time.Second
+
 // CachedStore is a Store that caches the results of another one for a short time. It is safe for concurrent use.
 // Delivery reads profiles through it; an Authenticator adds a rule for when to refresh.
 type CachedStore struct {
@@ -28,6 +31,8 @@ type CachedStore struct {
 type cacheEntry struct {
 	profile *Profile
 	readAt  time.Time
+	// freshReadAt is when an unknown token last caused a read, zero for never.
+	freshReadAt time.Time
 }
 
 var _ Store = (*CachedStore)(nil)
@@ -68,6 +73,7 @@ func (c *CachedStore) refresh(ctx context.Context, id string) (*Profile, error) 
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	freshReadAt := c.profiles[id].freshReadAt
 	delete(c.profiles, id)
 	delete(c.missing, id)
 	entries, limit := c.profiles, maxCachedProfiles
@@ -77,8 +83,23 @@ func (c *CachedStore) refresh(ctx context.Context, id string) (*Profile, error) 
 	if len(entries) >= limit {
 		c.evict(entries)
 	}
-	entries[id] = cacheEntry{profile: profile, readAt: readAt}
+	entries[id] = cacheEntry{profile, readAt, freshReadAt}
 	return profile, nil
+}
+
+// claimFreshRead reports whether an unknown token may cause a read of a cached merchant's profile now. It does so at
+// most once in freshReadInterval. No read happens under the lock, so tokens that the profile knows do not wait.
+func (c *CachedStore) claimFreshRead(id string) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	entry, exists := c.profiles[id]
+	now := c.now().Round(0)
+	if age := now.Sub(entry.freshReadAt); !exists || age >= 0 && age < freshReadInterval {
+		return false
+	}
+	entry.freshReadAt = now
+	c.profiles[id] = entry
+	return true
 }
 
 // evict drops the stale entries, or the oldest one if all are fresh.

@@ -26,6 +26,9 @@ const (
 	StatusSuspended = "suspended" // every token is refused; nothing is deleted
 )
 
+// ReasonSuspended is the reason of a refusal after a suspended merchant's token has matched.
+const ReasonSuspended = "merchant-suspended"
+
 // Profile is one merchant. A profile from an Authenticator or a Store is shared: change only a Clone. The JSON names
 // are those of the stored document.
 type Profile struct {

@@ -82,16 +82,18 @@ func hashSecret(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// matchesActive reports whether text is an active credential. It compares with all of them in constant time.
-func matchesActive(credentials []Credential, text string, now time.Time) bool {
-	hash, found := []byte(hashSecret(text)), 0
+// findCredential reports whether text is one of the credentials, and whether that one is active. It compares with all
+// of them in constant time.
+func findCredential(credentials []Credential, text string, now time.Time) (isKnown, isActive bool) {
+	hash, known, active := []byte(hashSecret(text)), 0, 0
 	for _, c := range credentials {
 		same := subtle.ConstantTimeCompare([]byte(c.Hash), hash)
+		known |= same
 		if c.isActive(now) {
-			found |= same
+			active |= same
 		}
 	}
-	return found == 1
+	return known == 1, active == 1
 }
 
 type shortLivedToken struct {
@@ -150,8 +152,9 @@ func IsWellFormedClientSecret(clientID, text string) bool {
 	return ok && id == clientID
 }
 
-// VerifyClientSecret reports whether text is an active client secret of an active merchant. It compares in constant
-// time.
+// VerifyClientSecret reports whether text is an active client secret of the merchant, active or suspended. It compares
+// in constant time.
 func (p *Profile) VerifyClientSecret(text string, now time.Time) bool {
-	return matchesActive(p.ClientSecrets, text, now) && p.Active()
+	_, isActive := findCredential(p.ClientSecrets, text, now)
+	return isActive
 }

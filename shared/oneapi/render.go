@@ -22,7 +22,8 @@ const (
 type ErrorResponse struct {
 	// Status is the HTTP status.
 	Status int
-	// Header has Content-Type and the headers of the kind: Retry-After (seconds), WWW-Authenticate, Location.
+	// Header has Content-Type and the headers of the kind: Retry-After (seconds), WWW-Authenticate, Location,
+	// HeaderErrorReason.
 	Header map[string]string
 	// Body is the JSON body.
 	Body []byte
@@ -49,6 +50,9 @@ type kindRendering struct {
 	pdkCode   string
 	header    map[string]string
 }
+
+// HeaderErrorReason has a fault's Reason.
+const HeaderErrorReason = "X-Error-Reason"
 
 const (
 	headerRetryAfter      = "Retry-After"      // seconds
@@ -119,6 +123,9 @@ func Render(err error) ErrorResponse {
 	}
 	if f.Location != "" {
 		response.Header["Location"] = f.Location
+	}
+	if f.Reason != "" {
+		response.Header[HeaderErrorReason] = f.Reason
 	}
 	return response
 }

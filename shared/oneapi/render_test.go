@@ -166,3 +166,18 @@ func TestClientValuesAreBoundedAndPrintable(t *testing.T) {
 		t.Errorf("body %.200s", response.Body)
 	}
 }
+
+func TestReasonIsHeader(t *testing.T) {
+	refused := fault.Fault{Kind: fault.InvalidCredentials, Reason: "merchant-suspended"}
+	plain := oneapi.Render(fault.New(fault.InvalidCredentials))
+	response := oneapi.Render(&refused)
+	if got := response.Header[oneapi.HeaderErrorReason]; got != refused.Reason {
+		t.Errorf("X-Error-Reason: %q, want %q", got, refused.Reason)
+	}
+	if _, found := plain.Header[oneapi.HeaderErrorReason]; found {
+		t.Error("a fault without a reason has X-Error-Reason")
+	}
+	if string(response.Body) != string(plain.Body) {
+		t.Errorf("body %s, want %s", response.Body, plain.Body)
+	}
+}
