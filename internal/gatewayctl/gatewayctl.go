@@ -40,6 +40,7 @@ type Ledger interface {
 	ledger.Writer
 	ledger.DayIndex
 	ledger.DueQueue
+	ledger.ReferenceIndex
 }
 
 // Stores are the stores of one deployment.
@@ -105,6 +106,7 @@ type commandLine struct {
 	SMS struct {
 		Show smsShow `cmd:"" help:"Show an SMS's history."`
 	} `cmd:"" name:"sms" help:"SMS."`
+	Find       findCommand               `cmd:"" help:"Find transactions by an id, a key or a number."`
 	List       listCommand               `cmd:"" help:"List a merchant's transactions of today or other UTC days."`
 	Deliveries deliveriesCommands        `cmd:"" help:"Notifications to merchants."`
 	Endpoint   endpointCommands          `cmd:"" help:"URLs at which merchants are notified."`
