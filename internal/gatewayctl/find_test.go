@@ -142,4 +142,3 @@ func mustDecode(t *testing.T, text string, into any) {
 		t.Fatalf("%v in %s", err, text)
 	}
 }
-

@@ -52,7 +52,7 @@ func TestShowAndList(t *testing.T) {
 	d.ledger.Overwrite(e)
 	d.addUnknownCharge(shop, "c1")
 	d.expectOutput("payment show ShopA_1", "1000", "********00", "created", "first sent", "with account a1", "final",
-		"delivered", "conflict", "dead letter: 410", "response sent")
+		"delivered", "conflict", "dead letter: 410", "response stored for repeats")
 	if _, out, _ := d.run("payment show ShopA_1"); strings.Contains(out, "0707072000") || strings.Contains(out,
 		"NOTIFTOKEN") {
 		t.Errorf("payment show shows a number or a token: %s", out)

@@ -71,6 +71,7 @@ var fields = []field{
 	flag("cd", "counts_daily_amount", func(e *entry) *bool { return &e.CountsDailyAmount }),
 	number("rs", "response_status", func(e *entry) *int { return &e.ResponseStatus }),
 	binary("bo", "response_body", func(e *entry) *[]byte { return &e.ResponseBody }),
+	list("ct", "call_attempts", func(e *entry) *[]ledger.CallAttempt { return &e.CallAttempts }),
 	text("opr", "operator_reference", func(e *entry) *string { return &e.OperatorReference }),
 	text("ti", "transaction_id", func(e *entry) *string { return &e.TransactionID }),
 	text("ms", "merchant_state", func(e *entry) *string { return &e.MerchantState }),

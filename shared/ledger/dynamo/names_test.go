@@ -32,6 +32,7 @@ func finishedCharge() *ledger.Entry {
 	}
 	e.BeginReservation("AbCdEfGhIjKlMnOpQrStUv", at)
 	e.ApplyOutcome(e.Owner, ledger.CallOutcome{
+		Call:  ledger.CallResult{Outcome: ledger.CallSucceeded, HTTPStatus: 201},
 		State: ledger.Done, ResponseStatus: 201, OperatorReference: "5f1c2a5e-6f0b-4c64-9a71-0a4f8d2f6b1e",
 		ResponseBody: []byte(`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":` +
 			`{"chargingInformation":{"amount":12500,"currency":"XOF","description":"Monthly pass"},` +
@@ -129,7 +130,7 @@ func TestOperationsPageListsEveryName(t *testing.T) {
 	for _, document := range []reflect.Type{
 		reflect.TypeFor[ledger.Claim](), reflect.TypeFor[ledger.Conflict](), reflect.TypeFor[ledger.Notification](),
 		reflect.TypeFor[ledger.FailedAttempt](), reflect.TypeFor[ledger.ReplayRecord](),
-		reflect.TypeFor[ledger.ManualResolution](),
+		reflect.TypeFor[ledger.ManualResolution](), reflect.TypeFor[ledger.CallAttempt](),
 	} {
 		for i := range document.NumField() {
 			member, _, _ := strings.Cut(document.Field(i).Tag.Get("json"), ",")
