@@ -112,7 +112,7 @@ func nextLookup(e *ledger.Entry, now time.Time) (at time.Time, reason string) {
 	return e.PollAt, ""
 }
 
-// resendAdvice says what can settle an unknown outcome that has no lookup.
+// resendAdvice returns what can end an unknown outcome that has no lookup.
 func resendAdvice(e *ledger.Entry, row operator.Capabilities, now time.Time) string {
 	if end := e.SentAt.Add(row.SafeResendWindow()); now.Before(end) {
 		return "the merchant may send the same request again until " + formatTime(end)

@@ -59,7 +59,8 @@ func TestFirstSend(t *testing.T) {
 		"refused, then in flight": {ledger.Entry{State: ledger.Reserved, ReservedAt: at.Add(time.Hour),
 			CallAttempts: []ledger.CallAttempt{noConnection}}, at.Add(time.Hour)},
 		"unavailable is a send": {ledger.Entry{State: ledger.Released,
-			CallAttempts: []ledger.CallAttempt{notSent, attempt(3, ledger.CallNotApplied, 503)}}, at.Add(3 * time.Minute)},
+			CallAttempts: []ledger.CallAttempt{notSent, attempt(3, ledger.CallNotApplied, 503)}},
+			at.Add(3 * time.Minute)},
 		"lapsed may be a send": {ledger.Entry{State: ledger.Unknown,
 			CallAttempts: []ledger.CallAttempt{attempt(4, ledger.CallLapsed, 0)}}, at.Add(4 * time.Minute)},
 	} {

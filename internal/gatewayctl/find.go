@@ -17,7 +17,7 @@ import (
 const findDays = 7
 
 type findCommand struct {
-	Value    string `arg:"" help:"An order_id, key, reference, id or telephone number, as somebody named it."`
+	Value    string `arg:"" help:"An order_id, key, reference, id or telephone number."`
 	Merchant string `placeholder:"NAME" help:"Only this merchant's transactions; of all merchants if not given."`
 	Since    utcDay `placeholder:"DAY" help:"Search each day from this one on: the last 7 days if not given."`
 }
@@ -191,8 +191,8 @@ func (f *finder) searchDays(merchants []*merchant.Profile, since time.Time) erro
 			}
 		}
 	}
-	f.result.Searched = append(f.result.Searched, fmt.Sprintf("the days from %s on, of %s: %s", since.Format(time.DateOnly),
-		plural(len(merchants), "merchant"), plural(count, "transaction")))
+	f.result.Searched = append(f.result.Searched, fmt.Sprintf("the days from %s on, of %s: %s",
+		since.Format(time.DateOnly), plural(len(merchants), "merchant"), plural(count, "transaction")))
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// findFixture is a deployment with a payment, a charge and an SMS of ShopA that somebody asks about by any value.
+// findFixture is a deployment with a payment, a charge and an SMS of ShopA which is found by any of its values.
 func findFixture(t *testing.T) (d *testTool, pay, charge, sms *ledger.Entry) {
 	t.Helper()
 	d, shop := newShopTool(t)
@@ -89,7 +89,7 @@ func TestFindRange(t *testing.T) {
 	d, pay, charge, _ := findFixture(t)
 	d.expectOutput("find ShopA_1", "FOUND BY", "order_id", "gatewayctl payment show ShopA_1")
 	d.expectExit("find ShopA_1 --merchant ShopB", ExitFailed, errNothingFound.Error())
-	d.expectExit("find ShopA_1 --merchant nobody", ExitFailed, "no merchant")
+	d.expectExit("find ShopA_1 --merchant ShopX", ExitFailed, "no merchant")
 	d.now = d.now.Add(30 * day)
 	d.expectExit("find OP-77", ExitFailed, "--since")
 	found := query[findResult](d, "find OP-77 --since 2026-02-01 --merchant shopa")

@@ -178,7 +178,8 @@ type entryHistory struct {
 // entryHistoryOf lists an entry's events in the order of time. Those without a time come last.
 func entryHistoryOf(e *ledger.Entry, now time.Time) entryHistory {
 	h := entryHistory{
-		entryView: entryViewOf(e), FirstSent: cmp.Or(formatTime(firstSend(e)), "never"), CallAttempts: callAttemptViews(e),
+		entryView: entryViewOf(e), FirstSent: cmp.Or(formatTime(firstSend(e)), "never"),
+		CallAttempts: callAttemptViews(e),
 	}
 	h.NextLookup, h.NoLookup = nextLookup(e, now)
 	addEvent := func(at time.Time, what, detail string) {

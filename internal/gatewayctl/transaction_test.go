@@ -33,7 +33,7 @@ func (d *testTool) addUnknownCharge(shop onboardingResult, correlator string) le
 func (d *testTool) addUnknown(shop onboardingResult, e *ledger.Entry) ledger.Key {
 	e.MerchantID, e.Merchant, e.Owner, e.Operator = shop.ID, shop.Name, "o", "sandbox"
 	e.State, e.EverUnknown, e.Version = ledger.Unknown, true, 2
-	e.CreatedAt, e.PollAt = d.now, d.now.Add(time.Hour)
+	e.CreatedAt, e.SentAt, e.ReservedAt, e.PollAt = d.now, d.now, d.now, d.now.Add(time.Hour)
 	e.Reschedule()
 	d.ledger.Overwrite(e)
 	return e.Key

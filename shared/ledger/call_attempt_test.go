@@ -48,10 +48,12 @@ func TestCallAttempts(t *testing.T) {
 			apply("owner", called(unknown, callTimedOut), soon), takenOver,
 			apply("successor", called(done, callDone), later),
 		}, []ledger.CallAttempt{timedOut, success}},
-		"released": {[]func(*ledger.Entry){apply("owner", called(released, callUnavailable), soon)}, []ledger.CallAttempt{
+		"released": {[]func(*ledger.Entry){
+			apply("owner", called(released, callUnavailable), soon),
+		}, []ledger.CallAttempt{
 			{At: start, Millis: 1500, Outcome: "not-applied", Reason: "unavailable", HTTPStatus: 503, Response: 503},
 		}},
-		"not applied after unknown is answered as unknown": {[]func(*ledger.Entry){
+		"not applied after unknown: the response is 504": {[]func(*ledger.Entry){
 			apply("owner", called(unknown, callTimedOut), soon), takenOver,
 			apply("successor", called(unknown, callUnavailable), later),
 		}, []ledger.CallAttempt{timedOut, {
@@ -68,7 +70,7 @@ func TestCallAttempts(t *testing.T) {
 		"a former owner's failure": {
 			[]func(*ledger.Entry){takenOver, apply("owner", called(unknown, callTimedOut), later)},
 			[]ledger.CallAttempt{lapsed}},
-		"a person's decision is no call": {[]func(*ledger.Entry){outcome(unknown), outcome(refused)}, nil},
+		"a person's decision is not a call": {[]func(*ledger.Entry){outcome(unknown), outcome(refused)}, nil},
 	} {
 		e := reserved(ledger.Charge)
 		for _, step := range c.steps {

@@ -27,15 +27,18 @@ func TestCallResult(t *testing.T) {
 		"success": {failed(operator.Succeeded, 201, nil), ledger.CallResult{Outcome: "succeeded", HTTPStatus: 201}},
 		"refusal": {failed(operator.Refused, 403, &fault.Fault{Kind: fault.OperatorError, OperatorException: refusal}),
 			ledger.CallResult{Outcome: "refused", Reason: "POL0001", HTTPStatus: 403}},
-		"our credentials": {failed(operator.NotApplied, 401, &fault.Fault{Kind: fault.IntegrationRejected, Cause: cause}),
-			ledger.CallResult{Outcome: "not-applied", Reason: "rejected", HTTPStatus: 401, Response: 502}},
+		"our credentials": {
+			failed(operator.NotApplied, 401, &fault.Fault{Kind: fault.IntegrationRejected, Cause: cause}),
+			ledger.CallResult{Outcome: "not-applied", Reason: "rejected", HTTPStatus: 401, Response: 502},
+		},
 		"unavailable": {failed(operator.NotApplied, 0, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: cause}),
 			ledger.CallResult{Outcome: "not-applied", Reason: "unavailable", Response: 503}},
 		"timeout": {failed(operator.Unknown, 0, &fault.Fault{
 			Kind: fault.OutcomeUnknown, Cause: fmt.Errorf("send: %w", context.DeadlineExceeded),
 		}), ledger.CallResult{Outcome: "unknown", Reason: "timeout"}},
-		"cut":       {failed(operator.Unknown, 0, lost), ledger.CallResult{Outcome: "unknown", Reason: "connection"}},
-		"garbage":   {failed(operator.Unknown, 200, lost), ledger.CallResult{Outcome: "unknown", Reason: "response", HTTPStatus: 200}},
+		"cut": {failed(operator.Unknown, 0, lost), ledger.CallResult{Outcome: "unknown", Reason: "connection"}},
+		"garbage": {failed(operator.Unknown, 200, lost),
+			ledger.CallResult{Outcome: "unknown", Reason: "response", HTTPStatus: 200}},
 		"duplicate": {duplicate, ledger.CallResult{Outcome: "unknown", Reason: "duplicate-key", HTTPStatus: 409}},
 	} {
 		if got := callResult(c.result); got != c.want {
