@@ -30,7 +30,7 @@ func (e *ctlSession) expectFound(line, id, by string) {
 	}
 }
 
-// An engineer on call has one value of a charge or a payment, and gets to its whole history. What waits for a person is
+// An engineer on call has one value of a charge or a payment, and gets to its whole history. A conflict is
 // listed until the command of its line ends it.
 func TestFindAndAttention(t *testing.T) {
 	if testing.Short() {
@@ -55,7 +55,7 @@ func TestFindAndAttention(t *testing.T) {
 		}
 		requestID = response.header.Get("X-Amzn-Requestid")
 	}
-	var shown struct {
+	var history struct {
 		ID           string `json:"id"`
 		CallAttempts []struct {
 			Outcome  string `json:"outcome"`
@@ -64,14 +64,14 @@ func TestFindAndAttention(t *testing.T) {
 			Response int    `json:"response_status"`
 		} `json:"call_attempts"`
 	}
-	e.mustRun("charge show --merchant "+g.Merchant+" --correlator "+key, &shown)
+	e.mustRun("charge show --merchant "+g.Merchant+" --correlator "+key, &history)
 	const attempts = "[{unknown response 200 504} {not-applied unavailable 503 504} {succeeded  201 201}]"
-	if got := fmt.Sprint(shown.CallAttempts); got != attempts {
+	if got := fmt.Sprint(history.CallAttempts); got != attempts {
 		t.Errorf("attempts %s, want %s", got, attempts)
 	}
-	e.expectFound(key, shown.ID, "clientCorrelator")
-	e.expectFound("REF-"+key, shown.ID, "referenceCode")
-	e.expectFound(g.Merchant+"."+key, shown.ID, "clientCorrelator")
+	e.expectFound(key, history.ID, "clientCorrelator")
+	e.expectFound("REF-"+key, history.ID, "referenceCode")
+	e.expectFound(g.Merchant+"."+key, history.ID, "clientCorrelator")
 	e.checkLogCommand(requestID, key)
 
 	order := g.Merchant + "_" + g.newID()
@@ -105,17 +105,17 @@ func (e *ctlSession) checkLogCommand(requestID, key string) {
 func (e *ctlSession) webhookIDOf(order string) (id string) {
 	e.t.Helper()
 	e.eventually(func() error {
-		var shown struct {
+		var history struct {
 			Notifications []struct {
 				WebhookID string `json:"webhook_id"`
 				State     string `json:"state"`
 			} `json:"notifications"`
 		}
-		e.mustRun("deliveries show "+order, &shown)
-		if len(shown.Notifications) != 1 || shown.Notifications[0].State != "delivered" {
-			return fmt.Errorf("the notifications are %+v", shown.Notifications)
+		e.mustRun("deliveries show "+order, &history)
+		if len(history.Notifications) != 1 || history.Notifications[0].State != "delivered" {
+			return fmt.Errorf("the notifications are %+v", history.Notifications)
 		}
-		id = shown.Notifications[0].WebhookID
+		id = history.Notifications[0].WebhookID
 		return nil
 	})
 	return id
@@ -125,8 +125,8 @@ func (e *ctlSession) webhookIDOf(order string) (id string) {
 // was run.
 func (e *ctlSession) checkConflictIsClosed(order string) {
 	e.t.Helper()
-	settle := map[string]any{"key": order, "status": "failed", "force": true}
-	if err := e.target.sandboxControl(http.MethodPost, "settle", settle, nil); err != nil {
+	change := map[string]any{"key": order, "status": "failed", "force": true}
+	if err := e.target.sandboxControl(http.MethodPost, "settle", change, nil); err != nil {
 		e.t.Fatal(err)
 	}
 	var command string

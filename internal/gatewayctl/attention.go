@@ -54,7 +54,7 @@ type attentionList struct {
 // Run lists what waits, over all merchants (decision "attention"). It changes nothing, and leaves out everything that
 // the gateway ends by itself.
 func (c *attentionList) Run(s *session) error {
-	merchants, _, err := s.merchantsNamed("")
+	merchants, err := s.allMerchants()
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (c *attentionList) Run(s *session) error {
 		return err
 	}
 	a := &attention{
-		session: s, closed: closed, seen: map[ledger.Key]bool{}, deadLetters: map[string]*deadLetters{},
+		session: s, closed: closed, deadLetters: map[string]*deadLetters{},
 		parked: map[endpointKey]int{}, accounts: map[accountKey]*accountUse{},
 	}
 	since := c.Since.Time
@@ -90,8 +90,7 @@ func (c *attentionList) Run(s *session) error {
 type attention struct {
 	*session
 	views       []attentionView
-	closed      map[string]time.Time // by the subject of the audit record
-	seen        map[ledger.Key]bool
+	closed      map[string]time.Time    // by the subject of the audit record
 	deadLetters map[string]*deadLetters // by the merchant's name
 	parked      map[endpointKey]int
 	accounts    map[accountKey]*accountUse
@@ -105,27 +104,27 @@ func (a *attention) add(v attentionView, command ...string) {
 
 // readEntries reads the due index, which has all that is unknown or parked, and the days, for what has no timer.
 func (a *attention) readEntries(merchants []*merchant.Profile, since time.Time) error {
-	read := func(e *ledger.Entry) {
-		if !a.seen[e.Key] {
-			a.seen[e.Key] = true
-			a.addEntry(e)
-		}
-	}
+	due := map[ledger.Key]bool{}
 	for e, err := range entriesOf(a.duePages) {
 		if err != nil {
 			return err
 		}
-		read(e)
+		if !due[e.Key] {
+			due[e.Key] = true
+			a.addEntry(e)
+		}
 	}
 	for _, p := range merchants {
-		for e, err := range a.entriesBetween(p.ID, latestTime(since, p.CreatedAt), a.Now()) {
+		for e, err := range a.entriesSince(p, since) {
 			if err != nil {
 				return err
 			}
-			read(e)
+			if !due[e.Key] {
+				a.addEntry(e)
+			}
 		}
 	}
-	return a.Err()
+	return nil
 }
 
 // latestTime returns the later of two times.

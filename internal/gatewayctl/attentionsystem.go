@@ -1,11 +1,9 @@
 package gatewayctl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"mobilegateway/shared/ledger"
@@ -73,16 +71,15 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 	names := map[string]bool{}
 	for _, p := range merchants {
 		for _, name := range p.Operators {
-			names[strings.ToLower(name)] = p.Active() || names[strings.ToLower(name)]
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		driver, _, known := directory.Driver(name)
-		if !known || !names[name] {
-			continue
-		}
-		if _, err := driver.CurrentAccountID(a, name); err != nil {
-			a.add(attentionView{What: waitsCredentials, Subject: name, Detail: errors.Unwrap(err).Error()}, renew...)
+			driver, row, known := directory.Driver(name)
+			if !known || !p.Active() || names[row.Operator] {
+				continue
+			}
+			names[row.Operator] = true
+			if _, err := driver.CurrentAccountID(a, row.Operator); err != nil {
+				cause := cmp.Or(errors.Unwrap(err), err).Error()
+				a.add(attentionView{What: waitsCredentials, Subject: row.Operator, Detail: cause}, renew...)
+			}
 		}
 	}
 	reconciler := &reconcile.Reconciler{Operators: directory, LookupTimeout: c.Timeout}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,14 +21,6 @@ type findCommand struct {
 	Value    string `arg:"" help:"An order_id, key, reference, id or telephone number."`
 	Merchant string `placeholder:"NAME" help:"Only this merchant's transactions; of all merchants if not given."`
 	Since    utcDay `placeholder:"DAY" help:"Search each day from this one on: the last 7 days if not given."`
-}
-
-// Validate refuses an empty value.
-func (c *findCommand) Validate() error {
-	if strings.TrimSpace(c.Value) == "" {
-		return errors.New(`expected "<value>": it is empty`)
-	}
-	return nil
 }
 
 // foundView is a transaction with the field that has the value.
@@ -50,24 +43,25 @@ var errNothingFound = errors.New("no transaction has this value: search more day
 // finder collects the transactions that have a value.
 type finder struct {
 	*session
-	value  string
-	owner  *merchant.Profile // the only merchant whose transactions count, nil for all
-	result findResult
-	found  map[ledger.Key]bool
+	value     string
+	merchants []*merchant.Profile // only their transactions count
+	result    findResult
+	found     map[ledger.Key]bool
 }
 
 // Run searches by key first: one read for each thing that the value can be. Only if no key has it, or with --since, it
 // reads the days.
 func (c *findCommand) Run(s *session) error {
-	merchants, owner, err := s.merchantsNamed(c.Merchant)
+	merchants, err := s.merchantsNamed(c.Merchant)
 	if err != nil {
 		return err
 	}
-	f := &finder{session: s, value: strings.TrimSpace(c.Value), owner: owner, found: map[ledger.Key]bool{}}
-	f.result.Matches, f.result.LogCommand = []foundView{}, f.logCommand(c.Since.Time)
-	err = f.searchKeys(merchants)
+	since := cmp.Or(c.Since.Time, s.Now().UTC().Truncate(day).Add(-findDays*day))
+	f := &finder{session: s, value: strings.TrimSpace(c.Value), merchants: merchants, found: map[ledger.Key]bool{}}
+	f.result.Matches, f.result.LogCommand = []foundView{}, f.logCommand(since)
+	err = f.searchKeys()
 	if err == nil && (len(f.result.Matches) == 0 || !c.Since.IsZero()) {
-		err = f.searchDays(merchants, cmp.Or(c.Since.Time, s.Now().UTC().Truncate(day).Add(-findDays*day)))
+		err = f.searchDays(since)
 	}
 	if err != nil {
 		return err
@@ -86,24 +80,19 @@ func (c *findCommand) Run(s *session) error {
 	return err
 }
 
-// merchantsNamed returns the merchant with a name or an id, also as owner. Without a name it returns all of them.
-func (s *session) merchantsNamed(nameOrID string) (all []*merchant.Profile, owner *merchant.Profile, err error) {
-	if err := s.openStores(); err != nil {
-		return nil, nil, err
-	}
+// merchantsNamed returns the merchant with a name or an id, or without a name all merchants.
+func (s *session) merchantsNamed(nameOrID string) ([]*merchant.Profile, error) {
 	if nameOrID == "" {
-		all, err = s.allMerchants()
-		return all, nil, err
+		return s.allMerchants()
 	}
-	if owner, err = s.findMerchant(nameOrID); err != nil {
-		return nil, nil, err
-	}
-	return []*merchant.Profile{owner}, owner, nil
+	p, err := s.findMerchant(nameOrID)
+	return []*merchant.Profile{p}, err
 }
 
 // add adds a transaction, once.
 func (f *finder) add(e *ledger.Entry, field string) {
-	if e == nil || f.found[e.Key] || f.owner != nil && f.owner.ID != e.MerchantID {
+	isOwner := func(p *merchant.Profile) bool { return p.ID == e.MerchantID }
+	if e == nil || f.found[e.Key] || !slices.ContainsFunc(f.merchants, isOwner) {
 		return
 	}
 	f.found[e.Key] = true
@@ -140,7 +129,7 @@ func shellWord(word string) string {
 }
 
 // searchKeys reads the items that can have the value in their keys.
-func (f *finder) searchKeys(merchants []*merchant.Profile) error {
+func (f *finder) searchKeys() error {
 	read := func(field string, kind ledger.Kind, id string) error {
 		e, err := f.stores.Ledger.Get(f, ledger.Key{Kind: kind, ID: id})
 		f.add(e, field)
@@ -148,7 +137,7 @@ func (f *finder) searchKeys(merchants []*merchant.Profile) error {
 	}
 	err := errors.Join(read("order_id", ledger.Payment, f.value), read("id", ledger.Charge, f.value),
 		read("id", ledger.SMS, f.value))
-	for _, p := range merchants {
+	for _, p := range f.merchants {
 		if err != nil {
 			return err
 		}
@@ -165,39 +154,48 @@ func (f *finder) searchKeys(merchants []*merchant.Profile) error {
 		}
 	}
 	f.result.Searched = append(f.result.Searched, "by key: order_id, id of a charge or SMS, and clientCorrelator, "+
-		"referenceCode or upstream key of "+plural(len(merchants), "merchant"))
+		"referenceCode or upstream key of "+plural(len(f.merchants), "merchant"))
 	return err
 }
 
 // searchDays reads all transactions of the merchants that were created from a day on.
-func (f *finder) searchDays(merchants []*merchant.Profile, since time.Time) error {
+func (f *finder) searchDays(since time.Time) error {
 	count := 0
-	for _, p := range merchants {
-		from := since
-		if p.CreatedAt.After(from) {
-			from = p.CreatedAt
-		}
-		fmt.Fprintf(f.Stderr, "Reading the days of %s from %s.\n", p.Name, from.UTC().Format(time.DateOnly))
-		for e, err := range f.entriesBetween(p.ID, from, f.Now()) {
-			if err = cmp.Or(err, f.Err()); err != nil {
+	for _, p := range f.merchants {
+		for e, err := range f.entriesSince(p, since) {
+			if err != nil {
 				return err
 			}
 			if field := matchingField(e, f.value); field != "" {
 				f.add(e, field)
 			}
-			if count++; count%findProgress == 0 {
-				fmt.Fprintf(f.Stderr, "%s: %d transactions read, %d found\n", e.CreatedAt.Format(time.DateOnly), count,
-					len(f.result.Matches))
-			}
+			count++
 		}
 	}
 	f.result.Searched = append(f.result.Searched, fmt.Sprintf("the days from %s on, of %s: %s",
-		since.Format(time.DateOnly), plural(len(merchants), "merchant"), plural(count, "transaction")))
+		since.Format(time.DateOnly), plural(len(f.merchants), "merchant"), plural(count, "transaction")))
 	return nil
 }
 
-// findProgress is the number of transactions between two lines of progress.
-const findProgress = 10000
+// readProgress is the number of transactions between two lines of progress.
+const readProgress = 10000
+
+// entriesSince reads the entries that a merchant created from a time on, with progress.
+func (s *session) entriesSince(p *merchant.Profile, since time.Time) iter.Seq2[*ledger.Entry, error] {
+	return func(yield func(*ledger.Entry, error) bool) {
+		count := 0
+		since = latestTime(since, p.CreatedAt)
+		fmt.Fprintf(s.Stderr, "Reading the days of %s from %s.\n", p.Name, since.UTC().Format(time.DateOnly))
+		for e, err := range s.entriesBetween(p.ID, since, s.Now()) {
+			if !yield(e, cmp.Or(err, s.Err())) {
+				return
+			}
+			if count++; count%readProgress == 0 {
+				fmt.Fprintf(s.Stderr, "%s: %d transactions read\n", e.CreatedAt.Format(time.DateOnly), count)
+			}
+		}
+	}
+}
 
 // matchingField names the field of an entry that has a value, "" for none.
 func matchingField(e *ledger.Entry, value string) string {
@@ -256,8 +254,10 @@ func (f *finder) logCommand(since time.Time) string {
 	if f.Local {
 		return fmt.Sprintf("grep -h %s %s/log/*.log", f.value, shellWord(cmp.Or(f.Getenv(localVariable), localFolder)))
 	}
-	since = cmp.Or(since, f.Now().UTC().Truncate(day).Add(-findDays*day))
-	stack, _, _ := strings.Cut(f.LedgerTable, "-LedgerTable")
+	stack, _, named := strings.Cut(f.LedgerTable, "-LedgerTable")
+	if !named {
+		stack = "$S" // as docs/operations.md sets it
+	}
 	return fmt.Sprintf(`for f in charge pay sms status token notif receipt; do aws logs filter-log-events `+
 		`--log-group-name "/%s/$f" --filter-pattern '{ $.RequestID = "%s" }' --start-time %d `+
 		`--query 'events[].message' --output text; done`, stack, f.value, since.UnixMilli())

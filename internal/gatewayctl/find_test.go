@@ -100,7 +100,6 @@ func TestFindRange(t *testing.T) {
 	checkEqual(t, "by key only", len(query[findResult](d, "find c1").Matches), 1)
 	checkEqual(t, "by key and in the days", len(query[findResult](d, "find c1 --since 2026-03-01").Matches), 2)
 	checkEqual(t, "shown once", query[findResult](d, "find "+charge.ID+" --since 2026-03-01").Matches[0].FoundBy, "id")
-	d.expectExit("find  ", ExitUsage, "<value>")
 	if code, out, stderr := d.run("find 0707072000 --since 2026-03-01"); code != ExitDone ||
 		strings.Contains(out+stderr, "0707072000") {
 		t.Errorf("a number is shown: exit %d, %s%s", code, out, stderr)
@@ -110,6 +109,9 @@ func TestFindRange(t *testing.T) {
 // No table has request ids: the command that finds their log lines is printed.
 func TestFindRequestID(t *testing.T) {
 	d, _, _, _ := findFixture(t)
+	if _, _, stderr := d.run("find 3fa85f64-5717-4562-b3fc-2c963f66afa6"); !strings.Contains(stderr, `"/$S/$f"`) {
+		t.Errorf("the log command without a stack's table: %s", stderr)
+	}
 	d.variables["LEDGER_TABLE"] = "mobile-gateway-prod-LedgerTable-1ABC"
 	const id = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
 	d.expectExit("find "+id, ExitFailed, `--log-group-name "/mobile-gateway-prod/$f" --filter-pattern `+

@@ -36,8 +36,8 @@ type unknownView struct {
 
 // pastLifetime reports whether a payment is not final at the end of its lifetime, although it is looked up.
 func (s *session) pastLifetime(e *ledger.Entry) bool {
-	return e.Kind == ledger.Payment && !e.StatusFinal() && !e.PollAt.IsZero() &&
-		s.Now().Sub(e.ReservedAt) >= s.PaymentLifetime
+	lookedUp := !e.PollAt.IsZero() || e.Claim.Status != ""
+	return e.Kind == ledger.Payment && !e.StatusFinal() && lookedUp && s.Now().Sub(e.ReservedAt) >= s.PaymentLifetime
 }
 
 // Run lists a merchant's days or, without a merchant, the due index. Every entry that it lists is in that index.
