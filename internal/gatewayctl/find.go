@@ -203,7 +203,7 @@ func matchingField(e *ledger.Entry, value string) string {
 		{"order_id or id", e.ID}, {"clientCorrelator", e.Correlator}, {"referenceCode", e.ReferenceCode},
 		{"upstream key", e.UpstreamKey}, {"Transaction-id", e.TransactionID},
 		{"operator's reference", e.OperatorReference}, {"operator's reference", e.Claim.OperatorReference},
-		{"reference", e.MerchantReference}, {"address", e.Address}, {"callbackData", e.CallbackData},
+		{"reference", e.MerchantReference}, {"callbackData", e.CallbackData},
 	}
 	for _, n := range slices.Concat(e.Delivered, e.Outbox) {
 		fields = append(fields, struct{ name, value string }{"webhook-id", n.ID})
@@ -213,7 +213,7 @@ func matchingField(e *ledger.Entry, value string) string {
 			return f.name
 		}
 	}
-	for _, number := range []string{e.MSISDN, e.MSISDNReported, e.Claim.MSISDN, e.Address} {
+	for _, number := range []string{e.MSISDN, e.MSISDNReported, e.Claim.MSISDN} {
 		if sameNumber(number, value) {
 			return "MSISDN"
 		}

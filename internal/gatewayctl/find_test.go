@@ -26,7 +26,7 @@ func findFixture(t *testing.T) (d *testTool, pay, charge, sms *ledger.Entry) {
 		t.Fatal(err)
 	}
 	sms = d.mustReadEntry(d.addUnknownSMS(shop, "m1"))
-	sms.Address = "tel:+2250707072222"
+	sms.CallbackData = "cb-1"
 	d.ledger.Overwrite(sms)
 	return d, pay, charge, sms
 }
@@ -55,7 +55,7 @@ func TestFind(t *testing.T) {
 		{"INV 9", "reference", []*ledger.Entry{pay}, true},
 		{pay.Delivered[0].ID, "webhook-id", []*ledger.Entry{pay}, true},
 		{"+225 07 07 07 99 99", "MSISDN", []*ledger.Entry{other}, true},
-		{"0707072222", "MSISDN", []*ledger.Entry{sms}, true},
+		{"cb-1", "callbackData", []*ledger.Entry{sms}, true},
 	} {
 		d.ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
 			if call.Operation == storetest.Day && !c.walks {
