@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,26 @@ func TestFinishedChargeCostsOneWriteUnit(t *testing.T) {
 	t.Logf("%d bytes; %d with long names", size, size+longNames)
 	if size >= writeUnit {
 		t.Errorf("the item has %d bytes, want under %d: one write unit", size, writeUnit)
+	}
+}
+
+// A charge whose attempts failed, with all that are kept, stays within two write units. No other charge costs more.
+func TestRetriedChargeIsBounded(t *testing.T) {
+	e := finishedCharge()
+	attempt := ledger.CallAttempt{
+		At: e.CreatedAt, Millis: 20000, Outcome: ledger.CallUnknown, Reason: "timeout", Response: 504,
+	}
+	for _, count := range []int{1, ledger.MaxCallAttempts} {
+		e.CallAttempts = slices.Repeat([]ledger.CallAttempt{attempt}, count)
+		encoded, err := Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := itemSize(t, encoded)
+		t.Logf("%d bytes with %d attempts", size, count)
+		if limit := 2 * writeUnit; size >= limit {
+			t.Errorf("the item has %d bytes with %d attempts, want under %d", size, count, limit)
+		}
 	}
 }
 
