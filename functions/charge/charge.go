@@ -128,7 +128,13 @@ func (o *Operation) releaseReservation(
 	ctx context.Context, reservation *ledger.Entry, params *chargeParams, claimErr error,
 ) error {
 	neverSent := claimErr == nil || !reservation.EverUnknown
-	released := ledger.CallOutcome{State: ledger.Released, UnbindBody: neverSent}
+	reason, response := "reference-taken", fault.DuplicateKey
+	if claimErr != nil {
+		reason, response = "reference-store", fault.Internal
+	}
+	released := ledger.CallOutcome{
+		State: ledger.Released, UnbindBody: neverSent, Call: operation.NotSent(reason, response),
+	}
 	_, err := o.Pipeline.Book.StoreOutcome(ctx, reservation, released)
 	switch {
 	case !neverSent:

@@ -233,6 +233,42 @@ func TestReleased(t *testing.T) {
 	})
 }
 
+// The stored charge has each attempt with its outcome and what the merchant was sent, without a write of its own.
+func TestCallAttemptsAreStored(t *testing.T) {
+	w := newFixture(t)
+	w.Driver.SetBehaviours(operationtest.RejectCredentials, operationtest.RespondUnavailable)
+	w.Send(t, newEvent(t)).AssertStatus(t, 502)
+	w.Send(t, newEvent(t)).AssertStatus(t, 503)
+	w.Send(t, newEvent(t)).AssertStatus(t, 201)
+	var got []string
+	for _, a := range w.OnlyEntry(t, ledger.Charge).CallAttempts {
+		got = append(got, fmt.Sprintf("%s %s %d", a.Outcome, a.Reason, a.Response))
+	}
+	want := "[not-applied rejected 502 not-applied unavailable 503 succeeded  201]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("attempts %s, want %s", got, want)
+	}
+	clean, _ := suite.SendFirst(t)
+	if attempts := clean.OnlyEntry(t, ledger.Charge).CallAttempts; attempts != nil {
+		t.Errorf("a success at once has attempts of its own: %v", attempts)
+	}
+}
+
+// An attempt that ended before the call is kept too, as one that sent nothing.
+func TestUnsentAttemptIsStored(t *testing.T) {
+	w, _ := suite.SendFirst(t)
+	w.Send(t, newEvent(t).SetBodyPart(correlator, "c-2")).AssertStatus(t, 409)
+	for _, e := range w.Ledger.All() {
+		if e.Correlator != "c-2" {
+			continue
+		}
+		if len(e.CallAttempts) != 1 || e.CallAttempts[0].Outcome != ledger.CallNotSent ||
+			e.CallAttempts[0].Reason != "reference-taken" || e.CallAttempts[0].Response != 409 {
+			t.Errorf("attempts %+v", e.CallAttempts)
+		}
+	}
+}
+
 // decision "upstream-key".
 func TestUpstreamKey(t *testing.T) {
 	long := strings.Repeat("k", 100)

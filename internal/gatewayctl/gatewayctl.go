@@ -32,6 +32,8 @@ const (
 	ExitDone   = 0 // the command succeeded
 	ExitFailed = 1 // the command failed, or a check failed
 	ExitUsage  = 2 // the command line or a setting is wrong; no change was attempted
+	// ExitWaiting is the end of attention: the command succeeded, and something waits for a person.
+	ExitWaiting = 3
 )
 
 // Ledger is the part of the ledger's store that the tool uses.
@@ -40,6 +42,7 @@ type Ledger interface {
 	ledger.Writer
 	ledger.DayIndex
 	ledger.DueQueue
+	ledger.ReferenceIndex
 }
 
 // Stores are the stores of one deployment.
@@ -105,9 +108,11 @@ type commandLine struct {
 	SMS struct {
 		Show smsShow `cmd:"" help:"Show an SMS's history."`
 	} `cmd:"" name:"sms" help:"SMS."`
+	Find       findCommand               `cmd:"" help:"Find transactions by an id, a key or a number."`
 	List       listCommand               `cmd:"" help:"List a merchant's transactions of today or other UTC days."`
 	Deliveries deliveriesCommands        `cmd:"" help:"Notifications to merchants."`
 	Endpoint   endpointCommands          `cmd:"" help:"URLs at which merchants are notified."`
+	Attention  attentionCommands         `cmd:"" help:"List or close what waits for a person, over all merchants."`
 	Unknown    unknownCommands           `cmd:"" help:"Transactions whose outcome is unknown."`
 	Export     exportCommand             `cmd:"" help:"Export a merchant's transactions for reconciliation."`
 	Slot       slotCommands              `cmd:"" help:"Bookable test times at the sandbox operator."`
@@ -220,8 +225,11 @@ func reportError(stderr io.Writer, out *trackedWriter, asJSON bool, err error) i
 		// The standard error already has the same text, so a failed write needs no second report.
 		_ = writeJSON(out, errorOutput{strings.TrimPrefix(err.Error(), errUsage.Error()+": "), usage})
 	}
-	if usage {
+	switch {
+	case usage:
 		return ExitUsage
+	case errors.Is(err, errWaiting):
+		return ExitWaiting
 	}
 	return ExitFailed
 }

@@ -253,7 +253,7 @@ func (d *testTool) addDeliveredPayment(shop onboardingResult, number int, at tim
 	key := ledger.Key{Kind: ledger.Payment, ID: id}
 	e := &ledger.Entry{
 		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Version: 3, State: ledger.Done, Status: ledger.Successful,
-		CreatedAt: at, SentAt: at, UpdatedAt: at.Add(time.Second), FinalAt: at.Add(time.Second),
+		CreatedAt: at, SentAt: at, ReservedAt: at, UpdatedAt: at.Add(time.Second), FinalAt: at.Add(time.Second),
 		Operator: "sandbox", Account: "a1", Country: "CI", Channel: "ussd", AmountMinor: 1000, Currency: "XOF",
 		UpstreamKey: id, MSISDN: "0707072000", ResponseStatus: 201,
 		NotifyURL: "https://shop.example/n", Delivered: []ledger.Notification{{

@@ -1,9 +1,9 @@
 package gatewayctl
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -96,7 +96,7 @@ func kindLabel(kind ledger.Kind) string {
 }
 
 func showHistory(s *session, e *ledger.Entry) error {
-	view := entryHistoryOf(e)
+	view := entryHistoryOf(e, s.Now())
 	return s.show(view, append(append(viewRows(view), []string{""}), eventRows(view.Events)...))
 }
 
@@ -168,21 +168,30 @@ func eventRows(events []historyEvent) table {
 // entryHistory is an entry with all its events.
 type entryHistory struct {
 	entryView
-	Events []historyEvent `json:"events"`
+	FirstSent    string            `json:"first_sent_at" row:"first sent"` // "never" if nothing can have been sent
+	CallAttempts []callAttemptView `json:"call_attempts"`
+	NextLookup   time.Time         `json:"next_lookup_at,omitzero" row:"next lookup"`
+	NoLookup     string            `json:"no_lookup_reason,omitempty" row:"no lookup"`
+	Events       []historyEvent    `json:"events"`
 }
 
 // entryHistoryOf lists an entry's events in the order of time. Those without a time come last.
-func entryHistoryOf(e *ledger.Entry) entryHistory {
-	h := entryHistory{entryView: entryViewOf(e)}
+func entryHistoryOf(e *ledger.Entry, now time.Time) entryHistory {
+	h := entryHistory{
+		entryView: entryViewOf(e), FirstSent: cmp.Or(formatTime(firstSend(e)), "never"),
+		CallAttempts: callAttemptViews(e),
+	}
+	h.NextLookup, h.NoLookup = nextLookup(e, now)
 	addEvent := func(at time.Time, what, detail string) {
 		if !at.IsZero() {
 			h.Events = append(h.Events, historyEvent{at, what, detail})
 		}
 	}
 	addEvent(e.CreatedAt, "created", "")
-	addEvent(e.SentAt, "first sent", "to "+e.Operator+" with account "+e.Account)
+	addEvent(firstSend(e), "first sent", "to "+e.Operator+" with account "+e.Account)
+	h.Events = append(h.Events, callEvents(e)...)
 	if e.ResponseStatus != 0 {
-		h.Events = append(h.Events, historyEvent{What: "response sent", Detail: strconv.Itoa(e.ResponseStatus)})
+		h.Events = append(h.Events, historyEvent{What: "response stored for repeats", Detail: responseText(e)})
 	}
 	for _, c := range e.Conflicts {
 		addEvent(c.At, "conflict",
@@ -203,7 +212,10 @@ func entryHistoryOf(e *ledger.Entry) entryHistory {
 	if e.State == ledger.Reserved {
 		addEvent(e.LeaseUntil, "lease ends", "")
 	}
-	addEvent(e.PollAt, "next lookup", "")
+	addEvent(h.NextLookup, "next lookup", "after "+plural(e.PollAttempts, "lookup")+" since the last news")
+	if e.Kind != ledger.Payment && e.State == ledger.Unknown {
+		addEvent(e.PollAt, "listed again for a person", "")
+	}
 	addEvent(e.UserSMSAt, "next user SMS", "")
 	addEvent(e.ExpireAt, "expires", "")
 	sortEvents(h.Events)

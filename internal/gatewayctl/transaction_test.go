@@ -33,7 +33,7 @@ func (d *testTool) addUnknownCharge(shop onboardingResult, correlator string) le
 func (d *testTool) addUnknown(shop onboardingResult, e *ledger.Entry) ledger.Key {
 	e.MerchantID, e.Merchant, e.Owner, e.Operator = shop.ID, shop.Name, "o", "sandbox"
 	e.State, e.EverUnknown, e.Version = ledger.Unknown, true, 2
-	e.CreatedAt, e.PollAt = d.now, d.now.Add(time.Hour)
+	e.CreatedAt, e.SentAt, e.ReservedAt, e.PollAt = d.now, d.now, d.now, d.now.Add(time.Hour)
 	e.Reschedule()
 	d.ledger.Overwrite(e)
 	return e.Key
@@ -52,7 +52,7 @@ func TestShowAndList(t *testing.T) {
 	d.ledger.Overwrite(e)
 	d.addUnknownCharge(shop, "c1")
 	d.expectOutput("payment show ShopA_1", "1000", "********00", "created", "first sent", "with account a1", "final",
-		"delivered", "conflict", "dead letter: 410", "response sent")
+		"delivered", "conflict", "dead letter: 410", "response stored for repeats")
 	if _, out, _ := d.run("payment show ShopA_1"); strings.Contains(out, "0707072000") || strings.Contains(out,
 		"NOTIFTOKEN") {
 		t.Errorf("payment show shows a number or a token: %s", out)

@@ -34,7 +34,13 @@ type unknownView struct {
 	LookupSupported bool   `json:"lookup_supported" col:"LOOKUP"` // else it is resolved manually
 }
 
-// Run lists a merchant's days or, without a merchant, the due index. Every unknown entry is in that index.
+// pastLifetime reports whether a payment is not final at the end of its lifetime, although it is looked up.
+func (s *session) pastLifetime(e *ledger.Entry) bool {
+	lookedUp := !e.PollAt.IsZero() || e.Claim.Status != ""
+	return e.Kind == ledger.Payment && !e.StatusFinal() && lookedUp && s.Now().Sub(e.ReservedAt) >= s.PaymentLifetime
+}
+
+// Run lists a merchant's days or, without a merchant, the due index. Every entry that it lists is in that index.
 func (c *unknownList) Run(s *session) error {
 	if c.Merchant == "" && !(c.From.IsZero() && c.To.IsZero()) {
 		return usageError(`expected "<merchant>" before --from and --to`)
@@ -51,7 +57,7 @@ func (c *unknownList) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		if !e.OutcomeUncertain(s.Now()) {
+		if !e.OutcomeUncertain(s.Now()) && !s.pastLifetime(e) {
 			continue
 		}
 		row, _ := operator.FindCapabilities(e.Operator)

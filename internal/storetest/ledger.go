@@ -26,6 +26,8 @@ var (
 	_ ledger.Reader   = (*Ledger)(nil)
 	_ ledger.DueQueue = (*Ledger)(nil)
 	_ ledger.DayIndex = (*Ledger)(nil)
+
+	_ ledger.ReferenceIndex = (*Ledger)(nil)
 )
 
 // NewLedger makes an empty ledger without faults.
@@ -72,6 +74,14 @@ func (l *Ledger) ClaimReference(ctx context.Context, charge *ledger.Entry) (stri
 func (l *Ledger) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) {
 	return run(ctx, &l.Faults, Call{Operation: Get, Key: key}, func() (*ledger.Entry, error) {
 		return l.store.Get(ctx, key)
+	})
+}
+
+// ChargeOfReference implements ledger.ReferenceIndex.
+func (l *Ledger) ChargeOfReference(ctx context.Context, merchantID, referenceCode string) (string, error) {
+	key := ledger.Key{Kind: ledger.Reference, ID: ledger.ReferenceID(merchantID, referenceCode)}
+	return run(ctx, &l.Faults, Call{Operation: Get, Key: key}, func() (string, error) {
+		return l.store.ChargeOfReference(ctx, merchantID, referenceCode)
 	})
 }
 

@@ -147,6 +147,9 @@ type Entry struct {
 	// ResponseStatus and ResponseBody are the stored first response, without otp_code. ResponseStatus 0: none yet.
 	ResponseStatus int
 	ResponseBody   []byte
+	// CallAttempts are the attempts to call the operator, oldest first, at most MaxCallAttempts. It is empty after a
+	// first attempt that succeeded. Nothing is decided by it.
+	CallAttempts []CallAttempt
 	// OperatorReference is the operator's own id: serverReferenceCode, Transaction-id or the last segment of
 	// resourceURL.
 	OperatorReference string

@@ -31,6 +31,8 @@ type CallOutcome struct {
 	// the referenceCode is taken, or the amount is over its merchant's limit. An earlier release still binds its body,
 	// because that attempt may have been sent.
 	UnbindBody bool
+	// Call describes the operator call for people. The zero value, such as of a manual resolution, is not kept.
+	Call CallResult
 	// FirstPollAt is the first lookup of a pending payment, or when the sweep first processes an unknown entry; zero
 	// for FirstPollAfter or StaleAfter from now.
 	FirstPollAt time.Time
@@ -58,6 +60,10 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 		next = incoming.Clone()
 		next.CreatedAt = e.CreatedAt
 		next.Status, next.Conflicts, next.Extra = e.Status, e.Clone().Conflicts, e.Extra
+		next.CallAttempts = e.Clone().CallAttempts
+	}
+	if e.State == Reserved {
+		next.addCallAttempt(CallAttempt{At: e.ReservedAt, Outcome: CallLapsed})
 	}
 	next.EverUnknown = e.EverUnknown || e.State == Unknown || e.State == Reserved
 	next.NothingSent = e.NothingSent && e.State != Reserved
@@ -88,7 +94,15 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 //   - A status that the operator reported meanwhile stays: only the response is added.
 func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) bool {
 	if outcome.State == Done {
-		return e.applySuccess(outcome, now)
+		if !e.applySuccess(outcome, now) {
+			return false
+		}
+		at := e.ReservedAt
+		if e.Owner != owner {
+			at = now
+		}
+		e.recordCall(outcome.Call, at, now)
+		return true
 	}
 	if e.Owner != owner || (e.State != Reserved && e.State != Unknown) {
 		return false
@@ -109,6 +123,7 @@ func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) b
 	default:
 		e.applyUnknown(outcome, now)
 	}
+	e.recordCall(outcome.Call, e.ReservedAt, now)
 	e.Reschedule()
 	return true
 }
@@ -205,6 +220,7 @@ func (e *Entry) MarkLapsed(now, next time.Time) bool {
 		return false
 	}
 	e.State, e.EverUnknown, e.NothingSent, e.PollAt = Unknown, true, false, next
+	e.addCallAttempt(CallAttempt{At: e.ReservedAt, Outcome: CallLapsed})
 	if e.reportedByOperator() {
 		e.State, e.PollAt = Done, time.Time{}
 	}

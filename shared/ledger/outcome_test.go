@@ -290,7 +290,9 @@ func TestTakeOver(t *testing.T) {
 		before func(*ledger.Entry)
 		want   func(*ledger.Entry) // changes the entry before into the expected one
 	}{
-		{"a lapsed reservation", func(*ledger.Entry) {}, func(e *ledger.Entry) { e.EverUnknown = true }},
+		{"a lapsed reservation", func(*ledger.Entry) {}, func(e *ledger.Entry) {
+			e.EverUnknown, e.CallAttempts = true, []ledger.CallAttempt{{At: start, Outcome: ledger.CallLapsed}}
+		}},
 		{"an unknown", func(e *ledger.Entry) { e.State = ledger.Unknown },
 			func(e *ledger.Entry) { e.EverUnknown = true }},
 		{"a release", func(e *ledger.Entry) { e.State = ledger.Released }, func(e *ledger.Entry) {

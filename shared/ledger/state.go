@@ -70,6 +70,7 @@ func (e *Entry) Clone() *Entry {
 	}
 	c := *e
 	c.ResponseBody = slices.Clone(e.ResponseBody)
+	c.CallAttempts = slices.Clone(e.CallAttempts)
 	c.Conflicts = slices.Clone(e.Conflicts)
 	c.Outbox = slices.Clone(e.Outbox)
 	c.Delivered = slices.Clone(e.Delivered)
@@ -83,6 +84,9 @@ func (e *Entry) truncateTimes() {
 	times := []*time.Time{
 		&e.LeaseUntil, &e.CreatedAt, &e.SentAt, &e.ReservedAt, &e.UpdatedAt, &e.FinalAt, &e.ExpireAt, &e.UserSMSAt,
 		&e.PollAt, &e.DueAt, &e.Claim.At, &e.Claim.CheckAt, &e.Manual.At,
+	}
+	for i := range e.CallAttempts {
+		times = append(times, &e.CallAttempts[i].At)
 	}
 	for i := range e.Conflicts {
 		times = append(times, &e.Conflicts[i].At)

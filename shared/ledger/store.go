@@ -69,5 +69,12 @@ type DayIndex interface {
 		keys []Key, next string, err error)
 }
 
+// ReferenceIndex is the part of a store that finds a charge by its merchant's referenceCode.
+type ReferenceIndex interface {
+	// ChargeOfReference returns the id of the charge that owns a merchant's referenceCode, "" for none. It is one read,
+	// strongly consistent.
+	ChargeOfReference(ctx context.Context, merchantID, referenceCode string) (chargeID string, err error)
+}
+
 // DueShards is the number of partitions of the due index. It may grow, never shrink.
 const DueShards = 16

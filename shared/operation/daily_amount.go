@@ -33,7 +33,9 @@ func (p *Pipeline) ReserveDailyAmount(
 		return p.refuseOverLimit(ctx, req, reservation, overLimit)
 	}
 	req.LogLine.Increment(telemetry.LimitStoreFailures)
-	updated, err := p.Book.StoreOutcome(ctx, reservation, ledger.CallOutcome{State: ledger.Released})
+	updated, err := p.Book.StoreOutcome(ctx, reservation, ledger.CallOutcome{
+		State: ledger.Released, Call: NotSent("limit-store", fault.OperatorUnavailable),
+	})
 	if err != nil || updated.State != ledger.Released {
 		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: errors.Join(reserveErr, err)}
 	}
@@ -46,7 +48,9 @@ func (p *Pipeline) ReserveDailyAmount(
 func (p *Pipeline) refuseOverLimit(
 	ctx context.Context, req *apigw.Request, reservation *ledger.Entry, overLimit *dailyamount.OverLimitError,
 ) error {
-	released := ledger.CallOutcome{State: ledger.Released, UnbindBody: true}
+	released := ledger.CallOutcome{
+		State: ledger.Released, UnbindBody: true, Call: NotSent("daily-amount", fault.DailyLimitExceeded),
+	}
 	updated, err := p.Book.StoreOutcome(ctx, reservation, released)
 	if err != nil {
 		return fault.NewInternal(err)

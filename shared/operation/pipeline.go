@@ -162,7 +162,9 @@ type CallOutcomes struct {
 func (p *Pipeline) RecordOutcome(
 	ctx context.Context, req *apigw.Request, reservation *ledger.Entry, result operator.Result, outcomes CallOutcomes,
 ) (*ledger.Entry, error) {
-	updated, err := p.Book.StoreOutcome(ctx, reservation, outcomes.callOutcome(reservation, result))
+	outcome := outcomes.callOutcome(reservation, result)
+	outcome.Call = callResult(result)
+	updated, err := p.Book.StoreOutcome(ctx, reservation, outcome)
 	if err != nil {
 		// An outcome that is not stored is not reported. The lease lapses into unknown, and the merchant's retry
 		// decides.

@@ -32,6 +32,8 @@ type Result struct {
 	// DuplicateKey is set with Unknown if the operator reports a duplicate key (SMS, 409 SVC0005). After a retry the
 	// caller reads it as Succeeded. With Succeeded it means that the driver's own retry met its first attempt.
 	DuplicateKey bool
+	// HTTPStatus is the status of the operator's last response, 0 for none. It is for people: Outcome decides.
+	HTTPStatus int
 	// OperatorReference is the operator's id of the transaction, with Succeeded or DuplicateKey; "" if there is none.
 	OperatorReference string
 }

@@ -70,6 +70,7 @@ var fields = []field{
 	{"cd", "counts_daily_amount", func(e *entry) any { return &e.CountsDailyAmount }},
 	{"rs", "response_status", func(e *entry) any { return &e.ResponseStatus }},
 	{"bo", "response_body", func(e *entry) any { return &e.ResponseBody }},
+	{"ct", "call_attempts", func(e *entry) any { return &e.CallAttempts }},
 	{"opr", "operator_reference", func(e *entry) any { return &e.OperatorReference }},
 	{"ti", "transaction_id", func(e *entry) any { return &e.TransactionID }},
 	{"ms", "merchant_state", func(e *entry) any { return &e.MerchantState }},

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ func finishedCharge() *ledger.Entry {
 	}
 	e.BeginReservation("AbCdEfGhIjKlMnOpQrStUv", at)
 	e.ApplyOutcome(e.Owner, ledger.CallOutcome{
+		Call:  ledger.CallResult{Outcome: ledger.CallSucceeded, HTTPStatus: 201},
 		State: ledger.Done, ResponseStatus: 201, OperatorReference: "5f1c2a5e-6f0b-4c64-9a71-0a4f8d2f6b1e",
 		ResponseBody: []byte(`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":` +
 			`{"chargingInformation":{"amount":12500,"currency":"XOF","description":"Monthly pass"},` +
@@ -82,6 +84,26 @@ func TestFinishedChargeCostsOneWriteUnit(t *testing.T) {
 	}
 }
 
+// A charge whose attempts failed, with all that are kept, stays within two write units. No other charge costs more.
+func TestRetriedChargeIsBounded(t *testing.T) {
+	e := finishedCharge()
+	attempt := ledger.CallAttempt{
+		At: e.CreatedAt, Millis: 20000, Outcome: ledger.CallUnknown, Reason: "timeout", Response: 504,
+	}
+	for _, count := range []int{1, ledger.MaxCallAttempts} {
+		e.CallAttempts = slices.Repeat([]ledger.CallAttempt{attempt}, count)
+		encoded, err := Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := itemSize(t, encoded)
+		t.Logf("%d bytes with %d attempts", size, count)
+		if limit := 2 * writeUnit; size >= limit {
+			t.Errorf("the item has %d bytes with %d attempts, want under %d", size, count, limit)
+		}
+	}
+}
+
 func longNameOf(name string) string {
 	if f, ok := fieldsByName[name]; ok {
 		return f.longName
@@ -129,7 +151,7 @@ func TestOperationsPageListsEveryName(t *testing.T) {
 	for _, document := range []reflect.Type{
 		reflect.TypeFor[ledger.Claim](), reflect.TypeFor[ledger.Conflict](), reflect.TypeFor[ledger.Notification](),
 		reflect.TypeFor[ledger.FailedAttempt](), reflect.TypeFor[ledger.ReplayRecord](),
-		reflect.TypeFor[ledger.ManualResolution](),
+		reflect.TypeFor[ledger.ManualResolution](), reflect.TypeFor[ledger.CallAttempt](),
 	} {
 		for i := range document.NumField() {
 			member, _, _ := strings.Cut(document.Field(i).Tag.Get("json"), ",")

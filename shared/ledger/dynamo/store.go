@@ -49,6 +49,8 @@ var (
 	_ ledger.Reader   = (*Store)(nil)
 	_ ledger.DueQueue = (*Store)(nil)
 	_ ledger.DayIndex = (*Store)(nil)
+
+	_ ledger.ReferenceIndex = (*Store)(nil)
 )
 
 // New makes the store of a table.
@@ -141,6 +143,16 @@ func (s *Store) ClaimReference(ctx context.Context, charge *ledger.Entry) (strin
 		return "", dynamoitem.DescribeError(action, errors.New("the stored reference names no charge"))
 	}
 	return owner, nil
+}
+
+// ChargeOfReference implements ledger.ReferenceIndex.
+func (s *Store) ChargeOfReference(ctx context.Context, merchantID, referenceCode string) (string, error) {
+	key := ledger.Key{Kind: ledger.Reference, ID: ledger.ReferenceID(merchantID, referenceCode)}
+	stored, err := dynamoitem.Get(ctx, s.client, s.table, key.String())
+	if err != nil {
+		return "", dynamoitem.DescribeError("ledger: reading a reference", err)
+	}
+	return dynamoitem.ReadText(stored, attributeChargeID), nil
 }
 
 // Get implements ledger.Reader.

@@ -80,6 +80,7 @@ func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol
 	if result.DuplicateKey && !p.reportsDuplicates {
 		result.DuplicateKey, result.OperatorReference = false, ""
 	}
+	result.HTTPStatus = x.status
 	if retried {
 		return outcomeAfterRetry(result)
 	}

@@ -167,7 +167,7 @@ func TestPage(t *testing.T) {
 	driver, _ := newDriver(peer.URL)
 	got := driver.Pay(t.Context(), operatortest.SamplePay(sandbox, "", "web")) // the driver adds a deadline
 	want := operator.PayResponse{
-		Result:   operator.Result{Outcome: operator.Succeeded},
+		Result:   operator.Result{Outcome: operator.Succeeded, HTTPStatus: 201},
 		PayToken: "pt-1", PaymentURL: "https://op.example/pay/pt-1", NotifToken: "nt-1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,0 +1,193 @@
+package gatewayctl
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
+)
+
+type attentionCommands struct {
+	List  attentionList  `cmd:"" default:"withargs" help:"List what waits for a person, oldest first; exit 3 if any."`
+	Close attentionClose `cmd:"" help:"Close the conflicts and dead letters of a transaction that were dealt with."`
+}
+
+// The kinds of things that wait for a person.
+const (
+	waitsUnknown     = "unknown-outcome"
+	waitsConflict    = "conflict"
+	waitsDeadLetter  = "dead-letter"
+	waitsEndpoint    = "endpoint-disabled"
+	waitsLookups     = "lookups-fail"
+	waitsCredentials = "credentials"
+	waitsKey         = "key-due"
+)
+
+// attentionView is one thing that waits for a person, and the command that ends it.
+type attentionView struct {
+	Since    time.Time `json:"since,omitzero" col:"SINCE"`
+	What     string    `json:"what" col:"WHAT"`
+	Merchant string    `json:"merchant,omitempty" col:"MERCHANT"`
+	Subject  string    `json:"subject" col:"SUBJECT"`
+	Detail   string    `json:"detail,omitempty" col:"DETAIL"`
+	Command  string    `json:"command" col:"COMMAND"`
+}
+
+// errWaiting ends the command with ExitWaiting.
+var errWaiting = errors.New("this waits for a person: run the command of each line")
+
+// attentionDays is how many days of transactions are read for conflicts and dead letters without --since.
+const attentionDays = 14
+
+type attentionList struct {
+	Since    utcDay        `placeholder:"DAY" help:"Conflicts and dead letters of transactions since this UTC day."`
+	KeyAge   time.Duration `default:"8760h" help:"The age at which a key ring is due for a new key."`
+	NoLookup bool          `help:"Look up no payment: failing lookups are then not in the list."`
+	Timeout  time.Duration `default:"10s" help:"The longest wait for an operator's response."`
+}
+
+// Run lists what waits, over all merchants (decision "attention"). It changes nothing, and leaves out everything that
+// the gateway ends by itself.
+func (c *attentionList) Run(s *session) error {
+	merchants, err := s.allMerchants()
+	if err != nil {
+		return err
+	}
+	closed, err := s.closedAt()
+	if err != nil {
+		return err
+	}
+	a := &attention{
+		session: s, closed: closed, deadLetters: map[string]*deadLetters{},
+		parked: map[endpointKey]int{}, accounts: map[accountKey]*accountUse{},
+	}
+	since := c.Since.Time
+	if since.IsZero() {
+		since = s.Now().UTC().Truncate(day).Add(-attentionDays * day)
+	}
+	if err := a.readEntries(merchants, since); err != nil {
+		return err
+	}
+	a.addDeadLetters()
+	if err := errors.Join(a.addEndpoints(merchants), c.addOperators(a, merchants), c.addKeys(a)); err != nil {
+		return err
+	}
+	slices.SortFunc(a.views, func(x, y attentionView) int {
+		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.Subject, y.Subject), cmp.Compare(x.What, y.What))
+	})
+	if len(a.views) == 0 {
+		return showList(s, a.views)
+	}
+	return errors.Join(showList(s, a.views), errWaiting)
+}
+
+// attention collects what waits.
+type attention struct {
+	*session
+	views       []attentionView
+	closed      map[string]time.Time    // by the subject of the audit record
+	deadLetters map[string]*deadLetters // by the merchant's name
+	parked      map[endpointKey]int
+	accounts    map[accountKey]*accountUse
+}
+
+// add adds a line. command has the arguments of the command that ends it.
+func (a *attention) add(v attentionView, command ...string) {
+	v.Command = a.toolCommand(command...)
+	a.views = append(a.views, v)
+}
+
+// readEntries reads the due index, which has all that is unknown or parked, and the days, for what has no timer.
+func (a *attention) readEntries(merchants []*merchant.Profile, since time.Time) error {
+	due := map[ledger.Key]bool{}
+	for e, err := range entriesOf(a.duePages) {
+		if err != nil {
+			return err
+		}
+		if !due[e.Key] {
+			due[e.Key] = true
+			a.addEntry(e)
+		}
+	}
+	for _, p := range merchants {
+		for e, err := range a.entriesSince(p, since) {
+			if err != nil {
+				return err
+			}
+			if !due[e.Key] {
+				a.addEntry(e)
+			}
+		}
+	}
+	return nil
+}
+
+// latestTime returns the later of two times.
+func latestTime(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// confirmArguments adds the flags of a change to a command's arguments.
+func confirmArguments(arguments ...string) []string {
+	return append(arguments, "--yes", "--reason", "REASON")
+}
+
+// closeAction is the action of an audit record that closes a transaction's conflicts and dead letters.
+const closeAction = "close attention"
+
+// closeSubject is the subject of that record.
+func closeSubject(e *ledger.Entry) string { return e.Key.String() + " of " + e.Merchant }
+
+// credentialsSubject is the subject of the audit records of changed operators' credentials.
+const credentialsSubject = "operators"
+
+// closedAt returns when people closed transactions and changed the operators' credentials, by the subject of the audit
+// record. A change whose record could not be completed counts as not made.
+func (s *session) closedAt() (map[string]time.Time, error) {
+	records, err := s.stores.Audit.Records(s)
+	closed := map[string]time.Time{}
+	for _, r := range records {
+		if r.Outcome == OutcomeDone && (r.What == closeAction || r.Subject == credentialsSubject) {
+			closed[r.Subject] = latestTime(closed[r.Subject], r.At)
+		}
+	}
+	return closed, err
+}
+
+type attentionClose struct {
+	Kind string `arg:"" enum:"pay,charge,sms" help:"pay, charge or sms."`
+	ID   string `arg:"" help:"The order_id, or the id of the charge or SMS."`
+}
+
+// Run closes what was dealt with outside the gateway. Only the audit record keeps it: the transaction does not change,
+// and a later conflict or dead letter is listed again.
+func (c *attentionClose) Run(s *session) error {
+	e, err := s.findEntry(c.ID, ledger.Kind(c.Kind))
+	if err != nil {
+		return err
+	}
+	closed, err := s.closedAt()
+	if err != nil {
+		return err
+	}
+	conflicts, dead := openConflicts(e, closed[closeSubject(e)]), openDeadLetters(e, closed[closeSubject(e)])
+	if len(conflicts)+len(dead) == 0 {
+		return fmt.Errorf("%s has no open conflict and no open dead letter: gatewayctl attention lists all", c.ID)
+	}
+	var parts []string
+	for noun, count := range map[string]int{"conflict": len(conflicts), "dead letter": len(dead)} {
+		if count > 0 {
+			parts = append(parts, plural(count, noun))
+		}
+	}
+	slices.Sort(parts)
+	return s.execute(closeAction, closeSubject(e), func() (string, error) { return strings.Join(parts, ", "), nil })
+}

@@ -1,0 +1,55 @@
+package operation
+
+import (
+	"context"
+	"errors"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/oneapi"
+	"mobilegateway/shared/operator"
+)
+
+// callResult describes an operator call for people. Its reason is the operator's message id, or one of our words.
+func callResult(result operator.Result) ledger.CallResult {
+	outcomes := map[operator.Outcome]string{
+		operator.Succeeded: ledger.CallSucceeded, operator.Refused: ledger.CallRefused,
+		operator.NotApplied: ledger.CallNotApplied, operator.Unknown: ledger.CallUnknown,
+	}
+	described := ledger.CallResult{
+		Outcome: outcomes[result.Outcome], Reason: callReason(result), HTTPStatus: result.HTTPStatus,
+	}
+	if result.Outcome == operator.NotApplied {
+		described.Response = oneapi.Render(result.Fault).Status
+	}
+	return described
+}
+
+// callReason is why a call did not succeed.
+func callReason(result operator.Result) string {
+	f := result.Fault
+	switch {
+	case f == nil:
+		return ""
+	case f.OperatorException != nil:
+		return f.OperatorException.MessageID
+	case f.Kind == fault.IntegrationRejected:
+		return ledger.ReasonRejected
+	case f.Kind == fault.OperatorUnavailable:
+		return "unavailable"
+	case result.DuplicateKey:
+		return "duplicate-key"
+	case errors.Is(f, context.DeadlineExceeded):
+		return "timeout"
+	case result.HTTPStatus == 0:
+		return "connection"
+	}
+	return "response" // it proves nothing
+}
+
+// NotSent describes an attempt that was released before the operator was called, with the fault that the merchant got.
+func NotSent(reason string, kind fault.Kind) ledger.CallResult {
+	return ledger.CallResult{
+		Outcome: ledger.CallNotSent, Reason: reason, Response: oneapi.Render(fault.New(kind)).Status,
+	}
+}

@@ -1,0 +1,48 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+)
+
+func TestCallResult(t *testing.T) {
+	failed := func(outcome operator.Outcome, status int, f *fault.Fault) operator.Result {
+		return operator.Result{Outcome: outcome, HTTPStatus: status, Fault: f}
+	}
+	cause := errors.New("the cause")
+	lost := &fault.Fault{Kind: fault.OutcomeUnknown, Cause: cause}
+	refusal := &fault.OperatorException{MessageID: "POL0001", HTTPStatus: 403}
+	duplicate := failed(operator.Unknown, 409, lost)
+	duplicate.DuplicateKey = true
+	for name, c := range map[string]struct {
+		result operator.Result
+		want   ledger.CallResult
+	}{
+		"success": {failed(operator.Succeeded, 201, nil), ledger.CallResult{Outcome: "succeeded", HTTPStatus: 201}},
+		"refusal": {failed(operator.Refused, 403, &fault.Fault{Kind: fault.OperatorError, OperatorException: refusal}),
+			ledger.CallResult{Outcome: "refused", Reason: "POL0001", HTTPStatus: 403}},
+		"our credentials": {
+			failed(operator.NotApplied, 401, &fault.Fault{Kind: fault.IntegrationRejected, Cause: cause}),
+			ledger.CallResult{Outcome: "not-applied", Reason: "rejected", HTTPStatus: 401, Response: 502},
+		},
+		"unavailable": {failed(operator.NotApplied, 0, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: cause}),
+			ledger.CallResult{Outcome: "not-applied", Reason: "unavailable", Response: 503}},
+		"timeout": {failed(operator.Unknown, 0, &fault.Fault{
+			Kind: fault.OutcomeUnknown, Cause: fmt.Errorf("send: %w", context.DeadlineExceeded),
+		}), ledger.CallResult{Outcome: "unknown", Reason: "timeout"}},
+		"cut": {failed(operator.Unknown, 0, lost), ledger.CallResult{Outcome: "unknown", Reason: "connection"}},
+		"garbage": {failed(operator.Unknown, 200, lost),
+			ledger.CallResult{Outcome: "unknown", Reason: "response", HTTPStatus: 200}},
+		"duplicate": {duplicate, ledger.CallResult{Outcome: "unknown", Reason: "duplicate-key", HTTPStatus: 409}},
+	} {
+		if got := callResult(c.result); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
