@@ -2,6 +2,7 @@ package gatewayctl
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,8 +21,12 @@ import (
 )
 
 type exportCommand struct {
-	merchantArgument
+	Merchant string `arg:"" optional:"" help:"Name or id of the merchant."`
+	All      bool   `help:"Export all merchants, in the order in which they were added."`
 	dayRange
+	Since     string `placeholder:"DAY" help:"From this UTC day, yesterday or today on; to the last whole day."`
+	By        string `enum:"creation,finality" default:"creation" help:"The day of creation, or of the final status."`
+	Overwrite bool   `help:"Replace the file, and forget where an earlier export of it ended."`
 	kindFlag
 	Format string `enum:"csv,json,ndjson" default:"csv" help:"csv; json: an array; ndjson: one object per line."`
 	Output string `placeholder:"FILE" predictor:"file" help:"Write to a file; the same command continues it."`
@@ -29,10 +35,10 @@ type exportCommand struct {
 
 var csvColumns = []string{"kind", "id", "transaction_id", "created_at", "final_at", "state", "status", "amount",
 	"currency", "country", "operator", "channel", "client_correlator", "reference_code", "operator_reference",
-	"upstream_key", "ever_unknown", "conflicts"}
+	"upstream_key", "ever_unknown", "conflicts", "merchant"}
 
 // exportPosition is the position of an export: the pages before Cursor ("<day>/<the store's cursor>") are written, in
-// Bytes bytes. Command identifies the export.
+// Bytes bytes. With --all the cursor begins with "<merchant's id>/". Command identifies the export.
 type exportPosition struct {
 	Command string `json:"command"`
 	Cursor  string `json:"cursor"`
@@ -42,25 +48,22 @@ type exportPosition struct {
 // Run writes the transactions in the order of creation, a page at a time, in constant memory. It writes only whole
 // pages, so that a continued export has each transaction once.
 func (c *exportCommand) Run(s *session) error {
-	from, to, err := c.times().bounds()
+	from, to, err := c.bounds(s.Now())
 	if err != nil {
 		return err
 	}
-	if c.Output != "" && c.Cursor != "" {
-		return usageError("--cursor does not go with --output: the file %s has its own cursor", c.cursorFile())
-	}
-	p, err := s.findMerchant(c.Name)
+	merchants, err := c.merchants(s)
 	if err != nil {
 		return err
 	}
 	run := &exportRun{exportCommand: c, session: s, output: s.Stdout, position: exportPosition{Cursor: c.Cursor}}
-	run.position.Command = run.description(p)
+	run.position.Command = run.description(merchants)
 	if c.Output != "" {
 		if err := run.openOutput(); err != nil {
 			return err
 		}
 	}
-	err = run.writePages(p.ID, from, to)
+	err = run.writeMerchants(merchants, from, to)
 	if run.file != nil {
 		err = errors.Join(err, run.file.Close())
 	}
@@ -77,20 +80,82 @@ func (c *exportCommand) Run(s *session) error {
 	return err
 }
 
+// Validate refuses flags that exclude each other.
+func (c *exportCommand) Validate() error {
+	switch {
+	case c.All == (c.Merchant != ""):
+		return errors.New("name a merchant, or all of them with --all")
+	case c.Since != "" && !c.From.IsZero():
+		return errors.New("--since excludes --from: use one of them")
+	case c.Output != "" && c.Cursor != "":
+		return fmt.Errorf("--cursor does not go with --output: the file %s has its own cursor", c.cursorFile())
+	case c.Overwrite && c.Output == "":
+		return errors.New("--overwrite needs --output")
+	}
+	return nil
+}
+
+// bounds returns when the range begins and ends. Without --to, --since ends with the last whole day, so that a second
+// export of the range has the same transactions; today ends with today.
+func (c *exportCommand) bounds(now time.Time) (from, to time.Time, err error) {
+	today := now.UTC().Truncate(day)
+	switch c.Since {
+	case "":
+		return c.times().bounds()
+	case "today":
+		c.From.Time = today
+	case "yesterday":
+		c.From.Time = today.Add(-day)
+	default:
+		if err := c.From.UnmarshalText([]byte(c.Since)); err != nil {
+			return from, to, usageError("--since: %w, yesterday or today", err)
+		}
+	}
+	if c.To.IsZero() {
+		c.To.Time = today.Add(-day)
+		if c.From.Equal(today) {
+			c.To.Time = today
+		}
+	}
+	return c.times().bounds()
+}
+
+// merchants returns the merchants to export, in the order in which they were added: one that is added while an export
+// is interrupted is not skipped.
+func (c *exportCommand) merchants(s *session) ([]*merchant.Profile, error) {
+	if !c.All {
+		p, err := s.findMerchant(c.Merchant)
+		return []*merchant.Profile{p}, err
+	}
+	all, err := s.allMerchants()
+	slices.SortFunc(all, func(a, b *merchant.Profile) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	return all, err
+}
+
 // The formats with special cases.
 const (
 	formatCSV  = "csv"
 	formatJSON = "json"
+	byFinality = "finality"
 )
 
 // description identifies the export in its cursor file.
-func (c *exportCommand) description(p *merchant.Profile) string {
+func (c *exportCommand) description(merchants []*merchant.Profile) string {
 	format := c.Format
 	if format == formatJSON {
 		format = "json array" // older cursor files name one object per line "json"
 	}
 	from, to := c.From.Format(time.DateOnly), c.To.Format(time.DateOnly)
-	return strings.Join([]string{p.ID, from, to, format, c.Kind}, " ")
+	of, by := "all", ""
+	if !c.All {
+		of = merchants[0].ID
+	}
+	if c.By == byFinality {
+		by = " by " + c.By
+	}
+	return strings.Join([]string{of, from, to, format, c.Kind}, " ") + by
 }
 
 func (c *exportCommand) cursorFile() string { return c.Output + ".cursor" }
@@ -107,10 +172,17 @@ type exportRun struct {
 
 // openOutput opens a new file, or one to continue, truncated to its last whole page.
 func (x *exportRun) openOutput() error {
+	if x.Overwrite {
+		for _, name := range []string{x.cursorFile(), x.Output} { // in this order: a file without cursor is not resumed
+			if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
 	text, err := os.ReadFile(x.cursorFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(x.Output); err == nil {
-			return usageError("%s exists and is not a resumable export: use another name, or delete it", x.Output)
+			return usageError("%s exists and is not a resumable export: use another name, or --overwrite", x.Output)
 		}
 		text, err = json.Marshal(x.position)
 	}
@@ -138,19 +210,25 @@ func (x *exportRun) openOutput() error {
 // savePosition replaces the cursor file atomically.
 func (x *exportRun) savePosition() error { return file.ReplaceJSON(x.cursorFile(), x.position) }
 
-// writePages writes the remaining pages and closes a JSON array, also after an interrupt: every output can be parsed.
-func (x *exportRun) writePages(merchantID string, from, to time.Time) error {
-	from, cursor, err := x.startingPoint(from, to)
-	if err != nil {
-		return err
-	}
-	for p, failed := range x.pagesBetween(merchantID, from, to, cursor) {
-		if err = failed; err == nil {
-			err = x.writePage(p)
+// writeMerchants writes the remaining pages and closes a JSON array, also after an interrupt: every output can be
+// parsed.
+func (x *exportRun) writeMerchants(merchants []*merchant.Profile, from, to time.Time) error {
+	if x.All && x.position.Cursor != "" {
+		id, _, _ := strings.Cut(x.position.Cursor, "/")
+		i := slices.IndexFunc(merchants, func(p *merchant.Profile) bool { return p.ID == id })
+		if i < 0 {
+			return x.wrongCursor()
 		}
-		if err != nil {
+		merchants = merchants[i:]
+	}
+	var err error
+	for i, p := range merchants {
+		if err = x.writePages(p, from, to, i == 0); err != nil {
 			break
 		}
+	}
+	if errors.Is(err, errUsage) {
+		return err
 	}
 	if x.Format == formatJSON && (err == nil || x.pageWritten || x.Output != "") {
 		err = errors.Join(err, x.closeArray())
@@ -158,23 +236,69 @@ func (x *exportRun) writePages(merchantID string, from, to time.Time) error {
 	return err
 }
 
-// startingPoint returns the day and the store's cursor of the position. A position after the last day is only valid in
-// a file, whose export ended between its last page and its end.
-func (x *exportRun) startingPoint(from, to time.Time) (first time.Time, cursor string, err error) {
-	if x.position.Cursor == "" {
-		return from, "", nil
+// writePages writes a merchant's remaining pages. The first merchant begins at the position. By finality it reads the
+// days before the range too: a transaction may become final long after its creation.
+func (x *exportRun) writePages(p *merchant.Profile, from, to time.Time, isFirst bool) error {
+	read, cursor := from, ""
+	if x.By == byFinality {
+		read = firstDay(p, from).UTC().Truncate(day)
 	}
-	text, cursor, whole := strings.Cut(x.position.Cursor, "/")
+	if isFirst && x.position.Cursor != "" {
+		var err error
+		if read, cursor, err = x.startingPoint(read, to); err != nil {
+			return err
+		}
+	}
+	before := x.written
+	for page, err := range x.pagesBetween(p.ID, read, to, cursor) {
+		if err == nil {
+			page.entries = slices.DeleteFunc(page.entries, func(e *ledger.Entry) bool {
+				at := becameFinal(e)
+				return x.By == byFinality && (at.Before(from) || !at.Before(to))
+			})
+			err = x.writePage(p, page)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if x.All {
+		fmt.Fprintf(x.Stderr, "%s: %s\n", p.Name, plural(x.written-before, "transaction"))
+	}
+	return nil
+}
+
+// becameFinal is when a transaction became final, zero if it has not. A charge, and a transaction that was not applied,
+// has no final status: its last write recorded the outcome.
+func becameFinal(e *ledger.Entry) time.Time {
+	wasNotApplied := e.State == ledger.Refused || e.State == ledger.Released
+	if e.FinalAt.IsZero() && (wasNotApplied || e.Kind == ledger.Charge && e.State == ledger.Done) {
+		return e.UpdatedAt
+	}
+	return e.FinalAt
+}
+
+// startingPoint returns the day and the store's cursor of the position. A position after the last day is only valid in
+// a file, whose export ended between its last page and its end, or before the next merchant.
+func (x *exportRun) startingPoint(from, to time.Time) (first time.Time, cursor string, err error) {
+	position := x.position.Cursor
+	if x.All {
+		_, position, _ = strings.Cut(position, "/")
+	}
+	text, cursor, whole := strings.Cut(position, "/")
 	first, err = time.Parse(time.DateOnly, text)
-	if err != nil || !whole || first.Before(from) || !first.Before(to) && x.Output == "" {
-		return first, "", usageError("the cursor %q is not one of this export: repeat its range, kind and format",
-			x.position.Cursor)
+	if err != nil || !whole || first.Before(from) || !first.Before(to) && x.Output == "" && !x.All {
+		return first, "", x.wrongCursor()
 	}
 	return first, cursor, nil
 }
 
-// writePage writes a page, and then the position after it.
-func (x *exportRun) writePage(p entryPage) error {
+func (x *exportRun) wrongCursor() error {
+	return usageError("the cursor %q is not one of this export: repeat its range, kind and format", x.position.Cursor)
+}
+
+// writePage writes a page of a merchant, and then the position after it.
+func (x *exportRun) writePage(of *merchant.Profile, p entryPage) error {
 	var text bytes.Buffer
 	rows := csv.NewWriter(&text)
 	if x.position.Cursor == "" && x.Format == formatCSV {
@@ -203,6 +327,9 @@ func (x *exportRun) writePage(p entryPage) error {
 	x.position.Cursor = p.day.Format(time.DateOnly) + "/" + p.next
 	if p.next == "" {
 		x.position.Cursor = p.day.Add(day).Format(time.DateOnly) + "/"
+	}
+	if x.All {
+		x.position.Cursor = of.ID + "/" + x.position.Cursor
 	}
 	if x.Output == "" {
 		return nil
@@ -244,7 +371,7 @@ func (x *exportRun) closeArray() error {
 func csvRow(v entryView) []string {
 	row := []string{string(v.Kind), v.ID, v.PaymentID, formatTime(v.CreatedAt), formatTime(v.FinalAt), string(v.State),
 		string(v.Status), v.Amount, v.Currency, v.Country, v.Operator, v.Channel, v.Correlator, v.ReferenceCode,
-		v.OperatorReference, v.UpstreamKey, strconv.FormatBool(v.EverUnknown), strconv.Itoa(v.Conflicts)}
+		v.OperatorReference, v.UpstreamKey, strconv.FormatBool(v.EverUnknown), strconv.Itoa(v.Conflicts), v.Merchant}
 	for i, cell := range row {
 		if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 			row[i] = "'" + cell

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/storetest"
+	"mobilegateway/shared/ledger"
 )
 
 // exportedIDs parses a whole export and returns the ids in its order.
@@ -185,4 +186,108 @@ func TestExportResumedAfterLastPage(t *testing.T) {
 	writeFile(t, file, pages)
 	d.mustRun(line, nil)
 	checkEqual(t, "the file of both runs", readFile(t, file), whole)
+}
+
+// TestExportOfAllMerchants interrupts an export of all merchants at each page: each transaction is exported once.
+func TestExportOfAllMerchants(t *testing.T) {
+	for _, format := range []string{"csv", "json", "ndjson"} {
+		t.Run(format, func(t *testing.T) {
+			d, first := newShopTool(t)
+			d.now = d.now.Add(time.Hour)
+			second := d.onboard("ShopB")
+			for i := range pageSize + 3 {
+				d.addDeliveredPayment(first, i, d.now.Add(time.Duration(i)*time.Second))
+				d.addDeliveredPayment(second, i, d.now.Add(time.Duration(i%2)*day))
+			}
+			line := "export --all --from 2026-03-01 --to 2026-03-02 --format " + format
+			_, whole, stderr := d.run(line)
+			if ids := exportedIDs(t, format, whole); len(ids) != 2*(pageSize+3) {
+				t.Errorf("%d transactions, want %d", len(ids), 2*(pageSize+3))
+			}
+			if !strings.Contains(stderr, "ShopB: 203 transactions") {
+				t.Errorf("no line for each merchant in %q", stderr)
+			}
+			file := filepath.Join(t.TempDir(), "out")
+			d.failEveryRead(2)
+			for code := ExitFailed; code != ExitDone; {
+				code, _, _ = d.run(line + " --output " + file)
+			}
+			if text := readFile(t, file); text != whole {
+				t.Errorf("%d bytes in pieces, %d whole", len(text), len(whole))
+			}
+			d.failEveryRead(4)
+			parts, cursor := []string{}, ""
+			for code := ExitFailed; code != ExitDone; {
+				var part string
+				code, part, stderr = d.run(line + cursor)
+				parts = append(parts, exportedIDs(t, format, part)...)
+				if _, rest, found := strings.Cut(stderr, "--cursor "); found {
+					cursor = " --cursor " + strings.Fields(rest)[0]
+				}
+			}
+			if joinComma(parts) != joinComma(exportedIDs(t, format, whole)) {
+				t.Errorf("%d transactions in parts, want those of the whole", len(parts))
+			}
+			d.expectExit(line+" --cursor unknown/2026-03-01/", ExitUsage, "not one of this export")
+		})
+	}
+}
+
+func TestExportByFinality(t *testing.T) {
+	d, shop := newShopTool(t)
+	late := d.addDeliveredPayment(shop, 1, d.now)
+	late.FinalAt = d.now.Add(2 * day)
+	d.ledger.Overwrite(late)
+	d.addDeliveredPayment(shop, 2, d.now.Add(2*day))
+	d.addUnknownCharge(shop, "c1")
+	charge := d.mustReadEntry(d.addUnknownCharge(shop, "c2"))
+	charge.State, charge.UpdatedAt = ledger.Done, d.now.Add(2*day)
+	d.ledger.Overwrite(charge)
+	d.now = d.now.Add(3 * day) // 4 March
+	for line, want := range map[string]int{
+		"export ShopA --since yesterday --by finality":                  3,
+		"export ShopA --since yesterday":                                1,
+		"export ShopA --since 2026-03-01":                               4,
+		"export ShopA --since today":                                    0,
+		"export ShopA --from 2026-03-01 --to 2026-03-02 --by finality":  0,
+		"export ShopA --since 2026-03-01 --to 2026-03-01 --by creation": 3,
+		"export --all --since 2026-03-02 --by finality --kind pay":      2,
+		"export --all --from 2026-03-03 --to 2026-03-03 --kind charge":  0,
+		"export --all --since 2026-03-03 --by finality --kind charge":   1,
+		"export ShopA --from 2026-03-03 --to 2026-03-03 --by creation ": 1,
+		"export ShopA --since 2026-03-01 --to 2026-03-04 --kind sms":    0,
+		"export ShopA --since 2026-03-03 --to 2026-03-03 --by finality": 3,
+		"export ShopA --from 2026-03-04 --to 2026-03-04 --by finality":  0,
+		"export ShopA --from 2026-03-02 --to 2026-03-02 --by creation":  0,
+		"export ShopA --from 2026-03-01 --to 2026-03-03 --by creation":  4,
+		"export ShopA --from 2026-02-01 --to 2026-03-03 --by finality":  3,
+	} {
+		code, out, stderr := d.run(line + " --format ndjson")
+		if ids := exportedIDs(t, "ndjson", out); code != ExitDone || len(ids) != want {
+			t.Errorf("%s: exit %d, %d transactions, want %d; %s", line, code, len(ids), want, stderr)
+		}
+	}
+}
+
+func TestExportOverwrites(t *testing.T) {
+	d, shop := newShopTool(t)
+	d.addDeliveredPayment(shop, 1, d.now)
+	file := filepath.Join(t.TempDir(), "out")
+	line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format csv --output " + file
+	d.mustRun(line, nil)
+	first := readFile(t, file)
+	d.expectExit(line, ExitUsage, "--overwrite")
+	d.addDeliveredPayment(shop, 2, d.now)
+	d.failEveryRead(1)
+	d.expectExit(line+" --overwrite", ExitFailed, "injected")
+	d.ledger.InjectFaults(nil)
+	line = "export ShopA --from 2026-03-01 --to 2026-03-02 --overwrite --output " + file
+	d.expectExit(line, ExitDone, "2 transactions")
+	if text := readFile(t, file); len(text) <= len(first) || strings.Count(text, "\n") != 3 {
+		t.Errorf("the file has %q", text)
+	}
+	for _, wrong := range []string{"export", "export ShopA --all", "export ShopA --overwrite --since yesterday",
+		"export ShopA --since yesterday --from 2026-03-01", "export ShopA --since soon"} {
+		d.expectExit(wrong, ExitUsage, "")
+	}
 }

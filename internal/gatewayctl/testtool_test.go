@@ -219,14 +219,17 @@ func newShopTool(t *testing.T) (*testTool, onboardingResult) {
 	return d, d.onboardShop()
 }
 
-// onboardShop onboards the merchant ShopA, with the key that its webhook secret needs.
-func (d *testTool) onboardShop() onboardingResult {
+// onboardShop onboards the merchant ShopA.
+func (d *testTool) onboardShop() onboardingResult { return d.onboard("ShopA") }
+
+// onboard onboards a merchant, with the key that its webhook secret needs.
+func (d *testTool) onboard(name string) onboardingResult {
 	d.t.Helper()
 	if len(d.vault.values["webhook-keys"]) == 0 {
 		d.apply("keys add webhooks")
 	}
 	var output onboardingResult
-	d.mustRun("merchant add ShopA --country ci --operator sandbox --notif-url https://shop.example/n"+confirmFlags,
+	d.mustRun("merchant add "+name+" --country ci --operator sandbox --notif-url https://shop.example/n"+confirmFlags,
 		&output)
 	return output
 }
