@@ -50,9 +50,11 @@ type upstreamRequest struct {
 type requestBuilder func(target account) (upstreamRequest, error)
 
 type exchange struct {
-	status int
-	header http.Header
-	body   []byte
+	// version is that of the credentials that the request was made with.
+	version int
+	status  int
+	header  http.Header
+	body    []byte
 	// err is set unless a complete response arrived.
 	err error
 	// mayHaveSent is false only if certainly no byte of the request was written.
@@ -103,15 +105,17 @@ func (d *Driver) send(ctx context.Context, target account, m upstreamRequest) ex
 	var w connectionTrace
 	request, err := newHTTPRequest(httptrace.WithClientTrace(ctx, w.clientTrace()), target, m)
 	if err != nil {
-		return exchange{err: err}
+		return exchange{version: target.version, err: err}
 	}
 	response, err := d.transport.RoundTrip(request)
 	if err != nil {
 		cut := w.mayHaveSent.Load() && w.connectionReused.Load() && !w.responseStarted.Load() && ctx.Err() == nil
-		return exchange{err: sanitizeError(err), mayHaveSent: w.mayHaveSent.Load(), connectionLost: cut}
+		return exchange{
+			version: target.version, err: sanitizeError(err), mayHaveSent: w.mayHaveSent.Load(), connectionLost: cut,
+		}
 	}
 	defer func() { _ = response.Body.Close() }() // the body was read or abandoned
-	x := exchange{status: response.StatusCode, header: response.Header, mayHaveSent: true}
+	x := exchange{version: target.version, status: response.StatusCode, header: response.Header, mayHaveSent: true}
 	x.body, x.err = io.ReadAll(io.LimitReader(response.Body, maxResponseBytes+1))
 	if x.err == nil && len(x.body) > maxResponseBytes {
 		x.err = errResponseTooLong
