@@ -93,11 +93,11 @@ func CheckHeaderText(text string) error {
 	return nil
 }
 
-// CheckToken refuses a token that the header Authorization cannot carry: one with spaces, such as with "Bearer" before
-// it, and whatever CheckHeaderText refuses.
+// CheckToken refuses a token that the header Authorization cannot carry. It refuses a token with a space, such as one
+// after "Bearer", and all that CheckHeaderText refuses.
 func CheckToken(text string) error {
 	if strings.Contains(text, " ") {
-		return errors.New(`has a space: give the token alone, without "Bearer"`)
+		return errors.New(`has a space: give only the token, without "Bearer"`)
 	}
 	return CheckHeaderText(text)
 }

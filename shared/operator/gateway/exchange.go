@@ -105,17 +105,15 @@ func (d *Driver) send(ctx context.Context, target account, m upstreamRequest) ex
 	var w connectionTrace
 	request, err := newHTTPRequest(httptrace.WithClientTrace(ctx, w.clientTrace()), target, m)
 	if err != nil {
-		return exchange{version: target.version, err: err}
+		return exchange{err: err}
 	}
 	response, err := d.transport.RoundTrip(request)
 	if err != nil {
 		cut := w.mayHaveSent.Load() && w.connectionReused.Load() && !w.responseStarted.Load() && ctx.Err() == nil
-		return exchange{
-			version: target.version, err: sanitizeError(err), mayHaveSent: w.mayHaveSent.Load(), connectionLost: cut,
-		}
+		return exchange{err: sanitizeError(err), mayHaveSent: w.mayHaveSent.Load(), connectionLost: cut}
 	}
 	defer func() { _ = response.Body.Close() }() // the body was read or abandoned
-	x := exchange{version: target.version, status: response.StatusCode, header: response.Header, mayHaveSent: true}
+	x := exchange{status: response.StatusCode, header: response.Header, mayHaveSent: true}
 	x.body, x.err = io.ReadAll(io.LimitReader(response.Body, maxResponseBytes+1))
 	if x.err == nil && len(x.body) > maxResponseBytes {
 		x.err = errResponseTooLong

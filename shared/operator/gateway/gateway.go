@@ -104,6 +104,7 @@ func (d *Driver) exchangeWithRetry(
 	if err != nil {
 		return exchange{}, false, err
 	}
+	defer func() { x.version = target.version }()
 	request, err := build(target)
 	if err != nil {
 		return exchange{}, false, err
@@ -124,7 +125,8 @@ func (d *Driver) exchangeWithRetry(
 	if err != nil {
 		return x, retried, nil
 	}
-	return d.send(ctx, refreshed, request), retried, nil
+	target = refreshed
+	return d.send(ctx, target, request), retried, nil
 }
 
 // canRetry reports whether a request that may have been applied may be repeated at once. The operator's row must

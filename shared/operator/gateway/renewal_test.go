@@ -124,7 +124,7 @@ var badCredentials = map[string]map[string]string{
 	"a closed port":        {"base_url": "http://127.0.0.1:1"},
 }
 
-// Good credentials work within a minute, whatever the bad ones before them made the operator respond.
+// Good credentials work within a minute, for every response that bad ones cause.
 func TestGoodCredentialsWorkWithinAMinute(t *testing.T) {
 	platform := strictPlatform(t)
 	for name, bad := range badCredentials {
@@ -187,7 +187,7 @@ func TestWorkingCredentialsAreKept(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with our own account, the fault of a correct request is ours (502), never the merchant's (400).
+// A mistake in our own account is our fault (502) when a merchant sends a correct request, and never 400.
 func TestOurFaultIsNeverTheMerchants(t *testing.T) {
 	platform := strictPlatform(t)
 	for _, name := range []string{"no service_id", "another service_id", "no token", "a refused token",
