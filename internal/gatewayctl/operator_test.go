@@ -269,6 +269,10 @@ func TestRotateToken(t *testing.T) {
 		d.input = input
 		d.expectBoth("operator rotate-token sandbox -", ExitUsage, want)
 	}
+	delete(account, "service_id") // stored by an earlier version
+	d.vault.values["operators"] = []byte(credentialsOf(t, "sandbox", "a1", account))
+	d.input = "renewed"
+	d.expectBoth("operator rotate-token sandbox", ExitDone, "a1 is incomplete: service_id is missing")
 	_, out, stderr := d.run("audit")
 	if !strings.Contains(out, "rotate an operator's token") || strings.Contains(out+stderr, "hunter2") {
 		t.Errorf("audit: %s%s", out, stderr)

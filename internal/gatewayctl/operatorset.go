@@ -66,7 +66,9 @@ func (c *operatorSet) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.changeCredentials(actionSetCredentials, stored, given, c.Replace)
+	return s.changeCredentials(actionSetCredentials, stored, func() (credentialsByOperator, []credentialChange, error) {
+		return stored.operators.merge(given, c.Replace)
+	})
 }
 
 type operatorRotateToken struct {
@@ -75,7 +77,8 @@ type operatorRotateToken struct {
 	Account  string `placeholder:"ID" help:"The account; the current one if none is given."`
 }
 
-// Run renews the access token of one account, and changes nothing else.
+// Run renews the access token of one account, and changes nothing else. An account that lacks other fields is no
+// obstacle: its leaked token must be renewed too.
 func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 	name := strings.ToLower(c.Operator)
 	platform, found := stored.operators[name]
@@ -103,7 +106,15 @@ func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 		return usageError("the token %w", err)
 	}
 	given := givenCredentials{name: {accounts: map[string]map[string]string{id: {"access_token": token}}}}
-	return s.changeCredentials("rotate an operator's token", stored, given, false)
+	return s.changeCredentials("rotate an operator's token", stored,
+		func() (credentialsByOperator, []credentialChange, error) {
+			next, changes, err := stored.operators.merge(given, false)
+			if errors.Is(err, errIncomplete) {
+				fmt.Fprintf(s.Stderr, "Warning: %v. Add the fields with operator set.\n", err)
+				err = nil
+			}
+			return next, changes, err
+		})
 }
 
 // credentialChange is one difference between the stored credentials and the new ones.
@@ -139,11 +150,11 @@ func newCredentialChange(schema accountSchema, id, path, from, to string) creden
 	return change
 }
 
-// changeCredentials merges given credentials into the stored ones and shows the difference.
+// changeCredentials stores the credentials that merge returns, and shows their differences from the stored ones.
 func (s *session) changeCredentials(
-	action string, stored storedCredentials, given givenCredentials, replace bool,
+	action string, stored storedCredentials, merge func() (credentialsByOperator, []credentialChange, error),
 ) error {
-	next, changes, err := stored.operators.merge(given, replace)
+	next, changes, err := merge()
 	if err != nil {
 		return usageError("%w", err)
 	}
@@ -183,7 +194,10 @@ func summarizeChanges(changes []credentialChange) string {
 	return strings.Join(parts, "; ")
 }
 
-// merge returns the credentials with the given fields, and each difference. It refuses a result in which an operator
+// errIncomplete marks an account without all fields that its operations need.
+var errIncomplete = errors.New("incomplete")
+
+// merge returns the credentials with the given fields, and each difference. The error is errIncomplete if an operator
 // that the file names has a current account, or an account that the file names, without all its fields.
 func (o credentialsByOperator) merge(
 	given givenCredentials, replace bool,
@@ -289,7 +303,7 @@ func (p operatorCredentials) checkComplete(schema accountSchema, ids []string) e
 		}
 		if lacking != nil {
 			faults = append(faults,
-				fmt.Errorf("%s.accounts.%s is incomplete: %s", name, id, strings.Join(lacking, "; ")))
+				fmt.Errorf("%s.accounts.%s is %w: %s", name, id, errIncomplete, strings.Join(lacking, "; ")))
 		}
 	}
 	return errors.Join(faults...)
