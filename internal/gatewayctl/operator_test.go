@@ -176,7 +176,7 @@ func TestOperatorCheckIsByOperation(t *testing.T) {
 	checkEqual(t, "errors", got, map[string]string{
 		"charge": "service_id is missing", "pay": "",
 		"sms":      "contact_id has spaces at its ends, or characters that are not printable ASCII",
-		"user-sms": "user_sms.sender has none for CD",
+		"user-sms": "user_sms.sender is missing for CD",
 	})
 }
 

@@ -67,29 +67,10 @@ func (c *operatorCheck) checkAccount(
 	refused := c.lookUp(s, directory, schema.row, account)
 	var results []operationCheck
 	for _, operation := range schema.row.AccountOperations() {
-		own := append(schema.unusable(fields, operation), schema.lackingCountries(fields, operation)...)
-		fault := cmp.Or(strings.Join(own, "; "), refused)
+		fault := cmp.Or(strings.Join(schema.unusable(fields, operation, true), "; "), refused)
 		results = append(results, operationCheck{account, operation, fault == "", fault})
 	}
 	return results
-}
-
-// lackingCountries names the countries of the operator in which an operation does not work, if it works in others.
-func (a accountSchema) lackingCountries(fields map[string]string, operation string) []string {
-	var faults []string
-	for _, field := range a.fields {
-		group, each := strings.CutSuffix(field.Path, countrySuffix)
-		if !each || !slices.Contains(field.NeededBy, operation) {
-			continue
-		}
-		lacking := slices.DeleteFunc(slices.Clone(a.row.Countries), func(code string) bool {
-			return fields[group+"."+code] != ""
-		})
-		if len(lacking) > 0 && len(lacking) < len(a.row.Countries) {
-			faults = append(faults, fmt.Sprintf("%s has none for %s", group, joinComma(lacking)))
-		}
-	}
-	return faults
 }
 
 // lookUp looks up the status of an order that does not exist, in the operator's own protocol. It returns why the

@@ -71,21 +71,22 @@ func (a accountSchema) paths() string {
 }
 
 // unusable lists the fields without which an operation cannot be made, each with its fault. A field for each country
-// needs at least one.
-func (a accountSchema) unusable(account map[string]string, operation string) []string {
+// needs one value at least, or with everyCountry one for each.
+func (a accountSchema) unusable(account map[string]string, operation string, everyCountry bool) []string {
 	var faults []string
 	for _, field := range a.fields {
 		if !slices.Contains(field.NeededBy, operation) {
 			continue
 		}
 		group, each := strings.CutSuffix(field.Path, countrySuffix)
-		if each {
-			given := func(code string) bool { return account[group+"."+code] != "" }
-			if !slices.ContainsFunc(a.row.Countries, given) {
-				faults = append(faults, group+" is missing")
-			}
-		} else if account[field.Path] == "" {
-			faults = append(faults, field.Path+" is missing")
+		lacking := slices.DeleteFunc(slices.Clone(a.row.Countries), func(code string) bool {
+			return account[group+"."+code] != ""
+		})
+		switch {
+		case !each && account[field.Path] == "" || each && len(lacking) == len(a.row.Countries):
+			faults = append(faults, group+" is missing")
+		case each && everyCountry && len(lacking) > 0:
+			faults = append(faults, group+" is missing for "+joinComma(lacking))
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(account)) {

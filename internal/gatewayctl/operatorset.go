@@ -77,8 +77,8 @@ type operatorRotateToken struct {
 	Account  string `placeholder:"ID" help:"The account; the current one if none is given."`
 }
 
-// Run renews the access token of one account, and changes nothing else. An account that lacks other fields is no
-// obstacle: its leaked token must be renewed too.
+// Run renews the access token of one account, and changes nothing else. It only warns of other fields that the account
+// lacks, because a leaked token must be renewed in any case.
 func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 	name := strings.ToLower(c.Operator)
 	platform, found := stored.operators[name]
@@ -202,7 +202,12 @@ var errIncomplete = errors.New("incomplete")
 func (o credentialsByOperator) merge(
 	given givenCredentials, replace bool,
 ) (next credentialsByOperator, changes []credentialChange, err error) {
-	next = maps.Clone(o)
+	next, given = maps.Clone(o), maps.Clone(given)
+	for name := range o {
+		if _, named := given[name]; replace && !named {
+			given[name] = givenOperator{}
+		}
+	}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		schema, err := findAccountSchema(name)
@@ -210,24 +215,14 @@ func (o credentialsByOperator) merge(
 			return nil, nil, err
 		}
 		platform, ofPlatform, err := o[name].merge(schema, given[name], replace)
-		next[name] = platform
-		changes, faults = append(changes, ofPlatform...), append(faults, err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if _, named := given[name]; replace && !named {
+		changes = append(changes, ofPlatform...)
+		if next[name] = platform; len(platform.Accounts) == 0 && replace {
 			delete(next, name)
-			for _, id := range slices.Sorted(maps.Keys(o[name].Accounts)) {
-				changes = append(changes, droppedAccount(name, id))
-			}
+			continue
 		}
+		faults = append(faults, err)
 	}
 	return next, changes, errors.Join(faults...)
-}
-
-func droppedAccount(operatorName, id string) credentialChange {
-	return credentialChange{
-		Operator: operatorName, Account: id, Field: "(the account)", From: "stored", To: "dropped", dropped: true,
-	}
 }
 
 // merge is credentialsByOperator.merge for one operator.
@@ -256,7 +251,9 @@ func (p operatorCredentials) merge(
 	for _, id := range slices.Sorted(maps.Keys(p.Accounts)) {
 		if _, named := given.accounts[id]; replace && !named {
 			delete(next.Accounts, id)
-			changes = append(changes, droppedAccount(name, id))
+			changes = append(changes, credentialChange{
+				Operator: name, Account: id, Field: "(the account)", From: "stored", To: "dropped", dropped: true,
+			})
 		}
 	}
 	return next, changes, next.checkComplete(schema, slices.Collect(maps.Keys(given.accounts)))
@@ -295,7 +292,7 @@ func (p operatorCredentials) checkComplete(schema accountSchema, ids []string) e
 		account := readAccount(p.Accounts[id])
 		var lacking []string
 		for _, operation := range schema.row.AccountOperations() {
-			for _, text := range schema.unusable(account, operation) {
+			for _, text := range schema.unusable(account, operation, false) {
 				if !slices.Contains(lacking, text) {
 					lacking = append(lacking, text)
 				}
