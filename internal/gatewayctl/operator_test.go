@@ -335,6 +335,36 @@ func TestAccountInUse(t *testing.T) {
 	}
 }
 
+// An entry needs its account while it may still be sent, retried or looked up, or while its payer's SMS is due.
+func TestMayCallOperator(t *testing.T) {
+	for name, c := range map[string]struct {
+		entry ledger.Entry
+		want  bool
+	}{
+		"reserved SMS":       {ledger.Entry{State: ledger.Reserved}, true},
+		"unknown SMS":        {ledger.Entry{State: ledger.Unknown}, true},
+		"sent SMS":           {ledger.Entry{State: ledger.Done, Status: ledger.MessageWaiting}, false},
+		"refused charge":     {ledger.Entry{State: ledger.Refused}, false},
+		"pending payment":    {ledger.Entry{State: ledger.Done, Status: ledger.Pending}, true},
+		"successful payment": {ledger.Entry{State: ledger.Done, Status: ledger.Successful}, false},
+		"released payment":   {ledger.Entry{State: ledger.Released, Status: ledger.Pending}, false},
+		"released payment, claim": {
+			ledger.Entry{State: ledger.Released, Claim: ledger.Claim{Status: ledger.Successful}}, true,
+		},
+		"successful payment, SMS":  {ledger.Entry{Status: ledger.Successful, UserSMS: ledger.UserSMSDue}, true},
+		"successful payment, sent": {ledger.Entry{Status: ledger.Successful, UserSMS: ledger.UserSMSSent}, false},
+	} {
+		c.entry.Kind = ledger.SMS
+		switch {
+		case strings.Contains(name, "payment"):
+			c.entry.Kind = ledger.Payment
+		case strings.Contains(name, "charge"):
+			c.entry.Kind = ledger.Charge
+		}
+		checkEqual(t, name, mayCallOperator(&c.entry), c.want)
+	}
+}
+
 // Without a merchant that may use the operator, a mistake of the first set can be corrected in place.
 func TestFirstCredentialsCanBeCorrected(t *testing.T) {
 	d := newTestTool(t)
