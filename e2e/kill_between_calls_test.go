@@ -53,13 +53,13 @@ func startKillTarget(t *testing.T) *killTarget {
 	k.target = mustReadTarget(t, filepath.Join(run.Dir, "run.json"))
 	environment := run.Environment()
 	k.operator.forwardTo(t, k.SandboxURL)
-	redirectOperator(t, environment, k.SandboxURL, k.operator.URL)
+	replaceInCredentials(t, environment, k.SandboxURL, k.operator.URL)
 	k.table.forwardTo(t, environment["AWS_ENDPOINT_URL_DYNAMODB"])
 	return k
 }
 
-// redirectOperator replaces an address in the operators' credentials of a run.
-func redirectOperator(t *testing.T, environment map[string]string, from, to string) {
+// replaceInCredentials replaces a text in the operators' credentials of a run.
+func replaceInCredentials(t *testing.T, environment map[string]string, from, to string) {
 	t.Helper()
 	client, err := awsclient.New(func(name string) string { return environment[name] })
 	if err != nil {

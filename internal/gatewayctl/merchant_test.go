@@ -15,7 +15,7 @@ import (
 func TestDryRunChangesNothing(t *testing.T) {
 	d, shop := newShopTool(t)
 	d.addDeliveredPayment(shop, 1, d.now)
-	d.input = `{"sandbox":{"current":"a","accounts":{"a":{"base_url":"https://o.example","access_token":"t"}}}}`
+	d.input = credentialsOf(t, "sandbox", "a", newAccount(t, "sandbox", "https://o.example", "t"))
 	puts, records := d.vault.puts, len(d.audit.records)
 	before, _ := d.merchants.Profile(t.Context(), shop.ID)
 	for _, line := range []string{

@@ -47,8 +47,8 @@ func TestPartialOutputIsNotFollowedByErrorJSON(t *testing.T) {
 	d, _ := newShopTool(t)
 	d.useSandboxOperator()
 	code, out, stderr := d.run("operator check --timeout 1s --json")
-	var results []accountCheck
-	if err := json.Unmarshal([]byte(out), &results); err != nil || code != ExitFailed || len(results) != 1 ||
+	var results []operationCheck
+	if err := json.Unmarshal([]byte(out), &results); err != nil || code != ExitFailed || len(results) != 4 ||
 		!strings.Contains(stderr, errAccountCheck.Error()) {
 		t.Errorf("exit %d, %v in %q, %s", code, err, out, stderr)
 	}

@@ -31,7 +31,7 @@ func (d *testTool) addUnknownPayment(shop onboardingResult) ledger.Key {
 
 // useSandboxOperator sets an account of the sandbox whose address refuses connections.
 func (d *testTool) useSandboxOperator() {
-	d.input = `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1:1","access_token":"t"}}}}`
+	d.input = credentialsOf(d.t, "sandbox", "a1", newAccount(d.t, "sandbox", "http://127.0.0.1:1", "t"))
 	d.apply("operator set -")
 }
 

@@ -78,7 +78,9 @@ func (p *Pipeline) Reserve(
 	e.LeaseUntil = req.Deadline.Add(leaseMargin)
 	e.Account, err = p.operatorAccount(ctx, e.Operator)
 	if err != nil {
-		return nil, nil, fault.FromError(err)
+		refusal := fault.FromError(err)
+		countOwnFault(req.LogLine, refusal)
+		return nil, nil, refusal
 	}
 	entry, verdict, err := p.Book.Reserve(ctx, e, resendWindow)
 	if err != nil {
@@ -186,7 +188,14 @@ func (p *Pipeline) RecordOutcome(
 	return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: result.Fault}
 }
 
-// logOutcome logs and counts the outcome. A refusal of the gateway's own credentials has an alarm of its own.
+// countOwnFault counts credentials that are missing, incomplete or refused; they have an alarm of their own.
+func countOwnFault(line *telemetry.LogLine, f *fault.Fault) {
+	if f.Kind == fault.IntegrationRejected {
+		line.Increment(telemetry.OperatorAuthFailures)
+	}
+}
+
+// logOutcome logs and counts the outcome.
 func logOutcome(line *telemetry.LogLine, updated *ledger.Entry, result operator.Result) {
 	line.SetOutcome(string(updated.State))
 	switch updated.State {
@@ -200,9 +209,7 @@ func logOutcome(line *telemetry.LogLine, updated *ledger.Entry, result operator.
 	if result.Fault == nil {
 		return
 	}
-	if result.Fault.Kind == fault.IntegrationRejected {
-		line.Increment(telemetry.OperatorAuthFailures)
-	}
+	countOwnFault(line, result.Fault)
 	line.SetCause(result.Fault)
 }
 

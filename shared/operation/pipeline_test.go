@@ -295,6 +295,18 @@ func TestOutcomeMetrics(t *testing.T) {
 	}
 }
 
+// Credentials without a usable account have the alarm of refused ones.
+func TestUnusableCredentialsAreCounted(t *testing.T) {
+	w := operationtest.New(t)
+	w.Driver.AccountErr = fault.New(fault.IntegrationRejected)
+	req := w.NewRequest()
+	_, _, err := reserve(w, req, "f")
+	if kindOf(err) != fault.IntegrationRejected {
+		t.Fatal(err)
+	}
+	assertCounted(t, req, "OperatorAuthFailures", true)
+}
+
 // decision "authentication" and "charge-country".
 func TestSelectOperator(t *testing.T) {
 	w, profile := operationtest.New(t), operationtest.DemoProfile()

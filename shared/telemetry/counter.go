@@ -12,7 +12,7 @@ const (
 	NotAppliedCalls                        // an operator call was certainly not applied
 	OperatorRefusals                       // a final refusal by the operator
 	StatusConflicts                        // a claim contradicts a final status or our amount
-	OperatorAuthFailures                   // the operator refused our credentials
+	OperatorAuthFailures                   // our credentials are refused or incomplete
 	DeliveredNotifications                 // the merchant accepted a notification
 	DeliveryAttemptFailures                // a delivery attempt failed
 	DeadLetters                            // a notification became a dead letter

@@ -113,7 +113,9 @@ func newDriver(t *testing.T, base string) *gateway.Driver {
 	accounts := map[string]any{
 		"a1": map[string]any{
 			"base_url": base, "access_token": "t", "service_id": "S", "application_id": "A", "contact_id": "C",
-			"user_sms": map[string]any{"gw_token": "g", "sender": map[string]string{"CI": "tel:+2250000"}},
+			"user_sms": map[string]any{
+				"gw_token": "g", "sender": map[string]string{"CI": "tel:+2250000"}, "sender_name": "G",
+			},
 		},
 	}
 	credentials, err := json.Marshal(map[string]any{"sandbox": map[string]any{"current": "a1", "accounts": accounts}})

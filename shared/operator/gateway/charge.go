@@ -14,7 +14,9 @@ import (
 // a repeated key as to the first call (specification, Charge rule 2).
 func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.Result {
 	build := func(target account) (upstreamRequest, error) { return buildChargeRequest(target, call), nil }
-	return d.execute(ctx, call.Call, callProtocol{buildRequest: build, parseSuccess: parseChargeSuccess})
+	return d.execute(ctx, call.Call, callProtocol{
+		operation: operator.AccountCharge, buildRequest: build, parseSuccess: parseChargeSuccess,
+	})
 }
 
 // buildChargeRequest makes the request. X-Operator-MCO selects the country on a platform of several countries. The

@@ -6,11 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
-	"net/url"
 	"strings"
 	"sync"
+	"time"
 
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/secret"
 )
 
@@ -23,6 +23,7 @@ type operatorAccounts struct {
 // account is one set of credentials at an operator, as OPERATOR_CREDENTIALS_SECRET has it.
 type account struct {
 	id            string
+	version       int             // of the credentials that it was read from
 	BaseURL       string          `json:"base_url"`
 	AccessToken   string          `json:"access_token"`
 	ServiceID     string          `json:"service_id"`
@@ -38,31 +39,63 @@ type userSMSSettings struct {
 	SenderName string            `json:"sender_name"`
 }
 
+// unprovenLifetime is how old a cached value may be at a call, unless the last call to the operator with it worked. The
+// cache refreshes at the same rate, so new credentials are in use within a minute of a failure.
+const unprovenLifetime = 30 * time.Second
+
 // credentials reads accounts from the secret. It parses each value once.
 type credentials struct {
 	secrets secret.Reader
+	now     func() time.Time
 
-	mu     sync.Mutex
-	raw    []byte
-	parsed map[string]operatorAccounts
+	mu      sync.Mutex
+	raw     []byte
+	parsed  map[string]operatorAccounts
+	version int            // number of values that were parsed
+	proven  map[string]int // by operator: the version with which the last call worked
 }
 
-// findAccount returns an operator's account by its id, the current one for "". An account that the cached secret lacks
-// may be new, so the secret is refreshed once (the cache limits the rate). Errors contain no secret.
+// findAccount returns an operator's account by its id, the current one for "". The secret is refreshed once (the cache
+// limits the rate) if the cached one lacks the account, or is older than unprovenLifetime and not proven to work.
+// Errors contain no secret.
 func (c *credentials) findAccount(ctx context.Context, operatorName, id string) (account, error) {
 	value, err := c.secrets.Get(ctx)
 	if err != nil {
 		return account{}, errors.Join(errors.New("the operators' credentials cannot be read"), err)
 	}
 	found, err := c.selectAccount(value, operatorName, id)
-	if err == nil {
+	if err == nil && !c.mayBeOutdated(operatorName, found.version) {
 		return found, nil
 	}
 	value, refreshErr := c.secrets.Refresh(ctx)
 	if refreshErr != nil {
-		return account{}, err
+		return found, err
 	}
 	return c.selectAccount(value, operatorName, id)
+}
+
+// mayBeOutdated reports whether the cached credentials should be read again before a call.
+func (c *credentials) mayBeOutdated(operatorName string, version int) bool {
+	c.mu.Lock()
+	proven := c.proven[strings.ToLower(operatorName)] == version
+	c.mu.Unlock()
+	fetchedAt := c.secrets.FetchedAt()
+	// The time without its monotonic part, which does not advance while a function is frozen.
+	return !proven && !fetchedAt.IsZero() && c.now().Round(0).Sub(fetchedAt) >= unprovenLifetime
+}
+
+// recordUse records whether a call worked with a version of the credentials. The cause of a failure cannot be seen from
+// here: an operator may respond to bad credentials as to a bad request, or not at all.
+func (c *credentials) recordUse(operatorName string, version int, worked bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !worked {
+		version = 0
+	}
+	if c.proven == nil {
+		c.proven = map[string]int{}
+	}
+	c.proven[strings.ToLower(operatorName)] = version
 }
 
 // refreshAccount refreshes the secret after a 401 and reports whether the account's token has changed.
@@ -77,7 +110,7 @@ func (c *credentials) refreshAccount(ctx context.Context, operatorName string, u
 
 // selectAccount returns a usable account of a value of the secret.
 func (c *credentials) selectAccount(raw []byte, operatorName, id string) (account, error) {
-	platforms, err := c.parse(raw)
+	platforms, version, err := c.parse(raw)
 	if err != nil {
 		return account{}, err
 	}
@@ -90,40 +123,26 @@ func (c *credentials) selectAccount(raw []byte, operatorName, id string) (accoun
 	if !ok {
 		return account{}, errors.New("the operator's account is not in the credentials: add it")
 	}
-	found.id = id
+	found.id, found.version = id, version
 	found.BaseURL = strings.TrimRight(found.BaseURL, "/")
-	if found.AccessToken == "" || !isUsableBaseURL(found.BaseURL) {
-		return account{}, errors.New("the operator's account has no access_token or no usable base_url")
+	if operator.CheckToken(found.AccessToken) != nil || operator.CheckBaseURL(found.BaseURL) != nil {
+		return account{}, errors.New("the operator's account has no usable access_token or base_url")
 	}
 	return found, nil
 }
 
-// parse decodes the secret, or returns the last result for the same bytes.
-func (c *credentials) parse(raw []byte) (map[string]operatorAccounts, error) {
+// parse decodes the secret, or returns the last result for the same bytes. version numbers the results, from 1.
+func (c *credentials) parse(raw []byte) (platforms map[string]operatorAccounts, version int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.parsed != nil && bytes.Equal(raw, c.raw) {
-		return c.parsed, nil
+		return c.parsed, c.version, nil
 	}
 	var parsed map[string]operatorAccounts
 	if json.Unmarshal(raw, &parsed) != nil || parsed == nil {
-		return nil, errors.New("operator credentials are not valid JSON of their form") // err may quote them
+		return nil, 0, errors.New("operator credentials are not valid JSON of their form") // err may quote them
 	}
 	c.raw, c.parsed = raw, parsed
-	return parsed, nil
-}
-
-// isUsableBaseURL reports whether a token may be sent to a base URL: https, or plain http to this machine or a private
-// network, where operator stubs run.
-func isUsableBaseURL(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return false
-	}
-	if u.Scheme == "https" {
-		return true
-	}
-	ip := net.ParseIP(u.Hostname())
-	local := u.Hostname() == "localhost" || (ip != nil && (ip.IsLoopback() || ip.IsPrivate()))
-	return u.Scheme == "http" && local
+	c.version++
+	return parsed, c.version, nil
 }

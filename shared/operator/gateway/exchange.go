@@ -50,9 +50,11 @@ type upstreamRequest struct {
 type requestBuilder func(target account) (upstreamRequest, error)
 
 type exchange struct {
-	status int
-	header http.Header
-	body   []byte
+	// version is that of the credentials that the request was made with.
+	version int
+	status  int
+	header  http.Header
+	body    []byte
 	// err is set unless a complete response arrived.
 	err error
 	// mayHaveSent is false only if certainly no byte of the request was written.

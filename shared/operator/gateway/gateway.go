@@ -35,9 +35,10 @@ type Driver struct {
 }
 
 var (
-	_ operator.Driver        = (*Driver)(nil)
-	_ operator.StatusLookup  = (*Driver)(nil)
-	_ operator.UserSMSSender = (*Driver)(nil)
+	_ operator.Driver           = (*Driver)(nil)
+	_ operator.StatusLookup     = (*Driver)(nil)
+	_ operator.UserSMSSender    = (*Driver)(nil)
+	_ operator.AccountDescriber = (*Driver)(nil)
 )
 
 // New makes the driver. secrets has the operators' credentials (OPERATOR_CREDENTIALS_SECRET). transport sends the
@@ -46,7 +47,7 @@ func New(secrets secret.Reader, transport http.RoundTripper, now func() time.Tim
 	if transport == nil {
 		transport = newTransport()
 	}
-	return &Driver{credentials: &credentials{secrets: secrets}, transport: transport, now: now}
+	return &Driver{credentials: &credentials{secrets: secrets, now: now}, transport: transport, now: now}
 }
 
 // CurrentAccountID implements operator.Driver. The error is a *fault.Fault of kind IntegrationRejected if the
@@ -59,10 +60,11 @@ func (d *Driver) CurrentAccountID(ctx context.Context, operatorName string) (str
 	return found.id, nil
 }
 
-// callProtocol is specific to an operation. buildRequest makes its request for an account, and parseSuccess reads its
-// success. reportsDuplicates is true if the operator responds to a repeated key with 409 instead of the first response
-// (SMS).
+// callProtocol is specific to an operation, which is one of operator.AccountCharge and so on. buildRequest makes its
+// request for an account, and parseSuccess reads its success. reportsDuplicates is true if the operator responds to a
+// repeated key with 409 instead of the first response (SMS).
 type callProtocol struct {
+	operation         string
 	buildRequest      requestBuilder
 	parseSuccess      successParser
 	reportsDuplicates bool
@@ -72,11 +74,14 @@ type callProtocol struct {
 func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol) operator.Result {
 	ctx, cancel := withDefaultTimeout(ctx)
 	defer cancel()
-	x, retried, err := d.exchangeWithRetry(ctx, call, p.buildRequest)
+	x, retried, err := d.exchangeWithRetry(ctx, call, p.operation, p.buildRequest)
 	if err != nil {
+		d.credentials.recordUse(call.Operator, 0, false)
 		return notApplied(fault.IntegrationRejected, err)
 	}
 	result := classifyExchange(x, p.parseSuccess)
+	worked := result.Outcome == operator.Succeeded || result.Outcome == operator.Refused
+	d.credentials.recordUse(call.Operator, x.version, worked)
 	if result.DuplicateKey && !p.reportsDuplicates {
 		result.DuplicateKey, result.OperatorReference = false, ""
 	}
@@ -88,14 +93,19 @@ func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol
 }
 
 // exchangeWithRetry sends a request and returns the last exchange. retried is true if an earlier exchange may have
-// reached the operator. An error means that nothing was sent, because there are no usable credentials.
+// reached the operator. An error means that nothing was sent, because there are no credentials with which the operation
+// can be made.
 func (d *Driver) exchangeWithRetry(
-	ctx context.Context, call operator.Call, build requestBuilder,
+	ctx context.Context, call operator.Call, operation string, build requestBuilder,
 ) (x exchange, retried bool, err error) {
 	target, err := d.credentials.findAccount(ctx, call.Operator, call.AccountID)
+	if err == nil {
+		err = target.checkServes(operation)
+	}
 	if err != nil {
 		return exchange{}, false, err
 	}
+	defer func() { x.version = target.version }()
 	request, err := build(target)
 	if err != nil {
 		return exchange{}, false, err
@@ -116,7 +126,8 @@ func (d *Driver) exchangeWithRetry(
 	if err != nil {
 		return x, retried, nil
 	}
-	return d.send(ctx, refreshed, request), retried, nil
+	target = refreshed
+	return d.send(ctx, target, request), retried, nil
 }
 
 // canRetry reports whether a request that may have been applied may be repeated at once. The operator's row must

@@ -30,7 +30,7 @@ func TestIdleConnections(t *testing.T) {
 			return ours, nil
 		}
 		defer transport.CloseIdleConnections()
-		const account = `{"base_url":"http://127.0.0.1","access_token":"t"}`
+		const account = `{"base_url":"http://127.0.0.1","access_token":"t","service_id":"S"}`
 		driver := New(secret.Static(`{"sandbox":{"current":"a1","accounts":{"a1":`+account+`}}}`), nil, time.Now)
 		driver.transport = transport
 		steps := []struct {

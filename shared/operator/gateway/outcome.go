@@ -62,6 +62,8 @@ func classifyException(x exchange, exception *fault.OperatorException) operator.
 		return result
 	case x.status == http.StatusServiceUnavailable, x.status == http.StatusTooManyRequests:
 		return notApplied(fault.OperatorUnavailable, cause)
+	case isClientError && namesFilledPart(exception.Variables):
+		return notApplied(fault.IntegrationRejected, cause)
 	case isClientError && x.status != http.StatusUnauthorized && concernsRequest(exception.MessageID):
 		result := notApplied(fault.OperatorError, cause)
 		result.Fault.OperatorException = exception

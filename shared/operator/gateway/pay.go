@@ -43,7 +43,9 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 		return page.Result, ok
 	}
 	build := func(account) (upstreamRequest, error) { return buildPayRequest(call), nil }
-	page.Result = d.execute(ctx, call.Call, callProtocol{buildRequest: build, parseSuccess: parseSuccess})
+	page.Result = d.execute(ctx, call.Call, callProtocol{
+		operation: operator.AccountPay, buildRequest: build, parseSuccess: parseSuccess,
+	})
 	if page.Outcome != operator.Succeeded {
 		return operator.PayResponse{Result: page.Result}
 	}

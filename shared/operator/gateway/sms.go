@@ -19,11 +19,13 @@ const recipient = "acr:X-Operator-ISE2"
 // the outcome is Unknown with DuplicateKey (decision "sms-duplicate").
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
 	build := func(target account) (upstreamRequest, error) { return buildSMSRequest(target, call), nil }
-	return d.execute(ctx, call.Call, smsProtocol(build))
+	return d.execute(ctx, call.Call, smsProtocol(operator.AccountSMS, build))
 }
 
-func smsProtocol(build requestBuilder) callProtocol {
-	return callProtocol{buildRequest: build, parseSuccess: parseSMSSuccess, reportsDuplicates: true}
+func smsProtocol(operation string, build requestBuilder) callProtocol {
+	return callProtocol{
+		operation: operation, buildRequest: build, parseSuccess: parseSMSSuccess, reportsDuplicates: true,
+	}
 }
 
 // SendUserSMS sends the payer's SMS through the operator's own SMS operation, with the service's token, sender and
@@ -31,8 +33,8 @@ func smsProtocol(build requestBuilder) callProtocol {
 func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) operator.Result {
 	build := func(target account) (upstreamRequest, error) {
 		sender := target.UserSMS.Sender[strings.ToUpper(call.Country)]
-		if sender == "" || target.UserSMS.GWToken == "" {
-			return upstreamRequest{}, errors.New("the operator's account has no user_sms for the country")
+		if sender == "" {
+			return upstreamRequest{}, errors.New("the operator's account has no user_sms.sender for the country")
 		}
 		sms := operator.SMSCall{
 			Call:       call.Call,
@@ -44,7 +46,7 @@ func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) ope
 		sms.GWToken, sms.GWAlias = target.UserSMS.GWToken, call.MSISDN
 		return buildSMSRequest(target, sms), nil
 	}
-	return d.execute(ctx, call.Call, smsProtocol(build))
+	return d.execute(ctx, call.Call, smsProtocol(operator.AccountUserSMS, build))
 }
 
 func buildSMSRequest(target account, call operator.SMSCall) upstreamRequest {

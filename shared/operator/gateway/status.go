@@ -26,11 +26,14 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 			header: routingHeaders(call.Call, call.Channel, call.Lang),
 		}, nil
 	}
-	x, _, err := d.exchangeWithRetry(ctx, call.Call, build)
+	x, _, err := d.exchangeWithRetry(ctx, call.Call, operator.AccountPay, build)
 	if err != nil {
+		d.credentials.recordUse(call.Operator, 0, false)
 		return operator.StatusResponse{Cause: err}
 	}
-	return parseStatus(x, call.UpstreamKey)
+	found := parseStatus(x, call.UpstreamKey)
+	d.credentials.recordUse(call.Operator, x.version, found.StatusKnown || found.OrderNotFound)
+	return found
 }
 
 func parseStatus(x exchange, orderID string) operator.StatusResponse {

@@ -1,0 +1,101 @@
+package gatewayctl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/drivers"
+	"mobilegateway/shared/secret"
+)
+
+type operatorCheck struct {
+	Names   []string      `arg:"" optional:"" name:"operator" help:"Which operators; all if none is given."`
+	Timeout time.Duration `default:"10s" help:"The longest wait for a response."`
+}
+
+// checkOrderID is an order_id that cannot exist: a merchant's name has no hyphen.
+const checkOrderID = "check-gatewayctl_1"
+
+// operationCheck is the result for one operation of an account.
+type operationCheck struct {
+	accountView
+	Operation string `json:"operation" col:"OPERATION"`
+	OK        bool   `json:"ok" col:"OK"`
+	Error     string `json:"error,omitempty" col:"ERROR"`
+}
+
+var errAccountCheck = errors.New("an operation does not work: see its error, and renew the account with operator set")
+
+// Run checks each operation of the accounts. It checks the fields locally, and the address and the token by a status
+// lookup, in which a driver also exchanges its token if it must. It never sends a charge, a payment or an SMS.
+func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
+	for _, name := range c.Names {
+		if _, found := stored.operators[name]; !found {
+			return fmt.Errorf("there are no credentials for operator %q: add them with operator set", name)
+		}
+	}
+	directory := drivers.NewDirectory(secret.Static(stored.secret.Value), nil, s.Now)
+	var results []operationCheck
+	var failed error
+	for _, account := range accountViews(stored.operators) {
+		if len(c.Names) > 0 && !slices.Contains(c.Names, account.Operator) {
+			continue
+		}
+		fields := readAccount(stored.operators[account.Operator].Accounts[account.Account])
+		results = append(results, c.checkAccount(s, directory, account, fields)...)
+	}
+	if slices.ContainsFunc(results, func(r operationCheck) bool { return !r.OK }) {
+		failed = errAccountCheck
+	}
+	return errors.Join(showList(s, results), failed)
+}
+
+// checkAccount checks each operation of one account. One lookup is the proof for all.
+func (c *operatorCheck) checkAccount(
+	s *session, directory *operator.DriverDirectory, account accountView, fields map[string]string,
+) []operationCheck {
+	schema, err := findAccountSchema(account.Operator)
+	if err != nil {
+		return []operationCheck{{account, "", false, err.Error()}}
+	}
+	refused := c.lookUp(s, directory, schema.row, account)
+	var results []operationCheck
+	for _, operation := range schema.row.AccountOperations() {
+		fault := cmp.Or(strings.Join(schema.unusable(fields, operation, true), "; "), refused)
+		results = append(results, operationCheck{account, operation, fault == "", fault})
+	}
+	return results
+}
+
+// lookUp looks up the status of an order that does not exist, in the operator's own protocol. It returns why the
+// account is not proven to work, "" if it is.
+func (c *operatorCheck) lookUp(
+	s *session, directory *operator.DriverDirectory, row operator.Capabilities, account accountView,
+) string {
+	reader, offered := directory.StatusLookup(account.Operator)
+	if !offered {
+		return "the operator offers no status lookup: its address and token cannot be checked"
+	}
+	ctx, cancel := context.WithTimeout(s, c.Timeout)
+	defer cancel()
+	found := reader.LookUpPayment(ctx, operator.StatusCall{
+		Call: operator.Call{
+			Operator: account.Operator, AccountID: account.Account, UpstreamKey: checkOrderID,
+			Country: row.Countries[0],
+		},
+		Channel: row.Channels[0], Lang: "en",
+	})
+	if found.OrderNotFound || found.StatusKnown {
+		return ""
+	}
+	if found.Cause == nil {
+		return "the status lookup had no result"
+	}
+	return found.Cause.Error()
+}

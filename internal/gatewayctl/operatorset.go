@@ -1,0 +1,307 @@
+package gatewayctl
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// actionSetCredentials is the action of operator set in audit records.
+const actionSetCredentials = "set operators' credentials"
+
+// maxCredentialsBytes is the size of the largest secret in bytes.
+const maxCredentialsBytes = 64 << 10
+
+// checkCredentialsSize refuses a document that no secret can store.
+func checkCredentialsSize(text []byte) error {
+	if len(text) > maxCredentialsBytes {
+		return usageError("the credentials have more than %d bytes: remove unused accounts", maxCredentialsBytes)
+	}
+	return nil
+}
+
+// readInput reads a file, or the standard input for "-".
+func readInput(s *session, name string) ([]byte, error) {
+	from := s.Stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, usageError("%w", err)
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		from = file
+	}
+	text, err := io.ReadAll(io.LimitReader(from, maxCredentialsBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(strings.TrimSpace(string(text))) == 0 {
+		return nil, usageError("the credentials in %s are empty", name)
+	}
+	return text, checkCredentialsSize(text)
+}
+
+type operatorSet struct {
+	File    string `arg:"" predictor:"file" help:"File with the credentials or a part of them; - for the input."`
+	Replace bool   `help:"Drop the accounts that the file does not name. An account in use is never dropped."`
+}
+
+// Run merges the file into the secret, field by field, and shows the difference. Fields outside the file stay.
+func (c *operatorSet) Run(s *session) error {
+	text, err := readInput(s, c.File)
+	if err != nil {
+		return err
+	}
+	given, err := parseCredentialsFile(text)
+	if err != nil {
+		return usageError("%w", err)
+	}
+	stored, err := operatorCommands{}.ProvideCredentials(s)
+	if err != nil {
+		return err
+	}
+	return s.changeCredentials(actionSetCredentials, stored, func() (credentialsByOperator, []credentialChange, error) {
+		return stored.operators.merge(given, c.Replace)
+	})
+}
+
+type operatorRotateToken struct {
+	Operator string `arg:"" help:"The operator's name."`
+	File     string `arg:"" optional:"" default:"-" predictor:"file" help:"File with only the token; - for the input."`
+	Account  string `placeholder:"ID" help:"The account; the current one if none is given."`
+}
+
+// Run renews the access token of one account, and changes nothing else. It only warns of other fields that the account
+// lacks, because a leaked token must be renewed in any case.
+func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
+	name := strings.ToLower(c.Operator)
+	platform, found := stored.operators[name]
+	id := cmp.Or(c.Account, platform.Current)
+	if _, exists := platform.Accounts[id]; !found || !exists {
+		return fmt.Errorf("operator %q has no account %q: gatewayctl operator list shows all", name, id)
+	}
+	schema, err := findAccountSchema(name)
+	if err != nil {
+		return usageError("%w", err)
+	}
+	field, rotatable := schema.find("access_token")
+	if !rotatable {
+		return usageError("accounts of %s have no access_token: renew their fields with operator set", name)
+	}
+	text, err := readInput(s, c.File)
+	if err != nil {
+		return err
+	}
+	token := strings.TrimSpace(string(text))
+	if strings.HasPrefix(token, "{") {
+		return usageError("the input is a JSON document: give only the token, or use operator set")
+	}
+	if err := field.Check(token); err != nil {
+		return usageError("the token %w", err)
+	}
+	given := givenCredentials{name: {accounts: map[string]map[string]string{id: {"access_token": token}}}}
+	return s.changeCredentials("rotate an operator's token", stored,
+		func() (credentialsByOperator, []credentialChange, error) {
+			next, changes, err := stored.operators.merge(given, false)
+			if errors.Is(err, errIncomplete) {
+				fmt.Fprintf(s.Stderr, "Warning: %v. Add the fields with operator set.\n", err)
+				err = nil
+			}
+			return next, changes, err
+		})
+}
+
+// credentialChange is one difference between the stored credentials and the new ones.
+type credentialChange struct {
+	Operator string `json:"operator" col:"OPERATOR"`
+	Account  string `json:"account" col:"ACCOUNT"`
+	Field    string `json:"field" col:"FIELD"`
+	From     string `json:"from" col:"FROM"`
+	To       string `json:"to" col:"TO"`
+
+	unchanged bool // a secret that the file repeats
+	identity  bool // it moves the account to another platform or contract
+	dropped   bool // the account
+}
+
+// newCredentialChange describes a field of an account. The value of a secret is not shown.
+func newCredentialChange(schema accountSchema, id, path, from, to string) credentialChange {
+	field, _ := schema.find(path)
+	change := credentialChange{
+		Operator: schema.row.Operator, Account: id, Field: path, From: from, To: to,
+		unchanged: from == to, identity: field.Identity && from != "" && from != to,
+	}
+	if !field.Secret {
+		return change
+	}
+	change.To = "(secret, new)"
+	if from != "" {
+		change.From, change.To = "(secret)", "(secret, changed)"
+	}
+	if change.unchanged {
+		change.To = "(secret, not changed)"
+	}
+	return change
+}
+
+// changeCredentials stores the credentials that merge returns, and shows their differences from the stored ones.
+func (s *session) changeCredentials(
+	action string, stored storedCredentials, merge func() (credentialsByOperator, []credentialChange, error),
+) error {
+	next, changes, err := merge()
+	if err != nil {
+		return usageError("%w", err)
+	}
+	effective := slices.DeleteFunc(slices.Clone(changes), func(c credentialChange) bool { return c.unchanged })
+	if len(effective) == 0 {
+		return errors.New("nothing changes: the stored credentials have each value of the input already")
+	}
+	if err := s.checkNotInUse(stored.operators, effective); err != nil {
+		return err
+	}
+	value, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	if err := checkCredentialsSize(value); err != nil {
+		return err
+	}
+	return s.executeAndShow(action, "operators", func() (string, error) {
+		return summarizeChanges(effective), s.stores.Secrets.Put(s, stored.secret, value)
+	}, func() error { return showList(s, changes) })
+}
+
+// summarizeChanges names the changed fields for the audit record: "orange: current a2; orange a2: access_token".
+func summarizeChanges(changes []credentialChange) string {
+	var parts []string
+	for _, c := range changes {
+		subject, field := strings.TrimSpace(c.Operator+" "+c.Account)+": ", c.Field
+		if c.Account == "" {
+			field += " " + c.To
+		}
+		if last := len(parts) - 1; last >= 0 && strings.HasPrefix(parts[last], subject) {
+			parts[last] += ", " + field
+			continue
+		}
+		parts = append(parts, subject+field)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// errIncomplete marks an account without all fields that its operations need.
+var errIncomplete = errors.New("incomplete")
+
+// merge returns the credentials with the given fields, and each difference. The error is errIncomplete if an operator
+// that the file names has a current account, or an account that the file names, without all its fields.
+func (o credentialsByOperator) merge(
+	given givenCredentials, replace bool,
+) (next credentialsByOperator, changes []credentialChange, err error) {
+	next, given = maps.Clone(o), maps.Clone(given)
+	for name := range o {
+		if _, named := given[name]; replace && !named {
+			given[name] = givenOperator{}
+		}
+	}
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		schema, err := findAccountSchema(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		platform, ofPlatform, err := o[name].merge(schema, given[name], replace)
+		changes = append(changes, ofPlatform...)
+		if next[name] = platform; len(platform.Accounts) == 0 && replace {
+			delete(next, name)
+			continue
+		}
+		faults = append(faults, err)
+	}
+	return next, changes, errors.Join(faults...)
+}
+
+// merge is credentialsByOperator.merge for one operator.
+func (p operatorCredentials) merge(
+	schema accountSchema, given givenOperator, replace bool,
+) (next operatorCredentials, changes []credentialChange, err error) {
+	name := schema.row.Operator
+	next = operatorCredentials{cmp.Or(given.current, p.Current), map[string]json.RawMessage{}}
+	maps.Copy(next.Accounts, p.Accounts)
+	if next.Current != p.Current {
+		changes = append(changes, credentialChange{Operator: name, Field: "current", From: p.Current, To: next.Current})
+	}
+	for _, id := range slices.Sorted(maps.Keys(given.accounts)) {
+		before, fields := readAccount(p.Accounts[id]), given.accounts[id]
+		next.Accounts[id], err = mergeAccount(p.Accounts[id], fields)
+		if err != nil {
+			return next, nil, err
+		}
+		for _, path := range slices.Sorted(maps.Keys(fields)) {
+			change := newCredentialChange(schema, id, path, before[path], fields[path])
+			if field, _ := schema.find(path); !change.unchanged || field.Secret {
+				changes = append(changes, change)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Accounts)) {
+		if _, named := given.accounts[id]; replace && !named {
+			delete(next.Accounts, id)
+			changes = append(changes, credentialChange{
+				Operator: name, Account: id, Field: "(the account)", From: "stored", To: "dropped", dropped: true,
+			})
+		}
+	}
+	return next, changes, next.checkComplete(schema, slices.Collect(maps.Keys(given.accounts)))
+}
+
+// mergeAccount sets fields of a stored account by their paths. Fields that this version does not know stay.
+func mergeAccount(stored json.RawMessage, fields map[string]string) (json.RawMessage, error) {
+	account := map[string]any{}
+	if json.Unmarshal(stored, &account) != nil || account == nil {
+		account = map[string]any{} // there is none, or it is of another form
+	}
+	for path, value := range fields {
+		object := account
+		levels := strings.Split(path, ".")
+		for _, level := range levels[:len(levels)-1] {
+			below, isObject := object[level].(map[string]any)
+			if !isObject {
+				below = map[string]any{}
+				object[level] = below
+			}
+			object = below
+		}
+		object[levels[len(levels)-1]] = value
+	}
+	return json.Marshal(account)
+}
+
+// checkComplete names the fields that the accounts and the current one lack. A current account must exist.
+func (p operatorCredentials) checkComplete(schema accountSchema, ids []string) error {
+	name := schema.row.Operator
+	if _, exists := p.Accounts[p.Current]; !exists {
+		return fmt.Errorf("%s.current: there is no account %q: name one of the accounts", name, p.Current)
+	}
+	var faults []error
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(append(ids, p.Current)))) {
+		account := readAccount(p.Accounts[id])
+		var lacking []string
+		for _, operation := range schema.row.AccountOperations() {
+			for _, text := range schema.unusable(account, operation, false) {
+				if !slices.Contains(lacking, text) {
+					lacking = append(lacking, text)
+				}
+			}
+		}
+		if lacking != nil {
+			faults = append(faults,
+				fmt.Errorf("%s.accounts.%s is %w: %s", name, id, errIncomplete, strings.Join(lacking, "; ")))
+		}
+	}
+	return errors.Join(faults...)
+}

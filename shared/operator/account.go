@@ -1,0 +1,103 @@
+package operator
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// The operations that an account serves, as its fields name them.
+const (
+	AccountCharge  = "charge"
+	AccountPay     = "pay" // with its status lookups
+	AccountSMS     = "sms"
+	AccountUserSMS = "user-sms" // the SMS to a payer
+)
+
+// AccountOperations returns the operations that an account of the operator serves.
+func (c Capabilities) AccountOperations() []string {
+	operations := []string{AccountCharge, AccountPay, AccountSMS}
+	if !c.SendsUserSMS {
+		operations = append(operations, AccountUserSMS)
+	}
+	return operations
+}
+
+// AccountField describes one field of an account in the operators' credentials (decision "operator-credentials").
+type AccountField struct {
+	// Path is the field's name, with dots between the levels: "user_sms.gw_token". A Path that ends with ".*" has one
+	// text for each country (alpha-2).
+	Path string
+	// Secret is true if the value is never shown.
+	Secret bool
+	// Identity is true if the value identifies the platform or the contract: the operator knows our keys only there.
+	Identity bool
+	// NeededBy are the operations that cannot be made without the field.
+	NeededBy []string
+	// Check returns why a value cannot be used, nil if it can. The error does not quote the value.
+	Check func(value string) error
+}
+
+// AccountDescriber is implemented by drivers whose accounts have more fields than an address and a token.
+type AccountDescriber interface {
+	AccountFields() []AccountField
+}
+
+// BasicAccountFields are the fields that the accounts of all operators have.
+func BasicAccountFields() []AccountField {
+	all := []string{AccountCharge, AccountPay, AccountSMS, AccountUserSMS}
+	return []AccountField{
+		{Path: "base_url", Identity: true, NeededBy: all, Check: CheckBaseURL},
+		{Path: "access_token", Secret: true, NeededBy: all, Check: CheckToken},
+	}
+}
+
+// AccountFields returns the fields of an operator's accounts; false for an unknown operator.
+func (d *DriverDirectory) AccountFields(operatorName string) ([]AccountField, bool) {
+	driver, _, found := d.Driver(operatorName)
+	if !found {
+		return nil, false
+	}
+	if describer, ok := driver.(AccountDescriber); ok {
+		return describer.AccountFields(), true
+	}
+	return BasicAccountFields(), true
+}
+
+// CheckBaseURL refuses an address to which no token may be sent. It accepts https, and plain http to this machine or a
+// private network, where operator stubs run.
+func CheckBaseURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("is not an address of the form https://host/path")
+	}
+	ip := net.ParseIP(u.Hostname())
+	local := u.Hostname() == "localhost" || (ip != nil && (ip.IsLoopback() || ip.IsPrivate()))
+	if u.Scheme == "https" || u.Scheme == "http" && local {
+		return nil
+	}
+	return errors.New("is not an https address")
+}
+
+// CheckHeaderText refuses a text that no header can carry as it is: an empty one, or one with spaces at its ends,
+// control characters or characters outside ASCII.
+func CheckHeaderText(text string) error {
+	unprintable := strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
+	switch {
+	case text == "":
+		return errors.New("is empty")
+	case unprintable || strings.TrimSpace(text) != text:
+		return errors.New("has spaces at its ends, or characters that are not printable ASCII")
+	}
+	return nil
+}
+
+// CheckToken refuses a token that the header Authorization cannot carry. It refuses a token with a space, such as one
+// after "Bearer", and all that CheckHeaderText refuses.
+func CheckToken(text string) error {
+	if strings.Contains(text, " ") {
+		return errors.New(`has a space: give only the token, without "Bearer"`)
+	}
+	return CheckHeaderText(text)
+}
