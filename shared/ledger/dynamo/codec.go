@@ -80,6 +80,7 @@ var fields = []field{
 	text("mnr", "msisdn_reported", func(e *entry) *string { return &e.MSISDNReported }),
 	text("nt", "notif_token", func(e *entry) *string { return &e.NotifToken }),
 	text("nu", "notify_url", func(e *entry) *string { return &e.NotifyURL }),
+	text("nf", "notify_from", func(e *entry) *ledger.AddressSource { return &e.NotifyFrom }),
 	text("ad", "address", func(e *entry) *string { return &e.Address }),
 	text("se", "sender", func(e *entry) *string { return &e.Sender }),
 	text("cb", "callback_data", func(e *entry) *string { return &e.CallbackData }),
