@@ -124,7 +124,8 @@ func TestDisabledEndpoint(t *testing.T) {
 	}
 	for _, e := range []*ledger.Entry{message, later} {
 		if after := s.MustGet(t, e); !after.OutboxHead().Parked || after.DueAt.Sub(s.Clock.Now()) > time.Minute {
-			t.Errorf("%s: %+v, due at %s, want it parked, and its endpoint read in a minute", e.Key, after.OutboxHead(), after.DueAt)
+			t.Errorf("%s: %+v, due at %s, want it parked, and its endpoint read in a minute", e.Key,
+				after.OutboxHead(), after.DueAt)
 		}
 	}
 	s.runSweepAfter(t, 500*time.Hour)

@@ -14,8 +14,9 @@ import (
 // (decision "notifications").
 const recoveryBound = 11 * time.Minute
 
-// decision "notifications": after an outage the first delivery opens the fast path. What was not attempted, because the
-// server failed, arrives within the bound. What failed goes at the time of its next attempt, or when a person sends it.
+// decision "notifications": after an outage the first delivery opens the fast path. A notification that was postponed,
+// because the server failed, arrives within the bound. One that was attempted goes at the time of its next attempt, or
+// when a person sends it.
 func TestRecoveryAfterAnOutage(t *testing.T) {
 	s := newFixture(t)
 	s.MerchantServer.RespondWith("/demo", 503)

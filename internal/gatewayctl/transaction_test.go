@@ -115,8 +115,8 @@ func TestReplayOfARange(t *testing.T) {
 		}
 	}
 	checkEqual(t, "version of the waiting payment", d.mustReadEntry(waiting.Key).Version, waiting.Version)
-	result := query[replayResult](d, "deliveries replay "+before.ID+confirmFlags)
-	checkEqual(t, "replay by id", result, replayResult{Queued: 1, Failed: []string{}})
+	result := query[resendResult](d, "deliveries replay "+before.ID+confirmFlags)
+	checkEqual(t, "replay by id", result, resendResult{1, []string{}, toShop(1)})
 	d.expectExit("deliveries replay "+before.ID+confirmFlags, ExitFailed, "nothing to send again")
 	d.expectExit("deliveries replay ShopA_99999", ExitFailed, "no payment")
 	d.expectExit("deliveries replay --merchant ShopA", ExitUsage, "--from")

@@ -30,8 +30,8 @@ const (
 	minClaimLease, maxClaimLease = time.Minute, 30 * time.Minute
 	// minPostponement and maxPostponement bound the wait of an act that could not be done.
 	minPostponement, maxPostponement = time.Minute, 5 * time.Minute
-	// firstParkedCheck is the wait before a parked notification's endpoint is read again for the first time: it may have
-	// been enabled while the notification was being parked. The other two bound the later waits.
+	// firstParkedCheck is the wait before a parked notification's endpoint is read again for the first time: it may
+	// have been enabled while the notification was being parked. The other two bound the later waits.
 	firstParkedCheck               = time.Minute
 	minParkedCheck, maxParkedCheck = time.Hour, 24 * time.Hour
 )

@@ -45,7 +45,7 @@ func (e *Entry) ReplayNotification(id string, now time.Time) bool {
 }
 
 // SendNow sends the head of the outbox now, although it waits for a later attempt or is parked. It starts again from
-// its first attempt, as a replay does, so that sending by hand never uses up the schedule. It returns whether the head
+// its first attempt, as a replay does, so that a manual send never uses up the schedule. It returns whether the head
 // waited (see Waits).
 func (e *Entry) SendNow(now time.Time) bool {
 	return e.Waits(now) && e.ReplayNotification(e.OutboxHead().ID, now)

@@ -9,8 +9,8 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// What waits for a later attempt goes now, from its first attempt. What goes within a minute anyway, or may be on its
-// way, stays as it is.
+// A notification that waits for a later attempt goes now, from its first attempt. One that goes within a minute anyway,
+// or may be on its way, stays as it is.
 func TestSendNow(t *testing.T) {
 	now := start.Add(time.Hour)
 	fail := func(e *ledger.Entry, wait time.Duration) {
@@ -32,7 +32,9 @@ func TestSendNow(t *testing.T) {
 		{"parked after an attempt", func(e *ledger.Entry) { fail(e, 0); e.Park(start) }, true},
 		{"due in a minute", func(e *ledger.Entry) { fail(e, time.Minute) }, false},
 		{"due", func(e *ledger.Entry) { fail(e, -time.Hour) }, false},
-		{"in the fast lease", func(e *ledger.Entry) { e.OutboxHead().NextAttemptAt = now.Add(ledger.FastLease) }, false},
+		{"in the fast lease", func(e *ledger.Entry) {
+			e.OutboxHead().NextAttemptAt = now.Add(ledger.FastLease)
+		}, false},
 		{"being attempted", func(e *ledger.Entry) { claim(e, 1, now) }, false},
 		{"being attempted, after four claims without an outcome", func(e *ledger.Entry) { claim(e, 5, now) }, false},
 		{"claimed a minute ago, as the fifth time", func(e *ledger.Entry) { claim(e, 5, now.Add(-time.Minute)) }, true},

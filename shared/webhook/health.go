@@ -77,7 +77,7 @@ func (h Health) Enabled() bool { return h.DisabledAt.IsZero() }
 
 // AfterAttempt returns the health after an attempt that did not end in Gone. changed is false if there is nothing to
 // store: a success of a healthy server, or another failure of a server whose fast path is closed already. So a healthy
-// server costs no write, and a failing one costs few. Nor does a failure count that began before the server's recovery:
+// server costs no write, and a failing one costs few. A failure that began before the server's recovery does not count:
 // a request that hung during the outage must not close the fast path again.
 func (h Health) AfterAttempt(result Result, now time.Time) (next Health, changed bool) {
 	next = h
