@@ -138,9 +138,23 @@ func (c resend) planRange(s *session, nameOrID string, r timeRange) (resendPlan,
 	return c.plan(s.entriesInRange(nameOrID, r, firstDay), p)
 }
 
+// checkCaches refuses to send to a new address while functions may have the profile of before in their cache: they
+// would still post to the former one.
+func (p resendPlan) checkCaches(s *session) error {
+	moved := slices.ContainsFunc(p.items, func(item resendItem) bool { return item.to.Former != "" })
+	if from := s.effectiveFrom(p.merchant.UpdatedAt); moved && s.Now().Before(from) {
+		return fmt.Errorf("the profile was changed lately, and functions use its notif_url from %s on: "+
+			"run the command again then", formatTime(from))
+	}
+	return nil
+}
+
 // run queues what was planned, each notification with its own webhook-id, and shows how many go where. prepare runs
 // before it, within the change; nil for nothing.
 func (c resend) run(s *session, plan resendPlan, subject, scope string, prepare func() error) error {
+	if err := plan.checkCaches(s); err != nil {
+		return err
+	}
 	result := resendResult{Failed: plan.failed, Addresses: countDestinations(plan.items)}
 	err := s.execute(c.action, subject, func() (string, error) {
 		if prepare != nil {

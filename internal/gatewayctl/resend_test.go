@@ -90,6 +90,8 @@ func TestResendFollowsTheProfile(t *testing.T) {
 	d.apply("merchant change ShopA --notif-url "+newURL+" --host new.example",
 		"host add ShopA shop.example")
 	line := "deliveries send --merchant ShopA --since 2026-03-01"
+	d.expectBoth(line, ExitFailed, "functions use its notif_url from 2026-03-01T12:00:35Z on")
+	d.now = d.now.Add(35 * time.Second)
 	moved := destination{URL: newURL, Former: shopURL}
 	checkEqual(t, "dry run", query[resendResult](d, line).Addresses,
 		[]destinationCount{{moved, 1}, {destination{URL: shopURL}, 1}})

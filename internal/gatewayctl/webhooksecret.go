@@ -45,8 +45,14 @@ func issueWebhookSecret(s *session, p *merchant.Profile, replace bool) (output w
 	return newWebhookSecretOutput(s, p, key, issued), nil
 }
 
-// signMargin is the longest time from reading a profile to signing with its secrets.
-const signMargin = 5 * time.Second
+// profileMargin is the longest time from reading a profile to a post with its address and secrets.
+const profileMargin = 5 * time.Second
+
+// effectiveFrom returns when every function posts by a profile that was changed at a time: until then one may have the
+// profile of before in its cache.
+func (s *session) effectiveFrom(changed time.Time) time.Time {
+	return changed.Add(s.ProfileCache + profileMargin)
+}
 
 // webhookSecretOutput is a webhook secret in clear text. Before SignsFrom a function may have the profile of before in
 // its cache, and sign without the secret.
@@ -62,7 +68,7 @@ func newWebhookSecretOutput(
 ) webhookSecretOutput {
 	return webhookSecretOutput{
 		p.Name, w.Version, s.revealSecret(webhook.DeriveSecret(key, p.ID, w.Version).Text()),
-		w.CreatedAt.Add(s.ProfileCache + signMargin),
+		s.effectiveFrom(w.CreatedAt),
 	}
 }
 
