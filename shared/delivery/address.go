@@ -19,12 +19,12 @@ func NotificationURL(e *ledger.Entry, p *merchant.Profile) string {
 	return e.NotifyURL
 }
 
-// CheckNotificationURL applies to an entry's address the checks that its request applied: a payment's must be on a
-// registered host. allowLoopback is true only in the local run.
+// CheckNotificationURL applies to an entry's address the checks that its request applied: it must be on a registered
+// host, unless it is an SMS's. allowLoopback is true only in the local run.
 func CheckNotificationURL(address string, e *ledger.Entry, p *merchant.Profile, allowLoopback bool) error {
-	policy := outgoing.Policy{AllowLoopback: allowLoopback}
-	if e.Kind == ledger.Payment {
-		policy = p.NotificationPolicy(allowLoopback)
+	policy := p.NotificationPolicy(allowLoopback)
+	if e.Kind == ledger.SMS {
+		policy = outgoing.Policy{AllowLoopback: allowLoopback}
 	}
 	return outgoing.CheckNotificationURL(address, policy)
 }

@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"mobilegateway/internal/deliverytest"
+	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/webhook"
 )
 
@@ -57,6 +59,27 @@ func TestFollowedAddressIsChecked(t *testing.T) {
 		}
 		if _, err := k.Courier.EndpointEnabled(context.Background(), e); err == nil {
 			t.Errorf("%s is accepted for a parked notification", address)
+		}
+	}
+}
+
+// A payment's address must be on a registered host; an SMS's need not.
+func TestCheckNotificationURL(t *testing.T) {
+	p := &merchant.Profile{NotificationHosts: []string{"shop.example"}}
+	for _, c := range []struct {
+		kind    ledger.Kind
+		address string
+		want    bool
+	}{
+		{ledger.Payment, "https://shop.example/n", true},
+		{ledger.Payment, "https://other.example/n", false},
+		{ledger.SMS, "https://other.example/n", true},
+		{ledger.SMS, "http://other.example/n", false},
+		{ledger.SMS, "https://127.0.0.1/n", false},
+	} {
+		e := &ledger.Entry{Key: ledger.Key{Kind: c.kind}}
+		if err := delivery.CheckNotificationURL(c.address, e, p, false); (err == nil) != c.want {
+			t.Errorf("%s %s: %v, want it accepted: %v", c.kind, c.address, err, c.want)
 		}
 	}
 }
