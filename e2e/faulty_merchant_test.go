@@ -27,6 +27,8 @@ type responseMode string
 const (
 	respond500    responseMode = "500"
 	respond429    responseMode = "429 with Retry-After"
+	respondLater  responseMode = "429 with Retry-After of an hour"
+	respond410    responseMode = "410"
 	respond301    responseMode = "301"
 	cutConnection responseMode = "cut"
 	respondSlowly responseMode = "slow drip"
@@ -129,6 +131,11 @@ func (m *faultyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case respond429:
 		w.Header().Set("Retry-After", "3")
 		w.WriteHeader(http.StatusTooManyRequests)
+	case respondLater:
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	case respond410:
+		w.WriteHeader(http.StatusGone)
 	case respond301:
 		w.Header().Set("Location", m.URL+r.URL.Path+"/elsewhere")
 		w.WriteHeader(http.StatusMovedPermanently)

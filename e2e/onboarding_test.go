@@ -26,6 +26,7 @@ func TestOnboarding(t *testing.T) {
 		"decision access-tokens: old and new token, then the new":            (*ctlSession).tokenRotation,
 		"decision token-endpoint: old and new secret":                        (*ctlSession).clientSecretRotation,
 		"decision notifications: old and new secret sign":                    (*ctlSession).webhookRotation,
+		"decision notification-address: a moved server gets what waits":      (*ctlSession).movedServer,
 		"decision key-rings: a new key, and the old one stays":               (*ctlSession).keyRotation,
 		"decision unknown-by-hand: a manual resolution decides the response": (*ctlSession).manualResolution,
 		"decision sandbox: a slot is booked and freed":                       (*ctlSession).slots,

@@ -167,6 +167,7 @@ func (o *Operation) newEntry(params *paymentParams) *ledger.Entry {
 		MerchantReference: params.reference,
 		MSISDN:            params.msisdn,
 		NotifyURL:         params.notifURL,
+		NotifyFrom:        params.notifFrom,
 		ExpireAt:          o.Pipeline.ExpireAt(o.Retention),
 	}
 }

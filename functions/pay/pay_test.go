@@ -274,15 +274,18 @@ func TestNotifURL(t *testing.T) {
 	for name, c := range map[string]struct {
 		event *operationtest.Event
 		want  string
+		from  ledger.AddressSource
 	}{
-		"the body's":          {webEvent(t), "https://shop.example.com/notify"},
-		"the provisioned one": {webEvent(t).RemoveBodyPart("notif_url"), "https://shop.example.com/provisioned"},
+		"the body's": {webEvent(t), "https://shop.example.com/notify", ledger.AddressOfRequest},
+		"the provisioned one": {
+			webEvent(t).RemoveBodyPart("notif_url"), "https://shop.example.com/provisioned", ledger.AddressOfProfile,
+		},
 	} {
 		t.Run("decision pay-notif-url: "+name, func(t *testing.T) {
 			w := newFixture(t)
 			w.Send(t, c.event).AssertStatus(t, 201)
-			if got := w.OnlyEntry(t, ledger.Payment).NotifyURL; got != c.want {
-				t.Errorf("notif_url %s, want %s", got, c.want)
+			if e := w.OnlyEntry(t, ledger.Payment); e.NotifyURL != c.want || e.NotifyFrom != c.from {
+				t.Errorf("notif_url %s from %q, want %s from %q", e.NotifyURL, e.NotifyFrom, c.want, c.from)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/money"
@@ -64,6 +65,7 @@ type paymentParams struct {
 	returnURL    string
 	cancelURL    string
 	notifURL     string
+	notifFrom    ledger.AddressSource
 	reference    string
 	msisdn       string // as sent; "" for none
 	otp          string // "" for none; never stored
@@ -82,7 +84,7 @@ func (o *Operation) readParams(
 	p.readAmount(doc)
 	p.returnURL = o.readReturnURL(doc, partReturnURL)
 	p.cancelURL = o.readReturnURL(doc, partCancelURL)
-	p.notifURL = o.readNotificationURL(doc, profile)
+	p.notifURL, p.notifFrom = o.readNotificationURL(doc, profile)
 	p.reference = doc.Text(partReference, maxReferenceLength)
 	p.readPayer(req, doc)
 	p.state = doc.UnicodeText(partState, maxStateBytes)
@@ -193,21 +195,23 @@ func (o *Operation) readReturnURL(doc *strictjson.Reader, part string) string {
 }
 
 // readNotificationURL returns the merchant's notification URL: the body's, on a registered host, else the provisioned
-// one (decision "pay-notif-url").
-func (o *Operation) readNotificationURL(doc *strictjson.Reader, profile *merchant.Profile) string {
+// one, which then follows the profile (decisions "pay-notif-url" and "notification-address").
+func (o *Operation) readNotificationURL(
+	doc *strictjson.Reader, profile *merchant.Profile,
+) (text string, source ledger.AddressSource) {
 	text, present := doc.OptionalText(partNotifURL, maxURLLength)
 	if !present {
-		text = profile.NotifURL
+		text, source = profile.NotifURL, ledger.AddressOfProfile
 	}
 	if text == "" {
 		doc.RecordFault(fault.ForPart(fault.MissingPart, partNotifURL))
-		return ""
+		return "", source
 	}
 	policy := profile.NotificationPolicy(o.OutgoingPolicy.AllowLoopback)
 	if present && outgoing.CheckNotificationURL(text, policy) != nil {
 		doc.RecordFault(fault.ForPart(fault.InvalidPart, partNotifURL))
 	}
-	return text
+	return text, source
 }
 
 // operatorCall builds the call of the operator's driver.

@@ -366,7 +366,7 @@ func TestParkedAtEnabledEndpoint(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreDueNotification("DemoShop_1")
 	s.StoreEntry(e, func(e *ledger.Entry) { e.Park(e.CreatedAt) })
-	assertWait(t, s.advanceUntilDue(t, e), time.Hour)
+	assertWait(t, s.advanceUntilDue(t, e), time.Minute)
 	s.advanceUntilDue(t, e)
 	s.AssertDelivered(t, e)
 }

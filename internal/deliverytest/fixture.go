@@ -82,6 +82,7 @@ func NewWithDriver(t testing.TB, o *Operator, driver operator.Driver) *DeliveryF
 		Operators:      directory,
 		SMSTimeout:     12 * time.Second,
 		SMSRetryDelays: PollSchedule(),
+		AllowLoopback:  true,
 		Now:            k.Clock.Now,
 		Rand:           &operationtest.UniqueReader{},
 	}

@@ -36,6 +36,9 @@ type ProfileStore struct {
 	Reads   atomic.Int64 // their number so far
 	Err     error        // if set, every read fails
 	Missing bool         // if true, every merchant is unknown
+	// NotifURL is the notif_url of every merchant, and Hosts are its registered hosts.
+	NotifURL string
+	Hosts    []string
 }
 
 // Profile implements delivery.Profiles.
@@ -45,7 +48,7 @@ func (p *ProfileStore) Profile(_ context.Context, id string) (*merchant.Profile,
 		return nil, p.Err
 	}
 	return &merchant.Profile{
-		ID: id, Name: "DemoShop", Status: merchant.StatusActive,
+		ID: id, Name: "DemoShop", Status: merchant.StatusActive, NotifURL: p.NotifURL, NotificationHosts: p.Hosts,
 		WebhookSecrets: []merchant.WebhookSecret{{Version: 2, KeyNumber: 1}, {Version: 1, KeyNumber: 1}},
 	}, nil
 }

@@ -185,9 +185,10 @@ func TestAttentionCredentialsAndKeys(t *testing.T) {
 	call(4, ledger.CallNotApplied, ledger.ReasonRejected, 403)
 	call(5, ledger.CallUnknown, "timeout", 0)
 	rejected := attentionLine{waitsCredentials, "", "sandbox a1", "2 calls rejected, none accepted since",
-		"gatewayctl operator set FILE --yes --reason REASON"}
+		"gatewayctl operator rotate-token sandbox FILE --account a1 --yes --reason REASON"}
 	checkEqual(t, "rejected", d.mustAttend("attention", ExitWaiting), []attentionLine{rejected})
-	d.useSandboxOperator()
+	d.input = "renewed"
+	d.apply("operator rotate-token sandbox -")
 	checkEqual(t, "renewed", len(d.mustAttend("attention", ExitDone)), 0)
 	d.now = d.now.Add(time.Minute)
 	call(7, ledger.CallNotApplied, ledger.ReasonRejected, 401)

@@ -67,7 +67,6 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 		return err
 	}
 	directory := drivers.NewDirectory(secret.Static(credentials.Value), nil, a.Now)
-	renew := confirmArguments("operator", "set", "FILE")
 	names := map[string]bool{}
 	for _, p := range merchants {
 		for _, name := range p.Operators {
@@ -78,7 +77,8 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 			names[row.Operator] = true
 			if _, err := driver.CurrentAccountID(a, row.Operator); err != nil {
 				cause := cmp.Or(errors.Unwrap(err), err).Error()
-				a.add(attentionView{What: waitsCredentials, Subject: row.Operator, Detail: cause}, renew...)
+				a.add(attentionView{What: waitsCredentials, Subject: row.Operator, Detail: cause},
+					confirmArguments("operator", "set", "FILE")...)
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 			a.add(attentionView{
 				Since: since, What: waitsCredentials, Subject: subject,
 				Detail: plural(count, "call") + " rejected, none accepted since",
-			}, renew...)
+			}, confirmArguments("operator", "rotate-token", key.operator, "FILE", "--account", key.account)...)
 		}
 		if c.NoLookup || use.oldest == nil {
 			continue

@@ -107,9 +107,9 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 		}
 	}
 	d.now = d.now.Add(time.Hour)
-	result := query[replayResult](d,
+	result := query[resendResult](d,
 		"deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+confirmFlags)
-	checkEqual(t, "replay", result, replayResult{Queued: count, Failed: []string{}})
+	checkEqual(t, "replay", result, resendResult{count, []string{}, toShop(count)})
 	e, err := store.Get(context.Background(), ledger.Key{Kind: ledger.Payment, ID: "ShopA_7"})
 	if err != nil || !e.WakesRelay() || e.Version != 2 {
 		t.Errorf("replayed payment: version %d, wakes the relay %v, %v", e.Version, e.WakesRelay(), err)

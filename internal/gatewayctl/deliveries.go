@@ -12,6 +12,7 @@ import (
 type deliveriesCommands struct {
 	List   deliveriesList   `cmd:"" help:"List a merchant's notifications of a time range, with their states."`
 	Show   deliveriesShow   `cmd:"" help:"Show one transaction's notifications, with each delivery attempt."`
+	Send   deliveriesSend   `cmd:"" help:"Send now what waits: of one transaction, or of a merchant."`
 	Replay deliveriesReplay `cmd:"" help:"Send notifications again: of one transaction, or of a merchant's time range."`
 }
 
@@ -113,7 +114,8 @@ type notificationHistoryView struct {
 
 // deliveryHistory is the complete history of a transaction's notifications.
 type deliveryHistory struct {
-	NotifyURL     string                    `json:"notify_url"`
+	NotifyURL     string                    `json:"notify_url"` // of the next attempt
+	FormerURL     string                    `json:"former_notify_url,omitempty"`
 	Notifications []notificationHistoryView `json:"notifications"`
 	Attempts      []attemptView             `json:"attempts"`
 	Replays       []replayView              `json:"replays"`
@@ -125,14 +127,19 @@ func (c *deliveriesShow) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	p, err := s.findMerchant(e.MerchantID)
+	if err != nil {
+		return err
+	}
+	to := destinationOf(e, p)
 	notifications := mapAll(deliveryViews(e), func(v deliveryView) notificationHistoryView {
 		return notificationHistoryView{v, firstDelivered(e, v.Status)}
 	})
-	h := deliveryHistory{e.NotifyURL, notifications, attemptViews(e), replayViews(e)}
+	h := deliveryHistory{to.URL, to.Former, notifications, attemptViews(e), replayViews(e)}
 	events := notificationEvents(e)
 	sortEvents(events)
 	return s.show(h, slices.Concat(
-		table{{"to", cmp.Or(e.NotifyURL, "no URL")}, {}}, listRows(h.Notifications), table{{}}, eventRows(events)))
+		table{{"to", cmp.Or(to.String(), "no URL")}, {}}, listRows(h.Notifications), table{{}}, eventRows(events)))
 }
 
 // attemptViews lists an entry's attempts in the order of time, with those before a replay.

@@ -79,6 +79,7 @@ type Deployment struct {
 	WebhookKeySecret  string        `variable:"WEBHOOK_KEY_SECRET" placeholder:"NAME" help:"Webhook key secret."`
 	SandboxURL        string        `variable:"SANDBOX_URL" placeholder:"URL" help:"Address of the sandbox operator."`
 	SecretCache       time.Duration `variable:"SECRET_CACHE_TTL" default:"5m" help:"How long functions cache secrets."`
+	ProfileCache      time.Duration `variable:"PROFILE_CACHE_TTL" default:"30s" help:"How long they cache profiles."`
 	PaymentLifetime   time.Duration `variable:"PAYMENT_LIFETIME" default:"24h" help:"Highest age of pending payments."`
 }
 
@@ -97,6 +98,7 @@ type commandLine struct {
 	Token         tokenCommands         `cmd:"" help:"Long-lived access tokens of a merchant."`
 	ClientSecret  clientSecretCommands  `cmd:"" help:"Client secrets of a merchant, for the token endpoint."`
 	WebhookSecret webhookSecretCommands `cmd:"" help:"Secrets that sign a merchant's notifications."`
+	Webhook       webhookCommands       `cmd:"" help:"A merchant's address for notifications."`
 	Keys          keysCommands          `cmd:"" help:"Rings of signing keys."`
 	Operator      operatorCommands      `cmd:"" help:"Operators' credentials."`
 	Payment       struct {

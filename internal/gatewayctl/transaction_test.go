@@ -9,7 +9,6 @@ import (
 
 	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/webhook"
 )
 
 func (d *testTool) mustReadEntry(key ledger.Key) *ledger.Entry {
@@ -115,8 +114,8 @@ func TestReplayOfARange(t *testing.T) {
 		}
 	}
 	checkEqual(t, "version of the waiting payment", d.mustReadEntry(waiting.Key).Version, waiting.Version)
-	result := query[replayResult](d, "deliveries replay "+before.ID+confirmFlags)
-	checkEqual(t, "replay by id", result, replayResult{Queued: 1, Failed: []string{}})
+	result := query[resendResult](d, "deliveries replay "+before.ID+confirmFlags)
+	checkEqual(t, "replay by id", result, resendResult{1, []string{}, toShop(1)})
 	d.expectExit("deliveries replay "+before.ID+confirmFlags, ExitFailed, "nothing to send again")
 	d.expectExit("deliveries replay ShopA_99999", ExitFailed, "no payment")
 	d.expectExit("deliveries replay --merchant ShopA", ExitUsage, "--from")
@@ -159,68 +158,4 @@ func TestTimeRangesAreConsistent(t *testing.T) {
 	for _, command := range []string{"deliveries list ShopA", "deliveries replay --merchant ShopA"} {
 		d.expectExit(command+" --from 2026-03-01T12:00:00Z --to 2026-03-01T12:00:00Z", ExitUsage, "range is empty")
 	}
-}
-
-func TestEndpoint(t *testing.T) {
-	d, shop := newShopTool(t)
-	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
-	if _, out, _ := d.run("endpoint show ShopA"); strings.Contains(out, "last status") {
-		t.Errorf("endpoint show has a status without a response: %s", out)
-	}
-	d.health.StoreHealth(webhook.Health{Endpoint: at, Version: 4, Failures: 7, LastReason: "gone", LastStatus: 410,
-		DisabledAt: d.now})
-	parked := d.addDeliveredPayment(shop, 1, d.now)
-	parked.Outbox, parked.Delivered = []ledger.Notification{{ID: "w", Status: "successful", At: d.now, Parked: true}},
-		nil
-	d.ledger.Overwrite(parked)
-	d.now = d.now.Add(48 * time.Hour)
-	d.apply("merchant add ShopB --country ci --operator sandbox")
-	for _, command := range []string{"endpoint show", "endpoint enable"} {
-		d.expectExit(command+" ShopB", ExitFailed, "no notif_url of its own")
-	}
-	view := query[endpointView](d, "endpoint show ShopA")
-	checkEqual(t, "enabled before", view.Enabled, false)
-	checkEqual(t, "last status", view.LastStatus, 410)
-	d.mustRun("endpoint enable ShopA", nil)
-	if d.health.Stored(at).Enabled() || !d.mustReadEntry(parked.Key).Outbox[0].Parked {
-		t.Error("a dry run enabled the endpoint")
-	}
-	view = query[endpointView](d, "endpoint enable ShopA"+confirmFlags)
-	checkEqual(t, "enabled after", view.Enabled, true)
-	checkEqual(t, "stored as enabled", d.health.Stored(at).Enabled(), true)
-	checkEqual(t, "still parked", d.mustReadEntry(parked.Key).Outbox[0].Parked, false)
-}
-
-// Enabling finds the parked notifications of transactions of any age, and a second run continues the first.
-func TestEndpointEnableOldTransactions(t *testing.T) {
-	d, shop := newShopTool(t)
-	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
-	park := func(number int) *ledger.Entry {
-		e := d.addDeliveredPayment(shop, number, d.now)
-		e.Outbox = []ledger.Notification{{ID: "w", Status: "successful", At: d.now, Parked: true}}
-		e.Delivered = nil
-		d.ledger.Overwrite(e)
-		return e
-	}
-	first, second := park(1), park(2)
-	d.now = d.now.Add(70 * 24 * time.Hour)
-	d.health.StoreHealth(webhook.Health{Endpoint: at, Version: 4, LastReason: "gone", LastStatus: 410,
-		DisabledAt: d.now})
-	failing := true
-	d.ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
-		if failing && call.Operation == storetest.Replace && call.Key == second.Key {
-			return storetest.FailedBeforeApply
-		}
-		return storetest.NoFault
-	})
-	d.expectExit("endpoint enable ShopA"+confirmFlags, ExitFailed, "injected")
-	failing = false
-	d.mustRun("endpoint enable ShopA"+confirmFlags, nil)
-	for _, e := range []*ledger.Entry{first, second} {
-		if d.mustReadEntry(e.Key).Outbox[0].Parked {
-			t.Errorf("%s is still parked", e.Key)
-		}
-	}
-	checkEqual(t, "parked ones left", len(query[[]deliveryView](d,
-		"deliveries list ShopA --from 2026-03-01 --to 2026-12-01 --state parked")), 0)
 }

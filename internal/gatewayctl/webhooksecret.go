@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/merchant"
@@ -41,18 +42,34 @@ func issueWebhookSecret(s *session, p *merchant.Profile, replace bool) (output w
 	if err != nil {
 		return output, err
 	}
-	return newWebhookSecretOutput(s, p, key, issued.Version), nil
+	return newWebhookSecretOutput(s, p, key, issued), nil
 }
 
-// webhookSecretOutput is a webhook secret in clear text.
+// profileMargin is the longest time from reading a profile to a post with its address and secrets.
+const profileMargin = 5 * time.Second
+
+// effectiveFrom returns when every function posts by a profile that was changed at a time: until then one may have the
+// profile of before in its cache.
+func (s *session) effectiveFrom(changed time.Time) time.Time {
+	return changed.Add(s.ProfileCache + profileMargin)
+}
+
+// webhookSecretOutput is a webhook secret in clear text. Before SignsFrom a function may have the profile of before in
+// its cache, and sign without the secret.
 type webhookSecretOutput struct {
-	Merchant string `json:"merchant" row:"merchant"`
-	Version  int    `json:"version" row:"version"`
-	Secret   string `json:"webhook_secret" row:"webhook secret"`
+	Merchant  string    `json:"merchant" row:"merchant"`
+	Version   int       `json:"version" row:"version"`
+	Secret    string    `json:"webhook_secret" row:"webhook secret"`
+	SignsFrom time.Time `json:"signs_from" row:"signs every notification from"`
 }
 
-func newWebhookSecretOutput(s *session, p *merchant.Profile, key keyring.Key, version int) webhookSecretOutput {
-	return webhookSecretOutput{p.Name, version, s.revealSecret(webhook.DeriveSecret(key, p.ID, version).Text())}
+func newWebhookSecretOutput(
+	s *session, p *merchant.Profile, key keyring.Key, w merchant.WebhookSecret,
+) webhookSecretOutput {
+	return webhookSecretOutput{
+		p.Name, w.Version, s.revealSecret(webhook.DeriveSecret(key, p.ID, w.Version).Text()),
+		s.effectiveFrom(w.CreatedAt),
+	}
 }
 
 type webhookShow struct {
@@ -73,11 +90,11 @@ func (c *webhookShow) Run(s *session, p *merchant.Profile) error {
 		return merchant.ErrCredentialNotFound
 	}
 	w := p.WebhookSecrets[i]
-	key, found := ring.FindKey(w.KeyNumber)
-	if !found {
-		return fmt.Errorf("the webhook key ring has no key %d: run webhook-secret rotate", w.KeyNumber)
+	key, err := findWebhookKey(ring, w)
+	if err != nil {
+		return err
 	}
-	output := newWebhookSecretOutput(s, p, key, w.Version)
+	output := newWebhookSecretOutput(s, p, key, w)
 	return s.executeAndShow("show a webhook secret", p.Name,
 		func() (string, error) { return fmt.Sprintf("version %d", w.Version), nil },
 		func() error { return s.showView(output) })
@@ -96,7 +113,14 @@ func (c *webhookRotate) Run(s *session, p *merchant.Profile) error {
 	}
 	return s.executeAndShow("rotate the webhook secret", p.Name, func() (string, error) {
 		return fmt.Sprint("signs with ", merchantViewOf(p, s.Now()).WebhookSecrets), s.stores.Merchants.Update(s, p)
-	}, func() error { return s.showView(output) })
+	}, func() error {
+		if s.Yes && len(p.WebhookSecrets) > 1 {
+			fmt.Fprintf(s.Stderr, "Version %d signs every notification from %s on, beside version %d. "+
+				"Until then some have only the signature of version %d.\n", output.Version,
+				formatTime(output.SignsFrom), p.WebhookSecrets[1].Version, p.WebhookSecrets[1].Version)
+		}
+		return s.showView(output)
+	})
 }
 
 type webhookRevoke struct {

@@ -2,7 +2,7 @@
 // merchant, and sends the payer's SMS through the operator.
 //
 // It neither claims nor writes an entry: an attempt returns the change to apply. Its invariant: each attempt is signed,
-// goes to the URL pinned in the entry, and carries the notification's own id.
+// goes to the URL that the request named or to the profile's present one, and carries the notification's own id.
 package delivery
 
 import (
@@ -43,8 +43,10 @@ type Courier struct {
 	Operators      *operator.DriverDirectory
 	SMSTimeout     time.Duration
 	SMSRetryDelays []time.Duration
-	Now            func() time.Time
-	Rand           io.Reader
+	// AllowLoopback accepts a notif_url on this machine; only in the local run.
+	AllowLoopback bool
+	Now           func() time.Time
+	Rand          io.Reader
 }
 
 // EntryChange applies the result of an attempt to an entry. It is false if it changed nothing because another writer
@@ -65,7 +67,7 @@ var (
 // FindTarget reads everything that an attempt at the entry's notifications needs, so that the caller claims only
 // attempts that can be made. After an error nothing may be sent.
 func (c *Courier) FindTarget(ctx context.Context, e *ledger.Entry) (Target, error) {
-	health, err := c.Health.Health(ctx, webhook.Endpoint{MerchantID: e.MerchantID, URL: e.NotifyURL})
+	health, err := c.readHealth(ctx, e)
 	if err != nil || !health.Enabled() {
 		return Target{Health: health}, err
 	}
@@ -75,7 +77,7 @@ func (c *Courier) FindTarget(ctx context.Context, e *ledger.Entry) (Target, erro
 
 // EndpointEnabled reports whether the endpoint of an entry's notifications is enabled.
 func (c *Courier) EndpointEnabled(ctx context.Context, e *ledger.Entry) (bool, error) {
-	health, err := c.Health.Health(ctx, webhook.Endpoint{MerchantID: e.MerchantID, URL: e.NotifyURL})
+	health, err := c.readHealth(ctx, e)
 	return err == nil && health.Enabled(), err
 }
 
@@ -88,7 +90,7 @@ func (c *Courier) PostNotification(
 ) EntryChange {
 	n := claim.Notification
 	result := c.Sender.Deliver(ctx, webhook.Request{
-		URL: e.NotifyURL, ID: n.ID, Body: NotificationBody(e, n), Secrets: target.secrets, NotAfter: notAfter,
+		URL: target.URL, ID: n.ID, Body: NotificationBody(e, n), Secrets: target.secrets, NotAfter: notAfter,
 	})
 	line.AddOperatorTime(result.Duration)
 	if result.Outcome == webhook.NotSent {
@@ -151,12 +153,9 @@ func (c *Courier) saveHealth(
 
 // signingSecrets derives the merchant's signing secrets, newest first.
 func (c *Courier) signingSecrets(ctx context.Context, merchantID string) ([]webhook.Secret, error) {
-	profile, err := c.Profiles.Profile(ctx, merchantID)
+	profile, err := c.readProfile(ctx, merchantID)
 	if err != nil {
-		return nil, fmt.Errorf("delivery: read the merchant's profile: %w", err)
-	}
-	if profile == nil {
-		return nil, errMerchantNotFound
+		return nil, err
 	}
 	var secrets []webhook.Secret
 	for _, named := range profile.WebhookSecrets {

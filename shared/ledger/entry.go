@@ -72,6 +72,16 @@ const (
 	UserSMSUnknown UserSMSState = "unknown"
 )
 
+// AddressSource is where the address of a payment's notifications comes from (decision "notification-address").
+type AddressSource string
+
+// The sources. The values are stored, and short for the item's size.
+const (
+	AddressOfRequest AddressSource = ""  // NotifyURL, which the request named; also of entries without a source
+	AddressOfProfile AddressSource = "p" // the profile's present notif_url; NotifyURL is that of the reservation
+	AddressFormer    AddressSource = "f" // NotifyURL, although it was the profile's: a person chose it
+)
+
 // Key names one entry. ID is the public identifier: the charge's transaction id, the order_id, the SMS request id.
 type Key struct {
 	Kind Kind
@@ -163,6 +173,7 @@ type Entry struct {
 	MSISDNReported    string // the payer's number as the callback or getStatus reported it
 	NotifToken        string
 	NotifyURL         string // payments: notif_url; SMS: receiptRequest.notifyURL; "" for none
+	NotifyFrom        AddressSource
 
 	// SMS.
 	Address      string // the recipient's alias or acr, as in the request's address field

@@ -30,7 +30,9 @@ const (
 	minClaimLease, maxClaimLease = time.Minute, 30 * time.Minute
 	// minPostponement and maxPostponement bound the wait of an act that could not be done.
 	minPostponement, maxPostponement = time.Minute, 5 * time.Minute
-	// minParkedCheck and maxParkedCheck bound the wait before a parked notification's endpoint is read again.
+	// firstParkedCheck is the wait before a parked notification's endpoint is read again for the first time: it may
+	// have been enabled while the notification was being parked. The other two bound the later waits.
+	firstParkedCheck               = time.Minute
 	minParkedCheck, maxParkedCheck = time.Hour, 24 * time.Hour
 )
 
@@ -230,16 +232,16 @@ func (e *Entry) PostponeDelivery(now, next time.Time) bool {
 	return true
 }
 
-// Park stops the head's clock while the merchant's endpoint is disabled. The sweep reads the endpoint again after an
-// hour, later daily: it may have been enabled while this write was on its way. Park returns whether the clock was
-// running.
+// Park stops the head's clock while the merchant's endpoint is disabled. The sweep reads the endpoint again after a
+// minute, then hourly, later daily: it may have been enabled while this write was on its way. Park returns whether the
+// clock was running.
 func (e *Entry) Park(now time.Time) bool {
 	head := e.activeHead()
 	if head == nil {
 		return false
 	}
-	head.Parked, e.OpenClaims = true, 0
-	e.scheduleParkedCheck(now)
+	head.Parked, head.NextAttemptAt, e.OpenClaims = true, now.Add(firstParkedCheck), 0
+	e.Reschedule()
 	return true
 }
 
@@ -254,14 +256,10 @@ func (e *Entry) PostponeParkedCheck(now time.Time) bool {
 	if !e.ParkedCheckDue(now) {
 		return false
 	}
-	e.scheduleParkedCheck(now)
-	return true
-}
-
-func (e *Entry) scheduleParkedCheck(now time.Time) {
 	head := e.OutboxHead()
 	head.NextAttemptAt = now.Add(min(max(now.Sub(head.At)/2, minParkedCheck), maxParkedCheck))
 	e.Reschedule()
+	return true
 }
 
 // Unpark makes a parked head due again. It returns whether it was parked.

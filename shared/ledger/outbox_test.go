@@ -284,12 +284,14 @@ func TestParkStopsTheClock(t *testing.T) {
 	}
 }
 
-// A parked notification is checked after an hour, and later once a day.
+// A parked notification is checked after a minute, then hourly, and later once a day.
 func TestParkedCheck(t *testing.T) {
 	e := message(ledger.MessageWaiting)
 	e.Park(start)
 	now := start
-	for _, want := range []time.Duration{time.Hour, time.Hour, time.Hour, 90 * time.Minute} {
+	for _, want := range []time.Duration{
+		time.Minute, time.Hour, time.Hour, time.Hour + 30*time.Second, 90*time.Minute + 45*time.Second,
+	} {
 		if wait := e.DueAt.Sub(now); wait != want {
 			t.Fatalf("checked after %s, want %s", wait, want)
 		}

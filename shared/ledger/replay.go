@@ -44,6 +44,38 @@ func (e *Entry) ReplayNotification(id string, now time.Time) bool {
 	return true
 }
 
+// SendNow sends the head of the outbox now, although it waits for a later attempt or is parked. It starts again from
+// its first attempt, as a replay does, so that a manual send never uses up the schedule. It returns whether the head
+// waited (see Waits).
+func (e *Entry) SendNow(now time.Time) bool {
+	return e.Waits(now) && e.ReplayNotification(e.OutboxHead().ID, now)
+}
+
+// Waits is true if the head is parked, or its next attempt is further away than FastLease. It is false while an attempt
+// may be in progress: a second one beside it could deliver this status after the next one (decision
+// "notification-order").
+func (e *Entry) Waits(now time.Time) bool {
+	head := e.OutboxHead()
+	if head == nil || head.Parked {
+		return head != nil
+	}
+	// Without its lease, the time of the next attempt is when the last claim was made.
+	inProgress := e.OpenClaims > 0 && now.Before(head.NextAttemptAt.Add(minClaimLease-claimLease(e.OpenClaims)))
+	return !inProgress && head.NextAttemptAt.After(now.Add(FastLease))
+}
+
+// SelectAddress makes an address that was the profile's follow the profile again, or stay the former one. An address
+// that the request named always stays (decision "notification-address").
+func (e *Entry) SelectAddress(former bool) {
+	switch {
+	case e.NotifyFrom == AddressOfRequest:
+	case former:
+		e.NotifyFrom = AddressFormer
+	default:
+		e.NotifyFrom = AddressOfProfile
+	}
+}
+
 // trimReplays drops the oldest replays over MaxReplays, except those with a status's first delivery. For as long as an
 // entry lives, people need the proof that the merchant was notified, and when.
 func (e *Entry) trimReplays() {

@@ -77,9 +77,14 @@ func (h Health) Enabled() bool { return h.DisabledAt.IsZero() }
 
 // AfterAttempt returns the health after an attempt that did not end in Gone. changed is false if there is nothing to
 // store: a success of a healthy server, or another failure of a server whose fast path is closed already. So a healthy
-// server costs no write, and a failing one costs few.
+// server costs no write, and a failing one costs few. A failure that began before the server's recovery does not count:
+// a request that hung during the outage must not close the fast path again.
 func (h Health) AfterAttempt(result Result, now time.Time) (next Health, changed bool) {
 	next = h
+	recovered := h.Version > 0 && h.Failures == 0 && !h.Slow
+	if recovered && result.Outcome != Delivered && now.Add(-result.Duration).Before(h.ChangedAt) {
+		return h, false
+	}
 	next.ChangedAt, next.Slow = now, result.Duration > slowThreshold
 	if result.Outcome == Delivered {
 		next.Failures, next.LastReason, next.LastStatus = 0, "", 0
@@ -87,6 +92,16 @@ func (h Health) AfterAttempt(result Result, now time.Time) (next Health, changed
 	}
 	next.Failures, next.LastReason, next.LastStatus = h.Failures+1, result.Reason, result.Status
 	return next, h.Failures < maxConsecutiveFailures || next.Slow != h.Slow
+}
+
+// AfterReopen returns the health after a person said that the server is well again. changed is false if its fast path
+// is open.
+func (h Health) AfterReopen(now time.Time) (next Health, changed bool) {
+	if h.Failures < maxConsecutiveFailures && !h.Slow {
+		return h, false
+	}
+	h.Failures, h.Slow, h.LastReason, h.LastStatus, h.ChangedAt = 0, false, "", 0, now
+	return h, true
 }
 
 // AfterDisable returns the health after a 410, which concerns only the URL: the server itself is healthy. changed is

@@ -161,6 +161,31 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// decision "notifications": after the first success the fast path stays open, also if a request that hung during the
+// outage ends only then. A failure that began after the recovery counts.
+func TestHealthAfterRecovery(t *testing.T) {
+	down := Health{Version: 5, Failures: 7, Slow: true, ChangedAt: start}
+	recovered, changed := down.AfterAttempt(Result{Outcome: Delivered, Status: 200}, start.Add(time.Hour))
+	if recovered.Version++; !changed || !recovered.AllowsFastPath() {
+		t.Fatalf("after a success: %+v, want an open fast path", recovered)
+	}
+	hung := Result{Reason: ReasonTimeout, Duration: 15 * time.Second}
+	if after, changed := recovered.AfterAttempt(hung, start.Add(time.Hour+14*time.Second)); changed {
+		t.Errorf("a request from before the recovery counts: %+v", after)
+	}
+	if after, changed := recovered.AfterAttempt(hung, start.Add(time.Hour+15*time.Second)); !changed || !after.Slow {
+		t.Errorf("a request from after the recovery does not count: %+v", after)
+	}
+	reopened, changed := down.AfterReopen(start.Add(time.Hour))
+	want := Health{Version: 5, ChangedAt: start.Add(time.Hour)}
+	if diff := cmp.Diff(want, reopened); diff != "" || !changed {
+		t.Errorf("after a person reopened the fast path: changed %v (-want +got):\n%s", changed, diff)
+	}
+	if _, changed := (Health{Failures: 4}).AfterReopen(start); changed {
+		t.Error("an open fast path was reopened")
+	}
+}
+
 // decision "notifications": each spelling of a server's URLs has the same origin.
 func TestEndpointServer(t *testing.T) {
 	for url, origin := range map[string]string{

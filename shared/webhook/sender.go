@@ -12,7 +12,7 @@ import (
 
 // Limits of an attempt.
 const (
-	// maxResponseBytes is how many bytes of a response are read so that the connection can be reused; none are kept.
+	// maxResponseBytes is how many bytes of a response are read so that the connection can be reused.
 	maxResponseBytes = 64 << 10
 	// bodyTimeout bounds the wait for a response's body after its status. A server that sends it slowly must not delay
 	// other notifications.
@@ -45,6 +45,9 @@ type Request struct {
 	// NotAfter is when the request must have been written, by the wall clock; zero for no bound. A function that froze
 	// in the middle of an attempt must not finish it later.
 	NotAfter time.Time
+	// KeepBytes is how much of the response's body Result.Body keeps, for a person who tests an address. The functions
+	// keep nothing.
+	KeepBytes int64
 }
 
 // Result is the result of an attempt.
@@ -56,6 +59,8 @@ type Result struct {
 	Reason string
 	// RetryAfter is the wait that the server requested, at most MaxRetryAfter; 0 for none.
 	RetryAfter time.Duration
+	// Body is the beginning of the response's body, at most KeepBytes long.
+	Body []byte
 	// Duration is the length of the attempt by the injected clock.
 	Duration time.Duration
 }
@@ -121,10 +126,16 @@ func (s *Sender) post(ctx context.Context, r Request, at time.Time) Result {
 	}
 	// Only the status decides: a response with a truncated or slow body is still a response.
 	bodyTimer := time.AfterFunc(bodyTimeout, cancel)
+	var kept []byte
+	if r.KeepBytes > 0 {
+		kept, _ = io.ReadAll(io.LimitReader(response.Body, r.KeepBytes))
+	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxResponseBytes))
 	_ = response.Body.Close()
 	bodyTimer.Stop()
-	return s.classify(response)
+	result := s.classify(response)
+	result.Body = kept
+	return result
 }
 
 // errLate ends a request whose NotAfter has passed before its body was sent.

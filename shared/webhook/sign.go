@@ -1,8 +1,8 @@
 // Package webhook makes one delivery attempt of a notification to a merchant (decision "notifications"). It signs the
 // body (Standard Webhooks 1.0), posts it, classifies the response, and computes the time of the next attempt.
 //
-// It neither stores nor retries. Its invariants: an attempt ends within its timeout; response bodies are never kept; a
-// result is Delivered only after a 2xx response.
+// It neither stores nor retries. Its invariants: an attempt ends within its timeout; the functions never keep a
+// response body; a result is Delivered only after a 2xx response.
 package webhook
 
 import (

@@ -80,6 +80,7 @@ var fields = []field{
 	{"mnr", "msisdn_reported", func(e *entry) any { return &e.MSISDNReported }},
 	{"nt", "notif_token", func(e *entry) any { return &e.NotifToken }},
 	{"nu", "notify_url", func(e *entry) any { return &e.NotifyURL }},
+	{"nf", "notify_from", func(e *entry) any { return (*string)(&e.NotifyFrom) }},
 	{"ad", "address", func(e *entry) any { return &e.Address }},
 	{"se", "sender", func(e *entry) any { return &e.Sender }},
 	{"cb", "callback_data", func(e *entry) any { return &e.CallbackData }},
