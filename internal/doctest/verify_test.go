@@ -152,7 +152,8 @@ func TestSamples(t *testing.T) {
 			t.Parallel()
 			requireTool(t, s.programs...)
 			if s.language == "php" {
-				s.startCommand = startPHP(t)
+				arguments := append(requirePHP(t), "php/verify.php")
+				s.startCommand = func(string) []string { return arguments }
 			}
 			to := t.TempDir()
 			if s.buildCommand != nil {
@@ -180,8 +181,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// startPHP returns the command of the PHP sample. Without PHP the test fails in CI and is skipped elsewhere.
-func startPHP(t *testing.T) func(string) []string {
+// requirePHP returns the command of PHP. Without PHP the test fails in CI and is skipped elsewhere.
+func requirePHP(t *testing.T) []string {
 	t.Helper()
 	arguments, err := php()
 	if err != nil {
@@ -190,7 +191,7 @@ func startPHP(t *testing.T) func(string) []string {
 		}
 		t.Skip(err)
 	}
-	return func(string) []string { return append(slices.Clone(arguments), "php/verify.php") }
+	return slices.Clone(arguments)
 }
 
 // verify runs a sample with a delivery and returns its output.
