@@ -49,8 +49,9 @@ func curlSamples(t *testing.T) []curlSample {
 	return found
 }
 
-// checkCurlSamples runs the curl command of each operation as the reference shows it. Each must succeed.
-func checkCurlSamples(t *testing.T, gateway *localtest.Gateway) {
+// checkCurlSamples runs the curl command of each operation as the reference shows it. Each must succeed. It returns the
+// keys of the requests.
+func checkCurlSamples(t *testing.T, gateway *localtest.Gateway) []string {
 	requireTool(t, "bash", "curl")
 	i := gateway.Info()
 	const order = "3001"
@@ -79,6 +80,7 @@ func checkCurlSamples(t *testing.T, gateway *localtest.Gateway) {
 			}
 		}
 	}
+	return []string{"charge-" + order, "sms-" + order, i.Merchant + "_" + order}
 }
 
 // callbackURL returns the URL that the gateway sent to the operator with a transaction.

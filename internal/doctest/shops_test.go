@@ -68,23 +68,25 @@ func TestLocalSamples(t *testing.T) {
 	t.Parallel()
 	gateway := localtest.Start(t, localtest.Options{Speed: shopSpeed,
 		EnvOverrides: map[string]string{"PAYMENT_LIFETIME": shopPaymentLifetime}})
-	port := shopPorts(t)
+	port, keys := shopPorts(t), &sync.Map{}
 	t.Run("samples", func(t *testing.T) {
 		t.Run("node", func(t *testing.T) {
 			t.Parallel()
 			requireTool(t, "node")
-			runShop(t, gateway, "1", port, func(settings string) *exec.Cmd {
+			runShop(t, gateway, keys, "1", port, func(settings string) *exec.Cmd {
 				return exec.Command("node", "docs/samples/node/shop.mjs", settings)
 			})
 		})
 		t.Run("curl", func(t *testing.T) {
 			t.Parallel()
-			checkCurlSamples(t, gateway)
+			for _, key := range checkCurlSamples(t, gateway) {
+				keys.Store(key, true)
+			}
 		})
 		t.Run("php", func(t *testing.T) {
 			t.Parallel()
 			interpreter := requirePHP(t)
-			runShop(t, gateway, "2", port+1, func(settings string) *exec.Cmd {
+			runShop(t, gateway, keys, "2", port+1, func(settings string) *exec.Cmd {
 				arguments := append(slices.Clone(interpreter), "-S", "127.0.0.1:"+strconv.Itoa(port+1),
 					"docs/samples/php/shop.php")
 				command := exec.Command(arguments[0], arguments[1:]...)
@@ -93,10 +95,29 @@ func TestLocalSamples(t *testing.T) {
 			})
 		})
 	})
+	checkNoOtherKey(t, gateway, keys)
+}
+
+// checkNoOtherKey checks that the operator knows only the keys of the samples' orders: no sample made a second key for
+// an order, for example after a 504 or a 404.
+func checkNoOtherKey(t *testing.T, gateway *localtest.Gateway, keys *sync.Map) {
+	_, _, text := localtest.Send(t, http.MethodGet, gateway.Info().SandboxURL+"/sandbox/v1/transactions", "", nil)
+	var transactions []struct{ Kind, Key string }
+	if err := json.Unmarshal([]byte(text), &transactions); err != nil || len(transactions) == 0 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, transaction := range transactions {
+		key := transaction.Key[strings.LastIndex(transaction.Key, ".")+1:] // without the merchant's name
+		if _, known := keys.Load(key); !known {
+			t.Errorf("the operator got a %s with the key %s, which belongs to no order", transaction.Kind, key)
+		}
+	}
 }
 
 // runShop starts a shop, orders with every test number, restarts the shop, and checks every end.
-func runShop(t *testing.T, gateway *localtest.Gateway, prefix string, port int, start func(string) *exec.Cmd) {
+func runShop(
+	t *testing.T, gateway *localtest.Gateway, keys *sync.Map, prefix string, port int, start func(string) *exec.Cmd,
+) {
 	data := t.TempDir()
 	s := &shop{t: t, gateway: gateway, client: &http.Client{Timeout: 40 * time.Second},
 		address:  "http://127.0.0.1:" + strconv.Itoa(port),
@@ -118,6 +139,9 @@ func runShop(t *testing.T, gateway *localtest.Gateway, prefix string, port int, 
 	s.kill()
 	s.startProcess()
 	orders := s.workUntilDone()
+	for _, order := range orders {
+		keys.Store(order.Key, true)
+	}
 	s.checkEffects(orders)
 	s.checkRefundAndForgery(orders)
 }

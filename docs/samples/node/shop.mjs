@@ -78,7 +78,8 @@ async function advance(number) {
   if (!order.accepted && now > order.created + giveUpAfter) {
     return update(number, (order) => label(order, "problem")); // a person must contact the operator
   }
-  order = update(number, (order) => { order.next = now + 35_000; order.tries++; }); // no second request meanwhile
+  // No second request is sent meanwhile. After a crash, 35 seconds are longer than the lost request can live.
+  order = update(number, (order) => { order.next = now + 35_000; order.tries++; });
   const lookup = { method: "GET", path: `/mobilemoney/v1/getStatus/${order.request.key}`, headers: {} };
   const response = await send(order.accepted ? lookup : order.request);
   return update(number, (order) => {

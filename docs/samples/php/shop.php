@@ -103,7 +103,7 @@ function advance(string $number): array
             return label($order, 'problem'); // a person must contact the operator
         }
         $claimed = true;
-        // No second request is sent meanwhile.
+        // No second request is sent meanwhile. After a crash, 35 seconds are longer than the lost request can live.
         return ['next' => time() + 35, 'tries' => $order['tries'] + 1] + $order;
     });
     if (!$claimed) {
