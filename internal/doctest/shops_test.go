@@ -23,11 +23,11 @@ import (
 )
 
 // shopDeadline is how long all orders of a shop may take. The slow operator of 1004 takes 60 seconds. A payment of 1003
-// expires after 100 seconds, which is shopPaymentLifetime divided by shopSpeed.
+// expires after 120 seconds, which is shopPaymentLifetime divided by shopSpeed.
 const (
 	shopDeadline        = 4 * time.Minute
 	shopSpeed           = 60
-	shopPaymentLifetime = "100m"
+	shopPaymentLifetime = "120m"
 )
 
 // shopKinds are the kinds of an order, in the order of the page's columns.
@@ -46,14 +46,18 @@ type shopOrder struct {
 
 // shop is a running sample shop with the orders of all test numbers.
 type shop struct {
-	t       *testing.T
-	gateway *localtest.Gateway
-	client  *http.Client
-	address string
-	command func() *exec.Cmd
-	process *exec.Cmd
-	// expected and payers are by the order's number. confirmed are the orders whose payment page was confirmed.
+	t        *testing.T
+	gateway  *localtest.Gateway
+	client   *http.Client
+	language string
+	// prefix begins the numbers of this shop's orders.
+	prefix, address string
+	command         func() *exec.Cmd
+	process         *exec.Cmd
+	// expected and payers are by the order's number, and orders are the latest views. confirmed are the orders whose
+	// payment page was confirmed.
 	expected, payers map[string]string
+	orders           map[string]shopOrder
 	confirmed        map[string]bool
 	work             sync.WaitGroup
 }
@@ -65,42 +69,63 @@ func TestLocalSamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a gateway and two shops, and waits for a slow operator")
 	}
-	t.Parallel()
+	requireTool(t, "node", "bash", "curl")
+	t.Parallel() // it waits most of the time
 	gateway := localtest.Start(t, localtest.Options{Speed: shopSpeed,
 		EnvOverrides: map[string]string{"PAYMENT_LIFETIME": shopPaymentLifetime}})
-	port, keys := shopPorts(t), &sync.Map{}
-	t.Run("samples", func(t *testing.T) {
-		t.Run("node", func(t *testing.T) {
-			t.Parallel()
-			requireTool(t, "node")
-			runShop(t, gateway, keys, "1", port, func(settings string) *exec.Cmd {
-				return exec.Command("node", "docs/samples/node/shop.mjs", settings)
-			})
-		})
-		t.Run("curl", func(t *testing.T) {
-			t.Parallel()
-			for _, key := range checkCurlSamples(t, gateway) {
-				keys.Store(key, true)
-			}
-		})
-		t.Run("php", func(t *testing.T) {
-			t.Parallel()
-			interpreter := requirePHP(t)
-			runShop(t, gateway, keys, "2", port+1, func(settings string) *exec.Cmd {
-				arguments := append(slices.Clone(interpreter), "-S", "127.0.0.1:"+strconv.Itoa(port+1),
-					"docs/samples/php/shop.php")
-				command := exec.Command(arguments[0], arguments[1:]...)
-				command.Env = []string{"SETTINGS=" + settings, "PHP_CLI_SERVER_WORKERS=20"}
-				return command
-			})
-		})
-	})
+	shops := startShops(t, gateway)
+	for _, s := range shops {
+		s.orderEverything()
+	}
+	keys := map[string]bool{}
+	for _, key := range checkCurlSamples(t, gateway) {
+		keys[key] = true
+	}
+	time.Sleep(3 * time.Second) // some requests are in progress; any moment is valid
+	for _, s := range shops {
+		s.kill()
+		s.startProcess()
+	}
+	workUntilDone(t, shops)
+	for _, s := range shops {
+		s.checkEffects()
+		s.checkRefundAndForgery()
+		for _, order := range s.orders {
+			keys[order.Key] = true
+		}
+	}
 	checkNoOtherKey(t, gateway, keys)
+}
+
+// startShops starts the shop of each language. Without PHP the test fails in CI and is only about Node elsewhere.
+func startShops(t *testing.T, gateway *localtest.Gateway) []*shop {
+	t.Helper()
+	port, settings := shopPorts(t), filepath.Join(gateway.Dir, "run.json")
+	shops := []*shop{newShop(t, gateway, "node", "1", port, func() *exec.Cmd {
+		return exec.Command("node", "docs/samples/node/shop.mjs", settings)
+	})}
+	interpreter, err := php()
+	switch {
+	case err == nil:
+		arguments := append(slices.Clone(interpreter), "-S", "127.0.0.1:"+strconv.Itoa(port+1),
+			"docs/samples/php/shop.php")
+		shops = append(shops, newShop(t, gateway, "php", "2", port+1, func() *exec.Cmd {
+			command := exec.Command(arguments[0], arguments[1:]...)
+			command.Env = []string{"SETTINGS=" + settings, "PHP_CLI_SERVER_WORKERS=20"}
+			return command
+		}))
+	case os.Getenv("CI") != "":
+		t.Fatal(err)
+	default:
+		t.Log("without the shop in PHP:", err)
+	}
+	return shops
 }
 
 // checkNoOtherKey checks that the operator knows only the keys of the samples' orders: no sample made a second key for
 // an order, for example after a 504 or a 404.
-func checkNoOtherKey(t *testing.T, gateway *localtest.Gateway, keys *sync.Map) {
+func checkNoOtherKey(t *testing.T, gateway *localtest.Gateway, keys map[string]bool) {
+	t.Helper()
 	_, _, text := localtest.Send(t, http.MethodGet, gateway.Info().SandboxURL+"/sandbox/v1/transactions", "", nil)
 	var transactions []struct{ Kind, Key string }
 	if err := json.Unmarshal([]byte(text), &transactions); err != nil || len(transactions) == 0 {
@@ -108,22 +133,23 @@ func checkNoOtherKey(t *testing.T, gateway *localtest.Gateway, keys *sync.Map) {
 	}
 	for _, transaction := range transactions {
 		key := transaction.Key[strings.LastIndex(transaction.Key, ".")+1:] // without the merchant's name
-		if _, known := keys.Load(key); !known {
+		if !keys[key] {
 			t.Errorf("the operator got a %s with the key %s, which belongs to no order", transaction.Kind, key)
 		}
 	}
 }
 
-// runShop starts a shop, orders with every test number, restarts the shop, and checks every end.
-func runShop(
-	t *testing.T, gateway *localtest.Gateway, keys *sync.Map, prefix string, port int, start func(string) *exec.Cmd,
-) {
+// newShop starts a shop, which ends with the test.
+func newShop(
+	t *testing.T, gateway *localtest.Gateway, language, prefix string, port int, start func() *exec.Cmd,
+) *shop {
+	t.Helper()
 	data := t.TempDir()
-	s := &shop{t: t, gateway: gateway, client: &http.Client{Timeout: 40 * time.Second},
-		address:  "http://127.0.0.1:" + strconv.Itoa(port),
-		expected: map[string]string{}, payers: map[string]string{}, confirmed: map[string]bool{}}
+	s := &shop{t: t, gateway: gateway, client: &http.Client{Timeout: 40 * time.Second}, language: language,
+		prefix: prefix, address: "http://127.0.0.1:" + strconv.Itoa(port), expected: map[string]string{},
+		payers: map[string]string{}, orders: map[string]shopOrder{}, confirmed: map[string]bool{}}
 	s.command = func() *exec.Cmd {
-		command := start(filepath.Join(gateway.Dir, "run.json"))
+		command := start()
 		command.Dir = rootDir
 		command.Env = append(append(environment(), "PORT="+strconv.Itoa(port), "SHOP_DATA="+data), command.Env...)
 		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -134,16 +160,7 @@ func runShop(
 		s.kill()
 		s.work.Wait()
 	})
-	s.orderEverything(prefix)
-	time.Sleep(3 * time.Second) // some requests are in progress; any moment is valid
-	s.kill()
-	s.startProcess()
-	orders := s.workUntilDone()
-	for _, order := range orders {
-		keys.Store(order.Key, true)
-	}
-	s.checkEffects(orders)
-	s.checkRefundAndForgery(orders)
+	return s
 }
 
 // shopPorts returns two free ports in a row. They are below those that Linux gives to outgoing connections, so that
@@ -205,7 +222,7 @@ func (s *shop) call(method, path string, body any) (int, []byte, error) {
 
 // orderEverything orders once for each cell of the page's table. The shop is killed meanwhile, so that a request may
 // fail.
-func (s *shop) orderEverything(prefix string) {
+func (s *shop) orderEverything() {
 	for _, row := range tableRows(s.t, "What the customer saw")[1:] {
 		if len(row) != len(shopKinds)+1 {
 			continue // the table of labels
@@ -215,8 +232,8 @@ func (s *shop) orderEverything(prefix string) {
 			digits = "2000"
 		}
 		for i := range shopKinds {
-			number := fmt.Sprintf("%s%d%s", prefix, i, digits)
-			s.expected[number], s.payers[number] = row[i+1], "+22507000"+prefix+digits
+			number := fmt.Sprintf("%s%d%s", s.prefix, i, digits)
+			s.expected[number], s.payers[number] = row[i+1], "+22507000"+s.prefix+digits
 			s.order(number)
 		}
 	}
@@ -234,32 +251,40 @@ func (s *shop) background(method, path string, body any) {
 	s.work.Go(func() { _, _, _ = s.call(method, path, body) })
 }
 
-// workUntilDone calls the shop's work as a cron job would, and confirms payment pages, until every order has the label
-// of the table. It returns the orders.
-func (s *shop) workUntilDone() map[string]shopOrder {
-	s.t.Helper()
+// workUntilDone lets the shops work until every order has the label of the table.
+func workUntilDone(t *testing.T, shops []*shop) {
+	t.Helper()
 	for deadline := time.Now().Add(shopDeadline); ; time.Sleep(time.Second) {
-		s.background(http.MethodPost, "/work", nil)
-		orders, wrong := map[string]shopOrder{}, []string{}
-		for number, want := range s.expected {
-			order, err := s.view(number)
-			if err == nil {
-				err = s.confirmPage(order)
-			}
-			if err != nil || order.Label != want || order.Customer == "" {
-				wrong = append(wrong, fmt.Sprintf("%s %s: %q, want %q (%v)", order.Kind, number, order.Label, want,
-					err))
-			}
-			orders[number] = order
+		var wrong []string
+		for _, s := range shops {
+			wrong = append(wrong, s.doWork()...)
 		}
 		if len(wrong) == 0 {
-			return orders
+			return
 		}
 		if time.Now().After(deadline) {
-			slices.Sort(wrong)
-			s.t.Fatalf("after %s:\n%s", shopDeadline, strings.Join(wrong, "\n"))
+			t.Fatalf("after %s:\n%s", shopDeadline, strings.Join(wrong, "\n"))
 		}
 	}
+}
+
+// doWork calls the shop's work as a cron job would, confirms payment pages, and returns the orders that do not have the
+// label of the table.
+func (s *shop) doWork() (wrong []string) {
+	s.background(http.MethodPost, "/work", nil)
+	for number, want := range s.expected {
+		order, err := s.view(number)
+		if err == nil {
+			err = s.confirmPage(order)
+		}
+		if err != nil || order.Label != want || order.Customer == "" {
+			wrong = append(wrong, fmt.Sprintf("%s: %s %s: %q, want %q (%v)", s.language, order.Kind, number,
+				order.Label, want, err))
+		}
+		s.orders[number] = order
+	}
+	slices.Sort(wrong)
+	return wrong
 }
 
 // view reads an order, and orders again as the customer would if the killed shop does not know it.
@@ -297,10 +322,10 @@ func (s *shop) confirmPage(order shopOrder) error {
 }
 
 // checkEffects compares what happened at the operator with what the customer read, for each order.
-func (s *shop) checkEffects(orders map[string]shopOrder) {
+func (s *shop) checkEffects() {
 	s.t.Helper()
 	kinds := map[string]string{"charge": "charge", "ussd": "payment", "web": "payment", "sms": "sms"}
-	for number, order := range orders {
+	for number, order := range s.orders {
 		_, _, text := localtest.Send(s.t, http.MethodGet, s.gateway.Info().SandboxURL+"/sandbox/v1/effects?key="+
 			url.QueryEscape(order.Key), "", nil)
 		want := 0
@@ -308,20 +333,20 @@ func (s *shop) checkEffects(orders map[string]shopOrder) {
 			want = 1
 		}
 		if got := strings.Count(text, `"kind":"`+kinds[order.Kind]+`"`); got != want {
-			s.t.Errorf("%s %s: the customer read %q, and the operator had %d effects: %s", order.Kind, number,
-				order.Customer, got, text)
+			s.t.Errorf("%s: %s %s: the customer read %q, and the operator had %d effects: %s", s.language, order.Kind,
+				number, order.Customer, got, text)
 		}
 		if order.Label == "paid" && order.Notifications > 1 {
-			s.t.Errorf("%s %s was notified %d times", order.Kind, number, order.Notifications)
+			s.t.Errorf("%s: %s %s was notified %d times", s.language, order.Kind, number, order.Notifications)
 		}
 	}
 }
 
 // checkRefundAndForgery checks that a refund is said to be absent, and that a notification without a signature changes
 // nothing.
-func (s *shop) checkRefundAndForgery(orders map[string]shopOrder) {
+func (s *shop) checkRefundAndForgery() {
 	s.t.Helper()
-	for number, order := range orders {
+	for number, order := range s.orders {
 		if order.Label != "not paid" {
 			continue
 		}

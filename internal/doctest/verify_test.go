@@ -146,11 +146,12 @@ func TestSamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs in five languages")
 	}
-	valid, forged := deliveries()
+	t.Parallel() // beside TestLocalSamples, which waits
 	for _, s := range samples {
 		t.Run(s.language, func(t *testing.T) {
 			t.Parallel()
 			requireTool(t, s.programs...)
+			valid, forged := deliveries() // now, because a parallel test may wait for minutes before it runs
 			if s.language == "php" {
 				arguments := append(requirePHP(t), "php/verify.php")
 				s.startCommand = func(string) []string { return arguments }
