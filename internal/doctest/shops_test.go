@@ -122,8 +122,8 @@ func startShops(t *testing.T, gateway *localtest.Gateway) []*shop {
 	return shops
 }
 
-// checkNoOtherKey checks that the operator knows only the keys of the samples' orders: no sample made a second key for
-// an order, for example after a 504 or a 404.
+// checkNoOtherKey checks that the operator has no keys but those of the samples' orders. A sample that makes a second
+// key for an order, for example after a 504 or a 404, fails here.
 func checkNoOtherKey(t *testing.T, gateway *localtest.Gateway, keys map[string]bool) {
 	t.Helper()
 	_, _, text := localtest.Send(t, http.MethodGet, gateway.Info().SandboxURL+"/sandbox/v1/transactions", "", nil)
