@@ -15,7 +15,6 @@ import (
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
@@ -57,9 +56,8 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	entitled := profile.Allows(merchant.OperationPay, params.country.Alpha2, params.capabilities.Operator)
-	if !entitled || params.merchantName != profile.Name {
-		return apigw.Response{}, fault.New(fault.Forbidden)
+	if err := params.checkEntitled(profile); err != nil {
+		return apigw.Response{}, err
 	}
 	// Reserve. Everything that can fail without the operator fails before anything is stored.
 	ring, err := o.CallbackKeys.Ring(ctx)
