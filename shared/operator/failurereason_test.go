@@ -94,3 +94,22 @@ func TestRefusalReason(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParseFailureReason maps any text without a panic, and to the same reason between other characters.
+func FuzzParseFailureReason(f *testing.F) {
+	for _, seed := range []string{
+		"", "Payment operation refused by user", "le solde du compte est insuffisant", "PAYER_LIMIT_REACHED",
+		"time out", "wallet unknown", strings.Repeat("insufficient ", 40), "refusé par l'abonné", "\xff",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 512 { // as drivers read it
+			return
+		}
+		got := operator.ParseFailureReason(text)
+		if again := operator.ParseFailureReason(" -- " + text + "_"); again != got {
+			t.Errorf("%q is mapped to %q, among other characters to %q", text, got, again)
+		}
+	})
+}

@@ -99,7 +99,9 @@ func (r *Reconciler) NewStatusReport(e *ledger.Entry, report OperatorReport, sou
 		OperatorReference: report.OperatorReference,
 		MSISDN:            report.MSISDN,
 		UserSMS:           userSMSSupported,
-		FailureReason:     operator.ParseFailureReason(report.StatusDescription),
+	}
+	if report.Status == ledger.Failed {
+		statusReport.FailureReason = operator.ParseFailureReason(report.StatusDescription)
 	}
 	if report.Amount != "" {
 		minor, err := money.Parse(report.Amount, e.Exponent)
