@@ -109,6 +109,7 @@ func (o *Operation) callOutcomes(
 	outcomes := operation.CallOutcomes{
 		Done: pending, Refused: ledger.CallOutcome{Status: ledger.Failed}, Unknown: pending,
 	}
+	outcomes.Refused.FailureReason = operator.RefusalReason(response.Fault)
 	outcomes.Done.ResponseStatus = http.StatusCreated
 	if params.channel == channelWeb {
 		outcomes.Done.ResponseBody = webResponseBody(response, reservation.MerchantState)

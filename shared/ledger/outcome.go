@@ -25,6 +25,8 @@ type CallOutcome struct {
 	ResponseBody      []byte
 	OperatorReference string
 	NotifToken        string
+	// FailureReason goes with a refused payment.
+	FailureReason FailureReason
 	// NothingSent goes with Unknown: this attempt sent nothing, because the operator knew the key or did not apply it.
 	NothingSent bool
 	// UnbindBody goes with Released. Nothing that may have been applied was sent under this key, so it binds no body:
@@ -199,6 +201,7 @@ func (e *Entry) finishRefused(outcome CallOutcome, now time.Time) {
 	case e.StatusFinal():
 	case e.Kind == Payment:
 		e.Status, e.FinalAt, e.Claim = Failed, now, Claim{}
+		e.FailureReason = outcome.FailureReason
 	case e.Kind == SMS && outcome.Status.Final():
 		e.Status, e.FinalAt = outcome.Status, now
 	}
