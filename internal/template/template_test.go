@@ -60,6 +60,7 @@ func TestRoutesOfTheSpecification(t *testing.T) {
 		"SmsFunction":    {"POST /smsmessaging/v1/outbound/{senderAddress}/requests"},
 		"StatusFunction": {
 			"GET /payment/v1/{endUserId}/transactions/amount/{transactionId}",
+			"GET /payment/v1/{endUserId}/transactions/amount",
 			"GET /mobilemoney/v1/getStatus/{orderId}",
 			"GET /mobilemoney/getstatus/v1/{orderId}",
 			"GET /smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos",
