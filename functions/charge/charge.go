@@ -78,7 +78,10 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		})
 	// Record the outcome and respond.
 	success := params.success(reservation.ID, location)
-	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{Done: success})
+	success.NotifyURL = profile.ChargeNotifURL()
+	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
+		Done: success, Refused: ledger.CallOutcome{NotifyURL: success.NotifyURL},
+	})
 	if err != nil {
 		return apigw.Response{}, operation.LocateUnknown(err, location)
 	}

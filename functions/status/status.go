@@ -131,14 +131,11 @@ func (h *StatusHandler) FindCharge(ctx context.Context, req *apigw.Request) (api
 
 // chargeResponse is the response to a lookup of a charge.
 func chargeResponse(entry *ledger.Entry, base string) apigw.Response {
-	switch {
-	case entry.ResponseStatus == 0:
-		return apigw.Response{Status: http.StatusOK, Body: chargeBody(entry, base)}
-	case entry.State == ledger.Done:
-		return apigw.Response{Status: http.StatusOK, Body: entry.ResponseBody}
-	default:
-		return apigw.Response{Status: entry.ResponseStatus, Body: entry.ResponseBody}
+	response := apigw.Response{Status: http.StatusOK, Body: resource.ChargeBody(entry, base)}
+	if entry.ResponseStatus != 0 && entry.State != ledger.Done {
+		response.Status = entry.ResponseStatus
 	}
+	return response
 }
 
 // GetPayment returns the body of the payment's notification, with meta.type "payment".
@@ -179,24 +176,4 @@ func (h *StatusHandler) GetDeliveryInfos(ctx context.Context, req *apigw.Request
 type deliveryInfoList struct {
 	DeliveryInfo []resource.DeliveryInfo `json:"deliveryInfo"`
 	ResourceURL  string                  `json:"resourceURL"`
-}
-
-// chargeBody is the body of a charge that has no stored response: its outcome is not known, or it was manually
-// resolved as applied (decision "unknown-by-hand").
-func chargeBody(e *ledger.Entry, base string) []byte {
-	status := resource.StatusProcessing
-	if e.State == ledger.Done {
-		status = resource.StatusCharged
-	}
-	amount := strictjson.Marshal(e.AmountAsSent)
-	return resource.Charge{
-		PaymentAmount: resource.PaymentAmount{
-			ChargingInformation: resource.ChargingInformation{Amount: amount, Currency: e.Currency},
-		},
-		TransactionOperationStatus: status,
-		ReferenceCode:              e.ReferenceCode,
-		ServerReferenceCode:        e.ID,
-		ClientCorrelator:           e.Correlator,
-		ResourceURL:                resource.ChargeURL(base, e.ID),
-	}.Body()
 }
