@@ -23,11 +23,11 @@ func TestUnknownOutcomes(t *testing.T) {
 		key := e.target.newID()
 		location := e.sendUnknown(newCharge(made.MerchantCredentials, key, e.target.GWAlias), made.Merchant, key)
 		id := ledger.ChargeID(made.id, key, "")
-		e.lookUpCharge(made, location, http.StatusOK)
+		e.lookUp(made, location, http.StatusOK)
 		e.mustRun("unknown resolve charge "+id+" --as "+outcome+confirmFlags, nil)
 		e.awaitDeliveryState(id, "delivered", 1)
-		found := e.lookUpCharge(made, location, want)
-		byKey := e.lookUpCharge(made, chargePath+"?clientCorrelator="+key, want)
+		found := e.lookUp(made, location, want)
+		byKey := e.lookUp(made, chargePath+"?clientCorrelator="+key, want)
 		attempts := server.attemptsAt("/charges")
 		got := attempts[len(attempts)-1].notification
 		if string(got.body) != string(found.body) || string(byKey.body) != string(found.body) {
@@ -40,6 +40,7 @@ func TestUnknownOutcomes(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	e.checkUnknownSMS(made, server)
 	// The response of a retry reports the outcome: no notification follows.
 	key := e.target.newID()
 	charge := newCharge(made.MerchantCredentials, key, e.target.GWAlias)
@@ -67,8 +68,8 @@ func (e *ctlSession) sendUnknown(a *requestBuilder, merchant, key string) (locat
 	return location
 }
 
-// lookUpCharge gets an address as a merchant, which must have a status.
-func (e *ctlSession) lookUpCharge(made createdMerchant, address string, want int) observation {
+// lookUp gets an address as a merchant, which must have a status.
+func (e *ctlSession) lookUp(made createdMerchant, address string, want int) observation {
 	e.t.Helper()
 	response, err := e.target.send(newRequestBuilder(made.MerchantCredentials, http.MethodGet, address))
 	if err == nil && response.status != want {
@@ -78,4 +79,28 @@ func (e *ctlSession) lookUpCharge(made createdMerchant, address string, want int
 		e.t.Error(response.errorf("%v", err))
 	}
 	return response
+}
+
+// checkUnknownSMS resolves two messages whose outcome is unknown: their receipt address gets the status that the lookup
+// at the Location of the 504 returns (decision "sms-unknown").
+func (e *ctlSession) checkUnknownSMS(made createdMerchant, server *faultyServer) {
+	e.t.Helper()
+	for outcome, want := range map[string]ledger.Status{
+		"applied": ledger.MessageWaiting, "not-applied": ledger.DeliveryImpossible,
+	} {
+		key := e.target.newID()
+		message := newSMS(made.MerchantCredentials, key, e.target.GWAlias, "tel:+2250707")
+		setPath(message.body, "outboundSMSMessageRequest.receiptRequest.notifyURL", server.URL+"/"+outcome)
+		location := e.sendUnknown(message, made.Merchant, key)
+		id := ledger.SMSID(made.id, key)
+		e.mustRun("unknown resolve sms "+id+" --as "+outcome+confirmFlags, nil)
+		e.awaitDeliveryState(id, "delivered", 1)
+		notified, err := server.attemptsAt("/" + outcome)[0].notification.textValue(
+			"deliveryInfoNotification.deliveryInfo.deliveryStatus")
+		found, _ := e.lookUp(made, location, http.StatusOK).textValue(
+			"deliveryInfoList.deliveryInfo.0.deliveryStatus")
+		if err != nil || notified != string(want) || found != string(want) {
+			e.t.Errorf("%s: notified %s, looked up %s, want %s: %v", outcome, notified, found, want, err)
+		}
+	}
 }

@@ -112,7 +112,9 @@ func TestUnknownChargeAndMessages(t *testing.T) {
 		want resolution
 	}{
 		{charge, "applied", resolution{State: ledger.Done}},
-		{sent, "applied", resolution{State: ledger.Done, Status: ledger.MessageWaiting, ResponseStatus: 201}},
+		{sent, "applied", resolution{
+			State: ledger.Done, Status: ledger.MessageWaiting, ResponseStatus: 201, Notifications: 1,
+		}},
 		{unsent, "not-applied", resolution{State: ledger.Done, Status: ledger.DeliveryImpossible, Notifications: 1}},
 	} {
 		c.want.Outcome, c.want.Who, c.want.Reason = c.as, "ama@host", "test"

@@ -98,3 +98,46 @@ func TestChargeNotif(t *testing.T) {
 		}
 	})
 }
+
+// decision "sms-unknown": an SMS whose outcome became known after a 504 is notified of its status at its own address.
+func TestLateSMS(t *testing.T) {
+	sent := with(done, ledger.MessageWaiting)
+	impossible := with(refused, ledger.DeliveryImpossible)
+	lapse := func(e *ledger.Entry) { e.MarkLapsed(start.Add(2*time.Minute), start.Add(time.Hour)) }
+	for _, c := range []struct {
+		name   string
+		before func(*ledger.Entry)
+		late   ledger.CallOutcome
+		want   string
+	}{
+		{"sent", lapse, sent, "done MessageWaiting 201:done ever-unknown notify:MessageWaiting due:1m0s"},
+		{"refused", lapse, impossible,
+			"refused DeliveryImpossible 403:refused ever-unknown notify:DeliveryImpossible due:1m0s"},
+		{"a receipt came first", receipt(ledger.DeliveredToNetwork), sent,
+			"done DeliveredToNetwork 201:done notify:DeliveredToNetwork due:1m0s"},
+		{"without an address", func(e *ledger.Entry) { lapse(e); e.NotifyURL = "" }, sent,
+			"done MessageWaiting 201:done ever-unknown"},
+		{"never unknown", func(*ledger.Entry) {}, sent, "done MessageWaiting 201:done"},
+		{"the retry's response reports it", func(e *ledger.Entry) {
+			lapse(e)
+			incoming := e.Clone()
+			incoming.LeaseUntil = start.Add(time.Hour)
+			*e = *e.TakeOver(incoming, "owner", start)
+		}, sent, "done MessageWaiting 201:done ever-unknown"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := reserved(ledger.SMS)
+			c.before(e)
+			e.ApplyOutcome("owner", c.late, start)
+			assertSummary(t, c.name, e, c.want)
+		})
+	}
+	t.Run("its receipt follows in order", func(t *testing.T) {
+		e := reserved(ledger.SMS)
+		lapse(e)
+		e.ApplyOutcome("owner", sent, start)
+		e.ApplyReceipt(ledger.DeliveredToTerminal, start)
+		assertSummary(t, "receipt", e, "done DeliveredToTerminal 201:done ever-unknown "+
+			"notify:MessageWaiting notify:DeliveredToTerminal due:1m0s")
+	})
+}

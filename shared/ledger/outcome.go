@@ -97,27 +97,31 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 //   - A status that the operator reported meanwhile stays: only the response is added.
 //   - An outcome that no response reports to the merchant goes to the outbox.
 func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) bool {
-	late := e.State == Unknown || e.LeaseLapsed(now)
+	late, status := e.State == Unknown || e.LeaseLapsed(now), e.Status
 	if !e.applyCall(owner, outcome, now) {
 		return false
 	}
 	if late && (e.State == Done || e.State == Refused) {
-		e.enqueueLate(outcome.NotifyURL, now)
+		e.enqueueLate(outcome.NotifyURL, e.Status != status, now)
 	}
 	return true
 }
 
-// enqueueLate queues the notification of an outcome that became known after the merchant had got 504. It is never the
-// outcome of a retry: that is recorded while the retry owns the reservation, and the retry's response reports it. An
-// entry is Done or Refused only once, so a charge is notified once.
-func (e *Entry) enqueueLate(chargeURL string, now time.Time) {
-	if e.Kind == Charge && chargeURL != "" {
+// enqueueLate queues the notification of an outcome that became known after the merchant had got 504: of a charge to
+// chargeURL, of an SMS its new delivery status. It is never the outcome of a retry: that is recorded while the retry
+// owns the reservation, and the retry's response reports it. An entry becomes Done or Refused only once, so a charge is
+// notified once.
+func (e *Entry) enqueueLate(chargeURL string, statusChanged bool, now time.Time) {
+	switch {
+	case e.Kind == Charge && chargeURL != "":
 		e.NotifyURL, e.NotifyFrom = chargeURL, AddressOfProfile
 		status := Successful
 		if e.State == Refused {
 			status = Failed
 		}
 		e.enqueue(status, now)
+	case e.Kind == SMS && statusChanged:
+		e.enqueue(e.Status, now)
 	}
 	e.Reschedule()
 }
