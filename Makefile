@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, LOCAL_DIR and every duration of template.yaml: make run SPEED=60 RESET=1
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate knownbad backlog mutate deploy e2e smoke contract reference ci clean
+.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate knownbad backlog mutate deploy e2e smoke contract postman reference ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -120,6 +120,9 @@ backlog: ## Sweep 100,000 due entries, with an operator, a server and a profile 
 
 contract: ## Compare a local run with docs/openapi.yaml by schemathesis: thousands of cases, valid and invalid
 	@go build -o .local/bin/contract ./tools/schemathesis && exec .local/bin/contract
+
+postman: ## Make the Postman collection from the contract, and run it by newman against a local run
+	@go build -o .local/bin/postman ./tools/postman && exec .local/bin/postman
 
 reference: ## Render docs/openapi.yaml as docs/reference.html
 	@internal/contract/page/render

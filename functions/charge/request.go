@@ -101,7 +101,7 @@ func (p *chargeParams) readAmount(doc *strictjson.Reader) {
 		p.minor, err = money.Parse(p.amountText, p.country.Exponent)
 	}
 	if err != nil {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, partAmount))
+		doc.RecordFault(fault.BrokenRule(partAmount, err.Error()))
 	}
 }
 

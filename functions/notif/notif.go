@@ -100,6 +100,7 @@ func readClaim(body []byte, order string) (callbackClaim, error) {
 	}
 	c.OperatorReference = textOrNumber(doc, prefix+"Transaction-id")
 	c.MSISDN = textOrNumber(doc, prefix+"user_msisdn")
+	c.StatusDescription = textOrNumber(doc, prefix+"statusDescription")
 	c.notifToken = textOrNumber(doc, prefix+"notif_token")
 	return c, nil
 }

@@ -123,3 +123,40 @@ func TestNotificationContents(t *testing.T) {
 		t.Errorf("the entry is due in %s, want 1m", wait)
 	}
 }
+
+// decision "pay-failure-reason": the reason is that of the report that ends the payment.
+func TestFailureReason(t *testing.T) {
+	lookup := func(description string) operator.StatusResponse {
+		return operator.StatusResponse{StatusKnown: true, OperatorStatus: "failed", StatusDescription: description}
+	}
+	send := func(t *testing.T, k *deliverytest.DeliveryFixture, description any) *ledger.Entry {
+		e := k.StorePendingPayment(order)
+		callback := newEvent(t, k).SetBodyPart("status", "failed").SetBodyPart("statusDescription", description)
+		k.AssertCommitted(t, callback)
+		return k.MustGet(t, e)
+	}
+	for _, c := range []struct {
+		name, inLookup string
+		inCallback     any
+		want           ledger.FailureReason
+	}{
+		{"of the lookup", "Low balance", "refused by user", ledger.NotEnoughFunds},
+		{"not of the callback", "", "refused by user", ""},
+		{"another type in the callback", "Low balance", map[string]any{}, ledger.NotEnoughFunds},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newFixture(t, "")
+			k.Operator.SetLookupResult(lookup(c.inLookup))
+			if got := send(t, k, c.inCallback).FailureReason; got != c.want {
+				t.Errorf("the failure reason is %q, want %q", got, c.want)
+			}
+		})
+	}
+	t.Run("of the callback, if there is no lookup", func(t *testing.T) {
+		o := &deliverytest.Operator{}
+		k := serveCallbacks(deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o}))
+		if got := send(t, k, "refused by user").FailureReason; got != ledger.RefusedByPayer {
+			t.Errorf("the failure reason is %q, want %q", got, ledger.RefusedByPayer)
+		}
+	})
+}

@@ -2,8 +2,10 @@ package pay_test
 
 import (
 	"testing"
+	"time"
 
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 )
@@ -23,6 +25,39 @@ func callbackDuringCall(
 		w.Ledger.Overwrite(e)
 		return behaviour(apply)
 	}
+}
+
+// The first attempt's outcome is stored after a repeat got its response: later repeats get the same one. The operator's
+// reference is in the body, so a response that is not stored could change.
+func TestRepeatBeforeOutcomeIsStored(t *testing.T) {
+	w := newFixture(t)
+	report := ledger.StatusReport{Status: ledger.Successful, Source: "callback", OperatorReference: "ext-1"}
+	w.Driver.SetBehaviours(operationtest.LoseResponse)
+	w.Ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
+		if call.Operation == storetest.Replace {
+			return storetest.FailedBeforeApply
+		}
+		return storetest.NoFault
+	})
+	w.Send(t, ussdEvent(t)).AssertUnknown(t)
+	w.Ledger.InjectFaults(nil)
+	reservation := w.OnlyEntry(t, ledger.Payment)
+	w.Clock.Advance(reservation.LeaseUntil.Sub(w.Clock.Now()) + time.Second)
+	e := reservation.Clone()
+	e.ApplyFinalStatus(report, w.Clock.Now())
+	e.Version, e.Writer = e.Version+1, "callback"
+	w.Ledger.Overwrite(e)
+	first := w.Send(t, ussdEvent(t)).AssertStatus(t, 201)
+	late := w.OnlyEntry(t, ledger.Payment)
+	late.ApplyOutcome(reservation.Owner, ledger.CallOutcome{
+		State: ledger.Unknown, Status: ledger.Pending, ResponseStatus: 201, ResponseBody: []byte(`{}`),
+	}, w.Clock.Now())
+	late.Version, late.Writer = late.Version+1, "late"
+	w.Ledger.Overwrite(late)
+	if repeat := w.Send(t, ussdEvent(t)).AssertStatus(t, 201); repeat.Body != first.Body {
+		t.Errorf("decision pay-repeat: %s, want %s", repeat.Body, first.Body)
+	}
+	w.AssertSingleEffect(t, expectedEffect, 1)
 }
 
 // decision "pay-statuses": a final status that came first never changes, for every later response of the operator.
@@ -56,6 +91,11 @@ func TestCallbackBeforeResponse(t *testing.T) {
 				t.Errorf("decision pay-statuses: outbox %+v, want one notification of %s", e.Outbox, c.status)
 			}
 			w.Send(t, loadEvent(t, c.channel)).AssertStatus(t, c.repeat)
+			e = w.OnlyEntry(t, ledger.Payment)
+			if wasStored := e.ResponseStatus != 0; wasStored != (c.repeat != 409) {
+				t.Errorf("decision pay-repeat: the stored response has the status %d after the repeat's %d",
+					e.ResponseStatus, c.repeat)
+			}
 			if calls := len(w.Driver.Calls()); calls != 1 {
 				t.Errorf("a payment with a final status was sent %d times", calls)
 			}

@@ -15,7 +15,6 @@ import (
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
@@ -57,9 +56,8 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	entitled := profile.Allows(merchant.OperationPay, params.country.Alpha2, params.capabilities.Operator)
-	if !entitled || params.merchantName != profile.Name {
-		return apigw.Response{}, fault.New(fault.Forbidden)
+	if err := params.checkEntitled(profile); err != nil {
+		return apigw.Response{}, err
 	}
 	// Reserve. Everything that can fail without the operator fails before anything is stored.
 	ring, err := o.CallbackKeys.Ring(ctx)
@@ -72,9 +70,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	key := operation.IdempotencyKey{Value: entry.ID, Part: partOrderID}
 	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, key)
 	if err != nil && isFinalWithoutResponse(existing, entry) {
-		existing.ResponseStatus = http.StatusCreated
-		existing.ResponseBody = payment.ResponseBody(existing, ledger.Pending)
-		return buildResponse(existing, params, true), nil
+		existing, err = o.storeMissingResponse(ctx, existing)
 	}
 	if err != nil {
 		return apigw.Response{}, err
@@ -113,6 +109,7 @@ func (o *Operation) callOutcomes(
 	outcomes := operation.CallOutcomes{
 		Done: pending, Refused: ledger.CallOutcome{Status: ledger.Failed}, Unknown: pending,
 	}
+	outcomes.Refused.FailureReason = operator.RefusalReason(response.Fault)
 	outcomes.Done.ResponseStatus = http.StatusCreated
 	if params.channel == channelWeb {
 		outcomes.Done.ResponseBody = webResponseBody(response, reservation.MerchantState)
@@ -128,12 +125,26 @@ func (o *Operation) callOutcomes(
 }
 
 // isFinalWithoutResponse reports whether this is the retry of a terminal's payment that became final before its
-// response was stored. The response can be built from the entry, and the payment is not sent again (decision
+// response was stored. The response can be made from the entry, and the payment is not sent again (decision
 // "pay-repeat").
 func isFinalWithoutResponse(existing, entry *ledger.Entry) bool {
 	return existing != nil && existing.Channel != channelWeb &&
 		existing.StatusFinal() && existing.ResponseStatus == 0 &&
 		existing.Fingerprint == entry.Fingerprint && existing.MerchantID == entry.MerchantID
+}
+
+// storeMissingResponse stores the response of a payment that became final without one, and returns the entry. The first
+// attempt may still store its outcome, with another operator's reference in the response. The response that is stored
+// first is the one that every repeat gets.
+func (o *Operation) storeMissingResponse(ctx context.Context, existing *ledger.Entry) (*ledger.Entry, error) {
+	updated, err := o.Pipeline.Book.StoreOutcome(ctx, existing, ledger.CallOutcome{
+		State: ledger.Done, ResponseStatus: http.StatusCreated,
+		ResponseBody: payment.ResponseBody(existing, ledger.Pending),
+	})
+	if err != nil {
+		return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
+	}
+	return updated, nil
 }
 
 // buildResponse builds the response from the stored one. If a terminal's payment was accepted, it adds the one-time

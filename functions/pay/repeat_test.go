@@ -140,6 +140,9 @@ func TestUnknownOutcome(t *testing.T) {
 		if existing.Status != ledger.Failed || existing.State != ledger.Refused {
 			t.Errorf("state %s, status %s; want refused, failed", existing.State, existing.Status)
 		}
+		if existing.FailureReason != ledger.NotEnoughFunds {
+			t.Errorf("the failure reason is %q, want %q", existing.FailureReason, ledger.NotEnoughFunds)
+		}
 		if len(existing.Outbox) != 0 {
 			t.Errorf("the merchant has the response and is notified too: %+v", existing.Outbox)
 		}

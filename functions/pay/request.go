@@ -95,6 +95,19 @@ func (o *Operation) readParams(
 	return p, nil
 }
 
+// checkEntitled returns a Forbidden fault if the profile does not allow the payment, or if the order_id begins with
+// another name than the merchant's.
+func (p *paymentParams) checkEntitled(profile *merchant.Profile) error {
+	reason := profile.ReasonNotAllowed(merchant.OperationPay, p.country.Alpha2, p.capabilities.Operator)
+	if reason == "" && p.merchantName != profile.Name {
+		reason = "the order_id begins with another name than the merchant's"
+	}
+	if reason != "" {
+		return fault.NotEntitled(reason)
+	}
+	return nil
+}
+
 // readRouting reads the routing headers. Only the operators that serve the country are valid, and only the channels
 // that the operator has.
 func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader) {
@@ -108,7 +121,7 @@ func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader) 
 	p.channel = validate.RequiredHeaderOneOf(req, doc, partChannel, p.capabilities.Channels...)
 	lang := validate.RequiredHeader(req, doc, partLang)
 	if lang != "" && (len(lang) != langLength || !consistsOf(lang, asciiLetters)) {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, partLang))
+		doc.RecordFault(fault.BrokenRule(partLang, "not two letters"))
 	}
 	p.lang = "en"
 	if strings.EqualFold(lang, "fr") {
@@ -130,7 +143,7 @@ func (p *paymentParams) readOrderID(doc *strictjson.Reader) {
 	p.orderID = doc.Text(partOrderID, maxOrderLength)
 	name, number, _ := strings.Cut(p.orderID, "_")
 	if p.orderID != "" && (!consistsOf(name, asciiLetters+asciiDigits) || !consistsOf(number, asciiDigits)) {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, partOrderID))
+		doc.RecordFault(fault.BrokenRule(partOrderID, "not letters and digits, an underscore, digits"))
 	}
 	p.merchantName = name
 }
@@ -151,7 +164,7 @@ func (p *paymentParams) readAmount(doc *strictjson.Reader) {
 	var err error
 	p.minor, err = money.Parse(p.amountText, p.country.Exponent)
 	if err != nil {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, partAmount))
+		doc.RecordFault(fault.BrokenRule(partAmount, err.Error()))
 	}
 }
 
@@ -166,7 +179,7 @@ func (p *paymentParams) readPayer(req *apigw.Request, doc *strictjson.Reader) {
 		doc.RecordFault(fault.ForPart(fault.MissingPart, partMSISDN))
 	}
 	if _, err := msisdn.Parse(p.msisdn, p.country); present && err != nil {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, partMSISDN))
+		doc.RecordFault(fault.BrokenRule(partMSISDN, err.Error()))
 	}
 	if !isTerminal || p.capabilities.OTPRule == operator.OTPUnused {
 		return
@@ -188,8 +201,11 @@ func optionalText(doc *strictjson.Reader, part string, maxLength int) (text stri
 // readReturnURL reads the URL of a page to which the customer's browser is redirected.
 func (o *Operation) readReturnURL(doc *strictjson.Reader, part string) string {
 	text := doc.Text(part, maxURLLength)
-	if text != "" && outgoing.CheckReturnURL(text, o.OutgoingPolicy) != nil {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, part))
+	if text == "" {
+		return ""
+	}
+	if err := outgoing.CheckReturnURL(text, o.OutgoingPolicy); err != nil {
+		doc.RecordFault(fault.BrokenRule(part, err.Error()))
 	}
 	return text
 }
@@ -203,13 +219,16 @@ func (o *Operation) readNotificationURL(
 	if !present {
 		text, source = profile.NotifURL, ledger.AddressOfProfile
 	}
-	if text == "" {
+	switch {
+	case text == "":
 		doc.RecordFault(fault.ForPart(fault.MissingPart, partNotifURL))
 		return "", source
+	case !present:
+		return text, source
 	}
 	policy := profile.NotificationPolicy(o.OutgoingPolicy.AllowLoopback)
-	if present && outgoing.CheckNotificationURL(text, policy) != nil {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, partNotifURL))
+	if err := outgoing.CheckNotificationURL(text, policy); err != nil {
+		doc.RecordFault(fault.BrokenRule(partNotifURL, err.Error()))
 	}
 	return text, source
 }

@@ -156,12 +156,14 @@ func (p *smsParams) readReceipt(o *Operation, doc *strictjson.Reader) {
 	}
 	var hasNotifyURL, hasCallbackData bool
 	p.notifyURL, hasNotifyURL = doc.OptionalText(partNotify, maxURLLength)
-	if hasNotifyURL && outgoing.CheckNotificationURL(p.notifyURL, o.OutgoingPolicy) != nil {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, partNotify))
+	if hasNotifyURL {
+		if err := outgoing.CheckNotificationURL(p.notifyURL, o.OutgoingPolicy); err != nil {
+			doc.RecordFault(fault.BrokenRule(partNotify, err.Error()))
+		}
 	}
 	p.callbackData, hasCallbackData = doc.OptionalText(partCallbackData, maxCallbackDataLength)
 	if hasCallbackData && !hasNotifyURL {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, partCallbackData))
+		doc.RecordFault(fault.BrokenRule(partCallbackData, "no notifyURL"))
 	}
 }
 

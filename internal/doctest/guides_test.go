@@ -18,6 +18,7 @@ func TestGuides(t *testing.T) {
 		t.Skip("builds and tests a copy of the tree")
 	}
 	requireTool(t, "bash", "git", "go")
+	t.Parallel() // beside TestLocalSamples, which waits
 	for _, name := range []string{"docs/adding-a-country.md", "docs/adding-an-operator.md"} {
 		t.Run(name, func(t *testing.T) {
 			folder, started, commands := copyCheckout(t), time.Now(), 0

@@ -14,16 +14,16 @@ import (
 	"mobilegateway/shared/oneapi"
 )
 
-// tableRows returns the rows of the tables in a section, without the rules below the headings.
-func tableRows(t *testing.T, name, title string) [][]string {
+// tableRows returns the rows of the tables in a section of docs/merchants.md, without the rules below the headings.
+func tableRows(t *testing.T, title string) [][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(rootDir, filepath.FromSlash(name)))
+	text, err := os.ReadFile(filepath.Join(rootDir, "docs", "merchants.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, found := strings.Cut(string(text), "\n## "+title+"\n")
 	if !found {
-		t.Fatalf("%s has no section %q", name, title)
+		t.Fatalf("docs/merchants.md has no section %q", title)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	var rows [][]string
@@ -60,7 +60,7 @@ func TestErrorsAreDocumented(t *testing.T) {
 			add(want, message.ID, strconv.Itoa(message.Status))
 		}
 	}
-	for _, row := range tableRows(t, "docs/merchants.md", "Errors")[1:] {
+	for _, row := range tableRows(t, "Errors")[1:] {
 		if len(row) != 4 || row[2] == "" || row[3] == "" {
 			t.Errorf("row %q: want an id, its statuses, its meaning and an action", row)
 			continue
@@ -83,6 +83,39 @@ func TestErrorsAreDocumented(t *testing.T) {
 	}
 }
 
+// TestRulesOfFieldsAreDocumented compares the parts that have a rule on the page with those that the functions read.
+func TestRulesOfFieldsAreDocumented(t *testing.T) {
+	documented, read := map[string]bool{"gw-token": true, "gw-alias": true}, map[string]bool{}
+	for _, row := range tableRows(t, "The rule of each field") {
+		for _, part := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[0], -1) {
+			documented[part[1]] = true
+		}
+	}
+	for _, function := range []string{"charge", "pay", "sms"} {
+		source, err := os.ReadFile(filepath.Join(rootDir, "functions", function, "request.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range regexp.MustCompile(`(?m)^\tpart\w+ += "([^"]+)"`).FindAllSubmatch(source, -1) {
+			name := strings.TrimPrefix(string(part[1]), "amountTransaction.")
+			read[strings.TrimPrefix(name, "outboundSMSMessageRequest.")] = true
+		}
+	}
+	if len(read) < 30 {
+		t.Fatalf("found only %d parts in the functions", len(read))
+	}
+	for part := range read {
+		if !documented[part] {
+			t.Errorf("docs/merchants.md has no rule of %s", part)
+		}
+	}
+	for part := range documented {
+		if !read[part] && !strings.HasPrefix(part, "gw-") {
+			t.Errorf("docs/merchants.md has a rule of %s, which no function reads", part)
+		}
+	}
+}
+
 // TestCountriesAreDocumented compares the page's countries with the country table.
 func TestCountriesAreDocumented(t *testing.T) {
 	var want []string
@@ -91,7 +124,7 @@ func TestCountriesAreDocumented(t *testing.T) {
 			c.SenderPrefix() + "`"}, " "))
 	}
 	var got []string
-	for _, row := range tableRows(t, "docs/merchants.md", "Countries")[1:] {
+	for _, row := range tableRows(t, "Countries")[1:] {
 		row[4], _, _ = strings.Cut(row[4], ";")
 		got = append(got, strings.Join(row, " "))
 	}
@@ -135,7 +168,7 @@ func TestTestNumbersAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := map[string]bool{}
-	for _, row := range tableRows(t, "docs/merchants.md", "Test numbers")[1:] {
+	for _, row := range tableRows(t, "Test numbers")[1:] {
 		documented[row[0]] = true
 	}
 	count := 0

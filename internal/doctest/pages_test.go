@@ -52,7 +52,7 @@ var (
 	link          = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	code          = regexp.MustCompile("`([^`]+)`")
 	titlePattern  = regexp.MustCompile(`^(#{1,6}) +(.*?) *#*$`)
-	comment       = regexp.MustCompile(`^<!-- (.*) -->$`)
+	comment       = regexp.MustCompile(`^ *<!-- (.*) -->$`)
 	removedMarkup = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,6 +54,7 @@ func TestQuickstart(t *testing.T) {
 	t.Run("the rest of the README", func(t *testing.T) { runFirstCharge(t, folder) })
 	t.Run("docs/getting-started.md", func(t *testing.T) { runMarkedBlocks(t, "docs/getting-started.md", folder) })
 	t.Run("docs/merchants.md", func(t *testing.T) { runMarkedBlocks(t, "docs/merchants.md", folder) })
+	t.Run("docs/operations.md", func(t *testing.T) { walkRunbooks(t, folder) })
 	select {
 	case <-terminal:
 		t.Error("the run ended by itself")
@@ -79,27 +81,59 @@ func runFirstCharge(t *testing.T, folder string) {
 	}
 }
 
-// runMarkedBlocks runs the blocks of a page that have a run comment, in one shell, and checks the output that the
-// comment promises.
+// runMark matches the comment of a block that runs.
+var runMark = regexp.MustCompile(`^run(?: exits (\d+))?( until it)?(?: shows: (.*))?$`)
+
+// runMarkedBlocks runs the marked blocks of a page in one shell.
 func runMarkedBlocks(t *testing.T, name, folder string) {
-	const mark = "@@ the end of block @@"
-	var blocks []block
-	var script strings.Builder
-	for _, b := range findPage(t, name).blocks {
-		if b.language == "sh" && strings.HasPrefix(b.comment, "run") {
-			blocks = append(blocks, b)
-			fmt.Fprintf(&script, "%s\necho '%s'\n", b.text, mark)
+	t.Helper()
+	page := findPage(t, name)
+	if blocks := markedBlocks(page.blocks); len(blocks) < 5 {
+		t.Fatalf("%s has %d blocks with a run comment, want at least 5", name, len(blocks))
+	}
+	runBlocks(t, page, page.blocks, folder, "")
+}
+
+// markedBlocks returns the blocks that have a run comment.
+func markedBlocks(all []block) (marked []block) {
+	for _, b := range all {
+		if b.language == "sh" && runMark.MatchString(b.comment) {
+			marked = append(marked, b)
 		}
 	}
-	if len(blocks) < 5 {
-		t.Fatalf("%s has %d blocks with a run comment, want at least 5", name, len(blocks))
+	return marked
+}
+
+// runBlocks runs a text and then the marked blocks in one shell, and checks the output that the comments promise.
+func runBlocks(t *testing.T, p page, all []block, folder, before string) {
+	t.Helper()
+	const mark = "@@ the end of block @@"
+	blocks := markedBlocks(all)
+	var script strings.Builder
+	script.WriteString(before)
+	for _, b := range blocks {
+		fmt.Fprintf(&script, "%s\necho '%s'\n", markedScript(b), mark)
 	}
 	outputs := strings.Split(runBash(t, folder, script.String()), mark)
 	for i, b := range blocks {
-		if _, want, wants := strings.Cut(b.comment, "shows: "); wants && !strings.Contains(outputs[i], want) {
-			t.Errorf("%s:%d does not show %q:\n%s", name, b.line, want, outputs[i])
+		if want := runMark.FindStringSubmatch(b.comment)[3]; !strings.Contains(outputs[i], want) {
+			t.Errorf("%s:%d does not show %q:\n%s", p.name, b.line, want, outputs[i])
 		}
 	}
+}
+
+// markedScript returns the text of a block with what its comment requires: an exit code, or to repeat it, as a person
+// would, until it shows a text.
+func markedScript(b block) string {
+	mark := runMark.FindStringSubmatch(b.comment)
+	switch {
+	case mark[1] != "":
+		return fmt.Sprintf("code=0\n{\n%s} || code=$?\ntest $code = %s", b.text, mark[1])
+	case mark[2] != "":
+		return fmt.Sprintf("for n in {1..100}; do\nseen=$(\n%s)\n[[ $seen != *%q* ]] || break\nsleep 0.3\ndone\n"+
+			"printf '%%s\\n' \"$seen\"", b.text, mark[3])
+	}
+	return b.text
 }
 
 // sectionBlocks returns the shell blocks of a section.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"mobilegateway/shared/ledger"
@@ -167,6 +166,13 @@ type attentionClose struct {
 	ID   string `arg:"" help:"The order_id, or the id of the charge or SMS."`
 }
 
+// closedView is what attention close closed.
+type closedView struct {
+	Subject  string `json:"subject" row:"subject"`
+	Merchant string `json:"merchant" row:"merchant"`
+	Closed   string `json:"closed" row:"closed"`
+}
+
 // Run closes what was dealt with outside the gateway. Only the audit record keeps it: the transaction does not change,
 // and a later conflict or dead letter is listed again.
 func (c *attentionClose) Run(s *session) error {
@@ -189,5 +195,7 @@ func (c *attentionClose) Run(s *session) error {
 		}
 	}
 	slices.Sort(parts)
-	return s.execute(closeAction, closeSubject(e), func() (string, error) { return strings.Join(parts, ", "), nil })
+	view := closedView{Subject: e.Key.String(), Merchant: e.Merchant, Closed: joinComma(parts)}
+	return s.executeAndShow(closeAction, closeSubject(e), func() (string, error) { return view.Closed, nil },
+		func() error { return s.showView(view) })
 }

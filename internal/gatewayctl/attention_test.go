@@ -110,7 +110,8 @@ func TestAttentionClose(t *testing.T) {
 		"gatewayctl attention close pay ShopA_1 --yes --reason REASON"}
 	checkEqual(t, "conflict", d.mustAttend("attention", ExitWaiting), []attentionLine{want})
 	d.now = d.now.Add(time.Hour)
-	d.mustRun("attention close pay ShopA_1", nil)
+	checkEqual(t, "closed", query[closedView](d, "attention close pay ShopA_1"),
+		closedView{"pay#ShopA_1", "ShopA", "1 conflict"})
 	checkEqual(t, "after a dry run", len(d.mustAttend("attention", ExitWaiting)), 1)
 	d.apply("attention close pay ShopA_1")
 	checkEqual(t, "closed", len(d.mustAttend("attention", ExitDone)), 0)

@@ -50,7 +50,7 @@ func (e *environment) loadLocalRun(parsed *kong.Context) {
 	}
 }
 
-// readLocal reads the variables of a local run: aws.env, and the sandbox's address in run.json.
+// readLocal reads the variables of a local run: aws.env, and the addresses and constants in run.json.
 func readLocal(folder string) (map[string]string, error) {
 	found := map[string]string{"ALLOW_LOOPBACK": "true"}
 	text, err := os.ReadFile(filepath.Join(folder, "aws.env"))
@@ -68,11 +68,15 @@ func readLocal(folder string) (map[string]string, error) {
 		return nil, err
 	}
 	var run struct {
+		platform
 		SandboxURL string `json:"sandbox_url"`
 	}
 	if err := json.Unmarshal(text, &run); err != nil {
 		return nil, err
 	}
 	found["SANDBOX_URL"] = run.SandboxURL
+	for name, value := range run.values() {
+		found[name] = value
+	}
 	return found, nil
 }

@@ -122,15 +122,7 @@ func (c limits) apply(p *merchant.Profile) error {
 type merchantAdd struct {
 	Name string `arg:"" help:"The merchant's name: at most 20 letters and digits. It cannot change."`
 	entitlements
-}
-
-// onboardingResult is what a merchant receives at its onboarding.
-type onboardingResult struct {
-	merchantView
-	AccessToken   string `json:"access_token" row:"access token"`
-	ClientID      string `json:"client_id" row:"client id"`
-	ClientSecret  string `json:"client_secret" row:"client secret"`
-	WebhookSecret string `json:"webhook_secret" row:"webhook secret"`
+	platform
 }
 
 // Run onboards the merchant and shows its secrets.
@@ -154,8 +146,9 @@ func (c *merchantAdd) Run(s *session) error {
 	var output onboardingResult
 	return s.executeAndShow("add a merchant", c.Name, func() (string, error) {
 		output, err = onboard(s, profile)
+		output.platform = c.platform
 		return "id " + s.revealSecret(profile.ID), err
-	}, func() error { return s.showView(output) })
+	}, func() error { return s.showOnboarding(output) })
 }
 
 // onboard issues the secrets and stores the profile.

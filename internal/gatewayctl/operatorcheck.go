@@ -30,7 +30,8 @@ type operationCheck struct {
 	Error     string `json:"error,omitempty" col:"ERROR"`
 }
 
-var errAccountCheck = errors.New("an operation does not work: see its error, and renew the account with operator set")
+var errAccountCheck = errors.New("an operation does not work: see its error. " +
+	"Renew a token with operator rotate-token, any other field with operator set")
 
 // Run checks each operation of the accounts. It checks the fields locally, and the address and the token by a status
 // lookup, in which a driver also exchanges its token if it must. It never sends a charge, a payment or an SMS.

@@ -109,6 +109,7 @@ type entryView struct {
 	State             ledger.State        `json:"state" col:"STATE" row:"state"`
 	Status            ledger.Status       `json:"status,omitempty" col:"STATUS" row:"status"`
 	FinalAt           time.Time           `json:"final_at,omitzero"`
+	FailureReason     string              `json:"failure_reason,omitempty" row:"failure reason"`
 	Amount            string              `json:"amount,omitempty" col:"AMOUNT" row:"amount"`
 	Currency          string              `json:"currency,omitempty" col:"CURRENCY" row:"currency"`
 	Country           string              `json:"country" row:"country"`
@@ -131,7 +132,8 @@ type entryView struct {
 func entryViewOf(e *ledger.Entry) entryView {
 	view := entryView{
 		Kind: e.Kind, ID: e.ID, Merchant: e.Merchant, CreatedAt: e.CreatedAt, State: e.State, Status: e.Status,
-		FinalAt: e.FinalAt, Currency: e.Currency, Country: e.Country, Operator: e.Operator, Account: e.Account,
+		FinalAt: e.FinalAt, FailureReason: string(e.WhyNotPaid(e.Status)),
+		Currency: e.Currency, Country: e.Country, Operator: e.Operator, Account: e.Account,
 		Channel: e.Channel, Correlator: e.Correlator, ReferenceCode: e.ReferenceCode, UpstreamKey: e.UpstreamKey,
 		OperatorReference: e.OperatorReference, PaymentID: e.TransactionID, MSISDN: msisdn.Mask(e.PayerMSISDN()),
 		NotifyURL: e.NotifyURL, ResponseStatus: e.ResponseStatus, EverUnknown: e.EverUnknown, UserSMS: e.UserSMS,

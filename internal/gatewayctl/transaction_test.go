@@ -49,6 +49,10 @@ func TestShowAndList(t *testing.T) {
 	}}
 	e.NotifToken, e.MerchantState = "NOTIFTOKEN", "STATE"
 	d.ledger.Overwrite(e)
+	failed := d.addDeliveredPayment(shop, 2, d.now)
+	failed.Status, failed.FailureReason = ledger.Failed, ledger.NotEnoughFunds
+	d.ledger.Overwrite(failed)
+	d.expectOutput("payment show ShopA_2", "failure reason", "not-enough-funds")
 	d.addUnknownCharge(shop, "c1")
 	d.expectOutput("payment show ShopA_1", "1000", "********00", "created", "first sent", "with account a1", "final",
 		"delivered", "conflict", "dead letter: 410", "response stored for repeats")

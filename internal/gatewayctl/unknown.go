@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"mobilegateway/shared/fault"
@@ -121,7 +122,7 @@ func (c *unknownResolve) Run(s *session) error {
 		if limitRefundErr != nil {
 			fmt.Fprintln(s.Stderr, "The amount still counts against the merchant's daily limit:", limitRefundErr)
 		}
-		return string(resolved.State) + " " + string(resolved.Status), nil
+		return strings.TrimSpace(string(resolved.State) + " " + string(resolved.Status)), nil
 	}, func() error { return showHistory(s, resolved) })
 }
 

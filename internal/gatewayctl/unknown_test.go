@@ -90,6 +90,7 @@ func TestUnknown(t *testing.T) {
 		"ama@host", "test"})
 	checkEqual(t, "SMS to the payer", e.UserSMS, ledger.UserSMSDue)
 	d.expectOutput("payment show ShopA_1", "resolved manually", "successful, by ama@host: test")
+	d.expectExit("unknown resolve charge "+charge.ID+" --as not-applied", ExitDone, "ShopA: refused. Nothing")
 	d.apply("unknown resolve charge " + charge.ID + " --as not-applied")
 	e = d.mustReadEntry(charge)
 	checkEqual(t, "charge", resolutionOf(e), resolution{ledger.Refused, "", 400, 0, "not-applied", "ama@host", "test"})

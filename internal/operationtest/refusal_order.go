@@ -58,6 +58,18 @@ func (violation Violation) checkRefused(t *testing.T, w *Fixture, e *Event, late
 	violation.Mutate(w, e)
 	w.Send(t, e).AssertError(t, violation.Status, violation.MessageID, violation.Variables...)
 	w.AssertNoSideEffects(t)
+	w.assertCauseHasRule(t)
+}
+
+// assertCauseHasRule checks that the log line of a refusal as invalid or forbidden has the rule that was broken. The
+// response has it in neither case.
+func (w *Fixture) assertCauseHasRule(t testing.TB) {
+	t.Helper()
+	cause, _ := w.LastLine(t)["Cause"].(string)
+	kind, rule, _ := strings.Cut(cause, ": ")
+	if (strings.HasPrefix(kind, "invalid in ") || kind == "forbidden") && rule == "" {
+		t.Errorf("the log line has the cause %q, want the rule that was broken", cause)
+	}
 }
 
 // InvalidPart is a violation with the response 400 SVC0002 and the part.
@@ -139,6 +151,7 @@ func CheckEntitlement(
 		w.Merchants.UpdateProfile(DemoToken, change)
 		w.Send(t, e).AssertError(t, 403, "900908")
 		w.AssertNoSideEffects(t)
+		w.assertCauseHasRule(t)
 	})
 }
 

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -125,6 +126,9 @@ type finalStatusRequest struct {
 	Force bool `json:"force"`
 	// NoCallback sends no callback, so that only getStatus reports the status.
 	NoCallback bool `json:"silent"`
+	// Description is the statusDescription, from which the gateway reads the reason of a failure; "" for "Payment is"
+	// and the status.
+	Description string `json:"description"`
 }
 
 // setFinalStatus finalizes a pending payment now, independently of its digits. For a payment with a final
@@ -143,7 +147,8 @@ func (s *Sandbox) setFinalStatus(_ *http.Request, v finalStatusRequest) response
 	}
 	if t.State == pending || v.Force {
 		s.finalizePayment(t, behaviour{
-			FinalStatus: v.Status, StatusDescription: "Payment is " + v.Status, CallbackStatuses: statuses,
+			FinalStatus: v.Status, StatusDescription: cmp.Or(v.Description, "Payment is "+v.Status),
+			CallbackStatuses: statuses,
 		})
 	} else {
 		s.queueCallbacks(t, statuses, 0)

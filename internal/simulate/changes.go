@@ -100,6 +100,19 @@ func (w *World) rotateToken(s *shop, i *instance) {
 	})
 }
 
+// planSends lets an engineer send what waits for a later attempt, or enable all endpoints of a merchant, at any time.
+func (w *World) planSends(length time.Duration) {
+	for range 1 + w.tape.Choose("sends", 3) {
+		s := w.shops[w.tape.Choose("merchant of a send", len(w.shops))]
+		command := []string{"deliveries", "send", "--merchant", s.Name, "--since", bubbleStart.Format(time.DateOnly)}
+		if w.tape.Choose("command of a send", 2) == 1 {
+			command = []string{"endpoint", "enable", s.Name, "--all"}
+		}
+		at := w.drawStart(length).Add(time.Duration(w.tape.Choose("minutes to a send", 60)) * time.Minute)
+		w.kernel.At(at, "send", func() { w.engineer([][]string{command}) })
+	}
+}
+
 // shortLife is the lifetime of short-lived tokens.
 const shortLife = time.Hour
 

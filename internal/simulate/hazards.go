@@ -52,6 +52,7 @@ var hazards = []hazard{
 	{name: "crashes at the table of limits", plan: (*World).planLimitCrashes, rarity: 24},
 	{name: "short-lived tokens", plan: (*World).planShortLivedTokens},
 	{name: "crashes of gatewayctl", plan: (*World).planToolCrashes, rarity: 40},
+	{name: "an engineer who sends at once", plan: (*World).planSends, rarity: 24},
 }
 
 // hazardRarity is one in how many histories most hazards occur.

@@ -96,6 +96,14 @@ func New(kind Kind) *Fault { return &Fault{Kind: kind} }
 // ForPart makes a fault about a message part.
 func ForPart(kind Kind, part string) *Fault { return &Fault{Kind: kind, Part: part} }
 
+// BrokenRule makes an InvalidPart fault. The rule is for the log: the response only names the part.
+func BrokenRule(part, rule string) *Fault {
+	return &Fault{Kind: InvalidPart, Part: part, Cause: errors.New(rule)}
+}
+
+// NotEntitled makes a Forbidden fault. The reason is for the log: the response has none.
+func NotEntitled(reason string) *Fault { return &Fault{Kind: Forbidden, Cause: errors.New(reason)} }
+
 // NewInternal makes an internal fault with its cause.
 func NewInternal(cause error) *Fault { return &Fault{Kind: Internal, Cause: cause} }
 

@@ -171,9 +171,12 @@ type Entry struct {
 	MSISDN            string // user_msisdn as sent, "" if absent
 	CountryAsSent     string // country-code as sent
 	MSISDNReported    string // the payer's number as the callback or getStatus reported it
-	NotifToken        string
-	NotifyURL         string // payments: notif_url; SMS: notifyURL; charges: CallOutcome.NotifyURL; "" for none
-	NotifyFrom        AddressSource
+	// FailureReason is why a payment is Failed, as its operator reported it; "" for no reason that we know. WhyNotPaid
+	// is for readers.
+	FailureReason FailureReason
+	NotifToken    string
+	NotifyURL     string // payments: notif_url; SMS: notifyURL; charges: CallOutcome.NotifyURL; "" for none
+	NotifyFrom    AddressSource
 
 	// SMS.
 	Address      string // the recipient's alias or acr, as in the request's address field

@@ -25,6 +25,8 @@ type CallOutcome struct {
 	ResponseBody      []byte
 	OperatorReference string
 	NotifToken        string
+	// FailureReason goes with a refused payment.
+	FailureReason FailureReason
 	// NothingSent goes with Unknown: this attempt sent nothing, because the operator knew the key or did not apply it.
 	NothingSent bool
 	// NotifyURL goes with Done and Refused of a charge: the address of the notification if the outcome becomes known
@@ -234,6 +236,7 @@ func (e *Entry) finishRefused(outcome CallOutcome, now time.Time) {
 	case e.StatusFinal():
 	case e.Kind == Payment:
 		e.Status, e.FinalAt, e.Claim = Failed, now, Claim{}
+		e.FailureReason = outcome.FailureReason
 	case e.Kind == SMS && outcome.Status.Final():
 		e.Status, e.FinalAt = outcome.Status, now
 	}

@@ -19,6 +19,34 @@ const (
 	sourceManual      = "manual"
 )
 
+// FailureReason is why a payment was not paid, in the word that the merchant gets (decision "pay-failure-reason").
+type FailureReason string
+
+// The reasons. The values are stored and sent.
+const (
+	RefusedByPayer FailureReason = "refused-by-payer"
+	NotEnoughFunds FailureReason = "not-enough-funds"
+	LimitReached   FailureReason = "limit"
+	WalletUnknown  FailureReason = "wallet-unknown"
+	TimedOut       FailureReason = "timed-out"
+	OperatorError  FailureReason = "operator-error" // never stored: every failure without another reason
+)
+
+// WhyNotPaid returns why a payment has a status: the operator's reason for Failed, and the reason that Cancelled and
+// Expired imply. It is "" for every other status.
+func (e *Entry) WhyNotPaid(status Status) FailureReason {
+	switch status {
+	case Failed:
+		return cmp.Or(e.FailureReason, OperatorError)
+	case Cancelled:
+		return RefusedByPayer
+	case Expired:
+		return TimedOut
+	default:
+		return ""
+	}
+}
+
 // Effect is the effect of a report about a payment or an SMS.
 type Effect int
 
@@ -43,6 +71,8 @@ type StatusReport struct {
 	MSISDN            string
 	// UserSMS is true if the payer must get an SMS about a success, because the operator sends none itself.
 	UserSMS bool
+	// FailureReason goes with Failed; "" if the operator reported none that we know.
+	FailureReason FailureReason
 }
 
 // ApplyFinalStatus applies a confirmed final status of a payment (decisions "pay-statuses" and "pay-claims"). Applied:
@@ -89,6 +119,9 @@ func (e *Entry) applyFinal(r StatusReport, now time.Time) {
 	e.OperatorReference = cmp.Or(e.OperatorReference, r.OperatorReference, e.Claim.OperatorReference)
 	e.MSISDNReported = cmp.Or(r.MSISDN, e.Claim.MSISDN, e.MSISDNReported)
 	e.Status, e.FinalAt = r.Status, now
+	if r.Status == Failed {
+		e.FailureReason = r.FailureReason
+	}
 	e.Claim, e.PollAt, e.PollAttempts = Claim{}, time.Time{}, 0
 	if !e.Leased(now) {
 		e.State = Done

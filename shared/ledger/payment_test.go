@@ -41,6 +41,54 @@ func TestApplyFinalStatusApplies(t *testing.T) {
 	}
 }
 
+// decision "pay-failure-reason".
+func TestFailureReason(t *testing.T) {
+	report := func(s ledger.Status, reason ledger.FailureReason) func(*ledger.Entry) {
+		return func(e *ledger.Entry) {
+			e.ApplyFinalStatus(ledger.StatusReport{Status: s, Source: "getStatus", FailureReason: reason}, start)
+		}
+	}
+	noFunds := refused
+	noFunds.FailureReason = ledger.NotEnoughFunds
+	for name, c := range map[string]struct {
+		steps        []func(*ledger.Entry)
+		stored, want ledger.FailureReason
+	}{
+		"pending":    {nil, "", ""},
+		"successful": {[]func(*ledger.Entry){report(ledger.Successful, ledger.LimitReached)}, "", ""},
+		"cancelled":  {[]func(*ledger.Entry){report(ledger.Cancelled, ledger.LimitReached)}, "", ledger.RefusedByPayer},
+		"expired":    {[]func(*ledger.Entry){report(ledger.Expired, "")}, "", ledger.TimedOut},
+		"failed":     {[]func(*ledger.Entry){report(ledger.Failed, "")}, "", ledger.OperatorError},
+		"failed, with a reason": {
+			[]func(*ledger.Entry){report(ledger.Failed, ledger.LimitReached)}, ledger.LimitReached, ledger.LimitReached,
+		},
+		"refused at once": {[]func(*ledger.Entry){outcome(noFunds)}, ledger.NotEnoughFunds, ledger.NotEnoughFunds},
+		"a later report with another reason": {
+			[]func(*ledger.Entry){outcome(noFunds), report(ledger.Failed, ledger.TimedOut)},
+			ledger.NotEnoughFunds, ledger.NotEnoughFunds,
+		},
+		"a refusal after the report": {
+			[]func(*ledger.Entry){report(ledger.Failed, ledger.TimedOut), outcome(noFunds)},
+			ledger.TimedOut, ledger.TimedOut,
+		},
+		"a refusal after a success": {[]func(*ledger.Entry){report(ledger.Successful, ""), outcome(noFunds)}, "", ""},
+	} {
+		e := reserved(ledger.Payment)
+		for _, step := range c.steps {
+			step(e)
+		}
+		if got := e.WhyNotPaid(e.Status); e.FailureReason != c.stored || got != c.want {
+			t.Errorf("%s: stored %q, shown %q, want %q and %q", name, e.FailureReason, got, c.stored, c.want)
+		}
+	}
+	for _, kind := range []ledger.Kind{ledger.Charge, ledger.SMS} {
+		e := reserved(kind)
+		if e.ApplyOutcome("owner", noFunds, start); e.FailureReason != "" {
+			t.Errorf("a %s has the failure reason %q", kind, e.FailureReason)
+		}
+	}
+}
+
 func TestApplyFinalStatusInEveryState(t *testing.T) {
 	successful, failed := ledger.Successful, ledger.Failed
 	for _, c := range []struct {

@@ -115,9 +115,23 @@ func (p *Profile) Active() bool { return p.Status == StatusActive }
 // Allows reports whether the merchant may use an operation in a country with an operator. Country and operator are
 // compared without case; "" for either skips its check (charge and SMS name no operator).
 func (p *Profile) Allows(operation, country, operator string) bool {
-	return p.Active() && slices.Contains(p.Operations, operation) &&
-		(country == "" || containsIgnoringCase(p.Countries, country)) &&
-		(operator == "" || containsIgnoringCase(p.Operators, operator))
+	return p.ReasonNotAllowed(operation, country, operator) == ""
+}
+
+// ReasonNotAllowed returns for the log why Allows is false, and "" if it is true. The arguments come from the tables of
+// operations, countries and operators, never from a request as it was sent.
+func (p *Profile) ReasonNotAllowed(operation, country, operator string) string {
+	switch {
+	case !p.Active():
+		return "the merchant is suspended"
+	case !slices.Contains(p.Operations, operation):
+		return "the profile lacks the operation " + operation
+	case country != "" && !containsIgnoringCase(p.Countries, country):
+		return "the profile lacks the country " + country
+	case operator != "" && !containsIgnoringCase(p.Operators, operator):
+		return "the profile lacks the operator " + operator
+	}
+	return ""
 }
 
 // AllowsOnBehalfOf reports whether a charge may carry this onBehalfOf.

@@ -56,9 +56,12 @@ func (p *Pipeline) ExpireAt(retention time.Duration) time.Time {
 func (p *Pipeline) SelectOperator(
 	profile *merchant.Profile, operation string, country market.Country,
 ) (operator.Capabilities, error) {
+	if reason := profile.ReasonNotAllowed(operation, country.Alpha2, ""); reason != "" {
+		return operator.Capabilities{}, fault.NotEntitled(reason)
+	}
 	capabilities, found := operator.FirstServing(profile.Operators, country.Alpha2)
-	if !found || !profile.Allows(operation, country.Alpha2, capabilities.Operator) {
-		return operator.Capabilities{}, fault.New(fault.Forbidden)
+	if !found {
+		return operator.Capabilities{}, fault.NotEntitled("no operator of the profile serves " + country.Name)
 	}
 	return capabilities, nil
 }

@@ -112,6 +112,9 @@ type StatusResponse struct {
 	Currency          string
 	MSISDN            string
 	OperatorReference string
+	// StatusDescription is the operator's text about the status, as sent; "" if there is none. Callers map it with
+	// ParseFailureReason and keep no other part of it.
+	StatusDescription string
 	Cause             error // set unless StatusKnown
 }
 

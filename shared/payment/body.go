@@ -23,13 +23,22 @@ const (
 // dateLayout is the form of date, in UTC.
 const dateLayout = "2006-01-02 15:04:05"
 
-// statusDescriptions are the texts of statusDescription.
+// statusDescriptions are the texts of statusDescription, except those of a failed payment.
 var statusDescriptions = map[ledger.Status]string{
 	ledger.Pending:    "Payment is waiting for the customer's approval",
 	ledger.Successful: "Payment was successful",
-	ledger.Failed:     "Payment failed",
 	ledger.Cancelled:  "Payment was cancelled by the customer",
 	ledger.Expired:    "Payment expired without approval",
+}
+
+// failureDescriptions are the texts of statusDescription of a failed payment.
+var failureDescriptions = map[ledger.FailureReason]string{
+	ledger.RefusedByPayer: "Payment failed: refused by the payer",
+	ledger.NotEnoughFunds: "Payment failed: not enough funds",
+	ledger.LimitReached:   "Payment failed: a limit is reached",
+	ledger.WalletUnknown:  "Payment failed: the payer's wallet is unknown",
+	ledger.TimedOut:       "Payment failed: timed out",
+	ledger.OperatorError:  "Payment failed: operator error",
 }
 
 type meta struct {
@@ -38,8 +47,8 @@ type meta struct {
 	Channel string `json:"channel"`
 }
 
-// body has the specification's fields in its order, then the four that clients of this family of APIs read. An absent
-// user_msisdn is left out (decision "pay-optional-fields").
+// body has the specification's fields in its order, then the four that clients of this family of APIs read, then
+// failureReason. An absent user_msisdn is left out (decision "pay-optional-fields").
 type body struct {
 	Meta              meta          `json:"meta"`
 	Status            ledger.Status `json:"status"`
@@ -56,6 +65,8 @@ type body struct {
 	IntTransactionID  string        `json:"intTransaction-id"`
 	ExtTransactionID  string        `json:"extTransaction-id"`
 	StatusDescription string        `json:"statusDescription"`
+	// FailureReason is absent while the payment is pending, and if it is successful.
+	FailureReason ledger.FailureReason `json:"failureReason,omitempty"`
 }
 
 // ResponseBody returns the body of the tpe and ussd response, and of getStatus, without otp_code.
@@ -93,6 +104,10 @@ func newBody(e *ledger.Entry, status ledger.Status) body {
 	if status != ledger.Pending && !e.FinalAt.IsZero() {
 		date = e.FinalAt
 	}
+	reason, description := e.WhyNotPaid(status), statusDescriptions[status]
+	if status == ledger.Failed {
+		description = failureDescriptions[reason]
+	}
 	return body{
 		Meta:              meta{Source: e.Operator, Channel: e.Channel},
 		Status:            status,
@@ -107,6 +122,7 @@ func newBody(e *ledger.Entry, status ledger.Status) body {
 		Date:              date.UTC().Format(dateLayout),
 		IntTransactionID:  e.TransactionID,
 		ExtTransactionID:  e.OperatorReference,
-		StatusDescription: statusDescriptions[status],
+		StatusDescription: description,
+		FailureReason:     reason,
 	}
 }

@@ -27,14 +27,50 @@ func newPayment(channel string) *ledger.Entry {
 	}
 }
 
+func failedPayment(reason ledger.FailureReason) *ledger.Entry {
+	e := newPayment("ussd")
+	e.FailureReason = reason
+	return e
+}
+
+// decision "pay-failure-reason".
+func TestFailureReason(t *testing.T) {
+	for _, c := range []struct {
+		status            ledger.Status
+		stored            ledger.FailureReason
+		want, description string
+	}{
+		{ledger.Pending, "", "", "Payment is waiting for the customer's approval"},
+		{ledger.Successful, "", "", "Payment was successful"},
+		{ledger.Cancelled, "", "refused-by-payer", "Payment was cancelled by the customer"},
+		{ledger.Expired, "", "timed-out", "Payment expired without approval"},
+		{ledger.Failed, "", "operator-error", "Payment failed: operator error"},
+		{ledger.Failed, ledger.RefusedByPayer, "refused-by-payer", "Payment failed: refused by the payer"},
+		{ledger.Failed, ledger.NotEnoughFunds, "not-enough-funds", "Payment failed: not enough funds"},
+		{ledger.Failed, ledger.LimitReached, "limit", "Payment failed: a limit is reached"},
+		{ledger.Failed, ledger.WalletUnknown, "wallet-unknown", "Payment failed: the payer's wallet is unknown"},
+		{ledger.Failed, ledger.TimedOut, "timed-out", "Payment failed: timed out"},
+	} {
+		e := failedPayment(c.stored)
+		for _, body := range [][]byte{payment.NotificationBody(e, c.status), payment.ResponseBody(e, c.status)} {
+			got := decodeFields(t, body)
+			reason, present := got["failureReason"]
+			if present != (c.want != "") || present && reason != c.want || got["statusDescription"] != c.description {
+				t.Errorf("%s with %q: %v, %q", c.status, c.stored, reason, got["statusDescription"])
+			}
+		}
+	}
+}
+
 // specification, Mobile money response and Payment notification.
 func TestGolden(t *testing.T) {
 	withOTP := payment.InsertOTP(payment.ResponseBody(newPayment("ussd"), ledger.Pending), "1234")
 	for file, body := range map[string][]byte{
-		"answer.json":            payment.ResponseBody(newPayment("tpe"), ledger.Pending),
-		"answer-with-otp.json":   withOTP,
-		"notification-web.json":  payment.NotificationBody(newPayment("web"), ledger.Successful),
-		"notification-ussd.json": payment.NotificationBody(newPayment("ussd"), ledger.Cancelled),
+		"answer.json":              payment.ResponseBody(newPayment("tpe"), ledger.Pending),
+		"answer-with-otp.json":     withOTP,
+		"notification-web.json":    payment.NotificationBody(newPayment("web"), ledger.Successful),
+		"notification-ussd.json":   payment.NotificationBody(newPayment("ussd"), ledger.Cancelled),
+		"notification-failed.json": payment.NotificationBody(failedPayment(ledger.NotEnoughFunds), ledger.Failed),
 	} {
 		operationtest.Golden(t, "testdata/"+file, body)
 	}

@@ -29,6 +29,7 @@ type OperatorReport struct {
 	Currency          string
 	OperatorReference string
 	MSISDN            string
+	StatusDescription string
 }
 
 // Reconciler looks payments up at their operators, and translates what operators report.
@@ -79,6 +80,7 @@ func (r *Reconciler) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
 		result.Responded, result.StatusFinal = true, status.Final()
 		result.Report = OperatorReport{
 			status, response.Amount, response.Currency, response.OperatorReference, response.MSISDN,
+			response.StatusDescription,
 		}
 	case response.StatusKnown:
 		result.Cause = errUnknownStatus
@@ -97,6 +99,9 @@ func (r *Reconciler) NewStatusReport(e *ledger.Entry, report OperatorReport, sou
 		OperatorReference: report.OperatorReference,
 		MSISDN:            report.MSISDN,
 		UserSMS:           userSMSSupported,
+	}
+	if report.Status == ledger.Failed {
+		statusReport.FailureReason = operator.ParseFailureReason(report.StatusDescription)
 	}
 	if report.Amount != "" {
 		minor, err := money.Parse(report.Amount, e.Exponent)

@@ -16,6 +16,7 @@ import (
 func TestLookUp(t *testing.T) {
 	report := reconcile.OperatorReport{
 		Status: ledger.Successful, Amount: "500", Currency: "XOF", OperatorReference: "op-1", MSISDN: "07",
+		StatusDescription: "Low balance",
 	}
 	cases := []struct {
 		name     string
@@ -24,7 +25,7 @@ func TestLookUp(t *testing.T) {
 	}{
 		{"final", operator.StatusResponse{
 			StatusKnown: true, OperatorStatus: "Success", Amount: "500", Currency: "XOF",
-			OperatorReference: "op-1", MSISDN: "07",
+			OperatorReference: "op-1", MSISDN: "07", StatusDescription: "Low balance",
 		}, reconcile.LookupResult{Supported: true, Responded: true, StatusFinal: true, Report: report}},
 		{"pending", operator.StatusResponse{StatusKnown: true, OperatorStatus: "LOADED"}, reconcile.LookupResult{
 			Supported: true, Responded: true, Report: reconcile.OperatorReport{Status: ledger.Pending},
@@ -106,11 +107,13 @@ func TestNewStatusReport(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			k := deliverytest.New(t)
 			e := k.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.Exponent = c.exponent })
-			report := reconcile.OperatorReport{Status: ledger.Failed, Amount: c.amount, Currency: "XOF"}
+			report := reconcile.OperatorReport{
+				Status: ledger.Failed, Amount: c.amount, Currency: "XOF", StatusDescription: "Low balance",
+			}
 			got := k.Reconciler.NewStatusReport(e, report, reconcile.SourceStatus)
 			want := ledger.StatusReport{
 				Status: ledger.Failed, Source: "getStatus", Currency: "XOF", UserSMS: true,
-				HasAmount: c.hasAmount, AmountMinor: c.minor,
+				FailureReason: ledger.NotEnoughFunds, HasAmount: c.hasAmount, AmountMinor: c.minor,
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("status report (-want +got):\n%s", diff)

@@ -38,8 +38,13 @@ func RequiredHeader(req *apigw.Request, doc *strictjson.Reader, name string) str
 // OptionalHeader reads a header that may be absent, otherwise by the same rules.
 func OptionalHeader(req *apigw.Request, doc *strictjson.Reader, name string) string {
 	value := req.Header(name)
-	if req.HasConflictingHeader(name) || len(value) > maxHeaderBytes || strings.ContainsFunc(value, isUnprintable) {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, name))
+	switch {
+	case req.HasConflictingHeader(name):
+		doc.RecordFault(fault.BrokenRule(name, "two different values"))
+	case len(value) > maxHeaderBytes:
+		doc.RecordFault(fault.BrokenRule(name, "too long"))
+	case strings.ContainsFunc(value, isUnprintable):
+		doc.RecordFault(fault.BrokenRule(name, "not printable ASCII"))
 	}
 	return value
 }

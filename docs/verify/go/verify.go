@@ -16,21 +16,26 @@ import (
 )
 
 // verify returns an error if a notification is not authentic. body is the raw body, byte for byte. signatures is the
-// whole header webhook-signature, which contains two signatures during a rotation.
+// whole header webhook-signature, which contains two signatures during a rotation. An absent header is "".
 func verify(secret, id, timestamp, signatures string, body []byte, now time.Time) error {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil || len(key) == 0 {
 		return errors.New("the secret is not whsec_ and base64")
 	}
-	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > 5*time.Minute {
-		return errors.New("the timestamp is more than 5 minutes away")
+	seconds, err := strconv.ParseUint(timestamp, 10, 63)
+	unprintable := func(r rune) bool { return r < '!' || r > '~' }
+	if id == "" || len(id) > 256 || strings.ContainsFunc(id, unprintable) || err != nil || len(timestamp) > 15 ||
+		signatures == "" {
+		return errors.New("a header is missing or malformed")
+	}
+	if now.Sub(time.Unix(int64(seconds), 0)).Abs() > 5*time.Minute {
+		return errors.New("the timestamp is not within 5 minutes")
 	}
 	hash := hmac.New(sha256.New, key)
 	hash.Write([]byte(id + "." + timestamp + "."))
 	hash.Write(body)
 	expected := []byte("v1," + base64.StdEncoding.EncodeToString(hash.Sum(nil)))
-	for signature := range strings.FieldsSeq(signatures) {
+	for signature := range strings.SplitSeq(signatures, " ") {
 		if hmac.Equal([]byte(signature), expected) {
 			return nil
 		}

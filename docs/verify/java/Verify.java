@@ -16,14 +16,25 @@ public final class Verify {
 
   /**
    * Throws if a notification is not authentic. body is the raw body, byte for byte. signatures is the whole header
-   * webhook-signature, which contains two signatures during a rotation.
+   * webhook-signature, which contains two signatures during a rotation. An absent header is null or "".
    */
   static void verify(String secret, String id, String timestamp, String signatures, byte[] body, Instant now)
       throws GeneralSecurityException {
-    byte[] key = Base64.getDecoder().decode(secret.startsWith("whsec_") ? secret.substring(6) : secret);
-    if (!timestamp.matches("[0-9]{1,15}")
-        || Duration.between(Instant.ofEpochSecond(Long.parseLong(timestamp)), now).abs()
-            .compareTo(Duration.ofMinutes(5)) > 0) {
+    byte[] key = {};
+    try {
+      key = Base64.getDecoder().decode(secret.startsWith("whsec_") ? secret.substring(6) : secret);
+    } catch (IllegalArgumentException fault) {
+      // The key stays empty.
+    }
+    if (key.length == 0) {
+      throw new GeneralSecurityException("the secret is not whsec_ and base64");
+    }
+    if (id == null || !id.matches("[!-~]{1,256}") || timestamp == null || !timestamp.matches("[0-9]{1,15}")
+        || signatures == null || signatures.isEmpty()) {
+      throw new GeneralSecurityException("a header is missing or malformed");
+    }
+    if (Duration.between(Instant.ofEpochSecond(Long.parseLong(timestamp)), now).abs()
+        .compareTo(Duration.ofMinutes(5)) > 0) {
       throw new GeneralSecurityException("the timestamp is not within 5 minutes");
     }
     Mac mac = Mac.getInstance("HmacSHA256");
@@ -46,7 +57,7 @@ public final class Verify {
     try {
       byte[] body = System.in.readAllBytes();
       verify(System.getenv("WEBHOOK_SECRET"), arguments[0], arguments[1], arguments[2], body, Instant.now());
-    } catch (GeneralSecurityException | IllegalArgumentException fault) {
+    } catch (GeneralSecurityException fault) {
       System.err.println(fault.getMessage());
       System.exit(1);
     }

@@ -6,13 +6,14 @@ import { fileURLToPath } from "node:url";
 
 // verify throws if a notification is not authentic. body is the raw body, a Buffer or the unchanged text. It is never
 // JSON that was parsed and written again. signatures is the whole header webhook-signature, which contains two
-// signatures during a rotation.
+// signatures during a rotation. An absent header is undefined or "".
 export function verify(secret, id, timestamp, signatures, body, now = Date.now()) {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
   if (key.length === 0) throw new Error("the secret is not whsec_ and base64");
-  if (!/^[0-9]{1,15}$/.test(timestamp) || Math.abs(now / 1000 - Number(timestamp)) > 300) {
-    throw new Error("the timestamp is not within 5 minutes");
+  if (!/^[!-~]{1,256}$/.test(id ?? "") || !/^[0-9]{1,15}$/.test(timestamp ?? "") || !signatures) {
+    throw new Error("a header is missing or malformed");
   }
+  if (Math.abs(now / 1000 - Number(timestamp)) > 300) throw new Error("the timestamp is not within 5 minutes");
   const digest = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
   const want = Buffer.from("v1," + digest);
   const authentic = signatures.split(" ").some((signature) => {

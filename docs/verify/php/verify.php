@@ -7,15 +7,22 @@ declare(strict_types=1);
 
 /**
  * Throws if a notification is not authentic. $body is the raw body, file_get_contents('php://input'). $signatures is
- * the whole header webhook-signature, which contains two signatures during a rotation.
+ * the whole header webhook-signature, which contains two signatures during a rotation. An absent header is null or ''.
  */
-function verify(string $secret, string $id, string $timestamp, string $signatures, string $body, int $now): void
+function verify(string $secret, ?string $id, ?string $timestamp, ?string $signatures, string $body, int $now): void
 {
     $key = base64_decode(str_starts_with($secret, 'whsec_') ? substr($secret, 6) : $secret, true);
     if ($key === false || $key === '') {
         throw new UnexpectedValueException('the secret is not whsec_ and base64');
     }
-    if (preg_match('/\A[0-9]{1,15}\z/', $timestamp) !== 1 || abs($now - (int) $timestamp) > 300) {
+    if (
+        preg_match('/\A[!-~]{1,256}\z/', $id ?? '') !== 1
+        || preg_match('/\A[0-9]{1,15}\z/', $timestamp ?? '') !== 1
+        || ($signatures ?? '') === ''
+    ) {
+        throw new UnexpectedValueException('a header is missing or malformed');
+    }
+    if (abs($now - (int) $timestamp) > 300) {
         throw new UnexpectedValueException('the timestamp is not within 5 minutes');
     }
     $want = 'v1,' . base64_encode(hash_hmac('sha256', "$id.$timestamp.$body", $key, true));

@@ -78,6 +78,7 @@ var fields = []field{
 	{"mn", "msisdn", func(e *entry) any { return &e.MSISDN }},
 	{"cs", "country_as_sent", func(e *entry) any { return &e.CountryAsSent }},
 	{"mnr", "msisdn_reported", func(e *entry) any { return &e.MSISDNReported }},
+	{"fr", "failure_reason", func(e *entry) any { return (*string)(&e.FailureReason) }},
 	{"nt", "notif_token", func(e *entry) any { return &e.NotifToken }},
 	{"nu", "notify_url", func(e *entry) any { return &e.NotifyURL }},
 	{"nf", "notify_from", func(e *entry) any { return (*string)(&e.NotifyFrom) }},

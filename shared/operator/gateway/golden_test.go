@@ -154,10 +154,11 @@ func TestUserSMSOutcomes(t *testing.T) {
 
 func TestPaymentStatus(t *testing.T) {
 	const body = `{"meta":{"type":"payment"},"status":"SUCCESSFUL","amount":1500,"order-id":"DemoShop_42",` +
-		`"currency":"XOF","user_msisdn":2250707070707,"Transaction-id":"tx-1"}`
+		`"currency":"XOF","user_msisdn":2250707070707,"Transaction-id":"tx-1",` +
+		`"statusDescription":"Low balance"}`
 	known := operator.StatusResponse{
 		StatusKnown: true, OperatorStatus: "SUCCESSFUL", Amount: "1500", Currency: "XOF", MSISDN: "2250707070707",
-		OperatorReference: "tx-1",
+		OperatorReference: "tx-1", StatusDescription: "Low balance",
 	}
 	unknown, notFound := operator.StatusResponse{}, operator.StatusResponse{OrderNotFound: true}
 	onlyStatus := operator.StatusResponse{StatusKnown: true, OperatorStatus: "odd word"}

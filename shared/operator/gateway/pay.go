@@ -122,6 +122,7 @@ type orderState struct {
 	currency      string
 	msisdn        string
 	transactionID string
+	description   string
 }
 
 // parseOrderState reads an order. Its fields are at the root, or in an object "payload": the specification names such
@@ -138,5 +139,6 @@ func parseOrderState(response *strictjson.Reader) orderState {
 		currency:      textField(response, prefix+"currency"),
 		msisdn:        scalarField(response, prefix+"user_msisdn"),
 		transactionID: scalarField(response, prefix+"Transaction-id"),
+		description:   textField(response, prefix+"statusDescription"),
 	}
 }

@@ -64,5 +64,6 @@ func parseStatus(x exchange, orderID string) operator.StatusResponse {
 		Currency:          found.currency,
 		MSISDN:            found.msisdn,
 		OperatorReference: found.transactionID,
+		StatusDescription: found.description,
 	}
 }
