@@ -43,7 +43,8 @@ func (o *Operation) Route() apigw.Route {
 
 // Handle charges in seven steps. It returns 201 with the charge, or replays the stored response. It returns a final
 // refusal of the operator (POL0253, POL1000, POL0001, SVC0270), which is stored too. Else it returns a fault of the
-// order of refusals, of the key (409), of the daily amount (403 POL0001) or of the operator call (502, 503, 504).
+// order of refusals, of the key (409), of the daily amount (403 POL0001) or of the operator call (502, 503, 504). A 504
+// has the charge's Location.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Authenticate and read the body.
 	profile, doc, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
@@ -62,12 +63,13 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	// Reserve.
 	entry := o.newEntry(profile, params, capabilities)
 	operation.LogRouting(req, entry)
+	location := resource.ChargeURL(req.BaseURL, entry.ID)
 	reservation, existing, err := o.reserve(ctx, req, profile, entry, params)
 	if err != nil {
-		return apigw.Response{}, err
+		return apigw.Response{}, operation.LocateUnknown(err, location)
 	}
 	if existing != nil {
-		return o.replay(ctx, req, existing, params)
+		return o.replay(ctx, existing, params, location)
 	}
 	// Call the operator.
 	result := o.Pipeline.CallOperator(ctx, req, reservation,
@@ -75,11 +77,13 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 			return driver.Charge(ctx, params.operatorCall(common))
 		})
 	// Record the outcome and respond.
-	location := resource.ChargeURL(req.BaseURL, reservation.ID)
 	success := params.success(reservation.ID, location)
-	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{Done: success})
+	success.NotifyURL = profile.ChargeNotifURL()
+	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
+		Done: success, Refused: ledger.CallOutcome{NotifyURL: success.NotifyURL},
+	})
 	if err != nil {
-		return apigw.Response{}, err
+		return apigw.Response{}, operation.LocateUnknown(err, location)
 	}
 	return operation.StoredResponse(updated, location, false), nil
 }
@@ -87,15 +91,14 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 // replay returns the response of a charge that is done or refused. A charge that was manually resolved as applied has
 // no response yet: the retry, which has the same facts, creates and stores it (decision "unknown-by-hand").
 func (o *Operation) replay(
-	ctx context.Context, req *apigw.Request, existing *ledger.Entry, params *chargeParams,
+	ctx context.Context, existing *ledger.Entry, params *chargeParams, location string,
 ) (apigw.Response, error) {
-	location := resource.ChargeURL(req.BaseURL, existing.ID)
 	if existing.ResponseStatus == 0 {
 		success := params.success(existing.ID, location)
 		success.State = ledger.Done
 		updated, err := o.Pipeline.Book.StoreOutcome(ctx, existing, success)
 		if err != nil {
-			return apigw.Response{}, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
+			return apigw.Response{}, &fault.Fault{Kind: fault.OutcomeUnknown, Location: location, Cause: err}
 		}
 		existing = updated
 	}

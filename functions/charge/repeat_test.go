@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 )
 
@@ -292,4 +293,18 @@ func TestUpstreamKey(t *testing.T) {
 			}
 		})
 	}
+}
+
+// decision "charge-unknown": every 504 of a charge that is stored names it.
+func TestUnknownLocation(t *testing.T) {
+	path := "/transactions/amount/" + ledger.ChargeID(operationtest.DemoProfile().ID, "c-1001", "")
+	w := newFixture(t)
+	w.Driver.SetBehaviours(operationtest.LoseResponse)
+	w.Send(t, newEvent(t)).AssertUnknownAt(t, path)
+	w.Send(t, otherBodyEvent(t)).AssertUnknownAt(t, path)
+	w.Ledger.FailNext(storetest.ClaimReference, storetest.FailedBeforeApply)
+	w.Send(t, newEvent(t)).AssertUnknownAt(t, path)
+	w.Ledger.FailNext(storetest.Replace, storetest.FailedBeforeApply)
+	w.Clock.Advance(24 * time.Hour)
+	w.Send(t, newEvent(t)).AssertUnknownAt(t, path)
 }

@@ -163,7 +163,7 @@ func TestNotificationContents(t *testing.T) {
 	e := k.StoreMessage(message)
 	k.AssertCommitted(t, newEvent(t, k))
 	after := k.MustGet(t, e)
-	operationtest.Golden(t, "testdata/notification.json", delivery.NotificationBody(after, after.Outbox[0]))
+	operationtest.Golden(t, "testdata/notification.json", delivery.NotificationBody(after, after.Outbox[0], ""))
 
 	k = newFixture(t)
 	e = k.StoreEntry(k.NewMessage(message), func(e *ledger.Entry) { e.NotifyURL = "" })

@@ -158,3 +158,13 @@ func TestInFlight(t *testing.T) { suite.CheckInFlight(t, nil) }
 func TestParallel(t *testing.T) { suite.CheckParallel(t) }
 
 func TestCrashes(t *testing.T) { suite.CheckCrashes(t) }
+
+// decision "charge-unknown": every 504 of a message that is stored names it.
+func TestUnknownLocation(t *testing.T) {
+	path := "/requests/" + ledger.SMSID(operationtest.DemoProfile().ID, "s-1001") + "/deliveryInfos"
+	w := newFixture(t)
+	w.Driver.SetBehaviours(operationtest.LoseRequest)
+	w.Send(t, newEvent(t)).AssertUnknownAt(t, path)
+	w.Clock.Advance(24 * time.Hour)
+	w.Send(t, newEvent(t)).AssertUnknownAt(t, path)
+}

@@ -44,7 +44,7 @@ func (o *Operation) Route() apigw.Route {
 
 // Handle sends a message in seven steps. It returns 201 with the message's resource. A retry of a refused message
 // gets the stored refusal, and a retry of a sent one gets 409 with the first one's Location. Else it returns a fault
-// of the order of refusals, of the key or of the operator call (502, 503, 504).
+// of the order of refusals, of the key or of the operator call (502, 503, 504). A 504 has the message's Location.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Authenticate and read the body.
 	profile, doc, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
@@ -72,7 +72,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	key := operation.IdempotencyKey{Value: params.correlator, Part: partCorrelator}
 	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, key)
 	if err != nil {
-		return apigw.Response{}, addLocation(err, existing, req.BaseURL)
+		return apigw.Response{}, operation.LocateUnknown(addLocation(err, existing, req.BaseURL), location)
 	}
 	if existing != nil {
 		return operation.StoredResponse(existing, "", true), nil
@@ -94,7 +94,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		Refused: ledger.CallOutcome{Status: ledger.DeliveryImpossible},
 	})
 	if err != nil {
-		return apigw.Response{}, err
+		return apigw.Response{}, operation.LocateUnknown(err, location)
 	}
 	response := operation.StoredResponse(updated, location, false)
 	if updated.State == ledger.Done {

@@ -1,11 +1,12 @@
-// Package status is every lookup: a charge by its resourceURL, a payment by both getStatus paths, and the delivery
-// infos of an SMS.
+// Package status is every lookup: a charge by its resourceURL or by its key, a payment by both getStatus paths, and the
+// delivery infos of an SMS.
 //
-// It reads one entry for each request and writes nothing. Its invariant: a merchant sees only its own transactions;
-// another merchant's looks exactly like one that does not exist.
+// It reads one entry for each request, for a referenceCode its small item too, and writes nothing. Its invariant: a
+// merchant sees only its own transactions; another merchant's looks exactly like one that does not exist.
 package status
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
+	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/payment"
 	"mobilegateway/shared/resource"
@@ -28,6 +30,7 @@ type StatusHandler struct {
 	Merchants   operation.Authenticator
 	RateLimiter *limit.RateLimiter
 	Reader      ledger.Reader
+	References  ledger.ReferenceIndex
 	Now         func() time.Time
 }
 
@@ -36,10 +39,12 @@ type StatusHandler struct {
 func (h *StatusHandler) Routes() []apigw.Route {
 	chargeParams := map[string]string{"endUserId": resource.EndUserID}
 	const (
-		charge        = "/payment/v1/{endUserId}/transactions/amount/{transactionId}"
+		charges       = "/payment/v1/{endUserId}/transactions/amount"
+		charge        = charges + "/{transactionId}"
 		deliveryInfos = "/smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos"
 	)
 	return []apigw.Route{
+		{Method: "GET", Resource: charges, FixedParams: chargeParams, Handle: h.FindCharge},
 		{Method: "GET", Resource: charge, FixedParams: chargeParams, Handle: h.GetCharge},
 		{Method: "GET", Resource: "/mobilemoney/v1/getStatus/{orderId}", Handle: h.GetPayment},
 		{Method: "GET", Resource: "/mobilemoney/getstatus/v1/{orderId}", Handle: h.GetPayment},
@@ -56,6 +61,13 @@ func (h *StatusHandler) findOwnEntry(
 	if err != nil {
 		return nil, err
 	}
+	return h.find(ctx, req, profile, key, part)
+}
+
+// find is findOwnEntry for an authenticated merchant.
+func (h *StatusHandler) find(
+	ctx context.Context, req *apigw.Request, profile *merchant.Profile, key ledger.Key, part string,
+) (*ledger.Entry, error) {
 	req.LogLine.SetTransactionKey(key.ID)
 	if len(key.ID) > maxIDBytes {
 		return nil, fault.ForPart(fault.NotFound, part)
@@ -79,14 +91,51 @@ func (h *StatusHandler) GetCharge(ctx context.Context, req *apigw.Request) (apig
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	switch {
-	case entry.ResponseStatus == 0:
-		return apigw.Response{Status: http.StatusOK, Body: chargeBody(entry, req.BaseURL)}, nil
-	case entry.State == ledger.Done:
-		return apigw.Response{Status: http.StatusOK, Body: entry.ResponseBody}, nil
-	default:
-		return apigw.Response{Status: entry.ResponseStatus, Body: entry.ResponseBody}, nil
+	return chargeResponse(entry, req.BaseURL), nil
+}
+
+// The query parameters of a lookup by key.
+const (
+	queryCorrelator = "clientCorrelator"
+	queryReference  = "referenceCode"
+)
+
+// FindCharge returns a charge as GetCharge does, by its clientCorrelator or its referenceCode: exactly one of them,
+// once and not empty. Every other query is an unknown route (decision "charge-by-key").
+func (h *StatusHandler) FindCharge(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	correlator, reference := req.Query[queryCorrelator], req.Query[queryReference]
+	if (correlator == "") == (reference == "") || req.RepeatsQuery(queryCorrelator, queryReference) {
+		return apigw.Response{}, fault.New(fault.RouteNotFound)
 	}
+	profile, err := operation.Authenticate(ctx, req, h.Merchants, h.RateLimiter)
+	if err != nil {
+		return apigw.Response{}, err
+	}
+	key := ledger.Key{Kind: ledger.Charge, ID: ledger.ChargeID(profile.ID, correlator, reference)}
+	part := queryCorrelator
+	if reference != "" {
+		part = queryReference
+		owner, err := h.References.ChargeOfReference(ctx, profile.ID, reference)
+		if err != nil {
+			return apigw.Response{}, fault.NewInternal(err)
+		}
+		// A charge without a correlator has the reference in its id, also if it died before it bound the reference.
+		key.ID = cmp.Or(owner, key.ID)
+	}
+	entry, err := h.find(ctx, req, profile, key, part)
+	if err != nil {
+		return apigw.Response{}, err
+	}
+	return chargeResponse(entry, req.BaseURL), nil
+}
+
+// chargeResponse is the response to a lookup of a charge.
+func chargeResponse(entry *ledger.Entry, base string) apigw.Response {
+	response := apigw.Response{Status: http.StatusOK, Body: resource.ChargeBody(entry, base)}
+	if entry.ResponseStatus != 0 && entry.State != ledger.Done {
+		response.Status = entry.ResponseStatus
+	}
+	return response
 }
 
 // GetPayment returns the body of the payment's notification, with meta.type "payment".
@@ -127,24 +176,4 @@ func (h *StatusHandler) GetDeliveryInfos(ctx context.Context, req *apigw.Request
 type deliveryInfoList struct {
 	DeliveryInfo []resource.DeliveryInfo `json:"deliveryInfo"`
 	ResourceURL  string                  `json:"resourceURL"`
-}
-
-// chargeBody is the body of a charge that has no stored response: its outcome is not known, or it was manually
-// resolved as applied (decision "unknown-by-hand").
-func chargeBody(e *ledger.Entry, base string) []byte {
-	status := resource.StatusProcessing
-	if e.State == ledger.Done {
-		status = resource.StatusCharged
-	}
-	amount := strictjson.Marshal(e.AmountAsSent)
-	return resource.Charge{
-		PaymentAmount: resource.PaymentAmount{
-			ChargingInformation: resource.ChargingInformation{Amount: amount, Currency: e.Currency},
-		},
-		TransactionOperationStatus: status,
-		ReferenceCode:              e.ReferenceCode,
-		ServerReferenceCode:        e.ID,
-		ClientCorrelator:           e.Correlator,
-		ResourceURL:                resource.ChargeURL(base, e.ID),
-	}.Body()
 }

@@ -25,7 +25,8 @@ func newFixture(t testing.TB) *operationtest.Fixture {
 	t.Helper()
 	w := operationtest.New(t)
 	handler := &status.StatusHandler{
-		Merchants: w.Merchants, RateLimiter: w.Pipeline.RateLimiter, Reader: w.Ledger, Now: w.Clock.Now,
+		Merchants: w.Merchants, RateLimiter: w.Pipeline.RateLimiter, Reader: w.Ledger,
+		References: w.Ledger, Now: w.Clock.Now,
 	}
 	return w.Serve("status", handler.Routes()...)
 }

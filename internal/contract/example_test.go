@@ -220,7 +220,7 @@ func TestWebhooks(t *testing.T) {
 	payment.Channel, payment.NotifToken = "web", "nt-1"
 	message := g.kit.StoreMessage(messageID)
 	body := func(e *ledger.Entry, status ledger.Status) []byte {
-		return delivery.NotificationBody(e, ledger.Notification{Status: status})
+		return delivery.NotificationBody(e, ledger.Notification{Status: status}, "https://api.example.com")
 	}
 	bodies := map[string][]byte{}
 	for _, status := range []ledger.Status{ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired} {
@@ -230,6 +230,16 @@ func TestWebhooks(t *testing.T) {
 		ledger.DeliveryUncertain, ledger.DeliveryImpossible, ledger.NotificationNotSupp} {
 		bodies["notifyDelivery "+string(status)] = body(message, status)
 	}
+	charge := &ledger.Entry{
+		Key: ledger.Key{Kind: ledger.Charge, ID: chargeID}, State: ledger.Done, AmountAsSent: "500", Currency: "XOF",
+		ReferenceCode: "REF-1001",
+	}
+	bodies["notifyCharge applied"] = body(charge, ledger.Successful)
+	refusal := oneapi.Render(&fault.Fault{
+		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
+	})
+	charge.State, charge.ResponseStatus, charge.ResponseBody = ledger.Refused, refusal.Status, refusal.Body
+	bodies["notifyCharge not applied"] = body(charge, ledger.Failed)
 	for _, hook := range webhooks(t) {
 		schema := compiled(t, hook.Body["application/json"].Schema)
 		for name, body := range bodies {

@@ -73,7 +73,9 @@ func newGateway(t testing.TB) *gateway {
 	t.Helper()
 	k := deliverytest.New(t)
 	g := &gateway{t: t, kit: k}
-	lookup := &status.StatusHandler{Merchants: k.Merchants, Reader: k.Ledger, Now: k.Clock.Now}
+	lookup := &status.StatusHandler{
+		Merchants: k.Merchants, Reader: k.Ledger, References: k.Ledger, Now: k.Clock.Now,
+	}
 	payments := &notif.CallbackHandler{
 		Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, DailyAmounts: k.Pipeline.DailyAmounts,
 		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: k.Clock.Now,
@@ -140,8 +142,11 @@ func examplePayment(e *ledger.Entry) {
 func (g *gateway) call(o contract.Operation, e contract.Example) *request {
 	c := &request{operation: o, header: headersOf(o, e), param: map[string]string{}, query: map[string]string{}}
 	for _, p := range o.Parameters {
-		if p.In == "path" {
+		switch {
+		case p.In == "path":
 			c.param[p.Name] = p.Example
+		case p.In == "query" && p.Example != "":
+			c.query[p.Name] = p.Example
 		}
 	}
 	c.header["authorization"] = operationtest.DemoToken

@@ -123,7 +123,7 @@ type deliveryHistory struct {
 
 // Run shows the notifications of one transaction, each attempt and each replay.
 func (c *deliveriesShow) Run(s *session) error {
-	e, err := s.findEntry(c.ID, ledger.Payment, ledger.SMS)
+	e, err := s.findEntry(c.ID, ledger.Payment, ledger.SMS, ledger.Charge)
 	if err != nil {
 		return err
 	}

@@ -191,6 +191,7 @@ func NewTool() (*Tool, error) {
 		kong.Description("Manages merchants and operates the gateway. A change is a dry run, unless --yes is given."),
 		kong.Exit(func(code int) { panic(exitCode(code)) }),
 		kong.Vars{
+			"charge_notif_help": "Send charges whose outcome became known after a 504 to notif_url.",
 			"daily_amount_help": "Limit of charges and payments per UTC day: XOF=1000000; XOF=none for no limit.",
 			"resolve_as":        "lookup,successful,failed,cancelled,applied,not-applied",
 			"resolve_as_help": "lookup: the operator's status of a payment. Manually: successful, failed, cancelled " +

@@ -33,6 +33,7 @@ type entitlements struct {
 	SenderNames []string `name:"sender-name" placeholder:"TEXT" help:"Values of an SMS's senderName."`
 	Hosts       []string `name:"host" placeholder:"HOST" help:"Hosts that notif_url may name."`
 	NotifURL    string   `name:"notif-url" placeholder:"URL" help:"URL to notify if a payment names none."`
+	ChargeNotif string   `enum:"on,off," default:"" placeholder:"on|off" help:"${charge_notif_help}"`
 	loopbackFlag
 	limits
 }
@@ -59,6 +60,9 @@ func (c entitlements) apply(p *merchant.Profile) error {
 		if address, err := url.Parse(c.NotifURL); err == nil && len(p.NotificationHosts) == 0 && address.Host != "" {
 			p.NotificationHosts = []string{address.Host}
 		}
+	}
+	if c.ChargeNotif != "" {
+		p.ChargeNotif = c.ChargeNotif == "on"
 	}
 	faults := []error{c.limits.apply(p), p.Validate(c.AllowLoopback)}
 	for _, name := range p.Operators {

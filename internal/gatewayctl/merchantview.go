@@ -26,6 +26,7 @@ type merchantView struct {
 	SenderNames       []string  `json:"sender_names" row:"sender names"`
 	NotificationHosts []string  `json:"notification_hosts" row:"notification hosts"`
 	NotifURL          string    `json:"notif_url" row:"notif_url"`
+	ChargeNotif       bool      `json:"charge_notif,omitempty" row:"charge-notif"`
 
 	RequestsPerSecond int               `json:"requests_per_second" row:"requests per second"`
 	Burst             int               `json:"burst" row:"burst"`
@@ -73,6 +74,7 @@ func merchantViewOf(p *merchant.Profile, now time.Time) merchantView {
 		Operations: nonNil(p.Operations), Countries: nonNil(p.Countries), HomeCountry: p.DefaultCountry(),
 		Operators: nonNil(p.Operators), OnBehalfOf: nonNil(p.OnBehalfOf), SenderNames: nonNil(p.SenderNames),
 		NotificationHosts: nonNil(p.NotificationHosts), NotifURL: p.NotifURL,
+		ChargeNotif:       p.ChargeNotif,
 		RequestsPerSecond: p.RequestsPerSecond, Burst: burst, DailyAmounts: map[string]string{},
 		Tokens: credentialViews(p.Tokens, now), ClientSecrets: credentialViews(p.ClientSecrets, now),
 		WebhookSecrets: mapAll(p.WebhookSecrets, func(w merchant.WebhookSecret) webhookView { return webhookView(w) }),

@@ -115,7 +115,7 @@ func (c resend) plan(entries iter.Seq2[*ledger.Entry, error], p *merchant.Profil
 
 // planOne is plan for one transaction.
 func (c resend) planOne(s *session, id string) (resendPlan, error) {
-	e, err := s.findEntry(id, ledger.Payment, ledger.SMS)
+	e, err := s.findEntry(id, ledger.Payment, ledger.SMS, ledger.Charge)
 	if err != nil {
 		return resendPlan{}, err
 	}

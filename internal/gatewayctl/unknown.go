@@ -144,19 +144,30 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 		return nil, usageError("no operator has a status lookup for a %s: use --as applied or --as not-applied",
 			kindLabel(e.Kind))
 	}
-	change := c.manualResolution(s, e.Owner, userSMS)
+	chargeNotifURL := ""
+	if e.Kind == ledger.Charge {
+		p, err := s.findMerchant(e.MerchantID)
+		if err != nil {
+			return nil, err
+		}
+		chargeNotifURL = p.ChargeNotifURL()
+	}
+	change := c.manualResolution(s, e.Owner, userSMS, chargeNotifURL)
 	return change, change(e.Clone())
 }
 
 // manualResolution returns the change of a person's decision about the attempt of an owner. userSMS is whether the
-// payer is due an SMS.
-func (c *unknownResolve) manualResolution(s *session, owner string, userSMS bool) entryChange {
+// payer is due an SMS. chargeNotifURL is the address of a charge's notification, "" for none.
+func (c *unknownResolve) manualResolution(
+	s *session, owner string, userSMS bool, chargeNotifURL string,
+) entryChange {
 	refusal := oneapi.Render(&fault.Fault{
 		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
 	})
 	resolution := ledger.ManualOutcome{
 		ManualResolution: ledger.ManualResolution{Outcome: c.As, Who: s.auditUser(), Reason: s.Reason}, Owner: owner,
 		ResponseStatus: refusal.Status, ResponseBody: refusal.Body, UserSMS: userSMS, Lifetime: s.PaymentLifetime,
+		NotifyURL: chargeNotifURL,
 	}
 	return func(e *ledger.Entry) error {
 		err := e.ResolveManually(resolution, ledger.Timestamp(s.Now()))

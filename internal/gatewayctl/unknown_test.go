@@ -113,7 +113,9 @@ func TestUnknownChargeAndMessages(t *testing.T) {
 		want resolution
 	}{
 		{charge, "applied", resolution{State: ledger.Done}},
-		{sent, "applied", resolution{State: ledger.Done, Status: ledger.MessageWaiting, ResponseStatus: 201}},
+		{sent, "applied", resolution{
+			State: ledger.Done, Status: ledger.MessageWaiting, ResponseStatus: 201, Notifications: 1,
+		}},
 		{unsent, "not-applied", resolution{State: ledger.Done, Status: ledger.DeliveryImpossible, Notifications: 1}},
 	} {
 		c.want.Outcome, c.want.Who, c.want.Reason = c.as, "ama@host", "test"
@@ -122,6 +124,29 @@ func TestUnknownChargeAndMessages(t *testing.T) {
 	}
 	line := "unknown resolve sms " + unsent.ID + " --as applied" + confirmFlags
 	d.expectExit(line, ExitFailed, "outcome is known: DeliveryImpossible")
+}
+
+// decision "charge-notif": off without the flag. With it a resolved charge is notified, and its notification is shown
+// and replayed by the charge's id.
+func TestChargeNotif(t *testing.T) {
+	d, shop := newShopTool(t)
+	off, on := d.addUnknownCharge(shop, "c1"), d.addUnknownCharge(shop, "c2")
+	d.apply("unknown resolve charge "+off.ID+" --as applied", "merchant change ShopA --charge-notif on")
+	checkEqual(t, "notifications without the flag", len(d.mustReadEntry(off).Outbox), 0)
+	d.mustRun("unknown resolve charge "+on.ID+" --as not-applied --reason test", nil)
+	checkEqual(t, "notifications of a dry run", len(d.mustReadEntry(on).Outbox), 0)
+	d.apply("unknown resolve charge " + on.ID + " --as not-applied")
+	e := d.mustReadEntry(on)
+	checkEqual(t, "notifications", len(e.Outbox), 1)
+	checkEqual(t, "address", e.NotifyURL, "https://shop.example/n")
+	d.expectOutput("deliveries show "+on.ID, "https://shop.example/n", "failed", "waiting")
+	e.MarkDelivered(on.ID, d.now)
+	d.ledger.Overwrite(e)
+	d.apply("deliveries replay " + on.ID)
+	checkEqual(t, "replays", len(d.mustReadEntry(on).Replays), 1)
+	d.apply("merchant change ShopA --charge-notif off")
+	d.expectExit("merchant add ShopB --country ci --operator sandbox --charge-notif on"+confirmFlags, ExitUsage,
+		"charge-notif needs a notif_url")
 }
 
 // racingLedger is a ledger in which another process writes just after our last read before a write.

@@ -133,5 +133,5 @@ func sampleNotification(p *merchant.Profile, now time.Time) []byte {
 		Currency: country.Currency, CountryAsSent: country.Alpha2, MerchantReference: p.Name, MerchantState: "test",
 		TransactionID: ledger.PaymentTransactionID(key.ID), CreatedAt: now, FinalAt: now,
 	}
-	return delivery.NotificationBody(e, ledger.Notification{Status: e.Status})
+	return delivery.NotificationBody(e, ledger.Notification{Status: e.Status}, "")
 }

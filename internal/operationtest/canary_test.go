@@ -80,7 +80,9 @@ func newFixture(t testing.TB) *operationtest.Fixture {
 		Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys,
 		ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID,
 	}
-	lookup := &status.StatusHandler{Merchants: w.Merchants, Reader: w.Ledger, Now: w.Clock.Now}
+	lookup := &status.StatusHandler{
+		Merchants: w.Merchants, Reader: w.Ledger, References: w.Ledger, Now: w.Clock.Now,
+	}
 	routes := append(lookup.Routes(), chargeOperation.Route(), payOperation.Route(), smsOperation.Route())
 	return w.Serve("all", routes...)
 }

@@ -71,6 +71,15 @@ func (a Response) AssertUnknown(t testing.TB) {
 	}
 }
 
+// AssertUnknownAt checks for a 504 that names the transaction by the end of its URL.
+func (a Response) AssertUnknownAt(t testing.TB, path string) {
+	t.Helper()
+	a.AssertUnknown(t)
+	if at := a.Header["Location"]; !strings.HasPrefix(at, "https://") || !strings.HasSuffix(at, path) {
+		t.Errorf("decision charge-unknown: 504 with the Location %q, want one that ends in %s", at, path)
+	}
+}
+
 // AssertServerError checks that the status is 500 or above.
 func (a Response) AssertServerError(t testing.TB) {
 	t.Helper()

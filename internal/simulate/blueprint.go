@@ -145,6 +145,7 @@ func (b *blueprint) addShop(name string, random *reader) (*shop, error) {
 	profile.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
 	profile.Countries, profile.Operators, profile.OnBehalfOf = market.Alpha2s(), operator.Names(), []string{name}
 	profile.NotificationHosts, profile.NotifURL = []string{s.host}, "https://"+s.host+"/provisioned"
+	profile.ChargeNotif = true
 	if s.limited {
 		profile.DailyAmounts = map[string]int64{}
 		for _, country := range market.All() {

@@ -215,11 +215,28 @@ func (c *checker) notified(key string, before, after *ledger.Entry) {
 	if isReported && !slices.ContainsFunc(after.Outbox, hasStatus) && !slices.ContainsFunc(after.Delivered, hasStatus) {
 		c.fail(8, "%s became %s without a notification", key, after.Status)
 	}
+	c.lateCharge(key, before, after)
 	for _, n := range after.Delivered {
 		isNew := !slices.ContainsFunc(before.Delivered, func(b ledger.Notification) bool { return b.ID == n.ID })
 		if isNew && !c.acknowledged(after, n.ID) {
 			c.fail(8, "%s: the notification of %s counts as delivered, and was not acknowledged", key, n.Status)
 		}
+	}
+}
+
+// lateCharge checks that a charge is notified once, and exactly if its outcome was unknown before the write that
+// records it (invariant 8). Every merchant here wants it (decision "charge-notif").
+func (c *checker) lateCharge(key string, before, after *ledger.Entry) {
+	if after.Kind != ledger.Charge {
+		return
+	}
+	had, has := len(before.Outbox)+len(before.Delivered), len(after.Outbox)+len(after.Delivered)
+	isKnown := after.State == ledger.Done || after.State == ledger.Refused
+	switch {
+	case before.State == ledger.Unknown && isKnown && has != 1:
+		c.fail(8, "%s: its outcome became known late, with %d notifications", key, has)
+	case has > 1, has != had && before.State != ledger.Unknown && before.State != ledger.Reserved:
+		c.fail(8, "%s has %d notifications, and had %d", key, has, had)
 	}
 }
 

@@ -83,6 +83,7 @@ func (x *explorer) truth(e *ledger.Entry) (ledger.ManualOutcome, bool) {
 		return m, false
 	}
 	m.Who, m.Reason = "engineer", "simulated"
+	m.NotifyURL = x.order.shop.profile.ChargeNotifURL()
 	if e.Kind == ledger.Payment {
 		status, at, found := x.operator.FinalStatus(e.UpstreamKey)
 		m.Outcome = status

@@ -60,6 +60,7 @@ func TestRoutesOfTheSpecification(t *testing.T) {
 		"SmsFunction":    {"POST /smsmessaging/v1/outbound/{senderAddress}/requests"},
 		"StatusFunction": {
 			"GET /payment/v1/{endUserId}/transactions/amount/{transactionId}",
+			"GET /payment/v1/{endUserId}/transactions/amount",
 			"GET /mobilemoney/v1/getStatus/{orderId}",
 			"GET /mobilemoney/getstatus/v1/{orderId}",
 			"GET /smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos",
@@ -317,17 +318,27 @@ func TestCallbackBaseURL(t *testing.T) {
 // TestBaseURL: its own parameter, else the merchants' domain, else the stage's own address (decision "base-url").
 func TestBaseURL(t *testing.T) {
 	const domain, own = "api.example.com", "https://proxy.example.com/a"
+	const stageURL = "https://Api.execute-api.us-east-1.amazonaws.com/dev"
 	cases := map[string]struct {
 		parameters map[string]string
 		want       string
 	}{
-		"nothing is set": {nil, ""},
-		"domain":         {map[string]string{"DomainName": domain}, "https://" + domain},
-		"own parameter":  {map[string]string{"DomainName": domain, "BaseUrl": own}, own},
+		"domain":        {map[string]string{"DomainName": domain}, "https://" + domain},
+		"own parameter": {map[string]string{"DomainName": domain, "BaseUrl": own}, own},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) { checkEnvironment(t, "BASE_URL", c.parameters, c.want) })
 	}
+	t.Run("nothing is set: of the request's event, or of the stage without one", func(t *testing.T) {
+		for _, f := range loadTemplate(t).Functions {
+			want, has := map[string]string{
+				"relay": stageURL, "sweep": stageURL, "charge": "", "pay": "", "sms": "", "status": "",
+			}[f.Name]
+			if got, set := f.Environment["BASE_URL"]; set != has || got != want {
+				t.Errorf("BASE_URL of %s is %q, want %q", f.Name, got, want)
+			}
+		}
+	})
 }
 
 func TestParametersAndPseudoParameters(t *testing.T) {

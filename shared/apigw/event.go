@@ -17,6 +17,7 @@ type event struct {
 	Headers           map[string]string   `json:"headers"`
 	MultiValueHeaders map[string][]string `json:"multiValueHeaders"`
 	Query             map[string]string   `json:"queryStringParameters"`
+	MultiValueQuery   map[string][]string `json:"multiValueQueryStringParameters"`
 	PathParameters    map[string]string   `json:"pathParameters"`
 	RequestContext    eventContext        `json:"requestContext"`
 	Body              string              `json:"body"`

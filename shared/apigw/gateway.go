@@ -138,7 +138,7 @@ func (g *Gateway) buildRequest(e *event) (*Request, func(context.Context, *Reque
 	}
 	return &Request{
 		Params: params, Query: e.Query, Body: body, BaseURL: cmp.Or(g.config.BaseURL, e.baseURL()),
-		headers: e.mergeHeaders(),
+		headers: e.mergeHeaders(), queries: e.MultiValueQuery,
 	}, g.routes[i].Handle, nil
 }
 

@@ -25,6 +25,12 @@ type Request struct {
 	Deadline time.Time
 
 	headers map[string][]string
+	queries map[string][]string // all values
+}
+
+// RepeatsQuery reports whether one of the query parameters was sent more than once, so that its meaning is ambiguous.
+func (r *Request) RepeatsQuery(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return len(r.queries[name]) > 1 })
 }
 
 // Header returns a header's value without surrounding spaces, by its name without regard to case. It returns "" for an

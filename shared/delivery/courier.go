@@ -43,6 +43,8 @@ type Courier struct {
 	Operators      *operator.DriverDirectory
 	SMSTimeout     time.Duration
 	SMSRetryDelays []time.Duration
+	// BaseURL is the public address of the API, in the notification of a charge.
+	BaseURL string
 	// AllowLoopback accepts a notif_url on this machine; only in the local run.
 	AllowLoopback bool
 	Now           func() time.Time
@@ -90,7 +92,7 @@ func (c *Courier) PostNotification(
 ) EntryChange {
 	n := claim.Notification
 	result := c.Sender.Deliver(ctx, webhook.Request{
-		URL: target.URL, ID: n.ID, Body: NotificationBody(e, n), Secrets: target.secrets, NotAfter: notAfter,
+		URL: target.URL, ID: n.ID, Body: NotificationBody(e, n, c.BaseURL), Secrets: target.secrets, NotAfter: notAfter,
 	})
 	line.AddOperatorTime(result.Duration)
 	if result.Outcome == webhook.NotSent {

@@ -101,10 +101,25 @@ func TestBody(t *testing.T) {
 	web := k.StoreFinalPayment("DemoShop_2", ledger.Cancelled, func(e *ledger.Entry) {
 		e.Channel, e.NotifToken, e.MSISDN = "web", "nt", ""
 	})
-	operationtest.Golden(t, "testdata/notification-web.json", delivery.NotificationBody(web, *web.OutboxHead()))
+	operationtest.Golden(t, "testdata/notification-web.json", delivery.NotificationBody(web, *web.OutboxHead(), ""))
 	message := k.StoreMessage("m-1", ledger.DeliveredToNetwork)
 	message.CallbackData = ""
-	operationtest.Golden(t, "testdata/receipt.json", delivery.NotificationBody(message, *message.OutboxHead()))
+	operationtest.Golden(t, "testdata/receipt.json", delivery.NotificationBody(message, *message.OutboxHead(), ""))
+}
+
+// decision "charge-notif": the body is that of the charge's lookup.
+func TestChargeBody(t *testing.T) {
+	e := &ledger.Entry{
+		Key: ledger.Key{Kind: ledger.Charge, ID: "c-1"}, State: ledger.Done, AmountAsSent: "500", Currency: "XOF",
+		ReferenceCode: "REF-1", Correlator: "c",
+	}
+	operationtest.Golden(t, "testdata/charge-resolved.json",
+		delivery.NotificationBody(e, ledger.Notification{Status: ledger.Successful}, "https://api.example.com"))
+	e.State, e.ResponseStatus, e.ResponseBody = ledger.Refused, 400, []byte(`{"requestError":{}}`)
+	if body := delivery.NotificationBody(e, ledger.Notification{Status: ledger.Failed}, ""); string(body) !=
+		`{"requestError":{}}` {
+		t.Errorf("body %s, want the stored refusal", body)
+	}
 }
 
 func TestResponseHandling(t *testing.T) {

@@ -7,11 +7,15 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// NotificationBody returns the JSON body of a notification: the payment notification of the specification, or the SMS
-// delivery notification (decision "sms-receipts").
-func NotificationBody(e *ledger.Entry, n ledger.Notification) []byte {
-	if e.Kind == ledger.Payment {
+// NotificationBody returns the JSON body of a notification: the payment notification of the specification, the SMS
+// delivery notification (decision "sms-receipts"), or what the lookup of a charge returns (decision "charge-notif").
+// baseURL is the address of the API.
+func NotificationBody(e *ledger.Entry, n ledger.Notification, baseURL string) []byte {
+	switch e.Kind {
+	case ledger.Payment:
 		return payment.NotificationBody(e, n.Status)
+	case ledger.Charge:
+		return resource.ChargeBody(e, baseURL)
 	}
 	return strictjson.Marshal(map[string]deliveryInfoNotification{"deliveryInfoNotification": {
 		CallbackData: e.CallbackData,

@@ -52,7 +52,8 @@ type Fault struct {
 	OperatorException *OperatorException
 	// Reason is one word for the merchant beside the specified body, the header X-Error-Reason; "" for none.
 	Reason string
-	// Location is the resource that already exists, for DuplicateKey (decision "sms-duplicate"); "" for none.
+	// Location is the resource that exists, for DuplicateKey (decision "sms-duplicate") and OutcomeUnknown (decision
+	// "charge-unknown"); "" for none.
 	Location string
 	// Cause is for the log, never for the client.
 	Cause error

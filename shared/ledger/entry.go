@@ -72,7 +72,7 @@ const (
 	UserSMSUnknown UserSMSState = "unknown"
 )
 
-// AddressSource is where the address of a payment's notifications comes from (decision "notification-address").
+// AddressSource is where the address of an entry's notifications comes from (decision "notification-address").
 type AddressSource string
 
 // The sources. The values are stored, and short for the item's size.
@@ -175,7 +175,7 @@ type Entry struct {
 	// is for readers.
 	FailureReason FailureReason
 	NotifToken    string
-	NotifyURL     string // payments: notif_url; SMS: receiptRequest.notifyURL; "" for none
+	NotifyURL     string // payments: notif_url; SMS: notifyURL; charges: CallOutcome.NotifyURL; "" for none
 	NotifyFrom    AddressSource
 
 	// SMS.
@@ -246,7 +246,7 @@ type Conflict struct {
 // Notification is one message to the merchant. ID is the webhook-id, the same on every attempt.
 type Notification struct {
 	ID            string    `json:"id"`
-	Status        Status    `json:"su"`
+	Status        Status    `json:"su"`           // of a charge: Successful or Failed
 	At            time.Time `json:"at"`           // when the status changed
 	Attempts      int       `json:"n"`            // attempts with an outcome; 0: the relay makes the first
 	RelayNotified bool      `json:"rn,omitempty"` // an earlier version has woken the relay for it

@@ -68,8 +68,12 @@ func PaymentTransactionID(orderID string) string {
 	return derive("pay/transaction", orderID)
 }
 
-// NotificationID is the webhook-id of one status of one entry: the same on every attempt, in every process.
+// NotificationID is the webhook-id of one status of one entry: the same on every attempt, in every process. A charge
+// has one notification, so its id is the charge's own: the body of a refusal names no charge (decision "charge-notif").
 func NotificationID(key Key, status Status) string {
+	if key.Kind == Charge {
+		return key.ID
+	}
 	return derive("notification", string(key.Kind), key.ID, string(status))
 }
 

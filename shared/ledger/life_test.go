@@ -46,6 +46,9 @@ func TestLifeKeepsItsInvariants(t *testing.T) {
 func (l *life) arrive(t *rapid.T) {
 	request := l.request(l.kind, rapid.SampledFrom([]string{"f", "f", "f", "g"}).Draw(t, "body"))
 	request.NotifyURL, request.MSISDN = "https://shop.example/", "0700000000"
+	if l.kind == ledger.Charge {
+		request.NotifyURL = ""
+	}
 	e, verdict, err := l.Reserve(context.Background(), request, anHour)
 	if err != nil {
 		return
@@ -64,6 +67,7 @@ func (l *life) storeOutcome(t *rapid.T) {
 	}
 	attempt := rapid.SampledFrom(l.attempts).Draw(t, "attempt")
 	s := rapid.SampledFrom([]ledger.CallOutcome{done, refused, unknown, pending, released}).Draw(t, "outcome")
+	s.NotifyURL = "https://shop.example/"
 	updated, err := l.StoreOutcome(context.Background(), attempt, s)
 	if err != nil || s.State != ledger.Done {
 		return
@@ -99,7 +103,9 @@ func (l *life) resolveManually(t *rapid.T) {
 	l.change(func(e *ledger.Entry) {
 		before := e.Clone()
 		known := before.Leased(l.now()) || before.StatusFinal() || before.State == ledger.Refused
-		if err := e.ResolveManually(manuallyResolved(outcome), l.now()); err == nil && known {
+		m := manuallyResolved(outcome)
+		m.Owner, m.NotifyURL = e.Owner, "https://shop.example/"
+		if err := e.ResolveManually(m, l.now()); err == nil && known {
 			t.Fatalf("%s of a known outcome: %s", outcome, summary(before))
 		}
 	})
@@ -196,6 +202,10 @@ func violation(e *ledger.Entry) string {
 		return "an unknown entry is not due"
 	case e.StatusFinal() && e.Kind == ledger.Payment && e.State != ledger.Refused && !notified[e.Status]:
 		return "a final status without a notification"
+	case e.Kind == ledger.Charge && len(notified) > 1:
+		return "a charge is notified twice"
+	case e.Kind == ledger.Charge && (e.NotifyURL != "") != (len(notified) > 0):
+		return "a charge has an address without a notification, or the reverse"
 	case len(e.Conflicts) > ledger.MaxConflicts:
 		return "too many conflicts"
 	case len(e.FailedAttempts) > ledger.MaxAttempts || len(e.Replays) > ledger.MaxReplays:

@@ -27,6 +27,8 @@ type ManualOutcome struct {
 	// ResponseStatus and ResponseBody are the response to repeats of a charge that was not applied.
 	ResponseStatus int
 	ResponseBody   []byte
+	// NotifyURL is CallOutcome's.
+	NotifyURL string
 	// UserSMS is StatusReport's.
 	UserSMS bool
 	// Lifetime is how long an accepted payment may stay pending before it can be resolved manually.
@@ -59,8 +61,10 @@ func (e *Entry) OutcomeUncertain(now time.Time) bool {
 // known outcome, one with an attempt in flight, or that of a later attempt than the person decided about.
 //
 //   - A payment gets its final status, and the merchant is notified.
-//   - An applied charge is Done; the merchant's own repeat makes its response. One that was not applied is Refused.
-//   - An applied SMS was sent. One that was not applied is DeliveryImpossible, and the merchant is notified.
+//   - An applied charge is Done; the merchant's own repeat makes its response. One that was not applied is Refused. The
+//     merchant is notified if NotifyURL is set.
+//   - An applied SMS was sent, and is MessageWaiting. One that was not applied is DeliveryImpossible. The merchant is
+//     notified.
 //
 // After an error nothing may be stored.
 func (e *Entry) ResolveManually(m ManualOutcome, now time.Time) error {
@@ -104,6 +108,7 @@ func (e *Entry) resolveCallManually(m ManualOutcome, now time.Time) error {
 	default:
 		return ErrInvalidResolution
 	}
+	outcome.NotifyURL = m.NotifyURL
 	if !e.ApplyOutcome(e.Owner, outcome, now) {
 		return ErrInvalidResolution
 	}

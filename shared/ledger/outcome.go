@@ -29,6 +29,9 @@ type CallOutcome struct {
 	FailureReason FailureReason
 	// NothingSent goes with Unknown: this attempt sent nothing, because the operator knew the key or did not apply it.
 	NothingSent bool
+	// NotifyURL goes with Done and Refused of a charge: the address of the notification if the outcome becomes known
+	// late, "" for none (decision "charge-notif"). An SMS has its own.
+	NotifyURL string
 	// UnbindBody goes with Released. Nothing that may have been applied was sent under this key, so it binds no body:
 	// the referenceCode is taken, or the amount is over its merchant's limit. An earlier release still binds its body,
 	// because that attempt may have been sent.
@@ -94,7 +97,39 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 //   - After an unknown attempt a release proves nothing: the entry stays Unknown (decision "unknown-sticks"). Only
 //     UnbindBody releases it all the same.
 //   - A status that the operator reported meanwhile stays: only the response is added.
+//   - An outcome that no response reports to the merchant goes to the outbox.
 func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) bool {
+	late, status := e.State == Unknown || e.LeaseLapsed(now), e.Status
+	if !e.applyCall(owner, outcome, now) {
+		return false
+	}
+	if late && (e.State == Done || e.State == Refused) {
+		e.enqueueLate(outcome.NotifyURL, e.Status != status, now)
+	}
+	return true
+}
+
+// enqueueLate queues the notification of an outcome that became known after the merchant had got 504: of a charge to
+// chargeURL, of an SMS its new delivery status. It is never the outcome of a retry: that is recorded while the retry
+// owns the reservation, and the retry's response reports it. An entry becomes Done or Refused only once, so a charge is
+// notified once.
+func (e *Entry) enqueueLate(chargeURL string, statusChanged bool, now time.Time) {
+	switch {
+	case e.Kind == Charge && chargeURL != "":
+		e.NotifyURL, e.NotifyFrom = chargeURL, AddressOfProfile
+		status := Successful
+		if e.State == Refused {
+			status = Failed
+		}
+		e.enqueue(status, now)
+	case e.Kind == SMS && statusChanged:
+		e.enqueue(e.Status, now)
+	}
+	e.Reschedule()
+}
+
+// applyCall is ApplyOutcome without a notification.
+func (e *Entry) applyCall(owner string, outcome CallOutcome, now time.Time) bool {
 	if outcome.State == Done {
 		if !e.applySuccess(outcome, now) {
 			return false

@@ -61,6 +61,8 @@ type Profile struct {
 	NotificationHosts []string `json:"notification_hosts,omitempty"`
 	// NotifURL is the provisioned notification URL, for payments without notif_url; "" for none.
 	NotifURL string `json:"notif_url,omitempty"`
+	// ChargeNotif sends a charge whose unknown outcome became known later to NotifURL (decision "charge-notif").
+	ChargeNotif bool `json:"charge_notif,omitempty"`
 
 	// RequestsPerSecond is the rate limit, and Burst the number of requests at once beyond it; 0 means no limit.
 	// DailyAmounts limit the sum of charges and payments in a UTC day, by currency, in minor units. A currency without
@@ -146,6 +148,14 @@ func (p *Profile) DefaultCountry() string {
 		return p.HomeCountry
 	}
 	return p.Countries[0]
+}
+
+// ChargeNotifURL returns the address of the notification of a charge whose outcome was unknown; "" for none.
+func (p *Profile) ChargeNotifURL() string {
+	if !p.ChargeNotif {
+		return ""
+	}
+	return p.NotifURL
 }
 
 // NotificationPolicy returns the rule for this merchant's notif_url: one of its registered hosts. Without registered

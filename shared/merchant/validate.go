@@ -69,6 +69,9 @@ func (p *Profile) validateNotification(allowLoopback bool) []error {
 			errs = append(errs, fmt.Errorf("notification host %q: %w", host, err))
 		}
 	}
+	if p.ChargeNotif && p.NotifURL == "" {
+		errs = append(errs, errors.New("charge-notif needs a notif_url"))
+	}
 	if p.NotifURL != "" {
 		if err := outgoing.CheckNotificationURL(p.NotifURL, p.NotificationPolicy(allowLoopback)); err != nil {
 			errs = append(errs, fmt.Errorf("notif_url: %w", err))

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 )
 
@@ -15,6 +16,17 @@ func StoredResponse(e *ledger.Entry, location string, replayed bool) apigw.Respo
 		header["Location"] = location
 	}
 	return apigw.Response{Status: e.ResponseStatus, Header: header, Body: e.ResponseBody}
+}
+
+// LocateUnknown adds the URL of a transaction to the fault of its unknown outcome (decision "charge-unknown"). Each
+// such fault comes after the reservation, so the merchant can look the transaction up there.
+func LocateUnknown(err error, location string) error {
+	if f := fault.FromError(err); f != nil && f.Kind == fault.OutcomeUnknown {
+		located := *f
+		located.Location = location
+		return &located
+	}
+	return err
 }
 
 // LogRouting writes an entry's operator, country and channel into the request's log line.

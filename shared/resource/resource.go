@@ -69,6 +69,30 @@ type ChargingMetaData struct {
 	ServiceID  string `json:"serviceId"`
 }
 
+// ChargeBody is the body of a stored charge in its lookup and in its notification: the stored response, or what is
+// known without one. A charge has none while its outcome is not known, and after a manual resolution as applied
+// (decision "unknown-by-hand").
+func ChargeBody(e *ledger.Entry, base string) []byte {
+	if e.ResponseStatus != 0 {
+		return e.ResponseBody
+	}
+	status := StatusProcessing
+	if e.State == ledger.Done {
+		status = StatusCharged
+	}
+	amount := strictjson.Marshal(e.AmountAsSent)
+	return Charge{
+		PaymentAmount: PaymentAmount{
+			ChargingInformation: ChargingInformation{Amount: amount, Currency: e.Currency},
+		},
+		TransactionOperationStatus: status,
+		ReferenceCode:              e.ReferenceCode,
+		ServerReferenceCode:        e.ID,
+		ClientCorrelator:           e.Correlator,
+		ResourceURL:                ChargeURL(base, e.ID),
+	}.Body()
+}
+
 // Message is the body of an SMS, in the order of the specification. A request to an operator has no resourceURL.
 type Message struct {
 	Address                []string        `json:"address"`

@@ -43,6 +43,7 @@ func (d *Dependencies) Courier() *delivery.Courier {
 		SMSTimeout: d.Env.Duration(settings.OperatorTimeout),
 		// Retries of the payer's SMS follow the poll schedule once, to its end.
 		SMSRetryDelays: d.Env.Durations(settings.PollSchedule),
+		BaseURL:        d.BaseURL(),
 		AllowLoopback:  d.OutgoingPolicy().AllowLoopback,
 		Now:            d.Now,
 		Rand:           d.Rand,
