@@ -19,8 +19,8 @@ import (
 //
 // Three rules keep it small, each without a loss. Single failures that the SDK repeats count only if all repeats fail.
 // A crash before a call is the crash after the last call with an effect, or after the last wait. A call happens at once
-// if no other actor of the world can reach its resource. Time passes in small steps to a timeout or a callback, or to the entry's next
-// timer. The invocations in progress have then stalled, and each one counts as a fault.
+// if no other actor of the world can reach its resource. Time passes in small steps to a timeout or a callback, or to
+// the entry's next timer. The invocations in progress have then stalled, and each one counts as a fault.
 
 // Scope is a small world.
 type Scope struct {

@@ -134,9 +134,11 @@ func TestReductions(t *testing.T) {
 		{Kind: "sms", Actors: "CL", Start: "accepted", Faults: 2},
 	}
 	if *exhaustive != "" {
-		worlds = append(worlds, Scope{Kind: "charge", Actors: "RR", Faults: 2}, Scope{Kind: "sms", Actors: "RC", Faults: 2},
-			Scope{Kind: "sms", Actors: "SL", Start: "reported", Faults: 2}, Scope{Kind: "pay-web", Actors: "RC", Faults: 2},
-			Scope{Kind: "pay-web", Actors: "CL", Start: "accepted", Faults: 2})
+		worlds = append(worlds, []Scope{
+			{Kind: "charge", Actors: "RR", Faults: 2}, {Kind: "sms", Actors: "RC", Faults: 2},
+			{Kind: "sms", Actors: "SL", Start: "reported", Faults: 2}, {Kind: "pay-web", Actors: "RC", Faults: 2},
+			{Kind: "pay-web", Actors: "CL", Start: "accepted", Faults: 2},
+		}...)
 	}
 	for _, scope := range worlds {
 		reduced := exploreAndLog(t, scope)

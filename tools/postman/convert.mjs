@@ -21,6 +21,7 @@ const headers = {
 const parameters = {
   transactionId: "{{transactionId}}", requestId: "{{requestId}}", orderId: "{{merchant}}_{{order}}",
 };
+const queries = { clientCorrelator: "charge-{{order}}" }; // all other query parameters are left out
 const names = ["baseUrl", "accessToken", "clientId", "clientSecret", "merchant", "onBehalfOf", "serviceId",
   "applicationId", "contactId", "gwToken", "gwAlias", "order", "transactionId", "requestId"];
 
@@ -56,6 +57,9 @@ function clean(item) {
   item.event = [];
   const { header, body, url, auth } = item.request;
   for (const field of header) field.value = headers[field.key] ?? field.value;
+  for (const field of url.query ?? []) {
+    if (queries[field.key]) Object.assign(field, { value: queries[field.key], disabled: false });
+  }
   for (const variable of url.variable) variable.value = parameters[variable.key] ?? variable.value;
   if (body?.raw) body.raw = replaceValues(body.raw);
   for (const field of body?.urlencoded ?? []) {
