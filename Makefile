@@ -28,7 +28,8 @@ build: ## Build the deployable bundle with SAM
 	done
 
 test: ## Run every test once, with the fuzz corpora as seeds: under five minutes on two cores
-	go test -timeout 10m ./...
+	@# The stories and the tests of the pages mostly wait. A third package uses the processors meanwhile.
+	go test -p $$(($$(nproc) + 1)) -timeout 10m ./...
 
 race: ## Run the tests under the race detector, except stories over real processes
 	go test -race -short -timeout 10m $$(go list ./... | grep -vE '$(WITHOUT_RACE)')
