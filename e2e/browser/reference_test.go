@@ -41,17 +41,27 @@ func TestReference(t *testing.T) {
 			p.waitUntil(o.ID+" shows "+text, func() bool { return visible(text) })
 		}
 		for name, body := range bodies(o) {
-			if !slices.ContainsFunc(slices.Collect(maps.Values(body.Examples)), func(e contract.Example) bool {
-				return !slices.ContainsFunc(leaves(e.Value), func(leaf string) bool { return !visible(leaf) })
-			}) {
-				t.Errorf("%s shows no example of its %s", o.ID, name)
-			}
+			examples := slices.Collect(maps.Values(body.Examples))
+			p.waitUntil(o.ID+" shows an example of its "+name, func() bool {
+				p.mustEvaluate(selectPayload)
+				return slices.ContainsFunc(examples, func(e contract.Example) bool {
+					return !slices.ContainsFunc(leaves(e.Value), func(leaf string) bool { return !visible(leaf) })
+				})
+			})
 		}
 	}
 	for _, consoleError := range p.browser.takeConsoleErrors(p.session) {
 		t.Errorf("the browser reports an error: %s", consoleError)
 	}
 }
+
+// selectPayload selects the payload instead of the curl command, which the page shows first: it opens the menu, and
+// then presses its item.
+const selectPayload = `(() => {
+	const find = (selector, text) => [...document.querySelectorAll(selector)].find(e => e.innerText.trim() === text);
+	(find("[role=menuitem]", "Payload") ?? find("[aria-haspopup=menu]", "curl"))?.click();
+	return "";
+})()`
 
 // published lists the operations and the webhooks of the document.
 func published(t *testing.T, document *contract.Document) []contract.Operation {
