@@ -5,6 +5,7 @@ package childprocess
 import (
 	"os/exec"
 	"runtime"
+	"time"
 )
 
 // Start starts a command in its own process group, so that an interrupt from the keyboard reaches only the parent. The
@@ -26,4 +27,16 @@ func Start(command *exec.Cmd, onExit func(error)) error {
 		}
 	}()
 	return <-started
+}
+
+// Run runs a command of exec.CommandContext, as Start does, and returns the result of Wait. When the context ends, it
+// terminates the process group, and kills the command if it has not ended after the grace time.
+func Run(command *exec.Cmd, grace time.Duration) error {
+	command.Cancel = func() error { return terminateGroup(command.Process) }
+	command.WaitDelay = grace
+	exited := make(chan error, 1)
+	if err := Start(command, func(err error) { exited <- err }); err != nil {
+		return err
+	}
+	return <-exited
 }

@@ -11,3 +11,5 @@ func attributes() *syscall.SysProcAttr {
 
 // KillGroup kills a child and its process group.
 func KillGroup(child *os.Process) { _ = syscall.Kill(-child.Pid, syscall.SIGKILL) }
+
+func terminateGroup(child *os.Process) error { return syscall.Kill(-child.Pid, syscall.SIGTERM) }

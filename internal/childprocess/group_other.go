@@ -12,3 +12,5 @@ func attributes() *syscall.SysProcAttr { return nil }
 
 // KillGroup kills a child.
 func KillGroup(child *os.Process) { _ = child.Kill() }
+
+func terminateGroup(child *os.Process) error { return child.Signal(syscall.SIGTERM) }

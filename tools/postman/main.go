@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"mobilegateway/internal/childprocess"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/file"
 )
@@ -69,12 +70,9 @@ func newEnvironment(info local.Info) map[string]any {
 	}}
 }
 
-// execute runs a program in its own process group, so that an interrupt ends all of it.
+// execute runs a program. An interrupt ends its process group.
 func execute(ctx context.Context, program string, arguments ...string) error {
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
-	command.WaitDelay = stopTimeout
-	return command.Run()
+	return childprocess.Run(command, stopTimeout)
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"mobilegateway/internal/childprocess"
 	"mobilegateway/internal/contract"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/file"
@@ -57,10 +58,7 @@ func run(ctx context.Context, arguments []string) error {
 	command.Env = append(os.Environ(), "CONTRACT_RUN="+string(runJSON), "CONTRACT_URL="+info.BaseURL,
 		"CONTRACT_TOKEN="+info.AccessToken, "CONTRACT_CLIENT="+info.ClientID, "CONTRACT_SECRET="+info.ClientSecret)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
-	command.WaitDelay = stopTimeout
-	return command.Run()
+	return childprocess.Run(command, stopTimeout)
 }
 
 // writeContract writes the contract of the run's first merchant as JSON.
