@@ -25,23 +25,17 @@ func (c *deliveriesReplay) Run(s *session) error {
 	}
 	replay := resend{
 		addressFlags: c.addressFlags, action: "replay deliveries",
-		wanted: func(e *ledger.Entry) bool { return c.firstReplayable(e) != "" },
-		change: func(e *ledger.Entry, now time.Time) bool { return e.ReplayNotification(c.firstReplayable(e), now) },
+		wanted:   func(e *ledger.Entry) bool { return c.firstReplayable(e) != "" },
+		change:   func(e *ledger.Entry, now time.Time) bool { return e.ReplayNotification(c.firstReplayable(e), now) },
+		errEmpty: errors.New("there is nothing to send again: deliveries show lists a transaction's notifications"),
 	}
-	var plan resendPlan
-	var err error
-	scope := ""
-	if c.ID != "" {
-		plan, err = replay.planOne(s, c.ID)
-	} else {
-		scope = fmt.Sprintf("%s to %s: ", formatTime(c.From.Time), formatTime(c.end()))
-		plan, err = replay.planRange(s, c.Merchant, c.timeRange)
-	}
+	plan, err := replay.planOneOrRange(s, c.ID, c.Merchant, c.timeRange)
 	if err != nil {
 		return err
 	}
-	if len(plan.items)+len(plan.failed) == 0 {
-		return errors.New("there is nothing to send again: deliveries show lists a transaction's notifications")
+	scope := ""
+	if c.Merchant != "" {
+		scope = fmt.Sprintf("%s to %s: ", formatTime(c.From.Time), formatTime(c.end()))
 	}
 	return replay.run(s, plan, cmp.Or(c.ID, c.Merchant), scope, nil)
 }

@@ -22,8 +22,8 @@ type deliveriesSend struct {
 var errNothingWaits = errors.New("nothing waits that does not go within a minute anyway: deliveries show lists a " +
 	"transaction's notifications, deliveries replay sends dead letters and delivered ones again")
 
-// Run sends what waits for a later attempt, and what is parked at an endpoint that is enabled. It opens the fast path
-// of the servers first, so that the relay posts within seconds.
+// Run queues the notifications that wait for a later attempt, and those that are parked at an enabled endpoint. It
+// opens the fast path of the servers first, so that the relay posts within seconds.
 func (c *deliveriesSend) Run(s *session) error {
 	if (c.ID == "") == (c.Merchant == "") || (c.Merchant == "") != c.Since.IsZero() {
 		return usageError(`expected "<id>", or --merchant with --since`)
@@ -34,26 +34,19 @@ func (c *deliveriesSend) Run(s *session) error {
 		wanted: func(e *ledger.Entry) bool {
 			return e.Waits(ledger.Timestamp(s.Now())) && (c.ID != "" || since.contains(e.OutboxHead().At))
 		},
-		change: (*ledger.Entry).SendNow,
+		change: (*ledger.Entry).SendNow, errEmpty: errNothingWaits,
 	}
-	var plan resendPlan
-	var err error
-	scope := ""
-	if c.ID != "" {
-		plan, err = send.planOne(s, c.ID)
-	} else {
-		scope = "since " + formatTime(c.Since.Time) + ": "
-		plan, err = send.planRange(s, c.Merchant, since)
-	}
+	plan, err := send.planOneOrRange(s, c.ID, c.Merchant, since)
 	if err != nil {
 		return err
-	}
-	if len(plan.items)+len(plan.failed) == 0 {
-		return errNothingWaits
 	}
 	closed, err := plan.readEndpoints(s)
 	if err != nil {
 		return err
+	}
+	scope := ""
+	if c.Merchant != "" {
+		scope = "since " + formatTime(c.Since.Time) + ": "
 	}
 	return send.run(s, plan, cmp.Or(c.ID, c.Merchant), scope, func() error { return openFastPaths(s, closed) })
 }

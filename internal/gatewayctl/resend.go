@@ -35,6 +35,8 @@ type resend struct {
 	// wanted reports whether an entry has a notification to send; change queues it and all that follow it.
 	wanted func(e *ledger.Entry) bool
 	change func(e *ledger.Entry, now time.Time) bool
+	// errEmpty is the error if no entry has one.
+	errEmpty error
 }
 
 // destination is where notifications go. Former is the address of the time of the request, if it is another one.
@@ -113,6 +115,19 @@ func (c resend) plan(entries iter.Seq2[*ledger.Entry, error], p *merchant.Profil
 	return plan, nil
 }
 
+// planOneOrRange is plan for one transaction, or without an id for a merchant's statuses of a time range.
+func (c resend) planOneOrRange(s *session, id, nameOrID string, r timeRange) (plan resendPlan, err error) {
+	if id != "" {
+		plan, err = c.planOne(s, id)
+	} else {
+		plan, err = c.planRange(s, nameOrID, r)
+	}
+	if err == nil && len(plan.items)+len(plan.failed) == 0 {
+		err = c.errEmpty
+	}
+	return plan, err
+}
+
 // planOne is plan for one transaction.
 func (c resend) planOne(s *session, id string) (resendPlan, error) {
 	e, err := s.findEntry(id, ledger.Payment, ledger.SMS, ledger.Charge)
@@ -128,14 +143,15 @@ func (c resend) planOne(s *session, id string) (resendPlan, error) {
 
 // planRange is plan for a merchant's statuses of a time range.
 func (c resend) planRange(s *session, nameOrID string, r timeRange) (resendPlan, error) {
-	if _, _, err := r.bounds(); err != nil {
+	from, to, err := r.bounds()
+	if err != nil {
 		return resendPlan{}, err
 	}
 	p, err := s.findMerchant(nameOrID)
 	if err != nil {
 		return resendPlan{}, err
 	}
-	return c.plan(s.entriesInRange(nameOrID, r, firstDay), p)
+	return c.plan(s.entriesBetween(p.ID, firstDay(p, from), to), p)
 }
 
 // checkCaches refuses to send to a new address while functions may have the profile of before in their cache: they
