@@ -33,7 +33,7 @@ func TestRecoveryAfterAnOutage(t *testing.T) {
 		s.runSweepAfter(t, time.Minute)
 	}
 	s.MerchantServer.RespondFunc("/demo", nil)
-	mended := s.Clock.Now()
+	recoveredAt := s.Clock.Now()
 	due = slices.DeleteFunc(due, func(e *ledger.Entry) bool { return s.MustHead(t, e).Attempts > 0 })
 	if len(due) < 10 {
 		t.Fatalf("%d of 60 were postponed, want the most", len(due))
@@ -41,7 +41,7 @@ func TestRecoveryAfterAnOutage(t *testing.T) {
 	var opened time.Duration
 	for len(s.undelivered(t, due)) > 0 {
 		s.runSweepAfter(t, time.Minute)
-		late, waiting := s.Clock.Now().Sub(mended), len(s.undelivered(t, due))
+		late, waiting := s.Clock.Now().Sub(recoveredAt), len(s.undelivered(t, due))
 		open := s.HealthStore.Stored(endpoint(s)).AllowsFastPath()
 		if open && opened == 0 {
 			opened = late
@@ -53,7 +53,7 @@ func TestRecoveryAfterAnOutage(t *testing.T) {
 			t.Fatalf("after %s %d of %d wait", late, waiting, len(due))
 		}
 	}
-	t.Logf("the fast path opened after %s, the last was delivered after %s", opened, s.Clock.Now().Sub(mended))
+	t.Logf("the fast path opened after %s, the last was delivered after %s", opened, s.Clock.Now().Sub(recoveredAt))
 	if len(s.MustGet(t, waits).Delivered) != 0 {
 		t.Error("one that waits for its next attempt was sent before its time")
 	}

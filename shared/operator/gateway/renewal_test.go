@@ -136,13 +136,13 @@ func TestGoodCredentialsWorkWithinAMinute(t *testing.T) {
 					t.Fatal("the bad credentials work")
 				}
 				r.now = r.now.Add(time.Second)
-				mended := r.now
+				renewedAt := r.now
 				r.store(t, platform.URL, nil)
 				if lastFailure > 0 { // a call in between must not prolong the old value
-					r.now = mended.Add(lastFailure)
+					r.now = renewedAt.Add(lastFailure)
 					r.charge(t)
 				}
-				r.now = mended.Add(time.Minute)
+				r.now = renewedAt.Add(time.Minute)
 				if result := r.charge(t); result.Outcome != operator.Succeeded {
 					t.Fatalf("after a minute: outcome %d, %v", result.Outcome, result.Fault)
 				}
