@@ -235,8 +235,10 @@ type logWriter struct {
 	instance *instance
 }
 
-// Write implements io.Writer.
+// Write implements io.Writer. What the deferred functions of a crashed instance write does not exist: its process ended.
 func (l logWriter) Write(line []byte) (int, error) {
-	l.world.checkLogLine(l.instance, line)
+	if !l.instance.Crashed() {
+		l.world.checkLogLine(l.instance, line)
+	}
 	return len(line), nil
 }
