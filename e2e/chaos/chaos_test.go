@@ -33,8 +33,9 @@ const (
 	deadLetterAfter = 76 * time.Hour / speed
 	// overdueSlack is for the sweep that expires it.
 	overdueSlack = 30 * time.Second
-	// drainTimeout bounds the time after the faults until nothing waits.
-	drainTimeout = 6 * time.Minute
+	// drainTimeout bounds the time after the faults until nothing waits. A claimed attempt whose outcome was lost again
+	// and again waits for up to 30 minutes, at every speed.
+	drainTimeout = 36 * time.Minute
 	// drainInterval is the pause between two reads of the orders that wait.
 	drainInterval = 2 * time.Second
 	// sampleInterval is the time between two progress lines and samples of the processes.
