@@ -128,7 +128,7 @@ func (w *World) requestToken(s *shop) {
 			!w.readOutput([]byte(response.Body), &issued) {
 			return
 		}
-		if mustRefuse {
+		if mustRefuse && w.mustRefuse(s, s.clientSecret) {
 			w.checker.fail(5, "a suspended merchant got a token")
 		}
 		w.checker.addSecrets(issued.Token)
@@ -217,8 +217,9 @@ func (w *World) resume(s *shop, i *instance) {
 	w.runCommand(i, "merchant", "resume", s.Name)
 }
 
-// mustRefuse reports whether a request that begins now must be refused: its token was revoked, or its merchant was
-// suspended, longer ago than the greatest age of a profile.
+// mustRefuse reports whether a request must be refused: its token was revoked, or its merchant was suspended, longer ago
+// than the greatest age of a profile. It holds for a request if it does at its start and at its end: the merchant may be
+// resumed meanwhile.
 func (w *World) mustRefuse(s *shop, token string) bool {
 	now := time.Now()
 	for _, since := range []time.Time{w.refused[token], w.suspended[s.Name]} {

@@ -174,7 +174,7 @@ func (w *World) request(o *order, body int) {
 		}
 		w.logf("%s %s %d: response %d %s, lost %v", o.shop.Name, o.function, o.number, response.Status,
 			response.MessageID, lost)
-		if !r.lost && mustRefuse && isKnown(response) {
+		if !r.lost && mustRefuse && w.mustRefuse(o.shop, token) && isKnown(response) {
 			w.checker.fail(5, "a request with a revoked token got %d", response.Status)
 		}
 		echo := strings.ReplaceAll(response.Body, oneTimeCode, "") // a response may repeat it (decision "pay-otp")

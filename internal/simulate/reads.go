@@ -62,7 +62,7 @@ func (w *World) readStatus(o *order, reader int) {
 		switch {
 		case reader != readerOwner:
 			w.checker.foreignRead(o, reader, response)
-		case mustRefuse && response.Status == 200:
+		case mustRefuse && w.mustRefuse(o.shop, token) && response.Status == 200:
 			w.checker.fail(5, "a status read with a revoked token got %d", response.Status)
 		case !w.faultsOn() || !w.tape.Happens("response lost", w.rates.lostResponse):
 			w.checker.learn(o, began, o.factOfRead(response))
