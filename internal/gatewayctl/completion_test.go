@@ -44,3 +44,23 @@ func TestHelpAndCompletionCode(t *testing.T) {
 	d.expectExit("", ExitUsage, "expected")
 	d.expectExit("bogus", ExitUsage, "bogus")
 }
+
+// TestToolRunsCommandsOneAfterAnother: a tool that has run one command still knows all others.
+func TestToolRunsCommandsOneAfterAnother(t *testing.T) {
+	d := newTestTool(t)
+	for _, line := range []string{"merchant list", "keys --help", "audit", "--help", "merchant list"} {
+		var out, messages strings.Builder
+		code := d.Tool.Run(t.Context(), strings.Fields(line), System{
+			Stdout: &out, Stderr: &messages, Getenv: func(name string) string { return d.variables[name] },
+			Now: d.nowFunc(), Connect: d.connect,
+		})
+		if code != ExitDone {
+			t.Errorf("%s: exit %d: %s", line, code, &messages)
+		}
+		for _, command := range []string{"webhook-secret rotate", "merchant list", "audit"} {
+			if line == "--help" && !strings.Contains(out.String(), command) {
+				t.Errorf("%s: no %q: %s", line, command, &out)
+			}
+		}
+	}
+}

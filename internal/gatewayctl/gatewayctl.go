@@ -136,9 +136,10 @@ func usageError(format string, values ...any) error {
 // Tool is the parsed grammar of the command line, which takes longer to make than most commands take. It runs one
 // command at a time.
 type Tool struct {
-	grammar commandLine
-	parser  *kong.Kong
-	env     *environment // of the command that runs
+	grammar  commandLine
+	parser   *kong.Kong
+	commands []*kong.Node // all of the grammar
+	env      *environment // of the command that runs
 }
 
 // completionVariable has the line to complete, when a shell runs the tool for a completion.
@@ -156,9 +157,11 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 	system.Stdout, system.Getenv = out, t.env.get
 	t.parser.Stdout, t.parser.Stderr = system.Stdout, system.Stderr
 	exitWith := func(err error) int { return reportError(system.Stderr, out, t.grammar.JSON, err) }
+	t.parser.Model.Children = t.commands
 	if t.env.get(completionVariable) != "" {
 		kongcompletion.Register(t.parser, kongcompletion.WithPredictor("file", complete.PredictFiles("*")))
 	}
+	t.selectCommand(arguments)
 	parsed, err := t.parser.Parse(arguments)
 	if t.env.readError != nil {
 		err = t.env.readError
@@ -169,6 +172,16 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 	}
 	t.grammar.Reason, t.grammar.Who = strings.TrimSpace(t.grammar.Reason), strings.TrimSpace(t.grammar.Who)
 	return exitWith(parsed.Run(&session{Context: ctx, System: system, commandLine: &t.grammar}))
+}
+
+// selectCommand leaves only the command that the first argument names in the grammar, because the parser visits all of
+// them several times. Without such a command it leaves the grammar unchanged.
+func (t *Tool) selectCommand(arguments []string) {
+	for at, command := range t.commands {
+		if len(arguments) > 0 && command.Name == arguments[0] {
+			t.parser.Model.Children = t.commands[at : at+1]
+		}
+	}
 }
 
 // Run makes the tool and runs one command.
@@ -185,8 +198,7 @@ func Run(ctx context.Context, arguments []string, system System) int {
 // wrong.
 func NewTool() (*Tool, error) {
 	t := &Tool{}
-	var err error
-	t.parser, err = kong.New(&t.grammar,
+	parser, err := kong.New(&t.grammar,
 		kong.Name("gatewayctl"),
 		kong.Description("Manages merchants and operates the gateway. A change is a dry run, unless --yes is given."),
 		kong.Exit(func(code int) { panic(exitCode(code)) }),
@@ -213,7 +225,11 @@ func NewTool() (*Tool, error) {
 			return nil, nil
 		})),
 	)
-	return t, err
+	if err != nil {
+		return nil, err
+	}
+	t.parser, t.commands = parser, parser.Model.Children
+	return t, nil
 }
 
 // reportError writes an error for people and, with --json, for programs, and returns the exit code. If the command

@@ -58,6 +58,7 @@ func (w *World) runCommand(i *instance, arguments ...string) (output []byte, don
 			panic(err) // its grammar is ours
 		}
 	}
+	defer w.tools.Put(tool) // also after a crash: the next command sets everything again
 	var out, messages bytes.Buffer
 	code := tool.Run(context.Background(), append(arguments, "--yes", "--reason", "simulated"), gatewayctl.System{
 		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &messages, Getenv: w.environment, User: "engineer",
@@ -66,7 +67,6 @@ func (w *World) runCommand(i *instance, arguments ...string) (output []byte, don
 			return w.storesOf(i), nil
 		},
 	})
-	w.tools.Put(tool)
 	w.counts.Commands++
 	if w.hasStory {
 		w.logf("engineer: gatewayctl %s: exit %d: %s", strings.Join(arguments, " "), code,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -42,12 +43,15 @@ func TestSeeds(t *testing.T) {
 	started, startedCPU := time.Now(), cpuTime(t)
 	var report Report
 	var failed []Result
+	var failures []string
 	runSeeds(t, *firstSeed, *seedCount, *workerCount, &report, func(seed uint64, result Result) bool {
 		if result.Violation == nil {
 			return true
 		}
-		t.Errorf("seed %d: %s", seed, result.Violation)
-		t.Logf("run it again: go test ./internal/simulate -run TestSeeds -seed %d -v", seed)
+		failure := fmt.Sprintf("seed %d: %s\nrun it again: go test ./internal/simulate -run TestSeeds -seed %d -v",
+			seed, result.Violation, seed)
+		t.Error(failure)
+		failures = append(failures, failure)
 		if len(failed) < *storyCount {
 			failed = append(failed, result)
 		}
@@ -64,6 +68,9 @@ func TestSeeds(t *testing.T) {
 	number := float64(report.Histories)
 	t.Logf("%d histories of the seeds from %d in %s: %.0f a second, %.0f per CPU-second\n%s", report.Histories,
 		*firstSeed, elapsed.Round(time.Millisecond), number/elapsed.Seconds(), number/cpu.Seconds(), &report)
+	if len(failures) > 0 { // once more: CI shows only the end of a log
+		t.Logf("the failing seeds:\n%s", strings.Join(failures, "\n"))
+	}
 }
 
 // cpuTime is the CPU time that the process and its ended workers have used.

@@ -121,7 +121,8 @@ func invoke[O any](ctx context.Context, c *Client, call Call, apply func(Decisio
 		if err == nil {
 			return out, nil
 		}
-		if !c.retryer.IsErrorRetryable(err) {
+		if _, isCondition := errors.AsType[*types.ConditionalCheckFailedException](err); isCondition ||
+			!c.retryer.IsErrorRetryable(err) { // the retryer says the same about a failed condition, but takes longer
 			return nil, operationError(call, err)
 		}
 		if call.Attempt == maxAttempts {

@@ -111,7 +111,16 @@ func appendValueJSON(to []byte, value types.AttributeValue) []byte {
 	return append(to, '}')
 }
 
+// appendText appends a text in JSON. Most texts need no escape.
 func appendText(to []byte, text string) []byte {
+	if !strings.ContainsFunc(text, needsEscape) {
+		return append(append(append(to, '"'), text...), '"')
+	}
 	encoded, _ := json.Marshal(text) // no text fails
 	return append(to, encoded...)
+}
+
+// needsEscape reports whether encoding/json might write a character in another form.
+func needsEscape(r rune) bool {
+	return r < ' ' || r > '~' || r == '"' || r == '\\' || r == '<' || r == '>' || r == '&'
 }

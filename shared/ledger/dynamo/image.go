@@ -27,7 +27,7 @@ var errImage = errors.New("ledger: not the image of an item")
 
 // imageMap reads an object of named values.
 func imageMap(content json.RawMessage, depth int) (item, error) {
-	var raw map[string]json.RawMessage
+	var raw map[string]typedValue
 	if json.Unmarshal(content, &raw) != nil {
 		return nil, errImage
 	}
@@ -44,7 +44,7 @@ func imageMap(content json.RawMessage, depth int) (item, error) {
 
 // imageList reads an array of values.
 func imageList(content json.RawMessage, depth int) ([]types.AttributeValue, error) {
-	var raw []json.RawMessage
+	var raw []typedValue
 	if json.Unmarshal(content, &raw) != nil {
 		return nil, errImage
 	}
@@ -59,10 +59,12 @@ func imageList(content json.RawMessage, depth int) ([]types.AttributeValue, erro
 	return items, nil
 }
 
-// imageValue reads one value: an object with one member, which is named by the value's type.
-func imageValue(raw json.RawMessage, depth int) (types.AttributeValue, error) {
-	var typed map[string]json.RawMessage
-	if depth > maxImageDepth || json.Unmarshal(raw, &typed) != nil || len(typed) != 1 {
+// typedValue is one value of an image: an object with one member, which is named by the value's type.
+type typedValue map[string]json.RawMessage
+
+// imageValue reads one value.
+func imageValue(typed typedValue, depth int) (types.AttributeValue, error) {
+	if depth > maxImageDepth || len(typed) != 1 {
 		return nil, errImage
 	}
 	for kind, content := range typed {
