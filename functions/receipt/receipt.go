@@ -7,7 +7,7 @@ package receipt
 
 import (
 	"context"
-	"encoding/json"
+	"strings"
 	"time"
 
 	"mobilegateway/shared/apigw"
@@ -20,6 +20,9 @@ import (
 
 // maxDeliveryInfos bounds the delivery infos of one receipt; a message has one recipient.
 const maxDeliveryInfos = 16
+
+// maxStatusLength is the limit of a status in characters.
+const maxStatusLength = 64
 
 // The parts of the body that faults name.
 const (
@@ -76,34 +79,14 @@ func applyStatuses(e *ledger.Entry, statuses []ledger.Status, now time.Time) boo
 	return changed
 }
 
-// jsonObject is a JSON object whose keys are case-sensitive (decision "unknown-fields").
-type jsonObject map[string]json.RawMessage
-
-// oneOrMany is an object or an array of objects (decision "sms-receipts").
-type oneOrMany []jsonObject
-
-// UnmarshalJSON implements json.Unmarshaler for both forms.
-func (l *oneOrMany) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '[' {
-		return json.Unmarshal(data, (*[]jsonObject)(l))
-	}
-	var one jsonObject
-	if err := json.Unmarshal(data, &one); err != nil {
-		return err
-	}
-	*l = oneOrMany{one}
-	return nil
-}
-
 // readStatuses returns the statuses of a receipt in their order. It refuses an unknown status.
 func readStatuses(body []byte) ([]ledger.Status, error) {
-	if _, err := strictjson.Parse(body); err != nil {
+	doc, err := strictjson.Parse(body)
+	if err != nil {
 		return nil, err
 	}
-	var root, notification jsonObject
-	var infos oneOrMany
-	if json.Unmarshal(body, &root) != nil || decodeOptional(root["deliveryInfoNotification"], &notification) != nil ||
-		decodeOptional(notification["deliveryInfo"], &infos) != nil || len(infos) > maxDeliveryInfos {
+	infos := doc.Objects(partInfo, maxDeliveryInfos)
+	if doc.FirstFault() != nil {
 		return nil, fault.ForPart(fault.InvalidPart, partInfo)
 	}
 	if len(infos) == 0 {
@@ -111,23 +94,12 @@ func readStatuses(body []byte) ([]ledger.Status, error) {
 	}
 	var statuses []ledger.Status
 	for _, info := range infos {
-		var statusText string
-		if decodeOptional(info["deliveryStatus"], &statusText) != nil {
-			return nil, fault.ForPart(fault.InvalidPart, partStatus)
-		}
-		status, recognized := operator.ParseDeliveryStatus(statusText)
+		text, _ := info.OptionalText(strings.TrimPrefix(partStatus, partInfo+"."), maxStatusLength)
+		status, recognized := operator.ParseDeliveryStatus(text)
 		if !recognized {
 			return nil, fault.ForPart(fault.InvalidPart, partStatus)
 		}
 		statuses = append(statuses, status)
 	}
 	return statuses, nil
-}
-
-// decodeOptional decodes a part into value, and leaves value unchanged if the part is absent or null.
-func decodeOptional(part json.RawMessage, value any) error {
-	if len(part) == 0 || string(part) == "null" {
-		return nil
-	}
-	return json.Unmarshal(part, value)
 }

@@ -84,7 +84,7 @@ func (o *Operation) readParams(
 		validate.OneOf(doc, partSenderName, p.senderName, profile.SenderNames)
 	}
 	p.correlator = doc.Text(partCorrelator, maxCorrelatorLength)
-	p.readReceipt(o, doc)
+	p.readReceipt(o, doc, profile)
 	if f := doc.FirstFault(); f != nil {
 		return nil, f
 	}
@@ -147,9 +147,9 @@ func (p *smsParams) readText(doc *strictjson.Reader) {
 	}
 }
 
-// readReceipt reads receiptRequest: callbackData is valid only with a notifyURL (specification, SMS request; decision
-// "sms-notify-url").
-func (p *smsParams) readReceipt(o *Operation, doc *strictjson.Reader) {
+// readReceipt reads receiptRequest: callbackData is valid only with a notifyURL, which must be on a registered host
+// unless the profile opens it (specification, SMS request; decision "sms-notify-url").
+func (p *smsParams) readReceipt(o *Operation, doc *strictjson.Reader, profile *merchant.Profile) {
 	p.hasReceipt = doc.HasObject(partReceipt)
 	if !p.hasReceipt {
 		return
@@ -157,7 +157,8 @@ func (p *smsParams) readReceipt(o *Operation, doc *strictjson.Reader) {
 	var hasNotifyURL, hasCallbackData bool
 	p.notifyURL, hasNotifyURL = doc.OptionalText(partNotify, maxURLLength)
 	if hasNotifyURL {
-		if err := outgoing.CheckNotificationURL(p.notifyURL, o.OutgoingPolicy); err != nil {
+		policy := profile.SMSNotificationPolicy(o.OutgoingPolicy.AllowLoopback)
+		if err := outgoing.CheckNotificationURL(p.notifyURL, policy); err != nil {
 			doc.RecordFault(fault.BrokenRule(partNotify, err.Error()))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"mobilegateway/functions/sms"
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/strictjson"
 )
 
@@ -218,7 +219,7 @@ func TestReceiptRequest(t *testing.T) {
 	for name, value := range map[string]any{
 		"nothing": nil, "an empty object": map[string]any{},
 		"a null URL": map[string]any{"notifyURL": nil, "callbackData": nil},
-		"only a URL": map[string]any{"notifyURL": "https://any.example.org/x?a=1&b=2"},
+		"only a URL": map[string]any{"notifyURL": "https://shop.example.com/x?a=1&b=2"},
 	} {
 		t.Run("decision sms-notify-url: "+name, func(t *testing.T) {
 			response := newFixture(t).Send(t, newEvent(t).SetBodyPart(receipt, value)).AssertStatus(t, 201)
@@ -232,12 +233,18 @@ func TestReceiptRequest(t *testing.T) {
 		"http://shop.example.com/x", "https://127.0.0.1/x", "https://10.1.2.3/", "https://[::1]/",
 		"https://169.254.169.254/latest", "https://0x7f000001/", "https://2130706433/", "https://localhost/",
 		"https://user:pass@shop.example.com/", "shop.example.com", "https://shop.example.com/#x",
-		"ftp://shop.example.com/",
+		"ftp://shop.example.com/", "https://any.example.org/x", "https://shop.example.com:8443/x",
 	} {
 		t.Run("decision sms-notify-url: refuses "+bad, func(t *testing.T) {
 			newFixture(t).Send(t, newEvent(t).SetBodyPart(notifyURL, bad)).AssertError(t, 400, "SVC0002", notifyURL)
 		})
 	}
+	t.Run("decision sms-notify-url: a profile opens it", func(t *testing.T) {
+		w := newFixture(t)
+		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.SMSNotifyAnyHost = true })
+		w.Send(t, newEvent(t).SetBodyPart(notifyURL, "https://any.example.org/x")).AssertStatus(t, 201)
+		w.Send(t, newEvent(t).SetBodyPart(notifyURL, "https://10.1.2.3/")).AssertError(t, 400, "SVC0002", notifyURL)
+	})
 	t.Run("decision sms-notify-url: callbackData without notifyURL", func(t *testing.T) {
 		newFixture(t).Send(t, newEvent(t).RemoveBodyPart(notifyURL)).AssertError(t, 400, "SVC0002", callbackData)
 	})

@@ -113,7 +113,8 @@ var widerLimits = map[string]string{
 	"outboundSMSMessageRequest.address":                        "one value is valid",
 	"outboundSMSMessageRequest.senderAddress":                  "tel:+ and 15 digits are less",
 	"outboundSMSMessageRequest.outboundSMSTextMessage.message": "160 characters count after decoding",
-	"status": "the values are known",
+	"status":                                "the values are known",
+	"deliveryInfoNotification.deliveryInfo": "the limit counts items",
 	"amountTransaction.paymentAmount.chargingInformation.currency": "the currencies are known",
 }
 

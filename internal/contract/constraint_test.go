@@ -100,10 +100,13 @@ type proseRule struct {
 var proseRules = []proseRule{
 	{"_url", "the scheme may have capitals", oneOfTexts("HTTPS://shop.example.com/")},
 	{"notifyURL", "the scheme may have capitals", oneOfTexts("HTTPS://shop.example.com/")},
-	{"notif_url", "the host is registered for the merchant", func(candidate any) bool {
-		text, isText := candidate.(string)
-		return isText && !strings.Contains(text, "shop.example.com")
-	}},
+	{"notif_url", "the host is registered for the merchant", isAtUnregisteredHost},
+	{"notifyURL", "the host is registered for the merchant", isAtUnregisteredHost},
+}
+
+func isAtUnregisteredHost(candidate any) bool {
+	text, isText := candidate.(string)
+	return isText && !strings.Contains(text, "shop.example.com")
 }
 
 func oneOfTexts(wanted ...string) func(any) bool {

@@ -164,9 +164,9 @@ func TestAttentionNotifications(t *testing.T) {
 		LastReason: "gone", LastStatus: 410, DisabledAt: d.now})
 	checkEqual(t, "a disabled endpoint", d.mustAttend("attention", ExitWaiting), []attentionLine{{
 		waitsEndpoint, "ShopA",
-		parked.NotifyURL, "gone 410: 1 notification parked",
-		"gatewayctl endpoint enable ShopA --url '" + parked.NotifyURL + "' --yes --reason REASON"}})
-	d.apply("endpoint enable ShopA --url " + parked.NotifyURL)
+		"https://shop.example/n?***", "gone 410: 1 notification parked",
+		"gatewayctl endpoint enable ShopA --url 'https://shop.example/n?***' --yes --reason REASON"}})
+	d.apply("endpoint enable ShopA --url https://shop.example/n?***")
 	checkEqual(t, "enabled", len(d.mustAttend("attention", ExitDone)), 0)
 }
 

@@ -44,6 +44,7 @@ func (s *session) execute(action, subject string, change func() (done string, er
 	if failed != nil {
 		record.Outcome, record.Detail = OutcomeFailed, failureDetail(done, failed)
 	}
+	record.Detail = maskQueries(record.Detail)
 	// An interrupt must not leave the record incomplete.
 	if err := s.stores.Audit.Record(context.WithoutCancel(s), record); err != nil {
 		return errors.Join(failed,

@@ -21,6 +21,8 @@ type endpointCommands struct {
 	List   endpointList   `cmd:"" help:"List a merchant's URLs: whether each is disabled, and what waits there."`
 	Show   endpointShow   `cmd:"" help:"Show whether a merchant's URL is disabled, and its server's health."`
 	Enable endpointEnable `cmd:"" help:"Enable a merchant's disabled URLs, and queue their parked notifications."`
+
+	Disable endpointDisable `cmd:"" help:"Disable a merchant's URLs: notifications are parked until they are enabled."`
 }
 
 // endpointView is a merchant's URL with its health.
@@ -149,13 +151,20 @@ type urlFlag struct {
 	URL string `name:"url" placeholder:"URL" help:"The exact URL; the merchant's own notif_url if not given."`
 }
 
-// address is the selected URL.
-func (c urlFlag) address(p *merchant.Profile) (string, error) {
+// address is the selected URL. A URL with a masked query, as the tool shows it, selects the one URL that looks like it.
+func (c urlFlag) address(p *merchant.Profile, seen seenURLs) (string, error) {
 	address := cmp.Or(c.URL, p.NotifURL)
 	if address == "" {
 		return "", fmt.Errorf("%s has no notif_url of its own: name the URL with --url", p.Name)
 	}
-	return address, nil
+	if !strings.HasSuffix(address, maskedQuery) {
+		return address, nil
+	}
+	same := slices.DeleteFunc(slices.Sorted(maps.Keys(seen)), func(u string) bool { return maskQueries(u) != address })
+	if len(same) != 1 {
+		return "", fmt.Errorf("%d addresses of %s look like %s: name the whole URL", len(same), p.Name, address)
+	}
+	return same[0], nil
 }
 
 type endpointShow struct {
@@ -165,23 +174,11 @@ type endpointShow struct {
 
 // Run shows the endpoint.
 func (c *endpointShow) Run(s *session, p *merchant.Profile) error {
-	address, err := c.address(p)
+	selected, err := endpointSelection{urlFlag: c.urlFlag}.read(s, p)
 	if err != nil {
 		return err
 	}
-	healths, err := endpointHealths(s, p, []string{address})
-	if err != nil {
-		return err
-	}
-	if at := healths[0]; address != p.NotifURL && at.DisabledVersion == 0 {
-		seen, err := readURLs(s, p, firstDay(p, s.Now()))
-		if err != nil {
-			return err
-		}
-		if seen[address] == nil {
-			return neverSeenError(p, address)
-		}
-	}
+	healths := selected.healths
 	return s.showView(endpointViewOf(p, healths[0]))
 }
 
@@ -190,11 +187,48 @@ func neverSeenError(p *merchant.Profile, address string) error {
 	return fmt.Errorf("%s was never notified at %s: endpoint list %s shows the addresses", p.Name, address, p.Name)
 }
 
-type endpointEnable struct {
-	merchantArgument
+// endpointSelection selects URLs of a merchant.
+type endpointSelection struct {
 	urlFlag
 	Host string `placeholder:"HOST" help:"All URLs of this host, or of this host:port."`
 	All  bool   `help:"All URLs of the merchant."`
+}
+
+// selectedEndpoints are the selected URLs, at least one, with all that the merchant's transactions have.
+type selectedEndpoints struct {
+	urls    []string
+	healths []webhook.Health
+	seen    seenURLs
+}
+
+// read reads the selected URLs. A single one at which the merchant was never notified is an error.
+func (c endpointSelection) read(s *session, p *merchant.Profile) (selected selectedEndpoints, err error) {
+	if c.URL != "" && c.Host != "" || c.All && c.URL+c.Host != "" {
+		return selected, usageError("--url, --host and --all exclude each other: use one of them")
+	}
+	if selected.seen, err = readURLs(s, p, firstDay(p, s.Now())); err != nil {
+		return selected, err
+	}
+	if selected.urls, err = c.selectURLs(p, selected.seen); err != nil {
+		return selected, err
+	}
+	if selected.healths, err = endpointHealths(s, p, selected.urls); err != nil {
+		return selected, err
+	}
+	if at := selected.healths[0]; len(selected.urls) == 1 && selected.seen[at.URL] == nil && at.DisabledVersion == 0 {
+		return selected, neverSeenError(p, at.URL)
+	}
+	return selected, nil
+}
+
+// subject names the selection in the audit record.
+func (c endpointSelection) subject(p *merchant.Profile, selected selectedEndpoints) string {
+	return p.Name + " " + cmp.Or(c.Host, joinComma(selected.urls))
+}
+
+type endpointEnable struct {
+	merchantArgument
+	endpointSelection
 }
 
 // enableResult is the output of endpointEnable: the URLs that were enabled, and how many notifications were queued.
@@ -206,46 +240,61 @@ type enableResult struct {
 // Run enables the endpoints first, so that queued notifications are not parked again. Then it queues what is parked, of
 // transactions of any age, until nothing is parked.
 func (c *endpointEnable) Run(s *session, p *merchant.Profile) error {
-	if c.URL != "" && c.Host != "" || c.All && c.URL+c.Host != "" {
-		return usageError("--url, --host and --all exclude each other: use one of them")
-	}
-	seen, err := readURLs(s, p, firstDay(p, s.Now()))
+	selected, err := c.read(s, p)
 	if err != nil {
 		return err
-	}
-	urls, err := c.selectURLs(p, seen)
-	if err != nil {
-		return err
-	}
-	healths, err := endpointHealths(s, p, urls)
-	if err != nil {
-		return err
-	}
-	if at := healths[0]; len(urls) == 1 && seen[at.URL] == nil && at.DisabledVersion == 0 {
-		return neverSeenError(p, at.URL)
 	}
 	result := enableResult{Endpoints: []endpointView{}}
-	err = s.execute("enable an endpoint", p.Name+" "+cmp.Or(c.Host, joinComma(urls)), func() (string, error) {
-		for _, at := range healths {
+	err = s.execute("enable an endpoint", c.subject(p, selected), func() (string, error) {
+		for _, at := range selected.healths {
 			if at.Enabled() {
 				continue
 			}
-			if at, err = enableURL(s, at); err != nil {
+			if at, err = saveDisabled(s, at.AfterEnable(s.Now())); err != nil {
 				return fmt.Sprint("enabled: ", len(result.Endpoints)), err
 			}
 			result.Endpoints = append(result.Endpoints, endpointViewOf(p, at))
 		}
-		result.Queued, err = queueParked(s, p, urls, seen)
+		result.Queued, err = queueParked(s, p, selected.urls, selected.seen)
 		return fmt.Sprintf("enabled: %d, %s queued", len(result.Endpoints), plural(result.Queued, "notification")), err
 	})
 	return errors.Join(err, s.show(result, append(table{{"queued", strconv.Itoa(result.Queued)}, {}},
 		listRows(result.Endpoints)...)))
 }
 
+type endpointDisable struct {
+	merchantArgument
+	endpointSelection
+}
+
+// Run disables the endpoints: from their next attempt on, notifications are parked until endpoint enable. An attempt
+// that is in progress ends as usual.
+func (c *endpointDisable) Run(s *session, p *merchant.Profile) error {
+	selected, err := c.read(s, p)
+	if err != nil {
+		return err
+	}
+	disabled := []endpointView{}
+	err = s.execute("disable an endpoint", c.subject(p, selected), func() (string, error) {
+		for _, at := range selected.healths {
+			changed, isChange := at.AfterDisable(webhook.Result{Reason: webhook.ReasonManual}, s.Now())
+			if !isChange {
+				continue
+			}
+			if changed, err = saveDisabled(s, changed); err != nil {
+				return fmt.Sprint("disabled: ", len(disabled)), err
+			}
+			disabled = append(disabled, endpointViewOf(p, changed))
+		}
+		return fmt.Sprint("disabled: ", len(disabled)), nil
+	})
+	return errors.Join(err, showList(s, disabled))
+}
+
 // selectURLs returns the URLs that the flags select, at least one.
-func (c *endpointEnable) selectURLs(p *merchant.Profile, seen seenURLs) ([]string, error) {
+func (c endpointSelection) selectURLs(p *merchant.Profile, seen seenURLs) ([]string, error) {
 	if c.Host == "" && !c.All {
-		address, err := c.address(p)
+		address, err := c.address(p, seen)
 		return []string{address}, err
 	}
 	urls := slices.Sorted(maps.Keys(seen))
@@ -262,14 +311,13 @@ func (c *endpointEnable) selectURLs(p *merchant.Profile, seen seenURLs) ([]strin
 	return urls, nil
 }
 
-// enableURL stores a disabled URL as enabled.
-func enableURL(s *session, at webhook.Health) (webhook.Health, error) {
-	enabled := at.AfterEnable(s.Now())
-	saved, err := s.stores.EndpointHealth.SaveDisabled(s, enabled)
+// saveDisabled stores whether a URL is disabled.
+func saveDisabled(s *session, at webhook.Health) (webhook.Health, error) {
+	saved, err := s.stores.EndpointHealth.SaveDisabled(s, at)
 	if err == nil && !saved {
 		err = errors.New("the endpoint was changed meanwhile: run the command again")
 	}
-	return enabled, err
+	return at, err
 }
 
 // queueParked queues the notifications that are parked at the URLs, until nothing is parked there: a running sweep may

@@ -153,7 +153,8 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 		}
 	}()
 	t.env = &environment{processVariable: system.Getenv}
-	out := &trackedWriter{Writer: system.Stdout}
+	out := &trackedWriter{Writer: cleanWriter{system.Stdout}}
+	system.Stderr = cleanWriter{system.Stderr}
 	system.Stdout, system.Getenv = out, t.env.get
 	t.parser.Stdout, t.parser.Stderr = system.Stdout, system.Stderr
 	exitWith := func(err error) int { return reportError(system.Stderr, out, t.grammar.JSON, err) }
@@ -205,6 +206,8 @@ func NewTool() (*Tool, error) {
 		kong.Vars{
 			"charge_notif_help": "Send charges whose outcome became known after a 504 to notif_url.",
 			"daily_amount_help": "Limit of charges and payments per UTC day: XOF=1000000; XOF=none for no limit.",
+			"sms_notify_enum":   "registered,any",
+			"sms_notify_help":   "Hosts that an SMS's notifyURL may name: registered (as notif_url), or any.",
 			"resolve_as":        "lookup,successful,failed,cancelled,applied,not-applied",
 			"resolve_as_help": "lookup: the operator's status of a payment. Manually: successful, failed, cancelled " +
 				"for a payment; applied, not-applied for a charge or an SMS.",

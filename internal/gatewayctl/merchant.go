@@ -34,6 +34,7 @@ type entitlements struct {
 	Hosts       []string `name:"host" placeholder:"HOST" help:"Hosts that notif_url may name."`
 	NotifURL    string   `name:"notif-url" placeholder:"URL" help:"URL to notify if a payment names none."`
 	ChargeNotif string   `enum:"on,off," default:"" placeholder:"on|off" help:"${charge_notif_help}"`
+	SMSNotify   string   `name:"sms-notify-host" enum:"${sms_notify_enum}," default:"" help:"${sms_notify_help}"`
 	loopbackFlag
 	limits
 }
@@ -63,6 +64,9 @@ func (c entitlements) apply(p *merchant.Profile) error {
 	}
 	if c.ChargeNotif != "" {
 		p.ChargeNotif = c.ChargeNotif == "on"
+	}
+	if c.SMSNotify != "" {
+		p.SMSNotifyAnyHost = c.SMSNotify == "any"
 	}
 	faults := []error{c.limits.apply(p), p.Validate(c.AllowLoopback)}
 	for _, name := range p.Operators {

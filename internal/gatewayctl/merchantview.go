@@ -27,6 +27,7 @@ type merchantView struct {
 	NotificationHosts []string  `json:"notification_hosts" row:"notification hosts"`
 	NotifURL          string    `json:"notif_url" row:"notif_url"`
 	ChargeNotif       bool      `json:"charge_notif,omitempty" row:"charge-notif"`
+	SMSNotifyAnyHost  bool      `json:"sms_notify_any_host,omitempty" row:"notifyURL of an SMS at any host"`
 
 	RequestsPerSecond int               `json:"requests_per_second" row:"requests per second"`
 	Burst             int               `json:"burst" row:"burst"`
@@ -74,7 +75,7 @@ func merchantViewOf(p *merchant.Profile, now time.Time) merchantView {
 		Operations: nonNil(p.Operations), Countries: nonNil(p.Countries), HomeCountry: p.DefaultCountry(),
 		Operators: nonNil(p.Operators), OnBehalfOf: nonNil(p.OnBehalfOf), SenderNames: nonNil(p.SenderNames),
 		NotificationHosts: nonNil(p.NotificationHosts), NotifURL: p.NotifURL,
-		ChargeNotif:       p.ChargeNotif,
+		ChargeNotif: p.ChargeNotif, SMSNotifyAnyHost: p.SMSNotifyAnyHost,
 		RequestsPerSecond: p.RequestsPerSecond, Burst: burst, DailyAmounts: map[string]string{},
 		Tokens: credentialViews(p.Tokens, now), ClientSecrets: credentialViews(p.ClientSecrets, now),
 		WebhookSecrets: mapAll(p.WebhookSecrets, func(w merchant.WebhookSecret) webhookView { return webhookView(w) }),

@@ -24,7 +24,7 @@ func (s *session) show(value any, rows table) error {
 	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = replaceControlCharacters(cell)
+			row[i] = replaceControlCharacters(maskQueries(cell))
 		}
 		fmt.Fprintln(writer, strings.Join(row, "\t"))
 	}
@@ -137,14 +137,15 @@ func (b *trackedWriter) Write(text []byte) (int, error) {
 	return b.Writer.Write(text)
 }
 
-// replaceControlCharacters removes terminal control sequences from a merchant's text.
+// replaceControlCharacters removes terminal control sequences from a merchant's text. Format characters are escaped, so
+// that the columns of a table stay aligned.
 func replaceControlCharacters(text string) string {
-	return strings.Map(func(r rune) rune {
+	return escapeUnprintable(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return '.'
 		}
 		return r
-	}, text)
+	}, text))
 }
 
 // formatTime returns a time in UTC, "" for none.

@@ -50,7 +50,7 @@ func (c *webhookTest) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	address, err := c.address(p)
+	address, err := c.address(p, nil)
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,11 @@ func NotificationURL(e *ledger.Entry, p *merchant.Profile) string {
 }
 
 // CheckNotificationURL applies to an entry's address the checks that its request applied: it must be on a registered
-// host, unless it is an SMS's. allowLoopback is true only in the local run.
+// host, unless it is an SMS's and the profile opens it. allowLoopback is true only in the local run.
 func CheckNotificationURL(address string, e *ledger.Entry, p *merchant.Profile, allowLoopback bool) error {
 	policy := p.NotificationPolicy(allowLoopback)
 	if e.Kind == ledger.SMS {
-		policy = outgoing.Policy{AllowLoopback: allowLoopback}
+		policy = p.SMSNotificationPolicy(allowLoopback)
 	}
 	return outgoing.CheckNotificationURL(address, policy)
 }

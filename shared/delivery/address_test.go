@@ -63,20 +63,23 @@ func TestFollowedAddressIsChecked(t *testing.T) {
 	}
 }
 
-// A payment's address must be on a registered host; an SMS's need not.
+// An address must be on a registered host; an SMS's need not if the profile opens it (decision "sms-notify-url").
 func TestCheckNotificationURL(t *testing.T) {
-	p := &merchant.Profile{NotificationHosts: []string{"shop.example"}}
 	for _, c := range []struct {
 		kind    ledger.Kind
 		address string
 		want    bool
+		anyHost bool
 	}{
-		{ledger.Payment, "https://shop.example/n", true},
-		{ledger.Payment, "https://other.example/n", false},
-		{ledger.SMS, "https://other.example/n", true},
-		{ledger.SMS, "http://other.example/n", false},
-		{ledger.SMS, "https://127.0.0.1/n", false},
+		{ledger.Payment, "https://shop.example/n", true, false},
+		{ledger.Payment, "https://other.example/n", false, true},
+		{ledger.SMS, "https://shop.example/n", true, false},
+		{ledger.SMS, "https://other.example/n", false, false},
+		{ledger.SMS, "https://other.example/n", true, true},
+		{ledger.SMS, "http://other.example/n", false, true},
+		{ledger.SMS, "https://127.0.0.1/n", false, true},
 	} {
+		p := &merchant.Profile{NotificationHosts: []string{"shop.example"}, SMSNotifyAnyHost: c.anyHost}
 		e := &ledger.Entry{Key: ledger.Key{Kind: c.kind}}
 		if err := delivery.CheckNotificationURL(c.address, e, p, false); (err == nil) != c.want {
 			t.Errorf("%s %s: %v, want it accepted: %v", c.kind, c.address, err, c.want)

@@ -42,6 +42,8 @@ type Fault struct {
 	// Part is the message part in the specification's words: a header's name, or a body path such as
 	// "amountTransaction.referenceCode".
 	Part string
+	// ClientKey reports that Part has a key that the client chose (a duplicate key). Only the client sees it then.
+	ClientKey bool
 	// Value depends on the kind: the address of InvalidAddress and InvalidPathAddress, the key of DuplicateKey and
 	// RequestInProgress, the limit of MessageTooLong, the valid values of ValueNotAllowed. For DailyLimitExceeded it is
 	// the remaining amount, and Part is the currency.
@@ -72,10 +74,13 @@ type OperatorException struct {
 }
 
 // Error names the kind, the part and the cause, for logs: "invalid in amountTransaction.endUserId". It never contains
-// Value. Part may be a key that a client chose (strictjson's duplicate key), so a log must scrub the text all the same.
+// Value, nor a Part with a key that the client chose.
 func (f *Fault) Error() string {
 	text := f.Kind.String()
-	if f.Part != "" {
+	switch {
+	case f.ClientKey:
+		text += " in a key of the client"
+	case f.Part != "":
 		text += " in " + f.Part
 	}
 	if f.OperatorException != nil {

@@ -63,6 +63,8 @@ type Profile struct {
 	NotifURL string `json:"notif_url,omitempty"`
 	// ChargeNotif sends a charge whose unknown outcome became known later to NotifURL (decision "charge-notif").
 	ChargeNotif bool `json:"charge_notif,omitempty"`
+	// SMSNotifyAnyHost lets the notifyURL of an SMS name any public host (decision "sms-notify-url").
+	SMSNotifyAnyHost bool `json:"sms_notify_any_host,omitempty"`
 
 	// RequestsPerSecond is the rate limit, and Burst the number of requests at once beyond it; 0 means no limit.
 	// DailyAmounts limit the sum of charges and payments in a UTC day, by currency, in minor units. A currency without
@@ -164,6 +166,14 @@ func (p *Profile) NotificationPolicy(allowLoopback bool) outgoing.Policy {
 	return outgoing.Policy{
 		AllowLoopback: allowLoopback, RegisteredHostsOnly: true, RegisteredHosts: p.NotificationHosts,
 	}
+}
+
+// SMSNotificationPolicy is the NotificationPolicy of an SMS's notifyURL: any public host if the profile opens it.
+func (p *Profile) SMSNotificationPolicy(allowLoopback bool) outgoing.Policy {
+	if p.SMSNotifyAnyHost {
+		return outgoing.Policy{AllowLoopback: allowLoopback}
+	}
+	return p.NotificationPolicy(allowLoopback)
 }
 
 func containsIgnoringCase(values []string, value string) bool {

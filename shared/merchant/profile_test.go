@@ -139,7 +139,7 @@ func TestCodecKeepsUnknownFields(t *testing.T) {
 func TestCodecRoundTrip(t *testing.T) {
 	p := merchanttest.NewProfile(t, "DemoShop", 1)
 	p.HomeCountry, p.SenderNames, p.NotificationHosts, p.NotifURL = "SN", []string{"a"}, []string{"b"}, "c"
-	p.ChargeNotif = true
+	p.ChargeNotif, p.SMSNotifyAnyHost = true, true
 	p.RequestsPerSecond, p.Burst, p.DailyAmounts = 5, 10, map[string]int64{"XOF": 1_000_000}
 	_, _ = merchant.LongLivedToken.Issue(p, merchanttest.SeededReader(1), start)
 	_, _ = merchant.ClientSecret.Issue(p, merchanttest.SeededReader(1), start)

@@ -111,16 +111,18 @@ const messageCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 
 // decodeVariables reads an array, or a single value as an array of one.
 func decodeVariables(raw json.RawMessage) []string {
-	var items []json.RawMessage
+	var items [maxVariables]json.RawMessage // encoding/json drops the others
 	if json.Unmarshal(raw, &items) != nil {
 		if single := scalarText(raw); single != "" {
 			return boundedVariables([]string{single})
 		}
 		return []string{}
 	}
-	variables := make([]string, len(items))
-	for i, item := range items {
-		variables[i] = scalarText(item)
+	variables := []string{}
+	for _, item := range items {
+		if item != nil {
+			variables = append(variables, scalarText(item))
+		}
 	}
 	return boundedVariables(variables)
 }

@@ -18,6 +18,9 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":{"b":["x",1,-0,1e3,null,true]}}`, `{"a":1,"a":2}`, `{"a":"\ud83d\ude00"}`, `{"a":"\ud83d"}`,
 		`{"a":"\\ud83d"}`, "{\"a\":\"\xff\"}", `[{}]`, `{} 1`, nested(17), `{"":{"":""}}`,
+		`{"b":"\u2028\u2029\b\f\n\r\t\u0001\u001f\u007f\/\"\\<>&é"}`,
+		`{"b":" ","\u0061":{"d":[],"c":[{},[[]]," "]}}`,
+		" {\t\"a\" :\r\n[ 1 , 2 ,\"x\"] , \"b\" : { } } ",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -33,6 +36,9 @@ func FuzzParse(f *testing.F) {
 		canonical := reader.Canonical()
 		if !reflect.DeepEqual(decode(t, body), decode(t, canonical)) {
 			t.Fatalf("the canonical form of %s has another meaning: %s", body, canonical)
+		}
+		if expected := strictjson.Marshal(decode(t, body)); !bytes.Equal(canonical, expected) {
+			t.Fatalf("the canonical form is %s, want %s as encoding/json writes it", canonical, expected)
 		}
 		if !utf8.Valid(canonical) {
 			t.Fatalf("%q is not UTF-8", canonical)

@@ -3,16 +3,16 @@
 //
 // It does not know the fields of the specification. Its invariant: Parse accepts only valid UTF-8 with one value,
 // without duplicate keys and lone surrogates, of at most MaxDepth levels. Names match with their case and numbers keep
-// their text. The caller limits the size of a body.
+// their text. The caller limits the size of a body. Time and memory are proportional to that size, whatever the body
+// contains: a body becomes one flat list of nodes that point into its text, and no path is built before a fault.
 package strictjson
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
-	"unicode"
-	"unicode/utf16"
+	"strings"
 	"unicode/utf8"
 
 	"mobilegateway/shared/fault"
@@ -37,119 +37,180 @@ var (
 // Parse reads a body whose root is an object. Every error is a *fault.Fault of kind InvalidPart. Its part is "body", or
 // the path of a duplicate key ("amountTransaction.referenceCode", elements of arrays as "list[0].key").
 func Parse(body []byte) (*Reader, error) {
+	text := string(body)
 	switch {
-	case !utf8.Valid(body):
+	case len(text) > maxBytes:
+		return nil, invalidBody(errTooLong)
+	case !utf8.ValidString(text):
 		return nil, invalidBody(errNotUTF8)
 	case !json.Valid(body):
 		return nil, invalidBody(errNotJSON)
-	case hasLoneSurrogate(body):
+	case hasLoneSurrogate(text):
 		return nil, invalidBody(errLoneSurrogate)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	root, failure := readValue(decoder, "", 0)
-	if failure != nil {
+	p := parser{document: document{text: text, nodes: make([]node, 0, countNodes(text))}}
+	p.skipSpaces()
+	if failure := p.readValue(); failure != nil {
 		return nil, failure
 	}
-	object, ok := root.(map[string]any)
-	if !ok {
+	if p.nodes[0].kind != '{' {
 		return nil, invalidBody(errNotObject)
 	}
-	return &Reader{root: object}, nil
+	return &Reader{document: p.document}, nil
 }
 
 func invalidBody(cause error) *fault.Fault {
 	return &fault.Fault{Kind: fault.InvalidPart, Part: BodyPart, Cause: cause}
 }
 
-// readValue reads the next value of valid JSON. path is its own path, depth the number of levels around it.
-func readValue(decoder *json.Decoder, path string, depth int) (any, *fault.Fault) {
-	token, err := decoder.Token()
-	if err != nil {
-		return nil, invalidBody(errNotJSON)
-	}
-	opening, nested := token.(json.Delim)
-	if !nested {
-		return token, nil
-	}
-	if depth == MaxDepth {
-		return nil, invalidBody(errTooDeep)
-	}
-	var value any
+// parser reads valid JSON from left to right.
+type parser struct {
+	document
+	position int
+	path     [MaxDepth]step // from the root to the value that is read
+	depth    int
+}
+
+// step leads from an object or an array to one of its values.
+type step struct {
+	key     string
+	index   int
+	inArray bool
+}
+
+// readValue reads the value at the position, and the spaces after it.
+func (p *parser) readValue() *fault.Fault {
+	index := len(p.nodes)
+	p.openNode()
 	var failure *fault.Fault
-	if opening == '{' {
-		value, failure = readObject(decoder, path, depth+1)
-	} else {
-		value, failure = readArray(decoder, path, depth+1)
+	switch p.nodes[index].kind {
+	case '{':
+		failure = p.readNested(p.readMembers)
+	case '[':
+		failure = p.readNested(p.readElements)
+	case '"':
+		p.position = endOfText(p.text, p.position)
+	default:
+		p.position = endOfLiteral(p.text, p.position)
 	}
-	if failure != nil {
-		return nil, failure
-	}
-	if _, err := decoder.Token(); err != nil { // the closing bracket, which json.Valid has seen
-		return nil, invalidBody(errNotJSON)
-	}
-	return value, nil
+	p.closeNode(index)
+	p.skipSpaces()
+	return failure
 }
 
-func readObject(decoder *json.Decoder, path string, depth int) (map[string]any, *fault.Fault) {
-	object := map[string]any{}
-	for decoder.More() {
-		token, err := decoder.Token()
-		key, isKey := token.(string)
-		if err != nil || !isKey {
-			return nil, invalidBody(errNotJSON)
-		}
-		keyPath := key
-		if path != "" {
-			keyPath = path + "." + key
-		}
-		if _, duplicate := object[key]; duplicate {
-			return nil, &fault.Fault{Kind: fault.InvalidPart, Part: keyPath, Cause: errDuplicateKey}
-		}
-		value, failure := readValue(decoder, keyPath, depth)
-		if failure != nil {
-			return nil, failure
-		}
-		object[key] = value
+// readNested reads the items of an object or an array, and its brackets.
+func (p *parser) readNested(readItems func() *fault.Fault) *fault.Fault {
+	if p.depth == MaxDepth {
+		return invalidBody(errTooDeep)
 	}
-	return object, nil
+	p.depth++
+	p.skipCharacter()
+	failure := readItems()
+	p.depth--
+	p.position++ // the closing bracket; spaces after it are readValue's
+	return failure
 }
 
-func readArray(decoder *json.Decoder, path string, depth int) ([]any, *fault.Fault) {
-	array := []any{}
-	for decoder.More() {
-		value, failure := readValue(decoder, path+"["+strconv.Itoa(len(array))+"]", depth)
-		if failure != nil {
-			return nil, failure
+func (p *parser) readMembers() *fault.Fault {
+	keys := keySet{}
+	for p.text[p.position] != '}' {
+		index := len(p.nodes)
+		p.openNode()
+		p.position = endOfText(p.text, p.position)
+		p.closeNode(index)
+		p.skipSpaces()
+		p.skipCharacter() // the colon
+		key := p.decodedText(index)
+		p.path[p.depth-1] = step{key: key}
+		if !keys.add(key) {
+			return p.duplicateKey()
 		}
-		array = append(array, value)
+		if failure := p.readValue(); failure != nil {
+			return failure
+		}
+		p.skipComma()
 	}
-	return array, nil
+	return nil
 }
 
-// hasLoneSurrogate finds an escape \uD800 to \uDFFF in valid JSON that is not part of a pair. encoding/json would
-// silently replace it with U+FFFD, so that two different texts would become equal.
-func hasLoneSurrogate(body []byte) bool {
-	for i := 0; i < len(body); i++ {
-		if body[i] != '\\' {
+func (p *parser) readElements() *fault.Fault {
+	for index := 0; p.text[p.position] != ']'; index++ {
+		p.path[p.depth-1] = step{index: index, inArray: true}
+		if failure := p.readValue(); failure != nil {
+			return failure
+		}
+		p.skipComma()
+	}
+	return nil
+}
+
+// openNode begins the node of the value at the position; closeNode ends it.
+func (p *parser) openNode() {
+	p.nodes = append(p.nodes, node{kind: p.text[p.position], start: uint32(p.position)}) //nolint:gosec // maxBytes
+}
+
+func (p *parser) closeNode(index int) {
+	p.nodes[index].end, p.nodes[index].next = uint32(p.position), uint32(len(p.nodes)) //nolint:gosec // maxBytes
+}
+
+func (p *parser) skipSpaces() {
+	for p.position < len(p.text) && strings.IndexByte(jsonSpaces, p.text[p.position]) >= 0 {
+		p.position++
+	}
+}
+
+// skipCharacter skips a bracket, a colon or a comma, and the spaces after it.
+func (p *parser) skipCharacter() {
+	p.position++
+	p.skipSpaces()
+}
+
+func (p *parser) skipComma() {
+	if p.text[p.position] == ',' {
+		p.skipCharacter()
+	}
+}
+
+// duplicateKey makes the fault of the key at the end of the path.
+func (p *parser) duplicateKey() *fault.Fault {
+	var path []byte
+	for _, s := range p.path[:p.depth] {
+		if s.inArray {
+			path = append(strconv.AppendInt(append(path, '['), int64(s.index), 10), ']')
 			continue
 		}
-		if unit := escapedUnit(body[i:]); utf16.IsSurrogate(unit) {
-			if utf16.DecodeRune(unit, escapedUnit(body[i+6:])) == unicode.ReplacementChar {
-				return true
-			}
-			i += 6
+		if len(path) > 0 {
+			path = append(path, '.')
 		}
-		i++ // the escaped character: valid JSON has one
+		path = append(path, s.key...)
 	}
-	return false
+	return &fault.Fault{Kind: fault.InvalidPart, Part: string(path), ClientKey: true, Cause: errDuplicateKey}
 }
 
-// escapedUnit returns the UTF-16 unit of valid JSON that begins with an escape \uXXXX, 0 for other JSON.
-func escapedUnit(text []byte) rune {
-	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
-		return 0
+// maxPairedKeys is the number of keys that are compared pair by pair. More keys get a map.
+const maxPairedKeys = 8
+
+// keySet is the set of keys of one object.
+type keySet struct {
+	few   [maxPairedKeys]string
+	count int
+	many  map[string]struct{}
+}
+
+// add adds a key and reports whether it is new.
+func (s *keySet) add(key string) bool {
+	if s.count < maxPairedKeys {
+		s.few[s.count] = key
+		s.count++
+		return !slices.Contains(s.few[:s.count-1], key)
 	}
-	unit, _ := strconv.ParseUint(string(text[2:6]), 16, 16) // valid JSON has four digits here
-	return rune(unit)
+	if s.many == nil {
+		s.many = make(map[string]struct{}, 2*maxPairedKeys)
+		for _, k := range s.few {
+			s.many[k] = struct{}{}
+		}
+	}
+	before := len(s.many)
+	s.many[key] = struct{}{}
+	return len(s.many) > before
 }

@@ -103,7 +103,10 @@ func TestParseAccepts(t *testing.T) {
 
 // The cause of a refusal is logged, so it must not quote the body.
 func TestFaultOmitsTheBody(t *testing.T) {
-	for _, body := range []string{`{"otp_code":"482913"`, `482913`, `{"a":"482913\ud800"}`, "{\"a\":\"482913\xff\"}"} {
+	for _, body := range []string{
+		`{"otp_code":"482913"`, `482913`, `{"a":"482913\ud800"}`, "{\"a\":\"482913\xff\"}",
+		`{"482913":1,"482913":2}`, `{"x482913":[{"b":1,"b":2}]}`,
+	} {
 		_, err := strictjson.Parse([]byte(body))
 		if err == nil || strings.Contains(err.Error(), "482913") {
 			t.Errorf("Parse(%q): error %v, want one without the body", body, err)

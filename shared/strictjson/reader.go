@@ -3,7 +3,6 @@ package strictjson
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,7 +29,8 @@ var (
 // For every method: if a parent of the part is absent or null, the part is absent. If a parent is not an object, the
 // fault is InvalidPart and names the parent. A Reader belongs to one goroutine.
 type Reader struct {
-	root       map[string]any
+	document
+	root       int // index of the object whose parts are read
 	firstFault *fault.Fault
 }
 
@@ -61,18 +61,15 @@ func (r *Reader) UnicodeText(path string, maxBytes int) string {
 	if !ok {
 		return ""
 	}
-	text, isText := value.(string)
-	switch {
-	case !isText:
-		r.recordInvalid(path, errWrongType)
-	case text == "":
-		r.recordInvalid(path, errEmpty)
-	case len(text) > maxBytes:
-		r.recordInvalid(path, errTooLong)
-	default:
-		return text
+	text, cause := r.textOf(value)
+	if cause == nil && len(text) > maxBytes {
+		cause = errTooLong
 	}
-	return ""
+	if cause != nil {
+		r.recordInvalid(path, cause)
+		return ""
+	}
+	return text
 }
 
 // OptionalText returns a text that may be absent or null: "", false. A present text follows the rule of Text, so an
@@ -89,7 +86,7 @@ func (r *Reader) OptionalText(path string, limit int) (text string, present bool
 // IsEmptyText reports whether the part is an empty text. It records no fault.
 func (r *Reader) IsEmptyText(path string) bool {
 	value, present, failure := r.lookUp(path)
-	return failure == nil && present && value == ""
+	return failure == nil && present && r.raw(value) == `""`
 }
 
 // Number returns a required amount, sent as a JSON number or as a text: its characters, and the JSON value to echo. It
@@ -100,12 +97,12 @@ func (r *Reader) Number(path string) (text string, raw json.RawMessage) {
 	if !ok {
 		return "", nil
 	}
-	if number, isNumber := value.(json.Number); isNumber {
+	if number := r.raw(value); r.nodes[value].isNumber() {
 		if len(number) > MaxNumberCharacters {
 			r.recordInvalid(path, errTooLong)
 			return "", nil
 		}
-		return number.String(), json.RawMessage(number.String())
+		return number, json.RawMessage(number)
 	}
 	text = r.validText(path, value, MaxNumberCharacters, false)
 	if text == "" {
@@ -130,23 +127,26 @@ func (r *Reader) TextList(path string, maxItems, limit int) []string {
 	if !ok {
 		return nil
 	}
-	items, ok := value.([]any)
-	if !ok {
+	if r.nodes[value].kind != '[' {
 		r.recordInvalid(path, errWrongType)
 		return nil
 	}
-	if len(items) == 0 || len(items) > maxItems {
-		r.recordInvalid(path, errItemCount)
-		return nil
-	}
-	texts := make([]string, 0, len(items))
-	for _, item := range items {
-		text, cause := validateText(item, limit, false)
+	texts := []string{}
+	for i := value + 1; i < r.after(value); i = r.after(i) {
+		if len(texts) == maxItems {
+			r.recordInvalid(path, errItemCount)
+			return nil
+		}
+		text, cause := r.checkedText(i, limit, false)
 		if cause != nil {
 			r.recordInvalid(path, cause)
 			return nil
 		}
 		texts = append(texts, text)
+	}
+	if len(texts) == 0 {
+		r.recordInvalid(path, errItemCount)
+		return nil
 	}
 	return texts
 }
@@ -155,11 +155,33 @@ func (r *Reader) TextList(path string, maxItems, limit int) []string {
 // InvalidPart.
 func (r *Reader) HasObject(path string) bool {
 	value, present := r.optionalPart(path)
-	_, ok := value.(map[string]any)
-	if present && !ok {
+	isObject := present && r.nodes[value].kind == '{'
+	if present && !isObject {
 		r.recordInvalid(path, errWrongType)
 	}
-	return ok
+	return isObject
+}
+
+// Objects returns a part that is one object, or an array of at most maxItems objects, as readers of their own. Absent
+// and null have none. Another type, and more items, are InvalidPart.
+func (r *Reader) Objects(path string, maxItems int) []*Reader {
+	value, present := r.optionalPart(path)
+	if !present {
+		return nil
+	}
+	first, end := value, r.after(value)
+	if r.nodes[value].kind == '[' {
+		first++
+	}
+	var objects []*Reader
+	for i := first; i < end; i = r.after(i) {
+		if r.nodes[i].kind != '{' || len(objects) == maxItems {
+			r.recordInvalid(path, errWrongType)
+			return nil
+		}
+		objects = append(objects, &Reader{document: r.document, root: i})
+	}
+	return objects
 }
 
 // RecordFault records a fault of the caller's own rules if it is the first. nil changes nothing.
@@ -172,18 +194,8 @@ func (r *Reader) RecordFault(f *fault.Fault) {
 // FirstFault returns the first recorded fault, nil if there is none. Compare it with nil before it becomes an error.
 func (r *Reader) FirstFault() *fault.Fault { return r.firstFault }
 
-// Canonical writes the body in a form that depends only on its meaning: sorted keys, decoded texts, no spaces, and
-// numbers as sent. It omits the excluded top-level keys. Fingerprints are made of it (decision "fingerprint").
-func (r *Reader) Canonical(excludedKeys ...string) []byte {
-	kept := maps.Clone(r.root)
-	for _, key := range excludedKeys {
-		delete(kept, key)
-	}
-	return Marshal(kept)
-}
-
 // requirePart finds a part, and records MissingPart if it is absent or null.
-func (r *Reader) requirePart(path string) (value any, ok bool) {
+func (r *Reader) requirePart(path string) (value int, ok bool) {
 	value, present, failure := r.lookUp(path)
 	if failure == nil && !present {
 		failure = fault.ForPart(fault.MissingPart, path)
@@ -193,36 +205,35 @@ func (r *Reader) requirePart(path string) (value any, ok bool) {
 }
 
 // optionalPart finds a part that may be absent or null.
-func (r *Reader) optionalPart(path string) (value any, present bool) {
+func (r *Reader) optionalPart(path string) (value int, present bool) {
 	value, present, failure := r.lookUp(path)
 	r.RecordFault(failure)
 	return value, present
 }
 
-// lookUp follows a path. null counts as absent everywhere.
-func (r *Reader) lookUp(path string) (value any, present bool, failure *fault.Fault) {
-	value = any(r.root)
+// lookUp follows a path to the index of a node. null counts as absent everywhere.
+func (r *Reader) lookUp(path string) (value int, present bool, failure *fault.Fault) {
+	value = r.root
 	consumed := 0
 	for rest, more := path, true; more; {
 		var key string
-		object, ok := value.(map[string]any)
-		if !ok {
+		if r.nodes[value].kind != '{' {
 			parent := strings.TrimSuffix(path[:consumed], ".")
-			return nil, false, &fault.Fault{Kind: fault.InvalidPart, Part: parent, Cause: errWrongType}
+			return 0, false, &fault.Fault{Kind: fault.InvalidPart, Part: parent, Cause: errWrongType}
 		}
 		key, rest, more = strings.Cut(rest, ".")
 		consumed += len(key) + 1
-		value = object[key]
-		if value == nil {
-			return nil, false, nil
+		value = r.member(value, key)
+		if value < 0 || r.nodes[value].isNull() {
+			return 0, false, nil
 		}
 	}
 	return value, true, nil
 }
 
 // validText checks a text and records InvalidPart; it returns "" after a fault.
-func (r *Reader) validText(path string, value any, limit int, multiline bool) string {
-	text, cause := validateText(value, limit, multiline)
+func (r *Reader) validText(path string, value, limit int, multiline bool) string {
+	text, cause := r.checkedText(value, limit, multiline)
 	if cause != nil {
 		r.recordInvalid(path, cause)
 		return ""
@@ -234,14 +245,23 @@ func (r *Reader) recordInvalid(path string, cause error) {
 	r.RecordFault(&fault.Fault{Kind: fault.InvalidPart, Part: path, Cause: cause})
 }
 
-// validateText is the rule of Text.
-func validateText(value any, limit int, multiline bool) (string, error) {
-	text, ok := value.(string)
-	if !ok {
+// textOf returns a text that is not empty.
+func (r *Reader) textOf(value int) (string, error) {
+	if !r.nodes[value].isText() {
 		return "", errWrongType
 	}
+	text := r.decodedText(value)
 	if text == "" {
 		return "", errEmpty
+	}
+	return text, nil
+}
+
+// checkedText is the rule of Text.
+func (r *Reader) checkedText(value, limit int, multiline bool) (string, error) {
+	text, cause := r.textOf(value)
+	if cause != nil {
+		return "", cause
 	}
 	if utf8.RuneCountInString(text) > limit {
 		return "", errTooLong

@@ -15,6 +15,8 @@ const Redacted = "***"
 // The sizes from which text counts as secret.
 const (
 	minTokenLength    = 20 // characters of a word with letters and digits that counts as a token
+	minRandomLength   = 32 // characters of a random piece of a key
+	keptRandomLength  = 8  // characters of it that are kept
 	minRedactedDigits = 4  // digits in a run that counts as a one-time code or a number
 )
 
@@ -53,7 +55,20 @@ func redactKey(text string, mayBeOrderID bool) string {
 	if mayBeOrderID && isOrderID(text) || isUUID(text) {
 		return text
 	}
-	return truncate(maskPhoneNumbers(text), maxKey)
+	return truncate(maskPhoneNumbers(truncateRandom(text)), maxKey)
+}
+
+// truncateRandom keeps only the begin of each long random piece of a key, such as one of our tokens without its prefix:
+// letters of both cases and digits, as base64 has.
+func truncateRandom(text string) string {
+	separates := func(char rune) bool { return !strings.ContainsRune(asciiLetters+asciiDigits+"-_+/=", char) }
+	for _, piece := range strings.FieldsFunc(text, separates) {
+		if len(piece) >= minRandomLength && strings.ContainsAny(piece, asciiDigits) &&
+			strings.ContainsAny(piece, asciiLetters[:26]) && strings.ContainsAny(piece, asciiLetters[26:]) {
+			text = strings.Replace(text, piece, piece[:keptRandomLength]+Redacted, 1)
+		}
+	}
+	return text
 }
 
 // isOrderID reports whether text is <MerchantName>_<digits> of at most 30 characters. The name must not be a number

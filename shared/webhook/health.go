@@ -104,8 +104,8 @@ func (h Health) AfterReopen(now time.Time) (next Health, changed bool) {
 	return h, true
 }
 
-// AfterDisable returns the health after a 410, which concerns only the URL: the server itself is healthy. changed is
-// false if the URL is disabled already.
+// AfterDisable returns the health after a 410, or after a person disabled the URL. It concerns only the URL: the server
+// itself is healthy. changed is false if the URL is disabled already.
 func (h Health) AfterDisable(result Result, now time.Time) (next Health, changed bool) {
 	if !h.Enabled() {
 		return h, false

@@ -23,6 +23,7 @@ const (
 	ReasonThrottled = "throttled" // 429
 	ReasonGone      = "gone"      // 410
 	ReasonClient    = "refused"   // another 4xx
+	ReasonManual    = "manual"    // a person disabled the URL
 	ReasonServer    = "server"    // 5xx, or a status that does not exist
 )
 

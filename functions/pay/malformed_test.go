@@ -1,0 +1,9 @@
+package pay_test
+
+import (
+	"testing"
+
+	"mobilegateway/internal/operationtest"
+)
+
+func TestMalformedBodies(t *testing.T) { operationtest.CheckMalformedBodies(t, newFixture, ussdEvent) }
