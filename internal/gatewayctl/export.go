@@ -24,7 +24,7 @@ type exportCommand struct {
 	Merchant string `arg:"" optional:"" help:"Name or id of the merchant."`
 	All      bool   `help:"Export all merchants, in the order in which they were added."`
 	dayRange
-	Since     string `placeholder:"DAY" help:"From this UTC day, yesterday or today on; to the last whole day."`
+	Since     utcDay `placeholder:"DAY" help:"From this UTC day, yesterday or today on; to the last whole day."`
 	By        string `enum:"creation,finality" default:"creation" help:"The day of creation, or of the final status."`
 	Overwrite bool   `help:"Replace the file, and forget where an earlier export of it ended."`
 	kindFlag
@@ -85,7 +85,7 @@ func (c *exportCommand) Validate() error {
 	switch {
 	case c.All == (c.Merchant != ""):
 		return errors.New("name a merchant, or all of them with --all")
-	case c.Since != "" && !c.From.IsZero():
+	case !c.Since.IsZero() && !c.From.IsZero():
 		return errors.New("--since excludes --from: use one of them")
 	case c.Output != "" && c.Cursor != "":
 		return fmt.Errorf("--cursor does not go with --output: the file %s has its own cursor", c.cursorFile())
@@ -99,18 +99,10 @@ func (c *exportCommand) Validate() error {
 // export of the range has the same transactions; today ends with today.
 func (c *exportCommand) bounds(now time.Time) (from, to time.Time, err error) {
 	today := now.UTC().Truncate(day)
-	switch c.Since {
-	case "":
+	if c.Since.IsZero() {
 		return c.times().bounds()
-	case "today":
-		c.From.Time = today
-	case "yesterday":
-		c.From.Time = today.Add(-day)
-	default:
-		if err := c.From.UnmarshalText([]byte(c.Since)); err != nil {
-			return from, to, usageError("--since: %w, yesterday or today", err)
-		}
 	}
+	c.From = c.Since
 	if c.To.IsZero() {
 		c.To.Time = today.Add(-day)
 		if c.From.Equal(today) {
