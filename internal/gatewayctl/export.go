@@ -260,14 +260,34 @@ func (x *exportRun) writePages(p *merchant.Profile, from, to time.Time, isFirst 
 	return nil
 }
 
-// becameFinal is when a transaction became final, zero if it has not. A charge, and a transaction that was not applied,
-// has no final status: its last write recorded the outcome.
+// becameFinal is when a transaction became final, zero if it has not. A later write never moves it, so that each
+// transaction is exported on one day. One that was released is not final: the same request may come again.
 func becameFinal(e *ledger.Entry) time.Time {
-	wasNotApplied := e.State == ledger.Refused || e.State == ledger.Released
-	if e.FinalAt.IsZero() && (wasNotApplied || e.Kind == ledger.Charge && e.State == ledger.Done) {
-		return e.UpdatedAt
+	outcome := map[ledger.State]string{ledger.Done: ledger.CallSucceeded, ledger.Refused: ledger.CallRefused}[e.State]
+	switch {
+	case !e.FinalAt.IsZero():
+		return e.FinalAt
+	case outcome == "" || e.State == ledger.Done && e.Kind != ledger.Charge:
+		return time.Time{}
+	case !e.Manual.At.IsZero():
+		return e.Manual.At
 	}
-	return e.FinalAt
+	for _, a := range e.CallAttempts {
+		if a.Outcome == outcome {
+			return a.At.Add(time.Duration(a.Millis) * time.Millisecond)
+		}
+	}
+	if queued := slices.Concat(e.Delivered, e.Outbox); len(queued) > 0 {
+		return queued[0].At // a charge's only notification: the write that recorded the outcome queued it
+	}
+	return e.UpdatedAt
+}
+
+// exportedView is a transaction as it is exported: also a charge has the time at which its outcome was recorded.
+func exportedView(e *ledger.Entry) entryView {
+	view := entryViewOf(e)
+	view.FinalAt = becameFinal(e)
+	return view
 }
 
 // startingPoint returns the day and the store's cursor of the position. A position after the last day is only valid in
@@ -302,10 +322,10 @@ func (x *exportRun) writePage(of *merchant.Profile, p entryPage) error {
 		}
 		x.written++
 		if x.Format == formatCSV {
-			_ = rows.Write(csvRow(entryViewOf(e)))
+			_ = rows.Write(csvRow(exportedView(e)))
 			continue
 		}
-		if err := x.writeJSONObject(&text, entryViewOf(e)); err != nil {
+		if err := x.writeJSONObject(&text, exportedView(e)); err != nil {
 			return err
 		}
 	}
