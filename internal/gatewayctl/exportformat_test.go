@@ -269,7 +269,7 @@ func TestExportByFinality(t *testing.T) {
 	}
 }
 
-// What is written after an outcome does not move the day on which it was recorded: a transaction is exported on one day.
+// A write after an outcome does not move the day on which it was recorded: a transaction is exported on one day.
 func TestExportedOnTheDayOfItsOutcome(t *testing.T) {
 	d, shop := newShopTool(t)
 	recorded, written := d.now.Add(2*day), d.now.Add(4*day)

@@ -36,7 +36,8 @@ func (m *moment) UnmarshalText(text []byte) error {
 		at, err = time.Parse(time.RFC3339, string(text))
 	}
 	if err != nil {
-		return fmt.Errorf("%q is neither a day such as 2026-03-01, yesterday or today, nor a time such as 2026-03-01T12:00:00Z", text)
+		return fmt.Errorf("%q is neither a day such as 2026-03-01, yesterday or today, "+
+			"nor a time such as 2026-03-01T12:00:00Z", text)
 	}
 	m.Time = at.UTC()
 	return nil
