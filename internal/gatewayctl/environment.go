@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -20,8 +21,10 @@ const (
 	localFolder   = ".local"
 )
 
-// environment are the variables that the tool reads. With --local those of the local run come before the process's own.
+// environment are the variables and the clock that the command line is read with. With --local the variables of the
+// local run come before the process's own.
 type environment struct {
+	now             func() time.Time
 	processVariable func(string) string
 	localRun        map[string]string
 	readError       error // why the local run's variables cannot be read

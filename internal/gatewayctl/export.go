@@ -24,7 +24,7 @@ type exportCommand struct {
 	Merchant string `arg:"" optional:"" help:"Name or id of the merchant."`
 	All      bool   `help:"Export all merchants, in the order in which they were added."`
 	dayRange
-	Since     string `placeholder:"DAY" help:"From this UTC day, yesterday or today on; to the last whole day."`
+	Since     utcDay `placeholder:"DAY" help:"From this UTC day, yesterday or today on; to the last whole day."`
 	By        string `enum:"creation,finality" default:"creation" help:"The day of creation, or of the final status."`
 	Overwrite bool   `help:"Replace the file, and forget where an earlier export of it ended."`
 	kindFlag
@@ -85,7 +85,7 @@ func (c *exportCommand) Validate() error {
 	switch {
 	case c.All == (c.Merchant != ""):
 		return errors.New("name a merchant, or all of them with --all")
-	case c.Since != "" && !c.From.IsZero():
+	case !c.Since.IsZero() && !c.From.IsZero():
 		return errors.New("--since excludes --from: use one of them")
 	case c.Output != "" && c.Cursor != "":
 		return fmt.Errorf("--cursor does not go with --output: the file %s has its own cursor", c.cursorFile())
@@ -99,18 +99,10 @@ func (c *exportCommand) Validate() error {
 // export of the range has the same transactions; today ends with today.
 func (c *exportCommand) bounds(now time.Time) (from, to time.Time, err error) {
 	today := now.UTC().Truncate(day)
-	switch c.Since {
-	case "":
+	if c.Since.IsZero() {
 		return c.times().bounds()
-	case "today":
-		c.From.Time = today
-	case "yesterday":
-		c.From.Time = today.Add(-day)
-	default:
-		if err := c.From.UnmarshalText([]byte(c.Since)); err != nil {
-			return from, to, usageError("--since: %w, yesterday or today", err)
-		}
 	}
+	c.From = c.Since
 	if c.To.IsZero() {
 		c.To.Time = today.Add(-day)
 		if c.From.Equal(today) {
@@ -268,14 +260,34 @@ func (x *exportRun) writePages(p *merchant.Profile, from, to time.Time, isFirst 
 	return nil
 }
 
-// becameFinal is when a transaction became final, zero if it has not. A charge, and a transaction that was not applied,
-// has no final status: its last write recorded the outcome.
+// becameFinal is when a transaction became final, zero if it has not. A later write never moves it, so that each
+// transaction is exported on one day. One that was released is not final: the same request may come again.
 func becameFinal(e *ledger.Entry) time.Time {
-	wasNotApplied := e.State == ledger.Refused || e.State == ledger.Released
-	if e.FinalAt.IsZero() && (wasNotApplied || e.Kind == ledger.Charge && e.State == ledger.Done) {
-		return e.UpdatedAt
+	outcome := map[ledger.State]string{ledger.Done: ledger.CallSucceeded, ledger.Refused: ledger.CallRefused}[e.State]
+	switch {
+	case !e.FinalAt.IsZero():
+		return e.FinalAt
+	case outcome == "" || e.State == ledger.Done && e.Kind != ledger.Charge:
+		return time.Time{}
+	case !e.Manual.At.IsZero():
+		return e.Manual.At
 	}
-	return e.FinalAt
+	for _, a := range e.CallAttempts {
+		if a.Outcome == outcome {
+			return a.At.Add(time.Duration(a.Millis) * time.Millisecond)
+		}
+	}
+	if queued := slices.Concat(e.Delivered, e.Outbox); len(queued) > 0 {
+		return queued[0].At // a charge's only notification: the write that recorded the outcome queued it
+	}
+	return e.UpdatedAt
+}
+
+// exportedView is a transaction as it is exported: also a charge has the time at which its outcome was recorded.
+func exportedView(e *ledger.Entry) entryView {
+	view := entryViewOf(e)
+	view.FinalAt = becameFinal(e)
+	return view
 }
 
 // startingPoint returns the day and the store's cursor of the position. A position after the last day is only valid in
@@ -310,10 +322,10 @@ func (x *exportRun) writePage(of *merchant.Profile, p entryPage) error {
 		}
 		x.written++
 		if x.Format == formatCSV {
-			_ = rows.Write(csvRow(entryViewOf(e)))
+			_ = rows.Write(csvRow(exportedView(e)))
 			continue
 		}
-		if err := x.writeJSONObject(&text, entryViewOf(e)); err != nil {
+		if err := x.writeJSONObject(&text, exportedView(e)); err != nil {
 			return err
 		}
 	}

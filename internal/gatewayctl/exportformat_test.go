@@ -269,6 +269,53 @@ func TestExportByFinality(t *testing.T) {
 	}
 }
 
+// A write after an outcome does not move the day on which it was recorded: a transaction is exported on one day.
+func TestExportedOnTheDayOfItsOutcome(t *testing.T) {
+	d, shop := newShopTool(t)
+	recorded, written := d.now.Add(2*day), d.now.Add(4*day)
+	attempt := func(outcome string) []ledger.CallAttempt {
+		return []ledger.CallAttempt{{At: d.now, Outcome: ledger.CallUnknown}, {
+			At: recorded.Add(-time.Second), Millis: 1000, Outcome: outcome,
+		}}
+	}
+	charge := func(state ledger.State, change func(e *ledger.Entry)) func(e *ledger.Entry) {
+		return func(e *ledger.Entry) {
+			e.State = state
+			change(e)
+		}
+	}
+	for name, change := range map[string]func(e *ledger.Entry){
+		"a manual outcome, then the merchant's repeat": charge(ledger.Done, func(e *ledger.Entry) {
+			e.Manual = ledger.ManualResolution{Outcome: ledger.ManuallyApplied, At: recorded}
+			e.CallAttempts = []ledger.CallAttempt{{At: written, Outcome: ledger.CallSucceeded}}
+		}),
+		"a retry that succeeded, then the notification's attempts": charge(ledger.Done, func(e *ledger.Entry) {
+			e.CallAttempts = attempt(ledger.CallSucceeded)
+		}),
+		"a refusal, then a conflict": charge(ledger.Refused, func(e *ledger.Entry) {
+			e.CallAttempts = append(attempt(ledger.CallRefused), ledger.CallAttempt{
+				At: written, Outcome: ledger.CallSucceeded,
+			})
+		}),
+		"a late response, then the notification's attempts": charge(ledger.Done, func(e *ledger.Entry) {
+			e.Outbox = []ledger.Notification{{ID: "w", Status: ledger.Successful, At: recorded, Attempts: 9}}
+		}),
+		"no later write": charge(ledger.Done, func(e *ledger.Entry) { e.UpdatedAt = recorded }),
+	} {
+		e := d.mustReadEntry(d.addUnknownCharge(shop, "c1"))
+		e.UpdatedAt = written
+		change(e)
+		d.ledger.Overwrite(e)
+		e = d.mustReadEntry(e.Key)
+		checkEqual(t, name, becameFinal(e).Format(time.DateOnly), recorded.Format(time.DateOnly))
+		checkEqual(t, name+": its final_at", exportedView(e).FinalAt, becameFinal(e))
+	}
+	// The same request of a released transaction may still be sent, and then it has an outcome.
+	e := d.mustReadEntry(d.addUnknownCharge(shop, "c1"))
+	e.State, e.UpdatedAt = ledger.Released, recorded
+	checkEqual(t, "released", becameFinal(e), time.Time{})
+}
+
 func TestExportOverwrites(t *testing.T) {
 	d, shop := newShopTool(t)
 	d.addDeliveredPayment(shop, 1, d.now)

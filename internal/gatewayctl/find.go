@@ -135,8 +135,9 @@ func (f *finder) searchKeys() error {
 		f.add(e, field)
 		return err
 	}
-	err := errors.Join(read("order_id", ledger.Payment, f.value), read("id", ledger.Charge, f.value),
-		read("id", ledger.SMS, f.value))
+	id := cmp.Or(uuidOf(f.value), f.value)
+	err := errors.Join(read("order_id", ledger.Payment, f.value), read("id", ledger.Charge, id),
+		read("id", ledger.SMS, id))
 	for _, p := range f.merchants {
 		if err != nil {
 			return err
@@ -209,7 +210,7 @@ func matchingField(e *ledger.Entry, value string) string {
 		fields = append(fields, struct{ name, value string }{"webhook-id", n.ID})
 	}
 	for _, f := range fields {
-		if f.value == value && value != "" {
+		if value != "" && (f.value == value || uuidOf(value) != "" && uuidOf(f.value) == uuidOf(value)) {
 			return f.name
 		}
 	}
@@ -243,16 +244,25 @@ func numberDigits(text string) string {
 	return strings.TrimLeft(digits, "0")
 }
 
-// requestIDPattern matches the request ids of API Gateway.
-var requestIDPattern = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+// uuidPattern matches a UUID in small letters, as our ids and the request ids of API Gateway are.
+var uuidPattern = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// uuidOf is a UUID in small letters, "" for another text. Some systems show it in capitals.
+func uuidOf(text string) string {
+	if text = strings.ToLower(text); uuidPattern.MatchString(text) {
+		return text
+	}
+	return ""
+}
 
 // logCommand is the command that finds the log lines of a request id, "" for another value. No table has request ids.
 func (f *finder) logCommand(since time.Time) string {
-	if !requestIDPattern.MatchString(f.value) {
+	id := uuidOf(f.value)
+	if id == "" {
 		return ""
 	}
 	if f.Local {
-		return fmt.Sprintf("grep -h %s %s/log/*.log", f.value, shellWord(cmp.Or(f.Getenv(localVariable), localFolder)))
+		return fmt.Sprintf("grep -h %s %s/log/*.log", id, shellWord(cmp.Or(f.Getenv(localVariable), localFolder)))
 	}
 	stack, _, named := strings.Cut(f.LedgerTable, "-LedgerTable")
 	if !named {
@@ -260,5 +270,5 @@ func (f *finder) logCommand(since time.Time) string {
 	}
 	return fmt.Sprintf(`for f in charge pay sms status token notif receipt; do aws logs filter-log-events `+
 		`--log-group-name "/%s/$f" --filter-pattern '{ $.RequestID = "%s" }' --start-time %d `+
-		`--query 'events[].message' --output text; done`, stack, f.value, since.UnixMilli())
+		`--query 'events[].message' --output text; done`, stack, id, since.UnixMilli())
 }

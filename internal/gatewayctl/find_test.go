@@ -50,6 +50,8 @@ func TestFind(t *testing.T) {
 		{"m1", "clientCorrelator", []*ledger.Entry{sms}, false},
 		{"ShopA.c1", "clientCorrelator", []*ledger.Entry{charge}, false},
 		{"=1+1", "referenceCode", []*ledger.Entry{charge}, false},
+		{strings.ToUpper(charge.ID), "id", []*ledger.Entry{charge}, false},
+		{strings.ToUpper(pay.TransactionID), "Transaction-id", []*ledger.Entry{pay}, true},
 		{pay.TransactionID, "Transaction-id", []*ledger.Entry{pay}, true},
 		{"OP-77", "operator's reference", []*ledger.Entry{pay}, true},
 		{"INV 9", "reference", []*ledger.Entry{pay}, true},
@@ -117,6 +119,7 @@ func TestFindRequestID(t *testing.T) {
 	d.expectExit("find "+id, ExitFailed, `--log-group-name "/mobile-gateway-prod/$f" --filter-pattern `+
 		`'{ $.RequestID = "`+id+`" }' --start-time `+"1771718400000")
 	d.expectExit("find "+id+" --since 2026-03-01", ExitFailed, "--start-time 1772323200000")
+	d.expectExit("find "+strings.ToUpper(id), ExitFailed, `$.RequestID = "`+id)
 	if _, _, stderr := d.run("find OP-77"); strings.Contains(stderr, "request id") {
 		t.Errorf("a reference counts as a request id: %s", stderr)
 	}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -152,7 +153,7 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 			code = int(ended)
 		}
 	}()
-	t.env = &environment{processVariable: system.Getenv}
+	t.env = &environment{processVariable: system.Getenv, now: system.Now}
 	out := &trackedWriter{Writer: cleanWriter{system.Stdout}}
 	system.Stderr = cleanWriter{system.Stderr}
 	system.Stdout, system.Getenv = out, t.env.get
@@ -212,6 +213,8 @@ func NewTool() (*Tool, error) {
 			"resolve_as_help": "lookup: the operator's status of a payment. Manually: successful, failed, cancelled " +
 				"for a payment; applied, not-applied for a charge or an SMS.",
 		},
+		kong.TypeMapper(reflect.TypeFor[utcDay](), kong.MapperFunc(t.decodeTime)),
+		kong.TypeMapper(reflect.TypeFor[moment](), kong.MapperFunc(t.decodeTime)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ValueFormatter(func(value *kong.Value) string {
 			help := kong.DefaultHelpValueFormatter(value)

@@ -6,10 +6,10 @@ import "testing"
 func TestLimits(t *testing.T) {
 	d, shop := newShopTool(t)
 	if shop.RequestsPerSecond != 0 || len(shop.DailyAmounts) != 0 {
-		t.Errorf("a new merchant has limits: %d, %v", shop.RequestsPerSecond, shop.DailyAmounts)
+		t.Errorf("a new merchant has limits: %v, %v", shop.RequestsPerSecond, shop.DailyAmounts)
 	}
 	type rates struct {
-		PerSecond, Burst int
+		PerSecond, Burst limit
 		Amounts          map[string]string
 	}
 	check := func(flags string, want rates) {
@@ -24,10 +24,12 @@ func TestLimits(t *testing.T) {
 	if err != nil || profile.DailyAmounts["USD"] != 1250 {
 		t.Errorf("stored amount: %d, %v", profile.DailyAmounts["USD"], err)
 	}
+	d.expectOutput("merchant show ShopA", "requests per second  5")
 	check("--burst 0", rates{5, 5, both})
 	check("--country ci,sn", rates{5, 5, both})
 	check("--daily-amount XOF=none", rates{5, 5, map[string]string{"USD": "12.50"}})
 	check("--requests-per-second 0 --daily-amount USD=none", rates{0, 0, map[string]string{}})
+	d.expectOutput("merchant show ShopA", "requests per second  no limit")
 	for line, why := range map[string]string{
 		"--daily-amount EUR=5": "no country", "--daily-amount XOF=1.5": "not an amount",
 		"--daily-amount XOF":   "not an amount",

@@ -142,7 +142,7 @@ func TestAudit(t *testing.T) {
 		records = append(records, r.What+" "+r.Outcome)
 	}
 	checkEqual(t, "records", records, []string{"suspend a merchant done", "resume a merchant started"})
-	d.expectExit("audit --since yesterday", ExitUsage, "day")
+	d.expectExit("audit --since tomorrow", ExitUsage, "day")
 }
 
 func TestCredentials(t *testing.T) {

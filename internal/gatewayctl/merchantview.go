@@ -2,6 +2,7 @@ package gatewayctl
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"mobilegateway/shared/market"
@@ -29,13 +30,24 @@ type merchantView struct {
 	ChargeNotif       bool      `json:"charge_notif,omitempty" row:"charge-notif"`
 	SMSNotifyAnyHost  bool      `json:"sms_notify_any_host,omitempty" row:"notifyURL of an SMS at any host"`
 
-	RequestsPerSecond int               `json:"requests_per_second" row:"requests per second"`
-	Burst             int               `json:"burst" row:"burst"`
+	RequestsPerSecond limit             `json:"requests_per_second" row:"requests per second"`
+	Burst             limit             `json:"burst" row:"burst"`
 	DailyAmounts      map[string]string `json:"daily_amounts" row:"amounts per day"` // decimal, by currency
 
 	Tokens         []credentialView `json:"tokens" row:"tokens"`
 	ClientSecrets  []credentialView `json:"client_secrets" row:"client secrets"`
 	WebhookSecrets []webhookView    `json:"webhook_secrets" row:"webhook secrets"`
+}
+
+// limit is a number of requests, 0 for no limit.
+type limit int
+
+// String describes the limit in a cell.
+func (l limit) String() string {
+	if l == 0 {
+		return "no limit"
+	}
+	return strconv.Itoa(int(l))
 }
 
 // credentialView is a token or client secret without its value.
@@ -76,7 +88,7 @@ func merchantViewOf(p *merchant.Profile, now time.Time) merchantView {
 		Operators: nonNil(p.Operators), OnBehalfOf: nonNil(p.OnBehalfOf), SenderNames: nonNil(p.SenderNames),
 		NotificationHosts: nonNil(p.NotificationHosts), NotifURL: p.NotifURL,
 		ChargeNotif: p.ChargeNotif, SMSNotifyAnyHost: p.SMSNotifyAnyHost,
-		RequestsPerSecond: p.RequestsPerSecond, Burst: burst, DailyAmounts: map[string]string{},
+		RequestsPerSecond: limit(p.RequestsPerSecond), Burst: limit(burst), DailyAmounts: map[string]string{},
 		Tokens: credentialViews(p.Tokens, now), ClientSecrets: credentialViews(p.ClientSecrets, now),
 		WebhookSecrets: mapAll(p.WebhookSecrets, func(w merchant.WebhookSecret) webhookView { return webhookView(w) }),
 	}

@@ -198,7 +198,7 @@ func TestOperatorSetIsStrict(t *testing.T) {
 		`{"sandbox":{"accounts":{"a1":{"access_token":"Bearer x"}}}}`:                "has a space",
 		`{"sandbox":{"accounts":{"a1":{"user_sms":"x"}}}}`:                           "a1.user_sms: is not an object",
 		`{"sandbox":{"accounts":{"a1":{"user_sms.gw_token":"x"}}}}`:                  `"user_sms.gw_token"`,
-		`{"sandbox":{"accounts":{"a1":{"user_sms":{"sender":{"ci":"tel:+2251"}}}}}}`: "sender.ci: unknown field",
+		`{"sandbox":{"accounts":{"a1":{"user_sms":{"sender":{"ci":"tel:+2251"}}}}}}`: "sender.CI|",
 		`{"sandbox":{"accounts":{"a1":{"user_sms":{"sender":{"CI":"2251"}}}}}}`:      "sender.CI: is not a sender",
 		`{"sandbox":{"accounts":{"a1":"x"}}}`:                                        "accounts.a1: is not an object",
 		`{"sandbox":{"accounts":[]}}`:                                                "accounts: is not an object",
@@ -277,6 +277,23 @@ func TestRotateToken(t *testing.T) {
 	if !strings.Contains(out, "rotate an operator's token") || strings.Contains(out+stderr, "hunter2") {
 		t.Errorf("audit: %s%s", out, stderr)
 	}
+}
+
+// The dry run tries the new token by a status lookup, and only warns: --yes stores what the person decided.
+func TestRotateTokenTriesTheToken(t *testing.T) {
+	address, methods := newTokenServer(t)
+	d := newTestTool(t)
+	d.vault.values["operators"] = []byte(credentialsOf(t, "sandbox", "a1", newAccount(t, "sandbox", address, "old")))
+	for token, want := range map[string]string{"good": "accepts the new token", "mistyped": "Warning: a status"} {
+		d.input = token
+		code, out, stderr := d.run("operator rotate-token sandbox")
+		if code != ExitDone || !strings.Contains(stderr, want) || strings.Contains(out+stderr, token+"\n") {
+			t.Errorf("%s: exit %d, without %q: %s%s", token, code, want, out, stderr)
+		}
+	}
+	checkEqual(t, "calls of the operator", methods, map[string]int{http.MethodGet: 2})
+	d.apply("operator rotate-token sandbox")
+	checkEqual(t, "calls with --yes", methods[http.MethodGet], 2)
 }
 
 // decision "operator-credentials": an account in use is neither moved to another contract nor dropped.

@@ -67,7 +67,10 @@ func (a accountSchema) isGroup(path string) bool {
 
 // paths lists the fields for an error.
 func (a accountSchema) paths() string {
-	return joinComma(mapAll(a.fields, func(field operator.AccountField) string { return field.Path }))
+	countries := "." + strings.Join(a.row.Countries, "|")
+	return joinComma(mapAll(a.fields, func(field operator.AccountField) string {
+		return strings.Replace(field.Path, countrySuffix, countries, 1)
+	}))
 }
 
 // unusable lists the fields without which an operation cannot be made, each with its fault. A field for each country

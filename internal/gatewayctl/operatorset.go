@@ -10,6 +10,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
+
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/drivers"
+	"mobilegateway/shared/secret"
 )
 
 // actionSetCredentials is the action of operator set in audit records.
@@ -78,7 +83,7 @@ type operatorRotateToken struct {
 }
 
 // Run renews the access token of one account, and changes nothing else. It only warns of other fields that the account
-// lacks, because a leaked token must be renewed in any case.
+// lacks, because a leaked token must be renewed in any case. A dry run also tries the token at the operator.
 func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 	name := strings.ToLower(c.Operator)
 	platform, found := stored.operators[name]
@@ -94,27 +99,60 @@ func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 	if !rotatable {
 		return usageError("accounts of %s have no access_token: renew their fields with operator set", name)
 	}
-	text, err := readInput(s, c.File)
+	token, err := c.readToken(s, field)
 	if err != nil {
 		return err
 	}
-	token := strings.TrimSpace(string(text))
-	if strings.HasPrefix(token, "{") {
-		return usageError("the input is a JSON document: give only the token, or use operator set")
-	}
-	if err := field.Check(token); err != nil {
-		return usageError("the token %w", err)
-	}
+	var renewed credentialsByOperator
 	given := givenCredentials{name: {accounts: map[string]map[string]string{id: {"access_token": token}}}}
-	return s.changeCredentials("rotate an operator's token", stored,
+	err = s.changeCredentials("rotate an operator's token", stored,
 		func() (credentialsByOperator, []credentialChange, error) {
 			next, changes, err := stored.operators.merge(given, false)
+			renewed = next
 			if errors.Is(err, errIncomplete) {
 				fmt.Fprintf(s.Stderr, "Warning: %v. Add the fields with operator set.\n", err)
 				err = nil
 			}
 			return next, changes, err
 		})
+	if err != nil || s.Yes {
+		return err
+	}
+	return tryToken(s, schema.row, accountView{Operator: name, Account: id}, renewed)
+}
+
+// readToken reads the file, which has only the token.
+func (c *operatorRotateToken) readToken(s *session, field operator.AccountField) (string, error) {
+	text, err := readInput(s, c.File)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if strings.HasPrefix(token, "{") {
+		return "", usageError("the input is a JSON document: give only the token, or use operator set")
+	}
+	if err := field.Check(token); err != nil {
+		return "", usageError("the token %w", err)
+	}
+	return token, nil
+}
+
+// tryToken looks up a status with an account that is not stored yet, and reports whether its operator accepts the
+// token. It never fails for it: an operator may accept a new token only when the old one ends.
+func tryToken(s *session, row operator.Capabilities, account accountView, next credentialsByOperator) error {
+	value, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	check := operatorCheck{Timeout: 10 * time.Second}
+	fault := check.lookUp(s, drivers.NewDirectory(secret.Static(value), nil, s.Now), row, account)
+	if fault == "" {
+		fmt.Fprintln(s.Stderr, "The operator accepts the new token: a status lookup with it succeeded.")
+		return nil
+	}
+	fmt.Fprintf(s.Stderr, "Warning: a status lookup with the new token failed: %s. "+
+		"Apply it only if the operator says that it is the right one.\n", fault)
+	return nil
 }
 
 // credentialChange is one difference between the stored credentials and the new ones.

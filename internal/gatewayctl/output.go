@@ -97,6 +97,8 @@ func cellText(value reflect.Value) string {
 	}
 	var texts []string
 	switch value.Kind() {
+	case reflect.Pointer:
+		return cellText(value.Elem())
 	case reflect.Slice:
 		for i := range value.Len() {
 			texts = append(texts, cellText(value.Index(i)))

@@ -1,8 +1,12 @@
 package gatewayctl
 
 import (
+	"encoding"
 	"fmt"
+	"reflect"
 	"time"
+
+	"github.com/alecthomas/kong"
 )
 
 const day = 24 * time.Hour
@@ -13,7 +17,7 @@ type utcDay struct{ time.Time }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *utcDay) UnmarshalText(text []byte) (err error) {
 	if d.Time, err = time.Parse(time.DateOnly, string(text)); err != nil {
-		return fmt.Errorf("%q is not a day such as 2026-03-01", text)
+		return fmt.Errorf("%q is not a day such as 2026-03-01, yesterday or today", text)
 	}
 	return nil
 }
@@ -32,10 +36,27 @@ func (m *moment) UnmarshalText(text []byte) error {
 		at, err = time.Parse(time.RFC3339, string(text))
 	}
 	if err != nil {
-		return fmt.Errorf("%q is neither a day such as 2026-03-01 nor a time such as 2026-03-01T12:00:00Z", text)
+		return fmt.Errorf("%q is neither a day such as 2026-03-01, yesterday or today, "+
+			"nor a time such as 2026-03-01T12:00:00Z", text)
 	}
 	m.Time = at.UTC()
 	return nil
+}
+
+// decodeTime decodes a utcDay or a moment, by its name or as yesterday or today (UTC). It implements kong.MapperFunc.
+func (t *Tool) decodeTime(c *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := c.Scan.PopValueInto("time", &text); err != nil {
+		return err
+	}
+	now := t.env.now().UTC()
+	switch text {
+	case "today":
+		text = now.Format(time.DateOnly)
+	case "yesterday":
+		text = now.Add(-day).Format(time.DateOnly)
+	}
+	return target.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
 }
 
 // dayRange are the flags of a range of UTC days.

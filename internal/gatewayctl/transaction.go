@@ -82,7 +82,8 @@ func (s *session) findEntry(id string, kinds ...ledger.Kind) (*ledger.Entry, err
 		}
 		labels = append(labels, kindLabel(kind))
 	}
-	return nil, fmt.Errorf("there is no %s %s: find its id with gatewayctl list", strings.Join(labels, " and no "), id)
+	return nil, fmt.Errorf("there is no %s %s: gatewayctl find searches for any id, key, reference or number",
+		strings.Join(labels, " and no "), id)
 }
 
 func kindLabel(kind ledger.Kind) string {

@@ -146,6 +146,30 @@ func TestPartiallyFailedReplay(t *testing.T) {
 	}
 }
 
+// Each flag of a day takes yesterday and today, which are UTC days.
+func TestNamedDays(t *testing.T) {
+	d := newTestTool(t)
+	d.addDeliveredPayment(d.onboardShop(), 1, d.now)
+	d.now = d.now.Add(day)
+	for line, found := range map[string]string{
+		"find ShopA_1 --since yesterday":                                 "2026-03-01 on",
+		"find ShopA_1 --since today":                                     "2026-03-02 on",
+		"list ShopA --day yesterday":                                     "ShopA_1",
+		"list ShopA --from yesterday --to today":                         "ShopA_1",
+		"deliveries list ShopA --from yesterday --to yesterday":          "ShopA_1",
+		"deliveries replay --merchant ShopA --from yesterday --to today": "1",
+		"audit --since yesterday":                                        "add a merchant",
+		"endpoint list ShopA --since yesterday":                          "https://",
+	} {
+		if code, out, stderr := d.run(line); code != ExitDone || !strings.Contains(out+stderr, found) {
+			t.Errorf("%s: exit %d, without %q: %s%s", line, code, found, out, stderr)
+		}
+	}
+	d.expectExit("deliveries send --merchant ShopA --since yesterday", ExitFailed, "nothing waits")
+	d.expectExit("find ShopA_1 --since tomorrow", ExitUsage, "yesterday or today")
+	d.expectExit("audit --since", ExitUsage, "--since")
+}
+
 func TestTimeRangesAreConsistent(t *testing.T) {
 	d := newTestTool(t)
 	d.addDeliveredPayment(d.onboardShop(), 1, d.now)

@@ -36,7 +36,7 @@ type webhookTestResult struct {
 	WebhookID string `json:"webhook_id" row:"webhook-id"`
 	Versions  []int  `json:"secret_versions" row:"signed with versions"`
 	Sample    string `json:"sample" row:"sample"`
-	Delivered bool   `json:"delivered" row:"delivered"`
+	Delivered *bool  `json:"delivered,omitempty" row:"delivered"` // nil in a dry run
 	Status    int    `json:"status,omitempty" row:"status"`
 	Reason    string `json:"reason,omitempty" row:"reason"`
 	Millis    int64  `json:"duration_ms,omitempty" row:"milliseconds"`
@@ -86,9 +86,10 @@ func (c *webhookTest) Run(s *session) error {
 
 // add adds the response, and describes it.
 func (r *webhookTestResult) add(attempt webhook.Result) (done string, err error) {
-	r.Delivered, r.Status, r.Reason = attempt.Outcome == webhook.Delivered, attempt.Status, attempt.Reason
+	delivered := attempt.Outcome == webhook.Delivered
+	r.Delivered, r.Status, r.Reason = &delivered, attempt.Status, attempt.Reason
 	r.Millis, r.Response = attempt.Duration.Milliseconds(), string(attempt.Body)
-	if r.Delivered {
+	if delivered {
 		return fmt.Sprintf("status %d", r.Status), nil
 	}
 	return "", fmt.Errorf("the sample was not accepted: %s; docs/operations.md has the reasons",

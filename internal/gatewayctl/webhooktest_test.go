@@ -37,8 +37,11 @@ func TestWebhookTest(t *testing.T) {
 	if len(*received) != 0 || dryRun.URL != address || !strings.Contains(dryRun.Sample, `"order-id":"ShopA_0"`) {
 		t.Fatalf("the dry run posted %d, and shows %+v", len(*received), dryRun)
 	}
+	if _, out, _ := d.run("webhook test --merchant ShopA"); strings.Contains(out, "delivered") {
+		t.Errorf("the dry run reports whether the sample was delivered: %s", out)
+	}
 	result := query[webhookTestResult](d, "webhook test --merchant ShopA"+confirmFlags)
-	if !result.Delivered || result.Status != 200 || len(*received) != 1 || len(result.Response) != maxResponseText {
+	if !*result.Delivered || result.Status != 200 || len(*received) != 1 || len(result.Response) != maxResponseText {
 		t.Fatalf("%d posted, result %+v", len(*received), result)
 	}
 	checkEqual(t, "versions", result.Versions, []int{2, 1})
@@ -52,7 +55,8 @@ func TestWebhookTest(t *testing.T) {
 			t.Errorf("the signature: %v", err)
 		}
 	}
-	d.expectOutput("webhook test --merchant ShopA"+confirmFlags, "status", "200", "unknown order.[31m")
+	d.expectOutput("webhook test --merchant ShopA"+confirmFlags, "delivered", "true", "status", "200",
+		"unknown order.[31m")
 
 	gone, _, _ := newMerchantServer(t, 410)
 	writes := d.health.WriteCount()
