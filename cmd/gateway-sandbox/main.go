@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/sandbox"
+	"mobilegateway/shared/localhost"
 )
 
 // Environment variables with the tokens. A token has at least minTokenLength characters.
@@ -109,7 +110,7 @@ func parseConfig(
 	}
 	host, _, _ := net.SplitHostPort(listen) // "" for a wrong address, which Listen reports
 	base, baseErr := url.Parse(config.BaseURL)
-	public := !isLoopback(host) || config.BaseURL != "" && (baseErr != nil || !isLoopback(base.Hostname()))
+	public := !localhost.IsLoopback(host) || config.BaseURL != "" && (baseErr != nil || !localhost.IsLoopback(base.Hostname()))
 	switch open := len(config.ControlTokens) == 0; {
 	case flags.NArg() > 0:
 		err = fmt.Errorf("unknown argument %q: remove it", flags.Arg(0))
@@ -146,10 +147,6 @@ func readTokens(lookupEnv func(string) (string, bool), variable string) ([]strin
 func isValidBaseURL(u *url.URL) bool {
 	return (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
 		u.RawQuery == "" && u.Fragment == "" && u.User == nil
-}
-
-func isLoopback(host string) bool {
-	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // withHealth adds GET /healthz, for health checks.

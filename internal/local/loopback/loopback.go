@@ -7,8 +7,9 @@ package loopback
 
 import (
 	"net/http"
-	"net/netip"
 	"net/url"
+
+	"mobilegateway/shared/localhost"
 )
 
 // Protect returns a handler that passes a request on only if no foreign web page can have sent it. It refuses a Host
@@ -36,7 +37,5 @@ func refuse(reason string) http.Handler {
 
 // isLoopback reports whether a Host header, with or without a port, is localhost or a loopback address.
 func isLoopback(host string) bool {
-	name := (&url.URL{Host: host}).Hostname()
-	address, err := netip.ParseAddr(name)
-	return name == "localhost" || err == nil && address.Unmap().IsLoopback()
+	return localhost.IsLoopback((&url.URL{Host: host}).Hostname())
 }
