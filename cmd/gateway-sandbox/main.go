@@ -3,7 +3,8 @@
 //
 // The flags set the address to listen on and the public address. Tokens come only from the environment, because lists
 // of processes show flags. SANDBOX_TOKENS are for the operator API, SANDBOX_CONTROL_TOKENS for the control port, and
-// SANDBOX_TESTS_TOKENS only for its tests and slots. Each is one token, or several with commas between them.
+// SANDBOX_TESTS_TOKENS only for its tests and slots. Each is one token, or several with commas between them. A token
+// for tests may have its merchant before it: DemoShop:token.
 // SANDBOX_SEED and the rates set the fault injection at the start. SIGTERM ends the program.
 package main
 
@@ -104,7 +105,14 @@ func parseConfig(
 		return tokens
 	}
 	config.Tokens, config.ControlTokens = tokensOf(operatorTokensVariable), tokensOf(controlTokensVariable)
-	config.TestsTokens = tokensOf(testsTokensVariable)
+	for _, text := range tokensOf(testsTokensVariable) {
+		merchant, token, named := strings.Cut(text, ":")
+		if !named {
+			merchant, token = "", text
+		}
+		err = errors.Join(err, checkTokenLength(testsTokensVariable, token))
+		config.TestsTokens = append(config.TestsTokens, sandbox.TestsToken{Merchant: merchant, Token: token})
+	}
 	if err != nil {
 		return "", config, err
 	}
@@ -137,11 +145,18 @@ func readTokens(lookupEnv func(string) (string, bool), variable string) ([]strin
 	tokens := strings.Split(text, ",")
 	for i, token := range tokens {
 		tokens[i] = strings.TrimSpace(token)
-		if len(tokens[i]) < minTokenLength {
-			return nil, fmt.Errorf("%s: a token has at least %d characters", variable, minTokenLength)
+		if err := checkTokenLength(variable, tokens[i]); err != nil {
+			return nil, err
 		}
 	}
 	return tokens, nil
+}
+
+func checkTokenLength(variable, token string) error {
+	if len(token) < minTokenLength {
+		return fmt.Errorf("%s: a token has at least %d characters", variable, minTokenLength)
+	}
+	return nil
 }
 
 func isValidBaseURL(u *url.URL) bool {

@@ -15,8 +15,8 @@ import (
 	"mobilegateway/internal/localtest"
 )
 
-// nobody is the user id of an account without rights.
-const nobody = 65534
+// otherUser is the user id of an account without rights.
+const otherUser = 65534
 
 // startReadable starts a run in a folder that every user may enter, as .local of a checkout is.
 func startReadable(t *testing.T) *localtest.Gateway {
@@ -30,7 +30,7 @@ func startReadable(t *testing.T) *localtest.Gateway {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{parent, dir} { // whatever the umask is
+	for _, folder := range []string{parent, dir} { // with any umask
 		if err := os.Chmod(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -58,23 +58,23 @@ func runFiles(t *testing.T, dir string) map[string]fs.FileMode {
 	return found
 }
 
-// curlAsNobody calls curl as another user. It returns the response's status and body.
-func curlAsNobody(t *testing.T, arguments ...string) (status, body string) {
+// curlAsOtherUser calls curl as another user. It returns the response's status and body.
+func curlAsOtherUser(t *testing.T, arguments ...string) (status, body string) {
 	t.Helper()
-	text := runAsNobody(t, "curl", append([]string{"-sS", "-w", "\n%{http_code}"}, arguments...)...)
+	text := runAsOtherUser(t, "curl", append([]string{"-sS", "-w", "\n%{http_code}"}, arguments...)...)
 	end := strings.LastIndexByte(text, '\n')
 	return text[end+1:], text[:max(end, 0)]
 }
 
-// runAsNobody runs a program as another user and returns its output, also that of an error.
-func runAsNobody(t *testing.T, program string, arguments ...string) string {
+// runAsOtherUser runs a program as another user and returns its output, also that of an error.
+func runAsOtherUser(t *testing.T, program string, arguments ...string) string {
 	t.Helper()
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		t.Skip("only root on Linux can run a program as another user")
 	}
 	command := exec.CommandContext(t.Context(), program, arguments...)
 	command.Dir = "/"
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherUser}}
 	output, _ := command.CombinedOutput() // the callers check what it printed
 	return string(output)
 }
@@ -94,15 +94,15 @@ func TestFilesAreTheOwnersOnly(t *testing.T) {
 
 func TestOtherUserReadsNoFile(t *testing.T) {
 	r := startReadable(t)
-	if got := runAsNobody(t, "cat", "/etc/hostname"); strings.Contains(got, "denied") {
-		t.Fatalf("the other user can read nothing at all: %s", got)
+	if got := runAsOtherUser(t, "cat", "/etc/hostname"); strings.Contains(got, "denied") {
+		t.Fatalf("the other user cannot read a public file: %s", got)
 	}
 	files := runFiles(t, r.Dir)
 	if len(files) < 20 {
 		t.Fatalf("the run has only %d files", len(files))
 	}
 	for path := range files {
-		if got := runAsNobody(t, "cat", path); !strings.Contains(got, "Permission denied") {
+		if got := runAsOtherUser(t, "cat", path); !strings.Contains(got, "Permission denied") {
 			t.Errorf("another user can read %s", path)
 		}
 	}
@@ -127,7 +127,7 @@ func TestOtherUserOpensNoService(t *testing.T) {
 		"/20261122/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=00"
 	for variable, call := range serviceCalls(environment) {
 		for _, header := range []string{"Accept: */*", forged} {
-			status, body := curlAsNobody(t, environment[variable], "-H", "X-Amz-Target: "+call.target, "-H", header,
+			status, body := curlAsOtherUser(t, environment[variable], "-H", "X-Amz-Target: "+call.target, "-H", header,
 				"-H", "Content-Type: application/x-amz-json-1.0", "-d", call.body)
 			if status != "403" || !strings.Contains(body, "InvalidSignatureException") {
 				t.Errorf("%s responds %s to another user with %q: %s", variable, status, header, body)
@@ -171,7 +171,8 @@ func TestWebPageIsRefused(t *testing.T) {
 	if status, _, _ := localtest.Send(t, "GET", info.InboxURL+"/", "", link); status != http.StatusOK {
 		t.Errorf("a link from another port to the inbox responds %d, want 200", status)
 	}
-	if status, _, _ := localtest.Send(t, "POST", info.SandboxURL+"/sandbox/v1/tests", "", nil); status != http.StatusOK {
+	status, _, _ := localtest.Send(t, "POST", info.SandboxURL+"/sandbox/v1/tests", "", nil)
+	if status != http.StatusOK {
 		t.Errorf("a program without credentials gets %d from the control port, want 200", status)
 	}
 }

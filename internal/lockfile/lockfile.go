@@ -6,6 +6,7 @@ package lockfile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -31,7 +32,8 @@ func UnprotectedNPM(text []byte) ([]string, error) {
 		return nil, fmt.Errorf("read the lock: %w", err)
 	}
 	if lock.Version != 3 || len(lock.Packages) < 2 {
-		return nil, fmt.Errorf("the lock has version %d and %d packages, want version 3", lock.Version, len(lock.Packages))
+		return nil, fmt.Errorf("the lock has version %d and %d packages, want version 3",
+			lock.Version, len(lock.Packages))
 	}
 	var unprotected []string
 	for _, name := range slices.Sorted(maps.Keys(lock.Packages)) {
@@ -54,14 +56,15 @@ func UnprotectedPip(text []byte) ([]string, error) {
 			continue
 		}
 		count++
-		hashes := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return !strings.HasPrefix(word, "--hash") })
+		isOther := func(word string) bool { return !strings.HasPrefix(word, "--hash") }
+		hashes := slices.DeleteFunc(slices.Clone(words), isOther)
 		invalid := func(hash string) bool { return !pipHash.MatchString(hash) }
 		if !strings.Contains(words[0], "==") || len(hashes) == 0 || slices.ContainsFunc(hashes, invalid) {
 			unprotected = append(unprotected, words[0])
 		}
 	}
 	if count == 0 {
-		return nil, fmt.Errorf("the lock has no requirement")
+		return nil, errors.New("the lock has no requirement")
 	}
 	return unprotected, nil
 }

@@ -38,7 +38,7 @@ func TestEveryEntryHasAHash(t *testing.T) {
 	list.Dir = root
 	names, err := list.Output()
 	if err != nil {
-		t.Skip("this is no checkout of git")
+		t.Skip("this folder is not a checkout of git")
 	}
 	read := map[string]int{}
 	for name := range strings.SplitSeq(string(names), "\x00") {
@@ -74,9 +74,11 @@ func TestUnprotectedEntries(t *testing.T) {
 		want    []string
 		invalid bool
 	}{
-		"npm":                   {lockfile.UnprotectedNPM, npm(`"node_modules/a":{"integrity":"` + sha512 + `"}`), nil, false},
-		"npm without a hash":    {lockfile.UnprotectedNPM, npm(`"node_modules/@s/a":{"version":"1"}`), []string{"@s/a"}, false},
-		"npm with a short hash": {lockfile.UnprotectedNPM, npm(`"node_modules/a":{"integrity":"sha512-x"}`), []string{"a"}, false},
+		"npm": {lockfile.UnprotectedNPM, npm(`"node_modules/a":{"integrity":"` + sha512 + `"}`), nil, false},
+		"npm without a hash": {lockfile.UnprotectedNPM,
+			npm(`"node_modules/@s/a":{"version":"1"}`), []string{"@s/a"}, false},
+		"npm with a short hash": {lockfile.UnprotectedNPM,
+			npm(`"node_modules/a":{"integrity":"sha512-x"}`), []string{"a"}, false},
 		"npm with SHA-1": {lockfile.UnprotectedNPM,
 			npm(`"node_modules/a":{"integrity":"sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk="}`), []string{"a"}, false},
 		"npm with a link":         {lockfile.UnprotectedNPM, npm(`"node_modules/a":{"link":true}`), nil, false},
@@ -85,8 +87,9 @@ func TestUnprotectedEntries(t *testing.T) {
 		"pip":                     {lockfile.UnprotectedPip, "# made by uv\na==1 \\\n    " + sha256 + "\n", nil, false},
 		"pip without a hash":      {lockfile.UnprotectedPip, "a==1\nb==2 " + sha256 + "\n", []string{"a==1"}, false},
 		"pip without a version":   {lockfile.UnprotectedPip, "a>=1 " + sha256 + "\n", []string{"a>=1"}, false},
-		"pip with MD5":            {lockfile.UnprotectedPip, "a==1 --hash=md5:00 " + sha256 + "\n", []string{"a==1"}, false},
-		"pip, empty":              {lockfile.UnprotectedPip, "# nothing\n", nil, true},
+		"pip with MD5": {lockfile.UnprotectedPip,
+			"a==1 --hash=md5:00 " + sha256 + "\n", []string{"a==1"}, false},
+		"pip, empty": {lockfile.UnprotectedPip, "# nothing\n", nil, true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

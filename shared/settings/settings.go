@@ -131,8 +131,8 @@ func (e *Environment) Bool(name string) bool {
 }
 
 // LoopbackAllowed returns ALLOW_LOOPBACK: whether notification and return URLs may be plain http on 127.0.0.1. It is
-// only for the local run. It is a fault unless DynamoDB is on this machine or at an address of a private network, and a
-// fault if Lambda names its runtime: then the function does not start (decision "outgoing-addresses").
+// only for the local run. It is a fault unless DynamoDB is on this machine or at an address of a private network. It is
+// a fault if Lambda names its runtime. Then the function does not start (decision "outgoing-addresses").
 func (e *Environment) LoopbackAllowed() bool {
 	allowed := e.Bool(AllowLoopback)
 	host := hostOf(cmp.Or(e.lookup(dynamoDBEndpoint), e.lookup(defaultEndpoint)))

@@ -18,5 +18,5 @@ func main() {
 		_, _ = fmt.Fprintln(os.Stderr, "sbom:", err)
 		os.Exit(1)
 	}
-	_, _ = fmt.Println("sbom: the parts of", os.Args[1], "are in", os.Args[2])
+	_, _ = fmt.Fprintln(os.Stdout, "sbom: the parts of", os.Args[1], "are in", os.Args[2])
 }

@@ -2,7 +2,7 @@
 //
 // One secret access key opens all services of a run, under any access key: that only names the caller. It ignores the
 // request's age, because a copied request never leaves this machine. The invariant: a handler behind Require sees only
-// requests that somebody with the secret access key signed, body included.
+// requests that the secret access key signed, body included.
 package sigv4
 
 import (
