@@ -118,7 +118,8 @@ func parseConfig(
 	}
 	host, _, _ := net.SplitHostPort(listen) // "" for a wrong address, which Listen reports
 	base, baseErr := url.Parse(config.BaseURL)
-	public := !localhost.IsLoopback(host) || config.BaseURL != "" && (baseErr != nil || !localhost.IsLoopback(base.Hostname()))
+	publicBase := config.BaseURL != "" && (baseErr != nil || !localhost.IsLoopback(base.Hostname()))
+	public := !localhost.IsLoopback(host) || publicBase
 	switch open := len(config.ControlTokens) == 0; {
 	case flags.NArg() > 0:
 		err = fmt.Errorf("unknown argument %q: remove it", flags.Arg(0))

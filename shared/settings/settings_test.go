@@ -167,12 +167,13 @@ func TestErrorsNameEveryVariableAndNoValue(t *testing.T) {
 }
 
 func TestSecureURL(t *testing.T) {
+	private := "CALLBACK_BASE_URL=http://10.0.0.1:1 ALLOW_LOOPBACK=true AWS_ENDPOINT_URL=http://10.0.0.2"
 	for pairs, want := range map[string]string{
 		"": "",
-		"CALLBACK_BASE_URL=https://pay.example.com/":                                               "https://pay.example.com",
-		"CALLBACK_BASE_URL=http://127.0.0.1:3000":                                                  "http://127.0.0.1:3000",
-		"CALLBACK_BASE_URL=http://[::1]:3000":                                                      "http://[::1]:3000",
-		"CALLBACK_BASE_URL=http://10.0.0.1:1 ALLOW_LOOPBACK=true AWS_ENDPOINT_URL=http://10.0.0.2": "http://10.0.0.1:1",
+		"CALLBACK_BASE_URL=https://pay.example.com/": "https://pay.example.com",
+		"CALLBACK_BASE_URL=http://127.0.0.1:3000":    "http://127.0.0.1:3000",
+		"CALLBACK_BASE_URL=http://[::1]:3000":        "http://[::1]:3000",
+		private:                                      "http://10.0.0.1:1",
 	} {
 		env := newEnvironment(strings.Fields(pairs)...)
 		if got := env.SecureURL(settings.CallbackBaseURL); got != want || env.Err() != nil {
