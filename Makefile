@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, LOCAL_DIR and every duration of template.yaml: make run SPEED=60 RESET=1
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate knownbad backlog mutate deploy e2e smoke contract postman reference ci clean
+.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate knownbad backlog mutate deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -26,6 +26,18 @@ build: ## Build the deployable bundle with SAM
 	@for program in .aws-sam/build/*/bootstrap; do \
 	  file -b $$program | grep -q 'ELF.*statically linked' || { echo "$$program is not a static program"; exit 1; }; \
 	done
+
+	@go run ./tools/sbom .aws-sam/build .aws-sam/bundle.cdx.json
+
+sbom: ## Write the CycloneDX SBOM of what ships to .local/sbom/bundle.cdx.json
+	@for function in functions/*/bootstrap; do \
+	  name=$${function#functions/}; \
+	  $(DEPLOY) GOOS=linux GOARCH=arm64 go build -o .local/sbom/$${name%/*}/bootstrap ./$$function; \
+	done
+	@go run ./tools/sbom .local/sbom .local/sbom/bundle.cdx.json
+
+vulnerabilities: ## Search the database of Go for known vulnerabilities in what ships and in the tools
+	@tools/govulncheck/check
 
 test: ## Run every test once, with the fuzz corpora as seeds: under five minutes on two cores
 	@# The stories and the tests of the pages mostly wait. A third package uses the processors meanwhile.

@@ -5,6 +5,7 @@ go 1.26
 require (
 	code.dny.dev/ssrf v0.3.0
 	github.com/BurntSushi/toml v1.6.0
+	github.com/CycloneDX/cyclonedx-go v0.11.0
 	github.com/Shopify/toxiproxy/v2 v2.5.0
 	github.com/alecthomas/kong v1.16.1
 	github.com/anishathalye/porcupine v1.3.1

@@ -160,6 +160,9 @@ func buildAndDeploy(
 	if err := bundle.Check(built, functions, given["Architecture"]); err != nil {
 		return err
 	}
+	if err := bundle.WriteSBOM(built, filepath.Join(root, ".aws-sam", bundle.SBOMFile)); err != nil {
+		return err
+	}
 	deploy := []string{"deploy", "--template-file", filepath.Join(built, "template.yaml")}
 	if o.stack != "" {
 		deploy = append(deploy, "--stack-name", o.stack)

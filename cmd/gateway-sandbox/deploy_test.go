@@ -75,8 +75,9 @@ func TestStackStartsTheProgram(t *testing.T) {
 	}
 	config.Faults = sandbox.FaultSettings{Seed: config.Faults.Seed}
 	want := sandbox.Config{
-		Tokens: []string{operatorToken}, ControlTokens: []string{controlToken}, TestsTokens: []string{testsToken},
-		Dir: "/data", BaseURL: "https://d1.cloudfront.net", Speed: 60, Faults: sandbox.FaultSettings{Seed: 7},
+		Tokens: []string{operatorToken}, ControlTokens: []string{controlToken},
+		TestsTokens: []sandbox.TestsToken{{Token: testsToken}},
+		Dir:         "/data", BaseURL: "https://d1.cloudfront.net", Speed: 60, Faults: sandbox.FaultSettings{Seed: 7},
 	}
 	if diff := cmp.Diff(want, config); diff != "" {
 		t.Errorf("settings of the machine's script (-want +got):\n%s", diff)

@@ -3,7 +3,8 @@
 //
 // The flags set the address to listen on and the public address. Tokens come only from the environment, because lists
 // of processes show flags. SANDBOX_TOKENS are for the operator API, SANDBOX_CONTROL_TOKENS for the control port, and
-// SANDBOX_TESTS_TOKENS only for its tests and slots. Each is one token, or several with commas between them.
+// SANDBOX_TESTS_TOKENS only for its tests and slots. Each is one token, or several with commas between them. A token
+// for tests may have its merchant before it: DemoShop:token.
 // SANDBOX_SEED and the rates set the fault injection at the start. SIGTERM ends the program.
 package main
 
@@ -24,6 +25,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/sandbox"
+	"mobilegateway/shared/localhost"
 )
 
 // Environment variables with the tokens. A token has at least minTokenLength characters.
@@ -103,13 +105,21 @@ func parseConfig(
 		return tokens
 	}
 	config.Tokens, config.ControlTokens = tokensOf(operatorTokensVariable), tokensOf(controlTokensVariable)
-	config.TestsTokens = tokensOf(testsTokensVariable)
+	for _, text := range tokensOf(testsTokensVariable) {
+		merchant, token, named := strings.Cut(text, ":")
+		if !named {
+			merchant, token = "", text
+		}
+		err = errors.Join(err, checkTokenLength(testsTokensVariable, token))
+		config.TestsTokens = append(config.TestsTokens, sandbox.TestsToken{Merchant: merchant, Token: token})
+	}
 	if err != nil {
 		return "", config, err
 	}
 	host, _, _ := net.SplitHostPort(listen) // "" for a wrong address, which Listen reports
 	base, baseErr := url.Parse(config.BaseURL)
-	public := !isLoopback(host) || config.BaseURL != "" && (baseErr != nil || !isLoopback(base.Hostname()))
+	publicBase := config.BaseURL != "" && (baseErr != nil || !localhost.IsLoopback(base.Hostname()))
+	public := !localhost.IsLoopback(host) || publicBase
 	switch open := len(config.ControlTokens) == 0; {
 	case flags.NArg() > 0:
 		err = fmt.Errorf("unknown argument %q: remove it", flags.Arg(0))
@@ -136,20 +146,23 @@ func readTokens(lookupEnv func(string) (string, bool), variable string) ([]strin
 	tokens := strings.Split(text, ",")
 	for i, token := range tokens {
 		tokens[i] = strings.TrimSpace(token)
-		if len(tokens[i]) < minTokenLength {
-			return nil, fmt.Errorf("%s: a token has at least %d characters", variable, minTokenLength)
+		if err := checkTokenLength(variable, tokens[i]); err != nil {
+			return nil, err
 		}
 	}
 	return tokens, nil
 }
 
+func checkTokenLength(variable, token string) error {
+	if len(token) < minTokenLength {
+		return fmt.Errorf("%s: a token has at least %d characters", variable, minTokenLength)
+	}
+	return nil
+}
+
 func isValidBaseURL(u *url.URL) bool {
 	return (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
 		u.RawQuery == "" && u.Fragment == "" && u.User == nil
-}
-
-func isLoopback(host string) bool {
-	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // withHealth adds GET /healthz, for health checks.

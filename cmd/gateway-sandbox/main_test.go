@@ -50,6 +50,9 @@ func TestConfigureRefuses(t *testing.T) {
 			controlToken, "", ""},
 		{"with a token for tests", "-listen :1 -base-url https://sandbox.example.com", operatorToken, controlToken,
 			testsToken + "," + testsToken, ""},
+		{"with tokens of merchants for tests", "", operatorToken, controlToken, "ShopA:" + testsToken, ""},
+		{"a short token of a merchant for tests", "", operatorToken, controlToken, "LongMerchantNameOfAShop:short",
+			"SANDBOX_TESTS_TOKENS: a token has at least 24"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			variables := map[string]string{

@@ -2,6 +2,7 @@ package dynoxide
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -38,6 +39,19 @@ func TestStartRespondsAndStops(t *testing.T) {
 	if server.responds(t.Context()) {
 		t.Fatal("it responds after Stop")
 	}
+}
+
+// TestLockWithoutHash: an installation never starts from such a lock.
+func TestLockWithoutHash(t *testing.T) {
+	lock, err := pins.ReadFile("npm/package-lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkLock(lock); err != nil {
+		t.Error(err)
+	}
+	without := regexp.MustCompile(`\s*"integrity": "[^"]*",`).ReplaceAll(lock, nil)
+	wantOneLine(t, checkLock(without), "has no hash for @dynoxide/linux-x64, node-sqlite3-wasm")
 }
 
 func TestTwoServersAtOnce(t *testing.T) {

@@ -12,12 +12,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/lockfile"
 	"mobilegateway/internal/repository"
 )
 
-// pins are the files of an installation. The lock file names no registry: npm uses the configured one.
+// pins are the files of an installation. The lock file names no registry: npm uses the configured one. It has a hash
+// for each package. npm/add-platform adds a platform.
 //
 //go:embed npm/package.json npm/package-lock.json npm/.npmrc npm/prepare.js npm/storage.sql
 var pins embed.FS
@@ -62,6 +65,13 @@ func engine(tool string) string {
 // installInto runs npm ci, checks that there is a binary for this machine and makes the empty data file. It does so in
 // a folder beside the final one, which it renames at the end, so an incomplete installation is never used.
 func installInto(ctx context.Context, folder string) error {
+	lock, err := pins.ReadFile("npm/package-lock.json")
+	if err == nil {
+		err = checkLock(lock)
+	}
+	if err != nil {
+		return err
+	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		return errors.New("npm is not on the PATH: install Node.js with npm, " + otherServer)
@@ -85,13 +95,24 @@ func installInto(ctx context.Context, folder string) error {
 			err, lastLine(string(output)))
 	}
 	if !isFile(engine(fresh)) {
-		return fmt.Errorf("there is no server for %s: %s", platform(), otherServer)
+		return fmt.Errorf("npm/package-lock.json has no server for %s: "+
+			"add its hash with internal/dynoxide/npm/add-platform %s, or %s", platform(), platform(), otherServer)
 	}
 	if err := makeEmptyStorage(ctx, fresh); err != nil {
 		return err
 	}
 	_ = os.RemoveAll(folder)
 	return os.Rename(fresh, folder)
+}
+
+// checkLock refuses a lock with a package that has no hash. npm ci would install anything under its name.
+func checkLock(lock []byte) error {
+	unprotected, err := lockfile.UnprotectedNPM(lock)
+	if err == nil && len(unprotected) > 0 {
+		err = fmt.Errorf("internal/dynoxide/npm/package-lock.json has no hash for %s: add it",
+			strings.Join(unprotected, ", "))
+	}
+	return err
 }
 
 // toolFolder is the folder of this installation. Other pinned files have another folder.

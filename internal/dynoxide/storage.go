@@ -33,7 +33,7 @@ func prepareStorage(ctx context.Context, tool, path string) error {
 	case err != nil:
 		return fmt.Errorf("read the database %s: %w", path, err)
 	case found == storageVersion():
-		return nil
+		return os.Chmod(path, 0o600) // a file of an earlier version, which others could read
 	}
 	return runStorageSQL(ctx, tool, path)
 }

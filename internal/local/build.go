@@ -56,7 +56,7 @@ func Build(
 }
 
 // linkPrograms links the programs into the run's own folder, so that a later build does not change them. It copies them
-// if a hard link is impossible.
+// if a hard link is impossible. Only the owner may use them.
 func linkPrograms(folder, own string, functions []template.Function) error {
 	if err := os.RemoveAll(own); err != nil {
 		return err
@@ -66,18 +66,25 @@ func linkPrograms(folder, own string, functions []template.Function) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 			return err
 		}
-		if os.Link(from, to) == nil {
-			continue
-		}
-		program, err := os.ReadFile(from)
-		if err != nil {
+		if err := linkFile(from, to); err != nil {
 			return err
 		}
-		if err := os.WriteFile(to, program, 0o700); err != nil {
+		if err := os.Chmod(to, 0o700); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func linkFile(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o700)
 }
 
 // buildProgram builds one program beside the old one and replaces that.

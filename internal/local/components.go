@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,8 +12,10 @@ import (
 	"mobilegateway/internal/dynoxide"
 	"mobilegateway/internal/local/apigateway"
 	"mobilegateway/internal/local/dynamo"
+	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/local/inbox"
 	"mobilegateway/internal/local/secrets"
+	"mobilegateway/internal/local/sigv4"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/internal/template"
@@ -60,7 +61,7 @@ func (r *Gateway) startSecrets(context.Context) (err error) {
 			return err
 		}
 	}
-	r.serve(r.listeners.secrets, r.recorder.WrapSecretsManager(r.secrets))
+	r.serve(r.listeners.secrets, sigv4.Require(r.secretKey, r.recorder.WrapSecretsManager(r.secrets)))
 	return nil
 }
 
@@ -81,10 +82,10 @@ func (r *Gateway) startDynamoDB(ctx context.Context) error {
 		r.runUntilClose(func(ctx context.Context) { r.watchDynamoDB(ctx, engine) })
 		r.dynamoURL, r.dynamoPID = engine.Endpoint(), engine.PID()
 	}
-	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), secretKey, time.Now)
+	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), databaseSecretKey, time.Now)
 	endpoint, err := url.Parse(r.dynamoURL)
 	if err == nil {
-		r.serve(r.listeners.dynamoProxy, r.recorder.ProxyDynamoDB(endpoint))
+		r.serve(r.listeners.dynamoProxy, sigv4.Require(r.secretKey, r.recorder.ProxyDynamoDB(endpoint)))
 	}
 	if err == nil && r.config.Reset {
 		err = r.dynamoClient.DeleteTables(ctx, r.template.Tables)
@@ -134,7 +135,7 @@ func (r *Gateway) startInbox(context.Context) (err error) {
 // startFunctions creates the functions; their processes start on first use.
 func (r *Gateway) startFunctions(context.Context) error {
 	for _, f := range r.template.Functions {
-		out, err := os.Create(filepath.Join(r.config.Dir, "log", f.Name+".log"))
+		out, err := file.Create(filepath.Join(r.config.Dir, "log", f.Name+".log"))
 		if err != nil {
 			return withFolderHint("write the log of "+f.Name, err)
 		}

@@ -60,8 +60,8 @@ func accessKey(dir string) string {
 	return fmt.Sprintf("LOCAL%X", sum[:6])
 }
 
-// secretKey belongs to every access key.
-const secretKey = "local"
+// databaseSecretKey signs the run's own calls of the database, which does not check signatures.
+const databaseSecretKey = "local"
 
 // functionAccessKey is a function's own access key; the recorder identifies the function by it. Some databases accept
 // only letters and digits.
@@ -81,7 +81,7 @@ func (c Config) tablePrefix() string {
 func (r *Gateway) awsEnvironment() map[string]string {
 	return map[string]string{
 		"AWS_REGION": region, "AWS_DEFAULT_REGION": region,
-		"AWS_ACCESS_KEY_ID": accessKey(r.config.Dir), "AWS_SECRET_ACCESS_KEY": secretKey,
+		"AWS_ACCESS_KEY_ID": accessKey(r.config.Dir), "AWS_SECRET_ACCESS_KEY": r.secretKey,
 		"AWS_ENDPOINT_URL_DYNAMODB":        listenerURL(r.listeners.dynamoProxy),
 		"AWS_ENDPOINT_URL_SECRETS_MANAGER": listenerURL(r.listeners.secrets),
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"mobilegateway/internal/local/dynamo"
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/local/inbox"
+	"mobilegateway/internal/local/loopback"
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/sandbox"
@@ -48,6 +50,7 @@ type Gateway struct {
 
 	info             Info
 	sandboxToken     string
+	secretKey        string        // of the secrets and tables of this run, in aws.env
 	processesChanged chan struct{} // a process started or ended: write run.json again
 
 	closeOnce sync.Once
@@ -64,7 +67,7 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 		return nil, err
 	}
 	r := &Gateway{
-		config: config, functions: map[string]*runtimeapi.Function{},
+		config: config, functions: map[string]*runtimeapi.Function{}, secretKey: rand.Text(),
 		failed: make(chan error, 8), processesChanged: make(chan struct{}, 1),
 	}
 	r.console = &console{out: r.config.Out}
@@ -171,9 +174,10 @@ func (r *Gateway) listen(ctx context.Context) error {
 	return nil
 }
 
-// serve serves a handler until Close, which waits up to drainTimeout for open requests.
+// serve serves a handler until Close, which waits up to drainTimeout for open requests. It refuses the requests of
+// foreign web pages on every port.
 func (r *Gateway) serve(listener net.Listener, handler http.Handler) {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: loopback.Protect(handler), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			offer(r.failed, err)

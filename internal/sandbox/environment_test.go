@@ -119,7 +119,7 @@ func TestControlPortWithTokens(t *testing.T) {
 // A token for tests opens only tests and slots. A control token opens them too.
 func TestTestsTokenScope(t *testing.T) {
 	r := newTestSandbox(t, func(c *Config) {
-		c.ControlTokens, c.TestsTokens = []string{"control"}, []string{"tests", "tests before"}
+		c.ControlTokens, c.TestsTokens = []string{"control"}, testsTokens("tests", "tests before")
 	})
 	r.payWeb("Shop_1", "")
 	equal(t, "the operator API is refused", r.refuses("GET /mobilemoney/v1/getStatus/Shop_1", "Bearer tests"), true)
@@ -137,11 +137,14 @@ func TestTestsTokenScope(t *testing.T) {
 // A token for tests needs a protected control port, and must not open more.
 func TestTokensMustDiffer(t *testing.T) {
 	for name, c := range map[string]Config{
-		"no control tokens":   {Tokens: []string{"t"}, TestsTokens: []string{"x"}},
-		"the control port's":  {Tokens: []string{"t"}, ControlTokens: []string{"c", "x"}, TestsTokens: []string{"x"}},
-		"the operator API's":  {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{"x", "t"}},
-		"empty":               {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{""}},
-		"fine":                {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: []string{"x", "y"}},
+		"no control tokens": {Tokens: []string{"t"}, TestsTokens: testsTokens("x")},
+		"the control port's": {Tokens: []string{"t"}, ControlTokens: []string{"c", "x"},
+			TestsTokens: testsTokens("x")},
+		"the operator API's": {Tokens: []string{"t"}, ControlTokens: []string{"c"},
+			TestsTokens: testsTokens("x", "t")},
+		"empty": {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: testsTokens("")},
+		"fine": {Tokens: []string{"t"}, ControlTokens: []string{"c"},
+			TestsTokens: testsTokens("x", "y")},
 		"no tokens for tests": {Tokens: []string{"t"}, ControlTokens: []string{"c"}},
 		"an open port":        {Tokens: []string{"t"}},
 	} {
@@ -154,4 +157,12 @@ func TestTokensMustDiffer(t *testing.T) {
 			_ = s.Close()
 		}
 	}
+}
+
+// testsTokens returns tokens without a merchant.
+func testsTokens(tokens ...string) (all []TestsToken) {
+	for _, token := range tokens {
+		all = append(all, TestsToken{Token: token})
+	}
+	return all
 }

@@ -16,6 +16,8 @@ type pin struct {
 	PIN           string    `json:"pin"`
 	MSISDN        string    `json:"msisdn"`
 	OrderID       string    `json:"order_id,omitempty"` // valid for this payment only; "": for any
+	Owner         string    `json:"owner,omitempty"`    // see TestsToken
+	Merchant      string    `json:"merchant,omitempty"` // valid for this merchant's payments only; "": for any
 	IssuedAt      time.Time `json:"issued_at"`
 	ExpiresAt     time.Time `json:"expires_at"`
 	Used          bool      `json:"used,omitempty"`
@@ -38,7 +40,9 @@ func (p *pin) lost() bool { return p.WrongAttempts >= maxWrongPINs }
 
 func (p *pin) hasNumber(number string) bool { return plainNumber(p.MSISDN) == plainNumber(number) }
 
-func (p *pin) isFor(t *transaction) bool { return p.OrderID == "" || p.OrderID == t.Key }
+func (p *pin) isFor(t *transaction) bool {
+	return (p.OrderID == "" || p.OrderID == t.Key) && isOrderOf(p.Merchant, t.Key)
+}
 
 // forgetPINs removes the PINs that expired more than pinRetention ago.
 func (s *Sandbox) forgetPINs() {
@@ -54,7 +58,8 @@ type testPINRequest struct {
 }
 
 // issueTestPIN issues a PIN and a dummy number, whose digits select no special outcome.
-func (s *Sandbox) issueTestPIN(_ *http.Request, body testPINRequest) response {
+func (s *Sandbox) issueTestPIN(r *http.Request, body testPINRequest) response {
+	caller := callerOf(r)
 	country, known := market.ByAlpha2(cmp.Or(body.Country, market.All()[0].Alpha2))
 	number, valid := parseNumber(body.MSISDN)
 	switch {
@@ -64,6 +69,8 @@ func (s *Sandbox) issueTestPIN(_ *http.Request, body testPINRequest) response {
 		return controlError(http.StatusBadRequest, "msisdn is 4 to 15 digits, with or without +")
 	case len(body.OrderID) > maxIDLength:
 		return controlError(http.StatusBadRequest, "order_id has at most 30 characters")
+	case body.OrderID != "" && !isOrderOf(caller.Merchant, body.OrderID):
+		return controlError(http.StatusBadRequest, "order_id is not yours: your token is for "+caller.Merchant)
 	}
 	if body.MSISDN == "" {
 		number = s.dummyNumber(country)
@@ -72,14 +79,27 @@ func (s *Sandbox) issueTestPIN(_ *http.Request, body testPINRequest) response {
 	if len(s.pins) >= maxPINs {
 		return controlError(http.StatusConflict, "too many PINs: each is deleted a day after its end")
 	}
+	if caller.Owner != "" && s.pinsOf(caller.Owner) >= maxOwnedPINs {
+		return controlError(http.StatusConflict, "you have 500 PINs: each is deleted a day after its end")
+	}
 	now := s.now()
 	p := &pin{
-		PIN: s.newPINCode(now), MSISDN: number, OrderID: body.OrderID,
+		PIN: s.newPINCode(now), MSISDN: number, OrderID: body.OrderID, Owner: caller.Owner, Merchant: caller.Merchant,
 		IssuedAt: now, ExpiresAt: now.Add(s.scaleDuration(pinLifetime)),
 	}
 	s.pins[p.PIN] = p
 	s.save(journalRecord{PIN: p})
 	return jsonResponse(http.StatusOK, map[string]any{"pin": p.PIN, "msisdn": p.MSISDN, "expires_at": p.ExpiresAt})
+}
+
+// pinsOf returns how many PINs of an owner are kept.
+func (s *Sandbox) pinsOf(owner string) (count int) {
+	for _, p := range s.pins {
+		if p.Owner == owner {
+			count++
+		}
+	}
+	return count
 }
 
 // newPINCode returns six digits that no usable PIN has.
@@ -109,7 +129,8 @@ func (s *Sandbox) latestPINFor(t *transaction, input string) *pin {
 	var latest *pin
 	for _, p := range s.pins {
 		issuedFor := p.OrderID == t.Key || p.OrderID == "" && valid && p.hasNumber(number)
-		taken := !p.Used && !p.lost() && p.ExpiresAt.After(t.CreatedAt) && !t.Payment.issuedBeforeLock(p)
+		taken := !p.Used && !p.lost() && isOrderOf(p.Merchant, t.Key) &&
+			p.ExpiresAt.After(t.CreatedAt) && !t.Payment.issuedBeforeLock(p)
 		if issuedFor && taken && (latest == nil || p.ExpiresAt.After(latest.ExpiresAt)) {
 			latest = p
 		}
@@ -154,7 +175,7 @@ func (s *Sandbox) noUsablePINLeft(t *transaction, number string, now time.Time) 
 		if p.usable(now) && p.isFor(t) && !t.Payment.issuedBeforeLock(p) {
 			return false
 		}
-		lost = lost || p.lost() && p.hasNumber(number)
+		lost = lost || p.lost() && p.hasNumber(number) && isOrderOf(p.Merchant, t.Key)
 	}
 	return lost
 }
@@ -173,7 +194,7 @@ func (s *Sandbox) countWrongPIN(t *transaction, number string) int {
 		o.WrongPINs, o.LockedAt = 0, now
 	}
 	for _, p := range s.pins {
-		if p.hasNumber(number) && p.usable(now) {
+		if p.hasNumber(number) && p.usable(now) && isOrderOf(p.Merchant, t.Key) {
 			p.WrongAttempts++
 			left = min(left, maxWrongPINs-p.WrongAttempts)
 			s.save(journalRecord{PIN: p})

@@ -46,7 +46,7 @@ type Config struct {
 	ControlTokens []string
 	// TestsTokens open only tests and slots of the control port, for merchants' engineers. They need ControlTokens, and
 	// differ from those and from Tokens.
-	TestsTokens []string
+	TestsTokens []TestsToken
 	// Faults is the fault injection at the start; none by default.
 	Faults FaultSettings
 	// BaseURL is the sandbox's own address, the base of payment_url and resourceURL.
@@ -117,9 +117,10 @@ func (c *Config) validate() error {
 		return errors.New("the settings Tokens and BaseURL are required")
 	}
 	privileged := slices.Concat(c.Tokens, c.ControlTokens)
-	isPrivileged := func(token string) bool { return slices.Contains(privileged, token) }
+	isPrivileged := func(t TestsToken) bool { return slices.Contains(privileged, t.Token) }
+	isEmpty := func(t TestsToken) bool { return t.Token == "" }
 	switch {
-	case slices.Contains(privileged, "") || slices.Contains(c.TestsTokens, ""):
+	case slices.Contains(privileged, "") || slices.ContainsFunc(c.TestsTokens, isEmpty):
 		return errors.New("a token is empty: remove it or give it a value")
 	case len(c.TestsTokens) > 0 && len(c.ControlTokens) == 0:
 		return errors.New("TestsTokens is set, and the control port is open to every caller: set ControlTokens")
@@ -220,7 +221,7 @@ func (s *Sandbox) Handler() http.Handler {
 	control("/sandbox/", respondUnknownControlPath)
 
 	tests := func(pattern string, next http.HandlerFunc) {
-		mux.Handle(pattern, s.requireControlToken(s.config.TestsTokens, next))
+		mux.Handle(pattern, s.requireTestsToken(next))
 	}
 	tests("POST /sandbox/v1/tests", handleControl(s, s.issueTestPIN))
 	tests("GET /sandbox/v1/slots", handleControl(s, s.listSlots))

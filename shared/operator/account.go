@@ -2,9 +2,10 @@ package operator
 
 import (
 	"errors"
-	"net"
 	"net/url"
 	"strings"
+
+	"mobilegateway/shared/localhost"
 )
 
 // The operations that an account serves, as its fields name them.
@@ -65,16 +66,21 @@ func (d *DriverDirectory) AccountFields(operatorName string) ([]AccountField, bo
 	return BasicAccountFields(), true
 }
 
-// CheckBaseURL refuses an address to which no token may be sent. It accepts https, and plain http to this machine or a
-// private network, where operator stubs run.
-func CheckBaseURL(text string) error {
+// CheckBaseURL refuses an address to which no token may be sent. It accepts https, and plain http to this machine.
+func CheckBaseURL(text string) error { return checkBaseURL(text, false) }
+
+// CheckNearBaseURL is CheckBaseURL for functions that are not deployed (decision "outgoing-addresses"): it also accepts
+// plain http to a private network, where operator stubs run.
+func CheckNearBaseURL(text string) error { return checkBaseURL(text, true) }
+
+func checkBaseURL(text string, acceptsNear bool) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return errors.New("is not an address of the form https://host/path")
 	}
-	ip := net.ParseIP(u.Hostname())
-	local := u.Hostname() == "localhost" || (ip != nil && (ip.IsLoopback() || ip.IsPrivate()))
-	if u.Scheme == "https" || u.Scheme == "http" && local {
+	host := u.Hostname()
+	nearEnough := localhost.IsLoopback(host) || acceptsNear && localhost.IsNear(host)
+	if u.Scheme == "https" || u.Scheme == "http" && nearEnough {
 		return nil
 	}
 	return errors.New("is not an https address")

@@ -16,7 +16,9 @@ func TestAccountChecks(t *testing.T) {
 	}{
 		"https":                {operator.CheckBaseURL, "https://op.example/x/", true},
 		"http to this machine": {operator.CheckBaseURL, "http://localhost:1", true},
-		"http at home":         {operator.CheckBaseURL, "http://10.0.0.1", true},
+		"http at home":         {operator.CheckBaseURL, "http://10.0.0.1", false},
+		"http at home, local":  {operator.CheckNearBaseURL, "http://10.0.0.1", true},
+		"http outside, local":  {operator.CheckNearBaseURL, "http://op.example/" + secret, false},
 		"http outside":         {operator.CheckBaseURL, "http://op.example/" + secret, false},
 		"no scheme":            {operator.CheckBaseURL, "op.example/" + secret, false},
 		"password":             {operator.CheckBaseURL, "https://u:" + secret + "@op.example", false},

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"mobilegateway/shared/localhost"
 )
 
 // Environment reads variables, collects faults, and scales durations by SPEED. FromEnv makes it. It is not safe for
@@ -79,6 +81,27 @@ func (e *Environment) URL(name string) string {
 	return text
 }
 
+// SecureURL is URL for an address whose requests carry a token. It must be https, or http to this machine. If
+// LoopbackAllowed, it may also be http to a private network.
+func (e *Environment) SecureURL(name string) string {
+	text := e.URL(name)
+	host, isSecure := hostOf(text), text == "" || strings.HasPrefix(strings.ToLower(text), "https:")
+	if isSecure || localhost.IsLoopback(host) || localhost.IsNear(host) && e.LoopbackAllowed() {
+		return text
+	}
+	e.addError(name, "is not an https address")
+	return ""
+}
+
+// hostOf returns the host of an address without its port; "" for none.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
 // Duration returns a variable in Go's notation ("90s", "24h"), or its default, within the limits of the table. SPEED
 // divides it unless its name ends in _TIMEOUT or _LEASE: those depend on the outside world.
 func (e *Environment) Duration(name string) time.Duration {
@@ -108,12 +131,12 @@ func (e *Environment) Bool(name string) bool {
 }
 
 // LoopbackAllowed returns ALLOW_LOOPBACK: whether notification and return URLs may be plain http on 127.0.0.1. It is
-// only for the local run. It is a fault if DynamoDB is AWS's own (no endpoint variable is set) or if Lambda names its
-// runtime: then the function does not start (decision "outgoing-addresses").
+// only for the local run. It is a fault unless DynamoDB is on this machine or at an address of a private network. It is
+// a fault if Lambda names its runtime. Then the function does not start (decision "outgoing-addresses").
 func (e *Environment) LoopbackAllowed() bool {
 	allowed := e.Bool(AllowLoopback)
-	local := e.lookup(dynamoDBEndpoint) != "" || e.lookup(defaultEndpoint) != ""
-	if allowed && (!local || e.lookup(executionEnvironment) != "") {
+	host := hostOf(cmp.Or(e.lookup(dynamoDBEndpoint), e.lookup(defaultEndpoint)))
+	if allowed && (!localhost.IsNear(host) || e.lookup(executionEnvironment) != "") {
 		e.addError(AllowLoopback, "is true in a deployed function: remove it, it is only for the local run")
 		return false
 	}

@@ -87,6 +87,7 @@ func TestInvalidValues(t *testing.T) {
 	type env = *settings.Environment
 	duration := func(name string) func(env) { return func(e env) { e.Duration(name) } }
 	url, loopback := func(e env) { e.URL(settings.BaseURL) }, func(e env) { e.LoopbackAllowed() }
+	secure := func(e env) { e.SecureURL(settings.CallbackBaseURL) }
 	cases := []struct {
 		name  string
 		pairs string // NAME=value, separated by spaces
@@ -111,6 +112,25 @@ func TestInvalidValues(t *testing.T) {
 		{"loopback in a deployment",
 			"ALLOW_LOOPBACK=true AWS_ENDPOINT_URL=http://127.0.0.1:1 AWS_EXECUTION_ENV=AWS_Lambda_go1.x",
 			loopback, "ALLOW_LOOPBACK is true in a deployed function"},
+		{"loopback with AWS's own ledger by name",
+			"ALLOW_LOOPBACK=true AWS_ENDPOINT_URL_DYNAMODB=https://dynamodb.eu-west-1.amazonaws.com",
+			loopback, "ALLOW_LOOPBACK is true in a deployed function"},
+		{"loopback with a ledger elsewhere", "ALLOW_LOOPBACK=true AWS_ENDPOINT_URL=http://8.8.8.8:8000",
+			loopback, "ALLOW_LOOPBACK is true in a deployed function"},
+		{"loopback with the ledger here and the other services elsewhere",
+			"ALLOW_LOOPBACK=true AWS_ENDPOINT_URL_DYNAMODB=http://ledger.example AWS_ENDPOINT_URL=http://127.0.0.1:1",
+			loopback, "ALLOW_LOOPBACK is true in a deployed function"},
+		{"http", "CALLBACK_BASE_URL=http://pay.example.com", secure, "CALLBACK_BASE_URL is not an https address"},
+		{"http in capitals", "CALLBACK_BASE_URL=HTTP://pay.example.com", secure,
+			"CALLBACK_BASE_URL is not an https address"},
+		{"http to a private network", "CALLBACK_BASE_URL=http://10.0.0.1", secure,
+			"CALLBACK_BASE_URL is not an https address"},
+		{"http to a private network of a deployment",
+			"CALLBACK_BASE_URL=http://10.0.0.1 ALLOW_LOOPBACK=true AWS_ENDPOINT_URL=https://dynamodb.example", secure,
+			"CALLBACK_BASE_URL is not an https address"},
+		{"http to the metadata of a machine",
+			"CALLBACK_BASE_URL=http://169.254.169.254 ALLOW_LOOPBACK=true AWS_ENDPOINT_URL=http://127.0.0.1:1", secure,
+			"CALLBACK_BASE_URL is not an https address"},
 		{"URL", "BASE_URL=ftp://x", url, "BASE_URL is not an absolute"},
 		{"URL with a query", "BASE_URL=https://x/?a=1", url, "BASE_URL is not an absolute"},
 		{"speed", "SPEED=0", func(env) {}, "SPEED must be a whole number"},
@@ -143,6 +163,22 @@ func TestErrorsNameEveryVariableAndNoValue(t *testing.T) {
 	}
 	if strings.Contains(text, "hunter2") {
 		t.Errorf("the error quotes a value: %q", text)
+	}
+}
+
+func TestSecureURL(t *testing.T) {
+	private := "CALLBACK_BASE_URL=http://10.0.0.1:1 ALLOW_LOOPBACK=true AWS_ENDPOINT_URL=http://10.0.0.2"
+	for pairs, want := range map[string]string{
+		"": "",
+		"CALLBACK_BASE_URL=https://pay.example.com/": "https://pay.example.com",
+		"CALLBACK_BASE_URL=http://127.0.0.1:3000":    "http://127.0.0.1:3000",
+		"CALLBACK_BASE_URL=http://[::1]:3000":        "http://[::1]:3000",
+		private:                                      "http://10.0.0.1:1",
+	} {
+		env := newEnvironment(strings.Fields(pairs)...)
+		if got := env.SecureURL(settings.CallbackBaseURL); got != want || env.Err() != nil {
+			t.Errorf("%s: got %q, want %q, %v", pairs, got, want, env.Err())
+		}
 	}
 }
 

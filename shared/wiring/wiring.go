@@ -151,7 +151,11 @@ func (d *Dependencies) OutgoingPolicy() outgoing.Policy {
 func (d *Dependencies) OperatorDirectory() *operator.DriverDirectory {
 	if d.directory == nil {
 		credentials := d.secretCache(settings.OperatorCredentialsSecret)
-		d.directory = drivers.NewDirectory(credentials, d.OperatorTransport, d.Now)
+		newDirectory := drivers.NewDirectory
+		if d.Env.LoopbackAllowed() {
+			newDirectory = drivers.NewNearDirectory
+		}
+		d.directory = newDirectory(credentials, d.OperatorTransport, d.Now)
 	}
 	return d.directory
 }
@@ -175,7 +179,7 @@ func (d *Dependencies) BaseURL() string { return d.Env.URL(settings.BaseURL) }
 
 // CallbackBaseURL returns the base of the operators' callback addresses. "" takes it from each request, as BaseURL
 // does.
-func (d *Dependencies) CallbackBaseURL() string { return d.Env.URL(settings.CallbackBaseURL) }
+func (d *Dependencies) CallbackBaseURL() string { return d.Env.SecureURL(settings.CallbackBaseURL) }
 
 // StackName returns the name of the deployed stack, for the metrics.
 func (d *Dependencies) StackName() string { return d.Env.Required(settings.StackName) }

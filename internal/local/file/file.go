@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 )
 
+// ownerOnly is the mode of a file that only its owner can read.
+const ownerOnly fs.FileMode = 0o600
+
 // ReadJSON decodes a file into a value. A missing file leaves the value as it is.
 func ReadJSON(path string, value any) error {
 	text, err := os.ReadFile(path)
@@ -34,6 +37,15 @@ func ReplaceJSON(path string, value any) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return Replace(path, append(text, '\n'))
+}
+
+// Create makes an empty file of mode 0600, or empties the file that is there.
+func Create(path string) (*os.File, error) {
+	created, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, ownerOnly)
+	if err == nil {
+		err = created.Chmod(ownerOnly) // of a file that was there
+	}
+	return created, err
 }
 
 // Replace writes a new file of mode 0600 and renames it to path.

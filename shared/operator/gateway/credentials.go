@@ -45,8 +45,9 @@ const unprovenLifetime = 30 * time.Second
 
 // credentials reads accounts from the secret. It parses each value once.
 type credentials struct {
-	secrets secret.Reader
-	now     func() time.Time
+	secrets                secret.Reader
+	now                    func() time.Time
+	acceptsPrivateNetworks bool
 
 	mu      sync.Mutex
 	raw     []byte
@@ -125,7 +126,11 @@ func (c *credentials) selectAccount(raw []byte, operatorName, id string) (accoun
 	}
 	found.id, found.version = id, version
 	found.BaseURL = strings.TrimRight(found.BaseURL, "/")
-	if operator.CheckToken(found.AccessToken) != nil || operator.CheckBaseURL(found.BaseURL) != nil {
+	checkBaseURL := operator.CheckBaseURL
+	if c.acceptsPrivateNetworks {
+		checkBaseURL = operator.CheckNearBaseURL
+	}
+	if operator.CheckToken(found.AccessToken) != nil || checkBaseURL(found.BaseURL) != nil {
 		return account{}, errors.New("the operator's account has no usable access_token or base_url")
 	}
 	return found, nil
