@@ -193,7 +193,9 @@ func NewTool() (*Tool, error) {
 		kong.Vars{
 			"charge_notif_help": "Send charges whose outcome became known after a 504 to notif_url.",
 			"daily_amount_help": "Limit of charges and payments per UTC day: XOF=1000000; XOF=none for no limit.",
-			"resolve_as":        "lookup,successful,failed,cancelled,applied,not-applied",
+			"requests_per_second_help": fmt.Sprintf("Requests per second that the merchant may send; 0 for no limit. "+
+				"A new merchant gets %d, and %d at once.", merchant.DefaultRequestsPerSecond, merchant.DefaultBurst),
+			"resolve_as": "lookup,successful,failed,cancelled,applied,not-applied",
 			"resolve_as_help": "lookup: the operator's status of a payment. Manually: successful, failed, cancelled " +
 				"for a payment; applied, not-applied for a charge or an SMS.",
 		},
