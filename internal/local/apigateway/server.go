@@ -127,8 +127,7 @@ func (f *Server) handle(r *http.Request, id string, entry *AccessLogEntry) proxy
 }
 
 // filter returns the response if the web ACL blocks the request; nil otherwise. It decides before the body is read, by
-// the length that the request declares: a client that sends more than it declared is cut off by net/http, and a body
-// without a length is the function's to refuse.
+// the length that the request declares. A body without a length passes: the function refuses it if it is too large.
 func (f *Server) filter(r *http.Request) *proxyResponse {
 	if f.config.WebACL == nil {
 		return nil
