@@ -197,14 +197,15 @@ func (d deployment) confirmation() []string {
 	return nil
 }
 
-// deployWebACL deploys deploy/waf.yaml as a stack of its own, and gives the web ACL to the gateway's stack. The gateway's
-// stack then keeps it.
+// deployWebACL deploys deploy/waf.yaml as a stack of its own, and gives the web ACL to the gateway's stack. That stack
+// then keeps it.
 func (d deployment) deployWebACL(ctx context.Context) error {
 	stack := cmp.Or(d.stack, d.config.stackName(d.config.section)) + "-waf"
 	retention := parameters{"LogRetentionDays": cmp.Or(d.given["LogRetentionDays"], "90")}
 	deploy := []string{"deploy", "--template-file", filepath.Join(d.root, "deploy", "waf.yaml"), "--stack-name", stack,
 		"--no-fail-on-empty-changeset"}
-	if err := runSAM(ctx, d.root, d.sam, slices.Concat(deploy, d.confirmation(), d.settings(retention))...); err != nil {
+	arguments := slices.Concat(deploy, d.confirmation(), d.settings(retention))
+	if err := runSAM(ctx, d.root, d.sam, arguments...); err != nil {
 		return err
 	}
 	outputs, err := samcli.StackOutputs(ctx, d.root, d.sam, stack, d.config.outputsArguments()...)

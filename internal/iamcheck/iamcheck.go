@@ -74,7 +74,8 @@ func grantedPermissions(t *template.Template) (granted map[awscalls.Call]string,
 			continue // checkOwnRoles reports it
 		}
 		for _, statement := range role.Statements {
-			for _, permission := range permissionsOf(f.LogicalID, statement.Actions, statement.Resources, statement.Kinds) {
+			allowed := permissionsOf(f.LogicalID, statement.Actions, statement.Resources, statement.Kinds)
+			for _, permission := range allowed {
 				if _, duplicate := granted[permission]; duplicate {
 					faults = append(faults, permissionText(permission)+" is granted twice")
 				}

@@ -110,7 +110,7 @@ func TestCompare(t *testing.T) {
 			append(requiredByServices(), readAny, readIndex, readKeys), called, "Ledger is allowed, but no call",
 		},
 		"a key's permission for every service": {
-			anyService, called, `is allowed under the condition "HasKmsKey", but needed under "HasKmsKey StringEquals kms`,
+			anyService, called, `under the condition "HasKmsKey", but needed under "HasKmsKey StringEquals kms`,
 		},
 		"a wildcard": {
 			append(requiredByServices(), wildcard), nil, "OneFunction dynamodb:* Ledger is allowed, but no call",

@@ -24,7 +24,7 @@ import (
 )
 
 // deliveryTimeout bounds the wait for asynchronous calls.
-const deliveryTimeout = 20 * time.Second
+const deliveryTimeout = time.Minute
 
 // gateway is a local run with the credentials of its requests.
 type gateway struct {
@@ -58,7 +58,8 @@ func (g *gateway) chargeBody(correlator string) string {
 	return `{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{` +
 		`"chargingInformation":{"amount":"500","currency":"XOF","description":"d"},` +
 		`"chargingMetaData":{"onBehalfOf":"` + g.info.OnBehalfOf + `","serviceId":"` + g.info.ServiceID + `"}},` +
-		`"transactionOperationStatus":"Charged","referenceCode":"r` + correlator + `","clientCorrelator":"` + correlator + `"}}`
+		`"transactionOperationStatus":"Charged","referenceCode":"r` + correlator + `",` +
+		`"clientCorrelator":"` + correlator + `"}}`
 }
 
 // charge sends a charge and looks it up, by its id and by its reference.

@@ -49,8 +49,8 @@ const DefaultPort = 3000
 const maxSpeed = 3600
 
 // FromEnvironment reads a run's settings: PORT, SPEED, RESET, WAF, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB, and the
-// sandbox's fault injection (SANDBOX_SEED and its rates). Every duration that the template gives a function can be set by its
-// name too.
+// sandbox's fault injection (SANDBOX_SEED and its rates). Every duration that the template gives a function can be set
+// by its name too.
 func FromEnvironment(lookup func(string) (string, bool), root string) (Config, error) {
 	get := func(name string) string { value, _ := lookup(name); return value }
 	port, err := readInteger(get, "PORT", DefaultPort, 0, 65533)

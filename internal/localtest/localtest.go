@@ -64,8 +64,8 @@ func Start(t testing.TB, options Options) *Gateway {
 	defer cancel()
 	gateway, err := local.Start(ctx, local.Config{
 		Root: root, Dir: options.Dir, Speed: options.Speed,
-		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), EnvOverrides: options.EnvOverrides, WAF: options.WAF, Parameters: options.Parameters,
-		Out: options.Out,
+		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), EnvOverrides: options.EnvOverrides,
+		WAF: options.WAF, Parameters: options.Parameters, Out: options.Out,
 	})
 	if err != nil {
 		t.Fatalf("start the local run: %v", err)

@@ -43,7 +43,10 @@ func TestRoles(t *testing.T) {
 	}
 	want := []template.Statement{
 		{Actions: []string{"a:A", "a:B"}, Resources: []string{"T", "T/stream", "T/index/due", "S"}},
-		{Actions: []string{"k:D"}, Resources: []string{"Key"}, Condition: "Sometimes", Requires: []string{"StringEquals a b"}},
+		{
+			Actions: []string{"k:D"}, Resources: []string{"Key"}, Condition: "Sometimes",
+			Requires: []string{"StringEquals a b"},
+		},
 		{Actions: []string{"y:S"}, Resources: []string{"T/stream"}},
 		{Actions: []string{"g:I"}, Resources: []string{"T"}, Kinds: []string{"a", "b"}},
 		{Actions: []string{"x:P"}, Resources: []string{"*"}},

@@ -38,9 +38,9 @@ func Authenticate(
 	return profile, nil
 }
 
-// CheckRate returns RateLimited for a request over its merchant's rate. Call it only after the credentials have matched,
-// so that no other client uses up the rate. A request is admitted if the table of limits does not respond: this limit
-// protects capacity, and the API has another one in front of it (decision "merchant-limits").
+// CheckRate returns RateLimited for a request over its merchant's rate. Call it only after the credentials have
+// matched, so that no other client uses up the rate. A request is admitted if the table of limits does not respond:
+// this limit protects capacity, and the API has another one in front of it (decision "merchant-limits").
 func CheckRate(ctx context.Context, req *apigw.Request, profile *merchant.Profile, rate *limit.RateLimiter) error {
 	perSecond, burst, limited := profile.RateLimit()
 	if !limited {

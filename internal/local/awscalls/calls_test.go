@@ -102,7 +102,8 @@ func TestPermissions(t *testing.T) {
 		},
 		"a transaction": {
 			dynamoDB + "TransactWriteItems",
-			`{"TransactItems":[{"Put":{"TableName":"p-Ledger","Item":{"pk":{"S":"a#1"}}}},{"ConditionCheck":{"TableName":"other"}}]}`,
+			`{"TransactItems":[{"Put":{"TableName":"p-Ledger","Item":{"pk":{"S":"a#1"}}}},` +
+				`{"ConditionCheck":{"TableName":"other"}}]}`,
 			[]string{"dynamodb:ConditionCheckItem other", "dynamodb:PutItem LedgerTable a"},
 		},
 		"no call": {"", "", nil},

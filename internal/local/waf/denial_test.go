@@ -81,7 +81,7 @@ func clientAt(address string) *http.Client {
 
 // statusOf returns the status of a lookup, 0 for none.
 func statusOf(client *http.Client, address, token string) int {
-	request, err := http.NewRequest(http.MethodGet, address, nil) //nolint:noctx // the client has a timeout
+	request, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {
 		return 0
 	}
