@@ -169,7 +169,9 @@ func TestMakefileBuildFlags(t *testing.T) {
 // TestMakefileIgnoresStrayVariables checks that only variables on make's command line choose the deployment, not those
 // of the shell.
 func TestMakefileIgnoresStrayVariables(t *testing.T) {
-	set := []string{"ENV=prod", "STACK=other", "GRADUAL=true", "YES=1", "DROP_ALIASES=1", "PARAMETERS=Stage=prod"}
+	set := []string{
+		"ENV=prod", "STACK=other", "GRADUAL=true", "WAF=1", "YES=1", "DROP_ALIASES=1", "PARAMETERS=Stage=prod",
+	}
 	dryRun := func(arguments, environment []string) string {
 		make := exec.Command("make", append([]string{"-n", "--no-print-directory", "deploy"}, arguments...)...)
 		make.Dir, make.Env = "..", append(os.Environ(), environment...)
@@ -181,10 +183,11 @@ func TestMakefileIgnoresStrayVariables(t *testing.T) {
 		_, line, _ := strings.Cut(strings.ReplaceAll(string(output), "\\\n", ""), ".local/bin/deploy -env ")
 		return strings.Join(strings.Fields(line), " ")
 	}
-	if got := dryRun(nil, set); got != "dev -gradual='' -yes='' -drop-aliases=''" {
+	if got := dryRun(nil, set); got != "dev -gradual='' -waf='' -yes='' -drop-aliases=''" {
 		t.Errorf("with variables of the environment: %q", got)
 	}
-	if got := dryRun(set, nil); got != "prod -gradual='true' -yes='1' -drop-aliases='1' -stack other Stage=prod" {
+	const want = "prod -gradual='true' -waf='1' -yes='1' -drop-aliases='1' -stack other Stage=prod"
+	if got := dryRun(set, nil); got != want {
 		t.Errorf("with variables of the command line: %q", got)
 	}
 }
@@ -317,6 +320,8 @@ func TestRefusedOptions(t *testing.T) {
 		"gradual, by another word":  {[]string{"-gradual=true"}, "set it to 1"},
 		"yes, by another word":      {[]string{"-yes=y"}, "set it to 1"},
 		"aliases, by another word":  {[]string{"-drop-aliases=yes"}, "set it to 1"},
+		"WAF, by another word":      {[]string{"-waf=on"}, "set it to 1"},
+		"two web ACLs":              {[]string{"-waf=1", "WebAclArn=arn"}, "WAF or WebAclArn"},
 		"gradual without aliases":   {[]string{"-gradual=1", "-drop-aliases=1"}, "GRADUAL or DROP_ALIASES"},
 		"a closed stage":            {[]string{"StageAddress=shut"}, "StageAddress must be one of"},
 		"a release without GRADUAL": {[]string{"Release=2611211230"}, "no parameter Release"},

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -44,6 +45,7 @@ type deployOptions struct {
 	gradual          bool
 	skipConfirmation bool // SAM deploys the change set without confirmation
 	dropAliases      bool // a stack with aliases may lose them
+	waf              bool // the web ACL of deploy/waf.yaml is deployed and put in front of the stage
 	parameters       parameters
 }
 
@@ -66,6 +68,7 @@ func parseOptions(arguments []string, out io.Writer) (deployOptions, error) {
 	flags.StringVar(&o.environment, "env", "dev", "dev, staging or prod")
 	flags.StringVar(&o.stack, "stack", "", "another stack name than mobile-gateway-dev; with dev only")
 	flags.Func("gradual", "1: move traffic to the new version gradually", switchFlag(&o.gradual))
+	flags.Func("waf", "1: deploy the web ACL of deploy/waf.yaml, and put it in front of the stage", switchFlag(&o.waf))
 	flags.Func("yes", "1: deploy the change set without confirmation; not with prod", switchFlag(&o.skipConfirmation))
 	flags.Func("drop-aliases", "1: deploy all at once and remove the stack's aliases", switchFlag(&o.dropAliases))
 	if err := flags.Parse(arguments); err != nil {
@@ -85,6 +88,8 @@ func parseOptions(arguments []string, out io.Writer) (deployOptions, error) {
 		return o, fmt.Errorf("the stack name of %s is fixed in samconfig.toml: leave STACK out", o.environment)
 	case o.gradual && o.dropAliases:
 		return o, errors.New("a gradual deployment keeps the aliases: use GRADUAL or DROP_ALIASES")
+	case o.waf && o.parameters["WebAclArn"] != "":
+		return o, errors.New("WAF makes its own web ACL: use WAF or WebAclArn")
 	case o.skipConfirmation && o.environment == "prod":
 		return o, errors.New("a change of prod needs confirmation: leave YES out")
 	}
@@ -128,7 +133,7 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	for _, line := range slices.Concat(productionWarnings(o.environment, given), overrideWarnings(config, known, o)) {
+	for _, line := range slices.Concat(productionWarnings(o, given), overrideWarnings(config, known, o)) {
 		fmt.Fprintln(out, "deploy: warning:", line)
 	}
 	if err := refuseAliasLoss(ctx, root, sam, config, o); err != nil {
@@ -137,40 +142,84 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 	if o.gradual && given["Deployment"] == "AllAtOnce" {
 		text = removeDeploymentAlarms(text)
 	}
-	return buildAndDeploy(ctx, root, sam, text, known.functions(), given, o)
+	d := deployment{deployOptions: o, root: root, sam: sam, config: config, given: given}
+	return d.buildAndDeploy(ctx, text, known.functions())
 }
 
-func buildAndDeploy(
-	ctx context.Context, root, sam string, text []byte, functions []string, given parameters, o deployOptions,
-) error {
+// deployment is a deployment with all of its parameters.
+type deployment struct {
+	deployOptions
+	root, sam string
+	config    samconfig
+	given     parameters
+}
+
+func (d deployment) buildAndDeploy(ctx context.Context, text []byte, functions []string) error {
+	root := d.root
 	source := filepath.Join(root, "template.yaml")
-	if o.gradual {
+	if d.gradual {
 		source = filepath.Join(root, ".aws-sam", "gradual.yaml")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(source), 0o755), os.WriteFile(source, text, 0o600)); err != nil {
 			return err
 		}
 	}
-	common := append([]string{"--config-file", filepath.Join(root, "samconfig.toml"), "--config-env", o.configSection(),
-		"--parameter-overrides"}, samcli.ParameterOverrides(given)...)
-	build := append([]string{"build", "--template-file", source, "--base-dir", root}, common...)
-	if err := runSAM(ctx, root, sam, build...); err != nil {
+	build := append([]string{"build", "--template-file", source, "--base-dir", root}, d.settings(d.given)...)
+	if err := runSAM(ctx, root, d.sam, build...); err != nil {
 		return err
 	}
 	built := filepath.Join(root, ".aws-sam", "build")
-	if err := bundle.Check(built, functions, given["Architecture"]); err != nil {
+	if err := bundle.Check(built, functions, d.given["Architecture"]); err != nil {
 		return err
 	}
 	if err := bundle.WriteSBOM(built, filepath.Join(root, ".aws-sam", bundle.SBOMFile)); err != nil {
 		return err
 	}
+	if d.waf {
+		if err := d.deployWebACL(ctx); err != nil {
+			return err
+		}
+	}
 	deploy := []string{"deploy", "--template-file", filepath.Join(built, "template.yaml")}
-	if o.stack != "" {
-		deploy = append(deploy, "--stack-name", o.stack)
+	if d.stack != "" {
+		deploy = append(deploy, "--stack-name", d.stack)
 	}
-	if o.skipConfirmation {
-		deploy = append(deploy, "--no-confirm-changeset")
+	return runSAM(ctx, root, d.sam, slices.Concat(deploy, d.confirmation(), d.settings(d.given))...)
+}
+
+// settings returns the arguments of SAM with the configuration and some parameters.
+func (d deployment) settings(given parameters) []string {
+	return append([]string{"--config-file", filepath.Join(d.root, "samconfig.toml"), "--config-env", d.configSection(),
+		"--parameter-overrides"}, samcli.ParameterOverrides(given)...)
+}
+
+// confirmation returns the argument that skips SAM's prompt, if any.
+func (d deployment) confirmation() []string {
+	if d.skipConfirmation {
+		return []string{"--no-confirm-changeset"}
 	}
-	return runSAM(ctx, root, sam, append(deploy, common...)...)
+	return nil
+}
+
+// deployWebACL deploys deploy/waf.yaml as a stack of its own, and gives the web ACL to the gateway's stack. That stack
+// then keeps it.
+func (d deployment) deployWebACL(ctx context.Context) error {
+	stack := cmp.Or(d.stack, d.config.stackName(d.config.section)) + "-waf"
+	retention := parameters{"LogRetentionDays": cmp.Or(d.given["LogRetentionDays"], "90")}
+	deploy := []string{"deploy", "--template-file", filepath.Join(d.root, "deploy", "waf.yaml"), "--stack-name", stack,
+		"--no-fail-on-empty-changeset"}
+	arguments := slices.Concat(deploy, d.confirmation(), d.settings(retention))
+	if err := runSAM(ctx, d.root, d.sam, arguments...); err != nil {
+		return err
+	}
+	outputs, err := samcli.StackOutputs(ctx, d.root, d.sam, stack, d.config.outputsArguments()...)
+	if err != nil {
+		return fmt.Errorf("read the outputs of %s: %w", stack, err)
+	}
+	if outputs["WebAclArn"] == "" {
+		return fmt.Errorf("the stack %s has no output WebAclArn: was its change set declined?", stack)
+	}
+	d.given["WebAclArn"] = outputs["WebAclArn"]
+	return nil
 }
 
 // runSAM runs SAM at the terminal, because SAM may prompt for confirmation.

@@ -66,19 +66,19 @@ func resolveParameters(config samconfig, known templateFile, o deployOptions) (p
 
 // productionWarnings returns a line for each missing protection of a production deployment. The stack may have the
 // value of an earlier deployment, which CloudFormation keeps.
-func productionWarnings(environment string, given parameters) []string {
-	if environment != "prod" {
+func productionWarnings(o deployOptions, given parameters) []string {
+	if o.environment != "prod" {
 		return nil
 	}
 	var found []string
 	for _, missing := range [...]struct{ name, effect string }{
-		{"WebAclArn", "anonymous requests count against a route's ThrottleRate"},
+		{"WebAclArn", "anonymous requests count against a route's ThrottleRate (WAF=1 sets it)"},
 		{"AlarmTopicArn", "alarms appear in CloudWatch but notify no one"},
 		{"ChargeConcurrency", "another function can use the account's concurrency that charges need"},
 		{"PayConcurrency", "another function can use the account's concurrency that payments need"},
 		{"NotifConcurrency", "another function can use the account's concurrency that operators' callbacks need"},
 	} {
-		if given[missing.name] == "" {
+		if given[missing.name] == "" && !(o.waf && missing.name == "WebAclArn") {
 			found = append(found, fmt.Sprintf("%s is not given: unless an earlier deployment set it, %s",
 				missing.name, missing.effect))
 		}

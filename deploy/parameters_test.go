@@ -11,18 +11,22 @@ func TestProductionWarnings(t *testing.T) {
 		"WebAclArn": "arn", "AlarmTopicArn": "arn",
 		"ChargeConcurrency": "20", "PayConcurrency": "20", "NotifConcurrency": "20",
 	}
-	if got := productionWarnings("prod", all); len(got) != 0 {
+	if got := productionWarnings(deployOptions{environment: "prod"}, all); len(got) != 0 {
 		t.Errorf("with everything: %q", got)
 	}
 	for name, value := range all {
 		all[name] = "" // an empty value is a missing one
-		got := productionWarnings("prod", all)
+		got := productionWarnings(deployOptions{environment: "prod"}, all)
 		if len(got) != 1 || !strings.HasPrefix(got[0], name+" is not given") || strings.Contains(got[0], "\n") {
 			t.Errorf("without %s: %q", name, got)
 		}
 		all[name] = value
 	}
-	if got := productionWarnings("dev", nil); len(got) != 0 {
+	delete(all, "WebAclArn")
+	if got := productionWarnings(deployOptions{environment: "prod", waf: true}, all); len(got) != 0 {
+		t.Errorf("with WAF=1: the warnings %q, want none", got)
+	}
+	if got := productionWarnings(deployOptions{environment: "dev"}, nil); len(got) != 0 {
 		t.Errorf("dev: %q", got)
 	}
 }

@@ -12,11 +12,13 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// The error codes of RFC 6749, 5.2 that this endpoint returns; server_error is from section 4.1.2.1.
+// The error codes of RFC 6749, 5.2 that this endpoint returns; server_error and temporarily_unavailable
+// are from section 4.1.2.1.
 const (
 	codeInvalidRequest   = "invalid_request"
 	codeInvalidClient    = "invalid_client"
 	codeUnsupportedGrant = "unsupported_grant_type"
+	codeUnavailable      = "temporarily_unavailable"
 	codeServerError      = "server_error"
 )
 
@@ -54,6 +56,12 @@ func serverError(cause error) *refusal {
 	return &refusal{codeServerError, description, http.StatusInternalServerError, fault.NewInternal(cause)}
 }
 
+// rateLimited is the refusal of a request over its merchant's rate.
+func rateLimited(err error) *refusal {
+	const description = "too many requests: wait for the seconds of Retry-After"
+	return &refusal{codeUnavailable, description, http.StatusTooManyRequests, fault.FromError(err)}
+}
+
 // response returns the response of a refusal, with the fields of RFC 6749 and the requestError of this API. It records
 // the refusal in the request's log line.
 func (r *refusal) response(req *apigw.Request) apigw.Response {
@@ -65,6 +73,9 @@ func (r *refusal) response(req *apigw.Request) apigw.Response {
 	response := apigw.Response{Status: r.status, Header: noStoreHeaders(), Body: strictjson.Marshal(body)}
 	if reason := gatewayError.Header[oneapi.HeaderErrorReason]; reason != "" {
 		response.Header[oneapi.HeaderErrorReason] = reason
+	}
+	if wait := gatewayError.Header[oneapi.HeaderRetryAfter]; wait != "" {
+		response.Header[oneapi.HeaderRetryAfter] = wait
 	}
 	if r.status == http.StatusUnauthorized {
 		response.Header["WWW-Authenticate"] = `Basic realm="gateway", charset="UTF-8"`

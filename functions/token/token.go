@@ -1,8 +1,9 @@
 // Package token is the token endpoint: POST /token, the client credentials grant of OAuth 2.0 (RFC 6749, 4.4; decision
 // "token-endpoint").
 //
-// It makes one strongly consistent read of the merchant's profile and writes nothing: its tokens are signed. Its
-// invariant: it issues a token only for a live client secret of an active merchant.
+// It makes one strongly consistent read of the merchant's profile. It stores no token, because its tokens are signed;
+// its only write counts the request against the rate of a merchant that has one. Its invariant: it issues a token only
+// for a live client secret of an active merchant.
 package token
 
 import (
@@ -13,13 +14,16 @@ import (
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operation"
 	"mobilegateway/shared/strictjson"
 )
 
 // Operation is the token endpoint. TokenLifetime is the lifetime of an access token (ACCESS_TOKEN_LIFETIME).
 type Operation struct {
 	Store         merchant.Store
+	RateLimiter   *limit.RateLimiter
 	Keys          *keyring.RefreshingRing
 	TokenLifetime time.Duration
 	Now           func() time.Time
@@ -65,7 +69,8 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	return apigw.Response{Status: http.StatusOK, Header: noStoreHeaders(), Body: strictjson.Marshal(response)}, nil
 }
 
-// authenticateClient returns the profile of the merchant to which the client secret belongs.
+// authenticateClient returns the profile of the merchant to which the client secret belongs. The request then counts
+// against the merchant's rate; one with a wrong secret does not, so that no other client uses it up.
 func (o *Operation) authenticateClient(
 	ctx context.Context, req *apigw.Request, params *tokenParams,
 ) (*merchant.Profile, *refusal) {
@@ -85,6 +90,9 @@ func (o *Operation) authenticateClient(
 	req.LogLine.SetMerchant(profile.Name)
 	if !profile.Active() {
 		return nil, merchantSuspended()
+	}
+	if err := operation.CheckRate(ctx, req, profile, o.RateLimiter); err != nil {
+		return nil, rateLimited(err)
 	}
 	return profile, nil
 }

@@ -16,6 +16,7 @@ import (
 	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/merchant/merchanttest"
 	"mobilegateway/shared/secret"
@@ -37,6 +38,7 @@ func (v *fakeSecretSource) Fetch(context.Context, string) ([]byte, error) {
 type tokenFixture struct {
 	t       testing.TB
 	store   *storetest.Merchants
+	limits  *storetest.Limits
 	secrets *fakeSecretSource
 	cache   *secret.Cache
 	gateway *apigw.Gateway
@@ -51,11 +53,16 @@ func newFixture(t testing.TB) *tokenFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &tokenFixture{t: t, store: storetest.NewMerchants(), secrets: &fakeSecretSource{text: text}}
+	d := &tokenFixture{
+		t: t, store: storetest.NewMerchants(), limits: storetest.NewLimits(), secrets: &fakeSecretSource{text: text},
+	}
 	now := func() time.Time { return start }
 	d.cache = secret.NewCache(d.secrets, "token-keys", 5*time.Minute, 30*time.Second, now)
 	ring := keyring.NewRefreshingRing(d.cache, 5*time.Minute, now)
-	operation := &Operation{Store: d.store, Keys: ring, TokenLifetime: time.Hour, Now: now}
+	operation := &Operation{
+		Store: d.store, RateLimiter: limit.NewRateLimiter(d.limits, now), Keys: ring,
+		TokenLifetime: time.Hour, Now: now,
+	}
 	d.gateway = apigw.New(apigw.Config{Operation: "token", Now: now, Log: &d.log}, operation.Route())
 	d.profile = merchanttest.NewProfile(t, "DemoShop", 1)
 	if d.secret, err = merchant.ClientSecret.Issue(d.profile, merchanttest.SeededReader(2), start); err != nil {

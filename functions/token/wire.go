@@ -11,6 +11,7 @@ func New(parts *wiring.Dependencies) (wiring.Handler, error) {
 	cacheLifetime := parts.Env.Duration(settings.SecretCacheTTL)
 	operation := &Operation{
 		Store:         parts.MerchantStore(),
+		RateLimiter:   parts.RateLimiter(),
 		Keys:          keyring.NewRefreshingRing(parts.TokenKeySecret(), cacheLifetime, parts.Now),
 		TokenLifetime: parts.Env.Duration(settings.AccessTokenLifetime),
 		Now:           parts.Now,

@@ -209,7 +209,9 @@ func NewTool() (*Tool, error) {
 			"daily_amount_help": "Limit of charges and payments per UTC day: XOF=1000000; XOF=none for no limit.",
 			"sms_notify_enum":   "registered,any",
 			"sms_notify_help":   "Hosts that an SMS's notifyURL may name: registered (as notif_url), or any.",
-			"resolve_as":        "lookup,successful,failed,cancelled,applied,not-applied",
+			"requests_per_second_help": fmt.Sprintf("Requests per second that the merchant may send; 0 for no limit. "+
+				"A new merchant gets %d, and %d at once.", merchant.DefaultRequestsPerSecond, merchant.DefaultBurst),
+			"resolve_as": "lookup,successful,failed,cancelled,applied,not-applied",
 			"resolve_as_help": "lookup: the operator's status of a payment. Manually: successful, failed, cancelled " +
 				"for a payment; applied, not-applied for a charge or an SMS.",
 		},

@@ -1,12 +1,16 @@
 package gatewayctl
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // decision "merchant-limits".
 func TestLimits(t *testing.T) {
 	d, shop := newShopTool(t)
-	if shop.RequestsPerSecond != 0 || len(shop.DailyAmounts) != 0 {
-		t.Errorf("a new merchant has limits: %v, %v", shop.RequestsPerSecond, shop.DailyAmounts)
+	if shop.RequestsPerSecond != 20 || shop.Burst != 40 || len(shop.DailyAmounts) != 0 {
+		t.Errorf("a new merchant has the limits %d, %d, %v; want the default rate and no amount",
+			shop.RequestsPerSecond, shop.Burst, shop.DailyAmounts)
 	}
 	type rates struct {
 		PerSecond, Burst limit
@@ -38,5 +42,22 @@ func TestLimits(t *testing.T) {
 		"--requests-per-second=-1": "requests per second",
 	} {
 		d.expectExit("merchant change ShopA "+line+confirmFlags, ExitUsage, why)
+	}
+}
+
+// decision "merchant-limits": the onboarding gives a merchant the default rate, unless a flag chooses another.
+func TestDefaultRate(t *testing.T) {
+	d, _ := newShopTool(t)
+	for flags, want := range map[string][2]limit{
+		"":                                   {20, 40},
+		" --burst 5":                         {20, 5},
+		" --requests-per-second 3":           {3, 3},
+		" --requests-per-second 3 --burst 9": {3, 9},
+		" --requests-per-second 0":           {0, 0},
+	} {
+		name := fmt.Sprintf("Shop%d%d", want[0], want[1])
+		d.apply("merchant add " + name + " --country ci --operator sandbox" + flags)
+		view := query[merchantView](d, "merchant show "+name)
+		checkEqual(t, "rate after merchant add"+flags, [2]limit{view.RequestsPerSecond, view.Burst}, want)
 	}
 }

@@ -82,7 +82,7 @@ func (c entitlements) apply(p *merchant.Profile) error {
 
 // limits are the flags of a profile's limits. A limit that is not given stays.
 type limits struct {
-	RequestsPerSecond *int     `placeholder:"N" help:"Requests per second that the merchant may send; 0 for no limit."`
+	RequestsPerSecond *int     `placeholder:"N" help:"${requests_per_second_help}"`
 	Burst             *int     `placeholder:"N" help:"Requests that may come at once; 0 for those of one second."`
 	DailyAmounts      []string `name:"daily-amount" placeholder:"CURRENCY=AMOUNT" help:"${daily_amount_help}"`
 }
@@ -143,6 +143,9 @@ func (c *merchantAdd) Run(s *session) error {
 	profile, err := merchant.New(c.Name, s.Rand, s.Now())
 	if err != nil {
 		return usageError("%w", err)
+	}
+	if c.RequestsPerSecond == nil { // decision "merchant-limits"
+		profile.RequestsPerSecond, profile.Burst = merchant.DefaultRequestsPerSecond, merchant.DefaultBurst
 	}
 	if err := c.apply(profile); err != nil {
 		return err

@@ -2,7 +2,8 @@
 // both directions.
 //
 // A call without its permission fails once deployed. A permission without a call only helps an attacker. One table
-// lists the permissions that AWS itself needs a function's role for, each with its reason. The invariant: every
+// lists the permissions that AWS itself needs a function's role for, each with its reason. A permission for items is
+// one for each kind of item that its condition names, and its calls are compared by kind. The invariant: every
 // permission has a row of that table or a recorded call, and never both.
 package iamcheck
 
@@ -26,9 +27,9 @@ func Compare(t *template.Template, record []awscalls.Call) []string {
 		switch when, found := granted[permission]; {
 		case !found:
 			faults = append(faults, permissionText(permission)+" is not allowed: "+rule.reason)
-		case when != rule.condition:
+		case when != rule.grant():
 			faults = append(faults, fmt.Sprintf("%s is allowed under the condition %q, but needed under %q",
-				permissionText(permission), when, rule.condition))
+				permissionText(permission), when, rule.grant()))
 		}
 	}
 	for permission, when := range granted {
@@ -64,6 +65,7 @@ func MissingPermissions(t *template.Template, record []awscalls.Call) []string {
 }
 
 // grantedPermissions returns every permission of a function with the template's condition for it, and its duplicates.
+// The condition is that of the template, and then those of IAM except the kinds of items.
 func grantedPermissions(t *template.Template) (granted map[awscalls.Call]string, faults []string) {
 	granted = map[awscalls.Call]string{}
 	for _, f := range t.Functions {
@@ -72,11 +74,12 @@ func grantedPermissions(t *template.Template) (granted map[awscalls.Call]string,
 			continue // checkOwnRoles reports it
 		}
 		for _, statement := range role.Statements {
-			for _, permission := range permissionsOf(f.LogicalID, statement.Actions, statement.Resources) {
+			allowed := permissionsOf(f.LogicalID, statement.Actions, statement.Resources, statement.Kinds)
+			for _, permission := range allowed {
 				if _, duplicate := granted[permission]; duplicate {
 					faults = append(faults, permissionText(permission)+" is granted twice")
 				}
-				granted[permission] = statement.Condition
+				granted[permission] = conditionText(statement.Condition, statement.Requires)
 			}
 		}
 	}
@@ -104,16 +107,28 @@ func checkOwnRoles(t *template.Template) []string {
 	return faults
 }
 
-func permissionsOf(function string, actions, resources []string) []awscalls.Call {
+// conditionText joins the template's condition and those of IAM.
+func conditionText(condition string, requires []string) string {
+	return strings.TrimSpace(condition + " " + strings.Join(requires, " "))
+}
+
+// permissionsOf returns the permissions of a statement, one for each action, resource and kind of item.
+func permissionsOf(function string, actions, resources, kinds []string) []awscalls.Call {
+	if len(kinds) == 0 {
+		kinds = []string{""}
+	}
 	var found []awscalls.Call
 	for _, action := range actions {
 		for _, resource := range resources {
-			found = append(found, awscalls.Call{Function: function, Action: action, Resource: resource})
+			for _, kind := range kinds {
+				call := awscalls.Call{Function: function, Action: action, Resource: resource, Kind: kind}
+				found = append(found, call)
+			}
 		}
 	}
 	return found
 }
 
 func permissionText(c awscalls.Call) string {
-	return strings.Join([]string{c.Function, c.Action, c.Resource}, " ")
+	return strings.TrimSpace(strings.Join([]string{c.Function, c.Action, c.Resource, c.Kind}, " "))
 }

@@ -43,12 +43,17 @@ func requiredByServices() []string {
 		`{Effect: Allow, Action: ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], ` +
 			`Resource: !GetAtt Ledger.StreamArn}`,
 		`{Effect: Allow, Action: "dynamodb:ListStreams", Resource: !Sub "${Ledger.Arn}/stream/*"}`,
-		`!If [HasKmsKey, {Effect: Allow, Action: "kms:Decrypt", Resource: !Ref KmsKeyArn}, !Ref AWS::NoValue]`,
+		`!If [HasKmsKey, {Effect: Allow, Action: "kms:Decrypt", Resource: !Ref KmsKeyArn, ` + viaService + `}, ` +
+			`!Ref AWS::NoValue]`,
 	}
 }
 
 const (
-	readItem  = `{Effect: Allow, Action: "dynamodb:GetItem", Resource: !GetAtt Ledger.Arn}`
+	viaService = `Condition: {StringEquals: {"kms:ViaService": [!Sub "dynamodb.${AWS::Region}.amazonaws.com", ` +
+		`!Sub "secretsmanager.${AWS::Region}.amazonaws.com"]}}`
+	readItem = `{Effect: Allow, Action: "dynamodb:GetItem", Resource: !GetAtt Ledger.Arn, ` +
+		`Condition: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["pay#*", "sms#*"]}}}`
+	readAny   = `{Effect: Allow, Action: "dynamodb:GetItem", Resource: !GetAtt Ledger.Arn}`
 	readIndex = `{Effect: Allow, Action: "dynamodb:Query", Resource: !Sub "${Ledger.Arn}/index/due"}`
 	readKeys  = `{Effect: Allow, Action: "secretsmanager:GetSecretValue", Resource: !Ref Keys}`
 )
@@ -57,8 +62,9 @@ const (
 func parseCalls(list ...string) []awscalls.Call {
 	var called []awscalls.Call
 	for _, one := range list {
-		action, resource, _ := strings.Cut(one, " ")
-		called = append(called, awscalls.Call{Function: "OneFunction", Action: action, Resource: resource})
+		parts := append(strings.Fields(one), "")
+		call := awscalls.Call{Function: "OneFunction", Action: parts[0], Resource: parts[1], Kind: parts[2]}
+		called = append(called, call)
 	}
 	return called
 }
@@ -78,13 +84,15 @@ func parseTemplate(t *testing.T, statements ...string) *template.Template {
 
 func TestCompare(t *testing.T) {
 	all := append(requiredByServices(), readItem, readIndex, readKeys)
-	called := parseCalls(
-		"dynamodb:GetItem Ledger", "dynamodb:Query Ledger/index/due", "secretsmanager:GetSecretValue Keys")
+	called := parseCalls("dynamodb:GetItem Ledger pay", "dynamodb:GetItem Ledger sms",
+		"dynamodb:Query Ledger/index/due", "secretsmanager:GetSecretValue Keys")
 	and := func(one string) []awscalls.Call { return append(parseCalls(one), called...) }
 	other := awscalls.Call{Function: "Other", Action: "a", Resource: "b"}
 	wildcard := `{Effect: Allow, Action: "dynamodb:*", Resource: !GetAtt Ledger.Arn}`
 	alwaysDecrypt := append(append(slices.Clone(requiredByServices()[:4]), all[5:]...),
-		`{Effect: Allow, Action: "kms:Decrypt", Resource: !Ref KmsKeyArn}`)
+		`{Effect: Allow, Action: "kms:Decrypt", Resource: !Ref KmsKeyArn, `+viaService+`}`)
+	anyService := append(append(slices.Clone(requiredByServices()[:4]), all[5:]...),
+		`!If [HasKmsKey, {Effect: Allow, Action: "kms:Decrypt", Resource: !Ref KmsKeyArn}, !Ref AWS::NoValue]`)
 	readSometimes := append(requiredByServices(), readIndex, readKeys,
 		`!If [Sometimes, `+readItem+`, !Ref AWS::NoValue]`)
 	cases := map[string]struct {
@@ -95,7 +103,15 @@ func TestCompare(t *testing.T) {
 		"the same":                    {all, called, ""},
 		"a call without a permission": {all, and("dynamodb:PutItem Ledger"), "dynamodb:PutItem Ledger is called"},
 		"a call of another resource":  {all, and("dynamodb:Query Ledger"), "dynamodb:Query Ledger is called"},
-		"a permission without a call": {all, called[1:], "OneFunction dynamodb:GetItem Ledger is allowed, but no call"},
+		"a permission without a call": {all, called[1:], "dynamodb:GetItem Ledger pay is allowed, but no call"},
+		"a call of another kind":      {all, and("dynamodb:GetItem Ledger charge"), "GetItem Ledger charge is called"},
+		"a call of no kind":           {all, and("dynamodb:GetItem Ledger"), "dynamodb:GetItem Ledger is called"},
+		"a permission for every kind": {
+			append(requiredByServices(), readAny, readIndex, readKeys), called, "Ledger is allowed, but no call",
+		},
+		"a key's permission for every service": {
+			anyService, called, `under the condition "HasKmsKey", but needed under "HasKmsKey StringEquals kms`,
+		},
 		"a wildcard": {
 			append(requiredByServices(), wildcard), nil, "OneFunction dynamodb:* Ledger is allowed, but no call",
 		},
@@ -103,7 +119,7 @@ func TestCompare(t *testing.T) {
 		"no log":                           {all[1:], called, "OneFunction logs:PutLogEvents OneLog is not allowed"},
 		"a service's permission is called": {all, and("dynamodb:GetRecords Ledger/stream"), "but a function calls it"},
 		"a key's permission without its condition": {
-			alwaysDecrypt, called, `is allowed under the condition "", but needed under "HasKmsKey"`,
+			alwaysDecrypt, called, `but needed under "HasKmsKey StringEquals kms:ViaService`,
 		},
 		"a call's permission under a condition": {readSometimes, called, "only allowed under a condition"},
 		"another function's call":               {all, append(called, other), "Other a b is called"},

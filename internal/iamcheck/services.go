@@ -12,8 +12,13 @@ type servicePermission struct {
 	resources func(template.Function) []string
 	// condition is the template's condition under which the permission is needed; "" for always.
 	condition string
-	reason    string
+	// requires are the conditions of IAM that the permission must have.
+	requires []string
+	reason   string
 }
+
+// grant is the text of all conditions of the permission.
+func (p servicePermission) grant() string { return conditionText(p.condition, p.requires) }
 
 func servicePermissions() []servicePermission {
 	return []servicePermission{
@@ -41,7 +46,9 @@ func servicePermissions() []servicePermission {
 			actions:   []string{"kms:Decrypt"},
 			resources: func(template.Function) []string { return []string{"KmsKeyArn"} },
 			condition: "HasKmsKey",
-			reason:    "DynamoDB and Secrets Manager decrypt under a customer's key with the caller's permissions",
+			requires: []string{"StringEquals kms:ViaService dynamodb.${AWS::Region}.amazonaws.com " +
+				"secretsmanager.${AWS::Region}.amazonaws.com"},
+			reason: "DynamoDB and Secrets Manager decrypt under a customer's key with the caller's permissions",
 		},
 	}
 }
@@ -60,7 +67,7 @@ func requiredByServices(t *template.Template) map[awscalls.Call]servicePermissio
 	serviceOnly := map[awscalls.Call]servicePermission{}
 	for _, rule := range servicePermissions() {
 		for _, f := range t.Functions {
-			for _, permission := range permissionsOf(f.LogicalID, rule.actions, rule.resources(f)) {
+			for _, permission := range permissionsOf(f.LogicalID, rule.actions, rule.resources(f), nil) {
 				serviceOnly[permission] = rule
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"mobilegateway/internal/local/inbox"
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/internal/local/sigv4"
+	"mobilegateway/internal/local/waf"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/internal/template"
@@ -35,8 +37,9 @@ func withFolderHint(action string, err error) error {
 }
 
 func (r *Gateway) readTemplate(context.Context) (err error) {
-	baseURL := map[string]string{"BaseUrl": listenerURL(r.listeners.api)}
-	r.template, err = loadTemplate(r.config.Root, r.config.tablePrefix(), baseURL)
+	parameters := map[string]string{"BaseUrl": listenerURL(r.listeners.api)}
+	maps.Copy(parameters, r.config.Parameters)
+	r.template, err = loadTemplate(r.config.Root, r.config.tablePrefix(), parameters)
 	return err
 }
 
@@ -157,8 +160,15 @@ func (r *Gateway) startAPI(context.Context) error {
 	for id, function := range r.functions {
 		invokers[id] = function
 	}
+	var acl *waf.ACL
+	if r.config.WAF {
+		var err error
+		if acl, err = waf.Load(filepath.Join(r.config.Root, "deploy", "waf.yaml"), time.Now); err != nil {
+			return err
+		}
+	}
 	r.serve(r.listeners.api, apigateway.New(apigateway.Config{
-		Template: r.template, Functions: invokers, Address: r.listeners.api.Addr().String(), Now: time.Now,
+		WebACL: acl, Template: r.template, Functions: invokers, Address: r.listeners.api.Addr().String(), Now: time.Now,
 		LogRequest: r.console.logRequest,
 	}))
 	return nil

@@ -7,7 +7,6 @@ package local
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -35,6 +34,10 @@ type Config struct {
 	EnvOverrides map[string]string
 	// FaultPlan is the sandbox's fault injection; none by default.
 	FaultPlan sandbox.FaultSettings
+	// Parameters overrides parameters of the template.
+	Parameters map[string]string
+	// WAF applies the rules of deploy/waf.yaml at the API's port.
+	WAF bool
 	// Out receives one line per request; nil discards them.
 	Out io.Writer
 }
@@ -45,9 +48,9 @@ const DefaultPort = 3000
 // maxSpeed is the largest SPEED that the functions accept.
 const maxSpeed = 3600
 
-// FromEnvironment reads a run's settings: PORT, SPEED, RESET, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB, and the sandbox's
-// fault injection (SANDBOX_SEED and its rates). Every duration that the template gives a function can be set by its
-// name too.
+// FromEnvironment reads a run's settings: PORT, SPEED, RESET, WAF, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB, and the
+// sandbox's fault injection (SANDBOX_SEED and its rates). Every duration that the template gives a function can be set
+// by its name too.
 func FromEnvironment(lookup func(string) (string, bool), root string) (Config, error) {
 	get := func(name string) string { value, _ := lookup(name); return value }
 	port, err := readInteger(get, "PORT", DefaultPort, 0, 65533)
@@ -58,13 +61,14 @@ func FromEnvironment(lookup func(string) (string, bool), root string) (Config, e
 	if err != nil {
 		return Config{}, err
 	}
-	reset := get("RESET")
-	if reset != "" && reset != "0" && reset != "1" {
-		return Config{}, errors.New("RESET must be 1, 0 or not set")
+	for _, name := range [...]string{"RESET", "WAF"} {
+		if value := get(name); value != "" && value != "0" && value != "1" {
+			return Config{}, fmt.Errorf("%s must be 1, 0 or not set", name)
+		}
 	}
 	config := Config{
 		Root: root, Dir: cmp.Or(get("LOCAL_DIR"), filepath.Join(root, ".local")), Port: port, Speed: speed,
-		Reset: reset == "1", DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
+		Reset: get("RESET") == "1", WAF: get("WAF") == "1", DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
 	}
 	if config.FaultPlan, err = sandbox.FaultSettingsFromEnvironment(lookup); err != nil {
 		return Config{}, err

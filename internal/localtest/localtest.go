@@ -34,6 +34,10 @@ type Options struct {
 	// Dir is the folder of the data; "" is a temporary one. A second run may use the same folder after the first is
 	// closed.
 	Dir string
+	// Parameters overrides parameters of the template.
+	Parameters map[string]string
+	// WAF applies the rules of deploy/waf.yaml.
+	WAF bool
 	// Out receives one line per request; nil discards them.
 	Out io.Writer
 }
@@ -60,7 +64,8 @@ func Start(t testing.TB, options Options) *Gateway {
 	defer cancel()
 	gateway, err := local.Start(ctx, local.Config{
 		Root: root, Dir: options.Dir, Speed: options.Speed,
-		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), EnvOverrides: options.EnvOverrides, Out: options.Out,
+		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), EnvOverrides: options.EnvOverrides,
+		WAF: options.WAF, Parameters: options.Parameters, Out: options.Out,
 	})
 	if err != nil {
 		t.Fatalf("start the local run: %v", err)

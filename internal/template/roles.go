@@ -21,6 +21,11 @@ type Statement struct {
 	Resources []string
 	// Condition is the template's condition for the statement; "" for always.
 	Condition string
+	// Kinds are the kinds of items that the statement allows (dynamodb:LeadingKeys): charge for "charge#*". None allows
+	// every item.
+	Kinds []string
+	// Requires are the statement's other conditions of IAM, each as its operator, its key and its values.
+	Requires []string
 }
 
 // readRole reads an IAM role. Its permissions must be in the role itself, where a reviewer sees them.
@@ -64,7 +69,9 @@ func (r *resolver) readStatement(n *yaml.Node) Statement {
 			statement.Actions = readList(element, r.plainText)
 		case "Resource":
 			statement.Resources = readList(element, r.resource)
-		case "Sid", "Condition": // a condition only restricts
+		case "Condition":
+			r.readConditions(element, &statement)
+		case "Sid":
 		default:
 			r.fail(element, "%s is not supported", name)
 		}
@@ -73,6 +80,34 @@ func (r *resolver) readStatement(n *yaml.Node) Statement {
 		r.fail(n, "a statement without an action or a resource")
 	}
 	return statement
+}
+
+// leadingKeys is the condition on the partition keys of a call's items. ForAllValues is true for a call without a key,
+// but each action that the roles allow under it has one.
+const leadingKeys = "ForAllValues:StringLike dynamodb:LeadingKeys"
+
+// kindPattern is a pattern of all keys of one kind.
+var kindPattern = regexp.MustCompile(`^([a-z]+)#\*$`)
+
+// readConditions reads the conditions of IAM. All of them must be true for a call.
+func (r *resolver) readConditions(n *yaml.Node, to *Statement) {
+	for operator, keys := range entries(n) {
+		for key, values := range entries(keys) {
+			name, texts := operator+" "+key, readList(values, func(n *yaml.Node) string { return n.Value })
+			if name != leadingKeys {
+				to.Requires = append(to.Requires, name+" "+strings.Join(texts, " "))
+				continue
+			}
+			for _, pattern := range texts {
+				kind := kindPattern.FindStringSubmatch(pattern)
+				if kind == nil {
+					r.fail(values, "the pattern %q is not supported: write the kind and #*", pattern)
+					return
+				}
+				to.Kinds = append(to.Kinds, kind[1])
+			}
+		}
+	}
 }
 
 // readList reads one value or a sequence of them.

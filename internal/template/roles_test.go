@@ -28,6 +28,8 @@ func TestRoles(t *testing.T) {
 	  !If [Sometimes,
 	    {Sid: x, Effect: Allow, Action: k:D, Resource: !Ref Key, Condition: {StringEquals: {a: b}}}, !Ref AWS::NoValue],
 	  {Effect: Allow, Action: y:S, Resource: !If [Sometimes, !Ref Other, !GetAtt T.StreamArn]},
+	  {Effect: Allow, Action: g:I, Resource: !GetAtt T.Arn,
+	   Condition: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["a#*", "b#*"]}}},
 	  {Effect: Allow, Action: x:P, Resource: "*"}]}}]}`), template.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +43,12 @@ func TestRoles(t *testing.T) {
 	}
 	want := []template.Statement{
 		{Actions: []string{"a:A", "a:B"}, Resources: []string{"T", "T/stream", "T/index/due", "S"}},
-		{Actions: []string{"k:D"}, Resources: []string{"Key"}, Condition: "Sometimes"},
+		{
+			Actions: []string{"k:D"}, Resources: []string{"Key"}, Condition: "Sometimes",
+			Requires: []string{"StringEquals a b"},
+		},
 		{Actions: []string{"y:S"}, Resources: []string{"T/stream"}},
+		{Actions: []string{"g:I"}, Resources: []string{"T"}, Kinds: []string{"a", "b"}},
 		{Actions: []string{"x:P"}, Resources: []string{"*"}},
 	}
 	if difference := cmp.Diff(want, parsed.Role("OneRole").Statements); difference != "" {
@@ -69,6 +75,8 @@ func TestUnsupportedRoles(t *testing.T) {
 		"an action with a substitution": {statement(allow(`!Sub "a:${B}"`, `"*"`)), "a plain text"},
 		"no resource":                   {statement(`{Effect: Allow, Action: a:A}`), "without an action or a resource"},
 		"two branches":                  {twoBranches, "the other branch"},
+		"keys of no kind": {statement(`{Effect: Allow, Action: a:A, Resource: "*", ` +
+			`Condition: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["*"]}}}`), "write the kind and #*"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

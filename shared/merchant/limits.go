@@ -15,6 +15,12 @@ const (
 	MaxBurst             = 10000
 )
 
+// The rate limit that the onboarding gives a merchant, if no other is chosen (decision "merchant-limits").
+const (
+	DefaultRequestsPerSecond = 20
+	DefaultBurst             = 40
+)
+
 // RateLimit returns how many requests the merchant may send per second, and how many at once. limited is false without
 // a limit. A profile without a burst may send the requests of one second at once.
 func (p *Profile) RateLimit() (perSecond, burst int, limited bool) {

@@ -41,7 +41,7 @@ func renderOperatorException(o *fault.OperatorException) (ErrorResponse, bool) {
 	response := newErrorResponse(o.MessageID, text, exception, 502, variables)
 	if o.HTTPStatus == 503 {
 		response.Status = 503
-		response.Header[headerRetryAfter] = kindRenderings[fault.OperatorUnavailable].header[headerRetryAfter]
+		response.Header[HeaderRetryAfter] = kindRenderings[fault.OperatorUnavailable].header[HeaderRetryAfter]
 	}
 	return response, true
 }

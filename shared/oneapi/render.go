@@ -51,11 +51,10 @@ type kindRendering struct {
 	header    map[string]string
 }
 
-// HeaderErrorReason has a fault's Reason.
-const HeaderErrorReason = "X-Error-Reason"
-
+// Headers of error responses: HeaderErrorReason has a fault's Reason, HeaderRetryAfter the seconds to wait.
 const (
-	headerRetryAfter      = "Retry-After"      // seconds
+	HeaderErrorReason     = "X-Error-Reason"
+	HeaderRetryAfter      = "Retry-After"
 	headerWWWAuthenticate = "WWW-Authenticate" // RFC 6750
 )
 
@@ -91,7 +90,7 @@ func challenge(scheme string) map[string]string {
 }
 
 func retryAfter(seconds string) map[string]string {
-	return map[string]string{headerRetryAfter: seconds}
+	return map[string]string{HeaderRetryAfter: seconds}
 }
 
 // Render makes the response to an error: by its kind if it is a *fault.Fault, else (also for nil) a bare internal
@@ -119,7 +118,7 @@ func Render(err error) ErrorResponse {
 	response := newErrorResponse(message.ID, message.Text, message.Exception, row.status, variables)
 	maps.Copy(response.Header, row.header)
 	if f.Kind == fault.RateLimited && f.RetryAfter > 0 {
-		response.Header[headerRetryAfter] = strconv.Itoa(f.RetryAfter)
+		response.Header[HeaderRetryAfter] = strconv.Itoa(f.RetryAfter)
 	}
 	if f.Location != "" {
 		response.Header["Location"] = f.Location

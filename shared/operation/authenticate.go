@@ -32,16 +32,16 @@ func Authenticate(
 		return nil, err
 	}
 	req.LogLine.SetMerchant(profile.Name)
-	if err := checkRate(ctx, req, profile, rate); err != nil {
+	if err := CheckRate(ctx, req, profile, rate); err != nil {
 		return nil, err
 	}
 	return profile, nil
 }
 
-// checkRate returns RateLimited for a request over its merchant's rate. A request is admitted if the table of limits
-// does not respond: this limit protects capacity, and the API has another one in front of it (decision
-// "merchant-limits").
-func checkRate(ctx context.Context, req *apigw.Request, profile *merchant.Profile, rate *limit.RateLimiter) error {
+// CheckRate returns RateLimited for a request over its merchant's rate. Call it only after the credentials have
+// matched, so that no other client uses up the rate. A request is admitted if the table of limits does not respond:
+// this limit protects capacity, and the API has another one in front of it (decision "merchant-limits").
+func CheckRate(ctx context.Context, req *apigw.Request, profile *merchant.Profile, rate *limit.RateLimiter) error {
 	perSecond, burst, limited := profile.RateLimit()
 	if !limited {
 		return nil

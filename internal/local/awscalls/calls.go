@@ -25,12 +25,14 @@ type Call struct {
 	// Resource is the logical id of a table, of an index (LedgerTable/index/due) or of a secret. A resource that the
 	// template does not have keeps the name that was sent. "*" is a call without a resource.
 	Resource string `json:"resource"`
+	// Kind is the kind of a table's item, which its key begins with: charge for charge#1. "" is a call without a key.
+	Kind string `json:"kind,omitempty"`
 }
 
-// Compare orders calls by function, action and resource.
+// Compare orders calls by function, action, resource and kind.
 func (c Call) Compare(other Call) int {
-	return slices.Compare(
-		[]string{c.Function, c.Action, c.Resource}, []string{other.Function, other.Action, other.Resource})
+	return slices.Compare([]string{c.Function, c.Action, c.Resource, c.Kind},
+		[]string{other.Function, other.Action, other.Resource, other.Kind})
 }
 
 // Recorder is a set of calls. It is safe for concurrent use.

@@ -80,6 +80,14 @@ func TestPermissions(t *testing.T) {
 		"an item": {
 			dynamoDB + "GetItem", `{"TableName":"p-Ledger","Key":{}}`, []string{"dynamodb:GetItem LedgerTable"},
 		},
+		"an item of a kind": {
+			dynamoDB + "UpdateItem", `{"TableName":"p-Ledger","Key":{"pk":{"S":"day#m#XOF"}}}`,
+			[]string{"dynamodb:UpdateItem LedgerTable day"},
+		},
+		"a put of a kind": {
+			dynamoDB + "PutItem", `{"TableName":"p-Ledger","Item":{"pk":{"S":"charge#1"},"Key":{"S":"x"}}}`,
+			[]string{"dynamodb:PutItem LedgerTable charge"},
+		},
 		"an index": {
 			dynamoDB + "Query", `{"IndexName":"due","TableName":"p-Ledger"}`,
 			[]string{"dynamodb:Query LedgerTable/index/due"},
@@ -94,8 +102,9 @@ func TestPermissions(t *testing.T) {
 		},
 		"a transaction": {
 			dynamoDB + "TransactWriteItems",
-			`{"TransactItems":[{"Put":{"TableName":"p-Ledger"}},{"ConditionCheck":{"TableName":"other"}}]}`,
-			[]string{"dynamodb:ConditionCheckItem other", "dynamodb:PutItem LedgerTable"},
+			`{"TransactItems":[{"Put":{"TableName":"p-Ledger","Item":{"pk":{"S":"a#1"}}}},` +
+				`{"ConditionCheck":{"TableName":"other"}}]}`,
+			[]string{"dynamodb:ConditionCheckItem other", "dynamodb:PutItem LedgerTable a"},
 		},
 		"no call": {"", "", nil},
 	}
@@ -108,7 +117,7 @@ func TestPermissions(t *testing.T) {
 				if call.Function != "ChargeFunction" {
 					t.Errorf("the call is one of %s, want ChargeFunction", call.Function)
 				}
-				got = append(got, call.Action+" "+call.Resource)
+				got = append(got, strings.TrimSpace(call.Action+" "+call.Resource+" "+call.Kind))
 			}
 			if difference := cmp.Diff(c.want, got); difference != "" {
 				t.Errorf("the permissions differ (-want +got):\n%s", difference)
@@ -241,7 +250,7 @@ func TestSDKThroughProxy(t *testing.T) {
 	}
 	want := []awscalls.Call{
 		{Function: "ChargeFunction", Action: "dynamodb:CreateTable", Resource: "LedgerTable"},
-		{Function: "ChargeFunction", Action: "dynamodb:GetItem", Resource: "LedgerTable"},
+		{Function: "ChargeFunction", Action: "dynamodb:GetItem", Resource: "LedgerTable", Kind: "a"},
 	}
 	if difference := cmp.Diff(want, recorder.Calls()); difference != "" {
 		t.Errorf("the record differs (-want +got):\n%s", difference)

@@ -13,10 +13,24 @@ const anyResource = "*"
 
 // tableRequest has the fields of a request to DynamoDB that name its resources.
 type tableRequest struct {
-	TableName     string
+	tableItem
 	IndexName     string
-	RequestItems  map[string]json.RawMessage              // of batches, by table
-	TransactItems []map[string]struct{ TableName string } // of transactions, by kind
+	RequestItems  map[string]json.RawMessage // of batches, by table
+	TransactItems []map[string]tableItem     // of transactions, by kind of write
+}
+
+// tableItem names an item: by its key, or by its content for a put.
+type tableItem struct {
+	TableName string
+	Key, Item struct {
+		PK struct{ S string } `json:"pk"` // the partition key of every table
+	}
+}
+
+// kind returns the item's kind, "" if the request names no item.
+func (i tableItem) kind() string {
+	kind, _, _ := strings.Cut(cmp.Or(i.Key.PK.S, i.Item.PK.S), "#")
+	return kind
 }
 
 // transactionActions are the permissions of a transaction, by kind of item.
@@ -43,7 +57,8 @@ func (r *Recorder) tableCalls(target string, body []byte) []Call {
 	for _, item := range in.TransactItems {
 		for kind, operand := range item {
 			if name, known := transactionActions[kind]; known {
-				needed = append(needed, Call{Action: name, Resource: r.logicalID(operand.TableName)})
+				call := Call{Action: name, Resource: r.logicalID(operand.TableName), Kind: operand.kind()}
+				needed = append(needed, call)
 			}
 		}
 	}
@@ -54,7 +69,7 @@ func (r *Recorder) tableCalls(target string, body []byte) []Call {
 	if in.IndexName != "" {
 		resource += "/index/" + in.IndexName
 	}
-	return []Call{{Action: action, Resource: resource}}
+	return []Call{{Action: action, Resource: resource, Kind: in.kind()}}
 }
 
 // secretCalls returns the call of a request to Secrets Manager.
