@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// malformedShapes are bodies that are not the JSON object of a request, whatever the operation is.
+// malformedShapes are bodies that are no request of any operation.
 var malformedShapes = []string{
 	``, ` `, `null`, `true`, `0`, `-`, `1e`, `""`, `"a`, `[]`, `[{}]`, `{`, `}`, `{}}`, `{} {}`, `{},`, `{"a"}`, `{"a":}`,
 	`{"a":1,}`, `{,"a":1}`, `{"a" 1}`, `{a:1}`, `{'a':1}`, `{"a":01}`, `{"a":+1}`, `{"a":.5}`, `{"a":1.}`, `{"a":NaN}`,
