@@ -137,7 +137,7 @@ func entryViewOf(e *ledger.Entry) entryView {
 		Channel: e.Channel, Correlator: e.Correlator, ReferenceCode: e.ReferenceCode, UpstreamKey: e.UpstreamKey,
 		OperatorReference: e.OperatorReference, PaymentID: e.TransactionID, MSISDN: msisdn.Mask(e.PayerMSISDN()),
 		NotifyURL: maskQueries(e.NotifyURL), ResponseStatus: e.ResponseStatus, EverUnknown: e.EverUnknown,
-		UserSMS: e.UserSMS,
+		UserSMS:   e.UserSMS,
 		Conflicts: len(e.Conflicts),
 	}
 	if e.Currency != "" {
