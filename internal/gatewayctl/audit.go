@@ -46,7 +46,8 @@ func newRecord(s *session, action, subject string) Record {
 	_, _ = io.ReadFull(s.Rand, random) // it only distinguishes changes of one millisecond
 	return Record{
 		ID: at.Format("20060102T150405.000Z") + "-" + hex.EncodeToString(random), At: at, Who: s.auditUser(),
-		Credential: s.Getenv("AWS_ACCESS_KEY_ID"), What: action, Subject: maskQueries(subject), Why: maskQueries(s.Reason),
+		Credential: s.Getenv("AWS_ACCESS_KEY_ID"), What: action,
+		Subject: maskQueries(subject), Why: maskQueries(s.Reason),
 		Outcome: OutcomeStarted,
 	}
 }

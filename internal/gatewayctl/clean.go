@@ -50,7 +50,7 @@ func maskQueries(text string) string {
 	return masked.String() + text
 }
 
-// escapeUnprintable writes control and format characters, such as those that reverse the direction of a text, as \u202e.
+// escapeUnprintable writes control and format characters, such as those that reverse a text's direction, as \u202e.
 // JSON keeps its meaning by it. Line ends and tabs stay, and so do bytes that are not UTF-8.
 func escapeUnprintable(text string) string {
 	var escaped strings.Builder

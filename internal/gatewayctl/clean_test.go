@@ -55,7 +55,8 @@ func TestSecretsInURLsAreMasked(t *testing.T) {
 		"merchant change ShopA --notif-url " + address + confirmFlags, "merchant show ShopA", "show " + e.ID,
 		"deliveries show " + e.ID, "endpoint list ShopA", "endpoint show ShopA --url " + address,
 		"endpoint disable ShopA --url " + address + confirmFlags, "attention",
-		"deliveries send " + e.ID + confirmFlags, "endpoint enable ShopA --url https://shop.example/n?***" + confirmFlags,
+		"deliveries send " + e.ID + confirmFlags,
+		"endpoint enable ShopA --url https://shop.example/n?***" + confirmFlags,
 		"list ShopA", "audit", "export ShopA --from 2026-03-01 --to 2026-03-02",
 	} {
 		for _, flags := range []string{"", " --json"} {

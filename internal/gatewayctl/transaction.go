@@ -137,7 +137,8 @@ func entryViewOf(e *ledger.Entry) entryView {
 		Currency: e.Currency, Country: e.Country, Operator: e.Operator, Account: e.Account,
 		Channel: e.Channel, Correlator: e.Correlator, ReferenceCode: e.ReferenceCode, UpstreamKey: e.UpstreamKey,
 		OperatorReference: e.OperatorReference, PaymentID: e.TransactionID, MSISDN: msisdn.Mask(e.PayerMSISDN()),
-		NotifyURL: maskQueries(e.NotifyURL), ResponseStatus: e.ResponseStatus, EverUnknown: e.EverUnknown, UserSMS: e.UserSMS,
+		NotifyURL: maskQueries(e.NotifyURL), ResponseStatus: e.ResponseStatus, EverUnknown: e.EverUnknown,
+		UserSMS:   e.UserSMS,
 		Conflicts: len(e.Conflicts),
 	}
 	if e.Currency != "" {

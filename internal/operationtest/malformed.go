@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// malformedShapes are bodies that are not the JSON object of a request, whatever the operation is.
+// malformedShapes are bodies that are no request of any operation.
 var malformedShapes = []string{
-	``, ` `, `null`, `true`, `0`, `-`, `1e`, `""`, `"a`, `[]`, `[{}]`, `{`, `}`, `{}}`, `{} {}`, `{},`, `{"a"}`, `{"a":}`,
+	``, ` `, `null`, `true`, `0`, `-`, `1e`, `""`, `"a`, `[]`, `[{}]`, `{`, `}`, `{}}`, `{} {}`, `{},`, `{"a"}`,
+	`{"a":}`,
 	`{"a":1,}`, `{,"a":1}`, `{"a" 1}`, `{a:1}`, `{'a':1}`, `{"a":01}`, `{"a":+1}`, `{"a":.5}`, `{"a":1.}`, `{"a":NaN}`,
 	`{"a":Infinity}`, `{"a":0x1}`, `{"a":1/**/}`, `{"a":1}//`, "\ufeff{}", "{\"a\":\"\n\"}", "{\"a\":\"\t\"}",
 	`{"a":"\x41"}`, `{"a":"\u12"}`, `{"a":"\ud800"}`, `{"a":"\udc00\ud800"}`, `{"\ud800":1}`, "{\"a\":\"\xff\"}",

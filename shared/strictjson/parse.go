@@ -3,8 +3,8 @@
 //
 // It does not know the fields of the specification. Its invariant: Parse accepts only valid UTF-8 with one value,
 // without duplicate keys and lone surrogates, of at most MaxDepth levels. Names match with their case and numbers keep
-// their text. The caller limits the size of a body. Time and memory are proportional to that size, whatever the body
-// contains: a body becomes one flat list of nodes that point into its text, and no path is built before a fault.
+// their text. The caller limits the size of a body. Time and memory are proportional to that size for any content. A
+// body becomes one flat list of nodes that point into its text, and no path is built before a fault.
 package strictjson
 
 import (

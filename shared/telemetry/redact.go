@@ -58,8 +58,8 @@ func redactKey(text string, mayBeOrderID bool) string {
 	return truncate(maskPhoneNumbers(truncateRandom(text)), maxKey)
 }
 
-// truncateRandom keeps only the begin of each long random piece of a key, such as one of our tokens without its prefix:
-// letters of both cases and digits, as base64 has.
+// truncateRandom keeps only the begin of each long random piece of a key, such as one of our tokens without its prefix.
+// A random piece has letters of both cases and digits, as base64 has.
 func truncateRandom(text string) string {
 	separates := func(char rune) bool { return !strings.ContainsRune(asciiLetters+asciiDigits+"-_+/=", char) }
 	for _, piece := range strings.FieldsFunc(text, separates) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An operator's response of 256 KiB costs at most 8 MB, whatever is in it.
+// An operator's response of 256 KiB costs at most 8 MB for any content.
 func TestReadingAResponseHasBoundedCost(t *testing.T) {
 	const maxAllocated = 8_000_000
 	inError := func(variables string) string {
