@@ -30,6 +30,7 @@ func inBubble(t *testing.T) func(func()) {
 func exploreAndLog(t *testing.T, scope Scope) Exploration {
 	t.Helper()
 	began := time.Now()
+	scope.Report = func(runs, states int) { t.Logf("%-28s %d runs, %d states so far", scope, runs, states) }
 	e := Explore(scope, *worldRuns, inBubble(t))
 	t.Logf("%-28s faults %d: %7d runs %7d states %6d ends (%d long), depth %3d, complete %v, %s", scope, scope.Faults,
 		e.Runs, e.States, e.Ends, e.Long, e.Depth, e.Complete, time.Since(began).Round(time.Millisecond))
@@ -132,12 +133,15 @@ func TestReductions(t *testing.T) {
 		{Kind: "sms", Actors: "RC"}, {Kind: "charge", Actors: "RR"},
 		{Kind: "charge", Actors: "RS", Faults: 2},
 		{Kind: "sms", Actors: "CL", Start: "accepted", Faults: 2},
+		{Kind: "pay-web", Actors: "SL", Start: "reported"}, {Kind: "pay-web", Actors: "LA", Start: "reported", Faults: 1},
 	}
 	if *exhaustive != "" {
 		worlds = append(worlds, []Scope{
 			{Kind: "charge", Actors: "RR", Faults: 2}, {Kind: "sms", Actors: "RC", Faults: 2},
 			{Kind: "sms", Actors: "SL", Start: "reported", Faults: 2}, {Kind: "pay-web", Actors: "RC", Faults: 2},
 			{Kind: "pay-web", Actors: "CL", Start: "accepted", Faults: 2},
+			{Kind: "pay-web", Actors: "SL", Start: "reported", Faults: 1},
+			{Kind: "pay-web", Actors: "CSL", Start: "accepted"},
 		}...)
 	}
 	for _, scope := range worlds {
@@ -175,6 +179,7 @@ func TestExploreFindsUnconditionalWrites(t *testing.T) {
 	for _, kind := range []string{"charge", "sms", "pay-web"} {
 		bug := func(client wiring.DynamoDB) wiring.DynamoDB { return unconditional{client} }
 		scope := Scope{Kind: kind, Actors: "RR", Bug: bug}
+		scope.Report = func(runs, states int) { t.Logf("%-28s %d runs, %d states so far", scope, runs, states) }
 		e := Explore(scope, 1000, inBubble(t))
 		if e.Violation == nil || len(e.Story) == 0 {
 			t.Errorf("%s: no violation in %d runs and %d states", scope, e.Runs, e.States)
