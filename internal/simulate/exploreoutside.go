@@ -19,8 +19,8 @@ import (
 	"mobilegateway/shared/wiring"
 )
 
-// exploredInstance is the instance of an actor. seen is what its code has seen. Two instances of an actor that have seen
-// the same continue in the same way.
+// exploredInstance is the instance of an actor. seen is what its code has seen. Two instances of an actor that have
+// seen the same continue in the same way.
 type exploredInstance struct {
 	*kernel.Instance
 	function   string
@@ -285,7 +285,8 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 	name := routeCall(request)
 	t.x.gate(t.instance, name, t.x.requestAccess(t.resource, request.Method, name))
 	response := t.x.serve(request, body)
-	t.instance.seen.add(name, uint64(response.Status)<<8|uint64(response.Failure), hashBytes(response.Body)) //nolint:gosec // small
+	status := uint64(response.Status)<<8 | uint64(response.Failure) //nolint:gosec // both are small
+	t.instance.seen.add(name, status, hashBytes(response.Body))
 	if request.Method == http.MethodPost {
 		t.x.crashAfter(t.instance, name)
 	}

@@ -34,6 +34,7 @@ func (s *seen) begin(name string) {
 func (s *seen) add(name string, digests ...uint64) {
 	delete(s.waiting, name)
 	if s.last = name; s.inOrder {
+		digests = append([]uint64{hashBytes([]byte(name))}, digests...)
 		name = ""
 	}
 	if s.chains == nil {
