@@ -37,6 +37,8 @@ type Scope struct {
 	Jumps int
 	// Full switches the reductions off, Paths also explores states that repeat again.
 	Full, Paths bool
+	// Report, if set, gets the numbers of runs and states every 30 seconds of a long search.
+	Report func(runs, states int)
 	// Bug, if set, spoils the client of the tables, for a proof that the search finds a mistake.
 	Bug func(wiring.DynamoDB) wiring.DynamoDB
 }
@@ -72,6 +74,8 @@ const (
 	eventQuiet     = "quiet"
 	// quietEnd is the time after the explored part in which everything must end. If not, quietTime counts.
 	quietEnd = 2 * time.Hour
+	// reportInterval is the time between two reports of a long search.
+	reportInterval = 30 * time.Second
 )
 
 // errKnown ends a run that has reached a known state.
@@ -93,9 +97,10 @@ type explorer struct {
 	requests      uint64 // that have started
 	records       []*tables.Change
 	accesses      map[string]access
-	late          []uint64 // writes to be applied later
-	lateEffect    bool     // a request may still reach the operator
+	late          []lateWrite
+	lateEffect    bool // a request may still reach the operator
 	jumps         int
+	stalls        int // invocations in progress during a jump
 	jumpTo        time.Time
 	preparing     []*actor // to be run one after the other before the search begins
 	quiet         bool
@@ -107,7 +112,7 @@ type explorer struct {
 func Explore(scope Scope, maxRuns int, run func(func())) Exploration {
 	s := newSearch()
 	s.keepsPaths = scope.Paths
-	e := Exploration{}
+	e, reported := Exploration{}, time.Now()
 	for more := true; more && (maxRuns == 0 || s.runs < maxRuns); more = s.next() {
 		s.begin()
 		run(func() { e.Violation = exploreOnce(scope, s, quietEnd, nil) })
@@ -121,6 +126,10 @@ func Explore(scope Scope, maxRuns int, run func(func())) Exploration {
 		}
 		if e.Violation != nil {
 			break
+		}
+		if scope.Report != nil && time.Since(reported) >= reportInterval {
+			reported = time.Now()
+			scope.Report(s.runs, len(s.states))
 		}
 	}
 	e.Complete = e.Violation == nil && len(s.path) == 0

@@ -30,6 +30,7 @@ func inBubble(t *testing.T) func(func()) {
 func exploreAndLog(t *testing.T, scope Scope) Exploration {
 	t.Helper()
 	began := time.Now()
+	scope.Report = func(runs, states int) { t.Logf("%-28s %d runs, %d states so far", scope, runs, states) }
 	e := Explore(scope, *worldRuns, inBubble(t))
 	t.Logf("%-28s faults %d: %7d runs %7d states %6d ends (%d long), depth %3d, complete %v, %s", scope, scope.Faults,
 		e.Runs, e.States, e.Ends, e.Long, e.Depth, e.Complete, time.Since(began).Round(time.Millisecond))
@@ -132,12 +133,17 @@ func TestReductions(t *testing.T) {
 		{Kind: "sms", Actors: "RC"}, {Kind: "charge", Actors: "RR"},
 		{Kind: "charge", Actors: "RS", Faults: 2},
 		{Kind: "sms", Actors: "CL", Start: "accepted", Faults: 2},
+		{Kind: "pay-web", Actors: "SL", Start: "reported"},
+		{Kind: "pay-web", Actors: "LA", Start: "reported"},
 	}
 	if *exhaustive != "" {
 		worlds = append(worlds, []Scope{
 			{Kind: "charge", Actors: "RR", Faults: 2}, {Kind: "sms", Actors: "RC", Faults: 2},
 			{Kind: "sms", Actors: "SL", Start: "reported", Faults: 2}, {Kind: "pay-web", Actors: "RC", Faults: 2},
 			{Kind: "pay-web", Actors: "CL", Start: "accepted", Faults: 2},
+			{Kind: "pay-web", Actors: "SL", Start: "reported", Faults: 1},
+			{Kind: "pay-web", Actors: "LA", Start: "reported", Faults: 1},
+			{Kind: "pay-web", Actors: "CSL", Start: "accepted"},
 		}...)
 	}
 	for _, scope := range worlds {
@@ -152,6 +158,37 @@ func TestReductions(t *testing.T) {
 		}
 		if len(reduced.Finals) > len(full.Finals) {
 			t.Errorf("%s: %d final states, and %d without reductions", scope, len(reduced.Finals), len(full.Finals))
+		}
+	}
+}
+
+// What an instance has seen counts for each call, with its order, and not the order of calls with different names.
+func TestSeen(t *testing.T) {
+	type sight struct {
+		name   string
+		digest uint64
+	}
+	first, second, other := sight{"a", 1}, sight{"a", 2}, sight{"b", 1}
+	sumOf := func(inOrder bool, sights ...sight) uint64 {
+		s := seen{inOrder: inOrder}
+		for _, sight := range sights {
+			s.begin(sight.name)
+			s.add(sight.name, sight.digest)
+		}
+		return s.sum
+	}
+	for name, test := range map[string]struct {
+		inOrder, isSame bool
+		a, b            []sight
+	}{
+		"different calls":          {false, true, []sight{first, other}, []sight{other, first}},
+		"different calls in order": {true, false, []sight{first, other}, []sight{other, first}},
+		"one call twice":           {false, false, []sight{first, second}, []sight{second, first}},
+		"one result of two calls":  {false, false, []sight{first}, []sight{other}},
+		"a call and its repeat":    {false, false, []sight{first}, []sight{first, first}},
+	} {
+		if isSame := sumOf(test.inOrder, test.a...) == sumOf(test.inOrder, test.b...); isSame != test.isSame {
+			t.Errorf("%s: the same is %v, want %v", name, isSame, test.isSame)
 		}
 	}
 }
@@ -175,6 +212,7 @@ func TestExploreFindsUnconditionalWrites(t *testing.T) {
 	for _, kind := range []string{"charge", "sms", "pay-web"} {
 		bug := func(client wiring.DynamoDB) wiring.DynamoDB { return unconditional{client} }
 		scope := Scope{Kind: kind, Actors: "RR", Bug: bug}
+		scope.Report = func(runs, states int) { t.Logf("%-28s %d runs, %d states so far", scope, runs, states) }
 		e := Explore(scope, 1000, inBubble(t))
 		if e.Violation == nil || len(e.Story) == 0 {
 			t.Errorf("%s: no violation in %d runs and %d states", scope, e.Runs, e.States)

@@ -8,21 +8,6 @@ import (
 	"mobilegateway/internal/simulate/tables"
 )
 
-// resources is a set of things that the calls of a world share.
-type resources uint
-
-// The resources. An entry's own item, its reference, the limits, the health of endpoints, and the outside servers.
-const (
-	resourceEntry resources = 1 << iota
-	resourceReference
-	resourceLimit
-	resourceHealth
-	resourceOperator
-	resourceMerchant
-	// waitsForCallback is of an actor that may let a little time pass.
-	waitsForCallback
-)
-
 // The actors of a world.
 const (
 	actorFirst    = 'R' // a request
@@ -32,19 +17,10 @@ const (
 	actorPerson   = 'A'
 )
 
-// footprints are the resources that the calls of an actor can reach.
-var footprints = map[rune]resources{
-	actorFirst:    resourceEntry | resourceReference | resourceLimit | resourceOperator,
-	actorCallback: resourceEntry | resourceLimit | resourceOperator | waitsForCallback,
-	actorSweep:    resourceEntry | resourceLimit | resourceHealth | resourceOperator | resourceMerchant,
-	actorRelay:    resourceEntry | resourceHealth | resourceOperator | resourceMerchant,
-	actorPerson:   resourceEntry | resourceLimit | resourceHealth,
-}
-
 // actor is one of the concurrent parts of a world. It acts once.
 type actor struct {
 	name           string
-	footprint      resources
+	kind           rune
 	started, ended bool
 	// stalled is true if time passed to a timer while its invocation was in progress. It may continue at any time.
 	stalled bool
@@ -60,7 +36,7 @@ func (a *actor) inFlight() bool { return a.started && !a.over() }
 
 // newActor makes an actor of a kind.
 func (x *explorer) newActor(kind rune, name, function string) *actor {
-	a := &actor{name: name, footprint: footprints[kind], exploredInstance: x.newInstance(function)}
+	a := &actor{name: name, kind: kind, exploredInstance: x.newInstance(function)}
 	a.enabled = func() bool { return true }
 	x.actors = append(x.actors, a)
 	x.offer(a)
@@ -207,6 +183,7 @@ func (x *explorer) addRelay() {
 	a.start = func() {
 		batch := x.records
 		x.records = nil
+		a.seen.inOrder = x.scope.Full || len(batch) > 1
 		x.invoke(a, tables.LambdaEvent(batch...), func(r result) {
 			if r.lost || r.err != nil {
 				x.records = append(batch, x.records...)

@@ -70,7 +70,7 @@ func (i *exploredInstance) isRecorded() bool { return i.function != "" && !i.cal
 func (i *exploredInstance) endCall() { i.calls.now-- }
 
 func (i *exploredInstance) moment() moment {
-	return moment{i.calls.of, i.calls.begun, i.seen, uint64(time.Now().UnixNano())}
+	return moment{i.calls.of, i.calls.begun, i.seen.sum, uint64(time.Now().UnixNano())}
 }
 
 // record records what follows the present moment of an instance.
@@ -109,9 +109,10 @@ func (x *explorer) sleep(ctx context.Context, i *exploredInstance, wait time.Dur
 	x.record(ctx, i, func(ctx context.Context, i *exploredInstance) { _ = x.sleep(ctx, i, wait) })
 	i.calls.now++
 	defer i.endCall()
+	name := "wait after " + i.seen.last
 	err := i.Sleep(ctx, wait)
 	x.crashAfter(i, "a wait")
-	i.see(errorDigest(err))
+	i.seen.add(name, errorDigest(err))
 	return err
 }
 
@@ -122,6 +123,7 @@ func (x *explorer) handle(ctx context.Context, i *exploredInstance, payload []by
 	h.add(uint64(time.Now().UnixNano()))
 	h.add(hashBytes(payload))
 	i.calls.begun, i.calls.isOn = h.sum, true
+	i.seen.add("invocation", h.sum)
 	defer func() { i.calls.isOn = false }()
 	known := &x.search.recorded
 	i.calls.isRepeat = !x.scope.Full && !x.search.isReplay && !known.isOff && !known.atOnce[i.function]

@@ -19,8 +19,8 @@ import (
 	"mobilegateway/shared/wiring"
 )
 
-// exploredInstance is the instance of an actor. seen is a hash of all that its code has seen: the results of its calls
-// and the times. Two instances of an actor with equal hashes continue in the same way.
+// exploredInstance is the instance of an actor. seen is what its code has seen. Two instances of an actor that have
+// seen the same continue in the same way.
 type exploredInstance struct {
 	*kernel.Instance
 	function   string
@@ -29,21 +29,16 @@ type exploredInstance struct {
 	client     seeingClient
 	log        exploredLog
 	transports map[resources]exploredTransport
-	seen       uint64
+	seen       seen
 	random     uint64
 	calls      calls
-}
-
-// access is an outside call as other actors may notice it. It has no resource if no other actor can.
-type access struct {
-	resources resources
-	writes    bool
 }
 
 // newInstance makes an instance of a function, "" for a program of a person.
 func (x *explorer) newInstance(function string) *exploredInstance {
 	i := &exploredInstance{Instance: x.world.kernel.NewInstance(function), function: function}
 	i.drawFrom(uint64(i.Number())) //nolint:gosec // positive
+	i.seen.inOrder = x.scope.Full
 	i.parts = wiring.NewDependencies(x.outsideOf(i), x.world.environment)
 	if function == "" {
 		i.Name = "person"
@@ -68,6 +63,7 @@ func (i *exploredInstance) Read(buffer []byte) (int, error) {
 		binary.BigEndian.PutUint64(word[:], tape.Mix(i.random))
 		copy(buffer[start:], word[:])
 	}
+	i.seen.add(i.seen.last, i.random)
 	return len(buffer), nil
 }
 
@@ -109,8 +105,10 @@ func (x *explorer) outsideOf(i *exploredInstance) wiring.Outside {
 // gate parks the calling task before an outside call.
 func (x *explorer) gate(i *exploredInstance, name string, a access) {
 	x.accesses[name] = a
+	i.seen.begin(name)
 	i.Gate(name)
-	i.see(uint64(time.Now().UnixNano()))
+	x.checkAccess(i, name, a)
+	i.seen.add(name, uint64(time.Now().UnixNano()))
 	if x.scope.Full && x.fault("crash before "+name, 1) > 0 {
 		x.crash(i, "before "+name)
 	}
@@ -128,12 +126,6 @@ func (x *explorer) crashAfter(i *exploredInstance, name string) {
 	if x.fault("crash after "+name, 1) > 0 {
 		x.crash(i, "after "+name)
 	}
-}
-
-// see adds a result to what an instance has seen.
-func (i *exploredInstance) see(digest uint64) {
-	i.seen = (i.seen ^ digest ^ digest>>29) * 0x9e3779b97f4a7c15
-	i.seen ^= i.seen >> 32
 }
 
 // exploredSecrets reads secrets. No actor changes one, so no other actor can notice a fetch.
@@ -164,31 +156,41 @@ const (
 
 var fateNames = [...]string{"", "response lost", "fails", "applied, then fails", "fails, applied later"}
 
-// fateKey is the context key of a call's fate.
-type fateKey struct{}
+// exploredCall is a call of a table: its fate, and its name once it is known.
+type exploredCall struct {
+	fate tableFate
+	name string
+}
+
+// exploredCallKey is the context key of a exploredCall.
+type exploredCallKey struct{}
 
 // tableGate parks a task before a call of a table and decides its fate. Every attempt comes here.
 func (x *explorer) tableGate(ctx context.Context, i *exploredInstance, call tables.Call) tables.Decision {
-	fate, counts := ctx.Value(fateKey{}).(*tableFate)
-	if !counts || call.Table == merchantTable || call.Operation == "Query" {
+	made, counts := ctx.Value(exploredCallKey{}).(*exploredCall)
+	if !counts {
 		return tables.Decision{}
 	}
 	name := "table " + call.String()
+	made.name = name
+	if call.Table == merchantTable || call.Operation == "Query" {
+		return tables.Decision{}
+	}
 	if call.Attempt == 1 {
-		x.gate(i, name, access{tableResources(call), call.Writes})
-		*fate = x.chooseFate(name, call.Writes)
+		x.gate(i, name, tableAccess(call))
+		made.fate = x.chooseFate(name, call.Writes)
 	}
 	switch {
-	case *fate == fateNormal:
+	case made.fate == fateNormal:
 		return tables.Decision{}
-	case *fate == fateLost && call.Attempt == 1:
+	case made.fate == fateLost && call.Attempt == 1:
 		return tables.Decision{Outcome: tables.AppliedThenCut}
-	case *fate == fateLost:
-		x.gate(i, name, access{tableResources(call), call.Writes})
+	case made.fate == fateLost:
+		x.gate(i, name, tableAccess(call))
 		return tables.Decision{}
-	case *fate == fateAppliedFailed && call.Attempt == 1:
+	case made.fate == fateAppliedFailed && call.Attempt == 1:
 		return tables.Decision{Outcome: tables.AppliedThenCut}
-	case *fate == fateLate && call.Attempt == 1:
+	case made.fate == fateLate && call.Attempt == 1:
 		return tables.Decision{Outcome: tables.AppliedLate}
 	}
 	return tables.Decision{Outcome: tables.NotAppliedCut}
@@ -208,8 +210,8 @@ func (x *explorer) chooseFate(name string, writes bool) tableFate {
 	return fate
 }
 
-// tableResources are the resources of a call.
-func tableResources(call tables.Call) resources {
+// tableAccess is what a call reads or writes.
+func tableAccess(call tables.Call) access {
 	var all resources
 	for _, target := range call.Items {
 		kind, _, _ := strings.Cut(target.Key, "#")
@@ -224,17 +226,25 @@ func tableResources(call tables.Call) resources {
 			all |= resourceEntry
 		}
 	}
-	return all
+	if call.Writes {
+		return access{writes: all}
+	}
+	return access{reads: all}
+}
+
+// lateWrite is a write that is applied later.
+type lateWrite struct {
+	id     uint64
+	access access
 }
 
 // applyLate applies a write at any later moment.
 func (x *explorer) applyLate(i *exploredInstance, call tables.Call, apply func()) {
 	name := "late " + call.String()
-	x.accesses[name] = access{tableResources(call), true}
-	late := i.seen
+	late := lateWrite{i.seen.sum + hashBytes([]byte(name)), tableAccess(call)}
 	x.late = append(x.late, late)
 	x.world.kernel.At(time.Time{}, name, func() {
-		x.late = slices.DeleteFunc(x.late, func(other uint64) bool { return other == late })
+		x.late = slices.DeleteFunc(x.late, func(other lateWrite) bool { return other == late })
 		x.world.logf("%s", name)
 		apply()
 	})
@@ -273,8 +283,10 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 	t.instance.calls.now++
 	defer t.instance.endCall()
 	name := routeCall(request)
-	t.x.gate(t.instance, name, access{t.resource, true})
+	t.x.gate(t.instance, name, t.x.requestAccess(t.resource, request.Method, name))
 	response := t.x.serve(request, body)
+	status := uint64(response.Status)<<8 | uint64(response.Failure) //nolint:gosec // both are small
+	t.instance.seen.add(name, status, hashBytes(response.Body))
 	if request.Method == http.MethodPost {
 		t.x.crashAfter(t.instance, name)
 	}
@@ -286,9 +298,7 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 		_ = t.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
 		t.x.crashAfter(t.instance, "the wait for "+name)
 	}
-	t.instance.see(uint64(time.Now().UnixNano()))
-	t.instance.see(uint64(response.Status)<<8 | uint64(response.Failure)) //nolint:gosec // both are small
-	t.instance.see(hashBytes(response.Body))
+	t.instance.seen.add(name, uint64(time.Now().UnixNano()))
 	return response.Result(request)
 }
 

@@ -28,6 +28,7 @@ func (x *explorer) addPerson() {
 		}
 		act := acts[x.search.choose("which act", len(acts))]
 		x.world.logf("person: %s", act.name)
+		a.seen.add("act", hashBytes([]byte(act.name)))
 		x.run(a, func(r result) {
 			if r.err != nil {
 				x.world.logf("person: %s", r.err)

@@ -141,31 +141,10 @@ func (x *explorer) happensAtOnce(a alternative) bool {
 	return !isCall && a.name != "wait" // a start of a goroutine, or the end of a wait
 }
 
-// isAlone reports whether no other actor can ever notice when a call happens, and no time can pass before it.
-func (x *explorer) isAlone(a alternative, all []alternative) bool {
-	timePasses := func(other alternative) bool { return other.place == letTimePass }
-	if a.task == nil || x.budget > 0 || len(x.late) > 0 || slices.ContainsFunc(all, timePasses) {
-		return false
-	}
-	resources := x.accesses[a.name].resources
-	for _, other := range x.actors {
-		isCaller := other.Instance == a.task
-		switch {
-		case isCaller && other.stalled:
-			return false
-		case isCaller || other.over():
-		case other.footprint&(resources|waitsForCallback) != 0:
-			return false
-		}
-	}
-	return true
-}
-
 // possibleJumps lists the times to which time may pass: the entry's next timer, and when a person may resolve it. Every
 // invocation in progress stalls then, which is a fault.
 func (x *explorer) possibleJumps(firstTimed time.Time) []alternative {
-	isPossible := x.preparing == nil && x.jumps < max(1, x.scope.Jumps) && len(x.late) == 0
-	if !isPossible || x.stallCost() > x.budget || x.allEnded() {
+	if x.preparing != nil || !x.mayJump() || len(x.late) > 0 || x.stallCost() > x.budget || x.allEnded() {
 		return nil
 	}
 	times := []time.Time{x.world.firstDue()}
@@ -182,6 +161,9 @@ func (x *explorer) possibleJumps(firstTimed time.Time) []alternative {
 	}
 	return jumps
 }
+
+// mayJump reports whether time may still pass to a timer.
+func (x *explorer) mayJump() bool { return x.jumps < max(1, x.scope.Jumps) }
 
 // manualMargin is how long after a lease a person waits before a manual resolution, and a little more.
 const manualMargin = 2*time.Minute + time.Second
@@ -211,6 +193,7 @@ func (x *explorer) passTime(at time.Time) {
 		if a.inFlight() {
 			if !a.stalled {
 				x.world.logf("FAULT: %s stalls", a.name)
+				x.stalls++
 			}
 			a.stalled = true
 		}

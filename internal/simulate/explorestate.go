@@ -3,13 +3,13 @@ package simulate
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/internal/simulate/tables"
+	"mobilegateway/internal/simulate/tape"
 )
 
 // stateHash is a hash of everything that decides how the history can continue, except the faults that are left.
@@ -29,17 +29,20 @@ func (x *explorer) stateHash() uint64 {
 			h.add(3)
 		}
 		if !a.over() {
-			h.add(a.seen)
+			h.add(a.seen.sum)
 		}
 	}
 	h.add(uint64(x.jumps))         //nolint:gosec // small
+	h.add(uint64(x.stalls))        //nolint:gosec // small
 	h.add(uint64(x.moreCallbacks)) //nolint:gosec // small
 	if x.lateEffect {
 		h.add(5)
 	}
-	for _, late := range slices.Sorted(slices.Values(x.late)) {
-		h.add(late)
+	var late uint64 // of a set
+	for _, write := range x.late {
+		late += tape.Mix(write.id)
 	}
+	h.add(late)
 	return h.sum
 }
 
@@ -154,10 +157,9 @@ func (c seeingClient) call(
 	c.x.record(ctx, c.i, repeat)
 	c.i.calls.now++
 	defer c.i.endCall()
-	digest, err := run(context.WithValue(ctx, fateKey{}, new(tableFate)))
-	c.i.see(uint64(time.Now().UnixNano()))
-	c.i.see(digest)
-	c.i.see(errorDigest(err))
+	made := &exploredCall{}
+	digest, err := run(context.WithValue(ctx, exploredCallKey{}, made))
+	c.i.seen.add(made.name, uint64(time.Now().UnixNano()), digest, errorDigest(err))
 	if writes != "" && err == nil {
 		c.x.crashAfter(c.i, writes)
 	}
