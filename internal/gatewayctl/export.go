@@ -24,9 +24,9 @@ type exportCommand struct {
 	Merchant string `arg:"" optional:"" help:"Name or id of the merchant."`
 	All      bool   `help:"Export all merchants, in the order in which they were added."`
 	dayRange
-	Since     string `placeholder:"DAY" help:"From this UTC day, yesterday or today on; to the last whole day."`
-	By        string `enum:"creation,finality" default:"creation" help:"The day of creation, or of the final status."`
-	Overwrite bool   `help:"Replace the file, and forget where an earlier export of it ended."`
+	Since     sinceDay `placeholder:"DAY" help:"From this UTC day, yesterday or today on; to the last whole day."`
+	By        string   `enum:"creation,finality" default:"creation" help:"The day of creation, or of the final status."`
+	Overwrite bool     `help:"Replace the file, and forget where an earlier export of it ended."`
 	kindFlag
 	Format string `enum:"csv,json,ndjson" default:"csv" help:"csv; json: an array; ndjson: one object per line."`
 	Output string `placeholder:"FILE" predictor:"file" help:"Write to a file; the same command continues it."`
@@ -63,7 +63,10 @@ func (c *exportCommand) Run(s *session) error {
 			return err
 		}
 	}
-	err = run.writeMerchants(merchants, from, to)
+	err = s.audited(actionExport, run.subject(merchants), func() (string, error) {
+		err := run.writeMerchants(merchants, from, to)
+		return run.summary(), err
+	})
 	if run.file != nil {
 		err = errors.Join(err, run.file.Close())
 	}
@@ -80,12 +83,29 @@ func (c *exportCommand) Run(s *session) error {
 	return err
 }
 
+// actionExport is the action of the audit record that each export leaves, also without --yes.
+const actionExport = "export transactions"
+
+// subject is the subject of that record.
+func (c *exportCommand) subject(merchants []*merchant.Profile) string {
+	if c.All {
+		return "all merchants"
+	}
+	return merchants[0].Name
+}
+
+// summary is its detail.
+func (x *exportRun) summary() string {
+	return fmt.Sprintf("%s to %s by %s, %s: %s",
+		x.From.Format(time.DateOnly), x.To.Format(time.DateOnly), x.By, x.Format, plural(x.written, "transaction"))
+}
+
 // Validate refuses flags that exclude each other.
 func (c *exportCommand) Validate() error {
 	switch {
 	case c.All == (c.Merchant != ""):
 		return errors.New("name a merchant, or all of them with --all")
-	case c.Since != "" && !c.From.IsZero():
+	case c.Since.isSet() && !c.From.IsZero():
 		return errors.New("--since excludes --from: use one of them")
 	case c.Output != "" && c.Cursor != "":
 		return fmt.Errorf("--cursor does not go with --output: the file %s has its own cursor", c.cursorFile())
@@ -98,19 +118,11 @@ func (c *exportCommand) Validate() error {
 // bounds returns when the range begins and ends. Without --to, --since ends with the last whole day, so that a second
 // export of the range has the same transactions; today ends with today.
 func (c *exportCommand) bounds(now time.Time) (from, to time.Time, err error) {
-	today := now.UTC().Truncate(day)
-	switch c.Since {
-	case "":
+	if !c.Since.isSet() {
 		return c.times().bounds()
-	case "today":
-		c.From.Time = today
-	case "yesterday":
-		c.From.Time = today.Add(-day)
-	default:
-		if err := c.From.UnmarshalText([]byte(c.Since)); err != nil {
-			return from, to, usageError("--since: %w, yesterday or today", err)
-		}
 	}
+	today := now.UTC().Truncate(day)
+	c.From.Time = c.Since.from(now)
 	if c.To.IsZero() {
 		c.To.Time = today.Add(-day)
 		if c.From.Equal(today) {

@@ -18,9 +18,9 @@ import (
 const findDays = 7
 
 type findCommand struct {
-	Value    string `arg:"" help:"An order_id, key, reference, id or telephone number."`
-	Merchant string `placeholder:"NAME" help:"Only this merchant's transactions; of all merchants if not given."`
-	Since    utcDay `placeholder:"DAY" help:"Search each day from this one on: the last 7 days if not given."`
+	Value    string   `arg:"" help:"An order_id, key, reference, id or telephone number."`
+	Merchant string   `placeholder:"NAME" help:"Only this merchant's transactions; of all merchants if not given."`
+	Since    sinceDay `placeholder:"DAY" help:"From this UTC day, yesterday or today on; the last 7 days if not given."`
 }
 
 // foundView is a transaction with the field that has the value.
@@ -56,11 +56,11 @@ func (c *findCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	since := cmp.Or(c.Since.Time, s.Now().UTC().Truncate(day).Add(-findDays*day))
+	since := cmp.Or(c.Since.from(s.Now()), s.Now().UTC().Truncate(day).Add(-findDays*day))
 	f := &finder{session: s, value: strings.TrimSpace(c.Value), merchants: merchants, found: map[ledger.Key]bool{}}
 	f.result.Matches, f.result.LogCommand = []foundView{}, f.logCommand(since)
 	err = f.searchKeys()
-	if err == nil && (len(f.result.Matches) == 0 || !c.Since.IsZero()) {
+	if err == nil && (len(f.result.Matches) == 0 || c.Since.isSet()) {
 		err = f.searchDays(since)
 	}
 	if err != nil {

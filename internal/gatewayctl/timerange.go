@@ -18,6 +18,39 @@ func (d *utcDay) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
+// sinceDay is the flag --since: a UTC day, yesterday or today. Only from knows which day that is.
+type sinceDay struct {
+	utcDay
+	daysAgo int // of a named day
+	isNamed bool
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *sinceDay) UnmarshalText(text []byte) error {
+	d.daysAgo, d.isNamed = namedDays[string(text)]
+	if d.isNamed {
+		return nil
+	}
+	if d.utcDay.UnmarshalText(text) != nil {
+		return fmt.Errorf("%q is not a day such as 2026-03-01, yesterday or today", text)
+	}
+	return nil
+}
+
+// namedDays are the names of days, and how many days ago they are. It is never changed.
+var namedDays = map[string]int{"today": 0, "yesterday": 1}
+
+// isSet reports whether the flag was given.
+func (d sinceDay) isSet() bool { return d.isNamed || !d.IsZero() }
+
+// from returns when the day begins, zero if the flag was not given.
+func (d sinceDay) from(now time.Time) time.Time {
+	if d.isNamed {
+		return now.UTC().Truncate(day).AddDate(0, 0, -d.daysAgo)
+	}
+	return d.Time
+}
+
 // moment is a flag's UTC day or RFC 3339 time.
 type moment struct {
 	time.Time
