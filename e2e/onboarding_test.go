@@ -21,6 +21,7 @@ func TestOnboarding(t *testing.T) {
 	requireLocalRun(t)
 	t.Parallel()
 	e := newCtlSession(t, localtest.Options{Speed: speed})
+	t.Cleanup(e.verifyAudit) // after all stories, whose commands run at once
 	for name, story := range map[string]func(*ctlSession){
 		"one command, and all four operations work":                          (*ctlSession).onboarding,
 		"decision access-tokens: old and new token, then the new":            (*ctlSession).tokenRotation,
@@ -36,6 +37,14 @@ func TestOnboarding(t *testing.T) {
 			t.Parallel()
 			story(e.withT(t))
 		})
+	}
+}
+
+// verifyAudit checks that the audit records of all commands are one chain with its copies.
+func (e *ctlSession) verifyAudit() {
+	var verified struct{ Records, Copies int }
+	if e.mustRun("audit verify", &verified); verified.Records < 4 || verified.Copies != verified.Records {
+		e.t.Errorf("%d audit records and %d copies, want as many, at least 4", verified.Records, verified.Copies)
 	}
 }
 

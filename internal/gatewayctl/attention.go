@@ -44,7 +44,7 @@ var errWaiting = errors.New("this waits for a person: run the command of each li
 const attentionDays = 14
 
 type attentionList struct {
-	Since    utcDay        `placeholder:"DAY" help:"Conflicts and dead letters of transactions since this UTC day."`
+	Since    utcDay        `placeholder:"DAY" help:"Read transactions from this UTC day, yesterday or today on."`
 	KeyAge   time.Duration `default:"8760h" help:"The age at which a key ring is due for a new key."`
 	NoLookup bool          `help:"Look up no payment: failing lookups are then not in the list."`
 	Timeout  time.Duration `default:"10s" help:"The longest wait for an operator's response."`
@@ -151,7 +151,7 @@ const credentialsSubject = "operators"
 // closedAt returns when people closed transactions and changed the operators' credentials, by the subject of the audit
 // record. A change whose record could not be completed counts as not made.
 func (s *session) closedAt() (map[string]time.Time, error) {
-	records, err := s.stores.Audit.Records(s)
+	records, err := s.auditedChanges()
 	closed := map[string]time.Time{}
 	for _, r := range records {
 		if r.Outcome == OutcomeDone && (r.What == closeAction || r.Subject == credentialsSubject) {

@@ -1,8 +1,11 @@
 package gatewayctl
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -14,61 +17,206 @@ const (
 	OutcomeStarted = "started" // written before the change; if it stays, it is unknown whether the change was made
 	OutcomeDone    = "done"
 	OutcomeFailed  = "failed"
+	// outcomeMalformed is shown for an item that is not a record.
+	outcomeMalformed = "malformed"
 )
 
-// Record is an audit record: who changed what, when and why. Every command with --yes has one: the item "audit#<ID>" of
-// the merchant table. IDs sort by time. The field Who is the --who flag or the user of the machine. Credential is the
-// id of the access key that signed the requests, which is also in AWS's own log.
+// Record is an audit record: who changed what, when and why. A change has two records with one ID: the started one, and
+// the one that completes it. IDs sort by time. The field Who is the identity that AWS returned for the credentials; on
+// a local run it is "local:" and the user of the machine. Credential is the id of the access key that signed the
+// requests, which is also in AWS's own log. Sequence and Previous are the record's place in the chain (decision
+// "audit-chain"). Records of the older form have neither, and one record for each change.
 type Record struct {
-	ID         string    `json:"id"`
-	At         time.Time `json:"at" col:"AT"`
-	Who        string    `json:"who" col:"WHO"`
-	Credential string    `json:"credential,omitempty"`
-	What       string    `json:"what" col:"WHAT"`
-	Subject    string    `json:"subject" col:"SUBJECT"`
-	Why        string    `json:"why" col:"WHY"`
-	Outcome    string    `json:"outcome" col:"OUTCOME"`
-	Detail     string    `json:"detail,omitempty" col:"DETAIL"`
+	Sequence    int64     `json:"sequence,omitempty"`
+	Previous    string    `json:"previous,omitempty"`
+	ID          string    `json:"id"`
+	At          time.Time `json:"at" col:"AT"`
+	CompletedAt time.Time `json:"completed_at,omitzero"`
+	Who         string    `json:"who" col:"WHO"`
+	Credential  string    `json:"credential,omitempty"`
+	What        string    `json:"what" col:"WHAT"`
+	Subject     string    `json:"subject" col:"SUBJECT"`
+	Why         string    `json:"why" col:"WHY"`
+	Outcome     string    `json:"outcome" col:"OUTCOME"`
+	Detail      string    `json:"detail,omitempty" col:"DETAIL"`
 }
 
-// AuditLog stores audit records.
+// AuditItem is a stored record: its key, and its text, which may be damaged.
+type AuditItem struct{ Key, Document string }
+
+// AuditLog stores audit records. Nothing replaces a stored record.
 type AuditLog interface {
-	// Record stores a record under its id. A started record must be the first of its id; any other replaces the started
-	// record of the same change. Everything else is an error.
-	Record(ctx context.Context, r Record) error
-	// Records returns all records in no order.
-	Records(ctx context.Context) ([]Record, error)
+	// Append stores a record behind the last one of the chain, and returns the item.
+	Append(ctx context.Context, r Record) (AuditItem, error)
+	// Items returns all items in no order, damaged ones too.
+	Items(ctx context.Context) ([]AuditItem, error)
 }
 
-func newRecord(s *session, action, subject string) Record {
+// AuditCopies keeps a copy of each record outside the tables. The writer cannot change or delete a copy.
+type AuditCopies interface {
+	// Write stores the document of a record that was written at a time.
+	Write(ctx context.Context, at time.Time, document string) error
+	// Documents returns all copies.
+	Documents(ctx context.Context) ([]string, error)
+}
+
+// audited makes a change, or reads what must leave a trace, between its two audit records.
+func (s *session) audited(action, subject string, act func() (done string, err error)) error {
+	if len(s.Reason) > maxReasonBytes {
+		return usageError("--reason is longer than %d bytes: shorten it", maxReasonBytes)
+	}
+	if s.stores.AuditCopies == nil {
+		return errNoAuditCopies
+	}
+	record, err := s.newRecord(action, subject)
+	if err == nil {
+		err = s.appendRecord(s, record)
+	}
+	if err != nil {
+		return fmt.Errorf("nothing was done, because the audit record could not be written: %w", err)
+	}
+	done, failed := act()
+	record.Outcome, record.Detail = OutcomeDone, done
+	if failed != nil {
+		record.Outcome, record.Detail = OutcomeFailed, failureDetail(done, failed)
+	}
+	record.Detail = maskQueries(record.Detail)
+	record.CompletedAt = s.Now().UTC().Truncate(time.Millisecond)
+	// An interrupt must not leave the record incomplete.
+	if err := s.appendRecord(context.WithoutCancel(s), record); err != nil {
+		return errors.Join(failed,
+			fmt.Errorf("the change was attempted, but its audit record %s could not be completed: %w", record.ID, err))
+	}
+	return failed
+}
+
+func (s *session) newRecord(action, subject string) (Record, error) {
+	who, err := s.stores.Caller(s)
 	at := s.Now().UTC().Truncate(time.Millisecond)
 	random := make([]byte, 6)
 	_, _ = io.ReadFull(s.Rand, random) // it only distinguishes changes of one millisecond
 	return Record{
-		ID: at.Format("20060102T150405.000Z") + "-" + hex.EncodeToString(random), At: at, Who: s.auditUser(),
+		ID: at.Format("20060102T150405.000Z") + "-" + hex.EncodeToString(random), At: at, Who: who,
 		Credential: s.Getenv("AWS_ACCESS_KEY_ID"), What: action,
 		Subject: maskQueries(subject), Why: maskQueries(s.Reason),
 		Outcome: OutcomeStarted,
-	}
+	}, err
 }
 
-type auditCommand struct {
-	Subject string `placeholder:"TEXT" help:"Only records whose subject has this text: a merchant's name, an order_id."`
-	Since   utcDay `placeholder:"DAY" help:"Only records from this UTC day on, such as 2026-03-01."`
-}
-
-// Run lists the records, the oldest first.
-func (c *auditCommand) Run(s *session) error {
-	if err := s.openStores(); err != nil {
-		return err
-	}
-	records, err := s.stores.Audit.Records(s)
+// appendRecord stores a record, and then its copy. If this ends between the two, audit verify reports the record until
+// the next one has a copy.
+func (s *session) appendRecord(ctx context.Context, r Record) error {
+	item, err := s.stores.Audit.Append(ctx, r)
 	if err != nil {
 		return err
 	}
-	records = slices.DeleteFunc(records, func(r Record) bool {
-		return r.At.Before(c.Since.Time) || !strings.Contains(strings.ToLower(r.Subject), strings.ToLower(c.Subject))
+	return s.stores.AuditCopies.Write(ctx, s.Now(), item.Document)
+}
+
+// auditedChanges returns a record for each change, the one that completes it if there is one, the oldest first. An item
+// that is not a record becomes a line of its own.
+func (s *session) auditedChanges() ([]Record, error) {
+	items, err := s.stores.Audit.Items(s)
+	if err != nil {
+		return nil, err
+	}
+	changes := map[string]Record{}
+	for _, item := range items {
+		r := readAuditItem(item).Record
+		if stored, found := changes[r.ID]; !found || stored.Outcome == OutcomeStarted {
+			changes[r.ID] = r
+		}
+	}
+	records := make([]Record, 0, len(changes))
+	for _, r := range changes {
+		records = append(records, r)
+	}
+	slices.SortFunc(records, func(a, b Record) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Sequence, b.Sequence), strings.Compare(a.ID, b.ID))
 	})
-	slices.SortFunc(records, func(a, b Record) int { return strings.Compare(a.ID, b.ID) })
-	return showList(s, records)
+	return records, nil
+}
+
+type auditCommands struct {
+	List   auditList   `cmd:"" default:"withargs" help:"List the changes: who made them, when and why."`
+	Verify auditVerify `cmd:"" help:"Find records that were changed, removed or moved."`
+}
+
+type auditList struct {
+	Subject string `placeholder:"TEXT" help:"Only subjects with this text: a merchant's name, an order_id."`
+	Since   utcDay `placeholder:"DAY" help:"Only records from this UTC day, yesterday or today on."`
+}
+
+// Run lists the changes, the oldest first. No filter hides what is malformed.
+func (c *auditList) Run(s *session) error {
+	if err := s.openStores(); err != nil {
+		return err
+	}
+	records, err := s.auditedChanges()
+	if err != nil {
+		return err
+	}
+	since, subject := c.Since.Time, strings.ToLower(c.Subject)
+	return showList(s, slices.DeleteFunc(records, func(r Record) bool {
+		return r.Outcome != outcomeMalformed &&
+			(r.At.Before(since) || !strings.Contains(strings.ToLower(r.Subject), subject))
+	}))
+}
+
+// readAudit returns all items and copies. Other commands may write meanwhile. It reads the copies before the items, so
+// that each copy has its record. It reads them again after the items, for the records that the first reading missed.
+func (s *session) readAudit() (items []AuditItem, copies []string, err error) {
+	copies, err = s.stores.AuditCopies.Documents(s)
+	if err == nil {
+		items, err = s.stores.Audit.Items(s)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	later, err := s.stores.AuditCopies.Documents(s)
+	found := map[string]bool{}
+	for _, document := range copies {
+		found[document] = true
+	}
+	for _, item := range items {
+		if !found[item.Document] && slices.Contains(later, item.Document) {
+			copies = append(copies, item.Document)
+		}
+	}
+	return items, copies, err
+}
+
+type auditVerify struct {
+	Since utcDay `placeholder:"DAY" help:"Only faults of records from this UTC day, yesterday or today on."`
+}
+
+// errAuditDamaged ends audit verify with ExitFailed.
+var errAuditDamaged = errors.New("the audit records have faults: docs/operations.md says what to do")
+
+// Run compares the chain with itself and with the copies.
+func (c *auditVerify) Run(s *session) error {
+	if err := s.openStores(); err != nil {
+		return err
+	}
+	if s.stores.AuditCopies == nil {
+		return errNoAuditCopies
+	}
+	items, copies, err := s.readAudit()
+	if err != nil {
+		return err
+	}
+	result := verifyAudit(items, copies)
+	since := c.Since.Time
+	result.Faults = slices.DeleteFunc(result.Faults, func(f auditFault) bool {
+		return !f.At.IsZero() && f.At.Before(since)
+	})
+	fmt.Fprintf(s.Stderr, "Compared %s with %s of the log: %s. %d without a copy, %d of the older form.\n",
+		plural(result.Records, "record"), plural(result.Copies, "copy"), cmp.Or(
+			map[int]string{0: "no fault"}[len(result.Faults)], plural(len(result.Faults), "fault")),
+		result.WithoutCopy, result.OlderForm)
+	err = s.show(result, listRows(result.Faults))
+	if len(result.Faults) > 0 {
+		err = errors.Join(err, errAuditDamaged)
+	}
+	return err
 }

@@ -4,19 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	secrettypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/dailyamount"
-	"mobilegateway/shared/dynamoitem"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
@@ -40,8 +36,8 @@ func Connect(env System, p Deployment) (*Stores, error) {
 		Ledger:         ledgerdynamo.New(tables, p.LedgerTable),
 		EndpointHealth: webhookdynamo.New(tables, p.LedgerTable, env.Now),
 		Secrets:        secretsManagerStore{client.SecretsManager()},
-		Audit:          auditTable{tables, p.MerchantTable},
 	}
+	stores.connectAudit(client, env, p)
 	// Only a refund of a daily amount needs this table. Without it unknown resolve refuses entries that may need a
 	// refund.
 	if p.LimitTable != "" {
@@ -127,79 +123,4 @@ func secretError(verb, name string, err error) error {
 
 func secretChangedError(name string) error {
 	return fmt.Errorf("secret %s was changed meanwhile: run the command again", name)
-}
-
-// auditTable is an AuditLog in the merchant table.
-type auditTable struct {
-	client *dynamodb.Client
-	table  string
-}
-
-var _ AuditLog = auditTable{}
-
-// The item of a record: the prefix of its key, and the record as a JSON document.
-const (
-	auditPrefix   = "audit#"
-	auditDocument = "document"
-)
-
-// Record implements AuditLog by one conditional PutItem: the item must not exist, or be the started record. If the
-// stored record already equals r, an earlier PutItem succeeded but its response was lost.
-func (a auditTable) Record(ctx context.Context, r Record) error {
-	document, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	item := dynamoitem.Key(auditPrefix + r.ID)
-	item[auditDocument] = dynamoitem.Text(string(document))
-	put := &dynamodb.PutItemInput{
-		TableName: aws.String(a.table), Item: item,
-		ConditionExpression:                 aws.String("attribute_not_exists(" + dynamoitem.KeyAttribute + ")"),
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}
-	if r.Outcome != OutcomeStarted {
-		started := r
-		started.Outcome, started.Detail = OutcomeStarted, ""
-		first, err := json.Marshal(started)
-		if err != nil {
-			return err
-		}
-		put.ConditionExpression = aws.String(auditDocument + " = :started")
-		put.ExpressionAttributeValues = dynamoitem.Item{":started": dynamoitem.Text(string(first))}
-	}
-	_, err = a.client.PutItem(ctx, put)
-	if other, found := errors.AsType[*types.ConditionalCheckFailedException](err); found {
-		if dynamoitem.ReadText(other.Item, auditDocument) == string(document) {
-			return nil
-		}
-		return fmt.Errorf("the audit table has another record under %s: run gatewayctl audit and compare", r.ID)
-	}
-	if err != nil {
-		return fmt.Errorf("write audit record %s: %w", r.ID, err)
-	}
-	return nil
-}
-
-// Records implements AuditLog by a scan.
-func (a auditTable) Records(ctx context.Context) ([]Record, error) {
-	records := []Record{}
-	pages := dynamodb.NewScanPaginator(a.client, &dynamodb.ScanInput{
-		TableName: aws.String(a.table), ConsistentRead: aws.Bool(true),
-		FilterExpression:          aws.String("begins_with(" + dynamoitem.KeyAttribute + ", :prefix)"),
-		ExpressionAttributeValues: dynamoitem.Item{":prefix": dynamoitem.Text(auditPrefix)},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("read the audit records: %w", err)
-		}
-		for _, item := range page.Items {
-			var record Record
-			if json.Unmarshal([]byte(dynamoitem.ReadText(item, auditDocument)), &record) != nil {
-				return nil, errors.New("an audit record is not valid JSON: inspect the items audit# of its table")
-			}
-			records = append(records, record)
-		}
-	}
-	return records, nil
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"mobilegateway/internal/dynamotest"
 	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/local/secrets"
@@ -52,7 +50,11 @@ func newLocalAWSTool(t *testing.T) (*testTool, *awsclient.Client, *awscalls.Reco
 	t.Cleanup(database.Close)
 	server := httptest.NewServer(record.WrapSecretsManager(vault))
 	t.Cleanup(server.Close)
+	d.logs = &stubLogs{}
+	logs := httptest.NewServer(d.logs)
+	t.Cleanup(logs.Close)
 	for name, value := range map[string]string{
+		"AUDIT_LOG_GROUP": auditGroup, "AWS_ENDPOINT_URL_CLOUDWATCH_LOGS": logs.URL,
 		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "LOCAL", "AWS_SECRET_ACCESS_KEY": "local",
 		"AWS_ENDPOINT_URL_DYNAMODB": database.URL, "AWS_ENDPOINT_URL_SECRETS_MANAGER": server.URL,
 	} {
@@ -151,33 +153,5 @@ func TestConcurrentSecretChangeIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 			t.Errorf("%s over a concurrent change: %v", what, err)
 		}
-	}
-}
-
-// TestAnAuditRecordIsWrittenOnce: a record never replaces another one, and a write whose response was lost can be
-// retried.
-func TestAnAuditRecordIsWrittenOnce(t *testing.T) {
-	_, client, _ := newLocalAWSTool(t)
-	audit := auditTable{client.DynamoDB(), "merchants"}
-	started := Record{ID: "1", Who: "ama", Why: `"outcome":"started"`, Outcome: OutcomeStarted}
-	done, other, failed := started, started, started
-	done.Outcome, done.Detail = OutcomeDone, "all"
-	other.Who = "kofi"
-	failed.Outcome = OutcomeFailed
-	absent := done
-	absent.ID = "2"
-	for i, step := range []struct {
-		record  Record
-		refused bool
-	}{{started, false}, {started, false}, {other, true}, {absent, true}, {done, false}, {done, false}, {failed, true},
-		{started, true}} {
-		err := audit.Record(t.Context(), step.record)
-		if (err != nil) != step.refused || err != nil && !strings.Contains(err.Error(), "has another record under") {
-			t.Errorf("step %d: %v, want refused %v", i, err, step.refused)
-		}
-	}
-	records, err := audit.Records(t.Context())
-	if diff := cmp.Diff([]Record{done}, records); err != nil || diff != "" {
-		t.Errorf("records: %v\n%s", err, diff)
 	}
 }

@@ -1,7 +1,6 @@
 package gatewayctl
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,9 +20,6 @@ func (s *session) execute(action, subject string, change func() (done string, er
 	if s.Yes && s.Reason == "" {
 		return usageError("--yes needs --reason: the audit record keeps it")
 	}
-	if s.Yes && len(s.Reason) > maxReasonBytes {
-		return usageError("--reason is longer than %d bytes: shorten it", maxReasonBytes)
-	}
 	if err := s.openStores(); err != nil {
 		return err
 	}
@@ -35,22 +31,7 @@ func (s *session) execute(action, subject string, change func() (done string, er
 		}
 		return err
 	}
-	record := newRecord(s, action, subject)
-	if err := s.stores.Audit.Record(s, record); err != nil {
-		return fmt.Errorf("nothing was changed, because the audit record could not be written: %w", err)
-	}
-	done, failed := change()
-	record.Outcome, record.Detail = OutcomeDone, done
-	if failed != nil {
-		record.Outcome, record.Detail = OutcomeFailed, failureDetail(done, failed)
-	}
-	record.Detail = maskQueries(record.Detail)
-	// An interrupt must not leave the record incomplete.
-	if err := s.stores.Audit.Record(context.WithoutCancel(s), record); err != nil {
-		return errors.Join(failed,
-			fmt.Errorf("the change was attempted, but its audit record %s could not be completed: %w", record.ID, err))
-	}
-	return failed
+	return s.audited(action, subject, change)
 }
 
 func (s *session) executeAndShow(

@@ -63,7 +63,10 @@ func (c *exportCommand) Run(s *session) error {
 			return err
 		}
 	}
-	err = run.writeMerchants(merchants, from, to)
+	err = s.audited(actionExport, run.subject(merchants), func() (string, error) {
+		err := run.writeMerchants(merchants, from, to)
+		return run.summary(), err
+	})
 	if run.file != nil {
 		err = errors.Join(err, run.file.Close())
 	}
@@ -78,6 +81,23 @@ func (c *exportCommand) Run(s *session) error {
 	}
 	fmt.Fprintf(s.Stderr, "%s written.\n", plural(run.written, "transaction"))
 	return err
+}
+
+// actionExport is the action of the audit record that each export leaves, also without --yes.
+const actionExport = "export transactions"
+
+// subject is the subject of that record.
+func (c *exportCommand) subject(merchants []*merchant.Profile) string {
+	if c.All {
+		return "all merchants"
+	}
+	return merchants[0].Name
+}
+
+// summary is its detail.
+func (x *exportRun) summary() string {
+	return fmt.Sprintf("%s to %s by %s, %s: %s",
+		x.From.Format(time.DateOnly), x.To.Format(time.DateOnly), x.By, x.Format, plural(x.written, "transaction"))
 }
 
 // Validate refuses flags that exclude each other.

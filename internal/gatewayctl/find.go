@@ -20,7 +20,7 @@ const findDays = 7
 type findCommand struct {
 	Value    string `arg:"" help:"An order_id, key, reference, id or telephone number."`
 	Merchant string `placeholder:"NAME" help:"Only this merchant's transactions; of all merchants if not given."`
-	Since    utcDay `placeholder:"DAY" help:"Search each day from this one on: the last 7 days if not given."`
+	Since    utcDay `placeholder:"DAY" help:"From this UTC day, yesterday or today on; the last 7 days if not given."`
 }
 
 // foundView is a transaction with the field that has the value.

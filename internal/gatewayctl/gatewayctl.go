@@ -2,9 +2,9 @@
 // key rings, operator credentials, deliveries, unknown outcomes, exports and the sandbox's slots.
 //
 // It has no rules of its own about money or access: the transitions are those of packages merchant, keyring and ledger.
-// Its invariants: nothing changes without --yes. Each change has an audit record in the merchant table, which is
-// written before the change and completed after it. No secret is an argument, and no audit record or error contains
-// one.
+// Its invariants: nothing changes without --yes. Each change, and each export, has two audit records in the merchant
+// table, one before it and one after it, which nothing replaces. No secret is an argument, and no audit record or error
+// contains one.
 package gatewayctl
 
 import (
@@ -54,6 +54,9 @@ type Stores struct {
 	DailyAmounts   *dailyamount.Counter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
 	Secrets        SecretStore
 	Audit          AuditLog
+	AuditCopies    AuditCopies // nil if the deployment names no log group: nothing can be changed
+	// Caller returns the identity of the person or the program that runs the tool.
+	Caller func(context.Context) (string, error)
 }
 
 // System is the tool's environment. User is the person at the keyboard. Connect opens the stores of a deployment;
@@ -78,6 +81,7 @@ type Deployment struct {
 	TokenKeySecret    string        `variable:"TOKEN_KEY_SECRET" placeholder:"NAME" help:"Token key secret."`
 	CallbackKeySecret string        `variable:"CALLBACK_KEY_SECRET" placeholder:"NAME" help:"Callback key secret."`
 	WebhookKeySecret  string        `variable:"WEBHOOK_KEY_SECRET" placeholder:"NAME" help:"Webhook key secret."`
+	AuditLogGroup     string        `variable:"AUDIT_LOG_GROUP" placeholder:"NAME" help:"Log group of audit records."`
 	SandboxURL        string        `variable:"SANDBOX_URL" placeholder:"URL" help:"Address of the sandbox operator."`
 	SecretCache       time.Duration `variable:"SECRET_CACHE_TTL" default:"5m" help:"How long functions cache secrets."`
 	ProfileCache      time.Duration `variable:"PROFILE_CACHE_TTL" default:"30s" help:"How long they cache profiles."`
@@ -92,7 +96,6 @@ type commandLine struct {
 	JSON   bool   `name:"json" help:"Write JSON, for programs."`
 	Yes    bool   `help:"Apply the change. Without it the change is a dry run."`
 	Reason string `placeholder:"REASON" help:"The reason, for the audit record; --yes needs it."`
-	Who    string `variable:"GATEWAYCTL_WHO" placeholder:"NAME" help:"Your name for the audit record."`
 
 	Merchant      merchantCommands      `cmd:"" help:"Merchants: add, show, list, change, suspend, resume."`
 	Host          hostCommands          `cmd:"" help:"Hosts that a merchant's notif_url may name."`
@@ -119,7 +122,7 @@ type commandLine struct {
 	Unknown    unknownCommands           `cmd:"" help:"Transactions whose outcome is unknown."`
 	Export     exportCommand             `cmd:"" help:"Export a merchant's transactions for reconciliation."`
 	Slot       slotCommands              `cmd:"" help:"Bookable test times at the sandbox operator."`
-	Audit      auditCommand              `cmd:"" help:"List the changes: who made them, when and why."`
+	Audit      auditCommands             `cmd:"" help:"The record of all changes and exports: list, verify."`
 	Completion kongcompletion.Completion `cmd:"" help:"Activate shell completion, or print its code (-c)."`
 }
 
@@ -160,6 +163,7 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 	t.parser.Stdout, t.parser.Stderr = system.Stdout, system.Stderr
 	exitWith := func(err error) int { return reportError(system.Stderr, out, t.grammar.JSON, err) }
 	t.parser.Model.Children = t.commands
+	t.parser.Model.HelpFlag.Set = false // kong leaves it set, and then selects no default command
 	if t.env.get(completionVariable) != "" {
 		kongcompletion.Register(t.parser, kongcompletion.WithPredictor("file", complete.PredictFiles("*")))
 	}
@@ -172,7 +176,7 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 		t.grammar.JSON = slices.Contains(arguments, "--json") // a failed parse may not have set it
 		return exitWith(usageError("%w", err))
 	}
-	t.grammar.Reason, t.grammar.Who = strings.TrimSpace(t.grammar.Reason), strings.TrimSpace(t.grammar.Who)
+	t.grammar.Reason = strings.TrimSpace(t.grammar.Reason)
 	return exitWith(parsed.Run(&session{Context: ctx, System: system, commandLine: &t.grammar}))
 }
 
@@ -281,9 +285,6 @@ func (s *session) openStores() (err error) {
 	}
 	return err
 }
-
-// auditUser returns the name for audit records.
-func (s *session) auditUser() string { return cmp.Or(s.commandLine.Who, s.System.User) }
 
 // findMerchant returns a copy of the profile with a name or an id.
 func (s *session) findMerchant(nameOrID string) (*merchant.Profile, error) {

@@ -77,7 +77,8 @@ func TestOnboarding(t *testing.T) {
 	checkEqual(t, "notification hosts", joinComma(shop.NotificationHosts), "shop.example")
 	checkEqual(t, "home country", shop.HomeCountry, "CI")
 	for _, r := range d.audit.records {
-		if strings.Contains(r.Detail, "gwl_") || r.Who != "ama@host" || r.Why != "test" || r.Credential != "KEYID" {
+		if strings.Contains(r.Detail, "gwl_") ||
+			r.Who != "local:ama@host" || r.Why != "test" || r.Credential != "KEYID" {
 			t.Errorf("audit record of %s: who %q, why %q, credential %q, detail %q", r.What, r.Who, r.Why,
 				r.Credential, r.Detail)
 		}
@@ -133,7 +134,7 @@ func TestAudit(t *testing.T) {
 	checkEqual(t, "outcomes in the order of writing", d.audit.outcomes, []string{OutcomeStarted, OutcomeDone})
 	d.now = d.now.Add(time.Second)
 	d.audit.failAt = OutcomeStarted
-	d.expectExit("merchant resume ShopA"+confirmFlags, ExitFailed, "nothing was changed")
+	d.expectExit("merchant resume ShopA"+confirmFlags, ExitFailed, "nothing was done")
 	d.audit.failAt = OutcomeDone
 	d.expectExit("merchant resume ShopA"+confirmFlags, ExitFailed, "could not be completed")
 	d.audit.failAt = ""

@@ -197,7 +197,7 @@ func TestMutatedCredentials(t *testing.T) {
 		for _, mutation := range cases {
 			mutations++
 			t.Run(id+" "+mutation.name, func(t *testing.T) {
-				w.vault.values["operators"], w.audit.records = []byte(stored), map[string]Record{}
+				w.vault.values["operators"], w.audit.items = []byte(stored), nil
 				document := parse(file)
 				mutation.apply(document)
 				wasAccepted := w.setMutated(t, document)

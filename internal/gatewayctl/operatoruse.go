@@ -66,7 +66,7 @@ func (s *session) findCurrentUse(stored credentialsByOperator, reasons map[accou
 // findRecentUse finds accounts that may have been current a short time ago: a function that has not read the change may
 // still pin a request to them.
 func (s *session) findRecentUse(stored credentialsByOperator, reasons map[accountRef]string) error {
-	records, err := s.stores.Audit.Records(s)
+	records, err := s.auditedChanges()
 	if err != nil {
 		return err
 	}

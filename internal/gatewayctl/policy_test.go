@@ -14,11 +14,13 @@ import (
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 )
 
-// arnPattern matches a resource of the policy: the name after the stack's, and an index.
+// arnPattern matches a resource of the policy: a table or a secret by the name after the stack's, with an index, or the
+// stream of audit records.
 var arnPattern = regexp.MustCompile(`^arn:aws:[a-z]+:eu-west-1:123456789012:` +
-	`(?:table/mobile-gateway-prod-|secret:mobile-gateway-prod/)([A-Za-z-]+)-(?:\*|\?{6})(/index/[a-z]+)?$`)
+	`(?:(?:table/mobile-gateway-prod-|secret:mobile-gateway-prod/)([A-Za-z-]+)-(?:\*|\?{6})(/index/[a-z]+)?` +
+	`|log-group:/mobile-gateway-prod/(audit:log-stream:audit))$`)
 
-// policyPermissions are the permissions for tables and secrets in the page's policy.
+// policyPermissions are the permissions for tables, secrets and audit records in the page's policy.
 func policyPermissions(t *testing.T) []string {
 	t.Helper()
 	_, rest, _ := strings.Cut(readFile(t, "../../docs/gatewayctl.md"), "```json\n")
@@ -43,7 +45,7 @@ func policyPermissions(t *testing.T) []string {
 				if parts == nil || statement.Effect != "Allow" || strings.Contains(action, "*") {
 					t.Fatalf("cannot parse the permission %s of %s", action, resource)
 				}
-				found[action+" "+parts[1]+parts[2]] = true
+				found[action+" "+parts[1]+parts[2]+parts[3]] = true
 			}
 		}
 	}
@@ -71,8 +73,11 @@ func TestPolicyMatchesCalls(t *testing.T) {
 	d.mustRun("unknown list", nil)
 	d.apply("unknown resolve pay ShopA_1 --as failed")
 	d.mustRun("endpoint show ShopA", nil)
-	d.mustRun("audit", nil)
+	d.mustRun("audit verify", nil)
 	called := map[string]bool{}
+	for _, action := range d.logs.actions {
+		called["logs:"+action+" audit:log-stream:audit"] = true
+	}
 	for _, call := range record.Calls() {
 		called[call.Action+" "+call.Resource] = true
 	}

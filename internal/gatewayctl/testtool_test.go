@@ -41,29 +41,33 @@ func (v *memorySecretStore) Put(_ context.Context, current StoredSecret, value [
 	return nil
 }
 
-// memoryAudit is an AuditLog in memory. It refuses records whose outcome is failAt.
+// memoryAudit is an AuditLog in memory with its copies. It refuses records whose outcome is failAt.
 type memoryAudit struct {
-	records  map[string]Record
-	outcomes []string // outcomes in the order in which they were written
+	items    []AuditItem
+	copies   []string
+	records  map[string]Record // the last one of each change
+	outcomes []string          // outcomes in the order in which they were written
 	failAt   string
 }
 
-func (a *memoryAudit) Record(_ context.Context, r Record) error {
+func (a *memoryAudit) Append(_ context.Context, r Record) (AuditItem, error) {
 	if a.failAt == r.Outcome {
-		return errors.New("no audit record")
+		return AuditItem{}, errors.New("no audit record")
 	}
-	a.records[r.ID] = r
+	item := lastLink(a.items).next(r)
+	a.items, a.records[r.ID] = append(a.items, item), r
 	a.outcomes = append(a.outcomes, r.Outcome)
+	return item, nil
+}
+
+func (a *memoryAudit) Items(context.Context) ([]AuditItem, error) { return a.items, nil }
+
+func (a *memoryAudit) Write(_ context.Context, _ time.Time, document string) error {
+	a.copies = append(a.copies, document)
 	return nil
 }
 
-func (a *memoryAudit) Records(context.Context) ([]Record, error) {
-	records := []Record{}
-	for _, r := range a.records {
-		records = append(records, r)
-	}
-	return records, nil
-}
+func (a *memoryAudit) Documents(context.Context) ([]string, error) { return a.copies, nil }
 
 // testTool is a deployment in memory and the person at the keyboard.
 type testTool struct {
@@ -75,6 +79,7 @@ type testTool struct {
 	ledger    *storetest.Ledger
 	vault     *memorySecretStore
 	audit     *memoryAudit
+	logs      *stubLogs // of a tool with real stores
 	health    *storetest.EndpointHealth
 	limits    *storetest.Limits
 	random    *rand.Rand
@@ -108,7 +113,8 @@ func newTestTool(t *testing.T) *testTool {
 func (d *testTool) stores() *Stores {
 	amounts := &dailyamount.Counter{Store: d.limits, Now: d.nowFunc(), Rand: d.random, Sleep: pause.For}
 	return &Stores{Merchants: d.merchants, Ledger: d.ledger, EndpointHealth: d.health, DailyAmounts: amounts,
-		Secrets: d.vault, Audit: d.audit}
+		Secrets: d.vault, Audit: d.audit, AuditCopies: d.audit,
+		Caller: func(context.Context) (string, error) { return "local:ama@host", nil }}
 }
 
 // changeStores makes the tool connect to changed stores.

@@ -152,20 +152,25 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 		}
 		chargeNotifURL = p.ChargeNotifURL()
 	}
-	change := c.manualResolution(s, e.Owner, userSMS, chargeNotifURL)
+	who, err := s.stores.Caller(s)
+	if err != nil {
+		return nil, err
+	}
+	change := c.manualResolution(s, who, e.Owner, userSMS, chargeNotifURL)
 	return change, change(e.Clone())
 }
 
-// manualResolution returns the change of a person's decision about the attempt of an owner. userSMS is whether the
-// payer is due an SMS. chargeNotifURL is the address of a charge's notification, "" for none.
+// manualResolution returns the change of a person's decision about the attempt of an owner. who is the person's
+// identity. userSMS is whether the payer is due an SMS. chargeNotifURL is the address of a charge's notification, ""
+// for none.
 func (c *unknownResolve) manualResolution(
-	s *session, owner string, userSMS bool, chargeNotifURL string,
+	s *session, who, owner string, userSMS bool, chargeNotifURL string,
 ) entryChange {
 	refusal := oneapi.Render(&fault.Fault{
 		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
 	})
 	resolution := ledger.ManualOutcome{
-		ManualResolution: ledger.ManualResolution{Outcome: c.As, Who: s.auditUser(), Reason: s.Reason}, Owner: owner,
+		ManualResolution: ledger.ManualResolution{Outcome: c.As, Who: who, Reason: s.Reason}, Owner: owner,
 		ResponseStatus: refusal.Status, ResponseBody: refusal.Body, UserSMS: userSMS, Lifetime: s.PaymentLifetime,
 		NotifyURL: chargeNotifURL,
 	}

@@ -87,13 +87,14 @@ func TestUnknown(t *testing.T) {
 	d.apply("unknown resolve pay ShopA_1 --as successful")
 	e := d.mustReadEntry(payment)
 	checkEqual(t, "payment", resolutionOf(e), resolution{ledger.Done, ledger.Successful, 201, 1, "successful",
-		"ama@host", "test"})
+		"local:ama@host", "test"})
 	checkEqual(t, "SMS to the payer", e.UserSMS, ledger.UserSMSDue)
-	d.expectOutput("payment show ShopA_1", "resolved manually", "successful, by ama@host: test")
+	d.expectOutput("payment show ShopA_1", "resolved manually", "successful, by local:ama@host: test")
 	d.expectExit("unknown resolve charge "+charge.ID+" --as not-applied", ExitDone, "ShopA: refused. Nothing")
 	d.apply("unknown resolve charge " + charge.ID + " --as not-applied")
 	e = d.mustReadEntry(charge)
-	checkEqual(t, "charge", resolutionOf(e), resolution{ledger.Refused, "", 400, 0, "not-applied", "ama@host", "test"})
+	checkEqual(t, "charge", resolutionOf(e),
+		resolution{ledger.Refused, "", 400, 0, "not-applied", "local:ama@host", "test"})
 	checkEqual(t, "charge is due", e.DueAt, time.Time{})
 	if !strings.Contains(string(e.ResponseBody), "SVC0270") {
 		t.Errorf("the stored response of the charge lacks SVC0270: %s", e.ResponseBody)
@@ -118,7 +119,7 @@ func TestUnknownChargeAndMessages(t *testing.T) {
 		}},
 		{unsent, "not-applied", resolution{State: ledger.Done, Status: ledger.DeliveryImpossible, Notifications: 1}},
 	} {
-		c.want.Outcome, c.want.Who, c.want.Reason = c.as, "ama@host", "test"
+		c.want.Outcome, c.want.Who, c.want.Reason = c.as, "local:ama@host", "test"
 		d.apply("unknown resolve " + string(c.key.Kind) + " " + c.key.ID + " --as " + c.as)
 		checkEqual(t, c.key.String()+" as "+c.as, resolutionOf(d.mustReadEntry(c.key)), c.want)
 	}
@@ -242,5 +243,5 @@ func TestResolvePaymentThatMayStillFinish(t *testing.T) {
 	d.now = d.now.Add(25 * time.Hour)
 	d.apply("unknown resolve pay ShopA_1 --as failed")
 	checkEqual(t, "payment", resolutionOf(d.mustReadEntry(e.Key)),
-		resolution{ledger.Done, ledger.Failed, 201, 1, "failed", "ama@host", "test"})
+		resolution{ledger.Done, ledger.Failed, 201, 1, "failed", "local:ama@host", "test"})
 }

@@ -107,9 +107,10 @@ func (r *Gateway) RecordedCalls() []awscalls.Call { return r.recorder.Calls() }
 // with very many calls uses this address to save the recorder's time.
 func (r *Gateway) DynamoDBURL() string { return r.dynamoURL }
 
-// Environment returns the variables with which a tool reaches the run's tables and secrets.
+// Environment returns the variables with which a tool reaches the run's tables, secrets and copies of audit records.
 func (r *Gateway) Environment() map[string]string {
 	environment := r.awsEnvironment()
+	environment["AUDIT_LOG_FILE"] = r.dataPath("audit.jsonl")
 	for _, f := range r.template.Functions {
 		for name, value := range f.Environment {
 			if strings.HasSuffix(name, "_TABLE") || strings.HasSuffix(name, "_SECRET") {

@@ -61,7 +61,7 @@ func (w *World) runCommand(i *instance, arguments ...string) (output []byte, don
 	defer w.tools.Put(tool) // also after a crash: the next command sets everything again
 	var out, messages bytes.Buffer
 	code := tool.Run(context.Background(), append(arguments, "--yes", "--reason", "simulated"), gatewayctl.System{
-		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &messages, Getenv: w.environment, User: "engineer",
+		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &messages, Getenv: w.environment,
 		Now: i.Now, Rand: i,
 		Connect: func(gatewayctl.System, gatewayctl.Deployment) (*gatewayctl.Stores, error) {
 			return w.storesOf(i), nil
@@ -84,7 +84,8 @@ func (w *World) storesOf(i *instance) *gatewayctl.Stores {
 		DailyAmounts: &dailyamount.Counter{
 			Store: limitdynamo.New(client, limitTable), Now: i.Now, Rand: i, Sleep: i.Sleep,
 		},
-		Secrets: controlSecrets{w, i}, Audit: auditLog{},
+		Secrets: controlSecrets{w, i}, Audit: auditLog{}, AuditCopies: auditLog{},
+		Caller: func(context.Context) (string, error) { return "local:engineer", nil },
 	}
 }
 
@@ -120,14 +121,22 @@ func (s controlSecrets) Put(_ context.Context, current gatewayctl.StoredSecret, 
 	return nil
 }
 
-// auditLog discards audit records.
+// auditLog discards audit records and their copies.
 type auditLog struct{}
 
-// Record implements gatewayctl.AuditLog.
-func (auditLog) Record(context.Context, gatewayctl.Record) error { return nil }
+// Append implements gatewayctl.AuditLog.
+func (auditLog) Append(context.Context, gatewayctl.Record) (gatewayctl.AuditItem, error) {
+	return gatewayctl.AuditItem{}, nil
+}
 
-// Records implements gatewayctl.AuditLog.
-func (auditLog) Records(context.Context) ([]gatewayctl.Record, error) { return nil, nil }
+// Items implements gatewayctl.AuditLog.
+func (auditLog) Items(context.Context) ([]gatewayctl.AuditItem, error) { return nil, nil }
+
+// Write implements gatewayctl.AuditCopies.
+func (auditLog) Write(context.Context, time.Time, string) error { return nil }
+
+// Documents implements gatewayctl.AuditCopies.
+func (auditLog) Documents(context.Context) ([]string, error) { return nil, nil }
 
 // findCommands returns the documented commands for all that is listed, disabled, parked or dead.
 func (w *World) findCommands() [][]string {

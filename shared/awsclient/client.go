@@ -35,7 +35,7 @@ type Client struct {
 	DynamoDB       func() *dynamodb.Client
 	SecretsManager func() *secretsmanager.Client
 
-	region           string
+	config           aws.Config
 	http             *http.Client
 	dynamoDBEndpoint *string // from the environment, nil for the region's own
 }
@@ -62,7 +62,7 @@ func New(env func(string) string) (*Client, error) {
 	dynamoDBEndpoint := optionalText(cmp.Or(env("AWS_ENDPOINT_URL_DYNAMODB"), defaultEndpoint))
 	secretsManagerEndpoint := optionalText(cmp.Or(env("AWS_ENDPOINT_URL_SECRETS_MANAGER"), defaultEndpoint))
 	return &Client{
-		region: region, http: client, dynamoDBEndpoint: dynamoDBEndpoint,
+		config: config, http: client, dynamoDBEndpoint: dynamoDBEndpoint,
 		DynamoDB: sync.OnceValue(func() *dynamodb.Client {
 			return dynamodb.NewFromConfig(config, func(o *dynamodb.Options) { o.BaseEndpoint = dynamoDBEndpoint })
 		}),
@@ -73,6 +73,9 @@ func New(env func(string) string) (*Client, error) {
 		}),
 	}, nil
 }
+
+// Config returns the configuration for the client of another service. It has no endpoint of the environment.
+func (c *Client) Config() aws.Config { return c.config }
 
 // optionalText returns nil for "".
 func optionalText(text string) *string {
@@ -128,7 +131,7 @@ func RunInitTasks(ctx context.Context, tasks ...func(context.Context) error) err
 // endpoint, which returns the service's health without any permission. Every response is a success.
 func (c *Client) OpenDynamoDB(ctx context.Context) error {
 	endpoint, err := dynamodb.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, dynamodb.EndpointParameters{
-		Region: aws.String(c.region), Endpoint: c.dynamoDBEndpoint,
+		Region: aws.String(c.config.Region), Endpoint: c.dynamoDBEndpoint,
 	})
 	if err != nil {
 		return fmt.Errorf("resolve the DynamoDB endpoint: %w", err)

@@ -81,8 +81,8 @@ func TestRegionIsRequired(t *testing.T) {
 		t.Fatalf("without a region: %v", err)
 	}
 	values := newEnvironment("AWS_REGION", "", "AWS_DEFAULT_REGION", "af-south-1")
-	if client := newClient(t, values); client.region != "af-south-1" {
-		t.Fatalf("AWS_DEFAULT_REGION gave the region %q", client.region)
+	if client := newClient(t, values); client.config.Region != "af-south-1" {
+		t.Fatalf("AWS_DEFAULT_REGION gave the region %q", client.config.Region)
 	}
 }
 

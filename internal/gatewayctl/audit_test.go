@@ -1,0 +1,255 @@
+package gatewayctl
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// newChain returns a chain of records with their copies, and two records of the older form from before it.
+func newChain(t *testing.T, count int) (items []AuditItem, copies []string) {
+	t.Helper()
+	for i := range 2 {
+		old, err := json.Marshal(Record{ID: fmt.Sprint("2025-", i), At: chainStart.Add(-day), Outcome: OutcomeDone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, AuditItem{fmt.Sprint("audit#2025-", i), string(old)})
+	}
+	for i := range count {
+		item := lastLink(items).next(Record{
+			ID: fmt.Sprint(i), At: chainStart.Add(time.Duration(i) * day), Who: "ama", Outcome: OutcomeDone,
+		})
+		items, copies = append(items, item), append(copies, item.Document)
+	}
+	return items, copies
+}
+
+var chainStart = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// chained is the place of a sequence in newChain's items.
+func chained(sequence int) int { return sequence + 1 }
+
+// forge changes a stored record.
+func forge(item *AuditItem, change func(*Record)) {
+	r := readAuditItem(*item).Record
+	change(&r)
+	document, _ := json.Marshal(r)
+	item.Document = string(document)
+}
+
+// rewriteFrom makes the links of a chain valid again from a sequence on, as a forger with the whole table would.
+func rewriteFrom(items []AuditItem, sequence int) {
+	for i := chained(sequence); i < len(items); i++ {
+		forge(&items[i], func(r *Record) { r.Previous = hashOf(items[i-1].Document) })
+	}
+}
+
+// TestVerifyFindsFaults changes a chain of five records in every way, once with the copies and once without.
+func TestVerifyFindsFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		tamper        func(items []AuditItem) []AuditItem
+		want          string // with copies
+		withoutCopies string // by the chain only
+	}{
+		"nothing": {tamper: func(i []AuditItem) []AuditItem { return i }},
+		"a record is changed": {
+			tamper: func(i []AuditItem) []AuditItem {
+				forge(&i[chained(3)], func(r *Record) { r.Who = "kofi" })
+				return i
+			}, want: "3 changed, 3 changed", withoutCopies: "3 changed",
+		},
+		"a record is changed, and the chain behind it": {
+			tamper: func(i []AuditItem) []AuditItem {
+				forge(&i[chained(3)], func(r *Record) { r.Who = "kofi" })
+				rewriteFrom(i, 4)
+				return i
+			}, want: "3 changed, 4 changed, 5 changed",
+		},
+		"the last record is changed": {
+			tamper: func(i []AuditItem) []AuditItem {
+				forge(&i[chained(5)], func(r *Record) { r.Outcome = OutcomeFailed })
+				return i
+			}, want: "5 changed",
+		},
+		"a record is removed": {
+			tamper: func(i []AuditItem) []AuditItem { return slices.Delete(i, chained(3), chained(4)) },
+			want:   "3 missing", withoutCopies: "3 missing",
+		},
+		"the first two records are removed": {
+			tamper: func(i []AuditItem) []AuditItem { return slices.Delete(i, chained(1), chained(3)) },
+			want:   "1 missing, 2 missing", withoutCopies: "1 missing",
+		},
+		"a record is removed, and the others renumbered": {
+			tamper: func(i []AuditItem) []AuditItem {
+				i = slices.Delete(i, chained(3), chained(4))
+				for at := chained(3); at < len(i); at++ {
+					forge(&i[at], func(r *Record) { r.Sequence-- })
+					i[at].Key = fmt.Sprintf("audit#%012d", at-1)
+				}
+				rewriteFrom(i, 3)
+				return i
+			}, want: "3 changed, 4 changed, 5 missing",
+		},
+		"the end is cut off": {
+			tamper: func(i []AuditItem) []AuditItem { return i[:chained(4)] },
+			want:   "4 missing, 5 missing",
+		},
+		"all is removed": {
+			tamper: func(i []AuditItem) []AuditItem { return i[:2] },
+			want:   "1 missing, 2 missing, 3 missing, 4 missing, 5 missing",
+		},
+		"two records are exchanged": {
+			tamper: func(i []AuditItem) []AuditItem {
+				i[chained(2)].Document, i[chained(3)].Document = i[chained(3)].Document, i[chained(2)].Document
+				return i
+			}, want: "2 moved, 2 changed, 3 moved, 3 changed", withoutCopies: "2 moved, 3 moved",
+		},
+		"an item is not JSON": {
+			tamper: func(i []AuditItem) []AuditItem { i[chained(2)].Document = "{"; return i },
+			want:   "2 malformed, 2 changed", withoutCopies: "2 malformed",
+		},
+		"an item of the older form is not JSON": {
+			tamper: func(i []AuditItem) []AuditItem { i[0].Document = "{"; return i },
+			want:   "0 malformed", withoutCopies: "0 malformed",
+		},
+		"a record of the older form is added": {
+			tamper: func(i []AuditItem) []AuditItem {
+				forge(&i[0], func(r *Record) { r.At = chainStart.Add(time.Second) })
+				return i
+			}, want: "0 outside-chain", withoutCopies: "0 outside-chain",
+		},
+		"a record far behind the end": {
+			tamper: func(i []AuditItem) []AuditItem {
+				return append(i, chainLink{999_999_999, "x"}.next(Record{ID: "far"}))
+			}, want: "6 missing, 1000000000 no-copy", withoutCopies: "6 missing",
+		},
+		"a record is added without a copy": {
+			tamper: func(i []AuditItem) []AuditItem { return append(i, lastLink(i).next(Record{ID: "more"})) },
+			want:   "6 no-copy",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			items, copies := newChain(t, 5)
+			items = c.tamper(items)
+			checkEqual(t, "faults", faultsOf(verifyAudit(items, copies)), c.want)
+			alone := verifyAudit(items, nil)
+			alone.Faults = slices.DeleteFunc(alone.Faults, func(f auditFault) bool { return f.Fault == faultNoCopy })
+			checkEqual(t, "faults by the chain only", faultsOf(alone), c.withoutCopies)
+		})
+	}
+}
+
+// faultsOf is a result in one line.
+func faultsOf(r auditResult) string {
+	return joinComma(mapAll(r.Faults, func(f auditFault) string { return fmt.Sprint(f.Sequence, " ", f.Fault) }))
+}
+
+// TestCopyProvesEarlierRecords: an interrupted command stays a fault until the next copy. The chain proves its record.
+func TestCopyProvesEarlierRecords(t *testing.T) {
+	items, copies := newChain(t, 5)
+	result := verifyAudit(items, slices.Delete(slices.Clone(copies), 2, 3))
+	checkEqual(t, "faults with a later copy", faultsOf(result), "")
+	checkEqual(t, "records without a copy", result.WithoutCopy, 1)
+	checkEqual(t, "faults at the end", faultsOf(verifyAudit(items, copies[:4])), "5 no-copy")
+	checkEqual(t, "faults of a repeated copy", faultsOf(verifyAudit(items, append(copies, copies...))), "")
+	forged := strings.Replace(copies[2], "ama", "kofi", 1)
+	checkEqual(t, "faults of a second copy", faultsOf(verifyAudit(items, append(copies, forged, "{"))),
+		"0 foreign-copy, 3 changed")
+}
+
+func TestAuditVerify(t *testing.T) {
+	d, _ := newShopTool(t)
+	d.now = d.now.Add(day)
+	d.apply("merchant suspend ShopA")
+	d.expectExit("audit verify", ExitDone, "no fault")
+	result := query[auditResult](d, "audit verify")
+	checkEqual(t, "records of three changes", []int{result.Records, result.Copies}, []int{6, 6})
+	d.audit.items[2].Document = strings.Replace(d.audit.items[2].Document, "ama", "kofi", 1)
+	d.expectExit("audit verify", ExitFailed, "2 faults")
+	d.expectExit("audit verify --since yesterday", ExitFailed, "2 faults")
+	d.expectExit("audit verify --since today", ExitDone, "no fault")
+	d.expectExit("audit verify --since 2026-03-03", ExitDone, "no fault")
+}
+
+// TestMalformedItemHidesNothing: a damaged item is a line of its own that no filter hides, and the rest is shown.
+func TestMalformedItemHidesNothing(t *testing.T) {
+	d, _ := newShopTool(t)
+	d.audit.items = append(d.audit.items, AuditItem{"audit#damaged", "[]"}, AuditItem{"audit#20250101T000000.000Z-00",
+		`{"id":"20250101T000000.000Z-00","at":"2025-01-01T00:00:00Z","who":"old","outcome":"done"}`})
+	d.expectOutput("audit", "audit#damaged", outcomeMalformed, "old", "done", "add a key", "done", "add a merchant")
+	d.expectOutput("audit --subject ShopA --since today", "audit#damaged", outcomeMalformed, "add a merchant")
+	d.apply("merchant suspend ShopA")
+	d.expectExit("attention", ExitWaiting, "") // it reads the records too
+}
+
+// TestExportLeavesRecord: an export has two records, also without --yes, and exports nothing without them.
+func TestExportLeavesRecord(t *testing.T) {
+	d, shop := newShopTool(t)
+	d.addDeliveredPayment(shop, 1, d.now)
+	for line, want := range map[string]string{
+		"export ShopA --since today": "ShopA: 2026-03-01 to 2026-03-01 by creation, csv: 1 transaction",
+		"export --all --since yesterday --by finality --format json --reason books": "all merchants: " +
+			"2026-02-28 to 2026-02-28 by finality, json: 0 transactions",
+	} {
+		d.now = d.now.Add(time.Second)
+		before := len(d.audit.items)
+		d.expectExit(line, ExitDone, "")
+		last := readAuditItem(d.audit.items[len(d.audit.items)-1]).Record
+		checkEqual(t, line, last.Subject+": "+last.Detail, want)
+		checkEqual(t, "what", last.What+" "+last.Outcome+" by "+last.Who, "export transactions done by local:ama@host")
+		checkEqual(t, "records", len(d.audit.items)-before, 2)
+	}
+	d.audit.failAt = OutcomeStarted
+	code, out, stderr := d.run("export ShopA --since today")
+	if code != ExitFailed || out != "" || !strings.Contains(stderr, "nothing was done") {
+		t.Errorf("an export without a record: exit %d, %q, %s", code, out, stderr)
+	}
+}
+
+// TestChangesNeedCopies: without a place for the copies nothing is changed, and no record is written.
+func TestChangesNeedCopies(t *testing.T) {
+	d, _ := newShopTool(t)
+	before := len(d.audit.items)
+	d.changeStores(func(s *Stores) { s.AuditCopies = nil })
+	for _, line := range []string{
+		"merchant suspend ShopA" + confirmFlags, "audit verify", "export ShopA --since today",
+	} {
+		d.expectExit(line, ExitUsage, "AUDIT_LOG_GROUP")
+	}
+	checkEqual(t, "audit items", len(d.audit.items), before)
+	d.expectExit("merchant suspend ShopA", ExitDone, "Dry run")
+}
+
+// TestFileCopies: the local run's file keeps each line, and is empty before the first.
+func TestFileCopies(t *testing.T) {
+	file := fileCopies{filepath.Join(t.TempDir(), "audit.jsonl")}
+	for _, want := range [][]string{nil, {"{}"}, {"{}", `{"a":1}`}} {
+		if len(want) > 0 {
+			if err := file.Write(t.Context(), time.Time{}, want[len(want)-1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		documents, err := file.Documents(t.Context())
+		if !slices.Equal(documents, want) || err != nil {
+			t.Errorf("documents %q, %v, want %q", documents, err, want)
+		}
+	}
+}
+
+// TestSinceDays: the flag has the same form in every command.
+func TestSinceDays(t *testing.T) {
+	tool, _ := newShopTool(t)
+	for _, command := range []string{"find ShopA_1", "attention", "audit", "audit verify", "export ShopA"} {
+		for since, want := range map[string]int{"today": ExitDone, "yesterday": ExitDone, "tomorrow": ExitUsage} {
+			code, _, stderr := tool.run(command + " --since " + since)
+			if (code == ExitUsage) != (want == ExitUsage) {
+				t.Errorf("%s --since %s: exit %d, %s", command, since, code, stderr)
+			}
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package gatewayctl
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// auditPrefix begins the key of each audit item: "audit#<sequence>", in the older form "audit#<ID>".
+const auditPrefix = "audit#"
+
+// chainKeyPattern matches the key of a chained record.
+var chainKeyPattern = regexp.MustCompile(`^` + auditPrefix + `([0-9]{12,18})$`)
+
+// chainLink is a place in the chain: the sequence and the SHA-256 of the record there, zero before the first record.
+type chainLink struct {
+	sequence int64
+	hash     string
+}
+
+// next makes the item of a record behind the link.
+func (l chainLink) next(r Record) AuditItem {
+	r.Sequence, r.Previous = l.sequence+1, l.hash
+	document, _ := json.Marshal(r) // texts, numbers and times of this century always have a JSON form
+	return AuditItem{fmt.Sprintf("%s%012d", auditPrefix, r.Sequence), string(document)}
+}
+
+// linkTo returns the link to an item, by its key and its text as they are.
+func linkTo(item AuditItem) (link chainLink, isChained bool) {
+	found := chainKeyPattern.FindStringSubmatch(item.Key)
+	if found == nil {
+		return link, false
+	}
+	sequence, err := strconv.ParseInt(found[1], 10, 64)
+	return chainLink{sequence, hashOf(item.Document)}, err == nil
+}
+
+// lastLink returns the link to the item with the highest sequence.
+func lastLink(items []AuditItem) (last chainLink) {
+	for _, item := range items {
+		if link, isChained := linkTo(item); isChained && link.sequence > last.sequence {
+			last = link
+		}
+	}
+	return last
+}
+
+func hashOf(document string) string {
+	sum := sha256.Sum256([]byte(document))
+	return hex.EncodeToString(sum[:])
+}
+
+// auditEntry is a decoded item.
+type auditEntry struct {
+	Record
+	link        chainLink
+	isChained   bool
+	isMalformed bool
+}
+
+// readAuditItem decodes an item. One that is not a record is malformed, and named by its key.
+func readAuditItem(item AuditItem) (e auditEntry) {
+	e.link, e.isChained = linkTo(item)
+	if json.Unmarshal([]byte(item.Document), &e.Record) == nil && e.ID != "" {
+		return e
+	}
+	e.isMalformed = true
+	e.Record = Record{
+		ID: strings.TrimPrefix(item.Key, auditPrefix), Subject: item.Key, Outcome: outcomeMalformed,
+		Detail: "the item is not a record: run gatewayctl audit verify",
+	}
+	return e
+}
+
+// The faults that audit verify finds.
+const (
+	faultMalformed    = "malformed"     // the text is not a record
+	faultMoved        = "moved"         // the record belongs to another place of the chain
+	faultMissing      = "missing"       // no record has this sequence
+	faultChanged      = "changed"       // the record is not its copy, or the next record was not written behind it
+	faultOutsideChain = "outside-chain" // a record of the older form, from after the beginning of the chain
+	faultNoCopy       = "no-copy"       // neither this record nor a later one has a copy
+	faultForeignCopy  = "foreign-copy"  // a line of the log is not a record
+)
+
+// auditFault is one fault. The last fields are those of the record, or of its copy if only that one has them.
+type auditFault struct {
+	Sequence int64     `json:"sequence,omitempty" col:"SEQUENCE"`
+	Fault    string    `json:"fault" col:"FAULT"`
+	Detail   string    `json:"detail,omitempty" col:"DETAIL"`
+	At       time.Time `json:"at,omitzero" col:"AT"`
+	Who      string    `json:"who,omitempty" col:"WHO"`
+	What     string    `json:"what,omitempty" col:"WHAT"`
+	Subject  string    `json:"subject,omitempty" col:"SUBJECT"`
+	Outcome  string    `json:"outcome,omitempty" col:"OUTCOME"`
+}
+
+// auditResult is the result of audit verify.
+type auditResult struct {
+	Records     int          `json:"records"`
+	Copies      int          `json:"copies"`
+	WithoutCopy int          `json:"without_copy"`
+	OlderForm   int          `json:"older_form"`
+	Faults      []auditFault `json:"faults"`
+}
+
+// auditComparison is the chain beside its copies.
+type auditComparison struct {
+	auditResult
+	stored map[int64]auditEntry
+	copies map[int64]map[string]auditEntry // by sequence and hash
+}
+
+// verifyAudit finds the faults of the chain. A copy proves the record, and by the chain all records before it: a record
+// without a copy is a fault only behind the last copy.
+func verifyAudit(items []AuditItem, copies []string) auditResult {
+	c := auditComparison{stored: map[int64]auditEntry{}, copies: map[int64]map[string]auditEntry{}}
+	c.Faults, c.Copies = []auditFault{}, len(copies)
+	for _, document := range copies {
+		c.addCopy(document)
+	}
+	older := c.addItems(items)
+	sequences := slices.Sorted(maps.Keys(c.stored))
+	sequences = append(sequences, slices.Collect(maps.Keys(c.copies))...)
+	slices.Sort(sequences)
+	lastProved, before := c.lastProved(), int64(0)
+	for _, sequence := range slices.Compact(sequences) {
+		if sequence > before+1 {
+			c.addGap(before+1, sequence-1)
+		}
+		c.compare(sequence, sequence > lastProved)
+		before = sequence
+	}
+	if first, found := c.stored[1]; found {
+		for _, e := range older {
+			if !e.isMalformed && e.At.After(first.At) {
+				c.add(0, faultOutsideChain, "an older gatewayctl wrote it, or another program", e.Record)
+			}
+		}
+	}
+	return c.auditResult
+}
+
+// addCopy adds a copy. Its place is what the record itself says.
+func (c *auditComparison) addCopy(document string) {
+	e := readAuditItem(AuditItem{Document: document})
+	if e.isMalformed || e.Sequence <= 0 {
+		c.add(0, faultForeignCopy, "a line of the log is not a record of the chain", Record{})
+		return
+	}
+	if c.copies[e.Sequence] == nil {
+		c.copies[e.Sequence] = map[string]auditEntry{}
+	}
+	c.copies[e.Sequence][hashOf(document)] = e
+}
+
+// addItems adds the items of the chain, and returns those of the older form.
+func (c *auditComparison) addItems(items []AuditItem) (older []auditEntry) {
+	for _, item := range items {
+		e := readAuditItem(item)
+		if e.isChained {
+			c.Records++
+			c.stored[e.link.sequence] = e
+			continue
+		}
+		c.OlderForm++
+		older = append(older, e)
+		if e.isMalformed {
+			c.add(0, faultMalformed, item.Key+" is not a record", Record{})
+		}
+	}
+	return older
+}
+
+// lastProved returns the sequence of the last record that equals its copy.
+func (c *auditComparison) lastProved() (last int64) {
+	for sequence, e := range c.stored {
+		if _, hasCopy := c.copies[sequence][e.link.hash]; hasCopy {
+			last = max(last, sequence)
+		}
+	}
+	return last
+}
+
+// addGap adds the sequences that neither the table nor the log has.
+func (c *auditComparison) addGap(from, to int64) {
+	detail := "neither the table nor the log has it"
+	if to > from {
+		detail = fmt.Sprintf("neither the table nor the log has %d to %d", from, to)
+	}
+	next := c.stored[to+1].Record
+	c.add(from, faultMissing, detail, Record{At: next.At})
+}
+
+// compare compares the record of a sequence with its copies and its neighbour.
+func (c *auditComparison) compare(sequence int64, isBehindProof bool) {
+	e, isStored := c.stored[sequence]
+	copies := c.copies[sequence]
+	if !isStored {
+		for _, other := range sortedByHash(copies) {
+			c.add(sequence, faultMissing, "only the log has it", other.Record)
+		}
+		return
+	}
+	switch next, hasNext := c.stored[sequence+1]; {
+	case e.isMalformed:
+		c.add(sequence, faultMalformed, "the item is not a record", Record{At: next.At})
+	case e.Sequence != sequence:
+		c.add(sequence, faultMoved, fmt.Sprintf("it has the record of sequence %d", e.Sequence), e.Record)
+	case hasNext && !next.isMalformed && next.Sequence == sequence+1 && next.Previous != e.link.hash:
+		c.add(sequence, faultChanged, "the next record was written behind another one", e.Record)
+	case sequence == 1 && e.Previous != "":
+		c.add(sequence, faultChanged, "the first record of a chain has no previous one", e.Record)
+	}
+	if _, hasCopy := copies[e.link.hash]; !hasCopy && len(copies) == 0 {
+		c.WithoutCopy++
+		if isBehindProof {
+			c.add(sequence, faultNoCopy, "a command ended before the copy, or another program wrote it", e.Record)
+		}
+	}
+	for _, other := range sortedByHash(copies) {
+		if other.hash != e.link.hash {
+			c.add(sequence, faultChanged, "the log has: "+describeRecord(other.Record), e.Record)
+		}
+	}
+}
+
+// copyOf is a copy with its hash.
+type copyOf struct {
+	Record
+	hash string
+}
+
+// sortedByHash returns copies in an order that does not change.
+func sortedByHash(copies map[string]auditEntry) (sorted []copyOf) {
+	for _, hash := range slices.Sorted(maps.Keys(copies)) {
+		sorted = append(sorted, copyOf{copies[hash].Record, hash})
+	}
+	return sorted
+}
+
+// describeRecord is a record in one line.
+func describeRecord(r Record) string {
+	return strings.Join([]string{formatTime(r.At), r.Who, r.What, r.Subject, r.Why, r.Outcome, r.Detail}, ", ")
+}
+
+// add adds a fault with what is known of the record.
+func (c *auditComparison) add(sequence int64, fault, detail string, r Record) {
+	at := cmp.Or(r.CompletedAt, r.At)
+	c.Faults = append(c.Faults, auditFault{sequence, fault, detail, at, r.Who, r.What, r.Subject, r.Outcome})
+}
