@@ -121,8 +121,8 @@ func TestRevokeCallbacks(t *testing.T) {
 	d.ledger.Overwrite(pending)
 	d.addDeliveredPayment(shop, 2, d.now)
 	message := d.addDeliveredPayment(shop, 3, d.now).Clone()
-	message.Key, message.Status, message.FinalAt = ledger.Key{Kind: ledger.SMS, ID: "m-1"}, ledger.MessageWaiting, time.Time{}
-	message.Delivered = nil
+	message.Key, message.Status = ledger.Key{Kind: ledger.SMS, ID: "m-1"}, ledger.MessageWaiting
+	message.FinalAt, message.Delivered = time.Time{}, nil
 	d.ledger.Overwrite(message)
 	d.now = d.now.Add(time.Hour)
 

@@ -14,7 +14,7 @@ type keysRevoke struct {
 	ringArgument
 	Number      int  `arg:"" help:"The key's number in the list."`
 	Compromised bool `help:"Required: the key leaked. A key that only is old is retired."`
-	AtOnce      bool `help:"Webhooks: stop signing with the key now. Servers with only the old secret refuse notifications."`
+	AtOnce      bool `help:"Webhooks: stop signing with the key now. Servers with only the old secret refuse."`
 }
 
 // Run revokes a key (decision "key-rings"). The same write adds a key if no other is old enough to sign.
@@ -34,8 +34,8 @@ func (c *keysRevoke) Run(s *session, current storedRing) error {
 	}
 	detail := fmt.Sprintf("key %d, compromised", c.Number)
 	if c.Ring == ringTokens {
-		fmt.Fprintf(s.Stderr, "All short-lived tokens of key %d become invalid: merchants get 401 and request new ones. "+
-			"Long-lived tokens stay valid.\n", c.Number)
+		fmt.Fprintf(s.Stderr, "All short-lived tokens of key %d become invalid: merchants get 401 and request "+
+			"new ones. Long-lived tokens stay valid.\n", c.Number)
 	} else {
 		costs, err := c.callbackCosts(s, current)
 		if err != nil {

@@ -60,7 +60,8 @@ func TestLeakedKeysEndWithinAMinute(t *testing.T) {
 		<-poll.C
 		for ring, probe := range probes {
 			if probe() == refused[ring] {
-				t.Logf("ring %s: refused %s after the revocation", ring, time.Since(revokedAt).Round(100*time.Millisecond))
+				elapsed := time.Since(revokedAt).Round(100 * time.Millisecond)
+				t.Logf("ring %s: refused %s after the revocation", ring, elapsed)
 				delete(probes, ring)
 			}
 		}
@@ -122,7 +123,8 @@ func runTool(t *testing.T, folder string, arguments ...string) {
 	var output bytes.Buffer
 	code := gatewayctl.Run(t.Context(), append([]string{"--local", "--yes", "--reason", "leaked"}, arguments...),
 		gatewayctl.System{
-			Stdin: strings.NewReader(""), Stdout: &output, Stderr: &output, User: "test", Now: time.Now, Rand: rand.Reader,
+			Stdin: strings.NewReader(""), Stdout: &output, Stderr: &output, User: "test",
+			Now: time.Now, Rand: rand.Reader,
 			Getenv: func(name string) string {
 				if name == "LOCAL_DIR" {
 					return folder

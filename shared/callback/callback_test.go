@@ -310,7 +310,7 @@ func TestKeyVerifiesForItsTime(t *testing.T) {
 			for number, want := range map[int]bool{1: c.old, 2: c.young} {
 				got, err := (Proof{keys, number}).Covers(t.Context(), entryOf(c.created, c.reserved))
 				if got != want || (err == nil) != want {
-					t.Errorf("key %d, when the ring cannot be renewed: %v, %v; want an error for a refusal", number, got, err)
+					t.Errorf("key %d in a stale ring: %v, %v; want an error for a refusal", number, got, err)
 				}
 			}
 		})

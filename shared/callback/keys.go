@@ -54,8 +54,9 @@ func (k *Keys) Verify(ctx context.Context, path, token string) (Proof, bool, err
 const signingLease = time.Minute
 
 // Covers reports whether the key may have signed an address of the entry, in any function. The time is from the entry's
-// creation to its last reservation, plus the lease and one cache lifetime. Both the old and the new address of an entry that was
-// reserved again after a rotation are valid. An error means that the ring is too old to refuse.
+// creation to its last reservation, plus the lease and one cache lifetime. Both the old and
+// the new address of an entry that was reserved again after a rotation are valid. An error means that the ring is too
+// old to refuse.
 func (p Proof) Covers(ctx context.Context, e *ledger.Entry) (bool, error) {
 	ring, err := p.keys.keys.Current(ctx)
 	if err != nil {

@@ -34,7 +34,7 @@ func (p Pair) AddKey(random io.Reader, now time.Time) (Pair, error) {
 	if p.Private, err = appendKey(private, added); err != nil {
 		return p, err
 	}
-	added.Value = ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey) //nolint:errcheck // it is always of that type
+	added.Value = ed25519.NewKeyFromSeed(seed)[ed25519.SeedSize:] // the public half
 	p.Public, err = appendKey(public, added)
 	return p, err
 }

@@ -66,8 +66,8 @@ func (k *RefreshingRing) SigningKey(ctx context.Context) (Key, error) {
 var ErrStaleRing = errors.New("the key ring may lack a new key")
 
 const (
-	// RenewalInterval is the longest time for which the functions use a ring without reading its secret again. A revoked
-	// key is refused after it.
+	// RenewalInterval is the longest time for which the functions use a ring without reading its secret again. A
+	// revoked key is refused after it.
 	RenewalInterval = 30 * time.Second
 	// maxAge is the age from which a ring counts as not renewed: one renewal failed.
 	maxAge = 2 * RenewalInterval

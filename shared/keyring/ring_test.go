@@ -43,15 +43,16 @@ func TestParseRefuses(t *testing.T) {
 	const key = `"key":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="`
 	const added = `"added":"2026-01-01T00:00:00Z"`
 	cases := map[string]string{
-		"no JSON":                `keys`,
-		"nothing":                ``,
-		"no keys":                `{"keys":[]}`,
-		"number 0":               `{"keys":[{"number":0,` + key + `,` + added + `}]}`,
-		"number too large":       `{"keys":[{"number":65536,` + key + `,` + added + `}]}`,
-		"a short key":            `{"keys":[{"number":1,"key":"AAEC",` + added + `}]}`,
-		"not base64":             `{"keys":[{"number":1,"key":"not base64 but SECRET",` + added + `}]}`,
-		"without added":          `{"keys":[{"number":1,` + key + `}]}`,
-		"a number twice":         `{"keys":[{"number":1,` + key + `,` + added + `},{"number":1,` + key + `,` + added + `}]}`,
+		"no JSON":          `keys`,
+		"nothing":          ``,
+		"no keys":          `{"keys":[]}`,
+		"number 0":         `{"keys":[{"number":0,` + key + `,` + added + `}]}`,
+		"number too large": `{"keys":[{"number":65536,` + key + `,` + added + `}]}`,
+		"a short key":      `{"keys":[{"number":1,"key":"AAEC",` + added + `}]}`,
+		"not base64":       `{"keys":[{"number":1,"key":"not base64 but SECRET",` + added + `}]}`,
+		"without added":    `{"keys":[{"number":1,` + key + `}]}`,
+		"a number twice": `{"keys":[{"number":1,` + key + `,` + added + `},` +
+			`{"number":1,` + key + `,` + added + `}]}`,
 		"added not a time":       `{"keys":[{"number":1,` + key + `,"added":"yesterday"}]}`,
 		"a tombstone with a key": `{"keys":[{"number":1,` + key + `,` + added + `,"revoked":"2026-01-02T00:00:00Z"}]}`,
 		"only a tombstone":       `{"keys":[{"number":1,` + added + `,"revoked":"2026-01-02T00:00:00Z"}]}`,

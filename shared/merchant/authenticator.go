@@ -45,9 +45,10 @@ var (
 // Authenticate returns the merchant whose token an Authorization header carries. The scheme is compared without case.
 // Faults: MissingCredentials without a bearer token. InvalidCredentials for a token that is malformed, forged, unknown,
 // expired, revoked or of a suspended merchant; only the last one has a Reason. Internal if the store or the key secret
-// fails. OperatorUnavailable, 503, for a token of a key that the ring may lack. It reads the store at most once. It does not read for a wrong checksum or signature. While the profile is
-// cached, only a long-lived token that the profile does not know causes a read, at most one in 5 seconds for each
-// merchant. So a new token works at once (decision "authentication").
+// fails. OperatorUnavailable, 503, for a token of a key that the ring may lack. It reads the store at most once. It
+// does not read for a wrong checksum or signature. While the profile is cached, only a long-lived token that the
+// profile does not know causes a read, at most one in 5 seconds for each merchant. So a new token works at once
+// (decision "authentication").
 func (a *Authenticator) Authenticate(ctx context.Context, authorization string) (*Profile, error) {
 	token, found := parseBearer(authorization)
 	switch {

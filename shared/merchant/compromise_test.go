@@ -126,7 +126,8 @@ func TestUnknownKeyNumbers(t *testing.T) {
 	} {
 		d := newAuthFixture(t)
 		d.wantAccepted(d.sign(d.profile, start.Add(time.Hour)), 1)
-		raw, _ := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(d.sign(d.profile, start.Add(time.Hour)), "gws_"))
+		token := d.sign(d.profile, start.Add(time.Hour))
+		raw, _ := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, "gws_"))
 		binary.BigEndian.PutUint16(raw, number)
 		forged := "gws_" + base64.RawURLEncoding.EncodeToString(raw)
 		if kind := d.authenticate(forged); kind != want {

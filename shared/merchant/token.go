@@ -111,8 +111,8 @@ type shortLivedToken struct {
 	signature     []byte
 }
 
-// SignShortLivedToken makes a short-lived access token for a merchant, signed by Ed25519 with a key of the private ring.
-// It is valid until expires (whole seconds), or until the profile's generation is raised or the key revoked. Nothing is
+// SignShortLivedToken makes a short-lived access token for a merchant, signed by Ed25519 with a key of the private
+// ring. It is valid until expires (whole seconds), or until the profile's generation is raised or the key revoked. Nothing is
 // stored, so their number is not limited (decision "access-tokens").
 func SignShortLivedToken(p *Profile, key keyring.Key, expires time.Time) string {
 	payload := binary.BigEndian.AppendUint16(nil, uint16(key.Number))           //nolint:gosec // at most MaxKeyNumber
