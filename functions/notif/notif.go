@@ -48,7 +48,8 @@ func (i *CallbackHandler) Route() apigw.Route {
 // 400 if it cannot be decoded. It responds 503 if nothing was stored, so that the operator sends the callback again.
 func (i *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, order := req.Params["operator"], req.Params["orderId"]
-	if err := i.Verifier.VerifyRequest(ctx, req, callback.PaymentPath(name, order)); err != nil {
+	proof, err := i.Verifier.VerifyRequest(ctx, req, callback.PaymentPath(name, order))
+	if err != nil {
 		return apigw.Response{}, err
 	}
 	req.LogLine.SetTransactionKey(order)
@@ -56,7 +57,7 @@ func (i *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	entry, err := callback.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.Payment, ID: order})
+	entry, err := callback.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.Payment, ID: order}, proof)
 	if err != nil {
 		return apigw.Response{}, err
 	}

@@ -49,7 +49,8 @@ func (i *ReceiptHandler) Route() apigw.Route {
 // if nothing was stored, so that the operator sends the receipt again.
 func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, id := req.Params["operator"], req.Params["requestId"]
-	if err := i.Verifier.VerifyRequest(ctx, req, callback.ReceiptPath(name, id)); err != nil {
+	proof, err := i.Verifier.VerifyRequest(ctx, req, callback.ReceiptPath(name, id))
+	if err != nil {
 		return apigw.Response{}, err
 	}
 	req.LogLine.SetTransactionKey(id)
@@ -57,7 +58,7 @@ func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	entry, err := callback.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.SMS, ID: id})
+	entry, err := callback.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.SMS, ID: id}, proof)
 	if err != nil {
 		return apigw.Response{}, err
 	}

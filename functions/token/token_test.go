@@ -40,7 +40,7 @@ type tokenFixture struct {
 	store   *storetest.Merchants
 	limits  *storetest.Limits
 	secrets *fakeSecretSource
-	cache   *secret.Cache
+	public  secret.Static // the ring that verifies
 	gateway *apigw.Gateway
 	log     bytes.Buffer
 	profile *merchant.Profile
@@ -49,19 +49,19 @@ type tokenFixture struct {
 
 func newFixture(t testing.TB) *tokenFixture {
 	t.Helper()
-	text, err := keyring.AddKey(nil, merchanttest.SeededReader(9), start)
+	pair, err := keyring.Pair{}.AddKey(merchanttest.SeededReader(9), start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &tokenFixture{
-		t: t, store: storetest.NewMerchants(), limits: storetest.NewLimits(), secrets: &fakeSecretSource{text: text},
+		t: t, store: storetest.NewMerchants(), limits: storetest.NewLimits(),
+		secrets: &fakeSecretSource{text: pair.Private}, public: secret.Static(pair.Public),
 	}
 	now := func() time.Time { return start }
-	d.cache = secret.NewCache(d.secrets, "token-keys", 5*time.Minute, 30*time.Second, now)
-	ring := keyring.NewRefreshingRing(d.cache, 5*time.Minute, now)
+	cache := secret.NewCache(d.secrets, "token-keys", 5*time.Minute, 30*time.Second, now)
 	operation := &Operation{
-		Store: d.store, RateLimiter: limit.NewRateLimiter(d.limits, now), Keys: ring,
-		TokenLifetime: time.Hour, Now: now,
+		Store: d.store, RateLimiter: limit.NewRateLimiter(d.limits, now),
+		Keys: keyring.NewRefreshingRing(cache, 5*time.Minute, now), TokenLifetime: time.Hour, Now: now,
 	}
 	d.gateway = apigw.New(apigw.Config{Operation: "token", Now: now, Log: &d.log}, operation.Route())
 	d.profile = merchanttest.NewProfile(t, "DemoShop", 1)
@@ -194,7 +194,8 @@ func TestIssuesToken(t *testing.T) {
 				t.Errorf("%d reads of profiles, want 1", reads)
 			}
 			justBeforeEnd := func() time.Time { return start.Add(time.Hour - time.Second) }
-			auth := merchant.NewAuthenticator(d.store, d.cache, 0, justBeforeEnd)
+			public := keyring.NewRefreshingRing(d.public, time.Minute, justBeforeEnd)
+			auth := merchant.NewAuthenticator(d.store, public, 0, justBeforeEnd)
 			p, err := auth.Authenticate(context.Background(), "Bearer "+a.Body.AccessToken)
 			if err != nil || p.ID != id {
 				t.Errorf("the token is refused: %v", err)

@@ -27,6 +27,7 @@ var metricsRequiringAlarm = []string{
 	telemetry.LookupFailures.String(), telemetry.OperatorAuthFailures.String(), telemetry.UserSMSFailures.String(),
 	telemetry.EndpointsDisabled.String(), telemetry.InternalErrors.String(),
 	"ScheduleDelayMillis", "StalledMillis", telemetry.UndecodableEntries.String(),
+	telemetry.StaleKeyRings.String(),
 }
 
 // TestAlarmMetricsAreEmitted compares the metrics of the alarms with those that the telemetry writes: an alarm on
@@ -70,8 +71,8 @@ func TestConflictAlarmCoversAllFunctions(t *testing.T) {
 	compareLists(t, "watched for conflicts", operations(t, telemetry.StatusConflicts), counting)
 }
 
-// TestInternalErrorAlarmCoversAllFunctions requires that the alarm of internal errors watches each function with a
-// route.
+// TestInternalErrorAlarmCoversAllFunctions requires that the alarms of internal errors and of stale key rings watch
+// each function with a route.
 func TestInternalErrorAlarmCoversAllFunctions(t *testing.T) {
 	found := loadTemplate(t)
 	var routed []string
@@ -81,6 +82,7 @@ func TestInternalErrorAlarmCoversAllFunctions(t *testing.T) {
 		}
 	}
 	compareLists(t, "watched for internal errors", operations(t, telemetry.InternalErrors), routed)
+	compareLists(t, "watched for stale key rings", operations(t, telemetry.StaleKeyRings), routed)
 }
 
 // operations returns the functions whose counter an alarm watches.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 )
@@ -25,6 +26,7 @@ const (
 	waitsLookups     = "lookups-fail"
 	waitsCredentials = "credentials"
 	waitsKey         = "key-due"
+	waitsCallback    = "callback-lost"
 )
 
 // attentionView is one thing that waits for a person, and the command that ends it.
@@ -59,6 +61,9 @@ func (c *attentionList) Run(s *session) error {
 	}
 	closed, err := s.closedAt()
 	if err != nil {
+		return err
+	}
+	if err := s.readCallbackRing(); err != nil {
 		return err
 	}
 	a := &attention{
@@ -126,6 +131,16 @@ func (a *attention) readEntries(merchants []*merchant.Profile, since time.Time) 
 	return nil
 }
 
+// readCallbackRing reads the callback ring once; a ring without a key stays nil.
+func (s *session) readCallbackRing() error {
+	stored, err := ringArgument{ringCallbacks}.ProvideRing(s)
+	if err != nil || len(stored.private.Value) == 0 {
+		return err
+	}
+	s.callbackRing, err = keyring.Parse(stored.private.Value)
+	return err
+}
+
 // latestTime returns the later of two times.
 func latestTime(a, b time.Time) time.Time {
 	if b.After(a) {
@@ -184,12 +199,21 @@ func (c *attentionClose) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if err := s.readCallbackRing(); err != nil {
+		return err
+	}
 	conflicts, dead := openConflicts(e, closed[closeSubject(e)]), openDeadLetters(e, closed[closeSubject(e)])
-	if len(conflicts)+len(dead) == 0 {
+	lost := 0
+	if s.lostCallback(e, closed[closeSubject(e)]) {
+		lost = 1
+	}
+	if len(conflicts)+len(dead)+lost == 0 {
 		return fmt.Errorf("%s has no open conflict and no open dead letter: gatewayctl attention lists all", c.ID)
 	}
 	var parts []string
-	for noun, count := range map[string]int{"conflict": len(conflicts), "dead letter": len(dead)} {
+	for noun, count := range map[string]int{
+		"conflict": len(conflicts), "dead letter": len(dead), "lost callback": lost,
+	} {
 		if count > 0 {
 			parts = append(parts, plural(count, noun))
 		}

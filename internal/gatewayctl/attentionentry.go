@@ -30,6 +30,12 @@ func (a *attention) addEntry(e *ledger.Entry) {
 		a.addUnknown(e, detail)
 	}
 	closedAt := a.closed[closeSubject(e)]
+	if a.lostCallback(e, closedAt) {
+		a.add(attentionView{
+			Since: e.ReservedAt, What: waitsCallback, Merchant: e.Merchant, Subject: e.Key.String(),
+			Detail: "the key of its callback address was revoked: contact operator " + e.Operator + ", " + e.UpstreamKey,
+		}, confirmArguments("attention", "close", string(e.Kind), e.ID)...)
+	}
 	if conflicts := openConflicts(e, closedAt); len(conflicts) > 0 {
 		last := conflicts[len(conflicts)-1]
 		a.add(attentionView{
@@ -56,6 +62,12 @@ func (a *attention) addEntry(e *ledger.Entry) {
 	if head := e.OutboxHead(); head != nil && head.Parked {
 		a.parked[endpointKey{e.MerchantID, e.NotifyURL}]++
 	}
+}
+
+// lostCallback reports whether no callback and no lookup can end an entry, because the key of its address was revoked.
+func (s *session) lostCallback(e *ledger.Entry, closedAt time.Time) bool {
+	return awaitsCallback(e) && !comesByLookup(e) && closedAt.Before(e.ReservedAt) &&
+		s.callbackRing != nil && s.callbackRing.MayHaveLost(e.CreatedAt, e.ReservedAt, s.SecretCache)
 }
 
 // unknownReason returns why only a person ends an unknown outcome, "" if the gateway may still end it. It is what

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"mobilegateway/shared/ledger"
@@ -107,19 +108,19 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 
 // addKeys adds the key rings without a key, and those whose newest key is too old.
 func (c *attentionList) addKeys(a *attention) error {
-	for _, name := range []string{"tokens", "callbacks", "webhooks"} {
-		ring := ringArgument{name}
-		stored, err := ring.ProvideSecret(a.session)
+	for _, name := range []string{ringTokens, ringCallbacks, ringWebhooks} {
+		stored, err := ringArgument{name}.ProvideRing(a.session)
 		if err != nil {
 			return err
 		}
 		view := attentionView{What: waitsKey, Subject: "ring " + name, Detail: "it has no key"}
-		if len(stored.Value) > 0 {
-			keys, err := ring.keyViews(a.session, stored.Value)
+		if len(stored.private.Value) > 0 {
+			keys, err := stored.views(a.session, stored.private.Value)
 			if err != nil {
 				return err
 			}
-			newest := keys[len(keys)-1]
+			keys = slices.DeleteFunc(keys, func(k keyView) bool { return !k.Revoked.IsZero() })
+			newest := keys[len(keys)-1] // a ring has at least one live key
 			view.Since = newest.Added.Add(c.KeyAge)
 			view.Detail = fmt.Sprintf("key %d was added at %s", newest.Number, formatTime(newest.Added))
 			if a.Now().Before(view.Since) {

@@ -34,7 +34,7 @@ func newLocalAWSTool(t *testing.T) (*testTool, *awsclient.Client, *awscalls.Reco
 		return fmt.Sprintf("00000000-0000-4000-8000-%012d", versions)
 	})
 	if err == nil {
-		err = vault.Ensure("operators", "token-keys", "callback-keys", "webhook-keys")
+		err = vault.Ensure("operators", "token-keys", "token-public-keys", "callback-keys", "webhook-keys")
 	}
 	if err != nil {
 		t.Fatal(err)

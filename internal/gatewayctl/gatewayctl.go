@@ -23,6 +23,7 @@ import (
 	"github.com/posener/complete"
 
 	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/webhook"
@@ -74,18 +75,21 @@ type System struct {
 
 // Deployment names the tables and secrets of a deployment, by flags or by the variables that its functions have.
 type Deployment struct {
-	LedgerTable       string        `variable:"LEDGER_TABLE" placeholder:"NAME" help:"Table of transactions."`
-	MerchantTable     string        `variable:"MERCHANT_TABLE" placeholder:"NAME" help:"Table of merchants."`
-	LimitTable        string        `variable:"LIMIT_TABLE" placeholder:"NAME" help:"Table of merchants' limits."`
-	OperatorSecret    string        `variable:"OPERATOR_CREDENTIALS_SECRET" placeholder:"NAME" help:"Operator secret."`
-	TokenKeySecret    string        `variable:"TOKEN_KEY_SECRET" placeholder:"NAME" help:"Token key secret."`
-	CallbackKeySecret string        `variable:"CALLBACK_KEY_SECRET" placeholder:"NAME" help:"Callback key secret."`
-	WebhookKeySecret  string        `variable:"WEBHOOK_KEY_SECRET" placeholder:"NAME" help:"Webhook key secret."`
-	AuditLogGroup     string        `variable:"AUDIT_LOG_GROUP" placeholder:"NAME" help:"Log group of audit records."`
-	SandboxURL        string        `variable:"SANDBOX_URL" placeholder:"URL" help:"Address of the sandbox operator."`
-	SecretCache       time.Duration `variable:"SECRET_CACHE_TTL" default:"5m" help:"How long functions cache secrets."`
-	ProfileCache      time.Duration `variable:"PROFILE_CACHE_TTL" default:"30s" help:"How long they cache profiles."`
-	PaymentLifetime   time.Duration `variable:"PAYMENT_LIFETIME" default:"24h" help:"Highest age of pending payments."`
+	LedgerTable       string `variable:"LEDGER_TABLE" placeholder:"NAME" help:"Table of transactions."`
+	MerchantTable     string `variable:"MERCHANT_TABLE" placeholder:"NAME" help:"Table of merchants."`
+	LimitTable        string `variable:"LIMIT_TABLE" placeholder:"NAME" help:"Table of merchants' limits."`
+	OperatorSecret    string `variable:"OPERATOR_CREDENTIALS_SECRET" placeholder:"NAME" help:"Operator secret."`
+	TokenKeySecret    string `variable:"TOKEN_KEY_SECRET" placeholder:"NAME" help:"Private token key secret."`
+	CallbackKeySecret string `variable:"CALLBACK_KEY_SECRET" placeholder:"NAME" help:"Callback key secret."`
+	WebhookKeySecret  string `variable:"WEBHOOK_KEY_SECRET" placeholder:"NAME" help:"Webhook key secret."`
+	AuditLogGroup     string `variable:"AUDIT_LOG_GROUP" placeholder:"NAME" help:"Log group of audit records."`
+	// TokenPublicKeySecret is the secret with the public ring of token keys.
+	TokenPublicKeySecret string `variable:"TOKEN_PUBLIC_KEY_SECRET" placeholder:"NAME" help:"Public token key secret."`
+
+	SandboxURL      string        `variable:"SANDBOX_URL" placeholder:"URL" help:"Address of the sandbox operator."`
+	SecretCache     time.Duration `variable:"SECRET_CACHE_TTL" default:"5m" help:"How long functions cache secrets."`
+	ProfileCache    time.Duration `variable:"PROFILE_CACHE_TTL" default:"30s" help:"How long they cache profiles."`
+	PaymentLifetime time.Duration `variable:"PAYMENT_LIFETIME" default:"24h" help:"Highest age of pending payments."`
 }
 
 // commandLine is the grammar of the command line.
@@ -270,7 +274,8 @@ type session struct {
 	context.Context
 	System
 	*commandLine
-	stores *Stores // set by openStores; readOnly in a dry run
+	stores       *Stores       // set by openStores; readOnly in a dry run
+	callbackRing *keyring.Ring // set by readCallbackRing
 }
 
 // openStores connects to the deployment once. It is called after the command line is checked, so that a wrong line is

@@ -1,40 +1,95 @@
 package gatewayctl
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
 
 	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/merchant"
 )
 
-// The longest time that package settings lets the functions cache a secret (SECRET_CACHE_TTL), and that it lets a
-// short-lived token live (ACCESS_TOKEN_LIFETIME).
-const (
-	maxSecretCache   = time.Hour
-	maxTokenLifetime = 24 * time.Hour
-)
+// maxSecretCache is the longest time that package settings lets the functions cache a secret (SECRET_CACHE_TTL).
+const maxSecretCache = time.Hour
 
 type keysCommands struct {
 	Add    keysAdd    `cmd:"" help:"Add a key to a ring. It signs when every function has read it."`
 	List   keysList   `cmd:"" help:"List the keys of a ring, without their values."`
 	Retire keysRetire `cmd:"" help:"Remove a key from its ring if nothing that it signed is still valid."`
+	Revoke keysRevoke `cmd:"" help:"Revoke a key that leaked: within a minute nothing that it signed is valid."`
 }
+
+// The names of the rings.
+const (
+	ringTokens    = "tokens"
+	ringCallbacks = "callbacks"
+	ringWebhooks  = "webhooks"
+)
 
 type ringArgument struct {
 	Ring string `arg:"" enum:"tokens,callbacks,webhooks" help:"The ring: tokens, callbacks or webhooks."`
 }
 
-// ProvideSecret reads the ring's secret for the Run methods below keys (kong's provider).
-func (c ringArgument) ProvideSecret(s *session) (StoredSecret, error) {
+// storedRing is a ring as it was read. The ring of tokens has a public ring in a second secret.
+type storedRing struct {
+	name            string
+	private, public StoredSecret
+}
+
+// ProvideRing reads the ring for the Run methods below keys (kong's provider).
+func (c ringArgument) ProvideRing(s *session) (ring storedRing, err error) {
+	ring.name = c.Ring
 	switch c.Ring {
-	case "tokens":
-		return readSecret(s, s.TokenKeySecret, "TOKEN_KEY_SECRET")
-	case "callbacks":
-		return readSecret(s, s.CallbackKeySecret, "CALLBACK_KEY_SECRET")
+	case ringTokens:
+		if ring.private, err = readSecret(s, s.TokenKeySecret, "TOKEN_KEY_SECRET"); err == nil {
+			ring.public, err = readSecret(s, s.TokenPublicKeySecret, "TOKEN_PUBLIC_KEY_SECRET")
+		}
+	case ringCallbacks:
+		ring.private, err = readSecret(s, s.CallbackKeySecret, "CALLBACK_KEY_SECRET")
 	default:
-		return readSecret(s, s.WebhookKeySecret, "WEBHOOK_KEY_SECRET")
+		ring.private, err = readSecret(s, s.WebhookKeySecret, "WEBHOOK_KEY_SECRET")
 	}
+	return ring, err
+}
+
+// pair returns the stored values. Public is nil for a ring without a public one.
+func (r storedRing) pair() keyring.Pair {
+	return keyring.Pair{Private: r.private.Value, Public: r.public.Value}
+}
+
+// addKey returns the values with one more key.
+func (r storedRing) addKey(s *session) (next keyring.Pair, err error) {
+	if r.name == ringTokens {
+		return r.pair().AddKey(s.Rand, s.Now())
+	}
+	next.Private, err = keyring.AddKey(r.private.Value, s.Rand, s.Now())
+	return next, err
+}
+
+// removeKey returns the values without a key.
+func (r storedRing) removeKey(number int) (next keyring.Pair, err error) {
+	if r.name == ringTokens {
+		return r.pair().RemoveKey(number)
+	}
+	next.Private, err = keyring.RemoveKey(r.private.Value, number)
+	return next, err
+}
+
+// put stores the values, the public ring first (see keyring.Pair).
+func (r storedRing) put(s *session, next keyring.Pair) error {
+	if r.name == ringTokens && !bytes.Equal(next.Public, r.public.Value) {
+		if err := s.stores.Secrets.Put(s, r.public, next.Public); err != nil {
+			return err
+		}
+	}
+	if err := s.stores.Secrets.Put(s, r.private, next.Private); err != nil {
+		if r.name == ringTokens {
+			err = fmt.Errorf("the public ring was written and the private one was not, run the command again: %w", err)
+		}
+		return err
+	}
+	return nil
 }
 
 // keyView is a key without its value.
@@ -42,12 +97,14 @@ type keyView struct {
 	Ring      string    `json:"ring"`
 	Number    int       `json:"number" col:"NUMBER"`
 	Added     time.Time `json:"added" col:"ADDED"`
-	SignsFrom time.Time `json:"signs_from" col:"SIGNS FROM"`
+	SignsFrom time.Time `json:"signs_from,omitzero" col:"SIGNS FROM"`
 	Signs     bool      `json:"signs" col:"SIGNS NOW"`
+	Revoked   time.Time `json:"revoked,omitzero" col:"REVOKED"`
 }
 
-// keyViews lists a ring. Its first key signs at once, because there is no other. The value may be empty.
-func (c ringArgument) keyViews(s *session, value []byte) ([]keyView, error) {
+// views lists a ring by the value of its private secret, which may be empty. Its first live key signs at once, because
+// there is no other.
+func (r storedRing) views(s *session, value []byte) ([]keyView, error) {
 	if len(value) == 0 {
 		return nil, nil
 	}
@@ -57,16 +114,17 @@ func (c ringArgument) keyViews(s *session, value []byte) ([]keyView, error) {
 	}
 	signing := ring.SigningKey(s.Now(), s.SecretCache).Number
 	var views []keyView
-	for number := 1; number <= keyring.MaxKeyNumber; number++ {
-		key, found := ring.FindKey(number)
-		if !found {
-			continue
+	live := 0
+	for _, key := range ring.Keys() {
+		view := keyView{Ring: r.name, Number: key.Number, Added: key.AddedAt, Signs: key.Number == signing,
+			Revoked: key.RevokedAt}
+		if key.RevokedAt.IsZero() {
+			view.SignsFrom = key.AddedAt
+			if live++; live > 1 {
+				view.SignsFrom = key.AddedAt.Add(s.SecretCache)
+			}
 		}
-		from := key.AddedAt.Add(s.SecretCache)
-		if len(views) == 0 {
-			from = key.AddedAt
-		}
-		views = append(views, keyView{c.Ring, number, key.AddedAt, from, number == signing})
+		views = append(views, view)
 	}
 	return views, nil
 }
@@ -74,19 +132,18 @@ func (c ringArgument) keyViews(s *session, value []byte) ([]keyView, error) {
 type keysAdd struct{ ringArgument }
 
 // Run adds a key and shows when it signs. The older keys stay valid for verification.
-func (c *keysAdd) Run(s *session, current StoredSecret) error {
-	value, err := keyring.AddKey(current.Value, s.Rand, s.Now())
+func (c *keysAdd) Run(s *session, current storedRing) error {
+	next, err := current.addKey(s)
 	if err != nil {
 		return err
 	}
-	views, err := c.keyViews(s, value)
+	views, err := current.views(s, next.Private)
 	if err != nil {
 		return err
 	}
 	newest := views[len(views)-1]
 	return s.executeAndShow("add a key", "ring "+c.Ring, func() (string, error) {
-		return fmt.Sprintf("key %d, signs from %s", newest.Number, formatTime(newest.SignsFrom)),
-			s.stores.Secrets.Put(s, current, value)
+		return fmt.Sprintf("key %d, signs from %s", newest.Number, formatTime(newest.SignsFrom)), current.put(s, next)
 	}, func() error {
 		wait := newest.SignsFrom.Sub(newest.Added)
 		fmt.Fprintf(s.Stderr, "Key %d signs in %s, when every function has read it.\n", newest.Number, wait)
@@ -97,8 +154,8 @@ func (c *keysAdd) Run(s *session, current StoredSecret) error {
 type keysList struct{ ringArgument }
 
 // Run lists the ring.
-func (c *keysList) Run(s *session, current StoredSecret) error {
-	views, err := c.keyViews(s, current.Value)
+func (c *keysList) Run(s *session, current storedRing) error {
+	views, err := current.views(s, current.private.Value)
 	if err != nil {
 		return err
 	}
@@ -111,29 +168,28 @@ type keysRetire struct {
 }
 
 // Run removes a key from its ring, or reports what still depends on it (decision "key-rings").
-func (c *keysRetire) Run(s *session, current StoredSecret) error {
-	if c.Ring == "callbacks" {
+func (c *keysRetire) Run(s *session, current storedRing) error {
+	if c.Ring == ringCallbacks {
 		return errors.New("callback keys are never retired: operators keep callback URLs with their numbers")
 	}
-	value, err := keyring.RemoveKey(current.Value, c.Number)
+	next, err := current.removeKey(c.Number)
 	if err != nil {
 		return err
 	}
-	ring, err := keyring.Parse(current.Value)
+	ring, err := keyring.Parse(current.private.Value)
 	if err != nil {
 		return err
 	}
-	ended, _ := ring.SigningEndedAt(c.Number, maxSecretCache) // RemoveKey refuses a key without a successor
+	ended, _ := ring.SigningEndedAt(c.Number, maxSecretCache) // removeKey refuses a key without a successor
 	if err := c.checkUnused(s, ended); err != nil {
 		return err
 	}
-	views, err := c.keyViews(s, value)
+	views, err := current.views(s, next.Private)
 	if err != nil {
 		return err
 	}
 	return s.executeAndShow("retire a key", "ring "+c.Ring, func() (string, error) {
-		detail := fmt.Sprintf("key %d, last signed before %s", c.Number, formatTime(ended))
-		return detail, s.stores.Secrets.Put(s, current, value)
+		return fmt.Sprintf("key %d, last signed before %s", c.Number, formatTime(ended)), current.put(s, next)
 	}, func() error { return showList(s, views) })
 }
 
@@ -141,14 +197,14 @@ func (c *keysRetire) Run(s *session, current StoredSecret) error {
 // sign with it.
 func (c *keysRetire) checkUnused(s *session, signingEnded time.Time) error {
 	from := signingEnded
-	if c.Ring == "tokens" {
-		from = from.Add(maxTokenLifetime)
+	if c.Ring == ringTokens {
+		from = from.Add(merchant.MaxTokenLifetime)
 	}
 	if s.Now().Before(from) {
 		return fmt.Errorf("key %d may be retired from %s on: until then something that it signed may be valid",
 			c.Number, formatTime(from))
 	}
-	if c.Ring == "tokens" {
+	if c.Ring == ringTokens {
 		return nil
 	}
 	profiles, err := s.allMerchants()

@@ -1,18 +1,22 @@
 package gatewayctl
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
+	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/settings"
 )
 
 func TestKeys(t *testing.T) {
 	d := newTestTool(t)
 	for _, ring := range []string{"tokens", "callbacks", "webhooks"} {
-		first := keyView{ring, 1, d.now, d.now, true}
-		second := keyView{ring, 2, d.now, d.now.Add(10 * time.Minute), false}
+		first := keyView{Ring: ring, Number: 1, Added: d.now, SignsFrom: d.now, Signs: true}
+		second := keyView{Ring: ring, Number: 2, Added: d.now, SignsFrom: d.now.Add(10 * time.Minute)}
 		checkEqual(t, "empty ring", query[[]keyView](d, "keys list "+ring), []keyView{})
 		checkEqual(t, "first key", query[[]keyView](d, "keys add "+ring+confirmFlags), []keyView{first})
 		checkEqual(t, "second key", query[[]keyView](d, "keys add "+ring+" --secret-cache 10m"+confirmFlags),
@@ -68,7 +72,7 @@ func TestRetire(t *testing.T) {
 // The waiting times of keys retire are the maxima of package settings.
 func TestMaximumLifetimesMatchSettings(t *testing.T) {
 	for name, longest := range map[string]time.Duration{settings.SecretCacheTTL: maxSecretCache,
-		settings.AccessTokenLifetime: maxTokenLifetime} {
+		settings.AccessTokenLifetime: merchant.MaxTokenLifetime} {
 		for value, fits := range map[time.Duration]bool{longest: true, longest + time.Second: false} {
 			variables := map[string]string{name: value.String()}
 			env := settings.FromEnv(func(variable string) string { return variables[variable] })
@@ -78,4 +82,115 @@ func TestMaximumLifetimesMatchSettings(t *testing.T) {
 			}
 		}
 	}
+}
+
+// decision "key-rings": a token key that leaked is revoked in both rings, with an audit record, and never without --yes.
+func TestRevokeTokens(t *testing.T) {
+	d := newTestTool(t)
+	d.apply("keys add tokens")
+	d.expectExit("keys revoke tokens 1"+confirmFlags, ExitUsage, "--compromised")
+	before := string(d.vault.values["token-keys"])
+	d.mustRun("keys revoke tokens 1 --compromised", nil)
+	checkEqual(t, "private ring after a dry run", string(d.vault.values["token-keys"]), before)
+	keys := query[[]keyView](d, "keys revoke tokens 1 --compromised"+confirmFlags)
+	want := []keyView{{Ring: "tokens", Number: 1, Added: d.now, Revoked: d.now},
+		{Ring: "tokens", Number: 2, Added: d.now, SignsFrom: d.now, Signs: true}}
+	checkEqual(t, "keys", keys, want)
+	for _, name := range []string{"token-keys", "token-public-keys"} {
+		ring, err := keyring.Parse(d.vault.values[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, found := ring.FindKey(1)
+		checkEqual(t, name+" has key 1", found, false)
+		_, found = ring.FindKey(2)
+		checkEqual(t, name+" has key 2", found, true)
+	}
+	d.expectOutput("audit", "revoke a key", "ring tokens", "key 1, compromised")
+	d.expectExit("keys revoke tokens 1 --compromised"+confirmFlags, ExitFailed, "no live key 1")
+	d.expectExit("keys retire tokens 1"+confirmFlags, ExitFailed, "no key 1")
+}
+
+// decision "key-rings": the costs are shown before a callback key is revoked, and what is lost waits for a person.
+func TestRevokeCallbacks(t *testing.T) {
+	d, shop := newShopTool(t)
+	d.apply("keys add callbacks", "keys add tokens")
+	d.now = d.now.Add(time.Hour)
+	pending := d.addDeliveredPayment(shop, 1, d.now)
+	pending.Status, pending.FinalAt, pending.Delivered, pending.PollAt = ledger.Pending, time.Time{}, nil, d.now
+	d.ledger.Overwrite(pending)
+	d.addDeliveredPayment(shop, 2, d.now)
+	message := d.addDeliveredPayment(shop, 3, d.now).Clone()
+	message.Key, message.Status = ledger.Key{Kind: ledger.SMS, ID: "m-1"}, ledger.MessageWaiting
+	message.FinalAt, message.Delivered = time.Time{}, nil
+	d.ledger.Overwrite(message)
+	d.now = d.now.Add(time.Hour)
+
+	before := string(d.vault.values["callback-keys"])
+	for _, flags := range []string{"", confirmFlags} {
+		code, _, stderr := d.run("keys revoke callbacks 1 --compromised" + flags)
+		if code != ExitDone || !strings.Contains(stderr, "1 result by lookup, 1 result lost") ||
+			!strings.Contains(stderr, "Lost: sms#m-1 of ShopA") {
+			t.Errorf("%q: exit %d: %s", flags, code, stderr)
+		}
+		if changed := string(d.vault.values["callback-keys"]) != before; changed != (flags != "") {
+			t.Errorf("%q: the ring changed: %v", flags, changed)
+		}
+	}
+	d.expectOutput("audit", "key 1, compromised: 1 result by lookup, 1 result lost")
+	var views []attentionView
+	_, out, _ := d.run("attention --no-lookup --json")
+	if err := json.Unmarshal([]byte(out), &views); err != nil {
+		t.Fatal(err, out)
+	}
+	var lost []string
+	for _, v := range views {
+		if v.What == waitsCallback {
+			lost = append(lost, v.Subject)
+		}
+	}
+	checkEqual(t, "lost callbacks", lost, []string{"sms#m-1"})
+	d.apply("attention close sms m-1")
+	if _, out, _ = d.run("attention --no-lookup"); strings.Contains(out, waitsCallback) {
+		t.Errorf("a closed one is listed: %s", out)
+	}
+	d.expectExit("keys revoke callbacks 1 --compromised --at-once", ExitUsage, "webhooks")
+}
+
+// decision "key-rings": a leaked webhook key rotates every merchant's secret, and ends with --at-once.
+func TestRevokeWebhooks(t *testing.T) {
+	d, _ := newShopTool(t)
+	d.onboard("ShopB")
+	d.apply("merchant suspend ShopB")
+	d.mustRun("keys revoke webhooks 1 --compromised", nil)
+	checkEqual(t, "versions after a dry run", len(d.webhookVersions("ShopA")), 1)
+	inform := query[[]informView](d, "keys revoke webhooks 1 --compromised"+confirmFlags)
+	checkEqual(t, "merchants to inform", inform, []informView{
+		{Merchant: "ShopA", Version: 2, Leaked: []int{1}, NotifURL: "https://shop.example/n"},
+		{Merchant: "ShopB", Version: 2, Leaked: []int{1}, NotifURL: "https://shop.example/n"},
+	})
+	checkEqual(t, "both sign", d.webhookVersions("ShopA"), []int{2, 1})
+	d.apply("keys revoke webhooks 1 --compromised") // again: nothing more is rotated
+	checkEqual(t, "both sign still", d.webhookVersions("ShopA"), []int{2, 1})
+	code, _, stderr := d.run("keys revoke webhooks 1 --compromised --at-once" + confirmFlags)
+	if code != ExitDone || !strings.Contains(stderr, "refuses every notification") {
+		t.Errorf("at once: exit %d: %s", code, stderr)
+	}
+	for _, shop := range []string{"ShopA", "ShopB"} {
+		checkEqual(t, shop+": only the new one signs", d.webhookVersions(shop), []int{2})
+	}
+	keys := query[[]keyView](d, "keys list webhooks")
+	checkEqual(t, "key 1 is revoked", keys[0].Revoked, d.now)
+	checkEqual(t, "key 2 signs", keys[1].Signs, true)
+	d.expectOutput("webhook-secret show ShopA"+confirmFlags, "whsec_")
+}
+
+// webhookVersions are the versions of a merchant's webhook secret, newest first.
+func (d *testTool) webhookVersions(name string) (versions []int) {
+	for _, w := range query[[]struct {
+		Version int `json:"version"`
+	}](d, "webhook-secret list "+name) {
+		versions = append(versions, w.Version)
+	}
+	return versions
 }

@@ -100,7 +100,7 @@ func newTestTool(t *testing.T) *testTool {
 		limits: storetest.NewLimits(), random: rand.New(rand.NewSource(1)),
 		variables: map[string]string{
 			"LEDGER_TABLE": "ledger", "MERCHANT_TABLE": "merchants", "OPERATOR_CREDENTIALS_SECRET": "operators",
-			"TOKEN_KEY_SECRET":    "token-keys",
+			"TOKEN_KEY_SECRET": "token-keys", "TOKEN_PUBLIC_KEY_SECRET": "token-public-keys",
 			"CALLBACK_KEY_SECRET": "callback-keys", "WEBHOOK_KEY_SECRET": "webhook-keys", "AWS_ACCESS_KEY_ID": "KEYID",
 		},
 	}

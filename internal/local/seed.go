@@ -72,7 +72,10 @@ func (d Deployment) AddRingKeys(ctx context.Context) error {
 
 // addKeys adds a key to the key rings that needsKey selects by their stored value.
 func (d Deployment) addKeys(ctx context.Context, needsKey func(ring []byte) bool) error {
-	for _, secret := range []string{"TokenKeySecret", "CallbackKeySecret", "WebhookKeySecret"} {
+	if err := d.addTokenKey(ctx, needsKey); err != nil {
+		return err
+	}
+	for _, secret := range []string{"CallbackKeySecret", "WebhookKeySecret"} {
 		name := d.Names[secret]
 		stored, err := d.SecretValue(ctx, name)
 		if err != nil {
@@ -90,6 +93,32 @@ func (d Deployment) addKeys(ctx context.Context, needsKey func(ring []byte) bool
 		}
 	}
 	return nil
+}
+
+// addTokenKey adds a key to both rings of token keys if needsKey selects one of them. A private ring without a public
+// one is from an earlier version, whose keys more than one function could read: it is replaced.
+func (d Deployment) addTokenKey(ctx context.Context, needsKey func(ring []byte) bool) error {
+	privateName, publicName := d.Names["TokenKeySecret"], d.Names["TokenPublicKeySecret"]
+	private, err := d.SecretValue(ctx, privateName)
+	if err != nil {
+		return err
+	}
+	public, err := d.SecretValue(ctx, publicName)
+	if err != nil || !needsKey(private) && !needsKey(public) {
+		return err
+	}
+	stored := keyring.Pair{Private: private, Public: public}
+	if len(public) == 0 {
+		stored = keyring.Pair{}
+	}
+	next, err := stored.AddKey(rand.Reader, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := d.updateSecret(ctx, publicName, public, next.Public); err != nil { // first: see keyring.Pair
+		return err
+	}
+	return d.updateSecret(ctx, privateName, private, next.Private)
 }
 
 // SecretValue returns a secret's value, nil if it has none yet.

@@ -92,7 +92,8 @@ func New(t testing.TB) *Fixture {
 	}
 	added := w.Clock.Now().Add(-time.Hour)
 	key := keyring.Key{Number: 1, Value: bytes.Repeat([]byte{7}, keyring.KeySize), AddedAt: added}
-	w.CallbackKeys = callback.New(RingSecret(key), time.Minute, w.Clock.Now)
+	w.CallbackKeys = callback.New(
+		keyring.NewRefreshingRing(RingSecret(key), time.Minute, w.Clock.Now), time.Minute)
 	t.Cleanup(func() { w.checkNoSecrets(t) })
 	return w
 }

@@ -30,6 +30,7 @@ const (
 	limitTable     = "limits"
 	operatorSecret = "operators"
 	tokenSecret    = "token-keys"
+	publicSecret   = "token-public-keys"
 	callbackSecret = "callback-keys"
 	webhookSecret  = "webhook-keys"
 )
@@ -67,8 +68,9 @@ type blueprint struct {
 var variables = map[string]string{
 	settings.StackName: "simulated", settings.LedgerTable: ledgerTable, settings.MerchantTable: merchantTable,
 	settings.LimitTable: limitTable, settings.OperatorCredentialsSecret: operatorSecret,
-	settings.TokenKeySecret: tokenSecret, settings.CallbackKeySecret: callbackSecret,
-	settings.WebhookKeySecret: webhookSecret, settings.BaseURL: outside.APIBaseURL,
+	settings.TokenKeySecret: tokenSecret, settings.TokenPublicKeySecret: publicSecret,
+	settings.CallbackKeySecret: callbackSecret,
+	settings.WebhookKeySecret:  webhookSecret, settings.BaseURL: outside.APIBaseURL,
 	settings.ServiceID: "SERVICE-1", settings.ApplicationID: "APP-1", settings.ContactID: "CONTACT-1",
 	settings.WarmConnections: "false",
 }
@@ -80,7 +82,12 @@ func newBlueprint() (*blueprint, error) {
 		return nil, err
 	}
 	random := &reader{tape.FromSeed(1)}
-	for _, name := range []string{tokenSecret, callbackSecret, webhookSecret} {
+	pair, err := keyring.Pair{}.AddKey(random, bubbleStart.Add(-24*time.Hour))
+	if err != nil {
+		return nil, err
+	}
+	b.secrets[tokenSecret], b.secrets[publicSecret] = pair.Private, pair.Public
+	for _, name := range []string{callbackSecret, webhookSecret} {
 		ring, err := keyring.AddKey(nil, random, bubbleStart.Add(-24*time.Hour))
 		if err != nil {
 			return nil, err

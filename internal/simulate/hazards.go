@@ -97,16 +97,35 @@ func (w *World) planRotations(length time.Duration) {
 	for range 1 + w.tape.Choose("rotations", 3) {
 		ring := rings[w.tape.Choose("ring", len(rings))]
 		w.kernel.At(w.drawStart(length), "rotation", func() {
-			current, _ := w.secrets.Current(ring)
-			next, err := keyring.AddKey(current, &reader{w.tape}, time.Now())
-			if err != nil {
-				w.fail("add a key: %s", err)
-				return
+			if w.secrets.Unreadable(time.Now(), ring) {
+				return // a person cannot read it either
 			}
 			w.logf("%s: a new key", ring)
-			w.secrets.Set(time.Now(), ring, next)
+			if err := w.addRingKey(ring); err != nil {
+				w.fail("add a key: %s", err)
+			}
 		})
 	}
+}
+
+// addRingKey adds a key to a ring, as gatewayctl does: the public ring of the token keys is written first.
+func (w *World) addRingKey(ring string) error {
+	current, _ := w.secrets.Current(ring)
+	random, now := &reader{w.tape}, time.Now()
+	if ring != tokenSecret {
+		next, err := keyring.AddKey(current, random, now)
+		if err == nil {
+			w.secrets.Set(now, ring, next)
+		}
+		return err
+	}
+	public, _ := w.secrets.Current(publicSecret)
+	next, err := keyring.Pair{Private: current, Public: public}.AddKey(random, now)
+	if err == nil {
+		w.secrets.Set(now, publicSecret, next.Public)
+		w.secrets.Set(now, tokenSecret, next.Private)
+	}
+	return err
 }
 
 // planTokenRotation changes the access token of every operator. The old one stays valid for an hour, or for a second.
@@ -132,7 +151,7 @@ func (w *World) setAccessTokens(tokens ...string) {
 }
 
 func (w *World) planUnreadableSecret(length time.Duration) {
-	all := append(slices.Clone(rings), operatorSecret)
+	all := append(slices.Clone(rings), publicSecret, operatorSecret)
 	broken := w.drawWindow(length, 10*time.Minute, 3*time.Hour, 26*time.Hour)
 	w.secrets.SetUnreadable(all[w.tape.Choose("secret", len(all))], broken.from, broken.to)
 }

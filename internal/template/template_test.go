@@ -150,7 +150,8 @@ func TestPermissionsMatchEnvironment(t *testing.T) {
 	text := string(readTemplate(t))
 	for _, f := range loadTemplate(t).Functions {
 		role := textSection(text, strings.TrimSuffix(f.LogicalID, "Function")+"Role:")
-		for _, secret := range []string{"OperatorSecret", "TokenKeySecret", "CallbackKeySecret", "WebhookKeySecret"} {
+		for _, secret := range []string{"OperatorSecret", "TokenKeySecret", "TokenPublicKeySecret", "CallbackKeySecret",
+			"WebhookKeySecret"} {
 			inRole := strings.Contains(role, "secretsmanager:GetSecretValue\", Resource: !Ref "+secret)
 			inEnvironment := strings.Contains(textSection(text, f.LogicalID+":"), "!Ref "+secret)
 			if inRole != inEnvironment {

@@ -59,6 +59,8 @@ type Config struct {
 	Now func() time.Time
 	// Log receives the telemetry lines; nil drops them.
 	Log io.Writer
+	// CountUses, if set, adds what the request used to its line.
+	CountUses func(line *telemetry.LogLine)
 }
 
 // Gateway handles API Gateway's events. It implements aws-lambda-go's lambda.Handler.
@@ -96,6 +98,9 @@ func (g *Gateway) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	line.SetStatus(response.Status)
 	if response.Status == http.StatusInternalServerError {
 		line.Increment(telemetry.InternalErrors)
+	}
+	if g.config.CountUses != nil {
+		g.config.CountUses(line)
 	}
 	line.Finish(g.config.Now(), g.config.Log)
 	return encodeResponse(response), nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/secret"
 )
 
@@ -50,7 +51,8 @@ func ringText(t testing.TB, added ...time.Time) []byte {
 
 func newKeys(v *fakeSecretSource, at *time.Time) *Keys {
 	now := func() time.Time { return *at }
-	return New(secret.NewCache(v, "callbacks", life, 30*time.Second, now), life, now)
+	cache := secret.NewCache(v, "callbacks", keyring.RenewalInterval, 30*time.Second, now)
+	return New(keyring.NewRefreshingRing(cache, life, now), life)
 }
 
 func mustRing(t testing.TB, keys *Keys) *Ring {
@@ -65,7 +67,7 @@ func mustRing(t testing.TB, keys *Keys) *Ring {
 // mustVerify reports whether the keys verify a token; they can always be read.
 func mustVerify(t testing.TB, keys *Keys, path, token string) bool {
 	t.Helper()
-	valid, err := keys.Verify(context.Background(), path, token)
+	_, valid, err := keys.Verify(context.Background(), path, token)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +145,7 @@ func TestFlippedBitIsRejected(t *testing.T) {
 	}
 	for bit := range len(raw) * 8 {
 		raw[bit/8] ^= 1 << (bit % 8)
-		if mustVerify(t, keys, path, base64.RawURLEncoding.EncodeToString(raw)) {
+		if _, accepted, _ := keys.Verify(t.Context(), path, base64.RawURLEncoding.EncodeToString(raw)); accepted {
 			t.Errorf("accepted with bit %d flipped", bit)
 		}
 		raw[bit/8] ^= 1 << (bit % 8)
@@ -207,7 +209,7 @@ func TestForgedKeyNumbersAreRateLimited(t *testing.T) {
 		raw := make([]byte, tokenSize)
 		binary.BigEndian.PutUint16(raw, uint16(number))
 		token := base64.RawURLEncoding.EncodeToString(raw)
-		if good, _ := keys.Verify(ctx, PaymentPath("orange", "DemoShop_1"), token); good {
+		if _, good, _ := keys.Verify(ctx, PaymentPath("orange", "DemoShop_1"), token); good {
 			t.Errorf("forged number %d is accepted", number)
 		}
 	}
@@ -219,7 +221,7 @@ func TestForgedKeyNumbersAreRateLimited(t *testing.T) {
 func TestMalformedTokenReadsNoSecret(t *testing.T) {
 	at := start
 	v := &fakeSecretSource{err: errors.New("must not be read")}
-	good, err := newKeys(v, &at).Verify(context.Background(), "/x", "no token")
+	_, good, err := newKeys(v, &at).Verify(context.Background(), "/x", "no token")
 	if good || err != nil || v.fetches != 0 {
 		t.Errorf("Verify = %v, %v with %d fetches", good, err, v.fetches)
 	}
@@ -231,7 +233,7 @@ func TestVerifyFailsWithoutSecret(t *testing.T) {
 	if _, err := keys.Ring(context.Background()); err == nil {
 		t.Error("Ring gave no error")
 	}
-	if good, err := keys.Verify(context.Background(), "/x", strings.Repeat("A", TokenLength)); good || err == nil {
+	if _, good, err := keys.Verify(context.Background(), "/x", strings.Repeat("A", TokenLength)); good || err == nil {
 		t.Errorf("Verify = %v, %v; want an error, so that the operator comes again", good, err)
 	}
 }
@@ -264,7 +266,110 @@ func TestVerifyWithoutTheRotatedKey(t *testing.T) {
 	at = start.Add(time.Hour)
 	path := PaymentPath("orange", "DemoShop_1")
 	token := mustRing(t, newKeys(rotated, &at)).Sign(path)
-	if good, err := keys.Verify(t.Context(), path, token); good || err == nil {
+	if _, good, err := keys.Verify(t.Context(), path, token); good || err == nil {
 		t.Errorf("Verify = %v, %v; want an error, so that the response is 503", good, err)
+	}
+}
+
+// entryOf returns an entry that was created and last reserved at times.
+func entryOf(created, reserved time.Time) *ledger.Entry {
+	return &ledger.Entry{CreatedAt: created, ReservedAt: reserved}
+}
+
+// decision "key-rings": a key verifies for an entry if it could sign an address of it. The ring has key 1 from start on
+// and key 2 an hour later, which signs after the cache lifetime.
+func TestKeyVerifiesForItsTime(t *testing.T) {
+	rotated := start.Add(time.Hour)
+	signs := rotated.Add(life)
+	const margin = time.Minute
+	for _, c := range []struct {
+		name              string
+		created, reserved time.Time
+		old, young        bool
+	}{
+		{"before the rotation", start, start, true, false},
+		{"before the first key's time, by another clock", start.Add(-time.Hour), start.Add(-time.Hour), true, false},
+		{"just before the new key signs", signs.Add(-time.Second), signs.Add(-time.Second), true, true},
+		{"by a request that signed before it stored", signs.Add(margin), signs.Add(margin), true, true},
+		{"after the rotation", signs.Add(margin + time.Second), signs.Add(margin + time.Second), false, true},
+		{"a retry after the rotation has both addresses", start, signs.Add(time.Hour), true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			at := signs.Add(2 * time.Hour)
+			v := &fakeSecretSource{text: ringText(t, start, rotated)}
+			keys := newKeys(v, &at)
+			mustRing(t, keys)
+			for number, want := range map[int]bool{1: c.old, 2: c.young} {
+				got, err := (Proof{keys, number}).Covers(t.Context(), entryOf(c.created, c.reserved))
+				if got != want || err != nil {
+					t.Errorf("key %d: %v, %v, want %v", number, got, err, want)
+				}
+			}
+			v.err = errors.New("gone")
+			at = at.Add(time.Hour)
+			for number, want := range map[int]bool{1: c.old, 2: c.young} {
+				got, err := (Proof{keys, number}).Covers(t.Context(), entryOf(c.created, c.reserved))
+				if got != want || (err == nil) != want {
+					t.Errorf("key %d in a stale ring: %v, %v; want an error for a refusal", number, got, err)
+				}
+			}
+		})
+	}
+}
+
+// decision "key-rings": within 60 seconds nothing that a revoked key signed is valid, and the next key signs.
+func TestRevokedKeyEndsWithinAMinute(t *testing.T) {
+	at := start.Add(time.Hour)
+	v := &fakeSecretSource{text: ringText(t, start)}
+	keys := newKeys(v, &at)
+	path := PaymentPath("orange", "DemoShop_1")
+	leaked := mustRing(t, keys).Sign(path)
+	text, err := keyring.AddKey(v.text, rand.New(rand.NewSource(2)), at)
+	if err == nil {
+		text, err = keyring.RevokeKey(text, 1, at)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.text = text
+	at = at.Add(keyring.RenewalInterval)
+	if mustVerify(t, keys, path, leaked) {
+		t.Error("a token of the revoked key is accepted")
+	}
+	if !mustVerify(t, keys, path, mustRing(t, keys).Sign(path)) {
+		t.Error("the next key does not sign at once")
+	}
+}
+
+// A thousand changes of a valid path and token, and none is accepted.
+func TestMutatedCallbacksAreRefused(t *testing.T) {
+	at := start
+	keys := newKeys(&fakeSecretSource{text: ringText(t, start, start)}, &at)
+	path := PaymentPath("orange", "DemoShop_1")
+	token := mustRing(t, keys).Sign(path)
+	random := rand.New(rand.NewSource(1))
+	for i := range 1000 {
+		changedPath, changedToken := path, token
+		target := &changedToken
+		if i%4 == 0 {
+			target = &changedPath
+		}
+		text := []byte(*target)
+		position := random.Intn(len(text))
+		switch i % 3 {
+		case 0:
+			text[position] ^= byte(1 + random.Intn(127))
+		case 1:
+			text = append(text[:position], text[position+1:]...)
+		case 2:
+			text = append(text, text[position])
+		}
+		*target = string(text)
+		if _, accepted, _ := keys.Verify(t.Context(), changedPath, changedToken); accepted {
+			t.Errorf("mutation %d is accepted: %s %s", i, changedPath, changedToken)
+		}
+	}
+	if !mustVerify(t, keys, path, token) {
+		t.Error("the original is refused")
 	}
 }

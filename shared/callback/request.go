@@ -2,6 +2,7 @@ package callback
 
 import (
 	"context"
+	"errors"
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
@@ -9,24 +10,27 @@ import (
 	"mobilegateway/shared/operation"
 )
 
+// errOtherTime is for the log: the address is authentic, but its key signed at another time than this transaction's.
+var errOtherTime = errors.New("the callback key did not sign at the time of the transaction")
+
 // VerifyRequest checks the token of a callback request before anything is read (decision "callbacks"). It returns
 // RouteNotFound for a forged one. It returns OperatorUnavailable if the keys cannot be read, so that the operator
 // retries.
-func (k *Keys) VerifyRequest(ctx context.Context, req *apigw.Request, path string) error {
-	valid, err := k.Verify(ctx, path, req.Params["token"])
+func (k *Keys) VerifyRequest(ctx context.Context, req *apigw.Request, path string) (Proof, error) {
+	proof, valid, err := k.Verify(ctx, path, req.Params["token"])
 	if err != nil {
-		return &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
+		return Proof{}, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
 	}
 	if !valid {
-		return fault.New(fault.RouteNotFound)
+		return Proof{}, fault.New(fault.RouteNotFound)
 	}
-	return nil
+	return proof, nil
 }
 
-// FindTransaction finds the entry of a verified callback. It returns RouteNotFound if that operator has none, and
-// OperatorUnavailable if the ledger cannot be read.
+// FindTransaction finds the entry of a verified callback. It returns RouteNotFound if that operator has none, or if the
+// key of the proof signed no address of it. It returns OperatorUnavailable if the ledger or the keys cannot be read.
 func FindTransaction(
-	ctx context.Context, req *apigw.Request, book *ledger.Book, key ledger.Key,
+	ctx context.Context, req *apigw.Request, book *ledger.Book, key ledger.Key, proof Proof,
 ) (*ledger.Entry, error) {
 	entry, err := book.Find(ctx, key)
 	if err != nil {
@@ -37,6 +41,13 @@ func FindTransaction(
 	}
 	req.LogLine.SetMerchant(entry.Merchant)
 	operation.LogRouting(req, entry)
+	covered, err := proof.Covers(ctx, entry)
+	if err != nil {
+		return nil, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
+	}
+	if !covered {
+		return nil, &fault.Fault{Kind: fault.RouteNotFound, Cause: errOtherTime}
+	}
 	return entry, nil
 }
 

@@ -3,7 +3,7 @@
 //
 // The last segment of such a URL is a token: an HMAC over the rest of the path. A forged request is refused without a
 // read of the database. It does not read callback bodies. Its invariant: a token is valid only for one path, with its
-// kind, operator and id, for as long as the ring has its key.
+// kind, operator and id, and for an entry of the time at which its key could sign.
 package callback
 
 import (

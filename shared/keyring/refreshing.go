@@ -20,6 +20,7 @@ type RefreshingRing struct {
 	parsedText []byte // ring was parsed from it
 	ring       *Ring
 	validAt    time.Time // when the ring's text was fetched last; zero if the source does not report it
+	staleUses  int       // since TakeStaleUses
 }
 
 // NewRefreshingRing makes a ring over a secret. After propagationTime every running function has read a change of the
@@ -34,7 +35,22 @@ func (k *RefreshingRing) Current(ctx context.Context) (*Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.parseCached(value)
+	ring, err := k.parseCached(value)
+	if k.stale() {
+		k.mutex.Lock()
+		defer k.mutex.Unlock()
+		k.staleUses++
+	}
+	return ring, err
+}
+
+// TakeStaleUses returns how often the ring was used since the last call while it could not be renewed.
+func (k *RefreshingRing) TakeStaleUses() int {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	uses := k.staleUses
+	k.staleUses = 0
+	return uses
 }
 
 // SigningKey returns the key to sign with (see Ring.SigningKey).
@@ -46,18 +62,29 @@ func (k *RefreshingRing) SigningKey(ctx context.Context) (Key, error) {
 	return ring.SigningKey(k.now(), k.propagationTime), nil
 }
 
-// ErrStaleRing means that a key number is unknown, and that the ring is old. The number may belong to a new key.
-var ErrStaleRing = errors.New("the key ring could not be renewed")
+// ErrStaleRing means that a key number is unknown, and may belong to a new key that the ring does not have yet.
+var ErrStaleRing = errors.New("the key ring may lack a new key")
 
-// FindKey returns the key with a number. An unknown number may belong to a new key, so it causes one refresh of the
-// secret, which the source limits in rate. After an error, such as ErrStaleRing, it is unknown whether the key exists.
+const (
+	// RenewalInterval is the longest time for which the functions use a ring without reading its secret again. A
+	// revoked key is refused after it.
+	RenewalInterval = 30 * time.Second
+	// maxAge is the age from which a ring counts as not renewed: one renewal failed.
+	maxAge = 2 * RenewalInterval
+	// maxUnseenKeys is how many keys can have been added since a ring was read that is not older than maxAge.
+	maxUnseenKeys = 2
+)
+
+// FindKey returns the live key with a number. Numbers are issued in order, so a lower number than the ring's last one
+// is certainly revoked or retired. A higher one causes one refresh of the secret, which the source limits in rate.
+// After an error, such as ErrStaleRing, it is unknown whether the key exists.
 func (k *RefreshingRing) FindKey(ctx context.Context, number int) (Key, bool, error) {
 	ring, err := k.Current(ctx)
 	if err != nil {
 		return Key{}, false, err
 	}
-	if key, found := ring.FindKey(number); found {
-		return key, true, nil
+	if key, found := ring.FindKey(number); found || number <= ring.lastNumber() {
+		return key, found, nil
 	}
 	value, err := k.source.Refresh(ctx)
 	if err != nil {
@@ -67,18 +94,39 @@ func (k *RefreshingRing) FindKey(ctx context.Context, number int) (Key, bool, er
 		return Key{}, false, err
 	}
 	key, found := ring.FindKey(number)
-	if !found && k.stale() {
+	if !found && k.mayLack(number, ring.lastNumber()) {
 		return Key{}, false, ErrStaleRing
 	}
 	return key, found, nil
 }
 
-// stale reports whether a key may sign by now that the ring does not have: its text was not fetched, or was invalid,
-// for propagationTime.
+// mayLack reports whether a number above the last known one can belong to a key that was added since the ring was
+// read. The source may return an earlier value for a short time after a change, so a fetch proves nothing about the
+// next numbers.
+func (k *RefreshingRing) mayLack(number, last int) bool {
+	age, known := k.age()
+	return known && number > last && (number <= last+maxUnseenKeys || age >= maxAge)
+}
+
+// CheckFresh returns ErrStaleRing if the ring could not be renewed in time.
+func (k *RefreshingRing) CheckFresh() error {
+	if k.stale() {
+		return ErrStaleRing
+	}
+	return nil
+}
+
+// stale reports whether the ring could not be renewed in time, so that a revocation may be missing.
 func (k *RefreshingRing) stale() bool {
+	age, known := k.age()
+	return known && age >= maxAge
+}
+
+// age returns the time since the ring's valid text was fetched, false if the source does not report it.
+func (k *RefreshingRing) age() (age time.Duration, known bool) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	return k.propagationTime > 0 && !k.validAt.IsZero() && k.now().Round(0).Sub(k.validAt) >= k.propagationTime
+	return k.now().Round(0).Sub(k.validAt), !k.validAt.IsZero()
 }
 
 // parseCached returns the ring of a secret's value, parsed once. An invalid value leaves the last valid ring in use: a

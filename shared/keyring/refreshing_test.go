@@ -119,20 +119,24 @@ func TestNewKeySignsAfterPropagationTime(t *testing.T) {
 	}
 }
 
-// decision "key-rings": without a current ring, an unknown number may be a new key's: an error, not a refusal.
+// decision "key-rings": a number that may belong to a new key causes an error, not a refusal.
 func TestUnknownNumberInAStaleRing(t *testing.T) {
 	newer := newStoredRing(t, start, start.Add(time.Minute))
 	becomeUnreadable := func(v *stubSource) { v.fail = errors.New("gone") }
 	for _, c := range []struct {
-		name  string
-		age   time.Duration // of the last valid ring
-		spoil func(*stubSource)
-		want  error
+		name   string
+		number int
+		age    time.Duration // of the last valid ring
+		spoil  func(*stubSource)
+		want   error
 	}{
-		{"read within the propagation time", life - time.Second, becomeUnreadable, nil},
-		{"not renewed since", life, becomeUnreadable, ErrStaleRing},
-		{"an invalid edit since", life, func(v *stubSource) { v.text = []byte("{oops") }, ErrStaleRing},
-		{"renewed", 2 * life, func(*stubSource) {}, nil},
+		{"the next number may be new", 3, 2 * life, func(*stubSource) {}, ErrStaleRing},
+		{"also the one after it", 4, 2 * life, func(*stubSource) {}, ErrStaleRing},
+		{"a far number is forged", 5, 2 * life, func(*stubSource) {}, nil},
+		{"renewed in time", 5, maxAge - time.Second, becomeUnreadable, nil},
+		{"not renewed since", 5, maxAge, becomeUnreadable, ErrStaleRing},
+		{"an invalid edit since", 5, life, func(v *stubSource) { v.text = []byte("{oops") }, ErrStaleRing},
+		{"a number below the last is certain", 0, life, becomeUnreadable, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, now := &stubSource{text: newer}, &clock{at: start}
@@ -142,8 +146,8 @@ func TestUnknownNumberInAStaleRing(t *testing.T) {
 			}
 			c.spoil(v)
 			now.at = start.Add(c.age)
-			if _, found, err := keys.FindKey(t.Context(), 3); found || !errors.Is(err, c.want) {
-				t.Errorf("key 3: found %v, error %v, want %v", found, err, c.want)
+			if _, found, err := keys.FindKey(t.Context(), c.number); found || !errors.Is(err, c.want) {
+				t.Errorf("key %d: found %v, error %v, want %v", c.number, found, err, c.want)
 			}
 			if _, found, err := keys.FindKey(t.Context(), 2); !found || err != nil {
 				t.Errorf("key 2, which is in the ring: found %v, error %v", found, err)

@@ -1,8 +1,9 @@
 // Package keyring manages numbered signing keys. It defines the stored format of all signing secrets, selects the key
 // that signs, and finds the key that verifies (decision "key-rings").
 //
-// It signs nothing itself. Its invariants: a number always names the same key. A key signs only after every running
-// function had the time to read it. A key leaves the ring only after its successor signs.
+// It signs nothing itself. Its invariants: a number always names the same key, also after the key was revoked. A key
+// signs only after every running function had the time to read it, unless every older key is revoked. A key is removed
+// only after its successor signs.
 package keyring
 
 import (
@@ -26,15 +27,20 @@ const (
 type Key struct {
 	// Number identifies the key in signed texts, from 1 to MaxKeyNumber.
 	Number int `json:"number"`
-	// Value is the key, KeySize bytes. It is never logged.
-	Value []byte `json:"key"`
+	// Value is the key, KeySize bytes; none if the key is revoked. It is never logged.
+	Value []byte `json:"key,omitempty"`
 	// AddedAt is when the key entered the ring.
 	AddedAt time.Time `json:"added"`
+	// RevokedAt is when the key was revoked; zero for a live key. A revoked key stays as a tombstone, so that its
+	// number is never issued again.
+	RevokedAt time.Time `json:"revoked,omitzero"`
 }
 
-// Ring is an immutable set of keys, at least one.
+func (k Key) isLive() bool { return k.RevokedAt.IsZero() }
+
+// Ring is an immutable set of keys, at least one of them live.
 type Ring struct {
-	keys []Key // by ascending number
+	keys []Key // by ascending number, with tombstones
 }
 
 // storedRing is the content of the secret.
@@ -42,15 +48,13 @@ type storedRing struct {
 	Keys []Key `json:"keys"`
 }
 
-// Parse reads a ring from its secret, {"keys":[{"number":1,"key":"<base64>","added":"<RFC 3339>"}]}. It ignores unknown
-// fields. Its errors name a key's number at most, never its value.
+// Parse reads a ring from its secret, {"keys":[{"number":1,"key":"<base64>","added":"<RFC 3339>"}]}. A tombstone has
+// "revoked", a time, instead of "key". It ignores unknown fields. Its errors name a key's number at most, never its
+// value.
 func Parse(text []byte) (*Ring, error) {
 	var stored storedRing
 	if err := json.Unmarshal(text, &stored); err != nil {
 		return nil, errors.New("the key ring is not valid JSON of its form") // the cause could quote the secret
-	}
-	if len(stored.Keys) == 0 {
-		return nil, errors.New("the key ring has no keys: add one")
 	}
 	ring := &Ring{}
 	for _, key := range stored.Keys {
@@ -64,6 +68,9 @@ func Parse(text []byte) (*Ring, error) {
 		key.AddedAt = key.AddedAt.UTC()
 		ring.keys = slices.Insert(ring.keys, at, key)
 	}
+	if !slices.ContainsFunc(ring.keys, Key.isLive) {
+		return nil, errors.New("the key ring has no keys: add one")
+	}
 	return ring, nil
 }
 
@@ -71,7 +78,9 @@ func (k Key) validate() error {
 	switch {
 	case k.Number < 1 || k.Number > MaxKeyNumber:
 		return fmt.Errorf("key number %d is not between 1 and %d", k.Number, MaxKeyNumber)
-	case len(k.Value) != KeySize:
+	case !k.isLive() && len(k.Value) > 0:
+		return fmt.Errorf("key %d is revoked, and the ring has its value still", k.Number)
+	case k.isLive() && len(k.Value) != KeySize:
 		return fmt.Errorf("key %d is not %d bytes long", k.Number, KeySize)
 	case k.AddedAt.IsZero():
 		return fmt.Errorf("key %d has no time of addition", k.Number)
@@ -79,38 +88,86 @@ func (k Key) validate() error {
 	return nil
 }
 
-// FindKey returns the key with a number.
+// Keys returns all keys by ascending number, with the tombstones.
+func (r *Ring) Keys() []Key { return slices.Clone(r.keys) }
+
+// FindKey returns the live key with a number.
 func (r *Ring) FindKey(number int) (Key, bool) {
 	i := slices.IndexFunc(r.keys, func(key Key) bool { return key.Number == number })
-	if i < 0 {
+	if i < 0 || !r.keys[i].isLive() {
 		return Key{}, false
 	}
 	return r.keys[i], true
 }
 
-// SigningKey returns the key to sign with: the highest number among the keys that are at least propagationTime old, so
-// that every function has read it. If no key is that old, the lowest number signs: a new ring has no other.
+// lastNumber returns the highest number that was issued.
+func (r *Ring) lastNumber() int { return r.keys[len(r.keys)-1].Number }
+
+// SigningKey returns the key to sign with: the highest number among the live keys that are at least propagationTime
+// old, so that every function has read it. If no key is that old, the lowest live number signs: a new ring, or one
+// whose older keys were revoked, has no other.
 func (r *Ring) SigningKey(now time.Time, propagationTime time.Duration) Key {
-	for i := len(r.keys) - 1; i > 0; i-- {
-		if !r.keys[i].AddedAt.Add(propagationTime).After(now) {
-			return r.keys[i]
+	lowest := Key{}
+	for _, key := range slices.Backward(r.keys) {
+		if !key.isLive() {
+			continue
 		}
+		if !key.AddedAt.Add(propagationTime).After(now) {
+			return key
+		}
+		lowest = key
 	}
-	return r.keys[0]
+	return lowest
 }
 
-// SigningEndedAt returns when the last function stopped signing with a key: propagationTime after the next key was
-// added. It returns false for the newest key and for an unknown number.
+// SigningEndedAt returns when the last function stopped signing with a live key: propagationTime after the next live
+// key was added. It returns false for the newest live key, and for one that is unknown or revoked.
 func (r *Ring) SigningEndedAt(number int, propagationTime time.Duration) (at time.Time, found bool) {
 	if _, exists := r.FindKey(number); !exists {
 		return time.Time{}, false
 	}
 	for _, key := range r.keys {
-		if signsFrom := key.AddedAt.Add(propagationTime); key.Number > number && (!found || signsFrom.Before(at)) {
+		signsFrom := key.AddedAt.Add(propagationTime)
+		if key.Number > number && key.isLive() && (!found || signsFrom.Before(at)) {
 			at, found = signsFrom, true
 		}
 	}
 	return at, found
+}
+
+// windowMargin is how much earlier or later a key may have signed than its times say. A request signs a little before
+// it stores, a ring is renewed after a while, and clocks differ.
+const windowMargin = time.Minute
+
+// MayHaveSigned reports whether a live key could sign, in any function, at any time of a range. The first key of a ring
+// signed from its start on, also if its time of addition is later.
+func (r *Ring) MayHaveSigned(number int, from, to time.Time, propagationTime time.Duration) bool {
+	key, found := r.FindKey(number)
+	if !found {
+		return false
+	}
+	ended, ends := r.SigningEndedAt(number, propagationTime)
+	isFirst := number == r.keys[0].Number
+	return (isFirst || !key.AddedAt.After(to.Add(windowMargin))) && (!ends || !ended.Add(windowMargin).Before(from))
+}
+
+// MayHaveLost reports whether a revoked key may have signed at any time of a range.
+func (r *Ring) MayHaveLost(from, to time.Time, propagationTime time.Duration) bool {
+	for i, key := range r.keys {
+		if key.isLive() || i > 0 && key.AddedAt.After(to.Add(windowMargin)) {
+			continue
+		}
+		ended := key.RevokedAt
+		for _, next := range r.keys[i+1:] {
+			if signs := next.AddedAt.Add(propagationTime); next.isLive() && signs.Before(ended) {
+				ended = signs
+			}
+		}
+		if !ended.Add(windowMargin).Before(from) {
+			return true
+		}
+	}
+	return false
 }
 
 // RemoveKey removes a key from a stored ring and returns the ring to store. The caller must know that no valid
@@ -124,33 +181,86 @@ func RemoveKey(text []byte, number int) ([]byte, error) {
 	if _, found := ring.FindKey(number); !found {
 		return nil, fmt.Errorf("the key ring has no key %d", number)
 	}
-	if number == ring.keys[len(ring.keys)-1].Number {
+	if _, ends := ring.SigningEndedAt(number, 0); !ends {
 		return nil, fmt.Errorf("key %d is the newest: add another key first", number)
 	}
 	kept := slices.DeleteFunc(ring.keys, func(key Key) bool { return key.Number == number })
 	return json.Marshal(storedRing{Keys: kept})
 }
 
+// RevokeKey leaves a tombstone in place of a key in a stored ring and returns the ring to store. Nothing is signed with
+// the key any more, and nothing that it signed is valid. It refuses the last live key: add another one in the same
+// write. It refuses a number that was never issued.
+func RevokeKey(text []byte, number int, now time.Time) ([]byte, error) {
+	ring, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(ring.keys, func(key Key) bool { return key.Number == number })
+	switch {
+	case i < 0:
+		return nil, fmt.Errorf("the key ring has no key %d", number)
+	case !ring.keys[i].isLive():
+		return nil, fmt.Errorf("key %d is revoked already, since %s",
+			number, ring.keys[i].RevokedAt.UTC().Format(time.RFC3339))
+	}
+	ring.keys[i].Value, ring.keys[i].RevokedAt = nil, storedTime(now)
+	if !slices.ContainsFunc(ring.keys, Key.isLive) {
+		return nil, fmt.Errorf("key %d is the only one: add another key first", number)
+	}
+	return json.Marshal(storedRing{Keys: ring.keys})
+}
+
+// HasOtherRipeKey reports whether a key other than number may sign now: it is live, and every function has read it.
+func (r *Ring) HasOtherRipeKey(number int, now time.Time, propagationTime time.Duration) bool {
+	return slices.ContainsFunc(r.keys, func(key Key) bool {
+		return key.Number != number && key.isLive() && !key.AddedAt.Add(propagationTime).After(now)
+	})
+}
+
 // AddKey adds a new random key with the next number to a stored ring and returns the ring to store. An empty text
 // begins a ring. It removes no key: old signatures must stay verifiable.
 func AddKey(text []byte, random io.Reader, now time.Time) ([]byte, error) {
-	var keys []Key
-	next := 1
-	if len(text) > 0 {
-		ring, err := Parse(text)
-		if err != nil {
-			return nil, err
-		}
-		keys = ring.keys
-		next = keys[len(keys)-1].Number + 1
+	value, err := newValue(random)
+	if err != nil {
+		return nil, err
 	}
-	if next > MaxKeyNumber {
-		return nil, errors.New("the key ring is full: its numbers are used up")
+	keys, last, err := storedKeys(text)
+	if err != nil {
+		return nil, err
 	}
+	return appendKey(keys, Key{Number: last + 1, Value: value, AddedAt: now})
+}
+
+// newValue reads the bytes of a new key.
+func newValue(random io.Reader) ([]byte, error) {
 	value := make([]byte, KeySize)
 	if _, err := io.ReadFull(random, value); err != nil {
 		return nil, fmt.Errorf("read random bytes: %w", err)
 	}
-	added := Key{Number: next, Value: value, AddedAt: now.UTC().Truncate(time.Second)}
+	return value, nil
+}
+
+// storedKeys returns the keys of a stored ring and the highest number; none and 0 for an empty text.
+func storedKeys(text []byte) (keys []Key, last int, err error) {
+	if len(text) == 0 {
+		return nil, 0, nil
+	}
+	ring, err := Parse(text)
+	if err != nil {
+		return nil, 0, err
+	}
+	return ring.keys, ring.lastNumber(), nil
+}
+
+// appendKey returns the stored form of keys with one more.
+func appendKey(keys []Key, added Key) ([]byte, error) {
+	if added.Number > MaxKeyNumber {
+		return nil, errors.New("the key ring is full: its numbers are used up")
+	}
+	added.AddedAt = storedTime(added.AddedAt)
 	return json.Marshal(storedRing{Keys: append(keys, added)})
 }
+
+// storedTime is a time in the form of the secret.
+func storedTime(at time.Time) time.Time { return at.UTC().Truncate(time.Second) }

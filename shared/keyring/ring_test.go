@@ -51,9 +51,12 @@ func TestParseRefuses(t *testing.T) {
 		"a short key":      `{"keys":[{"number":1,"key":"AAEC",` + added + `}]}`,
 		"not base64":       `{"keys":[{"number":1,"key":"not base64 but SECRET",` + added + `}]}`,
 		"without added":    `{"keys":[{"number":1,` + key + `}]}`,
-		"a number twice":   `{"keys":[{"number":1,` + key + `,` + added + `},{"number":1,` + key + `,` + added + `}]}`,
-		"added not a time": `{"keys":[{"number":1,` + key + `,"added":"yesterday"}]}`,
-		"number as text":   `{"keys":[{"number":"1",` + key + `,` + added + `}]}`,
+		"a number twice": `{"keys":[{"number":1,` + key + `,` + added + `},` +
+			`{"number":1,` + key + `,` + added + `}]}`,
+		"added not a time":       `{"keys":[{"number":1,` + key + `,"added":"yesterday"}]}`,
+		"a tombstone with a key": `{"keys":[{"number":1,` + key + `,` + added + `,"revoked":"2026-01-02T00:00:00Z"}]}`,
+		"only a tombstone":       `{"keys":[{"number":1,` + added + `,"revoked":"2026-01-02T00:00:00Z"}]}`,
+		"number as text":         `{"keys":[{"number":"1",` + key + `,` + added + `}]}`,
 	}
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -192,5 +195,37 @@ func TestRemoveKey(t *testing.T) {
 	}
 	if _, err := RemoveKey([]byte("{"), 1); err == nil {
 		t.Error("RemoveKey accepted a damaged ring")
+	}
+}
+
+// decision "key-rings": a revoked key neither signs nor verifies, and its number never returns.
+func TestRevokeKey(t *testing.T) {
+	second := start.Add(time.Hour)
+	text := newStoredRing(t, start, second)
+	if _, err := RevokeKey(newStoredRing(t, start), 1, start); err == nil {
+		t.Error("the only key was revoked")
+	}
+	if _, err := RevokeKey(text, 3, start); err == nil {
+		t.Error("a key that was never issued was revoked")
+	}
+	text, err := RevokeKey(text, 2, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring := parse(t, text)
+	if _, found := ring.FindKey(2); found || ring.SigningKey(second.Add(life), life).Number != 1 {
+		t.Error("the revoked key 2 verifies or signs")
+	}
+	if _, ended := ring.SigningEndedAt(1, life); ended {
+		t.Error("key 1 has no live successor, and has ended")
+	}
+	if _, err := RevokeKey(text, 2, second); err == nil {
+		t.Error("key 2 was revoked twice")
+	}
+	if text, err = AddKey(text, rand.New(rand.NewSource(2)), second); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := parse(t, text).FindKey(3); !found {
+		t.Error("the next key has not the number 3")
 	}
 }

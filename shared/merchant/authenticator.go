@@ -2,31 +2,30 @@ package merchant
 
 import (
 	"context"
-	"crypto/hmac"
 	"errors"
 	"strings"
 	"time"
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
-	"mobilegateway/shared/secret"
 )
 
 // Authenticator finds the merchant behind an Authorization header. It is safe for concurrent use.
 type Authenticator struct {
 	profiles *CachedStore
 	keys     *keyring.RefreshingRing
+	verified verifiedTokens
 	now      func() time.Time
 }
 
-// NewAuthenticator makes an Authenticator. tokenKeys is the secret TOKEN_KEY_SECRET. A result of the store is cached
-// for cacheTTL, so a revocation takes effect after cacheTTL at the latest.
+// NewAuthenticator makes an Authenticator. tokenKeys is the public ring. A result of the store is cached for cacheTTL,
+// so a revocation takes effect after cacheTTL at the latest.
 func NewAuthenticator(
-	store Store, tokenKeys secret.Reader, cacheTTL time.Duration, now func() time.Time,
+	store Store, tokenKeys *keyring.RefreshingRing, cacheTTL time.Duration, now func() time.Time,
 ) *Authenticator {
 	return &Authenticator{
 		profiles: NewCachedStore(store, cacheTTL, now),
-		keys:     keyring.NewRefreshingRing(tokenKeys, 0, now), // no propagation time: it never signs
+		keys:     tokenKeys,
 		now:      now,
 	}
 }
@@ -37,6 +36,7 @@ var (
 	errWrongSignature  = errors.New("the token's signature is wrong")
 	errUnknownKey      = errors.New("the token's key number is unknown")
 	errExpired         = errors.New("the token has expired")
+	errTooLong         = errors.New("the token expires later than any token that is issued")
 	errRevoked         = errors.New("the token is revoked or was never issued")
 	errSuspended       = errors.New("the merchant is suspended")
 	errUnknownMerchant = errors.New("the token belongs to an unknown merchant")
@@ -45,9 +45,10 @@ var (
 // Authenticate returns the merchant whose token an Authorization header carries. The scheme is compared without case.
 // Faults: MissingCredentials without a bearer token. InvalidCredentials for a token that is malformed, forged, unknown,
 // expired, revoked or of a suspended merchant; only the last one has a Reason. Internal if the store or the key secret
-// fails. It reads the store at most once. It does not read for a wrong checksum or signature. While the profile is
-// cached, only a long-lived token that the profile does not know causes a read, at most one in 5 seconds for each
-// merchant. So a new token works at once (decision "authentication").
+// fails. OperatorUnavailable, 503, for a token of a key that the ring may lack. It reads the store at most once. It
+// does not read for a wrong checksum or signature. While the profile is cached, only a long-lived token that the
+// profile does not know causes a read, at most one in 5 seconds for each merchant. So a new token works at once
+// (decision "authentication").
 func (a *Authenticator) Authenticate(ctx context.Context, authorization string) (*Profile, error) {
 	token, found := parseBearer(authorization)
 	switch {
@@ -89,16 +90,21 @@ func (a *Authenticator) authenticateShortLived(ctx context.Context, text string)
 	if !ok {
 		return nil, invalidCredentials(errMalformed)
 	}
+	now := a.now()
 	key, found, err := a.keys.FindKey(ctx, token.keyNumber)
 	switch {
-	case err != nil && !errors.Is(err, keyring.ErrStaleRing):
+	case errors.Is(err, keyring.ErrStaleRing): // the key may be new: a 401 would make the merchant give the token up
+		return nil, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
+	case err != nil:
 		return nil, fault.NewInternal(err)
-	case !found: // also in a stale ring: a forged number must cause no 500, and a merchant can get another token
+	case !found:
 		return nil, invalidCredentials(errUnknownKey)
-	case !hmac.Equal(token.signature, signature(key, token.signedPayload)):
-		return nil, invalidCredentials(errWrongSignature)
-	case !a.now().Before(token.expiresAt):
+	case !now.Before(token.expiresAt):
 		return nil, invalidCredentials(errExpired)
+	case token.expiresAt.After(now.Add(MaxTokenLifetime + maxClockSkew)):
+		return nil, invalidCredentials(errTooLong)
+	case !a.verified.verify(text, token, key, now):
+		return nil, invalidCredentials(errWrongSignature)
 	}
 	profile, _, err := a.findProfile(ctx, token.merchantID, token.generation)
 	if err != nil {

@@ -26,7 +26,8 @@ type authFixture struct {
 	t             testing.TB
 	currentTime   time.Time
 	store         *storetest.Merchants
-	keySource     *stubSource
+	private       []byte      // the ring that signs
+	keySource     *stubSource // the ring that verifies
 	keys          *secret.Cache
 	authenticator *merchant.Authenticator
 	profile       *merchant.Profile
@@ -49,8 +50,9 @@ func newAuthFixture(t testing.TB) *authFixture {
 	t.Helper()
 	d := &authFixture{t: t, currentTime: start, store: storetest.NewMerchants(), keySource: &stubSource{}}
 	d.addKey()
-	d.keys = secret.NewCache(d.keySource, "token-keys", secretLife, 30*time.Second, d.now)
-	d.authenticator = merchant.NewAuthenticator(d.store, d.keys, cacheLife, d.now)
+	d.keys = secret.NewCache(d.keySource, "token-keys", keyring.RenewalInterval, 30*time.Second, d.now)
+	d.authenticator = merchant.NewAuthenticator(
+		d.store, keyring.NewRefreshingRing(d.keys, secretLife, d.now), cacheLife, d.now)
 	d.profile = merchanttest.NewProfile(t, "DemoShop", 1)
 	d.token = issueToken(t, d.profile, 2)
 	if err := d.store.Create(context.Background(), d.profile); err != nil {
@@ -72,17 +74,28 @@ func issueToken(t testing.TB, p *merchant.Profile, seed int64) string {
 func (d *authFixture) now() time.Time { return d.currentTime }
 
 func (d *authFixture) addKey() {
-	random := merchanttest.SeededReader(int64(100 + len(d.keySource.text)))
-	text, err := keyring.AddKey(d.keySource.text, random, d.currentTime)
+	random := merchanttest.SeededReader(int64(100 + len(d.private)))
+	next, err := keyring.Pair{Private: d.private, Public: d.keySource.text}.AddKey(random, d.currentTime)
+	d.setPair(next, err)
+}
+
+func (d *authFixture) revokeKey(number int) {
+	random := merchanttest.SeededReader(int64(200 + len(d.private)))
+	pair := keyring.Pair{Private: d.private, Public: d.keySource.text}
+	next, err := pair.RevokeKey(number, random, d.currentTime, secretLife)
+	d.setPair(next, err)
+}
+
+func (d *authFixture) setPair(next keyring.Pair, err error) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.keySource.text = text
+	d.private, d.keySource.text = next.Private, next.Public
 }
 
 // sign makes a short-lived token for a profile with the newest key.
 func (d *authFixture) sign(p *merchant.Profile, expires time.Time) string {
-	ring, err := keyring.Parse(d.keySource.text)
+	ring, err := keyring.Parse(d.private)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package merchant
 
 import (
-	"crypto/hmac"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
@@ -31,9 +31,15 @@ const (
 	idSize               = 10                     // random bytes in a merchant id: 80 bits
 	idLength             = 16                     // the same in base32 characters
 	shortLivedHeaderSize = 2 + 4 + 8              // key number, generation, expiry in Unix seconds
-	shortLivedSize       = shortLivedHeaderSize + idLength + sha256.Size
+	shortLivedSize       = shortLivedHeaderSize + idLength + ed25519.SignatureSize
 	maxTokenLength       = 256 // characters; a longer token is refused unread
 )
+
+// MaxTokenLifetime is the longest lifetime of a short-lived token (ACCESS_TOKEN_LIFETIME).
+const MaxTokenLifetime = 24 * time.Hour
+
+// maxClockSkew is how far the clock of the function that issued a token may be ahead of ours.
+const maxClockSkew = 5 * time.Minute
 
 // strictBase64 accepts exactly one spelling of each value.
 var strictBase64 = base64.RawURLEncoding.Strict()
@@ -105,15 +111,16 @@ type shortLivedToken struct {
 	signature     []byte
 }
 
-// SignShortLivedToken makes a short-lived access token for a merchant. It is valid until expires (whole seconds), or
-// until the profile's generation is raised. Nothing is stored, so their number is not limited (decision
-// "access-tokens").
+// SignShortLivedToken makes a short-lived access token for a merchant, signed by Ed25519 with a key of the private
+// ring. It is valid until expires (whole seconds), or until the profile's generation is raised or the key revoked. Nothing is
+// stored, so their number is not limited (decision "access-tokens").
 func SignShortLivedToken(p *Profile, key keyring.Key, expires time.Time) string {
 	payload := binary.BigEndian.AppendUint16(nil, uint16(key.Number))           //nolint:gosec // at most MaxKeyNumber
 	payload = binary.BigEndian.AppendUint32(payload, uint32(p.TokenGeneration)) //nolint:gosec // counts revocations
 	payload = binary.BigEndian.AppendUint64(payload, uint64(expires.Unix()))    //nolint:gosec // after 1970
 	payload = append(payload, p.ID...)
-	return shortLivedPrefix + base64.RawURLEncoding.EncodeToString(append(payload, signature(key, payload)...))
+	signature := ed25519.Sign(ed25519.NewKeyFromSeed(key.Value), signedText(payload))
+	return shortLivedPrefix + base64.RawURLEncoding.EncodeToString(append(payload, signature...))
 }
 
 // parseShortLivedToken checks only the form; the caller verifies the signature.
@@ -137,13 +144,13 @@ func parseShortLivedToken(text string) (shortLivedToken, bool) {
 	return t, validID(t.merchantID)
 }
 
-// signature covers the prefix too, so that no other text signed with the key is a valid access token.
-func signature(key keyring.Key, payload []byte) []byte {
-	hash := hmac.New(sha256.New, key.Value)
-	hash.Write([]byte(shortLivedPrefix))
-	hash.Write(payload)
-	return hash.Sum(nil)
+// verify reports whether a key of the public ring verifies the token's signature.
+func (t shortLivedToken) verify(key keyring.Key) bool {
+	return ed25519.Verify(key.Value, signedText(t.signedPayload), t.signature)
 }
+
+// signedText has the prefix too, so that no other text signed with the key is a valid access token.
+func signedText(payload []byte) []byte { return append([]byte(shortLivedPrefix), payload...) }
 
 // IsWellFormedClientSecret reports whether a client secret has its form, a correct checksum and the client id in it. It
 // is not a proof: it saves a read of the store.

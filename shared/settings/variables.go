@@ -9,7 +9,8 @@ const (
 	MerchantTable             = "MERCHANT_TABLE"              // DynamoDB table of merchants
 	LimitTable                = "LIMIT_TABLE"                 // DynamoDB table of merchants' limits
 	OperatorCredentialsSecret = "OPERATOR_CREDENTIALS_SECRET" // name or ARN of the operators' credentials
-	TokenKeySecret            = "TOKEN_KEY_SECRET"            // name or ARN of the key ring of short-lived tokens
+	TokenKeySecret            = "TOKEN_KEY_SECRET"            // name or ARN of the private ring of short-lived tokens
+	TokenPublicKeySecret      = "TOKEN_PUBLIC_KEY_SECRET"     // name or ARN of the public ring of short-lived tokens
 	CallbackKeySecret         = "CALLBACK_KEY_SECRET"         // name or ARN of the key ring of callback URLs
 	WebhookKeySecret          = "WEBHOOK_KEY_SECRET"          // name or ARN of the key ring of webhook secrets
 	BaseURL                   = "BASE_URL"                    // {base_url}; may be empty (decision "base-url")

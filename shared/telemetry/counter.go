@@ -25,6 +25,7 @@ const (
 	LimitStoreFailures                     // the table of limits did not respond
 	InternalErrors                         // a request got 500: the fault is ours
 	UndecodableEntries                     // a due entry could not be decoded
+	StaleKeyRings                          // a key ring was used that could not be renewed (decision "key-rings")
 	counterCount
 )
 
@@ -49,6 +50,7 @@ var counterNames = [counterCount]string{
 	LimitStoreFailures:      "LimitStoreFailures",
 	InternalErrors:          "InternalErrors",
 	UndecodableEntries:      "UndecodableEntries",
+	StaleKeyRings:           "StaleKeyRings",
 }
 
 // String returns the name of the metric, "" for a number that is not a counter.

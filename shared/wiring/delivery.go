@@ -2,7 +2,6 @@ package wiring
 
 import (
 	"mobilegateway/shared/delivery"
-	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/merchant"
@@ -27,7 +26,6 @@ func (d *Dependencies) Reconciler() *reconcile.Reconciler {
 
 // Courier returns the part that delivers notifications and the payer's SMS.
 func (d *Dependencies) Courier() *delivery.Courier {
-	cacheTTL := d.Env.Duration(settings.SecretCacheTTL)
 	health := webhookdynamo.New(d.DynamoDB(), d.Env.Required(settings.LedgerTable), d.Now)
 	health.Start = d.Start
 	profiles := merchant.NewCachedStore(d.MerchantStore(), d.Env.Duration(settings.ProfileCacheTTL), d.Now)
@@ -35,7 +33,7 @@ func (d *Dependencies) Courier() *delivery.Courier {
 	sender := webhook.NewSender(client, d.Env.Duration(settings.WebhookTimeout), d.Now)
 	return &delivery.Courier{
 		Profiles:   profiles,
-		Keys:       keyring.NewRefreshingRing(d.secretCache(settings.WebhookKeySecret), cacheTTL, d.Now),
+		Keys:       d.KeyRing(settings.WebhookKeySecret),
 		Health:     health,
 		Sender:     sender,
 		Schedule:   webhook.Schedule(d.Env.Durations(settings.DeliverySchedule)),

@@ -18,6 +18,7 @@ import (
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/limit"
@@ -30,6 +31,7 @@ import (
 	"mobilegateway/shared/outgoing"
 	"mobilegateway/shared/secret"
 	"mobilegateway/shared/settings"
+	"mobilegateway/shared/telemetry"
 )
 
 const (
@@ -44,6 +46,7 @@ type Dependencies struct {
 	Outside
 	Env          *settings.Environment
 	secretCaches map[string]*secret.Cache
+	rings        []*keyring.RefreshingRing
 	directory    *operator.DriverDirectory // made on first use
 	// initTasks run in the init phase. warmsDynamoDB is set once they include the connection to DynamoDB.
 	initTasks     []func(context.Context) error
@@ -78,11 +81,14 @@ func Run(start func(handler any), build func(*Dependencies) (Handler, error)) {
 
 // secretCache returns the cache of the secret that a variable names. The init phase fetches the secret.
 func (d *Dependencies) secretCache(variableName string) *secret.Cache {
+	return d.newSecretCache(variableName, d.Env.Duration(settings.SecretCacheTTL))
+}
+
+func (d *Dependencies) newSecretCache(variableName string, ttl time.Duration) *secret.Cache {
 	if cache, found := d.secretCaches[variableName]; found {
 		return cache
 	}
-	source, ttl := d.SecretSource(), d.Env.Duration(settings.SecretCacheTTL)
-	cache := secret.NewCache(source, d.Env.Required(variableName), ttl, minRefreshInterval, d.Now)
+	cache := secret.NewCache(d.SecretSource(), d.Env.Required(variableName), ttl, minRefreshInterval, d.Now)
 	cache.Await = d.Await
 	d.secretCaches[variableName] = cache
 	d.initTasks = append(d.initTasks, func(ctx context.Context) error {
@@ -95,7 +101,7 @@ func (d *Dependencies) secretCache(variableName string) *secret.Cache {
 // Authenticator returns the part that authenticates merchants.
 func (d *Dependencies) Authenticator() *merchant.Authenticator {
 	cacheTTL := d.Env.Duration(settings.ProfileCacheTTL)
-	return merchant.NewAuthenticator(d.MerchantStore(), d.TokenKeySecret(), cacheTTL, d.Now)
+	return merchant.NewAuthenticator(d.MerchantStore(), d.KeyRing(settings.TokenPublicKeySecret), cacheTTL, d.Now)
 }
 
 // MerchantStore returns the store of merchant profiles.
@@ -104,8 +110,24 @@ func (d *Dependencies) MerchantStore() *merchantdynamo.Store {
 	return merchantdynamo.New(d.DynamoDB(), d.Env.Required(settings.MerchantTable))
 }
 
-// TokenKeySecret returns the secret with the key ring that signs short-lived tokens.
-func (d *Dependencies) TokenKeySecret() *secret.Cache { return d.secretCache(settings.TokenKeySecret) }
+// KeyRing returns the key ring whose secret a variable names. It is renewed so often that a revoked key ends within a
+// minute.
+func (d *Dependencies) KeyRing(variableName string) *keyring.RefreshingRing {
+	propagationTime := d.Env.Duration(settings.SecretCacheTTL)
+	cache := d.newSecretCache(variableName, min(propagationTime, keyring.RenewalInterval))
+	ring := keyring.NewRefreshingRing(cache, propagationTime, d.Now)
+	d.rings = append(d.rings, ring)
+	return ring
+}
+
+// countStaleRings counts in a request's line that it used a key ring that could not be renewed.
+func (d *Dependencies) countStaleRings(line *telemetry.LogLine) {
+	for _, ring := range d.rings {
+		if ring.TakeStaleUses() > 0 {
+			line.Increment(telemetry.StaleKeyRings)
+		}
+	}
+}
 
 // LedgerStore returns the store of transactions.
 func (d *Dependencies) LedgerStore() *dynamo.Store {
@@ -139,7 +161,7 @@ func (d *Dependencies) limitStore() *limitdynamo.Store {
 
 // CallbackKeys returns the keys of callback addresses.
 func (d *Dependencies) CallbackKeys() *callback.Keys {
-	return callback.New(d.secretCache(settings.CallbackKeySecret), d.Env.Duration(settings.SecretCacheTTL), d.Now)
+	return callback.New(d.KeyRing(settings.CallbackKeySecret), d.Env.Duration(settings.SecretCacheTTL))
 }
 
 // OutgoingPolicy returns the rule for addresses that merchants choose.
@@ -187,7 +209,8 @@ func (d *Dependencies) StackName() string { return d.Env.Required(settings.Stack
 // APIHandler returns the handler of an API function. baseURL is "" for a function whose responses contain no address.
 // Call it last: it validates the environment and runs the init tasks.
 func (d *Dependencies) APIHandler(operation, baseURL string, routes ...apigw.Route) (Handler, error) {
-	config := apigw.Config{Operation: operation, StackName: d.StackName(), BaseURL: baseURL, Now: d.Now, Log: d.Log}
+	config := apigw.Config{Operation: operation, StackName: d.StackName(), BaseURL: baseURL, Now: d.Now, Log: d.Log,
+		CountUses: d.countStaleRings}
 	if err := d.ValidateAndWarm(); err != nil {
 		return nil, err
 	}

@@ -87,13 +87,13 @@ var callVariants = []variant{
 		invariants: []int{8},
 		world: kindOfOrder(1).with(choices{"has a rotation of keys": last, "has an unreadable secret": last,
 			"ring": 0, "secret": 0}),
-		edits: []edit{{"shared/keyring/refreshing.go", "if !found && k.stale() {", "if found && k.stale() {"}},
+		edits: []edit{{"shared/keyring/refreshing.go", "if !found && k.mayLack(", "if found && k.mayLack("}},
 	},
 	{
 		name: "forged-token-accepted", breaks: "a callback needs no valid token", invariants: []int{5},
 		edits: []edit{{
-			"shared/callback/keys.go", "return hmac.Equal(tag, pathMAC(key, path)), nil",
-			"return len(tag) == len(pathMAC(key, path)), nil",
+			"shared/callback/keys.go", "return Proof{k, number}, hmac.Equal(tag, pathMAC(key, path)), nil",
+			"return Proof{k, number}, len(tag) == len(pathMAC(key, path)), nil",
 		}},
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -56,15 +57,20 @@ func (s *Secrets) SetUnreadable(id string, from, to time.Time) {
 	stored.unreadable = append(stored.unreadable, timeRange{from, to})
 }
 
+// Unreadable reports whether every fetch of a secret fails now.
+func (s *Secrets) Unreadable(now time.Time, id string) bool {
+	return slices.ContainsFunc(s.find(id).unreadable, func(window timeRange) bool {
+		return !now.Before(window.from) && now.Before(window.to)
+	})
+}
+
 // Fetch reads a secret. An error that is context.DeadlineExceeded means that no response came: the caller waits until
 // the fetch's context ends, and then returns it.
 func (s *Secrets) Fetch(now time.Time, id string, c Chooser) ([]byte, error) {
 	stored := s.find(id)
-	for _, window := range stored.unreadable {
-		if !now.Before(window.from) && now.Before(window.to) {
-			s.trace(id + " is unreadable")
-			return nil, ErrSecretUnreadable
-		}
+	if s.Unreadable(now, id) {
+		s.trace(id + " is unreadable")
+		return nil, ErrSecretUnreadable
 	}
 	current, found := s.Current(id)
 	if !found {
