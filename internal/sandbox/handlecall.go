@@ -186,11 +186,11 @@ func (s *Sandbox) applyCall(t *transaction) {
 	}
 }
 
-// acceptPayment accepts a payment. After a faulty first response (outcomes 1004, 1005, 1010) it is an effect at once.
-// Otherwise the effect comes when it becomes successful.
+// acceptPayment accepts a payment. After a faulty first response (outcomes 1004, 1005, 1010) it is an effect at once if
+// the request has the payer's number. Otherwise the effect comes when it becomes successful.
 func (s *Sandbox) acceptPayment(t *transaction, b behaviour) {
 	t.State = pending
-	if t.FaultyFirstResponse && b.FinalStatus == successful {
+	if t.FaultyFirstResponse && b.FinalStatus == successful && t.LastFourDigits != "" {
 		t.recordEffect(s.now())
 	}
 	web := t.Payment.Channel == "web"

@@ -196,6 +196,20 @@ func TestPageOutcomesOfTheRequestsNumber(t *testing.T) {
 	}
 }
 
+// A faulty first response without the payer's number has no effect yet: the number typed on the page selects the outcome.
+func TestPageOutcomeAfterFaultyFirstResponse(t *testing.T) {
+	for digits, effects := range map[string]int{"5555": 1, "1001": 0, "1003": 0} {
+		r := newTestSandbox(t)
+		r.control("POST /script", `{"key":"Shop_1","kind":"payment","calls":["cut"]}`, 201, nil)
+		checkSummary(t, "response", r.pay("web", "Shop_1", ""), "cut")
+		web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
+		r.checkEffects("Shop_1", 0)
+		checkSummary(t, "page", r.confirm(web.path(), "+225 07-00-00 "+digits, p.PIN), "303")
+		r.clock.Advance(time.Minute)
+		r.checkEffects("Shop_1", effects)
+	}
+}
+
 func TestSlowPage(t *testing.T) {
 	r := newTestSandbox(t)
 	web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
