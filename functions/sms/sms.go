@@ -84,7 +84,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result {
 			return driver.SendSMS(ctx, params.operatorCall(common, callbackURL))
 		})
-	if result.DuplicateKey && reservation.EverUnknown && !reservation.NothingSent {
+	if result.DuplicateKey && reservation.MayHaveSent() && !reservation.KeyTaken {
 		// The operator has the key from our own earlier attempt, so the message was sent (decision "outcomes").
 		result.Outcome = operator.Succeeded
 	}

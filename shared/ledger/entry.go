@@ -111,9 +111,11 @@ type Entry struct {
 	// EverUnknown is true after an attempt with an unknown outcome, until a proof that nothing was ever sent.
 	EverUnknown bool
 	// NothingSent qualifies EverUnknown: the operator responded to every attempt that it knew the key, or had not
-	// applied it. So no send of ours can have reached it, and the key is another transaction's (decision
-	// "sms-duplicate").
+	// applied it. So no send of ours can have reached it.
 	NothingSent bool
+	// KeyTaken is true once the operator has reported a duplicate before a send of ours can have reached it: the key is
+	// another transaction's, so no later duplicate proves a send of ours (decision "sms-duplicate").
+	KeyTaken bool
 	// ReleasedBefore is true if an earlier attempt of the same request was released. It may have been sent, so the key
 	// stays bound to its body (decision "released").
 	ReleasedBefore bool

@@ -28,7 +28,8 @@ type CallOutcome struct {
 	// FailureReason goes with a refused payment.
 	FailureReason FailureReason
 	// NothingSent goes with Unknown: this attempt sent nothing, because the operator knew the key or did not apply it.
-	NothingSent bool
+	// DuplicateKey tells the first of these from the second.
+	NothingSent, DuplicateKey bool
 	// NotifyURL goes with Done and Refused of a charge: the address of the notification if the outcome becomes known
 	// late, "" for none (decision "charge-notif"). An SMS has its own.
 	NotifyURL string
@@ -65,7 +66,7 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 		next = incoming.Clone()
 		next.CreatedAt = e.CreatedAt
 		next.Status, next.Conflicts, next.Extra = e.Status, e.Clone().Conflicts, e.Extra
-		next.CallAttempts = e.Clone().CallAttempts
+		next.CallAttempts, next.KeyTaken = e.Clone().CallAttempts, e.KeyTaken
 	}
 	if e.State == Reserved {
 		next.addCallAttempt(CallAttempt{At: e.ReservedAt, Outcome: CallLapsed})
@@ -186,10 +187,14 @@ func (e *Entry) applySuccess(outcome CallOutcome, now time.Time) bool {
 	return true
 }
 
+// MayHaveSent is true if an earlier attempt can have reached the operator.
+func (e *Entry) MayHaveSent() bool { return e.EverUnknown && !e.NothingSent }
+
 // applyUnknown makes the entry unknown. It is done if the operator has reported already and the merchant has a
 // response, or if a receipt proves that a message was sent. A refusal is then a conflict.
 func (e *Entry) applyUnknown(outcome CallOutcome, now time.Time) {
-	e.NothingSent = outcome.NothingSent && (e.NothingSent || !e.EverUnknown)
+	e.KeyTaken = e.KeyTaken || outcome.DuplicateKey && !e.MayHaveSent()
+	e.NothingSent = outcome.NothingSent && !e.MayHaveSent()
 	e.State, e.EverUnknown = Unknown, true
 	if outcome.State == Unknown {
 		e.storeResponse(outcome)

@@ -235,6 +235,7 @@ func (o CallOutcomes) callOutcome(reservation *ledger.Entry, result operator.Res
 	default:
 		outcome := o.Unknown
 		outcome.State = ledger.Unknown
+		outcome.DuplicateKey = result.DuplicateKey
 		outcome.NothingSent = result.DuplicateKey || result.Outcome == operator.NotApplied
 		return outcome
 	}

@@ -138,7 +138,7 @@ var outcomeVariants = []variant{
 		invariants: []int{1},
 		world:      forgottenSMS,
 		edits: []edit{{
-			"functions/sms/sms.go", "if result.DuplicateKey && reservation.EverUnknown && !reservation.NothingSent {",
+			"functions/sms/sms.go", "if result.DuplicateKey && reservation.MayHaveSent() && !reservation.KeyTaken {",
 			"if result.DuplicateKey && reservation.EverUnknown {",
 		}},
 	},

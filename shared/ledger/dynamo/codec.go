@@ -47,6 +47,7 @@ var fields = []field{
 	{"lu", "lease_until", func(e *entry) any { return &e.LeaseUntil }},
 	{"eu", "ever_unknown", func(e *entry) any { return &e.EverUnknown }},
 	{"ns", "nothing_sent", func(e *entry) any { return &e.NothingSent }},
+	{"kt", "key_taken", func(e *entry) any { return &e.KeyTaken }},
 	{"rb", "released_before", func(e *entry) any { return &e.ReleasedBefore }},
 	{"ca", "created_at", func(e *entry) any { return &e.CreatedAt }},
 	{"sa", "sent_at", func(e *entry) any { return &e.SentAt }},
