@@ -33,7 +33,8 @@ func (a *attention) addEntry(e *ledger.Entry) {
 	if a.lostCallback(e, closedAt) {
 		a.add(attentionView{
 			Since: e.ReservedAt, What: waitsCallback, Merchant: e.Merchant, Subject: e.Key.String(),
-			Detail: "the key of its callback address was revoked: contact operator " + e.Operator + ", " + e.UpstreamKey,
+			Detail: "the key of its callback address was revoked: contact operator " + e.Operator +
+				", " + e.UpstreamKey,
 		}, confirmArguments("attention", "close", string(e.Kind), e.ID)...)
 	}
 	if conflicts := openConflicts(e, closedAt); len(conflicts) > 0 {

@@ -1,9 +1,7 @@
 package gatewayctl
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -327,87 +324,4 @@ func (x *exportRun) startingPoint(from, to time.Time) (first time.Time, cursor s
 
 func (x *exportRun) wrongCursor() error {
 	return usageError("the cursor %q is not one of this export: repeat its range, kind and format", x.position.Cursor)
-}
-
-// writePage writes a page of a merchant, and then the position after it.
-func (x *exportRun) writePage(of *merchant.Profile, p entryPage) error {
-	var text bytes.Buffer
-	rows := csv.NewWriter(&text)
-	if x.position.Cursor == "" && x.Format == formatCSV {
-		_ = rows.Write(csvColumns) // a Buffer never fails
-	}
-	for _, e := range p.entries {
-		if !x.matches(e) || e.Kind == ledger.Reference {
-			continue
-		}
-		x.written++
-		if x.Format == formatCSV {
-			_ = rows.Write(csvRow(exportedView(e)))
-			continue
-		}
-		if err := x.writeJSONObject(&text, exportedView(e)); err != nil {
-			return err
-		}
-	}
-	rows.Flush()
-	n, err := x.output.Write(text.Bytes())
-	if err != nil {
-		return err
-	}
-	x.pageWritten = true
-	x.position.Bytes += int64(n)
-	x.position.Cursor = p.day.Format(time.DateOnly) + "/" + p.next
-	if p.next == "" {
-		x.position.Cursor = p.day.Add(day).Format(time.DateOnly) + "/"
-	}
-	if x.All {
-		x.position.Cursor = of.ID + "/" + x.position.Cursor
-	}
-	if x.Output == "" {
-		return nil
-	}
-	return x.savePosition()
-}
-
-// writeJSONObject writes a transaction as a line, or as an element of the array, which the first element opens.
-func (x *exportRun) writeJSONObject(text *bytes.Buffer, v entryView) error {
-	document, err := json.Marshal(v)
-	switch {
-	case x.Format != formatJSON:
-		document = append(document, '\n')
-	case x.position.Bytes == 0 && text.Len() == 0:
-		text.WriteString("[\n")
-	default:
-		text.WriteString(",\n")
-	}
-	text.Write(document)
-	return err
-}
-
-// closeArray writes the end of the array. The position does not include it: a continued export truncates it again.
-func (x *exportRun) closeArray() error {
-	if x.file != nil {
-		if err := x.file.Truncate(x.position.Bytes); err != nil {
-			return err
-		}
-	}
-	end := "\n]\n"
-	if x.position.Bytes == 0 {
-		end = "[]\n"
-	}
-	_, err := io.WriteString(x.output, end)
-	return err
-}
-
-// csvRow is a transaction as a row. A text that a spreadsheet would run as a formula gets an apostrophe.
-func csvRow(v entryView) []string {
-	row := []string{string(v.Kind), v.ID, v.PaymentID, formatTime(v.CreatedAt), formatTime(v.FinalAt), string(v.State),
-		string(v.Status), v.Amount, v.Currency, v.Country, v.Operator, v.Channel, v.Correlator, v.ReferenceCode,
-		v.OperatorReference, v.UpstreamKey, strconv.FormatBool(v.EverUnknown), strconv.Itoa(v.Conflicts), v.Merchant}
-	for i, cell := range row {
-		if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-			row[i] = "'" + cell
-		}
-	}
-	return row
 }

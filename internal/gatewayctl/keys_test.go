@@ -84,7 +84,7 @@ func TestMaximumLifetimesMatchSettings(t *testing.T) {
 	}
 }
 
-// decision "key-rings": a token key that leaked is revoked in both rings, with an audit record, and never without --yes.
+// decision "key-rings": a leaked token key is revoked in both rings, with an audit record, and never without --yes.
 func TestRevokeTokens(t *testing.T) {
 	d := newTestTool(t)
 	d.apply("keys add tokens")

@@ -196,7 +196,7 @@ func TestPageOutcomesOfTheRequestsNumber(t *testing.T) {
 	}
 }
 
-// A faulty first response without the payer's number has no effect yet: the number typed on the page selects the outcome.
+// A faulty first response without the payer's number has no effect yet: the number typed on the page decides.
 func TestPageOutcomeAfterFaultyFirstResponse(t *testing.T) {
 	for digits, effects := range map[string]int{"5555": 1, "1001": 0, "1003": 0} {
 		r := newTestSandbox(t)

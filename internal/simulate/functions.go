@@ -235,7 +235,7 @@ type logWriter struct {
 	instance *instance
 }
 
-// Write implements io.Writer. What the deferred functions of a crashed instance write does not exist: its process ended.
+// Write implements io.Writer. It drops what the deferred functions of a crashed instance write: its process has ended.
 func (l logWriter) Write(line []byte) (int, error) {
 	if !l.instance.Crashed() {
 		l.world.checkLogLine(l.instance, line)
