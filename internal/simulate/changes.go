@@ -218,8 +218,8 @@ func (w *World) resume(s *shop, i *instance) {
 }
 
 // mustRefuse reports whether a request must be refused: its token was revoked, or its merchant was suspended, longer
-// ago than the greatest age of a profile. It holds for a request if it does at its start and at its end: the merchant
-// may be resumed meanwhile.
+// ago than the greatest age of a profile. A request is refused only if this is true at its start and at its end: the
+// merchant may be resumed meanwhile.
 func (w *World) mustRefuse(s *shop, token string) bool {
 	now := time.Now()
 	for _, since := range []time.Time{w.refused[token], w.suspended[s.Name]} {

@@ -162,7 +162,7 @@ func TestReductions(t *testing.T) {
 	}
 }
 
-// What an instance has seen counts for each call, with its order, and not the order of calls with different names.
+// An instance has seen, for each call, its results in their order. The order of calls with different names is left out.
 func TestSeen(t *testing.T) {
 	type sight struct {
 		name   string

@@ -93,7 +93,7 @@ func (x *explorer) checkAccess(i *exploredInstance, name string, made access) {
 }
 
 // isAlone reports whether no other task can ever notice when a call happens, and no time can pass before it. While a
-// fault is left, a task could hang and time pass, so no call is alone.
+// fault is left, a task could hang and time pass, so every call can be noticed.
 func (x *explorer) isAlone(a alternative, all []alternative) bool {
 	timePasses := func(other alternative) bool { return other.place == letTimePass }
 	if a.task == nil || x.budget > 0 || slices.ContainsFunc(all, timePasses) {

@@ -6,9 +6,9 @@ import "mobilegateway/internal/simulate/tape"
 //
 // The relay and the sweep make some calls at once: the payer's SMS beside the notification, two reads of the health of
 // an endpoint. Two orders of such calls with the same results are the same to the code, so the order of calls with
-// different names is left out. This loses nothing: the tasks of an invocation share only what one passes to another at
-// its begin or its end, so each one continues from the results of its own calls. Which of them made a call is known
-// from the name, since no two tasks make the same one.
+// different names is left out. This loses nothing: each task continues from the results of its own calls. The tasks of
+// an invocation share only what one passes to another at its start or its end. The name of a call identifies its task,
+// because no two tasks make the same call.
 type seen struct {
 	sum    uint64 // of the chains
 	chains map[string]uint64

@@ -113,7 +113,7 @@ type Entry struct {
 	// NothingSent qualifies EverUnknown: the operator responded to every attempt that it knew the key, or had not
 	// applied it. So no send of ours can have reached it.
 	NothingSent bool
-	// KeyTaken is true once the operator has reported a duplicate before a send of ours can have reached it: the key is
+	// KeyTaken is true once the operator has reported a duplicate before a send of ours can have reached it. The key is
 	// another transaction's, so no later duplicate proves a send of ours (decision "sms-duplicate").
 	KeyTaken bool
 	// ReleasedBefore is true if an earlier attempt of the same request was released. It may have been sent, so the key

@@ -28,7 +28,7 @@ type CallOutcome struct {
 	// FailureReason goes with a refused payment.
 	FailureReason FailureReason
 	// NothingSent goes with Unknown: this attempt sent nothing, because the operator knew the key or did not apply it.
-	// DuplicateKey tells the first of these from the second.
+	// DuplicateKey is the first of these.
 	NothingSent, DuplicateKey bool
 	// NotifyURL goes with Done and Refused of a charge: the address of the notification if the outcome becomes known
 	// late, "" for none (decision "charge-notif"). An SMS has its own.
