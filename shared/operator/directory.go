@@ -2,7 +2,7 @@ package operator
 
 import "maps"
 
-// DriverDirectory finds the driver of an operator. It never changes.
+// DriverDirectory finds the driver of an operator. It never changes once it is used.
 type DriverDirectory struct {
 	drivers map[string]Driver
 }
@@ -10,6 +10,16 @@ type DriverDirectory struct {
 // NewDriverDirectory makes a directory of drivers by their names in the rows of the table ("gateway").
 func NewDriverDirectory(drivers map[string]Driver) *DriverDirectory {
 	return &DriverDirectory{drivers: maps.Clone(drivers)}
+}
+
+// AcceptPrivateNetworks lets every driver reach operators at http addresses of private networks. Call it
+// before the first use, and only in a function that is not deployed (decision "outgoing-addresses").
+func (d *DriverDirectory) AcceptPrivateNetworks() {
+	for _, driver := range d.drivers {
+		if local, ok := driver.(interface{ AcceptPrivateNetworks() }); ok {
+			local.AcceptPrivateNetworks()
+		}
+	}
 }
 
 // Driver returns an operator's driver and row. The name is compared without case. It returns false for an unknown

@@ -173,11 +173,10 @@ func (d *Dependencies) OutgoingPolicy() outgoing.Policy {
 func (d *Dependencies) OperatorDirectory() *operator.DriverDirectory {
 	if d.directory == nil {
 		credentials := d.secretCache(settings.OperatorCredentialsSecret)
-		newDirectory := drivers.NewDirectory
+		d.directory = drivers.NewDirectory(credentials, d.OperatorTransport, d.Now)
 		if d.Env.LoopbackAllowed() {
-			newDirectory = drivers.NewNearDirectory
+			d.directory.AcceptPrivateNetworks()
 		}
-		d.directory = newDirectory(credentials, d.OperatorTransport, d.Now)
 	}
 	return d.directory
 }

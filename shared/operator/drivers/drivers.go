@@ -18,17 +18,7 @@ import (
 func NewDirectory(
 	secrets secret.Reader, transport http.RoundTripper, now func() time.Time,
 ) *operator.DriverDirectory {
-	return newDirectory(gateway.New(secrets, transport, now))
-}
-
-// NewNearDirectory is NewDirectory for functions that are not deployed: their operators may be stubs in a private
-// network.
-func NewNearDirectory(
-	secrets secret.Reader, transport http.RoundTripper, now func() time.Time,
-) *operator.DriverDirectory {
-	return newDirectory(gateway.New(secrets, transport, now).AcceptPrivateNetworks())
-}
-
-func newDirectory(platform operator.Driver) *operator.DriverDirectory {
-	return operator.NewDriverDirectory(map[string]operator.Driver{gateway.DriverName: platform})
+	return operator.NewDriverDirectory(map[string]operator.Driver{
+		gateway.DriverName: gateway.New(secrets, transport, now),
+	})
 }

@@ -28,7 +28,9 @@ func TestBaseURLs(t *testing.T) {
 		if got := err == nil; got != want.deployed {
 			t.Errorf("a deployed function accepts %s: %v, want %v: %v", address, got, want.deployed, err)
 		}
-		_, err = gateway.New(secrets, nil, time.Now).AcceptPrivateNetworks().CurrentAccountID(t.Context(), "sandbox")
+		local := gateway.New(secrets, nil, time.Now)
+		local.AcceptPrivateNetworks()
+		_, err = local.CurrentAccountID(t.Context(), "sandbox")
 		if got := err == nil; got != want.local {
 			t.Errorf("a local function accepts %s: %v, want %v: %v", address, got, want.local, err)
 		}

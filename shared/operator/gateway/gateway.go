@@ -50,12 +50,9 @@ func New(secrets secret.Reader, transport http.RoundTripper, now func() time.Tim
 	return &Driver{credentials: &credentials{secrets: secrets, now: now}, transport: transport, now: now}
 }
 
-// AcceptPrivateNetworks makes the driver also accept operators at http addresses of private networks, and returns it.
-// Call it before the first use, and only in a function that is not deployed (decision "outgoing-addresses").
-func (d *Driver) AcceptPrivateNetworks() *Driver {
-	d.credentials.acceptsPrivateNetworks = true
-	return d
-}
+// AcceptPrivateNetworks makes the driver also accept operators at http addresses of private networks. The directory
+// calls it.
+func (d *Driver) AcceptPrivateNetworks() { d.credentials.acceptsPrivateNetworks = true }
 
 // CurrentAccountID implements operator.Driver. The error is a *fault.Fault of kind IntegrationRejected if the
 // credentials cannot be read or have no usable account for the operator.
