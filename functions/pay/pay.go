@@ -65,6 +65,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		return apigw.Response{}, fault.NewInternal(err)
 	}
 	entry := o.newEntry(params)
+	entry.CallbackKeys = ring.KeyNumbers()
 	req.LogLine.SetTransactionKey(entry.ID)
 	operation.LogRouting(req, entry)
 	key := operation.IdempotencyKey{Value: entry.ID, Part: partOrderID}

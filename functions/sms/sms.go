@@ -66,6 +66,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		return apigw.Response{}, fault.NewInternal(err)
 	}
 	entry := o.newEntry(profile, params, capabilities)
+	entry.CallbackKeys = ring.KeyNumbers()
 	location := resource.MessageURL(req.BaseURL, params.sender, entry.ID)
 	req.LogLine.SetTransactionKey(params.correlator)
 	operation.LogRouting(req, entry)

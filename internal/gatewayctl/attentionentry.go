@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/shared/callback"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
@@ -68,7 +69,7 @@ func (a *attention) addEntry(e *ledger.Entry) {
 // lostCallback reports whether no callback and no lookup can end an entry, because the key of its address was revoked.
 func (s *session) lostCallback(e *ledger.Entry, closedAt time.Time) bool {
 	return awaitsCallback(e) && !comesByLookup(e) && closedAt.Before(e.ReservedAt) &&
-		s.callbackRing != nil && s.callbackRing.MayHaveLost(e.CreatedAt, e.ReservedAt, s.SecretCache)
+		s.callbackRing != nil && callback.MayHaveLost(s.callbackRing, e, s.SecretCache)
 }
 
 // unknownReason returns why only a person ends an unknown outcome, "" if the gateway may still end it. It is what

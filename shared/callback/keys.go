@@ -3,6 +3,7 @@ package callback
 import (
 	"context"
 	"crypto/hmac"
+	"slices"
 	"time"
 
 	"mobilegateway/shared/keyring"
@@ -53,10 +54,10 @@ func (k *Keys) Verify(ctx context.Context, path, token string) (Proof, bool, err
 // signingLease is the longest time in which a reservation's request can run.
 const signingLease = time.Minute
 
-// Covers reports whether the key may have signed an address of the entry, in any function. The time is from the entry's
-// creation to its last reservation, plus the lease and one cache lifetime. Both the old and
-// the new address of an entry that was reserved again after a rotation are valid. An error means that the ring is too
-// old to refuse.
+// Covers reports whether the key may have signed an address of the entry, in any function: it did, or it could at a time
+// from the entry's creation to its last reservation, plus the lease and one cache lifetime. Both the old and the new
+// address of an entry that was reserved again after a rotation are valid. An error means that the ring is too old to
+// refuse.
 func (p Proof) Covers(ctx context.Context, e *ledger.Entry) (bool, error) {
 	ring, err := p.keys.keys.Current(ctx)
 	if err != nil {
@@ -70,5 +71,19 @@ func (p Proof) Covers(ctx context.Context, e *ledger.Entry) (bool, error) {
 
 // MayHaveSigned reports whether a key may have signed an address of the entry (see Proof.Covers).
 func MayHaveSigned(ring *keyring.Ring, number int, e *ledger.Entry, propagationTime time.Duration) bool {
+	if _, live := ring.FindKey(number); live && slices.Contains(e.CallbackKeys, number) {
+		return true
+	}
 	return ring.MayHaveSigned(number, e.CreatedAt, e.ReservedAt.Add(signingLease+propagationTime), propagationTime)
+}
+
+// MayHaveLost reports whether an address of the entry may have been signed by a key that is revoked or retired: the
+// operator's callback to it is refused. An entry of an earlier version names no keys; its times decide then.
+func MayHaveLost(ring *keyring.Ring, e *ledger.Entry, propagationTime time.Duration) bool {
+	for _, number := range e.CallbackKeys {
+		if _, live := ring.FindKey(number); !live {
+			return true
+		}
+	}
+	return len(e.CallbackKeys) == 0 && ring.MayHaveLost(e.CreatedAt, e.ReservedAt, propagationTime)
 }

@@ -39,6 +39,9 @@ const TokenLength = (tokenSize*8 + 5) / 6
 // Ring signs with the callback key of one moment. Take a new one from Keys for every request.
 type Ring struct{ signingKey keyring.Key }
 
+// KeyNumbers returns the number of the key that signs, for ledger.Entry.CallbackKeys.
+func (r *Ring) KeyNumbers() []int { return []int{r.signingKey.Number} }
+
 // Sign returns the token for a path.
 func (r *Ring) Sign(path string) string {
 	number := uint16(r.signingKey.Number) //nolint:gosec // a ring's numbers fit 16 bits

@@ -146,6 +146,9 @@ type Entry struct {
 	Account  string // the operator account's id in the credentials
 	Channel  string // payments: web, tpe, ussd
 	Lang     string // payments: fr or en
+	// CallbackKeys are the numbers of the keys that signed the callback addresses of this entry. A function that cannot
+	// renew its key ring may sign with a key that no other function uses any more (decision "key-rings").
+	CallbackKeys []int
 
 	// The amount in minor units with the currency's exponent, and as it was sent.
 	AmountMinor  int64

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -71,6 +72,7 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 	if e.State == Reserved {
 		next.addCallAttempt(CallAttempt{At: e.ReservedAt, Outcome: CallLapsed})
 	}
+	next.CallbackKeys = slices.Compact(slices.Concat(e.CallbackKeys, incoming.CallbackKeys))
 	next.EverUnknown = e.EverUnknown || e.State == Unknown || e.State == Reserved
 	next.NothingSent = e.NothingSent && e.State != Reserved
 	next.markRelayNotified()

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -358,5 +359,18 @@ func TestMarkLapsed(t *testing.T) {
 	finalStatus(ledger.Successful)(e)
 	if !e.MarkLapsed(e.LeaseUntil.Add(ledger.LapseMargin), next) || e.State != ledger.Done || e.LookupDue(next) {
 		t.Errorf("after its final status: %s", summary(e))
+	}
+}
+
+// decision "key-rings": an entry names the keys of all its callback addresses, those of a former attempt too.
+func TestTakeOverKeepsCallbackKeys(t *testing.T) {
+	for _, state := range []ledger.State{ledger.Unknown, ledger.Reserved, ledger.Released} {
+		first := &ledger.Entry{State: state, CallbackKeys: []int{1}}
+		second := first.TakeOver(&ledger.Entry{CallbackKeys: []int{2}}, "b", time.Time{})
+		second.State = state
+		third := second.TakeOver(&ledger.Entry{CallbackKeys: []int{2}}, "c", time.Time{})
+		if !slices.Equal(third.CallbackKeys, []int{1, 2}) || len(first.CallbackKeys) != 1 {
+			t.Errorf("%s: keys %v, want 1 and 2; the first entry has %v", state, third.CallbackKeys, first.CallbackKeys)
+		}
 	}
 }

@@ -48,6 +48,7 @@ var fields = []field{
 	{"eu", "ever_unknown", func(e *entry) any { return &e.EverUnknown }},
 	{"ns", "nothing_sent", func(e *entry) any { return &e.NothingSent }},
 	{"kt", "key_taken", func(e *entry) any { return &e.KeyTaken }},
+	{"ck", "callback_keys", func(e *entry) any { return &e.CallbackKeys }},
 	{"rb", "released_before", func(e *entry) any { return &e.ReleasedBefore }},
 	{"ca", "created_at", func(e *entry) any { return &e.CreatedAt }},
 	{"sa", "sent_at", func(e *entry) any { return &e.SentAt }},
