@@ -176,8 +176,8 @@ func (s *leakStory) shortLivedToken() string {
 	return response.AccessToken
 }
 
-// signedCallback signs a callback address with the ring that leaked.
-func (s *leakStory) signedCallback() string {
+// signedCallbacks signs callback addresses of a payment and of an SMS with the ring that leaked.
+func (s *leakStory) signedCallbacks() []string {
 	s.Helper()
 	leaked := secret.Static(s.secretValue("CALLBACK_KEY_SECRET"))
 	keys := callback.New(keyring.NewRefreshingRing(leaked, time.Minute, time.Now), time.Minute)
@@ -185,7 +185,10 @@ func (s *leakStory) signedCallback() string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return ring.PaymentURL(s.info.BaseURL, "orange", "DemoShop_absent")
+	return []string{
+		ring.PaymentURL(s.info.BaseURL, "orange", "DemoShop_absent"),
+		ring.ReceiptURL(s.info.BaseURL, "orange", "12345678-1234-5678-9234-567812345678"),
+	}
 }
 
 // secretValue returns the value of the secret that a variable of the functions names.
