@@ -18,7 +18,7 @@ import (
 var runbooks = []string{
 	"A merchant calls about an order", "A merchant responded 410 by mistake", "The outcome of a charge is unknown",
 	"An operator's token leaked", "A token key leaked", "A callback key leaked", "A webhook key leaked",
-	"Accounting needs an export", "A merchant must be suspended",
+	"A merchant's token leaked", "Accounting needs an export", "A merchant must be suspended",
 	"What waits for a person?",
 }
 

@@ -39,6 +39,28 @@ func TestSecurityTestsExist(t *testing.T) {
 	}
 }
 
+// TestSecurityLinksLeakRunbooks checks that docs/security.md links each runbook for something that leaked.
+func TestSecurityLinksLeakRunbooks(t *testing.T) {
+	text, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, title := range runbooks {
+		if !strings.HasSuffix(title, " leaked") {
+			continue
+		}
+		count++
+		anchor := strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(title), "'", ""), " ", "-")
+		if link := "(operations.md#" + anchor + ")"; !strings.Contains(string(text), link) {
+			t.Errorf("docs/security.md has no link %s", link)
+		}
+	}
+	if count < 5 {
+		t.Errorf("%d runbooks for leaks, want at least 5", count)
+	}
+}
+
 // testNames returns the names of all tests of the tree.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()

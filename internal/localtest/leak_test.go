@@ -1,139 +1,220 @@
 package localtest_test
 
 import (
-	"bytes"
-	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"os"
-	"strings"
+	"path/filepath"
 	"testing"
 	"time"
 
-	"mobilegateway/internal/gatewayctl"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/localtest"
-	"mobilegateway/shared/awsclient"
-	"mobilegateway/shared/callback"
-	"mobilegateway/shared/keyring"
-	"mobilegateway/shared/secret"
 )
 
-// maxRevocation is the longest time from the revocation of a leaked key until nothing that it signed is accepted.
+// maxRevocation is the longest time from the first command of a runbook until our side neither signs with nor accepts
+// what leaked.
 const maxRevocation = time.Minute
 
-// TestLeakedKeysEndWithinAMinute revokes a token key and a callback key on a local run, as docs/operations.md does, and
-// measures until what they signed is refused.
-func TestLeakedKeysEndWithinAMinute(t *testing.T) {
+// leak is something that leaked, and how its runbook in docs/operations.md ends it on our side.
+type leak struct {
+	name   string
+	revoke func()
+	// inUse makes our side use what leaked, and reports whether it still does.
+	inUse func() bool
+	// remains is what merchants, operators and we still must do.
+	remains string
+
+	startedAt time.Time // when revoke began
+	lastUse   time.Time // when inUse last reported true
+}
+
+// TestLeaksEndWithinAMinute leaks all that docs/operations.md has a runbook for, and follows the runbooks on a local
+// run. It uses what leaked for a minute from then on, and prints for how long our side did so too.
+func TestLeaksEndWithinAMinute(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a whole gateway")
 	}
-	gateway := localtest.Start(t, localtest.Options{})
-	status := gateway.Info().BaseURL + "/mobilemoney/v1/getStatus/DemoShop_absent"
-	bearer := http.Header{"Authorization": {"Bearer " + shortLivedToken(t, gateway)}}
-	stolen := signedCallback(t, gateway)
-	probes := map[string]func() int{
-		"tokens": func() int {
-			code, _, _ := localtest.Send(t, http.MethodGet, status, "", bearer)
-			return code
-		},
-		"callbacks": func() int { // an authentic address with a body that nothing can decode
-			code, _, _ := localtest.Send(t, http.MethodPost, stolen, "{}", nil)
-			return code
-		},
-	}
-	accepted := map[string]int{"tokens": http.StatusNotFound, "callbacks": http.StatusBadRequest}
-	refused := map[string]int{"tokens": http.StatusUnauthorized, "callbacks": http.StatusNotFound}
-	for ring, probe := range probes {
-		if code := probe(); code != accepted[ring] {
-			t.Fatalf("%s: %d before the revocation, want %d", ring, code, accepted[ring])
+	s := newLeakStory(t)
+	leaks := []*leak{s.tokenKey(), s.callbackKey(), s.webhookKey(), s.operatorToken(), s.merchantToken()}
+	for _, l := range leaks {
+		if !l.inUse() {
+			t.Fatalf("%s: not in use before the revocation", l.name)
 		}
 	}
-	revokedAt := time.Now()
-	for ring := range probes {
-		runTool(t, gateway.Dir, "keys", "revoke", ring, "1", "--compromised")
+	for _, l := range leaks {
+		l.startedAt = time.Now()
+		l.lastUse = l.startedAt
+		l.revoke()
 	}
 	poll := time.NewTicker(500 * time.Millisecond)
 	defer poll.Stop()
-	for len(probes) > 0 && time.Since(revokedAt) < maxRevocation {
-		<-poll.C
-		for ring, probe := range probes {
-			if probe() == refused[ring] {
-				elapsed := time.Since(revokedAt).Round(100 * time.Millisecond)
-				t.Logf("ring %s: refused %s after the revocation", ring, elapsed)
-				delete(probes, ring)
+	for last := leaks[len(leaks)-1]; time.Since(last.startedAt) < maxRevocation; <-poll.C {
+		for _, l := range leaks {
+			if l.inUse() {
+				l.lastUse = time.Now()
 			}
 		}
 	}
-	for ring := range probes {
-		t.Errorf("ring %s: what leaked is accepted after %s", ring, maxRevocation)
+	for _, l := range leaks {
+		t.Logf("%s: last used %s after the first command; what remains: %s", l.name,
+			l.lastUse.Sub(l.startedAt).Round(100*time.Millisecond), l.remains)
+		if l.lastUse.Sub(l.startedAt) > maxRevocation || l.inUse() {
+			t.Errorf("%s: our side uses it after %s", l.name, maxRevocation)
+		}
 	}
-	bearer.Set("Authorization", "Bearer "+shortLivedToken(t, gateway))
-	if code, _, text := localtest.Send(t, http.MethodGet, status, "", bearer); code != http.StatusNotFound {
-		t.Errorf("a new token: %d %s, want 404 for an unknown order", code, text)
-	}
-	bearer.Set("Authorization", "Bearer "+gateway.Info().AccessToken)
-	if code, _, text := localtest.Send(t, http.MethodGet, status, "", bearer); code != http.StatusNotFound {
-		t.Errorf("the long-lived token: %d %s, want 404 for an unknown order", code, text)
+	s.checkSuccessors()
+}
+
+// leakStory is a local run with a merchant that is notified and an operator that can end a token.
+type leakStory struct {
+	*testing.T
+	gateway  *localtest.Gateway
+	info     local.Info
+	operator *tokenOperator
+	orders   int    // payments that were requested
+	notified string // the order whose notification is sent again and again
+}
+
+func newLeakStory(t *testing.T) *leakStory {
+	gateway := localtest.Start(t, localtest.Options{})
+	s := &leakStory{T: t, gateway: gateway, info: gateway.Info()}
+	s.startOperator()
+	s.notified = s.pay()
+	return s
+}
+
+// tokenFunctions are the paths of the functions that verify tokens, with their response to an invalid request whose
+// token is valid.
+func tokenFunctions() map[string]int {
+	return map[string]int{
+		"/mobilemoney/v1/getStatus/DemoShop_absent": http.StatusNotFound,
+		"/mobilemoney/v1": http.StatusBadRequest,
+		"/payment/v1/acr%3AOperatorAPIToken/transactions/amount": http.StatusBadRequest,
+		"/smsmessaging/v1/outbound/tel%3A%2B2250000/requests":    http.StatusBadRequest,
 	}
 }
 
-// shortLivedToken requests a token.
-func shortLivedToken(t *testing.T, gateway *localtest.Gateway) string {
-	t.Helper()
-	info := gateway.Info()
-	credentials := base64.StdEncoding.EncodeToString([]byte(info.ClientID + ":" + info.ClientSecret))
-	header := http.Header{
-		"Authorization": {"Basic " + credentials}, "Content-Type": {"application/x-www-form-urlencoded"},
+// functionsAccepting returns how many functions accept a token. It sends requests that have no effect.
+func (s *leakStory) functionsAccepting(token string) (count int) {
+	s.Helper()
+	header := http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}}
+	for path, accepted := range tokenFunctions() {
+		method, body := http.MethodPost, "{}"
+		if accepted == http.StatusNotFound {
+			method, body = http.MethodGet, ""
+		}
+		code, _, _ := localtest.Send(s, method, s.info.BaseURL+path, body, header)
+		if s.accepts(code, accepted, http.StatusUnauthorized) {
+			count++
+		}
 	}
-	_, _, text := localtest.Send(t, http.MethodPost, info.BaseURL+"/token", "grant_type=client_credentials", header)
-	var response struct {
-		AccessToken string `json:"access_token"`
-	}
-	if err := json.Unmarshal([]byte(text), &response); err != nil || response.AccessToken == "" {
-		t.Fatalf("no token: %s", text)
-	}
-	return response.AccessToken
+	return count
 }
 
-// signedCallback signs a callback address with the ring that leaked.
-func signedCallback(t *testing.T, gateway *localtest.Gateway) string {
-	t.Helper()
-	environment := gateway.Environment()
-	client, err := awsclient.New(func(name string) string { return environment[name] })
-	if err != nil {
-		t.Fatal(err)
+// accepts reports whether a status is that of a request whose credential is accepted. It must be one of two.
+func (s *leakStory) accepts(status, accepted, refused int) bool {
+	s.Helper()
+	if status != accepted && status != refused {
+		s.Errorf("status %d, want %d or %d", status, accepted, refused)
 	}
-	leaked, err := local.Deployment{Client: client}.SecretValue(t.Context(), environment["CALLBACK_KEY_SECRET"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := callback.New(keyring.NewRefreshingRing(secret.Static(leaked), time.Minute, time.Now), time.Minute)
-	ring, err := keys.Ring(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ring.PaymentURL(gateway.Info().BaseURL, "orange", "DemoShop_absent")
+	return status == accepted
 }
 
-// runTool runs gatewayctl on the local run.
-func runTool(t *testing.T, folder string, arguments ...string) {
-	t.Helper()
-	var output bytes.Buffer
-	code := gatewayctl.Run(t.Context(), append([]string{"--local", "--yes", "--reason", "leaked"}, arguments...),
-		gatewayctl.System{
-			Stdin: strings.NewReader(""), Stdout: &output, Stderr: &output, User: "test",
-			Now: time.Now, Rand: rand.Reader,
-			Getenv: func(name string) string {
-				if name == "LOCAL_DIR" {
-					return folder
-				}
-				return os.Getenv(name)
-			},
-			Connect: gatewayctl.Connect,
-		})
-	if code != gatewayctl.ExitDone {
-		t.Fatalf("%v: exit %d: %s", arguments, code, output.String())
+func (s *leakStory) tokenKey() *leak {
+	forged := s.shortLivedToken()
+	return &leak{
+		name:    "token key",
+		revoke:  func() { s.runTool("keys", "revoke", "tokens", "1", "--compromised") },
+		inUse:   func() bool { return s.functionsAccepting(forged) > 0 },
+		remains: "merchants that get 401 request a new token",
+	}
+}
+
+func (s *leakStory) callbackKey() *leak {
+	forged := s.signedCallbacks()
+	return &leak{
+		name:   "callback key",
+		revoke: func() { s.runTool("keys", "revoke", "callbacks", "1", "--compromised") },
+		inUse: func() (accepted bool) { // authentic addresses with a body that nothing can decode
+			for _, address := range forged {
+				code, _, _ := localtest.Send(s, http.MethodPost, address, "{}", nil)
+				accepted = s.accepts(code, http.StatusBadRequest, http.StatusNotFound) || accepted
+			}
+			return accepted
+		},
+		remains: "operators report what gatewayctl attention lists",
+	}
+}
+
+// webhookKey revokes the key as if no merchant could wait for its new secret.
+func (s *leakStory) webhookKey() *leak {
+	leaked := s.info.WebhookSecret
+	return &leak{
+		name: "webhook key",
+		revoke: func() {
+			s.runTool("keys", "revoke", "webhooks", "1", "--compromised")
+			s.runTool("keys", "revoke", "webhooks", "1", "--compromised", "--at-once")
+		},
+		inUse:   func() bool { return signedWith(s.T, s.notifyAgain(), leaked) },
+		remains: "each merchant installs its new secret, and refuses the old one",
+	}
+}
+
+// operatorToken rotates the token, and lets the operator end the old one at once.
+func (s *leakStory) operatorToken() *leak {
+	file := filepath.Join(s.TempDir(), "token.txt")
+	if err := os.WriteFile(file, []byte(s.operator.next), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	return &leak{
+		name: "operator's token",
+		revoke: func() {
+			s.runTool("operator", "rotate-token", "sandbox", file)
+			s.operator.ended.Store(true)
+		},
+		inUse: func() bool {
+			before := s.operator.leakedUses.Load()
+			s.pay()
+			return s.operator.leakedUses.Load() > before
+		},
+		remains: "the operator ends the old token; until then it accepts that from every caller",
+	}
+}
+
+func (s *leakStory) merchantToken() *leak {
+	leaked := s.info.SecondMerchant
+	return &leak{
+		name: "merchant's token",
+		revoke: func() {
+			s.runTool("token", "rotate", leaked.Merchant, "--overlap", "0s")
+		},
+		inUse:   func() bool { return s.functionsAccepting(leaked.AccessToken) > 0 },
+		remains: "the merchant installs its new token",
+	}
+}
+
+// checkSuccessors checks that what replaced the leaked credentials is in use, and that nothing else ended.
+func (s *leakStory) checkSuccessors() {
+	for name, token := range map[string]string{
+		"a new token": s.shortLivedToken(), "the long-lived token of another merchant": s.info.AccessToken,
+	} {
+		if count := s.functionsAccepting(token); count != len(tokenFunctions()) {
+			s.Errorf("%s: accepted by %d functions, want %d", name, count, len(tokenFunctions()))
+		}
+	}
+	var replaced struct {
+		Secret string `json:"webhook_secret"`
+	}
+	if text := s.runTool("--json", "webhook-secret", "show", s.info.Merchant); json.Unmarshal(text, &replaced) != nil {
+		s.Errorf("no new webhook secret: %d bytes", len(text))
+	}
+	if !signedWith(s.T, s.notifyAgain(), replaced.Secret) {
+		s.Error("the notification is not signed with the new secret")
+	}
+	before := s.operator.nextUses.Load()
+	s.pay()
+	if s.operator.nextUses.Load() == before {
+		s.Error("the operator does not get the new token")
 	}
 }
