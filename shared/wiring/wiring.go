@@ -79,15 +79,13 @@ func Run(start func(handler any), build func(*Dependencies) (Handler, error)) {
 	start(handler)
 }
 
-// secretCache returns the cache of the secret that a variable names. The init phase fetches the secret.
+// secretCache returns the cache of the secret that a variable names. The init phase fetches the secret. It is renewed so
+// often that a revoked key and an operator's former token end within a minute.
 func (d *Dependencies) secretCache(variableName string) *secret.Cache {
-	return d.newSecretCache(variableName, d.Env.Duration(settings.SecretCacheTTL))
-}
-
-func (d *Dependencies) newSecretCache(variableName string, ttl time.Duration) *secret.Cache {
 	if cache, found := d.secretCaches[variableName]; found {
 		return cache
 	}
+	ttl := min(d.Env.Duration(settings.SecretCacheTTL), keyring.RenewalInterval)
 	cache := secret.NewCache(d.SecretSource(), d.Env.Required(variableName), ttl, minRefreshInterval, d.Now)
 	cache.Await = d.Await
 	d.secretCaches[variableName] = cache
@@ -110,12 +108,9 @@ func (d *Dependencies) MerchantStore() *merchantdynamo.Store {
 	return merchantdynamo.New(d.DynamoDB(), d.Env.Required(settings.MerchantTable))
 }
 
-// KeyRing returns the key ring whose secret a variable names. It is renewed so often that a revoked key ends within a
-// minute.
+// KeyRing returns the key ring whose secret a variable names.
 func (d *Dependencies) KeyRing(variableName string) *keyring.RefreshingRing {
-	propagationTime := d.Env.Duration(settings.SecretCacheTTL)
-	cache := d.newSecretCache(variableName, min(propagationTime, keyring.RenewalInterval))
-	ring := keyring.NewRefreshingRing(cache, propagationTime, d.Now)
+	ring := keyring.NewRefreshingRing(d.secretCache(variableName), d.Env.Duration(settings.SecretCacheTTL), d.Now)
 	d.rings = append(d.rings, ring)
 	return ring
 }
