@@ -64,7 +64,7 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 	if e.State == Released && e.Fingerprint == "" {
 		next = incoming.Clone()
 		next.CreatedAt = e.CreatedAt
-		next.Status, next.Conflicts, next.Extra = e.Status, e.Clone().Conflicts, e.Extra
+		next.Status, next.Claim, next.Conflicts, next.Extra = e.Status, e.Claim, e.Clone().Conflicts, e.Extra
 		next.CallAttempts = e.Clone().CallAttempts
 	}
 	if e.State == Reserved {
