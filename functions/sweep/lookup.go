@@ -143,38 +143,40 @@ func (p *pass) applyLookup(
 	return updated, err
 }
 
-// needsManualResolution reports whether a payment that is still not final needs a person. One case is a payment past
-// its lifetime: without a response, with an unconfirmed claim of success, or with another amount. The other case is a
-// payment that has been unknown for StaleAfter, and whose lookup has no response.
+// needsManualResolution reports whether a payment that is still not final needs a person. One case is a claim of
+// success that is flagged. Another is a payment past its lifetime, unless its claim of success is newer and its
+// operator responds. The last is a payment that has been unknown for StaleAfter without a response to its lookup.
 func (p *pass) needsManualResolution(e *ledger.Entry, lookup reconcile.LookupResult, now time.Time) bool {
 	age := now.Sub(e.ReservedAt)
 	switch {
 	case e.StatusFinal() || e.PollAt.IsZero() && e.Claim.Status == "":
 		return false
-	case age >= p.PaymentLifetime:
+	case e.ClaimFlagged(now):
 		return true
+	case age >= p.PaymentLifetime:
+		return !lookup.Responded || e.Claim.Status != ledger.Successful
 	default:
 		return !lookup.Responded && e.State == ledger.Unknown && age >= ledger.StaleAfter
 	}
 }
 
 // nextPollAt returns when an entry is due again if this lookup does not end it. A payment follows the schedule, but has
-// a lookup at the end of its lifetime, which may expire it; after that it has one each UnresponsiveRetry. An entry
-// without a lookup is listed again after the last wait of the schedule.
+// a lookup at the end of its lifetime, which may expire it; after that it has one each UnresponsiveRetry. A flagged
+// claim has one each FlaggedClaimInterval, but a later attempt to pay gets its own schedule first. An entry without a
+// lookup is listed again after the last wait of the schedule.
 func (p *pass) nextPollAt(e *ledger.Entry, now time.Time) time.Time {
-	last := len(p.PollSchedule) - 1
-	lifetimeEnd := e.ReservedAt.Add(p.PaymentLifetime)
+	last, age := len(p.PollSchedule)-1, now.Sub(e.ReservedAt)
+	wait := p.PollSchedule[last]
 	switch {
-	case e.Kind != ledger.Payment && now.Sub(e.ReservedAt) > p.PaymentLifetime:
-		return now.Add(p.PaymentLifetime) // listed often enough: now daily
+	case e.Kind != ledger.Payment && age > p.PaymentLifetime:
+		wait = p.PaymentLifetime // listed often enough: now daily
 	case e.Kind != ledger.Payment:
-		return now.Add(p.PollSchedule[last])
-	case !now.Before(lifetimeEnd):
-		return now.Add(p.UnresponsiveRetry)
+	case e.ClaimFlagged(now) && age >= ledger.ClaimFlagAfter:
+		wait = ledger.FlaggedClaimInterval
+	case age >= p.PaymentLifetime:
+		wait = p.UnresponsiveRetry
+	default:
+		wait = min(p.PollSchedule[min(e.PollAttempts+1, last)], p.PaymentLifetime-age)
 	}
-	next := now.Add(p.PollSchedule[min(e.PollAttempts+1, last)])
-	if next.After(lifetimeEnd) {
-		return lifetimeEnd
-	}
-	return next
+	return now.Add(wait)
 }

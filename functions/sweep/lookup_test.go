@@ -120,7 +120,8 @@ func TestExpiry(t *testing.T) {
 		{"no response at the end", lifetime, deliverytest.NoResponse(), "", open, 1},
 		{"successful at the end", lifetime, known("Success", ""), "", finalSummary(ledger.Successful), 0},
 		{"failed at the end", lifetime, known("Failed", ""), "", finalSummary(ledger.Failed), 0},
-		{"a claimed success", lifetime, known("pending", ""), ledger.Successful, claimed, 1},
+		{"a claimed success", lifetime, known("pending", ""), ledger.Successful, claimed, 0},
+		{"a claimed success, without a response", lifetime, deliverytest.NoResponse(), ledger.Successful, claimed, 1},
 		{"a claimed failure", lifetime, known("pending", ""), ledger.Failed, deniedFailure, 0},
 		{"another amount", lifetime, known("Success", "1"), "", mismatch, 1},
 	}
@@ -241,7 +242,7 @@ func TestAlarmsEnd(t *testing.T) {
 		e.ApplyOutcome("owner", ledger.CallOutcome{State: ledger.Released}, s.Clock.Now())
 		e.AddClaim(ledger.Claim{Status: ledger.Successful, CheckAt: s.Clock.Now()}, s.Clock.Now())
 		s.StoreEntry(e)
-		s.runSweepAfter(t, deliverytest.PaymentLifetime)
+		s.runSweepAfter(t, ledger.ClaimFlagAfter)
 		s.AssertMetric(t, "StaleUnknownOutcomes", 1)
 		resolution := ledger.ManualResolution{Outcome: "failed", Who: "ama", Reason: "their statement"}
 		s.StoreEntry(s.MustGet(t, e), func(e *ledger.Entry) {

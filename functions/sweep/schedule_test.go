@@ -25,23 +25,33 @@ func TestNextPollAt(t *testing.T) {
 		age      time.Duration
 		attempts int
 		want     time.Duration
+		claimed  time.Duration // the age of a claim of success, 0 for none
 	}{
-		"after the first lookup":               {ledger.Payment, time.Minute, 0, 2 * time.Minute},
-		"after the second":                     {ledger.Payment, 3 * time.Minute, 1, time.Hour},
-		"the last wait repeats":                {ledger.Payment, time.Hour, 7, time.Hour},
-		"the last one ends with the lifetime":  {ledger.Payment, day - time.Hour, 7, time.Hour},
-		"no later than the end":                {ledger.Payment, day - time.Hour + 1, 7, time.Hour - 1},
-		"just before the end":                  {ledger.Payment, day - 1, 7, 1},
-		"at the end":                           {ledger.Payment, day, 7, 30 * time.Minute},
-		"after the end":                        {ledger.Payment, 3 * day, 7, 30 * time.Minute},
-		"a charge, hourly":                     {ledger.Charge, time.Minute, 0, time.Hour},
-		"a charge, hourly until it is a day":   {ledger.Charge, day, 0, time.Hour},
-		"a charge, daily after that":           {ledger.Charge, day + 1, 0, day},
-		"an SMS, hourly":                       {ledger.SMS, 23 * time.Hour, 40, time.Hour},
-		"an SMS that is older than its listed": {ledger.SMS, 9 * day, 40, day},
+		"after the first lookup":               {ledger.Payment, time.Minute, 0, 2 * time.Minute, 0},
+		"after the second":                     {ledger.Payment, 3 * time.Minute, 1, time.Hour, 0},
+		"the last wait repeats":                {ledger.Payment, time.Hour, 7, time.Hour, 0},
+		"the last one ends with the lifetime":  {ledger.Payment, day - time.Hour, 7, time.Hour, 0},
+		"no later than the end":                {ledger.Payment, day - time.Hour + 1, 7, time.Hour - 1, 0},
+		"just before the end":                  {ledger.Payment, day - 1, 7, 1, 0},
+		"at the end":                           {ledger.Payment, day, 7, 30 * time.Minute, 0},
+		"after the end":                        {ledger.Payment, 3 * day, 7, 30 * time.Minute, 0},
+		"a charge, hourly":                     {ledger.Charge, time.Minute, 0, time.Hour, 0},
+		"a charge, hourly until it is a day":   {ledger.Charge, day, 0, time.Hour, 0},
+		"a charge, daily after that":           {ledger.Charge, day + 1, 0, day, 0},
+		"an SMS, hourly":                       {ledger.SMS, 23 * time.Hour, 40, time.Hour, 0},
+		"an SMS that is older than its listed": {ledger.SMS, 9 * day, 40, day, 0},
+		"claimed, within 48 hours":             {ledger.Payment, 2*day - 1, 7, 30 * time.Minute, 2*day - 1},
+		"claimed, from 48 hours on":            {ledger.Payment, 2 * day, 7, day, 2 * day},
+		"claimed late, hourly for 48 hours":    {ledger.Payment, 3 * day, 7, 30 * time.Minute, 2*day - 1},
+		"claimed, then sent again":             {ledger.Payment, time.Minute, 0, 2 * time.Minute, 9 * day},
+		"claimed, sent again, past the end":    {ledger.Payment, day, 7, 30 * time.Minute, 9 * day},
+		"claimed a year ago":                   {ledger.Payment, 365 * day, 7, day, 365 * day},
 	} {
 		e := &ledger.Entry{
 			Key: ledger.Key{Kind: c.kind}, ReservedAt: now.Add(-c.age), PollAttempts: c.attempts, State: ledger.Unknown,
+		}
+		if c.claimed > 0 {
+			e.Claim = ledger.Claim{Status: ledger.Successful, At: now.Add(-c.claimed)}
 		}
 		if got := p.nextPollAt(e, now).Sub(now); got != c.want {
 			t.Errorf("%s: after %s, want %s", name, got, c.want)
@@ -63,11 +73,19 @@ func TestNeedsManualResolution(t *testing.T) {
 		lookup reconcile.LookupResult
 		want   bool
 	}{
-		"pending, before the end":      {ledger.Done, ledger.Pending, "", true, day - 1, silent, false},
-		"pending, at the end":          {ledger.Done, ledger.Pending, "", true, day, responded, true},
-		"final":                        {ledger.Done, ledger.Failed, "", true, day, silent, false},
-		"released":                     {ledger.Released, ledger.Pending, "", false, day, silent, false},
-		"released, claimed":            {ledger.Released, ledger.Pending, ledger.Successful, false, day, silent, true},
+		"pending, before the end":  {ledger.Done, ledger.Pending, "", true, day - 1, silent, false},
+		"pending, at the end":      {ledger.Done, ledger.Pending, "", true, day, responded, true},
+		"final":                    {ledger.Done, ledger.Failed, "", true, day, silent, false},
+		"released":                 {ledger.Released, ledger.Pending, "", false, day, silent, false},
+		"released, claimed":        {ledger.Released, ledger.Pending, ledger.Successful, false, day, silent, true},
+		"claimed, before 48 hours": {ledger.Done, ledger.Pending, ledger.Successful, true, 2*day - 1, responded, false},
+		"claimed, after 48 hours":  {ledger.Done, ledger.Pending, ledger.Successful, true, 2 * day, responded, true},
+		"released, before 48 hours": {ledger.Released, ledger.Pending, ledger.Successful, false, 2*day - 1, responded,
+			false},
+		"released, after 48 hours": {ledger.Released, ledger.Pending, ledger.Successful, false, 2 * day, responded,
+			true},
+		"claimed, no response":         {ledger.Done, ledger.Pending, ledger.Successful, true, day, silent, true},
+		"a failure claimed":            {ledger.Done, ledger.Pending, ledger.Failed, true, day, responded, true},
 		"unknown, before 15 minutes":   {ledger.Unknown, ledger.Pending, "", true, stale - 1, silent, false},
 		"unknown, after 15 minutes":    {ledger.Unknown, ledger.Pending, "", true, stale, silent, true},
 		"unknown, with a response":     {ledger.Unknown, ledger.Pending, "", true, stale, responded, false},
@@ -75,7 +93,7 @@ func TestNeedsManualResolution(t *testing.T) {
 	} {
 		e := &ledger.Entry{
 			Key: ledger.Key{Kind: ledger.Payment}, State: c.state, Status: c.status,
-			Claim: ledger.Claim{Status: c.claim}, ReservedAt: now.Add(-c.age),
+			Claim: ledger.Claim{Status: c.claim, At: now.Add(-c.age)}, ReservedAt: now.Add(-c.age),
 		}
 		if c.polled {
 			e.PollAt = now.Add(time.Hour)

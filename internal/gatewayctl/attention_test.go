@@ -88,10 +88,10 @@ func TestAttentionUnknown(t *testing.T) {
 	checkEqual(t, "unknown list", len(query[[]unknownView](d, "unknown list")), 2)
 	checkEqual(t, "unknown list of a merchant",
 		len(query[[]unknownView](d, "unknown list ShopA --from 2026-03-01 --to 2026-03-01")), 2)
-	pay.Claim = ledger.Claim{Status: ledger.Successful, At: d.now}
+	pay.Claim = ledger.Claim{Status: ledger.Failed, At: d.now}
 	d.ledger.Overwrite(pay)
 	lines := d.mustAttend("attention --no-lookup", ExitWaiting)
-	checkEqual(t, "claimed", lines[1].Detail, "the operator claimed successful, and no lookup confirms it")
+	checkEqual(t, "claimed", lines[1].Detail, "the operator claimed failed, and no lookup confirms it")
 	d.apply("unknown resolve pay ShopA_1 --as failed", "unknown resolve charge "+charge.ID+" --as not-applied")
 	checkEqual(t, "resolved", len(d.mustAttend("attention --no-lookup", ExitDone)), 0)
 }

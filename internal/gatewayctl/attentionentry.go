@@ -79,7 +79,11 @@ func (a *attention) unknownReason(e *ledger.Entry) string {
 	age := now.Sub(e.ReservedAt)
 	row, _ := operator.FindCapabilities(e.Operator)
 	switch {
-	case age < ledger.StaleAfter || e.Leased(now):
+	case e.Leased(now):
+		return ""
+	case e.ClaimFlagged(now):
+		return "the operator claimed successful at " + formatTime(e.Claim.At) + ", and no lookup confirms it"
+	case age < ledger.StaleAfter:
 		return ""
 	case e.Kind != ledger.Payment && e.OutcomeUncertain(now):
 		return resendAdvice(e, row, now) + ", " + e.UpstreamKey
@@ -87,7 +91,7 @@ func (a *attention) unknownReason(e *ledger.Entry) string {
 		return ""
 	case !row.HasStatusLookup && e.OutcomeUncertain(now):
 		return "operator " + e.Operator + " has no status lookup"
-	case !a.pastLifetime(e) || age < a.PaymentLifetime+ledger.StaleAfter:
+	case !a.pastLifetime(e) || age < a.PaymentLifetime+ledger.StaleAfter || e.Claim.Status == ledger.Successful:
 		return ""
 	case e.Claim.Status != "":
 		return fmt.Sprintf("the operator claimed %s, and no lookup confirms it", e.Claim.Status)
@@ -99,13 +103,19 @@ func (a *attention) unknownReason(e *ledger.Entry) string {
 
 // addUnknown adds an unknown outcome.
 func (a *attention) addUnknown(e *ledger.Entry, detail string) {
-	arguments := []string{"unknown", "resolve", string(e.Kind), e.ID}
-	if row, _ := operator.FindCapabilities(e.Operator); e.Kind != ledger.Payment || !row.HasStatusLookup {
-		arguments = append(arguments, "--as", "OUTCOME")
-	}
 	a.add(attentionView{
 		Since: e.ReservedAt, What: waitsUnknown, Merchant: e.Merchant, Subject: e.Key.String(), Detail: detail,
-	}, confirmArguments(arguments...)...)
+	}, resolveArguments(e, a.Now())...)
+}
+
+// resolveArguments are the arguments of the command that ends an unknown outcome. It is a lookup. It is a person's
+// decision where no lookup can end it, or none has for ledger.ClaimFlagAfter.
+func resolveArguments(e *ledger.Entry, now time.Time) []string {
+	arguments := []string{"unknown", "resolve", string(e.Kind), e.ID}
+	if !comesByLookup(e) || e.ClaimFlagged(now) {
+		arguments = append(arguments, "--as", "OUTCOME")
+	}
+	return confirmArguments(arguments...)
 }
 
 // openConflicts are an entry's conflicts since it was closed, or since a person resolved it.

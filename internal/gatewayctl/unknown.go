@@ -12,7 +12,6 @@ import (
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/oneapi"
-	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/secret"
@@ -33,6 +32,7 @@ type unknownView struct {
 	Age             string `json:"age" col:"AGE"`
 	Claimed         string `json:"claimed,omitempty" col:"CLAIMED"`
 	LookupSupported bool   `json:"lookup_supported" col:"LOOKUP"` // else it is resolved manually
+	Command         string `json:"command" col:"COMMAND"`         // that ends it
 }
 
 // pastLifetime reports whether a payment is not final at the end of its lifetime, although it is looked up.
@@ -61,10 +61,10 @@ func (c *unknownList) Run(s *session) error {
 		if !e.OutcomeUncertain(s.Now()) && !s.pastLifetime(e) {
 			continue
 		}
-		row, _ := operator.FindCapabilities(e.Operator)
 		views = append(views, unknownView{
 			entryView: entryViewOf(e), Age: s.Now().Sub(e.CreatedAt).Truncate(time.Second).String(),
-			Claimed: string(e.Claim.Status), LookupSupported: e.Kind == ledger.Payment && row.HasStatusLookup,
+			Claimed: string(e.Claim.Status), LookupSupported: comesByLookup(e),
+			Command: s.toolCommand(resolveArguments(e, s.Now())...),
 		})
 	}
 	slices.SortFunc(views, func(a, b unknownView) int { return a.CreatedAt.Compare(b.CreatedAt) })

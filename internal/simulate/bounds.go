@@ -8,6 +8,9 @@ const (
 	// finalBound: a transaction is final or listed for a person. A payment has a lookup at the end of its lifetime of
 	// 24 hours; an entry without a lookup is listed daily.
 	finalBound = 27 * time.Hour
+	// claimBound: a payment with an open claim of success is final or listed for a person. It is flagged 48 hours after
+	// the claim, by the next lookup of the hourly ones.
+	claimBound = 51 * time.Hour
 	// listedBound is the longest time between two listings of one entry.
 	listedBound = 26 * time.Hour
 	// deliveryBound: a notification is delivered, or is a dead letter. The longest wait of the schedule is 24 hours

@@ -133,7 +133,11 @@ func (w *World) checkProgress() {
 		if e == nil || e.PastRetention(now) {
 			continue
 		}
-		if now.Sub(latest(e.ReservedAt, e.CreatedAt, w.calmFrom)) > finalBound {
+		bound := finalBound
+		if e.Claim.Status == ledger.Successful {
+			bound = claimBound
+		}
+		if now.Sub(latest(e.ReservedAt, e.CreatedAt, e.Claim.At, w.calmFrom)) > bound {
 			c.checkFinal(key, e)
 		}
 		for place, n := range e.Outbox {
@@ -186,7 +190,8 @@ func lastReplay(e *ledger.Entry) time.Time {
 func (c *checker) checkFinal(key string, e *ledger.Entry) {
 	isOpen := e.State == ledger.Reserved || e.State == ledger.Unknown
 	if e.Kind == ledger.Payment {
-		isOpen = !e.StatusFinal() && e.State != ledger.Released && e.State != ledger.Refused
+		isOpen = !e.StatusFinal() && e.State != ledger.Released && e.State != ledger.Refused ||
+			e.Claim.Status == ledger.Successful
 	}
 	at, listed := c.listed[e.ID]
 	if isOpen && (!listed || time.Since(at) > listedBound) {

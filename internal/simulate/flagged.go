@@ -13,6 +13,8 @@ const (
 	// pendingBound is the longest time from the last reservation of a payment until it is final, or listed: its
 	// lifetime of 24 hours, and the hourly lookup.
 	pendingBound = 25*time.Hour + 3*time.Minute
+	// claimedBound is that time from an open claim of success: 48 hours, and the hourly lookup.
+	claimedBound = 49*time.Hour + 3*time.Minute
 )
 
 // flagged checks that an entry that was open for longer than its bound was listed for a person (invariant 7). It checks
@@ -25,6 +27,9 @@ func (c *checker) flagged(key string, before, after *ledger.Entry) {
 	isOver := before.State == ledger.Unknown && after.State != ledger.Unknown
 	if after.Kind == ledger.Payment {
 		since, bound = before.ReservedAt, pendingBound
+		if before.Claim.Status == ledger.Successful {
+			since, bound = latest(before.ReservedAt, before.Claim.At), claimedBound
+		}
 		isOver = before.State == ledger.Done && !before.StatusFinal() && after.StatusFinal()
 	}
 	if after.State == ledger.Unknown && before.State != ledger.Unknown {

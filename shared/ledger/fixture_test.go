@@ -77,6 +77,15 @@ func claimed(s ledger.Status) func(*ledger.Entry) {
 	return func(e *ledger.Entry) { e.AddClaim(claimOf(s), start) }
 }
 
+// both makes steps one after the other.
+func both(steps ...func(*ledger.Entry)) func(*ledger.Entry) {
+	return func(e *ledger.Entry) {
+		for _, step := range steps {
+			step(e)
+		}
+	}
+}
+
 func receipt(s ledger.Status) func(*ledger.Entry) {
 	return func(e *ledger.Entry) { e.ApplyReceipt(s, start) }
 }

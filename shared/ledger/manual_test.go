@@ -28,13 +28,6 @@ func TestResolveManually(t *testing.T) {
 	uncertain, accepted := outcome(unknown), outcome(done)
 	lapsed := func(e *ledger.Entry) { e.LeaseUntil = start.Add(time.Second) }
 	inFlight := func(*ledger.Entry) {}
-	both := func(steps ...func(*ledger.Entry)) func(*ledger.Entry) {
-		return func(e *ledger.Entry) {
-			for _, step := range steps {
-				step(e)
-			}
-		}
-	}
 	const soon, late, lifetime = time.Hour, 25 * time.Hour, 24 * time.Hour
 	const leaseEnd = 30*time.Second + 2*time.Minute // clocks differ by 2 minutes at most
 	for _, c := range []struct {

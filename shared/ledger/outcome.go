@@ -66,7 +66,7 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 	if e.State == Released && e.Fingerprint == "" {
 		next = incoming.Clone()
 		next.CreatedAt = e.CreatedAt
-		next.Status, next.Conflicts, next.Extra = e.Status, e.Clone().Conflicts, e.Extra
+		next.Status, next.Claim, next.Conflicts, next.Extra = e.Status, e.Claim, e.Clone().Conflicts, e.Extra
 		next.CallAttempts, next.KeyTaken = e.Clone().CallAttempts, e.KeyTaken
 	}
 	if e.State == Reserved {

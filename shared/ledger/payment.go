@@ -6,6 +6,13 @@ import (
 	"time"
 )
 
+// ClaimFlagAfter is how long an open claim of success is looked up like a pending payment. From then on it is flagged
+// for a person (decision "pay-claims"). FlaggedClaimInterval is the time between its lookups from then on.
+const (
+	ClaimFlagAfter       = 48 * time.Hour
+	FlaggedClaimInterval = 24 * time.Hour
+)
+
 // MaxConflicts bounds the conflicts of an entry. Each is kept once, and there are fewer kinds of them.
 const MaxConflicts = 20
 
@@ -184,6 +191,12 @@ func (e *Entry) Expire(lifetime time.Duration, now time.Time) Effect {
 		return Unchanged
 	}
 	return e.ApplyFinalStatus(StatusReport{Status: Expired, Source: sourceLookup}, now)
+}
+
+// ClaimFlagged is true if an open claim of success needs a person: no lookup has confirmed it for ClaimFlagAfter. The
+// claim ends by a final lookup or a person, never by time.
+func (e *Entry) ClaimFlagged(now time.Time) bool {
+	return e.Claim.Status == Successful && !now.Before(e.Claim.At.Add(ClaimFlagAfter))
 }
 
 // Contradicts is true if the report has another amount or currency than the entry.

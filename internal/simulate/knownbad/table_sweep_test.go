@@ -42,8 +42,8 @@ var sweepVariants = []variant{
 		invariants: []int{7},
 		world: kindOfOrder(1).with(faultsOf(outside.Payers, outside.PayerNever)).
 			with(faultsOf(outside.CallbackContents, outside.CallbackContradicting)),
-		edits: []edit{{lookupFile, "case age >= p.PaymentLifetime:\n\t\treturn true",
-			"case age >= p.PaymentLifetime:\n\t\treturn false"}},
+		edits: []edit{{lookupFile, "case e.ClaimFlagged(now):\n\t\treturn true",
+			"case e.ClaimFlagged(now):\n\t\treturn false"}},
 	},
 	{
 		name: "lapsed-never-marked", breaks: "a lapsed reservation stays reserved", invariants: []int{7},
