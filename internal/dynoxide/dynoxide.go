@@ -50,9 +50,9 @@ type Server struct {
 	stop    sync.Once
 }
 
-// Start runs a server on a free port of this machine (see privateHost), with its data in the file dbPath ("": in memory). It returns when
-// the server responds. No other process may have the file open. ctx bounds the start only, including the installation;
-// the server runs until Stop. An error is one line that says what to do.
+// Start runs a server on a free port of this machine (see privateHost), with its data in the file dbPath ("": in
+// memory). It returns when the server responds. No other process may have the file open. ctx bounds the start only,
+// including the installation; the server runs until Stop. An error is one line that says what to do.
 func Start(ctx context.Context, dbPath string) (server *Server, err error) {
 	tool, err := install(ctx)
 	if err == nil && dbPath != "" {
@@ -178,9 +178,9 @@ func (s *Server) responds(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// privateHost returns a loopback address that nobody guesses. Dynoxide verifies no signature, ignores the Host header
-// and allows every origin, so a web page that finds its port can read and change all tables. Linux has 127.0.0.0/8;
-// other systems have only 127.0.0.1. Other users of the machine can still list the addresses.
+// privateHost returns a loopback address that no program guesses. Dynoxide verifies no signature, ignores the Host
+// header and allows every origin. So a web page that finds its port can read and change all tables. Linux has
+// 127.0.0.0/8; other systems have only 127.0.0.1. Other users of the machine can still list the addresses.
 func privateHost() string {
 	if runtime.GOOS != "linux" {
 		return "127.0.0.1"

@@ -136,8 +136,9 @@ func TestVerifyFindsFaults(t *testing.T) {
 			}, want: "3 changed, 3 changed, 0 outside-chain", withoutCopies: "3 changed, 0 outside-chain",
 		},
 		"a record of the chain is repeated under a key of the older form": {
-			tamper: func(i []AuditItem) []AuditItem { return append(i, AuditItem{"audit#2025-2", i[chained(1)].Document}) },
-			want:   "0 outside-chain", withoutCopies: "0 outside-chain",
+			tamper: func(i []AuditItem) []AuditItem {
+				return append(i, AuditItem{"audit#2025-2", i[chained(1)].Document})
+			}, want: "0 outside-chain", withoutCopies: "0 outside-chain",
 		},
 		"a record is added without a copy": {
 			tamper: func(i []AuditItem) []AuditItem { return append(i, lastLink(i).next(Record{ID: "more"})) },

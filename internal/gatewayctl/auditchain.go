@@ -260,8 +260,8 @@ func (c *auditComparison) add(sequence int64, fault, detail string, r Record) {
 	c.Faults = append(c.Faults, auditFault{sequence, fault, detail, at, r.Who, r.What, r.Subject, r.Outcome})
 }
 
-// provedTime returns the time of the first copy at or behind a sequence, zero without one. A forger of the table chooses
-// the times in it, and an old time would hide the fault from --since.
+// provedTime returns the time of the first copy at or behind a sequence, zero without one. A forger of the table
+// chooses the times in it, and an old time would hide the fault from --since.
 func (c *auditComparison) provedTime(sequence int64) (at time.Time) {
 	nearest := int64(math.MaxInt64)
 	for copied, documents := range c.copies {

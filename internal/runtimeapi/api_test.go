@@ -14,7 +14,8 @@ func TestOnlyTheProcessReachesItsAPI(t *testing.T) {
 	p := &process{secret: "SECRET", pending: make(chan *invocation)}
 	for path, want := range map[string]int{
 		path: http.StatusNotFound, "/secret" + path: http.StatusNotFound,
-		"/%53ECRE" + path: http.StatusNotFound, "/{secret}" + path: http.StatusNotFound, "/SECRET" + path: http.StatusOK,
+		"/%53ECRE" + path: http.StatusNotFound, "/{secret}" + path: http.StatusNotFound,
+		"/SECRET" + path: http.StatusOK,
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // the wait for an event ends at once

@@ -113,8 +113,8 @@ type shortLivedToken struct {
 }
 
 // SignShortLivedToken makes a short-lived access token for a merchant, signed by Ed25519 with a key of the private
-// ring. It is valid until expires (whole seconds), or until the profile's generation is raised or the key revoked. Nothing is
-// stored, so their number is not limited (decision "access-tokens").
+// ring. It is valid until expires (whole seconds), or until the profile's generation is raised or the key revoked.
+// Nothing is stored, so their number is not limited (decision "access-tokens").
 func SignShortLivedToken(p *Profile, key keyring.Key, expires time.Time) string {
 	payload := binary.BigEndian.AppendUint16(nil, uint16(key.Number))           //nolint:gosec // at most MaxKeyNumber
 	payload = binary.BigEndian.AppendUint32(payload, uint32(p.TokenGeneration)) //nolint:gosec // counts revocations
