@@ -5,9 +5,8 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os/signal"
-	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,7 +20,6 @@ import (
 // database is the gateway's database. It outlives its process: a killed one starts again on the same port and file.
 type database struct {
 	path, address string
-	port          int
 
 	mu     sync.Mutex
 	server *dynoxide.Server
@@ -37,26 +35,19 @@ func startDatabase(t *testing.T, path string) *database {
 		t.Fatal(err)
 	}
 	d.address = d.server.Endpoint()
-	endpoint, err := url.Parse(d.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d.port, err = strconv.Atoi(endpoint.Port()); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { d.current().Stop() })
 	return d
 }
 
-// start starts the process, on the port of the one before if there was one.
+// start starts the process, at the address of the one before if there was one.
 func (d *database) start() error {
 	ctx := context.Background()
 	var server *dynoxide.Server
 	var err error
-	if d.port == 0 {
+	if d.address == "" {
 		server, err = dynoxide.Start(ctx, d.path)
 	} else {
-		server, err = dynoxide.StartAgain(ctx, d.path, d.port)
+		server, err = dynoxide.StartAgain(ctx, d.path, strings.TrimPrefix(d.address, "http://"))
 	}
 	if err != nil {
 		return fmt.Errorf("start the database: %w", err)

@@ -13,14 +13,16 @@ package dynoxide
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
-	"strconv"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -41,16 +43,16 @@ const (
 
 // Server is one running child.
 type Server struct {
-	port    int
+	address string // host and port
 	command *exec.Cmd
 	exited  chan struct{} // closed once the child has ended
 	output  *outputHead
 	stop    sync.Once
 }
 
-// Start runs a server on a free port of 127.0.0.1, with its data in the file dbPath ("": in memory). It returns when
-// the server responds. No other process may have the file open. ctx bounds the start only, including the installation;
-// the server runs until Stop. An error is one line that says what to do.
+// Start runs a server on a free port of this machine (see privateHost), with its data in the file dbPath ("": in
+// memory). It returns when the server responds. No other process may have the file open. ctx bounds the start only,
+// including the installation; the server runs until Stop. An error is one line that says what to do.
 func Start(ctx context.Context, dbPath string) (server *Server, err error) {
 	tool, err := install(ctx)
 	if err == nil && dbPath != "" {
@@ -65,23 +67,23 @@ func Start(ctx context.Context, dbPath string) (server *Server, err error) {
 	return server, nil
 }
 
-// StartAgain runs a server on the port of one that has ended, with the same file.
-func StartAgain(ctx context.Context, dbPath string, port int) (*Server, error) {
+// StartAgain runs a server at the address of one that has ended, host and port, with the same file.
+func StartAgain(ctx context.Context, dbPath, address string) (*Server, error) {
 	tool, err := install(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("dynoxide: %w", err)
 	}
-	return launch(ctx, engine(tool), dbPath, port)
+	return launch(ctx, engine(tool), dbPath, address)
 }
 
 // launchOnFreePort runs the binary on a free port and waits until it responds.
 func launchOnFreePort(ctx context.Context, binary, dbPath string) (server *Server, err error) {
 	for range portAttempts {
-		port, err := freePort(ctx)
+		address, err := freeAddress(ctx)
 		if err != nil {
 			return nil, err
 		}
-		server, err = launch(ctx, binary, dbPath, port)
+		server, err = launch(ctx, binary, dbPath, address)
 		if !errors.Is(err, errPortInUse) {
 			return server, err
 		}
@@ -90,7 +92,7 @@ func launchOnFreePort(ctx context.Context, binary, dbPath string) (server *Serve
 }
 
 // Endpoint is the server's address as AWS_ENDPOINT_URL_DYNAMODB takes it.
-func (s *Server) Endpoint() string { return "http://127.0.0.1:" + strconv.Itoa(s.port) }
+func (s *Server) Endpoint() string { return "http://" + s.address }
 
 // PID is the process ID of the child.
 func (s *Server) PID() int { return s.command.Process.Pid }
@@ -116,12 +118,16 @@ func (s *Server) Stop() {
 var errPortInUse = errors.New("the port is in use: start again")
 
 // launch runs the binary and waits until it responds.
-func launch(ctx context.Context, binary, dbPath string, port int) (*Server, error) {
-	arguments := []string{"--host", "127.0.0.1", "--port", strconv.Itoa(port)}
+func launch(ctx context.Context, binary, dbPath, address string) (*Server, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	arguments := []string{"--host", host, "--port", port}
 	if dbPath != "" {
 		arguments = append(arguments, "--db-path", dbPath)
 	}
-	s := &Server{port: port, exited: make(chan struct{}), output: &outputHead{}}
+	s := &Server{address: address, exited: make(chan struct{}), output: &outputHead{}}
 	s.command = exec.CommandContext(context.WithoutCancel(ctx), binary, arguments...)
 	s.command.Stdout, s.command.Stderr = s.output, s.output
 	// Its output shows how the child ended.
@@ -147,11 +153,11 @@ func (s *Server) waitUntilReady(ctx context.Context) error {
 		select {
 		case <-s.exited:
 			if strings.Contains(s.output.String(), "in use") {
-				return fmt.Errorf("%w (%d)", errPortInUse, s.port)
+				return fmt.Errorf("%w (%s)", errPortInUse, s.address)
 			}
 			return fmt.Errorf("the server ended at its start: %s", lastLine(s.output.String()))
 		case <-ctx.Done():
-			return fmt.Errorf("the server did not respond on port %d: %w", s.port, ctx.Err())
+			return fmt.Errorf("the server did not respond at %s: %w", s.address, ctx.Err())
 		case <-time.After(probeInterval):
 		}
 	}
@@ -172,13 +178,27 @@ func (s *Server) responds(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-func freePort(ctx context.Context) (int, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+// privateHost returns a loopback address that no program guesses. Dynoxide verifies no signature, ignores the Host
+// header and allows every origin. So a web page that finds its port can read and change all tables. Linux has
+// 127.0.0.0/8; other systems have only 127.0.0.1. Other users of the machine can still list the addresses.
+func privateHost() string {
+	if runtime.GOOS != "linux" {
+		return "127.0.0.1"
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
+	random := make([]byte, 3)
+	_, _ = rand.Read(random) // it never fails
+	for i := range random {
+		random[i] = 1 + random[i]%254
+	}
+	return netip.AddrFrom4([4]byte{127, random[0], random[1], random[2]}).String()
+}
+
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(privateHost(), "0"))
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
 }
 
 // maxOutput bounds how much of a child's output is kept, in bytes.

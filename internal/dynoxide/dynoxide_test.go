@@ -1,8 +1,10 @@
 package dynoxide
 
 import (
+	"net"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -62,9 +64,27 @@ func TestTwoServersAtOnce(t *testing.T) {
 	}
 }
 
+// TestAddressIsNotGuessed: the server obeys a web page of any origin, so a page must not find it by trying ports.
+func TestAddressIsNotGuessed(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has more than one loopback address")
+	}
+	host, port, err := net.SplitHostPort(start(t, "").address)
+	if err != nil || !net.ParseIP(host).IsLoopback() || net.ParseIP(host).Equal(net.IPv4(127, 0, 0, 1)) {
+		t.Fatalf("the server listens at %s, want another loopback address: %v", host, err)
+	}
+	for _, guess := range []string{"127.0.0.1", "::1"} {
+		connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", net.JoinHostPort(guess, port))
+		if err == nil {
+			_ = connection.Close()
+			t.Errorf("the server listens at %s too", guess)
+		}
+	}
+}
+
 func TestPortInUseSaysWhatToDo(t *testing.T) {
 	first := start(t, "")
-	_, err := launch(t.Context(), engine(installed(t)), "", first.port)
+	_, err := launch(t.Context(), engine(installed(t)), "", first.address)
 	wantOneLine(t, err, "the port is in use")
 }
 

@@ -122,9 +122,13 @@ func (s *session) auditedChanges() ([]Record, error) {
 	}
 	changes := map[string]Record{}
 	for _, item := range items {
-		r := readAuditItem(item).Record
-		if stored, found := changes[r.ID]; !found || stored.Outcome == OutcomeStarted {
-			changes[r.ID] = r
+		e := readAuditItem(item)
+		id := e.ID
+		if e.isMalformed || !e.isChained {
+			id = item.Key // an item outside the chain must not hide a change of the same ID
+		}
+		if stored, found := changes[id]; !found || stored.Outcome == OutcomeStarted {
+			changes[id] = e.Record
 		}
 	}
 	records := make([]Record, 0, len(changes))

@@ -128,6 +128,18 @@ func TestVerifyFindsFaults(t *testing.T) {
 				return append(i, chainLink{999_999_999, "x"}.next(Record{ID: "far"}))
 			}, want: "6 missing, 1000000000 no-copy", withoutCopies: "6 missing",
 		},
+		"a record is changed, and its original put under another key": {
+			tamper: func(i []AuditItem) []AuditItem {
+				original := AuditItem{"audit#0000000000003", i[chained(3)].Document}
+				forge(&i[chained(3)], func(r *Record) { r.Who = "kofi" })
+				return append(i, original)
+			}, want: "3 changed, 3 changed, 0 outside-chain", withoutCopies: "3 changed, 0 outside-chain",
+		},
+		"a record of the chain is repeated under a key of the older form": {
+			tamper: func(i []AuditItem) []AuditItem {
+				return append(i, AuditItem{"audit#2025-2", i[chained(1)].Document})
+			}, want: "0 outside-chain", withoutCopies: "0 outside-chain",
+		},
 		"a record is added without a copy": {
 			tamper: func(i []AuditItem) []AuditItem { return append(i, lastLink(i).next(Record{ID: "more"})) },
 			want:   "6 no-copy",
@@ -174,6 +186,56 @@ func TestAuditVerify(t *testing.T) {
 	d.expectExit("audit verify --since yesterday", ExitFailed, "2 faults")
 	d.expectExit("audit verify --since today", ExitDone, "no fault")
 	d.expectExit("audit verify --since 2026-03-03", ExitDone, "no fault")
+}
+
+// TestForgedTimeHidesNoFault: --since uses the times of copies. A forger chooses only those in the table.
+func TestForgedTimeHidesNoFault(t *testing.T) {
+	old := chainStart.Add(-30 * day)
+	for name, tamper := range map[string]func(items []AuditItem) []AuditItem{
+		"changed": func(i []AuditItem) []AuditItem {
+			forge(&i[len(i)-2], func(r *Record) { r.At, r.CompletedAt = old, old })
+			return i
+		},
+		"added": func(i []AuditItem) []AuditItem {
+			return append(i, lastLink(i).next(Record{ID: "more", At: old}))
+		},
+		"removed, and the next one changed": func(i []AuditItem) []AuditItem {
+			forge(&i[len(i)-1], func(r *Record) { r.At, r.CompletedAt = old, old })
+			return slices.Delete(i, len(i)-2, len(i)-1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := newShopTool(t)
+			d.audit.items = tamper(d.audit.items)
+			d.expectExit("audit verify --since today", ExitFailed, "fault")
+		})
+	}
+}
+
+// TestRecordOutsideTheChainHidesNoChange: another item with the ID of a change does not take its line.
+func TestRecordOutsideTheChainHidesNoChange(t *testing.T) {
+	for name, document := range map[string]string{
+		"a record":  `{"id":"ID","at":"2025-01-01T00:00:00Z","who":"kofi","outcome":"done"}`,
+		"malformed": `[]`,
+	} {
+		for _, first := range []bool{true, false} {
+			d, _ := newShopTool(t)
+			id := readAuditItem(d.audit.items[3]).ID
+			at := len(d.audit.items)
+			if first {
+				at = 0
+			}
+			forged := AuditItem{"audit#" + id, strings.Replace(document, "ID", id, 1)}
+			d.audit.items = slices.Insert(d.audit.items, at, forged)
+			_, stdout, _ := d.run("audit")
+			if !strings.Contains(stdout, "add a merchant") {
+				t.Errorf("%s, first %v: the change is hidden:\n%s", name, first, stdout)
+			}
+			if name == "malformed" && !strings.Contains(stdout, outcomeMalformed) {
+				t.Errorf("first %v: the malformed item is hidden:\n%s", first, stdout)
+			}
+		}
+	}
 }
 
 // TestMalformedItemHidesNothing: a damaged item is a line of its own that no filter hides, and the rest is shown.

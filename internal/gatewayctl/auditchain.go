@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +16,6 @@ import (
 
 // auditPrefix begins the key of each audit item: "audit#<sequence>", in the older form "audit#<ID>".
 const auditPrefix = "audit#"
-
-// chainKeyPattern matches the key of a chained record.
-var chainKeyPattern = regexp.MustCompile(`^` + auditPrefix + `([0-9]{12,18})$`)
 
 // chainLink is a place in the chain: the sequence and the SHA-256 of the record there, zero before the first record.
 type chainLink struct {
@@ -30,17 +27,19 @@ type chainLink struct {
 func (l chainLink) next(r Record) AuditItem {
 	r.Sequence, r.Previous = l.sequence+1, l.hash
 	document, _ := json.Marshal(r) // texts, numbers and times of this century always have a JSON form
-	return AuditItem{fmt.Sprintf("%s%012d", auditPrefix, r.Sequence), string(document)}
+	return AuditItem{chainKey(r.Sequence), string(document)}
 }
+
+// chainKey is the only key that a sequence has.
+func chainKey(sequence int64) string { return fmt.Sprintf("%s%012d", auditPrefix, sequence) }
 
 // linkTo returns the link to an item, by its key and its text as they are.
 func linkTo(item AuditItem) (link chainLink, isChained bool) {
-	found := chainKeyPattern.FindStringSubmatch(item.Key)
-	if found == nil {
+	sequence, err := strconv.ParseInt(strings.TrimPrefix(item.Key, auditPrefix), 10, 64)
+	if err != nil || sequence <= 0 || item.Key != chainKey(sequence) {
 		return link, false
 	}
-	sequence, err := strconv.ParseInt(found[1], 10, 64)
-	return chainLink{sequence, hashOf(item.Document)}, err == nil
+	return chainLink{sequence, hashOf(item.Document)}, true
 }
 
 // lastLink returns the link to the item with the highest sequence.
@@ -86,12 +85,13 @@ const (
 	faultMoved        = "moved"         // the record belongs to another place of the chain
 	faultMissing      = "missing"       // no record has this sequence
 	faultChanged      = "changed"       // the record is not its copy, or the next record was not written behind it
-	faultOutsideChain = "outside-chain" // a record of the older form, from after the beginning of the chain
+	faultOutsideChain = "outside-chain" // a record under a key of the older form, from after the beginning of the chain
 	faultNoCopy       = "no-copy"       // neither this record nor a later one has a copy
 	faultForeignCopy  = "foreign-copy"  // a line of the log is not a record
 )
 
-// auditFault is one fault. The last fields are those of the record, or of its copy if only that one has them.
+// auditFault is one fault. At is provedTime. The last fields are those of the record, or of its copy if only that one
+// has them.
 type auditFault struct {
 	Sequence int64     `json:"sequence,omitempty" col:"SEQUENCE"`
 	Fault    string    `json:"fault" col:"FAULT"`
@@ -141,7 +141,7 @@ func verifyAudit(items []AuditItem, copies []string) auditResult {
 	}
 	if first, found := c.stored[1]; found {
 		for _, e := range older {
-			if !e.isMalformed && e.At.After(first.At) {
+			if !e.isMalformed && (e.Sequence != 0 || e.At.After(first.At)) {
 				c.add(0, faultOutsideChain, "an older gatewayctl wrote it, or another program", e.Record)
 			}
 		}
@@ -196,8 +196,7 @@ func (c *auditComparison) addGap(from, to int64) {
 	if to > from {
 		detail = fmt.Sprintf("neither the table nor the log has %d to %d", from, to)
 	}
-	next := c.stored[to+1].Record
-	c.add(from, faultMissing, detail, Record{At: next.At})
+	c.add(from, faultMissing, detail, Record{})
 }
 
 // compare compares the record of a sequence with its copies and its neighbour.
@@ -212,7 +211,7 @@ func (c *auditComparison) compare(sequence int64, isBehindProof bool) {
 	}
 	switch next, hasNext := c.stored[sequence+1]; {
 	case e.isMalformed:
-		c.add(sequence, faultMalformed, "the item is not a record", Record{At: next.At})
+		c.add(sequence, faultMalformed, "the item is not a record", Record{})
 	case e.Sequence != sequence:
 		c.add(sequence, faultMoved, fmt.Sprintf("it has the record of sequence %d", e.Sequence), e.Record)
 	case hasNext && !next.isMalformed && next.Sequence == sequence+1 && next.Previous != e.link.hash:
@@ -255,5 +254,26 @@ func describeRecord(r Record) string {
 // add adds a fault with what is known of the record.
 func (c *auditComparison) add(sequence int64, fault, detail string, r Record) {
 	at := cmp.Or(r.CompletedAt, r.At)
+	if sequence > 0 {
+		at = c.provedTime(sequence)
+	}
 	c.Faults = append(c.Faults, auditFault{sequence, fault, detail, at, r.Who, r.What, r.Subject, r.Outcome})
+}
+
+// provedTime returns the time of the first copy at or behind a sequence, zero without one. A forger of the table
+// chooses the times in it, and an old time would hide the fault from --since.
+func (c *auditComparison) provedTime(sequence int64) (at time.Time) {
+	nearest := int64(math.MaxInt64)
+	for copied, documents := range c.copies {
+		if copied < sequence || copied > nearest {
+			continue
+		}
+		nearest, at = copied, time.Time{}
+		for _, e := range documents {
+			if done := cmp.Or(e.CompletedAt, e.At); done.After(at) {
+				at = done
+			}
+		}
+	}
+	return at
 }

@@ -13,7 +13,10 @@ import (
 const maskedQuery = "?***"
 
 // urlEnds are the characters that end a URL in a text or in JSON.
-const urlEnds = " \t\r\n\"'`<>\\()"
+const urlEnds = queryEnds + "'`<>\\()"
+
+// queryEnds are the characters that end a query: a merchant's may have each other one.
+const queryEnds = " \t\r\n\""
 
 // cleanWriter cleans everything that the tool writes to a terminal: tables, JSON and errors. Each Write has whole URLs.
 type cleanWriter struct{ next io.Writer }
@@ -38,7 +41,14 @@ func maskQueries(text string) string {
 		if length := strings.IndexAny(text[start:], urlEnds); length >= 0 {
 			end = start + length
 		}
-		address := strings.TrimRight(text[:end], ",;:.")
+		if strings.Contains(text[start:end], "?") {
+			if length := strings.IndexAny(text[end:], queryEnds); length >= 0 {
+				end += length
+			} else {
+				end = len(text)
+			}
+		}
+		address := strings.TrimRight(text[:end], ",;:.'`>)\\")
 		if query := strings.IndexByte(address[start:], '?'); query >= 0 {
 			masked.WriteString(address[:start+query] + maskedQuery)
 		} else {

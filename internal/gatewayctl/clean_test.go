@@ -17,6 +17,12 @@ func TestMaskQueries(t *testing.T) {
 		"is it done?":                           "is it done?",
 		"--url 'https://a.example/?a=b?s3cret'": "--url 'https://a.example/?***'",
 		"https://a.example?s3cret: refused":     "https://a.example?***: refused",
+		"https://a.example/n?a='s3cret":         "https://a.example/n?***",
+		"https://a.example/n?a=(b)s3cret":       "https://a.example/n?***",
+		"https://a.example/n?a=<b>`s3cret end":  "https://a.example/n?*** end",
+		`{"url":"https://a/?a\u0026b=s3cret"}`:  `{"url":"https://a/?***"}`,
+		`{"why":"\"https://a/?s3cret\", n"}`:    `{"why":"\"https://a/?***\", n"}`,
+		"(see https://a.example/?s3cret)":       "(see https://a.example/?***)",
 	} {
 		if got := maskQueries(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

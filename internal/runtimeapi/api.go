@@ -11,10 +11,10 @@ import (
 // maxInitError bounds the error document of a failed start.
 const maxInitError = 64 << 10
 
-// routes returns the Lambda Runtime API, version 2018-06-01.
+// routes returns the Lambda Runtime API, version 2018-06-01, under a path that only the process knows.
 func (p *process) routes() http.Handler {
 	mux := http.NewServeMux()
-	const base = "/2018-06-01/runtime/"
+	base := "/" + p.secret + "/2018-06-01/runtime/"
 	mux.HandleFunc("GET "+base+"invocation/next", p.nextInvocation)
 	mux.HandleFunc("POST "+base+"invocation/{id}/response", p.receiveResult(false))
 	mux.HandleFunc("POST "+base+"invocation/{id}/error", p.receiveResult(true))

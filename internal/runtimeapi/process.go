@@ -1,6 +1,7 @@
 package runtimeapi
 
 import (
+	"crypto/rand"
 	"fmt"
 	"log"
 	"maps"
@@ -21,6 +22,7 @@ type process struct {
 	command *exec.Cmd
 	server  *http.Server
 	started time.Time
+	secret  string // the first part of the API's path: every user of the machine can reach the port
 	pending chan *invocation
 	killed  atomic.Bool
 	exited  chan struct{} // closed once the process has ended and its output is written
@@ -45,11 +47,11 @@ func startProcess(spec Spec, log *log.Logger) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the Runtime API: %w", err)
 	}
-	p := &process{pending: make(chan *invocation), exited: make(chan struct{})}
+	p := &process{secret: rand.Text(), pending: make(chan *invocation), exited: make(chan struct{})}
 	p.server = &http.Server{Handler: p.routes(), ReadHeaderTimeout: 5 * time.Second}
 	p.command = exec.Command(spec.Bootstrap)
 	p.command.Dir = filepath.Dir(spec.Bootstrap)
-	p.command.Env = processEnvironment(spec, listener.Addr().String())
+	p.command.Env = processEnvironment(spec, listener.Addr().String()+"/"+p.secret)
 	p.command.WaitDelay = time.Second // do not wait longer for a grandchild that keeps the output open
 	stdout, stderr := &lineWriter{out: log}, &lineWriter{out: log}
 	p.command.Stdout, p.command.Stderr = stdout, stderr

@@ -47,7 +47,7 @@ func TestMutatedTokensAreRefused(t *testing.T) {
 
 // mutate changes a token by one of: another character, a lost one, one more, two swapped, a changed byte of the value.
 func mutate(random *rand.Rand, token string) string {
-	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ \x00"
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ \x00\r\n"
 	at, letter := random.Intn(len(token)), string(alphabet[random.Intn(len(alphabet))])
 	switch random.Intn(5) {
 	case 0:

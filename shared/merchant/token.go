@@ -32,7 +32,8 @@ const (
 	idLength             = 16                     // the same in base32 characters
 	shortLivedHeaderSize = 2 + 4 + 8              // key number, generation, expiry in Unix seconds
 	shortLivedSize       = shortLivedHeaderSize + idLength + ed25519.SignatureSize
-	maxTokenLength       = 256 // characters; a longer token is refused unread
+	shortLivedLength     = (shortLivedSize*8 + 5) / 6 // the same in base64url characters
+	maxTokenLength       = 256                        // characters; a longer token is refused unread
 )
 
 // MaxTokenLifetime is the longest lifetime of a short-lived token (ACCESS_TOKEN_LIFETIME).
@@ -41,7 +42,7 @@ const MaxTokenLifetime = 24 * time.Hour
 // maxClockSkew is how far the clock of the function that issued a token may be ahead of ours.
 const maxClockSkew = 5 * time.Minute
 
-// strictBase64 accepts exactly one spelling of each value.
+// strictBase64 accepts exactly one spelling of each value of a known length. It ignores line ends inside it.
 var strictBase64 = base64.RawURLEncoding.Strict()
 
 // newIssuedSecret makes a long-lived token or client secret, <prefix><merchant id>_<random>_<checksum>, of 256 random
@@ -130,7 +131,7 @@ func parseShortLivedToken(text string) (shortLivedToken, bool) {
 		return shortLivedToken{}, false
 	}
 	raw, err := strictBase64.DecodeString(encoded)
-	if err != nil || len(raw) != shortLivedSize {
+	if err != nil || len(raw) != shortLivedSize || len(encoded) != shortLivedLength {
 		return shortLivedToken{}, false
 	}
 	t := shortLivedToken{
