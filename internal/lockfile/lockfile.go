@@ -1,11 +1,12 @@
 // Package lockfile finds the entries of lock files that no hash protects: a registry could give other content for them.
 //
-// It knows the two forms that leave the hash out where a registry did not give one: npm's package-lock.json, and pip's
-// requirements. Go refuses a module without its line in go.sum. It reads no registry.
+// It knows the forms that can leave the hash out: npm's package-lock.json, pip's requirements, and Maven's pom.xml with
+// the hashes in pom.sha256 beside it. Go refuses a module without its line in go.sum. It reads no registry.
 package lockfile
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,6 +18,7 @@ import (
 var (
 	npmHash = regexp.MustCompile(`^sha512-[A-Za-z0-9+/]{86}==$`)
 	pipHash = regexp.MustCompile(`^--hash=sha256:[0-9a-f]{64}$`)
+	jarHash = regexp.MustCompile(`^[0-9a-f]{64}  [A-Za-z0-9._-]+$`)
 )
 
 // UnprotectedNPM returns the packages of a package-lock.json that have no valid hash, in order.
@@ -65,6 +67,40 @@ func UnprotectedPip(text []byte) ([]string, error) {
 	}
 	if count == 0 {
 		return nil, errors.New("the lock has no requirement")
+	}
+	return unprotected, nil
+}
+
+// UnprotectedMaven returns the dependencies of a pom.xml that are not in hashes, the text of pom.sha256, and the lines
+// of it without a valid hash. A pom.xml names no dependency of a dependency: e2e/tools/install compares all files.
+func UnprotectedMaven(pom, hashes []byte) ([]string, error) {
+	var project struct {
+		Dependencies []struct {
+			Artifact string `xml:"artifactId"`
+			Version  string `xml:"version"`
+		} `xml:"dependencies>dependency"`
+	}
+	if err := xml.Unmarshal(pom, &project); err != nil {
+		return nil, fmt.Errorf("read the pom: %w", err)
+	}
+	if len(project.Dependencies) == 0 {
+		return nil, errors.New("the pom has no dependency")
+	}
+	var unprotected []string
+	protected := map[string]bool{}
+	for line := range strings.Lines(string(hashes)) {
+		line = strings.TrimSuffix(line, "\n")
+		if !jarHash.MatchString(line) {
+			unprotected = append(unprotected, line)
+			continue
+		}
+		_, name, _ := strings.Cut(line, "  ")
+		protected[name] = true
+	}
+	for _, d := range project.Dependencies {
+		if name := d.Artifact + "-" + d.Version + ".jar"; !protected[name] {
+			unprotected = append(unprotected, name)
+		}
 	}
 	return unprotected, nil
 }
