@@ -95,7 +95,7 @@ func TestUnprotectedEntries(t *testing.T) {
 		"npm with a link":         {lockfile.UnprotectedNPM, npm(`"node_modules/a":{"link":true}`), nil, false},
 		"npm of an older version": {lockfile.UnprotectedNPM, `{"lockfileVersion":1,"dependencies":{}}`, nil, true},
 		"npm, not JSON":           {lockfile.UnprotectedNPM, "{", nil, true},
-		"pip":                     {lockfile.UnprotectedPip, "# made by uv\na==1 \\\n    " + pipHash + "\n", nil, false},
+		"pip":                     {lockfile.UnprotectedPip, "# by uv\na==1 \\\n    " + pipHash + "\n", nil, false},
 		"pip without a hash":      {lockfile.UnprotectedPip, "a==1\nb==2 " + pipHash + "\n", []string{"a==1"}, false},
 		"pip without a version":   {lockfile.UnprotectedPip, "a>=1 " + pipHash + "\n", []string{"a>=1"}, false},
 		"pip with MD5": {lockfile.UnprotectedPip,
