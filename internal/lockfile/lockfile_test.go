@@ -124,13 +124,13 @@ func TestUnprotectedJars(t *testing.T) {
 		want        []string
 		invalid     bool
 	}{
-		"protected":        {pom, hash + "  a-1.0.jar\n" + hash + "  other-2.jar\n", nil, false},
-		"no hashes":        {pom, "", []string{"a-1.0.jar"}, false},
-		"another version":  {pom, hash + "  a-1.1.jar\n", []string{"a-1.0.jar"}, false},
-		"a short hash":     {pom, "0b3e  a-1.0.jar\n", []string{"0b3e  a-1.0.jar", "a-1.0.jar"}, false},
-		"another folder":   {pom, hash + "  ../a-1.0.jar\n", []string{hash + "  ../a-1.0.jar", "a-1.0.jar"}, false},
-		"no dependency":    {"<project/>", "", nil, true},
-		"not a pom at all": {"{", "", nil, true},
+		"protected":       {pom, hash + "  a-1.0.jar\n" + hash + "  other-2.jar\n", nil, false},
+		"no hashes":       {pom, "", []string{"a-1.0.jar"}, false},
+		"another version": {pom, hash + "  a-1.1.jar\n", []string{"a-1.0.jar"}, false},
+		"a short hash":    {pom, "0b3e  a-1.0.jar\n", []string{"0b3e  a-1.0.jar", "a-1.0.jar"}, false},
+		"another folder":  {pom, hash + "  ../a-1.0.jar\n", []string{hash + "  ../a-1.0.jar", "a-1.0.jar"}, false},
+		"no dependency":   {"<project/>", "", nil, true},
+		"not XML":         {"{", "", nil, true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
