@@ -46,7 +46,10 @@ func (p *proxy) forwardTo(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	p.upstream = &httputil.ReverseProxy{
-		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host // the signature of a call to AWS covers it
+		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	close(p.ready)

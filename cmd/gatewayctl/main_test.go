@@ -45,7 +45,7 @@ complete -C "$LINE"`, []string{"--no-config"}},
 		want []string
 	}{
 		{"gatewayctl mer", []string{"merchant"}},
-		{"gatewayctl --json keys ", []string{"add", "list", "retire"}},
+		{"gatewayctl --json keys ", []string{"add", "list", "retire", "revoke"}},
 		{"gatewayctl keys retire w", []string{"webhooks"}},
 		{"gatewayctl export --format ", []string{"csv", "json", "ndjson"}},
 	}

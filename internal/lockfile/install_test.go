@@ -12,7 +12,7 @@ import (
 	"mobilegateway/internal/repository"
 )
 
-// maven is a stand-in that copies the files of ./registry, as Maven copies what a registry gives.
+// maven is a stub that copies the files of ./registry, as Maven copies what a registry gives.
 const maven = `#!/bin/sh
 for argument in "$@"; do case $argument in -DoutputDirectory=*) folder=${argument#*=} ;; esac; done
 mkdir -p "$folder" && cp "$REGISTRY"/* "$folder"
