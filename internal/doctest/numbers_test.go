@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/strictjson"
@@ -33,8 +34,8 @@ func TestNumbers(t *testing.T) {
 			fmt.Sprintf("For %d seconds a new notification", ledger.FastLease/time.Second),
 			fmt.Sprintf("due in %d seconds", ledger.FastLease/time.Second),
 			fmt.Sprintf("(%d hours, less 10 minutes)", orange.ResendWindow/time.Hour),
-			"Processes keep secrets " + strings.Replace(templateVariable(t, "SECRET_CACHE_TTL"), "m", " minutes", 1) +
-				" and profiles " + strings.Replace(templateVariable(t, "PROFILE_CACHE_TTL"), "s", " seconds", 1),
+			fmt.Sprintf("Processes keep secrets %d seconds, and profiles ", keyring.RenewalInterval/time.Second) +
+				strings.Replace(templateVariable(t, "PROFILE_CACHE_TTL"), "s", " seconds", 1),
 		},
 		"docs/merchants.md": {
 			fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.MaxBodyBytes>>10, strictjson.MaxDepth),
