@@ -54,10 +54,10 @@ func (k *Keys) Verify(ctx context.Context, path, token string) (Proof, bool, err
 // signingLease is the longest time in which a reservation's request can run.
 const signingLease = time.Minute
 
-// Covers reports whether the key may have signed an address of the entry, in any function. Either the entry names it, or
-// it could sign from the entry's creation to its last reservation, plus the lease and one cache lifetime. Both the old
-// and the new address of an entry that was reserved again after a rotation are valid. An error means that the ring is
-// too old to refuse.
+// Covers reports whether the key may have signed an address of the entry, in any function. Either the entry names it,
+// or it could sign from the entry's creation to its last reservation, plus the lease and one cache lifetime. Both the
+// old and the new address of an entry that was reserved again after a rotation are valid. An error means that the ring
+// is too old to refuse.
 func (p Proof) Covers(ctx context.Context, e *ledger.Entry) (bool, error) {
 	ring, err := p.keys.keys.Current(ctx)
 	if err != nil {

@@ -79,8 +79,8 @@ func Run(start func(handler any), build func(*Dependencies) (Handler, error)) {
 	start(handler)
 }
 
-// secretCache returns the cache of the secret that a variable names. The init phase fetches the secret. The cache renews
-// it so often that a revoked key and an operator's former token end within a minute.
+// secretCache returns the cache of the secret that a variable names. The init phase fetches the secret. The cache
+// renews it so often that a revoked key and an operator's former token end within a minute.
 func (d *Dependencies) secretCache(variableName string) *secret.Cache {
 	if cache, found := d.secretCaches[variableName]; found {
 		return cache
