@@ -72,7 +72,8 @@ func checkSenderName(text string) error {
 func (a account) checkServes(operation string) error {
 	var unusable []string
 	for _, field := range accountFields() {
-		if field.value == nil || !slices.Contains(field.NeededBy, operation) {
+		isAddress := field.Path == "base_url" // selectAccount has checked it, by the rule of this deployment
+		if field.value == nil || isAddress || !slices.Contains(field.NeededBy, operation) {
 			continue
 		}
 		if field.Check(field.value(a)) != nil {

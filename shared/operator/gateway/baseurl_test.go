@@ -1,10 +1,13 @@
 package gateway_test
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/secret"
 )
@@ -36,3 +39,24 @@ func TestBaseURLs(t *testing.T) {
 		}
 	}
 }
+
+// A function that is not deployed calls an operator in a private network.
+func TestOperatorInPrivateNetworkIsCalled(t *testing.T) {
+	called := false
+	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+		called = r.URL.Host == "10.0.0.1"
+		return nil, errors.New("no response")
+	})
+	secrets := secret.Static([]byte(`{"sandbox":{"current":"a","accounts":{"a":{"base_url":"http://10.0.0.1",` +
+		`"access_token":"t"}}}}`))
+	local := gateway.New(secrets, transport, time.Now)
+	local.AcceptPrivateNetworks()
+	local.Pay(t.Context(), operator.PayCall{Call: operator.Call{Operator: "sandbox", AccountID: "a", UpstreamKey: "Shop_1"}})
+	if !called {
+		t.Error("the operator was not called")
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
