@@ -11,7 +11,7 @@ const { convert } = createRequire(`${tools}/`)("openapi-to-postmanv2");
 const variables = [
   ["DemoShop_1001", "{{merchant}}_{{order}}"],
   ["c-1001", "charge-{{order}}"], ["REF-1001", "REF-{{order}}"], ["s-1001", "sms-{{order}}"],
-  ["SERVICE-1", "{{serviceId}}"], ["DemoShop", "{{merchant}}"], ["\"DEMO\"", "\"{{onBehalfOf}}\""],
+  ["https://shop.example.com/receipts", "{{notifyUrl}}"], ["SERVICE-1", "{{serviceId}}"], ["DemoShop", "{{merchant}}"], ["\"DEMO\"", "\"{{onBehalfOf}}\""],
   ["\"onBehalfOf\": \"{{merchant}}\"", "\"onBehalfOf\": \"{{onBehalfOf}}\""],
 ];
 const headers = {
@@ -23,7 +23,8 @@ const parameters = {
 };
 const queries = { clientCorrelator: "charge-{{order}}" }; // all other query parameters are left out
 const names = ["baseUrl", "accessToken", "clientId", "clientSecret", "merchant", "onBehalfOf", "serviceId",
-  "applicationId", "contactId", "gwToken", "gwAlias", "order", "transactionId", "requestId"];
+  "applicationId", "contactId", "gwToken", "gwAlias", "notifyUrl", "order", "transactionId",
+  "requestId"];
 
 const description = `Made from docs/openapi.yaml by make postman.
 

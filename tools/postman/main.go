@@ -65,7 +65,7 @@ func newEnvironment(info local.Info) map[string]any {
 		{"baseUrl", info.BaseURL}, {"accessToken", info.AccessToken},
 		{"clientId", info.ClientID}, {"clientSecret", info.ClientSecret},
 		{"merchant", info.Merchant}, {"onBehalfOf", info.OnBehalfOf}, {"serviceId", info.ServiceID},
-		{"applicationId", info.ApplicationID}, {"contactId", info.ContactID},
+		{"applicationId", info.ApplicationID}, {"contactId", info.ContactID}, {"notifyUrl", info.InboxURL},
 		{"gwToken", info.GWToken}, {"gwAlias", info.GWAlias},
 	}}
 }
