@@ -51,7 +51,8 @@ func TestOperatorInPrivateNetworkIsCalled(t *testing.T) {
 		`"access_token":"t"}}}}`))
 	local := gateway.New(secrets, transport, time.Now)
 	local.AcceptPrivateNetworks()
-	local.Pay(t.Context(), operator.PayCall{Call: operator.Call{Operator: "sandbox", AccountID: "a", UpstreamKey: "Shop_1"}})
+	call := operator.Call{Operator: "sandbox", AccountID: "a", UpstreamKey: "Shop_1"}
+	local.Pay(t.Context(), operator.PayCall{Call: call})
 	if !called {
 		t.Error("the operator was not called")
 	}
