@@ -56,7 +56,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	capabilities, err := o.Pipeline.SelectOperator(profile, merchant.OperationSMS, params.country)
+	choice, err := o.Pipeline.SelectOperator(ctx, profile, merchant.OperationSMS, params.country)
 	if err != nil {
 		return apigw.Response{}, err
 	}
@@ -65,13 +65,13 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, fault.NewInternal(err)
 	}
-	entry := o.newEntry(profile, params, capabilities)
+	entry := o.newEntry(profile, params, choice)
 	entry.CallbackKeys = ring.KeyNumbers()
 	location := resource.MessageURL(req.BaseURL, params.sender, entry.ID)
 	req.LogLine.SetTransactionKey(params.correlator)
 	operation.LogRouting(req, entry)
 	key := operation.IdempotencyKey{Value: params.correlator, Part: partCorrelator}
-	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, key)
+	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, choice, key)
 	if err != nil {
 		return apigw.Response{}, operation.LocateUnknown(addLocation(err, existing, req.BaseURL), location)
 	}
@@ -107,7 +107,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 
 // newEntry prepares the reservation of a message.
 func (o *Operation) newEntry(
-	profile *merchant.Profile, params *smsParams, capabilities operator.Capabilities,
+	profile *merchant.Profile, params *smsParams, choice operation.Choice,
 ) *ledger.Entry {
 	return &ledger.Entry{
 		Key:          ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(profile.ID, params.correlator)},
@@ -115,7 +115,7 @@ func (o *Operation) newEntry(
 		Correlator:   params.correlator,
 		UpstreamKey:  ledger.UpstreamKey(profile.Name, params.correlator, ""),
 		Country:      params.country.Alpha2,
-		Operator:     capabilities.Operator,
+		Operator:     choice.Operator,
 		Address:      recipientAddress,
 		Sender:       params.sender,
 		NotifyURL:    params.notifyURL,

@@ -180,8 +180,11 @@ type Entry struct {
 	// is for readers.
 	FailureReason FailureReason
 	NotifToken    string
-	NotifyURL     string // payments: notif_url; SMS: notifyURL; charges: CallOutcome.NotifyURL; "" for none
-	NotifyFrom    AddressSource
+	// Material is what the operator's driver needs for every later call: the operator's own key of the payment, or its
+	// page's token. "" for none.
+	Material   string
+	NotifyURL  string // payments: notif_url; SMS: notifyURL; charges: CallOutcome.NotifyURL; "" for none
+	NotifyFrom AddressSource
 
 	// SMS.
 	Address      string // the recipient's alias or acr, as in the request's address field

@@ -26,6 +26,9 @@ type CallOutcome struct {
 	ResponseBody      []byte
 	OperatorReference string
 	NotifToken        string
+	Material          string
+	// Report goes with Done of a payment that its operator decided at once; nil for pending.
+	Report *StatusReport
 	// FailureReason goes with a refused payment.
 	FailureReason FailureReason
 	// NothingSent goes with Unknown: this attempt sent nothing, because the operator knew the key or did not apply it.
@@ -105,6 +108,9 @@ func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) b
 	late, status := e.State == Unknown || e.LeaseLapsed(now), e.Status
 	if !e.applyCall(owner, outcome, now) {
 		return false
+	}
+	if outcome.State == Done && outcome.Report != nil {
+		e.ApplyFinalStatus(*outcome.Report, now)
 	}
 	if late && (e.State == Done || e.State == Refused) {
 		e.enqueueLate(outcome.NotifyURL, e.Status != status, now)
@@ -256,6 +262,17 @@ func (e *Entry) storeResponse(outcome CallOutcome) {
 	}
 	e.OperatorReference = cmp.Or(e.OperatorReference, outcome.OperatorReference)
 	e.NotifToken = cmp.Or(e.NotifToken, outcome.NotifToken)
+	e.Material = cmp.Or(e.Material, outcome.Material)
+}
+
+// StoreMaterial stores what the operator returned before the payment itself, for the owner of a live reservation. It
+// returns false if another attempt owns the entry, or if the lease has ended: the caller must not pay then.
+func (e *Entry) StoreMaterial(owner, material string, now time.Time) bool {
+	if e.Owner != owner || !e.Leased(now) {
+		return false
+	}
+	e.Material = material
+	return true
 }
 
 // MarkLapsed applies the end of a reservation's lease, LapseMargin later: the entry is unknown, and the sweep processes

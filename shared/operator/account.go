@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"mobilegateway/shared/localhost"
@@ -16,9 +17,9 @@ const (
 	AccountUserSMS = "user-sms" // the SMS to a payer
 )
 
-// AccountOperations returns the operations that an account of the operator serves.
+// AccountOperations returns the operations that an account of the platform serves.
 func (c Capabilities) AccountOperations() []string {
-	operations := []string{AccountCharge, AccountPay, AccountSMS}
+	operations := slices.Clone(c.Operations)
 	if !c.SendsUserSMS {
 		operations = append(operations, AccountUserSMS)
 	}
@@ -54,9 +55,22 @@ func BasicAccountFields() []AccountField {
 	}
 }
 
-// AccountFields returns the fields of an operator's accounts; false for an unknown operator.
-func (d *DriverDirectory) AccountFields(operatorName string) ([]AccountField, bool) {
-	driver, _, found := d.Driver(operatorName)
+// UnusableFields lists the fields without which an operation cannot be made, or whose values cannot be used. value
+// returns a field by its path. It skips the address, whose rule depends on the deployment, and fields for countries.
+func UnusableFields(fields []AccountField, operation string, value func(path string) string) []string {
+	var unusable []string
+	for _, field := range fields {
+		skipped := field.Path == "base_url" || strings.HasSuffix(field.Path, ".*")
+		if !skipped && slices.Contains(field.NeededBy, operation) && field.Check(value(field.Path)) != nil {
+			unusable = append(unusable, field.Path)
+		}
+	}
+	return unusable
+}
+
+// AccountFields returns the fields of a platform's accounts; false for an unknown platform.
+func (d *DriverDirectory) AccountFields(platform string) ([]AccountField, bool) {
+	driver, _, found := d.Driver(platform)
 	if !found {
 		return nil, false
 	}

@@ -2,53 +2,45 @@ package gateway
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"mobilegateway/shared/operator"
 )
 
-// accountField is a field of an account, and where the driver keeps it.
-type accountField struct {
-	operator.AccountField
-	value func(account) string // nil: the operation itself checks it
-}
-
 // AccountFields implements operator.AccountDescriber.
-func (d *Driver) AccountFields() []operator.AccountField {
-	var fields []operator.AccountField
-	for _, field := range accountFields() {
-		fields = append(fields, field.AccountField)
-	}
-	return fields
-}
+func (d *Driver) AccountFields() []operator.AccountField { return accountFields() }
 
-// accountFields are the fields of an account, as OPERATOR_CREDENTIALS_SECRET has them.
-func accountFields() []accountField {
-	basic := operator.BasicAccountFields()
-	constant := func(path, operation string, value func(account) string) accountField {
-		return accountField{operator.AccountField{
+// The paths of an account's fields, as OPERATOR_CREDENTIALS_SECRET has them.
+const (
+	fieldAccessToken   = "access_token"
+	fieldServiceID     = "service_id"
+	fieldApplicationID = "application_id"
+	fieldContactID     = "contact_id"
+	fieldUserSMSToken  = "user_sms.gw_token"
+	fieldUserSMSSender = "user_sms.sender." // and the alpha-2 code
+	fieldUserSMSName   = "user_sms.sender_name"
+)
+
+func accountFields() []operator.AccountField {
+	constant := func(path, operation string) operator.AccountField {
+		return operator.AccountField{
 			Path: path, Identity: true, NeededBy: []string{operation}, Check: operator.CheckHeaderText,
-		}, value}
+		}
 	}
-	userSMS := func(path string, check func(string) error, value func(account) string) accountField {
-		return accountField{operator.AccountField{
-			Path: "user_sms." + path, NeededBy: []string{operator.AccountUserSMS}, Check: check,
-		}, value}
+	userSMS := func(path string, check func(string) error) operator.AccountField {
+		return operator.AccountField{Path: path, NeededBy: []string{operator.AccountUserSMS}, Check: check}
 	}
-	gwToken := userSMS("gw_token", operator.CheckHeaderText, func(a account) string { return a.UserSMS.GWToken })
+	gwToken := userSMS(fieldUserSMSToken, operator.CheckHeaderText)
 	gwToken.Secret = true
-	return []accountField{
-		{basic[0], func(a account) string { return a.BaseURL }},
-		{basic[1], func(a account) string { return a.AccessToken }},
-		constant("service_id", operator.AccountCharge, func(a account) string { return a.ServiceID }),
-		constant("application_id", operator.AccountSMS, func(a account) string { return a.ApplicationID }),
-		constant("contact_id", operator.AccountSMS, func(a account) string { return a.ContactID }),
+	return append(operator.BasicAccountFields(),
+		constant(fieldServiceID, operator.AccountCharge),
+		constant(fieldApplicationID, operator.AccountSMS),
+		constant(fieldContactID, operator.AccountSMS),
 		gwToken,
-		userSMS("sender.*", checkSender, nil),
-		userSMS("sender_name", checkSenderName, func(a account) string { return a.UserSMS.SenderName }),
-	}
+		userSMS(fieldUserSMSSender+"*", checkSender),
+		userSMS(fieldUserSMSName, checkSenderName),
+	)
 }
 
 // checkSender accepts the sender address of the specification (SMS request, senderAddress).
@@ -63,25 +55,6 @@ func checkSender(text string) error {
 func checkSenderName(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return errors.New("is empty")
-	}
-	return nil
-}
-
-// checkServes returns which fields an operation cannot be made with. Without them the operator would refuse a correct
-// request of the merchant.
-func (a account) checkServes(operation string) error {
-	var unusable []string
-	for _, field := range accountFields() {
-		isAddress := field.Path == "base_url" // selectAccount has checked it, by the rule of this deployment
-		if field.value == nil || isAddress || !slices.Contains(field.NeededBy, operation) {
-			continue
-		}
-		if field.Check(field.value(a)) != nil {
-			unusable = append(unusable, field.Path)
-		}
-	}
-	if unusable != nil {
-		return fmt.Errorf("the operator's account has no usable %s", strings.Join(unusable, ", "))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/resource"
 	"mobilegateway/shared/strictjson"
 )
@@ -13,7 +15,9 @@ import (
 // Charge charges the end user once per key. A success has the operator's serverReferenceCode. The operator responds to
 // a repeated key as to the first call (specification, Charge rule 2).
 func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.Result {
-	build := func(target account) (upstreamRequest, error) { return buildChargeRequest(target, call), nil }
+	build := func(target credentials.Account) (upstreamRequest, error) {
+		return buildChargeRequest(target, call), nil
+	}
 	return d.execute(ctx, call.Call, callProtocol{
 		operation: operator.AccountCharge, buildRequest: build, parseSuccess: parseChargeSuccess,
 	})
@@ -21,7 +25,7 @@ func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.
 
 // buildChargeRequest makes the request. X-Operator-MCO selects the country on a platform of several countries. The
 // specification has no header for that, and other platforms ignore it (decision "charge-country").
-func buildChargeRequest(target account, call operator.ChargeCall) upstreamRequest {
+func buildChargeRequest(target credentials.Account, call operator.ChargeCall) upstreamRequest {
 	return upstreamRequest{
 		method: http.MethodPost,
 		path:   resource.ChargesPath,
@@ -35,7 +39,7 @@ func buildChargeRequest(target account, call operator.ChargeCall) upstreamReques
 				ChargingInformation: resource.ChargingInformation{
 					Amount: strictjson.Marshal(call.Amount), Currency: call.Currency, Description: call.Description,
 				},
-				ChargingMetaData: &resource.ChargingMetaData{OnBehalfOf: call.OnBehalfOf, ServiceID: target.ServiceID},
+				ChargingMetaData: &resource.ChargingMetaData{OnBehalfOf: call.OnBehalfOf, ServiceID: target.Field(fieldServiceID)},
 			},
 			TransactionOperationStatus: resource.StatusCharged,
 			ReferenceCode:              call.ReferenceCode,
@@ -46,8 +50,8 @@ func buildChargeRequest(target account, call operator.ChargeCall) upstreamReques
 
 // parseChargeSuccess reads a success: serverReferenceCode, and the operation status Charged.
 func parseChargeSuccess(response *strictjson.Reader) (operator.Result, bool) {
-	reference := textField(response, "amountTransaction.serverReferenceCode")
-	status := textField(response, "amountTransaction.transactionOperationStatus")
+	reference := upstream.Text(response, "amountTransaction.serverReferenceCode")
+	status := upstream.Text(response, "amountTransaction.transactionOperationStatus")
 	charged := reference != "" && strings.EqualFold(status, resource.StatusCharged)
 	return operator.Result{OperatorReference: reference}, charged
 }

@@ -8,62 +8,66 @@ import (
 	"net/url"
 
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/strictjson"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
 )
 
 // statusPath is the path of the status lookup, before the order_id (decision "pay-getstatus").
 const statusPath = "/mobilemoney/v1/getStatus/"
 
-// LookUpPayment implements operator.StatusLookup. StatusKnown is true if the operator returned a status of this order,
-// OrderNotFound if a requestError says that the order does not exist.
+// LookUpPayment implements operator.StatusLookup. OrderNotFound is true if a requestError says that the order does not
+// exist.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
-	ctx, cancel := withDefaultTimeout(ctx)
+	ctx, cancel := upstream.WithDefaultTimeout(ctx)
 	defer cancel()
-	build := func(account) (upstreamRequest, error) {
+	build := func(credentials.Account) (upstreamRequest, error) {
 		return upstreamRequest{
 			method: http.MethodGet,
 			path:   statusPath + url.PathEscape(call.UpstreamKey),
 			header: routingHeaders(call.Call, call.Channel, call.Lang),
 		}, nil
 	}
-	x, _, err := d.exchangeWithRetry(ctx, call.Call, operator.AccountPay, build)
+	x, version, _, err := d.exchangeWithRetry(ctx, call.Call, operator.AccountPay, build)
 	if err != nil {
-		d.credentials.recordUse(call.Operator, 0, false)
+		d.accounts.RecordUse(call.Platform, 0, false)
 		return operator.StatusResponse{Cause: err}
 	}
 	found := parseStatus(x, call.UpstreamKey)
-	d.credentials.recordUse(call.Operator, x.version, found.StatusKnown || found.OrderNotFound)
+	d.accounts.RecordUse(call.Platform, version, found.Responded())
 	return found
 }
 
-func parseStatus(x exchange, orderID string) operator.StatusResponse {
-	if x.err != nil {
-		return operator.StatusResponse{Cause: x.err}
+func parseStatus(x upstream.Exchange, orderID string) operator.StatusResponse {
+	if x.Err != nil {
+		return operator.StatusResponse{Cause: x.Err}
 	}
-	if x.status < 200 || x.status > 299 {
-		exception, isRequestError := x.requestError()
+	if !x.IsSuccess() {
+		exception, isRequestError := requestError(x)
 		if !isRequestError {
-			return operator.StatusResponse{Cause: fmt.Errorf("getStatus responded %d without a requestError", x.status)}
+			return operator.StatusResponse{Cause: fmt.Errorf("getStatus responded %d without a requestError", x.Status)}
 		}
 		return operator.StatusResponse{
-			OrderNotFound: x.status == http.StatusNotFound && concernsRequest(exception.MessageID),
-			Cause:         fmt.Errorf("getStatus responded %d %s", x.status, exception.MessageID),
+			OrderNotFound: x.Status == http.StatusNotFound && concernsRequest(exception.MessageID),
+			Cause:         fmt.Errorf("getStatus responded %d %s", x.Status, exception.MessageID),
 		}
 	}
 	var found orderState
-	if response, err := strictjson.Parse(x.body); err == nil {
+	if response, isDocument := x.Document(); isDocument {
 		found = parseOrderState(response)
 	}
 	if found.status == "" || found.id != orderID {
 		return operator.StatusResponse{Cause: errors.New("getStatus responded without this order's status")}
 	}
-	return operator.StatusResponse{
-		StatusKnown:       true,
-		OperatorStatus:    found.status,
+	status, known := operator.ParsePaymentStatus(found.status)
+	if !known {
+		return operator.StatusResponse{Cause: operator.ErrUnknownStatus}
+	}
+	return operator.StatusResponse{StatusReport: operator.StatusReport{
+		Status:            status,
 		Amount:            found.amount,
 		Currency:          found.currency,
 		MSISDN:            found.msisdn,
 		OperatorReference: found.transactionID,
-		StatusDescription: found.description,
-	}
+		Reason:            operator.ParseFailureReason(found.description),
+	}}
 }

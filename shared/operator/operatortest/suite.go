@@ -60,11 +60,11 @@ func Run(t *testing.T, s Suite) {
 func (s Suite) account(t *testing.T) {
 	stub := NewStubOperator(t)
 	driver := s.New(t, stub.URL)
-	name, err := driver.CurrentAccountID(t.Context(), s.Operator)
+	name, err := driver.FindAccount(t.Context(), s.Operator, "")
 	if err != nil || name == "" {
 		t.Fatalf("current account %q, %v", name, err)
 	}
-	_, err = driver.CurrentAccountID(t.Context(), "unknown")
+	_, err = driver.FindAccount(t.Context(), "unknown", "")
 	if f := fault.FromError(err); f == nil || f.Kind != fault.IntegrationRejected {
 		t.Errorf("an operator without credentials: %v", err)
 	}

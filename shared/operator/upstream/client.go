@@ -1,4 +1,8 @@
-package gateway
+// Package upstream has what the drivers of operators share: HTTP exchanges that report whether a request may have been
+// sent, access tokens by exchange, the fields of responses, and the constructors of outcomes.
+//
+// It knows no platform. Its invariant: an exchange reports MayHaveSent unless certainly no byte was written.
+package upstream
 
 import (
 	"bytes"
@@ -12,8 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"mobilegateway/shared/fault"
-	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/strictjson"
 )
 
@@ -38,29 +40,49 @@ var (
 	errExchangeFailed = errors.New("the exchange with the operator failed")
 )
 
-// upstreamRequest is a request before the headers that all requests have. header keeps the specification's spelling.
-type upstreamRequest struct {
-	method string
-	path   string // escaped, below the base URL
-	header map[string]string
-	body   []byte
+// Request is one request to a platform. Header keeps the spelling of its names; an empty value is not sent.
+type Request struct {
+	Method string
+	URL    string // with its escapes, sent as they are
+	Header map[string]string
+	Body   []byte
 }
 
-// requestBuilder makes the request for an account. An error means that this account cannot make it.
-type requestBuilder func(target account) (upstreamRequest, error)
+// Exchange is a request and what came back.
+type Exchange struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	// Err is set unless a complete response arrived.
+	Err error
+	// MayHaveSent is false only if certainly no byte of the request was written.
+	MayHaveSent bool
+	// ConnectionLost is true if a reused connection ended before the first byte of a response.
+	ConnectionLost bool
+}
 
-type exchange struct {
-	// version is that of the credentials that the request was made with.
-	version int
-	status  int
-	header  http.Header
-	body    []byte
-	// err is set unless a complete response arrived.
-	err error
-	// mayHaveSent is false only if certainly no byte of the request was written.
-	mayHaveSent bool
-	// connectionLost is true if a reused connection ended before the first byte of a response.
-	connectionLost bool
+// Client sends requests to platforms. It follows no redirect and repeats nothing that may have been sent.
+type Client struct {
+	transport http.RoundTripper
+}
+
+// NewClient makes a client over a transport; nil for connections of its own.
+func NewClient(transport http.RoundTripper) *Client {
+	if transport == nil {
+		transport = newTransport()
+	}
+	return &Client{transport}
+}
+
+// defaultTimeout bounds a call without a deadline, which breaks the drivers' contract.
+const defaultTimeout = 20 * time.Second
+
+// WithDefaultTimeout adds the default timeout to a context without a deadline.
+func WithDefaultTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, set := ctx.Deadline(); set {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, defaultTimeout)
 }
 
 // newTransport makes the connection pool: HTTP/1.1, no proxy, no compression, no redirects (a transport follows none).
@@ -101,24 +123,25 @@ func (w *connectionTrace) clientTrace() *httptrace.ClientTrace {
 	}
 }
 
-func (d *Driver) send(ctx context.Context, target account, m upstreamRequest) exchange {
+// Send makes one exchange. The errors of an Exchange contain at most addresses.
+func (c *Client) Send(ctx context.Context, r Request) Exchange {
 	var w connectionTrace
-	request, err := newHTTPRequest(httptrace.WithClientTrace(ctx, w.clientTrace()), target, m)
+	request, err := newHTTPRequest(httptrace.WithClientTrace(ctx, w.clientTrace()), r)
 	if err != nil {
-		return exchange{err: err}
+		return Exchange{Err: err}
 	}
-	response, err := d.transport.RoundTrip(request)
+	response, err := c.transport.RoundTrip(request)
 	if err != nil {
 		cut := w.mayHaveSent.Load() && w.connectionReused.Load() && !w.responseStarted.Load() && ctx.Err() == nil
-		return exchange{err: sanitizeError(err), mayHaveSent: w.mayHaveSent.Load(), connectionLost: cut}
+		return Exchange{Err: sanitizeError(err), MayHaveSent: w.mayHaveSent.Load(), ConnectionLost: cut}
 	}
 	defer func() { _ = response.Body.Close() }() // the body was read or abandoned
-	x := exchange{status: response.StatusCode, header: response.Header, mayHaveSent: true}
-	x.body, x.err = io.ReadAll(io.LimitReader(response.Body, maxResponseBytes+1))
-	if x.err == nil && len(x.body) > maxResponseBytes {
-		x.err = errResponseTooLong
+	x := Exchange{Status: response.StatusCode, Header: response.Header, MayHaveSent: true}
+	x.Body, x.Err = io.ReadAll(io.LimitReader(response.Body, maxResponseBytes+1))
+	if x.Err == nil && len(x.Body) > maxResponseBytes {
+		x.Err = errResponseTooLong
 	}
-	x.err = sanitizeError(x.err)
+	x.Err = sanitizeError(x.Err)
 	return x
 }
 
@@ -137,19 +160,18 @@ func sanitizeError(err error) error {
 	return errExchangeFailed
 }
 
-// newHTTPRequest makes the HTTP request. The operator receives the path exactly as it is escaped here.
-func newHTTPRequest(ctx context.Context, target account, m upstreamRequest) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, m.method, target.BaseURL+m.path, bytes.NewReader(m.body))
+// newHTTPRequest makes the HTTP request. The platform receives the path exactly as it is escaped.
+func newHTTPRequest(ctx context.Context, r Request) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, errors.New("the request's address is malformed") // err would quote it
 	}
-	request.Header.Set("Authorization", "Bearer "+target.AccessToken)
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", "mobilegateway")
-	if m.body != nil {
+	if r.Body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	for name, value := range m.header {
+	for name, value := range r.Header {
 		if value != "" {
 			request.Header[name] = []string{value} // Set would change the spelling
 		}
@@ -157,25 +179,14 @@ func newHTTPRequest(ctx context.Context, target account, m upstreamRequest) (*ht
 	return request, nil
 }
 
-// unauthorized reports whether the operator refused the access token: a 401 with a requestError.
-func (x exchange) unauthorized() bool {
-	if x.err != nil || x.status != http.StatusUnauthorized {
-		return false
+// Document returns the response as JSON; false for a body that is not one JSON object with each key once.
+func (x Exchange) Document() (*strictjson.Reader, bool) {
+	if x.Err != nil {
+		return nil, false
 	}
-	_, isRequestError := x.requestError()
-	return isRequestError
+	doc, err := strictjson.Parse(x.Body)
+	return doc, err == nil
 }
 
-// requestError reads the requestError of a response. An ambiguous body (a duplicate key) has none, because a final
-// refusal must be certain.
-func (x exchange) requestError() (*fault.OperatorException, bool) {
-	if _, err := strictjson.Parse(x.body); err != nil {
-		return nil, false
-	}
-	found, isRequestError := oneapi.DecodeRequestError(x.body)
-	if !isRequestError {
-		return nil, false
-	}
-	found.HTTPStatus = x.status
-	return found, true
-}
+// IsSuccess reports whether a complete response with a status of 200 to 299 arrived.
+func (x Exchange) IsSuccess() bool { return x.Err == nil && x.Status >= 200 && x.Status <= 299 }

@@ -1,0 +1,48 @@
+package upstream
+
+import (
+	"net/url"
+
+	"mobilegateway/shared/strictjson"
+)
+
+// Limits of texts in an operator's response, in characters. A longer text counts as absent.
+const (
+	MaxFieldLength = 512
+	MaxURLLength   = 4096
+
+	maxCallbackText = 255
+)
+
+// Text returns a text of a response; "" if it is absent, empty, too long, of another type or not printable. The
+// reader's faults do not matter: a response is either complete or not.
+func Text(response *strictjson.Reader, path string) string {
+	text, _ := response.OptionalText(path, MaxFieldLength)
+	return text
+}
+
+// TextOrNumber returns a value of at most 64 characters that operators send as a text or as a number; "" if it is
+// absent. Amounts, phone numbers and ids of unspecified type are such values.
+func TextOrNumber(response *strictjson.Reader, path string) string {
+	text, _ := response.Number(path)
+	return text
+}
+
+// OptionalTextOrNumber returns a value of at most 255 characters that a callback has as a text or as a number; "" if it
+// is absent, empty or too long.
+func OptionalTextOrNumber(doc *strictjson.Reader, path string) string {
+	if text, present := doc.OptionalText(path, maxCallbackText); present {
+		return text
+	}
+	return doc.OptionalNumber(path)
+}
+
+// URL returns an absolute http or https URL; "" for anything else.
+func URL(response *strictjson.Reader, path string) string {
+	text, _ := response.OptionalText(path, MaxURLLength)
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return ""
+	}
+	return text
+}
