@@ -61,11 +61,11 @@ type Fixture struct {
 // singleDriverDirectory uses one driver for all operators of the table, also for those with a protocol of their own.
 func singleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
 	drivers := map[string]operator.Driver{}
-	for _, name := range operator.Names() {
+	for _, name := range operator.Platforms() {
 		row, _ := operator.FindCapabilities(name)
 		drivers[row.DriverName] = driver
 	}
-	return operator.NewDriverDirectory(drivers)
+	return operator.NewDriverDirectory(drivers, nil)
 }
 
 // New creates a fixture. At the end of the test its log and its ledger are searched for the secrets of the golden

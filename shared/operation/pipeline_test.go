@@ -96,7 +96,7 @@ func TestReserveFails(t *testing.T) {
 		}, fault.IntegrationRejected},
 		{"no credentials", func(w *operationtest.Fixture) { w.Driver.AccountErr = errors.New("gone") },
 			fault.Internal},
-		{"no driver", func(w *operationtest.Fixture) { w.Pipeline.Operators = operator.NewDriverDirectory(nil) },
+		{"no driver", func(w *operationtest.Fixture) { w.Pipeline.Operators = operator.NewDriverDirectory(nil, nil) },
 			fault.Internal},
 	}
 	for _, c := range cases {
@@ -135,7 +135,7 @@ func TestCallDeadline(t *testing.T) {
 	}
 	t.Run("the driver was removed", func(t *testing.T) {
 		w := operationtest.New(t)
-		w.Pipeline.Operators = operator.NewDriverDirectory(nil)
+		w.Pipeline.Operators = operator.NewDriverDirectory(nil, nil)
 		result := w.Pipeline.CallOperator(context.Background(), w.NewRequest(), newEntry("f"), nil)
 		if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.IntegrationRejected {
 			t.Errorf("outcome %v, fault %v; want not applied, integration rejected", result.Outcome, result.Fault)

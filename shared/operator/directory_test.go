@@ -33,7 +33,7 @@ func (stubDriver) SendUserSMS(context.Context, operator.UserSMSCall) operator.Re
 
 func TestDriverDirectoryFindsDrivers(t *testing.T) {
 	drivers := map[string]operator.Driver{"gateway": stubDriver{}}
-	directory := operator.NewDriverDirectory(drivers)
+	directory := operator.NewDriverDirectory(drivers, nil)
 	delete(drivers, "gateway") // the directory has its own copy
 	driver, row, ok := directory.Driver("ORANGE")
 	if !ok || driver == nil || row.Operator != "orange" {
@@ -51,13 +51,13 @@ func TestDriverDirectoryFindsDrivers(t *testing.T) {
 }
 
 func TestDriverDirectoryWithoutDriver(t *testing.T) {
-	empty := operator.NewDriverDirectory(nil)
+	empty := operator.NewDriverDirectory(nil, nil)
 	if _, row, ok := empty.Driver("orange"); ok || row.Operator != "orange" {
 		t.Error("an empty directory returned a driver, or no row")
 	}
 	for name, directory := range map[string]*operator.DriverDirectory{
 		"no driver":    empty,
-		"plain driver": operator.NewDriverDirectory(map[string]operator.Driver{"gateway": minimalStubDriver{}}),
+		"plain driver": operator.NewDriverDirectory(map[string]operator.Driver{"gateway": minimalStubDriver{}}, nil),
 	} {
 		if _, ok := directory.StatusLookup("orange"); ok {
 			t.Errorf("%s: has a status lookup", name)
