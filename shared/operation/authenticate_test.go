@@ -107,7 +107,7 @@ func TestReserveDailyAmount(t *testing.T) {
 			profile := operationtest.DemoProfile()
 			profile.DailyAmounts = map[string]int64{"XOF": c.limit}
 			ctx, req := context.Background(), w.NewRequest()
-			reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, e, operation.IdempotencyKey{})
+			reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, e, operationtest.Choice("orange"), operation.IdempotencyKey{})
 			if err != nil {
 				t.Fatal(err)
 			}

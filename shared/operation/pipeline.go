@@ -70,6 +70,9 @@ func (p *Pipeline) SelectOperator(
 	if reason := profile.ReasonNotAllowed(operation, country.Alpha2, ""); reason != "" {
 		return Choice{}, fault.NotEntitled(reason)
 	}
+	if country.Alpha2 == "" {
+		return Choice{}, fault.NotEntitled("the profile has no country")
+	}
 	routes, err := p.Operators.Routes(ctx)
 	if err != nil {
 		return Choice{Refusal: err}, nil

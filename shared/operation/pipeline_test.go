@@ -32,7 +32,7 @@ func reserve(
 	w *operationtest.Fixture, req *apigw.Request, fingerprint string,
 ) (reservation, existing *ledger.Entry, err error) {
 	key := operation.IdempotencyKey{Value: "c-1", Part: "the.part"}
-	return w.Pipeline.Reserve(context.Background(), req, operationtest.DemoProfile(), newEntry(fingerprint), key)
+	return w.Pipeline.Reserve(context.Background(), req, operationtest.DemoProfile(), newEntry(fingerprint), operationtest.Choice("orange"), key)
 }
 
 func mustReserve(t testing.TB, w *operationtest.Fixture) *ledger.Entry {
@@ -312,12 +312,12 @@ func TestSelectOperator(t *testing.T) {
 	w, profile := operationtest.New(t), operationtest.DemoProfile()
 	senegal, _ := market.ByAlpha2("SN")
 	profile.Operators = []string{"absent", "mtn", "sandbox"}
-	capabilities, err := w.Pipeline.SelectOperator(profile, "sms", senegal)
+	capabilities, err := w.Pipeline.SelectOperator(t.Context(), profile, "sms", senegal)
 	if err != nil || capabilities.Operator != "mtn" {
 		t.Errorf("decision charge-country: operator %q, error %v; want mtn", capabilities.Operator, err)
 	}
 	profile.Operations = nil
-	if _, err := w.Pipeline.SelectOperator(profile, "sms", senegal); kindOf(err) != fault.Forbidden {
+	if _, err := w.Pipeline.SelectOperator(t.Context(), profile, "sms", senegal); kindOf(err) != fault.Forbidden {
 		t.Errorf("decision authentication: error %v, want forbidden", err)
 	}
 }

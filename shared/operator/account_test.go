@@ -54,7 +54,7 @@ func TestAccountFieldsOfDrivers(t *testing.T) {
 	if _, found := directory.AccountFields("elsewhere"); found {
 		t.Error("an unknown operator has fields")
 	}
-	row := operator.Capabilities{SendsUserSMS: true}
+	row := operator.Capabilities{SendsUserSMS: true, Operations: []string{"charge", "pay", "sms"}}
 	if got := strings.Join(row.AccountOperations(), " "); got != "charge pay sms" {
 		t.Errorf("operations %s", got)
 	}
