@@ -99,7 +99,7 @@ func (s *session) newRecord(action, subject string) (Record, error) {
 		ID: at.Format("20060102T150405.000Z") + "-" + hex.EncodeToString(random), At: at, Who: who,
 		Credential: s.Getenv("AWS_ACCESS_KEY_ID"), What: action,
 		Subject: maskQueries(subject), Why: maskQueries(s.Reason),
-		Outcome: OutcomeStarted,
+		Outcome: OutcomeStarted, Detail: s.plan,
 	}, err
 }
 

@@ -243,7 +243,8 @@ func TestSecondCompletionHidesNoChange(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		d, _ := newShopTool(t)
 		items := d.audit.items
-		forged := lastLink(items).next(Record{ID: readAuditItem(items[len(items)-1]).ID, Who: "kofi", Outcome: OutcomeDone})
+		id := readAuditItem(items[len(items)-1]).ID
+		forged := lastLink(items).next(Record{ID: id, Who: "kofi", Outcome: OutcomeDone})
 		at := len(items)
 		if first {
 			at = 0

@@ -140,7 +140,8 @@ func TestAppendReplacesNothing(t *testing.T) {
 // or takes its record out of the chain.
 func TestFarRecordBlocksNothing(t *testing.T) {
 	head := func(sequence string) dynamoitem.Item {
-		return dynamoitem.Item{headSequence: &types.AttributeValueMemberN{Value: sequence}, headHash: dynamoitem.Text("x")}
+		number := &types.AttributeValueMemberN{Value: sequence}
+		return dynamoitem.Item{headSequence: number, headHash: dynamoitem.Text("x")}
 	}
 	document := dynamoitem.Item{auditDocument: dynamoitem.Text(`{"id":"far","outcome":"done"}`)}
 	for name, item := range map[string]dynamoitem.Item{
