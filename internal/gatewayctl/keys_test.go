@@ -207,6 +207,36 @@ func TestInterruptedRevocationNamesAllMerchants(t *testing.T) {
 	d.expectOutput("audit", "inform: ShopA, ShopB; failed", "inform: ShopB")
 }
 
+// TestMerchantAddedDuringRevocation: the key stays as long as any merchant has a secret of it.
+func TestMerchantAddedDuringRevocation(t *testing.T) {
+	const line = "keys revoke webhooks 1 --compromised --at-once" + confirmFlags
+	d, _ := newShopTool(t)
+	busy := &busyMerchants{d.merchants, func() { d.onboard("ShopB") }}
+	d.changeStores(func(s *Stores) { s.Merchants = busy })
+	code, _, stderr := d.run(line)
+	if code != ExitFailed || !strings.Contains(stderr, "run the command again") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	checkEqual(t, "key 1 is revoked", !query[[]keyView](d, "keys list webhooks")[0].Revoked.IsZero(), false)
+	d.mustRun(line, nil)
+	d.expectOutput("webhook-secret show ShopB"+confirmFlags, "whsec_")
+}
+
+// busyMerchants is a store that another process changes before the first update.
+type busyMerchants struct {
+	merchant.Registry
+	change func()
+}
+
+// Update implements merchant.Registry.
+func (m *busyMerchants) Update(ctx context.Context, p *merchant.Profile) error {
+	if change := m.change; change != nil {
+		m.change = nil
+		change()
+	}
+	return m.Registry.Update(ctx, p)
+}
+
 // interruptedMerchants is a store that stores only one profile.
 type interruptedMerchants struct {
 	merchant.Registry

@@ -1,6 +1,7 @@
 package gatewayctl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -122,6 +123,9 @@ func (c *keysRevoke) storeWebhooks(
 	}
 	if !c.AtOnce || !s.Yes {
 		return nil
+	}
+	if left, err := c.affectedMerchants(s); err != nil || len(left) > 0 {
+		return cmp.Or(err, errors.New("a merchant got a secret of the leaked key meanwhile: run the command again"))
 	}
 	stored, err := c.ProvideRing(s) // the revision has changed if a key was added
 	if err != nil {
