@@ -246,7 +246,7 @@ func (p *Pipeline) RecordOutcome(
 	}
 	logOutcome(req.LogLine, updated, result)
 	req.LogLine.Add(telemetry.StatusConflicts, max(0, len(updated.Conflicts)-len(reservation.Conflicts)))
-	p.refundDailyAmount(ctx, req, updated)
+	p.refundDailyAmount(ctx, req, reservation, updated)
 	if updated.ResponseStatus != 0 {
 		return updated, nil
 	}
