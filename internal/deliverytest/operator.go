@@ -110,3 +110,8 @@ func (o *Operator) SendUserSMS(_ context.Context, call operator.UserSMSCall) ope
 
 // MinimalDriver is a driver without a status lookup and without the payer's SMS.
 type MinimalDriver struct{ operator.Driver }
+
+// ReadPaymentCallback implements operator.PaymentCallbackReader in the specification's own form.
+func (MinimalDriver) ReadPaymentCallback(body []byte) operator.CallbackReport {
+	return (*gateway.Driver)(nil).ReadPaymentCallback(body)
+}

@@ -3,6 +3,8 @@ package outside
 import (
 	"testing"
 	"time"
+
+	"mobilegateway/shared/operator"
 )
 
 // getStatus reports the payer's decision from its time on.
