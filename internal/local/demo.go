@@ -141,7 +141,7 @@ func operatorCredentials(address, token string) map[string]storedOperator {
 		"user_sms": map[string]any{"gw_token": "gateway-gw-token", "sender": senders, "sender_name": "Gateway"},
 	})
 	operators := map[string]storedOperator{}
-	for _, name := range operator.Names() {
+	for _, name := range operator.NamesWithPlatform() {
 		operators[name] = storedOperator{Current: "local", Accounts: map[string]json.RawMessage{"local": account}}
 	}
 	return operators

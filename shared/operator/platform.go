@@ -183,6 +183,14 @@ func Names() []string {
 	return names
 }
 
+// NamesWithPlatform lists the operators that have a platform of their own name: those that need no route.
+func NamesWithPlatform() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool {
+		_, found := FindCapabilities(name)
+		return !found
+	})
+}
+
 // Pin is the platform and the account that a transaction uses for its whole life.
 type Pin struct {
 	Platform string
