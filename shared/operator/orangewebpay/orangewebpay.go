@@ -46,6 +46,13 @@ type Driver struct {
 	tokens   *upstream.Tokens
 }
 
+var (
+	_ operator.Driver                = (*Driver)(nil)
+	_ operator.StatusLookup          = (*Driver)(nil)
+	_ operator.AccountDescriber      = (*Driver)(nil)
+	_ operator.PaymentCallbackReader = (*Driver)(nil)
+)
+
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet. It needs no clock.
 func New(
 	accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time,
