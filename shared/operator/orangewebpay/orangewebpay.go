@@ -6,6 +6,7 @@
 package orangewebpay
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -211,12 +212,8 @@ func errorCode(x upstream.Exchange) string {
 	if !isDocument {
 		return ""
 	}
-	for _, path := range []string{"code", "error.code", "error.error.code"} {
-		if code := upstream.TextOrNumber(doc, path); code != "" {
-			return code
-		}
-	}
-	return ""
+	read := func(path string) string { return upstream.TextOrNumber(doc, path) }
+	return cmp.Or(read("code"), read("error.code"), read("error.error.code"))
 }
 
 // classifyError maps a response without success. It is NotApplied only by a code that was seen from Orange, because a

@@ -6,6 +6,7 @@
 package wave
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,10 +160,7 @@ func errorCode(x upstream.Exchange) string {
 	if !isDocument {
 		return ""
 	}
-	if code := upstream.Text(doc, "code"); code != "" {
-		return code
-	}
-	return upstream.Text(doc, "error.code")
+	return cmp.Or(upstream.Text(doc, "code"), upstream.Text(doc, "error.code"))
 }
 
 // classifyError maps a response without success. A refusal needs Wave's own form: the page of a firewall proves
