@@ -1,0 +1,120 @@
+package wave
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
+	"mobilegateway/shared/strictjson"
+)
+
+// maxSignatureAge is how far the time of a signature may be from now.
+const maxSignatureAge = 5 * time.Minute
+
+// The paths of an account's secrets. Two webhook secrets are valid at once, so that one can be renewed while Wave signs
+// with the other.
+const (
+	fieldCallbackSecret = "callback_secret"
+	fieldFirstWebhook   = "webhook_secrets.first"
+	fieldSecondWebhook  = "webhook_secrets.second"
+)
+
+// AccountFields implements operator.AccountDescriber.
+func (d *Driver) AccountFields() []operator.AccountField {
+	pay := []string{operator.AccountPay}
+	return append(operator.BasicAccountFields(),
+		operator.AccountField{
+			Path: fieldCallbackSecret, Secret: true, NeededBy: pay, Check: upstream.CheckCallbackSecret,
+		},
+		operator.AccountField{Path: fieldFirstWebhook, Secret: true, Check: operator.CheckHeaderText},
+		operator.AccountField{Path: fieldSecondWebhook, Secret: true, Check: operator.CheckHeaderText},
+	)
+}
+
+// ReadPaymentCallback implements operator.PaymentCallbackReader. Only a completed session is final. After a failed
+// attempt the session stays open. Any other event of a payment leads to a lookup.
+func (d *Driver) ReadPaymentCallback(body []byte) operator.CallbackReport {
+	doc, err := strictjson.Parse(body)
+	if err != nil {
+		return operator.CallbackReport{}
+	}
+	event := doc.Text("type", upstream.MaxFieldLength)
+	if doc.FirstFault() != nil || !doc.HasObject("data") {
+		return operator.CallbackReport{}
+	}
+	s := readSession(doc, "data.")
+	report := operator.CallbackReport{StatusReport: s.report(), OrderID: s.reference}
+	if s.id != "" && s.reference != "" {
+		report.NotifToken = s.notifToken()
+	}
+	switch {
+	case event == "checkout.session.completed" && s.status.Final():
+	case event == "checkout.session.payment_failed" && s.status != "":
+		report.Status = ledger.Pending
+	default:
+		report.Status = ""
+	}
+	return report
+}
+
+// VerifyStaticCallback implements operator.StaticCallbackVerifier. If the check fails, it reads the account once more,
+// because a secret may have been renewed.
+func (d *Driver) VerifyStaticCallback(ctx context.Context, callback operator.StaticCallback) (bool, error) {
+	if _, err := d.accounts.Routes(ctx); err != nil {
+		return false, err // the secret cannot be read
+	}
+	account, err := d.accounts.Find(ctx, callback.Platform, callback.AccountID)
+	if err != nil {
+		return false, nil // there is no such account
+	}
+	if d.isAuthentic(account, callback) {
+		return true, nil
+	}
+	renewed, changed := d.accounts.RefreshAfterRefusal(ctx, account)
+	return changed && d.isAuthentic(renewed, callback), nil
+}
+
+// isAuthentic checks the path's secret, and Wave's signature if the account has a webhook secret.
+func (d *Driver) isAuthentic(account credentials.Account, callback operator.StaticCallback) bool {
+	secret := account.Field(fieldCallbackSecret)
+	if upstream.CheckCallbackSecret(secret) != nil ||
+		subtle.ConstantTimeCompare([]byte(secret), []byte(callback.PathSecret)) != 1 {
+		return false
+	}
+	first, second := account.Field(fieldFirstWebhook), account.Field(fieldSecondWebhook)
+	if first == "" && second == "" {
+		return true
+	}
+	header := callback.Header("Wave-Signature")
+	return d.isSigned(header, first, callback.Body) || d.isSigned(header, second, callback.Body)
+}
+
+// isSigned checks a header of the form t=<unix seconds>,v1=<hex>[,v1=<hex>]: the HMAC-SHA256 of the time and the raw
+// body, at most five minutes from now.
+func (d *Driver) isSigned(header, secret string, body []byte) bool {
+	parts := strings.Split(header, ",")
+	sent, hasTime := strings.CutPrefix(parts[0], "t=")
+	seconds, err := strconv.ParseInt(sent, 10, 64)
+	if secret == "" || !hasTime || err != nil || d.now().Sub(time.Unix(seconds, 0)).Abs() > maxSignatureAge {
+		return false
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(sent)) // a hash never fails
+	mac.Write(body)
+	want := hex.EncodeToString(mac.Sum(nil))
+	for _, part := range parts[1:] {
+		if got, isVersion := strings.CutPrefix(part, "v1="); isVersion && hmac.Equal([]byte(got), []byte(want)) {
+			return true
+		}
+	}
+	return false
+}
