@@ -41,7 +41,7 @@ func New(
 ) *Driver {
 	return &Driver{upstream.TokenAPI{
 		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
-		TokenPath: "/token", IDField: "consumer_key", SecretField: "consumer_secret",
+		ExchangePath: "/token", ClientFields: [2]string{"consumer_key", "consumer_secret"},
 	}}
 }
 

@@ -25,9 +25,10 @@ type TokenAPI struct {
 	// Operation is the driver's only operation. An account is usable if all its Fields for the operation are.
 	Operation string
 	Fields    []operator.AccountField
-	// TokenPath is the path of the exchange below the account's address. IDField and SecretField are the fields of the
-	// client's id and secret.
-	TokenPath, IDField, SecretField string
+	// ExchangePath is the path of the exchange below the account's address. ClientFields are the fields of the client's
+	// id and secret.
+	ExchangePath string
+	ClientFields [2]string
 }
 
 // TokenRequest is a request of a TokenAPI. Path is below the account's address. IsUnprocessed reports of a 401 that the
@@ -110,9 +111,9 @@ const maxTokenLife = 90 * 24 * time.Hour
 // exchange gets a token. Its error is errTokenRefused after 400, 401 and 403. The lifetime is a number or a text of
 // seconds; a token with another one serves one call.
 func (a *TokenAPI) exchange(ctx context.Context, account credentials.Account) (string, time.Duration, error) {
-	client := account.Field(a.IDField) + ":" + account.Field(a.SecretField)
+	client := account.Field(a.ClientFields[0]) + ":" + account.Field(a.ClientFields[1])
 	x := a.Client.Send(ctx, Request{
-		Method: http.MethodPost, URL: account.BaseURL() + a.TokenPath, Body: []byte("grant_type=client_credentials"),
+		Method: http.MethodPost, URL: account.BaseURL() + a.ExchangePath, Body: []byte("grant_type=client_credentials"),
 		Header: map[string]string{
 			"Authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(client)),
 			"Content-Type":  "application/x-www-form-urlencoded",
