@@ -24,6 +24,7 @@ import (
 	"syscall"
 	"time"
 
+	"mobilegateway/internal/local/loopback"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/localhost"
 )
@@ -67,7 +68,7 @@ func run(ctx context.Context, arguments []string, lookupEnv func(string) (string
 		return errors.Join(err, listener.Close())
 	}
 	server := &http.Server{
-		Handler:           withHealth(operator.Handler()),
+		Handler:           withHealth(protected(config, operator.Handler())),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: time.Minute,
 	}
 	serveErr := make(chan error, 1)
@@ -163,6 +164,15 @@ func checkTokenLength(variable, token string) error {
 func isValidBaseURL(u *url.URL) bool {
 	return (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
 		u.RawQuery == "" && u.Fragment == "" && u.User == nil
+}
+
+// protected refuses foreign web pages at a control port that accepts every caller. Such a sandbox serves only this
+// machine, but any page in a browser here can reach its port.
+func protected(config sandbox.Config, next http.Handler) http.Handler {
+	if len(config.ControlTokens) > 0 {
+		return next
+	}
+	return loopback.Protect(next)
 }
 
 // withHealth adds GET /healthz, for health checks.

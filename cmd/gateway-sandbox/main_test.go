@@ -16,8 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/internal/sandbox"
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	opcredentials "mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )
 
@@ -67,6 +71,40 @@ func TestConfigureRefuses(t *testing.T) {
 				if token != "" && strings.Contains(text, token) {
 					t.Errorf("the error contains a token: %s", text)
 				}
+			}
+		})
+	}
+}
+
+// TestOpenControlPortRefusesWebPages: without control tokens only programs of this machine set outcomes.
+func TestOpenControlPortRefusesWebPages(t *testing.T) {
+	for _, c := range []struct{ name, token, host, origin, want string }{
+		{"a program", "", "127.0.0.1:3001", "", "404"},
+		{"a page of another origin", "", "127.0.0.1:3001", "https://page.example", "403"},
+		{"a page by rebinding", "", "page.example", "", "403"},
+		{"with control tokens the token decides", controlToken, "sandbox.example.com", "https://page.example", "401"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			variables := map[string]string{operatorTokensVariable: operatorToken, controlTokensVariable: c.token}
+			_, config, err := parseConfig(nil, lookupIn(variables), io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.BaseURL = "http://127.0.0.1:3001"
+			operator, err := sandbox.New(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = operator.Close() }()
+			body := strings.NewReader(`{"key":"ShopA_1","status":"successful"}`)
+			request := httptest.NewRequest(http.MethodPost, "http://"+c.host+"/sandbox/v1/settle", body)
+			if c.origin != "" {
+				request.Header.Set("Origin", c.origin)
+			}
+			response := httptest.NewRecorder()
+			protected(config, operator.Handler()).ServeHTTP(response, request)
+			if got := fmt.Sprint(response.Code); got != c.want {
+				t.Errorf("status %s, want %s", got, c.want)
 			}
 		})
 	}
@@ -174,8 +212,8 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	}))
 	defer merchant.Close()
 	p := startProgram(t, path, dir)
-	driver := gateway.New(credentials(p.url), nil, time.Now)
-	call := operator.Call{Operator: "sandbox", AccountID: "a1", MCO: "OCI", Country: "CI",
+	driver := gateway.New(opcredentials.NewReader(credentials(p.url), time.Now), upstream.NewClient(nil), time.Now)
+	call := operator.Call{Platform: "sandbox", Operator: "sandbox", AccountID: "a1", MCO: "OCI", Country: "CI",
 		GWToken: "t", GWAlias: "alias-5555", UpstreamKey: "Shop.c1"}
 	charged := driver.Charge(t.Context(), operator.ChargeCall{
 		Call: call, ReferenceCode: "r1", Amount: "500", Currency: "XOF", Description: "d", OnBehalfOf: "Shop"})
@@ -213,9 +251,9 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	p.stop()
 
 	p = startProgram(t, path, dir)
-	driver = gateway.New(credentials(p.url), nil, time.Now)
+	driver = gateway.New(opcredentials.NewReader(credentials(p.url), time.Now), upstream.NewClient(nil), time.Now)
 	found := driver.LookUpPayment(t.Context(), operator.StatusCall{Call: call, Channel: "web", Lang: "fr"})
-	if found.OperatorStatus != "successful" {
+	if found.Status != ledger.Successful {
 		t.Errorf("status after a restart: %+v", found)
 	}
 	if _, body := p.call("GET", "/sandbox/v1/effects?key=c1", controlToken, ""); strings.Count(body, `"kind"`) != 1 {

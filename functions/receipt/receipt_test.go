@@ -31,7 +31,7 @@ func newFixture(t testing.TB) *deliverytest.DeliveryFixture {
 	t.Helper()
 	k := deliverytest.New(t)
 	handler := &receipt.ReceiptHandler{Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now}
-	k.Serve("receipt", handler.Route())
+	k.Serve("receipt", handler.Routes()...)
 	return k
 }
 

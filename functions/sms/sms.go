@@ -19,11 +19,14 @@ import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
 	"mobilegateway/shared/resource"
+	"mobilegateway/shared/telemetry"
 )
 
 // Operation is the SMS operation and its dependencies.
 type Operation struct {
 	Pipeline *operation.Pipeline
+	// Messages finds messages by the ids of platforms that send all receipts to one address.
+	Messages ledger.MessageIndex
 	// CallbackKeys signs the URL to which the operator sends its delivery receipts.
 	CallbackKeys *callback.Keys
 	// CallbackBaseURL is the base of that URL; "" for the request's own (decision "base-url").
@@ -90,7 +93,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		result.Outcome = operator.Succeeded
 	}
 	// Record the outcome and respond.
-	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
+	updated, err := o.recordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
 		Done:    ledger.CallOutcome{Status: ledger.MessageWaiting, ResponseStatus: http.StatusCreated},
 		Refused: ledger.CallOutcome{Status: ledger.DeliveryImpossible},
 	})
@@ -103,6 +106,32 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		response.Body = params.responseBody(location)
 	}
 	return response, nil
+}
+
+// recordOutcome stores the outcome. At a platform that sends all receipts to one address it also stores which message
+// the platform's id names, and applies the receipts that came first. If that fails, the message has no receipts: it is
+// sent all the same.
+func (o *Operation) recordOutcome(
+	ctx context.Context, req *apigw.Request, reservation *ledger.Entry, result operator.Result,
+	outcomes operation.CallOutcomes,
+) (*ledger.Entry, error) {
+	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, outcomes)
+	row := operator.CapabilitiesOf(reservation)
+	if err != nil || !row.StaticCallbacks || result.Outcome != operator.Succeeded || result.OperatorReference == "" {
+		return updated, err
+	}
+	early, bindErr := o.Messages.BindMessage(ctx, reservation.Account, result.OperatorReference, reservation.ID,
+		reservation.ExpireAt)
+	if bindErr == nil && len(early) > 0 {
+		_, bindErr = o.Pipeline.Book.ApplyChange(ctx, updated, func(e *ledger.Entry) bool {
+			return e.ApplyReceipts(early, ledger.Timestamp(o.Pipeline.Now()))
+		})
+	}
+	if bindErr != nil {
+		req.LogLine.Increment(telemetry.UnreadCallbacks)
+		req.LogLine.SetCause(bindErr)
+	}
+	return updated, nil
 }
 
 // newEntry prepares the reservation of a message.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/telemetry"
 )
@@ -72,7 +73,7 @@ func (a lookupAct) due(e *ledger.Entry, now time.Time) bool {
 }
 
 func (a lookupAct) prepare(_ context.Context, e *ledger.Entry) (need, doFunc, error) {
-	return need{dependencies: []dependency{{lookupOf, e.Operator}}}, a.lookUp, nil
+	return need{dependencies: []dependency{{lookupOf, operator.PinOf(e).Platform}}}, a.lookUp, nil
 }
 
 func (a lookupAct) possibleSince(e *ledger.Entry) time.Time { return e.ReservedAt }
@@ -94,7 +95,7 @@ func (a lookupAct) lookUp(ctx context.Context, entry *ledger.Entry, line *teleme
 		line.Increment(telemetry.LookupFailures)
 		line.SetCause(lookup.Cause)
 	}
-	if lookup.Responded {
+	if lookup.Responded || isInert(entry, now) {
 		entry, err = a.applyLookup(ctx, entry, lookup, line)
 	}
 	if err == nil && a.needsManualResolution(entry, lookup, now) {
@@ -125,9 +126,13 @@ func (p *pass) applyLookup(
 	updated, refundErr, err := p.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
 		now, conflictsBefore := ledger.Timestamp(p.Now()), len(e.Conflicts)
 		var effect ledger.Effect
-		if lookup.StatusFinal {
+		switch {
+		case lookup.StatusFinal:
 			effect = e.ApplyFinalStatus(p.Reconciler.NewStatusReport(e, lookup.Report, reconcile.SourceStatus), now)
-		} else {
+		case lookup.NotFound && isNeverSent(e, now), !lookup.Responded && isInert(e, now):
+			effect = e.EndNeverSent(now)
+		}
+		if effect == ledger.Unchanged && lookup.Responded && !lookup.StatusFinal {
 			effect = e.Expire(p.PaymentLifetime, now)
 		}
 		conflicts = len(e.Conflicts) - conflictsBefore
@@ -141,6 +146,24 @@ func (p *pass) applyLookup(
 		line.SetCause(refundErr)
 	}
 	return updated, err
+}
+
+// lastSend is the latest time at which the last attempt of a payment can have been sent.
+func lastSend(e *ledger.Entry) time.Time { return e.ReservedAt.Add(time.Minute) }
+
+// isNeverSent reports whether a payment that its platform does not know was certainly never sent: the platform's row
+// says so, and enough time has passed since the last send (decision "never-sent").
+func isNeverSent(e *ledger.Entry, now time.Time) bool {
+	row := operator.CapabilitiesOf(e)
+	return row.NotFound == operator.NotFoundNeverSent && !now.Before(lastSend(e).Add(row.NotFoundAfter))
+}
+
+// isInert reports whether an unknown web payment cannot be paid any more, because no attempt ever stored its page
+// (decision "inert-payments").
+func isInert(e *ledger.Entry, now time.Time) bool {
+	row := operator.CapabilitiesOf(e)
+	return row.InertAfter > 0 && e.Channel == "web" && e.State == ledger.Unknown && e.ResponseStatus == 0 &&
+		e.Material == "" && !now.Before(lastSend(e).Add(row.InertAfter))
 }
 
 // needsManualResolution reports whether a payment that is still not final needs a person. One case is a claim of

@@ -66,9 +66,7 @@ func TestPollFindsFinalStatus(t *testing.T) {
 	}
 	for statusText, want := range cases {
 		s := newFixture(t)
-		s.Operator.SetLookupResult(operator.StatusResponse{
-			StatusKnown: true, OperatorStatus: statusText, Amount: "500", Currency: "XOF", OperatorReference: "op-9",
-		})
+		s.Operator.SetLookupResult(deliverytest.LookupResponse(statusText, operator.StatusReport{Amount: "500", Currency: "XOF", OperatorReference: "op-9"}))
 		e := s.StorePendingPayment("DemoShop_1")
 		s.advanceUntilDue(t, e)
 		if after := s.AssertEntry(t, e, finalSummary(want)); !after.WakesRelay() {
@@ -98,7 +96,7 @@ func TestOperatorNeverResponds(t *testing.T) {
 
 func TestExpiry(t *testing.T) {
 	known := func(status, amount string) operator.StatusResponse {
-		return operator.StatusResponse{StatusKnown: true, OperatorStatus: status, Amount: amount}
+		return deliverytest.LookupResponse(status, operator.StatusReport{Amount: amount})
 	}
 	lifetime := deliverytest.PaymentLifetime
 	open := summary{State: ledger.Done, Status: ledger.Pending, Due: true}

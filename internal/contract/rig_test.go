@@ -90,7 +90,7 @@ func newGateway(t testing.TB) *gateway {
 			Pipeline: k.Pipeline, CallbackKeys: k.CallbackKeys,
 			ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID,
 		}).Route(),
-		payments.Route(), receipts.Route(), g.token(k.Clock.Now).Route(),
+		payments.Routes()[0], receipts.Routes()[0], g.token(k.Clock.Now).Route(),
 	)...)
 	return g
 }

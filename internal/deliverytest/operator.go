@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/gateway"
 )
 
 // Operator is a driver with a status lookup and the payer's SMS, whose responses a test sets. Its embedded Driver
@@ -39,7 +40,21 @@ type StatusLookup struct {
 
 // SetStatus sets the status in getStatus responses, without an amount.
 func (o *Operator) SetStatus(status string) {
-	o.SetLookupResult(operator.StatusResponse{StatusKnown: true, OperatorStatus: status})
+	o.SetLookupResult(LookupResponse(status, operator.StatusReport{}))
+}
+
+// LookupResponse is the getStatus response with a status text, and the other values of report.
+func LookupResponse(status string, report operator.StatusReport) operator.StatusResponse {
+	var known bool
+	if report.Status, known = operator.ParsePaymentStatus(status); !known {
+		return operator.StatusResponse{Cause: operator.ErrUnknownStatus}
+	}
+	return operator.StatusResponse{StatusReport: report}
+}
+
+// ReadPaymentCallback implements operator.PaymentCallbackReader in the specification's own form.
+func (o *Operator) ReadPaymentCallback(body []byte) operator.CallbackReport {
+	return (*gateway.Driver)(nil).ReadPaymentCallback(body)
 }
 
 // SetLookupResult sets the getStatus response.
@@ -95,3 +110,8 @@ func (o *Operator) SendUserSMS(_ context.Context, call operator.UserSMSCall) ope
 
 // MinimalDriver is a driver without a status lookup and without the payer's SMS.
 type MinimalDriver struct{ operator.Driver }
+
+// ReadPaymentCallback implements operator.PaymentCallbackReader in the specification's own form.
+func (MinimalDriver) ReadPaymentCallback(body []byte) operator.CallbackReport {
+	return (*gateway.Driver)(nil).ReadPaymentCallback(body)
+}

@@ -77,7 +77,7 @@ func (s *session) lostCallback(e *ledger.Entry, closedAt time.Time) bool {
 func (a *attention) unknownReason(e *ledger.Entry) string {
 	now := a.Now()
 	age := now.Sub(e.ReservedAt)
-	row, _ := operator.FindCapabilities(e.Operator)
+	row := operator.CapabilitiesOf(e)
 	switch {
 	case e.Leased(now):
 		return ""

@@ -72,13 +72,13 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 	for _, p := range merchants {
 		for _, name := range p.Operators {
 			driver, row, known := directory.Driver(name)
-			if !known || !p.Active() || names[row.Operator] {
+			if !known || !p.Active() || names[row.Platform] {
 				continue
 			}
-			names[row.Operator] = true
-			if _, err := driver.CurrentAccountID(a, row.Operator); err != nil {
+			names[row.Platform] = true
+			if _, err := driver.FindAccount(a, row.Platform, ""); err != nil {
 				cause := cmp.Or(errors.Unwrap(err), err).Error()
-				a.add(attentionView{What: waitsCredentials, Subject: row.Operator, Detail: cause},
+				a.add(attentionView{What: waitsCredentials, Subject: row.Platform, Detail: cause},
 					confirmArguments("operator", "set", "FILE")...)
 			}
 		}

@@ -99,7 +99,7 @@ func (s *session) newRecord(action, subject string) (Record, error) {
 		ID: at.Format("20060102T150405.000Z") + "-" + hex.EncodeToString(random), At: at, Who: who,
 		Credential: s.Getenv("AWS_ACCESS_KEY_ID"), What: action,
 		Subject: maskQueries(subject), Why: maskQueries(s.Reason),
-		Outcome: OutcomeStarted,
+		Outcome: OutcomeStarted, Detail: s.plan,
 	}, err
 }
 
@@ -127,8 +127,11 @@ func (s *session) auditedChanges() ([]Record, error) {
 		if e.isMalformed || !e.isChained {
 			id = item.Key // an item outside the chain must not hide a change of the same ID
 		}
-		if stored, found := changes[id]; !found || stored.Outcome == OutcomeStarted {
+		switch stored, found := changes[id]; {
+		case !found || stored.Outcome == OutcomeStarted:
 			changes[id] = e.Record
+		case e.Outcome != OutcomeStarted: // a second completion is forged, and must not hide the change either
+			changes[item.Key] = e.Record
 		}
 	}
 	records := make([]Record, 0, len(changes))

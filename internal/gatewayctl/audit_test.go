@@ -238,6 +238,22 @@ func TestRecordOutsideTheChainHidesNoChange(t *testing.T) {
 	}
 }
 
+// TestSecondCompletionHidesNoChange: a forged completion of a change is a line of its own.
+func TestSecondCompletionHidesNoChange(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		d, _ := newShopTool(t)
+		items := d.audit.items
+		id := readAuditItem(items[len(items)-1]).ID
+		forged := lastLink(items).next(Record{ID: id, Who: "kofi", Outcome: OutcomeDone})
+		at := len(items)
+		if first {
+			at = 0
+		}
+		d.audit.items = slices.Insert(items, at, forged)
+		d.expectOutput("audit", "kofi", "add a merchant")
+	}
+}
+
 // TestMalformedItemHidesNothing: a damaged item is a line of its own that no filter hides, and the rest is shown.
 func TestMalformedItemHidesNothing(t *testing.T) {
 	d, _ := newShopTool(t)

@@ -59,7 +59,7 @@ func (a auditTable) Append(ctx context.Context, r Record) (AuditItem, error) {
 			return item, nil
 		}
 		last, _ = linkTo(stored)
-		if try == maxHeadDelay {
+		if try == maxHeadDelay || last.sequence == maxSequence {
 			last, err = a.end(ctx)
 		}
 	}
@@ -91,7 +91,8 @@ func (a auditTable) head(ctx context.Context) (chainLink, error) {
 		return chainLink{}, fmt.Errorf("read the head of the audit records: %w", err)
 	}
 	sequence, damaged := dynamoitem.ReadNumber(item, headSequence)
-	if hash := dynamoitem.ReadText(item, headHash); damaged == nil && sequence > 0 && hash != "" {
+	hash := dynamoitem.ReadText(item, headHash)
+	if damaged == nil && sequence > 0 && sequence < maxSequence && hash != "" {
 		return chainLink{sequence, hash}, nil
 	}
 	return a.end(ctx)
@@ -110,9 +111,11 @@ func (a auditTable) saveHead(ctx context.Context, last AuditItem) {
 	item[headSequence], item[headHash] = dynamoitem.Number(link.sequence), dynamoitem.Text(link.hash)
 	_, _ = a.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: aws.String(a.table), Item: item,
-		ConditionExpression: aws.String(
-			"attribute_not_exists(" + headSequence + ") OR " + headSequence + " < :sequence"),
-		ExpressionAttributeValues: dynamoitem.Item{":sequence": dynamoitem.Number(link.sequence)},
+		ConditionExpression: aws.String("attribute_not_exists(" + headSequence + ") OR " +
+			headSequence + " < :sequence OR " + headSequence + " >= :max"),
+		ExpressionAttributeValues: dynamoitem.Item{
+			":sequence": dynamoitem.Number(link.sequence), ":max": dynamoitem.Number(maxSequence),
+		},
 	})
 }
 

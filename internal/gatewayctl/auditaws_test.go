@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/shared/dynamoitem"
 )
@@ -131,6 +133,55 @@ func TestAppendReplacesNothing(t *testing.T) {
 		if err != nil || len(items) != count || faultsOf(verifyAudit(items, []string{lastDocument(items)})) != "" {
 			t.Errorf("head %s: %d items, %v", name, len(items), err)
 		}
+	}
+}
+
+// TestFarRecordBlocksNothing: a forged item far behind the end is a fault. Neither it nor a forged head stops a command
+// or takes its record out of the chain.
+func TestFarRecordBlocksNothing(t *testing.T) {
+	head := func(sequence string) dynamoitem.Item {
+		number := &types.AttributeValueMemberN{Value: sequence}
+		return dynamoitem.Item{headSequence: number, headHash: dynamoitem.Text("x")}
+	}
+	document := dynamoitem.Item{auditDocument: dynamoitem.Text(`{"id":"far","outcome":"done"}`)}
+	for name, item := range map[string]dynamoitem.Item{
+		"audit#000000000200": document, "audit#999999999998": document, "audit#999999999999": document,
+		"audit#9223372036854775807": document, "audit#99999999999999999999999": document,
+		"audit-head far": head("999999999997"), "audit-head last": head("999999999999"),
+		"audit-head beyond": head("9223372036854775807"), "audit-head before": head("-9223372036854775808"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, client, _ := newLocalAWSTool(t)
+			put := func(key string, item dynamoitem.Item) {
+				item = maps.Clone(item)
+				item[dynamoitem.KeyAttribute] = dynamoitem.Text(key)
+				_, err := client.DynamoDB().PutItem(t.Context(), &dynamodb.PutItemInput{
+					TableName: aws.String("merchants"), Item: item,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.apply("keys add tokens")
+			key, _, isHead := strings.Cut(name, " ")
+			put(key, item)
+			if !isHead {
+				d.expectExit("audit verify", ExitFailed, "fault")
+				put(headKey, dynamoitem.Item{}) // so the end is found by the items
+			}
+			d.apply("keys add callbacks", "keys add webhooks", "keys add callbacks", "keys add webhooks")
+			result := auditResult{}
+			_, out, _ := d.run("audit verify --json")
+			if err := json.Unmarshal([]byte(out), &result); err != nil {
+				t.Fatal(err, out)
+			}
+			checkEqual(t, "copies of five changes", result.Copies, 10)
+			for _, f := range result.Faults {
+				if f.What == "add a key" {
+					t.Errorf("the record of a command is a fault: %+v", f)
+				}
+			}
+		})
 	}
 }
 

@@ -30,24 +30,38 @@ func (l chainLink) next(r Record) AuditItem {
 	return AuditItem{chainKey(r.Sequence), string(document)}
 }
 
+// Limits of a chain. Without them one forged item far behind the end would be its end, or block every later record.
+const (
+	maxSequence = 999_999_999_999 // the highest number of chainKey's width
+	maxGap      = 100             // how many records may be missing before the next one
+)
+
 // chainKey is the only key that a sequence has.
 func chainKey(sequence int64) string { return fmt.Sprintf("%s%012d", auditPrefix, sequence) }
 
 // linkTo returns the link to an item, by its key and its text as they are.
 func linkTo(item AuditItem) (link chainLink, isChained bool) {
 	sequence, err := strconv.ParseInt(strings.TrimPrefix(item.Key, auditPrefix), 10, 64)
-	if err != nil || sequence <= 0 || item.Key != chainKey(sequence) {
+	if err != nil || sequence <= 0 || sequence > maxSequence || item.Key != chainKey(sequence) {
 		return link, false
 	}
 	return chainLink{sequence, hashOf(item.Document)}, true
 }
 
-// lastLink returns the link to the item with the highest sequence.
+// lastLink returns the link to the last item before the first gap of more than maxGap sequences.
 func lastLink(items []AuditItem) (last chainLink) {
+	links := []chainLink{}
 	for _, item := range items {
-		if link, isChained := linkTo(item); isChained && link.sequence > last.sequence {
-			last = link
+		if link, isChained := linkTo(item); isChained {
+			links = append(links, link)
 		}
+	}
+	slices.SortFunc(links, func(a, b chainLink) int { return cmp.Compare(a.sequence, b.sequence) })
+	for _, link := range links {
+		if link.sequence-last.sequence > maxGap+1 {
+			break
+		}
+		last = link
 	}
 	return last
 }
@@ -63,11 +77,13 @@ type auditEntry struct {
 	link        chainLink
 	isChained   bool
 	isMalformed bool
+	isNumbered  bool // the key has only digits, as no key of the older form has
 }
 
 // readAuditItem decodes an item. One that is not a record is malformed, and named by its key.
 func readAuditItem(item AuditItem) (e auditEntry) {
 	e.link, e.isChained = linkTo(item)
+	e.isNumbered = strings.Trim(strings.TrimPrefix(item.Key, auditPrefix), "0123456789") == ""
 	if json.Unmarshal([]byte(item.Document), &e.Record) == nil && e.ID != "" {
 		return e
 	}
@@ -139,11 +155,10 @@ func verifyAudit(items []AuditItem, copies []string) auditResult {
 		c.compare(sequence, sequence > lastProved)
 		before = sequence
 	}
-	if first, found := c.stored[1]; found {
-		for _, e := range older {
-			if !e.isMalformed && (e.Sequence != 0 || e.At.After(first.At)) {
-				c.add(0, faultOutsideChain, "an older gatewayctl wrote it, or another program", e.Record)
-			}
+	first, isBegun := c.stored[1]
+	for _, e := range older {
+		if !e.isMalformed && (e.isNumbered || isBegun && (e.Sequence != 0 || e.At.After(first.At))) {
+			c.add(0, faultOutsideChain, "an older gatewayctl wrote it, or another program", e.Record)
 		}
 	}
 	return c.auditResult

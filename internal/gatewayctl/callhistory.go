@@ -90,7 +90,7 @@ func firstSend(e *ledger.Entry) time.Time {
 
 // nextLookup returns when the gateway looks the entry up again, or why it does not.
 func nextLookup(e *ledger.Entry, now time.Time) (at time.Time, reason string) {
-	row, _ := operator.FindCapabilities(e.Operator)
+	row := operator.CapabilitiesOf(e)
 	switch {
 	case e.StatusFinal() && (e.Kind == ledger.Payment || e.State != ledger.Unknown):
 		return at, "its status is final"

@@ -276,6 +276,7 @@ type session struct {
 	*commandLine
 	stores       *Stores       // set by openStores; readOnly in a dry run
 	callbackRing *keyring.Ring // set by readCallbackRing
+	plan         string        // the detail of the first audit record: what must be known if the change is interrupted
 }
 
 // openStores connects to the deployment once. It is called after the command line is checked, so that a wrong line is

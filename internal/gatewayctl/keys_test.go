@@ -1,7 +1,9 @@
 package gatewayctl
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +185,70 @@ func TestRevokeWebhooks(t *testing.T) {
 	checkEqual(t, "key 1 is revoked", keys[0].Revoked, d.now)
 	checkEqual(t, "key 2 signs", keys[1].Signs, true)
 	d.expectOutput("webhook-secret show ShopA"+confirmFlags, "whsec_")
+}
+
+// TestInterruptedRevocationNamesAllMerchants: a run that ends half way shows all merchants to inform, and so does its
+// audit record. The next run finds only the rest.
+func TestInterruptedRevocationNamesAllMerchants(t *testing.T) {
+	const line = "keys revoke webhooks 1 --compromised --at-once" + confirmFlags
+	d, _ := newShopTool(t)
+	d.onboard("ShopB")
+	d.changeStores(func(s *Stores) { s.Merchants = &interruptedMerchants{Registry: s.Merchants} })
+	code, out, stderr := d.run(line)
+	if code != ExitFailed || !strings.Contains(stderr, "run the command again") || !strings.Contains(out, "ShopA") {
+		t.Errorf("an interrupted run: exit %d: %s%s", code, out, stderr)
+	}
+	d.changeStores(func(*Stores) {})
+	if _, out, _ = d.run(line); strings.Contains(out, "ShopA") || !strings.Contains(out, "ShopB") {
+		t.Errorf("the next run shows %s", out)
+	}
+	first := readAuditItem(d.audit.items[len(d.audit.items)-4]).Record
+	checkEqual(t, "first record", first.Outcome+": "+first.Detail, "started: inform: ShopA, ShopB")
+	d.expectOutput("audit", "inform: ShopA, ShopB; failed", "inform: ShopB")
+}
+
+// TestMerchantAddedDuringRevocation: the key stays as long as any merchant has a secret of it.
+func TestMerchantAddedDuringRevocation(t *testing.T) {
+	const line = "keys revoke webhooks 1 --compromised --at-once" + confirmFlags
+	d, _ := newShopTool(t)
+	busy := &busyMerchants{d.merchants, func() { d.onboard("ShopB") }}
+	d.changeStores(func(s *Stores) { s.Merchants = busy })
+	code, _, stderr := d.run(line)
+	if code != ExitFailed || !strings.Contains(stderr, "run the command again") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	checkEqual(t, "key 1 is revoked", !query[[]keyView](d, "keys list webhooks")[0].Revoked.IsZero(), false)
+	d.mustRun(line, nil)
+	d.expectOutput("webhook-secret show ShopB"+confirmFlags, "whsec_")
+}
+
+// busyMerchants is a store that another process changes before the first update.
+type busyMerchants struct {
+	merchant.Registry
+	change func()
+}
+
+// Update implements merchant.Registry.
+func (m *busyMerchants) Update(ctx context.Context, p *merchant.Profile) error {
+	if change := m.change; change != nil {
+		m.change = nil
+		change()
+	}
+	return m.Registry.Update(ctx, p)
+}
+
+// interruptedMerchants is a store that stores only one profile.
+type interruptedMerchants struct {
+	merchant.Registry
+	updates int
+}
+
+// Update implements merchant.Registry.
+func (m *interruptedMerchants) Update(ctx context.Context, p *merchant.Profile) error {
+	if m.updates++; m.updates > 1 {
+		return errors.New("interrupted")
+	}
+	return m.Registry.Update(ctx, p)
 }
 
 // webhookVersions are the versions of a merchant's webhook secret, newest first.

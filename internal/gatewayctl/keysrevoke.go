@@ -149,6 +149,5 @@ func awaitsCallback(e *ledger.Entry) bool {
 
 // comesByLookup reports whether a lookup ends an entry without a callback.
 func comesByLookup(e *ledger.Entry) bool {
-	row, _ := operator.FindCapabilities(e.Operator)
-	return e.Kind == ledger.Payment && row.HasStatusLookup
+	return e.Kind == ledger.Payment && operator.CapabilitiesOf(e).HasStatusLookup
 }

@@ -1,6 +1,8 @@
 package gatewayctl
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -47,11 +49,14 @@ func (c *keysRevoke) revokeWebhooks(s *session, current storedRing) error {
 		views = append(views, view)
 	}
 	c.explainWebhooks(s, len(affected))
-	return s.executeAndShow("revoke a key", "ring "+c.Ring, func() (string, error) {
-		done := fmt.Sprintf("key %d, compromised: new secrets of key %d for %s, the leaked ones end: %v",
-			c.Number, successor, plural(len(affected), "merchant"), c.AtOnce)
+	// The next run of an interrupted change no longer finds the merchants whose leaked secret has ended.
+	s.plan = "inform: " + joinComma(mapAll(views, func(v informView) string { return v.Merchant }))
+	err = s.execute("revoke a key", "ring "+c.Ring, func() (string, error) {
+		done := fmt.Sprintf("key %d, compromised: new secrets of key %d for %s, the leaked ones end: %v; %s",
+			c.Number, successor, plural(len(affected), "merchant"), c.AtOnce, s.plan)
 		return done, c.storeWebhooks(s, current, next, affected)
-	}, func() error { return showList(s, views) })
+	})
+	return errors.Join(err, showList(s, views))
 }
 
 // successor returns the number of the key that new secrets are derived from.
@@ -118,6 +123,9 @@ func (c *keysRevoke) storeWebhooks(
 	}
 	if !c.AtOnce || !s.Yes {
 		return nil
+	}
+	if left, err := c.affectedMerchants(s); err != nil || len(left) > 0 {
+		return cmp.Or(err, errors.New("a merchant got a secret of the leaked key meanwhile: run the command again"))
 	}
 	stored, err := c.ProvideRing(s) // the revision has changed if a key was added
 	if err != nil {

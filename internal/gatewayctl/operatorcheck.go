@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/secret"
@@ -79,20 +80,20 @@ func (c *operatorCheck) checkAccount(
 func (c *operatorCheck) lookUp(
 	s *session, directory *operator.DriverDirectory, row operator.Capabilities, account accountView,
 ) string {
-	reader, offered := directory.StatusLookup(account.Operator)
+	probe := &ledger.Entry{
+		Key: ledger.Key{Kind: ledger.Payment, ID: checkOrderID}, UpstreamKey: checkOrderID,
+		Operator: row.Reach[0].Operator, Country: row.Countries()[0], Account: account.Operator + "/" + account.Account,
+	}
+	reader, offered := directory.StatusLookup(probe)
 	if !offered {
 		return "the operator offers no status lookup: its address and token cannot be checked"
 	}
 	ctx, cancel := context.WithTimeout(s, c.Timeout)
 	defer cancel()
 	found := reader.LookUpPayment(ctx, operator.StatusCall{
-		Call: operator.Call{
-			Operator: account.Operator, AccountID: account.Account, UpstreamKey: checkOrderID,
-			Country: row.Countries[0],
-		},
-		Channel: row.Channels[0], Lang: "en",
+		Call: operator.NewCall(probe), Channel: row.Channels[0], Lang: "en", Amount: "1",
 	})
-	if found.OrderNotFound || found.StatusKnown {
+	if found.Responded() {
 		return ""
 	}
 	if found.Cause == nil {

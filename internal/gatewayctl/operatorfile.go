@@ -51,7 +51,7 @@ func (a accountSchema) find(path string) (operator.AccountField, bool) {
 		}
 		group, each := strings.CutSuffix(field.Path, countrySuffix)
 		country, inGroup := strings.CutPrefix(path, group+".")
-		if each && inGroup && slices.Contains(a.row.Countries, country) {
+		if each && inGroup && slices.Contains(a.row.Countries(), country) {
 			return field, true
 		}
 	}
@@ -67,7 +67,7 @@ func (a accountSchema) isGroup(path string) bool {
 
 // paths lists the fields for an error.
 func (a accountSchema) paths() string {
-	countries := "." + strings.Join(a.row.Countries, "|")
+	countries := "." + strings.Join(a.row.Countries(), "|")
 	return joinComma(mapAll(a.fields, func(field operator.AccountField) string {
 		return strings.Replace(field.Path, countrySuffix, countries, 1)
 	}))
@@ -82,11 +82,11 @@ func (a accountSchema) unusable(account map[string]string, operation string, eve
 			continue
 		}
 		group, each := strings.CutSuffix(field.Path, countrySuffix)
-		lacking := slices.DeleteFunc(slices.Clone(a.row.Countries), func(code string) bool {
+		lacking := slices.DeleteFunc(slices.Clone(a.row.Countries()), func(code string) bool {
 			return account[group+"."+code] != ""
 		})
 		switch {
-		case !each && account[field.Path] == "" || each && len(lacking) == len(a.row.Countries):
+		case !each && account[field.Path] == "" || each && len(lacking) == len(a.row.Countries()):
 			faults = append(faults, group+" is missing")
 		case each && everyCountry && len(lacking) > 0:
 			faults = append(faults, group+" is missing for "+joinComma(lacking))

@@ -172,7 +172,7 @@ type credentialChange struct {
 func newCredentialChange(schema accountSchema, id, path, from, to string) credentialChange {
 	field, _ := schema.find(path)
 	change := credentialChange{
-		Operator: schema.row.Operator, Account: id, Field: path, From: from, To: to,
+		Operator: schema.row.Platform, Account: id, Field: path, From: from, To: to,
 		unchanged: from == to, identity: field.Identity && from != "" && from != to,
 	}
 	if !field.Secret {
@@ -267,7 +267,7 @@ func (o credentialsByOperator) merge(
 func (p operatorCredentials) merge(
 	schema accountSchema, given givenOperator, replace bool,
 ) (next operatorCredentials, changes []credentialChange, err error) {
-	name := schema.row.Operator
+	name := schema.row.Platform
 	next = operatorCredentials{cmp.Or(given.current, p.Current), map[string]json.RawMessage{}}
 	maps.Copy(next.Accounts, p.Accounts)
 	if next.Current != p.Current {
@@ -321,7 +321,7 @@ func mergeAccount(stored json.RawMessage, fields map[string]string) (json.RawMes
 
 // checkComplete names the fields that the accounts and the current one lack. A current account must exist.
 func (p operatorCredentials) checkComplete(schema accountSchema, ids []string) error {
-	name := schema.row.Operator
+	name := schema.row.Platform
 	if _, exists := p.Accounts[p.Current]; !exists {
 		return fmt.Errorf("%s.current: there is no account %q: name one of the accounts", name, p.Current)
 	}

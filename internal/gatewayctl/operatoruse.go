@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+
 	"time"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operator"
 )
 
 // accountRef names an account of an operator.
@@ -96,7 +97,7 @@ func (s *session) findLiveEntries(_ credentialsByOperator, reasons map[accountRe
 		if read++; read%progressEntries == 0 {
 			fmt.Fprintf(s.Stderr, "checked %d transactions that are due\n", read)
 		}
-		ref := accountRef{strings.ToLower(e.Operator), e.Account}
+		ref := accountRef{operator.PinOf(e).Platform, operator.PinOf(e).Account}
 		if _, asked := reasons[ref]; asked && mayCallOperator(e) {
 			counts[ref]++
 			examples[ref] = e.Key

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operator"
 )
 
 type slotCommands struct {
@@ -45,11 +46,18 @@ type slotClient struct {
 
 // ProvideClient returns the client for the Run methods below slot (kong's provider).
 func (slotCommands) ProvideClient(s *session) (*slotClient, error) {
-	address, err := url.Parse(s.SandboxURL)
-	if err != nil || address.Host == "" {
-		return nil, usageError("SANDBOX_URL is not the address of a sandbox: set it, or use --local")
+	if err := operator.CheckBaseURL(s.SandboxURL); err != nil {
+		return nil, usageError("SANDBOX_URL %w: set it to the sandbox's address, or use --local", err)
 	}
 	return &slotClient{s, strings.TrimRight(s.SandboxURL, "/") + "/sandbox/v1/slots"}, nil
+}
+
+// client follows no redirect: it would carry the token to another address.
+func (*slotClient) client() *http.Client {
+	return &http.Client{
+		Timeout:       slotTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // call sends one request and decodes the response into result, unless that is nil.
@@ -63,7 +71,7 @@ func (c *slotClient) call(method, address string, body []byte, result any) error
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	var text []byte
-	response, err := (&http.Client{Timeout: slotTimeout}).Do(request)
+	response, err := c.client().Do(request)
 	if err == nil {
 		defer func() { _ = response.Body.Close() }() // it was only read
 		text, err = io.ReadAll(io.LimitReader(response.Body, maxSlotResponseBytes))
@@ -74,7 +82,7 @@ func (c *slotClient) call(method, address string, body []byte, result any) error
 	if response.StatusCode == http.StatusUnauthorized {
 		return errors.New("the sandbox refuses the control port's token: set " + controlTokenVariable)
 	}
-	if response.StatusCode >= http.StatusBadRequest {
+	if response.StatusCode >= http.StatusMultipleChoices {
 		var refusal struct {
 			Error string `json:"error"`
 		}

@@ -1,6 +1,7 @@
 package gatewayctl
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,25 @@ func TestSlots(t *testing.T) {
 	d.expectExit("slot list", ExitFailed, "SANDBOX_CONTROL_TOKEN")
 	d.variables["SANDBOX_CONTROL_TOKEN"] = "CONTROL"
 	d.mustRun("slot list", nil)
+}
+
+// TestSlotTokenStaysAtSandbox: the control token goes over https or to this machine, and follows no redirect.
+func TestSlotTokenStaysAtSandbox(t *testing.T) {
+	d, _ := newShopTool(t)
+	d.variables["SANDBOX_CONTROL_TOKEN"] = "CONTROL"
+	for _, address := range []string{"http://sandbox.example", "http://10.0.0.1", "https://u:p@sandbox.example"} {
+		d.variables["SANDBOX_URL"] = address
+		d.expectExit("slot list", ExitUsage, "SANDBOX_URL is not an")
+	}
+	called := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		called++
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	}))
+	t.Cleanup(server.Close)
+	d.variables["SANDBOX_URL"] = server.URL
+	d.expectExit("slot list", ExitFailed, "302")
+	checkEqual(t, "calls", called, 1)
 }
 
 func TestLocal(t *testing.T) {

@@ -1,6 +1,7 @@
 package operationtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -61,9 +62,9 @@ func (d *Driver) Effects() []string {
 	return slices.Clone(d.effects)
 }
 
-// CurrentAccountID implements operator.Driver.
-func (d *Driver) CurrentAccountID(context.Context, string) (string, error) {
-	return d.Account, d.AccountErr
+// FindAccount implements operator.Driver.
+func (d *Driver) FindAccount(_ context.Context, _, id string) (string, error) {
+	return cmp.Or(id, d.Account), d.AccountErr
 }
 
 // Charge implements operator.Driver.

@@ -77,6 +77,15 @@ func TestRegressions(t *testing.T) {
 	}
 }
 
+// TestFoundSeeds runs the seeds without a plan that showed the defects 13, 14 and 15.
+func TestFoundSeeds(t *testing.T) {
+	for _, seed := range []uint64{50040897, 60050781, 60063872, 700375941} {
+		if result := runHistory(t, tape.FromSeed(seed), Options{}); result.Violation != nil {
+			t.Errorf("seed %d: %s", seed, result.Violation)
+		}
+	}
+}
+
 // begin sets the length of a plan's faults.
 func (w *World) begin(length time.Duration) {
 	w.faultsEnd = bubbleStart.Add(length)

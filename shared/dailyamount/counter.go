@@ -104,6 +104,18 @@ func (c *Counter) Refund(ctx context.Context, e *ledger.Entry) error {
 	return c.refund(ctx, e)
 }
 
+// RefundMoved takes the amount of a reservation out of its day, if its entry counts on a later day by now. Only a send
+// after a release moves an entry: nothing that was sent on the earlier day was applied. Otherwise it does nothing.
+func (c *Counter) RefundMoved(ctx context.Context, reservation, updated *ledger.Entry) error {
+	dayOf := func(e *ledger.Entry) time.Time { return e.SentAt.UTC().Truncate(24 * time.Hour) }
+	if !reservation.CountsDailyAmount || !dayOf(reservation).Before(dayOf(updated)) {
+		return nil
+	}
+	earlier := updated.Clone()
+	earlier.SentAt = reservation.SentAt
+	return c.refund(ctx, earlier)
+}
+
 // refund takes an amount out of its day, if it is counted and no later version has counted it since.
 func (c *Counter) refund(ctx context.Context, e *ledger.Entry) error {
 	adjustment, dayOpen := c.newAdjustment(e, e.Version)

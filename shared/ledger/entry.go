@@ -25,6 +25,7 @@ const (
 	Payment   Kind = "pay"
 	SMS       Kind = "sms"
 	Reference Kind = "reference"
+	MessageID Kind = "message" // finds an SMS by its operator's id
 )
 
 // State is where our call of the operator is.

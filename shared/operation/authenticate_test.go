@@ -107,7 +107,7 @@ func TestReserveDailyAmount(t *testing.T) {
 			profile := operationtest.DemoProfile()
 			profile.DailyAmounts = map[string]int64{"XOF": c.limit}
 			ctx, req := context.Background(), w.NewRequest()
-			reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, e, operation.IdempotencyKey{})
+			reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, e, operationtest.Choice("orange"), operation.IdempotencyKey{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,4 +128,42 @@ func TestReserveDailyAmount(t *testing.T) {
 			}
 		})
 	}
+}
+
+// decision "merchant-limits": the release of an attempt was stored, its response was lost, and a retry took the entry
+// over on the next day. The first attempt then finds another owner, and takes its amount out of its own day.
+func TestAmountOfAnEarlierDayIsRefunded(t *testing.T) {
+	w, profile := operationtest.New(t), operationtest.DemoProfile()
+	profile.DailyAmounts = map[string]int64{"XOF": 500}
+	ctx := context.Background()
+	newCharge := func() *ledger.Entry {
+		e := newEntry("f")
+		e.AmountMinor, e.Currency = 500, "XOF"
+		return e
+	}
+	reserve := func() *ledger.Entry {
+		req := w.NewRequest()
+		reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, newCharge(), operationtest.Choice("orange"), operation.IdempotencyKey{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Pipeline.ReserveDailyAmount(ctx, req, profile, reservation); err != nil {
+			t.Fatal(err)
+		}
+		return reservation
+	}
+	first := reserve()
+	released := ledger.CallOutcome{State: ledger.Released}
+	if _, err := w.Pipeline.Book.StoreOutcome(ctx, first, released); err != nil {
+		t.Fatal(err)
+	}
+	w.Clock.Advance(14 * time.Hour) // the next day
+	reserve()
+	w.AssertDailySum(t, 1000)
+	notApplied := operationtest.RespondUnavailable(nil)
+	_, err := w.Pipeline.RecordOutcome(ctx, w.NewRequest(), first, notApplied, operation.CallOutcomes{})
+	if kindOf(err) != fault.OutcomeUnknown {
+		t.Errorf("error %v, want unknown: another attempt is at work", err)
+	}
+	w.AssertDailySum(t, 500)
 }

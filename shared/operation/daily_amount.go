@@ -39,7 +39,7 @@ func (p *Pipeline) ReserveDailyAmount(
 	if err != nil || updated.State != ledger.Released {
 		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: errors.Join(reserveErr, err)}
 	}
-	p.refundDailyAmount(ctx, req, updated)
+	p.refundDailyAmount(ctx, req, reservation, updated)
 	return &fault.Fault{Kind: fault.OperatorUnavailable, Cause: reserveErr}
 }
 
@@ -63,10 +63,12 @@ func (p *Pipeline) refuseOverLimit(
 	return &fault.Fault{Kind: fault.DailyLimitExceeded, Value: remaining, Part: reservation.Currency}
 }
 
-// refundDailyAmount refunds the amount of an entry that was certainly not applied. If that fails, the amount stays
-// counted until the day is over, and the response stays the same.
-func (p *Pipeline) refundDailyAmount(ctx context.Context, req *apigw.Request, e *ledger.Entry) {
-	if err := p.DailyAmounts.Refund(ctx, e); err != nil {
+// refundDailyAmount refunds the amount of an entry that was certainly not applied. It also refunds a reservation whose
+// entry has moved to a later day, because a retry may have come before this attempt's refund. If it fails, the amount
+// stays counted until the day is over, and the response stays the same.
+func (p *Pipeline) refundDailyAmount(ctx context.Context, req *apigw.Request, reservation, updated *ledger.Entry) {
+	err := errors.Join(p.DailyAmounts.Refund(ctx, updated), p.DailyAmounts.RefundMoved(ctx, reservation, updated))
+	if err != nil {
 		req.LogLine.Increment(telemetry.LimitStoreFailures)
 		req.LogLine.SetCause(err)
 	}

@@ -70,6 +70,9 @@ func (p *Pipeline) SelectOperator(
 	if reason := profile.ReasonNotAllowed(operation, country.Alpha2, ""); reason != "" {
 		return Choice{}, fault.NotEntitled(reason)
 	}
+	if country.Alpha2 == "" {
+		return Choice{}, fault.NotEntitled("the profile has no country")
+	}
 	routes, err := p.Operators.Routes(ctx)
 	if err != nil {
 		return Choice{Refusal: err}, nil
@@ -243,7 +246,7 @@ func (p *Pipeline) RecordOutcome(
 	}
 	logOutcome(req.LogLine, updated, result)
 	req.LogLine.Add(telemetry.StatusConflicts, max(0, len(updated.Conflicts)-len(reservation.Conflicts)))
-	p.refundDailyAmount(ctx, req, updated)
+	p.refundDailyAmount(ctx, req, reservation, updated)
 	if updated.ResponseStatus != 0 {
 		return updated, nil
 	}

@@ -84,8 +84,12 @@ func (d *DriverDirectory) UserSMSSender(e *ledger.Entry) (UserSMSSender, Capabil
 func NewCall(e *ledger.Entry) Call {
 	pin := PinOf(e)
 	country, _ := market.ByAlpha2(e.Country)
-	return Call{
+	call := Call{
 		Platform: pin.Platform, AccountID: pin.Account, Operator: e.Operator, UpstreamKey: e.UpstreamKey,
-		OrderID: e.ID, MCO: country.MCO, Country: e.Country, Material: e.Material,
+		MCO: country.MCO, Country: e.Country, Material: e.Material,
 	}
+	if e.Kind == ledger.Payment {
+		call.OrderID = e.ID
+	}
+	return call
 }

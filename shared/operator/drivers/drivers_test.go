@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/secret"
@@ -11,15 +12,15 @@ import (
 
 func TestEveryOperatorHasADriver(t *testing.T) {
 	directory := drivers.NewDirectory(secret.Static(nil), nil, time.Now)
-	for _, name := range operator.Names() {
+	for _, name := range operator.Platforms() {
 		_, row, found := directory.Driver(name)
 		if !found {
 			t.Errorf("%s: there is no driver %q", name, row.DriverName)
 		}
-		if _, offered := directory.StatusLookup(name); offered != row.HasStatusLookup {
+		if _, offered := directory.StatusLookup(&ledger.Entry{Operator: "x", Account: name + "/a"}); offered != row.HasStatusLookup {
 			t.Errorf("%s: the row declares a lookup: %v; the driver has one: %v", name, row.HasStatusLookup, offered)
 		}
-		if _, _, offered := directory.UserSMSSender(name); offered == row.SendsUserSMS {
+		if _, _, offered := directory.UserSMSSender(&ledger.Entry{Operator: "x", Account: name + "/a"}); offered == row.SendsUserSMS {
 			t.Errorf("%s: either the operator or its driver must send the payer's SMS", name)
 		}
 	}

@@ -14,8 +14,10 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/shared/operator/upstream"
 )
 
 const (
@@ -74,7 +76,7 @@ func (v *stubCredentials) Refresh(context.Context) ([]byte, error) {
 // newDriver makes a driver with accounts at an address.
 func newDriver(baseURL string) (*gateway.Driver, *stubCredentials) {
 	v := &stubCredentials{baseURL: baseURL, token: "access-token-very-private"}
-	return gateway.New(v, nil, time.Now), v
+	return gateway.New(credentials.NewReader(v, time.Now), upstream.NewClient(nil), time.Now), v
 }
 
 // requestError returns the JSON of an error.

@@ -45,7 +45,7 @@ func Operations(operatorName, account string) []Operation {
 // sampleCall is the common part of all sample calls, in Ivory Coast.
 func sampleCall(operatorName, account, key string) operator.Call {
 	return operator.Call{
-		Operator: operatorName, AccountID: account, UpstreamKey: key, MCO: "OCI", Country: "CI",
+		Platform: operatorName, Operator: operatorName, AccountID: account, UpstreamKey: key, OrderID: key, MCO: "OCI", Country: "CI",
 		GWToken: SampleToken, GWAlias: SampleAlias,
 	}
 }

@@ -29,12 +29,14 @@ const (
 	maxIdlePerHost        = 4
 	maxConnectionsPerHost = 64
 	maxHeaderBytes        = 32 << 10
-	maxResponseBytes      = 256 << 10 // bytes
 	sessionCache          = 16
 )
 
+// MaxResponseBytes is the longest body of a response that is read.
+const MaxResponseBytes = 256 << 10
+
 var (
-	// errResponseTooLong means that a body exceeds maxResponseBytes.
+	// errResponseTooLong means that a body exceeds MaxResponseBytes.
 	errResponseTooLong = errors.New("the operator's response is too long")
 	// errExchangeFailed replaces errors whose texts may not be logged.
 	errExchangeFailed = errors.New("the exchange with the operator failed")
@@ -137,8 +139,8 @@ func (c *Client) Send(ctx context.Context, r Request) Exchange {
 	}
 	defer func() { _ = response.Body.Close() }() // the body was read or abandoned
 	x := Exchange{Status: response.StatusCode, Header: response.Header, MayHaveSent: true}
-	x.Body, x.Err = io.ReadAll(io.LimitReader(response.Body, maxResponseBytes+1))
-	if x.Err == nil && len(x.Body) > maxResponseBytes {
+	x.Body, x.Err = io.ReadAll(io.LimitReader(response.Body, MaxResponseBytes+1))
+	if x.Err == nil && len(x.Body) > MaxResponseBytes {
 		x.Err = errResponseTooLong
 	}
 	x.Err = sanitizeError(x.Err)

@@ -1,4 +1,4 @@
-package gateway
+package upstream
 
 import (
 	"bufio"
@@ -11,9 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"mobilegateway/shared/operator"
-	"mobilegateway/shared/secret"
 )
 
 // A connection is reused within five seconds of idle time; after that, a new one is opened. The test uses a fake clock
@@ -30,19 +27,16 @@ func TestIdleConnections(t *testing.T) {
 			return ours, nil
 		}
 		defer transport.CloseIdleConnections()
-		const account = `{"base_url":"http://127.0.0.1","access_token":"t","service_id":"S"}`
-		driver := New(secret.Static(`{"sandbox":{"current":"a1","accounts":{"a1":`+account+`}}}`), nil, time.Now)
-		driver.transport = transport
+		client := NewClient(transport)
 		steps := []struct {
 			idle time.Duration
 			want int32
 		}{{0, 1}, {0, 1}, {4900 * time.Millisecond, 1}, {5100 * time.Millisecond, 2}, {time.Hour, 3}}
 		for _, step := range steps {
 			time.Sleep(step.idle)
-			call := operator.Call{Operator: "sandbox", UpstreamKey: "k"}
-			result := driver.Charge(t.Context(), operator.ChargeCall{Call: call})
-			if result.Outcome != operator.Succeeded {
-				t.Fatalf("outcome %d: %v", result.Outcome, result.Fault)
+			x := client.Send(t.Context(), Request{Method: http.MethodPost, URL: "http://127.0.0.1/", Body: []byte("{}")})
+			if !x.IsSuccess() {
+				t.Fatalf("status %d: %v", x.Status, x.Err)
 			}
 			if opened.Load() != step.want {
 				t.Fatalf("after %s of idle time: %d connections opened, want %d", step.idle, opened.Load(), step.want)
@@ -52,7 +46,7 @@ func TestIdleConnections(t *testing.T) {
 	})
 }
 
-// serve responds to every request on a connection with a successful charge.
+// serve responds to every request on a connection with 201.
 func serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	reader := bufio.NewReader(conn)
@@ -62,7 +56,7 @@ func serve(conn net.Conn) {
 			return
 		}
 		_, _ = io.Copy(io.Discard, request.Body)
-		body := `{"amountTransaction":{"serverReferenceCode":"s","transactionOperationStatus":"Charged"}}`
+		const body = "{}"
 		response := &http.Response{
 			StatusCode: http.StatusCreated, ProtoMajor: 1, ProtoMinor: 1,
 			ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
