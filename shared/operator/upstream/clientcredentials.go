@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -105,11 +104,7 @@ func (a *TokenAPI) sendOnce(ctx context.Context, account credentials.Account, r 
 // errTokenRefused is the error of an exchange in which the platform refused the account's credentials.
 var errTokenRefused = errors.New("the platform refused the credentials of the token exchange")
 
-// maxTokenLife is the longest lifetime of a token that is believed.
-const maxTokenLife = 90 * 24 * time.Hour
-
-// exchange gets a token. Its error is errTokenRefused after 400, 401 and 403. The lifetime is a number or a text of
-// seconds; a token with another one serves one call.
+// exchange gets a token, with the rules of ReadToken. Its error is errTokenRefused after 400, 401 and 403.
 func (a *TokenAPI) exchange(ctx context.Context, account credentials.Account) (string, time.Duration, error) {
 	client := account.Field(a.ClientFields[0]) + ":" + account.Field(a.ClientFields[1])
 	x := a.Client.Send(ctx, Request{
@@ -119,25 +114,11 @@ func (a *TokenAPI) exchange(ctx context.Context, account credentials.Account) (s
 			"Content-Type":  "application/x-www-form-urlencoded",
 		},
 	})
-	if x.Err != nil {
-		return "", 0, x.Err
+	token, lifetime, isRefused, err := ReadToken(x)
+	if isRefused || err != nil && x.Status == http.StatusBadRequest {
+		err = errTokenRefused
 	}
-	if x.Status == http.StatusBadRequest || x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden {
-		return "", 0, errTokenRefused
-	}
-	doc, isDocument := x.Document()
-	if !isDocument || !x.IsSuccess() {
-		return "", 0, fmt.Errorf("the token exchange responded %d without a token", x.Status)
-	}
-	token, _ := doc.OptionalText("access_token", MaxURLLength)
-	if operator.CheckToken(token) != nil {
-		return "", 0, errors.New("the token exchange responded without a usable token")
-	}
-	seconds, err := strconv.ParseInt(TextOrNumber(doc, "expires_in"), 10, 32)
-	if err != nil {
-		seconds = 0
-	}
-	return token, min(time.Duration(seconds)*time.Second, maxTokenLife), nil
+	return token, lifetime, err
 }
 
 // CheckBasicName refuses a name that Basic authorization cannot carry, such as one with a colon.
