@@ -12,7 +12,11 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/shared/operator/orangecm"
+	"mobilegateway/shared/operator/upstream"
+	"mobilegateway/shared/secret"
 )
 
 // word is the word of a successful payment.
@@ -342,5 +346,41 @@ func TestNoResponse(t *testing.T) {
 		}
 		_, result := driver.Prepare(ctx, payCall())
 		checkResult(t, result, operator.NotApplied, fault.OperatorUnavailable)
+	}
+}
+
+// changingSecret is a secret whose value a test replaces.
+type changingSecret struct{ secret.Static }
+
+func (s *changingSecret) Get(context.Context) ([]byte, error) { return s.Static, nil }
+
+// New credentials get a new token, although the one of the old credentials is still valid.
+func TestRotatedCredentials(t *testing.T) {
+	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, token),
+		operatortest.Respond(200, readFile(t, "status-success.json")),
+		operatortest.Respond(200, strings.Replace(token, "token-1", "token-2", 1)),
+		operatortest.Respond(200, readFile(t, "status-success.json")))
+	secrets := &changingSecret{secretOf(t, stub.URL, fields())}
+	accounts := credentials.NewReader(secrets, time.Now)
+	driver := orangecm.New(accounts, upstream.NewClient(nil), upstream.NewTokens(time.Now, nil), time.Now)
+	for _, key := range []string{"ck", "ck2"} {
+		account := fields()
+		account["consumer_key"], account["api_password"] = key, "secret-"+key
+		secrets.Static = secretOf(t, stub.URL, account)
+		if found := driver.LookUpPayment(t.Context(), statusCall()); found.Status != ledger.Successful {
+			t.Fatalf("%s: %v", key, found.Cause)
+		}
+	}
+	requests := stub.Requests()
+	if len(requests) != 4 {
+		t.Fatalf("%d requests, want 4", len(requests))
+	}
+	for _, name := range []string{"Authorization", "X-Auth-Token"} {
+		if requests[1].Header.Get(name) == requests[3].Header.Get(name) {
+			t.Errorf("both lookups have the same %s", name)
+		}
+	}
+	if requests[0].Header.Get("Authorization") == requests[2].Header.Get("Authorization") {
+		t.Error("both exchanges have the same consumer key")
 	}
 }
