@@ -276,3 +276,20 @@ func TestRouteCheck(t *testing.T) {
 		t.Errorf("exit %d, %s%s", code, out, stderr)
 	}
 }
+
+// attention also checks the accounts of routes.
+func TestAttentionChecksRoutes(t *testing.T) {
+	d, _ := newRouteTool(t, "http://127.0.0.1:1")
+	d.replaceInSecret("{", `{"routes":{"sandbox":[{"country":"CI","operation":"pay","to":"sandbox/a8"},`+
+		`{"country":"CI","operation":"sms","to":"other/a1"}],"mtn":[{"country":"CI","operation":"pay","to":"mtn/x"}]},`)
+	got := map[string]string{}
+	for _, view := range d.mustAttend("attention", ExitWaiting) {
+		if view.What == waitsCredentials {
+			got[view.Subject] = view.Detail
+		}
+	}
+	checkEqual(t, "accounts", got, map[string]string{
+		"sandbox a8":       "the operator's account is not in the credentials: add it",
+		"sandbox other/a1": "the operator's account is not in the credentials: add it",
+	})
+}
