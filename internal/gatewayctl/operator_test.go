@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,16 +27,24 @@ func newAccount(t *testing.T, platform, baseURL, token string) map[string]string
 	}
 	account := map[string]string{}
 	for _, field := range schema.fields {
+		refused := func(value string) bool { return field.Check(value) != nil }
+		values := slices.DeleteFunc(sampleValues(), refused)
+		if len(values) == 0 {
+			t.Fatalf("no sample value for %s of %s", field.Path, platform)
+		}
 		group, each := strings.CutSuffix(field.Path, countrySuffix)
 		if !each {
-			account[field.Path] = "v"
+			account[field.Path] = values[0]
 			continue
 		}
 		for _, code := range schema.row.Countries() {
-			account[group+"."+code] = "tel:+2250000"
+			account[group+"."+code] = values[0]
 		}
 	}
-	account["base_url"], account["access_token"] = baseURL, token
+	account["base_url"] = baseURL
+	if _, found := schema.find("access_token"); found {
+		account["access_token"] = token
+	}
 	return account
 }
 
@@ -99,7 +108,7 @@ func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 				expected := server.lastRequest
 				server.lastRequest = ""
 				d.run(line)
-				if server.lastRequest == "" || server.lastRequest != expected {
+				if expected == "" && row.DriverName == "gateway" || server.lastRequest != expected {
 					t.Errorf("%s sent %q, want %q", line, server.lastRequest, expected)
 				}
 			}

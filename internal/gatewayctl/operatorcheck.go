@@ -51,7 +51,7 @@ func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 			continue
 		}
 		fields := credentials.ReadFields(stored.operators[account.Operator].Accounts[account.Account])
-		results = append(results, c.checkAccount(s, directory, account, fields)...)
+		results = append(results, c.checkAccount(s, directory, account, fields, stored.countriesOf(account))...)
 	}
 	if slices.ContainsFunc(results, func(r operationCheck) bool { return !r.OK }) {
 		failed = errAccountCheck
@@ -59,9 +59,26 @@ func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 	return errors.Join(showList(s, results), failed)
 }
 
+// countriesOf lists the countries that an account serves: those of its routes, or all countries of a platform that
+// serves its own operator without a route.
+func (c storedCredentials) countriesOf(account accountView) (countries []string) {
+	if row, _ := operator.FindCapabilities(account.Operator); slices.Contains(operator.Names(), row.Platform) {
+		return row.Countries()
+	}
+	for _, routes := range c.routes {
+		for _, route := range routes {
+			if route.To == account.Operator+"/"+account.Account {
+				countries = append(countries, route.Country)
+			}
+		}
+	}
+	slices.Sort(countries)
+	return slices.Compact(countries)
+}
+
 // checkAccount checks each operation of one account. One lookup is the proof for all.
 func (c *operatorCheck) checkAccount(
-	s *session, directory *operator.DriverDirectory, account accountView, fields map[string]string,
+	s *session, directory *operator.DriverDirectory, account accountView, fields map[string]string, countries []string,
 ) []operationCheck {
 	schema, err := findAccountSchema(account.Operator)
 	if err != nil {
@@ -70,7 +87,7 @@ func (c *operatorCheck) checkAccount(
 	refused := c.lookUp(s, directory, schema.row, account)
 	var results []operationCheck
 	for _, operation := range schema.row.AccountOperations() {
-		fault := cmp.Or(strings.Join(schema.unusable(fields, operation, schema.row.Countries()...), "; "), refused)
+		fault := cmp.Or(strings.Join(schema.unusable(fields, operation, countries...), "; "), refused)
 		results = append(results, operationCheck{account, operation, fault == "", fault})
 	}
 	return results
