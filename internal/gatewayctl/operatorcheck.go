@@ -110,6 +110,7 @@ func (c *operatorCheck) lookUp(
 	probe := &ledger.Entry{
 		Key: ledger.Key{Kind: ledger.Payment, ID: checkOrderID}, UpstreamKey: key,
 		Operator: row.Reach[0].Operator, Country: row.Countries()[0], Account: account.Operator + "/" + account.Account,
+		Material: checkOrderID, // for platforms that look up payments by a key of their own
 	}
 	reader, offered := directory.StatusLookup(probe)
 	if !offered {
