@@ -1,5 +1,5 @@
-// Package operatorstub is the kit for HTTP stubs of real operators' platforms. It is not part of the deployed gateway and
-// moves no money. Each operator's stub is a package below it.
+// Package operatorstub is the kit for HTTP stubs of real operators' platforms. Each operator's stub is a package below
+// it. The kit is not part of the deployed gateway and moves no money.
 //
 // # How to write a stub
 //
@@ -11,8 +11,8 @@
 // Serve and the functions of Platform.After run under the platform's lock. They may use all methods of Platform, except
 // Handler, and must not wait. A Transaction may be read and changed only there.
 //
-// Effects are the truth of a test: an effect is listed if and only if it happened. Call AddEffect where the real platform
-// would move money or send an SMS, also for a second time under one key. Decide calls it for a success.
+// Effects are the truth of a test: an effect is listed if and only if it happened. Call AddEffect where the real
+// platform would move money or send an SMS, also for a second time under one key. Decide calls it for a success.
 //
 // # Steering
 //
@@ -25,8 +25,8 @@
 //	1005 applied, then cut     1011 callback lost
 //	1006 callback three times
 //
-// A Spec adds the operator's own test numbers, which are compared first. The faults of 1004, 1005, 1009 and 1010 meet the
-// first call of an operation under a key; later ones are ordinary. Scripts take precedence over numbers.
+// A Spec adds the operator's own test numbers, which are compared first. The faults of 1004, 1005, 1009 and 1010 apply
+// to the first call of an operation under a key; later ones are ordinary. Scripts take precedence over numbers.
 //
 // # Control paths
 //
@@ -36,9 +36,9 @@
 //	PUT  /stub/v1/quirks          {"name":true}; replaces the switches, GET lists them
 //	POST /stub/v1/revoke-tokens   makes every token invalid
 //
-// The modes of calls in a script are ok, slow, and the faults. A fault alone is not applied; with the suffix "-applied" the
-// call takes effect first. All stubs know the faults cut, garbage, html, empty, 500, 503 and 429; a Spec adds others. A
-// callback is in the list of calls under the operation "callback".
+// The modes of calls in a script are ok, slow, and the faults. A fault is not applied, unless it has the suffix
+// "-applied": then the call takes effect first. All stubs know the faults cut, garbage, html, empty, 500, 503 and 429; a
+// Spec adds others. A callback is in the list of calls under the operation "callback".
 //
 // All stubs with tokens know the quirks token_60s and token_3s, which shorten new tokens, and expires_in_text.
 package operatorstub

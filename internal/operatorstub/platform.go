@@ -140,6 +140,16 @@ func (p *Platform) NewID(n int) string {
 	return hex.EncodeToString(b)
 }
 
+// NewDigits returns n random decimal digits, the first of which is not 0.
+func (p *Platform) NewDigits(n int) string {
+	digits := []byte(p.NewID((n + 1) / 2))[:n]
+	for i, d := range digits {
+		digits[i] = '0' + (d&0xf)%10
+	}
+	digits[0] = max(digits[0], '1')
+	return string(digits)
+}
+
 // Quirk reports whether a switch is on. It panics for a name that the Spec lacks.
 func (p *Platform) Quirk(name string) bool {
 	if !slices.Contains(p.spec.Quirks, name) {
@@ -187,8 +197,8 @@ func (p *Platform) AddEffect(t *Transaction, kind string) {
 	})
 }
 
-// Decide gives a transaction its outcome's result, once, and records the effect of a success. It returns the callbacks
-// in their order, made by callback, for Send or Response.First.
+// Decide ends a transaction with its outcome's result, once, and records the effect of a success. It returns the
+// callbacks in their order, made by callback, for Send or Response.First.
 func (p *Platform) Decide(t *Transaction, callback func(Result) Callback) []Callback {
 	if t.Result != Undecided || t.Outcome.Result == Undecided {
 		return nil
@@ -246,4 +256,12 @@ func IsUUIDv4(s string) bool {
 		}
 	}
 	return true
+}
+
+// IsAmount reports whether s is a positive decimal number without a sign.
+func IsAmount(s string) bool {
+	whole, fraction, point := strings.Cut(s, ".")
+	digits := whole + fraction
+	return whole != "" && point == (fraction != "") && strings.Trim(digits, "0123456789") == "" &&
+		strings.Trim(digits, "0") != ""
 }

@@ -1,5 +1,5 @@
-// Package stubtest helps tests of operators' stubs: an HTTP client that calls handlers in memory, so that a test can run
-// in a synctest bubble, and a merchant's side that keeps callbacks.
+// Package stubtest helps tests of operators' stubs. Its HTTP client calls handlers in memory, so that a test can run in
+// a synctest bubble. Its receiver keeps callbacks.
 package stubtest
 
 import (
