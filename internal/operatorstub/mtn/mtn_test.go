@@ -265,12 +265,12 @@ func TestQuirks(t *testing.T) {
 		{"early_not_found", ordinary, 4 * time.Second, inBody(`SUCCESSFUL`), inBody(`RESOURCE_NOT_FOUND`)},
 		{"early_not_found", ordinary, 8 * time.Second, inBody(`SUCCESSFUL`), inBody(`SUCCESSFUL`)},
 	} {
-		for quirks, holds := range map[string]func(*bench) bool{"token_60s": c.off, c.quirk: c.on} {
+		for quirks, check := range map[string]func(*bench) bool{"token_60s": c.off, c.quirk: c.on} {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, quirks)
 				b.pay(c.msisdn)
 				time.Sleep(c.pause - time.Second)
-				if !holds(b) {
+				if !check(b) {
 					_, text := b.status()
 					t.Errorf("%s with %s: %s %v", c.quirk, quirks, text, b.callbacks.All())
 				}
