@@ -26,7 +26,8 @@
 //	1006 callback three times
 //
 // A Spec adds the operator's own test numbers, which are compared first. The faults of 1004, 1005, 1009 and 1010 apply
-// to the first call of an operation under a key; later ones are ordinary. Scripts take precedence over numbers.
+// to the first call of an operation under a key; later ones are ordinary. Scripts take precedence over numbers. A stub
+// that learns the number later, on a page, calls Platform.OutcomeFor itself.
 //
 // # Control paths
 //
@@ -37,8 +38,8 @@
 //	POST /stub/v1/revoke-tokens   makes every token invalid
 //
 // The modes of calls in a script are ok, slow, and the faults. A fault is not applied, unless it has the suffix
-// "-applied": then the call takes effect first. All stubs know the faults cut, garbage, html, empty, 500, 503 and 429; a
-// Spec adds others. A callback is in the list of calls under the operation "callback".
+// "-applied": then the call takes effect first. All stubs know the faults cut, garbage, html, empty, 500, 503 and 429.
+// A Spec adds others. A callback is in the list of calls under the operation "callback".
 //
 // All stubs with tokens know the quirks token_60s and token_3s, which shorten new tokens, and expires_in_text.
 package operatorstub

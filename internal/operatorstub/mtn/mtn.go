@@ -2,9 +2,10 @@
 // operatorstub describes the control paths and the steering by number.
 //
 // A payment is CREATED, one second later PENDING, and after two seconds SUCCESSFUL or FAILED. Its callback comes once.
+// Only the numbers 1006 and 1007 of the kit get more than one callback. MTN has no such numbers.
 //
-// The sandbox's numbers 46733123450 to 46733123464 act as MTN's table says. Those of an error at the request are refused
-// with HTTP 500, and nothing is applied. The quirk measured_numbers makes them act as third parties measured.
+// The sandbox's numbers 46733123450 to 46733123464 act as MTN's table says. Those of an error at the request are
+// refused with HTTP 500, and nothing is applied. The quirk measured_numbers makes them act as third parties measured.
 //
 // Quirks:
 //
@@ -56,7 +57,7 @@ type Credentials struct {
 
 // DefaultCredentials are for the local run.
 func DefaultCredentials() Credentials {
-	return Credentials{
+	return Credentials{ //nolint:gosec // the stub's own, and no real account has them
 		APIUser: "c72025f5-5cd1-4630-99e4-8ba4722fad56", APIKey: "stub-mtn-api-key",
 		SubscriptionKeys: [2]string{"stub-mtn-primary", "stub-mtn-secondary"},
 	}
@@ -138,7 +139,8 @@ func (s *Stub) Handler() http.Handler {
 	noKeys := func(*http.Request, []byte) operatorstub.Keys { return operatorstub.Keys{} }
 	return s.platform.Handler(
 		operatorstub.Operation{Pattern: "POST /collection/token/{$}", Name: "token", Identify: noKeys, Serve: s.token},
-		operatorstub.Operation{Pattern: "POST /collection/v1_0/requesttopay", Name: pay, Identify: identify, Serve: s.pay},
+		operatorstub.Operation{Pattern: "POST /collection/v1_0/requesttopay", Name: pay, Identify: identify,
+			Serve: s.pay},
 		operatorstub.Operation{Pattern: "GET /collection/v1_0/requesttopay/{id}", Name: "status",
 			Identify: func(r *http.Request, _ []byte) operatorstub.Keys {
 				return operatorstub.Keys{Key: r.PathValue("id")}

@@ -1,14 +1,10 @@
 package mtn_test
 
 import (
-	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -207,10 +203,12 @@ func TestRefusals(t *testing.T) {
 		{"subscription key", body(ordinary), []string{"Ocp-Apim-Subscription-Key", "x"}, 401, "401"},
 		{"token", body(ordinary), []string{"Authorization", "Bearer x"}, 401, "401"},
 		{"reference", body(ordinary), []string{"X-Reference-Id", "ORDER-1"}, 400, ""},
-		{"reference of the user", body(ordinary), []string{"X-Reference-Id", mtn.DefaultCredentials().APIUser}, 400, ""},
+		{"own reference", body(ordinary), []string{"X-Reference-Id", mtn.DefaultCredentials().APIUser}, 400, ""},
 		{"empty callback", body(ordinary), []string{"X-Callback-Url", ""}, 400, ""},
-		{"callback host", body(ordinary), []string{"X-Callback-Url", "https://other.test/"}, 500, "INVALID_CALLBACK_URL_HOST"},
-		{"environment", body(ordinary), []string{"X-Target-Environment", "mtncongo"}, 500, "NOT_ALLOWED_TARGET_ENVIRONMENT"},
+		{"callback host", body(ordinary), []string{"X-Callback-Url", "https://other.test/"}, 500,
+			"INVALID_CALLBACK_URL_HOST"},
+		{"environment", body(ordinary), []string{"X-Target-Environment", "mtncongo"}, 500,
+			"NOT_ALLOWED_TARGET_ENVIRONMENT"},
 		{"currency", body(ordinary), []string{"X-Target-Environment", "mtncameroon"}, 500, "INVALID_CURRENCY"},
 		{"no JSON", `<xml>`, nil, 400, ""},
 		{"amount as a number", strings.Replace(body(ordinary), `"500"`, `500`, 1), nil, 400, ""},
@@ -304,42 +302,6 @@ func newToken(b *bench) string {
 	return field(b.T, text, "access_token")
 }
 
-func TestTokenCallOnTheWire(t *testing.T) {
-	server := httptest.NewServer(mtn.New(operatorstub.Config{}, mtn.DefaultCredentials()).Handler())
-	defer server.Close()
-	key := "Ocp-Apim-Subscription-Key: stub-mtn-primary\r\n"
-	good := "Authorization: " + basic("stub-mtn-api-key") + "\r\n" + key
-	for _, c := range []struct {
-		name, headers string
-		status        int
-		want          string
-	}{
-		{"no length", good + "\r\n", 411, "Length Required"},
-		{"length 0", good + "Content-Length: 0\r\n\r\n", 200, `"expires_in":3600,"token_type":"access_token"`},
-		{"JSON", good + "Content-Length: 2\r\n\r\n{}", 200, `"access_token"`},
-		{"form", good + "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\na=b", 200,
-			"<title>Request Rejected"},
-		{"no subscription", "Authorization: " + basic("stub-mtn-api-key") + "\r\nContent-Length: 0\r\n\r\n", 401,
-			`"statusCode":401`},
-		{"wrong key", "Authorization: " + basic("x") + "\r\n" + key + "Content-Length: 0\r\n\r\n", 401, `"statusCode":401`},
-	} {
-		connection, err := net.Dial("tcp", server.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.WriteString(connection, "POST /collection/token/ HTTP/1.1\r\nHost: stub.test\r\n"+c.headers)
-		response, err := http.ReadResponse(bufio.NewReader(connection), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(response.Body)
-		_ = connection.Close()
-		if response.StatusCode != c.status || !strings.Contains(string(text), c.want) {
-			t.Errorf("%s: %d %s, want %d %s", c.name, response.StatusCode, text, c.status, c.want)
-		}
-	}
-}
-
 func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 	for mode, want := range map[string]string{
 		"401": `"statusCode":401`, "403": `"statusCode":403`, "429": `"statusCode":429`,
@@ -355,4 +317,19 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 			t.Errorf("%s: %s, want %s", mode, text, want)
 		}
 	}
+}
+
+func TestSpeedDividesDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		credentials := mtn.DefaultCredentials()
+		b := &bench{T: t, Handler: mtn.New(operatorstub.Config{Speed: 10}, credentials).Handler()}
+		b.token = newToken(b)
+		b.callbacks = &stubtest.Callbacks{}
+		headers := b.headers("X-Callback-Url", "http://127.0.0.1:0/")
+		stubtest.Do(t, b, "POST", payPath, body("2250500001011"), headers...)
+		time.Sleep(250 * time.Millisecond)
+		if _, text := b.status(); field(t, text, "status") != "SUCCESSFUL" {
+			t.Error(text)
+		}
+	})
 }

@@ -1,17 +1,19 @@
 // Package pawapay is a stub of pawaPay's Merchant API, version 2: the deposit, its lookup and its callback. Package
 // operatorstub describes the control paths and the steering by number.
 //
-// A deposit is ACCEPTED, one second later PROCESSING, and after two seconds COMPLETED or FAILED. The callback goes to the
-// one address of the account. It is sent again until it gets a status from 200 to 299.
+// A deposit is ACCEPTED, one second later PROCESSING, and after two seconds COMPLETED or FAILED. The callback goes to
+// the one address of the account. It is sent again until it gets a status from 200 to 299.
 //
 // Quirks:
 //
 //	amount_decimals     amounts come back with two decimals, as in "500.00"
 //	in_reconciliation   a deposit is IN_RECONCILIATION for 30 seconds before its final status
 //
-// pawaPay documents the request, the statuses, the failure codes with their HTTP statuses, DUPLICATE_IGNORED, the lookup's
-// FOUND and NOT_FOUND, and that callbacks carry the deposit. These choices are inferred, or come from client code:
+// pawaPay documents the request, the statuses, the failure codes with their HTTP statuses, and DUPLICATE_IGNORED. These
+// choices are inferred, or come from client code:
 //
+//	lookup                             {"status":"FOUND","data"} or {"status":"NOT_FOUND"} (client code)
+//	body of a callback                 the deposit, as in data; documented for other operations
 //	body of 400, 401 and 403           depositId, status REJECTED, failureReason (client code)
 //	metadata in the lookup             one object with all fields (client code)
 //	order of checks                    token, body, depositId, repeat, provider, currency, amount, number
@@ -51,7 +53,9 @@ type Credentials struct {
 }
 
 // DefaultCredentials are for the local run.
-func DefaultCredentials() Credentials { return Credentials{APIToken: "stub-pawapay-token"} }
+func DefaultCredentials() Credentials {
+	return Credentials{APIToken: "stub-pawapay-token"} //nolint:gosec // the stub's own, and no real account has it
+}
 
 // provider is a wallet.
 type provider struct {
@@ -324,7 +328,8 @@ func (s *Stub) view(t *operatorstub.Transaction, result operatorstub.Result) map
 		whole, fraction, _ := strings.Cut(t.Amount, ".")
 		view["amount"] = whole + "." + (fraction + "00")[:max(2, len(fraction))]
 	}
-	for field, value := range map[string]string{"clientReferenceId": t.OrderID, "customerMessage": t.Details["message"]} {
+	optional := map[string]string{"clientReferenceId": t.OrderID, "customerMessage": t.Details["message"]}
+	for field, value := range optional {
 		if value != "" {
 			view[field] = value
 		}

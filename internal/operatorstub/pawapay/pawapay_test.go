@@ -196,7 +196,8 @@ func TestCallbackIsTheDepositAndIsRetried(t *testing.T) {
 		if data := `"data":` + all[0].Body + `,`; !strings.Contains(lookup(t, h), data) {
 			t.Errorf("callback %s is not the lookup's data %s", all[0].Body, lookup(t, h))
 		}
-		for _, want := range []string{`"metadata":{"a":"b","c":"d"}`, `"country":"CIV"`, `"clientReferenceId":"ORDER-1"`} {
+		wanted := []string{`"metadata":{"a":"b","c":"d"}`, `"country":"CIV"`, `"clientReferenceId":"ORDER-1"`}
+		for _, want := range wanted {
 			if !strings.Contains(all[0].Body, want) {
 				t.Errorf("callback %s lacks %s", all[0].Body, want)
 			}
