@@ -70,11 +70,8 @@ func checkAccount(account credentials.Account) error {
 	return nil
 }
 
-// checkCountry refuses a payment of another country (alpha-2) than the account's.
-func checkCountry(account credentials.Account, country string) error {
+// isForCountry reports whether the account is for payments of a country (alpha-2).
+func isForCountry(account credentials.Account, country string) bool {
 	countries := map[string]string{ivoryCoastEnvironment: "CI", cameroonEnvironment: "CM", sandboxEnvironment: country}
-	if !strings.EqualFold(countries[account.Field(fieldEnvironment)], country) {
-		return errors.New("the account's target_environment is that of another country")
-	}
-	return nil
+	return strings.EqualFold(countries[account.Field(fieldEnvironment)], country)
 }

@@ -9,7 +9,6 @@ package mtn
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -54,13 +53,13 @@ func (d *Driver) FindAccount(ctx context.Context, platform, id string) (string, 
 }
 
 // Charge implements operator.Driver. MTN MoMo has no charges.
-func (d *Driver) Charge(context.Context, operator.ChargeCall) operator.Result { return notOffered() }
+func (d *Driver) Charge(context.Context, operator.ChargeCall) operator.Result {
+	return upstream.NotOffered()
+}
 
 // SendSMS implements operator.Driver. MTN MoMo has no messages.
-func (d *Driver) SendSMS(context.Context, operator.SMSCall) operator.Result { return notOffered() }
-
-func notOffered() operator.Result {
-	return upstream.NotApplied(fault.IntegrationRejected, errors.New("MTN MoMo offers only payments"))
+func (d *Driver) SendSMS(context.Context, operator.SMSCall) operator.Result {
+	return upstream.NotOffered()
 }
 
 // findAccount returns an account with all fields of a payment. The error is a *fault.Fault.
@@ -75,36 +74,36 @@ func (d *Driver) findAccount(ctx context.Context, platform, id string) (credenti
 	return account, nil
 }
 
-// requestBuilder makes the request of an account, with its own headers. An error means that the account cannot make it.
-type requestBuilder func(account credentials.Account) (upstream.Request, error)
+// requestBuilder makes the request of an account, with its own headers; or returns why it cannot be made.
+type requestBuilder func(account credentials.Account) (upstream.Request, *fault.Fault)
 
 // exchange sends a request, and sends it once more after a 401 of the API gateway in front: MTN's application never saw
-// that one. An error is a *fault.Fault: nothing was applied.
+// that one. A fault means that nothing was applied.
 func (d *Driver) exchange(
 	ctx context.Context, call operator.Call, build requestBuilder,
-) (upstream.Exchange, credentials.Account, error) {
+) (upstream.Exchange, credentials.Account, *fault.Fault) {
 	account, err := d.findAccount(ctx, call.Platform, call.AccountID)
 	if err != nil {
-		return upstream.Exchange{}, account, err
+		return upstream.Exchange{}, account, fault.FromError(err)
 	}
-	x, err := d.send(ctx, account, build)
-	if err != nil || x.Status != http.StatusUnauthorized || !refusedInFront(x) {
-		return x, account, err
+	x, unsent := d.send(ctx, account, build)
+	if unsent != nil || x.Status != http.StatusUnauthorized || !refusedInFront(x) {
+		return x, account, unsent
 	}
 	if renewed, changed := d.accounts.RefreshAfterRefusal(ctx, account); changed && checkAccount(renewed) == nil {
 		account = renewed
 	}
-	x, err = d.send(ctx, account, build)
-	return x, account, err
+	x, unsent = d.send(ctx, account, build)
+	return x, account, unsent
 }
 
 // send makes one exchange with a token, and drops the token after a 401.
 func (d *Driver) send(
 	ctx context.Context, account credentials.Account, build requestBuilder,
-) (upstream.Exchange, error) {
-	request, err := build(account)
-	if err != nil {
-		return upstream.Exchange{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
+) (upstream.Exchange, *fault.Fault) {
+	request, unsent := build(account)
+	if unsent != nil {
+		return upstream.Exchange{}, unsent
 	}
 	user, subscription := account.Field(fieldAPIUser)+":"+account.Field(fieldAPIKey), account.Field(fieldSubscription)
 	key := strings.Join([]string{account.BaseURL(), user, subscription}, "\n")

@@ -233,19 +233,24 @@ func TestUnsentPayments(t *testing.T) {
 		f(&call)
 		return call
 	}
-	cases := map[string]operator.PayCall{
-		"another country":      change(func(c *operator.PayCall) { c.Country, c.MSISDN = "CM", "670000000" }),
-		"no number":            change(func(c *operator.PayCall) { c.MSISDN = "" }),
-		"number of elsewhere":  change(func(c *operator.PayCall) { c.MSISDN = "+237670000000" }),
-		"decimals":             change(func(c *operator.PayCall) { c.Amount = "500.5" }),
-		"unknown account":      change(func(c *operator.PayCall) { c.AccountID = "gone" }),
-		"platform without one": change(func(c *operator.PayCall) { c.Platform = "orange-cm" }),
+	const ours, merchants = fault.IntegrationRejected, fault.OperatorError
+	cases := []struct {
+		name string
+		kind fault.Kind
+		call operator.PayCall
+	}{
+		{"another country", ours, change(func(c *operator.PayCall) { c.Country, c.MSISDN = "CM", "670000000" })},
+		{"no number", merchants, change(func(c *operator.PayCall) { c.MSISDN = "" })},
+		{"number of elsewhere", merchants, change(func(c *operator.PayCall) { c.MSISDN = "+237670000000" })},
+		{"decimals", merchants, change(func(c *operator.PayCall) { c.Amount = "500.5" })},
+		{"unknown account", ours, change(func(c *operator.PayCall) { c.AccountID = "gone" })},
+		{"platform without one", ours, change(func(c *operator.PayCall) { c.Platform = "orange-cm" })},
 	}
-	for name, call := range cases {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
 			platformStub := stub(t, respond(202, ""))
-			result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), call)
-			if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.IntegrationRejected {
+			result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), c.call)
+			if result.Outcome != operator.NotApplied || result.Fault.Kind != c.kind {
 				t.Fatalf("outcome %d, %v", result.Outcome, result.Fault)
 			}
 			if len(platformStub.Requests()) != 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -36,11 +37,11 @@ type payer struct {
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	ctx, cancel := upstream.WithDefaultTimeout(ctx)
 	defer cancel()
-	x, account, err := d.exchange(ctx, call.Call, func(account credentials.Account) (upstream.Request, error) {
+	x, account, unsent := d.exchange(ctx, call.Call, func(account credentials.Account) (upstream.Request, *fault.Fault) {
 		return buildPayment(account, call)
 	})
-	result := operator.Result{Outcome: operator.NotApplied, Fault: fault.FromError(err)}
-	if err == nil {
+	result := operator.Result{Outcome: operator.NotApplied, Fault: unsent}
+	if unsent == nil {
 		result = classifyPayment(x)
 		result.HTTPStatus = x.Status
 	}
@@ -50,11 +51,12 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 }
 
 // buildPayment makes the request to pay. externalId is the order_id: a callback may have no other id of ours.
-func buildPayment(account credentials.Account, call operator.PayCall) (upstream.Request, error) {
-	if err := checkCountry(account, call.Country); err != nil {
-		return upstream.Request{}, err
+func buildPayment(account credentials.Account, call operator.PayCall) (upstream.Request, *fault.Fault) {
+	if !isForCountry(account, call.Country) {
+		err := errors.New("the account's target_environment is that of another country")
+		return upstream.Request{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
 	}
-	number, amount, err := upstream.Payer(call)
+	number, amount, invalid := upstream.Payer(call)
 	return upstream.Request{
 		Method: http.MethodPost,
 		URL:    paymentPath,
@@ -67,7 +69,7 @@ func buildPayment(account credentials.Account, call operator.PayCall) (upstream.
 			PayerMessage: call.OrderID,
 			PayeeNote:    call.OrderID,
 		}),
-	}, err
+	}, invalid
 }
 
 // classifyPayment maps the response to a request to pay. Business errors come with 500, so their code decides.

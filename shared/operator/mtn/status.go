@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
@@ -20,11 +21,11 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 	ctx, cancel := upstream.WithDefaultTimeout(ctx)
 	defer cancel()
 	path := paymentPath + "/" + url.PathEscape(call.UpstreamKey)
-	x, account, err := d.exchange(ctx, call.Call, func(credentials.Account) (upstream.Request, error) {
+	x, account, unsent := d.exchange(ctx, call.Call, func(credentials.Account) (upstream.Request, *fault.Fault) {
 		return upstream.Request{Method: http.MethodGet, URL: path, Header: map[string]string{}}, nil
 	})
-	found := operator.StatusResponse{Cause: err}
-	if err == nil {
+	found := operator.StatusResponse{Cause: unsent}
+	if unsent == nil {
 		found = parseLookup(x, call.OrderID)
 	}
 	if found.Currency != "" && found.Currency == account.Field(fieldCurrency) {
