@@ -37,9 +37,8 @@ type payer struct {
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	ctx, cancel := upstream.WithDefaultTimeout(ctx)
 	defer cancel()
-	x, account, unsent := d.exchange(ctx, call.Call, func(account credentials.Account) (upstream.Request, *fault.Fault) {
-		return buildPayment(account, call)
-	})
+	build := func(account credentials.Account) (upstream.Request, *fault.Fault) { return buildPayment(account, call) }
+	x, account, unsent := d.exchange(ctx, call.Call, build)
 	result := operator.Result{Outcome: operator.NotApplied, Fault: unsent}
 	if unsent == nil {
 		result = classifyPayment(x)

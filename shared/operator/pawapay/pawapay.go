@@ -1,8 +1,8 @@
 // Package pawapay is the driver for the deposits of the pawaPay Merchant API, version 2: one account for the wallets of
 // several operators and countries. The payer approves a deposit on the phone. It is looked up by our UUID.
 //
-// It keeps no state of a transaction. It sends a deposit once, and a second time only if pawaPay refused an access token
-// that has been renewed since. Its invariant: an outcome is Succeeded, Refused or NotApplied only if pawaPay's
+// It keeps no state of a transaction. It sends a deposit once, and a second time only if pawaPay refused an access
+// token that has been renewed since. Its invariant: an outcome is Succeeded, Refused or NotApplied only if pawaPay's
 // documented response, or the lack of a connection, proves it (docs/operators/pawapay.md).
 package pawapay
 

@@ -250,7 +250,8 @@ func TestDepositOutcomes(t *testing.T) {
 		{"code without status", 200, failure("INVALID_AMOUNT"), unknown, unclear, "", false},
 		{"400", 400, failure("MISSING_PARAMETER"), unapplied, ours, "", false},
 		{"400 of our deposit", 400, rejected("INVALID_INPUT"), unapplied, ours, "", false},
-		{"400 of another", 400, strings.ReplaceAll(rejected("INVALID_INPUT"), depositID, "x"), unknown, unclear, "", false},
+		{"400 of another", 400, strings.ReplaceAll(rejected("INVALID_INPUT"), depositID, "x"),
+			unknown, unclear, "", false},
 		{"400 unknown error", 400, failure("UNKNOWN_ERROR"), unknown, unclear, "", false},
 		{"bare 400", 400, "", unknown, unclear, "", false},
 		{"401", 401, failure("NO_AUTHENTICATION"), unapplied, ours, "", false},
@@ -303,7 +304,8 @@ func TestRenewedToken(t *testing.T) {
 		operatortest.Respond(403, failure("AUTHENTICATION_ERROR"))(w, r)
 	})
 	accounts := &renewedSecret{
-		accountsOf(stub.URL, "token-very-private", pathSecret), accountsOf(stub.URL, "renewed-very-private", pathSecret),
+		accountsOf(stub.URL, "token-very-private", pathSecret),
+		accountsOf(stub.URL, "renewed-very-private", pathSecret),
 	}
 	result := newDriverOf(accounts, nil).Pay(t.Context(), samplePay())
 	if result.Outcome != operator.Succeeded || len(stub.Requests()) != 2 {

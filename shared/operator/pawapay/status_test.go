@@ -22,7 +22,8 @@ func data(status, rest string) string {
 
 func TestLookup(t *testing.T) {
 	completed := operator.StatusReport{
-		Status: ledger.Successful, Amount: "1500.00", Currency: "XOF", MSISDN: "2250707070707", OperatorReference: "tx-1",
+		Status: ledger.Successful, Amount: "1500.00", Currency: "XOF", MSISDN: "2250707070707",
+		OperatorReference: "tx-1",
 	}
 	only := func(status ledger.Status, reason ledger.FailureReason) operator.StatusReport {
 		return operator.StatusReport{Status: status, Reason: reason}
