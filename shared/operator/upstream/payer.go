@@ -1,9 +1,9 @@
 package upstream
 
 import (
-	"errors"
 	"strings"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/msisdn"
@@ -11,19 +11,16 @@ import (
 )
 
 // Payer returns the payer's number as the digits of E.164, without "+", and the amount with exactly the decimals of the
-// country's currency. The error has no part of either.
-func Payer(call operator.PayCall) (digits, amount string, err error) {
-	country, known := market.ByAlpha2(call.Country)
-	if !known {
-		return "", "", errors.New("the payment's country is unknown")
-	}
+// country's currency. The fault is that of RefusedPart, and has no part of either.
+func Payer(call operator.PayCall) (digits, amount string, invalid *fault.Fault) {
+	country, _ := market.ByAlpha2(call.Country)
 	number, err := msisdn.Parse(call.MSISDN, country)
 	if err != nil {
-		return "", "", err
+		return "", "", RefusedPart("user_msisdn", err.Error()).Fault
 	}
 	minor, err := money.Parse(call.Amount, country.Exponent)
 	if err != nil {
-		return "", "", err
+		return "", "", RefusedPart("amount", err.Error()).Fault
 	}
 	return strings.TrimPrefix(number.E164(), "+"), money.Format(minor, country.Exponent), nil
 }

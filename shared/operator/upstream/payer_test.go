@@ -3,6 +3,7 @@ package upstream_test
 import (
 	"testing"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/upstream"
 )
@@ -23,9 +24,12 @@ func TestPayer(t *testing.T) {
 	}
 	for _, c := range cases {
 		call := operator.PayCall{Call: operator.Call{Country: c.country}, MSISDN: c.msisdn, Amount: c.amount}
-		digits, amount, err := upstream.Payer(call)
-		if digits != c.digits || amount != c.text || (err == nil) != (c.digits != "") {
-			t.Errorf("%s %q %q: %q, %q, %v", c.country, c.msisdn, c.amount, digits, amount, err)
+		digits, amount, invalid := upstream.Payer(call)
+		if digits != c.digits || amount != c.text || (invalid == nil) != (c.digits != "") {
+			t.Errorf("%s %q %q: %q, %q, %v", c.country, c.msisdn, c.amount, digits, amount, invalid)
+		}
+		if invalid != nil && invalid.Kind != fault.OperatorError {
+			t.Errorf("%s %q %q: kind %d", c.country, c.msisdn, c.amount, invalid.Kind)
 		}
 	}
 }
