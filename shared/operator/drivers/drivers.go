@@ -12,9 +12,11 @@ import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/mtn"
 	"mobilegateway/shared/operator/orangecm"
 	"mobilegateway/shared/operator/orangesms"
 	"mobilegateway/shared/operator/orangewebpay"
+	"mobilegateway/shared/operator/pawapay"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/operator/wave"
 	"mobilegateway/shared/secret"
@@ -43,6 +45,8 @@ func New(secrets secret.Reader, outside Outside) *operator.DriverDirectory {
 	tokens := upstream.NewTokens(outside.Now, outside.Await)
 	return operator.NewDriverDirectory(map[string]operator.Driver{
 		gateway.DriverName:      gateway.New(accounts, client, outside.Now),
+		mtn.DriverName:          mtn.New(accounts, client, tokens, outside.Now),
+		pawapay.DriverName:      pawapay.New(accounts, client, outside.Now),
 		orangecm.DriverName:     orangecm.New(accounts, client, tokens, outside.Now),
 		orangesms.DriverName:    orangesms.New(accounts, client, tokens, outside.Now),
 		orangewebpay.DriverName: orangewebpay.New(accounts, client, tokens, outside.Now),
