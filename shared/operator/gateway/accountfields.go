@@ -12,7 +12,7 @@ import (
 func (d *Driver) AccountFields() []operator.AccountField { return accountFields() }
 
 // The paths of an account's fields, as OPERATOR_CREDENTIALS_SECRET has them.
-const (
+const ( //nolint:gosec // names, and no values
 	fieldAccessToken   = "access_token"
 	fieldServiceID     = "service_id"
 	fieldApplicationID = "application_id"
