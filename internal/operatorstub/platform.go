@@ -231,10 +231,24 @@ func (p *Platform) IssueToken(owner string) (string, any) {
 	}
 	text := p.NewID(24)
 	p.tokens[text] = token{owner, p.Now().Add(life)}
-	if p.quirks["expires_in_text"] {
-		return text, fmt.Sprint(int(life.Seconds()))
+	return text, p.expiresIn(life)
+}
+
+// CurrentToken returns the valid token of owner with its remaining seconds, rounded down. Without one it issues one.
+func (p *Platform) CurrentToken(owner string) (string, any) {
+	for text, t := range p.tokens {
+		if left := t.expires.Sub(p.Now()); t.owner == owner && left > 0 {
+			return text, p.expiresIn(left)
+		}
 	}
-	return text, int(life.Seconds())
+	return p.IssueToken(owner)
+}
+
+func (p *Platform) expiresIn(life time.Duration) any {
+	if p.quirks["expires_in_text"] {
+		return fmt.Sprint(int(life.Seconds()))
+	}
+	return int(life.Seconds())
 }
 
 // ValidToken reports whether a request shows an unexpired bearer token of owner.

@@ -269,3 +269,24 @@ func TestIsAmount(t *testing.T) {
 		}
 	}
 }
+
+func TestCurrentTokenHasItsRemainingLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := operatorstub.New(operatorstub.Config{}, operatorstub.Spec{TokenLife: time.Hour})
+		first, life := p.CurrentToken("us")
+		if life != 3600 {
+			t.Errorf("new token: %v seconds, want 3600", life)
+		}
+		time.Sleep(time.Hour - 3*time.Second)
+		if same, life := p.CurrentToken("us"); same != first || life != 3 {
+			t.Errorf("%v seconds, the same token %t, want 3 and the same", life, same == first)
+		}
+		if other, _ := p.CurrentToken("them"); other == first {
+			t.Error("two owners have one token")
+		}
+		time.Sleep(3 * time.Second)
+		if next, life := p.CurrentToken("us"); next == first || life != 3600 {
+			t.Errorf("after the end: %v seconds, the same token %t", life, next == first)
+		}
+	})
+}
