@@ -12,13 +12,13 @@ import (
 func (d *Driver) AccountFields() []operator.AccountField { return accountFields() }
 
 // The paths of an account's fields, as OPERATOR_CREDENTIALS_SECRET has them.
-const ( //nolint:gosec // names, and no values
+const (
 	fieldAccessToken   = "access_token"
 	fieldServiceID     = "service_id"
 	fieldApplicationID = "application_id"
 	fieldContactID     = "contact_id"
-	fieldUserSMSToken  = "user_sms.gw_token"
-	fieldUserSMSSender = "user_sms.sender." // and the alpha-2 code
+	fieldUserSMSToken  = "user_sms.gw_token" //nolint:gosec // a name, and no value
+	fieldUserSMSSender = "user_sms.sender."  // and the alpha-2 code
 	fieldUserSMSName   = "user_sms.sender_name"
 )
 
