@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mobilegateway/internal/operatorstub"
 	"mobilegateway/internal/operatorstub/stubtest"
 	"mobilegateway/internal/operatorstub/wave"
 )
@@ -116,6 +117,39 @@ func TestShortSessionsAndTestEvent(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if got := b.events(); got != "test.test_event" {
 			t.Error(got)
+		}
+	})
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestWireForms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, `{}`)
+		credentials := wave.DefaultCredentials()
+		credentials.PageURL, credentials.Wallets[0].WebhookURL = "https://pay.test/wave", webhooks
+		config := operatorstub.Config{Rand: zeros{}, Client: stubtest.Client(b.webhooks)}
+		b.Handler = wave.New(config, credentials).Handler()
+		s := b.create(ours)
+		_, created := stubtest.Do(t, b, "GET", path+"/"+s.ID, "", "Authorization", senegal)
+		time.Sleep(2 * time.Minute)
+		b.press(s, "confirm", payerSN)
+		time.Sleep(time.Minute)
+		const form = `{"aggregated_merchant_id":null,"amount":"500","business_name":"Stub shop SN",` +
+			`"checkout_status":"%s","client_reference":"ORD1","currency":"XOF","error_url":"https://m.test/ko",` +
+			`"id":"cos-00000000000000","last_payment_error":null,"payment_status":"%s",` +
+			`"success_url":"https://m.test/ok","transaction_id":%s,"wave_launch_url":` +
+			`"https://pay.test/wave/c/cos-00000000000000?a=500\u0026c=XOF\u0026m=Stub+shop+SN",` +
+			`"when_completed":%s,"when_created":"2000-01-01T00:00:00Z","when_expires":"2000-01-01T00:30:00Z"}`
+		if want := fmt.Sprintf(form, "open", "processing", "null", "null"); created != want {
+			t.Errorf("got  %s\nwant %s", created, want)
+		}
+		want := `{"data":` + fmt.Sprintf(form, "complete", "succeeded", `"T0000000000"`, `"2000-01-01T00:02:00Z"`) +
+			`,"id":"EV_000000000000","type":"checkout.session.completed"}`
+		if got := b.webhooks.All()[0].Body; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	})
 }
