@@ -1,14 +1,14 @@
-// Package orangewebpay is a stub of Orange Money Web Payment: the token call, the payment, its lookup, the page where
-// the payer pays with a number and a code, and the notification. Package operatorstub describes the control paths and
+// Package orangewebpay is a stub of Orange Money Web Payment: the token call, the payment, its lookup, its page and its
+// notification. On the page the payer types a number and a code. Package operatorstub describes the control paths and
 // the steering by number.
 //
 // Each country is a segment of the path with its own account and merchant key. A payment is INITIATED until the payer
 // confirms it, then PENDING, and two seconds later SUCCESS or FAILED. Its page and its pay_token live for 10 minutes.
-// After that a payment that nobody confirmed is EXPIRED, also if the payer cancelled it. An order_id is used up for
-// ever: a repeat is refused with code 1204. The key of an effect is the order_id.
+// After that a payment without a confirmation is EXPIRED, also if the payer cancelled it. An order_id is never free
+// again: a repeat is refused with code 1204. The key of an effect is the order_id.
 //
-// The number on the page selects the outcome. Its faults are those of the button, because the API knows no number. A
-// code has six digits; 000000 is wrong. There are no test numbers.
+// The number on the page selects the outcome. Its faults are those of the button, because the API has none. A code
+// has six digits; 000000 is wrong. There are no test numbers.
 //
 // The notification has no order_id and comes once. It is not sent to plain http on an IP address, except with
 // Credentials.LocalURLs.

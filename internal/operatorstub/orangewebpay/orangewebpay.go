@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,15 +121,11 @@ func (e errorCode) body(description string) map[string]any {
 }
 
 func (s *Stub) refuse(code int, description string) operatorstub.Response {
-	for _, e := range errorCodes {
-		if e.code == code && s.platform.Quirk("nested_error") {
-			return operatorstub.JSON(e.status, map[string]any{"error": e.body(description)})
-		}
-		if e.code == code {
-			return operatorstub.JSON(e.status, e.body(description))
-		}
+	e := errorCodes[slices.IndexFunc(errorCodes, func(e errorCode) bool { return e.code == code })]
+	if s.platform.Quirk("nested_error") {
+		return operatorstub.JSON(e.status, map[string]any{"error": e.body(description)})
 	}
-	panic("orangewebpay: no code " + strconv.Itoa(code))
+	return operatorstub.JSON(e.status, e.body(description))
 }
 
 func (s *Stub) token(c *operatorstub.Call) operatorstub.Response {

@@ -9,7 +9,7 @@ import (
 	"mobilegateway/internal/operatorstub"
 )
 
-// find returns the payment of a pay_token, or nil. It expires a payment that nobody confirmed in time.
+// find returns the payment of a pay_token, or nil. It expires a payment without a confirmation in time.
 func (s *Stub) find(token string) *operatorstub.Transaction {
 	t := s.platform.First(func(t *operatorstub.Transaction) bool { return t.Details["pay_token"] == token })
 	if t != nil && t.Status == "INITIATED" && !s.platform.Now().Before(t.EndsAt) {

@@ -30,6 +30,7 @@
 //	409 of a final session         code checkout-session-final
 //	bad signature of a request     401 invalid-auth; a time more than 5 minutes off is bad
 //	unknown field in a body        400 request-validation-error (client notes)
+//	order of a search              oldest first, in all statuses
 //	last_payment_error             stays after a later success
 //	retries of webhooks            after 1, 5 and 30 minutes
 //	codes of 403, 429, 500, 503    disabled-wallet, rate-limit-exceeded, internal-server-error, service-unavailable

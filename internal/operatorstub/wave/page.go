@@ -2,6 +2,7 @@ package wave
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -51,8 +52,8 @@ func show(t *operatorstub.Transaction, status int, notice string) operatorstub.R
 
 // confirm serves the buttons of the page.
 func (s *Stub) confirm(c *operatorstub.Call) operatorstub.Response {
-	if shown := s.page(c); shown.Status != http.StatusOK {
-		return shown
+	if page := s.page(c); page.Status != http.StatusOK {
+		return page
 	}
 	t := s.find(c.Request.PathValue("id"))
 	action, msisdn := payer(c.Body)
@@ -120,7 +121,13 @@ func (s *Stub) event(t *operatorstub.Transaction, result operatorstub.Result) op
 		if result == operatorstub.Paid {
 			return s.webhook(w, "checkout.session.completed", s.view(t))
 		}
-		return s.webhook(w, "checkout.session.payment_failed", s.failedView(t))
+		view := s.view(t) // as it was: open and not paid
+		maps.Copy(view, map[string]any{"checkout_status": "open", "payment_status": "processing",
+			"transaction_id": nil, "when_completed": nil})
+		if view["last_payment_error"] == nil {
+			view["last_payment_error"] = apiError("payment-failure")
+		}
+		return s.webhook(w, "checkout.session.payment_failed", view)
 	}
 	return operatorstub.Callback{}
 }

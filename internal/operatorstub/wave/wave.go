@@ -7,9 +7,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,28 +61,26 @@ func DefaultCredentials() Credentials {
 	return c
 }
 
-// statuses are the HTTP statuses of the error codes.
-var statuses = map[string]int{
-	"request-validation-error":   http.StatusBadRequest,
-	"missing-auth-header":        http.StatusUnauthorized,
-	"invalid-auth":               http.StatusUnauthorized,
-	"api-key-not-provided":       http.StatusUnauthorized,
-	"no-matching-api-key":        http.StatusUnauthorized,
-	"api-key-revoked":            http.StatusUnauthorized,
-	"disabled-wallet":            http.StatusForbidden,
-	"checkout-session-not-found": http.StatusNotFound,
-	"checkout-session-final":     http.StatusConflict,
-	"idempotency-mismatch":       http.StatusConflict,
-	"rate-limit-exceeded":        http.StatusTooManyRequests,
-	"internal-server-error":      http.StatusInternalServerError,
-	"service-unavailable":        http.StatusServiceUnavailable,
+type errorCode struct {
+	code   string
+	status int
 }
 
-// statusFaults are the codes of the faults that have the name of an HTTP status.
-var statusFaults = map[string]string{
-	"400": "request-validation-error", "401": "no-matching-api-key", "403": "disabled-wallet",
-	"404": "checkout-session-not-found", "409": "idempotency-mismatch", "429": "rate-limit-exceeded",
-	"500": "internal-server-error", "503": "service-unavailable",
+// errorCodes are the codes with their HTTP statuses. The first code of a status is that of the fault with its name.
+var errorCodes = []errorCode{
+	{"request-validation-error", http.StatusBadRequest},
+	{"no-matching-api-key", http.StatusUnauthorized},
+	{"api-key-revoked", http.StatusUnauthorized},
+	{"missing-auth-header", http.StatusUnauthorized},
+	{"invalid-auth", http.StatusUnauthorized},
+	{"api-key-not-provided", http.StatusUnauthorized},
+	{"disabled-wallet", http.StatusForbidden},
+	{"checkout-session-not-found", http.StatusNotFound},
+	{"idempotency-mismatch", http.StatusConflict},
+	{"checkout-session-final", http.StatusConflict},
+	{"rate-limit-exceeded", http.StatusTooManyRequests},
+	{"internal-server-error", http.StatusInternalServerError},
+	{"service-unavailable", http.StatusServiceUnavailable},
 }
 
 // Stub is one Wave platform.
@@ -94,11 +92,11 @@ type Stub struct {
 // New makes a stub.
 func New(config operatorstub.Config, credentials Credentials) *Stub {
 	faults := map[string]operatorstub.Response{}
-	for code, status := range statuses {
-		faults[code] = operatorstub.JSON(status, apiError(code))
-	}
-	for status, code := range statusFaults {
-		faults[status] = faults[code]
+	for _, e := range errorCodes {
+		faults[e.code] = operatorstub.JSON(e.status, apiError(e.code))
+		if name := strconv.Itoa(e.status); faults[name].Status == 0 {
+			faults[name] = faults[e.code]
+		}
 	}
 	return &Stub{credentials: credentials, platform: operatorstub.New(config, operatorstub.Spec{
 		Operator: "wave", Faults: faults, Quirks: []string{"nested_error", "shared_secret", "session_3s"},
@@ -132,10 +130,11 @@ func apiError(code string) map[string]string {
 }
 
 func (s *Stub) refuse(code string) operatorstub.Response {
+	i := slices.IndexFunc(errorCodes, func(e errorCode) bool { return e.code == code })
 	if s.platform.Quirk("nested_error") {
-		return operatorstub.JSON(statuses[code], map[string]any{"error": apiError(code)})
+		return operatorstub.JSON(errorCodes[i].status, map[string]any{"error": apiError(code)})
 	}
-	return operatorstub.JSON(statuses[code], apiError(code))
+	return operatorstub.JSON(errorCodes[i].status, apiError(code))
 }
 
 // authorize returns the wallet of a call, or the code of its refusal.
@@ -354,17 +353,6 @@ func (s *Stub) view(t *operatorstub.Transaction) map[string]any {
 	}
 	if payer := t.Details["payer"]; payer != "" {
 		view["restrict_payer_mobile"] = payer
-	}
-	return view
-}
-
-// failedView is a session as it was when a payment failed: open and not paid.
-func (s *Stub) failedView(t *operatorstub.Transaction) map[string]any {
-	view := s.view(t)
-	maps.Copy(view, map[string]any{"checkout_status": "open", "payment_status": "processing", "transaction_id": nil,
-		"when_completed": nil})
-	if view["last_payment_error"] == nil {
-		view["last_payment_error"] = apiError("payment-failure")
 	}
 	return view
 }
