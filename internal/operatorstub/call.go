@@ -37,7 +37,7 @@ type Keys struct {
 type Operation struct {
 	Pattern string
 	Name    string
-	// Identify reads the keys of a call. It must accept every body.
+	// Identify reads the keys of a call, under the lock. It must accept every body.
 	Identify func(r *http.Request, body []byte) Keys
 	// Serve makes the response, under the lock.
 	Serve func(c *Call) Response
@@ -107,8 +107,8 @@ func (p *Platform) handle(w http.ResponseWriter, r *http.Request, o Operation) {
 		http.Error(w, "body too large or cut", http.StatusBadRequest)
 		return
 	}
-	c := &Call{Request: r, Body: body, Keys: o.Identify(r, body)}
 	p.mu.Lock()
+	c := &Call{Request: r, Body: body, Keys: o.Identify(r, body)}
 	mode := p.selectMode(o, c)
 	p.mu.Unlock()
 	if mode != "slow" {
@@ -196,6 +196,8 @@ type Callback struct {
 	Method, URL string
 	Header      map[string]string // Content-Type is application/json by default
 	Body        []byte
+	// Sign makes further headers at each attempt, without the lock; nil adds none.
+	Sign func(at time.Time) map[string]string
 	// Retries are the pauses before further attempts after a status outside 200 to 299. Speed divides them.
 	Retries []time.Duration
 }
@@ -239,6 +241,11 @@ func (p *Platform) attempt(ctx context.Context, c Callback) int {
 	request.Header.Set("Content-Type", jsonType)
 	for name, value := range c.Header {
 		request.Header.Set(name, value)
+	}
+	if c.Sign != nil {
+		for name, value := range c.Sign(p.Now()) {
+			request.Header.Set(name, value)
+		}
 	}
 	response, err := p.config.Client.Do(request)
 	if err != nil {

@@ -8,8 +8,8 @@
 //  3. Write one Operation for each endpoint. Identify finds the keys of a call. Serve makes the response.
 //  4. Return Platform.Handler(operations...). The program that mounts it strips the prefix.
 //
-// Serve and the functions of Platform.After run under the platform's lock. They may use all methods of Platform, except
-// Handler, and must not wait. A Transaction may be read and changed only there.
+// Identify, Serve and the functions of Platform.After run under the platform's lock. They may use all methods of
+// Platform, except Handler, and must not wait. A Transaction may be read and changed only there.
 //
 // Effects are the truth of a test: an effect is listed if and only if it happened. Call AddEffect where the real
 // platform would move money or send an SMS, also for a second time under one key. Decide calls it for a success.

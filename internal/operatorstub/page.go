@@ -6,11 +6,13 @@ import (
 )
 
 // Page is a payment page for stubs with a hosted page. It works without scripts and posts to its own address the fields
-// msisdn and action, which is confirm, cancel or close.
+// msisdn and action, which is confirm, cancel or close; with Code also the field code.
 type Page struct {
 	Title, Amount, Currency, OrderID string
 	// Notice is a text above the form.
 	Notice string
+	// Code adds the field of a one-time code.
+	Code bool
 	// Done leaves the form out.
 	Done bool
 }
@@ -22,7 +24,8 @@ const pageText = `<!doctype html>
 {{with .Notice}}<p role="status">{{.}}</p>{{end}}
 {{if not .Done}}<form method="post">
 <label>Phone number <input name="msisdn" inputmode="tel" autocomplete="tel"></label>
-<button name="action" value="confirm">Confirm</button>
+{{if .Code}}<label>Code <input name="code" inputmode="numeric" autocomplete="one-time-code"></label>
+{{end}}<button name="action" value="confirm">Confirm</button>
 <button name="action" value="cancel">Cancel</button>
 <button name="action" value="close">Close</button>
 </form>{{end}}

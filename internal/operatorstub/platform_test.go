@@ -32,7 +32,10 @@ func example(callbacks *stubtest.Callbacks) http.Handler {
 			Currency: "XOF", CallbackURL: "http://merchant.test/cb", Outcome: p.OutcomeFor(c.MSISDN)})
 		callback := func(r operatorstub.Result) operatorstub.Callback {
 			return operatorstub.Callback{Method: "POST", URL: t.CallbackURL, Body: []byte(r),
-				Retries: []time.Duration{time.Second}}
+				Retries: []time.Duration{time.Second},
+				Sign: func(at time.Time) map[string]string {
+					return map[string]string{"Signed-At": at.Format(time.TimeOnly)}
+				}}
 		}
 		response := operatorstub.JSON(http.StatusAccepted, "accepted")
 		if t.Outcome.CallbackFirst {
@@ -129,8 +132,12 @@ func TestCallbackIsRetriedAsDeclared(t *testing.T) {
 		h := example(&callbacks)
 		pay(t, h, "2250500000000")
 		time.Sleep(time.Hour)
-		if got := len(callbacks.All()); got != 2 {
-			t.Errorf("%d attempts, want 2", got)
+		attempts := callbacks.All()
+		if len(attempts) != 2 {
+			t.Fatalf("%d attempts, want 2", len(attempts))
+		}
+		if attempts[0].Header.Get("Signed-At") == attempts[1].Header.Get("Signed-At") {
+			t.Error("the second attempt has the signature of the first")
 		}
 	})
 }
@@ -236,6 +243,9 @@ func TestPageEscapes(t *testing.T) {
 	body := string(page.Render(200).Body)
 	if strings.Contains(body, "<script>") || strings.Contains(body, "<b>") || strings.Count(body, "<button") != 3 {
 		t.Error(body)
+	}
+	if page.Code = true; !strings.Contains(string(page.Render(200).Body), `<input name="code"`) {
+		t.Error("a page with Code has no field code")
 	}
 	page.Done = true
 	if body = string(page.Render(200).Body); strings.Contains(body, "<form") {

@@ -13,8 +13,12 @@ import (
 	"testing"
 )
 
-// Client returns a client that calls h in memory. An aborted response is an error, as a closed connection is.
-func Client(h http.Handler) *http.Client { return &http.Client{Transport: memory{h}} }
+// Client returns a client that calls h in memory and follows no redirect. An aborted response is an error, as a closed
+// connection is.
+func Client(h http.Handler) *http.Client {
+	last := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: memory{h}, CheckRedirect: last}
+}
 
 type memory struct{ handler http.Handler }
 
