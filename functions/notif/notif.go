@@ -85,7 +85,7 @@ func (i *CallbackHandler) HandleStatic(ctx context.Context, req *apigw.Request) 
 	}
 	req.LogLine.SetTransactionKey(report.OrderID)
 	entry, err := i.Book.Find(ctx, ledger.Key{Kind: ledger.Payment, ID: report.OrderID})
-	if err != nil || !callback.IsPinned(req, entry) || report.UpstreamKey != "" && report.UpstreamKey != entry.UpstreamKey {
+	if err != nil || !callback.IsPinned(req, entry) || isAboutAnother(report, entry) {
 		return callback.Response(err)
 	}
 	req.LogLine.SetMerchant(entry.Merchant)
@@ -102,12 +102,16 @@ func (i *CallbackHandler) readReport(entry *ledger.Entry, body []byte) operator.
 		return operator.CallbackReport{}
 	}
 	report := reader.ReadPaymentCallback(body)
-	isOther := report.OrderID != "" && report.OrderID != entry.ID ||
-		report.UpstreamKey != "" && report.UpstreamKey != entry.UpstreamKey
-	if isOther {
+	if isAboutAnother(report, entry) {
 		return operator.CallbackReport{}
 	}
 	return report
+}
+
+// isAboutAnother reports whether a callback names another payment than the entry.
+func isAboutAnother(report operator.CallbackReport, entry *ledger.Entry) bool {
+	return report.OrderID != "" && report.OrderID != entry.ID ||
+		report.UpstreamKey != "" && report.UpstreamKey != entry.UpstreamKey
 }
 
 // notifTokenMatches compares the web channel's notif_token, if the callback and the entry have one (decision
@@ -119,8 +123,8 @@ func notifTokenMatches(e *ledger.Entry, received string) bool {
 	return subtle.ConstantTimeCompare([]byte(received), []byte(e.NotifToken)) == 1
 }
 
-// requestLookup makes the lookup of a payment due, because its callback could not be read. The sweep makes at most one a
-// minute.
+// requestLookup makes the lookup of a payment due, because its callback could not be read. The sweep makes at most one
+// a minute.
 func (i *CallbackHandler) requestLookup(ctx context.Context, req *apigw.Request, entry *ledger.Entry) error {
 	req.LogLine.Increment(telemetry.UnreadCallbacks)
 	_, err := i.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {

@@ -95,7 +95,8 @@ func TestStoreFailure(t *testing.T) {
 // The facts that the operator reports with a status are stored in the entry.
 func TestNotificationContents(t *testing.T) {
 	k := newFixture(t, "")
-	k.Operator.SetLookupResult(deliverytest.LookupResponse("Successful", operator.StatusReport{MSISDN: "0701020304", OperatorReference: "op-9"}))
+	report := operator.StatusReport{MSISDN: "0701020304", OperatorReference: "op-9"}
+	k.Operator.SetLookupResult(deliverytest.LookupResponse("Successful", report))
 	e := k.StorePendingPayment(order, func(e *ledger.Entry) {
 		e.MSISDN, e.OperatorReference, e.Channel = "", "", "web"
 	})
@@ -126,7 +127,8 @@ func TestNotificationContents(t *testing.T) {
 // decision "pay-failure-reason": the reason is that of the report that ends the payment.
 func TestFailureReason(t *testing.T) {
 	lookup := func(description string) operator.StatusResponse {
-		return deliverytest.LookupResponse("failed", operator.StatusReport{Reason: operator.ParseFailureReason(description)})
+		report := operator.StatusReport{Reason: operator.ParseFailureReason(description)}
+		return deliverytest.LookupResponse("failed", report)
 	}
 	send := func(t *testing.T, k *deliverytest.DeliveryFixture, description any) *ledger.Entry {
 		e := k.StorePendingPayment(order)

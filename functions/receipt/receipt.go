@@ -96,8 +96,8 @@ func (i *ReceiptHandler) HandleStatic(ctx context.Context, req *apigw.Request) (
 }
 
 // Handle verifies, decodes and stores a receipt. It responds 200 if the receipt is stored, now or before. It responds
-// 404 if the receipt is forged or the message is not the operator's, and 400 if it cannot be decoded. It responds 503
-// if nothing was stored, so that the operator sends the receipt again.
+// 404 if the receipt is forged or the message is not the operator's. A receipt that cannot be read gets 200 and changes
+// nothing (decision "unread-callbacks"). It responds 503 if nothing was stored, so that the operator sends it again.
 func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, id := req.Params["operator"], req.Params["requestId"]
 	proof, err := i.Verifier.VerifyRequest(ctx, req, callback.ReceiptPath(name, id))
@@ -107,7 +107,9 @@ func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.
 	req.LogLine.SetTransactionKey(id)
 	statuses, err := readStatuses(req.Body)
 	if err != nil {
-		return apigw.Response{}, err
+		req.LogLine.Increment(telemetry.UnreadCallbacks)
+		req.LogLine.SetCause(err)
+		return callback.Response(nil)
 	}
 	entry, err := callback.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.SMS, ID: id}, proof)
 	if err != nil {

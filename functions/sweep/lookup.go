@@ -152,7 +152,7 @@ func (p *pass) applyLookup(
 func lastSend(e *ledger.Entry) time.Time { return e.ReservedAt.Add(time.Minute) }
 
 // isNeverSent reports whether a payment that its platform does not know was certainly never sent: the platform's row
-// says so, and enough time has passed since the last send (decision "never-sent").
+// declares it, and enough time has passed since the last send (decision "never-sent").
 func isNeverSent(e *ledger.Entry, now time.Time) bool {
 	row := operator.CapabilitiesOf(e)
 	return row.NotFound == operator.NotFoundNeverSent && !now.Before(lastSend(e).Add(row.NotFoundAfter))

@@ -66,7 +66,8 @@ func TestPollFindsFinalStatus(t *testing.T) {
 	}
 	for statusText, want := range cases {
 		s := newFixture(t)
-		s.Operator.SetLookupResult(deliverytest.LookupResponse(statusText, operator.StatusReport{Amount: "500", Currency: "XOF", OperatorReference: "op-9"}))
+		report := operator.StatusReport{Amount: "500", Currency: "XOF", OperatorReference: "op-9"}
+		s.Operator.SetLookupResult(deliverytest.LookupResponse(statusText, report))
 		e := s.StorePendingPayment("DemoShop_1")
 		s.advanceUntilDue(t, e)
 		if after := s.AssertEntry(t, e, finalSummary(want)); !after.WakesRelay() {

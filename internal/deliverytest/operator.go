@@ -2,11 +2,13 @@ package deliverytest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
 	"time"
 
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/gateway"
 )
@@ -55,6 +57,25 @@ func LookupResponse(status string, report operator.StatusReport) operator.Status
 // ReadPaymentCallback implements operator.PaymentCallbackReader in the specification's own form.
 func (o *Operator) ReadPaymentCallback(body []byte) operator.CallbackReport {
 	return (*gateway.Driver)(nil).ReadPaymentCallback(body)
+}
+
+// The account with a static address, and the secret in it.
+const (
+	CallbackAccount = "sn"
+	CallbackSecret  = "Yx0mP7cT1fZqR4uWnB8vKd2sLhJ6gA3e"
+)
+
+// VerifyStaticCallback implements operator.StaticCallbackVerifier.
+func (o *Operator) VerifyStaticCallback(_ context.Context, callback operator.StaticCallback) (bool, error) {
+	return callback.AccountID == CallbackAccount && callback.PathSecret == CallbackSecret, nil
+}
+
+// ReadReceipt implements operator.ReceiptReader. A receipt is {"id":"...","status":"DeliveredToTerminal"}.
+func (o *Operator) ReadReceipt(body []byte) (reference string, statuses []ledger.Status, ok bool) {
+	var receipt struct{ ID, Status string }
+	_ = json.Unmarshal(body, &receipt)
+	status, known := operator.ParseDeliveryStatus(receipt.Status)
+	return receipt.ID, []ledger.Status{status}, known
 }
 
 // SetLookupResult sets the getStatus response.

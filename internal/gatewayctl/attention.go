@@ -68,7 +68,7 @@ func (c *attentionList) Run(s *session) error {
 	}
 	a := &attention{
 		session: s, closed: closed, deadLetters: map[string]*deadLetters{},
-		parked: map[endpointKey]int{}, accounts: map[accountKey]*accountUse{},
+		parked: map[endpointKey]int{}, accounts: map[accountRef]*accountUse{},
 	}
 	since := c.Since.Time
 	if since.IsZero() {
@@ -97,7 +97,7 @@ type attention struct {
 	closed      map[string]time.Time    // by the subject of the audit record
 	deadLetters map[string]*deadLetters // by the merchant's name
 	parked      map[endpointKey]int
-	accounts    map[accountKey]*accountUse
+	accounts    map[accountRef]*accountUse
 }
 
 // add adds a line. command has the arguments of the command that ends it.

@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/secret"
 )
-
-// accountKey is an operator's account.
-type accountKey struct{ operator, account string }
 
 // accountUse is what the stored transactions show about an account.
 type accountUse struct {
@@ -39,7 +38,7 @@ func (u *accountUse) rejectedSince() (first time.Time, count int) {
 
 // addAccountUse adds what a transaction shows about its account.
 func (a *attention) addAccountUse(e *ledger.Entry) {
-	key := accountKey{e.Operator, e.Account}
+	key := pinRef(operator.PinOf(e))
 	use := a.accounts[key]
 	if use == nil {
 		use = &accountUse{acceptedAt: a.closed[credentialsSubject]}
@@ -68,29 +67,15 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 		return err
 	}
 	directory := drivers.NewDirectory(secret.Static(credentials.Value), nil, a.Now)
-	names := map[string]bool{}
-	for _, p := range merchants {
-		for _, name := range p.Operators {
-			driver, row, known := directory.Driver(name)
-			if !known || !p.Active() || names[row.Platform] {
-				continue
-			}
-			names[row.Platform] = true
-			if _, err := driver.FindAccount(a, row.Platform, ""); err != nil {
-				cause := cmp.Or(errors.Unwrap(err), err).Error()
-				a.add(attentionView{What: waitsCredentials, Subject: row.Platform, Detail: cause},
-					confirmArguments("operator", "set", "FILE")...)
-			}
-		}
-	}
+	a.addUnusableAccounts(directory, merchants)
 	reconciler := &reconcile.Reconciler{Operators: directory, LookupTimeout: c.Timeout}
 	for key, use := range a.accounts {
-		subject := key.operator + " " + key.account
+		subject := key.operator + " " + key.id
 		if since, count := use.rejectedSince(); count > 0 {
 			a.add(attentionView{
 				Since: since, What: waitsCredentials, Subject: subject,
 				Detail: plural(count, "call") + " rejected, none accepted since",
-			}, confirmArguments("operator", "rotate-token", key.operator, "FILE", "--account", key.account)...)
+			}, confirmArguments("operator", "rotate-token", key.operator, "FILE", "--account", key.id)...)
 		}
 		if c.NoLookup || use.oldest == nil {
 			continue
@@ -104,6 +89,39 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 		}
 	}
 	return nil
+}
+
+// addUnusableAccounts adds the accounts of active merchants' operators that cannot be used: those of routes, and the
+// current ones of the operators' own platforms.
+func (a *attention) addUnusableAccounts(directory *operator.DriverDirectory, merchants []*merchant.Profile) {
+	routes, _ := directory.Routes(a) // if they cannot be read, no account can: FindAccount returns the same error
+	used := map[operator.Pin]bool{}
+	for _, p := range merchants {
+		if !p.Active() {
+			continue
+		}
+		for _, name := range p.Operators {
+			_, _, ownPlatform := directory.Driver(name)
+			if ownPlatform && (len(routes.ByOperator[name]) == 0 || slices.Contains(routes.Platforms, name)) {
+				used[operator.Pin{Platform: name}] = true
+			}
+			for _, route := range routes.ByOperator[name] {
+				used[operator.ParsePin(route.To, name)] = true
+			}
+		}
+	}
+	for pin := range used {
+		err := unknownPlatformError(pin.Platform)
+		if driver, _, found := directory.Driver(pin.Platform); found {
+			_, err = driver.FindAccount(a, pin.Platform, pin.Account)
+		}
+		if err != nil {
+			subject := strings.TrimSpace(pin.Platform + " " + pin.Account)
+			a.add(attentionView{
+				What: waitsCredentials, Subject: subject, Detail: cmp.Or(errors.Unwrap(err), err).Error(),
+			}, confirmArguments("operator", "set", "FILE")...)
+		}
+	}
 }
 
 // addKeys adds the key rings without a key, and those whose newest key is too old.

@@ -70,7 +70,7 @@ func (c entitlements) apply(p *merchant.Profile) error {
 	}
 	faults := []error{c.limits.apply(p), p.Validate(c.AllowLoopback)}
 	for _, name := range p.Operators {
-		if _, known := operator.FindCapabilities(name); !known {
+		if !slices.Contains(operator.Names(), name) {
 			faults = append(faults, unknownOperatorError(name))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/drivers"
 )
 
 type operatorCommands struct {
@@ -15,41 +16,79 @@ type operatorCommands struct {
 	RotateToken operatorRotateToken `cmd:"" help:"Renew the access token of one account."`
 	List        operatorList        `cmd:"" help:"List the operators' accounts, without tokens."`
 	Check       operatorCheck       `cmd:"" help:"Check each operation of an account; it sends only a status lookup."`
+	Route       routeCommands       `cmd:"" help:"Routes: which account serves an operator's new orders."`
 }
 
-// operatorCredentials is one operator in the secret. It keeps each account as it was written, with unknown fields.
+// operatorCredentials is one platform in the secret. It keeps each account as it was written, with unknown fields.
 type operatorCredentials struct {
 	Current  string                     `json:"current"`
 	Accounts map[string]json.RawMessage `json:"accounts"`
 }
 
-// credentialsByOperator is the secret's document, by the operator's name.
+// credentialsByOperator are the accounts in the secret's document, by the platform's name.
 type credentialsByOperator map[string]operatorCredentials
 
-// parseOperatorCredentials parses the secret's document. The error never quotes it.
-func parseOperatorCredentials(text []byte) (credentialsByOperator, error) {
-	operators := credentialsByOperator{}
-	if len(text) == 0 {
-		return operators, nil
-	}
-	if json.Unmarshal(text, &operators) != nil || operators == nil {
-		return nil, errors.New("the credentials are not JSON of this form: " +
-			`{"<operator>":{"current":"<account>","accounts":{"<account>":{...}}}}`)
-	}
-	return operators, nil
-}
+// routesKey is the member of the secret's document that has the routes, by the operator's name.
+const routesKey = "routes"
 
 // storedCredentials are the deployment's credentials, and the secret that has them.
 type storedCredentials struct {
 	secret    StoredSecret
 	operators credentialsByOperator
+	routes    map[string][]operator.Route
+}
+
+// parse parses the secret's document. The error never quotes it.
+func (c *storedCredentials) parse() error {
+	c.operators = credentialsByOperator{}
+	if len(c.secret.Value) == 0 {
+		return nil
+	}
+	var document struct {
+		Routes map[string][]operator.Route `json:"routes"`
+	}
+	if json.Unmarshal(c.secret.Value, &c.operators) != nil || c.operators == nil ||
+		json.Unmarshal(c.secret.Value, &document) != nil {
+		return errors.New("the credentials are not JSON of this form: " +
+			`{"<platform>":{"current":"<account>","accounts":{"<account>":{...}}},"routes":{"<operator>":[...]}}`)
+	}
+	delete(c.operators, routesKey)
+	c.routes = document.Routes
+	return nil
+}
+
+// encode returns the secret's document.
+func (c storedCredentials) encode() ([]byte, error) {
+	document := map[string]any{}
+	for name, platform := range c.operators {
+		document[name] = platform
+	}
+	if len(c.routes) > 0 {
+		document[routesKey] = c.routes
+	}
+	value, err := json.Marshal(document)
+	if err != nil {
+		return nil, err
+	}
+	return value, checkCredentialsSize(value)
+}
+
+// table returns the routes as the functions read them.
+func (c storedCredentials) table() operator.Routes {
+	table := operator.Routes{ByOperator: c.routes}
+	for name, platform := range c.operators {
+		if len(platform.Accounts) > 0 {
+			table.Platforms = append(table.Platforms, name)
+		}
+	}
+	return table
 }
 
 // ProvideCredentials returns the credentials for the Run methods below operator (kong's provider).
 func (operatorCommands) ProvideCredentials(s *session) (stored storedCredentials, err error) {
 	stored.secret, err = readSecret(s, s.OperatorSecret, "OPERATOR_CREDENTIALS_SECRET")
 	if err == nil {
-		stored.operators, err = parseOperatorCredentials(stored.secret.Value)
+		err = stored.parse()
 	}
 	return stored, err
 }
@@ -58,7 +97,22 @@ func unknownOperatorError(name string) error {
 	return fmt.Errorf("operator %q is not one of %s", name, joinComma(operator.Names()))
 }
 
-// accountView is an account without its tokens.
+// unknownPlatformError is the error for a platform that this version does not know, or has no driver for.
+func unknownPlatformError(name string) error {
+	all := servedPlatforms(func(operator.Capabilities) bool { return true })
+	return fmt.Errorf("platform %q is not one of those with a driver: %s", name, joinComma(all))
+}
+
+// servedPlatforms lists the platforms that have a driver and whose row is accepted.
+func servedPlatforms(accepts func(operator.Capabilities) bool) []string {
+	directory := drivers.NewDirectory(nil, nil, nil)
+	return slices.DeleteFunc(operator.Platforms(), func(platform string) bool {
+		_, row, found := directory.Driver(platform)
+		return !found || !accepts(row)
+	})
+}
+
+// accountView is an account of a platform without its tokens. Operator is the platform's name.
 type accountView struct {
 	Operator string `json:"operator" col:"OPERATOR"`
 	Account  string `json:"account" col:"ACCOUNT"`

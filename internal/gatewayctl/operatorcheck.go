@@ -11,6 +11,7 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/secret"
 )
@@ -49,8 +50,8 @@ func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 		if len(c.Names) > 0 && !slices.Contains(c.Names, account.Operator) {
 			continue
 		}
-		fields := readAccount(stored.operators[account.Operator].Accounts[account.Account])
-		results = append(results, c.checkAccount(s, directory, account, fields)...)
+		fields := credentials.ReadFields(stored.operators[account.Operator].Accounts[account.Account])
+		results = append(results, c.checkAccount(s, directory, account, fields, stored.countriesOf(account))...)
 	}
 	if slices.ContainsFunc(results, func(r operationCheck) bool { return !r.OK }) {
 		failed = errAccountCheck
@@ -58,9 +59,26 @@ func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 	return errors.Join(showList(s, results), failed)
 }
 
+// countriesOf lists the countries that an account serves: those of its routes, or all countries of a platform that
+// serves its own operator without a route.
+func (c storedCredentials) countriesOf(account accountView) (countries []string) {
+	if row, _ := operator.FindCapabilities(account.Operator); slices.Contains(operator.Names(), row.Platform) {
+		return row.Countries()
+	}
+	for _, routes := range c.routes {
+		for _, route := range routes {
+			if route.To == account.Operator+"/"+account.Account {
+				countries = append(countries, route.Country)
+			}
+		}
+	}
+	slices.Sort(countries)
+	return slices.Compact(countries)
+}
+
 // checkAccount checks each operation of one account. One lookup is the proof for all.
 func (c *operatorCheck) checkAccount(
-	s *session, directory *operator.DriverDirectory, account accountView, fields map[string]string,
+	s *session, directory *operator.DriverDirectory, account accountView, fields map[string]string, countries []string,
 ) []operationCheck {
 	schema, err := findAccountSchema(account.Operator)
 	if err != nil {
@@ -69,7 +87,7 @@ func (c *operatorCheck) checkAccount(
 	refused := c.lookUp(s, directory, schema.row, account)
 	var results []operationCheck
 	for _, operation := range schema.row.AccountOperations() {
-		fault := cmp.Or(strings.Join(schema.unusable(fields, operation, true), "; "), refused)
+		fault := cmp.Or(strings.Join(schema.unusable(fields, operation, countries...), "; "), refused)
 		results = append(results, operationCheck{account, operation, fault == "", fault})
 	}
 	return results
@@ -80,13 +98,23 @@ func (c *operatorCheck) checkAccount(
 func (c *operatorCheck) lookUp(
 	s *session, directory *operator.DriverDirectory, row operator.Capabilities, account accountView,
 ) string {
+	if !row.HasStatusLookup {
+		fmt.Fprintf(s.Stderr, "Account %s of %s was not looked up: the platform has no status lookup.\n",
+			account.Account, row.Platform)
+		return ""
+	}
+	key, err := operator.NewPaymentKey(row.KeyForm, checkOrderID, strings.NewReader(checkOrderID))
+	if err != nil {
+		return err.Error()
+	}
 	probe := &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: checkOrderID}, UpstreamKey: checkOrderID,
+		Key: ledger.Key{Kind: ledger.Payment, ID: checkOrderID}, UpstreamKey: key,
 		Operator: row.Reach[0].Operator, Country: row.Countries()[0], Account: account.Operator + "/" + account.Account,
+		Material: checkOrderID, // for platforms that look up payments by a key of their own
 	}
 	reader, offered := directory.StatusLookup(probe)
 	if !offered {
-		return "the operator offers no status lookup: its address and token cannot be checked"
+		return "the driver has no status lookup: the address and the token cannot be checked"
 	}
 	ctx, cancel := context.WithTimeout(s, c.Timeout)
 	defer cancel()

@@ -13,6 +13,7 @@ import (
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/operator/operatortest"
 	"mobilegateway/shared/secret"
@@ -92,15 +93,11 @@ func newCredentialsWorld(t *testing.T) *credentialsWorld {
 
 // accountFields reads all stored accounts: each field by its operator, account and path, and the current accounts.
 func (w *credentialsWorld) accountFields() map[string]string {
-	operators, err := parseOperatorCredentials(w.vault.values["operators"])
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	fields := map[string]string{}
-	for name, platform := range operators {
+	for name, platform := range w.stored().operators {
 		fields[name+"  current"] = platform.Current
 		for id, account := range platform.Accounts {
-			for path, value := range readAccount(account) {
+			for path, value := range credentials.ReadFields(account) {
 				fields[name+" "+id+" "+path] = value
 			}
 		}
@@ -150,13 +147,16 @@ func (w *credentialsWorld) setMutated(t *testing.T, mutated map[string]any) bool
 // checkNeverBlamed makes a correct charge, payment and SMS: they succeed, or the fault is the gateway's own.
 func (w *credentialsWorld) checkNeverBlamed(t *testing.T) (succeeded int) {
 	driver, _, _ := drivers.NewDirectory(secret.Static(w.vault.values["operators"]), nil, w.nowFunc()).Driver("sandbox")
-	id, err := driver.CurrentAccountID(t.Context(), "sandbox")
+	id, err := driver.FindAccount(t.Context(), "sandbox", "")
 	if err != nil && fault.FromError(err).Kind != fault.IntegrationRejected {
 		t.Error(err)
 	}
 	w.calls++
 	charge, sms := operatortest.SampleCharge("sandbox", id), operatortest.SampleSMS("sandbox", id)
 	payment := operatortest.SamplePay("sandbox", id, "web")
+	for _, call := range []*operator.Call{&charge.Call, &sms.Call, &payment.Call} {
+		call.Platform = "sandbox"
+	}
 	for _, key := range []*string{&charge.UpstreamKey, &charge.ReferenceCode, &sms.UpstreamKey, &payment.UpstreamKey} {
 		*key += strconv.Itoa(w.calls)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/secret"
 )
@@ -77,7 +78,7 @@ func (c *operatorSet) Run(s *session) error {
 }
 
 type operatorRotateToken struct {
-	Operator string `arg:"" help:"The operator's name."`
+	Operator string `arg:"" name:"platform" help:"The platform's name, as operator list shows it."`
 	File     string `arg:"" optional:"" default:"-" predictor:"file" help:"File with only the token; - for the input."`
 	Account  string `placeholder:"ID" help:"The account; the current one if none is given."`
 }
@@ -89,7 +90,7 @@ func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 	platform, found := stored.operators[name]
 	id := cmp.Or(c.Account, platform.Current)
 	if _, exists := platform.Accounts[id]; !found || !exists {
-		return fmt.Errorf("operator %q has no account %q: gatewayctl operator list shows all", name, id)
+		return fmt.Errorf("platform %q has no account %q: gatewayctl operator list shows all", name, id)
 	}
 	schema, err := findAccountSchema(name)
 	if err != nil {
@@ -118,7 +119,8 @@ func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 	if err != nil || s.Yes {
 		return err
 	}
-	return tryToken(s, schema.row, accountView{Operator: name, Account: id}, renewed)
+	stored.operators = renewed
+	return tryToken(s, schema.row, accountView{Operator: name, Account: id}, stored)
 }
 
 // readToken reads the file, which has only the token.
@@ -139,8 +141,8 @@ func (c *operatorRotateToken) readToken(s *session, field operator.AccountField)
 
 // tryToken looks up a status with an account that is not stored yet, and reports whether its operator accepts the
 // token. It never fails for it: an operator may accept a new token only when the old one ends.
-func tryToken(s *session, row operator.Capabilities, account accountView, next credentialsByOperator) error {
-	value, err := json.Marshal(next)
+func tryToken(s *session, row operator.Capabilities, account accountView, next storedCredentials) error {
+	value, err := next.encode()
 	if err != nil {
 		return err
 	}
@@ -200,14 +202,11 @@ func (s *session) changeCredentials(
 	if len(effective) == 0 {
 		return errors.New("nothing changes: the stored credentials have each value of the input already")
 	}
-	if err := s.checkNotInUse(stored.operators, effective); err != nil {
+	if err := s.checkNotInUse(stored, effective); err != nil {
 		return err
 	}
-	value, err := json.Marshal(next)
+	value, err := storedCredentials{operators: next, routes: stored.routes}.encode()
 	if err != nil {
-		return err
-	}
-	if err := checkCredentialsSize(value); err != nil {
 		return err
 	}
 	return s.executeAndShow(action, "operators", func() (string, error) {
@@ -235,7 +234,7 @@ func summarizeChanges(changes []credentialChange) string {
 // errIncomplete marks an account without all fields that its operations need.
 var errIncomplete = errors.New("incomplete")
 
-// merge returns the credentials with the given fields, and each difference. The error is errIncomplete if an operator
+// merge returns the credentials with the given fields, and each difference. The error is errIncomplete if a platform
 // that the file names has a current account, or an account that the file names, without all its fields.
 func (o credentialsByOperator) merge(
 	given givenCredentials, replace bool,
@@ -263,7 +262,7 @@ func (o credentialsByOperator) merge(
 	return next, changes, errors.Join(faults...)
 }
 
-// merge is credentialsByOperator.merge for one operator.
+// merge is credentialsByOperator.merge for one platform.
 func (p operatorCredentials) merge(
 	schema accountSchema, given givenOperator, replace bool,
 ) (next operatorCredentials, changes []credentialChange, err error) {
@@ -274,7 +273,10 @@ func (p operatorCredentials) merge(
 		changes = append(changes, credentialChange{Operator: name, Field: "current", From: p.Current, To: next.Current})
 	}
 	for _, id := range slices.Sorted(maps.Keys(given.accounts)) {
-		before, fields := readAccount(p.Accounts[id]), given.accounts[id]
+		if _, exists := p.Accounts[id]; !exists && strings.Contains(id, "/") {
+			return next, nil, fmt.Errorf("%s.accounts: the id %q of a new account has a slash", name, id)
+		}
+		before, fields := credentials.ReadFields(p.Accounts[id]), given.accounts[id]
 		next.Accounts[id], err = mergeAccount(p.Accounts[id], fields)
 		if err != nil {
 			return next, nil, err
@@ -327,10 +329,10 @@ func (p operatorCredentials) checkComplete(schema accountSchema, ids []string) e
 	}
 	var faults []error
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(append(ids, p.Current)))) {
-		account := readAccount(p.Accounts[id])
+		account := credentials.ReadFields(p.Accounts[id])
 		var lacking []string
 		for _, operation := range schema.row.AccountOperations() {
-			for _, text := range schema.unusable(account, operation, false) {
+			for _, text := range schema.unusable(account, operation) {
 				if !slices.Contains(lacking, text) {
 					lacking = append(lacking, text)
 				}

@@ -100,36 +100,37 @@ func (r *Gateway) seed(ctx context.Context) error {
 	return nil
 }
 
-// storedOperator is an operator in the secret, with its accounts as they were written.
+// storedOperator is a platform in the secret, with its accounts as they were written.
 type storedOperator struct {
 	Current  string                     `json:"current"`
 	Accounts map[string]json.RawMessage `json:"accounts"`
 }
 
 // mergeOperatorAccounts puts the sandbox's accounts into the operators' secret (empty for none). It replaces them,
-// because the sandbox's address may have changed. Accounts that a person added stay, and so does a current one among
-// them.
+// because the sandbox's address may have changed. Accounts and routes that a person added stay, and so does a current
+// account among them.
 func mergeOperatorAccounts(stored []byte, own map[string]storedOperator) ([]byte, error) {
-	merged := map[string]storedOperator{}
-	if len(stored) > 0 && (json.Unmarshal(stored, &merged) != nil || merged == nil) {
+	merged, previous := map[string]any{}, map[string]storedOperator{}
+	if len(stored) > 0 && (json.Unmarshal(stored, &merged) != nil || merged == nil ||
+		json.Unmarshal(stored, &previous) != nil) {
 		return nil, errors.New("the operators' secret is not a JSON object") // the parser's error may quote it
 	}
 	for name, sandbox := range own {
-		previous := merged[name]
-		for id, account := range previous.Accounts {
+		before := previous[name]
+		for id, account := range before.Accounts {
 			if _, replaced := sandbox.Accounts[id]; !replaced {
 				sandbox.Accounts[id] = account
 			}
 		}
-		if _, found := sandbox.Accounts[previous.Current]; found {
-			sandbox.Current = previous.Current
+		if _, found := sandbox.Accounts[before.Current]; found {
+			sandbox.Current = before.Current
 		}
 		merged[name] = sandbox
 	}
 	return json.Marshal(merged)
 }
 
-// operatorCredentials is the operators' secret in which every operator is the sandbox.
+// operatorCredentials is the operators' secret in which the sandbox is each platform that has an operator's name.
 func operatorCredentials(address, token string) map[string]storedOperator {
 	senders := map[string]string{}
 	for _, c := range market.All() {

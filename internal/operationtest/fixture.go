@@ -58,8 +58,8 @@ type Fixture struct {
 	gateway *apigw.Gateway
 }
 
-// singleDriverDirectory uses one driver for all operators of the table, also for those with a protocol of their own.
-func singleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
+// SingleDriverDirectory uses one driver for all platforms of the table, also for those with a protocol of their own.
+func SingleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
 	drivers := map[string]operator.Driver{}
 	for _, name := range operator.Platforms() {
 		row, _ := operator.FindCapabilities(name)
@@ -81,7 +81,7 @@ func New(t testing.TB) *Fixture {
 	w.Pipeline = &operation.Pipeline{
 		Merchants:       w.Merchants,
 		Book:            &ledger.Book{Store: w.Ledger, Reader: w.Ledger, Now: w.Clock.Now, Rand: &UniqueReader{}},
-		Operators:       singleDriverDirectory(w.Driver),
+		Operators:       SingleDriverDirectory(w.Driver),
 		OperatorTimeout: OperatorTimeout,
 		Now:             w.Clock.Now,
 	}

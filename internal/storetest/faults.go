@@ -120,7 +120,9 @@ func (f *Faults) CallCount(o Operation) int {
 // WriteCount is the number of writes, including those that failed. A MoveDue is not counted.
 func (f *Faults) WriteCount() int {
 	count := 0
-	for _, write := range []Operation{Insert, Replace, ClaimReference, BindMessage, FindMessage, UpdateRate, Adjust, SaveHealth, SaveDisabled} {
+	for _, write := range []Operation{
+		Insert, Replace, ClaimReference, BindMessage, FindMessage, UpdateRate, Adjust, SaveHealth, SaveDisabled,
+	} {
 		count += f.CallCount(write)
 	}
 	return count

@@ -17,7 +17,7 @@ func VerifyStatic(
 ) (operator.Driver, error) {
 	driver, row, found := operators.Driver(req.Params["platform"])
 	verifier, isVerifier := driver.(operator.StaticCallbackVerifier)
-	if !found || !row.StaticCallbacks || !isVerifier {
+	if !found || !row.StaticCallbacks || !isVerifier || row.Platform != req.Params["platform"] {
 		return nil, fault.New(fault.RouteNotFound)
 	}
 	valid, err := verifier.VerifyStaticCallback(ctx, operator.StaticCallback{

@@ -51,8 +51,8 @@ func (b *Book) Reserve(
 	return b.takeOver(ctx, existing, fresh, resendWindow, true)
 }
 
-// ReserveExisting is Reserve for a key that may not be reserved for the first time. It returns nil if no entry binds the
-// key: there is none, or it was released without binding its body. It costs one read more. Book needs its Reader.
+// ReserveExisting is Reserve for a key that may not be reserved for the first time. It returns nil if no entry binds
+// the key: there is none, or it was released without binding its body. It costs one read more, and needs the Reader.
 func (b *Book) ReserveExisting(
 	ctx context.Context, e *Entry, resendWindow func(*Entry) time.Duration,
 ) (*Entry, Verdict, error) {

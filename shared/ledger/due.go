@@ -63,8 +63,8 @@ func (e *Entry) pollable() bool {
 // claimOpen is true while a claim waits for its confirmation, also during a reservation.
 func (e *Entry) claimOpen() bool { return e.Claim.Status != "" && !e.StatusFinal() }
 
-// RequestLookup makes the next lookup of a payment due now, and reports whether that changed the entry. A payment with a
-// final status has none, and one whose call is in flight gets its own.
+// RequestLookup makes the next lookup of a payment due now, and reports whether that changed the entry. A payment with
+// a final status has none, and one whose call is in flight gets its own.
 func (e *Entry) RequestLookup(now time.Time) bool {
 	if e.Kind != Payment || !e.pollable() || e.State == Released || !e.PollAt.IsZero() && !e.PollAt.After(now) {
 		return false

@@ -54,16 +54,16 @@ func (p *Pipeline) ExpireAt(retention time.Duration) time.Time {
 // Choice is the platform and the account of a new transaction, or the refusal of a key without an entry.
 type Choice struct {
 	operator.Selection
-	// Refusal is set if nothing serves the request now. A key that has an entry already is answered from it.
+	// Refusal is set if nothing serves the request now. A key that has an entry already gets its response.
 	Refusal error
 }
 
 // partMCO names the country of a charge or an SMS.
 const partMCO = "X-Operator-MCO"
 
-// SelectOperator selects the operator of a country for a merchant, for requests that name none (charge and SMS,
-// decision "charge-country"): the first in the profile's order that has a platform for it. The error is Forbidden if
-// the merchant may not use the operation there.
+// SelectOperator selects the operator of a country for a merchant, for a charge or an SMS, which name none (decision
+// "charge-country"). It is the first in the profile's order that has a platform for it. The error is Forbidden if the
+// merchant may not use the operation there.
 func (p *Pipeline) SelectOperator(
 	ctx context.Context, profile *merchant.Profile, operation string, country market.Country,
 ) (Choice, error) {

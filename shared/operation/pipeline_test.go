@@ -32,7 +32,8 @@ func reserve(
 	w *operationtest.Fixture, req *apigw.Request, fingerprint string,
 ) (reservation, existing *ledger.Entry, err error) {
 	key := operation.IdempotencyKey{Value: "c-1", Part: "the.part"}
-	return w.Pipeline.Reserve(context.Background(), req, operationtest.DemoProfile(), newEntry(fingerprint), operationtest.Choice("orange"), key)
+	profile, choice := operationtest.DemoProfile(), operationtest.Choice("orange")
+	return w.Pipeline.Reserve(context.Background(), req, profile, newEntry(fingerprint), choice, key)
 }
 
 func mustReserve(t testing.TB, w *operationtest.Fixture) *ledger.Entry {

@@ -166,10 +166,10 @@ type StaticCallback struct {
 	Body       []byte // as received
 }
 
-// StaticCallbackVerifier is implemented by drivers of platforms with static callbacks. Verify reports whether the
-// account's platform sent the callback: by the secret in the path, and by a signature over the raw body with a time of
-// at most 5 minutes ago, where the account has the keys for one. It reads no database. An error means that the account
-// cannot be read: the platform should retry.
+// StaticCallbackVerifier is implemented by drivers of platforms with static callbacks. It reports whether the account's
+// platform sent the callback, by the secret in the path. If the account has keys for signatures, it also verifies one
+// over the raw body, with a time of at most 5 minutes ago. It reads no database. An error means that the account cannot
+// be read: the platform should retry.
 type StaticCallbackVerifier interface {
 	VerifyStaticCallback(ctx context.Context, callback StaticCallback) (bool, error)
 }

@@ -51,12 +51,12 @@ var capabilityTable = []Capabilities{
 		Platform: "pawapay", DriverName: "pawapay",
 		Reach: []Reach{
 			{"mtn", []string{"CI", "CM"}}, {"orange", []string{"CI", "CD", "CM", "SN", "BF"}},
-			{"moov", []string{"CI", "BF"}}, {"airtel", []string{"CD"}}, {"vodacom", []string{"CD"}},
+			{"moov", []string{"BF"}}, {"airtel", []string{"CD"}}, {"vodacom", []string{"CD"}},
 			{"free", []string{"SN"}},
 		},
 		Operations: []string{AccountPay}, Channels: terminalChannels, HasStatusLookup: true, KeyForm: KeyUUID,
-		NotFound: NotFoundNeverSent, NotFoundAfter: 15 * time.Minute, OTPRule: OTPUnused, SendsUserSMS: true,
-		StaticCallbacks: true,
+		NotFound: NotFoundNeverSent, NotFoundAfter: 15 * time.Minute, SendsUserSMS: true,
+		StaticCallbacks: true, // OTPOptional: Orange in Burkina Faso needs a code
 	},
 }
 

@@ -23,7 +23,8 @@ func TestLookUp(t *testing.T) {
 		response operator.StatusResponse
 		want     reconcile.LookupResult
 	}{
-		{"final", deliverytest.LookupResponse("Success", operator.StatusReport{Amount: "500", Currency: "XOF", OperatorReference: "op-1", MSISDN: "07", Reason: operator.ParseFailureReason("Low balance")}), reconcile.LookupResult{Supported: true, Responded: true, StatusFinal: true, Report: report}},
+		{"final", deliverytest.LookupResponse("Success", report),
+			reconcile.LookupResult{Supported: true, Responded: true, StatusFinal: true, Report: report}},
 		{"pending", deliverytest.LookupResponse("LOADED", operator.StatusReport{}), reconcile.LookupResult{
 			Supported: true, Responded: true, Report: operator.StatusReport{Status: ledger.Pending},
 		}},

@@ -168,7 +168,9 @@ func (d *Dependencies) OutgoingPolicy() outgoing.Policy {
 func (d *Dependencies) OperatorDirectory() *operator.DriverDirectory {
 	if d.directory == nil {
 		credentials := d.secretCache(settings.OperatorCredentialsSecret)
-		d.directory = drivers.NewDirectory(credentials, d.OperatorTransport, d.Now)
+		d.directory = drivers.New(credentials, drivers.Outside{
+			Transport: d.OperatorTransport, Now: d.Now, Await: d.Await,
+		})
 		if d.Env.LoopbackAllowed() {
 			d.directory.AcceptPrivateNetworks()
 		}

@@ -131,7 +131,8 @@ func newDriver(t *testing.T, base string) *gateway.Driver {
 // callOf returns the common part of a call under a key.
 func callOf(key string) operator.Call {
 	return operator.Call{
-		Platform: "sandbox", Operator: "sandbox", UpstreamKey: key, MCO: "OCI", Country: "CI", GWToken: "token", GWAlias: "alias",
+		Platform: "sandbox", Operator: "sandbox", UpstreamKey: key, MCO: "OCI", Country: "CI",
+		GWToken: "token", GWAlias: "alias",
 	}
 }
 

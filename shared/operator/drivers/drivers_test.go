@@ -17,10 +17,11 @@ func TestEveryOperatorHasADriver(t *testing.T) {
 		if !found {
 			t.Errorf("%s: there is no driver %q", name, row.DriverName)
 		}
-		if _, offered := directory.StatusLookup(&ledger.Entry{Operator: "x", Account: name + "/a"}); offered != row.HasStatusLookup {
+		e := &ledger.Entry{Operator: "x", Account: name + "/a"}
+		if _, offered := directory.StatusLookup(e); offered != row.HasStatusLookup {
 			t.Errorf("%s: the row declares a lookup: %v; the driver has one: %v", name, row.HasStatusLookup, offered)
 		}
-		if _, _, offered := directory.UserSMSSender(&ledger.Entry{Operator: "x", Account: name + "/a"}); offered == row.SendsUserSMS {
+		if _, _, offered := directory.UserSMSSender(e); offered == row.SendsUserSMS {
 			t.Errorf("%s: either the operator or its driver must send the payer's SMS", name)
 		}
 	}

@@ -17,8 +17,8 @@ const (
 	fieldServiceID     = "service_id"
 	fieldApplicationID = "application_id"
 	fieldContactID     = "contact_id"
-	fieldUserSMSToken  = "user_sms.gw_token"
-	fieldUserSMSSender = "user_sms.sender." // and the alpha-2 code
+	fieldUserSMSToken  = "user_sms.gw_token" //nolint:gosec // a name, and no value
+	fieldUserSMSSender = "user_sms.sender."  // and the alpha-2 code
 	fieldUserSMSName   = "user_sms.sender_name"
 )
 

@@ -39,7 +39,9 @@ func buildChargeRequest(target credentials.Account, call operator.ChargeCall) up
 				ChargingInformation: resource.ChargingInformation{
 					Amount: strictjson.Marshal(call.Amount), Currency: call.Currency, Description: call.Description,
 				},
-				ChargingMetaData: &resource.ChargingMetaData{OnBehalfOf: call.OnBehalfOf, ServiceID: target.Field(fieldServiceID)},
+				ChargingMetaData: &resource.ChargingMetaData{
+					OnBehalfOf: call.OnBehalfOf, ServiceID: target.Field(fieldServiceID),
+				},
 			},
 			TransactionOperationStatus: resource.StatusCharged,
 			ReferenceCode:              call.ReferenceCode,

@@ -192,8 +192,8 @@ func TestPaymentStatus(t *testing.T) {
 			if (got.Status != "") != (got.Cause == nil) {
 				t.Errorf("status %q with the cause %v", got.Status, got.Cause)
 			}
-			if responded := got.Responded(); responded != (got.Status != "" || got.OrderNotFound || c.name == "odd word") {
-				t.Errorf("responded: %v", responded)
+			if want := got.Status != "" || got.OrderNotFound || c.name == "odd word"; got.Responded() != want {
+				t.Errorf("responded: %v, want %v", !want, want)
 			}
 			got.Cause = nil
 			if diff := cmp.Diff(c.want, got); diff != "" {

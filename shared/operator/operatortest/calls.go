@@ -45,7 +45,8 @@ func Operations(operatorName, account string) []Operation {
 // sampleCall is the common part of all sample calls, in Ivory Coast.
 func sampleCall(operatorName, account, key string) operator.Call {
 	return operator.Call{
-		Platform: operatorName, Operator: operatorName, AccountID: account, UpstreamKey: key, OrderID: key, MCO: "OCI", Country: "CI",
+		Platform: operatorName, Operator: operatorName, AccountID: account, UpstreamKey: key, OrderID: key,
+		MCO: "OCI", Country: "CI",
 		GWToken: SampleToken, GWAlias: SampleAlias,
 	}
 }

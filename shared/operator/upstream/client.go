@@ -1,7 +1,8 @@
-// Package upstream has what the drivers of operators share: HTTP exchanges that report whether a request may have been
-// sent, access tokens by exchange, the fields of responses, and the constructors of outcomes.
+// Package upstream has what the drivers of operators share. It makes HTTP exchanges, exchanges access tokens, reads the
+// fields of responses, and constructs outcomes.
 //
-// It knows no platform. Its invariant: an exchange reports MayHaveSent unless certainly no byte was written.
+// It does not depend on a platform. Its invariant: an exchange reports MayHaveSent unless certainly no byte was
+// written.
 package upstream
 
 import (

@@ -34,7 +34,8 @@ func TestIdleConnections(t *testing.T) {
 		}{{0, 1}, {0, 1}, {4900 * time.Millisecond, 1}, {5100 * time.Millisecond, 2}, {time.Hour, 3}}
 		for _, step := range steps {
 			time.Sleep(step.idle)
-			x := client.Send(t.Context(), Request{Method: http.MethodPost, URL: "http://127.0.0.1/", Body: []byte("{}")})
+			request := Request{Method: http.MethodPost, URL: "http://127.0.0.1/", Body: []byte("{}")}
+			x := client.Send(t.Context(), request)
 			if !x.IsSuccess() {
 				t.Fatalf("status %d: %v", x.Status, x.Err)
 			}

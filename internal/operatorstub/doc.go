@@ -1,0 +1,45 @@
+// Package operatorstub is the kit for HTTP stubs of real operators' platforms. Each operator's stub is a package below
+// it. The kit is not part of the deployed gateway and moves no money.
+//
+// # How to write a stub
+//
+//  1. Describe the operator in a Spec: its name, its faults in its own forms, its quirks and its test numbers.
+//  2. Make a Platform from a Config and the Spec.
+//  3. Write one Operation for each endpoint. Identify finds the keys of a call. Serve makes the response.
+//  4. Return Platform.Handler(operations...). The program that mounts it strips the prefix.
+//
+// Identify, Serve and the functions of Platform.After run under the platform's lock. They may use all methods of
+// Platform, except Handler, and must not wait. A Transaction may be read and changed only there.
+//
+// Effects are the truth of a test: an effect is listed if and only if it happened. Call AddEffect where the real
+// platform would move money or send an SMS, also for a second time under one key. Decide calls it for a success.
+//
+// # Steering
+//
+// The last four digits of the payer's number select the outcome, as in package sandbox:
+//
+//	1001 refused               1007 contradicting callback
+//	1002 no funds              1008 callback before the response
+//	1003 never decided         1009 503, not applied
+//	1004 slow                  1010 garbage with 200, applied
+//	1005 applied, then cut     1011 callback lost
+//	1006 callback three times
+//
+// A Spec adds the operator's own test numbers, which are compared first. The faults of 1004, 1005, 1009 and 1010 apply
+// to the first call of an operation under a key; later ones are ordinary. Scripts take precedence over numbers. A stub
+// that learns the number later, on a page, calls Platform.OutcomeFor itself.
+//
+// # Control paths
+//
+//	GET  /stub/v1/effects?key=    effects; key is the upstream key or the order id, and all effects without it
+//	GET  /stub/v1/calls?key=      {operation, key, order_id, status, at}; status 0 is a closed connection
+//	POST /stub/v1/script          {"key","operation","calls":[...]}; an absent key or operation matches all
+//	PUT  /stub/v1/quirks          {"name":true}; replaces the switches, GET lists them
+//	POST /stub/v1/revoke-tokens   makes every token invalid
+//
+// The modes of calls in a script are ok, slow, and the faults. A fault is not applied, unless it has the suffix
+// "-applied": then the call takes effect first. All stubs know the faults cut, garbage, html, empty, 500, 503 and 429.
+// A Spec adds others. A callback is in the list of calls under the operation "callback".
+//
+// All stubs with tokens know the quirks token_60s and token_3s, which shorten new tokens, and expires_in_text.
+package operatorstub

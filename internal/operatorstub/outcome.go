@@ -1,0 +1,63 @@
+package operatorstub
+
+import "cmp"
+
+// Result is the end of a transaction: Paid, Undecided, or a failure. A failure is one of the constants or an operator's
+// own word, which the stub understands.
+type Result string
+
+// The results that all stubs know.
+const (
+	Undecided Result = ""
+	Paid      Result = "paid"
+	Refused   Result = "refused"
+	NoFunds   Result = "no_funds"
+)
+
+// Outcome is what happens to a transaction of a number.
+type Outcome struct {
+	// Mode is the mode of the first call; "" is ok.
+	Mode string
+	// Result is the end. Undecided never ends.
+	Result Result
+	// Callbacks are the results that callbacks report, in order; nil reports Result once.
+	Callbacks []Result
+	// CallbackFirst sends the callbacks before the response.
+	CallbackFirst bool
+}
+
+func (o Outcome) callbackResults() []Result {
+	if o.Callbacks == nil {
+		return []Result{o.Result}
+	}
+	return o.Callbacks
+}
+
+// outcomes are the outcomes by the last four digits of the payer's number.
+var outcomes = map[string]Outcome{
+	"1001": {Result: Refused},
+	"1002": {Result: NoFunds},
+	"1003": {Result: Undecided},
+	"1004": {Result: Paid, Mode: "slow"},
+	"1005": {Result: Paid, Mode: "cut-applied"},
+	"1006": {Result: Paid, Callbacks: []Result{Paid, Paid, Paid}},
+	"1007": {Result: Paid, Callbacks: []Result{Paid, Refused}},
+	"1008": {Result: Paid, CallbackFirst: true},
+	"1009": {Result: Paid, Mode: "503"},
+	"1010": {Result: Paid, Mode: "garbage-applied"},
+	"1011": {Result: Paid, Callbacks: []Result{}},
+}
+
+// OutcomeFor returns the outcome of a payer's number: the Spec's test numbers first, then the last four digits.
+func (p *Platform) OutcomeFor(msisdn string) Outcome {
+	if o, ok := p.spec.Numbers[msisdn]; ok {
+		return o
+	}
+	if o, ok := outcomes[msisdn[max(len(msisdn)-4, 0):]]; ok {
+		return o
+	}
+	return Outcome{Result: Paid}
+}
+
+// orOK returns the mode of an outcome's first call.
+func (o Outcome) orOK() string { return cmp.Or(o.Mode, "ok") }
