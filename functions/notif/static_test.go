@@ -53,14 +53,14 @@ func TestStaticCallback(t *testing.T) {
 // decision "static-callbacks": a forged callback gets 404, and costs no call of the ledger.
 func TestForgedStaticCallback(t *testing.T) {
 	for name, change := range map[string]func(*operationtest.Event){
-		"another secret":               func(e *operationtest.Event) { e.SetPathParameter("secret", "x") },
-		"no secret":                    func(e *operationtest.Event) { e.SetPathParameter("secret", "") },
-		"an unknown account":           func(e *operationtest.Event) { e.SetPathParameter("account", "ci") },
-		"an unknown platform":          func(e *operationtest.Event) { e.SetPathParameter("platform", "zz") },
-		"a platform of signed paths":   func(e *operationtest.Event) { e.SetPathParameter("platform", "mtn-momo") },
-		"another spelling":             func(e *operationtest.Event) { e.SetPathParameter("platform", "Wave-Checkout") },
-		"a body that cannot be read":   func(e *operationtest.Event) { e.SetPathParameter("secret", "x").SetRawBody("{") },
-		"a method that is not allowed": func(e *operationtest.Event) { e.SetField("httpMethod", "PUT") },
+		"another secret":           func(e *operationtest.Event) { e.SetPathParameter("secret", "x") },
+		"no secret":                func(e *operationtest.Event) { e.SetPathParameter("secret", "") },
+		"an unknown account":       func(e *operationtest.Event) { e.SetPathParameter("account", "ci") },
+		"an unknown platform":      func(e *operationtest.Event) { e.SetPathParameter("platform", "zz") },
+		"without static addresses": func(e *operationtest.Event) { e.SetPathParameter("platform", "mtn-momo") },
+		"another case":             func(e *operationtest.Event) { e.SetPathParameter("platform", "Wave-Checkout") },
+		"an unreadable body":       func(e *operationtest.Event) { e.SetPathParameter("secret", "x").SetRawBody("{") },
+		"another method":           func(e *operationtest.Event) { e.SetField("httpMethod", "PUT") },
 	} {
 		k := newFixture(t, "Successful")
 		storeWavePayment(k)
@@ -107,7 +107,8 @@ func TestStaticCallbackOfAnotherKey(t *testing.T) {
 		o := &deliverytest.Operator{}
 		k := serveCallbacks(deliverytest.NewWithDriver(t, o, keyReporter{o, key}))
 		k.Operator.SetStatus("Successful")
-		e := k.StorePendingPayment(order, pinned("wave-checkout/sn"), func(e *ledger.Entry) { e.UpstreamKey = "the-key" })
+		withKey := func(e *ledger.Entry) { e.UpstreamKey = "the-key" }
+		e := k.StorePendingPayment(order, pinned("wave-checkout/sn"), withKey)
 		k.AssertCommitted(t, waveEvent(t).SetBodyPart("status", "Successful"))
 		if after := k.MustGet(t, e); after.Status != status {
 			t.Errorf("key %q: the payment is %s, want %s", key, after.Status, status)

@@ -86,8 +86,9 @@ func TestRetryKeepsItsPin(t *testing.T) {
 		t.Fatalf("%d calls, want 4", len(calls))
 	}
 	for i, call := range calls {
-		if call.Call.Platform != "mtn-momo" || call.Call.AccountID != "ci" || call.Call.UpstreamKey != calls[0].Call.UpstreamKey {
-			t.Errorf("call %d: %+v, want the pin and the key of the first", i, call.Call)
+		got := call.Call
+		if got.Platform != "mtn-momo" || got.AccountID != "ci" || got.UpstreamKey != calls[0].Call.UpstreamKey {
+			t.Errorf("call %d: %+v, want the pin and the key of the first", i, got)
 		}
 	}
 	w.Send(t, mtnEvent(t)).AssertHeader(t, "Idempotent-Replayed", "true")
@@ -100,13 +101,15 @@ func TestRetryKeepsItsPin(t *testing.T) {
 // used. A new order gets the fault of our credentials.
 func TestRepeatWithoutRoutes(t *testing.T) {
 	unreadable := &fault.Fault{Kind: fault.IntegrationRejected, Cause: errors.New("unreadable")}
-	for name, break_ := range map[string]func(*operationtest.Fixture, *operationtest.Routes){
+	for name, damage := range map[string]func(*operationtest.Fixture, *operationtest.Routes){
 		"unreadable routes": func(_ *operationtest.Fixture, r *operationtest.Routes) { r.Err = unreadable },
-		"a removed account": func(w *operationtest.Fixture, _ *operationtest.Routes) { w.Driver.AccountErr = unreadable },
+		"a removed account": func(w *operationtest.Fixture, _ *operationtest.Routes) {
+			w.Driver.AccountErr = unreadable
+		},
 	} {
 		w, routes := newRouted(t, toCI("mtn-momo/ci"))
 		first := w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
-		break_(w, routes)
+		damage(w, routes)
 		w.Send(t, mtnEvent(t)).AssertRepeatOf(t, first)
 		w.Send(t, mtnEvent(t).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
 		response := w.Send(t, mtnEvent(t).SetBodyPart("order_id", "DemoShop_2002"))
@@ -118,7 +121,7 @@ func TestRepeatWithoutRoutes(t *testing.T) {
 	}
 }
 
-// What no route serves is refused with the values that work for this merchant, and nothing is stored.
+// A request that no route serves is refused with the values that work for this merchant. Nothing is stored.
 func TestNoRoute(t *testing.T) {
 	onlyMTN := func(p *merchant.Profile) { p.Operators = []string{"mtn"} }
 	withoutSandbox := func(p *merchant.Profile) { p.Operators = []string{"mtn", "wave", "orange"} }
@@ -133,7 +136,8 @@ func TestNoRoute(t *testing.T) {
 	}{
 		{"another channel works", webEvent(t).SetHeader("mno-name", "mtn"), []operator.Route{toCI("mtn-momo/ci")}, nil,
 			400, "SVC0003", []string{"channel", "tpe, ussd"}},
-		{"another operator works", ussdEvent(t).SetHeader("mno-name", "wave"), nil, withoutSandbox, 400, "SVC0003", []string{"mno-name", "mtn, orange"}},
+		{"another operator works", ussdEvent(t).SetHeader("mno-name", "wave"), nil, withoutSandbox,
+			400, "SVC0003", []string{"mno-name", "mtn, orange"}},
 		{"no operator of the merchant works", mtnEvent(t).SetHeader("country-code", "SN").SetBodyPart("user_msisdn",
 			"+221771234567"), []operator.Route{toCI("mtn-momo/ci")}, onlyMTN, 403, "900908", nil},
 		{"an operator that is in no country without a route", ussdEvent(t).SetHeader("mno-name", "wave"),
@@ -238,7 +242,8 @@ func TestPreparationFails(t *testing.T) {
 		fault    storetest.Fault
 		prepared int // after the retry
 	}{
-		{"the platform does not respond", func() (string, operator.Result) { return "", unavailable }, storetest.NoFault, 2},
+		{"the platform does not respond", func() (string, operator.Result) { return "", unavailable },
+			storetest.NoFault, 2},
 		{"the material cannot be stored", nil, storetest.FailedBeforeApply, 2},
 		{"the response to the write is lost", nil, storetest.LostResponse, 1},
 	} {

@@ -104,11 +104,11 @@ func TestStaticReceiptBeforeTheResponse(t *testing.T) {
 // A forged receipt gets 404, and costs no call of the ledger.
 func TestForgedStaticReceipt(t *testing.T) {
 	for name, change := range map[string]func(*operationtest.Event){
-		"another secret":             func(e *operationtest.Event) { e.SetPathParameter("secret", "x") },
-		"an unknown account":         func(e *operationtest.Event) { e.SetPathParameter("account", "ci") },
-		"an unknown platform":        func(e *operationtest.Event) { e.SetPathParameter("platform", "zz") },
-		"a platform of signed paths": func(e *operationtest.Event) { e.SetPathParameter("platform", "orange") },
-		"a body that cannot be read": func(e *operationtest.Event) { e.SetPathParameter("secret", "x").SetRawBody("{") },
+		"another secret":      func(e *operationtest.Event) { e.SetPathParameter("secret", "x") },
+		"an unknown account":  func(e *operationtest.Event) { e.SetPathParameter("account", "ci") },
+		"an unknown platform": func(e *operationtest.Event) { e.SetPathParameter("platform", "zz") },
+		"no static address":   func(e *operationtest.Event) { e.SetPathParameter("platform", "orange") },
+		"an unreadable body":  func(e *operationtest.Event) { e.SetPathParameter("secret", "x").SetRawBody("{") },
 	} {
 		k := newStaticFixture(t)
 		storeMessage(k, smsAccount)
@@ -125,7 +125,7 @@ func TestForgedStaticReceipt(t *testing.T) {
 	k.Send(t, staticEvent(t, ledger.DeliveredToTerminal)).AssertError(t, 404, "900906")
 }
 
-// What concerns no message of the account gets 200 and changes nothing.
+// A receipt that concerns no message of the account gets 200 and changes nothing.
 func TestStaticReceiptWithoutEffect(t *testing.T) {
 	for _, c := range []struct {
 		name, account string // what the message is pinned to

@@ -10,8 +10,8 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// neverSentAfter is the age of the last send at which a platform that does not know a payment never got it: a minute
-// for the send itself, and 15 minutes of the platform's row.
+// neverSentAfter is the age of the last send from which "not found" proves that a payment was never sent. It is a
+// minute for the send itself, and 15 minutes of the platform's row.
 const neverSentAfter = 16 * time.Minute
 
 // storeAt stores a payment that is pinned to an account, with an unknown outcome. responseStatus is what the merchant
@@ -70,7 +70,8 @@ func TestNeverSent(t *testing.T) {
 		{"no response", momo, 0, nil, deliverytest.NoResponse(), neverSentAfter, unknown},
 		{"an unknown status", momo, 0, nil, deliverytest.LookupResponse("Exploded", operator.StatusReport{}),
 			neverSentAfter, unknown},
-		{"pending", momo, 0, nil, deliverytest.LookupResponse("pending", operator.StatusReport{}), neverSentAfter, unknown},
+		{"pending", momo, 0, nil, deliverytest.LookupResponse("pending", operator.StatusReport{}),
+			neverSentAfter, unknown},
 		{"the platform accepted it", momo, 201, accepted, notFound, neverSentAfter, pending},
 		{"the platform knew the key", momo, 0, func(e *ledger.Entry) { e.KeyTaken = true }, notFound, neverSentAfter,
 			unknown},

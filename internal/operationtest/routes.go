@@ -28,6 +28,7 @@ func (r *Routes) Set(operatorName string, routes ...operator.Route) {
 
 type routeReader struct{ routes *Routes }
 
+// Routes implements operator.RouteReader.
 func (r routeReader) Routes(context.Context) (operator.Routes, error) {
 	return r.routes.Routes, r.routes.Err
 }

@@ -26,8 +26,9 @@ func TestEndNeverSent(t *testing.T) {
 		{"unknown", outcome(unknown), ledger.Applied, "released pending"},
 		{"unknown, and the merchant has got 201", outcome(pending), ledger.Applied,
 			"done failed 201:pending notify:failed due:16m0s"},
-		{"unknown after its lease", func(e *ledger.Entry) { e.MarkLapsed(start.Add(10*time.Minute), start.Add(time.Hour)) },
-			ledger.Applied, "released pending"},
+		{"unknown after its lease", func(e *ledger.Entry) {
+			e.MarkLapsed(start.Add(10*time.Minute), start.Add(time.Hour))
+		}, ledger.Applied, "released pending"},
 		{"final", both(outcome(unknown), finalStatus(ledger.Successful)), ledger.Unchanged, ""},
 		{"a claim of success", both(outcome(unknown), claimed(ledger.Successful)), ledger.Unchanged, ""},
 		{"a claim of failure", both(outcome(pending), claimed(ledger.Failed)), ledger.Unchanged, ""},
@@ -213,7 +214,8 @@ func TestRequestLookup(t *testing.T) {
 		if got := e.RequestLookup(now); got != c.want {
 			t.Errorf("%s: requested %v, want %v: %s", c.name, got, c.want, summary(e))
 		}
-		if c.want != (e.PollAt.Equal(now) && e.LookupDue(now) && !e.DueAt.After(now)) || !c.want && e.PollAt != before.PollAt {
+		isDue := e.PollAt.Equal(now) && e.LookupDue(now) && !e.DueAt.After(now)
+		if isDue != c.want || !c.want && e.PollAt != before.PollAt {
 			t.Errorf("%s: the lookup is due at %s, the entry at %s", c.name, e.PollAt, e.DueAt)
 		}
 		if e.RequestLookup(now.Add(time.Second)) {
@@ -246,7 +248,8 @@ func TestApplyReceipts(t *testing.T) {
 		{"unknown words", []ledger.Status{"Delivered", ""}, false, network, 1},
 	} {
 		e := message(network)
-		if got := e.ApplyReceipts(c.statuses, start); got != c.changed || e.Status != c.status || len(e.Outbox) != c.queued {
+		got := e.ApplyReceipts(c.statuses, start)
+		if got != c.changed || e.Status != c.status || len(e.Outbox) != c.queued {
 			t.Errorf("%s: changed %v, %s", c.name, got, summary(e))
 		}
 		if e.ApplyReceipts(c.statuses, start) {

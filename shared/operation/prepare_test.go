@@ -84,7 +84,8 @@ func TestPrepare(t *testing.T) {
 			if !c.sent && result.Outcome != operator.NotApplied {
 				t.Errorf("outcome %v, want not applied", result.Outcome)
 			}
-			if stored := w.Ledger.All()[0].Material != ""; stored != c.stored || c.sent && after.Material != "material" {
+			stored := w.Ledger.All()[0].Material != ""
+			if stored != c.stored || c.sent && after.Material != "material" {
 				t.Errorf("stored %v, want %v; the reservation has %q", stored, c.stored, after.Material)
 			}
 			if driver.prepared != 1 || len(w.Driver.Calls()) != 0 {
@@ -102,13 +103,14 @@ func TestNothingToPrepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := operator.PayCall{Call: operator.NewCall(reservation)}
-	if after, result := w.Pipeline.Prepare(t.Context(), w.Driver, reservation, &call); result.Fault != nil || after != reservation {
+	after, result := w.Pipeline.Prepare(t.Context(), w.Driver, reservation, &call)
+	if result.Fault != nil || after != reservation {
 		t.Errorf("a driver that cannot prepare: %+v", result)
 	}
 	reservation.Material = "earlier"
 	call.Call = operator.NewCall(reservation)
 	driver := &preparingDriver{Driver: w.Driver}
-	_, result := w.Pipeline.Prepare(t.Context(), driver, reservation, &call)
+	_, result = w.Pipeline.Prepare(t.Context(), driver, reservation, &call)
 	if result.Fault != nil || driver.prepared != 0 || call.Material != "earlier" {
 		t.Errorf("%+v after %d preparations, material %q; want the earlier one", result, driver.prepared, call.Material)
 	}

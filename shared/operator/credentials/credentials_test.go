@@ -48,7 +48,7 @@ func accountJSON(token string) string {
 	return `{"base_url":"https://op.example/api/","access_token":"` + token + `"}`
 }
 
-// platformJSON is a platform with two accounts, of which a1 is the current one.
+// platformJSON is a platform with the accounts a1 and a2; a1 is the current one.
 func platformJSON(name, token string) string {
 	return `"` + name + `":{"current":"a1","accounts":{"a1":` + accountJSON(token) + `,"a2":` + accountJSON("t2") + `}}`
 }
@@ -82,7 +82,8 @@ func TestRoutesBesidePlatforms(t *testing.T) {
 		t.Error("the routes are a platform")
 	}
 	for _, c := range []struct{ platform, id, want string }{
-		{"mtn", "", "a1"}, {"MTN", "", "a1"}, {"mtn-momo", "a2", "a2"}, {"mtn-momo", "a3", ""}, {"wave-checkout", "", ""},
+		{"mtn", "", "a1"}, {"MTN", "", "a1"}, {"mtn-momo", "a2", "a2"}, {"mtn-momo", "a3", ""},
+		{"wave-checkout", "", ""},
 		{"pawapay", "p", ""},
 	} {
 		id, err := reader.Check(t.Context(), c.platform, c.id)
@@ -152,7 +153,8 @@ func TestPrivateNetworks(t *testing.T) {
 }
 
 func TestFields(t *testing.T) {
-	got := credentials.ReadFields([]byte(`{"base_url":"u","user_sms":{"gw_token":"g","sender":{"CI":"+225","SN":"+221"}},
+	got := credentials.ReadFields([]byte(`{"base_url":"u",
+		"user_sms":{"gw_token":"g","sender":{"CI":"+225","SN":"+221"}},
 		"number":1,"flag":true,"list":["x"],"none":null,"empty":"","a.b":"dotted"}`))
 	want := map[string]string{
 		"base_url": "u", "user_sms.gw_token": "g", "user_sms.sender.CI": "+225", "user_sms.sender.SN": "+221",
@@ -230,7 +232,8 @@ func TestRefreshBeforeCall(t *testing.T) {
 		s.fetchedAt = now.Add(-c.age)
 		found, err := reader.Find(t.Context(), "mtn", c.id)
 		if err != nil || s.refreshes != c.refreshes || found.Version != 1+c.refreshes {
-			t.Errorf("%s: version %d, %v after %d refreshes, want %d", c.name, found.Version, err, s.refreshes, c.refreshes)
+			t.Errorf("%s: version %d, %v after %d refreshes, want %d",
+				c.name, found.Version, err, s.refreshes, c.refreshes)
 		}
 	}
 	reader, s := newReader(platformJSON("mtn", "t"))
@@ -258,7 +261,7 @@ func TestRefreshAfterRefusal(t *testing.T) {
 		{"another field", strings.Replace(platformJSON("mtn", "t"), `"base_url"`, `"x":"","base_url"`, 1), nil, true},
 		{"another account has a new token", strings.Replace(platformJSON("mtn", "t"), `"t2"`, `"new"`, 1), nil, false},
 		{"the account is gone", strings.Replace(platformJSON("mtn", "new"), `"a1":{`, `"a9":{`, 1), nil, false},
-		{"another account is current now", strings.Replace(platformJSON("mtn", "t"), `"current":"a1"`, `"current":"a2"`, 1),
+		{"another account is current", strings.Replace(platformJSON("mtn", "t"), `"current":"a1"`, `"current":"a2"`, 1),
 			nil, false},
 		{"it cannot be read", platformJSON("mtn", "new"), errors.New("throttled"), false},
 		{"it is broken", `"mtn":1`, nil, false},

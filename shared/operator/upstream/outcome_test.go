@@ -14,7 +14,7 @@ import (
 
 var errCause = errors.New("the cause")
 
-// decision "pay-failure-reason": the reason that the driver found is the one that is stored, whatever way it takes
+// decision "pay-failure-reason": the reason that the driver found is stored, although it goes
 // through the response for the merchant.
 func TestRefusedReasonsMapBack(t *testing.T) {
 	for reason, messageID := range map[ledger.FailureReason]string{
@@ -80,10 +80,10 @@ func TestWithoutResponse(t *testing.T) {
 		without  bool
 		outcome  operator.Outcome
 	}{
-		"a response":         {upstream.Exchange{Status: 500, MayHaveSent: true}, false, operator.Unknown},
-		"nothing was sent":   {upstream.Exchange{Err: errCause}, true, operator.NotApplied},
-		"no response":        {upstream.Exchange{Err: errCause, MayHaveSent: true}, true, operator.Unknown},
-		"half of a response": {upstream.Exchange{Status: 200, Err: errCause, MayHaveSent: true}, true, operator.Unknown},
+		"a response":       {upstream.Exchange{Status: 500, MayHaveSent: true}, false, operator.Unknown},
+		"nothing was sent": {upstream.Exchange{Err: errCause}, true, operator.NotApplied},
+		"no response":      {upstream.Exchange{Err: errCause, MayHaveSent: true}, true, operator.Unknown},
+		"half a response":  {upstream.Exchange{Status: 200, Err: errCause, MayHaveSent: true}, true, operator.Unknown},
 		"the deadline": {upstream.Exchange{Err: context.DeadlineExceeded, MayHaveSent: true}, true,
 			operator.Unknown},
 	} {

@@ -112,7 +112,7 @@ func TestManyCallersShareOneExchange(t *testing.T) {
 			t.Errorf("%v after %d exchanges, %d of another key", results, x.count.Load(), other.count.Load())
 		}
 		if took := time.Since(start); took != time.Second {
-			t.Errorf("two keys took %s, want one exchange side by side", took)
+			t.Errorf("two keys took %s, want concurrent exchanges", took)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func TestFailedExchange(t *testing.T) {
 	})
 }
 
-// A caller waits no longer than its own context, and the exchange of another caller goes on.
+// A caller waits no longer than its own context, and the exchange of another caller continues.
 func TestWaitingCallerEnds(t *testing.T) {
 	x := &exchanges{lifetime: time.Hour}
 	inTokenBubble(t, x, func(t *testing.T, _ *Tokens, get func(context.Context) (string, error)) {
