@@ -86,6 +86,9 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	callbackURL := ring.ReceiptURL(callbackBase, reservation.Operator, reservation.ID)
 	result := o.Pipeline.CallOperator(ctx, req, reservation,
 		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result {
+			if refused := o.Pipeline.TakeAccountRate(ctx, req, reservation); refused != nil {
+				return *refused
+			}
 			return driver.SendSMS(ctx, params.operatorCall(common, callbackURL))
 		})
 	if result.DuplicateKey && reservation.MayHaveSent() && !reservation.KeyTaken {

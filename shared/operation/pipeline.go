@@ -221,6 +221,30 @@ func (p *Pipeline) Prepare(
 	return stored, operator.Result{}
 }
 
+// TakeAccountRate keeps the messages of an account within the rate of its platform, for all functions together. It
+// returns nil if the message may be sent. Else nothing is sent, and the merchant gets 503. A table
+// that does not respond limits nothing, because the platform has a limit of its own.
+func (p *Pipeline) TakeAccountRate(
+	ctx context.Context, req *apigw.Request, reservation *ledger.Entry,
+) *operator.Result {
+	perSecond := operator.CapabilitiesOf(reservation).SMSPerSecond
+	if perSecond == 0 {
+		return nil
+	}
+	wait, err := p.RateLimiter.Take(ctx, "account/"+reservation.Account, perSecond, perSecond)
+	if err != nil {
+		req.LogLine.Increment(telemetry.LimitStoreFailures)
+		req.LogLine.SetCause(err)
+	}
+	if wait <= 0 {
+		return nil
+	}
+	limited := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: errAccountRate}
+	return &operator.Result{Outcome: operator.NotApplied, Fault: limited}
+}
+
+var errAccountRate = errors.New("the account sends as many messages in a second as its platform takes")
+
 // CallOutcomes is what the ledger stores for each way in which a call can end. RecordOutcome fills in the state, and
 // the response of Refused. If the response of Unknown is empty, an unknown outcome is a 504.
 type CallOutcomes struct {
