@@ -9,7 +9,7 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// A platform's bounds are inclusive, and 0 is no bound. They refuse only a new order: the refusal is of its choice.
+// A platform's bounds are inclusive; 0 means none. They refuse only a new order: the refusal is of its choice.
 func TestAmountLimits(t *testing.T) {
 	for _, c := range []struct {
 		smallest, largest, minor int64
@@ -29,7 +29,8 @@ func TestAmountLimits(t *testing.T) {
 			t.Errorf("%d of %d to %d: %v, want it refused %v", c.minor, c.smallest, c.largest, err, c.refused)
 		}
 		if f := fault.FromError(err); err != nil && (f.Kind != fault.InvalidPart || f.Part != partAmount) {
-			t.Errorf("%d of %d to %d: fault %s in %s, want an invalid amount", c.minor, c.smallest, c.largest, f.Kind, f.Part)
+			t.Errorf("%d of %d to %d: fault %s in %s, want an invalid amount",
+				c.minor, c.smallest, c.largest, f.Kind, f.Part)
 		}
 	}
 }
