@@ -60,12 +60,17 @@ type Fixture struct {
 
 // SingleDriverDirectory uses one driver for all platforms of the table, also for those with a protocol of their own.
 func SingleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
+	return operator.NewDriverDirectory(driversOf(driver), nil)
+}
+
+// driversOf returns one driver under the names of all drivers.
+func driversOf(driver operator.Driver) map[string]operator.Driver {
 	drivers := map[string]operator.Driver{}
 	for _, name := range operator.Platforms() {
 		row, _ := operator.FindCapabilities(name)
 		drivers[row.DriverName] = driver
 	}
-	return operator.NewDriverDirectory(drivers, nil)
+	return drivers
 }
 
 // New creates a fixture. At the end of the test its log and its ledger are searched for the secrets of the golden

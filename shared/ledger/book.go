@@ -48,7 +48,7 @@ func (b *Book) Reserve(
 	if existing == nil {
 		return fresh, NewReservation, nil
 	}
-	return b.takeOver(ctx, existing, fresh, resendWindow)
+	return b.takeOver(ctx, existing, fresh, resendWindow, true)
 }
 
 // ReserveExisting is Reserve for a key that may not be reserved for the first time. It returns nil if no entry binds
@@ -57,14 +57,14 @@ func (b *Book) ReserveExisting(
 	ctx context.Context, e *Entry, resendWindow func(*Entry) time.Duration,
 ) (*Entry, Verdict, error) {
 	existing, err := b.Find(ctx, e.Key)
-	if err != nil || existing == nil || existing.State == Released && existing.Fingerprint == "" {
+	if err != nil || existing == nil {
 		return nil, 0, err
 	}
 	fresh, err := b.newReservation(e)
 	if err != nil {
 		return nil, 0, err
 	}
-	return b.takeOver(ctx, existing, fresh, resendWindow)
+	return b.takeOver(ctx, existing, fresh, resendWindow, false)
 }
 
 // newReservation returns a copy of e as the first reservation of its key.
@@ -85,11 +85,14 @@ func (b *Book) newReservation(e *Entry) (*Entry, error) {
 }
 
 // takeOver decides on fresh, and takes existing over if that is allowed. After a lost race it decides once more, on the
-// entry that won.
+// entry that won. Unless mayBind, it returns nil for an entry that binds no body.
 func (b *Book) takeOver(
-	ctx context.Context, existing, fresh *Entry, resendWindow func(*Entry) time.Duration,
+	ctx context.Context, existing, fresh *Entry, resendWindow func(*Entry) time.Duration, mayBind bool,
 ) (*Entry, Verdict, error) {
 	for range 2 {
+		if !mayBind && existing.State == Released && existing.Fingerprint == "" {
+			return nil, 0, nil
+		}
 		var window time.Duration
 		if resendWindow != nil {
 			window = resendWindow(existing)

@@ -198,9 +198,10 @@ func (e *Entry) Expire(lifetime time.Duration, now time.Time) Effect {
 
 // EndNeverSent ends an unknown payment that certainly never reached its operator, or whose page no payer has got
 // (decisions "never-sent" and "inert-payments"). If the merchant has got 201, the payment is failed. Otherwise it is
-// released, so that a retry may send it. Unchanged: the payment is not unknown, or an open claim speaks against it.
+// released, so that a retry may send it. Unchanged: the payment is not unknown, or an open claim speaks against it, or
+// that the operator knew its key.
 func (e *Entry) EndNeverSent(now time.Time) Effect {
-	if e.Kind != Payment || e.State != Unknown || e.StatusFinal() || e.Claim.Status != "" {
+	if e.Kind != Payment || e.State != Unknown || e.StatusFinal() || e.Claim.Status != "" || e.KeyTaken {
 		return Unchanged
 	}
 	e.EverUnknown, e.NothingSent = false, false

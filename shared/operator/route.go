@@ -53,8 +53,9 @@ func (r Routes) Select(s Service) (Selection, bool) {
 	s.Operator = strings.ToLower(s.Operator)
 	routes := r.ByOperator[s.Operator]
 	for _, route := range routes {
-		row, known := FindCapabilities(ParsePin(route.To, "").Platform)
-		if route.Fits(s) && known && row.Offers(s) {
+		pin := ParsePin(route.To, "")
+		row, known := FindCapabilities(pin.Platform)
+		if route.Fits(s) && known && pin.Account != "" && row.Offers(s) {
 			return Selection{row, s.Operator, route.To}, true
 		}
 	}

@@ -66,7 +66,7 @@ func (t *Tokens) Get(ctx context.Context, key string, exchange TokenExchange) (s
 func (t *Tokens) exchange(
 	ctx context.Context, key string, done chan struct{}, exchange TokenExchange,
 ) (value string, err error) {
-	start := t.now()
+	start := t.now().Round(0) // the monotonic clock does not advance while a function is frozen
 	defer func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
