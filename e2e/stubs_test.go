@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,14 +35,30 @@ type stubPlatform struct {
 	ends                                         map[string]stubEnd
 }
 
+// approvals are the ends where the operator reports that the payer refused.
+var approvals = map[string]stubEnd{"1001": {http.StatusCreated, "cancelled", 0}}
+
+// openSessions are the ends where a payer whose payment failed may try again until the session expires.
+var openSessions = map[string]stubEnd{
+	"1001": {http.StatusCreated, "expired", 0}, "1002": {http.StatusCreated, "expired", 0},
+	"1005": {http.StatusGatewayTimeout, "successful", 1},
+}
+
 var stubPlatforms = []stubPlatform{
-	{prefix: "mtn", operator: "mtn", country: "CI", channel: "ussd", currency: "XOF", numbers: "+225050000"},
-	{prefix: "mtn", operator: "mtn", country: "CM", channel: "tpe", currency: "XAF", numbers: "+23767000"},
-	{prefix: "pawapay", operator: "moov", country: "BF", channel: "ussd", currency: "XOF", numbers: "+2267000"},
-	{prefix: "pawapay", operator: "airtel", country: "CD", channel: "ussd", currency: "CDF", numbers: "+24397000"},
-	{prefix: "pawapay", operator: "free", country: "SN", channel: "tpe", currency: "XOF", numbers: "+22176000"},
-	{prefix: "orangecm", operator: "orange", country: "CM", channel: "ussd", currency: "XAF", numbers: "+23769000"},
-	{prefix: "wave", operator: "wave", country: "SN", channel: "web", currency: "XOF", numbers: "+22177000"},
+	{prefix: "mtn", operator: "mtn", country: "CI", channel: "ussd", currency: "XOF", numbers: "+225050000",
+		ends: approvals},
+	{prefix: "mtn", operator: "mtn", country: "CM", channel: "tpe", currency: "XAF", numbers: "+23767000",
+		ends: approvals},
+	{prefix: "pawapay", operator: "moov", country: "BF", channel: "ussd", currency: "XOF", numbers: "+2267000",
+		ends: approvals},
+	{prefix: "pawapay", operator: "airtel", country: "CD", channel: "ussd", currency: "USD", numbers: "+24397000",
+		ends: approvals},
+	{prefix: "pawapay", operator: "free", country: "SN", channel: "tpe", currency: "XOF", numbers: "+22176000",
+		ends: approvals},
+	{prefix: "orangecm", operator: "orange", country: "CM", channel: "ussd", currency: "XAF", numbers: "+23769000",
+		ends: map[string]stubEnd{"1002": {http.StatusForbidden, "failed", 0}}}, // refused at once
+	{prefix: "wave", operator: "wave", country: "SN", channel: "web", currency: "XOF", numbers: "+22177000",
+		ends: openSessions},
 	{prefix: "orangewebpay", operator: "orange", country: "BF", channel: "web", currency: "XOF",
 		pageNumbers: "+2267000"},
 	{prefix: "orangewebpay", operator: "orange", country: "CI", channel: "web", currency: "XOF",
@@ -67,10 +83,11 @@ func TestStubs(t *testing.T) {
 	}
 	requireLocalRun(t)
 	t.Parallel()
-	run := localtest.Start(t, localtest.Options{
+	e := newCtlSession(t, localtest.Options{
 		Speed: speed, Stubs: true, EnvOverrides: map[string]string{"PAYMENT_LIFETIME": "15m"},
 	})
-	g := mustReadTarget(t, filepath.Join(run.Dir, "run.json"))
+	e.mustRun("merchant change "+e.target.SecondMerchant.Merchant+" --operator orange"+confirmFlags, nil)
+	g := e.target
 	t.Run("play", func(t *testing.T) {
 		for _, p := range stubPlatforms {
 			for ending, end := range stubCases {
@@ -83,6 +100,14 @@ func TestStubs(t *testing.T) {
 				})
 			}
 		}
+		t.Run("orangewebpay-lost-page", func(t *testing.T) {
+			t.Parallel()
+			stubStory{t, g, stubPlatforms[len(stubPlatforms)-1]}.losePage()
+		})
+		t.Run("orangesms", func(t *testing.T) {
+			t.Parallel()
+			stubStory{t, g, stubPlatform{prefix: "orangesms"}}.sendMessages()
+		})
 	})
 }
 
@@ -93,15 +118,20 @@ type stubStory struct {
 	platform stubPlatform
 }
 
-func (s stubStory) play(ending string, want stubEnd) {
-	order := s.target.Merchant + "_" + s.target.newID()
-	number := ""
-	if s.platform.numbers != "" {
-		number = s.platform.numbers + ending
-	}
+// newPayment returns a payment of the platform. number may be "".
+func (s stubStory) newPayment(order, number string) *requestBuilder {
 	payment := newPayment(s.target.MerchantCredentials, order, s.platform.channel, number)
 	payment.header["mno-name"], payment.header["country-code"] = s.platform.operator, s.platform.country
 	payment.body["currency"] = s.platform.currency
+	return payment
+}
+
+func (s stubStory) play(ending string, want stubEnd) {
+	order, number := s.target.Merchant+"_"+s.target.newID(), ""
+	if s.platform.numbers != "" {
+		number = s.platform.numbers + ending
+	}
+	payment := s.newPayment(order, number)
 	created := s.send(payment, want.response)
 	if created.status == http.StatusGatewayTimeout { // no page yet: the same request again has one
 		created = s.send(payment, http.StatusCreated)
@@ -225,4 +255,58 @@ func (s stubStory) checkCallbacks(order string, want int) error {
 		return fmt.Errorf("%d callbacks of %s got 200, want %d: %w", taken, order, want, err)
 	}
 	return nil
+}
+
+// losePage loses the response with the page's address. Orange refuses the repeated order, so no payer gets a page.
+func (s stubStory) losePage() {
+	order := s.target.Merchant + "_" + s.target.newID()
+	script := fmt.Sprintf(`{"key":%q,"operation":"webpayment","calls":["cut-applied"]}`, order)
+	address := s.target.StubsURL + "/" + s.platform.prefix + "/stub/v1/script"
+	if _, _, err := harness.Call(s.Context(), http.MethodPost, address, script, nil); err != nil {
+		s.Fatal(err)
+	}
+	payment := s.newPayment(order, "")
+	s.send(payment, http.StatusGatewayTimeout)
+	s.send(payment, http.StatusGatewayTimeout)
+	if err := errors.Join(s.checkStatus(order, "pending"), s.checkEffects(order, 0)); err != nil {
+		s.Error(err)
+	}
+}
+
+// sendMessages sends messages of the second merchant, whose only operator is Orange. It sends one after the other,
+// because Orange has no key under which an effect can be found. The last column is the number of effects after each.
+func (s stubStory) sendMessages() {
+	delivered := []string{"DeliveredToNetwork", "DeliveredToTerminal"}
+	for _, c := range []struct {
+		ending           string
+		response, repeat int
+		receipts         []string
+		effects          int
+	}{
+		{"2000", http.StatusCreated, http.StatusConflict, delivered, 1},
+		{"1001", http.StatusCreated, http.StatusConflict, []string{"DeliveryImpossible"}, 1},
+		{"1002", http.StatusBadGateway, http.StatusBadGateway, nil, 1}, // the bundle of units is empty
+		{"1003", http.StatusCreated, http.StatusConflict, nil, 2},
+		{"1005", http.StatusGatewayTimeout, http.StatusGatewayTimeout, nil, 3},
+		{"1006", http.StatusCreated, http.StatusConflict, delivered, 4},
+		{"1007", http.StatusCreated, http.StatusConflict, delivered, 5},
+	} {
+		key := s.target.newID()
+		message := newSMS(s.target.SecondMerchant, key, "225070000"+c.ending, "tel:+2250000")
+		const receipt = "outboundSMSMessageRequest.receiptRequest."
+		setPath(message.body, receipt+"notifyURL", s.target.InboxURL+"/receipts")
+		setPath(message.body, receipt+"callbackData", key)
+		s.send(message, c.response)
+		eventuallyNoError(s, stubWait, func() error {
+			found, err := s.target.receiptsOf(key)
+			if got := statusesOf(found, receiptStatus); err != nil || !slices.Equal(got, c.receipts) {
+				return fmt.Errorf("%s: receipts %q, want %q: %w", c.ending, got, c.receipts, err)
+			}
+			return nil
+		})
+		s.send(message, c.repeat)
+		if found, err := readControl[effect](s, "effects"); err != nil || len(found) != c.effects {
+			s.Errorf("%s: %d effects, want %d: %v", c.ending, len(found), c.effects, err)
+		}
+	}
 }
