@@ -17,7 +17,7 @@ var config = platforms.Config{
 	URL: "http://127.0.0.1:1", GatewayURL: "http://127.0.0.1:2", CallbackSecret: strings.Repeat("s", 32),
 }
 
-// directory returns the drivers over the stubs' accounts and routes alone.
+// directory returns the drivers over the stubs' accounts and routes, without others.
 func directory(t *testing.T) *operator.DriverDirectory {
 	t.Helper()
 	document := map[string]any{"routes": platforms.Routes()}
