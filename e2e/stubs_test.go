@@ -76,7 +76,7 @@ var stubCases = map[string]stubEnd{
 	"1011": {http.StatusCreated, "successful", 1}, // the callback is lost
 }
 
-// TestStubs plays the payments of each operator's platform and messages of Orange through the drivers.
+// TestStubs sends the payments of each operator's platform and messages of Orange through the drivers.
 func TestStubs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a gateway")
@@ -88,7 +88,7 @@ func TestStubs(t *testing.T) {
 	})
 	e.mustRun("merchant change "+e.target.SecondMerchant.Merchant+" --operator orange"+confirmFlags, nil)
 	g := e.target
-	t.Run("play", func(t *testing.T) {
+	t.Run("stories", func(t *testing.T) {
 		for _, p := range stubPlatforms {
 			for ending, end := range stubCases {
 				if own, found := p.ends[ending]; found {
@@ -96,7 +96,7 @@ func TestStubs(t *testing.T) {
 				}
 				t.Run(p.prefix+"-"+p.country+"-"+ending, func(t *testing.T) {
 					t.Parallel()
-					stubStory{t, g, p}.play(ending, end)
+					stubStory{t, g, p}.pay(ending, end)
 				})
 			}
 		}
@@ -126,7 +126,7 @@ func (s stubStory) newPayment(order, number string) *requestBuilder {
 	return payment
 }
 
-func (s stubStory) play(ending string, want stubEnd) {
+func (s stubStory) pay(ending string, want stubEnd) {
 	order, number := s.target.Merchant+"_"+s.target.newID(), ""
 	if s.platform.numbers != "" {
 		number = s.platform.numbers + ending
@@ -202,8 +202,11 @@ func (s stubStory) checkStatus(order, want string) error {
 
 func (s stubStory) checkNotified(order, want string) error {
 	messages, err := s.target.inboxMessages(order)
-	if got := statusesOf(messages, "status"); err != nil || !slices.Equal(got, []string{want}) {
-		return fmt.Errorf("the merchant got %q, want %s once: %v", got, want, err)
+	if err != nil {
+		return err
+	}
+	if got := statusesOf(messages, "status"); !slices.Equal(got, []string{want}) {
+		return fmt.Errorf("the merchant got %q for %s, want %s once", got, order, want)
 	}
 	return nil
 }
@@ -229,8 +232,11 @@ func (s stubStory) effects(order string) ([]effect, error) {
 
 func (s stubStory) checkEffects(order string, want int) error {
 	found, err := s.effects(order)
-	if err != nil || len(found) != want {
-		return fmt.Errorf("%d effects of %s at the operator, want %d: %v", len(found), order, want, err)
+	if err != nil {
+		return err
+	}
+	if len(found) != want {
+		return fmt.Errorf("%d effects of %s at the operator, want %d", len(found), order, want)
 	}
 	return nil
 }
@@ -238,21 +244,27 @@ func (s stubStory) checkEffects(order string, want int) error {
 // checkCallbacks checks that our side took this many callbacks of a paid order.
 func (s stubStory) checkCallbacks(order string, want int) error {
 	found, err := s.effects(order)
-	if err != nil || len(found) == 0 {
-		return fmt.Errorf("no effect of %s: %v", order, err)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("no effect of %s", order)
 	}
 	calls, err := readControl[struct {
 		Operation string
 		Status    int
 	}](s, "calls?key="+found[0].Key)
+	if err != nil {
+		return err
+	}
 	taken := 0
 	for _, c := range calls {
 		if c.Operation == "callback" && c.Status == http.StatusOK {
 			taken++
 		}
 	}
-	if err != nil || taken != want {
-		return fmt.Errorf("%d callbacks of %s got 200, want %d: %v", taken, order, want, err)
+	if taken != want {
+		return fmt.Errorf("%d callbacks of %s got 200, want %d", taken, order, want)
 	}
 	return nil
 }
@@ -275,7 +287,6 @@ func (s stubStory) losePage() {
 
 // sendMessages sends messages of the second merchant, whose only operator is Orange. It sends one after the other,
 // because Orange has no key under which an effect can be found. The last column is the number of effects after each.
-// DeliveredToNetwork is not compared: it is dropped if the last receipt overtakes it.
 func (s stubStory) sendMessages() {
 	delivered := []string{"DeliveredToTerminal"}
 	for _, c := range []struct {
@@ -298,19 +309,25 @@ func (s stubStory) sendMessages() {
 		setPath(message.body, receipt+"notifyURL", s.target.InboxURL+"/receipts")
 		setPath(message.body, receipt+"callbackData", key)
 		s.sendWithinRate(message, c.response)
-		eventuallyNoError(s, stubWait, func() error {
-			found, err := s.target.receiptsOf(key)
-			isFirst := func(status string) bool { return status == "DeliveredToNetwork" }
-			if got := slices.DeleteFunc(statusesOf(found, receiptStatus), isFirst); err != nil || !slices.Equal(got, c.receipts) {
-				return fmt.Errorf("%s: receipts %q, want %q: %v", c.ending, got, c.receipts, err)
-			}
-			return nil
-		})
+		eventuallyNoError(s, stubWait, func() error { return s.checkLastReceipts(key, c.receipts) })
 		s.sendWithinRate(message, c.repeat)
 		if found, err := readControl[effect](s, "effects"); err != nil || len(found) != c.effects {
 			s.Errorf("%s: %d effects, want %d: %v", c.ending, len(found), c.effects, err)
 		}
 	}
+}
+
+// checkLastReceipts checks the receipts of a message, except DeliveredToNetwork: the last one may overtake it.
+func (s stubStory) checkLastReceipts(key string, want []string) error {
+	found, err := s.target.receiptsOf(key)
+	if err != nil {
+		return err
+	}
+	isFirst := func(status string) bool { return status == "DeliveredToNetwork" }
+	if got := slices.DeleteFunc(statusesOf(found, receiptStatus), isFirst); !slices.Equal(got, want) {
+		return fmt.Errorf("the merchant got the receipts %q for %s, want %q", got, key, want)
+	}
+	return nil
 }
 
 // sendWithinRate sends a message again after each 503: an account may send only five in a second.

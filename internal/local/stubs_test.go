@@ -56,7 +56,8 @@ func TestStubsAreRemoved(t *testing.T) {
 
 	options.Stubs = false
 	second := localtest.Start(t, options)
-	if info, err := os.ReadFile(filepath.Join(second.Dir, "run.json")); err != nil || strings.Contains(string(info), "stubs") {
+	info, err := os.ReadFile(filepath.Join(second.Dir, "run.json"))
+	if err != nil || strings.Contains(string(info), "stubs") {
 		t.Errorf("run.json names stubs: %v", err)
 	}
 	_, _, value, routes = readOperatorSecret(t, second)
