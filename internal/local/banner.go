@@ -18,12 +18,16 @@ func (r *Gateway) WriteBanner(out io.Writer) {
 	pay := headerOptions("mno-name: sandbox", "country-code: CI", "channel: web", "lang: fr")
 	sms := headerOptions("X-Operator-MCO: OCI", "X-Operator-ISE2: "+i.GWAlias,
 		"X-OAPI-Application-Id: "+i.ApplicationID, "X-OAPI-Contact-Id: "+i.ContactID, "X-OAPI-Resource-Type: SMS_OSM")
+	stubs := ""
+	if i.StubsURL != "" {
+		stubs = "Stubs of operators      " + i.StubsURL + "\n"
+	}
 	_, _ = fmt.Fprintf(out, `
 The gateway listens at  %[1]s
 Access token            %[2]s (merchant %[3]s)
 Sandbox operator        %[4]s
 Merchant's inbox        %[5]s
-More for programs       %[6]s/run.json; Ctrl-C stops everything
+%[14]sMore for programs       %[6]s/run.json; Ctrl-C stops everything
 
 Charge:
 curl -i -X POST '%[1]s/payment/v1/acr%%3AOperatorAPIToken/transactions/amount' %[7]s %[8]s -d '%[9]s'
@@ -35,7 +39,7 @@ SMS:
 curl -i -X POST '%[1]s/smsmessaging/v1/outbound/tel%%3A%%2B2250000/requests' %[7]s %[8]s %[12]s -d '%[13]s'
 
 `, i.BaseURL, i.AccessToken, i.Merchant, i.SandboxURL, i.InboxURL, r.config.Dir, common, user,
-		chargeExample(i, key), pay, payExample(i, key), sms, smsExample(key))
+		chargeExample(i, key), pay, payExample(i, key), sms, smsExample(key), stubs)
 }
 
 func headerOptions(headers ...string) string {

@@ -36,6 +36,8 @@ type Config struct {
 	FaultPlan sandbox.FaultSettings
 	// Parameters overrides parameters of the template.
 	Parameters map[string]string
+	// Stubs starts a stub of each operator's platform, and routes the operators to them.
+	Stubs bool
 	// WAF applies the rules of deploy/waf.yaml at the API's port.
 	WAF bool
 	// Out receives one line per request; nil discards them.
@@ -48,9 +50,9 @@ const DefaultPort = 3000
 // maxSpeed is the largest SPEED that the functions accept.
 const maxSpeed = 3600
 
-// FromEnvironment reads a run's settings: PORT, SPEED, RESET, WAF, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB, and the
-// sandbox's fault injection (SANDBOX_SEED and its rates). Every duration that the template gives a function can be set
-// by its name too.
+// FromEnvironment reads a run's settings: PORT, SPEED, RESET, WAF, STANDINS, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB, and
+// the sandbox's fault injection (SANDBOX_SEED and its rates). Every duration that the template gives a function can be
+// set by its name too.
 func FromEnvironment(lookup func(string) (string, bool), root string) (Config, error) {
 	get := func(name string) string { value, _ := lookup(name); return value }
 	port, err := readInteger(get, "PORT", DefaultPort, 0, 65533)
@@ -61,14 +63,15 @@ func FromEnvironment(lookup func(string) (string, bool), root string) (Config, e
 	if err != nil {
 		return Config{}, err
 	}
-	for _, name := range [...]string{"RESET", "WAF"} {
+	for _, name := range [...]string{"RESET", "WAF", "STANDINS"} {
 		if value := get(name); value != "" && value != "0" && value != "1" {
 			return Config{}, fmt.Errorf("%s must be 1, 0 or not set", name)
 		}
 	}
 	config := Config{
 		Root: root, Dir: cmp.Or(get("LOCAL_DIR"), filepath.Join(root, ".local")), Port: port, Speed: speed,
-		Reset: get("RESET") == "1", WAF: get("WAF") == "1", DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
+		Reset: get("RESET") == "1", WAF: get("WAF") == "1", Stubs: get("STANDINS") == "1",
+		DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
 	}
 	if config.FaultPlan, err = sandbox.FaultSettingsFromEnvironment(lookup); err != nil {
 		return Config{}, err

@@ -91,7 +91,7 @@ func (r *Gateway) seed(ctx context.Context) error {
 	r.info, err = Deployment{
 		Client: client, Names: r.template.References, SandboxToken: state.SandboxToken,
 		BaseURL: listenerURL(r.listeners.api), SandboxURL: listenerURL(r.listeners.sandbox),
-		InboxURL: listenerURL(r.listeners.inbox), demo: state, saveDemo: r.writeDemoState,
+		InboxURL: listenerURL(r.listeners.inbox), stubs: r.stubs, demo: state, saveDemo: r.writeDemoState,
 	}.Seed(ctx)
 	if err != nil {
 		return withResetHint(err)
@@ -106,14 +106,20 @@ type storedOperator struct {
 	Accounts map[string]json.RawMessage `json:"accounts"`
 }
 
-// mergeOperatorAccounts puts the sandbox's accounts into the operators' secret (empty for none). It replaces them,
-// because the sandbox's address may have changed. Accounts and routes that a person added stay, and so does a current
-// account among them.
-func mergeOperatorAccounts(stored []byte, own map[string]storedOperator) ([]byte, error) {
+// mergeOperatorAccounts puts the run's accounts and routes into the operators' secret (empty for none). It replaces
+// them, because their addresses may have changed. Accounts and routes that a person added stay, and so does a current
+// account among them. A person's routes precede the run's.
+func mergeOperatorAccounts(
+	stored []byte, own map[string]storedOperator, routes map[string][]operator.Route,
+) ([]byte, error) {
 	merged, previous := map[string]any{}, map[string]storedOperator{}
 	if len(stored) > 0 && (json.Unmarshal(stored, &merged) != nil || merged == nil ||
 		json.Unmarshal(stored, &previous) != nil) {
 		return nil, errors.New("the operators' secret is not a JSON object") // the parser's error may quote it
+	}
+	removeStubAccounts(merged, previous)
+	if err := replaceStubRoutes(merged, stored, routes); err != nil {
+		return nil, err
 	}
 	for name, sandbox := range own {
 		before := previous[name]

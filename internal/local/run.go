@@ -23,6 +23,7 @@ import (
 	"mobilegateway/internal/local/inbox"
 	"mobilegateway/internal/local/loopback"
 	"mobilegateway/internal/local/secrets"
+	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/internal/template"
@@ -45,6 +46,7 @@ type Gateway struct {
 	secrets      *secrets.Store
 	sandbox      *sandbox.Sandbox
 	inbox        *inbox.Inbox
+	stubs        *platforms.Config               // nil without Config.Stubs
 	functions    map[string]*runtimeapi.Function // by logical id
 	failed       chan error
 
@@ -57,7 +59,7 @@ type Gateway struct {
 	closers   []func()
 }
 
-type listeners struct{ api, sandbox, inbox, secrets, dynamoProxy net.Listener }
+type listeners struct{ api, sandbox, inbox, secrets, dynamoProxy, stubs net.Listener }
 
 // Start starts everything and returns when everything responds. ctx bounds only the start; the run ends with Close. An
 // error is one line that says what to do, except that of a program that does not compile.
@@ -73,7 +75,8 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 	r.console = &console{out: r.config.Out}
 	steps := []func(context.Context) error{
 		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startCallRecorder, r.startSecrets, r.startDynamoDB,
-		r.startInbox, r.seed, r.startSandbox, r.startFunctions, r.startAPI, r.startEventSources, r.publishRunFiles,
+		r.startInbox, r.startStubs, r.seed, r.startSandbox, r.startFunctions, r.startAPI, r.startEventSources,
+		r.publishRunFiles,
 	}
 	for _, step := range steps {
 		if err := cmp.Or(step(ctx), ctx.Err()); err != nil {
@@ -156,7 +159,11 @@ func (r *Gateway) lockDataDir(context.Context) error {
 // listen opens the ports first, so that a port in use fails the start early.
 func (r *Gateway) listen(ctx context.Context) error {
 	l := &r.listeners
-	for i, to := range []*net.Listener{&l.api, &l.sandbox, &l.inbox, &l.secrets, &l.dynamoProxy} {
+	all := []*net.Listener{&l.api, &l.sandbox, &l.inbox, &l.secrets, &l.dynamoProxy}
+	if r.config.Stubs {
+		all = append(all, &l.stubs)
+	}
+	for i, to := range all {
 		port := 0
 		if r.config.Port != 0 && i < 3 { // the first three have fixed ports
 			port = r.config.Port + i

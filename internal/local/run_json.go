@@ -20,6 +20,7 @@ type Info struct {
 	LimitedMerchant MerchantCredentials `json:"limited_merchant"`
 	InboxURL        string              `json:"inbox_url"`
 	SandboxURL      string              `json:"sandbox_url"`
+	StubsURL        string              `json:"stubs_url,omitempty"` // only with Config.Stubs
 	PIDs            PIDs                `json:"pids"`
 }
 

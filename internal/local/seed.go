@@ -5,16 +5,19 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
+	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/merchant"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
+	"mobilegateway/shared/operator"
 )
 
 // Deployment is a stack to seed for a demo or a test: Seed gives it keys, the sandbox as every operator, and the demo
@@ -31,6 +34,7 @@ type Deployment struct {
 	// SandboxToken is the access token that the sandbox accepts.
 	SandboxToken string
 
+	stubs    *platforms.Config     // the stubs of operators; nil: the sandbox is every operator
 	demo     demoState             // what an earlier Seed issued
 	saveDemo func(demoState) error // stores it before each new profile; nil: it is not stored
 }
@@ -46,7 +50,12 @@ func (d Deployment) Seed(ctx context.Context) (Info, error) {
 	if err != nil {
 		return info, err
 	}
-	credentials, err := mergeOperatorAccounts(stored, operatorCredentials(d.SandboxURL, d.SandboxToken))
+	operators, routes := operatorCredentials(d.SandboxURL, d.SandboxToken), map[string][]operator.Route(nil)
+	if d.stubs != nil {
+		info.StubsURL, routes = d.stubs.URL, platforms.Routes()
+		maps.Copy(operators, stubCredentials(*d.stubs))
+	}
+	credentials, err := mergeOperatorAccounts(stored, operators, routes)
 	if err != nil {
 		return info, err
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	Dir string
 	// Parameters overrides parameters of the template.
 	Parameters map[string]string
+	// Stubs starts the stubs of operators' platforms.
+	Stubs bool
 	// WAF applies the rules of deploy/waf.yaml.
 	WAF bool
 	// Out receives one line per request; nil discards them.
@@ -65,7 +67,7 @@ func Start(t testing.TB, options Options) *Gateway {
 	gateway, err := local.Start(ctx, local.Config{
 		Root: root, Dir: options.Dir, Speed: options.Speed,
 		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), EnvOverrides: options.EnvOverrides,
-		WAF: options.WAF, Parameters: options.Parameters, Out: options.Out,
+		WAF: options.WAF, Stubs: options.Stubs, Parameters: options.Parameters, Out: options.Out,
 	})
 	if err != nil {
 		t.Fatalf("start the local run: %v", err)

@@ -198,6 +198,8 @@ type Callback struct {
 	Body        []byte
 	// Sign makes further headers at each attempt, without the lock; nil adds none.
 	Sign func(at time.Time) map[string]string
+	// Wait is the pause after the callback before it. Speed divides it.
+	Wait time.Duration
 	// Retries are the pauses before further attempts after a status outside 200 to 299. Speed divides them.
 	Retries []time.Duration
 }
@@ -217,17 +219,27 @@ func (p *Platform) deliver(ctx context.Context, keys Keys, callbacks []Callback)
 		if c.URL == "" {
 			continue
 		}
+		if c.Wait > 0 {
+			rest := slices.Clone(callbacks[i:])
+			rest[0].Wait = 0
+			p.deliverAfter(ctx, c.Wait, keys, rest)
+			return
+		}
 		status := p.attempt(ctx, c)
 		p.record("callback", keys, status)
 		if status/100 == 2 || len(c.Retries) == 0 {
 			continue
 		}
-		pause := max(time.Duration(float64(c.Retries[0])/p.config.Speed), minDelay)
 		rest := slices.Clone(callbacks[i:])
 		rest[0].Retries = c.Retries[1:]
-		p.config.After(pause, func() { p.deliver(context.WithoutCancel(ctx), keys, rest) })
+		p.deliverAfter(ctx, c.Retries[0], keys, rest)
 		return
 	}
+}
+
+func (p *Platform) deliverAfter(ctx context.Context, pause time.Duration, keys Keys, callbacks []Callback) {
+	pause = max(time.Duration(float64(pause)/p.config.Speed), minDelay)
+	p.config.After(pause, func() { p.deliver(context.WithoutCancel(ctx), keys, callbacks) })
 }
 
 // attempt makes one delivery attempt and returns its status, or 0. It logs no error, which would quote the address.

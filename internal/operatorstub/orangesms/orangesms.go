@@ -329,9 +329,10 @@ func (s *Stub) accept(c *operatorstub.Call, m message, sender Sender) operatorst
 		response.First = receipts
 		return response
 	}
-	half := (len(receipts) + 1) / 2
-	s.platform.After(networkDelay, func() { s.platform.Send(t, receipts[:half]) })
-	s.platform.After(terminalDelay, func() { s.platform.Send(t, receipts[half:]) })
+	if half := (len(receipts) + 1) / 2; half < len(receipts) {
+		receipts[half].Wait = terminalDelay - networkDelay
+	}
+	s.platform.After(networkDelay, func() { s.platform.Send(t, receipts) })
 	return response
 }
 

@@ -1,0 +1,346 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/e2e/harness"
+	"mobilegateway/internal/localtest"
+)
+
+// stubWait bounds the wait for a payment's end at the speed of TestStubs. A payment expires after 15 seconds.
+const stubWait = 60 * time.Second
+
+// stubEnd is the end of a payment: the response to the first request, the status, and whether money moved.
+type stubEnd struct {
+	response int
+	status   string
+	effects  int
+}
+
+// stubPlatform is an operator's platform behind its stub. ends has the ends that differ from those of stubCases.
+type stubPlatform struct {
+	prefix, operator, country, channel, currency string
+	numbers                                      string // the payer's number without its last four digits
+	pageNumbers                                  string // the number is typed on the page only
+	ends                                         map[string]stubEnd
+}
+
+// approvals are the ends where the operator reports that the payer refused.
+var approvals = map[string]stubEnd{"1001": {http.StatusCreated, "cancelled", 0}}
+
+// openSessions are the ends where a payer whose payment failed may try again until the session expires.
+var openSessions = map[string]stubEnd{
+	"1001": {http.StatusCreated, "expired", 0}, "1002": {http.StatusCreated, "expired", 0},
+	"1005": {http.StatusGatewayTimeout, "successful", 1},
+}
+
+var stubPlatforms = []stubPlatform{
+	{prefix: "mtn", operator: "mtn", country: "CI", channel: "ussd", currency: "XOF", numbers: "+225050000",
+		ends: approvals},
+	{prefix: "mtn", operator: "mtn", country: "CM", channel: "tpe", currency: "XAF", numbers: "+23767000",
+		ends: approvals},
+	{prefix: "pawapay", operator: "moov", country: "BF", channel: "ussd", currency: "XOF", numbers: "+2267000",
+		ends: approvals},
+	{prefix: "pawapay", operator: "airtel", country: "CD", channel: "ussd", currency: "USD", numbers: "+24397000",
+		ends: approvals},
+	{prefix: "pawapay", operator: "free", country: "SN", channel: "tpe", currency: "XOF", numbers: "+22176000",
+		ends: approvals},
+	{prefix: "orangecm", operator: "orange", country: "CM", channel: "ussd", currency: "XAF", numbers: "+23769000",
+		ends: map[string]stubEnd{"1002": {http.StatusForbidden, "failed", 0}}}, // refused at once
+	{prefix: "wave", operator: "wave", country: "SN", channel: "web", currency: "XOF", numbers: "+22177000",
+		ends: openSessions},
+	{prefix: "orangewebpay", operator: "orange", country: "BF", channel: "web", currency: "XOF",
+		pageNumbers: "+2267000"},
+	{prefix: "orangewebpay", operator: "orange", country: "CI", channel: "web", currency: "XOF",
+		pageNumbers: "+225070000"},
+}
+
+// stubCases are the stories by the last four digits of the payer's number.
+var stubCases = map[string]stubEnd{
+	"2000": {http.StatusCreated, "successful", 1},
+	"1001": {http.StatusCreated, "failed", 0},     // refused by the payer
+	"1002": {http.StatusCreated, "failed", 0},     // no funds
+	"1003": {http.StatusCreated, "expired", 0},    // never decided
+	"1005": {http.StatusCreated, "successful", 1}, // the response is lost
+	"1007": {http.StatusCreated, "successful", 1}, // a contradicting callback follows
+	"1011": {http.StatusCreated, "successful", 1}, // the callback is lost
+}
+
+// TestStubs sends the payments of each operator's platform and messages of Orange through the drivers.
+func TestStubs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a gateway")
+	}
+	requireLocalRun(t)
+	t.Parallel()
+	e := newCtlSession(t, localtest.Options{
+		Speed: speed, Stubs: true, EnvOverrides: map[string]string{"PAYMENT_LIFETIME": "15m"},
+	})
+	e.mustRun("merchant change "+e.target.SecondMerchant.Merchant+" --operator orange"+confirmFlags, nil)
+	g := e.target
+	t.Run("stories", func(t *testing.T) {
+		for _, p := range stubPlatforms {
+			for ending, end := range stubCases {
+				if own, found := p.ends[ending]; found {
+					end = own
+				}
+				t.Run(p.prefix+"-"+p.country+"-"+ending, func(t *testing.T) {
+					t.Parallel()
+					stubStory{t, g, p}.pay(ending, end)
+				})
+			}
+		}
+		t.Run("orangewebpay-lost-page", func(t *testing.T) {
+			t.Parallel()
+			stubStory{t, g, stubPlatforms[len(stubPlatforms)-1]}.losePage()
+		})
+		t.Run("orangesms", func(t *testing.T) {
+			t.Parallel()
+			stubStory{t, g, stubPlatform{prefix: "orangesms"}}.sendMessages()
+		})
+	})
+}
+
+// stubStory is one payment at a stub.
+type stubStory struct {
+	*testing.T
+	target   *target
+	platform stubPlatform
+}
+
+// newPayment returns a payment of the platform. number may be "".
+func (s stubStory) newPayment(order, number string) *requestBuilder {
+	payment := newPayment(s.target.MerchantCredentials, order, s.platform.channel, number)
+	payment.header["mno-name"], payment.header["country-code"] = s.platform.operator, s.platform.country
+	payment.body["currency"] = s.platform.currency
+	return payment
+}
+
+func (s stubStory) pay(ending string, want stubEnd) {
+	order, number := s.target.Merchant+"_"+s.target.newID(), ""
+	if s.platform.numbers != "" {
+		number = s.platform.numbers + ending
+	}
+	payment := s.newPayment(order, number)
+	created := s.send(payment, want.response)
+	if created.status == http.StatusGatewayTimeout { // no page yet: the same request again has one
+		created = s.send(payment, http.StatusCreated)
+	}
+	if s.platform.channel == "web" {
+		s.confirm(created, cmp.Or(s.platform.pageNumbers, s.platform.numbers)+ending)
+	}
+	eventuallyNoError(s, stubWait, func() error { return s.checkStatus(order, want.status) })
+	if ending == "1007" {
+		eventuallyNoError(s, stubWait, func() error { return s.checkCallbacks(order, 2) })
+	}
+	if created.status == http.StatusCreated {
+		eventuallyNoError(s, stubWait, func() error { return s.checkNotified(order, want.status) })
+		if repeated := s.send(payment, http.StatusCreated); repeated.header.Get("Idempotent-Replayed") != "true" {
+			s.Error(repeated.errorf("the repeated request is not a replay"))
+		}
+	}
+	for _, err := range []error{s.checkStatus(order, want.status), s.checkEffects(order, want.effects)} {
+		if err != nil {
+			s.Error(err)
+		}
+	}
+}
+
+func (s stubStory) send(a *requestBuilder, want int) observation {
+	s.Helper()
+	response, err := s.target.send(a)
+	if err != nil || response.status != want {
+		s.Fatal(response.errorf("status %d, want %d: %v", response.status, want, err))
+	}
+	return response
+}
+
+// confirm confirms the payment on its page as the payer does. The stub may cut the connection.
+func (s stubStory) confirm(created observation, number string) {
+	s.Helper()
+	page, err := created.textValue("payment_url")
+	if err != nil {
+		s.Fatal(err)
+	}
+	form := url.Values{"msisdn": {number}, "code": {"123456"}, "action": {"confirm"}}.Encode()
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodPost, page, strings.NewReader(form))
+	if err != nil {
+		s.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		s.Logf("the page: %v", err)
+		return
+	}
+	_ = response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		s.Fatalf("the page of the payment responded %d", response.StatusCode)
+	}
+}
+
+func (s stubStory) checkStatus(order, want string) error {
+	found, err := s.target.send(newLookup(s.target.MerchantCredentials, order))
+	if err != nil {
+		return err
+	}
+	if got, err := found.textValue("status"); err != nil || got != want {
+		return found.errorf("the status is %q, want %q", got, want)
+	}
+	return nil
+}
+
+func (s stubStory) checkNotified(order, want string) error {
+	messages, err := s.target.inboxMessages(order)
+	if err != nil {
+		return err
+	}
+	if got := statusesOf(messages, "status"); !slices.Equal(got, []string{want}) {
+		return fmt.Errorf("the merchant got %q for %s, want %s once", got, order, want)
+	}
+	return nil
+}
+
+// readControl reads a list of the stub's control port.
+func readControl[T any](s stubStory, path string) (list []T, err error) {
+	address := s.target.StubsURL + "/" + s.platform.prefix + "/stub/v1/" + path
+	text, _, err := harness.Call(context.Background(), http.MethodGet, address, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	return list, json.Unmarshal(text, &list)
+}
+
+// effects lists the effects of an order. Orange Cameroon gets the order only in the callback's address.
+func (s stubStory) effects(order string) ([]effect, error) {
+	if s.platform.prefix != "orangecm" {
+		return readControl[effect](s, "effects?key="+order)
+	}
+	all, err := readControl[effect](s, "effects")
+	return slices.DeleteFunc(all, func(e effect) bool { return !strings.Contains(e.CallbackURL, order) }), err
+}
+
+func (s stubStory) checkEffects(order string, want int) error {
+	found, err := s.effects(order)
+	if err != nil {
+		return err
+	}
+	if len(found) != want {
+		return fmt.Errorf("%d effects of %s at the operator, want %d", len(found), order, want)
+	}
+	return nil
+}
+
+// checkCallbacks checks that our side took this many callbacks of a paid order.
+func (s stubStory) checkCallbacks(order string, want int) error {
+	found, err := s.effects(order)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("no effect of %s", order)
+	}
+	calls, err := readControl[struct {
+		Operation string
+		Status    int
+	}](s, "calls?key="+found[0].Key)
+	if err != nil {
+		return err
+	}
+	taken := 0
+	for _, c := range calls {
+		if c.Operation == "callback" && c.Status == http.StatusOK {
+			taken++
+		}
+	}
+	if taken != want {
+		return fmt.Errorf("%d callbacks of %s got 200, want %d", taken, order, want)
+	}
+	return nil
+}
+
+// losePage loses the response with the page's address. Orange refuses the repeated order, so no payer gets a page.
+func (s stubStory) losePage() {
+	order := s.target.Merchant + "_" + s.target.newID()
+	script := fmt.Sprintf(`{"key":%q,"operation":"webpayment","calls":["cut-applied"]}`, order)
+	address := s.target.StubsURL + "/" + s.platform.prefix + "/stub/v1/script"
+	if _, _, err := harness.Call(s.Context(), http.MethodPost, address, script, nil); err != nil {
+		s.Fatal(err)
+	}
+	payment := s.newPayment(order, "")
+	s.send(payment, http.StatusGatewayTimeout)
+	s.send(payment, http.StatusGatewayTimeout)
+	if err := errors.Join(s.checkStatus(order, "pending"), s.checkEffects(order, 0)); err != nil {
+		s.Error(err)
+	}
+}
+
+// sendMessages sends messages of the second merchant, whose only operator is Orange. It sends one after the other,
+// because Orange has no key under which an effect can be found. The last column is the number of effects after each.
+func (s stubStory) sendMessages() {
+	delivered := []string{"DeliveredToTerminal"}
+	for _, c := range []struct {
+		ending           string
+		response, repeat int
+		receipts         []string
+		effects          int
+	}{
+		{"2000", http.StatusCreated, http.StatusConflict, delivered, 1},
+		{"1001", http.StatusCreated, http.StatusConflict, []string{"DeliveryImpossible"}, 1},
+		{"1002", http.StatusBadGateway, http.StatusBadGateway, nil, 1}, // the bundle of units is empty
+		{"1003", http.StatusCreated, http.StatusConflict, nil, 2},
+		{"1005", http.StatusGatewayTimeout, http.StatusGatewayTimeout, nil, 3},
+		{"1006", http.StatusCreated, http.StatusConflict, delivered, 4},
+		{"1007", http.StatusCreated, http.StatusConflict, delivered, 5},
+	} {
+		key := s.target.newID()
+		message := newSMS(s.target.SecondMerchant, key, "225070000"+c.ending, "tel:+2250000")
+		const receipt = "outboundSMSMessageRequest.receiptRequest."
+		setPath(message.body, receipt+"notifyURL", s.target.InboxURL+"/receipts")
+		setPath(message.body, receipt+"callbackData", key)
+		s.sendWithinRate(message, c.response)
+		eventuallyNoError(s, stubWait, func() error { return s.checkLastReceipts(key, c.receipts) })
+		s.sendWithinRate(message, c.repeat)
+		if found, err := readControl[effect](s, "effects"); err != nil || len(found) != c.effects {
+			s.Errorf("%s: %d effects, want %d: %v", c.ending, len(found), c.effects, err)
+		}
+	}
+}
+
+// checkLastReceipts checks the receipts of a message, except DeliveredToNetwork: the last one may overtake it.
+func (s stubStory) checkLastReceipts(key string, want []string) error {
+	found, err := s.target.receiptsOf(key)
+	if err != nil {
+		return err
+	}
+	isFirst := func(status string) bool { return status == "DeliveredToNetwork" }
+	if got := slices.DeleteFunc(statusesOf(found, receiptStatus), isFirst); !slices.Equal(got, want) {
+		return fmt.Errorf("the merchant got the receipts %q for %s, want %q", got, key, want)
+	}
+	return nil
+}
+
+// sendWithinRate sends a message again after each 503: an account may send only five in a second.
+func (s stubStory) sendWithinRate(a *requestBuilder, want int) {
+	s.Helper()
+	eventuallyNoError(s, stubWait, func() error {
+		response, err := s.target.send(a)
+		if err == nil && response.status != want && response.status != http.StatusServiceUnavailable {
+			s.Fatal(response.errorf("status %d, want %d", response.status, want))
+		}
+		if err != nil || response.status != want {
+			return response.errorf("status %d, want %d: %v", response.status, want, err)
+		}
+		return nil
+	})
+}
