@@ -58,6 +58,11 @@ var capabilityTable = []Capabilities{
 		NotFound: NotFoundNeverSent, NotFoundAfter: 15 * time.Minute, SendsUserSMS: true,
 		StaticCallbacks: true, // OTPOptional: Orange in Burkina Faso needs a code
 	},
+	{
+		Platform: "flouci-checkout", DriverName: "flouci", Reach: []Reach{{"flouci", []string{"TN"}}},
+		Operations: []string{AccountPay}, Channels: []string{"web"}, HasStatusLookup: true,
+		OTPRule: OTPUnused, SendsUserSMS: true,
+	},
 }
 
 // specificationPlatform is the row of a platform with the specification's own protocol. brand begins the payer's SMS.

@@ -14,7 +14,7 @@ import (
 )
 
 func TestRowsAreComplete(t *testing.T) {
-	want := []string{"sandbox", "orange", "mtn", "wave", "moov", "airtel", "vodacom", "free"}
+	want := []string{"sandbox", "orange", "mtn", "wave", "moov", "airtel", "vodacom", "free", "flouci"}
 	if diff := cmp.Diff(want, operator.Names()); diff != "" {
 		t.Errorf("operators (-want +got):\n%s", diff)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/flouci"
 	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/mtn"
 	"mobilegateway/shared/operator/orangecm"
@@ -51,5 +52,6 @@ func New(secrets secret.Reader, outside Outside) *operator.DriverDirectory {
 		orangesms.DriverName:    orangesms.New(accounts, client, tokens, outside.Now),
 		orangewebpay.DriverName: orangewebpay.New(accounts, client, tokens, outside.Now),
 		wave.DriverName:         wave.New(accounts, client, outside.Now),
+		flouci.DriverName:       flouci.New(accounts, client, outside.Now),
 	}, accounts)
 }

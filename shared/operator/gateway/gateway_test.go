@@ -110,7 +110,7 @@ func success(op operatortest.Operation) operatortest.Responder {
 
 func TestConformance(t *testing.T) {
 	operatortest.Run(t, operatortest.Suite{
-		Operator: sandbox,
+		Platform: sandbox,
 		New: func(_ *testing.T, baseURL string) operator.Driver {
 			driver, _ := newDriver(baseURL)
 			return driver

@@ -26,12 +26,12 @@ const (
 
 // Suite describes the driver under test.
 type Suite struct {
-	// Operator is an operator of the table that the driver serves.
-	Operator string
-	// New makes the driver with an account for Operator at a base URL.
+	// Platform is a platform of the table that the driver serves.
+	Platform string
+	// New makes the driver with an account of Platform at a base URL.
 	New func(t *testing.T, baseURL string) operator.Driver
 	// These are the platform's responses to an operation's sample call: a complete success, a final refusal, and a
-	// refusal that certainly applied nothing.
+	// refusal that certainly applied nothing. RefusalResponse is nil for a platform that refuses nothing finally.
 	SuccessResponse    func(op Operation) Responder
 	RefusalResponse    func(op Operation) Responder
 	NotAppliedResponse func(op Operation) Responder
@@ -42,7 +42,7 @@ type Suite struct {
 // Run runs the suite.
 func Run(t *testing.T, s Suite) {
 	t.Run("account", s.account)
-	for _, op := range Operations(s.Operator, "") {
+	for _, op := range Operations(s.Platform, "") {
 		t.Run(op.Name, func(t *testing.T) {
 			t.Run("outcomes", func(t *testing.T) { s.outcomes(t, op) })
 			t.Run("no response", func(t *testing.T) { s.noResponse(t, op) })
@@ -60,7 +60,7 @@ func Run(t *testing.T, s Suite) {
 func (s Suite) account(t *testing.T) {
 	stub := NewStubOperator(t)
 	driver := s.New(t, stub.URL)
-	name, err := driver.FindAccount(t.Context(), s.Operator, "")
+	name, err := driver.FindAccount(t.Context(), s.Platform, "")
 	if err != nil || name == "" {
 		t.Fatalf("current account %q, %v", name, err)
 	}
@@ -68,13 +68,13 @@ func (s Suite) account(t *testing.T) {
 	if f := fault.FromError(err); f == nil || f.Kind != fault.IntegrationRejected {
 		t.Errorf("an operator without credentials: %v", err)
 	}
-	for _, op := range Operations(s.Operator, name) {
+	for _, op := range Operations(s.Platform, name) {
 		stub.SetResponses(s.SuccessResponse(op))
 		if result := s.runCall(t, driver, op); result.Outcome != operator.Succeeded {
 			t.Errorf("%s pinned to %q: %v", op.Name, name, result.Fault)
 		}
 	}
-	for _, op := range Operations(s.Operator, "gone") {
+	for _, op := range Operations(s.Platform, "gone") {
 		stub.ClearRequests()
 		result := s.runCall(t, driver, op)
 		if result.Outcome != operator.NotApplied || len(stub.Requests()) != 0 {
@@ -90,12 +90,12 @@ func (s Suite) outcomes(t *testing.T, op Operation) {
 	certain := map[string]operator.Outcome{
 		"success": operator.Succeeded, "refusal": operator.Refused, "not applied": operator.NotApplied,
 	}
-	cases := []struct {
+	type outcomeCase struct {
 		name string
 		step Responder
-	}{
+	}
+	cases := []outcomeCase{
 		{"success", s.SuccessResponse(op)},
-		{"refusal", s.RefusalResponse(op)},
 		{"not applied", s.NotAppliedResponse(op)},
 		{"cut", CloseConnection()},
 		{"half a response", RespondTruncated(http.StatusCreated, `{"half":"of a response"}`)},
@@ -114,6 +114,9 @@ func (s Suite) outcomes(t *testing.T, op Operation) {
 		{"bare 502", Respond(http.StatusBadGateway, "<html>bad gateway</html>")},
 		{"bare 503", Respond(http.StatusServiceUnavailable, "<html>try later</html>")},
 		{"bare 504", Respond(http.StatusGatewayTimeout, "")},
+	}
+	if s.RefusalResponse != nil {
+		cases = append(cases, outcomeCase{"refusal", s.RefusalResponse(op)})
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -204,7 +207,7 @@ func (s Suite) repeatedCall(t *testing.T, op Operation) {
 func (s Suite) parallel(t *testing.T) {
 	stubs := map[string]*StubOperator{}
 	var group sync.WaitGroup
-	for _, op := range Operations(s.Operator, "") {
+	for _, op := range Operations(s.Platform, "") {
 		stub := NewStubOperator(t)
 		stub.SetResponses(s.SuccessResponse(op))
 		stubs[op.Name] = stub
@@ -231,7 +234,7 @@ func (s Suite) parallel(t *testing.T) {
 func (s Suite) statusLookup(t *testing.T) {
 	stub := NewStubOperator(t)
 	reader, ok := s.New(t, stub.URL).(operator.StatusLookup)
-	row, _ := operator.FindCapabilities(s.Operator)
+	row, _ := operator.FindCapabilities(s.Platform)
 	if ok != row.HasStatusLookup {
 		t.Fatalf("the row declares a status lookup: %v; the driver has one: %v", row.HasStatusLookup, ok)
 	}
@@ -245,7 +248,7 @@ func (s Suite) statusLookup(t *testing.T) {
 	} {
 		stub.SetResponses(responder)
 		ctx, cancel := context.WithTimeout(t.Context(), shortTimeout)
-		response := reader.LookUpPayment(ctx, SampleStatus(s.Operator, ""))
+		response := reader.LookUpPayment(ctx, SampleStatus(s.Platform, ""))
 		cancel()
 		if response.Cause == nil {
 			t.Errorf("%s: the result has no cause", name)
