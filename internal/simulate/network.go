@@ -62,6 +62,9 @@ func routeCall(request *http.Request) string {
 
 // serveOperator passes a request to the operator of its host.
 func (w *World) serveOperator(request *http.Request, body []byte) exchange {
+	if p := w.platforms[request.URL.Host]; p != nil {
+		return p.serve(request, body)
+	}
 	o := w.operators[request.URL.Host]
 	if o == nil {
 		w.fail("a request to the unknown operator %s", request.URL.Host)
