@@ -47,7 +47,8 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 // routes are the parts of paths that name a request, and the names of the calls.
 var routes = []struct{ part, call string }{
 	{"/transactions/amount", "http charge"}, {"/requests", "http sms"}, {"/getStatus", "http getStatus"},
-	{"/mobilemoney/v1", "http payment"},
+	{"/mobilemoney/v1", "http payment"}, {"/requesttopay/", "http getStatus"}, {"/requesttopay", "http payment"},
+	{"/collection/token/", "http token"},
 }
 
 // routeCall names a request without its ids.

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -112,7 +113,7 @@ func (p *platform) serve(request *http.Request, body []byte) exchange {
 	at := w.tape.Choose("kind of platform fault", len(platformFaults)+1)
 	if at == len(platformFaults) {
 		w.count("platform: tokens revoked")
-		p.do(httptest.NewRequest(http.MethodPost, "/stub/v1/revoke-tokens", nil))
+		p.do(httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/stub/v1/revoke-tokens", nil))
 		return p.call(request, body)
 	}
 	fault := platformFaults[at]
@@ -186,7 +187,7 @@ func (p *platform) remember(key string, body []byte) {
 // reportEffects passes new effects to the checker, and checks that an order has one, whatever its key is (invariant 1).
 func (p *platform) reportEffects() {
 	var all []operatorstub.Effect
-	listed := p.do(httptest.NewRequest(http.MethodGet, "/stub/v1/effects", nil))
+	listed := p.do(httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/stub/v1/effects", nil))
 	if err := json.Unmarshal(listed.Body.Bytes(), &all); err != nil {
 		p.world.fail("the effects of %s: %s", p.name, err)
 		return
