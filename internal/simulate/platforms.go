@@ -249,9 +249,9 @@ func (w *World) platformOf(e *ledger.Entry) *platform {
 	return w.platforms[operatorHost(operator.PinOf(e).Platform)]
 }
 
-// platformNumbers select the outcomes: ordinary ones, refusal, no decision, a late one, more callbacks and a lost one.
-// None is a multiple of 3, so none is on the web channel, which MTN MoMo lacks.
-var platformNumbers = []int{1, 2, 4, 5, 1001, 1003, 1004, 1006, 1007, 1011}
+// platformNumbers select the outcomes: ordinary ones, a refusal, no decision, an early callback,
+// more callbacks, 503 and garbage. None is a multiple of 3, so none is on the web channel, which MTN MoMo lacks.
+var platformNumbers = []int{1, 2, 4, 5, 1001, 1003, 1004, 1006, 1007, 1009, 1010}
 
 // planPlatforms draws a history of payments by MTN MoMo.
 func planPlatforms(w *World) {
