@@ -232,6 +232,10 @@ func (c *checker) hasEffect(e *ledger.Entry) bool {
 
 // effectOf returns the effect of an entry's key.
 func (c *checker) effectOf(e *ledger.Entry) (outside.Effect, bool) {
+	if p := c.world.platformOf(e); p != nil {
+		effect, found := p.effects[e.UpstreamKey]
+		return effect, found
+	}
 	o := c.world.operators[operatorHost(e.Operator)]
 	if o == nil {
 		return outside.Effect{}, false

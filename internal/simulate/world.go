@@ -45,6 +45,7 @@ type World struct {
 	database   *tables.Database
 	secrets    *outside.Secrets
 	operators  map[string]*outside.Operator       // by host
+	platforms  map[string]*platform               // by host; none but in a history of platforms
 	servers    map[string]*outside.MerchantServer // by host
 	shops      []*shop
 	tools      *sync.Pool // the blueprint's
