@@ -96,8 +96,11 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		result.Outcome = operator.Succeeded
 	}
 	// Record the outcome and respond.
-	updated, err := o.recordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
-		Done:    ledger.CallOutcome{Status: ledger.MessageWaiting, ResponseStatus: http.StatusCreated},
+	early := o.bindMessage(ctx, req, reservation, result)
+	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
+		Done: ledger.CallOutcome{
+			Status: ledger.MessageWaiting, ResponseStatus: http.StatusCreated, Receipts: early,
+		},
 		Refused: ledger.CallOutcome{Status: ledger.DeliveryImpossible},
 	})
 	if err != nil {
@@ -111,30 +114,23 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	return response, nil
 }
 
-// recordOutcome stores the outcome. At a platform that sends all receipts to one address it also stores which message
-// the platform's id names, and applies the receipts that came first. If that fails, the message has no receipts: it is
+// bindMessage stores which message the platform's id names, at a platform that sends all receipts to one address. It
+// returns the receipts that came first, for the write of the outcome. If it fails, the message has no receipts: it is
 // sent all the same.
-func (o *Operation) recordOutcome(
+func (o *Operation) bindMessage(
 	ctx context.Context, req *apigw.Request, reservation *ledger.Entry, result operator.Result,
-	outcomes operation.CallOutcomes,
-) (*ledger.Entry, error) {
-	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, outcomes)
+) []ledger.Status {
 	row := operator.CapabilitiesOf(reservation)
-	if err != nil || !row.StaticCallbacks || result.Outcome != operator.Succeeded || result.OperatorReference == "" {
-		return updated, err
+	if !row.StaticCallbacks || result.Outcome != operator.Succeeded || result.OperatorReference == "" {
+		return nil
 	}
-	early, bindErr := o.Messages.BindMessage(ctx, reservation.Account, result.OperatorReference, reservation.ID,
+	early, err := o.Messages.BindMessage(ctx, reservation.Account, result.OperatorReference, reservation.ID,
 		reservation.ExpireAt)
-	if bindErr == nil && len(early) > 0 {
-		_, bindErr = o.Pipeline.Book.ApplyChange(ctx, updated, func(e *ledger.Entry) bool {
-			return e.ApplyReceipts(early, ledger.Timestamp(o.Pipeline.Now()))
-		})
-	}
-	if bindErr != nil {
+	if err != nil {
 		req.LogLine.Increment(telemetry.UnreadCallbacks)
-		req.LogLine.SetCause(bindErr)
+		req.LogLine.SetCause(err)
 	}
-	return updated, nil
+	return early
 }
 
 // newEntry prepares the reservation of a message.

@@ -92,7 +92,7 @@ func TestEarlyReceipts(t *testing.T) {
 	if e.Status != ledger.DeliveredToTerminal || !slices.Equal(queued, want) {
 		t.Errorf("status %s, notified %v", e.Status, queued)
 	}
-	w.AssertCallCounts(t, 1, 0, 2, 1)
+	w.AssertCallCounts(t, 1, 0, 1, 1)
 }
 
 // A message that cannot be bound was sent all the same: the merchant gets 201, and the failure is counted.

@@ -95,7 +95,7 @@ func (a lookupAct) lookUp(ctx context.Context, entry *ledger.Entry, line *teleme
 		line.Increment(telemetry.LookupFailures)
 		line.SetCause(lookup.Cause)
 	}
-	if lookup.Responded || isInert(entry, now) {
+	if lookup.Responded || !lookup.Supported && isInert(entry, now) {
 		entry, err = a.applyLookup(ctx, entry, lookup, line)
 	}
 	if err == nil && a.needsManualResolution(entry, lookup, now) {
@@ -129,7 +129,7 @@ func (p *pass) applyLookup(
 		switch {
 		case lookup.StatusFinal:
 			effect = e.ApplyFinalStatus(p.Reconciler.NewStatusReport(e, lookup.Report, reconcile.SourceStatus), now)
-		case lookup.NotFound && isNeverSent(e, now), !lookup.Responded && isInert(e, now):
+		case lookup.NotFound && isNeverSent(e, now), isInert(e, now) && (lookup.NotFound || !lookup.Responded):
 			effect = e.EndNeverSent(now)
 		}
 		if effect == ledger.Unchanged && lookup.Responded && !lookup.StatusFinal {
@@ -159,7 +159,7 @@ func isNeverSent(e *ledger.Entry, now time.Time) bool {
 }
 
 // isInert reports whether an unknown web payment cannot be paid any more, because no attempt ever stored its page
-// (decision "inert-payments").
+// (decision "inert-payments"). A lookup that is possible comes first, and has responded.
 func isInert(e *ledger.Entry, now time.Time) bool {
 	row := operator.CapabilitiesOf(e)
 	return row.InertAfter > 0 && e.Channel == "web" && e.State == ledger.Unknown && e.ResponseStatus == 0 &&

@@ -168,6 +168,7 @@ func TestOutcomeWithReport(t *testing.T) {
 			successful, "done pending 201:done due:1m0s"},
 		{"after a refusal", outcome(refused), "owner", successful,
 			"refused failed 403:refused conflict:successful/final"},
+		{"a failure after a refusal", outcome(refused), "owner", failed, "refused failed 403:refused"},
 	} {
 		e := reserved(ledger.Payment)
 		c.before(e)

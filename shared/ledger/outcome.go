@@ -29,6 +29,8 @@ type CallOutcome struct {
 	Material          string
 	// Report goes with Done of a payment that its operator decided at once; nil for pending.
 	Report *StatusReport
+	// Receipts goes with Done of an SMS: the operator's receipts that came before its response.
+	Receipts []Status
 	// FailureReason goes with a refused payment.
 	FailureReason FailureReason
 	// NothingSent goes with Unknown: this attempt sent nothing, because the operator knew the key or did not apply it.
@@ -115,6 +117,7 @@ func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) b
 	if late && (e.State == Done || e.State == Refused) {
 		e.enqueueLate(outcome.NotifyURL, e.Status != status, now)
 	}
+	e.ApplyReceipts(outcome.Receipts, now)
 	return true
 }
 
@@ -177,8 +180,10 @@ func (e *Entry) applyCall(owner string, outcome CallOutcome, now time.Time) bool
 // applySuccess is ApplyOutcome for a success of any owner, former or not.
 func (e *Entry) applySuccess(outcome CallOutcome, now time.Time) bool {
 	switch {
+	case e.State == Refused && outcome.Report != nil && outcome.Report.Status == e.Status:
+		return false
 	case e.State == Refused:
-		return e.addConflict(Conflict{Status: Successful, Reason: reasonFinal, Source: sourceResponse, At: now})
+		return e.addConflict(Conflict{Status: outcome.reported(), Reason: reasonFinal, Source: sourceResponse, At: now})
 	case e.State == Done && (e.ResponseStatus != 0 || outcome.ResponseStatus == 0):
 		return false
 	}
@@ -193,6 +198,14 @@ func (e *Entry) applySuccess(outcome CallOutcome, now time.Time) bool {
 	}
 	e.Reschedule()
 	return true
+}
+
+// reported is the status that a success reports: that of its report, or successful.
+func (o CallOutcome) reported() Status {
+	if o.Report != nil {
+		return o.Report.Status
+	}
+	return Successful
 }
 
 // MayHaveSent is true if an earlier attempt can have reached the operator.

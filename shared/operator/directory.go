@@ -59,10 +59,11 @@ func (d *DriverDirectory) DriverOf(e *ledger.Entry) (Driver, bool) {
 	return driver, ok
 }
 
-// StatusLookup returns the status lookup for an entry; false if its platform or its driver has none.
+// StatusLookup returns the status lookup for an entry; false if its platform or its driver has none, or if the entry
+// lacks what the lookup needs.
 func (d *DriverDirectory) StatusLookup(e *ledger.Entry) (StatusLookup, bool) {
 	driver, row, ok := d.Driver(PinOf(e).Platform)
-	if !ok || !row.HasStatusLookup {
+	if !ok || !row.HasStatusLookup || row.LookupNeedsMaterial && e.Material == "" {
 		return nil, false
 	}
 	reader, ok := driver.(StatusLookup)

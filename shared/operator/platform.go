@@ -61,6 +61,8 @@ type Capabilities struct {
 	ResendWindow time.Duration
 	// HasStatusLookup is true if the driver implements StatusLookup for it.
 	HasStatusLookup bool
+	// LookupNeedsMaterial is true if only what the response to the payment brought finds the payment.
+	LookupNeedsMaterial bool
 	// NotFound is what a lookup proves that does not find the payment. It counts from NotFoundAfter after the last
 	// send.
 	NotFound      NotFoundMeaning

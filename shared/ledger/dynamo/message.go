@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,16 @@ func (s *Store) FindMessage(
 		if id = dynamoitem.ReadText(stored, attributeMessageID); id != "" {
 			return nil, false
 		}
-		kept := append(splitStatuses(dynamoitem.ReadText(stored, attributeEarlyStatuses)), statuses...)
+		kept := splitStatuses(dynamoitem.ReadText(stored, attributeEarlyStatuses))
+		before := len(kept)
+		for _, status := range statuses {
+			if !slices.Contains(kept, status) { // a repeated status changes no message
+				kept = append(kept, status)
+			}
+		}
+		if len(kept) == before {
+			return nil, false
+		}
 		return item{attributeEarlyStatuses: dynamoitem.Text(joinStatuses(kept))}, true
 	})
 	return id, early, err

@@ -116,7 +116,7 @@ func TestMessageItem(t *testing.T) {
 	const reference = "tel:+2250700000000"
 	ctx := context.Background()
 	store, table := newStore(t)
-	network := []ledger.Status{ledger.DeliveredToNetwork}
+	network, further := []ledger.Status{ledger.DeliveredToNetwork}, []ledger.Status{ledger.DeliveredToTerminal}
 	received := func(until time.Time) error {
 		_, _, err := store.FindMessage(ctx, smsAccount, reference, network, until)
 		return err
@@ -129,7 +129,11 @@ func TestMessageItem(t *testing.T) {
 		expireAt time.Time // zero for never
 	}{
 		{"a receipt", func() error { return received(soon) }, 1, soon},
-		{"a second receipt", func() error { return received(late) }, 2, late},
+		{"the same receipt", func() error { return received(late) }, 1, soon},
+		{"a further receipt", func() error {
+			_, _, err := store.FindMessage(ctx, smsAccount, reference, further, late)
+			return err
+		}, 2, late},
 		{"the response", func() error {
 			_, err := store.BindMessage(ctx, smsAccount, reference, "id", time.Time{})
 			return err
