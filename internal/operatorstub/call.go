@@ -34,8 +34,8 @@ type Keys struct {
 // Operation is one endpoint. Pattern is that of http.ServeMux.
 type Operation struct {
 	Pattern, Name string
-	// Key, OrderID and MSISDN are the sources of Keys: "header:X-Name", "path:name", "query:name", "page:name" for the
-	// key of the page whose id is in the path, or the path of a field in the body. The default is none.
+	// Key, OrderID and MSISDN are the sources of Keys: "header:X-Name", "path:name", "query:name", or the path of a
+	// field in the body. "page:name" is the key of the page whose id is in the path. The default is none.
 	Key, OrderID, MSISDN string
 	// Identify changes the keys of a call, under the lock; nil changes nothing.
 	Identify func(c *Call)

@@ -77,7 +77,8 @@ func (p *Platform) pageOperations() []Operation {
 	}
 	return []Operation{
 		{Pattern: "GET " + path, Name: "page", Key: "page:id", Open: true, Serve: p.servePage},
-		{Pattern: "POST " + path, Name: "confirm", Key: "page:id", Open: true, Identify: identify, Serve: p.serveButton},
+		{Pattern: "POST " + path, Name: "confirm", Key: "page:id", Identify: identify, Open: true,
+			Serve: p.serveButton},
 	}
 }
 
@@ -86,7 +87,7 @@ func (p *Platform) FindPage(id string) *Transaction {
 	return p.First(func(t *Transaction) bool { return t.PageID == id })
 }
 
-// expire ends a transaction whose page nobody confirmed in time.
+// expire ends a transaction whose payer did not confirm in time.
 func (p *Platform) expire(t *Transaction) {
 	h := p.spec.Hosted
 	if h != nil && t.Status == h.Open && t.MSISDN == "" && !p.Now().Before(t.EndsAt) {

@@ -3,6 +3,7 @@ package operatorstub_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -271,4 +272,39 @@ func TestIsAmount(t *testing.T) {
 			t.Errorf("%q: want %v", text, want)
 		}
 	}
+}
+
+func TestReusedTokenHasItsRemainingLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := operatorstub.New(operatorstub.Config{}, operatorstub.Spec{TokenLife: time.Hour})
+		grant := func(client string) (string, int) {
+			r := httptest.NewRequest(http.MethodPost, "/", nil)
+			r.SetBasicAuth(client, "secret")
+			var issued struct {
+				Token string `json:"access_token"`
+				Life  int    `json:"expires_in"`
+			}
+			response := p.Grant(&operatorstub.Call{Request: r}, operatorstub.Grant{Reuse: true,
+				Clients: map[string]string{"us": "secret", "them": "secret"}})
+			if err := json.Unmarshal(response.Body, &issued); err != nil {
+				t.Fatal(err)
+			}
+			return issued.Token, issued.Life
+		}
+		first, life := grant("us")
+		if life != 3600 {
+			t.Errorf("new token: %d seconds, want 3600", life)
+		}
+		time.Sleep(time.Hour - 3*time.Second)
+		if same, life := grant("us"); same != first || life != 3 {
+			t.Errorf("%d seconds, the same token %t, want 3 and the same", life, same == first)
+		}
+		if other, _ := grant("them"); other == first {
+			t.Error("two clients have one token")
+		}
+		time.Sleep(3 * time.Second)
+		if next, life := grant("us"); next == first || life != 3600 {
+			t.Errorf("after the end: %d seconds, the same token %t", life, next == first)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package operatorstub
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -41,9 +42,7 @@ func (p *Platform) Grant(c *Call, g Grant) Response {
 	if g.TextLife || p.quirks["expires_in_text"] {
 		fields["expires_in"] = fmt.Sprint(fields["expires_in"])
 	}
-	for name, value := range g.Fields {
-		fields[name] = value
-	}
+	maps.Copy(fields, g.Fields)
 	return JSON(http.StatusOK, fields)
 }
 
@@ -66,8 +65,8 @@ func (p *Platform) issue(owner string, reuse bool) (string, time.Duration) {
 	return text, life
 }
 
-// TokenOwner returns the client of a call's bearer token, or "" for a token that was never issued, and whether the token
-// is still valid.
+// TokenOwner returns the client of a call's bearer token, or "" for a token that was never issued. The second result is
+// whether the token is still valid.
 func (p *Platform) TokenOwner(c *Call) (string, bool) {
 	text, _ := strings.CutPrefix(c.Request.Header.Get("Authorization"), "Bearer ")
 	t := p.tokens[text]

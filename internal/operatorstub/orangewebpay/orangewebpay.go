@@ -1,8 +1,45 @@
+// Package orangewebpay is a stub of Orange Money Web Payment: the token call, the payment, its lookup, its page and its
+// notification. On the page the payer types a number and a code. Package operatorstub describes the control paths and
+// the steering by number.
+//
+// Each country is a segment of the path with its own account and merchant key. A payment is INITIATED until the payer
+// confirms it, then PENDING, and two seconds later SUCCESS or FAILED. Its page and its pay_token live for 10 minutes.
+// After that a payment without a confirmation is EXPIRED, also if the payer cancelled it. An order_id is never free
+// again: a repeat is refused with code 1204. The key of an effect is the order_id.
+//
+// The number on the page selects the outcome. Its faults are those of the button, because the API has none. A code
+// has six digits; 000000 is wrong. There are no test numbers.
+//
+// The notification has no order_id and comes once. It is not sent to plain http on an IP address, except with
+// Credentials.LocalURLs.
+//
+// Faults of scripts are HTTP statuses, or codes: "42" is 401 with code 42. incomplete is 201 without a pay_token.
+//
+// Quirks:
+//
+//	nested_error      errors are {"error":{"code","message","description"}}
+//	no_notification   no notification is sent
+//	failure_word      the notification says FAILURE instead of FAILED
+//	notify_expired    a confirmation after the page's life is notified as EXPIRED
+//	same_debit_failed a second payment of one number and amount within 10 minutes is FAILED
+//	page_3s           a new page lives for 3 seconds
+//
+// These choices are inferred, or recalled by others, because no document states them:
+//
+//	1204                         HTTP 400
+//	wrong amount or pay_token    400 code 22 on the lookup
+//	wrong merchant_key           400 code 22
+//	required fields              all of the document's example
+//	token of another country     404 code 60; an unknown token is 401 code 41, an expired or revoked one code 42
+//	wrong client or grant_type   401 code 41, 400 code 22
+//	wrong Content-Type           415 as a page
+//	cancel on the page           the page is closed; the status stays INITIATED until EXPIRED
 package orangewebpay
 
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -231,4 +268,71 @@ func (s *stub) status(c *kit.Call) kit.Response {
 		return s.Error("22", "")
 	}
 	return kit.JSON(http.StatusCreated, map[string]string{"status": t.Status, "order_id": t.Key, "txnid": t.Reference})
+}
+
+func page(t *kit.Transaction) kit.Page {
+	return kit.Page{Title: "Orange Money: pay " + t.Sent.Text("reference"), Amount: t.Amount, Currency: t.Currency,
+		OrderID: t.Key, Code: true}
+}
+
+func cancel(t *kit.Transaction, _ *kit.Call) kit.Response {
+	return kit.Redirect(t.Sent.Text("cancel_url"))
+}
+
+func (s *stub) confirm(t *kit.Transaction, c *kit.Call) kit.Response {
+	if code := kit.ReadDigits(c.Form("code"), 6, 6); code == "" || code == "000000" {
+		return s.ShowPage(t, http.StatusBadRequest, "The code is wrong.")
+	}
+	t.Status, t.MSISDN, t.Outcome = "PENDING", c.MSISDN, s.OutcomeFor(c.MSISDN)
+	if s.Quirk("same_debit_failed") && s.repeatsDebit(t) {
+		t.Outcome = kit.Outcome{Result: kit.Refused}
+	}
+	return s.DecideAfter(decisionDelay, t, kit.Redirect(t.Sent.Text("return_url")))
+}
+
+// confirmLate notifies a confirmation after the page's life.
+func (s *stub) confirmLate(t *kit.Transaction) {
+	if t.Status == "EXPIRED" && s.Quirk("notify_expired") {
+		s.SendAfter(0, t, []kit.Callback{s.notify(t, t.Status)})
+	}
+}
+
+// repeatsDebit reports whether the payer has paid the same amount a short time ago.
+func (s *stub) repeatsDebit(t *kit.Transaction) bool {
+	return s.First(func(other *kit.Transaction) bool {
+		return other.Result == kit.Paid && other.MSISDN == t.MSISDN && other.Amount == t.Amount &&
+			other.Currency == t.Currency && s.Now().Sub(other.EndsAt) < sameDebitTime
+	}) != nil
+}
+
+func word(result kit.Result) string {
+	if result == kit.Paid {
+		return "SUCCESS"
+	}
+	return "FAILED"
+}
+
+// end sets the words of a confirmed payment, unless its outcome is undecided.
+func (s *stub) end(t *kit.Transaction) {
+	if t.Outcome.Result != kit.Undecided {
+		t.Status = word(t.Outcome.Result)
+		t.Reference = "MP" + s.Now().Format("060102.1504") + ".A" + s.NewDigits(5)
+	}
+}
+
+func (s *stub) notification(t *kit.Transaction, result kit.Result) kit.Callback {
+	if result != kit.Paid && s.Quirk("failure_word") {
+		return s.notify(t, "FAILURE")
+	}
+	return s.notify(t, word(result))
+}
+
+// notify makes a notification. It has no order_id: its notif_token is the only proof.
+func (s *stub) notify(t *kit.Transaction, status string) kit.Callback {
+	u, err := url.Parse(t.CallbackURL)
+	plainIP := err == nil && u.Scheme == "http" && net.ParseIP(u.Hostname()) != nil
+	if s.Quirk("no_notification") || plainIP && !s.LocalURLs {
+		return kit.Callback{}
+	}
+	return t.Post(map[string]string{"status": status, "notif_token": t.Details["notif_token"], "txnid": t.Reference})
 }
