@@ -163,7 +163,7 @@ func (p *Platform) respond(mode string, o Operation, c *Call) Response {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name, applied := strings.CutSuffix(mode, "-applied")
-	faulty, isFault := p.fault(name)
+	faulty, isFault := p.faults()[name]
 	if isFault && !applied {
 		return faulty
 	}

@@ -61,11 +61,6 @@ func (p *Platform) faults() map[string]Response {
 	return faults
 }
 
-func (p *Platform) fault(name string) (Response, bool) {
-	response, ok := p.faults()[name]
-	return response, ok
-}
-
 // script is the modes of the next calls under a key. An empty key or operation matches all.
 type script struct {
 	Key       string   `json:"key"`

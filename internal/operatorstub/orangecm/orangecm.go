@@ -45,6 +45,7 @@
 package orangecm
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -111,6 +112,11 @@ var numbers = map[string]kit.Outcome{
 	"690002005": {Result: "CANCELLED"},
 }
 
+// statusWords are the statuses of the results. Every other result is FAILED.
+var statusWords = map[kit.Result]string{
+	kit.Undecided: "PENDING", kit.Paid: "SUCCESSFULL", "EXPIRED": "EXPIRED", "CANCELLED": "CANCELLED",
+}
+
 // otherWords are the spellings of status words by quirk.
 var otherWords = map[string][2]string{
 	"word_success":    {"SUCCESSFULL", "SUCCESS"},
@@ -167,7 +173,12 @@ func fault(xml bool, status, code int, message string) kit.Response {
 
 // message is a response without data.
 func message(status int, text string) kit.Response {
-	return kit.JSON(status, map[string]string{"message": text})
+	return kit.JSON(status, kit.Fields{"message": text})
+}
+
+// dataResponse is a response with the data of a payment.
+func dataResponse(status int, text string, data kit.Fields) kit.Response {
+	return kit.JSON(status, kit.Fields{"message": text, "data": data})
 }
 
 func (s *stub) token(c *kit.Call) kit.Response {
@@ -195,9 +206,7 @@ func (s *stub) authorize(c *kit.Call) kit.Response {
 func (s *stub) init(c *kit.Call) kit.Response {
 	c.Key = "MP" + s.Now().Format("060102") + strings.ToUpper(s.NewID(10))
 	s.Add(c, &kit.Transaction{Currency: "XAF"})
-	return kit.JSON(http.StatusOK, map[string]any{
-		"message": "Payment request successfully initiated", "data": map[string]string{"payToken": c.Key},
-	})
+	return dataResponse(http.StatusOK, "Payment request successfully initiated", kit.Fields{"payToken": c.Key})
 }
 
 func (s *stub) pay(c *kit.Call) kit.Response {
@@ -225,9 +234,9 @@ func (s *stub) pay(c *kit.Call) kit.Response {
 
 // refuse is the response to a payment that is not stored.
 func refuse(payToken, code string) kit.Response {
-	data := map[string]any{"payToken": payToken, "txnid": nil, "status": "FAILED", "inittxnstatus": code,
-		"inittxnmessage": messages[code], "confirmtxnstatus": nil, "confirmtxnmessage": nil}
-	return kit.JSON(http.StatusBadRequest, map[string]any{"message": messages[code], "data": data})
+	return dataResponse(http.StatusBadRequest, messages[code], kit.Fields{"payToken": payToken, "txnid": nil,
+		"status": "FAILED", "inittxnstatus": code, "inittxnmessage": messages[code], "confirmtxnstatus": nil,
+		"confirmtxnmessage": nil})
 }
 
 // accept starts a payment and decides it later, or refuses it at once by its number.
@@ -240,16 +249,15 @@ func (s *stub) accept(t *kit.Transaction, c *kit.Call) kit.Response {
 	}
 	code := refusalCode(t.Outcome.Result)
 	if code == "" {
-		return s.DecideAfter(decisionDelay, t, kit.JSON(http.StatusOK, map[string]any{
-			"message": "Merchant payment successfully initiated", "data": s.view(t, kit.Undecided),
-		}))
+		return s.DecideAfter(decisionDelay, t, dataResponse(http.StatusOK, "Merchant payment successfully initiated",
+			s.view(t, kit.Undecided)))
 	}
 	s.Decide(t)
 	status := http.StatusBadRequest
 	if measured := code == noFunds || code == noSubscriber; measured && !s.Quirk("refusals_400") {
 		status = http.StatusOK
 	}
-	return kit.JSON(status, map[string]any{"message": messages[code], "data": s.view(t, t.Result)})
+	return dataResponse(status, messages[code], s.view(t, t.Result))
 }
 
 // refusalCode returns the inittxnstatus of a result that pay refuses at once, or "".
@@ -281,9 +289,7 @@ func (s *stub) status(c *kit.Call) kit.Response {
 	if t == nil {
 		return refuse(c.Key, "0069")
 	}
-	return kit.JSON(http.StatusOK, map[string]any{
-		"message": "Transaction retrieved successfully", "data": s.view(t, t.Result),
-	})
+	return dataResponse(http.StatusOK, "Transaction retrieved successfully", s.view(t, t.Result))
 }
 
 // view is the data of a payment with this result. Before pay, all fields but payToken are null.
@@ -304,7 +310,7 @@ func (s *stub) view(t *kit.Transaction, result kit.Result) kit.Fields {
 		"subscriberMsisdn": t.MSISDN, "amount": json.Number(t.Amount), "txnid": t.Reference, "txnmode": t.OrderID,
 		"inittxnmessage": "The payer must confirm the payment with his PIN", "inittxnstatus": "200",
 		"notifUrl": t.CallbackURL, "description": t.Sent.Text("description"),
-		"channelUserMsisdn": s.ChannelMSISDN, "status": statusWord(result),
+		"channelUserMsisdn": s.ChannelMSISDN, "status": cmp.Or(statusWords[result], "FAILED"),
 	})
 	if code := refusalCode(result); code != "" {
 		data["txnid"], data["inittxnstatus"], data["inittxnmessage"] = nil, code, messages[code]
@@ -314,18 +320,6 @@ func (s *stub) view(t *kit.Transaction, result kit.Result) kit.Fields {
 	}
 	s.applyForms(t, data)
 	return data
-}
-
-func statusWord(result kit.Result) string {
-	switch result {
-	case kit.Undecided:
-		return "PENDING"
-	case kit.Paid:
-		return "SUCCESSFULL"
-	case "EXPIRED", "CANCELLED":
-		return string(result)
-	}
-	return "FAILED"
 }
 
 // applyForms changes the data of a payment to the other forms that the quirks select.
