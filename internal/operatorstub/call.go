@@ -124,7 +124,9 @@ func (p *Platform) handle(w http.ResponseWriter, r *http.Request, o Operation) {
 		return
 	}
 	c := &Call{Request: r, Body: body}
-	_ = decodeObject(body, &c.Fields) // nil for a form
+	if decodeObject(body, &c.Fields) != nil {
+		c.Fields = nil // a form, for example
+	}
 	p.mu.Lock()
 	c.Keys = Keys{p.value(c, o.Key), p.value(c, o.OrderID), p.value(c, o.MSISDN)}
 	if o.Identify != nil {
@@ -162,17 +164,15 @@ func (p *Platform) selectMode(o Operation, c *Call) string {
 func (p *Platform) respond(mode string, o Operation, c *Call) Response {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if mode == "ok" {
+		return p.serve(o, c)
+	}
 	name, applied := strings.CutSuffix(mode, "-applied")
-	faulty, isFault := p.faults()[name]
-	if isFault && !applied {
-		return faulty
+	faulty := p.faults()[name]
+	if applied {
+		faulty.First = p.serve(o, c).First
 	}
-	response := p.serve(o, c)
-	if isFault {
-		faulty.First = response.First
-		return faulty
-	}
-	return response
+	return faulty
 }
 
 func (p *Platform) serve(o Operation, c *Call) Response {

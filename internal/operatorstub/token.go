@@ -68,7 +68,10 @@ func (p *Platform) issue(owner string, reuse bool) (string, time.Duration) {
 // TokenOwner returns the client of a call's bearer token, or "" for a token that was never issued. The second result is
 // whether the token is still valid.
 func (p *Platform) TokenOwner(c *Call) (string, bool) {
-	text, _ := strings.CutPrefix(c.Request.Header.Get("Authorization"), "Bearer ")
+	text, isBearer := strings.CutPrefix(c.Request.Header.Get("Authorization"), "Bearer ")
+	if !isBearer {
+		return "", false
+	}
 	t := p.tokens[text]
 	return t.owner, p.Now().Before(t.expires)
 }
