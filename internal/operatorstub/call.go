@@ -1,15 +1,12 @@
 package operatorstub
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
+	"net/url"
 	"strings"
-	"time"
 )
 
 const (
@@ -22,6 +19,7 @@ const (
 type Call struct {
 	Request *http.Request // its body has been read
 	Body    []byte
+	Fields  // of the body; nil unless it is one JSON object
 	Keys
 }
 
@@ -35,10 +33,14 @@ type Keys struct {
 
 // Operation is one endpoint. Pattern is that of http.ServeMux.
 type Operation struct {
-	Pattern string
-	Name    string
-	// Identify reads the keys of a call, under the lock. It must accept every body.
-	Identify func(r *http.Request, body []byte) Keys
+	Pattern, Name string
+	// Key, OrderID and MSISDN are the sources of Keys: "header:X-Name", "path:name", "query:name", or the path of a
+	// field in the body. "page:name" is the key of the page whose id is in the path. The default is none.
+	Key, OrderID, MSISDN string
+	// Identify changes the keys of a call, under the lock; nil changes nothing.
+	Identify func(c *Call)
+	// Open leaves Spec.Authorize out.
+	Open bool
 	// Serve makes the response, under the lock.
 	Serve func(c *Call) Response
 }
@@ -57,11 +59,16 @@ type Response struct {
 
 // JSON makes a response of v, which must be marshalable.
 func JSON(status int, v any) Response {
+	return Response{Status: status, Type: jsonType, Body: Marshal(v)}
+}
+
+// Marshal makes JSON of v, which must be marshalable.
+func Marshal(v any) []byte {
 	body, err := json.Marshal(v)
 	if err != nil {
 		panic("operatorstub: " + err.Error())
 	}
-	return Response{Status: status, Type: jsonType, Body: body}
+	return body
 }
 
 // HTML makes a page with one line of text, as a firewall or a proxy sends it. The text is not escaped.
@@ -70,34 +77,43 @@ func HTML(status int, text string) Response {
 	return Response{Status: status, Type: htmlType, Body: []byte(body)}
 }
 
-// faultsOf returns the kit's faults and those of a Spec.
-func faultsOf(spec Spec) map[string]Response {
-	faults := map[string]Response{
-		"cut":     {Close: true},
-		"garbage": {Status: http.StatusOK, Type: jsonType, Body: []byte("<html>OK{{\x00 no JSON")},
-		"html":    HTML(http.StatusOK, "Request Rejected"),
-		"empty":   {Status: http.StatusOK},
-		"500":     HTML(http.StatusInternalServerError, "Internal Server Error"),
-		"503":     HTML(http.StatusServiceUnavailable, "Service Unavailable"),
-		"429":     HTML(http.StatusTooManyRequests, "Too Many Requests"),
-	}
-	maps.Copy(faults, spec.Faults)
-	return faults
+// Redirect sends the payer's browser to an address.
+func Redirect(address string) Response {
+	return Response{Status: http.StatusSeeOther, Header: map[string]string{"Location": address}}
 }
 
-// validMode reports whether a mode is ok, slow, or a fault with or without "-applied".
-func (p *Platform) validMode(mode string) bool {
-	_, ok := p.faults[strings.TrimSuffix(mode, "-applied")]
-	return ok || mode == "ok" || mode == "slow"
+// Form returns a field of a posted form, or "".
+func (c *Call) Form(name string) string {
+	form, _ := url.ParseQuery(string(c.Body)) // the fields before an error are right
+	return form.Get(name)
+}
+
+// value returns the value of a source, as Operation lists them.
+func (p *Platform) value(c *Call, source string) string {
+	kind, name, found := strings.Cut(source, ":")
+	switch {
+	case !found:
+		return c.Text(source)
+	case kind == "header":
+		return c.Request.Header.Get(name)
+	case kind == "query":
+		return c.Request.URL.Query().Get(name)
+	case kind == "path":
+		return c.Request.PathValue(name)
+	}
+	if t := p.FindPage(c.Request.PathValue(name)); t != nil {
+		return t.Key
+	}
+	return ""
 }
 
 // Handler serves the operations and the control paths.
-func (p *Platform) Handler(operations ...Operation) http.Handler {
+func (p *Platform) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for _, o := range operations {
+	for _, o := range p.spec.Operations {
 		mux.HandleFunc(o.Pattern, func(w http.ResponseWriter, r *http.Request) { p.handle(w, r, o) })
 	}
-	p.addControl(mux, operations)
+	p.addControl(mux)
 	return mux
 }
 
@@ -107,8 +123,15 @@ func (p *Platform) handle(w http.ResponseWriter, r *http.Request, o Operation) {
 		http.Error(w, "body too large or cut", http.StatusBadRequest)
 		return
 	}
+	c := &Call{Request: r, Body: body}
+	if decodeObject(body, &c.Fields) != nil {
+		c.Fields = nil // a form, for example
+	}
 	p.mu.Lock()
-	c := &Call{Request: r, Body: body, Keys: o.Identify(r, body)}
+	c.Keys = Keys{p.value(c, o.Key), p.value(c, o.OrderID), p.value(c, o.MSISDN)}
+	if o.Identify != nil {
+		o.Identify(c)
+	}
 	mode := p.selectMode(o, c)
 	p.mu.Unlock()
 	if mode != "slow" {
@@ -132,26 +155,33 @@ func (p *Platform) selectMode(o Operation, c *Call) string {
 	if mode, ok := p.nextScripted(o.Name, c.Keys); ok {
 		return mode
 	}
-	if c.MSISDN == "" || p.attempts[id] > 1 {
-		return "ok"
+	if outcome := p.OutcomeFor(c.MSISDN); c.MSISDN != "" && p.attempts[id] == 1 && outcome.Mode != "" {
+		return outcome.Mode
 	}
-	return p.OutcomeFor(c.MSISDN).orOK()
+	return "ok"
 }
 
 func (p *Platform) respond(mode string, o Operation, c *Call) Response {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fault, applied := strings.CutSuffix(mode, "-applied")
-	if mode != "ok" && !applied {
-		return p.faults[fault]
-	}
-	response := o.Serve(c)
 	if mode == "ok" {
-		return response
+		return p.serve(o, c)
 	}
-	faulty := p.faults[fault]
-	faulty.First = response.First
+	name, applied := strings.CutSuffix(mode, "-applied")
+	faulty := p.faults()[name]
+	if applied {
+		faulty.First = p.serve(o, c).First
+	}
 	return faulty
+}
+
+func (p *Platform) serve(o Operation, c *Call) Response {
+	if p.spec.Authorize != nil && !o.Open {
+		if refused := p.spec.Authorize(c); refused.Status != 0 {
+			return refused
+		}
+	}
+	return o.Serve(c)
 }
 
 func (p *Platform) write(w http.ResponseWriter, r *http.Request, o Operation, c *Call, response Response) {
@@ -165,6 +195,10 @@ func (p *Platform) write(w http.ResponseWriter, r *http.Request, o Operation, c 
 		panic(http.ErrAbortHandler)
 	}
 	p.record(o.Name, c.Keys, response.Status)
+	writeResponse(w, response)
+}
+
+func writeResponse(w http.ResponseWriter, response Response) {
 	for name, value := range response.Header {
 		w.Header().Set(name, value)
 	}
@@ -173,96 +207,4 @@ func (p *Platform) write(w http.ResponseWriter, r *http.Request, o Operation, c 
 	}
 	w.WriteHeader(response.Status)
 	_, _ = w.Write(response.Body)
-}
-
-// callRecord is one call or callback, without secrets.
-type callRecord struct {
-	Operation string    `json:"operation"`
-	Key       string    `json:"key"`
-	OrderID   string    `json:"order_id,omitempty"`
-	Status    int       `json:"status"`
-	At        time.Time `json:"at"`
-}
-
-func (p *Platform) record(operation string, k Keys, status int) {
-	p.mu.Lock()
-	p.calls = append(p.calls, callRecord{operation, k.Key, k.OrderID, status, p.Now()})
-	p.mu.Unlock()
-	p.config.Logf("%s: %s %s: %d", p.spec.Operator, operation, k.Key, status)
-}
-
-// Callback is one callback. Without a URL it is not sent.
-type Callback struct {
-	Method, URL string
-	Header      map[string]string // Content-Type is application/json by default
-	Body        []byte
-	// Sign makes further headers at each attempt, without the lock; nil adds none.
-	Sign func(at time.Time) map[string]string
-	// Wait is the pause after the callback before it. Speed divides it.
-	Wait time.Duration
-	// Retries are the pauses before further attempts after a status outside 200 to 299. Speed divides them.
-	Retries []time.Duration
-}
-
-// Send sends callbacks one after the other, each with its retries, in the background.
-func (p *Platform) Send(t *Transaction, callbacks []Callback) {
-	if len(callbacks) == 0 {
-		return
-	}
-	keys := Keys{Key: t.Key, OrderID: t.OrderID}
-	p.config.After(0, func() { p.deliver(context.Background(), keys, callbacks) })
-}
-
-// deliver sends callbacks. The one that has a retry left blocks those after it.
-func (p *Platform) deliver(ctx context.Context, keys Keys, callbacks []Callback) {
-	for i, c := range callbacks {
-		if c.URL == "" {
-			continue
-		}
-		if c.Wait > 0 {
-			rest := slices.Clone(callbacks[i:])
-			rest[0].Wait = 0
-			p.deliverAfter(ctx, c.Wait, keys, rest)
-			return
-		}
-		status := p.attempt(ctx, c)
-		p.record("callback", keys, status)
-		if status/100 == 2 || len(c.Retries) == 0 {
-			continue
-		}
-		rest := slices.Clone(callbacks[i:])
-		rest[0].Retries = c.Retries[1:]
-		p.deliverAfter(ctx, c.Retries[0], keys, rest)
-		return
-	}
-}
-
-func (p *Platform) deliverAfter(ctx context.Context, pause time.Duration, keys Keys, callbacks []Callback) {
-	pause = max(time.Duration(float64(pause)/p.config.Speed), minDelay)
-	p.config.After(pause, func() { p.deliver(context.WithoutCancel(ctx), keys, callbacks) })
-}
-
-// attempt makes one delivery attempt and returns its status, or 0. It logs no error, which would quote the address.
-func (p *Platform) attempt(ctx context.Context, c Callback) int {
-	ctx, cancel := context.WithTimeout(ctx, callbackTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, c.Method, c.URL, bytes.NewReader(c.Body))
-	if err != nil {
-		return 0
-	}
-	request.Header.Set("Content-Type", jsonType)
-	for name, value := range c.Header {
-		request.Header.Set(name, value)
-	}
-	if c.Sign != nil {
-		for name, value := range c.Sign(p.Now()) {
-			request.Header.Set(name, value)
-		}
-	}
-	response, err := p.config.Client.Do(request)
-	if err != nil {
-		return 0
-	}
-	defer func() { _ = response.Body.Close() }()
-	return response.StatusCode
 }

@@ -1,51 +1,39 @@
 package operatorstub
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
-// script is the modes of the next calls under a key. An empty key or operation matches all.
-type script struct {
-	Key       string   `json:"key"`
-	Operation string   `json:"operation"`
-	Calls     []string `json:"calls"`
+// callRecord is one call or callback, without secrets.
+type callRecord struct {
+	Operation string    `json:"operation"`
+	Key       string    `json:"key"`
+	OrderID   string    `json:"order_id,omitempty"`
+	Status    int       `json:"status"`
+	At        time.Time `json:"at"`
 }
 
-func (p *Platform) nextScripted(operation string, k Keys) (string, bool) {
-	for _, s := range p.scripts {
-		fits := (s.Operation == "" || s.Operation == operation) && (s.Key == "" || matches(s.Key, k.Key, k.OrderID))
-		if fits && len(s.Calls) > 0 {
-			mode := s.Calls[0]
-			s.Calls = s.Calls[1:]
-			return mode, true
-		}
-	}
-	return "", false
-}
-
-// matches reports whether wanted is one of the keys. Empty wants all.
-func matches(wanted, key, orderID string) bool {
-	return wanted == "" || wanted == key || wanted == orderID
+func (p *Platform) record(operation string, k Keys, status int) {
+	p.mu.Lock()
+	p.calls = append(p.calls, callRecord{operation, k.Key, k.OrderID, status, p.Now()})
+	p.mu.Unlock()
+	p.config.Logf("%s: %s %s: %d", p.spec.Operator, operation, k.Key, status)
 }
 
 // addControl adds the control paths, which doc.go lists.
-func (p *Platform) addControl(mux *http.ServeMux, operations []Operation) {
+func (p *Platform) addControl(mux *http.ServeMux) {
 	control := func(pattern string, f func(r *http.Request) Response) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			p.mu.Lock()
 			response := f(r)
 			p.mu.Unlock()
-			w.Header().Set("Content-Type", response.Type)
-			w.WriteHeader(response.Status)
-			_, _ = w.Write(response.Body)
+			writeResponse(w, response)
 		})
 	}
 	control("GET /stub/v1/effects", func(r *http.Request) Response {
@@ -56,13 +44,11 @@ func (p *Platform) addControl(mux *http.ServeMux, operations []Operation) {
 		key := r.URL.Query().Get("key")
 		return listOf(p.calls, func(c callRecord) bool { return matches(key, c.Key, c.OrderID) })
 	})
-	control("POST /stub/v1/script", func(r *http.Request) Response { return p.addScript(r, operations) })
+	control("POST /stub/v1/script", p.addScript)
 	control("GET /stub/v1/quirks", func(*http.Request) Response { return p.listQuirks() })
 	control("PUT /stub/v1/quirks", p.replaceQuirks)
 	control("POST /stub/v1/revoke-tokens", func(*http.Request) Response {
-		revoked := len(p.tokens)
-		clear(p.tokens)
-		return JSON(http.StatusOK, map[string]int{"revoked": revoked})
+		return JSON(http.StatusOK, map[string]int{"revoked": p.revokeTokens()})
 	})
 }
 
@@ -76,22 +62,22 @@ func listOf[T any](all []T, fits func(T) bool) Response {
 	return JSON(http.StatusOK, found)
 }
 
-func (p *Platform) addScript(r *http.Request, operations []Operation) Response {
+func (p *Platform) addScript(r *http.Request) Response {
 	var s script
-	if err := decodeStrictly(r.Body, &s); err != nil {
+	if err := decodeBody(r, &s); err != nil {
 		return refuse("body: %v", err)
 	}
-	var names []string
-	for _, o := range operations {
-		names = append(names, o.Name)
+	var operations []string
+	for _, o := range p.spec.Operations {
+		operations = append(operations, o.Name)
 	}
-	if s.Operation != "" && !slices.Contains(names, s.Operation) {
-		return refuse("operation %q is unknown; use one of: %s", s.Operation, strings.Join(names, ", "))
+	if s.Operation != "" && !slices.Contains(operations, s.Operation) {
+		return refuse("operation %q is unknown; use one of: %s", s.Operation, strings.Join(operations, ", "))
 	}
 	for _, mode := range s.Calls {
-		if !p.validMode(mode) {
+		if _, ok := p.faults()[strings.TrimSuffix(mode, "-applied")]; !ok && mode != "ok" && mode != "slow" {
 			return refuse(`mode %q is unknown; use one of: ok, slow, %s, or a fault with the suffix "-applied"`,
-				mode, strings.Join(slices.Sorted(maps.Keys(p.faults)), ", "))
+				mode, strings.Join(slices.Sorted(maps.Keys(p.faults())), ", "))
 		}
 	}
 	p.scripts = append(p.scripts, &s)
@@ -108,7 +94,7 @@ func (p *Platform) listQuirks() Response {
 
 func (p *Platform) replaceQuirks(r *http.Request) Response {
 	wanted := map[string]bool{}
-	if err := decodeStrictly(r.Body, &wanted); err != nil {
+	if err := decodeBody(r, &wanted); err != nil {
 		return refuse("body: %v", err)
 	}
 	for name := range wanted {
@@ -124,22 +110,10 @@ func refuse(format string, args ...any) Response {
 	return JSON(http.StatusBadRequest, map[string]string{"error": fmt.Sprintf(format, args...)})
 }
 
-// decodeStrictly reads exactly one JSON object with known fields.
-func decodeStrictly(body io.Reader, v any) error {
-	raw, err := io.ReadAll(io.LimitReader(body, maxBodyBytes))
+func decodeBody(r *http.Request, v any) error {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes))
 	if err != nil {
 		return err
 	}
-	if raw = bytes.TrimSpace(raw); !bytes.HasPrefix(raw, []byte("{")) {
-		return errors.New("a JSON object is required")
-	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(v); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more text follows the JSON object")
-	}
-	return nil
+	return decodeObject(raw, v)
 }

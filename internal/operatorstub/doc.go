@@ -3,13 +3,14 @@
 //
 // # How to write a stub
 //
-//  1. Describe the operator in a Spec: its name, its faults in its own forms, its quirks and its test numbers.
-//  2. Make a Platform from a Config and the Spec.
-//  3. Write one Operation for each endpoint. Identify finds the keys of a call. Serve makes the response.
-//  4. Return Platform.Handler(operations...). The program that mounts it strips the prefix.
+//  1. Describe the operator in a Spec: its operations, errors, faults, quirks and test numbers, each as a table.
+//  2. Write one function Serve for each operation. The sources of the keys of a call are part of the table.
+//  3. Write the functions that authorize a call and make a callback.
+//  4. Return the Platform that New makes. The program that mounts its Handler strips the prefix.
 //
-// Identify, Serve and the functions of Platform.After run under the platform's lock. They may use all methods of
-// Platform, except Handler, and must not wait. A Transaction may be read and changed only there.
+// The kit has the token call (Grant), the pages of payers (Hosted), and the end of a payment with its callbacks
+// (DecideAfter). The functions of a Spec and of Platform.After run under the platform's lock. They may use all methods
+// of Platform, except Handler, and must not wait. A Transaction may be read and changed only there.
 //
 // Effects are the truth of a test: an effect is listed if and only if it happened. Call AddEffect where the real
 // platform would move money or send an SMS, also for a second time under one key. Decide calls it for a success.
@@ -26,8 +27,8 @@
 //	1006 callback three times
 //
 // A Spec adds the operator's own test numbers, which are compared first. The faults of 1004, 1005, 1009 and 1010 apply
-// to the first call of an operation under a key; later ones are ordinary. Scripts take precedence over numbers. A stub
-// that learns the number later, on a page, calls Platform.OutcomeFor itself.
+// to the first call of an operation under a key; later ones are ordinary. Scripts take precedence over numbers. The
+// number that a payer types on a page selects the outcome of the payment, and the fault of the button.
 //
 // # Control paths
 //

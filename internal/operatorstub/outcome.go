@@ -1,6 +1,6 @@
 package operatorstub
 
-import "cmp"
+import "time"
 
 // Result is the end of a transaction: Paid, Undecided, or a failure. A failure is one of the constants or an operator's
 // own word, which the stub understands.
@@ -26,7 +26,8 @@ type Outcome struct {
 	CallbackFirst bool
 }
 
-func (o Outcome) callbackResults() []Result {
+// Results returns the results that callbacks report, in order.
+func (o Outcome) Results() []Result {
 	if o.Callbacks == nil {
 		return []Result{o.Result}
 	}
@@ -59,5 +60,40 @@ func (p *Platform) OutcomeFor(msisdn string) Outcome {
 	return Outcome{Result: Paid}
 }
 
-// orOK returns the mode of an outcome's first call.
-func (o Outcome) orOK() string { return cmp.Or(o.Mode, "ok") }
+// Decide ends a transaction with its outcome's result, once, and records the effect of a success. It returns the
+// callbacks in their order. Callbacks with one result are equal.
+func (p *Platform) Decide(t *Transaction) []Callback {
+	if t.Result != Undecided {
+		return nil
+	}
+	if p.spec.End != nil {
+		p.spec.End(t)
+	}
+	if t.Outcome.Result == Undecided {
+		return nil
+	}
+	t.Result, t.EndsAt = t.Outcome.Result, p.Now()
+	if t.Result == Paid {
+		p.AddEffect(t, "payment")
+	}
+	made := map[Result]Callback{}
+	var callbacks []Callback
+	for _, r := range t.Outcome.Results() {
+		if _, ok := made[r]; !ok {
+			made[r] = p.spec.Callback(t, r)
+		}
+		callbacks = append(callbacks, made[r])
+	}
+	return callbacks
+}
+
+// DecideAfter decides a transaction d after its response, or before it with Outcome.CallbackFirst. It returns the
+// response. Speed divides d.
+func (p *Platform) DecideAfter(d time.Duration, t *Transaction, response Response) Response {
+	if t.Outcome.CallbackFirst {
+		response.First = p.Decide(t)
+		return response
+	}
+	p.After(d, func() { p.send(t, p.Decide(t)) })
+	return response
+}

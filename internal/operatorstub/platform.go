@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -39,7 +37,14 @@ type Config struct {
 type Spec struct {
 	// Operator is the name in the effects.
 	Operator string
-	// Faults are the operator's own forms of faults, by name. They replace the kit's of the same name.
+	// Operations are the endpoints. The kit adds those of Hosted.
+	Operations []Operation
+	// Authorize returns the refusal of a call, or the zero Response; nil lets all calls pass.
+	Authorize func(c *Call) Response
+	// Errors are the operator's errors, and ErrorForm makes their responses.
+	Errors    []Error
+	ErrorForm func(e Error, detail string) Response
+	// Faults are further forms of faults, by name. They replace the others of the same name.
 	Faults map[string]Response
 	// Quirks are the names of the switches.
 	Quirks []string
@@ -47,21 +52,29 @@ type Spec struct {
 	Numbers map[string]Outcome
 	// TokenLife is the life of a token; 0 for an operator without tokens.
 	TokenLife time.Duration
+	// Callback makes the callback that reports a result. Without a URL it is not sent.
+	Callback func(t *Transaction, r Result) Callback
+	// End is called when a transaction is due for its end, also if its outcome is Undecided; nil does nothing.
+	End func(t *Transaction)
+	// Hosted describes the pages of payments; nil for an operator without them.
+	Hosted *Hosted
 }
 
 // Transaction is one payment or message at the platform.
 type Transaction struct {
-	Operation, Key    string // Key is the upstream key
-	OrderID           string // our order id, if the protocol carries it
+	Keys
 	Amount, Currency  string
-	MSISDN            string
 	CallbackURL       string
 	Outcome           Outcome
 	Status            string // the stub's own word
 	Result            Result // Undecided until Decide
 	Reference         string // the operator's own reference
 	CreatedAt, EndsAt time.Time
+	Sent              Fields            // the fields of the request
 	Details           map[string]string // further fields of the protocol
+	// PageID is the id of the page. With PageQuery the page is found under that query only.
+	PageID, PageQuery string
+	Cancelled         bool // on the page
 }
 
 // Effect is money that moved or an SMS that was sent. Kind is "payment" or "sms".
@@ -81,7 +94,6 @@ type Effect struct {
 type Platform struct {
 	config Config
 	spec   Spec
-	faults map[string]Response
 
 	mu           sync.Mutex // guards all fields below
 	transactions []*Transaction
@@ -113,10 +125,13 @@ func New(config Config, spec Spec) *Platform {
 	if spec.TokenLife > 0 {
 		spec.Quirks = slices.Concat(spec.Quirks, []string{"token_60s", "token_3s", "expires_in_text"})
 	}
-	return &Platform{
-		config: config, spec: spec, faults: faultsOf(spec), attempts: map[[2]string]int{},
-		quirks: map[string]bool{}, tokens: map[string]token{},
+	p := &Platform{config: config, spec: spec, attempts: map[[2]string]int{}, quirks: map[string]bool{},
+		tokens: map[string]token{}}
+	if spec.Hosted != nil {
+		p.spec.Quirks = append([]string{spec.Hosted.Short}, spec.Quirks...)
+		p.spec.Operations = slices.Concat(spec.Operations, p.pageOperations())
 	}
+	return p
 }
 
 // Now is the clock in UTC, with the precision of milliseconds.
@@ -124,11 +139,15 @@ func (p *Platform) Now() time.Time { return p.config.Now().UTC().Truncate(time.M
 
 // After runs f under the lock after d, which Speed divides.
 func (p *Platform) After(d time.Duration, f func()) {
-	p.config.After(max(time.Duration(float64(d)/p.config.Speed), minDelay), func() {
+	p.config.After(p.scaled(d), func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		f()
 	})
+}
+
+func (p *Platform) scaled(d time.Duration) time.Duration {
+	return max(time.Duration(float64(d)/p.config.Speed), minDelay)
 }
 
 // NewID returns 2n random hexadecimal digits.
@@ -158,22 +177,31 @@ func (p *Platform) Quirk(name string) bool {
 	return p.quirks[name]
 }
 
-// Add stores a new transaction. It sets CreatedAt. Several transactions may have one key.
-func (p *Platform) Add(t *Transaction) *Transaction {
-	t.CreatedAt = p.Now()
+// Add stores a new transaction of a call. It sets the keys, what was sent, the time, and the outcome or the end of the
+// page. The payer of a page is unknown. Several transactions may have one key.
+func (p *Platform) Add(c *Call, t *Transaction) *Transaction {
+	t.Keys, t.Sent, t.CreatedAt = c.Keys, c.Fields, p.Now()
+	if t.Details == nil {
+		t.Details = map[string]string{}
+	}
+	if p.spec.Hosted == nil {
+		t.Outcome = p.OutcomeFor(c.MSISDN)
+	} else {
+		t.MSISDN, t.EndsAt = "", p.pageEnd()
+	}
 	p.transactions = append(p.transactions, t)
 	return t
 }
 
-// Find returns the first transaction of an operation with this upstream key, or nil.
-func (p *Platform) Find(operation, key string) *Transaction {
-	return p.First(func(t *Transaction) bool { return t.Operation == operation && t.Key == key })
+// Find returns the first transaction with this upstream key, or nil.
+func (p *Platform) Find(key string) *Transaction {
+	return p.First(func(t *Transaction) bool { return t.Key == key })
 }
 
 // First returns the first transaction that fits, or nil.
 func (p *Platform) First(fits func(*Transaction) bool) *Transaction {
-	if i := slices.IndexFunc(p.transactions, fits); i >= 0 {
-		return p.transactions[i]
+	if found := p.All(fits); len(found) > 0 {
+		return found[0]
 	}
 	return nil
 }
@@ -182,7 +210,7 @@ func (p *Platform) First(fits func(*Transaction) bool) *Transaction {
 func (p *Platform) All(fits func(*Transaction) bool) []*Transaction {
 	var found []*Transaction
 	for _, t := range p.transactions {
-		if fits(t) {
+		if p.expire(t); fits(t) {
 			found = append(found, t)
 		}
 	}
@@ -195,87 +223,4 @@ func (p *Platform) AddEffect(t *Transaction, kind string) {
 		Kind: kind, Key: t.Key, Amount: t.Amount, Currency: t.Currency, At: p.Now(), CallbackURL: t.CallbackURL,
 		Operator: p.spec.Operator, orderID: t.OrderID,
 	})
-}
-
-// Decide ends a transaction with its outcome's result, once, and records the effect of a success. It returns the
-// callbacks in their order, made by callback, for Send or Response.First.
-func (p *Platform) Decide(t *Transaction, callback func(Result) Callback) []Callback {
-	if t.Result != Undecided || t.Outcome.Result == Undecided {
-		return nil
-	}
-	t.Result, t.EndsAt = t.Outcome.Result, p.Now()
-	if t.Result == Paid {
-		p.AddEffect(t, "payment")
-	}
-	var callbacks []Callback
-	for _, r := range t.Outcome.callbackResults() {
-		callbacks = append(callbacks, callback(r))
-	}
-	return callbacks
-}
-
-type token struct {
-	owner   string
-	expires time.Time
-}
-
-// IssueToken makes a token for owner, which is the account that it belongs to. The second result is the value of
-// expires_in: a number of seconds, or their text with the quirk expires_in_text.
-func (p *Platform) IssueToken(owner string) (string, any) {
-	life := p.spec.TokenLife
-	switch {
-	case p.quirks["token_3s"]:
-		life = 3 * time.Second
-	case p.quirks["token_60s"]:
-		life = time.Minute
-	}
-	text := p.NewID(24)
-	p.tokens[text] = token{owner, p.Now().Add(life)}
-	return text, p.expiresIn(life)
-}
-
-// CurrentToken returns the valid token of owner with its remaining seconds, rounded down. Without one it issues one.
-func (p *Platform) CurrentToken(owner string) (string, any) {
-	for text, t := range p.tokens {
-		if left := t.expires.Sub(p.Now()); t.owner == owner && left > 0 {
-			return text, p.expiresIn(left)
-		}
-	}
-	return p.IssueToken(owner)
-}
-
-func (p *Platform) expiresIn(life time.Duration) any {
-	if p.quirks["expires_in_text"] {
-		return fmt.Sprint(int(life.Seconds()))
-	}
-	return int(life.Seconds())
-}
-
-// ValidToken reports whether a request shows an unexpired bearer token of owner.
-func (p *Platform) ValidToken(r *http.Request, owner string) bool {
-	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	t, known := p.tokens[text]
-	return ok && known && t.owner == owner && p.Now().Before(t.expires)
-}
-
-// IsUUIDv4 reports whether s is a UUID of version 4 in its usual form.
-func IsUUIDv4(s string) bool {
-	if len(s) != 36 || s[14] != '4' || !strings.ContainsRune("89abAB", rune(s[19])) {
-		return false
-	}
-	for i, c := range s {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (c == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", c) {
-			return false
-		}
-	}
-	return true
-}
-
-// IsAmount reports whether s is a positive decimal number without a sign.
-func IsAmount(s string) bool {
-	whole, fraction, point := strings.Cut(s, ".")
-	digits := whole + fraction
-	return whole != "" && point == (fraction != "") && strings.Trim(digits, "0123456789") == "" &&
-		strings.Trim(digits, "0") != ""
 }

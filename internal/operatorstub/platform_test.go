@@ -3,6 +3,7 @@ package operatorstub_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,47 +15,40 @@ import (
 
 // example is a small stub: a payment that ends after one second.
 func example(callbacks *stubtest.Callbacks) http.Handler {
-	p := operatorstub.New(operatorstub.Config{Client: stubtest.Client(callbacks)}, operatorstub.Spec{
+	var p *operatorstub.Platform
+	serve := func(c *operatorstub.Call) operatorstub.Response {
+		if p.Find(c.Key) != nil {
+			return operatorstub.JSON(http.StatusConflict, "known")
+		}
+		payment := p.Add(c, &operatorstub.Transaction{Amount: "5", Currency: "XOF",
+			CallbackURL: "http://merchant.test/cb"})
+		return p.DecideAfter(time.Second, payment, operatorstub.JSON(http.StatusAccepted, "accepted"))
+	}
+	token := func(c *operatorstub.Call) operatorstub.Response {
+		return p.Grant(c, operatorstub.Grant{Clients: map[string]string{"": ""}})
+	}
+	check := func(c *operatorstub.Call) operatorstub.Response {
+		_, valid := p.TokenOwner(c)
+		return operatorstub.JSON(http.StatusOK, valid)
+	}
+	p = operatorstub.New(operatorstub.Config{Client: stubtest.Client(callbacks)}, operatorstub.Spec{
 		Operator: "example", Quirks: []string{"odd"}, TokenLife: time.Hour,
 		Faults:  map[string]operatorstub.Response{"401": {Status: http.StatusUnauthorized}},
 		Numbers: map[string]operatorstub.Outcome{"700": {Result: operatorstub.Refused}},
-	})
-	identify := func(_ *http.Request, body []byte) operatorstub.Keys {
-		var fields struct{ Key, Order, MSISDN string }
-		_ = json.Unmarshal(body, &fields)
-		return operatorstub.Keys{Key: fields.Key, OrderID: fields.Order, MSISDN: fields.MSISDN}
-	}
-	serve := func(c *operatorstub.Call) operatorstub.Response {
-		if p.Find("pay", c.Key) != nil {
-			return operatorstub.JSON(http.StatusConflict, "known")
-		}
-		t := p.Add(&operatorstub.Transaction{Operation: "pay", Key: c.Key, OrderID: c.OrderID, Amount: "5",
-			Currency: "XOF", CallbackURL: "http://merchant.test/cb", Outcome: p.OutcomeFor(c.MSISDN)})
-		callback := func(r operatorstub.Result) operatorstub.Callback {
+		Operations: []operatorstub.Operation{
+			{Pattern: "POST /pay", Name: "pay", Key: "key", OrderID: "order", MSISDN: "msisdn", Serve: serve},
+			{Pattern: "POST /token", Name: "token", Serve: token},
+			{Pattern: "GET /check", Name: "check", Serve: check},
+		},
+		Callback: func(t *operatorstub.Transaction, r operatorstub.Result) operatorstub.Callback {
 			return operatorstub.Callback{Method: "POST", URL: t.CallbackURL, Body: []byte(r),
 				Retries: []time.Duration{time.Second},
 				Sign: func(at time.Time) map[string]string {
 					return map[string]string{"Signed-At": at.Format(time.TimeOnly)}
 				}}
-		}
-		response := operatorstub.JSON(http.StatusAccepted, "accepted")
-		if t.Outcome.CallbackFirst {
-			response.First = p.Decide(t, callback)
-			return response
-		}
-		p.After(time.Second, func() { p.Send(t, p.Decide(t, callback)) })
-		return response
-	}
-	token := func(*operatorstub.Call) operatorstub.Response {
-		text, life := p.IssueToken("us")
-		return operatorstub.JSON(http.StatusOK, map[string]any{"token": text, "expires_in": life})
-	}
-	check := func(c *operatorstub.Call) operatorstub.Response {
-		return operatorstub.JSON(http.StatusOK, p.ValidToken(c.Request, "us"))
-	}
-	return p.Handler(operatorstub.Operation{Pattern: "POST /pay", Name: "pay", Identify: identify, Serve: serve},
-		operatorstub.Operation{Pattern: "POST /token", Name: "token", Identify: identify, Serve: token},
-		operatorstub.Operation{Pattern: "GET /check", Name: "check", Identify: identify, Serve: check})
+		},
+	})
+	return p.Handler()
 }
 
 func pay(t *testing.T, h http.Handler, msisdn string) int {
@@ -154,7 +148,7 @@ func TestScripts(t *testing.T) {
 		{`{"key":"other","calls":["500"]}`, []int{202, 409}, 1},
 		{`{"operation":"token","calls":["500"]}`, []int{202, 409}, 1},
 		{`{"calls":["401-applied"]}`, []int{401, 409}, 1},
-		{`{"calls":["slow"]}`, []int{202, 409}, 1},
+		{`{"calls":["slow","ok"]}`, []int{202, 409}, 1},
 	} {
 		t.Run(c.script, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -206,7 +200,7 @@ func TestTokens(t *testing.T) {
 			stubtest.Do(t, h, "PUT", "/stub/v1/quirks", c.quirks)
 			mint := func() string {
 				var issued struct {
-					Token     string
+					Token     string          `json:"access_token"`
 					ExpiresIn json.RawMessage `json:"expires_in"`
 				}
 				_, body := stubtest.Do(t, h, "POST", "/token", "")
@@ -220,6 +214,9 @@ func TestTokens(t *testing.T) {
 				return body
 			}
 			token := mint()
+			if _, body := stubtest.Do(t, h, "GET", "/check", "", "Authorization", token); body != "false" {
+				t.Errorf("a token without its scheme is valid: %s", body)
+			}
 			before := valid(token)
 			time.Sleep(c.life)
 			if before != "true" || valid(token) != "false" {
@@ -280,23 +277,37 @@ func TestIsAmount(t *testing.T) {
 	}
 }
 
-func TestCurrentTokenHasItsRemainingLife(t *testing.T) {
+func TestReusedTokenHasItsRemainingLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := operatorstub.New(operatorstub.Config{}, operatorstub.Spec{TokenLife: time.Hour})
-		first, life := p.CurrentToken("us")
+		grant := func(client string) (string, int) {
+			r := httptest.NewRequest(http.MethodPost, "/", nil)
+			r.SetBasicAuth(client, "secret")
+			var issued struct {
+				Token string `json:"access_token"`
+				Life  int    `json:"expires_in"`
+			}
+			response := p.Grant(&operatorstub.Call{Request: r}, operatorstub.Grant{Reuse: true,
+				Clients: map[string]string{"us": "secret", "them": "secret"}})
+			if err := json.Unmarshal(response.Body, &issued); err != nil {
+				t.Fatal(err)
+			}
+			return issued.Token, issued.Life
+		}
+		first, life := grant("us")
 		if life != 3600 {
-			t.Errorf("new token: %v seconds, want 3600", life)
+			t.Errorf("new token: %d seconds, want 3600", life)
 		}
 		time.Sleep(time.Hour - 3*time.Second)
-		if same, life := p.CurrentToken("us"); same != first || life != 3 {
-			t.Errorf("%v seconds, the same token %t, want 3 and the same", life, same == first)
+		if same, life := grant("us"); same != first || life != 3 {
+			t.Errorf("%d seconds, the same token %t, want 3 and the same", life, same == first)
 		}
-		if other, _ := p.CurrentToken("them"); other == first {
-			t.Error("two owners have one token")
+		if other, _ := grant("them"); other == first {
+			t.Error("two clients have one token")
 		}
 		time.Sleep(3 * time.Second)
-		if next, life := p.CurrentToken("us"); next == first || life != 3600 {
-			t.Errorf("after the end: %v seconds, the same token %t", life, next == first)
+		if next, life := grant("us"); next == first || life != 3600 {
+			t.Errorf("after the end: %d seconds, the same token %t", life, next == first)
 		}
 	})
 }

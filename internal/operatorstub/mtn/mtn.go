@@ -27,6 +27,7 @@
 package mtn
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -34,7 +35,7 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/operatorstub"
+	kit "mobilegateway/internal/operatorstub"
 )
 
 const (
@@ -42,9 +43,7 @@ const (
 	decisionDelay     = 2 * time.Second  // the request to the final status
 	delayedDecision   = 25 * time.Second // the number of a delayed payment
 	earlyNotFoundTime = 5 * time.Second  // quirk early_not_found
-	tokenLife         = time.Hour
-	maxNote           = 160 // characters of payerMessage and payeeNote
-	pay               = "requesttopay"
+	maxNote           = 160              // characters of payerMessage and payeeNote
 )
 
 // Credentials are those that the stub accepts.
@@ -74,8 +73,8 @@ var environments = map[string]environment{
 }
 
 // reasons are the reasons of failures that all stubs know.
-var reasons = map[operatorstub.Result]string{
-	operatorstub.Refused: "APPROVAL_REJECTED", operatorstub.NoFunds: "NOT_ENOUGH_FUNDS",
+var reasons = map[kit.Result]string{
+	kit.Refused: "APPROVAL_REJECTED", kit.NoFunds: "NOT_ENOUGH_FUNDS",
 }
 
 // sandboxPrefix and two digits are the sandbox's test numbers.
@@ -85,12 +84,12 @@ const (
 )
 
 // numbers are the test numbers whose payment is accepted.
-var numbers = map[string]operatorstub.Outcome{
+var numbers = map[string]kit.Outcome{
 	sandboxPrefix + "50": {Result: "INTERNAL_PROCESSING_ERROR"},
-	sandboxPrefix + "51": {Result: operatorstub.Refused},
+	sandboxPrefix + "51": {Result: kit.Refused},
 	sandboxPrefix + "52": {Result: "EXPIRED"},
-	sandboxPrefix + "53": {Result: operatorstub.Undecided},
-	delayedNumber:        {Result: operatorstub.Paid},
+	sandboxPrefix + "53": {Result: kit.Undecided},
+	delayedNumber:        {Result: kit.Paid},
 	sandboxPrefix + "63": {Result: "COULD_NOT_PERFORM_TRANSACTION"},
 }
 
@@ -107,265 +106,185 @@ var refusedNumbers = map[string]string{
 	sandboxPrefix + "64": "INTERNAL_PROCESSING_ERROR",
 }
 
-// Stub is one MTN platform for all target environments.
-type Stub struct {
-	platform    *operatorstub.Platform
-	credentials Credentials
+type stub struct {
+	*kit.Platform
+	Credentials
 }
 
-// New makes a stub.
-func New(config operatorstub.Config, credentials Credentials) *Stub {
-	faults := map[string]operatorstub.Response{
-		"400": {Status: http.StatusBadRequest},
-		"401": gatewayError(http.StatusUnauthorized, "Access denied due to invalid subscription key."),
-		"403": gatewayError(http.StatusForbidden, "Forbidden"),
-		"409": codeError(http.StatusConflict, "RESOURCE_ALREADY_EXIST"),
-		"429": gatewayError(http.StatusTooManyRequests, "Rate limit is exceeded."),
-		"500": refusal("INTERNAL_PROCESSING_ERROR"),
-		"503": refusal("SERVICE_UNAVAILABLE"),
-	}
-	for _, code := range refusedNumbers {
-		faults[code] = refusal(code)
-	}
-	return &Stub{credentials: credentials, platform: operatorstub.New(config, operatorstub.Spec{
-		Operator: "mtn", Faults: faults, Numbers: numbers, TokenLife: tokenLife,
+// New makes a stub of one MTN platform for all target environments.
+func New(config kit.Config, credentials Credentials) *kit.Platform {
+	s := &stub{Credentials: credentials}
+	s.Platform = kit.New(config, kit.Spec{
+		Operator: "mtn", Numbers: numbers, TokenLife: time.Hour, Authorize: s.authorize, Callback: s.callback,
+		End: func(t *kit.Transaction) { t.Status = "PENDING" },
+		Operations: []kit.Operation{
+			{Pattern: "POST /collection/token/{$}", Name: "token", Open: true, Serve: s.token},
+			{Pattern: "POST /collection/v1_0/requesttopay", Name: "requesttopay", Key: "header:X-Reference-Id",
+				OrderID: "externalId", MSISDN: "payer.partyId", Serve: s.pay},
+			{Pattern: "GET /collection/v1_0/requesttopay/{id}", Name: "status", Key: "path:id", Serve: s.status},
+		},
+		Faults: map[string]kit.Response{
+			"400": {Status: http.StatusBadRequest},
+			"401": gatewayError(http.StatusUnauthorized, "Access denied due to invalid subscription key."),
+			"403": gatewayError(http.StatusForbidden, "Forbidden"),
+			"429": gatewayError(http.StatusTooManyRequests, "Rate limit is exceeded."),
+		},
+		Errors: slices.Concat(kit.Errors(http.StatusInternalServerError, "INTERNAL_PROCESSING_ERROR", "PAYER_NOT_FOUND",
+			"PAYEE_NOT_ALLOWED_TO_RECEIVE", "NOT_ALLOWED", "NOT_ALLOWED_TARGET_ENVIRONMENT",
+			"INVALID_CALLBACK_URL_HOST", "INVALID_CURRENCY"),
+			kit.Errors(http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE"), []kit.Error{
+				kit.NewError("RESOURCE_ALREADY_EXIST", http.StatusConflict,
+					"Duplicated reference id. Creation of resource failed."),
+				kit.NewError("RESOURCE_NOT_FOUND", http.StatusNotFound, "Requested resource was not found."),
+			}),
+		ErrorForm: func(e kit.Error, _ string) kit.Response {
+			return kit.JSON(e.Status, map[string]string{"code": e.Name, "message": e.Message})
+		},
 		Quirks: []string{"callback_put", "callback_without_reference", "reason_object", "amount_number",
 			"early_not_found", "measured_numbers"},
-	})}
-}
-
-// Handler serves the stub from the root.
-func (s *Stub) Handler() http.Handler {
-	noKeys := func(*http.Request, []byte) operatorstub.Keys { return operatorstub.Keys{} }
-	return s.platform.Handler(
-		operatorstub.Operation{Pattern: "POST /collection/token/{$}", Name: "token", Identify: noKeys, Serve: s.token},
-		operatorstub.Operation{Pattern: "POST /collection/v1_0/requesttopay", Name: pay, Identify: identify,
-			Serve: s.pay},
-		operatorstub.Operation{Pattern: "GET /collection/v1_0/requesttopay/{id}", Name: "status",
-			Identify: func(r *http.Request, _ []byte) operatorstub.Keys {
-				return operatorstub.Keys{Key: r.PathValue("id")}
-			}, Serve: s.status},
-	)
+	})
+	return s.Platform
 }
 
 // gatewayError is an error of the API gateway in front of the platform.
-func gatewayError(status int, message string) operatorstub.Response {
-	return operatorstub.JSON(status, map[string]any{"statusCode": status, "message": message})
+func gatewayError(status int, message string) kit.Response {
+	return kit.JSON(status, map[string]any{"statusCode": status, "message": message})
 }
 
-// codeError is an error of the platform.
-func codeError(status int, code string) operatorstub.Response {
-	message := map[string]string{
-		"RESOURCE_ALREADY_EXIST": "Duplicated reference id. Creation of resource failed.",
-		"RESOURCE_NOT_FOUND":     "Requested resource was not found.",
-	}[code]
-	if message == "" {
-		message = strings.ToLower(strings.ReplaceAll(code, "_", " "))
-	}
-	return operatorstub.JSON(status, map[string]string{"code": code, "message": message})
-}
-
-// refusal is a business error: 503 for SERVICE_UNAVAILABLE, and 500 for every other code.
-func refusal(code string) operatorstub.Response {
-	if code == "SERVICE_UNAVAILABLE" {
-		return codeError(http.StatusServiceUnavailable, code)
-	}
-	return codeError(http.StatusInternalServerError, code)
-}
-
-func (s *Stub) token(c *operatorstub.Call) operatorstub.Response {
-	r := c.Request
-	if len(c.Body) == 0 && r.Header.Get("Content-Length") == "" {
-		return operatorstub.HTML(http.StatusLengthRequired, "Length Required")
-	}
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") && len(c.Body) > 0 {
-		return operatorstub.HTML(http.StatusOK, "Request Rejected")
-	}
-	if !s.knowsSubscription(r) {
+func (s *stub) token(c *kit.Call) kit.Response {
+	header := c.Request.Header
+	switch {
+	case len(c.Body) == 0 && header.Get("Content-Length") == "":
+		return kit.HTML(http.StatusLengthRequired, "Length Required")
+	case strings.HasPrefix(header.Get("Content-Type"), "application/x-www-form-urlencoded") && len(c.Body) > 0:
+		return kit.HTML(http.StatusOK, "Request Rejected")
+	case !s.knowsSubscription(c):
 		return gatewayError(http.StatusUnauthorized, "Access denied due to invalid subscription key.")
 	}
-	user, key, _ := r.BasicAuth()
-	if user != s.credentials.APIUser || key != s.credentials.APIKey {
-		return gatewayError(http.StatusUnauthorized, "Access denied due to invalid credentials.")
-	}
-	token, life := s.platform.IssueToken(user)
-	return operatorstub.JSON(http.StatusOK, map[string]any{
-		"access_token": token, "token_type": "access_token", "expires_in": life,
+	return s.Grant(c, kit.Grant{
+		Clients:   map[string]string{s.APIUser: s.APIKey},
+		BadClient: gatewayError(http.StatusUnauthorized, "Access denied due to invalid credentials."),
+		Fields:    kit.Fields{"token_type": "access_token"},
 	})
 }
 
-func (s *Stub) knowsSubscription(r *http.Request) bool {
-	key := r.Header.Get("Ocp-Apim-Subscription-Key")
-	return key != "" && slices.Contains(s.credentials.SubscriptionKeys[:], key)
+func (s *stub) knowsSubscription(c *kit.Call) bool {
+	key := c.Request.Header.Get("Ocp-Apim-Subscription-Key")
+	return key != "" && slices.Contains(s.SubscriptionKeys[:], key)
 }
 
-// authorize returns a refusal, or false if the call shows both keys.
-func (s *Stub) authorize(r *http.Request) (operatorstub.Response, bool) {
-	switch {
-	case !s.knowsSubscription(r):
-		return gatewayError(http.StatusUnauthorized, "Access denied due to invalid subscription key."), true
-	case !s.platform.ValidToken(r, s.credentials.APIUser):
-		return gatewayError(http.StatusUnauthorized, "Unauthorized. Access token is missing or invalid."), true
+func (s *stub) authorize(c *kit.Call) kit.Response {
+	if !s.knowsSubscription(c) {
+		return gatewayError(http.StatusUnauthorized, "Access denied due to invalid subscription key.")
 	}
-	return operatorstub.Response{}, false
-}
-
-type party struct {
-	Type string `json:"partyIdType"`
-	ID   string `json:"partyId"`
-}
-
-type payment struct {
-	Amount       string `json:"amount"`
-	Currency     string `json:"currency"`
-	ExternalID   string `json:"externalId"`
-	Payer        party  `json:"payer"`
-	PayerMessage string `json:"payerMessage"`
-	PayeeNote    string `json:"payeeNote"`
-}
-
-func identify(r *http.Request, body []byte) operatorstub.Keys {
-	var p payment
-	_ = json.Unmarshal(body, &p) // pay refuses it
-	return operatorstub.Keys{Key: r.Header.Get("X-Reference-Id"), OrderID: p.ExternalID, MSISDN: p.Payer.ID}
-}
-
-func (s *Stub) pay(c *operatorstub.Call) operatorstub.Response {
-	if refused, ok := s.authorize(c.Request); ok {
-		return refused
+	if _, valid := s.TokenOwner(c); !valid {
+		return gatewayError(http.StatusUnauthorized, "Unauthorized. Access token is missing or invalid.")
 	}
-	var p payment
-	target := environments[c.Request.Header.Get("X-Target-Environment")]
-	callbacks, hasCallback := c.Request.Header["X-Callback-Url"]
+	return kit.Response{}
+}
+
+func (s *stub) pay(c *kit.Call) kit.Response {
+	name := c.Request.Header.Get("X-Target-Environment")
+	target, callbacks := environments[name], c.Request.Header["X-Callback-Url"]
+	amount := c.Text("amount")
 	switch {
-	case !operatorstub.IsUUIDv4(c.Key) || c.Key == s.credentials.APIUser || hasCallback && callbacks[0] == "":
-		return operatorstub.Response{Status: http.StatusBadRequest}
-	case json.Unmarshal(c.Body, &p) != nil || !p.valid():
-		return operatorstub.Response{Status: http.StatusBadRequest}
+	case !kit.IsUUIDv4(c.Key) || c.Key == s.APIUser || len(callbacks) > 0 && callbacks[0] == "" || !valid(c):
+		return kit.Response{Status: http.StatusBadRequest}
 	case target.currency == "":
-		return refusal("NOT_ALLOWED_TARGET_ENVIRONMENT")
-	case p.Currency != target.currency:
-		return refusal("INVALID_CURRENCY")
-	case !target.decimals && strings.Contains(p.Amount, "."):
-		return operatorstub.Response{Status: http.StatusBadRequest}
-	case hasCallback && !s.registered(callbacks[0]):
-		return refusal("INVALID_CALLBACK_URL_HOST")
-	case s.platform.Find(pay, c.Key) != nil:
-		return codeError(http.StatusConflict, "RESOURCE_ALREADY_EXIST")
+		return s.Error("NOT_ALLOWED_TARGET_ENVIRONMENT", "")
+	case c.Text("currency") != target.currency:
+		return s.Error("INVALID_CURRENCY", "")
+	case !target.decimals && strings.Contains(amount, "."):
+		return kit.Response{Status: http.StatusBadRequest}
+	case len(callbacks) > 0 && !s.registered(callbacks[0]):
+		return s.Error("INVALID_CALLBACK_URL_HOST", "")
+	case s.Find(c.Key) != nil:
+		return s.Error("RESOURCE_ALREADY_EXIST", "")
+	case refusedNumbers[c.MSISDN] != "" && !s.Quirk("measured_numbers"):
+		return s.Error(refusedNumbers[c.MSISDN], "")
 	}
-	if code := refusedNumbers[p.Payer.ID]; code != "" && !s.platform.Quirk("measured_numbers") {
-		return refusal(code)
-	}
-	t := &operatorstub.Transaction{
-		Operation: pay, Key: c.Key, OrderID: p.ExternalID, Amount: p.Amount, Currency: p.Currency, MSISDN: p.Payer.ID,
-		CallbackURL: c.Request.Header.Get("X-Callback-Url"), Outcome: s.platform.OutcomeFor(p.Payer.ID),
-		Details: map[string]string{"payerMessage": p.PayerMessage, "payeeNote": p.PayeeNote,
-			"environment": c.Request.Header.Get("X-Target-Environment")},
-	}
-	return s.accept(t)
+	return s.accept(s.Add(c, &kit.Transaction{
+		Amount: amount, Currency: target.currency, CallbackURL: strings.Join(callbacks, ""), Status: "CREATED",
+		Reference: s.NewDigits(10), Details: map[string]string{"environment": name},
+	}))
 }
 
-func (p payment) valid() bool {
-	return operatorstub.IsAmount(p.Amount) && p.ExternalID != "" && !strings.Contains(p.ExternalID, " ") &&
-		p.Payer.Type == "MSISDN" && p.Payer.ID != "" && strings.Trim(p.Payer.ID, "0123456789") == "" &&
-		!strings.HasPrefix(p.Payer.ID, "00") && len(p.PayerMessage) <= maxNote && len(p.PayeeNote) <= maxNote
+func valid(c *kit.Call) bool {
+	return kit.IsAmount(c.Text("amount")) && c.OrderID != "" && !strings.Contains(c.OrderID, " ") &&
+		c.Text("payer.partyIdType") == "MSISDN" && kit.IsDigits(c.MSISDN) && !strings.HasPrefix(c.MSISDN, "00") &&
+		len(c.Text("payerMessage")) <= maxNote && len(c.Text("payeeNote")) <= maxNote
 }
 
-func (s *Stub) registered(callback string) bool {
+func (s *stub) registered(callback string) bool {
 	u, err := url.Parse(callback)
-	return err == nil && (s.credentials.CallbackHost == "" || u.Hostname() == s.credentials.CallbackHost)
+	return err == nil && (s.CallbackHost == "" || u.Hostname() == s.CallbackHost)
 }
 
-// accept stores a payment and sets the timers of its life.
-func (s *Stub) accept(t *operatorstub.Transaction) operatorstub.Response {
-	response := operatorstub.Response{Status: http.StatusAccepted}
-	t.Reference = s.platform.NewDigits(10)
-	s.platform.Add(t).Status = "CREATED"
-	if s.platform.Quirk("early_not_found") {
+// accept sets the timers of a payment's life.
+func (s *stub) accept(t *kit.Transaction) kit.Response {
+	if s.Quirk("early_not_found") {
 		t.Details["hidden"] = "yes"
-		s.platform.After(earlyNotFoundTime, func() { delete(t.Details, "hidden") })
-	}
-	if t.Outcome.CallbackFirst {
-		response.First = s.decide(t)
-		return response
+		s.After(earlyNotFoundTime, func() { delete(t.Details, "hidden") })
 	}
 	delay := decisionDelay
 	switch {
 	case t.MSISDN == delayedNumber:
 		delay = delayedDecision
-	case s.platform.Quirk("measured_numbers") && t.Outcome.Result != operatorstub.Paid:
+	case s.Quirk("measured_numbers") && t.Outcome.Result != kit.Paid:
 		delay = 0
+	default:
+		s.After(createdDelay, func() { t.Status = "PENDING" })
 	}
-	if delay == decisionDelay {
-		s.platform.After(createdDelay, func() {
-			if t.Status == "CREATED" {
-				t.Status = "PENDING"
-			}
-		})
-	}
-	s.platform.After(delay, func() { s.platform.Send(t, s.decide(t)) })
-	return response
+	return s.DecideAfter(delay, t, kit.Response{Status: http.StatusAccepted})
 }
 
-func (s *Stub) decide(t *operatorstub.Transaction) []operatorstub.Callback {
-	if t.Outcome.Result == operatorstub.Undecided {
-		t.Status = "PENDING"
+func (s *stub) callback(t *kit.Transaction, result kit.Result) kit.Callback {
+	view := s.view(t, result)
+	if !s.Quirk("callback_without_reference") {
+		view["referenceId"] = t.Key
 	}
-	callbacks := s.platform.Decide(t, func(r operatorstub.Result) operatorstub.Callback {
-		view := s.view(t, r)
-		if !s.platform.Quirk("callback_without_reference") {
-			view["referenceId"] = t.Key
-		}
-		method := http.MethodPost
-		if s.platform.Quirk("callback_put") {
-			method = http.MethodPut
-		}
-		return operatorstub.Callback{Method: method, URL: t.CallbackURL, Body: operatorstub.JSON(0, view).Body}
-	})
-	return callbacks
+	callback := t.Post(view)
+	if s.Quirk("callback_put") {
+		callback.Method = http.MethodPut
+	}
+	return callback
 }
 
-func (s *Stub) status(c *operatorstub.Call) operatorstub.Response {
-	if refused, ok := s.authorize(c.Request); ok {
-		return refused
-	}
-	t := s.platform.Find(pay, c.Key)
+func (s *stub) status(c *kit.Call) kit.Response {
+	t, name := s.Find(c.Key), c.Request.Header.Get("X-Target-Environment")
 	switch {
-	case !operatorstub.IsUUIDv4(c.Key):
-		return operatorstub.Response{Status: http.StatusBadRequest}
-	case environments[c.Request.Header.Get("X-Target-Environment")].currency == "":
-		return refusal("NOT_ALLOWED_TARGET_ENVIRONMENT")
-	case t == nil || t.Details["hidden"] != "" ||
-		t.Details["environment"] != c.Request.Header.Get("X-Target-Environment"):
-		return codeError(http.StatusNotFound, "RESOURCE_NOT_FOUND")
+	case !kit.IsUUIDv4(c.Key):
+		return kit.Response{Status: http.StatusBadRequest}
+	case environments[name].currency == "":
+		return s.Error("NOT_ALLOWED_TARGET_ENVIRONMENT", "")
+	case t == nil || t.Details["hidden"] != "" || t.Details["environment"] != name:
+		return s.Error("RESOURCE_NOT_FOUND", "")
 	}
-	return operatorstub.JSON(http.StatusOK, s.view(t, t.Result))
+	return kit.JSON(http.StatusOK, s.view(t, t.Result))
 }
 
 // view is the body of a lookup or a callback of a payment with this result.
-func (s *Stub) view(t *operatorstub.Transaction, result operatorstub.Result) map[string]any {
+func (s *stub) view(t *kit.Transaction, result kit.Result) kit.Fields {
 	amount := t.Amount
 	if strings.Contains(amount, ".") {
 		amount = strings.TrimSuffix(strings.TrimRight(amount, "0"), ".")
 	}
-	view := map[string]any{
-		"amount": amount, "currency": t.Currency, "externalId": t.OrderID, "payer": party{"MSISDN", t.MSISDN},
-		"payerMessage": t.Details["payerMessage"], "payeeNote": t.Details["payeeNote"], "status": t.Status,
+	view := kit.Fields{
+		"amount": amount, "currency": t.Currency, "externalId": t.OrderID, "status": t.Status,
+		"payer":        map[string]string{"partyIdType": "MSISDN", "partyId": t.MSISDN},
+		"payerMessage": t.Sent.Text("payerMessage"), "payeeNote": t.Sent.Text("payeeNote"),
 	}
-	if s.platform.Quirk("amount_number") {
+	if s.Quirk("amount_number") {
 		view["amount"] = json.Number(amount)
 	}
 	switch result {
-	case operatorstub.Undecided:
-	case operatorstub.Paid:
+	case kit.Undecided:
+	case kit.Paid:
 		view["status"], view["financialTransactionId"] = "SUCCESSFUL", t.Reference
 	default:
-		reason := reasons[result]
-		if reason == "" {
-			reason = string(result)
-		}
+		reason := cmp.Or(reasons[result], string(result))
 		view["status"], view["reason"] = "FAILED", reason
-		if s.platform.Quirk("reason_object") {
+		if s.Quirk("reason_object") {
 			view["reason"] = map[string]string{"code": reason, "message": strings.ToLower(reason)}
 		}
 	}

@@ -113,6 +113,12 @@ func TestOutcomes(t *testing.T) {
 		{"46733123453", "", 202, "PENDING", "", 0, ""},
 		{"46733123454", "", 202, "SUCCESSFUL", "", 1, "SUCCESSFUL"},
 		{"46733123455", "", 500, "", "", 0, ""},
+		{"46733123456", "", 500, "", "", 0, ""},
+		{"46733123457", "", 500, "", "", 0, ""},
+		{"46733123458", "", 500, "", "", 0, ""},
+		{"46733123459", "", 500, "", "", 0, ""},
+		{"46733123460", "", 500, "", "", 0, ""},
+		{"46733123461", "", 500, "", "", 0, ""},
 		{"46733123462", "", 503, "", "", 0, ""},
 		{"46733123463", "", 202, "FAILED", "COULD_NOT_PERFORM_TRANSACTION", 0, "FAILED"},
 		{"46733123464", "", 500, "", "", 0, ""},
@@ -127,7 +133,8 @@ func TestOutcomes(t *testing.T) {
 					b = newBench(t, c.quirk)
 				}
 				response, text := b.pay(c.msisdn)
-				if response != c.response || response == 202 && text != "" {
+				if response != c.response || response == 202 && text != "" ||
+					response == 500 && field(t, text, "code") == "" {
 					t.Errorf("response %d %q, want %d", response, text, c.response)
 				}
 				time.Sleep(time.Minute)
@@ -189,6 +196,17 @@ func TestRepeatIsRefused(t *testing.T) {
 		time.Sleep(time.Minute)
 		if b.effects() != 1 {
 			t.Error("want one effect")
+		}
+	})
+}
+
+func TestCallbackComesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.callbacks.Status = http.StatusInternalServerError
+		b.pay(ordinary)
+		if time.Sleep(24 * time.Hour); len(b.callbacks.All()) != 1 {
+			t.Errorf("%d callbacks, want 1", len(b.callbacks.All()))
 		}
 	})
 }

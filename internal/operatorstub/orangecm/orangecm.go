@@ -45,23 +45,21 @@
 package orangecm
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"mobilegateway/internal/operatorstub"
+	kit "mobilegateway/internal/operatorstub"
 )
 
 const (
 	decisionDelay = 2 * time.Second // pay to the final status
-	tokenLife     = time.Hour
-	pay           = "pay"
 	base          = "/omcoreapis/1.0.2/mp/"
 )
 
@@ -106,12 +104,17 @@ var messages = map[string]string{
 }
 
 // numbers are the stub's own test numbers.
-var numbers = map[string]operatorstub.Outcome{
+var numbers = map[string]kit.Outcome{
 	"690002001": {Result: noSubscriber},
 	"690002002": {Result: "0064"},
 	"690002003": {Result: "0061"},
 	"690002004": {Result: "EXPIRED"},
 	"690002005": {Result: "CANCELLED"},
+}
+
+// statusWords are the statuses of the results. Every other result is FAILED.
+var statusWords = map[kit.Result]string{
+	kit.Undecided: "PENDING", kit.Paid: "SUCCESSFULL", "EXPIRED": "EXPIRED", "CANCELLED": "CANCELLED",
 }
 
 // otherWords are the spellings of status words by quirk.
@@ -122,186 +125,145 @@ var otherWords = map[string][2]string{
 	"word_canceled":   {"CANCELLED", "CANCELED"},
 }
 
-// Stub is one platform of Orange Money Cameroon.
-type Stub struct {
-	platform    *operatorstub.Platform
-	credentials Credentials
+type stub struct {
+	*kit.Platform
+	Credentials
 }
 
-// New makes a stub.
-func New(config operatorstub.Config, credentials Credentials) *Stub {
-	faults := map[string]operatorstub.Response{
-		"400":     operatorstub.JSON(http.StatusBadRequest, map[string]any{"message": "Bad request"}),
-		"401":     fault(false, http.StatusUnauthorized, 900901, "Invalid Credentials"),
-		"401-xml": fault(true, http.StatusUnauthorized, 900901, "Invalid Credentials"),
-		"403":     fault(false, http.StatusForbidden, 900908, "Resource forbidden"),
-		"422":     used(),
-		"429":     fault(false, http.StatusTooManyRequests, 900800, "Message throttled out"),
-		"503-xml": fault(true, http.StatusServiceUnavailable, 900807, "Service unavailable"),
-	}
-	quirks := append(slices.Sorted(maps.Keys(otherWords)), "refusals_400", "unpaid_expired", "amount_text",
-		"createtime_iso", "callback_short", "callback_retried", "xml_faults", "order_id_20")
-	return &Stub{credentials: credentials, platform: operatorstub.New(config, operatorstub.Spec{
-		Operator: "orangecm", Faults: faults, Quirks: quirks, Numbers: numbers, TokenLife: tokenLife,
-	})}
-}
-
-// Handler serves the stub from the root.
-func (s *Stub) Handler() http.Handler {
-	noKeys := func(*http.Request, []byte) operatorstub.Keys { return operatorstub.Keys{} }
-	inPath := func(r *http.Request, _ []byte) operatorstub.Keys {
-		return operatorstub.Keys{Key: r.PathValue("token")}
-	}
-	return s.platform.Handler(
-		operatorstub.Operation{Pattern: "POST /token", Name: "token", Identify: noKeys, Serve: s.token},
-		operatorstub.Operation{Pattern: "POST " + base + "init", Name: "init", Identify: noKeys, Serve: s.init},
-		operatorstub.Operation{Pattern: "POST " + base + "pay", Name: pay, Identify: identify, Serve: s.pay},
-		operatorstub.Operation{Pattern: "GET " + base + "push/{token}", Name: "push", Identify: inPath,
-			Serve: s.status},
-		operatorstub.Operation{Pattern: "GET " + base + "paymentstatus/{token}", Name: "status", Identify: inPath,
-			Serve: s.status},
-	)
+// New makes a stub of one platform of Orange Money Cameroon.
+func New(config kit.Config, credentials Credentials) *kit.Platform {
+	s := &stub{Credentials: credentials}
+	s.Platform = kit.New(config, kit.Spec{
+		Operator: "orangecm", Numbers: numbers, TokenLife: time.Hour, Authorize: s.authorize, Callback: s.callback,
+		Operations: []kit.Operation{
+			{Pattern: "POST /token", Name: "token", Open: true, Serve: s.token},
+			{Pattern: "POST " + base + "init", Name: "init", Serve: s.init},
+			{Pattern: "POST " + base + "pay", Name: "pay", Key: "payToken", OrderID: "orderId",
+				MSISDN: "subscriberMsisdn", Serve: s.pay},
+			{Pattern: "GET " + base + "push/{token}", Name: "push", Key: "path:token", Serve: s.status},
+			{Pattern: "GET " + base + "paymentstatus/{token}", Name: "status", Key: "path:token", Serve: s.status},
+		},
+		Faults: map[string]kit.Response{
+			"400":     message(http.StatusBadRequest, "Bad request"),
+			"401":     fault(false, http.StatusUnauthorized, 900901, "Invalid Credentials"),
+			"401-xml": fault(true, http.StatusUnauthorized, 900901, "Invalid Credentials"),
+			"403":     fault(false, http.StatusForbidden, 900908, "Resource forbidden"),
+			"422":     message(http.StatusUnprocessableEntity, "payToken already used"),
+			"429":     fault(false, http.StatusTooManyRequests, 900800, "Message throttled out"),
+			"503-xml": fault(true, http.StatusServiceUnavailable, 900807, "Service unavailable"),
+		},
+		Quirks: append(slices.Sorted(maps.Keys(otherWords)), "refusals_400", "unpaid_expired", "amount_text",
+			"createtime_iso", "callback_short", "callback_retried", "xml_faults", "order_id_20"),
+	})
+	return s.Platform
 }
 
 // fault is an error of the API gateway in front of the platform, in JSON or XML.
-func fault(xml bool, status, code int, message string) operatorstub.Response {
+func fault(xml bool, status, code int, message string) kit.Response {
 	if !xml {
-		return operatorstub.JSON(status, map[string]any{"fault": map[string]any{
+		return kit.JSON(status, map[string]any{"fault": map[string]any{
 			"code": code, "message": message, "description": "Access failure for API: /omcoreapis/1.0.2",
 		}})
 	}
 	body := fmt.Sprintf(`<ams:fault xmlns:ams="http://wso2.org/apimanager/security"><ams:code>%d</ams:code>`+
 		`<ams:message>%s</ams:message><ams:description>Access failure for API</ams:description></ams:fault>`,
 		code, message)
-	return operatorstub.Response{Status: status, Type: "application/xml; charset=UTF-8", Body: []byte(body)}
+	return kit.Response{Status: status, Type: "application/xml; charset=UTF-8", Body: []byte(body)}
 }
 
-func used() operatorstub.Response {
-	return operatorstub.JSON(http.StatusUnprocessableEntity, map[string]any{"message": "payToken already used"})
+// message is a response without data.
+func message(status int, text string) kit.Response {
+	return kit.JSON(status, kit.Fields{"message": text})
 }
 
-func (s *Stub) token(c *operatorstub.Call) operatorstub.Response {
-	key, secret, _ := c.Request.BasicAuth()
-	if key != s.credentials.ConsumerKey || secret != s.credentials.ConsumerSecret {
-		return fault(true, http.StatusUnauthorized, 900901, "Invalid Credentials")
-	}
-	if form, err := url.ParseQuery(string(c.Body)); err != nil || form.Get("grant_type") != "client_credentials" {
-		return operatorstub.JSON(http.StatusBadRequest, map[string]string{"error": "unsupported_grant_type"})
-	}
-	token, life := s.platform.CurrentToken(key)
-	return operatorstub.JSON(http.StatusOK, map[string]any{
-		"access_token": token, "scope": "am_application_scope default", "token_type": "Bearer", "expires_in": life,
+// dataResponse is a response with the data of a payment.
+func dataResponse(status int, text string, data kit.Fields) kit.Response {
+	return kit.JSON(status, kit.Fields{"message": text, "data": data})
+}
+
+func (s *stub) token(c *kit.Call) kit.Response {
+	return s.Grant(c, kit.Grant{
+		Clients:   map[string]string{s.ConsumerKey: s.ConsumerSecret},
+		BadClient: fault(true, http.StatusUnauthorized, 900901, "Invalid Credentials"),
+		BadType:   kit.JSON(http.StatusBadRequest, map[string]string{"error": "unsupported_grant_type"}),
+		Fields:    kit.Fields{"scope": "am_application_scope default", "token_type": "Bearer"},
+		Reuse:     true,
 	})
 }
 
-// authorize returns a refusal, or false if the call shows both credentials.
-func (s *Stub) authorize(r *http.Request) (operatorstub.Response, bool) {
-	xml := s.platform.Quirk("xml_faults")
-	switch {
-	case !s.platform.ValidToken(r, s.credentials.ConsumerKey):
-		return fault(xml, http.StatusUnauthorized, 900901, "Invalid Credentials"), true
-	case r.Header.Get("X-AUTH-TOKEN") != s.credentials.AuthToken():
-		return fault(xml, http.StatusForbidden, 900908, "Resource forbidden"), true
+func (s *stub) authorize(c *kit.Call) kit.Response {
+	xml := s.Quirk("xml_faults")
+	if _, valid := s.TokenOwner(c); !valid {
+		return fault(xml, http.StatusUnauthorized, 900901, "Invalid Credentials")
 	}
-	return operatorstub.Response{}, false
+	if c.Request.Header.Get("X-AUTH-TOKEN") != s.AuthToken() {
+		return fault(xml, http.StatusForbidden, 900908, "Resource forbidden")
+	}
+	return kit.Response{}
 }
 
 // init makes a payToken. The transaction has no status until pay.
-func (s *Stub) init(c *operatorstub.Call) operatorstub.Response {
-	if refused, ok := s.authorize(c.Request); ok {
-		return refused
-	}
-	c.Key = "MP" + s.platform.Now().Format("060102") + strings.ToUpper(s.platform.NewID(10))
-	s.platform.Add(&operatorstub.Transaction{Operation: pay, Key: c.Key, Currency: "XAF"})
-	return operatorstub.JSON(http.StatusOK, map[string]any{
-		"message": "Payment request successfully initiated", "data": map[string]string{"payToken": c.Key},
-	})
+func (s *stub) init(c *kit.Call) kit.Response {
+	c.Key = "MP" + s.Now().Format("060102") + strings.ToUpper(s.NewID(10))
+	s.Add(c, &kit.Transaction{Currency: "XAF"})
+	return dataResponse(http.StatusOK, "Payment request successfully initiated", kit.Fields{"payToken": c.Key})
 }
 
-type payment struct {
-	SubscriberMSISDN  string `json:"subscriberMsisdn"`
-	ChannelUserMSISDN string `json:"channelUserMsisdn"`
-	Amount            string `json:"amount"`
-	Description       string `json:"description"`
-	OrderID           string `json:"orderId"`
-	PIN               string `json:"pin"`
-	PayToken          string `json:"payToken"`
-	NotifURL          string `json:"notifUrl"`
-}
-
-func identify(_ *http.Request, body []byte) operatorstub.Keys {
-	var p payment
-	_ = json.Unmarshal(body, &p) // pay refuses it
-	return operatorstub.Keys{Key: p.PayToken, OrderID: p.OrderID, MSISDN: p.SubscriberMSISDN}
-}
-
-func (s *Stub) pay(c *operatorstub.Call) operatorstub.Response {
-	if refused, ok := s.authorize(c.Request); ok {
-		return refused
-	}
-	var p payment
-	if json.Unmarshal(c.Body, &p) != nil {
-		return operatorstub.JSON(http.StatusBadRequest, map[string]any{"message": "Invalid request body"})
-	}
-	t := s.platform.Find(pay, p.PayToken)
+func (s *stub) pay(c *kit.Call) kit.Response {
+	t := s.Find(c.Key)
 	switch {
-	case p.ChannelUserMSISDN != s.credentials.ChannelMSISDN:
-		return s.refuse(p.PayToken, "0063")
-	case p.PIN != s.credentials.PIN:
-		return s.refuse(p.PayToken, "0068")
+	case c.Fields == nil:
+		return message(http.StatusBadRequest, "Invalid request body")
+	case c.Text("channelUserMsisdn") != s.ChannelMSISDN:
+		return refuse(c.Key, "0063")
+	case c.Text("pin") != s.PIN:
+		return refuse(c.Key, "0068")
 	case t == nil:
-		return s.refuse(p.PayToken, "0069")
+		return refuse(c.Key, "0069")
 	case t.Status != "":
-		return used()
-	case p.OrderID == "" || s.platform.Quirk("order_id_20") && len(p.OrderID) > 20:
-		return s.refuse(p.PayToken, "0070")
-	case !operatorstub.IsAmount(p.Amount) || strings.Contains(p.Amount, ".") || p.Amount[0] == '0':
-		return operatorstub.JSON(http.StatusBadRequest, map[string]any{"message": "Invalid amount"})
-	case len(p.SubscriberMSISDN) != 9 || strings.Trim(p.SubscriberMSISDN, "0123456789") != "":
-		return s.refuse(p.PayToken, "0062")
+		return message(http.StatusUnprocessableEntity, "payToken already used")
+	case c.OrderID == "" || s.Quirk("order_id_20") && len(c.OrderID) > 20:
+		return refuse(c.Key, "0070")
+	case !kit.IsWholeAmount(c.Text("amount")):
+		return message(http.StatusBadRequest, "Invalid amount")
+	case len(c.MSISDN) != 9 || !kit.IsDigits(c.MSISDN):
+		return refuse(c.Key, "0062")
 	}
-	return s.accept(t, p)
+	return s.accept(t, c)
 }
 
 // refuse is the response to a payment that is not stored.
-func (s *Stub) refuse(payToken, code string) operatorstub.Response {
-	data := map[string]any{"payToken": payToken, "txnid": nil, "status": "FAILED", "inittxnstatus": code,
-		"inittxnmessage": messages[code], "confirmtxnstatus": nil, "confirmtxnmessage": nil}
-	return operatorstub.JSON(http.StatusBadRequest, map[string]any{"message": messages[code], "data": data})
+func refuse(payToken, code string) kit.Response {
+	return dataResponse(http.StatusBadRequest, messages[code], kit.Fields{"payToken": payToken, "txnid": nil,
+		"status": "FAILED", "inittxnstatus": code, "inittxnmessage": messages[code], "confirmtxnstatus": nil,
+		"confirmtxnmessage": nil})
 }
 
 // accept starts a payment and decides it later, or refuses it at once by its number.
-func (s *Stub) accept(t *operatorstub.Transaction, p payment) operatorstub.Response {
-	t.OrderID, t.Amount, t.MSISDN, t.CallbackURL = p.OrderID, p.Amount, p.SubscriberMSISDN, p.NotifURL
-	t.Status, t.CreatedAt, t.Outcome = "PENDING", s.platform.Now(), s.platform.OutcomeFor(p.SubscriberMSISDN)
-	t.Reference = t.CreatedAt.Format("MP060102.1504.A") + s.platform.NewDigits(5)
-	t.Details = map[string]string{"id": s.platform.NewDigits(9), "description": p.Description}
-	if !strings.HasPrefix(p.SubscriberMSISDN, "6") {
-		t.Outcome = operatorstub.Outcome{Result: noSubscriber}
+func (s *stub) accept(t *kit.Transaction, c *kit.Call) kit.Response {
+	t.Keys, t.Sent, t.Amount, t.CallbackURL = c.Keys, c.Fields, c.Text("amount"), c.Text("notifUrl")
+	t.Status, t.CreatedAt, t.Outcome = "PENDING", s.Now(), s.OutcomeFor(c.MSISDN)
+	t.Reference, t.Details["id"] = t.CreatedAt.Format("MP060102.1504.A")+s.NewDigits(5), s.NewDigits(9)
+	if !strings.HasPrefix(c.MSISDN, "6") {
+		t.Outcome = kit.Outcome{Result: noSubscriber}
 	}
-	if code := refusalCode(t.Outcome.Result); code != "" {
-		s.decide(t)
-		body := map[string]any{"message": messages[code], "data": s.view(t, t.Result)}
-		if measured := code == noFunds || code == noSubscriber; measured && !s.platform.Quirk("refusals_400") {
-			return operatorstub.JSON(http.StatusOK, body)
-		}
-		return operatorstub.JSON(http.StatusBadRequest, body)
+	code := refusalCode(t.Outcome.Result)
+	if code == "" {
+		return s.DecideAfter(decisionDelay, t, dataResponse(http.StatusOK, "Merchant payment successfully initiated",
+			s.view(t, kit.Undecided)))
 	}
-	response := operatorstub.JSON(http.StatusOK, map[string]any{
-		"message": "Merchant payment successfully initiated", "data": s.view(t, operatorstub.Undecided),
-	})
-	if t.Outcome.CallbackFirst {
-		response.First = s.decide(t)
-		return response
+	s.Decide(t)
+	status := http.StatusBadRequest
+	if measured := code == noFunds || code == noSubscriber; measured && !s.Quirk("refusals_400") {
+		status = http.StatusOK
 	}
-	s.platform.After(decisionDelay, func() { s.platform.Send(t, s.decide(t)) })
-	return response
+	return dataResponse(status, messages[code], s.view(t, t.Result))
 }
 
 // refusalCode returns the inittxnstatus of a result that pay refuses at once, or "".
-func refusalCode(result operatorstub.Result) string {
+func refusalCode(result kit.Result) string {
 	switch {
-	case result == operatorstub.NoFunds:
+	case result == kit.NoFunds:
 		return noFunds
 	case messages[string(result)] != "":
 		return string(result)
@@ -309,89 +271,68 @@ func refusalCode(result operatorstub.Result) string {
 	return ""
 }
 
-func (s *Stub) decide(t *operatorstub.Transaction) []operatorstub.Callback {
-	return s.platform.Decide(t, func(r operatorstub.Result) operatorstub.Callback {
-		data := s.view(t, r)
-		body := map[string]any{"message": "Payment notification", "data": data}
-		if s.platform.Quirk("callback_short") {
-			body = map[string]any{"message": body["message"], "payToken": t.Key, "status": data["status"]}
-		}
-		callback := operatorstub.Callback{Method: http.MethodPost, URL: t.CallbackURL,
-			Body: operatorstub.JSON(0, body).Body}
-		if s.platform.Quirk("callback_retried") {
-			callback.Retries = []time.Duration{time.Minute, 5 * time.Minute}
-		}
-		return callback
-	})
+func (s *stub) callback(t *kit.Transaction, result kit.Result) kit.Callback {
+	data := s.view(t, result)
+	body := kit.Fields{"message": "Payment notification", "data": data}
+	if s.Quirk("callback_short") {
+		body = kit.Fields{"message": body["message"], "payToken": t.Key, "status": data["status"]}
+	}
+	if s.Quirk("callback_retried") {
+		return t.Post(body, time.Minute, 5*time.Minute)
+	}
+	return t.Post(body)
 }
 
 // status serves the lookup and push.
-func (s *Stub) status(c *operatorstub.Call) operatorstub.Response {
-	if refused, ok := s.authorize(c.Request); ok {
-		return refused
-	}
-	t := s.platform.Find(pay, c.Key)
+func (s *stub) status(c *kit.Call) kit.Response {
+	t := s.Find(c.Key)
 	if t == nil {
-		return s.refuse(c.Key, "0069")
+		return refuse(c.Key, "0069")
 	}
-	return operatorstub.JSON(http.StatusOK, map[string]any{
-		"message": "Transaction retrieved successfully", "data": s.view(t, t.Result),
-	})
+	return dataResponse(http.StatusOK, "Transaction retrieved successfully", s.view(t, t.Result))
 }
 
 // view is the data of a payment with this result. Before pay, all fields but payToken are null.
-func (s *Stub) view(t *operatorstub.Transaction, result operatorstub.Result) map[string]any {
-	data := map[string]any{
+func (s *stub) view(t *kit.Transaction, result kit.Result) kit.Fields {
+	data := kit.Fields{
 		"id": nil, "createtime": nil, "subscriberMsisdn": nil, "amount": nil, "payToken": t.Key, "txnid": nil,
 		"txnmode": nil, "inittxnmessage": nil, "inittxnstatus": nil, "confirmtxnstatus": nil,
 		"confirmtxnmessage": nil, "status": nil, "notifUrl": nil, "description": nil, "channelUserMsisdn": nil,
 	}
 	if t.Status == "" {
-		if s.platform.Quirk("unpaid_expired") {
+		if s.Quirk("unpaid_expired") {
 			data["status"] = "EXPIRED"
 		}
 		return data
 	}
-	maps.Copy(data, map[string]any{
+	maps.Copy(data, kit.Fields{
 		"id": json.Number(t.Details["id"]), "createtime": fmt.Sprint(t.CreatedAt.Unix()),
 		"subscriberMsisdn": t.MSISDN, "amount": json.Number(t.Amount), "txnid": t.Reference, "txnmode": t.OrderID,
 		"inittxnmessage": "The payer must confirm the payment with his PIN", "inittxnstatus": "200",
-		"notifUrl": t.CallbackURL, "description": t.Details["description"],
-		"channelUserMsisdn": s.credentials.ChannelMSISDN, "status": statusWord(result),
+		"notifUrl": t.CallbackURL, "description": t.Sent.Text("description"),
+		"channelUserMsisdn": s.ChannelMSISDN, "status": cmp.Or(statusWords[result], "FAILED"),
 	})
 	if code := refusalCode(result); code != "" {
 		data["txnid"], data["inittxnstatus"], data["inittxnmessage"] = nil, code, messages[code]
 	}
-	if result == operatorstub.Paid {
+	if result == kit.Paid {
 		data["confirmtxnstatus"], data["confirmtxnmessage"] = "200", "Payment successful"
 	}
 	s.applyForms(t, data)
 	return data
 }
 
-func statusWord(result operatorstub.Result) string {
-	switch result {
-	case operatorstub.Undecided:
-		return "PENDING"
-	case operatorstub.Paid:
-		return "SUCCESSFULL"
-	case "EXPIRED", "CANCELLED":
-		return string(result)
-	}
-	return "FAILED"
-}
-
 // applyForms changes the data of a payment to the other forms that the quirks select.
-func (s *Stub) applyForms(t *operatorstub.Transaction, data map[string]any) {
+func (s *stub) applyForms(t *kit.Transaction, data kit.Fields) {
 	for quirk, words := range otherWords {
-		if s.platform.Quirk(quirk) && data["status"] == words[0] {
+		if s.Quirk(quirk) && data["status"] == words[0] {
 			data["status"] = words[1]
 		}
 	}
-	if s.platform.Quirk("amount_text") {
+	if s.Quirk("amount_text") {
 		data["amount"] = t.Amount
 	}
-	if s.platform.Quirk("createtime_iso") {
+	if s.Quirk("createtime_iso") {
 		data["createtime"] = t.CreatedAt.Format(time.RFC3339)
 	}
 }

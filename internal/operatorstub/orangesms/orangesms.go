@@ -46,23 +46,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"mobilegateway/internal/operatorstub"
+	kit "mobilegateway/internal/operatorstub"
 )
 
 const (
 	networkDelay  = time.Second     // the send to the first receipt
 	terminalDelay = 2 * time.Second // the send to the last receipt
-	tokenLife     = time.Hour
 	ratePerSecond = 5
 	maxText       = 1024 // characters
 	maxName       = 11   // characters of senderName
-	send          = "send"
 	resourceBase  = "https://api.orange.com/smsmessaging/v1/outbound/"
 )
 
@@ -96,110 +94,82 @@ func DefaultCredentials() Credentials {
 }
 
 // numbers are the stub's own test numbers.
-var numbers = map[string]operatorstub.Outcome{
+var numbers = map[string]kit.Outcome{
 	"+2250700002001": {Result: "DeliveryUncertain"},
 	"+2250700002002": {Result: "MessageWaiting"},
 }
 
-// exceptions are the platform's errors by message id, with their HTTP status and text.
-var exceptions = map[string]struct {
-	status int
-	text   string
-}{
-	"SVC0001": {http.StatusBadRequest, "A service error occurred. Error code is %1."},
-	"SVC0002": {http.StatusBadRequest, "Invalid input value for message part %1."},
-	"SVC0004": {http.StatusBadRequest, "No valid addresses provided in message part %1."},
-	"SVC0280": {http.StatusBadRequest, "Message too long. Maximum length is %1 characters."},
-	"POL0001": {http.StatusForbidden, "A policy error occurred. Error code is %1."},
-	"POL1009": {http.StatusForbidden, "The application is not provisioned for %1."},
+// errorCodes are the errors of the API gateway, by code, and of the platform, by message id.
+var errorCodes = []kit.Error{
+	kit.NewError("42", http.StatusUnauthorized, "Expired credentials"),
+	kit.NewError("41", http.StatusUnauthorized, "Invalid credentials"),
+	kit.NewError("50", http.StatusForbidden, "Access denied"),
+	kit.NewError("60", http.StatusNotFound, "Resource not found"),
+	kit.NewError("53", http.StatusTooManyRequests, "Too many requests"),
+	kit.NewError("5", http.StatusServiceUnavailable, "The service is temporarily unavailable"),
+	kit.NewError("20", http.StatusBadRequest, "Invalid body"),
+	kit.NewError("SVC0001", http.StatusBadRequest, "A service error occurred. Error code is %1."),
+	kit.NewError("SVC0002", http.StatusBadRequest, "Invalid input value for message part %1."),
+	kit.NewError("SVC0004", http.StatusBadRequest, "No valid addresses provided in message part %1."),
+	kit.NewError("SVC0280", http.StatusBadRequest, "Message too long. Maximum length is %1 characters."),
+	kit.NewError("POL0001", http.StatusForbidden, "A policy error occurred. Error code is %1."),
+	kit.NewError("POL1009", http.StatusForbidden, "The application is not provisioned for %1."),
 }
 
-// Stub is one account of the SMS API.
-type Stub struct {
-	platform    *operatorstub.Platform
-	credentials Credentials
+type stub struct {
+	*kit.Platform
+	Credentials
 
 	// The platform's lock guards these.
 	used  map[string]int // units by sender
 	sends []time.Time    // within the last second
 }
 
-// New makes a stub.
-func New(config operatorstub.Config, credentials Credentials) *Stub {
-	faults := map[string]operatorstub.Response{
-		"401": gatewayError(http.StatusUnauthorized, 42, "Expired credentials"),
-		"403": gatewayError(http.StatusForbidden, 50, "Access denied"),
-		"404": gatewayError(http.StatusNotFound, 60, "Resource not found"),
-		"429": gatewayError(http.StatusTooManyRequests, 53, "Too many requests"),
-		"503": gatewayError(http.StatusServiceUnavailable, 5, "The service is temporarily unavailable"),
-
-		"503-html": operatorstub.HTML(http.StatusServiceUnavailable, "Service Unavailable"),
-	}
-	for id := range exceptions {
-		faults[id] = exception(id, "stub")
-	}
-	return &Stub{credentials: credentials, used: map[string]int{}, platform: operatorstub.New(config, operatorstub.Spec{
-		Operator: "orangesms", Faults: faults, Numbers: numbers, TokenLife: tokenLife,
+// New makes a stub of one account of the SMS API.
+func New(config kit.Config, credentials Credentials) *kit.Platform {
+	s := &stub{Credentials: credentials, used: map[string]int{}}
+	s.Platform = kit.New(config, kit.Spec{
+		Operator: "orangesms", Numbers: numbers, TokenLife: time.Hour, Authorize: s.authorize,
+		Errors: errorCodes, ErrorForm: errorForm,
+		Operations: []kit.Operation{
+			{Pattern: "POST /oauth/v3/token", Name: "token", Open: true, Serve: s.token},
+			{Pattern: "POST /smsmessaging/v1/outbound/{sender}/requests", Name: "send", Identify: identify,
+				Serve: s.send},
+			{Pattern: "GET /sms/admin/v1/contracts", Name: "contracts", Serve: s.contracts},
+		},
+		Faults: map[string]kit.Response{"503-html": kit.HTML(http.StatusServiceUnavailable, "Service Unavailable")},
 		Quirks: []string{"receipts_reordered", "receipts_twice", "receipts_lost", "receipts_network_only",
 			"bundle_empty", "off_net_lost", "sender_name_replaced", "no_resource_url", "expires_in_number"},
-	})}
+	})
+	return s.Platform
 }
 
-// Handler serves the stub from the root.
-func (s *Stub) Handler() http.Handler {
-	noKeys := func(*http.Request, []byte) operatorstub.Keys { return operatorstub.Keys{} }
-	return s.platform.Handler(
-		operatorstub.Operation{Pattern: "POST /oauth/v3/token", Name: "token", Identify: noKeys, Serve: s.token},
-		operatorstub.Operation{Pattern: "POST /smsmessaging/v1/outbound/{sender}/requests", Name: send,
-			Identify: identify, Serve: s.send},
-		operatorstub.Operation{Pattern: "GET /sms/admin/v1/contracts", Name: "contracts", Identify: noKeys,
-			Serve: s.contracts},
-	)
-}
-
-// gatewayError is an error of the API gateway in front of the platform.
-func gatewayError(status, code int, message string) operatorstub.Response {
-	return operatorstub.JSON(status, map[string]any{"code": code, "message": message, "description": message})
-}
-
-// exception is an error of the platform.
-func exception(id, variable string) operatorstub.Response {
-	kind := "serviceException"
-	if strings.HasPrefix(id, "POL") {
-		kind = "policyException"
+func errorForm(e kit.Error, variable string) kit.Response {
+	if code, err := strconv.Atoi(e.Name); err == nil {
+		return kit.JSON(e.Status, map[string]any{"code": code, "message": e.Message, "description": e.Message})
 	}
-	e := exceptions[id]
-	return operatorstub.JSON(e.status, map[string]any{"requestError": map[string]any{kind: map[string]any{
-		"messageId": id, "text": e.text, "variables": []string{variable},
+	kind := map[string]string{"SVC": "serviceException", "POL": "policyException"}[e.Name[:3]]
+	return kit.JSON(e.Status, map[string]any{"requestError": map[string]any{kind: map[string]any{
+		"messageId": e.Name, "text": e.Message, "variables": []string{variable},
 	}}})
 }
 
-func (s *Stub) token(c *operatorstub.Call) operatorstub.Response {
-	id, secret, _ := c.Request.BasicAuth()
-	if id != s.credentials.ClientID || secret != s.credentials.ClientSecret {
-		return gatewayError(http.StatusUnauthorized, 41, "Invalid credentials")
-	}
-	if form, err := url.ParseQuery(string(c.Body)); err != nil || form.Get("grant_type") != "client_credentials" {
-		return gatewayError(http.StatusBadRequest, 20, "Invalid body")
-	}
-	token, life := s.platform.IssueToken(id)
-	if !s.platform.Quirk("expires_in_number") {
-		life = fmt.Sprint(life)
-	}
-	return operatorstub.JSON(http.StatusOK, map[string]any{
-		"token_type": "Bearer", "access_token": token, "expires_in": life,
+func (s *stub) token(c *kit.Call) kit.Response {
+	return s.Grant(c, kit.Grant{
+		Clients: map[string]string{s.ClientID: s.ClientSecret}, BadClient: s.Error("41", ""),
+		BadType: s.Error("20", ""), Fields: kit.Fields{"token_type": "Bearer"},
+		TextLife: !s.Quirk("expires_in_number"),
 	})
 }
 
-// authorize returns a refusal, or false if the call shows a token.
-func (s *Stub) authorize(r *http.Request) (operatorstub.Response, bool) {
-	switch {
-	case r.Header.Get("Authorization") == "":
-		return gatewayError(http.StatusUnauthorized, 41, "Invalid credentials"), true
-	case !s.platform.ValidToken(r, s.credentials.ClientID):
-		return gatewayError(http.StatusUnauthorized, 42, "Expired credentials"), true
+func (s *stub) authorize(c *kit.Call) kit.Response {
+	if c.Request.Header.Get("Authorization") == "" {
+		return s.Error("41", "")
 	}
-	return operatorstub.Response{}, false
+	if _, valid := s.TokenOwner(c); !valid {
+		return s.Error("42", "")
+	}
+	return kit.Response{}
 }
 
 type text struct {
@@ -218,111 +188,89 @@ type envelope struct {
 	Request message `json:"outboundSMSMessageRequest"`
 }
 
-// recipient returns the recipient's number with its plus sign, or "".
-func (m message) recipient() string {
-	address, _ := m.Address.(string)
-	number, ok := strings.CutPrefix(address, "tel:+")
-	if !ok || len(number) < 8 || strings.Trim(number, "0123456789") != "" {
-		return ""
+// identify makes the digest of a send, because the protocol has no key. The number has its plus sign.
+func identify(c *kit.Call) {
+	sum := sha256.Sum256(c.Body)
+	c.Key = hex.EncodeToString(sum[:8])
+	c.OrderID = c.Key
+	number, ok := strings.CutPrefix(c.Text("outboundSMSMessageRequest.address"), "tel:+")
+	if ok && len(number) >= 8 && kit.IsDigits(number) {
+		c.MSISDN = "+" + number
 	}
-	return "+" + number
 }
 
-// identify makes the digest of a send, because the protocol has no key.
-func identify(_ *http.Request, body []byte) operatorstub.Keys {
-	var e envelope
-	_ = json.Unmarshal(body, &e) // send refuses it
-	sum := sha256.Sum256(body)
-	digest := hex.EncodeToString(sum[:8])
-	return operatorstub.Keys{Key: digest, OrderID: digest, MSISDN: e.Request.recipient()}
-}
-
-func (s *Stub) send(c *operatorstub.Call) operatorstub.Response {
-	if refused, ok := s.authorize(c.Request); ok {
-		return refused
-	}
+func (s *stub) send(c *kit.Call) kit.Response {
 	if s.exceedsRate() {
-		return gatewayError(http.StatusTooManyRequests, 53, "Too many requests")
+		return s.Error("53", "")
 	}
 	var e envelope
 	if json.Unmarshal(c.Body, &e) != nil {
-		return exception("SVC0002", "body")
+		return s.Error("SVC0002", "body")
 	}
-	m := e.Request
-	sender, known := s.sender(c.Request.PathValue("sender"))
-	if !known {
-		return gatewayError(http.StatusNotFound, 60, "Resource not found")
+	address := c.Request.PathValue("sender")
+	i := slices.IndexFunc(s.Senders, func(sender Sender) bool { return sender.Address == address })
+	if i < 0 {
+		return s.Error("60", "")
 	}
-	if refused, ok := s.check(&m, sender); ok {
-		return refused
+	m, sender := e.Request, s.Senders[i]
+	approved := m.SenderName == "" || slices.Contains(sender.Names, m.SenderName)
+	if name, variable := s.refusal(c, m, sender, approved); name != "" {
+		return s.Error(name, variable)
+	}
+	if !approved {
+		m.SenderName = "" // the platform replaces it
 	}
 	s.used[sender.Address] += unitsOf(m.Text.Message)
 	return s.accept(c, m, sender)
 }
 
 // exceedsRate counts a send and reports whether it is above the rate of the account.
-func (s *Stub) exceedsRate() bool {
-	now := s.platform.Now()
+func (s *stub) exceedsRate() bool {
+	now := s.Now()
 	s.sends = append(slices.DeleteFunc(s.sends, func(at time.Time) bool { return now.Sub(at) >= time.Second }), now)
 	return len(s.sends) > ratePerSecond
 }
 
-func (s *Stub) sender(address string) (Sender, bool) {
-	i := slices.IndexFunc(s.credentials.Senders, func(sender Sender) bool { return sender.Address == address })
-	if i < 0 {
-		return Sender{}, false
-	}
-	return s.credentials.Senders[i], true
-}
-
-// check returns a refusal, or false. It removes a sender name that the platform replaces.
-func (s *Stub) check(m *message, sender Sender) (operatorstub.Response, bool) {
+// refusal returns the error of a send and its variable, or "".
+func (s *stub) refusal(c *kit.Call, m message, sender Sender, approved bool) (name, variable string) {
 	_, isText := m.Address.(string)
-	units := sender.Units - s.used[sender.Address]
-	approved := m.SenderName == "" || slices.Contains(sender.Names, m.SenderName)
+	left := sender.Units - s.used[sender.Address]
 	switch {
 	case m.SenderAddress != sender.Address:
-		return exception("SVC0002", "senderAddress"), true
+		return "SVC0002", "senderAddress"
 	case m.Address != nil && !isText:
-		return exception("SVC0002", "address"), true
-	case m.recipient() == "":
-		return exception("SVC0004", "address"), true
+		return "SVC0002", "address"
+	case c.MSISDN == "":
+		return "SVC0004", "address"
 	case m.Text.Message == "":
-		return exception("SVC0002", "message"), true
+		return "SVC0002", "message"
 	case utf8.RuneCountInString(m.Text.Message) > maxText:
-		return exception("SVC0280", fmt.Sprint(maxText)), true
+		return "SVC0280", fmt.Sprint(maxText)
 	case utf8.RuneCountInString(m.SenderName) > maxName:
-		return exception("SVC0002", "senderName"), true
-	case !approved && !s.platform.Quirk("sender_name_replaced"):
-		return exception("POL1009", "senderName"), true
-	case s.platform.Quirk("bundle_empty") || unitsOf(m.Text.Message) > units ||
-		s.platform.OutcomeFor(m.recipient()).Result == operatorstub.NoFunds:
-		return exception("POL0001", "no units"), true
+		return "SVC0002", "senderName"
+	case !approved && !s.Quirk("sender_name_replaced"):
+		return "POL1009", "senderName"
+	case s.Quirk("bundle_empty") || unitsOf(m.Text.Message) > left || s.OutcomeFor(c.MSISDN).Result == kit.NoFunds:
+		return "POL0001", "no units"
 	}
-	if !approved {
-		m.SenderName = ""
-	}
-	return operatorstub.Response{}, false
+	return "", ""
 }
 
 // accept sends an SMS and its receipts. The units have been taken.
-func (s *Stub) accept(c *operatorstub.Call, m message, sender Sender) operatorstub.Response {
+func (s *stub) accept(c *kit.Call, m message, sender Sender) kit.Response {
 	id := s.newUUID()
 	c.Key = id
-	t := s.platform.Add(&operatorstub.Transaction{
-		Operation: send, Key: id, OrderID: c.OrderID, MSISDN: m.recipient(), CallbackURL: s.credentials.ReceiptURL,
-		Outcome: s.platform.OutcomeFor(m.recipient()),
-	})
+	t := s.Add(c, &kit.Transaction{CallbackURL: s.ReceiptURL})
 	m.Address = []any{m.Address}
-	if m.ResourceURL = resourceBase + sender.Address + "/requests/" + id; s.platform.Quirk("no_resource_url") {
+	if m.ResourceURL = resourceBase + sender.Address + "/requests/" + id; s.Quirk("no_resource_url") {
 		m.ResourceURL = ""
 	}
-	response := operatorstub.JSON(http.StatusCreated, envelope{m})
-	if s.platform.Quirk("off_net_lost") && !strings.HasPrefix(t.MSISDN, sender.Prefix) {
+	response := kit.JSON(http.StatusCreated, envelope{m})
+	if s.Quirk("off_net_lost") && !strings.HasPrefix(t.MSISDN, sender.Prefix) {
 		return response
 	}
-	if t.Outcome.Result != operatorstub.Refused {
-		s.platform.AddEffect(t, "sms")
+	if t.Outcome.Result != kit.Refused {
+		s.AddEffect(t, "sms")
 	}
 	receipts := s.receipts(t)
 	if t.Outcome.CallbackFirst {
@@ -332,29 +280,26 @@ func (s *Stub) accept(c *operatorstub.Call, m message, sender Sender) operatorst
 	if half := (len(receipts) + 1) / 2; half < len(receipts) {
 		receipts[half].Wait = terminalDelay - networkDelay
 	}
-	s.platform.After(networkDelay, func() { s.platform.Send(t, receipts) })
+	s.SendAfter(networkDelay, t, receipts)
 	return response
 }
 
 // newUUID returns a UUID of version 4.
-func (s *Stub) newUUID() string {
-	h := s.platform.NewID(16)
+func (s *stub) newUUID() string {
+	h := s.NewID(16)
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 
 // contracts serves the balance of one country, or of all.
-func (s *Stub) contracts(c *operatorstub.Call) operatorstub.Response {
-	if refused, ok := s.authorize(c.Request); ok {
-		return refused
-	}
+func (s *stub) contracts(c *kit.Call) kit.Response {
 	country := c.Request.URL.Query().Get("country")
 	list := []map[string]any{}
-	for _, sender := range s.credentials.Senders {
+	for _, sender := range s.Senders {
 		if country == "" || country == sender.Country {
 			list = append(list, map[string]any{"country": sender.Country, "status": "ACTIVE",
 				"availableUnits": sender.Units - s.used[sender.Address],
-				"expirationDate": s.platform.Now().AddDate(0, 1, 0).Format(time.RFC3339)})
+				"expirationDate": s.Now().AddDate(0, 1, 0).Format(time.RFC3339)})
 		}
 	}
-	return operatorstub.JSON(http.StatusOK, list)
+	return kit.JSON(http.StatusOK, list)
 }

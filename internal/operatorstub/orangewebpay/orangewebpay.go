@@ -1,26 +1,57 @@
+// Package orangewebpay is a stub of Orange Money Web Payment: the token call, the payment, its lookup, its page and its
+// notification. On the page the payer types a number and a code. Package operatorstub describes the control paths and
+// the steering by number.
+//
+// Each country is a segment of the path with its own account and merchant key. A payment is INITIATED until the payer
+// confirms it, then PENDING, and two seconds later SUCCESS or FAILED. Its page and its pay_token live for 10 minutes.
+// After that a payment without a confirmation is EXPIRED, also if the payer cancelled it. An order_id is never free
+// again: a repeat is refused with code 1204. The key of an effect is the order_id.
+//
+// The number on the page selects the outcome. Its faults are those of the button, because the API has none. A code
+// has six digits; 000000 is wrong. There are no test numbers.
+//
+// The notification has no order_id and comes once. It is not sent to plain http on an IP address, except with
+// Credentials.LocalURLs.
+//
+// Faults of scripts are HTTP statuses, or codes: "42" is 401 with code 42. incomplete is 201 without a pay_token.
+//
+// Quirks:
+//
+//	nested_error      errors are {"error":{"code","message","description"}}
+//	no_notification   no notification is sent
+//	failure_word      the notification says FAILURE instead of FAILED
+//	notify_expired    a confirmation after the page's life is notified as EXPIRED
+//	same_debit_failed a second payment of one number and amount within 10 minutes is FAILED
+//	page_3s           a new page lives for 3 seconds
+//
+// These choices are inferred, or recalled by others, because no document states them:
+//
+//	1204                         HTTP 400
+//	wrong amount or pay_token    400 code 22 on the lookup
+//	wrong merchant_key           400 code 22
+//	required fields              all of the document's example
+//	token of another country     404 code 60; an unknown token is 401 code 41, an expired or revoked one code 42
+//	wrong client or grant_type   401 code 41, 400 code 22
+//	wrong Content-Type           415 as a page
+//	cancel on the page           the page is closed; the status stays INITIATED until EXPIRED
 package orangewebpay
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"mobilegateway/internal/operatorstub"
+	kit "mobilegateway/internal/operatorstub"
 )
 
 const (
-	tokenLife     = 90 * 24 * time.Hour
 	pageLife      = 10 * time.Minute
-	shortLife     = 3 * time.Second // quirk page_3s
 	decisionDelay = 2 * time.Second // the confirmation to the final status
 	sameDebitTime = 10 * time.Minute
-	webpayment    = "webpayment"
 )
 
 // Account is the application and the contract of one country.
@@ -48,133 +79,88 @@ func DefaultCredentials() Credentials {
 	return c
 }
 
-// errorCode is a code of Orange with its HTTP status.
-type errorCode struct {
-	code, status int
-	message      string
+// errorCodes are the codes of Orange. The first code of a status is that of the fault with its name.
+var errorCodes = []kit.Error{
+	kit.NewError("1", http.StatusInternalServerError, "Internal error"),
+	kit.NewError("5", http.StatusServiceUnavailable, "The service is temporarily unavailable"),
+	kit.NewError("22", http.StatusBadRequest, "Invalid body"),
+	kit.NewError("23", http.StatusBadRequest, "Missing body field"),
+	kit.NewError("42", http.StatusUnauthorized, "Expired credentials"),
+	kit.NewError("41", http.StatusUnauthorized, "Invalid credentials"),
+	kit.NewError("50", http.StatusForbidden, "Access denied"),
+	kit.NewError("51", http.StatusForbidden, "Forbidden requester"),
+	kit.NewError("53", http.StatusTooManyRequests, "Too many requests"),
+	kit.NewError("60", http.StatusNotFound, "Resource not found"),
+	kit.NewError("1204", http.StatusBadRequest, "order id already exists"),
 }
 
-var errorCodes = []errorCode{
-	{1, http.StatusInternalServerError, "Internal error"},
-	{5, http.StatusServiceUnavailable, "The service is temporarily unavailable"},
-	{22, http.StatusBadRequest, "Invalid body"},
-	{23, http.StatusBadRequest, "Missing body field"},
-	{42, http.StatusUnauthorized, "Expired credentials"},
-	{41, http.StatusUnauthorized, "Invalid credentials"},
-	{50, http.StatusForbidden, "Access denied"},
-	{51, http.StatusForbidden, "Forbidden requester"},
-	{53, http.StatusTooManyRequests, "Too many requests"},
-	{60, http.StatusNotFound, "Resource not found"},
-	{1204, http.StatusBadRequest, "order id already exists"},
+type stub struct {
+	*kit.Platform
+	Credentials
 }
 
-// Stub is one platform for all segments.
-type Stub struct {
-	platform    *operatorstub.Platform
-	credentials Credentials
-	issued      map[string]bool // tokens, so that an expired one differs from an unknown one
+// New makes a stub of one platform for all segments.
+func New(config kit.Config, credentials Credentials) *kit.Platform {
+	const base = "POST /orange-money-webpay/{segment}/v1/"
+	s := &stub{Credentials: credentials}
+	s.Platform = kit.New(config, kit.Spec{
+		Operator: "orangewebpay", TokenLife: 90 * 24 * time.Hour, Authorize: s.authorize, Errors: errorCodes,
+		ErrorForm: s.errorForm, Callback: s.notification, End: s.end,
+		Operations: []kit.Operation{
+			{Pattern: "POST /oauth/{version}/token", Name: "token", Open: true, Serve: s.token},
+			{Pattern: base + "webpayment", Name: "webpayment", Key: "order_id", Serve: s.create},
+			{Pattern: base + "transactionstatus", Name: "transactionstatus", Key: "order_id", Serve: s.status},
+		},
+		Faults: map[string]kit.Response{
+			"405":        kit.HTML(http.StatusMethodNotAllowed, "Method Not Allowed"),
+			"415":        kit.HTML(http.StatusUnsupportedMediaType, "Unsupported Media Type"),
+			"incomplete": kit.JSON(http.StatusCreated, map[string]any{"status": http.StatusCreated, "message": "OK"}),
+		},
+		Hosted: &kit.Hosted{
+			Path: "/payment/pay_token/{id}", Life: pageLife, Short: "page_3s", Open: "INITIATED", Expired: "EXPIRED",
+			Page: page, Cancel: cancel, Confirm: s.confirm, Late: s.confirmLate,
+		},
+		Quirks: []string{"nested_error", "no_notification", "failure_word", "notify_expired", "same_debit_failed"},
+	})
+	return s.Platform
 }
 
-// New makes a stub.
-func New(config operatorstub.Config, credentials Credentials) *Stub {
-	faults := map[string]operatorstub.Response{
-		"405": operatorstub.HTML(http.StatusMethodNotAllowed, "Method Not Allowed"),
-		"415": operatorstub.HTML(http.StatusUnsupportedMediaType, "Unsupported Media Type"),
-		"incomplete": operatorstub.JSON(http.StatusCreated, map[string]any{
-			"status": http.StatusCreated, "message": "OK"}),
+func (s *stub) errorForm(e kit.Error, description string) kit.Response {
+	body := map[string]any{"code": json.Number(e.Name), "message": e.Message, "description": description}
+	if s.Quirk("nested_error") {
+		body = map[string]any{"error": body}
 	}
-	for _, e := range errorCodes {
-		response := operatorstub.JSON(e.status, e.body(""))
-		faults[strconv.Itoa(e.code)] = response
-		if name := strconv.Itoa(e.status); faults[name].Status == 0 {
-			faults[name] = response
-		}
-	}
-	return &Stub{credentials: credentials, issued: map[string]bool{}, platform: operatorstub.New(config,
-		operatorstub.Spec{Operator: "orangewebpay", Faults: faults, TokenLife: tokenLife,
-			Quirks: []string{"nested_error", "no_notification", "failure_word", "notify_expired", "same_debit_failed",
-				"page_3s"},
-		})}
+	return kit.JSON(e.Status, body)
 }
 
-// Handler serves the stub from the root.
-func (s *Stub) Handler() http.Handler {
-	const base, page = "/orange-money-webpay/{segment}/v1/", "/payment/pay_token/{token}"
-	noKeys := func(*http.Request, []byte) operatorstub.Keys { return operatorstub.Keys{} }
-	orderID := func(_ *http.Request, body []byte) operatorstub.Keys {
-		id, _ := fieldsOf(body)["order_id"].(string)
-		return operatorstub.Keys{Key: id}
-	}
-	return s.platform.Handler(
-		operatorstub.Operation{Pattern: "POST /oauth/{version}/token", Name: "token", Identify: noKeys, Serve: s.token},
-		operatorstub.Operation{Pattern: "POST " + base + "webpayment", Name: webpayment, Identify: orderID,
-			Serve: s.create},
-		operatorstub.Operation{Pattern: "POST " + base + "transactionstatus", Name: "transactionstatus",
-			Identify: orderID, Serve: s.status},
-		operatorstub.Operation{Pattern: "GET " + page, Name: "page", Identify: s.identifyPayer, Serve: s.page},
-		operatorstub.Operation{Pattern: "POST " + page, Name: "confirm", Identify: s.identifyPayer, Serve: s.confirm},
-	)
-}
-
-func (e errorCode) body(description string) map[string]any {
-	return map[string]any{"code": e.code, "message": e.message, "description": description}
-}
-
-func (s *Stub) refuse(code int, description string) operatorstub.Response {
-	e := errorCodes[slices.IndexFunc(errorCodes, func(e errorCode) bool { return e.code == code })]
-	if s.platform.Quirk("nested_error") {
-		return operatorstub.JSON(e.status, map[string]any{"error": e.body(description)})
-	}
-	return operatorstub.JSON(e.status, e.body(description))
-}
-
-func (s *Stub) token(c *operatorstub.Call) operatorstub.Response {
-	form, err := url.ParseQuery(string(c.Body))
+func (s *stub) token(c *kit.Call) kit.Response {
 	if v := c.Request.PathValue("version"); v != "v2" && v != "v3" {
-		return s.refuse(60, "")
+		return s.Error("60", "")
 	}
-	if err != nil || form.Get("grant_type") != "client_credentials" {
-		return s.refuse(22, "grant_type")
+	clients := map[string]string{}
+	for _, a := range s.Accounts {
+		clients[a.ClientID] = a.ClientSecret
 	}
-	id, secret, _ := c.Request.BasicAuth()
-	for _, a := range s.credentials.Accounts {
-		if a.ClientID != id || a.ClientSecret != secret {
-			continue
-		}
-		text, life := s.platform.IssueToken(id)
-		s.issued[text] = true
-		return operatorstub.JSON(http.StatusOK, map[string]any{
-			"token_type": "Bearer", "access_token": text, "expires_in": life})
-	}
-	return s.refuse(41, "")
+	return s.Grant(c, kit.Grant{Clients: clients, BadClient: s.Error("41", ""), BadType: s.Error("22", "grant_type"),
+		Fields: kit.Fields{"token_type": "Bearer"}})
 }
 
-// authorize returns the code of a refusal, or 0.
-func (s *Stub) authorize(r *http.Request) int {
-	account, known := s.credentials.Accounts[r.PathValue("segment")]
-	if known && s.platform.ValidToken(r, account.ClientID) {
-		return 0
+func (s *stub) authorize(c *kit.Call) kit.Response {
+	owner, valid := s.TokenOwner(c)
+	account, known := s.Accounts[c.Request.PathValue("segment")]
+	switch {
+	case owner == "":
+		return s.Error("41", "")
+	case !valid:
+		return s.Error("42", "")
+	case !known || owner != account.ClientID:
+		return s.Error("60", "")
+	case !strings.HasPrefix(c.Request.Header.Get("Content-Type"), "application/json"):
+		return kit.HTML(http.StatusUnsupportedMediaType, "Unsupported Media Type")
+	case c.Fields == nil:
+		return s.Error("22", "")
 	}
-	for _, other := range s.credentials.Accounts {
-		if s.platform.ValidToken(r, other.ClientID) {
-			return 60
-		}
-	}
-	if s.issued[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")] {
-		return 42
-	}
-	return 41
-}
-
-// fieldsOf returns the fields of a JSON object, or nil. Numbers are json.Number.
-func fieldsOf(body []byte) map[string]any {
-	var fields map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	if decoder.Decode(&fields) != nil {
-		return nil
-	}
-	return fields
+	return kit.Response{}
 }
 
 // limits are the required texts of a payment and their longest lengths in characters.
@@ -187,7 +173,7 @@ var limits = []struct {
 }
 
 // missing returns the description of the first field that is absent or empty, in the words of a Go validator, or "".
-func missing(object string, fields map[string]any, names ...string) string {
+func missing(object string, fields kit.Fields, names ...string) string {
 	for _, name := range names {
 		if fields[name] != nil && fields[name] != "" {
 			continue
@@ -204,16 +190,16 @@ func missing(object string, fields map[string]any, names ...string) string {
 }
 
 // amountOf returns a whole positive amount, or "".
-func amountOf(fields map[string]any) string {
+func amountOf(fields kit.Fields) string {
 	number, _ := fields["amount"].(json.Number)
-	if text := number.String(); operatorstub.IsAmount(text) && strings.Trim(text, "0123456789") == "" {
+	if text := number.String(); kit.IsAmount(text) && kit.IsDigits(text) {
 		return text
 	}
 	return ""
 }
 
 // invalid returns the name of the first field that is wrong, or "".
-func (s *Stub) invalid(segment string, fields map[string]any) string {
+func (s *stub) invalid(segment string, fields kit.Fields) string {
 	for _, limit := range limits {
 		text, ok := fields[limit.name].(string)
 		isURL := strings.HasSuffix(limit.name, "_url")
@@ -228,91 +214,125 @@ func (s *Stub) invalid(segment string, fields map[string]any) string {
 		return "currency"
 	case fields["lang"] != "fr" && fields["lang"] != "en":
 		return "lang"
-	case fields["merchant_key"] != s.credentials.Accounts[segment].MerchantKey:
+	case fields["merchant_key"] != s.Accounts[segment].MerchantKey:
 		return "merchant_key"
 	}
 	return ""
 }
 
 // reachable reports whether an address is one that Orange accepts.
-func (s *Stub) reachable(address string) bool {
+func (s *stub) reachable(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {
 		return false
 	}
 	host := u.Hostname()
-	return s.credentials.LocalURLs || host != "localhost" && host != "::1" && !strings.HasPrefix(host, "127.")
+	return s.LocalURLs || host != "localhost" && host != "::1" && !strings.HasPrefix(host, "127.")
 }
 
-// refuseCall returns the refusal of a call whose token, type or fields are wrong, and whether there is one.
-func (s *Stub) refuseCall(c *operatorstub.Call, object string, names ...string) (operatorstub.Response, bool) {
-	if code := s.authorize(c.Request); code != 0 {
-		return s.refuse(code, ""), true
-	}
-	if !strings.HasPrefix(c.Request.Header.Get("Content-Type"), "application/json") {
-		return operatorstub.HTML(http.StatusUnsupportedMediaType, "Unsupported Media Type"), true
-	}
-	fields := fieldsOf(c.Body)
-	if fields == nil {
-		return s.refuse(22, ""), true
-	}
-	if description := missing(object, fields, names...); description != "" {
-		return s.refuse(23, description), true
-	}
-	return operatorstub.Response{}, false
-}
-
-func (s *Stub) create(c *operatorstub.Call) operatorstub.Response {
+func (s *stub) create(c *kit.Call) kit.Response {
 	names := []string{"amount"}
 	for _, limit := range limits {
 		names = append(names, limit.name)
 	}
-	if refused, ok := s.refuseCall(c, "WebPayment", names...); ok {
-		return refused
+	segment := c.Request.PathValue("segment")
+	if description := missing("WebPayment", c.Fields, names...); description != "" {
+		return s.Error("23", description)
 	}
-	fields, segment := fieldsOf(c.Body), c.Request.PathValue("segment")
-	if name := s.invalid(segment, fields); name != "" {
-		return s.refuse(22, name)
+	if name := s.invalid(segment, c.Fields); name != "" {
+		return s.Error("22", name)
 	}
-	if s.platform.First(func(t *operatorstub.Transaction) bool {
-		return t.Key == c.Key && t.Details["segment"] == segment
-	}) != nil {
-		return s.refuse(1204, "")
+	if s.First(func(t *kit.Transaction) bool { return t.Key == c.Key && t.Details["segment"] == segment }) != nil {
+		return s.Error("1204", "")
 	}
-	life := pageLife
-	if s.platform.Quirk("page_3s") {
-		life = shortLife
-	}
-	t := &operatorstub.Transaction{
-		Operation: webpayment, Key: c.Key, Amount: amountOf(fields), Status: "INITIATED",
-		EndsAt: s.platform.Now().Add(life),
-		Details: map[string]string{"segment": segment, "pay_token": "v1" + s.platform.NewID(24),
-			"notif_token": s.platform.NewID(16)},
-	}
-	for _, limit := range limits {
-		t.Details[limit.name], _ = fields[limit.name].(string)
-	}
-	t.Currency, t.CallbackURL = t.Details["currency"], t.Details["notif_url"]
-	s.platform.Add(t)
-	return operatorstub.JSON(http.StatusCreated, map[string]any{
-		"status": http.StatusCreated, "message": "OK", "pay_token": t.Details["pay_token"],
-		"payment_url": s.credentials.PageURL + "/payment/pay_token/" + t.Details["pay_token"],
-		"notif_token": t.Details["notif_token"],
+	t := s.Add(c, &kit.Transaction{
+		Amount: amountOf(c.Fields), Currency: c.Text("currency"), CallbackURL: c.Text("notif_url"),
+		Status: "INITIATED", PageID: "v1" + s.NewID(24),
+		Details: map[string]string{"segment": segment, "notif_token": s.NewID(16)},
+	})
+	return kit.JSON(http.StatusCreated, map[string]any{
+		"status": http.StatusCreated, "message": "OK", "pay_token": t.PageID,
+		"payment_url": s.PageURL + "/payment/pay_token/" + t.PageID, "notif_token": t.Details["notif_token"],
 	})
 }
 
 // status is the lookup. It needs the order_id, the amount and the pay_token of one payment.
-func (s *Stub) status(c *operatorstub.Call) operatorstub.Response {
-	if refused, ok := s.refuseCall(c, "GetTransactionStatusInfo", "order_id", "amount", "pay_token"); ok {
-		return refused
+func (s *stub) status(c *kit.Call) kit.Response {
+	description := missing("GetTransactionStatusInfo", c.Fields, "order_id", "amount", "pay_token")
+	if description != "" {
+		return s.Error("23", description)
 	}
-	fields := fieldsOf(c.Body)
-	token, _ := fields["pay_token"].(string)
-	t := s.find(token)
-	if t == nil || t.Key != c.Key || t.Amount != amountOf(fields) ||
+	t := s.FindPage(c.Text("pay_token"))
+	if t == nil || t.Key != c.Key || t.Amount != amountOf(c.Fields) ||
 		t.Details["segment"] != c.Request.PathValue("segment") {
-		return s.refuse(22, "")
+		return s.Error("22", "")
 	}
-	return operatorstub.JSON(http.StatusCreated, map[string]string{
-		"status": t.Status, "order_id": t.Key, "txnid": t.Reference})
+	return kit.JSON(http.StatusCreated, map[string]string{"status": t.Status, "order_id": t.Key, "txnid": t.Reference})
+}
+
+func page(t *kit.Transaction) kit.Page {
+	return kit.Page{Title: "Orange Money: pay " + t.Sent.Text("reference"), Amount: t.Amount, Currency: t.Currency,
+		OrderID: t.Key, Code: true}
+}
+
+func cancel(t *kit.Transaction, _ *kit.Call) kit.Response {
+	return kit.Redirect(t.Sent.Text("cancel_url"))
+}
+
+func (s *stub) confirm(t *kit.Transaction, c *kit.Call) kit.Response {
+	if code := kit.ReadDigits(c.Form("code"), 6, 6); code == "" || code == "000000" {
+		return s.ShowPage(t, http.StatusBadRequest, "The code is wrong.")
+	}
+	t.Status, t.MSISDN, t.Outcome = "PENDING", c.MSISDN, s.OutcomeFor(c.MSISDN)
+	if s.Quirk("same_debit_failed") && s.repeatsDebit(t) {
+		t.Outcome = kit.Outcome{Result: kit.Refused}
+	}
+	return s.DecideAfter(decisionDelay, t, kit.Redirect(t.Sent.Text("return_url")))
+}
+
+// confirmLate notifies a confirmation after the page's life.
+func (s *stub) confirmLate(t *kit.Transaction) {
+	if t.Status == "EXPIRED" && s.Quirk("notify_expired") {
+		s.SendAfter(0, t, []kit.Callback{s.notify(t, t.Status)})
+	}
+}
+
+// repeatsDebit reports whether the payer has paid the same amount a short time ago.
+func (s *stub) repeatsDebit(t *kit.Transaction) bool {
+	return s.First(func(other *kit.Transaction) bool {
+		return other.Result == kit.Paid && other.MSISDN == t.MSISDN && other.Amount == t.Amount &&
+			other.Currency == t.Currency && s.Now().Sub(other.EndsAt) < sameDebitTime
+	}) != nil
+}
+
+func word(result kit.Result) string {
+	if result == kit.Paid {
+		return "SUCCESS"
+	}
+	return "FAILED"
+}
+
+// end sets the words of a confirmed payment, unless its outcome is undecided.
+func (s *stub) end(t *kit.Transaction) {
+	if t.Outcome.Result != kit.Undecided {
+		t.Status = word(t.Outcome.Result)
+		t.Reference = "MP" + s.Now().Format("060102.1504") + ".A" + s.NewDigits(5)
+	}
+}
+
+func (s *stub) notification(t *kit.Transaction, result kit.Result) kit.Callback {
+	if result != kit.Paid && s.Quirk("failure_word") {
+		return s.notify(t, "FAILURE")
+	}
+	return s.notify(t, word(result))
+}
+
+// notify makes a notification. It has no order_id: its notif_token is the only proof.
+func (s *stub) notify(t *kit.Transaction, status string) kit.Callback {
+	u, err := url.Parse(t.CallbackURL)
+	plainIP := err == nil && u.Scheme == "http" && net.ParseIP(u.Hostname()) != nil
+	if s.Quirk("no_notification") || plainIP && !s.LocalURLs {
+		return kit.Callback{}
+	}
+	return t.Post(map[string]string{"status": status, "notif_token": t.Details["notif_token"], "txnid": t.Reference})
 }

@@ -28,21 +28,20 @@
 package pawapay
 
 import (
-	"encoding/json"
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"mobilegateway/internal/operatorstub"
+	kit "mobilegateway/internal/operatorstub"
 )
 
 const (
 	processingDelay    = time.Second     // ACCEPTED to PROCESSING
 	decisionDelay      = 2 * time.Second // the request to the final status
 	reconciliationTime = 30 * time.Second
-	deposit            = "deposit"
 )
 
 // Credentials are those that the stub accepts, and the settings of the account.
@@ -83,267 +82,185 @@ var providers = map[string]provider{
 var withoutDecimals = map[string]bool{"XOF": true, "XAF": true}
 
 // failureCodes are the codes of the failures that all stubs know.
-var failureCodes = map[operatorstub.Result]string{
-	operatorstub.Refused: "PAYMENT_NOT_APPROVED", operatorstub.NoFunds: "INSUFFICIENT_BALANCE",
+var failureCodes = map[kit.Result]string{
+	kit.Refused: "PAYMENT_NOT_APPROVED", kit.NoFunds: "INSUFFICIENT_BALANCE",
 }
 
 // numbers are pawaPay's test numbers. A stuck deposit stays PROCESSING.
-var numbers = map[string]operatorstub.Outcome{
-	"22602345048":  {Result: operatorstub.NoFunds},
+var numbers = map[string]kit.Outcome{
+	"22602345048":  {Result: kit.NoFunds},
 	"22602345068":  {Result: "UNSPECIFIED_FAILURE"},
-	"22602345138":  {Result: operatorstub.Undecided},
-	"22602345678":  {Result: operatorstub.Paid},
-	"22607345128":  {Result: operatorstub.Undecided},
-	"22607345148":  {Result: operatorstub.Refused},
-	"22607345678":  {Result: operatorstub.Paid},
+	"22602345138":  {Result: kit.Undecided},
+	"22602345678":  {Result: kit.Paid},
+	"22607345128":  {Result: kit.Undecided},
+	"22607345148":  {Result: kit.Refused},
+	"22607345678":  {Result: kit.Paid},
 	"237653456029": {Result: "PAYER_NOT_FOUND"},
-	"237653456039": {Result: operatorstub.Refused},
-	"237653456049": {Result: operatorstub.NoFunds},
+	"237653456039": {Result: kit.Refused},
+	"237653456049": {Result: kit.NoFunds},
 	"237653456069": {Result: "UNSPECIFIED_FAILURE"},
-	"237653456129": {Result: operatorstub.Undecided},
-	"237653456789": {Result: operatorstub.Paid},
+	"237653456129": {Result: kit.Undecided},
+	"237653456789": {Result: kit.Paid},
 }
 
-// rejections are the HTTP statuses of the failure codes of a request.
-var rejections = map[string]int{
-	"NO_AUTHENTICATION":                http.StatusUnauthorized,
-	"AUTHENTICATION_ERROR":             http.StatusForbidden,
-	"AUTHORISATION_ERROR":              http.StatusForbidden,
-	"INVALID_INPUT":                    http.StatusBadRequest,
-	"MISSING_PARAMETER":                http.StatusBadRequest,
-	"UNSUPPORTED_PARAMETER":            http.StatusBadRequest,
-	"INVALID_PARAMETER":                http.StatusBadRequest,
-	"INVALID_AMOUNT":                   http.StatusOK,
-	"AMOUNT_OUT_OF_BOUNDS":             http.StatusOK,
-	"INVALID_CURRENCY":                 http.StatusOK,
-	"INVALID_PROVIDER":                 http.StatusOK,
-	"INVALID_PHONE_NUMBER":             http.StatusOK,
-	"PROVIDER_TEMPORARILY_UNAVAILABLE": http.StatusOK,
-	"UNKNOWN_ERROR":                    http.StatusInternalServerError,
+type stub struct {
+	*kit.Platform
+	Credentials
 }
 
-// Stub is one pawaPay account.
-type Stub struct {
-	platform    *operatorstub.Platform
-	credentials Credentials
+// New makes a stub of one pawaPay account.
+func New(config kit.Config, credentials Credentials) *kit.Platform {
+	s := &stub{Credentials: credentials}
+	s.Platform = kit.New(config, kit.Spec{
+		Operator: "pawapay", Numbers: numbers, Quirks: []string{"amount_decimals", "in_reconciliation"},
+		Authorize: s.authorize, Callback: s.callback,
+		Operations: []kit.Operation{
+			{Pattern: "POST /v2/deposits", Name: "deposit", Key: "depositId", OrderID: "clientReferenceId",
+				MSISDN: "payer.accountDetails.phoneNumber", Serve: s.deposit},
+			{Pattern: "GET /v2/deposits/{id}", Name: "status", Key: "path:id", Serve: s.status},
+		},
+		Errors: slices.Concat(
+			kit.Errors(http.StatusUnauthorized, "NO_AUTHENTICATION"),
+			kit.Errors(http.StatusForbidden, "AUTHENTICATION_ERROR", "AUTHORISATION_ERROR"),
+			kit.Errors(http.StatusBadRequest, "INVALID_INPUT", "MISSING_PARAMETER", "UNSUPPORTED_PARAMETER",
+				"INVALID_PARAMETER"),
+			kit.Errors(http.StatusOK, "INVALID_AMOUNT", "AMOUNT_OUT_OF_BOUNDS", "INVALID_CURRENCY", "INVALID_PROVIDER",
+				"INVALID_PHONE_NUMBER", "PROVIDER_TEMPORARILY_UNAVAILABLE"),
+			kit.Errors(http.StatusInternalServerError, "UNKNOWN_ERROR"),
+		),
+		ErrorForm: func(e kit.Error, id string) kit.Response {
+			body := kit.Fields{"status": "REJECTED", "failureReason": failure(e.Name)}
+			if id != "" {
+				body["depositId"] = id
+			}
+			return kit.JSON(e.Status, body)
+		},
+	})
+	return s.Platform
 }
 
-// New makes a stub.
-func New(config operatorstub.Config, credentials Credentials) *Stub {
-	faults := map[string]operatorstub.Response{
-		"400": reject("", "INVALID_INPUT"), "401": reject("", "NO_AUTHENTICATION"),
-		"403": reject("", "AUTHENTICATION_ERROR"), "500": reject("", "UNKNOWN_ERROR"),
-	}
-	for code := range rejections {
-		faults[code] = reject("", code)
-	}
-	return &Stub{credentials: credentials, platform: operatorstub.New(config, operatorstub.Spec{
-		Operator: "pawapay", Faults: faults, Numbers: numbers,
-		Quirks: []string{"amount_decimals", "in_reconciliation"},
-	})}
+func failure(code string) map[string]string {
+	message := strings.ToLower(strings.ReplaceAll(code, "_", " "))
+	return map[string]string{"failureCode": code, "failureMessage": message}
 }
 
-// Handler serves the stub from the root.
-func (s *Stub) Handler() http.Handler {
-	return s.platform.Handler(
-		operatorstub.Operation{Pattern: "POST /v2/deposits", Name: deposit, Identify: identify, Serve: s.deposit},
-		operatorstub.Operation{Pattern: "GET /v2/deposits/{id}", Name: "status",
-			Identify: func(r *http.Request, _ []byte) operatorstub.Keys {
-				return operatorstub.Keys{Key: r.PathValue("id")}
-			}, Serve: s.status},
-	)
-}
-
-type failure struct {
-	Code    string `json:"failureCode"`
-	Message string `json:"failureMessage"`
-}
-
-func failureOf(code string) *failure {
-	return &failure{code, strings.ToLower(strings.ReplaceAll(code, "_", " "))}
-}
-
-// reject is the response to a request that is not accepted.
-func reject(id, code string) operatorstub.Response {
-	body := map[string]any{"status": "REJECTED", "failureReason": failureOf(code)}
-	if id != "" {
-		body["depositId"] = id
-	}
-	return operatorstub.JSON(rejections[code], body)
-}
-
-type account struct {
-	PhoneNumber string `json:"phoneNumber"`
-	Provider    string `json:"provider"`
-}
-
-type payer struct {
-	Type           string  `json:"type"`
-	AccountDetails account `json:"accountDetails"`
-}
-
-type request struct {
-	DepositID            string           `json:"depositId"`
-	Payer                payer            `json:"payer"`
-	Amount               string           `json:"amount"`
-	Currency             string           `json:"currency"`
-	PreAuthorisationCode string           `json:"preAuthorisationCode"`
-	ClientReferenceID    string           `json:"clientReferenceId"`
-	CustomerMessage      string           `json:"customerMessage"`
-	Metadata             []map[string]any `json:"metadata"`
-}
-
-func identify(_ *http.Request, body []byte) operatorstub.Keys {
-	var r request
-	_ = json.Unmarshal(body, &r) // deposit rejects it
-	return operatorstub.Keys{Key: r.DepositID, OrderID: r.ClientReferenceID, MSISDN: r.Payer.AccountDetails.PhoneNumber}
-}
-
-// authenticationFailure returns the failure code of a call without the token, or "".
-func (s *Stub) authenticationFailure(r *http.Request) string {
-	switch r.Header.Get("Authorization") {
-	case "Bearer " + s.credentials.APIToken:
-		return ""
+func (s *stub) authorize(c *kit.Call) kit.Response {
+	switch c.Request.Header.Get("Authorization") {
+	case "Bearer " + s.APIToken:
+		return kit.Response{}
 	case "":
-		return "NO_AUTHENTICATION"
+		return s.Error("NO_AUTHENTICATION", c.Text("depositId"))
 	}
-	return "AUTHENTICATION_ERROR"
+	return s.Error("AUTHENTICATION_ERROR", c.Text("depositId"))
 }
 
-func (s *Stub) deposit(c *operatorstub.Call) operatorstub.Response {
-	if code := s.authenticationFailure(c.Request); code != "" {
-		return reject(c.Key, code)
+func (s *stub) deposit(c *kit.Call) kit.Response {
+	if code := malformed(c); code != "" {
+		return s.Error(code, c.Key)
 	}
-	var r request
-	if json.Unmarshal(c.Body, &r) != nil {
-		return reject("", "INVALID_INPUT")
-	}
-	if code := r.malformed(); code != "" {
-		return reject(r.DepositID, code)
-	}
-	if known := s.platform.Find(deposit, r.DepositID); known != nil {
+	if known := s.Find(c.Key); known != nil {
 		return accepted(known, "DUPLICATE_IGNORED")
 	}
-	if code := r.impossible(); code != "" {
-		return reject(r.DepositID, code)
+	if code := impossible(c); code != "" {
+		return s.Error(code, c.Key)
 	}
-	return s.accept(r)
+	return s.accept(c)
 }
 
 // malformed returns the failure code of a request that breaks the schema, or "".
-func (r request) malformed() string {
-	message := len(r.CustomerMessage)
+func malformed(c *kit.Call) string {
+	message, name := len(c.Text("customerMessage")), c.Text("payer.accountDetails.provider")
+	_, isText := c.Fields["amount"].(string)
 	switch {
-	case r.DepositID == "" || r.Amount == "" || r.Currency == "" || r.Payer.AccountDetails == account{}:
+	case c.Fields == nil || c.Fields["amount"] != nil && !isText:
+		return "INVALID_INPUT"
+	case c.Key == "" || c.Text("amount") == "" || c.Text("currency") == "" || c.MSISDN+name == "":
 		return "MISSING_PARAMETER"
-	case providers[r.Payer.AccountDetails.Provider].preAuth && r.PreAuthorisationCode == "":
+	case providers[name].preAuth && c.Text("preAuthorisationCode") == "":
 		return "MISSING_PARAMETER"
-	case !operatorstub.IsUUIDv4(r.DepositID) || r.Payer.Type != "MMO":
-		return "INVALID_PARAMETER"
-	case message > 0 && (message < 4 || message > 22):
+	case !kit.IsUUIDv4(c.Key) || c.Text("payer.type") != "MMO" || message > 0 && (message < 4 || message > 22):
 		return "INVALID_PARAMETER"
 	}
 	return ""
 }
 
 // impossible returns the failure code of a well-formed request that the wallet cannot serve, or "".
-func (r request) impossible() string {
-	p, ok := providers[r.Payer.AccountDetails.Provider]
-	number := r.Payer.AccountDetails.PhoneNumber
+func impossible(c *kit.Call) string {
+	p, ok := providers[c.Text("payer.accountDetails.provider")]
+	amount, currency := c.Text("amount"), c.Text("currency")
 	switch {
 	case !ok:
 		return "INVALID_PROVIDER"
-	case !slices.Contains(p.currencies, r.Currency):
+	case !slices.Contains(p.currencies, currency):
 		return "INVALID_CURRENCY"
-	case !operatorstub.IsAmount(r.Amount) || withoutDecimals[r.Currency] && strings.Contains(r.Amount, "."):
+	case !kit.IsAmount(amount) || withoutDecimals[currency] && strings.Contains(amount, "."):
 		return "INVALID_AMOUNT"
-	case !strings.HasPrefix(number, p.prefix) || strings.Trim(number, "0123456789") != "":
+	case !strings.HasPrefix(c.MSISDN, p.prefix) || !kit.IsDigits(c.MSISDN):
 		return "INVALID_PHONE_NUMBER"
 	}
 	return ""
 }
 
-func accepted(t *operatorstub.Transaction, status string) operatorstub.Response {
-	return operatorstub.JSON(http.StatusOK, map[string]any{
+func accepted(t *kit.Transaction, status string) kit.Response {
+	return kit.JSON(http.StatusOK, map[string]string{
 		"depositId": t.Key, "status": status, "created": t.CreatedAt.Format(time.RFC3339),
 	})
 }
 
 // accept stores a deposit and sets the timers of its life.
-func (s *Stub) accept(r request) operatorstub.Response {
-	metadata := map[string]any{}
-	for _, fields := range r.Metadata {
-		maps.Copy(metadata, fields)
-	}
-	t := s.platform.Add(&operatorstub.Transaction{
-		Operation: deposit, Key: r.DepositID, OrderID: r.ClientReferenceID, Amount: r.Amount, Currency: r.Currency,
-		MSISDN: r.Payer.AccountDetails.PhoneNumber, CallbackURL: s.credentials.CallbackURL, Status: "ACCEPTED",
-		Outcome: s.platform.OutcomeFor(r.Payer.AccountDetails.PhoneNumber), Reference: s.platform.NewDigits(12),
-		Details: map[string]string{"provider": r.Payer.AccountDetails.Provider, "message": r.CustomerMessage,
-			"metadata": string(operatorstub.JSON(0, metadata).Body)},
-	})
-	response := accepted(t, "ACCEPTED")
-	if t.Outcome.CallbackFirst {
-		response.First = s.decide(t)
-		return response
-	}
-	s.platform.After(processingDelay, func() { t.Status = "PROCESSING" })
+func (s *stub) accept(c *kit.Call) kit.Response {
+	t := s.Add(c, &kit.Transaction{Amount: c.Text("amount"), Currency: c.Text("currency"), CallbackURL: s.CallbackURL,
+		Status: "ACCEPTED", Reference: s.NewDigits(12)})
+	s.After(processingDelay, func() { t.Status = "PROCESSING" })
 	delay := decisionDelay
-	if s.platform.Quirk("in_reconciliation") {
-		s.platform.After(decisionDelay, func() { t.Status = "IN_RECONCILIATION" })
+	if s.Quirk("in_reconciliation") {
+		s.After(decisionDelay, func() { t.Status = "IN_RECONCILIATION" })
 		delay += reconciliationTime
 	}
-	s.platform.After(delay, func() { s.platform.Send(t, s.decide(t)) })
-	return response
+	return s.DecideAfter(delay, t, accepted(t, "ACCEPTED"))
 }
 
-func (s *Stub) decide(t *operatorstub.Transaction) []operatorstub.Callback {
-	return s.platform.Decide(t, func(r operatorstub.Result) operatorstub.Callback {
-		return operatorstub.Callback{Method: http.MethodPost, URL: t.CallbackURL,
-			Body:    operatorstub.JSON(0, s.view(t, r)).Body,
-			Retries: []time.Duration{time.Minute, 4 * time.Minute, 10 * time.Minute}}
-	})
+func (s *stub) callback(t *kit.Transaction, result kit.Result) kit.Callback {
+	return t.Post(s.view(t, result), time.Minute, 4*time.Minute, 10*time.Minute)
 }
 
-func (s *Stub) status(c *operatorstub.Call) operatorstub.Response {
-	if code := s.authenticationFailure(c.Request); code != "" {
-		return operatorstub.JSON(rejections[code], map[string]any{"failureReason": failureOf(code)})
-	}
-	t := s.platform.Find(deposit, c.Key)
+func (s *stub) status(c *kit.Call) kit.Response {
+	t := s.Find(c.Key)
 	if t == nil {
-		return operatorstub.JSON(http.StatusOK, map[string]string{"status": "NOT_FOUND"})
+		return kit.JSON(http.StatusOK, map[string]string{"status": "NOT_FOUND"})
 	}
-	return operatorstub.JSON(http.StatusOK, map[string]any{"status": "FOUND", "data": s.view(t, t.Result)})
+	return kit.JSON(http.StatusOK, map[string]any{"status": "FOUND", "data": s.view(t, t.Result)})
 }
 
 // view is a deposit with this result, in a lookup or a callback.
-func (s *Stub) view(t *operatorstub.Transaction, result operatorstub.Result) map[string]any {
-	name := t.Details["provider"]
-	view := map[string]any{
-		"depositId": t.Key, "status": t.Status, "amount": t.Amount, "currency": t.Currency,
-		"country": providers[name].country, "payer": payer{"MMO", account{t.MSISDN, name}},
-		"created": t.CreatedAt.Format(time.RFC3339), "metadata": json.RawMessage(t.Details["metadata"]),
+func (s *stub) view(t *kit.Transaction, result kit.Result) kit.Fields {
+	metadata := kit.Fields{}
+	list, _ := t.Sent["metadata"].([]any)
+	for _, entry := range list {
+		fields, _ := entry.(map[string]any)
+		maps.Copy(metadata, fields)
 	}
-	if s.platform.Quirk("amount_decimals") {
+	view := kit.Fields{
+		"depositId": t.Key, "status": t.Status, "amount": t.Amount, "currency": t.Currency, "payer": t.Sent["payer"],
+		"country": providers[t.Sent.Text("payer.accountDetails.provider")].country,
+		"created": t.CreatedAt.Format(time.RFC3339), "metadata": metadata,
+	}
+	if s.Quirk("amount_decimals") {
 		whole, fraction, _ := strings.Cut(t.Amount, ".")
 		view["amount"] = whole + "." + (fraction + "00")[:max(2, len(fraction))]
 	}
-	optional := map[string]string{"clientReferenceId": t.OrderID, "customerMessage": t.Details["message"]}
-	for field, value := range optional {
-		if value != "" {
-			view[field] = value
+	for _, name := range []string{"clientReferenceId", "customerMessage"} {
+		if text := t.Sent.Text(name); text != "" {
+			view[name] = text
 		}
 	}
 	switch result {
-	case operatorstub.Undecided:
-	case operatorstub.Paid:
+	case kit.Undecided:
+	case kit.Paid:
 		view["status"], view["providerTransactionId"] = "COMPLETED", t.Reference
 	default:
-		code := failureCodes[result]
-		if code == "" {
-			code = string(result)
-		}
-		view["status"], view["failureReason"] = "FAILED", failureOf(code)
+		view["status"] = "FAILED"
+		view["failureReason"] = failure(cmp.Or(failureCodes[result], string(result)))
 	}
 	return view
 }

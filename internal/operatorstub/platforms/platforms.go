@@ -46,52 +46,46 @@ func (c Config) staticCallback(kind, platform, id string) string {
 	return strings.Join([]string{c.GatewayURL, "callbacks/v1/accounts", kind, platform, id, c.CallbackSecret}, "/")
 }
 
-func (c Config) pawapay() pawapay.Credentials {
-	credentials := pawapay.DefaultCredentials()
-	credentials.CallbackURL = c.staticCallback("payments", "pawapay", account)
-	return credentials
+// credentials are those of the stubs that are not the defaults.
+type credentials struct {
+	pawapay pawapay.Credentials
+	wave    wave.Credentials
+	webpay  orangewebpay.Credentials
+	sms     orangesms.Credentials
 }
 
-func (c Config) wave() wave.Credentials {
-	credentials := wave.DefaultCredentials()
-	credentials.PageURL, credentials.LocalURLs = c.URL+"/wave", true
-	for i, wallet := range credentials.Wallets {
-		credentials.Wallets[i].WebhookURL = c.staticCallback("payments", "wave-checkout", accountOf(country(wallet)))
+func (c Config) credentials() credentials {
+	all := credentials{pawapay.DefaultCredentials(), wave.DefaultCredentials(), orangewebpay.DefaultCredentials(),
+		orangesms.DefaultCredentials()}
+	all.pawapay.CallbackURL = c.staticCallback("payments", "pawapay", account)
+	all.wave.PageURL, all.wave.LocalURLs = c.URL+"/wave", true
+	for i, wallet := range all.wave.Wallets {
+		all.wave.Wallets[i].WebhookURL = c.staticCallback("payments", "wave-checkout", accountOf(country(wallet)))
 	}
-	return credentials
+	all.webpay.PageURL, all.webpay.LocalURLs = c.URL+"/orangewebpay", true
+	all.sms.ReceiptURL = c.staticCallback("receipts", "orange-sms", account)
+	for i, sender := range all.sms.Senders {
+		all.sms.Senders[i].Names = append(sender.Names, demoName)
+	}
+	return all
 }
 
 // country is the country in the name of one of the default wallets, "Stub shop CI".
 func country(w wave.Wallet) string { return w.Name[len(w.Name)-2:] }
 
-func (c Config) orangeWebPay() orangewebpay.Credentials {
-	credentials := orangewebpay.DefaultCredentials()
-	credentials.PageURL, credentials.LocalURLs = c.URL+"/orangewebpay", true
-	return credentials
-}
-
 // demoName is the sender's name of the local run's examples, beside the stub's own.
 const demoName = "Demo"
 
-func (c Config) orangeSMS() orangesms.Credentials {
-	credentials := orangesms.DefaultCredentials()
-	credentials.ReceiptURL = c.staticCallback("receipts", "orange-sms", account)
-	for i, sender := range credentials.Senders {
-		credentials.Senders[i].Names = append(sender.Names, demoName)
-	}
-	return credentials
-}
-
 // Handler serves all stubs.
 func (c Config) Handler() http.Handler {
-	mux := http.NewServeMux()
+	mux, all := http.NewServeMux(), c.credentials()
 	for prefix, stub := range map[string]http.Handler{
 		"/mtn":          mtn.New(c.Kit, mtn.DefaultCredentials()).Handler(),
-		"/pawapay":      pawapay.New(c.Kit, c.pawapay()).Handler(),
-		"/wave":         wave.New(c.Kit, c.wave()).Handler(),
-		"/orangewebpay": orangewebpay.New(c.Kit, c.orangeWebPay()).Handler(),
+		"/pawapay":      pawapay.New(c.Kit, all.pawapay).Handler(),
+		"/wave":         wave.New(c.Kit, all.wave).Handler(),
+		"/orangewebpay": orangewebpay.New(c.Kit, all.webpay).Handler(),
 		"/orangecm":     orangecm.New(c.Kit, orangecm.DefaultCredentials()).Handler(),
-		"/orangesms":    orangesms.New(c.Kit, c.orangeSMS()).Handler(),
+		"/orangesms":    orangesms.New(c.Kit, all.sms).Handler(),
 	} {
 		mux.Handle(prefix+"/", http.StripPrefix(prefix, stub))
 	}
@@ -100,12 +94,13 @@ func (c Config) Handler() http.Handler {
 
 // Accounts returns the accounts by platform and id, with their fields as the operators' credentials have them.
 func (c Config) Accounts() map[string]map[string]map[string]any {
+	ours := c.credentials()
 	all := map[string]map[string]map[string]any{
 		"mtn-momo": {}, "wave-checkout": {}, "orange-webpay": {},
 		"pawapay": {account: {
-			"base_url": c.URL + "/pawapay", "access_token": c.pawapay().APIToken, "callback_secret": c.CallbackSecret,
+			"base_url": c.URL + "/pawapay", "access_token": ours.pawapay.APIToken, "callback_secret": c.CallbackSecret,
 		}},
-		"orange-sms": {account: c.orangeSMSAccount()},
+		"orange-sms": {account: c.smsAccount(ours.sms)},
 	}
 	for country, environment := range map[string]string{"CI": "mtnivorycoast", "CM": "mtncameroon"} {
 		m := mtn.DefaultCredentials()
@@ -114,13 +109,13 @@ func (c Config) Accounts() map[string]map[string]map[string]any {
 			"subscription_key": m.SubscriptionKeys[0], "target_environment": environment,
 		}
 	}
-	for _, w := range c.wave().Wallets {
+	for _, w := range ours.wave.Wallets {
 		all["wave-checkout"][accountOf(country(w))] = map[string]any{
 			"base_url": c.URL + "/wave", "access_token": w.APIKey, "callback_secret": c.CallbackSecret,
 			"webhook_secrets": map[string]any{"first": w.WebhookSecrets[0]},
 		}
 	}
-	for segment, a := range c.orangeWebPay().Accounts {
+	for segment, a := range ours.webpay.Accounts {
 		if segment != "dev" {
 			all["orange-webpay"][accountOf(segment)] = map[string]any{
 				"base_url": c.URL + "/orangewebpay", "segment": segment, "merchant_key": a.MerchantKey,
@@ -136,8 +131,8 @@ func (c Config) Accounts() map[string]map[string]map[string]any {
 	return all
 }
 
-func (c Config) orangeSMSAccount() map[string]any {
-	credentials, senders := c.orangeSMS(), map[string]any{}
+func (c Config) smsAccount(credentials orangesms.Credentials) map[string]any {
+	senders := map[string]any{}
 	alpha2 := map[string]string{"CIV": "CI", "SEN": "SN", "CMR": "CM", "BFA": "BF", "COD": "CD", "TUN": "TN"}
 	for _, sender := range credentials.Senders {
 		senders[alpha2[sender.Country]] = sender.Address

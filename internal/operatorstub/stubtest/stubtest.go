@@ -3,7 +3,6 @@
 package stubtest
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -97,9 +96,9 @@ func Do(t *testing.T, h http.Handler, method, path, body string, headers ...stri
 		return 0, ""
 	}
 	defer func() { _ = response.Body.Close() }()
-	var text bytes.Buffer
-	if _, err := text.ReadFrom(response.Body); err != nil {
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return response.StatusCode, text.String()
+	return response.StatusCode, string(text)
 }

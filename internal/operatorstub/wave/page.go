@@ -4,147 +4,78 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
-	"mobilegateway/internal/operatorstub"
+	kit "mobilegateway/internal/operatorstub"
 )
 
 // failures are the codes of the failed payments that all stubs know.
-var failures = map[operatorstub.Result]string{
-	operatorstub.Refused: "payment-failure", operatorstub.NoFunds: "insufficient-funds",
+var failures = map[kit.Result]string{kit.Refused: "payment-failure", kit.NoFunds: "insufficient-funds"}
+
+func page(t *kit.Transaction) kit.Page {
+	return kit.Page{Title: "Pay " + t.Details["business_name"] + " with Wave", Amount: t.Amount, Currency: t.Currency,
+		OrderID: t.Sent.Text("client_reference")}
 }
 
-// payer reads the form of the page.
-func payer(body []byte) (action, msisdn string) {
-	form, _ := url.ParseQuery(string(body))
-	return form.Get("action"), digits(form.Get("msisdn"))
+func (s *stub) cancel(t *kit.Transaction, _ *kit.Call) kit.Response {
+	s.close(t, "expired", "cancelled")
+	return kit.Redirect(t.Sent.Text("error_url"))
 }
 
-func (s *Stub) identifyPayer(r *http.Request, body []byte) operatorstub.Keys {
-	keys := s.keys(r.PathValue("id"))
-	if action, msisdn := payer(body); action == "confirm" {
-		keys.MSISDN = msisdn
-	}
-	return keys
-}
-
-// page shows the page of a session. It is not found unless the URL is used as given.
-func (s *Stub) page(c *operatorstub.Call) operatorstub.Response {
-	t := s.find(c.Request.PathValue("id"))
-	if t == nil || c.Request.URL.RawQuery != t.Details["query"] {
-		return operatorstub.HTML(http.StatusNotFound, "This payment link is wrong.")
-	}
-	return show(t, http.StatusOK, "")
-}
-
-func show(t *operatorstub.Transaction, status int, notice string) operatorstub.Response {
-	page := operatorstub.Page{
-		Title: "Pay " + t.Details["business_name"] + " with Wave", Amount: t.Amount, Currency: t.Currency,
-		OrderID: t.Details["client_reference"], Notice: notice,
-	}
-	if t.Status != "open" {
-		page.Done, page.Notice = true, "This session is "+t.Status+"."
-	}
-	return page.Render(status)
-}
-
-// confirm serves the buttons of the page.
-func (s *Stub) confirm(c *operatorstub.Call) operatorstub.Response {
-	if page := s.page(c); page.Status != http.StatusOK {
-		return page
-	}
-	t := s.find(c.Request.PathValue("id"))
-	action, msisdn := payer(c.Body)
-	switch {
-	case t.Status != "open":
-		return show(t, http.StatusOK, "")
-	case action == "cancel":
-		s.close(t, "expired", "cancelled")
-		return redirect(t.Details["error_url"])
-	case action == "close":
-		return operatorstub.HTML(http.StatusOK, "You may close this window.")
-	case action != "confirm" || msisdn == "":
-		return show(t, http.StatusBadRequest, "Type a phone number with its country code.")
-	}
-	return s.pay(t, msisdn)
-}
-
-func redirect(address string) operatorstub.Response {
-	return operatorstub.Response{Status: http.StatusSeeOther, Header: map[string]string{"Location": address}}
-}
-
-// pay is the payer's attempt to pay. A failed attempt leaves the session open.
-func (s *Stub) pay(t *operatorstub.Transaction, msisdn string) operatorstub.Response {
-	outcome := s.platform.OutcomeFor(msisdn)
+// confirm is the payer's attempt to pay. A failed attempt leaves the session open.
+func (s *stub) confirm(t *kit.Transaction, c *kit.Call) kit.Response {
+	outcome := s.OutcomeFor(c.MSISDN)
 	code := failures[outcome.Result]
-	if restricted := t.Details["payer"]; restricted != "" && restricted != "+"+msisdn {
+	if restricted := t.Sent.Text("restrict_payer_mobile"); restricted != "" && restricted != "+"+c.MSISDN {
 		code = "payer-mobile-mismatch"
 	}
 	switch {
 	case code != "":
 		t.Details["error"] = code
-		s.sendLater(t, []operatorstub.Callback{s.event(t, operatorstub.Refused)})
-		return show(t, http.StatusOK, "The payment failed: "+code+". You may try again.")
-	case outcome.Result == operatorstub.Undecided:
-		return show(t, http.StatusOK, "The payment is in progress.")
+		s.SendAfter(webhookDelay, t, []kit.Callback{s.event(t, kit.Refused)})
+		return s.ShowPage(t, http.StatusOK, "The payment failed: "+code+". You may try again.")
+	case outcome.Result == kit.Undecided:
+		return s.ShowPage(t, http.StatusOK, "The payment is in progress.")
 	}
-	t.Outcome, t.MSISDN, t.Details["transaction_id"] = outcome, msisdn, "T"+strings.ToUpper(s.platform.NewID(5))
+	t.Outcome, t.MSISDN, t.Reference = outcome, c.MSISDN, "T"+strings.ToUpper(s.NewID(5))
 	s.close(t, "complete", "succeeded")
-	made := map[operatorstub.Result]operatorstub.Callback{} // a webhook that comes again has the same id
-	callbacks := s.platform.Decide(t, func(r operatorstub.Result) operatorstub.Callback {
-		if _, ok := made[r]; !ok {
-			made[r] = s.event(t, r)
-		}
-		return made[r]
-	})
-	response := redirect(t.Details["success_url"])
+	response, webhooks := kit.Redirect(t.Sent.Text("success_url")), s.Decide(t)
 	if outcome.CallbackFirst {
-		response.First = callbacks
+		response.First = webhooks
 		return response
 	}
-	s.sendLater(t, callbacks)
+	s.SendAfter(webhookDelay, t, webhooks)
 	return response
 }
 
-func (s *Stub) sendLater(t *operatorstub.Transaction, callbacks []operatorstub.Callback) {
-	s.platform.After(webhookDelay, func() { s.platform.Send(t, callbacks) })
-}
-
 // event is the webhook of a payment that succeeded or failed.
-func (s *Stub) event(t *operatorstub.Transaction, result operatorstub.Result) operatorstub.Callback {
-	for _, w := range s.credentials.Wallets {
-		if w.APIKey != t.Details["wallet"] {
-			continue
-		}
-		if result == operatorstub.Paid {
-			return s.webhook(w, "checkout.session.completed", s.view(t))
-		}
-		view := s.view(t) // as it was: open and not paid
-		maps.Copy(view, map[string]any{"checkout_status": "open", "payment_status": "processing",
-			"transaction_id": nil, "when_completed": nil})
-		if view["last_payment_error"] == nil {
-			view["last_payment_error"] = apiError("payment-failure")
-		}
-		return s.webhook(w, "checkout.session.payment_failed", view)
+func (s *stub) event(t *kit.Transaction, result kit.Result) kit.Callback {
+	w, view := s.wallet(t.Details["wallet"]), s.view(t)
+	if result == kit.Paid {
+		return s.webhook(*w, "checkout.session.completed", view)
 	}
-	return operatorstub.Callback{}
+	maps.Copy(view, kit.Fields{"checkout_status": "open", "payment_status": "processing",
+		"transaction_id": nil, "when_completed": nil}) // as it was: open and not paid
+	if view["last_payment_error"] == nil {
+		view["last_payment_error"] = apiError("payment-failure")
+	}
+	return s.webhook(*w, "checkout.session.payment_failed", view)
 }
 
-func (s *Stub) sendTestEvent(*operatorstub.Call) operatorstub.Response {
-	for _, w := range s.credentials.Wallets {
-		event := s.webhook(w, "test.test_event", map[string]any{"test_key": "test_value"})
-		s.sendLater(&operatorstub.Transaction{}, []operatorstub.Callback{event})
+func (s *stub) sendTestEvent(*kit.Call) kit.Response {
+	for _, w := range s.Wallets {
+		event := s.webhook(w, "test.test_event", kit.Fields{"test_key": "test_value"})
+		s.SendAfter(webhookDelay, &kit.Transaction{}, []kit.Callback{event})
 	}
-	return operatorstub.Response{Status: http.StatusNoContent}
+	return kit.Response{Status: http.StatusNoContent}
 }
 
 // webhook makes a webhook of a wallet. Each attempt is signed with its own time.
-func (s *Stub) webhook(w Wallet, kind string, data map[string]any) operatorstub.Callback {
-	body := operatorstub.JSON(0, map[string]any{"id": "EV_" + s.platform.NewID(6), "type": kind, "data": data}).Body
-	shared := s.platform.Quirk("shared_secret")
-	return operatorstub.Callback{
+func (s *stub) webhook(w Wallet, kind string, data kit.Fields) kit.Callback {
+	body := kit.Marshal(map[string]any{"id": "EV_" + s.NewID(6), "type": kind, "data": data})
+	shared := s.Quirk("shared_secret")
+	return kit.Callback{
 		Method: http.MethodPost, URL: w.WebhookURL, Body: body,
 		Retries: []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute},
 		Sign: func(at time.Time) map[string]string {

@@ -1,11 +1,47 @@
+// Package wave is a stub of Wave's Checkout API for businesses: sessions, search, the page where the payer pays, and
+// signed webhooks. Package operatorstub describes the control paths and the steering by number.
+//
+// Each wallet has one country, one API key and one webhook. A session is open for 30 minutes. Two requests make two
+// sessions, also with one client_reference, and each can be paid: then the effects list two payments. The key of an
+// effect is the client_reference, or the session's id without one.
+//
+// The payer opens wave_launch_url, types a number, and confirms, cancels or closes. The number selects the outcome:
+//
+//	1001, 1002   the payment fails, webhook payment_failed; the session stays open for another try
+//	1003         the payment stays in progress, and the session expires
+//	1007         webhook completed, then a late payment_failed
+//	others       as operatorstub lists; the faults are those of the page
+//
+// With restrict_payer_mobile that number also selects the fault of the request. An Idempotency-Key has no effect. There
+// are no test numbers, no tokens and no refunds.
+//
+// Quirks:
+//
+//	nested_error    errors are {"error":{"code","message"}}
+//	shared_secret   webhooks show Authorization: Bearer with the first secret instead of a signature
+//	session_3s      a new session is open for 3 seconds
+//	search_late     the search finds a session after 5 seconds: until then an empty list means "not yet"
+//
+// POST /portal/test-event sends test.test_event to all webhooks, as the button of Wave's portal does.
+//
+// These choices are inferred, because no document states them:
+//
+//	cancel by the payer            expired and cancelled, a redirect to error_url, no webhook
+//	session after POST .../expire  expired and processing; the response is 200 without a body
+//	409 of a final session         code checkout-session-final
+//	bad signature of a request     401 invalid-auth; a time more than 5 minutes off is bad
+//	unknown field in a body        400 request-validation-error (client notes)
+//	order of a search              oldest first, in all statuses
+//	last_payment_error             stays after a later success
+//	retries of webhooks            after 1, 5 and 30 minutes
+//	codes of 403, 429, 500, 503    disabled-wallet, rate-limit-exceeded, internal-server-error, service-unavailable
+//	wave_launch_url                has a query; the page is 404 without it, since the URL must be used as given
 package wave
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -14,19 +50,16 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/operatorstub"
+	kit "mobilegateway/internal/operatorstub"
 )
 
 const (
 	sessionLife  = 30 * time.Minute
-	shortLife    = 3 * time.Second // quirk session_3s
 	maxSignedAge = 5 * time.Minute
-	maxReference = 255 // characters of client_reference
+	maxReference = 255             // characters of client_reference
+	lateSearch   = 5 * time.Second // quirk search_late
 	webhookDelay = time.Second
-	minDigits    = 8 // of a payer's number
-	maxDigits    = 15
 	timeFormat   = "2006-01-02T15:04:05Z"
-	session      = "session"
 )
 
 // Wallet is one business wallet. Its API key sees only its own sessions.
@@ -61,113 +94,94 @@ func DefaultCredentials() Credentials {
 	return c
 }
 
-type errorCode struct {
-	code   string
-	status int
+type stub struct {
+	*kit.Platform
+	Credentials
 }
 
-// errorCodes are the codes with their HTTP statuses. The first code of a status is that of the fault with its name.
-var errorCodes = []errorCode{
-	{"request-validation-error", http.StatusBadRequest},
-	{"no-matching-api-key", http.StatusUnauthorized},
-	{"api-key-revoked", http.StatusUnauthorized},
-	{"missing-auth-header", http.StatusUnauthorized},
-	{"invalid-auth", http.StatusUnauthorized},
-	{"api-key-not-provided", http.StatusUnauthorized},
-	{"disabled-wallet", http.StatusForbidden},
-	{"checkout-session-not-found", http.StatusNotFound},
-	{"idempotency-mismatch", http.StatusConflict},
-	{"checkout-session-final", http.StatusConflict},
-	{"rate-limit-exceeded", http.StatusTooManyRequests},
-	{"internal-server-error", http.StatusInternalServerError},
-	{"service-unavailable", http.StatusServiceUnavailable},
-}
-
-// Stub is one Wave platform.
-type Stub struct {
-	platform    *operatorstub.Platform
-	credentials Credentials
-}
-
-// New makes a stub.
-func New(config operatorstub.Config, credentials Credentials) *Stub {
-	faults := map[string]operatorstub.Response{}
-	for _, e := range errorCodes {
-		faults[e.code] = operatorstub.JSON(e.status, apiError(e.code))
-		if name := strconv.Itoa(e.status); faults[name].Status == 0 {
-			faults[name] = faults[e.code]
-		}
-	}
-	return &Stub{credentials: credentials, platform: operatorstub.New(config, operatorstub.Spec{
-		Operator: "wave", Faults: faults, Quirks: []string{"nested_error", "shared_secret", "session_3s"},
-	})}
-}
-
-// Handler serves the stub from the root.
-func (s *Stub) Handler() http.Handler {
+// New makes a stub of one Wave platform.
+func New(config kit.Config, credentials Credentials) *kit.Platform {
 	const sessions = "/v1/checkout/sessions"
-	byID := func(r *http.Request, _ []byte) operatorstub.Keys { return s.keys(r.PathValue("id")) }
-	byReference := func(r *http.Request, _ []byte) operatorstub.Keys {
-		return operatorstub.Keys{Key: r.URL.Query().Get("client_reference")}
-	}
-	return s.platform.Handler(
-		operatorstub.Operation{Pattern: "POST " + sessions, Name: "create", Identify: identify, Serve: s.create},
-		operatorstub.Operation{Pattern: "GET " + sessions + "/search", Name: "search", Identify: byReference,
-			Serve: s.search},
-		operatorstub.Operation{Pattern: "GET " + sessions + "/{id}", Name: "status", Identify: byID, Serve: s.status},
-		operatorstub.Operation{Pattern: "GET " + sessions, Name: "find", Identify: byReference, Serve: s.status},
-		operatorstub.Operation{Pattern: "POST " + sessions + "/{id}/expire", Name: "expire", Identify: byID,
-			Serve: s.expire},
-		operatorstub.Operation{Pattern: "GET /c/{id}", Name: "page", Identify: byID, Serve: s.page},
-		operatorstub.Operation{Pattern: "POST /c/{id}", Name: "confirm", Identify: s.identifyPayer, Serve: s.confirm},
-		operatorstub.Operation{Pattern: "POST /portal/test-event", Name: "test_event", Identify: byReference,
-			Serve: s.sendTestEvent},
-	)
+	s := &stub{Credentials: credentials}
+	s.Platform = kit.New(config, kit.Spec{
+		Operator: "wave", Authorize: s.authorize, ErrorForm: s.errorForm, Callback: s.event,
+		Operations: []kit.Operation{
+			{Pattern: "POST " + sessions, Name: "create", Key: "client_reference", MSISDN: "restrict_payer_mobile",
+				Serve: s.create},
+			{Pattern: "GET " + sessions + "/search", Name: "search", Key: "query:client_reference", Serve: s.search},
+			{Pattern: "GET " + sessions + "/{id}", Name: "status", Key: "page:id", Serve: s.status},
+			{Pattern: "GET " + sessions, Name: "find", Serve: s.status},
+			{Pattern: "POST " + sessions + "/{id}/expire", Name: "expire", Key: "page:id", Serve: s.expire},
+			{Pattern: "POST /portal/test-event", Name: "test_event", Open: true, Serve: s.sendTestEvent},
+		},
+		// The first code of a status is that of the fault with its name.
+		Errors: slices.Concat(
+			kit.Errors(http.StatusBadRequest, "request-validation-error"),
+			kit.Errors(http.StatusUnauthorized, "no-matching-api-key", "api-key-revoked", "missing-auth-header",
+				"invalid-auth", "api-key-not-provided"),
+			kit.Errors(http.StatusForbidden, "disabled-wallet"),
+			kit.Errors(http.StatusNotFound, "checkout-session-not-found"),
+			kit.Errors(http.StatusConflict, "idempotency-mismatch", "checkout-session-final"),
+			kit.Errors(http.StatusTooManyRequests, "rate-limit-exceeded"),
+			kit.Errors(http.StatusInternalServerError, "internal-server-error"),
+			kit.Errors(http.StatusServiceUnavailable, "service-unavailable"),
+		),
+		Hosted: &kit.Hosted{
+			Path: "/c/{id}", Life: sessionLife, Short: "session_3s", Open: "open", Expired: "expired", Page: page,
+			Cancel: s.cancel, Confirm: s.confirm,
+		},
+		Quirks: []string{"nested_error", "shared_secret", "search_late"},
+	})
+	return s.Platform
 }
 
 func apiError(code string) map[string]string {
 	return map[string]string{"code": code, "message": strings.ReplaceAll(code, "-", " ")}
 }
 
-func (s *Stub) refuse(code string) operatorstub.Response {
-	i := slices.IndexFunc(errorCodes, func(e errorCode) bool { return e.code == code })
-	if s.platform.Quirk("nested_error") {
-		return operatorstub.JSON(errorCodes[i].status, map[string]any{"error": apiError(code)})
+func (s *stub) errorForm(e kit.Error, _ string) kit.Response {
+	if s.Quirk("nested_error") {
+		return kit.JSON(e.Status, map[string]any{"error": apiError(e.Name)})
 	}
-	return operatorstub.JSON(errorCodes[i].status, apiError(code))
+	return kit.JSON(e.Status, apiError(e.Name))
 }
 
-// authorize returns the wallet of a call, or the code of its refusal.
-func (s *Stub) authorize(c *operatorstub.Call) (Wallet, string) {
+// wallet returns the wallet with this key, or nil.
+func (s *stub) wallet(key string) *Wallet {
+	if i := slices.IndexFunc(s.Wallets, func(w Wallet) bool { return w.APIKey == key }); i >= 0 {
+		return &s.Wallets[i]
+	}
+	return nil
+}
+
+func keyOf(c *kit.Call) string {
+	return strings.TrimSpace(strings.TrimPrefix(c.Request.Header.Get("Authorization"), "Bearer"))
+}
+
+func (s *stub) authorize(c *kit.Call) kit.Response {
 	header := c.Request.Header.Get("Authorization")
-	key, isBearer := strings.CutPrefix(header+" ", "Bearer ")
-	key = strings.TrimSpace(key)
+	w := s.wallet(keyOf(c))
 	switch {
 	case header == "":
-		return Wallet{}, "missing-auth-header"
-	case !isBearer:
-		return Wallet{}, "invalid-auth"
-	case key == "":
-		return Wallet{}, "api-key-not-provided"
+		return s.Error("missing-auth-header", "")
+	case !strings.HasPrefix(header+" ", "Bearer "):
+		return s.Error("invalid-auth", "")
+	case keyOf(c) == "":
+		return s.Error("api-key-not-provided", "")
+	case w == nil:
+		return s.Error("no-matching-api-key", "")
+	case w.RequestSecret != "" && !s.signed(w.RequestSecret, c):
+		return s.Error("invalid-auth", "")
 	}
-	for _, w := range s.credentials.Wallets {
-		if w.APIKey != key {
-			continue
-		}
-		if w.RequestSecret != "" && !s.signed(w.RequestSecret, c) {
-			return Wallet{}, "invalid-auth"
-		}
-		return w, ""
-	}
-	return Wallet{}, "no-matching-api-key"
+	return kit.Response{}
 }
 
 // signed reports whether the request has a fresh signature of its time and raw body.
-func (s *Stub) signed(secret string, c *operatorstub.Call) bool {
+func (s *stub) signed(secret string, c *kit.Call) bool {
 	stamp, signature, _ := strings.Cut(c.Request.Header.Get("Wave-Signature"), ",v1=")
 	stamp, _ = strings.CutPrefix(stamp, "t=")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
-	return err == nil && s.platform.Now().Sub(time.Unix(seconds, 0)).Abs() <= maxSignedAge &&
+	return err == nil && s.Now().Sub(time.Unix(seconds, 0)).Abs() <= maxSignedAge &&
 		hmac.Equal([]byte(signature), []byte(sign(secret, stamp, c.Body)))
 }
 
@@ -179,180 +193,122 @@ func sign(secret, stamp string, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-type request struct {
-	Amount     string  `json:"amount"`
-	Currency   string  `json:"currency"`
-	SuccessURL string  `json:"success_url"`
-	ErrorURL   string  `json:"error_url"`
-	Reference  string  `json:"client_reference"`
-	Payer      string  `json:"restrict_payer_mobile"`
-	Aggregated *string `json:"aggregated_merchant_id"`
-}
+// fields are those of a request. All are texts.
+var fields = []string{"amount", "currency", "success_url", "error_url", "client_reference", "restrict_payer_mobile",
+	"aggregated_merchant_id"}
 
-func identify(_ *http.Request, body []byte) operatorstub.Keys {
-	var r request
-	_ = json.Unmarshal(body, &r) // create refuses it
-	return operatorstub.Keys{Key: r.Reference, MSISDN: digits(r.Payer)}
-}
-
-// digits returns the digits of a number that a person typed, or "".
-func digits(number string) string {
-	number = strings.TrimPrefix(strings.ReplaceAll(number, " ", ""), "+")
-	if len(number) < minDigits || len(number) > maxDigits || strings.Trim(number, "0123456789") != "" {
-		return ""
-	}
-	return number
-}
-
-func (s *Stub) valid(r request) bool {
-	isURL := func(text string) bool {
-		u, err := url.Parse(text)
-		return err == nil && u.Host != "" && (u.Scheme == "https" || s.credentials.LocalURLs && u.Scheme == "http")
-	}
-	return operatorstub.IsAmount(r.Amount) && !strings.Contains(r.Amount, ".") && r.Amount[0] != '0' &&
-		r.Currency == "XOF" && isURL(r.SuccessURL) && isURL(r.ErrorURL) && len([]rune(r.Reference)) <= maxReference &&
-		(r.Payer == "" || r.Payer == "+"+digits(r.Payer))
-}
-
-func (s *Stub) create(c *operatorstub.Call) operatorstub.Response {
-	wallet, code := s.authorize(c)
-	if code != "" {
-		return s.refuse(code)
-	}
-	var r request
-	decoder := json.NewDecoder(bytes.NewReader(c.Body))
-	decoder.DisallowUnknownFields()
-	if decoder.Decode(&r) != nil || !s.valid(r) {
-		return s.refuse("request-validation-error")
-	}
-	life := sessionLife
-	if s.platform.Quirk("session_3s") {
-		life = shortLife
-	}
-	id := "cos-" + s.platform.NewID(7)
-	t := s.platform.Add(&operatorstub.Transaction{
-		Operation: session, Key: r.Reference, Amount: r.Amount, Currency: r.Currency, CallbackURL: wallet.WebhookURL,
-		Status: "open", Reference: id, EndsAt: s.platform.Now().Add(life),
-		Details: map[string]string{
-			"wallet": wallet.APIKey, "client_reference": r.Reference, "payer": r.Payer, "payment_status": "processing",
-			"success_url": r.SuccessURL, "error_url": r.ErrorURL, "business_name": wallet.Name,
-			"query": url.Values{"a": {r.Amount}, "c": {r.Currency}, "m": {wallet.Name}}.Encode(),
-		},
-	})
-	if t.Key == "" {
-		t.Key = id
-	}
-	if r.Aggregated != nil {
-		t.Details["aggregated_merchant_id"] = *r.Aggregated
-	}
-	t.Details["when_expires"] = t.EndsAt.Format(timeFormat)
-	return operatorstub.JSON(http.StatusOK, s.view(t))
-}
-
-// sessions returns the sessions that fit. It expires those whose time is over.
-func (s *Stub) sessions(fits func(t *operatorstub.Transaction) bool) []*operatorstub.Transaction {
-	found := s.platform.All(fits)
-	for _, t := range found {
-		if t.Status == "open" && !s.platform.Now().Before(t.EndsAt) {
-			t.Status, t.Details["when_completed"] = "expired", t.Details["when_expires"]
+func (s *stub) valid(c *kit.Call) bool {
+	for name, value := range c.Fields {
+		if _, isText := value.(string); !slices.Contains(fields, name) || value != nil && !isText {
+			return false
 		}
 	}
-	return found
+	isURL := func(name string) bool {
+		u, err := url.Parse(c.Text(name))
+		return err == nil && u.Host != "" && (u.Scheme == "https" || s.LocalURLs && u.Scheme == "http")
+	}
+	payer := c.Text("restrict_payer_mobile")
+	return kit.IsWholeAmount(c.Text("amount")) && c.Text("currency") == "XOF" && isURL("success_url") &&
+		isURL("error_url") && len([]rune(c.Key)) <= maxReference &&
+		(payer == "" || payer == "+"+kit.ReadDigits(payer, 8, 15))
 }
 
-func (s *Stub) find(id string) *operatorstub.Transaction {
-	found := s.sessions(func(t *operatorstub.Transaction) bool { return t.Reference == id })
-	if len(found) == 0 {
-		return nil
+func (s *stub) create(c *kit.Call) kit.Response {
+	if !s.valid(c) {
+		return s.Error("request-validation-error", "")
 	}
-	return found[0]
+	w := s.wallet(keyOf(c))
+	t := s.Add(c, &kit.Transaction{
+		Amount: c.Text("amount"), Currency: c.Text("currency"), CallbackURL: w.WebhookURL, Status: "open",
+		PageID:    "cos-" + s.NewID(7),
+		PageQuery: url.Values{"a": {c.Text("amount")}, "c": {"XOF"}, "m": {w.Name}}.Encode(),
+		Details:   map[string]string{"wallet": w.APIKey, "payment_status": "processing", "business_name": w.Name},
+	})
+	if t.Key == "" {
+		t.Key = t.PageID
+	}
+	t.Details["when_expires"] = t.EndsAt.Format(timeFormat)
+	return kit.JSON(http.StatusOK, s.view(t))
 }
 
-func (s *Stub) keys(id string) operatorstub.Keys {
-	if t := s.find(id); t != nil {
-		return operatorstub.Keys{Key: t.Key}
-	}
-	return operatorstub.Keys{Key: id}
+// find returns the sessions of the call's wallet that fit.
+func (s *stub) find(c *kit.Call, fits func(t *kit.Transaction) bool) []*kit.Transaction {
+	return s.All(func(t *kit.Transaction) bool { return t.Details["wallet"] == keyOf(c) && fits(t) })
 }
 
-func (s *Stub) search(c *operatorstub.Call) operatorstub.Response {
-	wallet, code := s.authorize(c)
-	reference := c.Request.URL.Query().Get("client_reference")
-	switch {
-	case code != "":
-		return s.refuse(code)
-	case reference == "":
-		return s.refuse("request-validation-error")
+func (s *stub) search(c *kit.Call) kit.Response {
+	if c.Key == "" {
+		return s.Error("request-validation-error", "")
 	}
-	views := []map[string]any{}
-	for _, t := range s.sessions(func(t *operatorstub.Transaction) bool {
-		return t.Details["wallet"] == wallet.APIKey && t.Details["client_reference"] == reference
-	}) {
-		views = append(views, s.view(t))
+	views := []kit.Fields{}
+	for _, t := range s.find(c, func(t *kit.Transaction) bool { return t.Sent.Text("client_reference") == c.Key }) {
+		if !s.Quirk("search_late") || s.Now().Sub(t.CreatedAt) >= lateSearch {
+			views = append(views, s.view(t))
+		}
 	}
-	return operatorstub.JSON(http.StatusOK, map[string]any{"result": views})
+	return kit.JSON(http.StatusOK, map[string]any{"result": views})
 }
 
 // status serves a session by its id, or by ?transaction_id=.
-func (s *Stub) status(c *operatorstub.Call) operatorstub.Response {
-	wallet, code := s.authorize(c)
-	if code != "" {
-		return s.refuse(code)
-	}
+func (s *stub) status(c *kit.Call) kit.Response {
 	id, transaction := c.Request.PathValue("id"), c.Request.URL.Query().Get("transaction_id")
 	if id == "" && transaction == "" {
-		return s.refuse("request-validation-error")
+		return s.Error("request-validation-error", "")
 	}
-	found := s.sessions(func(t *operatorstub.Transaction) bool {
-		return t.Details["wallet"] == wallet.APIKey &&
-			(id != "" && t.Reference == id || id == "" && t.Details["transaction_id"] == transaction)
+	found := s.find(c, func(t *kit.Transaction) bool {
+		return id != "" && t.PageID == id || id == "" && t.Reference == transaction
 	})
 	if len(found) == 0 {
-		return s.refuse("checkout-session-not-found")
+		return s.Error("checkout-session-not-found", "")
 	}
-	return operatorstub.JSON(http.StatusOK, s.view(found[0]))
+	return kit.JSON(http.StatusOK, s.view(found[0]))
 }
 
-func (s *Stub) expire(c *operatorstub.Call) operatorstub.Response {
-	wallet, code := s.authorize(c)
-	t := s.find(c.Request.PathValue("id"))
+func (s *stub) expire(c *kit.Call) kit.Response {
+	found := s.find(c, func(t *kit.Transaction) bool { return t.PageID == c.Request.PathValue("id") })
 	switch {
-	case code != "":
-		return s.refuse(code)
-	case t == nil || t.Details["wallet"] != wallet.APIKey:
-		return s.refuse("checkout-session-not-found")
-	case t.Status != "open":
-		return s.refuse("checkout-session-final")
+	case len(found) == 0:
+		return s.Error("checkout-session-not-found", "")
+	case found[0].Status != "open":
+		return s.Error("checkout-session-final", "")
 	}
-	s.close(t, "expired", "processing")
-	return operatorstub.Response{Status: http.StatusOK}
+	s.close(found[0], "expired", "processing")
+	return kit.Response{Status: http.StatusOK}
 }
 
 // close ends an open session.
-func (s *Stub) close(t *operatorstub.Transaction, status, paymentStatus string) {
+func (s *stub) close(t *kit.Transaction, status, paymentStatus string) {
 	t.Status, t.Details["payment_status"] = status, paymentStatus
-	t.Details["when_completed"] = s.platform.Now().Format(timeFormat)
+	t.Details["when_completed"] = s.Now().Format(timeFormat)
 }
 
 // view is a session as the API and the webhooks show it.
-func (s *Stub) view(t *operatorstub.Transaction) map[string]any {
-	view := map[string]any{
-		"id": t.Reference, "amount": t.Amount, "currency": t.Currency, "checkout_status": t.Status,
-		"last_payment_error": nil, "when_created": t.CreatedAt.Format(timeFormat),
-		"wave_launch_url": fmt.Sprintf("%s/c/%s?%s", s.credentials.PageURL, t.Reference, t.Details["query"]),
+func (s *stub) view(t *kit.Transaction) kit.Fields {
+	view := kit.Fields{
+		"id": t.PageID, "checkout_status": t.Status, "last_payment_error": nil, "transaction_id": nil,
+		"when_completed": nil, "when_created": t.CreatedAt.Format(timeFormat),
+		"wave_launch_url": fmt.Sprintf("%s/c/%s?%s", s.PageURL, t.PageID, t.PageQuery),
 	}
-	for _, name := range []string{"success_url", "error_url", "business_name", "payment_status", "client_reference",
-		"transaction_id", "aggregated_merchant_id", "when_expires", "when_completed"} {
-		view[name] = nil
+	for _, name := range fields {
+		if text := t.Sent.Text(name); text != "" {
+			view[name] = text
+		} else if name != "restrict_payer_mobile" {
+			view[name] = nil
+		}
+	}
+	for _, name := range []string{"business_name", "payment_status", "when_expires", "when_completed"} {
 		if text := t.Details[name]; text != "" {
 			view[name] = text
 		}
 	}
+	if view["when_completed"] == nil && t.Status == "expired" {
+		view["when_completed"] = view["when_expires"]
+	}
 	if code := t.Details["error"]; code != "" {
 		view["last_payment_error"] = apiError(code)
 	}
-	if payer := t.Details["payer"]; payer != "" {
-		view["restrict_payer_mobile"] = payer
+	if t.Reference != "" {
+		view["transaction_id"] = t.Reference
 	}
 	return view
 }

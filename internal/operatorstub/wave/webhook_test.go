@@ -121,6 +121,25 @@ func TestShortSessionsAndTestEvent(t *testing.T) {
 	})
 }
 
+// An empty list means "not yet" with search_late, also for a session that can be paid.
+func TestLateSearch(t *testing.T) {
+	for quirks, want := range map[string]string{`{}`: "1 1", `{"search_late":true}`: "0 1"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, quirks)
+			b.create(ours)
+			search := func() int {
+				_, text := stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+				return len(parse[struct{ Result []session }](t, text).Result)
+			}
+			early := search()
+			time.Sleep(5 * time.Second)
+			if got := fmt.Sprint(early, search()); got != want {
+				t.Errorf("%s: %s sessions, want %s", quirks, got, want)
+			}
+		})
+	}
+}
+
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
