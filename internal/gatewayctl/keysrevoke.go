@@ -91,24 +91,21 @@ func (c *keysRevoke) callbackCosts(s *session, current storedRing) (string, erro
 	if err != nil {
 		return "", err
 	}
+	merchants, err := s.allMerchants()
+	if err != nil {
+		return "", err
+	}
 	byLookup, lost := 0, []*ledger.Entry{}
-	seen := map[ledger.Key]bool{}
-	count := func(e *ledger.Entry, err error) error {
-		if err != nil || seen[e.Key] || !callback.MayHaveSigned(ring, c.Number, e, s.SecretCache) {
-			return err
-		}
-		seen[e.Key] = true
+	for e, err := range s.openEntries(merchants, s.Now().Add(-smsReceiptDays*day)) {
 		switch {
-		case !awaitsCallback(e):
+		case err != nil:
+			return "", err
+		case !callback.MayHaveSigned(ring, c.Number, e, s.SecretCache) || !awaitsCallback(e):
 		case comesByLookup(e):
 			byLookup++
 		default:
 			lost = append(lost, e)
 		}
-		return nil
-	}
-	if err := s.forEachOpenEntry(s.Now().Add(-smsReceiptDays*day), count); err != nil {
-		return "", err
 	}
 	for _, e := range lost {
 		fmt.Fprintf(s.Stderr, "Lost: %s of %s, operator %s, since %s\n", e.Key, e.Merchant, e.Operator,
@@ -118,28 +115,6 @@ func (c *keysRevoke) callbackCosts(s *session, current storedRing) (string, erro
 	fmt.Fprintf(s.Stderr, "Operators' callbacks to addresses of key %d get 404. This costs: %s. "+
 		"gatewayctl attention lists what is lost.\n", c.Number, costs)
 	return costs, nil
-}
-
-// forEachOpenEntry calls visit for all that is due, and for each merchant's transactions since a time. It may visit one
-// twice.
-func (s *session) forEachOpenEntry(since time.Time, visit func(*ledger.Entry, error) error) error {
-	for e, err := range entriesOf(s.duePages) {
-		if err := visit(e, err); err != nil {
-			return err
-		}
-	}
-	merchants, err := s.allMerchants()
-	if err != nil {
-		return err
-	}
-	for _, p := range merchants {
-		for e, err := range s.entriesSince(p, since) {
-			if err := visit(e, err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // awaitsCallback reports whether the operator may still report a status of an entry.

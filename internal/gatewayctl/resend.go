@@ -118,40 +118,30 @@ func (c resend) plan(entries iter.Seq2[*ledger.Entry, error], p *merchant.Profil
 // planOneOrRange is plan for one transaction, or without an id for a merchant's statuses of a time range.
 func (c resend) planOneOrRange(s *session, id, nameOrID string, r timeRange) (plan resendPlan, err error) {
 	if id != "" {
-		plan, err = c.planOne(s, id)
-	} else {
-		plan, err = c.planRange(s, nameOrID, r)
+		e, p, err := s.findNotified(id)
+		if err != nil {
+			return plan, err
+		}
+		plan, err = c.plan(func(yield func(*ledger.Entry, error) bool) { yield(e, nil) }, p)
+		return plan, cmp.Or(err, c.checkNotEmpty(plan))
 	}
-	if err == nil && len(plan.items)+len(plan.failed) == 0 {
-		err = c.errEmpty
-	}
-	return plan, err
-}
-
-// planOne is plan for one transaction.
-func (c resend) planOne(s *session, id string) (resendPlan, error) {
-	e, err := s.findEntry(id, ledger.Payment, ledger.SMS, ledger.Charge)
-	if err != nil {
-		return resendPlan{}, err
-	}
-	p, err := s.findMerchant(e.MerchantID)
-	if err != nil {
-		return resendPlan{}, err
-	}
-	return c.plan(func(yield func(*ledger.Entry, error) bool) { yield(e, nil) }, p)
-}
-
-// planRange is plan for a merchant's statuses of a time range.
-func (c resend) planRange(s *session, nameOrID string, r timeRange) (resendPlan, error) {
 	from, to, err := r.bounds()
 	if err != nil {
-		return resendPlan{}, err
+		return plan, err
 	}
 	p, err := s.findMerchant(nameOrID)
 	if err != nil {
-		return resendPlan{}, err
+		return plan, err
 	}
-	return c.plan(s.entriesBetween(p.ID, firstDay(p, from), to), p)
+	plan, err = c.plan(s.entriesBetween(p.ID, firstDay(p, from), to), p)
+	return plan, cmp.Or(err, c.checkNotEmpty(plan))
+}
+
+func (c resend) checkNotEmpty(plan resendPlan) error {
+	if len(plan.items)+len(plan.failed) > 0 {
+		return nil
+	}
+	return c.errEmpty
 }
 
 // checkCaches refuses to send to a new address while functions may have the profile of before in their cache: they
