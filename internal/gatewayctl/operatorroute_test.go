@@ -235,7 +235,7 @@ func TestAccountInUseWithASlash(t *testing.T) {
 	e.Operator, e.Account = "sandbox", "sandbox/2024"
 	d.ledger.Overwrite(e)
 	d.input = `{"sandbox":{"accounts":{"sandbox/2024":{"service_id":"v","base_url":"http://127.0.0.1:2"}}}}`
-	d.expectBoth("operator set -", ExitFailed, "base_url of account sandbox/2024 of sandbox cannot be changed: it has 1")
+	d.expectBoth("operator set -", ExitFailed, "base_url of account sandbox/2024 of sandbox cannot be changed")
 	d.input = `{"sandbox":{"accounts":{"a1":{},"a2":{},"bad":{}}}}`
 	d.expectBoth("operator set - --replace", ExitFailed, "sandbox/2024 of sandbox cannot be dropped: it has 1")
 	d.replaceInSecret(`"current":"a1"`, `"current":"sandbox/2024"`)

@@ -24,6 +24,11 @@ func pinRef(pin operator.Pin) accountRef {
 // as transactions are pinned to it.
 func refOf(platform, id string) accountRef { return pinRef(operator.ParsePin(id, platform)) }
 
+// isCurrent reports whether an account is the one for calls without a route.
+func (c storedCredentials) isCurrent(ref accountRef) bool {
+	return refOf(ref.operator, c.operators[ref.operator].Current) == ref
+}
+
 // checkNotInUse refuses to move an account in use to another platform or contract, and to drop it (decision
 // "operator-credentials"). It reads the transactions of all merchants that are not final, but only for such a change.
 func (s *session) checkNotInUse(stored storedCredentials, changes []credentialChange) error {
@@ -66,7 +71,7 @@ func (s *session) findCurrentUse(stored storedCredentials, reasons map[accountRe
 	}
 	for ref := range reasons {
 		uses := func(p *merchant.Profile) bool { return p.Active() && slices.Contains(p.Operators, ref.operator) }
-		if at := slices.IndexFunc(profiles, uses); at >= 0 && refOf(ref.operator, stored.operators[ref.operator].Current) == ref {
+		if at := slices.IndexFunc(profiles, uses); at >= 0 && stored.isCurrent(ref) {
 			reasons[ref] = fmt.Sprintf("it is current, and merchant %s may use the operator", profiles[at].Name)
 		}
 	}
@@ -86,7 +91,7 @@ func (s *session) findRecentUse(stored storedCredentials, reasons map[accountRef
 	}
 	for ref := range reasons {
 		end := until[actionSetRoute]
-		if refOf(ref.operator, stored.operators[ref.operator].Current) != ref {
+		if !stored.isCurrent(ref) {
 			end = latestTime(end, until[actionSetCredentials])
 		}
 		if end.After(s.Now()) {

@@ -63,8 +63,8 @@ func accessKey(dir string) string {
 // databaseSecretKey signs the run's own calls of the database, which does not check signatures.
 const databaseSecretKey = "local"
 
-// functionAccessKey is a function's own access key; a recorder identifies the function by it. Some databases accept only
-// letters and digits.
+// functionAccessKey is a function's own access key; a recorder identifies the function by it. Some databases accept
+// only letters and digits.
 func (r *Gateway) functionAccessKey(logicalID string) string {
 	return accessKey(r.config.Dir) + strings.ToUpper(logicalID)
 }
