@@ -164,7 +164,8 @@ func TestIDsWithASlash(t *testing.T) {
 		reader, _ := newReader(`"orange":{"current":"orange/2024","accounts":{` + accounts + `}}`)
 		for id, token := range want {
 			found, err := reader.Find(t.Context(), "orange", id)
-			if found.Field("access_token") != token || (err == nil) != (found.ID == "2024") || (err == nil) != (token != "") {
+			usable := err == nil && found.ID == "2024"
+			if found.Field("access_token") != token || usable != (token != "") {
 				t.Errorf("%s, id %q: %+v, %v; want %q", accounts, id, found, err, token)
 			}
 		}
