@@ -135,10 +135,10 @@ backlog: ## Sweep 100,000 due entries, with an operator, a server and a profile 
 	@go test -count=1 -v -timeout 10m ./functions/sweep -run '^TestUnaffectedMerchantsAreNotLate$$' -backlog 100000
 
 contract: ## Compare a local run with docs/openapi.yaml by schemathesis: thousands of cases, valid and invalid
-	@go build -o .local/bin/contract ./tools/schemathesis && exec .local/bin/contract
+	@CONTRACT=1 go test -count=1 -v -timeout 0 ./tools/schemathesis -run '^TestContract$$'
 
 postman: ## Make the Postman collection from the contract, and run it by newman against a local run
-	@go build -o .local/bin/postman ./tools/postman && exec .local/bin/postman
+	@POSTMAN=1 go test -count=1 -v -timeout 0 ./tools/postman -run '^TestCollection$$'
 
 reference: ## Render docs/openapi.yaml as docs/reference.html
 	@internal/contract/page/render

@@ -9,7 +9,6 @@ import (
 
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/merchant"
 )
 
 type attentionCommands struct {
@@ -74,8 +73,11 @@ func (c *attentionList) Run(s *session) error {
 	if since.IsZero() {
 		since = s.Now().UTC().Truncate(day).Add(-attentionDays * day)
 	}
-	if err := a.readEntries(merchants, since); err != nil {
-		return err
+	for e, err := range s.openEntries(merchants, since) {
+		if err != nil {
+			return err
+		}
+		a.addEntry(e)
 	}
 	a.addDeadLetters()
 	if err := errors.Join(a.addEndpoints(merchants), c.addOperators(a, merchants), c.addKeys(a)); err != nil {
@@ -104,31 +106,6 @@ type attention struct {
 func (a *attention) add(v attentionView, command ...string) {
 	v.Command = a.toolCommand(command...)
 	a.views = append(a.views, v)
-}
-
-// readEntries reads the due index, which has all that is unknown or parked, and the days, for what has no timer.
-func (a *attention) readEntries(merchants []*merchant.Profile, since time.Time) error {
-	due := map[ledger.Key]bool{}
-	for e, err := range entriesOf(a.duePages) {
-		if err != nil {
-			return err
-		}
-		if !due[e.Key] {
-			due[e.Key] = true
-			a.addEntry(e)
-		}
-	}
-	for _, p := range merchants {
-		for e, err := range a.entriesSince(p, since) {
-			if err != nil {
-				return err
-			}
-			if !due[e.Key] {
-				a.addEntry(e)
-			}
-		}
-	}
-	return nil
 }
 
 // readCallbackRing reads the callback ring once; a ring without a key stays nil.

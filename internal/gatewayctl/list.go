@@ -133,6 +133,31 @@ func entriesOf(pages iter.Seq2[entryPage, error]) iter.Seq2[*ledger.Entry, error
 	}
 }
 
+// openEntries reads all that is due, which has all that is unknown or parked, and then each merchant's entries since a
+// time, for what has no timer. It yields each entry once.
+func (s *session) openEntries(merchants []*merchant.Profile, since time.Time) iter.Seq2[*ledger.Entry, error] {
+	return func(yield func(*ledger.Entry, error) bool) {
+		sources := []iter.Seq2[*ledger.Entry, error]{entriesOf(s.duePages)}
+		for _, p := range merchants {
+			sources = append(sources, s.entriesSince(p, since))
+		}
+		due := map[ledger.Key]bool{}
+		for i, source := range sources {
+			for e, err := range source {
+				if err == nil && due[e.Key] {
+					continue
+				}
+				if !yield(e, err) || err != nil {
+					return
+				}
+				if i == 0 {
+					due[e.Key] = true
+				}
+			}
+		}
+	}
+}
+
 // firstDay is the earliest day of the transactions with a status at or after a time: when the merchant was added, but
 // at least some days before the time. A status may come long after the creation: by a person, or by a lookup of an
 // operator that was down.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/callback"
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 )
 
@@ -87,7 +88,7 @@ func TestRouteRefusals(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"routes":{}}`:                       "routes: use operator route set",
 		`{"Routes":{"mtn":[]}}`:               "Routes: use operator route set",
-		`{"sandbox":{"accounts":{"a/3":{}}}}`: `the id "a/3" of a new account has a slash`,
+		`{"sandbox":{"accounts":{"a/3":{}}}}`: `the id "a/3" of a new account has a slash: choose another id`,
 	} {
 		d.input = input
 		d.expectBoth("operator set -", ExitUsage, want)
@@ -224,6 +225,25 @@ func TestRoutesSurviveChangesOfCredentials(t *testing.T) {
 	d.input = `{"sandbox":{"accounts":{"a1":{},"half":{}}}}`
 	d.apply("operator set - --replace")
 	checkEqual(t, "routes after --replace", d.stored().routes["sandbox"][0].To, "sandbox/half")
+}
+
+// An id from before routes may have a slash. A transaction is pinned to it as to platform/id.
+func TestAccountInUseWithASlash(t *testing.T) {
+	d, shop := newRouteTool(t, "http://127.0.0.1:1")
+	d.replaceInSecret(`"half"`, `"sandbox/2024"`)
+	e := d.mustReadEntry(d.addUnknownPayment(shop))
+	e.Operator, e.Account = "sandbox", "sandbox/2024"
+	d.ledger.Overwrite(e)
+	d.input = `{"sandbox":{"accounts":{"sandbox/2024":{"service_id":"v","base_url":"http://127.0.0.1:2"}}}}`
+	d.expectBoth("operator set -", ExitFailed, "base_url of account sandbox/2024 of sandbox cannot be changed")
+	d.input = `{"sandbox":{"accounts":{"a1":{},"a2":{},"bad":{}}}}`
+	d.expectBoth("operator set - --replace", ExitFailed, "sandbox/2024 of sandbox cannot be dropped: it has 1")
+	d.replaceInSecret(`"current":"a1"`, `"current":"sandbox/2024"`)
+	e.State, e.Status, e.PollAt = ledger.Done, ledger.Successful, time.Time{}
+	d.ledger.Overwrite(e)
+	d.expectBoth("operator set - --replace", ExitUsage, "there is no account")
+	d.input = `{"sandbox":{"current":"a1","accounts":{"a1":{},"a2":{},"bad":{}}}}`
+	d.expectBoth("operator set - --replace", ExitFailed, "sandbox/2024 of sandbox cannot be dropped: it is current")
 }
 
 func TestRouteList(t *testing.T) {

@@ -274,7 +274,8 @@ func (p operatorCredentials) merge(
 	}
 	for _, id := range slices.Sorted(maps.Keys(given.accounts)) {
 		if _, exists := p.Accounts[id]; !exists && strings.Contains(id, "/") {
-			return next, nil, fmt.Errorf("%s.accounts: the id %q of a new account has a slash", name, id)
+			return next, nil, fmt.Errorf("%s.accounts: the id %q of a new account has a slash: "+
+				"choose another id, because platform/account names an account", name, id)
 		}
 		before, fields := credentials.ReadFields(p.Accounts[id]), given.accounts[id]
 		next.Accounts[id], err = mergeAccount(p.Accounts[id], fields)

@@ -20,13 +20,22 @@ func pinRef(pin operator.Pin) accountRef {
 	return accountRef{strings.ToLower(pin.Platform), pin.Account}
 }
 
+// refOf returns the account that a platform stores under an id. The ids 2024 and orange/2024 of orange are one account,
+// as transactions are pinned to it.
+func refOf(platform, id string) accountRef { return pinRef(operator.ParsePin(id, platform)) }
+
+// isCurrent reports whether an account is the one for calls without a route.
+func (c storedCredentials) isCurrent(ref accountRef) bool {
+	return refOf(ref.operator, c.operators[ref.operator].Current) == ref
+}
+
 // checkNotInUse refuses to move an account in use to another platform or contract, and to drop it (decision
 // "operator-credentials"). It reads the transactions of all merchants that are not final, but only for such a change.
 func (s *session) checkNotInUse(stored storedCredentials, changes []credentialChange) error {
 	reasons := map[accountRef]string{}
 	for _, c := range changes {
 		if c.identity || c.dropped {
-			reasons[accountRef{c.Operator, c.Account}] = ""
+			reasons[refOf(c.Operator, c.Account)] = ""
 		}
 	}
 	if len(reasons) == 0 {
@@ -41,7 +50,7 @@ func (s *session) checkNotInUse(stored storedCredentials, changes []credentialCh
 	}
 	var faults []error
 	for _, c := range changes {
-		reason := reasons[accountRef{c.Operator, c.Account}]
+		reason := reasons[refOf(c.Operator, c.Account)]
 		switch {
 		case reason == "":
 		case c.dropped:
@@ -62,7 +71,7 @@ func (s *session) findCurrentUse(stored storedCredentials, reasons map[accountRe
 	}
 	for ref := range reasons {
 		uses := func(p *merchant.Profile) bool { return p.Active() && slices.Contains(p.Operators, ref.operator) }
-		if at := slices.IndexFunc(profiles, uses); at >= 0 && stored.operators[ref.operator].Current == ref.id {
+		if at := slices.IndexFunc(profiles, uses); at >= 0 && stored.isCurrent(ref) {
 			reasons[ref] = fmt.Sprintf("it is current, and merchant %s may use the operator", profiles[at].Name)
 		}
 	}
@@ -82,7 +91,7 @@ func (s *session) findRecentUse(stored storedCredentials, reasons map[accountRef
 	}
 	for ref := range reasons {
 		end := until[actionSetRoute]
-		if stored.operators[ref.operator].Current != ref.id {
+		if !stored.isCurrent(ref) {
 			end = latestTime(end, until[actionSetCredentials])
 		}
 		if end.After(s.Now()) {

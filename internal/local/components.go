@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,25 @@ func (r *Gateway) programsDir() string {
 	return filepath.Join(r.config.Dir, "programs")
 }
 
+// startCallRecorder starts the record of the functions' AWS calls if Config.RecordCalls is set.
+func (r *Gateway) startCallRecorder(context.Context) error {
+	if r.config.RecordCalls == nil {
+		return nil
+	}
+	functions, resources := map[string]string{}, map[string]string{}
+	for _, f := range r.template.Functions {
+		functions[r.functionAccessKey(f.LogicalID)] = f.LogicalID
+	}
+	for _, table := range r.template.Tables {
+		resources[table.Name] = table.LogicalID
+	}
+	for _, secret := range r.template.Secrets {
+		resources[secret.Name] = secret.LogicalID
+	}
+	r.recorder = r.config.RecordCalls(functions, resources, accessKey(r.config.Dir))
+	return nil
+}
+
 func (r *Gateway) startSecrets(context.Context) (err error) {
 	r.secrets, err = secrets.Open(r.dataPath("secrets.json"), time.Now, runtimeapi.NewRequestID)
 	if err != nil {
@@ -64,13 +84,16 @@ func (r *Gateway) startSecrets(context.Context) (err error) {
 			return err
 		}
 	}
-	r.serve(r.listeners.secrets, sigv4.Require(r.secretKey, r.recorder.WrapSecretsManager(r.secrets)))
+	service := http.Handler(r.secrets)
+	if r.recorder != nil {
+		service = r.recorder.WrapSecretsManager(service)
+	}
+	r.serve(r.listeners.secrets, sigv4.Require(r.secretKey, service))
 	return nil
 }
 
 // startDynamoDB starts the embedded database, or uses the configured one, and creates the tables. Functions and tools
-// reach it through the recorder. Creating tables and reading streams replaces AWS itself, so these calls go to it
-// directly.
+// reach it through a proxy. Creating tables and reading streams replaces AWS itself, so these calls go to it directly.
 func (r *Gateway) startDynamoDB(ctx context.Context) error {
 	r.dynamoURL = strings.TrimRight(r.config.DynamoDB, "/")
 	if r.dynamoURL == "" {
@@ -88,7 +111,11 @@ func (r *Gateway) startDynamoDB(ctx context.Context) error {
 	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), databaseSecretKey, time.Now)
 	endpoint, err := url.Parse(r.dynamoURL)
 	if err == nil {
-		r.serve(r.listeners.dynamoProxy, sigv4.Require(r.secretKey, r.recorder.ProxyDynamoDB(endpoint)))
+		service := dynamo.NewProxy(endpoint)
+		if r.recorder != nil {
+			service = r.recorder.WrapDynamoDB(service)
+		}
+		r.serve(r.listeners.dynamoProxy, sigv4.Require(r.secretKey, service))
 	}
 	if err == nil && r.config.Reset {
 		err = r.dynamoClient.DeleteTables(ctx, r.template.Tables)

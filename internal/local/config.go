@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"strconv"
 
@@ -40,8 +41,17 @@ type Config struct {
 	Stubs bool
 	// WAF applies the rules of deploy/waf.yaml at the API's port.
 	WAF bool
+	// RecordCalls makes the recorder of the functions' AWS calls; nil records none. functions are the logical ids by
+	// access key, resources those of tables and secrets by name. accessKey is the one that the database expects.
+	RecordCalls func(functions, resources map[string]string, accessKey string) CallRecorder
 	// Out receives one line per request; nil discards them.
 	Out io.Writer
+}
+
+// CallRecorder wraps the services that functions call. Package awscalls has one for tests.
+type CallRecorder interface {
+	WrapDynamoDB(service http.Handler) http.Handler
+	WrapSecretsManager(service http.Handler) http.Handler
 }
 
 // DefaultPort is the API's port if PORT is not set.

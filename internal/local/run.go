@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/local/dynamo"
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/local/inbox"
@@ -39,9 +38,9 @@ type Gateway struct {
 	console  *console
 
 	listeners    listeners
-	recorder     *awscalls.Recorder
-	dynamoURL    string // of the database itself
-	dynamoPID    int    // 0 if the run did not start the database
+	recorder     CallRecorder // nil without Config.RecordCalls
+	dynamoURL    string       // of the database itself
+	dynamoPID    int          // 0 if the run did not start the database
 	dynamoClient *dynamo.Client
 	secrets      *secrets.Store
 	sandbox      *sandbox.Sandbox
@@ -102,12 +101,8 @@ func (r *Gateway) Failed() <-chan error { return r.failed }
 // Info returns the content of run.json.
 func (r *Gateway) Info() Info { return r.info }
 
-// RecordedCalls returns the AWS calls of the functions so far, in order and each kind once. aws-calls.json in the run's
-// folder has the same calls, and remains after the run.
-func (r *Gateway) RecordedCalls() []awscalls.Call { return r.recorder.Calls() }
-
-// DynamoDBURL returns the address of the database itself. Functions and tools use the recorder in front of it. A test
-// with very many calls uses this address to save the recorder's time.
+// DynamoDBURL returns the address of the database itself. Functions and tools use a proxy in front of it, which checks
+// signatures. A test with very many calls uses this address to save the proxy's time.
 func (r *Gateway) DynamoDBURL() string { return r.dynamoURL }
 
 // Environment returns the variables with which a tool reaches the run's tables, secrets and copies of audit records.

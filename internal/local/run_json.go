@@ -69,17 +69,11 @@ func (r *Gateway) publishRunFiles(context.Context) error {
 	if err := r.writeInfo(path); err != nil {
 		return err
 	}
-	r.rewriteOnChange(r.processesChanged, func() error { return r.writeInfo(path) })
-	return nil
-}
-
-// rewriteOnChange calls write after each change, until Close.
-func (r *Gateway) rewriteOnChange(changed <-chan struct{}, write func() error) {
 	r.runUntilClose(func(ctx context.Context) {
 		for {
 			select {
-			case <-changed:
-				if err := write(); err != nil {
+			case <-r.processesChanged:
+				if err := r.writeInfo(path); err != nil {
 					r.console.printf("%v", err)
 				}
 			case <-ctx.Done():
@@ -87,6 +81,7 @@ func (r *Gateway) rewriteOnChange(changed <-chan struct{}, write func() error) {
 			}
 		}
 	})
+	return nil
 }
 
 func (r *Gateway) writeInfo(path string) error {

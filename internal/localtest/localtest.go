@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,11 +45,28 @@ type Options struct {
 	Out io.Writer
 }
 
-// Gateway is a running gateway. Its Info has addresses and credentials.
+// Gateway is a running gateway. Its Info has addresses and credentials. Its folder has the record of the functions' AWS
+// calls, in the file awscalls.FileName.
 type Gateway struct {
 	*local.Gateway
 	// Dir is the folder with run.json and the data.
 	Dir string
+
+	calls   *awscalls.Recorder
+	writing sync.Mutex // of the record
+}
+
+// RecordedCalls returns the AWS calls of the functions so far, in order and each kind once.
+func (g *Gateway) RecordedCalls() []awscalls.Call { return g.calls.Calls() }
+
+// recordCalls starts the record of the functions' AWS calls.
+func (g *Gateway) recordCalls(functions, resources map[string]string, accessKey string) local.CallRecorder {
+	g.calls = awscalls.New(functions, resources, accessKey, func() {
+		g.writing.Lock()
+		defer g.writing.Unlock()
+		_ = g.calls.Write(filepath.Join(g.Dir, awscalls.FileName)) // without the file the test of the record fails
+	})
+	return g.calls
 }
 
 // Start starts a gateway and stops it when the test ends. It uses the database of AWS_ENDPOINT_URL_DYNAMODB if that is
@@ -64,21 +82,27 @@ func Start(t testing.TB, options Options) *Gateway {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	gateway, err := local.Start(ctx, local.Config{
+	gateway := &Gateway{Dir: options.Dir}
+	gateway.Gateway, err = local.Start(ctx, local.Config{
 		Root: root, Dir: options.Dir, Speed: options.Speed,
 		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), EnvOverrides: options.EnvOverrides,
 		WAF: options.WAF, Stubs: options.Stubs, Parameters: options.Parameters, Out: options.Out,
+		RecordCalls: gateway.recordCalls,
 	})
 	if err != nil {
 		t.Fatalf("start the local run: %v", err)
 	}
 	t.Cleanup(func() {
 		gateway.Close()
-		if err := copyCallRecord(filepath.Join(options.Dir, awscalls.FileName)); err != nil {
+		folder := os.Getenv(CallsDirVariable)
+		if folder == "" {
+			return
+		}
+		if err := gateway.calls.Write(filepath.Join(folder, rand.Text()+".json")); err != nil {
 			t.Error(err)
 		}
 	})
-	return &Gateway{Gateway: gateway, Dir: options.Dir}
+	return gateway
 }
 
 // Send sends a request and returns the response with its whole body. It follows no redirect. If there is no response,
@@ -106,17 +130,4 @@ func Send(t testing.TB, method, address, body string, header http.Header) (int, 
 		t.Fatal(err)
 	}
 	return response.StatusCode, response.Header, string(text)
-}
-
-// copyCallRecord copies a run's record to the folder of CallsDirVariable, if any.
-func copyCallRecord(recordPath string) error {
-	folder := os.Getenv(CallsDirVariable)
-	if folder == "" {
-		return nil
-	}
-	text, err := os.ReadFile(recordPath)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, rand.Text()+".json"), text, 0o600)
 }

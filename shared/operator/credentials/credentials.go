@@ -174,9 +174,15 @@ func (r *Reader) selectAccount(raw []byte, platform, id string) (Account, error)
 	if !ok {
 		return Account{}, errors.New("the operator has no credentials: add an account")
 	}
-	id = cmp.Or(id, p.CurrentID)
+	id = strings.TrimPrefix(cmp.Or(id, p.CurrentID), platform+"/") // pins have an id from before routes without it
 	stored, ok := p.Accounts[id]
-	if !ok {
+	former, isFormer := p.Accounts[platform+"/"+id]
+	switch {
+	case ok && isFormer:
+		return Account{}, errors.New("two ids name the operator's account: remove one of them")
+	case isFormer:
+		stored = former
+	case !ok:
 		return Account{}, errors.New("the operator's account is not in the credentials: add it")
 	}
 	found := Account{platform, id, version, r.fieldsOf(doc, platform+"/"+id, stored)}

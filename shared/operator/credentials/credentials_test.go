@@ -152,6 +152,26 @@ func TestPrivateNetworks(t *testing.T) {
 	}
 }
 
+// An id from before routes may have the platform and a slash before it: a pin has it as platform/id. With both ids it
+// is ambiguous which account is meant, and neither is used.
+func TestIDsWithASlash(t *testing.T) {
+	former, plain := `"orange/2024":`+accountJSON("former"), `"2024":`+accountJSON("plain")
+	for accounts, want := range map[string]map[string]string{
+		former:               {"": "former", "orange/2024": "former", "2024": "former", "2025": ""},
+		plain:                {"": "plain", "orange/2024": "plain", "2024": "plain"},
+		former + "," + plain: {"": "", "orange/2024": "", "2024": ""},
+	} {
+		reader, _ := newReader(`"orange":{"current":"orange/2024","accounts":{` + accounts + `}}`)
+		for id, token := range want {
+			found, err := reader.Find(t.Context(), "orange", id)
+			usable := err == nil && found.ID == "2024"
+			if found.Field("access_token") != token || usable != (token != "") {
+				t.Errorf("%s, id %q: %+v, %v; want %q", accounts, id, found, err, token)
+			}
+		}
+	}
+}
+
 func TestFields(t *testing.T) {
 	got := credentials.ReadFields([]byte(`{"base_url":"u",
 		"user_sms":{"gw_token":"g","sender":{"CI":"+225","SN":"+221"}},

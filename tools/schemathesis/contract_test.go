@@ -1,64 +1,61 @@
-// Command schemathesis checks a running gateway against its published contract: `make contract`.
-//
-// It starts a local run, writes the contract of the run's first merchant beside it, and runs the script check.
-// Its arguments go to schemathesis. The local run ends with the command, also after an interrupt.
-package main
+// Package schemathesis checks a running gateway against its published contract: `make contract`.
+package schemathesis
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
+	"flag"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"testing"
 	"time"
 
 	"mobilegateway/internal/childprocess"
 	"mobilegateway/internal/contract"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/repository"
 )
 
 // stopTimeout limits how long the script may take to end after an interrupt.
 const stopTimeout = 5 * time.Second
 
-func main() {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer cancel()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, "contract:", err)
-		os.Exit(1)
+// TestContract starts a local run, writes the contract of the run's first merchant beside it, and runs the script
+// check. Arguments after -args go to schemathesis. The local run ends with the test, also after an interrupt.
+func TestContract(t *testing.T) {
+	if os.Getenv("CONTRACT") == "" {
+		t.Skip("make contract runs this: it needs installed tools")
 	}
-}
-
-// run starts the local run and the script. arguments go to schemathesis.
-func run(ctx context.Context, arguments []string) error {
-	root, err := os.Getwd()
+	ctx, cancel := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer cancel()
+	root, err := repository.Root()
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	dir := filepath.Join(root, ".local", "contract")
 	gateway, err := local.Start(ctx, local.Config{Root: root, Dir: dir, Reset: true})
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	defer gateway.Close()
 	info := gateway.Info()
 	if err := writeContract(root, filepath.Join(dir, "contract.json"), info); err != nil {
-		return err
+		t.Fatal(err)
 	}
 	runJSON, err := json.Marshal(info)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	command := exec.CommandContext(ctx, filepath.Join(root, "tools", "schemathesis", "check"), arguments...)
+	command := exec.CommandContext(ctx, filepath.Join(root, "tools", "schemathesis", "check"), flag.Args()...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), "CONTRACT_RUN="+string(runJSON), "CONTRACT_URL="+info.BaseURL,
 		"CONTRACT_TOKEN="+info.AccessToken, "CONTRACT_CLIENT="+info.ClientID, "CONTRACT_SECRET="+info.ClientSecret)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	return childprocess.Run(command, stopTimeout)
+	if err := childprocess.Run(command, stopTimeout); err != nil {
+		t.Error("contract:", err)
+	}
 }
 
 // writeContract writes the contract of the run's first merchant as JSON.

@@ -3,34 +3,16 @@ package awscalls
 import (
 	"bytes"
 	"io"
-	"log"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 )
 
 // maxRequestBytes bounds a request; it is DynamoDB's own limit.
 const maxRequestBytes = 16 << 20
 
-// maxIdleConnections bounds the connections to DynamoDB that stay open: one for each function that may run.
-const maxIdleConnections = 128
-
-// ProxyDynamoDB returns a proxy that records calls and passes them to a DynamoDB endpoint. It replaces the access key,
+// WrapDynamoDB returns a handler that records calls and passes them to a proxy of DynamoDB. It replaces the access key,
 // so the signature is no longer valid: databases for development do not check it.
-func (r *Recorder) ProxyDynamoDB(endpoint *url.URL) http.Handler {
-	proxy := &httputil.ReverseProxy{
-		Transport: &http.Transport{
-			MaxIdleConns: maxIdleConnections, MaxIdleConnsPerHost: maxIdleConnections, DisableCompression: true,
-		},
-		Rewrite: func(p *httputil.ProxyRequest) {
-			p.SetURL(endpoint)
-			p.Out.Host = p.In.Host
-		},
-		// Cut the connection, so that an unreachable service does not look like one that responds.
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-		ErrorLog:     log.New(io.Discard, "", 0),
-	}
+func (r *Recorder) WrapDynamoDB(proxy http.Handler) http.Handler {
 	return r.record(r.tableCalls, http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if key := accessKeyOf(request.Header); r.functionsByKey[key] != "" {
 			authorization := request.Header.Get("Authorization")

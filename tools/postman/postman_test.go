@@ -1,56 +1,57 @@
-// Command postman makes the Postman collection of docs/postman from the contract, and runs it by newman against a local
-// run: `make postman`. The local run ends with the command, also after an interrupt.
-package main
+// Package postman makes the Postman collection of docs/postman from the contract, and runs it by newman against a local
+// run: `make postman`.
+package postman
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"testing"
 	"time"
 
 	"mobilegateway/internal/childprocess"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/repository"
 )
 
 // stopTimeout limits how long newman may take to end after an interrupt.
 const stopTimeout = 5 * time.Second
 
-func main() {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer cancel()
-	if err := run(ctx); err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, "postman:", err)
-		os.Exit(1)
+// TestCollection makes the collection, starts the local run and lets newman send every request. The local run ends with
+// the test, also after an interrupt.
+func TestCollection(t *testing.T) {
+	if os.Getenv("POSTMAN") == "" {
+		t.Skip("make postman runs this: it installs newman")
 	}
-}
-
-// run makes the collection, starts the local run and lets newman send every request.
-func run(ctx context.Context) error {
-	root, err := os.Getwd()
+	ctx, cancel := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer cancel()
+	root, err := repository.Root()
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	if err := execute(ctx, filepath.Join(root, "tools", "postman", "render")); err != nil {
-		return err
+		t.Fatal(err)
 	}
 	dir := filepath.Join(root, ".local", "postman")
 	gateway, err := local.Start(ctx, local.Config{Root: root, Dir: dir, Reset: true})
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	defer gateway.Close()
 	environment := filepath.Join(dir, "environment.json")
 	if err := file.ReplaceJSON(environment, newEnvironment(gateway.Info())); err != nil {
-		return err
+		t.Fatal(err)
 	}
-	return execute(ctx, filepath.Join(root, ".local", "tools", "postman", "node_modules", ".bin", "newman"), "run",
-		filepath.Join(root, "docs", "postman", "gateway.postman_collection.json"), "--environment", environment,
-		"--timeout-request", "30000", "--color", "off")
+	newman := filepath.Join(root, ".local", "tools", "postman", "node_modules", ".bin", "newman")
+	err = execute(ctx, newman, "run", filepath.Join(root, "docs", "postman", "gateway.postman_collection.json"),
+		"--environment", environment, "--timeout-request", "30000", "--color", "off")
+	if err != nil {
+		t.Error("postman:", err)
+	}
 }
 
 // variable is a variable of a Postman environment.
