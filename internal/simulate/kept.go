@@ -62,6 +62,10 @@ func (c *checker) expired(key string, before, after *ledger.Entry) {
 	if after.Status != ledger.Expired || before.Status == ledger.Expired {
 		return
 	}
+	row, isPlatform := platformRowOf(after)
+	if isPlatform && row.expires {
+		return
+	}
 	status, at, found := c.world.operators[operatorHost(after.Operator)].FinalStatus(after.UpstreamKey)
 	isEnded := found && status == string(ledger.Expired) && !at.After(time.Now())
 	if age := time.Since(after.ReservedAt); age < paymentLifetime-maxSkew && !isEnded {
