@@ -139,6 +139,13 @@ func rowOf(path string) platformRow {
 	})]
 }
 
+// appliedLate is the fault of a call that reaches the platform after lateArrival: sooner than any platform's row takes
+// "not found" for a proof.
+const (
+	appliedLate = "no response, applied late"
+	lateArrival = 5 * time.Minute
+)
+
 // platformFaults are the faults of a call, each before or after its effect.
 var platformFaults = []struct {
 	name    string
@@ -148,6 +155,7 @@ var platformFaults = []struct {
 	{"connection refused", false, exchange{Failure: outside.ConnectionRefused}},
 	{"no response, not applied", false, exchange{Failure: outside.NoResponse}},
 	{"no response, applied", true, exchange{Failure: outside.NoResponse}},
+	{appliedLate, false, exchange{Failure: outside.NoResponse}},
 	{"503, not applied", false, exchange{Status: http.StatusServiceUnavailable}},
 	{"500, not applied", false, exchange{Status: http.StatusInternalServerError}},
 	{"500, applied", true, exchange{Status: http.StatusInternalServerError}},
@@ -171,6 +179,10 @@ func (p *platform) serve(request *http.Request, body []byte) exchange {
 	fault := platformFaults[at]
 	w.count("platform: " + fault.name)
 	w.logf("platform: %s %s: %s", request.Method, request.URL.Path, fault.name)
+	if fault.name == appliedLate {
+		late := request.Clone(context.Background())
+		w.kernel.At(time.Now().Add(lateArrival), "late call", func() { p.call(late, body) })
+	}
 	if fault.applied {
 		p.call(request, body)
 	}
@@ -325,13 +337,31 @@ func (p *platform) RoundTrip(request *http.Request) (*http.Response, error) {
 			w.kernel.At(time.Now().Add(wait), "forged callback", func() { p.callBack(address+"x", body, headers, true) })
 		case content == 2 && headers[1] == "":
 			w.count("platform: unread callback")
-			body = []byte("<html>{{")
+			body = []byte(unreadBody)
 		}
 	}
 	for range copies {
 		w.kernel.At(time.Now().Add(wait), "platform callback", func() { p.callBack(address, body, headers, false) })
 	}
 	return (&exchange{Status: http.StatusOK}).Result(request)
+}
+
+// unreadBody is a callback that no driver can read.
+const unreadBody = "<html>{{"
+
+// unreadCallback checks that the lookup of a pending payment is due soon after a callback to its own address that
+// cannot be read (invariant 8).
+func (c *checker) unreadCallback(address string) {
+	_, path, _ := strings.Cut(address, "/payments/")
+	segments := strings.Split(path, "/")
+	if len(segments) < 2 {
+		return
+	}
+	e := c.entries[ledger.Key{Kind: ledger.Payment, ID: segments[1]}.String()]
+	isPending := e != nil && e.State == ledger.Done && !e.StatusFinal()
+	if isPending && e.PollAt.After(time.Now().Add(time.Minute+maxSkew)) {
+		c.fail(8, "%s: an unread callback got 200, and the lookup is due only at %s", e.Key, e.PollAt.Sub(bubbleStart))
+	}
 }
 
 // signedAge is how old a signed callback may be. A later one is refused.
@@ -354,6 +384,9 @@ func (p *platform) callBack(address string, body []byte, headers []string, isFor
 		}
 		response, err := outside.ReadResponse(r.payload)
 		w.logf("platform: the callback (forged: %v) got %d", isForged, response.Status)
+		if response.Status == http.StatusOK && string(body) == unreadBody {
+			w.checker.unreadCallback(address)
+		}
 		switch {
 		case isForged && response.Status/100 == 2:
 			w.checker.fail(5, "a forged callback of a platform got %d", response.Status)
@@ -383,7 +416,7 @@ func platformRowOf(e *ledger.Entry) (platformRow, bool) {
 // The last four digits of a number select its outcome at the stubs: ordinary ones, a refusal, no decision, an early
 // callback, more callbacks, 503 and garbage. Multiples of 3 are on the web channel.
 var (
-	terminalNumbers = []int{1, 2, 4, 5, 1001, 1003, 1004, 1006, 1007, 1009, 1010, 11008}
+	terminalNumbers = []int{1, 2, 4, 5, 1001, 1003, 7, 1006, 1007, 1009, 1010, 11008}
 	webNumbers      = []int{3, 6, 9, 12, 1008, 1002, 1005 * 3, 21003, 21006, 11007}
 )
 
