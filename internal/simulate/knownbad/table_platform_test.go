@@ -17,9 +17,10 @@ var platformVariants = []variant{
 		}},
 	},
 	{
-		name: "retry-over-a-new-route", breaks: "a retry goes over the route of now", invariants: []int{1, 3, 6, 8},
+		name: "retry-over-a-new-route", breaks: "a retry goes over the route of now", invariants: []int{2},
 		platforms: true,
-		world:     onPlatforms(choices{"routes change": last, "platform": 0}),
+		world: onPlatforms(choices{"routes change": last, "platform": 0, "kind of platform fault": 0,
+			"wait before the retry": 4}),
 		edits: []edit{{
 			outcomeFile, "next.NothingSent = e.NothingSent && e.State != Reserved",
 			"next.NothingSent, next.Account = e.NothingSent && e.State != Reserved, incoming.Account",
@@ -27,8 +28,8 @@ var platformVariants = []variant{
 	},
 	{
 		name: "reference-anew-at-the-retry", breaks: "a retry has a new reference at the platform",
-		invariants: []int{1, 3, 6, 8}, platforms: true,
-		world: onPlatforms(choices{"platform": 0}),
+		invariants: []int{2}, platforms: true,
+		world: onPlatforms(choices{"platform": 0, "kind of platform fault": 0}),
 		edits: []edit{{
 			outcomeFile, "next.NothingSent = e.NothingSent && e.State != Reserved",
 			"next.NothingSent, next.UpstreamKey = e.NothingSent && e.State != Reserved, incoming.UpstreamKey",
@@ -37,7 +38,8 @@ var platformVariants = []variant{
 	{
 		name: "unread-callback-dropped", breaks: "a callback that cannot be read makes no lookup due",
 		invariants: []int{8}, platforms: true,
-		world: onPlatforms(choices{"content of the callback": 2, "delay of the callback": 0}),
+		world: onPlatforms(choices{"content of the callback": 2, "delay of the callback": 0, "copies of the callback": 1,
+			"clock skew": 0, "rate of freezes": 0, "rate of table faults": 0, "platform": 0}),
 		edits: []edit{{
 			notifFile, "return e.RequestLookup(ledger.Timestamp(i.Now()))",
 			"return e.PollAt.IsZero() && e.RequestLookup(ledger.Timestamp(i.Now()))",
