@@ -165,10 +165,11 @@ func (o *Operation) storeMissingResponse(ctx context.Context, existing *ledger.E
 }
 
 // buildResponse builds the response from the stored one. If a terminal's payment was accepted, it adds the one-time
-// code of this request.
+// code of this request, unless the platform that the payment is pinned to has no use for it (decision "pay-otp").
 func buildResponse(e *ledger.Entry, params *paymentParams, replayed bool) apigw.Response {
 	response := operation.StoredResponse(e, "", replayed)
-	if params.channel != channelWeb && response.Status == http.StatusCreated {
+	isUsed := operator.CapabilitiesOf(e).OTPRule != operator.OTPUnused
+	if isUsed && params.channel != channelWeb && response.Status == http.StatusCreated {
 		response.Body = payment.InsertOTP(response.Body, params.otp)
 	}
 	return response

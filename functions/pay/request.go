@@ -196,7 +196,8 @@ func (p *paymentParams) readAmount(doc *strictjson.Reader) {
 }
 
 // readPayer reads the payer's number, which a terminal must send, and the one-time code by the operator's rule
-// (decision "pay-otp"). The web channel has no use for a code and does not read it.
+// (decision "pay-otp"). The web channel has no use for a code and does not read it. A terminal's code is read also if
+// the platform of today's route has no use for it: the entry of a repeat may be pinned to one that has.
 func (p *paymentParams) readPayer(req *apigw.Request, doc *strictjson.Reader) {
 	var present bool
 	p.msisdn, present = optionalText(doc, partMSISDN, maxMSISDNLength)
@@ -208,7 +209,7 @@ func (p *paymentParams) readPayer(req *apigw.Request, doc *strictjson.Reader) {
 	if _, err := msisdn.Parse(p.msisdn, p.country); present && err != nil {
 		doc.RecordFault(fault.BrokenRule(partMSISDN, err.Error()))
 	}
-	if !isTerminal || p.choice.OTPRule == operator.OTPUnused {
+	if !isTerminal {
 		return
 	}
 	p.otp, present = optionalText(doc, partOTP, maxOTPLength)

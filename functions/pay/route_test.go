@@ -97,6 +97,18 @@ func TestRetryKeepsItsPin(t *testing.T) {
 	w.Send(t, second).AssertStatus(t, 400) // nothing serves a new order
 }
 
+// decision "pay-otp": the platform that the payment is pinned to decides whether a repeat echoes the code.
+func TestRepeatEchoesByItsPin(t *testing.T) {
+	for _, accounts := range [][2]string{{"mtn-momo/ci", "pawapay/p"}, {"pawapay/p", "mtn-momo/ci"}} {
+		w, routes := newRouted(t, toCI(accounts[0]))
+		first := w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
+		routes.Set("mtn", toCI(accounts[1]))
+		if again := w.Send(t, mtnEvent(t)).AssertStatus(t, 201); again.RawJSON("otp_code") != first.RawJSON("otp_code") {
+			t.Errorf("%s: otp_code %q, then %q", accounts[0], first.RawJSON("otp_code"), again.RawJSON("otp_code"))
+		}
+	}
+}
+
 // decision "routes": a repeat gets its stored response, also if the routes cannot be read, or its account cannot be
 // used. A new order gets the fault of our credentials.
 func TestRepeatWithoutRoutes(t *testing.T) {

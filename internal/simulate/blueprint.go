@@ -150,7 +150,7 @@ func (b *blueprint) addShop(name string, random *reader) (*shop, error) {
 	}
 	s := &shop{profile: profile, host: name + ".example.com", limited: name == "LimitShop"}
 	profile.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
-	profile.Countries, profile.Operators = market.Alpha2s(), operator.NamesWithPlatform()
+	profile.Countries, profile.Operators = market.Alpha2s(), operator.Names()
 	profile.OnBehalfOf = []string{name}
 	profile.NotificationHosts, profile.NotifURL = []string{s.host}, "https://"+s.host+"/provisioned"
 	profile.ChargeNotif = true

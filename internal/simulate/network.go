@@ -48,7 +48,10 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 var routes = []struct{ part, call string }{
 	{"/transactions/amount", "http charge"}, {"/requests", "http sms"}, {"/getStatus", "http getStatus"},
 	{"/mobilemoney/v1", "http payment"}, {"/requesttopay/", "http getStatus"}, {"/requesttopay", "http payment"},
-	{"/collection/token/", "http token"},
+	{"token", "http token"}, {"/v2/deposits/", "http getStatus"}, {"/v2/deposits", "http payment"},
+	{"/checkout/sessions/", "http getStatus"}, {"/checkout/sessions", "http payment"},
+	{"/webpayment", "http payment"}, {"/transactionstatus", "http getStatus"}, {"/mp/init", "http prepare"},
+	{"/mp/paymentstatus", "http getStatus"}, {"/mp/pay", "http payment"},
 }
 
 // routeCall names a request without its ids.

@@ -2,17 +2,22 @@ package simulate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"mobilegateway/internal/operatorstub"
-	"mobilegateway/internal/operatorstub/mtn"
+	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/simulate/outside"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
@@ -20,59 +25,100 @@ import (
 	"mobilegateway/shared/operator"
 )
 
+// platformHost serves the stubs of all platforms. platformSecret ends the addresses of their static callbacks.
 const (
-	mtnPlatform = "mtn-momo"
-	mtnPayPath  = "/collection/v1_0/requesttopay"
+	platformHost   = "platforms.operator.example.net"
+	platformSecret = "0123456789abcdefSTATICSECRET0123456789"
 )
 
-// platform is the stub of a real operator's platform, which runs inside the kernel: it works in calls and timers only.
+// platformRow declares the wire of a platform: where its stub is, and where a payment has its facts in the body.
+type platformRow struct {
+	name, prefix, payPath            string
+	key, upstreamKey, order          string // key is the stub's; mtn-momo has it in a header
+	payer, payerPrefix, onlyCurrency string
+	expires                          bool // it ends payments itself before our lifetime (invariant 1 is weaker)
+}
+
+var platformRows = []platformRow{
+	{name: "mtn-momo", prefix: "/mtn", payPath: "/collection/v1_0/requesttopay", order: "externalId",
+		payer: "payer.partyId"},
+	{name: "pawapay", prefix: "/pawapay", payPath: "/v2/deposits", key: "depositId", upstreamKey: "depositId",
+		order: "clientReferenceId", payer: "payer.accountDetails.phoneNumber"},
+	{name: "orange-cm", prefix: "/orangecm", payPath: "/omcoreapis/1.0.2/mp/pay", key: "payToken",
+		upstreamKey: "orderId", order: "orderId", payer: "subscriberMsisdn", payerPrefix: "237", onlyCurrency: "XAF",
+		expires: true},
+	{name: "wave-checkout", prefix: "/wave", payPath: "/v1/checkout/sessions", key: "client_reference",
+		upstreamKey: "client_reference", order: "client_reference", payer: "restrict_payer_mobile", expires: true},
+	{name: "orange-webpay", prefix: "/orangewebpay", payPath: "/webpayment", key: "order_id",
+		upstreamKey: "order_id", order: "order_id", expires: true},
+}
+
+// platform is the stubs of the real operators' platforms, which run inside the kernel: they work in calls and timers
+// only. All share one host, so that an order has one effect over all of them.
 type platform struct {
 	world    *World
-	name     string
+	config   platforms.Config
 	handler  http.Handler
 	rate     int                       // of faults, per mille
-	sent     map[string]outside.Effect // what was requested, by upstream key
-	bodies   map[string][]byte         // the first ones, by upstream key
-	orders   map[string]string         // the merchant's order_id, by upstream key
+	sent     map[string]outside.Effect // what was requested, by the stub's key
+	bodies   map[string][]byte         // the first ones, by the stub's key
+	orders   map[string]string         // the merchant's order_id, by the stub's key
 	effects  map[string]outside.Effect // by upstream key
 	byOrder  map[string]int            // number of effects by order_id
-	reported int                       // effects that were reported to the checker
+	reported map[string]int            // effects that were reported to the checker, by prefix
 }
 
-// addMTN adds MTN MoMo to a world.
-func (w *World) addMTN(rate int) {
+// addPlatforms adds the platforms to a world.
+func (w *World) addPlatforms(rate int) {
 	p := &platform{
-		world: w, name: mtnPlatform, rate: rate, sent: map[string]outside.Effect{}, bodies: map[string][]byte{},
+		world: w, rate: rate, sent: map[string]outside.Effect{}, bodies: map[string][]byte{},
 		orders: map[string]string{}, effects: map[string]outside.Effect{}, byOrder: map[string]int{},
+		reported: map[string]int{},
 	}
-	credentials := mtn.DefaultCredentials()
-	p.handler = mtn.New(operatorstub.Config{
-		Now: time.Now, After: p.after, Rand: &reader{w.tape}, Client: &http.Client{Transport: p},
-	}, credentials).Handler()
-	w.platforms = map[string]*platform{operatorHost(p.name): p}
-	w.checker.addSecrets(credentials.APIKey, credentials.SubscriptionKeys[0])
-	w.secrets.Set(bubbleStart.Add(-time.Hour), operatorSecret, platformCredentials(credentials))
+	p.config = platforms.Config{
+		URL: "https://" + platformHost, GatewayURL: outside.APIBaseURL, CallbackSecret: platformSecret,
+		Kit: operatorstub.Config{
+			Now: time.Now, After: p.after, Rand: &reader{w.tape}, Client: &http.Client{Transport: p},
+		},
+	}
+	p.handler = p.config.Handler()
+	w.platforms = map[string]*platform{platformHost: p}
+	secrets := []string{"api_key", "subscription_key", "access_token", "client_secret", "consumer_secret",
+		"api_password", "callback_secret", "merchant_key"}
+	for _, accounts := range p.config.Accounts() {
+		for _, account := range accounts {
+			for _, field := range secrets {
+				if text, found := account[field].(string); found {
+					w.checker.addSecrets(text)
+				}
+			}
+		}
+	}
+	w.secrets.Set(bubbleStart.Add(-time.Hour), operatorSecret, p.credentials(false))
 }
 
-// platformCredentials are the operators' credentials with the accounts and routes of MTN MoMo.
-func platformCredentials(c mtn.Credentials) []byte {
+// credentials are the operators' credentials with the accounts and routes of the platforms. After a change of routes,
+// pawaPay serves what MTN MoMo served before.
+func (p *platform) credentials(rerouted bool) []byte {
 	var all map[string]any
 	if err := json.Unmarshal(operatorCredentials(operatorToken), &all); err != nil {
 		panic(err) // they are ours
 	}
-	account := func(environment string) map[string]any {
-		return map[string]any{
-			"base_url": "https://" + operatorHost(mtnPlatform), "api_user": c.APIUser, "api_key": c.APIKey,
-			"subscription_key": c.SubscriptionKeys[0], "target_environment": environment,
+	for name, accounts := range p.config.Accounts() {
+		all[name] = map[string]any{"current": slices.Sorted(maps.Keys(accounts))[0], "accounts": accounts}
+	}
+	routes := platforms.Routes()
+	for name, list := range routes {
+		routes[name] = slices.DeleteFunc(list, func(r operator.Route) bool {
+			return r.Operation != operator.AccountPay
+		})
+	}
+	for i := range routes["mtn"] {
+		if rerouted {
+			routes["mtn"][i].To = "pawapay/stub"
 		}
 	}
-	all[mtnPlatform] = map[string]any{"current": "ci", "accounts": map[string]any{
-		"ci": account("mtnivorycoast"), "cm": account("mtncameroon"),
-	}}
-	all["routes"] = map[string][]operator.Route{"mtn": {
-		{Country: "CI", Operation: operator.AccountPay, To: mtnPlatform + "/ci"},
-		{Country: "CM", Operation: operator.AccountPay, To: mtnPlatform + "/cm"},
-	}}
+	all["routes"] = routes
 	encoded, err := json.Marshal(all)
 	if err != nil {
 		panic(err)
@@ -80,13 +126,27 @@ func platformCredentials(c mtn.Credentials) []byte {
 	return encoded
 }
 
-// after runs a timer of the stub as an event of the kernel.
+// after runs a timer of a stub as an event of the kernel.
 func (p *platform) after(wait time.Duration, run func()) {
-	p.world.kernel.At(time.Now().Add(wait), p.name, func() {
+	p.world.kernel.At(time.Now().Add(wait), "platform", func() {
 		run()
 		p.reportEffects()
 	})
 }
+
+// rowOf is the row of a path's platform.
+func rowOf(path string) platformRow {
+	return platformRows[slices.IndexFunc(platformRows, func(r platformRow) bool {
+		return strings.HasPrefix(path, r.prefix+"/")
+	})]
+}
+
+// appliedLate is the fault of a call that reaches the platform after lateArrival: sooner than any platform's row takes
+// "not found" for a proof.
+const (
+	appliedLate = "no response, applied late"
+	lateArrival = 5 * time.Minute
+)
 
 // platformFaults are the faults of a call, each before or after its effect.
 var platformFaults = []struct {
@@ -97,6 +157,7 @@ var platformFaults = []struct {
 	{"connection refused", false, exchange{Failure: outside.ConnectionRefused}},
 	{"no response, not applied", false, exchange{Failure: outside.NoResponse}},
 	{"no response, applied", true, exchange{Failure: outside.NoResponse}},
+	{appliedLate, false, exchange{Failure: outside.NoResponse}},
 	{"503, not applied", false, exchange{Status: http.StatusServiceUnavailable}},
 	{"500, not applied", false, exchange{Status: http.StatusInternalServerError}},
 	{"500, applied", true, exchange{Status: http.StatusInternalServerError}},
@@ -113,12 +174,17 @@ func (p *platform) serve(request *http.Request, body []byte) exchange {
 	at := w.tape.Choose("kind of platform fault", len(platformFaults)+1)
 	if at == len(platformFaults) {
 		w.count("platform: tokens revoked")
-		p.do(httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/stub/v1/revoke-tokens", nil))
+		p.do(httptest.NewRequestWithContext(context.Background(), http.MethodPost,
+			rowOf(request.URL.Path).prefix+"/stub/v1/revoke-tokens", nil))
 		return p.call(request, body)
 	}
 	fault := platformFaults[at]
 	w.count("platform: " + fault.name)
-	w.logf("platform %s: %s %s: %s", p.name, request.Method, request.URL.Path, fault.name)
+	w.logf("platform: %s %s: %s", request.Method, request.URL.Path, fault.name)
+	if fault.name == appliedLate {
+		late := request.Clone(context.Background())
+		w.kernel.At(time.Now().Add(lateArrival), "late call", func() { p.call(late, body) })
+	}
 	if fault.applied {
 		p.call(request, body)
 	}
@@ -127,15 +193,16 @@ func (p *platform) serve(request *http.Request, body []byte) exchange {
 
 // call passes a call to the stub without a fault.
 func (p *platform) call(request *http.Request, body []byte) exchange {
-	if request.Method == http.MethodPost && request.URL.Path == mtnPayPath {
-		p.remember(request.Header.Get("X-Reference-Id"), body)
+	row := rowOf(request.URL.Path)
+	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, row.payPath) {
+		p.remember(row, request.Header.Get("X-Reference-Id"), body)
 	}
 	served := request.Clone(request.Context())
 	served.Body = io.NopCloser(bytes.NewReader(body))
 	served.Header.Set("Content-Length", fmt.Sprint(len(body)))
 	recorder := p.do(served)
 	p.reportEffects()
-	p.world.logf("platform %s: %s %s: %d", p.name, request.Method, request.URL.Path, recorder.Code)
+	p.world.logf("platform: %s %s: %d", request.Method, request.URL.Path, recorder.Code)
 	return exchange{Status: recorder.Code, Header: recorder.Header(), Body: recorder.Body.Bytes()}
 }
 
@@ -146,61 +213,110 @@ func (p *platform) do(request *http.Request) *httptest.ResponseRecorder {
 }
 
 // remember keeps what was requested under a key, and checks that a repeat has the same body (invariant 3).
-func (p *platform) remember(key string, body []byte) {
-	if first, found := p.bodies[key]; found {
+func (p *platform) remember(row platformRow, reference string, body []byte) {
+	text := fieldsOf(body)
+	key, upstreamKey, currency := reference, reference, cmp.Or(row.onlyCurrency, text("currency"))
+	if row.key != "" {
+		key, upstreamKey = text(row.key), text(row.upstreamKey)
+	}
+	if first, found := p.bodies[row.prefix+key]; found {
 		if !bytes.Equal(first, body) {
 			p.world.checker.otherContent(outside.KindPayment, key)
 		}
 		return
 	}
-	var sent struct {
-		ExternalID string `json:"externalId"`
-		Amount     string `json:"amount"`
-		Currency   string `json:"currency"`
-		Payer      struct {
-			ID string `json:"partyId"`
-		} `json:"payer"`
-	}
-	if err := json.Unmarshal(body, &sent); err != nil {
-		p.world.fail("a request to %s is not JSON: %s", p.name, err)
-		return
-	}
 	exponent := 0
 	for _, country := range market.All() {
-		if country.Currency == sent.Currency {
+		if country.Currency == currency {
 			exponent = country.Exponent
 		}
 	}
-	minor, err := money.Parse(sent.Amount, exponent)
+	minor, err := money.Parse(text("amount"), exponent)
 	if err != nil {
-		p.world.fail("a request to %s has the amount %q: %s", p.name, sent.Amount, err)
+		p.world.fail("a request to %s has the amount %q: %s", row.name, text("amount"), err)
 		return
 	}
-	name, _, _ := strings.Cut(sent.ExternalID, "_")
-	p.bodies[key], p.orders[key] = body, sent.ExternalID
-	p.sent[key] = outside.Effect{
-		Kind: outside.KindPayment, Key: key, AmountMinor: minor, Currency: sent.Currency, Merchant: name,
-		MSISDN: "+" + sent.Payer.ID,
+	order, payer := text(row.order), strings.TrimPrefix(text(row.payer), "+")
+	if payer != "" {
+		payer = "+" + row.payerPrefix + payer
+	}
+	name, _, _ := strings.Cut(order, "_")
+	p.bodies[row.prefix+key], p.orders[row.prefix+key] = body, order
+	p.sent[row.prefix+key] = outside.Effect{
+		Kind: outside.KindPayment, Key: upstreamKey, AmountMinor: minor, Currency: currency, Merchant: name,
+		MSISDN: payer,
+	}
+}
+
+// fieldsOf returns a reader of a JSON object's texts and numbers by their paths.
+func fieldsOf(body []byte) func(path string) string {
+	var fields map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	_ = decoder.Decode(&fields) // a stub refuses what is not JSON
+	return func(path string) string {
+		var value any = fields
+		for part := range strings.SplitSeq(path, ".") {
+			object, _ := value.(map[string]any)
+			value = object[part]
+		}
+		if value == nil {
+			return ""
+		}
+		return fmt.Sprint(value)
 	}
 }
 
 // reportEffects passes new effects to the checker, and checks that an order has one, whatever its key is (invariant 1).
 func (p *platform) reportEffects() {
-	var all []operatorstub.Effect
-	listed := p.do(httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/stub/v1/effects", nil))
-	if err := json.Unmarshal(listed.Body.Bytes(), &all); err != nil {
-		p.world.fail("the effects of %s: %s", p.name, err)
+	for _, row := range platformRows {
+		var all []operatorstub.Effect
+		listed := p.do(httptest.NewRequestWithContext(context.Background(), http.MethodGet,
+			row.prefix+"/stub/v1/effects", nil))
+		if err := json.Unmarshal(listed.Body.Bytes(), &all); err != nil {
+			p.world.fail("the effects of %s: %s", row.name, err)
+			return
+		}
+		for _, happened := range all[p.reported[row.prefix]:] {
+			p.reported[row.prefix]++
+			p.reportEffect(row, happened)
+		}
+	}
+}
+
+func (p *platform) reportEffect(row platformRow, happened operatorstub.Effect) {
+	checker := p.world.checker
+	effect, order := p.sent[row.prefix+happened.Key], p.orders[row.prefix+happened.Key]
+	p.byOrder[order]++
+	effect.Count, effect.At, effect.LastAt = p.byOrder[order], happened.At, happened.At
+	e := checker.entries[checker.byUpstream[outside.KindPayment+" "+effect.Key]]
+	if e != nil && effect.MSISDN == "" {
+		effect.MSISDN = e.MSISDN // the payer paid on a page
+	}
+	p.effects[effect.Key] = effect
+	p.world.logf("platform %s: effect %d of %s", row.name, effect.Count, order)
+	checker.effect(&outside.Operator{Name: row.name}, effect)
+}
+
+// visit lets the payer of an order use a page that the merchant got: pay, refuse, or cancel.
+func (p *platform) visit(o *order, body string) {
+	address, found := strings.CutPrefix(fieldsOf([]byte(body))("payment_url"), "https://"+platformHost)
+	if !found {
 		return
 	}
-	for _, happened := range all[p.reported:] {
-		p.reported++
-		effect, order := p.sent[happened.Key], p.orders[happened.Key]
-		p.byOrder[order]++
-		effect.Count, effect.At, effect.LastAt = p.byOrder[order], happened.At, happened.At
-		p.effects[happened.Key] = effect
-		p.world.logf("platform %s: effect %d of %s", p.name, effect.Count, order)
-		p.world.checker.effect(&outside.Operator{Name: p.name}, effect)
-	}
+	w := p.world
+	waits := []time.Duration{10 * time.Second, 5 * time.Minute, time.Hour}
+	wait := waits[w.tape.Choose("time at the page", len(waits))]
+	action := []string{"confirm", "cancel", "close"}[w.tape.Choose("act at the page", 3)]
+	numbers := []string{"2250700000001", "2250700001001", "2250700001003", "2250700001007"}
+	payer := cmp.Or(o.wanted.Payer, numbers[w.tape.Choose("payer at the page", len(numbers))])
+	form := url.Values{"action": {action}, "msisdn": {payer}, "code": {"123456"}}.Encode()
+	w.kernel.At(time.Now().Add(wait), "page", func() {
+		visited := httptest.NewRequestWithContext(context.Background(), http.MethodPost, address,
+			strings.NewReader(form))
+		w.logf("platform: the payer visits a page (%s): %d", action, p.do(visited).Code)
+		p.reportEffects()
+	})
 }
 
 // RoundTrip implements http.RoundTripper for the stub's callbacks. It does not wait for the gateway: no timer may.
@@ -211,66 +327,155 @@ func (p *platform) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	w, address := p.world, request.URL.String()
+	headers := []string{"Wave-Signature", request.Header.Get("Wave-Signature")}
 	copies := 1
 	wait := time.Duration(0)
 	if w.faultsOn() && w.tape.Happens("platform callback fault", p.rate) {
 		copies = w.tape.Choose("copies of the callback", 3)
 		wait = []time.Duration{0, time.Minute, 3 * time.Hour}[w.tape.Choose("delay of the callback", 3)]
 		w.count("platform: callback lost, late or twice")
+		switch content := w.tape.Choose("content of the callback", 3); {
+		case content == 1:
+			w.kernel.At(time.Now().Add(wait), "forged callback", func() { p.callBack(address+"x", body, headers, true) })
+		case content == 2 && headers[1] == "":
+			w.count("platform: unread callback")
+			body = []byte(unreadBody)
+		}
 	}
 	for range copies {
-		w.kernel.At(time.Now().Add(wait), "platform callback", func() { p.callBack(address, body) })
+		w.kernel.At(time.Now().Add(wait), "platform callback", func() { p.callBack(address, body, headers, false) })
 	}
 	return (&exchange{Status: http.StatusOK}).Result(request)
 }
 
-// callBack invokes notif. A correct callback never gets 404 (invariant 8).
-func (p *platform) callBack(address string, body []byte) {
+// unreadBody is a callback that no driver can read.
+const unreadBody = "<html>{{"
+
+// unreadCallback checks that the lookup of a pending payment is due soon after a callback to its own address that
+// cannot be read (invariant 8).
+func (c *checker) unreadCallback(address string) {
+	_, path, _ := strings.Cut(address, "/payments/")
+	segments := strings.Split(path, "/")
+	if len(segments) < 2 {
+		return
+	}
+	e := c.entries[ledger.Key{Kind: ledger.Payment, ID: segments[1]}.String()]
+	isPending := e != nil && e.State == ledger.Done && !e.StatusFinal() && e.PollAttempts == 0
+	rates := c.world.rates
+	isSmooth := rates.skew == 0 && rates.freeze == 0 && rates.table == 0
+	isLate := e != nil && e.PollAt.After(time.Now().Add(time.Second))
+	if isPending && isSmooth && isLate && time.Since(e.ReservedAt) >= 2*time.Second {
+		c.fail(8, "%s: an unread callback got 200, and the lookup is due only at %s", e.Key, e.PollAt.Sub(bubbleStart))
+	}
+}
+
+// signedAge is how old a signed callback may be. A later one is refused.
+const signedAge = 4 * time.Minute
+
+// callBack invokes notif. A forged callback never gets 2xx (invariant 5), and a correct one never 404 (invariant 8).
+func (p *platform) callBack(address string, body []byte, headers []string, isForged bool) {
 	w := p.world
-	payload, err := outside.CallbackEvent(address, body)
+	payload, err := outside.CallbackEvent(address, body, headers...)
 	if err != nil {
 		w.fail("%s", err)
 		return
 	}
+	stamp, _, _ := strings.Cut(strings.TrimPrefix(headers[1], "t="), ",")
+	signed, _ := strconv.ParseInt(stamp, 10, 64)
+	isOld := headers[1] != "" && time.Since(time.Unix(signed, 0)) > signedAge
 	w.invoke(functionNotif, payload, func(r result) {
 		if r.lost || r.err != nil {
 			return
 		}
 		response, err := outside.ReadResponse(r.payload)
-		w.logf("platform %s: the callback got %d", p.name, response.Status)
-		if err != nil || response.Status == http.StatusNotFound {
-			w.checker.fail(8, "a correct callback of %s got %d (%v)", p.name, response.Status, err)
+		w.logf("platform: the callback (forged: %v) got %d", isForged, response.Status)
+		if response.Status == http.StatusOK && string(body) == unreadBody {
+			w.checker.unreadCallback(address)
+		}
+		switch {
+		case isForged && response.Status/100 == 2:
+			w.checker.fail(5, "a forged callback of a platform got %d", response.Status)
+		case err != nil || response.Status == http.StatusNotFound && !isForged && !isOld:
+			w.checker.fail(8, "a correct callback of a platform got %d (%v)", response.Status, err)
 		}
 	})
 }
 
-// platformOf is the platform that an entry is pinned to, nil for a model.
+// platformOf is the stubs of the platform that an entry is pinned to, nil for a model.
 func (w *World) platformOf(e *ledger.Entry) *platform {
-	return w.platforms[operatorHost(operator.PinOf(e).Platform)]
+	if _, found := platformRowOf(e); !found {
+		return nil
+	}
+	return w.platforms[platformHost]
 }
 
-// platformNumbers select the outcomes: ordinary ones, a refusal, no decision, an early callback,
-// more callbacks, 503 and garbage. None is a multiple of 3, so none is on the web channel, which MTN MoMo lacks.
-var platformNumbers = []int{1, 2, 4, 5, 1001, 1003, 1004, 1006, 1007, 1009, 1010}
+// platformRowOf is the row of the platform that an entry is pinned to.
+func platformRowOf(e *ledger.Entry) (platformRow, bool) {
+	at := slices.IndexFunc(platformRows, func(r platformRow) bool { return r.name == operator.PinOf(e).Platform })
+	if at < 0 {
+		return platformRow{}, false
+	}
+	return platformRows[at], true
+}
 
-// planPlatforms draws a history of payments by MTN MoMo.
+// The last four digits of a number select its outcome at the stubs: ordinary ones, a refusal, no decision, an early
+// callback, more callbacks, 503 and garbage. Multiples of 3 are on the web channel.
+var (
+	terminalNumbers = []int{1, 2, 4, 5, 1001, 1003, 7, 1006, 1007, 1009, 1010, 11008}
+	webNumbers      = []int{3, 6, 9, 12, 1008, 1002, 1005 * 3, 21003, 21006, 11007}
+)
+
+// platformOrders are the payments that go to a platform by the routes.
+var platformOrders = []struct {
+	operator, countries string
+	numbers             []int
+}{
+	{"mtn", "CI CM", terminalNumbers}, {"orange", "CI CD SN BF", terminalNumbers}, {"moov", "BF", terminalNumbers},
+	{"orange", "CM", terminalNumbers}, {"orange", "CI BF CM SN", webNumbers}, {"wave", "SN CI BF", webNumbers},
+}
+
+// planPlatforms draws a history of payments by the platforms, mixed with orders by the gateway's own protocol.
 func planPlatforms(w *World) {
 	lengths := []time.Duration{10 * time.Minute, 2 * time.Hour, 30 * time.Hour, 4 * 24 * time.Hour}
 	length := lengths[w.tape.Choose("length of the faults", len(lengths))]
 	w.begin(length)
 	w.drawRates()
-	w.addMTN([]int{0, 60, 200, 400}[w.tape.Choose("rate of platform faults", 4)])
-	first := w.tape.Choose("first number", len(platformNumbers))
-	for place := range 1 + w.tape.Choose("orders", 3) {
-		s := *w.shops[w.tape.Choose("shop", len(w.shops))]
-		s.Operators, s.Countries = []string{"mtn"}, []string{"CI", "CM"}
-		o := w.newOrder(&s, functionPay, platformNumbers[(first+place)%len(platformNumbers)])
-		o.start = bubbleStart.Add(time.Duration(w.tape.Choose("second of the start", 60)) * time.Second)
-		w.kernel.At(o.start, "order", func() { w.request(o, ownBody) })
-		for range w.tape.Choose("duplicates", 3) {
-			body := []int{ownBody, anotherBody}[w.tape.Choose("another body", 2)]
-			wait := retryWaits[w.tape.Choose("time of the duplicate", len(retryWaits))]
-			w.kernel.At(o.start.Add(wait), "duplicate", func() { w.request(o, body) })
+	w.addPlatforms([]int{0, 60, 200, 400}[w.tape.Choose("rate of platform faults", 4)])
+	if w.tape.Choose("routes change", 3) == 2 {
+		for _, rerouted := range []bool{true, false} {
+			at := bubbleStart.Add(time.Duration(1+w.tape.Choose("eighth of the time", 8)) * length / 8)
+			w.kernel.At(at, "routes", func() {
+				w.secrets.Set(at, operatorSecret, w.platforms[platformHost].credentials(rerouted))
+			})
 		}
+	}
+	first := w.tape.Choose("first number", len(terminalNumbers))
+	for place := range 1 + w.tape.Choose("orders", 3) {
+		at := w.tape.Choose("platform", len(platformOrders)+1)
+		if at == len(platformOrders) {
+			w.drawOrderOf([]string{functionCharge, functionPay, functionSMS}[w.tape.Choose("kind of order", 3)],
+				50+place, length)
+			continue
+		}
+		row := platformOrders[at]
+		s := *w.shops[w.tape.Choose("shop", len(w.shops))]
+		s.Operators, s.Countries = []string{row.operator}, strings.Fields(row.countries)
+		w.startPlatformOrder(w.newOrder(&s, functionPay, row.numbers[(first+place)%len(row.numbers)]))
+	}
+}
+
+// startPlatformOrder schedules the requests of a payment.
+func (w *World) startPlatformOrder(o *order) {
+	if payer, found := strings.CutPrefix(o.wanted.Payer, "+2377"); found {
+		o.wanted.Payer = "+2376" + payer // a subscriber of Cameroon
+		o.event, o.otherBody = o.wanted.Event(o.shop.token), o.other(false).Event(o.shop.token)
+		w.checker.addNumber(o.wanted.Payer)
+	}
+	o.start = bubbleStart.Add(time.Duration(w.tape.Choose("second of the start", 60)) * time.Second)
+	w.kernel.At(o.start, "order", func() { w.request(o, ownBody) })
+	for range w.tape.Choose("duplicates", 3) {
+		body := []int{ownBody, anotherBody}[w.tape.Choose("another body", 2)]
+		wait := retryWaits[w.tape.Choose("time of the duplicate", len(retryWaits))]
+		w.kernel.At(o.start.Add(wait), "duplicate", func() { w.request(o, body) })
 	}
 }
