@@ -235,7 +235,7 @@ func TestLookupOfCheck(t *testing.T) {
 	} {
 		stub := operatortest.NewStubOperator(t, operatortest.Respond(404, body))
 		call := statusCall()
-		call.Material = "check"
+		call.Material = call.OrderID
 		got := newDriver(t, stub.URL, "app-1", start).LookUpPayment(t.Context(), call)
 		if got.OrderNotFound != want || got.Status != "" || got.Cause == nil {
 			t.Errorf("%s: not found %v, status %q, %v", body, got.OrderNotFound, got.Status, got.Cause)

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"net/url"
+	"strings"
 
 	"mobilegateway/shared/strictjson"
 )
@@ -35,6 +36,12 @@ func OptionalTextOrNumber(doc *strictjson.Reader, path string) string {
 		return text
 	}
 	return doc.OptionalNumber(path)
+}
+
+// IsIdentifier reports whether a text has only letters and digits of ASCII, _ and -. It is then safe in a path.
+func IsIdentifier(text string) bool {
+	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	return text != "" && strings.Trim(text, characters) == ""
 }
 
 // URL returns an absolute http or https URL; "" for anything else.
