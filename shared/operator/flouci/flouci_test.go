@@ -71,19 +71,6 @@ func lookUp(t *testing.T, after time.Duration, step operatortest.Responder) oper
 	return newDriver(t, stub.URL, "app-1", start.Add(after)).LookUpPayment(t.Context(), statusCall())
 }
 
-func TestConformance(t *testing.T) {
-	refusal := func(operatortest.Operation) operatortest.Responder {
-		return operatortest.Respond(400, `{"result":{"status":400,"message":"Bad Request"}}`)
-	}
-	operatortest.Run(t, operatortest.Suite{
-		Platform: platform, Secrets: []string{privateKey, "Bad Request"}, NotAppliedResponse: refusal,
-		New: func(t *testing.T, baseURL string) operator.Driver { return newDriver(t, baseURL, "app-1", start) },
-		SuccessResponse: func(operatortest.Operation) operatortest.Responder {
-			return operatortest.Respond(200, readFile(t, "pay-response.json"))
-		},
-	})
-}
-
 func TestGoldenRequests(t *testing.T) {
 	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, readFile(t, "pay-response.json")),
 		operatortest.Respond(200, readFile(t, "status-response.json")))
