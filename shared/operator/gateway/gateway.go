@@ -11,8 +11,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,12 +74,20 @@ type callProtocol struct {
 func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol) operator.Result {
 	ctx, cancel := upstream.WithDefaultTimeout(ctx)
 	defer cancel()
-	x, version, retried, err := d.exchangeWithRetry(ctx, call, p.operation, p.buildRequest)
+	success := ""
+	build := func(target credentials.Account) (upstreamRequest, error) {
+		success = target.Field(fieldSuccess)
+		return p.buildRequest(target)
+	}
+	x, version, retried, err := d.exchangeWithRetry(ctx, call, p.operation, build)
 	if err != nil {
 		d.accounts.RecordUse(call.Platform, 0, false)
 		return upstream.NotApplied(fault.IntegrationRejected, err)
 	}
 	result := classifyExchange(x, p.parseSuccess)
+	if result.Outcome == operator.Succeeded && success != "" && success != strconv.Itoa(x.Status) {
+		result = upstream.Unknown(fmt.Errorf("the operator responded %d, and a success is %s", x.Status, success))
+	}
 	worked := result.Outcome == operator.Succeeded || result.Outcome == operator.Refused
 	d.accounts.RecordUse(call.Platform, version, worked)
 	if result.DuplicateKey && !p.reportsDuplicates {
@@ -150,7 +158,9 @@ type requestBuilder func(target credentials.Account) (upstreamRequest, error)
 
 func (d *Driver) send(ctx context.Context, target credentials.Account, r upstreamRequest) upstream.Exchange {
 	header := map[string]string{"Authorization": "Bearer " + target.Field(fieldAccessToken)}
-	maps.Copy(header, r.header)
+	for name, value := range r.header {
+		header[headerName(target, name)] = value
+	}
 	return d.client.Send(ctx, upstream.Request{
 		Method: r.method, URL: target.BaseURL() + r.path, Header: header, Body: r.body,
 	})

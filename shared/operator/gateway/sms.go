@@ -14,8 +14,8 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// recipient is the only allowed value of address; it refers to the header X-Operator-ISE2.
-const recipient = "acr:X-Operator-ISE2"
+// headerISE2 has the recipient. The only allowed value of address refers to it.
+const headerISE2 = "X-Operator-ISE2"
 
 // SendSMS sends a message once per key. A success has the operator's request id. If the operator knows the key already,
 // the outcome is Unknown with DuplicateKey (decision "sms-duplicate").
@@ -53,7 +53,7 @@ func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) ope
 
 func buildSMSRequest(target credentials.Account, call operator.SMSCall) upstreamRequest {
 	request := resource.Message{
-		Address:                []string{recipient},
+		Address:                []string{"acr:" + headerName(target, headerISE2)},
 		SenderAddress:          call.Sender,
 		OutboundSMSTextMessage: resource.TextMessage{Message: call.Message},
 		SenderName:             call.SenderName,
@@ -72,7 +72,7 @@ func buildSMSRequest(target credentials.Account, call operator.SMSCall) upstream
 			"gw-alias":              call.GWAlias,
 			"gw-token":              call.GWToken,
 			"X-Operator-MCO":        call.MCO,
-			"X-Operator-ISE2":       call.ISE2,
+			headerISE2:              call.ISE2,
 		},
 		body: request.Body(),
 	}
