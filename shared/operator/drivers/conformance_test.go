@@ -81,11 +81,12 @@ func gatewaySuite() operatortest.Suite {
 		Renewed: map[string]any{"access_token": "renewed-very-private"},
 		SuccessResponse: func(op operatortest.Operation) operatortest.Responder {
 			body := map[string]string{
-				"charge": `{"amountTransaction":{"transactionOperationStatus":"Charged","serverReferenceCode":"srv-1"}}`,
-				"web":    `{"pay_token":"pt-1","payment_url":"https://op.example/pay/pt-1","notif_token":"nt-1"}`,
-				"sms":    `{"outboundSMSMessageRequest":{"resourceURL":"https://op/requests/req-1/deliveryInfos"}}`,
-				"tpe":    `{"status":"pending","order-id":"` + order + `"}`,
-				"ussd":   `{"status":"success","order-id":"` + order + `"}`, // at once: a lookup follows
+				"charge": `{"amountTransaction":{"transactionOperationStatus":"Charged",` +
+					`"serverReferenceCode":"srv-1"}}`,
+				"web":  `{"pay_token":"pt-1","payment_url":"https://op.example/pay/pt-1","notif_token":"nt-1"}`,
+				"sms":  `{"outboundSMSMessageRequest":{"resourceURL":"https://op/requests/req-1/deliveryInfos"}}`,
+				"tpe":  `{"status":"pending","order-id":"` + order + `"}`,
+				"ussd": `{"status":"success","order-id":"` + order + `"}`, // at once: a lookup follows
 			}
 			return operatortest.Respond(201, body[op.Name])
 		},
@@ -143,10 +144,11 @@ func pawapaySuite(t *testing.T) operatortest.Suite {
 		return deposit("REJECTED") + `,"failureReason":{"failureCode":"` + code + `"}}`
 	}
 	return operatortest.Suite{
-		Platform:        "pawapay",
-		Account:         map[string]any{"access_token": "token-very-private", "callback_secret": pathKey},
-		Renewed:         map[string]any{"access_token": "renewed-very-private"},
-		SuccessResponse: always(200, deposit("ACCEPTED")+"}"), RefusalResponse: always(200, rejected("PAYER_NOT_FOUND")),
+		Platform:             "pawapay",
+		Account:              map[string]any{"access_token": "token-very-private", "callback_secret": pathKey},
+		Renewed:              map[string]any{"access_token": "renewed-very-private"},
+		SuccessResponse:      always(200, deposit("ACCEPTED")+"}"),
+		RefusalResponse:      always(200, rejected("PAYER_NOT_FOUND")),
 		NotAppliedResponse:   always(200, rejected("PROVIDER_TEMPORARILY_UNAVAILABLE")),
 		TokenRefusedResponse: operatortest.Respond(403, `{"failureReason":{"failureCode":"AUTHENTICATION_ERROR"}}`),
 		DuplicateResponse:    operatortest.Respond(200, deposit("DUPLICATE_IGNORED")+"}"),
@@ -279,7 +281,8 @@ func flouciSuite(t *testing.T) operatortest.Suite {
 		TokenRefusedResponse: operatortest.Respond(401, `{"result":{"status":401,"message":"m"}}`),
 		NotFoundResponse:     operatortest.Respond(404, `{"result":{"status":404,"message":"Payment not found"}}`),
 		Lookup: &operatortest.Reports{
-			Body:   `{"success":true,"result":{"status":"STATUS","amount":AMOUNT,"developer_tracking_id":"` + order + `"}}`,
+			Body: `{"success":true,"result":{"status":"STATUS","amount":AMOUNT,` +
+				`"developer_tracking_id":"` + order + `"}}`,
 			Amount: "1500000", OtherAmount: "1500", HasNoCurrency: true, // thousandths
 			Statuses: map[string]ledger.Status{
 				"PENDING": ledger.Pending, "SUCCESS": ledger.Successful, "FAILURE": ledger.Failed,

@@ -10,8 +10,6 @@ package flouci
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,12 +55,6 @@ type Driver struct {
 	upstream.Base
 	now func() time.Time
 }
-
-var (
-	_ operator.Driver           = (*Driver)(nil)
-	_ operator.StatusLookup     = (*Driver)(nil)
-	_ operator.AccountDescriber = (*Driver)(nil)
-)
 
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
@@ -149,11 +141,10 @@ func readPage(x upstream.Exchange, key string, mayFailAt time.Time) operator.Pay
 	refusals := []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}
 	switch {
 	case x.IsSuccess() && isID(id) && address != "" && isKeyOrAbsent(doc, key):
-		sum := sha256.Sum256([]byte(key + "\n" + id)) // Flouci has no token of notifications
 		return operator.PayResponse{
 			Result:   operator.Result{Outcome: operator.Succeeded},
 			Material: id + " " + strconv.FormatInt(mayFailAt.Unix(), 10),
-			PayToken: id, PaymentURL: address, NotifToken: hex.EncodeToString(sum[:16]),
+			PayToken: id, PaymentURL: address, NotifToken: upstream.NotifToken(key, id),
 		}
 	case hasMessage(x) && slices.Contains(refusals, x.Status):
 		result = upstream.NotApplied(fault.IntegrationRejected, cause)

@@ -18,7 +18,8 @@ func TestAccountForms(t *testing.T) {
 		want             operator.Outcome
 		sent             []string // in the path, the headers or the body
 	}{
-		{"charge", "", 200, operator.Succeeded, []string{"acr%3AOperatorAPIToken/", `"acr:OperatorAPIToken"`, "X-Operator-Mco:OCI"}},
+		{"charge", "", 200, operator.Succeeded,
+			[]string{"acr%3AOperatorAPIToken/", `"acr:OperatorAPIToken"`, "X-Operator-Mco:OCI"}},
 		{"charge", "", 201, operator.Succeeded, nil},
 		{"charge", forms, 200, operator.Succeeded,
 			[]string{"acr%3AOrangeAPIToken/", `"endUserId":"acr:OrangeAPIToken"`, "X-Orange-Mco:OCI"}},

@@ -36,13 +36,6 @@ type Driver struct {
 	now      func() time.Time
 }
 
-var (
-	_ operator.Driver           = (*Driver)(nil)
-	_ operator.StatusLookup     = (*Driver)(nil)
-	_ operator.UserSMSSender    = (*Driver)(nil)
-	_ operator.AccountDescriber = (*Driver)(nil)
-)
-
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
 	return &Driver{accounts, client, now}
@@ -75,7 +68,7 @@ func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol
 	ctx, cancel := upstream.WithDefaultTimeout(ctx)
 	defer cancel()
 	success := ""
-	build := func(target credentials.Account) (upstreamRequest, error) {
+	build := func(target credentials.Account) (upstream.Request, error) {
 		success = target.Field(fieldSuccess)
 		return p.buildRequest(target)
 	}
@@ -145,25 +138,17 @@ func checkServes(target credentials.Account, operation string) error {
 	return nil
 }
 
-// upstreamRequest is a request below the account's address. header keeps the specification's spelling.
-type upstreamRequest struct {
-	method string
-	path   string // escaped
-	header map[string]string
-	body   []byte
-}
+// requestBuilder makes the request for an account, whose URL is below its address. An error means that this account
+// cannot make it.
+type requestBuilder func(target credentials.Account) (upstream.Request, error)
 
-// requestBuilder makes the request for an account. An error means that this account cannot make it.
-type requestBuilder func(target credentials.Account) (upstreamRequest, error)
-
-func (d *Driver) send(ctx context.Context, target credentials.Account, r upstreamRequest) upstream.Exchange {
+func (d *Driver) send(ctx context.Context, target credentials.Account, r upstream.Request) upstream.Exchange {
 	header := map[string]string{"Authorization": "Bearer " + target.Field(fieldAccessToken)}
-	for name, value := range r.header {
+	for name, value := range r.Header {
 		header[headerName(target, name)] = value
 	}
-	return d.client.Send(ctx, upstream.Request{
-		Method: r.method, URL: target.BaseURL() + r.path, Header: header, Body: r.body,
-	})
+	r.URL, r.Header = target.BaseURL()+r.URL, header
+	return d.client.Send(ctx, r)
 }
 
 // unauthorized reports whether the operator refused the access token: a 401 with a requestError.

@@ -25,13 +25,6 @@ const paymentPath = "/collection/v1_0/requesttopay"
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct{ upstream.Base }
 
-var (
-	_ operator.Driver                = (*Driver)(nil)
-	_ operator.StatusLookup          = (*Driver)(nil)
-	_ operator.PaymentCallbackReader = (*Driver)(nil)
-	_ operator.AccountDescriber      = (*Driver)(nil)
-)
-
 // New makes the driver. It neither fetches nor connects yet. This driver needs no clock.
 func New(a *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time) *Driver {
 	return &Driver{upstream.Base{

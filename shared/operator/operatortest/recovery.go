@@ -173,8 +173,7 @@ func (s Suite) duplicate(t *testing.T) {
 	}
 	for _, op := range s.operations("", true) {
 		stub := s.stub(t, s.DuplicateResponse)
-		driver := s.newDriver(t, stub)
-		result := s.runCall(t, driver, op)
+		result := s.runCall(t, s.newDriver(t, stub), op)
 		if result.Outcome != operator.Unknown || !result.DuplicateKey {
 			t.Errorf("%s: outcome %d, duplicate %v", op.Name, result.Outcome, result.DuplicateKey)
 		}
@@ -182,7 +181,7 @@ func (s Suite) duplicate(t *testing.T) {
 			continue
 		}
 		stub.SetResponses(s.lookupResponse(s.Lookup.successWord()))
-		if found := driver.(operator.StatusLookup).LookUpPayment(t.Context(), s.statusCall()); found.Status == "" {
+		if found := s.lookUp(t, stub, s.statusCall()); found.Status == "" {
 			t.Errorf("%s: the lookup at once has no status: %v", op.Name, found.Cause)
 		}
 	}

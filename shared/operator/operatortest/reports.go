@@ -17,8 +17,8 @@ import (
 type Reports struct {
 	// Body has the places STATUS, AMOUNT and CURRENCY.
 	Body string
-	// Amount is the amount of the sample payment as the platform writes it, and OtherAmount another one. Both are "" for
-	// a platform that reports none: its requests have the amount.
+	// Amount is the amount of the sample payment as the platform writes it, and OtherAmount another one. Both are ""
+	// for a platform that reports none: its requests have the amount.
 	Amount, OtherAmount string
 	// HasNoCurrency is true for a platform that reports none.
 	HasNoCurrency bool
@@ -54,8 +54,7 @@ func (s Suite) lookupReports(t *testing.T) {
 		t.Skip("the platform has no lookup")
 	}
 	look := func(responder Responder) operator.StatusResponse {
-		reader := s.newDriver(t, s.stub(t, responder)).(operator.StatusLookup)
-		return reader.LookUpPayment(t.Context(), s.statusCall())
+		return s.lookUp(t, s.stub(t, responder), s.statusCall())
 	}
 	s.checkReports(t, *s.Lookup, func(body string) operator.StatusReport {
 		found := look(Respond(cmp.Or(s.LookupStatus, http.StatusOK), body))
@@ -76,8 +75,7 @@ func (s Suite) lookupReports(t *testing.T) {
 	}
 	check := s.statusCall()
 	check.Material = check.OrderID
-	stub := s.stub(t, s.NotFoundResponse)
-	if found := s.newDriver(t, stub).(operator.StatusLookup).LookUpPayment(t.Context(), check); !found.OrderNotFound {
+	if found := s.lookUp(t, s.stub(t, s.NotFoundResponse), check); !found.OrderNotFound {
 		t.Errorf("the check of an account: %+v", found)
 	}
 }
@@ -88,12 +86,16 @@ func (s Suite) callbackReports(t *testing.T) {
 	if s.Callback == nil {
 		t.Skip("the platform has no callbacks of payments that a driver reads")
 	}
-	reader := s.newDriver(t, s.stub(t)).(operator.PaymentCallbackReader)
+	reader, ok := s.newDriver(t, s.stub(t)).(operator.PaymentCallbackReader)
+	if !ok {
+		t.Fatal("the driver reads no callbacks of payments")
+	}
 	s.checkReports(t, *s.Callback, func(body string) operator.StatusReport {
 		return reader.ReadPaymentCallback([]byte(body)).StatusReport
 	})
 	call := s.statusCall()
-	report := reader.ReadPaymentCallback([]byte(s.Callback.body(s.Callback.successWord(), s.Callback.Amount, s.currency())))
+	paid := s.Callback.body(s.Callback.successWord(), s.Callback.Amount, s.currency())
+	report := reader.ReadPaymentCallback([]byte(paid))
 	if rowOf(s.Platform).StaticCallbacks && report.OrderID != call.OrderID {
 		t.Errorf("a static callback names the order %q", report.OrderID)
 	}

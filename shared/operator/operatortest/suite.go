@@ -2,8 +2,6 @@ package operatortest
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,7 +13,6 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/drivers"
 )
 
 // oversizedBytes is more than any response that a driver may read into memory, in bytes.
@@ -38,8 +35,9 @@ type Suite struct {
 	Preparatory func(r *http.Request) Responder
 	// Material is that of the sample payments, for a Preparer and for lookups.
 	Material string
-	// These are the platform's responses to an operation's sample call: a complete success, a final refusal, a refusal
-	// that certainly applied nothing, one of the token or key before the call is processed, and a known key.
+	// These are the platform's responses to an operation's sample call: a complete success, a final refusal, and a
+	// refusal that certainly applied nothing. TokenRefusedResponse refuses the token or the key before the call is
+	// processed. DuplicateResponse reports a known key.
 	SuccessResponse      func(op Operation) Responder
 	RefusalResponse      func(op Operation) Responder
 	NotAppliedResponse   func(op Operation) Responder
@@ -259,9 +257,12 @@ func (s Suite) parallel(t *testing.T) {
 func (s Suite) statusLookup(t *testing.T) {
 	stub := s.stub(t)
 	reader, ok := s.newDriver(t, stub).(operator.StatusLookup)
-	row, _ := operator.FindCapabilities(s.Platform)
+	row := rowOf(s.Platform)
 	if ok != row.HasStatusLookup {
 		t.Fatalf("the row declares a status lookup: %v; the driver has one: %v", row.HasStatusLookup, ok)
+	}
+	if _, isVerifier := s.newDriver(t, stub).(operator.StaticCallbackVerifier); isVerifier != row.StaticCallbacks {
+		t.Errorf("the row declares static callbacks: %v; the driver verifies them: %v", row.StaticCallbacks, isVerifier)
 	}
 	if !ok {
 		return
@@ -283,64 +284,6 @@ func (s Suite) statusLookup(t *testing.T) {
 			t.Errorf("%s proves nothing (-want +got):\n%s", name, diff)
 		}
 	}
-}
-
-// operations are the sample calls of the platform, with the suite's material.
-func (s Suite) operations(account string, mayRepeat bool) []Operation {
-	return operations(s.Platform, account, s.Material, mayRepeat)
-}
-
-func (s Suite) statusCall() operator.StatusCall {
-	call := SampleStatus(s.Platform, "")
-	call.Channel, call.Material = rowOf(s.Platform).Channels[0], s.Material
-	return call
-}
-
-// stub starts a stub whose requests are the business requests.
-func (s Suite) stub(t *testing.T, responders ...Responder) *StubOperator {
-	stub := NewStubOperator(t, responders...)
-	stub.preparatory = s.Preparatory
-	return stub
-}
-
-// accountSecret is a secret with the account. A refresh renews its fields.
-type accountSecret struct {
-	platform string
-	fields   map[string]any
-	renewed  map[string]any
-}
-
-func (a *accountSecret) Get(context.Context) ([]byte, error) {
-	raw, err := json.Marshal(map[string]any{
-		a.platform: map[string]any{"current": "a1", "accounts": map[string]any{"a1": a.fields}},
-	})
-	return raw, err
-}
-
-func (a *accountSecret) Refresh(ctx context.Context) ([]byte, error) {
-	maps.Copy(a.fields, a.renewed)
-	return a.Get(ctx)
-}
-
-func (a *accountSecret) FetchedAt() time.Time { return time.Time{} }
-
-// newDriver makes the platform's driver with its account at a stub.
-func (s Suite) newDriver(t *testing.T, stub *StubOperator) operator.Driver {
-	t.Helper()
-	return s.newDriverRenewing(t, stub, nil)
-}
-
-// newDriverRenewing makes a driver whose account has other fields after a refresh of the secret.
-func (s Suite) newDriverRenewing(t *testing.T, stub *StubOperator, renewed map[string]any) operator.Driver {
-	t.Helper()
-	fields := maps.Clone(s.Account)
-	fields["base_url"] = stub.URL
-	directory := drivers.New(&accountSecret{s.Platform, fields, renewed}, drivers.Outside{Now: time.Now})
-	driver, _, found := directory.Driver(s.Platform)
-	if !found {
-		t.Fatalf("the directory has no driver for %s", s.Platform)
-	}
-	return driver
 }
 
 // expectOutcome calls a new driver. It checks the outcome, and that the driver sent at most one request.

@@ -9,16 +9,19 @@ import (
 	"mobilegateway/shared/operator/upstream"
 )
 
-const fuzzToken = "MP2201010123456789ABCDEF0123"
+const (
+	fuzzToken  = "MP2201010123456789ABCDEF0123"
+	successful = "SUCCESSFULL" //nolint:misspell // the platform's own spelling
+)
 
 // seeds are bodies of all kinds.
 func seeds() []string {
 	return []string{
 		``, `{}`, `null`, `[]`, `{"data":null}`, `{"data":[]}`, `<ams:fault><ams:code>900901</ams:code></ams:fault>`,
 		`{"data":{"payToken":"` + fuzzToken + `","inittxnstatus":"200","status":"PENDING","txnid":"MP1","amount":100}}`,
-		`{"data":{"payToken":"` + fuzzToken + `","amount":"1","status":"` + `SUCCESSFULL` + `"}}`,
+		`{"data":{"payToken":"` + fuzzToken + `","amount":"1","status":"` + successful + `"}}`,
 		`{"data":{"payToken":"` + fuzzToken + `","inittxnstatus":"60019","status":"FAILED","txnid":null}}`,
-		`{"payToken":"` + fuzzToken + `","status":"` + `SUCCESSFULL` + `","message":"m"}`, `{"fault":{"code":900901}}`,
+		`{"payToken":"` + fuzzToken + `","status":"` + successful + `","message":"m"}`, `{"fault":{"code":900901}}`,
 	}
 }
 

@@ -28,13 +28,6 @@ const DriverName = "orangecm"
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct{ upstream.Base }
 
-var (
-	_ operator.Preparer              = (*Driver)(nil)
-	_ operator.StatusLookup          = (*Driver)(nil)
-	_ operator.PaymentCallbackReader = (*Driver)(nil)
-	_ operator.AccountDescriber      = (*Driver)(nil)
-)
-
 // New makes the driver. It neither fetches nor connects yet. The protocol needs no clock besides that of the tokens.
 func New(
 	accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time,

@@ -35,13 +35,6 @@ const maxSenderName = 11
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct{ upstream.Base }
 
-var (
-	_ operator.Driver                 = (*Driver)(nil)
-	_ operator.StaticCallbackVerifier = (*Driver)(nil)
-	_ operator.ReceiptReader          = (*Driver)(nil)
-	_ operator.AccountDescriber       = (*Driver)(nil)
-)
-
 // New makes the driver. It neither fetches nor connects yet. The protocol needs no clock besides that of the tokens.
 func New(
 	accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time,

@@ -40,13 +40,6 @@ const (
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct{ upstream.Base }
 
-var (
-	_ operator.Driver                = (*Driver)(nil)
-	_ operator.StatusLookup          = (*Driver)(nil)
-	_ operator.AccountDescriber      = (*Driver)(nil)
-	_ operator.PaymentCallbackReader = (*Driver)(nil)
-)
-
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet. It needs no clock.
 func New(
 	accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time,

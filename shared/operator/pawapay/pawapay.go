@@ -26,14 +26,6 @@ const depositPath = "/v2/deposits"
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct{ upstream.Base }
 
-var (
-	_ operator.Driver                 = (*Driver)(nil)
-	_ operator.StatusLookup           = (*Driver)(nil)
-	_ operator.PaymentCallbackReader  = (*Driver)(nil)
-	_ operator.StaticCallbackVerifier = (*Driver)(nil)
-	_ operator.AccountDescriber       = (*Driver)(nil)
-)
-
 // New makes the driver. It neither fetches nor connects yet. This driver needs no clock.
 func New(accounts *credentials.Reader, client *upstream.Client, _ func() time.Time) *Driver {
 	fields := append(operator.BasicAccountFields(), upstream.CallbackSecretField(operator.AccountPay))

@@ -17,7 +17,8 @@ import (
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
 	return d.SendLookup(ctx, call.Call, upstream.Lookup{
 		Build: func(credentials.Account) (upstream.Request, *fault.Fault) {
-			return upstream.Request{Method: http.MethodGet, URL: depositPath + "/" + url.PathEscape(call.UpstreamKey)}, nil
+			path := depositPath + "/" + url.PathEscape(call.UpstreamKey)
+			return upstream.Request{Method: http.MethodGet, URL: path}, nil
 		},
 		IsNotFound: func(x upstream.Exchange) bool {
 			response, isDocument := x.Document()

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
 	"strings"
 
@@ -52,4 +54,10 @@ func URL(response *strictjson.Reader, path string) string {
 		return ""
 	}
 	return text
+}
+
+// NotifToken derives the notif_token of a page, for a platform that has none: from our key and the id of the page.
+func NotifToken(key, id string) string {
+	sum := sha256.Sum256([]byte(key + "\n" + id))
+	return hex.EncodeToString(sum[:16])
 }

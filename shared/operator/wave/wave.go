@@ -36,14 +36,6 @@ type Driver struct {
 	now func() time.Time
 }
 
-var (
-	_ operator.Driver                 = (*Driver)(nil)
-	_ operator.StatusLookup           = (*Driver)(nil)
-	_ operator.AccountDescriber       = (*Driver)(nil)
-	_ operator.PaymentCallbackReader  = (*Driver)(nil)
-	_ operator.StaticCallbackVerifier = (*Driver)(nil)
-)
-
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
 	return &Driver{upstream.Base{
