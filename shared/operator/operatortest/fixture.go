@@ -36,6 +36,7 @@ type accountSecret struct {
 	renewed  map[string]any
 }
 
+// Get implements secret.Reader.
 func (a *accountSecret) Get(context.Context) ([]byte, error) {
 	raw, err := json.Marshal(map[string]any{
 		a.platform: map[string]any{"current": "a1", "accounts": map[string]any{"a1": a.fields}},
@@ -43,6 +44,7 @@ func (a *accountSecret) Get(context.Context) ([]byte, error) {
 	return raw, err
 }
 
+// Refresh implements secret.Reader. It renews the fields.
 func (a *accountSecret) Refresh(ctx context.Context) ([]byte, error) {
 	maps.Copy(a.fields, a.renewed)
 	return a.Get(ctx)
@@ -51,6 +53,7 @@ func (a *accountSecret) Refresh(ctx context.Context) ([]byte, error) {
 // startTime is the time of all calls.
 func startTime() time.Time { return time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC) }
 
+// FetchedAt implements secret.Reader: the value is never old.
 func (a *accountSecret) FetchedAt() time.Time { return time.Time{} }
 
 // newDriver makes the platform's driver with its account at a stub.
