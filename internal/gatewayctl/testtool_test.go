@@ -278,6 +278,6 @@ func (d *testTool) addDeliveredPayment(shop onboardingResult, number int, at tim
 func sampleValues() []string {
 	return []string{
 		"v", "tel:+2250000", "https://op.example", "ci", "sandbox", "11111111-1111-4111-8111-111111111111",
-		"1234", "123456789",
+		"1234", "123456789", "201",
 	}
 }

@@ -58,6 +58,11 @@ type Call struct {
 	GWAlias string
 }
 
+// IsAccountCheck reports whether the call is the lookup that checks an account. Its Material is its order_id, which no
+// platform makes. A driver whose lookups need Material reports OrderNotFound only then: otherwise a payment that the
+// platform has forgotten would expire.
+func (c Call) IsAccountCheck() bool { return c.Material != "" && c.Material == c.OrderID }
+
 // ChargeCall is a one-time charge. Texts are sent as the merchant wrote them.
 type ChargeCall struct {
 	Call

@@ -37,6 +37,7 @@ var capabilityTable = []Capabilities{
 		Platform: "wave-checkout", DriverName: "wave", Reach: []Reach{{"wave", []string{"SN", "CI", "BF"}}},
 		Operations: []string{AccountPay}, Channels: []string{"web"}, HasStatusLookup: true,
 		ResendWindow: 24 * time.Hour, OTPRule: OTPUnused, SendsUserSMS: true, StaticCallbacks: true,
+		NotFound: NotFoundNeverSent, NotFoundAfter: 45 * time.Minute, // a page ends after 30 minutes
 	},
 	{
 		Platform: "orange-cm", DriverName: "orangecm", Reach: []Reach{{"orange", []string{"CM"}}},

@@ -10,13 +10,12 @@ package flouci
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +37,7 @@ const DriverName = "flouci"
 const currency = "TND"
 
 const (
+	apiPath = "/api/v2/"
 	// sessionLife is how long a page can be paid. The driver sets it.
 	sessionLife = 15 * time.Minute
 	// failureMargin is added to sessionLife before a failure counts: for other clocks, and for a last attempt.
@@ -52,24 +52,23 @@ const (
 
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct {
-	accounts *credentials.Reader
-	client   *upstream.Client
-	now      func() time.Time
+	upstream.Base
+	now func() time.Time
 }
-
-var (
-	_ operator.Driver           = (*Driver)(nil)
-	_ operator.StatusLookup     = (*Driver)(nil)
-	_ operator.AccountDescriber = (*Driver)(nil)
-)
 
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
-	return &Driver{accounts, client, now}
+	return &Driver{upstream.Base{
+		Accounts: accounts, Client: client, Operation: operator.AccountPay, Fields: accountFields(),
+		Header: func(account credentials.Account) map[string]string {
+			keys := account.Field(fieldPublicKey) + ":" + account.Field(fieldPrivateKey)
+			return map[string]string{"Authorization": "Bearer " + keys}
+		},
+	}, now}
 }
 
-// AccountFields implements operator.AccountDescriber. The public key identifies the application that has the payments.
-func (d *Driver) AccountFields() []operator.AccountField {
+// accountFields are the fields of an account. The public key identifies the application that has the payments.
+func accountFields() []operator.AccountField {
 	pay := []string{operator.AccountPay}
 	return []operator.AccountField{
 		{Path: "base_url", Identity: true, NeededBy: pay, Check: operator.CheckBaseURL},
@@ -81,38 +80,6 @@ func (d *Driver) AccountFields() []operator.AccountField {
 // checkKey refuses a colon, which separates the two keys in the header.
 func checkKey(text string) error {
 	return cmp.Or(upstream.CheckBasicName(text), operator.CheckToken(text))
-}
-
-// FindAccount implements operator.Driver.
-func (d *Driver) FindAccount(ctx context.Context, platform, id string) (string, error) {
-	return upstream.CheckPayAccount(ctx, d.accounts, platform, id, d.AccountFields())
-}
-
-// Charge implements operator.Driver: Flouci has no charges.
-func (d *Driver) Charge(context.Context, operator.ChargeCall) operator.Result {
-	return upstream.NotOffered()
-}
-
-// SendSMS implements operator.Driver: Flouci has no messages.
-func (d *Driver) SendSMS(context.Context, operator.SMSCall) operator.Result {
-	return upstream.NotOffered()
-}
-
-// send makes one exchange with the account of a call. An error means that nothing was sent.
-func (d *Driver) send(
-	ctx context.Context, call operator.Call, method, path string, body []byte,
-) (upstream.Exchange, error) {
-	account, err := upstream.FindPayAccount(ctx, d.accounts, call.Platform, call.AccountID, d.AccountFields())
-	if err != nil {
-		return upstream.Exchange{}, err
-	}
-	keys := account.Field(fieldPublicKey) + ":" + account.Field(fieldPrivateKey)
-	x := d.client.Send(ctx, upstream.Request{
-		Method: method, URL: account.BaseURL() + "/api/v2/" + path, Body: body,
-		Header: map[string]string{"Authorization": "Bearer " + keys},
-	})
-	d.accounts.RecordUse(account.Platform, account.Version, x.IsSuccess())
-	return x, nil
 }
 
 // payRequest is the request for a payment page, in the order of Flouci's documentation.
@@ -128,57 +95,63 @@ type payRequest struct {
 
 // Pay creates a payment page. Its Material is Flouci's id and the time until which a failure does not count.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
+	build := func(credentials.Account) (upstream.Request, *fault.Fault) { return buildPayment(call) }
+	return d.SendTransaction(ctx, call.Call, build, isKeyRefused, func(x upstream.Exchange) operator.PayResponse {
+		return readPage(x, call.UpstreamKey, d.now().Add(sessionLife+failureMargin))
+	})
+}
+
+// buildPayment makes the request for a page.
+func buildPayment(call operator.PayCall) (upstream.Request, *fault.Fault) {
 	exponent, _ := market.CurrencyExponent(currency)
 	minor, err := money.Parse(call.Amount, exponent)
 	if call.Currency != currency {
 		err = errors.New("the platform has no other currency than TND")
 	}
 	if err != nil {
-		return operator.PayResponse{Result: upstream.NotApplied(fault.IntegrationRejected, err)}
+		return upstream.Request{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
 	}
-	body := strictjson.Marshal(payRequest{
-		Amount: strconv.FormatInt(minor, 10), SuccessURL: call.ReturnURL, FailURL: call.CancelURL,
-		CallbackURL: call.NotifyURL, TrackingID: call.UpstreamKey, AcceptCard: true,
-		Seconds: int(sessionLife / time.Second),
-	})
-	x, err := d.send(ctx, call.Call, http.MethodPost, "generate_payment", body)
-	if err != nil {
-		return operator.PayResponse{Result: upstream.NotApplied(fault.IntegrationRejected, err)}
-	}
-	response := readPage(x, call.UpstreamKey, d.now().Add(sessionLife+failureMargin))
-	response.HTTPStatus = x.Status
-	return response
+	return upstream.Request{
+		Method: http.MethodPost, URL: apiPath + "generate_payment", Body: strictjson.Marshal(payRequest{
+			Amount: strconv.FormatInt(minor, 10), SuccessURL: call.ReturnURL, FailURL: call.CancelURL,
+			CallbackURL: call.NotifyURL, TrackingID: call.UpstreamKey, AcceptCard: true,
+			Seconds: int(sessionLife / time.Second),
+		}),
+	}, nil
 }
+
+// hasMessage reports whether a response is an error in Flouci's own form: with a message, and without a payment.
+func hasMessage(x upstream.Exchange) bool {
+	doc, isDocument := x.Document()
+	return isDocument && upstream.Text(doc, "result.message") != "" && upstream.Text(doc, "result.payment_id") == ""
+}
+
+// isKeyRefused reports whether Flouci refused the keys, before it processed the request.
+func isKeyRefused(x upstream.Exchange) bool { return x.IsUnauthorized() && hasMessage(x) }
 
 // readPage reads the response to a request for a page. A failure does not count before mayFailAt.
 func readPage(x upstream.Exchange, key string, mayFailAt time.Time) operator.PayResponse {
-	if result, without := x.WithoutResponse(); without {
-		return operator.PayResponse{Result: result}
-	}
 	cause := fmt.Errorf("the operator responded %d", x.Status)
+	result := upstream.Unknown(cause)
 	doc, isDocument := x.Document()
 	if !isDocument {
-		return operator.PayResponse{Result: upstream.Unknown(cause)}
+		return operator.PayResponse{Result: result}
 	}
 	id, address := upstream.Text(doc, "result.payment_id"), upstream.URL(doc, "result.link")
-	isOurs := isKeyOrAbsent(doc, key)
-	switch message := upstream.Text(doc, "result.message"); {
-	case x.IsSuccess() && isID(id) && address != "" && isOurs:
-		sum := sha256.Sum256([]byte(key + "\n" + id)) // Flouci has no token of notifications
+	refusals := []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}
+	switch {
+	case x.IsSuccess() && isID(id) && address != "" && isKeyOrAbsent(doc, key):
 		return operator.PayResponse{
 			Result:   operator.Result{Outcome: operator.Succeeded},
 			Material: id + " " + strconv.FormatInt(mayFailAt.Unix(), 10),
-			PayToken: id, PaymentURL: address, NotifToken: hex.EncodeToString(sum[:16]),
+			PayToken: id, PaymentURL: address, NotifToken: upstream.NotifToken(key, id),
 		}
-	case message != "" && id == "" && (x.Status == http.StatusBadRequest || x.Status == http.StatusUnauthorized ||
-		x.Status == http.StatusForbidden):
-		return operator.PayResponse{Result: upstream.NotApplied(fault.IntegrationRejected, cause)}
-	case message != "" && id == "" && x.Status == http.StatusTooManyRequests:
-		return operator.PayResponse{Result: upstream.NotApplied(fault.OperatorUnavailable, cause)}
+	case hasMessage(x) && slices.Contains(refusals, x.Status):
+		result = upstream.NotApplied(fault.IntegrationRejected, cause)
+	case hasMessage(x) && x.Status == http.StatusTooManyRequests:
+		result = upstream.NotApplied(fault.OperatorUnavailable, cause)
 	}
-	return operator.PayResponse{Result: upstream.Unknown(cause)}
+	return operator.PayResponse{Result: result}
 }
 
 // isID reports whether a text can be an id of Flouci's in Material.
@@ -199,60 +172,51 @@ var statuses = map[string]ledger.Status{
 }
 
 // LookUpPayment implements operator.StatusLookup. Without Material, because the response to the payment was lost, there
-// is no lookup.
+// is no lookup. A payment that Flouci forgot must not expire: only the check of an account finds none.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
-	id, deadline, isOurs := strings.Cut(call.Material, " ")
-	if id == "" {
+	if call.Material == "" {
 		return operator.StatusResponse{Cause: errors.New("the payment has no id: its response was lost")}
 	}
-	x, err := d.send(ctx, call.Call, http.MethodGet, "verify_payment/"+url.PathEscape(id), nil)
-	if err = cmp.Or(err, x.Err); err != nil {
-		return operator.StatusResponse{Cause: err}
-	}
-	seconds, err := strconv.ParseInt(deadline, 10, 64)
-	found := readStatus(x, call.UpstreamKey, err == nil && !d.now().Before(time.Unix(seconds, 0)))
-	// Only the check of an account looks up an id without a time. A payment that Flouci forgot must not expire.
-	found.OrderNotFound = !isOurs && isNotFound(x)
-	return found
+	return d.SendLookup(ctx, call.Call, newLookup(call, d.now()))
 }
 
-// isNotFound reports whether Flouci itself does not know an id.
-func isNotFound(x upstream.Exchange) bool {
-	doc, isDocument := x.Document()
-	return isDocument && x.Status == http.StatusNotFound && upstream.Text(doc, "result.message") != ""
+func newLookup(call operator.StatusCall, now time.Time) upstream.Lookup {
+	id, deadline, _ := strings.Cut(call.Material, " ")
+	return upstream.Lookup{
+		Build: func(credentials.Account) (upstream.Request, *fault.Fault) {
+			return upstream.Request{Method: http.MethodGet, URL: apiPath + "verify_payment/" + url.PathEscape(id)}, nil
+		},
+		IsNotFound: func(x upstream.Exchange) bool {
+			return call.IsAccountCheck() && x.Status == http.StatusNotFound && hasMessage(x)
+		},
+		Read: func(doc *strictjson.Reader) (operator.StatusReport, bool) {
+			seconds, err := strconv.ParseInt(deadline, 10, 64)
+			mayFail := err == nil && !now.Before(time.Unix(seconds, 0))
+			isOurs := isKeyOrAbsent(doc, call.UpstreamKey) && upstream.Text(doc, "result.status") != ""
+			return readStatus(doc, mayFail), isOurs && isSuccessful(doc)
+		},
+	}
 }
 
-// readStatus reads the response to a lookup. A failure is pending unless mayFail.
-func readStatus(x upstream.Exchange, key string, mayFail bool) operator.StatusResponse {
-	doc, isDocument := x.Document()
-	if !x.IsSuccess() || !isDocument {
-		cause := errors.Join(fmt.Errorf("the lookup responded %d without a status", x.Status), x.Err)
-		return operator.StatusResponse{Cause: cause}
-	}
-	text := upstream.Text(doc, "result.status")
-	status, isKnown := statuses[text]
+// readStatus reads a payment. A failure is pending unless mayFail. A success without its amount proves nothing.
+func readStatus(doc *strictjson.Reader, mayFail bool) operator.StatusReport {
+	status := statuses[upstream.Text(doc, "result.status")]
 	amount, hasAmount := readAmount(doc)
 	switch {
-	case text == "" || !isKeyOrAbsent(doc, key) || !isSuccessful(x.Body):
-		return operator.StatusResponse{Cause: errors.New("the lookup responded without this payment's status")}
-	case !isKnown:
-		return operator.StatusResponse{Cause: operator.ErrUnknownStatus}
 	case status == ledger.Successful && !hasAmount:
-		return operator.StatusResponse{Cause: errors.New("the lookup responded with a success without its amount")}
-	case status != ledger.Successful && !mayFail:
+		return operator.StatusReport{}
+	case status.Final() && status != ledger.Successful && !mayFail:
 		status = ledger.Pending
 	}
-	return operator.StatusResponse{StatusReport: operator.StatusReport{Status: status, Amount: amount}}
+	return operator.StatusReport{Status: status, Amount: amount}
 }
 
 // isSuccessful reports whether a document has the flag of a successful lookup, without which the rest may not be read.
-func isSuccessful(body []byte) bool {
+func isSuccessful(doc *strictjson.Reader) bool {
 	var flags struct {
 		Success bool `json:"success"`
 	}
-	return json.Unmarshal(body, &flags) == nil && flags.Success
+	return json.Unmarshal(doc.Canonical(), &flags) == nil && flags.Success
 }
 
 // readAmount returns the amount of a response as a decimal; false if there is none.

@@ -71,19 +71,6 @@ func lookUp(t *testing.T, after time.Duration, step operatortest.Responder) oper
 	return newDriver(t, stub.URL, "app-1", start.Add(after)).LookUpPayment(t.Context(), statusCall())
 }
 
-func TestConformance(t *testing.T) {
-	refusal := func(operatortest.Operation) operatortest.Responder {
-		return operatortest.Respond(400, `{"result":{"status":400,"message":"Bad Request"}}`)
-	}
-	operatortest.Run(t, operatortest.Suite{
-		Platform: platform, Secrets: []string{privateKey, "Bad Request"}, NotAppliedResponse: refusal,
-		New: func(t *testing.T, baseURL string) operator.Driver { return newDriver(t, baseURL, "app-1", start) },
-		SuccessResponse: func(operatortest.Operation) operatortest.Responder {
-			return operatortest.Respond(200, readFile(t, "pay-response.json"))
-		},
-	})
-}
-
 func TestGoldenRequests(t *testing.T) {
 	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, readFile(t, "pay-response.json")),
 		operatortest.Respond(200, readFile(t, "status-response.json")))
@@ -235,7 +222,7 @@ func TestLookupOfCheck(t *testing.T) {
 	} {
 		stub := operatortest.NewStubOperator(t, operatortest.Respond(404, body))
 		call := statusCall()
-		call.Material = "check"
+		call.Material = call.OrderID
 		got := newDriver(t, stub.URL, "app-1", start).LookUpPayment(t.Context(), call)
 		if got.OrderNotFound != want || got.Status != "" || got.Cause == nil {
 			t.Errorf("%s: not found %v, status %q, %v", body, got.OrderNotFound, got.Status, got.Cause)

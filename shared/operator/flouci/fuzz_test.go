@@ -25,6 +25,7 @@ func FuzzResponse(f *testing.F) {
 	for _, status := range []int{200, 302, 400, 401, 403, 404, 409, 429, 500, 503} {
 		f.Add(status, `{"result":{"message":"m"}}`)
 	}
+	call := operator.StatusCall{Call: operator.Call{UpstreamKey: "DemoShop_42", Material: "id 1"}}
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		x := upstream.Exchange{Status: status, Header: http.Header{}, Body: []byte(body), MayHaveSent: true}
 		page := readPage(x, "DemoShop_42", time.Unix(0, 0))
@@ -42,7 +43,7 @@ func FuzzResponse(f *testing.F) {
 			t.Error("Flouci never refuses a payment when its page is created")
 		case operator.Unknown:
 		}
-		found := readStatus(x, "DemoShop_42", false)
+		found := newLookup(call, time.Unix(0, 0)).ReadResponse(x)
 		if (found.Status == "") == (found.Cause == nil) || found.OrderNotFound {
 			t.Errorf("status %q, cause %v by %d %q", found.Status, found.Cause, status, body)
 		}

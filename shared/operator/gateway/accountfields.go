@@ -1,11 +1,14 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
 )
 
 // AccountFields implements operator.AccountDescriber.
@@ -17,6 +20,9 @@ const (
 	fieldServiceID     = "service_id"
 	fieldApplicationID = "application_id"
 	fieldContactID     = "contact_id"
+	fieldHeaderPrefix  = "header_prefix"
+	fieldPathWord      = "path_word"
+	fieldSuccess       = "success_status"
 	fieldUserSMSToken  = "user_sms.gw_token" //nolint:gosec // a name, and no value
 	fieldUserSMSSender = "user_sms.sender."  // and the alpha-2 code
 	fieldUserSMSName   = "user_sms.sender_name"
@@ -40,7 +46,35 @@ func accountFields() []operator.AccountField {
 		gwToken,
 		userSMS(fieldUserSMSSender+"*", checkSender),
 		userSMS(fieldUserSMSName, checkSenderName),
+		operator.AccountField{Path: fieldHeaderPrefix, Check: checkWord},
+		operator.AccountField{Path: fieldPathWord, Check: checkWord},
+		operator.AccountField{Path: fieldSuccess, Check: checkSuccess},
 	)
+}
+
+func checkWord(text string) error {
+	if !upstream.IsIdentifier(text) {
+		return errors.New("has other characters than letters, digits, _ and -")
+	}
+	return nil
+}
+
+func checkSuccess(text string) error {
+	if text != "200" && text != "201" {
+		return errors.New("is not 200 or 201")
+	}
+	return nil
+}
+
+// specifiedPrefix begins the names of headers with the user and the country (specification, Headers).
+const specifiedPrefix = "X-Operator"
+
+// headerName returns the name of a header at an account's platform, which may have another prefix.
+func headerName(target credentials.Account, name string) string {
+	if rest, isOwn := strings.CutPrefix(name, specifiedPrefix); isOwn {
+		return cmp.Or(target.Field(fieldHeaderPrefix), specifiedPrefix) + rest
+	}
+	return name
 }
 
 // checkSender accepts the sender address of the specification (SMS request, senderAddress).

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"mobilegateway/shared/operator"
@@ -15,7 +17,7 @@ import (
 // Charge charges the end user once per key. A success has the operator's serverReferenceCode. The operator responds to
 // a repeated key as to the first call (specification, Charge rule 2).
 func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.Result {
-	build := func(target credentials.Account) (upstreamRequest, error) {
+	build := func(target credentials.Account) (upstream.Request, error) {
 		return buildChargeRequest(target, call), nil
 	}
 	return d.execute(ctx, call.Call, callProtocol{
@@ -25,16 +27,20 @@ func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.
 
 // buildChargeRequest makes the request. X-Operator-MCO selects the country on a platform of several countries. The
 // specification has no header for that, and other platforms ignore it (decision "charge-country").
-func buildChargeRequest(target credentials.Account, call operator.ChargeCall) upstreamRequest {
-	return upstreamRequest{
-		method: http.MethodPost,
-		path:   resource.ChargesPath,
-		header: map[string]string{
+func buildChargeRequest(target credentials.Account, call operator.ChargeCall) upstream.Request {
+	word := resource.EndUserID
+	if target.Field(fieldPathWord) != "" {
+		word = "acr:" + target.Field(fieldPathWord)
+	}
+	return upstream.Request{
+		Method: http.MethodPost,
+		URL:    strings.Replace(resource.ChargesPath, url.QueryEscape(resource.EndUserID), url.QueryEscape(word), 1),
+		Header: map[string]string{
 			"gw-token":       call.GWToken,
 			"gw-alias":       call.GWAlias,
 			"X-Operator-MCO": call.MCO,
 		},
-		body: resource.Charge{
+		Body: bytes.Replace(resource.Charge{
 			PaymentAmount: resource.PaymentAmount{
 				ChargingInformation: resource.ChargingInformation{
 					Amount: strictjson.Marshal(call.Amount), Currency: call.Currency, Description: call.Description,
@@ -46,7 +52,7 @@ func buildChargeRequest(target credentials.Account, call operator.ChargeCall) up
 			TransactionOperationStatus: resource.StatusCharged,
 			ReferenceCode:              call.ReferenceCode,
 			ClientCorrelator:           call.UpstreamKey,
-		}.Body(),
+		}.Body(), []byte(resource.EndUserID), []byte(word), 1), // endUserId is the first field
 	}
 }
 

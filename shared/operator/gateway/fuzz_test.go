@@ -48,7 +48,7 @@ func FuzzResponse(f *testing.F) {
 				t.Errorf("%s: NotApplied after an unknown first attempt", name)
 			}
 		}
-		checkStatus(t, parseStatus(x, "DemoShop_42"))
+		checkStatus(t, newLookup("DemoShop_42").ReadResponse(x))
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,13 +35,6 @@ type Driver struct {
 	client   *upstream.Client
 	now      func() time.Time
 }
-
-var (
-	_ operator.Driver           = (*Driver)(nil)
-	_ operator.StatusLookup     = (*Driver)(nil)
-	_ operator.UserSMSSender    = (*Driver)(nil)
-	_ operator.AccountDescriber = (*Driver)(nil)
-)
 
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
@@ -74,12 +67,20 @@ type callProtocol struct {
 func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol) operator.Result {
 	ctx, cancel := upstream.WithDefaultTimeout(ctx)
 	defer cancel()
-	x, version, retried, err := d.exchangeWithRetry(ctx, call, p.operation, p.buildRequest)
+	success := ""
+	build := func(target credentials.Account) (upstream.Request, error) {
+		success = target.Field(fieldSuccess)
+		return p.buildRequest(target)
+	}
+	x, version, retried, err := d.exchangeWithRetry(ctx, call, p.operation, build)
 	if err != nil {
 		d.accounts.RecordUse(call.Platform, 0, false)
 		return upstream.NotApplied(fault.IntegrationRejected, err)
 	}
 	result := classifyExchange(x, p.parseSuccess)
+	if result.Outcome == operator.Succeeded && success != "" && success != strconv.Itoa(x.Status) {
+		result = upstream.Unknown(fmt.Errorf("the operator responded %d, and a success is %s", x.Status, success))
+	}
 	worked := result.Outcome == operator.Succeeded || result.Outcome == operator.Refused
 	d.accounts.RecordUse(call.Platform, version, worked)
 	if result.DuplicateKey && !p.reportsDuplicates {
@@ -137,23 +138,17 @@ func checkServes(target credentials.Account, operation string) error {
 	return nil
 }
 
-// upstreamRequest is a request below the account's address. header keeps the specification's spelling.
-type upstreamRequest struct {
-	method string
-	path   string // escaped
-	header map[string]string
-	body   []byte
-}
+// requestBuilder makes the request for an account, whose URL is below its address. An error means that this account
+// cannot make it.
+type requestBuilder func(target credentials.Account) (upstream.Request, error)
 
-// requestBuilder makes the request for an account. An error means that this account cannot make it.
-type requestBuilder func(target credentials.Account) (upstreamRequest, error)
-
-func (d *Driver) send(ctx context.Context, target credentials.Account, r upstreamRequest) upstream.Exchange {
+func (d *Driver) send(ctx context.Context, target credentials.Account, r upstream.Request) upstream.Exchange {
 	header := map[string]string{"Authorization": "Bearer " + target.Field(fieldAccessToken)}
-	maps.Copy(header, r.header)
-	return d.client.Send(ctx, upstream.Request{
-		Method: r.method, URL: target.BaseURL() + r.path, Header: header, Body: r.body,
-	})
+	for name, value := range r.Header {
+		header[headerName(target, name)] = value
+	}
+	r.URL, r.Header = target.BaseURL()+r.URL, header
+	return d.client.Send(ctx, r)
 }
 
 // unauthorized reports whether the operator refused the access token: a 401 with a requestError.

@@ -108,24 +108,6 @@ func success(op operatortest.Operation) operatortest.Responder {
 	return operatortest.Respond(http.StatusCreated, successBody(op))
 }
 
-func TestConformance(t *testing.T) {
-	operatortest.Run(t, operatortest.Suite{
-		Platform: sandbox,
-		New: func(_ *testing.T, baseURL string) operator.Driver {
-			driver, _ := newDriver(baseURL)
-			return driver
-		},
-		SuccessResponse: success,
-		RefusalResponse: func(operatortest.Operation) operatortest.Responder {
-			return operatortest.Respond(http.StatusForbidden, requestError("POL1000"))
-		},
-		NotAppliedResponse: func(operatortest.Operation) operatortest.Responder {
-			return operatortest.Respond(http.StatusServiceUnavailable, requestError("SVC0001"))
-		},
-		Secrets: []string{"access-token-very-private", "SERVICE", "one"},
-	})
-}
-
 // wantOutcome requires an outcome and, unless it is Succeeded, a kind of fault.
 func wantOutcome(t *testing.T, result operator.Result, outcome operator.Outcome, kind fault.Kind) {
 	t.Helper()

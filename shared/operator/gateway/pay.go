@@ -44,7 +44,7 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 		page, ok = parseWebSuccess(response)
 		return page.Result, ok
 	}
-	build := func(credentials.Account) (upstreamRequest, error) { return buildPayRequest(call), nil }
+	build := func(credentials.Account) (upstream.Request, error) { return buildPayRequest(call), nil }
 	page.Result = d.execute(ctx, call.Call, callProtocol{
 		operation: operator.AccountPay, buildRequest: build, parseSuccess: parseSuccess,
 	})
@@ -56,16 +56,16 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 
 // buildPayRequest makes the request. It sends otp_code only on tpe and ussd (specification, Mobile money payment
 // request).
-func buildPayRequest(call operator.PayCall) upstreamRequest {
+func buildPayRequest(call operator.PayCall) upstream.Request {
 	otp := call.OTP
 	if call.Channel == webChannel {
 		otp = ""
 	}
-	return upstreamRequest{
-		method: http.MethodPost,
-		path:   payPath,
-		header: routingHeaders(call.Call, call.Channel, call.Lang),
-		body: strictjson.Marshal(payRequest{
+	return upstream.Request{
+		Method: http.MethodPost,
+		URL:    payPath,
+		Header: routingHeaders(call.Call, call.Channel, call.Lang),
+		Body: strictjson.Marshal(payRequest{
 			Currency:  call.Currency,
 			OrderID:   call.UpstreamKey,
 			Amount:    amountJSON(call.Amount),

@@ -14,13 +14,13 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// recipient is the only allowed value of address; it refers to the header X-Operator-ISE2.
-const recipient = "acr:X-Operator-ISE2"
+// headerISE2 has the recipient. The only allowed value of address refers to it.
+const headerISE2 = "X-Operator-ISE2"
 
 // SendSMS sends a message once per key. A success has the operator's request id. If the operator knows the key already,
 // the outcome is Unknown with DuplicateKey (decision "sms-duplicate").
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
-	build := func(target credentials.Account) (upstreamRequest, error) { return buildSMSRequest(target, call), nil }
+	build := func(target credentials.Account) (upstream.Request, error) { return buildSMSRequest(target, call), nil }
 	return d.execute(ctx, call.Call, smsProtocol(operator.AccountSMS, build))
 }
 
@@ -33,10 +33,10 @@ func smsProtocol(operation string, build requestBuilder) callProtocol {
 // SendUserSMS sends the payer's SMS through the operator's own SMS operation, with the service's token, sender and
 // name, and without a receipt (decision "user-sms"). Without a sender for the country the outcome is NotApplied.
 func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) operator.Result {
-	build := func(target credentials.Account) (upstreamRequest, error) {
+	build := func(target credentials.Account) (upstream.Request, error) {
 		sender := target.Field(fieldUserSMSSender + strings.ToUpper(call.Country))
 		if sender == "" {
-			return upstreamRequest{}, errors.New("the operator's account has no user_sms.sender for the country")
+			return upstream.Request{}, errors.New("the operator's account has no user_sms.sender for the country")
 		}
 		sms := operator.SMSCall{
 			Call:       call.Call,
@@ -51,9 +51,9 @@ func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) ope
 	return d.execute(ctx, call.Call, smsProtocol(operator.AccountUserSMS, build))
 }
 
-func buildSMSRequest(target credentials.Account, call operator.SMSCall) upstreamRequest {
+func buildSMSRequest(target credentials.Account, call operator.SMSCall) upstream.Request {
 	request := resource.Message{
-		Address:                []string{recipient},
+		Address:                []string{"acr:" + headerName(target, headerISE2)},
 		SenderAddress:          call.Sender,
 		OutboundSMSTextMessage: resource.TextMessage{Message: call.Message},
 		SenderName:             call.SenderName,
@@ -62,19 +62,19 @@ func buildSMSRequest(target credentials.Account, call operator.SMSCall) upstream
 	if call.NotifyURL != "" {
 		request.ReceiptRequest = &resource.ReceiptRequest{NotifyURL: call.NotifyURL}
 	}
-	return upstreamRequest{
-		method: http.MethodPost,
-		path:   "/smsmessaging/v1/outbound/" + escapeRFC1738(call.Sender) + "/requests",
-		header: map[string]string{
+	return upstream.Request{
+		Method: http.MethodPost,
+		URL:    "/smsmessaging/v1/outbound/" + escapeRFC1738(call.Sender) + "/requests",
+		Header: map[string]string{
 			"X-OAPI-Application-Id": target.Field(fieldApplicationID),
 			"X-OAPI-Contact-Id":     target.Field(fieldContactID),
 			"X-OAPI-Resource-Type":  "SMS_OSM",
 			"gw-alias":              call.GWAlias,
 			"gw-token":              call.GWToken,
 			"X-Operator-MCO":        call.MCO,
-			"X-Operator-ISE2":       call.ISE2,
+			headerISE2:              call.ISE2,
 		},
-		body: request.Body(),
+		Body: request.Body(),
 	}
 }
 

@@ -7,13 +7,11 @@
 package mtn
 
 import (
-	"context"
-	"encoding/base64"
-	"net/http"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
-	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -22,113 +20,86 @@ import (
 // DriverName is the driver's name in the rows of the operator table.
 const DriverName = "mtn"
 
-const (
-	tokenPath   = "/collection/token/"
-	paymentPath = "/collection/v1_0/requesttopay"
-)
+const paymentPath = "/collection/v1_0/requesttopay"
 
 // Driver implements the protocol. It is safe for concurrent use.
-type Driver struct {
-	accounts *credentials.Reader
-	client   *upstream.Client
-	tokens   *upstream.Tokens
-}
-
-var (
-	_ operator.Driver                = (*Driver)(nil)
-	_ operator.StatusLookup          = (*Driver)(nil)
-	_ operator.PaymentCallbackReader = (*Driver)(nil)
-	_ operator.AccountDescriber      = (*Driver)(nil)
-)
+type Driver struct{ upstream.Base }
 
 // New makes the driver. It neither fetches nor connects yet. This driver needs no clock.
 func New(a *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time) *Driver {
-	return &Driver{a, client, tokens}
-}
-
-// FindAccount implements operator.Driver.
-func (d *Driver) FindAccount(ctx context.Context, platform, id string) (string, error) {
-	account, err := d.findAccount(ctx, platform, id)
-	return account.ID, err
-}
-
-// Charge implements operator.Driver. MTN MoMo has no charges.
-func (d *Driver) Charge(context.Context, operator.ChargeCall) operator.Result {
-	return upstream.NotOffered()
-}
-
-// SendSMS implements operator.Driver. MTN MoMo has no messages.
-func (d *Driver) SendSMS(context.Context, operator.SMSCall) operator.Result {
-	return upstream.NotOffered()
-}
-
-// findAccount returns an account with all fields of a payment. The error is a *fault.Fault.
-func (d *Driver) findAccount(ctx context.Context, platform, id string) (credentials.Account, error) {
-	account, err := d.accounts.Find(ctx, platform, id)
-	if err == nil {
-		err = checkAccount(account)
-	}
-	if err != nil {
-		return credentials.Account{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
-	}
-	return account, nil
-}
-
-// requestBuilder makes the request of an account, with its own headers; or returns why it cannot be made.
-type requestBuilder func(account credentials.Account) (upstream.Request, *fault.Fault)
-
-// exchange sends a request, and sends it once more after a 401 of the API gateway in front: MTN's application never saw
-// that one. A fault means that nothing was applied.
-func (d *Driver) exchange(
-	ctx context.Context, call operator.Call, build requestBuilder,
-) (upstream.Exchange, credentials.Account, *fault.Fault) {
-	account, err := d.findAccount(ctx, call.Platform, call.AccountID)
-	if err != nil {
-		return upstream.Exchange{}, account, fault.FromError(err)
-	}
-	x, unsent := d.send(ctx, account, build)
-	if unsent != nil || x.Status != http.StatusUnauthorized || !refusedInFront(x) {
-		return x, account, unsent
-	}
-	if renewed, changed := d.accounts.RefreshAfterRefusal(ctx, account); changed && checkAccount(renewed) == nil {
-		account = renewed
-	}
-	x, unsent = d.send(ctx, account, build)
-	return x, account, unsent
-}
-
-// send makes one exchange with a token, and drops the token after a 401.
-func (d *Driver) send(
-	ctx context.Context, account credentials.Account, build requestBuilder,
-) (upstream.Exchange, *fault.Fault) {
-	request, unsent := build(account)
-	if unsent != nil {
-		return upstream.Exchange{}, unsent
-	}
-	user, subscription := account.Field(fieldAPIUser)+":"+account.Field(fieldAPIKey), account.Field(fieldSubscription)
-	key := strings.Join([]string{account.BaseURL(), user, subscription}, "\n")
-	var refused bool
-	token, err := d.tokens.Get(ctx, key, func(ctx context.Context) (token string, life time.Duration, err error) {
-		token, life, refused, err = upstream.ReadToken(d.client.Send(ctx, upstream.Request{
-			Method: http.MethodPost, URL: account.BaseURL() + tokenPath, // without a body: Content-Length is 0
-			Header: map[string]string{
-				"Authorization":             "Basic " + base64.StdEncoding.EncodeToString([]byte(user)),
-				"Ocp-Apim-Subscription-Key": subscription,
+	return &Driver{upstream.Base{
+		Accounts: a, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
+		Header: func(account credentials.Account) map[string]string {
+			return map[string]string{
+				"Ocp-Apim-Subscription-Key": account.Field(fieldSubscription),
 				"X-Target-Environment":      account.Field(fieldEnvironment),
-			},
-		}))
-		return token, life, err
-	})
-	if err != nil {
-		return upstream.Exchange{}, upstream.NoToken(refused, err).Fault
-	}
-	request.URL = account.BaseURL() + request.URL
-	request.Header["Authorization"] = "Bearer " + token
-	request.Header["Ocp-Apim-Subscription-Key"] = subscription
-	request.Header["X-Target-Environment"] = account.Field(fieldEnvironment)
-	x := d.client.Send(ctx, request)
-	if x.Err == nil && x.Status == http.StatusUnauthorized {
-		d.tokens.Drop(key, token)
-	}
-	return x, nil
+			}
+		},
+		Credentials: upstream.ClientCredentials{
+			Path: "/collection/token/", ID: fieldAPIUser, Secret: fieldAPIKey, HasNoForm: true,
+		},
+	}}
 }
+
+// The paths of an account's fields.
+const (
+	fieldAPIUser      = "api_user"
+	fieldAPIKey       = "api_key"
+	fieldSubscription = "subscription_key"
+	fieldEnvironment  = "target_environment"
+	fieldCurrency     = "currency"
+)
+
+// The target environments. The sandbox takes the numbers of all countries. mtncongo is not here: it is the Republic of
+// the Congo, so it would send payments of DR Congo to another country.
+const (
+	sandboxEnvironment    = "sandbox"
+	ivoryCoastEnvironment = "mtnivorycoast"
+	cameroonEnvironment   = "mtncameroon"
+)
+
+func accountFields() []operator.AccountField {
+	needed := []string{operator.AccountPay}
+	return []operator.AccountField{
+		{Path: "base_url", Identity: true, NeededBy: needed, Check: operator.CheckBaseURL},
+		{Path: fieldAPIUser, Identity: true, NeededBy: needed, Check: checkAPIUser},
+		{Path: fieldAPIKey, Secret: true, NeededBy: needed, Check: operator.CheckHeaderText},
+		{Path: fieldSubscription, Secret: true, NeededBy: needed, Check: operator.CheckHeaderText},
+		{Path: fieldEnvironment, Identity: true, NeededBy: needed, Check: checkEnvironment},
+		{Path: fieldCurrency, Check: operator.CheckHeaderText},
+	}
+}
+
+// checkAPIUser accepts the characters of a UUID: a colon would end the user's name in the header.
+func checkAPIUser(text string) error {
+	if len(text) != 36 || strings.Trim(text, "0123456789abcdefABCDEF-") != "" {
+		return errors.New("is not a UUID")
+	}
+	return nil
+}
+
+func checkEnvironment(text string) error {
+	known := []string{sandboxEnvironment, ivoryCoastEnvironment, cameroonEnvironment}
+	if !slices.Contains(known, text) {
+		return errors.New("is not one of " + strings.Join(known, ", "))
+	}
+	return nil
+}
+
+// isForCountry reports whether the account is for payments of a country (alpha-2).
+func isForCountry(account credentials.Account, country string) bool {
+	countries := map[string]string{ivoryCoastEnvironment: "CI", cameroonEnvironment: "CM", sandboxEnvironment: country}
+	return strings.EqualFold(countries[account.Field(fieldEnvironment)], country)
+}
+
+// testCurrency returns the currency of the sandbox, "" for the merchant's. No other environment has one of its own.
+func testCurrency(account credentials.Account) string {
+	if account.Field(fieldEnvironment) != sandboxEnvironment {
+		return ""
+	}
+	return account.Field(fieldCurrency)
+}
+
+// isTokenRefused reports whether the API gateway in front of MTN refused the token: the application never saw the
+// request.
+func isTokenRefused(x upstream.Exchange) bool { return x.IsUnauthorized() && refusedInFront(x) }

@@ -200,7 +200,7 @@ func TestFindAccount(t *testing.T) {
 	}{
 		{"complete", goodAccount("https://proxy.momoapi.mtn.com"), ""},
 		{"sandbox with a currency", sandbox, ""},
-		{"production with a currency", with("currency", "EUR"), "currency"},
+		{"production with a currency, which is not used", with("currency", "EUR"), ""},
 		{"no address", with("base_url", ""), "base_url"},
 		{"user of another form", with("api_user", "user:name"), "api_user"},
 		{"no key", with("api_key", ""), "api_key"},
@@ -233,7 +233,7 @@ func TestUnsentPayments(t *testing.T) {
 		f(&call)
 		return call
 	}
-	const ours, merchants = fault.IntegrationRejected, fault.OperatorError
+	const ours, merchants = fault.IntegrationRejected, fault.InvalidPart
 	cases := []struct {
 		name string
 		kind fault.Kind

@@ -2,8 +2,6 @@ package mtn
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -16,45 +14,29 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// LookUpPayment implements operator.StatusLookup. It reports the merchant's currency in place of the account's own one.
+// LookUpPayment implements operator.StatusLookup. It reports the merchant's currency in place of the sandbox's.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
-	path := paymentPath + "/" + url.PathEscape(call.UpstreamKey)
-	x, account, unsent := d.exchange(ctx, call.Call, func(credentials.Account) (upstream.Request, *fault.Fault) {
-		return upstream.Request{Method: http.MethodGet, URL: path, Header: map[string]string{}}, nil
+	currency := ""
+	found := d.SendLookup(ctx, call.Call, upstream.Lookup{
+		Build: func(account credentials.Account) (upstream.Request, *fault.Fault) {
+			currency = testCurrency(account)
+			return upstream.Request{
+				Method: http.MethodGet, URL: paymentPath + "/" + url.PathEscape(call.UpstreamKey),
+			}, nil
+		},
+		IsNotFound: func(x upstream.Exchange) bool {
+			return x.Status == http.StatusNotFound && x.ErrorCode("code") == "RESOURCE_NOT_FOUND"
+		},
+		Read: func(response *strictjson.Reader) (operator.StatusReport, bool) {
+			report := readReport(response)
+			isOurs := report.OrderID == "" || report.OrderID == call.OrderID
+			return report.StatusReport, isOurs && upstream.Text(response, "status") != ""
+		},
 	})
-	found := operator.StatusResponse{Cause: unsent}
-	if unsent == nil {
-		found = parseLookup(x, call.OrderID)
-	}
-	if found.Currency != "" && found.Currency == account.Field(fieldCurrency) {
+	if found.Currency != "" && found.Currency == currency {
 		found.Currency = call.Currency
 	}
-	d.accounts.RecordUse(call.Platform, account.Version, found.Responded())
 	return found
-}
-
-// parseLookup reads the response to a lookup. A failed payment is a 200 too.
-func parseLookup(x upstream.Exchange, orderID string) operator.StatusResponse {
-	if x.Err != nil {
-		return operator.StatusResponse{Cause: x.Err}
-	}
-	response, isDocument := x.Document()
-	if !isDocument || x.Status != http.StatusOK {
-		return operator.StatusResponse{
-			OrderNotFound: x.Status == http.StatusNotFound && errorCode(x) == "RESOURCE_NOT_FOUND",
-			Cause:         fmt.Errorf("the status lookup responded %d %s", x.Status, errorCode(x)),
-		}
-	}
-	report := readReport(response)
-	switch {
-	case upstream.Text(response, "status") == "" || report.OrderID != "" && report.OrderID != orderID:
-		return operator.StatusResponse{Cause: errors.New("the status lookup responded without this order's status")}
-	case report.Status == "":
-		return operator.StatusResponse{Cause: operator.ErrUnknownStatus}
-	}
-	return operator.StatusResponse{StatusReport: report.StatusReport}
 }
 
 // readReport reads a payment, as the lookup and the callback have it. Its Status is "" for a status that the driver
@@ -88,7 +70,7 @@ func readFailure(response *strictjson.Reader) (ledger.Status, ledger.FailureReas
 	if code == "" {
 		code = upstream.Text(response, "reason.code")
 	}
-	reason, _ := refusalReason(code)
+	reason := refusalReasons[code]
 	switch {
 	case reason == ledger.TimedOut, code == "COULD_NOT_PERFORM_TRANSACTION":
 		return ledger.Expired, ""

@@ -1,6 +1,7 @@
 package operatortest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -14,7 +15,14 @@ const (
 	SampleAlias  = "gw-alias-very-private"
 	SampleOTP    = "914263"
 	SampleMSISDN = "+2250707070707"
+	sampleUUID   = "f4401bd2-1568-4140-bf2d-eb77d2b2b639"
 )
+
+// sampleNumber is a payer's number of a country.
+func sampleNumber(country string) string {
+	numbers := map[string]string{"SN": "+221770707070", "CM": "+237670707070", "TN": "+21620707070"}
+	return cmp.Or(numbers[country], SampleMSISDN)
+}
 
 // Operation is an operation of a platform, with a sample call.
 type Operation struct {
@@ -28,6 +36,11 @@ type Operation struct {
 
 // Operations returns the sample calls that a platform of the table offers, in the order charge, web, tpe, ussd, sms.
 func Operations(platform, account string) []Operation {
+	return operations(platform, account, "", false)
+}
+
+// operations are Operations with the material of payments, and as repeats.
+func operations(platform, account, material string, mayRepeat bool) []Operation {
 	row := rowOf(platform)
 	var list []Operation
 	if slices.Contains(row.Operations, operator.AccountCharge) {
@@ -39,11 +52,13 @@ func Operations(platform, account string) []Operation {
 	}
 	for _, channel := range row.Channels {
 		pay := SamplePay(platform, account, channel)
+		pay.Material, pay.MayRepeat = material, mayRepeat
 		callPay := func(ctx context.Context, d operator.Driver) operator.PayResponse { return d.Pay(ctx, pay) }
 		list = append(list, Operation{channel, pay.UpstreamKey, callPay})
 	}
 	if slices.Contains(row.Operations, operator.AccountSMS) {
 		sms := SampleSMS(platform, account)
+		sms.MayRepeat = mayRepeat
 		list = append(list, Operation{"sms", sms.UpstreamKey,
 			func(ctx context.Context, d operator.Driver) operator.PayResponse {
 				return operator.PayResponse{Result: d.SendSMS(ctx, sms)}
@@ -64,10 +79,14 @@ func rowOf(platform string) operator.Capabilities {
 
 // sampleCall is the common part of all sample calls: for the platform's first operator, in its first country.
 func sampleCall(platform, account, key string) operator.Call {
-	reach := rowOf(platform).Reach[0]
+	row, order := rowOf(platform), key
+	reach := row.Reach[0]
+	if row.KeyForm == operator.KeyUUID {
+		key = sampleUUID
+	}
 	country, _ := market.ByAlpha2(reach.Countries[0])
 	return operator.Call{
-		Platform: platform, Operator: reach.Operator, AccountID: account, UpstreamKey: key, OrderID: key,
+		Platform: platform, Operator: reach.Operator, AccountID: account, UpstreamKey: key, OrderID: order,
 		MCO: country.MCO, Country: country.Alpha2,
 		GWToken: SampleToken, GWAlias: SampleAlias,
 	}
@@ -99,7 +118,7 @@ func SamplePay(platform, account, channel string) operator.PayCall {
 		CancelURL: "https://shop.example.com/cancel",
 		NotifyURL: "https://gateway.example.com/callbacks/v1/payments/" + call.Operator + "/DemoShop_42/token",
 		Reference: "Demo Shop",
-		MSISDN:    SampleMSISDN,
+		MSISDN:    sampleNumber(call.Country),
 		OTP:       SampleOTP,
 		State:     "a%3D1%26b%3D<2>",
 	}
@@ -107,10 +126,13 @@ func SamplePay(platform, account, channel string) operator.PayCall {
 
 // SampleSMS is a sample message with a receipt.
 func SampleSMS(platform, account string) operator.SMSCall {
-	call := sampleCall(platform, account, "DemoShop.s-1")
+	call, recipient := sampleCall(platform, account, "DemoShop.s-1"), "ise2-very-private"
+	if len(rowOf(platform).Channels) == 0 { // a platform of messages takes numbers
+		recipient = SampleMSISDN
+	}
 	return operator.SMSCall{
 		Call:       call,
-		ISE2:       "ise2-very-private",
+		ISE2:       recipient,
 		Sender:     "tel:+2250000",
 		SenderName: "Demo",
 		Message:    "Bonjour%20%C3%A0%20tous",
@@ -120,5 +142,8 @@ func SampleSMS(platform, account string) operator.SMSCall {
 
 // SampleStatus is a sample status lookup.
 func SampleStatus(platform, account string) operator.StatusCall {
-	return operator.StatusCall{Call: sampleCall(platform, account, "DemoShop_42"), Channel: "tpe", Lang: "fr"}
+	pay := SamplePay(platform, account, "tpe")
+	return operator.StatusCall{
+		Call: pay.Call, Channel: pay.Channel, Lang: pay.Lang, Amount: pay.Amount, Currency: pay.Currency,
+	}
 }

@@ -9,16 +9,19 @@ import (
 	"mobilegateway/shared/operator/upstream"
 )
 
-const fuzzToken = "MP2201010123456789ABCDEF0123"
+const (
+	fuzzToken  = "MP2201010123456789ABCDEF0123"
+	successful = "SUCCESSFULL" //nolint:misspell // the platform's own spelling
+)
 
 // seeds are bodies of all kinds.
 func seeds() []string {
 	return []string{
 		``, `{}`, `null`, `[]`, `{"data":null}`, `{"data":[]}`, `<ams:fault><ams:code>900901</ams:code></ams:fault>`,
 		`{"data":{"payToken":"` + fuzzToken + `","inittxnstatus":"200","status":"PENDING","txnid":"MP1","amount":100}}`,
-		`{"data":{"payToken":"` + fuzzToken + `","amount":"1","status":"` + wordSuccessful + `"}}`,
+		`{"data":{"payToken":"` + fuzzToken + `","amount":"1","status":"` + successful + `"}}`,
 		`{"data":{"payToken":"` + fuzzToken + `","inittxnstatus":"60019","status":"FAILED","txnid":null}}`,
-		`{"payToken":"` + fuzzToken + `","status":"` + wordSuccessful + `","message":"m"}`, `{"fault":{"code":900901}}`,
+		`{"payToken":"` + fuzzToken + `","status":"` + successful + `","message":"m"}`, `{"fault":{"code":900901}}`,
 	}
 }
 
@@ -42,7 +45,7 @@ func FuzzResponse(f *testing.F) {
 				t.Errorf("a success by %d %q", status, body)
 			}
 		case operator.Refused:
-			if !isDocument || payerRefusals(upstream.TextOrNumber(doc, "data.inittxnstatus")) == "" {
+			if !isDocument || payerRefusals[upstream.TextOrNumber(doc, "data.inittxnstatus")] == "" {
 				t.Errorf("a refusal by %d %q", status, body)
 			}
 		case operator.NotApplied:
@@ -50,7 +53,7 @@ func FuzzResponse(f *testing.F) {
 				t.Errorf("not applied by %d %q", status, body)
 			}
 		}
-		found := parseLookup(x, fuzzToken)
+		found := newLookup(operator.StatusCall{Call: operator.Call{Material: fuzzToken}}).ReadResponse(x)
 		if (found.Status != "") != (found.Cause == nil) || found.Status != "" && found.OrderNotFound {
 			t.Errorf("status %q, not found %v, cause %v", found.Status, found.OrderNotFound, found.Cause)
 		}

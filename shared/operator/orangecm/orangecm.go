@@ -26,27 +26,17 @@ import (
 const DriverName = "orangecm"
 
 // Driver implements the protocol. It is safe for concurrent use.
-type Driver struct{ api upstream.TokenAPI }
-
-var (
-	_ operator.Preparer              = (*Driver)(nil)
-	_ operator.StatusLookup          = (*Driver)(nil)
-	_ operator.PaymentCallbackReader = (*Driver)(nil)
-	_ operator.AccountDescriber      = (*Driver)(nil)
-)
+type Driver struct{ upstream.Base }
 
 // New makes the driver. It neither fetches nor connects yet. The protocol needs no clock besides that of the tokens.
 func New(
 	accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time,
 ) *Driver {
-	return &Driver{upstream.TokenAPI{
+	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
-		ExchangePath: "/token", ClientFields: [2]string{"consumer_key", "consumer_secret"},
+		Credentials: upstream.ClientCredentials{Path: "/token", ID: "consumer_key", Secret: "consumer_secret"},
 	}}
 }
-
-// AccountFields implements operator.AccountDescriber.
-func (d *Driver) AccountFields() []operator.AccountField { return accountFields() }
 
 func accountFields() []operator.AccountField {
 	pay := []string{operator.AccountPay}
@@ -70,41 +60,21 @@ func checkDigits(count int) func(string) error {
 	}
 }
 
-// FindAccount implements operator.Driver.
-func (d *Driver) FindAccount(ctx context.Context, platform, id string) (string, error) {
-	found, err := d.api.FindAccount(ctx, platform, id)
-	return found.ID, err
-}
-
-// Charge implements operator.Driver. The platform has no charges.
-func (d *Driver) Charge(context.Context, operator.ChargeCall) operator.Result {
-	return upstream.NotApplied(fault.IntegrationRejected, errors.New("orange-cm has no charges"))
-}
-
-// SendSMS implements operator.Driver. The platform has no messages.
-func (d *Driver) SendSMS(context.Context, operator.SMSCall) operator.Result {
-	return upstream.NotApplied(fault.IntegrationRejected, errors.New("orange-cm has no SMS"))
-}
-
-// newRequest makes a request of the API that may always be sent again after a 401. A payment may not.
-func newRequest(account credentials.Account, method, path string) upstream.TokenRequest {
+// newRequest makes a request of the API.
+func newRequest(account credentials.Account, method, path string) upstream.Request {
 	user := account.Field("api_user") + ":" + account.Field("api_password")
 	header := map[string]string{"X-AUTH-TOKEN": base64.StdEncoding.EncodeToString([]byte(user))}
-	return upstream.TokenRequest{
-		Request: upstream.Request{Method: method, Header: header}, Path: "/omcoreapis/1.0.2/mp/" + path,
-	}
+	return upstream.Request{Method: method, URL: "/omcoreapis/1.0.2/mp/" + path, Header: header}
 }
 
 // Prepare implements operator.Preparer: it gets a payToken. A request that Pay could not send is refused before that.
 func (d *Driver) Prepare(ctx context.Context, call operator.PayCall) (string, operator.Result) {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
-	x, result := d.api.Send(ctx, call.Call, func(account credentials.Account) (upstream.TokenRequest, *fault.Fault) {
+	x, unsent := d.Send(ctx, call.Call, func(account credentials.Account) (upstream.Request, *fault.Fault) {
 		_, invalid := newPayRequest(call)
 		return newRequest(account, http.MethodPost, "init"), invalid
-	})
-	if result.Fault != nil {
-		return "", result
+	}, upstream.Exchange.IsUnauthorized)
+	if unsent != nil {
+		return "", upstream.NotSent(unsent)
 	}
 	if doc, isDocument := x.Document(); isDocument && x.IsSuccess() {
 		if payToken := upstream.Text(doc, "data.payToken"); isPayToken(payToken) {
@@ -116,13 +86,10 @@ func (d *Driver) Prepare(ctx context.Context, call operator.PayCall) (string, op
 		kind = fault.IntegrationRejected
 	}
 	cause := fmt.Errorf("mp/init responded %d without a payToken", x.Status)
-	result = upstream.NotApplied(kind, errors.Join(cause, x.Err))
+	result := upstream.NotApplied(kind, errors.Join(cause, x.Err))
 	result.HTTPStatus = x.Status
 	return "", result
 }
 
 // isPayToken reports whether a text can be a payToken: at most 64 letters, digits, "-" and "_". It is safe in a path.
-func isPayToken(text string) bool {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-	return text != "" && len(text) <= 64 && strings.Trim(text, letters) == ""
-}
+func isPayToken(text string) bool { return len(text) <= 64 && upstream.IsIdentifier(text) }

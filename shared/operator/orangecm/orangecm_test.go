@@ -213,7 +213,7 @@ func TestMerchantParts(t *testing.T) {
 // Unusable fields refuse the account, and nothing is sent.
 func TestAccounts(t *testing.T) {
 	stub := operatortest.NewStubOperator(t)
-	for _, field := range (&orangecm.Driver{}).AccountFields() {
+	for _, field := range newDriver(t, stub.URL, fields()).AccountFields() {
 		if field.Path == "base_url" {
 			continue
 		}

@@ -239,7 +239,7 @@ func TestLookups(t *testing.T) {
 	failed := operator.StatusResponse{StatusReport: operator.StatusReport{
 		Status: ledger.Failed, Amount: "100", MSISDN: "690000002", Reason: ledger.NotEnoughFunds,
 	}}
-	unread, notFound := operator.StatusResponse{}, operator.StatusResponse{OrderNotFound: true}
+	unread := operator.StatusResponse{}
 	cases := []struct {
 		name   string
 		status int
@@ -257,7 +257,7 @@ func TestLookups(t *testing.T) {
 		{"FAILED with a text only", 200, strings.Replace(refused, "60019", "1", 2), failed},
 		{"EXPIRED, null fields", 200, expired, operator.StatusResponse{
 			StatusReport: operator.StatusReport{Status: ledger.Expired}}},
-		{"null fields", 200, strings.Replace(expired, `"EXPIRED"`, "null", 1), notFound},
+		{"null fields", 200, strings.Replace(expired, `"EXPIRED"`, "null", 1), unread},
 		{"success without an amount", 200, replace(`"amount":100,`, ""), unread},
 		{"success of another code", 200, replace(`"confirmtxnstatus":"200"`, `"confirmtxnstatus":"60019"`), unread},
 		{"another payToken", 200, replace(payToken, "MP9"), unread},

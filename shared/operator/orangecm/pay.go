@@ -10,8 +10,6 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
-	"mobilegateway/shared/money"
-	"mobilegateway/shared/msisdn"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -30,38 +28,25 @@ type payRequest struct {
 	NotifURL         string `json:"notifUrl"`
 }
 
-// newPayRequest makes the request without the account's fields. The platform needs a payer's number of the country, and
-// a whole amount of its currency, which it is not sent. The fault names the merchant's part that breaks this.
+// newPayRequest makes the request without the account's fields. The platform takes the number without the calling code,
+// and no currency.
 func newPayRequest(call operator.PayCall) (payRequest, *fault.Fault) {
 	country, _ := market.ByAlpha2(call.Country)
-	number, numberErr := msisdn.Parse(call.MSISDN, country)
-	amount, amountErr := money.Parse(call.Amount, 0)
-	switch {
-	case call.MSISDN == "":
-		return payRequest{}, fault.ForPart(fault.MissingPart, "user_msisdn")
-	case numberErr != nil:
-		return payRequest{}, fault.BrokenRule("user_msisdn", numberErr.Error())
-	case amountErr != nil:
-		return payRequest{}, fault.BrokenRule("amount", amountErr.Error())
-	case call.Currency != country.Currency:
-		return payRequest{}, fault.NotAllowed("currency", []string{country.Currency})
-	}
+	digits, amount, invalid := upstream.Payer(call)
 	return payRequest{
-		SubscriberMSISDN: strings.TrimPrefix(number.E164(), "+"+country.CallingCode),
-		Amount:           money.Format(amount, 0),
+		SubscriberMSISDN: strings.TrimPrefix(digits, country.CallingCode),
+		Amount:           amount,
 		Description:      call.Reference,
 		OrderID:          call.UpstreamKey,
 		PayToken:         call.Material,
 		NotifURL:         call.NotifyURL,
-	}, nil
+	}, invalid
 }
 
 // Pay sends a payment under the payToken that Prepare returned. Succeeded means that Orange requests the payer's
 // approval.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
-	x, result := d.api.Send(ctx, call.Call, func(account credentials.Account) (upstream.TokenRequest, *fault.Fault) {
+	response := d.SendTransaction(ctx, call.Call, func(account credentials.Account) (upstream.Request, *fault.Fault) {
 		request := newRequest(account, http.MethodPost, "pay")
 		body, invalid := newPayRequest(call)
 		if invalid == nil && !isPayToken(call.Material) {
@@ -69,14 +54,17 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 		}
 		body.ChannelMSISDN, body.PIN = account.Field("channel_msisdn"), account.Field("pin")
 		request.Body = strictjson.Marshal(body)
-		request.IsUnprocessed = func(x upstream.Exchange) bool { return upstream.WSO2Refusal(x) != "" }
 		return request, invalid
+	}, isTokenRefused, func(x upstream.Exchange) operator.PayResponse {
+		return operator.PayResponse{Result: classifyPayment(x, call.Material)}
 	})
-	if result.Fault == nil {
-		result = classifyPayment(x, call.Material)
-		result.HTTPStatus = x.Status
-	}
-	return operator.PayResponse{Result: result, Material: call.Material}
+	response.Material = call.Material
+	return response
+}
+
+// isTokenRefused reports whether the API gateway in front of the platform refused the access token.
+func isTokenRefused(x upstream.Exchange) bool {
+	return x.IsUnauthorized() && upstream.WSO2Refusal(x) != ""
 }
 
 var errNoPayToken = errors.New("the payment has no payToken")
@@ -85,22 +73,10 @@ var errNoPayToken = errors.New("the payment has no payToken")
 const codeAccepted = "200"
 
 // payerRefusals are the inittxnstatus codes of a refusal by the payer's wallet, with the reason.
-func payerRefusals(code string) ledger.FailureReason {
-	switch code {
-	case "60019":
-		return ledger.NotEnoughFunds
-	case "0066111":
-		return ledger.WalletUnknown
-	default:
-		return ""
-	}
-}
+var payerRefusals = map[string]ledger.FailureReason{"60019": ledger.NotEnoughFunds, "0066111": ledger.WalletUnknown}
 
 // classifyPayment maps a response to mp/pay. A refusal comes with 400, or with 200. A used payToken is 422.
 func classifyPayment(x upstream.Exchange, payToken string) operator.Result {
-	if result, isWithout := x.WithoutResponse(); isWithout {
-		return result
-	}
 	cause := fmt.Errorf("mp/pay responded %d", x.Status)
 	if code := upstream.WSO2Refusal(x); code != "" {
 		return upstream.NotAppliedByWSO2(code, fmt.Errorf("%w with the API gateway's code %s", cause, code))
@@ -114,7 +90,7 @@ func classifyPayment(x upstream.Exchange, payToken string) operator.Result {
 	}
 	p, reason := readPayment(doc, "data."), ledger.FailureReason("")
 	if x.Status == http.StatusOK || x.Status == http.StatusBadRequest {
-		reason = payerRefusals(p.initCode)
+		reason = payerRefusals[p.initCode]
 	}
 	isOurs := p.payToken == payToken
 	isPending := p.status == ledger.Pending || p.status == ledger.Successful

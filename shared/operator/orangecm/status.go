@@ -3,8 +3,6 @@ package orangecm
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -26,25 +24,13 @@ type paymentData struct {
 	initCode, confirmCode   string
 }
 
-// wordSuccessful is the word of a successful payment as the platform spells it. Guides have other spellings.
-const wordSuccessful = "SUCCESSFULL" //nolint:misspell // the platform's own spelling
-
-// parseStatus maps the platform's words; "" for an unknown one.
-func parseStatus(word string) ledger.Status {
-	switch strings.ToUpper(word) {
-	case "PENDING", "INITIATED":
-		return ledger.Pending
-	case wordSuccessful, "SUCCESSFUL", "SUCCESS":
-		return ledger.Successful
-	case "FAILED":
-		return ledger.Failed
-	case "EXPIRED":
-		return ledger.Expired
-	case "CANCELED", "CANCELLED":
-		return ledger.Cancelled
-	default:
-		return ""
-	}
+// statuses are the platform's words, in capitals. Guides have other spellings of a success.
+var statuses = map[string]ledger.Status{
+	"PENDING": ledger.Pending, "INITIATED": ledger.Pending,
+	"SUCCESSFULL": ledger.Successful, //nolint:misspell // the platform's own spelling
+	"SUCCESSFUL":  ledger.Successful, "SUCCESS": ledger.Successful,
+	"FAILED": ledger.Failed, "EXPIRED": ledger.Expired,
+	"CANCELED": ledger.Cancelled, "CANCELLED": ledger.Cancelled,
 }
 
 // readPayment reads a payment. The platform writes its fields as texts or as numbers. The reason of a failure is that
@@ -55,54 +41,56 @@ func readPayment(doc *strictjson.Reader, prefix string) paymentData {
 		payToken: text("payToken"), transactionID: text("txnid"), word: text("status"),
 		initCode: text("inittxnstatus"), confirmCode: text("confirmtxnstatus"),
 	}
-	p.status = parseStatus(p.word)
+	p.status = statuses[strings.ToUpper(p.word)]
 	p.CallbackReport = operator.CallbackReport{UpstreamKey: text("txnmode"), StatusReport: operator.StatusReport{
 		Status: p.status, Amount: text("amount"), MSISDN: text("subscriberMsisdn"), OperatorReference: p.transactionID,
 	}}
 	if p.status == ledger.Failed {
 		message := cmp.Or(upstream.Text(doc, prefix+"confirmtxnmessage"), upstream.Text(doc, prefix+"inittxnmessage"))
-		p.Reason = cmp.Or(payerRefusals(p.initCode), operator.ParseFailureReason(message))
+		p.Reason = cmp.Or(payerRefusals[p.initCode], operator.ParseFailureReason(message))
 	}
 	return p
 }
 
-// LookUpPayment implements operator.StatusLookup. OrderNotFound means that the platform has no payment under the
-// payToken.
+// LookUpPayment implements operator.StatusLookup. A success needs the amount, and no other confirmtxnstatus than 200. A
+// payToken without a status may have been paid before Orange forgot it. So only the check of an account finds no
+// payment.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
 	if !isPayToken(call.Material) {
 		return operator.StatusResponse{Cause: errNoPayToken}
 	}
-	x, unsent := d.api.Send(ctx, call.Call, func(account credentials.Account) (upstream.TokenRequest, *fault.Fault) {
-		return newRequest(account, http.MethodGet, "paymentstatus/"+call.Material), nil
-	})
-	if unsent.Fault != nil {
-		return operator.StatusResponse{Cause: unsent.Fault}
-	}
-	return parseLookup(x, call.Material)
+	return d.SendLookup(ctx, call.Call, newLookup(call))
 }
 
-// parseLookup reads a lookup's response. A success needs the amount, and no other confirmtxnstatus than 200.
-func parseLookup(x upstream.Exchange, payToken string) operator.StatusResponse {
+func newLookup(call operator.StatusCall) upstream.Lookup {
+	return upstream.Lookup{
+		Build: func(account credentials.Account) (upstream.Request, *fault.Fault) {
+			return newRequest(account, http.MethodGet, "paymentstatus/"+call.Material), nil
+		},
+		IsNotFound: func(x upstream.Exchange) bool { return call.IsAccountCheck() && isUnknownToken(x) },
+		Read: func(doc *strictjson.Reader) (operator.StatusReport, bool) {
+			p := readPayment(doc, "data.")
+			isConfirmed := p.Amount != "" && (p.confirmCode == "" || p.confirmCode == codeAccepted)
+			if p.status == ledger.Successful && !isConfirmed {
+				return operator.StatusReport{}, false
+			}
+			return p.StatusReport, p.payToken == call.Material && p.word != ""
+		},
+	}
+}
+
+// isUnknownToken reports whether the platform itself responded, and has no payment under a payToken: without a status,
+// or with an error of its own.
+func isUnknownToken(x upstream.Exchange) bool {
 	doc, isDocument := x.Document()
-	if !isDocument || !x.IsSuccess() {
-		cause := errors.Join(fmt.Errorf("mp/paymentstatus responded %d without a payment", x.Status), x.Err)
-		return operator.StatusResponse{Cause: cause}
+	isOwn := isDocument && upstream.WSO2Refusal(x) == "" && upstream.Text(doc, "message") != ""
+	switch x.Status {
+	case http.StatusOK:
+		return isOwn && readPayment(doc, "data.").word == ""
+	case http.StatusBadRequest, http.StatusNotFound:
+		return isOwn && x.ErrorCode("code", "fault.code") == ""
 	}
-	p := readPayment(doc, "data.")
-	isConfirmed := p.Amount != "" && (p.confirmCode == "" || p.confirmCode == codeAccepted)
-	switch {
-	case p.payToken != payToken:
-		return operator.StatusResponse{Cause: errors.New("mp/paymentstatus responded without this payment")}
-	case p.word == "":
-		return operator.StatusResponse{OrderNotFound: true, Cause: errors.New("the payToken has no payment")}
-	case p.status == "":
-		return operator.StatusResponse{Cause: operator.ErrUnknownStatus}
-	case p.status == ledger.Successful && !isConfirmed:
-		return operator.StatusResponse{Cause: errors.New("mp/paymentstatus responded with an incomplete success")}
-	}
-	return operator.StatusResponse{StatusReport: p.StatusReport}
+	return false
 }
 
 // ReadPaymentCallback implements operator.PaymentCallbackReader. The fields are in an object "data", or at the root in

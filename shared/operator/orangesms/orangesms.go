@@ -7,7 +7,6 @@ package orangesms
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"net/http"
 	"net/url"
@@ -30,34 +29,21 @@ import (
 // DriverName is the driver's name in the rows of the operator table.
 const DriverName = "orangesms"
 
-// Limits of an account's fields, in characters.
-const (
-	minCallbackSecret = 32
-	maxSenderName     = 11
-)
+// maxSenderName is the longest sender name, in characters.
+const maxSenderName = 11
 
 // Driver implements the protocol. It is safe for concurrent use.
-type Driver struct{ api upstream.TokenAPI }
-
-var (
-	_ operator.Driver                 = (*Driver)(nil)
-	_ operator.StaticCallbackVerifier = (*Driver)(nil)
-	_ operator.ReceiptReader          = (*Driver)(nil)
-	_ operator.AccountDescriber       = (*Driver)(nil)
-)
+type Driver struct{ upstream.Base }
 
 // New makes the driver. It neither fetches nor connects yet. The protocol needs no clock besides that of the tokens.
 func New(
 	accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time,
 ) *Driver {
-	return &Driver{upstream.TokenAPI{
+	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountSMS, Fields: accountFields(),
-		ExchangePath: "/oauth/v3/token", ClientFields: [2]string{"client_id", "client_secret"},
+		Credentials: upstream.ClientCredentials{Path: "/oauth/v3/token", ID: "client_id", Secret: "client_secret"},
 	}}
 }
-
-// AccountFields implements operator.AccountDescriber.
-func (d *Driver) AccountFields() []operator.AccountField { return accountFields() }
 
 func accountFields() []operator.AccountField {
 	sms := []string{operator.AccountSMS}
@@ -65,19 +51,10 @@ func accountFields() []operator.AccountField {
 		{Path: "base_url", Identity: true, NeededBy: sms, Check: operator.CheckBaseURL},
 		{Path: "client_id", NeededBy: sms, Check: upstream.CheckBasicName},
 		{Path: "client_secret", Secret: true, NeededBy: sms, Check: operator.CheckHeaderText},
-		{Path: "callback_secret", Secret: true, NeededBy: sms, Check: checkCallbackSecret},
+		upstream.CallbackSecretField(operator.AccountSMS),
 		{Path: "sender.*", NeededBy: sms, Check: checkSender},
 		{Path: "approved_names", Check: checkApprovedNames},
 	}
-}
-
-// checkCallbackSecret refuses a secret that can be guessed, or that an address cannot carry.
-func checkCallbackSecret(text string) error {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-	if len(text) < minCallbackSecret || strings.Trim(text, letters) != "" {
-		return errors.New("is not 32 or more letters, digits, - and _")
-	}
-	return nil
 }
 
 // checkSender accepts Orange's sender addresses. They are not telephone numbers of the country's plan.
@@ -95,23 +72,6 @@ func checkApprovedNames(text string) error {
 		}
 	}
 	return nil
-}
-
-// FindAccount implements operator.Driver.
-func (d *Driver) FindAccount(ctx context.Context, platform, id string) (string, error) {
-	found, err := d.api.FindAccount(ctx, platform, id)
-	return found.ID, err
-}
-
-// Charge implements operator.Driver. The platform has no charges.
-func (d *Driver) Charge(context.Context, operator.ChargeCall) operator.Result {
-	return upstream.NotApplied(fault.IntegrationRejected, errors.New("orange-sms has no charges"))
-}
-
-// Pay implements operator.Driver. The platform has no payments.
-func (d *Driver) Pay(context.Context, operator.PayCall) operator.PayResponse {
-	cause := errors.New("orange-sms has no payments")
-	return operator.PayResponse{Result: upstream.NotApplied(fault.IntegrationRejected, cause)}
 }
 
 // message is the body of a request. The response has the same form, with a list as the address.
@@ -162,39 +122,24 @@ func newMessage(account credentials.Account, call operator.SMSCall) (message, *f
 
 // SendSMS sends a message. A success has the id that the receipts name.
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
 	if call.MayRepeat {
 		return upstream.Unknown(errors.New("an earlier attempt may have sent the message, and orange-sms has no key"))
 	}
 	recipient := ""
-	x, result := d.api.Send(ctx, call.Call, func(account credentials.Account) (upstream.TokenRequest, *fault.Fault) {
+	return d.SendTransaction(ctx, call.Call, func(account credentials.Account) (upstream.Request, *fault.Fault) {
 		body, invalid := newMessage(account, call)
 		recipient = body.Request.Address
-		return upstream.TokenRequest{
-			Request:       upstream.Request{Method: http.MethodPost, Body: strictjson.Marshal(body)},
-			Path:          "/smsmessaging/v1/outbound/" + url.QueryEscape(body.Request.SenderAddress) + "/requests",
-			IsUnprocessed: isTokenRefusal,
-		}, invalid
-	})
-	if result.Fault == nil {
-		result = classifyMessage(x, recipient)
-		result.HTTPStatus = x.Status
-	}
-	return result
+		path := "/smsmessaging/v1/outbound/" + url.QueryEscape(body.Request.SenderAddress) + "/requests"
+		return upstream.Request{Method: http.MethodPost, URL: path, Body: strictjson.Marshal(body)}, invalid
+	}, isTokenRefusal, func(x upstream.Exchange) operator.PayResponse {
+		return operator.PayResponse{Result: classifyMessage(x, recipient)}
+	}).Result
 }
 
 // VerifyStaticCallback implements operator.StaticCallbackVerifier: the secret in the path is the account's. Receipts
 // have no signature.
 func (d *Driver) VerifyStaticCallback(ctx context.Context, callback operator.StaticCallback) (bool, error) {
-	account, err := d.api.Accounts.Find(ctx, callback.Platform, callback.AccountID)
-	if err != nil {
-		_, unreadable := d.api.Accounts.Routes(ctx) // an unknown account in readable credentials is forged
-		return false, unreadable
-	}
-	want := account.Field("callback_secret")
-	isEqual := subtle.ConstantTimeCompare([]byte(want), []byte(callback.PathSecret)) == 1
-	return isEqual && checkCallbackSecret(want) == nil, nil
+	return d.VerifyCallback(ctx, callback, nil)
 }
 
 // maxDeliveryInfos bounds the delivery infos of one receipt. A message has one recipient.

@@ -229,7 +229,7 @@ func TestFieldChecks(t *testing.T) {
 		},
 		"callback_secret": {callbackSecret: true, callbackSecret[:31]: false, callbackSecret + "/": false, "": false},
 	}
-	for _, field := range (&orangesms.Driver{}).AccountFields() {
+	for _, field := range newDriver(t, "https://api.orange.com", fields()).AccountFields() {
 		for value, usable := range values[field.Path] {
 			if err := field.Check(value); (err == nil) != usable {
 				t.Errorf("%s %q: %v", field.Path, value, err)

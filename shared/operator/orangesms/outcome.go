@@ -17,9 +17,6 @@ import (
 // classifyMessage maps a response to a message to the recipient (an address of the form tel:+225...). A 409 is not a
 // duplicate here, because the platform has no key.
 func classifyMessage(x upstream.Exchange, recipient string) operator.Result {
-	if result, isWithout := x.WithoutResponse(); isWithout {
-		return result
-	}
 	cause := fmt.Errorf("the SMS request responded %d", x.Status)
 	doc, isDocument := x.Document()
 	switch {
@@ -91,12 +88,9 @@ func isTokenRefusal(x upstream.Exchange) bool {
 // gatewayCode returns the code of the API gateway's own error, which has a code of at most 4 digits and a message; ""
 // for another response.
 func gatewayCode(x upstream.Exchange) string {
+	code := x.ErrorCode("code")
 	doc, isDocument := x.Document()
-	if !isDocument || upstream.Text(doc, "message") == "" {
-		return ""
-	}
-	code := upstream.TextOrNumber(doc, "code")
-	if len(code) > 4 || strings.Trim(code, "0123456789") != "" {
+	if !isDocument || upstream.Text(doc, "message") == "" || len(code) > 4 || strings.Trim(code, "0123456789") != "" {
 		return ""
 	}
 	return code

@@ -263,15 +263,14 @@ func TestUnsentCalls(t *testing.T) {
 		{"amount", changed(func(c *operator.PayCall) { c.Amount = "10.5" }), fault.IntegrationRejected},
 		{"another country", changed(func(c *operator.PayCall) { c.Country = "BF" }), fault.IntegrationRejected},
 		{"notif_url", changed(func(c *operator.PayCall) { c.NotifyURL = longURL }), fault.IntegrationRejected},
-		{"return_url", changed(func(c *operator.PayCall) { c.ReturnURL = longURL }), fault.OperatorError},
-		{"cancel_url", changed(func(c *operator.PayCall) { c.CancelURL = longURL }), fault.OperatorError},
+		{"return_url", changed(func(c *operator.PayCall) { c.ReturnURL = longURL }), fault.InvalidPart},
+		{"cancel_url", changed(func(c *operator.PayCall) { c.CancelURL = longURL }), fault.InvalidPart},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			checkResult(t, c.result, operator.NotApplied, c.kind, false)
-			refusal := c.result.Fault.OperatorException
-			if c.kind == fault.OperatorError && (refusal.MessageID != "SVC0002" || refusal.Variables[0] != c.name) {
-				t.Errorf("refused with %+v", refusal)
+			if c.kind == fault.InvalidPart && c.result.Fault.Part != c.name {
+				t.Errorf("refused with %+v", c.result.Fault)
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/operatortest"
@@ -150,6 +151,8 @@ func TestWallets(t *testing.T) {
 			stub := operatortest.NewStubOperator(t, operatortest.Respond(200, accepted("ACCEPTED", depositID)))
 			call := samplePay()
 			call.Operator, call.Country, call.MSISDN, call.Amount = c.operator, c.country, c.msisdn, c.amount
+			country, _ := market.ByAlpha2(c.country)
+			call.Currency = country.Currency
 			if result := newDriver(stub.URL).Pay(t.Context(), call); result.Outcome != operator.Succeeded {
 				t.Fatalf("outcome %d: %v", result.Outcome, result.Fault)
 			}
@@ -177,7 +180,7 @@ func TestUnsentDeposits(t *testing.T) {
 		f(&call)
 		return call
 	}
-	const ours, merchants = fault.IntegrationRejected, fault.OperatorError
+	const ours, merchants = fault.IntegrationRejected, fault.InvalidPart
 	cases := []struct {
 		name string
 		kind fault.Kind
@@ -215,6 +218,7 @@ func TestUnsentDeposits(t *testing.T) {
 func TestDepositOutcomes(t *testing.T) {
 	const (
 		ours, merchants    = fault.IntegrationRejected, fault.OperatorError
+		part               = fault.InvalidPart
 		down, unclear      = fault.OperatorUnavailable, fault.OutcomeUnknown
 		unknown, unapplied = operator.Unknown, operator.NotApplied
 	)
@@ -237,10 +241,10 @@ func TestDepositOutcomes(t *testing.T) {
 		{"HTML", 200, html, unknown, unclear, "", false},
 		{"empty", 200, "", unknown, unclear, "", false},
 		{"provider down", 200, rejected("PROVIDER_TEMPORARILY_UNAVAILABLE"), unapplied, down, "", false},
-		{"bounds", 200, rejected("AMOUNT_OUT_OF_BOUNDS"), unapplied, merchants, "", false},
-		{"amount", 200, rejected("INVALID_AMOUNT"), unapplied, merchants, "", false},
-		{"number", 200, rejected("INVALID_PHONE_NUMBER"), unapplied, merchants, "", false},
-		{"currency", 200, rejected("INVALID_CURRENCY"), unapplied, merchants, "", false},
+		{"bounds", 200, rejected("AMOUNT_OUT_OF_BOUNDS"), unapplied, part, "", false},
+		{"amount", 200, rejected("INVALID_AMOUNT"), unapplied, part, "", false},
+		{"number", 200, rejected("INVALID_PHONE_NUMBER"), unapplied, part, "", false},
+		{"currency", 200, rejected("INVALID_CURRENCY"), unapplied, part, "", false},
 		{"provider", 200, rejected("INVALID_PROVIDER"), unapplied, ours, "", false},
 		{"new code", 200, rejected("SOMETHING_NEW"), unapplied, ours, "", false},
 		{"unknown error", 200, rejected("UNKNOWN_ERROR"), unknown, unclear, "", false},

@@ -10,6 +10,7 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/strictjson"
 )
@@ -44,23 +45,13 @@ type accountDetails struct {
 
 // Pay implements operator.Driver. Succeeded means that pawaPay took the deposit for processing.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
-	deposit, unsent := buildDeposit(call)
-	if unsent != nil {
-		return operator.PayResponse{Result: operator.Result{Outcome: operator.NotApplied, Fault: unsent}}
+	build := func(credentials.Account) (upstream.Request, *fault.Fault) {
+		deposit, invalid := buildDeposit(call)
+		return upstream.Request{Method: http.MethodPost, URL: depositPath, Body: strictjson.Marshal(deposit)}, invalid
 	}
-	x, account, unsent := d.exchange(ctx, call.Call, upstream.Request{
-		Method: http.MethodPost, URL: depositPath, Body: strictjson.Marshal(deposit),
+	return d.SendTransaction(ctx, call.Call, build, isTokenRefused, func(x upstream.Exchange) operator.PayResponse {
+		return operator.PayResponse{Result: classifyDeposit(x, call.UpstreamKey)}
 	})
-	if unsent != nil {
-		return operator.PayResponse{Result: operator.Result{Outcome: operator.NotApplied, Fault: unsent}}
-	}
-	result := classifyDeposit(x, call.UpstreamKey)
-	result.HTTPStatus = x.Status
-	worked := result.Outcome == operator.Succeeded || result.Outcome == operator.Refused || result.DuplicateKey
-	d.accounts.RecordUse(call.Platform, account.Version, worked)
-	return operator.PayResponse{Result: result}
 }
 
 // buildDeposit makes the deposit. pawaPay takes no amount with a zero as its last decimal.
@@ -86,7 +77,7 @@ func buildDeposit(call operator.PayCall) (depositRequest, *fault.Fault) {
 	if needsOTP {
 		deposit.PreAuthorisationCode = call.OTP
 		if call.OTP == "" {
-			return depositRequest{}, upstream.RefusedPart("otp_code", "is required by the wallet").Fault
+			return depositRequest{}, fault.BrokenRule("otp_code", "is required by the wallet")
 		}
 	}
 	return deposit, nil
@@ -110,9 +101,6 @@ func customerMessage(text string) string {
 
 // classifyDeposit maps the response to a deposit. The status in a 200 decides, if it is that of our deposit.
 func classifyDeposit(x upstream.Exchange, depositID string) operator.Result {
-	if result, isWithout := x.WithoutResponse(); isWithout {
-		return result
-	}
 	code := failureCode(x)
 	cause := fmt.Errorf("the operator responded %d %s", x.Status, code)
 	response, isDocument := x.Document()
@@ -136,35 +124,32 @@ func classifyDeposit(x upstream.Exchange, depositID string) operator.Result {
 // classifyRejection maps the code of a deposit that pawaPay rejected before it processed it. Only UNKNOWN_ERROR, an
 // error of pawaPay itself, proves nothing.
 func classifyRejection(status int, code string, cause error) operator.Result {
-	if reason, isRefusal := refusalReason(code); isRefusal {
+	if reason, isRefusal := refusalReasons[code]; isRefusal {
 		return upstream.Refused(reason, status, cause)
+	}
+	if part := invalidParts[code]; part != "" {
+		return upstream.NotSent(fault.BrokenRule(part, code))
 	}
 	switch code {
 	case "UNKNOWN_ERROR":
 		return upstream.Unknown(cause)
 	case "PROVIDER_TEMPORARILY_UNAVAILABLE":
 		return upstream.NotApplied(fault.OperatorUnavailable, cause)
-	case "AMOUNT_OUT_OF_BOUNDS", "INVALID_AMOUNT":
-		return upstream.RefusedPart("amount", code)
-	case "INVALID_PHONE_NUMBER":
-		return upstream.RefusedPart("user_msisdn", code)
-	case "INVALID_CURRENCY":
-		return upstream.RefusedPart("currency", code)
 	}
 	return upstream.NotApplied(fault.IntegrationRejected, cause)
 }
 
-// refusalReason maps the codes of a failed deposit that concern the payer.
-func refusalReason(code string) (reason ledger.FailureReason, isRefusal bool) {
-	switch code {
-	case "PAYMENT_NOT_APPROVED":
-		return ledger.RefusedByPayer, true
-	case "INSUFFICIENT_BALANCE":
-		return ledger.NotEnoughFunds, true
-	case "PAYER_LIMIT_REACHED":
-		return ledger.LimitReached, true
-	case "PAYER_NOT_FOUND":
-		return ledger.WalletUnknown, true
+// refusalReasons are the codes of a failed deposit that concern the payer. invalidParts are those that concern a part
+// of the merchant's request.
+var (
+	refusalReasons = map[string]ledger.FailureReason{
+		"PAYMENT_NOT_APPROVED": ledger.RefusedByPayer,
+		"INSUFFICIENT_BALANCE": ledger.NotEnoughFunds,
+		"PAYER_LIMIT_REACHED":  ledger.LimitReached,
+		"PAYER_NOT_FOUND":      ledger.WalletUnknown,
 	}
-	return "", false
-}
+	invalidParts = map[string]string{
+		"AMOUNT_OUT_OF_BOUNDS": "amount", "INVALID_AMOUNT": "amount",
+		"INVALID_PHONE_NUMBER": "user_msisdn", "INVALID_CURRENCY": "currency",
+	}
+)

@@ -2,57 +2,34 @@ package pawapay
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/strictjson"
 )
 
-// LookUpPayment implements operator.StatusLookup.
+// LookUpPayment implements operator.StatusLookup. Its response is 200 with FOUND and the deposit, or with NOT_FOUND.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
-	x, account, unsent := d.exchange(ctx, call.Call, upstream.Request{
-		Method: http.MethodGet, URL: depositPath + "/" + url.PathEscape(call.UpstreamKey),
+	return d.SendLookup(ctx, call.Call, upstream.Lookup{
+		Build: func(credentials.Account) (upstream.Request, *fault.Fault) {
+			path := depositPath + "/" + url.PathEscape(call.UpstreamKey)
+			return upstream.Request{Method: http.MethodGet, URL: path}, nil
+		},
+		IsNotFound: func(x upstream.Exchange) bool {
+			response, isDocument := x.Document()
+			return isDocument && x.Status == http.StatusOK && upstream.Text(response, "status") == "NOT_FOUND"
+		},
+		Read: func(response *strictjson.Reader) (operator.StatusReport, bool) {
+			report := readReport(response, "data.")
+			isOurs := upstream.Text(response, "status") == "FOUND" && report.UpstreamKey == call.UpstreamKey
+			return report.StatusReport, isOurs && upstream.Text(response, "data.status") != ""
+		},
 	})
-	if unsent != nil {
-		return operator.StatusResponse{Cause: unsent}
-	}
-	found := parseLookup(x, call.UpstreamKey)
-	d.accounts.RecordUse(call.Platform, account.Version, found.Responded())
-	return found
-}
-
-// parseLookup reads the response to a lookup: 200 with FOUND and the deposit, or with NOT_FOUND.
-func parseLookup(x upstream.Exchange, depositID string) operator.StatusResponse {
-	if x.Err != nil {
-		return operator.StatusResponse{Cause: x.Err}
-	}
-	response, isDocument := x.Document()
-	if !isDocument || x.Status != http.StatusOK {
-		return operator.StatusResponse{
-			Cause: fmt.Errorf("the status lookup responded %d %s", x.Status, failureCode(x)),
-		}
-	}
-	switch upstream.Text(response, "status") {
-	case "NOT_FOUND":
-		return operator.StatusResponse{OrderNotFound: true, Cause: errors.New("pawaPay does not know the deposit")}
-	case "FOUND":
-		report := readReport(response, "data.")
-		switch {
-		case report.UpstreamKey != depositID || upstream.Text(response, "data.status") == "":
-		case report.Status == "":
-			return operator.StatusResponse{Cause: operator.ErrUnknownStatus}
-		default:
-			return operator.StatusResponse{StatusReport: report.StatusReport}
-		}
-	}
-	return operator.StatusResponse{Cause: errors.New("the status lookup responded without this deposit's status")}
 }
 
 // readReport reads a deposit below a prefix, as the lookup and the callback have it. Its Status is "" for a status that
@@ -74,7 +51,7 @@ func readReport(response *strictjson.Reader, prefix string) operator.CallbackRep
 			report.Status = ledger.Successful
 		}
 	case "FAILED":
-		reason, _ := refusalReason(upstream.Text(response, prefix+"failureReason.failureCode"))
+		reason := refusalReasons[upstream.Text(response, prefix+"failureReason.failureCode")]
 		report.Status, report.Reason = ledger.Failed, reason
 		if reason == ledger.RefusedByPayer {
 			report.Status, report.Reason = ledger.Cancelled, ""

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -193,3 +194,26 @@ func (x Exchange) Document() (*strictjson.Reader, bool) {
 
 // IsSuccess reports whether a complete response with a status of 200 to 299 arrived.
 func (x Exchange) IsSuccess() bool { return x.Err == nil && x.Status >= 200 && x.Status <= 299 }
+
+// IsUnauthorized reports whether a complete response with 401 arrived.
+func (x Exchange) IsUnauthorized() bool { return x.Err == nil && x.Status == http.StatusUnauthorized }
+
+// maxCodeDigits is the longest code of digits: a longer one may be a number of a person.
+const maxCodeDigits = 7
+
+// ErrorCode returns the first code of a response among paths, a text or a number; "" if there is none. A code has
+// letters, digits, _ and -, and can be logged.
+func (x Exchange) ErrorCode(paths ...string) string {
+	response, isDocument := x.Document()
+	if !isDocument {
+		return ""
+	}
+	for _, path := range paths {
+		code := TextOrNumber(response, path)
+		isNumber := strings.Trim(code, "0123456789") == ""
+		if code != "" && IsIdentifier(code) && !(isNumber && len(code) > maxCodeDigits) {
+			return code
+		}
+	}
+	return ""
+}

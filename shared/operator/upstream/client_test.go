@@ -153,7 +153,7 @@ func TestCheckCallbackSecret(t *testing.T) {
 		good: true, good + "0": true, good[1:]: false, "": false, good + "/": false, good + " ": false,
 		"." + good: false, good[:16] + "/" + good[16:]: false, good + "é": false,
 	} {
-		if err := upstream.CheckCallbackSecret(text); (err == nil) != wantOK {
+		if err := upstream.CallbackSecretField("pay").Check(text); (err == nil) != wantOK {
 			t.Errorf("%q: %v, want usable %v", text, err, wantOK)
 		} else if err != nil && text != "" && strings.Contains(err.Error(), text) {
 			t.Errorf("the error quotes %q: %v", text, err)

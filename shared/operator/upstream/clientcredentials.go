@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,110 +15,68 @@ import (
 	"mobilegateway/shared/operator/credentials"
 )
 
-// TokenAPI sends the requests of a driver whose platform exchanges client credentials for access tokens (RFC 6749,
-// section 4.4).
-type TokenAPI struct {
-	Accounts *credentials.Reader
-	Client   *Client
-	Tokens   *Tokens
-	// Operation is the driver's only operation. An account is usable if all its Fields for the operation are.
-	Operation string
-	Fields    []operator.AccountField
-	// ExchangePath is the path of the exchange below the account's address. ClientFields are the fields of the client's
-	// id and secret.
-	ExchangePath string
-	ClientFields [2]string
+// ClientCredentials are exchanged for an access token by Basic authorization (RFC 6749, section 4.4).
+type ClientCredentials struct {
+	// Path is the path of the exchange below the account's address.
+	Path string
+	// ID and Secret are the fields of the account with the client's id and secret.
+	ID, Secret string
+	// HasNoForm is true for a platform that takes no body in an exchange.
+	HasNoForm bool
 }
 
-// TokenRequest is a request of a TokenAPI. Path is below the account's address. IsUnprocessed reports of a 401 that the
-// platform certainly did not process the request; nil for a request that may always be sent again.
-type TokenRequest struct {
-	Request
-	Path          string
-	IsUnprocessed func(Exchange) bool
-}
-
-// FindAccount returns a usable account: id, or the current one for "". The error is a *fault.Fault of kind
-// IntegrationRejected, and names the fields that cannot be used.
-func (a *TokenAPI) FindAccount(ctx context.Context, platform, id string) (credentials.Account, error) {
-	found, err := a.Accounts.Find(ctx, platform, id)
-	if err == nil {
-		if unusable := operator.UnusableFields(a.Fields, a.Operation, found.Field); unusable != nil {
-			err = fmt.Errorf("the operator's account has no usable %s", strings.Join(unusable, ", "))
-		}
-	}
-	if err != nil {
-		return credentials.Account{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
-	}
-	return found, nil
-}
-
-// Send makes the request of an account, and sends it with a token. After a 401 it drops the token. It then sends an
-// unprocessed request once more with a new one. A result with a fault means that nothing was sent: the account or its
-// token cannot be used, or build returned the fault.
-func (a *TokenAPI) Send(
-	ctx context.Context, call operator.Call, build func(credentials.Account) (TokenRequest, *fault.Fault),
-) (Exchange, operator.Result) {
-	account, err := a.FindAccount(ctx, call.Platform, call.AccountID)
-	if err != nil {
-		a.Accounts.RecordUse(call.Platform, 0, false)
-		return Exchange{}, operator.Result{Outcome: operator.NotApplied, Fault: fault.FromError(err)}
-	}
-	request, invalid := build(account)
-	if invalid != nil {
-		return Exchange{}, operator.Result{Outcome: operator.NotApplied, Fault: invalid}
-	}
-	request.URL = account.BaseURL() + request.Path
-	x, err := a.sendOnce(ctx, account, request.Request)
-	isRefused := err == nil && x.Err == nil && x.Status == http.StatusUnauthorized
-	if isRefused && (request.IsUnprocessed == nil || request.IsUnprocessed(x)) {
-		if again, err := a.sendOnce(ctx, account, request.Request); err == nil {
-			x = again
-		}
-	}
-	a.Accounts.RecordUse(call.Platform, account.Version, err == nil && x.IsSuccess())
-	if err != nil {
-		return x, NoToken(errors.Is(err, errTokenRefused), err)
-	}
-	return x, operator.Result{}
-}
-
-func (a *TokenAPI) sendOnce(ctx context.Context, account credentials.Account, r Request) (Exchange, error) {
-	key := fmt.Sprintf("%s/%s/%d", account.Platform, account.ID, account.Version)
-	token, err := a.Tokens.Get(ctx, key, func(ctx context.Context) (string, time.Duration, error) {
-		return a.exchange(ctx, account)
-	})
-	if err != nil {
-		return Exchange{}, err
-	}
-	header := map[string]string{"Authorization": "Bearer " + token}
-	maps.Copy(header, r.Header)
-	r.Header = header
-	x := a.Client.Send(ctx, r)
-	if x.Status == http.StatusUnauthorized {
-		a.Tokens.Drop(key, token)
-	}
-	return x, nil
-}
+// Limits of a token. No platform documents a longer life.
+const (
+	maxTokenLength   = 8 << 10
+	maxTokenLifetime = 90 * 24 * time.Hour
+)
 
 // errTokenRefused is the error of an exchange in which the platform refused the account's credentials.
 var errTokenRefused = errors.New("the platform refused the credentials of the token exchange")
 
-// exchange gets a token, with the rules of ReadToken. Its error is errTokenRefused after 400, 401 and 403.
-func (a *TokenAPI) exchange(ctx context.Context, account credentials.Account) (string, time.Duration, error) {
-	client := account.Field(a.ClientFields[0]) + ":" + account.Field(a.ClientFields[1])
-	x := a.Client.Send(ctx, Request{
-		Method: http.MethodPost, URL: account.BaseURL() + a.ExchangePath, Body: []byte("grant_type=client_credentials"),
-		Header: map[string]string{
-			"Authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(client)),
-			"Content-Type":  "application/x-www-form-urlencoded",
-		},
-	})
-	token, lifetime, isRefused, err := ReadToken(x)
-	if isRefused || err != nil && x.Status == http.StatusBadRequest {
-		err = errTokenRefused
+// token returns an access token of an account. A fault means that there is none: IntegrationRejected if the platform
+// refused the credentials, else OperatorUnavailable.
+func (b *Base) token(ctx context.Context, key string, account credentials.Account) (string, *fault.Fault) {
+	client := []byte(account.Field(b.Credentials.ID) + ":" + account.Field(b.Credentials.Secret))
+	request := Request{Method: http.MethodPost, URL: account.BaseURL() + b.Credentials.Path}
+	form := map[string]string{}
+	if !b.Credentials.HasNoForm {
+		request.Body = []byte("grant_type=client_credentials")
+		form["Content-Type"] = "application/x-www-form-urlencoded"
 	}
-	return token, lifetime, err
+	request.Header = b.header(account, "Basic "+base64.StdEncoding.EncodeToString(client), form)
+	token, err := b.Tokens.Get(ctx, key, func(ctx context.Context) (string, time.Duration, error) {
+		return readToken(b.Client.Send(ctx, request))
+	})
+	switch {
+	case err == nil:
+		return token, nil
+	case errors.Is(err, errTokenRefused):
+		return "", &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
+	default:
+		return "", &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
+	}
+}
+
+// readToken reads the response to a token exchange of OAuth 2: access_token, and expires_in as a number or a text of
+// seconds. Without expires_in the token serves one call. The error is errTokenRefused after 400, 401 and 403. Any other
+// body, such as HTML with 200, is an error too. Errors have no text of the response.
+func readToken(x Exchange) (token string, lifetime time.Duration, err error) {
+	if x.Err != nil {
+		return "", 0, fmt.Errorf("the token exchange failed: %w", x.Err)
+	}
+	if response, isDocument := x.Document(); isDocument && x.IsSuccess() {
+		token, _ = response.OptionalText("access_token", maxTokenLength)
+		seconds, _ := strconv.Atoi(TextOrNumber(response, "expires_in"))
+		lifetime = time.Duration(max(0, min(seconds, int(maxTokenLifetime/time.Second)))) * time.Second
+	}
+	switch {
+	case operator.CheckToken(token) == nil:
+		return token, lifetime, nil
+	case x.Status == http.StatusBadRequest, x.Status == http.StatusUnauthorized, x.Status == http.StatusForbidden:
+		return "", 0, errTokenRefused
+	}
+	return "", 0, fmt.Errorf("the token exchange responded %d without a token", x.Status)
 }
 
 // CheckBasicName refuses a name that Basic authorization cannot carry, such as one with a colon.

@@ -1,7 +1,10 @@
 package upstream
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
+	"strings"
 
 	"mobilegateway/shared/strictjson"
 )
@@ -37,6 +40,12 @@ func OptionalTextOrNumber(doc *strictjson.Reader, path string) string {
 	return doc.OptionalNumber(path)
 }
 
+// IsIdentifier reports whether a text has only letters and digits of ASCII, _ and -. It is then safe in a path.
+func IsIdentifier(text string) bool {
+	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	return text != "" && strings.Trim(text, characters) == ""
+}
+
 // URL returns an absolute http or https URL; "" for anything else.
 func URL(response *strictjson.Reader, path string) string {
 	text, _ := response.OptionalText(path, MaxURLLength)
@@ -45,4 +54,10 @@ func URL(response *strictjson.Reader, path string) string {
 		return ""
 	}
 	return text
+}
+
+// NotifToken derives the notif_token of a page, for a platform that has none: from our key and the id of the page.
+func NotifToken(key, id string) string {
+	sum := sha256.Sum256([]byte(key + "\n" + id))
+	return hex.EncodeToString(sum[:16])
 }

@@ -11,6 +11,11 @@ func NotApplied(kind fault.Kind, cause error) operator.Result {
 	return operator.Result{Outcome: operator.NotApplied, Fault: &fault.Fault{Kind: kind, Cause: cause}}
 }
 
+// NotSent returns the outcome of a call that was not sent for a fault.
+func NotSent(f *fault.Fault) operator.Result {
+	return operator.Result{Outcome: operator.NotApplied, Fault: f}
+}
+
 // Unknown returns an outcome that may have been applied.
 func Unknown(cause error) operator.Result {
 	return operator.Result{Outcome: operator.Unknown, Fault: &fault.Fault{Kind: fault.OutcomeUnknown, Cause: cause}}
@@ -23,24 +28,24 @@ func Duplicate(cause error) operator.Result {
 	return result
 }
 
+// refusals are the exceptions that the merchant gets for a reason. RefusedByPayer and NotEnoughFunds have messages of
+// their own; the others differ by the variable.
+var refusals = map[ledger.FailureReason]fault.OperatorException{
+	ledger.RefusedByPayer: {MessageID: "POL0253"},
+	ledger.NotEnoughFunds: {MessageID: "POL1000"},
+	ledger.LimitReached:   {MessageID: "POL0001", Variables: []string{"Amount limit exceeded"}},
+	ledger.WalletUnknown:  {MessageID: "POL0001", Variables: []string{"Unknown subscriber"}},
+	ledger.TimedOut:       {MessageID: "POL0001", Variables: []string{"Payment timed out"}},
+}
+
 // Refused returns a final refusal of a payment for a reason, as the policy exception that the merchant gets.
 func Refused(reason ledger.FailureReason, status int, cause error) operator.Result {
-	exception := &fault.OperatorException{MessageID: "POL0001", HTTPStatus: status}
-	switch reason {
-	case ledger.RefusedByPayer:
-		exception.MessageID = "POL0253"
-	case ledger.NotEnoughFunds:
-		exception.MessageID = "POL1000"
-	case ledger.LimitReached:
-		exception.Variables = []string{"Amount limit exceeded"}
-	case ledger.WalletUnknown:
-		exception.Variables = []string{"Unknown subscriber"}
-	case ledger.TimedOut:
-		exception.Variables = []string{"Payment timed out"}
-	default:
-		exception.Variables = []string{"Payment refused"}
+	exception, isKnown := refusals[reason]
+	if !isKnown {
+		exception = fault.OperatorException{MessageID: "POL0001", Variables: []string{"Payment refused"}}
 	}
-	f := &fault.Fault{Kind: fault.OperatorError, OperatorException: exception, Cause: cause}
+	exception.HTTPStatus = status
+	f := &fault.Fault{Kind: fault.OperatorError, OperatorException: &exception, Cause: cause}
 	return operator.Result{Outcome: operator.Refused, Fault: f, HTTPStatus: status}
 }
 

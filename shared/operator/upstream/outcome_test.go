@@ -59,20 +59,6 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-func TestRefusedPart(t *testing.T) {
-	result := upstream.RefusedPart("user_msisdn", "is not a number of the platform")
-	exception := result.Fault.OperatorException
-	if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.OperatorError ||
-		exception.MessageID != "SVC0002" || exception.HTTPStatus != http.StatusBadRequest ||
-		len(exception.Variables) != 1 || exception.Variables[0] != "user_msisdn" {
-		t.Errorf("%+v, exception %+v; want 400 SVC0002 with the part", result, exception)
-	}
-	if result := upstream.NotOffered(); result.Outcome != operator.NotApplied ||
-		result.Fault.Kind != fault.IntegrationRejected {
-		t.Errorf("an operation that is not offered: %+v", result)
-	}
-}
-
 // Only if certainly no byte was written is a request without a response not applied.
 func TestWithoutResponse(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -11,16 +11,19 @@ import (
 )
 
 // Payer returns the payer's number as the digits of E.164, without "+", and the amount with exactly the decimals of the
-// country's currency. The fault is that of RefusedPart, and has no part of either.
+// country's currency, which the call must have. The fault names the merchant's part that breaks a rule.
 func Payer(call operator.PayCall) (digits, amount string, invalid *fault.Fault) {
 	country, _ := market.ByAlpha2(call.Country)
 	number, err := msisdn.Parse(call.MSISDN, country)
 	if err != nil {
-		return "", "", RefusedPart("user_msisdn", err.Error()).Fault
+		return "", "", fault.BrokenRule("user_msisdn", err.Error())
 	}
 	minor, err := money.Parse(call.Amount, country.Exponent)
 	if err != nil {
-		return "", "", RefusedPart("amount", err.Error()).Fault
+		return "", "", fault.BrokenRule("amount", err.Error())
+	}
+	if call.Currency != country.Currency {
+		return "", "", fault.NotAllowed("currency", []string{country.Currency})
 	}
 	return strings.TrimPrefix(number.E164(), "+"), money.Format(minor, country.Exponent), nil
 }

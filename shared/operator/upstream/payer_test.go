@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/upstream"
 )
@@ -24,11 +25,14 @@ func TestPayer(t *testing.T) {
 	}
 	for _, c := range cases {
 		call := operator.PayCall{Call: operator.Call{Country: c.country}, MSISDN: c.msisdn, Amount: c.amount}
+		if country, known := market.ByAlpha2(c.country); known {
+			call.Currency = country.Currency
+		}
 		digits, amount, invalid := upstream.Payer(call)
 		if digits != c.digits || amount != c.text || (invalid == nil) != (c.digits != "") {
 			t.Errorf("%s %q %q: %q, %q, %v", c.country, c.msisdn, c.amount, digits, amount, invalid)
 		}
-		if invalid != nil && invalid.Kind != fault.OperatorError {
+		if invalid != nil && invalid.Kind != fault.InvalidPart {
 			t.Errorf("%s %q %q: kind %d", c.country, c.msisdn, c.amount, invalid.Kind)
 		}
 	}

@@ -1,12 +1,10 @@
-package upstream_test
+package upstream
 
 import (
 	"errors"
 	"strings"
 	"testing"
 	"time"
-
-	"mobilegateway/shared/operator/upstream"
 )
 
 func TestReadToken(t *testing.T) {
@@ -31,13 +29,15 @@ func TestReadToken(t *testing.T) {
 		{"firewall page", 200, `<html>Request Rejected</html>`, 0, false, false},
 		{"refused", 401, `{"access_token":"abc","expires_in":3600}`, 0, false, true},
 		{"forbidden", 403, ``, 0, false, true},
+		{"bad client", 400, `{"error":"invalid_client"}`, 0, false, true},
 		{"down", 503, ``, 0, false, false},
 		{"length required", 411, ``, 0, false, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			x := upstream.Exchange{Status: c.status, Body: []byte(c.body)}
-			token, lifetime, refused, err := upstream.ReadToken(x)
+			x := Exchange{Status: c.status, Body: []byte(c.body)}
+			token, lifetime, err := readToken(x)
+			refused := errors.Is(err, errTokenRefused)
 			if (err == nil) != c.ok || (token != "") != c.ok || refused != c.refused {
 				t.Fatalf("token %q, refused %v, %v", token, refused, err)
 			}
@@ -50,8 +50,8 @@ func TestReadToken(t *testing.T) {
 
 func TestReadTokenWithoutResponse(t *testing.T) {
 	cause := errors.New("cut")
-	if _, _, refused, err := upstream.ReadToken(upstream.Exchange{Err: cause}); !errors.Is(err, cause) || refused {
-		t.Fatalf("refused %v, %v", refused, err)
+	if _, _, err := readToken(Exchange{Err: cause}); !errors.Is(err, cause) || errors.Is(err, errTokenRefused) {
+		t.Fatal(err)
 	}
 }
 

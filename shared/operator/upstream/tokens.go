@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"mobilegateway/shared/fault"
-	"mobilegateway/shared/operator"
 	"mobilegateway/shared/pause"
 )
 
@@ -90,13 +88,4 @@ func (t *Tokens) Drop(key, value string) {
 	if t.cached[key].value == value {
 		delete(t.cached, key)
 	}
-}
-
-// NoToken returns the outcome of a call that was not sent, because the exchange of its token failed. It is the fault of
-// our credentials if the platform refused them.
-func NoToken(refused bool, err error) operator.Result {
-	if refused {
-		return NotApplied(fault.IntegrationRejected, err)
-	}
-	return NotApplied(fault.OperatorUnavailable, err)
 }

@@ -9,9 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"mobilegateway/shared/fault"
-	"mobilegateway/shared/operator"
 )
 
 // exchanges counts its exchanges, each of which takes a second.
@@ -227,17 +224,6 @@ func TestTokenLivesUseTheWallClock(t *testing.T) {
 		}
 		if number == 1 {
 			now = now.Round(0).Add(time.Hour)
-		}
-	}
-}
-
-func TestNoToken(t *testing.T) {
-	for refused, kind := range map[bool]fault.Kind{
-		true: fault.IntegrationRejected, false: fault.OperatorUnavailable,
-	} {
-		result := NoToken(refused, errExchange)
-		if result.Outcome != operator.NotApplied || result.Fault.Kind != kind || !errors.Is(result.Fault, errExchange) {
-			t.Errorf("refused %v: %+v, want not applied and %s", refused, result, kind)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,10 +17,9 @@ func WSO2Refusal(x Exchange) string {
 	if x.Err != nil || !slices.Contains(statuses, x.Status) {
 		return ""
 	}
-	code := ""
-	if doc, isDocument := x.Document(); isDocument {
-		code = cmp.Or(TextOrNumber(doc, "fault.code"), TextOrNumber(doc, "code"))
-	} else if _, inside, isFault := strings.Cut(string(x.Body), "<ams:fault"); isFault {
+	code := x.ErrorCode("fault.code", "code")
+	if _, isDocument := x.Document(); !isDocument {
+		_, inside, _ := strings.Cut(string(x.Body), "<ams:fault")
 		_, inside, _ = strings.Cut(inside, "<ams:code>")
 		code, _, _ = strings.Cut(inside, "</ams:code>")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -23,18 +22,13 @@ const maxSignatureAge = 5 * time.Minute
 // The paths of an account's secrets. Two webhook secrets are valid at once, so that one can be renewed while Wave signs
 // with the other.
 const (
-	fieldCallbackSecret = "callback_secret"
-	fieldFirstWebhook   = "webhook_secrets.first"
-	fieldSecondWebhook  = "webhook_secrets.second"
+	fieldFirstWebhook  = "webhook_secrets.first"
+	fieldSecondWebhook = "webhook_secrets.second"
 )
 
-// AccountFields implements operator.AccountDescriber.
-func (d *Driver) AccountFields() []operator.AccountField {
-	pay := []string{operator.AccountPay}
+func accountFields() []operator.AccountField {
 	return append(operator.BasicAccountFields(),
-		operator.AccountField{
-			Path: fieldCallbackSecret, Secret: true, NeededBy: pay, Check: upstream.CheckCallbackSecret,
-		},
+		upstream.CallbackSecretField(operator.AccountPay),
 		operator.AccountField{Path: fieldFirstWebhook, Secret: true, Check: operator.CheckHeaderText},
 		operator.AccountField{Path: fieldSecondWebhook, Secret: true, Check: operator.CheckHeaderText},
 	)
@@ -66,36 +60,15 @@ func (d *Driver) ReadPaymentCallback(body []byte) operator.CallbackReport {
 	return report
 }
 
-// VerifyStaticCallback implements operator.StaticCallbackVerifier. If the check fails, it reads the account once more,
-// because a secret may have been renewed.
+// VerifyStaticCallback implements operator.StaticCallbackVerifier by the secret in the path, and by Wave's signature if
+// the account has a webhook secret.
 func (d *Driver) VerifyStaticCallback(ctx context.Context, callback operator.StaticCallback) (bool, error) {
-	if _, err := d.accounts.Routes(ctx); err != nil {
-		return false, err // the secret cannot be read
-	}
-	account, err := d.accounts.Find(ctx, callback.Platform, callback.AccountID)
-	if err != nil {
-		return false, nil // there is no such account
-	}
-	if d.isAuthentic(account, callback) {
-		return true, nil
-	}
-	renewed, changed := d.accounts.RefreshAfterRefusal(ctx, account)
-	return changed && d.isAuthentic(renewed, callback), nil
-}
-
-// isAuthentic checks the path's secret, and Wave's signature if the account has a webhook secret.
-func (d *Driver) isAuthentic(account credentials.Account, callback operator.StaticCallback) bool {
-	secret := account.Field(fieldCallbackSecret)
-	if upstream.CheckCallbackSecret(secret) != nil ||
-		subtle.ConstantTimeCompare([]byte(secret), []byte(callback.PathSecret)) != 1 {
-		return false
-	}
-	first, second := account.Field(fieldFirstWebhook), account.Field(fieldSecondWebhook)
-	if first == "" && second == "" {
-		return true
-	}
-	header := callback.Header("Wave-Signature")
-	return d.isSigned(header, first, callback.Body) || d.isSigned(header, second, callback.Body)
+	return d.VerifyCallback(ctx, callback, func(account credentials.Account) bool {
+		first, second := account.Field(fieldFirstWebhook), account.Field(fieldSecondWebhook)
+		header := callback.Header("Wave-Signature")
+		return first == "" && second == "" ||
+			d.isSigned(header, first, callback.Body) || d.isSigned(header, second, callback.Body)
+	})
 }
 
 // isSigned checks a header of the form t=<unix seconds>,v1=<hex>[,v1=<hex>]: the HMAC-SHA256 of the time and the raw

@@ -1,9 +1,6 @@
 package wave
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/money"
@@ -81,8 +78,7 @@ func (s session) report() operator.StatusReport {
 
 // notifToken derives the notif_token of a session, because Wave has none: the same in the response and in a callback.
 func (s session) notifToken() string {
-	sum := sha256.Sum256([]byte(s.reference + "\n" + s.id))
-	return hex.EncodeToString(sum[:16])
+	return upstream.NotifToken(s.reference, s.id)
 }
 
 // precedence is the order in which a session of a payment decides over its others. A paid one decides. One with an

@@ -6,7 +6,6 @@
 package wave
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,37 +32,15 @@ const sessionsPath = "/v1/checkout/sessions"
 
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct {
-	accounts *credentials.Reader
-	client   *upstream.Client
-	now      func() time.Time
+	upstream.Base
+	now func() time.Time
 }
-
-var (
-	_ operator.Driver                 = (*Driver)(nil)
-	_ operator.StatusLookup           = (*Driver)(nil)
-	_ operator.AccountDescriber       = (*Driver)(nil)
-	_ operator.PaymentCallbackReader  = (*Driver)(nil)
-	_ operator.StaticCallbackVerifier = (*Driver)(nil)
-)
 
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
-	return &Driver{accounts, client, now}
-}
-
-// FindAccount implements operator.Driver.
-func (d *Driver) FindAccount(ctx context.Context, platform, id string) (string, error) {
-	return upstream.CheckPayAccount(ctx, d.accounts, platform, id, d.AccountFields())
-}
-
-// Charge implements operator.Driver: Wave has no charges.
-func (d *Driver) Charge(context.Context, operator.ChargeCall) operator.Result {
-	return upstream.NotOffered()
-}
-
-// SendSMS implements operator.Driver: Wave has no messages.
-func (d *Driver) SendSMS(context.Context, operator.SMSCall) operator.Result {
-	return upstream.NotOffered()
+	return &Driver{upstream.Base{
+		Accounts: accounts, Client: client, Operation: operator.AccountPay, Fields: accountFields(),
+	}, now}
 }
 
 // sessionRequest is the request for a checkout session, in the order of Wave's documentation.
@@ -79,23 +56,22 @@ type sessionRequest struct {
 // Pay creates a checkout session. On a retry it searches the payment's sessions first: it returns the open one, and
 // creates one only if there is none.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
-	account, err := upstream.FindPayAccount(ctx, d.accounts, call.Platform, call.AccountID, d.AccountFields())
-	request, buildErr := buildRequest(call)
-	if err = errors.Join(err, buildErr); err != nil {
+	request, err := buildRequest(call)
+	if err != nil {
 		return operator.PayResponse{Result: upstream.NotApplied(fault.IntegrationRejected, err)}
 	}
 	if call.MayRepeat {
-		sessions, notFound, err := d.search(ctx, account, call.UpstreamKey)
+		sessions, notFound, err := d.search(ctx, call.Call)
 		if !notFound {
 			return reuseSession(sessions, err, request)
 		}
 	}
-	x := d.send(ctx, account, http.MethodPost, sessionsPath, strictjson.Marshal(request))
-	response := readCreated(x, request)
-	response.HTTPStatus = x.Status
-	return response
+	build := func(credentials.Account) (upstream.Request, *fault.Fault) {
+		return upstream.Request{Method: http.MethodPost, URL: sessionsPath, Body: strictjson.Marshal(request)}, nil
+	}
+	return d.SendTransaction(ctx, call.Call, build, isKeyRefused, func(x upstream.Exchange) operator.PayResponse {
+		return readCreated(x, request)
+	})
 }
 
 // buildRequest makes the request for a payment. The gateway has checked the merchant's values.
@@ -134,9 +110,6 @@ func reuseSession(sessions []session, err error, request sessionRequest) operato
 
 // readCreated reads the response to a new session.
 func readCreated(x upstream.Exchange, request sessionRequest) operator.PayResponse {
-	if result, without := x.WithoutResponse(); without {
-		return operator.PayResponse{Result: result}
-	}
 	if !x.IsSuccess() {
 		return operator.PayResponse{Result: classifyError(x)}
 	}
@@ -154,24 +127,23 @@ var keyRefusals = []string{
 	"missing-auth-header", "invalid-auth", "api-key-not-provided", "no-matching-api-key", "api-key-revoked",
 }
 
-// errorCode reads the code of an error, which is at the root or in an object "error"; "" if there is none.
-func errorCode(x upstream.Exchange) string {
-	doc, isDocument := x.Document()
-	if !isDocument {
-		return ""
-	}
-	return cmp.Or(upstream.Text(doc, "code"), upstream.Text(doc, "error.code"))
+// isKeyRefused reports whether Wave refused the API key, before it processed the request.
+func isKeyRefused(x upstream.Exchange) bool {
+	return x.IsUnauthorized() && slices.Contains(keyRefusals, errorCode(x))
 }
+
+// errorCode reads the code of an error, which is at the root or in an object "error"; "" if there is none.
+func errorCode(x upstream.Exchange) string { return x.ErrorCode("code", "error.code") }
 
 // classifyError maps a response without success. A refusal needs Wave's own form: the page of a firewall proves
 // nothing.
 func classifyError(x upstream.Exchange) operator.Result {
-	code, cause := errorCode(x), fmt.Errorf("the operator responded %d", x.Status)
+	code := errorCode(x)
+	cause := fmt.Errorf("the operator responded %d %s", x.Status, code)
 	switch {
 	case x.Status == http.StatusConflict:
 		return upstream.Duplicate(cause)
-	case x.Status == http.StatusBadRequest && code == "request-validation-error",
-		x.Status == http.StatusUnauthorized && slices.Contains(keyRefusals, code),
+	case x.Status == http.StatusBadRequest && code == "request-validation-error", isKeyRefused(x),
 		x.Status == http.StatusForbidden && code != "":
 		return upstream.NotApplied(fault.IntegrationRejected, cause)
 	case x.Status == http.StatusTooManyRequests && code != "":
@@ -180,28 +152,10 @@ func classifyError(x upstream.Exchange) operator.Result {
 	return upstream.Unknown(cause)
 }
 
-// send makes one exchange with the account's key.
-func (d *Driver) send(
-	ctx context.Context, account credentials.Account, method, path string, body []byte,
-) upstream.Exchange {
-	x := d.client.Send(ctx, upstream.Request{
-		Method: method, URL: account.BaseURL() + path, Body: body,
-		Header: map[string]string{"Authorization": "Bearer " + account.Field("access_token")},
-	})
-	d.accounts.RecordUse(account.Platform, account.Version, x.IsSuccess())
-	return x
-}
-
 // LookUpPayment implements operator.StatusLookup. It searches all sessions of the payment: an earlier attempt may have
 // created another one than that of the page.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
-	account, err := upstream.FindPayAccount(ctx, d.accounts, call.Platform, call.AccountID, d.AccountFields())
-	if err != nil {
-		return operator.StatusResponse{Cause: err}
-	}
-	sessions, notFound, err := d.search(ctx, account, call.UpstreamKey)
+	sessions, notFound, err := d.search(ctx, call.Call)
 	if err != nil {
 		return operator.StatusResponse{OrderNotFound: notFound, Cause: err}
 	}
@@ -212,13 +166,17 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 	return operator.StatusResponse{StatusReport: found.report()}
 }
 
-// search returns the sessions with a client_reference, at least one. With an error, notFound is true if Wave reports
-// that there is none.
-func (d *Driver) search(
-	ctx context.Context, account credentials.Account, reference string,
-) (sessions []session, notFound bool, err error) {
-	path := sessionsPath + "/search?client_reference=" + url.QueryEscape(reference)
-	return readSessions(d.send(ctx, account, http.MethodGet, path, nil), reference)
+// search returns the sessions of a payment, at least one. With an error, notFound is true if Wave reports that there is
+// none.
+func (d *Driver) search(ctx context.Context, call operator.Call) (sessions []session, notFound bool, err error) {
+	path := sessionsPath + "/search?client_reference=" + url.QueryEscape(call.UpstreamKey)
+	x, unsent := d.Send(ctx, call, func(credentials.Account) (upstream.Request, *fault.Fault) {
+		return upstream.Request{Method: http.MethodGet, URL: path}, nil
+	}, upstream.Exchange.IsUnauthorized)
+	if unsent != nil {
+		return nil, false, unsent
+	}
+	return readSessions(x, call.UpstreamKey)
 }
 
 func readSessions(x upstream.Exchange, reference string) (sessions []session, notFound bool, err error) {
