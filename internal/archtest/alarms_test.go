@@ -65,8 +65,8 @@ func TestAlarmMetricsAreEmitted(t *testing.T) {
 }
 
 // TestConflictAlarmCoversAllFunctions requires that the alarm of conflicts watches each function that counts one: the
-// operations, because the response of an operator may contradict its callback, and the receivers of callbacks. So does
-// the alarm of unread callbacks: sms counts one if it cannot store the id of a message.
+// operations, because the response of an operator may contradict its callback, and the receivers of callbacks. The
+// alarm of unread callbacks watches the receivers, and sms: it counts one if it cannot store the id of a message.
 func TestConflictAlarmCoversAllFunctions(t *testing.T) {
 	counting := []string{"charge", "notif", "pay", "sms", "sweep"}
 	compareLists(t, "watched for conflicts", operations(t, telemetry.StatusConflicts), counting)

@@ -122,8 +122,8 @@ func (g *gateway) as(m local.MerchantCredentials) *gateway {
 	return other
 }
 
-// sendWithoutRoute sends the requests of a merchant whose only operator is Wave, which takes web payments. Each function
-// reads whether the key has an entry before it refuses.
+// sendWithoutRoute sends the requests of a merchant whose only operator is Wave, which takes web payments. Each
+// function reads whether the key has an entry before it refuses.
 func (g *gateway) sendWithoutRoute(t *testing.T, notify string) {
 	t.Helper()
 	other := g.as(g.info.SecondMerchant)
@@ -144,8 +144,8 @@ func payHeaders(operatorName string) map[string]string {
 
 // payBody is the body of a payment of a terminal.
 func payBody(order, msisdn, notify string) string {
-	return `{"currency":"XOF","order_id":"` + order + `","amount":"1000","notif_url":"` + notify + `","reference":"R",` +
-		`"state":"s","return_url":"` + notify + `","cancel_url":"` + notify + `",` +
+	return `{"currency":"XOF","order_id":"` + order + `","amount":"1000","notif_url":"` + notify + `",` +
+		`"reference":"R","state":"s","return_url":"` + notify + `","cancel_url":"` + notify + `",` +
 		`"user_msisdn":"` + msisdn + `","otp_code":"1234"}`
 }
 
@@ -188,7 +188,8 @@ func (g *gateway) sendSMS(t *testing.T, notify string) {
 // address. Of its two payments, one fails by a callback, and the other by a lookup.
 func (g *gateway) exceedLimits(t *testing.T, notify string) {
 	t.Helper()
-	g.changeProfile(t, g.info.LimitedMerchant, func(p *merchant.Profile) { p.Operators = []string{"orange", "sandbox"} })
+	operators := []string{"orange", "sandbox"}
+	g.changeProfile(t, g.info.LimitedMerchant, func(p *merchant.Profile) { p.Operators = operators })
 	limited := g.as(g.info.LimitedMerchant)
 	limited.info.GWAlias = "2250700002000"
 	limited.charge(t)
