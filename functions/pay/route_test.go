@@ -153,11 +153,11 @@ func TestNoRoute(t *testing.T) {
 		{"no operator of the merchant works", mtnEvent(t).SetHeader("country-code", "SN").SetBodyPart("user_msisdn",
 			"+221771234567"), []operator.Route{toCI("mtn-momo/ci")}, onlyMTN, 403, "900908", nil},
 		{"an operator that is in no country without a route", ussdEvent(t).SetHeader("mno-name", "wave"),
-			[]operator.Route{toCI("mtn-momo/ci")}, nil, 400, "SVC0003", []string{"mno-name", "sandbox, orange, mtn"}},
+			[]operator.Route{toCI("mtn-momo/ci")}, nil, 400, "SVC0003", []string{"mno-name", operators}},
 		{"an operator that is not the merchant's", ussdEvent(t).SetHeader("mno-name", "wave"),
 			[]operator.Route{toCI("mtn-momo/ci")}, onlyMTN, 403, "900908", nil},
 		{"an unknown operator", ussdEvent(t).SetHeader("mno-name", "zz"), []operator.Route{toCI("mtn-momo/ci")}, nil,
-			400, "SVC0003", []string{"mno-name", "sandbox, orange, mtn"}},
+			400, "SVC0003", []string{"mno-name", operators}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, _ := newRouted(t, c.routes...)

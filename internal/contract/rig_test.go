@@ -24,6 +24,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/secret"
 	"mobilegateway/shared/strictjson"
 )
@@ -32,6 +33,7 @@ import (
 var provisioned = map[string][]string{
 	"service_id":     {operationtest.ServiceID},
 	"application_id": {operationtest.ApplicationID}, "contact_id": {operationtest.ContactID},
+	"mno_name":     operator.NamesWithPlatform(),
 	"on_behalf_of": operationtest.DemoProfile().OnBehalfOf, "sender_name": operationtest.DemoProfile().SenderNames,
 	"order_prefix": {operationtest.DemoProfile().Name + "_"}, "home_mco": {"OCI"},
 }

@@ -46,20 +46,10 @@ func (d Deployment) Seed(ctx context.Context) (Info, error) {
 	info := Info{
 		BaseURL: d.BaseURL, SandboxURL: d.SandboxURL, InboxURL: d.InboxURL, PIDs: PIDs{Functions: map[string][]int{}},
 	}
-	stored, err := d.SecretValue(ctx, d.Names["OperatorSecret"])
-	if err != nil {
-		return info, err
-	}
-	operators, routes := operatorCredentials(d.SandboxURL, d.SandboxToken), map[string][]operator.Route(nil)
 	if d.stubs != nil {
-		info.StubsURL, routes = d.stubs.URL, platforms.Routes()
-		maps.Copy(operators, stubCredentials(*d.stubs))
+		info.StubsURL = d.stubs.URL
 	}
-	credentials, err := mergeOperatorAccounts(stored, operators, routes)
-	if err != nil {
-		return info, err
-	}
-	if err := d.updateSecret(ctx, d.Names["OperatorSecret"], stored, credentials); err != nil {
+	if err := d.writeOperators(ctx); err != nil {
 		return info, err
 	}
 	if err := d.addKeys(ctx, func(ring []byte) bool { return len(ring) == 0 }); err != nil {
@@ -71,6 +61,41 @@ func (d Deployment) Seed(ctx context.Context) (Info, error) {
 	}
 	info.MerchantCredentials, info.SecondMerchant, info.LimitedMerchant = merchants[0], merchants[1], merchants[2]
 	return info, nil
+}
+
+// writeOperators writes the accounts of the sandbox, and of the stubs with their routes, into the operators' secret.
+func (d Deployment) writeOperators(ctx context.Context) error {
+	stored, err := d.SecretValue(ctx, d.Names["OperatorSecret"])
+	if err != nil {
+		return err
+	}
+	operators, routes := operatorCredentials(d.SandboxURL, d.SandboxToken), map[string][]operator.Route(nil)
+	if d.stubs != nil {
+		routes = platforms.Routes()
+		maps.Copy(operators, stubCredentials(*d.stubs))
+	}
+	credentials, err := mergeOperatorAccounts(stored, operators, routes)
+	if err != nil {
+		return err
+	}
+	return d.updateSecret(ctx, d.Names["OperatorSecret"], stored, credentials)
+}
+
+// RouteToStubs leads the operators of a seeded stack to stubs, and the SMS of its second merchant to Orange's. It
+// returns the new content of run.json.
+func (d Deployment) RouteToStubs(ctx context.Context, info Info, stubs platforms.Config) (Info, error) {
+	d.stubs, info.StubsURL = &stubs, stubs.URL
+	if err := d.writeOperators(ctx); err != nil {
+		return info, err
+	}
+	registry := merchantdynamo.NewRegistry(d.Client.DynamoDB(), d.Names["MerchantTable"])
+	profile, err := registry.Profile(ctx, info.SecondMerchant.ClientID)
+	if err != nil {
+		return info, err
+	}
+	changed := profile.Clone()
+	changed.Operators = []string{"orange"}
+	return info, registry.Update(ctx, changed)
 }
 
 // AddRingKeys adds a key to every key ring, as rotation does. A new key signs once every function has had the time to

@@ -19,7 +19,6 @@ import (
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/keyring"
-	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/limit"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
@@ -179,10 +178,10 @@ func (d *Dependencies) OperatorDirectory() *operator.DriverDirectory {
 }
 
 // Pipeline returns the request pipeline over a store of transactions.
-func (d *Dependencies) Pipeline(store ledger.Writer) *operation.Pipeline {
+func (d *Dependencies) Pipeline(store *dynamo.Store) *operation.Pipeline {
 	return &operation.Pipeline{
 		Merchants:       d.Authenticator(),
-		Book:            &ledger.Book{Store: store, Now: d.Now, Rand: d.Rand},
+		Book:            d.Book(store),
 		Operators:       d.OperatorDirectory(),
 		RateLimiter:     d.RateLimiter(),
 		DailyAmounts:    d.DailyAmounts(),

@@ -17,6 +17,7 @@ import (
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/repository"
+	"mobilegateway/shared/operator"
 )
 
 // stopTimeout limits how long the script may take to end after an interrupt.
@@ -67,7 +68,7 @@ func writeContract(root, path string, info local.Info) error {
 	bound, err := document.ForMerchant(info.BaseURL, map[string][]string{
 		"service_id": {info.ServiceID}, "application_id": {info.ApplicationID}, "contact_id": {info.ContactID},
 		"on_behalf_of": {info.OnBehalfOf}, "order_prefix": {info.Merchant + "_"},
-		"notif_url": {info.InboxURL + "/hook"},
+		"notif_url": {info.InboxURL + "/hook"}, "mno_name": operator.NamesWithPlatform(), // the local run has no routes
 	})
 	if err != nil {
 		return err
